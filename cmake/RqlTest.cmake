@@ -1,0 +1,132 @@
+# How a test becomes a ctest entry. Labels that mean something:
+#   threads  also runs under TSan (the TSan build holds no other tests)
+#   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
+#   slow     left out by script/test --quick
+
+# The sanitizer builds' tests carry it in their names, since script/test runs all builds in one ctest.
+set(rql_test_prefix "")
+if(RAYQL_SANITIZE MATCHES "thread")
+	set(rql_test_prefix "tsan.")
+elseif(RAYQL_SANITIZE)
+	set(rql_test_prefix "asan.")
+endif()
+
+# libduckdb is not instrumented, so what it does inside is not judged: its synchronisation is invisible to TSan, and
+# its process-wide state is no leak of ours.
+set(rql_test_environment
+	"ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1"
+	"UBSAN_OPTIONS=print_stacktrace=1"
+	"LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"
+	"TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp"
+	"RAYQL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests"
+)
+
+# Whether a test with these labels belongs into this build.
+function(rql_test_wanted out)
+	set(wanted TRUE)
+	if(RAYQL_SANITIZE MATCHES "thread" AND NOT "threads" IN_LIST ARGN)
+		set(wanted FALSE)
+	elseif(RAYQL_SANITIZE AND "release" IN_LIST ARGN)
+		set(wanted FALSE)
+	endif()
+	set(${out} ${wanted} PARENT_SCOPE)
+endfunction()
+
+# rql_add_test(NAME COMMAND command... [LABELS label...] [TIMEOUT seconds] [PROCESSORS n])
+# add_test with the settings above; nothing when the labels say that this build has no use for it.
+function(rql_add_test name)
+	cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS")
+	rql_test_wanted(wanted ${arg_LABELS})
+	if(NOT wanted)
+		return()
+	endif()
+	if(NOT arg_TIMEOUT)
+		set(arg_TIMEOUT 300)
+	endif()
+	if(NOT arg_PROCESSORS)
+		set(arg_PROCESSORS 1)
+	endif()
+	set(name "${rql_test_prefix}${name}")
+	add_test(NAME "${name}" COMMAND ${arg_COMMAND})
+	set_tests_properties("${name}" PROPERTIES
+		ENVIRONMENT "${rql_test_environment}"
+		LABELS "${arg_LABELS}"
+		TIMEOUT "${arg_TIMEOUT}"
+		PROCESSORS "${arg_PROCESSORS}")
+endfunction()
+
+# rql_unit_test(NAME [FOLDERS folder...] [LABELS label...] [TIMEOUT seconds] [ARGS arg...])
+# unit/test_NAME.c with cmocka over the engine's internal symbols. FOLDERS names the folders whose objects it is
+# linked with, which proves that they need no others; without it the whole engine is linked.
+function(rql_unit_test name)
+	cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "FOLDERS;LABELS;ARGS")
+	rql_test_wanted(wanted ${arg_LABELS})
+	if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/unit/test_${name}.c")
+		message(WARNING "tests/unit/test_${name}.c does not exist yet; test left out")
+		set(wanted FALSE)
+	endif()
+	if(NOT wanted)
+		return()
+	endif()
+	add_executable(test_${name} "unit/test_${name}.c")
+	if(arg_FOLDERS)
+		rql_collect_objects(objects ${arg_FOLDERS})
+		target_sources(test_${name} PRIVATE ${objects})
+		target_link_libraries(test_${name}
+			PRIVATE DuckDBHost::DuckDBHost PkgConfig::JSONC Threads::Threads m ${CMAKE_DL_LIBS})
+		target_link_options(test_${name} PRIVATE -Wl,--as-needed) # loading libduckdb takes longer than most tests
+	else()
+		target_link_libraries(test_${name} PRIVATE rayql_internal)
+	endif()
+	target_link_libraries(test_${name} PRIVATE PkgConfig::CMOCKA)
+	rql_add_test("unit.${name}" COMMAND test_${name} ${arg_ARGS} LABELS unit ${arg_LABELS} TIMEOUT "${arg_TIMEOUT}")
+endfunction()
+
+# rql_public_test(NAME [LABELS label...] [TIMEOUT seconds] [ARGS arg...])
+# api/test_NAME.c with cmocka over the shared library and its public headers alone: what a user's program can do.
+function(rql_public_test name)
+	cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;ARGS")
+	rql_test_wanted(wanted ${arg_LABELS})
+	if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/api/test_${name}.c")
+		message(WARNING "tests/api/test_${name}.c does not exist yet; test left out")
+		set(wanted FALSE)
+	endif()
+	if(NOT wanted)
+		return()
+	endif()
+	add_executable(test_api_${name} "api/test_${name}.c")
+	target_link_libraries(test_api_${name} PRIVATE RayQL::rayql PkgConfig::CMOCKA Threads::Threads m)
+	rql_add_test("api.${name}" COMMAND test_api_${name} ${arg_ARGS} LABELS api ${arg_LABELS} TIMEOUT "${arg_TIMEOUT}")
+endfunction()
+
+# rql_fuzz_target(NAME [FOLDERS folder...] [TIMEOUT seconds])
+# fuzz/NAME.c has LLVMFuzzerTestOneInput. With RAYQL_FUZZ it becomes a libFuzzer program; in every other build a plain
+# one that replays fuzz/corpus/NAME, as a test.
+function(rql_fuzz_target name)
+	cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "FOLDERS")
+	rql_test_wanted(wanted)
+	if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/fuzz/${name}.c")
+		message(WARNING "tests/fuzz/${name}.c does not exist yet; fuzz target left out")
+		set(wanted FALSE)
+	endif()
+	if(NOT wanted)
+		return()
+	endif()
+	add_executable(fuzz_${name} "fuzz/${name}.c")
+	if(arg_FOLDERS)
+		rql_collect_objects(objects ${arg_FOLDERS})
+		target_sources(fuzz_${name} PRIVATE ${objects})
+		target_link_libraries(fuzz_${name}
+			PRIVATE DuckDBHost::DuckDBHost PkgConfig::JSONC Threads::Threads m ${CMAKE_DL_LIBS})
+		target_link_options(fuzz_${name} PRIVATE -Wl,--as-needed)
+	else()
+		target_link_libraries(fuzz_${name} PRIVATE rayql_internal)
+	endif()
+	if(RAYQL_FUZZ)
+		target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+	else()
+		target_sources(fuzz_${name} PRIVATE fuzz/replay.c)
+		rql_add_test("fuzz.${name}" COMMAND fuzz_${name} "${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name}"
+			LABELS fuzz TIMEOUT "${arg_TIMEOUT}")
+	endif()
+endfunction()

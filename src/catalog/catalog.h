@@ -1,0 +1,121 @@
+/* What RayQL knows about a database: its structures, and for every table a version that moves whenever a statement may have
+ * changed it. One catalog per open database, shared by its connections; every function is thread-safe.
+ *
+ * Freshness protocol. A structure may be used only if, for every table that it was built from, no write is in flight and the
+ * version is the one it was built at. A statement that writes outside a transaction is wrapped in write_begin / write_end: the
+ * version moves before (nobody builds from a state that is about to change) and after (nobody keeps what was built
+ * meanwhile), and the writer count keeps structures unused in between. Inside BEGIN ... COMMIT only the COMMIT is wrapped so,
+ * for everything the transaction wrote: others cannot see uncommitted rows, and the writing connection itself asks the
+ * host from its first write on. A connection inside BEGIN ... COMMIT that has not written uses a structure only if its
+ * tables have not moved since the BEGIN (their last move's stamp is not younger), because its snapshot may be older. */
+#ifndef RQL_CATALOG_CATALOG_H
+#define RQL_CATALOG_CATALOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "util/arena.h"
+#include "util/budget.h"
+#include "util/status.h"
+
+struct rql_catalog;
+struct rql_cube;
+
+rql_status rql_catalog_new(struct rql_catalog **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_catalog_free(struct rql_catalog *catalog); /* releases every structure */
+
+/* ---- tables and versions ---- */
+struct rql_table; /* interned by exact (database, schema, name); lives as long as the catalog */
+struct rql_table *rql_catalog_table(struct rql_catalog *catalog, const char *database, const char *schema,
+                                    const char *name); /* NULL: out of memory */
+void rql_table_name(const struct rql_table *table, const char **database, const char **schema, const char **name);
+/* The version, which includes the writes that might have touched any table. */
+uint64_t rql_table_version(const struct rql_catalog *catalog, const struct rql_table *table);
+bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql_table *table);
+/* Stamp of the last move (a counter over all moves of all tables). */
+uint64_t rql_table_moved(const struct rql_catalog *catalog, const struct rql_table *table);
+uint64_t rql_catalog_stamp(const struct rql_catalog *catalog); /* now */
+
+/* What a statement or a transaction writes: table names without qualification (any table so called is meant), or everything. */
+struct rql_write_set {
+	bool everything;
+	uint32_t count, capacity;
+	char **names;
+};
+bool rql_write_set_add(struct rql_write_set *set, const char *name); /* false: out of memory; then `everything` is set */
+void rql_write_set_merge(struct rql_write_set *set, const struct rql_write_set *other);
+void rql_write_set_clear(struct rql_write_set *set);
+void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set);
+void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set);
+
+/* Moves when schema objects may have changed (DDL, ATTACH, ...) / when structures come, go or are rebuilt: what cached plans
+ * are checked against. */
+uint64_t rql_catalog_schema_epoch(const struct rql_catalog *catalog);
+void rql_catalog_schema_changed(struct rql_catalog *catalog);
+uint64_t rql_catalog_structure_epoch(const struct rql_catalog *catalog);
+
+/* ---- structures ---- */
+enum rql_structure_kind { RQL_STRUCTURE_CUBE };
+enum rql_refresh { RQL_REFRESH_MANUAL, RQL_REFRESH_AUTO };
+enum rql_structure_state {
+	RQL_STATE_UNBUILT,  /* defined, no contents yet (after reopening): built on the first matching query */
+	RQL_STATE_BUILDING,
+	RQL_STATE_READY,    /* contents are there; fresh or stale is a question of versions, asked at use */
+	RQL_STATE_INVALID,  /* the definition no longer binds (a table was dropped or altered): see reason */
+};
+
+/* Immutable once published, but for the state fields, which change under the catalog's lock by replacing the whole
+ * structure: readers hold references and never see half a change. */
+struct rql_structure {
+	_Atomic uint32_t references;
+	enum rql_structure_kind kind;
+	enum rql_structure_state state;
+	enum rql_refresh refresh;
+	char *database, *schema, *name; /* of the view in DuckDB's catalog */
+	char *statement;    /* the CREATE statement, normalised, for rayql_structures() and .schema */
+	char *query;        /* the defining SELECT */
+	char *options;      /* "rollup = auto, refresh = manual" */
+	char *reason;       /* INVALID: why; else NULL */
+	uint32_t table_count;
+	struct rql_table **tables;
+	uint64_t *versions; /* at the build's snapshot */
+	struct rql_cube *cube;      /* READY: one reference, counted by the two functions below */
+	struct rql_cube *(*retain_cube)(const struct rql_cube *cube);
+	void (*release_cube)(struct rql_cube *cube);
+	void *definition;           /* struct rql_definition of plan/, shared by reference */
+	void (*retain_definition)(void *definition);
+	void (*release_definition)(void *definition);
+	double build_ms;
+	uint64_t id; /* never reused; 0 until the first publication gives it one */
+	/* What exec/ needs to make it again: */
+	char *note;         /* for rayql_structures(): why a side file was not used or not written; or NULL */
+	char *search_path;  /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */
+	char *view_sql;     /* DuckDB's own text of the view, to notice that the view was replaced; NULL: not known */
+	char *side_file;    /* name of the contents' file in the side folder, or NULL */
+	char *definition_hash; /* hex digest of the bound definition that contents were built from; NULL before the first build */
+	bool side_file_valid;  /* UNBUILT only: side_file holds the tables' state at opening (verified by the manifest) */
+};
+/* A new structure with one reference, state UNBUILT, no id, all pointers NULL; NULL when out of memory. */
+struct rql_structure *rql_structure_new(void);
+/* A copy to change and publish: shares cube and definition by reference. NULL when out of memory. */
+struct rql_structure *rql_structure_clone(const struct rql_structure *s);
+/* Replaces a malloc'ed text field by a copy of text (NULL allowed); false: out of memory, the field is unchanged. */
+bool rql_structure_set_text(char **field, const char *text);
+void rql_structure_retain(struct rql_structure *s);
+void rql_structure_release(struct rql_structure *s);
+/* Fresh: READY, nothing being written, versions equal. */
+bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s);
+/* The first table that moved or is being written, for messages; NULL when fresh. */
+const struct rql_table *rql_structure_moved_table(const struct rql_catalog *catalog, const struct rql_structure *s);
+
+/* All structures now, each retained, in order of creation; the array is in arena. Release each. */
+rql_status rql_catalog_structures(struct rql_catalog *catalog, struct rql_arena *arena, struct rql_structure ***out,
+                                  uint32_t *count, struct rql_error *err) RQL_MUST_CHECK;
+/* Case-insensitive; database and schema may be NULL. Retained, NULL when there is none. */
+struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema, const char *name);
+/* Publishes s (takes the caller's reference), replacing one of the same id. */
+rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s, struct rql_error *err) RQL_MUST_CHECK;
+void rql_catalog_remove(struct rql_catalog *catalog, uint64_t id);
+uint32_t rql_catalog_structure_count(const struct rql_catalog *catalog);
+
+#endif

@@ -1,0 +1,46 @@
+/* Shared by the catalog's files. Private to src/catalog. */
+#ifndef RQL_CATALOG_INTERNAL_H
+#define RQL_CATALOG_INTERNAL_H
+
+#include <pthread.h>
+#include "catalog/catalog.h"
+
+/* Writes are known by unqualified names (what stands in INSERT INTO a.b.t is looked up by DuckDB, not by us), so versions
+ * belong to names, folded to lower case. Entries live as long as the catalog: readers go through pointers to them
+ * without a lock. */
+struct rql_name_version {
+	char *name;
+	_Atomic uint64_t version;
+	_Atomic uint64_t moved;
+	_Atomic uint32_t writers;
+	struct rql_name_version *next; /* in its hash bucket */
+};
+
+struct rql_table {
+	char *database, *schema, *name;
+	struct rql_name_version *entry;
+	struct rql_table *next;
+};
+
+#define RQL_CATALOG_BUCKETS 256u
+
+struct rql_catalog {
+	/* tables and names */
+	pthread_mutex_t names_lock; /* the two hash tables' links; the entries' counters are atomic */
+	struct rql_name_version *names[RQL_CATALOG_BUCKETS];
+	struct rql_table *tables[RQL_CATALOG_BUCKETS];
+	struct rql_name_version everything;
+	_Atomic uint64_t stamp;
+	/* A write could not be recorded for want of memory: from then on nothing is known to be fresh. */
+	_Atomic bool lost;
+	_Atomic uint64_t schema_epoch;
+	/* structures */
+	pthread_mutex_t lock; /* the list */
+	struct rql_structure **structures;
+	uint32_t capacity;
+	_Atomic uint32_t count;
+	uint64_t next_id;
+	_Atomic uint64_t structure_epoch;
+};
+
+#endif

@@ -1,0 +1,255 @@
+/* The list of structures. A structure is immutable once published; a change is a new object under the same id. */
+#include "catalog/catalog_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+rql_status rql_catalog_new(struct rql_catalog **out, struct rql_error *err)
+{
+	struct rql_catalog *catalog = calloc(1, sizeof *catalog);
+	if (!catalog)
+		return rql_error_memory(err, sizeof *catalog, "the catalog");
+	if (pthread_mutex_init(&catalog->names_lock, NULL) != 0) {
+		free(catalog);
+		return rql_error_memory(err, sizeof *catalog, "the catalog's lock");
+	}
+	if (pthread_mutex_init(&catalog->lock, NULL) != 0) {
+		pthread_mutex_destroy(&catalog->names_lock);
+		free(catalog);
+		return rql_error_memory(err, sizeof *catalog, "the catalog's lock");
+	}
+	*out = catalog;
+	return RQL_OK;
+}
+
+void rql_catalog_free(struct rql_catalog *catalog)
+{
+	if (!catalog)
+		return;
+	for (uint32_t i = 0; i < catalog->count; i++)
+		rql_structure_release(catalog->structures[i]);
+	free(catalog->structures);
+	for (uint32_t i = 0; i < RQL_CATALOG_BUCKETS; i++) {
+		for (struct rql_table *t = catalog->tables[i], *next; t; t = next) {
+			next = t->next;
+			free(t->database);
+			free(t->schema);
+			free(t->name);
+			free(t);
+		}
+		for (struct rql_name_version *n = catalog->names[i], *next; n; n = next) {
+			next = n->next;
+			free(n->name);
+			free(n);
+		}
+	}
+	pthread_mutex_destroy(&catalog->lock);
+	pthread_mutex_destroy(&catalog->names_lock);
+	free(catalog);
+}
+
+/* ---- one structure ---- */
+struct rql_structure *rql_structure_new(void)
+{
+	struct rql_structure *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	atomic_store(&s->references, 1);
+	s->state = RQL_STATE_UNBUILT;
+	return s;
+}
+
+bool rql_structure_set_text(char **field, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+	if (text && !copy)
+		return false;
+	free(*field);
+	*field = copy;
+	return true;
+}
+
+struct rql_structure *rql_structure_clone(const struct rql_structure *s)
+{
+	struct rql_structure *copy = rql_structure_new();
+	if (!copy)
+		return NULL;
+	copy->kind = s->kind;
+	copy->state = s->state;
+	copy->refresh = s->refresh;
+	copy->build_ms = s->build_ms;
+	copy->id = s->id;
+	copy->side_file_valid = s->side_file_valid;
+	bool ok = rql_structure_set_text(&copy->database, s->database) && rql_structure_set_text(&copy->schema, s->schema) &&
+	          rql_structure_set_text(&copy->name, s->name) && rql_structure_set_text(&copy->statement, s->statement) &&
+	          rql_structure_set_text(&copy->query, s->query) && rql_structure_set_text(&copy->options, s->options) &&
+	          rql_structure_set_text(&copy->reason, s->reason) && rql_structure_set_text(&copy->note, s->note) &&
+	          rql_structure_set_text(&copy->search_path, s->search_path) &&
+	          rql_structure_set_text(&copy->view_sql, s->view_sql) &&
+	          rql_structure_set_text(&copy->side_file, s->side_file) &&
+	          rql_structure_set_text(&copy->definition_hash, s->definition_hash);
+	if (ok && s->table_count) {
+		copy->tables = calloc(s->table_count, sizeof *copy->tables);
+		copy->versions = calloc(s->table_count, sizeof *copy->versions);
+		ok = copy->tables && copy->versions;
+	}
+	if (!ok) {
+		rql_structure_release(copy);
+		return NULL;
+	}
+	copy->table_count = s->table_count;
+	if (s->table_count) {
+		memcpy(copy->tables, s->tables, s->table_count * sizeof *copy->tables);
+		memcpy(copy->versions, s->versions, s->table_count * sizeof *copy->versions);
+	}
+	copy->retain_cube = s->retain_cube;
+	copy->release_cube = s->release_cube;
+	copy->cube = s->cube ? s->retain_cube(s->cube) : NULL;
+	if (s->definition) {
+		s->retain_definition(s->definition);
+		copy->definition = s->definition;
+		copy->retain_definition = s->retain_definition;
+		copy->release_definition = s->release_definition;
+	}
+	return copy;
+}
+
+void rql_structure_retain(struct rql_structure *s)
+{
+	atomic_fetch_add(&s->references, 1);
+}
+
+void rql_structure_release(struct rql_structure *s)
+{
+	if (!s || atomic_fetch_sub(&s->references, 1) != 1)
+		return;
+	if (s->cube)
+		s->release_cube(s->cube);
+	if (s->definition)
+		s->release_definition(s->definition);
+	char *texts[] = {s->database, s->schema,      s->name,     s->statement, s->query,           s->options, s->reason,
+	                 s->note,     s->search_path, s->view_sql, s->side_file, s->definition_hash};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		free(texts[i]);
+	free(s->tables);
+	free(s->versions);
+	free(s);
+}
+
+const struct rql_table *rql_structure_moved_table(const struct rql_catalog *catalog, const struct rql_structure *s)
+{
+	for (uint32_t i = 0; i < s->table_count; i++)
+		/* Writers first: a write that ends between the two has moved the version. */
+		if (rql_table_being_written(catalog, s->tables[i]) || rql_table_version(catalog, s->tables[i]) != s->versions[i])
+			return s->tables[i];
+	return NULL;
+}
+
+bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s)
+{
+	return s->state == RQL_STATE_READY && s->cube && !rql_structure_moved_table(catalog, s);
+}
+
+/* ---- the list ---- */
+uint64_t rql_catalog_structure_epoch(const struct rql_catalog *catalog)
+{
+	return atomic_load(&catalog->structure_epoch);
+}
+
+uint32_t rql_catalog_structure_count(const struct rql_catalog *catalog)
+{
+	return atomic_load(&catalog->count);
+}
+
+rql_status rql_catalog_structures(struct rql_catalog *catalog, struct rql_arena *arena, struct rql_structure ***out,
+                                  uint32_t *count, struct rql_error *err)
+{
+	pthread_mutex_lock(&catalog->lock);
+	uint32_t n = atomic_load(&catalog->count);
+	struct rql_structure **list = RQL_NEW_ARRAY(arena, struct rql_structure *, n);
+	for (uint32_t i = 0; list && i < n; i++) {
+		list[i] = catalog->structures[i];
+		rql_structure_retain(list[i]);
+	}
+	pthread_mutex_unlock(&catalog->lock);
+	if (!list)
+		return rql_error_memory(err, n * sizeof *list, "the list of structures");
+	*out = list;
+	*count = n;
+	return RQL_OK;
+}
+
+struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema,
+                                       const char *name)
+{
+	struct rql_structure *found = NULL;
+	pthread_mutex_lock(&catalog->lock);
+	for (uint32_t i = 0; i < atomic_load(&catalog->count) && !found; i++) {
+		struct rql_structure *s = catalog->structures[i];
+		if (strcasecmp(s->name, name) == 0 && (!schema || strcasecmp(s->schema, schema) == 0) &&
+		    (!database || strcasecmp(s->database, database) == 0))
+			found = s;
+	}
+	if (found)
+		rql_structure_retain(found);
+	pthread_mutex_unlock(&catalog->lock);
+	return found;
+}
+
+rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s, struct rql_error *err)
+{
+	struct rql_structure *old = NULL;
+	pthread_mutex_lock(&catalog->lock);
+	uint32_t n = atomic_load(&catalog->count);
+	if (s->id) {
+		for (uint32_t i = 0; i < n && !old; i++) {
+			if (catalog->structures[i]->id == s->id) {
+				old = catalog->structures[i];
+				catalog->structures[i] = s;
+			}
+		}
+		if (!old) { /* removed meanwhile: what comes late must not come back */
+			pthread_mutex_unlock(&catalog->lock);
+			rql_error_set(err, RQL_ERROR_STALE, "structure \"%s\" was dropped meanwhile", s->name);
+			rql_structure_release(s);
+			return RQL_ERROR_STALE;
+		}
+	} else {
+		if (n == catalog->capacity) {
+			uint32_t capacity = n ? n * 2 : 8;
+			struct rql_structure **list = realloc(catalog->structures, capacity * sizeof(struct rql_structure *));
+			if (!list) {
+				pthread_mutex_unlock(&catalog->lock);
+				rql_structure_release(s);
+				return rql_error_memory(err, capacity * sizeof(struct rql_structure *), "the list of structures");
+			}
+			catalog->structures = list;
+			catalog->capacity = capacity;
+		}
+		s->id = ++catalog->next_id;
+		catalog->structures[n] = s;
+		atomic_store(&catalog->count, n + 1);
+	}
+	atomic_fetch_add(&catalog->structure_epoch, 1);
+	pthread_mutex_unlock(&catalog->lock);
+	rql_structure_release(old);
+	return RQL_OK;
+}
+
+void rql_catalog_remove(struct rql_catalog *catalog, uint64_t id)
+{
+	struct rql_structure *old = NULL;
+	pthread_mutex_lock(&catalog->lock);
+	uint32_t n = atomic_load(&catalog->count);
+	for (uint32_t i = 0; i < n && !old; i++) {
+		if (catalog->structures[i]->id == id) {
+			old = catalog->structures[i];
+			memmove(&catalog->structures[i], &catalog->structures[i + 1], (n - i - 1) * sizeof(struct rql_structure *));
+			atomic_store(&catalog->count, n - 1);
+			atomic_fetch_add(&catalog->structure_epoch, 1);
+		}
+	}
+	pthread_mutex_unlock(&catalog->lock);
+	rql_structure_release(old);
+}

@@ -1,0 +1,205 @@
+/* Tables and their versions: the freshness protocol of catalog.h. */
+#include "catalog/catalog_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static char fold(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* FNV-1a over the folded bytes: the lists are short and the keys few. */
+static uint32_t hash_text(uint32_t hash, const char *text, bool folded)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)(folded ? fold(*text) : *text)) * 16777619u;
+	return (hash ^ 0xff) * 16777619u;
+}
+
+static struct rql_name_version **name_slot(struct rql_catalog *catalog, const char *name)
+{
+	struct rql_name_version **slot = &catalog->names[hash_text(2166136261u, name, true) % RQL_CATALOG_BUCKETS];
+	while (*slot && strcasecmp((*slot)->name, name) != 0)
+		slot = &(*slot)->next;
+	return slot;
+}
+
+/* With names_lock held. NULL: out of memory. */
+static struct rql_name_version *name_intern(struct rql_catalog *catalog, const char *name)
+{
+	struct rql_name_version **slot = name_slot(catalog, name);
+	if (*slot)
+		return *slot;
+	struct rql_name_version *entry = calloc(1, sizeof *entry);
+	char *copy = strdup(name);
+	if (!entry || !copy) {
+		free(entry);
+		free(copy);
+		return NULL;
+	}
+	entry->name = copy;
+	*slot = entry;
+	return entry;
+}
+
+struct rql_table *rql_catalog_table(struct rql_catalog *catalog, const char *database, const char *schema,
+                                    const char *name)
+{
+	uint32_t hash = hash_text(hash_text(hash_text(2166136261u, database, false), schema, false), name, false);
+	pthread_mutex_lock(&catalog->names_lock);
+	struct rql_table **slot = &catalog->tables[hash % RQL_CATALOG_BUCKETS];
+	while (*slot && (strcmp((*slot)->name, name) != 0 || strcmp((*slot)->schema, schema) != 0 ||
+	                 strcmp((*slot)->database, database) != 0))
+		slot = &(*slot)->next;
+	struct rql_table *table = *slot;
+	if (!table) {
+		struct rql_name_version *entry = name_intern(catalog, name);
+		table = entry ? calloc(1, sizeof *table) : NULL;
+		if (table) {
+			table->database = strdup(database);
+			table->schema = strdup(schema);
+			table->name = strdup(name);
+			table->entry = entry;
+		}
+		if (table && table->database && table->schema && table->name) {
+			*slot = table;
+		} else if (table) {
+			free(table->database);
+			free(table->schema);
+			free(table->name);
+			free(table);
+			table = NULL;
+		}
+	}
+	pthread_mutex_unlock(&catalog->names_lock);
+	return table;
+}
+
+void rql_table_name(const struct rql_table *table, const char **database, const char **schema, const char **name)
+{
+	*database = table->database;
+	*schema = table->schema;
+	*name = table->name;
+}
+
+/* The sum of two counters that only grow moves whenever either does. */
+uint64_t rql_table_version(const struct rql_catalog *catalog, const struct rql_table *table)
+{
+	return atomic_load(&table->entry->version) + atomic_load(&catalog->everything.version);
+}
+
+bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql_table *table)
+{
+	return atomic_load(&table->entry->writers) != 0 || atomic_load(&catalog->everything.writers) != 0 ||
+	       atomic_load(&catalog->lost);
+}
+
+uint64_t rql_table_moved(const struct rql_catalog *catalog, const struct rql_table *table)
+{
+	uint64_t own = atomic_load(&table->entry->moved), all = atomic_load(&catalog->everything.moved);
+	return own > all ? own : all;
+}
+
+uint64_t rql_catalog_stamp(const struct rql_catalog *catalog)
+{
+	return atomic_load(&catalog->stamp);
+}
+
+/* ---- write sets ---- */
+bool rql_write_set_add(struct rql_write_set *set, const char *name)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (strcasecmp(set->names[i], name) == 0)
+			return true;
+	if (set->count == set->capacity) {
+		uint32_t capacity = set->capacity ? set->capacity * 2 : 4;
+		char **names = realloc(set->names, capacity * sizeof *names);
+		if (!names) {
+			set->everything = true;
+			return false;
+		}
+		set->names = names;
+		set->capacity = capacity;
+	}
+	char *copy = strdup(name);
+	if (!copy) {
+		set->everything = true;
+		return false;
+	}
+	set->names[set->count++] = copy;
+	return true;
+}
+
+void rql_write_set_merge(struct rql_write_set *set, const struct rql_write_set *other)
+{
+	set->everything = set->everything || other->everything;
+	for (uint32_t i = 0; i < other->count; i++)
+		(void)rql_write_set_add(set, other->names[i]); /* a failure has set `everything` */
+}
+
+void rql_write_set_clear(struct rql_write_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		free(set->names[i]);
+	free(set->names);
+	*set = (struct rql_write_set){0};
+}
+
+/* ---- the protocol ---- */
+static void entry_move(struct rql_catalog *catalog, struct rql_name_version *entry)
+{
+	/* The version first: who sees the new stamp must not see the old version. */
+	atomic_fetch_add(&entry->version, 1);
+	atomic_store(&entry->moved, atomic_fetch_add(&catalog->stamp, 1) + 1);
+}
+
+void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (set->everything) {
+		atomic_fetch_add(&catalog->everything.writers, 1);
+		entry_move(catalog, &catalog->everything);
+		return;
+	}
+	pthread_mutex_lock(&catalog->names_lock);
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct rql_name_version *entry = name_intern(catalog, set->names[i]);
+		if (!entry) {
+			atomic_store(&catalog->lost, true);
+			continue;
+		}
+		atomic_fetch_add(&entry->writers, 1);
+		entry_move(catalog, entry);
+	}
+	pthread_mutex_unlock(&catalog->names_lock);
+}
+
+void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (set->everything) {
+		entry_move(catalog, &catalog->everything);
+		atomic_fetch_sub(&catalog->everything.writers, 1);
+		return;
+	}
+	pthread_mutex_lock(&catalog->names_lock);
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct rql_name_version *entry = *name_slot(catalog, set->names[i]);
+		if (!entry)
+			continue; /* write_begin had no memory for it: the catalog is `lost` */
+		entry_move(catalog, entry);
+		if (atomic_load(&entry->writers) > 0)
+			atomic_fetch_sub(&entry->writers, 1);
+	}
+	pthread_mutex_unlock(&catalog->names_lock);
+}
+
+uint64_t rql_catalog_schema_epoch(const struct rql_catalog *catalog)
+{
+	return atomic_load(&catalog->schema_epoch);
+}
+
+void rql_catalog_schema_changed(struct rql_catalog *catalog)
+{
+	atomic_fetch_add(&catalog->schema_epoch, 1);
+}

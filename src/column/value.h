@@ -1,0 +1,38 @@
+/* One SQL value with its type: constants of plans, parameters, dictionary entries. */
+#ifndef RQL_COLUMN_VALUE_H
+#define RQL_COLUMN_VALUE_H
+
+#include "column/batch.h"
+
+__extension__ typedef __int128 rql_int128;
+__extension__ typedef unsigned __int128 rql_uint128;
+
+struct rql_value {
+	struct rql_type type;
+	bool is_null;
+	union {
+		rql_int128 integer;  /* every integral type, sign- or zero-extended; UUID and UHUGEINT as stored bits */
+		double real;         /* FLOAT and DOUBLE */
+		struct rql_interval interval;
+		struct {
+			const char *data; /* VARCHAR, BLOB: borrowed; OTHER: the host's SQL text of the value, or NULL when unknown */
+			uint64_t length;
+		} string;
+	};
+};
+
+struct rql_value rql_value_null(struct rql_type type);
+struct rql_value rql_column_get(const struct rql_column *column, uint64_t row); /* strings borrowed from the column */
+/* Stores value (of the column's type) at row; strings must outlive the batch or be set by rql_batch_set_string. */
+void rql_column_put(struct rql_column *column, uint64_t row, const struct rql_value *value);
+/* DuckDB's order for two non-NULL values of one type: -1, 0, 1. NaN equals NaN and is the greatest, -0.0 equals 0.0;
+ * VARCHAR and BLOB bytewise; ENUM by member position; UHUGEINT unsigned; INTERVAL normalised (30-day months). */
+int rql_value_compare(const struct rql_value *a, const struct rql_value *b);
+/* Order of two rows of columns of one type, neither NULL. */
+int rql_column_compare(const struct rql_column *a, uint64_t row_a, const struct rql_column *b, uint64_t row_b);
+/* Appends the value as an SQL literal that the host parses back to exactly this value and type:
+ * CAST('1992-01-01' AS DATE), 'it''s', CAST(NULL AS INTEGER), ... false when it cannot (OTHER without text). */
+bool rql_value_print(struct rql_strbuf *out, const struct rql_value *value);
+struct rql_value rql_value_copy(struct rql_arena *arena, const struct rql_value *value);
+
+#endif

@@ -1,0 +1,209 @@
+/* Shared by the files of exec/ that serve sessions (not by run.c, leaf.c, finish.c, which know plans only). */
+#ifndef RQL_EXEC_INTERNAL_H
+#define RQL_EXEC_INTERNAL_H
+
+#include <pthread.h>
+#include "exec/session.h"
+#include "method/cube/cube.h"
+#include "sql/statement.h"
+
+/* ---- the side folder (sidefile.c) ---- */
+struct rql_side_entry {
+	char *schema, *name, *file, *hash;
+};
+struct rql_side {
+	char *folder;      /* FILE.db.rayql, or NULL: no side files for this database */
+	char *database;    /* the database's file */
+	bool writable;
+	bool valid;        /* the manifest describes the database file as it was opened */
+	char *why;         /* not valid: the reason, when there was a manifest; else NULL */
+	uint32_t count, capacity;
+	struct rql_side_entry *entries;
+};
+/* Before DuckDB opens the file: reads the manifest and compares it with the file. */
+rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side, struct rql_error *err) RQL_MUST_CHECK;
+/* After DuckDB has opened it: the file must still be the same (no replayed log). */
+void rql_side_recheck(struct rql_side *side);
+const struct rql_side_entry *rql_side_find(const struct rql_side *side, const char *schema, const char *name);
+/* *file: the new file's name, malloc'ed. */
+rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cube, const char *hash, char **file,
+                          struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
+                         struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_side_forget(const struct rql_side *side, const char *file); /* deletes one file */
+/* After DuckDB has closed the database: writes the manifest of `kept` and deletes every other file of ours. */
+void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count);
+void rql_side_free(struct rql_side *side);
+
+/* ---- the plan cache (plan_cache.c) ---- */
+struct rql_plan_cache;
+struct rql_cache_entry {
+	char *text;
+	uint64_t hash, length, bytes;
+	bool method;                 /* plan is to be run; else the host answers */
+	bool base_tables;            /* HOST: it reads a base table (what rayql_fallback = 'off' forbids) */
+	struct rql_plan *plan;       /* METHOD */
+	struct rql_columns *columns; /* METHOD */
+	char *reason;
+	double estimated_ns, host_estimated_ns;
+	uint64_t schema_epoch, structure_epoch, session_epoch, settings_epoch;
+	struct rql_cache_entry *newer, *older, *next;
+};
+struct rql_plan_cache *rql_plan_cache_new(void);
+void rql_plan_cache_free(struct rql_plan_cache *cache);
+/* The entry for exactly this text, made the newest, when every epoch is still its own; a dead one is dropped. */
+struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql);
+/* Takes entry over (its text is copied from sql); frees it when there is no memory. */
+void rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql,
+                        struct rql_cache_entry *entry);
+void rql_cache_entry_free(struct rql_cache_entry *entry);
+void rql_plan_cache_clear(struct rql_plan_cache *cache);
+
+/* ---- database and session ---- */
+struct rql_database {
+	struct rql_host_db *host;
+	struct rql_catalog *catalog;
+	struct rql_devices *devices;
+	struct rql_budget budget;
+	char *name; /* DuckDB's name of the database that was opened */
+	bool in_memory, read_only;
+	uint32_t threads;
+	_Atomic uint64_t settings_epoch; /* DuckDB settings may have changed, or RayQL's database-wide ones */
+	struct rql_side side;
+	pthread_mutex_t sessions_lock;
+	struct rql_session *sessions;
+	/* Binds definitions and looks at the committed catalog, whatever the users' connections are in the middle of. */
+	pthread_mutex_t loader_lock;
+	struct rql_host_con *loader;
+	/* One build, or change of definitions, at a time: a build uses every thread anyway. */
+	pthread_mutex_t build_lock;
+};
+
+struct rql_transaction {
+	bool open;    /* between BEGIN and COMMIT or ROLLBACK */
+	bool wrote;   /* from the first write on the host answers */
+	bool failed;  /* an error inside: DuckDB may have aborted it, so the host answers */
+	bool schema;  /* holds a statement that changed schema objects */
+	uint64_t stamp;
+	struct rql_write_set set;
+};
+
+struct rql_session {
+	struct rql_database *db;
+	struct rql_host_con *host;
+	uint64_t host_id;
+	struct rql_settings settings;
+	uint64_t epoch; /* moves with the session's own settings */
+	struct rql_plan_cache *cache;
+	struct rql_transaction txn;
+	struct rql_result *open; /* the streaming result that the next statement closes */
+	struct rql_report report;
+	struct rql_progress progress;
+	pthread_mutex_t running_lock;
+	struct rql_host_con *running; /* a second host connection at work for this session (a build) */
+	struct rql_session *next;
+};
+
+/* What one statement's execution needs to know. */
+struct rql_call {
+	struct rql_session *s;
+	const char *sql;
+	bool stream;       /* the caller wants to fetch: rows need not be there at once */
+	uint64_t start_ns;
+	struct rql_result **out; /* NULL: nobody wants the rows */
+};
+
+struct rql_plan_context rql_session_context(struct rql_session *s);
+/* Starts the report of a statement that is going to be answered by `method`. */
+void rql_report_start(struct rql_session *s, const char *method, const char *reason);
+rql_status rql_interrupted(struct rql_error *err);
+/* How DuckDB and RayQL share one host statement's SELECT (select.c). Takes stmt over. values NULL: none to substitute; `text` is the
+ * statement that the planner sees. */
+rql_status rql_select_run(const struct rql_call *call, const char *text, struct rql_host_stmt *stmt, bool keep_stmt,
+                          struct rql_error *err);
+/* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered. */
+rql_status rql_select_cached(const struct rql_call *call, bool *done, struct rql_error *err);
+/* What select.c decided about a SELECT. */
+struct rql_choice {
+	struct rql_cache_entry *entry; /* in the cache, or `loose` */
+	bool loose;                    /* not in the cache: rql_choice_clear frees it */
+	bool cached;                   /* found there */
+	char *reason;                  /* the host answers because of this; NULL: run entry->plan */
+	bool base_tables;
+};
+rql_status rql_select_choose(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt, bool refresh,
+                             struct rql_choice *out, struct rql_error *err);
+void rql_choice_clear(struct rql_choice *choice);
+/* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. */
+rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
+                             struct rql_run_stats *stats, char **why, struct rql_error *err);
+bool rql_mentions_own_functions(const char *sql);
+/* Runs one host statement of whatever class. Takes stmt over unless keep_stmt. */
+rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
+
+/* ---- what writes touch (write_set.c) ---- */
+struct rql_effects {
+	struct rql_write_set set;
+	bool schema;  /* schema objects may change */
+	bool replace; /* views or tables may be gone or different afterwards */
+};
+void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effects *out);
+enum rql_txn_verb { RQL_TXN_BEGIN, RQL_TXN_COMMIT, RQL_TXN_ROLLBACK };
+enum rql_txn_verb rql_txn_verb_of(const char *sql);
+
+/* ---- results (result.c) ---- */
+struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt);
+struct rql_columns *rql_columns_of_result(const struct rql_host_result *res);
+struct rql_columns *rql_columns_make(uint32_t count, const char *const *names, const struct rql_type *types);
+struct rql_columns *rql_columns_retain(struct rql_columns *columns);
+/* Takes columns (one reference) and the rest over, also on failure. */
+rql_status rql_result_new(struct rql_session *s, struct rql_columns *columns, const char *method, const char *reason,
+                          struct rql_result **out, struct rql_error *err) RQL_MUST_CHECK;
+/* A result of RayQL's own statements: no rows. out may be NULL. */
+rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, struct rql_error *err);
+void rql_result_close(struct rql_result *res); /* what a later statement does */
+
+/* ---- RayQL's own statements ---- */
+rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+/* Makes the structure (of a REFRESH plan) ready: from its side file or by building it. RQL_ERROR_STALE: another session is at it. */
+rql_status rql_view_make_ready(struct rql_session *s, struct rql_structure *structure, struct rql_error *err);
+/* plan_context.load */
+struct rql_structure *rql_view_load(void *session, struct rql_structure *structure);
+/* After schema statements: structures whose view is gone are removed, whose definition no longer binds become INVALID. */
+void rql_view_sync(struct rql_database *db);
+rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+struct rql_setting_row {
+	const char *name, *description;
+	char value[64];
+};
+/* The i-th setting as s sees it; false behind the last. */
+bool rql_settings_row(const struct rql_session *s, uint32_t i, struct rql_setting_row *out);
+rql_status rql_explain(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- definitions in the database (store.c) ---- */
+rql_status rql_store_read(struct rql_database *db, struct rql_error *err) RQL_MUST_CHECK;
+/* The statements that put or delete s's row, malloc'ed; NULL: out of memory. */
+char *rql_store_put_sql(const struct rql_database *db, const struct rql_structure *s);
+char *rql_store_delete_sql(const struct rql_database *db, const char *schema, const char *name);
+/* Options of a CREATE statement (view_options.c). */
+struct rql_view_options {
+	enum rql_rollup rollup;
+	enum rql_refresh refresh;
+	uint32_t order_count;
+	const char **order;      /* names, in arena */
+	uint32_t order_position; /* of the option, for the caret */
+};
+rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
+                                 struct rql_view_options *out, struct rql_error *err) RQL_MUST_CHECK;
+/* "rollup = off, refresh = auto, order = 'a, b'"; all that matter are written. */
+void rql_view_options_print(struct rql_strbuf *out, const struct rql_view_options *options);
+/* An error with DuckDB's caret under `position` of sql. */
+rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...) RQL_PRINTF(4, 5);
+/* An identifier as it must be written: quoted only when needed. */
+void rql_put_name(struct rql_strbuf *out, const char *name);
+
+#endif

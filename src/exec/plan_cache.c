@@ -1,0 +1,164 @@
+/* Plans by the exact text of their statement: one cache per session, so no lock stands between a statement and its method.
+ * 256 entries, the least recently used goes first; their bytes are bounded too. */
+#include "exec/exec_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE_ENTRIES 256u
+#define CACHE_BUCKETS 512u
+#define CACHE_BYTES (64u << 20)
+
+struct rql_plan_cache {
+	struct rql_cache_entry *buckets[CACHE_BUCKETS];
+	struct rql_cache_entry *newest, *oldest;
+	uint32_t count;
+	uint64_t bytes;
+	uint64_t structure_epoch; /* of the last find: when it moves, plans that hold old structures are dropped */
+};
+
+struct rql_plan_cache *rql_plan_cache_new(void)
+{
+	return calloc(1, sizeof(struct rql_plan_cache));
+}
+
+void rql_cache_entry_free(struct rql_cache_entry *entry)
+{
+	if (!entry)
+		return;
+	rql_plan_free(entry->plan);
+	rql_columns_release(entry->columns);
+	free(entry->reason);
+	free(entry->text);
+	free(entry);
+}
+
+/* Eight bytes a step (multiply and fold): statements are short, and the text is compared in the end. */
+static uint64_t hash_of(const char *text, size_t length)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15u ^ length;
+	while (length) {
+		uint64_t word = 0;
+		size_t n = length < 8 ? length : 8;
+		memcpy(&word, text, n);
+		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+		text += n;
+		length -= n;
+	}
+	return hash;
+}
+
+static void list_remove(struct rql_plan_cache *cache, struct rql_cache_entry *e)
+{
+	*(e->newer ? &e->newer->older : &cache->newest) = e->older;
+	*(e->older ? &e->older->newer : &cache->oldest) = e->newer;
+	e->newer = e->older = NULL;
+}
+
+static void list_add(struct rql_plan_cache *cache, struct rql_cache_entry *e)
+{
+	e->older = cache->newest;
+	e->newer = NULL;
+	*(cache->newest ? &cache->newest->newer : &cache->oldest) = e;
+	cache->newest = e;
+}
+
+static void drop(struct rql_plan_cache *cache, struct rql_cache_entry *e)
+{
+	struct rql_cache_entry **slot = &cache->buckets[e->hash % CACHE_BUCKETS];
+	while (*slot != e)
+		slot = &(*slot)->next;
+	*slot = e->next;
+	list_remove(cache, e);
+	cache->count--;
+	cache->bytes -= e->bytes;
+	rql_cache_entry_free(e);
+}
+
+void rql_plan_cache_clear(struct rql_plan_cache *cache)
+{
+	while (cache->newest)
+		drop(cache, cache->newest);
+}
+
+void rql_plan_cache_free(struct rql_plan_cache *cache)
+{
+	if (!cache)
+		return;
+	rql_plan_cache_clear(cache);
+	free(cache);
+}
+
+/* A plan keeps its cube alive: after a rebuild nobody should hold the old one for a text that may never come again. */
+static void drop_old_structures(struct rql_plan_cache *cache, uint64_t epoch)
+{
+	for (struct rql_cache_entry *e = cache->newest, *older; e; e = older) {
+		older = e->older;
+		if (e->method && e->structure_epoch != epoch)
+			drop(cache, e);
+	}
+	cache->structure_epoch = epoch;
+}
+
+static bool tables_unmoved(const struct rql_catalog *catalog, const struct rql_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->table_count; i++)
+		if (rql_table_being_written(catalog, plan->tables[i].table) ||
+		    rql_table_version(catalog, plan->tables[i].table) != plan->tables[i].version)
+			return false;
+	return true;
+}
+
+struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql)
+{
+	uint64_t structures = rql_catalog_structure_epoch(s->db->catalog);
+	if (structures != cache->structure_epoch)
+		drop_old_structures(cache, structures);
+	size_t length = strlen(sql);
+	uint64_t hash = hash_of(sql, length);
+	struct rql_cache_entry *e = cache->buckets[hash % CACHE_BUCKETS];
+	while (e && (e->hash != hash || e->length != length || memcmp(e->text, sql, length) != 0))
+		e = e->next;
+	if (!e)
+		return NULL;
+	/* A decision for the host stays right when tables move: structures over them can only get staler, until one is rebuilt. */
+	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
+	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
+	    (e->method && !tables_unmoved(s->db->catalog, e->plan))) {
+		drop(cache, e);
+		return NULL;
+	}
+	if (e != cache->newest) {
+		list_remove(cache, e);
+		list_add(cache, e);
+	}
+	return e;
+}
+
+void rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql,
+                        struct rql_cache_entry *entry)
+{
+	size_t length = strlen(sql);
+	entry->bytes = sizeof *entry + length + (entry->plan ? rql_plan_bytes(entry->plan) : 0);
+	entry->text = entry->bytes <= CACHE_BYTES / 2 ? strdup(sql) : NULL;
+	if (!entry->text) {
+		rql_cache_entry_free(entry);
+		return;
+	}
+	entry->length = length;
+	entry->hash = hash_of(sql, length);
+	for (struct rql_cache_entry *e = cache->buckets[entry->hash % CACHE_BUCKETS]; e; e = e->next) {
+		if (e->hash == entry->hash && e->length == length && memcmp(e->text, sql, length) == 0) {
+			drop(cache, e);
+			break;
+		}
+	}
+	while (cache->oldest && (cache->count >= CACHE_ENTRIES || cache->bytes + entry->bytes > CACHE_BYTES))
+		drop(cache, cache->oldest);
+	entry->next = cache->buckets[entry->hash % CACHE_BUCKETS];
+	cache->buckets[entry->hash % CACHE_BUCKETS] = entry;
+	list_add(cache, entry);
+	cache->count++;
+	cache->bytes += entry->bytes;
+}

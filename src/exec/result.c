@@ -1,0 +1,205 @@
+/* Results: rows that stream from the host, or rows that are all there. */
+#include "exec/exec_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- columns ---- */
+struct rql_columns *rql_columns_make(uint32_t count, const char *const *names, const struct rql_type *types)
+{
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_columns *c = arena ? RQL_NEW(arena, struct rql_columns) : NULL;
+	if (!c)
+		goto fail;
+	atomic_store(&c->references, 1);
+	c->arena = arena;
+	c->count = count;
+	c->names = RQL_NEW_ARRAY(arena, const char *, count);
+	c->types = RQL_NEW_ARRAY(arena, struct rql_type, count);
+	c->type_texts = RQL_NEW_ARRAY(arena, const char *, count);
+	if (!c->names || !c->types || !c->type_texts)
+		goto fail;
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_strbuf text = {0};
+		rql_type_print(&text, types[i]);
+		c->names[i] = rql_arena_strdup(arena, names[i]);
+		c->types[i] = rql_type_copy(arena, types[i]);
+		c->type_texts[i] = text.failed ? NULL : rql_arena_strdup(arena, rql_strbuf_text(&text));
+		rql_strbuf_free(&text);
+		if (!c->names[i] || !c->type_texts[i])
+			goto fail;
+	}
+	return c;
+fail:
+	rql_arena_free(arena);
+	return NULL;
+}
+
+struct rql_columns *rql_columns_retain(struct rql_columns *columns)
+{
+	atomic_fetch_add(&columns->references, 1);
+	return columns;
+}
+
+void rql_columns_release(struct rql_columns *columns)
+{
+	if (columns && atomic_fetch_sub(&columns->references, 1) == 1)
+		rql_arena_free(columns->arena);
+}
+
+/* Names and types as two arrays: the host gives them one by one. */
+static struct rql_columns *collect(uint32_t count, const void *from, const char *(*name)(const void *, uint32_t),
+                                   struct rql_type (*type)(const void *, uint32_t))
+{
+	const char **names = calloc(count + 1, sizeof *names);
+	struct rql_type *types = calloc(count + 1, sizeof *types);
+	struct rql_columns *columns = NULL;
+	if (names && types) {
+		for (uint32_t i = 0; i < count; i++) {
+			names[i] = name(from, i);
+			types[i] = type(from, i);
+		}
+		columns = rql_columns_make(count, names, types);
+	}
+	free(names);
+	free(types);
+	return columns;
+}
+
+static const char *stmt_name(const void *from, uint32_t i)
+{
+	return rql_host_stmt_column_name(from, i);
+}
+static struct rql_type stmt_type(const void *from, uint32_t i)
+{
+	return rql_host_stmt_column_type(from, i);
+}
+static const char *result_name(const void *from, uint32_t i)
+{
+	return rql_host_result_name(from, i);
+}
+static struct rql_type result_type(const void *from, uint32_t i)
+{
+	return rql_host_result_type(from, i);
+}
+
+struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt)
+{
+	return collect(rql_host_stmt_columns(stmt), stmt, stmt_name, stmt_type);
+}
+
+struct rql_columns *rql_columns_of_result(const struct rql_host_result *res)
+{
+	return collect(rql_host_result_columns(res), res, result_name, result_type);
+}
+
+/* ---- results ---- */
+rql_status rql_result_new(struct rql_session *s, struct rql_columns *columns, const char *method, const char *reason,
+                          struct rql_result **out, struct rql_error *err)
+{
+	struct rql_result *res = columns ? calloc(1, sizeof *res) : NULL;
+	char *copy = strdup(reason ? reason : "");
+	if (!res || !copy) {
+		free(res);
+		free(copy);
+		rql_columns_release(columns);
+		return rql_error_memory(err, sizeof *res, "a result");
+	}
+	res->session = s;
+	res->columns = columns;
+	res->method = method;
+	res->reason = copy;
+	res->serial = s->report.serial;
+	*out = res;
+	return RQL_OK;
+}
+
+rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, struct rql_error *err)
+{
+	if (!out)
+		return RQL_OK;
+	RQL_TRY(rql_result_new(s, rql_columns_make(0, NULL, NULL), "rayql", "RayQL's own statement", out, err));
+	(*out)->kind = RQL_HOST_NOTHING;
+	return RQL_OK;
+}
+
+static void drop_rows(struct rql_result *res)
+{
+	rql_host_result_free(res->host);
+	res->host = NULL;
+	rql_host_stmt_free(res->stmt);
+	res->stmt = NULL;
+	rql_batch_release(res->batch);
+	res->batch = NULL;
+	if (res->session && res->session->open == res)
+		res->session->open = NULL;
+}
+
+void rql_result_close(struct rql_result *res)
+{
+	res->closed = res->host != NULL || res->batch != NULL;
+	drop_rows(res);
+}
+
+static rql_status fetch_host(struct rql_result *res, struct rql_batch **out, struct rql_error *err)
+{
+	struct rql_session *s = res->session;
+	struct rql_batch *batch = NULL;
+	rql_status status = rql_host_fetch(res->host, &batch, err);
+	if (status != RQL_OK) {
+		s->txn.failed = s->txn.open;
+		drop_rows(res);
+		return status;
+	}
+	if (!batch)
+		drop_rows(res);
+	else if (res->serial == s->report.serial)
+		s->report.stats.rows += batch->rows;
+	*out = batch;
+	return RQL_OK;
+}
+
+rql_status rql_result_fetch(struct rql_result *res, struct rql_batch **out, struct rql_error *err)
+{
+	if (res->closed)
+		return rql_error_set(err, RQL_ERROR_MISUSE,
+		                     "the result was closed by a later statement on its connection; fetch all rows first, "
+		                     "or use a second connection");
+	if (res->host)
+		return fetch_host(res, out, err);
+	*out = res->batch;
+	res->batch = NULL;
+	if (res->session->open == res)
+		res->session->open = NULL;
+	return RQL_OK;
+}
+
+struct rql_result *rql_result_move(struct rql_result *src)
+{
+	struct rql_result *dst = calloc(1, sizeof *dst);
+	char *reason = strdup(src->reason);
+	if (!dst || !reason) {
+		free(dst);
+		free(reason);
+		return NULL;
+	}
+	*dst = *src;
+	dst->reason = reason;
+	dst->columns = rql_columns_retain(src->columns);
+	if (src->session->open == src)
+		src->session->open = dst;
+	src->host = NULL;
+	src->stmt = NULL;
+	src->batch = NULL;
+	return dst;
+}
+
+void rql_result_free(struct rql_result *res)
+{
+	if (!res)
+		return;
+	drop_rows(res);
+	rql_columns_release(res->columns);
+	free(res->reason);
+	free(res);
+}

@@ -1,0 +1,150 @@
+/* DuckDB as RayQL uses it: the only folder that includes duckdb.h. Everything crosses this boundary as rql_batch,
+ * rql_type, rql_value and text. Errors are RQL_ERROR_HOST with DuckDB's text unchanged (also its "LINE 1: ... ^" part),
+ * RQL_ERROR_INTERRUPTED when DuckDB says so, RQL_ERROR_MEMORY for allocation failures here.
+ * Thread-safety: a database from any thread; a connection, its statements and results from one thread at a time,
+ * rql_host_interrupt and rql_host_progress from any. */
+#ifndef RQL_HOST_HOST_H
+#define RQL_HOST_HOST_H
+
+#include "column/batch.h"
+#include "column/value.h"
+#include "util/status.h"
+
+struct rql_host_db;
+struct rql_host_con;
+struct rql_host_stmt;
+struct rql_host_result;
+struct ArrowSchema;
+struct ArrowArray;
+
+/* ---- database and connection ---- */
+struct rql_host_option {
+	const char *name, *value;
+};
+/* path NULL: in memory. Options are DuckDB's (threads, access_mode, ...). */
+rql_status rql_host_open(const char *path, const struct rql_host_option *options, unsigned option_count,
+                         struct rql_host_db **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_close(struct rql_host_db *db); /* checkpoints and closes the file; NULL accepted */
+const char *rql_host_library_version(void);
+rql_status rql_host_connect(struct rql_host_db *db, struct rql_host_con **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_disconnect(struct rql_host_con *con);
+void rql_host_interrupt(struct rql_host_con *con);
+/* -1 percentage when unknown. */
+void rql_host_progress(struct rql_host_con *con, double *percentage, uint64_t *rows, uint64_t *total_rows);
+/* The id that table functions see through rql_host_tf_connection_id. */
+uint64_t rql_host_connection_id(struct rql_host_con *con);
+
+/* ---- statements ---- */
+/* What a statement may do, from DuckDB's statement type. */
+enum rql_host_class {
+	RQL_HOST_SELECT,      /* reads only (SELECT, EXPLAIN without ANALYZE, SHOW, DESCRIBE, ...: returns rows) */
+	RQL_HOST_WRITE,       /* INSERT, UPDATE, DELETE, COPY, MERGE: may change rows */
+	RQL_HOST_SCHEMA,      /* CREATE, ALTER, DROP, ATTACH, DETACH, IMPORT, LOAD, ...: may change anything */
+	RQL_HOST_SETTING,     /* SET, RESET, PRAGMA, USE (variable and session state) */
+	RQL_HOST_TRANSACTION, /* BEGIN, COMMIT, ROLLBACK */
+	RQL_HOST_OTHER,       /* CALL, EXECUTE, EXPLAIN ANALYZE, VACUUM, ...: assume that it may do anything */
+};
+/* Splits text with DuckDB's parser and calls fn with each statement's own text. When DuckDB cannot parse it: RQL_ERROR_HOST with
+ * DuckDB's message, and nothing is called. (duckdb_extract_statements does not give texts back; prepare them instead
+ * by index through the opaque list.) */
+struct rql_host_list;
+rql_status rql_host_extract(struct rql_host_con *con, const char *sql, struct rql_host_list **out, uint64_t *count,
+                            struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_list_free(struct rql_host_list *list);
+rql_status rql_host_prepare_at(struct rql_host_con *con, struct rql_host_list *list, uint64_t index,
+                               struct rql_host_stmt **out, struct rql_error *err) RQL_MUST_CHECK;
+/* One statement. */
+rql_status rql_host_prepare(struct rql_host_con *con, const char *sql, struct rql_host_stmt **out,
+                            struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_stmt_free(struct rql_host_stmt *stmt);
+enum rql_host_class rql_host_stmt_class(const struct rql_host_stmt *stmt);
+/* DuckDB's own name of the statement type: "SELECT", "INSERT", "CREATE", ... */
+const char *rql_host_stmt_type(const struct rql_host_stmt *stmt);
+uint32_t rql_host_stmt_columns(const struct rql_host_stmt *stmt);
+const char *rql_host_stmt_column_name(const struct rql_host_stmt *stmt, uint32_t column);
+struct rql_type rql_host_stmt_column_type(const struct rql_host_stmt *stmt, uint32_t column); /* info borrowed from stmt */
+uint64_t rql_host_stmt_parameters(const struct rql_host_stmt *stmt);
+const char *rql_host_stmt_parameter_name(const struct rql_host_stmt *stmt, uint64_t index); /* index from 1 */
+struct rql_type rql_host_stmt_parameter_type(const struct rql_host_stmt *stmt, uint64_t index); /* INVALID when open */
+rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struct rql_value *value, struct rql_error *err);
+
+/* ---- running ---- */
+enum rql_host_rows { RQL_HOST_ROWS, RQL_HOST_CHANGED, RQL_HOST_NOTHING };
+/* stream: rows are produced as they are fetched. */
+rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_host_result **out,
+                            struct rql_error *err) RQL_MUST_CHECK;
+/* prepare + execute, materialised; out NULL: the result is dropped. */
+rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out, struct rql_error *err);
+enum rql_host_rows rql_host_result_kind(const struct rql_host_result *res);
+uint32_t rql_host_result_columns(const struct rql_host_result *res);
+const char *rql_host_result_name(const struct rql_host_result *res, uint32_t column);
+struct rql_type rql_host_result_type(const struct rql_host_result *res, uint32_t column); /* info borrowed from res */
+/* The next rows, zero-copy (the batch owns the DuckDB chunk and may outlive the result); *out NULL at the end. */
+rql_status rql_host_fetch(struct rql_host_result *res, struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_result_free(struct rql_host_result *res);
+/* First column of the first row as malloc'ed text (what a one-value query is for); *out NULL for NULL or no row. */
+rql_status rql_host_query_text(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err);
+rql_status rql_host_query_int(struct rql_host_con *con, const char *sql, int64_t *out, struct rql_error *err);
+
+/* ---- planning ---- */
+/* The plan of one SELECT as JSON (malloc'ed). optimized: with the optimisers that the serialiser survives (design.md,
+ * "The life of a query", 2). disabled_optimizers is a global setting of DuckDB's, so it is set and put back under a
+ * lock of the database; the connection is the user's own, so search path, temporary tables, settings and uncommitted
+ * changes are seen as the statement itself will see them. skip_empty stays off: with it the serialiser drops {} from
+ * arrays, and `column_indexes` would lose its column 0. A plan that cannot be made is RQL_ERROR_UNSUPPORTED with
+ * DuckDB's message. */
+rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out,
+                         struct rql_error *err) RQL_MUST_CHECK;
+/* Takes the same lock around a statement that may change global settings. */
+void rql_host_settings_lock(struct rql_host_db *db);
+void rql_host_settings_unlock(struct rql_host_db *db);
+
+/* ---- batches through DuckDB ---- */
+/* Every column cast to VARCHAR by DuckDB. */
+rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
+                            struct rql_error *err) RQL_MUST_CHECK;
+/* Runs sql in which the table function call `rayql_batch(N)` (N = the number given back by rql_host_lend) reads batch. The
+ * columns are named c0, c1, ... Used to evaluate expressions over a dictionary and to finish plans. */
+uint64_t rql_host_lend(struct rql_host_db *db, const struct rql_batch *batch); /* 0 when out of memory */
+void rql_host_unlend(struct rql_host_db *db, uint64_t number);
+/* Arrow export of a schema and of batches (DuckDB's own conversion). */
+rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, const struct rql_type *types,
+                                 const char *const *names, struct ArrowSchema *out, struct rql_error *err);
+rql_status rql_host_arrow_batch(struct rql_host_con *con, const struct rql_batch *batch, struct ArrowArray *out,
+                                struct rql_error *err);
+
+/* ---- rows pushed into RayQL by DuckDB's own parallel pipelines ---- */
+/* A registered sink is fed by `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is called on DuckDB's
+ * worker threads, several at once, each call with rows of the arguments after N (borrowed for the call). worker is a
+ * small number, distinct for threads that run at the same time, < RQL_HOST_MAX_WORKERS: index private state by it.
+ * A failing fn stops the query, which then fails with err's message. */
+#define RQL_HOST_MAX_WORKERS 1024
+typedef rql_status rql_host_sink_fn(void *state, unsigned worker, const struct rql_batch *rows, struct rql_error *err);
+uint64_t rql_host_sink_add(struct rql_host_db *db, rql_host_sink_fn *fn, void *state); /* 0 when out of memory */
+void rql_host_sink_remove(struct rql_host_db *db, uint64_t number);
+
+/* ---- table functions of RayQL's own ---- */
+struct rql_host_tf_bind; /* during bind */
+struct rql_host_table_function {
+	const char *name;
+	uint32_t parameter_count;
+	const rql_type_id *parameters;
+	/* Adds columns with rql_host_tf_column, reads arguments, sets *state (freed by free_state). */
+	rql_status (*bind)(struct rql_host_tf_bind *bind, void *extra, void **state, struct rql_error *err);
+	/* Fills `out` (its columns have room for `capacity` rows, all valid; set out->rows; strings by rql_host_tf_string). Called until
+	 * it gives 0 rows. With max_threads > 1 called in parallel with different `thread`s of [0, max_threads). */
+	rql_status (*fill)(void *state, unsigned thread, struct rql_batch *out, uint64_t capacity, struct rql_error *err);
+	void (*free_state)(void *state);
+	void *extra;
+};
+rql_status rql_host_register(struct rql_host_con *con, const struct rql_host_table_function *function, struct rql_error *err);
+rql_status rql_host_tf_column(struct rql_host_tf_bind *bind, const char *name, struct rql_type type);
+struct rql_value rql_host_tf_argument(struct rql_host_tf_bind *bind, uint32_t index); /* strings live until bind returns */
+uint64_t rql_host_tf_connection_id(struct rql_host_tf_bind *bind);
+void rql_host_tf_rows(struct rql_host_tf_bind *bind, uint64_t estimate);
+void rql_host_tf_threads(struct rql_host_tf_bind *bind, unsigned max_threads);
+/* Stores a copy of the string into a VARCHAR column of fill's batch. */
+void rql_host_tf_string(struct rql_batch *out, uint32_t column, uint64_t row, const char *data, uint32_t length);
+void rql_host_tf_null(struct rql_batch *out, uint32_t column, uint64_t row);
+
+#endif

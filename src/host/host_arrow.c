@@ -1,0 +1,52 @@
+#include "host/host_internal.h"
+
+#include <stdlib.h>
+
+/* Takes data over. */
+static rql_status arrow_status(duckdb_error_data data, struct rql_error *err)
+{
+	rql_status status = RQL_OK;
+	if (data && duckdb_error_data_has_error(data))
+		status = host_error(err, duckdb_error_data_message(data));
+	duckdb_destroy_error_data(&data);
+	return status;
+}
+
+rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, const struct rql_type *types,
+                                 const char *const *names, struct ArrowSchema *out, struct rql_error *err)
+{
+	rql_status status = RQL_OK;
+	duckdb_logical_type *logical = calloc(columns + 1, sizeof(duckdb_logical_type));
+	if (!logical)
+		return rql_error_memory(err, columns * sizeof(duckdb_logical_type), "an Arrow schema");
+	for (uint32_t c = 0; c < columns; c++) {
+		logical[c] = host_type_out(con->db, types[c]);
+		if (!logical[c]) {
+			status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "column \"%s\" has a type that DuckDB cannot make", names[c]);
+			goto done;
+		}
+	}
+	duckdb_arrow_options options;
+	duckdb_connection_get_arrow_options(con->con, &options);
+	status = arrow_status(
+		duckdb_to_arrow_schema(options, logical, (const char **)(uintptr_t)names, columns, out), err);
+	duckdb_destroy_arrow_options(&options);
+done:
+	for (uint32_t c = 0; c < columns; c++)
+		duckdb_destroy_logical_type(&logical[c]);
+	free(logical);
+	return status;
+}
+
+rql_status rql_host_arrow_batch(struct rql_host_con *con, const struct rql_batch *batch, struct ArrowArray *out,
+                                struct rql_error *err)
+{
+	duckdb_data_chunk chunk;
+	RQL_TRY(host_chunk_new(con->db, batch, &chunk, err));
+	duckdb_arrow_options options;
+	duckdb_connection_get_arrow_options(con->con, &options);
+	rql_status status = arrow_status(duckdb_data_chunk_to_arrow(options, chunk, out), err);
+	duckdb_destroy_arrow_options(&options);
+	duckdb_destroy_data_chunk(&chunk);
+	return status;
+}

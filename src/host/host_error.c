@@ -1,0 +1,39 @@
+#include "host/host_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A callback of ours can only give DuckDB a text, which comes back behind "Invalid Input Error: " or the like. The status
+ * travels in front of the message between two unit separators, which no message of DuckDB's contains. */
+#define MARK '\x1f'
+
+char *host_error_pack(rql_status status, const char *message)
+{
+	struct rql_strbuf text = {0};
+	rql_strbuf_printf(&text, "%c%d%c%s", MARK, (int)status, MARK, message);
+	return rql_strbuf_take(&text);
+}
+
+rql_status host_error(struct rql_error *err, const char *text)
+{
+	if (!text)
+		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB failed without saying why");
+	const char *mark = strchr(text, MARK);
+	if (mark) {
+		char *end;
+		long status = strtol(mark + 1, &end, 10);
+		if (*end == MARK && status > RQL_OK && status <= RQL_ERROR_INTERNAL)
+			return rql_error_set(err, (rql_status)status, "%s", end + 1);
+	}
+	bool interrupted = strncmp(text, "INTERRUPT Error", 15) == 0;
+	return rql_error_set(err, interrupted ? RQL_ERROR_INTERRUPTED : RQL_ERROR_HOST, "%s", text);
+}
+
+rql_status host_error_result(struct rql_error *err, duckdb_result *result)
+{
+	const char *text = duckdb_result_error(result);
+	if (text && duckdb_result_error_type(result) == DUCKDB_ERROR_INTERRUPT)
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "%s", text);
+	return host_error(err, text);
+}

@@ -1,0 +1,320 @@
+/* Binds a request to a cube: code sets become steps and segments of the digits (papers/000 section 4.2: a conjunction over encoded
+ * attributes is a set of intervals of the key), group keys become group numbers. Nothing here depends on the run. */
+#include "method/cube/cube_query.h"
+
+/* What one search for a segment's end costs, against profile.tested_cell_ns per cell. */
+#define SEARCH_NS 15.0
+
+/* One box while it is bound: which values of each digit pass. */
+struct box_pass {
+	uint8_t **pass;    /* [digit]; NULL: all */
+	uint64_t *passing; /* [digit] */
+	bool empty;
+};
+
+struct binding {
+	struct rql_prepared *p;
+	const struct rql_request *request;
+	const struct rql_device *device;
+	struct rql_arena *scratch;
+	struct box_pass *boxes;
+	int32_t **gid;     /* [digit]: group number part of each value; NULL: no group key there */
+	uint64_t *stride;  /* [digit]; 0: no group key there */
+	uint32_t *gids;    /* [digit]; 1: no group key there, or only one value of it */
+	uint64_t *key_stride; /* [directory digit] */
+};
+
+static rql_status no_memory(struct rql_error *err)
+{
+	return rql_error_memory(err, 0, "binding a query to a cube");
+}
+
+/* ---- which values pass --------------------------------------------------------------------------------------------- */
+
+static bool in_set(const uint64_t *set, uint32_t code)
+{
+	return set[code >> 6] >> (code & 63) & 1;
+}
+
+static rql_status pass_digit(struct binding *b, const struct rql_box *box, uint32_t digit, struct box_pass *out,
+                             struct rql_error *err)
+{
+	const struct rql_cube *cube = b->p->cube;
+	uint32_t radix = cube->digits[digit].radix;
+	uint8_t *pass = NULL;
+	for (uint32_t d = 0; d < cube->relation.dimension_count; d++) {
+		const uint64_t *set = box->pass ? box->pass[d] : NULL;
+		if (!set || cube->dimensions[d].digit != digit)
+			continue;
+		const uint32_t *code = cube->dimensions[d].code_of_digit;
+		if (!pass) {
+			pass = RQL_NEW_ARRAY(b->scratch, uint8_t, radix);
+			if (!pass)
+				return no_memory(err);
+			memset(pass, 1, radix);
+		}
+		for (uint32_t v = 0; v < radix; v++)
+			pass[v] &= in_set(set, code[v]);
+	}
+	uint64_t passing = radix;
+	if (pass) {
+		passing = 0;
+		for (uint32_t v = 0; v < radix; v++)
+			passing += pass[v];
+	}
+	out->pass[digit] = passing == radix ? NULL : pass;
+	out->passing[digit] = passing;
+	out->empty |= passing == 0;
+	return RQL_OK;
+}
+
+static rql_status pass_boxes(struct binding *b, struct rql_error *err)
+{
+	const struct rql_cube *cube = b->p->cube;
+	b->boxes = RQL_NEW_ARRAY(b->scratch, struct box_pass, b->request->box_count);
+	if (!b->boxes)
+		return no_memory(err);
+	for (uint32_t i = 0; i < b->request->box_count; i++) {
+		struct box_pass *out = &b->boxes[i];
+		out->pass = RQL_NEW_ARRAY(b->scratch, uint8_t *, cube->digit_count);
+		out->passing = RQL_NEW_ARRAY(b->scratch, uint64_t, cube->digit_count);
+		if (!out->pass || !out->passing)
+			return no_memory(err);
+		out->empty = cube->relation.cells == 0;
+		for (uint32_t d = 0; d < cube->digit_count && !out->empty; d++)
+			RQL_TRY(pass_digit(b, &b->request->boxes[i], d, out, err));
+	}
+	return RQL_OK;
+}
+
+/* Values that pass in any box, for the digits that have group keys. */
+static rql_status pass_any(struct binding *b, uint8_t **any, struct rql_error *err)
+{
+	const struct rql_cube *cube = b->p->cube;
+	for (uint32_t g = 0; g < b->request->group_count; g++) {
+		uint32_t digit = cube->dimensions[b->request->groups[g].dimension].digit, radix = cube->digits[digit].radix;
+		if (any[digit])
+			continue;
+		any[digit] = RQL_NEW_ARRAY(b->scratch, uint8_t, radix);
+		if (!any[digit])
+			return no_memory(err);
+		for (uint32_t i = 0; i < b->request->box_count; i++) {
+			if (b->boxes[i].empty)
+				continue;
+			const uint8_t *pass = b->boxes[i].pass[digit];
+			for (uint32_t v = 0; v < radix; v++)
+				any[digit][v] |= pass ? pass[v] : 1;
+		}
+	}
+	return RQL_OK;
+}
+
+/* ---- boxes ----------------------------------------------------------------------------------------------------------- */
+
+static int32_t gid_of(const struct binding *b, const struct box_pass *box, uint32_t digit, uint32_t value)
+{
+	if (box->pass[digit] && !box->pass[digit][value])
+		return -1;
+	return b->gid[digit] ? b->gid[digit][value] : 0;
+}
+
+static bool is_active(const struct binding *b, const struct box_pass *box, uint32_t digit)
+{
+	return box->pass[digit] || b->gids[digit] > 1;
+}
+
+/* Maximal runs of values with one gid (`single`: every passing value), begin and end times `scale`. */
+static rql_status make_segments(struct binding *b, const struct box_pass *box, uint32_t digit, uint64_t scale, bool single,
+                                struct rql_cube_segment **out, uint32_t *count, struct rql_error *err)
+{
+	uint32_t radix = b->p->cube->digits[digit].radix, n = 0;
+	for (unsigned round = 0; round < 2; round++) {
+		n = 0;
+		for (uint32_t v = 0; v < radix;) {
+			int32_t gid = gid_of(b, box, digit, v);
+			uint32_t end = v + 1;
+			while (!(single && gid >= 0) && end < radix && gid_of(b, box, digit, end) == gid)
+				end++;
+			if (gid >= 0 && round == 1)
+				(*out)[n] = (struct rql_cube_segment){v * scale, end * scale, (uint64_t)gid * b->stride[digit]};
+			n += gid >= 0;
+			v = end;
+		}
+		if (round == 0 && !(*out = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_segment, n)))
+			return no_memory(err);
+	}
+	*count = n;
+	return RQL_OK;
+}
+
+static rql_status make_level(struct binding *b, const struct box_pass *box, uint32_t digit, struct rql_cube_level *out,
+                             struct rql_error *err)
+{
+	out->count = (uint32_t)box->passing[digit];
+	out->steps = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_step, out->count);
+	if (!out->steps)
+		return no_memory(err);
+	uint32_t n = 0;
+	for (uint32_t v = 0; v < b->p->cube->digits[digit].radix; v++) {
+		int32_t gid = gid_of(b, box, digit, v);
+		if (gid >= 0)
+			out->steps[n++] =
+			    (struct rql_cube_step){v * b->key_stride[digit], (uint64_t)gid * b->stride[digit]};
+	}
+	return RQL_OK;
+}
+
+/* Levels for the digits before `last`, segments for it. last < 0: the whole directory is one segment. */
+static rql_status bind_directory(struct binding *b, const struct box_pass *box, int64_t last, bool single,
+                                 struct rql_cube_bound_box *out, struct rql_error *err)
+{
+	out->combination_count = 1;
+	if (last < 0) {
+		out->segments = RQL_NEW(b->p->arena, struct rql_cube_segment);
+		if (!out->segments)
+			return no_memory(err);
+		out->segment_count = 1;
+		*out->segments = (struct rql_cube_segment){0, b->p->cube->directory_size, 0};
+		return RQL_OK;
+	}
+	out->level_count = (uint32_t)last;
+	out->levels = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_level, (uint64_t)last);
+	if (!out->levels)
+		return no_memory(err);
+	for (uint32_t d = 0; d < (uint32_t)last; d++) {
+		RQL_TRY(make_level(b, box, d, &out->levels[d], err));
+		out->combination_count *= out->levels[d].count;
+	}
+	return make_segments(b, box, (uint32_t)last, b->key_stride[last], single, &out->segments, &out->segment_count, err);
+}
+
+static rql_status bind_test(struct binding *b, const struct box_pass *box, uint32_t digit, struct rql_cube_bound_box *out,
+                            struct rql_error *err)
+{
+	const struct rql_cube *cube = b->p->cube;
+	uint32_t radix = cube->digits[digit].radix;
+	int32_t *gid = RQL_NEW_ARRAY(b->p->arena, int32_t, radix);
+	if (!gid)
+		return no_memory(err);
+	for (uint32_t v = 0; v < radix; v++)
+		gid[v] = gid_of(b, box, digit, v);
+	out->tests[out->test_count++] = (struct rql_cube_test){
+	    .codes = &cube->residual[digit - cube->directory_digits], .gid = gid, .stride = b->stride[digit]};
+	out->tests_group |= b->gids[digit] > 1;
+	return RQL_OK;
+}
+
+/* Is it cheaper to look at every key alone and search the first residual digit in its cells than to test each cell? */
+static bool search_pays(const struct binding *b, const struct box_pass *box, uint32_t tests, uint32_t *searches)
+{
+	const struct rql_cube *cube = b->p->cube;
+	uint32_t digit = cube->directory_digits, radix = cube->digits[digit].radix, ends = 0;
+	int32_t before = gid_of(b, box, digit, 0);
+	for (uint32_t v = 1; v < radix; v++) {
+		int32_t gid = gid_of(b, box, digit, v);
+		ends += gid != before;
+		before = gid;
+	}
+	*searches = ends;
+	const struct rql_profile *profile = &b->device->profile;
+	double per_key = (double)cube->relation.cells / (double)cube->directory_size;
+	double found = per_key * (double)box->passing[digit] / radix;
+	double searching = profile->run_ns + ends * (SEARCH_NS + (tests > 1 ? 0 : profile->run_ns)) +
+	                   (tests > 1 ? found * profile->tested_cell_ns : 0);
+	return searching < per_key * profile->tested_cell_ns;
+}
+
+static rql_status bind_box(struct binding *b, const struct box_pass *box, struct rql_cube_bound_box *out,
+                           struct rql_error *err)
+{
+	const struct rql_cube *cube = b->p->cube;
+	uint32_t p = cube->directory_digits, active = 0, searches;
+	out->pass_fraction = 1;
+	for (uint32_t d = p; d < cube->digit_count; d++) {
+		active += is_active(b, box, d);
+		out->pass_fraction *= (double)box->passing[d] / cube->digits[d].radix;
+	}
+	bool search = active && is_active(b, box, p) && search_pays(b, box, active, &searches);
+	int64_t last = (int64_t)p - 1;
+	while (!search && last >= 0 && !is_active(b, box, (uint32_t)last))
+		last--;
+	RQL_TRY(bind_directory(b, box, last, search, out, err));
+	if (search) {
+		RQL_TRY(make_segments(b, box, p, 1, false, &out->searches, &out->search_count, err));
+		out->search_codes = &cube->residual[0];
+		out->search_radix = cube->digits[p].radix;
+	}
+	out->tests = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_test, active);
+	if (!out->tests)
+		return no_memory(err);
+	for (uint32_t d = p + search; d < cube->digit_count; d++)
+		if (is_active(b, box, d))
+			RQL_TRY(bind_test(b, box, d, out, err));
+	return RQL_OK;
+}
+
+static rql_status bind_boxes(struct binding *b, struct rql_error *err)
+{
+	struct rql_prepared *p = b->p;
+	const struct rql_cube *cube = p->cube;
+	for (uint32_t i = 0; i < p->group_digit_count; i++) {
+		b->stride[p->group_digits[i].digit] = p->group_digits[i].stride;
+		b->gids[p->group_digits[i].digit] = p->group_digits[i].count;
+	}
+	uint64_t stride = 1;
+	for (uint32_t d = cube->directory_digits; d-- > 0;) {
+		b->key_stride[d] = stride;
+		stride *= cube->digits[d].radix;
+	}
+	p->boxes = RQL_NEW_ARRAY(p->arena, struct rql_cube_bound_box, b->request->box_count);
+	if (!p->boxes)
+		return no_memory(err);
+	for (uint32_t i = 0; i < b->request->box_count; i++)
+		if (!b->boxes[i].empty)
+			RQL_TRY(bind_box(b, &b->boxes[i], &p->boxes[p->box_count++], err));
+	return RQL_OK;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------------- */
+
+static rql_status bind(struct binding *b, struct rql_error *err)
+{
+	uint64_t digits = b->p->cube->digit_count;
+	uint8_t **any = RQL_NEW_ARRAY(b->scratch, uint8_t *, digits);
+	b->gid = RQL_NEW_ARRAY(b->scratch, int32_t *, digits);
+	b->stride = RQL_NEW_ARRAY(b->scratch, uint64_t, digits);
+	b->gids = RQL_NEW_ARRAY(b->scratch, uint32_t, digits);
+	b->key_stride = RQL_NEW_ARRAY(b->scratch, uint64_t, digits);
+	if (!any || !b->gid || !b->stride || !b->gids || !b->key_stride)
+		return no_memory(err);
+	for (uint64_t d = 0; d < digits; d++)
+		b->gids[d] = 1;
+	RQL_TRY(rql_cube_bind_aggregates(b->p, b->request, err));
+	RQL_TRY(pass_boxes(b, err));
+	RQL_TRY(pass_any(b, any, err));
+	RQL_TRY(rql_cube_number_groups(b->p, b->request, any, b->scratch, b->gid, err));
+	RQL_TRY(bind_boxes(b, err));
+	rql_cube_estimate(b->p, b->device);
+	return RQL_OK;
+}
+
+rql_status rql_cube_prepare(const struct rql_relation *relation, const struct rql_request *request,
+                            const struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+{
+	struct rql_arena *arena = rql_arena_new(), *scratch = rql_arena_new();
+	struct rql_prepared *p = arena ? RQL_NEW(arena, struct rql_prepared) : NULL;
+	rql_status status = p && scratch ? RQL_OK : no_memory(err);
+	if (status == RQL_OK) {
+		p->arena = arena;
+		p->cube = (const struct rql_cube *)relation; /* its first member */
+		p->kernels = rql_cube_kernels_for(device->simd);
+		struct binding b = {.p = p, .request = request, .device = device, .scratch = scratch};
+		status = bind(&b, err);
+	}
+	rql_arena_free(scratch);
+	if (status == RQL_OK)
+		*out = p;
+	else
+		rql_arena_free(arena);
+	return status;
+}

@@ -1,0 +1,307 @@
+#include "plan/leaf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "plan/bind.h"
+
+enum { REASON_NO_STRUCTURE = 1, REASON_NO_BLOCK = 2, REASON_NO_MATCH = 4, REASON_NO_METHOD = 5, REASON_NOT_FRESH = 8 };
+
+void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
+{
+	char text[512];
+	if (p->why_not && rank <= p->why_not_rank)
+		return;
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	const char *copy = rql_arena_strdup(p->arena, text);
+	if (copy) {
+		p->why_not = copy;
+		p->why_not_rank = rank;
+	}
+}
+
+void rql_leaf_clear(struct rql_leaf *leaf)
+{
+	if (leaf->prepared)
+		leaf->method->free_prepared(leaf->prepared);
+	if (leaf->structure)
+		rql_structure_release(leaf->structure);
+	*leaf = (struct rql_leaf){0};
+}
+
+/* A failure that is only a reason is swallowed; memory and interruption are not. */
+static rql_status as_reason(struct rql_planning *p, rql_status status, struct rql_error *why, int rank, const char *structure)
+{
+	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
+		rql_error_move(p->err, why);
+		return status;
+	}
+	if (status != RQL_OK)
+		rql_planning_reason(p, rank, "%s%s%s", structure ? structure : "", structure ? ": " : "", rql_error_message(why));
+	rql_error_clear(why);
+	return RQL_OK;
+}
+
+static struct rql_candidate *add_candidate(struct rql_planning *p, const struct rql_structure *s)
+{
+	struct rql_plan_nodes *n = p->nodes;
+	if (n->candidate_count == n->candidate_capacity) {
+		uint32_t capacity = n->candidate_capacity ? 2 * n->candidate_capacity : 8;
+		struct rql_candidate *grown = RQL_NEW_ARRAY(p->arena, struct rql_candidate, capacity);
+		if (!grown)
+			return NULL;
+		if (n->candidate_count)
+			memcpy(grown, n->candidates, n->candidate_count * sizeof *grown);
+		n->candidates = grown;
+		n->candidate_capacity = capacity;
+	}
+	struct rql_candidate *c = &n->candidates[n->candidate_count++];
+	*c = (struct rql_candidate){.structure = rql_arena_strdup(p->arena, s->name), .method = "", .unit = ""};
+	return c;
+}
+
+/* NULL: it may be used now. Else why not; *refresh: rebuilding would help and is wanted. */
+static const char *why_not_usable(struct rql_planning *p, const struct rql_structure *s, bool *refresh)
+{
+	const char *database, *schema, *table;
+	*refresh = false;
+	if (s->state == RQL_STATE_INVALID)
+		return rql_arena_printf(p->arena, "its definition no longer binds: %s", s->reason ? s->reason : "");
+	if (s->state == RQL_STATE_BUILDING)
+		return "it is being built";
+	const struct rql_table *moved = s->state == RQL_STATE_READY ? rql_structure_moved_table(p->ctx->catalog, s) : NULL;
+	if (s->state == RQL_STATE_READY && !moved) {
+		for (uint32_t i = 0; p->ctx->snapshot_stamp && i < s->table_count; i++)
+			if (rql_table_moved(p->ctx->catalog, s->tables[i]) > p->ctx->snapshot_stamp)
+				return "a table of it changed after this transaction began";
+		return NULL;
+	}
+	for (uint32_t i = 0; i < s->table_count; i++) {
+		if (rql_table_being_written(p->ctx->catalog, s->tables[i])) {
+			rql_table_name(s->tables[i], &database, &schema, &table);
+			return rql_arena_printf(p->arena, "table %s is being written", table);
+		}
+	}
+	*refresh = !p->ctx->snapshot_stamp && (s->state == RQL_STATE_UNBUILT || s->refresh == RQL_REFRESH_AUTO);
+	if (s->state == RQL_STATE_UNBUILT)
+		return "it has no contents yet";
+	rql_table_name(moved, &database, &schema, &table);
+	return rql_arena_printf(p->arena, "stale: table %s changed since it was built; REFRESH MATERIALIZED VIEW %s", table, s->name);
+}
+
+/* ---- one structure for one block ---- */
+
+struct binding {
+	struct rql_planning *p;
+	const struct rql_block *block;
+	const struct rql_match *match;
+	struct rql_leaf *leaf;
+	struct rql_request request;
+};
+
+static rql_status bind_request(struct binding *b, const struct rql_definition *def, struct rql_error *err)
+{
+	struct rql_arena *arena = b->p->arena;
+	const struct rql_relation *relation = b->leaf->relation;
+	uint32_t groups = b->block->group_count, aggs = b->block->agg_count;
+	struct rql_group_key *keys = RQL_NEW_ARRAY(arena, struct rql_group_key, groups);
+	struct rql_agg *wanted = RQL_NEW_ARRAY(arena, struct rql_agg, RQL_SLOT_MAX_AGGS);
+	struct rql_box_list *boxes = RQL_NEW(arena, struct rql_box_list);
+	struct rql_slot *slots = RQL_NEW_ARRAY(arena, struct rql_slot, groups + aggs);
+	if (!keys || !wanted || !boxes || !slots)
+		return rql_error_memory(err, 0, "a plan");
+	uint32_t agg_count = 0;
+	for (uint32_t i = 0; i < aggs; i++)
+		RQL_TRY(rql_slot_make(arena, def, relation, b->match->aggs[i], &slots[groups + i], wanted, &agg_count, err));
+	RQL_TRY(rql_bind_predicates(b->p->ctx, arena, relation, b->match->predicates, b->match->predicate_count, boxes, err));
+	for (uint32_t i = 0; i < groups; i++) {
+		slots[i] = (struct rql_slot){.kind = RQL_SLOT_KEY, .type = b->match->groups[i]->type, .key = i};
+		RQL_TRY(rql_bind_group(b->p->ctx, arena, relation, b->match->groups[i], &keys[i], &slots[i].values, err));
+	}
+	b->request = (struct rql_request){.group_count = groups, .groups = keys, .box_count = boxes->count, .boxes = boxes->boxes,
+	                                  .agg_count = agg_count, .aggs = wanted};
+	b->leaf->slots = slots;
+	b->leaf->slot_count = groups + aggs;
+	b->leaf->group_count = groups;
+	b->leaf->agg_count = agg_count;
+	b->leaf->host_columns = b->block->column_count;
+	return RQL_OK;
+}
+
+static bool device_wanted(const struct rql_settings *settings, const struct rql_device *device)
+{
+	return !settings->device[0] || !strcmp(settings->device, "auto") || !strcmp(settings->device, device->id);
+}
+
+/* Prices every method on every wanted device; the cheapest stays in the leaf. */
+static rql_status price_methods(struct binding *b, struct rql_candidate *first, struct rql_error *err)
+{
+	const struct rql_plan_context *ctx = b->p->ctx;
+	const struct rql_method *const *methods = rql_methods();
+	struct rql_candidate *candidate = first;
+	for (uint32_t m = 0; methods[m]; m++) {
+		for (uint32_t d = 0; d < ctx->devices->count; d++) {
+			const struct rql_device *device = &ctx->devices->device[d];
+			const char *reason = NULL;
+			if (!device->units[methods[m]->unit] || !device_wanted(ctx->settings, device))
+				continue;
+			if (!candidate && !(candidate = add_candidate(b->p, b->leaf->structure)))
+				return rql_error_memory(err, 0, "a plan");
+			struct rql_candidate *c = candidate;
+			candidate = NULL;
+			c->method = methods[m]->name;
+			c->unit = rql_unit_name(methods[m]->unit);
+			if (ctx->settings->disabled_methods >> m & 1)
+				reason = "switched off";
+			else if (methods[m]->can_serve(b->leaf->relation, &b->request, device, &reason) == RQL_SERVE_FULL)
+				reason = NULL;
+			else if (!reason)
+				reason = "it gives only a superset";
+			if ((c->reason = reason))
+				continue;
+			struct rql_prepared *prepared = NULL;
+			RQL_TRY(methods[m]->prepare(b->leaf->relation, &b->request, device, &prepared, err));
+			methods[m]->price(prepared, device, &c->cost);
+			if (b->leaf->prepared && rql_cost_total(&b->leaf->cost) <= rql_cost_total(&c->cost)) {
+				methods[m]->free_prepared(prepared);
+				continue;
+			}
+			if (b->leaf->prepared)
+				b->leaf->method->free_prepared(b->leaf->prepared);
+			b->leaf->prepared = prepared;
+			b->leaf->method = methods[m];
+			b->leaf->device = device;
+			b->leaf->cost = c->cost;
+		}
+	}
+	return b->leaf->prepared ? RQL_OK
+	                         : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "no method can serve it: %s",
+	                                         first->reason ? first->reason : "no wanted device has the unit");
+}
+
+/* Fills leaf when s serves the block now. Reasons are kept; only memory and interruption fail. */
+static rql_status try_structure(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s, struct rql_leaf *leaf)
+{
+	struct rql_error why = {0};
+	struct rql_match *match;
+	const struct rql_definition *def = s->definition;
+	if (!def)
+		return RQL_OK; /* loading it failed; its state says why */
+	rql_status status = rql_match(p->arena, block, def, &match, &why);
+	if (status != RQL_OK)
+		return as_reason(p, status, &why, REASON_NO_MATCH, s->name);
+	struct rql_candidate *c = add_candidate(p, s);
+	if (!c)
+		return rql_error_memory(p->err, 0, "a plan");
+	bool refresh;
+	if ((c->reason = why_not_usable(p, s, &refresh))) {
+		rql_planning_reason(p, REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
+		if (refresh && !p->to_refresh)
+			p->to_refresh = s;
+		return RQL_OK;
+	}
+	leaf->structure = s;
+	rql_structure_retain(s);
+	/* A cube starts with its relation (method/cube/cube.h), so its pointer is read as one. */
+	leaf->relation = (const struct rql_relation *)(const void *)s->cube;
+	struct binding b = {.p = p, .block = block, .match = match, .leaf = leaf};
+	status = bind_request(&b, def, &why);
+	if (status == RQL_OK)
+		status = price_methods(&b, c, &why);
+	if (status == RQL_OK)
+		return RQL_OK;
+	rql_leaf_clear(leaf);
+	if (!c->reason)
+		c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
+	return as_reason(p, status, &why, REASON_NO_METHOD, s->name);
+}
+
+static struct rql_leaf *add_leaf(struct rql_planning *p)
+{
+	struct rql_plan_nodes *n = p->nodes;
+	if (n->leaf_count == n->leaf_capacity) {
+		uint32_t capacity = n->leaf_capacity ? 2 * n->leaf_capacity : 4;
+		struct rql_leaf *grown = RQL_NEW_ARRAY(p->arena, struct rql_leaf, capacity);
+		if (!grown)
+			return NULL;
+		if (n->leaf_count)
+			memcpy(grown, n->leaves, n->leaf_count * sizeof *grown);
+		n->leaves = grown;
+		n->leaf_capacity = capacity;
+	}
+	return &n->leaves[n->leaf_count++];
+}
+
+static bool definition_loaded(struct rql_planning *p, uint32_t i)
+{
+	struct rql_structure *s = p->structures[i];
+	if (!s->definition && s->state != RQL_STATE_INVALID && p->ctx->load) {
+		struct rql_structure *loaded = p->ctx->load(p->ctx->load_state, s);
+		if (loaded) {
+			rql_structure_release(s);
+			p->structures[i] = s = loaded;
+		}
+	}
+	return s->definition != NULL;
+}
+
+/* Same or worse in everything: never worth taking, whatever the weights. */
+static bool dominates(const struct rql_cost *a, const struct rql_cost *b)
+{
+	return a->setup_ns <= b->setup_ns && a->run_ns <= b->run_ns && a->transfer_ns <= b->transfer_ns &&
+	       a->device_bytes <= b->device_bytes;
+}
+
+static void mark_candidates(struct rql_planning *p, uint32_t first, const struct rql_leaf *best)
+{
+	for (uint32_t i = first; i < p->nodes->candidate_count; i++) {
+		struct rql_candidate *c = &p->nodes->candidates[i];
+		if (c->reason)
+			continue;
+		c->chosen = !strcmp(c->structure, best->structure->name) && !strcmp(c->method, best->method->name) &&
+		            !strcmp(c->unit, rql_unit_name(best->method->unit));
+		c->dominated = !c->chosen && dominates(&best->cost, &c->cost);
+	}
+}
+
+rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_block *block;
+	*found = false;
+	rql_status status = rql_block_make(p->arena, rel, &block, &why);
+	if (status != RQL_OK)
+		return as_reason(p, status, &why, REASON_NO_BLOCK, NULL);
+	struct rql_leaf best = {0};
+	uint32_t first_candidate = p->nodes->candidate_count;
+	for (uint32_t i = 0; i < p->structure_count && status == RQL_OK; i++) {
+		struct rql_leaf leaf = {0};
+		if (!definition_loaded(p, i))
+			continue;
+		status = try_structure(p, block, p->structures[i], &leaf);
+		if (!leaf.prepared)
+			continue;
+		if (best.prepared && rql_cost_total(&best.cost) <= rql_cost_total(&leaf.cost)) {
+			rql_leaf_clear(&leaf);
+			continue;
+		}
+		rql_leaf_clear(&best);
+		best = leaf;
+	}
+	if (status == RQL_OK && best.prepared) {
+		struct rql_leaf *leaf = add_leaf(p);
+		if (leaf) {
+			mark_candidates(p, first_candidate, &best);
+			*leaf = best;
+			leaf->rel = rel;
+			*found = true;
+			return RQL_OK;
+		}
+		status = rql_error_memory(p->err, 0, "a plan");
+	}
+	rql_leaf_clear(&best);
+	return status;
+}

@@ -1,0 +1,274 @@
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plan/leaf.h"
+#include "plan/stability.h"
+
+/* ---- the tables of a plan ---- */
+
+static bool add_table(struct rql_planning *p, const struct rql_table_ref *ref)
+{
+	struct rql_plan *plan = p->plan;
+	struct rql_table *t = rql_catalog_table(p->ctx->catalog, ref->catalog, ref->schema, ref->table);
+	if (!t)
+		return false;
+	for (uint32_t i = 0; i < plan->table_count; i++)
+		if (plan->tables[i].table == t)
+			return true;
+	struct rql_plan_table *grown = RQL_NEW_ARRAY(p->arena, struct rql_plan_table, plan->table_count + 1);
+	if (!grown)
+		return false;
+	if (plan->table_count)
+		memcpy(grown, plan->tables, plan->table_count * sizeof *grown);
+	grown[plan->table_count++] = (struct rql_plan_table){t, rql_table_version(p->ctx->catalog, t)};
+	plan->tables = grown;
+	return true;
+}
+
+static bool collect_tables(struct rql_planning *p, const struct rql_rel *rel)
+{
+	if (rel->kind == RQL_REL_GET && !add_table(p, &rel->table))
+		return false;
+	if (rel->kind == RQL_REL_OPAQUE)
+		p->plan->tables_known = false;
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		if (!collect_tables(p, rel->children[i]))
+			return false;
+	return true;
+}
+
+/* ---- covering the plan with leaves ---- */
+
+/* *covered: every base table below rel is read by a leaf. */
+static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered)
+{
+	bool found = false;
+	*covered = true;
+	if (rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT) {
+		RQL_TRY(rql_leaf_choose(p, rel, &found));
+		if (found)
+			return RQL_OK;
+	}
+	if (rel->kind == RQL_REL_GET) {
+		rql_planning_reason(p, 0, "rows of table %s are read, not aggregates", rel->table.table);
+		*covered = false;
+		return RQL_OK;
+	}
+	if (rel->kind == RQL_REL_OPAQUE) {
+		rql_planning_reason(p, 3, "%s", rel->name ? rel->name : "the plan holds an unknown operator");
+		*covered = false;
+		return RQL_OK;
+	}
+	for (uint32_t i = 0; i < rel->child_count && *covered; i++)
+		RQL_TRY(cover(p, rel->children[i], covered));
+	return RQL_OK;
+}
+
+/* ---- deciding ---- */
+
+static void price_host(struct rql_planning *p)
+{
+	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
+	double ns = profile->host_statement_ns;
+	for (uint32_t i = 0; i < p->nodes->leaf_count; i++) {
+		const struct rql_leaf *leaf = &p->nodes->leaves[i];
+		ns += (double)leaf->relation->rows * (leaf->host_columns ? leaf->host_columns : 1) * profile->host_value_ns;
+	}
+	p->plan->host_estimated_ns = ns;
+}
+
+static void name_structures(struct rql_planning *p)
+{
+	struct rql_strbuf text = {0};
+	for (uint32_t i = 0; i < p->nodes->leaf_count; i++) {
+		const char *name = p->nodes->leaves[i].structure->name;
+		bool again = false;
+		for (uint32_t k = 0; k < i && !again; k++)
+			again = !strcmp(p->nodes->leaves[k].structure->name, name);
+		if (!again)
+			rql_strbuf_printf(&text, "%s%s", text.length ? ", " : "", name);
+	}
+	const char *copy = rql_arena_strdup(p->arena, rql_strbuf_text(&text));
+	p->plan->structure = copy ? copy : "";
+	rql_strbuf_free(&text);
+}
+
+static bool types_agree(const struct rql_rel *root, const struct rql_host_stmt *stmt)
+{
+	if (root->column_count != rql_host_stmt_columns(stmt))
+		return false;
+	for (uint32_t i = 0; i < root->column_count; i++)
+		if (!rql_type_equal(root->types[i], rql_host_stmt_column_type(stmt, i)))
+			return false;
+	return true;
+}
+
+static void choose_finish(struct rql_planning *p)
+{
+	struct rql_plan_nodes *n = p->nodes;
+	if (n->leaf_count != 1)
+		n->finish_reason = "several aggregates are put together";
+	else
+		n->native_finish = rql_finish_is_native(n->root, n->leaves[0].rel, &n->finish_reason);
+}
+
+/* All base tables are covered: methods against the host, by price. */
+static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
+{
+	struct rql_plan *plan = p->plan;
+	choose_finish(p);
+	price_host(p);
+	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
+	plan->estimated_ns = profile->statement_ns + (p->nodes->native_finish ? 0 : profile->host_statement_ns);
+	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
+		plan->estimated_ns += rql_cost_total(&p->nodes->leaves[i].cost);
+	if (!types_agree(p->nodes->root, stmt)) {
+		rql_planning_reason(p, 9, "the plan's column types are not the statement's");
+		return;
+	}
+	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
+		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms", plan->host_estimated_ns / 1e6,
+		                    plan->estimated_ns / 1e6);
+		return;
+	}
+	const struct rql_leaf *leaf = &p->nodes->leaves[0];
+	plan->kind = RQL_PLAN_METHOD;
+	plan->method = leaf->method->name;
+	plan->unit = rql_unit_name(leaf->method->unit);
+	name_structures(p);
+	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms", plan->estimated_ns / 1e6,
+	                                      plan->host_estimated_ns / 1e6);
+	plan->reason = reason ? reason : "cheapest";
+}
+
+static rql_status retain_structures(struct rql_planning *p)
+{
+	return rql_catalog_structures(p->ctx->catalog, p->arena, &p->structures, &p->structure_count, p->err);
+}
+
+/* The plan may hold random(): folded functions are harmless for one run, unfolded ones have no single value per cell. */
+static rql_status check_volatile(struct rql_planning *p, const struct rql_rel *root, const char *sql, bool *usable)
+{
+	bool stable = true;
+	RQL_TRY(rql_statement_stable(p->ctx, p->arena, sql, &stable, NULL, p->err));
+	p->plan->cacheable = stable;
+	*usable = true;
+	if (stable)
+		return RQL_OK;
+	const char **names;
+	uint32_t count;
+	if (rql_rel_functions(root, p->arena, &names, &count) != RQL_OK)
+		return rql_error_memory(p->err, 0, "a plan");
+	for (uint32_t i = 0; i < count && *usable; i++)
+		*usable = !rql_function_is_unstable(p->ctx->planner, names[i]);
+	if (!*usable)
+		rql_planning_reason(p, 9, "a function of it changes its value from row to row");
+	return RQL_OK;
+}
+
+static rql_status make_from_json(struct rql_planning *p, const char *sql, const char *json, const struct rql_host_stmt *stmt)
+{
+	struct rql_rel *root;
+	struct rql_error why = {0};
+	bool covered = false, usable;
+	uint64_t stamp = rql_catalog_stamp(p->ctx->catalog);
+	rql_status status = rql_rel_parse(p->arena, json, strlen(json), &root, &why);
+	if (status == RQL_ERROR_MEMORY) {
+		rql_error_move(p->err, &why);
+		return status;
+	}
+	if (status != RQL_OK) {
+		rql_planning_reason(p, 9, "its plan cannot be read: %s", rql_error_message(&why));
+		rql_error_clear(&why);
+		return RQL_OK;
+	}
+	p->nodes->root = root;
+	p->plan->tables_known = true;
+	if (!collect_tables(p, root))
+		return rql_error_memory(p->err, 0, "a plan");
+	RQL_TRY(check_volatile(p, root, sql, &usable));
+	if (!usable)
+		return RQL_OK;
+	RQL_TRY(cover(p, root, &covered));
+	if (covered && p->nodes->leaf_count) {
+		decide(p, stmt);
+	} else if (p->to_refresh) {
+		p->plan->kind = RQL_PLAN_REFRESH;
+		p->plan->refresh = p->to_refresh;
+		rql_structure_retain(p->to_refresh);
+	} else if (covered) {
+		rql_planning_reason(p, 0, "it reads no table");
+	}
+	for (uint32_t i = 0; i < p->plan->table_count; i++)
+		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
+			p->plan->cacheable = false; /* written while we planned: its statistics are of either state */
+	return RQL_OK;
+}
+
+static rql_status fill(struct rql_planning *p, const char *sql, const struct rql_host_stmt *stmt)
+{
+	char *json = NULL;
+	struct rql_error why = {0};
+	rql_status status = rql_host_plan(p->ctx->host, sql, true, &json, &why);
+	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
+		rql_error_move(p->err, &why);
+		return status;
+	}
+	if (status != RQL_OK) {
+		rql_planning_reason(p, 9, "its plan cannot be had: %s", rql_error_message(&why));
+		rql_error_clear(&why);
+		return RQL_OK;
+	}
+	status = retain_structures(p);
+	if (status == RQL_OK)
+		status = make_from_json(p, sql, json, stmt);
+	for (uint32_t i = 0; i < p->structure_count; i++)
+		rql_structure_release(p->structures[i]);
+	free(json);
+	return status;
+}
+
+rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, const struct rql_host_stmt *stmt,
+                         struct rql_plan **out, struct rql_error *err)
+{
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_plan *plan = arena ? RQL_NEW(arena, struct rql_plan) : NULL;
+	struct rql_plan_nodes *nodes = plan ? RQL_NEW(arena, struct rql_plan_nodes) : NULL;
+	if (!nodes) {
+		rql_arena_free(arena);
+		return rql_error_memory(err, sizeof *nodes, "a plan");
+	}
+	*plan = (struct rql_plan){.kind = RQL_PLAN_HOST, .reason = "", .method = "host", .unit = "", .structure = "",
+	                          .arena = arena, .nodes = nodes};
+	struct rql_planning p = {.ctx = ctx, .arena = arena, .plan = plan, .nodes = nodes, .err = err};
+	rql_status status = fill(&p, sql, stmt);
+	if (status != RQL_OK) {
+		rql_plan_free(plan);
+		return status;
+	}
+	if (plan->kind != RQL_PLAN_METHOD)
+		plan->reason = p.why_not ? p.why_not : "no structure serves it";
+	*out = plan;
+	return RQL_OK;
+}
+
+void rql_plan_free(struct rql_plan *plan)
+{
+	if (!plan)
+		return;
+	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
+		rql_leaf_clear(&plan->nodes->leaves[i]);
+	if (plan->refresh)
+		rql_structure_release(plan->refresh);
+	rql_arena_free(plan->arena);
+}
+
+uint64_t rql_plan_bytes(const struct rql_plan *plan)
+{
+	uint64_t bytes = rql_arena_bytes(plan->arena);
+	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
+		bytes += plan->nodes->leaves[i].method->prepared_bytes(plan->nodes->leaves[i].prepared);
+	return bytes;
+}

@@ -1,0 +1,44 @@
+/* The inside of a plan: what exec/ runs and explain.c prints. */
+#ifndef RQL_PLAN_PLAN_NODES_H
+#define RQL_PLAN_PLAN_NODES_H
+
+#include "plan/plan.h"
+#include "plan/slots.h"
+
+/* A node of the host's plan whose rows a method gives. */
+struct rql_leaf {
+	const struct rql_rel *rel;
+	struct rql_structure *structure; /* one reference */
+	const struct rql_relation *relation;
+	const struct rql_method *method;
+	const struct rql_device *device;
+	struct rql_prepared *prepared;
+	uint32_t group_count, agg_count; /* of the request */
+	uint32_t slot_count;             /* == rel->column_count */
+	struct rql_slot *slots;
+	struct rql_cost cost;
+	uint32_t host_columns;           /* base columns that the host would scan instead */
+};
+
+/* What was considered for a leaf; EXPLAIN prints all. */
+struct rql_candidate {
+	const char *structure, *method, *unit;
+	struct rql_cost cost;
+	const char *reason; /* NULL: it could have been used */
+	bool chosen, dominated;
+};
+
+struct rql_plan_nodes {
+	const struct rql_rel *root;
+	uint32_t leaf_count, leaf_capacity;
+	struct rql_leaf *leaves;
+	bool native_finish;         /* exec/finish.c can do all that is above the single leaf; else the host does, over its rows */
+	const char *finish_reason;  /* the first thing that it cannot do */
+	uint32_t candidate_count, candidate_capacity;
+	struct rql_candidate *candidates;
+};
+
+/* Everything above the leaf is something that exec/finish.c evaluates exactly as the host would. On false *reason says what is not. */
+bool rql_finish_is_native(const struct rql_rel *root, const struct rql_rel *leaf, const char **reason);
+
+#endif

@@ -1,0 +1,38 @@
+/* The columns of a leaf: how each output of an aggregate is made from what a method gives back. */
+#ifndef RQL_PLAN_SLOTS_H
+#define RQL_PLAN_SLOTS_H
+
+#include "method/method.h"
+#include "plan/match.h"
+
+enum rql_slot_kind {
+	RQL_SLOT_KEY,   /* values[key] of group key `key` */
+	RQL_SLOT_COUNT, /* aggregate `count` */
+	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
+	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
+	RQL_SLOT_VALUE, /* MIN, MAX: aggregate terms[0], through the dictionary when the measure is one of codes */
+};
+struct rql_slot_term {
+	uint32_t agg;
+	rql_int128 coefficient;
+};
+struct rql_slot {
+	enum rql_slot_kind kind;
+	struct rql_type type;
+	uint32_t key;
+	const struct rql_column *values; /* KEY, and VALUE of codes: the dictionary */
+	uint32_t term_count;
+	struct rql_slot_term *terms;
+	uint32_t count;
+	uint8_t scale;
+	bool real;                       /* the terms' measure is REAL (then there is one term, of coefficient 1) */
+};
+
+/* Fills slot from one aggregate of a match and adds what it needs to aggs (at most RQL_SLOT_MAX_AGGS; *agg_count). RQL_ERROR_UNSUPPORTED with the
+ * reason when the cube does not give it. */
+#define RQL_SLOT_MAX_AGGS 128u
+rql_status rql_slot_make(struct rql_arena *arena, const struct rql_definition *def, const struct rql_relation *relation,
+                         const struct rql_expr *agg, struct rql_slot *slot, struct rql_agg *aggs, uint32_t *agg_count,
+                         struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

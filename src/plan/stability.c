@@ -1,0 +1,189 @@
+#include "plan/stability.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sql/statement.h"
+
+/* Words that stand for changing values without being functions in duckdb_functions(), or that it calls consistent
+ * although they read the session. */
+static const char *const changing_words[] = {
+	"current_date", "current_time", "current_timestamp", "current_setting", "current_user", "current_role", "current_schema",
+	"current_schemas", "current_database", "current_catalog", "current_query", "localtime", "localtimestamp", "getvariable",
+	"getenv", "nextval", "currval", "session_user", "today", "now", "random", "uuid", "user", "tablesample", "connection_id",
+};
+
+struct rql_planner {
+	pthread_mutex_t lock;
+	uint32_t count; /* lower case, sorted */
+	char **unstable;
+	bool views_known, views_stable; /* no view or macro of the database holds an unstable word */
+	uint64_t views_epoch;
+};
+
+rql_status rql_planner_new(struct rql_planner **out, struct rql_error *err)
+{
+	struct rql_planner *p = calloc(1, sizeof *p);
+	if (!p)
+		return rql_error_memory(err, sizeof *p, "the planner");
+	pthread_mutex_init(&p->lock, NULL);
+	*out = p;
+	return RQL_OK;
+}
+
+static void forget_names(struct rql_planner *p)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		free(p->unstable[i]);
+	free(p->unstable);
+	p->unstable = NULL;
+	p->count = 0;
+}
+
+void rql_planner_free(struct rql_planner *p)
+{
+	if (!p)
+		return;
+	forget_names(p);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_name(struct rql_planner *p, const char *name, size_t length)
+{
+	char **grown = realloc(p->unstable, (p->count + 1) * sizeof *grown);
+	if (!grown)
+		return false;
+	p->unstable = grown;
+	p->unstable[p->count] = strndup(name, length);
+	return p->unstable[p->count] && ++p->count;
+}
+
+/* One text of names separated by newlines: the host's own judgement of its functions. */
+static rql_status load_names(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
+{
+	char *text = NULL;
+	RQL_TRY(rql_host_query_text(ctx->host,
+	                            "SELECT string_agg(DISTINCT lower(function_name), chr(10)) FROM duckdb_functions() "
+	                            "WHERE stability <> 'CONSISTENT' AND function_type IN ('scalar', 'aggregate', 'macro')",
+	                            &text, err));
+	bool ok = true;
+	for (char *at = text; ok && at && *at;) {
+		size_t length = strcspn(at, "\n");
+		ok = add_name(p, at, length);
+		at += length + (at[length] != '\0');
+	}
+	free(text);
+	for (size_t i = 0; ok && i < sizeof changing_words / sizeof *changing_words; i++)
+		ok = add_name(p, changing_words[i], strlen(changing_words[i]));
+	if (!ok) {
+		forget_names(p);
+		return rql_error_memory(err, 0, "the names of functions");
+	}
+	qsort(p->unstable, p->count, sizeof *p->unstable, compare_names);
+	return RQL_OK;
+}
+
+static const char *find_name(const struct rql_planner *p, const char *word, size_t length)
+{
+	char lower[64];
+	if (length >= sizeof lower)
+		return NULL;
+	for (size_t i = 0; i < length; i++)
+		lower[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
+	lower[length] = '\0';
+	const char *key = lower;
+	char **found = p->count ? bsearch(&key, p->unstable, p->count, sizeof *p->unstable, compare_names) : NULL;
+	return found ? *found : NULL;
+}
+
+/* A word of the text that could be an unstable function; a column that happens to be called so only costs the cache. */
+static const char *unstable_word(const struct rql_planner *p, const char *sql)
+{
+	uint32_t position = 0;
+	for (;;) {
+		struct rql_token token = rql_token_next(sql, &position);
+		if (token.kind == RQL_TOKEN_END || token.kind == RQL_TOKEN_BROKEN)
+			return NULL;
+		if (token.kind == RQL_TOKEN_WORD || token.kind == RQL_TOKEN_QUOTED_WORD) {
+			uint32_t quote = token.kind == RQL_TOKEN_QUOTED_WORD;
+			if (token.length <= 2 * quote)
+				continue;
+			const char *name = find_name(p, sql + token.start + quote, token.length - 2 * quote);
+			if (name)
+				return name;
+		}
+	}
+}
+
+static rql_status check_views(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
+{
+	uint64_t epoch = rql_catalog_schema_epoch(ctx->catalog);
+	if (p->views_known && p->views_epoch == epoch)
+		return RQL_OK;
+	char *text = NULL;
+	RQL_TRY(rql_host_query_text(ctx->host,
+	                            "SELECT string_agg(s, chr(10)) FROM (SELECT sql AS s FROM duckdb_views() WHERE NOT internal UNION ALL "
+	                            "SELECT macro_definition FROM duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL)",
+	                            &text, err));
+	p->views_stable = !text || !unstable_word(p, text);
+	free(text);
+	p->views_known = true;
+	p->views_epoch = epoch;
+	return RQL_OK;
+}
+
+/* What the binder saw, before anything was folded. */
+static rql_status check_bound_plan(const struct rql_plan_context *ctx, const struct rql_planner *p, struct rql_arena *arena,
+                                   const char *sql, bool *stable, const char **name, struct rql_error *err)
+{
+	char *json = NULL;
+	struct rql_error ignored = {0};
+	rql_status status = rql_host_plan(ctx->host, sql, false, &json, &ignored);
+	rql_error_clear(&ignored);
+	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
+		return rql_error_set(err, status, "planning was stopped");
+	*stable = status == RQL_OK;
+	for (uint32_t i = 0; *stable && i < p->count; i++) {
+		const char *needle = rql_arena_printf(arena, "\"name\":\"%s\"", p->unstable[i]);
+		if (!needle || strstr(json, needle)) {
+			*stable = false;
+			*name = rql_arena_strdup(arena, p->unstable[i]);
+		}
+	}
+	free(json);
+	return RQL_OK;
+}
+
+rql_status rql_statement_stable(const struct rql_plan_context *ctx, struct rql_arena *arena, const char *sql, bool *stable,
+                                const char **unstable_name, struct rql_error *err)
+{
+	struct rql_planner *p = ctx->planner;
+	const char *name = NULL;
+	pthread_mutex_lock(&p->lock);
+	rql_status status = p->count ? RQL_OK : load_names(ctx, p, err);
+	if (status == RQL_OK)
+		status = check_views(ctx, p, err);
+	if (status == RQL_OK) {
+		*stable = p->views_stable && !unstable_word(p, sql);
+		if (!*stable)
+			status = check_bound_plan(ctx, p, arena, sql, stable, &name, err);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (unstable_name)
+		*unstable_name = name;
+	return status;
+}
+
+bool rql_function_is_unstable(struct rql_planner *p, const char *name)
+{
+	pthread_mutex_lock(&p->lock);
+	bool unstable = !p->count || find_name(p, name, strlen(name));
+	pthread_mutex_unlock(&p->lock);
+	return unstable;
+}

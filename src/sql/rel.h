@@ -1,0 +1,150 @@
+/* RayQL's relational algebra: what a DuckDB plan says, typed and positional, in one arena.
+ *
+ * Every node produces columns 0..column_count-1 with types; an expression's RQL_EXPR_REF index is a column of the node's
+ * input (for a join: the left input's columns, then the right's). The tree is read-only once made. What the plan says
+ * and RayQL does not know becomes RQL_REL_OPAQUE or RQL_EXPR_OPAQUE with the reason in `name`: never an error. */
+#ifndef RQL_SQL_REL_H
+#define RQL_SQL_REL_H
+
+#include "column/value.h"
+#include "util/arena.h"
+
+enum rql_expr_kind {
+	RQL_EXPR_REF,       /* index: column of the input */
+	RQL_EXPR_COLUMN,    /* table, index: column of a base table of a block (plan/block.h makes these from REFs) */
+	RQL_EXPR_CONSTANT,  /* value */
+	RQL_EXPR_CAST,      /* child 0 to type; try_cast */
+	RQL_EXPR_COMPARE,   /* name: = <> < <= > >= "IS DISTINCT FROM" "IS NOT DISTINCT FROM"; children 2 */
+	RQL_EXPR_AND,       /* children >= 2 */
+	RQL_EXPR_OR,
+	RQL_EXPR_NOT,
+	RQL_EXPR_IS_NULL,
+	RQL_EXPR_IS_NOT_NULL,
+	RQL_EXPR_IN,        /* child 0 in children 1.. */
+	RQL_EXPR_NOT_IN,
+	RQL_EXPR_BETWEEN,   /* child 0 between 1 and 2; name: "[]", "[)", "(]", "()" for which bounds are included */
+	RQL_EXPR_CASE,      /* when, then, when, then, ..., else */
+	RQL_EXPR_COALESCE,
+	RQL_EXPR_FUNCTION,  /* name: DuckDB's scalar function or operator (+ - * / year ~~ ...) */
+	RQL_EXPR_AGGREGATE, /* name: sum count avg min max count_star ...; children: arguments; distinct; filter */
+	RQL_EXPR_WINDOW,    /* window: only the host evaluates it */
+	RQL_EXPR_SUBQUERY,  /* reserved */
+	RQL_EXPR_OPAQUE,    /* name: why */
+};
+
+enum rql_order_nulls { RQL_NULLS_FIRST, RQL_NULLS_LAST };
+
+struct rql_expr {
+	enum rql_expr_kind kind;
+	struct rql_type type;
+	const char *name;  /* operator or function, as DuckDB names it (sum_no_overflow is given as sum); else NULL */
+	const char *alias; /* the column's name in SQL when the plan has one, else NULL */
+	uint32_t index, table;
+	uint32_t child_count;
+	struct rql_expr **children;
+	struct rql_value value;
+	bool try_cast, distinct, is_operator; /* is_operator: infix or prefix in SQL */
+	struct rql_expr *filter;              /* aggregates: FILTER (WHERE ...), or NULL */
+	struct rql_order *orders;             /* aggregates with ORDER BY inside, windows */
+	uint32_t order_count;
+	struct rql_window *window;
+};
+
+struct rql_order {
+	struct rql_expr *expr;
+	bool descending;
+	enum rql_order_nulls nulls;
+};
+
+struct rql_window {
+	uint32_t partition_count;
+	struct rql_expr **partitions;
+	const char *start, *end;        /* DuckDB's boundary names: UNBOUNDED_PRECEDING, CURRENT_ROW_RANGE, EXPR_PRECEDING_ROWS, ... */
+	struct rql_expr *start_expr, *end_expr, *offset_expr, *default_expr;
+	const char *exclude;            /* NO_OTHER, ... */
+	bool ignore_nulls;
+};
+
+enum rql_rel_kind {
+	RQL_REL_GET,       /* a base table's columns; filters already pushed into it are a FILTER node above it */
+	RQL_REL_DUMMY,     /* one row, no columns */
+	RQL_REL_EMPTY,     /* no rows, columns of types */
+	RQL_REL_VALUES,    /* rows of expressions (LOGICAL_EXPRESSION_GET, LOGICAL_COLUMN_DATA_GET as constants) */
+	RQL_REL_FILTER,    /* exprs: conjuncts, all must be true */
+	RQL_REL_PROJECT,   /* exprs */
+	RQL_REL_AGGREGATE, /* exprs: group_count group keys, then aggregates; one grouping set */
+	RQL_REL_JOIN,      /* join; conditions */
+	RQL_REL_ORDER,     /* orders */
+	RQL_REL_TOP_N,     /* orders, limit, offset */
+	RQL_REL_LIMIT,     /* limit, offset */
+	RQL_REL_DISTINCT,  /* over all columns (DISTINCT ON is opaque) */
+	RQL_REL_WINDOW,    /* the input's columns, then exprs */
+	RQL_REL_SETOP,     /* setop: UNION ALL, UNION, EXCEPT [ALL], INTERSECT [ALL] */
+	RQL_REL_CTE,       /* children: definition, then the plan that uses it; cte index */
+	RQL_REL_CTE_REF,   /* reads cte index */
+	RQL_REL_OPAQUE,    /* name: why */
+};
+
+enum rql_join_type { RQL_JOIN_INNER, RQL_JOIN_LEFT, RQL_JOIN_RIGHT, RQL_JOIN_FULL, RQL_JOIN_SEMI, RQL_JOIN_ANTI,
+	RQL_JOIN_RIGHT_SEMI, RQL_JOIN_RIGHT_ANTI, RQL_JOIN_MARK, RQL_JOIN_SINGLE, RQL_JOIN_CROSS };
+enum rql_setop_type { RQL_SETOP_UNION, RQL_SETOP_EXCEPT, RQL_SETOP_INTERSECT };
+
+struct rql_table_ref {
+	const char *catalog, *schema, *table; /* a DuckDB base table */
+};
+
+struct rql_rel {
+	enum rql_rel_kind kind;
+	const char *name; /* OPAQUE: why; else DuckDB's operator name */
+	uint32_t column_count;
+	struct rql_type *types;   /* of the output columns */
+	const char **names;       /* of the output columns where the plan knows them, entries may be NULL */
+	uint32_t child_count;
+	struct rql_rel **children;
+	uint32_t expr_count;
+	struct rql_expr **exprs;
+	uint32_t group_count;
+	/* GET */
+	struct rql_table_ref table;
+	uint32_t *column_ids;          /* table column of each output column; UINT32_MAX: rowid */
+	const char **column_names;     /* name in the table of each output column */
+	/* JOIN: conditions are conjuncts over (left columns, right columns); CROSS has none */
+	enum rql_join_type join;
+	/* ORDER, TOP_N */
+	struct rql_order *orders;
+	uint32_t order_count;
+	/* TOP_N, LIMIT: UINT64_MAX means no limit */
+	uint64_t limit, offset;
+	enum rql_setop_type setop;
+	bool setop_all;
+	uint64_t cte;
+};
+
+/* Reads the text of json_serialize_plan. *out is the root, in arena. Only text that is no plan at all fails (RQL_ERROR_UNSUPPORTED:
+ * the plan's own "error" message; RQL_ERROR_CORRUPT: not JSON or not of the plan's shape). Depth and size are bounded. */
+rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
+                         struct rql_error *err) RQL_MUST_CHECK;
+
+/* Names of all scalar and aggregate functions in the tree, each once (for the volatility check). */
+rql_status rql_rel_functions(const struct rql_rel *rel, struct rql_arena *arena, const char ***names, uint32_t *count);
+
+/* ---- back to SQL (deparse.c) ---- */
+/* How a REF is written: rel/expr are deparsed against a function that names input column `index`. */
+typedef void rql_ref_printer(struct rql_strbuf *out, uint32_t index, void *state);
+/* Appends expr as DuckDB SQL whose meaning and type are the expression's: casts are explicit, literals typed, operators
+ * parenthesised. false: it holds something that cannot be written back (then the text is unusable). */
+bool rql_expr_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref_printer *ref, void *state);
+/* A relation as a SELECT with columns named c0, c1, ... `leaf` (may be NULL) is asked for each node first: when it writes the
+ * node itself (as a table expression with columns c0..) it returns true. */
+typedef bool rql_leaf_printer(struct rql_strbuf *out, const struct rql_rel *rel, void *state);
+bool rql_rel_print(struct rql_strbuf *out, const struct rql_rel *rel, rql_leaf_printer *leaf, void *state);
+
+/* Structural equality: same kind, name, type, children, constants; alias and positions ignored. */
+bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b);
+/* A deep copy in arena in which every REF is replaced by what map gives for it (NULL from map: fail). NULL on failure. */
+typedef struct rql_expr *rql_ref_map(struct rql_arena *arena, const struct rql_expr *ref, void *state);
+struct rql_expr *rql_expr_rewrite(struct rql_arena *arena, const struct rql_expr *expr, rql_ref_map *map, void *state);
+/* A short human-readable form for EXPLAIN and reasons ("year(d) = 1993"). */
+void rql_expr_describe(struct rql_strbuf *out, const struct rql_expr *expr);
+
+#endif

@@ -1,0 +1,121 @@
+/* Shared by the files that read DuckDB's plan JSON. Private to src/sql. */
+#ifndef RQL_SQL_REL_INTERNAL_H
+#define RQL_SQL_REL_INTERNAL_H
+
+#include <json-c/json.h>
+#include "sql/rel.h"
+
+/* JSON nesting that is read at all (an expression level costs two to three) and the text that is read at all. */
+#define RQL_PLAN_DEPTH 1500
+#define RQL_PLAN_BYTES (256u << 20)
+#define RQL_TYPE_DEPTH 32
+
+struct rql_cte_scope {
+	uint64_t index;
+	const struct rql_rel *definition;
+	struct rql_cte_scope *next;
+};
+
+/* A DELIM_JOIN whose right side is being read: DELIM_GET reads the distinct values of its columns. */
+struct rql_delim_scope {
+	uint64_t cte;
+	const struct rql_rel *outer;
+	uint32_t column_count;
+	struct rql_expr **columns; /* over outer's columns */
+	bool nested;               /* another DELIM_JOIN was met inside: whose DELIM_GET is whose is not known then */
+};
+
+/* State of one parse. Running out of memory sets no_memory; what is returned is then NULL. */
+struct rql_plan_reader {
+	struct rql_arena *arena;
+	bool no_memory;
+	struct rql_cte_scope *ctes;
+	struct rql_delim_scope *delim;
+	uint64_t next_cte; /* numbers for CTEs that the plan does not have */
+};
+
+/* What an expression's BOUND_REFs may point to. */
+struct rql_scope {
+	uint32_t count;
+	const struct rql_type *types;
+};
+
+/* ---- fields: absent and wrongly typed ones give the default, as the serialiser leaves defaults out ---- */
+static inline struct json_object *rql_json_field(struct json_object *object, const char *name)
+{
+	struct json_object *value = NULL;
+	if (!object || !json_object_is_type(object, json_type_object))
+		return NULL;
+	return json_object_object_get_ex(object, name, &value) ? value : NULL;
+}
+
+static inline const char *rql_json_text(struct json_object *object, const char *name)
+{
+	struct json_object *value = rql_json_field(object, name);
+	return value && json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+static inline bool rql_json_bool(struct json_object *object, const char *name, bool fallback)
+{
+	struct json_object *value = rql_json_field(object, name);
+	return value && json_object_is_type(value, json_type_boolean) ? json_object_get_boolean(value) : fallback;
+}
+
+static inline uint64_t rql_json_index_value(struct json_object *value)
+{
+	return value && json_object_is_type(value, json_type_int) ? json_object_get_uint64(value) : 0;
+}
+
+static inline uint64_t rql_json_index(struct json_object *object, const char *name)
+{
+	return rql_json_index_value(rql_json_field(object, name));
+}
+
+/* 0 for what is no array. */
+static inline size_t rql_json_length(struct json_object *array)
+{
+	return array && json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
+}
+
+static inline size_t rql_json_count(struct json_object *object, const char *name)
+{
+	return rql_json_length(rql_json_field(object, name));
+}
+
+/* ---- plan_type.c ---- */
+struct rql_type rql_plan_type(struct rql_plan_reader *reader, struct json_object *json);
+bool rql_plan_type_collated(struct json_object *json);
+/* false: a value that RayQL cannot hold (nested, or not of the type's shape). */
+bool rql_plan_value(struct rql_plan_reader *reader, struct json_object *json, struct rql_value *out);
+
+/* ---- plan_expr.c ---- */
+struct rql_expr *rql_plan_expr(struct rql_plan_reader *reader, struct json_object *json, struct rql_scope scope);
+struct rql_expr *rql_plan_expr_new(struct rql_plan_reader *reader, enum rql_expr_kind kind, struct rql_type type,
+                                   uint32_t child_count);
+struct rql_expr *rql_plan_expr_ref(struct rql_plan_reader *reader, uint32_t index, struct rql_type type,
+                                   const char *alias);
+struct rql_expr *rql_plan_expr_opaque(struct rql_plan_reader *reader, struct rql_type type, const char *fmt, ...)
+	RQL_PRINTF(3, 4);
+/* "COMPARE_EQUAL" -> "="; NULL for what is no comparison of two values. */
+const char *rql_plan_comparison(const char *type);
+/* false: out of memory, or an order that is not understood (then *opaque says so). */
+bool rql_plan_orders(struct rql_plan_reader *reader, struct json_object *json, struct rql_scope scope,
+                     struct rql_order **out, uint32_t *count, bool *opaque);
+
+/* ---- plan_scan.c ---- */
+/* LOGICAL_GET: the table, its pushed filters above it, the projection above those. */
+struct rql_rel *rql_plan_get(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *opaque);
+
+/* ---- plan_rel.c ---- */
+struct rql_rel *rql_plan_rel_new(struct rql_plan_reader *reader, enum rql_rel_kind kind, const char *name,
+                                 uint32_t column_count, uint32_t child_count);
+/* A FILTER over child with room for `count` conjuncts. */
+struct rql_rel *rql_plan_filter_over(struct rql_plan_reader *reader, struct rql_rel *child, uint32_t count);
+/* A PROJECT over child of its columns `map`; child itself when the map is empty or changes nothing, an OPAQUE node when it
+ * points outside. */
+struct rql_rel *rql_plan_map_columns(struct rql_plan_reader *reader, struct rql_rel *child, struct json_object *map);
+/* Turns rel into an OPAQUE node that keeps its children and columns. */
+struct rql_rel *rql_plan_make_opaque(struct rql_plan_reader *reader, struct rql_rel *rel, const char *fmt, ...)
+	RQL_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,238 @@
+/* Comparing, rewriting and describing expressions; what a tree calls. */
+#include <string.h>
+#include "sql/rel.h"
+
+/* ---- equality ---- */
+static bool text_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool optional_equal(const struct rql_expr *a, const struct rql_expr *b)
+{
+	return a == b || (a && b && rql_expr_equal(a, b));
+}
+
+static bool list_equal(struct rql_expr *const *a, struct rql_expr *const *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!rql_expr_equal(a[i], b[i]))
+			return false;
+	return true;
+}
+
+/* Bit for bit: 0.0 and -0.0 are two constants, as they can be told apart (1 / x). */
+static bool value_equal(const struct rql_value *a, const struct rql_value *b)
+{
+	if (!rql_type_equal(a->type, b->type) || a->is_null != b->is_null)
+		return false;
+	if (a->is_null)
+		return true;
+	switch (a->type.id) {
+	case RQL_TYPE_FLOAT:
+	case RQL_TYPE_DOUBLE:
+		return memcmp(&a->real, &b->real, sizeof(a->real)) == 0;
+	case RQL_TYPE_INTERVAL:
+		return a->interval.months == b->interval.months && a->interval.days == b->interval.days &&
+		       a->interval.micros == b->interval.micros;
+	case RQL_TYPE_VARCHAR:
+	case RQL_TYPE_BLOB:
+	case RQL_TYPE_OTHER:
+		return a->string.data && b->string.data && a->string.length == b->string.length &&
+		       (a->string.length == 0 || memcmp(a->string.data, b->string.data, a->string.length) == 0);
+	default:
+		return a->integer == b->integer;
+	}
+}
+
+static bool orders_equal(const struct rql_expr *a, const struct rql_expr *b)
+{
+	if (a->order_count != b->order_count)
+		return false;
+	for (uint32_t i = 0; i < a->order_count; i++)
+		if (a->orders[i].descending != b->orders[i].descending || a->orders[i].nulls != b->orders[i].nulls ||
+		    !rql_expr_equal(a->orders[i].expr, b->orders[i].expr))
+			return false;
+	return true;
+}
+
+static bool windows_equal(const struct rql_window *a, const struct rql_window *b)
+{
+	if (a == b)
+		return true;
+	return a && b && a->partition_count == b->partition_count &&
+	       list_equal(a->partitions, b->partitions, a->partition_count) && text_equal(a->start, b->start) &&
+	       text_equal(a->end, b->end) && text_equal(a->exclude, b->exclude) && a->ignore_nulls == b->ignore_nulls &&
+	       optional_equal(a->start_expr, b->start_expr) && optional_equal(a->end_expr, b->end_expr) &&
+	       optional_equal(a->offset_expr, b->offset_expr) && optional_equal(a->default_expr, b->default_expr);
+}
+
+bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b)
+{
+	if (a == b)
+		return true;
+	if (a->kind != b->kind || !rql_type_equal(a->type, b->type) || a->child_count != b->child_count ||
+	    !text_equal(a->name, b->name))
+		return false;
+	switch (a->kind) {
+	case RQL_EXPR_OPAQUE:
+	case RQL_EXPR_SUBQUERY:
+		return false; /* two things that are not known are not known to be equal */
+	case RQL_EXPR_COLUMN:
+		return a->table == b->table && a->index == b->index;
+	case RQL_EXPR_REF:
+		return a->index == b->index;
+	case RQL_EXPR_CONSTANT:
+		return value_equal(&a->value, &b->value);
+	default:
+		return a->try_cast == b->try_cast && a->distinct == b->distinct && optional_equal(a->filter, b->filter) &&
+		       orders_equal(a, b) && windows_equal(a->window, b->window) &&
+		       list_equal(a->children, b->children, a->child_count);
+	}
+}
+
+/* ---- rewriting ---- */
+struct rewriter {
+	struct rql_arena *arena;
+	rql_ref_map *map;
+	void *state;
+};
+
+static struct rql_expr *rewrite(const struct rewriter *w, const struct rql_expr *expr);
+
+/* NULL stays NULL; false: failed. */
+static bool rewrite_optional(const struct rewriter *w, struct rql_expr **slot)
+{
+	if (*slot)
+		*slot = rewrite(w, *slot);
+	else
+		return true;
+	return *slot != NULL;
+}
+
+static bool rewrite_list(const struct rewriter *w, struct rql_expr ***list, uint32_t count)
+{
+	struct rql_expr **copy = RQL_NEW_ARRAY(w->arena, struct rql_expr *, count);
+	if (!copy)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!(copy[i] = rewrite(w, (*list)[i])))
+			return false;
+	*list = copy;
+	return true;
+}
+
+static bool rewrite_orders(const struct rewriter *w, struct rql_expr *expr)
+{
+	struct rql_order *copy = RQL_NEW_ARRAY(w->arena, struct rql_order, expr->order_count);
+	if (!copy)
+		return false;
+	for (uint32_t i = 0; i < expr->order_count; i++) {
+		copy[i] = expr->orders[i];
+		if (!(copy[i].expr = rewrite(w, copy[i].expr)))
+			return false;
+	}
+	expr->orders = copy;
+	return true;
+}
+
+static bool rewrite_window(const struct rewriter *w, struct rql_expr *expr)
+{
+	struct rql_window *copy = RQL_NEW(w->arena, struct rql_window);
+	if (!copy)
+		return false;
+	*copy = *expr->window;
+	expr->window = copy;
+	return rewrite_list(w, &copy->partitions, copy->partition_count) && rewrite_optional(w, &copy->start_expr) &&
+	       rewrite_optional(w, &copy->end_expr) && rewrite_optional(w, &copy->offset_expr) &&
+	       rewrite_optional(w, &copy->default_expr);
+}
+
+static struct rql_expr *rewrite(const struct rewriter *w, const struct rql_expr *expr)
+{
+	if (expr->kind == RQL_EXPR_REF)
+		return w->map(w->arena, expr, w->state);
+	struct rql_expr *copy = RQL_NEW(w->arena, struct rql_expr);
+	if (!copy)
+		return NULL;
+	*copy = *expr;
+	bool done = rewrite_list(w, &copy->children, copy->child_count) && rewrite_optional(w, &copy->filter) &&
+	            (!copy->order_count || rewrite_orders(w, copy)) && (!copy->window || rewrite_window(w, copy));
+	return done ? copy : NULL;
+}
+
+struct rql_expr *rql_expr_rewrite(struct rql_arena *arena, const struct rql_expr *expr, rql_ref_map *map, void *state)
+{
+	struct rewriter w = {arena, map, state};
+	return rewrite(&w, expr);
+}
+
+/* ---- function names ---- */
+struct name_list {
+	struct rql_arena *arena;
+	const char **names;
+	uint32_t count, capacity;
+	bool no_memory;
+};
+
+static void name_add(struct name_list *list, const char *name)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (strcmp(list->names[i], name) == 0)
+			return;
+	if (list->count == list->capacity) {
+		uint32_t capacity = list->capacity ? list->capacity * 2 : 16;
+		const char **names = RQL_NEW_ARRAY(list->arena, const char *, capacity);
+		if (!names) {
+			list->no_memory = true;
+			return;
+		}
+		if (list->count)
+			memcpy(names, list->names, list->count * sizeof(*names));
+		list->names = names;
+		list->capacity = capacity;
+	}
+	list->names[list->count++] = name;
+}
+
+static void names_of_expr(struct name_list *list, const struct rql_expr *expr)
+{
+	if (!expr || list->no_memory)
+		return;
+	if (expr->kind == RQL_EXPR_FUNCTION || expr->kind == RQL_EXPR_AGGREGATE || expr->kind == RQL_EXPR_WINDOW)
+		name_add(list, expr->name);
+	for (uint32_t i = 0; i < expr->child_count; i++)
+		names_of_expr(list, expr->children[i]);
+	names_of_expr(list, expr->filter);
+	for (uint32_t i = 0; i < expr->order_count; i++)
+		names_of_expr(list, expr->orders[i].expr);
+	if (!expr->window)
+		return;
+	for (uint32_t i = 0; i < expr->window->partition_count; i++)
+		names_of_expr(list, expr->window->partitions[i]);
+	names_of_expr(list, expr->window->start_expr);
+	names_of_expr(list, expr->window->end_expr);
+	names_of_expr(list, expr->window->offset_expr);
+	names_of_expr(list, expr->window->default_expr);
+}
+
+static void names_of_rel(struct name_list *list, const struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		names_of_expr(list, rel->exprs[i]);
+	for (uint32_t i = 0; i < rel->order_count; i++)
+		names_of_expr(list, rel->orders[i].expr);
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		names_of_rel(list, rel->children[i]);
+}
+
+rql_status rql_rel_functions(const struct rql_rel *rel, struct rql_arena *arena, const char ***names, uint32_t *count)
+{
+	struct name_list list = {.arena = arena};
+	names_of_rel(&list, rel);
+	if (list.no_memory)
+		return RQL_ERROR_MEMORY;
+	*names = list.names;
+	*count = list.count;
+	return RQL_OK;
+}

@@ -1,0 +1,294 @@
+/* One word, the gate, holds everything that callers and workers agree on:
+ *
+ *   epoch (47 bits) | open (1 bit) | joined (16 bits)
+ *
+ * A caller writes the loop, then stores the gate with a new epoch and the open bit. A worker that sees an epoch it has
+ * not served yet enters by compare-and-swap (joined + 1), takes chunks until there are none, and leaves (joined - 1).
+ * The caller takes chunks as well, closes the gate, and waits for joined = 0. So a worker that wakes up too late finds
+ * the gate closed and nobody waits for it: a loop of a few microseconds never pays for a sleeping thread. README.md has
+ * what a hand-over costs. */
+#include "util/threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define JOINED_MASK UINT64_C(0xffff)
+#define OPEN (UINT64_C(1) << 16)
+#define EPOCH_ONE (UINT64_C(1) << 17)
+#define EPOCH_OF(gate) ((gate) / EPOCH_ONE)
+#define MAX_THREADS 4096u
+
+/* How long a thread polls before it sleeps. A warm query is about 100 us, so a worker that served one is most likely
+ * still awake for its next loop; a thread that wakes from a condition variable comes about as late as this. */
+#define SPIN_NS 50000
+#define CACHE_LINE 64
+
+struct worker {
+	struct rql_pool *pool;
+	unsigned id;
+	pthread_t thread;
+};
+
+struct rql_pool {
+	/* Polled by every worker: alone on its line, away from the chunk counter that they all write. */
+	_Alignas(CACHE_LINE) _Atomic uint64_t gate;
+	_Alignas(CACHE_LINE) _Atomic uint64_t next; /* the next chunk of the present loop */
+	/* The present loop; written while the gate is closed and nobody is inside. */
+	_Alignas(CACHE_LINE) uint64_t count;
+	rql_chunk_fn *fn;
+	void *state;
+	atomic_bool busy; /* a caller owns the pool */
+
+	_Alignas(CACHE_LINE) pthread_mutex_t mutex; /* only for going to sleep and waking up */
+	pthread_cond_t opened, left;
+	_Atomic unsigned sleeping;  /* workers that wait for `opened` */
+	atomic_bool caller_waiting; /* the caller waits for `left` */
+	atomic_bool stopping;
+	uint64_t spin_ns; /* 0 when there are more threads than CPUs: polling would take the CPU from the work */
+	unsigned threads;
+	unsigned started; /* entries of workers with a running thread */
+	struct worker *workers;
+};
+
+uint64_t rql_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* The CPUs this process may use: an affinity mask (taskset, a container's cpuset) can leave fewer than are online. */
+static unsigned usable_cpus(void)
+{
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+		return (unsigned)CPU_COUNT(&set);
+	long online = sysconf(_SC_NPROCESSORS_ONLN); /* a machine with more CPUs than cpu_set_t holds */
+	return online > 0 ? (unsigned)online : 1;
+}
+
+static void take_chunks(struct rql_pool *pool, unsigned worker)
+{
+	uint64_t count = pool->count;
+	rql_chunk_fn *fn = pool->fn;
+	void *state = pool->state;
+	for (;;) {
+		uint64_t index = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+		if (index >= count)
+			return;
+		fn(state, index, worker);
+	}
+}
+
+/* ---- workers ---------------------------------------------------------------------------------------------------- */
+
+static bool has_work(struct rql_pool *pool, uint64_t served, uint64_t *gate)
+{
+	*gate = atomic_load(&pool->gate);
+	return (*gate & OPEN) && EPOCH_OF(*gate) != served;
+}
+
+/* Waits for a loop whose epoch is not `served`; false when the pool is being freed. */
+static bool wait_for_work(struct rql_pool *pool, uint64_t served, uint64_t *gate)
+{
+	uint64_t until = pool->spin_ns ? rql_now_ns() + pool->spin_ns : 0;
+	do {
+		for (int i = 0; i < 64; i++) {
+			if (has_work(pool, served, gate))
+				return true;
+			relax();
+		}
+	} while (pool->spin_ns && !atomic_load_explicit(&pool->stopping, memory_order_relaxed) && rql_now_ns() < until);
+
+	pthread_mutex_lock(&pool->mutex);
+	/* Announced before the gate is read again; the caller opens the gate before it reads `sleeping`. One of the two
+	 * sees the other (both are sequentially consistent), so no wake-up is lost. */
+	atomic_fetch_add(&pool->sleeping, 1);
+	bool work;
+	while (!(work = has_work(pool, served, gate)) && !atomic_load(&pool->stopping))
+		pthread_cond_wait(&pool->opened, &pool->mutex);
+	atomic_fetch_sub(&pool->sleeping, 1);
+	pthread_mutex_unlock(&pool->mutex);
+	return work;
+}
+
+static void leave(struct rql_pool *pool)
+{
+	uint64_t before = atomic_fetch_sub(&pool->gate, 1);
+	if ((before & (OPEN | JOINED_MASK)) == 1 && atomic_load(&pool->caller_waiting)) {
+		pthread_mutex_lock(&pool->mutex);
+		pthread_cond_signal(&pool->left);
+		pthread_mutex_unlock(&pool->mutex);
+	}
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct rql_pool *pool = worker->pool;
+	uint64_t gate, served = 0;
+	while (wait_for_work(pool, served, &gate)) {
+		/* Fails when another worker came or went, or when the loop ended: look again. */
+		if (!atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1))
+			continue;
+		served = EPOCH_OF(gate);
+		take_chunks(pool, worker->id);
+		leave(pool);
+	}
+	return NULL;
+}
+
+/* ---- the caller ------------------------------------------------------------------------------------------------- */
+
+static void wake_workers(struct rql_pool *pool)
+{
+	unsigned sleeping = atomic_load(&pool->sleeping);
+	if (sleeping == 0)
+		return;
+	pthread_mutex_lock(&pool->mutex);
+	/* No more than there are chunks for: each costs a system call and a switch. */
+	if (pool->count > sleeping)
+		pthread_cond_broadcast(&pool->opened);
+	else
+		for (uint64_t i = 1; i < pool->count; i++)
+			pthread_cond_signal(&pool->opened);
+	pthread_mutex_unlock(&pool->mutex);
+}
+
+static void wait_for_workers(struct rql_pool *pool)
+{
+	uint64_t until = pool->spin_ns ? rql_now_ns() + pool->spin_ns : 0;
+	do {
+		for (int i = 0; i < 64; i++) {
+			if ((atomic_load(&pool->gate) & JOINED_MASK) == 0)
+				return;
+			relax();
+		}
+	} while (pool->spin_ns && rql_now_ns() < until);
+
+	pthread_mutex_lock(&pool->mutex);
+	atomic_store(&pool->caller_waiting, true);
+	while ((atomic_load(&pool->gate) & JOINED_MASK) != 0)
+		pthread_cond_wait(&pool->left, &pool->mutex);
+	atomic_store(&pool->caller_waiting, false);
+	pthread_mutex_unlock(&pool->mutex);
+}
+
+void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void *state)
+{
+	if (count <= 1 || pool->threads == 1 || atomic_exchange(&pool->busy, true)) {
+		for (uint64_t i = 0; i < count; i++)
+			fn(state, i, 0);
+		return;
+	}
+	pool->count = count;
+	pool->fn = fn;
+	pool->state = state;
+	atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+	uint64_t closed = atomic_load(&pool->gate); /* joined is 0 and only we open it */
+	atomic_store(&pool->gate, (EPOCH_OF(closed) + 1) * EPOCH_ONE | OPEN);
+	wake_workers(pool);
+	take_chunks(pool, 0);
+	atomic_fetch_and(&pool->gate, ~OPEN);
+	wait_for_workers(pool);
+	atomic_store(&pool->busy, false);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------- */
+
+void rql_pool_free(struct rql_pool *pool)
+{
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->mutex);
+	atomic_store(&pool->stopping, true);
+	pthread_cond_broadcast(&pool->opened);
+	pthread_mutex_unlock(&pool->mutex);
+	for (unsigned i = 0; i < pool->started; i++)
+		pthread_join(pool->workers[i].thread, NULL);
+	pthread_cond_destroy(&pool->left);
+	pthread_cond_destroy(&pool->opened);
+	pthread_mutex_destroy(&pool->mutex);
+	free(pool->workers);
+	free(pool);
+}
+
+/* Signals are for the program's own threads: Ctrl-C must not land in a worker. */
+static int start_workers(struct rql_pool *pool)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	int rc = pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i + 1 < pool->threads && !rc; i++) {
+		struct worker *worker = &pool->workers[i];
+		*worker = (struct worker){.pool = pool, .id = i + 1};
+		rc = pthread_create(&worker->thread, NULL, work, worker);
+		if (!rc)
+			pool->started++;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+rql_status rql_pool_new(unsigned threads, struct rql_pool **out, struct rql_error *err)
+{
+	unsigned cpus = usable_cpus();
+	if (threads == 0)
+		threads = cpus < MAX_THREADS ? cpus : MAX_THREADS;
+	if (threads > MAX_THREADS)
+		return rql_error_set(err, RQL_ERROR_MISUSE, "a pool of %u threads was asked for; at most %u are possible",
+		                     threads, MAX_THREADS);
+
+	struct rql_pool *pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
+	if (!pool)
+		return rql_error_memory(err, sizeof(*pool), "a thread pool");
+	memset(pool, 0, sizeof(*pool));
+	pool->threads = threads;
+	pool->spin_ns = threads <= cpus ? SPIN_NS : 0;
+	pthread_mutex_init(&pool->mutex, NULL); /* these three cannot fail on Linux with default attributes */
+	pthread_cond_init(&pool->opened, NULL);
+	pthread_cond_init(&pool->left, NULL);
+	rql_status status = RQL_OK;
+	int rc;
+	pool->workers = calloc(threads, sizeof(*pool->workers));
+	if (!pool->workers) {
+		status = rql_error_memory(err, threads * sizeof(*pool->workers), "a thread pool's workers");
+		goto error;
+	}
+	rc = start_workers(pool);
+	if (rc) {
+		status =
+			rql_error_set(err, RQL_ERROR_MEMORY,
+		                  "cannot start thread %u of %u: %s; use fewer threads or raise the process limit (ulimit -u)",
+		                  pool->started + 2, threads, strerror(rc));
+		goto error;
+	}
+	*out = pool;
+	return RQL_OK;
+error:
+	rql_pool_free(pool);
+	return status;
+}
+
+unsigned rql_pool_threads(const struct rql_pool *pool)
+{
+	return pool->threads;
+}

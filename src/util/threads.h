@@ -1,0 +1,28 @@
+/* A thread pool for parallel loops over independent chunks. The calling thread works too, so a pool
+ * of one runs everything inline, and a loop of one chunk costs no hand-over. Workers spin briefly
+ * (tens of microseconds) after a loop before they sleep: a warm query is itself that short. */
+#ifndef RQL_UTIL_THREADS_H
+#define RQL_UTIL_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "util/status.h"
+
+struct rql_pool;
+
+/* threads counts the caller; 0 means the number of online CPUs. */
+rql_status rql_pool_new(unsigned threads, struct rql_pool **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_pool_free(struct rql_pool *pool);
+unsigned rql_pool_threads(const struct rql_pool *pool);
+
+/* Called with every index in [0, count) exactly once; worker in [0, rql_pool_threads) says which
+ * private state to use. Chunks are taken in index order from a shared counter. */
+typedef void rql_chunk_fn(void *state, uint64_t index, unsigned worker);
+/* Returns when all are done. Concurrent callers take turns (one loop at a time per pool; a caller that finds the
+ * pool busy runs its loop inline with worker 0, so nobody waits and nested loops are legal). */
+void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void *state);
+
+/* Monotonic nanoseconds. */
+uint64_t rql_now_ns(void);
+
+#endif

@@ -1,0 +1,42 @@
+#!/bin/sh
+# install.sh CMAKE CC BUILD CONSUMER: installs BUILD under a folder that is then moved, builds the program in CONSUMER
+# against it through find_package(RayQL) and through pkg-config, and runs both and the shell from there.
+set -eu
+cmake=$1 cc=$2 build=$3 consumer=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/moved
+
+"$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/install.log"
+mv "$scratch/first" "$prefix"
+
+echo "-- find_package(RayQL)"
+"$cmake" -S "$consumer" -B "$scratch/consumer" -G Ninja "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_PREFIX_PATH=$prefix" \
+	>"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; exit 1; }
+"$cmake" --build "$scratch/consumer" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
+"$scratch/consumer/consumer"
+
+echo "-- pkg-config"
+pc=$(find "$prefix" -name rayql.pc)
+flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-prefix --cflags --libs rayql)
+library=$(dirname "$(dirname "$pc")")
+# shellcheck disable=SC2086 # a list of flags
+"$cc" -std=c17 "$consumer/consumer.c" -o "$scratch/by_pkg_config" $flags "-Wl,-rpath,$library"
+"$scratch/by_pkg_config"
+
+echo "-- the shell"
+if [ -x "$prefix/bin/rayql" ]; then
+	[ "$("$prefix/bin/rayql" -csv -c "SELECT 40 + 2 AS answer")" = "$(printf 'answer\n42')" ]
+fi
+
+echo "-- where things come from"
+ldd "$scratch/by_pkg_config" | awk '/librayql|libduckdb/ { print $1, $3 }'
+if ldd "$scratch/by_pkg_config" "$library/librayql.so" | grep -E "not found|=> $build/"; then
+	echo "the installed library needs something outside of its prefix"
+	exit 1
+fi
+# A libduckdb that was installed along is the one that is loaded.
+if [ -e "$library/rayql/libduckdb.so" ]; then
+	ldd "$scratch/by_pkg_config" | grep -q "libduckdb.so => .*/rayql/libduckdb.so"
+	[ -e "$prefix/share/doc/rayql/LICENSE.duckdb" ]
+fi

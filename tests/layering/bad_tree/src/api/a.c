@@ -1,0 +1,2 @@
+#include "rayql/rayql.h"
+#include "exec/e.h"

@@ -1,0 +1,2 @@
+#include "device/device_internal.h"
+#include <volk.h>

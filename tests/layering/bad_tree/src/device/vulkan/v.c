@@ -1,0 +1,1 @@
+#include <volk.h>

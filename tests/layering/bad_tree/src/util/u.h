@@ -1,0 +1,2 @@
+/* Fine: depends on nothing. */
+#include <stddef.h>

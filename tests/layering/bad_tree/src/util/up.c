@@ -1,0 +1,2 @@
+#include "util/u.h"
+#include "column/c.h"
