@@ -199,7 +199,8 @@ static bool read_value(struct reader *in, const char *type, const char *limit, c
 	while (limit > type && limit[-1] == ' ')
 		limit--;
 	skip_spaces(&in->text, in->end);
-	bool nested = limit > type && (limit[-1] == ']' || starts(type, limit, "STRUCT(") || starts(type, limit, "MAP("));
+	bool named = starts(type, limit, "STRUCT(") || starts(type, limit, "MAP(");
+	bool nested = limit > type && (limit[-1] == ']' || (limit[-1] == ')' && named));
 	bool ok;
 	if (starts(type, limit, "UNION(") || ++in->depth > DEEPEST)
 		return false;

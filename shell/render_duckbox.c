@@ -120,7 +120,7 @@ static void put_dots(struct rql_sh_render *r, const struct rql_sh_box_cell *abov
 				continue;
 			fputs("│", r->out);
 			if (box->pruned[c]) {
-				fputs(" · ", r->out);
+				fputs(" … ", r->out);
 				continue;
 			}
 			size_t width = box->widths[c], up = above[c].width < width ? above[c].width : width;

@@ -56,7 +56,7 @@ static struct token *add_token(struct cutter *cut, enum kind kind, char bracket)
 /* The end of the word at pos: quoted parts whole, otherwise up to a bracket, comma or colon. */
 static size_t word_end(const char *text, size_t length, size_t pos)
 {
-	while (pos < length && !strchr("[]{},:", text[pos])) {
+	while (pos < length && !memchr("[]{},:", text[pos], 6)) {
 		if (text[pos] == '\'' || text[pos] == '"') {
 			char quote = text[pos++];
 			while (pos < length && text[pos] != quote)

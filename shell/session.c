@@ -409,7 +409,10 @@ static bool take_line(struct rql_sh *sh, struct rql_sh_input *input, struct rql_
 		rql_strbuf_clear(pending);
 		return true;
 	}
+	bool comment_ends = strstr(line, "*/");
 	rql_strbuf_putc(pending, '\n');
+	if (comment_ends && rql_sh_is_blank(rql_strbuf_text(pending)))
+		rql_strbuf_clear(pending);
 	return !may_end || run_pending(sh, input, pending);
 }
 
@@ -417,6 +420,8 @@ bool rql_sh_process(struct rql_sh *sh, struct rql_sh_input *input)
 {
 	struct rql_strbuf pending = {0};
 	bool ok = true, terminal = rql_sh_input_is_terminal(input);
+	/* Between lines a person may cancel what a dot command does, but not lose the shell. */
+	enum rql_sh_activity before = rql_sh_activity(sh, terminal || sh->interactive ? RQL_SH_RUNNING : RQL_SH_IDLE);
 	while (!sh->quit) {
 		size_t begin = pending.length;
 		fflush(sh->out);
@@ -441,6 +446,7 @@ bool rql_sh_process(struct rql_sh *sh, struct rql_sh_input *input)
 	if (!sh->quit && !terminal && pending.length && (ok || sh->bail != RQL_SH_BAIL_ON) && !rql_sh_interrupted(sh))
 		ok = run_part(sh, rql_strbuf_text(&pending), pending.length) && ok;
 	rql_strbuf_free(&pending);
+	rql_sh_activity(sh, before);
 	return ok;
 }
 

@@ -32,6 +32,12 @@ unsigned rql_sh_char_width(uint32_t code_point)
 	return in_ranges(double_width, COUNT(double_width), code_point) ? 2 : 1;
 }
 
+/* Colours the character before it and is shown in its place. */
+static bool is_skin_tone(uint32_t code_point)
+{
+	return code_point >= 0x1f3fb && code_point <= 0x1f3ff;
+}
+
 uint32_t rql_sh_decode(const char *text, size_t length, size_t *bytes)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -58,9 +64,14 @@ uint32_t rql_sh_decode(const char *text, size_t length, size_t *bytes)
 size_t rql_sh_width(const char *text, size_t length)
 {
 	size_t width = 0;
+	bool joined = false;
 	for (size_t pos = 0, bytes; pos < length; pos += bytes) {
 		uint32_t code_point = rql_sh_decode(text + pos, length - pos, &bytes);
-		width += code_point < 0x7f && code_point >= 0x20 ? 1 : rql_sh_char_width(code_point);
+		if (code_point < 0x7f && code_point >= 0x20)
+			width++;
+		else if (!joined && !(pos && is_skin_tone(code_point)))
+			width += rql_sh_char_width(code_point);
+		joined = code_point == ZERO_WIDTH_JOINER;
 	}
 	return width;
 }
@@ -72,7 +83,7 @@ size_t rql_sh_prefix(const char *text, size_t length, size_t columns, size_t *us
 	while (pos < length && text[pos] != '\n') {
 		size_t bytes;
 		uint32_t code_point = rql_sh_decode(text + pos, length - pos, &bytes);
-		unsigned wide = rql_sh_char_width(code_point);
+		unsigned wide = pos && is_skin_tone(code_point) ? 0 : rql_sh_char_width(code_point);
 		/* What a joiner glues on is part of the character before it and is shown in its place. */
 		if (!joined && width + wide > columns)
 			break;

@@ -115,6 +115,10 @@ rql_status rql_catalog_structures(struct rql_catalog *catalog, struct rql_arena 
 struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema, const char *name);
 /* Publishes s (takes the caller's reference), replacing one of the same id. */
 rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s, struct rql_error *err) RQL_MUST_CHECK;
+/* The same, but only while `expected` is the present one; false: it is not (or no more), and s is released. For changes that are
+ * made beside the builds (definitions loaded, found invalid), which must not undo them. */
+bool rql_catalog_replace(struct rql_catalog *catalog, const struct rql_structure *expected, struct rql_structure *s);
+struct rql_structure *rql_catalog_find_id(struct rql_catalog *catalog, uint64_t id); /* retained; NULL: none */
 void rql_catalog_remove(struct rql_catalog *catalog, uint64_t id);
 uint32_t rql_catalog_structure_count(const struct rql_catalog *catalog);
 

@@ -237,6 +237,36 @@ rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure
 	return RQL_OK;
 }
 
+bool rql_catalog_replace(struct rql_catalog *catalog, const struct rql_structure *expected, struct rql_structure *s)
+{
+	bool replaced = false;
+	pthread_mutex_lock(&catalog->lock);
+	for (uint32_t i = 0; i < atomic_load(&catalog->count) && !replaced; i++) {
+		if (catalog->structures[i] == expected) {
+			catalog->structures[i] = s;
+			replaced = true;
+			atomic_fetch_add(&catalog->structure_epoch, 1);
+		}
+	}
+	pthread_mutex_unlock(&catalog->lock);
+	/* The list's reference to the old one; the caller holds its own to `expected`, so it cannot be another object. */
+	rql_structure_release(replaced ? (struct rql_structure *)(uintptr_t)expected : s);
+	return replaced;
+}
+
+struct rql_structure *rql_catalog_find_id(struct rql_catalog *catalog, uint64_t id)
+{
+	struct rql_structure *found = NULL;
+	pthread_mutex_lock(&catalog->lock);
+	for (uint32_t i = 0; i < atomic_load(&catalog->count) && !found; i++)
+		if (catalog->structures[i]->id == id)
+			found = catalog->structures[i];
+	if (found)
+		rql_structure_retain(found);
+	pthread_mutex_unlock(&catalog->lock);
+	return found;
+}
+
 void rql_catalog_remove(struct rql_catalog *catalog, uint64_t id)
 {
 	struct rql_structure *old = NULL;

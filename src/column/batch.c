@@ -23,7 +23,8 @@ struct rql_batch *rql_batch_new(uint32_t column_count, const struct rql_type *ty
 		goto error;
 	for (uint32_t c = 0; c < column_count; c++) {
 		unsigned bytes = rql_type_bytes(types[c]);
-		batch->columns[c].type = types[c];
+		/* The batch may outlive what the type names came from. */
+		batch->columns[c].type = types[c].info ? rql_type_copy(arena, types[c]) : types[c];
 		if (bytes == 0)
 			continue;
 		batch->columns[c].data = rql_arena_array(arena, rows, bytes);

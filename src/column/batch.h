@@ -3,10 +3,10 @@
 #ifndef RQL_COLUMN_BATCH_H
 #define RQL_COLUMN_BATCH_H
 
+#include "column/type.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "column/type.h"
 
 /* A string of up to 12 bytes is stored inline, a longer one by pointer with its first 4 bytes beside
  * (T. Neumann, M. Freitag: Umbra, CIDR 2020, section 3.1; DuckDB's duckdb_string_t is the same). */
@@ -51,7 +51,7 @@ struct rql_interval {
 
 struct rql_column {
 	struct rql_type type;
-	void *data;         /* rows values of rql_type_bytes(type); NULL for OTHER */
+	void *data;         /* rows values of rql_type_bytes(type); OTHER: the host's own handle, or NULL (not readable) */
 	uint64_t *validity; /* bit r set: row r is not NULL; NULL: no NULLs. (rows + 63) / 64 words */
 };
 
@@ -76,7 +76,8 @@ static inline void rql_batch_release(struct rql_batch *batch)
 }
 
 /* A new batch with room for rows values per column, all valid, zeroed, in an arena of its own that
- * release frees. columns[i].validity is NULL until rql_batch_set_null. */
+ * release frees. columns[i].validity is NULL until rql_batch_set_null. The types' infos are borrowed: they must outlive
+ * the batch. NULL: out of memory. */
 struct rql_batch *rql_batch_new(uint32_t column_count, const struct rql_type *types, uint64_t rows);
 /* Only for batches of rql_batch_new. false: out of memory. */
 bool rql_batch_set_null(struct rql_batch *batch, uint32_t column, uint64_t row);

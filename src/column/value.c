@@ -205,8 +205,8 @@ struct rql_value rql_value_copy(struct rql_arena *arena, const struct rql_value 
 {
 	struct rql_value copy = *value;
 	copy.type = rql_type_copy(arena, value->type);
-	bool is_string = value->type.id == RQL_TYPE_VARCHAR || value->type.id == RQL_TYPE_BLOB ||
-	                 value->type.id == RQL_TYPE_OTHER;
+	bool is_string =
+		value->type.id == RQL_TYPE_VARCHAR || value->type.id == RQL_TYPE_BLOB || value->type.id == RQL_TYPE_OTHER;
 	if (!value->is_null && is_string && value->string.data) {
 		char *data = rql_arena_alloc(arena, value->string.length + 1);
 		if (!data)

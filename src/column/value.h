@@ -11,11 +11,12 @@ struct rql_value {
 	struct rql_type type;
 	bool is_null;
 	union {
-		rql_int128 integer;  /* every integral type, sign- or zero-extended; UUID and UHUGEINT as stored bits */
-		double real;         /* FLOAT and DOUBLE */
+		rql_int128 integer; /* every integral type, sign- or zero-extended; UUID and UHUGEINT as stored bits */
+		double real;        /* FLOAT and DOUBLE */
 		struct rql_interval interval;
 		struct {
-			const char *data; /* VARCHAR, BLOB: borrowed; OTHER: the host's SQL text of the value, or NULL when unknown */
+			const char
+				*data; /* VARCHAR, BLOB: borrowed; OTHER: the host's SQL text of the value, or NULL when unknown */
 			uint64_t length;
 		} string;
 	};

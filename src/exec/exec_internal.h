@@ -41,6 +41,7 @@ struct rql_cache_entry {
 	char *text;
 	uint64_t hash, length, bytes;
 	bool method;                 /* plan is to be run; else the host answers */
+	bool refresh;                /* not METHOD: a structure would have to be made ready first (EXPLAIN only) */
 	bool base_tables;            /* HOST: it reads a base table (what rayql_fallback = 'off' forbids) */
 	struct rql_plan *plan;       /* METHOD */
 	struct rql_columns *columns; /* METHOD */
@@ -53,9 +54,8 @@ struct rql_plan_cache *rql_plan_cache_new(void);
 void rql_plan_cache_free(struct rql_plan_cache *cache);
 /* The entry for exactly this text, made the newest, when every epoch is still its own; a dead one is dropped. */
 struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql);
-/* Takes entry over (its text is copied from sql); frees it when there is no memory. */
-void rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql,
-                        struct rql_cache_entry *entry);
+/* Takes entry over (sql is copied); false: it does not fit and stays the caller's. */
+bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rql_cache_entry *entry);
 void rql_cache_entry_free(struct rql_cache_entry *entry);
 void rql_plan_cache_clear(struct rql_plan_cache *cache);
 
@@ -69,6 +69,7 @@ struct rql_database {
 	bool in_memory, read_only;
 	uint32_t threads;
 	_Atomic uint64_t settings_epoch; /* DuckDB settings may have changed, or RayQL's database-wide ones */
+	void *functions; /* what the registered table functions point to (functions.c) */
 	struct rql_side side;
 	pthread_mutex_t sessions_lock;
 	struct rql_session *sessions;
@@ -77,6 +78,7 @@ struct rql_database {
 	struct rql_host_con *loader;
 	/* One build, or change of definitions, at a time: a build uses every thread anyway. */
 	pthread_mutex_t build_lock;
+	_Atomic bool sync_wanted; /* rql_view_sync found the lock taken: its holder does it */
 };
 
 struct rql_transaction {
@@ -117,10 +119,10 @@ struct rql_plan_context rql_session_context(struct rql_session *s);
 /* Starts the report of a statement that is going to be answered by `method`. */
 void rql_report_start(struct rql_session *s, const char *method, const char *reason);
 rql_status rql_interrupted(struct rql_error *err);
-/* How DuckDB and RayQL share one host statement's SELECT (select.c). Takes stmt over. values NULL: none to substitute; `text` is the
- * statement that the planner sees. */
-rql_status rql_select_run(const struct rql_call *call, const char *text, struct rql_host_stmt *stmt, bool keep_stmt,
-                          struct rql_error *err);
+/* One SELECT: a method's plan or the host answers. text is what the planner sees and names the same statement prepared; stmt is
+ * what the host runs (the same, or one with bound parameters). Takes stmt over unless keep_stmt. */
+rql_status rql_select_run(const struct rql_call *call, const char *text, const struct rql_host_stmt *names,
+                          struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
 /* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered. */
 rql_status rql_select_cached(const struct rql_call *call, bool *done, struct rql_error *err);
 /* What select.c decided about a SELECT. */

@@ -136,16 +136,13 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	return e;
 }
 
-void rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql,
-                        struct rql_cache_entry *entry)
+bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rql_cache_entry *entry)
 {
 	size_t length = strlen(sql);
 	entry->bytes = sizeof *entry + length + (entry->plan ? rql_plan_bytes(entry->plan) : 0);
 	entry->text = entry->bytes <= CACHE_BYTES / 2 ? strdup(sql) : NULL;
-	if (!entry->text) {
-		rql_cache_entry_free(entry);
-		return;
-	}
+	if (!entry->text)
+		return false;
 	entry->length = length;
 	entry->hash = hash_of(sql, length);
 	for (struct rql_cache_entry *e = cache->buckets[entry->hash % CACHE_BUCKETS]; e; e = e->next) {
@@ -161,4 +158,5 @@ void rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql,
 	list_add(cache, entry);
 	cache->count++;
 	cache->bytes += entry->bytes;
+	return true;
 }

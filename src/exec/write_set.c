@@ -199,6 +199,11 @@ static bool harmless(const struct scan *s)
 	return false;
 }
 
+static bool is_query(const struct scan *s)
+{
+	return symbol(s, '(') || is(s, "SELECT") || is(s, "FROM") || is(s, "WITH") || is(s, "PIVOT") || is(s, "UNPIVOT");
+}
+
 void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effects *out)
 {
 	*out = (struct rql_effects){0};
@@ -211,6 +216,8 @@ void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effect
 			write_of(&s, &out->set);
 		look_inside(&out->set, sql);
 	} else if (kind == RQL_HOST_SCHEMA || kind == RQL_HOST_OTHER) {
+		if (is_query(&s))
+			return; /* a part of a PIVOT: an enum type comes and goes */
 		out->schema = true;
 		if (harmless(&s))
 			return; /* they change no row of a table that structures are built from */

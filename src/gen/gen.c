@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "gen/ssb.h"
 
-/* A thread takes this many rows at a time, about a row group of DuckDB, so that threads write long runs of neighbours. */
+/* A thread takes this many rows at a time, about a row group of DuckDB, so that threads write runs of neighbours. */
 #define RANGE_ROWS (RQL_SSB_CHUNK * 60u)
 #define MAX_THREADS 256u
 
@@ -53,8 +53,9 @@ static rql_status bind_table(struct rql_host_tf_bind *bind, struct rql_ssb *out,
 	struct rql_value scale = rql_host_tf_argument(bind, 1);
 	struct rql_value seed = rql_host_tf_argument(bind, 2);
 	if (name.is_null || scale.is_null || seed.is_null)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "rayql_ssb(table, scale, seed): no argument may be NULL, as in rayql_ssb('lineorder', 1, 42)");
+		return rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"rayql_ssb(table, scale, seed): no argument may be NULL, as in rayql_ssb('lineorder', 1, 42)");
 	char table[32];
 	size_t length = name.string.length < sizeof table - 1 ? name.string.length : sizeof table - 1;
 	memcpy(table, name.string.data, length);
@@ -104,7 +105,8 @@ static rql_status ssb_rows_bind(struct rql_host_tf_bind *bind, void *extra, void
 	return bind_scan(bind, true, state, err);
 }
 
-static rql_status ssb_fill(void *state, unsigned thread, struct rql_batch *out, uint64_t capacity, struct rql_error *err)
+static rql_status ssb_fill(void *state, unsigned thread, struct rql_batch *out, uint64_t capacity,
+                           struct rql_error *err)
 {
 	struct scan *scan = state;
 	if (thread >= scan->worker_count)

@@ -1,6 +1,6 @@
 /* Data made inside the engine, as table functions:
- *   rayql_ssb(table VARCHAR, scale DOUBLE, seed BIGINT)                                      a table of the benchmark
- *   rayql_ssb_rows(table VARCHAR, scale DOUBLE, seed BIGINT, first BIGINT, count BIGINT)     rows [first, first + count) of it
+ *   rayql_ssb(table VARCHAR, scale DOUBLE, seed BIGINT): a table of the benchmark
+ *   rayql_ssb_rows(table VARCHAR, scale DOUBLE, seed BIGINT, first BIGINT, count BIGINT): a part of it
  * They read nothing and need no privilege; a scan runs on as many threads as the host gives it. */
 #ifndef RQL_GEN_GEN_H
 #define RQL_GEN_GEN_H

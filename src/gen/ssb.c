@@ -22,8 +22,8 @@ struct fill {
 };
 
 /* ---- the columns: one line each -------------------------------------------------------------------------------
- * INT(name, value): INTEGER.  SMALL(name, value): UTINYINT.  DAY(name, value): DATE.  TEXT(name, length of the text written to t).
- * The values see the row's number i and the pointers of WITH_ROW. */
+ * INT(name, value): INTEGER; SMALL: UTINYINT; DAY: DATE; TEXT(name, length of the text written to t): VARCHAR. The
+ * values see the row's number i and the pointers of WITH_ROW. */
 #define LINEORDER_COLUMNS(INT, TEXT)                                                                                   \
 	INT(lo_orderkey, line->order_key)                                                                                  \
 	INT(lo_linenumber, line->number)                                                                                   \
@@ -225,8 +225,8 @@ const struct rql_ssb_column *rql_ssb_columns(enum rql_ssb_table table, uint32_t 
 
 /* ---- sizes ---- */
 
-/* Below scale 1, for which the specification has no rule, tables shrink in proportion, but not below one key per city or
- * brand: then some query would have nothing to select. */
+/* Below scale 1, for which the specification has no rule, tables shrink in proportion, but not below one key per city
+ * or brand: then some query would have nothing to select. */
 static uint64_t scaled(double per_scale, double scale, uint64_t least)
 {
 	uint64_t rows = (uint64_t)llround(per_scale * scale);
@@ -255,13 +255,15 @@ rql_status rql_ssb_init(struct rql_ssb *out, const char *name, double scale, int
 	while (table < TABLE_COUNT && strcasecmp(tables[table].name, name))
 		table++;
 	if (table == TABLE_COUNT)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "the Star Schema Benchmark has no table \"%s\": use lineorder, customer, supplier, part, date or "
-		                     "lineorder_flat",
-		                     name);
+		return rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"the Star Schema Benchmark has no table \"%s\": use lineorder, customer, supplier, part, date or "
+			"lineorder_flat",
+			name);
 	if (!(scale >= RQL_SSB_MIN_SCALE && scale <= RQL_SSB_MAX_SCALE))
-		return rql_error_set(err, RQL_ERROR_STATEMENT, "a scale of %g is not possible: use %g to %g (scale 1 is 6 million lines)",
-		                     scale, RQL_SSB_MIN_SCALE, RQL_SSB_MAX_SCALE);
+		return rql_error_set(err, RQL_ERROR_STATEMENT,
+		                     "a scale of %g is not possible: use %g to %g (scale 1 is 6 million lines)", scale,
+		                     RQL_SSB_MIN_SCALE, RQL_SSB_MAX_SCALE);
 	struct rql_ssb ssb = {.table = (enum rql_ssb_table)table, .seed = (uint64_t)seed};
 	ssb.orders = scaled(1500000, scale, 1);
 	ssb.customers = scaled(30000, scale, 250);

@@ -2,8 +2,8 @@
 
 /* ---- randomness ---- */
 
-/* The finaliser of SplitMix (G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, figure 16,
- * variant 13 of D. Stafford): a bijection on 64 bits whose output passes as random on consecutive counters. */
+/* The finaliser of SplitMix (G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014,
+ * figure 16, variant 13): a bijection on 64 bits whose output passes as random on consecutive counters. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -19,7 +19,8 @@ uint64_t rql_ssb_random(const struct rql_ssb *ssb, enum rql_ssb_stream stream, u
 }
 
 /* The card that `position` of [0, n) gets when n cards are dealt in a random order: a + b * position modulo n with b
- * coprime to n. That is not every order there is, but every card is equally likely everywhere and is dealt exactly once. */
+ * coprime to n. That is not every order there is, but every card is equally likely everywhere and is dealt exactly
+ * once. */
 static uint32_t deal(uint64_t random, uint32_t position, uint32_t n, const uint8_t *coprimes, uint32_t coprime_count)
 {
 	uint32_t b = coprimes[rql_ssb_take(&random, coprime_count)];
@@ -43,8 +44,8 @@ static struct rql_ssb_party deal_city(const struct rql_ssb *ssb, enum rql_ssb_st
 	party.region = DEAL_5(rql_ssb_random(ssb, stream, i / 5), (uint32_t)(i % 5));
 	party.nation = DEAL_5(rql_ssb_random(ssb, stream + 1, i / 25 * 5 + party.region), (uint32_t)(i / 5 % 5));
 	uint64_t nation = party.region * 5u + party.nation;
-	party.city = (uint8_t)deal(rql_ssb_random(ssb, stream + 2, i / 250 * 25 + nation), (uint32_t)(i / 25 % 10), 10, coprime_10,
-	                           sizeof coprime_10);
+	party.city = (uint8_t)deal(rql_ssb_random(ssb, stream + 2, i / 250 * 25 + nation), (uint32_t)(i / 25 % 10), 10,
+	                           coprime_10, sizeof coprime_10);
 	return party;
 }
 
@@ -75,8 +76,8 @@ struct rql_ssb_part_row rql_ssb_part(const struct rql_ssb *ssb, uint32_t key)
 	struct rql_ssb_part_row part = {.key = key};
 	uint8_t m = DEAL_5(rql_ssb_random(ssb, RQL_SSB_STREAM_PART_BRAND, i / 5), (uint32_t)(i % 5));
 	uint8_t c = DEAL_5(rql_ssb_random(ssb, RQL_SSB_STREAM_PART_BRAND + 1, i / 25 * 5 + m), (uint32_t)(i / 5 % 5));
-	uint32_t b = deal(rql_ssb_random(ssb, RQL_SSB_STREAM_PART_BRAND + 2, i / 1000 * 25 + m * 5u + c), (uint32_t)(i / 25 % 40),
-	                  40, coprime_40, sizeof coprime_40);
+	uint32_t b = deal(rql_ssb_random(ssb, RQL_SSB_STREAM_PART_BRAND + 2, i / 1000 * 25 + m * 5u + c),
+	                  (uint32_t)(i / 25 % 40), 40, coprime_40, sizeof coprime_40);
 	part.manufacturer = (uint8_t)(m + 1);
 	part.category = (uint8_t)(c + 1);
 	part.brand = (uint8_t)(b + 1);

@@ -1,4 +1,4 @@
-/* One row of each table as numbers: what is random about it. Texts are made from these by ssb_text.h. Only for src/gen. */
+/* One row of each table as numbers: what is random about it. ssb_text.h makes texts from them. Only for src/gen. */
 #ifndef RQL_GEN_SSB_ROW_H
 #define RQL_GEN_SSB_ROW_H
 
@@ -56,8 +56,8 @@ enum rql_ssb_stream {
 	RQL_SSB_STREAM_PART_BRAND, /* and the two after it */
 };
 uint64_t rql_ssb_random(const struct rql_ssb *ssb, enum rql_ssb_stream stream, uint64_t counter);
-/* Takes a uniform number in [0, n) out of the bits of *random: the high digits of a fraction in base n. A 64-bit hash holds
- * enough digits as long as the product of the n's stays far below 2^64. */
+/* Takes a uniform number in [0, n) out of the bits of *random: the high digits of a fraction in base n. A 64-bit hash
+ * holds enough digits as long as the product of the n's stays far below 2^64. */
 static inline uint32_t rql_ssb_take(uint64_t *random, uint32_t n)
 {
 	__extension__ unsigned __int128 wide = (unsigned __int128)*random * n;

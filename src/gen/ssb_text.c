@@ -16,13 +16,14 @@ static const char *const priorities[] = {"1-URGENT", "2-HIGH", "3-MEDIUM", "4-NO
 static const char *const modes[] = {"AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"};
 static const char *const colors[] = {
 	"almond", "antique", "aquamarine", "azure", "beige", "bisque", "black", "blanched", "blue", "blush", "brown",
-	"burlywood", "burnished", "chartreuse", "chiffon", "chocolate", "coral", "cornflower", "cornsilk", "cream", "cyan",
-	"dark", "deep", "dim", "dodger", "drab", "firebrick", "floral", "forest", "frosted", "gainsboro", "ghost",
-	"goldenrod", "green", "grey", "honeydew", "hot", "indian", "ivory", "khaki", "lace", "lavender", "lawn", "lemon",
-	"light", "lime", "linen", "magenta", "maroon", "medium", "metallic", "midnight", "mint", "misty", "moccasin",
-	"navajo", "navy", "olive", "orange", "orchid", "pale", "papaya", "peach", "peru", "pink", "plum", "powder", "puff",
-	"purple", "red", "rose", "rosy", "royal", "saddle", "salmon", "sandy", "seashell", "sienna", "sky", "slate", "smoke",
-	"snow", "spring", "steel", "tan", "thistle", "tomato", "turquoise", "violet", "wheat", "white", "yellow",
+	"burlywood", "burnished", "chartreuse", "chiffon", "chocolate", "coral", "cornflower", "cornsilk", "cream",
+	"cyan", "dark", "deep", "dim", "dodger", "drab", "firebrick", "floral", "forest", "frosted", "gainsboro",
+	"ghost", "goldenrod", "green", "grey", "honeydew", "hot", "indian", "ivory", "khaki", "lace", "lavender", "lawn",
+	"lemon", "light", "lime", "linen", "magenta", "maroon", "medium", "metallic", "midnight", "mint", "misty",
+	"moccasin", "navajo", "navy", "olive", "orange", "orchid", "pale", "papaya", "peach", "peru", "pink", "plum",
+	"powder", "puff", "purple", "red", "rose", "rosy", "royal", "saddle", "salmon", "sandy", "seashell", "sienna",
+	"sky", "slate", "smoke", "snow", "spring", "steel", "tan", "thistle", "tomato", "turquoise", "violet", "wheat",
+	"white", "yellow",
 };
 _Static_assert(sizeof colors / sizeof *colors == 92, "rql_ssb_part draws one of 92");
 static const char *const type_sizes[] = {"ECONOMY", "LARGE", "MEDIUM", "PROMO", "SMALL", "STANDARD"};
@@ -239,8 +240,8 @@ uint32_t rql_ssb_text_year_month(char *out, const struct rql_ssb_day *day)
 uint32_t rql_ssb_text_season(char *out, const struct rql_ssb_day *day)
 {
 	/* The specification gives "Christmas" as an example and no rule. */
-	static const char *const seasons[12] = {"Winter", "Winter", "Winter", "Spring", "Spring", "Summer", "Summer", "Summer",
-		"Fall", "Fall", "Christmas", "Christmas"};
+	static const char *const seasons[12] = {"Winter", "Winter", "Winter", "Spring", "Spring",    "Summer",
+	                                        "Summer", "Summer", "Fall",   "Fall",   "Christmas", "Christmas"};
 	return put(out, seasons[day->month - 1]);
 }
 

@@ -1,6 +1,6 @@
-/* The words of the Star Schema Benchmark (lists: TPC-H specification 4.2.2.13 and 4.2.3, which SSB takes over) and the texts
- * made from them. Every function writes into `out` (at least RQL_SSB_TEXT bytes, not NUL-terminated) and returns the
- * length. Only for src/gen. */
+/* The words of the Star Schema Benchmark (lists: TPC-H specification 4.2.2.13 and 4.2.3, which SSB takes over) and the
+ * texts made from them. Every function writes into `out` (at least RQL_SSB_TEXT bytes, not NUL-terminated) and returns
+ * the length. Only for src/gen. */
 #ifndef RQL_GEN_SSB_TEXT_H
 #define RQL_GEN_SSB_TEXT_H
 

@@ -44,9 +44,9 @@ enum rql_host_class {
 	RQL_HOST_TRANSACTION, /* BEGIN, COMMIT, ROLLBACK */
 	RQL_HOST_OTHER,       /* CALL, EXECUTE, EXPLAIN ANALYZE, VACUUM, ...: assume that it may do anything */
 };
-/* Splits text with DuckDB's parser and calls fn with each statement's own text. When DuckDB cannot parse it: RQL_ERROR_HOST with
- * DuckDB's message, and nothing is called. (duckdb_extract_statements does not give texts back; prepare them instead
- * by index through the opaque list.) */
+/* Splits text with DuckDB's parser into statements that are prepared by index, one after the other has run (a statement
+ * may need what an earlier one made). DuckDB makes several of some (PIVOT, IMPORT DATABASE), and does not give their
+ * texts. *count is 0 for blank text. When DuckDB cannot parse all of it: RQL_ERROR_HOST with DuckDB's message. */
 struct rql_host_list;
 rql_status rql_host_extract(struct rql_host_con *con, const char *sql, struct rql_host_list **out, uint64_t *count,
                             struct rql_error *err) RQL_MUST_CHECK;
@@ -60,13 +60,17 @@ void rql_host_stmt_free(struct rql_host_stmt *stmt);
 enum rql_host_class rql_host_stmt_class(const struct rql_host_stmt *stmt);
 /* DuckDB's own name of the statement type: "SELECT", "INSERT", "CREATE", ... */
 const char *rql_host_stmt_type(const struct rql_host_stmt *stmt);
+/* Columns as they were known when it was prepared: while a parameter's type is open, DuckDB says one column "unknown";
+ * the result's columns are always right. */
 uint32_t rql_host_stmt_columns(const struct rql_host_stmt *stmt);
 const char *rql_host_stmt_column_name(const struct rql_host_stmt *stmt, uint32_t column);
-struct rql_type rql_host_stmt_column_type(const struct rql_host_stmt *stmt, uint32_t column); /* info borrowed from stmt */
+struct rql_type rql_host_stmt_column_type(const struct rql_host_stmt *stmt,
+                                          uint32_t column); /* info borrowed from stmt */
 uint64_t rql_host_stmt_parameters(const struct rql_host_stmt *stmt);
-const char *rql_host_stmt_parameter_name(const struct rql_host_stmt *stmt, uint64_t index); /* index from 1 */
+const char *rql_host_stmt_parameter_name(const struct rql_host_stmt *stmt, uint64_t index);     /* index from 1 */
 struct rql_type rql_host_stmt_parameter_type(const struct rql_host_stmt *stmt, uint64_t index); /* INVALID when open */
-rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struct rql_value *value, struct rql_error *err);
+rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struct rql_value *value,
+                         struct rql_error *err);
 
 /* ---- running ---- */
 enum rql_host_rows { RQL_HOST_ROWS, RQL_HOST_CHANGED, RQL_HOST_NOTHING };
@@ -74,7 +78,8 @@ enum rql_host_rows { RQL_HOST_ROWS, RQL_HOST_CHANGED, RQL_HOST_NOTHING };
 rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_host_result **out,
                             struct rql_error *err) RQL_MUST_CHECK;
 /* prepare + execute, materialised; out NULL: the result is dropped. */
-rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out, struct rql_error *err);
+rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
+                          struct rql_error *err);
 enum rql_host_rows rql_host_result_kind(const struct rql_host_result *res);
 uint32_t rql_host_result_columns(const struct rql_host_result *res);
 const char *rql_host_result_name(const struct rql_host_result *res, uint32_t column);
@@ -92,10 +97,11 @@ rql_status rql_host_query_int(struct rql_host_con *con, const char *sql, int64_t
  * lock of the database; the connection is the user's own, so search path, temporary tables, settings and uncommitted
  * changes are seen as the statement itself will see them. skip_empty stays off: with it the serialiser drops {} from
  * arrays, and `column_indexes` would lose its column 0. A plan that cannot be made is RQL_ERROR_UNSUPPORTED with
- * DuckDB's message. */
+ * DuckDB's message; so is every plan while enable_profiling or log_query_path is set, which would report the planning.
+ * Like any statement, it ends an unfinished streaming result of the connection. */
 rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out,
                          struct rql_error *err) RQL_MUST_CHECK;
-/* Takes the same lock around a statement that may change global settings. */
+/* Takes the same lock (a recursive one) around a statement that may change or read global settings. */
 void rql_host_settings_lock(struct rql_host_db *db);
 void rql_host_settings_unlock(struct rql_host_db *db);
 
@@ -103,8 +109,9 @@ void rql_host_settings_unlock(struct rql_host_db *db);
 /* Every column cast to VARCHAR by DuckDB. */
 rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
                             struct rql_error *err) RQL_MUST_CHECK;
-/* Runs sql in which the table function call `rayql_batch(N)` (N = the number given back by rql_host_lend) reads batch. The
- * columns are named c0, c1, ... Used to evaluate expressions over a dictionary and to finish plans. */
+/* From now on the table function call `rayql_batch(N)`, N being the number given back, reads batch in any statement on the
+ * database. Its columns are named c0, c1, ... The batch is borrowed until rql_host_unlend and may be of any size, but columns of OTHER
+ * types only come from one fetched batch, unsliced. Used to evaluate expressions over a dictionary and to finish plans. */
 uint64_t rql_host_lend(struct rql_host_db *db, const struct rql_batch *batch); /* 0 when out of memory */
 void rql_host_unlend(struct rql_host_db *db, uint64_t number);
 /* Arrow export of a schema and of batches (DuckDB's own conversion). */
@@ -114,8 +121,9 @@ rql_status rql_host_arrow_batch(struct rql_host_con *con, const struct rql_batch
                                 struct rql_error *err);
 
 /* ---- rows pushed into RayQL by DuckDB's own parallel pipelines ---- */
-/* A registered sink is fed by `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is called on DuckDB's
- * worker threads, several at once, each call with rows of the arguments after N (borrowed for the call). worker is a
+/* A registered sink is fed by running `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is called
+ * on DuckDB's worker threads, several at once, each call with rows of the arguments after N (borrowed for the call), of
+ * exactly their own types. Remove a sink after its query's result is there; its state is then the caller's. worker is a
  * small number, distinct for threads that run at the same time, < RQL_HOST_MAX_WORKERS: index private state by it.
  * A failing fn stops the query, which then fails with err's message. */
 #define RQL_HOST_MAX_WORKERS 1024
@@ -128,22 +136,25 @@ struct rql_host_tf_bind; /* during bind */
 struct rql_host_table_function {
 	const char *name;
 	uint32_t parameter_count;
-	const rql_type_id *parameters;
-	/* Adds columns with rql_host_tf_column, reads arguments, sets *state (freed by free_state). */
+	const rql_type_id *parameters; /* BOOLEAN, BIGINT, DOUBLE, DATE, TIMESTAMP, VARCHAR; NULL is SQLNULL */
+	/* (May be called again with the same arguments, when a prepared statement runs again.)
+	 * Adds columns with rql_host_tf_column, reads arguments, sets *state (freed by free_state). */
 	rql_status (*bind)(struct rql_host_tf_bind *bind, void *extra, void **state, struct rql_error *err);
-	/* Fills `out` (its columns have room for `capacity` rows, all valid; set out->rows; strings by rql_host_tf_string). Called until
-	 * it gives 0 rows. With max_threads > 1 called in parallel with different `thread`s of [0, max_threads). */
+	/* Fills `out` (its columns have room for `capacity` rows, all valid; set out->rows; strings by rql_host_tf_string,
+	 * NULLs by rql_host_tf_null). Called until it gives 0 rows. With max_threads > 1 called in parallel with different `thread`s of [0, max_threads). */
 	rql_status (*fill)(void *state, unsigned thread, struct rql_batch *out, uint64_t capacity, struct rql_error *err);
 	void (*free_state)(void *state);
 	void *extra;
 };
-rql_status rql_host_register(struct rql_host_con *con, const struct rql_host_table_function *function, struct rql_error *err);
+rql_status rql_host_register(struct rql_host_con *con, const struct rql_host_table_function *function,
+                             struct rql_error *err);
 rql_status rql_host_tf_column(struct rql_host_tf_bind *bind, const char *name, struct rql_type type);
-struct rql_value rql_host_tf_argument(struct rql_host_tf_bind *bind, uint32_t index); /* strings live until bind returns */
+struct rql_value rql_host_tf_argument(struct rql_host_tf_bind *bind,
+                                      uint32_t index); /* strings live until bind returns */
 uint64_t rql_host_tf_connection_id(struct rql_host_tf_bind *bind);
 void rql_host_tf_rows(struct rql_host_tf_bind *bind, uint64_t estimate);
 void rql_host_tf_threads(struct rql_host_tf_bind *bind, unsigned max_threads);
-/* Stores a copy of the string into a VARCHAR column of fill's batch. */
+/* Stores a copy of the string, which must be UTF-8 (it is not checked), into a VARCHAR column of fill's batch. */
 void rql_host_tf_string(struct rql_batch *out, uint32_t column, uint64_t row, const char *data, uint32_t length);
 void rql_host_tf_null(struct rql_batch *out, uint32_t column, uint64_t row);
 

@@ -22,14 +22,14 @@ rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, con
 	for (uint32_t c = 0; c < columns; c++) {
 		logical[c] = host_type_out(con->db, types[c]);
 		if (!logical[c]) {
-			status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "column \"%s\" has a type that DuckDB cannot make", names[c]);
+			status =
+				rql_error_set(err, RQL_ERROR_UNSUPPORTED, "column \"%s\" has a type that DuckDB cannot make", names[c]);
 			goto done;
 		}
 	}
 	duckdb_arrow_options options;
 	duckdb_connection_get_arrow_options(con->con, &options);
-	status = arrow_status(
-		duckdb_to_arrow_schema(options, logical, (const char **)(uintptr_t)names, columns, out), err);
+	status = arrow_status(duckdb_to_arrow_schema(options, logical, (const char **)(uintptr_t)names, columns, out), err);
 	duckdb_destroy_arrow_options(&options);
 done:
 	for (uint32_t c = 0; c < columns; c++)

@@ -82,11 +82,12 @@ static void scan_bind(duckdb_bind_info info)
 {
 	struct rql_host_db *db = duckdb_bind_get_extra_info(info);
 	duckdb_value argument = duckdb_bind_get_parameter(info, 0);
-	uint64_t number = argument && !duckdb_is_null_value(argument) ? duckdb_get_uint64(argument) : 0;
+	uint64_t number = argument && !duckdb_is_null_value(argument) ? (uint64_t)duckdb_get_int64(argument) : 0;
 	duckdb_destroy_value(&argument);
 	const struct rql_batch *batch = find_lent(db, number);
 	if (!batch) {
-		duckdb_bind_set_error(info, "rayql_batch(N) reads batches that RayQL lends itself: there is none of this number");
+		duckdb_bind_set_error(info,
+		                      "rayql_batch(N) reads batches that RayQL lends itself: there is none of this number");
 		return;
 	}
 	struct scan_bind *bind = malloc(sizeof *bind);
@@ -98,10 +99,12 @@ static void scan_bind(duckdb_bind_info info)
 	duckdb_bind_set_bind_data(info, bind, free);
 	if (bind_columns(info, db, batch))
 		duckdb_bind_set_cardinality(info, batch->rows, true);
+	HOST_CROSS();
 }
 
 static void scan_init(duckdb_init_info info)
 {
+	HOST_CROSS();
 	struct rql_host_db *db = duckdb_init_get_extra_info(info);
 	const struct scan_bind *bind = duckdb_init_get_bind_data(info);
 	/* Found anew: a prepared statement may outlive the loan that it was bound with. */
@@ -118,10 +121,12 @@ static void scan_init(duckdb_init_info info)
 		state->columns[i] = duckdb_init_get_column_index(info, i);
 	duckdb_init_set_max_threads(info, 1);
 	duckdb_init_set_init_data(info, state, free);
+	HOST_CROSS();
 }
 
 static void scan_next(duckdb_function_info info, duckdb_data_chunk output)
 {
+	HOST_CROSS();
 	struct scan_state *state = duckdb_function_get_init_data(info);
 	const struct rql_batch *batch = state->batch;
 	uint64_t rows = batch->rows - state->next, room = duckdb_vector_size();
@@ -138,12 +143,13 @@ static void scan_next(duckdb_function_info info, duckdb_data_chunk output)
 	}
 	state->next += rows;
 	duckdb_data_chunk_set_size(output, rows);
+	HOST_CROSS();
 }
 
 rql_status host_batch_register(struct rql_host_db *db, struct rql_error *err)
 {
 	duckdb_table_function function = duckdb_create_table_function();
-	duckdb_logical_type number = duckdb_create_logical_type(DUCKDB_TYPE_UBIGINT);
+	duckdb_logical_type number = duckdb_create_logical_type(DUCKDB_TYPE_BIGINT);
 	duckdb_table_function_set_name(function, "rayql_batch");
 	duckdb_table_function_add_parameter(function, number);
 	duckdb_table_function_set_extra_info(function, db, NULL);

@@ -16,7 +16,8 @@ static void batch_release(struct rql_batch *batch)
 	free(host);
 }
 
-void host_columns_in(duckdb_data_chunk chunk, uint32_t first, const struct host_types *types, struct rql_column *columns)
+void host_columns_in(duckdb_data_chunk chunk, uint32_t first, const struct host_types *types,
+                     struct rql_column *columns)
 {
 	for (uint32_t c = 0; c < types->count; c++) {
 		duckdb_vector vector = duckdb_data_chunk_get_vector(chunk, first + c);

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef HOST_ORDERED_CROSSINGS
+atomic_uint host_crossings;
+#endif
+
 const char *rql_host_library_version(void)
 {
 	return duckdb_library_version();

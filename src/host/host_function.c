@@ -106,7 +106,7 @@ void rql_host_tf_string(struct rql_batch *out, uint32_t column, uint64_t row, co
 	if (length <= RQL_STRING_INLINE)
 		((struct rql_string *)out->columns[column].data)[row] = rql_string_make(data, length);
 	else
-		duckdb_vector_assign_string_element_len(local->vectors[column], row, data, length);
+		duckdb_unsafe_vector_assign_string_element_len(local->vectors[column], row, data, length);
 }
 
 void rql_host_tf_null(struct rql_batch *out, uint32_t column, uint64_t row)
@@ -140,6 +140,7 @@ static bool run_bind(struct tf_call *call, duckdb_bind_info info, void **state, 
 
 static void call_free(void *data)
 {
+	HOST_CROSS();
 	struct tf_call *call = data;
 	if (call->state && call->tf->function.free_state)
 		call->tf->function.free_state(call->state);
@@ -195,10 +196,12 @@ static void tf_bind(duckdb_bind_info info)
 	if (!run_bind(call, info, &call->state, &error))
 		duckdb_bind_set_error(info, error ? error : "out of memory");
 	free(error);
+	HOST_CROSS();
 }
 
 static void run_free(void *data)
 {
+	HOST_CROSS();
 	struct tf_run *run = data;
 	if (run->state && run->tf->function.free_state)
 		run->tf->function.free_state(run->state);
@@ -207,6 +210,7 @@ static void run_free(void *data)
 
 static void tf_init(duckdb_init_info info)
 {
+	HOST_CROSS();
 	struct tf_call *call = duckdb_init_get_bind_data(info);
 	struct tf_run *run = calloc(1, sizeof *run);
 	if (!run) {
@@ -226,10 +230,12 @@ static void tf_init(duckdb_init_info info)
 	}
 	duckdb_init_set_max_threads(info, call->max_threads);
 	duckdb_init_set_init_data(info, run, run_free);
+	HOST_CROSS();
 }
 
 static void tf_thread_init(duckdb_init_info info)
 {
+	HOST_CROSS();
 	const struct tf_call *call = duckdb_init_get_bind_data(info);
 	uint32_t count = call->column_count;
 	struct tf_thread *local = calloc(1, sizeof *local + count * (sizeof local->columns[0] + sizeof(duckdb_vector)));
@@ -247,6 +253,7 @@ static void tf_thread_init(duckdb_init_info info)
 
 static void tf_fill(duckdb_function_info info, duckdb_data_chunk output)
 {
+	HOST_CROSS();
 	struct tf_run *run = duckdb_function_get_init_data(info);
 	struct tf_thread *local = duckdb_function_get_local_init_data(info);
 	if (local->thread == UINT32_MAX)
@@ -263,6 +270,7 @@ static void tf_fill(duckdb_function_info info, duckdb_data_chunk output)
 	local->batch.rows = 0;
 	struct rql_error err = {0};
 	rql_status status = run->tf->function.fill(run->state, local->thread, &local->batch, duckdb_vector_size(), &err);
+	HOST_CROSS();
 	if (status == RQL_OK) {
 		duckdb_data_chunk_set_size(output, local->batch.rows);
 		return;
@@ -275,7 +283,8 @@ static void tf_fill(duckdb_function_info info, duckdb_data_chunk output)
 
 /* ---- registering ---- */
 
-rql_status rql_host_register(struct rql_host_con *con, const struct rql_host_table_function *function, struct rql_error *err)
+rql_status rql_host_register(struct rql_host_con *con, const struct rql_host_table_function *function,
+                             struct rql_error *err)
 {
 	struct tf *tf = malloc(sizeof *tf);
 	if (!tf)

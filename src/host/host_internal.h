@@ -2,14 +2,14 @@
 #ifndef RQL_HOST_INTERNAL_H
 #define RQL_HOST_INTERNAL_H
 
+#include "host/host.h"
+#include "util/arena.h"
+#include "util/strbuf.h"
 #include <duckdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "host/host.h"
-#include "util/arena.h"
-#include "util/strbuf.h"
 
 /* ---- libduckdb 1.5 exports these; the header of 1.4, which is the newest that is packaged, lacks them ---- */
 duckdb_value duckdb_client_context_get_config_option(duckdb_client_context context, const char *name, int *out_scope);
@@ -33,7 +33,7 @@ struct host_sink {
 	uint64_t number;
 	rql_host_sink_fn *fn;
 	void *state;
-	unsigned running;                                  /* calls under way; guarded by rql_host_db.registry */
+	unsigned running;                                 /* calls under way; guarded by rql_host_db.registry */
 	_Atomic uint64_t busy[RQL_HOST_MAX_WORKERS / 64]; /* bit set: the worker number is in use */
 };
 
@@ -98,7 +98,8 @@ struct rql_value host_value_in(struct rql_arena *arena, duckdb_value value);
 /* Takes chunk over, also on failure (NULL: out of memory). */
 struct rql_batch *host_batch_new(duckdb_data_chunk chunk, struct host_types *types);
 /* Points columns at the vectors of chunk from vector `first` on. */
-void host_columns_in(duckdb_data_chunk chunk, uint32_t first, const struct host_types *types, struct rql_column *columns);
+void host_columns_in(duckdb_data_chunk chunk, uint32_t first, const struct host_types *types,
+                     struct rql_column *columns);
 /* Copies rows [from, from + rows) of column into an empty vector; from is a multiple of 64. false: cannot be read. */
 bool host_column_out(duckdb_vector vector, const struct rql_column *column, uint64_t from, uint64_t rows);
 rql_status host_chunk_new(struct rql_host_db *db, const struct rql_batch *batch, duckdb_data_chunk *out,
@@ -112,6 +113,21 @@ rql_status host_error_result(struct rql_error *err, duckdb_result *result);
 char *host_error_pack(rql_status status, const char *message);
 
 /* ---- others ---- */
+/* Entering and leaving DuckDB, in calls and in callbacks. DuckDB orders what its threads do before and after, but
+ * ThreadSanitizer does not see into libduckdb: for it, and only for it, every crossing is ordered with the earlier ones. */
+#if defined(__SANITIZE_THREAD__)
+#define HOST_ORDERED_CROSSINGS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HOST_ORDERED_CROSSINGS 1
+#endif
+#endif
+#ifdef HOST_ORDERED_CROSSINGS
+extern atomic_uint host_crossings;
+#define HOST_CROSS() ((void)atomic_fetch_add(&host_crossings, 1))
+#else
+#define HOST_CROSS() ((void)0)
+#endif
 /* A setting as con sees it, malloc'ed; NULL when it is not set (or out of memory). Costs no statement. */
 char *host_option(duckdb_client_context context, const char *name);
 rql_status host_batch_register(struct rql_host_db *db, struct rql_error *err);

@@ -165,8 +165,9 @@ static bool is_watched(struct rql_host_con *con)
 rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out, struct rql_error *err)
 {
 	if (is_watched(con))
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-		                     "enable_profiling or log_query_path is set, which is about DuckDB's own running of a query");
+		return rql_error_set(
+			err, RQL_ERROR_UNSUPPORTED,
+			"enable_profiling or log_query_path is set, which is about DuckDB's own running of a query");
 	if (!optimized)
 		return ask(con, sql, false, out, err);
 	rql_host_settings_lock(con->db);

@@ -57,11 +57,15 @@ done:
 	return status;
 }
 
-rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out, struct rql_error *err)
+rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
+                          struct rql_error *err)
 {
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
-	if (duckdb_query(con->con, sql, &result) != DuckDBSuccess) {
+	HOST_CROSS();
+	duckdb_state state = duckdb_query(con->con, sql, &result);
+	HOST_CROSS();
+	if (state != DuckDBSuccess) {
 		rql_status status = host_error_result(err, &result);
 		duckdb_destroy_result(&result);
 		return status;

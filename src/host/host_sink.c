@@ -147,6 +147,7 @@ static void sink_fail(duckdb_function_info info, rql_status status, const char *
 
 static void sink_call(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
 {
+	HOST_CROSS();
 	struct rql_host_db *db = duckdb_scalar_function_get_extra_info(info);
 	struct sink_local *local = duckdb_scalar_function_get_state(info);
 	uint64_t rows = duckdb_data_chunk_get_size(input);
@@ -176,12 +177,13 @@ static void sink_call(duckdb_function_info info, duckdb_data_chunk input, duckdb
 		sink_fail(info, status, rql_error_message(&err));
 	rql_error_clear(&err);
 	memset(duckdb_vector_get_data(output), 0, rows);
+	HOST_CROSS();
 }
 
 rql_status host_sink_register(struct rql_host_db *db, struct rql_error *err)
 {
 	duckdb_scalar_function function = duckdb_create_scalar_function();
-	duckdb_logical_type number = duckdb_create_logical_type(DUCKDB_TYPE_UBIGINT);
+	duckdb_logical_type number = duckdb_create_logical_type(DUCKDB_TYPE_BIGINT);
 	duckdb_logical_type any = duckdb_create_logical_type(DUCKDB_TYPE_ANY);
 	duckdb_logical_type result = duckdb_create_logical_type(DUCKDB_TYPE_UTINYINT);
 	duckdb_scalar_function_set_name(function, "rayql_sink");

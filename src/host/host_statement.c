@@ -16,9 +16,9 @@ struct rql_host_stmt {
 	enum rql_host_class class;
 	uint32_t column_count;
 	uint64_t parameter_count;
-	struct rql_arena *arena;        /* names */
-	const char **columns;           /* NULL until asked for */
-	const char **parameters;        /* NULL until asked for */
+	struct rql_arena *arena;            /* names */
+	const char **columns;               /* NULL until asked for */
+	const char **parameters;            /* NULL until asked for */
 	struct host_types *column_types;    /* NULL until asked for: a large ENUM is not for nothing */
 	struct host_types *parameter_types; /* the same */
 };
@@ -261,7 +261,8 @@ struct rql_type rql_host_stmt_parameter_type(const struct rql_host_stmt *stmt, u
 	return self->parameter_types->types[index - 1];
 }
 
-rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struct rql_value *value, struct rql_error *err)
+rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struct rql_value *value,
+                         struct rql_error *err)
 {
 	if (index < 1 || index > stmt->parameter_count)
 		return rql_error_set(err, RQL_ERROR_MISUSE, "parameter %llu of %llu: the statement has no such parameter",
@@ -294,12 +295,17 @@ rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_
 {
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
+	HOST_CROSS();
 	if (stream) {
 		RQL_TRY(execute_streaming(stmt, &result, err));
-	} else if (duckdb_execute_prepared(stmt->prepared, &result) != DuckDBSuccess) {
-		rql_status status = host_error_result(err, &result);
-		duckdb_destroy_result(&result);
-		return status;
+	} else {
+		duckdb_state state = duckdb_execute_prepared(stmt->prepared, &result);
+		HOST_CROSS();
+		if (state != DuckDBSuccess) {
+			rql_status status = host_error_result(err, &result);
+			duckdb_destroy_result(&result);
+			return status;
+		}
 	}
 	return host_result_wrap(stmt->con, &result, out, err);
 }

@@ -100,8 +100,8 @@ static bool types_agree(const struct rql_rel *root, const struct rql_host_stmt *
 	if (root->column_count != rql_host_stmt_columns(stmt))
 		return false;
 	for (uint32_t i = 0; i < root->column_count; i++)
-		if (!rql_type_equal(root->types[i], rql_host_stmt_column_type(stmt, i)))
-			return false;
+		if (!rql_type_bytes(root->types[i]) || !rql_type_equal(root->types[i], rql_host_stmt_column_type(stmt, i)))
+			return false; /* nested types have no RayQL form */
 	return true;
 }
 

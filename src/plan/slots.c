@@ -94,7 +94,7 @@ static bool in_range(struct rql_type type, const struct range *r)
 
 static rql_status add_term(struct linear *l, enum rql_agg_kind kind, uint32_t measure, rql_int128 coefficient)
 {
-	uint32_t agg;
+	uint32_t agg = 0;
 	RQL_TRY(need(l->aggs, l->agg_count, kind, measure, &agg, l->err));
 	for (uint32_t i = 0; i < l->slot->term_count; i++) {
 		if (l->slot->terms[i].agg == agg) {
@@ -269,6 +269,7 @@ static rql_status average_slot(struct linear *l, const struct rql_expr *arg)
 		return not_derivable(l->err, arg);
 	l->slot->kind = RQL_SLOT_AVG;
 	l->slot->scale = arg->type.id == RQL_TYPE_DECIMAL ? arg->type.scale : 0;
+	l->slot->narrow = rql_type_bytes(arg->type) == 2;
 	return sum_terms(l, arg);
 }
 

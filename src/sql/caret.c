@@ -30,15 +30,18 @@ static uint32_t code_point(const char *text, uint32_t length, uint32_t *bytes)
 	return code;
 }
 
-/* Columns on a terminal: 0 for combining marks, 2 for the wide East Asian blocks and emoji. */
+/* Columns as DuckDB counts them: 0 for control characters (tabs too) and combining marks, 2 for the wide East Asian
+ * blocks and emoji. */
 static uint32_t code_width(uint32_t code)
 {
 	static const uint32_t wide[][2] = {{0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0x33FF}, {0x3400, 0x4DBF},
 		{0x4E00, 0x9FFF}, {0xA000, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60},
 		{0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
-	if ((code >= 0x300 && code <= 0x36F) || (code >= 0x20D0 && code <= 0x20FF) || code == 0x200B || code == 0x200D ||
-	    (code >= 0xFE00 && code <= 0xFE0F))
-		return 0;
+	static const uint32_t none[][2] = {
+		{0, 0x1F}, {0x7F, 0x9F}, {0x300, 0x36F}, {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (code >= none[i][0] && code <= none[i][1])
+			return 0;
 	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
 		if (code >= wide[i][0] && code <= wide[i][1])
 			return 2;

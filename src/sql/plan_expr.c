@@ -259,7 +259,8 @@ static bool bind_data_is_known(const char *name, struct json_object *data)
 	json_object_object_foreach(data, key, value)
 	{
 		(void)value;
-		if (strcmp(key, "check_overflow") != 0 && strcmp(key, "return_type") != 0)
+		if (strcmp(key, "check_overflow") != 0 && strcmp(key, "return_type") != 0 &&
+		    strcmp(key, "arguments") != 0)
 			return false;
 	}
 	return true;
@@ -353,7 +354,8 @@ static const char *aggregate_reason(struct json_object *json, const char *name, 
 	if (!aggregate_is_plain(name) || (catalog[0] && strcmp(catalog, "system") != 0) ||
 	    (schema[0] && strcmp(schema, "main") != 0))
 		return "an aggregate that RayQL does not know";
-	if (!*separator && (has_data || rql_json_count(json, "original_arguments")))
+	bool fixed = strcmp(name, "median") == 0; /* a quantile whose fraction is its name */
+	if (!*separator && !fixed && (has_data || rql_json_count(json, "original_arguments")))
 		return "an aggregate with bound state";
 	return type.id == RQL_TYPE_OTHER || type.id == RQL_TYPE_INVALID ? "an aggregate that gives a nested or rare type"
 	                                                                 : NULL;

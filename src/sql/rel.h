@@ -128,6 +128,10 @@ rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t lengt
 /* Names of all scalar and aggregate functions in the tree, each once (for the volatility check). */
 rql_status rql_rel_functions(const struct rql_rel *rel, struct rql_arena *arena, const char ***names, uint32_t *count);
 
+/* Why the tree cannot be told completely: the reason of the OPAQUE node or expression that lies deepest, on which the others
+ * follow. NULL: there is none. Borrowed from the tree. */
+const char *rql_rel_reason(const struct rql_rel *rel);
+
 /* ---- back to SQL (deparse.c) ---- */
 /* How a REF is written: rel/expr are deparsed against a function that names input column `index`. */
 typedef void rql_ref_printer(struct rql_strbuf *out, uint32_t index, void *state);

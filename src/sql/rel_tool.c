@@ -236,3 +236,52 @@ rql_status rql_rel_functions(const struct rql_rel *rel, struct rql_arena *arena,
 	*count = list.count;
 	return RQL_OK;
 }
+
+/* ---- reasons ---- */
+static const char *reason_of_expr(const struct rql_expr *expr);
+
+static const char *reason_of_list(struct rql_expr *const *exprs, uint32_t count)
+{
+	const char *reason = NULL;
+	for (uint32_t i = 0; i < count && !reason; i++)
+		reason = reason_of_expr(exprs[i]);
+	return reason;
+}
+
+static const char *reason_of_orders(const struct rql_order *orders, uint32_t count)
+{
+	const char *reason = NULL;
+	for (uint32_t i = 0; i < count && !reason; i++)
+		reason = reason_of_expr(orders[i].expr);
+	return reason;
+}
+
+static const char *reason_of_expr(const struct rql_expr *expr)
+{
+	const char *reason;
+	if (!expr)
+		return NULL;
+	if (expr->kind == RQL_EXPR_OPAQUE)
+		return expr->name;
+	if ((reason = reason_of_list(expr->children, expr->child_count)) || (reason = reason_of_expr(expr->filter)) ||
+	    (reason = reason_of_orders(expr->orders, expr->order_count)) || !expr->window)
+		return reason;
+	const struct rql_window *window = expr->window;
+	const struct rql_expr *parts[] = {window->start_expr, window->end_expr, window->offset_expr, window->default_expr};
+	reason = reason_of_list(window->partitions, window->partition_count);
+	for (int i = 0; i < 4 && !reason; i++)
+		reason = reason_of_expr(parts[i]);
+	return reason;
+}
+
+const char *rql_rel_reason(const struct rql_rel *rel)
+{
+	const char *reason = NULL;
+	for (uint32_t i = 0; i < rel->child_count && !reason; i++)
+		reason = rql_rel_reason(rel->children[i]);
+	if (!reason && rel->kind == RQL_REL_OPAQUE)
+		reason = rel->name;
+	if (!reason)
+		reason = reason_of_list(rel->exprs, rel->expr_count);
+	return reason ? reason : reason_of_orders(rel->orders, rel->order_count);
+}

@@ -6,6 +6,7 @@
 #include "util/arena.h"
 #include "util/strbuf.h"
 #include "util/status.h"
+#include "util/strbuf.h"
 #include <stdbool.h>
 #include <stdint.h>
 

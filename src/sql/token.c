@@ -167,8 +167,10 @@ struct rql_token rql_token_next(const char *sql, uint32_t *position)
 	if (!skip_space(sql, &at))
 		return token_of(sql, position, RQL_TOKEN_BROKEN, at, 0);
 	char c = sql[at];
-	if (c == '\0')
-		return token_of(sql, position, RQL_TOKEN_END, at, at);
+	if (c == '\0') {
+		*position = at;
+		return (struct rql_token){.kind = RQL_TOKEN_END, .start = at};
+	}
 	if (c == '\'')
 		return token_of(sql, position, RQL_TOKEN_STRING, at, quote_end(sql, at, false));
 	if (c == '"')

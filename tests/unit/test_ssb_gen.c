@@ -1,5 +1,6 @@
-/* The Star Schema Benchmark's generator: counts, independence of threads and chunks, distributions, the selectivities of the 13
- * queries (papers/000, table 1), and flat rows as the join of the others. The argument is the scale of the selectivities. */
+/* The Star Schema Benchmark's generator: counts, independence of threads and chunks, distributions, the selectivities
+ * of the 13 queries (papers/000, table 1), and flat rows as the join of the others. The argument is the scale of the
+ * selectivities. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -255,7 +256,7 @@ static void test_orders(void **state)
 
 /* ---- distributions ---- */
 
-/* Every value of [least, least + n) is there, each about equally often: chi-square within 6 of its standard deviations. */
+/* Every value of [least, least + n) is there, each about equally often: chi-square within 6 standard deviations. */
 static void check_uniform(const struct rql_ssb *ssb, const char *name, int64_t least, uint32_t n, double cluster)
 {
 	uint32_t column = column_of(ssb, name);
@@ -375,8 +376,8 @@ static void test_dates(void **state)
 
 /* ---- flat rows are the join ---- */
 
-static void same_value(const struct rql_batch *flat, uint32_t flat_column, uint64_t flat_row, const struct rql_batch *table,
-                       uint32_t column, uint64_t row)
+static void same_value(const struct rql_batch *flat, uint32_t flat_column, uint64_t flat_row,
+                       const struct rql_batch *table, uint32_t column, uint64_t row)
 {
 	char a[64], b[64];
 	if (table->columns[column].type.id == RQL_TYPE_VARCHAR) {
@@ -432,7 +433,8 @@ static void test_flat_is_the_join(void **state)
 struct flat_row {
 	int year, month, week;
 	int64_t discount, quantity;
-	char c_region[64], c_nation[64], c_city[64], s_region[64], s_nation[64], s_city[64], mfgr[64], category[64], brand[64];
+	char c_region[64], c_nation[64], c_city[64], s_region[64], s_nation[64], s_city[64], mfgr[64], category[64],
+		brand[64];
 };
 
 static bool between(int64_t value, int64_t low, int64_t high)
@@ -493,8 +495,9 @@ static void test_selectivities(void **state)
 {
 	(void)state;
 	struct rql_ssb ssb = make("lineorder_flat", selectivity_scale, 42);
-	static const char *const names[12] = {"LO_ORDERDATE", "LO_DISCOUNT", "LO_QUANTITY", "C_REGION", "C_NATION", "C_CITY",
-		"S_REGION", "S_NATION", "S_CITY", "P_MFGR", "P_CATEGORY", "P_BRAND"};
+	static const char *const names[12] = {"LO_ORDERDATE", "LO_DISCOUNT", "LO_QUANTITY", "C_REGION",
+	                                      "C_NATION",     "C_CITY",      "S_REGION",    "S_NATION",
+	                                      "S_CITY",       "P_MFGR",      "P_CATEGORY",  "P_BRAND"};
 	uint32_t columns[12];
 	for (unsigned i = 0; i < 12; i++)
 		columns[i] = column_of(&ssb, names[i]);
@@ -524,14 +527,15 @@ static void test_selectivities(void **state)
 	}
 	rql_ssb_scratch_free(scratch);
 	/* papers/000, table 1, in percent, with the further digits of notes/h200.md; 4.3 as the flat form has it */
-	static const double published[13] = {1.99, 0.070, 0.016, 0.80, 0.16, 0.020, 3.67, 0.145, 0.00576, 0.0000733, 1.59, 0.38,
-		0.0385};
+	static const double published[13] = {1.99,  0.070,   0.016,     0.80, 0.16, 0.020, 3.67,
+	                                     0.145, 0.00576, 0.0000733, 1.59, 0.38, 0.0385};
 	for (unsigned q = 0; q < 13; q++) {
 		double expected = published[q] / 100 * (double)ssb.rows;
 		/* An order's lines share date and customer, so counts scatter as if there were a fifth as many rows. */
 		double tolerance = 0.03 * expected + 4 * sqrt(5 * expected) + 1;
 		if (fabs((double)counts[q] - expected) > tolerance)
-			fail_msg("query %u: %llu rows, expected %.1f +- %.1f", q, (unsigned long long)counts[q], expected, tolerance);
+			fail_msg("query %u: %llu rows, expected %.1f +- %.1f", q, (unsigned long long)counts[q], expected,
+			         tolerance);
 	}
 }
 

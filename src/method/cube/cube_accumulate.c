@@ -13,7 +13,8 @@ bool rql_cube_groups_hashed(const struct rql_prepared *p)
 {
 	if (p->group_count <= FIRST_CAPACITY)
 		return false;
-	return p->group_count > RQL_CUBE_DENSE_GROUPS || (double)p->group_count > 4 * p->groups;
+	/* An array of rows that are mostly used beats a table of them at any size. */
+	return p->group_count > RQL_CUBE_DENSE_WORDS / p->row_words || (double)p->group_count > 4 * p->groups;
 }
 
 static void fill_rows(const struct rql_prepared *p, uint64_t *rows, uint64_t count)
@@ -27,7 +28,7 @@ bool rql_cube_groups_init(struct rql_cube_groups *g, const struct rql_prepared *
 	g->prepared = p;
 	g->hashed = rql_cube_groups_hashed(p);
 	g->capacity = g->hashed ? FIRST_CAPACITY : p->group_count;
-	uint64_t words = g->capacity * p->row_words; /* at most 2^22 * 257 */
+	uint64_t words = g->capacity * p->row_words;
 	g->owned = !arena || g->hashed || words * sizeof(uint64_t) > SMALL_TABLE;
 	if (g->owned) {
 		g->rows = calloc(words ? words : 1, sizeof(uint64_t));
@@ -340,9 +341,34 @@ static void test_strip(const struct rql_cube_bound_box *box, const struct rql_cu
 	s->passed = passed;
 }
 
-/* Sums of up to 64 bits. one: all passed cells go to row[0]. */
+/* Adds every passed cell to its row: 1 to word 0 and, with value, value[at] + base to `word`. Neighbouring cells often have one
+ * group, and an addition to a word that was just written waits for that write (about 7 cycles), so four distant cells take
+ * turns. */
+static inline __attribute__((always_inline)) void scatter(struct strip *s, const uint64_t *value, uint64_t base,
+                                                          uint32_t word, bool cells, bool values)
+{
+	uint32_t quarter = s->passed / 4, i = 0;
+	for (; i < quarter; i++) {
+		for (uint32_t j = i; j < 4 * quarter; j += quarter) {
+			uint64_t *row = s->row[j];
+			if (cells)
+				row[0]++;
+			if (values)
+				row[word] += value[s->at[j]] + base;
+		}
+	}
+	for (i = 4 * quarter; i < s->passed; i++) {
+		uint64_t *row = s->row[i];
+		if (cells)
+			row[0]++;
+		if (values)
+			row[word] += value[s->at[i]] + base;
+	}
+}
+
+/* Sums of up to 64 bits. one: all passed cells go to row[0]; cells: they are counted as well. */
 static void add_strip_sum(const struct rql_cube_kernels *kernels, const struct rql_cube_slot *slot, struct strip *s,
-                          bool one)
+                          bool one, bool cells)
 {
 	const struct rql_packed *packed = slot->values;
 	uint64_t base = (uint64_t)packed->base, *value = s->values + s->begin % RQL_CUBE_GROUP;
@@ -357,16 +383,23 @@ static void add_strip_sum(const struct rql_cube_kernels *kernels, const struct r
 		for (uint32_t i = 0; i < s->passed; i++)
 			sum += value[s->at[i]];
 		s->row[0][slot->word] += sum;
-		return;
+	} else if (cells) {
+		scatter(s, value, base, slot->word, true, true);
+	} else {
+		scatter(s, value, base, slot->word, false, true);
 	}
-	for (uint32_t i = 0; i < s->passed; i++)
-		s->row[i][slot->word] += value[s->at[i]] + base;
 }
 
-static void add_strip_slot(const struct rql_prepared *p, const struct rql_cube_slot *slot, struct strip *s, bool one)
+static bool is_plain_sum(const struct rql_cube_slot *slot)
 {
-	if (slot->kind == RQL_SLOT_COUNT || slot->kind == RQL_SLOT_SUM) {
-		add_strip_sum(p->kernels, slot, s, one);
+	return slot->kind == RQL_SLOT_COUNT || slot->kind == RQL_SLOT_SUM;
+}
+
+static void add_strip_slot(const struct rql_prepared *p, const struct rql_cube_slot *slot, struct strip *s, bool one,
+                           bool cells)
+{
+	if (is_plain_sum(slot)) {
+		add_strip_sum(p->kernels, slot, s, one, cells);
 		return;
 	}
 	for (uint32_t i = 0; i < s->passed; i++) {
@@ -398,13 +431,15 @@ bool rql_cube_add_tested(struct rql_cube_groups *g, const struct rql_cube_bound_
 			s.row[0] = rql_cube_groups_row(g, group);
 			s.row[0][0] += s.passed;
 		} else {
-			for (uint32_t i = 0; i < s.passed; i++) {
+			for (uint32_t i = 0; i < s.passed; i++)
 				s.row[i] = rql_cube_groups_row(g, s.group[i]);
-				s.row[i][0]++;
-			}
 		}
+		/* Cells are counted along with the first slot when that is a sum. */
+		bool along = !one && p->slot_count && is_plain_sum(&p->slots[0]);
+		if (!one && !along)
+			scatter(&s, NULL, 0, 0, true, false);
 		for (uint32_t i = 0; i < p->slot_count; i++)
-			add_strip_slot(p, &p->slots[i], &s, one);
+			add_strip_slot(p, &p->slots[i], &s, one, along && i == 0);
 		g->cells_covered += s.passed;
 	}
 	uint64_t cells = span.end - span.begin;

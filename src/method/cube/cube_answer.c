@@ -114,7 +114,7 @@ rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *ar
                            struct rql_error *err)
 {
 	const struct rql_prepared *p = g->prepared;
-	struct found found;
+	struct found found = {0};
 	RQL_TRY(find_groups(g, &found, err));
 	struct rql_answer answer = {
 	    .group_count = found.count,

@@ -103,6 +103,7 @@ struct rql_cube_builder {
 	struct rql_pool *pool;     /* may be NULL */
 	struct rql_build_worker *workers[RQL_BUILD_WORKERS];
 	struct rql_cube_owned *cube;
+	uint64_t started_ns;
 
 	/* from here on: finish */
 	uint32_t worker_count;     /* workers are compacted */
@@ -136,12 +137,13 @@ rql_status rql_build_sort(struct rql_cube_builder *builder, struct rql_error *er
 rql_status rql_build_store(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 
 /* Sorts rows records of `words` words by the top limb_bits[l] bits of their first words, stably. `scratch` has the same size; the
- * result is in *sorted, which is one of the two. false: cancelled. */
+ * result is in *sorted, which is one of the two. */
 struct rql_sort {
 	uint64_t *records, *scratch;
 	uint64_t rows;
 	uint32_t words, limbs;
 	const uint32_t *limb_bits;
+	bool progress; /* tell the watcher */
 };
 rql_status rql_sort_records(struct rql_cube_builder *builder, const struct rql_sort *sort, uint64_t **sorted,
                             struct rql_error *err) RQL_MUST_CHECK;

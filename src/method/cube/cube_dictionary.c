@@ -58,23 +58,23 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* Only for strings that are not inlined: longer than 8 bytes, so that the last word can overlap the one before. */
 static uint64_t hash_bytes(const char *data, uint64_t length)
 {
-	uint64_t h = length * GOLDEN, word;
-	while (length >= 8) {
+	uint64_t h = length * GOLDEN, word, rest = length;
+	for (; rest > 8; rest -= 8, data += 8) {
 		memcpy(&word, data, 8);
 		h = mix(h, word);
-		data += 8;
-		length -= 8;
 	}
-	word = 0;
-	memcpy(&word, data, length);
+	memcpy(&word, data + rest - 8, 8);
 	return mix(h, word ^ GOLDEN);
 }
 
 static inline uint64_t slot_index(const struct rql_dict *dict, uint64_t a, uint64_t b)
 {
-	return mix(a, b) * GOLDEN >> (64 - dict->slot_bits);
+	uint64_t h = a * UINT64_C(0xD6E8FEB86659FD93) + b;
+	h = (h ^ h >> 32) * GOLDEN;
+	return h >> (64 - dict->slot_bits);
 }
 
 /* ---- growing ---- */
@@ -372,8 +372,13 @@ static rql_status encode_strings(struct rql_dict *dict, struct rql_mem *mem, con
 			continue;
 		}
 		uint64_t a, b;
-		string_key(s, &a, &b);
-		RQL_TRY(slot_find(dict, mem, a, b, s, &codes[i], err));
+		memcpy(&a, s, 8);
+		memcpy(&b, (const char *)s + 8, 8);
+		const struct rql_dict_slot *slot = dict->slots ? &dict->slots[slot_index(dict, a, b)] : NULL;
+		if (slot && slot->a == a && slot->b == b && slot->code) /* nearly always: no call */
+			codes[i] = slot->code - 1;
+		else
+			RQL_TRY(slot_find(dict, mem, a, b, s, &codes[i], err));
 	}
 	return RQL_OK;
 }
@@ -383,7 +388,7 @@ static rql_status encode_strings(struct rql_dict *dict, struct rql_mem *mem, con
 static rql_status encode_some_words(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column,
                                     uint64_t first, uint32_t count, uint64_t *keys, uint32_t *codes, struct rql_error *err)
 {
-	_Alignas(8) uint8_t packed[RQL_BUILD_SLICE * 8];
+	_Alignas(8) uint8_t packed[RQL_BUILD_SLICE * 8] = {0};
 	uint32_t valid = 0, width = dict->width;
 	const uint8_t *values = (const uint8_t *)column->data + first * width;
 	for (uint32_t i = 0; i < count; i++) {

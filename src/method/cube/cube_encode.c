@@ -255,7 +255,7 @@ rql_status rql_build_encode(struct rql_cube_builder *builder, struct rql_error *
 	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, encode.tasks, task_count, err));
 	for (uint32_t w = 0; w < builder->worker_count; w++) {
 		struct rql_build_worker *worker = builder->workers[w];
-		uint64_t **tables;
+		uint64_t **tables = NULL;
 		RQL_TRY(make_tables(builder, worker, &tables, err));
 		for (uint32_t c = 0; c < worker->chunk_count; c++) {
 			encode.tasks[n++] = (struct encode_task){

@@ -10,7 +10,7 @@
 #include "method/cube/cube_simd.h"
 
 #define RQL_CUBE_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
-#define RQL_CUBE_DENSE_GROUPS (UINT64_C(1) << 22) /* beyond, groups are hashed */
+#define RQL_CUBE_DENSE_WORDS (UINT64_C(1) << 27)  /* of an array of group rows: 1 GiB; beyond, groups are hashed */
 #define RQL_CUBE_BATCH 128u                       /* intervals handled at once */
 #define RQL_CUBE_STRIP 256u                       /* cells handled at once when each is tested */
 
@@ -119,7 +119,12 @@ struct rql_prepared {
 	uint64_t unit_count;
 	uint64_t byte_bits;                        /* bits of one cell that the slots and tests read */
 	/* estimates (cube_cost.c) */
-	double cells, runs, qualifying, groups, work_ns, interval_cells;
+	double cells;      /* in the intervals */
+	double qualifying; /* of them, after the residual digits */
+	double runs;       /* intervals and searched runs */
+	double groups;     /* that will exist */
+	double bytes;      /* read */
+	double work_ns;    /* of one thread */
 };
 
 /* Numbers the groups: fills group_digits, group_keys, group_count, sorted_keys, and gid[digit][value] (in scratch; NULL for digits
@@ -137,6 +142,10 @@ uint64_t rql_cube_group_bound(const struct rql_cube *cube, const struct rql_requ
 rql_status rql_cube_bind_aggregates(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err);
 /* Fills the estimates, parts and unit_count. */
 void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device);
+
+/* The keys [*begin, *end) of interval (combination, segment) of a box, and its part of the group number. */
+void rql_cube_interval(const struct rql_cube_bound_box *box, uint64_t interval, uint64_t *begin, uint64_t *end,
+                       uint64_t *group);
 
 /* cell_begin of key h: first cell whose key is at least h; h in [0, directory_size]. */
 static inline uint64_t rql_cube_cell_of(const struct rql_cube *cube, uint64_t key)

@@ -227,24 +227,6 @@ static void count_stripe(void *state, uint64_t stripe, unsigned thread)
 	}
 }
 
-/* Write-combining: records of a part gather in one cache line before they leave for memory, which spares most of the TLB
- * misses of thousands of open targets. Only for records that fill a line evenly. */
-static inline __attribute__((always_inline)) void scatter_lines(const uint64_t *records, uint64_t rows, uint32_t words,
-                                                                struct window window, uint64_t *next, uint64_t *target,
-                                                                uint64_t *lines)
-{
-	const uint64_t per_line = 8 / words;
-	for (uint64_t i = 0; i < rows; i++) {
-		uint64_t part = window_of(records + i * words, window), at = next[part]++, in_line = at % per_line;
-		uint64_t *line = lines + part * 8;
-		copy_record(line + in_line * words, records + i * words, words);
-		if (in_line == per_line - 1) {
-			/* The first line of a part may begin with a neighbour's records: only what is ours is written. */
-			memcpy(target + (at - in_line) * words, line, 64);
-		}
-	}
-}
-
 static void scatter_stripe(void *state, uint64_t stripe, unsigned thread)
 {
 	(void)thread;
@@ -267,7 +249,8 @@ static void finish_part(void *state, uint64_t part, unsigned thread)
 	const struct split *split = state;
 	uint64_t offset = split->starts[part] * split->sort->words, rows = split->starts[part + 1] - split->starts[part];
 	sort_part(split->builder, split->sort, split->sort->scratch + offset, split->sort->records + offset, rows);
-	rql_build_advance(split->builder, rows);
+	if (split->sort->progress)
+		rql_build_advance(split->builder, rows);
 }
 
 static rql_status split_and_sort(struct split *split, struct rql_error *err)
@@ -328,7 +311,7 @@ rql_status rql_build_sort(struct rql_cube_builder *builder, struct rql_error *er
 	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, scratch, builder->rows * builder->layout.words, err));
 	const struct rql_sort sort = {.records = builder->records, .scratch = scratch, .rows = builder->rows,
 	                              .words = builder->layout.words, .limbs = builder->layout.limbs,
-	                              .limb_bits = builder->layout.limb_bits};
+	                              .limb_bits = builder->layout.limb_bits, .progress = true};
 	RQL_TRY(rql_sort_records(builder, &sort, &sorted, err));
 	rql_mem_free(&builder->mem, sorted == scratch ? builder->records : scratch);
 	builder->records = sorted;

@@ -1,0 +1,81 @@
+#include "args.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What follows --name (one dash also does, as in the shell), or NULL when the argument is another. */
+static const char *after_name(const struct rql_args *args, const char *name)
+{
+	const char *arg = args->argv[args->at];
+	if (arg[0] != '-')
+		return NULL;
+	arg += arg[1] == '-' ? 2 : 1;
+	size_t length = strlen(name);
+	return strncmp(arg, name, length) ? NULL : arg + length;
+}
+
+bool rql_args_flag(struct rql_args *args, const char *name)
+{
+	const char *rest = after_name(args, name);
+	return rest && !*rest;
+}
+
+bool rql_args_value(struct rql_args *args, const char *name, const char **value)
+{
+	const char *rest = after_name(args, name);
+	if (!rest || (*rest && *rest != '='))
+		return false;
+	*value = NULL;
+	if (*rest == '=')
+		*value = rest + 1;
+	else if (args->at + 1 < args->argc)
+		*value = args->argv[++args->at];
+	else
+		rql_args_error(args, "--%s needs a value", name);
+	return true;
+}
+
+void rql_args_error(struct rql_args *args, const char *fmt, ...)
+{
+	va_list list;
+	va_start(list, fmt);
+	fprintf(stderr, "%s: ", args->program);
+	vfprintf(stderr, fmt, list);
+	fprintf(stderr, "\nTry %s --help.\n", args->program);
+	va_end(list);
+	args->failed = true;
+}
+
+bool rql_args_double(struct rql_args *args, const char *name, const char *value, double least, double most, double *out)
+{
+	char *end;
+	if (!value)
+		return false;
+	double number = strtod(value, &end);
+	if (end == value || *end || !(number >= least && number <= most)) {
+		rql_args_error(args, "--%s %s: expected a number from %g to %g", name, value, least, most);
+		return false;
+	}
+	*out = number;
+	return true;
+}
+
+bool rql_args_integer(struct rql_args *args, const char *name, const char *value, int64_t least, int64_t most,
+                      int64_t *out)
+{
+	char *end;
+	if (!value)
+		return false;
+	errno = 0;
+	long long number = strtoll(value, &end, 10);
+	if (end == value || *end || errno || number < least || number > most) {
+		rql_args_error(args, "--%s %s: expected a whole number from %lld to %lld", name, value, (long long)least,
+		               (long long)most);
+		return false;
+	}
+	*out = number;
+	return true;
+}

@@ -1,0 +1,21 @@
+/* What bench shows: tables for people, JSON for programs. */
+#ifndef RQL_BENCH_REPORT_H
+#define RQL_BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "machine.h"
+#include "ssb_run.h"
+
+void rql_report_machine(FILE *out, const struct rql_machine *machine);
+/* Queries, views and means of one run. */
+void rql_report_run(FILE *out, const struct rql_bench_run *run, const struct rql_machine *machine);
+/* The demo's shorter form. */
+void rql_report_demo_run(FILE *out, const struct rql_bench_run *run);
+
+/* All runs with everything measured; format in bench/results/README.md. devices: a JSON array. */
+rql_status rql_report_json(const char *path, const struct rql_bench_options *options, const struct rql_machine *machine,
+                           const char *devices, const struct rql_bench_run *runs, uint32_t count,
+                           struct rql_error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* The public handles. Children count on their parents: a parent closes when its last child is gone. Private to src/api. */
+#ifndef RQL_API_INTERNAL_H
+#define RQL_API_INTERNAL_H
+
+#include <stdatomic.h>
+#include "exec/session.h"
+#include "rayql/rayql.h"
+
+struct rayql_error {
+	rayql_status status;
+	char *message;
+};
+
+struct rayql_database {
+	_Atomic uint32_t references; /* the handle's own, and one for every connection */
+	struct rql_database *db;
+};
+
+/* A connection and its children belong to one thread at a time, so plain counts do. */
+struct rayql_connection {
+	uint32_t references; /* the handle's own, and one for every statement, result and stream */
+	rayql_database *database;
+	struct rql_session *session;
+};
+
+struct rayql_statement {
+	uint32_t references; /* the handle's own, and one for every result that streams from it */
+	rayql_connection *connection;
+	struct rql_prepared_query *query;
+};
+
+struct rayql_result {
+	rayql_connection *connection;
+	rayql_statement *statement; /* NULL: of rayql_query */
+	struct rql_result *result;
+};
+
+struct rayql_batch {
+	struct rql_batch *batch;
+};
+
+/* Moves err into a new public error (*out untouched when out is NULL) and returns its status. */
+rayql_status rql_api_fail(struct rql_error *err, rayql_error **out);
+rayql_status rql_api_misuse(rayql_error **out, const char *message);
+void rql_api_database_unref(rayql_database *db);
+void rql_api_connection_unref(rayql_connection *con);
+void rql_api_statement_unref(rayql_statement *stmt);
+/* A public result over res, which it takes over, also on failure. statement may be NULL. */
+rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res, rayql_result **out,
+                            rayql_error **err);
+
+#endif

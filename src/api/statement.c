@@ -1,0 +1,152 @@
+/* Texts and prepared statements. */
+#include <stdlib.h>
+#include <string.h>
+#include "api/api_internal.h"
+#include "sql/statement.h"
+
+rayql_status rayql_query(rayql_connection *con, const char *sql, rayql_result **out, rayql_error **error)
+{
+	struct rql_error err = {0};
+	struct rql_result *res = NULL;
+	if (!con || !sql)
+		return rql_api_misuse(error, con ? "rayql_query: sql is NULL" : "rayql_query: con is NULL");
+	if (rql_session_query(con->session, sql, out ? &res : NULL, &err) != RQL_OK)
+		return rql_api_fail(&err, error);
+	return out ? rql_api_result(con, NULL, res, out, error) : RAYQL_OK;
+}
+
+size_t rayql_statement_length(const char *sql)
+{
+	return sql ? rql_statement_split(sql) : 0;
+}
+
+rayql_status rayql_prepare(rayql_connection *con, const char *sql, rayql_statement **out, rayql_error **error)
+{
+	struct rql_error err = {0};
+	if (!con || !sql || !out)
+		return rql_api_misuse(error, "rayql_prepare: con, sql or out is NULL");
+	rayql_statement *stmt = calloc(1, sizeof *stmt);
+	rql_status status = stmt ? rql_session_prepare(con->session, sql, &stmt->query, &err)
+	                         : rql_error_memory(&err, sizeof *stmt, "a statement");
+	if (status != RQL_OK) {
+		free(stmt);
+		return rql_api_fail(&err, error);
+	}
+	con->references++;
+	stmt->references = 1;
+	stmt->connection = con;
+	*out = stmt;
+	return RAYQL_OK;
+}
+
+void rql_api_statement_unref(rayql_statement *stmt)
+{
+	if (--stmt->references)
+		return;
+	rql_prepared_free(stmt->query);
+	rql_api_connection_unref(stmt->connection);
+	free(stmt);
+}
+
+void rayql_statement_free(rayql_statement *stmt)
+{
+	if (stmt)
+		rql_api_statement_unref(stmt);
+}
+
+uint64_t rayql_parameter_count(const rayql_statement *stmt)
+{
+	return stmt ? rql_prepared_parameters(stmt->query) : 0;
+}
+
+rayql_status rayql_parameter_index(const rayql_statement *stmt, const char *name, uint64_t *out)
+{
+	if (!stmt || !name || !out)
+		return RAYQL_ERROR_MISUSE;
+	for (uint64_t i = 1; i <= rql_prepared_parameters(stmt->query); i++) {
+		const char *have = rql_prepared_parameter_name(stmt->query, i);
+		if (have && strcasecmp(have, name) == 0) {
+			*out = i;
+			return RAYQL_OK;
+		}
+	}
+	return RAYQL_ERROR_MISUSE;
+}
+
+/* ---- values ---- */
+static rayql_status bind(rayql_statement *stmt, uint64_t index, const struct rql_value *value)
+{
+	return stmt ? (rayql_status)rql_prepared_bind(stmt->query, index, value, NULL) : RAYQL_ERROR_MISUSE;
+}
+
+static rayql_status bind_integer(rayql_statement *stmt, uint64_t index, rql_type_id type, rql_int128 value)
+{
+	struct rql_value v = {.type = rql_type_simple(type), .integer = value};
+	return bind(stmt, index, &v);
+}
+
+rayql_status rayql_bind_null(rayql_statement *stmt, uint64_t index)
+{
+	struct rql_value v = rql_value_null(rql_type_simple(RQL_TYPE_SQLNULL));
+	return bind(stmt, index, &v);
+}
+
+rayql_status rayql_bind_bool(rayql_statement *stmt, uint64_t index, bool value)
+{
+	return bind_integer(stmt, index, RQL_TYPE_BOOLEAN, value);
+}
+
+rayql_status rayql_bind_int64(rayql_statement *stmt, uint64_t index, int64_t value)
+{
+	return bind_integer(stmt, index, RQL_TYPE_BIGINT, value);
+}
+
+rayql_status rayql_bind_uint64(rayql_statement *stmt, uint64_t index, uint64_t value)
+{
+	return bind_integer(stmt, index, RQL_TYPE_UBIGINT, value);
+}
+
+rayql_status rayql_bind_double(rayql_statement *stmt, uint64_t index, double value)
+{
+	struct rql_value v = {.type = rql_type_simple(RQL_TYPE_DOUBLE), .real = value};
+	return bind(stmt, index, &v);
+}
+
+static rayql_status bind_bytes(rayql_statement *stmt, uint64_t index, rql_type_id type, const void *value, size_t length)
+{
+	if (!value && length)
+		return RAYQL_ERROR_MISUSE;
+	struct rql_value v = {.type = rql_type_simple(type), .string = {value ? value : "", length}};
+	return bind(stmt, index, &v);
+}
+
+rayql_status rayql_bind_text(rayql_statement *stmt, uint64_t index, const char *value, size_t length)
+{
+	return bind_bytes(stmt, index, RQL_TYPE_VARCHAR, value, length);
+}
+
+rayql_status rayql_bind_blob(rayql_statement *stmt, uint64_t index, const void *value, size_t length)
+{
+	return bind_bytes(stmt, index, RQL_TYPE_BLOB, value, length);
+}
+
+rayql_status rayql_bind_date(rayql_statement *stmt, uint64_t index, int32_t days)
+{
+	return bind_integer(stmt, index, RQL_TYPE_DATE, days);
+}
+
+rayql_status rayql_bind_timestamp(rayql_statement *stmt, uint64_t index, int64_t micros)
+{
+	return bind_integer(stmt, index, RQL_TYPE_TIMESTAMP, micros);
+}
+
+rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_error **error)
+{
+	struct rql_error err = {0};
+	struct rql_result *res = NULL;
+	if (!stmt)
+		return rql_api_misuse(error, "rayql_execute: stmt is NULL");
+	if (rql_prepared_execute(stmt->query, out ? &res : NULL, &err) != RQL_OK)
+		return rql_api_fail(&err, error);
+	return out ? rql_api_result(stmt->connection, stmt, res, out, error) : RAYQL_OK;
+}

@@ -1,0 +1,147 @@
+/* Opening and closing a database. */
+#include "exec/exec_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "gen/gen.h"
+
+static bool is_memory(const char *path)
+{
+	return !path || !*path || strcmp(path, ":memory:") == 0;
+}
+
+static rql_status open_host(struct rql_database *db, const char *path, const struct rql_database_config *config,
+                            struct rql_error *err)
+{
+	unsigned count = 0;
+	char threads[16];
+	struct rql_host_option *options = calloc(config->host_option_count + 2, sizeof *options);
+	if (!options)
+		return rql_error_memory(err, sizeof *options, "options");
+	for (unsigned i = 0; i < config->host_option_count; i++) {
+		options[count++] = config->host_options[i];
+		if (strcasecmp(config->host_options[i].name, "access_mode") == 0)
+			db->read_only = strcasecmp(config->host_options[i].value, "read_only") == 0;
+	}
+	if (config->read_only) {
+		db->read_only = true;
+		options[count++] = (struct rql_host_option){"access_mode", "READ_ONLY"};
+	}
+	if (config->threads) {
+		snprintf(threads, sizeof threads, "%u", config->threads);
+		options[count++] = (struct rql_host_option){"threads", threads};
+	}
+	rql_status status = RQL_OK;
+	if (path)
+		status = rql_side_open(path, db->read_only, &db->side, err);
+	if (status == RQL_OK)
+		status = rql_host_open(path, options, count, &db->host, err);
+	free(options);
+	return status;
+}
+
+static rql_status open_parts(struct rql_database *db, const struct rql_database_config *config, struct rql_error *err)
+{
+	RQL_TRY(rql_catalog_new(&db->catalog, err));
+	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
+	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
+	RQL_TRY(rql_host_connect(db->host, &db->loader, err));
+	RQL_TRY(rql_host_query_text(db->loader, "SELECT current_database()", &db->name, err));
+	RQL_TRY(rql_functions_register(db, db->loader, err));
+	RQL_TRY(rql_gen_register(db->loader, err));
+	rql_side_recheck(&db->side);
+	return rql_store_read(db, err);
+}
+
+rql_status rql_database_open(const char *path, const struct rql_database_config *config, struct rql_database **out,
+                             struct rql_error *err)
+{
+	struct rql_database *db = calloc(1, sizeof *db);
+	if (!db)
+		return rql_error_memory(err, sizeof *db, "a database");
+	pthread_mutex_init(&db->sessions_lock, NULL);
+	pthread_mutex_init(&db->loader_lock, NULL);
+	pthread_mutex_init(&db->build_lock, NULL);
+	db->in_memory = is_memory(path);
+	atomic_store(&db->budget.limit, config->memory_limit ? config->memory_limit : rql_machine_memory() / 2);
+	rql_status status = open_host(db, db->in_memory ? NULL : path, config, err);
+	if (status == RQL_OK)
+		status = open_parts(db, config, err);
+	if (status != RQL_OK) {
+		db->side.writable = false; /* nothing on disk changes because an opening failed */
+		rql_database_close(db);
+		return status;
+	}
+	*out = db;
+	return RQL_OK;
+}
+
+/* What the next opening may use: contents of fresh structures with a file, and files that were never needed and are still valid. */
+static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, struct rql_structure **list, uint32_t count)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_structure *s = list[i];
+		bool usable = rql_structure_fresh(db->catalog, s);
+		if (s->state == RQL_STATE_UNBUILT && s->side_file_valid) {
+			/* Which tables it reads may not be known yet: then any write at all may have been to one of them. */
+			usable = s->definition ? true : rql_catalog_stamp(db->catalog) == 0;
+			for (uint32_t k = 0; k < s->table_count; k++)
+				usable = usable && rql_table_version(db->catalog, s->tables[k]) == 0;
+		}
+		if (usable && s->side_file && s->definition_hash)
+			kept[n++] = (struct rql_side_entry){s->schema, s->name, s->side_file, s->definition_hash};
+	}
+	return n;
+}
+
+static void close_side(struct rql_database *db, struct rql_structure **list, uint32_t count)
+{
+	struct rql_side_entry *kept = calloc(count + 1, sizeof *kept);
+	uint32_t n = kept && list ? list_kept(db, kept, list, count) : 0;
+	/* DuckDB checkpoints and closes first: the manifest describes the file that it leaves. */
+	rql_host_close(db->host);
+	db->host = NULL;
+	if (kept)
+		rql_side_close(&db->side, kept, n);
+	free(kept);
+}
+
+void rql_database_close(struct rql_database *db)
+{
+	if (!db)
+		return;
+	rql_host_disconnect(db->loader);
+	if (db->host && db->catalog && db->side.folder && db->side.writable) {
+		struct rql_arena *arena = rql_arena_new();
+		struct rql_structure **list = NULL;
+		uint32_t count = 0;
+		if (arena && rql_catalog_structures(db->catalog, arena, &list, &count, NULL) != RQL_OK)
+			count = 0;
+		close_side(db, list, count);
+		for (uint32_t i = 0; i < count; i++)
+			rql_structure_release(list[i]);
+		rql_arena_free(arena);
+	}
+	rql_host_close(db->host);
+	rql_catalog_free(db->catalog);
+	rql_devices_close(db->devices);
+	rql_side_free(&db->side);
+	pthread_mutex_destroy(&db->sessions_lock);
+	pthread_mutex_destroy(&db->loader_lock);
+	pthread_mutex_destroy(&db->build_lock);
+	free(db->functions);
+	free(db->name);
+	free(db);
+}
+
+rql_status rql_database_calibrate(struct rql_database *db, struct rql_error *err)
+{
+	struct rql_device *cpu = &db->devices->device[0];
+	rql_device_measure(cpu, true);
+	RQL_TRY(rql_cube_calibrate(cpu, true, err));
+	atomic_fetch_add(&db->settings_epoch, 1); /* plans were priced with the old constants */
+	return rql_profile_save(cpu, err);
+}

@@ -1,0 +1,174 @@
+#include <string.h>
+#include "exec/rowset.h"
+
+/* One ORDER BY key, its values at hand in the cheapest form that compares. */
+struct sort_key {
+	const struct rql_vector *vector;
+	bool descending, nulls_first;
+	uint32_t null_code; /* CODES: the code that stands for NULL, UINT32_MAX when none does */
+};
+
+struct sorting {
+	uint32_t count;
+	struct sort_key *keys;
+};
+
+static bool is_null(const struct sort_key *k, uint32_t row)
+{
+	const struct rql_vector *v = k->vector;
+	if (v->kind == RQL_VECTOR_CODES)
+		return v->codes[row] == k->null_code;
+	if (v->kind == RQL_VECTOR_VALUES)
+		return v->computed[row].is_null;
+	return v->valid && !(v->valid[row >> 6] >> (row & 63) & 1);
+}
+
+static int compare_values(const struct rql_vector *v, uint32_t a, uint32_t b)
+{
+	if (v->kind == RQL_VECTOR_CODES) /* codes ascend as their values do */
+		return (v->codes[a] > v->codes[b]) - (v->codes[a] < v->codes[b]);
+	if (v->kind == RQL_VECTOR_INTEGER && v->type.id != RQL_TYPE_UHUGEINT)
+		return (v->integer[a] > v->integer[b]) - (v->integer[a] < v->integer[b]);
+	struct rql_value x = rql_vector_get(v, a), y = rql_vector_get(v, b);
+	return rql_value_compare(&x, &y);
+}
+
+static int compare_rows(const struct sorting *s, uint32_t a, uint32_t b)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct sort_key *k = &s->keys[i];
+		bool null_a = is_null(k, a), null_b = is_null(k, b);
+		if (null_a || null_b) {
+			if (null_a == null_b)
+				continue;
+			return null_a == k->nulls_first ? -1 : 1;
+		}
+		int c = compare_values(k->vector, a, b);
+		if (c)
+			return k->descending ? -c : c;
+	}
+	return 0;
+}
+
+static void merge_sort(const struct sorting *s, uint32_t *rows, uint32_t *spare, uint64_t count)
+{
+	for (uint64_t width = 1; width < count; width *= 2) {
+		for (uint64_t from = 0; from < count; from += 2 * width) {
+			uint64_t middle = from + width < count ? from + width : count, to = middle + width < count ? middle + width : count;
+			uint64_t a = from, b = middle;
+			for (uint64_t k = from; k < to; k++)
+				spare[k] = b == to || (a < middle && compare_rows(s, rows[a], rows[b]) <= 0) ? rows[a++] : rows[b++];
+		}
+		memcpy(rows, spare, count * sizeof *rows);
+	}
+}
+
+/* Keeps the `limit` first of count rows in a heap whose root is the last of them: n log(limit) comparisons at worst, about n when
+ * few rows get in. */
+static void keep_first(const struct sorting *s, uint32_t *rows, uint64_t count, uint64_t limit)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t hole;
+		uint32_t row = rows[i];
+		if (i < limit) { /* sift up */
+			for (hole = i; hole && compare_rows(s, rows[(hole - 1) / 2], row) < 0; hole = (hole - 1) / 2)
+				rows[hole] = rows[(hole - 1) / 2];
+		} else if (compare_rows(s, row, rows[0]) < 0) { /* replace the root, sift down */
+			for (hole = 0; 2 * hole + 1 < limit;) {
+				uint64_t child = 2 * hole + 1;
+				if (child + 1 < limit && compare_rows(s, rows[child], rows[child + 1]) < 0)
+					child++;
+				if (compare_rows(s, rows[child], row) <= 0)
+					break;
+				rows[hole] = rows[child];
+				hole = child;
+			}
+		} else {
+			continue;
+		}
+		rows[hole] = row;
+	}
+}
+
+static rql_status out_of_memory(const struct rql_rowset *set, struct rql_error *err)
+{
+	return rql_error_memory(err, set->rows * sizeof(uint32_t), "sorting");
+}
+
+/* An expression becomes a vector of values, computed once per row. */
+static rql_status key_vector(struct rql_rowset *set, const struct rql_expr *e, const struct rql_vector **out, struct rql_error *err)
+{
+	if (e->kind == RQL_EXPR_REF) {
+		*out = &set->vectors[e->index];
+		return RQL_OK;
+	}
+	struct rql_vector *v = RQL_NEW(set->arena, struct rql_vector);
+	if (!v)
+		return out_of_memory(set, err);
+	v->kind = RQL_VECTOR_VALUES;
+	v->type = e->type;
+	if (!(v->computed = RQL_NEW_ARRAY(set->arena, struct rql_value, set->capacity)))
+		return out_of_memory(set, err);
+	for (uint64_t i = 0; i < set->rows; i++) {
+		uint32_t row = rql_rowset_row(set, i);
+		RQL_TRY(rql_rowset_eval(set, e, row, &v->computed[row], err));
+	}
+	*out = v;
+	return RQL_OK;
+}
+
+static uint32_t null_code_of(const struct rql_vector *v, const struct rql_rowset *set)
+{
+	if (v->kind != RQL_VECTOR_CODES || !v->values->validity)
+		return UINT32_MAX;
+	for (uint64_t i = 0; i < set->rows; i++)
+		if (!rql_column_valid(v->values, v->codes[rql_rowset_row(set, i)]))
+			return v->codes[rql_rowset_row(set, i)];
+	return UINT32_MAX;
+}
+
+/* Group keys come out in natural order (papers/000 section 5): nothing to do when the ORDER BY is a prefix of them. */
+static bool already_sorted(const struct rql_rowset *set, const struct sorting *s)
+{
+	if (s->count > set->sorted_keys)
+		return false;
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct sort_key *k = &s->keys[i];
+		if (k->vector->rank != i + 1 || k->descending || (k->nulls_first && k->null_code != UINT32_MAX))
+			return false;
+	}
+	return true;
+}
+
+rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *orders, uint32_t count, uint64_t limit,
+                           struct rql_error *err)
+{
+	struct sorting s = {count, RQL_NEW_ARRAY(set->arena, struct sort_key, count)};
+	if (!s.keys)
+		return out_of_memory(set, err);
+	for (uint32_t i = 0; i < count; i++) {
+		struct sort_key *k = &s.keys[i];
+		RQL_TRY(key_vector(set, orders[i].expr, &k->vector, err));
+		k->descending = orders[i].descending;
+		k->nulls_first = orders[i].nulls == RQL_NULLS_FIRST;
+		k->null_code = null_code_of(k->vector, set);
+	}
+	if (limit > set->rows)
+		limit = set->rows;
+	if (!already_sorted(set, &s)) {
+		uint32_t *rows = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows), *spare = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows);
+		if (!rows || !spare)
+			return out_of_memory(set, err);
+		for (uint64_t i = 0; i < set->rows; i++)
+			rows[i] = rql_rowset_row(set, i);
+		if (limit < set->rows / 4)
+			keep_first(&s, rows, set->rows, limit);
+		else
+			limit = set->rows;
+		merge_sort(&s, rows, spare, limit);
+		set->selection = rows;
+		set->sorted_keys = 0;
+	}
+	set->rows = limit;
+	return RQL_OK;
+}

@@ -1,0 +1,388 @@
+/* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
+#include "exec/exec_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "method/method.h"
+
+/* ---- a table made cell by cell ---- */
+enum cell_kind { CELL_NULL, CELL_TEXT, CELL_UINT, CELL_REAL, CELL_BOOL };
+struct cell {
+	enum cell_kind kind;
+	union {
+		const char *text;
+		uint64_t number;
+		double real;
+		bool flag;
+	};
+};
+struct table {
+	struct rql_arena *arena;
+	uint32_t columns;
+	uint64_t rows, capacity, next; /* next: the first row not yet given out */
+	struct cell *cells;
+	bool failed;
+	uint32_t at; /* column that the next cell goes to */
+};
+
+static void table_free(void *state)
+{
+	struct table *t = state;
+	if (!t)
+		return;
+	rql_arena_free(t->arena);
+	free(t->cells);
+	free(t);
+}
+
+static void row_begin(struct table *t)
+{
+	if (t->rows == t->capacity) {
+		uint64_t capacity = t->capacity ? t->capacity * 2 : 8;
+		struct cell *cells = realloc(t->cells, capacity * t->columns * sizeof *cells);
+		if (!cells) {
+			t->failed = true;
+			return;
+		}
+		t->cells = cells;
+		t->capacity = capacity;
+	}
+	memset(&t->cells[t->rows * t->columns], 0, t->columns * sizeof *t->cells);
+	t->rows++;
+	t->at = 0;
+}
+
+static void put(struct table *t, struct cell cell)
+{
+	if (!t->failed && t->at < t->columns)
+		t->cells[(t->rows - 1) * t->columns + t->at++] = cell;
+}
+
+static void put_text(struct table *t, const char *text)
+{
+	char *copy = text ? rql_arena_strdup(t->arena, text) : NULL;
+	t->failed = t->failed || (text && !copy);
+	put(t, (struct cell){.kind = copy ? CELL_TEXT : CELL_NULL, .text = copy});
+}
+
+static void put_uint(struct table *t, uint64_t number)
+{
+	put(t, (struct cell){.kind = CELL_UINT, .number = number});
+}
+
+static void put_real(struct table *t, double real)
+{
+	put(t, (struct cell){.kind = CELL_REAL, .real = real});
+}
+
+static void put_bool(struct table *t, bool flag)
+{
+	put(t, (struct cell){.kind = CELL_BOOL, .flag = flag});
+}
+
+static void put_null(struct table *t)
+{
+	put(t, (struct cell){.kind = CELL_NULL});
+}
+
+/* ---- the functions ---- */
+struct column {
+	const char *name;
+	rql_type_id type;
+};
+/* session is NULL when the calling connection is none of a session's (the loader's). */
+typedef void fill_fn(struct rql_database *db, struct rql_session *session, struct table *t);
+
+static void fill_devices(struct rql_database *db, struct rql_session *session, struct table *t)
+{
+	(void)session;
+	for (uint32_t i = 0; i < db->devices->count; i++) {
+		const struct rql_device *d = &db->devices->device[i];
+		struct rql_strbuf units = {0}, missing = {0};
+		for (int u = 0; u < RQL_UNIT_COUNT; u++) {
+			if (d->units[u])
+				rql_strbuf_printf(&units, "%s%s", units.length ? ", " : "", rql_unit_name((enum rql_unit)u));
+			else if (d->missing[u])
+				rql_strbuf_printf(&missing, "%s%s: %s", missing.length ? "; " : "", rql_unit_name((enum rql_unit)u), d->missing[u]);
+		}
+		row_begin(t);
+		put_text(t, d->id);
+		put_text(t, d->name);
+		put_text(t, d->driver);
+		put_uint(t, d->memory_bytes);
+		put_uint(t, d->pool ? rql_pool_threads(d->pool) : 0);
+		put_text(t, rql_strbuf_text(&units));
+		put_text(t, missing.length ? rql_strbuf_text(&missing) : NULL);
+		put_bool(t, d->profile.measured);
+		put_real(t, d->profile.read_gbps);
+		rql_strbuf_free(&units);
+		rql_strbuf_free(&missing);
+	}
+}
+
+static const char *state_of(const struct rql_database *db, const struct rql_structure *s)
+{
+	switch (s->state) {
+	case RQL_STATE_UNBUILT:
+		return "unbuilt";
+	case RQL_STATE_BUILDING:
+		return "building";
+	case RQL_STATE_INVALID:
+		return "invalid";
+	case RQL_STATE_READY:
+		break;
+	}
+	return rql_structure_fresh(db->catalog, s) ? "ready" : "stale";
+}
+
+static void put_reason(const struct rql_database *db, const struct rql_structure *s, struct table *t)
+{
+	const char *database, *schema, *name;
+	const struct rql_table *moved = s->state == RQL_STATE_READY ? rql_structure_moved_table(db->catalog, s) : NULL;
+	if (moved) {
+		rql_table_name(moved, &database, &schema, &name);
+		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built%s", name,
+		                             s->refresh == RQL_REFRESH_AUTO ? "; the next matching query rebuilds it"
+		                                                            : "; REFRESH MATERIALIZED VIEW rebuilds it"));
+	} else {
+		put_text(t, s->reason ? s->reason : s->note);
+	}
+}
+
+static void put_tables(const struct rql_structure *s, struct table *t)
+{
+	struct rql_strbuf text = {0};
+	for (uint32_t i = 0; i < s->table_count; i++) {
+		const char *database, *schema, *name;
+		rql_table_name(s->tables[i], &database, &schema, &name);
+		rql_strbuf_put(&text, i ? ", " : "");
+		if (strcmp(schema, "main") != 0) {
+			rql_put_name(&text, schema);
+			rql_strbuf_putc(&text, '.');
+		}
+		rql_put_name(&text, name);
+	}
+	put_text(t, s->table_count ? rql_strbuf_text(&text) : NULL);
+	rql_strbuf_free(&text);
+}
+
+/* The dimensions in the order of the key, most significant first. */
+static void put_order(const struct rql_structure *s, struct table *t)
+{
+	struct rql_strbuf text = {0};
+	const struct rql_cube *cube = s->cube;
+	for (uint32_t i = 0; cube && s->definition && cube->order_chosen && i < cube->digit_count; i++)
+		if (cube->order_chosen[i] < rql_definition_dimension_count(s->definition))
+			rql_strbuf_printf(&text, "%s%s", i ? ", " : "", rql_definition_dimension_name(s->definition, cube->order_chosen[i]));
+	put_text(t, cube ? rql_strbuf_text(&text) : NULL);
+	rql_strbuf_free(&text);
+}
+
+static void put_structure(const struct rql_database *db, const struct rql_structure *s, struct table *t)
+{
+	const struct rql_relation *r = s->cube ? &s->cube->relation : NULL;
+	row_begin(t);
+	put_text(t, s->name);
+	put_text(t, "cube");
+	put_text(t, s->statement);
+	put_text(t, state_of(db, s));
+	put_reason(db, s, t);
+	if (r) {
+		put_uint(t, r->rows);
+		put_uint(t, r->cells);
+		put_uint(t, s->cube->bytes);
+		if (r->rows)
+			put_real(t, (double)s->cube->bytes / (double)r->rows);
+		else
+			put_null(t);
+		put_real(t, s->build_ms);
+		put_bool(t, r->rolled_up);
+	} else {
+		for (int i = 0; i < 6; i++)
+			put_null(t);
+	}
+	put_order(s, t);
+	put_text(t, s->options);
+	put_tables(s, t);
+	put_text(t, s->schema);
+}
+
+static void fill_structures(struct rql_database *db, struct rql_session *session, struct table *t)
+{
+	struct rql_structure **list = NULL;
+	uint32_t count = 0;
+	(void)session;
+	if (rql_catalog_structures(db->catalog, t->arena, &list, &count, NULL) != RQL_OK) {
+		t->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		put_structure(db, list[i], t);
+		rql_structure_release(list[i]);
+	}
+}
+
+static void fill_methods(struct rql_database *db, struct rql_session *session, struct table *t)
+{
+	(void)db;
+	for (uint32_t i = 0; rql_methods()[i]; i++) {
+		const struct rql_method *m = rql_methods()[i];
+		row_begin(t);
+		put_text(t, m->name);
+		put_text(t, rql_unit_name(m->unit));
+		put_bool(t, !session || !(session->settings.disabled_methods >> i & 1));
+		put_text(t, m->description);
+		put_text(t, m->paper);
+	}
+}
+
+static void fill_last_query(struct rql_database *db, struct rql_session *session, struct table *t)
+{
+	(void)db;
+	if (!session || session->report.serial <= 1)
+		return;
+	struct rql_report *r = &session->report;
+	row_begin(t);
+	put_text(t, r->method);
+	put_text(t, r->unit);
+	put_text(t, r->structure);
+	put_text(t, rql_strbuf_text(&r->reason));
+	put_bool(t, r->plan_cached);
+	put_uint(t, r->stats.cells_read);
+	put_uint(t, r->stats.cells_covered);
+	put_uint(t, r->stats.bytes_read);
+	put_uint(t, r->stats.rows);
+	put_real(t, r->plan_ms);
+	put_real(t, r->run_ms);
+	put_real(t, r->finish_ms);
+	put_real(t, r->estimated_ms);
+	put_real(t, r->host_estimated_ms);
+}
+
+static void fill_settings(struct rql_database *db, struct rql_session *session, struct table *t)
+{
+	struct rql_setting_row row;
+	(void)db;
+	for (uint32_t i = 0; session && rql_settings_row(session, i, &row); i++) {
+		bool own = strncmp(row.name, "rayql_", 6) == 0;
+		row_begin(t);
+		put_text(t, own ? row.name : rql_arena_printf(t->arena, "rayql_enable_%s", row.name));
+		put_text(t, row.value);
+		put_text(t, row.description);
+	}
+}
+
+#define TEXT RQL_TYPE_VARCHAR
+#define UINT RQL_TYPE_UBIGINT
+#define REAL RQL_TYPE_DOUBLE
+#define BOOL RQL_TYPE_BOOLEAN
+static const struct function {
+	const char *name;
+	fill_fn *fill;
+	struct column columns[17]; /* ended by a NULL name */
+} functions[] = {
+	{"rayql_devices", fill_devices, {{"device", TEXT}, {"name", TEXT}, {"driver", TEXT}, {"memory", UINT}, {"threads", UINT},
+		{"units", TEXT}, {"missing", TEXT}, {"measured", BOOL}, {"read_gbps", REAL}, {NULL, TEXT}}},
+	{"rayql_structures", fill_structures, {{"name", TEXT}, {"kind", TEXT}, {"definition", TEXT}, {"state", TEXT},
+		{"reason", TEXT}, {"rows", UINT}, {"cells", UINT}, {"bytes", UINT}, {"bytes_per_row", REAL}, {"build_ms", REAL},
+		{"rolled_up", BOOL}, {"key_order", TEXT}, {"options", TEXT}, {"tables", TEXT}, {"schema", TEXT}, {NULL, TEXT}}},
+	{"rayql_methods", fill_methods, {{"name", TEXT}, {"unit", TEXT}, {"enabled", BOOL}, {"description", TEXT},
+		{"paper", TEXT}, {NULL, TEXT}}},
+	{"rayql_last_query", fill_last_query, {{"method", TEXT}, {"unit", TEXT}, {"structure", TEXT}, {"reason", TEXT},
+		{"plan_cached", BOOL}, {"cells_read", UINT}, {"cells_covered", UINT}, {"bytes_read", UINT}, {"rows", UINT},
+		{"plan_ms", REAL}, {"run_ms", REAL}, {"finish_ms", REAL}, {"estimated_ms", REAL}, {"host_estimated_ms", REAL},
+		{NULL, TEXT}}},
+	{"rayql_settings", fill_settings, {{"name", TEXT}, {"value", TEXT}, {"description", TEXT}, {NULL, TEXT}}},
+};
+#define FUNCTION_COUNT (sizeof functions / sizeof *functions)
+
+/* ---- the host's side ---- */
+struct registered { /* a function's `extra`: lives as long as the database */
+	struct rql_database *db;
+	const struct function *function;
+};
+
+static struct rql_session *caller(struct rql_database *db, uint64_t id)
+{
+	pthread_mutex_lock(&db->sessions_lock);
+	struct rql_session *s = db->sessions;
+	while (s && s->host_id != id)
+		s = s->next;
+	pthread_mutex_unlock(&db->sessions_lock);
+	return s; /* it is running this very statement, so it cannot be closed meanwhile */
+}
+
+static rql_status bind(struct rql_host_tf_bind *b, void *extra, void **state, struct rql_error *err)
+{
+	const struct registered *r = extra;
+	struct table *t = calloc(1, sizeof *t);
+	if (!t || !(t->arena = rql_arena_new())) {
+		free(t);
+		return rql_error_memory(err, sizeof *t, r->function->name);
+	}
+	for (; r->function->columns[t->columns].name; t->columns++) {
+		const struct column *c = &r->function->columns[t->columns];
+		rql_status status = rql_host_tf_column(b, c->name, rql_type_simple(c->type));
+		if (status != RQL_OK) {
+			table_free(t);
+			return rql_error_set(err, status, "%s: column %s", r->function->name, c->name);
+		}
+	}
+	r->function->fill(r->db, caller(r->db, rql_host_tf_connection_id(b)), t);
+	if (t->failed) {
+		table_free(t);
+		return rql_error_memory(err, 0, r->function->name);
+	}
+	rql_host_tf_rows(b, t->rows);
+	rql_host_tf_threads(b, 1);
+	*state = t;
+	return RQL_OK;
+}
+
+static void give(struct rql_batch *out, uint32_t column, uint64_t row, const struct cell *cell)
+{
+	switch (cell->kind) {
+	case CELL_NULL:
+		rql_host_tf_null(out, column, row);
+		break;
+	case CELL_TEXT:
+		rql_host_tf_string(out, column, row, cell->text, (uint32_t)strlen(cell->text));
+		break;
+	case CELL_UINT:
+		((uint64_t *)out->columns[column].data)[row] = cell->number;
+		break;
+	case CELL_REAL:
+		((double *)out->columns[column].data)[row] = cell->real;
+		break;
+	case CELL_BOOL:
+		((uint8_t *)out->columns[column].data)[row] = cell->flag;
+		break;
+	}
+}
+
+static rql_status fill(void *state, unsigned thread, struct rql_batch *out, uint64_t capacity, struct rql_error *err)
+{
+	struct table *t = state;
+	(void)thread;
+	(void)err;
+	out->rows = 0;
+	for (; t->next < t->rows && out->rows < capacity; t->next++, out->rows++)
+		for (uint32_t c = 0; c < t->columns; c++)
+			give(out, c, out->rows, &t->cells[t->next * t->columns + c]);
+	return RQL_OK;
+}
+
+rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *con, struct rql_error *err)
+{
+	db->functions = calloc(FUNCTION_COUNT, sizeof(struct registered));
+	struct registered *r = db->functions;
+	if (!r)
+		return rql_error_memory(err, FUNCTION_COUNT * sizeof *r, "table functions");
+	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
+		r[i] = (struct registered){db, &functions[i]};
+		struct rql_host_table_function f = {.name = functions[i].name, .bind = bind, .fill = fill, .free_state = table_free,
+		                                    .extra = &r[i]};
+		RQL_TRY(rql_host_register(con, &f, err));
+	}
+	return RQL_OK;
+}

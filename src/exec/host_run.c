@@ -1,0 +1,163 @@
+/* One statement of the host's, of whatever class: writes are wrapped in the freshness protocol, transactions followed. */
+#include "exec/exec_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs the statement to its end (a write or CALL must not stay half done while its result is open) and makes the result. */
+static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
+{
+	struct rql_session *s = call->s;
+	struct rql_host_result *host = NULL;
+	uint64_t start = rql_now_ns();
+	rql_status status = rql_host_execute(stmt, false, &host, err);
+	if (status != RQL_OK)
+		return status;
+	rql_report_start(s, "host", "only DuckDB runs such statements");
+	s->report.run_ms = (double)(rql_now_ns() - start) / 1e6;
+	if (!call->out) {
+		rql_host_result_free(host);
+		return RQL_OK;
+	}
+	struct rql_result *res = NULL;
+	status = rql_result_new(s, rql_columns_of_result(host), "host", rql_strbuf_text(&s->report.reason), &res, err);
+	if (status != RQL_OK) {
+		rql_host_result_free(host);
+		return status;
+	}
+	res->kind = rql_host_result_kind(host);
+	res->host = host;
+	*call->out = res;
+	return RQL_OK;
+}
+
+static void drop_result(const struct rql_call *call)
+{
+	if (call->out) {
+		rql_result_free(*call->out);
+		*call->out = NULL;
+	}
+}
+
+static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *stmt, enum rql_host_class kind,
+                            struct rql_error *err)
+{
+	struct rql_session *s = call->s;
+	struct rql_catalog *catalog = s->db->catalog;
+	struct rql_effects effects;
+	rql_effects_of(call->sql, kind, &effects);
+	bool writes = effects.set.everything || effects.set.count > 0;
+	rql_status status;
+	if (s->txn.open) {
+		/* Noted before it runs: also a failed write may have changed what this transaction sees. */
+		rql_write_set_merge(&s->txn.set, &effects.set);
+		s->txn.wrote = s->txn.wrote || writes || effects.schema;
+		s->txn.schema = s->txn.schema || effects.schema;
+		status = execute(call, stmt, err);
+		s->txn.failed = s->txn.failed || status != RQL_OK;
+	} else {
+		if (writes)
+			rql_catalog_write_begin(catalog, &effects.set);
+		status = execute(call, stmt, err);
+		if (writes)
+			rql_catalog_write_end(catalog, &effects.set);
+		if (effects.schema) {
+			rql_catalog_schema_changed(catalog);
+			if (effects.replace)
+				rql_view_sync(s->db);
+		}
+	}
+	rql_write_set_clear(&effects.set);
+	return status;
+}
+
+static void transaction_over(struct rql_session *s)
+{
+	rql_write_set_clear(&s->txn.set);
+	s->txn = (struct rql_transaction){0};
+}
+
+static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
+{
+	struct rql_session *s = call->s;
+	struct rql_transaction *txn = &s->txn;
+	bool writes = txn->set.everything || txn->set.count > 0, schema = txn->schema;
+	if (writes)
+		rql_catalog_write_begin(s->db->catalog, &txn->set);
+	rql_status status = execute(call, stmt, err);
+	if (writes)
+		rql_catalog_write_end(s->db->catalog, &txn->set);
+	/* A COMMIT that fails has rolled back. */
+	transaction_over(s);
+	if (schema) {
+		rql_catalog_schema_changed(s->db->catalog);
+		rql_view_sync(s->db);
+	}
+	return status;
+}
+
+static rql_status run_transaction(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
+{
+	struct rql_session *s = call->s;
+	switch (rql_txn_verb_of(call->sql)) {
+	case RQL_TXN_COMMIT:
+		return run_commit(call, stmt, err);
+	case RQL_TXN_ROLLBACK: {
+		rql_status status = execute(call, stmt, err);
+		transaction_over(s);
+		return status;
+	}
+	case RQL_TXN_BEGIN:
+		break;
+	}
+	/* The stamp before the BEGIN: a write that ends in between counts as later than the snapshot. */
+	uint64_t stamp = rql_catalog_stamp(s->db->catalog);
+	rql_status status = execute(call, stmt, err);
+	if (status == RQL_OK) {
+		transaction_over(s);
+		s->txn.open = true;
+		s->txn.stamp = stamp;
+	} else {
+		s->txn.failed = s->txn.open;
+	}
+	return status;
+}
+
+static rql_status run_setting(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
+{
+	struct rql_session *s = call->s;
+	/* Planning sets a global setting and puts it back: not while the user sets one. */
+	rql_host_settings_lock(s->db->host);
+	rql_status status = execute(call, stmt, err);
+	rql_host_settings_unlock(s->db->host);
+	atomic_fetch_add(&s->db->settings_epoch, 1);
+	if (status != RQL_OK)
+		s->txn.failed = s->txn.open;
+	return status;
+}
+
+rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err)
+{
+	enum rql_host_class kind = rql_host_stmt_class(stmt);
+	rql_status status = RQL_OK;
+	switch (kind) {
+	case RQL_HOST_SELECT:
+		return rql_select_run(call, call->sql, stmt, stmt, keep_stmt, err);
+	case RQL_HOST_TRANSACTION:
+		status = run_transaction(call, stmt, err);
+		break;
+	case RQL_HOST_SETTING:
+		status = run_setting(call, stmt, err);
+		break;
+	case RQL_HOST_WRITE:
+	case RQL_HOST_SCHEMA:
+	case RQL_HOST_OTHER:
+		status = run_write(call, stmt, kind, err);
+		break;
+	}
+	if (!keep_stmt)
+		rql_host_stmt_free(stmt);
+	if (status != RQL_OK)
+		drop_result(call);
+	return status;
+}

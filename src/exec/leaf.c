@@ -1,0 +1,147 @@
+#include <string.h>
+#include "exec/rowset.h"
+
+struct shaping {
+	struct rql_arena *arena;
+	const struct rql_leaf *leaf;
+	const struct rql_answer *answer;
+	struct rql_error *err;
+};
+
+static bool bit(const uint64_t *bitmap, uint64_t i)
+{
+	return !bitmap || (bitmap[i >> 6] >> (i & 63) & 1);
+}
+
+static rql_status out_of_memory(struct shaping *s)
+{
+	return rql_error_memory(s->err, s->answer->group_count * sizeof(rql_int128), "an answer");
+}
+
+/* ---- sums ---- */
+
+static rql_status add_terms(struct shaping *s, const struct rql_slot *slot, rql_int128 *out)
+{
+	uint64_t n = s->answer->group_count;
+	for (uint64_t g = 0; g < n; g++) {
+		rql_int128 sum = 0, part;
+		for (uint32_t t = 0; t < slot->term_count; t++)
+			if (__builtin_mul_overflow(s->answer->aggs[slot->terms[t].agg].integer[g], slot->terms[t].coefficient, &part) ||
+			    __builtin_add_overflow(sum, part, &sum))
+				return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "a derived sum leaves 128 bits");
+		out[g] = sum;
+	}
+	return RQL_OK;
+}
+
+static rql_status integer_sum(struct shaping *s, const struct rql_slot *slot, const rql_int128 **out)
+{
+	if (slot->term_count == 1 && slot->terms[0].coefficient == 1) {
+		*out = s->answer->aggs[slot->terms[0].agg].integer;
+		return RQL_OK;
+	}
+	rql_int128 *sum = RQL_NEW_ARRAY(s->arena, rql_int128, s->answer->group_count);
+	if (!sum)
+		return out_of_memory(s);
+	*out = sum;
+	return add_terms(s, slot, sum);
+}
+
+/* As DuckDB divides: by long double where its state is a hugeint, by double where it is an int64 (arguments of two bytes). */
+static double integer_average(rql_int128 sum, rql_int128 count, const struct rql_slot *slot)
+{
+	long double power = 1;
+	for (unsigned i = 0; i < slot->scale; i++)
+		power *= 10;
+	if (slot->narrow)
+		return (double)sum / ((double)count * (double)power);
+	return (double)((long double)sum / ((long double)count * power));
+}
+
+static rql_status average(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	const struct rql_agg_values *count = &s->answer->aggs[slot->count], *sum = &s->answer->aggs[slot->terms[0].agg];
+	double *real = RQL_NEW_ARRAY(s->arena, double, s->answer->group_count);
+	const rql_int128 *integer = NULL;
+	if (!real)
+		return out_of_memory(s);
+	if (!slot->real)
+		RQL_TRY(integer_sum(s, slot, &integer));
+	for (uint64_t g = 0; g < s->answer->group_count; g++) {
+		if (!bit(sum->valid, g) || !count->integer[g])
+			continue;
+		real[g] = slot->real ? sum->real[g] / (double)count->integer[g] : integer_average(integer[g], count->integer[g], slot);
+	}
+	v->kind = RQL_VECTOR_REAL;
+	v->real = real;
+	v->valid = sum->valid;
+	return RQL_OK;
+}
+
+/* ---- slots to vectors ---- */
+
+static rql_status code_values(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	const struct rql_agg_values *a = &s->answer->aggs[slot->terms[0].agg];
+	struct rql_value *values = RQL_NEW_ARRAY(s->arena, struct rql_value, s->answer->group_count);
+	if (!values)
+		return out_of_memory(s);
+	for (uint64_t g = 0; g < s->answer->group_count; g++)
+		values[g] = bit(a->valid, g) ? rql_column_get(slot->values, (uint64_t)a->integer[g]) : rql_value_null(slot->type);
+	v->kind = RQL_VECTOR_VALUES;
+	v->computed = values;
+	return RQL_OK;
+}
+
+static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	*v = (struct rql_vector){.type = slot->type};
+	const struct rql_agg_values *a = slot->term_count ? &s->answer->aggs[slot->terms[0].agg] : NULL;
+	switch (slot->kind) {
+	case RQL_SLOT_KEY:
+		v->kind = RQL_VECTOR_CODES;
+		v->codes = s->answer->keys[slot->key];
+		v->values = slot->values;
+		v->rank = slot->key + 1;
+		return RQL_OK;
+	case RQL_SLOT_COUNT:
+		v->kind = RQL_VECTOR_INTEGER;
+		v->integer = s->answer->aggs[slot->count].integer;
+		return RQL_OK;
+	case RQL_SLOT_AVG:
+		return average(s, slot, v);
+	case RQL_SLOT_VALUE:
+		if (slot->values)
+			return code_values(s, slot, v);
+		break;
+	case RQL_SLOT_SUM:
+		break;
+	}
+	v->valid = a->valid;
+	v->kind = slot->real ? RQL_VECTOR_REAL : RQL_VECTOR_INTEGER;
+	v->real = a->real;
+	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
+}
+
+rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
+                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err)
+{
+	struct rql_answer answer = {0};
+	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, arena, progress, &answer, err));
+	if (answer.group_count > UINT32_MAX)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
+	struct shaping s = {arena, leaf, &answer, err};
+	*out = (struct rql_rowset){.arena = arena, .capacity = answer.group_count, .rows = answer.group_count,
+	                           .vector_count = leaf->slot_count, .sorted_keys = answer.sorted_keys};
+	out->vectors = RQL_NEW_ARRAY(arena, struct rql_vector, leaf->slot_count);
+	if (!out->vectors)
+		return out_of_memory(&s);
+	for (uint32_t i = 0; i < leaf->slot_count; i++)
+		RQL_TRY(shape(&s, &leaf->slots[i], &out->vectors[i]));
+	stats->cells_read += answer.cells_read;
+	stats->cells_covered += answer.cells_covered;
+	stats->bytes_read += answer.bytes_read;
+	stats->runs += answer.runs;
+	stats->groups += answer.group_count;
+	return RQL_OK;
+}

@@ -1,0 +1,266 @@
+/* SET rayql_... and RESET rayql_...: a connection's settings, but for rayql_memory_limit, which is the database's. */
+#include "exec/exec_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "method/method.h"
+
+enum setting_kind { SETTING_FALLBACK, SETTING_DEVICE, SETTING_FORCE, SETTING_MEMORY, SETTING_THREADS, SETTING_COUNT };
+static const struct {
+	const char *name, *description;
+} fixed[SETTING_COUNT] = {
+	[SETTING_FALLBACK] = {"rayql_fallback", "What happens to queries that RayQL does not accelerate: 'on' DuckDB answers, "
+	                                        "'notice' it answers and the shell says why, 'off' an error"},
+	[SETTING_DEVICE] = {"rayql_device", "The device that methods run on: 'auto', or an id of rayql_devices()"},
+	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper"},
+	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
+	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},
+};
+
+static uint32_t method_count(void)
+{
+	uint32_t n = 0;
+	while (rql_methods()[n])
+		n++;
+	return n;
+}
+
+/* The method of rayql_enable_<method>, or -1. Several units of one family share a name and a switch. */
+static bool enables(const char *setting, uint32_t method)
+{
+	return strncasecmp(setting, "rayql_enable_", 13) == 0 && strcasecmp(setting + 13, rql_methods()[method]->name) == 0;
+}
+
+static bool is_method_setting(const char *setting)
+{
+	for (uint32_t i = 0; i < method_count(); i++)
+		if (enables(setting, i))
+			return true;
+	return false;
+}
+
+/* ---- unknown names ---- */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[64], m = strlen(b);
+	if (m >= 63)
+		return 64;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t up = row[j], best = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+			if (up + 1 < best)
+				best = up + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = up;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+static rql_status unknown(const char *name, struct rql_error *err)
+{
+	char best[64] = "";
+	size_t least = SIZE_MAX;
+	for (uint32_t i = 0; i < SETTING_COUNT + method_count(); i++) {
+		char candidate[64];
+		if (i < SETTING_COUNT)
+			snprintf(candidate, sizeof candidate, "%s", fixed[i].name);
+		else
+			snprintf(candidate, sizeof candidate, "rayql_enable_%s", rql_methods()[i - SETTING_COUNT]->name);
+		size_t d = distance(name, candidate);
+		if (d < least) {
+			least = d;
+			memcpy(best, candidate, sizeof best);
+		}
+	}
+	return rql_error_set(err, RQL_ERROR_STATEMENT,
+	                     "Catalog Error: unrecognized configuration parameter \"%s\"\n\nDid you mean: \"%s\"", name, best);
+}
+
+static rql_status bad_value(const char *setting, const char *value, const char *expected, struct rql_error *err)
+{
+	return rql_error_set(err, RQL_ERROR_STATEMENT, "Invalid Input Error: Unrecognized parameter for option %s \"%s\", expected %s",
+	                     setting, value, expected);
+}
+
+/* ---- values ---- */
+static bool parse_bool(const char *value, bool *out)
+{
+	static const char *const yes[] = {"on", "true", "1", "yes", "t"}, *const no[] = {"off", "false", "0", "no", "f"};
+	for (size_t i = 0; i < 5; i++) {
+		if (strcasecmp(value, yes[i]) == 0 || strcasecmp(value, no[i]) == 0) {
+			*out = strcasecmp(value, yes[i]) == 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static rql_status set_fallback(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	static const char *const names[] = {"on", "notice", "off"};
+	bool flag;
+	for (unsigned i = 0; i < 3; i++) {
+		if (strcasecmp(value, names[i]) == 0) {
+			s->settings.fallback = (enum rql_fallback)i;
+			return RQL_OK;
+		}
+	}
+	if (!parse_bool(value, &flag))
+		return bad_value("rayql_fallback", value, "'on', 'notice' or 'off'", err);
+	s->settings.fallback = flag ? RQL_FALLBACK_ON : RQL_FALLBACK_OFF;
+	return RQL_OK;
+}
+
+static rql_status set_device(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	struct rql_strbuf known = {0};
+	bool found = strcasecmp(value, "auto") == 0;
+	rql_strbuf_put(&known, "'auto'");
+	for (uint32_t i = 0; i < s->db->devices->count; i++) {
+		found = found || strcasecmp(value, s->db->devices->device[i].id) == 0;
+		rql_strbuf_printf(&known, ", '%s'", s->db->devices->device[i].id);
+	}
+	rql_status status = RQL_OK;
+	if (!found)
+		status = bad_value("rayql_device", value, rql_strbuf_text(&known), err);
+	else
+		snprintf(s->settings.device, sizeof s->settings.device, "%s", value);
+	rql_strbuf_free(&known);
+	return status;
+}
+
+static rql_status set_memory(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	uint64_t bytes;
+	if (!rql_parse_bytes(value, &bytes))
+		return bad_value("rayql_memory_limit", value, "a size such as '8GB', '512MiB' or '50%'", err);
+	atomic_store(&s->db->budget.limit, bytes);
+	return RQL_OK;
+}
+
+static rql_status set_flag(struct rql_session *s, const char *name, const char *value, struct rql_error *err)
+{
+	bool on;
+	if (!parse_bool(value, &on))
+		return bad_value(name, value, "on or off", err);
+	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0) {
+		s->settings.force = on;
+		return RQL_OK;
+	}
+	for (uint32_t i = 0; i < method_count(); i++) {
+		if (!enables(name, i))
+			continue;
+		if (on)
+			s->settings.disabled_methods &= ~(1u << i);
+		else
+			s->settings.disabled_methods |= 1u << i;
+	}
+	return RQL_OK;
+}
+
+static rql_status change(struct rql_session *s, const char *name, const char *value, struct rql_error *err)
+{
+	rql_status status;
+	if (strcasecmp(name, fixed[SETTING_FALLBACK].name) == 0)
+		status = set_fallback(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_DEVICE].name) == 0)
+		status = set_device(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_MEMORY].name) == 0)
+		status = set_memory(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || is_method_setting(name))
+		status = set_flag(s, name, value, err);
+	else if (strcasecmp(name, fixed[SETTING_THREADS].name) == 0)
+		status = rql_error_set(err, RQL_ERROR_STATEMENT,
+		                       "Invalid Input Error: rayql_threads cannot be changed while the database is open; it is given when "
+		                       "it is opened (rayql_config.threads)");
+	else
+		status = unknown(name, err);
+	if (status == RQL_OK)
+		s->epoch++;
+	return status;
+}
+
+static const char *default_of(const char *name, char *room, size_t size)
+{
+	if (strcasecmp(name, fixed[SETTING_FALLBACK].name) == 0 || is_method_setting(name))
+		return "on";
+	if (strcasecmp(name, fixed[SETTING_DEVICE].name) == 0)
+		return "auto";
+	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0)
+		return "off";
+	snprintf(room, size, "%llu", (unsigned long long)(rql_machine_memory() / 2));
+	return room;
+}
+
+rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
+{
+	char room[32];
+	(void)sql;
+	return change(s, st->name.name, st->value ? st->value : default_of(st->name.name, room, sizeof room), err);
+}
+
+rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
+{
+	char room[32];
+	(void)sql;
+	return change(s, st->name.name, default_of(st->name.name, room, sizeof room), err);
+}
+
+/* ---- rayql_settings() ---- */
+static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_setting_row *out)
+{
+	static const char *const fallback[] = {"on", "notice", "off"};
+	out->name = fixed[i].name;
+	out->description = fixed[i].description;
+	switch ((enum setting_kind)i) {
+	case SETTING_FALLBACK:
+		snprintf(out->value, sizeof out->value, "%s", fallback[s->settings.fallback]);
+		break;
+	case SETTING_DEVICE:
+		snprintf(out->value, sizeof out->value, "%s", s->settings.device);
+		break;
+	case SETTING_FORCE:
+		snprintf(out->value, sizeof out->value, "%s", s->settings.force ? "on" : "off");
+		break;
+	case SETTING_MEMORY: {
+		char text[32];
+		snprintf(out->value, sizeof out->value, "%s", rql_format_bytes(text, atomic_load(&s->db->budget.limit)));
+		break;
+	}
+	case SETTING_THREADS:
+	case SETTING_COUNT:
+		snprintf(out->value, sizeof out->value, "%u", s->db->threads);
+		break;
+	}
+}
+
+bool rql_settings_row(const struct rql_session *s, uint32_t i, struct rql_setting_row *out)
+{
+	if (i < SETTING_COUNT) {
+		fixed_row(s, i, out);
+		return true;
+	}
+	/* One row a name: methods of one family on several units share it. */
+	uint32_t left = i - SETTING_COUNT;
+	for (uint32_t m = 0; m < method_count(); m++) {
+		bool again = false;
+		for (uint32_t k = 0; k < m; k++)
+			again = again || strcmp(rql_methods()[k]->name, rql_methods()[m]->name) == 0;
+		if (again || left-- > 0)
+			continue;
+		out->name = rql_methods()[m]->name; /* the reader puts rayql_enable_ in front */
+		out->description = rql_methods()[m]->description;
+		snprintf(out->value, sizeof out->value, "%s", s->settings.disabled_methods >> m & 1 ? "off" : "on");
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,412 @@
+/* The side folder: contents of structures kept between sessions in FILE.db.rayql/, used only when the database file is byte for byte
+ * (by size and headers) the one that they were written beside.
+ *
+ * DuckDB's file begins with three headers of 4 KiB; every checkpoint writes a new iteration into one of the latter two, so their hash
+ * changes whenever rows do. A log (FILE.db.wal) that is there when the file is opened means changes behind the headers. The
+ * manifest is written after DuckDB has closed the file, and names files that are never rewritten: a process that dies
+ * leaves an old manifest with old files, valid exactly as long as the database file is the old one, too. */
+#include "exec/exec_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER_BYTES (12u << 10)
+#define MANIFEST "manifest"
+#define MANIFEST_HEAD "rayql-manifest 1"
+#define MANIFEST_BYTES (16u << 20)
+#define CUBE_SUFFIX ".cube"
+
+struct identity {
+	uint64_t size, hash[2];
+};
+
+static char *join(const char *folder, const char *file)
+{
+	char *out = NULL;
+	return asprintf(&out, "%s/%s", folder, file) < 0 ? NULL : out;
+}
+
+static void hash_bytes(uint64_t hash[2], const unsigned char *data, size_t length)
+{
+	hash[0] = 0xcbf29ce484222325u;
+	hash[1] = 0x9ae16a3b2f90404fu;
+	for (size_t i = 0; i < length; i++) {
+		hash[0] = (hash[0] ^ data[i]) * 0x100000001b3u;
+		hash[1] = (hash[1] ^ data[i]) * 0xff51afd7ed558ccdu;
+		hash[1] ^= hash[1] >> 29;
+	}
+}
+
+/* NULL: *out is the file's identity; else why it has none now. */
+static const char *read_identity(const char *path, struct identity *out)
+{
+	unsigned char *header = malloc(HEADER_BYTES);
+	char *wal = NULL;
+	struct stat st;
+	const char *why = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!header || asprintf(&wal, "%s.wal", path) < 0) {
+		wal = NULL;
+		why = "there was no memory to look at the database file";
+	} else if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		why = "the database file cannot be read";
+	} else if (access(wal, F_OK) == 0) {
+		why = "the database has a write-ahead log: its last user did not close it";
+	} else if (pread(fd, header, HEADER_BYTES, 0) != (ssize_t)HEADER_BYTES) {
+		why = "the database file is shorter than its headers";
+	} else {
+		out->size = (uint64_t)st.st_size;
+		hash_bytes(out->hash, header, HEADER_BYTES);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(header);
+	free(wal);
+	return why;
+}
+
+/* ---- the manifest: lines of text, the last one a hash of those before ---- */
+static void put_escaped(struct rql_strbuf *out, const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		if (*c <= ' ' || *c == '%' || *c == 127)
+			rql_strbuf_printf(out, "%%%02x", *c);
+		else
+			rql_strbuf_putc(out, (char)*c);
+	}
+}
+
+static bool unescape(char *text)
+{
+	char *to = text;
+	for (const char *c = text; *c; c++) {
+		if (*c != '%') {
+			*to++ = *c;
+			continue;
+		}
+		unsigned value;
+		if (!c[1] || !c[2] || sscanf(c + 1, "%2x", &value) != 1)
+			return false;
+		*to++ = (char)value;
+		c += 2;
+	}
+	*to = 0;
+	return true;
+}
+
+static bool is_cube_file(const char *name)
+{
+	size_t length = strlen(name), suffix = sizeof CUBE_SUFFIX - 1;
+	return length == 32 + suffix && strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, CUBE_SUFFIX) == 0;
+}
+
+static bool add_entry(struct rql_side *side, const char *schema, const char *name, const char *file, const char *hash)
+{
+	if (side->count == side->capacity) {
+		uint32_t capacity = side->capacity ? side->capacity * 2 : 8;
+		struct rql_side_entry *entries = realloc(side->entries, capacity * sizeof *entries);
+		if (!entries)
+			return false;
+		side->entries = entries;
+		side->capacity = capacity;
+	}
+	struct rql_side_entry e = {strdup(schema), strdup(name), strdup(file), strdup(hash)};
+	side->entries[side->count++] = e;
+	return e.schema && e.name && e.file && e.hash;
+}
+
+/* NULL: understood. */
+static const char *parse_manifest(struct rql_side *side, char *text, struct identity *out)
+{
+	static const char damaged[] = "the manifest of the side folder is damaged";
+	char *end = strstr(text, "\nend ");
+	uint64_t hash[2];
+	unsigned long long a, b, size;
+	if (strncmp(text, MANIFEST_HEAD "\n", sizeof MANIFEST_HEAD) != 0)
+		return "the manifest of the side folder is of another version of RayQL";
+	if (!end || sscanf(end, "\nend %16llx%16llx", &a, &b) != 2)
+		return damaged;
+	hash_bytes(hash, (unsigned char *)text, (size_t)(end + 1 - text));
+	if (hash[0] != a || hash[1] != b)
+		return damaged;
+	end[1] = 0;
+	char *save = NULL, *line = strtok_r(text, "\n", &save);
+	line = strtok_r(NULL, "\n", &save);
+	if (!line || sscanf(line, "database %llu %16llx%16llx", &size, &a, &b) != 3)
+		return damaged;
+	*out = (struct identity){size, {a, b}};
+	while ((line = strtok_r(NULL, "\n", &save))) {
+		char *fields = NULL, *word = strtok_r(line, " ", &fields), *part[4] = {0};
+		for (int i = 0; i < 4; i++)
+			part[i] = strtok_r(NULL, " ", &fields);
+		if (!word || strcmp(word, "structure") != 0 || !part[3] || !is_cube_file(part[2]) || !unescape(part[0]) ||
+		    !unescape(part[1]) || !add_entry(side, part[0], part[1], part[2], part[3]))
+			return damaged;
+	}
+	return NULL;
+}
+
+/* NULL: *out is the whole file, malloc'ed; "": there is none; else why it cannot be read. */
+static const char *read_text(const char *path, char **out)
+{
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? "" : "the manifest of the side folder cannot be read";
+	char *text = NULL;
+	size_t length = 0, room = 0;
+	for (;;) {
+		if (room - length < 4096) {
+			room = room ? room * 2 : 16384;
+			char *grown = room <= MANIFEST_BYTES ? realloc(text, room) : NULL;
+			if (!grown) {
+				free(text);
+				fclose(f);
+				return "the manifest of the side folder is too large";
+			}
+			text = grown;
+		}
+		size_t n = fread(text + length, 1, room - length - 1, f);
+		length += n;
+		if (n == 0)
+			break;
+	}
+	fclose(f);
+	text[length] = 0;
+	*out = text;
+	return NULL;
+}
+
+static void set_why(struct rql_side *side, const char *why)
+{
+	side->valid = false;
+	free(side->why);
+	side->why = NULL;
+	if (*why && asprintf(&side->why, "its side file was not used: %s", why) < 0)
+		side->why = NULL;
+}
+
+static const char *compare(struct rql_side *side, const struct identity *wanted)
+{
+	struct identity now;
+	const char *why = read_identity(side->database, &now);
+	if (why)
+		return why;
+	if (now.size != wanted->size || memcmp(now.hash, wanted->hash, sizeof now.hash) != 0)
+		return "the database file has changed since it was written";
+	return NULL;
+}
+
+static const char *check(struct rql_side *side)
+{
+	char *path = join(side->folder, MANIFEST), *text = NULL;
+	struct identity wanted = {0};
+	for (uint32_t i = 0; i < side->count; i++) {
+		free(side->entries[i].schema);
+		free(side->entries[i].name);
+		free(side->entries[i].file);
+		free(side->entries[i].hash);
+	}
+	side->count = 0;
+	const char *why = path ? read_text(path, &text) : "there was no memory to read its manifest";
+	if (!why)
+		why = parse_manifest(side, text, &wanted);
+	if (!why)
+		why = compare(side, &wanted);
+	free(text);
+	free(path);
+	return why;
+}
+
+rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side, struct rql_error *err)
+{
+	*side = (struct rql_side){.writable = !read_only};
+	/* Names with a scheme (s3://, md:) are not files of ours to stand beside. */
+	if (strstr(path, "://") || strncmp(path, "md:", 3) == 0)
+		return RQL_OK;
+	side->database = strdup(path);
+	if (!side->database || asprintf(&side->folder, "%s.rayql", path) < 0) {
+		side->folder = NULL;
+		return rql_error_memory(err, strlen(path), "the side folder's name");
+	}
+	const char *why = check(side);
+	side->valid = why == NULL;
+	if (why)
+		set_why(side, why);
+	return RQL_OK;
+}
+
+void rql_side_recheck(struct rql_side *side)
+{
+	if (!side->folder || !side->valid)
+		return;
+	const char *why = check(side);
+	if (why)
+		set_why(side, *why ? why : "its manifest has gone");
+}
+
+const struct rql_side_entry *rql_side_find(const struct rql_side *side, const char *schema, const char *name)
+{
+	for (uint32_t i = 0; i < side->count; i++)
+		if (strcmp(side->entries[i].schema, schema) == 0 && strcmp(side->entries[i].name, name) == 0)
+			return &side->entries[i];
+	return NULL;
+}
+
+/* ---- files ---- */
+
+/* A file belongs to one build of one definition: both are in the identity that the file itself carries. */
+static char *file_identity(const char *file, const char *hash)
+{
+	char *out = NULL;
+	return asprintf(&out, "%s %s", file, hash) < 0 ? NULL : out;
+}
+
+rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cube, const char *hash, char **file,
+                          struct rql_error *err)
+{
+	unsigned char id[16];
+	char *name = NULL, *path = NULL, *identity = NULL;
+	rql_status status;
+	if (mkdir(side->folder, 0777) != 0 && errno != EEXIST)
+		return rql_error_set(err, RQL_ERROR_IO, "the folder \"%s\" cannot be made: %s", side->folder, strerror(errno));
+	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
+		return rql_error_set(err, RQL_ERROR_IO, "no random name for a side file: %s", strerror(errno));
+	name = malloc(32 + sizeof CUBE_SUFFIX);
+	if (name) {
+		for (int i = 0; i < 16; i++)
+			snprintf(name + (size_t)i * 2, 3, "%02x", id[i]);
+		memcpy(name + 32, CUBE_SUFFIX, sizeof CUBE_SUFFIX);
+		path = join(side->folder, name);
+		identity = file_identity(name, hash);
+	}
+	if (path && identity) {
+		status = rql_cube_write(cube, path, identity, (uint32_t)strlen(identity), err);
+		if (status != RQL_OK)
+			(void)unlink(path);
+	} else {
+		status = rql_error_memory(err, 0, "a side file");
+	}
+	free(path);
+	free(identity);
+	if (status != RQL_OK) {
+		free(name);
+		return status;
+	}
+	*file = name;
+	return RQL_OK;
+}
+
+rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
+                         struct rql_cube **out, struct rql_error *err)
+{
+	char *path = join(side->folder, file), *identity = file_identity(file, hash);
+	rql_status status = path && identity ? rql_cube_read(path, identity, (uint32_t)strlen(identity), budget, out, err)
+	                                     : rql_error_memory(err, 0, "a side file");
+	free(path);
+	free(identity);
+	return status;
+}
+
+void rql_side_forget(const struct rql_side *side, const char *file)
+{
+	char *path = side->folder && side->writable ? join(side->folder, file) : NULL;
+	if (path)
+		(void)unlink(path);
+	free(path);
+}
+
+/* ---- closing ---- */
+static bool write_synced(const char *path, const char *text, size_t length)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return false;
+	bool ok = true;
+	for (size_t done = 0; done < length && ok;) {
+		ssize_t n = write(fd, text + done, length - done);
+		ok = n > 0;
+		done += ok ? (size_t)n : 0;
+	}
+	ok = ok && fsync(fd) == 0;
+	return close(fd) == 0 && ok;
+}
+
+static bool write_manifest(const struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
+{
+	struct identity id;
+	struct rql_strbuf text = {0};
+	uint64_t hash[2];
+	if (read_identity(side->database, &id))
+		return false;
+	rql_strbuf_printf(&text, MANIFEST_HEAD "\ndatabase %llu %016llx%016llx\n", (unsigned long long)id.size,
+	                  (unsigned long long)id.hash[0], (unsigned long long)id.hash[1]);
+	for (uint32_t i = 0; i < count; i++) {
+		rql_strbuf_put(&text, "structure ");
+		put_escaped(&text, kept[i].schema);
+		rql_strbuf_putc(&text, ' ');
+		put_escaped(&text, kept[i].name);
+		rql_strbuf_printf(&text, " %s %s\n", kept[i].file, kept[i].hash);
+	}
+	hash_bytes(hash, (const unsigned char *)rql_strbuf_text(&text), text.length);
+	rql_strbuf_printf(&text, "end %016llx%016llx\n", (unsigned long long)hash[0], (unsigned long long)hash[1]);
+	char *path = join(side->folder, MANIFEST), *temporary = join(side->folder, MANIFEST ".tmp");
+	bool ok = path && temporary && !text.failed && write_synced(temporary, text.data, text.length) &&
+	          rename(temporary, path) == 0;
+	if (!ok && temporary)
+		(void)unlink(temporary);
+	free(path);
+	free(temporary);
+	rql_strbuf_free(&text);
+	return ok;
+}
+
+/* Only names of our own making are touched: the folder might hold something of the user's. */
+static void sweep(const struct rql_side *side, const struct rql_side_entry *kept, uint32_t count, bool manifest)
+{
+	DIR *dir = opendir(side->folder);
+	if (!dir)
+		return;
+	for (struct dirent *e; (e = readdir(dir));) {
+		size_t length = strlen(e->d_name);
+		bool ours = is_cube_file(e->d_name) || strcmp(e->d_name, MANIFEST ".tmp") == 0 ||
+		            (length == 32 + sizeof CUBE_SUFFIX + 3 && strspn(e->d_name, "0123456789abcdef") == 32 &&
+		             strcmp(e->d_name + 32, CUBE_SUFFIX ".tmp") == 0);
+		for (uint32_t i = 0; i < count && ours; i++)
+			ours = strcmp(kept[i].file, e->d_name) != 0;
+		if (ours || (!manifest && strcmp(e->d_name, MANIFEST) == 0))
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	}
+	closedir(dir);
+	if (!manifest)
+		(void)rmdir(side->folder); /* succeeds only when it is empty */
+}
+
+void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
+{
+	if (!side->folder || !side->writable || access(side->folder, F_OK) != 0)
+		return;
+	bool written = count > 0 && write_manifest(side, kept, count);
+	sweep(side, kept, written ? count : 0, written);
+}
+
+void rql_side_free(struct rql_side *side)
+{
+	for (uint32_t i = 0; i < side->count; i++) {
+		free(side->entries[i].schema);
+		free(side->entries[i].name);
+		free(side->entries[i].file);
+		free(side->entries[i].hash);
+	}
+	free(side->entries);
+	free(side->folder);
+	free(side->database);
+	free(side->why);
+	*side = (struct rql_side){0};
+}

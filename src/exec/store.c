@@ -1,0 +1,182 @@
+/* Definitions in the database itself: one row a structure in the table rayql.structures, beside the view of the same name that DuckDB
+ * keeps. */
+#include "exec/exec_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STORE_FORMAT 1
+
+static void put_literal(struct rql_strbuf *out, const char *text)
+{
+	if (text)
+		rql_strbuf_put_literal(out, text, strlen(text));
+	else
+		rql_strbuf_put(out, "NULL");
+}
+
+static void put_table(struct rql_strbuf *out, const struct rql_database *db)
+{
+	rql_strbuf_put_ident(out, db->name);
+	rql_strbuf_put(out, ".rayql.structures");
+}
+
+char *rql_store_put_sql(const struct rql_database *db, const struct rql_structure *s)
+{
+	struct rql_strbuf sql = {0};
+	rql_strbuf_put(&sql, "CREATE SCHEMA IF NOT EXISTS ");
+	rql_strbuf_put_ident(&sql, db->name);
+	rql_strbuf_put(&sql, ".rayql; CREATE TABLE IF NOT EXISTS ");
+	put_table(&sql, db);
+	rql_strbuf_put(&sql, " (schema_name VARCHAR, name VARCHAR, kind VARCHAR, format_version INTEGER, statement VARCHAR, "
+	                     "query VARCHAR, options VARCHAR, search_path VARCHAR, view_sql VARCHAR); DELETE FROM ");
+	put_table(&sql, db);
+	rql_strbuf_put(&sql, " WHERE schema_name = ");
+	put_literal(&sql, s->schema);
+	rql_strbuf_put(&sql, " AND name = ");
+	put_literal(&sql, s->name);
+	rql_strbuf_put(&sql, "; INSERT INTO ");
+	put_table(&sql, db);
+	rql_strbuf_printf(&sql, " (schema_name, name, kind, format_version, statement, query, options, search_path, view_sql) VALUES (");
+	const char *texts[] = {s->schema, s->name};
+	for (size_t i = 0; i < 2; i++) {
+		put_literal(&sql, texts[i]);
+		rql_strbuf_put(&sql, ", ");
+	}
+	rql_strbuf_printf(&sql, "'cube', %d, ", STORE_FORMAT);
+	const char *more[] = {s->statement, s->query, s->options, s->search_path, s->view_sql};
+	for (size_t i = 0; i < 5; i++) {
+		put_literal(&sql, more[i]);
+		rql_strbuf_put(&sql, i < 4 ? ", " : ")");
+	}
+	return rql_strbuf_take(&sql);
+}
+
+char *rql_store_delete_sql(const struct rql_database *db, const char *schema, const char *name)
+{
+	struct rql_strbuf sql = {0};
+	rql_strbuf_put(&sql, "DELETE FROM ");
+	put_table(&sql, db);
+	rql_strbuf_put(&sql, " WHERE schema_name = ");
+	put_literal(&sql, schema);
+	rql_strbuf_put(&sql, " AND name = ");
+	put_literal(&sql, name);
+	return rql_strbuf_take(&sql);
+}
+
+/* ---- reading ---- */
+enum column { COL_SCHEMA, COL_NAME, COL_FORMAT, COL_STATEMENT, COL_QUERY, COL_OPTIONS, COL_PATH, COL_SQL, COL_THERE };
+
+static char *text_at(const struct rql_batch *batch, uint32_t column, uint64_t row)
+{
+	struct rql_value v = rql_column_get(&batch->columns[column], row);
+	return v.is_null ? NULL : strndup(v.string.data, v.string.length);
+}
+
+static int64_t int_at(const struct rql_batch *batch, uint32_t column, uint64_t row)
+{
+	struct rql_value v = rql_column_get(&batch->columns[column], row);
+	return v.is_null ? 0 : (int64_t)v.integer;
+}
+
+/* The stored statement says the options; a row that cannot be read stays visible as INVALID. */
+static void read_options(struct rql_structure *s, int64_t format)
+{
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_statement st = {0};
+	struct rql_view_options options;
+	struct rql_error why = {0};
+	struct rql_strbuf reason = {0};
+	rql_status status = RQL_OK;
+	if (format > STORE_FORMAT) {
+		rql_strbuf_printf(&reason, "its definition was written by a newer version of RayQL (format %lld, this one reads %d)",
+		                  (long long)format, STORE_FORMAT);
+		status = RQL_ERROR_CORRUPT;
+	} else if (!arena || !s->statement || !s->query) {
+		rql_strbuf_put(&reason, "its stored definition is incomplete; drop and create it again");
+		status = RQL_ERROR_CORRUPT;
+	} else if ((status = rql_statement_parse(arena, s->statement, &st, &why)) != RQL_OK ||
+	           (status = st.kind == RQL_STATEMENT_CREATE_VIEW ? RQL_OK : RQL_ERROR_CORRUPT) != RQL_OK ||
+	           (status = rql_view_options_read(arena, s->statement, &st, &options, &why)) != RQL_OK) {
+		rql_strbuf_printf(&reason, "its stored definition cannot be read (%s); drop and create it again",
+		                  rql_error_message(&why));
+	} else {
+		s->refresh = options.refresh;
+	}
+	if (status != RQL_OK) {
+		s->state = RQL_STATE_INVALID;
+		(void)rql_structure_set_text(&s->reason, rql_strbuf_text(&reason));
+	}
+	rql_strbuf_free(&reason);
+	rql_error_clear(&why);
+	rql_arena_free(arena);
+}
+
+static void read_side(struct rql_database *db, struct rql_structure *s)
+{
+	if (!db->side.folder)
+		return;
+	const struct rql_side_entry *e = rql_side_find(&db->side, s->schema, s->name);
+	if (e && rql_structure_set_text(&s->side_file, e->file) && rql_structure_set_text(&s->definition_hash, e->hash))
+		s->side_file_valid = db->side.valid;
+	if (!s->side_file_valid && db->side.why)
+		(void)rql_structure_set_text(&s->note, db->side.why);
+}
+
+static rql_status read_row(struct rql_database *db, const struct rql_batch *batch, uint64_t row, struct rql_error *err)
+{
+	if (!int_at(batch, COL_THERE, row))
+		return RQL_OK; /* its view was dropped by another program: the definition has gone with it */
+	struct rql_structure *s = rql_structure_new();
+	if (!s)
+		return rql_error_memory(err, sizeof *s, "a structure");
+	s->database = strdup(db->name);
+	s->schema = text_at(batch, COL_SCHEMA, row);
+	s->name = text_at(batch, COL_NAME, row);
+	s->statement = text_at(batch, COL_STATEMENT, row);
+	s->query = text_at(batch, COL_QUERY, row);
+	s->options = text_at(batch, COL_OPTIONS, row);
+	s->search_path = text_at(batch, COL_PATH, row);
+	/* DuckDB's own text as it prints it now: another version may print it differently. */
+	s->view_sql = text_at(batch, COL_SQL, row);
+	if (!s->database || !s->schema || !s->name || (!s->options && !(s->options = strdup("")))) {
+		rql_structure_release(s);
+		return RQL_OK; /* a row without a name names nothing */
+	}
+	read_options(s, int_at(batch, COL_FORMAT, row));
+	read_side(db, s);
+	return rql_catalog_publish(db->catalog, s, err);
+}
+
+rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
+{
+	struct rql_strbuf sql = {0};
+	int64_t there = 0;
+	rql_strbuf_put(&sql, "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'rayql' AND table_name = 'structures' AND "
+	                     "database_name = ");
+	put_literal(&sql, db->name);
+	rql_status status = rql_host_query_int(db->loader, rql_strbuf_text(&sql), &there, err);
+	rql_strbuf_clear(&sql);
+	if (status != RQL_OK || !there) {
+		rql_strbuf_free(&sql);
+		return status;
+	}
+	rql_strbuf_put(&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
+	                     "v.sql, (v.view_name IS NOT NULL)::BIGINT FROM ");
+	put_table(&sql, db);
+	rql_strbuf_put(&sql, " s LEFT JOIN duckdb_views() v ON v.schema_name = s.schema_name AND v.view_name = s.name AND "
+	                     "v.database_name = ");
+	put_literal(&sql, db->name);
+	rql_strbuf_put(&sql, " ORDER BY s.rowid");
+	struct rql_host_result *res = NULL;
+	struct rql_batch *batch = NULL;
+	status = rql_host_query(db->loader, rql_strbuf_text(&sql), &res, err);
+	while (status == RQL_OK && (status = rql_host_fetch(res, &batch, err)) == RQL_OK && batch) {
+		for (uint64_t row = 0; row < batch->rows && status == RQL_OK; row++)
+			status = read_row(db, batch, row, err);
+		rql_batch_release(batch);
+	}
+	rql_host_result_free(res);
+	rql_strbuf_free(&sql);
+	return status;
+}

@@ -1,0 +1,543 @@
+/* Random views, and queries over them. */
+#include "diff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct making {
+	struct dt_arena *arena;
+	struct dt_random *r;
+};
+
+static const char *literal(struct making *m, const struct dt_item *item)
+{
+	return item->value_count ? item->values[dt_below(m->r, item->value_count)] : "NULL";
+}
+
+static const char *comparison(struct making *m)
+{
+	static const char *const ops[] = {"=", "=", "=", "<>", "<", "<=", ">", ">="};
+	return ops[dt_below(m->r, 8)];
+}
+
+static const char *string_predicate(struct making *m, const char *e)
+{
+	static const char *const patterns[] = {"a%", "%e%", "common prefix%", "_b%", "%1", "MFGR#1%", "%é%", "", "level _ member 1", "%\\%%' ESCAPE '\\"};
+	const char *p = patterns[dt_below(m->r, 10)];
+	switch (dt_below(m->r, 6)) {
+	case 0:
+	case 1:
+		return dt_printf(m->arena, "%s %sLIKE '%s'", e, dt_chance(m->r, 25) ? "NOT " : "", p);
+	case 2:
+		return dt_printf(m->arena, "length(%s) %s %u", e, comparison(m), dt_below(m->r, 20));
+	case 3:
+		return dt_printf(m->arena, "upper(%s) >= 'C'", e);
+	case 4:
+		return dt_printf(m->arena, "regexp_matches(%s, '[a-c]+.*1')", e);
+	default:
+		return dt_printf(m->arena, "%s(%s, '%s')", dt_chance(m->r, 50) ? "starts_with" : "contains", e, dt_chance(m->r, 50) ? "a" : "common");
+	}
+}
+
+/* A predicate that knows the item's class; NULL when there is none for it. */
+static const char *class_predicate(struct making *m, const struct dt_item *item)
+{
+	const char *e = item->text;
+	switch (item->class) {
+	case DT_STRING:
+		return string_predicate(m, e);
+	case DT_INT:
+		if (item->extremes && !dt_chance(m->r, 10))
+			return dt_printf(m->arena, "%s %% 7 = 3", e);
+		return dt_chance(m->r, 50) ? dt_printf(m->arena, "%s %% 3 = %u", e, dt_below(m->r, 3))
+		                           : dt_printf(m->arena, "%s + 1 %s %s", e, comparison(m), literal(m, item));
+	case DT_DATE:
+	case DT_TIMESTAMP:
+		return dt_chance(m->r, 50) ? dt_printf(m->arena, "year(%s) %s %u", e, comparison(m), 1992 + dt_below(m->r, 7))
+		                           : dt_printf(m->arena, "month(%s) IN (1, 3, 6, 12)", e);
+	case DT_REAL:
+		return dt_chance(m->r, 50) ? dt_printf(m->arena, "isnan(%s)", e) : dt_printf(m->arena, "%s > 'inf'", e);
+	case DT_BOOL:
+		return dt_chance(m->r, 50) ? e : dt_printf(m->arena, "%s IS NOT TRUE", e);
+	case DT_DECIMAL:
+		return dt_printf(m->arena, "floor(%s) %s 10", e, comparison(m));
+	default:
+		return NULL;
+	}
+}
+
+const char *dt_predicate(struct dt_arena *arena, struct dt_random *r, const struct dt_item *item)
+{
+	struct making made = {arena, r}, *m = &made;
+	const char *e = item->text, *special;
+	switch (dt_below(r, 16)) {
+	case 0:
+	case 1:
+		return dt_printf(arena, "%s BETWEEN %s AND %s", e, literal(m, item), literal(m, item));
+	case 2:
+	case 3:
+		return dt_printf(arena, "%s IN (%s, %s, %s)", e, literal(m, item), literal(m, item), literal(m, item));
+	case 4:
+		return dt_printf(arena, "%s NOT IN (%s, %s)", e, literal(m, item), literal(m, item));
+	case 5:
+		return dt_printf(arena, "%s IS %sNULL", e, dt_chance(r, 50) ? "NOT " : "");
+	case 6:
+		return dt_printf(arena, "%s IS %sDISTINCT FROM %s", e, dt_chance(r, 50) ? "NOT " : "", dt_chance(r, 30) ? "NULL" : literal(m, item));
+	case 7:
+		return dt_printf(arena, "coalesce(%s, %s) %s %s", e, literal(m, item), comparison(m), literal(m, item));
+	case 8:
+		return dt_printf(arena, "CASE WHEN %s %s %s THEN %s = %s ELSE %s IS NULL END", e, comparison(m), literal(m, item), e,
+		                 literal(m, item), e);
+	case 9:
+		if (dt_chance(r, 30))
+			return dt_printf(arena, "%s %sIN (%s, NULL)", e, dt_chance(r, 40) ? "NOT " : "", literal(m, item));
+		/* fall through */
+	case 10:
+	case 11:
+		special = class_predicate(m, item);
+		if (special)
+			return special;
+		/* fall through */
+	default:
+		if (dt_chance(r, 10))
+			return dt_printf(arena, "%s %s %s", literal(m, item), comparison(m), e);
+		return dt_printf(arena, "%s %s %s", e, comparison(m), literal(m, item));
+	}
+}
+
+static struct dt_pred *atom(struct making *m, const char *text)
+{
+	struct dt_pred *p = dt_alloc(m->arena, sizeof *p);
+	*p = (struct dt_pred){.kind = DT_ATOM, .text = text};
+	return p;
+}
+
+static struct dt_pred *combine(struct making *m, enum dt_pred_kind kind, struct dt_pred *a, struct dt_pred *b)
+{
+	struct dt_pred *p = dt_alloc(m->arena, sizeof *p);
+	*p = (struct dt_pred){.kind = kind, .a = a, .b = b};
+	return p;
+}
+
+static struct dt_pred *predicate_tree(struct making *m, const struct dt_item *items, uint32_t count, unsigned depth)
+{
+	uint32_t kind = dt_below(m->r, 100);
+	if (depth == 0 || kind < 60)
+		return atom(m, dt_predicate(m->arena, m->r, &items[dt_below(m->r, count)]));
+	if (kind < 70)
+		return combine(m, DT_NOT, predicate_tree(m, items, count, depth - 1), NULL);
+	struct dt_pred *a = predicate_tree(m, items, count, depth - 1), *b = predicate_tree(m, items, count, depth - 1);
+	return combine(m, kind < 80 ? DT_AND : DT_OR, a, b);
+}
+
+static struct dt_item derived(struct making *m, enum dt_class class, const char *text, const char *values)
+{
+	struct dt_item item = {.text = text, .class = class, .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))};
+	for (const char *at = values; *at && item.value_count < DT_MAX_VALUES;) {
+		size_t n = strcspn(at, ";");
+		item.values[item.value_count++] = dt_printf(m->arena, "%.*s", (int)n, at);
+		at += n + (at[n] == ';');
+	}
+	return item;
+}
+
+struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, const struct dt_item *item)
+{
+	struct making made = {arena, r}, *m = &made;
+	const char *e = item->text;
+	uint32_t pick = dt_below(r, 10);
+	if (pick == 0)
+		return derived(m, DT_BOOL, dt_printf(arena, "%s IS NULL", e), "true;false");
+	if (pick == 1)
+		return derived(m, DT_STRING, dt_printf(arena, "CASE WHEN %s > %s THEN 'high' WHEN %s IS NULL THEN 'none' ELSE 'low' END", e, literal(m, item), e),
+		               "'high';'low';'none';'absent'");
+	if (pick == 2)
+		return derived(m, DT_BOOL, dt_printf(arena, "(%s = %s)", e, literal(m, item)), "true;false");
+	if (pick == 3 && item->class != DT_REAL)
+		return derived(m, DT_STRING, dt_printf(arena, "(%s)::VARCHAR", e), "'1';'-5';'true';'abc';'1992-01-01'");
+	switch (item->class) {
+	case DT_INT:
+		return pick < 6 ? derived(m, DT_INT, dt_printf(arena, "%s %% 5", e), "0;1;2;3;4;-1")
+		                : derived(m, DT_INT, dt_printf(arena, "%s // 10", e), "0;1;2;3;-1;-10");
+	case DT_STRING:
+		if (pick == 4)
+			return derived(m, DT_INT, dt_printf(arena, "length(%s)", e), "0;1;2;3;12;13;14");
+		return derived(m, DT_STRING, dt_printf(arena, pick < 7 ? "substr(%s, 1, 2)" : "upper(%s)", e), "'a';'co';'le';'MF';'';'AB';'ABC';'COMMON PREFIX 0001'");
+	case DT_DATE:
+	case DT_TIMESTAMP:
+		if (pick < 6)
+			return derived(m, DT_INT, dt_printf(arena, "year(%s)", e), "1992;1993;1995;1998;2024;1969");
+		if (pick < 8)
+			return derived(m, DT_INT, dt_printf(arena, "month(%s)", e), "1;2;3;6;12");
+		return derived(m, DT_DATE, dt_printf(arena, "date_trunc('month', %s)", e), "'1992-01-01';'1995-06-01';'1998-12-01'");
+	case DT_BOOL:
+		return derived(m, DT_BOOL, dt_printf(arena, "NOT %s", e), "true;false");
+	default:
+		return derived(m, DT_BOOL, dt_printf(arena, "%s >= %s", e, literal(m, item)), "true;false");
+	}
+}
+
+/* ---- views ---- */
+static bool is_number(const struct dt_item *i)
+{
+	return i->class == DT_INT || i->class == DT_DECIMAL || (i->class == DT_REAL && !i->wild);
+}
+
+/* What is summed: a column, or an expression of one or two. NULL text: nothing can be. */
+static struct dt_item argument(struct making *m, const struct dt_source *s)
+{
+	struct dt_item none = {0};
+	for (unsigned tries = 0; tries < 12; tries++) {
+		struct dt_item a = s->columns[dt_below(m->r, s->column_count)], b = s->columns[dt_below(m->r, s->column_count)];
+		if (!is_number(&a))
+			continue;
+		bool plain = dt_chance(m->r, 60) || !is_number(&b) || ((a.extremes || b.extremes) && !dt_chance(m->r, 5));
+		if (plain)
+			return a;
+		const char *a_big = a.class == DT_INT ? "::BIGINT" : "", *b_big = b.class == DT_INT ? "::BIGINT" : "";
+		if (a.extremes)
+			a_big = "";
+		struct dt_item both = a;
+		both.class = a.class == DT_REAL || b.class == DT_REAL ? DT_REAL : a.class == DT_DECIMAL ? DT_DECIMAL : b.class;
+		static const char *const ops[] = {"-", "+", "*"};
+		both.text = dt_chance(m->r, 25) ? dt_printf(m->arena, "%s%s + 1", a.text, a_big)
+		                                : dt_printf(m->arena, "%s%s %s %s%s", a.text, a_big, ops[dt_below(m->r, 3)], b.text, b_big);
+		return both;
+	}
+	return none;
+}
+
+static void add_aggregate(struct dt_select *s, struct making *m, const char *text, enum dt_class class, bool approximate)
+{
+	if (s->agg_count == DT_MAX_AGGS)
+		return;
+	uint32_t n = s->agg_count++;
+	static const char *const some[] = {"0", "1", "10", "1000", "-5"};
+	s->aggs[n] = (struct dt_item){.text = text, .name = dt_printf(m->arena, "a%u", n), .class = class, .approximate = approximate,
+	                              .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))};
+	if (class == DT_INT || class == DT_DECIMAL || class == DT_REAL)
+		for (uint32_t i = 0; i < 5; i++)
+			s->aggs[n].values[s->aggs[n].value_count++] = some[i];
+}
+
+static void add_measure(struct making *m, struct dt_select *s)
+{
+	uint32_t kind = dt_below(m->r, 10);
+	if (kind == 0) {
+		add_aggregate(s, m, "count(*)", DT_INT, false);
+		return;
+	}
+	if (kind <= 2) { /* extremes and counts of anything */
+		static const char *const names[] = {"min", "max", "count"};
+		const struct dt_item *c = &s->source->columns[dt_below(m->r, s->source->column_count)];
+		uint32_t which = dt_below(m->r, 3);
+		add_aggregate(s, m, dt_printf(m->arena, "%s(%s)", names[which], c->text), which == 2 ? DT_INT : c->class, false);
+		if (which != 2) {
+			s->aggs[s->agg_count - 1].values = c->values;
+			s->aggs[s->agg_count - 1].value_count = c->value_count;
+		}
+		return;
+	}
+	struct dt_item a = argument(m, s->source);
+	if (!a.text)
+		return;
+	bool real = a.class == DT_REAL;
+	switch (kind) {
+	case 3:
+		add_aggregate(s, m, dt_printf(m->arena, "avg(%s)", a.text), DT_REAL, real);
+		break;
+	case 4:
+		add_aggregate(s, m, dt_printf(m->arena, "min(%s)", a.text), a.class, false);
+		break;
+	case 5:
+		add_aggregate(s, m, dt_printf(m->arena, "max(%s)", a.text), a.class, false);
+		break;
+	default:
+		add_aggregate(s, m, dt_printf(m->arena, "sum(%s)", a.text), a.class, real);
+		break;
+	}
+}
+
+static void add_key(struct making *m, struct dt_select *s, struct dt_item item)
+{
+	for (uint32_t i = 0; i < s->key_count; i++)
+		if (!strcmp(s->keys[i].text, item.text))
+			return;
+	if (s->key_count == DT_MAX_KEYS)
+		return;
+	item.name = dt_printf(m->arena, "k%u", s->key_count);
+	s->keys[s->key_count++] = item;
+}
+
+static void new_select(struct dt_select *s, const struct dt_source *source)
+{
+	*s = (struct dt_select){.source = source, .limit = -1, .offset = -1, .aliases = true};
+}
+
+static void by_name_source(struct making *m, struct dt_view *v)
+{
+	struct dt_source *out = &v->by_name;
+	*out = (struct dt_source){.tables = v->select.source->tables};
+	out->from[0] = v->name;
+	for (uint32_t i = 0; i < v->select.key_count + v->select.agg_count; i++) {
+		const struct dt_item *item = i < v->select.key_count ? &v->select.keys[i] : &v->select.aggs[i - v->select.key_count];
+		out->columns[i] = *item;
+		out->columns[i].text = dt_printf(m->arena, "{%u}", i);
+		out->names[0][i] = item->name;
+	}
+	out->column_count = v->select.key_count + v->select.agg_count;
+}
+
+void dt_view_make(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source, uint32_t number,
+                  struct dt_view *out)
+{
+	struct making made = {arena, r}, *m = &made;
+	*out = (struct dt_view){.name = dt_printf(arena, "mv%u", number)};
+	struct dt_select *s = &out->select;
+	new_select(s, source);
+	s->style = dt_below(r, DT_STYLES);
+	s->group_style = (enum dt_group_style)dt_below(r, 4);
+	uint32_t keys = 1 + dt_below(r, 6), aggs = 1 + dt_below(r, 6);
+	for (uint32_t i = 0; i < keys; i++) {
+		const struct dt_item *c = &source->columns[dt_below(r, source->column_count)];
+		add_key(m, s, dt_chance(r, 80) ? *c : dt_expression_of(arena, r, c));
+	}
+	for (uint32_t i = 0; i < aggs; i++)
+		add_measure(m, s);
+	if (!s->agg_count)
+		add_aggregate(s, m, "count(*)", DT_INT, false);
+	if (dt_chance(r, 25))
+		s->where[s->where_count++] = atom(m, dt_predicate(arena, r, &s->keys[dt_below(r, s->key_count)]));
+	static const char *const rollups[] = {"rollup = auto", "rollup = on", "rollup = off", ""};
+	const char *rollup = rollups[dt_below(r, 4)];
+	out->automatic = dt_chance(r, 30);
+	out->options = dt_printf(arena, "%s%s%s", rollup, *rollup && out->automatic ? ", " : "", out->automatic ? "refresh = auto" : "");
+	if (dt_chance(r, 20))
+		out->options = dt_printf(arena, "%s%sorder = 'k%u'", out->options, *out->options ? ", " : "", dt_below(r, s->key_count));
+	by_name_source(m, out);
+}
+
+char *dt_view_print(const struct dt_view *v)
+{
+	struct dt_text out = {0};
+	char *select = dt_select_print(&v->select, true);
+	dt_put(&out, "CREATE OR REPLACE MATERIALIZED VIEW %s ", v->name);
+	if (*v->options)
+		dt_put(&out, "WITH (%s) ", v->options);
+	dt_put(&out, "AS %s", select);
+	dt_put_bytes(&(struct dt_text){0}, NULL, 0);
+	struct dt_text copy = {select, 0, 0};
+	dt_text_free(&copy);
+	return out.data;
+}
+
+/* ---- queries ---- */
+
+/* What follows from the aggregates of a view, or (loose) might. */
+static void add_derived(struct making *m, struct dt_select *s, const struct dt_view *v, bool loose)
+{
+	const struct dt_item *a = &v->select.aggs[dt_below(m->r, v->select.agg_count)];
+	const struct dt_item *b = &v->select.aggs[dt_below(m->r, v->select.agg_count)];
+	size_t open = strcspn(a->text, "(");
+	bool star = !strcmp(a->text, "count(*)"), sum = !strncmp(a->text, "sum(", 4) || !strncmp(a->text, "avg(", 4);
+	const char *argument_text = a->text + open; /* with the parentheses */
+	/* The argument's values tell whether its sum is exact; a count always is. */
+	bool rounded = a->approximate;
+	switch (dt_below(m->r, loose ? 12 : 8)) {
+	case 0:
+		add_aggregate(s, m, "count(*)", DT_INT, false);
+		return;
+	case 1:
+		if (!star) {
+			add_aggregate(s, m, dt_printf(m->arena, "count%s", argument_text), DT_INT, false);
+			return;
+		}
+		break;
+	case 2:
+		if (sum) {
+			add_aggregate(s, m, dt_printf(m->arena, "avg%s", argument_text), DT_REAL, rounded);
+			return;
+		}
+		break;
+	case 3:
+		if (sum) {
+			add_aggregate(s, m, dt_printf(m->arena, "sum%s", argument_text), a->class, rounded);
+			return;
+		}
+		break;
+	case 4:
+		if (sum && !rounded) {
+			add_aggregate(s, m, dt_printf(m->arena, "round(sum%s * 1.0 / count(*), 2)", argument_text), DT_REAL, true);
+			return;
+		}
+		break;
+	case 5:
+		if (a->class == DT_INT && b->class == DT_INT && !strncmp(a->text, "sum(", 4) && !strncmp(b->text, "sum(", 4)) {
+			add_aggregate(s, m, dt_printf(m->arena, "%s - %s", a->text, b->text), DT_INT, false);
+			return;
+		}
+		break;
+	case 8:
+		add_aggregate(s, m, dt_printf(m->arena, "count(DISTINCT %s)", v->select.keys[dt_below(m->r, v->select.key_count)].text), DT_INT, false);
+		return;
+	case 9:
+		add_aggregate(s, m, dt_printf(m->arena, "%s FILTER (WHERE %s)", a->text,
+		              dt_predicate(m->arena, m->r, &v->select.keys[dt_below(m->r, v->select.key_count)])), a->class, a->approximate);
+		return;
+	case 10:
+		if (sum && (a->class == DT_INT || a->class == DT_DECIMAL) && !strncmp(b->text, "sum(", 4) && b->class == a->class) {
+			static const char *const ops[] = {"+", "-"};
+			add_aggregate(s, m, dt_printf(m->arena, "sum(%s %s %s)", argument_text, ops[dt_below(m->r, 2)], b->text + 3), a->class, false);
+			return;
+		}
+		break;
+	case 11:
+		if (sum && a->class == DT_INT) {
+			add_aggregate(s, m, dt_printf(m->arena, "sum(%u * %s + %u)", 1 + dt_below(m->r, 4), argument_text, dt_below(m->r, 5)), DT_INT, false);
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	add_aggregate(s, m, a->text, a->class, a->approximate);
+	s->aggs[s->agg_count - 1].values = a->values;
+	s->aggs[s->agg_count - 1].value_count = a->value_count;
+}
+
+static void add_order(struct making *m, struct dt_select *s)
+{
+	uint32_t items = s->key_count + s->agg_count, want = 1 + dt_below(m->r, items ? items : 1);
+	bool all_keys = dt_chance(m->r, 50);
+	for (uint32_t i = 0; i < want && items; i++) {
+		uint32_t item = dt_below(m->r, items);
+		bool again = item >= s->key_count && s->aggs[item - s->key_count].approximate;
+		for (uint32_t k = 0; k < s->order_count; k++)
+			again |= s->order[k].item == item;
+		if (!again)
+			s->order[s->order_count++] = (struct dt_order){item, dt_chance(m->r, 40), (int)dt_below(m->r, 3)};
+	}
+	for (uint32_t i = 0; i < s->key_count && all_keys; i++) {
+		bool again = false;
+		for (uint32_t k = 0; k < s->order_count; k++)
+			again |= s->order[k].item == i;
+		if (!again)
+			s->order[s->order_count++] = (struct dt_order){i, dt_chance(m->r, 40), (int)dt_below(m->r, 3)};
+	}
+	if (dt_chance(m->r, 45)) {
+		s->limit = dt_below(m->r, 12);
+		if (dt_chance(m->r, 30))
+			s->offset = dt_below(m->r, 5);
+	}
+}
+
+static void add_having(struct making *m, struct dt_select *s)
+{
+	for (uint32_t i = 0; i < s->agg_count && !s->having_count; i++) {
+		struct dt_item *a = &s->aggs[i];
+		if (a->approximate || !a->value_count || !dt_chance(m->r, 60))
+			continue;
+		struct dt_item whole = *a;
+		whole.text = dt_printf(m->arena, "(%s)", a->text);
+		whole.class = DT_CLASSES; /* no function of its class: sums may be huge */
+		s->having[s->having_count++] = dt_predicate(m->arena, m->r, &whole);
+	}
+}
+
+/* ORDER BY, LIMIT, HAVING, what is above. */
+static void add_clauses(struct making *m, struct dt_select *s)
+{
+	s->group_style = (enum dt_group_style)dt_below(m->r, 4);
+	s->aggregates_first = dt_chance(m->r, 15);
+	s->aliases = dt_chance(m->r, 60);
+	if (s->key_count && !s->distinct && dt_chance(m->r, 20))
+		add_having(m, s);
+	if (dt_chance(m->r, 25))
+		s->wrap = (enum dt_wrap)dt_below(m->r, DT_WRAPS);
+	else if (dt_chance(m->r, 45))
+		add_order(m, s);
+}
+
+struct dt_select *dt_query_for_view(struct dt_arena *arena, struct dt_random *r, const struct dt_view *v, bool loose)
+{
+	struct making made = {arena, r}, *m = &made;
+	struct dt_select *s = dt_alloc(arena, sizeof *s);
+	new_select(s, v->select.source);
+	s->style = dt_below(r, DT_STYLES);
+	s->eligible = !loose;
+	uint32_t keys = dt_chance(r, 20) ? 0 : 1 + dt_below(r, v->select.key_count < 4 ? v->select.key_count : 4);
+	for (uint32_t i = 0; i < keys; i++) {
+		const struct dt_item *d = &v->select.keys[dt_below(r, v->select.key_count)];
+		add_key(m, s, dt_chance(r, 25) ? dt_expression_of(arena, r, d) : *d);
+	}
+	s->distinct = s->key_count && dt_chance(r, 12);
+	uint32_t aggs = s->distinct ? 0 : dt_below(r, 4) + (s->key_count ? 0 : 1);
+	for (uint32_t i = 0; i < aggs; i++)
+		add_derived(m, s, v, loose && dt_chance(r, 60));
+	for (uint32_t i = 0; i < v->select.where_count; i++)
+		s->where[s->where_count++] = v->select.where[i];
+	uint32_t predicates = dt_below(r, 4);
+	for (uint32_t i = 0; i < predicates; i++)
+		s->where[s->where_count++] = predicate_tree(m, v->select.keys, v->select.key_count, 2);
+	if (loose && dt_chance(r, 30))
+		s->where[s->where_count++] = predicate_tree(m, s->source->columns, s->source->column_count, 1);
+	add_clauses(m, s);
+	if (s->wrap == DT_UNION && v->select.where_count && s->where_count == v->select.where_count)
+		s->wrap = DT_CTE; /* its second half would leave the view's own condition out */
+	return s;
+}
+
+struct dt_select *dt_query_by_name(struct dt_arena *arena, struct dt_random *r, const struct dt_view *v)
+{
+	struct making made = {arena, r}, *m = &made;
+	struct dt_select *s = dt_alloc(arena, sizeof *s);
+	new_select(s, &v->by_name);
+	s->eligible = true;
+	s->ungrouped = dt_chance(r, 60);
+	if (s->ungrouped) {
+		uint32_t all = s->source->column_count;
+		for (uint32_t i = 0; i < all && i < DT_MAX_KEYS; i++)
+			if (dt_chance(r, 70) || i == 0)
+				add_key(m, s, s->source->columns[i]);
+	} else {
+		for (uint32_t i = 0; i < v->select.key_count; i++)
+			if (dt_chance(r, 40))
+				add_key(m, s, s->source->columns[i]);
+		add_aggregate(s, m, "count(*)", DT_INT, false);
+		for (uint32_t i = v->select.key_count; i < s->source->column_count; i++)
+			if (!s->source->columns[i].approximate)
+				add_aggregate(s, m, dt_printf(arena, "max({%u})", i), s->source->columns[i].class, false);
+	}
+	if (dt_chance(r, 50))
+		s->where[s->where_count++] = predicate_tree(m, s->source->columns, v->select.key_count, 1);
+	add_clauses(m, s);
+	if (s->ungrouped)
+		s->group_style = DT_GROUP_EXPRESSIONS;
+	for (uint32_t i = 0; i < s->key_count && s->ungrouped; i++)
+		if (s->keys[i].approximate)
+			s->order_count = 0, s->limit = s->offset = -1;
+	return s;
+}
+
+struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source)
+{
+	struct making made = {arena, r}, *m = &made;
+	struct dt_select *s = dt_alloc(arena, sizeof *s);
+	new_select(s, source);
+	s->style = dt_below(r, DT_STYLES);
+	uint32_t keys = dt_below(r, 3);
+	for (uint32_t i = 0; i < keys; i++) {
+		const struct dt_item *c = &source->columns[dt_below(r, source->column_count)];
+		add_key(m, s, dt_chance(r, 30) ? dt_expression_of(arena, r, c) : *c);
+	}
+	uint32_t aggs = 1 + dt_below(r, 3);
+	for (uint32_t i = 0; i < aggs; i++)
+		add_measure(m, s);
+	if (!s->agg_count)
+		add_aggregate(s, m, "count(*)", DT_INT, false);
+	uint32_t predicates = dt_below(r, 3);
+	for (uint32_t i = 0; i < predicates; i++)
+		s->where[s->where_count++] = predicate_tree(m, source->columns, source->column_count, 1);
+	add_clauses(m, s);
+	return s;
+}
