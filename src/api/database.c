@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api/api_internal.h"
+#include "gen/gen.h"
 
 /* ---- options ---- */
 static rql_status read_config(const rayql_config *config, struct rql_database_config *out, struct rql_host_option **options,
@@ -48,7 +49,11 @@ rayql_status rayql_open(const char *path, const rayql_config *config, rayql_data
 	if (status == RQL_OK)
 		status = rql_database_open(path, &internal, &db->db, &err);
 	free(options);
+	if (status == RQL_OK)
+		status = rql_gen_register(rql_database_host(db->db), &err);
 	if (status != RQL_OK) {
+		if (db)
+			rql_database_close(db->db);
 		free(db);
 		return rql_api_fail(&err, error);
 	}

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "gen/gen.h"
 
 static bool is_memory(const char *path)
 {
@@ -45,12 +44,12 @@ static rql_status open_host(struct rql_database *db, const char *path, const str
 static rql_status open_parts(struct rql_database *db, const struct rql_database_config *config, struct rql_error *err)
 {
 	RQL_TRY(rql_catalog_new(&db->catalog, err));
+	RQL_TRY(rql_planner_new(&db->planner, err));
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
 	RQL_TRY(rql_host_connect(db->host, &db->loader, err));
 	RQL_TRY(rql_host_query_text(db->loader, "SELECT current_database()", &db->name, err));
 	RQL_TRY(rql_functions_register(db, db->loader, err));
-	RQL_TRY(rql_gen_register(db->loader, err));
 	rql_side_recheck(&db->side);
 	return rql_store_read(db, err);
 }
@@ -76,6 +75,11 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 	}
 	*out = db;
 	return RQL_OK;
+}
+
+struct rql_host_con *rql_database_host(struct rql_database *db)
+{
+	return db->loader;
 }
 
 /* What the next opening may use: contents of fresh structures with a file, and files that were never needed and are still valid. */
@@ -127,6 +131,7 @@ void rql_database_close(struct rql_database *db)
 	}
 	rql_host_close(db->host);
 	rql_catalog_free(db->catalog);
+	rql_planner_free(db->planner);
 	rql_devices_close(db->devices);
 	rql_side_free(&db->side);
 	pthread_mutex_destroy(&db->sessions_lock);

@@ -64,6 +64,7 @@ struct rql_database {
 	struct rql_host_db *host;
 	struct rql_catalog *catalog;
 	struct rql_devices *devices;
+	struct rql_planner *planner;
 	struct rql_budget budget;
 	char *name; /* DuckDB's name of the database that was opened */
 	bool in_memory, read_only;

@@ -99,8 +99,10 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.host = s->host,
 		.host_db = s->db->host,
 		.catalog = s->db->catalog,
+		.planner = s->db->planner,
 		.devices = s->db->devices,
 		.settings = &s->settings,
+		.snapshot_stamp = s->txn.open ? s->txn.stamp : 0,
 		.load = rql_view_load,
 		.load_state = s,
 	};

@@ -27,6 +27,8 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
                              struct rql_error *err) RQL_MUST_CHECK;
 /* After the last session: checkpoints, closes the file, then writes the side folder's manifest. NULL accepted. */
 void rql_database_close(struct rql_database *db);
+/* RayQL's own host connection, for registrations right after opening. */
+struct rql_host_con *rql_database_host(struct rql_database *db);
 rql_status rql_database_calibrate(struct rql_database *db, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- session (one thread at a time, but for interrupt and progress) ---- */

@@ -144,6 +144,7 @@ rql_status rql_build_bind(struct rql_database *db, const struct rql_structure *s
 		.host = db->loader,
 		.host_db = db->host,
 		.catalog = db->catalog,
+		.planner = db->planner,
 		.devices = db->devices,
 		.settings = &defaults,
 	};

@@ -341,7 +341,7 @@ char *rql_definition_source(const struct rql_definition *def, uint64_t sink)
 	struct rql_strbuf sql = {0};
 	bool ok = true;
 	const struct rql_rel *agg = def->aggregate;
-	rql_strbuf_printf(&sql, "SELECT count(rayql_sink(%llu::UBIGINT", (unsigned long long)sink);
+	rql_strbuf_printf(&sql, "SELECT count(rayql_sink(%llu::BIGINT", (unsigned long long)sink);
 	for (uint32_t i = 0; i < def->block->group_count; i++) {
 		rql_strbuf_put(&sql, ", ");
 		if (agg->kind == RQL_REL_DISTINCT)

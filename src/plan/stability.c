@@ -3,22 +3,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sql/statement.h"
 
-/* Words that stand for changing values without being functions in duckdb_functions(), or that it calls consistent
- * although they read the session. */
-static const char *const changing_words[] = {
-	"current_date", "current_time", "current_timestamp", "current_setting", "current_user", "current_role", "current_schema",
-	"current_schemas", "current_database", "current_catalog", "current_query", "localtime", "localtimestamp", "getvariable",
-	"getenv", "nextval", "currval", "session_user", "today", "now", "random", "uuid", "user", "tablesample", "connection_id",
+/* Functions whose value changes although duckdb_functions() calls them consistent, or that it lists under other names than the binder
+ * gives them. What the binder folds itself (getvariable, settings) is session state: SET ends cached plans anyway. */
+static const char *const changing_functions[] = {
+	"age", "current_localtime", "current_localtimestamp", "getenv", "current_setting",
 };
 
 struct rql_planner {
 	pthread_mutex_t lock;
 	uint32_t count; /* lower case, sorted */
 	char **unstable;
-	bool views_known, views_stable; /* no view or macro of the database holds an unstable word */
-	uint64_t views_epoch;
 };
 
 rql_status rql_planner_new(struct rql_planner **out, struct rql_error *err)
@@ -70,7 +65,7 @@ static rql_status load_names(const struct rql_plan_context *ctx, struct rql_plan
 	char *text = NULL;
 	RQL_TRY(rql_host_query_text(ctx->host,
 	                            "SELECT string_agg(DISTINCT lower(function_name), chr(10)) FROM duckdb_functions() "
-	                            "WHERE stability <> 'CONSISTENT' AND function_type IN ('scalar', 'aggregate', 'macro')",
+	                            "WHERE stability <> 'CONSISTENT'",
 	                            &text, err));
 	bool ok = true;
 	for (char *at = text; ok && at && *at;) {
@@ -79,8 +74,8 @@ static rql_status load_names(const struct rql_plan_context *ctx, struct rql_plan
 		at += length + (at[length] != '\0');
 	}
 	free(text);
-	for (size_t i = 0; ok && i < sizeof changing_words / sizeof *changing_words; i++)
-		ok = add_name(p, changing_words[i], strlen(changing_words[i]));
+	for (size_t i = 0; ok && i < sizeof changing_functions / sizeof *changing_functions; i++)
+		ok = add_name(p, changing_functions[i], strlen(changing_functions[i]));
 	if (!ok) {
 		forget_names(p);
 		return rql_error_memory(err, 0, "the names of functions");
@@ -100,42 +95,6 @@ static const char *find_name(const struct rql_planner *p, const char *word, size
 	const char *key = lower;
 	char **found = p->count ? bsearch(&key, p->unstable, p->count, sizeof *p->unstable, compare_names) : NULL;
 	return found ? *found : NULL;
-}
-
-/* A word of the text that could be an unstable function; a column that happens to be called so only costs the cache. */
-static const char *unstable_word(const struct rql_planner *p, const char *sql)
-{
-	uint32_t position = 0;
-	for (;;) {
-		struct rql_token token = rql_token_next(sql, &position);
-		if (token.kind == RQL_TOKEN_END || token.kind == RQL_TOKEN_BROKEN)
-			return NULL;
-		if (token.kind == RQL_TOKEN_WORD || token.kind == RQL_TOKEN_QUOTED_WORD) {
-			uint32_t quote = token.kind == RQL_TOKEN_QUOTED_WORD;
-			if (token.length <= 2 * quote)
-				continue;
-			const char *name = find_name(p, sql + token.start + quote, token.length - 2 * quote);
-			if (name)
-				return name;
-		}
-	}
-}
-
-static rql_status check_views(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
-{
-	uint64_t epoch = rql_catalog_schema_epoch(ctx->catalog);
-	if (p->views_known && p->views_epoch == epoch)
-		return RQL_OK;
-	char *text = NULL;
-	RQL_TRY(rql_host_query_text(ctx->host,
-	                            "SELECT string_agg(s, chr(10)) FROM (SELECT sql AS s FROM duckdb_views() WHERE NOT internal UNION ALL "
-	                            "SELECT macro_definition FROM duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL)",
-	                            &text, err));
-	p->views_stable = !text || !unstable_word(p, text);
-	free(text);
-	p->views_known = true;
-	p->views_epoch = epoch;
-	return RQL_OK;
 }
 
 /* What the binder saw, before anything was folded. */
@@ -167,14 +126,9 @@ rql_status rql_statement_stable(const struct rql_plan_context *ctx, struct rql_a
 	const char *name = NULL;
 	pthread_mutex_lock(&p->lock);
 	rql_status status = p->count ? RQL_OK : load_names(ctx, p, err);
-	if (status == RQL_OK)
-		status = check_views(ctx, p, err);
-	if (status == RQL_OK) {
-		*stable = p->views_stable && !unstable_word(p, sql);
-		if (!*stable)
-			status = check_bound_plan(ctx, p, arena, sql, stable, &name, err);
-	}
 	pthread_mutex_unlock(&p->lock);
+	if (status == RQL_OK) /* the names stay as they are from now on */
+		status = check_bound_plan(ctx, p, arena, sql, stable, &name, err);
 	if (unstable_name)
 		*unstable_name = name;
 	return status;

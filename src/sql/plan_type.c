@@ -35,6 +35,20 @@ static void struct_fields_print(struct rql_strbuf *out, struct json_object *fiel
 	rql_strbuf_putc(out, ')');
 }
 
+/* A MAP is a list of STRUCT(key, value). */
+static void map_type_print(struct rql_strbuf *out, struct json_object *info, unsigned depth)
+{
+	struct json_object *entry = rql_json_field(rql_json_field(info, "child_type"), "type_info");
+	struct json_object *fields = rql_json_field(entry, "child_types");
+	rql_strbuf_put(out, "MAP(");
+	for (size_t i = 0; i < rql_json_length(fields); i++) {
+		if (i)
+			rql_strbuf_put(out, ", ");
+		other_type_print(out, rql_json_field(json_object_array_get_idx(fields, i), "second"), depth + 2);
+	}
+	rql_strbuf_putc(out, ')');
+}
+
 static void enum_type_print(struct rql_strbuf *out, struct json_object *values)
 {
 	rql_strbuf_put(out, "ENUM(");
@@ -66,8 +80,7 @@ static void other_type_print(struct rql_strbuf *out, struct json_object *json, u
 		rql_strbuf_put(out, id);
 		struct_fields_print(out, rql_json_field(info, "child_types"), depth);
 	} else if (strcmp(id, "MAP") == 0) {
-		rql_strbuf_put(out, "MAP of ");
-		other_type_print(out, rql_json_field(info, "child_type"), depth + 1);
+		map_type_print(out, info, depth);
 	} else if (strcmp(id, "DECIMAL") == 0) {
 		rql_strbuf_printf(out, "DECIMAL(%llu,%llu)", (unsigned long long)rql_json_index(info, "width"),
 		                  (unsigned long long)rql_json_index(info, "scale"));

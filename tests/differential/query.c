@@ -2,6 +2,7 @@
 #include "diff.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct making {
@@ -325,9 +326,7 @@ char *dt_view_print(const struct dt_view *v)
 	if (*v->options)
 		dt_put(&out, "WITH (%s) ", v->options);
 	dt_put(&out, "AS %s", select);
-	dt_put_bytes(&(struct dt_text){0}, NULL, 0);
-	struct dt_text copy = {select, 0, 0};
-	dt_text_free(&copy);
+	free(select);
 	return out.data;
 }
 

@@ -7,6 +7,8 @@
 #define SAMPLE 512u
 /* One search for a segment's end: a guess by interpolation and a few steps from it. */
 #define SEARCH_NS 15.0
+/* Memory that was never touched before: a page fault and the zeroing. */
+#define FRESH_BYTE_NS 0.25
 /* Intervals are cut only when that gives every thread at least so much to do. */
 #define PART_NS 20000.0
 
@@ -106,6 +108,10 @@ void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device)
 	double groups = (double)p->group_count;
 	p->groups = p->scalar ? 1 : groups ? groups * -expm1(-p->qualifying / groups) : 0;
 	p->work_ns += p->groups * device->profile.group_ns * (1 + p->output_count) / 2;
+	/* The constant was measured over few groups; many of them come with fresh memory: rows, then the answer's columns. */
+	double rows = (rql_cube_groups_hashed(p) ? 4 * p->groups : groups) * p->row_words * sizeof(uint64_t);
+	double columns = p->groups * (16.0 + 4 * p->group_key_count + 16 * p->output_count);
+	p->work_ns += (rows + columns) * FRESH_BYTE_NS;
 
 	unsigned threads = rql_pool_threads(device->pool);
 	double wanted = 8.0 * threads;
