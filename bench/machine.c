@@ -88,6 +88,8 @@ rql_status rql_machine_measure(unsigned threads, struct rql_machine *out, struct
 		snprintf(machine.kernel, sizeof machine.kernel, "%.40s %.60s %.40s", name.sysname, name.release, name.machine);
 	strftime(machine.date, sizeof machine.date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
 	machine.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	if (getloadavg(&machine.load, 1) != 1)
+		machine.load = -1;
 	RQL_TRY(measure_reads(threads, &machine, err));
 	*out = machine;
 	return RQL_OK;

@@ -14,6 +14,7 @@ struct rql_machine {
 	uint64_t memory;  /* bytes */
 	double read_gbps; /* 10^9 bytes a second that `threads` threads read together from memory */
 	uint32_t threads;
+	double load;      /* programs that wanted a CPU in the minute before the run; below 0: not known */
 };
 
 /* Measures with `threads` threads (0: one per CPU); about half a second. */

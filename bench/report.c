@@ -32,6 +32,8 @@ void rql_report_machine(FILE *out, const struct rql_machine *m)
 	fprintf(out, "%s, %u CPUs, %s, %s\nRayQL %s, DuckDB %s, %u threads each; reading memory: %.1f GB/s\n", m->cpu,
 	        m->cpus, rql_format_bytes(memory, m->memory), m->kernel, rayql_version(), rayql_host_version(), m->threads,
 	        m->read_gbps);
+	if (m->load > 0.5)
+		fprintf(out, "The machine is not idle (load %.1f): the times below are disturbed.\n", m->load);
 }
 
 /* ---- the benchmark's tables ---- */

@@ -49,6 +49,7 @@ static void put_machine(struct rql_strbuf *out, const struct rql_machine *m, con
 	put_count(out, "memory_bytes", m->memory);
 	put_text(out, "kernel", m->kernel);
 	put_number(out, "read_gbps", m->read_gbps);
+	put_number(out, "load", m->load);
 	key(out, "devices");
 	rql_strbuf_put(out, devices && *devices ? devices : "[]");
 	rql_strbuf_put(out, "}");

@@ -8,6 +8,9 @@
 #include "render.h"
 #include "width.h"
 
+/* The schema in which RayQL keeps the definitions of its structures is no business of the user's. */
+#define NOT_OURS "NOT internal AND schema_name <> 'rayql'"
+
 struct entry {
 	char *name, *sql;
 };
@@ -83,6 +86,8 @@ static void add_host(void *context, const char *const *texts, uint32_t columns)
 static bool is_view(const char *definition)
 {
 	static const char *const words[] = {"CREATE", "OR", "REPLACE", "MATERIALIZED"};
+	if (!definition)
+		return false;
 	for (size_t i = 0; i < 4; i++) {
 		size_t length = strlen(words[i]);
 		definition += strspn(definition, " \t\r\n");
@@ -97,9 +102,9 @@ static bool is_view(const char *definition)
 static void add_structure(void *context, const char *const *texts, uint32_t columns)
 {
 	struct entries *entries = context;
-	const char *definition = columns > 1 && texts[1] ? texts[1] : "";
+	const char *definition = columns > 1 ? texts[1] : NULL;
 	if (is_view(definition) ? entries->views : entries->indexes)
-		add(entries, texts[0], definition);
+		add(entries, texts[0], definition ? definition : "");
 }
 
 static bool gather(struct rql_sh *sh, struct entries *entries, const char *host_sql)
@@ -155,8 +160,8 @@ static void print_names(struct rql_sh *sh, struct entries *entries)
 bool rql_sh_cmd_tables(struct rql_sh *sh, int argc, char **argv)
 {
 	struct entries entries = {.pattern = argc > 1 ? argv[1] : NULL, .views = true};
-	bool ok = gather(sh, &entries, "SELECT table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
-	                               "SELECT view_name FROM duckdb_views() WHERE NOT internal");
+	bool ok = gather(sh, &entries, "SELECT table_name FROM duckdb_tables() WHERE " NOT_OURS " UNION ALL "
+	                               "SELECT view_name FROM duckdb_views() WHERE " NOT_OURS);
 	if (ok)
 		print_names(sh, &entries);
 	free_entries(&entries);
@@ -186,8 +191,8 @@ bool rql_sh_cmd_indexes(struct rql_sh *sh, int argc, char **argv)
 bool rql_sh_cmd_schema(struct rql_sh *sh, int argc, char **argv)
 {
 	struct entries entries = {.pattern = argc > 1 ? argv[1] : NULL, .views = true, .indexes = true};
-	bool ok = gather(sh, &entries, "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL "
-	                               "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal UNION ALL "
+	bool ok = gather(sh, &entries, "SELECT table_name, sql FROM duckdb_tables() WHERE " NOT_OURS " UNION ALL "
+	                               "SELECT view_name, sql FROM duckdb_views() WHERE " NOT_OURS " UNION ALL "
 	                               "SELECT index_name, sql FROM duckdb_indexes()");
 	for (size_t i = 0; ok && i < entries.count; i++) {
 		const char *sql = entries.items[i].sql ? entries.items[i].sql : "";

@@ -134,9 +134,9 @@ static void find_matches(struct rql_sh_input *input, struct matches *matches, bo
 		return;
 	for (size_t i = 0; keywords[i]; i++)
 		match(matches, keywords[i]);
-	rql_sh_each_row(input->sh, "SELECT DISTINCT table_name FROM duckdb_tables() WHERE NOT internal UNION "
+	rql_sh_each_row(input->sh, "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND schema_name <> 'rayql' UNION "
 	                "SELECT view_name FROM duckdb_views() WHERE NOT internal UNION "
-	                "SELECT column_name FROM duckdb_columns() WHERE NOT internal", true, match_row, matches);
+	                "SELECT column_name FROM duckdb_columns() WHERE NOT internal AND schema_name <> 'rayql'", true, match_row, matches);
 	rql_sh_each_row(input->sh, "SELECT name FROM rayql_structures()", true, match_row, matches);
 }
 

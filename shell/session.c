@@ -69,7 +69,8 @@ static bool lock_down(struct rql_sh *sh)
 	rayql_error *err = NULL;
 	if (!sh->safe)
 		return true;
-	if (rayql_query(sh->con, "SET enable_external_access = false; SET lock_configuration = true", NULL, &err)) {
+	/* DuckDB does not let anybody switch it on again while the database is open. */
+	if (rayql_query(sh->con, "SET enable_external_access = false", NULL, &err)) {
 		rql_sh_error(sh, "%s", rayql_error_message(err));
 		rayql_error_free(err);
 		return false;

@@ -28,18 +28,18 @@
 
 /* A small server of 2025, rounded. */
 const struct rql_profile rql_profile_guess = {
-    .read_gbps = 20,
-    .handover_ns = 2000,
-    .run_ns = 20,
-    .cell_ns = 0.2,
-    .tested_cell_ns = 1.5,
-    .group_ns = 10,
-    .statement_ns = 5000,
-    .host_statement_ns = 500000,
-    .host_value_ns = 0.5,
+	.read_gbps = 20,
+	.handover_ns = 2000,
+	.run_ns = 20,
+	.cell_ns = 0.2,
+	.tested_cell_ns = 1.5,
+	.group_ns = 10,
+	.statement_ns = 5000,
+	.host_statement_ns = 500000,
+	.host_value_ns = 0.5,
 };
 
-/* <cache>/rayql, then /profile-<id>.json; the id's colon is no file name everywhere. false: no home, or out of memory. */
+/* <cache>/rayql/profile-<id>.json, with a hyphen for the id's colon. false: no home, or out of memory. */
 static bool profile_path(const struct rql_device *device, struct rql_strbuf *out, bool make_folder)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -99,9 +99,10 @@ static rql_status write_file(const char *path, const char *text, struct rql_erro
 	if (!written) {
 		if (file)
 			(void)unlink(rql_strbuf_text(&beside));
-		status = rql_error_set(err, RQL_ERROR_IO,
-		                       "cannot keep the device's profile in %s: %s; set XDG_CACHE_HOME to a folder that can be written",
-		                       path, strerror(reason));
+		status = rql_error_set(
+			err, RQL_ERROR_IO,
+			"cannot keep the device's profile in %s: %s; set XDG_CACHE_HOME to a folder that can be written", path,
+			strerror(reason));
 	}
 	rql_strbuf_free(&beside);
 	return status;

@@ -39,6 +39,23 @@ static void drop_result(const struct rql_call *call)
 	}
 }
 
+/* A new table may be the one that a definition misses. */
+static bool any_invalid(struct rql_catalog *catalog)
+{
+	struct rql_arena *arena = rql_catalog_structure_count(catalog) ? rql_arena_new() : NULL;
+	struct rql_structure **list = NULL;
+	uint32_t count = 0;
+	bool found = false;
+	if (arena && rql_catalog_structures(catalog, arena, &list, &count, NULL) == RQL_OK) {
+		for (uint32_t i = 0; i < count; i++) {
+			found = found || list[i]->state == RQL_STATE_INVALID;
+			rql_structure_release(list[i]);
+		}
+	}
+	rql_arena_free(arena);
+	return found;
+}
+
 static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *stmt, enum rql_host_class kind,
                             struct rql_error *err)
 {
@@ -63,7 +80,7 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 			rql_catalog_write_end(catalog, &effects.set);
 		if (effects.schema) {
 			rql_catalog_schema_changed(catalog);
-			if (effects.replace)
+			if (effects.replace || any_invalid(catalog))
 				rql_view_sync(s->db);
 		}
 	}

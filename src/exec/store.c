@@ -29,7 +29,7 @@ char *rql_store_put_sql(const struct rql_database *db, const struct rql_structur
 	rql_strbuf_put(&sql, ".rayql; CREATE TABLE IF NOT EXISTS ");
 	put_table(&sql, db);
 	rql_strbuf_put(&sql, " (schema_name VARCHAR, name VARCHAR, kind VARCHAR, format_version INTEGER, statement VARCHAR, "
-	                     "query VARCHAR, options VARCHAR, search_path VARCHAR, view_sql VARCHAR); DELETE FROM ");
+	                     "query VARCHAR, options VARCHAR, search_path VARCHAR); DELETE FROM ");
 	put_table(&sql, db);
 	rql_strbuf_put(&sql, " WHERE schema_name = ");
 	put_literal(&sql, s->schema);
@@ -37,17 +37,17 @@ char *rql_store_put_sql(const struct rql_database *db, const struct rql_structur
 	put_literal(&sql, s->name);
 	rql_strbuf_put(&sql, "; INSERT INTO ");
 	put_table(&sql, db);
-	rql_strbuf_printf(&sql, " (schema_name, name, kind, format_version, statement, query, options, search_path, view_sql) VALUES (");
+	rql_strbuf_printf(&sql, " (schema_name, name, kind, format_version, statement, query, options, search_path) VALUES (");
 	const char *texts[] = {s->schema, s->name};
 	for (size_t i = 0; i < 2; i++) {
 		put_literal(&sql, texts[i]);
 		rql_strbuf_put(&sql, ", ");
 	}
 	rql_strbuf_printf(&sql, "'cube', %d, ", STORE_FORMAT);
-	const char *more[] = {s->statement, s->query, s->options, s->search_path, s->view_sql};
-	for (size_t i = 0; i < 5; i++) {
+	const char *more[] = {s->statement, s->query, s->options, s->search_path};
+	for (size_t i = 0; i < 4; i++) {
 		put_literal(&sql, more[i]);
-		rql_strbuf_put(&sql, i < 4 ? ", " : ")");
+		rql_strbuf_put(&sql, i < 3 ? ", " : ")");
 	}
 	return rql_strbuf_take(&sql);
 }
@@ -105,6 +105,8 @@ static void read_options(struct rql_structure *s, int64_t format)
 	}
 	if (status != RQL_OK) {
 		s->state = RQL_STATE_INVALID;
+		free(s->query); /* what cannot be understood is not tried again */
+		s->query = NULL;
 		(void)rql_structure_set_text(&s->reason, rql_strbuf_text(&reason));
 	}
 	rql_strbuf_free(&reason);

@@ -583,6 +583,26 @@ struct rql_structure *rql_view_load(void *session, struct rql_structure *structu
 	return v;
 }
 
+/* Does the definition still bind? An invalid one that does again may be built again. */
+static void check_binding(struct rql_database *db, const struct rql_structure *v)
+{
+	struct rql_definition *def = NULL;
+	struct rql_error why = {0};
+	rql_status status = rql_build_bind(db, v, &def, &why);
+	if (status == RQL_OK) {
+		rql_definition_release(def);
+		struct rql_structure *again = v->state == RQL_STATE_INVALID ? rql_structure_clone(v) : NULL;
+		if (again) {
+			again->state = RQL_STATE_UNBUILT;
+			(void)rql_structure_set_text(&again->reason, NULL);
+			(void)rql_catalog_replace(db->catalog, v, again);
+		}
+	} else if ((status == RQL_ERROR_HOST || status == RQL_ERROR_STATEMENT) && v->state != RQL_STATE_INVALID) {
+		invalidate(db, v, rql_error_message(&why));
+	}
+	rql_error_clear(&why);
+}
+
 static void sync_one(struct rql_database *db, struct rql_structure *v)
 {
 	pthread_mutex_lock(&db->loader_lock);
@@ -603,16 +623,8 @@ static void sync_one(struct rql_database *db, struct rql_structure *v)
 			rql_side_forget(&db->side, v->side_file);
 		return;
 	}
-	struct rql_definition *def = NULL;
-	struct rql_error why = {0};
-	if (v->state != RQL_STATE_INVALID && v->query && !rql_structure_fresh(db->catalog, v)) {
-		rql_status status = rql_build_bind(db, v, &def, &why);
-		if (status == RQL_OK)
-			rql_definition_release(def);
-		else if (status == RQL_ERROR_HOST || status == RQL_ERROR_STATEMENT)
-			invalidate(db, v, rql_error_message(&why));
-		rql_error_clear(&why);
-	}
+	if (v->query && !rql_structure_fresh(db->catalog, v))
+		check_binding(db, v);
 }
 
 void rql_view_sync(struct rql_database *db)

@@ -211,6 +211,8 @@ void dt_answer_of(rayql_connection *con, const char *sql, struct dt_answer *out)
 /* Errors name values, and which value is met first depends on the order of the rows: digits and quoted texts do not count. */
 static bool same_error(const char *a, const char *b)
 {
+	if (!strncmp(a, "INTERNAL Error", 14) && !strncmp(b, "INTERNAL Error", 14))
+		return true; /* DuckDB's own bug, with a stack trace of addresses */
 	while (*a && *b) {
 		size_t digits_a = strspn(a, "0123456789-."), digits_b = strspn(b, "0123456789-.");
 		if (digits_a && digits_b) {

@@ -148,9 +148,9 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 	const char *e = item->text;
 	uint32_t pick = dt_below(r, 10);
 	if (pick == 0)
-		return derived(m, DT_BOOL, dt_printf(arena, "%s IS NULL", e), "true;false");
+		return derived(m, DT_BOOL, dt_printf(arena, "(%s IS NULL)", e), "true;false");
 	if (pick == 1)
-		return derived(m, DT_STRING, dt_printf(arena, "CASE WHEN %s > %s THEN 'high' WHEN %s IS NULL THEN 'none' ELSE 'low' END", e, literal(m, item), e),
+		return derived(m, DT_STRING, dt_printf(arena, "(CASE WHEN %s > %s THEN 'high' WHEN %s IS NULL THEN 'none' ELSE 'low' END)", e, literal(m, item), e),
 		               "'high';'low';'none';'absent'");
 	if (pick == 2)
 		return derived(m, DT_BOOL, dt_printf(arena, "(%s = %s)", e, literal(m, item)), "true;false");
@@ -158,8 +158,8 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 		return derived(m, DT_STRING, dt_printf(arena, "(%s)::VARCHAR", e), "'1';'-5';'true';'abc';'1992-01-01'");
 	switch (item->class) {
 	case DT_INT:
-		return pick < 6 ? derived(m, DT_INT, dt_printf(arena, "%s %% 5", e), "0;1;2;3;4;-1")
-		                : derived(m, DT_INT, dt_printf(arena, "%s // 10", e), "0;1;2;3;-1;-10");
+		return pick < 6 ? derived(m, DT_INT, dt_printf(arena, "(%s %% 5)", e), "0;1;2;3;4;-1")
+		                : derived(m, DT_INT, dt_printf(arena, "(%s // 10)", e), "0;1;2;3;-1;-10");
 	case DT_STRING:
 		if (pick == 4)
 			return derived(m, DT_INT, dt_printf(arena, "length(%s)", e), "0;1;2;3;12;13;14");
@@ -172,9 +172,9 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 			return derived(m, DT_INT, dt_printf(arena, "month(%s)", e), "1;2;3;6;12");
 		return derived(m, DT_DATE, dt_printf(arena, "date_trunc('month', %s)", e), "'1992-01-01';'1995-06-01';'1998-12-01'");
 	case DT_BOOL:
-		return derived(m, DT_BOOL, dt_printf(arena, "NOT %s", e), "true;false");
+		return derived(m, DT_BOOL, dt_printf(arena, "(NOT %s)", e), "true;false");
 	default:
-		return derived(m, DT_BOOL, dt_printf(arena, "%s >= %s", e, literal(m, item)), "true;false");
+		return derived(m, DT_BOOL, dt_printf(arena, "(%s >= %s)", e, literal(m, item)), "true;false");
 	}
 }
 

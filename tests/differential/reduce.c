@@ -15,6 +15,7 @@ struct reducing {
 	uint32_t threads;
 	bool on_file;
 	time_t until;
+	bool errors;      /* the difference is about an error: it must stay so */
 	char *difference; /* of the last failing replay */
 };
 
@@ -39,7 +40,9 @@ static bool replay(struct reducing *r)
 		}
 		char method[32], reason[256];
 		char *difference = dt_session_check(&s, r->query, false, method, reason, sizeof reason);
-		if (difference) {
+		if (difference && (strncmp(difference, "RayQL: ", 7) == 0) != r->errors) {
+			free(difference); /* another one */
+		} else if (difference) {
 			free(r->difference);
 			r->difference = difference;
 			differs = true;
@@ -117,18 +120,6 @@ static bool reduce_predicate(struct reducing *r, struct dt_pred **p)
 	return any;
 }
 
-static bool try_number(struct reducing *r, uint32_t *field, uint32_t value)
-{
-	uint32_t before = *field;
-	if (before == value)
-		return false;
-	*field = value;
-	if (replay(r))
-		return true;
-	*field = before;
-	return false;
-}
-
 static bool try_flag(struct reducing *r, bool *field, bool value)
 {
 	bool before = *field;
@@ -158,17 +149,25 @@ static bool reduce_limit(struct reducing *r, struct dt_select *q)
 	return false;
 }
 
+static bool reduce_form(struct reducing *r, struct dt_select *q)
+{
+	struct dt_select before = *q;
+	q->wrap = DT_PLAIN;
+	bool any = before.wrap != DT_PLAIN && replay(r);
+	if (!any)
+		q->wrap = before.wrap;
+	q->style = 0;
+	if (before.style != 0 && !replay(r))
+		q->style = before.style;
+	q->group_style = DT_GROUP_EXPRESSIONS;
+	if (before.group_style != DT_GROUP_EXPRESSIONS && !replay(r))
+		q->group_style = before.group_style;
+	return any;
+}
+
 static bool reduce_select(struct reducing *r, struct dt_select *q)
 {
-	uint32_t wrap = q->wrap, group = q->group_style;
-	bool any = try_number(r, &wrap, DT_PLAIN);
-	enum dt_wrap old_wrap = q->wrap;
-	if (q->wrap != DT_PLAIN) {
-		q->wrap = DT_PLAIN;
-		any = replay(r);
-		if (!any)
-			q->wrap = old_wrap;
-	}
+	bool any = reduce_form(r, q);
 	any |= reduce_limit(r, q);
 	any |= drop_bits(r, &q->dropped_order, q->order_count);
 	any |= drop_bits(r, &q->dropped_having, q->having_count);
@@ -178,13 +177,6 @@ static bool reduce_select(struct reducing *r, struct dt_select *q)
 			any |= reduce_predicate(r, &q->where[i]);
 	any |= drop_bits(r, &q->dropped_aggs, q->agg_count);
 	any |= drop_bits(r, &q->dropped_keys, q->key_count);
-	any |= try_number(r, &q->style, 0);
-	enum dt_group_style old_group = q->group_style;
-	if (group != DT_GROUP_EXPRESSIONS) {
-		q->group_style = DT_GROUP_EXPRESSIONS;
-		if (!replay(r))
-			q->group_style = old_group;
-	}
 	any |= try_flag(r, &q->aggregates_first, false);
 	return any;
 }
@@ -275,6 +267,7 @@ void dt_reduce(const struct dt_options *options, uint64_t world, const struct dt
 	struct dt_select copy = copy_select(&r.arena, query);
 	struct dt_text out = {0};
 	r.query = &copy;
+	r.errors = strncmp(difference, "RayQL: ", 7) == 0;
 	copy_log(&r, log);
 	drop_queries(&r.log, true);
 	bool again = !options->no_reduce && replay(&r);

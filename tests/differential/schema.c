@@ -336,7 +336,10 @@ const char *dt_table_create(struct dt_arena *arena, const struct dt_table *t)
 const char *dt_table_insert(struct dt_arena *arena, const struct dt_table *t)
 {
 	struct dt_text sql = {0};
-	dt_put(&sql, "INSERT INTO %s SELECT ", t->name);
+	dt_put(&sql, "INSERT INTO %s (", t->name);
+	for (uint32_t i = 0; i < t->column_count; i++)
+		dt_put(&sql, "%s%s", i ? ", " : "", t->columns[i].item.name);
+	dt_put(&sql, ") SELECT ");
 	for (uint32_t i = 0; i < t->column_count; i++)
 		dt_put(&sql, "%s%s", i ? ", " : "", t->columns[i].generator);
 	dt_put(&sql, " FROM range(");

@@ -50,7 +50,7 @@ void dt_source_star(struct dt_arena *arena, const struct dt_table *tables, const
 	dt_put(&join, "%s AS f", tables[0].name);
 	for (uint32_t j = 0; j < count; j++) {
 		const struct dt_table *d = &tables[dims[j]];
-		char alias[8];
+		char alias[16];
 		snprintf(alias, sizeof alias, "d%u", j);
 		out->tables |= 1u << dims[j];
 		for (uint32_t i = 0; i < d->column_count; i++)

@@ -722,6 +722,72 @@ static void long_keys(void **state)
 	}
 }
 
+/* The first five digits fill a word and are shared by several rows, so that the second word decides. */
+static int32_t tied(uint32_t row, uint32_t column)
+{
+	return scattered(column < 5 ? row % 4000 : row, column);
+}
+
+static void ties_in_long_keys(void **state)
+{
+	(void)state;
+	struct rql_budget budget = {0};
+	struct rql_type types[MAX_DIMS];
+	simple_table(8, MAX_ROWS, tied);
+	struct rql_cube_spec spec = table_spec(types, &budget);
+	spec.rollup = RQL_ROLLUP_OFF;
+	struct rql_cube *cube = build_table(&spec, 2, 2048);
+	assert_int_equal(cube->digit_count, 8);
+	assert_true(cube->order_chosen[0] < 5 && cube->order_chosen[4] < 5);
+	compare_cube(cube);
+	rql_cube_release(cube);
+	assert_int_equal(atomic_load(&budget.used), 0);
+}
+
+/* In each half of the rows column 0 determines column 1, in both together it does not. */
+static int32_t contradicting(uint32_t row, uint32_t column)
+{
+	return (int32_t)(column == 0 ? row % 10 : row < 1000 ? row % 10 / 2 : row % 10 / 3);
+}
+
+static void workers_contradict(void **state)
+{
+	(void)state;
+	struct rql_budget budget = {0};
+	struct rql_type types[MAX_DIMS];
+	simple_table(2, 2000, contradicting);
+	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_cube *cube = build_table(&spec, 2, 500);
+	assert_int_equal(cube->digit_count, 2);
+	compare_cube(cube);
+	rql_cube_release(cube);
+	assert_int_equal(atomic_load(&budget.used), 0);
+}
+
+/* Of 0.0 and -0.0, one group, the host gives back the one that came first; NaNs are one group and the last. */
+static void reals_as_dimensions(void **state)
+{
+	(void)state;
+	static const double values[] = {NAN, -0.0, 1.5, 0.0, -NAN, -INFINITY};
+	const struct rql_type type = rql_type_simple(RQL_TYPE_DOUBLE);
+	struct rql_cube_builder *builder;
+	struct rql_cube *cube = NULL;
+	const struct rql_cube_spec spec = {.name = "v", .dimension_count = 1, .dimension_types = &type};
+	struct rql_batch *batch = rql_batch_new(1, &type, 6);
+	memcpy(batch->columns[0].data, values, sizeof values);
+	assert_int_equal(rql_cube_builder_new(&spec, &builder, NULL), RQL_OK);
+	assert_int_equal(rql_cube_builder_add(builder, 0, batch, NULL), RQL_OK);
+	assert_int_equal(rql_cube_builder_finish(builder, &cube, NULL), RQL_OK);
+	rql_batch_release(batch);
+	const double *found_values = cube->relation.dimensions[0].values.data;
+	assert_int_equal(cube->relation.dimensions[0].count, 4);
+	assert_true(isinf(found_values[0]));
+	assert_true(found_values[1] == 0 && signbit(found_values[1]));
+	assert_true(found_values[2] == 1.5);
+	assert_true(isnan(found_values[3]));
+	rql_cube_release(cube);
+}
+
 static int32_t skewed(uint32_t row, uint32_t column)
 {
 	return row % 50 ? 5 : scattered(row, column);
@@ -1018,6 +1084,7 @@ int main(void)
 		cmocka_unit_test(no_rows),                cmocka_unit_test(wide_sums),      cmocka_unit_test(refusals),
 		cmocka_unit_test(interrupts),             cmocka_unit_test(random_cubes),   cmocka_unit_test(damaged_files),
 		cmocka_unit_test(failing_writes),         cmocka_unit_test(budget_failures),
+		cmocka_unit_test(ties_in_long_keys),      cmocka_unit_test(workers_contradict), cmocka_unit_test(reals_as_dimensions),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

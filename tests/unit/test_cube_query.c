@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "method/cube/cube.h"
@@ -42,7 +43,7 @@ static bool one_in(uint32_t n)
 	return below(n) == 0;
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 struct value {
 	bool null;
@@ -51,25 +52,31 @@ struct value {
 };
 struct table {
 	uint32_t dims, measures, rows;
-	uint32_t codes[MAX_DIMS];                    /* size of each dimension's dictionary */
-	uint32_t parent[MAX_DIMS];                   /* the dimension that determines it; itself: a digit's finest */
-	uint32_t coarse[MAX_DIMS][MAX_CODES];        /* its code for each code of the parent */
+	uint32_t codes[MAX_DIMS];             /* size of each dimension's dictionary */
+	uint32_t parent[MAX_DIMS];            /* the dimension that determines it; itself: a digit's finest */
+	uint32_t coarse[MAX_DIMS][MAX_CODES]; /* its code for each code of the parent */
 	enum rql_measure_kind kind[MAX_MEASURES];
 	bool has_null[MAX_MEASURES];
-	uint32_t (*code)[MAX_DIMS];                  /* [row] */
-	struct value (*value)[MAX_MEASURES];         /* [row] */
+	uint32_t (*code)[MAX_DIMS];          /* [row] */
+	struct value (*value)[MAX_MEASURES]; /* [row] */
 };
 
 static rql_int128 random_integer(unsigned range)
 {
 	rql_int128 wide = (rql_int128)(((rql_uint128)next_random() << 64) | next_random());
 	switch (range) {
-	case 0: return 7;
-	case 1: return below(2);
-	case 2: return (rql_int128)below(1 << 24) - (1 << 20);
-	case 3: return wide >> 80;  /* 48 bits */
-	case 4: return wide >> 64;  /* any 64-bit value: sums need 128 */
-	default: return wide >> 20; /* 108 bits */
+	case 0:
+		return 7;
+	case 1:
+		return below(2);
+	case 2:
+		return (rql_int128)below(1 << 24) - (1 << 20);
+	case 3:
+		return wide >> 80; /* 48 bits */
+	case 4:
+		return wide >> 64; /* any 64-bit value: sums need 128 */
+	default:
+		return wide >> 20; /* 108 bits */
 	}
 }
 
@@ -126,13 +133,13 @@ static void table_free(struct table *t)
 	free(t->value);
 }
 
-/* ---- a cube, made the slow way ------------------------------------------------------------------------------------------ */
+/* ---- a cube, made the slow way ---- */
 
 struct made {
 	struct rql_cube cube;
 	struct rql_arena *arena;
-	uint32_t *order;      /* rows by key */
-	uint64_t *first_row;  /* [cells + 1] */
+	uint32_t *order;     /* rows by key */
+	uint64_t *first_row; /* [cells + 1] */
 };
 
 static void *need(void *pointer)
@@ -141,7 +148,8 @@ static void *need(void *pointer)
 	return pointer;
 }
 
-static void pack(struct made *made, struct rql_packed *out, const rql_int128 *values, uint64_t count, bool zero_in_range)
+static void pack(struct made *made, struct rql_packed *out, const rql_int128 *values, uint64_t count,
+                 bool zero_in_range)
 {
 	rql_int128 least = zero_in_range || !count ? 0 : values[0], greatest = least;
 	for (uint64_t i = 0; i < count; i++) {
@@ -322,7 +330,10 @@ static void make_measure(struct made *made, const struct table *t, uint32_t m, s
 			valid[c]++;
 		}
 	}
-	*shown = (struct rql_measure){.kind = t->kind[m], .sum = t->kind[m] != RQL_MEASURE_CODE, .min = true, .max = true,
+	*shown = (struct rql_measure){.kind = t->kind[m],
+	                              .sum = t->kind[m] != RQL_MEASURE_CODE,
+	                              .min = true,
+	                              .max = true,
 	                              .has_null = t->has_null[m]};
 	if (t->has_null[m]) {
 		pack(made, &out->valid, valid, cells, one_in(2));
@@ -397,7 +408,7 @@ static void made_free(struct made *made)
 	rql_arena_free(made->arena);
 }
 
-/* ---- requests --------------------------------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 struct query {
 	struct rql_request request;
@@ -413,9 +424,12 @@ static uint64_t random_set(uint32_t codes)
 {
 	uint64_t all = (UINT64_C(1) << codes) - 1;
 	switch (below(5)) {
-	case 0: return next_random() & all;
-	case 1: return UINT64_C(1) << below(codes);
-	case 2: return one_in(4) ? 0 : all;
+	case 0:
+		return next_random() & all;
+	case 1:
+		return UINT64_C(1) << below(codes);
+	case 2:
+		return one_in(4) ? 0 : all;
 	default: {
 		uint32_t low = below(codes), high = low + 1 + below(codes - low);
 		return ((UINT64_C(1) << high) - 1) & ~((UINT64_C(1) << low) - 1);
@@ -473,7 +487,7 @@ static void query_make(struct query *q, const struct table *t)
 	q->request.aggs = q->aggs;
 }
 
-/* ---- the naive answer ---------------------------------------------------------------------------------------------------------- */
+/* ---- the naive answer ---- */
 
 struct naive_row {
 	uint64_t tuple; /* the group's keys as one number, ascending as they do */
@@ -598,7 +612,7 @@ static void check_answer(const struct query *q, const struct table *t, const str
 	free(rows);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static struct rql_pool *pools[2];
 
@@ -606,19 +620,22 @@ static struct rql_profile random_profile(void)
 {
 	static const double run[] = {0.001, 20, 1e5}, tested[] = {0.001, 1.5, 1e4};
 	return (struct rql_profile){
-	    .read_gbps = 20,
-	    .handover_ns = one_in(2) ? 1 : 5000,
-	    .run_ns = run[below(3)],
-	    .cell_ns = 0.2,
-	    .tested_cell_ns = tested[below(3)],
-	    .group_ns = 10,
+		.read_gbps = 20,
+		.handover_ns = one_in(2) ? 1 : 5000,
+		.run_ns = run[below(3)],
+		.cell_ns = 0.2,
+		.tested_cell_ns = tested[below(3)],
+		.group_ns = 10,
 	};
 }
 
 static void run_query(const struct rql_cube *cube, const struct query *q, const struct table *t)
 {
 	const struct rql_method *method = &rql_method_cube_cpu;
-	struct rql_device device = {.id = "cpu", .units = {true}, .simd = (enum rql_simd)below(3), .pool = pools[below(2)],
+	struct rql_device device = {.id = "cpu",
+	                            .units = {true},
+	                            .simd = (enum rql_simd)below(3),
+	                            .pool = pools[below(2)],
 	                            .profile = random_profile()};
 	const char *reason = NULL;
 	assert_int_equal(method->can_serve(&cube->relation, &q->request, &device, &reason), RQL_SERVE_FULL);
@@ -672,7 +689,7 @@ static void test_layouts(void **state)
 	}
 }
 
-/* ---- the real builder ------------------------------------------------------------------------------------------------------------ */
+/* ---- the real builder ---- */
 
 /* The rows as the builder takes them: codes are INTEGER dimensions, integers of 64 bits BIGINT, wider ones HUGEINT. */
 static rql_status build_real(const struct table *t, enum rql_rollup rollup, const struct rql_device *device,
@@ -686,11 +703,16 @@ static rql_status build_real(const struct table *t, enum rql_rollup rollup, cons
 	for (uint32_t m = 0; m < t->measures; m++) {
 		types[t->dims + m] = rql_type_simple(t->kind[m] == RQL_MEASURE_REAL ? RQL_TYPE_DOUBLE : RQL_TYPE_HUGEINT);
 		measures[m] = (struct rql_cube_measure_spec){
-		    .type = types[t->dims + m], .name = "m", .sum = true, .min = true, .max = true};
+			.type = types[t->dims + m], .name = "m", .sum = true, .min = true, .max = true};
 	}
-	struct rql_cube_spec spec = {.name = "v", .dimension_count = t->dims, .dimension_types = types,
-	                             .dimension_names = names, .measure_count = t->measures, .measures = measures,
-	                             .rollup = rollup, .device = device};
+	struct rql_cube_spec spec = {.name = "v",
+	                             .dimension_count = t->dims,
+	                             .dimension_types = types,
+	                             .dimension_names = names,
+	                             .measure_count = t->measures,
+	                             .measures = measures,
+	                             .rollup = rollup,
+	                             .device = device};
 	struct rql_cube_builder *builder;
 	RQL_TRY(rql_cube_builder_new(&spec, &builder, err));
 	struct rql_batch *batch = need(rql_batch_new(t->dims + t->measures, types, t->rows ? t->rows : 1));
@@ -803,10 +825,10 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_layouts),
-	    cmocka_unit_test(test_built),
-	    cmocka_unit_test(test_cancelled),
-	    cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_built),
+		cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_refusals),
 	};
 	return cmocka_run_group_tests(tests, make_pools, free_pools);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "device/device.h"
@@ -140,11 +141,11 @@ static void test_profile_unwritable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cpu),
-	    cmocka_unit_test(test_simd_override),
-	    cmocka_unit_test(test_profile_kept),
-	    cmocka_unit_test(test_profile_damaged),
-	    cmocka_unit_test(test_profile_unwritable),
+		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_simd_override),
+		cmocka_unit_test(test_profile_kept),
+		cmocka_unit_test(test_profile_damaged),
+		cmocka_unit_test(test_profile_unwritable),
 	};
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

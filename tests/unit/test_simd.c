@@ -1,10 +1,11 @@
-/* The packed-value kernels of every instruction set against naive loops: every width, every alignment, and ends that lie
- * RQL_PACKED_SLACK before the end of an allocation, where ASan sees a read too many. */
+/* The packed-value kernels of every instruction set against naive loops: every width, every alignment, and ends that
+ * lie RQL_PACKED_SLACK before the end of an allocation, where ASan sees a read too many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "method/cube/cube_simd.h"
@@ -165,10 +166,10 @@ static void test_wide_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_portable),
-	    cmocka_unit_test(test_avx2),
-	    cmocka_unit_test(test_avx512),
-	    cmocka_unit_test(test_wide_value),
+		cmocka_unit_test(test_portable),
+		cmocka_unit_test(test_avx2),
+		cmocka_unit_test(test_avx512),
+		cmocka_unit_test(test_wide_value),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,14 +85,14 @@ rql_status rql_cpu_open(unsigned threads, struct rql_device *device, struct rql_
 		return status;
 	}
 	*device = (struct rql_device){
-	    .index = 0,
-	    .id = "cpu",
-	    .name = name,
-	    .driver = driver,
-	    .memory_bytes = machine_memory(),
-	    .simd = simd,
-	    .pool = pool,
-	    .profile = rql_profile_guess,
+		.index = 0,
+		.id = "cpu",
+		.name = name,
+		.driver = driver,
+		.memory_bytes = machine_memory(),
+		.simd = simd,
+		.pool = pool,
+		.profile = rql_profile_guess,
 	};
 	for (unsigned unit = 0; unit < RQL_UNIT_COUNT; unit++)
 		device->missing[unit] = no_gpu;

@@ -83,8 +83,8 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Back-to-back loops in which every thread takes part: what a warm query sees, whose workers still poll (util/threads.h).
- * The fastest tenth, because on a busy machine the others measure when a thread was given a CPU. */
+/* Back-to-back loops in which every thread takes part: what a warm query sees, whose workers still poll
+ * (util/threads.h). The fastest tenth, because on a busy machine the others measure when a thread was given a CPU. */
 static void measure_handover(struct rql_device *device, unsigned rounds)
 {
 	unsigned threads = rql_pool_threads(device->pool);

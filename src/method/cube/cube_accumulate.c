@@ -1,11 +1,11 @@
-/* Where cells become sums: one accumulator per worker, an array of rows when the groups are few, a hash table of rows when
- * they are many and mostly empty. A row is word 0 (cells) and the slots' words (cube_slots.c). */
+/* Where cells become sums: one accumulator per worker, an array of rows when the groups are few, a hash table of rows
+ * when they are many and mostly empty. A row is word 0 (cells) and the slots' words (cube_slots.c). */
 #include "method/cube/cube_query.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* ---- group rows ------------------------------------------------------------------------------------------------------ */
+/* ---- group rows ---- */
 
 #define SMALL_TABLE ((uint64_t)64 << 10) /* bytes that an answer's arena may hold beside it */
 #define FIRST_CAPACITY 1024u
@@ -125,7 +125,7 @@ uint64_t *rql_cube_groups_find(struct rql_cube_groups *g, uint64_t group)
 	return row;
 }
 
-/* ---- single values ---------------------------------------------------------------------------------------------------- */
+/* ---- single values ---- */
 
 static void add_wide(uint64_t *word, rql_uint128 value)
 {
@@ -173,17 +173,30 @@ static void fold_extreme(const struct rql_cube_slot *slot, uint64_t cell, uint64
 	if (slot->valid && rql_packed_get(slot->valid, cell) == 0)
 		return;
 	switch (slot->kind) {
-	case RQL_SLOT_MIN: extreme_raw(word, rql_packed_field(slot->values, cell), false); break;
-	case RQL_SLOT_MAX: extreme_raw(word, rql_packed_field(slot->values, cell), true); break;
-	case RQL_SLOT_MIN_WIDE: extreme_wide(word, rql_packed_get(slot->values, cell), false); break;
-	case RQL_SLOT_MAX_WIDE: extreme_wide(word, rql_packed_get(slot->values, cell), true); break;
-	case RQL_SLOT_MIN_REAL: extreme_real(word, slot->real[cell], false); break;
-	case RQL_SLOT_MAX_REAL: extreme_real(word, slot->real[cell], true); break;
-	default: break;
+	case RQL_SLOT_MIN:
+		extreme_raw(word, rql_packed_field(slot->values, cell), false);
+		break;
+	case RQL_SLOT_MAX:
+		extreme_raw(word, rql_packed_field(slot->values, cell), true);
+		break;
+	case RQL_SLOT_MIN_WIDE:
+		extreme_wide(word, rql_packed_get(slot->values, cell), false);
+		break;
+	case RQL_SLOT_MAX_WIDE:
+		extreme_wide(word, rql_packed_get(slot->values, cell), true);
+		break;
+	case RQL_SLOT_MIN_REAL:
+		extreme_real(word, slot->real[cell], false);
+		break;
+	case RQL_SLOT_MAX_REAL:
+		extreme_real(word, slot->real[cell], true);
+		break;
+	default:
+		break;
 	}
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------------------------ */
+/* ---- merging ---- */
 
 static void merge_row(const struct rql_prepared *p, uint64_t *into, const uint64_t *from)
 {
@@ -195,9 +208,15 @@ static void merge_row(const struct rql_prepared *p, uint64_t *into, const uint64
 		double real;
 		switch (p->slots[s].kind) {
 		case RQL_SLOT_COUNT:
-		case RQL_SLOT_SUM: *word += *other; break;
-		case RQL_SLOT_MIN: extreme_raw(word, *other, false); break;
-		case RQL_SLOT_MAX: extreme_raw(word, *other, true); break;
+		case RQL_SLOT_SUM:
+			*word += *other;
+			break;
+		case RQL_SLOT_MIN:
+			extreme_raw(word, *other, false);
+			break;
+		case RQL_SLOT_MAX:
+			extreme_raw(word, *other, true);
+			break;
 		case RQL_SLOT_SUM_WIDE:
 		case RQL_SLOT_MIN_WIDE:
 		case RQL_SLOT_MAX_WIDE:
@@ -237,7 +256,7 @@ bool rql_cube_groups_merge(struct rql_cube_groups *into, const struct rql_cube_g
 	return true;
 }
 
-/* ---- intervals ------------------------------------------------------------------------------------------------------------ */
+/* ---- intervals ---- */
 
 /* Sum with base of the cells before x, modulo 2^128. A block's part fits 64 bits up to 57 bits a value. */
 static rql_uint128 prefix_wide(const struct rql_prepared *p, const struct rql_cube_slot *slot, uint64_t x)
@@ -291,7 +310,8 @@ static void add_span_slot(const struct rql_prepared *p, const struct rql_cube_sl
 }
 
 /* Floor: see cube_simd_avx512.c for sums; extremes and sums of doubles read every cell of the interval. */
-void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *spans, uint64_t *const *rows, size_t count)
+void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *spans, uint64_t *const *rows,
+                        size_t count)
 {
 	const struct rql_prepared *p = g->prepared;
 	uint64_t covered = 0, edges = 0;
@@ -315,7 +335,7 @@ void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *s
 	g->cells_read += read;
 }
 
-/* ---- tested cells --------------------------------------------------------------------------------------------------------- */
+/* ---- tested cells ---- */
 
 /* Up to RQL_CUBE_STRIP cells from `begin` on, and those of them that passed. */
 struct strip {
@@ -330,8 +350,8 @@ struct strip {
 	};
 };
 
-/* Floor per cell: its packed codes from memory; here a load of the code, one of its gid, and a store that only counts when the
- * cell passed: no branch, because whether a cell passes is not predictable. */
+/* Floor per cell: its packed codes from memory; here a load of the code, one of its gid, and a store that only counts
+ * when the cell passed: no branch, because whether a cell passes is not predictable. */
 static void test_strip(const struct rql_cube_bound_box *box, const struct rql_cube_kernels *kernels, uint64_t group,
                        struct strip *s)
 {
@@ -363,9 +383,9 @@ static void test_strip(const struct rql_cube_bound_box *box, const struct rql_cu
 	s->passed = passed;
 }
 
-/* Adds every passed cell to its row: 1 to word 0 and, with value, value[at] + base to `word`. Neighbouring cells often have one
- * group, and an addition to a word that was just written waits for that write (about 7 cycles), so four distant cells take
- * turns. */
+/* Adds every passed cell to its row: 1 to word 0 and, with value, value[at] + base to `word`. Neighbouring cells often
+ * have one group, and an addition to a word that was just written waits for that write (about 7 cycles), so four
+ * distant cells take turns. */
 static inline __attribute__((always_inline)) void scatter(struct strip *s, const uint64_t *value, uint64_t base,
                                                           uint32_t word, bool cells, bool values)
 {

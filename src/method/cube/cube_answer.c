@@ -66,13 +66,18 @@ static rql_int128 integer_of(const struct rql_cube_slot *slot, const uint64_t *r
 	const uint64_t *word = row + slot->word;
 	rql_int128 wide;
 	switch (slot->kind) {
-	case RQL_SLOT_SUM: return (int64_t)*word; /* the bounds prove that it fits */
+	case RQL_SLOT_SUM:
+		return (int64_t)*word; /* the bounds prove that it fits */
 	case RQL_SLOT_MIN:
-	case RQL_SLOT_MAX: return (rql_int128)((rql_uint128)slot->values->base + *word);
+	case RQL_SLOT_MAX:
+		return (rql_int128)((rql_uint128)slot->values->base + *word);
 	case RQL_SLOT_SUM_WIDE:
 	case RQL_SLOT_MIN_WIDE:
-	case RQL_SLOT_MAX_WIDE: memcpy(&wide, word, sizeof(wide)); return wide;
-	default: return (rql_int128)*word;
+	case RQL_SLOT_MAX_WIDE:
+		memcpy(&wide, word, sizeof(wide));
+		return wide;
+	default:
+		return (rql_int128)*word;
 	}
 }
 
@@ -117,12 +122,12 @@ rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *ar
 	struct found found = {0};
 	RQL_TRY(find_groups(g, &found, err));
 	struct rql_answer answer = {
-	    .group_count = found.count,
-	    .sorted_keys = p->sorted_keys,
-	    .cells_read = g->cells_read,
-	    .cells_covered = g->cells_covered,
-	    .bytes_read = g->bytes_read,
-	    .runs = g->runs,
+		.group_count = found.count,
+		.sorted_keys = p->sorted_keys,
+		.cells_read = g->cells_read,
+		.cells_covered = g->cells_covered,
+		.bytes_read = g->bytes_read,
+		.runs = g->runs,
 	};
 	bool done = put_keys(p, &found, arena, &answer);
 	answer.aggs = done ? RQL_NEW_ARRAY(arena, struct rql_agg_values, p->output_count) : NULL;

@@ -1,12 +1,12 @@
-/* The cost constants of the cube on this CPU: small queries over a made-up cube that is larger than the second-level cache,
- * each dominated by one constant (cube_cost.c has the formulas that they go into). */
+/* The cost constants of the cube on this CPU: small queries over a made-up cube that is larger than the second-level
+ * cache, each dominated by one constant (cube_cost.c has the formulas that they go into). */
 #include <stdlib.h>
 
 #include "method/cube/cube_query.h"
 
 #define KEYS_A 256u
 #define KEYS_B 256u
-#define CODES 1000u     /* of the residual digit: 10 bits */
+#define CODES 1000u       /* of the residual digit: 10 bits */
 #define CELLS_PER_KEY 48u /* 3.1 million cells: 9 MB of values and 4 MB of codes */
 #define VALUE_BITS 24u
 
@@ -171,10 +171,10 @@ rql_status rql_cube_calibrate(struct rql_device *device, bool thorough, struct r
 		struct rql_box keys = {odd_keys}, codes = {odd_codes};
 		struct rql_request intervals = {.box_count = 1, .boxes = &keys, .agg_count = 1, .aggs = &sum};
 		struct rql_request scan = {.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &least};
-		struct rql_request tested = {.box_count = 1, .boxes = &codes, .agg_count = 1, .aggs = &sum,
-		                             .group_count = 1, .groups = &by_code};
-		struct rql_request grouped = {.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &sum,
-		                              .group_count = 2, .groups = by_key};
+		struct rql_request tested = {
+			.box_count = 1, .boxes = &codes, .agg_count = 1, .aggs = &sum, .group_count = 1, .groups = &by_code};
+		struct rql_request grouped = {
+			.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &sum, .group_count = 2, .groups = by_key};
 		struct timing t[4];
 		done = time_request(&rig, &intervals, rounds, &t[0]) && time_request(&rig, &scan, rounds, &t[1]) &&
 		       time_request(&rig, &tested, rounds, &t[2]) && time_request(&rig, &grouped, rounds, &t[3]);

@@ -1,5 +1,5 @@
-/* What a bound request will read, and its price (design.md, "Cost model"). Cells are counted in the directory itself: exactly
- * when the intervals are few, else over an even sample of them. */
+/* What a bound request will read, and its price (design.md, "Cost model"). Cells are counted in the directory itself:
+ * exactly when the intervals are few, else over an even sample of them. */
 #include "method/cube/cube_query.h"
 
 #include <math.h>
@@ -55,7 +55,8 @@ static void count_slots(const struct rql_prepared *p, double *summed, double *sc
 	}
 }
 
-static void estimate_box(struct rql_prepared *p, const struct rql_cube_bound_box *box, const struct rql_profile *profile)
+static void estimate_box(struct rql_prepared *p, const struct rql_cube_bound_box *box,
+                         const struct rql_profile *profile)
 {
 	double cells = count_cells(p->cube, box), intervals = (double)(box->combination_count * box->segment_count);
 	double summed, scanned, value_bits, code_bits = 0;
@@ -108,7 +109,7 @@ void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device)
 	double groups = (double)p->group_count;
 	p->groups = p->scalar ? 1 : groups ? groups * -expm1(-p->qualifying / groups) : 0;
 	p->work_ns += p->groups * device->profile.group_ns * (1 + p->output_count) / 2;
-	/* The constant was measured over few groups; many of them come with fresh memory: rows, then the answer's columns. */
+	/* The constant was measured over few groups; many come with fresh memory: rows, then the answer's columns. */
 	double rows = (rql_cube_groups_hashed(p) ? 4 * p->groups : groups) * p->row_words * sizeof(uint64_t);
 	double columns = p->groups * (16.0 + 4 * p->group_key_count + 16 * p->output_count);
 	p->work_ns += (rows + columns) * FRESH_BYTE_NS;
@@ -133,10 +134,10 @@ void rql_cube_price(const struct rql_prepared *p, const struct rql_device *devic
 		work = fmin(work, shared);
 	}
 	*out = (struct rql_cost){
-	    .run_ns = work,
-	    .rows_out = p->groups,
-	    .device_bytes = p->cube->bytes,
-	    .cells = p->qualifying,
-	    .runs = p->runs,
+		.run_ns = work,
+		.rows_out = p->groups,
+		.device_bytes = p->cube->bytes,
+		.cells = p->qualifying,
+		.runs = p->runs,
 	};
 }

@@ -24,7 +24,7 @@ struct run {
 struct batch {
 	const struct rql_cube_bound_box *box;
 	struct rql_cube_groups *groups;
-	uint32_t keys;  /* filled entries of the next three */
+	uint32_t keys; /* filled entries of the next three */
 	uint64_t begin[RQL_CUBE_BATCH], end[RQL_CUBE_BATCH], group[RQL_CUBE_BATCH];
 	uint32_t part[RQL_CUBE_BATCH];
 	uint32_t spans; /* filled entries of the next two: cells that go to the last stage */
@@ -32,7 +32,7 @@ struct batch {
 	uint64_t span_group[RQL_CUBE_BATCH];
 };
 
-/* ---- last stage: cells to sums --------------------------------------------------------------------------------------- */
+/* ---- last stage: cells to sums ---- */
 
 static bool finish_spans(struct batch *b)
 {
@@ -62,7 +62,7 @@ static bool put_span(struct batch *b, uint64_t begin, uint64_t end, uint64_t gro
 	return ++b->spans < RQL_CUBE_BATCH || finish_spans(b);
 }
 
-/* ---- middle stage: searching the first residual digit ------------------------------------------------------------------- */
+/* ---- middle stage: searching the first residual digit ---- */
 
 /* Where a value should be among the sorted codes of cells [begin, end), if they were even. */
 static uint64_t guess(struct rql_cube_span cells, uint64_t value, uint32_t radix)
@@ -70,7 +70,7 @@ static uint64_t guess(struct rql_cube_span cells, uint64_t value, uint32_t radix
 	return cells.begin + (uint64_t)((double)(cells.end - cells.begin) * (double)value / radix);
 }
 
-/* The first cell of the sorted run whose code is at least value: steps of doubling width from the guess, then halving. */
+/* The first cell of the sorted run whose code is at least value: doubling steps from the guess, then halving. */
 static uint64_t lower_bound(const struct rql_packed *codes, struct rql_cube_span cells, uint64_t value, uint32_t radix)
 {
 	if (value == 0 || cells.begin == cells.end)
@@ -131,7 +131,7 @@ static bool search_spans(struct batch *b, const struct rql_cube_span *cells, con
 	return true;
 }
 
-/* ---- first stage: keys to cells --------------------------------------------------------------------------------------------- */
+/* ---- first stage: keys to cells ---- */
 
 /* The lines that the sums of an interval start and end in. */
 static void prefetch_span(const struct rql_prepared *p, uint64_t begin, uint64_t end)
@@ -166,7 +166,7 @@ static bool flush_keys(struct batch *b)
 		}
 		if (begin == end)
 			continue;
-		/* Cells of one group that touch are one run: the last digit's final segment and the next combination's first. */
+		/* Cells of one group that touch are one run: a combination's last segment and the next one's first. */
 		if (!search && count && cells[count - 1].end == begin && group[count - 1] == b->group[i]) {
 			cells[count - 1].end = end;
 			continue;
@@ -235,7 +235,7 @@ static bool run_units(struct batch *b, uint64_t first, uint64_t end)
 	return flush_keys(b) && finish_spans(b);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 static void run_chunk(void *state, uint64_t index, unsigned worker)
 {
@@ -257,7 +257,8 @@ static void run_chunk(void *state, uint64_t index, unsigned worker)
 	batch.groups = groups;
 	for (uint32_t i = 0; i < p->box_count; i++) {
 		batch.box = &p->boxes[i];
-		uint64_t box_first = batch.box->first_unit, box_end = i + 1 < p->box_count ? p->boxes[i + 1].first_unit : p->unit_count;
+		uint64_t box_first = batch.box->first_unit,
+				 box_end = i + 1 < p->box_count ? p->boxes[i + 1].first_unit : p->unit_count;
 		uint64_t from = first > box_first ? first : box_first, to = end < box_end ? end : box_end;
 		if (from >= to)
 			continue;
@@ -319,7 +320,7 @@ static rql_status run_request(const struct rql_prepared *p, const struct rql_dev
 	return status;
 }
 
-/* ---- the method ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the method ---- */
 
 static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
                                 const struct rql_device *device, const char **reason)
@@ -369,14 +370,14 @@ static uint64_t prepared_bytes(const struct rql_prepared *prepared)
 }
 
 const struct rql_method rql_method_cube_cpu = {
-    .name = "cube",
-    .description = "sums the cells of key intervals of a materialized view",
-    .paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 and 4",
-    .unit = RQL_UNIT_CPU,
-    .can_serve = can_serve,
-    .prepare = rql_cube_prepare,
-    .price = rql_cube_price,
-    .run = run_request,
-    .free_prepared = free_prepared,
-    .prepared_bytes = prepared_bytes,
+	.name = "cube",
+	.description = "sums the cells of key intervals of a materialized view",
+	.paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 and 4",
+	.unit = RQL_UNIT_CPU,
+	.can_serve = can_serve,
+	.prepare = rql_cube_prepare,
+	.price = rql_cube_price,
+	.run = run_request,
+	.free_prepared = free_prepared,
+	.prepared_bytes = prepared_bytes,
 };

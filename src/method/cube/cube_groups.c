@@ -1,6 +1,7 @@
-/* Group numbers (papers/000 section 4.3: group keys are dictionary-encoded in their natural order, so that ORDER BY over
- * a prefix of them costs nothing). Keys that live on one digit are numbered together, by their distinct tuples: a hierarchy's
- * levels cost no more than its finest. Only values that can qualify are numbered, so the groups are as few as possible. */
+/* Group numbers (papers/000 section 4.3: group keys are dictionary-encoded in their natural order, so that ORDER BY
+ * over a prefix of them costs nothing). Keys that live on one digit are numbered together, by their distinct tuples: a
+ * hierarchy's levels cost no more than its finest. Only values that can qualify are numbered, so the groups are as few
+ * as possible. */
 #include "method/cube/cube_query.h"
 
 struct rql_cube_pair *rql_cube_sort_pairs(struct rql_cube_pair *pairs, struct rql_cube_pair *scratch, uint64_t count)
@@ -50,9 +51,10 @@ static uint32_t key_at(const struct rql_cube *cube, const struct rql_group_key *
 	return key->key_of_code ? key->key_of_code[code] : code;
 }
 
-/* Replaces the passing entries of `tuple` by their ranks among the distinct ones; the number of these, or UINT64_MAX when out
- * of memory. limit is above every entry. */
-static uint64_t rank_tuples(uint64_t *tuple, const uint8_t *pass, uint32_t radix, uint64_t limit, struct rql_arena *scratch)
+/* Replaces the passing entries of `tuple` by their ranks among the distinct ones; the number of these, or UINT64_MAX
+ * when out of memory. limit is above every entry. */
+static uint64_t rank_tuples(uint64_t *tuple, const uint8_t *pass, uint32_t radix, uint64_t limit,
+                            struct rql_arena *scratch)
 {
 	uint64_t passing = 0, distinct = 0, last = 0;
 	bool ascending = true;
@@ -106,8 +108,9 @@ static uint64_t rank_tuples(uint64_t *tuple, const uint8_t *pass, uint32_t radix
 }
 
 /* Numbers the tuples of one digit. */
-static rql_status number_digit(struct rql_prepared *p, const struct rql_request *request, struct rql_cube_group_digit *gd,
-                               const uint8_t *pass, struct rql_arena *scratch, int32_t **gid, struct rql_error *err)
+static rql_status number_digit(struct rql_prepared *p, const struct rql_request *request,
+                               struct rql_cube_group_digit *gd, const uint8_t *pass, struct rql_arena *scratch,
+                               int32_t **gid, struct rql_error *err)
 {
 	const struct rql_cube *cube = p->cube;
 	uint32_t radix = cube->digits[gd->digit].radix;
@@ -151,7 +154,8 @@ static rql_status number_digit(struct rql_prepared *p, const struct rql_request 
 	return RQL_OK;
 }
 
-/* Finds the digits of the group keys, in the order of their first key, which makes the first key's digit the most significant. */
+/* Finds the digits of the group keys, in the order of their first key, which makes the first key's digit the most
+ * significant. */
 static rql_status find_group_digits(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err)
 {
 	p->group_key_count = request->group_count;
@@ -168,7 +172,8 @@ static rql_status find_group_digits(struct rql_prepared *p, const struct rql_req
 			p->group_digits[p->group_digit_count++].digit = digit;
 		p->group_keys[g] = (struct rql_cube_group_key){.group_digit = i, .key = p->group_digits[i].key_count++};
 	}
-	/* The groups ascend by the digits' keys one after the other: as far as that is the request's order, they are sorted. */
+	/* The groups ascend by the digits' keys one after the other: as far as that is the request's order, they are
+	 * sorted. */
 	uint32_t digit = 0, key = 0;
 	for (p->sorted_keys = 0; p->sorted_keys < request->group_count; p->sorted_keys++) {
 		const struct rql_cube_group_key *wanted = &p->group_keys[p->sorted_keys];

@@ -1,5 +1,6 @@
-/* Binds a request to a cube: code sets become steps and segments of the digits (papers/000 section 4.2: a conjunction over encoded
- * attributes is a set of intervals of the key), group keys become group numbers. Nothing here depends on the run. */
+/* Binds a request to a cube: code sets become steps and segments of the digits (papers/000 section 4.2: a conjunction
+ * over encoded attributes is a set of intervals of the key), group keys become group numbers. Nothing here depends on
+ * the run. */
 #include "method/cube/cube_query.h"
 
 /* What one search for a segment's end costs, against profile.tested_cell_ns per cell. */
@@ -18,9 +19,9 @@ struct binding {
 	const struct rql_device *device;
 	struct rql_arena *scratch;
 	struct box_pass *boxes;
-	int32_t **gid;     /* [digit]: group number part of each value; NULL: no group key there */
-	uint64_t *stride;  /* [digit]; 0: no group key there */
-	uint32_t *gids;    /* [digit]; 1: no group key there, or only one value of it */
+	int32_t **gid;        /* [digit]: group number part of each value; NULL: no group key there */
+	uint64_t *stride;     /* [digit]; 0: no group key there */
+	uint32_t *gids;       /* [digit]; 1: no group key there, or only one value of it */
 	uint64_t *key_stride; /* [directory digit] */
 };
 
@@ -29,7 +30,7 @@ static rql_status no_memory(struct rql_error *err)
 	return rql_error_memory(err, 0, "binding a query to a cube");
 }
 
-/* ---- which values pass --------------------------------------------------------------------------------------------- */
+/* ---- which values pass ---- */
 
 static bool in_set(const uint64_t *set, uint32_t code)
 {
@@ -109,7 +110,7 @@ static rql_status pass_any(struct binding *b, uint8_t **any, struct rql_error *e
 	return RQL_OK;
 }
 
-/* ---- boxes ----------------------------------------------------------------------------------------------------------- */
+/* ---- boxes ---- */
 
 static int32_t gid_of(const struct binding *b, const struct box_pass *box, uint32_t digit, uint32_t value)
 {
@@ -124,8 +125,8 @@ static bool is_active(const struct binding *b, const struct box_pass *box, uint3
 }
 
 /* Maximal runs of values with one gid (`single`: every passing value), begin and end times `scale`. */
-static rql_status make_segments(struct binding *b, const struct box_pass *box, uint32_t digit, uint64_t scale, bool single,
-                                struct rql_cube_segment **out, uint32_t *count, struct rql_error *err)
+static rql_status make_segments(struct binding *b, const struct box_pass *box, uint32_t digit, uint64_t scale,
+                                bool single, struct rql_cube_segment **out, uint32_t *count, struct rql_error *err)
 {
 	uint32_t radix = b->p->cube->digits[digit].radix, n = 0;
 	for (unsigned round = 0; round < 2; round++) {
@@ -158,8 +159,7 @@ static rql_status make_level(struct binding *b, const struct box_pass *box, uint
 	for (uint32_t v = 0; v < b->p->cube->digits[digit].radix; v++) {
 		int32_t gid = gid_of(b, box, digit, v);
 		if (gid >= 0)
-			out->steps[n++] =
-			    (struct rql_cube_step){v * b->key_stride[digit], (uint64_t)gid * b->stride[digit]};
+			out->steps[n++] = (struct rql_cube_step){v * b->key_stride[digit], (uint64_t)gid * b->stride[digit]};
 	}
 	return RQL_OK;
 }
@@ -188,8 +188,8 @@ static rql_status bind_directory(struct binding *b, const struct box_pass *box, 
 	return make_segments(b, box, (uint32_t)last, b->key_stride[last], single, &out->segments, &out->segment_count, err);
 }
 
-static rql_status bind_test(struct binding *b, const struct box_pass *box, uint32_t digit, struct rql_cube_bound_box *out,
-                            struct rql_error *err)
+static rql_status bind_test(struct binding *b, const struct box_pass *box, uint32_t digit,
+                            struct rql_cube_bound_box *out, struct rql_error *err)
 {
 	const struct rql_cube *cube = b->p->cube;
 	uint32_t radix = cube->digits[digit].radix;
@@ -199,7 +199,7 @@ static rql_status bind_test(struct binding *b, const struct box_pass *box, uint3
 	for (uint32_t v = 0; v < radix; v++)
 		gid[v] = gid_of(b, box, digit, v);
 	out->tests[out->test_count++] = (struct rql_cube_test){
-	    .codes = &cube->residual[digit - cube->directory_digits], .gid = gid, .stride = b->stride[digit]};
+		.codes = &cube->residual[digit - cube->directory_digits], .gid = gid, .stride = b->stride[digit]};
 	out->tests_group |= b->gids[digit] > 1;
 	return RQL_OK;
 }
@@ -275,7 +275,7 @@ static rql_status bind_boxes(struct binding *b, struct rql_error *err)
 	return RQL_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static rql_status bind(struct binding *b, struct rql_error *err)
 {

@@ -1,25 +1,25 @@
-/* A request bound to a cube (cube_prepare.c, cube_groups.c), its price (cube_cost.c) and its run (cube_cpu.c, cube_accumulate.c,
- * cube_answer.c). Included by those files only.
+/* A request bound to a cube (cube_prepare.c, cube_groups.c), its price (cube_cost.c) and its run (cube_cpu.c,
+ * cube_accumulate.c, cube_answer.c). Included by those files only.
  *
- * Every digit gives a part of the group number, gid * stride; -1 filters the cell out. On the directory digits that is worked
- * out once per interval of keys, on the residual digits per cell, or, on the first residual digit (by which the cells of one
- * key are sorted), by searching its segments' ends. */
+ * Every digit gives a part of the group number, gid * stride; -1 filters the cell out. On the directory digits that is
+ * worked out once per interval of keys, on the residual digits per cell, or, on the first residual digit (by which the
+ * cells of one key are sorted), by searching its segments' ends. */
 #ifndef RQL_METHOD_CUBE_CUBE_QUERY_H
 #define RQL_METHOD_CUBE_CUBE_QUERY_H
 
 #include "method/cube/cube_simd.h"
 
 #define RQL_CUBE_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
-#define RQL_CUBE_DENSE_WORDS (UINT64_C(1) << 27)  /* of an array of group rows: 1 GiB; beyond, groups are hashed */
-#define RQL_CUBE_BATCH 128u                       /* intervals handled at once */
-#define RQL_CUBE_STRIP 256u                       /* cells handled at once when each is tested */
+#define RQL_CUBE_DENSE_WORDS (UINT64_C(1) << 27) /* of an array of group rows: 1 GiB; beyond, groups are hashed */
+#define RQL_CUBE_BATCH 128u                      /* intervals handled at once */
+#define RQL_CUBE_STRIP 256u                      /* cells handled at once when each is tested */
 
 /* ---- groups ---- */
 /* The group keys that live on one digit. Its gids number the distinct tuples of them, ascending. */
 struct rql_cube_group_digit {
 	uint32_t digit;
-	uint32_t count;      /* of gids */
-	uint64_t stride;     /* in the group number */
+	uint32_t count;  /* of gids */
+	uint64_t stride; /* in the group number */
 	uint32_t key_count;
 	uint32_t **key_of_gid; /* [key_count][count]: key code */
 };
@@ -34,7 +34,7 @@ enum rql_cube_slot_kind {
 	RQL_SLOT_SUM,      /* modulo 2^64 */
 	RQL_SLOT_SUM_WIDE, /* modulo 2^128: two words */
 	RQL_SLOT_SUM_REAL,
-	RQL_SLOT_MIN,      /* stored values of up to 64 bits, without base */
+	RQL_SLOT_MIN, /* stored values of up to 64 bits, without base */
 	RQL_SLOT_MAX,
 	RQL_SLOT_MIN_WIDE, /* two words, with base */
 	RQL_SLOT_MAX_WIDE,
@@ -44,12 +44,12 @@ enum rql_cube_slot_kind {
 struct rql_cube_slot {
 	enum rql_cube_slot_kind kind;
 	uint32_t measure;
-	uint32_t word;                    /* of the row */
+	uint32_t word; /* of the row */
 	const struct rql_packed *values;
 	const uint64_t *cumulative;       /* COUNT, SUM */
 	const rql_uint128 *cumulative128; /* SUM_WIDE */
 	const double *real;
-	const struct rql_packed *valid;   /* MIN, MAX: NULL when every cell has a value */
+	const struct rql_packed *valid; /* MIN, MAX: NULL when every cell has a value */
 };
 #define RQL_CUBE_NO_SLOT UINT32_MAX
 struct rql_cube_output {
@@ -78,21 +78,21 @@ struct rql_cube_test {
 	uint64_t stride;
 };
 struct rql_cube_bound_box {
-	uint32_t level_count;           /* digits before the last active directory digit */
+	uint32_t level_count; /* digits before the last active directory digit */
 	struct rql_cube_level *levels;
-	uint64_t combination_count;     /* of the levels' steps */
-	uint32_t segment_count;         /* of the last active directory digit; 1 when there is none */
+	uint64_t combination_count; /* of the levels' steps */
+	uint32_t segment_count;     /* of the last active directory digit; 1 when there is none */
 	struct rql_cube_segment *segments;
 	/* The first residual digit, when its segments' ends are searched; 0: not searched. */
 	uint32_t search_count;
 	struct rql_cube_segment *searches;
 	const struct rql_packed *search_codes;
 	uint32_t search_radix;
-	uint32_t test_count;            /* digits tested in every cell */
+	uint32_t test_count; /* digits tested in every cell */
 	struct rql_cube_test *tests;
-	bool tests_group;               /* some test has more than one gid */
-	uint64_t first_unit;            /* units are (combination, segment, part), numbered through all boxes */
-	double pass_fraction;           /* of the cells in the intervals */
+	bool tests_group;     /* some test has more than one gid */
+	uint64_t first_unit;  /* units are (combination, segment, part), numbered through all boxes */
+	double pass_fraction; /* of the cells in the intervals */
 };
 
 struct rql_prepared {
@@ -102,22 +102,22 @@ struct rql_prepared {
 	uint32_t group_digit_count;
 	struct rql_cube_group_digit *group_digits; /* most significant first */
 	uint32_t group_key_count;
-	struct rql_cube_group_key *group_keys;     /* as in the request */
-	uint64_t group_count;                      /* possible groups: product of the counts */
+	struct rql_cube_group_key *group_keys; /* as in the request */
+	uint64_t group_count;                  /* possible groups: product of the counts */
 	uint32_t sorted_keys;
-	bool scalar;                               /* no GROUP BY: one group, whatever qualifies */
+	bool scalar; /* no GROUP BY: one group, whatever qualifies */
 	uint32_t row_words;
-	uint64_t *row_template;                    /* [row_words] of an empty group */
-	bool row_zero;                             /* the template is all zeros */
+	uint64_t *row_template; /* [row_words] of an empty group */
+	bool row_zero;          /* the template is all zeros */
 	uint32_t slot_count;
 	struct rql_cube_slot *slots;
 	uint32_t output_count;
 	struct rql_cube_output *outputs;
 	uint32_t box_count;
 	struct rql_cube_bound_box *boxes;
-	uint32_t parts;                            /* every interval is cut into so many runs of cells */
+	uint32_t parts; /* every interval is cut into so many runs of cells */
 	uint64_t unit_count;
-	uint64_t byte_bits;                        /* bits of one cell that the slots and tests read */
+	uint64_t byte_bits; /* bits of one cell that the slots and tests read */
 	/* estimates (cube_cost.c) */
 	double cells;      /* in the intervals */
 	double qualifying; /* of them, after the residual digits */
@@ -127,11 +127,12 @@ struct rql_prepared {
 	double work_ns;    /* of one thread */
 };
 
-/* Numbers the groups: fills group_digits, group_keys, group_count, sorted_keys, and gid[digit][value] (in scratch; NULL for digits
- * without group keys), -1 where any_pass[digit][value] is 0. */
+/* Numbers the groups: fills group_digits, group_keys, group_count, sorted_keys, and gid[digit][value] (in scratch;
+ * NULL for digits without group keys), -1 where any_pass[digit][value] is 0. */
 rql_status rql_cube_number_groups(struct rql_prepared *p, const struct rql_request *request, uint8_t *const *any_pass,
                                   struct rql_arena *scratch, int32_t **gid, struct rql_error *err);
-/* Sorts by key (stably, by bytes from the least significant). The result is in one of the two arrays, which is returned. */
+/* Sorts by key (stably, by bytes from the least significant). The result is in one of the two arrays, which is
+ * returned. */
 struct rql_cube_pair {
 	uint64_t key, value;
 };
@@ -156,11 +157,11 @@ static inline uint64_t rql_cube_cell_of(const struct rql_cube *cube, uint64_t ke
 /* ---- accumulating: one per worker ---- */
 struct rql_cube_groups {
 	const struct rql_prepared *prepared;
-	uint64_t *rows;      /* dense: [group_count * row_words]; hashed: [capacity * row_words] */
-	uint64_t *keys;      /* hashed: [capacity] group number + 1; 0: empty */
+	uint64_t *rows; /* dense: [group_count * row_words]; hashed: [capacity * row_words] */
+	uint64_t *keys; /* hashed: [capacity] group number + 1; 0: empty */
 	uint64_t capacity, used;
 	bool hashed, ready;
-	bool owned;          /* rows and keys are malloc'ed */
+	bool owned; /* rows and keys are malloc'ed */
 	uint64_t cells_read, cells_covered, bytes_read, runs;
 };
 /* Whether a run over this many qualifying cells should hash its groups. */
@@ -180,7 +181,8 @@ static inline uint64_t *rql_cube_groups_row(struct rql_cube_groups *g, uint64_t 
 bool rql_cube_groups_merge(struct rql_cube_groups *into, const struct rql_cube_groups *from);
 
 /* Intervals of cells that qualify whole: rows[i] is where interval i goes. */
-void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *spans, uint64_t *const *rows, size_t count);
+void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *spans, uint64_t *const *rows,
+                        size_t count);
 /* A run of cells whose residual codes decide. false: out of memory. */
 bool rql_cube_add_tested(struct rql_cube_groups *g, const struct rql_cube_bound_box *box, struct rql_cube_span span,
                          uint64_t group);

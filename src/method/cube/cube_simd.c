@@ -50,8 +50,8 @@ static void span_sums_portable(const struct rql_packed *values, const uint64_t *
 		if (n <= RQL_CUBE_BLOCK / 2)
 			out[s] = sum_portable(values, spans[s].begin, spans[s].end) + (uint64_t)values->base * n;
 		else
-			out[s] = prefix_portable(values, cumulative, spans[s].end) -
-			         prefix_portable(values, cumulative, spans[s].begin);
+			out[s] =
+				prefix_portable(values, cumulative, spans[s].end) - prefix_portable(values, cumulative, spans[s].begin);
 	}
 }
 
@@ -104,11 +104,11 @@ static double sum_real_portable(const double *values, uint64_t begin, uint64_t e
 }
 
 const struct rql_cube_kernels rql_cube_kernels_portable = {
-    .name = "portable",
-    .sum = sum_portable,
-    .span_sums = span_sums_portable,
-    .unpack32 = unpack32_portable,
-    .unpack64 = unpack64_portable,
-    .extremes = extremes_portable,
-    .sum_real = sum_real_portable,
+	.name = "portable",
+	.sum = sum_portable,
+	.span_sums = span_sums_portable,
+	.unpack32 = unpack32_portable,
+	.unpack64 = unpack64_portable,
+	.extremes = extremes_portable,
+	.sum_real = sum_real_portable,
 };

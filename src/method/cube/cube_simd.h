@@ -1,11 +1,11 @@
-/* The inner loops over packed values, one table of functions per instruction set. All of them read packed arrays of 0..57 or 64
- * bits; 128-bit arrays have rql_packed_get. Values are the stored ones, without `base`, unless said otherwise. Empty ranges
- * are legal everywhere. Reads stay within RQL_PACKED_SLACK bytes of the last value. */
+/* The inner loops over packed values, one table of functions per instruction set. All of them read packed arrays of
+ * 0..57 or 64 bits; 128-bit arrays have rql_packed_get. Values are the stored ones, without `base`, unless said
+ * otherwise. Empty ranges are legal everywhere. Reads stay within RQL_PACKED_SLACK bytes of the last value. */
 #ifndef RQL_METHOD_CUBE_CUBE_SIMD_H
 #define RQL_METHOD_CUBE_CUBE_SIMD_H
 
-#include <stddef.h>
 #include "method/cube/cube_pack.h"
+#include <stddef.h>
 
 /* Cells [begin, end). */
 struct rql_cube_span {
@@ -30,7 +30,8 @@ struct rql_cube_kernels {
 	void (*unpack32)(const struct rql_packed *values, uint64_t begin, size_t n, uint32_t *out);
 	void (*unpack64)(const struct rql_packed *values, uint64_t begin, size_t n, uint64_t *out);
 	/* Least and greatest of [begin, end), folded into what is there already. */
-	void (*extremes)(const struct rql_packed *values, uint64_t begin, uint64_t end, uint64_t *least, uint64_t *greatest);
+	void (*extremes)(const struct rql_packed *values, uint64_t begin, uint64_t end, uint64_t *least,
+	                 uint64_t *greatest);
 	double (*sum_real)(const double *values, uint64_t begin, uint64_t end);
 };
 

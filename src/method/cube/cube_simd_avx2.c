@@ -1,8 +1,8 @@
 /* Packed values eight at a time, for processors with AVX2.
  *
- * Eight values start at a byte. Their first half lies within the 16 bytes there and the second within the 16 bytes from
- * bit 4 * bits on, for up to 25 bits; pshufb works within such halves, so a 256-bit register takes one in each. 26 to 57 bits
- * take 64-bit lanes, two values to a half, two registers to a group. */
+ * Eight values start at a byte. Their first half lies within the 16 bytes there and the second within the 16 bytes
+ * from bit 4 * bits on, for up to 25 bits; pshufb works within such halves, so a 256-bit register takes one in each.
+ * 26 to 57 bits take 64-bit lanes, two values to a half, two registers to a group. */
 #if defined(__x86_64__)
 #include "method/cube/cube_simd.h"
 
@@ -24,10 +24,10 @@ INLINE struct lanes narrow_lanes(unsigned bits)
 	__m256i bit = _mm256_set_epi32(odd + 3 * b, odd + 2 * b, odd + b, odd, 3 * b, 2 * b, b, 0);
 	__m256i byte = _mm256_mullo_epi32(_mm256_srli_epi32(bit, 3), _mm256_set1_epi32(0x01010101));
 	return (struct lanes){
-	    .bytes = _mm256_add_epi8(byte, _mm256_set1_epi32(0x03020100)),
-	    .shift = _mm256_and_si256(bit, _mm256_set1_epi32(7)),
-	    .mask = _mm256_set1_epi32((int)rql_bit_mask(bits)),
-	    .upper = 4 * bits / 8,
+		.bytes = _mm256_add_epi8(byte, _mm256_set1_epi32(0x03020100)),
+		.shift = _mm256_and_si256(bit, _mm256_set1_epi32(7)),
+		.mask = _mm256_set1_epi32((int)rql_bit_mask(bits)),
+		.upper = 4 * bits / 8,
 	};
 }
 
@@ -40,10 +40,10 @@ INLINE struct lanes wide_lanes(unsigned bits, unsigned skip)
 	for (unsigned k = 0; k < 4; k++)
 		bytes[k] = (bit[k] >> 3) * 0x0101010101010101 + 0x0706050403020100;
 	return (struct lanes){
-	    .bytes = _mm256_set_epi64x(bytes[3], bytes[2], bytes[1], bytes[0]),
-	    .shift = _mm256_set_epi64x(bit[3] & 7, bit[2] & 7, bit[1] & 7, bit[0] & 7),
-	    .mask = _mm256_set1_epi64x((long long)rql_bit_mask(bits)),
-	    .upper = (unsigned)upper,
+		.bytes = _mm256_set_epi64x(bytes[3], bytes[2], bytes[1], bytes[0]),
+		.shift = _mm256_set_epi64x(bit[3] & 7, bit[2] & 7, bit[1] & 7, bit[0] & 7),
+		.mask = _mm256_set1_epi64x((long long)rql_bit_mask(bits)),
+		.upper = (unsigned)upper,
 	};
 }
 
@@ -246,13 +246,13 @@ TARGET static double sum_real_avx2(const double *values, uint64_t begin, uint64_
 }
 
 const struct rql_cube_kernels rql_cube_kernels_avx2 = {
-    .name = "avx2",
-    .sum = sum_avx2,
-    .span_sums = span_sums_avx2,
-    .unpack32 = unpack32_avx2,
-    .unpack64 = unpack64_avx2,
-    .extremes = extremes_avx2,
-    .sum_real = sum_real_avx2,
+	.name = "avx2",
+	.sum = sum_avx2,
+	.span_sums = span_sums_avx2,
+	.unpack32 = unpack32_avx2,
+	.unpack64 = unpack64_avx2,
+	.extremes = extremes_avx2,
+	.sum_real = sum_real_avx2,
 };
 #else
 typedef int rql_cube_simd_avx2_not_built; /* ISO C wants a declaration in every file */

@@ -1,8 +1,8 @@
 /* Packed values 64 bytes at a time, for processors with AVX-512 VBMI (Ice Lake, Zen 4 and later).
  *
  * A group of 16 values starts at a byte, because 16 * bits is a multiple of 8. vpermb brings the 4 bytes that hold a
- * value to its 32-bit lane (up to 25 bits, which with a shift of up to 7 fill 32), one variable shift and one mask finish
- * it: 4 instructions for 16 values. 26 to 57 bits take 64-bit lanes, two steps of 8 values to a group. */
+ * value to its 32-bit lane (up to 25 bits, which with a shift of up to 7 fill 32), one variable shift and one mask
+ * finish it: 4 instructions for 16 values. 26 to 57 bits take 64-bit lanes, two steps of 8 values to a group. */
 #if defined(__x86_64__)
 #include "method/cube/cube_simd.h"
 
@@ -22,9 +22,9 @@ INLINE struct lanes narrow_lanes(unsigned bits)
 	__m512i bit = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)bits));
 	__m512i byte = _mm512_mullo_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(0x01010101));
 	return (struct lanes){
-	    .bytes = _mm512_add_epi8(byte, _mm512_set1_epi32(0x03020100)),
-	    .shift = _mm512_and_si512(bit, _mm512_set1_epi32(7)),
-	    .mask = _mm512_set1_epi32((int)rql_bit_mask(bits)),
+		.bytes = _mm512_add_epi8(byte, _mm512_set1_epi32(0x03020100)),
+		.shift = _mm512_and_si512(bit, _mm512_set1_epi32(7)),
+		.mask = _mm512_set1_epi32((int)rql_bit_mask(bits)),
 	};
 }
 
@@ -34,9 +34,9 @@ INLINE struct lanes wide_lanes(unsigned bits)
 	__m512i bit = _mm512_mullo_epi64(lane, _mm512_set1_epi64(bits));
 	__m512i byte = _mm512_mullo_epi64(_mm512_srli_epi64(bit, 3), _mm512_set1_epi64(0x0101010101010101));
 	return (struct lanes){
-	    .bytes = _mm512_add_epi8(byte, _mm512_set1_epi64(0x0706050403020100)),
-	    .shift = _mm512_and_si512(bit, _mm512_set1_epi64(7)),
-	    .mask = _mm512_set1_epi64((long long)rql_bit_mask(bits)),
+		.bytes = _mm512_add_epi8(byte, _mm512_set1_epi64(0x0706050403020100)),
+		.shift = _mm512_and_si512(bit, _mm512_set1_epi64(7)),
+		.mask = _mm512_set1_epi64((long long)rql_bit_mask(bits)),
 	};
 }
 
@@ -126,7 +126,7 @@ TARGET static uint64_t sum_avx512(const struct rql_packed *values, uint64_t begi
 	return sum_raw64(values->data, begin, end);
 }
 
-/* ---- spans by cumulative sums ------------------------------------------------------------------------------------ */
+/* ---- spans by cumulative sums ---- */
 
 /* How the sum before cell x is put together: cumulative[index] plus (sign 0) or minus (sign -1) those of the 32 values
  * from `first` on that `mask` names. */
@@ -143,10 +143,10 @@ INLINE struct edge edge_of(uint64_t x)
 	uint32_t upper = rest > 32;
 	uint32_t below = (uint32_t)((UINT64_C(1) << (rest - 32 * upper)) - 1);
 	return (struct edge){
-	    .index = block + upper,
-	    .first = block * RQL_CUBE_BLOCK + 32 * upper,
-	    .mask = below ^ (0u - upper), /* the lower half's values before x, or the upper half's from x on */
-	    .sign = (int32_t)(0u - upper),
+		.index = block + upper,
+		.first = block * RQL_CUBE_BLOCK + 32 * upper,
+		.mask = below ^ (0u - upper), /* the lower half's values before x, or the upper half's from x on */
+		.sign = (int32_t)(0u - upper),
 	};
 }
 
@@ -184,8 +184,9 @@ TARGET static uint64_t sum_before(const struct rql_packed *values, const uint64_
 	return cumulative[first / RQL_CUBE_BLOCK] + sum_avx512(values, first, x) + (uint64_t)values->base * (x - first);
 }
 
-/* Floor per span: two cumulative sums (16 bytes of two cache lines) and at most 32 values beside each. No branch depends on
- * the span's length, so that the processor can run many spans ahead: about 40 instructions a span with 32-bit lanes. */
+/* Floor per span: two cumulative sums (16 bytes of two cache lines) and at most 32 values beside each. No branch
+ * depends on the span's length, so that the processor can run many spans ahead: about 40 instructions a span with
+ * 32-bit lanes. */
 TARGET static void span_sums_narrow(const struct rql_packed *values, const uint64_t *cumulative,
                                     const struct rql_cube_span *spans, size_t count, uint64_t *out)
 {
@@ -203,8 +204,7 @@ TARGET static void span_sums_narrow(const struct rql_packed *values, const uint6
 		__m512i v = _mm512_sub_epi32(edge_narrow(data, bits, b, l), edge_narrow(data, bits, a, l));
 		__m512i sum = _mm512_add_epi64(_mm512_cvtepi32_epi64(_mm512_castsi512_si256(v)),
 		                               _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(v, 1)));
-		out[s] = cumulative[b.index] - cumulative[a.index] + edge_base(b, base) - edge_base(a, base) +
-		         add64(sum);
+		out[s] = cumulative[b.index] - cumulative[a.index] + edge_base(b, base) - edge_base(a, base) + add64(sum);
 	}
 }
 
@@ -222,8 +222,7 @@ TARGET static void span_sums_wide(const struct rql_packed *values, const uint64_
 		}
 		struct edge a = edge_of(spans[s].begin), b = edge_of(spans[s].end);
 		__m512i v = _mm512_sub_epi64(edge_wide(data, bits, b, l), edge_wide(data, bits, a, l));
-		out[s] = cumulative[b.index] - cumulative[a.index] + edge_base(b, base) - edge_base(a, base) +
-		         add64(v);
+		out[s] = cumulative[b.index] - cumulative[a.index] + edge_base(b, base) - edge_base(a, base) + add64(v);
 	}
 }
 
@@ -243,7 +242,7 @@ TARGET static void span_sums_avx512(const struct rql_packed *values, const uint6
 	}
 }
 
-/* ---- unpacking ----------------------------------------------------------------------------------------------------- */
+/* ---- unpacking ---- */
 
 /* Floor: bits / 8 bytes read and 4 written a value; 5 instructions for 16 values (10 above 25 bits). */
 TARGET static void unpack32_avx512(const struct rql_packed *values, uint64_t begin, size_t n, uint32_t *out)
@@ -322,13 +321,13 @@ TARGET static double sum_real_avx512(const double *values, uint64_t begin, uint6
 }
 
 const struct rql_cube_kernels rql_cube_kernels_avx512 = {
-    .name = "avx512",
-    .sum = sum_avx512,
-    .span_sums = span_sums_avx512,
-    .unpack32 = unpack32_avx512,
-    .unpack64 = unpack64_avx512,
-    .extremes = extremes_avx512,
-    .sum_real = sum_real_avx512,
+	.name = "avx512",
+	.sum = sum_avx512,
+	.span_sums = span_sums_avx512,
+	.unpack32 = unpack32_avx512,
+	.unpack64 = unpack64_avx512,
+	.extremes = extremes_avx512,
+	.sum_real = sum_real_avx512,
 };
 #else
 typedef int rql_cube_simd_avx512_not_built; /* ISO C wants a declaration in every file */

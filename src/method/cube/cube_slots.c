@@ -24,8 +24,7 @@ static uint32_t rows_slot(struct rql_prepared *p)
 	const struct rql_cube *cube = p->cube;
 	if (!cube->relation.rolled_up)
 		return RQL_CUBE_NO_SLOT;
-	struct rql_cube_slot slot = {
-	    .kind = RQL_SLOT_COUNT, .values = &cube->count, .cumulative = cube->count_cumulative};
+	struct rql_cube_slot slot = {.kind = RQL_SLOT_COUNT, .values = &cube->count, .cumulative = cube->count_cumulative};
 	return slot_for(p, slot, 1);
 }
 
@@ -34,7 +33,7 @@ static uint32_t valid_slot(struct rql_prepared *p, uint32_t measure)
 {
 	const struct rql_cube_measure *m = &p->cube->measures[measure];
 	struct rql_cube_slot slot = {
-	    .kind = RQL_SLOT_COUNT, .measure = measure, .values = &m->valid, .cumulative = m->valid_cumulative};
+		.kind = RQL_SLOT_COUNT, .measure = measure, .values = &m->valid, .cumulative = m->valid_cumulative};
 	return slot_for(p, slot, 1);
 }
 
@@ -99,12 +98,23 @@ static void fill_template(struct rql_prepared *p)
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		uint64_t *word = p->row_template + p->slots[s].word;
 		switch (p->slots[s].kind) {
-		case RQL_SLOT_MIN: *word = UINT64_MAX; break;
-		case RQL_SLOT_MIN_WIDE: memcpy(word, &top, 16); break;
-		case RQL_SLOT_MAX_WIDE: memcpy(word, &bottom, 16); break;
-		case RQL_SLOT_MIN_REAL: memcpy(word, &nan, 8); break;
-		case RQL_SLOT_MAX_REAL: memcpy(word, &least, 8); break;
-		default: break;
+		case RQL_SLOT_MIN:
+			*word = UINT64_MAX;
+			break;
+		case RQL_SLOT_MIN_WIDE:
+			memcpy(word, &top, 16);
+			break;
+		case RQL_SLOT_MAX_WIDE:
+			memcpy(word, &bottom, 16);
+			break;
+		case RQL_SLOT_MIN_REAL:
+			memcpy(word, &nan, 8);
+			break;
+		case RQL_SLOT_MAX_REAL:
+			memcpy(word, &least, 8);
+			break;
+		default:
+			break;
 		}
 	}
 	p->row_zero = true;

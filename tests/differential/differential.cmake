@@ -1,0 +1,30 @@
+# The differential test against the host (differential/diff.h): the release build runs the 20,000 queries that CI asks for and
+# a few for every lower SIMD level; sanitizer builds run fewer.
+rql_test_wanted(wanted)
+if(wanted)
+	add_executable(test_differential
+		differential/answer.c
+		differential/main.c
+		differential/query.c
+		differential/random.c
+		differential/reduce.c
+		differential/schema.c
+		differential/select.c
+		differential/source.c
+		differential/world.c)
+	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
+	if(RAYQL_SANITIZE)
+		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 11 --jobs 2
+			LABELS differential slow TIMEOUT 600 PROCESSORS 2)
+	else()
+		rql_add_test(differential.any COMMAND test_differential --queries 20000 --seed 1 --jobs 2
+			LABELS differential slow TIMEOUT 900 PROCESSORS 2)
+		rql_add_test(differential.some COMMAND test_differential --queries 1000 --seed 2 --jobs 2
+			LABELS differential TIMEOUT 300 PROCESSORS 2)
+		foreach(level portable avx2)
+			rql_add_test(differential.${level} COMMAND ${CMAKE_COMMAND} -E env RAYQL_SIMD=${level}
+				$<TARGET_FILE:test_differential> --queries 1500 --seed 3 --jobs 2
+				LABELS differential TIMEOUT 300 PROCESSORS 2)
+		endforeach()
+	endif()
+endif()

@@ -1,0 +1,131 @@
+/* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]
+ * [--keep-going] [--no-reduce]. Exit status 0: every answer equal, and the share of eligible queries answered by cubes as high
+ * as it must be. */
+#include "diff.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void usage(void)
+{
+	fputs("test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]"
+	      " [--keep-going] [--no-reduce]\n", stderr);
+	exit(2);
+}
+
+static uint64_t number_after(int argc, char **argv, int *i)
+{
+	char *end;
+	if (++*i >= argc)
+		usage();
+	uint64_t n = strtoull(argv[*i], &end, 0);
+	if (*end)
+		usage();
+	return n;
+}
+
+static void read_options(int argc, char **argv, struct dt_options *o)
+{
+	*o = (struct dt_options){.seed = 1, .queries = 2000, .jobs = 2, .share = 70, .first_world = UINT64_MAX};
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--queries"))
+			o->queries = number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--seed"))
+			o->seed = number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--world"))
+			o->first_world = number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--jobs"))
+			o->jobs = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--threads"))
+			o->threads = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--share"))
+			o->share = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--verbose"))
+			o->verbose = true;
+		else if (!strcmp(argv[i], "--keep-going"))
+			o->keep_going = true;
+		else if (!strcmp(argv[i], "--no-reduce"))
+			o->no_reduce = true;
+		else
+			usage();
+	}
+	if (!o->jobs || o->jobs > 64)
+		usage();
+}
+
+/* Worlds job, job + jobs, ... until the queries of all jobs are enough. A world more or less, by who is faster: each world is
+ * the same in every run. */
+static void run_job(const struct dt_options *o, uint32_t job, struct dt_statistics *stats)
+{
+	if (o->first_world != UINT64_MAX) {
+		if (job == 0)
+			dt_world_run(o, o->first_world, 0, stats);
+		return;
+	}
+	for (uint64_t world = job; stats->queries < o->queries && (!stats->failures || o->keep_going); world += o->jobs)
+		dt_world_run(o, world, job, stats);
+}
+
+static bool wait_for_jobs(const struct dt_options *o, const pid_t *jobs, const struct dt_statistics *stats)
+{
+	bool ok = true;
+	for (uint32_t j = 0; j < o->jobs; j++) {
+		int status;
+		if (jobs[j] < 0 || waitpid(jobs[j], &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+			printf("\n==== a job crashed: --seed %llu --world %llu\n-- at the statement:\n%s\n====\n", (unsigned long long)o->seed,
+			       (unsigned long long)stats->now_world[j], stats->now_sql[j]);
+			ok = false;
+		}
+	}
+	return ok;
+}
+
+static bool report(const struct dt_options *o, const struct dt_statistics *s, double seconds)
+{
+	double share = s->eligible ? 100.0 * (double)s->accelerated_eligible / (double)s->eligible : 100.0;
+	printf("seed %llu: %llu queries in %llu worlds, %.1f s; %llu views (%llu refused); %llu answered by cubes, %llu errors alike; "
+	       "of %llu eligible queries %.1f %% were accelerated; %llu differences\n",
+	       (unsigned long long)o->seed, (unsigned long long)s->queries, (unsigned long long)s->worlds, seconds, (unsigned long long)s->views,
+	       (unsigned long long)s->views_refused, (unsigned long long)s->accelerated, (unsigned long long)s->errors, (unsigned long long)s->eligible,
+	       share, (unsigned long long)s->failures);
+	if (o->first_world == UINT64_MAX && (share < o->share || (o->queries > 500 && s->eligible < s->queries / 4))) {
+		printf("at least %u %% of the eligible queries must be accelerated, and a quarter of all be eligible\n", o->share);
+		return false;
+	}
+	return s->failures == 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct dt_options options;
+	pid_t jobs[64];
+	struct timespec start, end;
+	read_options(argc, argv, &options);
+	struct dt_statistics *stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (stats == MAP_FAILED) {
+		perror("mmap");
+		return 2;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	if (options.first_world != UINT64_MAX)
+		options.jobs = 1;
+	for (uint32_t j = 0; j < options.jobs; j++) {
+		fflush(stdout);
+		jobs[j] = fork();
+		if (jobs[j] == 0) {
+			run_job(&options, j, stats);
+			fflush(stdout);
+			exit(0); /* not _exit: LeakSanitizer looks at the end */
+		}
+	}
+	bool ok = wait_for_jobs(&options, jobs, stats);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	ok &= report(&options, stats, (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9);
+	munmap(stats, sizeof *stats);
+	return ok ? 0 : 1;
+}

@@ -1,0 +1,589 @@
+/* A world: one database, its tables and views, queries against both engines, and changes between them. */
+#include "diff.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SOURCES 8u
+#define MAX_VIEWS 5u
+#define PHASES 5u
+#define QUERIES_A_PHASE 22u
+
+/* ---- sessions ---- */
+void dt_remove_tree(const char *path)
+{
+	char command[512];
+	if (strlen(path) > 8 && snprintf(command, sizeof command, "rm -rf -- '%s'", path) < (int)sizeof command && system(command) != 0)
+		fprintf(stderr, "differential: cannot remove %s\n", path);
+}
+
+static bool execute(rayql_connection *con, const char *sql, char **error)
+{
+	rayql_error *err = NULL;
+	bool ok = rayql_query(con, sql, NULL, &err) == RAYQL_OK;
+	if (!ok && error) {
+		struct dt_text text = {0};
+		dt_put(&text, "%s", rayql_error_message(err));
+		free(*error);
+		*error = text.data;
+	}
+	rayql_error_free(err);
+	return ok;
+}
+
+static bool connect_both(struct dt_session *s)
+{
+	char *error = NULL;
+	rayql_error *err = NULL;
+	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
+	          execute(s->ours, "SET rayql_force = on", &error) && execute(s->host, "SET rayql_enable_cube = off", &error);
+	if (!ok)
+		fprintf(stderr, "differential: cannot connect: %s\n", err ? rayql_error_message(err) : error ? error : "?");
+	rayql_error_free(err);
+	free(error);
+	return ok;
+}
+
+bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads)
+{
+	rayql_config config = {.size = sizeof config, .threads = threads};
+	rayql_error *err = NULL;
+	*s = (struct dt_session){.threads = threads};
+	if (path) {
+		struct dt_text copy = {0};
+		dt_put(&copy, "%s", path);
+		s->path = copy.data;
+	}
+	if (rayql_open(path, &config, &s->db, &err) != RAYQL_OK) {
+		fprintf(stderr, "differential: cannot open %s: %s\n", path ? path : "memory", rayql_error_message(err));
+		rayql_error_free(err);
+		free(s->path);
+		s->path = NULL;
+		return false;
+	}
+	if (connect_both(s))
+		return true;
+	dt_session_close(s);
+	return false;
+}
+
+void dt_session_close(struct dt_session *s)
+{
+	rayql_disconnect(s->ours);
+	rayql_disconnect(s->host);
+	rayql_close(s->db);
+	free(s->path);
+	*s = (struct dt_session){0};
+}
+
+bool dt_session_reopen(struct dt_session *s, bool without_side_files)
+{
+	char path[128], side[160];
+	uint32_t threads = s->threads;
+	if (!s->path)
+		return true;
+	snprintf(path, sizeof path, "%s", s->path);
+	dt_session_close(s);
+	snprintf(side, sizeof side, "%s.rayql", path);
+	if (without_side_files)
+		dt_remove_tree(side);
+	return dt_session_open(s, path, threads);
+}
+
+bool dt_session_run(struct dt_session *s, const char *sql, char **error)
+{
+	bool ok = execute(s->ours, sql, error);
+	if (!strncmp(sql, "SET ", 4) || !strncmp(sql, "RESET ", 6))
+		execute(s->host, sql, NULL);
+	if (!strcmp(sql, "BEGIN"))
+		s->in_transaction = true;
+	if (!strcmp(sql, "COMMIT") || !strcmp(sql, "ROLLBACK"))
+		s->in_transaction = false;
+	return ok;
+}
+
+char *dt_entry_print(const struct dt_entry *e)
+{
+	struct dt_text out = {0};
+	char *text = NULL;
+	switch (e->kind) {
+	case DT_SQL:
+		dt_put(&out, "%s;", e->text);
+		break;
+	case DT_ROWS:
+		dt_put(&out, "%s%lld, %lld%s;", e->text, (long long)e->low, (long long)e->high, e->after);
+		break;
+	case DT_VIEW:
+		text = dt_view_print(e->view);
+		dt_put(&out, "%s;", text);
+		break;
+	case DT_QUERY:
+		text = dt_select_print(e->query, true);
+		dt_put(&out, "%s;", text);
+		break;
+	case DT_REOPEN:
+		dt_put(&out, "-- close and open the database file again");
+		break;
+	case DT_REOPEN_BARE:
+		dt_put(&out, "-- close the database, delete its side folder, open it again");
+		break;
+	}
+	free(text);
+	return out.data;
+}
+
+bool dt_session_replay(struct dt_session *s, const struct dt_entry *e, char **error)
+{
+	if (e->kind == DT_REOPEN || e->kind == DT_REOPEN_BARE)
+		return dt_session_reopen(s, e->kind == DT_REOPEN_BARE);
+	char *sql = dt_entry_print(e);
+	bool ok;
+	if (e->kind == DT_QUERY) {
+		struct dt_answer a;
+		dt_answer_of(s->ours, sql, &a);
+		ok = !a.error;
+		dt_answer_free(&a);
+	} else {
+		sql[strlen(sql) - 1] = '\0'; /* the semicolon */
+		ok = dt_session_run(s, sql, error);
+	}
+	free(sql);
+	return ok;
+}
+
+static void host_answer(struct dt_session *s, const char *sql, struct dt_answer *out)
+{
+	if (!s->in_transaction) {
+		dt_answer_of(s->host, sql, out);
+		return;
+	}
+	execute(s->ours, "SET rayql_enable_cube = off", NULL);
+	dt_answer_of(s->ours, sql, out);
+	execute(s->ours, "SET rayql_enable_cube = on", NULL);
+}
+
+char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool host_first, char *method, char *reason,
+                       size_t reason_size)
+{
+	struct dt_answer ours, hosts, whole = {0};
+	char *sql = dt_select_print(q, true), *all = dt_select_print(q, false);
+	bool limited = dt_select_limited(q);
+	if (host_first)
+		host_answer(s, sql, &hosts);
+	dt_answer_of(s->ours, sql, &ours);
+	if (!host_first)
+		host_answer(s, sql, &hosts);
+	if (limited)
+		host_answer(s, all, &whole);
+	snprintf(method, 32, "%s", ours.error ? "error" : ours.method);
+	snprintf(reason, reason_size, "%s", ours.error ? ours.error : ours.reason);
+	char *difference = dt_answer_compare(q, &ours, &hosts, limited ? &whole : NULL);
+	if (!difference && strcmp(hosts.method, "cube") == 0) {
+		struct dt_text text = {0};
+		dt_put(&text, "the reference was answered by a cube\n");
+		difference = text.data;
+	}
+	dt_answer_free(&ours);
+	dt_answer_free(&hosts);
+	dt_answer_free(&whole);
+	free(sql);
+	free(all);
+	return difference;
+}
+
+/* ---- making a world ---- */
+struct world {
+	const struct dt_options *options;
+	struct dt_statistics *stats;
+	uint64_t number;
+	uint32_t job;
+	struct dt_arena arena;
+	struct dt_random random;
+	struct dt_log log;
+	struct dt_session session;
+	bool on_file, wrote, failed;
+	uint32_t threads, table_count, source_count, view_count;
+	struct dt_table tables[DT_MAX_TABLES];
+	struct dt_source sources[MAX_SOURCES];
+	struct dt_view views[MAX_VIEWS];
+};
+
+static struct dt_entry *log_add(struct world *w, struct dt_entry entry)
+{
+	struct dt_log *log = &w->log;
+	if (log->count == log->capacity) {
+		uint32_t capacity = log->capacity ? 2 * log->capacity : 64;
+		struct dt_entry *grown = dt_alloc(&w->arena, capacity * sizeof *grown);
+		if (log->count)
+			memcpy(grown, log->entries, log->count * sizeof *grown);
+		log->entries = grown;
+		log->capacity = capacity;
+	}
+	log->entries[log->count] = entry;
+	return &log->entries[log->count++];
+}
+
+static bool perform(struct world *w, struct dt_entry entry)
+{
+	char *error = NULL;
+	struct dt_entry *e = log_add(w, entry);
+	char *text = dt_entry_print(e);
+	snprintf(w->stats->now_sql[w->job], sizeof w->stats->now_sql[0], "%s", text);
+	bool ok = dt_session_replay(&w->session, e, &error);
+	if (w->options->verbose)
+		printf("%s%s%s\n", text, ok ? "" : "\n  -> ", ok ? "" : error ? error : "failed");
+	free(text);
+	free(error);
+	return ok;
+}
+
+static bool perform_sql(struct world *w, const char *sql)
+{
+	return perform(w, (struct dt_entry){.kind = DT_SQL, .text = sql});
+}
+
+static bool perform_rows(struct world *w, struct dt_table *t, int64_t count)
+{
+	int64_t low = t->next_row;
+	t->next_row += count;
+	return perform(w, (struct dt_entry){.kind = DT_ROWS, .text = dt_table_insert(&w->arena, t), .after = ") AS r(i)", .low = low, .high = t->next_row});
+}
+
+static uint32_t row_count(struct dt_random *r)
+{
+	uint32_t kind = dt_below(r, 100);
+	return kind < 4 ? 0 : kind < 8 ? 1 : kind < 45 ? 2 + dt_below(r, 50) : kind < 85 ? 50 + dt_below(r, 900) : 1000 + dt_below(r, 4000);
+}
+
+static void make_tables(struct world *w)
+{
+	struct dt_random *r = &w->random;
+	uint32_t dims = dt_chance(r, 45) ? 0 : 1 + dt_below(r, DT_MAX_TABLES - 1), keys[DT_MAX_TABLES] = {0};
+	w->table_count = 1 + dims;
+	for (uint32_t i = 1; i <= dims; i++) {
+		uint32_t rows = 1 + dt_below(r, dt_chance(r, 50) ? 8 : 80);
+		dt_table_make(&w->arena, r, i, rows, NULL, 0, true, &w->tables[i]);
+		keys[i - 1] = rows;
+	}
+	if (dims) /* one key more: the same dimension joined twice */
+		keys[dims] = w->tables[1].rows;
+	dt_table_make(&w->arena, r, 0, row_count(r), keys, dims ? dims + 1 : 0, false, &w->tables[0]);
+	for (uint32_t i = 0; i < w->table_count; i++) {
+		struct dt_table *t = &w->tables[i];
+		for (const char *at = t->types; at && *at;) {
+			size_t n = strcspn(at, ";");
+			perform_sql(w, dt_printf(&w->arena, "%.*s", (int)n, at));
+			at += n + (at[n] == ';');
+		}
+		perform_sql(w, dt_table_create(&w->arena, t));
+		t->next_row = 0;
+		perform_rows(w, t, t->rows);
+	}
+}
+
+static void make_sources(struct world *w)
+{
+	uint32_t dims[DT_MAX_TABLES], keys[DT_MAX_TABLES], count = w->table_count - 1;
+	dt_source_single(&w->arena, &w->tables[0], 0, &w->sources[w->source_count++]);
+	for (uint32_t star = 0; count && star < 2; star++) {
+		uint32_t n = 0;
+		for (uint32_t i = 0; i < count; i++) {
+			if (dt_chance(&w->random, 70) || (n == 0 && i == count - 1)) {
+				dims[n] = i + 1;
+				keys[n++] = i;
+			}
+		}
+		if (dt_chance(&w->random, 25) && n < DT_MAX_TABLES) { /* the first dimension again, by the spare key */
+			dims[n] = 1;
+			keys[n++] = count;
+		}
+		dt_source_star(&w->arena, w->tables, dims, keys, n, star, &w->sources[w->source_count++]);
+	}
+	for (uint32_t i = 0; i < w->source_count; i++)
+		perform_sql(w, w->sources[i].view);
+}
+
+static void create_view(struct world *w, struct dt_view *v)
+{
+	v->exists = v->fresh = perform(w, (struct dt_entry){.kind = DT_VIEW, .view = v});
+	w->stats->views++;
+	if (!v->exists)
+		w->stats->views_refused++;
+}
+
+static void make_views(struct world *w)
+{
+	uint32_t want = 2 + dt_below(&w->random, MAX_VIEWS - 1);
+	for (; w->view_count < want && w->view_count < MAX_VIEWS; w->view_count++) {
+		struct dt_view *v = &w->views[w->view_count];
+		dt_view_make(&w->arena, &w->random, &w->sources[dt_below(&w->random, w->source_count)], w->view_count, v);
+		create_view(w, v);
+	}
+}
+
+/* ---- queries ---- */
+static bool usable(const struct world *w, const struct dt_view *v)
+{
+	if (!v->exists || (w->session.in_transaction && (w->wrote || !v->fresh)))
+		return false;
+	return v->fresh || v->automatic;
+}
+
+static struct dt_select *next_query(struct world *w)
+{
+	struct dt_random *r = &w->random;
+	const struct dt_view *v = &w->views[dt_below(r, w->view_count)];
+	uint32_t kind = dt_below(r, 100);
+	struct dt_select *q = !v->exists || kind < 8 ? dt_query_any(&w->arena, r, &w->sources[dt_below(r, w->source_count)])
+	                      : kind < 20          ? dt_query_for_view(&w->arena, r, v, true)
+	                      : kind < 28          ? dt_query_by_name(&w->arena, r, v)
+	                                           : dt_query_for_view(&w->arena, r, v, false);
+	q->eligible = q->eligible && usable(w, v);
+	return q;
+}
+
+static void count_query(struct world *w, const struct dt_select *q, const char *method)
+{
+	bool fast = strcmp(method, "host") != 0 && strcmp(method, "error") != 0;
+	w->stats->queries++;
+	w->stats->accelerated += fast;
+	w->stats->errors += strcmp(method, "error") == 0;
+	if (q->eligible && strcmp(method, "error") != 0) {
+		w->stats->eligible++;
+		w->stats->accelerated_eligible += fast;
+	}
+}
+
+static void run_query(struct world *w)
+{
+	const struct dt_select *q = next_query(w);
+	if (w->log.count && dt_chance(&w->random, 8)) { /* one of the queries before, again: from the plan cache, if it may */
+		const struct dt_entry *before = &w->log.entries[dt_below(&w->random, w->log.count)];
+		if (before->kind == DT_QUERY) {
+			struct dt_select *copy = dt_alloc(&w->arena, sizeof *copy);
+			*copy = *before->query;
+			copy->eligible = false;
+			q = copy;
+		}
+	}
+	char method[32], reason[256], *sql = dt_select_print(q, true);
+	snprintf(w->stats->now_sql[w->job], sizeof w->stats->now_sql[0], "%s", sql);
+	char *difference = dt_session_check(&w->session, q, dt_chance(&w->random, 50), method, reason, sizeof reason);
+	count_query(w, q, method);
+	if (w->options->verbose)
+		printf("%s; -- %s%s: %s\n", sql, q->eligible ? "" : "(not eligible) ", method, reason);
+	free(sql);
+	if (difference) {
+		w->stats->failures++;
+		w->failed = true;
+		dt_reduce(w->options, w->number, &w->log, q, difference, w->threads, w->on_file);
+		free(difference);
+	}
+	log_add(w, (struct dt_entry){.kind = DT_QUERY, .query = q});
+}
+
+static void run_queries(struct world *w, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && (!w->failed || w->options->keep_going); i++)
+		run_query(w);
+}
+
+/* ---- changes ---- */
+static void touched(struct world *w, uint32_t table)
+{
+	for (uint32_t i = 0; i < w->view_count; i++)
+		if (w->views[i].select.source->tables >> table & 1)
+			w->views[i].fresh = false;
+	w->wrote = true;
+}
+
+static const char *literal_of(struct world *w, const struct dt_column *c)
+{
+	return c->item.value_count ? c->item.values[dt_below(&w->random, c->item.value_count)] : "NULL";
+}
+
+static void write_something(struct world *w)
+{
+	struct dt_random *r = &w->random;
+	uint32_t n = dt_below(r, w->table_count);
+	struct dt_table *t = &w->tables[n];
+	const struct dt_column *c = &t->columns[dt_below(r, t->column_count)];
+	const struct dt_column *d = &t->columns[dt_below(r, t->column_count)];
+	switch (dt_below(r, 5)) {
+	case 0:
+	case 1:
+		perform_rows(w, t, 1 + dt_below(r, dt_chance(r, 70) ? 20 : 500));
+		break;
+	case 2:
+		perform_sql(w, dt_printf(&w->arena, "UPDATE %s SET %s = %s WHERE %s", t->name, c->item.name,
+		                         dt_chance(r, 20) ? "NULL" : literal_of(w, c), dt_predicate(&w->arena, r, &d->item)));
+		break;
+	case 3:
+		perform_sql(w, dt_printf(&w->arena, "DELETE FROM %s WHERE %s", t->name, dt_predicate(&w->arena, r, &c->item)));
+		break;
+	default:
+		perform_sql(w, dt_printf(&w->arena, "INSERT INTO %s (%s) VALUES (%s)", t->name, c->item.name, literal_of(w, c)));
+		break;
+	}
+	touched(w, n);
+}
+
+static void refresh_all(struct world *w)
+{
+	for (uint32_t i = 0; i < w->view_count; i++)
+		if (w->views[i].exists && !w->views[i].fresh)
+			w->views[i].fresh = perform_sql(w, dt_printf(&w->arena, "REFRESH MATERIALIZED VIEW %s", w->views[i].name));
+}
+
+static void transaction(struct world *w)
+{
+	bool commit = dt_chance(&w->random, 50), fresh[MAX_VIEWS];
+	for (uint32_t i = 0; i < MAX_VIEWS; i++)
+		fresh[i] = w->views[i].fresh;
+	w->wrote = false;
+	perform_sql(w, "BEGIN");
+	run_queries(w, 3);
+	if (dt_chance(&w->random, 75)) {
+		write_something(w);
+		run_queries(w, 4);
+		if (dt_chance(&w->random, 40))
+			write_something(w);
+		run_queries(w, 2);
+	}
+	perform_sql(w, commit ? "COMMIT" : "ROLLBACK");
+	for (uint32_t i = 0; i < MAX_VIEWS && !commit; i++)
+		w->views[i].fresh = fresh[i];
+	run_queries(w, 4);
+}
+
+static void alter(struct world *w)
+{
+	uint32_t n = dt_below(&w->random, w->table_count);
+	struct dt_table *t = &w->tables[n];
+	const char *name = t->columns[dt_below(&w->random, t->column_count)].item.name;
+	switch (dt_below(&w->random, 4)) {
+	case 0:
+		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE %s ADD COLUMN extra%u INTEGER DEFAULT 5", t->name, w->log.count));
+		break;
+	case 1:
+		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE %s RENAME COLUMN %s TO renamed", t->name, name));
+		touched(w, n);
+		run_queries(w, 4);
+		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE %s RENAME COLUMN renamed TO %s", t->name, name));
+		break;
+	case 2:
+		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE %s RENAME TO moved", t->name));
+		touched(w, n);
+		run_queries(w, 3);
+		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE moved RENAME TO %s", t->name));
+		break;
+	default:
+		perform_sql(w, dt_printf(&w->arena, "DROP TABLE %s", t->name));
+		touched(w, n);
+		run_queries(w, 2);
+		perform_sql(w, dt_table_create(&w->arena, t));
+		perform_rows(w, t, t->rows / 2 + 1);
+		break;
+	}
+	touched(w, n);
+	run_queries(w, 4);
+}
+
+static void replace_views(struct world *w)
+{
+	for (uint32_t i = 0; i < w->view_count; i++) {
+		struct dt_view *v = &w->views[i];
+		if (!dt_chance(&w->random, 50))
+			continue;
+		if (v->exists && dt_chance(&w->random, 60)) {
+			perform_sql(w, dt_printf(&w->arena, "DROP MATERIALIZED VIEW %s", v->name));
+			v->exists = v->fresh = false;
+			run_queries(w, 2);
+		}
+		if (dt_chance(&w->random, 60)) { /* a new definition; the log keeps the old one */
+			struct dt_view *next = dt_alloc(&w->arena, sizeof *next);
+			dt_view_make(&w->arena, &w->random, &w->sources[dt_below(&w->random, w->source_count)], i, next);
+			create_view(w, next);
+			*v = *next;
+		} else {
+			struct dt_view *same = dt_alloc(&w->arena, sizeof *same);
+			*same = *v;
+			create_view(w, same);
+			v->exists = same->exists;
+			v->fresh = same->fresh;
+		}
+	}
+}
+
+static void change_settings(struct world *w)
+{
+	static const char *const settings[] = {"SET default_null_order = 'nulls_first'", "SET default_null_order = 'nulls_last'", "SET default_order = 'desc'",
+	                                       "SET default_order = 'asc'", "SET integer_division = true", "SET integer_division = false"};
+	perform_sql(w, settings[dt_below(&w->random, 6)]);
+}
+
+static void change(struct world *w)
+{
+	uint32_t kind = dt_below(&w->random, 100);
+	w->wrote = false;
+	if (kind < 35) {
+		write_something(w);
+		run_queries(w, 3);
+	} else if (kind < 60) {
+		transaction(w);
+	} else if (kind < 68) {
+		alter(w);
+	} else if (kind < 80) {
+		replace_views(w);
+	} else if (kind < 88) {
+		change_settings(w);
+	} else if (w->on_file) {
+		bool bare = dt_chance(&w->random, 40);
+		if (!perform(w, (struct dt_entry){.kind = bare ? DT_REOPEN_BARE : DT_REOPEN}))
+			w->failed = true;
+		for (uint32_t i = 0; i < w->view_count && !w->failed; i++)
+			w->views[i].fresh = w->views[i].exists;
+	}
+	if (!w->failed && dt_chance(&w->random, 80))
+		refresh_all(w);
+}
+
+void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t job, struct dt_statistics *stats)
+{
+	struct world *w = calloc(1, sizeof *w);
+	if (!w)
+		exit(2);
+	w->options = options;
+	w->stats = stats;
+	w->number = number;
+	w->job = job;
+	w->random.state = options->seed * 0x9e3779b97f4a7c15u + number * 0xd1342543de82ef95u;
+	dt_next(&w->random);
+	w->threads = options->threads ? options->threads : 1 + dt_below(&w->random, 2);
+	w->on_file = dt_chance(&w->random, 15);
+	stats->now_world[job] = number;
+	char folder[64] = "/tmp/rayql_diff_XXXXXX", file[96];
+	if (w->on_file && !mkdtemp(folder))
+		w->on_file = false;
+	snprintf(file, sizeof file, "%s/d.db", folder);
+	if (dt_session_open(&w->session, w->on_file ? file : NULL, w->threads)) {
+		make_tables(w);
+		make_sources(w);
+		make_views(w);
+		for (uint32_t phase = 0; phase < PHASES && (!w->failed || options->keep_going); phase++) {
+			run_queries(w, QUERIES_A_PHASE);
+			change(w);
+		}
+		if (w->session.db)
+			dt_session_close(&w->session);
+	} else {
+		stats->failures++;
+	}
+	if (w->on_file)
+		dt_remove_tree(folder);
+	stats->worlds++;
+	dt_arena_clear(&w->arena);
+	free(w);
+}
