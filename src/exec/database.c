@@ -46,6 +46,7 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 	RQL_TRY(rql_catalog_new(&db->catalog, err));
 	RQL_TRY(rql_planner_new(&db->planner, err));
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
+	rql_calibrate_first_start(&db->devices->device[0]);
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
 	RQL_TRY(rql_host_connect(db->host, &db->loader, err));
 	RQL_TRY(rql_host_query_text(db->loader, "SELECT current_database()", &db->name, err));
@@ -145,8 +146,7 @@ void rql_database_close(struct rql_database *db)
 rql_status rql_database_calibrate(struct rql_database *db, struct rql_error *err)
 {
 	struct rql_device *cpu = &db->devices->device[0];
-	rql_device_measure(cpu, true);
-	RQL_TRY(rql_cube_calibrate(cpu, true, err));
+	RQL_TRY(rql_calibrate_device(cpu, true, err));
 	atomic_fetch_add(&db->settings_epoch, 1); /* plans were priced with the old constants */
 	return rql_profile_save(cpu, err);
 }

@@ -144,6 +144,11 @@ bool rql_mentions_own_functions(const char *sql);
 /* Runs one host statement of whatever class. Takes stmt over unless keep_stmt. */
 rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
 
+/* ---- the cost model's constants (calibrate.c) ---- */
+rql_status rql_calibrate_device(struct rql_device *cpu, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
+/* Measures the short form and keeps it, when no profile is there yet. */
+void rql_calibrate_first_start(struct rql_device *cpu);
+
 /* ---- what writes touch (write_set.c) ---- */
 struct rql_effects {
 	struct rql_write_set set;

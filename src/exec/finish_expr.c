@@ -158,6 +158,8 @@ static bool fits(struct rql_type type, rql_int128 v)
 	return v < span && v >= (rql_type_is_signed(type) ? -span : 0);
 }
 
+#define INT128_GREATEST ((((rql_int128)1 << 126) - 1) * 2 + 1)
+
 /* DuckDB's hugeint to double: exact halves, one rounding each. */
 static double hugeint_to_double(rql_int128 v)
 {
@@ -211,7 +213,7 @@ static rql_status eval_arithmetic(const struct rql_rowset *set, const struct rql
 	                : op == '-' ? __builtin_sub_overflow(a.integer, b.integer, &r)
 	                            : __builtin_mul_overflow(a.integer, b.integer, &r);
 	/* DuckDB's HUGEINT leaves out the least 128-bit number in places: near the ends it decides. */
-	bool at_end = r == (rql_int128)1 << 126 << 1;
+	bool at_end = !overflow && r < -INT128_GREATEST;
 	if (overflow || at_end || !fits(e->type, r))
 		return host_decides(err, "an overflow");
 	out->integer = r;

@@ -15,6 +15,16 @@ static void put_literal(struct rql_strbuf *out, const char *text)
 		rql_strbuf_put(out, "NULL");
 }
 
+/* Names are compared as DuckDB compares identifiers: in any case. */
+static void put_condition(struct rql_strbuf *out, const char *schema, const char *name)
+{
+	rql_strbuf_put(out, " WHERE lower(schema_name) = lower(");
+	put_literal(out, schema);
+	rql_strbuf_put(out, ") AND lower(name) = lower(");
+	put_literal(out, name);
+	rql_strbuf_put(out, ")");
+}
+
 static void put_table(struct rql_strbuf *out, const struct rql_database *db)
 {
 	rql_strbuf_put_ident(out, db->name);
@@ -31,10 +41,7 @@ char *rql_store_put_sql(const struct rql_database *db, const struct rql_structur
 	rql_strbuf_put(&sql, " (schema_name VARCHAR, name VARCHAR, kind VARCHAR, format_version INTEGER, statement VARCHAR, "
 	                     "query VARCHAR, options VARCHAR, search_path VARCHAR); DELETE FROM ");
 	put_table(&sql, db);
-	rql_strbuf_put(&sql, " WHERE schema_name = ");
-	put_literal(&sql, s->schema);
-	rql_strbuf_put(&sql, " AND name = ");
-	put_literal(&sql, s->name);
+	put_condition(&sql, s->schema, s->name);
 	rql_strbuf_put(&sql, "; INSERT INTO ");
 	put_table(&sql, db);
 	rql_strbuf_printf(&sql, " (schema_name, name, kind, format_version, statement, query, options, search_path) VALUES (");
@@ -57,10 +64,7 @@ char *rql_store_delete_sql(const struct rql_database *db, const char *schema, co
 	struct rql_strbuf sql = {0};
 	rql_strbuf_put(&sql, "DELETE FROM ");
 	put_table(&sql, db);
-	rql_strbuf_put(&sql, " WHERE schema_name = ");
-	put_literal(&sql, schema);
-	rql_strbuf_put(&sql, " AND name = ");
-	put_literal(&sql, name);
+	put_condition(&sql, schema, name);
 	return rql_strbuf_take(&sql);
 }
 
@@ -166,7 +170,8 @@ rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
 	rql_strbuf_put(&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
 	                     "v.sql, (v.view_name IS NOT NULL)::BIGINT FROM ");
 	put_table(&sql, db);
-	rql_strbuf_put(&sql, " s LEFT JOIN duckdb_views() v ON v.schema_name = s.schema_name AND v.view_name = s.name AND "
+	rql_strbuf_put(&sql, " s LEFT JOIN duckdb_views() v ON lower(v.schema_name) = lower(s.schema_name) AND lower(v.view_name) = "
+	                     "lower(s.name) AND "
 	                     "v.database_name = ");
 	put_literal(&sql, db->name);
 	rql_strbuf_put(&sql, " ORDER BY s.rowid");

@@ -104,15 +104,16 @@ static void put_qualified(struct rql_strbuf *out, const struct rql_database *db,
 /* "View", "Table", or NULL: what DuckDB has under the name. */
 static const char *host_object(struct rql_session *s, const struct view_name *n)
 {
-	static const char *const kinds[][2] = {{"duckdb_views() WHERE view_name", "View"}, {"duckdb_tables() WHERE table_name", "Table"}};
+	static const char *const kinds[][2] = {{"duckdb_views() WHERE lower(view_name)", "View"},
+	                                        {"duckdb_tables() WHERE lower(table_name)", "Table"}};
 	for (size_t i = 0; i < 2; i++) {
 		struct rql_strbuf sql = {0};
 		int64_t count = 0;
-		rql_strbuf_printf(&sql, "SELECT count(*) FROM %s ILIKE ", kinds[i][0]);
+		rql_strbuf_printf(&sql, "SELECT count(*) FROM %s = lower(", kinds[i][0]);
 		rql_strbuf_put_literal(&sql, n->name, strlen(n->name));
-		rql_strbuf_put(&sql, " AND schema_name ILIKE ");
+		rql_strbuf_put(&sql, ") AND lower(schema_name) = lower(");
 		rql_strbuf_put_literal(&sql, n->schema, strlen(n->schema));
-		rql_strbuf_put(&sql, " AND database_name = ");
+		rql_strbuf_put(&sql, ") AND database_name = ");
 		rql_strbuf_put_literal(&sql, s->db->name, strlen(s->db->name));
 		bool there = rql_host_query_int(s->host, rql_strbuf_text(&sql), &count, NULL) == RQL_OK && count > 0;
 		rql_strbuf_free(&sql);
@@ -160,10 +161,11 @@ static char *read_view_sql(struct rql_database *db, struct rql_host_con *con, co
 	char *text = NULL;
 	rql_strbuf_put(&sql, "SELECT sql FROM duckdb_views() WHERE database_name = ");
 	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-	rql_strbuf_put(&sql, " AND schema_name = ");
+	rql_strbuf_put(&sql, " AND lower(schema_name) = lower(");
 	rql_strbuf_put_literal(&sql, schema, strlen(schema));
-	rql_strbuf_put(&sql, " AND view_name = ");
+	rql_strbuf_put(&sql, ") AND lower(view_name) = lower(");
 	rql_strbuf_put_literal(&sql, name, strlen(name));
+	rql_strbuf_put(&sql, ")");
 	if (rql_host_query_text(con, rql_strbuf_text(&sql), &text, NULL) != RQL_OK)
 		text = NULL;
 	rql_strbuf_free(&sql);

@@ -163,14 +163,14 @@ static void create_of(struct scan *s, struct rql_effects *out)
 	while (is(s, "TEMP") || is(s, "TEMPORARY") || is(s, "PERSISTENT") || is(s, "LOCAL") || is(s, "GLOBAL") ||
 	       is(s, "RECURSIVE") || is(s, "UNIQUE"))
 		next(s);
-	if (accept(s, "TABLE")) {
+	/* Only OR REPLACE touches a table that is there; views, schemas, types, macros, sequences and indexes hold no rows. */
+	if (out->replace && accept(s, "TABLE")) {
 		if (accept(s, "IF")) {
 			accept(s, "NOT");
 			accept(s, "EXISTS");
 		}
 		add(&out->set, s);
 	}
-	/* Views, schemas, types, macros, sequences and indexes hold no rows of a table. */
 }
 
 static void drop_of(struct scan *s, struct rql_effects *out)

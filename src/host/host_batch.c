@@ -64,8 +64,12 @@ static bool bind_columns(duckdb_bind_info info, struct rql_host_db *db, const st
 		char name[16], text[80];
 		struct rql_type type = batch->columns[c].type;
 		/* DuckDB has no table columns of type NULL. */
+		if (type.id == RQL_TYPE_SQLNULL)
+			type = rql_type_simple(RQL_TYPE_INTEGER);
+		/* A vector knows its type; some, such as unnamed structs, cannot be made from their text. */
+		bool vector = type.id == RQL_TYPE_OTHER && batch->columns[c].data;
 		duckdb_logical_type logical =
-			host_type_out(db, type.id == RQL_TYPE_SQLNULL ? rql_type_simple(RQL_TYPE_INTEGER) : type);
+			vector ? duckdb_vector_get_column_type((duckdb_vector)batch->columns[c].data) : host_type_out(db, type);
 		if (!logical) {
 			snprintf(text, sizeof text, "rayql_batch: column %u has a type that DuckDB cannot make", c);
 			duckdb_bind_set_error(info, text);
@@ -167,33 +171,32 @@ rql_status host_batch_register(struct rql_host_db *db, struct rql_error *err)
 
 /* ---- casting to text ---- */
 
-/* Makes the settings that casts to VARCHAR depend on those of the user's connection. */
+/* Makes the settings that casts to VARCHAR depend on those of the user's connection. What is equal already is not set: after SET
+ * lock_configuration = true nothing can be. */
 static rql_status follow_settings(struct rql_host_con *con, struct rql_error *err)
 {
 	static const char *const names[] = {"TimeZone", "Calendar"};
 	struct rql_strbuf sql = {0};
+	duckdb_client_context context = NULL;
+	duckdb_connection_get_client_context(con->text, &context);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		char *value = host_option(con->context, names[i]);
-		if (value && *value) {
+		char *value = host_option(con->context, names[i]), *present = host_option(context, names[i]);
+		if (value && *value && !(present && strcmp(value, present) == 0)) {
 			rql_strbuf_printf(&sql, "SET %s = ", names[i]);
 			rql_strbuf_put_literal(&sql, value, strlen(value));
 			rql_strbuf_putc(&sql, ';');
 		}
 		free(value);
+		free(present);
 	}
+	duckdb_destroy_client_context(&context);
 	char *text = sql.length ? rql_strbuf_take(&sql) : NULL;
 	rql_strbuf_free(&sql);
-	if (!text || (con->text_settings && strcmp(text, con->text_settings) == 0)) {
-		free(text);
-		return RQL_OK;
-	}
-	if (duckdb_query(con->text, text, NULL) != DuckDBSuccess) {
-		free(text);
-		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused the time zone of the connection on another one");
-	}
-	free(con->text_settings);
-	con->text_settings = text;
-	return RQL_OK;
+	duckdb_state state = text ? duckdb_query(con->text, text, NULL) : DuckDBSuccess;
+	free(text);
+	return state == DuckDBSuccess
+	           ? RQL_OK
+	           : rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused the time zone of the connection on another one");
 }
 
 /* The rows of a result of VARCHAR columns as one batch. */

@@ -151,7 +151,6 @@ void rql_host_disconnect(struct rql_host_con *con)
 	if (con->text)
 		duckdb_disconnect(&con->text);
 	duckdb_disconnect(&con->con);
-	free(con->text_settings);
 	free(con);
 }
 

@@ -60,7 +60,6 @@ struct rql_host_con {
 	duckdb_prepared_statement plan[2]; /* by `optimized`; prepared at first use */
 	/* A second connection, so that casting a batch to text does not end the user's streaming result; made at first use. */
 	duckdb_connection text;
-	char *text_settings; /* the statements that made its settings those of con */
 };
 
 /* The types of a row: counted, since batches outlive results. */

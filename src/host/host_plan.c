@@ -162,8 +162,20 @@ static bool is_watched(struct rql_host_con *con)
 	return watched;
 }
 
+/* json_serialize_plan parses with the default parser options: it would read `/` as the division of DOUBLEs all the same. */
+static bool divides_integers(struct rql_host_con *con)
+{
+	char *setting = host_option(con->context, "integer_division");
+	bool set = setting && strcasecmp(setting, "true") == 0;
+	free(setting);
+	return set;
+}
+
 rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out, struct rql_error *err)
 {
+	if (divides_integers(con))
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "integer_division is set, which DuckDB's plans as JSON do not follow");
 	if (is_watched(con))
 		return rql_error_set(
 			err, RQL_ERROR_UNSUPPORTED,

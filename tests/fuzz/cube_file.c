@@ -1,5 +1,5 @@
-/* Fuzz target: the reader of a cube's side file, over any bytes, as they are and with their checksums made true (so that what
- * lies behind the checksums is reached). What it accepts must be safe to walk. */
+/* Fuzz target: the reader of a cube's side file, over any bytes, as they are and with their checksums made true (so
+ * that what lies behind the checksums is reached). What it accepts must be safe to walk. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

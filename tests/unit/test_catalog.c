@@ -250,7 +250,8 @@ static void *publisher(void *arg)
 	struct shared *s = arg;
 	while (!atomic_load(&s->done)) {
 		struct rql_structure *v = structure("v", s->c, "t");
-		(void)rql_catalog_publish(s->c, v, NULL);
+		if (rql_catalog_publish(s->c, v, NULL) != RQL_OK)
+			abort();
 		v = rql_catalog_find(s->c, NULL, NULL, "v");
 		if (v)
 			rql_catalog_remove(s->c, v->id);

@@ -807,6 +807,16 @@ static void test_cancelled(void **state)
 	table_free(&t);
 }
 
+/* What is measured is of use to a price, whatever the machine was doing meanwhile. */
+static void test_calibrate(void **state)
+{
+	(void)state;
+	struct rql_device device = {.units = {true}, .simd = RQL_SIMD_AVX512, .pool = pools[1]};
+	assert_int_equal(rql_cube_calibrate(&device, false, NULL), RQL_OK);
+	const struct rql_profile *profile = &device.profile;
+	assert_true(profile->run_ns > 0 && profile->cell_ns > 0 && profile->tested_cell_ns > 0 && profile->group_ns > 0);
+}
+
 static void test_refusals(void **state)
 {
 	(void)state;
@@ -828,7 +838,8 @@ int main(void)
 		cmocka_unit_test(test_layouts),
 		cmocka_unit_test(test_built),
 		cmocka_unit_test(test_cancelled),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_calibrate),
+	    cmocka_unit_test(test_refusals),
 	};
 	return cmocka_run_group_tests(tests, make_pools, free_pools);
 }

@@ -1,4 +1,5 @@
-/* The front of a build: checks what is asked, takes rows from many threads into each one's own buffers, and runs the stages. */
+/* The front of a build: checks what is asked, takes rows from many threads into each one's own buffers, and runs the
+ * stages. */
 #include "method/cube/cube_build.h"
 
 #include <stdlib.h>
@@ -70,8 +71,8 @@ void rql_vec_codes(const struct rql_vec *vec, uint32_t first, uint32_t count, ui
 
 /* ---- a builder ---- */
 
-static rql_status unsupported(const struct rql_cube_spec *spec, const char *role, const char *name, struct rql_type type,
-                              const char *what, struct rql_error *err)
+static rql_status unsupported(const struct rql_cube_spec *spec, const char *role, const char *name,
+                              struct rql_type type, const char *what, struct rql_error *err)
 {
 	struct rql_strbuf text = {0};
 	rql_type_print(&text, type);
@@ -90,17 +91,18 @@ static rql_status check_spec(const struct rql_cube_spec *spec, struct rql_error 
 	for (uint32_t d = 0; d < spec->dimension_count; d++) {
 		if (!rql_cube_dimension_type(spec->dimension_types[d]))
 			return unsupported(spec, "dimension", spec->dimension_names ? spec->dimension_names[d] : NULL,
-			                   spec->dimension_types[d], "cannot be a dimension; leave it out, or cast it to VARCHAR", err);
+			                   spec->dimension_types[d], "cannot be a dimension; leave it out, or cast it to VARCHAR",
+			                   err);
 	}
 	for (uint32_t m = 0; m < spec->measure_count; m++) {
 		const struct rql_cube_measure_spec *measure = &spec->measures[m];
 		enum rql_measure_kind kind;
 		if (!rql_cube_measure_kind(measure->type, &kind))
-			return unsupported(spec, "measure", measure->name, measure->type, "cannot be aggregated in a cube; leave it out",
-			                   err);
+			return unsupported(spec, "measure", measure->name, measure->type,
+			                   "cannot be aggregated in a cube; leave it out", err);
 		if (measure->sum && !rql_cube_summable(measure->type))
-			return unsupported(spec, "measure", measure->name, measure->type, "cannot be summed in a cube; leave the sum out",
-			                   err);
+			return unsupported(spec, "measure", measure->name, measure->type,
+			                   "cannot be summed in a cube; leave the sum out", err);
 	}
 	for (uint32_t i = 0; i < spec->order_count; i++) {
 		if (spec->order[i] >= spec->dimension_count)
@@ -248,7 +250,9 @@ static rql_status new_chunk(struct rql_cube_builder *builder, struct rql_build_w
 	RQL_TRY(RQL_MEM_ZARRAY(mem, chunk, 1, err));
 	RQL_TRY(RQL_MEM_ZARRAY(mem, chunk->vecs, vecs, err));
 	/* Small inputs get small chunks. */
-	chunk->capacity = worker->rows < CHUNK_FIRST ? CHUNK_FIRST : worker->rows < CHUNK_ROWS ? (uint32_t)worker->rows : CHUNK_ROWS;
+	chunk->capacity = worker->rows < CHUNK_FIRST  ? CHUNK_FIRST
+	                  : worker->rows < CHUNK_ROWS ? (uint32_t)worker->rows
+	                                              : CHUNK_ROWS;
 	chunk->capacity = (chunk->capacity + 63) / 64 * 64;
 	for (uint32_t v = 0; v < vecs; v++) {
 		/* As wide as in the chunk before: what has grown once will not shrink. */
@@ -288,7 +292,8 @@ static rql_status widen_vec(struct rql_mem *mem, struct rql_vec *vec, const stru
 		else if (width == 2)
 			((uint16_t *)data)[i] = ((const uint8_t *)vec->data)[i];
 		else
-			((uint32_t *)data)[i] = vec->width == 1 ? ((const uint8_t *)vec->data)[i] : ((const uint16_t *)vec->data)[i];
+			((uint32_t *)data)[i] =
+				vec->width == 1 ? ((const uint8_t *)vec->data)[i] : ((const uint16_t *)vec->data)[i];
 	}
 	rql_mem_free(mem, vec->data);
 	vec->data = data;
@@ -296,8 +301,8 @@ static rql_status widen_vec(struct rql_mem *mem, struct rql_vec *vec, const stru
 	return RQL_OK;
 }
 
-static rql_status put_codes(struct rql_mem *mem, struct rql_vec *vec, const struct rql_chunk *chunk, uint32_t dict_count,
-                            const uint32_t *codes, uint32_t count, struct rql_error *err)
+static rql_status put_codes(struct rql_mem *mem, struct rql_vec *vec, const struct rql_chunk *chunk,
+                            uint32_t dict_count, const uint32_t *codes, uint32_t count, struct rql_error *err)
 {
 	uint32_t width = dict_count <= 256 ? 1 : dict_count <= 65536 ? 2 : 4;
 	if (width > vec->width)
@@ -361,7 +366,8 @@ static void note_integers(struct rql_measure_stats *stats, rql_int128 least, rql
 	stats->negative += down;
 }
 
-/* Integers of up to 8 bytes as int64; only UBIGINT and HUGEINT-sized ones can fail to fit, and are told apart before. */
+/* Integers of up to 8 bytes as int64; only UBIGINT and HUGEINT-sized ones can fail to fit, and are told apart before.
+ */
 static void load_int64(struct rql_type type, const void *data, uint64_t first, uint32_t count, int64_t *out)
 {
 #define LOAD(ctype)                                                                                                    \
@@ -519,13 +525,14 @@ static rql_status add_measure(struct rql_cube_builder *builder, struct rql_build
 	}
 }
 
-static rql_status add_slice(struct rql_cube_builder *builder, struct rql_build_worker *worker, const struct rql_batch *rows,
-                            uint64_t first, uint32_t count, struct rql_error *err)
+static rql_status add_slice(struct rql_cube_builder *builder, struct rql_build_worker *worker,
+                            const struct rql_batch *rows, uint64_t first, uint32_t count, struct rql_error *err)
 {
 	struct rql_chunk *chunk = worker->chunks[worker->chunk_count - 1];
 	uint32_t dimensions = builder->spec.dimension_count;
 	for (uint32_t d = 0; d < dimensions; d++) {
-		RQL_TRY(rql_dict_encode(&worker->dims[d], &builder->mem, &rows->columns[d], first, count, worker->scratch, err));
+		RQL_TRY(
+			rql_dict_encode(&worker->dims[d], &builder->mem, &rows->columns[d], first, count, worker->scratch, err));
 		RQL_TRY(put_codes(&builder->mem, &chunk->vecs[d], chunk, worker->dims[d].count, worker->scratch, count, err));
 	}
 	for (uint32_t m = 0; m < builder->spec.measure_count; m++)
@@ -541,16 +548,18 @@ static rql_status check_batch(const struct rql_cube_builder *builder, unsigned w
 {
 	uint32_t dimensions = builder->spec.dimension_count, columns = dimensions + builder->spec.measure_count;
 	if (worker >= RQL_BUILD_WORKERS)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: worker %u, at most %u are possible", builder->spec.name, worker,
-		                     RQL_BUILD_WORKERS - 1);
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: worker %u, at most %u are possible", builder->spec.name,
+		                     worker, RQL_BUILD_WORKERS - 1);
 	if (rows->column_count != columns)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: %u columns came, %u were declared", builder->spec.name,
 		                     rows->column_count, columns);
 	for (uint32_t c = 0; c < columns; c++) {
-		struct rql_type type = c < dimensions ? builder->spec.dimension_types[c] : builder->spec.measures[c - dimensions].type;
+		struct rql_type type =
+			c < dimensions ? builder->spec.dimension_types[c] : builder->spec.measures[c - dimensions].type;
 		if (rows->columns[c].type.id != type.id || rql_type_bytes(rows->columns[c].type) != rql_type_bytes(type))
-			return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: column %u came as %s, %s was declared", builder->spec.name, c,
-			                     rql_type_id_name(rows->columns[c].type.id), rql_type_id_name(type.id));
+			return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: column %u came as %s, %s was declared",
+			                     builder->spec.name, c, rql_type_id_name(rows->columns[c].type.id),
+			                     rql_type_id_name(type.id));
 	}
 	return RQL_OK;
 }

@@ -1,6 +1,6 @@
-/* The stages of a build, in their order: rows come in (cube_build.c, cube_dictionary.c), dictionaries are merged, hierarchies
- * found (cube_hierarchy.c), rows become records (cube_encode.c), records are sorted (cube_sort.c) and stored as cells
- * (cube_store.c). Included by those files only. */
+/* The stages of a build, in their order: rows come in (cube_build.c, cube_dictionary.c), dictionaries are merged,
+ * hierarchies found (cube_hierarchy.c), rows become records (cube_encode.c), records are sorted (cube_sort.c) and
+ * stored as cells (cube_store.c). Included by those files only. */
 #ifndef RQL_METHOD_CUBE_CUBE_BUILD_H
 #define RQL_METHOD_CUBE_CUBE_BUILD_H
 
@@ -16,11 +16,11 @@ struct rql_dict_slot;
 struct rql_dict_text;
 struct rql_dict {
 	struct rql_type type;
-	uint32_t width;      /* bytes of a value */
-	uint32_t count;      /* codes in use, NULL's included */
-	uint32_t capacity;   /* of values */
-	uint32_t null_code;  /* RQL_BUILD_NO_CODE: no NULL yet */
-	uint8_t *values;     /* [capacity * width]; strings point into text */
+	uint32_t width;     /* bytes of a value */
+	uint32_t count;     /* codes in use, NULL's included */
+	uint32_t capacity;  /* of values */
+	uint32_t null_code; /* RQL_BUILD_NO_CODE: no NULL yet */
+	uint8_t *values;    /* [capacity * width]; strings point into text */
 	/* Integers of a small range: code + 1 of value low + i, 0: not seen. */
 	uint32_t *window;
 	uint64_t low, window_size; /* window_size 0: hashed */
@@ -56,20 +56,20 @@ struct rql_measure_stats {
 	bool unbounded;
 };
 struct rql_build_worker {
-	struct rql_dict *dims;     /* [dimension_count] */
-	struct rql_dict *codes;    /* [measure_count], CODE measures only */
+	struct rql_dict *dims;  /* [dimension_count] */
+	struct rql_dict *codes; /* [measure_count], CODE measures only */
 	struct rql_measure_stats *stats;
 	struct rql_chunk **chunks; /* full ones and the last */
 	uint32_t chunk_count, chunk_capacity;
 	uint64_t rows;
-	uint32_t *scratch;         /* [RQL_BUILD_SLICE] */
-	uint32_t **dim_remap;      /* [dimension_count]: global code of a local one */
-	uint32_t **code_remap;     /* [measure_count] */
+	uint32_t *scratch;     /* [RQL_BUILD_SLICE] */
+	uint32_t **dim_remap;  /* [dimension_count]: global code of a local one */
+	uint32_t **code_remap; /* [measure_count] */
 };
 
 /* ---- digits: what the hierarchies leave of the dimensions ---- */
 struct rql_build_digit {
-	uint32_t dimension;      /* the finest */
+	uint32_t dimension; /* the finest */
 	uint32_t radix;
 	uint32_t *code_of_digit; /* [radix] of the finest dimension */
 	uint32_t *digit_of_code; /* its inverse */
@@ -78,7 +78,8 @@ struct rql_build_shape {
 	uint32_t digit_count;
 	struct rql_build_digit *digits;
 	uint32_t *digit_of_dimension;
-	uint32_t **coarse; /* [dimension]: code of this dimension for each code of its digit's finest one; NULL for the finest */
+	uint32_t *
+		*coarse; /* [dimension]: code of this dimension for each code of its digit's finest one; NULL for the finest */
 };
 
 /* ---- records: a row's key and measures as bits of `words` 64-bit words ---- */
@@ -87,31 +88,31 @@ struct rql_field {
 };
 struct rql_record_layout {
 	uint32_t words;
-	uint32_t limbs;            /* the first of them hold the key, from their top bits on */
-	uint32_t *limb_bits;       /* [limbs] key bits in each */
-	struct rql_field *digits;  /* [digit_count] */
-	struct rql_field *values;  /* [measure_count]: value - base; the bits of a double */
-	struct rql_field *valid;   /* [measure_count]: 1 bit; bits == 0: no NULLs */
-	rql_int128 *base;          /* [measure_count] */
+	uint32_t limbs;           /* the first of them hold the key, from their top bits on */
+	uint32_t *limb_bits;      /* [limbs] key bits in each */
+	struct rql_field *digits; /* [digit_count] */
+	struct rql_field *values; /* [measure_count]: value - base; the bits of a double */
+	struct rql_field *valid;  /* [measure_count]: 1 bit; bits == 0: no NULLs */
+	rql_int128 *base;         /* [measure_count] */
 };
 
 struct rql_cube_builder {
 	struct rql_cube_spec spec; /* a copy */
 	enum rql_measure_kind *kinds;
-	struct rql_arena *arena;   /* the spec's copy, small structs */
+	struct rql_arena *arena; /* the spec's copy, small structs */
 	struct rql_mem mem;
-	struct rql_pool *pool;     /* may be NULL */
+	struct rql_pool *pool; /* may be NULL */
 	struct rql_build_worker *workers[RQL_BUILD_WORKERS];
 	struct rql_cube_owned *cube;
 	uint64_t started_ns;
 
 	/* from here on: finish */
-	uint32_t worker_count;     /* workers are compacted */
+	uint32_t worker_count; /* workers are compacted */
 	uint64_t rows;
 	struct rql_measure_stats *stats;
 	struct rql_build_shape shape;
 	struct rql_record_layout layout;
-	uint64_t *records;         /* rows * layout.words */
+	uint64_t *records; /* rows * layout.words */
 };
 
 /* A parallel loop on the builder's threads, or inline. */
@@ -136,8 +137,8 @@ rql_status rql_build_sort(struct rql_cube_builder *builder, struct rql_error *er
 /* Stores the sorted records as the cube's cells. */
 rql_status rql_build_store(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 
-/* Sorts rows records of `words` words by the top limb_bits[l] bits of their first words, stably. `scratch` has the same size; the
- * result is in *sorted, which is one of the two. */
+/* Sorts rows records of `words` words by the top limb_bits[l] bits of their first words, stably. `scratch` has the same
+ * size; the result is in *sorted, which is one of the two. */
 struct rql_sort {
 	uint64_t *records, *scratch;
 	uint64_t rows;

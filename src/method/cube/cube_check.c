@@ -1,4 +1,5 @@
-/* A cube's invariants: those that memory safety rests on (also for side files), and all of them (tests, debug builds). */
+/* A cube's invariants: those that memory safety rests on (also for side files), and all of them (tests, debug builds).
+ */
 #include "method/cube/cube_internal.h"
 
 #include "method/cube/cube_pack.h"
@@ -39,7 +40,8 @@ static rql_status check_codes(const struct rql_packed *packed, uint64_t limit, c
 	return RQL_OK;
 }
 
-static rql_status check_map(const uint32_t *codes, uint64_t count, uint64_t limit, const char *what, struct rql_error *err)
+static rql_status check_map(const uint32_t *codes, uint64_t count, uint64_t limit, const char *what,
+                            struct rql_error *err)
 {
 	CHECK(codes || !count, "%s are missing", what);
 	for (uint64_t i = 0; i < count; i++)
@@ -60,7 +62,8 @@ static rql_status check_dimension(const struct rql_dimension *dimension, struct 
 		      "an ENUM has no such member");
 	}
 	for (uint32_t i = 0; i < dimension->count && dimension->has_null; i++)
-		CHECK(rql_column_valid(&dimension->values, i) == (i + 1 < dimension->count), "a dictionary's NULL is not its last");
+		CHECK(rql_column_valid(&dimension->values, i) == (i + 1 < dimension->count),
+		      "a dictionary's NULL is not its last");
 	return RQL_OK;
 }
 
@@ -75,8 +78,8 @@ static rql_status check_keys(const struct rql_cube *cube, struct rql_error *err)
 		CHECK(digit->dimension < relation->dimension_count && cube->order_chosen[i] == digit->dimension,
 		      "digit %u names no dimension", i);
 		CHECK(digit->radix == relation->dimensions[digit->dimension].count, "digit %u has a wrong radix", i);
-		RQL_TRY(check_map(digit->code_of_digit, digit->radix, relation->dimensions[digit->dimension].count, "digit codes",
-		                  err));
+		RQL_TRY(check_map(digit->code_of_digit, digit->radix, relation->dimensions[digit->dimension].count,
+		                  "digit codes", err));
 		if (i < cube->directory_digits)
 			CHECK(!__builtin_mul_overflow(size, digit->radix, &size), "the directory is too large");
 	}
@@ -113,7 +116,8 @@ static rql_status check_measure(const struct rql_cube *cube, uint32_t m, struct 
 	RQL_TRY(check_packed(&stored->min, rolled && measure->min && !real ? cells : 0, "minima", err));
 	RQL_TRY(check_packed(&stored->max, rolled && measure->max && !real ? cells : 0, "maxima", err));
 	RQL_TRY(check_packed(&stored->valid, measure->has_null ? cells : 0, "counts of values", err));
-	CHECK(stored->valid.bits <= 64 && (rolled || !measure->has_null || !cells || (stored->valid.bits == 1 && stored->valid.base == 0)),
+	CHECK(stored->valid.bits <= 64 &&
+	          (rolled || !measure->has_null || !cells || (stored->valid.bits == 1 && stored->valid.base == 0)),
 	      "counts of values have a wrong width");
 	CHECK((stored->valid_cumulative != NULL) == measure->has_null, "cumulative counts are missing");
 	bool sums = measure->sum && !real;
@@ -206,7 +210,8 @@ static rql_status check_values(const struct rql_cube *cube, uint32_t m, struct r
 			uint64_t block = cell / RQL_CUBE_BLOCK;
 			CHECK(!stored->cumulative || stored->cumulative[block] == (uint64_t)total, "cumulative sums are wrong");
 			CHECK(!stored->cumulative128 || stored->cumulative128[block] == total, "cumulative sums are wrong");
-			CHECK(!stored->valid_cumulative || stored->valid_cumulative[block] == valid_total, "cumulative counts are wrong");
+			CHECK(!stored->valid_cumulative || stored->valid_cumulative[block] == valid_total,
+			      "cumulative counts are wrong");
 		}
 		if (cell == cells)
 			return RQL_OK;

@@ -5,8 +5,9 @@
 #include <math.h>
 
 #define SAMPLE 512u
-/* One search for a segment's end: a guess by interpolation and a few steps from it. */
-#define SEARCH_NS 15.0
+/* Less work than this stays with the caller: profile.handover_ns is that of workers that are awake, and waking one
+ * that sleeps takes longer than the work. */
+#define LEAST_SHARED_NS 15000.0
 /* Memory that was never touched before: a page fault and the zeroing. */
 #define FRESH_BYTE_NS 0.25
 /* Intervals are cut only when that gives every thread at least so much to do. */
@@ -72,7 +73,7 @@ static void estimate_box(struct rql_prepared *p, const struct rql_cube_bound_box
 		for (uint32_t i = 0; i < box->search_count; i++)
 			values += box->searches[i].end - box->searches[i].begin;
 		reached = cells * (double)values / box->search_radix;
-		work += runs * 2 * SEARCH_NS;
+		work += runs * 2 * RQL_CUBE_SEARCH_NS;
 		bytes += runs * 64;
 	}
 	if (box->test_count) {
@@ -126,10 +127,16 @@ void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device)
 	}
 }
 
+bool rql_cube_is_shared(const struct rql_prepared *p, const struct rql_device *device)
+{
+	return rql_pool_threads(device->pool) > 1 && p->unit_count > 1 &&
+	       p->work_ns > LEAST_SHARED_NS + 2 * device->profile.handover_ns;
+}
+
 void rql_cube_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	double threads = rql_pool_threads(device->pool), work = p->work_ns;
-	if (threads > 1 && work > 2 * device->profile.handover_ns) {
+	if (rql_cube_is_shared(p, device)) {
 		double shared = fmax(work / threads, p->bytes / device->profile.read_gbps) + device->profile.handover_ns;
 		work = fmin(work, shared);
 	}

@@ -77,7 +77,7 @@ static uint64_t lower_bound(const struct rql_packed *codes, struct rql_cube_span
 		return cells.begin;
 	if (value >= radix)
 		return cells.end;
-	uint64_t low = cells.begin, high = cells.end, at = guess(cells, value, radix), step = 4;
+	uint64_t low = cells.begin, high = cells.end, at = guess(cells, value, radix), step = 1;
 	uint64_t wanted = value - (uint64_t)codes->base;
 	while (low < high) {
 		at = at < low ? low : at >= high ? high - 1 : at;
@@ -273,11 +273,9 @@ static void run_chunk(void *state, uint64_t index, unsigned worker)
 /* How many chunks the work is worth; 1: inline. */
 static uint64_t chunk_count(const struct rql_prepared *p, const struct rql_device *device)
 {
-	unsigned threads = rql_pool_threads(device->pool);
-	if (threads == 1 || p->work_ns < 2 * device->profile.handover_ns || p->unit_count < 2)
+	if (!rql_cube_is_shared(p, device))
 		return 1;
-	double chunks = p->work_ns / CHUNK_NS;
-	double most = (double)threads * CHUNKS_PER_THREAD;
+	double chunks = p->work_ns / CHUNK_NS, most = (double)rql_pool_threads(device->pool) * CHUNKS_PER_THREAD;
 	chunks = chunks < 2 ? 2 : chunks > most ? most : chunks;
 	return chunks < (double)p->unit_count ? (uint64_t)chunks : p->unit_count;
 }

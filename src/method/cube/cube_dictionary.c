@@ -1,8 +1,8 @@
 /* A worker's dictionaries: values become codes in the order of their first appearance, at a few nanoseconds each.
  *
- * Integers whose range stays small (years, months, dates, quantities, enums) go through a window: one array indexed by the
- * value. Everything else is hashed with open addressing. Floats are keyed canonically: -0.0 and 0.0 are one group of the host,
- * and so are all NaNs; the value kept is the first one seen, as the host keeps it. */
+ * Integers whose range stays small (years, months, dates, quantities, enums) go through a window: one array indexed by
+ * the value. Everything else is hashed with open addressing. Floats are keyed canonically: -0.0 and 0.0 are one group
+ * of the host, and so are all NaNs; the value kept is the first one seen, as the host keeps it. */
 #include "method/cube/cube_build.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #define TEXT_FIRST 4096u
 #define TEXT_LARGEST (UINT64_C(1) << 20)
 
-/* Words: the key and 0. Wide integers: low and high half. Strings of up to 12 bytes: the 16 bytes of rql_string; longer ones:
- * length and prefix, and the hash of all bytes. */
+/* Words: the key and 0. Wide integers: low and high half. Strings of up to 12 bytes: the 16 bytes of rql_string; longer
+ * ones: length and prefix, and the hash of all bytes. */
 struct rql_dict_slot {
 	uint64_t a, b;
 	uint32_t code; /* + 1; 0: free */
@@ -82,8 +82,10 @@ static inline uint64_t slot_index(const struct rql_dict *dict, uint64_t a, uint6
 static rql_status grow_values(struct rql_dict *dict, struct rql_mem *mem, struct rql_error *err)
 {
 	if (dict->count >= UINT32_MAX - 1)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s: a column has more than 4294967294 distinct values, which is "
-		                     "more than a dimension can hold; leave it out", mem->what);
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "%s: a column has more than 4294967294 distinct values, which is "
+		                     "more than a dimension can hold; leave it out",
+		                     mem->what);
 	uint64_t capacity = dict->capacity ? (uint64_t)dict->capacity * 2 : 64;
 	capacity = capacity < UINT32_MAX ? capacity : UINT32_MAX;
 	uint8_t *values = rql_mem_alloc(mem, capacity, dict->width, err);
@@ -266,7 +268,8 @@ static rql_status widen_window(struct rql_dict *dict, struct rql_mem *mem, uint6
 	RQL_TRY(RQL_MEM_ZARRAY(mem, window, size, err));
 	if (dict->window_size)
 		memcpy(window + (low - new_low), dict->window,
-		       (dict->window_size < size - (low - new_low) ? dict->window_size : size - (low - new_low)) * sizeof(*window));
+		       (dict->window_size < size - (low - new_low) ? dict->window_size : size - (low - new_low)) *
+		           sizeof(*window));
 	rql_mem_free(mem, dict->window);
 	dict->window = window;
 	dict->window_size = size;
@@ -324,8 +327,8 @@ static rql_status encode_words(struct rql_dict *dict, struct rql_mem *mem, const
 	return RQL_OK;
 }
 
-static rql_status encode_wide(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column, uint64_t first,
-                              uint32_t count, uint32_t *codes, struct rql_error *err)
+static rql_status encode_wide(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column,
+                              uint64_t first, uint32_t count, uint32_t *codes, struct rql_error *err)
 {
 	const uint64_t *halves = (const uint64_t *)column->data + first * 2;
 	for (uint32_t i = 0; i < count; i++) {
@@ -386,7 +389,8 @@ static rql_status encode_strings(struct rql_dict *dict, struct rql_mem *mem, con
 /* Codes of a slice of words in which some rows are NULL: what lies under a NULL must not enter the dictionary, so the
  * valid values are taken together first. */
 static rql_status encode_some_words(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column,
-                                    uint64_t first, uint32_t count, uint64_t *keys, uint32_t *codes, struct rql_error *err)
+                                    uint64_t first, uint32_t count, uint64_t *keys, uint32_t *codes,
+                                    struct rql_error *err)
 {
 	_Alignas(8) uint8_t packed[RQL_BUILD_SLICE * 8] = {0};
 	uint32_t valid = 0, width = dict->width;

@@ -1,7 +1,8 @@
-/* Rows become records: the key's digits as bit fields from the top bit on, so that records ascend as the mixed-radix key does
- * (papers/000 section 4.2; a field per digit costs under a bit more than the product of the radices and no division), and the
- * measures, as offsets from their least value, in the bits that are left (section 4.4 packs a coordinate the same way). For
- * most cubes a row is one 64-bit word, and the sort moves nothing else. A key longer than 64 bits goes on in the next word. */
+/* Rows become records: the key's digits as bit fields from the top bit on, so that records ascend as the mixed-radix
+ * key does (papers/000 section 4.2; a field per digit costs under a bit more than the product of the radices and no
+ * division), and the measures, as offsets from their least value, in the bits that are left (section 4.4 packs a
+ * coordinate the same way). For most cubes a row is one 64-bit word, and the sort moves nothing else. A key longer than
+ * 64 bits goes on in the next word. */
 #include "method/cube/cube_build.h"
 
 #include "method/cube/cube_pack.h"
@@ -96,7 +97,7 @@ struct encode_task {
 	struct rql_chunk *chunk;
 	uint64_t **tables; /* [digit]: shifted field of each local code of the digit's dimension, this worker's */
 	const struct rql_build_worker *worker;
-	uint64_t first;    /* record of the chunk's first row */
+	uint64_t first; /* record of the chunk's first row */
 };
 struct encode {
 	struct rql_cube_builder *builder;
@@ -133,8 +134,8 @@ static void encode_wide(const struct rql_record_layout *layout, uint32_t m, cons
 	for (uint32_t i = 0; i < count; i++)                                                                               \
 	records[(uint64_t)i * words + field.word] |= ((uint64_t)((const ctype *)vec->data)[first + i] - base) << field.shift
 
-static void encode_integers(const struct rql_record_layout *layout, uint32_t m, const struct rql_vec *vec, uint32_t first,
-                            uint32_t count, uint64_t *records)
+static void encode_integers(const struct rql_record_layout *layout, uint32_t m, const struct rql_vec *vec,
+                            uint32_t first, uint32_t count, uint64_t *records)
 {
 	struct rql_field field = layout->values[m];
 	uint32_t words = layout->words;
@@ -258,8 +259,8 @@ rql_status rql_build_encode(struct rql_cube_builder *builder, struct rql_error *
 		uint64_t **tables = NULL;
 		RQL_TRY(make_tables(builder, worker, &tables, err));
 		for (uint32_t c = 0; c < worker->chunk_count; c++) {
-			encode.tasks[n++] = (struct encode_task){
-				.chunk = worker->chunks[c], .tables = tables, .worker = worker, .first = first};
+			encode.tasks[n++] =
+				(struct encode_task){.chunk = worker->chunks[c], .tables = tables, .worker = worker, .first = first};
 			first += worker->chunks[c]->rows;
 		}
 	}

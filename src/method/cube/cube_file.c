@@ -1,5 +1,6 @@
-/* The side file of a cube (docs/format.md). One walk over the cube serves writing and reading, so that the two cannot disagree
- * about the layout: it visits small fields, which are gathered in the description section, and arrays, each a section.
+/* The side file of a cube (docs/format.md). One walk over the cube serves writing and reading, so that the two cannot
+ * disagree about the layout: it visits small fields, which are gathered in the description section, and arrays, each a
+ * section.
  *
  * The reader trusts nothing: a section must lie in the file, an array's size follows from the description and must be
  * its section's, checksums are compared before a byte is used, and rql_cube_check_structure has the last word. */
@@ -67,8 +68,8 @@ static inline uint64_t stir(uint64_t state, uint64_t word)
 	return state ^ state >> 29;
 }
 
-/* Four lanes of words, then the rest, then the length. Every step is a bijection of the state, so that data that differ in a
- * single word always differ in the checksum. */
+/* Four lanes of words, then the rest, then the length. Every step is a bijection of the state, so that data that differ
+ * in a single word always differ in the checksum. */
 static uint64_t checksum(const void *data, uint64_t size)
 {
 	const uint8_t *at = data;
@@ -80,7 +81,7 @@ static uint64_t checksum(const void *data, uint64_t size)
 		}
 	}
 	uint64_t state = size;
-	for (; rest; ) {
+	for (; rest;) {
 		uint64_t take = rest < 8 ? rest : 8;
 		word = 0;
 		memcpy(&word, at, take);
@@ -97,14 +98,16 @@ static uint64_t checksum(const void *data, uint64_t size)
 
 static rql_status corrupt(struct file *file, const char *what)
 {
-	return rql_error_set(file->err, RQL_ERROR_CORRUPT, "side file %s is damaged: %s; the cube is built anew", file->path, what);
+	return rql_error_set(file->err, RQL_ERROR_CORRUPT, "side file %s is damaged: %s; the cube is built anew",
+	                     file->path, what);
 }
 
 static rql_status io_error(struct file *file, const char *action, const char *path)
 {
-	const char *advice = errno == ENOSPC || errno == EDQUOT ? "; free some space, or the cube is built anew after the next start"
-	                                                        : "";
-	return rql_error_set(file->err, RQL_ERROR_IO, "side file %s cannot be %s: %s%s", path, action, strerror(errno), advice);
+	const char *advice =
+		errno == ENOSPC || errno == EDQUOT ? "; free some space, or the cube is built anew after the next start" : "";
+	return rql_error_set(file->err, RQL_ERROR_IO, "side file %s cannot be %s: %s%s", path, action, strerror(errno),
+	                     advice);
 }
 
 /* ---- the visits ---- */
@@ -519,18 +522,23 @@ static uint64_t padding(uint64_t offset)
 static rql_status write_sections(struct file *file, const char *path)
 {
 	static const uint8_t zero[ALIGNMENT];
-	uint64_t table_size = file->array_count * sizeof(struct file_section), offset = sizeof(struct file_header) + table_size;
+	uint64_t table_size = file->array_count * sizeof(struct file_section),
+			 offset = sizeof(struct file_header) + table_size;
 	struct file_section *table = calloc(file->array_count, sizeof(*table));
 	if (!table)
 		return rql_error_memory(file->err, table_size, "writing a side file");
 	for (uint32_t i = 0; i < file->array_count; i++) {
 		offset += padding(offset);
-		table[i] = (struct file_section){.offset = offset, .size = file->arrays[i].size,
+		table[i] = (struct file_section){.offset = offset,
+		                                 .size = file->arrays[i].size,
 		                                 .checksum = checksum(file->arrays[i].data, file->arrays[i].size)};
 		offset += table[i].size;
 	}
-	struct file_header header = {.version = VERSION, .byte_order = BYTE_ORDER_MARK, .file_size = offset,
-	                             .section_count = file->array_count, .table_checksum = checksum(table, table_size)};
+	struct file_header header = {.version = VERSION,
+	                             .byte_order = BYTE_ORDER_MARK,
+	                             .file_size = offset,
+	                             .section_count = file->array_count,
+	                             .table_checksum = checksum(table, table_size)};
 	memcpy(header.magic, MAGIC, 8);
 	header.header_checksum = checksum(&header, offsetof(struct file_header, header_checksum));
 	rql_status status = write_all(file, path, &header, sizeof header);
@@ -583,8 +591,8 @@ rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const v
                           struct rql_error *err)
 {
 	/* The walk only reads when it writes. */
-	struct file file = {.writing = true, .path = path, .fd = -1, .err = err,
-	                    .owned = (struct rql_cube_owned *)(uintptr_t)cube};
+	struct file file = {
+		.writing = true, .path = path, .fd = -1, .err = err, .owned = (struct rql_cube_owned *)(uintptr_t)cube};
 	struct rql_strbuf temporary = {0};
 	rql_strbuf_printf(&temporary, "%s.tmp", path);
 	rql_status status = add_array(&file, identity, identity_size, NULL);
@@ -595,7 +603,8 @@ rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const v
 	if (status == RQL_OK && (file.description.failed || temporary.failed))
 		status = rql_error_memory(err, file.description.length, "writing a side file");
 	if (status == RQL_OK) {
-		file.arrays[SECTION_DESCRIPTION] = (struct file_array){.data = file.description.data, .size = file.description.length};
+		file.arrays[SECTION_DESCRIPTION] =
+			(struct file_array){.data = file.description.data, .size = file.description.length};
 		status = write_file(&file, rql_strbuf_text(&temporary));
 	}
 	for (uint32_t i = 0; i < file.array_count; i++)
@@ -619,8 +628,8 @@ static rql_status read_header(struct file *file, struct file_header *header)
 		return corrupt(file, "it was written on a machine of another byte order");
 	if (header->version != VERSION)
 		return rql_error_set(file->err, RQL_ERROR_CORRUPT,
-		                     "side file %s has version %u, this RayQL reads version %u; the cube is built anew", file->path,
-		                     header->version, VERSION);
+		                     "side file %s has version %u, this RayQL reads version %u; the cube is built anew",
+		                     file->path, header->version, VERSION);
 	if (header->header_checksum != checksum(header, offsetof(struct file_header, header_checksum)))
 		return corrupt(file, "its header's checksum does not match");
 	if (header->file_size != file->size)

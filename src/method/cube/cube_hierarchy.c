@@ -1,10 +1,11 @@
-/* Hierarchies (design.md, "What a cube is made of"): which dimension determines which, what is folded into what, and in which
- * order the digits and their codes come.
+/* Hierarchies (design.md, "What a cube is made of"): which dimension determines which, what is folded into what, and in
+ * which order the digits and their codes come.
  *
  * A dimension b is compared with the ROOTS only: the dimensions with at least as many codes that nothing found so far
- * determines (whatever determines b through a folded dimension is determined by its root). The test reads the rows' local codes
- * and stops at the first row that contradicts; it is done per worker, and the workers' maps are then brought together in
- * global codes. What holds between two folded dimensions follows from their maps over the root's dictionary, without rows.
+ * determines (whatever determines b through a folded dimension is determined by its root). The test reads the rows'
+ * local codes and stops at the first row that contradicts; it is done per worker, and the workers' maps are then
+ * brought together in global codes. What holds between two folded dimensions follows from their maps over the root's
+ * dictionary, without rows.
  *
  * A root of nearly as many codes as rows determines everything by accident; folding into it would tear the other
  * dimensions' intervals apart for nothing. It takes two rows per code on average to be believed.
@@ -18,9 +19,9 @@
 
 struct pair_test {
 	struct rql_cube_builder *builder;
-	uint32_t a;       /* a root: does it determine b? */
+	uint32_t a; /* a root: does it determine b? */
 	uint32_t b;
-	uint32_t **maps;  /* [worker_count]: local b of local a */
+	uint32_t **maps; /* [worker_count]: local b of local a */
 	atomic_bool refuted;
 };
 
@@ -194,17 +195,18 @@ static void by_card(const struct rql_cube_builder *builder, uint32_t *list, uint
 	}
 }
 
-/* The longest chain of levels, each determining the one before it: as many levels as possible are intervals then. level[] is
- * sorted by ascending cardinality; the chain is left in it, coarsest first. Returns its length. */
-static uint32_t longest_chain(const struct hierarchy *h, uint32_t *level, uint32_t count, uint32_t root_card, uint32_t *scratch)
+/* The longest chain of levels, each determining the one before it: as many levels as possible are intervals then.
+ * level[] is sorted by ascending cardinality; the chain is left in it, coarsest first. Returns its length. */
+static uint32_t longest_chain(const struct hierarchy *h, uint32_t *level, uint32_t count, uint32_t root_card,
+                              uint32_t *scratch)
 {
 	uint32_t length[RQL_CUBE_MAX_DIMENSIONS], before[RQL_CUBE_MAX_DIMENSIONS], best = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		length[i] = 1;
 		before[i] = UNSET;
 		for (uint32_t j = 0; j < i; j++) {
-			if (length[j] + 1 > length[i] && implies(h->map[level[i]], h->map[level[j]], root_card, scratch,
-			                                         (uint32_t)card(h->builder, level[i]))) {
+			if (length[j] + 1 > length[i] &&
+			    implies(h->map[level[i]], h->map[level[j]], root_card, scratch, (uint32_t)card(h->builder, level[i]))) {
 				length[i] = length[j] + 1;
 				before[i] = j;
 			}
@@ -247,7 +249,8 @@ static rql_status order_codes(const struct hierarchy *h, struct rql_build_digit 
 	for (uint32_t i = 0; i < digit->radix; i++)
 		digit->code_of_digit[i] = i;
 	if (count && digit->radix) {
-		RQL_TRY(RQL_MEM_ARRAY(mem, scratch, (uint64_t)digit->radix + 1, err)); /* no level has more codes than its root */
+		RQL_TRY(
+			RQL_MEM_ARRAY(mem, scratch, (uint64_t)digit->radix + 1, err)); /* no level has more codes than its root */
 		RQL_TRY(RQL_MEM_ARRAY(mem, other, digit->radix, err));
 		by_card(builder, level, count, false);
 		count = longest_chain(h, level, count, digit->radix, scratch);
@@ -290,7 +293,8 @@ static rql_status order_digits(const struct hierarchy *h, struct rql_error *err)
 		return rql_error_memory(err, count * sizeof(*shape->digits), builder->mem.what);
 	shape->coarse = h->map;
 	for (uint32_t i = 0; i < count; i++) {
-		shape->digits[i] = (struct rql_build_digit){.dimension = ordered[i], .radix = (uint32_t)card(builder, ordered[i])};
+		shape->digits[i] =
+			(struct rql_build_digit){.dimension = ordered[i], .radix = (uint32_t)card(builder, ordered[i])};
 		RQL_TRY(order_codes(h, &shape->digits[i], err));
 		for (uint32_t d = 0; d < builder->spec.dimension_count; d++) {
 			if (h->root_of[d] == ordered[i])

@@ -1,7 +1,8 @@
 /* The workers' dictionaries become one per dimension: distinct values in the host's order, NULL last (method.h).
  *
- * Values are sorted as records of an order-preserving 8-byte key and where they came from; only strings and 16-byte values with
- * equal keys are compared in full. Of equal values (0.0 and -0.0) the first one seen by the lowest worker stands for all. */
+ * Values are sorted as records of an order-preserving 8-byte key and where they came from; only strings and 16-byte
+ * values with equal keys are compared in full. Of equal values (0.0 and -0.0) the first one seen by the lowest worker
+ * stands for all. */
 #include "method/cube/cube_build.h"
 
 #include <endian.h>
@@ -127,8 +128,8 @@ static rql_status gather(struct merge *merge, uint64_t *buffers[2], struct rql_e
 	}
 	merge->count = n;
 	const uint32_t all_bits = 64;
-	const struct rql_sort sort = {.records = buffers[0], .scratch = buffers[1], .rows = n, .words = 2, .limbs = 1,
-	                              .limb_bits = &all_bits};
+	const struct rql_sort sort = {
+		.records = buffers[0], .scratch = buffers[1], .rows = n, .words = 2, .limbs = 1, .limb_bits = &all_bits};
 	RQL_TRY(rql_sort_records(builder, &sort, &merge->sorted, err));
 	sort_ties(merge);
 	return RQL_OK;
@@ -149,8 +150,10 @@ static rql_status count_values(const struct merge *merge, uint32_t *out, uint64_
 		}
 	}
 	if (distinct >= UINT32_MAX)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s: a column has more than 4294967294 distinct values, which is "
-		                     "more than a dimension can hold; leave it out", merge->builder->mem.what);
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "%s: a column has more than 4294967294 distinct values, which is "
+		                     "more than a dimension can hold; leave it out",
+		                     merge->builder->mem.what);
 	*out = (uint32_t)distinct;
 	return RQL_OK;
 }
@@ -241,7 +244,9 @@ rql_status rql_build_dictionaries(struct rql_cube_builder *builder, struct rql_e
 			continue;
 		for (uint32_t w = 0; w < workers; w++)
 			dicts[w] = is_measure ? &builder->workers[w]->codes[m] : &builder->workers[w]->dims[i];
-		struct merge merge = {.builder = builder, .dicts = dicts, .remaps = remaps,
+		struct merge merge = {.builder = builder,
+		                      .dicts = dicts,
+		                      .remaps = remaps,
 		                      .type = is_measure ? builder->spec.measures[m].type : builder->spec.dimension_types[i]};
 		struct rql_dimension merged;
 		RQL_TRY(merge_one(&merge, &merged, err));

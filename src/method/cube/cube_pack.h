@@ -1,4 +1,5 @@
-/* Bit-packed columns (struct rql_packed of cube.h): the one place that knows their layout. Readers and the builder share it.
+/* Bit-packed columns (struct rql_packed of cube.h): the one place that knows their layout. Readers and the builder
+ * share it.
  *
  * A value is base + its unsigned field, modulo 2^64 (bits <= 64) or 2^128 (bits 128): raw fields have a base too. */
 #ifndef RQL_METHOD_CUBE_CUBE_PACK_H
@@ -62,8 +63,8 @@ static inline rql_int128 rql_packed_get(const struct rql_packed *p, uint64_t i)
 	return (rql_int128)((rql_uint128)p->base + rql_packed_field(p, i));
 }
 
-/* Writes consecutive fields from a value whose index is a multiple of 64 (so that it starts on a whole word, and threads
- * that write neighbouring ranges never share one). */
+/* Writes consecutive fields from a value whose index is a multiple of 64 (so that it starts on a whole word, and
+ * threads that write neighbouring ranges never share one). */
 struct rql_packer {
 	uint8_t *at;
 	uint64_t word;

@@ -3,9 +3,6 @@
  * the run. */
 #include "method/cube/cube_query.h"
 
-/* What one search for a segment's end costs, against profile.tested_cell_ns per cell. */
-#define SEARCH_NS 15.0
-
 /* One box while it is bound: which values of each digit pass. */
 struct box_pass {
 	uint8_t **pass;    /* [digit]; NULL: all */
@@ -124,9 +121,14 @@ static bool is_active(const struct binding *b, const struct box_pass *box, uint3
 	return box->pass[digit] || b->gids[digit] > 1;
 }
 
-/* Maximal runs of values with one gid (`single`: every passing value), begin and end times `scale`. */
+/* What is one segment of a digit: a run of values with one gid, a passing value, or a run of passing values (whose gids
+ * are looked up elsewhere). */
+enum segments { BY_GID, BY_VALUE, BY_PASS };
+
+/* The segments of a digit, begin and end times `scale`. */
 static rql_status make_segments(struct binding *b, const struct box_pass *box, uint32_t digit, uint64_t scale,
-                                bool single, struct rql_cube_segment **out, uint32_t *count, struct rql_error *err)
+                                enum segments kind, struct rql_cube_segment **out, uint32_t *count,
+                                struct rql_error *err)
 {
 	uint32_t radix = b->p->cube->digits[digit].radix, n = 0;
 	for (unsigned round = 0; round < 2; round++) {
@@ -134,10 +136,14 @@ static rql_status make_segments(struct binding *b, const struct box_pass *box, u
 		for (uint32_t v = 0; v < radix;) {
 			int32_t gid = gid_of(b, box, digit, v);
 			uint32_t end = v + 1;
-			while (!(single && gid >= 0) && end < radix && gid_of(b, box, digit, end) == gid)
-				end++;
+			for (; end < radix && !(kind == BY_VALUE && gid >= 0); end++) {
+				int32_t next = gid_of(b, box, digit, end);
+				if (kind == BY_PASS ? (next < 0) != (gid < 0) : next != gid)
+					break;
+			}
+			uint64_t group = kind == BY_PASS ? 0 : (uint64_t)gid * b->stride[digit];
 			if (gid >= 0 && round == 1)
-				(*out)[n] = (struct rql_cube_segment){v * scale, end * scale, (uint64_t)gid * b->stride[digit]};
+				(*out)[n] = (struct rql_cube_segment){v * scale, end * scale, group};
 			n += gid >= 0;
 			v = end;
 		}
@@ -165,7 +171,7 @@ static rql_status make_level(struct binding *b, const struct box_pass *box, uint
 }
 
 /* Levels for the digits before `last`, segments for it. last < 0: the whole directory is one segment. */
-static rql_status bind_directory(struct binding *b, const struct box_pass *box, int64_t last, bool single,
+static rql_status bind_directory(struct binding *b, const struct box_pass *box, int64_t last, enum segments kind,
                                  struct rql_cube_bound_box *out, struct rql_error *err)
 {
 	out->combination_count = 1;
@@ -185,7 +191,7 @@ static rql_status bind_directory(struct binding *b, const struct box_pass *box, 
 		RQL_TRY(make_level(b, box, d, &out->levels[d], err));
 		out->combination_count *= out->levels[d].count;
 	}
-	return make_segments(b, box, (uint32_t)last, b->key_stride[last], single, &out->segments, &out->segment_count, err);
+	return make_segments(b, box, (uint32_t)last, b->key_stride[last], kind, &out->segments, &out->segment_count, err);
 }
 
 static rql_status bind_test(struct binding *b, const struct box_pass *box, uint32_t digit,
@@ -204,50 +210,64 @@ static rql_status bind_test(struct binding *b, const struct box_pass *box, uint3
 	return RQL_OK;
 }
 
-/* Is it cheaper to look at every key alone and search the first residual digit in its cells than to test each cell? */
-static bool search_pays(const struct binding *b, const struct box_pass *box, uint32_t tests, uint32_t *searches)
+/* What is done about the first residual digit, by which the cells of each key are sorted. */
+enum first_residual {
+	TEST_IT,         /* as the others: in every cell of the intervals */
+	SEARCH_GROUPS,   /* every key alone: the ends of its segments of one gid are searched */
+	SEARCH_AND_TEST, /* every key alone: the ends of what passes are searched, gids are looked up in these cells */
+};
+
+/* The cheapest, by what one key costs. tests: active residual digits. */
+static enum first_residual plan_search(const struct binding *b, const struct box_pass *box, uint32_t tests)
 {
 	const struct rql_cube *cube = b->p->cube;
-	uint32_t digit = cube->directory_digits, radix = cube->digits[digit].radix, ends = 0;
+	const struct rql_profile *profile = &b->device->profile;
+	uint32_t digit = cube->directory_digits, radix = cube->digits[digit].radix, gid_ends = 0, pass_ends = 0;
 	int32_t before = gid_of(b, box, digit, 0);
 	for (uint32_t v = 1; v < radix; v++) {
 		int32_t gid = gid_of(b, box, digit, v);
-		ends += gid != before;
+		gid_ends += gid != before;
+		pass_ends += (gid < 0) != (before < 0);
 		before = gid;
 	}
-	*searches = ends;
-	const struct rql_profile *profile = &b->device->profile;
-	double per_key = (double)cube->relation.cells / (double)cube->directory_size;
-	double found = per_key * (double)box->passing[digit] / radix;
-	double searching = profile->run_ns + ends * (SEARCH_NS + (tests > 1 ? 0 : profile->run_ns)) +
-	                   (tests > 1 ? found * profile->tested_cell_ns : 0);
-	return searching < per_key * profile->tested_cell_ns;
+	double cells = (double)cube->relation.cells / (double)cube->directory_size;
+	double found = cells * (double)box->passing[digit] / radix, test = profile->tested_cell_ns;
+	double groups = profile->run_ns + gid_ends * RQL_CUBE_SEARCH_NS;
+	groups += tests > 1 ? found * test * tests / 2 : gid_ends * profile->run_ns;
+	double narrow =
+		profile->run_ns + pass_ends * (RQL_CUBE_SEARCH_NS + profile->run_ns) + found * test * (tests + 1) / 2;
+	double all = cells * test * (tests + 1) / 2;
+	if (groups <= narrow || b->gids[digit] == 1 || pass_ends == 0)
+		return groups < all ? SEARCH_GROUPS : TEST_IT;
+	return narrow < all ? SEARCH_AND_TEST : TEST_IT;
 }
 
 static rql_status bind_box(struct binding *b, const struct box_pass *box, struct rql_cube_bound_box *out,
                            struct rql_error *err)
 {
 	const struct rql_cube *cube = b->p->cube;
-	uint32_t p = cube->directory_digits, active = 0, searches;
+	uint32_t p = cube->directory_digits, active = 0;
 	out->pass_fraction = 1;
 	for (uint32_t d = p; d < cube->digit_count; d++) {
 		active += is_active(b, box, d);
 		out->pass_fraction *= (double)box->passing[d] / cube->digits[d].radix;
 	}
-	bool search = active && is_active(b, box, p) && search_pays(b, box, active, &searches);
+	enum first_residual plan = active && is_active(b, box, p) ? plan_search(b, box, active) : TEST_IT;
 	int64_t last = (int64_t)p - 1;
-	while (!search && last >= 0 && !is_active(b, box, (uint32_t)last))
+	while (plan == TEST_IT && last >= 0 && !is_active(b, box, (uint32_t)last))
 		last--;
-	RQL_TRY(bind_directory(b, box, last, search, out, err));
-	if (search) {
-		RQL_TRY(make_segments(b, box, p, 1, false, &out->searches, &out->search_count, err));
+	enum segments kind = plan == TEST_IT ? BY_GID : BY_VALUE;
+	RQL_TRY(bind_directory(b, box, last, kind, out, err));
+	if (plan != TEST_IT) {
+		kind = plan == SEARCH_GROUPS ? BY_GID : BY_PASS;
+		RQL_TRY(make_segments(b, box, p, 1, kind, &out->searches, &out->search_count, err));
 		out->search_codes = &cube->residual[0];
 		out->search_radix = cube->digits[p].radix;
 	}
 	out->tests = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_test, active);
 	if (!out->tests)
 		return no_memory(err);
-	for (uint32_t d = p + search; d < cube->digit_count; d++)
+	for (uint32_t d = p + (plan == SEARCH_GROUPS); d < cube->digit_count; d++)
 		if (is_active(b, box, d))
 			RQL_TRY(bind_test(b, box, d, out, err));
 	return RQL_OK;

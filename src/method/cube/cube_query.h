@@ -13,6 +13,8 @@
 #define RQL_CUBE_DENSE_WORDS (UINT64_C(1) << 27) /* of an array of group rows: 1 GiB; beyond, groups are hashed */
 #define RQL_CUBE_BATCH 128u                      /* intervals handled at once */
 #define RQL_CUBE_STRIP 256u                      /* cells handled at once when each is tested */
+/* One search for a segment's end: a guess by interpolation and a few steps from it. */
+#define RQL_CUBE_SEARCH_NS 15.0
 
 /* ---- groups ---- */
 /* The group keys that live on one digit. Its gids number the distinct tuples of them, ascending. */
@@ -144,6 +146,8 @@ rql_status rql_cube_bind_aggregates(struct rql_prepared *p, const struct rql_req
 /* Fills the estimates, parts and unit_count. */
 void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device);
 
+/* Whether the work is worth more than one thread. */
+bool rql_cube_is_shared(const struct rql_prepared *p, const struct rql_device *device);
 /* The keys [*begin, *end) of interval (combination, segment) of a box, and its part of the group number. */
 void rql_cube_interval(const struct rql_cube_bound_box *box, uint64_t interval, uint64_t *begin, uint64_t *end,
                        uint64_t *group);

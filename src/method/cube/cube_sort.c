@@ -1,16 +1,16 @@
 /* Radix sort of fixed-size records by the top bits of their first words.
  *
- * One pass over memory splits the records by their leading key bits into parts that fit a core's second-level cache; each part
- * is then finished there, least significant digit first, over those bits only that vary inside it. A part that is still too
- * large (skewed keys) is split again by the bits that vary. Threads split disjoint stripes of the input into slots computed
- * from all stripes' histograms, so the result is stable and independent of their number. */
+ * One pass over memory splits the records by their leading key bits into parts that fit a core's second-level cache;
+ * each part is then finished there, least significant digit first, over those bits only that vary inside it. A part
+ * that is still too large (skewed keys) is split again by the bits that vary. Threads split disjoint stripes of the
+ * input into slots computed from all stripes' histograms, so the result is stable and independent of their number. */
 #include "method/cube/cube_build.h"
 
 #define PART_BYTES (UINT64_C(256) << 10)
-#define SPLIT_BITS 11u     /* of the first pass: as many open targets as the TLB and the cache bear */
+#define SPLIT_BITS 11u /* of the first pass: as many open targets as the TLB and the cache bear */
 #define RESPLIT_BITS 8u
-#define PASS_BITS 11u      /* of an in-cache pass */
-#define FEW 48u            /* records that are sorted by insertion */
+#define PASS_BITS 11u /* of an in-cache pass */
+#define FEW 48u       /* records that are sorted by insertion */
 
 struct window {
 	uint32_t word, shift, bits;
@@ -73,7 +73,8 @@ static inline __attribute__((always_inline)) void scatter(const uint64_t *record
 	}                                                                                                                  \
 	}
 
-static void run_histogram(const uint64_t *records, uint64_t rows, uint32_t words, struct window window, uint32_t *counts)
+static void run_histogram(const uint64_t *records, uint64_t rows, uint32_t words, struct window window,
+                          uint32_t *counts)
 {
 	memset(counts, 0, (sizeof(*counts)) << window.bits);
 	FOR_WORDS(words, histogram(records, rows, W, window, counts))
@@ -170,7 +171,8 @@ static void sort_part(struct rql_cube_builder *builder, const struct rql_sort *s
 		sort_word(sort, records, other, rows, leading, top);
 		return;
 	}
-	struct window window = {.word = leading, .shift = high > RESPLIT_BITS ? high - RESPLIT_BITS : 0, .bits = RESPLIT_BITS};
+	struct window window = {
+		.word = leading, .shift = high > RESPLIT_BITS ? high - RESPLIT_BITS : 0, .bits = RESPLIT_BITS};
 	uint32_t counts[1u << RESPLIT_BITS];
 	uint64_t next[1u << RESPLIT_BITS], sum = 0;
 	/* The window must not reach below the key into the payload. */
@@ -205,7 +207,8 @@ struct split {
 
 static uint64_t stripe_start(const struct split *split, uint64_t stripe)
 {
-	return split->sort->rows / split->stripes * stripe + (stripe == split->stripes ? split->sort->rows % split->stripes : 0);
+	return split->sort->rows / split->stripes * stripe +
+	       (stripe == split->stripes ? split->sort->rows % split->stripes : 0);
 }
 
 static void count_stripe(void *state, uint64_t stripe, unsigned thread)
@@ -309,9 +312,13 @@ rql_status rql_build_sort(struct rql_cube_builder *builder, struct rql_error *er
 {
 	uint64_t *scratch, *sorted;
 	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, scratch, builder->rows * builder->layout.words, err));
-	const struct rql_sort sort = {.records = builder->records, .scratch = scratch, .rows = builder->rows,
-	                              .words = builder->layout.words, .limbs = builder->layout.limbs,
-	                              .limb_bits = builder->layout.limb_bits, .progress = true};
+	const struct rql_sort sort = {.records = builder->records,
+	                              .scratch = scratch,
+	                              .rows = builder->rows,
+	                              .words = builder->layout.words,
+	                              .limbs = builder->layout.limbs,
+	                              .limb_bits = builder->layout.limb_bits,
+	                              .progress = true};
 	RQL_TRY(rql_sort_records(builder, &sort, &sorted, err));
 	rql_mem_free(&builder->mem, sorted == scratch ? builder->records : scratch);
 	builder->records = sorted;

@@ -1,7 +1,7 @@
-/* Sorted records become cells: equal keys are counted and, when rolled up, aggregated; then the directory, the residual digits,
- * the measures and their cumulative sums are written, ranges of cells in parallel. A range is a multiple of 64 cells, so that
- * bit-packed columns of two ranges never share a word. Rolled-up cells are aggregated twice, first for the bounds that the
- * packing needs, then to be packed: nothing of the size of the cells is kept in between. */
+/* Sorted records become cells: equal keys are counted and, when rolled up, aggregated; then the directory, the residual
+ * digits, the measures and their cumulative sums are written, ranges of cells in parallel. A range is a multiple of 64
+ * cells, so that bit-packed columns of two ranges never share a word. Rolled-up cells are aggregated twice, first for
+ * the bounds that the packing needs, then to be packed: nothing of the size of the cells is kept in between. */
 #include "method/cube/cube_build.h"
 
 #include <math.h>
@@ -29,14 +29,14 @@ struct store {
 	const uint64_t *records;
 	uint32_t words;
 	uint64_t rows, cells, ranges;
-	uint64_t *starts;            /* rolled up: [cells + 1] first row of each cell; NULL: row-level */
-	uint64_t *distinct;          /* [ranges of rows + 1] while keys are counted */
-	struct range_stats *stats;   /* [ranges][measures] */
-	struct bounds *count_bounds; /* [ranges] */
-	uint64_t *count_total;       /* [ranges] */
+	uint64_t *starts;                         /* rolled up: [cells + 1] first row of each cell; NULL: row-level */
+	uint64_t *distinct;                       /* [ranges of rows + 1] while keys are counted */
+	struct range_stats *stats;                /* [ranges][measures] */
+	struct bounds *count_bounds;              /* [ranges] */
+	uint64_t *count_total;                    /* [ranges] */
 	uint64_t stride[RQL_CUBE_MAX_DIMENSIONS]; /* of the directory's digits */
-	uint64_t prefix_mask;        /* of the directory's digits in word 0 */
-	uint64_t *key_mask;          /* [limbs] */
+	uint64_t prefix_mask;                     /* of the directory's digits in word 0 */
+	uint64_t *key_mask;                       /* [limbs] */
 };
 
 struct cells {
@@ -275,7 +275,8 @@ static rql_status allocate_packed(struct store *store, struct rql_packed *packed
                                   struct rql_error *err)
 {
 	packed->base = bounds->any ? bounds->least : 0;
-	packed->bits = bounds->any ? rql_packed_width(rql_bits_for((rql_uint128)bounds->greatest - (rql_uint128)bounds->least)) : 0;
+	packed->bits =
+		bounds->any ? rql_packed_width(rql_bits_for((rql_uint128)bounds->greatest - (rql_uint128)bounds->least)) : 0;
 	return rql_packed_alloc(&store->builder->cube->mem, packed, store->cells, err);
 }
 
@@ -418,7 +419,8 @@ static uint64_t prefix_of(const struct store *store, const uint64_t *record)
 
 static void write_directory(const struct store *store, uint64_t range)
 {
-	uint64_t first = range * RANGE_CELLS, end = range_end(store, range), next = 0, seen = 0; /* next: first unset entry */
+	uint64_t first = range * RANGE_CELLS, end = range_end(store, range), next = 0,
+			 seen = 0; /* next: first unset entry */
 	if (first && first <= store->cells && store->cells) {
 		const uint64_t *before = record_at(store, first - 1);
 		next = prefix_of(store, before) + 1;
@@ -496,8 +498,8 @@ struct measure_writer {
 	struct rql_packer sum, min, max, valid;
 };
 
-static void write_rolled_cells(const struct store *store, uint32_t m, uint64_t first, uint32_t count, struct cells *cells,
-                               struct measure_writer *writer, struct range_stats *stats)
+static void write_rolled_cells(const struct store *store, uint32_t m, uint64_t first, uint32_t count,
+                               struct cells *cells, struct measure_writer *writer, struct range_stats *stats)
 {
 	struct rql_cube_measure *out = &store->cube->measures[m];
 	aggregate(store, m, first, count, cells);
@@ -523,7 +525,8 @@ static void write_rolled_cells(const struct store *store, uint32_t m, uint64_t f
 }
 
 /* Row-level offsets go from field to field; the sum is brought up with the base at the end of each block. */
-static void write_row_values(const struct store *store, uint32_t m, uint64_t first, uint64_t end, struct range_stats *stats)
+static void write_row_values(const struct store *store, uint32_t m, uint64_t first, uint64_t end,
+                             struct range_stats *stats)
 {
 	struct rql_cube_measure *out = &store->cube->measures[m];
 	struct rql_field field = store->layout->values[m], valid = store->layout->valid[m];
@@ -550,7 +553,8 @@ static void write_row_values(const struct store *store, uint32_t m, uint64_t fir
 }
 
 /* Reals and 128-bit values of row-level cubes. */
-static void write_row_others(const struct store *store, uint32_t m, uint64_t first, uint64_t end, struct range_stats *stats)
+static void write_row_others(const struct store *store, uint32_t m, uint64_t first, uint64_t end,
+                             struct range_stats *stats)
 {
 	struct rql_cube_measure *out = &store->cube->measures[m];
 	struct rql_field field = store->layout->values[m], valid = store->layout->valid[m];
@@ -580,10 +584,13 @@ static void write_measure(const struct store *store, uint32_t m, uint64_t range,
 	uint64_t first = range * RANGE_CELLS, end = range_end(store, range);
 	if (store->starts) {
 		struct cells cells;
-		struct measure_writer writer = {.sum = rql_packer_at(&out->sum, first), .min = rql_packer_at(&out->min, first),
-		                                .max = rql_packer_at(&out->max, first), .valid = rql_packer_at(&out->valid, first)};
+		struct measure_writer writer = {.sum = rql_packer_at(&out->sum, first),
+		                                .min = rql_packer_at(&out->min, first),
+		                                .max = rql_packer_at(&out->max, first),
+		                                .valid = rql_packer_at(&out->valid, first)};
 		for (uint64_t cell = first; cell < end; cell += GROUP)
-			write_rolled_cells(store, m, cell, end - cell < GROUP ? (uint32_t)(end - cell) : GROUP, &cells, &writer, stats);
+			write_rolled_cells(store, m, cell, end - cell < GROUP ? (uint32_t)(end - cell) : GROUP, &cells, &writer,
+			                   stats);
 		rql_packer_flush(&writer.sum);
 		rql_packer_flush(&writer.min);
 		rql_packer_flush(&writer.max);
@@ -724,8 +731,12 @@ static rql_status allocate_all(struct store *store, struct rql_error *err)
 
 rql_status rql_build_store(struct rql_cube_builder *builder, struct rql_error *err)
 {
-	struct store store = {.builder = builder, .cube = &builder->cube->cube, .layout = &builder->layout,
-	                      .records = builder->records, .words = builder->layout.words, .rows = builder->rows};
+	struct store store = {.builder = builder,
+	                      .cube = &builder->cube->cube,
+	                      .layout = &builder->layout,
+	                      .records = builder->records,
+	                      .words = builder->layout.words,
+	                      .rows = builder->rows};
 	store.key_mask = RQL_NEW_ARRAY(builder->arena, uint64_t, builder->layout.limbs);
 	if (!store.key_mask)
 		return rql_error_memory(err, builder->layout.limbs * sizeof(uint64_t), builder->mem.what);

@@ -1,0 +1,79 @@
+/* The device profile: the device measures its bandwidth and hand-over, the cube its kernels, and here the host is timed on a small
+ * database of its own, so that the planner compares prices measured on one machine. */
+#include <stdio.h>
+#include <string.h>
+#include "exec/exec_internal.h"
+
+#define COLUMNS 3u /* that the timed query reads */
+
+/* The shortest of a few runs, in nanoseconds. */
+static rql_status time_query(struct rql_host_con *con, const char *sql, unsigned runs, double *out, struct rql_error *err)
+{
+	double least = 0;
+	for (unsigned i = 0; i < runs; i++) {
+		uint64_t start = rql_now_ns();
+		RQL_TRY(rql_host_query(con, sql, NULL, err));
+		double ns = (double)(rql_now_ns() - start);
+		if (i == 0 || ns < least)
+			least = ns;
+	}
+	*out = least;
+	return RQL_OK;
+}
+
+static rql_status time_host(struct rql_host_con *con, uint64_t rows, unsigned runs, struct rql_profile *profile,
+                            struct rql_error *err)
+{
+	static const char query[] = "SELECT k, sum(v) FROM %s WHERE f < 50 GROUP BY k";
+	char create[256], large[128], small[128];
+	double large_ns, small_ns;
+	snprintf(create, sizeof create,
+	         "CREATE TABLE large AS SELECT (i %% 100)::INTEGER AS k, (i * 7919 %% 100)::INTEGER AS f, (i * 31337 %% 1000003)::INTEGER AS v "
+	         "FROM range(%llu) t(i); CREATE TABLE small AS FROM large LIMIT 1",
+	         (unsigned long long)rows);
+	snprintf(large, sizeof large, query, "large");
+	snprintf(small, sizeof small, query, "small");
+	char *second = strchr(create, ';');
+	*second++ = '\0';
+	RQL_TRY(rql_host_query(con, create, NULL, err));
+	RQL_TRY(rql_host_query(con, second, NULL, err));
+	RQL_TRY(time_query(con, large, runs, &large_ns, err));
+	RQL_TRY(time_query(con, small, runs, &small_ns, err));
+	profile->host_statement_ns = small_ns;
+	profile->host_value_ns = large_ns > small_ns ? (large_ns - small_ns) / ((double)rows * COLUMNS) : 0.1;
+	return RQL_OK;
+}
+
+rql_status rql_calibrate_device(struct rql_device *cpu, bool thorough, struct rql_error *err)
+{
+	struct rql_host_db *db = NULL;
+	struct rql_host_con *con = NULL;
+	char threads[16];
+	snprintf(threads, sizeof threads, "%u", rql_pool_threads(cpu->pool));
+	const struct rql_host_option options[] = {{"threads", threads}};
+	if (thorough)
+		rql_device_measure(cpu, true);
+	RQL_TRY(rql_cube_calibrate(cpu, thorough, err));
+	rql_status status = rql_host_open(NULL, options, 1, &db, err);
+	if (status == RQL_OK)
+		status = rql_host_connect(db, &con, err);
+	if (status == RQL_OK)
+		status = time_host(con, thorough ? 4000000 : 500000, thorough ? 7 : 3, &cpu->profile, err);
+	rql_host_disconnect(con);
+	rql_host_close(db);
+	if (status == RQL_OK)
+		cpu->profile.measured = true;
+	return status;
+}
+
+void rql_calibrate_first_start(struct rql_device *cpu)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	(void)cpu; /* a slow build must not leave its constants behind for the others */
+#else
+	struct rql_error ignored = {0};
+	if (!cpu->profile.measured && rql_calibrate_device(cpu, false, &ignored) == RQL_OK)
+		(void)rql_profile_save(cpu, &ignored); /* without a cache folder it is measured again next time */
+	rql_error_clear(&ignored);
+#endif
+}

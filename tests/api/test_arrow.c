@@ -1,0 +1,101 @@
+/* Results as Arrow C streams. */
+#include "check.h"
+
+#include <rayql/arrow.h>
+
+static void stream_of(rayql_connection *con, const char *sql, const char *method, struct ArrowArrayStream *out)
+{
+	rayql_result *res = NULL;
+	rayql_batch *batch = (rayql_batch *)1;
+	assert_int_equal(rayql_query(con, sql, &res, NULL), RAYQL_OK);
+	assert_string_equal(rayql_result_method(res), method);
+	assert_int_equal(rayql_result_to_arrow(res, out, NULL), RAYQL_OK);
+	/* The result is empty now. */
+	assert_int_equal(rayql_fetch(res, &batch, NULL), RAYQL_OK);
+	assert_null(batch);
+	rayql_result_free(res);
+}
+
+static void rows_of_the_host(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	struct ArrowArrayStream stream;
+	struct ArrowSchema schema;
+	int64_t rows = 0, sum = 0;
+	(void)state;
+	stream_of(s.con, "SELECT i::BIGINT AS i, 'x' || i AS t FROM range(10000) r(i)", "host", &stream);
+	/* The stream keeps what it needs. */
+	close_session(&s);
+	assert_int_equal(stream.get_schema(&stream, &schema), 0);
+	assert_string_equal(schema.format, "+s");
+	assert_int_equal(schema.n_children, 2);
+	assert_string_equal(schema.children[0]->format, "l");
+	assert_string_equal(schema.children[0]->name, "i");
+	schema.release(&schema);
+	for (;;) {
+		struct ArrowArray array;
+		assert_int_equal(stream.get_next(&stream, &array), 0);
+		if (!array.release)
+			break;
+		const int64_t *values = array.children[0]->buffers[1];
+		for (int64_t r = 0; r < array.length; r++)
+			sum += values[array.children[0]->offset + r];
+		rows += array.length;
+		array.release(&array);
+	}
+	assert_int_equal(rows, 10000);
+	assert_int_equal(sum, 49995000);
+	stream.release(&stream);
+	assert_null(stream.release);
+}
+
+static void rows_of_a_method(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	struct ArrowArrayStream stream;
+	struct ArrowSchema schema;
+	struct ArrowArray array;
+	(void)state;
+	make_table(s.con, "t", 1000);
+	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT g, a, count(*) FROM t GROUP BY g, a");
+	stream_of(s.con, "SELECT a, count(*) AS n FROM t GROUP BY a ORDER BY a", "cube", &stream);
+	assert_int_equal(stream.get_schema(&stream, &schema), 0);
+	assert_string_equal(schema.children[0]->format, "i");
+	assert_string_equal(schema.children[1]->name, "n");
+	schema.release(&schema);
+	assert_int_equal(stream.get_next(&stream, &array), 0);
+	assert_int_equal(array.length, 7);
+	assert_int_equal(((const int32_t *)array.children[0]->buffers[1])[6], 6);
+	assert_int_equal(((const int64_t *)array.children[1]->buffers[1])[0], 143);
+	array.release(&array);
+	assert_int_equal(stream.get_next(&stream, &array), 0);
+	assert_null(array.release);
+	stream.release(&stream);
+	close_session(&s);
+}
+
+static void errors_on_the_way(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	struct ArrowArrayStream stream;
+	struct ArrowArray array = {0};
+	(void)state;
+	/* A later statement closes the stream as it closes a result. */
+	stream_of(s.con, "SELECT * FROM range(1000000)", "host", &stream);
+	run(s.con, "SELECT 1");
+	assert_int_not_equal(stream.get_next(&stream, &array), 0);
+	assert_non_null(strstr(stream.get_last_error(&stream), "closed by a later statement"));
+	stream.release(&stream);
+	assert_int_equal(rayql_result_to_arrow(NULL, &stream, NULL), RAYQL_ERROR_MISUSE);
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_of_the_host),
+		cmocka_unit_test(rows_of_a_method),
+		cmocka_unit_test(errors_on_the_way),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* Memory limits and full disks: one clear message, nothing left behind, and queries answered all the same. */
+#include "check.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void memory_limit(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	(void)state;
+	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, i AS b, i * 7 % 100003 AS v FROM range(300000) r(i)");
+	run(s.con, "SET rayql_memory_limit = '1MB'");
+	fails(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v) FROM t GROUP BY a, b", RAYQL_ERROR_LIMIT,
+	      "memory limit");
+	expect(s.con, "SELECT count(*) FROM rayql_structures()", NULL, "0\n");
+	expect(s.con, "SELECT count(*) FROM duckdb_views() WHERE view_name = 'v'", NULL, "0\n");
+	char *want = rows_of(s.con, "SELECT sum(v) FROM t", NULL);
+	run(s.con, "SET rayql_memory_limit = '1GB'");
+	run(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off, refresh = auto) AS SELECT a, b, sum(v) FROM t GROUP BY a, b");
+	expect(s.con, "SELECT sum(v) FROM t", "cube", want);
+	/* OR REPLACE that does not fit keeps the old one. */
+	run(s.con, "SET rayql_memory_limit = '1MB'");
+	fails(s.con, "CREATE OR REPLACE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v), count(*) FROM t GROUP BY a, b",
+	      RAYQL_ERROR_LIMIT, "memory limit");
+	expect(s.con, "SELECT sum(v) FROM t", "cube", want);
+	expect(s.con, "SELECT state FROM rayql_structures()", NULL, "ready\n");
+	/* A rebuild that does not fit: the host answers, and the reason can be read. */
+	run(s.con, "INSERT INTO t VALUES (1, 1, 0)");
+	expect(s.con, "SELECT sum(v) FROM t", "host", want);
+	expect(s.con, "SELECT state, reason LIKE '%memory limit%' FROM rayql_structures()", NULL, "invalid|true\n");
+	expect(s.con, "SELECT sum(v) FROM t", "host", want);
+	run(s.con, "SET rayql_memory_limit = '1GB'");
+	run(s.con, "REFRESH MATERIALIZED VIEW v");
+	expect(s.con, "SELECT sum(v) FROM t", "cube", want);
+	free(want);
+	close_session(&s);
+}
+
+/* In a child, as the limit cannot be taken back: RLIMIT_FSIZE makes every file stop at a size, as a full disk would. */
+static int with_small_files(const char *path)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	struct session s = open_session(path, NULL);
+	struct rlimit limit = {1 << 20, 1 << 20};
+	run(s.con, "CHECKPOINT");
+	if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+		return 2;
+	/* The contents do not fit the side file; the structure works, and says what will happen. */
+	rayql_error *err = NULL;
+	if (rayql_query(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v) FROM t GROUP BY a, b", NULL, &err)) {
+		fprintf(stderr, "create: %s\n", rayql_error_message(err));
+		/* DuckDB itself may have run out first: then nothing may be left. */
+		rayql_error_free(err);
+		expect(s.con, "SELECT count(*) FROM rayql_structures()", NULL, "0\n");
+		_exit(3);
+	}
+	expect(s.con, "SELECT count(*) FROM t WHERE a < 500", "cube", "200000\n");
+	expect(s.con, "SELECT reason LIKE '%side file could not be written%' FROM rayql_structures()", NULL, "true\n");
+	_exit(0);
+}
+
+static void disk_full(void **state)
+{
+	char path[256];
+	(void)state;
+	struct session s = open_session(scratch_path(path, "full.db"), NULL);
+	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, hash(i) % 100000 AS b, hash(i + 1) % 1000003 AS v FROM range(400000) r(i)");
+	close_session(&s);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(with_small_files(path));
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	s = open_session(path, NULL);
+	expect(s.con, "SELECT count(*) FROM t", NULL, "400000\n");
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_limit),
+		cmocka_unit_test(disk_full),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}

@@ -1,0 +1,143 @@
+/* Opening: every way in which it fails says what is wrong, and leaves what is there as it was. */
+#include "check.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static void open_fails(const char *path, const rayql_config *config, rayql_status status, const char *text)
+{
+	rayql_database *db = (rayql_database *)1;
+	rayql_error *err = NULL;
+	rayql_status have = rayql_open(path, config, &db, &err);
+	if (have != status || !strstr(rayql_error_message(err), text))
+		fail_msg("open %s: [%s] %s\nwanted [%s] ...%s...", path, rayql_status_name(have), rayql_error_message(err),
+		         rayql_status_name(status), text);
+	assert_ptr_equal(db, (rayql_database *)1); /* out-parameters are untouched on failure */
+	rayql_error_free(err);
+}
+
+static void in_memory(void **state)
+{
+	static const char *const paths[] = {NULL, ":memory:", ""};
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct session s = open_session(paths[i], NULL);
+		run(s.con, "CREATE TABLE t AS SELECT 1 AS a");
+		run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT a, count(*) FROM t GROUP BY a");
+		expect(s.con, "SELECT count(*) FROM t", "cube", "1\n");
+		close_session(&s);
+	}
+}
+
+static void bad_paths(void **state)
+{
+	char path[256];
+	(void)state;
+	open_fails(scratch_path(path, "no/such/folder/x.db"), NULL, RAYQL_ERROR_HOST, "Cannot open file");
+	FILE *f = fopen(scratch_path(path, "text.db"), "w");
+	for (int i = 0; i < 5000; i++)
+		fputs("not a database\n", f);
+	fclose(f);
+	open_fails(path, NULL, RAYQL_ERROR_HOST, "not a valid DuckDB database file");
+	rayql_config config = {.size = sizeof config, .read_only = true};
+	open_fails(scratch_path(path, "missing.db"), &config, RAYQL_ERROR_HOST, "database does not exist");
+	/* A folder where the side folder should be is no reason not to open. */
+	scratch_path(path, "fine.db");
+	struct session s = open_session(path, NULL);
+	close_session(&s);
+}
+
+static void patch(const char *path, long at, unsigned char byte)
+{
+	FILE *f = fopen(path, "r+");
+	fseek(f, at, SEEK_SET);
+	fputc(byte, f);
+	fclose(f);
+}
+
+static void newer_and_damaged(void **state)
+{
+	char path[256];
+	(void)state;
+	struct session s = open_session(scratch_path(path, "v.db"), NULL);
+	make_table(s.con, "t", 10);
+	close_session(&s);
+	/* Bytes 12..19 of the main header are the storage version. */
+	FILE *f = fopen(path, "r");
+	fseek(f, 12, SEEK_SET);
+	int version = fgetc(f);
+	fclose(f);
+	patch(path, 13, 0x7f);
+	rayql_error *err = NULL;
+	rayql_database *db = NULL;
+	assert_int_equal(rayql_open(path, NULL, &db, &err), RAYQL_ERROR_HOST);
+	assert_int_not_equal(strlen(rayql_error_message(err)), 0);
+	rayql_error_free(err);
+	patch(path, 13, 0);
+	patch(path, 12, (unsigned char)version);
+	s = open_session(path, NULL);
+	expect(s.con, "SELECT count(*) FROM t", NULL, "10\n");
+	close_session(&s);
+}
+
+static void locked(void **state)
+{
+	char path[256], byte = 0;
+	int ready[2], done[2];
+	(void)state;
+	scratch_path(path, "locked.db");
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(done), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		rayql_database *db;
+		if (rayql_open(path, NULL, &db, NULL) != RAYQL_OK || write(ready[1], "x", 1) != 1 || read(done[0], &byte, 1) != 1)
+			_exit(1);
+		rayql_close(db);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	open_fails(path, NULL, RAYQL_ERROR_HOST, "Could not set lock on file");
+	assert_int_equal(write(done[1], "x", 1), 1);
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	struct session s = open_session(path, NULL);
+	close_session(&s);
+}
+
+static void bad_options(void **state)
+{
+	const char *const unknown[] = {"no_such_option", "1", NULL}, *const half[] = {"threads", NULL};
+	rayql_config config = {.size = 3};
+	(void)state;
+	open_fails(NULL, &config, RAYQL_ERROR_MISUSE, "set it to sizeof(rayql_config)");
+	config = (rayql_config){.size = sizeof config, .host_options = unknown};
+	open_fails(NULL, &config, RAYQL_ERROR_HOST, "no_such_option");
+	config.host_options = half;
+	open_fails(NULL, &config, RAYQL_ERROR_MISUSE, "the option \"threads\" has no value");
+}
+
+static void options_arrive(void **state)
+{
+	const char *const options[] = {"default_null_order", "nulls_first", NULL};
+	rayql_config config = {.size = sizeof config, .threads = 3, .memory_limit = 64u << 20, .host_options = options};
+	(void)state;
+	struct session s = open_session(NULL, &config);
+	expect(s.con, "SELECT current_setting('threads'), lower(current_setting('default_null_order'))", NULL, "3|nulls_first\n");
+	expect(s.con, "SELECT value FROM rayql_settings() WHERE name IN ('rayql_threads', 'rayql_memory_limit') ORDER BY value", NULL,
+	       "3\n64.0 MiB\n");
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_memory),
+		cmocka_unit_test(bad_paths),
+		cmocka_unit_test(newer_and_damaged),
+		cmocka_unit_test(locked),
+		cmocka_unit_test(bad_options),
+		cmocka_unit_test(options_arrive),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}
