@@ -1,10 +1,11 @@
-/* The public handles. Children count on their parents: a parent closes when its last child is gone. Private to src/api. */
+/* The public handles. Children count on their parents: a parent closes when its last child is gone. Private to
+ * src/api. */
 #ifndef RQL_API_INTERNAL_H
 #define RQL_API_INTERNAL_H
 
-#include <stdatomic.h>
 #include "exec/session.h"
 #include "rayql/rayql.h"
+#include <stdatomic.h>
 
 struct rayql_error {
 	rayql_status status;
@@ -46,7 +47,7 @@ void rql_api_database_unref(rayql_database *db);
 void rql_api_connection_unref(rayql_connection *con);
 void rql_api_statement_unref(rayql_statement *stmt);
 /* A public result over res, which it takes over, also on failure. statement may be NULL. */
-rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res, rayql_result **out,
-                            rayql_error **err);
+rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
+                            rayql_result **out, rayql_error **err);
 
 #endif

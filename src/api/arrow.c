@@ -1,9 +1,9 @@
 /* Results as Arrow C streams: the stream takes the rows over and keeps the connection. */
+#include "rayql/arrow.h"
+#include "api/api_internal.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "api/api_internal.h"
-#include "rayql/arrow.h"
 
 struct stream {
 	rayql_connection *connection;
@@ -35,7 +35,8 @@ static int get_schema(struct ArrowArrayStream *s, struct ArrowSchema *out)
 {
 	struct stream *st = s->private_data;
 	const struct rql_columns *c = st->result->columns;
-	return code_of(rql_host_arrow_schema(rql_session_host(st->connection->session), c->count, c->types, c->names, out, &st->err));
+	return code_of(
+		rql_host_arrow_schema(rql_session_host(st->connection->session), c->count, c->types, c->names, out, &st->err));
 }
 
 static int get_next(struct ArrowArrayStream *s, struct ArrowArray *out)

@@ -1,18 +1,18 @@
 /* Databases and connections. */
-#include <stdlib.h>
-#include <string.h>
 #include "api/api_internal.h"
 #include "gen/gen.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- options ---- */
-static rql_status read_config(const rayql_config *config, struct rql_database_config *out, struct rql_host_option **options,
-                              struct rql_error *err)
+static rql_status read_config(const rayql_config *config, struct rql_database_config *out,
+                              struct rql_host_option **options, struct rql_error *err)
 {
 	unsigned count = 0;
 	if (config->size != sizeof *config)
 		return rql_error_set(err, RQL_ERROR_MISUSE,
-		                     "rayql_config.size is %zu, and this library's is %zu: set it to sizeof(rayql_config)", config->size,
-		                     sizeof *config);
+		                     "rayql_config.size is %zu, and this library's is %zu: set it to sizeof(rayql_config)",
+		                     config->size, sizeof *config);
 	while (config->host_options && config->host_options[2 * count]) {
 		if (!config->host_options[2 * count + 1])
 			return rql_error_set(err, RQL_ERROR_MISUSE, "rayql_config.host_options: the option \"%s\" has no value",
@@ -91,8 +91,8 @@ rayql_status rayql_connect(rayql_database *db, rayql_connection **out, rayql_err
 	if (!db || !out)
 		return rql_api_misuse(error, db ? "rayql_connect: out is NULL" : "rayql_connect: db is NULL");
 	rayql_connection *con = calloc(1, sizeof *con);
-	rql_status status = con ? rql_session_open(db->db, &con->session, &err)
-	                        : rql_error_memory(&err, sizeof *con, "a connection");
+	rql_status status =
+		con ? rql_session_open(db->db, &con->session, &err) : rql_error_memory(&err, sizeof *con, "a connection");
 	if (status != RQL_OK) {
 		free(con);
 		return rql_api_fail(&err, error);

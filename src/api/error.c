@@ -1,6 +1,6 @@
+#include "api/api_internal.h"
 #include <stdlib.h>
 #include <string.h>
-#include "api/api_internal.h"
 
 #define SAME(name) _Static_assert((int)RAYQL_##name == (int)RQL_##name, "the public status is the internal one")
 SAME(OK);

@@ -1,14 +1,14 @@
 /* Results and batches. */
+#include "api/api_internal.h"
 #include <stdlib.h>
 #include <string.h>
-#include "api/api_internal.h"
 
-#define SAME_TYPE(id, text, bytes) \
+#define SAME_TYPE(id, text, bytes)                                                                                     \
 	_Static_assert((int)RAYQL_TYPE_##id == (int)RQL_TYPE_##id, "the public type is the internal one");
 RQL_TYPES(SAME_TYPE)
 
-rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res, rayql_result **out,
-                            rayql_error **error)
+rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
+                            rayql_result **out, rayql_error **error)
 {
 	rayql_result *r = calloc(1, sizeof *r);
 	if (!r) {

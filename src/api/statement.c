@@ -1,8 +1,8 @@
 /* Texts and prepared statements. */
+#include "sql/statement.h"
+#include "api/api_internal.h"
 #include <stdlib.h>
 #include <string.h>
-#include "api/api_internal.h"
-#include "sql/statement.h"
 
 rayql_status rayql_query(rayql_connection *con, const char *sql, rayql_result **out, rayql_error **error)
 {
@@ -112,7 +112,8 @@ rayql_status rayql_bind_double(rayql_statement *stmt, uint64_t index, double val
 	return bind(stmt, index, &v);
 }
 
-static rayql_status bind_bytes(rayql_statement *stmt, uint64_t index, rql_type_id type, const void *value, size_t length)
+static rayql_status bind_bytes(rayql_statement *stmt, uint64_t index, rql_type_id type, const void *value,
+                               size_t length)
 {
 	if (!value && length)
 		return RAYQL_ERROR_MISUSE;

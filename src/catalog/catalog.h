@@ -1,10 +1,14 @@
-/* What RayQL knows about a database: its structures, and for every table a version that moves whenever a statement may have
+/* What RayQL knows about a database: its structures, and for every table a version that moves whenever a statement
+ * may have
  * changed it. One catalog per open database, shared by its connections; every function is thread-safe.
  *
- * Freshness protocol. A structure may be used only if, for every table that it was built from, no write is in flight and the
- * version is the one it was built at. A statement that writes outside a transaction is wrapped in write_begin / write_end: the
+ * Freshness protocol. A structure may be used only if, for every table that it was built from, no write is in flight
+ * and the
+ * version is the one it was built at. A statement that writes outside a transaction is wrapped in write_begin /
+ * write_end: the
  * version moves before (nobody builds from a state that is about to change) and after (nobody keeps what was built
- * meanwhile), and the writer count keeps structures unused in between. Inside BEGIN ... COMMIT only the COMMIT is wrapped so,
+ * meanwhile), and the writer count keeps structures unused in between. Inside BEGIN ... COMMIT only the COMMIT is
+ * wrapped so,
  * for everything the transaction wrote: others cannot see uncommitted rows, and the writing connection itself asks the
  * host from its first write on. A connection inside BEGIN ... COMMIT that has not written uses a structure only if its
  * tables have not moved since the BEGIN (their last move's stamp is not younger), because its snapshot may be older. */
@@ -36,7 +40,8 @@ bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql
 uint64_t rql_table_moved(const struct rql_catalog *catalog, const struct rql_table *table);
 uint64_t rql_catalog_stamp(const struct rql_catalog *catalog); /* now */
 
-/* What a statement or a transaction writes: table names without qualification (any table so called is meant), or everything. */
+/* What a statement or a transaction writes: table names without qualification (any table so called is meant), or
+ * everything. */
 struct rql_write_set {
 	bool everything;
 	uint32_t count, capacity;
@@ -48,7 +53,8 @@ void rql_write_set_clear(struct rql_write_set *set);
 void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set);
 void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set);
 
-/* Moves when schema objects may have changed (DDL, ATTACH, ...) / when structures come, go or are rebuilt: what cached plans
+/* Moves when schema objects may have changed (DDL, ATTACH, ...) / when structures come, go or are rebuilt: what
+ * cached plans
  * are checked against. */
 uint64_t rql_catalog_schema_epoch(const struct rql_catalog *catalog);
 void rql_catalog_schema_changed(struct rql_catalog *catalog);
@@ -115,7 +121,8 @@ rql_status rql_catalog_structures(struct rql_catalog *catalog, struct rql_arena 
 struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema, const char *name);
 /* Publishes s (takes the caller's reference), replacing one of the same id. */
 rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s, struct rql_error *err) RQL_MUST_CHECK;
-/* The same, but only while `expected` is the present one; false: it is not (or no more), and s is released. For changes that are
+/* The same, but only while `expected` is the present one; false: it is not (or no more), and s is released. For
+ * changes that are
  * made beside the builds (definitions loaded, found invalid), which must not undo them. */
 bool rql_catalog_replace(struct rql_catalog *catalog, const struct rql_structure *expected, struct rql_structure *s);
 struct rql_structure *rql_catalog_find_id(struct rql_catalog *catalog, uint64_t id); /* retained; NULL: none */

@@ -2,10 +2,11 @@
 #ifndef RQL_CATALOG_INTERNAL_H
 #define RQL_CATALOG_INTERNAL_H
 
-#include <pthread.h>
 #include "catalog/catalog.h"
+#include <pthread.h>
 
-/* Writes are known by unqualified names (what stands in INSERT INTO a.b.t is looked up by DuckDB, not by us), so versions
+/* Writes are known by unqualified names (what stands in INSERT INTO a.b.t is looked up by DuckDB, not by us), so
+ * versions
  * belong to names, folded to lower case. Entries live as long as the catalog: readers go through pointers to them
  * without a lock. */
 struct rql_name_version {

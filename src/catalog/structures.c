@@ -81,8 +81,9 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->build_ms = s->build_ms;
 	copy->id = s->id;
 	copy->side_file_valid = s->side_file_valid;
-	bool ok = rql_structure_set_text(&copy->database, s->database) && rql_structure_set_text(&copy->schema, s->schema) &&
-	          rql_structure_set_text(&copy->name, s->name) && rql_structure_set_text(&copy->statement, s->statement) &&
+	bool ok = rql_structure_set_text(&copy->database, s->database) &&
+	          rql_structure_set_text(&copy->schema, s->schema) && rql_structure_set_text(&copy->name, s->name) &&
+	          rql_structure_set_text(&copy->statement, s->statement) &&
 	          rql_structure_set_text(&copy->query, s->query) && rql_structure_set_text(&copy->options, s->options) &&
 	          rql_structure_set_text(&copy->reason, s->reason) && rql_structure_set_text(&copy->note, s->note) &&
 	          rql_structure_set_text(&copy->search_path, s->search_path) &&
@@ -128,8 +129,8 @@ void rql_structure_release(struct rql_structure *s)
 		s->release_cube(s->cube);
 	if (s->definition)
 		s->release_definition(s->definition);
-	char *texts[] = {s->database, s->schema,      s->name,     s->statement, s->query,           s->options, s->reason,
-	                 s->note,     s->search_path, s->view_sql, s->side_file, s->definition_hash};
+	char *texts[] = {s->database, s->schema, s->name,        s->statement, s->query,     s->options,
+	                 s->reason,   s->note,   s->search_path, s->view_sql,  s->side_file, s->definition_hash};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
 	free(s->tables);
@@ -141,7 +142,8 @@ const struct rql_table *rql_structure_moved_table(const struct rql_catalog *cata
 {
 	for (uint32_t i = 0; i < s->table_count; i++)
 		/* Writers first: a write that ends between the two has moved the version. */
-		if (rql_table_being_written(catalog, s->tables[i]) || rql_table_version(catalog, s->tables[i]) != s->versions[i])
+		if (rql_table_being_written(catalog, s->tables[i]) ||
+		    rql_table_version(catalog, s->tables[i]) != s->versions[i])
 			return s->tables[i];
 	return NULL;
 }

@@ -83,8 +83,10 @@ struct rql_host_con *rql_database_host(struct rql_database *db)
 	return db->loader;
 }
 
-/* What the next opening may use: contents of fresh structures with a file, and files that were never needed and are still valid. */
-static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, struct rql_structure **list, uint32_t count)
+/* What the next opening may use: contents of fresh structures with a file, and files that were never needed and are
+ * still valid. */
+static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, struct rql_structure **list,
+                          uint32_t count)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < count; i++) {

@@ -2,21 +2,21 @@
 #ifndef RQL_EXEC_INTERNAL_H
 #define RQL_EXEC_INTERNAL_H
 
-#include <pthread.h>
 #include "exec/session.h"
 #include "method/cube/cube.h"
 #include "sql/statement.h"
+#include <pthread.h>
 
 /* ---- the side folder (sidefile.c) ---- */
 struct rql_side_entry {
 	char *schema, *name, *file, *hash;
 };
 struct rql_side {
-	char *folder;      /* FILE.db.rayql, or NULL: no side files for this database */
-	char *database;    /* the database's file */
+	char *folder;   /* FILE.db.rayql, or NULL: no side files for this database */
+	char *database; /* the database's file */
 	bool writable;
-	bool valid;        /* the manifest describes the database file as it was opened */
-	char *why;         /* not valid: the reason, when there was a manifest; else NULL */
+	bool valid; /* the manifest describes the database file as it was opened */
+	char *why;  /* not valid: the reason, when there was a manifest; else NULL */
 	uint32_t count, capacity;
 	struct rql_side_entry *entries;
 };
@@ -70,7 +70,7 @@ struct rql_database {
 	bool in_memory, read_only;
 	uint32_t threads;
 	_Atomic uint64_t settings_epoch; /* DuckDB settings may have changed, or RayQL's database-wide ones */
-	void *functions; /* what the registered table functions point to (functions.c) */
+	void *functions;                 /* what the registered table functions point to (functions.c) */
 	struct rql_side side;
 	pthread_mutex_t sessions_lock;
 	struct rql_session *sessions;
@@ -83,10 +83,10 @@ struct rql_database {
 };
 
 struct rql_transaction {
-	bool open;    /* between BEGIN and COMMIT or ROLLBACK */
-	bool wrote;   /* from the first write on the host answers */
-	bool failed;  /* an error inside: DuckDB may have aborted it, so the host answers */
-	bool schema;  /* holds a statement that changed schema objects */
+	bool open;   /* between BEGIN and COMMIT or ROLLBACK */
+	bool wrote;  /* from the first write on the host answers */
+	bool failed; /* an error inside: DuckDB may have aborted it, so the host answers */
+	bool schema; /* holds a statement that changed schema objects */
 	uint64_t stamp;
 	struct rql_write_set set;
 };
@@ -111,7 +111,7 @@ struct rql_session {
 struct rql_call {
 	struct rql_session *s;
 	const char *sql;
-	bool stream;       /* the caller wants to fetch: rows need not be there at once */
+	bool stream; /* the caller wants to fetch: rows need not be there at once */
 	uint64_t start_ns;
 	struct rql_result **out; /* NULL: nobody wants the rows */
 };
@@ -120,7 +120,8 @@ struct rql_plan_context rql_session_context(struct rql_session *s);
 /* Starts the report of a statement that is going to be answered by `method`. */
 void rql_report_start(struct rql_session *s, const char *method, const char *reason);
 rql_status rql_interrupted(struct rql_error *err);
-/* One SELECT: a method's plan or the host answers. text is what the planner sees and names the same statement prepared; stmt is
+/* One SELECT: a method's plan or the host answers. text is what the planner sees and names the same statement
+ * prepared; stmt is
  * what the host runs (the same, or one with bound parameters). Takes stmt over unless keep_stmt. */
 rql_status rql_select_run(const struct rql_call *call, const char *text, const struct rql_host_stmt *names,
                           struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
@@ -172,17 +173,23 @@ rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, st
 void rql_result_close(struct rql_result *res); /* what a later statement does */
 
 /* ---- RayQL's own statements ---- */
-rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
-rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                           struct rql_error *err);
+rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                            struct rql_error *err);
 rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
-/* Makes the structure (of a REFRESH plan) ready: from its side file or by building it. RQL_ERROR_STALE: another session is at it. */
+/* Makes the structure (of a REFRESH plan) ready: from its side file or by building it. RQL_ERROR_STALE: another
+ * session is at it. */
 rql_status rql_view_make_ready(struct rql_session *s, struct rql_structure *structure, struct rql_error *err);
 /* plan_context.load */
 struct rql_structure *rql_view_load(void *session, struct rql_structure *structure);
-/* After schema statements: structures whose view is gone are removed, whose definition no longer binds become INVALID. */
+/* After schema statements: structures whose view is gone are removed, whose definition no longer binds become
+ * INVALID. */
 void rql_view_sync(struct rql_database *db);
-rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
-rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                            struct rql_error *err);
+rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                              struct rql_error *err);
 struct rql_setting_row {
 	const char *name, *description;
 	char value[64];
@@ -190,7 +197,8 @@ struct rql_setting_row {
 /* The i-th setting as s sees it; false behind the last. */
 bool rql_settings_row(const struct rql_session *s, uint32_t i, struct rql_setting_row *out);
 rql_status rql_explain(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err);
-rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *con,
+                                  struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- definitions in the database (store.c) ---- */
 rql_status rql_store_read(struct rql_database *db, struct rql_error *err) RQL_MUST_CHECK;
@@ -210,7 +218,8 @@ rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const
 /* "rollup = off, refresh = auto, order = 'a, b'"; all that matter are written. */
 void rql_view_options_print(struct rql_strbuf *out, const struct rql_view_options *options);
 /* An error with DuckDB's caret under `position` of sql. */
-rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...) RQL_PRINTF(4, 5);
+rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...)
+	RQL_PRINTF(4, 5);
 /* An identifier as it must be written: quoted only when needed. */
 void rql_put_name(struct rql_strbuf *out, const char *name);
 

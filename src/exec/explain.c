@@ -1,4 +1,5 @@
-/* EXPLAIN [ANALYZE] of a query: two VARCHAR columns as DuckDB's EXPLAIN has. A method's plan is one row; where the host answers,
+/* EXPLAIN [ANALYZE] of a query: two VARCHAR columns as DuckDB's EXPLAIN has. A method's plan is one row; where the
+ * host answers,
  * the first row says why and DuckDB's own rows follow. */
 #include "exec/exec_internal.h"
 
@@ -108,8 +109,8 @@ rql_status rql_explain(const struct rql_call *call, const struct rql_statement *
 		status = explain_method(s, st, choice.entry->plan, &rows, &why, err);
 	if (status == RQL_OK && rows.count == 0) {
 		bool refresh = choice.entry && choice.entry->refresh;
-		rql_strbuf_printf(add_row(&rows, "rayql_plan"), "%s%s", refresh ? "refresh, then cube: " : "host: ",
-		                  why ? why : choice.reason);
+		rql_strbuf_printf(add_row(&rows, "rayql_plan"), "%s%s",
+		                  refresh ? "refresh, then cube: " : "host: ", why ? why : choice.reason);
 		status = add_host_rows(s, st, &rows, err);
 	}
 	if (status == RQL_OK && call->out)

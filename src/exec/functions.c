@@ -1,9 +1,9 @@
 /* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
 #include "exec/exec_internal.h"
 
+#include "method/method.h"
 #include <stdlib.h>
 #include <string.h>
-#include "method/method.h"
 
 /* ---- a table made cell by cell ---- */
 enum cell_kind { CELL_NULL, CELL_TEXT, CELL_UINT, CELL_REAL, CELL_BOOL };
@@ -103,7 +103,8 @@ static void fill_devices(struct rql_database *db, struct rql_session *session, s
 			if (d->units[u])
 				rql_strbuf_printf(&units, "%s%s", units.length ? ", " : "", rql_unit_name((enum rql_unit)u));
 			else if (d->missing[u])
-				rql_strbuf_printf(&missing, "%s%s: %s", missing.length ? "; " : "", rql_unit_name((enum rql_unit)u), d->missing[u]);
+				rql_strbuf_printf(&missing, "%s%s: %s", missing.length ? "; " : "", rql_unit_name((enum rql_unit)u),
+				                  d->missing[u]);
 		}
 		row_begin(t);
 		put_text(t, d->id);
@@ -173,7 +174,8 @@ static void put_order(const struct rql_structure *s, struct table *t)
 	const struct rql_cube *cube = s->cube;
 	for (uint32_t i = 0; cube && s->definition && cube->order_chosen && i < cube->digit_count; i++)
 		if (cube->order_chosen[i] < rql_definition_dimension_count(s->definition))
-			rql_strbuf_printf(&text, "%s%s", i ? ", " : "", rql_definition_dimension_name(s->definition, cube->order_chosen[i]));
+			rql_strbuf_printf(&text, "%s%s", i ? ", " : "",
+			                  rql_definition_dimension_name(s->definition, cube->order_chosen[i]));
 	put_text(t, cube ? rql_strbuf_text(&text) : NULL);
 	rql_strbuf_free(&text);
 }
@@ -281,17 +283,56 @@ static const struct function {
 	fill_fn *fill;
 	struct column columns[17]; /* ended by a NULL name */
 } functions[] = {
-	{"rayql_devices", fill_devices, {{"device", TEXT}, {"name", TEXT}, {"driver", TEXT}, {"memory", UINT}, {"threads", UINT},
-		{"units", TEXT}, {"missing", TEXT}, {"measured", BOOL}, {"read_gbps", REAL}, {NULL, TEXT}}},
-	{"rayql_structures", fill_structures, {{"name", TEXT}, {"kind", TEXT}, {"definition", TEXT}, {"state", TEXT},
-		{"reason", TEXT}, {"rows", UINT}, {"cells", UINT}, {"bytes", UINT}, {"bytes_per_row", REAL}, {"build_ms", REAL},
-		{"rolled_up", BOOL}, {"key_order", TEXT}, {"options", TEXT}, {"tables", TEXT}, {"schema", TEXT}, {NULL, TEXT}}},
-	{"rayql_methods", fill_methods, {{"name", TEXT}, {"unit", TEXT}, {"enabled", BOOL}, {"description", TEXT},
-		{"paper", TEXT}, {NULL, TEXT}}},
-	{"rayql_last_query", fill_last_query, {{"method", TEXT}, {"unit", TEXT}, {"structure", TEXT}, {"reason", TEXT},
-		{"plan_cached", BOOL}, {"cells_read", UINT}, {"cells_covered", UINT}, {"bytes_read", UINT}, {"rows", UINT},
-		{"plan_ms", REAL}, {"run_ms", REAL}, {"finish_ms", REAL}, {"estimated_ms", REAL}, {"host_estimated_ms", REAL},
-		{NULL, TEXT}}},
+	{"rayql_devices",
+     fill_devices,
+     {{"device", TEXT},
+      {"name", TEXT},
+      {"driver", TEXT},
+      {"memory", UINT},
+      {"threads", UINT},
+      {"units", TEXT},
+      {"missing", TEXT},
+      {"measured", BOOL},
+      {"read_gbps", REAL},
+      {NULL, TEXT}}},
+	{"rayql_structures",
+     fill_structures,
+     {{"name", TEXT},
+      {"kind", TEXT},
+      {"definition", TEXT},
+      {"state", TEXT},
+      {"reason", TEXT},
+      {"rows", UINT},
+      {"cells", UINT},
+      {"bytes", UINT},
+      {"bytes_per_row", REAL},
+      {"build_ms", REAL},
+      {"rolled_up", BOOL},
+      {"key_order", TEXT},
+      {"options", TEXT},
+      {"tables", TEXT},
+      {"schema", TEXT},
+      {NULL, TEXT}}},
+	{"rayql_methods",
+     fill_methods,
+     {{"name", TEXT}, {"unit", TEXT}, {"enabled", BOOL}, {"description", TEXT}, {"paper", TEXT}, {NULL, TEXT}}},
+	{"rayql_last_query",
+     fill_last_query,
+     {{"method", TEXT},
+      {"unit", TEXT},
+      {"structure", TEXT},
+      {"reason", TEXT},
+      {"plan_cached", BOOL},
+      {"cells_read", UINT},
+      {"cells_covered", UINT},
+      {"bytes_read", UINT},
+      {"rows", UINT},
+      {"plan_ms", REAL},
+      {"run_ms", REAL},
+      {"finish_ms", REAL},
+      {"estimated_ms", REAL},
+      {"host_estimated_ms", REAL},
+      {NULL, TEXT}}},
 	{"rayql_settings", fill_settings, {{"name", TEXT}, {"value", TEXT}, {"description", TEXT}, {NULL, TEXT}}},
 };
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)
@@ -380,8 +421,8 @@ rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *
 		return rql_error_memory(err, FUNCTION_COUNT * sizeof *r, "table functions");
 	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
 		r[i] = (struct registered){db, &functions[i]};
-		struct rql_host_table_function f = {.name = functions[i].name, .bind = bind, .fill = fill, .free_state = table_free,
-		                                    .extra = &r[i]};
+		struct rql_host_table_function f = {
+			.name = functions[i].name, .bind = bind, .fill = fill, .free_state = table_free, .extra = &r[i]};
 		RQL_TRY(rql_host_register(con, &f, err));
 	}
 	return RQL_OK;

@@ -1,10 +1,12 @@
-/* One statement of the host's, of whatever class: writes are wrapped in the freshness protocol, transactions followed. */
+/* One statement of the host's, of whatever class: writes are wrapped in the freshness protocol, transactions
+ * followed. */
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs the statement to its end (a write or CALL must not stay half done while its result is open) and makes the result. */
+/* Runs the statement to its end (a write or CALL must not stay half done while its result is open) and makes the
+ * result. */
 static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;

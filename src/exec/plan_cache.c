@@ -1,4 +1,5 @@
-/* Plans by the exact text of their statement: one cache per session, so no lock stands between a statement and its method.
+/* Plans by the exact text of their statement: one cache per session, so no lock stands between a statement and its
+ * method.
  * 256 entries, the least recently used goes first; their bytes are bounded too. */
 #include "exec/exec_internal.h"
 
@@ -122,7 +123,8 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 		e = e->next;
 	if (!e)
 		return NULL;
-	/* A decision for the host stays right when tables move: structures over them can only get staler, until one is rebuilt. */
+	/* A decision for the host stays right when tables move: structures over them can only get staler, until one is
+	 * rebuilt. */
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
 	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
 	    (e->method && !tables_unmoved(s->db->catalog, e->plan))) {

@@ -1,10 +1,10 @@
 /* Who answers a SELECT: a cached or fresh plan's method, or the host; and what is said about it. */
 #include "exec/exec_internal.h"
 
+#include "exec/run.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "exec/run.h"
 
 #define REFRESH_ATTEMPTS 8u /* structures that one statement may have to build first */
 
@@ -36,7 +36,8 @@ void rql_choice_clear(struct rql_choice *choice)
 
 /* ---- when a plan may run ---- */
 
-/* A transaction's snapshot is the state of its BEGIN, or any later one in which nothing that the plan reads has moved. NULL: it may run; else
+/* A transaction's snapshot is the state of its BEGIN, or any later one in which nothing that the plan reads has
+ * moved. NULL: it may run; else
  * why not. */
 static const char *transaction_forbids(const struct rql_session *s, const struct rql_plan *plan)
 {
@@ -70,10 +71,12 @@ static void read_epochs(const struct rql_session *s, struct rql_cache_entry *out
 	out->settings_epoch = atomic_load(&s->db->settings_epoch);
 }
 
-/* Plans text; REFRESH plans are carried out, each structure at most once. epochs: those before the last planning, so that what moves
+/* Plans text; REFRESH plans are carried out, each structure at most once. epochs: those before the last planning, so
+ * that what moves
  * meanwhile makes the entry dead, not wrong. */
-static rql_status plan_and_refresh(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt, bool refresh,
-                                   struct rql_cache_entry *epochs, struct rql_plan **out, char **why, struct rql_error *err)
+static rql_status plan_and_refresh(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt,
+                                   bool refresh, struct rql_cache_entry *epochs, struct rql_plan **out, char **why,
+                                   struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
 	uint64_t done[REFRESH_ATTEMPTS];

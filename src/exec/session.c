@@ -1,10 +1,10 @@
 /* A session: texts become statements, and each goes to the one who runs it. */
 #include "exec/session.h"
 
+#include "exec/exec_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "exec/exec_internal.h"
 
 /* ---- opening and closing ---- */
 rql_status rql_session_open(struct rql_database *db, struct rql_session **out, struct rql_error *err)
@@ -127,7 +127,8 @@ static rql_status run_expanded(const struct rql_call *call, struct rql_error *er
 		status = rql_host_prepare_at(s->host, list, i, &stmt, err);
 		if (status != RQL_OK)
 			break;
-		/* The parts have no text of their own for the planner or the write set: the whole text names no single table. */
+		/* The parts have no text of their own for the planner or the write set: the whole text names no single table.
+		 * */
 		if (rql_host_stmt_class(stmt) == RQL_HOST_SELECT)
 			part.stream = false;
 		status = rql_host_run(&part, stmt, false, err);
@@ -158,11 +159,12 @@ static rql_status run_on_host(const struct rql_call *call, struct rql_error *err
 static rql_status run_index(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
 {
 	(void)call;
-	return rql_error_set(err, RQL_ERROR_STATEMENT,
-	                     "Not implemented Error: CREATE INDEX ... USING %s is not available in this version of RayQL, which has "
-	                     "one kind of structure: CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY ... "
-	                     "(an ordinary CREATE INDEX is DuckDB's and works)",
-	                     st->method ? st->method : "?");
+	return rql_error_set(
+		err, RQL_ERROR_STATEMENT,
+		"Not implemented Error: CREATE INDEX ... USING %s is not available in this version of RayQL, which has "
+		"one kind of structure: CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY ... "
+		"(an ordinary CREATE INDEX is DuckDB's and works)",
+		st->method ? st->method : "?");
 }
 
 static rql_status run_own(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
@@ -211,7 +213,8 @@ static rql_status run_statement(const struct rql_call *call, struct rql_error *e
 	if (status != RQL_OK)
 		goto done;
 	if (st.kind == RQL_STATEMENT_HOST || st.kind == RQL_STATEMENT_DROP_INDEX ||
-	    (st.kind == RQL_STATEMENT_EXPLAIN && (st.host_only || (st.explain_format && strcmp(st.explain_format, "text") != 0))))
+	    (st.kind == RQL_STATEMENT_EXPLAIN &&
+	     (st.host_only || (st.explain_format && strcmp(st.explain_format, "text") != 0))))
 		status = run_on_host(call, err);
 	else if (st.kind == RQL_STATEMENT_EXPLAIN)
 		status = rql_explain(call, &st, err);
@@ -242,7 +245,8 @@ static size_t piece_length(const char *sql)
 	return length;
 }
 
-/* DuckDB parses a whole text before it runs any of it. Where the text is DuckDB's alone, a syntax error in a later statement is found
+/* DuckDB parses a whole text before it runs any of it. Where the text is DuckDB's alone, a syntax error in a later
+ * statement is found
  * here, before the first has run. */
 static rql_status parse_all(struct rql_session *s, const char *sql, struct rql_error *err)
 {
@@ -277,7 +281,8 @@ static rql_status run_pieces(struct rql_session *s, const char *sql, struct rql_
 		char *piece = strndup(at, length);
 		if (!piece)
 			return rql_error_memory(err, length, "a statement");
-		struct rql_call call = {.s = s, .sql = piece, .stream = last, .start_ns = rql_now_ns(), .out = last ? out : NULL};
+		struct rql_call call = {
+			.s = s, .sql = piece, .stream = last, .start_ns = rql_now_ns(), .out = last ? out : NULL};
 		rql_status status = run_statement(&call, err);
 		free(piece);
 		RQL_TRY(status);
@@ -377,7 +382,8 @@ rql_status rql_session_prepare(struct rql_session *s, const char *sql, struct rq
 	begin_call(s);
 	rql_status status = RQL_OK;
 	if (blank(sql) || piece_length(sql) != strlen(sql))
-		status = rql_error_set(err, RQL_ERROR_MISUSE, "rayql_prepare takes exactly one statement; rayql_query runs several");
+		status =
+			rql_error_set(err, RQL_ERROR_MISUSE, "rayql_prepare takes exactly one statement; rayql_query runs several");
 	q->sql = strdup(sql);
 	q->arena = rql_arena_new();
 	if (status == RQL_OK && (!q->sql || !q->arena))

@@ -51,7 +51,8 @@ const char *rql_prepared_parameter_name(const struct rql_prepared_query *q, uint
 /* Copies the value. RQL_ERROR_MISUSE: no such parameter. */
 rql_status rql_prepared_bind(struct rql_prepared_query *q, uint64_t index, const struct rql_value *value,
                              struct rql_error *err);
-rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result **out, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result **out,
+                                struct rql_error *err) RQL_MUST_CHECK;
 void rql_prepared_free(struct rql_prepared_query *q);
 
 /* ---- what the last statement did ---- */
@@ -81,12 +82,12 @@ struct rql_result {
 	struct rql_session *session;
 	struct rql_columns *columns;
 	enum rql_host_rows kind;
-	const char *method;          /* static text: "cube", "host", "rayql" */
+	const char *method; /* static text: "cube", "host", "rayql" */
 	char *reason;
-	struct rql_host_stmt *stmt;  /* a streaming result's statement, owned */
+	struct rql_host_stmt *stmt;   /* a streaming result's statement, owned */
 	struct rql_host_result *host; /* rows that stream, or NULL */
-	struct rql_batch *batch;     /* rows that are all there, or NULL */
-	bool closed;                 /* by a later statement, before its last row */
+	struct rql_batch *batch;      /* rows that are all there, or NULL */
+	bool closed;                  /* by a later statement, before its last row */
 	uint64_t serial;
 };
 /* *out NULL at the end; the batch is the caller's. */

@@ -1,18 +1,19 @@
 /* SET rayql_... and RESET rayql_...: a connection's settings, but for rayql_memory_limit, which is the database's. */
 #include "exec/exec_internal.h"
 
+#include "method/method.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "method/method.h"
 
 enum setting_kind { SETTING_FALLBACK, SETTING_DEVICE, SETTING_FORCE, SETTING_MEMORY, SETTING_THREADS, SETTING_COUNT };
 static const struct {
 	const char *name, *description;
 } fixed[SETTING_COUNT] = {
-	[SETTING_FALLBACK] = {"rayql_fallback", "What happens to queries that RayQL does not accelerate: 'on' DuckDB answers, "
-	                                        "'notice' it answers and the shell says why, 'off' an error"},
+	[SETTING_FALLBACK] = {"rayql_fallback",
+                          "What happens to queries that RayQL does not accelerate: 'on' DuckDB answers, "
+                          "'notice' it answers and the shell says why, 'off' an error"},
 	[SETTING_DEVICE] = {"rayql_device", "The device that methods run on: 'auto', or an id of rayql_devices()"},
 	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
@@ -82,13 +83,15 @@ static rql_status unknown(const char *name, struct rql_error *err)
 		}
 	}
 	return rql_error_set(err, RQL_ERROR_STATEMENT,
-	                     "Catalog Error: unrecognized configuration parameter \"%s\"\n\nDid you mean: \"%s\"", name, best);
+	                     "Catalog Error: unrecognized configuration parameter \"%s\"\n\nDid you mean: \"%s\"", name,
+	                     best);
 }
 
 static rql_status bad_value(const char *setting, const char *value, const char *expected, struct rql_error *err)
 {
-	return rql_error_set(err, RQL_ERROR_STATEMENT, "Invalid Input Error: Unrecognized parameter for option %s \"%s\", expected %s",
-	                     setting, value, expected);
+	return rql_error_set(err, RQL_ERROR_STATEMENT,
+	                     "Invalid Input Error: Unrecognized parameter for option %s \"%s\", expected %s", setting,
+	                     value, expected);
 }
 
 /* ---- values ---- */
@@ -179,9 +182,10 @@ static rql_status change(struct rql_session *s, const char *name, const char *va
 	else if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || is_method_setting(name))
 		status = set_flag(s, name, value, err);
 	else if (strcasecmp(name, fixed[SETTING_THREADS].name) == 0)
-		status = rql_error_set(err, RQL_ERROR_STATEMENT,
-		                       "Invalid Input Error: rayql_threads cannot be changed while the database is open; it is given when "
-		                       "it is opened (rayql_config.threads)");
+		status = rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"Invalid Input Error: rayql_threads cannot be changed while the database is open; it is given when "
+			"it is opened (rayql_config.threads)");
 	else
 		status = unknown(name, err);
 	if (status == RQL_OK)
@@ -201,14 +205,16 @@ static const char *default_of(const char *name, char *room, size_t size)
 	return room;
 }
 
-rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
+rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                            struct rql_error *err)
 {
 	char room[32];
 	(void)sql;
 	return change(s, st->name.name, st->value ? st->value : default_of(st->name.name, room, sizeof room), err);
 }
 
-rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
+rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                              struct rql_error *err)
 {
 	char room[32];
 	(void)sql;

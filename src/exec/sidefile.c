@@ -1,8 +1,11 @@
-/* The side folder: contents of structures kept between sessions in FILE.db.rayql/, used only when the database file is byte for byte
+/* The side folder: contents of structures kept between sessions in FILE.db.rayql/, used only when the database file
+ * is byte for byte
  * (by size and headers) the one that they were written beside.
  *
- * DuckDB's file begins with three headers of 4 KiB; every checkpoint writes a new iteration into one of the latter two, so their hash
- * changes whenever rows do. A log (FILE.db.wal) that is there when the file is opened means changes behind the headers. The
+ * DuckDB's file begins with three headers of 4 KiB; every checkpoint writes a new iteration into one of the latter
+ * two, so their hash
+ * changes whenever rows do. A log (FILE.db.wal) that is there when the file is opened means changes behind the
+ * headers. The
  * manifest is written after DuckDB has closed the file, and names files that are never rewritten: a process that dies
  * leaves an old manifest with old files, valid exactly as long as the database file is the old one, too. */
 #include "exec/exec_internal.h"

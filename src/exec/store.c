@@ -1,4 +1,5 @@
-/* Definitions in the database itself: one row a structure in the table rayql.structures, beside the view of the same name that DuckDB
+/* Definitions in the database itself: one row a structure in the table rayql.structures, beside the view of the same
+ * name that DuckDB
  * keeps. */
 #include "exec/exec_internal.h"
 
@@ -38,13 +39,15 @@ char *rql_store_put_sql(const struct rql_database *db, const struct rql_structur
 	rql_strbuf_put_ident(&sql, db->name);
 	rql_strbuf_put(&sql, ".rayql; CREATE TABLE IF NOT EXISTS ");
 	put_table(&sql, db);
-	rql_strbuf_put(&sql, " (schema_name VARCHAR, name VARCHAR, kind VARCHAR, format_version INTEGER, statement VARCHAR, "
-	                     "query VARCHAR, options VARCHAR, search_path VARCHAR); DELETE FROM ");
+	rql_strbuf_put(&sql,
+	               " (schema_name VARCHAR, name VARCHAR, kind VARCHAR, format_version INTEGER, statement VARCHAR, "
+	               "query VARCHAR, options VARCHAR, search_path VARCHAR); DELETE FROM ");
 	put_table(&sql, db);
 	put_condition(&sql, s->schema, s->name);
 	rql_strbuf_put(&sql, "; INSERT INTO ");
 	put_table(&sql, db);
-	rql_strbuf_printf(&sql, " (schema_name, name, kind, format_version, statement, query, options, search_path) VALUES (");
+	rql_strbuf_printf(&sql,
+	                  " (schema_name, name, kind, format_version, statement, query, options, search_path) VALUES (");
 	const char *texts[] = {s->schema, s->name};
 	for (size_t i = 0; i < 2; i++) {
 		put_literal(&sql, texts[i]);
@@ -93,7 +96,8 @@ static void read_options(struct rql_structure *s, int64_t format)
 	struct rql_strbuf reason = {0};
 	rql_status status = RQL_OK;
 	if (format > STORE_FORMAT) {
-		rql_strbuf_printf(&reason, "its definition was written by a newer version of RayQL (format %lld, this one reads %d)",
+		rql_strbuf_printf(&reason,
+		                  "its definition was written by a newer version of RayQL (format %lld, this one reads %d)",
 		                  (long long)format, STORE_FORMAT);
 		status = RQL_ERROR_CORRUPT;
 	} else if (!arena || !s->statement || !s->query) {
@@ -158,8 +162,9 @@ rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	int64_t there = 0;
-	rql_strbuf_put(&sql, "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'rayql' AND table_name = 'structures' AND "
-	                     "database_name = ");
+	rql_strbuf_put(&sql,
+	               "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'rayql' AND table_name = 'structures' AND "
+	               "database_name = ");
 	put_literal(&sql, db->name);
 	rql_status status = rql_host_query_int(db->loader, rql_strbuf_text(&sql), &there, err);
 	rql_strbuf_clear(&sql);
@@ -167,12 +172,14 @@ rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
 		rql_strbuf_free(&sql);
 		return status;
 	}
-	rql_strbuf_put(&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
-	                     "v.sql, (v.view_name IS NOT NULL)::BIGINT FROM ");
+	rql_strbuf_put(
+		&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
+			  "v.sql, (v.view_name IS NOT NULL)::BIGINT FROM ");
 	put_table(&sql, db);
-	rql_strbuf_put(&sql, " s LEFT JOIN duckdb_views() v ON lower(v.schema_name) = lower(s.schema_name) AND lower(v.view_name) = "
-	                     "lower(s.name) AND "
-	                     "v.database_name = ");
+	rql_strbuf_put(
+		&sql, " s LEFT JOIN duckdb_views() v ON lower(v.schema_name) = lower(s.schema_name) AND lower(v.view_name) = "
+			  "lower(s.name) AND "
+			  "v.database_name = ");
 	put_literal(&sql, db->name);
 	rql_strbuf_put(&sql, " ORDER BY s.rowid");
 	struct rql_host_result *res = NULL;

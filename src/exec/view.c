@@ -1,11 +1,12 @@
-/* CREATE, REFRESH and DROP MATERIALIZED VIEW: DuckDB's catalog, our row in the database and the structure change together or not
+/* CREATE, REFRESH and DROP MATERIALIZED VIEW: DuckDB's catalog, our row in the database and the structure change
+ * together or not
  * at all. */
 #include "exec/exec_internal.h"
 
+#include "exec/view_build.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "exec/view_build.h"
 
 /* ---- checks ---- */
 static rql_status not_inside(const struct rql_session *s, const char *what, struct rql_error *err)
@@ -13,17 +14,19 @@ static rql_status not_inside(const struct rql_session *s, const char *what, stru
 	if (!s->txn.open)
 		return RQL_OK;
 	return rql_error_set(err, RQL_ERROR_STATEMENT,
-	                     "TransactionContext Error: %s cannot run inside a transaction block; COMMIT or ROLLBACK first", what);
+	                     "TransactionContext Error: %s cannot run inside a transaction block; COMMIT or ROLLBACK first",
+	                     what);
 }
 
 static rql_status not_read_only(const struct rql_session *s, const char *type, struct rql_error *err)
 {
 	if (!s->db->read_only)
 		return RQL_OK;
-	return rql_error_set(err, RQL_ERROR_STATEMENT,
-	                     "Invalid Input Error: Cannot execute statement of type \"%s\" on database \"%s\" which is attached in "
-	                     "read-only mode!",
-	                     type, s->db->name);
+	return rql_error_set(
+		err, RQL_ERROR_STATEMENT,
+		"Invalid Input Error: Cannot execute statement of type \"%s\" on database \"%s\" which is attached in "
+		"read-only mode!",
+		type, s->db->name);
 }
 
 /* ---- names ---- */
@@ -51,12 +54,13 @@ static bool has_schema(struct rql_session *s, const char *schema)
 	return found;
 }
 
-static rql_status elsewhere(const struct rql_session *s, const char *sql, const struct rql_statement *st, const char *database,
-                            struct rql_error *err)
+static rql_status elsewhere(const struct rql_session *s, const char *sql, const struct rql_statement *st,
+                            const char *database, struct rql_error *err)
 {
-	return rql_error_at(err, sql, st->name.position,
-	                    "Not implemented Error: materialized views live in the database that was opened (\"%s\"), not in \"%s\"",
-	                    s->db->name, database);
+	return rql_error_at(
+		err, sql, st->name.position,
+		"Not implemented Error: materialized views live in the database that was opened (\"%s\"), not in \"%s\"",
+		s->db->name, database);
 }
 
 /* As DuckDB finds a name: a.b may be schema.view or database.view; without a schema it is the current one. */
@@ -105,7 +109,7 @@ static void put_qualified(struct rql_strbuf *out, const struct rql_database *db,
 static const char *host_object(struct rql_session *s, const struct view_name *n)
 {
 	static const char *const kinds[][2] = {{"duckdb_views() WHERE lower(view_name)", "View"},
-	                                        {"duckdb_tables() WHERE lower(table_name)", "Table"}};
+	                                       {"duckdb_tables() WHERE lower(table_name)", "Table"}};
 	for (size_t i = 0; i < 2; i++) {
 		struct rql_strbuf sql = {0};
 		int64_t count = 0;
@@ -123,13 +127,17 @@ static const char *host_object(struct rql_session *s, const struct view_name *n)
 	return NULL;
 }
 
-static rql_status no_such_view(struct rql_session *s, const struct view_name *n, const char *verb, struct rql_error *err)
+static rql_status no_such_view(struct rql_session *s, const struct view_name *n, const char *verb,
+                               struct rql_error *err)
 {
 	const char *kind = host_object(s, n);
 	if (kind)
-		return rql_error_set(err, RQL_ERROR_STATEMENT, "Catalog Error: Existing object %s is of type %s, trying to %s type "
-		                     "Materialized View", n->name, kind, verb);
-	return rql_error_set(err, RQL_ERROR_STATEMENT, "Catalog Error: Materialized View with name %s does not exist!", n->name);
+		return rql_error_set(err, RQL_ERROR_STATEMENT,
+		                     "Catalog Error: Existing object %s is of type %s, trying to %s type "
+		                     "Materialized View",
+		                     n->name, kind, verb);
+	return rql_error_set(err, RQL_ERROR_STATEMENT, "Catalog Error: Materialized View with name %s does not exist!",
+	                     n->name);
 }
 
 /* ---- DuckDB's side ---- */
@@ -254,7 +262,8 @@ static rql_status describe(struct rql_session *s, const struct rql_statement *st
 	return RQL_OK;
 }
 
-/* The definition is what the loader binds (default settings, committed state), so that a rebuild after reopening means the same. A session in
+/* The definition is what the loader binds (default settings, committed state), so that a rebuild after reopening
+ * means the same. A session in
  * which it means something else must say so now. */
 static rql_status define(struct rql_session *s, struct rql_structure *v, struct rql_error *err)
 {
@@ -268,10 +277,11 @@ static rql_status define(struct rql_session *s, struct rql_structure *v, struct 
 	if (status == RQL_OK)
 		status = rql_build_define(s->db, v, common, err);
 	if (status == RQL_OK && (!source || strcmp(source, v->definition_hash) != 0))
-		status = rql_error_set(err, RQL_ERROR_STATEMENT,
-		                       "Binder Error: the query of %s means something else under the default settings than in this session (a "
-		                       "setting such as integer_division changes it); write it so that it does not depend on them",
-		                       v->name);
+		status = rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"Binder Error: the query of %s means something else under the default settings than in this session (a "
+			"setting such as integer_division changes it); write it so that it does not depend on them",
+			v->name);
 	free(source);
 	return status;
 }
@@ -318,12 +328,14 @@ static void unlock_and_sync(struct rql_session *s)
 		rql_view_sync(s->db);
 }
 
-rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
+rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                           struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
 	struct rql_view_options options;
 	struct view_name n = {0};
-	rql_status status = arena ? not_inside(s, "CREATE MATERIALIZED VIEW", err) : rql_error_memory(err, 0, "a statement");
+	rql_status status =
+		arena ? not_inside(s, "CREATE MATERIALIZED VIEW", err) : rql_error_memory(err, 0, "a statement");
 	if (status == RQL_OK)
 		status = rql_view_options_read(arena, sql, st, &options, err);
 	if (status == RQL_OK)
@@ -410,8 +422,10 @@ static struct rql_structure *publish_building(struct rql_database *db, struct rq
 	return b;
 }
 
-/* A build that failed: what was there before stays when it is fresh; else the reason is kept, and an interrupted one may be tried again. */
-static void publish_failure(struct rql_database *db, const struct rql_structure *now, rql_status status, const char *message)
+/* A build that failed: what was there before stays when it is fresh; else the reason is kept, and an interrupted one
+ * may be tried again. */
+static void publish_failure(struct rql_database *db, const struct rql_structure *now, rql_status status,
+                            const char *message)
 {
 	if (now->state != RQL_STATE_BUILDING)
 		return;
@@ -435,8 +449,9 @@ static rql_status rebuild_locked(struct rql_session *s, struct rql_structure *ol
 	struct rql_structure *v = NULL;
 	struct rql_error failed = {0};
 	bool has_query = old->query && old->statement;
-	rql_status status = has_query ? rql_build_bind(db, old, &def, &failed)
-	                              : rql_error_set(&failed, RQL_ERROR_CORRUPT, "%s", old->reason ? old->reason : "no definition");
+	rql_status status =
+		has_query ? rql_build_bind(db, old, &def, &failed)
+				  : rql_error_set(&failed, RQL_ERROR_CORRUPT, "%s", old->reason ? old->reason : "no definition");
 	if (status == RQL_OK) {
 		v = rql_structure_clone(old);
 		if (v)
@@ -473,7 +488,8 @@ done:
 	return status;
 }
 
-rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
+rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                            struct rql_error *err)
 {
 	struct view_name n = {0};
 	RQL_TRY(not_inside(s, "REFRESH MATERIALIZED VIEW", err));
@@ -493,7 +509,13 @@ rql_status rql_view_make_ready(struct rql_session *s, struct rql_structure *stru
 	RQL_TRY(rql_build_lock(s, true, err));
 	rql_status status;
 	struct rql_structure *v = rql_catalog_find_id(s->db->catalog, structure->id);
-	if (!v) {
+	bool written = false; /* a REFRESH waits for writers; a query has the host to ask */
+	for (uint32_t i = 0; v && i < v->table_count; i++)
+		written = written || rql_table_being_written(s->db->catalog, v->tables[i]);
+	if (written) {
+		status = rql_error_set(err, RQL_ERROR_STALE, "another connection is writing to its tables");
+		rql_structure_release(v);
+	} else if (!v) {
 		status = rql_error_set(err, RQL_ERROR_STALE, "it was dropped meanwhile");
 	} else if (rql_structure_fresh(s->db->catalog, v)) {
 		rql_structure_release(v);
@@ -516,7 +538,8 @@ static rql_status drop_locked(struct rql_session *s, struct rql_structure *v, st
 	rql_strbuf_put(&sql, "DROP VIEW IF EXISTS ");
 	put_qualified(&sql, s->db, v->schema, v->name);
 	rql_strbuf_printf(&sql, "; %s", row ? row : "");
-	rql_status status = row && !sql.failed ? transact(s, rql_strbuf_text(&sql), true, err) : rql_error_memory(err, 0, "DROP");
+	rql_status status =
+		row && !sql.failed ? transact(s, rql_strbuf_text(&sql), true, err) : rql_error_memory(err, 0, "DROP");
 	free(row);
 	rql_strbuf_free(&sql);
 	RQL_TRY(status);
@@ -612,7 +635,8 @@ static void sync_one(struct rql_database *db, struct rql_structure *v)
 	bool gone = !now || (v->view_sql && strcmp(now, v->view_sql) != 0);
 	if (gone) {
 		char *row = rql_store_delete_sql(db, v->schema, v->name);
-		/* When the row cannot be deleted now it is harmless: a definition without its view is passed over at opening. */
+		/* When the row cannot be deleted now it is harmless: a definition without its view is passed over at opening.
+		 * */
 		if (row && !db->read_only)
 			(void)rql_host_query(db->loader, row, NULL, NULL);
 		free(row);

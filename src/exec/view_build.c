@@ -41,7 +41,8 @@ static void retain_definition(void *definition)
 	rql_definition_retain(definition);
 }
 
-/* 128 bits of FNV-like mixing over the bound definition's text: enough to tell definitions apart, which nobody attacks. */
+/* 128 bits of FNV-like mixing over the bound definition's text: enough to tell definitions apart, which nobody
+ * attacks. */
 static char *hash_text(const char *text)
 {
 	uint64_t a = 0xcbf29ce484222325u, b = 0x9ae16a3b2f90404fu;
@@ -54,19 +55,21 @@ static char *hash_text(const char *text)
 	return asprintf(&out, "%016llx%016llx", (unsigned long long)a, (unsigned long long)b) < 0 ? NULL : out;
 }
 
-static rql_status refuse_table(const struct rql_database *db, const char *database, const char *schema, const char *table,
-                               struct rql_error *err)
+static rql_status refuse_table(const struct rql_database *db, const char *database, const char *schema,
+                               const char *table, struct rql_error *err)
 {
 	if (strcasecmp(database, "temp") == 0)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "Binder Error: a materialized view cannot read the temporary table \"%s\", which other connections do not "
-		                     "see; copy it into an ordinary table first",
-		                     table);
+		return rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"Binder Error: a materialized view cannot read the temporary table \"%s\", which other connections do not "
+			"see; copy it into an ordinary table first",
+			table);
 	if (strcasecmp(database, db->name) != 0)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "Binder Error: a materialized view can only read tables of the database that was opened (\"%s\"); "
-		                     "\"%s\".\"%s\" is in \"%s\"",
-		                     db->name, schema, table, database);
+		return rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"Binder Error: a materialized view can only read tables of the database that was opened (\"%s\"); "
+			"\"%s\".\"%s\" is in \"%s\"",
+			db->name, schema, table, database);
 	if (strcasecmp(schema, "rayql") == 0)
 		return rql_error_set(err, RQL_ERROR_STATEMENT,
 		                     "Binder Error: a materialized view cannot read RayQL's own table rayql.%s", table);
@@ -176,14 +179,16 @@ static rql_status find_dimension(const struct rql_definition *def, const struct 
 		}
 		rql_strbuf_printf(&known, "%s%s", i ? ", " : "", have);
 	}
-	rql_error_set(err, RQL_ERROR_STATEMENT, "Binder Error: the option order names \"%s\", which is no dimension of %s; its dimensions are %s",
+	rql_error_set(err, RQL_ERROR_STATEMENT,
+	              "Binder Error: the option order names \"%s\", which is no dimension of %s; its dimensions are %s",
 	              name, s->name, rql_strbuf_text(&known));
 	rql_strbuf_free(&known);
 	return RQL_ERROR_STATEMENT;
 }
 
-static rql_status fill_spec(struct rql_session *session, const struct rql_structure *s, const struct rql_definition *def,
-                            struct rql_arena *arena, struct rql_cube_spec *spec, struct rql_error *err)
+static rql_status fill_spec(struct rql_session *session, const struct rql_structure *s,
+                            const struct rql_definition *def, struct rql_arena *arena, struct rql_cube_spec *spec,
+                            struct rql_error *err)
 {
 	struct rql_statement st = {0};
 	struct rql_view_options options;
@@ -202,7 +207,8 @@ static rql_status fill_spec(struct rql_session *session, const struct rql_struct
 	}
 	for (uint32_t i = 0; i < m; i++) {
 		struct rql_definition_measure x = rql_definition_measure_at(def, i);
-		measures[i] = (struct rql_cube_measure_spec){.type = x.type, .name = x.name, .sum = x.sum, .min = x.min, .max = x.max};
+		measures[i] =
+			(struct rql_cube_measure_spec){.type = x.type, .name = x.name, .sum = x.sum, .min = x.min, .max = x.max};
 	}
 	for (uint32_t i = 0; i < options.order_count; i++)
 		RQL_TRY(find_dimension(def, s, options.order[i], &order[i], err));
@@ -232,7 +238,8 @@ static uint64_t estimate_rows(const struct rql_structure *s, struct rql_host_con
 		int64_t rows = 0;
 		struct rql_strbuf sql = {0};
 		rql_table_name(s->tables[i], &database, &schema, &name);
-		rql_strbuf_put(&sql, "SELECT coalesce(max(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE database_name = ");
+		rql_strbuf_put(&sql,
+		               "SELECT coalesce(max(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE database_name = ");
 		rql_strbuf_put_literal(&sql, database, strlen(database));
 		rql_strbuf_put(&sql, " AND schema_name = ");
 		rql_strbuf_put_literal(&sql, schema, strlen(schema));
@@ -268,17 +275,19 @@ static rql_status note_versions(struct rql_session *session, struct rql_structur
 		if (rql_now_ns() - start > WRITER_WAIT_NS) {
 			const char *database, *schema, *name;
 			rql_table_name(s->tables[i], &database, &schema, &name);
-			return rql_error_set(err, RQL_ERROR_STALE,
-			                     "%s cannot be built: another connection has been writing to %s for some seconds. Try again when "
-			                     "it is done",
-			                     s->name, name);
+			return rql_error_set(
+				err, RQL_ERROR_STALE,
+				"%s cannot be built: another connection has been writing to %s for some seconds. Try again when "
+				"it is done",
+				s->name, name);
 		}
 		pause_briefly();
 	}
 	return RQL_OK;
 }
 
-/* On a connection of its own, whose settings are the defaults: the definition was bound under these, and the user's must not change
+/* On a connection of its own, whose settings are the defaults: the definition was bound under these, and the user's
+ * must not change
  * what its expressions mean. */
 static rql_status build_once(struct rql_session *session, struct rql_structure *s, struct rql_cube_spec *spec,
                              struct rql_host_con *con, struct rql_cube **out, struct rql_error *err)
@@ -347,6 +356,7 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 	s->state = RQL_STATE_READY;
 	s->build_ms = (double)(rql_now_ns() - start) / 1e6;
 	s->side_file_valid = false;
+	(void)rql_structure_set_text(&s->note, NULL);
 	return RQL_OK;
 }
 

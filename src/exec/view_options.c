@@ -27,10 +27,13 @@ rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t positio
 static bool reserved(const char *name)
 {
 	static const char words[] =
-		" all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default "
+		" all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create "
+	    "default "
 		"deferrable desc describe distinct do else end except false fetch for foreign from group having in initially "
-		"intersect into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider placing "
-		"primary qualify references returning select show some summarize symmetric table then to trailing true union unique "
+		"intersect into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider "
+	    "placing "
+		"primary qualify references returning select show some summarize symmetric table then to trailing true union "
+	    "unique "
 		"unpivot using variadic when where window with ";
 	char padded[72];
 	if (strlen(name) > 64)
@@ -53,11 +56,12 @@ void rql_put_name(struct rql_strbuf *out, const char *name)
 /* ---- reading ---- */
 static rql_status bad_value(const char *sql, const struct rql_option *o, const char *expected, struct rql_error *err)
 {
-	return rql_error_at(err, sql, o->position, "Binder Error: the option %s cannot be '%s'; it is %s", o->name, o->value,
-	                    expected);
+	return rql_error_at(err, sql, o->position, "Binder Error: the option %s cannot be '%s'; it is %s", o->name,
+	                    o->value, expected);
 }
 
-static rql_status read_rollup(const char *sql, const struct rql_option *o, struct rql_view_options *out, struct rql_error *err)
+static rql_status read_rollup(const char *sql, const struct rql_option *o, struct rql_view_options *out,
+                              struct rql_error *err)
 {
 	if (strcasecmp(o->value, "auto") == 0)
 		out->rollup = RQL_ROLLUP_AUTO;
@@ -70,7 +74,8 @@ static rql_status read_rollup(const char *sql, const struct rql_option *o, struc
 	return RQL_OK;
 }
 
-static rql_status read_refresh(const char *sql, const struct rql_option *o, struct rql_view_options *out, struct rql_error *err)
+static rql_status read_refresh(const char *sql, const struct rql_option *o, struct rql_view_options *out,
+                               struct rql_error *err)
 {
 	if (strcasecmp(o->value, "auto") == 0)
 		out->refresh = RQL_REFRESH_AUTO;
@@ -86,10 +91,11 @@ static rql_status read_unit(const char *sql, const struct rql_option *o, struct 
 	if (strcasecmp(o->value, "auto") == 0 || strcasecmp(o->value, "cpu") == 0)
 		return RQL_OK;
 	if (strcasecmp(o->value, "rt") == 0 || strcasecmp(o->value, "compute") == 0 || strcasecmp(o->value, "raster") == 0)
-		return rql_error_at(err, sql, o->position,
-		                    "Not implemented Error: this version of RayQL runs cubes on the CPU only; unit = %s is not available. "
-		                    "Use unit = auto or unit = cpu",
-		                    o->value);
+		return rql_error_at(
+			err, sql, o->position,
+			"Not implemented Error: this version of RayQL runs cubes on the CPU only; unit = %s is not available. "
+			"Use unit = auto or unit = cpu",
+			o->value);
 	return bad_value(sql, o, "auto or cpu (compute, rt and raster are not available in this version)", err);
 }
 
@@ -142,10 +148,11 @@ rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const
 		else if (strcmp(o->name, "order") == 0)
 			status = read_order(arena, sql, o, out, err);
 		else
-			status = rql_error_at(err, sql, o->position,
-			                      "Binder Error: CREATE MATERIALIZED VIEW has no option \"%s\"; its options are rollup (auto, on, "
-			                      "off), refresh (manual, auto), order (a list of dimensions) and unit (auto, cpu)",
-			                      o->name);
+			status = rql_error_at(
+				err, sql, o->position,
+				"Binder Error: CREATE MATERIALIZED VIEW has no option \"%s\"; its options are rollup (auto, on, "
+				"off), refresh (manual, auto), order (a list of dimensions) and unit (auto, cpu)",
+				o->name);
 		RQL_TRY(status);
 	}
 	return RQL_OK;

@@ -1,4 +1,5 @@
-/* What a statement of the host may change, from its tokens. Anything not recognised for sure is `everything`: too much costs a
+/* What a statement of the host may change, from its tokens. Anything not recognised for sure is `everything`: too
+ * much costs a
  * rebuild, too little would cost a wrong answer. */
 #include "exec/exec_internal.h"
 
@@ -163,7 +164,8 @@ static void create_of(struct scan *s, struct rql_effects *out)
 	while (is(s, "TEMP") || is(s, "TEMPORARY") || is(s, "PERSISTENT") || is(s, "LOCAL") || is(s, "GLOBAL") ||
 	       is(s, "RECURSIVE") || is(s, "UNIQUE"))
 		next(s);
-	/* Only OR REPLACE touches a table that is there; views, schemas, types, macros, sequences and indexes hold no rows. */
+	/* Only OR REPLACE touches a table that is there; views, schemas, types, macros, sequences and indexes hold no
+	 * rows. */
 	if (out->replace && accept(s, "TABLE")) {
 		if (accept(s, "IF")) {
 			accept(s, "NOT");
@@ -191,7 +193,7 @@ static void drop_of(struct scan *s, struct rql_effects *out)
 
 static bool harmless(const struct scan *s)
 {
-	static const char *const words[] = {"ATTACH",  "DETACH", "INSTALL", "LOAD",       "COMMENT", "VACUUM",
+	static const char *const words[] = {"ATTACH",  "DETACH", "INSTALL",    "LOAD",    "COMMENT",   "VACUUM",
 	                                    "ANALYZE", "FORCE",  "CHECKPOINT", "PREPARE", "DEALLOCATE"};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (is(s, words[i]))

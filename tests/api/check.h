@@ -1,4 +1,5 @@
-/* What the API tests share: a statement and its rows as text, a statement and its error. Rows are lines, values separated by |. */
+/* What the API tests share: a statement and its rows as text, a statement and its error. Rows are lines, values
+ * separated by |. */
 #ifndef RQL_TESTS_API_CHECK_H
 #define RQL_TESTS_API_CHECK_H
 
@@ -6,7 +7,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +92,8 @@ static inline void run(rayql_connection *con, const char *sql)
 
 /* The rows, and who must have answered ("cube", "host", NULL: whoever). */
 #define expect(con, sql, method, rows) expect_at(con, sql, method, rows, __FILE__, __LINE__)
-static inline void expect_at(rayql_connection *con, const char *sql, const char *method, const char *rows, const char *file,
-                             int line)
+static inline void expect_at(rayql_connection *con, const char *sql, const char *method, const char *rows,
+                             const char *file, int line)
 {
 	char by[32];
 	char *have = rows_of(con, sql, by);
@@ -108,8 +111,8 @@ static inline void expect_at(rayql_connection *con, const char *sql, const char 
 
 /* The statement fails, now or when its rows are fetched, with this status and a message that holds `text`. */
 #define fails(con, sql, status, text) fails_at(con, sql, status, text, __FILE__, __LINE__)
-static inline void fails_at(rayql_connection *con, const char *sql, rayql_status status, const char *text, const char *file,
-                            int line)
+static inline void fails_at(rayql_connection *con, const char *sql, rayql_status status, const char *text,
+                            const char *file, int line)
 {
 	rayql_result *res = NULL;
 	rayql_error *err = NULL;
@@ -118,7 +121,8 @@ static inline void fails_at(rayql_connection *con, const char *sql, rayql_status
 	bool ok = rayql_error_status(err) == status && strstr(rayql_error_message(err), text);
 	if (!ok)
 		print_error("%s:%d: %s\nhave: [%s] %s\nwant: [%s] ...%s...\n", file, line, sql,
-		            rayql_status_name(rayql_error_status(err)), rayql_error_message(err), rayql_status_name(status), text);
+		            rayql_status_name(rayql_error_status(err)), rayql_error_message(err), rayql_status_name(status),
+		            text);
 	rayql_error_free(err);
 	_assert_true(ok, sql, file, line);
 }
@@ -154,7 +158,8 @@ static inline void make_table(rayql_connection *con, const char *name, int n)
 {
 	char sql[256];
 	snprintf(sql, sizeof sql,
-	         "CREATE TABLE %s AS SELECT (i %% 7)::INTEGER a, 'g' || (i %% 5) g, i::INTEGER v FROM range(%d) r(i)", name, n);
+	         "CREATE TABLE %s AS SELECT (i %% 7)::INTEGER a, 'g' || (i %% 5) g, i::INTEGER v FROM range(%d) r(i)", name,
+	         n);
 	run(con, sql);
 }
 

@@ -11,17 +11,20 @@ static void memory_limit(void **state)
 	(void)state;
 	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, i AS b, i * 7 % 100003 AS v FROM range(300000) r(i)");
 	run(s.con, "SET rayql_memory_limit = '1MB'");
-	fails(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v) FROM t GROUP BY a, b", RAYQL_ERROR_LIMIT,
-	      "memory limit");
+	fails(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v) FROM t GROUP BY a, b",
+	      RAYQL_ERROR_LIMIT, "memory limit");
 	expect(s.con, "SELECT count(*) FROM rayql_structures()", NULL, "0\n");
 	expect(s.con, "SELECT count(*) FROM duckdb_views() WHERE view_name = 'v'", NULL, "0\n");
 	char *want = rows_of(s.con, "SELECT sum(v) FROM t", NULL);
 	run(s.con, "SET rayql_memory_limit = '1GB'");
-	run(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off, refresh = auto) AS SELECT a, b, sum(v) FROM t GROUP BY a, b");
+	run(s.con,
+	    "CREATE MATERIALIZED VIEW v WITH (rollup = off, refresh = auto) AS SELECT a, b, sum(v) FROM t GROUP BY a, b");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", want);
 	/* OR REPLACE that does not fit keeps the old one. */
 	run(s.con, "SET rayql_memory_limit = '1MB'");
-	fails(s.con, "CREATE OR REPLACE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v), count(*) FROM t GROUP BY a, b",
+	fails(s.con,
+	      "CREATE OR REPLACE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v), count(*) FROM t GROUP BY "
+	      "a, b",
 	      RAYQL_ERROR_LIMIT, "memory limit");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", want);
 	expect(s.con, "SELECT state FROM rayql_structures()", NULL, "ready\n");
@@ -48,7 +51,8 @@ static int with_small_files(const char *path)
 		return 2;
 	/* The contents do not fit the side file; the structure works, and says what will happen. */
 	rayql_error *err = NULL;
-	if (rayql_query(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v) FROM t GROUP BY a, b", NULL, &err)) {
+	if (rayql_query(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a, b, sum(v) FROM t GROUP BY a, b",
+	                NULL, &err)) {
 		fprintf(stderr, "create: %s\n", rayql_error_message(err));
 		/* DuckDB itself may have run out first: then nothing may be left. */
 		rayql_error_free(err);
@@ -65,7 +69,8 @@ static void disk_full(void **state)
 	char path[256];
 	(void)state;
 	struct session s = open_session(scratch_path(path, "full.db"), NULL);
-	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, hash(i) % 100000 AS b, hash(i + 1) % 1000003 AS v FROM range(400000) r(i)");
+	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, hash(i) % 100000 AS b, hash(i + 1) % 1000003 AS v FROM "
+	           "range(400000) r(i)");
 	close_session(&s);
 	pid_t child = fork();
 	if (child == 0)

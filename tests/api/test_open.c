@@ -91,7 +91,8 @@ static void locked(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		rayql_database *db;
-		if (rayql_open(path, NULL, &db, NULL) != RAYQL_OK || write(ready[1], "x", 1) != 1 || read(done[0], &byte, 1) != 1)
+		if (rayql_open(path, NULL, &db, NULL) != RAYQL_OK || write(ready[1], "x", 1) != 1 ||
+		    read(done[0], &byte, 1) != 1)
 			_exit(1);
 		rayql_close(db);
 		_exit(0);
@@ -123,21 +124,19 @@ static void options_arrive(void **state)
 	rayql_config config = {.size = sizeof config, .threads = 3, .memory_limit = 64u << 20, .host_options = options};
 	(void)state;
 	struct session s = open_session(NULL, &config);
-	expect(s.con, "SELECT current_setting('threads'), lower(current_setting('default_null_order'))", NULL, "3|nulls_first\n");
-	expect(s.con, "SELECT value FROM rayql_settings() WHERE name IN ('rayql_threads', 'rayql_memory_limit') ORDER BY value", NULL,
-	       "3\n64.0 MiB\n");
+	expect(s.con, "SELECT current_setting('threads'), lower(current_setting('default_null_order'))", NULL,
+	       "3|nulls_first\n");
+	expect(s.con,
+	       "SELECT value FROM rayql_settings() WHERE name IN ('rayql_threads', 'rayql_memory_limit') ORDER BY value",
+	       NULL, "3\n64.0 MiB\n");
 	close_session(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_memory),
-		cmocka_unit_test(bad_paths),
-		cmocka_unit_test(newer_and_damaged),
-		cmocka_unit_test(locked),
-		cmocka_unit_test(bad_options),
-		cmocka_unit_test(options_arrive),
+		cmocka_unit_test(in_memory), cmocka_unit_test(bad_paths),   cmocka_unit_test(newer_and_damaged),
+		cmocka_unit_test(locked),    cmocka_unit_test(bad_options), cmocka_unit_test(options_arrive),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -1,4 +1,5 @@
-/* Structures across sessions: definitions in the database, contents in the side folder, and everything that may be wrong with it. */
+/* Structures across sessions: definitions in the database, contents in the side folder, and everything that may be
+ * wrong with it. */
 #include "check.h"
 
 #include <dirent.h>
@@ -29,7 +30,8 @@ static int fresh_database(void **state)
 static void ask(const char *state_before, const char *reason)
 {
 	struct session s = open_session(path, NULL);
-	char *want = rows_of(s.con, "SELECT g, sum(v), count(*) FROM (SELECT g, v FROM t LIMIT 10000000) GROUP BY g ORDER BY g", NULL);
+	char *want = rows_of(
+		s.con, "SELECT g, sum(v), count(*) FROM (SELECT g, v FROM t LIMIT 10000000) GROUP BY g ORDER BY g", NULL);
 	expect(s.con, STATE, NULL, state_before);
 	expect(s.con, SUMS, "cube", want);
 	char *have = rows_of(s.con, "SELECT coalesce(reason, 'built') FROM rayql_structures()", NULL);
@@ -147,7 +149,8 @@ static void damage_is_noticed(void **state)
 		cube_path(file, sizeof file);
 		flip(file, at);
 		struct session s = open_session(path, NULL);
-		char *want = rows_of(s.con, "SELECT g, sum(v), count(*) FROM (SELECT g, v FROM t LIMIT 1000000) GROUP BY g ORDER BY g", NULL);
+		char *want = rows_of(
+			s.con, "SELECT g, sum(v), count(*) FROM (SELECT g, v FROM t LIMIT 1000000) GROUP BY g ORDER BY g", NULL);
 		expect(s.con, SUMS, "cube", want);
 		/* Rebuilt, unless the flipped bit was padding that no checksum needs to cover. */
 		expect(s.con, "SELECT state FROM rayql_structures()", NULL, "ready\n");
@@ -181,7 +184,8 @@ static void damage_is_noticed(void **state)
 	close_session(&s);
 }
 
-/* What DuckDB alone did to the file in between: here through a connection of ours that RayQL does not see as a writer is not possible, so
+/* What DuckDB alone did to the file in between: here through a connection of ours that RayQL does not see as a writer
+ * is not possible, so
  * the child process dies after a checkpoint, before the manifest could be written. */
 static void a_process_that_dies(void **state)
 {
@@ -227,7 +231,8 @@ static void read_only(void **state)
 	expect(s.con, SUMS, "cube", NULL);
 	expect(s.con, "SELECT reason FROM rayql_structures()", NULL, "read from its side file\n");
 	fails(s.con, "INSERT INTO t VALUES (1, 'x', 1)", RAYQL_ERROR_HOST, "read-only");
-	fails(s.con, "CREATE MATERIALIZED VIEW w AS SELECT a, count(*) FROM t GROUP BY a", RAYQL_ERROR_STATEMENT, "read-only mode");
+	fails(s.con, "CREATE MATERIALIZED VIEW w AS SELECT a, count(*) FROM t GROUP BY a", RAYQL_ERROR_STATEMENT,
+	      "read-only mode");
 	fails(s.con, "DROP MATERIALIZED VIEW v", RAYQL_ERROR_STATEMENT, "read-only mode");
 	run(s.con, "REFRESH MATERIALIZED VIEW v"); /* contents in memory */
 	expect(s.con, SUMS, "cube", NULL);
@@ -276,7 +281,8 @@ static void the_search_path_of_the_create_counts(void **state)
 {
 	(void)state;
 	struct session s = open_session(path, NULL);
-	run(s.con, "CREATE SCHEMA a; USE a; CREATE TABLE k AS SELECT 1 AS x, 2 AS y; CREATE MATERIALIZED VIEW kv AS SELECT x, sum(y) FROM k "
+	run(s.con, "CREATE SCHEMA a; USE a; CREATE TABLE k AS SELECT 1 AS x, 2 AS y; CREATE MATERIALIZED VIEW kv AS SELECT "
+	           "x, sum(y) FROM k "
 	           "GROUP BY x");
 	close_session(&s);
 	s = open_session(path, NULL);

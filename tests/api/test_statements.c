@@ -6,12 +6,14 @@ static void one_of_each_kind(void **state)
 	struct session s = open_session(NULL, NULL);
 	rayql_result *res = NULL;
 	(void)state;
-	assert_int_equal(rayql_query(s.con, "CREATE TABLE t (a INTEGER, b DECIMAL(12,2), c VARCHAR)", &res, NULL), RAYQL_OK);
+	assert_int_equal(rayql_query(s.con, "CREATE TABLE t (a INTEGER, b DECIMAL(12,2), c VARCHAR)", &res, NULL),
+	                 RAYQL_OK);
 	assert_int_equal(rayql_result_kind_of(res), RAYQL_RESULT_NOTHING);
 	assert_string_equal(rayql_result_method(res), "host");
 	rayql_result_free(res);
-	assert_int_equal(rayql_query(s.con, "INSERT INTO t VALUES (1, 1.5, 'x'), (2, NULL, 'a longer text than twelve')", &res, NULL),
-	                 RAYQL_OK);
+	assert_int_equal(
+		rayql_query(s.con, "INSERT INTO t VALUES (1, 1.5, 'x'), (2, NULL, 'a longer text than twelve')", &res, NULL),
+		RAYQL_OK);
 	assert_int_equal(rayql_result_kind_of(res), RAYQL_RESULT_CHANGED);
 	char *rows = read_rows(res, NULL);
 	assert_string_equal(rows, "2\n");
@@ -70,8 +72,10 @@ static void several_statements(void **state)
 	fails(s.con, "CREATE TABLE a (i INTEGER); SELECT nosuch; CREATE TABLE b (i INTEGER)", RAYQL_ERROR_HOST, "nosuch");
 	expect(s.con, "SELECT count(*) FROM a", NULL, "0\n");
 	fails(s.con, "SELECT * FROM b", RAYQL_ERROR_HOST, "Table with name b does not exist");
-	expect(s.con, "INSERT INTO a VALUES (1); CREATE MATERIALIZED VIEW v AS SELECT i, count(*) FROM a GROUP BY i; SELECT * FROM v",
-	       NULL, "1|1\n");
+	expect(
+		s.con,
+		"INSERT INTO a VALUES (1); CREATE MATERIALIZED VIEW v AS SELECT i, count(*) FROM a GROUP BY i; SELECT * FROM v",
+		NULL, "1|1\n");
 	assert_int_equal(rayql_query(s.con, "INSERT INTO a VALUES (2); INSERT INTO a VALUES (3)", NULL, NULL), RAYQL_OK);
 	expect(s.con, "SELECT sum(i) FROM a", NULL, "6\n");
 	close_session(&s);
@@ -186,7 +190,8 @@ static void host_errors_are_duckdbs(void **state)
 {
 	struct session s = open_session(NULL, NULL);
 	(void)state;
-	fails(s.con, "SELECT nosuch FROM range(3)", RAYQL_ERROR_HOST, "Binder Error: Referenced column \"nosuch\" not found");
+	fails(s.con, "SELECT nosuch FROM range(3)", RAYQL_ERROR_HOST,
+	      "Binder Error: Referenced column \"nosuch\" not found");
 	fails(s.con, "SELECT 1 +", RAYQL_ERROR_HOST, "syntax error at end of input");
 	fails(s.con, "SELECT error('mine')", RAYQL_ERROR_HOST, "mine");
 	fails(s.con, "SELECT ?", RAYQL_ERROR_HOST, "parameter");
@@ -202,7 +207,8 @@ static void last_query(void **state)
 	make_table(s.con, "t", 10000);
 	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT g, sum(v), count(*) FROM t GROUP BY g");
 	expect(s.con, "SELECT method FROM rayql_last_query()", NULL, "rayql\n");
-	expect(s.con, "SELECT g, sum(v) FROM t GROUP BY g ORDER BY g", "cube", "g0|9995000\ng1|9997000\ng2|9999000\ng3|10001000\n"
+	expect(s.con, "SELECT g, sum(v) FROM t GROUP BY g ORDER BY g", "cube",
+	       "g0|9995000\ng1|9997000\ng2|9999000\ng3|10001000\n"
 	       "g4|10003000\n");
 	expect(s.con, "SELECT method, unit, structure, rows FROM rayql_last_query()", NULL, "cube|cpu|v|5\n");
 	expect(s.con, "SELECT method FROM rayql_last_query()", NULL, "cube\n"); /* reading it leaves it */
@@ -257,7 +263,8 @@ static void prepared(void **state)
 	free(rows);
 	rayql_statement_free(stmt);
 	/* What the planner does not take, with the values bound. */
-	assert_int_equal(rayql_prepare(s.con, "SELECT v FROM t WHERE v = ? OR g = ? ORDER BY v LIMIT ?", &stmt, NULL), RAYQL_OK);
+	assert_int_equal(rayql_prepare(s.con, "SELECT v FROM t WHERE v = ? OR g = ? ORDER BY v LIMIT ?", &stmt, NULL),
+	                 RAYQL_OK);
 	assert_int_equal(rayql_bind_int64(stmt, 1, 7), RAYQL_OK);
 	assert_int_equal(rayql_execute(stmt, &res, &err), RAYQL_ERROR_HOST);
 	rayql_error_free(err);
@@ -279,8 +286,9 @@ static void prepared(void **state)
 	rayql_statement_free(stmt);
 	expect(s.con, "SELECT sum(v) FROM t WHERE g = 'new'", "host", "82\n");
 	/* Every type of value. */
-	assert_int_equal(rayql_prepare(s.con, "SELECT ?::BOOLEAN, ?::UBIGINT, ?::DOUBLE, ?::BLOB, ?::DATE, ?::TIMESTAMP", &stmt, NULL),
-	                 RAYQL_OK);
+	assert_int_equal(
+		rayql_prepare(s.con, "SELECT ?::BOOLEAN, ?::UBIGINT, ?::DOUBLE, ?::BLOB, ?::DATE, ?::TIMESTAMP", &stmt, NULL),
+		RAYQL_OK);
 	assert_int_equal(rayql_bind_bool(stmt, 1, true), RAYQL_OK);
 	assert_int_equal(rayql_bind_uint64(stmt, 2, UINT64_MAX), RAYQL_OK);
 	assert_int_equal(rayql_bind_double(stmt, 3, 0.5), RAYQL_OK);

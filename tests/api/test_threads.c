@@ -1,4 +1,5 @@
-/* Several connections in several threads: writers, rebuilds and readers. Whatever a reader is told must be a state that the database
+/* Several connections in several threads: writers, rebuilds and readers. Whatever a reader is told must be a state
+ * that the database
  * really had, and never an older one than it has seen before. */
 #include "check.h"
 
@@ -30,9 +31,10 @@ static void *write_batches(void *arg)
 	if (rayql_connect(s->db, &con, NULL) != RAYQL_OK)
 		abort();
 	for (int n = 1; n <= s->writes && !atomic_load(&s->stop); n++) {
-		const char *form = n % 3 == 0 ? "BEGIN; INSERT INTO t VALUES ('a', %d); INSERT INTO t VALUES ('b', %d), ('c', -2 * %d); COMMIT"
-		                 : n % 3 == 1 ? "INSERT INTO t VALUES ('a', %d), ('b', %d), ('c', -2 * %d)"
-		                              : "INSERT INTO t SELECT unnest(['a', 'b', 'c']), unnest([%d, %d, -2 * %d])";
+		const char *form =
+			n % 3 == 0 ? "BEGIN; INSERT INTO t VALUES ('a', %d); INSERT INTO t VALUES ('b', %d), ('c', -2 * %d); COMMIT"
+			: n % 3 == 1 ? "INSERT INTO t VALUES ('a', %d), ('b', %d), ('c', -2 * %d)"
+						 : "INSERT INTO t SELECT unnest(['a', 'b', 'c']), unnest([%d, %d, -2 * %d])";
 		snprintf(sql, sizeof sql, form, n, n, n);
 		rayql_error *err = NULL;
 		if (rayql_query(con, sql, NULL, &err) != RAYQL_OK) {
@@ -92,7 +94,8 @@ static void *read_states(void *arg)
 			rayql_error_free(err);
 			continue;
 		}
-		/* One state of the database; not older than what was committed before the question, nor than the last answer. */
+		/* One state of the database; not older than what was committed before the question, nor than the last answer.
+		 * */
 		if (sum != 0 || count != 3 * most || most < before || most < seen)
 			complain(s, cube ? "cube" : "host", rows);
 		seen = most;
@@ -122,7 +125,8 @@ static void run_threads(const char *view, bool refresher, int writes)
 	char want[64];
 	snprintf(want, sizeof want, "0|%d|%d\n", 3 * writes, writes);
 	expect(session.con, "SELECT sum(v), count(*), coalesce(max(v), 0) FROM t", "cube", want);
-	print_message("%llu answers by the cube, %llu by the host\n", (unsigned long long)s.by_cube, (unsigned long long)s.by_host);
+	print_message("%llu answers by the cube, %llu by the host\n", (unsigned long long)s.by_cube,
+	              (unsigned long long)s.by_host);
 	close_session(&session);
 }
 
@@ -135,7 +139,9 @@ static void writers_and_refresh(void **state)
 static void refresh_auto_under_writers(void **state)
 {
 	(void)state;
-	run_threads("CREATE MATERIALIZED VIEW v WITH (refresh = auto) AS SELECT g, sum(v), count(*), max(v) FROM t GROUP BY g", false, 150);
+	run_threads(
+		"CREATE MATERIALIZED VIEW v WITH (refresh = auto) AS SELECT g, sum(v), count(*), max(v) FROM t GROUP BY g",
+		false, 150);
 }
 
 /* Views that come, change and go under readers. */
@@ -147,7 +153,8 @@ static void *churn(void *arg)
 		abort();
 	static const char *const statements[] = {
 		"CREATE OR REPLACE MATERIALIZED VIEW w AS SELECT g, sum(v) AS x FROM t GROUP BY g",
-		"CREATE OR REPLACE MATERIALIZED VIEW w WITH (rollup = off) AS SELECT g, sum(v) AS x, count(*) FROM t GROUP BY g",
+		"CREATE OR REPLACE MATERIALIZED VIEW w WITH (rollup = off) AS SELECT g, sum(v) AS x, count(*) FROM t GROUP BY "
+	    "g",
 		"FROM rayql_structures()",
 		"DROP MATERIALIZED VIEW IF EXISTS w",
 	};
@@ -228,8 +235,11 @@ static void interrupting_a_build(void **state)
 	(void)state;
 	run(s.con, "CREATE TABLE many AS SELECT i % 1000 AS k, i AS v FROM range(2000000) r(i)");
 	assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, s.con), 0);
-	rayql_status status = rayql_query(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a.k, b.k AS q, sum(a.v) FROM many a "
-	                                         "JOIN many b ON a.k = b.k GROUP BY ALL", NULL, &err);
+	rayql_status status =
+		rayql_query(s.con,
+	                "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT a.k, b.k AS q, sum(a.v) FROM many a "
+	                "JOIN many b ON a.k = b.k GROUP BY ALL",
+	                NULL, &err);
 	pthread_join(thread, NULL);
 	if (status != RAYQL_ERROR_INTERRUPTED)
 		fail_msg("[%s] %s", rayql_status_name(status), rayql_error_message(err));
@@ -241,6 +251,31 @@ static void interrupting_a_build(void **state)
 	close_session(&s);
 }
 
+static void *interrupt_often(void *arg)
+{
+	struct shared *s = arg;
+	while (!atomic_load(&s->stop)) {
+		usleep(50000);
+		rayql_interrupt((rayql_connection *)s->db);
+	}
+	return NULL;
+}
+
+static void interrupting_a_query_of_the_host(void **state)
+{
+	struct session session = open_session(NULL, NULL);
+	struct shared s = {.db = (rayql_database *)session.con};
+	pthread_t thread;
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, interrupt_often, &s), 0);
+	fails(session.con, "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = 3",
+	      RAYQL_ERROR_INTERRUPTED, "Interrupted");
+	atomic_store(&s.stop, true);
+	pthread_join(thread, NULL);
+	expect(session.con, "SELECT 1", NULL, "1\n");
+	close_session(&session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +283,7 @@ int main(void)
 		cmocka_unit_test(refresh_auto_under_writers),
 		cmocka_unit_test(views_come_and_go),
 		cmocka_unit_test(interrupting_a_build),
+		cmocka_unit_test(interrupting_a_query_of_the_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

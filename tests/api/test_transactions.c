@@ -131,10 +131,8 @@ static void schema_changes_inside(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(own_writes_are_seen),
-		cmocka_unit_test(a_snapshot_stays),
-		cmocka_unit_test(errors_inside),
-		cmocka_unit_test(a_conflict_at_commit_is_a_rollback),
+		cmocka_unit_test(own_writes_are_seen),   cmocka_unit_test(a_snapshot_stays),
+		cmocka_unit_test(errors_inside),         cmocka_unit_test(a_conflict_at_commit_is_a_rollback),
 		cmocka_unit_test(schema_changes_inside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

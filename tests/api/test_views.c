@@ -9,10 +9,11 @@ static void create_refresh_drop(void **state)
 	(void)state;
 	make_table(s.con, "t", 1000);
 	run(s.con, "CREATE MATERIALIZED VIEW V WITH (rollup = off) AS SELECT g, a, sum(v) AS total FROM t GROUP BY g, a");
-	expect(s.con, "SELECT name, kind, state, rows, cells, rolled_up, tables, options, schema FROM rayql_structures()", NULL,
-	       "V|cube|ready|1000|1000|false|t|rollup = off, refresh = manual|main\n");
+	expect(s.con, "SELECT name, kind, state, rows, cells, rolled_up, tables, options, schema FROM rayql_structures()",
+	       NULL, "V|cube|ready|1000|1000|false|t|rollup = off, refresh = manual|main\n");
 	expect(s.con, "SELECT definition FROM rayql_structures()", NULL,
-	       "CREATE MATERIALIZED VIEW \"V\" WITH (rollup = off, refresh = manual) AS SELECT g, a, sum(v) AS total FROM t GROUP BY g, "
+	       "CREATE MATERIALIZED VIEW \"V\" WITH (rollup = off, refresh = manual) AS SELECT g, a, sum(v) AS total FROM "
+	       "t GROUP BY g, "
 	       "a;\n");
 	expect(s.con, "SELECT total FROM v WHERE g = 'g0' AND a = 0", NULL, "14210\n");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", "499500\n");
@@ -74,10 +75,14 @@ static void errors(void **state)
 #define GOOD "SELECT g, sum(v) FROM t GROUP BY g"
 	fails(s.con, "CREATE MATERIALIZED VIEW v AS " GOOD, RAYQL_ERROR_HOST, "View with name \"v\" already exists!");
 	fails(s.con, "CREATE MATERIALIZED VIEW t AS " GOOD, RAYQL_ERROR_HOST, "Table with name \"t\" already exists!");
-	fails(s.con, "CREATE OR REPLACE MATERIALIZED VIEW t AS " GOOD, RAYQL_ERROR_HOST, "Existing object t is of type Table");
-	fails(s.con, CREATE("WITH (colour = red)", GOOD), RAYQL_ERROR_STATEMENT, "has no option \"colour\"; its options are rollup");
-	fails(s.con, CREATE("WITH (colour = red)", GOOD), RAYQL_ERROR_STATEMENT, "\nLINE 1: CREATE MATERIALIZED VIEW x WITH (colour");
-	fails(s.con, CREATE("WITH (rollup = maybe)", GOOD), RAYQL_ERROR_STATEMENT, "cannot be 'maybe'; it is auto, on or off");
+	fails(s.con, "CREATE OR REPLACE MATERIALIZED VIEW t AS " GOOD, RAYQL_ERROR_HOST,
+	      "Existing object t is of type Table");
+	fails(s.con, CREATE("WITH (colour = red)", GOOD), RAYQL_ERROR_STATEMENT,
+	      "has no option \"colour\"; its options are rollup");
+	fails(s.con, CREATE("WITH (colour = red)", GOOD), RAYQL_ERROR_STATEMENT,
+	      "\nLINE 1: CREATE MATERIALIZED VIEW x WITH (colour");
+	fails(s.con, CREATE("WITH (rollup = maybe)", GOOD), RAYQL_ERROR_STATEMENT,
+	      "cannot be 'maybe'; it is auto, on or off");
 	fails(s.con, CREATE("WITH (refresh = daily)", GOOD), RAYQL_ERROR_STATEMENT, "it is auto or manual");
 	fails(s.con, CREATE("WITH (unit = rt)", GOOD), RAYQL_ERROR_STATEMENT, "unit = rt is not available");
 	fails(s.con, CREATE("WITH (unit = abacus)", GOOD), RAYQL_ERROR_STATEMENT, "cannot be 'abacus'");
@@ -85,23 +90,33 @@ static void errors(void **state)
 	fails(s.con, CREATE("", "SELECT nosuch, sum(v) FROM t GROUP BY 1"), RAYQL_ERROR_HOST, "\"nosuch\" not found");
 	fails(s.con, CREATE("", "SELECT g FROM t"), RAYQL_ERROR_STATEMENT, "does not aggregate");
 	fails(s.con, CREATE("", "SELECT g, median(v) FROM t GROUP BY g"), RAYQL_ERROR_STATEMENT, "median");
-	fails(s.con, CREATE("", "SELECT g, sum(v) FROM nosuch GROUP BY g"), RAYQL_ERROR_HOST, "Table with name nosuch does not exist");
+	fails(s.con, CREATE("", "SELECT g, sum(v) FROM nosuch GROUP BY g"), RAYQL_ERROR_HOST,
+	      "Table with name nosuch does not exist");
 	fails(s.con, CREATE("", "SELECT g, sum(v) FROM t GROUP BY g LIMIT 3"), RAYQL_ERROR_STATEMENT, "LIMIT");
 	fails(s.con, CREATE("", "SELEC g"), RAYQL_ERROR_HOST, "syntax error");
-	fails(s.con, "CREATE MATERIALIZED VIEW x WITH (rollup = on AS " GOOD, RAYQL_ERROR_STATEMENT, "syntax error at or near");
+	fails(s.con, "CREATE MATERIALIZED VIEW x WITH (rollup = on AS " GOOD, RAYQL_ERROR_STATEMENT,
+	      "syntax error at or near");
 	fails(s.con, "CREATE MATERIALIZED VIEW rayql.x AS " GOOD, RAYQL_ERROR_STATEMENT, "RayQL's own");
 	fails(s.con, "CREATE MATERIALIZED VIEW nosuch.x AS " GOOD, RAYQL_ERROR_HOST, "nosuch");
-	fails(s.con, "CREATE MATERIALIZED VIEW other.main.x AS " GOOD, RAYQL_ERROR_STATEMENT, "live in the database that was opened");
-	fails(s.con, CREATE("", "SELECT name, count(*) FROM rayql.structures GROUP BY name"), RAYQL_ERROR_STATEMENT, "RayQL's own table");
+	fails(s.con, "CREATE MATERIALIZED VIEW other.main.x AS " GOOD, RAYQL_ERROR_STATEMENT,
+	      "live in the database that was opened");
+	fails(s.con, CREATE("", "SELECT name, count(*) FROM rayql.structures GROUP BY name"), RAYQL_ERROR_STATEMENT,
+	      "RayQL's own table");
 	run(s.con, "CREATE TEMP TABLE tmp AS SELECT 1 AS q");
-	fails(s.con, CREATE("", "SELECT q, count(*) FROM tmp GROUP BY q"), RAYQL_ERROR_STATEMENT, "temporary table \"tmp\"");
+	fails(s.con, CREATE("", "SELECT q, count(*) FROM tmp GROUP BY q"), RAYQL_ERROR_STATEMENT,
+	      "temporary table \"tmp\"");
 	run(s.con, "ATTACH ':memory:' AS att; CREATE TABLE att.u AS SELECT 1 AS q");
-	fails(s.con, CREATE("", "SELECT q, count(*) FROM att.u GROUP BY q"), RAYQL_ERROR_STATEMENT, "can only read tables of the database");
-	fails(s.con, "REFRESH MATERIALIZED VIEW nosuch", RAYQL_ERROR_STATEMENT, "Materialized View with name nosuch does not exist!");
+	fails(s.con, CREATE("", "SELECT q, count(*) FROM att.u GROUP BY q"), RAYQL_ERROR_STATEMENT,
+	      "can only read tables of the database");
+	fails(s.con, "REFRESH MATERIALIZED VIEW nosuch", RAYQL_ERROR_STATEMENT,
+	      "Materialized View with name nosuch does not exist!");
 	fails(s.con, "REFRESH MATERIALIZED VIEW plain", RAYQL_ERROR_STATEMENT, "Existing object plain is of type View");
-	fails(s.con, "DROP MATERIALIZED VIEW nosuch", RAYQL_ERROR_STATEMENT, "Materialized View with name nosuch does not exist!");
-	fails(s.con, "DROP MATERIALIZED VIEW IF EXISTS t", RAYQL_ERROR_STATEMENT, "Existing object t is of type Table, trying to drop");
-	fails(s.con, "CREATE INDEX i ON t USING sieve (a)", RAYQL_ERROR_STATEMENT, "USING sieve is not available in this version");
+	fails(s.con, "DROP MATERIALIZED VIEW nosuch", RAYQL_ERROR_STATEMENT,
+	      "Materialized View with name nosuch does not exist!");
+	fails(s.con, "DROP MATERIALIZED VIEW IF EXISTS t", RAYQL_ERROR_STATEMENT,
+	      "Existing object t is of type Table, trying to drop");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (a)", RAYQL_ERROR_STATEMENT,
+	      "USING sieve is not available in this version");
 	run(s.con, "CREATE INDEX i ON t (a)");
 	run(s.con, "DROP INDEX i");
 	/* Nothing of all this left a trace. */
@@ -112,7 +127,8 @@ static void errors(void **state)
 	run(s.con, "CREATE MATERIALIZED VIEW va AS SELECT a, count(*) FROM t GROUP BY a");
 	expect(s.con, "SELECT count(*) FROM t WHERE a / 2 = 1", "cube", "14\n");
 	run(s.con, "SET integer_division = true");
-	fails(s.con, CREATE("", "SELECT a / 2 AS h, count(*) FROM t GROUP BY h"), RAYQL_ERROR_STATEMENT, "integer_division");
+	fails(s.con, CREATE("", "SELECT a / 2 AS h, count(*) FROM t GROUP BY h"), RAYQL_ERROR_STATEMENT,
+	      "integer_division");
 	expect(s.con, "SELECT count(*) FROM t WHERE a / 2 = 1", "host", "28\n");
 	run(s.con, "RESET integer_division");
 	expect(s.con, "SELECT count(*) FROM t WHERE a / 2 = 1", "cube", "14\n");
@@ -127,8 +143,10 @@ static void plain_sql_around_views(void **state)
 	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT g, sum(v) FROM t GROUP BY g");
 	run(s.con, "CREATE MATERIALIZED VIEW w AS SELECT a, sum(v) FROM t GROUP BY a");
 	/* What changes no table leaves them fresh. */
-	run(s.con, "CREATE TABLE u AS SELECT * FROM t; CREATE VIEW p AS SELECT 1; CREATE SCHEMA s; INSERT INTO u SELECT * FROM u; "
-	           "CREATE INDEX i ON u (a); DROP VIEW p; CHECKPOINT; COMMENT ON TABLE t IS 'x'; COPY t TO '/dev/null' (FORMAT csv)");
+	run(s.con,
+	    "CREATE TABLE u AS SELECT * FROM t; CREATE VIEW p AS SELECT 1; CREATE SCHEMA s; INSERT INTO u SELECT * FROM u; "
+	    "CREATE INDEX i ON u (a); DROP VIEW p; CHECKPOINT; COMMENT ON TABLE t IS 'x'; COPY t TO '/dev/null' (FORMAT "
+	    "csv)");
 	expect(s.con, STATE, NULL, "v|ready\nw|ready\n");
 	run(s.con, "DROP VIEW v");
 	expect(s.con, STATE, NULL, "w|ready\n");
@@ -216,7 +234,8 @@ static void views_in_schemas(void **state)
 	expect(s.con, "SELECT s FROM a.m", "cube", "2\n");
 	expect(s.con, "SELECT sum(v) FROM \"B c\".t", "cube", "30\n");
 	fails(s.con, "REFRESH MATERIALIZED VIEW m", RAYQL_ERROR_STATEMENT, "does not exist");
-	run(s.con, "REFRESH MATERIALIZED VIEW a.m; REFRESH MATERIALIZED VIEW memory.a.m; REFRESH MATERIALIZED VIEW \"b c\".\"M\"\"Q\"");
+	run(s.con, "REFRESH MATERIALIZED VIEW a.m; REFRESH MATERIALIZED VIEW memory.a.m; REFRESH MATERIALIZED VIEW \"b "
+	           "c\".\"M\"\"Q\"");
 	run(s.con, "DROP MATERIALIZED VIEW \"B c\".\"m\"\"q\"; DROP SCHEMA a CASCADE");
 	expect(s.con, STATE, NULL, "");
 	close_session(&s);

@@ -351,11 +351,15 @@ static rql_status allocate_measure(struct store *store, uint32_t m, struct rql_e
 	return RQL_OK;
 }
 
-/* How many leading digits the directory takes: as many as keep it under an offset per cell. */
+/* How many leading digits the directory takes: as many as keep it under an offset per cell. Rolled-up cells are few and nearly
+ * dense, so two offsets for each are allowed: without a residual digit there is nothing to search in an interval, which
+ * is four times faster (SSB flight 3: 3.5 M cells of 5.25 M keys). */
 static void choose_directory(struct store *store)
 {
 	struct rql_cube *cube = store->cube;
-	uint64_t limit = store->cells > 4096 ? store->cells : 4096, size = 1;
+	uint64_t limit = store->cells * (cube->relation.rolled_up ? 2 : 1), size = 1;
+	if (limit < 4096)
+		limit = 4096;
 	uint32_t p = 0;
 	for (; p < cube->digit_count && store->layout->digits[p].word == 0; p++) {
 		if (cube->digits[p].radix && size > limit / cube->digits[p].radix)
