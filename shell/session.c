@@ -253,6 +253,8 @@ static bool execute(struct rql_sh *sh, const char *sql)
 		rql_sh_progress_stop(progress);
 	if (kind == RAYQL_RESULT_CHANGED)
 		count_changes(sh, result);
+	if (result && rayql_result_notice(result))
+		fprintf(stderr, "Notice: DuckDB answered: %s\n", rayql_result_notice(result));
 	rayql_result_free(result);
 	return ok;
 }

@@ -145,6 +145,8 @@ RAYQL_API rayql_result_kind rayql_result_kind_of(const rayql_result *res);
 /* Where the statement ran: "cube" (or another method's name) or "host", and one line why. */
 RAYQL_API const char *rayql_result_method(const rayql_result *res);
 RAYQL_API const char *rayql_result_reason(const rayql_result *res);
+/* With rayql_fallback = 'notice': why DuckDB answered a query over tables, to be shown to the user; NULL when there is nothing to say. */
+RAYQL_API const char *rayql_result_notice(const rayql_result *res);
 
 /* The next batch of rows; *out is NULL at the end. The batch belongs to the caller and may outlive the result. */
 RAYQL_API rayql_status rayql_fetch(rayql_result *res, rayql_batch **out, rayql_error **err);

@@ -84,6 +84,11 @@ const char *rayql_result_reason(const rayql_result *res)
 	return res ? res->result->reason : "";
 }
 
+const char *rayql_result_notice(const rayql_result *res)
+{
+	return res && res->result->notice ? res->result->reason : NULL;
+}
+
 /* ---- rows ---- */
 static rayql_status wrap(struct rql_batch *batch, rayql_batch **out, rayql_error **error)
 {

@@ -132,7 +132,7 @@ static rql_status entry_of(struct rql_plan *plan, const struct rql_host_stmt *st
 	e->settings_epoch = epochs->settings_epoch;
 	e->method = plan->kind == RQL_PLAN_METHOD && !why;
 	e->refresh = plan->kind == RQL_PLAN_REFRESH;
-	e->base_tables = plan->table_count > 0 || !plan->tables_known;
+	e->base_tables = plan->table_count > 0 || !plan->read;
 	e->estimated_ns = plan->estimated_ns;
 	e->host_estimated_ns = plan->host_estimated_ns;
 	e->reason = strdup(why ? why : plan->reason);
@@ -184,12 +184,12 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, const stru
 {
 	*out = (struct rql_choice){0};
 	const char *never = NULL;
-	bool off = s->settings.fallback == RQL_FALLBACK_OFF, bare = false;
+	bool bare = false;
 	if (strcmp(rql_host_stmt_type(stmt), "SELECT") != 0 || !starts_as_query(text))
 		never = "not a query", bare = true;
 	else if (rql_host_stmt_parameters(stmt) > 0)
 		never = "its parameters have no values";
-	else if (rql_catalog_structure_count(s->db->catalog) == 0 && !off)
+	else if (rql_catalog_structure_count(s->db->catalog) == 0 && s->settings.fallback == RQL_FALLBACK_ON)
 		never = "there is no materialized view";
 	else
 		never = transaction_forbids(s, NULL);
@@ -349,15 +349,6 @@ done:
 }
 
 /* rayql_fallback = 'off' is about queries over tables: catalogs and functions are the host's own business. */
-static bool only_system_tables(const char *sql)
-{
-	static const char *const words[] = {"information_schema", "duckdb_", "pragma_", "sqlite_master", "pg_catalog"};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcasestr(sql, words[i]))
-			return true;
-	return false;
-}
-
 static rql_status refuse(const char *reason, struct rql_error *err)
 {
 	return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
@@ -383,11 +374,13 @@ rql_status rql_select_run(const struct rql_call *call, const char *text, const s
 			goto done;
 	}
 	const char *reason = why ? why : choice.reason;
-	if (s->settings.fallback == RQL_FALLBACK_OFF && choice.base_tables && !only_system_tables(text)) {
+	if (s->settings.fallback == RQL_FALLBACK_OFF && choice.base_tables) {
 		status = refuse(reason, err);
 		goto done;
 	}
 	status = run_host(call, stmt, keep_stmt, reason, false, err);
+	if (status == RQL_OK && call->out)
+		(*call->out)->notice = s->settings.fallback == RQL_FALLBACK_NOTICE && choice.base_tables;
 	if (status == RQL_OK && choice.entry) {
 		s->report.plan_cached = choice.cached;
 		s->report.estimated_ms = s->report.host_estimated_ms = choice.entry->host_estimated_ns / 1e6;

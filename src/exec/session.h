@@ -84,6 +84,7 @@ struct rql_result {
 	enum rql_host_rows kind;
 	const char *method; /* static text: "cube", "host", "rayql" */
 	char *reason;
+	bool notice;                 /* the host answered a query over tables, and rayql_fallback = 'notice' wants that said */
 	struct rql_host_stmt *stmt;   /* a streaming result's statement, owned */
 	struct rql_host_result *host; /* rows that stream, or NULL */
 	struct rql_batch *batch;      /* rows that are all there, or NULL */

@@ -274,7 +274,8 @@ rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *
                           struct rql_error *err)
 {
 	struct dimension_use use = dimensions_of(e);
-	if (use.count != 1) {
+	/* A key that the optimiser folded to a constant is an expression of any dimension: one key for all of its codes. */
+	if (use.count > 1 || !relation->dimension_count) {
 		struct rql_strbuf text = {0};
 		rql_expr_describe(&text, e);
 		rql_status status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "group key %s reads %s", rql_strbuf_text(&text),

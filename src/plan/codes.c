@@ -225,6 +225,10 @@ static rql_status over_dictionary(const struct rql_plan_context *ctx, struct rql
 {
 	struct rql_host_result *result = NULL;
 	struct rql_batch *batch = NULL;
+	/* An error over a value that no row of the answer has would abort the user's transaction. */
+	if (ctx->snapshot_stamp)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "inside a transaction expressions are not evaluated ahead over a dictionary");
 	RQL_TRY(run_over_dictionary(ctx, arena, d, e, &result, err));
 	rql_status status;
 	uint64_t rows = 0;

@@ -185,6 +185,32 @@ static rql_status represent_all(struct rql_definition *def, struct rql_expr **ex
 	return RQL_OK;
 }
 
+/* A cast or function of TIMESTAMP WITH TIME ZONE means what the session's TimeZone makes of it; a cube is built under one. */
+static bool needs_time_zone(const struct rql_expr *e)
+{
+	bool computed = e->kind == RQL_EXPR_CAST || e->kind == RQL_EXPR_FUNCTION;
+	if (computed && e->type.id == RQL_TYPE_TIMESTAMP_TZ)
+		return true;
+	for (uint32_t i = 0; i < e->child_count; i++)
+		if ((computed && e->children[i]->type.id == RQL_TYPE_TIMESTAMP_TZ) || needs_time_zone(e->children[i]))
+			return true;
+	return false;
+}
+
+static rql_status check_time_zone(const struct rql_block *b, struct rql_error *err)
+{
+	bool needs = false;
+	for (uint32_t i = 0; i < b->conjunct_count; i++)
+		needs |= needs_time_zone(b->conjuncts[i]);
+	for (uint32_t i = 0; i < b->group_count; i++)
+		needs |= needs_time_zone(b->groups[i]);
+	for (uint32_t i = 0; i < b->agg_count; i++)
+		needs |= needs_time_zone(b->aggs[i]);
+	return needs ? not_a_cube(err, "a conversion of TIMESTAMP WITH TIME ZONE depends on the session's TimeZone; "
+	                               "keep the column itself as a dimension")
+	             : RQL_OK;
+}
+
 static rql_status fill_definition(struct rql_definition *def, struct rql_rel *root, const struct rql_host_stmt *stmt,
                                   struct rql_error *err)
 {
@@ -198,6 +224,7 @@ static rql_status fill_definition(struct rql_definition *def, struct rql_rel *ro
 	rql_error_clear(&why);
 	RQL_TRY(status);
 	struct rql_block *b = def->block;
+	RQL_TRY(check_time_zone(b, err));
 	if (!rql_column_classes(def->arena, b->conjuncts, b->conjunct_count, &def->pairs, &def->pair_count))
 		return rql_error_memory(err, 0, "a definition");
 	RQL_TRY(represent_all(def, b->conjuncts, b->conjunct_count, err));

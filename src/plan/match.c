@@ -324,5 +324,8 @@ rql_status rql_match(struct rql_arena *arena, const struct rql_block *block, con
 		return no(&m, "%s", block->table_count < def->block->table_count ? "it joins tables that the query does not"
 		                                                                 : "the query joins tables that it does not");
 	uint32_t tries = 0;
-	return assign(&m, 0, 0, &tries, out);
+	rql_status status = assign(&m, 0, 0, &tries, out);
+	if (status == RQL_OK)
+		rql_error_clear(err); /* why an earlier assignment did not fit */
+	return status;
 }

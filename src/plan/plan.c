@@ -185,7 +185,7 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 		return RQL_OK;
 	}
 	p->nodes->root = root;
-	p->plan->tables_known = true;
+	p->plan->read = p->plan->tables_known = true;
 	if (!collect_tables(p, root))
 		return rql_error_memory(p->err, 0, "a plan");
 	RQL_TRY(check_volatile(p, root, sql, &usable));

@@ -93,7 +93,8 @@ struct rql_plan {
 	uint32_t table_count;   /* every table of the query, also for HOST: what the cached plan's validity depends on */
 	struct rql_plan_table *tables;
 	bool cacheable;         /* false: the text holds something that was folded at planning time (now(), a variable, ...) */
-	bool tables_known;      /* false: the host's plan could not be read, so tables is not complete (do not cache) */
+	bool read;              /* the host's plan could be had and read */
+	bool tables_known;      /* false: the plan was not read, or holds something opaque, so tables may not be complete (do not cache) */
 	double estimated_ns, host_estimated_ns;
 	struct rql_arena *arena;
 	struct rql_plan_nodes *nodes;
