@@ -35,17 +35,6 @@ static struct rql_value unknown(void)
 
 /* ---- comparisons ---- */
 
-static bool holds(const char *op, int c)
-{
-	if (!strcmp(op, "="))
-		return c == 0;
-	if (!strcmp(op, "<>"))
-		return c != 0;
-	if (op[0] == '<')
-		return c < 0 || (op[1] == '=' && c == 0);
-	return c > 0 || (op[1] == '=' && c == 0);
-}
-
 static struct rql_value compare(const char *op, const struct rql_value *a, const struct rql_value *b)
 {
 	if (op[0] == 'I') { /* IS [NOT] DISTINCT FROM */
@@ -54,7 +43,7 @@ static struct rql_value compare(const char *op, const struct rql_value *a, const
 	}
 	if (a->is_null || b->is_null)
 		return unknown();
-	return boolean(holds(op, rql_value_compare(a, b)));
+	return boolean(rql_comparison_holds(op, rql_value_compare(a, b)));
 }
 
 static rql_status eval_compare(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,

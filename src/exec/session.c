@@ -305,6 +305,20 @@ static void end_call(struct rql_session *s, struct rql_result *res)
 		s->open = res;
 }
 
+/* The last step of a call: its result becomes the caller's, or nobody's when it failed. */
+static rql_status hand_out(struct rql_session *s, rql_status status, struct rql_result *res, struct rql_result **out)
+{
+	if (status != RQL_OK) {
+		rql_result_free(res);
+		return status;
+	}
+	if (out) {
+		end_call(s, res);
+		*out = res;
+	}
+	return RQL_OK;
+}
+
 rql_status rql_session_query(struct rql_session *s, const char *sql, struct rql_result **out, struct rql_error *err)
 {
 	struct rql_result *res = NULL;
@@ -320,15 +334,7 @@ rql_status rql_session_query(struct rql_session *s, const char *sql, struct rql_
 		else
 			status = run_pieces(s, sql, call.out, err);
 	}
-	if (status != RQL_OK) {
-		rql_result_free(res);
-		return status;
-	}
-	if (out) {
-		end_call(s, res);
-		*out = res;
-	}
-	return RQL_OK;
+	return hand_out(s, status, res, out);
 }
 
 /* ---- prepared statements ---- */
@@ -539,13 +545,5 @@ rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result 
 		if (status == RQL_OK)
 			status = rql_host_run(&call, q->stmt, true, err);
 	}
-	if (status != RQL_OK) {
-		rql_result_free(res);
-		return status;
-	}
-	if (out) {
-		end_call(s, res);
-		*out = res;
-	}
-	return RQL_OK;
+	return hand_out(s, status, res, out);
 }

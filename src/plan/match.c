@@ -90,14 +90,7 @@ static bool is_bound(const struct rql_expr *e)
 
 static bool value_satisfies(const struct rql_value *value, const char *op, const struct rql_value *bound)
 {
-	int c = rql_value_compare(value, bound);
-	if (!strcmp(op, "="))
-		return c == 0;
-	if (!strcmp(op, "<>"))
-		return c != 0;
-	if (op[0] == '<')
-		return c < 0 || (op[1] == '=' && c == 0);
-	return c > 0 || (op[1] == '=' && c == 0);
+	return rql_comparison_holds(op, rql_value_compare(value, bound));
 }
 
 /* Every x with `x <op_a> a` also has `x <op_b> b`. */

@@ -143,6 +143,9 @@ bool rql_expr_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref
 typedef bool rql_leaf_printer(struct rql_strbuf *out, const struct rql_rel *rel, void *state);
 bool rql_rel_print(struct rql_strbuf *out, const struct rql_rel *rel, rql_leaf_printer *leaf, void *state);
 
+/* Does `a <name> b` hold when a compares to b as `order` says (< 0, 0, > 0)? name is one of = <> < <= > >=. */
+bool rql_comparison_holds(const char *name, int order);
+
 /* Structural equality: same kind, name, type, children, constants; alias and positions ignored. */
 bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b);
 /* A deep copy in arena in which every REF is replaced by what map gives for it (NULL from map: fail). NULL on failure. */

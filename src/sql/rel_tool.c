@@ -91,6 +91,17 @@ bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b)
 	}
 }
 
+bool rql_comparison_holds(const char *name, int order)
+{
+	if (name[0] == '=')
+		return order == 0;
+	if (name[0] == '<' && name[1] == '>')
+		return order != 0;
+	if (name[0] == '<')
+		return order < 0 || (name[1] == '=' && order == 0);
+	return order > 0 || (name[1] == '=' && order == 0);
+}
+
 /* ---- rewriting ---- */
 struct rewriter {
 	struct rql_arena *arena;

@@ -96,7 +96,7 @@ struct dt_pred {
 	struct dt_pred *a, *b;
 };
 enum dt_wrap { DT_PLAIN, DT_CTE, DT_FILTER_ABOVE, DT_AGGREGATE_ABOVE, DT_UNION, DT_WINDOW, DT_GROUP_ABOVE, DT_LIMIT_ABOVE,
-	DT_DISTINCT_ABOVE, DT_WRAPS };
+	DT_DISTINCT_ABOVE, DT_SCALAR_BESIDE, DT_WRAPS };
 enum dt_group_style { DT_GROUP_EXPRESSIONS, DT_GROUP_NUMBERS, DT_GROUP_ALL, DT_GROUP_ALIASES };
 struct dt_order {
 	uint32_t item; /* keys first, then aggregates */
@@ -136,6 +136,7 @@ struct dt_view { /* a materialized view */
 	const char *name, *options;
 	struct dt_select select;
 	struct dt_source by_name; /* the view as a table */
+	const struct dt_item *where_item; /* what its WHERE is about, or NULL */
 	bool automatic;           /* refresh = auto */
 	bool exists, fresh;
 };
@@ -169,7 +170,7 @@ char *dt_answer_compare(const struct dt_select *s, const struct dt_answer *ours,
                         const struct dt_answer *whole);
 
 /* ---- worlds (world.c) ---- */
-enum dt_entry_kind { DT_SQL, DT_ROWS /* an INSERT of range(low, high) */, DT_VIEW, DT_QUERY, DT_REOPEN, DT_REOPEN_BARE };
+enum dt_entry_kind { DT_SQL, DT_OTHER /* SQL on the other connection */, DT_ROWS /* an INSERT of range(low, high) */, DT_VIEW, DT_QUERY, DT_REOPEN, DT_REOPEN_BARE };
 struct dt_entry {
 	enum dt_entry_kind kind;
 	const char *text, *after; /* DT_ROWS: before and after the bounds */
@@ -187,7 +188,7 @@ struct dt_session { /* an open database: ours, and a second connection on which 
 	rayql_connection *ours, *host;
 	char *path; /* NULL: in memory */
 	uint32_t threads;
-	bool in_transaction;
+	bool in_transaction, other_in_transaction;
 };
 bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads);
 void dt_session_close(struct dt_session *s);

@@ -15,6 +15,18 @@ static const char *literal(struct making *m, const struct dt_item *item)
 	return item->value_count ? item->values[dt_below(m->r, item->value_count)] : "NULL";
 }
 
+/* A literal that the binder has to bring to the item's type, or the item to its. */
+static const char *odd_literal(struct making *m, const struct dt_item *item)
+{
+	static const char *const numbers[] = {"2.5", "-0.5", "1e2", "3::TINYINT", "100000000000", "0.30000000000000004::DOUBLE", "7.000::DECIMAL(9,3)"};
+	static const char *const moments[] = {"TIMESTAMP '1995-06-17 12:00:00'", "DATE '1994-01-01'", "'1993-03-04'", "TIMESTAMP '1998-12-31 23:59:59.999999'"};
+	if (item->class == DT_INT || item->class == DT_DECIMAL || item->class == DT_REAL)
+		return numbers[dt_below(m->r, 7)];
+	if (item->class == DT_DATE || item->class == DT_TIMESTAMP)
+		return moments[dt_below(m->r, 4)];
+	return literal(m, item);
+}
+
 static const char *comparison(struct making *m)
 {
 	static const char *const ops[] = {"=", "=", "=", "<>", "<", "<=", ">", ">="};
@@ -102,6 +114,8 @@ const char *dt_predicate(struct dt_arena *arena, struct dt_random *r, const stru
 	default:
 		if (dt_chance(r, 10))
 			return dt_printf(arena, "%s %s %s", literal(m, item), comparison(m), e);
+		if (dt_chance(r, 15))
+			return dt_printf(arena, "%s %s %s", e, comparison(m), odd_literal(m, item));
 		return dt_printf(arena, "%s %s %s", e, comparison(m), literal(m, item));
 	}
 }
@@ -307,8 +321,10 @@ void dt_view_make(struct dt_arena *arena, struct dt_random *r, const struct dt_s
 		add_measure(m, s);
 	if (!s->agg_count)
 		add_aggregate(s, m, "count(*)", DT_INT, false);
-	if (dt_chance(r, 25))
-		s->where[s->where_count++] = atom(m, dt_predicate(arena, r, &s->keys[dt_below(r, s->key_count)]));
+	if (dt_chance(r, 30)) {
+		out->where_item = &s->keys[dt_below(r, s->key_count)];
+		s->where[s->where_count++] = atom(m, dt_predicate(arena, r, out->where_item));
+	}
 	static const char *const rollups[] = {"rollup = auto", "rollup = on", "rollup = off", ""};
 	const char *rollup = rollups[dt_below(r, 4)];
 	out->automatic = dt_chance(r, 30);
@@ -342,7 +358,8 @@ static void add_derived(struct making *m, struct dt_select *s, const struct dt_v
 	const char *argument_text = a->text + open; /* with the parentheses */
 	/* The argument's values tell whether its sum is exact; a count always is. */
 	bool rounded = a->approximate;
-	switch (dt_below(m->r, loose ? 12 : 8)) {
+	const struct dt_item *key = &v->select.keys[dt_below(m->r, v->select.key_count)];
+	switch (dt_below(m->r, loose ? 15 : 8)) {
 	case 0:
 		add_aggregate(s, m, "count(*)", DT_INT, false);
 		return;
@@ -393,6 +410,18 @@ static void add_derived(struct making *m, struct dt_select *s, const struct dt_v
 	case 11:
 		if (sum && a->class == DT_INT) {
 			add_aggregate(s, m, dt_printf(m->arena, "sum(%u * %s + %u)", 1 + dt_below(m->r, 4), argument_text, dt_below(m->r, 5)), DT_INT, false);
+			return;
+		}
+		break;
+	case 12:
+		add_aggregate(s, m, dt_printf(m->arena, "count(%s)", key->text), DT_INT, false);
+		return;
+	case 13:
+		add_aggregate(s, m, dt_printf(m->arena, dt_chance(m->r, 50) ? "min(%s)" : "max(%s)", key->text), key->class, false);
+		return;
+	case 14:
+		if (key->class == DT_INT || key->class == DT_DECIMAL) {
+			add_aggregate(s, m, dt_printf(m->arena, dt_chance(m->r, 50) ? "sum(%s)" : "avg(%s)", key->text), DT_REAL, false);
 			return;
 		}
 		break;
@@ -473,15 +502,18 @@ struct dt_select *dt_query_for_view(struct dt_arena *arena, struct dt_random *r,
 	uint32_t aggs = s->distinct ? 0 : dt_below(r, 4) + (s->key_count ? 0 : 1);
 	for (uint32_t i = 0; i < aggs; i++)
 		add_derived(m, s, v, loose && dt_chance(r, 60));
-	for (uint32_t i = 0; i < v->select.where_count; i++)
-		s->where[s->where_count++] = v->select.where[i];
+	for (uint32_t i = 0; i < v->select.where_count; i++) {
+		bool own = dt_chance(r, 65); /* else one that may or may not imply it */
+		s->where[s->where_count++] = own ? v->select.where[i] : atom(m, dt_predicate(arena, r, v->where_item));
+		s->eligible &= own;
+	}
 	uint32_t predicates = dt_below(r, 4);
 	for (uint32_t i = 0; i < predicates; i++)
 		s->where[s->where_count++] = predicate_tree(m, v->select.keys, v->select.key_count, 2);
 	if (loose && dt_chance(r, 30))
 		s->where[s->where_count++] = predicate_tree(m, s->source->columns, s->source->column_count, 1);
 	add_clauses(m, s);
-	if (s->wrap == DT_UNION && v->select.where_count && s->where_count == v->select.where_count)
+	if ((s->wrap == DT_UNION || s->wrap == DT_SCALAR_BESIDE) && v->select.where_count && s->where_count == v->select.where_count)
 		s->wrap = DT_CTE; /* its second half would leave the view's own condition out */
 	return s;
 }

@@ -238,6 +238,11 @@ char *dt_select_print(const struct dt_select *s, bool limited)
 	case DT_WINDOW:
 		dt_put(&out, "SELECT *, rank() OVER (ORDER BY %s) AS r, count(*) OVER () AS n FROM (", exact);
 		break;
+	case DT_SCALAR_BESIDE:
+		dt_put(&out, "SELECT *, (SELECT max(%s) FROM (", exact);
+		put_inner(&out, s, limited, true);
+		dt_put(&out, ") AS z) AS m FROM (");
+		break;
 	case DT_DISTINCT_ABOVE:
 		dt_put(&out, "SELECT DISTINCT %s FROM (", exact);
 		break;

@@ -112,6 +112,9 @@ char *dt_entry_print(const struct dt_entry *e)
 	case DT_SQL:
 		dt_put(&out, "%s;", e->text);
 		break;
+	case DT_OTHER:
+		dt_put(&out, "/* on another connection: */ %s;", e->text);
+		break;
 	case DT_ROWS:
 		dt_put(&out, "%s%lld, %lld%s;", e->text, (long long)e->low, (long long)e->high, e->after);
 		break;
@@ -140,7 +143,13 @@ bool dt_session_replay(struct dt_session *s, const struct dt_entry *e, char **er
 		return dt_session_reopen(s, e->kind == DT_REOPEN_BARE);
 	char *sql = dt_entry_print(e);
 	bool ok;
-	if (e->kind == DT_QUERY) {
+	if (e->kind == DT_OTHER) {
+		ok = execute(s->host, e->text, error);
+		if (!strcmp(e->text, "BEGIN"))
+			s->other_in_transaction = true;
+		if (!strcmp(e->text, "COMMIT") || !strcmp(e->text, "ROLLBACK"))
+			s->other_in_transaction = false;
+	} else if (e->kind == DT_QUERY) {
 		struct dt_answer a;
 		dt_answer_of(s->ours, sql, &a);
 		ok = !a.error;
@@ -155,7 +164,7 @@ bool dt_session_replay(struct dt_session *s, const struct dt_entry *e, char **er
 
 static void host_answer(struct dt_session *s, const char *sql, struct dt_answer *out)
 {
-	if (!s->in_transaction) {
+	if (!s->in_transaction && !s->other_in_transaction) {
 		dt_answer_of(s->host, sql, out);
 		return;
 	}
@@ -204,6 +213,7 @@ struct world {
 	struct dt_log log;
 	struct dt_session session;
 	bool on_file, wrote, failed;
+	bool other; /* writes go through the other connection */
 	uint32_t threads, table_count, source_count, view_count;
 	struct dt_table tables[DT_MAX_TABLES];
 	struct dt_source sources[MAX_SOURCES];
@@ -241,7 +251,7 @@ static bool perform(struct world *w, struct dt_entry entry)
 
 static bool perform_sql(struct world *w, const char *sql)
 {
-	return perform(w, (struct dt_entry){.kind = DT_SQL, .text = sql});
+	return perform(w, (struct dt_entry){.kind = w->other ? DT_OTHER : DT_SQL, .text = sql});
 }
 
 static bool perform_rows(struct world *w, struct dt_table *t, int64_t count)
@@ -411,7 +421,7 @@ static void write_something(struct world *w)
 	struct dt_table *t = &w->tables[n];
 	const struct dt_column *c = &t->columns[dt_below(r, t->column_count)];
 	const struct dt_column *d = &t->columns[dt_below(r, t->column_count)];
-	switch (dt_below(r, 5)) {
+	switch (w->other ? 2 + dt_below(r, 3) : dt_below(r, 5)) {
 	case 0:
 	case 1:
 		perform_rows(w, t, 1 + dt_below(r, dt_chance(r, 70) ? 20 : 500));
@@ -430,6 +440,24 @@ static void write_something(struct world *w)
 	touched(w, n);
 }
 
+/* Somebody else writes: at once, or in a transaction that is open while we ask. */
+static void write_elsewhere(struct world *w)
+{
+	w->other = true;
+	bool open = dt_chance(&w->random, 50);
+	if (open)
+		perform_sql(w, "BEGIN");
+	write_something(w);
+	if (open) {
+		w->other = false;
+		run_queries(w, 3);
+		w->other = true;
+		perform_sql(w, dt_chance(&w->random, 60) ? "COMMIT" : "ROLLBACK");
+	}
+	w->other = false;
+	run_queries(w, 3);
+}
+
 static void refresh_all(struct world *w)
 {
 	for (uint32_t i = 0; i < w->view_count; i++)
@@ -439,12 +467,14 @@ static void refresh_all(struct world *w)
 
 static void transaction(struct world *w)
 {
-	bool commit = dt_chance(&w->random, 50), fresh[MAX_VIEWS];
+	bool commit = dt_chance(&w->random, 50), elsewhere = dt_chance(&w->random, 30), fresh[MAX_VIEWS];
 	for (uint32_t i = 0; i < MAX_VIEWS; i++)
 		fresh[i] = w->views[i].fresh;
 	w->wrote = false;
 	perform_sql(w, "BEGIN");
-	run_queries(w, 3);
+	run_queries(w, dt_below(&w->random, 4));
+	if (elsewhere) /* our snapshot may be older than this */
+		write_elsewhere(w);
 	if (dt_chance(&w->random, 75)) {
 		write_something(w);
 		run_queries(w, 4);
@@ -453,7 +483,7 @@ static void transaction(struct world *w)
 		run_queries(w, 2);
 	}
 	perform_sql(w, commit ? "COMMIT" : "ROLLBACK");
-	for (uint32_t i = 0; i < MAX_VIEWS && !commit; i++)
+	for (uint32_t i = 0; i < MAX_VIEWS && !commit && !elsewhere; i++)
 		w->views[i].fresh = fresh[i];
 	run_queries(w, 4);
 }
@@ -528,9 +558,11 @@ static void change(struct world *w)
 {
 	uint32_t kind = dt_below(&w->random, 100);
 	w->wrote = false;
-	if (kind < 35) {
+	if (kind < 25) {
 		write_something(w);
 		run_queries(w, 3);
+	} else if (kind < 37) {
+		write_elsewhere(w);
 	} else if (kind < 60) {
 		transaction(w);
 	} else if (kind < 68) {
