@@ -14,6 +14,8 @@ struct rql_side_entry {
 struct rql_side {
 	char *folder;   /* FILE.db.rayql, or NULL: no side files for this database */
 	char *database; /* the database's file */
+	int file;       /* that file, open for as long as DuckDB has it open, or -1: closing any descriptor of it would give
+	                 * up DuckDB's lock on it (fcntl locks are the process's); meaningless while `database` is NULL */
 	bool writable;
 	bool valid; /* the manifest describes the database file as it was opened */
 	char *why;  /* not valid: the reason, when there was a manifest; else NULL */

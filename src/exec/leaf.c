@@ -5,6 +5,8 @@ struct shaping {
 	struct rql_arena *arena;
 	const struct rql_leaf *leaf;
 	const struct rql_answer *answer;
+	const struct rql_answer *raw;    /* before groups were put together; equal to answer without a hidden key */
+	struct rql_hidden_groups hidden;
 	struct rql_error *err;
 };
 
@@ -78,6 +80,68 @@ static rql_status average(struct shaping *s, const struct rql_slot *slot, struct
 	return RQL_OK;
 }
 
+/* ---- aggregates of the hidden key ---- */
+
+/* What one group's values of the hidden key add up to. */
+struct key_totals {
+	rql_int128 sum, rows;
+	uint64_t distinct;
+	uint32_t least, greatest; /* entries of the slot's values; meaningful when distinct > 0 */
+};
+
+/* seen[entry] == g + 1: the entry was met in this group already. */
+static rql_status total_keys(struct shaping *s, const struct rql_slot *slot, uint64_t g, uint64_t *seen, struct key_totals *out)
+{
+	const rql_int128 *weights = s->raw->aggs[slot->count].integer;
+	bool sums = slot->kind == RQL_SLOT_KEY_SUM || slot->kind == RQL_SLOT_KEY_AVG;
+	*out = (struct key_totals){0};
+	for (uint64_t i = s->hidden.first[g]; i < s->hidden.first[g + 1]; i++) {
+		uint32_t row = s->hidden.row[i], code = s->hidden.codes[row];
+		uint32_t entry = slot->key_of_code ? slot->key_of_code[code] : code;
+		rql_int128 product;
+		if (!rql_column_valid(slot->values, entry))
+			continue;
+		if (!out->distinct || entry < out->least)
+			out->least = entry;
+		if (!out->distinct || entry > out->greatest)
+			out->greatest = entry;
+		out->distinct += seen[entry] != g + 1;
+		seen[entry] = g + 1;
+		out->rows += weights[row];
+		if (sums && (__builtin_mul_overflow(rql_column_get(slot->values, entry).integer, weights[row], &product) ||
+		             __builtin_add_overflow(out->sum, product, &out->sum)))
+			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "a sum over a dimension leaves 128 bits");
+	}
+	return RQL_OK;
+}
+
+static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	uint64_t n = s->answer->group_count, *seen = RQL_NEW_ARRAY(s->arena, uint64_t, slot->key_count);
+	v->kind = RQL_VECTOR_VALUES;
+	if (!seen || !(v->computed = RQL_NEW_ARRAY(s->arena, struct rql_value, n)))
+		return out_of_memory(s);
+	for (uint64_t g = 0; g < n; g++) {
+		struct key_totals t;
+		RQL_TRY(total_keys(s, slot, g, seen, &t));
+		struct rql_value value = {.type = slot->type};
+		if (slot->kind == RQL_SLOT_KEY_DISTINCT)
+			value.integer = t.distinct;
+		else if (slot->kind == RQL_SLOT_KEY_COUNT)
+			value.integer = t.rows;
+		else if (!t.distinct)
+			value = rql_value_null(slot->type);
+		else if (slot->kind == RQL_SLOT_KEY_SUM)
+			value.integer = t.sum;
+		else if (slot->kind == RQL_SLOT_KEY_AVG)
+			value.real = integer_average(t.sum, t.rows, slot);
+		else
+			value = rql_column_get(slot->values, slot->kind == RQL_SLOT_KEY_LEAST ? t.least : t.greatest);
+		v->computed[g] = value;
+	}
+	return RQL_OK;
+}
+
 /* ---- slots to vectors ---- */
 
 static rql_status code_values(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
@@ -116,6 +180,8 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 		break;
 	case RQL_SLOT_SUM:
 		break;
+	default:
+		return shape_of_key(s, slot, v);
 	}
 	v->valid = a->valid;
 	v->kind = slot->real ? RQL_VECTOR_REAL : RQL_VECTOR_INTEGER;
@@ -130,9 +196,12 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
 	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, arena, progress, &answer, err));
 	if (answer.group_count > UINT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
-	struct shaping s = {arena, leaf, &answer, err};
-	*out = (struct rql_rowset){.arena = arena, .capacity = answer.group_count, .rows = answer.group_count,
-	                           .vector_count = leaf->slot_count, .sorted_keys = answer.sorted_keys};
+	struct rql_answer visible = answer;
+	struct shaping s = {.arena = arena, .leaf = leaf, .answer = &visible, .raw = &answer, .err = err};
+	if (leaf->hidden_key)
+		RQL_TRY(rql_answer_collapse(leaf, arena, &answer, &visible, &s.hidden, err));
+	*out = (struct rql_rowset){.arena = arena, .capacity = visible.group_count, .rows = visible.group_count,
+	                           .vector_count = leaf->slot_count, .sorted_keys = visible.sorted_keys};
 	out->vectors = RQL_NEW_ARRAY(arena, struct rql_vector, leaf->slot_count);
 	if (!out->vectors)
 		return out_of_memory(&s);

@@ -42,6 +42,15 @@ struct rql_value rql_vector_get(const struct rql_vector *vector, uint32_t row);
 /* leaf.c: runs the leaf's method and shapes its answer. RQL_ERROR_UNSUPPORTED: a derived sum leaves its range. */
 rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
                         struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err) RQL_MUST_CHECK;
+/* collapse.c: an answer that was grouped by a hidden last key, put together over the visible ones. *visible takes the place of answer for
+ * all slots that are not of the key; hidden has what the others need. */
+struct rql_hidden_groups {
+	uint64_t *first;       /* [visible groups + 1]: entries of row */
+	uint32_t *row;         /* groups of the answer, those of one visible group together */
+	const uint32_t *codes; /* the hidden key's code of each group of the answer */
+};
+rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_answer *answer,
+                               struct rql_answer *visible, struct rql_hidden_groups *hidden, struct rql_error *err) RQL_MUST_CHECK;
 /* finish.c: applies the nodes from above the leaf up to root. */
 rql_status rql_finish(const struct rql_rel *root, const struct rql_rel *leaf, struct rql_rowset *set,
                       struct rql_error *err) RQL_MUST_CHECK;

@@ -47,19 +47,20 @@ static void hash_bytes(uint64_t hash[2], const unsigned char *data, size_t lengt
 	}
 }
 
-/* NULL: *out is the file's identity; else why it has none now. */
-static const char *read_identity(const char *path, struct identity *out)
+/* NULL: *out is the identity of the file, open as fd; else why it has none now. */
+static const char *read_identity(const char *path, int fd, struct identity *out)
 {
 	unsigned char *header = malloc(HEADER_BYTES);
 	char *wal = NULL;
-	struct stat st;
+	struct stat st, named;
 	const char *why = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (!header || asprintf(&wal, "%s.wal", path) < 0) {
 		wal = NULL;
 		why = "there was no memory to look at the database file";
 	} else if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		why = "the database file cannot be read";
+	} else if (stat(path, &named) != 0 || named.st_dev != st.st_dev || named.st_ino != st.st_ino) {
+		why = "the database file has been replaced";
 	} else if (access(wal, F_OK) == 0) {
 		why = "the database has a write-ahead log: its last user did not close it";
 	} else if (pread(fd, header, HEADER_BYTES, 0) != (ssize_t)HEADER_BYTES) {
@@ -68,8 +69,6 @@ static const char *read_identity(const char *path, struct identity *out)
 		out->size = (uint64_t)st.st_size;
 		hash_bytes(out->hash, header, HEADER_BYTES);
 	}
-	if (fd >= 0)
-		close(fd);
 	free(header);
 	free(wal);
 	return why;
@@ -198,7 +197,7 @@ static void set_why(struct rql_side *side, const char *why)
 static const char *compare(struct rql_side *side, const struct identity *wanted)
 {
 	struct identity now;
-	const char *why = read_identity(side->database, &now);
+	const char *why = read_identity(side->database, side->file, &now);
 	if (why)
 		return why;
 	if (now.size != wanted->size || memcmp(now.hash, wanted->hash, sizeof now.hash) != 0)
@@ -229,7 +228,7 @@ static const char *check(struct rql_side *side)
 
 rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side, struct rql_error *err)
 {
-	*side = (struct rql_side){.writable = !read_only};
+	*side = (struct rql_side){.writable = !read_only, .file = -1};
 	/* Names with a scheme (s3://, md:) are not files of ours to stand beside. */
 	if (strstr(path, "://") || strncmp(path, "md:", 3) == 0)
 		return RQL_OK;
@@ -238,6 +237,7 @@ rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side
 		side->folder = NULL;
 		return rql_error_memory(err, strlen(path), "the side folder's name");
 	}
+	side->file = open(path, O_RDONLY | O_CLOEXEC);
 	const char *why = check(side);
 	side->valid = why == NULL;
 	if (why)
@@ -346,7 +346,11 @@ static bool write_manifest(const struct rql_side *side, const struct rql_side_en
 	struct identity id;
 	struct rql_strbuf text = {0};
 	uint64_t hash[2];
-	if (read_identity(side->database, &id))
+	int fd = open(side->database, O_RDONLY | O_CLOEXEC); /* DuckDB has closed it: there is no lock to lose */
+	const char *why = read_identity(side->database, fd, &id);
+	if (fd >= 0)
+		close(fd);
+	if (why)
 		return false;
 	rql_strbuf_printf(&text, MANIFEST_HEAD "\ndatabase %llu %016llx%016llx\n", (unsigned long long)id.size,
 	                  (unsigned long long)id.hash[0], (unsigned long long)id.hash[1]);
@@ -407,6 +411,8 @@ void rql_side_free(struct rql_side *side)
 		free(side->entries[i].file);
 		free(side->entries[i].hash);
 	}
+	if (side->database && side->file >= 0)
+		close(side->file);
 	free(side->entries);
 	free(side->folder);
 	free(side->database);

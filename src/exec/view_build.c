@@ -319,6 +319,17 @@ static struct rql_cube *retain_cube(const struct rql_cube *cube)
 	return rql_cube_retain(cube);
 }
 
+/* Why a side file was not used stays to be read after the build that replaced it, until the next one. */
+static void note_rebuilt(struct rql_structure *s)
+{
+	static const char unused[] = "its side file was not used";
+	struct rql_strbuf note = {0};
+	if (s->note && strncmp(s->note, unused, sizeof unused - 1) == 0)
+		rql_strbuf_printf(&note, "built again: %s", s->note);
+	(void)rql_structure_set_text(&s->note, note.length ? rql_strbuf_text(&note) : NULL);
+	rql_strbuf_free(&note);
+}
+
 rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
@@ -356,7 +367,7 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 	s->state = RQL_STATE_READY;
 	s->build_ms = (double)(rql_now_ns() - start) / 1e6;
 	s->side_file_valid = false;
-	(void)rql_structure_set_text(&s->note, NULL);
+	note_rebuilt(s);
 	return RQL_OK;
 }
 
@@ -371,7 +382,6 @@ void rql_build_save(struct rql_database *db, struct rql_structure *s)
 	s->side_file = NULL;
 	if (rql_side_write(&db->side, s->cube, s->definition_hash, &file, &failed) == RQL_OK) {
 		s->side_file = file;
-		(void)rql_structure_set_text(&s->note, NULL);
 	} else {
 		struct rql_strbuf note = {0};
 		rql_strbuf_printf(&note, "its side file could not be written, so it will be built again after reopening: %s",

@@ -1,5 +1,6 @@
 #include "plan/codes.h"
 
+#include <math.h>
 #include <string.h>
 
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d)
@@ -184,6 +185,43 @@ static void print_dimension(struct rql_strbuf *out, uint32_t index, void *state)
 	rql_strbuf_put(out, "c1");
 }
 
+/* 0.0 and -0.0 are one value, and so are all NaNs: one entry of the dictionary. A function that tells them apart, such as a cast to
+ * VARCHAR, has no single value there. */
+static bool is_real(struct rql_type type)
+{
+	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
+}
+
+static bool has_two_faces(const struct rql_dimension *d)
+{
+	for (uint32_t c = 0; is_real(d->type) && c < value_count(d); c++) {
+		struct rql_value v = rql_column_get(&d->values, c);
+		if (v.real == 0 || isnan(v.real))
+			return true;
+	}
+	return false;
+}
+
+static bool keeps_equals_equal(const struct rql_expr *e)
+{
+	static const char *const names[] = {"+", "-", "*", "%", "abs", "round", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite"};
+	if (e->kind == RQL_EXPR_CAST)
+		return is_real(e->type) || rql_type_is_integer(e->type) || e->type.id == RQL_TYPE_DECIMAL || e->type.id == RQL_TYPE_BOOLEAN;
+	for (size_t i = 0; e->kind == RQL_EXPR_FUNCTION && i < sizeof names / sizeof *names; i++)
+		if (!strcmp(e->name, names[i]))
+			return true;
+	return e->kind != RQL_EXPR_FUNCTION;
+}
+
+static bool tells_faces_apart(const struct rql_expr *e)
+{
+	for (uint32_t i = 0; i < e->child_count; i++)
+		if ((is_real(e->children[i]->type) && e->children[i]->kind != RQL_EXPR_CONSTANT && !keeps_equals_equal(e)) ||
+		    tells_faces_apart(e->children[i]))
+			return true;
+	return false;
+}
+
 static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
                                       const struct rql_expr *e, struct rql_host_result **out, struct rql_error *err)
 {
@@ -197,7 +235,7 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct
 	struct rql_batch batch = {.rows = d->count, .column_count = 2, .columns = columns};
 	uint64_t number = rql_host_lend(ctx->host_db, &batch);
 	rql_strbuf_put(&sql, "SELECT c0, (");
-	bool ok = number && rql_expr_print(&sql, e, print_dimension, NULL);
+	bool ok = number && !(tells_faces_apart(e) && has_two_faces(d)) && rql_expr_print(&sql, e, print_dimension, NULL);
 	rql_strbuf_printf(&sql, ") FROM rayql_batch(%llu)", (unsigned long long)number);
 	rql_status status;
 	if (!ok) {

@@ -102,12 +102,32 @@ struct binding {
 	struct rql_request request;
 };
 
+/* The hidden key that aggregates of a dimension need: all of them must be of the same one, or of expressions of it. */
+static rql_status bind_hidden_key(struct binding *b, struct rql_slot *slots, uint32_t count, struct rql_group_key *hidden,
+                                  struct rql_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_group_key key;
+		if (!rql_slot_is_of_key(slots[i].kind))
+			continue;
+		RQL_TRY(rql_bind_group(b->p->ctx, b->p->arena, b->leaf->relation, slots[i].of, &key, &slots[i].values, err));
+		if (b->leaf->hidden_key && hidden->dimension != key.dimension)
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "it aggregates two different dimensions at once");
+		slots[i].key_of_code = key.key_of_code;
+		slots[i].key_count = key.key_count;
+		*hidden = (struct rql_group_key){.dimension = key.dimension,
+		                                 .key_count = b->leaf->relation->dimensions[key.dimension].count};
+		b->leaf->hidden_key = true;
+	}
+	return RQL_OK;
+}
+
 static rql_status bind_request(struct binding *b, const struct rql_definition *def, struct rql_error *err)
 {
 	struct rql_arena *arena = b->p->arena;
 	const struct rql_relation *relation = b->leaf->relation;
 	uint32_t groups = b->block->group_count, aggs = b->block->agg_count;
-	struct rql_group_key *keys = RQL_NEW_ARRAY(arena, struct rql_group_key, groups);
+	struct rql_group_key *keys = RQL_NEW_ARRAY(arena, struct rql_group_key, groups + 1);
 	struct rql_agg *wanted = RQL_NEW_ARRAY(arena, struct rql_agg, RQL_SLOT_MAX_AGGS);
 	struct rql_box_list *boxes = RQL_NEW(arena, struct rql_box_list);
 	struct rql_slot *slots = RQL_NEW_ARRAY(arena, struct rql_slot, groups + aggs);
@@ -121,12 +141,14 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 		slots[i] = (struct rql_slot){.kind = RQL_SLOT_KEY, .type = b->match->groups[i]->type, .key = i};
 		RQL_TRY(rql_bind_group(b->p->ctx, arena, relation, b->match->groups[i], &keys[i], &slots[i].values, err));
 	}
-	b->request = (struct rql_request){.group_count = groups, .groups = keys, .box_count = boxes->count, .boxes = boxes->boxes,
+	RQL_TRY(bind_hidden_key(b, slots + groups, aggs, &keys[groups], err));
+	b->request = (struct rql_request){.group_count = groups + b->leaf->hidden_key, .groups = keys, .box_count = boxes->count, .boxes = boxes->boxes,
 	                                  .agg_count = agg_count, .aggs = wanted};
 	b->leaf->slots = slots;
 	b->leaf->slot_count = groups + aggs;
 	b->leaf->group_count = groups;
 	b->leaf->agg_count = agg_count;
+	b->leaf->aggs = wanted;
 	b->leaf->host_columns = b->block->column_count;
 	return RQL_OK;
 }

@@ -13,7 +13,10 @@ struct rql_leaf {
 	const struct rql_method *method;
 	const struct rql_device *device;
 	struct rql_prepared *prepared;
-	uint32_t group_count, agg_count; /* of the request */
+	uint32_t group_count;            /* group keys that the query asked for */
+	bool hidden_key;                 /* the request has one more, for aggregates of a dimension */
+	uint32_t agg_count;
+	const struct rql_agg *aggs;      /* of the request */
 	uint32_t slot_count;             /* == rel->column_count */
 	struct rql_slot *slots;
 	struct rql_cost cost;

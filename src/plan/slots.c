@@ -273,33 +273,85 @@ static rql_status average_slot(struct linear *l, const struct rql_expr *arg)
 	return sum_terms(l, arg);
 }
 
+static rql_status measure_slot(struct linear *l, const struct rql_expr *agg)
+{
+	bool extreme = !strcmp(agg->name, "min") || !strcmp(agg->name, "max");
+	if (agg->distinct && !extreme)
+		return no(l->err, "a DISTINCT aggregate does not add up over cells");
+	if (!strcmp(agg->name, "count"))
+		return count_slot(l, agg->children[0]);
+	if (extreme)
+		return extreme_slot(l, agg, agg->name[1] == 'i');
+	if (!strcmp(agg->name, "avg"))
+		return average_slot(l, agg->children[0]);
+	if (strcmp(agg->name, "sum") != 0)
+		return not_derivable(l->err, agg);
+	l->slot->kind = RQL_SLOT_SUM;
+	return sum_terms(l, agg->children[0]);
+}
+
+static bool key_slot_kind(const struct rql_expr *agg, enum rql_slot_kind *out)
+{
+	static const struct {
+		const char *name;
+		bool distinct, exact;
+		enum rql_slot_kind kind;
+	} table[] = {
+		{"count", true, false, RQL_SLOT_KEY_DISTINCT}, {"count", false, false, RQL_SLOT_KEY_COUNT},
+		{"sum", false, true, RQL_SLOT_KEY_SUM},        {"avg", false, true, RQL_SLOT_KEY_AVG},
+		{"min", false, false, RQL_SLOT_KEY_LEAST},     {"max", false, false, RQL_SLOT_KEY_GREATEST},
+		{"min", true, false, RQL_SLOT_KEY_LEAST},      {"max", true, false, RQL_SLOT_KEY_GREATEST},
+	};
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (strcmp(table[i].name, agg->name) != 0 || table[i].distinct != agg->distinct)
+			continue;
+		*out = table[i].kind;
+		return !table[i].exact || is_exact(agg->children[0]->type);
+	}
+	return false;
+}
+
+/* An aggregate of a dimension, or of an expression of dimensions. */
+static rql_status key_slot(struct linear *l, const struct rql_expr *agg)
+{
+	l->slot->of = rql_over_dimensions(l->arena, l->def, agg->children[0], NULL);
+	if (!l->slot->of || !key_slot_kind(agg, &l->slot->kind) ||
+	    (l->slot->kind == RQL_SLOT_KEY_AVG && agg->type.id != RQL_TYPE_DOUBLE))
+		return not_derivable(l->err, agg);
+	l->slot->scale = agg->children[0]->type.id == RQL_TYPE_DECIMAL ? agg->children[0]->type.scale : 0;
+	l->slot->narrow = rql_type_bytes(agg->children[0]->type) == 2;
+	return need(l->aggs, l->agg_count, RQL_AGG_COUNT_STAR, 0, &l->slot->count, l->err);
+}
+
 rql_status rql_slot_make(struct rql_arena *arena, const struct rql_definition *def, const struct rql_relation *relation,
                          const struct rql_expr *agg, struct rql_slot *slot, struct rql_agg *aggs, uint32_t *agg_count,
                          struct rql_error *err)
 {
 	struct linear l = {arena, def, relation, aggs, agg_count, slot, err};
-	slot->type = agg->type;
-	bool extreme = !strcmp(agg->name, "min") || !strcmp(agg->name, "max");
+	uint32_t aggs_before = *agg_count;
+	*slot = (struct rql_slot){.type = agg->type};
 	if (agg->filter)
 		return no(err, "an aggregate has a FILTER clause");
 	if (agg->order_count)
 		return no(err, "an aggregate has an ORDER BY clause");
-	if (agg->distinct && !extreme)
-		return no(err, "a DISTINCT aggregate does not add up over cells");
 	if (!strcmp(agg->name, "count_star")) {
 		slot->kind = RQL_SLOT_COUNT;
 		return need(aggs, agg_count, RQL_AGG_COUNT_STAR, 0, &slot->count, err);
 	}
 	if (agg->child_count != 1)
 		return not_derivable(err, agg);
-	if (!strcmp(agg->name, "count"))
-		return count_slot(&l, agg->children[0]);
-	if (extreme)
-		return extreme_slot(&l, agg, agg->name[1] == 'i');
-	if (!strcmp(agg->name, "avg"))
-		return average_slot(&l, agg->children[0]);
-	if (strcmp(agg->name, "sum") != 0)
-		return not_derivable(err, agg);
-	slot->kind = RQL_SLOT_SUM;
-	return sum_terms(&l, agg->children[0]);
+	struct rql_error why = {0};
+	l.err = &why;
+	rql_status status = measure_slot(&l, agg);
+	if (status == RQL_ERROR_UNSUPPORTED) {
+		struct linear again = {arena, def, relation, aggs, agg_count, slot, NULL};
+		*agg_count = aggs_before;
+		*slot = (struct rql_slot){.type = agg->type};
+		if (key_slot(&again, agg) == RQL_OK)
+			status = RQL_OK;
+	}
+	if (status != RQL_OK)
+		rql_error_move(err, &why);
+	rql_error_clear(&why);
+	return status;
 }

@@ -11,7 +11,19 @@ enum rql_slot_kind {
 	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
 	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
 	RQL_SLOT_VALUE, /* MIN, MAX: aggregate terms[0], through the dictionary when the measure is one of codes */
+	/* Aggregates of a dimension: the method groups by it as well (a hidden last group key), and the groups that differ only in
+	 * it are put together afterwards (exec/collapse.c). */
+	RQL_SLOT_KEY_DISTINCT, /* COUNT(DISTINCT d) */
+	RQL_SLOT_KEY_COUNT,    /* COUNT(d): aggregate `count` over groups whose value is not NULL */
+	RQL_SLOT_KEY_SUM,      /* SUM(d): values weighted by aggregate `count` */
+	RQL_SLOT_KEY_AVG,
+	RQL_SLOT_KEY_LEAST,    /* MIN(d), MAX(d) */
+	RQL_SLOT_KEY_GREATEST,
 };
+static inline bool rql_slot_is_of_key(enum rql_slot_kind kind)
+{
+	return kind >= RQL_SLOT_KEY_DISTINCT;
+}
 struct rql_slot_term {
 	uint32_t agg;
 	rql_int128 coefficient;
@@ -20,7 +32,10 @@ struct rql_slot {
 	enum rql_slot_kind kind;
 	struct rql_type type;
 	uint32_t key;
-	const struct rql_column *values; /* KEY, and VALUE of codes: the dictionary */
+	const struct rql_column *values; /* KEY, KEY_*, and VALUE of codes: the dictionary */
+	struct rql_expr *of;             /* KEY_*: the argument, over one dimension, by which the method groups as well; */
+	const uint32_t *key_of_code;     /* its entry of values for each code of that dimension, NULL: the code itself */
+	uint32_t key_count;
 	uint32_t term_count;
 	struct rql_slot_term *terms;
 	uint32_t count;

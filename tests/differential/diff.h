@@ -164,7 +164,7 @@ struct dt_answer {
 	struct dt_arena arena;
 };
 void dt_answer_free(struct dt_answer *a);
-void dt_answer_of(rayql_connection *con, const char *sql, struct dt_answer *out);
+void dt_answer_of(rayql_connection *con, const char *sql, bool prepared, struct dt_answer *out);
 /* NULL: equal. Else what differs, malloc'ed. whole: the host's answer without LIMIT, when the query has one. */
 char *dt_answer_compare(const struct dt_select *s, const struct dt_answer *ours, const struct dt_answer *hosts,
                         const struct dt_answer *whole);

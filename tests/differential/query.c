@@ -168,7 +168,7 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 		               "'high';'low';'none';'absent'");
 	if (pick == 2)
 		return derived(m, DT_BOOL, dt_printf(arena, "(%s = %s)", e, literal(m, item)), "true;false");
-	if (pick == 3 && item->class != DT_REAL)
+	if (pick == 3)
 		return derived(m, DT_STRING, dt_printf(arena, "(%s)::VARCHAR", e), "'1';'-5';'true';'abc';'1992-01-01'");
 	switch (item->class) {
 	case DT_INT:

@@ -30,7 +30,7 @@ static const char *const dates[] = {"1992-01-01", "1995-06-17", "1998-12-31", "2
 static const char *const times[] = {"00:00:00", "23:59:59.999999", "12:34:56", "06:00:00.5", "18:30:00"};
 static const char *const stamps[] = {"1992-01-01 00:00:00", "1998-12-31 23:59:59.999999", "2024-02-29 12:00:00", "1969-12-31 23:59:59.5",
                                      "2020-06-17 06:07:08"};
-static const char *const reals[] = {"0.0", "1.0", "-1.5", "0.1", "100.25", "3.14159", "-273.15", "65536.5", "0.000125"};
+static const char *const reals[] = {"0.0", "'-0.0'", "1.0", "-1.5", "0.1", "100.25", "3.14159", "-273.15", "65536.5", "0.000125"};
 static const char *const wild_reals[] = {"'inf'", "'-inf'", "'nan'", "1e300", "-1e300", "5e-324"};
 static const char *const wild_floats[] = {"'inf'", "'-inf'", "'nan'", "3e38", "-3e38", "1e-45"};
 
@@ -196,7 +196,7 @@ static void make_dated(struct making *m, bool stamp)
 
 static void make_other(struct making *m, uint32_t number)
 {
-	switch (dt_below(m->r, 6)) {
+	switch (dt_below(m->r, 9)) {
 	case 0:
 	case 1:
 		m->c->type = "BOOLEAN";
@@ -224,6 +224,17 @@ static void make_other(struct making *m, uint32_t number)
 		for (uint32_t i = 0; i < 6; i++)
 			add_value(m, dt_printf(m->arena, "'%08x-0000-4000-8000-0000000000%02x'::UUID", i * 0x3fffffffu, i * 17));
 		break;
+	case 6: {
+		static const char *const zoned[] = {"TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT", "INTERVAL"};
+		uint32_t which = dt_below(m->r, 6);
+		m->c->type = zoned[which];
+		m->c->item.class = DT_UUID; /* no functions of its own */
+		for (uint32_t i = 0; i < 6; i++)
+			add_value(m, which == 4 ? dt_printf(m->arena, "%u::UHUGEINT", i * i * i * 1000)
+			             : which == 5 ? dt_printf(m->arena, "INTERVAL %u DAY", i * 9)
+			                          : dt_printf(m->arena, "'20%02u-03-%02u 12:34:%02u'::%s", i * 7, i + 1, i * 9, m->c->type));
+		break;
+	}
 	default:
 		m->c->type = "BLOB";
 		m->c->item.class = DT_BLOB;
