@@ -280,7 +280,7 @@ static rql_status define(struct rql_session *s, struct rql_structure *v, struct 
 		status = rql_error_set(
 			err, RQL_ERROR_STATEMENT,
 			"Binder Error: the query of %s means something else under the default settings than in this session (a "
-			"setting such as integer_division changes it); write it so that it does not depend on them",
+			"setting such as integer_division or TimeZone changes it); write it so that it does not depend on them",
 			v->name);
 	free(source);
 	return status;

@@ -106,8 +106,11 @@ rql_status rql_build_define(struct rql_database *db, struct rql_structure *s, st
 	free(s->versions);
 	if (s->definition)
 		s->release_definition(s->definition);
-	if (s->side_file && (!s->definition_hash || strcmp(s->definition_hash, hash) != 0))
-		s->side_file_valid = false; /* its contents are of another definition */
+	if (s->side_file && s->side_file_valid && (!s->definition_hash || strcmp(s->definition_hash, hash) != 0)) {
+		s->side_file_valid = false;
+		(void)rql_structure_set_text(&s->note, "its side file was not used: its query meant something else when it was "
+		                                       "written (a table, a view or the default TimeZone has changed)");
+	}
 	free(s->definition_hash);
 	s->table_count = count;
 	s->tables = tables;

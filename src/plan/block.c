@@ -23,10 +23,16 @@ struct rql_expr *rql_expr_comparison(struct rql_arena *arena, const char *name, 
 	return e;
 }
 
+/* `a = a` joins nothing (it drops NULLs), and equal numbers of these types may still look different: -0.0 and 0.0, 30 days and 1 month. */
 bool rql_expr_is_equijoin(const struct rql_expr *e)
 {
-	return e->kind == RQL_EXPR_COMPARE && !strcmp(e->name, "=") && e->children[0]->kind == RQL_EXPR_COLUMN &&
-	       e->children[1]->kind == RQL_EXPR_COLUMN && rql_type_equal(e->children[0]->type, e->children[1]->type);
+	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
+		return false;
+	const struct rql_expr *a = e->children[0], *b = e->children[1];
+	rql_type_id id = a->type.id;
+	return a->kind == RQL_EXPR_COLUMN && b->kind == RQL_EXPR_COLUMN && rql_type_equal(a->type, b->type) &&
+	       (a->table != b->table || a->index != b->index) && id != RQL_TYPE_FLOAT && id != RQL_TYPE_DOUBLE &&
+	       id != RQL_TYPE_INTERVAL && id != RQL_TYPE_OTHER;
 }
 
 bool rql_expr_leaves(const struct rql_expr *e, rql_leaf_fn *fn, void *state)

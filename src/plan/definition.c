@@ -243,7 +243,7 @@ static rql_status check_stable(const struct rql_plan_context *ctx, struct rql_ar
 {
 	bool stable = false;
 	const char *name = NULL;
-	RQL_TRY(rql_statement_stable(ctx, arena, query, &stable, &name, err));
+	RQL_TRY(rql_statement_stable(ctx, arena, query, &stable, &name, NULL, err));
 	if (stable)
 		return RQL_OK;
 	struct rql_strbuf why = {0};

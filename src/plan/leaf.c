@@ -5,7 +5,7 @@
 #include <string.h>
 #include "plan/bind.h"
 
-enum { REASON_NO_STRUCTURE = 1, REASON_NO_BLOCK = 2, REASON_NO_MATCH = 4, REASON_NO_METHOD = 5, REASON_NOT_FRESH = 8 };
+enum { REASON_NO_STRUCTURE = 1, REASON_NO_BLOCK = 2, REASON_OTHER_TABLES = 3, REASON_NO_MATCH = 4, REASON_NO_METHOD = 5, REASON_NOT_FRESH = 8 };
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 {
@@ -204,6 +204,18 @@ static rql_status price_methods(struct binding *b, struct rql_candidate *first, 
 	                                         first->reason ? first->reason : "no wanted device has the unit");
 }
 
+/* A view over the query's own tables has the reason that a user wants to read; others only lack the tables. */
+static bool same_tables(const struct rql_block *a, const struct rql_block *b)
+{
+	bool same = a->table_count == b->table_count;
+	for (uint32_t i = 0; i < a->table_count && same; i++) {
+		same = false;
+		for (uint32_t k = 0; k < b->table_count && !same; k++)
+			same = !strcmp(a->tables[i].table, b->tables[k].table) && !strcmp(a->tables[i].schema, b->tables[k].schema);
+	}
+	return same;
+}
+
 /* Fills leaf when s serves the block now. Reasons are kept; only memory and interruption fail. */
 static rql_status try_structure(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s, struct rql_leaf *leaf)
 {
@@ -214,7 +226,7 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 		return RQL_OK; /* loading it failed; its state says why */
 	rql_status status = rql_match(p->arena, block, def, &match, &why);
 	if (status != RQL_OK)
-		return as_reason(p, status, &why, REASON_NO_MATCH, s->name);
+		return as_reason(p, status, &why, same_tables(block, def->block) ? REASON_NO_MATCH : REASON_OTHER_TABLES, s->name);
 	struct rql_candidate *c = add_candidate(p, s);
 	if (!c)
 		return rql_error_memory(p->err, 0, "a plan");
@@ -294,6 +306,8 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 	struct rql_error why = {0};
 	struct rql_block *block;
 	*found = false;
+	if (p->structure_count == 0)
+		rql_planning_reason(p, REASON_NO_STRUCTURE, "there is no materialized view");
 	rql_status status = rql_block_make(p->arena, rel, &block, &why);
 	if (status != RQL_OK)
 		return as_reason(p, status, &why, REASON_NO_BLOCK, NULL);

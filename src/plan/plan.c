@@ -39,6 +39,19 @@ static bool collect_tables(struct rql_planning *p, const struct rql_rel *rel)
 	return true;
 }
 
+/* And those that the optimiser did away with: a cached plan must die when they change. */
+static bool collect_bound_tables(struct rql_planning *p, const char *bound)
+{
+	struct rql_table_ref ref;
+	int found = 0;
+	while (bound && (found = rql_bound_plan_table(p->arena, &bound, &ref)) > 0)
+		if (!add_table(p, &ref))
+			return false;
+	if (!bound || found < 0)
+		p->plan->cacheable = false;
+	return true;
+}
+
 /* ---- covering the plan with leaves ---- */
 
 /* *covered: every base table below rel is read by a leaf. */
@@ -152,8 +165,13 @@ static rql_status retain_structures(struct rql_planning *p)
 static rql_status check_volatile(struct rql_planning *p, const struct rql_rel *root, const char *sql, bool *usable)
 {
 	bool stable = true;
-	RQL_TRY(rql_statement_stable(p->ctx, p->arena, sql, &stable, NULL, p->err));
+	char *bound = NULL;
+	RQL_TRY(rql_statement_stable(p->ctx, p->arena, sql, &stable, NULL, &bound, p->err));
 	p->plan->cacheable = stable;
+	bool collected = collect_bound_tables(p, bound);
+	free(bound);
+	if (!collected)
+		return rql_error_memory(p->err, 0, "a plan");
 	*usable = true;
 	if (stable)
 		return RQL_OK;
@@ -168,12 +186,25 @@ static rql_status check_volatile(struct rql_planning *p, const struct rql_rel *r
 	return RQL_OK;
 }
 
-static rql_status make_from_json(struct rql_planning *p, const char *sql, const char *json, const struct rql_host_stmt *stmt)
+/* The plan's statistics are of the state before, and a structure that was rebuilt in between is not. */
+static void written_meanwhile(struct rql_planning *p)
+{
+	p->plan->cacheable = false;
+	if (p->plan->kind != RQL_PLAN_METHOD)
+		return;
+	p->plan->kind = RQL_PLAN_HOST;
+	p->plan->method = "host";
+	p->plan->unit = p->plan->structure = "";
+	rql_planning_reason(p, 10, "a table of it was written while it was planned");
+}
+
+/* stamp: the catalog's before the host was asked for the plan. */
+static rql_status make_from_json(struct rql_planning *p, const char *sql, const char *json, uint64_t stamp,
+                                 const struct rql_host_stmt *stmt)
 {
 	struct rql_rel *root;
 	struct rql_error why = {0};
 	bool covered = false, usable;
-	uint64_t stamp = rql_catalog_stamp(p->ctx->catalog);
 	rql_status status = rql_rel_parse(p->arena, json, strlen(json), &root, &why);
 	if (status == RQL_ERROR_MEMORY) {
 		rql_error_move(p->err, &why);
@@ -203,7 +234,7 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 	}
 	for (uint32_t i = 0; i < p->plan->table_count; i++)
 		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
-			p->plan->cacheable = false; /* written while we planned: its statistics are of either state */
+			written_meanwhile(p);
 	return RQL_OK;
 }
 
@@ -211,6 +242,7 @@ static rql_status fill(struct rql_planning *p, const char *sql, const struct rql
 {
 	char *json = NULL;
 	struct rql_error why = {0};
+	uint64_t stamp = rql_catalog_stamp(p->ctx->catalog);
 	rql_status status = rql_host_plan(p->ctx->host, sql, true, &json, &why);
 	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
 		rql_error_move(p->err, &why);
@@ -223,7 +255,7 @@ static rql_status fill(struct rql_planning *p, const char *sql, const struct rql
 	}
 	status = retain_structures(p);
 	if (status == RQL_OK)
-		status = make_from_json(p, sql, json, stmt);
+		status = make_from_json(p, sql, json, stamp, stmt);
 	for (uint32_t i = 0; i < p->structure_count; i++)
 		rql_structure_release(p->structures[i]);
 	free(json);

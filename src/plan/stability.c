@@ -99,7 +99,7 @@ static const char *find_name(const struct rql_planner *p, const char *word, size
 
 /* What the binder saw, before anything was folded. */
 static rql_status check_bound_plan(const struct rql_plan_context *ctx, const struct rql_planner *p, struct rql_arena *arena,
-                                   const char *sql, bool *stable, const char **name, struct rql_error *err)
+                                   const char *sql, bool *stable, const char **name, char **bound, struct rql_error *err)
 {
 	char *json = NULL;
 	struct rql_error ignored = {0};
@@ -115,12 +115,59 @@ static rql_status check_bound_plan(const struct rql_plan_context *ctx, const str
 			*name = rql_arena_strdup(arena, p->unstable[i]);
 		}
 	}
-	free(json);
+	if (bound)
+		*bound = json;
+	else
+		free(json);
 	return RQL_OK;
 }
 
+/* The JSON string at *at, behind its opening quote; *at moves behind the closing one. NULL: broken, or out of memory. */
+static const char *take_string(struct rql_arena *arena, const char **at)
+{
+	size_t length = 0;
+	while ((*at)[length] && (*at)[length] != '"')
+		length += (*at)[length] == '\\' && (*at)[length + 1] ? 2 : 1;
+	char *text = (*at)[length] ? rql_arena_strndup(arena, *at, length) : NULL;
+	if (!text)
+		return NULL;
+	*at += length + 1;
+	char *to = text;
+	for (const char *from = text; *from; from++) {
+		if (*from != '\\') {
+			*to++ = *from;
+			continue;
+		}
+		const char *escape = strchr("n\nt\tr\rb\bf\f", *++from);
+		if (*from == 'u')
+			return NULL; /* a control character in a name */
+		*to++ = escape ? escape[1] : *from;
+	}
+	*to = '\0';
+	return text;
+}
+
+int rql_bound_plan_table(struct rql_arena *arena, const char **at, struct rql_table_ref *out)
+{
+	/* Quotes inside a JSON string are escaped, so this is never a part of one. */
+	static const char *const keys[] = {"\"function_data\":{\"catalog\":\"", ",\"schema\":\"", ",\"table\":\""};
+	const char *values[3], *found = strstr(*at, keys[0]);
+	if (!found)
+		return 0;
+	*at = found;
+	for (size_t i = 0; i < 3; i++) {
+		if (strncmp(*at, keys[i], strlen(keys[i])) != 0)
+			return -1;
+		*at += strlen(keys[i]);
+		if (!(values[i] = take_string(arena, at)))
+			return -1;
+	}
+	*out = (struct rql_table_ref){.catalog = values[0], .schema = values[1], .table = values[2]};
+	return 1;
+}
+
 rql_status rql_statement_stable(const struct rql_plan_context *ctx, struct rql_arena *arena, const char *sql, bool *stable,
-                                const char **unstable_name, struct rql_error *err)
+                                const char **unstable_name, char **bound, struct rql_error *err)
 {
 	struct rql_planner *p = ctx->planner;
 	const char *name = NULL;
@@ -128,7 +175,7 @@ rql_status rql_statement_stable(const struct rql_plan_context *ctx, struct rql_a
 	rql_status status = p->count ? RQL_OK : load_names(ctx, p, err);
 	pthread_mutex_unlock(&p->lock);
 	if (status == RQL_OK) /* the names stay as they are from now on */
-		status = check_bound_plan(ctx, p, arena, sql, stable, &name, err);
+		status = check_bound_plan(ctx, p, arena, sql, stable, &name, bound, err);
 	if (unstable_name)
 		*unstable_name = name;
 	return status;

@@ -453,7 +453,7 @@ static void add_order(struct making *m, struct dt_select *s)
 			s->order[s->order_count++] = (struct dt_order){i, dt_chance(m->r, 40), (int)dt_below(m->r, 3)};
 	}
 	if (dt_chance(m->r, 45)) {
-		s->limit = dt_below(m->r, 12);
+		s->limit = dt_chance(m->r, 4) ? 0 : 1 + dt_below(m->r, 12);
 		if (dt_chance(m->r, 30))
 			s->offset = dt_below(m->r, 5);
 	}
@@ -507,7 +507,8 @@ struct dt_select *dt_query_for_view(struct dt_arena *arena, struct dt_random *r,
 		s->where[s->where_count++] = own ? v->select.where[i] : atom(m, dt_predicate(arena, r, v->where_item));
 		s->eligible &= own;
 	}
-	uint32_t predicates = dt_below(r, 4);
+	static const uint8_t few[] = {0, 0, 0, 1, 1, 1, 1, 2, 2, 3};
+	uint32_t predicates = few[dt_below(r, 10)];
 	for (uint32_t i = 0; i < predicates; i++)
 		s->where[s->where_count++] = predicate_tree(m, v->select.keys, v->select.key_count, 2);
 	if (loose && dt_chance(r, 30))
