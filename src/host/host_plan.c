@@ -162,20 +162,27 @@ static bool is_watched(struct rql_host_con *con)
 	return watched;
 }
 
-/* json_serialize_plan parses with the default parser options: it would read `/` as the division of DOUBLEs all the same. */
-static bool divides_integers(struct rql_host_con *con)
+/* Settings under which a statement means something that its plan as JSON does not show: with integer_division `/` (json_serialize_plan
+ * parses with the default options), without ieee_floating_point_ops a division by 0.0. NULL: all are at their defaults. */
+static const char *setting_in_the_way(struct rql_host_con *con)
 {
-	char *setting = host_option(con->context, "integer_division");
-	bool set = setting && strcasecmp(setting, "true") == 0;
-	free(setting);
-	return set;
+	static const char *const settings[][2] = {{"integer_division", "true"}, {"ieee_floating_point_ops", "false"}};
+	const char *found = NULL;
+	for (size_t i = 0; !found && i < sizeof settings / sizeof *settings; i++) {
+		char *value = host_option(con->context, settings[i][0]);
+		if (value && strcasecmp(value, settings[i][1]) == 0)
+			found = settings[i][0];
+		free(value);
+	}
+	return found;
 }
 
 rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out, struct rql_error *err)
 {
-	if (divides_integers(con))
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-		                     "integer_division is set, which DuckDB's plans as JSON do not follow");
+	const char *setting = setting_in_the_way(con);
+	if (setting)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the setting %s is changed, which DuckDB's plans as JSON do not show",
+		                     setting);
 	if (is_watched(con))
 		return rql_error_set(
 			err, RQL_ERROR_UNSUPPORTED,

@@ -5,7 +5,15 @@
 #include <string.h>
 #include "plan/bind.h"
 
-enum { REASON_NO_STRUCTURE = 1, REASON_NO_BLOCK = 2, REASON_OTHER_TABLES = 3, REASON_NO_MATCH = 4, REASON_NO_METHOD = 5, REASON_NOT_FRESH = 8 };
+/* The higher, the nearer a structure came, and the more useful the reason. */
+enum {
+	REASON_NO_STRUCTURE = 1,
+	REASON_NO_BLOCK = 2,
+	REASON_OTHER_TABLES = 3,
+	REASON_NO_MATCH = 4,
+	REASON_NO_METHOD = 5,
+	REASON_NOT_FRESH = 8
+};
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 {

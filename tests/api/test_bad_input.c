@@ -1,0 +1,281 @@
+/* Everything a user can get wrong: one clear message (what, why, what to do), the database as it was, and the query still
+ * answered, by the host, unless fallback is off. Errors of opening are in test_open.c, of views in test_views.c, of
+ * limits and disks in test_limits.c, of side files in test_reopen.c. */
+#include "check.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define VIEW "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
+#define REFUSED(query, text) \
+	fails(s.con, "CREATE MATERIALIZED VIEW refused AS " query, RAYQL_ERROR_STATEMENT, text)
+
+static struct session with_view(const char *path)
+{
+	struct session s = open_session(path, NULL);
+	run(s.con, "CREATE TABLE t AS SELECT i % 3 AS g, i % 11 AS a, i AS v FROM range(5000) r(i)");
+	run(s.con, VIEW);
+	return s;
+}
+
+/* ---- names ---- */
+static void unknown_and_ambiguous_columns(void **state)
+{
+	static const char *const fallback[] = {"on", "notice", "off"};
+	(void)state;
+	struct session s = with_view(NULL);
+	for (int i = 0; i < 3; i++) {
+		char sql[64];
+		snprintf(sql, sizeof sql, "SET rayql_fallback = '%s'", fallback[i]);
+		run(s.con, sql);
+		fails(s.con, "SELECT nosuch FROM t", RAYQL_ERROR_HOST,
+		      "Binder Error: Referenced column \"nosuch\" not found in FROM clause!");
+		fails(s.con, "SELECT nosuch FROM t", RAYQL_ERROR_HOST, "LINE 1: SELECT nosuch FROM t\n               ^");
+		fails(s.con, "SELECT g FROM t x, t y", RAYQL_ERROR_HOST,
+		      "Ambiguous reference to column name \"g\" (use: \"x.g\" or \"y.g\")");
+		fails(s.con, "CREATE MATERIALIZED VIEW w AS SELECT g, count(*) FROM t x, t y GROUP BY g", RAYQL_ERROR_HOST,
+		      "Ambiguous reference to column name \"g\"");
+	}
+	expect(s.con, "SELECT name FROM rayql_structures()", NULL, "v\n");
+	close_session(&s);
+}
+
+static void aggregates_that_cannot_be_derived(void **state)
+{
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	/* The reason is that of the view over the query's tables, not of the first that there is. */
+	run(s.con, "CREATE TABLE u AS SELECT 1 AS a, 2 AS v");
+	run(s.con, "CREATE MATERIALIZED VIEW first AS SELECT a, count(*) FROM u GROUP BY a");
+	run(s.con, "CREATE TABLE t AS SELECT i % 3 AS g, i % 11 AS a, i AS v FROM range(5000) r(i)");
+	run(s.con, VIEW);
+	expect(s.con, "SELECT median(v) FROM t", "host", "2499.5\n");
+	run(s.con, "SET rayql_fallback = 'off'");
+	fails(s.con, "SELECT median(v) FROM t", RAYQL_ERROR_UNSUPPORTED,
+	      "RayQL does not accelerate this statement: v: median(v) cannot be derived from its aggregates. "
+	      "SET rayql_fallback = 'on' lets DuckDB answer.");
+	fails(s.con, "SELECT max(v) FROM t", RAYQL_ERROR_UNSUPPORTED, "v: max(v) cannot be derived");
+	fails(s.con, "SELECT sum(v) FROM t WHERE v = 3", RAYQL_ERROR_UNSUPPORTED, "v: column v is no dimension of it");
+	REFUSED("SELECT g, count(DISTINCT a) FROM t GROUP BY g", "put the column among the dimensions");
+	REFUSED("SELECT g, sum(v + random()) FROM t GROUP BY g", "random() changes its value between runs");
+	expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
+	close_session(&s);
+}
+
+static void no_view_is_the_reason(void **state)
+{
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	run(s.con, "CREATE TABLE t AS SELECT 1 AS v");
+	run(s.con, "SET rayql_fallback = 'off'");
+	fails(s.con, "SELECT sum(v) FROM t", RAYQL_ERROR_UNSUPPORTED, "there is no materialized view");
+	close_session(&s);
+}
+
+static void too_many_dimensions(void **state)
+{
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	for (int n = 64; n <= 65; n++) {
+		char columns[2048] = "", names[1024] = "", sql[4096];
+		for (int i = 0; i < n; i++) {
+			snprintf(columns + strlen(columns), sizeof columns - strlen(columns), "i %% %d AS d%d, ", i % 5 + 1, i);
+			snprintf(names + strlen(names), sizeof names - strlen(names), "d%d, ", i);
+		}
+		snprintf(sql, sizeof sql, "CREATE OR REPLACE TABLE w AS SELECT %si AS v FROM range(1000) r(i)", columns);
+		run(s.con, sql);
+		snprintf(sql, sizeof sql, "CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT %ssum(v) FROM w GROUP BY ALL", names);
+		if (n == 64)
+			run(s.con, sql);
+		else
+			fails(s.con, sql, RAYQL_ERROR_UNSUPPORTED, "65 dimensions and 1 measures; at most 64");
+		expect(s.con, "SELECT sum(v) FROM w WHERE d63 = 0 AND d4 = 0", n == 64 ? "cube" : NULL, NULL);
+	}
+	close_session(&s);
+}
+
+static void nonsense(void **state)
+{
+	(void)state;
+	struct session s = with_view(NULL);
+	fails(s.con, "\xff\xfe", RAYQL_ERROR_HOST, "");
+	fails(s.con, "SELECT '\xff'", RAYQL_ERROR_HOST, "Invalid unicode");
+	fails(s.con, "CREATE MATERIALIZED VIEW \xff AS SELECT g, count(*) FROM t GROUP BY g", RAYQL_ERROR_HOST,
+	      "Invalid unicode");
+	fails(s.con, "CREATE MATERIALIZED VIEW \"\" AS SELECT g, count(*) FROM t GROUP BY g", RAYQL_ERROR_STATEMENT,
+	      "syntax error at or near \"\"\"\"");
+	fails(s.con, "CREATE MATERIALIZED", RAYQL_ERROR_STATEMENT, "syntax error at end of input");
+	fails(s.con, "REFRESH MATERIALIZED VIEW v v", RAYQL_ERROR_STATEMENT, "LINE 1: REFRESH MATERIALIZED VIEW v v\n");
+	fails(s.con, "/* open", RAYQL_ERROR_HOST, "unterminated");
+	fails(s.con, "EXPLAIN REFRESH MATERIALIZED VIEW v", RAYQL_ERROR_STATEMENT, "EXPLAIN works on queries");
+	expect(s.con, "SELECT name, state FROM rayql_structures()", NULL, "v|ready\n");
+	expect(s.con, "SELECT count(*) FROM t", "cube", "5000\n");
+	close_session(&s);
+}
+
+/* ---- time zones: a view holds one meaning, a session may have another ---- */
+#define IN_DAYS "SELECT g, sum(v) FROM z WHERE ts >= '2024-03-12' GROUP BY g ORDER BY g"
+
+static void time_zones(void **state)
+{
+	static const char *const zones[] = {"UTC", "America/New_York", "Asia/Kathmandu", "UTC"};
+	static const char *const queries[] = {
+		IN_DAYS,
+		"SELECT ts::DATE AS d, sum(v) FROM z GROUP BY d ORDER BY d",
+		"SELECT date_trunc('day', ts) AS d, sum(v) FROM z GROUP BY d ORDER BY d",
+		"SELECT hour(ts) AS h, sum(v) FROM z GROUP BY h ORDER BY h",
+		"SELECT ts::VARCHAR AS t, sum(v) FROM z GROUP BY t ORDER BY t",
+		"SELECT sum(v) FROM z WHERE ts < TIMESTAMP '2024-03-12 05:00:00'",
+		"SELECT g, sum(v) FROM z WHERE ts::DATE = DATE '2024-03-12' GROUP BY g ORDER BY g",
+		"SELECT * FROM days ORDER BY g",
+	};
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	run(s.con, "SET TimeZone = 'UTC'");
+	run(s.con, "CREATE TABLE z AS SELECT TIMESTAMPTZ '2024-03-10 00:30:00+00' + INTERVAL (i) HOUR AS ts, i % 3 AS g, "
+	           "i AS v FROM range(200) r(i)");
+	REFUSED("SELECT ts::DATE AS d, sum(v) FROM z GROUP BY d", "depends on the session's TimeZone");
+	REFUSED("SELECT ts::VARCHAR AS d, sum(v) FROM z GROUP BY d", "depends on the session's TimeZone");
+	REFUSED("SELECT date_trunc('day', ts) AS d, sum(v) FROM z GROUP BY d", "depends on the session's TimeZone");
+	REFUSED("SELECT g, sum(hour(ts)) FROM z GROUP BY g", "depends on the session's TimeZone");
+	REFUSED("SELECT g, sum(v) FROM z WHERE ts::DATE = DATE '2024-03-12' GROUP BY g", "depends on the session's TimeZone");
+	expect(s.con, "SELECT count(*) FROM rayql_structures()", NULL, "0\n");
+	run(s.con, "CREATE MATERIALIZED VIEW moments AS SELECT ts, g, sum(v), count(*) FROM z GROUP BY ts, g");
+	run(s.con, "CREATE MATERIALIZED VIEW days AS SELECT g, sum(v), count(*) FROM z WHERE ts >= '2024-03-12' GROUP BY g");
+	expect(s.con, IN_DAYS, "cube", NULL);
+	run(s.con, "SET rayql_force = on");
+	char *utc = rows_of(s.con, IN_DAYS, NULL);
+	int cubes = 0, different = 0;
+	for (size_t z = 0; z < sizeof zones / sizeof *zones; z++) {
+		char sql[64], by[32];
+		snprintf(sql, sizeof sql, "SET TimeZone = '%s'", zones[z]);
+		run(s.con, sql);
+		for (size_t q = 0; q < sizeof queries / sizeof *queries; q++) {
+			run(s.con, "SET rayql_enable_cube = off");
+			char *want = rows_of(s.con, queries[q], NULL);
+			run(s.con, "SET rayql_enable_cube = on");
+			free(rows_of(s.con, queries[q], by));
+			cubes += strcmp(by, "cube") == 0;
+			expect(s.con, queries[q], NULL, want);
+			expect(s.con, queries[q], NULL, want); /* and from the plan cache */
+			different += q == 0 && strcmp(want, utc) != 0;
+			free(want);
+		}
+	}
+	assert_int_equal(different, 2); /* the zones do change the answer */
+	assert_true(cubes >= 8);        /* and cubes did take part */
+	free(utc);
+	/* A view must mean the same to every session: one made under another zone that matters is refused. */
+	run(s.con, "SET TimeZone = 'Asia/Kathmandu'");
+	REFUSED("SELECT g, sum(v) FROM z WHERE ts >= '2024-03-12' GROUP BY g", "under the default settings");
+	close_session(&s);
+}
+
+/* ---- files ---- */
+
+/* A reader of the file gives up its process's locks on it when it closes it: the side file's check must not. */
+static void the_lock_outlives_the_side_file(void **state)
+{
+	char path[256], byte = 0;
+	int ready[2], done[2], status;
+	(void)state;
+	scratch_path(path, "lock.db");
+	struct session s = with_view(path);
+	close_session(&s);
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(done), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		s = open_session(path, NULL);
+		expect(s.con, "SELECT reason FROM rayql_structures() WHERE (SELECT sum(v) FROM t) > 0", NULL, NULL);
+		if (write(ready[1], "x", 1) != 1 || read(done[0], &byte, 1) != 1)
+			_exit(1);
+		close_session(&s);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	rayql_database *db = NULL;
+	rayql_error *err = NULL;
+	rayql_status opened = rayql_open(path, NULL, &db, &err);
+	rayql_close(opened == RAYQL_OK ? db : NULL);
+	assert_int_equal(write(done[1], "x", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(opened, RAYQL_ERROR_HOST);
+	assert_non_null(strstr(rayql_error_message(err), "Could not set lock on file"));
+	rayql_error_free(err);
+	s = open_session(path, NULL);
+	expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
+	expect(s.con, "SELECT reason FROM rayql_structures()", NULL, "read from its side file\n");
+	close_session(&s);
+}
+
+static void first_cube_file(const char *path, char *out, size_t size)
+{
+	char folder[300];
+	snprintf(folder, sizeof folder, "%s.rayql", path);
+	DIR *dir = opendir(folder);
+	assert_non_null(dir);
+	*out = 0;
+	for (struct dirent *e; (e = readdir(dir));)
+		if (strstr(e->d_name, ".cube"))
+			snprintf(out, size, "%s/%s", folder, e->d_name);
+	closedir(dir);
+	assert_int_not_equal(*out, 0);
+}
+
+/* The query is answered, and why its side file was not used can be read afterwards, too. */
+static void side_files_say_what_is_wrong(void **state)
+{
+	static const struct {
+		long at;
+		const char *bytes, *text;
+	} damages[] = {
+		{0, "SomeText", "it is no side file of a cube"},
+		{8, "\t", "has version 9, this RayQL reads version 1"},
+		{12, "\1\2\3\4", "written on a machine of another byte order"},
+		{-1, NULL, "it is shorter"},
+	};
+	char path[256], file[600];
+	(void)state;
+	scratch_path(path, "side.db");
+	struct session s = with_view(path);
+	close_session(&s);
+	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+		first_cube_file(path, file, sizeof file);
+		if (damages[i].bytes) {
+			FILE *f = fopen(file, "r+");
+			assert_non_null(f);
+			fseek(f, damages[i].at, SEEK_SET);
+			fputs(damages[i].bytes, f);
+			fclose(f);
+		} else {
+			assert_int_equal(truncate(file, 1000), 0);
+		}
+		s = open_session(path, NULL);
+		expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
+		char *reason = rows_of(s.con, "SELECT state, reason FROM rayql_structures()", NULL);
+		if (!strstr(reason, "ready|built again: its side file was not used: ") || !strstr(reason, damages[i].text))
+			fail_msg("reason: %swanted: ...%s...", reason, damages[i].text);
+		free(reason);
+		run(s.con, "REFRESH MATERIALIZED VIEW v");
+		expect(s.con, "SELECT state, reason FROM rayql_structures()", NULL, "ready|NULL\n");
+		close_session(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unknown_and_ambiguous_columns),
+		cmocka_unit_test(aggregates_that_cannot_be_derived),
+		cmocka_unit_test(no_view_is_the_reason),
+		cmocka_unit_test(too_many_dimensions),
+		cmocka_unit_test(nonsense),
+		cmocka_unit_test(time_zones),
+		cmocka_unit_test(the_lock_outlives_the_side_file),
+		cmocka_unit_test(side_files_say_what_is_wrong),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}
