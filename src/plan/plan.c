@@ -204,7 +204,7 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 {
 	struct rql_rel *root;
 	struct rql_error why = {0};
-	bool covered = false, usable;
+	bool covered = false, usable = false;
 	rql_status status = rql_rel_parse(p->arena, json, strlen(json), &root, &why);
 	if (status == RQL_ERROR_MEMORY) {
 		rql_error_move(p->err, &why);
