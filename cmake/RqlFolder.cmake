@@ -1,35 +1,22 @@
 # One OBJECT library per folder, so that the shared library, the test archive and single tests share the objects.
 
-# rql_folder(NAME [SOURCES file...] [LINK target...])
-# Defines OBJECT library rql_NAME from the sources of the calling folder; nothing while the list is empty.
-# LINK names what its compilation needs (include folders of third parties).
+# rql_folder(NAME SOURCES file... [LINK target...])
+# Defines OBJECT library rql_NAME from the sources of the calling folder. LINK names what its compilation needs (include
+# folders of third parties).
 function(rql_folder name)
 	cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
-	set(present)
-	foreach(source IN LISTS arg_SOURCES)
-		if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
-			list(APPEND present "${source}")
-		else()
-			message(WARNING "rql_${name}: ${source} is listed but does not exist yet; left out")
-		endif()
-	endforeach()
-	if(NOT present)
-		return()
-	endif()
-	add_library(rql_${name} OBJECT ${present})
+	add_library(rql_${name} OBJECT ${arg_SOURCES})
 	if(arg_LINK)
 		target_link_libraries(rql_${name} PRIVATE ${arg_LINK})
 	endif()
 endfunction()
 
-# rql_collect_objects(OUT folder...): the objects of the src/ folders that have any. method/cube is rql_cube.
+# rql_collect_objects(OUT folder...): the objects of those src/ folders. method/cube is rql_cube.
 function(rql_collect_objects out)
 	set(objects)
 	foreach(folder IN LISTS ARGN)
 		get_filename_component(name "${folder}" NAME)
-		if(TARGET rql_${name})
-			list(APPEND objects "$<TARGET_OBJECTS:rql_${name}>")
-		endif()
+		list(APPEND objects "$<TARGET_OBJECTS:rql_${name}>")
 	endforeach()
 	set(${out} "${objects}" PARENT_SCOPE)
 endfunction()

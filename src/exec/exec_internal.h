@@ -113,7 +113,8 @@ struct rql_session {
 struct rql_call {
 	struct rql_session *s;
 	const char *sql;
-	bool stream; /* the caller wants to fetch: rows need not be there at once */
+	bool stream;   /* the caller wants to fetch: rows need not be there at once */
+	bool expanded; /* a part of what DuckDB made of sql: the text names neither tables nor the transaction's verb */
 	uint64_t start_ns;
 	struct rql_result **out; /* NULL: nobody wants the rows */
 };
@@ -146,6 +147,8 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 bool rql_mentions_own_functions(const char *sql);
 /* Runs one host statement of whatever class. Takes stmt over unless keep_stmt. */
 rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
+/* Ends the open transaction, whatever DuckDB has made of it by now. */
+void rql_host_abandon(struct rql_session *s);
 
 /* ---- the cost model's constants (calibrate.c) ---- */
 rql_status rql_calibrate_device(struct rql_device *cpu, bool thorough, struct rql_error *err) RQL_MUST_CHECK;

@@ -96,6 +96,14 @@ static void transaction_over(struct rql_session *s)
 	s->txn = (struct rql_transaction){0};
 }
 
+void rql_host_abandon(struct rql_session *s)
+{
+	struct rql_error ignored = {0}; /* of a transaction that DuckDB has rolled back by itself */
+	(void)!rql_host_query(s->host, "ROLLBACK", NULL, &ignored);
+	rql_error_clear(&ignored);
+	transaction_over(s);
+}
+
 static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
@@ -118,7 +126,9 @@ static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *
 static rql_status run_transaction(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
-	switch (rql_txn_verb_of(call->sql)) {
+	/* DuckDB puts BEGIN and COMMIT around the parts of COPY FROM DATABASE. */
+	enum rql_txn_verb begun = s->txn.open ? RQL_TXN_COMMIT : RQL_TXN_BEGIN;
+	switch (call->expanded ? begun : rql_txn_verb_of(call->sql)) {
 	case RQL_TXN_COMMIT:
 		return run_commit(call, stmt, err);
 	case RQL_TXN_ROLLBACK: {

@@ -116,12 +116,14 @@ static rql_status run_expanded(const struct rql_call *call, struct rql_error *er
 	struct rql_session *s = call->s;
 	struct rql_host_list *list = NULL;
 	uint64_t count = 0;
+	bool inside = s->txn.open; /* the user's own transaction; one that the parts open is theirs to end */
 	RQL_TRY(rql_host_extract(s->host, call->sql, &list, &count, err));
 	rql_status status = RQL_OK;
 	for (uint64_t i = 0; i < count && status == RQL_OK; i++) {
 		struct rql_host_stmt *stmt = NULL;
 		bool last = i + 1 == count;
 		struct rql_call part = *call;
+		part.expanded = true;
 		if (!last)
 			part.out = NULL;
 		status = rql_host_prepare_at(s->host, list, i, &stmt, err);
@@ -134,6 +136,8 @@ static rql_status run_expanded(const struct rql_call *call, struct rql_error *er
 		status = rql_host_run(&part, stmt, false, err);
 	}
 	rql_host_list_free(list);
+	if (!inside && s->txn.open)
+		rql_host_abandon(s);
 	return status;
 }
 
@@ -450,22 +454,11 @@ static uint64_t parameter_of(const struct rql_prepared_query *q, const char *tex
 	return 0;
 }
 
-/* The value as the host would cast it to the parameter's type. */
+/* The value in its own type: DuckDB binds the statement again where that is not the parameter's, so 1.5 for an INTEGER column
+ * compares as a DOUBLE. A string is a plain literal in both. */
 static bool put_value(const struct rql_prepared_query *q, uint64_t index, struct rql_strbuf *out)
 {
-	const struct rql_value *value = &q->values[index - 1];
-	struct rql_type type = rql_host_stmt_parameter_type(q->stmt, index);
-	bool cast = type.id != RQL_TYPE_INVALID && type.id != RQL_TYPE_SQLNULL && !rql_type_equal(type, value->type);
-	if (cast)
-		rql_strbuf_put(out, "CAST(");
-	if (!rql_value_print(out, value))
-		return false;
-	if (cast) {
-		rql_strbuf_put(out, " AS ");
-		rql_type_print(out, type);
-		rql_strbuf_putc(out, ')');
-	}
-	return true;
+	return rql_value_print(out, &q->values[index - 1]);
 }
 
 /* The statement with its values written in place of the parameters: what the planner can read. */

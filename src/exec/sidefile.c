@@ -1,10 +1,10 @@
 /* The side folder: contents of structures kept between sessions in FILE.db.rayql/, used only when the database file
- * is byte for byte
- * (by size and headers) the one that they were written beside.
+ * is the one (by size, headers and time of the last change) that they were written beside.
  *
  * DuckDB's file begins with three headers of 4 KiB; every checkpoint writes a new iteration into one of the latter
- * two, so their hash
- * changes whenever rows do. A log (FILE.db.wal) that is there when the file is opened means changes behind the
+ * two, so their hash changes whenever rows of this file do. Another file of the same history, such as tonight's run of
+ * the script that wrote it, can have the same headers over other rows: the time of its last change tells them apart
+ * when it takes the first one's place. A log (FILE.db.wal) that is there when the file is opened means changes behind the
  * headers. The
  * manifest is written after DuckDB has closed the file, and names files that are never rewritten: a process that dies
  * leaves an old manifest with old files, valid exactly as long as the database file is the old one, too. */
@@ -22,12 +22,13 @@
 
 #define HEADER_BYTES (12u << 10)
 #define MANIFEST "manifest"
-#define MANIFEST_HEAD "rayql-manifest 1"
+#define MANIFEST_HEAD "rayql-manifest 2"
 #define MANIFEST_BYTES (16u << 20)
 #define CUBE_SUFFIX ".cube"
 
 struct identity {
 	uint64_t size, hash[2];
+	int64_t seconds, nanoseconds; /* of the last change */
 };
 
 static char *join(const char *folder, const char *file)
@@ -67,6 +68,8 @@ static const char *read_identity(const char *path, int fd, struct identity *out)
 		why = "the database file is shorter than its headers";
 	} else {
 		out->size = (uint64_t)st.st_size;
+		out->seconds = (int64_t)st.st_mtim.tv_sec;
+		out->nanoseconds = (int64_t)st.st_mtim.tv_nsec;
 		hash_bytes(out->hash, header, HEADER_BYTES);
 	}
 	free(header);
@@ -131,6 +134,7 @@ static const char *parse_manifest(struct rql_side *side, char *text, struct iden
 	char *end = strstr(text, "\nend ");
 	uint64_t hash[2];
 	unsigned long long a, b, size;
+	long long seconds, nanoseconds;
 	if (strncmp(text, MANIFEST_HEAD "\n", sizeof MANIFEST_HEAD) != 0)
 		return "the manifest of the side folder is of another version of RayQL";
 	if (!end || sscanf(end, "\nend %16llx%16llx", &a, &b) != 2)
@@ -141,9 +145,9 @@ static const char *parse_manifest(struct rql_side *side, char *text, struct iden
 	end[1] = 0;
 	char *save = NULL, *line = strtok_r(text, "\n", &save);
 	line = strtok_r(NULL, "\n", &save);
-	if (!line || sscanf(line, "database %llu %16llx%16llx", &size, &a, &b) != 3)
+	if (!line || sscanf(line, "database %llu %16llx%16llx %lld.%lld", &size, &a, &b, &seconds, &nanoseconds) != 5)
 		return damaged;
-	*out = (struct identity){size, {a, b}};
+	*out = (struct identity){size, {a, b}, seconds, nanoseconds};
 	while ((line = strtok_r(NULL, "\n", &save))) {
 		char *fields = NULL, *word = strtok_r(line, " ", &fields), *part[4] = {0};
 		for (int i = 0; i < 4; i++)
@@ -200,7 +204,8 @@ static const char *compare(struct rql_side *side, const struct identity *wanted)
 	const char *why = read_identity(side->database, side->file, &now);
 	if (why)
 		return why;
-	if (now.size != wanted->size || memcmp(now.hash, wanted->hash, sizeof now.hash) != 0)
+	if (now.size != wanted->size || memcmp(now.hash, wanted->hash, sizeof now.hash) != 0 || now.seconds != wanted->seconds ||
+	    now.nanoseconds != wanted->nanoseconds)
 		return "the database file has changed since it was written";
 	return NULL;
 }
@@ -352,8 +357,9 @@ static bool write_manifest(const struct rql_side *side, const struct rql_side_en
 		close(fd);
 	if (why)
 		return false;
-	rql_strbuf_printf(&text, MANIFEST_HEAD "\ndatabase %llu %016llx%016llx\n", (unsigned long long)id.size,
-	                  (unsigned long long)id.hash[0], (unsigned long long)id.hash[1]);
+	rql_strbuf_printf(&text, MANIFEST_HEAD "\ndatabase %llu %016llx%016llx %lld.%lld\n", (unsigned long long)id.size,
+	                  (unsigned long long)id.hash[0], (unsigned long long)id.hash[1], (long long)id.seconds,
+	                  (long long)id.nanoseconds);
 	for (uint32_t i = 0; i < count; i++) {
 		rql_strbuf_put(&text, "structure ");
 		put_escaped(&text, kept[i].schema);

@@ -89,6 +89,19 @@ static rql_status not_a_cube(struct rql_error *err, const char *why)
 	                     why);
 }
 
+/* *err says why DuckDB gave no plan, in words for its developers ("CSVReaderSerialize not implemented"). */
+static rql_status no_plan(struct rql_error *err)
+{
+	struct rql_strbuf why = {0};
+	rql_strbuf_put(&why, rql_error_message(err));
+	rql_status status = rql_error_set(err, RQL_ERROR_STATEMENT,
+	                                  "Binder Error: a materialized view cannot be made of this query: DuckDB does not tell how "
+	                                  "it would run it (%s). If it reads files, load them into a table first",
+	                                  rql_strbuf_text(&why));
+	rql_strbuf_free(&why);
+	return status;
+}
+
 /* The node that groups: below projections, ORDER BY and HAVING, which reading the view by name applies again. */
 static rql_status find_aggregate(struct rql_rel *rel, struct rql_rel **out, struct rql_error *err)
 {
@@ -159,7 +172,9 @@ static rql_status add_measure(struct rql_definition *def, const struct rql_expr 
 	bool sums = !strcmp(agg->name, "sum") || !strcmp(agg->name, "avg");
 	if ((!extreme && !sums && strcmp(agg->name, "count") != 0) || agg->child_count != 1) {
 		struct rql_strbuf text = {0};
-		rql_strbuf_printf(&text, "the aggregate %s is not among SUM, COUNT, AVG, MIN, MAX", agg->name);
+		/* What has no name of its own is told in words: "an aggregate that ...: list". */
+		rql_strbuf_printf(&text, "%s%s is not among SUM, COUNT, AVG, MIN, MAX",
+		                  strncmp(agg->name, "an aggregate ", 13) == 0 ? "" : "the aggregate ", agg->name);
 		rql_status status = not_a_cube(err, rql_strbuf_text(&text));
 		rql_strbuf_free(&text);
 		return status;
@@ -278,7 +293,7 @@ rql_status rql_definition_make(const struct rql_plan_context *ctx, const char *q
 	if (status == RQL_OK)
 		status = rql_rel_parse(arena, json, strlen(json), &root, err);
 	if (status == RQL_ERROR_UNSUPPORTED)
-		status = err ? (err->status = RQL_ERROR_STATEMENT) : RQL_ERROR_STATEMENT;
+		status = no_plan(err);
 	if (status == RQL_OK)
 		status = fill_definition(def, root, stmt, err);
 	if (status == RQL_OK)
