@@ -4,29 +4,6 @@
 #include <string.h>
 #include "plan/codes.h"
 
-/* ---- which dimensions does an expression read? ---- */
-
-struct dimension_use {
-	uint32_t count, first;
-};
-
-static bool note_dimension(const struct rql_expr *leaf, void *state)
-{
-	struct dimension_use *use = state;
-	if (use->count == 0)
-		use->first = leaf->index;
-	if (use->count == 0 || leaf->index != use->first)
-		use->count++;
-	return use->count < 2;
-}
-
-static struct dimension_use dimensions_of(const struct rql_expr *e)
-{
-	struct dimension_use use = {0};
-	rql_expr_leaves(e, note_dimension, &use);
-	return use;
-}
-
 /* ---- boxes ---- */
 
 struct boxing {
@@ -169,10 +146,10 @@ static rql_status boxes_of_parts(struct boxing *b, const struct rql_expr *e, boo
 
 static rql_status boxes_of(struct boxing *b, const struct rql_expr *e, bool negated, struct rql_box_list *out)
 {
-	struct dimension_use use = dimensions_of(e);
-	if (use.count == 1)
-		return boxes_of_atom(b, e, use.first, negated, out);
-	if (use.count == 0 && e->kind == RQL_EXPR_CONSTANT && e->type.id == RQL_TYPE_BOOLEAN) {
+	uint32_t dimension = 0, uses = rql_expr_refs(e, &dimension);
+	if (uses == 1)
+		return boxes_of_atom(b, e, dimension, negated, out);
+	if (uses == 0 && e->kind == RQL_EXPR_CONSTANT && e->type.id == RQL_TYPE_BOOLEAN) {
 		const uint64_t **box = new_box(b);
 		if (!box)
 			return out_of_memory(b);
@@ -185,7 +162,7 @@ static rql_status boxes_of(struct boxing *b, const struct rql_expr *e, bool nega
 	struct rql_strbuf text = {0};
 	rql_expr_describe(&text, e);
 	rql_status status = rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "%s reads %s", rql_strbuf_text(&text),
-	                                  use.count ? "two dimensions at once" : "no dimension");
+	                                  uses ? "two dimensions at once" : "no dimension");
 	rql_strbuf_free(&text);
 	return status;
 }
@@ -273,18 +250,18 @@ rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *
                           const struct rql_expr *e, struct rql_group_key *key, const struct rql_column **values,
                           struct rql_error *err)
 {
-	struct dimension_use use = dimensions_of(e);
+	uint32_t dimension = 0, uses = rql_expr_refs(e, &dimension);
 	/* A key that the optimiser folded to a constant is an expression of any dimension: one key for all of its codes. */
-	if (use.count > 1 || !relation->dimension_count) {
+	if (uses > 1 || !relation->dimension_count) {
 		struct rql_strbuf text = {0};
 		rql_expr_describe(&text, e);
 		rql_status status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "group key %s reads %s", rql_strbuf_text(&text),
-		                                  use.count ? "two dimensions at once" : "no dimension");
+		                                  uses ? "two dimensions at once" : "no dimension");
 		rql_strbuf_free(&text);
 		return status;
 	}
-	const struct rql_dimension *d = &relation->dimensions[use.first];
-	key->dimension = use.first;
+	const struct rql_dimension *d = &relation->dimensions[dimension];
+	key->dimension = dimension;
 	if (e->kind == RQL_EXPR_REF) {
 		key->key_of_code = NULL;
 		key->key_count = d->count;

@@ -45,6 +45,29 @@ bool rql_expr_leaves(const struct rql_expr *e, rql_leaf_fn *fn, void *state)
 	return !e->filter || rql_expr_leaves(e->filter, fn, state);
 }
 
+struct ref_use {
+	uint32_t count, first;
+};
+
+static bool note_ref(const struct rql_expr *leaf, void *state)
+{
+	struct ref_use *use = state;
+	if (use->count == 0)
+		use->first = leaf->index;
+	if (use->count == 0 || leaf->index != use->first)
+		use->count++;
+	return use->count < 2;
+}
+
+uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index)
+{
+	struct ref_use use = {0};
+	rql_expr_leaves(expr, note_ref, &use);
+	if (use.count)
+		*index = use.first;
+	return use.count;
+}
+
 struct rql_expr *rql_expr_transform(struct rql_arena *arena, const struct rql_expr *e, rql_replace_fn *fn, void *state)
 {
 	struct rql_expr *replacement = fn(arena, e, state);

@@ -45,6 +45,8 @@ bool rql_expr_is_equijoin(const struct rql_expr *expr);
 /* Calls fn with every COLUMN and REF leaf; stops when it gives false. */
 typedef bool rql_leaf_fn(const struct rql_expr *leaf, void *state);
 bool rql_expr_leaves(const struct rql_expr *expr, rql_leaf_fn *fn, void *state);
+/* How many different REFs expr reads: 0, 1 (*index is it), or 2 for two and more. */
+uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index);
 /* A copy in which fn replaces what it wants to: it is asked for every node from the top down, and gives the replacement, or
  * NULL to keep the node and go on with its children. A COLUMN or REF leaf for which it gives NULL makes the whole call give
  * NULL (as running out of memory does). */

@@ -112,7 +112,7 @@ static rql_status find_aggregate(struct rql_rel *rel, struct rql_rel **out, stru
 	if (rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT)
 		return not_a_cube(err, "LIMIT cannot be kept up to date");
 	if (rel->kind == RQL_REL_EMPTY)
-		return not_a_cube(err, "its WHERE clause can never be true");
+		return not_a_cube(err, "its conditions leave no row (WHERE can never be true, or LIMIT 0)");
 	if (rel->kind != RQL_REL_AGGREGATE && rel->kind != RQL_REL_DISTINCT)
 		return not_a_cube(err, "this query does not aggregate");
 	*out = rel;
@@ -232,7 +232,12 @@ static rql_status fill_definition(struct rql_definition *def, struct rql_rel *ro
 	RQL_TRY(find_aggregate(root, &def->aggregate, err));
 	struct rql_error why = {0};
 	rql_status status = rql_block_make(def->arena, def->aggregate, &def->block, &why);
-	if (status == RQL_ERROR_UNSUPPORTED)
+	if (status == RQL_ERROR_UNSUPPORTED && strncmp(rql_error_message(&why), "a table function: ", 18) == 0)
+		status = rql_error_set(err, RQL_ERROR_STATEMENT,
+		                       "Binder Error: a materialized view cannot read %s(), whose rows RayQL cannot see change; load "
+		                       "them into a table first",
+		                       rql_error_message(&why) + 18);
+	else if (status == RQL_ERROR_UNSUPPORTED)
 		status = not_a_cube(err, rql_error_message(&why));
 	else if (status != RQL_OK)
 		rql_error_set(err, status, "%s", rql_error_message(&why));

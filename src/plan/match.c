@@ -48,13 +48,15 @@ static struct rql_expr *translate(struct matching *m, const struct rql_expr *e)
 struct dimension_search {
 	const struct rql_definition *def;
 	const char *missing;
+	bool columns_only; /* not expressions that are dimensions */
 };
 
 static struct rql_expr *to_dimension(struct rql_arena *arena, const struct rql_expr *e, void *state)
 {
 	struct dimension_search *s = state;
 	const struct rql_block *b = s->def->block;
-	for (uint32_t d = 0; d < b->group_count; d++) {
+	bool skip = s->columns_only && e->kind != RQL_EXPR_COLUMN;
+	for (uint32_t d = 0; d < b->group_count && !skip; d++) {
 		if (!rql_expr_equal(b->groups[d], e))
 			continue;
 		struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->type, 0);
@@ -72,10 +74,17 @@ static struct rql_expr *to_dimension(struct rql_arena *arena, const struct rql_e
 struct rql_expr *rql_over_dimensions(struct rql_arena *arena, const struct rql_definition *def, const struct rql_expr *expr,
                                      const char **missing)
 {
-	struct dimension_search search = {.def = def};
+	struct dimension_search search = {.def = def}, plain = {.def = def, .columns_only = true};
 	struct rql_expr *e = rql_expr_transform(arena, expr, to_dimension, &search);
+	uint32_t dimension;
 	if (missing)
 		*missing = search.missing;
+	/* With dimensions d and year(d), `year(d) = 1993 OR d > x` reads two, or, written over the column alone, one. */
+	if (e && rql_expr_refs(e, &dimension) > 1) {
+		struct rql_expr *over_columns = rql_expr_transform(arena, expr, to_dimension, &plain);
+		if (over_columns && rql_expr_refs(over_columns, &dimension) == 1)
+			return over_columns;
+	}
 	return e;
 }
 

@@ -59,7 +59,28 @@ static void aggregates_that_cannot_be_derived(void **state)
 	fails(s.con, "SELECT sum(v) FROM t WHERE v = 3", RAYQL_ERROR_UNSUPPORTED, "v: column v is no dimension of it");
 	REFUSED("SELECT g, count(DISTINCT a) FROM t GROUP BY g", "put the column among the dimensions");
 	REFUSED("SELECT g, sum(v + random()) FROM t GROUP BY g", "random() changes its value between runs");
+	REFUSED("SELECT g, list(v) FROM t GROUP BY g", "; an aggregate that RayQL does not know: list is not among SUM, COUNT");
+	REFUSED("SELECT range, count(*) FROM range(5) GROUP BY range", "cannot read range(), whose rows RayQL cannot see change");
+	REFUSED("SELECT g, sum(v) FROM t GROUP BY g LIMIT 0", "LIMIT 0");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
+	close_session(&s);
+}
+
+static void files_are_refused(void **state)
+{
+	char path[256], sql[512];
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	snprintf(sql, sizeof sql, "COPY (SELECT 1 AS a, 2 AS v) TO '%s'", scratch_path(path, "f.csv"));
+	run(s.con, sql);
+	snprintf(sql, sizeof sql, "CREATE MATERIALIZED VIEW m AS SELECT a, sum(v) FROM '%s' GROUP BY a", path);
+	fails(s.con, sql, RAYQL_ERROR_STATEMENT, "If it reads files, load them into a table first");
+	snprintf(sql, sizeof sql, "SELECT a, sum(v) FROM '%s' GROUP BY a", path);
+	expect(s.con, sql, "host", "1|2\n");
+	snprintf(sql, sizeof sql, "COPY (SELECT 1 AS a, 2 AS v) TO '%s'", scratch_path(path, "f.parquet"));
+	run(s.con, sql);
+	snprintf(sql, sizeof sql, "CREATE MATERIALIZED VIEW m AS SELECT a, sum(v) FROM '%s' GROUP BY a", path);
+	fails(s.con, sql, RAYQL_ERROR_STATEMENT, "cannot read parquet_scan(), whose rows RayQL cannot see change");
 	close_session(&s);
 }
 
@@ -295,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_and_ambiguous_columns),
 		cmocka_unit_test(aggregates_that_cannot_be_derived),
+		cmocka_unit_test(files_are_refused),
 		cmocka_unit_test(no_view_is_the_reason),
 		cmocka_unit_test(too_many_dimensions),
 		cmocka_unit_test(nonsense),
