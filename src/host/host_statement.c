@@ -268,6 +268,9 @@ rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struc
 		return rql_error_set(err, RQL_ERROR_MISUSE, "parameter %llu of %llu: the statement has no such parameter",
 		                     (unsigned long long)index, (unsigned long long)stmt->parameter_count);
 	duckdb_value out = host_value_out(stmt->con->db, value);
+	if (!out && value->type.id == RQL_TYPE_VARCHAR)
+		return rql_error_set(err, RQL_ERROR_MISUSE, "parameter %llu: the text is not valid UTF-8; bind it as a BLOB",
+		                     (unsigned long long)index);
 	if (!out)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "parameter %llu: a value of type %s cannot be bound",
 		                     (unsigned long long)index, rql_type_id_name(value->type.id));

@@ -65,7 +65,7 @@ static rql_status load_names(const struct rql_plan_context *ctx, struct rql_plan
 	char *text = NULL;
 	RQL_TRY(rql_host_query_text(ctx->host,
 	                            "SELECT string_agg(DISTINCT lower(function_name), chr(10)) FROM duckdb_functions() "
-	                            "WHERE stability <> 'CONSISTENT'",
+	                            "WHERE stability <> 'CONSISTENT' AND function_name <> 'error'", /* it has no value to change */
 	                            &text, err));
 	bool ok = true;
 	for (char *at = text; ok && at && *at;) {

@@ -135,6 +135,27 @@ static void nonsense(void **state)
 	close_session(&s);
 }
 
+static void parameters_that_are_no_text(void **state)
+{
+	(void)state;
+	struct session s = with_view(NULL);
+	rayql_statement *stmt = NULL;
+	rayql_result *res = NULL;
+	rayql_error *err = NULL;
+	assert_int_equal(rayql_prepare(s.con, "SELECT sum(v) FROM t WHERE a::VARCHAR = ?", &stmt, &err), RAYQL_OK);
+	assert_int_equal(rayql_bind_text(stmt, 1, "\xff\xfe", 2), RAYQL_OK);
+	assert_int_equal(rayql_execute(stmt, &res, &err), RAYQL_ERROR_MISUSE);
+	assert_non_null(strstr(rayql_error_message(err), "parameter 1: the text is not valid UTF-8"));
+	rayql_error_free(err);
+	assert_int_equal(rayql_bind_text(stmt, 1, "3\0", 2), RAYQL_OK); /* a NUL is a character like others */
+	assert_int_equal(rayql_execute(stmt, &res, NULL), RAYQL_OK);
+	char *rows = read_rows(res, NULL);
+	assert_string_equal(rows, "NULL\n");
+	free(rows);
+	rayql_statement_free(stmt);
+	close_session(&s);
+}
+
 /* DuckDB runs COPY FROM DATABASE as a transaction of its own; whether it succeeds or fails, the session is outside of one
  * afterwards, and its writes are noticed. */
 static void copying_a_database_ends_its_transaction(void **state)
@@ -320,6 +341,7 @@ int main(void)
 		cmocka_unit_test(no_view_is_the_reason),
 		cmocka_unit_test(too_many_dimensions),
 		cmocka_unit_test(nonsense),
+		cmocka_unit_test(parameters_that_are_no_text),
 		cmocka_unit_test(copying_a_database_ends_its_transaction),
 		cmocka_unit_test(time_zones),
 		cmocka_unit_test(the_lock_outlives_the_side_file),

@@ -1,5 +1,7 @@
 /* Answers that were wrong once. Each test fails on the engine from before its fix. */
 #include "check.h"
+#include <pthread.h>
+#include <stdatomic.h>
 
 /* `a = a` is true but where a is NULL: it was taken for a join of a column with itself, and dropped. */
 static void a_column_equal_to_itself_drops_nulls(void **state)
@@ -113,6 +115,48 @@ static void a_parameter_keeps_its_type(void **state)
 	close_session(&s);
 }
 
+struct packing {
+	rayql_connection *con;
+	_Atomic bool stop;
+};
+
+static void *interrupt_when_packing(void *state)
+{
+	struct packing *p = state;
+	rayql_progress_info info = {0};
+	while (!p->stop) {
+		rayql_progress(p->con, &info);
+		if (info.phase && strcmp(info.phase, "packing") == 0) {
+			rayql_interrupt(p->con);
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* Interrupted while it counted the cells, a build wrote all of them to room for those counted so far. */
+static void a_build_interrupted_while_it_packs(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	(void)state;
+	run(s.con, "CREATE TABLE t AS SELECT (i % 1000003)::INTEGER a, i::INTEGER v FROM range(2000000) r(i)");
+	run(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = on) AS SELECT a, sum(v), count(*) FROM t GROUP BY a");
+	for (int i = 0; i < 15; i++) {
+		struct packing p = {.con = s.con};
+		pthread_t thread;
+		rayql_error *err = NULL;
+		assert_int_equal(pthread_create(&thread, NULL, interrupt_when_packing, &p), 0);
+		rayql_status status = rayql_query(s.con, "REFRESH MATERIALIZED VIEW v", NULL, &err);
+		assert_true(status == RAYQL_OK || status == RAYQL_ERROR_INTERRUPTED);
+		p.stop = true;
+		pthread_join(thread, NULL);
+		rayql_error_free(err);
+	}
+	run(s.con, "REFRESH MATERIALIZED VIEW v");
+	expect(s.con, "SELECT sum(v), count(*) FROM t", "cube", "1999999000000|2000000\n");
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +165,7 @@ int main(void)
 		cmocka_unit_test(a_table_that_left_the_plan_still_counts),
 		cmocka_unit_test(a_database_moved_over_another),
 		cmocka_unit_test(a_parameter_keeps_its_type),
+		cmocka_unit_test(a_build_interrupted_while_it_packs),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -116,6 +116,8 @@ static rql_status find_cells(struct store *store, struct rql_error *err)
 		return RQL_OK;
 	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, store->distinct, ranges + 1, err));
 	rql_build_parallel(builder, ranges, count_keys, store);
+	if (rql_build_cancelled(builder)) /* the counts are not complete: they must not size anything */
+		return rql_build_interrupted(err);
 	for (uint64_t r = 0; r < ranges; r++)
 		store->distinct[r + 1] += store->distinct[r];
 	uint64_t cells = store->distinct[ranges];
