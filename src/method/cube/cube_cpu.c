@@ -73,7 +73,7 @@ static uint64_t guess(struct rql_cube_span cells, uint64_t value, uint32_t radix
 /* The first cell of the sorted run whose code is at least value: doubling steps from the guess, then halving. */
 static uint64_t lower_bound(const struct rql_packed *codes, struct rql_cube_span cells, uint64_t value, uint32_t radix)
 {
-	if (value == 0 || cells.begin == cells.end)
+	if (value <= (uint64_t)codes->base || cells.begin == cells.end)
 		return cells.begin;
 	if (value >= radix)
 		return cells.end;
