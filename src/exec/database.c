@@ -34,6 +34,8 @@ static rql_status open_host(struct rql_database *db, const char *path, const str
 	}
 	rql_status status = RQL_OK;
 	if (path)
+		status = rql_open_file_enter(path, db->read_only, &db->open_file, err);
+	if (path && status == RQL_OK)
 		status = rql_side_open(path, db->read_only, &db->side, err);
 	if (status == RQL_OK)
 		status = rql_host_open(path, options, count, &db->host, err);
@@ -51,6 +53,8 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 	RQL_TRY(rql_host_connect(db->host, &db->loader, err));
 	RQL_TRY(rql_host_query_text(db->loader, "SELECT current_database()", &db->name, err));
 	RQL_TRY(rql_functions_register(db, db->loader, err));
+	if (db->side.database && !db->open_file)
+		RQL_TRY(rql_open_file_enter(db->side.database, db->read_only, &db->open_file, err));
 	rql_side_recheck(&db->side);
 	return rql_store_read(db, err);
 }
@@ -106,6 +110,10 @@ static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, 
 
 static void close_side(struct rql_database *db, struct rql_structure **list, uint32_t count)
 {
+	if (rql_host_query(db->loader, "CHECKPOINT", NULL, NULL) == RQL_OK)
+		rql_side_seal(&db->side);
+	rql_host_disconnect(db->loader);
+	db->loader = NULL;
 	struct rql_side_entry *kept = calloc(count + 1, sizeof *kept);
 	uint32_t n = kept && list ? list_kept(db, kept, list, count) : 0;
 	/* DuckDB checkpoints and closes first: the manifest describes the file that it leaves. */
@@ -120,8 +128,7 @@ void rql_database_close(struct rql_database *db)
 {
 	if (!db)
 		return;
-	rql_host_disconnect(db->loader);
-	if (db->host && db->catalog && db->side.folder && db->side.writable) {
+	if (db->host && db->loader && db->catalog && db->side.folder && db->side.writable) {
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_structure **list = NULL;
 		uint32_t count = 0;
@@ -132,11 +139,13 @@ void rql_database_close(struct rql_database *db)
 			rql_structure_release(list[i]);
 		rql_arena_free(arena);
 	}
+	rql_host_disconnect(db->loader);
 	rql_host_close(db->host);
 	rql_catalog_free(db->catalog);
 	rql_planner_free(db->planner);
 	rql_devices_close(db->devices);
 	rql_side_free(&db->side);
+	rql_open_file_leave(db->open_file);
 	pthread_mutex_destroy(&db->sessions_lock);
 	pthread_mutex_destroy(&db->loader_lock);
 	pthread_mutex_destroy(&db->build_lock);

@@ -7,7 +7,22 @@
 #include "sql/statement.h"
 #include <pthread.h>
 
+/* ---- files that this process has open (open_files.c) ---- */
+struct rql_open_file {
+	uint64_t device, inode;
+	bool read_only;
+	struct rql_open_file *next;
+};
+/* RQL_ERROR_IO: it is open already, and not both times for reading only. *out stays NULL where there is no file yet. */
+rql_status rql_open_file_enter(const char *path, bool read_only, struct rql_open_file **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_open_file_leave(struct rql_open_file *file); /* NULL accepted */
+
 /* ---- the side folder (sidefile.c) ---- */
+/* What tells one state of a database file from another. */
+struct rql_file_identity {
+	uint64_t size, hash[2];
+	int64_t seconds, nanoseconds; /* of the last change */
+};
 struct rql_side_entry {
 	char *schema, *name, *file, *hash;
 };
@@ -18,6 +33,8 @@ struct rql_side {
 	                 * up DuckDB's lock on it (fcntl locks are the process's); meaningless while `database` is NULL */
 	bool writable;
 	bool valid; /* the manifest describes the database file as it was opened */
+	bool sealed; /* `seal` is the file as DuckDB left it, taken while it still held its lock */
+	struct rql_file_identity seal;
 	char *why;  /* not valid: the reason, when there was a manifest; else NULL */
 	uint32_t count, capacity;
 	struct rql_side_entry *entries;
@@ -33,6 +50,9 @@ rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cu
 rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_side_forget(const struct rql_side *side, const char *file); /* deletes one file */
+/* Before DuckDB closes the database, after a checkpoint that left nothing to write: notes what the file is now, so that nobody's writing
+ * between DuckDB's closing and the manifest goes unnoticed. */
+void rql_side_seal(struct rql_side *side);
 /* After DuckDB has closed the database: writes the manifest of `kept` and deletes every other file of ours. */
 void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count);
 void rql_side_free(struct rql_side *side);
@@ -74,6 +94,7 @@ struct rql_database {
 	_Atomic uint64_t settings_epoch; /* DuckDB settings may have changed, or RayQL's database-wide ones */
 	void *functions;                 /* what the registered table functions point to (functions.c) */
 	struct rql_side side;
+	struct rql_open_file *open_file;
 	pthread_mutex_t sessions_lock;
 	struct rql_session *sessions;
 	/* Binds definitions and looks at the committed catalog, whatever the users' connections are in the middle of. */

@@ -89,7 +89,7 @@ static rql_status apply(const struct rql_rel *rel, struct rql_rowset *set, struc
 	case RQL_REL_LIMIT:
 		return limit(set, rel->limit, rel->offset, err);
 	default:
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s reached the finishing stage", rel->name ? rel->name : "a node");
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s reached the finishing stage", rql_rel_phrase(rel));
 	}
 }
 

@@ -26,11 +26,6 @@
 #define MANIFEST_BYTES (16u << 20)
 #define CUBE_SUFFIX ".cube"
 
-struct identity {
-	uint64_t size, hash[2];
-	int64_t seconds, nanoseconds; /* of the last change */
-};
-
 static char *join(const char *folder, const char *file)
 {
 	char *out = NULL;
@@ -49,7 +44,7 @@ static void hash_bytes(uint64_t hash[2], const unsigned char *data, size_t lengt
 }
 
 /* NULL: *out is the identity of the file, open as fd; else why it has none now. */
-static const char *read_identity(const char *path, int fd, struct identity *out)
+static const char *read_identity(const char *path, int fd, struct rql_file_identity *out)
 {
 	unsigned char *header = malloc(HEADER_BYTES);
 	char *wal = NULL;
@@ -75,6 +70,12 @@ static const char *read_identity(const char *path, int fd, struct identity *out)
 	free(header);
 	free(wal);
 	return why;
+}
+
+static bool same_identity(const struct rql_file_identity *a, const struct rql_file_identity *b)
+{
+	return a->size == b->size && memcmp(a->hash, b->hash, sizeof a->hash) == 0 && a->seconds == b->seconds &&
+	       a->nanoseconds == b->nanoseconds;
 }
 
 /* ---- the manifest: lines of text, the last one a hash of those before ---- */
@@ -128,7 +129,7 @@ static bool add_entry(struct rql_side *side, const char *schema, const char *nam
 }
 
 /* NULL: understood. */
-static const char *parse_manifest(struct rql_side *side, char *text, struct identity *out)
+static const char *parse_manifest(struct rql_side *side, char *text, struct rql_file_identity *out)
 {
 	static const char damaged[] = "the manifest of the side folder is damaged";
 	char *end = strstr(text, "\nend ");
@@ -147,7 +148,7 @@ static const char *parse_manifest(struct rql_side *side, char *text, struct iden
 	line = strtok_r(NULL, "\n", &save);
 	if (!line || sscanf(line, "database %llu %16llx%16llx %lld.%lld", &size, &a, &b, &seconds, &nanoseconds) != 5)
 		return damaged;
-	*out = (struct identity){size, {a, b}, seconds, nanoseconds};
+	*out = (struct rql_file_identity){size, {a, b}, seconds, nanoseconds};
 	while ((line = strtok_r(NULL, "\n", &save))) {
 		char *fields = NULL, *word = strtok_r(line, " ", &fields), *part[4] = {0};
 		for (int i = 0; i < 4; i++)
@@ -198,22 +199,19 @@ static void set_why(struct rql_side *side, const char *why)
 		side->why = NULL;
 }
 
-static const char *compare(struct rql_side *side, const struct identity *wanted)
+static const char *compare(struct rql_side *side, const struct rql_file_identity *wanted)
 {
-	struct identity now;
+	struct rql_file_identity now;
 	const char *why = read_identity(side->database, side->file, &now);
 	if (why)
 		return why;
-	if (now.size != wanted->size || memcmp(now.hash, wanted->hash, sizeof now.hash) != 0 || now.seconds != wanted->seconds ||
-	    now.nanoseconds != wanted->nanoseconds)
-		return "the database file has changed since it was written";
-	return NULL;
+	return same_identity(&now, wanted) ? NULL : "the database file has changed since it was written";
 }
 
 static const char *check(struct rql_side *side)
 {
 	char *path = join(side->folder, MANIFEST), *text = NULL;
-	struct identity wanted = {0};
+	struct rql_file_identity wanted = {0};
 	for (uint32_t i = 0; i < side->count; i++) {
 		free(side->entries[i].schema);
 		free(side->entries[i].name);
@@ -252,6 +250,8 @@ rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side
 
 void rql_side_recheck(struct rql_side *side)
 {
+	if (side->folder && side->file < 0) /* DuckDB has just made it */
+		side->file = open(side->database, O_RDONLY | O_CLOEXEC);
 	if (!side->folder || !side->valid)
 		return;
 	const char *why = check(side);
@@ -348,14 +348,10 @@ static bool write_synced(const char *path, const char *text, size_t length)
 
 static bool write_manifest(const struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
 {
-	struct identity id;
+	struct rql_file_identity id;
 	struct rql_strbuf text = {0};
 	uint64_t hash[2];
-	int fd = open(side->database, O_RDONLY | O_CLOEXEC); /* DuckDB has closed it: there is no lock to lose */
-	const char *why = read_identity(side->database, fd, &id);
-	if (fd >= 0)
-		close(fd);
-	if (why)
+	if (read_identity(side->database, side->file, &id) || !side->sealed || !same_identity(&id, &side->seal))
 		return false;
 	rql_strbuf_printf(&text, MANIFEST_HEAD "\ndatabase %llu %016llx%016llx %lld.%lld\n", (unsigned long long)id.size,
 	                  (unsigned long long)id.hash[0], (unsigned long long)id.hash[1], (long long)id.seconds,
@@ -399,6 +395,11 @@ static void sweep(const struct rql_side *side, const struct rql_side_entry *kept
 	closedir(dir);
 	if (!manifest)
 		(void)rmdir(side->folder); /* succeeds only when it is empty */
+}
+
+void rql_side_seal(struct rql_side *side)
+{
+	side->sealed = side->folder && read_identity(side->database, side->file, &side->seal) == NULL;
 }
 
 void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)

@@ -262,12 +262,12 @@ static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struc
 	case RQL_REL_JOIN:
 		return flatten_join(f, rel, out);
 	case RQL_REL_OPAQUE:
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s", rel->name ? rel->name : "an operator is not known");
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s", rql_rel_phrase(rel));
 	case RQL_REL_EMPTY:
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "the optimiser proves that no row qualifies");
 	default:
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s lies below the aggregate",
-		                     rel->name ? rel->name : "an operator");
+		                     rql_rel_phrase(rel));
 	}
 }
 

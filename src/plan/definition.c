@@ -108,7 +108,7 @@ static rql_status find_aggregate(struct rql_rel *rel, struct rql_rel **out, stru
 	while (rel->kind == RQL_REL_PROJECT || rel->kind == RQL_REL_ORDER || rel->kind == RQL_REL_FILTER)
 		rel = rel->children[0];
 	if (rel->kind == RQL_REL_OPAQUE)
-		return not_a_cube(err, rel->name ? rel->name : "the plan holds an unknown operator");
+		return not_a_cube(err, rql_rel_phrase(rel));
 	if (rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT)
 		return not_a_cube(err, "LIMIT cannot be kept up to date");
 	if (rel->kind == RQL_REL_EMPTY)

@@ -95,7 +95,7 @@ bool rql_finish_is_native(const struct rql_rel *rel, const struct rql_rel *leaf,
 		for (uint32_t i = 0; exprs && i < rel->order_count; i++)
 			exprs = expr_is_native(rel->orders[i].expr);
 		if (!exprs) {
-			*reason = known ? "an expression above the aggregate" : rel->name ? rel->name : "an operator above the aggregate";
+			*reason = known ? "an expression above the aggregate" : rql_rel_phrase(rel);
 			return false;
 		}
 	}

@@ -70,7 +70,7 @@ static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool 
 		return RQL_OK;
 	}
 	if (rel->kind == RQL_REL_OPAQUE) {
-		rql_planning_reason(p, 3, "%s", rel->name ? rel->name : "the plan holds an unknown operator");
+		rql_planning_reason(p, 3, "%s", rql_rel_phrase(rel));
 		*covered = false;
 		return RQL_OK;
 	}
@@ -118,25 +118,46 @@ static bool types_agree(const struct rql_rel *root, const struct rql_host_stmt *
 	return true;
 }
 
-static void choose_finish(struct rql_planning *p)
+static bool print_any_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *state)
+{
+	const struct rql_plan_nodes *n = state;
+	for (uint32_t i = 0; i < n->leaf_count; i++) {
+		if (n->leaves[i].rel == rel) {
+			rql_strbuf_put(out, "leaf");
+			return true;
+		}
+	}
+	return false;
+}
+
+/* false: neither RayQL nor, as SQL over the aggregated rows, the host can finish it. */
+static bool choose_finish(struct rql_planning *p)
 {
 	struct rql_plan_nodes *n = p->nodes;
+	struct rql_strbuf trial = {0};
 	if (n->leaf_count != 1)
 		n->finish_reason = "several aggregates are put together";
 	else
 		n->native_finish = rql_finish_is_native(n->root, n->leaves[0].rel, &n->finish_reason);
+	bool possible = n->native_finish || rql_rel_print(&trial, n->root, print_any_leaf, n);
+	rql_strbuf_free(&trial);
+	return possible;
 }
 
 /* All base tables are covered: methods against the host, by price. */
 static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 {
 	struct rql_plan *plan = p->plan;
-	choose_finish(p);
+	bool finished = choose_finish(p);
 	price_host(p);
 	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
 	plan->estimated_ns = profile->statement_ns + (p->nodes->native_finish ? 0 : profile->host_statement_ns);
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
 		plan->estimated_ns += rql_cost_total(&p->nodes->leaves[i].cost);
+	if (!finished) {
+		rql_planning_reason(p, 9, "what is above the aggregate (%s) cannot be written as SQL again", p->nodes->finish_reason);
+		return;
+	}
 	if (!types_agree(p->nodes->root, stmt)) {
 		rql_planning_reason(p, 9, "the plan's column types are not the statement's");
 		return;

@@ -143,6 +143,10 @@ bool rql_expr_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref
 typedef bool rql_leaf_printer(struct rql_strbuf *out, const struct rql_rel *rel, void *state);
 bool rql_rel_print(struct rql_strbuf *out, const struct rql_rel *rel, rql_leaf_printer *leaf, void *state);
 
+/* What a node is, for messages: "a window function", "UNION, EXCEPT or INTERSECT", for an opaque one its reason. Static text or the
+ * node's own. */
+const char *rql_rel_phrase(const struct rql_rel *rel);
+
 /* Does `a <name> b` hold when a compares to b as `order` says (< 0, 0, > 0)? name is one of = <> < <= > >=. */
 bool rql_comparison_holds(const char *name, int order);
 

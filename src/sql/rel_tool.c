@@ -91,6 +91,31 @@ bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b)
 	}
 }
 
+const char *rql_rel_phrase(const struct rql_rel *rel)
+{
+	static const char *const phrases[] = {
+		[RQL_REL_GET] = "a table",
+		[RQL_REL_DUMMY] = "a SELECT without a table",
+		[RQL_REL_EMPTY] = "a result that is proven empty",
+		[RQL_REL_VALUES] = "a list of VALUES",
+		[RQL_REL_FILTER] = "a condition",
+		[RQL_REL_PROJECT] = "a projection",
+		[RQL_REL_AGGREGATE] = "another aggregate",
+		[RQL_REL_JOIN] = "a join",
+		[RQL_REL_ORDER] = "an ORDER BY",
+		[RQL_REL_TOP_N] = "an ORDER BY with LIMIT",
+		[RQL_REL_LIMIT] = "a LIMIT",
+		[RQL_REL_DISTINCT] = "a DISTINCT",
+		[RQL_REL_WINDOW] = "a window function",
+		[RQL_REL_SETOP] = "a UNION, EXCEPT or INTERSECT",
+		[RQL_REL_CTE] = "a common table expression",
+		[RQL_REL_CTE_REF] = "a common table expression",
+	};
+	if (rel->kind == RQL_REL_OPAQUE)
+		return rel->name ? rel->name : "an unknown operator";
+	return phrases[rel->kind];
+}
+
 bool rql_comparison_holds(const char *name, int order)
 {
 	if (name[0] == '=')

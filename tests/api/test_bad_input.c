@@ -241,6 +241,28 @@ static void time_zones(void **state)
 
 /* ---- files ---- */
 
+/* DuckDB's lock does not keep a process from opening its own file twice, and neither opening would see the other's writes. */
+static void a_file_is_opened_once(void **state)
+{
+	char path[256];
+	rayql_database *again = NULL;
+	rayql_error *err = NULL;
+	rayql_config reading = {.size = sizeof reading, .read_only = true};
+	(void)state;
+	scratch_path(path, "once.db");
+	for (int round = 0; round < 2; round++) { /* a new file, then one that is there */
+		struct session s = open_session(path, NULL);
+		assert_int_equal(rayql_open(path, NULL, &again, &err), RAYQL_ERROR_IO);
+		assert_non_null(strstr(rayql_error_message(err), "open already"));
+		rayql_error_free(err);
+		err = NULL;
+		close_session(&s);
+	}
+	struct session one = open_session(path, &reading), two = open_session(path, &reading);
+	close_session(&one);
+	close_session(&two);
+}
+
 /* A reader of the file gives up its process's locks on it when it closes it: the side file's check must not. */
 static void the_lock_outlives_the_side_file(void **state)
 {
@@ -344,6 +366,7 @@ int main(void)
 		cmocka_unit_test(parameters_that_are_no_text),
 		cmocka_unit_test(copying_a_database_ends_its_transaction),
 		cmocka_unit_test(time_zones),
+		cmocka_unit_test(a_file_is_opened_once),
 		cmocka_unit_test(the_lock_outlives_the_side_file),
 		cmocka_unit_test(side_files_say_what_is_wrong),
 	};
