@@ -7,8 +7,8 @@
  *           fprintf(stderr, "%s\n", rayql_error_message(err));
  *
  * Rules, stated once:
- *  - Functions return a rayql_status; RAYQL_OK is 0. Out-parameters are untouched on failure. `rayql_error **err` may be
- *    NULL; where it is given and a call fails, *err is a new error that the caller frees with rayql_error_free.
+ *  - Functions return a rayql_status; RAYQL_OK is 0. Out-parameters are untouched on failure. `rayql_error **err` may
+ * be NULL; where it is given and a call fails, *err is a new error that the caller frees with rayql_error_free.
  *  - rayql_X_free / close / disconnect accept NULL. Children keep their parents alive: a database closes when its
  *    last connection, statement and result are gone, whatever the order.
  *  - Handles are not thread-safe, except a database (connect from any thread), rayql_interrupt and rayql_progress.
@@ -44,7 +44,7 @@ typedef enum rayql_status {
 	RAYQL_ERROR_HOST = 2,        /* DuckDB's own error; its text verbatim */
 	RAYQL_ERROR_UNSUPPORTED = 3, /* rayql_fallback is 'off' and only the host could have answered */
 	RAYQL_ERROR_MEMORY = 4,
-	RAYQL_ERROR_LIMIT = 5,       /* rayql_memory_limit */
+	RAYQL_ERROR_LIMIT = 5, /* rayql_memory_limit */
 	RAYQL_ERROR_IO = 6,
 	RAYQL_ERROR_CORRUPT = 7,
 	RAYQL_ERROR_STALE = 8,
@@ -71,15 +71,16 @@ RAYQL_API const char *rayql_host_version(void); /* DuckDB's, such as "v1.5.6" */
 
 /* ---- database ---- */
 typedef struct rayql_config {
-	size_t size;            /* sizeof(rayql_config); lets the struct grow */
+	size_t size; /* sizeof(rayql_config); lets the struct grow */
 	bool read_only;
-	uint64_t memory_limit;  /* bytes for RayQL's structures; 0: half of the machine's memory */
-	uint32_t threads;       /* of RayQL and of DuckDB; 0: all CPUs */
+	uint64_t memory_limit;           /* bytes for RayQL's structures; 0: half of the machine's memory */
+	uint32_t threads;                /* of RayQL and of DuckDB; 0: all CPUs */
 	const char *const *host_options; /* name, value, name, value, ..., NULL: DuckDB's own configuration; may be NULL */
 } rayql_config;
 
 /* path NULL or ":memory:": an in-memory database. config NULL: the defaults. */
-RAYQL_API rayql_status rayql_open(const char *path, const rayql_config *config, rayql_database **out, rayql_error **err);
+RAYQL_API rayql_status rayql_open(const char *path, const rayql_config *config, rayql_database **out,
+                                  rayql_error **err);
 RAYQL_API void rayql_close(rayql_database *db);
 RAYQL_API rayql_status rayql_connect(rayql_database *db, rayql_connection **out, rayql_error **err);
 RAYQL_API void rayql_disconnect(rayql_connection *con);
@@ -100,7 +101,7 @@ RAYQL_API rayql_status rayql_bind_uint64(rayql_statement *stmt, uint64_t index, 
 RAYQL_API rayql_status rayql_bind_double(rayql_statement *stmt, uint64_t index, double value);
 RAYQL_API rayql_status rayql_bind_text(rayql_statement *stmt, uint64_t index, const char *value, size_t length);
 RAYQL_API rayql_status rayql_bind_blob(rayql_statement *stmt, uint64_t index, const void *value, size_t length);
-RAYQL_API rayql_status rayql_bind_date(rayql_statement *stmt, uint64_t index, int32_t days);        /* since 1970-01-01 */
+RAYQL_API rayql_status rayql_bind_date(rayql_statement *stmt, uint64_t index, int32_t days); /* since 1970-01-01 */
 RAYQL_API rayql_status rayql_bind_timestamp(rayql_statement *stmt, uint64_t index, int64_t micros); /* since 1970 */
 RAYQL_API rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_error **err);
 RAYQL_API void rayql_statement_free(rayql_statement *stmt);
@@ -111,8 +112,8 @@ RAYQL_API size_t rayql_statement_length(const char *sql);
 
 /* Stops what the connection is doing, from any thread; the call there returns RAYQL_ERROR_INTERRUPTED. */
 RAYQL_API void rayql_interrupt(rayql_connection *con);
-/* Progress of the running statement, from any thread: rows done and in all (0 when unknown); percentage in 0..100, or -1
- * when there is nothing to say. */
+/* Progress of the running statement, from any thread: rows done and in all (0 when unknown); percentage in 0..100, or
+ * -1 when there is nothing to say. */
 typedef struct rayql_progress_info {
 	double percentage;
 	uint64_t rows, total_rows;
@@ -122,19 +123,43 @@ RAYQL_API void rayql_progress(rayql_connection *con, rayql_progress_info *out);
 
 /* ---- results ---- */
 typedef enum rayql_type {
-	RAYQL_TYPE_INVALID, RAYQL_TYPE_BOOLEAN, RAYQL_TYPE_TINYINT, RAYQL_TYPE_SMALLINT, RAYQL_TYPE_INTEGER, RAYQL_TYPE_BIGINT,
-	RAYQL_TYPE_HUGEINT, RAYQL_TYPE_UTINYINT, RAYQL_TYPE_USMALLINT, RAYQL_TYPE_UINTEGER, RAYQL_TYPE_UBIGINT,
-	RAYQL_TYPE_UHUGEINT, RAYQL_TYPE_FLOAT, RAYQL_TYPE_DOUBLE, RAYQL_TYPE_DECIMAL, RAYQL_TYPE_VARCHAR, RAYQL_TYPE_BLOB,
-	RAYQL_TYPE_DATE, RAYQL_TYPE_TIME, RAYQL_TYPE_TIMESTAMP, RAYQL_TYPE_TIMESTAMP_S, RAYQL_TYPE_TIMESTAMP_MS,
-	RAYQL_TYPE_TIMESTAMP_NS, RAYQL_TYPE_TIMESTAMP_TZ, RAYQL_TYPE_INTERVAL, RAYQL_TYPE_UUID, RAYQL_TYPE_ENUM,
-	RAYQL_TYPE_SQLNULL, RAYQL_TYPE_OTHER
+	RAYQL_TYPE_INVALID,
+	RAYQL_TYPE_BOOLEAN,
+	RAYQL_TYPE_TINYINT,
+	RAYQL_TYPE_SMALLINT,
+	RAYQL_TYPE_INTEGER,
+	RAYQL_TYPE_BIGINT,
+	RAYQL_TYPE_HUGEINT,
+	RAYQL_TYPE_UTINYINT,
+	RAYQL_TYPE_USMALLINT,
+	RAYQL_TYPE_UINTEGER,
+	RAYQL_TYPE_UBIGINT,
+	RAYQL_TYPE_UHUGEINT,
+	RAYQL_TYPE_FLOAT,
+	RAYQL_TYPE_DOUBLE,
+	RAYQL_TYPE_DECIMAL,
+	RAYQL_TYPE_VARCHAR,
+	RAYQL_TYPE_BLOB,
+	RAYQL_TYPE_DATE,
+	RAYQL_TYPE_TIME,
+	RAYQL_TYPE_TIMESTAMP,
+	RAYQL_TYPE_TIMESTAMP_S,
+	RAYQL_TYPE_TIMESTAMP_MS,
+	RAYQL_TYPE_TIMESTAMP_NS,
+	RAYQL_TYPE_TIMESTAMP_TZ,
+	RAYQL_TYPE_INTERVAL,
+	RAYQL_TYPE_UUID,
+	RAYQL_TYPE_ENUM,
+	RAYQL_TYPE_SQLNULL,
+	RAYQL_TYPE_OTHER
 } rayql_type;
 
 RAYQL_API uint32_t rayql_column_count(const rayql_result *res);
 RAYQL_API const char *rayql_column_name(const rayql_result *res, uint32_t column); /* NULL when out of range */
 RAYQL_API rayql_type rayql_column_type(const rayql_result *res, uint32_t column);
-RAYQL_API const char *rayql_column_type_name(const rayql_result *res, uint32_t column); /* as typeof(): "DECIMAL(12,2)" */
-RAYQL_API uint8_t rayql_column_scale(const rayql_result *res, uint32_t column);         /* DECIMAL */
+RAYQL_API const char *rayql_column_type_name(const rayql_result *res,
+                                             uint32_t column);                  /* as typeof(): "DECIMAL(12,2)" */
+RAYQL_API uint8_t rayql_column_scale(const rayql_result *res, uint32_t column); /* DECIMAL */
 typedef enum rayql_result_kind {
 	RAYQL_RESULT_ROWS,    /* a query's rows */
 	RAYQL_RESULT_CHANGED, /* INSERT, UPDATE, DELETE, COPY: one row, one column `Count` */
@@ -145,7 +170,8 @@ RAYQL_API rayql_result_kind rayql_result_kind_of(const rayql_result *res);
 /* Where the statement ran: "cube" (or another method's name) or "host", and one line why. */
 RAYQL_API const char *rayql_result_method(const rayql_result *res);
 RAYQL_API const char *rayql_result_reason(const rayql_result *res);
-/* With rayql_fallback = 'notice': why DuckDB answered a query over tables, to be shown to the user; NULL when there is nothing to say. */
+/* With rayql_fallback = 'notice': why DuckDB answered a query over tables, to be shown to the user; NULL when there is
+ * nothing to say. */
 RAYQL_API const char *rayql_result_notice(const rayql_result *res);
 
 /* The next batch of rows; *out is NULL at the end. The batch belongs to the caller and may outlive the result. */
@@ -159,32 +185,33 @@ RAYQL_API const void *rayql_batch_data(const rayql_batch *batch, uint32_t column
 /* VARCHAR and BLOB: the bytes (not NUL-terminated) and their number. */
 RAYQL_API const char *rayql_batch_text(const rayql_batch *batch, uint32_t column, uint64_t row, size_t *length);
 /* A new batch of the same rows with every column cast to VARCHAR by DuckDB: how a shell prints any type. */
-RAYQL_API rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out, rayql_error **err);
+RAYQL_API rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out,
+                                           rayql_error **err);
 RAYQL_API void rayql_batch_free(rayql_batch *batch);
 RAYQL_API void rayql_result_free(rayql_result *res);
 
 /* ---- Arrow (include rayql/arrow.h, or your own Arrow headers, for the structs) ---- */
 struct ArrowArrayStream;
-/* Hands the rest of the result over as an Arrow C stream (https://arrow.apache.org/docs/format/CStreamInterface.html); the
- * result is then empty, and the stream keeps what it needs alive. */
+/* Hands the rest of the result over as an Arrow C stream (https://arrow.apache.org/docs/format/CStreamInterface.html);
+ * the result is then empty, and the stream keeps what it needs alive. */
 RAYQL_API rayql_status rayql_result_to_arrow(rayql_result *res, struct ArrowArrayStream *out, rayql_error **err);
 
 /* ---- what the last statement on the connection did (also: SELECT * FROM rayql_last_query()) ---- */
 typedef struct rayql_query_info {
-	const char *method;      /* "cube", "host", "rayql" (RayQL's own statements) */
-	const char *unit;        /* "cpu", ... ; "" for the host */
-	const char *structure;   /* the structure read, or "" */
-	const char *reason;      /* why this plan, or why the host */
+	const char *method;    /* "cube", "host", "rayql" (RayQL's own statements) */
+	const char *unit;      /* "cpu", ... ; "" for the host */
+	const char *structure; /* the structure read, or "" */
+	const char *reason;    /* why this plan, or why the host */
 	bool plan_cached;
-	uint64_t cells_read;     /* cells whose values were decoded */
-	uint64_t cells_covered;  /* cells that the predicates qualify (many of them through block sums) */
+	uint64_t cells_read;    /* cells whose values were decoded */
+	uint64_t cells_covered; /* cells that the predicates qualify (many of them through block sums) */
 	uint64_t bytes_read;
-	uint64_t rows;           /* rows of the answer */
-	double plan_ms;          /* from the call to the start of the method: lookup, planning, binding */
-	double run_ms;           /* the method itself */
-	double finish_ms;        /* HAVING, ORDER BY, LIMIT, making rows */
-	double estimated_ms;     /* the chosen plan's price */
-	double host_estimated_ms;/* the host plan's price */
+	uint64_t rows;            /* rows of the answer */
+	double plan_ms;           /* from the call to the start of the method: lookup, planning, binding */
+	double run_ms;            /* the method itself */
+	double finish_ms;         /* HAVING, ORDER BY, LIMIT, making rows */
+	double estimated_ms;      /* the chosen plan's price */
+	double host_estimated_ms; /* the host plan's price */
 } rayql_query_info;
 RAYQL_API rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out);
 

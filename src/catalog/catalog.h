@@ -47,7 +47,8 @@ struct rql_write_set {
 	uint32_t count, capacity;
 	char **names;
 };
-bool rql_write_set_add(struct rql_write_set *set, const char *name); /* false: out of memory; then `everything` is set */
+bool rql_write_set_add(struct rql_write_set *set,
+                       const char *name); /* false: out of memory; then `everything` is set */
 void rql_write_set_merge(struct rql_write_set *set, const struct rql_write_set *other);
 void rql_write_set_clear(struct rql_write_set *set);
 void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set);
@@ -64,10 +65,10 @@ uint64_t rql_catalog_structure_epoch(const struct rql_catalog *catalog);
 enum rql_structure_kind { RQL_STRUCTURE_CUBE };
 enum rql_refresh { RQL_REFRESH_MANUAL, RQL_REFRESH_AUTO };
 enum rql_structure_state {
-	RQL_STATE_UNBUILT,  /* defined, no contents yet (after reopening): built on the first matching query */
+	RQL_STATE_UNBUILT, /* defined, no contents yet (after reopening): built on the first matching query */
 	RQL_STATE_BUILDING,
-	RQL_STATE_READY,    /* contents are there; fresh or stale is a question of versions, asked at use */
-	RQL_STATE_INVALID,  /* the definition no longer binds (a table was dropped or altered): see reason */
+	RQL_STATE_READY,   /* contents are there; fresh or stale is a question of versions, asked at use */
+	RQL_STATE_INVALID, /* the definition no longer binds (a table was dropped or altered): see reason */
 };
 
 /* Immutable once published, but for the state fields, which change under the catalog's lock by replacing the whole
@@ -78,27 +79,28 @@ struct rql_structure {
 	enum rql_structure_state state;
 	enum rql_refresh refresh;
 	char *database, *schema, *name; /* of the view in DuckDB's catalog */
-	char *statement;    /* the CREATE statement, normalised, for rayql_structures() and .schema */
-	char *query;        /* the defining SELECT */
-	char *options;      /* "rollup = auto, refresh = manual" */
-	char *reason;       /* INVALID: why; else NULL */
+	char *statement;                /* the CREATE statement, normalised, for rayql_structures() and .schema */
+	char *query;                    /* the defining SELECT */
+	char *options;                  /* "rollup = auto, refresh = manual" */
+	char *reason;                   /* INVALID: why; else NULL */
 	uint32_t table_count;
 	struct rql_table **tables;
-	uint64_t *versions; /* at the build's snapshot */
-	struct rql_cube *cube;      /* READY: one reference, counted by the two functions below */
+	uint64_t *versions;    /* at the build's snapshot */
+	struct rql_cube *cube; /* READY: one reference, counted by the two functions below */
 	struct rql_cube *(*retain_cube)(const struct rql_cube *cube);
 	void (*release_cube)(struct rql_cube *cube);
-	void *definition;           /* struct rql_definition of plan/, shared by reference */
+	void *definition; /* struct rql_definition of plan/, shared by reference */
 	void (*retain_definition)(void *definition);
 	void (*release_definition)(void *definition);
 	double build_ms;
 	uint64_t id; /* never reused; 0 until the first publication gives it one */
 	/* What exec/ needs to make it again: */
-	char *note;         /* for rayql_structures(): why a side file was not used or not written; or NULL */
-	char *search_path;  /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */
-	char *view_sql;     /* DuckDB's own text of the view, to notice that the view was replaced; NULL: not known */
-	char *side_file;    /* name of the contents' file in the side folder, or NULL */
-	char *definition_hash; /* hex digest of the bound definition that contents were built from; NULL before the first build */
+	char *note;            /* for rayql_structures(): why a side file was not used or not written; or NULL */
+	char *search_path;     /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */
+	char *view_sql;        /* DuckDB's own text of the view, to notice that the view was replaced; NULL: not known */
+	char *side_file;       /* name of the contents' file in the side folder, or NULL */
+	char *definition_hash; /* hex digest of the bound definition that contents were built from; NULL before the first
+	                          build */
 	bool side_file_valid;  /* UNBUILT only: side_file holds the tables' state at opening (verified by the manifest) */
 };
 /* A new structure with one reference, state UNBUILT, no id, all pointers NULL; NULL when out of memory. */
@@ -118,9 +120,11 @@ const struct rql_table *rql_structure_moved_table(const struct rql_catalog *cata
 rql_status rql_catalog_structures(struct rql_catalog *catalog, struct rql_arena *arena, struct rql_structure ***out,
                                   uint32_t *count, struct rql_error *err) RQL_MUST_CHECK;
 /* Case-insensitive; database and schema may be NULL. Retained, NULL when there is none. */
-struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema, const char *name);
+struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema,
+                                       const char *name);
 /* Publishes s (takes the caller's reference), replacing one of the same id. */
-rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s,
+                               struct rql_error *err) RQL_MUST_CHECK;
 /* The same, but only while `expected` is the present one; false: it is not (or no more), and s is released. For
  * changes that are
  * made beside the builds (definitions loaded, found invalid), which must not undo them. */

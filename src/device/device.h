@@ -1,6 +1,6 @@
-/* What the engine sees of a device: its identity, its units, its measured profile, and for the CPU its threads. Device 0 is
- * always the CPU (a real device: the one that users without a GPU get, and the oracle of the others). GPU devices join
- * this list with src/device/vulkan. */
+/* What the engine sees of a device: its identity, its units, its measured profile, and for the CPU its threads. Device
+ * 0 is always the CPU (a real device: the one that users without a GPU get, and the oracle of the others). GPU devices
+ * join this list with src/device/vulkan. */
 #ifndef RQL_DEVICE_DEVICE_H
 #define RQL_DEVICE_DEVICE_H
 
@@ -16,30 +16,31 @@ const char *rql_unit_name(enum rql_unit unit);
  * can be lowered by the environment variable RAYQL_SIMD=portable|avx2|avx512 (tests run all that exist). */
 enum rql_simd { RQL_SIMD_PORTABLE, RQL_SIMD_AVX2, RQL_SIMD_AVX512 };
 
-/* Cost constants of a device (design.md, "Cost model"): nanoseconds and bytes per nanosecond, measured by rayql calibrate. */
+/* Cost constants of a device (design.md, "Cost model"): nanoseconds and bytes per nanosecond, measured by rayql
+ * calibrate. */
 struct rql_profile {
-	bool measured;               /* false: the built-in guesses */
-	double read_gbps;            /* all threads, streaming reads from memory, bytes/ns */
-	double handover_ns;          /* starting a parallel loop */
-	double run_ns;               /* one interval of cells: two directory lookups, first decode */
-	double cell_ns;              /* one cell decoded and summed in an interval, one thread */
-	double tested_cell_ns;       /* one cell whose residual codes are tested or grouped, one thread */
-	double group_ns;             /* one group cleared, merged and put out */
-	double statement_ns;         /* a cached statement before its method runs */
-	double host_statement_ns;    /* the host: least time of any aggregate query */
-	double host_value_ns;        /* the host: one value of one column scanned, filtered or aggregated, all threads */
+	bool measured;            /* false: the built-in guesses */
+	double read_gbps;         /* all threads, streaming reads from memory, bytes/ns */
+	double handover_ns;       /* starting a parallel loop */
+	double run_ns;            /* one interval of cells: two directory lookups, first decode */
+	double cell_ns;           /* one cell decoded and summed in an interval, one thread */
+	double tested_cell_ns;    /* one cell whose residual codes are tested or grouped, one thread */
+	double group_ns;          /* one group cleared, merged and put out */
+	double statement_ns;      /* a cached statement before its method runs */
+	double host_statement_ns; /* the host: least time of any aggregate query */
+	double host_value_ns;     /* the host: one value of one column scanned, filtered or aggregated, all threads */
 };
 
 struct rql_device {
 	uint32_t index;
-	const char *id;          /* "cpu", "vulkan:0" */
-	const char *name;        /* the processor's or adapter's own name */
-	const char *driver;      /* "native avx512", driver name and version */
+	const char *id;     /* "cpu", "vulkan:0" */
+	const char *name;   /* the processor's or adapter's own name */
+	const char *driver; /* "native avx512", driver name and version */
 	uint64_t memory_bytes;
 	bool units[RQL_UNIT_COUNT];
 	const char *missing[RQL_UNIT_COUNT]; /* why a unit is not there; NULL when it is */
-	enum rql_simd simd;      /* CPU */
-	struct rql_pool *pool;   /* CPU: the threads kernels run on */
+	enum rql_simd simd;                  /* CPU */
+	struct rql_pool *pool;               /* CPU: the threads kernels run on */
 	struct rql_profile profile;
 };
 

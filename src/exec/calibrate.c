@@ -1,5 +1,5 @@
-/* The device profile: the device measures its bandwidth and hand-over, the cube its kernels, and here the host is timed on a small
- * database of its own, so that the planner compares prices measured on one machine. */
+/* The device profile: the device measures its bandwidth and hand-over, the cube its kernels, and here the host is timed
+ * on a small database of its own, so that the planner compares prices measured on one machine. */
 #include <stdio.h>
 #include <string.h>
 #include "exec/exec_internal.h"
@@ -7,7 +7,8 @@
 #define COLUMNS 3u /* that the timed query reads */
 
 /* The shortest of a few runs, in nanoseconds. */
-static rql_status time_query(struct rql_host_con *con, const char *sql, unsigned runs, double *out, struct rql_error *err)
+static rql_status time_query(struct rql_host_con *con, const char *sql, unsigned runs, double *out,
+                             struct rql_error *err)
 {
 	double least = 0;
 	for (unsigned i = 0; i < runs; i++) {
@@ -28,7 +29,8 @@ static rql_status time_host(struct rql_host_con *con, uint64_t rows, unsigned ru
 	char create[256], large[128], small[128];
 	double large_ns, small_ns;
 	snprintf(create, sizeof create,
-	         "CREATE TABLE large AS SELECT (i %% 100)::INTEGER AS k, (i * 7919 %% 100)::INTEGER AS f, (i * 31337 %% 1000003)::INTEGER AS v "
+	         "CREATE TABLE large AS SELECT (i %% 100)::INTEGER AS k, (i * 7919 %% 100)::INTEGER AS f, (i * 31337 %% "
+	         "1000003)::INTEGER AS v "
 	         "FROM range(%llu) t(i); CREATE TABLE small AS FROM large LIMIT 1",
 	         (unsigned long long)rows);
 	snprintf(large, sizeof large, query, "large");

@@ -1,5 +1,5 @@
-/* Aggregates of a dimension (COUNT(DISTINCT d), MIN(d), SUM(d), ...): the method has grouped by d as well; groups that differ only in d
- * become one here. What is put together is as small as the answer was. */
+/* Aggregates of a dimension (COUNT(DISTINCT d), MIN(d), SUM(d), ...): the method has grouped by d as well; groups that
+ * differ only in d become one here. What is put together is as small as the answer was. */
 #include <math.h>
 #include <string.h>
 #include "exec/rowset.h"
@@ -29,7 +29,8 @@ static void sort_rows(const struct collapsing *c, uint32_t *rows, uint32_t *spar
 {
 	for (uint64_t width = 1; width < count; width *= 2) {
 		for (uint64_t from = 0; from < count; from += 2 * width) {
-			uint64_t middle = from + width < count ? from + width : count, to = middle + width < count ? middle + width : count;
+			uint64_t middle = from + width < count ? from + width : count,
+					 to = middle + width < count ? middle + width : count;
 			uint64_t a = from, b = middle;
 			for (uint64_t k = from; k < to; k++)
 				spare[k] = b == to || (a < middle && compare_visible(c, rows[a], rows[b]) <= 0) ? rows[a++] : rows[b++];
@@ -87,8 +88,8 @@ static void put_together(enum rql_agg_kind kind, const struct rql_agg_values *fr
 	}
 }
 
-static rql_status collapse_agg(struct collapsing *c, uint32_t a, const struct rql_hidden_groups *hidden, uint64_t groups,
-                               struct rql_agg_values *to)
+static rql_status collapse_agg(struct collapsing *c, uint32_t a, const struct rql_hidden_groups *hidden,
+                               uint64_t groups, struct rql_agg_values *to)
 {
 	const struct rql_agg_values *from = &c->from->aggs[a];
 	*to = (struct rql_agg_values){.kind = from->kind, .valid = RQL_NEW_ARRAY(c->arena, uint64_t, groups / 64 + 1)};

@@ -14,7 +14,8 @@ struct rql_open_file {
 	struct rql_open_file *next;
 };
 /* RQL_ERROR_IO: it is open already, and not both times for reading only. *out stays NULL where there is no file yet. */
-rql_status rql_open_file_enter(const char *path, bool read_only, struct rql_open_file **out, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_open_file_enter(const char *path, bool read_only, struct rql_open_file **out,
+                               struct rql_error *err) RQL_MUST_CHECK;
 void rql_open_file_leave(struct rql_open_file *file); /* NULL accepted */
 
 /* ---- the side folder (sidefile.c) ---- */
@@ -32,10 +33,10 @@ struct rql_side {
 	int file;       /* that file, open for as long as DuckDB has it open, or -1: closing any descriptor of it would give
 	                 * up DuckDB's lock on it (fcntl locks are the process's); meaningless while `database` is NULL */
 	bool writable;
-	bool valid; /* the manifest describes the database file as it was opened */
+	bool valid;  /* the manifest describes the database file as it was opened */
 	bool sealed; /* `seal` is the file as DuckDB left it, taken while it still held its lock */
 	struct rql_file_identity seal;
-	char *why;  /* not valid: the reason, when there was a manifest; else NULL */
+	char *why; /* not valid: the reason, when there was a manifest; else NULL */
 	uint32_t count, capacity;
 	struct rql_side_entry *entries;
 };
@@ -50,8 +51,8 @@ rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cu
 rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_side_forget(const struct rql_side *side, const char *file); /* deletes one file */
-/* Before DuckDB closes the database, after a checkpoint that left nothing to write: notes what the file is now, so that nobody's writing
- * between DuckDB's closing and the manifest goes unnoticed. */
+/* Before DuckDB closes the database, after a checkpoint that left nothing to write: notes what the file is now, so that
+ * nobody's writing between DuckDB's closing and the manifest goes unnoticed. */
 void rql_side_seal(struct rql_side *side);
 /* After DuckDB has closed the database: writes the manifest of `kept` and deletes every other file of ours. */
 void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count);

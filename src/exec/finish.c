@@ -93,7 +93,8 @@ static rql_status apply(const struct rql_rel *rel, struct rql_rowset *set, struc
 	}
 }
 
-rql_status rql_finish(const struct rql_rel *rel, const struct rql_rel *leaf, struct rql_rowset *set, struct rql_error *err)
+rql_status rql_finish(const struct rql_rel *rel, const struct rql_rel *leaf, struct rql_rowset *set,
+                      struct rql_error *err)
 {
 	if (rel == leaf)
 		return RQL_OK;

@@ -46,8 +46,8 @@ static struct rql_value compare(const char *op, const struct rql_value *a, const
 	return boolean(rql_comparison_holds(op, rql_value_compare(a, b)));
 }
 
-static rql_status eval_compare(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,
-                               struct rql_error *err)
+static rql_status eval_compare(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row,
+                               struct rql_value *out, struct rql_error *err)
 {
 	struct rql_value a, b;
 	RQL_TRY(rql_rowset_eval(set, e->children[0], row, &a, err));
@@ -72,14 +72,15 @@ static rql_status eval_in(const struct rql_rowset *set, const struct rql_expr *e
 	return RQL_OK;
 }
 
-static rql_status eval_between(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,
-                               struct rql_error *err)
+static rql_status eval_between(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row,
+                               struct rql_value *out, struct rql_error *err)
 {
 	struct rql_value x, low, high;
 	RQL_TRY(rql_rowset_eval(set, e->children[0], row, &x, err));
 	RQL_TRY(rql_rowset_eval(set, e->children[1], row, &low, err));
 	RQL_TRY(rql_rowset_eval(set, e->children[2], row, &high, err));
-	struct rql_value a = compare(e->name[0] == '[' ? ">=" : ">", &x, &low), b = compare(e->name[1] == ']' ? "<=" : "<", &x, &high);
+	struct rql_value a = compare(e->name[0] == '[' ? ">=" : ">", &x, &low),
+					 b = compare(e->name[1] == ']' ? "<=" : "<", &x, &high);
 	if ((!a.is_null && !a.integer) || (!b.is_null && !b.integer))
 		*out = boolean(false);
 	else
@@ -89,8 +90,8 @@ static rql_status eval_between(const struct rql_rowset *set, const struct rql_ex
 
 /* ---- logic ---- */
 
-static rql_status eval_logic(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,
-                             struct rql_error *err)
+static rql_status eval_logic(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row,
+                             struct rql_value *out, struct rql_error *err)
 {
 	bool decisive = e->kind == RQL_EXPR_OR, some_null = false;
 	for (uint32_t i = 0; i < e->child_count; i++) {
@@ -121,8 +122,8 @@ static rql_status eval_case(const struct rql_rowset *set, const struct rql_expr 
 	return RQL_OK;
 }
 
-static rql_status eval_coalesce(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,
-                                struct rql_error *err)
+static rql_status eval_coalesce(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row,
+                                struct rql_value *out, struct rql_error *err)
 {
 	*out = rql_value_null(e->type);
 	for (uint32_t i = 0; i < e->child_count && out->is_null; i++)
@@ -184,8 +185,8 @@ static rql_status real_arithmetic(char op, double a, double b, struct rql_value 
 	return RQL_OK;
 }
 
-static rql_status eval_arithmetic(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,
-                                  struct rql_error *err)
+static rql_status eval_arithmetic(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row,
+                                  struct rql_value *out, struct rql_error *err)
 {
 	struct rql_value a, b;
 	RQL_TRY(rql_rowset_eval(set, e->children[0], row, &a, err));

@@ -4,7 +4,7 @@
 
 struct lending {
 	const struct rql_plan_nodes *nodes;
-	uint64_t *numbers;         /* per leaf */
+	uint64_t *numbers; /* per leaf */
 	struct rql_batch **batches;
 };
 
@@ -20,7 +20,8 @@ static bool print_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *
 	return false;
 }
 
-static rql_status lend(struct lending *l, const struct rql_plan_context *ctx, const struct rql_rowset *sets, struct rql_error *err)
+static rql_status lend(struct lending *l, const struct rql_plan_context *ctx, const struct rql_rowset *sets,
+                       struct rql_error *err)
 {
 	for (uint32_t i = 0; i < l->nodes->leaf_count; i++) {
 		RQL_TRY(rql_rowset_batch(&sets[i], &l->batches[i], err));
@@ -48,7 +49,8 @@ struct gathered {
 	struct rql_batch **items;
 };
 
-static rql_status gather(struct rql_arena *arena, struct rql_host_result *result, struct gathered *g, struct rql_error *err)
+static rql_status gather(struct rql_arena *arena, struct rql_host_result *result, struct gathered *g,
+                         struct rql_error *err)
 {
 	for (;;) {
 		struct rql_batch *batch = NULL;
@@ -107,11 +109,12 @@ static rql_status check_types(const struct rql_rel *root, const struct rql_host_
 	bool same = rql_host_result_columns(result) == root->column_count;
 	for (uint32_t c = 0; same && c < root->column_count; c++)
 		same = rql_type_equal(rql_host_result_type(result, c), root->types[c]);
-	return same ? RQL_OK : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the plan's SQL gives other column types than the plan");
+	return same ? RQL_OK
+	            : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the plan's SQL gives other column types than the plan");
 }
 
-static rql_status run_sql(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_rel *root, const char *sql,
-                          struct rql_batch **out, struct rql_error *err)
+static rql_status run_sql(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_rel *root,
+                          const char *sql, struct rql_batch **out, struct rql_error *err)
 {
 	struct rql_host_result *result = NULL;
 	struct gathered g = {0};
@@ -128,12 +131,13 @@ static rql_status run_sql(const struct rql_plan_context *ctx, struct rql_arena *
 	return status;
 }
 
-rql_status rql_finish_by_host(const struct rql_plan *plan, const struct rql_plan_context *ctx, const struct rql_rowset *sets,
-                              struct rql_batch **out, struct rql_error *err)
+rql_status rql_finish_by_host(const struct rql_plan *plan, const struct rql_plan_context *ctx,
+                              const struct rql_rowset *sets, struct rql_batch **out, struct rql_error *err)
 {
 	const struct rql_plan_nodes *n = plan->nodes;
 	struct rql_arena *arena = sets[0].arena;
-	struct lending l = {n, RQL_NEW_ARRAY(arena, uint64_t, n->leaf_count), RQL_NEW_ARRAY(arena, struct rql_batch *, n->leaf_count)};
+	struct lending l = {n, RQL_NEW_ARRAY(arena, uint64_t, n->leaf_count),
+	                    RQL_NEW_ARRAY(arena, struct rql_batch *, n->leaf_count)};
 	struct rql_strbuf sql = {0};
 	if (!l.numbers || !l.batches)
 		return rql_error_memory(err, 0, "an answer");

@@ -54,7 +54,8 @@ static void merge_sort(const struct sorting *s, uint32_t *rows, uint32_t *spare,
 {
 	for (uint64_t width = 1; width < count; width *= 2) {
 		for (uint64_t from = 0; from < count; from += 2 * width) {
-			uint64_t middle = from + width < count ? from + width : count, to = middle + width < count ? middle + width : count;
+			uint64_t middle = from + width < count ? from + width : count,
+					 to = middle + width < count ? middle + width : count;
 			uint64_t a = from, b = middle;
 			for (uint64_t k = from; k < to; k++)
 				spare[k] = b == to || (a < middle && compare_rows(s, rows[a], rows[b]) <= 0) ? rows[a++] : rows[b++];
@@ -63,8 +64,8 @@ static void merge_sort(const struct sorting *s, uint32_t *rows, uint32_t *spare,
 	}
 }
 
-/* Keeps the `limit` first of count rows in a heap whose root is the last of them: n log(limit) comparisons at worst, about n when
- * few rows get in. */
+/* Keeps the `limit` first of count rows in a heap whose root is the last of them: n log(limit) comparisons at worst,
+ * about n when few rows get in. */
 static void keep_first(const struct sorting *s, uint32_t *rows, uint64_t count, uint64_t limit)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -96,7 +97,8 @@ static rql_status out_of_memory(const struct rql_rowset *set, struct rql_error *
 }
 
 /* An expression becomes a vector of values, computed once per row. */
-static rql_status key_vector(struct rql_rowset *set, const struct rql_expr *e, const struct rql_vector **out, struct rql_error *err)
+static rql_status key_vector(struct rql_rowset *set, const struct rql_expr *e, const struct rql_vector **out,
+                             struct rql_error *err)
 {
 	if (e->kind == RQL_EXPR_REF) {
 		*out = &set->vectors[e->index];
@@ -156,7 +158,8 @@ rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *order
 	if (limit > set->rows)
 		limit = set->rows;
 	if (!already_sorted(set, &s)) {
-		uint32_t *rows = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows), *spare = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows);
+		uint32_t *rows = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows),
+				 *spare = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows);
 		if (!rows || !spare)
 			return out_of_memory(set, err);
 		for (uint64_t i = 0; i < set->rows; i++)

@@ -5,7 +5,7 @@ struct shaping {
 	struct rql_arena *arena;
 	const struct rql_leaf *leaf;
 	const struct rql_answer *answer;
-	const struct rql_answer *raw;    /* before groups were put together; equal to answer without a hidden key */
+	const struct rql_answer *raw; /* before groups were put together; equal to answer without a hidden key */
 	struct rql_hidden_groups hidden;
 	struct rql_error *err;
 };
@@ -28,7 +28,8 @@ static rql_status add_terms(struct shaping *s, const struct rql_slot *slot, rql_
 	for (uint64_t g = 0; g < n; g++) {
 		rql_int128 sum = 0, part;
 		for (uint32_t t = 0; t < slot->term_count; t++)
-			if (__builtin_mul_overflow(s->answer->aggs[slot->terms[t].agg].integer[g], slot->terms[t].coefficient, &part) ||
+			if (__builtin_mul_overflow(s->answer->aggs[slot->terms[t].agg].integer[g], slot->terms[t].coefficient,
+			                           &part) ||
 			    __builtin_add_overflow(sum, part, &sum))
 				return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "a derived sum leaves 128 bits");
 		out[g] = sum;
@@ -49,7 +50,8 @@ static rql_status integer_sum(struct shaping *s, const struct rql_slot *slot, co
 	return add_terms(s, slot, sum);
 }
 
-/* As DuckDB divides: by long double where its state is a hugeint, by double where it is an int64 (arguments of two bytes). */
+/* As DuckDB divides: by long double where its state is a hugeint, by double where it is an int64 (arguments of two
+ * bytes). */
 static double integer_average(rql_int128 sum, rql_int128 count, const struct rql_slot *slot)
 {
 	long double power = 1;
@@ -72,7 +74,8 @@ static rql_status average(struct shaping *s, const struct rql_slot *slot, struct
 	for (uint64_t g = 0; g < s->answer->group_count; g++) {
 		if (!bit(sum->valid, g) || !count->integer[g])
 			continue;
-		real[g] = slot->real ? sum->real[g] / (double)count->integer[g] : integer_average(integer[g], count->integer[g], slot);
+		real[g] = slot->real ? sum->real[g] / (double)count->integer[g]
+		                     : integer_average(integer[g], count->integer[g], slot);
 	}
 	v->kind = RQL_VECTOR_REAL;
 	v->real = real;
@@ -90,7 +93,8 @@ struct key_totals {
 };
 
 /* seen[entry] == g + 1: the entry was met in this group already. */
-static rql_status total_keys(struct shaping *s, const struct rql_slot *slot, uint64_t g, uint64_t *seen, struct key_totals *out)
+static rql_status total_keys(struct shaping *s, const struct rql_slot *slot, uint64_t g, uint64_t *seen,
+                             struct key_totals *out)
 {
 	const rql_int128 *weights = s->raw->aggs[slot->count].integer;
 	bool sums = slot->kind == RQL_SLOT_KEY_SUM || slot->kind == RQL_SLOT_KEY_AVG;
@@ -151,7 +155,8 @@ static rql_status code_values(struct shaping *s, const struct rql_slot *slot, st
 	if (!values)
 		return out_of_memory(s);
 	for (uint64_t g = 0; g < s->answer->group_count; g++)
-		values[g] = bit(a->valid, g) ? rql_column_get(slot->values, (uint64_t)a->integer[g]) : rql_value_null(slot->type);
+		values[g] =
+			bit(a->valid, g) ? rql_column_get(slot->values, (uint64_t)a->integer[g]) : rql_value_null(slot->type);
 	v->kind = RQL_VECTOR_VALUES;
 	v->computed = values;
 	return RQL_OK;
@@ -200,8 +205,11 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
 	struct shaping s = {.arena = arena, .leaf = leaf, .answer = &visible, .raw = &answer, .err = err};
 	if (leaf->hidden_key)
 		RQL_TRY(rql_answer_collapse(leaf, arena, &answer, &visible, &s.hidden, err));
-	*out = (struct rql_rowset){.arena = arena, .capacity = visible.group_count, .rows = visible.group_count,
-	                           .vector_count = leaf->slot_count, .sorted_keys = visible.sorted_keys};
+	*out = (struct rql_rowset){.arena = arena,
+	                           .capacity = visible.group_count,
+	                           .rows = visible.group_count,
+	                           .vector_count = leaf->slot_count,
+	                           .sorted_keys = visible.sorted_keys};
 	out->vectors = RQL_NEW_ARRAY(arena, struct rql_vector, leaf->slot_count);
 	if (!out->vectors)
 		return out_of_memory(&s);

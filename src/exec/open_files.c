@@ -1,6 +1,6 @@
-/* The database files that this process has open. DuckDB's lock on a file keeps other processes out, but not a second opening by the
- * same process, whose writes the first one would not see: neither its pages nor its structures. This is the one list that
- * all databases of a process share. */
+/* The database files that this process has open. DuckDB's lock on a file keeps other processes out, but not a second
+ * opening by the same process, whose writes the first one would not see: neither its pages nor its structures. This is
+ * the one list that all databases of a process share. */
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>
@@ -31,7 +31,8 @@ rql_status rql_open_file_enter(const char *path, bool read_only, struct rql_open
 	if (taken) {
 		free(file);
 		return rql_error_set(err, RQL_ERROR_IO,
-		                     "IO Error: this process has the database file \"%s\" open already; make another connection to that database "
+		                     "IO Error: this process has the database file \"%s\" open already; make another "
+		                     "connection to that database "
 		                     "instead of opening it again",
 		                     path);
 	}

@@ -1,5 +1,5 @@
-/* The rows between a method's answer and the statement's result: a few columns, each in the form it came in (codes of a dictionary,
- * integers, doubles), and a selection of rows in their present order. Everything lives in one arena. */
+/* The rows between a method's answer and the statement's result: a few columns, each in the form it came in (codes of a
+ * dictionary, integers, doubles), and a selection of rows in their present order. Everything lives in one arena. */
 #ifndef RQL_EXEC_ROWSET_H
 #define RQL_EXEC_ROWSET_H
 
@@ -25,12 +25,12 @@ struct rql_vector {
 };
 struct rql_rowset {
 	struct rql_arena *arena;
-	uint64_t capacity;       /* rows in the vectors */
-	uint64_t rows;           /* selected */
-	uint32_t *selection;     /* NULL: 0, 1, 2, ... */
+	uint64_t capacity;   /* rows in the vectors */
+	uint64_t rows;       /* selected */
+	uint32_t *selection; /* NULL: 0, 1, 2, ... */
 	uint32_t vector_count;
 	struct rql_vector *vectors;
-	uint32_t sorted_keys;    /* rows ascend by the vectors of rank 1..sorted_keys */
+	uint32_t sorted_keys; /* rows ascend by the vectors of rank 1..sorted_keys */
 };
 
 static inline uint32_t rql_rowset_row(const struct rql_rowset *set, uint64_t i)
@@ -42,24 +42,26 @@ struct rql_value rql_vector_get(const struct rql_vector *vector, uint32_t row);
 /* leaf.c: runs the leaf's method and shapes its answer. RQL_ERROR_UNSUPPORTED: a derived sum leaves its range. */
 rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
                         struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err) RQL_MUST_CHECK;
-/* collapse.c: an answer that was grouped by a hidden last key, put together over the visible ones. *visible takes the place of answer for
- * all slots that are not of the key; hidden has what the others need. */
+/* collapse.c: an answer that was grouped by a hidden last key, put together over the visible ones. *visible takes the
+ * place of answer for all slots that are not of the key; hidden has what the others need. */
 struct rql_hidden_groups {
 	uint64_t *first;       /* [visible groups + 1]: entries of row */
 	uint32_t *row;         /* groups of the answer, those of one visible group together */
 	const uint32_t *codes; /* the hidden key's code of each group of the answer */
 };
 rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_answer *answer,
-                               struct rql_answer *visible, struct rql_hidden_groups *hidden, struct rql_error *err) RQL_MUST_CHECK;
+                               struct rql_answer *visible, struct rql_hidden_groups *hidden,
+                               struct rql_error *err) RQL_MUST_CHECK;
 /* finish.c: applies the nodes from above the leaf up to root. */
 rql_status rql_finish(const struct rql_rel *root, const struct rql_rel *leaf, struct rql_rowset *set,
                       struct rql_error *err) RQL_MUST_CHECK;
 /* finish_sort.c: keeps the first `limit` rows (UINT64_MAX: all) in order. */
 rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *orders, uint32_t count, uint64_t limit,
                            struct rql_error *err) RQL_MUST_CHECK;
-/* finish_expr.c: one row's value of a native expression (plan/native.c). RQL_ERROR_UNSUPPORTED: the host would raise an error. */
-rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row, struct rql_value *out,
-                           struct rql_error *err) RQL_MUST_CHECK;
+/* finish_expr.c: one row's value of a native expression (plan/native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
+ * error. */
+rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row,
+                           struct rql_value *out, struct rql_error *err) RQL_MUST_CHECK;
 /* A batch of its own from the selected rows. */
 rql_status rql_rowset_batch(const struct rql_rowset *set, struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
 

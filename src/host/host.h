@@ -109,9 +109,10 @@ void rql_host_settings_unlock(struct rql_host_db *db);
 /* Every column cast to VARCHAR by DuckDB. */
 rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
                             struct rql_error *err) RQL_MUST_CHECK;
-/* From now on the table function call `rayql_batch(N)`, N being the number given back, reads batch in any statement on the
- * database. Its columns are named c0, c1, ... The batch is borrowed until rql_host_unlend and may be of any size, but columns of OTHER
- * types only come from one fetched batch, unsliced. Used to evaluate expressions over a dictionary and to finish plans. */
+/* From now on the table function call `rayql_batch(N)`, N being the number given back, reads batch in any statement on
+ * the database. Its columns are named c0, c1, ... The batch is borrowed until rql_host_unlend and may be of any size,
+ * but columns of OTHER types only come from one fetched batch, unsliced. Used to evaluate expressions over a dictionary
+ * and to finish plans. */
 uint64_t rql_host_lend(struct rql_host_db *db, const struct rql_batch *batch); /* 0 when out of memory */
 void rql_host_unlend(struct rql_host_db *db, uint64_t number);
 /* Arrow export of a schema and of batches (DuckDB's own conversion). */
@@ -121,11 +122,11 @@ rql_status rql_host_arrow_batch(struct rql_host_con *con, const struct rql_batch
                                 struct rql_error *err);
 
 /* ---- rows pushed into RayQL by DuckDB's own parallel pipelines ---- */
-/* A registered sink is fed by running `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is called
- * on DuckDB's worker threads, several at once, each call with rows of the arguments after N (borrowed for the call), of
- * exactly their own types. Remove a sink after its query's result is there; its state is then the caller's. worker is a
- * small number, distinct for threads that run at the same time, < RQL_HOST_MAX_WORKERS: index private state by it.
- * A failing fn stops the query, which then fails with err's message. */
+/* A registered sink is fed by running `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is
+ * called on DuckDB's worker threads, several at once, each call with rows of the arguments after N (borrowed for the
+ * call), of exactly their own types. Remove a sink after its query's result is there; its state is then the caller's.
+ * worker is a small number, distinct for threads that run at the same time, < RQL_HOST_MAX_WORKERS: index private state
+ * by it. A failing fn stops the query, which then fails with err's message. */
 #define RQL_HOST_MAX_WORKERS 1024
 typedef rql_status rql_host_sink_fn(void *state, unsigned worker, const struct rql_batch *rows, struct rql_error *err);
 uint64_t rql_host_sink_add(struct rql_host_db *db, rql_host_sink_fn *fn, void *state); /* 0 when out of memory */
@@ -141,7 +142,8 @@ struct rql_host_table_function {
 	 * Adds columns with rql_host_tf_column, reads arguments, sets *state (freed by free_state). */
 	rql_status (*bind)(struct rql_host_tf_bind *bind, void *extra, void **state, struct rql_error *err);
 	/* Fills `out` (its columns have room for `capacity` rows, all valid; set out->rows; strings by rql_host_tf_string,
-	 * NULLs by rql_host_tf_null). Called until it gives 0 rows. With max_threads > 1 called in parallel with different `thread`s of [0, max_threads). */
+	 * NULLs by rql_host_tf_null). Called until it gives 0 rows. With max_threads > 1 called in parallel with different
+	 * `thread`s of [0, max_threads). */
 	rql_status (*fill)(void *state, unsigned thread, struct rql_batch *out, uint64_t capacity, struct rql_error *err);
 	void (*free_state)(void *state);
 	void *extra;

@@ -39,7 +39,8 @@ struct host_sink {
 
 struct rql_host_db {
 	duckdb_database db;
-	/* A connection of our own: it toggles global settings and looks types up without touching the user's transaction. */
+	/* A connection of our own: it toggles global settings and looks types up without touching the user's transaction.
+	 */
 	duckdb_connection service;
 	pthread_mutex_t service_lock;
 	pthread_mutex_t settings; /* recursive */
@@ -58,7 +59,8 @@ struct rql_host_con {
 	duckdb_client_context context;
 	uint64_t id;
 	duckdb_prepared_statement plan[2]; /* by `optimized`; prepared at first use */
-	/* A second connection, so that casting a batch to text does not end the user's streaming result; made at first use. */
+	/* A second connection, so that casting a batch to text does not end the user's streaming result; made at first use.
+	 */
 	duckdb_connection text;
 };
 
@@ -113,7 +115,8 @@ char *host_error_pack(rql_status status, const char *message);
 
 /* ---- others ---- */
 /* Entering and leaving DuckDB, in calls and in callbacks. DuckDB orders what its threads do before and after, but
- * ThreadSanitizer does not see into libduckdb: for it, and only for it, every crossing is ordered with the earlier ones. */
+ * ThreadSanitizer does not see into libduckdb: for it, and only for it, every crossing is ordered with the earlier
+ * ones. */
 #if defined(__SANITIZE_THREAD__)
 #define HOST_ORDERED_CROSSINGS 1
 #elif defined(__has_feature)

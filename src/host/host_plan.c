@@ -1,6 +1,6 @@
-/* The optimised plan of a SELECT as JSON. DuckDB's json_serialize_plan runs on the user's own connection, so that it sees
- * what the statement itself will see; the optimisers that its serialiser does not survive are switched off meanwhile,
- * from a connection of ours: the setting is global, and the user's transaction stays untouched. */
+/* The optimised plan of a SELECT as JSON. DuckDB's json_serialize_plan runs on the user's own connection, so that it
+ * sees what the statement itself will see; the optimisers that its serialiser does not survive are switched off
+ * meanwhile, from a connection of ours: the setting is global, and the user's transaction stays untouched. */
 #include "host/host_internal.h"
 
 #include <stdio.h>
@@ -50,7 +50,8 @@ static bool set_disabled(struct rql_host_db *db, const char *user, const char *m
 
 /* ---- the answer ---- */
 
-/* Reads the JSON string behind `"name":` (its four hex digits included) into a malloc'ed text; NULL when it is not there. */
+/* Reads the JSON string behind `"name":` (its four hex digits included) into a malloc'ed text; NULL when it is not
+ * there. */
 static char *json_string(const char *json, size_t length, const char *name)
 {
 	char key[40];
@@ -162,8 +163,9 @@ static bool is_watched(struct rql_host_con *con)
 	return watched;
 }
 
-/* Settings under which a statement means something that its plan as JSON does not show: with integer_division `/` (json_serialize_plan
- * parses with the default options), without ieee_floating_point_ops a division by 0.0. NULL: all are at their defaults. */
+/* Settings under which a statement means something that its plan as JSON does not show: with integer_division `/`
+ * (json_serialize_plan parses with the default options), without ieee_floating_point_ops a division by 0.0. NULL: all
+ * are at their defaults. */
 static const char *setting_in_the_way(struct rql_host_con *con)
 {
 	static const char *const settings[][2] = {{"integer_division", "true"}, {"ieee_floating_point_ops", "false"}};
@@ -181,8 +183,8 @@ rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimiz
 {
 	const char *setting = setting_in_the_way(con);
 	if (setting)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the setting %s is changed, which DuckDB's plans as JSON do not show",
-		                     setting);
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "the setting %s is changed, which DuckDB's plans as JSON do not show", setting);
 	if (is_watched(con))
 		return rql_error_set(
 			err, RQL_ERROR_UNSUPPORTED,

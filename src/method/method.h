@@ -1,9 +1,10 @@
 /* What the planner sees of a method: one algorithm that answers one kind of request from a structure on one unit of a
- * device, and prices itself (PostgreSQL's amapi.h is the model). Methods are static const tables, listed by rql_methods().
+ * device, and prices itself (PostgreSQL's amapi.h is the model). Methods are static const tables, listed by
+ * rql_methods().
  *
- * This header speaks of coded relations: a structure's dimensions are dictionaries, so that a predicate on a dimension is a set
- * of codes, and a group key is a map from codes. A code c stands for values[c]; codes ascend in the host's order of the
- * values; NULL, when there is one, is the last code. */
+ * This header speaks of coded relations: a structure's dimensions are dictionaries, so that a predicate on a dimension
+ * is a set of codes, and a group key is a map from codes. A code c stands for values[c]; codes ascend in the host's
+ * order of the values; NULL, when there is one, is the last code. */
 #ifndef RQL_METHOD_METHOD_H
 #define RQL_METHOD_METHOD_H
 
@@ -19,14 +20,17 @@ struct rql_dimension {
 	bool has_null;
 };
 
-enum rql_measure_kind { RQL_MEASURE_INTEGER /* answers as int128 */, RQL_MEASURE_REAL /* answers as double */,
-	RQL_MEASURE_CODE /* MIN and MAX only: answers are codes of `dictionary` */ };
+enum rql_measure_kind {
+	RQL_MEASURE_INTEGER /* answers as int128 */,
+	RQL_MEASURE_REAL /* answers as double */,
+	RQL_MEASURE_CODE /* MIN and MAX only: answers are codes of `dictionary` */
+};
 struct rql_measure {
-	struct rql_type type;  /* of the argument: DECIMAL(12,2), INTEGER, DOUBLE, VARCHAR, ... */
+	struct rql_type type; /* of the argument: DECIMAL(12,2), INTEGER, DOUBLE, VARCHAR, ... */
 	enum rql_measure_kind kind;
-	bool sum, min, max;    /* what can be asked; COUNT always can */
-	bool has_null;         /* some row's value is NULL */
-	rql_int128 least, greatest; /* INTEGER: bounds of the single rows' values (not of sums), when any */
+	bool sum, min, max;              /* what can be asked; COUNT always can */
+	bool has_null;                   /* some row's value is NULL */
+	rql_int128 least, greatest;      /* INTEGER: bounds of the single rows' values (not of sums), when any */
 	struct rql_dimension dictionary; /* CODE */
 };
 
@@ -48,8 +52,8 @@ struct rql_group_key {
 	const uint32_t *key_of_code; /* dimension.count entries, each < key_count; NULL: the code itself */
 	uint32_t key_count;
 };
-/* A conjunction of one set of codes per dimension; pass[d] is a bitmap over dimension d's codes, NULL: all pass. The boxes of a
- * request are disjoint: it asks for their union. No box at all: nothing qualifies. */
+/* A conjunction of one set of codes per dimension; pass[d] is a bitmap over dimension d's codes, NULL: all pass. The
+ * boxes of a request are disjoint: it asks for their union. No box at all: nothing qualifies. */
 struct rql_box {
 	const uint64_t *const *pass;
 };

@@ -32,7 +32,8 @@ static rql_status put_box(struct boxing *b, struct rql_box_list *list, const uin
 		if (pass[d] && set_empty(pass[d], rql_codes_words(&b->relation->dimensions[d])))
 			return RQL_OK; /* nothing in it */
 	if (list->count == RQL_BIND_MAX_BOXES)
-		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "its condition falls into more than %u boxes", RQL_BIND_MAX_BOXES);
+		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "its condition falls into more than %u boxes",
+		                     RQL_BIND_MAX_BOXES);
 	list->boxes[list->count++].pass = pass;
 	return RQL_OK;
 }
@@ -43,7 +44,8 @@ static const uint64_t **new_box(struct boxing *b)
 }
 
 /* a with dimension d narrowed to (invert: kept out of) set. NULL: out of memory. */
-static const uint64_t **narrowed(struct boxing *b, const uint64_t *const *a, uint32_t d, const uint64_t *set, bool invert)
+static const uint64_t **narrowed(struct boxing *b, const uint64_t *const *a, uint32_t d, const uint64_t *set,
+                                 bool invert)
 {
 	const uint64_t **box = new_box(b);
 	const struct rql_dimension *dimension = &b->relation->dimensions[d];
@@ -59,7 +61,8 @@ static const uint64_t **narrowed(struct boxing *b, const uint64_t *const *a, uin
 	return box;
 }
 
-static rql_status intersect(struct boxing *b, const struct rql_box_list *x, const struct rql_box_list *y, struct rql_box_list *out)
+static rql_status intersect(struct boxing *b, const struct rql_box_list *x, const struct rql_box_list *y,
+                            struct rql_box_list *out)
 {
 	for (uint32_t i = 0; i < x->count; i++) {
 		for (uint32_t j = 0; j < y->count; j++) {
@@ -106,7 +109,8 @@ static rql_status subtract(struct boxing *b, const uint64_t *const *r, const str
 
 static rql_status boxes_of(struct boxing *b, const struct rql_expr *e, bool negated, struct rql_box_list *out);
 
-static rql_status boxes_of_atom(struct boxing *b, const struct rql_expr *e, uint32_t d, bool negated, struct rql_box_list *out)
+static rql_status boxes_of_atom(struct boxing *b, const struct rql_expr *e, uint32_t d, bool negated,
+                                struct rql_box_list *out)
 {
 	uint64_t *set;
 	const uint64_t **box = new_box(b);
@@ -117,7 +121,8 @@ static rql_status boxes_of_atom(struct boxing *b, const struct rql_expr *e, uint
 	return put_box(b, out, box);
 }
 
-static rql_status boxes_of_parts(struct boxing *b, const struct rql_expr *e, bool negated, bool all, struct rql_box_list *out)
+static rql_status boxes_of_parts(struct boxing *b, const struct rql_expr *e, bool negated, bool all,
+                                 struct rql_box_list *out)
 {
 	struct rql_box_list *sum = RQL_NEW(b->arena, struct rql_box_list), *next = RQL_NEW(b->arena, struct rql_box_list);
 	if (!sum || !next)
@@ -167,9 +172,9 @@ static rql_status boxes_of(struct boxing *b, const struct rql_expr *e, bool nega
 	return status;
 }
 
-rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_relation *relation,
-                               struct rql_expr *const *predicates, uint32_t count, struct rql_box_list *out,
-                               struct rql_error *err)
+rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                               const struct rql_relation *relation, struct rql_expr *const *predicates, uint32_t count,
+                               struct rql_box_list *out, struct rql_error *err)
 {
 	struct boxing b = {ctx, arena, relation, err};
 	const uint64_t **everything = new_box(&b);
@@ -192,7 +197,6 @@ rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_ar
 
 /* ---- group keys ---- */
 
-
 static int compare_entries(const struct rql_column *values, uint32_t a, uint32_t b)
 {
 	bool valid_a = rql_column_valid(values, a), valid_b = rql_column_valid(values, b);
@@ -206,10 +210,12 @@ static void sort_codes(const struct rql_column *values, uint32_t *codes, uint32_
 {
 	for (uint64_t width = 1; width < count; width *= 2) {
 		for (uint64_t from = 0; from < count; from += 2 * width) {
-			uint64_t middle = from + width < count ? from + width : count, to = from + 2 * width < count ? from + 2 * width : count;
+			uint64_t middle = from + width < count ? from + width : count,
+					 to = from + 2 * width < count ? from + 2 * width : count;
 			uint64_t a = from, b = middle;
 			for (uint64_t k = from; k < to; k++)
-				spare[k] = b == to || (a < middle && compare_entries(values, codes[a], codes[b]) <= 0) ? codes[a++] : codes[b++];
+				spare[k] = b == to || (a < middle && compare_entries(values, codes[a], codes[b]) <= 0) ? codes[a++]
+				                                                                                       : codes[b++];
 		}
 		memcpy(codes, spare, count * sizeof *codes);
 	}
@@ -246,9 +252,9 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 	return RQL_OK;
 }
 
-rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_relation *relation,
-                          const struct rql_expr *e, struct rql_group_key *key, const struct rql_column **values,
-                          struct rql_error *err)
+rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                          const struct rql_relation *relation, const struct rql_expr *e, struct rql_group_key *key,
+                          const struct rql_column **values, struct rql_error *err)
 {
 	uint32_t dimension = 0, uses = rql_expr_refs(e, &dimension);
 	/* A key that the optimiser folded to a constant is an expression of any dimension: one key for all of its codes. */

@@ -1,6 +1,7 @@
 #include "plan/block.h"
 
-struct rql_expr *rql_expr_new(struct rql_arena *arena, enum rql_expr_kind kind, struct rql_type type, uint32_t child_count)
+struct rql_expr *rql_expr_new(struct rql_arena *arena, enum rql_expr_kind kind, struct rql_type type,
+                              uint32_t child_count)
 {
 	struct rql_expr *e = RQL_NEW(arena, struct rql_expr);
 	if (!e)
@@ -23,7 +24,8 @@ struct rql_expr *rql_expr_comparison(struct rql_arena *arena, const char *name, 
 	return e;
 }
 
-/* `a = a` joins nothing (it drops NULLs), and equal numbers of these types may still look different: -0.0 and 0.0, 30 days and 1 month. */
+/* `a = a` joins nothing (it drops NULLs), and equal numbers of these types may still look different: -0.0 and 0.0, 30
+ * days and 1 month. */
 bool rql_expr_is_equijoin(const struct rql_expr *e)
 {
 	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
@@ -143,8 +145,10 @@ bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, stru
 		return true;
 	}
 	if (e->kind == RQL_EXPR_BETWEEN && e->name && strlen(e->name) == 2) {
-		struct rql_expr *low = rql_expr_comparison(arena, e->name[0] == '[' ? ">=" : ">", e->children[0], e->children[1]);
-		struct rql_expr *high = rql_expr_comparison(arena, e->name[1] == ']' ? "<=" : "<", e->children[0], e->children[2]);
+		struct rql_expr *low =
+			rql_expr_comparison(arena, e->name[0] == '[' ? ">=" : ">", e->children[0], e->children[1]);
+		struct rql_expr *high =
+			rql_expr_comparison(arena, e->name[1] == ']' ? "<=" : "<", e->children[0], e->children[2]);
 		return low && high && add_normalised(arena, list, low) && add_normalised(arena, list, high);
 	}
 	return add_normalised(arena, list, e);
@@ -172,10 +176,12 @@ static struct rql_expr *column_of_ref(struct rql_arena *arena, const struct rql_
 	return ref->index < input->count ? input->items[ref->index] : NULL;
 }
 
-static rql_status rewrite(struct flattening *f, const struct rql_expr *expr, struct columns *input, struct rql_expr **out)
+static rql_status rewrite(struct flattening *f, const struct rql_expr *expr, struct columns *input,
+                          struct rql_expr **out)
 {
 	*out = rql_expr_rewrite(f->arena, expr, column_of_ref, input);
-	return *out ? RQL_OK : rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an expression of the plan could not be resolved");
+	return *out ? RQL_OK
+	            : rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an expression of the plan could not be resolved");
 }
 
 static rql_status out_of_memory(struct flattening *f)
@@ -221,7 +227,8 @@ static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struc
 static rql_status flatten_join(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
 	if (rel->join != RQL_JOIN_INNER && rel->join != RQL_JOIN_CROSS)
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "a join that is not an inner join lies below the aggregate");
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED,
+		                     "a join that is not an inner join lies below the aggregate");
 	struct columns left, right, both;
 	RQL_TRY(flatten(f, rel->children[0], &left));
 	RQL_TRY(flatten(f, rel->children[1], &right));
@@ -266,8 +273,7 @@ static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struc
 	case RQL_REL_EMPTY:
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "the optimiser proves that no row qualifies");
 	default:
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s lies below the aggregate",
-		                     rql_rel_phrase(rel));
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s lies below the aggregate", rql_rel_phrase(rel));
 	}
 }
 
@@ -300,7 +306,8 @@ static uint32_t count_columns(const struct rql_block *block)
 	return set.count;
 }
 
-static rql_status take_outputs(struct flattening *f, const struct rql_rel *rel, struct columns *input, struct rql_block *b)
+static rql_status take_outputs(struct flattening *f, const struct rql_rel *rel, struct columns *input,
+                               struct rql_block *b)
 {
 	b->group_count = rel->kind == RQL_REL_DISTINCT ? input->count : rel->group_count;
 	b->agg_count = rel->kind == RQL_REL_DISTINCT ? 0 : rel->expr_count - rel->group_count;
@@ -317,7 +324,8 @@ static rql_status take_outputs(struct flattening *f, const struct rql_rel *rel, 
 	return RQL_OK;
 }
 
-rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out, struct rql_error *err)
+rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
+                          struct rql_error *err)
 {
 	struct flattening *f = RQL_NEW(arena, struct flattening);
 	struct rql_block *b = RQL_NEW(arena, struct rql_block);

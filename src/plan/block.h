@@ -1,6 +1,6 @@
-/* A block: one GROUP BY (or DISTINCT, or scalar aggregate) over inner joins and filters of base tables, in a form that does not
- * depend on join order, on where filters were pushed, or on which expressions a projection named. Definitions of
- * materialized views and parts of queries are both brought to this form; match.c compares the two. */
+/* A block: one GROUP BY (or DISTINCT, or scalar aggregate) over inner joins and filters of base tables, in a form that
+ * does not depend on join order, on where filters were pushed, or on which expressions a projection named. Definitions
+ * of materialized views and parts of queries are both brought to this form; match.c compares the two. */
 #ifndef RQL_PLAN_BLOCK_H
 #define RQL_PLAN_BLOCK_H
 
@@ -37,7 +37,8 @@ bool rql_expr_list_add(struct rql_arena *arena, struct rql_expr_list *list, stru
 bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, struct rql_expr *expr);
 
 /* New expression nodes. NULL: out of memory. */
-struct rql_expr *rql_expr_new(struct rql_arena *arena, enum rql_expr_kind kind, struct rql_type type, uint32_t child_count);
+struct rql_expr *rql_expr_new(struct rql_arena *arena, enum rql_expr_kind kind, struct rql_type type,
+                              uint32_t child_count);
 /* a <name> b as BOOLEAN. */
 struct rql_expr *rql_expr_comparison(struct rql_arena *arena, const char *name, struct rql_expr *a, struct rql_expr *b);
 /* "column = column" of one type: the equalities that make columns interchangeable. */
@@ -47,10 +48,11 @@ typedef bool rql_leaf_fn(const struct rql_expr *leaf, void *state);
 bool rql_expr_leaves(const struct rql_expr *expr, rql_leaf_fn *fn, void *state);
 /* How many different REFs expr reads: 0, 1 (*index is it), or 2 for two and more. */
 uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index);
-/* A copy in which fn replaces what it wants to: it is asked for every node from the top down, and gives the replacement, or
- * NULL to keep the node and go on with its children. A COLUMN or REF leaf for which it gives NULL makes the whole call give
- * NULL (as running out of memory does). */
+/* A copy in which fn replaces what it wants to: it is asked for every node from the top down, and gives the
+ * replacement, or NULL to keep the node and go on with its children. A COLUMN or REF leaf for which it gives NULL makes
+ * the whole call give NULL (as running out of memory does). */
 typedef struct rql_expr *rql_replace_fn(struct rql_arena *arena, const struct rql_expr *expr, void *state);
-struct rql_expr *rql_expr_transform(struct rql_arena *arena, const struct rql_expr *expr, rql_replace_fn *fn, void *state);
+struct rql_expr *rql_expr_transform(struct rql_arena *arena, const struct rql_expr *expr, rql_replace_fn *fn,
+                                    void *state);
 
 #endif

@@ -35,7 +35,8 @@ static uint32_t boundary(const struct rql_dimension *d, const struct rql_value *
 	return low;
 }
 
-static void add_comparison(const struct rql_dimension *d, const char *op, const struct rql_value *bound, bool negated, uint64_t *set)
+static void add_comparison(const struct rql_dimension *d, const char *op, const struct rql_value *bound, bool negated,
+                           uint64_t *set)
 {
 	uint32_t below = boundary(d, bound, false), through = boundary(d, bound, true), all = value_count(d);
 	bool less = false, equal = false, greater = false;
@@ -85,8 +86,8 @@ static bool is_plain(const struct rql_expr *e, struct rql_type type)
 	case RQL_EXPR_IS_NOT_NULL:
 		return is_dimension(e->children[0]);
 	case RQL_EXPR_BETWEEN:
-		return is_dimension(e->children[0]) && is_constant_of(e->children[1], type) && is_constant_of(e->children[2], type) &&
-		       e->name && strlen(e->name) == 2;
+		return is_dimension(e->children[0]) && is_constant_of(e->children[1], type) &&
+		       is_constant_of(e->children[2], type) && e->name && strlen(e->name) == 2;
 	case RQL_EXPR_AND:
 	case RQL_EXPR_OR:
 	case RQL_EXPR_NOT:
@@ -99,11 +100,11 @@ static bool is_plain(const struct rql_expr *e, struct rql_type type)
 	}
 }
 
-static rql_status select_plain(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e, bool negated,
-                               uint64_t *set, struct rql_error *err);
+static rql_status select_plain(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e,
+                               bool negated, uint64_t *set, struct rql_error *err);
 
-static rql_status combine(struct rql_arena *arena, const struct rql_dimension *d, struct rql_expr *const *parts, uint32_t count,
-                          bool negated, bool intersect, uint64_t *set, struct rql_error *err)
+static rql_status combine(struct rql_arena *arena, const struct rql_dimension *d, struct rql_expr *const *parts,
+                          uint32_t count, bool negated, bool intersect, uint64_t *set, struct rql_error *err)
 {
 	uint64_t *part = rql_codes_new(arena, d);
 	if (!part)
@@ -137,19 +138,23 @@ static void select_in(const struct rql_dimension *d, const struct rql_expr *e, b
 		set[c >> 6] &= ~(1ull << (c & 63));
 }
 
-static rql_status select_between(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e, bool negated,
-                                 uint64_t *set, struct rql_error *err)
+static rql_status select_between(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e,
+                                 bool negated, uint64_t *set, struct rql_error *err)
 {
-	struct rql_expr low = {.kind = RQL_EXPR_COMPARE, .name = e->name[0] == '[' ? ">=" : ">", .child_count = 2,
+	struct rql_expr low = {.kind = RQL_EXPR_COMPARE,
+	                       .name = e->name[0] == '[' ? ">=" : ">",
+	                       .child_count = 2,
 	                       .children = (struct rql_expr *[]){e->children[0], e->children[1]}};
-	struct rql_expr high = {.kind = RQL_EXPR_COMPARE, .name = e->name[1] == ']' ? "<=" : "<", .child_count = 2,
+	struct rql_expr high = {.kind = RQL_EXPR_COMPARE,
+	                        .name = e->name[1] == ']' ? "<=" : "<",
+	                        .child_count = 2,
 	                        .children = (struct rql_expr *[]){e->children[0], e->children[2]}};
 	struct rql_expr *both[] = {&low, &high};
 	return combine(arena, d, both, 2, negated, !negated, set, err);
 }
 
-static rql_status select_plain(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e, bool negated,
-                               uint64_t *set, struct rql_error *err)
+static rql_status select_plain(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e,
+                               bool negated, uint64_t *set, struct rql_error *err)
 {
 	switch (e->kind) {
 	case RQL_EXPR_COMPARE:
@@ -185,8 +190,8 @@ static void print_dimension(struct rql_strbuf *out, uint32_t index, void *state)
 	rql_strbuf_put(out, "c1");
 }
 
-/* 0.0 and -0.0 are one value, and so are all NaNs: one entry of the dictionary. A function that tells them apart, such as a cast to
- * VARCHAR, has no single value there. */
+/* 0.0 and -0.0 are one value, and so are all NaNs: one entry of the dictionary. A function that tells them apart, such
+ * as a cast to VARCHAR, has no single value there. */
 static bool is_real(struct rql_type type)
 {
 	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
@@ -204,9 +209,11 @@ static bool has_two_faces(const struct rql_dimension *d)
 
 static bool keeps_equals_equal(const struct rql_expr *e)
 {
-	static const char *const names[] = {"+", "-", "*", "%", "abs", "round", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite"};
+	static const char *const names[] = {"+",     "-",    "*",     "%",     "abs",   "round",
+	                                    "floor", "ceil", "trunc", "isnan", "isinf", "isfinite"};
 	if (e->kind == RQL_EXPR_CAST)
-		return is_real(e->type) || rql_type_is_integer(e->type) || e->type.id == RQL_TYPE_DECIMAL || e->type.id == RQL_TYPE_BOOLEAN;
+		return is_real(e->type) || rql_type_is_integer(e->type) || e->type.id == RQL_TYPE_DECIMAL ||
+		       e->type.id == RQL_TYPE_BOOLEAN;
 	for (size_t i = 0; e->kind == RQL_EXPR_FUNCTION && i < sizeof names / sizeof *names; i++)
 		if (!strcmp(e->name, names[i]))
 			return true;
@@ -222,8 +229,9 @@ static bool tells_faces_apart(const struct rql_expr *e)
 	return false;
 }
 
-static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
-                                      const struct rql_expr *e, struct rql_host_result **out, struct rql_error *err)
+static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                      const struct rql_dimension *d, const struct rql_expr *e,
+                                      struct rql_host_result **out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	uint32_t *codes = RQL_NEW_ARRAY(arena, uint32_t, d->count);
@@ -241,7 +249,8 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct
 	if (!ok) {
 		struct rql_strbuf text = {0};
 		rql_expr_describe(&text, e);
-		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s cannot be evaluated over a dictionary", rql_strbuf_text(&text));
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s cannot be evaluated over a dictionary",
+		                       rql_strbuf_text(&text));
 		rql_strbuf_free(&text);
 	} else {
 		status = rql_host_query(ctx->host, rql_strbuf_text(&sql), out, err);
@@ -256,10 +265,12 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct
 }
 
 /* Calls put(row of the batch, code) for every result row. */
-typedef rql_status put_fn(void *state, const struct rql_column *value, uint64_t row, uint32_t code, struct rql_error *err);
+typedef rql_status put_fn(void *state, const struct rql_column *value, uint64_t row, uint32_t code,
+                          struct rql_error *err);
 
-static rql_status over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
-                                  const struct rql_expr *e, put_fn *put, void *state, struct rql_error *err)
+static rql_status over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                  const struct rql_dimension *d, const struct rql_expr *e, put_fn *put, void *state,
+                                  struct rql_error *err)
 {
 	struct rql_host_result *result = NULL;
 	struct rql_batch *batch = NULL;
@@ -292,7 +303,8 @@ struct selecting {
 	bool negated;
 };
 
-static rql_status put_code(void *state, const struct rql_column *value, uint64_t row, uint32_t code, struct rql_error *err)
+static rql_status put_code(void *state, const struct rql_column *value, uint64_t row, uint32_t code,
+                           struct rql_error *err)
 {
 	struct selecting *s = state;
 	(void)err;
@@ -326,7 +338,8 @@ struct evaluating {
 	struct rql_column *column;
 };
 
-static rql_status put_value(void *state, const struct rql_column *value, uint64_t row, uint32_t code, struct rql_error *err)
+static rql_status put_value(void *state, const struct rql_column *value, uint64_t row, uint32_t code,
+                            struct rql_error *err)
 {
 	struct evaluating *s = state;
 	unsigned bytes = rql_type_bytes(value->type);
@@ -348,8 +361,9 @@ static rql_status put_value(void *state, const struct rql_column *value, uint64_
 	return RQL_OK;
 }
 
-rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
-                              const struct rql_expr *e, struct rql_column *out, struct rql_error *err)
+rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                              const struct rql_dimension *d, const struct rql_expr *e, struct rql_column *out,
+                              struct rql_error *err)
 {
 	unsigned bytes = rql_type_bytes(e->type);
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)

@@ -16,12 +16,14 @@ static inline bool rql_codes_has(const uint64_t *set, uint32_t code)
 }
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d); /* empty; NULL: out of memory */
 
-/* The codes for which expr, whose only leaf is the dimension, is true (negated: is false). Plain comparisons with constants, IN, IS
- * NULL and their combinations by binary search; the rest by the host. */
+/* The codes for which expr, whose only leaf is the dimension, is true (negated: is false). Plain comparisons with
+ * constants, IN, IS NULL and their combinations by binary search; the rest by the host. */
 rql_status rql_codes_select(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
-                            const struct rql_expr *expr, bool negated, uint64_t **out, struct rql_error *err) RQL_MUST_CHECK;
+                            const struct rql_expr *expr, bool negated, uint64_t **out,
+                            struct rql_error *err) RQL_MUST_CHECK;
 /* expr for every code, in code order, by the host; the column lives in arena. */
-rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
-                              const struct rql_expr *expr, struct rql_column *out, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                              const struct rql_dimension *d, const struct rql_expr *expr, struct rql_column *out,
+                              struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

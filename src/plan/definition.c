@@ -16,7 +16,8 @@ static bool column_before(struct rql_column_id a, struct rql_column_id b)
 	return a.table < b.table || (a.table == b.table && a.index < b.index);
 }
 
-struct rql_column_id rql_column_representative(const struct rql_column_pair *pairs, uint32_t count, struct rql_column_id column)
+struct rql_column_id rql_column_representative(const struct rql_column_pair *pairs, uint32_t count,
+                                               struct rql_column_id column)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (same_column(pairs[i].column, column))
@@ -74,7 +75,8 @@ static struct rql_expr *represent(struct rql_arena *arena, const struct rql_expr
 	return copy;
 }
 
-struct rql_expr *rql_definition_represent(const struct rql_definition *def, struct rql_arena *arena, const struct rql_expr *e)
+struct rql_expr *rql_definition_represent(const struct rql_definition *def, struct rql_arena *arena,
+                                          const struct rql_expr *e)
 {
 	return rql_expr_transform(arena, e, represent, (void *)(uintptr_t)def);
 }
@@ -83,10 +85,11 @@ struct rql_expr *rql_definition_represent(const struct rql_definition *def, stru
 
 static rql_status not_a_cube(struct rql_error *err, const char *why)
 {
-	return rql_error_set(err, RQL_ERROR_STATEMENT,
-	                     "Binder Error: a materialized view holds SELECT dimensions, aggregates FROM tables or joins [WHERE ...] "
-	                     "GROUP BY dimensions; %s. Use CREATE VIEW or CREATE TABLE AS for this query",
-	                     why);
+	return rql_error_set(
+		err, RQL_ERROR_STATEMENT,
+		"Binder Error: a materialized view holds SELECT dimensions, aggregates FROM tables or joins [WHERE ...] "
+		"GROUP BY dimensions; %s. Use CREATE VIEW or CREATE TABLE AS for this query",
+		why);
 }
 
 /* *err says why DuckDB gave no plan, in words for its developers ("CSVReaderSerialize not implemented"). */
@@ -94,10 +97,11 @@ static rql_status no_plan(struct rql_error *err)
 {
 	struct rql_strbuf why = {0};
 	rql_strbuf_put(&why, rql_error_message(err));
-	rql_status status = rql_error_set(err, RQL_ERROR_STATEMENT,
-	                                  "Binder Error: a materialized view cannot be made of this query: DuckDB does not tell how "
-	                                  "it would run it (%s). If it reads files, load them into a table first",
-	                                  rql_strbuf_text(&why));
+	rql_status status =
+		rql_error_set(err, RQL_ERROR_STATEMENT,
+	                  "Binder Error: a materialized view cannot be made of this query: DuckDB does not tell how "
+	                  "it would run it (%s). If it reads files, load them into a table first",
+	                  rql_strbuf_text(&why));
 	rql_strbuf_free(&why);
 	return status;
 }
@@ -152,7 +156,8 @@ static struct rql_definition_arg *measure_of(struct rql_definition *def, struct 
 	struct rql_definition_arg *m = &def->measures[def->measure_count++];
 	struct rql_strbuf text = {0};
 	rql_expr_describe(&text, arg);
-	*m = (struct rql_definition_arg){.expr = arg, .source = source, .name = rql_arena_strdup(def->arena, rql_strbuf_text(&text))};
+	*m = (struct rql_definition_arg){
+		.expr = arg, .source = source, .name = rql_arena_strdup(def->arena, rql_strbuf_text(&text))};
 	rql_strbuf_free(&text);
 	return m;
 }
@@ -188,7 +193,8 @@ static rql_status add_measure(struct rql_definition *def, const struct rql_expr 
 	return RQL_OK;
 }
 
-static rql_status represent_all(struct rql_definition *def, struct rql_expr **exprs, uint32_t count, struct rql_error *err)
+static rql_status represent_all(struct rql_definition *def, struct rql_expr **exprs, uint32_t count,
+                                struct rql_error *err)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_expr *e = exprs[i];
@@ -200,7 +206,8 @@ static rql_status represent_all(struct rql_definition *def, struct rql_expr **ex
 	return RQL_OK;
 }
 
-/* A cast or function of TIMESTAMP WITH TIME ZONE means what the session's TimeZone makes of it; a cube is built under one. */
+/* A cast or function of TIMESTAMP WITH TIME ZONE means what the session's TimeZone makes of it; a cube is built under
+ * one. */
 static bool needs_time_zone(const struct rql_expr *e)
 {
 	bool computed = e->kind == RQL_EXPR_CAST || e->kind == RQL_EXPR_FUNCTION;
@@ -233,10 +240,11 @@ static rql_status fill_definition(struct rql_definition *def, struct rql_rel *ro
 	struct rql_error why = {0};
 	rql_status status = rql_block_make(def->arena, def->aggregate, &def->block, &why);
 	if (status == RQL_ERROR_UNSUPPORTED && strncmp(rql_error_message(&why), "a table function: ", 18) == 0)
-		status = rql_error_set(err, RQL_ERROR_STATEMENT,
-		                       "Binder Error: a materialized view cannot read %s(), whose rows RayQL cannot see change; load "
-		                       "them into a table first",
-		                       rql_error_message(&why) + 18);
+		status = rql_error_set(
+			err, RQL_ERROR_STATEMENT,
+			"Binder Error: a materialized view cannot read %s(), whose rows RayQL cannot see change; load "
+			"them into a table first",
+			rql_error_message(&why) + 18);
 	else if (status == RQL_ERROR_UNSUPPORTED)
 		status = not_a_cube(err, rql_error_message(&why));
 	else if (status != RQL_OK)
@@ -363,7 +371,8 @@ uint32_t rql_definition_measure_count(const struct rql_definition *def)
 struct rql_definition_measure rql_definition_measure_at(const struct rql_definition *def, uint32_t index)
 {
 	const struct rql_definition_arg *m = &def->measures[index];
-	return (struct rql_definition_measure){.type = m->expr->type, .name = m->name, .sum = m->sum, .min = m->min, .max = m->max};
+	return (struct rql_definition_measure){
+		.type = m->expr->type, .name = m->name, .sum = m->sum, .min = m->min, .max = m->max};
 }
 
 static void print_input_column(struct rql_strbuf *out, uint32_t index, void *state)

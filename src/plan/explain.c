@@ -40,7 +40,8 @@ static void put_leaf(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	const struct rql_relation *r = leaf->relation;
 	rql_strbuf_printf(out, "method: %s on %s (%s), structure %s: %s of %llu rows in %llu cells\n", leaf->method->name,
 	                  rql_unit_name(leaf->method->unit), leaf->device->name, leaf->structure->name,
-	                  r->rolled_up ? "rolled up" : "row-level", (unsigned long long)r->rows, (unsigned long long)r->cells);
+	                  r->rolled_up ? "rolled up" : "row-level", (unsigned long long)r->rows,
+	                  (unsigned long long)r->cells);
 }
 
 static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, const struct rql_run_stats *s)
@@ -51,9 +52,10 @@ static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, co
 	put_ms(out, s->finish_ns);
 	rql_strbuf_printf(out, " finishing; estimated ");
 	put_ms(out, plan->estimated_ns);
-	rql_strbuf_printf(out, "\n  %llu intervals, %llu cells covered, %llu cells read, %llu bytes, %llu groups, %llu rows\n",
-	                  (unsigned long long)s->runs, (unsigned long long)s->cells_covered, (unsigned long long)s->cells_read,
-	                  (unsigned long long)s->bytes_read, (unsigned long long)s->groups, (unsigned long long)s->rows);
+	rql_strbuf_printf(
+		out, "\n  %llu intervals, %llu cells covered, %llu cells read, %llu bytes, %llu groups, %llu rows\n",
+		(unsigned long long)s->runs, (unsigned long long)s->cells_covered, (unsigned long long)s->cells_read,
+		(unsigned long long)s->bytes_read, (unsigned long long)s->groups, (unsigned long long)s->rows);
 }
 
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats, struct rql_strbuf *out)
@@ -65,7 +67,8 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 		if (n->native_finish)
 			rql_strbuf_put(out, "finish: RayQL\n");
 		else
-			rql_strbuf_printf(out, "finish: host, over the aggregated rows (%s)\n", n->finish_reason ? n->finish_reason : "");
+			rql_strbuf_printf(out, "finish: host, over the aggregated rows (%s)\n",
+			                  n->finish_reason ? n->finish_reason : "");
 	} else {
 		rql_strbuf_put(out, "method: host\n");
 	}

@@ -41,14 +41,16 @@ void rql_leaf_clear(struct rql_leaf *leaf)
 }
 
 /* A failure that is only a reason is swallowed; memory and interruption are not. */
-static rql_status as_reason(struct rql_planning *p, rql_status status, struct rql_error *why, int rank, const char *structure)
+static rql_status as_reason(struct rql_planning *p, rql_status status, struct rql_error *why, int rank,
+                            const char *structure)
 {
 	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
 		rql_error_move(p->err, why);
 		return status;
 	}
 	if (status != RQL_OK)
-		rql_planning_reason(p, rank, "%s%s%s", structure ? structure : "", structure ? ": " : "", rql_error_message(why));
+		rql_planning_reason(p, rank, "%s%s%s", structure ? structure : "", structure ? ": " : "",
+		                    rql_error_message(why));
 	rql_error_clear(why);
 	return RQL_OK;
 }
@@ -97,7 +99,8 @@ static const char *why_not_usable(struct rql_planning *p, const struct rql_struc
 	if (s->state == RQL_STATE_UNBUILT)
 		return "it has no contents yet";
 	rql_table_name(moved, &database, &schema, &table);
-	return rql_arena_printf(p->arena, "stale: table %s changed since it was built; REFRESH MATERIALIZED VIEW %s", table, s->name);
+	return rql_arena_printf(p->arena, "stale: table %s changed since it was built; REFRESH MATERIALIZED VIEW %s", table,
+	                        s->name);
 }
 
 /* ---- one structure for one block ---- */
@@ -111,8 +114,8 @@ struct binding {
 };
 
 /* The hidden key that aggregates of a dimension need: all of them must be of the same one, or of expressions of it. */
-static rql_status bind_hidden_key(struct binding *b, struct rql_slot *slots, uint32_t count, struct rql_group_key *hidden,
-                                  struct rql_error *err)
+static rql_status bind_hidden_key(struct binding *b, struct rql_slot *slots, uint32_t count,
+                                  struct rql_group_key *hidden, struct rql_error *err)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_group_key key;
@@ -144,14 +147,19 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 	uint32_t agg_count = 0;
 	for (uint32_t i = 0; i < aggs; i++)
 		RQL_TRY(rql_slot_make(arena, def, relation, b->match->aggs[i], &slots[groups + i], wanted, &agg_count, err));
-	RQL_TRY(rql_bind_predicates(b->p->ctx, arena, relation, b->match->predicates, b->match->predicate_count, boxes, err));
+	RQL_TRY(
+		rql_bind_predicates(b->p->ctx, arena, relation, b->match->predicates, b->match->predicate_count, boxes, err));
 	for (uint32_t i = 0; i < groups; i++) {
 		slots[i] = (struct rql_slot){.kind = RQL_SLOT_KEY, .type = b->match->groups[i]->type, .key = i};
 		RQL_TRY(rql_bind_group(b->p->ctx, arena, relation, b->match->groups[i], &keys[i], &slots[i].values, err));
 	}
 	RQL_TRY(bind_hidden_key(b, slots + groups, aggs, &keys[groups], err));
-	b->request = (struct rql_request){.group_count = groups + b->leaf->hidden_key, .groups = keys, .box_count = boxes->count, .boxes = boxes->boxes,
-	                                  .agg_count = agg_count, .aggs = wanted};
+	b->request = (struct rql_request){.group_count = groups + b->leaf->hidden_key,
+	                                  .groups = keys,
+	                                  .box_count = boxes->count,
+	                                  .boxes = boxes->boxes,
+	                                  .agg_count = agg_count,
+	                                  .aggs = wanted};
 	b->leaf->slots = slots;
 	b->leaf->slot_count = groups + aggs;
 	b->leaf->group_count = groups;
@@ -225,7 +233,8 @@ static bool same_tables(const struct rql_block *a, const struct rql_block *b)
 }
 
 /* Fills leaf when s serves the block now. Reasons are kept; only memory and interruption fail. */
-static rql_status try_structure(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s, struct rql_leaf *leaf)
+static rql_status try_structure(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s,
+                                struct rql_leaf *leaf)
 {
 	struct rql_error why = {0};
 	struct rql_match *match;
@@ -234,7 +243,8 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 		return RQL_OK; /* loading it failed; its state says why */
 	rql_status status = rql_match(p->arena, block, def, &match, &why);
 	if (status != RQL_OK)
-		return as_reason(p, status, &why, same_tables(block, def->block) ? REASON_NO_MATCH : REASON_OTHER_TABLES, s->name);
+		return as_reason(p, status, &why, same_tables(block, def->block) ? REASON_NO_MATCH : REASON_OTHER_TABLES,
+		                 s->name);
 	struct rql_candidate *c = add_candidate(p, s);
 	if (!c)
 		return rql_error_memory(p->err, 0, "a plan");

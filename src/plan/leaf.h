@@ -12,13 +12,14 @@ struct rql_planning {
 	struct rql_plan_nodes *nodes;
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
-	const char *why_not;          /* the most telling reason so far why the host must answer */
+	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
 	struct rql_structure *to_refresh; /* would serve a leaf that nothing fresh serves; borrowed */
 	struct rql_error *err;
 };
 
-/* Tries to serve rel (AGGREGATE or DISTINCT) from the structures: RQL_OK and *found. Fails only for memory and interruption. */
+/* Tries to serve rel (AGGREGATE or DISTINCT) from the structures: RQL_OK and *found. Fails only for memory and
+ * interruption. */
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 void rql_leaf_clear(struct rql_leaf *leaf);
 /* Keeps reason when it outranks what is kept: 0 general .. 9 specific. */

@@ -71,8 +71,8 @@ static struct rql_expr *to_dimension(struct rql_arena *arena, const struct rql_e
 	return NULL;
 }
 
-struct rql_expr *rql_over_dimensions(struct rql_arena *arena, const struct rql_definition *def, const struct rql_expr *expr,
-                                     const char **missing)
+struct rql_expr *rql_over_dimensions(struct rql_arena *arena, const struct rql_definition *def,
+                                     const struct rql_expr *expr, const char **missing)
 {
 	struct dimension_search search = {.def = def}, plain = {.def = def, .columns_only = true};
 	struct rql_expr *e = rql_expr_transform(arena, expr, to_dimension, &search);
@@ -308,7 +308,8 @@ static rql_status assign(struct matching *m, uint32_t table, uint32_t used, uint
 	}
 	rql_status status = RQL_ERROR_UNSUPPORTED;
 	bool found = false;
-	for (uint32_t t = 0; t < m->def->block->table_count && status == RQL_ERROR_UNSUPPORTED && *tries < MAX_ASSIGNMENTS; t++) {
+	for (uint32_t t = 0; t < m->def->block->table_count && status == RQL_ERROR_UNSUPPORTED && *tries < MAX_ASSIGNMENTS;
+	     t++) {
 		if ((used >> t & 1) || !same_table(&m->block->tables[table], &m->def->block->tables[t]))
 			continue;
 		found = true;
@@ -323,8 +324,9 @@ rql_status rql_match(struct rql_arena *arena, const struct rql_block *block, con
 {
 	struct matching m = {.arena = arena, .block = block, .def = def, .err = err};
 	if (block->table_count != def->block->table_count)
-		return no(&m, "%s", block->table_count < def->block->table_count ? "it joins tables that the query does not"
-		                                                                 : "the query joins tables that it does not");
+		return no(&m, "%s",
+		          block->table_count < def->block->table_count ? "it joins tables that the query does not"
+		                                                       : "the query joins tables that it does not");
 	uint32_t tries = 0;
 	rql_status status = assign(&m, 0, 0, &tries, out);
 	if (status == RQL_OK)

@@ -1,6 +1,6 @@
-/* Which finishing work RayQL does itself. The list is short on purpose: references, comparisons, boolean logic, and arithmetic
- * whose overflow can be seen; the host does the rest over the few rows of the answer. exec/finish_expr.c evaluates exactly
- * these. */
+/* Which finishing work RayQL does itself. The list is short on purpose: references, comparisons, boolean logic, and
+ * arithmetic whose overflow can be seen; the host does the rest over the few rows of the answer. exec/finish_expr.c
+ * evaluates exactly these. */
 #include <string.h>
 #include "plan/plan_nodes.h"
 
@@ -17,7 +17,8 @@ static bool cast_is_native(const struct rql_expr *e)
 	if (rql_type_equal(from, to))
 		return true;
 	if (rql_type_is_integer(from))
-		return (rql_type_is_integer(to) || to.id == RQL_TYPE_DOUBLE) && from.id != RQL_TYPE_UHUGEINT && to.id != RQL_TYPE_UHUGEINT;
+		return (rql_type_is_integer(to) || to.id == RQL_TYPE_DOUBLE) && from.id != RQL_TYPE_UHUGEINT &&
+		       to.id != RQL_TYPE_UHUGEINT;
 	return false;
 }
 

@@ -155,7 +155,8 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
 		plan->estimated_ns += rql_cost_total(&p->nodes->leaves[i].cost);
 	if (!finished) {
-		rql_planning_reason(p, 9, "what is above the aggregate (%s) cannot be written as SQL again", p->nodes->finish_reason);
+		rql_planning_reason(p, 9, "what is above the aggregate (%s) cannot be written as SQL again",
+		                    p->nodes->finish_reason);
 		return;
 	}
 	if (!types_agree(p->nodes->root, stmt)) {
@@ -163,8 +164,8 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 		return;
 	}
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
-		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms", plan->host_estimated_ns / 1e6,
-		                    plan->estimated_ns / 1e6);
+		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms",
+		                    plan->host_estimated_ns / 1e6, plan->estimated_ns / 1e6);
 		return;
 	}
 	const struct rql_leaf *leaf = &p->nodes->leaves[0];
@@ -172,8 +173,8 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 	plan->method = leaf->method->name;
 	plan->unit = rql_unit_name(leaf->method->unit);
 	name_structures(p);
-	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms", plan->estimated_ns / 1e6,
-	                                      plan->host_estimated_ns / 1e6);
+	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms",
+	                                      plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6);
 	plan->reason = reason ? reason : "cheapest";
 }
 
@@ -182,7 +183,8 @@ static rql_status retain_structures(struct rql_planning *p)
 	return rql_catalog_structures(p->ctx->catalog, p->arena, &p->structures, &p->structure_count, p->err);
 }
 
-/* The plan may hold random(): folded functions are harmless for one run, unfolded ones have no single value per cell. */
+/* The plan may hold random(): folded functions are harmless for one run, unfolded ones have no single value per cell.
+ */
 static rql_status check_volatile(struct rql_planning *p, const struct rql_rel *root, const char *sql, bool *usable)
 {
 	bool stable = true;
@@ -293,8 +295,13 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, co
 		rql_arena_free(arena);
 		return rql_error_memory(err, sizeof *nodes, "a plan");
 	}
-	*plan = (struct rql_plan){.kind = RQL_PLAN_HOST, .reason = "", .method = "host", .unit = "", .structure = "",
-	                          .arena = arena, .nodes = nodes};
+	*plan = (struct rql_plan){.kind = RQL_PLAN_HOST,
+	                          .reason = "",
+	                          .method = "host",
+	                          .unit = "",
+	                          .structure = "",
+	                          .arena = arena,
+	                          .nodes = nodes};
 	struct rql_planning p = {.ctx = ctx, .arena = arena, .plan = plan, .nodes = nodes, .err = err};
 	rql_status status = fill(&p, sql, stmt);
 	if (status != RQL_OK) {

@@ -15,13 +15,13 @@ enum rql_fallback { RQL_FALLBACK_ON, RQL_FALLBACK_NOTICE, RQL_FALLBACK_OFF };
 /* A connection's settings (SET rayql_...). */
 struct rql_settings {
 	enum rql_fallback fallback;
-	char device[64];                /* 'auto', 'cpu', 'vulkan:0' */
-	uint32_t disabled_methods;      /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
-	bool force;                     /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
+	char device[64];           /* 'auto', 'cpu', 'vulkan:0' */
+	uint32_t disabled_methods; /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
+	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
 };
 
-/* What planning learns once per database: which functions change their value, whether views or macros use them. Shared by
- * the database's connections; made at open. */
+/* What planning learns once per database: which functions change their value, whether views or macros use them. Shared
+ * by the database's connections; made at open. */
 struct rql_planner;
 rql_status rql_planner_new(struct rql_planner **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_planner_free(struct rql_planner *planner);
@@ -33,19 +33,20 @@ struct rql_plan_context {
 	struct rql_catalog *catalog;
 	const struct rql_devices *devices;
 	const struct rql_settings *settings;
-	/* Inside BEGIN ... COMMIT: the catalog's stamp at the BEGIN; a structure one of whose tables moved later is not used. 0: no
-	 * transaction is open. (A transaction that has written is not planned at all.) */
+	/* Inside BEGIN ... COMMIT: the catalog's stamp at the BEGIN; a structure one of whose tables moved later is not
+	 * used. 0: no transaction is open. (A transaction that has written is not planned at all.) */
 	uint64_t snapshot_stamp;
-	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained), or NULL. */
+	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained),
+	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);
 	void *load_state;
 };
 
 /* ---- definitions of materialized views ---- */
 struct rql_definition; /* immutable, reference-counted */
-/* Plans the defining SELECT and checks that it is one: GROUP BY (or none) over tables, inner joins and filters, with aggregates that a
- * cube can hold, and no function whose value changes. RQL_ERROR_STATEMENT names what is in the way and what to do;
- * RQL_ERROR_HOST is DuckDB's own error (an unknown column ...). */
+/* Plans the defining SELECT and checks that it is one: GROUP BY (or none) over tables, inner joins and filters, with
+ * aggregates that a cube can hold, and no function whose value changes. RQL_ERROR_STATEMENT names what is in the way
+ * and what to do; RQL_ERROR_HOST is DuckDB's own error (an unknown column ...). */
 rql_status rql_definition_make(const struct rql_plan_context *ctx, const char *query, struct rql_definition **out,
                                struct rql_error *err) RQL_MUST_CHECK;
 void rql_definition_retain(struct rql_definition *def);
@@ -66,7 +67,8 @@ struct rql_definition_measure {
 };
 uint32_t rql_definition_measure_count(const struct rql_definition *def);
 struct rql_definition_measure rql_definition_measure_at(const struct rql_definition *def, uint32_t index);
-/* The query that pushes every row into a sink, malloc'ed: SELECT count(rayql_sink(N, dimensions..., measures...)) FROM ... */
+/* The query that pushes every row into a sink, malloc'ed: SELECT count(rayql_sink(N, dimensions..., measures...)) FROM
+ * ... */
 char *rql_definition_source(const struct rql_definition *def, uint64_t sink);
 /* Malloc'ed SELECT count(*) FROM the same rows, for progress; NULL when out of memory. */
 char *rql_definition_count(const struct rql_definition *def);
@@ -75,32 +77,34 @@ char *rql_definition_count(const struct rql_definition *def);
 enum rql_plan_kind {
 	RQL_PLAN_HOST,    /* the host answers; see reason */
 	RQL_PLAN_METHOD,  /* methods answer, RayQL or the host finishes */
-	RQL_PLAN_REFRESH, /* the structure `refresh` (retained) would serve, must be built or rebuilt first (unbuilt, or refresh = auto) */
+	RQL_PLAN_REFRESH, /* the structure `refresh` (retained) would serve, must be built or rebuilt first (unbuilt, or
+	                     refresh = auto) */
 };
 struct rql_plan_table { /* a table that the query reads, with the version that the plan saw */
 	struct rql_table *table;
 	uint64_t version;
 };
-/* Public part; exec and explain see more through plan/plan_nodes.h. Immutable once made, but runs of one plan must not overlap (it
- * belongs to one connection). */
+/* Public part; exec and explain see more through plan/plan_nodes.h. Immutable once made, but runs of one plan must not
+ * overlap (it belongs to one connection). */
 struct rql_plan {
 	enum rql_plan_kind kind;
-	const char *reason;     /* one line, never NULL: why this plan */
-	const char *method;     /* "cube", "host" */
-	const char *unit;       /* "cpu", "" */
-	const char *structure;  /* names of the structures read, comma separated; "" */
+	const char *reason;    /* one line, never NULL: why this plan */
+	const char *method;    /* "cube", "host" */
+	const char *unit;      /* "cpu", "" */
+	const char *structure; /* names of the structures read, comma separated; "" */
 	struct rql_structure *refresh;
-	uint32_t table_count;   /* every table of the query, also for HOST: what the cached plan's validity depends on */
+	uint32_t table_count; /* every table of the query, also for HOST: what the cached plan's validity depends on */
 	struct rql_plan_table *tables;
-	bool cacheable;         /* false: the text holds something that was folded at planning time (now(), a variable, ...) */
-	bool read;              /* the host's plan could be had and read */
-	bool tables_known;      /* false: the plan was not read, or holds something opaque, so tables may not be complete (do not cache) */
+	bool cacheable;    /* false: the text holds something that was folded at planning time (now(), a variable, ...) */
+	bool read;         /* the host's plan could be had and read */
+	bool tables_known; /* false: the plan was not read, or holds something opaque, so tables may not be complete (do not
+	                      cache) */
 	double estimated_ns, host_estimated_ns;
 	struct rql_arena *arena;
 	struct rql_plan_nodes *nodes;
 };
-/* Plans one SELECT. stmt is the same statement prepared by the host on ctx->host: result names and types. Fails only for RQL_ERROR_MEMORY and
- * RQL_ERROR_INTERRUPTED: whatever RayQL cannot do is a HOST plan with the reason. */
+/* Plans one SELECT. stmt is the same statement prepared by the host on ctx->host: result names and types. Fails only
+ * for RQL_ERROR_MEMORY and RQL_ERROR_INTERRUPTED: whatever RayQL cannot do is a HOST plan with the reason. */
 rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, const struct rql_host_stmt *stmt,
                          struct rql_plan **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_plan_free(struct rql_plan *plan);

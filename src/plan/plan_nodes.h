@@ -13,14 +13,14 @@ struct rql_leaf {
 	const struct rql_method *method;
 	const struct rql_device *device;
 	struct rql_prepared *prepared;
-	uint32_t group_count;            /* group keys that the query asked for */
-	bool hidden_key;                 /* the request has one more, for aggregates of a dimension */
+	uint32_t group_count; /* group keys that the query asked for */
+	bool hidden_key;      /* the request has one more, for aggregates of a dimension */
 	uint32_t agg_count;
-	const struct rql_agg *aggs;      /* of the request */
-	uint32_t slot_count;             /* == rel->column_count */
+	const struct rql_agg *aggs; /* of the request */
+	uint32_t slot_count;        /* == rel->column_count */
 	struct rql_slot *slots;
 	struct rql_cost cost;
-	uint32_t host_columns;           /* base columns that the host would scan instead */
+	uint32_t host_columns; /* base columns that the host would scan instead */
 };
 
 /* What was considered for a leaf; EXPLAIN prints all. */
@@ -35,13 +35,14 @@ struct rql_plan_nodes {
 	const struct rql_rel *root;
 	uint32_t leaf_count, leaf_capacity;
 	struct rql_leaf *leaves;
-	bool native_finish;         /* exec/finish.c can do all that is above the single leaf; else the host does, over its rows */
-	const char *finish_reason;  /* the first thing that it cannot do */
+	bool native_finish; /* exec/finish.c can do all that is above the single leaf; else the host does, over its rows */
+	const char *finish_reason; /* the first thing that it cannot do */
 	uint32_t candidate_count, candidate_capacity;
 	struct rql_candidate *candidates;
 };
 
-/* Everything above the leaf is something that exec/finish.c evaluates exactly as the host would. On false *reason says what is not. */
+/* Everything above the leaf is something that exec/finish.c evaluates exactly as the host would. On false *reason says
+ * what is not. */
 bool rql_finish_is_native(const struct rql_rel *root, const struct rql_rel *leaf, const char **reason);
 
 #endif

@@ -32,7 +32,8 @@ static rql_status not_derivable(struct rql_error *err, const struct rql_expr *e)
 {
 	struct rql_strbuf text = {0};
 	rql_expr_describe(&text, e);
-	rql_status status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s cannot be derived from its aggregates", rql_strbuf_text(&text));
+	rql_status status =
+		rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s cannot be derived from its aggregates", rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return status;
 }
@@ -122,7 +123,8 @@ static bool scaled(struct range *r, rql_int128 by)
 
 static rql_status linear_add(struct linear *l, const struct rql_expr *e, rql_int128 coefficient, struct range *out);
 
-static rql_status linear_measure(struct linear *l, const struct rql_expr *e, uint32_t m, rql_int128 coefficient, struct range *out)
+static rql_status linear_measure(struct linear *l, const struct rql_expr *e, uint32_t m, rql_int128 coefficient,
+                                 struct range *out)
 {
 	const struct rql_measure *measure = &l->relation->measures[m];
 	if (measure->kind != RQL_MEASURE_INTEGER || !measure->sum)
@@ -155,7 +157,8 @@ static rql_status linear_product(struct linear *l, const struct rql_expr *e, rql
 	}
 	if (b->kind != RQL_EXPR_CONSTANT || b->value.is_null || !is_exact(b->type))
 		return not_derivable(l->err, e);
-	unsigned scale_a = a->type.id == RQL_TYPE_DECIMAL ? a->type.scale : 0, scale_b = b->type.id == RQL_TYPE_DECIMAL ? b->type.scale : 0;
+	unsigned scale_a = a->type.id == RQL_TYPE_DECIMAL ? a->type.scale : 0,
+			 scale_b = b->type.id == RQL_TYPE_DECIMAL ? b->type.scale : 0;
 	unsigned scale = e->type.id == RQL_TYPE_DECIMAL ? e->type.scale : 0;
 	if (scale != scale_a + scale_b || b->value.integer > (1LL << 31) || b->value.integer < -(1LL << 31))
 		return not_derivable(l->err, e);
@@ -195,7 +198,8 @@ static rql_status linear_add(struct linear *l, const struct rql_expr *e, rql_int
 		status = linear_cast(l, e, coefficient, out);
 	} else if (e->kind == RQL_EXPR_FUNCTION && !strcmp(e->name, "*") && e->child_count == 2) {
 		status = linear_product(l, e, coefficient, out);
-	} else if (e->kind == RQL_EXPR_FUNCTION && (!strcmp(e->name, "+") || !strcmp(e->name, "-")) && e->child_count <= 2) {
+	} else if (e->kind == RQL_EXPR_FUNCTION && (!strcmp(e->name, "+") || !strcmp(e->name, "-")) &&
+	           e->child_count <= 2) {
 		status = linear_sum(l, e, coefficient, out);
 	} else {
 		return not_derivable(l->err, e);
@@ -217,7 +221,8 @@ static rql_status sum_terms(struct linear *l, const struct rql_expr *arg)
 		if (!measure->sum)
 			return not_derivable(l->err, arg);
 		l->slot->real = measure->kind == RQL_MEASURE_REAL;
-		RQL_TRY(need(l->aggs, l->agg_count, measure->has_null ? RQL_AGG_COUNT : RQL_AGG_COUNT_STAR, m, &l->slot->count, l->err));
+		RQL_TRY(need(l->aggs, l->agg_count, measure->has_null ? RQL_AGG_COUNT : RQL_AGG_COUNT_STAR, m, &l->slot->count,
+		             l->err));
 		return add_term(l, RQL_AGG_SUM, m, 1);
 	}
 	struct range range;

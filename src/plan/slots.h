@@ -11,13 +11,13 @@ enum rql_slot_kind {
 	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
 	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
 	RQL_SLOT_VALUE, /* MIN, MAX: aggregate terms[0], through the dictionary when the measure is one of codes */
-	/* Aggregates of a dimension: the method groups by it as well (a hidden last group key), and the groups that differ only in
-	 * it are put together afterwards (exec/collapse.c). */
+	/* Aggregates of a dimension: the method groups by it as well (a hidden last group key), and the groups that differ
+	 * only in it are put together afterwards (exec/collapse.c). */
 	RQL_SLOT_KEY_DISTINCT, /* COUNT(DISTINCT d) */
 	RQL_SLOT_KEY_COUNT,    /* COUNT(d): aggregate `count` over groups whose value is not NULL */
 	RQL_SLOT_KEY_SUM,      /* SUM(d): values weighted by aggregate `count` */
 	RQL_SLOT_KEY_AVG,
-	RQL_SLOT_KEY_LEAST,    /* MIN(d), MAX(d) */
+	RQL_SLOT_KEY_LEAST, /* MIN(d), MAX(d) */
 	RQL_SLOT_KEY_GREATEST,
 };
 static inline bool rql_slot_is_of_key(enum rql_slot_kind kind)
@@ -40,12 +40,12 @@ struct rql_slot {
 	struct rql_slot_term *terms;
 	uint32_t count;
 	uint8_t scale;
-	bool narrow;                     /* AVG of a two-byte argument: DuckDB divides doubles there, long doubles elsewhere */
-	bool real;                       /* the terms' measure is REAL (then there is one term, of coefficient 1) */
+	bool narrow; /* AVG of a two-byte argument: DuckDB divides doubles there, long doubles elsewhere */
+	bool real;   /* the terms' measure is REAL (then there is one term, of coefficient 1) */
 };
 
-/* Fills slot from one aggregate of a match and adds what it needs to aggs (at most RQL_SLOT_MAX_AGGS; *agg_count). RQL_ERROR_UNSUPPORTED with the
- * reason when the cube does not give it. */
+/* Fills slot from one aggregate of a match and adds what it needs to aggs (at most RQL_SLOT_MAX_AGGS; *agg_count).
+ * RQL_ERROR_UNSUPPORTED with the reason when the cube does not give it. */
 #define RQL_SLOT_MAX_AGGS 128u
 rql_status rql_slot_make(struct rql_arena *arena, const struct rql_definition *def, const struct rql_relation *relation,
                          const struct rql_expr *agg, struct rql_slot *slot, struct rql_agg *aggs, uint32_t *agg_count,

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions whose value changes although duckdb_functions() calls them consistent, or that it lists under other names than the binder
- * gives them. What the binder folds itself (getvariable, settings) is session state: SET ends cached plans anyway. */
+/* Functions whose value changes although duckdb_functions() calls them consistent, or that it lists under other names
+ * than the binder gives them. What the binder folds itself (getvariable, settings) is session state: SET ends cached
+ * plans anyway. */
 static const char *const changing_functions[] = {
 	"age", "current_localtime", "current_localtimestamp", "getenv", "current_setting",
 };
@@ -63,10 +64,11 @@ static bool add_name(struct rql_planner *p, const char *name, size_t length)
 static rql_status load_names(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
 {
 	char *text = NULL;
-	RQL_TRY(rql_host_query_text(ctx->host,
-	                            "SELECT string_agg(DISTINCT lower(function_name), chr(10)) FROM duckdb_functions() "
-	                            "WHERE stability <> 'CONSISTENT' AND function_name <> 'error'", /* it has no value to change */
-	                            &text, err));
+	RQL_TRY(rql_host_query_text(
+		ctx->host,
+		"SELECT string_agg(DISTINCT lower(function_name), chr(10)) FROM duckdb_functions() "
+		"WHERE stability <> 'CONSISTENT' AND function_name <> 'error'", /* it has no value to change */
+		&text, err));
 	bool ok = true;
 	for (char *at = text; ok && at && *at;) {
 		size_t length = strcspn(at, "\n");
@@ -98,8 +100,9 @@ static const char *find_name(const struct rql_planner *p, const char *word, size
 }
 
 /* What the binder saw, before anything was folded. */
-static rql_status check_bound_plan(const struct rql_plan_context *ctx, const struct rql_planner *p, struct rql_arena *arena,
-                                   const char *sql, bool *stable, const char **name, char **bound, struct rql_error *err)
+static rql_status check_bound_plan(const struct rql_plan_context *ctx, const struct rql_planner *p,
+                                   struct rql_arena *arena, const char *sql, bool *stable, const char **name,
+                                   char **bound, struct rql_error *err)
 {
 	char *json = NULL;
 	struct rql_error ignored = {0};
@@ -122,7 +125,8 @@ static rql_status check_bound_plan(const struct rql_plan_context *ctx, const str
 	return RQL_OK;
 }
 
-/* The JSON string at *at, behind its opening quote; *at moves behind the closing one. NULL: broken, or out of memory. */
+/* The JSON string at *at, behind its opening quote; *at moves behind the closing one. NULL: broken, or out of memory.
+ */
 static const char *take_string(struct rql_arena *arena, const char **at)
 {
 	size_t length = 0;
@@ -166,8 +170,8 @@ int rql_bound_plan_table(struct rql_arena *arena, const char **at, struct rql_ta
 	return 1;
 }
 
-rql_status rql_statement_stable(const struct rql_plan_context *ctx, struct rql_arena *arena, const char *sql, bool *stable,
-                                const char **unstable_name, char **bound, struct rql_error *err)
+rql_status rql_statement_stable(const struct rql_plan_context *ctx, struct rql_arena *arena, const char *sql,
+                                bool *stable, const char **unstable_name, char **bound, struct rql_error *err)
 {
 	struct rql_planner *p = ctx->planner;
 	const char *name = NULL;

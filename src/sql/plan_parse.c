@@ -139,9 +139,8 @@ static struct rql_rel *read_window(struct rql_plan_reader *reader, struct json_o
 	struct json_object *list = rql_json_field(json, "expressions");
 	uint32_t count = (uint32_t)rql_json_length(list);
 	struct rql_rel *child = read_rel(reader, child_json(json, 0));
-	struct rql_rel *rel = child ? rql_plan_rel_new(reader, RQL_REL_WINDOW, "LOGICAL_WINDOW",
-	                                               child->column_count + count, 1)
-	                            : NULL;
+	struct rql_rel *rel =
+		child ? rql_plan_rel_new(reader, RQL_REL_WINDOW, "LOGICAL_WINDOW", child->column_count + count, 1) : NULL;
 	if (!rel || !new_exprs(reader, rel, count))
 		return NULL;
 	rel->children[0] = child;
@@ -180,8 +179,8 @@ static struct rql_rel *read_order(struct rql_plan_reader *reader, struct json_ob
 {
 	bool top = strcmp(rql_json_text(json, "type"), "LOGICAL_TOP_N") == 0, opaque = false;
 	struct rql_rel *rel = like_child(reader, json, top ? RQL_REL_TOP_N : RQL_REL_ORDER);
-	if (!rel || !rql_plan_orders(reader, rql_json_field(json, "orders"), scope_of(rel), &rel->orders,
-	                             &rel->order_count, &opaque))
+	if (!rel || !rql_plan_orders(reader, rql_json_field(json, "orders"), scope_of(rel), &rel->orders, &rel->order_count,
+	                             &opaque))
 		return NULL;
 	rel->limit = top ? rql_json_index(json, "limit") : UINT64_MAX;
 	rel->offset = rql_json_index(json, "offset");
@@ -210,8 +209,8 @@ static struct rql_rel *read_limit(struct rql_plan_reader *reader, struct json_ob
 }
 
 /* ---- leaves ---- */
-static struct rql_rel *read_typed_leaf(struct rql_plan_reader *reader, struct json_object *json,
-                                       enum rql_rel_kind kind, const char *field)
+static struct rql_rel *read_typed_leaf(struct rql_plan_reader *reader, struct json_object *json, enum rql_rel_kind kind,
+                                       const char *field)
 {
 	struct json_object *types = rql_json_field(json, field);
 	uint32_t count = (uint32_t)rql_json_length(types);
@@ -310,7 +309,8 @@ static struct rql_rel *join_of(struct rql_plan_reader *reader, const char *name,
 	memcpy(rel->names + lefts, right->names, rights * sizeof(*rel->names));
 	if (mark)
 		rel->types[lefts] = rql_type_simple(RQL_TYPE_BOOLEAN);
-	/* A side without columns is DuckDB's dummy row, which counts as a column in its plans: positions are not told then. */
+	/* A side without columns is DuckDB's dummy row, which counts as a column in its plans: positions are not told then.
+	 */
 	if (left->column_count == 0 || right->column_count == 0) {
 		rel->column_count = 0;
 		return rql_plan_make_opaque(reader, rel, "a join with an input whose columns RayQL cannot read");
@@ -371,10 +371,9 @@ static struct rql_rel *join_maps(struct rql_plan_reader *reader, struct json_obj
 	if (!map)
 		goto done;
 	for (uint32_t i = 0; i < first + rest; i++) {
-		uint64_t at = i < first
-		                  ? (use_left ? rql_json_index_value(json_object_array_get_idx(left, i)) : i)
-		                  : lefts + (use_right ? rql_json_index_value(json_object_array_get_idx(right, i - first))
-		                                       : i - first);
+		uint64_t at = i < first ? (use_left ? rql_json_index_value(json_object_array_get_idx(left, i)) : i)
+		                        : lefts + (use_right ? rql_json_index_value(json_object_array_get_idx(right, i - first))
+		                                             : i - first);
 		struct json_object *entry = json_object_new_uint64(at);
 		if (!entry || json_object_array_add(map, entry) != 0)
 			goto done;
@@ -502,8 +501,7 @@ static struct rql_rel *read_cte(struct rql_plan_reader *reader, struct json_obje
 
 static struct rql_rel *cte_ref(struct rql_plan_reader *reader, uint64_t index, const struct rql_rel *definition)
 {
-	struct rql_rel *rel =
-		rql_plan_rel_new(reader, RQL_REL_CTE_REF, "LOGICAL_CTE_REF", definition->column_count, 0);
+	struct rql_rel *rel = rql_plan_rel_new(reader, RQL_REL_CTE_REF, "LOGICAL_CTE_REF", definition->column_count, 0);
 	if (!rel)
 		return NULL;
 	rel->cte = index;
@@ -530,8 +528,8 @@ static struct rql_rel *read_cte_ref(struct rql_plan_reader *reader, struct json_
 }
 
 /* ---- correlated subqueries ----
- * A DELIM_JOIN's right side was computed for the distinct values of some columns of its left side only (T. Neumann, A. Kemper:
- * Unnesting Arbitrary Queries, BTW 2015), which it reads by DELIM_GET. With the left side as a common table
+ * A DELIM_JOIN's right side was computed for the distinct values of some columns of its left side only (T. Neumann, A.
+ * Kemper: Unnesting Arbitrary Queries, BTW 2015), which it reads by DELIM_GET. With the left side as a common table
  * expression both are ordinary nodes: CTE(left, JOIN(CTE_REF, right with DISTINCT(PROJECT(columns, CTE_REF)))). */
 static struct rql_rel *read_delim_get(struct rql_plan_reader *reader, struct json_object *json)
 {
@@ -672,8 +670,7 @@ static rql_status json_parse(const char *text, size_t length, struct json_object
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the plan is nested deeper than RayQL reads (%d)",
 		                       RQL_PLAN_DEPTH);
 	else
-		status = rql_error_set(err, RQL_ERROR_CORRUPT, "DuckDB's plan is not JSON: %s",
-		                       json_tokener_error_desc(why));
+		status = rql_error_set(err, RQL_ERROR_CORRUPT, "DuckDB's plan is not JSON: %s", json_tokener_error_desc(why));
 	if (status != RQL_OK)
 		json_object_put(json);
 	json_tokener_free(tokener);
@@ -696,8 +693,10 @@ rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t lengt
 		goto done;
 	}
 	if (rql_json_length(plans) != 1 || !rql_json_text(json_object_array_get_idx(plans, 0), "type")[0]) {
-		status = rql_error_set(err, RQL_ERROR_CORRUPT, "DuckDB's plan is not of the shape that RayQL knows: it has "
-		                       "%zu plans instead of one", rql_json_length(plans));
+		status = rql_error_set(err, RQL_ERROR_CORRUPT,
+		                       "DuckDB's plan is not of the shape that RayQL knows: it has "
+		                       "%zu plans instead of one",
+		                       rql_json_length(plans));
 		goto done;
 	}
 	rel = read_rel(&reader, json_object_array_get_idx(plans, 0));

@@ -1,8 +1,8 @@
 /* RayQL's relational algebra: what a DuckDB plan says, typed and positional, in one arena.
  *
- * Every node produces columns 0..column_count-1 with types; an expression's RQL_EXPR_REF index is a column of the node's
- * input (for a join: the left input's columns, then the right's). The tree is read-only once made. What the plan says
- * and RayQL does not know becomes RQL_REL_OPAQUE or RQL_EXPR_OPAQUE with the reason in `name`: never an error. */
+ * Every node produces columns 0..column_count-1 with types; an expression's RQL_EXPR_REF index is a column of the
+ * node's input (for a join: the left input's columns, then the right's). The tree is read-only once made. What the plan
+ * says and RayQL does not know becomes RQL_REL_OPAQUE or RQL_EXPR_OPAQUE with the reason in `name`: never an error. */
 #ifndef RQL_SQL_REL_H
 #define RQL_SQL_REL_H
 
@@ -10,20 +10,20 @@
 #include "util/arena.h"
 
 enum rql_expr_kind {
-	RQL_EXPR_REF,       /* index: column of the input */
-	RQL_EXPR_COLUMN,    /* table, index: column of a base table of a block (plan/block.h makes these from REFs) */
-	RQL_EXPR_CONSTANT,  /* value */
-	RQL_EXPR_CAST,      /* child 0 to type; try_cast */
-	RQL_EXPR_COMPARE,   /* name: = <> < <= > >= "IS DISTINCT FROM" "IS NOT DISTINCT FROM"; children 2 */
-	RQL_EXPR_AND,       /* children >= 2 */
+	RQL_EXPR_REF,      /* index: column of the input */
+	RQL_EXPR_COLUMN,   /* table, index: column of a base table of a block (plan/block.h makes these from REFs) */
+	RQL_EXPR_CONSTANT, /* value */
+	RQL_EXPR_CAST,     /* child 0 to type; try_cast */
+	RQL_EXPR_COMPARE,  /* name: = <> < <= > >= "IS DISTINCT FROM" "IS NOT DISTINCT FROM"; children 2 */
+	RQL_EXPR_AND,      /* children >= 2 */
 	RQL_EXPR_OR,
 	RQL_EXPR_NOT,
 	RQL_EXPR_IS_NULL,
 	RQL_EXPR_IS_NOT_NULL,
-	RQL_EXPR_IN,        /* child 0 in children 1.. */
+	RQL_EXPR_IN, /* child 0 in children 1.. */
 	RQL_EXPR_NOT_IN,
-	RQL_EXPR_BETWEEN,   /* child 0 between 1 and 2; name: "[]", "[)", "(]", "()" for which bounds are included */
-	RQL_EXPR_CASE,      /* when, then, when, then, ..., else */
+	RQL_EXPR_BETWEEN, /* child 0 between 1 and 2; name: "[]", "[)", "(]", "()" for which bounds are included */
+	RQL_EXPR_CASE,    /* when, then, when, then, ..., else */
 	RQL_EXPR_COALESCE,
 	RQL_EXPR_FUNCTION,  /* name: DuckDB's scalar function or operator (+ - * / year ~~ ...) */
 	RQL_EXPR_AGGREGATE, /* name: sum count avg min max count_star ...; children: arguments; distinct; filter */
@@ -59,9 +59,10 @@ struct rql_order {
 struct rql_window {
 	uint32_t partition_count;
 	struct rql_expr **partitions;
-	const char *start, *end;        /* DuckDB's boundary names: UNBOUNDED_PRECEDING, CURRENT_ROW_RANGE, EXPR_PRECEDING_ROWS, ... */
+	const char *start,
+		*end; /* DuckDB's boundary names: UNBOUNDED_PRECEDING, CURRENT_ROW_RANGE, EXPR_PRECEDING_ROWS, ... */
 	struct rql_expr *start_expr, *end_expr, *offset_expr, *default_expr;
-	const char *exclude;            /* NO_OTHER, ... */
+	const char *exclude; /* NO_OTHER, ... */
 	bool ignore_nulls;
 };
 
@@ -85,8 +86,19 @@ enum rql_rel_kind {
 	RQL_REL_OPAQUE,    /* name: why */
 };
 
-enum rql_join_type { RQL_JOIN_INNER, RQL_JOIN_LEFT, RQL_JOIN_RIGHT, RQL_JOIN_FULL, RQL_JOIN_SEMI, RQL_JOIN_ANTI,
-	RQL_JOIN_RIGHT_SEMI, RQL_JOIN_RIGHT_ANTI, RQL_JOIN_MARK, RQL_JOIN_SINGLE, RQL_JOIN_CROSS };
+enum rql_join_type {
+	RQL_JOIN_INNER,
+	RQL_JOIN_LEFT,
+	RQL_JOIN_RIGHT,
+	RQL_JOIN_FULL,
+	RQL_JOIN_SEMI,
+	RQL_JOIN_ANTI,
+	RQL_JOIN_RIGHT_SEMI,
+	RQL_JOIN_RIGHT_ANTI,
+	RQL_JOIN_MARK,
+	RQL_JOIN_SINGLE,
+	RQL_JOIN_CROSS
+};
 enum rql_setop_type { RQL_SETOP_UNION, RQL_SETOP_EXCEPT, RQL_SETOP_INTERSECT };
 
 struct rql_table_ref {
@@ -97,8 +109,8 @@ struct rql_rel {
 	enum rql_rel_kind kind;
 	const char *name; /* OPAQUE: why; else DuckDB's operator name */
 	uint32_t column_count;
-	struct rql_type *types;   /* of the output columns */
-	const char **names;       /* of the output columns where the plan knows them, entries may be NULL */
+	struct rql_type *types; /* of the output columns */
+	const char **names;     /* of the output columns where the plan knows them, entries may be NULL */
 	uint32_t child_count;
 	struct rql_rel **children;
 	uint32_t expr_count;
@@ -106,8 +118,8 @@ struct rql_rel {
 	uint32_t group_count;
 	/* GET */
 	struct rql_table_ref table;
-	uint32_t *column_ids;          /* table column of each output column; UINT32_MAX: rowid */
-	const char **column_names;     /* name in the table of each output column */
+	uint32_t *column_ids;      /* table column of each output column; UINT32_MAX: rowid */
+	const char **column_names; /* name in the table of each output column */
 	/* JOIN: conditions are conjuncts over (left columns, right columns); CROSS has none */
 	enum rql_join_type join;
 	/* ORDER, TOP_N */
@@ -120,16 +132,17 @@ struct rql_rel {
 	uint64_t cte;
 };
 
-/* Reads the text of json_serialize_plan. *out is the root, in arena. Only text that is no plan at all fails (RQL_ERROR_UNSUPPORTED:
- * the plan's own "error" message; RQL_ERROR_CORRUPT: not JSON or not of the plan's shape). Depth and size are bounded. */
+/* Reads the text of json_serialize_plan. *out is the root, in arena. Only text that is no plan at all fails
+ * (RQL_ERROR_UNSUPPORTED: the plan's own "error" message; RQL_ERROR_CORRUPT: not JSON or not of the plan's shape).
+ * Depth and size are bounded. */
 rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
                          struct rql_error *err) RQL_MUST_CHECK;
 
 /* Names of all scalar and aggregate functions in the tree, each once (for the volatility check). */
 rql_status rql_rel_functions(const struct rql_rel *rel, struct rql_arena *arena, const char ***names, uint32_t *count);
 
-/* Why the tree cannot be told completely: the reason of the OPAQUE node or expression that lies deepest, on which the others
- * follow. NULL: there is none. Borrowed from the tree. */
+/* Why the tree cannot be told completely: the reason of the OPAQUE node or expression that lies deepest, on which the
+ * others follow. NULL: there is none. Borrowed from the tree. */
 const char *rql_rel_reason(const struct rql_rel *rel);
 
 /* ---- back to SQL (deparse.c) ---- */
@@ -138,13 +151,13 @@ typedef void rql_ref_printer(struct rql_strbuf *out, uint32_t index, void *state
 /* Appends expr as DuckDB SQL whose meaning and type are the expression's: casts are explicit, literals typed, operators
  * parenthesised. false: it holds something that cannot be written back (then the text is unusable). */
 bool rql_expr_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref_printer *ref, void *state);
-/* A relation as a SELECT with columns named c0, c1, ... `leaf` (may be NULL) is asked for each node first: when it writes the
- * node itself (as a table expression with columns c0..) it returns true. */
+/* A relation as a SELECT with columns named c0, c1, ... `leaf` (may be NULL) is asked for each node first: when it
+ * writes the node itself (as a table expression with columns c0..) it returns true. */
 typedef bool rql_leaf_printer(struct rql_strbuf *out, const struct rql_rel *rel, void *state);
 bool rql_rel_print(struct rql_strbuf *out, const struct rql_rel *rel, rql_leaf_printer *leaf, void *state);
 
-/* What a node is, for messages: "a window function", "UNION, EXCEPT or INTERSECT", for an opaque one its reason. Static text or the
- * node's own. */
+/* What a node is, for messages: "a window function", "UNION, EXCEPT or INTERSECT", for an opaque one its reason. Static
+ * text or the node's own. */
 const char *rql_rel_phrase(const struct rql_rel *rel);
 
 /* Does `a <name> b` hold when a compares to b as `order` says (< 0, 0, > 0)? name is one of = <> < <= > >=. */
@@ -152,7 +165,8 @@ bool rql_comparison_holds(const char *name, int order);
 
 /* Structural equality: same kind, name, type, children, constants; alias and positions ignored. */
 bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b);
-/* A deep copy in arena in which every REF is replaced by what map gives for it (NULL from map: fail). NULL on failure. */
+/* A deep copy in arena in which every REF is replaced by what map gives for it (NULL from map: fail). NULL on failure.
+ */
 typedef struct rql_expr *rql_ref_map(struct rql_arena *arena, const struct rql_expr *ref, void *state);
 struct rql_expr *rql_expr_rewrite(struct rql_arena *arena, const struct rql_expr *expr, rql_ref_map *map, void *state);
 /* A short human-readable form for EXPLAIN and reasons ("year(d) = 1993"). */

@@ -35,20 +35,20 @@ struct rql_qualified_name {
 
 struct rql_statement {
 	enum rql_statement_kind kind;
-	struct rql_qualified_name name; /* view, index; setting name in name.name */
+	struct rql_qualified_name name;  /* view, index; setting name in name.name */
 	struct rql_qualified_name table; /* CREATE INDEX */
 	bool or_replace, if_not_exists, if_exists;
-	bool analyze;                /* EXPLAIN */
-	const char *explain_format;  /* NULL: text */
-	bool host_only;              /* EXPLAIN of something that is no query: pass on to the host whole */
-	const char *method;          /* CREATE INDEX USING ... */
+	bool analyze;               /* EXPLAIN */
+	const char *explain_format; /* NULL: text */
+	bool host_only;             /* EXPLAIN of something that is no query: pass on to the host whole */
+	const char *method;         /* CREATE INDEX USING ... */
 	uint32_t column_count;
-	const char **columns;        /* CREATE INDEX columns; "*" alone for all */
+	const char **columns; /* CREATE INDEX columns; "*" alone for all */
 	uint32_t option_count;
-	struct rql_option *options;  /* WITH (...) */
-	const char *query;           /* AS SELECT ..., EXPLAIN's query: text without the semicolon */
-	uint32_t query_position;     /* its byte offset in the statement */
-	const char *value;           /* SET: value, unquoted; NULL for DEFAULT */
+	struct rql_option *options; /* WITH (...) */
+	const char *query;          /* AS SELECT ..., EXPLAIN's query: text without the semicolon */
+	uint32_t query_position;    /* its byte offset in the statement */
+	const char *value;          /* SET: value, unquoted; NULL for DEFAULT */
 };
 
 /* Parses one statement's text (a trailing semicolon is allowed). Kind HOST for everything that is not RayQL's own. A
@@ -65,8 +65,16 @@ void rql_statement_caret(struct rql_strbuf *out, const char *sql, uint32_t posit
 size_t rql_statement_split(const char *sql);
 
 /* ---- tokens: also for the catalog (what does a write touch?) and the plan cache (what does a text call?) ---- */
-enum rql_token_kind { RQL_TOKEN_END, RQL_TOKEN_WORD, RQL_TOKEN_QUOTED_WORD, RQL_TOKEN_STRING, RQL_TOKEN_NUMBER,
-	RQL_TOKEN_PARAMETER /* ? $1 $name */, RQL_TOKEN_SYMBOL, RQL_TOKEN_BROKEN /* unterminated quote or comment */ };
+enum rql_token_kind {
+	RQL_TOKEN_END,
+	RQL_TOKEN_WORD,
+	RQL_TOKEN_QUOTED_WORD,
+	RQL_TOKEN_STRING,
+	RQL_TOKEN_NUMBER,
+	RQL_TOKEN_PARAMETER /* ? $1 $name */,
+	RQL_TOKEN_SYMBOL,
+	RQL_TOKEN_BROKEN /* unterminated quote or comment */
+};
 struct rql_token {
 	enum rql_token_kind kind;
 	uint32_t start, length; /* bytes of the text */

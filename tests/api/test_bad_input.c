@@ -1,6 +1,6 @@
-/* Everything a user can get wrong: one clear message (what, why, what to do), the database as it was, and the query still
- * answered, by the host, unless fallback is off. Errors of opening are in test_open.c, of views in test_views.c, of
- * limits and disks in test_limits.c, of side files in test_reopen.c. */
+/* Everything a user can get wrong: one clear message (what, why, what to do), the database as it was, and the query
+ * still answered, by the host, unless fallback is off. Errors of opening are in test_open.c, of views in test_views.c,
+ * of limits and disks in test_limits.c, of side files in test_reopen.c. */
 #include "check.h"
 
 #include <dirent.h>
@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 
 #define VIEW "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
-#define REFUSED(query, text) \
-	fails(s.con, "CREATE MATERIALIZED VIEW refused AS " query, RAYQL_ERROR_STATEMENT, text)
+#define REFUSED(query, text) fails(s.con, "CREATE MATERIALIZED VIEW refused AS " query, RAYQL_ERROR_STATEMENT, text)
 
 static struct session with_view(const char *path)
 {
@@ -59,8 +58,10 @@ static void aggregates_that_cannot_be_derived(void **state)
 	fails(s.con, "SELECT sum(v) FROM t WHERE v = 3", RAYQL_ERROR_UNSUPPORTED, "v: column v is no dimension of it");
 	REFUSED("SELECT g, count(DISTINCT a) FROM t GROUP BY g", "put the column among the dimensions");
 	REFUSED("SELECT g, sum(v + random()) FROM t GROUP BY g", "random() changes its value between runs");
-	REFUSED("SELECT g, list(v) FROM t GROUP BY g", "; an aggregate that RayQL does not know: list is not among SUM, COUNT");
-	REFUSED("SELECT range, count(*) FROM range(5) GROUP BY range", "cannot read range(), whose rows RayQL cannot see change");
+	REFUSED("SELECT g, list(v) FROM t GROUP BY g",
+	        "; an aggregate that RayQL does not know: list is not among SUM, COUNT");
+	REFUSED("SELECT range, count(*) FROM range(5) GROUP BY range",
+	        "cannot read range(), whose rows RayQL cannot see change");
 	REFUSED("SELECT g, sum(v) FROM t GROUP BY g LIMIT 0", "LIMIT 0");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
 	close_session(&s);
@@ -106,7 +107,8 @@ static void too_many_dimensions(void **state)
 		}
 		snprintf(sql, sizeof sql, "CREATE OR REPLACE TABLE w AS SELECT %si AS v FROM range(1000) r(i)", columns);
 		run(s.con, sql);
-		snprintf(sql, sizeof sql, "CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT %ssum(v) FROM w GROUP BY ALL", names);
+		snprintf(sql, sizeof sql, "CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT %ssum(v) FROM w GROUP BY ALL",
+		         names);
 		if (n == 64)
 			run(s.con, sql);
 		else
@@ -156,8 +158,8 @@ static void parameters_that_are_no_text(void **state)
 	close_session(&s);
 }
 
-/* DuckDB runs COPY FROM DATABASE as a transaction of its own; whether it succeeds or fails, the session is outside of one
- * afterwards, and its writes are noticed. */
+/* DuckDB runs COPY FROM DATABASE as a transaction of its own; whether it succeeds or fails, the session is outside of
+ * one afterwards, and its writes are noticed. */
 static void copying_a_database_ends_its_transaction(void **state)
 {
 	(void)state;
@@ -206,10 +208,12 @@ static void time_zones(void **state)
 	REFUSED("SELECT ts::VARCHAR AS d, sum(v) FROM z GROUP BY d", "depends on the session's TimeZone");
 	REFUSED("SELECT date_trunc('day', ts) AS d, sum(v) FROM z GROUP BY d", "depends on the session's TimeZone");
 	REFUSED("SELECT g, sum(hour(ts)) FROM z GROUP BY g", "depends on the session's TimeZone");
-	REFUSED("SELECT g, sum(v) FROM z WHERE ts::DATE = DATE '2024-03-12' GROUP BY g", "depends on the session's TimeZone");
+	REFUSED("SELECT g, sum(v) FROM z WHERE ts::DATE = DATE '2024-03-12' GROUP BY g",
+	        "depends on the session's TimeZone");
 	expect(s.con, "SELECT count(*) FROM rayql_structures()", NULL, "0\n");
 	run(s.con, "CREATE MATERIALIZED VIEW moments AS SELECT ts, g, sum(v), count(*) FROM z GROUP BY ts, g");
-	run(s.con, "CREATE MATERIALIZED VIEW days AS SELECT g, sum(v), count(*) FROM z WHERE ts >= '2024-03-12' GROUP BY g");
+	run(s.con,
+	    "CREATE MATERIALIZED VIEW days AS SELECT g, sum(v), count(*) FROM z WHERE ts >= '2024-03-12' GROUP BY g");
 	expect(s.con, IN_DAYS, "cube", NULL);
 	run(s.con, "SET rayql_force = on");
 	char *utc = rows_of(s.con, IN_DAYS, NULL);
@@ -241,7 +245,8 @@ static void time_zones(void **state)
 
 /* ---- files ---- */
 
-/* DuckDB's lock does not keep a process from opening its own file twice, and neither opening would see the other's writes. */
+/* DuckDB's lock does not keep a process from opening its own file twice, and neither opening would see the other's
+ * writes. */
 static void a_file_is_opened_once(void **state)
 {
 	char path[256];

@@ -8,7 +8,8 @@ static void a_column_equal_to_itself_drops_nulls(void **state)
 {
 	struct session s = open_session(NULL, NULL);
 	(void)state;
-	run(s.con, "CREATE TABLE t AS SELECT CASE WHEN i % 4 = 0 THEN NULL ELSE i % 4 END a, i % 3 b, i::INTEGER v FROM range(12) r(i)");
+	run(s.con, "CREATE TABLE t AS SELECT CASE WHEN i % 4 = 0 THEN NULL ELSE i % 4 END a, i % 3 b, i::INTEGER v FROM "
+	           "range(12) r(i)");
 	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT a, b, sum(v), count(*) FROM t GROUP BY a, b");
 	expect(s.con, "SELECT sum(v), count(*) FROM t", NULL, "66|12\n");
 	expect(s.con, "SELECT sum(v), count(*) FROM t WHERE a = a", NULL, "54|9\n");
@@ -33,7 +34,8 @@ static void equal_doubles_keep_their_looks(void **state)
 	close_session(&s);
 }
 
-/* Where statistics prove that a table has no row for the query its scan leaves the plan; a cached plan outlived the table's change. */
+/* Where statistics prove that a table has no row for the query its scan leaves the plan; a cached plan outlived the
+ * table's change. */
 static void a_table_that_left_the_plan_still_counts(void **state)
 {
 	static const char *const names[] = {"e", "\"q\"\"s\".\"e\"\"\\ \xc3\xbc\""};
@@ -54,11 +56,17 @@ static void a_table_that_left_the_plan_still_counts(void **state)
 		for (int twice = 0; twice < 2; twice++)
 			expect(s.con, sql, NULL, "45\n200\n");
 	}
-	expect(s.con, "SELECT g, y FROM (SELECT g, sum(v) s FROM t GROUP BY g) LEFT JOIN (SELECT y FROM e WHERE y > 300) ON y = s + 300 "
-	              "ORDER BY g LIMIT 1", "cube", "g0|NULL\n");
+	expect(s.con,
+	       "SELECT g, y FROM (SELECT g, sum(v) s FROM t GROUP BY g) LEFT JOIN (SELECT y FROM e WHERE y > 300) ON y = s "
+	       "+ 300 "
+	       "ORDER BY g LIMIT 1",
+	       "cube", "g0|NULL\n");
 	run(s.con, "INSERT INTO e VALUES (305)");
-	expect(s.con, "SELECT g, y FROM (SELECT g, sum(v) s FROM t GROUP BY g) LEFT JOIN (SELECT y FROM e WHERE y > 300) ON y = s + 300 "
-	              "ORDER BY g LIMIT 1", NULL, "g0|305\n");
+	expect(s.con,
+	       "SELECT g, y FROM (SELECT g, sum(v) s FROM t GROUP BY g) LEFT JOIN (SELECT y FROM e WHERE y > 300) ON y = s "
+	       "+ 300 "
+	       "ORDER BY g LIMIT 1",
+	       NULL, "g0|305\n");
 	close_session(&s);
 }
 
@@ -66,14 +74,15 @@ static void write_database(const char *path, const char *value)
 {
 	char sql[256];
 	struct session s = open_session(path, NULL);
-	snprintf(sql, sizeof sql, "CREATE TABLE t AS SELECT (i %% 7)::INTEGER a, %s::INTEGER v FROM range(5000) r(i)", value);
+	snprintf(sql, sizeof sql, "CREATE TABLE t AS SELECT (i %% 7)::INTEGER a, %s::INTEGER v FROM range(5000) r(i)",
+	         value);
 	run(s.con, sql);
 	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT a, sum(v), count(*) FROM t GROUP BY a");
 	close_session(&s);
 }
 
-/* A file that the same statements wrote has the same size and headers over other rows: moved to where a side folder lies, it was taken
- * for the file that the folder belongs to. */
+/* A file that the same statements wrote has the same size and headers over other rows: moved to where a side folder
+ * lies, it was taken for the file that the folder belongs to. */
 static void a_database_moved_over_another(void **state)
 {
 	char path[256], other[256];

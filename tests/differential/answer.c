@@ -38,7 +38,7 @@ static char *print_int128(struct dt_arena *arena, int128 v, bool is_signed)
 static char *print_real(struct dt_arena *arena, double v)
 {
 	if (isnan(v))
-		return dt_printf(arena, "nan"); /* whatever its sign and payload */
+		return dt_printf(arena, "nan");                 /* whatever its sign and payload */
 	return dt_printf(arena, "%.17g", v == 0 ? 0.0 : v); /* -0.0 groups with 0.0, and either may stand for the group */
 }
 
@@ -63,7 +63,8 @@ static char *print_integer(struct dt_arena *arena, const char *at, unsigned byte
 }
 
 /* NULL: this type is to be printed by the host. */
-static char *print_value(struct dt_arena *arena, const rayql_result *res, const rayql_batch *batch, uint32_t c, uint64_t row)
+static char *print_value(struct dt_arena *arena, const rayql_result *res, const rayql_batch *batch, uint32_t c,
+                         uint64_t row)
 {
 	const char *data = rayql_batch_data(batch, c);
 	size_t length;
@@ -216,7 +217,8 @@ void dt_answer_of(rayql_connection *con, const char *sql, bool prepared, struct 
 
 /* ---- comparing ---- */
 
-/* Errors name values, and which value is met first depends on the order of the rows: digits and quoted texts do not count. */
+/* Errors name values, and which value is met first depends on the order of the rows: digits and quoted texts do not
+ * count. */
 static bool same_error(const char *a, const char *b)
 {
 	if (!strncmp(a, "INTERNAL Error", 14) && !strncmp(b, "INTERNAL Error", 14))
@@ -321,9 +323,10 @@ static bool same_row(char *const *a, char *const *b, uint32_t columns, const boo
 	return true;
 }
 
-/* Both sorted: rows that only one of them has. all: ours must have every row of the other's, not only its own among them. */
-static void compare_sets(struct dt_text *out, const struct dt_answer *ours, const struct dt_answer *hosts, const bool *approximate,
-                         bool all)
+/* Both sorted: rows that only one of them has. all: ours must have every row of the other's, not only its own among
+ * them. */
+static void compare_sets(struct dt_text *out, const struct dt_answer *ours, const struct dt_answer *hosts,
+                         const bool *approximate, bool all)
 {
 	char ***a = sorted_rows(ours, approximate), ***b = sorted_rows(hosts, approximate);
 	uint64_t i = 0, k = 0, shown = 0;
@@ -352,7 +355,8 @@ static void compare_sets(struct dt_text *out, const struct dt_answer *ours, cons
 	free(b);
 }
 
-static void compare_order(struct dt_text *out, const struct dt_select *s, const struct dt_answer *ours, const struct dt_answer *hosts)
+static void compare_order(struct dt_text *out, const struct dt_select *s, const struct dt_answer *ours,
+                          const struct dt_answer *hosts)
 {
 	uint32_t columns[DT_MAX_KEYS + DT_MAX_AGGS], n = dt_select_order(s, columns);
 	for (uint64_t r = 0; r < ours->row_count && r < hosts->row_count && n; r++) {
@@ -376,7 +380,8 @@ static bool compare_columns(struct dt_text *out, const struct dt_answer *ours, c
 	}
 	for (uint32_t c = 0; c < ours->column_count; c++)
 		if (strcmp(ours->names[c], hosts->names[c]) != 0 || strcmp(ours->types[c], hosts->types[c]) != 0)
-			dt_put(out, "column %u: RayQL %s %s, DuckDB %s %s\n", c + 1, ours->names[c], ours->types[c], hosts->names[c], hosts->types[c]);
+			dt_put(out, "column %u: RayQL %s %s, DuckDB %s %s\n", c + 1, ours->names[c], ours->types[c],
+			       hosts->names[c], hosts->types[c]);
 	return true;
 }
 
@@ -406,7 +411,8 @@ char *dt_answer_compare(const struct dt_select *s, const struct dt_answer *ours,
 	for (uint32_t c = 0; c < sizeof approximate; c++)
 		approximate[c] = c < ours->column_count && dt_select_approximate(s, c);
 	if (ours->row_count != hosts->row_count)
-		dt_put(&out, "RayQL gives %llu rows, DuckDB %llu\n", (unsigned long long)ours->row_count, (unsigned long long)hosts->row_count);
+		dt_put(&out, "RayQL gives %llu rows, DuckDB %llu\n", (unsigned long long)ours->row_count,
+		       (unsigned long long)hosts->row_count);
 	if (whole && !whole->error)
 		compare_sets(&out, ours, whole, approximate, false);
 	else if (!whole)

@@ -1,6 +1,6 @@
 /* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]
- * [--keep-going] [--no-reduce]. Exit status 0: every answer equal, and the share of eligible queries answered by cubes as high
- * as it must be. */
+ * [--keep-going] [--no-reduce]. Exit status 0: every answer equal, and the share of eligible queries answered by cubes
+ * as high as it must be. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -13,8 +13,10 @@
 
 static void usage(void)
 {
-	fputs("test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]"
-	      " [--keep-going] [--no-reduce]\n", stderr);
+	fputs(
+		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]"
+		" [--keep-going] [--no-reduce]\n",
+		stderr);
 	exit(2);
 }
 
@@ -58,8 +60,8 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 		usage();
 }
 
-/* Worlds job, job + jobs, ... until the queries of all jobs are enough. A world more or less, by who is faster: each world is
- * the same in every run. */
+/* Worlds job, job + jobs, ... until the queries of all jobs are enough. A world more or less, by who is faster: each
+ * world is the same in every run. */
 static void run_job(const struct dt_options *o, uint32_t job, struct dt_statistics *stats)
 {
 	if (o->first_world != UINT64_MAX) {
@@ -77,8 +79,8 @@ static bool wait_for_jobs(const struct dt_options *o, const pid_t *jobs, const s
 	for (uint32_t j = 0; j < o->jobs; j++) {
 		int status;
 		if (jobs[j] < 0 || waitpid(jobs[j], &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-			printf("\n==== a job crashed: --seed %llu --world %llu\n-- at the statement:\n%s\n====\n", (unsigned long long)o->seed,
-			       (unsigned long long)stats->now_world[j], stats->now_sql[j]);
+			printf("\n==== a job crashed: --seed %llu --world %llu\n-- at the statement:\n%s\n====\n",
+			       (unsigned long long)o->seed, (unsigned long long)stats->now_world[j], stats->now_sql[j]);
 			ok = false;
 		}
 	}
@@ -88,13 +90,15 @@ static bool wait_for_jobs(const struct dt_options *o, const pid_t *jobs, const s
 static bool report(const struct dt_options *o, const struct dt_statistics *s, double seconds)
 {
 	double share = s->eligible ? 100.0 * (double)s->accelerated_eligible / (double)s->eligible : 100.0;
-	printf("seed %llu: %llu queries in %llu worlds, %.1f s; %llu views (%llu refused); %llu answered by cubes, %llu errors alike; "
+	printf("seed %llu: %llu queries in %llu worlds, %.1f s; %llu views (%llu refused); %llu answered by cubes, %llu "
+	       "errors alike; "
 	       "of %llu eligible queries %.1f %% were accelerated; %llu differences\n",
-	       (unsigned long long)o->seed, (unsigned long long)s->queries, (unsigned long long)s->worlds, seconds, (unsigned long long)s->views,
-	       (unsigned long long)s->views_refused, (unsigned long long)s->accelerated, (unsigned long long)s->errors, (unsigned long long)s->eligible,
-	       share, (unsigned long long)s->failures);
+	       (unsigned long long)o->seed, (unsigned long long)s->queries, (unsigned long long)s->worlds, seconds,
+	       (unsigned long long)s->views, (unsigned long long)s->views_refused, (unsigned long long)s->accelerated,
+	       (unsigned long long)s->errors, (unsigned long long)s->eligible, share, (unsigned long long)s->failures);
 	if (o->first_world == UINT64_MAX && (share < o->share || (o->queries > 500 && s->eligible < s->queries / 4))) {
-		printf("at least %u %% of the eligible queries must be accelerated, and a quarter of all be eligible\n", o->share);
+		printf("at least %u %% of the eligible queries must be accelerated, and a quarter of all be eligible\n",
+		       o->share);
 		return false;
 	}
 	return s->failures == 0;

@@ -18,8 +18,10 @@ static const char *literal(struct making *m, const struct dt_item *item)
 /* A literal that the binder has to bring to the item's type, or the item to its. */
 static const char *odd_literal(struct making *m, const struct dt_item *item)
 {
-	static const char *const numbers[] = {"2.5", "-0.5", "1e2", "3::TINYINT", "100000000000", "0.30000000000000004::DOUBLE", "7.000::DECIMAL(9,3)"};
-	static const char *const moments[] = {"TIMESTAMP '1995-06-17 12:00:00'", "DATE '1994-01-01'", "'1993-03-04'", "TIMESTAMP '1998-12-31 23:59:59.999999'"};
+	static const char *const numbers[] = {
+		"2.5", "-0.5", "1e2", "3::TINYINT", "100000000000", "0.30000000000000004::DOUBLE", "7.000::DECIMAL(9,3)"};
+	static const char *const moments[] = {"TIMESTAMP '1995-06-17 12:00:00'", "DATE '1994-01-01'", "'1993-03-04'",
+	                                      "TIMESTAMP '1998-12-31 23:59:59.999999'"};
 	if (item->class == DT_INT || item->class == DT_DECIMAL || item->class == DT_REAL)
 		return numbers[dt_below(m->r, 7)];
 	if (item->class == DT_DATE || item->class == DT_TIMESTAMP)
@@ -35,7 +37,8 @@ static const char *comparison(struct making *m)
 
 static const char *string_predicate(struct making *m, const char *e)
 {
-	static const char *const patterns[] = {"a%", "%e%", "common prefix%", "_b%", "%1", "MFGR#1%", "%é%", "", "level _ member 1", "%\\%%' ESCAPE '\\"};
+	static const char *const patterns[] = {
+		"a%", "%e%", "common prefix%", "_b%", "%1", "MFGR#1%", "%é%", "", "level _ member 1", "%\\%%' ESCAPE '\\"};
 	const char *p = patterns[dt_below(m->r, 10)];
 	switch (dt_below(m->r, 6)) {
 	case 0:
@@ -48,7 +51,8 @@ static const char *string_predicate(struct making *m, const char *e)
 	case 4:
 		return dt_printf(m->arena, "regexp_matches(%s, '[a-c]+.*1')", e);
 	default:
-		return dt_printf(m->arena, "%s(%s, '%s')", dt_chance(m->r, 50) ? "starts_with" : "contains", e, dt_chance(m->r, 50) ? "a" : "common");
+		return dt_printf(m->arena, "%s(%s, '%s')", dt_chance(m->r, 50) ? "starts_with" : "contains", e,
+		                 dt_chance(m->r, 50) ? "a" : "common");
 	}
 }
 
@@ -95,12 +99,13 @@ const char *dt_predicate(struct dt_arena *arena, struct dt_random *r, const stru
 	case 5:
 		return dt_printf(arena, "%s IS %sNULL", e, dt_chance(r, 50) ? "NOT " : "");
 	case 6:
-		return dt_printf(arena, "%s IS %sDISTINCT FROM %s", e, dt_chance(r, 50) ? "NOT " : "", dt_chance(r, 30) ? "NULL" : literal(m, item));
+		return dt_printf(arena, "%s IS %sDISTINCT FROM %s", e, dt_chance(r, 50) ? "NOT " : "",
+		                 dt_chance(r, 30) ? "NULL" : literal(m, item));
 	case 7:
 		return dt_printf(arena, "coalesce(%s, %s) %s %s", e, literal(m, item), comparison(m), literal(m, item));
 	case 8:
-		return dt_printf(arena, "CASE WHEN %s %s %s THEN %s = %s ELSE %s IS NULL END", e, comparison(m), literal(m, item), e,
-		                 literal(m, item), e);
+		return dt_printf(arena, "CASE WHEN %s %s %s THEN %s = %s ELSE %s IS NULL END", e, comparison(m),
+		                 literal(m, item), e, literal(m, item), e);
 	case 9:
 		if (dt_chance(r, 30))
 			return dt_printf(arena, "%s %sIN (%s, NULL)", e, dt_chance(r, 40) ? "NOT " : "", literal(m, item));
@@ -164,7 +169,9 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 	if (pick == 0)
 		return derived(m, DT_BOOL, dt_printf(arena, "(%s IS NULL)", e), "true;false");
 	if (pick == 1)
-		return derived(m, DT_STRING, dt_printf(arena, "(CASE WHEN %s > %s THEN 'high' WHEN %s IS NULL THEN 'none' ELSE 'low' END)", e, literal(m, item), e),
+		return derived(m, DT_STRING,
+		               dt_printf(arena, "(CASE WHEN %s > %s THEN 'high' WHEN %s IS NULL THEN 'none' ELSE 'low' END)", e,
+		                         literal(m, item), e),
 		               "'high';'low';'none';'absent'");
 	if (pick == 2)
 		return derived(m, DT_BOOL, dt_printf(arena, "(%s = %s)", e, literal(m, item)), "true;false");
@@ -177,14 +184,16 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 	case DT_STRING:
 		if (pick == 4)
 			return derived(m, DT_INT, dt_printf(arena, "length(%s)", e), "0;1;2;3;12;13;14");
-		return derived(m, DT_STRING, dt_printf(arena, pick < 7 ? "substr(%s, 1, 2)" : "upper(%s)", e), "'a';'co';'le';'MF';'';'AB';'ABC';'COMMON PREFIX 0001'");
+		return derived(m, DT_STRING, dt_printf(arena, pick < 7 ? "substr(%s, 1, 2)" : "upper(%s)", e),
+		               "'a';'co';'le';'MF';'';'AB';'ABC';'COMMON PREFIX 0001'");
 	case DT_DATE:
 	case DT_TIMESTAMP:
 		if (pick < 6)
 			return derived(m, DT_INT, dt_printf(arena, "year(%s)", e), "1992;1993;1995;1998;2024;1969");
 		if (pick < 8)
 			return derived(m, DT_INT, dt_printf(arena, "month(%s)", e), "1;2;3;6;12");
-		return derived(m, DT_DATE, dt_printf(arena, "date_trunc('month', %s)", e), "'1992-01-01';'1995-06-01';'1998-12-01'");
+		return derived(m, DT_DATE, dt_printf(arena, "date_trunc('month', %s)", e),
+		               "'1992-01-01';'1995-06-01';'1998-12-01'");
 	case DT_BOOL:
 		return derived(m, DT_BOOL, dt_printf(arena, "(NOT %s)", e), "true;false");
 	default:
@@ -215,20 +224,25 @@ static struct dt_item argument(struct making *m, const struct dt_source *s)
 		struct dt_item both = a;
 		both.class = a.class == DT_REAL || b.class == DT_REAL ? DT_REAL : a.class == DT_DECIMAL ? DT_DECIMAL : b.class;
 		static const char *const ops[] = {"-", "+", "*"};
-		both.text = dt_chance(m->r, 25) ? dt_printf(m->arena, "%s%s + 1", a.text, a_big)
-		                                : dt_printf(m->arena, "%s%s %s %s%s", a.text, a_big, ops[dt_below(m->r, 3)], b.text, b_big);
+		both.text = dt_chance(m->r, 25)
+		                ? dt_printf(m->arena, "%s%s + 1", a.text, a_big)
+		                : dt_printf(m->arena, "%s%s %s %s%s", a.text, a_big, ops[dt_below(m->r, 3)], b.text, b_big);
 		return both;
 	}
 	return none;
 }
 
-static void add_aggregate(struct dt_select *s, struct making *m, const char *text, enum dt_class class, bool approximate)
+static void add_aggregate(struct dt_select *s, struct making *m, const char *text, enum dt_class class,
+                          bool approximate)
 {
 	if (s->agg_count == DT_MAX_AGGS)
 		return;
 	uint32_t n = s->agg_count++;
 	static const char *const some[] = {"0", "1", "10", "1000", "-5"};
-	s->aggs[n] = (struct dt_item){.text = text, .name = dt_printf(m->arena, "a%u", n), .class = class, .approximate = approximate,
+	s->aggs[n] = (struct dt_item){.text = text,
+	                              .name = dt_printf(m->arena, "a%u", n),
+	                              .class = class,
+	                              .approximate = approximate,
 	                              .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))};
 	if (class == DT_INT || class == DT_DECIMAL || class == DT_REAL)
 		for (uint32_t i = 0; i < 5; i++)
@@ -246,7 +260,8 @@ static void add_measure(struct making *m, struct dt_select *s)
 		static const char *const names[] = {"min", "max", "count"};
 		const struct dt_item *c = &s->source->columns[dt_below(m->r, s->source->column_count)];
 		uint32_t which = dt_below(m->r, 3);
-		add_aggregate(s, m, dt_printf(m->arena, "%s(%s)", names[which], c->text), which == 2 ? DT_INT : c->class, false);
+		add_aggregate(s, m, dt_printf(m->arena, "%s(%s)", names[which], c->text), which == 2 ? DT_INT : c->class,
+		              false);
 		if (which != 2) {
 			s->aggs[s->agg_count - 1].values = c->values;
 			s->aggs[s->agg_count - 1].value_count = c->value_count;
@@ -295,7 +310,8 @@ static void by_name_source(struct making *m, struct dt_view *v)
 	*out = (struct dt_source){.tables = v->select.source->tables};
 	out->from[0] = v->name;
 	for (uint32_t i = 0; i < v->select.key_count + v->select.agg_count; i++) {
-		const struct dt_item *item = i < v->select.key_count ? &v->select.keys[i] : &v->select.aggs[i - v->select.key_count];
+		const struct dt_item *item =
+			i < v->select.key_count ? &v->select.keys[i] : &v->select.aggs[i - v->select.key_count];
 		out->columns[i] = *item;
 		out->columns[i].text = dt_printf(m->arena, "{%u}", i);
 		out->names[0][i] = item->name;
@@ -328,9 +344,11 @@ void dt_view_make(struct dt_arena *arena, struct dt_random *r, const struct dt_s
 	static const char *const rollups[] = {"rollup = auto", "rollup = on", "rollup = off", ""};
 	const char *rollup = rollups[dt_below(r, 4)];
 	out->automatic = dt_chance(r, 30);
-	out->options = dt_printf(arena, "%s%s%s", rollup, *rollup && out->automatic ? ", " : "", out->automatic ? "refresh = auto" : "");
+	out->options = dt_printf(arena, "%s%s%s", rollup, *rollup && out->automatic ? ", " : "",
+	                         out->automatic ? "refresh = auto" : "");
 	if (dt_chance(r, 20))
-		out->options = dt_printf(arena, "%s%sorder = 'k%u'", out->options, *out->options ? ", " : "", dt_below(r, s->key_count));
+		out->options =
+			dt_printf(arena, "%s%sorder = 'k%u'", out->options, *out->options ? ", " : "", dt_below(r, s->key_count));
 	by_name_source(m, out);
 }
 
@@ -394,22 +412,31 @@ static void add_derived(struct making *m, struct dt_select *s, const struct dt_v
 		}
 		break;
 	case 8:
-		add_aggregate(s, m, dt_printf(m->arena, "count(DISTINCT %s)", v->select.keys[dt_below(m->r, v->select.key_count)].text), DT_INT, false);
+		add_aggregate(
+			s, m, dt_printf(m->arena, "count(DISTINCT %s)", v->select.keys[dt_below(m->r, v->select.key_count)].text),
+			DT_INT, false);
 		return;
 	case 9:
-		add_aggregate(s, m, dt_printf(m->arena, "%s FILTER (WHERE %s)", a->text,
-		              dt_predicate(m->arena, m->r, &v->select.keys[dt_below(m->r, v->select.key_count)])), a->class, a->approximate);
+		add_aggregate(s, m,
+		              dt_printf(m->arena, "%s FILTER (WHERE %s)", a->text,
+		                        dt_predicate(m->arena, m->r, &v->select.keys[dt_below(m->r, v->select.key_count)])),
+		              a->class, a->approximate);
 		return;
 	case 10:
-		if (sum && (a->class == DT_INT || a->class == DT_DECIMAL) && !strncmp(b->text, "sum(", 4) && b->class == a->class) {
+		if (sum && (a->class == DT_INT || a->class == DT_DECIMAL) && !strncmp(b->text, "sum(", 4) &&
+		    b->class == a->class) {
 			static const char *const ops[] = {"+", "-"};
-			add_aggregate(s, m, dt_printf(m->arena, "sum(%s %s %s)", argument_text, ops[dt_below(m->r, 2)], b->text + 3), a->class, false);
+			add_aggregate(s, m,
+			              dt_printf(m->arena, "sum(%s %s %s)", argument_text, ops[dt_below(m->r, 2)], b->text + 3),
+			              a->class, false);
 			return;
 		}
 		break;
 	case 11:
 		if (sum && a->class == DT_INT) {
-			add_aggregate(s, m, dt_printf(m->arena, "sum(%u * %s + %u)", 1 + dt_below(m->r, 4), argument_text, dt_below(m->r, 5)), DT_INT, false);
+			add_aggregate(
+				s, m, dt_printf(m->arena, "sum(%u * %s + %u)", 1 + dt_below(m->r, 4), argument_text, dt_below(m->r, 5)),
+				DT_INT, false);
 			return;
 		}
 		break;
@@ -417,11 +444,13 @@ static void add_derived(struct making *m, struct dt_select *s, const struct dt_v
 		add_aggregate(s, m, dt_printf(m->arena, "count(%s)", key->text), DT_INT, false);
 		return;
 	case 13:
-		add_aggregate(s, m, dt_printf(m->arena, dt_chance(m->r, 50) ? "min(%s)" : "max(%s)", key->text), key->class, false);
+		add_aggregate(s, m, dt_printf(m->arena, dt_chance(m->r, 50) ? "min(%s)" : "max(%s)", key->text), key->class,
+		              false);
 		return;
 	case 14:
 		if (key->class == DT_INT || key->class == DT_DECIMAL) {
-			add_aggregate(s, m, dt_printf(m->arena, dt_chance(m->r, 50) ? "sum(%s)" : "avg(%s)", key->text), DT_REAL, false);
+			add_aggregate(s, m, dt_printf(m->arena, dt_chance(m->r, 50) ? "sum(%s)" : "avg(%s)", key->text), DT_REAL,
+			              false);
 			return;
 		}
 		break;
@@ -514,7 +543,8 @@ struct dt_select *dt_query_for_view(struct dt_arena *arena, struct dt_random *r,
 	if (loose && dt_chance(r, 30))
 		s->where[s->where_count++] = predicate_tree(m, s->source->columns, s->source->column_count, 1);
 	add_clauses(m, s);
-	if ((s->wrap == DT_UNION || s->wrap == DT_SCALAR_BESIDE) && v->select.where_count && s->where_count == v->select.where_count)
+	if ((s->wrap == DT_UNION || s->wrap == DT_SCALAR_BESIDE) && v->select.where_count &&
+	    s->where_count == v->select.where_count)
 		s->wrap = DT_CTE; /* its second half would leave the view's own condition out */
 	return s;
 }

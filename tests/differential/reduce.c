@@ -260,8 +260,8 @@ static void reduce_all(struct reducing *r)
 	reduce_log(r);
 }
 
-void dt_reduce(const struct dt_options *options, uint64_t world, const struct dt_log *log, const struct dt_select *query,
-               const char *difference, uint32_t threads, bool on_file)
+void dt_reduce(const struct dt_options *options, uint64_t world, const struct dt_log *log,
+               const struct dt_select *query, const char *difference, uint32_t threads, bool on_file)
 {
 	struct reducing r = {.threads = threads, .on_file = on_file, .until = time(NULL) + SECONDS};
 	struct dt_select copy = copy_select(&r.arena, query);
@@ -279,7 +279,8 @@ void dt_reduce(const struct dt_options *options, uint64_t world, const struct dt
 		reduce_all(&r);
 	char *sql = dt_select_print(r.query, true);
 	dt_put(&out, "\n==== the answers differ: --seed %llu --world %llu, threads %u ====\n-- %s:\n%s\n",
-	       (unsigned long long)options->seed, (unsigned long long)world, threads, again ? "reduced" : "NOT reproduced from its log alone; the whole log",
+	       (unsigned long long)options->seed, (unsigned long long)world, threads,
+	       again ? "reduced" : "NOT reproduced from its log alone; the whole log",
 	       on_file ? "-- in a database file" : "-- in memory");
 	dt_put(&out, "SET rayql_force = on;\n");
 	for (uint32_t i = 0; i < r.log.count; i++) {

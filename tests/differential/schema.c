@@ -22,15 +22,28 @@ static const struct integer_type integers[] = {
 	{"UBIGINT", "0", "18446744073709551615", false, 64},
 };
 
-static const char *const short_words[] = {"", "a", "b", "ab", "abc", "MFGR#1", "MFGR#12", "ASIA", "Asia", "x%y", "a_b", "é", "ß", "日本", "zz z"};
-static const char *const long_words[] = {"", "common prefix 0001", "common prefix 0002", "common prefix", "common prefix 0001 and more",
-                                         "UNITED KI1", "UNITED STATES OF AMERICA", "ÅNGSTRÖM und Söhne GmbH", "日本国東京都千代田区",
-                                         "twelve bytes", "thirteen byte", "an apostrophe '' inside", "\xF0\x9F\x98\x80 smile smile smile"};
-static const char *const dates[] = {"1992-01-01", "1995-06-17", "1998-12-31", "2000-02-29", "1970-01-01", "1969-12-31", "2024-02-29", "0001-01-01"};
+static const char *const short_words[] = {"",     "a",   "b",   "ab", "abc", "MFGR#1", "MFGR#12", "ASIA",
+                                          "Asia", "x%y", "a_b", "é",  "ß",   "日本",   "zz z"};
+static const char *const long_words[] = {"",
+                                         "common prefix 0001",
+                                         "common prefix 0002",
+                                         "common prefix",
+                                         "common prefix 0001 and more",
+                                         "UNITED KI1",
+                                         "UNITED STATES OF AMERICA",
+                                         "ÅNGSTRÖM und Söhne GmbH",
+                                         "日本国東京都千代田区",
+                                         "twelve bytes",
+                                         "thirteen byte",
+                                         "an apostrophe '' inside",
+                                         "\xF0\x9F\x98\x80 smile smile smile"};
+static const char *const dates[] = {"1992-01-01", "1995-06-17", "1998-12-31", "2000-02-29",
+                                    "1970-01-01", "1969-12-31", "2024-02-29", "0001-01-01"};
 static const char *const times[] = {"00:00:00", "23:59:59.999999", "12:34:56", "06:00:00.5", "18:30:00"};
-static const char *const stamps[] = {"1992-01-01 00:00:00", "1998-12-31 23:59:59.999999", "2024-02-29 12:00:00", "1969-12-31 23:59:59.5",
-                                     "2020-06-17 06:07:08"};
-static const char *const reals[] = {"0.0", "'-0.0'", "1.0", "-1.5", "0.1", "100.25", "3.14159", "-273.15", "65536.5", "0.000125"};
+static const char *const stamps[] = {"1992-01-01 00:00:00", "1998-12-31 23:59:59.999999", "2024-02-29 12:00:00",
+                                     "1969-12-31 23:59:59.5", "2020-06-17 06:07:08"};
+static const char *const reals[] = {"0.0",    "'-0.0'",  "1.0",     "-1.5",    "0.1",
+                                    "100.25", "3.14159", "-273.15", "65536.5", "0.000125"};
 static const char *const wild_reals[] = {"'inf'", "'-inf'", "'nan'", "1e300", "-1e300", "5e-324"};
 static const char *const wild_floats[] = {"'inf'", "'-inf'", "'nan'", "3e38", "-3e38", "1e-45"};
 
@@ -50,7 +63,8 @@ static void add_value(struct making *m, const char *text)
 		item->values[item->value_count++] = text;
 }
 
-static void add_words(struct making *m, const char *before, const char *const *words, uint32_t count, const char *after, uint32_t want)
+static void add_words(struct making *m, const char *before, const char *const *words, uint32_t count, const char *after,
+                      uint32_t want)
 {
 	uint32_t start = dt_below(m->r, count);
 	for (uint32_t i = 0; i < want && i < count; i++)
@@ -74,13 +88,15 @@ static void generate_from_list(struct making *m)
 		n = 1 + dt_below(m->r, 2); /* few distinct values; the others never occur */
 	for (uint32_t i = 0; i < n; i++)
 		dt_put(&list, "%s%s", i ? ", " : "", m->c->item.values[i]);
-	m->c->generator = dt_printf(m->arena, "list_extract([%s]::%s[], 1 + (%s %% %u)::BIGINT)", list.data, m->c->type, salted(m), n);
+	m->c->generator =
+		dt_printf(m->arena, "list_extract([%s]::%s[], 1 + (%s %% %u)::BIGINT)", list.data, m->c->type, salted(m), n);
 	dt_text_free(&list);
 }
 
 static void make_integer(struct making *m)
 {
-	const struct integer_type *type = &integers[dt_chance(m->r, 55) ? 2 + dt_below(m->r, 2) : dt_below(m->r, COUNT(integers))];
+	const struct integer_type *type =
+		&integers[dt_chance(m->r, 55) ? 2 + dt_below(m->r, 2) : dt_below(m->r, COUNT(integers))];
 	m->c->type = type->name;
 	m->c->item.class = DT_INT;
 	if (dt_chance(m->r, 50)) { /* a range */
@@ -97,7 +113,8 @@ static void make_integer(struct making *m)
 	}
 	uint32_t n = 2 + dt_below(m->r, 12);
 	for (uint32_t i = 0; i < n; i++)
-		add_value(m, dt_printf(m->arena, "%d", type->is_signed ? (int)dt_below(m->r, 200) - 100 : (int)dt_below(m->r, 200)));
+		add_value(
+			m, dt_printf(m->arena, "%d", type->is_signed ? (int)dt_below(m->r, 200) - 100 : (int)dt_below(m->r, 200)));
 	if (dt_chance(m->r, 30)) {
 		m->c->item.extremes = true;
 		add_value(m, dt_printf(m->arena, "'%s'::%s", type->least, type->name));
@@ -113,7 +130,8 @@ static void make_decimal(struct making *m)
 	m->c->type = dt_printf(m->arena, "DECIMAL(%u,%u)", width, scale);
 	m->c->item.class = DT_DECIMAL;
 	if (width > 9 && scale && dt_chance(m->r, 50)) {
-		m->c->generator = dt_printf(m->arena, "((%s %% 10000)::VARCHAR || '.' || (hash(i * 5) %% 10)::VARCHAR)::%s", salted(m), m->c->type);
+		m->c->generator = dt_printf(m->arena, "((%s %% 10000)::VARCHAR || '.' || (hash(i * 5) %% 10)::VARCHAR)::%s",
+		                            salted(m), m->c->type);
 		for (uint32_t i = 0; i < 8; i++)
 			add_value(m, dt_printf(m->arena, "%u.%u", dt_below(m->r, 10000), dt_below(m->r, 10)));
 		return;
@@ -177,11 +195,13 @@ static void make_dated(struct making *m, bool stamp)
 	m->c->item.class = stamp ? DT_TIMESTAMP : DT_DATE;
 	if (dt_chance(m->r, 60)) {
 		uint32_t days = dt_chance(m->r, 50) ? 2556 : 60;
-		m->c->generator = stamp ? dt_printf(m->arena, "TIMESTAMP '1992-01-01 00:00:00' + to_seconds((%s %% %u)::BIGINT * 7001)", salted(m), days)
-		                        : dt_printf(m->arena, "DATE '1992-01-01' + (%s %% %u)::INTEGER", salted(m), days);
+		m->c->generator =
+			stamp ? dt_printf(m->arena, "TIMESTAMP '1992-01-01 00:00:00' + to_seconds((%s %% %u)::BIGINT * 7001)",
+		                      salted(m), days)
+				  : dt_printf(m->arena, "DATE '1992-01-01' + (%s %% %u)::INTEGER", salted(m), days);
 		for (uint32_t i = 0; i < 8; i++)
-			add_value(m, dt_printf(m->arena, "%s '199%u-0%u-1%u%s'", m->c->type, 2 + dt_below(m->r, 6), 1 + dt_below(m->r, 9),
-			                       dt_below(m->r, 10), stamp ? " 00:00:00" : ""));
+			add_value(m, dt_printf(m->arena, "%s '199%u-0%u-1%u%s'", m->c->type, 2 + dt_below(m->r, 6),
+			                       1 + dt_below(m->r, 9), dt_below(m->r, 10), stamp ? " 00:00:00" : ""));
 		return;
 	}
 	const char *before = stamp ? "TIMESTAMP '" : "DATE '";
@@ -212,7 +232,9 @@ static void make_other(struct making *m, uint32_t number)
 	case 3:
 		m->c->type = dt_printf(m->arena, "mood_%s_%u", m->t->name, number);
 		m->c->item.class = DT_ENUM;
-		m->t->types = dt_printf(m->arena, "%sCREATE TYPE %s AS ENUM ('sad', 'ok', 'happy', 'a very very long mood', '');", m->t->types ? m->t->types : "", m->c->type);
+		m->t->types =
+			dt_printf(m->arena, "%sCREATE TYPE %s AS ENUM ('sad', 'ok', 'happy', 'a very very long mood', '');",
+		              m->t->types ? m->t->types : "", m->c->type);
 		add_value(m, "'ok'");
 		add_value(m, "'sad'");
 		add_value(m, "'happy'");
@@ -225,14 +247,16 @@ static void make_other(struct making *m, uint32_t number)
 			add_value(m, dt_printf(m->arena, "'%08x-0000-4000-8000-0000000000%02x'::UUID", i * 0x3fffffffu, i * 17));
 		break;
 	case 6: {
-		static const char *const zoned[] = {"TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UHUGEINT", "INTERVAL"};
+		static const char *const zoned[] = {"TIMESTAMPTZ",  "TIMESTAMP_S", "TIMESTAMP_MS",
+		                                    "TIMESTAMP_NS", "UHUGEINT",    "INTERVAL"};
 		uint32_t which = dt_below(m->r, 6);
 		m->c->type = zoned[which];
 		m->c->item.class = DT_UUID; /* no functions of its own */
 		for (uint32_t i = 0; i < 6; i++)
 			add_value(m, which == 4 ? dt_printf(m->arena, "%u::UHUGEINT", i * i * i * 1000)
-			             : which == 5 ? dt_printf(m->arena, "INTERVAL %u DAY", i * 9)
-			                          : dt_printf(m->arena, "'20%02u-03-%02u 12:34:%02u'::%s", i * 7, i + 1, i * 9, m->c->type));
+			             : which == 5
+			                 ? dt_printf(m->arena, "INTERVAL %u DAY", i * 9)
+			                 : dt_printf(m->arena, "'20%02u-03-%02u 12:34:%02u'::%s", i * 7, i + 1, i * 9, m->c->type));
 		break;
 	}
 	default:
@@ -258,12 +282,15 @@ static void make_hierarchy(struct making *m, uint32_t levels)
 	for (uint32_t level = 0; level < levels && m->t->column_count < DT_MAX_COLUMNS; level++, divisor *= fan) {
 		m->c = &m->t->columns[m->t->column_count++];
 		uint32_t count = leaves / divisor;
-		*m->c = (struct dt_column){.type = "VARCHAR", .item = {.class = DT_STRING, .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))}};
+		*m->c = (struct dt_column){
+			.type = "VARCHAR",
+			.item = {.class = DT_STRING, .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))}};
 		m->c->item.name = dt_printf(m->arena, "h%u_%u", first, level);
 		m->c->item.text = m->c->item.name;
 		for (uint32_t i = 0; i < count && i < 10; i++)
 			add_value(m, dt_printf(m->arena, "'level %u member %u'", level, dt_below(m->r, count) * 7 % count));
-		m->c->generator = dt_printf(m->arena, "'level %u member ' || ((%s // %u) * 7 %% %u)::VARCHAR", level, code, divisor, count);
+		m->c->generator =
+			dt_printf(m->arena, "'level %u member ' || ((%s // %u) * 7 %% %u)::VARCHAR", level, code, divisor, count);
 	}
 }
 
@@ -295,14 +322,16 @@ static void make_column(struct making *m, uint32_t number)
 	uint32_t nulls = dt_below(m->r, 100);
 	unsigned percent = nulls < 55 ? 0 : nulls < 80 ? 10 : nulls < 92 ? 60 : nulls < 96 ? 100 : 95;
 	if (percent)
-		m->c->generator = dt_printf(m->arena, "CASE WHEN hash(i * 11 + %u) %% 100 < %u THEN NULL ELSE %s END", number * 31, percent, m->c->generator);
+		m->c->generator = dt_printf(m->arena, "CASE WHEN hash(i * 11 + %u) %% 100 < %u THEN NULL ELSE %s END",
+		                            number * 31, percent, m->c->generator);
 }
 
 static void add_key(struct making *m, const char *name, const char *generator, uint32_t keys)
 {
 	m->c = &m->t->columns[m->t->column_count++];
 	*m->c = (struct dt_column){.type = "INTEGER", .generator = generator};
-	m->c->item = (struct dt_item){.name = name, .text = name, .class = DT_INT, .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))};
+	m->c->item = (struct dt_item){
+		.name = name, .text = name, .class = DT_INT, .values = dt_alloc(m->arena, DT_MAX_VALUES * sizeof(char *))};
 	for (uint32_t i = 0; i < 6; i++)
 		add_value(m, dt_printf(m->arena, "%u", dt_below(m->r, keys + 2)));
 }
@@ -313,11 +342,14 @@ void dt_table_make(struct dt_arena *arena, struct dt_random *r, uint32_t number,
 	struct making m = {arena, r, out, NULL};
 	*out = (struct dt_table){.name = dt_printf(arena, "t%u", number), .rows = rows, .next_row = rows};
 	if (is_dimension) {
-		const char *key = dt_chance(r, 75) ? "i" : dt_chance(r, 50) ? "i // 2" : "CASE WHEN i % 5 = 0 THEN NULL ELSE i END";
+		const char *key = dt_chance(r, 75)   ? "i"
+		                  : dt_chance(r, 50) ? "i // 2"
+		                                     : "CASE WHEN i % 5 = 0 THEN NULL ELSE i END";
 		add_key(&m, "id", key, rows);
 	}
 	for (uint32_t i = 0; i < key_count; i++) {
-		const char *value = dt_printf(arena, "(hash(i + %u) %% %u)::INTEGER", 1000 + i * 77, key_of[i] + dt_below(r, 2));
+		const char *value =
+			dt_printf(arena, "(hash(i + %u) %% %u)::INTEGER", 1000 + i * 77, key_of[i] + dt_below(r, 2));
 		if (dt_chance(r, 30))
 			value = dt_printf(arena, "CASE WHEN i %% 7 = %u THEN NULL ELSE %s END", i, value);
 		add_key(&m, dt_printf(arena, "fk%u", i), value, key_of[i]);

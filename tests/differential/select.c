@@ -149,7 +149,10 @@ static void put_order(struct dt_text *out, const struct dt_select *s)
 			dt_put(out, "%s%s", word, item_at(s, o->item)->name);
 		else
 			dt_put(out, "%s%u", word, position_of(s, o->item) + 1);
-		dt_put(out, "%s%s", o->descending ? " DESC" : "", o->nulls == 1 ? " NULLS FIRST" : o->nulls == 2 ? " NULLS LAST" : "");
+		dt_put(out, "%s%s", o->descending ? " DESC" : "",
+		       o->nulls == 1   ? " NULLS FIRST"
+		       : o->nulls == 2 ? " NULLS LAST"
+		                       : "");
 		word = ", ";
 	}
 }

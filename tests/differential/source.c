@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_column(struct dt_arena *arena, struct dt_source *s, const struct dt_column *c, const char *alias, bool single)
+static void add_column(struct dt_arena *arena, struct dt_source *s, const struct dt_column *c, const char *alias,
+                       bool single)
 {
 	if (s->column_count == DT_MAX_SOURCE_COLUMNS)
 		return;

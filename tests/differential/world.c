@@ -15,7 +15,8 @@
 void dt_remove_tree(const char *path)
 {
 	char command[512];
-	if (strlen(path) > 8 && snprintf(command, sizeof command, "rm -rf -- '%s'", path) < (int)sizeof command && system(command) != 0)
+	if (strlen(path) > 8 && snprintf(command, sizeof command, "rm -rf -- '%s'", path) < (int)sizeof command &&
+	    system(command) != 0)
 		fprintf(stderr, "differential: cannot remove %s\n", path);
 }
 
@@ -38,7 +39,8 @@ static bool connect_both(struct dt_session *s)
 	char *error = NULL;
 	rayql_error *err = NULL;
 	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
-	          execute(s->ours, "SET rayql_force = on", &error) && execute(s->host, "SET rayql_enable_cube = off", &error);
+	          execute(s->ours, "SET rayql_force = on", &error) &&
+	          execute(s->host, "SET rayql_enable_cube = off", &error);
 	if (!ok)
 		fprintf(stderr, "differential: cannot connect: %s\n", err ? rayql_error_message(err) : error ? error : "?");
 	rayql_error_free(err);
@@ -220,7 +222,7 @@ struct world {
 	struct dt_session session;
 	bool on_file, wrote, failed;
 	bool divides; /* integer_division is set */
-	bool other; /* writes go through the other connection */
+	bool other;   /* writes go through the other connection */
 	uint32_t threads, table_count, source_count, view_count;
 	struct dt_table tables[DT_MAX_TABLES];
 	struct dt_source sources[MAX_SOURCES];
@@ -265,13 +267,21 @@ static bool perform_rows(struct world *w, struct dt_table *t, int64_t count)
 {
 	int64_t low = t->next_row;
 	t->next_row += count;
-	return perform(w, (struct dt_entry){.kind = DT_ROWS, .text = dt_table_insert(&w->arena, t), .after = ") AS r(i)", .low = low, .high = t->next_row});
+	return perform(w, (struct dt_entry){.kind = DT_ROWS,
+	                                    .text = dt_table_insert(&w->arena, t),
+	                                    .after = ") AS r(i)",
+	                                    .low = low,
+	                                    .high = t->next_row});
 }
 
 static uint32_t row_count(struct dt_random *r)
 {
 	uint32_t kind = dt_below(r, 100);
-	return kind < 4 ? 0 : kind < 8 ? 1 : kind < 45 ? 2 + dt_below(r, 50) : kind < 85 ? 50 + dt_below(r, 900) : 1000 + dt_below(r, 4000);
+	return kind < 4    ? 0
+	       : kind < 8  ? 1
+	       : kind < 45 ? 2 + dt_below(r, 50)
+	       : kind < 85 ? 50 + dt_below(r, 900)
+	                   : 1000 + dt_below(r, 4000);
 }
 
 static void make_tables(struct world *w)
@@ -354,9 +364,9 @@ static struct dt_select *next_query(struct world *w)
 	const struct dt_view *v = &w->views[dt_below(r, w->view_count)];
 	uint32_t kind = dt_below(r, 100);
 	struct dt_select *q = !v->exists || kind < 8 ? dt_query_any(&w->arena, r, &w->sources[dt_below(r, w->source_count)])
-	                      : kind < 20          ? dt_query_for_view(&w->arena, r, v, true)
-	                      : kind < 28          ? dt_query_by_name(&w->arena, r, v)
-	                                           : dt_query_for_view(&w->arena, r, v, false);
+	                      : kind < 20            ? dt_query_for_view(&w->arena, r, v, true)
+	                      : kind < 28            ? dt_query_by_name(&w->arena, r, v)
+	                                             : dt_query_for_view(&w->arena, r, v, false);
 	q->eligible = q->eligible && usable(w, v);
 	return q;
 }
@@ -376,7 +386,8 @@ static void count_query(struct world *w, const struct dt_select *q, const char *
 static void run_query(struct world *w)
 {
 	const struct dt_select *q = next_query(w);
-	if (w->log.count && dt_chance(&w->random, 8)) { /* one of the queries before, again: from the plan cache, if it may */
+	if (w->log.count &&
+	    dt_chance(&w->random, 8)) { /* one of the queries before, again: from the plan cache, if it may */
 		const struct dt_entry *before = &w->log.entries[dt_below(&w->random, w->log.count)];
 		if (before->kind == DT_QUERY) {
 			struct dt_select *copy = dt_alloc(&w->arena, sizeof *copy);
@@ -441,7 +452,8 @@ static void write_something(struct world *w)
 		perform_sql(w, dt_printf(&w->arena, "DELETE FROM %s WHERE %s", t->name, dt_predicate(&w->arena, r, &c->item)));
 		break;
 	default:
-		perform_sql(w, dt_printf(&w->arena, "INSERT INTO %s (%s) VALUES (%s)", t->name, c->item.name, literal_of(w, c)));
+		perform_sql(w,
+		            dt_printf(&w->arena, "INSERT INTO %s (%s) VALUES (%s)", t->name, c->item.name, literal_of(w, c)));
 		break;
 	}
 	touched(w, n);
@@ -502,7 +514,8 @@ static void alter(struct world *w)
 	const char *name = t->columns[dt_below(&w->random, t->column_count)].item.name;
 	switch (dt_below(&w->random, 4)) {
 	case 0:
-		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE %s ADD COLUMN extra%u INTEGER DEFAULT 5", t->name, w->log.count));
+		perform_sql(w,
+		            dt_printf(&w->arena, "ALTER TABLE %s ADD COLUMN extra%u INTEGER DEFAULT 5", t->name, w->log.count));
 		break;
 	case 1:
 		perform_sql(w, dt_printf(&w->arena, "ALTER TABLE %s RENAME COLUMN %s TO renamed", t->name, name));
@@ -556,8 +569,12 @@ static void replace_views(struct world *w)
 
 static void change_settings(struct world *w)
 {
-	static const char *const settings[] = {"SET default_null_order = 'nulls_first'", "SET default_null_order = 'nulls_last'", "SET default_order = 'desc'",
-	                                       "SET default_order = 'asc'", "SET integer_division = true", "SET integer_division = false"};
+	static const char *const settings[] = {"SET default_null_order = 'nulls_first'",
+	                                       "SET default_null_order = 'nulls_last'",
+	                                       "SET default_order = 'desc'",
+	                                       "SET default_order = 'asc'",
+	                                       "SET integer_division = true",
+	                                       "SET integer_division = false"};
 	uint32_t which = dt_below(&w->random, 6);
 	perform_sql(w, settings[which]);
 	if (which >= 4) /* DuckDB's plans as JSON do not follow it: the host answers */

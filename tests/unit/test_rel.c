@@ -12,14 +12,19 @@
 
 #define PLAN(text) "{\"error\":false,\"plans\":[" text "]}"
 #define INT "{\"id\":\"INTEGER\"}"
-#define TYPES "{\"id\":\"INTEGER\"},{\"id\":\"VARCHAR\"},{\"id\":\"DECIMAL\",\"type_info\":{\"type\":\"DECIMAL_TYPE_INFO\",\"width\":12,\"scale\":2}}"
+#define TYPES                                                                                                          \
+	"{\"id\":\"INTEGER\"},{\"id\":\"VARCHAR\"},{\"id\":\"DECIMAL\",\"type_info\":{\"type\":\"DECIMAL_TYPE_INFO\","     \
+	"\"width\":12,\"scale\":2}}"
 #define GET(filters, indexes, projection)                                                                              \
-	"{\"type\":\"LOGICAL_GET\",\"returned_types\":[" TYPES "],\"names\":[\"a\",\"s\",\"d\"],\"projection_ids\":[" projection      \
-	"],\"table_filters\":{\"filters\":[" filters "]},\"name\":\"seq_scan\",\"function_data\":{\"catalog\":\"memory\","              \
+	"{\"type\":\"LOGICAL_GET\",\"returned_types\":[" TYPES                                                             \
+	"],\"names\":[\"a\",\"s\",\"d\"],\"projection_ids\":[" projection "],\"table_filters\":{\"filters\":[" filters     \
+	"]},\"name\":\"seq_scan\",\"function_data\":{\"catalog\":\"memory\","                                              \
 	"\"schema\":\"main\",\"table\":\"t\"},\"projected_input\":[],\"column_indexes\":[" indexes "]}"
-#define REF(index, type) "{\"expression_class\":\"BOUND_REF\",\"type\":\"BOUND_REF\",\"alias\":\"x\",\"return_type\":" type ",\"index\":" index "}"
+#define REF(index, type)                                                                                               \
+	"{\"expression_class\":\"BOUND_REF\",\"type\":\"BOUND_REF\",\"alias\":\"x\",\"return_type\":" type                 \
+	",\"index\":" index "}"
 #define CONSTANT(type, value)                                                                                          \
-	"{\"expression_class\":\"BOUND_CONSTANT\",\"type\":\"VALUE_CONSTANT\",\"value\":{\"type\":" type                                \
+	"{\"expression_class\":\"BOUND_CONSTANT\",\"type\":\"VALUE_CONSTANT\",\"value\":{\"type\":" type                   \
 	",\"is_null\":false,\"value\":" value "}}"
 #define PROJECT(exprs, child) "{\"type\":\"LOGICAL_PROJECTION\",\"children\":[" child "],\"expressions\":[" exprs "]}"
 
@@ -61,10 +66,13 @@ static void test_scan_filters(void **state)
 	(void)state;
 	/* filters are keyed by table column, read at its place among column_indexes, and the projection is above them */
 	const struct rql_rel *rel = parsed(PLAN(GET(
-		"{\"key\":2,\"value\":{\"filter_type\":\"CONSTANT_COMPARISON\",\"comparison_type\":\"COMPARE_GREATERTHAN\",\"constant\":"
+		"{\"key\":2,\"value\":{\"filter_type\":\"CONSTANT_COMPARISON\",\"comparison_type\":\"COMPARE_GREATERTHAN\","
+	    "\"constant\":"
 		"{\"type\":{\"id\":\"DECIMAL\",\"type_info\":{\"width\":12,\"scale\":2}},\"is_null\":false,\"value\":350}}},"
-		"{\"key\":0,\"value\":{\"filter_type\":\"OPTIONAL_FILTER\",\"child_filter\":{\"filter_type\":\"DYNAMIC_FILTER\"}}},"
-		"{\"key\":1,\"value\":{\"filter_type\":\"CONJUNCTION_AND\",\"child_filters\":[{\"filter_type\":\"IS_NOT_NULL\"},"
+		"{\"key\":0,\"value\":{\"filter_type\":\"OPTIONAL_FILTER\",\"child_filter\":{\"filter_type\":\"DYNAMIC_"
+	    "FILTER\"}}},"
+		"{\"key\":1,\"value\":{\"filter_type\":\"CONJUNCTION_AND\",\"child_filters\":[{\"filter_type\":\"IS_NOT_NULL\"}"
+	    ","
 		"{\"filter_type\":\"IN_FILTER\",\"values\":[{\"type\":{\"id\":\"VARCHAR\"},\"is_null\":false,\"value\":\"p\"},"
 		"{\"type\":{\"id\":\"VARCHAR\"},\"is_null\":false,\"value\":\"q\"}]}]}}",
 		"{\"index\":1},{\"index\":2},{}", "2")));
@@ -92,8 +100,9 @@ static void test_scan_rowid(void **state)
 	(void)state;
 	const struct rql_rel *rel = parsed(PLAN(GET(
 		"{\"key\":18446744073709551615,\"value\":{\"filter_type\":\"EXPRESSION_FILTER\",\"expr\":{\"expression_class\":"
-		"\"BOUND_COMPARISON\",\"type\":\"COMPARE_LESSTHAN\",\"left\":" REF("0", "{\"id\":\"BIGINT\"}") ",\"right\":"
-		CONSTANT("{\"id\":\"BIGINT\"}", "9223372036854775807") "}}}", "{},{\"index\":18446744073709551615}", "")));
+		"\"BOUND_COMPARISON\",\"type\":\"COMPARE_LESSTHAN\",\"left\":" REF(
+			"0", "{\"id\":\"BIGINT\"}") ",\"right\":" CONSTANT("{\"id\":\"BIGINT\"}", "9223372036854775807") "}}}",
+		"{},{\"index\":18446744073709551615}", "")));
 	assert_int_equal(rel->kind, RQL_REL_FILTER);
 	assert_int_equal(rel->exprs[0]->children[0]->index, 1);
 	assert_true(rel->exprs[0]->children[1]->value.integer == INT64_MAX);
@@ -107,8 +116,9 @@ static void test_scan_rowid(void **state)
 static void test_opaque(void **state)
 {
 	(void)state;
-	const struct rql_rel *rel = parsed(PLAN("{\"type\":\"LOGICAL_GET\",\"returned_types\":[{\"id\":\"BIGINT\"}],\"names\":[\"range\"],"
-	                                        "\"projection_ids\":[],\"name\":\"range\",\"column_indexes\":[{}]}"));
+	const struct rql_rel *rel =
+		parsed(PLAN("{\"type\":\"LOGICAL_GET\",\"returned_types\":[{\"id\":\"BIGINT\"}],\"names\":[\"range\"],"
+	                "\"projection_ids\":[],\"name\":\"range\",\"column_indexes\":[{}]}"));
 	assert_int_equal(rel->kind, RQL_REL_OPAQUE);
 	assert_string_equal(rql_rel_reason(rel), "a table function: range");
 	assert_int_equal(rel->column_count, 1);
@@ -131,17 +141,35 @@ static void test_opaque(void **state)
 static void test_values(void **state)
 {
 	(void)state;
-	const struct rql_rel *rel = parsed(PLAN(PROJECT(
-		CONSTANT("{\"id\":\"HUGEINT\"}", "{\"upper\":-1,\"lower\":18446744073709551613}") ","
-		CONSTANT("{\"id\":\"UBIGINT\"}", "18446744073709551615") ","
-		CONSTANT("{\"id\":\"BLOB\"}", "\"a\\\\x00\\\\xFF\"") ","
-		CONSTANT("{\"id\":\"DOUBLE\"}", "-Infinity") ","
-		CONSTANT("{\"id\":\"INTERVAL\"}", "{\"months\":1,\"micros\":5}") ","
-		CONSTANT("{\"id\":\"ENUM\",\"type_info\":{\"type\":\"ENUM_TYPE_INFO\",\"values_count\":2,\"values\":[\"p\",\"q\"]}}", "1") ","
-		CONSTANT("{\"id\":\"TINYINT\"}", "300") ","
-		CONSTANT("{\"id\":\"LIST\",\"type_info\":{\"child_type\":" INT "}}", "{\"children\":[]}") ","
-		CONSTANT("{\"id\":\"VARCHAR\",\"type_info\":{\"type\":\"STRING_TYPE_INFO\",\"collation\":\"nocase\"}}", "\"x\""),
-		"{\"type\":\"LOGICAL_DUMMY_SCAN\"}")));
+	const struct rql_rel *rel =
+		parsed(
+			PLAN(PROJECT(CONSTANT("{\"id\":\"HUGEINT\"}", "{\"upper\":-1,\"lower\":18446744073709551613}") "," CONSTANT("{\"id\":\"UBIGINT\"}", "18446744073709551615") "," CONSTANT(
+							 "{\"id\":\"BLOB\"}",
+							 "\"a\\\\x00\\\\xFF\"") "," CONSTANT("{\"id\":\"DOUBLE\"}",
+	                                                             "-Infinity") "," CONSTANT("{\"id\":\"INTERVAL\"}",
+	                                                                                       "{\"months\":1,\"micros\":"
+	                                                                                       "5}") "," CONSTANT("{\"id\":"
+	                                                                                                          "\"ENUM\""
+	                                                                                                          ",\"type_"
+	                                                                                                          "info\":{"
+	                                                                                                          "\"type\""
+	                                                                                                          ":\"ENUM_"
+	                                                                                                          "TYPE_"
+	                                                                                                          "INFO\","
+	                                                                                                          "\"values"
+	                                                                                                          "_count\""
+	                                                                                                          ":2,"
+	                                                                                                          "\"values"
+	                                                                                                          "\":["
+	                                                                                                          "\"p\","
+	                                                                                                          "\"q\"]}"
+	                                                                                                          "}",
+	                                                                                                          "1") "," CONSTANT("{\"id\":\"TINYINT\"}",
+	                                                                                                                            "300") "," CONSTANT("{\"id\":\"LIST\",\"type_info\":{\"child_type\":" INT
+	                                                                                                                                                "}}",
+	                                                                                                                                                "{\"children\":[]}") "," CONSTANT("{\"id\":\"VARCHAR\",\"type_info\":{\"type\":\"STRING_TYPE_INFO\",\"collation\":\"nocase\"}}",
+	                                                                                                                                                                                  "\"x\""),
+	                     "{\"type\":\"LOGICAL_DUMMY_SCAN\"}")));
 	assert_true(rel->exprs[0]->value.integer == -3);
 	assert_true(rel->exprs[1]->value.integer == (rql_int128)UINT64_MAX);
 	assert_int_equal(rel->exprs[2]->value.string.length, 3);
@@ -157,11 +185,23 @@ static void test_values(void **state)
 static void test_functions(void **state)
 {
 	(void)state;
-#define SUM(fields) "{\"expression_class\":\"BOUND_AGGREGATE\",\"return_type\":{\"id\":\"HUGEINT\"},\"children\":[" REF("0", INT) "]," fields "}"
-	const struct rql_rel *rel = parsed(PLAN("{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET("", "{},{\"index\":1}", "") "],"
-		"\"expressions\":[" SUM("\"name\":\"sum_no_overflow\",\"function_data\":{},\"aggregate_type\":\"DISTINCT\"") ","
-		SUM("\"name\":\"quantile_cont\",\"function_data\":{\"quantiles\":[]}") "," SUM("\"name\":\"sum\",\"catalog_name\":\"mine\"")
-		"],\"groups\":[" REF("1", "{\"id\":\"VARCHAR\"}") "],\"grouping_sets\":[[0]]}"));
+#define SUM(fields)                                                                                                    \
+	"{\"expression_class\":\"BOUND_AGGREGATE\",\"return_type\":{\"id\":\"HUGEINT\"},\"children\":[" REF(               \
+		"0", INT) "]," fields "}"
+	const struct rql_rel *rel =
+		parsed(PLAN("{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET(
+			"", "{},{\"index\":1}",
+			"") "],"
+	            "\"expressions\":[" SUM("\"name\":\"sum_no_overflow\",\"function_data\":{},\"aggregate_type\":"
+	                                    "\"DISTINCT\"") "," SUM("\"name\":\"quantile_cont\",\"function_data\":{"
+	                                                            "\"quantiles\":[]}") "," SUM(
+					"\"name\":\"sum\",\"catalog_name\":\"mine\"") "],\"groups\":[" REF("1",
+	                                                                                   "{\"id\":\"VARCHAR\"}") "],"
+	                                                                                                           "\"group"
+	                                                                                                           "ing_"
+	                                                                                                           "sets\":"
+	                                                                                                           "[[0]]"
+	                                                                                                           "}"));
 	assert_int_equal(rel->kind, RQL_REL_AGGREGATE);
 	assert_int_equal(rel->group_count, 1);
 	assert_int_equal(rel->expr_count, 4);
@@ -174,17 +214,19 @@ static void test_functions(void **state)
 	assert_int_equal(count, 1);
 	assert_string_equal(names[0], "sum");
 	/* ROLLUP */
-	rel = parsed(PLAN("{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET("", "{}", "") "],\"groups\":[" REF("0", INT)
-	                  "],\"grouping_sets\":[[0],[]]}"));
+	rel = parsed(PLAN("{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET(
+		"", "{}", "") "],\"groups\":[" REF("0", INT) "],\"grouping_sets\":[[0],[]]}"));
 	assert_string_equal(rql_rel_reason(rel), "several grouping sets");
 }
 
 static void test_join(void **state)
 {
 	(void)state;
-#define JOIN(type, maps) "{\"type\":\"LOGICAL_COMPARISON_JOIN\",\"children\":[" GET("", "{},{\"index\":1}", "") "," GET("", "{}", "") \
-	"],\"join_type\":\"" type "\",\"conditions\":[{\"left\":" REF("0", INT) ",\"right\":" REF("0", INT) \
-	",\"comparison\":\"COMPARE_EQUAL\"}]" maps "}"
+#define JOIN(type, maps)                                                                                               \
+	"{\"type\":\"LOGICAL_COMPARISON_JOIN\",\"children\":[" GET("", "{},{\"index\":1}", "") "," GET(                    \
+		"", "{}", "") "],\"join_type\":\"" type                                                                        \
+					  "\",\"conditions\":[{\"left\":" REF("0", INT) ",\"right\":" REF(                                 \
+						  "0", INT) ",\"comparison\":\"COMPARE_EQUAL\"}]" maps "}"
 	const struct rql_rel *rel = parsed(PLAN(JOIN("LEFT", "")));
 	assert_int_equal(rel->join, RQL_JOIN_LEFT);
 	assert_int_equal(rel->column_count, 3);
@@ -205,8 +247,10 @@ static void test_join(void **state)
 static void test_equal_and_rewrite(void **state)
 {
 	(void)state;
-	const char *json = PLAN(PROJECT(CONSTANT("{\"id\":\"DOUBLE\"}", "0.0") "," CONSTANT("{\"id\":\"DOUBLE\"}", "-0.0") ","
-		CONSTANT("{\"id\":\"DOUBLE\"}", "0.0") "," CONSTANT(INT, "0") "," REF("0", INT) "," REF("0", INT), GET("", "{}", "")));
+	const char *json =
+		PLAN(PROJECT(CONSTANT("{\"id\":\"DOUBLE\"}", "0.0") "," CONSTANT("{\"id\":\"DOUBLE\"}", "-0.0") "," CONSTANT(
+						 "{\"id\":\"DOUBLE\"}", "0.0") "," CONSTANT(INT, "0") "," REF("0", INT) "," REF("0", INT),
+	                 GET("", "{}", "")));
 	const struct rql_rel *rel = parsed(json);
 	assert_false(rql_expr_equal(rel->exprs[0], rel->exprs[1]));
 	assert_true(rql_expr_equal(rel->exprs[0], rel->exprs[2]));
@@ -243,23 +287,47 @@ static void test_malformed(void **state)
 	expect_status(deep, RQL_ERROR_UNSUPPORTED);
 	free(deep);
 	/* every operator and expression with nothing in it */
-	static const char *const operators[] = {"GET", "FILTER", "PROJECTION", "AGGREGATE_AND_GROUP_BY", "COMPARISON_JOIN", "ANY_JOIN",
-		"CROSS_PRODUCT", "DELIM_JOIN", "DELIM_GET", "ORDER_BY", "TOP_N", "LIMIT", "DISTINCT", "WINDOW", "UNION", "EXCEPT",
-		"INTERSECT", "MATERIALIZED_CTE", "CTE_REF", "EMPTY_RESULT", "EXPRESSION_GET"};
-	static const char *const classes[] = {"REF", "COMPARISON", "CONJUNCTION", "FUNCTION", "CAST", "OPERATOR", "BETWEEN", "CASE",
-		"AGGREGATE", "WINDOW", "CONSTANT", "LAMBDA"};
+	static const char *const operators[] = {"GET",
+	                                        "FILTER",
+	                                        "PROJECTION",
+	                                        "AGGREGATE_AND_GROUP_BY",
+	                                        "COMPARISON_JOIN",
+	                                        "ANY_JOIN",
+	                                        "CROSS_PRODUCT",
+	                                        "DELIM_JOIN",
+	                                        "DELIM_GET",
+	                                        "ORDER_BY",
+	                                        "TOP_N",
+	                                        "LIMIT",
+	                                        "DISTINCT",
+	                                        "WINDOW",
+	                                        "UNION",
+	                                        "EXCEPT",
+	                                        "INTERSECT",
+	                                        "MATERIALIZED_CTE",
+	                                        "CTE_REF",
+	                                        "EMPTY_RESULT",
+	                                        "EXPRESSION_GET"};
+	static const char *const classes[] = {"REF",     "COMPARISON", "CONJUNCTION", "FUNCTION", "CAST",     "OPERATOR",
+	                                      "BETWEEN", "CASE",       "AGGREGATE",   "WINDOW",   "CONSTANT", "LAMBDA"};
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
 		parsed(rql_arena_printf(arena, PLAN("{\"type\":\"LOGICAL_%s\"}"), operators[i]));
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-		parsed(rql_arena_printf(arena, PLAN(PROJECT("{\"expression_class\":\"BOUND_%s\"}", GET("", "{}", ""))), classes[i]));
+		parsed(rql_arena_printf(arena, PLAN(PROJECT("{\"expression_class\":\"BOUND_%s\"}", GET("", "{}", ""))),
+		                        classes[i]));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scan_filters), cmocka_unit_test(test_scan_rowid), cmocka_unit_test(test_opaque),
-		cmocka_unit_test(test_values),       cmocka_unit_test(test_functions),  cmocka_unit_test(test_join),
-		cmocka_unit_test(test_equal_and_rewrite), cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_scan_filters),
+		cmocka_unit_test(test_scan_rowid),
+		cmocka_unit_test(test_opaque),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_equal_and_rewrite),
+		cmocka_unit_test(test_malformed),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,19 +1,20 @@
 /* The cube (RTCUDB, papers/000): rows of a relation as sorted cells of one key.
  *
- * Build (sections 3.1, 4.2, 4.3; design.md "What a cube is made of"): every dimension is dictionary-encoded; where one dimension
- * determines another, the coarser is folded into the finer (a map over its codes) and the finer's codes are ordered by the
- * hierarchy, coarsest first, so that a predicate on a coarse level is one interval of the fine digit. What is left are the
- * DIGITS of a mixed-radix key (the paper's bijection encoding), most significant first; cells are sorted by it.
+ * Build (sections 3.1, 4.2, 4.3; design.md "What a cube is made of"): every dimension is dictionary-encoded; where one
+ * dimension determines another, the coarser is folded into the finer (a map over its codes) and the finer's codes are
+ * ordered by the hierarchy, coarsest first, so that a predicate on a coarse level is one interval of the fine digit.
+ * What is left are the DIGITS of a mixed-radix key (the paper's bijection encoding), most significant first; cells are
+ * sorted by it.
  *
  *   key = digit[0] .. digit[p-1] | digit[p] .. digit[k-1]
  *         the directory: a dense array of cell offsets over all    the residual digits: bit-packed codes per cell
  *         combinations of the first p digits (a CSR), as deep as
  *         its bytes pay for themselves
  *
- * Cells hold measures bit-packed (frame of reference) or raw; every RQL_CUBE_BLOCK cells a cumulative sum, so that the sum of a
- * long interval of cells costs two lookups and two partial blocks, whatever its length. Sums are exact: modular
- * 64-bit when the bounds prove that no sum of the whole cube overflows, else 128-bit.
- * rollup off: every row is a cell (count 1, implicit). rollup on: equal keys are one cell with counts and per-cell aggregates. */
+ * Cells hold measures bit-packed (frame of reference) or raw; every RQL_CUBE_BLOCK cells a cumulative sum, so that the
+ * sum of a long interval of cells costs two lookups and two partial blocks, whatever its length. Sums are exact:
+ * modular 64-bit when the bounds prove that no sum of the whole cube overflows, else 128-bit. rollup off: every row is
+ * a cell (count 1, implicit). rollup on: equal keys are one cell with counts and per-cell aggregates. */
 #ifndef RQL_METHOD_CUBE_CUBE_H
 #define RQL_METHOD_CUBE_CUBE_H
 
@@ -25,8 +26,9 @@
 
 /* ---- what is stored ---- */
 
-/* count values of `bits` (0..57) each, value i at bit i * bits, plus `base`. 7 or more readable bytes follow the last value's, so
- * that 8-byte loads never leave the allocation (RQL_PACKED_SLACK). bits == 0: every value is base. bits 64 / 128: raw. */
+/* count values of `bits` (0..57) each, value i at bit i * bits, plus `base`. 7 or more readable bytes follow the last
+ * value's, so that 8-byte loads never leave the allocation (RQL_PACKED_SLACK). bits == 0: every value is base. bits 64
+ * / 128: raw. */
 #define RQL_PACKED_SLACK 64u
 struct rql_packed {
 	uint8_t *data;
@@ -37,8 +39,8 @@ struct rql_packed {
 
 struct rql_cube_digit {
 	uint32_t radix;
-	uint32_t dimension;       /* the finest dimension, which the digit encodes */
-	uint32_t *code_of_digit;  /* [radix]: that dimension's dictionary code */
+	uint32_t dimension;      /* the finest dimension, which the digit encodes */
+	uint32_t *code_of_digit; /* [radix]: that dimension's dictionary code */
 };
 
 struct rql_cube_dimension {
@@ -47,18 +49,18 @@ struct rql_cube_dimension {
 };
 
 struct rql_cube_measure {
-	/* Integer sums: per cell sum of the non-NULL values, NULL-only cells hold 0 after base (see has_null). Row-level cubes hold the
-	 * value itself, which serves sum, min and max. Real measures: double per cell in `real`. */
+	/* Integer sums: per cell sum of the non-NULL values, NULL-only cells hold 0 after base (see has_null). Row-level
+	 * cubes hold the value itself, which serves sum, min and max. Real measures: double per cell in `real`. */
 	struct rql_packed sum;
 	double *real;
-	/* cumulative[b]: modular 64-bit sum (base included) of all cells before b * RQL_CUBE_BLOCK; wide128 when 64 bits are not
-	 * proven enough. NULL for real measures (differences of floating-point sums are not exact). */
+	/* cumulative[b]: modular 64-bit sum (base included) of all cells before b * RQL_CUBE_BLOCK; wide128 when 64 bits
+	 * are not proven enough. NULL for real measures (differences of floating-point sums are not exact). */
 	uint64_t *cumulative;
 	rql_uint128 *cumulative128;
 	bool wide;
 	/* Non-NULL rows per cell: NULL data when the measure has no NULLs (then the cell's row count serves). */
-	struct rql_packed valid;            /* row-level: 1 bit */
-	uint64_t *valid_cumulative;         /* per block */
+	struct rql_packed valid;    /* row-level: 1 bit */
+	uint64_t *valid_cumulative; /* per block */
 	/* Rolled up only: per cell extremes where asked (base-encoded integers, or order-preserving codes). */
 	struct rql_packed min, max;
 	double *real_min, *real_max;
@@ -72,15 +74,15 @@ struct rql_cube {
 	uint64_t directory_size;       /* H = product of the first p radices */
 	uint32_t *directory32;         /* H + 1 offsets: one of the two, by the number of cells */
 	uint64_t *directory64;
-	struct rql_packed *residual;   /* [digit_count - p] */
+	struct rql_packed *residual; /* [digit_count - p] */
 	struct rql_cube_dimension *dimensions;
 	struct rql_cube_measure *measures;
-	struct rql_packed count;       /* rolled up: rows per cell */
-	uint64_t *count_cumulative;    /* rolled up: rows before each block */
+	struct rql_packed count;    /* rolled up: rows per cell */
+	uint64_t *count_cumulative; /* rolled up: rows before each block */
 	uint64_t bytes;
-	struct rql_budget *budget;     /* what `bytes` are charged to */
-	struct rql_arena *arena;       /* small things: dictionaries' strings, maps, this struct */
-	uint32_t *order_chosen;        /* [digit_count] dimensions in key order, for EXPLAIN and rayql_structures() */
+	struct rql_budget *budget; /* what `bytes` are charged to */
+	struct rql_arena *arena;   /* small things: dictionaries' strings, maps, this struct */
+	uint32_t *order_chosen;    /* [digit_count] dimensions in key order, for EXPLAIN and rayql_structures() */
 	/* build statistics */
 	double read_ms, encode_ms, sort_ms, pack_ms;
 };
@@ -100,8 +102,8 @@ struct rql_cube_spec {
 	const char *const *dimension_names;
 	uint32_t measure_count;
 	const struct rql_cube_measure_spec *measures;
-	enum rql_rollup rollup;       /* AUTO: on when cells <= rows / 2 (counted, not guessed) */
-	uint32_t order_count;         /* WITH (order = ...): dimensions, most significant first; the rest follows by rule */
+	enum rql_rollup rollup; /* AUTO: on when cells <= rows / 2 (counted, not guessed) */
+	uint32_t order_count;   /* WITH (order = ...): dimensions, most significant first; the rest follows by rule */
 	const uint32_t *order;
 	struct rql_budget *budget;
 	struct rql_progress *progress;
@@ -125,20 +127,21 @@ void rql_cube_builder_abort(struct rql_cube_builder *builder);
 struct rql_cube *rql_cube_retain(const struct rql_cube *cube);
 void rql_cube_release(struct rql_cube *cube);
 
-/* Checks every invariant (sorted, offsets monotone, maps in range, cumulative sums true): for tests and debug builds. */
+/* Checks every invariant (sorted, offsets monotone, maps in range, cumulative sums true): for tests and debug builds.
+ */
 rql_status rql_cube_check(const struct rql_cube *cube, struct rql_error *err);
 
-/* Side file (docs/format.md): written whole to `path`.tmp, synced, renamed. Read back verifies magic, version, byte order, the
- * checksum of every section and all counts before anything is used; the identity bytes must match what was given to
- * write. RQL_ERROR_CORRUPT says what was wrong; the caller then rebuilds. */
+/* Side file (docs/format.md): written whole to `path`.tmp, synced, renamed. Read back verifies magic, version, byte
+ * order, the checksum of every section and all counts before anything is used; the identity bytes must match what was
+ * given to write. RQL_ERROR_CORRUPT says what was wrong; the caller then rebuilds. */
 rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const void *identity, uint32_t identity_size,
                           struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_cube_read(const char *path, const void *identity, uint32_t identity_size, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
 
 extern const struct rql_method rql_method_cube_cpu;
-/* Measures run_ns, cell_ns, tested_cell_ns and group_ns of the CPU's profile over a made-up cube: about 50 ms, thorough 0.5 s.
- * Only fails for want of memory, and then leaves the profile as it was. */
+/* Measures run_ns, cell_ns, tested_cell_ns and group_ns of the CPU's profile over a made-up cube: about 50 ms, thorough
+ * 0.5 s. Only fails for want of memory, and then leaves the profile as it was. */
 rql_status rql_cube_calibrate(struct rql_device *device, bool thorough, struct rql_error *err);
 
 #endif
