@@ -8,7 +8,7 @@
  *
  * Rules, stated once:
  *  - Functions return a rayql_status; RAYQL_OK is 0. Out-parameters are untouched on failure. `rayql_error **err` may
- * be NULL; where it is given and a call fails, *err is a new error that the caller frees with rayql_error_free.
+ *    be NULL; where it is given and a call fails, *err is a new error that the caller frees with rayql_error_free.
  *  - rayql_X_free / close / disconnect accept NULL. Children keep their parents alive: a database closes when its
  *    last connection, statement and result are gone, whatever the order.
  *  - Handles are not thread-safe, except a database (connect from any thread), rayql_interrupt and rayql_progress.

@@ -209,7 +209,15 @@ static rql_status linear_add(struct linear *l, const struct rql_expr *e, rql_int
 	return status;
 }
 
-/* The sum of an aggregate's argument; *count is the aggregate that counts the rows summed. */
+/* The aggregate that counts the rows summed: only AVG wants it, and in a rolled-up cube it costs as much as the sum. */
+static rql_status need_count(struct linear *l, enum rql_agg_kind kind, uint32_t measure)
+{
+	if (l->slot->kind != RQL_SLOT_AVG)
+		return RQL_OK;
+	return need(l->aggs, l->agg_count, kind, measure, &l->slot->count, l->err);
+}
+
+/* The sum of the argument of SUM or AVG. */
 static rql_status sum_terms(struct linear *l, const struct rql_expr *arg)
 {
 	uint32_t m;
@@ -221,8 +229,7 @@ static rql_status sum_terms(struct linear *l, const struct rql_expr *arg)
 		if (!measure->sum)
 			return not_derivable(l->err, arg);
 		l->slot->real = measure->kind == RQL_MEASURE_REAL;
-		RQL_TRY(need(l->aggs, l->agg_count, measure->has_null ? RQL_AGG_COUNT : RQL_AGG_COUNT_STAR, m, &l->slot->count,
-		             l->err));
+		RQL_TRY(need_count(l, measure->has_null ? RQL_AGG_COUNT : RQL_AGG_COUNT_STAR, m));
 		return add_term(l, RQL_AGG_SUM, m, 1);
 	}
 	struct range range;
@@ -235,7 +242,7 @@ static rql_status sum_terms(struct linear *l, const struct rql_expr *arg)
 	}
 	if (l->aggs[l->slot->terms[0].agg].kind != RQL_AGG_SUM)
 		return not_derivable(l->err, arg);
-	return need(l->aggs, l->agg_count, RQL_AGG_COUNT_STAR, 0, &l->slot->count, l->err);
+	return need_count(l, RQL_AGG_COUNT_STAR, 0);
 }
 
 static rql_status count_slot(struct linear *l, const struct rql_expr *arg)
