@@ -280,9 +280,7 @@ static bool cmd_shell(struct rql_sh *sh, int argc, char **argv)
 		rql_sh_error(sh, "Error: cannot start a shell: %s", strerror(errno));
 		return false;
 	}
-	enum rql_sh_activity before = rql_sh_activity(sh, RQL_SH_CHILD);
-	int code = rql_sh_wait(child);
-	rql_sh_activity(sh, before);
+	int code = rql_sh_wait(sh, child);
 	if (code)
 		fprintf(stderr, "System command returns %d\n", code);
 	return true;

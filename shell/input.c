@@ -264,6 +264,8 @@ static enum rql_sh_line from_terminal(struct rql_sh *sh, struct rql_sh_input *in
 	input->cleared = false;
 	el_resize(input->editor);
 	enum rql_sh_activity before = rql_sh_activity(sh, RQL_SH_PROMPT);
+	/* Before the prompt shows: libedit alone does it after, and a Ctrl-D between the two would be lost. */
+	el_set(input->editor, EL_PREP_TERM, 1);
 	const char *text = el_gets(input->editor, &count);
 	rql_sh_activity(sh, before);
 	if (input->cleared) {

@@ -37,6 +37,7 @@ static void *wait_for_signals(void *context)
 		case RQL_SH_CHILD:
 			break;
 		}
+		atomic_fetch_add(&signals->taken, 1);
 	}
 	return NULL;
 }
@@ -48,6 +49,7 @@ bool rql_sh_signals_start(struct rql_sh_signals *signals)
 	sigaddset(&set, SIGINT);
 	atomic_init(&signals->activity, RQL_SH_IDLE);
 	atomic_init(&signals->interrupted, false);
+	atomic_init(&signals->taken, 0);
 	atomic_init(&signals->leaving, false);
 	if (pipe(signals->wake))
 		return false;

@@ -115,11 +115,8 @@ static bool close_output(struct rql_sh *sh)
 		ok = false;
 	}
 	sh->out = stdout;
-	if (sh->out_child) {
-		enum rql_sh_activity before = rql_sh_activity(sh, RQL_SH_CHILD);
-		rql_sh_wait(sh->out_child);
-		rql_sh_activity(sh, before);
-	}
+	if (sh->out_child)
+		rql_sh_wait(sh, sh->out_child);
 	sh->out_child = 0;
 	free(sh->out_name);
 	sh->out_name = NULL;
@@ -482,7 +479,7 @@ bool rql_sh_process_file(struct rql_sh *sh, const char *path)
 	if (file)
 		fclose(file);
 	if (child > 0)
-		rql_sh_wait(child);
+		rql_sh_wait(sh, child);
 	return ok;
 }
 

@@ -47,6 +47,7 @@ struct rql_sh_signals {
 	atomic_bool leaving;
 	pthread_mutex_t lock;   /* guards connection */
 	rayql_connection *connection;
+	atomic_uint taken; /* Ctrl-Cs that the thread has dealt with */
 };
 
 #define RQL_SH_WIDTHS 64
@@ -127,7 +128,8 @@ bool rql_sh_each_row(struct rql_sh *sh, const char *sql, bool quiet, rql_sh_row_
  * on failure. */
 pid_t rql_sh_spawn(const char *command, int in_fd, int out_fd);
 /* The exit status as a shell gives it (128 + signal when it was killed). */
-int rql_sh_wait(pid_t child);
+/* Waits for the program; a Ctrl-C meanwhile is for it alone. Its exit status, or 128 + the signal that ended it. */
+int rql_sh_wait(struct rql_sh *sh, pid_t child);
 
 /* ---- options.c ---- */
 /* Reads the flags; `path` and commands are applied in order after the database is open. Returns -1 to go on, or the

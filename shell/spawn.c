@@ -44,11 +44,24 @@ pid_t rql_sh_spawn(const char *command, int in_fd, int out_fd)
 	return failed ? -1 : child;
 }
 
-int rql_sh_wait(pid_t child)
+static int wait_for(pid_t child)
 {
 	int status;
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return 127;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int rql_sh_wait(struct rql_sh *sh, pid_t child)
+{
+	unsigned taken = atomic_load(&sh->signals.taken);
+	enum rql_sh_activity before = rql_sh_activity(sh, RQL_SH_CHILD);
+	int code = wait_for(child);
+	/* The Ctrl-C that ended the child came to the shell, too. Were its thread to take it only now, at the prompt, it would
+	 * clear a line that the user is typing already. It comes at once unless somebody signalled the child alone. */
+	for (int patience = 50; code == 128 + SIGINT && patience && atomic_load(&sh->signals.taken) == taken; patience--)
+		usleep(1000);
+	rql_sh_activity(sh, before);
+	return code;
 }

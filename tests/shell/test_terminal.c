@@ -119,11 +119,14 @@ static void type(struct terminal *term, const char *text)
 
 static void expect_exit(struct terminal *term, int code)
 {
-	struct timespec begin;
+	struct timespec begin, now;
 	int status;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	while (more(term, &begin))
 		continue;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec - begin.tv_sec > LIMIT_S)
+		fail(term, "it does not leave");
 	if (waitpid(term->child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != code)
 		fail(term, "wrong exit status");
 	close(term->fd);
