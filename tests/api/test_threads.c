@@ -153,8 +153,7 @@ static void *churn(void *arg)
 		abort();
 	static const char *const statements[] = {
 		"CREATE OR REPLACE MATERIALIZED VIEW w AS SELECT g, sum(v) AS x FROM t GROUP BY g",
-		"CREATE OR REPLACE MATERIALIZED VIEW w WITH (rollup = off) AS SELECT g, sum(v) AS x, count(*) FROM t GROUP BY "
-	    "g",
+		"CREATE OR REPLACE MATERIALIZED VIEW w WITH (rollup = off) AS SELECT g, sum(v) AS x, count(*) FROM t GROUP BY 1",
 		"FROM rayql_structures()",
 		"DROP MATERIALIZED VIEW IF EXISTS w",
 	};
