@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "exec/rowset.h"
+#include "util/sort.h"
 
 struct collapsing {
 	const struct rql_leaf *leaf;
@@ -16,27 +17,14 @@ static rql_status out_of_memory(struct collapsing *c)
 	return rql_error_memory(c->err, c->from->group_count * sizeof(rql_int128), "an answer");
 }
 
-static int compare_visible(const struct collapsing *c, uint32_t a, uint32_t b)
+/* Order of rows by the visible keys. */
+static int compare_visible(const void *context, uint32_t a, uint32_t b)
 {
+	const struct collapsing *c = context;
 	for (uint32_t k = 0; k < c->leaf->group_count; k++)
 		if (c->from->keys[k][a] != c->from->keys[k][b])
 			return c->from->keys[k][a] < c->from->keys[k][b] ? -1 : 1;
 	return 0;
-}
-
-/* Row numbers ascending by the visible keys. */
-static void sort_rows(const struct collapsing *c, uint32_t *rows, uint32_t *spare, uint64_t count)
-{
-	for (uint64_t width = 1; width < count; width *= 2) {
-		for (uint64_t from = 0; from < count; from += 2 * width) {
-			uint64_t middle = from + width < count ? from + width : count,
-					 to = middle + width < count ? middle + width : count;
-			uint64_t a = from, b = middle;
-			for (uint64_t k = from; k < to; k++)
-				spare[k] = b == to || (a < middle && compare_visible(c, rows[a], rows[b]) <= 0) ? rows[a++] : rows[b++];
-		}
-		memcpy(rows, spare, count * sizeof *rows);
-	}
 }
 
 static rql_status group_rows(struct collapsing *c, struct rql_hidden_groups *hidden, uint64_t *groups)
@@ -49,7 +37,7 @@ static rql_status group_rows(struct collapsing *c, struct rql_hidden_groups *hid
 	for (uint64_t i = 0; i < n; i++)
 		rows[i] = (uint32_t)i;
 	if (c->from->sorted_keys < c->leaf->group_count)
-		sort_rows(c, rows, spare, n);
+		rql_sort_items(rows, spare, n, compare_visible, c);
 	for (uint64_t i = 0; i < n; i++)
 		if (i == 0 || compare_visible(c, rows[i - 1], rows[i]) != 0)
 			first[g++] = i;

@@ -1,5 +1,6 @@
 #include <string.h>
 #include "exec/rowset.h"
+#include "util/sort.h"
 
 /* One ORDER BY key, its values at hand in the cheapest form that compares. */
 struct sort_key {
@@ -33,8 +34,9 @@ static int compare_values(const struct rql_vector *v, uint32_t a, uint32_t b)
 	return rql_value_compare(&x, &y);
 }
 
-static int compare_rows(const struct sorting *s, uint32_t a, uint32_t b)
+static int compare_rows(const void *context, uint32_t a, uint32_t b)
 {
+	const struct sorting *s = context;
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct sort_key *k = &s->keys[i];
 		bool null_a = is_null(k, a), null_b = is_null(k, b);
@@ -48,20 +50,6 @@ static int compare_rows(const struct sorting *s, uint32_t a, uint32_t b)
 			return k->descending ? -c : c;
 	}
 	return 0;
-}
-
-static void merge_sort(const struct sorting *s, uint32_t *rows, uint32_t *spare, uint64_t count)
-{
-	for (uint64_t width = 1; width < count; width *= 2) {
-		for (uint64_t from = 0; from < count; from += 2 * width) {
-			uint64_t middle = from + width < count ? from + width : count,
-					 to = middle + width < count ? middle + width : count;
-			uint64_t a = from, b = middle;
-			for (uint64_t k = from; k < to; k++)
-				spare[k] = b == to || (a < middle && compare_rows(s, rows[a], rows[b]) <= 0) ? rows[a++] : rows[b++];
-		}
-		memcpy(rows, spare, count * sizeof *rows);
-	}
 }
 
 /* Keeps the `limit` first of count rows in a heap whose root is the last of them: n log(limit) comparisons at worst,
@@ -168,7 +156,7 @@ rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *order
 			keep_first(&s, rows, set->rows, limit);
 		else
 			limit = set->rows;
-		merge_sort(&s, rows, spare, limit);
+		rql_sort_items(rows, spare, limit, compare_rows, &s);
 		set->selection = rows;
 		set->sorted_keys = 0;
 	}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "plan/codes.h"
+#include "util/sort.h"
 
 /* ---- boxes ---- */
 
@@ -197,28 +198,13 @@ rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_ar
 
 /* ---- group keys ---- */
 
-static int compare_entries(const struct rql_column *values, uint32_t a, uint32_t b)
+static int compare_entries(const void *context, uint32_t a, uint32_t b)
 {
+	const struct rql_column *values = context;
 	bool valid_a = rql_column_valid(values, a), valid_b = rql_column_valid(values, b);
 	if (!valid_a || !valid_b)
 		return (int)!valid_a - (int)!valid_b; /* NULL last */
 	return rql_column_compare(values, a, values, b);
-}
-
-/* Bottom-up merge sort: qsort has no portable context argument, and equal values must keep their order. */
-static void sort_codes(const struct rql_column *values, uint32_t *codes, uint32_t *spare, uint32_t count)
-{
-	for (uint64_t width = 1; width < count; width *= 2) {
-		for (uint64_t from = 0; from < count; from += 2 * width) {
-			uint64_t middle = from + width < count ? from + width : count,
-					 to = from + 2 * width < count ? from + 2 * width : count;
-			uint64_t a = from, b = middle;
-			for (uint64_t k = from; k < to; k++)
-				spare[k] = b == to || (a < middle && compare_entries(values, codes[a], codes[b]) <= 0) ? codes[a++]
-				                                                                                       : codes[b++];
-		}
-		memcpy(codes, spare, count * sizeof *codes);
-	}
 }
 
 static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_column *all,
@@ -234,7 +220,7 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 		return rql_error_memory(err, 0, "a plan");
 	for (uint32_t c = 0; c < d->count; c++)
 		codes[c] = c;
-	sort_codes(all, codes, spare, d->count);
+	rql_sort_items(codes, spare, d->count, compare_entries, all);
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < d->count; i++) {
 		if (i == 0 || compare_entries(all, codes[i - 1], codes[i]) != 0) {

@@ -18,6 +18,7 @@
 #include "util/budget.h"
 #include "util/status.h"
 #include "util/strbuf.h"
+#include "util/sort.h"
 #include "util/threads.h"
 
 /* ---- arena ------------------------------------------------------------------------------------------------------ */
@@ -531,6 +532,33 @@ static void test_pool_is_parallel(void **state)
 	rql_pool_free(pool);
 }
 
+/* Items are places in an array of keys with many ties: equal keys must keep their order. */
+static int by_key(const void *context, uint32_t a, uint32_t b)
+{
+	const uint32_t *keys = context;
+	return (keys[a] > keys[b]) - (keys[a] < keys[b]);
+}
+
+static void test_sort_is_stable(void **state)
+{
+	enum { MOST = 1000 };
+	uint32_t keys[MOST], items[MOST], spare[MOST], seed = 1;
+	(void)state;
+	for (uint32_t count = 0; count <= MOST; count = count * 2 + 1) {
+		for (uint32_t i = 0; i < count; i++) {
+			seed = seed * 1664525u + 1013904223u;
+			keys[i] = (seed >> 16) % 7;
+			items[i] = i;
+		}
+		rql_sort_items(items, spare, count, by_key, keys);
+		for (uint32_t i = 1; i < count; i++) {
+			assert_true(keys[items[i - 1]] <= keys[items[i]]);
+			if (keys[items[i - 1]] == keys[items[i]])
+				assert_true(items[i - 1] < items[i]);
+		}
+	}
+}
+
 static void test_now_is_monotonic(void **state)
 {
 	(void)state;
@@ -619,6 +647,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pool_nested),
 		cmocka_unit_test(test_pool_concurrent_callers),
 		cmocka_unit_test(test_pool_is_parallel),
+		cmocka_unit_test(test_sort_is_stable),
 		cmocka_unit_test(test_now_is_monotonic),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
