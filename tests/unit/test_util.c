@@ -542,7 +542,7 @@ static int by_key(const void *context, uint32_t a, uint32_t b)
 static void test_sort_is_stable(void **state)
 {
 	enum { MOST = 1000 };
-	uint32_t keys[MOST], items[MOST], spare[MOST], seed = 1;
+	uint32_t keys[MOST] = {0}, items[MOST], spare[MOST], seed = 1;
 	(void)state;
 	for (uint32_t count = 0; count <= MOST; count = count * 2 + 1) {
 		for (uint32_t i = 0; i < count; i++) {
