@@ -79,3 +79,14 @@ bool rql_args_integer(struct rql_args *args, const char *name, const char *value
 	*out = number;
 	return true;
 }
+
+void rql_args_benchmark(struct rql_args *args, const char **benchmark)
+{
+	const char *argument = args->argv[args->at];
+	if (argument[0] == '-')
+		rql_args_error(args, "there is no option %s", argument);
+	else if (*benchmark)
+		rql_args_error(args, "one benchmark at a time: %s", argument);
+	else
+		*benchmark = argument;
+}

@@ -17,6 +17,8 @@ struct rql_args {
 bool rql_args_flag(struct rql_args *args, const char *name);
 /* Is it --name with a value? Then *value is set; a missing value is an error (true, *value NULL). */
 bool rql_args_value(struct rql_args *args, const char *name, const char **value);
+/* Takes the argument as the benchmark's name; an unknown option and a second name are errors. */
+void rql_args_benchmark(struct rql_args *args, const char **benchmark);
 /* Prints "rayql gen: ..." and where to find help; sets failed. */
 void rql_args_error(struct rql_args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

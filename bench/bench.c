@@ -112,12 +112,8 @@ static bool parse(struct rql_args *args, struct rql_bench_options *o, bool *want
 			o->quiet = true;
 		else if (parse_value(args, o, &directory))
 			continue;
-		else if (args->argv[args->at][0] == '-')
-			rql_args_error(args, "there is no option %s", args->argv[args->at]);
-		else if (benchmark)
-			rql_args_error(args, "one benchmark at a time: %s", args->argv[args->at]);
 		else
-			benchmark = args->argv[args->at];
+			rql_args_benchmark(args, &benchmark);
 	}
 	if (!args->failed && !benchmark)
 		rql_args_error(args, "say which benchmark to run: ssb");

@@ -162,15 +162,6 @@ static rql_status first_value(rayql_connection *con, char **out, struct rql_erro
 	return status;
 }
 
-rql_status rql_client_text(rayql_connection *con, char **out, struct rql_error *err, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	rql_status status = first_value(con, out, err, fmt, args);
-	va_end(args);
-	return status;
-}
-
 rql_status rql_client_number(rayql_connection *con, double *out, struct rql_error *err, const char *fmt, ...)
 {
 	char *text = NULL;

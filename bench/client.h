@@ -14,10 +14,7 @@ rql_status rql_client_open(const char *path, unsigned threads, rayql_database **
 /* Runs the formatted statement, drops its rows. */
 rql_status rql_client_run(rayql_connection *con, struct rql_error *err, const char *fmt, ...) RQL_PRINTF(3, 4);
 
-/* The first column of the first row as malloc'ed text; *out NULL for NULL and for no row. */
-rql_status rql_client_text(rayql_connection *con, char **out, struct rql_error *err, const char *fmt, ...)
-	RQL_PRINTF(4, 5);
-/* The same as a number; 0 for NULL and for no row. */
+/* The first column of the first row as a number; 0 for NULL and for no row. */
 rql_status rql_client_number(rayql_connection *con, double *out, struct rql_error *err, const char *fmt, ...)
 	RQL_PRINTF(4, 5);
 

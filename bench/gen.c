@@ -54,12 +54,8 @@ static bool parse(struct rql_args *args, struct gen_options *o)
 			rql_args_integer(args, "threads", value, 1, 1024, &o->threads);
 		else if (rql_args_value(args, "out", &o->out) || rql_args_value(args, "parquet", &o->parquet))
 			continue;
-		else if (args->argv[args->at][0] == '-')
-			rql_args_error(args, "there is no option %s", args->argv[args->at]);
-		else if (benchmark)
-			rql_args_error(args, "one benchmark at a time: %s", args->argv[args->at]);
 		else
-			benchmark = args->argv[args->at];
+			rql_args_benchmark(args, &benchmark);
 	}
 	if (args->failed)
 		return false;

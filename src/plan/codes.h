@@ -10,10 +10,6 @@ static inline uint32_t rql_codes_words(const struct rql_dimension *d)
 {
 	return (d->count + 63) / 64;
 }
-static inline bool rql_codes_has(const uint64_t *set, uint32_t code)
-{
-	return set[code >> 6] >> (code & 63) & 1;
-}
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d); /* empty; NULL: out of memory */
 
 /* The codes for which expr, whose only leaf is the dimension, is true (negated: is false). Plain comparisons with

@@ -381,17 +381,6 @@ static void print_input_column(struct rql_strbuf *out, uint32_t index, void *sta
 	rql_strbuf_printf(out, "c%u", index);
 }
 
-static char *finish_source(struct rql_strbuf *sql, const struct rql_definition *def, bool ok)
-{
-	rql_strbuf_put(sql, " FROM (");
-	ok = ok && rql_rel_print(sql, def->aggregate->children[0], NULL, NULL);
-	rql_strbuf_put(sql, ") AS input");
-	if (ok)
-		return rql_strbuf_take(sql);
-	rql_strbuf_free(sql);
-	return NULL;
-}
-
 char *rql_definition_source(const struct rql_definition *def, uint64_t sink)
 {
 	struct rql_strbuf sql = {0};
@@ -409,13 +398,11 @@ char *rql_definition_source(const struct rql_definition *def, uint64_t sink)
 		rql_strbuf_put(&sql, ", ");
 		ok = ok && rql_expr_print(&sql, def->measures[i].source, print_input_column, NULL);
 	}
-	rql_strbuf_put(&sql, "))");
-	return finish_source(&sql, def, ok);
-}
-
-char *rql_definition_count(const struct rql_definition *def)
-{
-	struct rql_strbuf sql = {0};
-	rql_strbuf_put(&sql, "SELECT count(*)");
-	return finish_source(&sql, def, true);
+	rql_strbuf_put(&sql, ")) FROM (");
+	ok = ok && rql_rel_print(&sql, def->aggregate->children[0], NULL, NULL);
+	rql_strbuf_put(&sql, ") AS input");
+	if (ok)
+		return rql_strbuf_take(&sql);
+	rql_strbuf_free(&sql);
+	return NULL;
 }

@@ -70,8 +70,6 @@ struct rql_definition_measure rql_definition_measure_at(const struct rql_definit
 /* The query that pushes every row into a sink, malloc'ed: SELECT count(rayql_sink(N, dimensions..., measures...)) FROM
  * ... */
 char *rql_definition_source(const struct rql_definition *def, uint64_t sink);
-/* Malloc'ed SELECT count(*) FROM the same rows, for progress; NULL when out of memory. */
-char *rql_definition_count(const struct rql_definition *def);
 
 /* ---- plans of queries ---- */
 enum rql_plan_kind {
