@@ -1,9 +1,11 @@
 /* What the engine sees of a device: its identity, its units, its measured profile, and for the CPU its threads. Device
- * 0 is always the CPU (a real device: the one that users without a GPU get, and the oracle of the others). GPU devices
- * join this list with src/device/vulkan. */
+ * 0 is always the CPU (a real device: the one that users without a GPU get, and the oracle of the others). Vulkan's
+ * physical devices follow once somebody asks for them (rql_devices_find): a process that accelerates nothing never
+ * loads a driver. work.h and trace.h say what can be done on one. */
 #ifndef RQL_DEVICE_DEVICE_H
 #define RQL_DEVICE_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "util/status.h"
@@ -29,11 +31,39 @@ struct rql_profile {
 	double statement_ns;      /* a cached statement before its method runs */
 	double host_statement_ns; /* the host: least time of any aggregate query */
 	double host_value_ns;     /* the host: one value of one column scanned, filtered or aggregated, all threads */
+	/* GPUs: run_ns, cell_ns, tested_cell_ns and group_ns are then device time per item with the device full. */
+	double submit_ns;       /* a submission of an empty pass until the host sees it done */
+	double pass_ns;         /* one more dependent pass in it, device time */
+	double upload_gbps;     /* host to device */
+	double download_gbps;   /* device to host */
+	double ray_ns;          /* one ray that hits one primitive (closest hit), device full; 0: no rt unit */
+	double hit_ns;          /* one any-hit call more on a ray */
+	double primitive_ns;    /* one triangle built into a bottom level */
+	double primitive_bytes; /* of a built and compacted triangle */
 };
+
+enum rql_device_kind { RQL_DEVICE_CPU, RQL_DEVICE_DISCRETE, RQL_DEVICE_INTEGRATED, RQL_DEVICE_VIRTUAL, RQL_DEVICE_SOFTWARE };
+const char *rql_device_kind_name(enum rql_device_kind kind);
+
+/* Limits that work.h's and trace.h's callers must plan with; 0 on the CPU. */
+struct rql_gpu_limits {
+	uint32_t subgroup_size;
+	uint32_t shared_bytes;     /* shared memory of a workgroup */
+	uint32_t group_size;       /* largest workgroup */
+	uint64_t buffer_bytes;     /* largest single buffer that may be tried */
+	bool float64;              /* kernels with double arithmetic run */
+	uint64_t part_primitives;  /* rt: primitives of one part (trace.h) */
+	uint64_t rays_per_launch;  /* rt */
+};
+
+struct rql_device_ops; /* device_internal.h: src/device/vulkan, or src/device/fault around it */
 
 struct rql_device {
 	uint32_t index;
-	const char *id;     /* "cpu", "vulkan:0" */
+	enum rql_device_kind kind;
+	const char *id;     /* "cpu", "vulkan:0": the place in the loader's order */
+	const char *uuid;   /* "8a0e...": 32 hex digits, stable between boots; NULL: none */
+	const char *pci;    /* "0000:3b:00.0"; NULL: none or not known */
 	const char *name;   /* the processor's or adapter's own name */
 	const char *driver; /* "native avx512", driver name and version */
 	uint64_t memory_bytes;
@@ -42,16 +72,32 @@ struct rql_device {
 	enum rql_simd simd;                  /* CPU */
 	struct rql_pool *pool;               /* CPU: the threads kernels run on */
 	struct rql_profile profile;
+	struct rql_gpu_limits limits;
+	const struct rql_device_ops *ops; /* NULL: the CPU */
+	void *impl;                       /* of ops */
+	_Atomic bool lost;                /* nothing runs on it any more in this process */
 };
 
+#define RQL_DEVICES_MAX 17u /* the CPU and 16 others */
 struct rql_devices {
-	uint32_t count;
-	struct rql_device *device; /* device[0] is the CPU */
+	_Atomic uint32_t count;    /* grows once, by rql_devices_find */
+	struct rql_device *device; /* [RQL_DEVICES_MAX], never moved; device[0] is the CPU */
+	const char *no_gpu;        /* after rql_devices_find: why there is no Vulkan device, or NULL */
+	void *vulkan;              /* of src/device/vulkan */
+	void *lock;
 };
 
 /* threads: as rql_pool_new. Never fails for a missing GPU. Reads the kept profile or measures the short form. */
 rql_status rql_devices_open(unsigned threads, struct rql_devices **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Closes every device; nothing of work.h may be alive. */
 void rql_devices_close(struct rql_devices *devices);
+/* Lists Vulkan's physical devices, the first time; afterwards free. Thread-safe. A missing loader, a broken driver or a
+ * lacking feature is no error: it is a reason in no_gpu or in a device's missing[]. RAYQL_VULKAN=off finds none. Each
+ * found device has its kept profile, or guesses for its kind (profile.measured says which). */
+void rql_devices_find(struct rql_devices *devices);
+/* By id ("cpu", "vulkan:1"), UUID or PCI address, in any case; NULL: none. Calls rql_devices_find when the CPU is not
+ * meant. */
+struct rql_device *rql_devices_get(struct rql_devices *devices, const char *name);
 
 /* Profiles are kept per device and driver in ${XDG_CACHE_HOME:-~/.cache}/rayql/profile-<device>.json; an unreadable or
  * foreign file is ignored and measured anew. */

@@ -2,7 +2,79 @@
 #ifndef RQL_DEVICE_DEVICE_INTERNAL_H
 #define RQL_DEVICE_DEVICE_INTERNAL_H
 
-#include "device/device.h"
+#include "device/trace.h"
+
+/* What a GPU implementation provides; work.h and trace.h say what each does. The front door (work.c, trace.c) has
+ * checked the arguments and that the device is not lost. */
+struct rql_device_ops {
+	rql_status (*start)(struct rql_device *device, struct rql_error *err);
+	void (*memory)(struct rql_device *device, uint64_t *available, uint64_t *total);
+	rql_status (*buffer_new)(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
+	                         struct rql_buffer **out, struct rql_error *err);
+	void (*buffer_free)(struct rql_buffer *buffer);
+	rql_status (*upload)(struct rql_buffer *buffer, uint64_t offset, const void *data, uint64_t bytes,
+	                     struct rql_error *err);
+	rql_status (*download)(struct rql_buffer *buffer, uint64_t offset, void *data, uint64_t bytes,
+	                       struct rql_error *err);
+	rql_status (*pipeline)(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+	                       uint32_t count, const struct rql_pipeline **out, struct rql_error *err);
+	rql_status (*trace_pipeline)(struct rql_device *device, const struct rql_trace_kernel *kernel,
+	                             const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+	                             struct rql_error *err);
+	rql_status (*commands_new)(struct rql_device *device, unsigned flags, struct rql_commands **out,
+	                           struct rql_error *err);
+	rql_status (*commands_end)(struct rql_commands *c, struct rql_error *err);
+	void (*commands_free)(struct rql_commands *c);
+	void (*fill)(struct rql_commands *c, struct rql_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t word);
+	void (*copy)(struct rql_commands *c, struct rql_buffer *from, uint64_t from_offset, struct rql_buffer *to,
+	             uint64_t to_offset, uint64_t bytes);
+	void (*dispatch)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
+	                 uint64_t groups, const struct rql_use *uses, uint32_t use_count);
+	void (*dispatch_indirect)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+	                          const void *args, struct rql_buffer *counts, uint64_t offset, const struct rql_use *uses,
+	                          uint32_t use_count);
+	void (*trace)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
+	              uint64_t rays, struct rql_accel *const *accels, uint32_t accel_count, const struct rql_use *uses,
+	              uint32_t use_count);
+	rql_status (*submit)(struct rql_commands *c, uint64_t *ticket, struct rql_error *err);
+	rql_status (*wait)(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
+	                   struct rql_error *err);
+	bool (*is_done)(struct rql_device *device, uint64_t ticket);
+	uint32_t (*times)(struct rql_commands *c, struct rql_pass_time *times, uint32_t max, double *total_ns);
+	rql_status (*accel_build)(struct rql_device *device, const struct rql_accel_spec *spec,
+	                          struct rql_progress *progress, struct rql_accel **out, struct rql_error *err);
+	rql_status (*accel_refit)(struct rql_accel *accel, uint32_t part,
+	                          rql_status (*fill)(void *state, struct rql_commands *c, uint32_t part,
+	                                             struct rql_buffer *input, struct rql_error *err),
+	                          void *state, struct rql_error *err);
+	void (*accel_free)(struct rql_accel *accel);
+	rql_status (*accel_write)(struct rql_accel *accel,
+	                          rql_status (*put)(void *state, const void *data, uint64_t bytes, struct rql_error *err),
+	                          void *state, struct rql_error *err);
+	rql_status (*accel_read)(struct rql_device *device,
+	                         rql_status (*get)(void *state, void *data, uint64_t bytes, struct rql_error *err),
+	                         void *state, struct rql_accel **out, struct rql_error *err);
+};
+
+/* rql_commands of every implementation begins with this. */
+struct rql_commands {
+	struct rql_device *device;
+	bool ended;
+};
+/* And rql_pipeline with this. */
+struct rql_pipeline {
+	struct rql_device *device;
+	bool trace;
+	uint32_t args_bytes;
+};
+
+/* src/device/vulkan: appends the physical devices behind devices->count (not yet moved) and returns how many; why there
+ * are none goes to devices->no_gpu (malloc'ed texts). */
+uint32_t rql_vulkan_find(struct rql_devices *devices);
+void rql_vulkan_close(struct rql_devices *devices);
+/* src/device/fault: wraps the found devices as RAYQL_FAULT says ("vulkan:0 allocation 3"); nothing without it. */
+void rql_fault_apply(struct rql_devices *devices);
+void rql_fault_remove(struct rql_devices *devices);
 
 /* Fills device (zeroed) as the CPU with its threads; its texts are malloc'ed. */
 rql_status rql_cpu_open(unsigned threads, struct rql_device *device, struct rql_error *err) RQL_MUST_CHECK;

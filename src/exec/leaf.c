@@ -198,7 +198,7 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
                         struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err)
 {
 	struct rql_answer answer = {0};
-	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, arena, progress, &answer, err));
+	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, 0, arena, progress, &answer, err));
 	if (answer.group_count > UINT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
 	struct rql_answer visible = answer;

@@ -9,7 +9,7 @@
 #define RQL_METHOD_METHOD_H
 
 #include "column/value.h"
-#include "device/device.h"
+#include "device/work.h"
 #include "util/arena.h"
 #include "util/budget.h"
 
@@ -85,7 +85,13 @@ struct rql_answer {
 	struct rql_agg_values *aggs;
 	uint32_t sorted_keys; /* the groups ascend by this many leading group keys */
 	uint64_t cells_read, cells_covered, bytes_read, runs;
+	uint64_t rays, hits; /* rt: launched; closest hits and any-hit calls */
+	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */
+	double device_ns;
+	uint32_t pass_count;
+	struct rql_pass_time *passes;
 };
+#define RQL_RUN_TIMED 1u /* flag of run: measure the passes (EXPLAIN ANALYZE, benchmarks); costs a little */
 
 /* ---- prices ---- */
 struct rql_cost {
@@ -93,6 +99,8 @@ struct rql_cost {
 	double rows_out;
 	uint64_t device_bytes;
 	double cells, runs; /* expected, for EXPLAIN */
+	double rays, hits;  /* rt: expected */
+	double bytes;       /* expected to be read */
 };
 static inline double rql_cost_total(const struct rql_cost *c)
 {
@@ -114,11 +122,14 @@ struct rql_method {
 	/* Binds the request: code sets become intervals. The request may be freed afterwards; the relation must outlive the
 	 * result, which is immutable: several threads may run it at once. */
 	rql_status (*prepare)(const struct rql_relation *relation, const struct rql_request *request,
-	                      const struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
+	                      struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
-	/* The answer's arrays live in arena. progress may be NULL; its cancel flag is polled. */
-	rql_status (*run)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_arena *arena,
-	                  struct rql_progress *progress, struct rql_answer *out, struct rql_error *err);
+	/* The answer's arrays live in arena. flags: RQL_RUN_*. progress may be NULL; its cancel flag is polled. What must
+	 * be in the device's memory and is not yet is put there first (a price counts that as setup). RQL_ERROR_DEVICE,
+	 * LIMIT or MEMORY: nothing is lost, the host can answer. */
+	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
+	                  struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+	                  struct rql_error *err);
 	void (*free_prepared)(struct rql_prepared *prepared);
 	uint64_t (*prepared_bytes)(const struct rql_prepared *prepared);
 };

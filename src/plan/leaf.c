@@ -182,7 +182,7 @@ static rql_status price_methods(struct binding *b, struct rql_candidate *first, 
 	struct rql_candidate *candidate = first;
 	for (uint32_t m = 0; methods[m]; m++) {
 		for (uint32_t d = 0; d < ctx->devices->count; d++) {
-			const struct rql_device *device = &ctx->devices->device[d];
+			struct rql_device *device = &ctx->devices->device[d];
 			const char *reason = NULL;
 			if (!device->units[methods[m]->unit] || !device_wanted(ctx->settings, device))
 				continue;

@@ -11,7 +11,7 @@ struct rql_leaf {
 	struct rql_structure *structure; /* one reference */
 	const struct rql_relation *relation;
 	const struct rql_method *method;
-	const struct rql_device *device;
+	struct rql_device *device;
 	struct rql_prepared *prepared;
 	uint32_t group_count; /* group keys that the query asked for */
 	bool hidden_key;      /* the request has one more, for aggregates of a dimension */

@@ -649,7 +649,7 @@ static void run_query(const struct rql_cube *cube, const struct query *q, const 
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
 		struct rql_answer answer;
-		assert_int_equal(method->run(prepared, &device, arena, NULL, &answer, &err), RQL_OK);
+		assert_int_equal(method->run(prepared, &device, 0, arena, NULL, &answer, &err), RQL_OK);
 		check_answer(q, t, &answer);
 		rql_arena_free(arena);
 	}
@@ -798,7 +798,7 @@ static void test_cancelled(void **state)
 	atomic_store(&progress.cancel, true);
 	struct rql_answer answer;
 	struct rql_arena *arena = need(rql_arena_new());
-	rql_status status = rql_method_cube_cpu.run(prepared, &device, arena, &progress, &answer, &err);
+	rql_status status = rql_method_cube_cpu.run(prepared, &device, 0, arena, &progress, &answer, &err);
 	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	rql_arena_free(arena);

@@ -139,7 +139,19 @@ rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const v
 rql_status rql_cube_read(const char *path, const void *identity, uint32_t identity_size, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
 
+/* Bytes of the device's memory that the cube's placements (cube_place.h) hold there, and why it is not used there
+ * (NULL: nothing is wrong); kinds, when not NULL, gets their names ("arrays, rt"), at most `size` bytes. */
+uint64_t rql_cube_device_bytes(const struct rql_cube *cube, const struct rql_device *device, char *kinds, size_t size,
+                               const char **failure);
+/* Puts the cube where a unit of a device needs it, ahead of the first query: its arrays for COMPUTE, its acceleration
+ * structure for RT. What the first query would do otherwise. */
+rql_status rql_cube_place_for(const struct rql_cube *cube, struct rql_device *device, enum rql_unit unit,
+                              struct rql_error *err) RQL_MUST_CHECK;
+
 extern const struct rql_method rql_method_cube_cpu;
+extern const struct rql_method rql_method_cube_compute;
+extern const struct rql_method rql_method_cube_rt;
+extern const struct rql_method rql_method_cube_paper; /* the paper's own layout, for comparison: layout = paper */
 /* Measures run_ns, cell_ns, tested_cell_ns and group_ns of the CPU's profile over a made-up cube: about 50 ms, thorough
  * 0.5 s. Only fails for want of memory, and then leaves the profile as it was. */
 rql_status rql_cube_calibrate(struct rql_device *device, bool thorough, struct rql_error *err);

@@ -138,7 +138,7 @@ static bool time_request(struct rig *rig, const struct rql_request *request, uns
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_answer answer;
 		uint64_t start = rql_now_ns();
-		done = arena && method->run(prepared, &rig->device, arena, NULL, &answer, NULL) == RQL_OK;
+		done = arena && method->run(prepared, &rig->device, 0, arena, NULL, &answer, NULL) == RQL_OK;
 		uint64_t took = rql_now_ns() - start;
 		if (done)
 			*out = (struct timing){.intervals = (double)answer.runs, .groups = (double)answer.group_count};

@@ -295,9 +295,10 @@ static rql_status finish_run(struct run *run, unsigned threads, struct rql_arena
 	return rql_cube_answer(all, arena, out, err);
 }
 
-static rql_status run_request(const struct rql_prepared *p, const struct rql_device *device, struct rql_arena *arena,
+static rql_status run_request(const struct rql_prepared *p, struct rql_device *device, unsigned flags, struct rql_arena *arena,
                               struct rql_progress *progress, struct rql_answer *out, struct rql_error *err)
 {
+	(void)flags; /* one pass, which the caller times */
 	uint64_t chunks = chunk_count(p, device);
 	unsigned threads = chunks > 1 ? rql_pool_threads(device->pool) : 1;
 	struct run run = {.p = p, .progress = progress, .arena = threads == 1 ? arena : NULL};

@@ -319,7 +319,7 @@ static rql_status bind(struct binding *b, struct rql_error *err)
 }
 
 rql_status rql_cube_prepare(const struct rql_relation *relation, const struct rql_request *request,
-                            const struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+                            struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new(), *scratch = rql_arena_new();
 	struct rql_prepared *p = arena ? RQL_NEW(arena, struct rql_prepared) : NULL;

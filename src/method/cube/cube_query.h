@@ -197,7 +197,7 @@ rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *ar
 
 /* The method's entries. */
 rql_status rql_cube_prepare(const struct rql_relation *relation, const struct rql_request *request,
-                            const struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
+                            struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
 void rql_cube_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 
 #endif

@@ -1,0 +1,20 @@
+# One shader to SPIR-V and to a header of its words (run by cmake -P, see RqlShader.cmake). glslang's own --vn header is
+# not used, because it declares a non-static array under a name that two includers would both define.
+separate_arguments(defines UNIX_COMMAND "${DEFINES}")
+string(REPLACE ";" ";" defines "${DEFINES}")
+execute_process(
+	COMMAND ${GLSLANG} --target-env vulkan1.2 -V --quiet -g0 -I${INCLUDE} ${defines} --depfile ${DEPFILE}.raw -o ${SPV} ${SOURCE}
+	RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(failed)
+	message(FATAL_ERROR "${SOURCE} did not compile:\n${text}")
+endif()
+file(READ "${DEPFILE}.raw" dependencies)
+string(REGEX REPLACE "^[^:]*:" "${DEPTARGET}:" dependencies "${dependencies}")
+file(WRITE "${DEPFILE}" "${dependencies}")
+file(READ "${SPV}" words HEX)
+# Bytes of little-endian words, eight hex digits each.
+string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1u," words "${words}")
+string(REGEX REPLACE "((0x[0-9a-f]+u,){10})" "\\1\n\t" words "${words}")
+file(WRITE "${HEADER}.new" "/* Made from ${SOURCE}. */\n#include <stdint.h>\nstatic const uint32_t ${SYMBOL}[] = {\n\t${words}\n};\n")
+file(COPY_FILE "${HEADER}.new" "${HEADER}")
+file(REMOVE "${HEADER}.new")

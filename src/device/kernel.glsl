@@ -1,0 +1,21 @@
+// What every kernel includes first: extensions, C's type names, the workgroup's number.
+#ifndef RQL_KERNEL_GLSL
+#define RQL_KERNEL_GLSL
+#define RQL_GLSL 1
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_atomic_int64 : require
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference2 : require
+#extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_control_flow_attributes : enable
+
+#ifdef RQL_COMPUTE
+// Large numbers of workgroups are laid out in two dimensions (work.h, rql_record_dispatch).
+uint64_t rql_group()
+{
+	return uint64_t(gl_WorkGroupID.y) * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+}
+#endif
+#endif

@@ -1,0 +1,246 @@
+/* The Vulkan device from inside: what the files of this folder share. Nothing else in the project sees a Vulkan symbol.
+ *
+ *   instance.c   loader, instance, validation messages, physical devices, why a unit is missing
+ *   gpu.c        a logical device: features, queue, limits, start and close
+ *   memory.c     the arena of large allocations, buffers, what waits to be freed
+ *   transfer.c   staging, upload, download
+ *   pipeline.c   compute pipelines, the cache on disk
+ *   commands.c   recording, barriers, timestamps
+ *   submit.c     the queue, tickets (one timeline semaphore), waiting
+ *   accel.c      acceleration structures; accel_file.c their serialised form
+ *   trace.c      ray-tracing pipelines, shader binding tables, launches
+ *
+ * Locks, always taken in this order: gpu->start_lock, gpu->submit_lock, gpu->memory_lock / gpu->pipeline_lock. */
+#ifndef RQL_DEVICE_VULKAN_INTERNAL_H
+#define RQL_DEVICE_VULKAN_INTERNAL_H
+
+#include <pthread.h>
+#include <vulkan/vulkan.h>
+#include <volk.h>
+
+#include "device/device_internal.h"
+
+struct rql_vk_gpu;
+struct rql_vk_range;
+struct rql_vk_staging;
+struct rql_vk_touch;
+
+/* The process's instance; devices->vulkan. */
+struct rql_vk_instance {
+	VkInstance handle;
+	VkDebugUtilsMessengerEXT messenger; /* RAYQL_VULKAN_VALIDATION=1 */
+	_Atomic uint32_t validation_errors;
+};
+
+/* One large VkDeviceMemory with one VkBuffer over all of it; ranges of it are rql_buffers and acceleration structures'
+ * storage. */
+struct rql_vk_block {
+	VkDeviceMemory memory;
+	VkBuffer buffer;
+	VkDeviceAddress address;
+	uint8_t *map;
+	uint64_t bytes;
+	enum rql_memory kind;
+	struct rql_vk_range *ranges; /* free ones, ascending, joined when neighbours */
+	uint64_t free_bytes;
+	struct rql_vk_block *next;
+};
+struct rql_vk_range {
+	uint64_t offset, bytes;
+	struct rql_vk_range *next;
+};
+
+struct rql_vk_buffer {
+	struct rql_buffer base; /* first */
+	struct rql_vk_block *block;
+	uint64_t offset;    /* in block->buffer */
+	uint64_t last_used; /* ticket of the last submission that names it; under submit_lock */
+};
+
+/* Something that waits for a ticket to be freed. */
+struct rql_vk_grave {
+	uint64_t ticket;
+	void (*bury)(struct rql_vk_gpu *gpu, void *object);
+	void *object;
+	struct rql_vk_grave *next;
+};
+
+struct rql_vk_trace_limits {
+	uint32_t handle_size, handle_alignment, base_alignment, scratch_alignment;
+	uint32_t max_recursion;
+	uint64_t max_launch, max_primitives, max_instances;
+};
+
+/* A physical device, and once it is started its logical device. device->impl. */
+struct rql_vk_gpu {
+	struct rql_device *device;
+	struct rql_vk_instance *instance;
+	VkPhysicalDevice physical;
+	VkPhysicalDeviceProperties properties;
+	VkPhysicalDeviceDriverProperties driver;
+	VkPhysicalDeviceMemoryProperties memory_properties;
+	uint8_t pipeline_cache_uuid[VK_UUID_SIZE];
+	bool has_memory_budget, has_trace;
+	struct rql_vk_trace_limits trace;
+	uint32_t memory_type[RQL_MEMORY_COUNT];
+	uint32_t queue_family;
+	uint32_t timestamp_bits;
+	double timestamp_ns;
+
+	pthread_mutex_t start_lock;
+	_Atomic bool started;
+	struct VolkDeviceTable vk; /* every device-level call goes through it */
+	VkDevice handle;
+	VkQueue queue;
+
+	pthread_mutex_t submit_lock; /* the queue and everything about tickets */
+	VkSemaphore timeline;
+	uint64_t submitted; /* the last ticket given */
+	_Atomic uint64_t finished; /* the last ticket known to be done */
+
+	pthread_mutex_t memory_lock;
+	struct rql_vk_block *blocks;
+	struct rql_vk_grave *graves;
+	uint64_t allocated[RQL_MEMORY_COUNT];
+	struct rql_vk_staging *staging; /* transfer.c */
+
+	pthread_mutex_t pipeline_lock;
+	VkPipelineCache pipeline_cache;
+	bool pipeline_cache_changed;
+	struct rql_vk_pipeline *pipelines;
+};
+
+/* ---- errors ---- */
+/* The status for a failed call: LIMIT for out of device memory, MEMORY for out of host memory, DEVICE else; marks the
+ * device lost on VK_ERROR_DEVICE_LOST. The message names call and what. */
+rql_status rql_vk_fail(struct rql_vk_gpu *gpu, VkResult result, const char *call, const char *what,
+                       struct rql_error *err);
+const char *rql_vk_result_name(VkResult result);
+
+static inline struct rql_vk_gpu *rql_vk_of(const struct rql_device *device)
+{
+	return device->impl;
+}
+
+/* ---- gpu.c ---- */
+rql_status rql_vk_start(struct rql_device *device, struct rql_error *err);
+void rql_vk_stop(struct rql_vk_gpu *gpu); /* waits for the queue, frees everything */
+
+/* ---- memory.c ---- */
+rql_status rql_vk_buffer_new(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
+                             struct rql_buffer **out, struct rql_error *err);
+void rql_vk_buffer_free(struct rql_buffer *buffer);
+void rql_vk_memory(struct rql_device *device, uint64_t *available, uint64_t *total);
+/* Calls bury(gpu, object) when `ticket` is done: now, when it is already. bury takes no lock of the caller's. */
+void rql_vk_bury(struct rql_vk_gpu *gpu, uint64_t ticket, void (*bury)(struct rql_vk_gpu *gpu, void *object),
+                 void *object);
+void rql_vk_reap(struct rql_vk_gpu *gpu); /* frees what is due */
+void rql_vk_memory_close(struct rql_vk_gpu *gpu);
+
+/* ---- transfer.c ---- */
+rql_status rql_vk_upload(struct rql_buffer *buffer, uint64_t offset, const void *data, uint64_t bytes,
+                         struct rql_error *err);
+rql_status rql_vk_download(struct rql_buffer *buffer, uint64_t offset, void *data, uint64_t bytes,
+                           struct rql_error *err);
+void rql_vk_transfer_close(struct rql_vk_gpu *gpu);
+
+/* ---- pipeline.c ---- */
+struct rql_vk_pipeline {
+	struct rql_pipeline base; /* first */
+	const void *kernel;       /* its identity */
+	uint32_t constants[RQL_CONSTANTS_MAX], constant_count;
+	VkPipelineLayout layout; /* push constants only; no descriptor set */
+	VkPipeline handle;
+	VkShaderStageFlags stages; /* of the push constants */
+	/* trace.c: the shader binding table */
+	struct rql_buffer *table;
+	VkStridedDeviceAddressRegionKHR raygen, miss, hit, callable;
+	struct rql_vk_pipeline *next;
+};
+rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                               uint32_t count, const struct rql_pipeline **out, struct rql_error *err);
+rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err);
+void rql_vk_cache_close(struct rql_vk_gpu *gpu); /* writes it back when it changed */
+void rql_vk_pipelines_close(struct rql_vk_gpu *gpu);
+/* Shared with trace.c: finds kernel + constants in the list (pipeline_lock held), or makes an empty entry. */
+struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants,
+                                             uint32_t count);
+rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags stages, uint32_t args_bytes,
+                                  VkPipelineLayout *out, struct rql_error *err);
+
+/* ---- commands.c ---- */
+#define RQL_VK_MAX_PASSES 256u /* timed ones of one recording */
+struct rql_vk_commands {
+	struct rql_commands base; /* first */
+	struct rql_vk_gpu *gpu;
+	VkCommandPool pool;
+	VkCommandBuffer handle;
+	bool timed;
+	VkQueryPool queries; /* two a pass */
+	uint32_t pass_count;
+	const char *pass_name[RQL_VK_MAX_PASSES];
+	struct rql_error failed; /* the first recording error */
+	/* Buffers that this recording touches, with their accesses since the last barrier. */
+	struct rql_vk_touch *touched;
+	uint32_t touched_count, touched_capacity;
+	VkPipelineStageFlags pending_stages; /* of writes since the last barrier */
+	uint64_t last_ticket;                /* 0: never submitted */
+};
+rql_status rql_vk_commands_new(struct rql_device *device, unsigned flags, struct rql_commands **out,
+                               struct rql_error *err);
+rql_status rql_vk_commands_end(struct rql_commands *c, struct rql_error *err);
+void rql_vk_commands_free(struct rql_commands *c);
+void rql_vk_fill(struct rql_commands *c, struct rql_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t word);
+void rql_vk_copy(struct rql_commands *c, struct rql_buffer *from, uint64_t from_offset, struct rql_buffer *to,
+                 uint64_t to_offset, uint64_t bytes);
+void rql_vk_dispatch(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
+                     uint64_t groups, const struct rql_use *uses, uint32_t use_count);
+void rql_vk_dispatch_indirect(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                              const void *args, struct rql_buffer *counts, uint64_t offset, const struct rql_use *uses,
+                              uint32_t use_count);
+uint32_t rql_vk_times(struct rql_commands *c, struct rql_pass_time *times, uint32_t max, double *total_ns);
+/* Shared with accel.c and trace.c. Declares that what is recorded next touches these buffers in `stages` with these
+ * accesses, and records the barrier that this needs (one global memory barrier, or none). */
+void rql_vk_touch(struct rql_vk_commands *c, VkPipelineStageFlags stages, VkAccessFlags reads, VkAccessFlags writes,
+                  const struct rql_use *uses, uint32_t use_count);
+/* Everything before is finished and visible to everything after. */
+void rql_vk_full_barrier(struct rql_vk_commands *c);
+void rql_vk_pass_begin(struct rql_vk_commands *c, const char *pass); /* timestamps; nothing when not timed */
+void rql_vk_pass_end(struct rql_vk_commands *c);
+void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const char *fmt, ...) RQL_PRINTF(3, 4);
+/* Keeps an object (not a buffer) alive until the recording's last submission is done: its ticket field is moved by
+ * every submission. */
+void rql_vk_keep(struct rql_vk_commands *c, uint64_t *last_used);
+
+/* ---- submit.c ---- */
+rql_status rql_vk_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err);
+rql_status rql_vk_wait(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
+                       struct rql_error *err);
+bool rql_vk_is_done(struct rql_device *device, uint64_t ticket);
+
+/* ---- accel.c, accel_file.c ---- */
+rql_status rql_vk_accel_build(struct rql_device *device, const struct rql_accel_spec *spec,
+                              struct rql_progress *progress, struct rql_accel **out, struct rql_error *err);
+rql_status rql_vk_accel_refit(struct rql_accel *accel, uint32_t part,
+                              rql_status (*fill)(void *state, struct rql_commands *c, uint32_t part,
+                                                 struct rql_buffer *input, struct rql_error *err),
+                              void *state, struct rql_error *err);
+void rql_vk_accel_free(struct rql_accel *accel);
+rql_status rql_vk_accel_write(struct rql_accel *accel,
+                              rql_status (*put)(void *state, const void *data, uint64_t bytes, struct rql_error *err),
+                              void *state, struct rql_error *err);
+rql_status rql_vk_accel_read(struct rql_device *device,
+                             rql_status (*get)(void *state, void *data, uint64_t bytes, struct rql_error *err),
+                             void *state, struct rql_accel **out, struct rql_error *err);
+
+/* ---- trace.c ---- */
+rql_status rql_vk_trace_pipeline_get(struct rql_device *device, const struct rql_trace_kernel *kernel,
+                                     const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                     struct rql_error *err);
+void rql_vk_trace(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
+                  uint64_t rays, struct rql_accel *const *accels, uint32_t accel_count, const struct rql_use *uses,
+                  uint32_t use_count);
+
+extern const struct rql_device_ops rql_vk_ops;
+
+#endif

@@ -1,0 +1,1 @@
+#include "primitive/primitive.h"

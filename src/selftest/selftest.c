@@ -1,0 +1,1 @@
+#include "selftest/selftest.h"
