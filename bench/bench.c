@@ -5,13 +5,17 @@
 
 #include "args.h"
 #include "bench.h"
+#include "flat.h"
 #include "machine.h"
+#include "options.h"
 #include "report.h"
 #include "ssb_run.h"
 #include "stats.h"
 
 static const char help[] =
 	"Usage: rayql bench ssb [options]\n"
+	"       rayql bench ssb-flat --help      cubes on the units of a GPU, beside scans of columns there\n"
+	"       rayql bench rtcudb --help        the experiments of the paper on RTCUDB\n"
 	"\n"
 	"Runs the 13 queries of the Star Schema Benchmark through RayQL and through DuckDB, checks that every row is the\n"
 	"same, and prints times: from the statement's text to its last row, medians of the warm runs. docs/ssb.md says\n"
@@ -20,7 +24,7 @@ static const char help[] =
 	"  --sf N,...          scale factors (default 1)\n"
 	"  --rollup off,on     how the cubes are built: off, on, auto (default: off,on)\n"
 	"  --normalised        the five tables and joins instead of lineorder_flat\n"
-	"  --units cpu         units to use; this version has cpu\n"
+	"  --units cpu         the unit used (others: rayql bench ssb-flat)\n"
 	"  --runs N            warm runs of every query, 1 to 1000 (default 7)\n"
 	"  --threads T         threads of both engines (default: all CPUs)\n"
 	"  --seed S            of the data (default 42)\n"
@@ -31,56 +35,14 @@ static const char help[] =
 	"  --quiet             no progress\n"
 	"  --help              this text\n";
 
-static void parse_scales(struct rql_args *args, const char *value, struct rql_bench_options *o)
-{
-	if (!value)
-		return;
-	o->scale_count = 0;
-	char *copy = strdup(value), *rest = copy;
-	if (!copy) {
-		rql_args_error(args, "out of memory");
-		return;
-	}
-	for (char *item; (item = strsep(&rest, ",")) && !args->failed;) {
-		double scale;
-		if (o->scale_count == RQL_BENCH_SCALES)
-			rql_args_error(args, "--sf %s: at most %u scales", value, RQL_BENCH_SCALES);
-		else if (rql_args_double(args, "sf", item, 0.0001, 300, &scale))
-			o->scales[o->scale_count++] = scale;
-	}
-	free(copy);
-}
-
-static void parse_rollups(struct rql_args *args, const char *value, struct rql_bench_options *o)
-{
-	if (!value)
-		return;
-	o->rollup_count = 0;
-	char *copy = strdup(value), *rest = copy;
-	if (!copy) {
-		rql_args_error(args, "out of memory");
-		return;
-	}
-	for (char *item; (item = strsep(&rest, ",")) && !args->failed;) {
-		unsigned r = 0;
-		while (r < RQL_BENCH_ROLLUPS && strcmp(item, rql_bench_rollup_names[r]))
-			r++;
-		if (r == RQL_BENCH_ROLLUPS || o->rollup_count == RQL_BENCH_ROLLUPS)
-			rql_args_error(args, "--rollup %s: expected off, on or auto, or several with commas", value);
-		else
-			o->rollups[o->rollup_count++] = (enum rql_bench_rollup)r;
-	}
-	free(copy);
-}
-
 /* false: not an option with a value */
 static bool parse_value(struct rql_args *args, struct rql_bench_options *o, const char **directory)
 {
 	const char *value;
 	if (rql_args_value(args, "sf", &value))
-		parse_scales(args, value, o);
+		rql_option_scales(args, value, o->scales, &o->scale_count);
 	else if (rql_args_value(args, "rollup", &value))
-		parse_rollups(args, value, o);
+		rql_option_rollups(args, value, o->rollups, &o->rollup_count);
 	else if (rql_args_value(args, "runs", &value))
 		rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
 	else if (rql_args_value(args, "threads", &value))
@@ -89,7 +51,7 @@ static bool parse_value(struct rql_args *args, struct rql_bench_options *o, cons
 		rql_args_integer(args, "seed", value, INT64_MIN, INT64_MAX, &o->seed);
 	else if (rql_args_value(args, "units", &value)) {
 		if (value && strcmp(value, "cpu"))
-			rql_args_error(args, "--units %s: this version has only the unit cpu", value);
+			rql_args_error(args, "--units %s: this benchmark runs on the cpu; ssb-flat has the other units", value);
 	} else {
 		return rql_args_value(args, "db", directory) || rql_args_value(args, "json", &o->json);
 	}
@@ -116,25 +78,12 @@ static bool parse(struct rql_args *args, struct rql_bench_options *o, bool *want
 			rql_args_benchmark(args, &benchmark);
 	}
 	if (!args->failed && !benchmark)
-		rql_args_error(args, "say which benchmark to run: ssb");
+		rql_args_error(args, "say which benchmark to run: ssb, ssb-flat or rtcudb");
 	else if (!args->failed && strcmp(benchmark, "ssb"))
-		rql_args_error(args, "there is no benchmark %s: use ssb", benchmark);
+		rql_args_error(args, "there is no benchmark %s: use ssb, ssb-flat or rtcudb", benchmark);
 	if (directory)
 		o->directory = strdup(directory);
 	return !args->failed;
-}
-
-/* ${XDG_CACHE_HOME:-~/.cache}/rayql/bench */
-static char *default_directory(void)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *path;
-	int length;
-	if (cache && *cache)
-		length = asprintf(&path, "%s/rayql/bench", cache);
-	else
-		length = asprintf(&path, "%s/.cache/rayql/bench", home && *home ? home : "/tmp");
-	return length < 0 ? NULL : path;
 }
 
 static void introduce_demo(const struct rql_bench_options *o)
@@ -189,6 +138,9 @@ static rql_status run_all(const struct rql_bench_options *o, struct rql_bench_ru
 
 int rql_bench_main(int argc, char **argv)
 {
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "ssb-flat") || !strcmp(argv[i], "rtcudb"))
+			return rql_flat_main(argc, argv);
 	struct rql_args args = {.argc = argc, .argv = argv, .program = "rayql bench"};
 	struct rql_bench_options options = {.scales = {1}, .scale_count = 1, .rollups = {RQL_BENCH_OFF, RQL_BENCH_ON},
 		.rollup_count = 2, .form = &rql_ssb_flat, .seed = 42, .runs = 7};
@@ -206,7 +158,7 @@ int rql_bench_main(int argc, char **argv)
 		return 0;
 	}
 	if (!options.directory)
-		options.directory = default_directory();
+		options.directory = rql_option_directory();
 	struct rql_bench_run *runs = calloc((size_t)options.scale_count * options.rollup_count, sizeof *runs);
 	if (!runs || !options.directory)
 		(void)rql_error_memory(&err, sizeof *runs, "the results");

@@ -101,7 +101,7 @@ static rql_status check_table(rayql_connection *con, const char *table, const st
 static rql_status generate_form(rayql_connection *con, const struct rql_ssb_form *form, const struct gen_options *o,
                                 struct rql_error *err)
 {
-	struct rql_ssb_source source = {o->scale, o->seed};
+	struct rql_ssb_source source = {.scale = o->scale, .seed = o->seed};
 	struct rql_ssb_loaded loaded;
 	uint64_t bytes = 0;
 	for (const char *const *table = form->tables; *table; table++) {

@@ -56,14 +56,15 @@ static rql_status fill_table(rayql_connection *con, const char *table, const str
                              struct rql_ssb_loaded *out, struct rql_error *err)
 {
 	double expected = expected_rows(table, source->scale), inserted = SLICE_ROWS;
-	RQL_TRY(rql_client_run(con, err, "CREATE TABLE \"%s\" AS SELECT * FROM rayql_ssb_rows('%s', %.17g, %lld, 0, 0)",
-	                       table, table, source->scale, (long long)source->seed));
+	const char *columns = source->columns ? source->columns : "*";
+	RQL_TRY(rql_client_run(con, err, "CREATE TABLE \"%s\" AS SELECT %s FROM rayql_ssb_rows('%s', %.17g, %lld, 0, 0)",
+	                       table, columns, table, source->scale, (long long)source->seed));
 	uint64_t start = rql_now_ns(), rows = 0;
 	while (inserted == SLICE_ROWS) {
 		show_progress(table, rows, expected, start);
 		RQL_TRY(rql_client_number(con, &inserted, err,
-		                          "INSERT INTO \"%s\" SELECT * FROM rayql_ssb_rows('%s', %.17g, %lld, %llu, %u)", table,
-		                          table, source->scale, (long long)source->seed, (unsigned long long)rows, SLICE_ROWS));
+		                          "INSERT INTO \"%s\" SELECT %s FROM rayql_ssb_rows('%s', %.17g, %lld, %llu, %u)", table,
+		                          columns, table, source->scale, (long long)source->seed, (unsigned long long)rows, SLICE_ROWS));
 		rows += (uint64_t)inserted;
 	}
 	out->rows = rows;

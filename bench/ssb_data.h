@@ -9,6 +9,7 @@
 struct rql_ssb_source {
 	double scale;
 	int64_t seed;
+	const char *columns; /* select list; NULL: all */
 };
 
 struct rql_ssb_loaded {

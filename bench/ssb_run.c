@@ -67,7 +67,7 @@ static rql_status use_rayql(struct bench *b)
 
 static rql_status load(struct bench *b, double scale)
 {
-	struct rql_ssb_source source = {scale, b->options->seed};
+	struct rql_ssb_source source = {.scale = scale, .seed = b->options->seed};
 	b->run->reused = true;
 	for (const char *const *table = b->form->tables; *table; table++) {
 		bool exists;

@@ -4,12 +4,13 @@ find_program(RAYQL_GLSLANG NAMES glslangValidator glslang REQUIRED)
 find_program(RAYQL_SPIRV_VAL NAMES spirv-val)
 
 # rql_shaders(TARGET file... )
-# Compiles src-relative shader files (stage by extension: .comp .rgen .rmiss .rchit .rahit .rint) of the calling folder
-# into headers <build>/shaders/<folder>/<name>.<stage>.h, each declaring `static const uint32_t rql_spv_<name>_<stage>[]`
+# Compiles shader files (stage by extension: .comp .rgen .rmiss .rchit .rahit .rint) of the calling folder
+# into headers <build>/shaders/<folder>/<name>.<stage>.h (<folder>: src/device is "device", bench is "bench"), each declaring `static const uint32_t rql_spv_<name>_<stage>[]`
 # (dots and dashes become underscores), and lets TARGET include them as "shaders/<folder>/<name>.<stage>.h". Included
 # files are searched from src/. Variants: "name.comp:variant:-DX=1,-DY" compiles name.comp as name_variant.
 function(rql_shaders target)
-	file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}/src" "${CMAKE_CURRENT_SOURCE_DIR}")
+	file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+	string(REGEX REPLACE "^src/" "" folder "${folder}")
 	set(out_dir "${CMAKE_BINARY_DIR}/shaders/${folder}")
 	file(MAKE_DIRECTORY "${out_dir}")
 	set(headers)

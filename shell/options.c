@@ -220,7 +220,7 @@ static int print_help(struct rql_sh *sh, const char *value)
 	printf("\nSubcommands:\n"
 	       "  gen                  write benchmark data (rayql gen --help)\n"
 	       "  bench                run a benchmark (rayql bench --help)\n"
-	       "  calibrate            measure this machine for the cost model and keep the result\n"
+	       "  calibrate            measure this machine for the cost model and keep the result (--device ID: one device)\n"
 	       "  selftest             check that this installation works\n");
 	return 0;
 }
@@ -332,12 +332,12 @@ static bool read_input(struct rql_sh *sh)
 	return ok || sh->interactive;
 }
 
-static int calibrate(struct rql_sh *sh)
+static int calibrate(struct rql_sh *sh, const char *device)
 {
 	rayql_error *err = NULL;
-	printf("Measuring this machine (about two seconds) ...\n");
+	printf("Measuring %s (about two seconds a device) ...\n", device ? device : "this machine");
 	fflush(stdout);
-	if (rayql_calibrate(sh->db, &err)) {
+	if (device ? rayql_calibrate_device(sh->db, device, &err) : rayql_calibrate(sh->db, &err)) {
 		rql_sh_error(sh, "%s", rayql_error_message(err));
 		rayql_error_free(err);
 		return 1;
@@ -366,7 +366,8 @@ static int session(struct rql_sh *sh, int argc, char **argv, const char **sql, i
 int rql_sh_main(int argc, char **argv)
 {
 	struct rql_sh sh;
-	bool calibrates = argc == 2 && !strcmp(argv[1], "calibrate");
+	const char *device = argc == 4 && !strcmp(argv[2], "--device") ? argv[3] : NULL;
+	bool calibrates = (argc == 2 || device) && !strcmp(argv[1], "calibrate");
 	bool tests = argc == 2 && !strcmp(argv[1], "selftest");
 	int sql_count = 0, code = 1;
 	const char **sql = calloc((size_t)argc + 1, sizeof(*sql));
@@ -381,7 +382,7 @@ int rql_sh_main(int argc, char **argv)
 			sh.interactive = false;
 		if (!rql_sh_signals_start(&sh.signals))
 			fprintf(stderr, "%s: Error: cannot start the signal thread: %s\n", sh.program, strerror(errno));
-		code = !rql_sh_open(&sh) ? 1 : calibrates ? calibrate(&sh) : tests ? rql_sh_selftest(&sh)
+		code = !rql_sh_open(&sh) ? 1 : calibrates ? calibrate(&sh, device) : tests ? rql_sh_selftest(&sh)
 		       : session(&sh, argc, argv, sql, sql_count);
 	}
 	rql_sh_free(&sh);

@@ -251,7 +251,8 @@ static bool execute(struct rql_sh *sh, const char *sql)
 	if (kind == RAYQL_RESULT_CHANGED)
 		count_changes(sh, result);
 	if (result && rayql_result_notice(result))
-		fprintf(stderr, "Notice: DuckDB answered: %s\n", rayql_result_notice(result));
+		fprintf(stderr, "Notice: %s%s\n", strcmp(rayql_result_method(result), "host") ? "" : "DuckDB answered: ",
+		        rayql_result_notice(result));
 	rayql_result_free(result);
 	return ok;
 }

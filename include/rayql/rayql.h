@@ -170,8 +170,8 @@ RAYQL_API rayql_result_kind rayql_result_kind_of(const rayql_result *res);
 /* Where the statement ran: "cube" (or another method's name) or "host", and one line why. */
 RAYQL_API const char *rayql_result_method(const rayql_result *res);
 RAYQL_API const char *rayql_result_reason(const rayql_result *res);
-/* With rayql_fallback = 'notice': why DuckDB answered a query over tables, to be shown to the user; NULL when there is
- * nothing to say. */
+/* With rayql_fallback = 'notice', to be shown to the user: why DuckDB answered a query over tables, or (rayql_result_method
+ * is then "rayql") why a view that was built could not be placed on a device. NULL when there is nothing to say. */
 RAYQL_API const char *rayql_result_notice(const rayql_result *res);
 
 /* The next batch of rows; *out is NULL at the end. The batch belongs to the caller and may outlive the result. */
@@ -212,13 +212,19 @@ typedef struct rayql_query_info {
 	double finish_ms;         /* HAVING, ORDER BY, LIMIT, making rows */
 	double estimated_ms;      /* the chosen plan's price */
 	double host_estimated_ms; /* the host plan's price */
+	const char *device;       /* "cpu", "vulkan:0", ...; "" for the host */
+	uint64_t intervals;       /* runs of cells that the predicates became */
+	uint64_t rays, hits;      /* unit rt: rays launched; closest hits and any-hit calls */
+	double device_ms;         /* GPUs, with SET rayql_device_timing = on: time on the device, all passes; else 0 */
 } rayql_query_info;
 RAYQL_API rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out);
 
 /* ---- device profile ---- */
-/* Measures this machine's constants for the cost model (about 2 s; the first start runs a short form) and keeps them in
- * the user's cache folder. */
+/* Measures this machine's constants for the cost model (about 2 s a device; the first use runs a short form) and keeps
+ * them in the user's cache folder: the CPU's and every real GPU's, or those of one device of rayql_devices() (an id, UUID
+ * or PCI address; this is how a driver in software is measured). */
 RAYQL_API rayql_status rayql_calibrate(rayql_database *db, rayql_error **err);
+RAYQL_API rayql_status rayql_calibrate_device(rayql_database *db, const char *device, rayql_error **err);
 
 #ifdef __cplusplus
 }

@@ -81,7 +81,15 @@ rayql_status rayql_calibrate(rayql_database *db, rayql_error **error)
 	struct rql_error err = {0};
 	if (!db)
 		return rql_api_misuse(error, "rayql_calibrate: db is NULL");
-	return rql_database_calibrate(db->db, &err) == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
+	return rql_database_calibrate(db->db, NULL, &err) == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
+}
+
+rayql_status rayql_calibrate_device(rayql_database *db, const char *device, rayql_error **error)
+{
+	struct rql_error err = {0};
+	if (!db || !device)
+		return rql_api_misuse(error, db ? "rayql_calibrate_device: device is NULL" : "rayql_calibrate_device: db is NULL");
+	return rql_database_calibrate(db->db, device, &err) == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
 }
 
 /* ---- connections ---- */
@@ -154,6 +162,11 @@ rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out
 		.finish_ms = r->finish_ms,
 		.estimated_ms = r->estimated_ms,
 		.host_estimated_ms = r->host_estimated_ms,
+		.device = r->device,
+		.intervals = r->stats.runs,
+		.rays = r->stats.rays,
+		.hits = r->stats.hits,
+		.device_ms = r->stats.device_ns / 1e6,
 	};
 	return RAYQL_OK;
 }

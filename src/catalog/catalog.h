@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "method/method.h"
 #include "util/arena.h"
 #include "util/budget.h"
 #include "util/status.h"
@@ -82,6 +83,9 @@ struct rql_structure {
 	char *statement;                /* the CREATE statement, normalised, for rayql_structures() and .schema */
 	char *query;                    /* the defining SELECT */
 	char *options;                  /* "rollup = auto, refresh = manual" */
+	bool unit_wanted;               /* WITH (unit = ...) is not auto */
+	enum rql_unit unit;             /* then: it is answered on this unit where the machine has it */
+	char *layout;                   /* WITH (layout = ...), a value of some method's layouts; NULL: auto */
 	char *reason;                   /* INVALID: why; else NULL */
 	uint32_t table_count;
 	struct rql_table **tables;

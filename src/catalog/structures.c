@@ -78,6 +78,8 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->kind = s->kind;
 	copy->state = s->state;
 	copy->refresh = s->refresh;
+	copy->unit_wanted = s->unit_wanted;
+	copy->unit = s->unit;
 	copy->build_ms = s->build_ms;
 	copy->id = s->id;
 	copy->side_file_valid = s->side_file_valid;
@@ -85,6 +87,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	          rql_structure_set_text(&copy->schema, s->schema) && rql_structure_set_text(&copy->name, s->name) &&
 	          rql_structure_set_text(&copy->statement, s->statement) &&
 	          rql_structure_set_text(&copy->query, s->query) && rql_structure_set_text(&copy->options, s->options) &&
+	          rql_structure_set_text(&copy->layout, s->layout) &&
 	          rql_structure_set_text(&copy->reason, s->reason) && rql_structure_set_text(&copy->note, s->note) &&
 	          rql_structure_set_text(&copy->search_path, s->search_path) &&
 	          rql_structure_set_text(&copy->view_sql, s->view_sql) &&
@@ -129,7 +132,7 @@ void rql_structure_release(struct rql_structure *s)
 		s->release_cube(s->cube);
 	if (s->definition)
 		s->release_definition(s->definition);
-	char *texts[] = {s->database, s->schema, s->name,        s->statement, s->query,     s->options,
+	char *texts[] = {s->database, s->schema, s->name,        s->statement, s->query,     s->options,        s->layout,
 	                 s->reason,   s->note,   s->search_path, s->view_sql,  s->side_file, s->definition_hash};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);

@@ -1,6 +1,18 @@
 #include "device/device_internal.h"
 
+#include <ctype.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "device/fault/fault.h"
+
+/* Of rql_devices_find: the first caller searches, the others wait for it. */
+struct rql_devices_lock {
+	pthread_mutex_t mutex;
+	bool found;
+};
 
 const char *rql_unit_name(enum rql_unit unit)
 {
@@ -8,22 +20,45 @@ const char *rql_unit_name(enum rql_unit unit)
 	return (unsigned)unit < RQL_UNIT_COUNT ? names[unit] : "unknown";
 }
 
+const char *rql_device_kind_name(enum rql_device_kind kind)
+{
+	switch (kind) {
+	case RQL_DEVICE_CPU:
+		return "cpu";
+	case RQL_DEVICE_DISCRETE:
+		return "discrete";
+	case RQL_DEVICE_INTEGRATED:
+		return "integrated";
+	case RQL_DEVICE_VIRTUAL:
+		return "virtual";
+	case RQL_DEVICE_SOFTWARE:
+		return "software";
+	}
+	return "unknown";
+}
+
 rql_status rql_devices_open(unsigned threads, struct rql_devices **out, struct rql_error *err)
 {
 	struct rql_devices *devices = calloc(1, sizeof(*devices));
-	struct rql_device *cpu = calloc(1, sizeof(*cpu));
-	rql_status status = devices && cpu ? RQL_OK : rql_error_memory(err, sizeof(*cpu), "the list of devices");
+	struct rql_devices_lock *lock = calloc(1, sizeof(*lock));
+	struct rql_device *list = calloc(RQL_DEVICES_MAX, sizeof(*list));
+	rql_status status = devices && lock && list
+	                        ? RQL_OK
+	                        : rql_error_memory(err, RQL_DEVICES_MAX * sizeof(*list), "the list of devices");
 	if (status == RQL_OK)
-		status = rql_cpu_open(threads, cpu, err);
+		status = rql_cpu_open(threads, list, err);
 	if (status != RQL_OK) {
-		free(cpu);
+		free(list);
+		free(lock);
 		free(devices);
 		return status;
 	}
-	if (!rql_profile_load(cpu))
-		rql_device_measure(cpu, false);
+	if (!rql_profile_load(list))
+		rql_device_measure(list, false);
+	pthread_mutex_init(&lock->mutex, NULL);
 	devices->count = 1;
-	devices->device = cpu;
+	devices->device = list;
+	devices->lock = lock;
 	*out = devices;
 	return RQL_OK;
 }
@@ -32,7 +67,64 @@ void rql_devices_close(struct rql_devices *devices)
 {
 	if (!devices)
 		return;
+	for (uint32_t i = 1; i < devices->count; i++)
+		rql_fault_remove(&devices->device[i]);
+	rql_vulkan_close(devices);
 	rql_cpu_close(&devices->device[0]);
+	pthread_mutex_destroy(&devices->lock->mutex);
 	free(devices->device);
+	free(devices->lock);
 	free(devices);
+}
+
+void rql_devices_find(struct rql_devices *devices)
+{
+	pthread_mutex_lock(&devices->lock->mutex);
+	if (!devices->lock->found) {
+		uint32_t found = rql_vulkan_find(devices);
+		for (uint32_t i = 1; i <= found; i++) {
+			struct rql_device *device = &devices->device[i];
+			if (!rql_profile_load(device))
+				rql_profile_guess_gpu(device);
+			rql_fault_apply(device);
+		}
+		devices->lock->found = true;
+		devices->count = 1 + found; /* readers see whole devices */
+	}
+	pthread_mutex_unlock(&devices->lock->mutex);
+}
+
+/* In any case, and with or without hyphens, as tools print UUIDs. */
+static bool same_uuid(const char *uuid, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == '-')
+			continue;
+		if (tolower((unsigned char)*name) != *uuid)
+			return false;
+		uuid++;
+	}
+	return *uuid == '\0';
+}
+
+struct rql_device *rql_devices_get(struct rql_devices *devices, const char *name)
+{
+	if (strcasecmp(name, devices->device[0].id) == 0)
+		return &devices->device[0];
+	rql_devices_find(devices);
+	for (uint32_t i = 1; i < devices->count; i++) {
+		struct rql_device *device = &devices->device[i];
+		if (strcasecmp(name, device->id) == 0 || (device->uuid && same_uuid(device->uuid, name)) ||
+		    (device->pci && strcasecmp(name, device->pci) == 0))
+			return device;
+	}
+	return NULL;
+}
+
+void rql_device_measure(struct rql_device *device, bool thorough)
+{
+	if (device->units[RQL_UNIT_CPU])
+		rql_cpu_measure(device, thorough);
+	else if (device->ops && device->ops->measure && !device->lost)
+		device->ops->measure(device, thorough);
 }

@@ -75,6 +75,7 @@ struct rql_device {
 	struct rql_gpu_limits limits;
 	const struct rql_device_ops *ops; /* NULL: the CPU */
 	void *impl;                       /* of ops */
+	void *fault;                      /* of src/device/fault, when it stands before impl */
 	_Atomic bool lost;                /* nothing runs on it any more in this process */
 };
 
@@ -84,7 +85,7 @@ struct rql_devices {
 	struct rql_device *device; /* [RQL_DEVICES_MAX], never moved; device[0] is the CPU */
 	const char *no_gpu;        /* after rql_devices_find: why there is no Vulkan device, or NULL */
 	void *vulkan;              /* of src/device/vulkan */
-	void *lock;
+	struct rql_devices_lock *lock;
 };
 
 /* threads: as rql_pool_new. Never fails for a missing GPU. Reads the kept profile or measures the short form. */

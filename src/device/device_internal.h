@@ -54,12 +54,14 @@ struct rql_device_ops {
 	rql_status (*accel_read)(struct rql_device *device,
 	                         rql_status (*get)(void *state, void *data, uint64_t bytes, struct rql_error *err),
 	                         void *state, struct rql_accel **out, struct rql_error *err);
+	void (*measure)(struct rql_device *device, bool thorough); /* rql_device_measure */
 };
 
 /* rql_commands of every implementation begins with this. */
 struct rql_commands {
 	struct rql_device *device;
 	bool ended;
+	struct rql_error misuse; /* the front door's first complaint; rql_commands_end returns it */
 };
 /* And rql_pipeline with this. */
 struct rql_pipeline {
@@ -68,13 +70,18 @@ struct rql_pipeline {
 	uint32_t args_bytes;
 };
 
-/* src/device/vulkan: appends the physical devices behind devices->count (not yet moved) and returns how many; why there
- * are none goes to devices->no_gpu (malloc'ed texts). */
+/* src/device/vulkan: fills devices->device[1...] (count is the caller's to move) and returns how many; why there are none
+ * goes to devices->no_gpu (malloc'ed). */
 uint32_t rql_vulkan_find(struct rql_devices *devices);
 void rql_vulkan_close(struct rql_devices *devices);
-/* src/device/fault: wraps the found devices as RAYQL_FAULT says ("vulkan:0 allocation 3"); nothing without it. */
-void rql_fault_apply(struct rql_devices *devices);
-void rql_fault_remove(struct rql_devices *devices);
+/* RAYQL_VULKAN_VALIDATION=1: messages of the validation layer so far, in this process. */
+uint64_t rql_vulkan_validation_errors(void);
+
+/* What can be asked of every device: RQL_OK, or the error of a CPU, a lost device, a device that does not start. */
+rql_status rql_device_ready(struct rql_device *device, struct rql_error *err) RQL_MUST_CHECK;
+/* Guesses for a GPU of that kind. */
+void rql_profile_guess_gpu(struct rql_device *device);
+void rql_cpu_measure(struct rql_device *device, bool thorough);
 
 /* Fills device (zeroed) as the CPU with its threads; its texts are malloc'ed. */
 rql_status rql_cpu_open(unsigned threads, struct rql_device *device, struct rql_error *err) RQL_MUST_CHECK;

@@ -4,7 +4,9 @@
  * sides (buffer references are made from them in the shader). */
 #ifdef RQL_GLSL
 #define RQL_KERNEL_STRUCT_SIZE(type, size)
+#define RQL_STRUCT(type) type /* a member that is a struct: GLSL has no such keyword there */
 #else
 #include <stdint.h>
+#define RQL_STRUCT(type) struct type
 #define RQL_KERNEL_STRUCT_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type " differs from GLSL's")
 #endif

@@ -12,19 +12,30 @@
 #include "device/device_internal.h"
 #include "util/strbuf.h"
 
-#define FORMAT 1 /* of the file; moves when a constant changes its meaning */
+#define FORMAT 2 /* of the file; moves when a constant changes its meaning */
+
+/* Who must have a constant; for the others it may be 0, and is kept all the same. */
+enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT };
 
 /* Every constant of struct rql_profile. */
 #define CONSTANTS(X)                                                                                                   \
-	X(read_gbps)                                                                                                       \
-	X(handover_ns)                                                                                                     \
-	X(run_ns)                                                                                                          \
-	X(cell_ns)                                                                                                         \
-	X(tested_cell_ns)                                                                                                  \
-	X(group_ns)                                                                                                        \
-	X(statement_ns)                                                                                                    \
-	X(host_statement_ns)                                                                                               \
-	X(host_value_ns)
+	X(read_gbps, EVERYONE)                                                                                             \
+	X(handover_ns, THE_CPU)                                                                                            \
+	X(run_ns, EVERYONE)                                                                                                \
+	X(cell_ns, EVERYONE)                                                                                               \
+	X(tested_cell_ns, EVERYONE)                                                                                        \
+	X(group_ns, EVERYONE)                                                                                              \
+	X(statement_ns, THE_CPU)                                                                                           \
+	X(host_statement_ns, THE_CPU)                                                                                      \
+	X(host_value_ns, THE_CPU)                                                                                          \
+	X(submit_ns, A_GPU)                                                                                                \
+	X(pass_ns, A_GPU)                                                                                                  \
+	X(upload_gbps, A_GPU)                                                                                              \
+	X(download_gbps, A_GPU)                                                                                            \
+	X(ray_ns, AN_RT_UNIT)                                                                                              \
+	X(hit_ns, AN_RT_UNIT)                                                                                              \
+	X(primitive_ns, AN_RT_UNIT)                                                                                        \
+	X(primitive_bytes, AN_RT_UNIT)
 
 /* A small server of 2025, rounded. */
 const struct rql_profile rql_profile_guess = {
@@ -39,7 +50,81 @@ const struct rql_profile rql_profile_guess = {
 	.host_value_ns = 0.5,
 };
 
-/* <cache>/rayql/profile-<id>.json, with a hyphen for the id's colon. false: no home, or out of memory. */
+/* A data-centre GPU of 2024 (notes/h200.md), cautiously; an RT core would be faster at rays. */
+static const struct rql_profile guess_discrete = {
+	.read_gbps = 2000,
+	.run_ns = 0.1,
+	.cell_ns = 0.002,
+	.tested_cell_ns = 0.01,
+	.group_ns = 0.5,
+	.submit_ns = 30000,
+	.pass_ns = 3000,
+	.upload_gbps = 20,
+	.download_gbps = 20,
+	.ray_ns = 0.5,
+	.hit_ns = 1,
+	.primitive_ns = 2,
+	.primitive_bytes = 80,
+};
+
+/* A GPU that shares the processor's memory, or a slice of a large one. */
+static const struct rql_profile guess_integrated = {
+	.read_gbps = 50,
+	.run_ns = 2,
+	.cell_ns = 0.05,
+	.tested_cell_ns = 0.2,
+	.group_ns = 5,
+	.submit_ns = 60000,
+	.pass_ns = 10000,
+	.upload_gbps = 8,
+	.download_gbps = 8,
+	.ray_ns = 10,
+	.hit_ns = 20,
+	.primitive_ns = 30,
+	.primitive_bytes = 80,
+};
+
+/* lavapipe on two cores (notes/vulkan.md 1.1): no plan should choose it where the CPU's own kernels can do the work. */
+static const struct rql_profile guess_software = {
+	.read_gbps = 5,
+	.run_ns = 100,
+	.cell_ns = 2,
+	.tested_cell_ns = 10,
+	.group_ns = 50,
+	.submit_ns = 200000,
+	.pass_ns = 50000,
+	.upload_gbps = 2,
+	.download_gbps = 2,
+	.ray_ns = 300,
+	.hit_ns = 100,
+	.primitive_ns = 250,
+	.primitive_bytes = 104,
+};
+
+void rql_profile_guess_gpu(struct rql_device *device)
+{
+	device->profile = device->kind == RQL_DEVICE_DISCRETE   ? guess_discrete
+	                  : device->kind == RQL_DEVICE_SOFTWARE ? guess_software
+	                                                        : guess_integrated;
+	if (!device->units[RQL_UNIT_RT])
+		device->profile.ray_ns = device->profile.hit_ns = device->profile.primitive_ns =
+			device->profile.primitive_bytes = 0;
+}
+
+static bool must_have(const struct rql_device *device, enum owner owner)
+{
+	bool gpu = device->kind != RQL_DEVICE_CPU;
+	return owner == EVERYONE || (owner == THE_CPU && !gpu) || (owner == A_GPU && gpu) ||
+	       (owner == AN_RT_UNIT && device->units[RQL_UNIT_RT]);
+}
+
+static int threads_of(const struct rql_device *device)
+{
+	return device->pool ? (int)rql_pool_threads(device->pool) : 0;
+}
+
+/* <cache>/rayql/profile-<uuid or id>.json, with a hyphen for the id's colon: a GPU's place in the loader's order moves
+ * when another is put in. false: no home, or out of memory. */
 static bool profile_path(const struct rql_device *device, struct rql_strbuf *out, bool make_folder)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -55,7 +140,7 @@ static bool profile_path(const struct rql_device *device, struct rql_strbuf *out
 	if (make_folder)
 		(void)mkdir(rql_strbuf_text(out), 0700);
 	rql_strbuf_put(out, "/profile-");
-	for (const char *c = device->id; *c; c++)
+	for (const char *c = device->uuid ? device->uuid : device->id; *c; c++)
 		rql_strbuf_putc(out, *c == ':' ? '-' : *c);
 	rql_strbuf_put(out, ".json");
 	return !out->failed;
@@ -69,8 +154,8 @@ static json_object *profile_json(const struct rql_device *device)
 	int bad = json_object_object_add(root, "format", json_object_new_int(FORMAT));
 	bad |= json_object_object_add(root, "name", json_object_new_string(device->name));
 	bad |= json_object_object_add(root, "driver", json_object_new_string(device->driver));
-	bad |= json_object_object_add(root, "threads", json_object_new_int((int)rql_pool_threads(device->pool)));
-#define X(field) bad |= json_object_object_add(root, #field, json_object_new_double(device->profile.field));
+	bad |= json_object_object_add(root, "threads", json_object_new_int(threads_of(device)));
+#define X(field, owner) bad |= json_object_object_add(root, #field, json_object_new_double(device->profile.field));
 	CONSTANTS(X)
 #undef X
 	if (!bad)
@@ -141,15 +226,15 @@ static bool same_number(json_object *root, const char *key, int64_t wanted)
 	       json_object_get_int64(value) == wanted;
 }
 
-/* A constant is a positive, finite number that a machine could have. */
-static bool read_constant(json_object *root, const char *key, double *out)
+/* A constant is a positive, finite number that a machine could have; 0 where the device has no use for it. */
+static bool read_constant(json_object *root, const char *key, bool needed, double *out)
 {
 	json_object *value;
 	if (!json_object_object_get_ex(root, key, &value) ||
 	    !(json_object_is_type(value, json_type_double) || json_object_is_type(value, json_type_int)))
 		return false;
 	double number = json_object_get_double(value);
-	if (!isfinite(number) || number <= 0 || number > 1e12)
+	if (!isfinite(number) || number < 0 || (needed && number == 0) || number > 1e12)
 		return false;
 	*out = number;
 	return true;
@@ -165,9 +250,8 @@ bool rql_profile_load(struct rql_device *device)
 		root = json_object_from_file(rql_strbuf_text(&path));
 	if (json_object_is_type(root, json_type_object)) {
 		good = same_number(root, "format", FORMAT) && same_text(root, "name", device->name) &&
-		       same_text(root, "driver", device->driver) &&
-		       same_number(root, "threads", (int64_t)rql_pool_threads(device->pool));
-#define X(field) good = good && read_constant(root, #field, &profile.field);
+		       same_text(root, "driver", device->driver) && same_number(root, "threads", threads_of(device));
+#define X(field, owner) good = good && read_constant(root, #field, must_have(device, owner), &profile.field);
 		CONSTANTS(X)
 #undef X
 	}

@@ -1,7 +1,7 @@
 /* Ray tracing on a GPU, as methods see it (unit rt): acceleration structures and ray-tracing pipelines. The rules of
  * work.h hold here as well: no barrier, wait or free by hand.
  *
- * One structure is a top level over bottom levels, the PARTS: at most device->trace.max_part_primitives primitives each
+ * One structure is a top level over bottom levels, the PARTS: at most device->limits.part_primitives primitives each
  * (notes/h200.md: larger builds did not end; the thesis's BVH partitioning). In shaders a hit's row is
  * base(gl_InstanceCustomIndexEXT = part) + gl_PrimitiveID. */
 #ifndef RQL_DEVICE_TRACE_H
@@ -27,7 +27,8 @@ struct rql_accel_spec {
 	const uint64_t *part_primitives; /* [part_count]; 0 allowed: such a part is left out, numbers stay */
 	const uint8_t *part_masks;       /* [part_count] instance masks, or NULL: 0xff */
 	/* Records passes that write the part's primitives to `input` (RQL_TRIANGLE_BYTES or RQL_AABB_BYTES each). A NaN in
-	 * the first x makes a primitive inactive. Called once per part, possibly several parts before the first submission;
+	 * the first x, and nowhere else, makes a triangle inactive. Boxes have no such thing (Mesa 25.0 loses neighbours of
+	 * one): repeat a live one's box and let the intersection shader decide. Called once per part, possibly several parts before the first submission;
 	 * `input` is freed or reused after the part's build. */
 	rql_status (*fill)(void *state, struct rql_commands *c, uint32_t part, struct rql_buffer *input,
 	                   struct rql_error *err);
@@ -47,7 +48,8 @@ struct rql_accel {
 /* Builds part after part, as many at once as memory allows, and waits. progress may be NULL. */
 rql_status rql_accel_build(struct rql_device *device, const struct rql_accel_spec *spec, struct rql_progress *progress,
                            struct rql_accel **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Moves the primitives of one part (their number stays); fill as above. The top level follows. */
+/* Moves the primitives of one part (their number stays, inactive ones stay inactive); fill as above. The top level
+ * follows. For structures that were built with refit in this process, not for those of rql_accel_read. */
 rql_status rql_accel_refit(struct rql_accel *accel, uint32_t part,
                            rql_status (*fill)(void *state, struct rql_commands *c, uint32_t part,
                                               struct rql_buffer *input, struct rql_error *err),

@@ -1,5 +1,5 @@
-/* The device profile: the device measures its bandwidth and hand-over, the cube its kernels, and here the host is timed
- * on a small database of its own, so that the planner compares prices measured on one machine. */
+/* A device's profile: the device measures its bandwidth and hand-over, the cube its kernels, and for the CPU's profile
+ * the host is timed here on a small database of its own: GPUs' prices are compared with the host's constants of the CPU. */
 #include <stdio.h>
 #include <string.h>
 #include "exec/exec_internal.h"
@@ -46,16 +46,13 @@ static rql_status time_host(struct rql_host_con *con, uint64_t rows, unsigned ru
 	return RQL_OK;
 }
 
-rql_status rql_calibrate_device(struct rql_device *cpu, bool thorough, struct rql_error *err)
+static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct rql_error *err)
 {
 	struct rql_host_db *db = NULL;
 	struct rql_host_con *con = NULL;
 	char threads[16];
 	snprintf(threads, sizeof threads, "%u", rql_pool_threads(cpu->pool));
 	const struct rql_host_option options[] = {{"threads", threads}};
-	if (thorough)
-		rql_device_measure(cpu, true);
-	RQL_TRY(rql_cube_calibrate(cpu, thorough, err));
 	rql_status status = rql_host_open(NULL, options, 1, &db, err);
 	if (status == RQL_OK)
 		status = rql_host_connect(db, &con, err);
@@ -63,19 +60,31 @@ rql_status rql_calibrate_device(struct rql_device *cpu, bool thorough, struct rq
 		status = time_host(con, thorough ? 4000000 : 500000, thorough ? 7 : 3, &cpu->profile, err);
 	rql_host_disconnect(con);
 	rql_host_close(db);
-	if (status == RQL_OK)
-		cpu->profile.measured = true;
 	return status;
 }
 
-void rql_calibrate_first_start(struct rql_device *cpu)
+rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	bool cpu = device->kind == RQL_DEVICE_CPU;
+	if (!cpu)
+		RQL_TRY(rql_device_start(device, err));
+	if (!cpu || thorough) /* opening the devices has measured the CPU's short form */
+		rql_device_measure(device, thorough);
+	RQL_TRY(rql_cube_calibrate(device, thorough, err));
+	if (cpu)
+		RQL_TRY(calibrate_host(device, thorough, err));
+	device->profile.measured = true;
+	return RQL_OK;
+}
+
+void rql_calibrate_first_start(struct rql_device *device)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	(void)cpu; /* a slow build must not leave its constants behind for the others */
+	(void)device; /* a slow build must not leave its constants behind for the others */
 #else
 	struct rql_error ignored = {0};
-	if (!cpu->profile.measured && rql_calibrate_device(cpu, false, &ignored) == RQL_OK)
-		(void)rql_profile_save(cpu, &ignored); /* without a cache folder it is measured again next time */
+	if (!device->profile.measured && rql_calibrate_device(device, false, &ignored) == RQL_OK)
+		(void)rql_profile_save(device, &ignored); /* without a cache folder it is measured again next time */
 	rql_error_clear(&ignored);
 #endif
 }

@@ -68,6 +68,7 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 	pthread_mutex_init(&db->sessions_lock, NULL);
 	pthread_mutex_init(&db->loader_lock, NULL);
 	pthread_mutex_init(&db->build_lock, NULL);
+	pthread_mutex_init(&db->devices_lock, NULL);
 	db->in_memory = is_memory(path);
 	atomic_store(&db->budget.limit, config->memory_limit ? config->memory_limit : rql_machine_memory() / 2);
 	rql_status status = open_host(db, db->in_memory ? NULL : path, config, err);
@@ -149,15 +150,46 @@ void rql_database_close(struct rql_database *db)
 	pthread_mutex_destroy(&db->sessions_lock);
 	pthread_mutex_destroy(&db->loader_lock);
 	pthread_mutex_destroy(&db->build_lock);
+	pthread_mutex_destroy(&db->devices_lock);
 	free(db->functions);
 	free(db->name);
 	free(db);
 }
 
-rql_status rql_database_calibrate(struct rql_database *db, struct rql_error *err)
+static rql_status calibrate_one(struct rql_database *db, struct rql_device *device, struct rql_error *err)
 {
-	struct rql_device *cpu = &db->devices->device[0];
-	RQL_TRY(rql_calibrate_device(cpu, true, err));
+	pthread_mutex_lock(&db->devices_lock);
+	rql_status status = rql_calibrate_device(device, true, err);
+	atomic_fetch_or(&db->devices_ready, 1u << device->index);
+	pthread_mutex_unlock(&db->devices_lock);
 	atomic_fetch_add(&db->settings_epoch, 1); /* plans were priced with the old constants */
-	return rql_profile_save(cpu, err);
+	RQL_TRY(status);
+	return rql_profile_save(device, err);
+}
+
+static rql_status no_such_device(const struct rql_devices *devices, const char *name, struct rql_error *err)
+{
+	struct rql_strbuf known = {0};
+	for (uint32_t i = 0; i < atomic_load(&devices->count); i++)
+		rql_strbuf_printf(&known, "%s%s (%s)", i ? ", " : "", devices->device[i].id, devices->device[i].name);
+	if (devices->no_gpu)
+		rql_strbuf_printf(&known, "; there is no GPU: %s", devices->no_gpu);
+	rql_error_set(err, RQL_ERROR_STATEMENT, "there is no device \"%s\"; the devices are %s", name,
+	              rql_strbuf_text(&known));
+	rql_strbuf_free(&known);
+	return RQL_ERROR_STATEMENT;
+}
+
+rql_status rql_database_calibrate(struct rql_database *db, const char *device, struct rql_error *err)
+{
+	struct rql_devices *devices = db->devices;
+	if (device) {
+		struct rql_device *named = rql_devices_get(devices, device);
+		return named ? calibrate_one(db, named, err) : no_such_device(devices, device, err);
+	}
+	rql_devices_find(devices);
+	for (uint32_t i = 0; i < atomic_load(&devices->count); i++)
+		if (devices->device[i].kind != RQL_DEVICE_SOFTWARE)
+			RQL_TRY(calibrate_one(db, &devices->device[i], err));
+	return RQL_OK;
 }

@@ -82,6 +82,27 @@ bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rq
 void rql_cache_entry_free(struct rql_cache_entry *entry);
 void rql_plan_cache_clear(struct rql_plan_cache *cache);
 
+/* ---- devices (devices.c) ---- */
+enum rql_device_limit_kind { RQL_LIMIT_AUTO, RQL_LIMIT_BYTES, RQL_LIMIT_PERCENT };
+struct rql_device_limit { /* rayql_device_memory_limit */
+	_Atomic int kind;
+	_Atomic uint64_t value; /* BYTES: of each GPU; PERCENT: thousandths of a percent of its memory */
+};
+/* plan_context's three questions. */
+void rql_device_first_use(void *session, struct rql_device *device);
+const char *rql_device_failure(const struct rql_structure *s, const struct rql_device *device);
+bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
+                     const char **why);
+/* Puts s (unpublished, READY, with its cube) on the devices that the view and the session want. What does not work is a
+ * note of s and, with rayql_fallback = 'notice', a notice of the statement: the CPU has the cube all the same. */
+void rql_device_place(struct rql_session *session, struct rql_structure *s);
+/* A run of the leaf failed on its device: the structure is marked and nobody's plans use it there any more. */
+void rql_device_failed(struct rql_session *session, const struct rql_structure *s, const struct rql_device *device,
+                       const char *message);
+/* What a view asks for is there: checked by CREATE only. */
+rql_status rql_device_check_unit(struct rql_session *session, const char *sql, bool wanted, enum rql_unit unit,
+                                 uint32_t position, struct rql_error *err) RQL_MUST_CHECK;
+
 /* ---- database and session ---- */
 struct rql_database {
 	struct rql_host_db *host;
@@ -103,6 +124,9 @@ struct rql_database {
 	struct rql_host_con *loader;
 	/* One build, or change of definitions, at a time: a build uses every thread anyway. */
 	pthread_mutex_t build_lock;
+	struct rql_device_limit device_limit;
+	pthread_mutex_t devices_lock;    /* one measuring at a time */
+	_Atomic uint32_t devices_ready;  /* bit i: device i has its profile, measured or not to be measured */
 	_Atomic bool sync_wanted; /* rql_view_sync found the lock taken: its holder does it */
 };
 
@@ -125,6 +149,7 @@ struct rql_session {
 	struct rql_transaction txn;
 	struct rql_result *open; /* the streaming result that the next statement closes */
 	struct rql_report report;
+	char *notice; /* of RayQL's own statement that runs: malloc'ed, or NULL */
 	struct rql_progress progress;
 	pthread_mutex_t running_lock;
 	struct rql_host_con *running; /* a second host connection at work for this session (a build) */
@@ -138,6 +163,7 @@ struct rql_call {
 	bool stream;   /* the caller wants to fetch: rows need not be there at once */
 	bool expanded; /* a part of what DuckDB made of sql: the text names neither tables nor the transaction's verb */
 	uint64_t start_ns;
+	const char *failed;      /* a method tried this statement and failed on its device: why; the host answers. Else NULL */
 	struct rql_result **out; /* NULL: nobody wants the rows */
 };
 
@@ -150,8 +176,9 @@ rql_status rql_interrupted(struct rql_error *err);
  * what the host runs (the same, or one with bound parameters). Takes stmt over unless keep_stmt. */
 rql_status rql_select_run(const struct rql_call *call, const char *text, const struct rql_host_stmt *names,
                           struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
-/* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered. */
-rql_status rql_select_cached(const struct rql_call *call, bool *done, struct rql_error *err);
+/* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered; when it failed, *why
+ * is set (malloc'ed) and the host must answer. */
+rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why, struct rql_error *err);
 /* What select.c decided about a SELECT. */
 struct rql_choice {
 	struct rql_cache_entry *entry; /* in the cache, or `loose` */
@@ -163,9 +190,11 @@ struct rql_choice {
 rql_status rql_select_choose(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt, bool refresh,
                              struct rql_choice *out, struct rql_error *err);
 void rql_choice_clear(struct rql_choice *choice);
-/* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. */
+/* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. passes (may be NULL): the run
+ * measures itself on the device. */
 rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
-                             struct rql_run_stats *stats, char **why, struct rql_error *err);
+                             struct rql_run_stats *stats, struct rql_run_passes *passes, char **why,
+                             struct rql_error *err);
 bool rql_mentions_own_functions(const char *sql);
 /* Runs one host statement of whatever class. Takes stmt over unless keep_stmt. */
 rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
@@ -173,9 +202,9 @@ rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt,
 void rql_host_abandon(struct rql_session *s);
 
 /* ---- the cost model's constants (calibrate.c) ---- */
-rql_status rql_calibrate_device(struct rql_device *cpu, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
-/* Measures the short form and keeps it, when no profile is there yet. */
-void rql_calibrate_first_start(struct rql_device *cpu);
+rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
+/* Measures the short form and keeps it, when no profile is there yet. Not in a build with sanitizers. */
+void rql_calibrate_first_start(struct rql_device *device);
 
 /* ---- what writes touch (write_set.c) ---- */
 struct rql_effects {
@@ -236,6 +265,10 @@ char *rql_store_delete_sql(const struct rql_database *db, const char *schema, co
 struct rql_view_options {
 	enum rql_rollup rollup;
 	enum rql_refresh refresh;
+	bool unit_wanted; /* not auto */
+	enum rql_unit unit;
+	uint32_t unit_position; /* of the option, or of the layout that implies it, for the caret */
+	const char *layout;     /* NULL: auto; in arena */
 	uint32_t order_count;
 	const char **order;      /* names, in arena */
 	uint32_t order_position; /* of the option, for the caret */

@@ -93,11 +93,71 @@ struct column {
 /* session is NULL when the calling connection is none of a session's (the loader's). */
 typedef void fill_fn(struct rql_database *db, struct rql_session *session, struct table *t);
 
+/* What a kernel's author or a reader of prices wants to know of a GPU. */
+static void put_limits(const struct rql_device *d, struct table *t)
+{
+	char shared[32], buffer[32];
+	const struct rql_gpu_limits *l = &d->limits;
+	if (d->kind == RQL_DEVICE_CPU) {
+		put_null(t);
+		return;
+	}
+	put_text(t, rql_arena_printf(t->arena, "subgroup %u, workgroup %u, shared %s, buffer %s%s", l->subgroup_size,
+	                             l->group_size, rql_format_bytes(shared, l->shared_bytes),
+	                             rql_format_bytes(buffer, l->buffer_bytes), l->float64 ? ", float64" : ""));
+}
+
+static void put_profile(const struct rql_device *d, struct table *t)
+{
+	const struct rql_profile *p = &d->profile;
+	struct rql_strbuf text = {0};
+	if (d->kind == RQL_DEVICE_CPU) {
+		rql_strbuf_printf(&text, "interval %.3g ns, cell %.3g ns, tested cell %.3g ns, group %.3g ns, statement %.3g us, "
+		                         "DuckDB: statement %.3g us, value %.3g ns",
+		                  p->run_ns, p->cell_ns, p->tested_cell_ns, p->group_ns, p->statement_ns / 1e3,
+		                  p->host_statement_ns / 1e3, p->host_value_ns);
+	} else {
+		rql_strbuf_printf(&text, "submission %.3g us, pass %.3g us, upload %.3g GB/s, download %.3g GB/s, interval %.3g ns, "
+		                         "cell %.3g ns, tested cell %.3g ns, group %.3g ns",
+		                  p->submit_ns / 1e3, p->pass_ns / 1e3, p->upload_gbps, p->download_gbps, p->run_ns, p->cell_ns,
+		                  p->tested_cell_ns, p->group_ns);
+		if (d->units[RQL_UNIT_RT])
+			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns, p->hit_ns,
+			                  p->primitive_ns, p->primitive_bytes);
+	}
+	put_text(t, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+}
+
+static void put_device_note(const struct rql_devices *devices, const struct rql_device *d, struct table *t)
+{
+	if (d->kind == RQL_DEVICE_CPU && devices->no_gpu)
+		put_text(t, rql_arena_printf(t->arena, "there is no GPU: %s", devices->no_gpu));
+	else if (atomic_load(&d->lost))
+		put_text(t, "lost; restart the program to use it again");
+	else if (d->kind == RQL_DEVICE_SOFTWARE)
+		put_text(t, "a driver in software, used only when rayql_device names it");
+	else
+		put_null(t);
+}
+
+static void put_available(struct rql_device *d, struct table *t)
+{
+	uint64_t available = 0, total = 0;
+	if (d->kind == RQL_DEVICE_CPU || atomic_load(&d->lost)) {
+		put_null(t);
+		return;
+	}
+	rql_device_memory(d, &available, &total);
+	put_uint(t, available);
+}
+
 static void fill_devices(struct rql_database *db, struct rql_session *session, struct table *t)
 {
 	(void)session;
-	for (uint32_t i = 0; i < db->devices->count; i++) {
-		const struct rql_device *d = &db->devices->device[i];
+	rql_devices_find(db->devices);
+	for (uint32_t i = 0; i < atomic_load(&db->devices->count); i++) {
+		struct rql_device *d = &db->devices->device[i];
 		struct rql_strbuf units = {0}, missing = {0};
 		for (int u = 0; u < RQL_UNIT_COUNT; u++) {
 			if (d->units[u])
@@ -116,6 +176,13 @@ static void fill_devices(struct rql_database *db, struct rql_session *session, s
 		put_text(t, missing.length ? rql_strbuf_text(&missing) : NULL);
 		put_bool(t, d->profile.measured);
 		put_real(t, d->profile.read_gbps);
+		put_text(t, rql_device_kind_name(d->kind));
+		put_text(t, d->uuid);
+		put_text(t, d->pci);
+		put_available(d, t);
+		put_limits(d, t);
+		put_profile(d, t);
+		put_device_note(db->devices, d, t);
 		rql_strbuf_free(&units);
 		rql_strbuf_free(&missing);
 	}
@@ -180,6 +247,35 @@ static void put_order(const struct rql_structure *s, struct table *t)
 	rql_strbuf_free(&text);
 }
 
+/* "vulkan:0 (arrays, rt): 12.0 MiB", and all bytes together. */
+static void put_placements(const struct rql_database *db, const struct rql_structure *s, struct table *t)
+{
+	struct rql_strbuf text = {0};
+	uint64_t sum = 0;
+	for (uint32_t i = 0; s->cube && i < atomic_load(&db->devices->count); i++) {
+		const struct rql_device *d = &db->devices->device[i];
+		const char *failure = NULL;
+		char kinds[128] = "", size[32];
+		uint64_t bytes = d->kind == RQL_DEVICE_CPU ? 0 : rql_cube_device_bytes(s->cube, d, kinds, sizeof kinds, &failure);
+		sum += bytes;
+		if (!bytes && !failure)
+			continue;
+		rql_strbuf_printf(&text, "%s%s", text.length ? "; " : "", d->id);
+		if (kinds[0])
+			rql_strbuf_printf(&text, " (%s)", kinds);
+		if (failure)
+			rql_strbuf_printf(&text, ": not used: %s", failure);
+		else
+			rql_strbuf_printf(&text, ": %s", rql_format_bytes(size, bytes));
+	}
+	put_text(t, text.length ? rql_strbuf_text(&text) : NULL);
+	if (s->cube)
+		put_uint(t, sum);
+	else
+		put_null(t);
+	rql_strbuf_free(&text);
+}
+
 static void put_structure(const struct rql_database *db, const struct rql_structure *s, struct table *t)
 {
 	const struct rql_relation *r = s->cube ? &s->cube->relation : NULL;
@@ -207,6 +303,9 @@ static void put_structure(const struct rql_database *db, const struct rql_struct
 	put_text(t, s->options);
 	put_tables(s, t);
 	put_text(t, s->schema);
+	put_text(t, s->unit_wanted ? rql_unit_name(s->unit) : "auto");
+	put_text(t, s->layout ? s->layout : "auto");
+	put_placements(db, s, t);
 }
 
 static void fill_structures(struct rql_database *db, struct rql_session *session, struct table *t)
@@ -259,6 +358,11 @@ static void fill_last_query(struct rql_database *db, struct rql_session *session
 	put_real(t, r->finish_ms);
 	put_real(t, r->estimated_ms);
 	put_real(t, r->host_estimated_ms);
+	put_text(t, r->device);
+	put_uint(t, r->stats.runs);
+	put_uint(t, r->stats.rays);
+	put_uint(t, r->stats.hits);
+	put_real(t, r->stats.device_ns / 1e6);
 }
 
 static void fill_settings(struct rql_database *db, struct rql_session *session, struct table *t)
@@ -281,7 +385,7 @@ static void fill_settings(struct rql_database *db, struct rql_session *session, 
 static const struct function {
 	const char *name;
 	fill_fn *fill;
-	struct column columns[17]; /* ended by a NULL name */
+	struct column columns[24]; /* ended by a NULL name */
 } functions[] = {
 	{"rayql_devices",
      fill_devices,
@@ -294,6 +398,13 @@ static const struct function {
       {"missing", TEXT},
       {"measured", BOOL},
       {"read_gbps", REAL},
+      {"kind", TEXT},
+      {"uuid", TEXT},
+      {"pci", TEXT},
+      {"memory_available", UINT},
+      {"limits", TEXT},
+      {"profile", TEXT},
+      {"note", TEXT},
       {NULL, TEXT}}},
 	{"rayql_structures",
      fill_structures,
@@ -312,6 +423,10 @@ static const struct function {
       {"options", TEXT},
       {"tables", TEXT},
       {"schema", TEXT},
+      {"unit", TEXT},
+      {"layout", TEXT},
+      {"placed", TEXT},
+      {"device_bytes", UINT},
       {NULL, TEXT}}},
 	{"rayql_methods",
      fill_methods,
@@ -332,6 +447,11 @@ static const struct function {
       {"finish_ms", REAL},
       {"estimated_ms", REAL},
       {"host_estimated_ms", REAL},
+      {"device", TEXT},
+      {"intervals", UINT},
+      {"rays", UINT},
+      {"hits", UINT},
+      {"device_ms", REAL},
       {NULL, TEXT}}},
 	{"rayql_settings", fill_settings, {{"name", TEXT}, {"value", TEXT}, {"description", TEXT}, {NULL, TEXT}}},
 };

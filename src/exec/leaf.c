@@ -195,10 +195,11 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 }
 
 rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
-                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err)
+                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
+                        struct rql_error *err)
 {
 	struct rql_answer answer = {0};
-	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, 0, arena, progress, &answer, err));
+	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, passes ? RQL_RUN_TIMED : 0, arena, progress, &answer, err));
 	if (answer.group_count > UINT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
 	struct rql_answer visible = answer;
@@ -220,5 +221,10 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
 	stats->bytes_read += answer.bytes_read;
 	stats->runs += answer.runs;
 	stats->groups += answer.group_count;
+	stats->rays += answer.rays;
+	stats->hits += answer.hits;
+	stats->device_ns += answer.device_ns;
+	for (uint32_t i = 0; passes && i < answer.pass_count && passes->count < RQL_PASSES_MAX; i++)
+		passes->pass[passes->count++] = answer.passes[i];
 	return RQL_OK;
 }

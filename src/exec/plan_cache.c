@@ -127,7 +127,7 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	 * rebuilt. */
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
 	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
-	    (e->method && !tables_unmoved(s->db->catalog, e->plan))) {
+	    (e->method && (!tables_unmoved(s->db->catalog, e->plan) || !rql_plan_alive(e->plan)))) {
 		drop(cache, e);
 		return NULL;
 	}

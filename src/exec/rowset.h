@@ -41,7 +41,8 @@ struct rql_value rql_vector_get(const struct rql_vector *vector, uint32_t row);
 
 /* leaf.c: runs the leaf's method and shapes its answer. RQL_ERROR_UNSUPPORTED: a derived sum leaves its range. */
 rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
-                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err) RQL_MUST_CHECK;
+                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
+                        struct rql_error *err) RQL_MUST_CHECK;
 /* collapse.c: an answer that was grouped by a hidden last key, put together over the visible ones. *visible takes the
  * place of answer for all slots that are not of the key; hidden has what the others need. */
 struct rql_hidden_groups {

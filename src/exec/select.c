@@ -2,6 +2,7 @@
 #include "exec/exec_internal.h"
 
 #include "exec/run.h"
+#include "plan/plan_nodes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ void rql_report_start(struct rql_session *s, const char *method, const char *rea
 	struct rql_report *r = &s->report;
 	r->serial++;
 	snprintf(r->method, sizeof r->method, "%s", method);
-	r->unit[0] = r->structure[0] = 0;
+	r->unit[0] = r->structure[0] = r->device[0] = 0;
 	rql_strbuf_clear(&r->reason);
 	rql_strbuf_put(&r->reason, reason);
 	r->plan_cached = false;
@@ -215,12 +216,34 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, const stru
 
 /* ---- running ---- */
 
+/* A failure that is the device's own; whatever it was, the host can answer. */
+static bool device_failed(const struct rql_leaf *leaf, rql_status status)
+{
+	return leaf && leaf->device->kind != RQL_DEVICE_CPU &&
+	       (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY);
+}
+
+static char *say_failure(const struct rql_plan *plan, const struct rql_leaf *leaf, const char *message)
+{
+	struct rql_strbuf text = {0};
+	rql_strbuf_printf(&text, "the method \"%s\" failed", plan->method);
+	if (leaf && leaf->device->kind != RQL_DEVICE_CPU) {
+		rql_strbuf_printf(&text, " on %s (", rql_unit_name(leaf->method->unit));
+		rql_put_device(&text, leaf->device);
+		rql_strbuf_putc(&text, ')');
+	}
+	rql_strbuf_printf(&text, ": %s", message);
+	return rql_strbuf_take(&text);
+}
+
 rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
-                             struct rql_run_stats *stats, char **why, struct rql_error *err)
+                             struct rql_run_stats *stats, struct rql_run_passes *passes, char **why,
+                             struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
 	struct rql_error failed = {0};
-	rql_status status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, &failed);
+	const struct rql_leaf *leaf = NULL;
+	rql_status status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);
 	atomic_store(&s->progress.phase, NULL);
 	if (status == RQL_OK)
 		return RQL_OK;
@@ -233,12 +256,11 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 		rql_error_move(err, &failed);
 		return status;
 	}
-	if (asprintf(why, "the method \"%s\" failed: %s", plan->method, rql_error_message(&failed)) < 0)
-		status = rql_error_memory(err, 0, "a reason");
-	else
-		status = RQL_OK;
+	*why = say_failure(plan, leaf, rql_error_message(&failed));
+	if (device_failed(leaf, status))
+		rql_device_failed(s, leaf->structure, leaf->device, rql_error_message(&failed));
 	rql_error_clear(&failed);
-	return status;
+	return *why ? RQL_OK : rql_error_memory(err, 0, "a reason");
 }
 
 static void report_plan(struct rql_session *s, const struct rql_plan *plan, bool cached, double plan_ms)
@@ -247,6 +269,7 @@ static void report_plan(struct rql_session *s, const struct rql_plan *plan, bool
 	struct rql_report *r = &s->report;
 	snprintf(r->unit, sizeof r->unit, "%s", plan->unit);
 	snprintf(r->structure, sizeof r->structure, "%s", plan->structure);
+	snprintf(r->device, sizeof r->device, "%s", plan->device ? plan->device->id : "");
 	r->plan_cached = cached;
 	r->plan_ms = plan_ms;
 	r->estimated_ms = plan->estimated_ns / 1e6;
@@ -265,7 +288,8 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	struct rql_batch *batch = NULL;
 	struct rql_run_stats stats = {0};
 	double plan_ms = ms_since(call->start_ns);
-	RQL_TRY(rql_select_method(s, e->plan, &batch, &stats, why, err));
+	struct rql_run_passes passes;
+	RQL_TRY(rql_select_method(s, e->plan, &batch, &stats, s->settings.timing ? &passes : NULL, why, err));
 	if (*why)
 		return RQL_OK;
 	report_plan(s, e->plan, cached, plan_ms);
@@ -293,7 +317,7 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	return RQL_OK;
 }
 
-rql_status rql_select_cached(const struct rql_call *call, bool *done, struct rql_error *err)
+rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
 	*done = false;
@@ -302,10 +326,8 @@ rql_status rql_select_cached(const struct rql_call *call, bool *done, struct rql
 	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, call->sql);
 	if (!e || !e->method)
 		return RQL_OK;
-	char *why = NULL;
-	rql_status status = run_method(call, e, true, &why, err);
-	*done = status == RQL_OK && !why;
-	free(why);
+	rql_status status = run_method(call, e, true, why, err);
+	*done = status == RQL_OK && !*why;
 	return status;
 }
 
@@ -365,15 +387,18 @@ rql_status rql_select_run(const struct rql_call *call, const char *text, const s
 	rql_status status = RQL_OK;
 	if (rql_mentions_own_functions(text))
 		return run_host(call, stmt, keep_stmt, "RayQL's own table function", true, err);
-	status = rql_select_choose(s, text, names, true, &choice, err);
+	if (call->failed)
+		choice.base_tables = true;
+	else
+		status = rql_select_choose(s, text, names, true, &choice, err);
 	if (status != RQL_OK)
 		goto done;
-	if (!choice.reason) {
+	if (!choice.reason && !call->failed) {
 		status = run_method(call, choice.entry, choice.cached, &why, err);
 		if (status != RQL_OK || !why)
 			goto done;
 	}
-	const char *reason = why ? why : choice.reason;
+	const char *reason = call->failed ? call->failed : why ? why : choice.reason;
 	if (s->settings.fallback == RQL_FALLBACK_OFF && choice.base_tables) {
 		status = refuse(reason, err);
 		goto done;

@@ -54,6 +54,7 @@ void rql_session_close(struct rql_session *s)
 	rql_plan_cache_free(s->cache);
 	rql_write_set_clear(&s->txn.set);
 	rql_strbuf_free(&s->report.reason);
+	free(s->notice);
 	pthread_mutex_destroy(&s->running_lock);
 	free(s);
 }
@@ -105,6 +106,9 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.snapshot_stamp = s->txn.open ? s->txn.stamp : 0,
 		.load = rql_view_load,
 		.load_state = s,
+		.device_ready = rql_device_first_use,
+		.device_failure = rql_device_failure,
+		.device_fits = rql_device_fits,
 	};
 }
 
@@ -297,6 +301,8 @@ static rql_status run_pieces(struct rql_session *s, const char *sql, struct rql_
 
 static void begin_call(struct rql_session *s)
 {
+	free(s->notice);
+	s->notice = NULL;
 	if (s->open)
 		rql_result_close(s->open);
 	atomic_store(&s->progress.cancel, false);
@@ -328,8 +334,10 @@ rql_status rql_session_query(struct rql_session *s, const char *sql, struct rql_
 	struct rql_result *res = NULL;
 	struct rql_call call = {.s = s, .sql = sql, .stream = true, .start_ns = rql_now_ns(), .out = out ? &res : NULL};
 	bool done = false;
+	char *why = NULL;
 	begin_call(s);
-	rql_status status = rql_select_cached(&call, &done, err);
+	rql_status status = rql_select_cached(&call, &done, &why, err);
+	call.failed = why;
 	if (status == RQL_OK && !done) {
 		if (blank(sql))
 			status = rql_result_nothing(s, call.out, err);
@@ -338,6 +346,7 @@ rql_status rql_session_query(struct rql_session *s, const char *sql, struct rql_
 		else
 			status = run_pieces(s, sql, call.out, err);
 	}
+	free(why);
 	return hand_out(s, status, res, out);
 }
 
@@ -498,7 +507,8 @@ static rql_status execute_select(const struct rql_call *call, struct rql_prepare
 {
 	struct rql_session *s = q->s;
 	struct rql_host_stmt *names = NULL;
-	char *text = NULL;
+	char *text = NULL, *why = NULL;
+	struct rql_call known = *call;
 	bool done = false, all = true;
 	rql_status status = RQL_OK;
 	for (uint64_t i = 0; i < q->count; i++)
@@ -509,16 +519,18 @@ static rql_status execute_select(const struct rql_call *call, struct rql_prepare
 	if (text) {
 		struct rql_call with_values = *call;
 		with_values.sql = text;
-		status = rql_select_cached(&with_values, &done, err);
+		status = rql_select_cached(&with_values, &done, &why, err);
+		known.failed = why;
 		if (status == RQL_OK && !done && rql_host_prepare(s->host, text, &names, NULL) != RQL_OK)
 			names = NULL;
 	}
 	if (status == RQL_OK && !done)
 		status = bind_all(q, err);
 	if (status == RQL_OK && !done)
-		status = names ? rql_select_run(call, text, names, q->stmt, true, err) : rql_host_run(call, q->stmt, true, err);
+		status = names ? rql_select_run(&known, text, names, q->stmt, true, err) : rql_host_run(call, q->stmt, true, err);
 	rql_host_stmt_free(names);
 	free(text);
+	free(why);
 	return status;
 }
 

@@ -29,7 +29,8 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 void rql_database_close(struct rql_database *db);
 /* RayQL's own host connection, for registrations right after opening. */
 struct rql_host_con *rql_database_host(struct rql_database *db);
-rql_status rql_database_calibrate(struct rql_database *db, struct rql_error *err) RQL_MUST_CHECK;
+/* device NULL: the CPU and every real GPU. */
+rql_status rql_database_calibrate(struct rql_database *db, const char *device, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- session (one thread at a time, but for interrupt and progress) ---- */
 rql_status rql_session_open(struct rql_database *db, struct rql_session **out, struct rql_error *err) RQL_MUST_CHECK;
@@ -57,7 +58,7 @@ void rql_prepared_free(struct rql_prepared_query *q);
 
 /* ---- what the last statement did ---- */
 struct rql_report {
-	char method[32], unit[16], structure[256];
+	char method[32], unit[16], structure[256], device[32];
 	struct rql_strbuf reason;
 	bool plan_cached;
 	struct rql_run_stats stats;
@@ -84,7 +85,8 @@ struct rql_result {
 	enum rql_host_rows kind;
 	const char *method; /* static text: "cube", "host", "rayql" */
 	char *reason;
-	bool notice;                 /* the host answered a query over tables, and rayql_fallback = 'notice' wants that said */
+	bool notice; /* reason is to be said, as rayql_fallback = 'notice' wants: the host answered a query over tables, or a
+	                view could not be placed on a device */
 	struct rql_host_stmt *stmt;   /* a streaming result's statement, owned */
 	struct rql_host_result *host; /* rows that stream, or NULL */
 	struct rql_batch *batch;      /* rows that are all there, or NULL */

@@ -1,4 +1,4 @@
-/* SET rayql_... and RESET rayql_...: a connection's settings, but for rayql_memory_limit, which is the database's. */
+/* SET rayql_... and RESET rayql_...: a connection's settings, but for the two memory limits, which are the database's. */
 #include "exec/exec_internal.h"
 
 #include "method/method.h"
@@ -7,14 +7,33 @@
 #include <string.h>
 #include <strings.h>
 
-enum setting_kind { SETTING_FALLBACK, SETTING_DEVICE, SETTING_FORCE, SETTING_MEMORY, SETTING_THREADS, SETTING_COUNT };
+enum setting_kind {
+	SETTING_FALLBACK,
+	SETTING_DEVICE,
+	SETTING_UNIT,
+	SETTING_LAYOUT,
+	SETTING_FORCE,
+	SETTING_TIMING,
+	SETTING_MEMORY,
+	SETTING_DEVICE_MEMORY,
+	SETTING_THREADS,
+	SETTING_COUNT
+};
 static const struct {
 	const char *name, *description;
 } fixed[SETTING_COUNT] = {
 	[SETTING_FALLBACK] = {"rayql_fallback",
                           "What happens to queries that RayQL does not accelerate: 'on' DuckDB answers, "
                           "'notice' it answers and the shell says why, 'off' an error"},
-	[SETTING_DEVICE] = {"rayql_device", "The device that methods run on: 'auto', or an id of rayql_devices()"},
+	[SETTING_DEVICE] = {"rayql_device", "The device that methods run on: 'auto' (the CPU and real GPUs), or an id, UUID or "
+                                        "PCI address of rayql_devices()"},
+	[SETTING_UNIT] = {"rayql_unit", "The unit that methods run on: 'auto', 'cpu', 'compute' or 'rt'; outranks what views "
+                                    "ask for"},
+	[SETTING_LAYOUT] = {"rayql_layout", "The layout of structures in a device's memory: 'auto', or a value of a view's "
+                                        "option layout, which it outranks"},
+	[SETTING_TIMING] = {"rayql_device_timing", "Measure each query's time on the device (rayql_last_query().device_ms)"},
+	[SETTING_DEVICE_MEMORY] = {"rayql_device_memory_limit",
+                               "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
 	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
 	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},
@@ -123,22 +142,81 @@ static rql_status set_fallback(struct rql_session *s, const char *value, struct 
 	return RQL_OK;
 }
 
-static rql_status set_device(struct rql_session *s, const char *value, struct rql_error *err)
+static rql_status unknown_device(struct rql_session *s, const char *value, struct rql_error *err)
 {
 	struct rql_strbuf known = {0};
-	bool found = strcasecmp(value, "auto") == 0;
+	struct rql_devices *devices = s->db->devices;
+	rql_devices_find(devices);
 	rql_strbuf_put(&known, "'auto'");
-	for (uint32_t i = 0; i < s->db->devices->count; i++) {
-		found = found || strcasecmp(value, s->db->devices->device[i].id) == 0;
-		rql_strbuf_printf(&known, ", '%s'", s->db->devices->device[i].id);
+	for (uint32_t i = 0; i < atomic_load(&devices->count); i++) {
+		const struct rql_device *d = &devices->device[i];
+		rql_strbuf_printf(&known, ", '%s' (%s)", d->id, d->name);
 	}
-	rql_status status = RQL_OK;
-	if (!found)
-		status = bad_value("rayql_device", value, rql_strbuf_text(&known), err);
-	else
-		snprintf(s->settings.device, sizeof s->settings.device, "%s", value);
+	if (devices->no_gpu)
+		rql_strbuf_printf(&known, "; there is no GPU: %s", devices->no_gpu);
+	rql_status status = bad_value("rayql_device", value, rql_strbuf_text(&known), err);
 	rql_strbuf_free(&known);
 	return status;
+}
+
+static rql_status set_device(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	struct rql_device *only = NULL;
+	if (strcasecmp(value, "auto") != 0 && !(only = rql_devices_get(s->db->devices, value)))
+		return unknown_device(s, value, err);
+	s->settings.only = only;
+	snprintf(s->settings.device, sizeof s->settings.device, "%s", only ? only->id : "auto");
+	return RQL_OK;
+}
+
+static rql_status set_unit(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	if (strcasecmp(value, "auto") == 0) {
+		s->settings.unit_forced = false;
+		return RQL_OK;
+	}
+	for (int u = 0; u < RQL_UNIT_COUNT; u++) {
+		if (u == RQL_UNIT_RASTER || strcasecmp(value, rql_unit_name((enum rql_unit)u)) != 0)
+			continue;
+		s->settings.unit_forced = true;
+		s->settings.unit = (enum rql_unit)u;
+		return RQL_OK;
+	}
+	return bad_value("rayql_unit", value, "'auto', 'cpu', 'compute' or 'rt'", err);
+}
+
+static rql_status set_layout(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	bool automatic = strcasecmp(value, "auto") == 0;
+	if (!automatic && !(rql_layout_method(value) && strlen(value) < sizeof s->settings.layout)) {
+		struct rql_strbuf known = {0};
+		rql_strbuf_put(&known, "one of: ");
+		rql_put_layouts(&known);
+		rql_status status = bad_value("rayql_layout", value, rql_strbuf_text(&known), err);
+		rql_strbuf_free(&known);
+		return status;
+	}
+	snprintf(s->settings.layout, sizeof s->settings.layout, "%s", automatic ? "" : value);
+	return RQL_OK;
+}
+
+static rql_status set_device_memory(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	struct rql_device_limit *limit = &s->db->device_limit;
+	uint64_t bytes = 0;
+	char *end = NULL;
+	double percent = strtod(value, &end);
+	bool is_percent = end != value && strcmp(end, "%") == 0;
+	if (is_percent && !(percent >= 0 && percent <= 100))
+		end = NULL;
+	if (strcasecmp(value, "auto") != 0 && (is_percent ? !end : !rql_parse_bytes(value, &bytes)))
+		return bad_value("rayql_device_memory_limit", value, "'auto', a size such as '8GB', or '50%'", err);
+	atomic_store(&limit->kind, strcasecmp(value, "auto") == 0 ? RQL_LIMIT_AUTO
+	                           : is_percent                   ? RQL_LIMIT_PERCENT
+	                                                          : RQL_LIMIT_BYTES);
+	atomic_store(&limit->value, is_percent ? (uint64_t)(percent * 1000) : bytes);
+	atomic_fetch_add(&s->db->settings_epoch, 1); /* plans were made under the old one */
+	return RQL_OK;
 }
 
 static rql_status set_memory(struct rql_session *s, const char *value, struct rql_error *err)
@@ -159,6 +237,10 @@ static rql_status set_flag(struct rql_session *s, const char *name, const char *
 		s->settings.force = on;
 		return RQL_OK;
 	}
+	if (strcasecmp(name, fixed[SETTING_TIMING].name) == 0) {
+		s->settings.timing = on;
+		return RQL_OK;
+	}
 	for (uint32_t i = 0; i < method_count(); i++) {
 		if (!enables(name, i))
 			continue;
@@ -177,9 +259,16 @@ static rql_status change(struct rql_session *s, const char *name, const char *va
 		status = set_fallback(s, value, err);
 	else if (strcasecmp(name, fixed[SETTING_DEVICE].name) == 0)
 		status = set_device(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_UNIT].name) == 0)
+		status = set_unit(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_LAYOUT].name) == 0)
+		status = set_layout(s, value, err);
 	else if (strcasecmp(name, fixed[SETTING_MEMORY].name) == 0)
 		status = set_memory(s, value, err);
-	else if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || is_method_setting(name))
+	else if (strcasecmp(name, fixed[SETTING_DEVICE_MEMORY].name) == 0)
+		status = set_device_memory(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || strcasecmp(name, fixed[SETTING_TIMING].name) == 0 ||
+	         is_method_setting(name))
 		status = set_flag(s, name, value, err);
 	else if (strcasecmp(name, fixed[SETTING_THREADS].name) == 0)
 		status = rql_error_set(
@@ -197,9 +286,11 @@ static const char *default_of(const char *name, char *room, size_t size)
 {
 	if (strcasecmp(name, fixed[SETTING_FALLBACK].name) == 0 || is_method_setting(name))
 		return "on";
-	if (strcasecmp(name, fixed[SETTING_DEVICE].name) == 0)
-		return "auto";
-	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0)
+	static const enum setting_kind automatic[] = {SETTING_DEVICE, SETTING_UNIT, SETTING_LAYOUT, SETTING_DEVICE_MEMORY};
+	for (size_t i = 0; i < sizeof automatic / sizeof *automatic; i++)
+		if (strcasecmp(name, fixed[automatic[i]].name) == 0)
+			return "auto";
+	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || strcasecmp(name, fixed[SETTING_TIMING].name) == 0)
 		return "off";
 	snprintf(room, size, "%llu", (unsigned long long)(rql_machine_memory() / 2));
 	return room;
@@ -222,6 +313,23 @@ rql_status rql_settings_reset(struct rql_session *s, const char *sql, const stru
 }
 
 /* ---- rayql_settings() ---- */
+static void print_device_limit(const struct rql_database *db, char *out, size_t size)
+{
+	char text[32];
+	uint64_t value = atomic_load(&db->device_limit.value);
+	switch ((enum rql_device_limit_kind)atomic_load(&db->device_limit.kind)) {
+	case RQL_LIMIT_AUTO:
+		snprintf(out, size, "auto");
+		break;
+	case RQL_LIMIT_PERCENT:
+		snprintf(out, size, "%g%%", (double)value / 1000);
+		break;
+	case RQL_LIMIT_BYTES:
+		snprintf(out, size, "%s", rql_format_bytes(text, value));
+		break;
+	}
+}
+
 static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_setting_row *out)
 {
 	static const char *const fallback[] = {"on", "notice", "off"};
@@ -233,6 +341,19 @@ static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_settin
 		break;
 	case SETTING_DEVICE:
 		snprintf(out->value, sizeof out->value, "%s", s->settings.device);
+		break;
+	case SETTING_UNIT:
+		snprintf(out->value, sizeof out->value, "%s",
+		         s->settings.unit_forced ? rql_unit_name(s->settings.unit) : "auto");
+		break;
+	case SETTING_LAYOUT:
+		snprintf(out->value, sizeof out->value, "%s", s->settings.layout[0] ? s->settings.layout : "auto");
+		break;
+	case SETTING_TIMING:
+		snprintf(out->value, sizeof out->value, "%s", s->settings.timing ? "on" : "off");
+		break;
+	case SETTING_DEVICE_MEMORY:
+		print_device_limit(s->db, out->value, sizeof out->value);
 		break;
 	case SETTING_FORCE:
 		snprintf(out->value, sizeof out->value, "%s", s->settings.force ? "on" : "off");

@@ -110,6 +110,9 @@ static void read_options(struct rql_structure *s, int64_t format)
 		                  rql_error_message(&why));
 	} else {
 		s->refresh = options.refresh;
+		s->unit_wanted = options.unit_wanted;
+		s->unit = options.unit;
+		(void)rql_structure_set_text(&s->layout, options.layout); /* without memory: as if it were auto */
 	}
 	if (status != RQL_OK) {
 		s->state = RQL_STATE_INVALID;

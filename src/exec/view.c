@@ -244,6 +244,8 @@ static rql_status describe(struct rql_session *s, const struct rql_statement *st
 	rql_view_options_print(&text, options);
 	v->kind = RQL_STRUCTURE_CUBE;
 	v->refresh = options->refresh;
+	v->unit_wanted = options->unit_wanted;
+	v->unit = options->unit;
 	v->database = strdup(s->db->name);
 	v->schema = strdup(n->schema);
 	v->name = strdup(n->name);
@@ -252,7 +254,8 @@ static rql_status describe(struct rql_session *s, const struct rql_statement *st
 	if (v->schema && v->name && v->query)
 		v->statement = statement_text(v, options);
 	rql_status status = rql_host_query_text(s->host, "SELECT current_setting('search_path')", &v->search_path, err);
-	if (status == RQL_OK && (!v->database || !v->options || !v->statement))
+	if (status == RQL_OK && (!v->database || !v->options || !v->statement ||
+	                         !rql_structure_set_text(&v->layout, options->layout)))
 		status = rql_error_memory(err, sizeof *v, "a structure");
 	if (status != RQL_OK) {
 		rql_structure_release(v);
@@ -339,6 +342,8 @@ rql_status rql_view_create(struct rql_session *s, const char *sql, const struct 
 	if (status == RQL_OK)
 		status = rql_view_options_read(arena, sql, st, &options, err);
 	if (status == RQL_OK)
+		status = rql_device_check_unit(s, sql, options.unit_wanted, options.unit, options.unit_position, err);
+	if (status == RQL_OK)
 		status = not_read_only(s, "CREATE", err);
 	if (status == RQL_OK)
 		status = resolve(s, sql, st, &n, err);
@@ -371,8 +376,9 @@ static void invalidate(struct rql_database *db, const struct rql_structure *old,
 }
 
 /* From the side file of the session before, when nothing has moved since the database was opened. */
-static bool load_side(struct rql_database *db, struct rql_structure *v)
+static bool load_side(struct rql_session *session, struct rql_structure *v)
 {
+	struct rql_database *db = session->db;
 	if (!v->side_file_valid || !v->side_file)
 		return false;
 	for (uint32_t i = 0; i < v->table_count; i++) {
@@ -398,6 +404,7 @@ static bool load_side(struct rql_database *db, struct rql_structure *v)
 	v->state = RQL_STATE_READY;
 	v->build_ms = (double)(rql_now_ns() - start) / 1e6;
 	(void)rql_structure_set_text(&v->note, "read from its side file");
+	rql_device_place(session, v);
 	return true;
 }
 
@@ -465,7 +472,7 @@ static rql_status rebuild_locked(struct rql_session *s, struct rql_structure *ol
 		goto done;
 	}
 	(void)rql_structure_set_text(&v->reason, NULL);
-	if (!use_side || !load_side(db, v)) {
+	if (!use_side || !load_side(s, v)) {
 		if (v->cube)
 			v->release_cube(v->cube);
 		v->cube = NULL;

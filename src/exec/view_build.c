@@ -371,6 +371,7 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 	s->build_ms = (double)(rql_now_ns() - start) / 1e6;
 	s->side_file_valid = false;
 	note_rebuilt(s);
+	rql_device_place(session, s);
 	return RQL_OK;
 }
 

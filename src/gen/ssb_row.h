@@ -1,4 +1,4 @@
-/* One row of each table as numbers: what is random about it. ssb_text.h makes texts from them. Only for src/gen. */
+/* One row of each table as numbers: what is random about it. ssb_text.h makes texts from them. For src/gen and the rivals of bench. */
 #ifndef RQL_GEN_SSB_ROW_H
 #define RQL_GEN_SSB_ROW_H
 

@@ -69,6 +69,7 @@ struct rql_request {
 	const struct rql_box *boxes;
 	uint32_t agg_count;
 	const struct rql_agg *aggs;
+	const char *layout; /* what the structure's WITH (layout = ...) asks for ("paper"); NULL: auto */
 };
 
 /* ---- answers ---- */
@@ -116,6 +117,11 @@ struct rql_method {
 	const char *description; /* one line */
 	const char *paper;       /* the source */
 	enum rql_unit unit;
+	/* The values of WITH (layout = ...) that it is for, NULL-terminated ("paper", "paper:split-scan"): it is priced for
+	 * requests with one of them only. NULL: for requests without a layout. */
+	const char *const *layouts;
+	/* May one of them be followed by these options ("paper:x=10", "paper:split-scan,y=8")? NULL: by none. */
+	bool (*layout_ok)(const char *layout);
 	/* Can it answer this request from this structure on this device? On NO, *reason is a static text. */
 	enum rql_serve (*can_serve)(const struct rql_relation *relation, const struct rql_request *request,
 	                            const struct rql_device *device, const char **reason);

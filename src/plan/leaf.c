@@ -55,7 +55,7 @@ static rql_status as_reason(struct rql_planning *p, rql_status status, struct rq
 	return RQL_OK;
 }
 
-static struct rql_candidate *add_candidate(struct rql_planning *p, const struct rql_structure *s)
+struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s)
 {
 	struct rql_plan_nodes *n = p->nodes;
 	if (n->candidate_count == n->candidate_capacity) {
@@ -69,7 +69,8 @@ static struct rql_candidate *add_candidate(struct rql_planning *p, const struct 
 		n->candidate_capacity = capacity;
 	}
 	struct rql_candidate *c = &n->candidates[n->candidate_count++];
-	*c = (struct rql_candidate){.structure = rql_arena_strdup(p->arena, s->name), .method = "", .unit = ""};
+	*c = (struct rql_candidate){
+		.structure = rql_arena_strdup(p->arena, s->name), .of = s, .method = "", .unit = ""};
 	return c;
 }
 
@@ -169,57 +170,6 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 	return RQL_OK;
 }
 
-static bool device_wanted(const struct rql_settings *settings, const struct rql_device *device)
-{
-	return !settings->device[0] || !strcmp(settings->device, "auto") || !strcmp(settings->device, device->id);
-}
-
-/* Prices every method on every wanted device; the cheapest stays in the leaf. */
-static rql_status price_methods(struct binding *b, struct rql_candidate *first, struct rql_error *err)
-{
-	const struct rql_plan_context *ctx = b->p->ctx;
-	const struct rql_method *const *methods = rql_methods();
-	struct rql_candidate *candidate = first;
-	for (uint32_t m = 0; methods[m]; m++) {
-		for (uint32_t d = 0; d < ctx->devices->count; d++) {
-			struct rql_device *device = &ctx->devices->device[d];
-			const char *reason = NULL;
-			if (!device->units[methods[m]->unit] || !device_wanted(ctx->settings, device))
-				continue;
-			if (!candidate && !(candidate = add_candidate(b->p, b->leaf->structure)))
-				return rql_error_memory(err, 0, "a plan");
-			struct rql_candidate *c = candidate;
-			candidate = NULL;
-			c->method = methods[m]->name;
-			c->unit = rql_unit_name(methods[m]->unit);
-			if (ctx->settings->disabled_methods >> m & 1)
-				reason = "switched off";
-			else if (methods[m]->can_serve(b->leaf->relation, &b->request, device, &reason) == RQL_SERVE_FULL)
-				reason = NULL;
-			else if (!reason)
-				reason = "it gives only a superset";
-			if ((c->reason = reason))
-				continue;
-			struct rql_prepared *prepared = NULL;
-			RQL_TRY(methods[m]->prepare(b->leaf->relation, &b->request, device, &prepared, err));
-			methods[m]->price(prepared, device, &c->cost);
-			if (b->leaf->prepared && rql_cost_total(&b->leaf->cost) <= rql_cost_total(&c->cost)) {
-				methods[m]->free_prepared(prepared);
-				continue;
-			}
-			if (b->leaf->prepared)
-				b->leaf->method->free_prepared(b->leaf->prepared);
-			b->leaf->prepared = prepared;
-			b->leaf->method = methods[m];
-			b->leaf->device = device;
-			b->leaf->cost = c->cost;
-		}
-	}
-	return b->leaf->prepared ? RQL_OK
-	                         : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "no method can serve it: %s",
-	                                         first->reason ? first->reason : "no wanted device has the unit");
-}
-
 /* A view over the query's own tables has the reason that a user wants to read; others only lack the tables. */
 static bool same_tables(const struct rql_block *a, const struct rql_block *b)
 {
@@ -245,7 +195,7 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 	if (status != RQL_OK)
 		return as_reason(p, status, &why, same_tables(block, def->block) ? REASON_NO_MATCH : REASON_OTHER_TABLES,
 		                 s->name);
-	struct rql_candidate *c = add_candidate(p, s);
+	struct rql_candidate *c = rql_candidate_add(p, s);
 	if (!c)
 		return rql_error_memory(p->err, 0, "a plan");
 	bool refresh;
@@ -262,7 +212,7 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 	struct binding b = {.p = p, .block = block, .match = match, .leaf = leaf};
 	status = bind_request(&b, def, &why);
 	if (status == RQL_OK)
-		status = price_methods(&b, c, &why);
+		status = rql_price_methods(p, s, &b.request, leaf, c, &why);
 	if (status == RQL_OK)
 		return RQL_OK;
 	rql_leaf_clear(leaf);
@@ -313,7 +263,7 @@ static void mark_candidates(struct rql_planning *p, uint32_t first, const struct
 		struct rql_candidate *c = &p->nodes->candidates[i];
 		if (c->reason)
 			continue;
-		c->chosen = !strcmp(c->structure, best->structure->name) && !strcmp(c->method, best->method->name) &&
+		c->chosen = c->of == best->structure && c->device == best->device && !strcmp(c->method, best->method->name) &&
 		            !strcmp(c->unit, rql_unit_name(best->method->unit));
 		c->dominated = !c->chosen && dominates(&best->cost, &c->cost);
 	}
@@ -338,7 +288,7 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 		status = try_structure(p, block, p->structures[i], &leaf);
 		if (!leaf.prepared)
 			continue;
-		if (best.prepared && rql_cost_total(&best.cost) <= rql_cost_total(&leaf.cost)) {
+		if (best.prepared && rql_cost_expected(&best.cost) <= rql_cost_expected(&leaf.cost)) {
 			rql_leaf_clear(&leaf);
 			continue;
 		}

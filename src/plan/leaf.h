@@ -22,6 +22,12 @@ struct rql_planning {
  * interruption. */
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 void rql_leaf_clear(struct rql_leaf *leaf);
+/* NULL: out of memory. */
+struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);
+/* Prices every method that may serve the request from s on every device that may be used, and leaves the cheapest in
+ * leaf; `first` is the structure's first candidate. RQL_ERROR_UNSUPPORTED: none; err says why. */
+rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
+                             struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err) RQL_MUST_CHECK;
 /* Keeps reason when it outranks what is kept: 0 general .. 9 specific. */
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...) RQL_PRINTF(3, 4);
 

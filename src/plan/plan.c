@@ -153,7 +153,7 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
 	plan->estimated_ns = profile->statement_ns + (p->nodes->native_finish ? 0 : profile->host_statement_ns);
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
-		plan->estimated_ns += rql_cost_total(&p->nodes->leaves[i].cost);
+		plan->estimated_ns += rql_cost_expected(&p->nodes->leaves[i].cost);
 	if (!finished) {
 		rql_planning_reason(p, 9, "what is above the aggregate (%s) cannot be written as SQL again",
 		                    p->nodes->finish_reason);
@@ -172,9 +172,11 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 	plan->kind = RQL_PLAN_METHOD;
 	plan->method = leaf->method->name;
 	plan->unit = rql_unit_name(leaf->method->unit);
+	plan->device = leaf->device;
 	name_structures(p);
-	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms",
-	                                      plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6);
+	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s",
+	                                      plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6,
+	                                      leaf->note ? "; " : "", leaf->note ? leaf->note : "");
 	plan->reason = reason ? reason : "cheapest";
 }
 
@@ -218,6 +220,7 @@ static void written_meanwhile(struct rql_planning *p)
 	p->plan->kind = RQL_PLAN_HOST;
 	p->plan->method = "host";
 	p->plan->unit = p->plan->structure = "";
+	p->plan->device = NULL;
 	rql_planning_reason(p, 10, "a table of it was written while it was planned");
 }
 
@@ -323,6 +326,14 @@ void rql_plan_free(struct rql_plan *plan)
 	if (plan->refresh)
 		rql_structure_release(plan->refresh);
 	rql_arena_free(plan->arena);
+}
+
+bool rql_plan_alive(const struct rql_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
+		if (atomic_load_explicit(&plan->nodes->leaves[i].device->lost, memory_order_relaxed))
+			return false;
+	return true;
 }
 
 uint64_t rql_plan_bytes(const struct rql_plan *plan)

@@ -15,9 +15,14 @@ enum rql_fallback { RQL_FALLBACK_ON, RQL_FALLBACK_NOTICE, RQL_FALLBACK_OFF };
 /* A connection's settings (SET rayql_...). */
 struct rql_settings {
 	enum rql_fallback fallback;
-	char device[64];           /* 'auto', 'cpu', 'vulkan:0' */
+	char device[64];           /* rayql_device as given: 'auto', 'cpu', 'vulkan:0', a UUID or a PCI address */
+	struct rql_device *only;   /* the device that it names; NULL: 'auto', the CPU and real GPUs */
+	bool unit_forced;          /* rayql_unit is not 'auto': it outranks what views ask for */
+	enum rql_unit unit;        /* unit_forced: methods of this unit only */
+	char layout[64];           /* rayql_layout: outranks what views ask for; "": auto */
 	uint32_t disabled_methods; /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
 	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
+	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };
 
 /* What planning learns once per database: which functions change their value, whether views or macros use them. Shared
@@ -31,7 +36,7 @@ struct rql_plan_context {
 	struct rql_host_con *host;
 	struct rql_host_db *host_db;
 	struct rql_catalog *catalog;
-	const struct rql_devices *devices;
+	struct rql_devices *devices; /* GPUs are looked for when a structure is first priced */
 	const struct rql_settings *settings;
 	/* Inside BEGIN ... COMMIT: the catalog's stamp at the BEGIN; a structure one of whose tables moved later is not
 	 * used. 0: no transaction is open. (A transaction that has written is not planned at all.) */
@@ -40,7 +45,29 @@ struct rql_plan_context {
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);
 	void *load_state;
+	/* What the planner asks about GPUs; all three may be NULL. state: load_state. */
+	void (*device_ready)(void *state, struct rql_device *device); /* called before each use: measures the first time */
+	/* Why the structure is not used on the device although it could be (a run failed there), or NULL. */
+	const char *(*device_failure)(const struct rql_structure *s, const struct rql_device *device);
+	/* Are `bytes` more to be had there under rayql_device_memory_limit? *why: in arena. */
+	bool (*device_fits)(void *state, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
+	                    const char **why);
 };
+
+/* ---- devices and units (units.c) ---- */
+/* May methods of this unit run on this device, as the settings stand? NULL: yes; else why not, as long as the device. */
+const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device,
+                               enum rql_unit unit);
+/* Is there such a device? When not, each one's reason is appended to *why (which may be NULL). */
+bool rql_unit_available(const struct rql_devices *devices, const struct rql_settings *settings, enum rql_unit unit,
+                        struct rql_strbuf *why);
+/* "NVIDIA H200, vulkan:0" */
+void rql_put_device(struct rql_strbuf *out, const struct rql_device *device);
+/* Is the method for WITH (layout = ...) of this value? layout NULL: for views without one. */
+bool rql_method_has_layout(const struct rql_method *method, const char *layout);
+/* The first method that is; NULL: none. */
+const struct rql_method *rql_layout_method(const char *layout);
+void rql_put_layouts(struct rql_strbuf *out); /* "auto, paper": all values */
 
 /* ---- definitions of materialized views ---- */
 struct rql_definition; /* immutable, reference-counted */
@@ -89,6 +116,7 @@ struct rql_plan {
 	const char *reason;    /* one line, never NULL: why this plan */
 	const char *method;    /* "cube", "host" */
 	const char *unit;      /* "cpu", "" */
+	const struct rql_device *device; /* of the first leaf; NULL: the host */
 	const char *structure; /* names of the structures read, comma separated; "" */
 	struct rql_structure *refresh;
 	uint32_t table_count; /* every table of the query, also for HOST: what the cached plan's validity depends on */
@@ -110,10 +138,20 @@ uint64_t rql_plan_bytes(const struct rql_plan *plan);
 
 /* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
 struct rql_run_stats {
-	uint64_t cells_read, cells_covered, bytes_read, runs, groups, rows;
+	uint64_t cells_read, cells_covered, bytes_read, runs, groups, rows, rays, hits;
 	double run_ns, finish_ns;
+	double device_ns; /* time on the device, when it was measured */
 };
-/* Appends EXPLAIN's text. stats NULL: EXPLAIN without ANALYZE. */
-void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats, struct rql_strbuf *out);
+/* A GPU's passes, in the order in which they ran. */
+#define RQL_PASSES_MAX 64u
+struct rql_run_passes {
+	uint32_t count; /* those beyond RQL_PASSES_MAX are left out */
+	struct rql_pass_time pass[RQL_PASSES_MAX];
+};
+/* Can the plan still run? Not when a device of it was lost. */
+bool rql_plan_alive(const struct rql_plan *plan);
+/* Appends EXPLAIN's text. stats NULL: EXPLAIN without ANALYZE; passes may be NULL. */
+void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
+                      const struct rql_run_passes *passes, struct rql_strbuf *out);
 
 #endif

@@ -21,11 +21,23 @@ struct rql_leaf {
 	struct rql_slot *slots;
 	struct rql_cost cost;
 	uint32_t host_columns; /* base columns that the host would scan instead */
+	const char *note;      /* why it does not run on the unit that the view asks for; NULL: it does, or asks for none */
 };
+
+/* Putting a structure into a device's memory pays off over the queries that follow: a query's price holds this part
+ * of it. So one that is asked once still loses against the CPU, and one that is asked again and again does not lose for
+ * ever because each time it alone would have to pay. */
+#define RQL_SETUP_REUSES 100.0
+static inline double rql_cost_expected(const struct rql_cost *c)
+{
+	return c->setup_ns / RQL_SETUP_REUSES + c->run_ns + c->transfer_ns;
+}
 
 /* What was considered for a leaf; EXPLAIN prints all. */
 struct rql_candidate {
 	const char *structure, *method, *unit;
+	const struct rql_structure *of;  /* only compared: it may be gone */
+	const struct rql_device *device; /* NULL: of no device in particular */
 	struct rql_cost cost;
 	const char *reason; /* NULL: it could have been used */
 	bool chosen, dominated;

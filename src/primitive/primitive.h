@@ -1,7 +1,192 @@
-/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, group-by. */
+/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, group-by
+ * accumulation.
+ *
+ * Each has one description struct. A GPU version is recorded into rql_commands and needs no host round trip: fill the
+ * struct, ask rql_X_temp_bytes for the temporary memory, give a buffer of that size as `temp`, and call rql_record_X.
+ * Size and recording come from the same plan, so they cannot differ. Sizes are fixed when recording. A CPU version
+ * (rql_cpu_X) takes plain pointers and the CPU device, on whose threads it runs.
+ *
+ * Counts are 64-bit throughout. No subgroup size and no forward progress between workgroups is assumed. Nothing is
+ * written outside of what a struct says, and inputs are left as they are unless input and output are the same memory.
+ *
+ * Errors: INTERNAL when a span lies outside of its buffer or a parameter is out of range, MEMORY (CPU), and what
+ * rql_pipeline_get returns. After an error of rql_record_X some passes may have been recorded: drop the recording. */
 #ifndef RQL_PRIMITIVE_PRIMITIVE_H
 #define RQL_PRIMITIVE_PRIMITIVE_H
 
+#include <string.h>
+
 #include "device/work.h"
+
+/* Memory from `offset` bytes into a buffer on: offset is a multiple of the items' width. buffer NULL: not given. */
+struct rql_span {
+	struct rql_buffer *buffer;
+	uint64_t offset;
+};
+
+/* ---- order-preserving keys: a < b as values if and only if key(a) < key(b) as unsigned integers ---- */
+enum rql_word_type { RQL_WORD_I64, RQL_WORD_U64, RQL_WORD_F64 };
+#define RQL_KEY_NAN UINT64_C(0xfff8000000000000) /* every NaN; above +infinity, as the host orders it */
+
+static inline uint64_t rql_key_of_i64(int64_t value)
+{
+	return (uint64_t)value ^ UINT64_C(1) << 63;
+}
+static inline int64_t rql_i64_of_key(uint64_t key)
+{
+	return (int64_t)(key ^ UINT64_C(1) << 63);
+}
+/* -0.0 comes before 0.0. */
+static inline uint64_t rql_key_of_f64(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	if ((bits & ~(UINT64_C(1) << 63)) > UINT64_C(0x7ff0000000000000))
+		return RQL_KEY_NAN;
+	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+static inline double rql_f64_of_key(uint64_t key)
+{
+	uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
+	double value;
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* ---- prefix sum ---- */
+/* Modular in the width of the output. */
+enum rql_scan_kind { RQL_SCAN_U32_U32, RQL_SCAN_U32_U64, RQL_SCAN_U64_U64 };
+struct rql_scan {
+	enum rql_scan_kind kind;
+	bool inclusive; /* out[i] = in[0] + .. + in[i]; else without in[i] */
+	uint64_t count;
+	struct rql_span in, out; /* out may be in when the widths are equal */
+	struct rql_span total;   /* one uint64_t: the sum of all, modular as the output is. May be left out. */
+	struct rql_span temp;
+};
+uint64_t rql_scan_temp_bytes(const struct rql_scan *scan);
+rql_status rql_record_scan(struct rql_commands *c, const struct rql_scan *scan, struct rql_error *err) RQL_MUST_CHECK;
+/* total may be NULL. */
+rql_status rql_cpu_scan(struct rql_device *cpu, enum rql_scan_kind kind, bool inclusive, const void *in, void *out,
+                        uint64_t count, uint64_t *total, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- compaction ---- */
+enum rql_compact_kind {
+	RQL_COMPACT_BITS, /* a bitmap, bit i at bit i % 64 of word i / 64; read in whole 64-bit words */
+	RQL_COMPACT_FLAGS /* uint32_t each; anything but 0 is set */
+};
+struct rql_compact {
+	enum rql_compact_kind kind;
+	uint32_t index_bits; /* 32 or 64; 32 needs count <= 2^32 */
+	uint64_t count;
+	struct rql_span in;
+	struct rql_span out;   /* ascending indices of what is set: room for as many as there can be */
+	struct rql_span found; /* one uint64_t: how many */
+	struct rql_span temp;
+};
+uint64_t rql_compact_temp_bytes(const struct rql_compact *compact);
+rql_status rql_record_compact(struct rql_commands *c, const struct rql_compact *compact,
+                              struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_cpu_compact(struct rql_device *cpu, enum rql_compact_kind kind, const void *in, uint64_t count,
+                           uint32_t index_bits, void *out, uint64_t *found, struct rql_error *err) RQL_MUST_CHECK;
+
+/* From a uint64_t on the device to the counts of rql_record_dispatch_indirect: as many workgroups as it takes to give
+ * `items_per_group` items to each (the last ones may be too many: shaders test rql_group()). `groups`: uint32_t[3]. */
+rql_status rql_record_indirect(struct rql_commands *c, struct rql_span items, uint32_t items_per_group,
+                               struct rql_span groups, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- reduction ---- */
+enum rql_reduce_kind {
+	RQL_REDUCE_SUM64,  /* one word, modular; not for F64 */
+	RQL_REDUCE_SUM128, /* two words, low first; exact; not for F64 */
+	RQL_REDUCE_MIN,    /* one word in the values' own type; of nothing: the greatest value (F64: NaN) */
+	RQL_REDUCE_MAX     /* of nothing: the least value (F64: -infinity) */
+};
+struct rql_reduce {
+	enum rql_reduce_kind kind;
+	enum rql_word_type type;
+	uint64_t count;
+	struct rql_span in, out, temp;
+};
+uint64_t rql_reduce_temp_bytes(const struct rql_reduce *reduce);
+rql_status rql_record_reduce(struct rql_commands *c, const struct rql_reduce *reduce,
+                             struct rql_error *err) RQL_MUST_CHECK;
+/* out: two words for SUM128, else one. */
+rql_status rql_cpu_reduce(struct rql_device *cpu, enum rql_reduce_kind kind, enum rql_word_type type, const void *in,
+                          uint64_t count, uint64_t *out, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- radix sort: stable, ascending, by bits [low_bit, high_bit) of unsigned keys ---- */
+struct rql_sort {
+	uint32_t key_bits;   /* 32 or 64 */
+	uint32_t value_bits; /* 0: keys alone; 32 or 64 */
+	uint32_t low_bit, high_bit;
+	uint64_t count;
+	/* The input may be the output (that costs a copy when the number of digits is odd). values_in left out with
+	 * value_bits: 0, 1, 2, ..., so that values_out becomes the permutation. */
+	struct rql_span keys_in, values_in, keys_out, values_out;
+	struct rql_span temp;
+};
+uint64_t rql_sort_temp_bytes(const struct rql_sort *sort);
+rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
+/* In place. values may be NULL when value_bits is 0; iota: values is filled with 0, 1, 2, ... first. */
+struct rql_cpu_sort {
+	uint32_t key_bits, value_bits, low_bit, high_bit;
+	uint64_t count;
+	void *keys, *values;
+	bool iota;
+};
+rql_status rql_cpu_sort(struct rql_device *cpu, const struct rql_cpu_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- group-by accumulation ---- */
+enum rql_slot_kind { RQL_SLOT_COUNT, RQL_SLOT_SUM64, RQL_SLOT_SUM128, RQL_SLOT_MIN, RQL_SLOT_MAX };
+#define RQL_GROUP_SLOTS_MAX 6u /* more: record twice over the same ids */
+struct rql_slot {
+	enum rql_slot_kind kind;
+	enum rql_word_type type; /* of its 64-bit values; sums not of F64 */
+	struct rql_span values;  /* GPU: one per row; COUNT: none */
+	const void *cpu_values;  /* CPU: the same */
+};
+/* The state is words of 64 bits, word-major: slot after slot, each with rql_slot_words(kind) words, each word an array
+ * over the groups (or hash places). Counts and sums begin as 0; MIN and MAX are order-preserving keys (above) that
+ * begin as UINT64_MAX and 0, which is what a group without rows keeps. */
+static inline uint32_t rql_slot_words(enum rql_slot_kind kind)
+{
+	return kind == RQL_SLOT_SUM128 ? 2 : 1;
+}
+/* Dense: ids (uint32_t) < places are the groups; rows with other ids are left out.
+ * Hashed: ids are uint64_t keys; key k is at the place p with keys[p] == k. places is a power of two, at least twice
+ * the number of groups is fast. UINT64_MAX is no key: such rows are left out. */
+#define RQL_GROUP_NONE UINT64_MAX
+struct rql_group {
+	bool hashed;
+	uint64_t rows;
+	uint64_t places; /* dense: <= 2^32 */
+	uint32_t slot_count;
+	struct rql_slot slots[RQL_GROUP_SLOTS_MAX];
+	struct rql_span ids;      /* uint32_t each, hashed: uint64_t */
+	struct rql_span state;    /* rql_group_state_bytes */
+	struct rql_span keys;     /* hashed: uint64_t[places] */
+	struct rql_span overflow; /* hashed: one uint32_t. Not 0 afterwards: a key found no place, the state is useless */
+};
+uint64_t rql_group_state_bytes(const struct rql_group *group);
+/* Makes the state (and keys and overflow) empty. Separate, so that several batches can be accumulated. */
+rql_status rql_record_group_clear(struct rql_commands *c, const struct rql_group *group,
+                                  struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_group(struct rql_commands *c, const struct rql_group *group,
+                            struct rql_error *err) RQL_MUST_CHECK;
+/* The same on the CPU: the spans are not read. *overflow is set or left. keys and overflow: hashed only, else NULL. */
+void rql_cpu_group_clear(const struct rql_group *group, uint64_t *state, uint64_t *keys);
+rql_status rql_cpu_group(struct rql_device *cpu, const struct rql_group *group, const void *ids, uint64_t *state,
+                         uint64_t *keys, bool *overflow, struct rql_error *err) RQL_MUST_CHECK;
+/* The first place that a key is looked for; the next ones follow, circularly. */
+static inline uint64_t rql_group_hash(uint64_t key)
+{
+	key ^= key >> 32;
+	key *= UINT64_C(0xd6e8feb86659fd93);
+	key ^= key >> 32;
+	key *= UINT64_C(0xd6e8feb86659fd93);
+	return key ^ key >> 32;
+}
+#define RQL_GROUP_PROBES 1024u /* places looked at before a table counts as too small */
 
 #endif

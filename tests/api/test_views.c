@@ -84,7 +84,7 @@ static void errors(void **state)
 	fails(s.con, CREATE("WITH (rollup = maybe)", GOOD), RAYQL_ERROR_STATEMENT,
 	      "cannot be 'maybe'; it is auto, on or off");
 	fails(s.con, CREATE("WITH (refresh = daily)", GOOD), RAYQL_ERROR_STATEMENT, "it is auto or manual");
-	fails(s.con, CREATE("WITH (unit = rt)", GOOD), RAYQL_ERROR_STATEMENT, "unit = rt is not available");
+	fails(s.con, CREATE("WITH (unit = raster)", GOOD), RAYQL_ERROR_STATEMENT, "on the unit raster");
 	fails(s.con, CREATE("WITH (unit = abacus)", GOOD), RAYQL_ERROR_STATEMENT, "cannot be 'abacus'");
 	fails(s.con, CREATE("WITH (order = (g, nosuch))", GOOD), RAYQL_ERROR_STATEMENT, "its dimensions are g");
 	fails(s.con, CREATE("", "SELECT nosuch, sum(v) FROM t GROUP BY 1"), RAYQL_ERROR_HOST, "\"nosuch\" not found");

@@ -188,9 +188,10 @@ struct dt_session { /* an open database: ours, and a second connection on which 
 	rayql_connection *ours, *host;
 	char *path; /* NULL: in memory */
 	uint32_t threads;
+	const char *setup; /* statements that our connection begins with (settings: a device, a unit), or NULL */
 	bool in_transaction, other_in_transaction;
 };
-bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads);
+bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads, const char *setup);
 void dt_session_close(struct dt_session *s);
 bool dt_session_run(struct dt_session *s, const char *sql, char **error); /* on our connection; *error malloc'ed */
 bool dt_session_reopen(struct dt_session *s, bool without_side_files);
@@ -210,6 +211,7 @@ struct dt_statistics {
 struct dt_options {
 	uint64_t seed, queries, first_world, world_count;
 	uint32_t jobs, threads, share;
+	const char *setup; /* see struct dt_session */
 	bool verbose, keep_going, no_reduce;
 };
 void dt_world_run(const struct dt_options *options, uint64_t world, uint32_t job, struct dt_statistics *stats);

@@ -1,5 +1,5 @@
-/* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]
- * [--keep-going] [--no-reduce]. Exit status 0: every answer equal, and the share of eligible queries answered by cubes
+/* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--setup SQL]
+ * [--verbose] [--keep-going] [--no-reduce]. --setup: statements that our connection begins with, such as SET rayql_unit. Exit status 0: every answer equal, and the share of eligible queries answered by cubes
  * as high as it must be. */
 #include "diff.h"
 
@@ -14,8 +14,8 @@
 static void usage(void)
 {
 	fputs(
-		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--verbose]"
-		" [--keep-going] [--no-reduce]\n",
+		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--setup SQL]"
+		" [--verbose] [--keep-going] [--no-reduce]\n",
 		stderr);
 	exit(2);
 }
@@ -47,6 +47,8 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 			o->threads = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--share"))
 			o->share = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--setup") && i + 1 < argc)
+			o->setup = argv[++i];
 		else if (!strcmp(argv[i], "--verbose"))
 			o->verbose = true;
 		else if (!strcmp(argv[i], "--keep-going"))

@@ -14,6 +14,7 @@ struct reducing {
 	struct dt_select *query;
 	uint32_t threads;
 	bool on_file;
+	const char *setup;
 	time_t until;
 	bool errors;      /* the difference is about an error: it must stay so */
 	char *difference; /* of the last failing replay */
@@ -31,7 +32,7 @@ static bool replay(struct reducing *r)
 	}
 	char file[96];
 	snprintf(file, sizeof file, "%s/d.db", path);
-	if (dt_session_open(&s, r->on_file ? file : NULL, r->threads)) {
+	if (dt_session_open(&s, r->on_file ? file : NULL, r->threads, r->setup)) {
 		for (uint32_t i = 0; i < r->log.count; i++) {
 			char *error = NULL;
 			if (!r->log.entries[i].dropped)
@@ -267,6 +268,7 @@ void dt_reduce(const struct dt_options *options, uint64_t world, const struct dt
 	struct dt_select copy = copy_select(&r.arena, query);
 	struct dt_text out = {0};
 	r.query = &copy;
+	r.setup = options->setup;
 	r.errors = strncmp(difference, "RayQL: ", 7) == 0;
 	copy_log(&r, log);
 	drop_queries(&r.log, true);
@@ -282,7 +284,7 @@ void dt_reduce(const struct dt_options *options, uint64_t world, const struct dt
 	       (unsigned long long)options->seed, (unsigned long long)world, threads,
 	       again ? "reduced" : "NOT reproduced from its log alone; the whole log",
 	       on_file ? "-- in a database file" : "-- in memory");
-	dt_put(&out, "SET rayql_force = on;\n");
+	dt_put(&out, "SET rayql_force = on;\n%s%s", options->setup ? options->setup : "", options->setup ? ";\n" : "");
 	for (uint32_t i = 0; i < r.log.count; i++) {
 		if (r.log.entries[i].dropped)
 			continue;

@@ -39,7 +39,7 @@ static bool connect_both(struct dt_session *s)
 	char *error = NULL;
 	rayql_error *err = NULL;
 	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
-	          execute(s->ours, "SET rayql_force = on", &error) &&
+	          execute(s->ours, "SET rayql_force = on", &error) && (!s->setup || execute(s->ours, s->setup, &error)) &&
 	          execute(s->host, "SET rayql_enable_cube = off", &error);
 	if (!ok)
 		fprintf(stderr, "differential: cannot connect: %s\n", err ? rayql_error_message(err) : error ? error : "?");
@@ -48,11 +48,11 @@ static bool connect_both(struct dt_session *s)
 	return ok;
 }
 
-bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads)
+bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads, const char *setup)
 {
 	rayql_config config = {.size = sizeof config, .threads = threads};
 	rayql_error *err = NULL;
-	*s = (struct dt_session){.threads = threads};
+	*s = (struct dt_session){.threads = threads, .setup = setup};
 	if (path) {
 		struct dt_text copy = {0};
 		dt_put(&copy, "%s", path);
@@ -84,6 +84,7 @@ bool dt_session_reopen(struct dt_session *s, bool without_side_files)
 {
 	char path[128], side[160];
 	uint32_t threads = s->threads;
+	const char *setup = s->setup;
 	if (!s->path)
 		return true;
 	snprintf(path, sizeof path, "%s", s->path);
@@ -91,7 +92,7 @@ bool dt_session_reopen(struct dt_session *s, bool without_side_files)
 	snprintf(side, sizeof side, "%s.rayql", path);
 	if (without_side_files)
 		dt_remove_tree(side);
-	return dt_session_open(s, path, threads);
+	return dt_session_open(s, path, threads, setup);
 }
 
 bool dt_session_run(struct dt_session *s, const char *sql, char **error)
@@ -177,8 +178,10 @@ static void host_answer(struct dt_session *s, const char *sql, struct dt_answer 
 		return;
 	}
 	execute(s->ours, "SET rayql_enable_cube = off", NULL);
+	execute(s->ours, "SET rayql_enable_rtcudb = off", NULL);
 	dt_answer_of(s->ours, sql, false, out);
 	execute(s->ours, "SET rayql_enable_cube = on", NULL);
+	execute(s->ours, "SET rayql_enable_rtcudb = on", NULL);
 }
 
 char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool host_first, char *method, char *reason,
@@ -197,7 +200,7 @@ char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool hos
 	snprintf(method, 32, "%s", ours.error ? "error" : ours.method);
 	snprintf(reason, reason_size, "%s", ours.error ? ours.error : ours.reason);
 	char *difference = dt_answer_compare(q, &ours, &hosts, limited ? &whole : NULL);
-	if (!difference && strcmp(hosts.method, "cube") == 0) {
+	if (!difference && !hosts.error && strcmp(hosts.method, "host") != 0) {
 		struct dt_text text = {0};
 		dt_put(&text, "the reference was answered by a cube\n");
 		difference = text.data;
@@ -627,7 +630,7 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 	if (w->on_file && !mkdtemp(folder))
 		w->on_file = false;
 	snprintf(file, sizeof file, "%s/d.db", folder);
-	if (dt_session_open(&w->session, w->on_file ? file : NULL, w->threads)) {
+	if (dt_session_open(&w->session, w->on_file ? file : NULL, w->threads, options->setup)) {
 		make_tables(w);
 		make_sources(w);
 		make_views(w);

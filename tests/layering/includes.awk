@@ -31,6 +31,11 @@ FNR == 1 {
 		if (index(header, name) == 1 && !allowed(folder, "", guard[i]) && FILENAME !~ /^src\/device\/vulkan\//)
 			fault(folder " must not include <" header ">")
 	}
+	if (header ~ /^shaders\//) { # made from a folder's own shaders (cmake/RqlShader.cmake)
+		made = header; sub(/^shaders\//, "", made)
+		if (folder_of(made) != folder) fault("shaders of another folder: " header)
+		next
+	}
 	known = is_file("src/" header) || is_file("include/" header) || (folder == "shell" && is_file(header))
 	if (quote == "\"" && header !~ /\// && header != "duckdb.h") {
 		# The programs' own folders lie outside src/; their headers are named as they lie.

@@ -68,7 +68,7 @@ static uint64_t machine_memory(void)
 
 rql_status rql_cpu_open(unsigned threads, struct rql_device *device, struct rql_error *err)
 {
-	static const char no_gpu[] = "this build has no Vulkan: GPU devices come with a later version";
+	static const char no_gpu[] = "a unit of GPUs, which are devices of their own (vulkan:0 and on)";
 	char *name = processor_name(), *driver = NULL;
 	struct rql_pool *pool = NULL;
 	enum rql_simd simd = rql_cpu_simd();

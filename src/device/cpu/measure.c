@@ -103,10 +103,8 @@ static void measure_handover(struct rql_device *device, unsigned rounds)
 	device->profile.handover_ns = fast > 100 ? (double)fast : 100; /* never 0: one thread is a plain call */
 }
 
-void rql_device_measure(struct rql_device *device, bool thorough)
+void rql_cpu_measure(struct rql_device *device, bool thorough)
 {
-	if (!device->units[RQL_UNIT_CPU])
-		return;
 	measure_bandwidth(device, thorough ? THOROUGH_BYTES : SHORT_BYTES, thorough ? 7 : 3);
 	measure_handover(device, thorough ? 256 : 64);
 }

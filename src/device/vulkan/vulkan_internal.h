@@ -1,21 +1,24 @@
 /* The Vulkan device from inside: what the files of this folder share. Nothing else in the project sees a Vulkan symbol.
  *
- *   instance.c   loader, instance, validation messages, physical devices, why a unit is missing
- *   gpu.c        a logical device: features, queue, limits, start and close
+ *   instance.c   loader, instance, validation messages, the list of physical devices
+ *   adapter.c    one physical device: identity, features, limits, why a unit is missing
+ *   gpu.c        a logical device: features, queue, start and close
  *   memory.c     the arena of large allocations, buffers, what waits to be freed
  *   transfer.c   staging, upload, download
- *   pipeline.c   compute pipelines, the cache on disk
+ *   pipeline.c   compute pipelines; pipeline_cache.c the driver's cache on disk
  *   commands.c   recording, barriers, timestamps
  *   submit.c     the queue, tickets (one timeline semaphore), waiting
+ *   measure.c    the profile's constants that no method owns
  *   accel.c      acceleration structures; accel_file.c their serialised form
  *   trace.c      ray-tracing pipelines, shader binding tables, launches
  *
- * Locks, always taken in this order: gpu->start_lock, gpu->submit_lock, gpu->memory_lock / gpu->pipeline_lock. */
+ * Locks, always taken in this order: gpu->start_lock, gpu->submit_lock, gpu->memory_lock / gpu->pipeline_lock /
+ * gpu->commands_lock. */
 #ifndef RQL_DEVICE_VULKAN_INTERNAL_H
 #define RQL_DEVICE_VULKAN_INTERNAL_H
 
 #include <pthread.h>
-#include <vulkan/vulkan.h>
+#define VK_NO_PROTOTYPES /* the loader is opened at run time, by volk */
 #include <volk.h>
 
 #include "device/device_internal.h"
@@ -25,11 +28,22 @@ struct rql_vk_range;
 struct rql_vk_staging;
 struct rql_vk_touch;
 
-/* The process's instance; devices->vulkan. */
+/* The process's instance: volk's functions are the process's too, so all lists of devices share it. instance.c. */
 struct rql_vk_instance {
 	VkInstance handle;
 	VkDebugUtilsMessengerEXT messenger; /* RAYQL_VULKAN_VALIDATION=1 */
-	_Atomic uint32_t validation_errors;
+	uint32_t references;
+};
+
+/* What a physical device has, as asked for by vkGetPhysicalDeviceFeatures2. The chain points into the struct itself, so
+ * it is never copied. */
+struct rql_vk_features {
+	VkPhysicalDeviceFeatures2 core;
+	VkPhysicalDeviceVulkan11Features v11;
+	VkPhysicalDeviceVulkan12Features v12;
+	VkPhysicalDeviceAccelerationStructureFeaturesKHR accel;
+	VkPhysicalDeviceRayTracingPipelineFeaturesKHR trace;
+	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4; /* extensions */
 };
 
 /* One large VkDeviceMemory with one VkBuffer over all of it; ranges of it are rql_buffers and acceleration structures'
@@ -41,6 +55,7 @@ struct rql_vk_block {
 	uint8_t *map;
 	uint64_t bytes;
 	enum rql_memory kind;
+	bool single;                 /* made for one large request, and goes with it */
 	struct rql_vk_range *ranges; /* free ones, ascending, joined when neighbours */
 	uint64_t free_bytes;
 	struct rql_vk_block *next;
@@ -53,6 +68,7 @@ struct rql_vk_range {
 struct rql_vk_buffer {
 	struct rql_buffer base; /* first */
 	struct rql_vk_block *block;
+	struct rql_vk_range *range; /* its own; handed back to the block, so that freeing needs no memory */
 	uint64_t offset;    /* in block->buffer */
 	uint64_t last_used; /* ticket of the last submission that names it; under submit_lock */
 };
@@ -82,7 +98,8 @@ struct rql_vk_gpu {
 	uint8_t pipeline_cache_uuid[VK_UUID_SIZE];
 	bool has_memory_budget, has_trace;
 	struct rql_vk_trace_limits trace;
-	uint32_t memory_type[RQL_MEMORY_COUNT];
+	uint64_t memory_cap; /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
+	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
 	uint32_t queue_family;
 	uint32_t timestamp_bits;
 	double timestamp_ns;
@@ -101,13 +118,19 @@ struct rql_vk_gpu {
 	pthread_mutex_t memory_lock;
 	struct rql_vk_block *blocks;
 	struct rql_vk_grave *graves;
-	uint64_t allocated[RQL_MEMORY_COUNT];
+	uint64_t allocated[RQL_MEMORY_COUNT];   /* of all blocks */
+	uint64_t block_count[RQL_MEMORY_COUNT]; /* ever made: block sizes grow */
 	struct rql_vk_staging *staging; /* transfer.c */
 
 	pthread_mutex_t pipeline_lock;
 	VkPipelineCache pipeline_cache;
 	bool pipeline_cache_changed;
+	uint64_t pipeline_cache_checksum; /* of what the file held at the start; 0: nothing usable */
 	struct rql_vk_pipeline *pipelines;
+
+	pthread_mutex_t commands_lock;
+	struct rql_vk_commands *idle_commands; /* to be recorded anew: a command pool costs more than a short recording */
+	uint32_t idle_commands_count;
 };
 
 /* ---- errors ---- */
@@ -122,6 +145,13 @@ static inline struct rql_vk_gpu *rql_vk_of(const struct rql_device *device)
 	return device->impl;
 }
 
+/* ---- adapter.c ---- */
+void rql_vk_features_get(VkPhysicalDevice physical, struct rql_vk_features *out);
+/* Fills device (zeroed but for its index) and gpu->physical's facts; its texts are malloc'ed. RQL_ERROR_DEVICE and the
+ * reason in err when nothing of it can be shown. */
+rql_status rql_vk_adapter_describe(struct rql_vk_gpu *gpu, struct rql_device *device, struct rql_error *err);
+void rql_vk_adapter_free(struct rql_device *device); /* the texts */
+
 /* ---- gpu.c ---- */
 rql_status rql_vk_start(struct rql_device *device, struct rql_error *err);
 void rql_vk_stop(struct rql_vk_gpu *gpu); /* waits for the queue, frees everything */
@@ -134,7 +164,9 @@ void rql_vk_memory(struct rql_device *device, uint64_t *available, uint64_t *tot
 /* Calls bury(gpu, object) when `ticket` is done: now, when it is already. bury takes no lock of the caller's. */
 void rql_vk_bury(struct rql_vk_gpu *gpu, uint64_t ticket, void (*bury)(struct rql_vk_gpu *gpu, void *object),
                  void *object);
-void rql_vk_reap(struct rql_vk_gpu *gpu); /* frees what is due */
+void rql_vk_reap(struct rql_vk_gpu *gpu); /* frees what is due; call it without any lock */
+/* The last ticket known to be done, asked anew; UINT64_MAX on a device that is really lost. */
+uint64_t rql_vk_finished(struct rql_vk_gpu *gpu);
 void rql_vk_memory_close(struct rql_vk_gpu *gpu);
 
 /* ---- transfer.c ---- */
@@ -169,22 +201,39 @@ rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags sta
                                   VkPipelineLayout *out, struct rql_error *err);
 
 /* ---- commands.c ---- */
-#define RQL_VK_MAX_PASSES 256u /* timed ones of one recording */
+#define RQL_VK_MAX_PASSES 256u /* timed ones of one recording; the last slot takes all further ones together */
+/* The stages that barriers tell apart: transfer, compute, indirect read, building structures, ray tracing. */
+#define RQL_VK_STAGES 5u
+/* A buffer in a recording: how many barriers were recorded when a pass last read or wrote it; 0: never. */
+struct rql_vk_touch {
+	struct rql_vk_buffer *buffer;
+	uint32_t read_at, written_at;
+};
 struct rql_vk_commands {
 	struct rql_commands base; /* first */
 	struct rql_vk_gpu *gpu;
 	VkCommandPool pool;
 	VkCommandBuffer handle;
 	bool timed;
-	VkQueryPool queries; /* two a pass */
+	VkQueryPool queries; /* two a pass; NULL until a timed recording needs it */
 	uint32_t pass_count;
+	bool pass_open, passes_full;
 	const char *pass_name[RQL_VK_MAX_PASSES];
 	struct rql_error failed; /* the first recording error */
-	/* Buffers that this recording touches, with their accesses since the last barrier. */
+	/* Buffers that this recording touches. */
 	struct rql_vk_touch *touched;
 	uint32_t touched_count, touched_capacity;
-	VkPipelineStageFlags pending_stages; /* of writes since the last barrier */
-	uint64_t last_ticket;                /* 0: never submitted */
+	/* Tickets of other objects that it needs (rql_vk_keep). */
+	uint64_t **kept;
+	uint32_t kept_count, kept_capacity;
+	/* Barriers: everything that was recorded is a barrier's source; covered[s] is the number of the last barrier that
+	 * had stage s as a destination. */
+	VkPipelineStageFlags stages;
+	VkAccessFlags writes;
+	uint32_t barriers, covered[RQL_VK_STAGES];
+	bool host_reads;      /* mapped memory was written */
+	uint64_t last_ticket; /* 0: never submitted; under submit_lock once submitted */
+	struct rql_vk_commands *next;
 };
 rql_status rql_vk_commands_new(struct rql_device *device, unsigned flags, struct rql_commands **out,
                                struct rql_error *err);
@@ -211,12 +260,18 @@ void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const ch
 /* Keeps an object (not a buffer) alive until the recording's last submission is done: its ticket field is moved by
  * every submission. */
 void rql_vk_keep(struct rql_vk_commands *c, uint64_t *last_used);
+/* Destroys the idle recordings: at the end of rql_vk_stop, when all graves are buried. */
+void rql_vk_commands_close(struct rql_vk_gpu *gpu);
 
 /* ---- submit.c ---- */
 rql_status rql_vk_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err);
 rql_status rql_vk_wait(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
                        struct rql_error *err);
+/* True on a device that the driver calls lost: nothing runs there any more. */
 bool rql_vk_is_done(struct rql_device *device, uint64_t ticket);
+/* For a command buffer that is no rql_commands (transfer.c); the caller marks what it touches. Takes submit_lock. */
+rql_status rql_vk_queue_submit(struct rql_vk_gpu *gpu, VkCommandBuffer commands, uint64_t *ticket,
+                               struct rql_error *err);
 
 /* ---- accel.c, accel_file.c ---- */
 rql_status rql_vk_accel_build(struct rql_device *device, const struct rql_accel_spec *spec,
@@ -232,6 +287,9 @@ rql_status rql_vk_accel_write(struct rql_accel *accel,
 rql_status rql_vk_accel_read(struct rql_device *device,
                              rql_status (*get)(void *state, void *data, uint64_t bytes, struct rql_error *err),
                              void *state, struct rql_accel **out, struct rql_error *err);
+
+/* ---- measure.c ---- */
+void rql_vk_measure(struct rql_device *device, bool thorough);
 
 /* ---- trace.c ---- */
 rql_status rql_vk_trace_pipeline_get(struct rql_device *device, const struct rql_trace_kernel *kernel,

@@ -66,6 +66,7 @@ struct rql_cube_measure {
 	double *real_min, *real_max;
 };
 
+struct rql_cube_placements; /* cube_place.h */
 struct rql_cube {
 	struct rql_relation relation; /* first: what the planner sees */
 	uint32_t digit_count;
@@ -83,6 +84,7 @@ struct rql_cube {
 	struct rql_budget *budget; /* what `bytes` are charged to */
 	struct rql_arena *arena;   /* small things: dictionaries' strings, maps, this struct */
 	uint32_t *order_chosen;    /* [digit_count] dimensions in key order, for EXPLAIN and rayql_structures() */
+	_Atomic(struct rql_cube_placements *) placements; /* on devices; cube_place.c */
 	/* build statistics */
 	double read_ms, encode_ms, sort_ms, pack_ms;
 };

@@ -115,7 +115,7 @@ void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device)
 	double columns = p->groups * (16.0 + 4 * p->group_key_count + 16 * p->output_count);
 	p->work_ns += (rows + columns) * FRESH_BYTE_NS;
 
-	unsigned threads = rql_pool_threads(device->pool);
+	unsigned threads = device->pool ? rql_pool_threads(device->pool) : 1;
 	double wanted = 8.0 * threads;
 	p->parts = 1;
 	if (threads > 1 && reads_cells && (double)intervals < wanted && p->work_ns > PART_NS * threads)

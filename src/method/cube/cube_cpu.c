@@ -321,13 +321,10 @@ static rql_status run_request(const struct rql_prepared *p, struct rql_device *d
 
 /* ---- the method ---- */
 
-static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
-                                const struct rql_device *device, const char **reason)
+const char *rql_cube_refusal(const struct rql_relation *relation, const struct rql_request *request)
 {
 	const struct rql_cube *cube = (const struct rql_cube *)relation;
 	const char *why = NULL;
-	if (!device->units[RQL_UNIT_CPU])
-		why = "the device is not a CPU";
 	for (uint32_t a = 0; a < request->agg_count && !why; a++) {
 		const struct rql_agg *agg = &request->aggs[a];
 		if (agg->kind == RQL_AGG_COUNT_STAR)
@@ -352,6 +349,13 @@ static enum rql_serve can_serve(const struct rql_relation *relation, const struc
 			why = "a dimension of the cube has more than 2^31 values";
 	if (!why && rql_cube_group_bound(cube, request) > RQL_CUBE_MAX_GROUPS)
 		why = "the group keys have more than 2^62 combinations";
+	return why;
+}
+
+static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
+                                const struct rql_device *device, const char **reason)
+{
+	const char *why = !device->units[RQL_UNIT_CPU] ? "the device is not a CPU" : rql_cube_refusal(relation, request);
 	if (why && reason)
 		*reason = why;
 	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;

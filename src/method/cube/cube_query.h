@@ -127,6 +127,7 @@ struct rql_prepared {
 	double groups;     /* that will exist */
 	double bytes;      /* read */
 	double work_ns;    /* of one thread */
+	struct rql_cube_unit *unit; /* on a GPU (cube_unit.h); NULL on the CPU */
 };
 
 /* Numbers the groups: fills group_digits, group_keys, group_count, sorted_keys, and gid[digit][value] (in scratch;
@@ -195,6 +196,8 @@ bool rql_cube_add_tested(struct rql_cube_groups *g, const struct rql_cube_bound_
 rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *arena, struct rql_answer *out,
                            struct rql_error *err);
 
+/* What the cube does not answer on any device (measures, dimensions, sizes): NULL or a static text. cube_cpu.c */
+const char *rql_cube_refusal(const struct rql_relation *relation, const struct rql_request *request);
 /* The method's entries. */
 rql_status rql_cube_prepare(const struct rql_relation *relation, const struct rql_request *request,
                             struct rql_device *device, struct rql_prepared **out, struct rql_error *err);

@@ -1,0 +1,72 @@
+/* What a device does without any work and with nothing but reading: the floors that figures are compared with. */
+#include "flat.h"
+
+#include <string.h>
+
+#include "rival_kernels.h"
+#include "shaders/bench/floor.comp.h"
+#include "stats.h"
+
+#define GROUP_SIZE 256u
+#define GROUPS 2048u
+#define RUNS 20u
+
+static const struct rql_kernel kernel = {"bench.floor", rql_spv_floor_comp, sizeof rql_spv_floor_comp,
+                                         sizeof(struct rql_floor_args)};
+
+/* Median device time of one pass over `bytes` of buffer. */
+static rql_status time_pass(struct rql_device *device, struct rql_buffer *buffer, uint64_t bytes, uint64_t groups,
+                            double *ns, struct rql_error *err)
+{
+	const uint32_t constants[1] = {GROUP_SIZE};
+	const struct rql_pipeline *pipeline;
+	struct rql_commands *c;
+	struct rql_samples samples = {0};
+	RQL_TRY(rql_pipeline_get(device, &kernel, constants, 1, &pipeline, err));
+	RQL_TRY(rql_commands_new(device, RQL_COMMANDS_TIMED, &c, err));
+	struct rql_floor_args args = {buffer->address, buffer->address, bytes / 16, groups};
+	struct rql_use use = {buffer, RQL_READ_WRITE};
+	rql_record_dispatch(c, "floor", pipeline, &args, groups, &use, 1);
+	rql_status status = rql_commands_end(c, err);
+	for (uint32_t i = 0; i <= RUNS && status == RQL_OK; i++) {
+		double total;
+		status = rql_commands_run(c, NULL, err);
+		if (status == RQL_OK && i > 0) {
+			(void)rql_commands_times(c, NULL, 0, &total);
+			rql_samples_add(&samples, total);
+		}
+	}
+	rql_commands_free(c);
+	*ns = rql_samples_median(&samples);
+	return status;
+}
+
+rql_status rql_flat_measure_device(struct rql_device *device, struct rql_flat_device *out, struct rql_error *err)
+{
+	bool software = device->kind == RQL_DEVICE_SOFTWARE || device->kind == RQL_DEVICE_CPU;
+	uint64_t bytes = software ? UINT64_C(1) << 26 : UINT64_C(1) << 31;
+	struct rql_buffer *buffer = NULL;
+	struct rql_commands *c = NULL;
+	double empty_ns = 0, read_ns = 0;
+	RQL_TRY(rql_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the bandwidth measurement", &buffer, err));
+	rql_status status = rql_commands_new(device, 0, &c, err);
+	if (status == RQL_OK) {
+		rql_record_fill(c, buffer, 0, bytes, 0x9e3779b9u);
+		status = rql_commands_end(c, err);
+	}
+	if (status == RQL_OK)
+		status = rql_commands_run(c, NULL, err);
+	rql_commands_free(c);
+	if (status == RQL_OK)
+		status = time_pass(device, buffer, 0, 1, &empty_ns, err);
+	if (status == RQL_OK)
+		status = time_pass(device, buffer, bytes, GROUPS, &read_ns, err);
+	rql_buffer_free(buffer);
+	RQL_TRY(status);
+	snprintf(out->id, sizeof out->id, "%s", device->id);
+	snprintf(out->name, sizeof out->name, "%s", device->name);
+	snprintf(out->driver, sizeof out->driver, "%s", device->driver);
+	out->launch_us = empty_ns / 1e3;
+	out->read_gbps = read_ns > 0 ? (double)bytes / read_ns : 0;
+	return RQL_OK;
+}

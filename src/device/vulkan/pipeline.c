@@ -1,0 +1,125 @@
+/* Compute pipelines: SPIR-V words and specialization constants made into something that can be dispatched, once. */
+#include "device/vulkan/vulkan_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants,
+                                             uint32_t count)
+{
+	size_t bytes = count * sizeof(*constants);
+	for (struct rql_vk_pipeline *p = gpu->pipelines; p; p = p->next)
+		if (p->kernel == kernel && p->constant_count == count && (!count || !memcmp(p->constants, constants, bytes)))
+			return p;
+	if (count > RQL_CONSTANTS_MAX)
+		return NULL;
+	struct rql_vk_pipeline *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->base.device = gpu->device;
+	p->kernel = kernel;
+	p->constant_count = count;
+	if (count)
+		memcpy(p->constants, constants, bytes);
+	p->next = gpu->pipelines;
+	gpu->pipelines = p;
+	return p;
+}
+
+rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags stages, uint32_t args_bytes,
+                                  VkPipelineLayout *out, struct rql_error *err)
+{
+	VkPushConstantRange range = {.stageFlags = stages, .size = args_bytes};
+	VkPipelineLayoutCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+		.pushConstantRangeCount = args_bytes ? 1 : 0,
+		.pPushConstantRanges = &range,
+	};
+	VkResult result = gpu->vk.vkCreatePipelineLayout(gpu->handle, &info, NULL, out);
+	return result == VK_SUCCESS ? RQL_OK
+	                            : rql_vk_fail(gpu, result, "vkCreatePipelineLayout", "a kernel's arguments", err);
+}
+
+static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
+                                VkShaderModule module, struct rql_error *err)
+{
+	VkSpecializationMapEntry entries[RQL_CONSTANTS_MAX];
+	for (uint32_t i = 0; i < p->constant_count; i++)
+		entries[i] = (VkSpecializationMapEntry){.constantID = i, .offset = 4 * i, .size = 4};
+	VkSpecializationInfo constants = {
+		.mapEntryCount = p->constant_count,
+		.pMapEntries = entries,
+		.dataSize = 4 * (size_t)p->constant_count,
+		.pData = p->constants,
+	};
+	VkComputePipelineCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+		.stage =
+			{
+				.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+				.stage = VK_SHADER_STAGE_COMPUTE_BIT,
+				.module = module,
+				.pName = "main",
+				.pSpecializationInfo = &constants,
+			},
+		.layout = p->layout,
+	};
+	VkResult result = gpu->vk.vkCreateComputePipelines(gpu->handle, gpu->pipeline_cache, 1, &info, NULL, &p->handle);
+	if (result != VK_SUCCESS) {
+		p->handle = VK_NULL_HANDLE;
+		return rql_vk_fail(gpu, result, "vkCreateComputePipelines", kernel->name, err);
+	}
+	gpu->pipeline_cache_changed = true;
+	return RQL_OK;
+}
+
+/* An entry without a handle stays one when this fails: the next caller tries again. */
+static rql_status compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
+                          struct rql_error *err)
+{
+	p->base.args_bytes = kernel->args_bytes;
+	p->stages = VK_SHADER_STAGE_COMPUTE_BIT;
+	if (!p->layout)
+		RQL_TRY(rql_vk_pipeline_layout(gpu, p->stages, kernel->args_bytes, &p->layout, err));
+	VkShaderModuleCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+		.codeSize = kernel->spirv_bytes,
+		.pCode = kernel->spirv,
+	};
+	VkShaderModule module;
+	VkResult result = gpu->vk.vkCreateShaderModule(gpu->handle, &info, NULL, &module);
+	if (result != VK_SUCCESS)
+		return rql_vk_fail(gpu, result, "vkCreateShaderModule", kernel->name, err);
+	rql_status status = make_pipeline(gpu, p, kernel, module, err);
+	gpu->vk.vkDestroyShaderModule(gpu->handle, module, NULL);
+	return status;
+}
+
+rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                               uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+{
+	struct rql_vk_gpu *gpu = rql_vk_of(device);
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	struct rql_vk_pipeline *p = rql_vk_pipeline_find(gpu, kernel, constants, count);
+	rql_status status = p ? RQL_OK : rql_error_memory(err, sizeof(*p), "a kernel's pipeline");
+	if (p && !p->handle)
+		status = compile(gpu, p, kernel, err);
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	if (status == RQL_OK)
+		*out = &p->base;
+	return status;
+}
+
+void rql_vk_pipelines_close(struct rql_vk_gpu *gpu)
+{
+	while (gpu->pipelines) {
+		struct rql_vk_pipeline *p = gpu->pipelines;
+		gpu->pipelines = p->next;
+		rql_vk_buffer_free(p->table);
+		if (p->handle)
+			gpu->vk.vkDestroyPipeline(gpu->handle, p->handle, NULL);
+		if (p->layout)
+			gpu->vk.vkDestroyPipelineLayout(gpu->handle, p->layout, NULL);
+		free(p);
+	}
+}

@@ -1,0 +1,257 @@
+/* From a bound request to its form on the device, and what a GPU does not serve. */
+#include "method/cube/cube_program.h"
+
+#include <stdlib.h>
+
+#include "method/cube/cube_pack.h"
+
+_Static_assert(RQL_CUBE_COUNT == RQL_SLOT_COUNT && RQL_CUBE_SUM == RQL_SLOT_SUM &&
+                   RQL_CUBE_SUM_WIDE == RQL_SLOT_SUM_WIDE && RQL_CUBE_SUM_REAL == RQL_SLOT_SUM_REAL &&
+                   RQL_CUBE_MIN == RQL_SLOT_MIN && RQL_CUBE_MAX == RQL_SLOT_MAX &&
+                   RQL_CUBE_MIN_REAL == RQL_SLOT_MIN_REAL && RQL_CUBE_MAX_REAL == RQL_SLOT_MAX_REAL,
+               "the kinds of slots have the same numbers on the device");
+_Static_assert(sizeof(struct rql_cube_step) == sizeof(struct rql_cube_step_entry) &&
+                   sizeof(struct rql_cube_segment) == sizeof(struct rql_cube_segment_entry),
+               "steps and segments are copied as they are");
+
+/* ---- refusals ---- */
+
+static bool is_wide_extreme(const struct rql_cube *cube, const struct rql_agg *agg)
+{
+	const struct rql_cube_measure *m = &cube->measures[agg->measure];
+	if (cube->relation.measures[agg->measure].kind == RQL_MEASURE_REAL)
+		return false;
+	const struct rql_packed *values =
+		!cube->relation.rolled_up ? &m->sum : agg->kind == RQL_AGG_MAX ? &m->max : &m->min;
+	return values->bits > 64;
+}
+
+const char *rql_cube_gpu_refusal(const struct rql_relation *relation, const struct rql_request *request,
+                                 const struct rql_device *device)
+{
+	const struct rql_cube *cube = (const struct rql_cube *)relation;
+	const char *why = rql_cube_refusal(relation, request);
+	for (uint32_t a = 0; a < request->agg_count && !why; a++) {
+		const struct rql_agg *agg = &request->aggs[a];
+		if ((agg->kind == RQL_AGG_MIN || agg->kind == RQL_AGG_MAX) && is_wide_extreme(cube, agg))
+			why = "minimum and maximum of values wider than 64 bits are not done on a GPU";
+		if (agg->kind == RQL_AGG_SUM && relation->measures[agg->measure].kind == RQL_MEASURE_REAL &&
+		    !device->limits.float64)
+			why = "the device has no double arithmetic";
+	}
+	return why;
+}
+
+/* ---- the shape of a request ---- */
+
+static uint64_t box_items(const struct rql_cube_bound_box *box)
+{
+	uint64_t searches = box->search_count ? box->search_count : 1;
+	return box->combination_count * box->segment_count * searches;
+}
+
+uint64_t rql_cube_items(const struct rql_prepared *p)
+{
+	uint64_t items = 0;
+	for (uint32_t b = 0; b < p->box_count; b++)
+		items += box_items(&p->boxes[b]);
+	return items;
+}
+
+static bool is_summed(const struct rql_cube_slot *slot)
+{
+	return slot->cumulative || slot->cumulative128;
+}
+
+bool rql_cube_reads_cells(const struct rql_prepared *p)
+{
+	bool reads = false;
+	for (uint32_t s = 0; s < p->slot_count; s++)
+		reads |= !is_summed(&p->slots[s]);
+	for (uint32_t b = 0; b < p->box_count; b++)
+		reads |= p->boxes[b].test_count > 0;
+	return reads;
+}
+
+bool rql_cube_has_real_sum(const struct rql_prepared *p)
+{
+	for (uint32_t s = 0; s < p->slot_count; s++)
+		if (p->slots[s].kind == RQL_SLOT_SUM_REAL)
+			return true;
+	return false;
+}
+
+/* ---- the image ---- */
+
+/* Written twice: first without memory, to know its size. */
+struct image {
+	uint8_t *data;
+	uint64_t used;
+	uint64_t base; /* the buffer's address */
+	const struct rql_prepared *p;
+	const struct rql_cube_arrays *arrays;
+};
+
+/* Room for `bytes`; its offset. */
+static uint64_t reserve(struct image *image, uint64_t bytes)
+{
+	uint64_t at = image->used;
+	image->used += (bytes + 15) / 16 * 16;
+	return at;
+}
+
+static void write_at(struct image *image, uint64_t at, const void *data, uint64_t bytes)
+{
+	if (image->data && bytes)
+		memcpy(image->data + at, data, bytes);
+}
+
+/* Its address. */
+static uint64_t append(struct image *image, const void *data, uint64_t bytes)
+{
+	uint64_t at = reserve(image, bytes);
+	write_at(image, at, data, bytes);
+	return image->base + at;
+}
+
+static struct rql_cube_column column_of(const struct image *image, const struct rql_packed *packed)
+{
+	struct rql_cube_column column = {.bits = packed->bits, .base_low = (uint64_t)packed->base};
+	column.base_high = (uint64_t)((rql_uint128)packed->base >> 64);
+	column.data = rql_cube_arrays_address(image->arrays, packed->data);
+	return column;
+}
+
+static struct rql_cube_slot_entry slot_of(const struct image *image, const struct rql_cube_slot *slot)
+{
+	struct rql_cube_slot_entry entry = {.kind = slot->kind, .word = slot->word};
+	if (slot->real)
+		entry.values =
+			(struct rql_cube_column){.data = rql_cube_arrays_address(image->arrays, slot->real), .bits = 64};
+	else if (slot->values)
+		entry.values = column_of(image, slot->values);
+	if (slot->valid) {
+		entry.valid = column_of(image, slot->valid);
+		entry.flags |= RQL_CUBE_SLOT_VALID;
+	}
+	if (is_summed(slot)) {
+		const void *sums = slot->cumulative ? (const void *)slot->cumulative : (const void *)slot->cumulative128;
+		entry.cumulative = rql_cube_arrays_address(image->arrays, sums);
+		entry.flags |= RQL_CUBE_SLOT_CUMULATIVE;
+	}
+	return entry;
+}
+
+static uint64_t put_tests(struct image *image, const struct rql_cube_bound_box *box)
+{
+	const struct rql_cube *cube = image->p->cube;
+	uint64_t at = reserve(image, box->test_count * sizeof(struct rql_cube_test_entry));
+	for (uint32_t t = 0; t < box->test_count; t++) {
+		const struct rql_cube_test *test = &box->tests[t];
+		uint64_t digit = cube->directory_digits + (uint64_t)(test->codes - cube->residual);
+		struct rql_cube_test_entry entry = {.codes = column_of(image, test->codes), .stride = test->stride};
+		entry.gids = append(image, test->gid, cube->digits[digit].radix * sizeof(*test->gid));
+		write_at(image, at + t * sizeof(entry), &entry, sizeof(entry));
+	}
+	return image->base + at;
+}
+
+static uint64_t put_levels(struct image *image, const struct rql_cube_bound_box *box)
+{
+	uint64_t at = reserve(image, box->level_count * sizeof(struct rql_cube_level_entry));
+	for (uint32_t l = 0; l < box->level_count; l++) {
+		struct rql_cube_level_entry entry = {.count = box->levels[l].count};
+		entry.steps = append(image, box->levels[l].steps, entry.count * sizeof(struct rql_cube_step));
+		write_at(image, at + l * sizeof(entry), &entry, sizeof(entry));
+	}
+	return image->base + at;
+}
+
+static struct rql_cube_box_entry box_of(struct image *image, const struct rql_cube_bound_box *box)
+{
+	struct rql_cube_box_entry entry = {.level_count = box->level_count,
+	                                   .segment_count = box->segment_count,
+	                                   .search_count = box->search_count,
+	                                   .search_radix = box->search_radix,
+	                                   .test_count = box->test_count,
+	                                   .tests_group = box->tests_group};
+	entry.levels = put_levels(image, box);
+	entry.segments = append(image, box->segments, box->segment_count * sizeof(*box->segments));
+	entry.searches = append(image, box->searches, box->search_count * sizeof(*box->searches));
+	entry.tests = put_tests(image, box);
+	if (box->search_count)
+		entry.search_codes = column_of(image, box->search_codes);
+	return entry;
+}
+
+/* The device's templates are the values' identities (cube_identity), not the CPU's: extremes of doubles are keys there. */
+static uint64_t put_template(struct image *image)
+{
+	const struct rql_prepared *p = image->p;
+	uint64_t at = reserve(image, p->row_words * sizeof(uint64_t)), zero = 0, ones = UINT64_MAX;
+	for (uint32_t w = 0; w < p->row_words; w++)
+		write_at(image, at + w * sizeof(zero), &zero, sizeof(zero));
+	for (uint32_t s = 0; s < p->slot_count; s++)
+		if (p->slots[s].kind == RQL_SLOT_MIN || p->slots[s].kind == RQL_SLOT_MIN_REAL)
+			write_at(image, at + p->slots[s].word * sizeof(ones), &ones, sizeof(ones));
+	return image->base + at;
+}
+
+static void write_image(struct image *image)
+{
+	const struct rql_prepared *p = image->p;
+	const struct rql_cube *cube = p->cube;
+	const void *directory =
+		cube->directory32 ? (const void *)cube->directory32 : (const void *)cube->directory64;
+	struct rql_cube_program program = {.directory = rql_cube_arrays_address(image->arrays, directory),
+	                                   .directory_wide = cube->directory32 == NULL,
+	                                   .cells = cube->relation.cells,
+	                                   .items = rql_cube_items(p),
+	                                   .group_count = p->group_count,
+	                                   .slot_count = p->slot_count,
+	                                   .box_count = p->box_count,
+	                                   .row_words = p->row_words};
+	image->used = 0;
+	uint64_t head = reserve(image, sizeof(program));
+	uint64_t slots = reserve(image, p->slot_count * sizeof(struct rql_cube_slot_entry));
+	for (uint32_t s = 0; s < p->slot_count; s++) {
+		struct rql_cube_slot_entry entry = slot_of(image, &p->slots[s]);
+		write_at(image, slots + s * sizeof(entry), &entry, sizeof(entry));
+	}
+	uint64_t boxes = reserve(image, p->box_count * sizeof(struct rql_cube_box_entry)), first = 0;
+	for (uint32_t b = 0; b < p->box_count; b++) {
+		struct rql_cube_box_entry entry = box_of(image, &p->boxes[b]);
+		entry.first_item = first;
+		first += box_items(&p->boxes[b]);
+		write_at(image, boxes + b * sizeof(entry), &entry, sizeof(entry));
+	}
+	program.slots = image->base + slots;
+	program.boxes = image->base + boxes;
+	program.row_template = put_template(image);
+	write_at(image, head, &program, sizeof(program));
+}
+
+rql_status rql_cube_program_new(const struct rql_prepared *p, const struct rql_cube_arrays *arrays,
+                                struct rql_buffer **out, struct rql_error *err)
+{
+	struct image image = {.p = p, .arrays = arrays};
+	write_image(&image);
+	uint64_t bytes = image.used;
+	struct rql_buffer *buffer = NULL;
+	image.data = calloc(1, bytes);
+	if (!image.data)
+		return rql_error_memory(err, bytes, "a query's form on the device");
+	rql_status status =
+		rql_buffer_new(arrays->placement.device, bytes, RQL_MEMORY_DEVICE, "a bound query", &buffer, err);
+	if (status == RQL_OK) {
+		image.base = buffer->address;
+		write_image(&image);
+		status = rql_buffer_upload(buffer, 0, image.data, bytes, err);
+	}
+	free(image.data);
+	if (status == RQL_OK)
+		*out = buffer;
+	else
+		rql_buffer_free(buffer);
+	return status;
+}

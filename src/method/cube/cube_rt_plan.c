@@ -1,0 +1,272 @@
+/* How many rays, how long: the choice among the ways to find a box's runs, by the device's measured costs.
+ *
+ * Digits on x and y are enumerated: a ray has one (x, y). On z the digits before the split are enumerated too, and the
+ * split digit's segments are the intervals. A later split means more rays and fewer hits to test; PAIR tests nothing, so
+ * its split is the last digit that matters. */
+#include <math.h>
+
+#include "method/cube/cube_rt.h"
+
+#define RAY_HITS 16.0         /* any-hit calls of one ray: they come one after the other */
+#define RAY_CELLS 64.0        /* cells that a ray reads one by one, likewise */
+#define MOST_CUT_RAYS 1048576 /* cutting serves to fill the device: it is full then */
+/* What holds until a device is measured (notes/h200.md: 2.4 to 3.8 G rays/s, 1 to 2.3 G hits/s by software). */
+#define GUESSED_RAY_NS 0.4
+#define GUESSED_HIT_NS 0.7
+
+/* ---- a box over the axes ---- */
+
+static rql_status coarsen(const struct rql_rt_view *view, uint32_t radix, const struct rql_rt_axis_digit *digit,
+                          struct rql_arena *arena, struct rql_rt_view *out, struct rql_error *err)
+{
+	*out = (struct rql_rt_view){.passing = digit->size};
+	if (!view->gid)
+		return RQL_OK;
+	out->gid = RQL_NEW_ARRAY(arena, int32_t, digit->size);
+	if (!out->gid)
+		return rql_error_memory(err, digit->size * sizeof(int32_t), "binding a query to rays");
+	memset(out->gid, 0xff, digit->size * sizeof(int32_t));
+	for (uint32_t v = 0; v < radix; v++)
+		if (view->gid[v] >= 0)
+			out->gid[v >> digit->coarse] = 0;
+	out->passing = 0;
+	for (uint32_t v = 0; v < digit->size; v++)
+		out->passing += out->gid[v] == 0;
+	return RQL_OK;
+}
+
+rql_status rql_rt_box_axes_of(const struct rql_cube *cube, const struct rql_rt_axes *axes,
+                              const struct rql_rt_view *views, struct rql_arena *arena, struct rql_rt_box_axes *out,
+                              struct rql_error *err)
+{
+	*out = (struct rql_rt_box_axes){.axes = axes, .views = views, .first_z = axes->depth};
+	out->places = RQL_NEW_ARRAY(arena, struct rql_rt_view, axes->depth + 1u);
+	if (!out->places)
+		return rql_error_memory(err, axes->depth * sizeof(*out->places), "binding a query to rays");
+	for (uint32_t d = axes->depth; d-- > 0;) {
+		if (axes->digits[d].axis == 2)
+			out->first_z = d;
+		out->places[d] = views[d];
+		if (axes->digits[d].coarse)
+			RQL_TRY(coarsen(&views[d], cube->digits[d].radix, &axes->digits[d], arena, &out->places[d], err));
+	}
+	return RQL_OK;
+}
+
+bool rql_rt_tests_cells(const struct rql_rt_box_axes *box, uint32_t digit)
+{
+	return box->views[digit].gid && (digit >= box->axes->depth || box->axes->digits[digit].coarse);
+}
+
+uint64_t rql_rt_each_segment(const struct rql_rt_box_axes *box, uint32_t digit, bool by_pass,
+                             void (*put)(void *state, uint32_t low, uint32_t high, uint64_t group), void *state)
+{
+	const struct rql_rt_view *place = &box->places[digit];
+	uint32_t size = box->axes->digits[digit].size;
+	if (!place->gid) {
+		if (put)
+			put(state, 0, size - 1, 0);
+		return 1;
+	}
+	uint64_t count = 0;
+	for (uint32_t v = 0; v < size;) {
+		int32_t gid = place->gid[v];
+		uint32_t end = v + 1;
+		while (end < size && (by_pass ? (place->gid[end] < 0) == (gid < 0) : place->gid[end] == gid))
+			end++;
+		if (gid >= 0) {
+			if (put)
+				put(state, v, end - 1, by_pass ? 0 : (uint64_t)gid * place->stride);
+			count++;
+		}
+		v = end;
+	}
+	return count;
+}
+
+static bool has_groups(const struct rql_rt_view *view, uint32_t size)
+{
+	for (uint32_t v = 0; v < size && view->gid; v++)
+		if (view->gid[v] > 0)
+			return true;
+	return false;
+}
+
+/* ---- one way ---- */
+
+struct planning {
+	const struct rql_prepared *p;
+	const struct rql_rt_box_axes *box;
+	const struct rql_profile *profile;
+	double primitives, ray_ns, hit_ns;
+	double summed, scanned;      /* slots with cumulative sums, and those that read every cell */
+	uint32_t cell_tests;
+	bool cell_groups;            /* cell tests tell groups apart */
+};
+
+static double fraction(const struct planning *s, uint32_t digit)
+{
+	return (double)s->box->places[digit].passing / s->box->axes->digits[digit].size;
+}
+
+/* Reading `cells` cells in `spans` intervals, of which `long_ones` are worth their cumulative sums. */
+static double cells_ns(const struct planning *s, double spans, double cells)
+{
+	if (s->cell_tests)
+		return cells * s->profile->tested_cell_ns * (s->cell_tests + s->summed + s->scanned) / 2;
+	double one_by_one = cells * s->profile->cell_ns * s->summed;
+	double by_sums = spans * s->profile->run_ns / 2 * fmax(s->summed, 1);
+	return fmin(one_by_one + spans * s->profile->cell_ns, by_sums) + cells * s->profile->cell_ns * s->scanned;
+}
+
+static void cut(const struct planning *s, double wanted, struct rql_rt_box_plan *plan)
+{
+	double room = MOST_CUT_RAYS / fmax((double)plan->rays, 1);
+	double longest = s->box->axes->size[2];
+	double cuts = fmin(fmin(ceil(wanted), room), longest);
+	plan->cuts = cuts > 1 ? (uint32_t)cuts : 1;
+	plan->rays *= plan->cuts;
+}
+
+/* false: too many rays to be numbered. */
+static bool count_rays(const struct planning *s, uint32_t levels, struct rql_rt_box_plan *plan)
+{
+	double rays = 1;
+	plan->rays = 1;
+	plan->reached = s->primitives;
+	for (uint32_t d = 0; d < levels; d++) {
+		rays *= (double)s->box->places[d].passing;
+		plan->rays *= s->box->places[d].passing;
+		plan->reached *= fraction(s, d);
+	}
+	if (plan->split != RQL_RT_NO_SPLIT) {
+		uint64_t segments = rql_rt_each_segment(s->box, plan->split, plan->by_pass, NULL, NULL);
+		rays *= (double)segments;
+		plan->rays *= segments;
+		plan->reached *= fraction(s, plan->split);
+	}
+	return rays < 1e17;
+}
+
+static bool plan_way(const struct planning *s, enum rql_rt_mode mode, uint32_t split, bool by_pass,
+                     struct rql_rt_box_plan *out)
+{
+	const struct rql_rt_box_axes *box = s->box;
+	*out = (struct rql_rt_box_plan){.split = split, .by_pass = by_pass, .groups_apart = s->cell_groups};
+	uint32_t levels = split == RQL_RT_NO_SPLIT ? box->first_z : split;
+	if (!count_rays(s, levels, out))
+		return false;
+	out->found = out->reached;
+	for (uint32_t d = split == RQL_RT_NO_SPLIT ? box->first_z : split; d < box->axes->depth; d++) {
+		bool tested = box->places[d].gid && (d != split || by_pass);
+		out->groups_apart |= tested && has_groups(&box->places[d], box->axes->digits[d].size);
+		if (tested && d != split)
+			out->found *= fraction(s, d);
+	}
+	double rays = (double)out->rays, per_run = (double)s->p->cube->relation.cells / fmax(s->primitives, 1);
+	out->cells = out->found * per_run;
+	bool reads = s->cell_tests || s->scanned > 0;
+	if (mode == RQL_RT_PAIR) {
+		double hit = fmin(rays, out->reached);
+		cut(s, reads ? out->cells / fmax(rays, 1) / RAY_CELLS : 1, out);
+		out->work_ns = ((double)out->rays + hit) * s->ray_ns + cells_ns(s, hit, out->cells);
+	} else {
+		cut(s, fmax(out->reached / RAY_HITS, reads ? out->cells / RAY_CELLS : 0) / fmax(rays, 1), out);
+		out->work_ns = (double)out->rays * s->ray_ns + out->reached * s->hit_ns + cells_ns(s, out->found, out->cells);
+	}
+	return true;
+}
+
+/* ---- the cheapest ---- */
+
+/* The last digit of z that matters, or RQL_RT_NO_SPLIT. */
+static uint32_t last_active(const struct rql_rt_box_axes *box)
+{
+	for (uint32_t d = box->axes->depth; d-- > box->first_z;)
+		if (box->places[d].gid)
+			return d;
+	return RQL_RT_NO_SPLIT;
+}
+
+static bool plan_box(const struct planning *s, enum rql_rt_mode mode, struct rql_rt_box_plan *best)
+{
+	uint32_t last = last_active(s->box);
+	if (mode == RQL_RT_PAIR || last == RQL_RT_NO_SPLIT)
+		return plan_way(s, mode, last, false, best);
+	bool any = plan_way(s, mode, RQL_RT_NO_SPLIT, false, best);
+	for (uint32_t split = s->box->first_z; split <= last; split++) {
+		for (unsigned by_pass = 0; by_pass < 2; by_pass++) {
+			struct rql_rt_box_plan plan;
+			if (by_pass && !has_groups(&s->box->places[split], s->box->axes->digits[split].size))
+				continue;
+			if (plan_way(s, mode, split, by_pass, &plan) && (!any || plan.work_ns < best->work_ns)) {
+				*best = plan;
+				any = true;
+			}
+		}
+	}
+	return any;
+}
+
+static void describe_work(struct planning *s)
+{
+	for (uint32_t i = 0; i < s->p->slot_count; i++) {
+		bool sums = s->p->slots[i].cumulative || s->p->slots[i].cumulative128;
+		s->summed += sums;
+		s->scanned += !sums;
+	}
+}
+
+static void describe_tests(struct planning *s)
+{
+	s->cell_tests = 0;
+	s->cell_groups = false;
+	for (uint32_t d = 0; d < s->p->cube->digit_count; d++) {
+		if (!rql_rt_tests_cells(s->box, d))
+			continue;
+		s->cell_tests++;
+		s->cell_groups |= has_groups(&s->box->views[d], s->p->cube->digits[d].radix);
+	}
+}
+
+static bool plan_mode(struct planning *s, enum rql_rt_mode mode, struct rql_rt_box_axes *axes, struct rql_rt_plan *out)
+{
+	out->mode = mode;
+	for (uint32_t b = 0; b < s->p->box_count; b++) {
+		s->box = &axes[b];
+		describe_tests(s);
+		struct rql_rt_box_plan *box = &out->boxes[b];
+		if (!plan_box(s, mode, box) || __builtin_add_overflow(out->rays, box->rays, &out->rays))
+			return false;
+		out->reached += box->reached;
+		out->found += box->found;
+		out->cells += box->cells;
+		out->work_ns += box->work_ns;
+		out->second_rays += mode == RQL_RT_PAIR ? fmin((double)box->rays, box->reached) : 0;
+	}
+	return true;
+}
+
+rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *const *views,
+                            const struct rql_rt_axes *axes, double primitives, const struct rql_profile *profile,
+                            struct rql_arena *arena, struct rql_rt_plan *out, struct rql_error *err)
+{
+	struct planning s = {.p = p, .profile = profile, .primitives = primitives};
+	s.ray_ns = profile->ray_ns > 0 ? profile->ray_ns : GUESSED_RAY_NS;
+	s.hit_ns = profile->hit_ns > 0 ? profile->hit_ns : GUESSED_HIT_NS;
+	describe_work(&s);
+	struct rql_rt_box_axes *boxes = RQL_NEW_ARRAY(arena, struct rql_rt_box_axes, p->box_count + 1u);
+	struct rql_rt_plan plans[2] = {0};
+	for (unsigned m = 0; m < 2; m++)
+		plans[m].boxes = RQL_NEW_ARRAY(arena, struct rql_rt_box_plan, p->box_count + 1u);
+	if (!boxes || !plans[0].boxes || !plans[1].boxes)
+		return rql_error_memory(err, p->box_count * sizeof(*boxes), "binding a query to rays");
+	for (uint32_t b = 0; b < p->box_count; b++)
+		RQL_TRY(rql_rt_box_axes_of(p->cube, axes, views[b], arena, &boxes[b], err));
+	bool pair = plan_mode(&s, RQL_RT_PAIR, boxes, &plans[0]), hits = plan_mode(&s, RQL_RT_HITS, boxes, &plans[1]);
+	if (!pair && !hits)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the query needs more than 10^17 rays");
+	*out = plans[!pair || (hits && plans[1].work_ns < plans[0].work_ns)];
+	out->axes = boxes;
+	return RQL_OK;
+}

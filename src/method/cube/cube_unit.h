@@ -1,0 +1,80 @@
+/* Running a bound request on a GPU, whatever adds up the rows (unit compute: cube_compute.c, rt: cube_rt.c).
+ *
+ * A run needs accumulator rows, which are at rest (templates) between runs, a small result that the host reads, and
+ * recorded commands: a CONTEXT. Contexts are made on first need, kept with the prepared request and submitted again and
+ * again, so that a warm run is one submission and one wait. Several threads run one request at once with a context
+ * each; one whose run was interrupted is used again when the device is done with it.
+ *
+ * The method records the passes that add to the rows (cube_cells.glsl); this file adds the pass that puts the groups
+ * out and the rows back at rest, unless the method's last pass does that itself (context->collects: rows_whole only).
+ * Included by the methods' files only. */
+#ifndef RQL_METHOD_CUBE_CUBE_UNIT_H
+#define RQL_METHOD_CUBE_CUBE_UNIT_H
+
+#include <pthread.h>
+#include "method/cube/cube_program.h"
+
+/* Up to so many words of rows are copied whole into the result by one workgroup; beyond, existing groups are put out by
+ * a pass of its own. */
+#define RQL_CUBE_WHOLE_WORDS 4096u
+#define RQL_CUBE_USES_MAX 64u
+
+struct rql_cube_unit;
+struct rql_cube_context {
+	struct rql_cube_context *next;
+	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */, *found /* DEVICE; NULL: in result */;
+	struct rql_cube_accumulator accumulator; /* their addresses, for the shaders' arguments */
+	uint64_t capacity;                       /* rows */
+	struct rql_buffer *queue;                /* the method's own, or NULL; freed with the context */
+	struct rql_commands *commands, *timed;   /* NULL: not recorded yet */
+	bool collects;                           /* set by record: the last recorded pass puts the groups out */
+	uint64_t ticket;                         /* of the last submission; 0: none */
+};
+
+struct rql_cube_unit_ops {
+	/* Puts more than the arrays where the device needs it, and fetches pipelines; once, before the first context. NULL:
+	 * nothing. */
+	rql_status (*place)(struct rql_cube_unit *unit, struct rql_error *err);
+	/* Records the passes that add to the context's rows. May make context->queue. rql_cube_unit_uses() has what every
+	 * such pass touches. */
+	rql_status (*record)(struct rql_cube_unit *unit, struct rql_cube_context *context, struct rql_commands *commands,
+	                     struct rql_error *err);
+	/* Fills rays, hits and what else the method counts itself; head: RQL_CUBE_STATE_WORDS words as they were when the
+	 * groups were put out. NULL: cells_read, bytes_read and runs from the counters of cube_intervals.comp. */
+	void (*count)(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out);
+	/* When the request goes. NULL: nothing. */
+	void (*unplace)(struct rql_cube_unit *unit);
+};
+
+/* prepared->unit. */
+struct rql_cube_unit {
+	const struct rql_prepared *prepared;
+	struct rql_device *device;
+	const struct rql_cube_unit_ops *ops;
+	void *method; /* the method's own; in prepared->arena or freed by unplace */
+	uint64_t items;
+	bool rows_whole; /* dense and few: the result has every row */
+	pthread_mutex_t lock; /* everything below */
+	bool placed;
+	struct rql_cube_arrays *arrays;
+	struct rql_buffer *program;
+	struct rql_cube_context *contexts; /* not in use by a thread */
+	bool hashed;
+	uint64_t capacity; /* of the next context: rows; hashed: a power of two, grows after an overflow */
+};
+
+/* Makes prepared->unit; the request belongs to the device from then on. */
+rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, const struct rql_cube_unit_ops *ops,
+                             void *method, struct rql_error *err) RQL_MUST_CHECK;
+void rql_cube_unit_free(struct rql_cube_unit *unit); /* NULL: nothing */
+/* method.h's run. A device that fails is noted with the cube (rql_cube_mark_failed). */
+rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
+                             struct rql_progress *progress, struct rql_answer *out, struct rql_error *err) RQL_MUST_CHECK;
+/* Device memory of one context beside the cube's placements. */
+uint64_t rql_cube_unit_bytes(const struct rql_cube_unit *unit);
+/* What a pass that adds to the rows touches: the cube's arrays, the program, rows, keys, state, result, queue. Returns
+ * how many, at most RQL_CUBE_USES_MAX. */
+uint32_t rql_cube_unit_uses(const struct rql_cube_unit *unit, const struct rql_cube_context *context,
+                            struct rql_use *uses);
+
+#endif

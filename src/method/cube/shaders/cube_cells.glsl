@@ -1,0 +1,390 @@
+// Cells of a cube on the device: packed columns, the value of an interval of cells for each slot of an accumulator row,
+// and adding that to a group's row. For compute and ray-tracing shaders alike: nothing here uses subgroups, shared
+// memory or a workgroup. Include after device/kernel.glsl; define CUBE_REAL=1 before it when a slot may be a
+// RQL_CUBE_SUM_REAL (the module then needs shaderFloat64; the host compiles one variant of each).
+//
+// How it is used (the structs are in method/cube/cube_kernels.h):
+//
+//   rql_cube_program p = CubeProgram(args.program).v;         // the bound request
+//   rql_cube_accumulator acc = args.accumulator;              // rows at rest: templates
+//
+//   1. Local rows: CUBE_LOCAL_WORDS (8, or defined before the include) words, word 0 counts cells. The host checks that
+//      prepared->row_words fits.
+//        uint64_t row[CUBE_LOCAL_WORDS];
+//        cube_row_clear(p, row);
+//        cube_row_interval(p, begin, end, row);   // cells [begin, end), every slot; cumulative sums where there are any
+//        cube_row_cell(p, cell, row);             // one cell, every slot
+//   2. Adding a local row to its group's row in global memory, slot by slot with atomics:
+//        cube_row_merge(p, acc, group, row);      // nothing happens when row[0] == 0
+//   3. Without a local row, whatever row_words is (atomics right away):
+//        cube_add_interval(p, acc, group, begin, end);
+//        cube_add_cell(p, acc, group, cell);
+//
+// What they are made of: cube_field/cube_value128 (columns), cube_cell (one cell's value of a slot), cube_interval_part
+// (what one of several lanes contributes to an interval's value of a slot), cube_identity and cube_fold (values of a
+// kind), cube_find_row and cube_atomic (rows in global memory). A value is a u64vec2; kinds of one word leave y 0.
+//
+// Floor of an interval: 2 directory sectors of 32 bytes and per slot 2 cumulative ones and about 2 of edges, 16 cells
+// each on average because the nearer block boundary is taken; nothing else depends on its length.
+#ifndef CUBE_CELLS_GLSL
+#define CUBE_CELLS_GLSL
+#include "method/cube/cube_kernels.h"
+
+#ifndef CUBE_REAL
+#define CUBE_REAL 0
+#endif
+#ifndef CUBE_LOCAL_WORDS
+#define CUBE_LOCAL_WORDS 8
+#endif
+
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer CubeU32 { uint v; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer CubeI32 { int v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeU64 { uint64_t v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeU64x2 { u64vec2 v; };
+// What other invocations of the dispatch write.
+layout(buffer_reference, scalar, buffer_reference_align = 8) coherent buffer CubeWord { uint64_t v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeProgram { rql_cube_program v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeSlot { rql_cube_slot_entry v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeBox { rql_cube_box_entry v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeLevel { rql_cube_level_entry v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeStep { rql_cube_step_entry v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeSegment { rql_cube_segment_entry v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeTest { rql_cube_test_entry v; };
+
+#define CUBE_BLOCK 64ul
+#define CUBE_ONES 0xfffffffffffffffful
+
+rql_cube_slot_entry cube_slot(rql_cube_program p, uint slot)
+{
+	return CubeSlot(p.slots + uint64_t(slot) * 88ul).v;
+}
+rql_cube_box_entry cube_box(rql_cube_program p, uint box)
+{
+	return CubeBox(p.boxes + uint64_t(box) * 96ul).v;
+}
+
+// ---- packed columns ----
+
+// Field i without base, of a column of at most 64 bits. Loads are of aligned words: a field lies in two neighbours at
+// most, and the second is readable behind the last field too (RQL_PACKED_SLACK).
+uint64_t cube_field(rql_cube_column c, uint64_t i)
+{
+	if (c.bits == 0u)
+		return 0ul;
+	uint64_t bit = i * c.bits;
+	if (c.bits <= 32u) {
+		CubeU32 at = CubeU32(c.data + (bit >> 5) * 4ul);
+		uint64_t word = packUint2x32(uvec2(at[0].v, at[1].v));
+		return (word >> (uint(bit) & 31u)) & ((1ul << c.bits) - 1ul);
+	}
+	CubeU64 at = CubeU64(c.data + (bit >> 6) * 8ul);
+	uint shift = uint(bit) & 63u;
+	uint64_t word = at[0].v;
+	if (c.bits == 64u)
+		return word;
+	if (shift + c.bits > 64u)
+		word = (word >> shift) | (at[1].v << (64u - shift));
+	else
+		word >>= shift;
+	return word & ((1ul << c.bits) - 1ul);
+}
+
+u64vec2 cube_add128(u64vec2 a, u64vec2 b)
+{
+	uint64_t low = a.x + b.x;
+	return u64vec2(low, a.y + b.y + (low < a.x ? 1ul : 0ul));
+}
+u64vec2 cube_negate128(u64vec2 a)
+{
+	uint64_t low = ~a.x + 1ul;
+	return u64vec2(low, ~a.y + (low == 0ul ? 1ul : 0ul));
+}
+
+// Value i with base, modulo 2^128.
+u64vec2 cube_value128(rql_cube_column c, uint64_t i)
+{
+	u64vec2 field = c.bits == 128u ? CubeU64x2(c.data + i * 16ul).v : u64vec2(cube_field(c, i), 0ul);
+	return cube_add128(field, u64vec2(c.base_low, c.base_high));
+}
+
+// The bits of a double as an integer that orders as SQL does: NaN above all, -0.0 beside 0.0.
+uint64_t cube_real_key(uint64_t bits)
+{
+	uint64_t magnitude = bits & 0x7ffffffffffffffful;
+	if (magnitude > 0x7ff0000000000000ul)
+		return 0xfff8000000000000ul;
+	return (bits >> 63) != 0ul ? ~bits : bits | 0x8000000000000000ul;
+}
+
+// ---- values of a slot ----
+
+bool cube_is_min(uint kind)
+{
+	return kind == RQL_CUBE_MIN || kind == RQL_CUBE_MIN_REAL;
+}
+bool cube_is_max(uint kind)
+{
+	return kind == RQL_CUBE_MAX || kind == RQL_CUBE_MAX_REAL;
+}
+
+// What changes nothing. It is also what an empty group's row holds, so that rows start as templates.
+u64vec2 cube_identity(uint kind)
+{
+	return u64vec2(cube_is_min(kind) ? CUBE_ONES : 0ul, 0ul);
+}
+
+#if CUBE_REAL
+uint64_t cube_add_reals(uint64_t a, uint64_t b)
+{
+	double sum = packDouble2x32(unpackUint2x32(a)) + packDouble2x32(unpackUint2x32(b));
+	return packUint2x32(unpackDouble2x32(sum));
+}
+#endif
+
+u64vec2 cube_fold(uint kind, u64vec2 a, u64vec2 b)
+{
+	if (kind <= RQL_CUBE_SUM)
+		return u64vec2(a.x + b.x, 0ul);
+	if (kind == RQL_CUBE_SUM_WIDE)
+		return cube_add128(a, b);
+#if CUBE_REAL
+	if (kind == RQL_CUBE_SUM_REAL)
+		return u64vec2(cube_add_reals(a.x, b.x), 0ul);
+#endif
+	return u64vec2(cube_is_min(kind) ? min(a.x, b.x) : max(a.x, b.x), 0ul);
+}
+
+// One cell's value; the identity when it has none.
+u64vec2 cube_cell(rql_cube_slot_entry s, uint64_t cell)
+{
+	if (s.kind <= RQL_CUBE_SUM)
+		return u64vec2(cube_field(s.values, cell) + s.values.base_low, 0ul);
+	if (s.kind == RQL_CUBE_SUM_WIDE)
+		return cube_value128(s.values, cell);
+	if ((s.flags & RQL_CUBE_SLOT_VALID) != 0u && cube_field(s.valid, cell) + s.valid.base_low == 0ul)
+		return cube_identity(s.kind);
+	uint64_t field = cube_field(s.values, cell);
+	bool real = s.kind == RQL_CUBE_MIN_REAL || s.kind == RQL_CUBE_MAX_REAL;
+	return u64vec2(real ? cube_real_key(field) : field, 0ul);
+}
+
+// How the sum of cells [begin, end) is put together: cumulative[last] - cumulative[first], and the cells between the ends
+// and these blocks, each added or subtracted. `direct`: no block is worth it, all cells are added.
+struct CubeEdges {
+	uint64_t first, last;         // blocks
+	uint64_t left_from, right_from; // cells
+	uint left, right;             // how many
+	bool left_minus, right_minus, direct;
+};
+CubeEdges cube_edges(uint64_t cells, uint64_t begin, uint64_t end)
+{
+	CubeEdges e;
+	uint64_t blocks = cells / CUBE_BLOCK; // the last one that has a cumulative sum
+	e.first = min((begin + CUBE_BLOCK / 2ul) / CUBE_BLOCK, blocks);
+	e.last = min((end + CUBE_BLOCK / 2ul) / CUBE_BLOCK, blocks);
+	uint64_t first = e.first * CUBE_BLOCK, last = e.last * CUBE_BLOCK;
+	e.left_minus = first < begin;
+	e.left_from = min(first, begin);
+	e.left = uint(max(first, begin) - e.left_from);
+	e.right_minus = last > end;
+	e.right_from = min(last, end);
+	e.right = uint(max(last, end) - e.right_from);
+	e.direct = end - begin <= uint64_t(e.left) + e.right;
+	if (e.direct) {
+		e.left_from = begin;
+		e.left = uint(end - begin);
+		e.right = 0u;
+		e.left_minus = false;
+	}
+	return e;
+}
+
+u64vec2 cube_cumulative(rql_cube_slot_entry s, uint64_t block)
+{
+	if (s.kind == RQL_CUBE_SUM_WIDE)
+		return CubeU64x2(s.cumulative + block * 16ul).v;
+	return u64vec2(CubeU64(s.cumulative + block * 8ul).v, 0ul);
+}
+
+// What lane `lane` of `lanes` contributes to the slot's value of cells [begin, end); folded over the lanes it is that
+// value. edges: cube_edges of the interval, the same for every slot.
+u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begin, uint64_t end, uint lane, uint lanes)
+{
+	u64vec2 value = cube_identity(s.kind);
+	if ((s.flags & RQL_CUBE_SLOT_CUMULATIVE) == 0u) {
+		for (uint64_t cell = begin + lane; cell < end; cell += lanes)
+			value = cube_fold(s.kind, value, cube_cell(s, cell));
+		return value;
+	}
+	bool wide = s.kind == RQL_CUBE_SUM_WIDE;
+	if (!wide && s.values.bits == 0u) // all values are the base
+		return u64vec2(lane == 0u ? (end - begin) * s.values.base_low : 0ul, 0ul);
+	if (lane == 0u && !edges.direct)
+		value = wide ? cube_add128(cube_cumulative(s, edges.last), cube_negate128(cube_cumulative(s, edges.first)))
+		             : u64vec2(cube_cumulative(s, edges.last).x - cube_cumulative(s, edges.first).x, 0ul);
+	uint count = edges.left + edges.right;
+	for (uint i = lane; i < count; i += lanes) {
+		bool left = i < edges.left;
+		uint64_t cell = left ? edges.left_from + i : edges.right_from + (i - edges.left);
+		bool minus = left ? edges.left_minus : edges.right_minus;
+		u64vec2 one = cube_cell(s, cell);
+		if (wide)
+			value = cube_add128(value, minus ? cube_negate128(one) : one);
+		else
+			value.x += minus ? ~one.x + 1ul : one.x;
+	}
+	return value;
+}
+
+// ---- rows in global memory ----
+
+// The group's row, made in the hash table when it is new; 0: the table is full, which is noted and ends in a larger one.
+uint64_t cube_find_row(rql_cube_program p, rql_cube_accumulator acc, uint64_t group)
+{
+	uint64_t row_bytes = uint64_t(p.row_words) * 8ul;
+	if (acc.keys == 0ul)
+		return acc.rows + group * row_bytes;
+	uint64_t at = ((group * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
+	uint64_t tries = min(acc.mask + 1ul, 512ul);
+	for (uint64_t i = 0ul; i < tries; i++) {
+		CubeWord key = CubeWord(acc.keys + at * 8ul);
+		uint64_t now = key.v;
+		if (now == 0ul)
+			now = atomicCompSwap(key.v, 0ul, group + 1ul);
+		if (now == 0ul || now == group + 1ul)
+			return acc.rows + at * row_bytes;
+		at = (at + 1ul) & acc.mask;
+	}
+	atomicMax(CubeWord(acc.state + RQL_CUBE_STATE_OVERFLOW * 8u).v, 1ul);
+	return 0ul;
+}
+
+// Folds a value into the word(s) of a row. Two-word sums: every carry out of the low word reaches the high one once, in
+// whatever order the additions come.
+void cube_atomic(uint kind, uint64_t word, u64vec2 value)
+{
+	CubeWord at = CubeWord(word);
+	if (kind <= RQL_CUBE_SUM) {
+		if (value.x != 0ul)
+			atomicAdd(at.v, value.x);
+	} else if (kind == RQL_CUBE_SUM_WIDE) {
+		uint64_t before = atomicAdd(at.v, value.x);
+		uint64_t high = value.y + (before + value.x < before ? 1ul : 0ul);
+		if (high != 0ul)
+			atomicAdd(CubeWord(word + 8ul).v, high);
+#if CUBE_REAL
+	} else if (kind == RQL_CUBE_SUM_REAL) {
+		uint64_t now = at.v, before;
+		do {
+			before = now;
+			now = atomicCompSwap(at.v, before, cube_add_reals(before, value.x));
+		} while (now != before);
+#endif
+	} else if (cube_is_min(kind)) {
+		if (value.x != CUBE_ONES)
+			atomicMin(at.v, value.x);
+	} else if (value.x != 0ul) {
+		atomicMax(at.v, value.x);
+	}
+}
+
+void cube_add_interval(rql_cube_program p, rql_cube_accumulator acc, uint64_t group, uint64_t begin, uint64_t end)
+{
+	uint64_t row = begin < end ? cube_find_row(p, acc, group) : 0ul;
+	if (row == 0ul)
+		return;
+	CubeEdges edges = cube_edges(p.cells, begin, end);
+	atomicAdd(CubeWord(row).v, end - begin);
+	for (uint i = 0u; i < p.slot_count; i++) {
+		rql_cube_slot_entry s = cube_slot(p, i);
+		cube_atomic(s.kind, row + uint64_t(s.word) * 8ul, cube_interval_part(s, edges, begin, end, 0u, 1u));
+	}
+}
+
+void cube_add_cell(rql_cube_program p, rql_cube_accumulator acc, uint64_t group, uint64_t cell)
+{
+	uint64_t row = cube_find_row(p, acc, group);
+	if (row == 0ul)
+		return;
+	atomicAdd(CubeWord(row).v, 1ul);
+	for (uint i = 0u; i < p.slot_count; i++) {
+		rql_cube_slot_entry s = cube_slot(p, i);
+		cube_atomic(s.kind, row + uint64_t(s.word) * 8ul, cube_cell(s, cell));
+	}
+}
+
+// ---- local rows ----
+
+void cube_row_clear(rql_cube_program p, out uint64_t row[CUBE_LOCAL_WORDS])
+{
+	for (uint w = 0u; w < CUBE_LOCAL_WORDS; w++)
+		row[w] = w < p.row_words ? CubeU64(p.row_template + uint64_t(w) * 8ul).v : 0ul;
+}
+
+void cube_row_fold(rql_cube_slot_entry s, u64vec2 value, inout uint64_t row[CUBE_LOCAL_WORDS])
+{
+	bool wide = s.kind == RQL_CUBE_SUM_WIDE;
+	value = cube_fold(s.kind, u64vec2(row[s.word], wide ? row[s.word + 1u] : 0ul), value);
+	row[s.word] = value.x;
+	if (wide)
+		row[s.word + 1u] = value.y;
+}
+
+void cube_row_interval(rql_cube_program p, uint64_t begin, uint64_t end, inout uint64_t row[CUBE_LOCAL_WORDS])
+{
+	if (begin >= end)
+		return;
+	CubeEdges edges = cube_edges(p.cells, begin, end);
+	row[0] += end - begin;
+	for (uint i = 0u; i < p.slot_count; i++) {
+		rql_cube_slot_entry s = cube_slot(p, i);
+		cube_row_fold(s, cube_interval_part(s, edges, begin, end, 0u, 1u), row);
+	}
+}
+
+void cube_row_cell(rql_cube_program p, uint64_t cell, inout uint64_t row[CUBE_LOCAL_WORDS])
+{
+	row[0] += 1ul;
+	for (uint i = 0u; i < p.slot_count; i++) {
+		rql_cube_slot_entry s = cube_slot(p, i);
+		cube_row_fold(s, cube_cell(s, cell), row);
+	}
+}
+
+void cube_row_merge(rql_cube_program p, rql_cube_accumulator acc, uint64_t group, uint64_t row[CUBE_LOCAL_WORDS])
+{
+	uint64_t to = row[0] != 0ul ? cube_find_row(p, acc, group) : 0ul;
+	if (to == 0ul)
+		return;
+	atomicAdd(CubeWord(to).v, row[0]);
+	for (uint i = 0u; i < p.slot_count; i++) {
+		rql_cube_slot_entry s = cube_slot(p, i);
+		uint64_t high = s.kind == RQL_CUBE_SUM_WIDE ? row[s.word + 1u] : 0ul;
+		cube_atomic(s.kind, to + uint64_t(s.word) * 8ul, u64vec2(row[s.word], high));
+	}
+}
+
+// ---- keys to cells ----
+
+// First cell whose directory key is at least `key`.
+uint64_t cube_cell_of(rql_cube_program p, uint64_t key)
+{
+	if (p.directory == 0ul)
+		return 0ul;
+	return p.directory_wide != 0u ? CubeU64(p.directory + key * 8ul).v : uint64_t(CubeU32(p.directory + key * 4ul).v);
+}
+
+// The group number of a cell that is tested: `group` and its residual digits' parts; CUBE_ONES: filtered out.
+uint64_t cube_test_cell(rql_cube_box_entry box, uint64_t cell, uint64_t group)
+{
+	for (uint t = 0u; t < box.test_count; t++) {
+		rql_cube_test_entry test = CubeTest(box.tests + uint64_t(t) * 48ul).v;
+		uint64_t code = cube_field(test.codes, cell) + test.codes.base_low;
+		int gid = CubeI32(test.gids + code * 4ul).v;
+		if (gid < 0)
+			return CUBE_ONES;
+		group += uint64_t(gid) * test.stride;
+	}
+	return group;
+}
+#endif

@@ -1,0 +1,454 @@
+// The cells of a query's intervals summed into its groups' rows (papers/000, section 3, on the compute unit).
+//
+// Every TILE of LANES neighbouring lanes of a subgroup takes an item: it works out the interval's keys and group, looks
+// its cells up, and sums them for every slot; the lanes share the cells that are read one by one. Where the sums meet:
+//   SCALAR  one group: the subgroup folds its tiles' values, one row per workgroup in shared memory, then one atomic per
+//           workgroup and word, so that no address is contended
+//   SHARED  few groups, many additions: rows of the workgroup in shared memory, flushed once, only those touched
+//   GLOBAL  rows in global memory, found by group number or in a hash table
+// and the last workgroup puts the rows out when they are few (FINISH).
+//
+// Floor per interval: 2 directory sectors, per slot 2 of cumulative sums and about 4 of edges: 10 sectors of 32 bytes, of
+// which neighbouring intervals share some. 27,000 intervals (SSB q1.1): 9 MB, 2 us at 4.3 TB/s; beside it one launch, 4
+// to 5 us, and a chain of about 8 dependent loads of 0.5 us each. Slots without cumulative sums and tested cells read
+// every cell of the interval.
+//
+// Intervals of more than LANES * 64 cells that must be read whole are not summed here but queued, and the same kernel
+// takes them in a second dispatch (PIECES), cut to PIECE cells, so that workgroups finish together whatever the
+// intervals' lengths.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "device/kernel.glsl"
+#include "method/cube/shaders/cube_cells.glsl"
+#include "method/cube/shaders/cube_finish.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint MODE = 0u;
+layout(constant_id = 2) const uint LANES = 1u;        // a power of two, at most the subgroup's size
+layout(constant_id = 3) const uint SHARED_WORDS = 1u; // of rows, SCALAR and SHARED
+layout(constant_id = 4) const bool READS = true;      // some slot or test reads every cell
+layout(constant_id = 5) const bool PIECES = false;    // second dispatch
+layout(constant_id = 6) const uint PIECE = 2048u;     // cells
+layout(constant_id = 7) const bool FINISH = true;
+layout(push_constant, scalar) uniform Args { rql_cube_intervals_args args; };
+
+const uint SCALAR = 0u, SHARED = 1u, GLOBAL = 2u;
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer CubeLong { rql_cube_long_entry v; };
+
+shared uint64_t shared_rows[SHARED_WORDS];
+shared uint64_t shared_counters[RQL_CUBE_COUNTERS];
+
+// What a tile works on. Its lanes agree in everything but `lane`.
+struct Work {
+	bool live; // there is something to do
+	uint64_t begin, end, group;
+	uint box;
+	uint lane;
+	bool rest; // PIECES, of a box without tests: the cumulative sums were done when the interval was queued
+};
+
+uint64_t runs, edge_cells, whole_cells, tested_cells; // of this invocation
+
+// ---- items ----
+
+uint64_t divide(uint64_t a, uint b, out uint rest)
+{
+	if (a <= 0xfffffffful) { // 64-bit division is a long loop on every GPU
+		rest = uint(a) % b;
+		return uint64_t(uint(a) / b);
+	}
+	rest = uint(a % b);
+	return a / b;
+}
+
+uint find_box(rql_cube_program p, uint64_t item)
+{
+	uint low = 0u, high = p.box_count;
+	while (high - low > 1u) {
+		uint middle = (low + high) / 2u;
+		if (CubeBox(p.boxes + uint64_t(middle) * 96ul).v.first_item <= item)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+// First cell of the sorted run [begin, end) whose code is at least value: doubling steps from a guess by interpolation,
+// then halving.
+uint64_t lower_bound(rql_cube_column codes, uint64_t begin, uint64_t end, uint64_t value, uint radix)
+{
+	if (value <= codes.base_low || begin == end)
+		return begin;
+	if (value >= uint64_t(radix))
+		return end;
+	uint64_t wanted = value - codes.base_low, low = begin, high = end, step = 1ul;
+	uint64_t at = begin + uint64_t(float(end - begin) * (float(value) / float(radix)));
+	while (low < high) {
+		at = clamp(at, low, high - 1ul);
+		if (cube_field(codes, at) < wanted) {
+			low = at + 1ul;
+			at = high - low > step ? at + step : low + (high - low) / 2ul;
+		} else {
+			high = at;
+			at = high - low > step ? at - step : low + (high - low) / 2ul;
+		}
+		step *= 2ul;
+	}
+	return low;
+}
+
+Work take_item(rql_cube_program p, uint64_t item, uint lane)
+{
+	Work w;
+	w.lane = lane;
+	w.rest = false;
+	w.box = find_box(p, item);
+	rql_cube_box_entry box = cube_box(p, w.box);
+	uint64_t left = item - box.first_item, key = 0ul;
+	uint segment, search = 0u;
+	if (box.search_count > 0u)
+		left = divide(left, box.search_count, search);
+	left = divide(left, box.segment_count, segment);
+	rql_cube_segment_entry s = CubeSegment(box.segments + uint64_t(segment) * 24ul).v;
+	w.group = s.group;
+	for (uint l = box.level_count; l-- > 0u;) {
+		rql_cube_level_entry level = CubeLevel(box.levels + uint64_t(l) * 16ul).v;
+		uint at;
+		left = divide(left, level.count, at);
+		rql_cube_step_entry step = CubeStep(level.steps + uint64_t(at) * 16ul).v;
+		key += step.key;
+		w.group += step.group;
+	}
+	w.begin = cube_cell_of(p, key + s.begin);
+	w.end = cube_cell_of(p, key + s.end);
+	if (box.search_count > 0u && w.begin < w.end) {
+		rql_cube_segment_entry found = CubeSegment(box.searches + uint64_t(search) * 24ul).v;
+		uint64_t begin = w.begin, end = w.end;
+		w.begin = lower_bound(box.search_codes, begin, end, found.begin, box.search_radix);
+		w.end = lower_bound(box.search_codes, w.begin, end, found.end, box.search_radix);
+		w.group += found.group;
+	}
+	w.live = w.begin < w.end;
+	return w;
+}
+
+// ---- the queue of long intervals ----
+
+uint64_t queue_state()
+{
+	return CubeWord(args.accumulator.state + RQL_CUBE_STATE_QUEUE * 8u).v;
+}
+
+// One atomic numbers the entry and its pieces at once, so that entries ascend by first_piece.
+void queue_long(Work w)
+{
+	uint64_t pieces = (w.end - w.begin + PIECE - 1ul) / PIECE;
+	uint64_t before =
+		atomicAdd(CubeWord(args.accumulator.state + RQL_CUBE_STATE_QUEUE * 8u).v, (1ul << 36) | pieces);
+	rql_cube_long_entry entry;
+	entry.begin = w.begin;
+	entry.end = w.end;
+	entry.group = w.group;
+	entry.first_piece = before & ((1ul << 36) - 1ul);
+	entry.box = w.box;
+	entry.unused = 0u;
+	CubeLong(args.queue + (before >> 36) * 40ul).v = entry;
+}
+
+Work take_piece(rql_cube_program p, uint64_t piece, uint64_t entries, uint lane)
+{
+	uint64_t low = 0ul, high = entries;
+	while (high - low > 1ul) {
+		uint64_t middle = (low + high) / 2ul;
+		if (CubeLong(args.queue + middle * 40ul).v.first_piece <= piece)
+			low = middle;
+		else
+			high = middle;
+	}
+	rql_cube_long_entry entry = CubeLong(args.queue + low * 40ul).v;
+	Work w;
+	w.lane = lane;
+	w.box = entry.box;
+	w.group = entry.group;
+	w.begin = entry.begin + (piece - entry.first_piece) * PIECE;
+	w.end = min(w.begin + PIECE, entry.end);
+	w.live = true;
+	w.rest = cube_box(p, w.box).test_count == 0u;
+	return w;
+}
+
+// ---- adding to rows ----
+
+#if CUBE_REAL
+void shared_add_real(uint at, uint64_t value)
+{
+	uint64_t now = shared_rows[at], before;
+	do {
+		before = now;
+		now = atomicCompSwap(shared_rows[at], before, cube_add_reals(before, value));
+	} while (now != before);
+}
+#endif
+
+void shared_fold(uint kind, uint at, u64vec2 value)
+{
+	if (kind <= RQL_CUBE_SUM) {
+		atomicAdd(shared_rows[at], value.x);
+	} else if (kind == RQL_CUBE_SUM_WIDE) {
+		uint64_t before = atomicAdd(shared_rows[at], value.x);
+		atomicAdd(shared_rows[at + 1u], value.y + (before + value.x < before ? 1ul : 0ul));
+#if CUBE_REAL
+	} else if (kind == RQL_CUBE_SUM_REAL) {
+		shared_add_real(at, value.x);
+#endif
+	} else if (cube_is_min(kind)) {
+		atomicMin(shared_rows[at], value.x);
+	} else {
+		atomicMax(shared_rows[at], value.x);
+	}
+}
+
+// Where the group's row is: a word of shared_rows, or an address (0: the hash table is full).
+uint64_t find_row(rql_cube_program p, uint64_t group)
+{
+	if (MODE == GLOBAL)
+		return cube_find_row(p, args.accumulator, group);
+	return MODE == SCALAR ? 0ul : group * p.row_words;
+}
+
+void add_to_row(uint kind, uint64_t row, uint word, u64vec2 value)
+{
+	if (MODE != GLOBAL)
+		shared_fold(kind, uint(row) + word, value);
+	else if (row != 0ul)
+		cube_atomic(kind, row + uint64_t(word) * 8ul, value);
+}
+
+u64vec2 fold_lanes(uint kind, u64vec2 value, uint from, uint lanes)
+{
+	for (uint d = from; d < lanes; d <<= 1) {
+		u64vec2 other = u64vec2(packUint2x32(subgroupShuffleXor(unpackUint2x32(value.x), d)), 0ul);
+		if (kind == RQL_CUBE_SUM_WIDE)
+			other.y = packUint2x32(subgroupShuffleXor(unpackUint2x32(value.y), d));
+		value = cube_fold(kind, value, other);
+	}
+	return value;
+}
+
+// ---- one interval ----
+
+// Cells that have groups of their own: each lane adds its cells one by one.
+void add_grouped(rql_cube_program p, rql_cube_box_entry box, Work w)
+{
+	for (uint64_t cell = w.begin + w.lane; cell < w.end; cell += LANES) {
+		uint64_t group = cube_test_cell(box, cell, w.group);
+		if (group == CUBE_ONES)
+			continue;
+		uint64_t row = find_row(p, group);
+		add_to_row(RQL_CUBE_COUNT, row, 0u, u64vec2(1ul, 0ul));
+		for (uint i = 0u; i < p.slot_count; i++) {
+			rql_cube_slot_entry s = cube_slot(p, i);
+			add_to_row(s.kind, row, s.word, cube_cell(s, cell));
+		}
+	}
+}
+
+// Which of the lane's cells pass: bit k is cell begin + lane + k * LANES. An interval has 64 * LANES cells at most.
+uint64_t passed_cells(rql_cube_box_entry box, Work w)
+{
+	uint64_t passed = 0ul, bit = 1ul;
+	for (uint64_t cell = w.begin + w.lane; cell < w.end; cell += LANES, bit <<= 1)
+		if (cube_test_cell(box, cell, 0ul) != CUBE_ONES)
+			passed |= bit;
+	return passed;
+}
+
+u64vec2 masked_part(rql_cube_slot_entry s, Work w, uint64_t passed)
+{
+	u64vec2 value = cube_identity(s.kind);
+	while (passed != 0ul) {
+		uvec2 halves = unpackUint2x32(passed);
+		uint k = halves.x != 0u ? uint(findLSB(halves.x)) : 32u + uint(findLSB(halves.y));
+		passed &= passed - 1ul;
+		value = cube_fold(s.kind, value, cube_cell(s, w.begin + w.lane + k * LANES));
+	}
+	return value;
+}
+
+// Whether all tiles of the subgroup that add something add it to one group.
+bool one_group(bool adds, uint64_t group)
+{
+	if (MODE == SCALAR)
+		return true;
+	uint first = subgroupBallotFindLSB(subgroupBallot(adds));
+	uvec2 wanted = subgroupShuffle(unpackUint2x32(group), first);
+	return subgroupAll(!adds || unpackUint2x32(group) == wanted);
+}
+
+uint count_bits(uint64_t bits)
+{
+	uvec2 halves = unpackUint2x32(bits);
+	return bitCount(halves.x) + bitCount(halves.y);
+}
+
+// Called by whole subgroups. `cumulative`: the interval's cells wait in the queue, only cumulative sums are added now.
+void add_interval(rql_cube_program p, Work w, bool cumulative)
+{
+	rql_cube_box_entry box = cube_box(p, w.box);
+	bool tested = READS && w.live && box.test_count > 0u;
+	if (tested && box.tests_group != 0u) {
+		add_grouped(p, box, w);
+		w.live = false;
+	}
+	uint64_t passed = tested && w.live ? passed_cells(box, w) : 0ul;
+	CubeEdges edges;
+	if (w.live && !tested)
+		edges = cube_edges(p.cells, w.begin, w.end);
+	uint64_t count = tested ? uint64_t(count_bits(passed)) : w.lane == 0u && !w.rest ? w.end - w.begin : 0ul;
+	count = fold_lanes(RQL_CUBE_COUNT, u64vec2(w.live ? count : 0ul, 0ul), 1u, LANES).x;
+	bool adds = w.live && (count != 0ul || w.rest);
+	if (!subgroupAny(adds))
+		return;
+	// Lanes that add: one of each tile, or, when all have one group, the first that has something to add.
+	bool same = one_group(adds, w.group);
+	uint width = same ? gl_SubgroupSize : LANES;
+	bool leads = same ? gl_SubgroupInvocationID == subgroupBallotFindLSB(subgroupBallot(adds)) : adds && w.lane == 0u;
+	count = fold_lanes(RQL_CUBE_COUNT, u64vec2(count, 0ul), LANES, width).x;
+	uint64_t row = leads ? find_row(p, w.group) : 0ul;
+	if (leads && count != 0ul)
+		add_to_row(RQL_CUBE_COUNT, row, 0u, u64vec2(count, 0ul));
+	for (uint i = 0u; i < p.slot_count; i++) {
+		rql_cube_slot_entry s = cube_slot(p, i);
+		bool summed = (s.flags & RQL_CUBE_SLOT_CUMULATIVE) != 0u;
+		u64vec2 value = cube_identity(s.kind);
+		if (READS && tested) {
+			value = masked_part(s, w, passed);
+		} else if (w.live && !(summed ? w.rest : cumulative)) {
+			if (READS || summed)
+				value = cube_interval_part(s, edges, w.begin, w.end, w.lane, LANES);
+		}
+		value = fold_lanes(s.kind, value, 1u, width);
+		if (leads)
+			add_to_row(s.kind, row, s.word, value);
+	}
+	if (!tested && adds && w.lane == 0u && !w.rest)
+		edge_cells += uint64_t(edges.left + edges.right);
+}
+
+void take_work(rql_cube_program p, Work w)
+{
+	bool tested = READS && w.live && cube_box(p, w.box).test_count > 0u;
+	bool first = w.live && w.lane == 0u;
+	bool is_long = READS && !PIECES && w.live && w.end - w.begin > uint64_t(LANES) * 64ul;
+	if (first && !PIECES) {
+		runs += 1ul;
+		if (tested)
+			tested_cells += w.end - w.begin;
+		else
+			whole_cells += w.end - w.begin;
+	}
+	if (is_long && first)
+		queue_long(w);
+	w.live = w.live && !(is_long && tested);
+	if (subgroupAny(w.live))
+		add_interval(p, w, is_long);
+}
+
+// ---- the workgroup ----
+
+void clear_shared(rql_cube_program p)
+{
+	uint words = MODE == SCALAR ? p.row_words : uint(p.group_count) * p.row_words;
+	for (uint i = gl_LocalInvocationIndex; MODE != GLOBAL && i < words; i += gl_WorkGroupSize.x)
+		shared_rows[i] = cube_template_word(p, i % p.row_words);
+	if (gl_LocalInvocationIndex < RQL_CUBE_COUNTERS)
+		shared_counters[gl_LocalInvocationIndex] = 0ul;
+	memoryBarrierShared();
+	barrier();
+}
+
+void count_up(uint counter, uint64_t value)
+{
+	value = fold_lanes(RQL_CUBE_COUNT, u64vec2(value, 0ul), 1u, gl_SubgroupSize).x;
+	if (subgroupElect() && value != 0ul)
+		atomicAdd(shared_counters[counter], value);
+}
+
+// The touched rows of the workgroup into those of all.
+void flush_shared(rql_cube_program p)
+{
+	count_up(RQL_CUBE_COUNTER_RUNS, runs);
+	count_up(RQL_CUBE_COUNTER_EDGES, edge_cells);
+	count_up(RQL_CUBE_COUNTER_CELLS, whole_cells);
+	count_up(RQL_CUBE_COUNTER_TESTED, tested_cells);
+	memoryBarrierShared();
+	barrier();
+	if (gl_LocalInvocationIndex < RQL_CUBE_COUNTERS) {
+		uint at = RQL_CUBE_STATE_COUNTERS + gl_LocalInvocationIndex;
+		cube_atomic(RQL_CUBE_COUNT, args.accumulator.state + uint64_t(at) * 8ul,
+		            u64vec2(shared_counters[gl_LocalInvocationIndex], 0ul));
+	}
+	if (MODE == GLOBAL)
+		return;
+	uint rows = MODE == SCALAR ? 1u : uint(p.group_count), parts = p.slot_count + 1u;
+	for (uint i = gl_LocalInvocationIndex; i < rows * parts; i += gl_WorkGroupSize.x) {
+		uint row = i / parts, part = i % parts, kind = RQL_CUBE_COUNT, word = 0u;
+		// Pieces of intervals without tests leave word 0 alone: their rows count as touched.
+		if (!PIECES && shared_rows[row * p.row_words] == 0ul)
+			continue;
+		if (part > 0u) {
+			rql_cube_slot_entry s = cube_slot(p, part - 1u);
+			kind = s.kind;
+			word = s.word;
+		}
+		uint from = row * p.row_words + word;
+		u64vec2 value = u64vec2(shared_rows[from], kind == RQL_CUBE_SUM_WIDE ? shared_rows[from + 1u] : 0ul);
+		if (value != cube_identity(kind))
+			cube_atomic(kind, args.accumulator.rows + uint64_t(from) * 8ul, value);
+	}
+}
+
+void main()
+{
+	rql_cube_program p = CubeProgram(args.program).v;
+	uint64_t group = rql_group();
+	if (group >= args.groups)
+		return;
+	runs = edge_cells = whole_cells = tested_cells = 0ul;
+	clear_shared(p);
+	// Lanes of a tile are neighbours in the subgroup, whatever the order of invocations in the workgroup is.
+	uint tile = gl_SubgroupID * (gl_SubgroupSize / LANES) + gl_SubgroupInvocationID / LANES;
+	uint lane = gl_SubgroupInvocationID % LANES;
+	uint64_t tiles = gl_WorkGroupSize.x / LANES, queued = PIECES ? queue_state() : 0ul;
+	uint64_t count = PIECES ? queued & ((1ul << 36) - 1ul) : p.items;
+	for (uint64_t first = group * tiles; first < count; first += args.groups * tiles) {
+		Work w;
+		w.live = false;
+		w.begin = w.end = w.group = 0ul;
+		w.box = 0u;
+		w.lane = lane;
+		w.rest = false;
+		uint64_t item = first + tile;
+		if (item < count) {
+			if (PIECES)
+				w = take_piece(p, item, queued >> 36, lane);
+			else
+				w = take_item(p, item, lane);
+		}
+		if (subgroupAny(w.live))
+			take_work(p, w);
+	}
+	memoryBarrierShared();
+	barrier();
+	flush_shared(p);
+	if (!FINISH || !cube_last_workgroup(args.accumulator, args.groups))
+		return;
+	cube_put_rows(p, args.accumulator);
+	cube_put_head(args.accumulator);
+}

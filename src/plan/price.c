@@ -1,0 +1,220 @@
+/* Who could answer a bound request: every method on every device that the view, the session and the machine allow,
+ * each with its price or the reason against it. */
+#include <stdio.h>
+#include <string.h>
+#include "plan/leaf.h"
+
+struct pricing {
+	struct rql_planning *p;
+	const struct rql_structure *s;
+	struct rql_request *request;
+	struct rql_leaf *leaf;
+	struct rql_candidate *unused; /* the structure's first candidate, until something fills it */
+	const char *first_reason;     /* against a method that had a device; NULL: none */
+	const char *unit_reason;      /* against the others: "the view asks for unit = rt" */
+	bool any_unit;
+	enum rql_unit unit;
+	bool could; /* some device could be used for a wanted unit, whatever the methods say */
+	struct rql_error *err;
+};
+
+/* The session's word is the last one; then the view's. */
+static bool read_wishes(struct pricing *c)
+{
+	const struct rql_settings *settings = c->p->ctx->settings;
+	const char *layout = settings->layout[0] ? settings->layout : c->s->layout;
+	c->request->layout = layout;
+	c->any_unit = !settings->unit_forced && !c->s->unit_wanted;
+	c->unit = settings->unit_forced ? settings->unit : c->s->unit;
+	const char *who = settings->unit_forced ? "rayql_unit says" : "the view asks for unit =";
+	c->unit_reason = c->any_unit ? NULL : rql_arena_printf(c->p->arena, "%s %s", who, rql_unit_name(c->unit));
+	return c->any_unit || c->unit_reason;
+}
+
+/* Drivers are loaded only when somebody may use them. */
+static void find_devices(const struct pricing *c)
+{
+	const struct rql_plan_context *ctx = c->p->ctx;
+	if (ctx->settings->only || (!c->any_unit && c->unit == RQL_UNIT_CPU))
+		return; /* a named device has been looked for when it was named */
+	for (uint32_t m = 0; rql_methods()[m]; m++) {
+		const struct rql_method *method = rql_methods()[m];
+		if (method->unit != RQL_UNIT_CPU && rql_method_has_layout(method, c->request->layout) &&
+		    (c->any_unit || method->unit == c->unit) && !(ctx->settings->disabled_methods >> m & 1)) {
+			rql_devices_find(ctx->devices);
+			return;
+		}
+	}
+}
+
+static struct rql_candidate *next_candidate(struct pricing *c, const struct rql_method *method,
+                                            const struct rql_device *device)
+{
+	struct rql_candidate *candidate = c->unused ? c->unused : rql_candidate_add(c->p, c->s);
+	c->unused = NULL;
+	if (candidate) {
+		candidate->method = method->name;
+		candidate->unit = rql_unit_name(method->unit);
+		candidate->device = device;
+	}
+	return candidate;
+}
+
+/* Why the structure is not to be had there; NULL: it is. */
+static const char *not_placeable(const struct pricing *c, struct rql_device *device)
+{
+	const struct rql_plan_context *ctx = c->p->ctx;
+	const char *failure =
+		device->kind != RQL_DEVICE_CPU && ctx->device_failure ? ctx->device_failure(c->s, device) : NULL;
+	return failure ? rql_arena_strdup(c->p->arena, failure) : NULL;
+}
+
+static void keep_cheapest(struct pricing *c, const struct rql_method *method, struct rql_device *device,
+                          struct rql_prepared *prepared, const struct rql_cost *cost)
+{
+	struct rql_leaf *leaf = c->leaf;
+	if (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(cost)) {
+		method->free_prepared(prepared);
+		return;
+	}
+	if (leaf->prepared)
+		leaf->method->free_prepared(leaf->prepared);
+	leaf->prepared = prepared;
+	leaf->method = method;
+	leaf->device = device;
+	leaf->cost = *cost;
+}
+
+/* One method on one device that may be used. */
+static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *device)
+{
+	const struct rql_plan_context *ctx = c->p->ctx;
+	const struct rql_method *method = rql_methods()[m];
+	struct rql_candidate *candidate = next_candidate(c, method, device);
+	if (!candidate)
+		return rql_error_memory(c->err, 0, "a plan");
+	const char *reason = not_placeable(c, device);
+	if (!reason) {
+		c->could = true;
+		if (ctx->settings->disabled_methods >> m & 1)
+			reason = "switched off";
+		else if (method->can_serve(c->leaf->relation, c->request, device, &reason) == RQL_SERVE_FULL)
+			reason = NULL;
+		else if (!reason)
+			reason = "it gives only a superset";
+	}
+	candidate->reason = reason;
+	if (reason) {
+		c->first_reason = c->first_reason ? c->first_reason : reason;
+		return RQL_OK;
+	}
+	if (device->kind != RQL_DEVICE_CPU && ctx->device_ready)
+		ctx->device_ready(ctx->load_state, device);
+	struct rql_prepared *prepared = NULL;
+	struct rql_error why = {0};
+	rql_status status = method->prepare(c->leaf->relation, c->request, device, &prepared, &why);
+	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {
+		rql_error_move(c->err, &why);
+		return status;
+	}
+	if (status != RQL_OK) { /* the others may still do */
+		candidate->reason = rql_arena_strdup(c->p->arena, rql_error_message(&why));
+		rql_error_clear(&why);
+		if (!candidate->reason)
+			return rql_error_memory(c->err, 0, "a plan");
+		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+		return RQL_OK;
+	}
+	method->price(prepared, device, &candidate->cost);
+	if (candidate->cost.setup_ns > 0 && ctx->device_fits &&
+	    !ctx->device_fits(ctx->load_state, device, candidate->cost.device_bytes, c->p->arena, &candidate->reason)) {
+		method->free_prepared(prepared);
+		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+		return RQL_OK;
+	}
+	keep_cheapest(c, method, device, prepared, &candidate->cost);
+	return RQL_OK;
+}
+
+/* A method whose unit is not wanted: one line in EXPLAIN, whatever the devices. */
+static rql_status pass_over(struct pricing *c, const struct rql_method *method)
+{
+	struct rql_candidate *candidate = next_candidate(c, method, NULL);
+	if (!candidate)
+		return rql_error_memory(c->err, 0, "a plan");
+	candidate->reason = c->unit_reason;
+	return RQL_OK;
+}
+
+static rql_status price_all(struct pricing *c)
+{
+	struct rql_devices *devices = c->p->ctx->devices;
+	for (uint32_t m = 0; rql_methods()[m]; m++) {
+		const struct rql_method *method = rql_methods()[m];
+		if (!rql_method_has_layout(method, c->request->layout))
+			continue;
+		if (!c->any_unit && method->unit != c->unit) {
+			RQL_TRY(pass_over(c, method));
+			continue;
+		}
+		for (uint32_t d = 0; d < atomic_load(&devices->count); d++)
+			if (!rql_device_refused(c->p->ctx->settings, &devices->device[d], method->unit))
+				RQL_TRY(price_one(c, m, &devices->device[d]));
+	}
+	return RQL_OK;
+}
+
+/* The view's own wish cannot be met on this machine, or no more since its device failed: the CPU reads the same cells. */
+static rql_status price_cpu_instead(struct pricing *c)
+{
+	const struct rql_settings *settings = c->p->ctx->settings;
+	struct rql_strbuf why = {0};
+	if (!rql_unit_available(c->p->ctx->devices, settings, c->unit, &why))
+		c->leaf->note = rql_arena_printf(c->p->arena, "%s, which no device has: %s", c->unit_reason,
+		                                 rql_strbuf_text(&why));
+	else
+		c->leaf->note = rql_arena_printf(c->p->arena, "%s, which failed: %s", c->unit_reason,
+		                                 c->first_reason ? c->first_reason : "");
+	rql_strbuf_free(&why);
+	c->request->layout = NULL;
+	c->any_unit = false;
+	c->unit = RQL_UNIT_CPU;
+	struct rql_device *cpu = &c->p->ctx->devices->device[0];
+	for (uint32_t m = 0; rql_methods()[m]; m++)
+		if (rql_methods()[m]->unit == RQL_UNIT_CPU && rql_method_has_layout(rql_methods()[m], NULL))
+			RQL_TRY(price_one(c, m, cpu));
+	return RQL_OK;
+}
+
+static rql_status nobody(struct pricing *c)
+{
+	struct rql_strbuf why = {0};
+	const char *reason = c->first_reason;
+	if (!reason && !c->any_unit && c->unit != RQL_UNIT_CPU && !c->p->ctx->settings->only)
+		rql_devices_find(c->p->ctx->devices); /* to say what there is */
+	if (!reason) {
+		if (c->any_unit || rql_unit_available(c->p->ctx->devices, c->p->ctx->settings, c->unit, &why))
+			rql_strbuf_printf(&why, "no method for %s%s on the devices that rayql_device allows",
+			                  c->request->layout ? "layout = " : "it", c->request->layout ? c->request->layout : "");
+		else
+			rql_strbuf_printf(&why, " (%s)", c->unit_reason);
+		reason = rql_strbuf_text(&why);
+	}
+	rql_status status = rql_error_set(c->err, RQL_ERROR_UNSUPPORTED, "no method can serve it: %s", reason);
+	rql_strbuf_free(&why);
+	return status;
+}
+
+rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
+                             struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err)
+{
+	struct pricing c = {.p = p, .s = s, .request = request, .leaf = leaf, .unused = first, .err = err};
+	if (!read_wishes(&c))
+		return rql_error_memory(err, 0, "a plan");
+	find_devices(&c);
+	RQL_TRY(price_all(&c));
+	if (!leaf->prepared && !c.could && !c.any_unit && !p->ctx->settings->unit_forced && !p->ctx->settings->only &&
+	    c.unit != RQL_UNIT_CPU)
+		RQL_TRY(price_cpu_instead(&c));
+	return leaf->prepared ? RQL_OK : nobody(&c);
+}

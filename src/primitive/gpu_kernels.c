@@ -1,0 +1,68 @@
+/* The kernels of this folder and their pipelines; checks that all recording functions share. */
+#include "primitive/primitive_internal.h"
+
+#include "shaders/primitive/compact_count_bits.comp.h"
+#include "shaders/primitive/compact_count_flags.comp.h"
+#include "shaders/primitive/compact_write_bits_32.comp.h"
+#include "shaders/primitive/compact_write_bits_64.comp.h"
+#include "shaders/primitive/compact_write_flags_32.comp.h"
+#include "shaders/primitive/compact_write_flags_64.comp.h"
+#include "shaders/primitive/group_dense.comp.h"
+#include "shaders/primitive/group_hash.comp.h"
+#include "shaders/primitive/group_private.comp.h"
+#include "shaders/primitive/indirect.comp.h"
+#include "shaders/primitive/reduce.comp.h"
+#include "shaders/primitive/scan_sums_32.comp.h"
+#include "shaders/primitive/scan_sums_64.comp.h"
+#include "shaders/primitive/scan_tiles_32_32.comp.h"
+#include "shaders/primitive/scan_tiles_32_64.comp.h"
+#include "shaders/primitive/scan_tiles_64_64.comp.h"
+#include "shaders/primitive/sort_count_32.comp.h"
+#include "shaders/primitive/sort_count_64.comp.h"
+#include "shaders/primitive/sort_scatter_32_0.comp.h"
+#include "shaders/primitive/sort_scatter_32_32.comp.h"
+#include "shaders/primitive/sort_scatter_32_64.comp.h"
+#include "shaders/primitive/sort_scatter_64_0.comp.h"
+#include "shaders/primitive/sort_scatter_64_32.comp.h"
+#include "shaders/primitive/sort_scatter_64_64.comp.h"
+
+#define X(name, symbol, args)                                                                                          \
+	[RQL_KERNEL_##name] = {"primitive." #symbol, rql_spv_##symbol##_comp, sizeof(rql_spv_##symbol##_comp),             \
+	                       sizeof(struct rql_##args##_args)},
+static const struct rql_kernel kernels[RQL_KERNEL_COUNT] = {RQL_PRIMITIVE_KERNELS(X)};
+#undef X
+
+/* The shaders spell these out. */
+_Static_assert(RQL_WORD_I64 == 0 && RQL_WORD_U64 == 1 && RQL_WORD_F64 == 2, "ordered.glsl has the same");
+_Static_assert(RQL_REDUCE_SUM64 == 0 && RQL_REDUCE_SUM128 == 1 && RQL_REDUCE_MIN == 2, "reduce.comp has the same");
+_Static_assert(RQL_SLOT_COUNT == 0 && RQL_SLOT_SUM64 == 1 && RQL_SLOT_SUM128 == 2 && RQL_SLOT_MIN == 3 &&
+                   RQL_SLOT_MAX == 4 && RQL_GROUP_SLOTS_MAX == 6,
+               "group.glsl has the same");
+_Static_assert(RQL_GROUP_PROBES == 1024, "group_hash.comp has the same");
+
+rql_status rql_primitive_pipeline(struct rql_device *device, enum rql_primitive_kernel kernel,
+                                  const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                  struct rql_error *err)
+{
+	uint32_t all[RQL_CONSTANTS_MAX] = {RQL_THREADS};
+	if (count)
+		memcpy(all + 1, constants, count * sizeof(*constants));
+	return rql_pipeline_get(device, &kernels[kernel], all, count + 1, out, err);
+}
+
+rql_status rql_span_check(const struct rql_span *span, uint64_t items, uint32_t width, const char *what,
+                          struct rql_error *err)
+{
+	if (!span->buffer)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "no memory was given for the %s", what);
+	uint64_t room = span->offset <= span->buffer->bytes ? (span->buffer->bytes - span->offset) / width : 0;
+	if (room < items)
+		return rql_error_set(err, RQL_ERROR_INTERNAL,
+		                     "the %s need room for %llu items of %u bytes, and there is room for %llu: give a larger buffer",
+		                     what, (unsigned long long)items, width, (unsigned long long)room);
+	uint32_t align = width < 8 ? width : 8;
+	if (span->offset % align)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "the %s begin at byte %llu, which is no multiple of %u", what,
+		                     (unsigned long long)span->offset, align);
+	return RQL_OK;
+}

@@ -1,0 +1,94 @@
+/* What the files of this folder share. */
+#ifndef RQL_PRIMITIVE_INTERNAL_H
+#define RQL_PRIMITIVE_INTERNAL_H
+
+#include "primitive/primitive.h"
+#include "primitive/primitive_kernels.h"
+
+/* ---- GPU ---- */
+/* name, symbol of the SPIR-V, argument struct */
+#define RQL_PRIMITIVE_KERNELS(X)                                                                                       \
+	X(SCAN_SUMS_32, scan_sums_32, scan)                                                                                \
+	X(SCAN_SUMS_64, scan_sums_64, scan)                                                                                \
+	X(SCAN_TILES_32_32, scan_tiles_32_32, scan)                                                                        \
+	X(SCAN_TILES_32_64, scan_tiles_32_64, scan)                                                                        \
+	X(SCAN_TILES_64_64, scan_tiles_64_64, scan)                                                                        \
+	X(COMPACT_COUNT_BITS, compact_count_bits, compact)                                                                 \
+	X(COMPACT_COUNT_FLAGS, compact_count_flags, compact)                                                               \
+	X(COMPACT_WRITE_BITS_32, compact_write_bits_32, compact)                                                           \
+	X(COMPACT_WRITE_BITS_64, compact_write_bits_64, compact)                                                           \
+	X(COMPACT_WRITE_FLAGS_32, compact_write_flags_32, compact)                                                         \
+	X(COMPACT_WRITE_FLAGS_64, compact_write_flags_64, compact)                                                         \
+	X(INDIRECT, indirect, indirect)                                                                                    \
+	X(REDUCE, reduce, reduce)                                                                                          \
+	X(SORT_COUNT_32, sort_count_32, sort)                                                                              \
+	X(SORT_COUNT_64, sort_count_64, sort)                                                                              \
+	X(SORT_SCATTER_32_0, sort_scatter_32_0, sort)                                                                      \
+	X(SORT_SCATTER_32_32, sort_scatter_32_32, sort)                                                                    \
+	X(SORT_SCATTER_32_64, sort_scatter_32_64, sort)                                                                    \
+	X(SORT_SCATTER_64_0, sort_scatter_64_0, sort)                                                                      \
+	X(SORT_SCATTER_64_32, sort_scatter_64_32, sort)                                                                    \
+	X(SORT_SCATTER_64_64, sort_scatter_64_64, sort)                                                                    \
+	X(GROUP_DENSE, group_dense, group)                                                                                 \
+	X(GROUP_PRIVATE, group_private, group)                                                                             \
+	X(GROUP_HASH, group_hash, group)
+
+enum rql_primitive_kernel {
+#define X(name, symbol, args) RQL_KERNEL_##name,
+	RQL_PRIMITIVE_KERNELS(X)
+#undef X
+		RQL_KERNEL_COUNT
+};
+/* constants follow the workgroup's size, which is RQL_THREADS. */
+rql_status rql_primitive_pipeline(struct rql_device *device, enum rql_primitive_kernel kernel,
+                                  const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                  struct rql_error *err) RQL_MUST_CHECK;
+/* Do `items` items of `width` bytes lie in the span, aligned? what: "keys of a sort". */
+rql_status rql_span_check(const struct rql_span *span, uint64_t items, uint32_t width, const char *what,
+                          struct rql_error *err) RQL_MUST_CHECK;
+
+static inline uint64_t rql_span_address(const struct rql_span *span)
+{
+	return span->buffer ? span->buffer->address + span->offset : 0;
+}
+static inline struct rql_span rql_span_at(const struct rql_span *span, uint64_t more)
+{
+	return (struct rql_span){span->buffer, span->offset + more};
+}
+/* Parts of temporary memory begin at multiples of this. */
+static inline uint64_t rql_temp_round(uint64_t bytes)
+{
+	return (bytes + 255) / 256 * 256;
+}
+static inline uint64_t rql_div_up(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+/* Tiles dealt out to at most RQL_TILE_GROUPS workgroups: the pass over the workgroups' sums is one workgroup's work, so
+ * it must stay small beside the rest. Up to `alone` tiles one workgroup does all of it and the other passes are saved. */
+#define RQL_TILE_GROUPS 16384u
+struct rql_tiling {
+	uint64_t tiles, tiles_per_group, groups;
+};
+static inline struct rql_tiling rql_tiling_of(uint64_t items, uint32_t tile, uint64_t alone)
+{
+	uint64_t tiles = rql_div_up(items, tile);
+	uint64_t per_group = tiles <= alone ? (tiles ? tiles : 1) : rql_div_up(tiles, RQL_TILE_GROUPS);
+	return (struct rql_tiling){tiles, per_group, rql_div_up(tiles, per_group)};
+}
+
+/* ---- CPU ---- */
+#define RQL_CPU_CHUNK 65536u /* items: two columns of them stay in a core's L2 */
+/* Chunks of a loop over `count` items, so that each worker gets several and none is below RQL_CPU_CHUNK. */
+struct rql_cpu_chunks {
+	uint64_t count, size, number;
+};
+struct rql_cpu_chunks rql_cpu_chunks(const struct rql_device *cpu, uint64_t count);
+static inline uint64_t rql_chunk_end(const struct rql_cpu_chunks *chunks, uint64_t chunk)
+{
+	uint64_t end = (chunk + 1) * chunks->size;
+	return end < chunks->count ? end : chunks->count;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* Arguments of the kernels of this folder, for C and GLSL. Addresses are uint64_t; 0 is "not given". */
+#ifndef RQL_PRIMITIVE_KERNELS_H
+#define RQL_PRIMITIVE_KERNELS_H
+
+#include "device/kernel_types.h"
+
+#define RQL_THREADS 256u /* of every workgroup here */
+
+/* A workgroup handles tiles_per_group consecutive tiles, one after the other. */
+#define RQL_SCAN_TILE 2048u
+struct rql_scan_args {
+	uint64_t in_items, out_items;
+	uint64_t sums;  /* uint64_t per workgroup: written by scan_sums, the start of each in scan_tiles (0: starts at 0) */
+	uint64_t total; /* scan_tiles: uint64_t */
+	uint64_t count, tiles_per_group;
+	uint32_t inclusive, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 56);
+
+#define RQL_COMPACT_TILE 4096u
+struct rql_compact_args {
+	uint64_t in_items, out_items;
+	uint64_t sums, found;
+	uint64_t count, tiles_per_group;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_compact_args, 48);
+
+struct rql_indirect_args {
+	uint64_t items, groups;
+	uint32_t items_per_group, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_indirect_args, 24);
+
+/* Specialization constants 1: rql_reduce_kind, 2: rql_word_type, 3: the input is partial results of two words. */
+struct rql_reduce_args {
+	uint64_t in_items, out_items;
+	uint64_t count;
+	uint32_t groups, last; /* last: writes the result, else one partial result per workgroup */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_reduce_args, 32);
+
+#define RQL_SORT_DIGITS 256u
+struct rql_sort_args {
+	uint64_t keys_in, keys_out, values_in, values_out;
+	uint64_t histogram; /* [digit][workgroup], uint32_t, or in the scatter uint64_t when wide */
+	uint64_t count;
+	uint64_t group_items; /* per workgroup: a multiple of the tile */
+	uint64_t groups;
+	uint32_t shift, bits; /* the digit; bits <= 8 */
+	uint32_t wide, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sort_args, 80);
+
+/* Specialization constants 1: number of slots, 2..7: kind | type << 8 of each. */
+#define RQL_GROUP_SHARED_WORDS 4096u
+struct rql_group_args {
+	uint64_t ids, state, keys, overflow;
+	uint64_t rows, places;
+	uint64_t values[6];
+	uint32_t groups, copies; /* workgroups; private: copies of the groups in shared memory, a power of two */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_group_args, 104);
+
+#endif

@@ -1,0 +1,433 @@
+/* Devices and units: settings, view options, EXPLAIN, and what happens when a device is missing or fails. The GPU is
+ * vulkan:0, whatever that is: lavapipe where there is no other. Where there is none, only what holds without is tested. */
+#include "check.h"
+
+#define VIEW(options) "CREATE MATERIALIZED VIEW v WITH (" options ") AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
+#define QUERY "SELECT g, sum(v), count(*) FROM t WHERE a < 3 GROUP BY g ORDER BY g"
+static void without_vulkan(void)
+{
+	setenv("RAYQL_VULKAN", "off", 1);
+	unsetenv("RAYQL_FAULT");
+}
+
+static void with_vulkan(const char *fault)
+{
+	unsetenv("RAYQL_VULKAN");
+	if (fault)
+		setenv("RAYQL_FAULT", fault, 1);
+	else
+		unsetenv("RAYQL_FAULT");
+}
+
+static bool has_unit(const char *unit)
+{
+	char sql[128];
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%%%s%%'",
+	         unit);
+	char *rows = rows_of(s.con, sql, NULL);
+	bool found = strcmp(rows, "1\n") == 0;
+	free(rows);
+	close_session(&s);
+	return found;
+}
+
+static void use(rayql_connection *con, const char *unit)
+{
+	char sql[128];
+	snprintf(sql, sizeof sql, "SET rayql_device = 'vulkan:0'; SET rayql_unit = '%s'; SET rayql_force = on", unit);
+	run(con, sql);
+}
+
+#define holds(text, part) holds_at(text, part, __FILE__, __LINE__)
+static void holds_at(const char *text, const char *part, const char *file, int line)
+{
+	if (!strstr(text, part))
+		print_error("%s:%d: have:\n%s\nwant: ...%s...\n", file, line, text, part);
+	_assert_true(strstr(text, part) != NULL, part, file, line);
+}
+
+/* ---- without a GPU ---- */
+static void no_gpu(void **state)
+{
+	(void)state;
+	without_vulkan();
+	struct session s = open_session(NULL, NULL);
+	make_table(s.con, "t", 1000);
+	expect(s.con, "SELECT device, kind, units, uuid, limits, note LIKE 'there is no GPU: %' FROM rayql_devices()", NULL,
+	       "cpu|cpu|cpu|NULL|NULL|true\n");
+	fails(s.con, "SET rayql_device = 'vulkan:0'", RAYQL_ERROR_STATEMENT, "expected 'auto', 'cpu' (");
+	fails(s.con, "SET rayql_device = 'vulkan:0'", RAYQL_ERROR_STATEMENT, "there is no GPU");
+	fails(s.con, VIEW("unit = rt"), RAYQL_ERROR_STATEMENT, "unit = rt needs a device that has it. there is no GPU");
+	fails(s.con, VIEW("unit = compute"), RAYQL_ERROR_STATEMENT, "unit = compute needs a device");
+	fails(s.con, VIEW("unit = compute"), RAYQL_ERROR_STATEMENT, "\nLINE 1: CREATE MATERIALIZED VIEW v WITH (unit");
+	expect(s.con, "SELECT count(*) FROM rayql_structures()", NULL, "0\n");
+	run(s.con, VIEW("unit = cpu"));
+	expect(s.con, "SELECT unit, layout, options, placed, device_bytes FROM rayql_structures()", NULL,
+	       "cpu|auto|rollup = auto, refresh = manual, unit = cpu|NULL|0\n");
+	expect(s.con, "SELECT sum(v) FROM t", "cube", "499500\n");
+	expect(s.con, "SELECT unit, device FROM rayql_last_query()", NULL, "cpu|cpu\n");
+	run(s.con, "SET rayql_fallback = off; SET rayql_unit = rt");
+	fails(s.con, "SELECT sum(v) FROM t", RAYQL_ERROR_UNSUPPORTED, "there is no GPU");
+	fails(s.con, "SELECT sum(v) FROM t", RAYQL_ERROR_UNSUPPORTED, "rayql_unit says rt");
+	run(s.con, "SET rayql_fallback = on");
+	expect(s.con, "SELECT sum(v) FROM t", "host", "499500\n");
+	expect(s.con, "SELECT unit, device FROM rayql_last_query()", NULL, "|\n");
+	run(s.con, "SET rayql_unit = cpu");
+	expect(s.con, "SELECT sum(v) FROM t", "cube", "499500\n");
+	run(s.con, "RESET rayql_unit");
+	close_session(&s);
+}
+
+static void settings_and_options(void **state)
+{
+	(void)state;
+	without_vulkan();
+	struct session s = open_session(NULL, NULL);
+	make_table(s.con, "t", 1000);
+	fails(s.con, VIEW("unit = raster"), RAYQL_ERROR_STATEMENT, "no method of this version answers a view on the unit raster");
+	fails(s.con, VIEW("unit = abacus"), RAYQL_ERROR_STATEMENT, "it is auto, cpu, compute or rt");
+	fails(s.con, VIEW("layout = round"), RAYQL_ERROR_STATEMENT, "cannot be 'round'; it is one of: auto");
+	fails(s.con, "SET rayql_unit = 'raster'", RAYQL_ERROR_STATEMENT, "'auto', 'cpu', 'compute' or 'rt'");
+	fails(s.con, "SET rayql_layout = 'round'", RAYQL_ERROR_STATEMENT, "expected one of: auto");
+	fails(s.con, "SET rayql_device_timing = 'maybe'", RAYQL_ERROR_STATEMENT, "expected on or off");
+	fails(s.con, "SET rayql_device_memory_limit = 'much'", RAYQL_ERROR_STATEMENT, "'auto', a size such as");
+	fails(s.con, "SET rayql_device_memory_limit = '101%'", RAYQL_ERROR_STATEMENT, "'auto', a size such as");
+	run(s.con, "SET rayql_device_memory_limit = '2GiB'; SET rayql_unit = 'CPU'; SET rayql_device = 'CPU'; "
+	           "SET rayql_device_timing = on");
+	expect(s.con,
+	       "SELECT name, value FROM rayql_settings() WHERE name IN ('rayql_unit', 'rayql_device', 'rayql_layout', "
+	       "'rayql_device_timing', 'rayql_device_memory_limit') ORDER BY name",
+	       NULL,
+	       "rayql_device|cpu\nrayql_device_memory_limit|2.0 GiB\nrayql_device_timing|on\nrayql_layout|auto\n"
+	       "rayql_unit|cpu\n");
+	run(s.con, "RESET rayql_device_memory_limit; RESET rayql_unit; RESET rayql_device; RESET rayql_device_timing");
+	expect(s.con, "SELECT count(*) FROM rayql_settings() WHERE name IN ('rayql_unit', 'rayql_device', "
+	              "'rayql_device_memory_limit') AND value = 'auto'",
+	       NULL, "3\n");
+	rayql_error *err = NULL;
+	assert_int_equal(rayql_calibrate_device(s.db, "vulkan:7", &err), RAYQL_ERROR_STATEMENT);
+	holds(rayql_error_message(err), "there is no device \"vulkan:7\"; the devices are cpu (");
+	rayql_error_free(err);
+	assert_int_equal(rayql_calibrate_device(s.db, NULL, NULL), RAYQL_ERROR_MISUSE);
+	close_session(&s);
+}
+
+/* ---- on vulkan:0 ---- */
+static void make_data(rayql_connection *con)
+{
+	run(con, "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 2) g, (i % 10001)::INTEGER v FROM range(40133) r(i)");
+}
+
+static void devices(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	char *uuid = rows_of(s.con, "SELECT uuid FROM rayql_devices() WHERE device = 'vulkan:0'", NULL), sql[128];
+	assert_int_equal(strlen(uuid), 33);
+	snprintf(sql, sizeof sql, "SET rayql_device = '%.32s'", uuid);
+	free(uuid);
+	run(s.con, sql);
+	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_device'", NULL, "vulkan:0\n");
+	expect(s.con,
+	       "SELECT memory > 0, memory_available > 0, limits LIKE 'subgroup %', profile LIKE 'submission %', (kind = "
+	       "'software') = (note LIKE '%used only when rayql_device names it') FROM rayql_devices() WHERE device = "
+	       "'vulkan:0'",
+	       NULL, "true|true|true|true|true\n");
+	fails(s.con, "SET rayql_device = 'vulkan:99'", RAYQL_ERROR_STATEMENT, "'vulkan:0' (");
+	close_session(&s);
+}
+
+static void on_unit(const char *unit)
+{
+	char text[256];
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	use(s.con, unit);
+	snprintf(text, sizeof text, VIEW("rollup = off, unit = %s"), unit);
+	run(s.con, text);
+	expect(s.con, "SELECT reason, device_bytes > 0, placed LIKE 'vulkan:0 (%' FROM rayql_structures()", NULL,
+	       "NULL|true|true\n");
+	snprintf(text, sizeof text, "%s|vulkan:0|v\n", unit);
+	for (int i = 0; i < 3; i++) { /* planned, then from the plan cache */
+		expect(s.con, QUERY, "cube", want);
+		expect(s.con, "SELECT unit, device, structure FROM rayql_last_query()", NULL, text);
+	}
+	run(s.con, "SET rayql_device_timing = on");
+	expect(s.con, QUERY, "cube", want);
+	expect(s.con, "SELECT device_ms > 0 FROM rayql_last_query()", NULL, "true\n");
+	char *plan = rows_of(s.con, "EXPLAIN " QUERY, NULL);
+	snprintf(text, sizeof text, "method: cube on %s (", unit);
+	holds(plan, text);
+	holds(plan, ", vulkan:0), structure v");
+	snprintf(text, sizeof text, "* v by cube on %s (", unit);
+	holds(plan, text);
+	holds(plan, ", transfer ");
+	if (strcmp(unit, "rt") == 0)
+		holds(plan, " rays, ");
+	free(plan);
+	plan = rows_of(s.con, "EXPLAIN ANALYZE " QUERY, NULL);
+	holds(plan, "\ndevice: ");
+	holds(plan, "\n  pass ");
+	free(plan);
+	/* Without the name a driver in software is not used, and the view's wish falls to the CPU, which says so. */
+	run(s.con, "RESET rayql_device; RESET rayql_unit");
+	expect(s.con, QUERY, "cube", want);
+	snprintf(text, sizeof text,
+	         "SELECT (l.unit = '%s') = (d.kind <> 'software') AND (l.unit = '%s' OR l.reason LIKE '%%the view asks for unit "
+	         "= %s, which no device has%%') FROM rayql_last_query() l, rayql_devices() d WHERE d.device = 'vulkan:0'",
+	         unit, unit, unit);
+	expect(s.con, text, NULL, "true\n");
+	free(want);
+	close_session(&s);
+}
+
+static void compute(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	on_unit("compute");
+}
+
+static void ray_tracing(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	on_unit("rt");
+}
+
+static void paper_layout(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	run(s.con, "SET rayql_device = 'vulkan:0'; SET rayql_force = on");
+	fails(s.con, VIEW("unit = cpu, layout = paper"), RAYQL_ERROR_STATEMENT, "it does not go with unit = cpu");
+	run(s.con, VIEW("rollup = off, layout = paper"));
+	expect(s.con, "SELECT unit, layout, options FROM rayql_structures()", NULL,
+	       "rt|paper|rollup = off, refresh = manual, unit = rt, layout = paper\n");
+	expect(s.con, QUERY, "rtcudb", want);
+	expect(s.con, "SELECT unit, device, rays > 0, hits > 0 FROM rayql_last_query()", NULL, "rt|vulkan:0|true|true\n");
+	run(s.con, "SET rayql_enable_rtcudb = off");
+	expect(s.con, QUERY, "host", want);
+	run(s.con, "RESET rayql_enable_rtcudb; DROP MATERIALIZED VIEW v");
+	/* The session's word stands above the view's. */
+	run(s.con, VIEW("rollup = off, unit = rt"));
+	expect(s.con, QUERY, "cube", want);
+	run(s.con, "SET rayql_layout = paper");
+	expect(s.con, QUERY, "rtcudb", want);
+	free(want);
+	close_session(&s);
+}
+
+/* Units survive in the file, and a machine without them answers all the same. */
+static void reopened_elsewhere(void **state)
+{
+	char path[256];
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	with_vulkan(NULL);
+	struct session s = open_session(scratch_path(path, "units.db"), NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	use(s.con, "compute");
+	run(s.con, VIEW("rollup = off, unit = compute"));
+	close_session(&s);
+	for (int with = 1; with >= 0; with--) {
+		if (with)
+			with_vulkan(NULL);
+		else
+			without_vulkan();
+		s = open_session(path, NULL);
+		expect(s.con, "SELECT unit, options FROM rayql_structures()", NULL,
+		       "compute|rollup = off, refresh = manual, unit = compute\n");
+		run(s.con, "SET rayql_force = on");
+		if (with)
+			run(s.con, "SET rayql_device = 'vulkan:0'");
+		expect(s.con, QUERY, "cube", want);
+		expect(s.con, "SELECT unit FROM rayql_last_query()", NULL, with ? "compute\n" : "cpu\n");
+		if (!with)
+			expect(s.con,
+			       "SELECT reason LIKE '%answered by the CPU, as no device has the unit compute: there is no GPU%' FROM "
+			       "rayql_structures()",
+			       NULL, "true\n");
+		close_session(&s);
+	}
+	free(want);
+}
+
+static void device_memory_limit(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	use(s.con, "compute");
+	run(s.con, "SET rayql_device_memory_limit = '1KiB'; SET rayql_fallback = notice");
+	rayql_result *res = NULL;
+	assert_int_equal(rayql_query(s.con, VIEW("rollup = off"), &res, NULL), RAYQL_OK);
+	assert_non_null(rayql_result_notice(res));
+	holds(rayql_result_notice(res), "v is not placed on vulkan:0 (");
+	holds(rayql_result_notice(res), "rayql_device_memory_limit leaves 1.0 KiB");
+	rayql_result_free(res);
+	expect(s.con, "SELECT state, device_bytes, reason LIKE 'not placed on vulkan:0 (%' FROM rayql_structures()", NULL,
+	       "ready|0|true\n");
+	expect(s.con, QUERY, "host", want);
+	expect(s.con, "SELECT reason LIKE '%rayql_device_memory_limit%' FROM rayql_last_query()", NULL, "true\n");
+	run(s.con, "RESET rayql_device_memory_limit");
+	expect(s.con, QUERY, "cube", want);
+	expect(s.con, "SELECT device_bytes > 0 FROM rayql_structures()", NULL, "true\n");
+	free(want);
+	close_session(&s);
+}
+
+/* ---- faults: every one of them, until a run meets none ---- */
+#define MANY 400
+
+/* One life of a database with this fault; true: the fault struck nothing. */
+static bool live_with(const char *fault, const char *unit, const char *want, bool warm)
+{
+	with_vulkan(fault);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	use(s.con, unit);
+	if (!warm) /* nothing is placed before the query */
+		run(s.con, "SET rayql_unit = cpu");
+	run(s.con, VIEW("rollup = off"));
+	use(s.con, unit);
+	for (int i = 0; i < 3; i++) /* the right answer, whoever gives it */
+		expect(s.con, QUERY, NULL, want);
+	char *info = rows_of(s.con, "SELECT method = 'cube' FROM rayql_last_query()", NULL);
+	bool on_device = strcmp(info, "true\n") == 0;
+	free(info);
+	char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
+	bool clean = strcmp(marked, "0\n") == 0;
+	free(marked);
+	/* What is not used on the device says so, and what says nothing is used. */
+	assert_int_equal(on_device, clean);
+	/* Later statements work: on what is left, and after a rebuild on the device again, unless it is lost. */
+	run(s.con, "RESET rayql_device; RESET rayql_unit");
+	expect(s.con, QUERY, "cube", want);
+	run(s.con, "INSERT INTO t VALUES (6, 'g0', 0)");
+	run(s.con, "REFRESH MATERIALIZED VIEW v");
+	use(s.con, unit);
+	expect(s.con, QUERY, strstr(fault, "lost") && !clean ? "host" : NULL, want);
+	close_session(&s);
+	return clean;
+}
+
+static void walk_faults(const char *unit)
+{
+	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	close_session(&s);
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		for (int warm = 0; warm < 2; warm++) {
+			int struck = 0;
+			bool clean = false;
+			for (int n = 1; n < MANY && !clean; n++) {
+				char fault[64];
+				snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
+				clean = live_with(fault, unit, want, warm);
+				struck += !clean;
+			}
+			assert_true(clean);
+			if (!struck)
+				print_error("no %s ever failed on %s\n", kinds[k], unit);
+			assert_true(struck > 0);
+		}
+	}
+	free(want);
+	with_vulkan(NULL);
+}
+
+static void faults_of_compute(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	walk_faults("compute");
+}
+
+static void faults_of_rt(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	walk_faults("rt");
+}
+
+/* What a user reads: a notice with the reason, an error where the host may not answer, and the mark. */
+static void what_a_failure_says(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (int off = 0; off < 2; off++) {
+		with_vulkan("vulkan:0 lost 1");
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		run(s.con, VIEW("rollup = off, unit = cpu"));
+		use(s.con, "compute");
+		run(s.con, off ? "SET rayql_fallback = off" : "SET rayql_fallback = notice");
+		rayql_result *res = NULL;
+		rayql_error *err = NULL;
+		rayql_status status = rayql_query(s.con, QUERY, &res, &err);
+		if (off) {
+			assert_int_equal(status, RAYQL_ERROR_UNSUPPORTED);
+			holds(rayql_error_message(err), "the method \"cube\" failed on compute (");
+			rayql_error_free(err);
+		} else {
+			assert_int_equal(status, RAYQL_OK);
+			assert_string_equal(rayql_result_method(res), "host");
+			holds(rayql_result_notice(res), "the method \"cube\" failed on compute (");
+			holds(rayql_result_notice(res), ", vulkan:0): ");
+			holds(rayql_result_notice(res), "lost");
+		}
+		rayql_result_free(res);
+		expect(s.con, "SELECT reason LIKE 'not used on vulkan:0 (%) any more%' FROM rayql_structures()", NULL, "true\n");
+		expect(s.con, "SELECT note FROM rayql_devices() WHERE device = 'vulkan:0'", NULL,
+		       "lost; restart the program to use it again\n");
+		run(s.con, "RESET rayql_device; RESET rayql_unit");
+		expect(s.con, QUERY, "cube", NULL);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_gpu),
+		cmocka_unit_test(settings_and_options),
+		cmocka_unit_test(devices),
+		cmocka_unit_test(compute),
+		cmocka_unit_test(ray_tracing),
+		cmocka_unit_test(paper_layout),
+		cmocka_unit_test(reopened_elsewhere),
+		cmocka_unit_test(device_memory_limit),
+		cmocka_unit_test(what_a_failure_says),
+		cmocka_unit_test(faults_of_compute),
+		cmocka_unit_test(faults_of_rt),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}
