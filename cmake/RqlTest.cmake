@@ -20,6 +20,9 @@ set(rql_test_environment
 	"TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp"
 	"RAYQL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests"
 )
+if(RAYQL_SANITIZE MATCHES "thread")
+	list(APPEND rql_test_environment "RAYQL_VULKAN=off") # nor are the drivers, with threads of their own
+endif()
 
 # Whether a test with these labels belongs into this build.
 function(rql_test_wanted out)

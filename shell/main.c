@@ -11,5 +11,11 @@ int main(int argc, char **argv)
 		return rql_gen_main(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "bench"))
 		return rql_bench_main(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "selftest")) {
+		int code = rql_selftest_main(argc - 1, argv + 1);
+		if (code || argc > 2)
+			return code;
+		/* Without options the whole installation is meant: a view and queries over it follow. */
+	}
 	return rql_sh_main(argc, argv);
 }

@@ -221,7 +221,7 @@ static int print_help(struct rql_sh *sh, const char *value)
 	       "  gen                  write benchmark data (rayql gen --help)\n"
 	       "  bench                run a benchmark (rayql bench --help)\n"
 	       "  calibrate            measure this machine for the cost model and keep the result (--device ID: one device)\n"
-	       "  selftest             check that this installation works\n");
+	       "  selftest             check that this installation and its devices work (rayql selftest --help)\n");
 	return 0;
 }
 

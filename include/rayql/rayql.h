@@ -224,6 +224,13 @@ RAYQL_API rayql_status rayql_last_query(const rayql_connection *con, rayql_query
  * them in the user's cache folder: the CPU's and every real GPU's, or those of one device of rayql_devices() (an id, UUID
  * or PCI address; this is how a driver in software is measured). */
 RAYQL_API rayql_status rayql_calibrate(rayql_database *db, rayql_error **err);
+
+/* ---- self test ---- */
+/* Runs the conformance suite on a device ("cpu", "vulkan:0", a UUID or PCI address; NULL or "all": every one) and calls
+ * report, which may be NULL, with a line of text per case. The seed decides the random data. thorough: larger data,
+ * minutes instead of seconds. RAYQL_ERROR_DEVICE: a case failed; RAYQL_ERROR_MISUSE: there is no such device. */
+RAYQL_API rayql_status rayql_selftest(const char *device, uint64_t seed, bool thorough,
+                                      void (*report)(void *state, const char *line), void *state, rayql_error **err);
 RAYQL_API rayql_status rayql_calibrate_device(rayql_database *db, const char *device, rayql_error **err);
 
 #ifdef __cplusplus

@@ -63,27 +63,28 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 	return status;
 }
 
-rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err)
+rql_status rql_calibrate_device(const struct rql_device *cpu, struct rql_device *device, bool thorough,
+                                struct rql_error *err)
 {
-	bool cpu = device->kind == RQL_DEVICE_CPU;
-	if (!cpu)
-		RQL_TRY(rql_device_start(device, err));
-	if (!cpu || thorough) /* opening the devices has measured the CPU's short form */
-		rql_device_measure(device, thorough);
-	RQL_TRY(rql_cube_calibrate(device, thorough, err));
-	if (cpu)
+	if (device->kind != RQL_DEVICE_CPU) {
+		RQL_TRY(rql_calibrate_gpu(cpu, device, thorough, err));
+	} else {
+		if (thorough) /* opening the devices has measured the short form */
+			rql_device_measure(device, true);
+		RQL_TRY(rql_cube_calibrate(device, thorough, err));
 		RQL_TRY(calibrate_host(device, thorough, err));
+	}
 	device->profile.measured = true;
 	return RQL_OK;
 }
 
-void rql_calibrate_first_start(struct rql_device *device)
+void rql_calibrate_first_start(const struct rql_device *cpu, struct rql_device *device)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	(void)device; /* a slow build must not leave its constants behind for the others */
+	(void)cpu, (void)device; /* a slow build must not leave its constants behind for the others */
 #else
 	struct rql_error ignored = {0};
-	if (!device->profile.measured && rql_calibrate_device(device, false, &ignored) == RQL_OK)
+	if (!device->profile.measured && rql_calibrate_device(cpu, device, false, &ignored) == RQL_OK)
 		(void)rql_profile_save(device, &ignored); /* without a cache folder it is measured again next time */
 	rql_error_clear(&ignored);
 #endif

@@ -18,7 +18,7 @@ void rql_device_first_use(void *session, struct rql_device *device)
 	if (!(atomic_load(&db->devices_ready) & bit)) {
 		/* A driver in software has no constants worth a second of everybody's time: rayql calibrate measures it. */
 		if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU)
-			rql_calibrate_first_start(device);
+			rql_calibrate_first_start(&db->devices->device[0], device);
 		atomic_fetch_or(&db->devices_ready, bit);
 	}
 	pthread_mutex_unlock(&db->devices_lock);
@@ -115,8 +115,12 @@ static void place_on(struct rql_session *session, struct rql_structure *s, struc
 		return;
 	}
 	atomic_store(&session->progress.phase, "placing on the device");
+	uint64_t start = rql_now_ns();
+	if (unit == RQL_UNIT_RT && s->side_file && s->side_file_valid)
+		rql_side_read_rt(&session->db->side, s->side_file, s->cube, device);
 	if (rql_cube_place_for(s->cube, device, unit, &failed) != RQL_OK)
 		add_note(session, s, device, rql_error_message(&failed));
+	s->place_ms += (double)(rql_now_ns() - start) / 1e6;
 	atomic_store(&session->progress.phase, NULL);
 	rql_error_clear(&failed);
 }
@@ -141,6 +145,7 @@ void rql_device_place(struct rql_session *session, struct rql_structure *s)
 	struct rql_arena *arena = rql_arena_new();
 	if (!arena)
 		return; /* the first query places it */
+	s->place_ms = 0;
 	if (!settings->only)
 		rql_devices_find(devices);
 	for (uint32_t i = 0; i < atomic_load(&devices->count); i++) {
@@ -158,6 +163,12 @@ void rql_device_place(struct rql_session *session, struct rql_structure *s)
 		rql_strbuf_free(&note);
 	}
 	rql_arena_free(arena);
+}
+
+void rql_device_save(struct rql_database *db, const struct rql_structure *s)
+{
+	for (uint32_t i = 1; s->side_file && i < atomic_load(&db->devices->count); i++)
+		rql_side_write_rt(&db->side, s->side_file, s->cube, &db->devices->device[i], s->place_ms);
 }
 
 /* ---- failures ---- */

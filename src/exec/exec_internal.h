@@ -50,6 +50,13 @@ rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cu
                           struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. build_ms: what building
+ * it took: when reading would take longer, no file is written. */
+void rql_side_write_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
+                       struct rql_device *device, double build_ms);
+void rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
+                      struct rql_device *device);
+bool rql_side_is_rt_file(const char *name);
 void rql_side_forget(const struct rql_side *side, const char *file); /* deletes one file */
 /* Before DuckDB closes the database, after a checkpoint that left nothing to write: notes what the file is now, so that
  * nobody's writing between DuckDB's closing and the manifest goes unnoticed. */
@@ -96,6 +103,8 @@ bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, s
 /* Puts s (unpublished, READY, with its cube) on the devices that the view and the session want. What does not work is a
  * note of s and, with rayql_fallback = 'notice', a notice of the statement: the CPU has the cube all the same. */
 void rql_device_place(struct rql_session *session, struct rql_structure *s);
+/* Writes the acceleration structures that rql_device_place made beside s's side file. */
+void rql_device_save(struct rql_database *db, const struct rql_structure *s);
 /* A run of the leaf failed on its device: the structure is marked and nobody's plans use it there any more. */
 void rql_device_failed(struct rql_session *session, const struct rql_structure *s, const struct rql_device *device,
                        const char *message);
@@ -202,9 +211,12 @@ rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt,
 void rql_host_abandon(struct rql_session *s);
 
 /* ---- the cost model's constants (calibrate.c) ---- */
-rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_calibrate_device(const struct rql_device *cpu, struct rql_device *device, bool thorough,
+                                struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_calibrate_gpu(const struct rql_device *cpu, struct rql_device *device, bool thorough,
+                             struct rql_error *err) RQL_MUST_CHECK; /* calibrate_gpu.c */
 /* Measures the short form and keeps it, when no profile is there yet. Not in a build with sanitizers. */
-void rql_calibrate_first_start(struct rql_device *device);
+void rql_calibrate_first_start(const struct rql_device *cpu, struct rql_device *device);
 
 /* ---- what writes touch (write_set.c) ---- */
 struct rql_effects {

@@ -269,10 +269,13 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 			rql_strbuf_printf(&text, ": %s", rql_format_bytes(size, bytes));
 	}
 	put_text(t, text.length ? rql_strbuf_text(&text) : NULL);
-	if (s->cube)
+	if (s->cube) {
 		put_uint(t, sum);
-	else
+		put_real(t, s->place_ms);
+	} else {
 		put_null(t);
+		put_null(t);
+	}
 	rql_strbuf_free(&text);
 }
 
@@ -427,6 +430,7 @@ static const struct function {
       {"layout", TEXT},
       {"placed", TEXT},
       {"device_bytes", UINT},
+      {"place_ms", REAL},
       {NULL, TEXT}}},
 	{"rayql_methods",
      fill_methods,

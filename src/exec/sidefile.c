@@ -387,8 +387,11 @@ static void sweep(const struct rql_side *side, const struct rql_side_entry *kept
 		bool ours = is_cube_file(e->d_name) || strcmp(e->d_name, MANIFEST ".tmp") == 0 ||
 		            (length == 32 + sizeof CUBE_SUFFIX + 3 && strspn(e->d_name, "0123456789abcdef") == 32 &&
 		             strcmp(e->d_name + 32, CUBE_SUFFIX ".tmp") == 0);
+		bool beside = rql_side_is_rt_file(e->d_name); /* kept with its cube's file */
+		ours = ours || beside;
 		for (uint32_t i = 0; i < count && ours; i++)
-			ours = strcmp(kept[i].file, e->d_name) != 0;
+			ours = beside ? strncmp(kept[i].file, e->d_name, 32) != 0 || strcmp(e->d_name + length - 4, ".tmp") == 0
+			              : strcmp(kept[i].file, e->d_name) != 0;
 		if (ours || (!manifest && strcmp(e->d_name, MANIFEST) == 0))
 			(void)unlinkat(dirfd(dir), e->d_name, 0);
 	}

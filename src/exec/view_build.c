@@ -386,6 +386,7 @@ void rql_build_save(struct rql_database *db, struct rql_structure *s)
 	s->side_file = NULL;
 	if (rql_side_write(&db->side, s->cube, s->definition_hash, &file, &failed) == RQL_OK) {
 		s->side_file = file;
+		rql_device_save(db, s);
 	} else {
 		struct rql_strbuf note = {0};
 		rql_strbuf_printf(&note, "its side file could not be written, so it will be built again after reopening: %s",

@@ -45,9 +45,8 @@ static float length_of(uint32_t low, uint32_t high, float unit)
 
 struct rql_axis_ray rql_axis_ray_up(uint32_t x, uint32_t y, uint32_t low, uint32_t high, float unit)
 {
-	return (struct rql_axis_ray){.origin = {(float)x, (float)y, ((float)low - 0.5f) * unit},
-	                             .step = 1.0f,
-	                             .extent = length_of(low, high, unit)};
+	return (struct rql_axis_ray){
+		.origin = {(float)x, (float)y, ((float)low - 0.5f) * unit}, .step = 1.0f, .extent = length_of(low, high, unit)};
 }
 
 struct rql_axis_ray rql_axis_ray_down(uint32_t x, uint32_t y, uint32_t low, uint32_t high, float unit)

@@ -2,11 +2,17 @@
 
 /* The vtables of the families; their own headers are not for this folder. */
 extern const struct rql_method rql_method_cube_cpu;
+extern const struct rql_method rql_method_cube_compute;
+extern const struct rql_method rql_method_cube_rt;
+extern const struct rql_method rql_method_cube_paper;
 
 const struct rql_method *const *rql_methods(void)
 {
 	static const struct rql_method *const methods[] = {
 	    &rql_method_cube_cpu,
+	    &rql_method_cube_compute,
+	    &rql_method_cube_rt,
+	    &rql_method_cube_paper,
 	    NULL,
 	};
 	return methods;

@@ -103,8 +103,12 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		else if (!reason)
 			reason = "it gives only a superset";
 	}
-	candidate->reason = reason;
 	if (reason) {
+		/* A method's reason may be the structure's own text, and EXPLAIN may read it when that is gone. */
+		candidate->reason = rql_arena_strdup(c->p->arena, reason);
+		if (!candidate->reason)
+			return rql_error_memory(c->err, 0, "a plan");
+		reason = candidate->reason;
 		c->first_reason = c->first_reason ? c->first_reason : reason;
 		return RQL_OK;
 	}

@@ -4,7 +4,7 @@
 #include "primitive/primitive_internal.h"
 
 #define DIGIT_BITS 8u
-#define GROUPS_MAX 4096u /* bounds the histogram: 1 M entries, some us a digit */
+#define GROUPS_MAX 2048u /* several per multiprocessor of the largest GPUs; bounds the histogram to 2 MiB */
 
 struct sort_plan {
 	uint32_t passes;

@@ -13,6 +13,7 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_primitive,
 	rql_selftest_sort,
 	rql_selftest_group,
+	rql_selftest_cube,
 };
 
 #define GUARD_BYTES 256u

@@ -3,9 +3,11 @@
 #include "selftest/selftest_case.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/value.h"
 #include "primitive/primitive.h"
 
 /* Around workgroups (256), tiles (2048, 4096), single-workgroup limits (4 tiles) and chunks of the CPU (65536). */
@@ -268,10 +270,10 @@ static bool before(enum rql_word_type type, uint64_t a, uint64_t b)
 static void plain_reduce(enum rql_reduce_kind kind, enum rql_word_type type, const uint64_t *in, uint64_t count,
                          uint64_t *out)
 {
-	__extension__ unsigned __int128 sum = 0;
+	rql_uint128 sum = 0;
 	for (uint64_t i = 0; i < count; i++) {
 		if (kind == RQL_REDUCE_SUM64 || kind == RQL_REDUCE_SUM128)
-			sum += type == RQL_WORD_I64 ? (unsigned __int128)(__int128)(int64_t)in[i] : in[i];
+			sum += type == RQL_WORD_I64 ? (rql_uint128)(rql_int128)(int64_t)in[i] : in[i];
 		else if (i == 0 || (kind == RQL_REDUCE_MIN ? before(type, in[i], out[0]) : before(type, out[0], in[i])))
 			out[0] = in[i];
 	}
@@ -280,3 +282,70 @@ static void plain_reduce(enum rql_reduce_kind kind, enum rql_word_type type, con
 		out[1] = (uint64_t)(sum >> 64);
 	}
 }
+
+/* A word of the type, odd ones among them. */
+static uint64_t draw(struct rql_selftest *t, enum rql_word_type type)
+{
+	static const double odd[] = {0.0, -0.0, 1e-310, -1e-310};
+	uint64_t bits = rql_selftest_random(t), choice = rql_selftest_below(t, 64);
+	double value;
+	if (type != RQL_WORD_F64)
+		return choice < 8 ? bits % 1000 : choice < 10 ? bits | UINT64_C(1) << 63 : bits;
+	if (choice < 8) {
+		value = choice < 4 ? odd[choice] : choice == 4 ? (double)INFINITY : choice == 5 ? -(double)INFINITY : 1.5;
+		memcpy(&bits, &value, 8);
+	}
+	return bits; /* NaNs of both signs occur among random bits */
+}
+
+static rql_status check_reduce(struct rql_selftest *t, enum rql_reduce_kind kind, enum rql_word_type type,
+                               uint64_t count, struct rql_error *err)
+{
+	uint64_t got[2] = {0}, wanted[2] = {0};
+	uint64_t *in = malloc(count * 8 + 8);
+	rql_status status = in ? RQL_OK : rql_error_memory(err, count * 8, "a selftest's data");
+	if (status == RQL_OK) {
+		bool narrow = rql_selftest_below(t, 2); /* no NaN hides everything else */
+		for (uint64_t i = 0; i < count; i++)
+			do
+				in[i] = draw(t, type);
+			while (narrow && type == RQL_WORD_F64 && (in[i] & INT64_MAX) > UINT64_C(0x7ff0000000000000));
+		plain_reduce(kind, type, in, count, wanted);
+		status = rql_selftest_on_cpu(t) ? rql_cpu_reduce(t->cpu, kind, type, in, count, got, err)
+		                                : gpu_reduce(t, kind, type, in, count, got, err);
+	}
+	free(in);
+	bool sum = kind == RQL_REDUCE_SUM64 || kind == RQL_REDUCE_SUM128;
+	bool same = sum ? got[0] == wanted[0] && (kind == RQL_REDUCE_SUM64 || got[1] == wanted[1])
+	                : !before(type, got[0], wanted[0]) && !before(type, wanted[0], got[0]);
+	if (status == RQL_OK && !same && (count || sum))
+		status = rql_selftest_wrong(err, "reduction kind %d of %llu of type %d: %#llx %#llx instead of %#llx %#llx",
+		                            (int)kind, (unsigned long long)count, (int)type, (unsigned long long)got[1],
+		                            (unsigned long long)got[0], (unsigned long long)wanted[1],
+		                            (unsigned long long)wanted[0]);
+	return status;
+}
+
+static rql_status test_reduce(struct rql_selftest *t, struct rql_error *err)
+{
+	for (int kind = RQL_REDUCE_SUM64; kind <= RQL_REDUCE_MAX; kind++) {
+		for (int type = RQL_WORD_I64; type <= RQL_WORD_F64; type++) {
+			if (kind <= RQL_REDUCE_SUM128 && type == RQL_WORD_F64)
+				continue;
+			for (uint32_t i = (uint32_t)(kind + type) % 2; i < SIZES; i += 2)
+				RQL_TRY(check_reduce(t, (enum rql_reduce_kind)kind, (enum rql_word_type)type, sizes[i], err));
+			/* More items than the workgroups take in one stride. */
+			RQL_TRY(check_reduce(t, (enum rql_reduce_kind)kind, (enum rql_word_type)type,
+			                     t->thorough ? HUGE_SIZE : LARGE, err));
+		}
+	}
+	return RQL_OK;
+}
+
+#define ANYWHERE (RQL_SELFTEST_UNIT(RQL_UNIT_CPU) | RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE))
+const struct rql_selftest_case rql_selftest_primitive[] = {
+	{"primitive.scan", ANYWHERE, test_scan},
+	{"primitive.compact", ANYWHERE, test_compact},
+	{"primitive.reduce", ANYWHERE, test_reduce},
+	{0},
+};

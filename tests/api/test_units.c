@@ -2,6 +2,8 @@
  * vulkan:0, whatever that is: lavapipe where there is no other. Where there is none, only what holds without is tested. */
 #include "check.h"
 
+#include <dirent.h>
+
 #define VIEW(options) "CREATE MATERIALIZED VIEW v WITH (" options ") AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
 #define QUERY "SELECT g, sum(v), count(*) FROM t WHERE a < 3 GROUP BY g ORDER BY g"
 static void without_vulkan(void)
@@ -269,6 +271,77 @@ static void reopened_elsewhere(void **state)
 	free(want);
 }
 
+/* The one file in the folder whose name ends so; false: there is none. */
+static bool find_file(const char *folder, const char *end, char *out, size_t size)
+{
+	DIR *dir = opendir(folder);
+	bool found = false;
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		size_t length = strlen(e->d_name), tail = strlen(end);
+		if (length > tail && strcmp(e->d_name + length - tail, end) == 0) {
+			snprintf(out, size, "%s/%s", folder, e->d_name);
+			found = true;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void damage(const char *path, long at)
+{
+	FILE *f = fopen(path, "r+");
+	assert_non_null(f);
+	fseek(f, at, SEEK_SET);
+	int byte = fgetc(f);
+	fseek(f, at, SEEK_SET);
+	fputc(byte ^ 0x55, f);
+	fclose(f);
+}
+
+/* The acceleration structure has a file of its own; whatever becomes of it, the answers stay. */
+static void structure_files(void **state)
+{
+	char path[256], folder[300], file[600];
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	with_vulkan(NULL);
+	struct session s = open_session(scratch_path(path, "files.db"), NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	use(s.con, "rt");
+	run(s.con, VIEW("rollup = off, unit = rt"));
+	close_session(&s);
+	snprintf(folder, sizeof folder, "%s.rayql", path);
+	assert_true(find_file(folder, ".rt", file, sizeof file));
+	/* As it is, with one byte changed (head, middle), cut short, gone. */
+	for (int i = 0; i < 5; i++) {
+		if (i == 1 || i == 2)
+			damage(file, i == 1 ? 20 : 40000);
+		if (i == 3)
+			assert_int_equal(truncate(file, 1000), 0);
+		if (i == 4)
+			assert_int_equal(unlink(file), 0);
+		s = open_session(path, NULL);
+		use(s.con, "rt");
+		expect(s.con, QUERY, "cube", want);
+		expect(s.con, "SELECT unit FROM rayql_last_query()", NULL, "rt\n");
+		expect(s.con, "SELECT reason FROM rayql_structures()", NULL, "read from its side file\n");
+		close_session(&s);
+		assert_int_equal(find_file(folder, ".rt", file, sizeof file), i < 4);
+	}
+	/* It goes with the view. */
+	s = open_session(path, NULL);
+	use(s.con, "rt");
+	run(s.con, "REFRESH MATERIALIZED VIEW v");
+	assert_true(find_file(folder, ".rt", file, sizeof file));
+	run(s.con, "DROP MATERIALIZED VIEW v");
+	close_session(&s);
+	assert_false(find_file(folder, ".rt", file, sizeof file));
+	free(want);
+}
+
 static void device_memory_limit(void **state)
 {
 	(void)state;
@@ -424,6 +497,7 @@ int main(void)
 		cmocka_unit_test(ray_tracing),
 		cmocka_unit_test(paper_layout),
 		cmocka_unit_test(reopened_elsewhere),
+		cmocka_unit_test(structure_files),
 		cmocka_unit_test(device_memory_limit),
 		cmocka_unit_test(what_a_failure_says),
 		cmocka_unit_test(faults_of_compute),

@@ -126,7 +126,8 @@ static void test_edges_of_the_range(void **state)
 	(void)state;
 	static const uint32_t sizes[] = {1, 2, 3, 255, 256, 65537, RQL_GRID_SIZE / 2 + 1, RQL_GRID_SIZE - 1, RQL_GRID_SIZE};
 	for (unsigned round = 0; round < 20000; round++) {
-		struct rql_grid_axis x = rql_grid_axis_of(sizes[below(9)], below(24)), y = rql_grid_axis_of(sizes[below(9)], below(24));
+		struct rql_grid_axis x = rql_grid_axis_of(sizes[below(9)], below(24)),
+							 y = rql_grid_axis_of(sizes[below(9)], below(24));
 		check_corners(&x);
 		check_corners(&y);
 		uint32_t a = below(3) ? below(x.size) : below(2) ? x.size - 1 : 0;

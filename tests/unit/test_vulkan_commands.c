@@ -644,6 +644,7 @@ static void test_cache(void **state)
 	(void)state;
 	static uint8_t good[1 << 20], now[1 << 20];
 	char path[512], moved[520];
+	bool same = device->kind == RQL_DEVICE_SOFTWARE; /* two compilations give the same bytes: elsewhere not promised */
 	close_device();
 	if (cache_file(path, sizeof(path)))
 		assert_int_equal(unlink(path), 0);
@@ -660,7 +661,8 @@ static void test_cache(void **state)
 	assert_int_equal(link(path, moved), 0); /* so that its number is not given to a new file */
 	live_once();
 	assert_int_equal(stat(path, &after), 0);
-	assert_int_equal(before.st_ino, after.st_ino);
+	if (same)
+		assert_int_equal(before.st_ino, after.st_ino);
 	assert_int_equal(unlink(moved), 0);
 
 	/* Damaged, cut, foreign, empty, no cache at all: ignored, and replaced by a good one. */
@@ -670,15 +672,21 @@ static void test_cache(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint8_t kept = good[cases[i].at];
 		good[cases[i].at] ^= 0x40;
-		write_file(path, good, cases[i].length ? cases[i].length : length);
-		good[cases[i].at] = kept;
+		size_t bad_length = cases[i].length ? cases[i].length : length;
+		write_file(path, good, bad_length);
 		live_once();
-		assert_int_equal(read_file(path, now, sizeof(now)), length);
-		assert_memory_equal(now, good, length);
+		size_t now_length = read_file(path, now, sizeof(now));
+		assert_true(now_length != bad_length || memcmp(now, good, now_length) != 0);
+		good[cases[i].at] = kept;
+		assert_memory_equal(now, good, 40); /* the head but checksum and length */
+		if (same) {
+			assert_int_equal(now_length, length);
+			assert_memory_equal(now, good, length);
+		}
 	}
 	write_file(path, good, 0);
 	live_once();
-	assert_int_equal(read_file(path, now, sizeof(now)), length);
+	assert_true(read_file(path, now, sizeof(now)) > 56);
 
 	/* A folder that cannot be written is no error. */
 	assert_int_equal(setenv("XDG_CACHE_HOME", "/proc/self/no-such-folder", 1), 0);

@@ -1,5 +1,6 @@
 /* The list of devices, the arena, the budget and transfers, on the device that RAYQL_TEST_DEVICE names or on vulkan:0, with
  * the validation layer watching. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -293,7 +294,7 @@ static void test_budget(void **state)
 	rql_device_memory(device, &available, &total);
 	assert_true(available < ((uint64_t)40 << 20));
 	rql_buffer_free(half);
-	struct rql_buffer *more = new_buffer((uint64_t)22 << 20, RQL_MEMORY_DEVICE); /* what was freed can be had again */
+	struct rql_buffer *more = new_buffer((uint64_t)40 << 20, RQL_MEMORY_DEVICE); /* what was freed can be had again */
 	rql_buffer_free(more);
 	/* More than any device has, and more than can be counted. */
 	FAILS(RQL_ERROR_LIMIT, "in one piece",
@@ -409,6 +410,42 @@ static void test_free_in_flight(void **state)
 	rql_buffer_free(to);
 }
 
+/* Several threads allocate, transfer and free at once; each gets back what it put in. */
+static void *churn(void *argument)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)argument, bad = 0;
+	enum { BYTES = 1500000 };
+	uint8_t *data = malloc(BYTES), *back = malloc(BYTES);
+	for (unsigned round = 0; data && back && round < 12; round++) {
+		uint64_t bytes = 1 + mix(seed * 100 + round) % BYTES;
+		struct rql_buffer *buffer = NULL;
+		memset(data, (int)(seed * 16 + round), bytes);
+		if (rql_buffer_new(device, bytes, round % RQL_MEMORY_COUNT, "a thread", &buffer, NULL) != RQL_OK ||
+		    rql_buffer_upload(buffer, 0, data, bytes, NULL) != RQL_OK ||
+		    rql_buffer_download(buffer, 0, back, bytes, NULL) != RQL_OK || memcmp(data, back, bytes) != 0)
+			bad++;
+		rql_buffer_free(buffer);
+	}
+	bad += !data || !back;
+	free(data);
+	free(back);
+	return (void *)(uintptr_t)bad;
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	need_device();
+	pthread_t threads[4];
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1)), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		void *bad = NULL;
+		assert_int_equal(pthread_join(threads[i], &bad), 0);
+		assert_null(bad);
+	}
+}
+
 /* Recordings keep the first misuse for their end. */
 static void test_recording_misuse(void **state)
 {
@@ -463,6 +500,7 @@ int main(void)
 		TEST(test_misuse),
 		TEST(test_free_in_flight),
 		TEST(test_recording_misuse),
+		TEST(test_threads),
 	};
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

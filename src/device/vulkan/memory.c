@@ -346,6 +346,32 @@ static double mib(uint64_t bytes)
 	return (double)bytes / (1024.0 * 1024.0);
 }
 
+/* memory_lock is held. The empty blocks that are kept for the next query go first when memory is short. */
+static void drop_empty_blocks(struct rql_vk_gpu *gpu)
+{
+	for (struct rql_vk_block **at = &gpu->blocks; *at;) {
+		struct rql_vk_block *block = *at;
+		if (block->free_bytes < block->bytes) {
+			at = &block->next;
+			continue;
+		}
+		*at = block->next;
+		gpu->allocated[block->kind] -= block->bytes;
+		block_destroy(gpu, block);
+	}
+}
+
+static rql_status too_little(const struct rql_vk_gpu *gpu, uint32_t heap, uint64_t bytes, uint64_t available,
+                             const char *what, struct rql_error *err)
+{
+	return rql_error_set(
+		err, RQL_ERROR_LIMIT,
+		"%s needs %.1f MiB, %.1f MiB of %.1f MiB are available on device %s (%s)%s; drop structures, or "
+		"stop other programs that use it",
+		what, mib(bytes), mib(available), mib(heap_most(gpu, heap)), gpu->device->id, gpu->device->name,
+		available < bytes ? "" : ", but the driver refused it");
+}
+
 /* memory_lock is held. A block that the budget holds; smaller than usual when memory runs short. */
 static rql_status block_for(struct rql_vk_gpu *gpu, uint64_t bytes, enum rql_memory kind, const char *what,
                             struct rql_vk_block **out, struct rql_error *err)
@@ -354,20 +380,22 @@ static rql_status block_for(struct rql_vk_gpu *gpu, uint64_t bytes, enum rql_mem
 	if (type == UINT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "device %s has no memory type for %s", gpu->device->id, what);
 	uint32_t heap = gpu->memory_properties.memoryTypes[type].heapIndex;
-	uint64_t available = heap_available(gpu, heap, taken_from(gpu, heap));
 	uint64_t own = round_up(bytes, BLOCK_GRAIN), size = block_size(gpu, bytes, kind);
+	uint64_t available = heap_available(gpu, heap, taken_from(gpu, heap));
+	if (available < own) {
+		drop_empty_blocks(gpu);
+		available = heap_available(gpu, heap, taken_from(gpu, heap));
+	}
 	if (available < own)
-		return rql_error_set(
-			err, RQL_ERROR_LIMIT,
-			"%s needs %.1f MiB, %.1f MiB of %.1f MiB are available on device %s (%s); drop structures, or stop other "
-			"programs that use it",
-			what, mib(own), mib(available), mib(heap_most(gpu, heap)), gpu->device->id, gpu->device->name);
+		return too_little(gpu, heap, own, available, what, err);
 	while (size > own && size > available / 2)
 		size = size / 2 > own ? round_up(size / 2, BLOCK_GRAIN) : own;
 	rql_status status = block_new(gpu, size, kind, bytes >= LARGE_BYTES, what, out, err);
-	if (status == RQL_ERROR_LIMIT && size > own)
-		status = block_new(gpu, own, kind, false, what, out, err); /* fragmented, or others were quicker */
-	return status;
+	if (status == RQL_ERROR_LIMIT) { /* fragmented, or others were quicker */
+		drop_empty_blocks(gpu);
+		status = block_new(gpu, own, kind, bytes >= LARGE_BYTES, what, out, err);
+	}
+	return status == RQL_ERROR_LIMIT ? too_little(gpu, heap, own, available, what, err) : status;
 }
 
 /* ---- ranges ---- */

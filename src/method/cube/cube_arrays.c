@@ -9,9 +9,10 @@
 #include "method/cube/cube_pack.h"
 
 #define ALIGNMENT 256u
-/* Arrays share buffers of up to this size: few enough to be named in every pass, small enough for every driver. A
- * larger array has a buffer of its own. */
+/* Arrays share buffers of up to this size, or of a 32nd of the device's memory: few enough to be named in every pass,
+ * small enough for every driver. A larger array has a buffer of its own. */
 #define BUFFER_BYTES ((uint64_t)1 << 30)
+#define MOST_BUFFERS 32u
 
 /* Calls take(state, host, bytes) for every array that the cube has. */
 typedef void take_array(void *state, const void *host, uint64_t bytes);
@@ -106,13 +107,14 @@ static void destroy(struct rql_placement *placement)
 }
 
 /* Distributes the arrays over buffers: array.buffer, and in array.address its offset there. */
-static uint32_t share_out(struct rql_cube_arrays *a, uint64_t *buffer_bytes)
+static uint32_t share_out(struct rql_cube_arrays *a, const struct rql_device *device, uint64_t *buffer_bytes)
 {
+	uint64_t used = 0, most = device->memory_bytes / MOST_BUFFERS;
 	uint32_t buffers = 0;
-	uint64_t used = 0;
+	most = most > BUFFER_BYTES ? most : BUFFER_BYTES;
 	for (uint32_t i = 0; i < a->array_count; i++) {
 		uint64_t room = room_of(a->arrays[i].bytes);
-		if (!buffers || used + room > BUFFER_BYTES) {
+		if (!buffers || used + room > most) {
 			used = 0;
 			buffers++;
 		}
@@ -129,7 +131,7 @@ static rql_status upload(struct rql_cube_arrays *a, struct rql_device *device, s
 	uint64_t *bytes = calloc(a->array_count + 1u, sizeof(*bytes));
 	if (!bytes)
 		return rql_error_memory(err, a->array_count * sizeof(*bytes), "a cube's buffers");
-	uint32_t buffers = share_out(a, bytes);
+	uint32_t buffers = share_out(a, device, bytes);
 	rql_status status = RQL_OK;
 	for (; a->buffer_count < buffers && status == RQL_OK; a->buffer_count += status == RQL_OK) {
 		uint64_t size = bytes[a->buffer_count];

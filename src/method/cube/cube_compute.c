@@ -31,7 +31,7 @@ static rql_status get_pipeline(const struct rql_cube_unit *unit, bool pieces, co
 		plan->reads,
 		pieces,
 		plan->piece,
-		false,
+		last && unit->rows_whole,
 	};
 	const struct rql_kernel *kernel =
 		rql_cube_has_real_sum(unit->prepared) ? &intervals_real_kernel : &intervals_kernel;
@@ -65,7 +65,7 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
 	RQL_TRY(record_pass(unit, context, false, commands, err));
 	if (plan->reads)
 		RQL_TRY(record_pass(unit, context, true, commands, err));
-	context->collects = false;
+	context->collects = unit->rows_whole;
 	return RQL_OK;
 }
 

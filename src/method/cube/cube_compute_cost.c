@@ -49,7 +49,8 @@ static uint64_t at_most(double wanted, uint64_t most)
 static void plan_mode(const struct rql_prepared *p, const struct rql_device *device, double items,
                       struct rql_cube_compute *out)
 {
-	uint32_t room = device->limits.shared_bytes > OTHER_SHARED_BYTES ? device->limits.shared_bytes - OTHER_SHARED_BYTES : 0;
+	uint32_t room =
+		device->limits.shared_bytes > OTHER_SHARED_BYTES ? device->limits.shared_bytes - OTHER_SHARED_BYTES : 0;
 	room = room < ROW_BYTES ? room : ROW_BYTES;
 	uint64_t words = p->group_count * p->row_words;
 	double additions = groups_by_cell(p) ? p->qualifying : items;
@@ -73,7 +74,8 @@ void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device
 	*out = (struct rql_cube_compute){.reads = rql_cube_reads_cells(p), .passes = 1};
 	plan_mode(p, device, items, out);
 	double lanes = power_of_two(cells_per_item(p, items, out->reads) / CELLS_PER_LANE, most_lanes);
-	while (lanes * 2 <= fmin(8, most_lanes) && items * lanes * 2 <= FULL && cells_per_item(p, items, out->reads) > lanes)
+	while (lanes * 2 <= fmin(8, most_lanes) && items * lanes * 2 <= FULL &&
+	       cells_per_item(p, items, out->reads) > lanes)
 		lanes *= 2; /* the device would idle otherwise */
 	out->lanes = (uint32_t)lanes;
 	uint64_t most = out->mode == RQL_CUBE_SCALAR   ? MOST_SCALAR_GROUPS

@@ -3,11 +3,6 @@
 #ifndef RQL_METHOD_CUBE_CUBE_KERNELS_H
 #define RQL_METHOD_CUBE_CUBE_KERNELS_H
 
-#ifdef RQL_GLSL
-#define RQL_CUBE_STRUCT(name) name
-#else
-#define RQL_CUBE_STRUCT(name) struct name
-#endif
 #include "device/kernel_types.h"
 
 /* What a slot of an accumulator row holds: enum rql_cube_slot_kind. The device keeps the extremes of doubles as keys that
@@ -32,8 +27,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_cube_column, 32);
 #define RQL_CUBE_SLOT_CUMULATIVE 1u /* an interval's value comes from cumulative sums: cost independent of its length */
 #define RQL_CUBE_SLOT_VALID 2u      /* cells whose `valid` is 0 have no value */
 struct rql_cube_slot_entry {
-	RQL_CUBE_STRUCT(rql_cube_column) values; /* SUM_REAL, MIN_REAL, MAX_REAL: raw doubles */
-	RQL_CUBE_STRUCT(rql_cube_column) valid;
+	RQL_STRUCT(rql_cube_column) values; /* SUM_REAL, MIN_REAL, MAX_REAL: raw doubles */
+	RQL_STRUCT(rql_cube_column) valid;
 	uint64_t cumulative; /* 64-bit entries, SUM_WIDE: 128-bit ones */
 	uint32_t kind, flags;
 	uint32_t word; /* of the row */
@@ -56,7 +51,7 @@ struct rql_cube_level_entry {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_cube_level_entry, 16);
 struct rql_cube_test_entry {
-	RQL_CUBE_STRUCT(rql_cube_column) codes;
+	RQL_STRUCT(rql_cube_column) codes;
 	uint64_t gids; /* int32_t[radix]: part of the group number, -1: filtered out */
 	uint64_t stride;
 };
@@ -67,7 +62,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_cube_test_entry, 48);
 struct rql_cube_box_entry {
 	uint64_t first_item;                           /* numbered through all boxes */
 	uint64_t levels, segments, searches, tests;    /* arrays of the above */
-	RQL_CUBE_STRUCT(rql_cube_column) search_codes; /* search_count > 0 */
+	RQL_STRUCT(rql_cube_column) search_codes; /* search_count > 0 */
 	uint32_t level_count, segment_count, search_count, search_radix, test_count, tests_group;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_cube_box_entry, 96);
@@ -111,7 +106,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_cube_accumulator, 48);
 /* cube_intervals.comp. groups: workgroups of this dispatch. */
 struct rql_cube_intervals_args {
 	uint64_t program;
-	RQL_CUBE_STRUCT(rql_cube_accumulator) accumulator;
+	RQL_STRUCT(rql_cube_accumulator) accumulator;
 	uint64_t queue; /* rql_cube_long_entry[]: intervals that are cut into pieces */
 	uint64_t groups;
 };
@@ -128,7 +123,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_cube_long_entry, 40);
 #define RQL_CUBE_COLLECT_RESET 2u  /* only puts everything at rest */
 struct rql_cube_collect_args {
 	uint64_t program;
-	RQL_CUBE_STRUCT(rql_cube_accumulator) accumulator;
+	RQL_STRUCT(rql_cube_accumulator) accumulator;
 	uint64_t capacity; /* rows */
 	uint64_t groups;
 	uint32_t mode, unused;

@@ -349,9 +349,9 @@ static bool covers(const struct rql_cube *cube, const struct rql_paper_spec *hav
 			return false;
 	for (uint32_t i = 0; i < want->column_count; i++) {
 		uint32_t j = 0;
-		while (j < have->column_count && (have->column[j].source != want->column[i].source ||
-		                                  (want->column[i].source != RQL_PAPER_COUNT &&
-		                                   have->column[j].measure != want->column[i].measure)))
+		while (j < have->column_count &&
+		       (have->column[j].source != want->column[i].source ||
+		        (want->column[i].source != RQL_PAPER_COUNT && have->column[j].measure != want->column[i].measure)))
 			j++;
 		if (j == have->column_count)
 			return false;
@@ -442,7 +442,8 @@ static double estimate(const struct rql_cube *cube, const struct rql_request *re
 			double least = 1;
 			for (uint32_t d = 0; d < cube->relation.dimension_count; d++)
 				if (cube->dimensions[d].digit == digit && request->boxes[b].pass && request->boxes[b].pass[d])
-					least = fmin(least, rql_paper_passing(cube, &alone, d) / (double)cube->relation.dimensions[d].count);
+					least =
+						fmin(least, rql_paper_passing(cube, &alone, d) / (double)cube->relation.dimensions[d].count);
 			product *= least;
 		}
 		share += product;
@@ -513,7 +514,8 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	double cells = (double)p->bound.cube->relation.cells, words = p->bound.row_words;
 	double jobs = p->spec.options.variant == RQL_PAPER_OPERATORS ? 2 : 1;
-	double tested = p->spec.encoded_count < p->spec.scan_count ? 2 : 1; /* how much more is met than qualifies: a guess */
+	double tested =
+		p->spec.encoded_count < p->spec.scan_count ? 2 : 1; /* how much more is met than qualifies: a guess */
 	*out = (struct rql_cost){
 		.run_ns = profile->submit_ns + (2 + jobs) * profile->pass_ns + p->rays * profile->ray_ns +
 	              p->hits * tested * profile->hit_ns,

@@ -89,8 +89,8 @@ struct rql_paper_areas {
 };
 /* In arena. RQL_ERROR_UNSUPPORTED: more areas than RQL_PAPER_MAX_AREAS. */
 rql_status rql_paper_make_areas(const struct rql_cube *cube, const struct rql_paper_spec *spec,
-                                const struct rql_request *request, struct rql_arena *arena,
-                                struct rql_paper_areas *out, struct rql_error *err) RQL_MUST_CHECK;
+                                const struct rql_request *request, struct rql_arena *arena, struct rql_paper_areas *out,
+                                struct rql_error *err) RQL_MUST_CHECK;
 /* How many codes of an attribute the strictest box lets pass; all of them: it is no scan attribute of the request. */
 uint32_t rql_paper_passing(const struct rql_cube *cube, const struct rql_request *request, uint32_t dimension);
 
@@ -101,16 +101,16 @@ struct rql_paper_field {
 	uint32_t rest_bits, rest_log; /* in device memory; log2 bytes of an entry */
 };
 struct rql_paper_groups {
-	uint64_t count;             /* of numbers */
-	uint32_t y_size, y_shift;   /* y = number >> y_shift, or the first attribute's code (split) */
-	uint32_t array_count;       /* group arrays */
+	uint64_t count;           /* of numbers */
+	uint32_t y_size, y_shift; /* y = number >> y_shift, or the first attribute's code (split) */
+	uint32_t array_count;     /* group arrays */
 	uint64_t y_stride, stride[RQL_PAPER_GROUP_ARRAYS];
-	uint32_t **codes;           /* [group attribute][number]; NULL: the numbers are mixed-radix (split, or none) */
+	uint32_t **codes; /* [group attribute][number]; NULL: the numbers are mixed-radix (split, or none) */
 	/* How a tuple's mixed-radix number becomes a group number: ranks in a bitmap, or a search in a sorted list. */
 	uint64_t tuple_count;
-	uint64_t *tuple_stride;     /* [group attribute] */
+	uint64_t *tuple_stride; /* [group attribute] */
 	uint64_t *bitmap;
-	uint32_t *rank;             /* of the bitmap's words */
+	uint32_t *rank; /* of the bitmap's words */
 	uint64_t *sorted;
 };
 struct rql_paper_encoding {
@@ -151,8 +151,8 @@ struct rql_paper_structure {
 	uint32_t test_count;
 	uint64_t part_rows;
 	uint32_t part_count;
-	struct rql_accel *accel; /* the whole query's; of the Scan job */
-	struct rql_accel *flat;  /* OPERATORS: what follows it */
+	struct rql_accel *accel;          /* the whole query's; of the Scan job */
+	struct rql_accel *flat;           /* OPERATORS: what follows it */
 	struct rql_buffer **corner_parts; /* [part_count] */
 	struct rql_buffer *corners;       /* their addresses */
 	struct rql_buffer *tables;

@@ -188,7 +188,8 @@ static rql_status finish(const struct rql_paper_prepared *p, const struct rql_pa
 	view.group_digits = &digit; /* the one that all keys are on */
 	view.group_digit_count = 1;
 	view.sorted_keys = view.group_key_count;
-	struct rql_cube_groups accumulated = {.prepared = &view, .rows = merged, .capacity = groups.distinct, .ready = true};
+	struct rql_cube_groups accumulated = {
+		.prepared = &view, .rows = merged, .capacity = groups.distinct, .ready = true};
 	return rql_cube_answer(&accumulated, arena, out, err);
 }
 

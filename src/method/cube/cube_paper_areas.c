@@ -149,7 +149,9 @@ static rql_status box_areas(const struct rql_cube *cube, const struct rql_paper_
 		RQL_TRY(attribute_set(cube, spec, box, spec->scan[i], scratch, &set, &passing, err));
 		if (passing == 0)
 			return RQL_OK;
-		RQL_TRY(prepend(&list, width, set, passing, count, spec->z_shift, number, scratch, &list, err));
+		struct list longer;
+		RQL_TRY(prepend(&list, width, set, passing, count, spec->z_shift, number, scratch, &longer, err));
+		list = longer;
 		width *= ((count - 1) >> spec->z_shift) + 1;
 	}
 	*out = list;
@@ -163,8 +165,8 @@ static rql_status box_areas(const struct rql_cube *cube, const struct rql_paper_
 }
 
 rql_status rql_paper_make_areas(const struct rql_cube *cube, const struct rql_paper_spec *spec,
-                                const struct rql_request *request, struct rql_arena *arena,
-                                struct rql_paper_areas *out, struct rql_error *err)
+                                const struct rql_request *request, struct rql_arena *arena, struct rql_paper_areas *out,
+                                struct rql_error *err)
 {
 	struct rql_arena *scratch = rql_arena_new();
 	uint32_t tests[RQL_PAPER_TESTS];

@@ -5,7 +5,7 @@
 #include "method/cube/cube_paper.h"
 #include "shaders/method/cube/cube_paper_triangles.comp.h"
 
-#define PIECE (UINT64_C(1) << 20) /* rows that are encoded and uploaded at once */
+#define PIECE (UINT64_C(1) << 20)  /* rows that are encoded and uploaded at once */
 #define SHARED (UINT64_C(1) << 17) /* rows that are worth threads */
 #define GROUP_SIZE 128u
 

@@ -5,8 +5,8 @@
 #include "method/cube/cube_pack.h"
 #include "method/cube/cube_paper.h"
 
-#define CHUNK (UINT64_C(1) << 15)            /* cells that a thread takes at once */
-#define BITMAP_TUPLES (UINT64_C(1) << 30)    /* combinations of group attributes that are marked in a bitmap: 128 MiB */
+#define CHUNK (UINT64_C(1) << 15)         /* cells that a thread takes at once */
+#define BITMAP_TUPLES (UINT64_C(1) << 30) /* combinations of group attributes that are marked in a bitmap: 128 MiB */
 
 /* ---- x ---- */
 
@@ -109,7 +109,8 @@ static uint64_t number_of(const struct rql_paper_groups *g, uint64_t tuple)
 static void mark_chunk(void *state, uint64_t index, unsigned worker)
 {
 	const struct rql_paper_encoding *e = state;
-	uint64_t cells = e->cube->relation.cells, first = index * CHUNK, end = first + CHUNK < cells ? first + CHUNK : cells;
+	uint64_t cells = e->cube->relation.cells, first = index * CHUNK,
+			 end = first + CHUNK < cells ? first + CHUNK : cells;
 	struct walk w;
 	(void)worker;
 	walk_start(&w, e->cube, first);
@@ -228,8 +229,8 @@ static rql_status keep_codes(struct rql_paper_encoding *e, struct rql_error *err
 		for (; bits; bits &= bits - 1, at++) {
 			uint64_t tuple = g->bitmap ? w * 64 + (uint64_t)__builtin_ctzll(bits) : g->sorted[w];
 			for (uint32_t i = 0; i < attributes; i++)
-				g->codes[i][at] = (uint32_t)(tuple / g->tuple_stride[i] %
-				                             e->cube->relation.dimensions[e->spec->group[i]].count);
+				g->codes[i][at] =
+					(uint32_t)(tuple / g->tuple_stride[i] % e->cube->relation.dimensions[e->spec->group[i]].count);
 		}
 	}
 	return RQL_OK;

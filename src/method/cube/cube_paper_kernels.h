@@ -12,11 +12,12 @@
 /* Counters of any-hit calls: many, so that rays do not queue for one. */
 #define RQL_PAPER_COUNTERS 1024
 
-/* Specialization constants: 0: the job; 1: slots, 2: tests, 3: group arrays; 4: a packed slot each; 12: a packed
- * column each (RQL_PAPER_SLOT, RQL_PAPER_COLUMN). */
-#define RQL_PAPER_CONSTANT_SLOT 4
-#define RQL_PAPER_CONSTANT_COLUMN 12
-#define RQL_PAPER_CONSTANTS 17
+/* Specialization constants: 0: job and numbers of slots, tests, group arrays (RQL_PAPER_SHAPE); 1: a packed slot each
+ * (RQL_PAPER_SLOT); 9: a packed column each (RQL_PAPER_COLUMN). */
+#define RQL_PAPER_SHAPE(job, slots, tests, arrays) ((job) | (slots) << 4 | (tests) << 8 | (arrays) << 12)
+#define RQL_PAPER_CONSTANT_SLOT 1
+#define RQL_PAPER_CONSTANT_COLUMN 9
+#define RQL_PAPER_CONSTANTS 14
 /* The whole query in one job; the Scan job, whose flags are the bit vector it hands on; what follows it (6.5). */
 #define RQL_PAPER_JOB_WHOLE 0
 #define RQL_PAPER_JOB_SCAN 1
@@ -30,7 +31,8 @@
 #define RQL_PAPER_NO_COLUMN 15
 #define RQL_PAPER_SLOT(kind, column, word, valid) ((kind) | (column) << 4 | (valid) << 8 | (word) << 12)
 /* A column: where its upper bits are in x, how many bits are in device memory, and the log2 bytes of one such entry. */
-#define RQL_PAPER_COLUMN(shift, bits, rest_bits, rest_log) ((shift) | (bits) << 5 | (rest_bits) << 10 | (rest_log) << 17)
+#define RQL_PAPER_COLUMN(shift, bits, rest_bits, rest_log)                                                             \
+	((shift) | (bits) << 5 | (rest_bits) << 10 | (rest_log) << 17)
 
 /* A query area: rays run from low to high along z, both between two integers. */
 struct rql_paper_area {
@@ -41,9 +43,9 @@ RQL_KERNEL_STRUCT_SIZE(rql_paper_area, 12);
 
 /* Device memory read by primitive number: 4.5 and the alternatives of 6.6. Lies in device memory itself. */
 struct rql_paper_tables {
-	uint64_t rest[RQL_PAPER_COLUMNS];       /* lower bits of the measures */
-	uint64_t test[RQL_PAPER_TESTS];         /* codes of the scan attributes that are not in z: uint32_t each */
-	uint64_t group[RQL_PAPER_GROUP_ARRAYS]; /* codes of the group attributes that are not in y: uint32_t each */
+	uint64_t rest[RQL_PAPER_COLUMNS];        /* lower bits of the measures */
+	uint64_t test[RQL_PAPER_TESTS];          /* codes of the scan attributes that are not in z: uint32_t each */
+	uint64_t group[RQL_PAPER_GROUP_ARRAYS];  /* codes of the group attributes that are not in y: uint32_t each */
 	uint64_t stride[RQL_PAPER_GROUP_ARRAYS]; /* what each counts for in the group number */
 	uint64_t y_stride;
 };
@@ -53,7 +55,7 @@ struct rql_paper_args {
 	uint64_t first_ray;
 	uint64_t accel;
 	uint64_t areas;
-	uint64_t sets; /* address of a bit set over codes for every (box, test); 0: all pass */
+	uint64_t sets;    /* address of a bit set over codes for every (box, test); 0: all pass */
 	uint64_t corners; /* an address for every part: 12 bytes a row */
 	uint64_t flags;
 	uint64_t scanned; /* JOB_REST: the bit vector */

@@ -140,13 +140,10 @@ static uint32_t slot_kind(enum rql_cube_slot_kind kind)
 static rql_status get_pipeline(struct job *job, uint32_t kind, const struct rql_pipeline **out, struct rql_error *err)
 {
 	const struct rql_paper_prepared *p = job->p;
-	uint32_t constants[RQL_PAPER_CONSTANTS] = {kind};
-	constants[2] = kind == RQL_PAPER_JOB_REST ? 0 : job->s->test_count;
-	if (kind != RQL_PAPER_JOB_SCAN) {
-		constants[1] = p->bound.slot_count;
-		constants[3] = job->s->groups.array_count;
-	}
-	for (uint32_t i = 0; i < constants[1]; i++) {
+	bool scan = kind == RQL_PAPER_JOB_SCAN, rest = kind == RQL_PAPER_JOB_REST;
+	uint32_t slots = scan ? 0 : p->bound.slot_count, arrays = scan ? 0 : job->s->groups.array_count;
+	uint32_t constants[RQL_PAPER_CONSTANTS] = {RQL_PAPER_SHAPE(kind, slots, rest ? 0 : job->s->test_count, arrays)};
+	for (uint32_t i = 0; i < slots; i++) {
 		const struct rql_cube_slot *slot = &p->bound.slots[i];
 		constants[RQL_PAPER_CONSTANT_SLOT + i] =
 			RQL_PAPER_SLOT(slot_kind(slot->kind), p->slot_column[i], slot->word, p->slot_valid[i]);
@@ -226,8 +223,9 @@ static void count(const struct job *job, struct rql_answer *out)
 	out->hits = calls;
 	out->runs = job->p->areas.count;
 	out->cells_read = out->cells_covered = taken;
-	out->bytes_read = calls * (12 + 4 * jobs + UINT64_C(4) * s->test_count) + taken * (s->row_bytes + UINT64_C(8) * words) +
-	                  job->flag_bytes * jobs + s->groups.count * words * 8;
+	out->bytes_read = calls * (12 + 4 * jobs + UINT64_C(4) * s->test_count) +
+	                  taken * (s->row_bytes + UINT64_C(8) * words) + job->flag_bytes * jobs +
+	                  s->groups.count * words * 8;
 }
 
 static rql_status put_times(struct job *job, struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
@@ -278,8 +276,8 @@ rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device 
 	if (p->areas.count == 0 || p->bound.cube->relation.cells == 0)
 		return rql_paper_finish(p, NULL, NULL, arena, out, err);
 	struct rql_placement *placement = NULL;
-	RQL_TRY(rql_cube_place(p->bound.cube, device, RQL_PAPER, p->key, rql_paper_build,
-	                       (void *)(uintptr_t)&p->spec, &placement, err));
+	RQL_TRY(rql_cube_place(p->bound.cube, device, RQL_PAPER, p->key, rql_paper_build, (void *)(uintptr_t)&p->spec,
+	                       &placement, err));
 	struct job job = {.p = p, .s = (struct rql_paper_structure *)placement, .device = device};
 	struct rql_error why = {0};
 	rql_status status = run_job(&job, flags, arena, progress, out, &why);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "method/cube/cube_arrays.h"
+#include "method/cube/cube_rt.h"
 
 enum state { MAKING, PLACED, FAILED };
 
@@ -168,8 +169,8 @@ rql_status rql_cube_place(const struct rql_cube *cube, struct rql_device *device
 	return status;
 }
 
-bool rql_cube_is_placed(const struct rql_cube *cube, const struct rql_device *device, const char *kind,
-                        const char *key, const char **failure)
+bool rql_cube_is_placed(const struct rql_cube *cube, const struct rql_device *device, const char *kind, const char *key,
+                        const char **failure)
 {
 	if (failure)
 		*failure = NULL;
@@ -295,6 +296,12 @@ uint64_t rql_cube_device_bytes(const struct rql_cube *cube, const struct rql_dev
 rql_status rql_cube_place_for(const struct rql_cube *cube, struct rql_device *device, enum rql_unit unit,
                               struct rql_error *err)
 {
+	if (unit == RQL_UNIT_RT) {
+		struct rql_cube_rt *rt;
+		RQL_TRY(rql_cube_rt_get(cube, device, NULL, &rt, err));
+		rql_placement_release(&rt->placement);
+		return RQL_OK;
+	}
 	if (unit != RQL_UNIT_COMPUTE)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a cube is not placed for unit %s", rql_unit_name(unit));
 	struct rql_cube_arrays *arrays;

@@ -230,12 +230,14 @@ static enum first_residual plan_search(const struct binding *b, const struct box
 		pass_ends += (gid < 0) != (before < 0);
 		before = gid;
 	}
+	/* On a GPU the steps of a search wait for each other as an interval's look-ups do. */
+	double search = b->device->kind == RQL_DEVICE_CPU ? RQL_CUBE_SEARCH_NS : profile->run_ns;
 	double cells = (double)cube->relation.cells / (double)cube->directory_size;
 	double found = cells * (double)box->passing[digit] / radix, test = profile->tested_cell_ns;
-	double groups = profile->run_ns + gid_ends * RQL_CUBE_SEARCH_NS;
+	double groups = profile->run_ns + gid_ends * search;
 	groups += tests > 1 ? found * test * tests / 2 : gid_ends * profile->run_ns;
 	double narrow =
-		profile->run_ns + pass_ends * (RQL_CUBE_SEARCH_NS + profile->run_ns) + found * test * (tests + 1) / 2;
+		profile->run_ns + pass_ends * (search + profile->run_ns) + found * test * (tests + 1) / 2;
 	double all = cells * test * (tests + 1) / 2;
 	if (groups <= narrow || b->gids[digit] == 1 || pass_ends == 0)
 		return groups < all ? SEARCH_GROUPS : TEST_IT;

@@ -21,8 +21,9 @@ static bool is_wide_extreme(const struct rql_cube *cube, const struct rql_agg *a
 	const struct rql_cube_measure *m = &cube->measures[agg->measure];
 	if (cube->relation.measures[agg->measure].kind == RQL_MEASURE_REAL)
 		return false;
-	const struct rql_packed *values =
-		!cube->relation.rolled_up ? &m->sum : agg->kind == RQL_AGG_MAX ? &m->max : &m->min;
+	const struct rql_packed *values = !cube->relation.rolled_up  ? &m->sum
+	                                  : agg->kind == RQL_AGG_MAX ? &m->max
+	                                                             : &m->min;
 	return values->bits > 64;
 }
 
@@ -126,8 +127,7 @@ static struct rql_cube_slot_entry slot_of(const struct image *image, const struc
 {
 	struct rql_cube_slot_entry entry = {.kind = slot->kind, .word = slot->word};
 	if (slot->real)
-		entry.values =
-			(struct rql_cube_column){.data = rql_cube_arrays_address(image->arrays, slot->real), .bits = 64};
+		entry.values = (struct rql_cube_column){.data = rql_cube_arrays_address(image->arrays, slot->real), .bits = 64};
 	else if (slot->values)
 		entry.values = column_of(image, slot->values);
 	if (slot->valid) {
@@ -201,8 +201,7 @@ static void write_image(struct image *image)
 {
 	const struct rql_prepared *p = image->p;
 	const struct rql_cube *cube = p->cube;
-	const void *directory =
-		cube->directory32 ? (const void *)cube->directory32 : (const void *)cube->directory64;
+	const void *directory = cube->directory32 ? (const void *)cube->directory32 : (const void *)cube->directory64;
 	struct rql_cube_program program = {.directory = rql_cube_arrays_address(image->arrays, directory),
 	                                   .directory_wide = cube->directory32 == NULL,
 	                                   .cells = cube->relation.cells,

@@ -184,8 +184,9 @@ static rql_status record_rays(const struct rql_cube_unit *unit, const struct rql
 		args.accumulator.rows = context->queue->address + COUNTER_BYTES;
 	struct rql_use uses[RQL_CUBE_USES_MAX + 3];
 	uint32_t count = list_uses(unit, context, uses);
-	rql_record_trace(commands, pair ? "pairs of rays" : "rays", pipeline, &args, rays->placed.rays, &rays->rt->accel, 1,
-	                 uses, count);
+	if (rays->placed.rays)
+		rql_record_trace(commands, pair ? "pairs of rays" : "rays", pipeline, &args, rays->placed.rays,
+		                 &rays->rt->accel, 1, uses, count);
 	return RQL_OK;
 }
 

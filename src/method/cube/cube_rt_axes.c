@@ -3,6 +3,8 @@
 
 #include "method/cube/cube_rt.h"
 
+#define SMALL_BYTES (1 << 21)
+
 uint32_t rql_rt_coarse(uint32_t radix)
 {
 	uint32_t bits = 0;
@@ -59,8 +61,10 @@ bool rql_rt_fold(const struct rql_cube *cube, uint32_t depth, struct rql_rt_axes
 	for (uint32_t axis = 0; axis < 3; axis++) {
 		uint32_t stride = 1;
 		for (uint32_t d = first[axis + 1]; d-- > first[axis];) {
-			out->digits[d] = (struct rql_rt_axis_digit){
-				.axis = axis, .stride = stride, .size = size_of(cube, d), .coarse = rql_rt_coarse(cube->digits[d].radix)};
+			out->digits[d] = (struct rql_rt_axis_digit){.axis = axis,
+			                                            .stride = stride,
+			                                            .size = size_of(cube, d),
+			                                            .coarse = rql_rt_coarse(cube->digits[d].radix)};
 			stride *= out->digits[d].size;
 		}
 		out->size[axis] = stride;
@@ -82,8 +86,8 @@ uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, 
 {
 	/* Besides its share of the structure a primitive has its start and its z. */
 	double most = (double)cube->relation.rows * RQL_RT_ROW_BYTES / (primitive_bytes + 8);
-	/* A structure that fits into any cache may have what it likes. */
-	most = fmax(most, 1 << 14);
+	/* A small structure may have what it likes. */
+	most = fmax(most, SMALL_BYTES / (primitive_bytes + 8));
 	uint32_t depth = rql_rt_most_depth(cube);
 	while (depth > 1 && (double)runs[depth] > most)
 		depth--;

@@ -151,17 +151,14 @@ static rql_status write_starts(struct building *b, uint32_t depth, struct rql_er
 	uint64_t cells = b->cube->relation.cells, size = rt->wide ? 8 : 4;
 	uint32_t narrow = (uint32_t)cells;
 	struct rql_buffer *offsets = NULL;
-	RQL_TRY(rql_buffer_new(b->device, (rt->primitives + 1) * size, RQL_MEMORY_DEVICE, "runs of a cube", &rt->starts,
-	                       err));
+	RQL_TRY(
+		rql_buffer_new(b->device, (rt->primitives + 1) * size, RQL_MEMORY_DEVICE, "runs of a cube", &rt->starts, err));
 	RQL_TRY(rql_buffer_upload(rt->starts, rt->primitives * size, rt->wide ? (const void *)&cells : &narrow, size, err));
-	RQL_TRY(rql_buffer_new(b->device, b->groups * sizeof(uint64_t), RQL_MEMORY_UPLOAD, "runs of a cube", &offsets,
-	                       err));
+	RQL_TRY(
+		rql_buffer_new(b->device, b->groups * sizeof(uint64_t), RQL_MEMORY_UPLOAD, "runs of a cube", &offsets, err));
 	memcpy(offsets->map, b->offsets, b->groups * sizeof(uint64_t));
-	struct rql_rt_runs_args args = {.keys = b->keys,
-	                                .offsets = offsets->address,
-	                                .starts = rt->starts->address,
-	                                .depth = depth,
-	                                .wide = rt->wide};
+	struct rql_rt_runs_args args = {
+		.keys = b->keys, .offsets = offsets->address, .starts = rt->starts->address, .depth = depth, .wide = rt->wide};
 	rql_status status = run_kernel(b, &args, rt->starts, offsets, err);
 	rql_buffer_free(offsets);
 	return status;
@@ -282,13 +279,14 @@ static rql_status build(struct building *b, struct rql_error *err)
 	if (!b->uses || !b->offsets)
 		return rql_error_memory(err, (b->groups + 1) * sizeof(*b->offsets), "the runs of a cube");
 	const void *directory = cube->directory32 ? (const void *)cube->directory32 : cube->directory64;
-	b->keys = (struct rql_rt_keys){.directory = cube->directory_digits ? rql_cube_arrays_address(rt->arrays, directory) : 0,
-	                               .directory_size = cube->directory_size,
-	                               .digits = rt->digits->address,
-	                               .cells = cube->relation.cells,
-	                               .directory_digits = cube->directory_digits,
-	                               .digit_count = cube->digit_count,
-	                               .directory_wide = !cube->directory32};
+	b->keys =
+		(struct rql_rt_keys){.directory = cube->directory_digits ? rql_cube_arrays_address(rt->arrays, directory) : 0,
+	                         .directory_size = cube->directory_size,
+	                         .digits = rt->digits->address,
+	                         .cells = cube->relation.cells,
+	                         .directory_digits = cube->directory_digits,
+	                         .digit_count = cube->digit_count,
+	                         .directory_wide = !cube->directory32};
 	uint64_t start = rql_now_ns();
 	RQL_TRY(upload_digits(b, NULL, err));
 	RQL_TRY(find_runs(b, err));

@@ -106,9 +106,9 @@ RQL_KERNEL_STRUCT_SIZE(rql_rt_cell_test, 64);
  * last level. */
 struct rql_rt_box {
 	uint64_t first_ray, ray_count;
-	uint64_t levels;   /* rql_rt_level[level_count] */
-	uint64_t segments; /* rql_rt_segment[segment_count] */
-	uint64_t tests;    /* rql_rt_test[test_count] */
+	uint64_t levels;     /* rql_rt_level[level_count] */
+	uint64_t segments;   /* rql_rt_segment[segment_count] */
+	uint64_t tests;      /* rql_rt_test[test_count] */
 	uint64_t cell_tests; /* rql_rt_cell_test[cell_test_count] */
 	uint32_t level_count, segment_count, test_count, cell_test_count;
 	uint32_t cuts;  /* equal pieces of every interval */

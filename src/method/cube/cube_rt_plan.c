@@ -99,9 +99,9 @@ struct planning {
 	const struct rql_rt_box_axes *box;
 	const struct rql_profile *profile;
 	double primitives, ray_ns, hit_ns;
-	double summed, scanned;      /* slots with cumulative sums, and those that read every cell */
+	double summed, scanned; /* slots with cumulative sums, and those that read every cell */
 	uint32_t cell_tests;
-	bool cell_groups;            /* cell tests tell groups apart */
+	bool cell_groups; /* cell tests tell groups apart */
 };
 
 static double fraction(const struct planning *s, uint32_t digit)

@@ -61,8 +61,8 @@ static uint64_t put_levels(struct image *image, const struct rql_rt_box_axes *bo
 			level.stride = digit->stride;
 			--*count;
 		} else {
-			level = (struct rql_rt_level){
-				.count = (uint32_t)place->passing, .stride = digit->stride, .axis = digit->axis};
+			level =
+				(struct rql_rt_level){.count = (uint32_t)place->passing, .stride = digit->stride, .axis = digit->axis};
 			/* An offset behind the head while the size is measured: never 0. */
 			if (place->gid)
 				level.steps = put_steps(image, place, digit);

@@ -240,8 +240,7 @@ static rql_status take_context(struct rql_cube_unit *unit, bool timed, struct rq
 	}
 	if (status == RQL_OK && !context) {
 		context = calloc(1, sizeof(*context));
-		status = context ? make_buffers(unit, context, err)
-		                 : rql_error_memory(err, sizeof(*context), "a query's run");
+		status = context ? make_buffers(unit, context, err) : rql_error_memory(err, sizeof(*context), "a query's run");
 	}
 	struct rql_commands **commands = !context ? NULL : timed ? &context->timed : &context->commands;
 	if (status == RQL_OK && !*commands)

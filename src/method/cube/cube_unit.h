@@ -53,7 +53,7 @@ struct rql_cube_unit {
 	const struct rql_cube_unit_ops *ops;
 	void *method; /* the method's own; in prepared->arena or freed by unplace */
 	uint64_t items;
-	bool rows_whole; /* dense and few: the result has every row */
+	bool rows_whole;      /* dense and few: the result has every row */
 	pthread_mutex_t lock; /* everything below */
 	bool placed;
 	struct rql_cube_arrays *arrays;
@@ -69,7 +69,8 @@ rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, 
 void rql_cube_unit_free(struct rql_cube_unit *unit); /* NULL: nothing */
 /* method.h's run. A device that fails is noted with the cube (rql_cube_mark_failed). */
 rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
-                             struct rql_progress *progress, struct rql_answer *out, struct rql_error *err) RQL_MUST_CHECK;
+                             struct rql_progress *progress, struct rql_answer *out,
+                             struct rql_error *err) RQL_MUST_CHECK;
 /* Device memory of one context beside the cube's placements. */
 uint64_t rql_cube_unit_bytes(const struct rql_cube_unit *unit);
 /* What a pass that adds to the rows touches: the cube's arrays, the program, rows, keys, state, result, queue. Returns

@@ -45,6 +45,11 @@ shared uint counters[HALVES * RQL_THREADS + HALVES * RQL_THREADS / 32u];
 shared uint64_t bases[RQL_SORT_DIGITS]; // where the next item of a digit goes
 shared uint starts[RQL_SORT_DIGITS];    // the digit's first item in the sorted tile
 
+#if VALUE_BITS
+#define SORT_VALUES , inout VALUE values[ITEMS]
+#else
+#define SORT_VALUES
+#endif
 #define COUNTER(i) ((i) + ((i) >> 5u))
 
 uint digit_of(KEY key)
@@ -110,24 +115,13 @@ void load_values(uint64_t base, uint valid, out VALUE values[ITEMS])
 }
 #endif
 
-void sort_tile(uint64_t base, uint valid)
+// Sorts a tile by its digit; the keys are then in `exchange`, the values with the threads as before.
+void sort_by_digit(inout KEY keys[ITEMS] SORT_VALUES)
 {
 	uint t = gl_LocalInvocationIndex;
-	KEY keys[ITEMS];
 	uint position[ITEMS];
-	load_keys(base, valid, keys);
-#if VALUE_BITS
-	VALUE values[ITEMS];
-	load_values(base, valid, values);
-#endif
-	rank(keys, 0u, position);
-	if (args.bits > 4u) {
-		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			exchange[RQL_PADDED(position[j])] = WORD(keys[j]);
-		barrier();
-		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			keys[j] = KEY(exchange[RQL_PADDED(t * ITEMS + j)]);
-		barrier();
+	for (uint low = 0u; low < args.bits; low += 4u) {
+		rank(keys, low, position);
 #if VALUE_BITS
 		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
 			exchange[RQL_PADDED(position[j])] = WORD(values[j]);
@@ -136,11 +130,26 @@ void sort_tile(uint64_t base, uint valid)
 			values[j] = VALUE(exchange[RQL_PADDED(t * ITEMS + j)]);
 		barrier();
 #endif
-		rank(keys, 4u, position);
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+			exchange[RQL_PADDED(position[j])] = WORD(keys[j]);
+		barrier();
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+			keys[j] = KEY(exchange[RQL_PADDED(t * ITEMS + j)]);
 	}
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		exchange[RQL_PADDED(position[j])] = WORD(keys[j]);
-	barrier();
+}
+
+void sort_tile(uint64_t base, uint valid)
+{
+	uint t = gl_LocalInvocationIndex;
+	KEY keys[ITEMS];
+	load_keys(base, valid, keys);
+#if VALUE_BITS
+	VALUE values[ITEMS];
+	load_values(base, valid, values);
+	sort_by_digit(keys, values);
+#else
+	sort_by_digit(keys);
+#endif
 	uint digits[ITEMS];
 	[[unroll]] for (uint r = 0u; r < ITEMS; r++) {
 		uint i = r * RQL_THREADS + t;
@@ -162,7 +171,7 @@ void sort_tile(uint64_t base, uint valid)
 	barrier();
 #if VALUE_BITS
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		exchange[RQL_PADDED(position[j])] = WORD(values[j]);
+		exchange[RQL_PADDED(t * ITEMS + j)] = WORD(values[j]);
 	barrier();
 	[[unroll]] for (uint r = 0u; r < ITEMS; r++) {
 		uint i = r * RQL_THREADS + t;

@@ -7,10 +7,10 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #include "device/kernel.glsl"
+layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
 #include "method/cube/shaders/cube_cells.glsl"
 #include "method/cube/shaders/cube_finish.glsl"
 
-layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform Args { rql_cube_collect_args args; };
 
 // One entry for each invocation that has a group: one atomic a subgroup.

@@ -23,10 +23,10 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "device/kernel.glsl"
+layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
 #include "method/cube/shaders/cube_cells.glsl"
 #include "method/cube/shaders/cube_finish.glsl"
 
-layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint MODE = 0u;
 layout(constant_id = 2) const uint LANES = 1u;        // a power of two, at most the subgroup's size
 layout(constant_id = 3) const uint SHARED_WORDS = 1u; // of rows, SCALAR and SHARED

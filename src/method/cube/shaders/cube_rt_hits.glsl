@@ -1,6 +1,9 @@
 // The payload of a ray that collects what it hits. LOCAL: the whole ray has one group and its row fits the payload, so
 // that a hit touches no shared memory and the ray adds its row up once.
 #define CUBE_LOCAL_WORDS 4
+#ifndef LOCAL
+#define LOCAL 0
+#endif
 #include "device/trace.glsl"
 #include "geometry/axis.glsl"
 #include "method/cube/shaders/cube_cells.glsl"

@@ -1,0 +1,439 @@
+/* The paper's form of the rt unit on a Vulkan device, against the naive answer over the rows: random cubes and requests
+ * in every variant, structures that answer for other requests than their own, and what random ones never are: measures,
+ * scan attributes and groups beyond 2^22, and more combinations of group attributes than a bitmap holds. The device is
+ * the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. */
+#include "cube_world.h"
+
+#include "device/device_internal.h"
+#include "method/cube/cube_paper.h"
+#include "vulkan_fixture.h"
+
+#define CASES 120u
+
+static struct rql_devices *devices;
+static struct rql_device *gpu;
+static const struct rql_method *method = &rql_method_cube_paper;
+
+static int open_device(void **state)
+{
+	(void)state;
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	struct rql_error err = {0};
+	vulkan_keep_drivers();
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, &err) != RQL_OK)
+		return -1;
+	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
+	if (!gpu)
+		print_message("no Vulkan device: %s\n", devices->no_gpu ? devices->no_gpu : "?");
+	return gpu ? 0 : -1;
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	uint64_t errors = rql_vulkan_validation_errors();
+	rql_devices_close(devices);
+	return errors ? -1 : 0;
+}
+
+static void ok(rql_status status, struct rql_error *err)
+{
+	if (status != RQL_OK)
+		print_message("%s: %s\n", rql_status_name(status), rql_error_message(err));
+	assert_int_equal(status, RQL_OK);
+}
+
+/* ---- random cubes and requests ---- */
+
+/* Why the method refuses, if it does; it must have been right to. */
+static bool may_refuse(const struct rql_cube *cube, const struct query *q)
+{
+	for (uint32_t a = 0; a < q->request.agg_count; a++) {
+		const struct rql_agg *agg = &q->aggs[a];
+		if (agg->kind == RQL_AGG_COUNT_STAR)
+			continue;
+		const struct rql_cube_measure *m = &cube->measures[agg->measure];
+		if (cube->relation.measures[agg->measure].kind != RQL_MEASURE_INTEGER || m->sum.bits > 64 || m->min.bits > 64 ||
+		    m->max.bits > 64)
+			return true;
+	}
+	return q->request.agg_count > 3; /* they can need more than 5 columns */
+}
+
+static void random_layout(struct query *q, char layout[64])
+{
+	static const char *const variants[] = {"paper", "paper", "paper:split-scan", "paper:split-group",
+	                                       "paper:operators"};
+	const char *variant = variants[below(5)];
+	const char *glue = strchr(variant, ':') ? "," : ":";
+	if (one_in(3))
+		snprintf(layout, 64, "%s%sx=%u,y=%u", variant, glue, 1 + below(RQL_GRID_MAX_LEG), 1 + below(5));
+	else
+		snprintf(layout, 64, "%s", variant);
+	/* Legs of 2 over 2^22 values of x would be rays for minutes. */
+	if (strstr(layout, "x=") && strtoul(strstr(layout, "x=") + 2, NULL, 10) < 14)
+		snprintf(layout, 64, "%s%sx=17", variant, glue);
+	q->request.layout = layout;
+}
+
+static unsigned refused, ran, tested;
+
+static void check_figures(const struct rql_paper_prepared *p, const struct rql_answer *answer)
+{
+	assert_true(answer->hits >= answer->cells_covered);
+	if (answer->cells_covered)
+		assert_true(answer->rays > 0 && answer->bytes_read > 0);
+	bool whole = p->spec.options.variant == RQL_PAPER_WHOLE && p->areas.test_count == 0;
+	if (whole) /* one ray at least, three at most */
+		assert_true(answer->hits <= 3 * answer->cells_covered);
+	tested += p->areas.test_count > 0;
+}
+
+static void run_query(const struct rql_cube *cube, struct query *q, const struct table *t)
+{
+	const char *reason = NULL;
+	enum rql_serve serve = method->can_serve(&cube->relation, &q->request, gpu, &reason);
+	if (serve == RQL_SERVE_NO) {
+		if (!may_refuse(cube, q))
+			print_message("refused: %s\n", reason);
+		assert_true(reason && may_refuse(cube, q));
+		refused++;
+		return;
+	}
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
+	assert_true(method->prepared_bytes(prepared) > 0);
+	const struct rql_paper_prepared *p = (const struct rql_paper_prepared *)prepared;
+	if (p->rays > 3e5) { /* a software device would take minutes over it */
+		method->free_prepared(prepared);
+		return;
+	}
+	struct rql_cost cost;
+	method->price(prepared, gpu, &cost);
+	assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
+	for (unsigned round = 0; round < 2; round++) {
+		struct rql_arena *arena = need(rql_arena_new());
+		struct rql_answer answer;
+		ok(method->run(prepared, gpu, round ? RQL_RUN_TIMED : 0, arena, NULL, &answer, &err), &err);
+		check_answer(q, t, &answer);
+		check_figures(p, &answer);
+		rql_arena_free(arena);
+	}
+	ran++;
+	method->free_prepared(prepared);
+}
+
+/* Real and coded measures become integers, most of the time: the method refuses the others. */
+static void make_integers(struct table *t)
+{
+	for (uint32_t m = 0; m < t->measures; m++)
+		if (t->kind[m] != RQL_MEASURE_INTEGER && !one_in(6)) {
+			t->kind[m] = RQL_MEASURE_INTEGER;
+			for (uint32_t r = 0; r < t->rows; r++)
+				t->value[r][m].integer = random_integer(2);
+		}
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	const char *first = getenv("RAYQL_TEST_SEED");
+	uint64_t from = first ? strtoull(first, NULL, 10) : 1;
+	for (uint64_t seed = from; seed < from + (first ? 1 : CASES); seed++) {
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		struct table t;
+		struct made made;
+		table_make(&t);
+		make_integers(&t);
+		cube_make(&made, &t);
+		for (unsigned i = 0; i < 4; i++) {
+			struct query q;
+			char layout[64];
+			query_make(&q, &t);
+			if (q.request.agg_count > 3)
+				q.request.agg_count = 1 + below(3);
+			random_layout(&q, layout);
+			run_query(&made.cube, &q, &t);
+		}
+		made_free(&made);
+		table_free(&t);
+	}
+	print_message("%u ran, %u refused, %u with tested attributes\n", ran, refused, tested);
+	assert_true(first || (ran > CASES && refused > 0 && tested > 0));
+}
+
+/* ---- structures that answer for others ---- */
+
+static void test_one_structure_for_many(void **state)
+{
+	(void)state;
+	random_state = 77;
+	struct table t;
+	struct made made;
+	do {
+		table_make(&t);
+		if (t.dims >= 4 && t.measures >= 2 && t.rows > 100 && t.parent[1] == 0)
+			break;
+		table_free(&t);
+	} while (true);
+	for (uint32_t m = 0; m < 2; m++) {
+		t.kind[m] = RQL_MEASURE_INTEGER;
+		t.has_null[m] = false;
+		for (uint32_t r = 0; r < t.rows; r++)
+			t.value[r][m] = (struct value){.integer = random_integer(2)};
+	}
+	cube_make(&made, &t);
+	struct query q;
+	do
+		query_make(&q, &t);
+	while (q.request.box_count != 1);
+	/* All that the others ask for: scans 0, 2 and 3, groups 0 and 2, both sums. */
+	memset(q.pass, 0, sizeof(q.pass));
+	q.request.layout = "paper";
+	for (uint32_t d = 0; d < 4; d++) {
+		q.sets[0][d] = 1 | (UINT64_C(1) << t.codes[d]) / 2;
+		q.pass[0][d] = d == 1 ? NULL : &q.sets[0][d];
+	}
+	q.request.group_count = 2;
+	q.groups[0] = (struct rql_group_key){.dimension = 0, .key_count = t.codes[0]};
+	q.groups[1] = (struct rql_group_key){.dimension = 2, .key_count = t.codes[2]};
+	q.request.agg_count = 2;
+	q.aggs[0] = (struct rql_agg){RQL_AGG_SUM, 0};
+	q.aggs[1] = (struct rql_agg){RQL_AGG_SUM, 1};
+	run_query(&made.cube, &q, &t);
+	uint64_t bytes = rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL);
+	assert_true(bytes > 0);
+	/* A coarser group, one that the first determines, a predicate on it, fewer sums: all from the same structure. */
+	q.request.group_count = 1;
+	q.groups[0] = (struct rql_group_key){.dimension = 1, .key_count = t.codes[1]};
+	q.request.agg_count = 1;
+	q.aggs[0] = (struct rql_agg){RQL_AGG_SUM, 1};
+	q.pass[0][0] = NULL;
+	q.pass[0][1] = &q.sets[0][1];
+	run_query(&made.cube, &q, &t);
+	assert_int_equal(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL), bytes);
+	q.request.group_count = 0;
+	run_query(&made.cube, &q, &t);
+	assert_int_equal(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL), bytes);
+	/* A minimum is the same column of a cube of rows, another of a rolled-up one; a variant is another structure. */
+	q.request.layout = "paper:operators";
+	run_query(&made.cube, &q, &t);
+	assert_true(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL) > bytes);
+	made_free(&made);
+	table_free(&t);
+}
+
+/* ---- beyond 2^22 ---- */
+
+/* A cube of one dimension of `codes` codes, cell i at code step * i with the measure values[i % 4], all residual. */
+static const rql_int128 wide_values[4] = {-5, (rql_int128)1 << 52, 77, ((rql_int128)1 << 53) - 1};
+
+static void make_wide(struct made *made, uint32_t codes, uint64_t cells, uint32_t step)
+{
+	*made = (struct made){.arena = need(rql_arena_new())};
+	struct rql_cube *cube = &made->cube;
+	uint32_t *identity = need(RQL_NEW_ARRAY(made->arena, uint32_t, codes));
+	for (uint32_t c = 0; c < codes; c++)
+		identity[c] = c;
+	cube->digit_count = 1;
+	cube->digits = need(RQL_NEW(made->arena, struct rql_cube_digit));
+	*cube->digits = (struct rql_cube_digit){.radix = codes, .code_of_digit = identity};
+	cube->dimensions = need(RQL_NEW(made->arena, struct rql_cube_dimension));
+	cube->dimensions->code_of_digit = identity;
+	struct rql_dimension *dimension = need(RQL_NEW(made->arena, struct rql_dimension));
+	dimension->count = codes;
+	struct rql_measure *measure = need(RQL_NEW(made->arena, struct rql_measure));
+	*measure = (struct rql_measure){.kind = RQL_MEASURE_INTEGER, .sum = true, .min = true, .max = true};
+	cube->relation = (struct rql_relation){.dimension_count = 1,
+	                                       .dimensions = dimension,
+	                                       .measure_count = 1,
+	                                       .measures = measure,
+	                                       .rows = cells,
+	                                       .cells = cells};
+	cube->directory_size = 1;
+	cube->directory64 = need(RQL_NEW_ARRAY(made->arena, uint64_t, 2));
+	cube->directory64[1] = cells;
+	rql_int128 *values = need(calloc(cells, sizeof(*values)));
+	cube->residual = need(RQL_NEW(made->arena, struct rql_packed));
+	cube->measures = need(RQL_NEW(made->arena, struct rql_cube_measure));
+	for (uint64_t i = 0; i < cells; i++)
+		values[i] = (rql_int128)(step * i);
+	pack(made, cube->residual, values, cells, true);
+	for (uint64_t i = 0; i < cells; i++)
+		values[i] = wide_values[i % 4];
+	pack(made, &cube->measures->sum, values, cells, false);
+	cube->measures->cumulative = cumulate(made, values, cells, NULL);
+	free(values);
+}
+
+/* The last `wanted` cells of such a cube, grouped by their dimension or not. */
+static void check_wide(struct made *made, const char *layout, uint32_t step, uint64_t wanted, bool grouped)
+{
+	struct rql_cube *cube = &made->cube;
+	uint64_t cells = cube->relation.cells, first = cells - wanted;
+	uint32_t codes = cube->relation.dimensions->count;
+	uint64_t *set = need(calloc((codes + 63) / 64, 8));
+	for (uint64_t i = first; i < cells; i++)
+		set[step * i >> 6] |= UINT64_C(1) << (step * i & 63);
+	const uint64_t *pass[] = {set};
+	struct rql_box box = {pass};
+	struct rql_group_key key = {.dimension = 0, .key_count = codes};
+	struct rql_agg aggs[] = {{RQL_AGG_SUM, 0}, {RQL_AGG_MIN, 0}, {RQL_AGG_MAX, 0}, {RQL_AGG_COUNT_STAR, 0}};
+	struct rql_request request = {.group_count = grouped,
+	                              .groups = &key,
+	                              .box_count = 1,
+	                              .boxes = &box,
+	                              .agg_count = 4,
+	                              .aggs = aggs,
+	                              .layout = layout};
+	const char *reason = NULL;
+	if (method->can_serve(&cube->relation, &request, gpu, &reason) != RQL_SERVE_FULL)
+		fail_msg("refused: %s", reason);
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	ok(method->prepare(&cube->relation, &request, gpu, &prepared, &err), &err);
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_answer answer;
+	ok(method->run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	assert_int_equal(answer.group_count, grouped ? wanted : 1);
+	rql_int128 sum = 0, least = wide_values[first % 4], greatest = least;
+	for (uint64_t i = first; i < cells; i++) {
+		rql_int128 value = wide_values[i % 4];
+		sum += value;
+		least = value < least ? value : least;
+		greatest = value > greatest ? value : greatest;
+		if (!grouped)
+			continue;
+		assert_int_equal(answer.keys[0][i - first], step * i);
+		assert_true(answer.aggs[0].integer[i - first] == value && answer.aggs[1].integer[i - first] == value);
+		assert_true(answer.aggs[2].integer[i - first] == value && answer.aggs[3].integer[i - first] == 1);
+	}
+	if (!grouped)
+		assert_true(answer.aggs[0].integer[0] == sum && answer.aggs[1].integer[0] == least &&
+		            answer.aggs[2].integer[0] == greatest && answer.aggs[3].integer[0] == (rql_int128)wanted);
+	rql_arena_free(arena);
+	method->free_prepared(prepared);
+	free(set);
+}
+
+/* One attribute of more values than z has; its upper bits are there, and every cell is tested. */
+static void test_long_scan_attribute(void **state)
+{
+	(void)state;
+	struct made made;
+	make_wide(&made, 3u << 22, 2000, 6291);
+	check_wide(&made, "paper", 6291, 1000, false);
+	check_wide(&made, "paper:split-group", 6291, 20, true);
+	check_wide(&made, "paper:operators", 6291, 20, false);
+	made_free(&made);
+}
+
+/* z and x full to the last value. */
+static void test_full_axis(void **state)
+{
+	(void)state;
+	struct made made;
+	make_wide(&made, RQL_GRID_SIZE, 2049, 2047);
+	check_wide(&made, "paper", 2047, 2049, false);
+	check_wide(&made, "paper", 2047, 1, true);
+	check_wide(&made, "paper", 2047, 1000, true);
+	made_free(&made);
+	make_wide(&made, RQL_GRID_SIZE, 1000, 1); /* neighbours */
+	check_wide(&made, "paper", 1, 1, false);
+	check_wide(&made, "paper", 1, 999, true);
+	made_free(&made);
+}
+
+/* More groups than y has values. */
+static void test_many_groups(void **state)
+{
+	(void)state;
+	struct made made;
+	make_wide(&made, RQL_GRID_SIZE + 7, RQL_GRID_SIZE + 7, 1);
+	check_wide(&made, "paper", 1, 100, true);
+	made_free(&made);
+}
+
+/* ---- more combinations of group attributes than there are bits for ---- */
+
+static void test_many_attributes(void **state)
+{
+	(void)state;
+	random_state = 4242;
+	struct table t;
+	struct made made;
+	uint64_t tuples;
+	do {
+		table_make(&t);
+		tuples = 1;
+		for (uint32_t d = 0; d < t.dims; d++)
+			tuples *= t.codes[d];
+		if (t.rows > 500 && tuples > UINT64_C(1) << 31)
+			break;
+		table_free(&t);
+	} while (true);
+	cube_make(&made, &t);
+	struct rql_paper_spec spec = {.group_count = t.dims};
+	for (uint32_t d = 0; d < t.dims; d++)
+		spec.group[d] = d;
+	struct rql_paper_encoding e = {.cube = &made.cube, .spec = &spec, .arena = made.arena};
+	struct rql_error err = {0};
+	ok(rql_paper_encoding_open(&e, &err), &err);
+	assert_null(e.groups.bitmap);
+	uint64_t cells = made.cube.relation.cells;
+	float(*corner)[3] = need(calloc(cells, sizeof(*corner)));
+	struct rql_paper_rows rows = {.corner = corner};
+	struct rql_grid_axis axes[3] = {rql_grid_axis_of(1, 1), rql_grid_axis_of(e.groups.y_size, 1),
+	                                rql_grid_axis_of(1, 1)};
+	rql_paper_encode(&e, axes, 0, cells, &rows);
+	for (uint64_t c = 0; c < cells; c++) {
+		uint32_t number = (uint32_t)((int32_t)corner[c][1] + (int32_t)axes[1].center);
+		assert_true(number < e.groups.count);
+		for (uint32_t d = 0; d < t.dims; d++)
+			assert_int_equal(e.groups.codes[d][number], t.code[made.order[made.first_row[c]]][d]);
+	}
+	for (uint64_t g = 1; g < e.groups.count; g++) { /* natural order, none twice */
+		uint32_t d = 0;
+		while (d < t.dims && e.groups.codes[d][g] == e.groups.codes[d][g - 1])
+			d++;
+		assert_true(d < t.dims && e.groups.codes[d][g] > e.groups.codes[d][g - 1]);
+	}
+	free(corner);
+	rql_paper_encoding_close(&e);
+	made_free(&made);
+	table_free(&t);
+}
+
+/* ---- layouts ---- */
+
+static void test_layouts(void **state)
+{
+	(void)state;
+	struct rql_paper_options o;
+	assert_true(rql_paper_options_parse(NULL, &o) && o.variant == RQL_PAPER_WHOLE && !o.leg_x && !o.leg_y);
+	assert_true(rql_paper_options_parse("paper:split-scan,x=12", &o));
+	assert_true(o.variant == RQL_PAPER_SPLIT_SCAN && o.leg_x == 12 && o.leg_y == 0);
+	assert_true(rql_paper_options_parse("paper:y=3", &o) && o.variant == RQL_PAPER_WHOLE && o.leg_y == 3);
+	static const char *const wrong[] = {
+		"",    "pap", "papers", "paper:", "paper:split", "paper:x=0", "paper:x=22", "paper:x=1x", "paper:split-scan,",
+		"auto"};
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_false(rql_paper_options_parse(wrong[i], &o));
+	for (const char *const *l = method->layouts; *l; l++)
+		assert_true(rql_paper_options_parse(*l, &o));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_many_attributes),
+		cmocka_unit_test(test_full_axis),
+		cmocka_unit_test(test_long_scan_attribute),
+		cmocka_unit_test(test_one_structure_for_many),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_many_groups),
+	};
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}
