@@ -1,4 +1,4 @@
-/* The subcommands of the program beside the shell: `rayql gen ...`, `rayql bench ...` and `rayql selftest ...`. They use the public API
+/* The subcommands of the program beside the shell: `rayql gen`, `rayql bench` and `rayql selftest`. They use the public API
  * alone, as a user's program would. */
 #ifndef RQL_BENCH_H
 #define RQL_BENCH_H

@@ -291,11 +291,11 @@ static rql_status run_group(struct bench *b, struct rql_flat_group *group)
 	}
 	RQL_TRY(set(b, "rayql_fallback", "on"));
 	struct rql_strbuf placements = {0};
-	RQL_TRY(rql_client_json(b->con, "SELECT * FROM rayql_placements()", &placements, b->err));
+	RQL_TRY(rql_client_json(b->con, "SELECT name, placed, device_bytes, place_ms, reason FROM rayql_structures()", &placements, b->err));
 	group->placements = rql_strbuf_take(&placements);
 	for (uint32_t i = 0; i < RQL_SSB_FLIGHTS; i++)
 		RQL_TRY(rql_client_number(b->con, &group->device_bytes[i], b->err,
-		                          "SELECT sum(bytes) FROM rayql_placements() WHERE structure = '%s'",
+		                          "SELECT device_bytes FROM rayql_structures() WHERE name = '%s'",
 		                          rql_ssb_flat.flights[i].name));
 	return RQL_OK;
 }

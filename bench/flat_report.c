@@ -25,8 +25,13 @@ static void report_head(FILE *out, const struct rql_flat_run *run)
 
 static void report_query(FILE *out, const struct rql_flat_run *run, uint32_t i)
 {
-	fprintf(out, "%-6s %12.2f %12.1f %12.1f", rql_ssb_flat.queries[i].name, run->host_ms[i],
-	        run->rivals[RQL_RIVAL_PLAIN][i].median_ns / 1e3, run->rivals[RQL_RIVAL_DICTIONARY][i].median_ns / 1e3);
+	fprintf(out, "%-6s %12.2f", rql_ssb_flat.queries[i].name, run->host_ms[i]);
+	for (uint32_t f = 0; f < RQL_RIVAL_FORMS; f++) {
+		char cell[32];
+		bool wrong = run->rivals[f][i].median_ns > 0 && run->host_ms[i] > 0 && !run->rival_same[f][i];
+		snprintf(cell, sizeof cell, "%.1f%s", run->rivals[f][i].median_ns / 1e3, wrong ? " WRONG" : "");
+		fprintf(out, " %12s", cell);
+	}
 	for (uint32_t g = 0; g < run->group_count; g++) {
 		const struct rql_flat_query *q = &run->groups[g].queries[i];
 		char cell[64];

@@ -238,9 +238,20 @@ static rql_status measure_rays(struct rig *rig)
 	if (!method || !rig->device->units[RQL_UNIT_RT])
 		return RQL_OK;
 	RQL_TRY(measure_builds(rig, 1u << 20));
-	RQL_TRY(ask(rig, method, RQL_AGG_SUM, rig->one_key, NULL, 0, &idle));
-	RQL_TRY(ask(rig, method, RQL_AGG_SUM, rig->odd_keys, NULL, 0, &intervals));
-	RQL_TRY(ask(rig, method, RQL_AGG_SUM, NULL, rig->odd_codes, 0, &tested));
+	/* The method chooses between pairs of rays and any-hit calls by these two: first the one, then the other. */
+	double guessed_ray_ns = profile->ray_ns, guessed_hit_ns = profile->hit_ns;
+	profile->ray_ns = 1e-3;
+	profile->hit_ns = 1e5;
+	rql_status status = ask(rig, method, RQL_AGG_SUM, rig->one_key, NULL, 0, &idle);
+	if (status == RQL_OK)
+		status = ask(rig, method, RQL_AGG_SUM, rig->odd_keys, NULL, 0, &intervals);
+	profile->ray_ns = 1e5;
+	profile->hit_ns = 1e-3;
+	if (status == RQL_OK)
+		status = ask(rig, method, RQL_AGG_SUM, NULL, rig->odd_codes, 0, &tested);
+	profile->ray_ns = guessed_ray_ns;
+	profile->hit_ns = guessed_hit_ns;
+	RQL_TRY(status);
 	if (intervals.rays > 0)
 		profile->ray_ns = per_item(intervals.ns - idle.ns, intervals.rays, 1e-3, 1e5);
 	double left = tested.ns - idle.ns - tested.rays * profile->ray_ns;

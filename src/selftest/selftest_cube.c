@@ -14,7 +14,7 @@
 #define REQUESTS 12u
 /* Requests of more rays are left out: a software device traces a few million a second, or far fewer through the rows of
  * the paper's layout, which are not in its builder's order. */
-#define MAX_RAYS(thorough) ((thorough) ? 4e6 : 1e5)
+#define MAX_RAYS(thorough) ((thorough) ? 4e6 : 2e4)
 #define ROWS(thorough) ((thorough) ? UINT64_C(3000000) : UINT64_C(16000))
 
 /* ---- a cube ---- */

@@ -1,54 +1,8 @@
-/* Devices and units: settings, view options, EXPLAIN, and what happens when a device is missing or fails. The GPU is
- * vulkan:0, whatever that is: lavapipe where there is no other. Where there is none, only what holds without is tested. */
-#include "check.h"
+/* Devices and units: settings, view options, EXPLAIN, and what happens when a device is missing. Where there is no GPU, only
+ * what holds without is tested. */
+#include "device.h"
 
 #include <dirent.h>
-
-#define VIEW(options) "CREATE MATERIALIZED VIEW v WITH (" options ") AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
-#define QUERY "SELECT g, sum(v), count(*) FROM t WHERE a < 3 GROUP BY g ORDER BY g"
-static void without_vulkan(void)
-{
-	setenv("RAYQL_VULKAN", "off", 1);
-	unsetenv("RAYQL_FAULT");
-}
-
-static void with_vulkan(const char *fault)
-{
-	unsetenv("RAYQL_VULKAN");
-	if (fault)
-		setenv("RAYQL_FAULT", fault, 1);
-	else
-		unsetenv("RAYQL_FAULT");
-}
-
-static bool has_unit(const char *unit)
-{
-	char sql[128];
-	with_vulkan(NULL);
-	struct session s = open_session(NULL, NULL);
-	snprintf(sql, sizeof sql, "SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%%%s%%'",
-	         unit);
-	char *rows = rows_of(s.con, sql, NULL);
-	bool found = strcmp(rows, "1\n") == 0;
-	free(rows);
-	close_session(&s);
-	return found;
-}
-
-static void use(rayql_connection *con, const char *unit)
-{
-	char sql[128];
-	snprintf(sql, sizeof sql, "SET rayql_device = 'vulkan:0'; SET rayql_unit = '%s'; SET rayql_force = on", unit);
-	run(con, sql);
-}
-
-#define holds(text, part) holds_at(text, part, __FILE__, __LINE__)
-static void holds_at(const char *text, const char *part, const char *file, int line)
-{
-	if (!strstr(text, part))
-		print_error("%s:%d: have:\n%s\nwant: ...%s...\n", file, line, text, part);
-	_assert_true(strstr(text, part) != NULL, part, file, line);
-}
 
 /* ---- without a GPU ---- */
 static void no_gpu(void **state)
@@ -117,11 +71,6 @@ static void settings_and_options(void **state)
 }
 
 /* ---- on vulkan:0 ---- */
-static void make_data(rayql_connection *con)
-{
-	run(con, "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 2) g, (i % 10001)::INTEGER v FROM range(40133) r(i)");
-}
-
 static void devices(void **state)
 {
 	(void)state;
@@ -370,123 +319,6 @@ static void device_memory_limit(void **state)
 	close_session(&s);
 }
 
-/* ---- faults: every one of them, until a run meets none ---- */
-#define MANY 400
-
-/* One life of a database with this fault; true: the fault struck nothing. */
-static bool live_with(const char *fault, const char *unit, const char *want, bool warm)
-{
-	with_vulkan(fault);
-	struct session s = open_session(NULL, NULL);
-	make_data(s.con);
-	use(s.con, unit);
-	if (!warm) /* nothing is placed before the query */
-		run(s.con, "SET rayql_unit = cpu");
-	run(s.con, VIEW("rollup = off"));
-	use(s.con, unit);
-	for (int i = 0; i < 3; i++) /* the right answer, whoever gives it */
-		expect(s.con, QUERY, NULL, want);
-	char *info = rows_of(s.con, "SELECT method = 'cube' FROM rayql_last_query()", NULL);
-	bool on_device = strcmp(info, "true\n") == 0;
-	free(info);
-	char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
-	bool clean = strcmp(marked, "0\n") == 0;
-	free(marked);
-	/* What is not used on the device says so, and what says nothing is used. */
-	assert_int_equal(on_device, clean);
-	/* Later statements work: on what is left, and after a rebuild on the device again, unless it is lost. */
-	run(s.con, "RESET rayql_device; RESET rayql_unit");
-	expect(s.con, QUERY, "cube", want);
-	run(s.con, "INSERT INTO t VALUES (6, 'g0', 0)");
-	run(s.con, "REFRESH MATERIALIZED VIEW v");
-	use(s.con, unit);
-	expect(s.con, QUERY, strstr(fault, "lost") && !clean ? "host" : NULL, want);
-	close_session(&s);
-	return clean;
-}
-
-static void walk_faults(const char *unit)
-{
-	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
-	with_vulkan(NULL);
-	struct session s = open_session(NULL, NULL);
-	make_data(s.con);
-	char *want = rows_of(s.con, QUERY, NULL);
-	close_session(&s);
-	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		for (int warm = 0; warm < 2; warm++) {
-			int struck = 0;
-			bool clean = false;
-			for (int n = 1; n < MANY && !clean; n++) {
-				char fault[64];
-				snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
-				clean = live_with(fault, unit, want, warm);
-				struck += !clean;
-			}
-			assert_true(clean);
-			if (!struck)
-				print_error("no %s ever failed on %s\n", kinds[k], unit);
-			assert_true(struck > 0);
-		}
-	}
-	free(want);
-	with_vulkan(NULL);
-}
-
-static void faults_of_compute(void **state)
-{
-	(void)state;
-	if (!has_unit("compute"))
-		skip();
-	walk_faults("compute");
-}
-
-static void faults_of_rt(void **state)
-{
-	(void)state;
-	if (!has_unit("rt"))
-		skip();
-	walk_faults("rt");
-}
-
-/* What a user reads: a notice with the reason, an error where the host may not answer, and the mark. */
-static void what_a_failure_says(void **state)
-{
-	(void)state;
-	if (!has_unit("compute"))
-		skip();
-	for (int off = 0; off < 2; off++) {
-		with_vulkan("vulkan:0 lost 1");
-		struct session s = open_session(NULL, NULL);
-		make_data(s.con);
-		run(s.con, VIEW("rollup = off, unit = cpu"));
-		use(s.con, "compute");
-		run(s.con, off ? "SET rayql_fallback = off" : "SET rayql_fallback = notice");
-		rayql_result *res = NULL;
-		rayql_error *err = NULL;
-		rayql_status status = rayql_query(s.con, QUERY, &res, &err);
-		if (off) {
-			assert_int_equal(status, RAYQL_ERROR_UNSUPPORTED);
-			holds(rayql_error_message(err), "the method \"cube\" failed on compute (");
-			rayql_error_free(err);
-		} else {
-			assert_int_equal(status, RAYQL_OK);
-			assert_string_equal(rayql_result_method(res), "host");
-			holds(rayql_result_notice(res), "the method \"cube\" failed on compute (");
-			holds(rayql_result_notice(res), ", vulkan:0): ");
-			holds(rayql_result_notice(res), "lost");
-		}
-		rayql_result_free(res);
-		expect(s.con, "SELECT reason LIKE 'not used on vulkan:0 (%) any more%' FROM rayql_structures()", NULL, "true\n");
-		expect(s.con, "SELECT note FROM rayql_devices() WHERE device = 'vulkan:0'", NULL,
-		       "lost; restart the program to use it again\n");
-		run(s.con, "RESET rayql_device; RESET rayql_unit");
-		expect(s.con, QUERY, "cube", NULL);
-		close_session(&s);
-	}
-	with_vulkan(NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,9 +331,6 @@ int main(void)
 		cmocka_unit_test(reopened_elsewhere),
 		cmocka_unit_test(structure_files),
 		cmocka_unit_test(device_memory_limit),
-		cmocka_unit_test(what_a_failure_says),
-		cmocka_unit_test(faults_of_compute),
-		cmocka_unit_test(faults_of_rt),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "device/device_internal.h"
+#include "device/fault/fault.h"
 #include "method/cube/cube_compute.h"
 #include "vulkan_fixture.h"
 
@@ -415,12 +416,72 @@ static void test_placement(void **state)
 	table_free(&t);
 }
 
+/* ---- faults ---- */
+
+/* One run with the nth call of a kind failing; false: there was no such call. Whatever failed, the error says so, and
+ * once the fault is over the same request has the right answer. */
+static bool run_with_fault(const struct rql_cube *cube, const struct query *q, const struct table *t,
+                           enum rql_fault_kind kind, uint64_t nth)
+{
+	const struct rql_method *method = &rql_method_cube_compute;
+	struct rql_prepared *prepared;
+	struct rql_error err = {0};
+	struct rql_answer answer;
+	struct rql_arena *arena = need(rql_arena_new());
+	ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
+	ok(rql_fault_set(gpu, kind, nth, &err), &err);
+	rql_status status = method->run(prepared, gpu, 0, arena, NULL, &answer, &err);
+	bool struck = rql_fault_struck(gpu);
+	rql_fault_remove(gpu);
+	if (struck) {
+		const char *reason = NULL;
+		assert_int_equal(status, kind == RQL_FAULT_ALLOCATION ? RQL_ERROR_LIMIT : RQL_ERROR_DEVICE);
+		assert_non_null(strstr(rql_error_message(&err), "RAYQL_FAULT"));
+		if (status == RQL_ERROR_DEVICE)
+			assert_int_equal(method->can_serve(&cube->relation, &q->request, gpu, &reason), RQL_SERVE_NO);
+		rql_cube_forget_failures(cube, gpu);
+		run_prepared(prepared, q, t, 0);
+	} else {
+		ok(status, &err);
+		check_answer(q, t, &answer);
+	}
+	rql_error_clear(&err);
+	rql_arena_free(arena);
+	method->free_prepared(prepared);
+	return struck;
+}
+
+static void test_faults(void **state)
+{
+	(void)state;
+	random_state = 10;
+	struct table t;
+	struct made made;
+	struct query q;
+	large_table(&t, 4, MAX_CODES, 2000);
+	cube_make(&made, &t);
+	unsigned struck = 0;
+	for (uint32_t groups = 0; groups < 4; groups += 3) { /* one group, and so many that they are downloaded */
+		ask(&q, groups, 1, 8, all_kinds, &t);
+		for (unsigned kind = 0; kind < RQL_FAULT_KIND_COUNT; kind++)
+			for (uint64_t nth = 1; nth < 1000; nth += 1 + nth / 4) {
+				rql_cube_placements_free(&made.cube);
+				if (!run_with_fault(&made.cube, &q, &t, (enum rql_fault_kind)kind, nth))
+					break;
+				struck++;
+			}
+	}
+	assert_true(struck > 4 * RQL_FAULT_KIND_COUNT);
+	made_free(&made);
+	table_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),    cmocka_unit_test(test_lengths), cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_ways),      cmocka_unit_test(test_threads), cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_placement), cmocka_unit_test(test_faults),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -8,7 +8,7 @@
 #include "method/cube/cube_rt_unit.h"
 #include "vulkan_fixture.h"
 
-#define CASES 200u
+#define CASES 150u
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
@@ -137,7 +137,7 @@ static void test_random(void **state)
 	(void)state;
 	const char *first = getenv("RAYQL_TEST_SEED");
 	uint64_t from = first ? strtoull(first, NULL, 10) : 1;
-	static const double bytes[] = {80, 3000, 1e5, 1e9};
+	static const double bytes[] = {80, 1e6, 1e7, 1e9};
 	for (uint64_t seed = from; seed < from + (first ? 1 : CASES); seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct table t;

@@ -18,6 +18,7 @@
 #include "device/vulkan/vulkan_internal.h"
 #include "shaders/tests/vulkan_affine.comp.h"
 #include "shaders/tests/vulkan_groups.comp.h"
+#include "shaders/tests/vulkan_subgroups.comp.h"
 #include "shaders/vulkan_commands_args.h"
 #include "util/budget.h"
 #include "vulkan_fixture.h"
@@ -36,6 +37,13 @@ static const struct rql_kernel affine_kernel = {
 	.name = "test.affine",
 	.spirv = rql_spv_vulkan_affine_comp,
 	.spirv_bytes = sizeof(rql_spv_vulkan_affine_comp),
+	.args_bytes = sizeof(struct test_args),
+};
+
+static const struct rql_kernel subgroups_kernel = {
+	.name = "test.subgroups",
+	.spirv = rql_spv_vulkan_subgroups_comp,
+	.spirv_bytes = sizeof(rql_spv_vulkan_subgroups_comp),
 	.args_bytes = sizeof(struct test_args),
 };
 
@@ -419,6 +427,101 @@ static void test_times(void **state)
 	rql_buffer_free(words);
 }
 
+/* A queue may have no clock at all: everything takes 0 ns then. */
+static void test_no_clock(void **state)
+{
+	(void)state;
+	close_device(); /* with its recordings, which have queries already */
+	assert_true(open_device());
+	struct rql_vk_gpu *gpu = rql_vk_of(device);
+	gpu->timestamp_bits = 0;
+	struct rql_buffer *words = new_buffer(400, RQL_MEMORY_READBACK);
+	struct rql_commands *c = new_commands(RQL_COMMANDS_TIMED);
+	rql_record_fill(c, words, 0, 400, 1);
+	affine(c, "one", words, 3, 1, 1);
+	end_and_run(c);
+	OK(rql_commands_run(c, NULL, &err));
+	struct rql_pass_time times[2] = {{0}};
+	double total = -1;
+	assert_int_equal(rql_commands_times(c, times, 2, &total), 2);
+	assert_string_equal(times[1].pass, "one");
+	assert_true(times[0].ns == 0 && times[1].ns == 0 && total == 0);
+	assert_words(words, 4);
+	rql_commands_free(c);
+	rql_buffer_free(words);
+	close_device();
+	assert_true(open_device());
+}
+
+/* What a recording names was freed before it is submitted, once and again: its memory is nobody else's meanwhile. */
+static void test_freed_before(void **state)
+{
+	(void)state;
+	struct rql_buffer *result = new_buffer(4096, RQL_MEMORY_READBACK), *gone = new_buffer(4096, RQL_MEMORY_DEVICE);
+	struct rql_commands *c = new_commands(0), *never = new_commands(0);
+	rql_record_fill(never, gone, 0, 4096, 9);
+	rql_record_fill(c, gone, 0, 4096, 5);
+	affine(c, "one", gone, 3, 1, 1);
+	rql_record_copy(c, gone, 0, result, 0, 4096);
+	OK(rql_commands_end(c, &err));
+	uint64_t address = gone->address;
+	rql_buffer_free(gone);
+	for (unsigned round = 0; round < 2; round++) {
+		struct rql_buffer *other = new_buffer(4096, RQL_MEMORY_DEVICE);
+		assert_true(other->address != address);
+		memset(result->map, 0, 4096);
+		OK(rql_commands_run(c, NULL, &err));
+		assert_words(result, 16);
+		rql_buffer_free(other);
+	}
+	rql_commands_free(c);
+	rql_commands_free(never); /* the last holder */
+	gone = new_buffer(4096, RQL_MEMORY_DEVICE);
+	assert_int_equal(gone->address, address);
+	rql_buffer_free(gone);
+	rql_buffer_free(result);
+}
+
+static void check_subgroups(uint32_t group)
+{
+	struct rql_buffer *words = new_buffer(4 * (group + 1), RQL_MEMORY_READBACK);
+	const struct rql_pipeline *pipeline = NULL;
+	struct test_args args = {.words = words->address, .count = group + 1};
+	struct rql_use use = {words, RQL_READ_WRITE};
+	memset(words->map, 0, words->bytes);
+	OK(rql_pipeline_get(device, &subgroups_kernel, &group, 1, &pipeline, &err));
+	struct rql_commands *c = new_commands(0);
+	rql_record_dispatch(c, "subgroups", pipeline, &args, 1, &use, 1);
+	end_and_run(c);
+	const uint32_t *got = words->map;
+	for (uint32_t i = 0; i < group && group % device->limits.subgroup_size == 0; i++)
+		assert_int_equal(got[i], 1);
+	assert_int_equal(got[group], device->limits.subgroup_size);
+	rql_commands_free(c);
+	rql_buffer_free(words);
+}
+
+/* Kernels rely on full subgroups of the size that limits says; also when a pipeline has to ask for it, which only devices
+ * of several sizes need. */
+static void test_subgroups(void **state)
+{
+	(void)state;
+	static const uint32_t groups[] = {1, 24, 64, 128, 256};
+	for (unsigned pinned = 0; pinned < 2; pinned++) {
+		if (pinned) {
+			struct rql_vk_features features;
+			close_device();
+			assert_true(open_device());
+			rql_vk_features_get(rql_vk_of(device)->physical, &features);
+			if (!features.subgroup.subgroupSizeControl || !features.subgroup.computeFullSubgroups)
+				break;
+			rql_vk_of(device)->pinned_subgroup = device->limits.subgroup_size;
+		}
+		for (unsigned i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+			check_subgroups(groups[i]);
+	}
+}
+
 /* More passes than have a time of their own, in a recording that was used for something else before. */
 static void test_many_passes(void **state)
 {
@@ -721,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_group_counts), cmocka_unit_test(test_dependencies), cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_constants),    cmocka_unit_test(test_resubmission), cmocka_unit_test(test_two_in_flight),
 		cmocka_unit_test(test_indirect),     cmocka_unit_test(test_barriers),     cmocka_unit_test(test_times),
+		cmocka_unit_test(test_no_clock),     cmocka_unit_test(test_freed_before), cmocka_unit_test(test_subgroups),
 		cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_cancel),       cmocka_unit_test(test_misuse),
 		cmocka_unit_test(test_measure),      cmocka_unit_test(test_threads),      cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_validation),

@@ -113,6 +113,18 @@ void rql_vk_level_free(struct rql_vk_gpu *gpu, struct rql_vk_level *level)
 
 /* ---- the structure ---- */
 
+static void bury_accel(struct rql_vk_gpu *gpu, void *object)
+{
+	struct rql_vk_accel *accel = object;
+	rql_vk_level_free(gpu, &accel->top);
+	for (uint32_t i = 0; i < accel->base.part_count; i++) {
+		rql_vk_level_free(gpu, &accel->parts[i].level);
+		rql_vk_level_free(gpu, &accel->parts[i].spare);
+	}
+	free(accel->parts);
+	free(accel);
+}
+
 rql_status rql_vk_accel_new(struct rql_device *device, uint32_t part_count, struct rql_vk_accel **out,
                             struct rql_error *err)
 {
@@ -128,27 +140,16 @@ rql_status rql_vk_accel_new(struct rql_device *device, uint32_t part_count, stru
 	accel->base.device = device;
 	accel->base.part_count = part_count;
 	accel->parts = parts;
+	accel->life = (struct rql_vk_life){.holders = 1, .bury = bury_accel, .object = accel};
 	*out = accel;
 	return RQL_OK;
-}
-
-static void bury_accel(struct rql_vk_gpu *gpu, void *object)
-{
-	struct rql_vk_accel *accel = object;
-	rql_vk_level_free(gpu, &accel->top);
-	for (uint32_t i = 0; i < accel->base.part_count; i++) {
-		rql_vk_level_free(gpu, &accel->parts[i].level);
-		rql_vk_level_free(gpu, &accel->parts[i].spare);
-	}
-	free(accel->parts);
-	free(accel);
 }
 
 static uint64_t last_ticket(struct rql_vk_accel *accel)
 {
 	struct rql_vk_gpu *gpu = rql_vk_of(accel->base.device);
 	pthread_mutex_lock(&gpu->submit_lock);
-	uint64_t ticket = accel->last_used;
+	uint64_t ticket = accel->life.last_used;
 	pthread_mutex_unlock(&gpu->submit_lock);
 	return ticket;
 }
@@ -157,8 +158,7 @@ void rql_vk_accel_free(struct rql_accel *base)
 {
 	if (!base)
 		return;
-	struct rql_vk_accel *accel = (struct rql_vk_accel *)base;
-	rql_vk_bury(rql_vk_of(base->device), last_ticket(accel), bury_accel, accel);
+	rql_vk_release(rql_vk_of(base->device), &((struct rql_vk_accel *)base)->life);
 }
 
 /* ---- submissions ---- */
@@ -186,9 +186,10 @@ rql_status rql_vk_queries_new(struct rql_vk_gpu *gpu, VkQueryType type, uint32_t
 		.queryCount = count,
 	};
 	VkResult result = gpu->vk.vkCreateQueryPool(gpu->handle, &info, NULL, out);
-	return result == VK_SUCCESS
-	           ? RQL_OK
-	           : rql_vk_fail(gpu, result, "vkCreateQueryPool", "sizes of acceleration structures", err);
+	if (result == VK_SUCCESS)
+		return RQL_OK;
+	*out = VK_NULL_HANDLE;
+	return rql_vk_fail(gpu, result, "vkCreateQueryPool", "sizes of acceleration structures", err);
 }
 
 static void bury_queries(struct rql_vk_gpu *gpu, void *object)
@@ -295,7 +296,7 @@ static void top_record(struct rql_vk_accel *accel, struct rql_vk_commands *c, st
 	const VkAccelerationStructureBuildRangeInfoKHR *ranges = &range;
 	c->gpu->vk.vkCmdBuildAccelerationStructuresKHR(c->handle, 1, &b->info, &ranges);
 	rql_vk_pass_end(c);
-	rql_vk_keep(c, &accel->last_used);
+	rql_vk_keep(c, &accel->life);
 }
 
 rql_status rql_vk_accel_finish(struct rql_vk_accel *accel, struct rql_progress *progress, double *device_ns,

@@ -26,7 +26,7 @@ struct rql_vk_part {
 
 struct rql_vk_accel {
 	struct rql_accel base; /* first */
-	uint64_t last_used;    /* ticket; under submit_lock */
+	struct rql_vk_life life;
 	enum rql_primitive primitive;
 	VkGeometryFlagsKHR geometry;
 	VkBuildAccelerationStructureFlagsKHR flags;

@@ -124,7 +124,7 @@ static void record_builds(struct build *b, struct batch *batch, struct rql_vk_co
 	if (b->queries)
 		rql_vk_queries_record(c, b->queries, VK_QUERY_TYPE_ACCELERATION_STRUCTURE_COMPACTED_SIZE_KHR, handles,
 		                      batch->count);
-	rql_vk_keep(c, &b->accel->last_used);
+	rql_vk_keep(c, &b->accel->life);
 }
 
 static rql_status batch_build(struct build *b, struct batch *batch, struct rql_error *err)
@@ -168,7 +168,7 @@ static rql_status batch_compact(struct build *b, struct batch *batch, struct rql
 		gpu->vk.vkCmdCopyAccelerationStructureKHR(vc->handle, &copy);
 	}
 	rql_vk_pass_end(vc);
-	rql_vk_keep(vc, &b->accel->last_used);
+	rql_vk_keep(vc, &b->accel->life);
 	rql_status status = rql_vk_accel_run(c, b->progress, &b->device_ns, err);
 	rql_commands_free(c);
 	for (uint32_t i = 0; i < batch->count && status == RQL_OK; i++) {

@@ -81,7 +81,7 @@ static rql_status serialized_bytes(struct rql_vk_accel *accel, const struct rql_
 	RQL_TRY(rql_commands_new(accel->base.device, 0, &c, err));
 	rql_vk_queries_record((struct rql_vk_commands *)c, queries,
 	                      VK_QUERY_TYPE_ACCELERATION_STRUCTURE_SERIALIZATION_SIZE_KHR, &part->level.handle, 1);
-	rql_vk_keep((struct rql_vk_commands *)c, &accel->last_used);
+	rql_vk_keep((struct rql_vk_commands *)c, &accel->life);
 	rql_status status = rql_vk_accel_run(c, NULL, NULL, err);
 	rql_commands_free(c);
 	if (status != RQL_OK)
@@ -116,7 +116,7 @@ static rql_status serialize(struct rql_vk_accel *accel, const struct rql_vk_part
 	};
 	vc->gpu->vk.vkCmdCopyAccelerationStructureToMemoryKHR(vc->handle, &info);
 	rql_vk_full_barrier(vc);
-	rql_vk_keep(vc, &accel->last_used);
+	rql_vk_keep(vc, &accel->life);
 	rql_status status = rql_vk_accel_run(c, NULL, NULL, err);
 	rql_commands_free(c);
 	return status;
@@ -282,7 +282,7 @@ static rql_status deserialize(struct rql_vk_accel *accel, struct rql_vk_part *pa
 	};
 	vc->gpu->vk.vkCmdCopyMemoryToAccelerationStructureKHR(vc->handle, &info);
 	rql_vk_full_barrier(vc);
-	rql_vk_keep(vc, &accel->last_used);
+	rql_vk_keep(vc, &accel->life);
 	rql_status status = rql_vk_accel_run(c, NULL, NULL, err);
 	rql_commands_free(c);
 	return status;

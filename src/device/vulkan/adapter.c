@@ -10,6 +10,7 @@
 /* Builds of 1e8 primitives in one bottom level did not end on an H200, 6e7 did (notes/h200.md); half of that leaves
  * room and still needs few parts. */
 #define PART_PRIMITIVES ((uint64_t)1 << 25)
+#define BUFFER_GRAIN ((uint64_t)64 << 10) /* BLOCK_GRAIN of memory.c */
 
 /* ---- features ---- */
 
@@ -32,6 +33,7 @@ static void extensions_get(VkPhysicalDevice physical, struct rql_vk_features *ou
 		{VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &out->has_budget},
 		{VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, &out->has_pci},
 		{VK_KHR_MAINTENANCE_4_EXTENSION_NAME, &out->has_maintenance4},
+		{VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &out->has_subgroup},
 	};
 	for (uint32_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
@@ -55,6 +57,11 @@ void rql_vk_features_get(VkPhysicalDevice physical, struct rql_vk_features *out)
 		out->v12.pNext = &out->accel;
 		out->accel.pNext = &out->trace;
 	}
+	out->subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
+	if (out->has_subgroup) {
+		out->subgroup.pNext = out->core.pNext;
+		out->core.pNext = &out->subgroup;
+	}
 	vkGetPhysicalDeviceFeatures2(physical, &out->core);
 }
 
@@ -66,6 +73,7 @@ struct properties {
 	VkPhysicalDeviceVulkan12Properties v12;
 	VkPhysicalDeviceMaintenance4Properties maintenance4;
 	VkPhysicalDevicePCIBusInfoPropertiesEXT pci;
+	VkPhysicalDeviceSubgroupSizeControlPropertiesEXT subgroup;
 	VkPhysicalDeviceAccelerationStructurePropertiesKHR accel;
 	VkPhysicalDeviceRayTracingPipelinePropertiesKHR trace;
 };
@@ -78,6 +86,7 @@ static void properties_get(VkPhysicalDevice physical, const struct rql_vk_featur
 		.v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES,
 		.maintenance4.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
 		.pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT,
+		.subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT,
 		.accel.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_PROPERTIES_KHR,
 		.trace.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_TRACING_PIPELINE_PROPERTIES_KHR,
 	};
@@ -91,6 +100,7 @@ static void properties_get(VkPhysicalDevice physical, const struct rql_vk_featur
 	CHAIN(true, v12)
 	CHAIN(features->has_maintenance4, maintenance4)
 	CHAIN(features->has_pci, pci)
+	CHAIN(features->has_subgroup, subgroup)
 	CHAIN(features->has_accel, accel)
 	CHAIN(features->has_trace, trace)
 #undef CHAIN
@@ -234,13 +244,37 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* The size of subgroups that compute pipelines ask for, so that it is the one that kernels and hosts are told; 0: there is
+ * only one, or the device cannot be asked. Intel's widest form spills registers in kernels of 64-bit arithmetic, so the
+ * middle one is taken there. */
+static uint32_t choose_subgroup(const struct rql_vk_features *f, const struct properties *p)
+{
+	const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *s = &p->subgroup;
+	uint32_t size = p->v11.subgroupSize;
+	if (!f->has_subgroup || !f->subgroup.subgroupSizeControl || !f->subgroup.computeFullSubgroups ||
+	    !(s->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) || s->minSubgroupSize == s->maxSubgroupSize)
+		return 0;
+	if (p->v12.driverID == VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA ||
+	    p->v12.driverID == VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS)
+		size = 16;
+	size = size < s->minSubgroupSize ? s->minSubgroupSize : least(size, s->maxSubgroupSize);
+	/* A workgroup of the largest size must not have too many of them. */
+	const VkPhysicalDeviceLimits *limits = &p->core.properties.limits;
+	uint64_t most = least(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
+	while (size < s->maxSubgroupSize && (uint64_t)size * s->maxComputeWorkgroupSubgroups < most)
+		size *= 2;
+	return size;
+}
+
 static void limits_describe(struct rql_vk_gpu *gpu, struct rql_device *device, const struct rql_vk_features *f,
                             const struct properties *p)
 {
 	const VkPhysicalDeviceLimits *limits = &gpu->properties.limits;
 	uint64_t largest = f->has_maintenance4 ? p->maintenance4.maxBufferSize : p->v11.maxMemoryAllocationSize;
+	largest = largest / BUFFER_GRAIN * BUFFER_GRAIN; /* memory.c rounds up to no more than this */
+	gpu->pinned_subgroup = choose_subgroup(f, p);
 	device->limits = (struct rql_gpu_limits){
-		.subgroup_size = p->v11.subgroupSize,
+		.subgroup_size = gpu->pinned_subgroup ? gpu->pinned_subgroup : p->v11.subgroupSize,
 		.shared_bytes = limits->maxComputeSharedMemorySize,
 		.group_size = least(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]),
 		.buffer_bytes = largest < device->memory_bytes ? largest : device->memory_bytes,

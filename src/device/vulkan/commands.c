@@ -27,6 +27,10 @@ static const struct {
      VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT},
 };
 
+#define FIRST_TRACE_STAGE 3u /* of stages[] */
+#define WRITES                                                                                                         \
+	(VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR)
+
 static struct rql_vk_commands *own(struct rql_commands *c)
 {
 	return (struct rql_vk_commands *)c;
@@ -48,12 +52,22 @@ void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const ch
 }
 
 /* ---- life ---- */
+/* Of all that it names. */
+static void let_go(struct rql_vk_gpu *gpu, struct rql_vk_commands *c)
+{
+	for (; c->touched_count > 0; c->touched_count--)
+		rql_vk_release(gpu, &c->touched[c->touched_count - 1].buffer->life);
+	for (; c->kept_count > 0; c->kept_count--)
+		rql_vk_release(gpu, c->kept[c->kept_count - 1]);
+}
+
 static void destroy_commands(struct rql_vk_gpu *gpu, struct rql_vk_commands *c)
 {
 	if (c->queries)
 		gpu->vk.vkDestroyQueryPool(gpu->handle, c->queries, NULL);
 	if (c->pool)
 		gpu->vk.vkDestroyCommandPool(gpu->handle, c->pool, NULL);
+	let_go(gpu, c);
 	rql_error_clear(&c->failed);
 	rql_error_clear(&c->base.misuse);
 	free(c->touched);
@@ -112,7 +126,7 @@ static void retire(struct rql_vk_gpu *gpu, void *object)
 	struct rql_vk_commands *c = object;
 	rql_error_clear(&c->failed);
 	rql_error_clear(&c->base.misuse);
-	c->touched_count = c->kept_count = 0;
+	let_go(gpu, c);
 	bool kept = false;
 	if (gpu->vk.vkResetCommandPool(gpu->handle, c->pool, 0) == VK_SUCCESS) {
 		pthread_mutex_lock(&gpu->commands_lock);
@@ -143,6 +157,19 @@ static void record_barrier(struct rql_vk_commands *c, VkPipelineStageFlags from,
 		.dstAccessMask = accesses,
 	};
 	c->gpu->vk.vkCmdPipelineBarrier(c->handle, from, to, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+/* Uploads and the recordings that were submitted before are over for everything in this one. The stages that exist here
+ * and no others: "all commands" has drivers flush the caches of a rasteriser that nobody uses, once a statement. */
+static void opening_barrier(struct rql_vk_commands *c)
+{
+	VkPipelineStageFlags all = 0;
+	VkAccessFlags accesses = 0;
+	for (unsigned s = 0; s < (c->gpu->has_trace ? RQL_VK_STAGES : FIRST_TRACE_STAGE); s++) {
+		all |= stages[s].stage;
+		accesses |= stages[s].access;
+	}
+	record_barrier(c, all, accesses & WRITES, all, accesses);
 }
 
 static rql_status prepare_queries(struct rql_vk_commands *c, struct rql_error *err)
@@ -185,9 +212,7 @@ rql_status rql_vk_commands_new(struct rql_device *device, unsigned flags, struct
 		destroy_commands(gpu, c);
 		return status;
 	}
-	/* Uploads and the recordings that were submitted before are over for everything in this one. */
-	record_barrier(c, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT,
-	               VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+	opening_barrier(c);
 	c->stages = 0;
 	c->writes = 0;
 	c->barriers = 1;
@@ -245,17 +270,18 @@ static struct rql_vk_touch *touch_of(struct rql_vk_commands *c, struct rql_vk_bu
 	}
 	struct rql_vk_touch *touch = &c->touched[c->touched_count++];
 	*touch = (struct rql_vk_touch){.buffer = buffer};
+	atomic_fetch_add(&buffer->life.holders, 1);
 	return touch;
 }
 
-void rql_vk_keep(struct rql_vk_commands *c, uint64_t *last_used)
+void rql_vk_keep(struct rql_vk_commands *c, struct rql_vk_life *life)
 {
 	for (uint32_t i = c->kept_count; i-- > 0;)
-		if (c->kept[i] == last_used)
+		if (c->kept[i] == life)
 			return;
 	if (c->kept_count == c->kept_capacity) {
 		uint32_t capacity = c->kept_capacity ? 2 * c->kept_capacity : 16;
-		uint64_t **more = realloc(c->kept, capacity * sizeof(*more));
+		struct rql_vk_life **more = realloc(c->kept, capacity * sizeof(*more));
 		if (!more) {
 			rql_vk_record_failed(c, RQL_ERROR_MEMORY, "out of memory (%llu bytes for a recording)",
 			                     (unsigned long long)capacity * sizeof(*more));
@@ -264,7 +290,8 @@ void rql_vk_keep(struct rql_vk_commands *c, uint64_t *last_used)
 		c->kept = more;
 		c->kept_capacity = capacity;
 	}
-	c->kept[c->kept_count++] = last_used;
+	c->kept[c->kept_count++] = life;
+	atomic_fetch_add(&life->holders, 1);
 }
 
 /* The barrier serves the named stages, and those that nearly every recording uses besides: it costs them nothing and

@@ -98,7 +98,8 @@ rql_status rql_vk_fail(struct rql_vk_gpu *gpu, VkResult result, const char *call
 
 /* What the kernels need, and of the rest what may serve them: a feature that nobody uses may still cost on some drivers
  * (robustBufferAccess does), so not simply all. */
-static void features_choose(const struct rql_vk_features *have, bool trace, struct rql_vk_features *want)
+static void features_choose(const struct rql_vk_features *have, bool trace, bool pin_subgroups,
+                            struct rql_vk_features *want)
 {
 	*want = (struct rql_vk_features){
 		.core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
@@ -127,7 +128,13 @@ static void features_choose(const struct rql_vk_features *have, bool trace, stru
 		.accel.accelerationStructure = VK_TRUE,
 		.trace.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_TRACING_PIPELINE_FEATURES_KHR,
 		.trace.rayTracingPipeline = VK_TRUE,
+		.subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
+		.subgroup.pNext = &want->v11,
+		.subgroup.subgroupSizeControl = VK_TRUE,
+		.subgroup.computeFullSubgroups = VK_TRUE,
 	};
+	if (pin_subgroups)
+		want->core.pNext = &want->subgroup;
 }
 
 static rql_status device_create(struct rql_vk_gpu *gpu, struct rql_error *err)
@@ -137,9 +144,11 @@ static rql_status device_create(struct rql_vk_gpu *gpu, struct rql_error *err)
 	const char *extensions[8];
 	uint32_t extension_count = 0;
 	rql_vk_features_get(gpu->physical, &have);
-	features_choose(&have, gpu->has_trace, &want);
+	features_choose(&have, gpu->has_trace, gpu->pinned_subgroup != 0, &want);
 	if (have.has_budget)
 		extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+	if (gpu->pinned_subgroup)
+		extensions[extension_count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
 	if (gpu->has_trace) {
 		extensions[extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
 		extensions[extension_count++] = VK_KHR_RAY_TRACING_PIPELINE_EXTENSION_NAME;

@@ -47,10 +47,8 @@ uint64_t rql_vk_finished(struct rql_vk_gpu *gpu)
 void rql_vk_reap(struct rql_vk_gpu *gpu)
 {
 	struct rql_vk_grave *due = NULL;
-	pthread_mutex_lock(&gpu->memory_lock);
-	bool any = gpu->graves != NULL;
-	pthread_mutex_unlock(&gpu->memory_lock);
-	if (!any)
+	/* On every statement's way: without the lock, which somebody may hold while the driver allocates gigabytes. */
+	if (atomic_load(&gpu->grave_count) == 0)
 		return;
 	uint64_t finished = rql_vk_finished(gpu);
 	pthread_mutex_lock(&gpu->memory_lock);
@@ -63,6 +61,7 @@ void rql_vk_reap(struct rql_vk_gpu *gpu)
 		*at = grave->next;
 		grave->next = due;
 		due = grave;
+		atomic_fetch_sub(&gpu->grave_count, 1);
 	}
 	pthread_mutex_unlock(&gpu->memory_lock);
 	while (due) {
@@ -105,7 +104,18 @@ void rql_vk_bury(struct rql_vk_gpu *gpu, uint64_t ticket, void (*bury)(struct rq
 	pthread_mutex_lock(&gpu->memory_lock);
 	grave->next = gpu->graves;
 	gpu->graves = grave;
+	atomic_fetch_add(&gpu->grave_count, 1);
 	pthread_mutex_unlock(&gpu->memory_lock);
+}
+
+void rql_vk_release(struct rql_vk_gpu *gpu, struct rql_vk_life *life)
+{
+	if (atomic_fetch_sub(&life->holders, 1) > 1)
+		return;
+	pthread_mutex_lock(&gpu->submit_lock);
+	uint64_t ticket = life->last_used;
+	pthread_mutex_unlock(&gpu->submit_lock);
+	rql_vk_bury(gpu, ticket, life->bury, life->object);
 }
 
 /* ---- the budget ---- */
@@ -220,15 +230,17 @@ void rql_vk_memory(struct rql_device *device, uint64_t *available, uint64_t *tot
 
 /* ---- blocks ---- */
 
-static VkBufferUsageFlags block_usage(const struct rql_vk_gpu *gpu)
+/* Structures and binding tables live in device memory only, and a driver may allow those usages in no other: it would
+ * then leave no mapped memory type to a buffer that asks for them. */
+static VkBufferUsageFlags block_usage(const struct rql_vk_gpu *gpu, enum rql_memory kind)
 {
 	VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
 	                           VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
 	                           VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
-	if (gpu->has_trace)
-		usage |= VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR |
-		         VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR |
-		         VK_BUFFER_USAGE_SHADER_BINDING_TABLE_BIT_KHR;
+	if (gpu->has_trace && kind != RQL_MEMORY_READBACK)
+		usage |= VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR;
+	if (gpu->has_trace && kind == RQL_MEMORY_DEVICE)
+		usage |= VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR | VK_BUFFER_USAGE_SHADER_BINDING_TABLE_BIT_KHR;
 	return usage;
 }
 
@@ -238,7 +250,7 @@ static VkResult block_allocate(struct rql_vk_gpu *gpu, struct rql_vk_block *bloc
 	const VkBufferCreateInfo buffer = {
 		.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
 		.size = block->bytes,
-		.usage = block_usage(gpu),
+		.usage = block_usage(gpu, block->kind),
 		.sharingMode = VK_SHARING_MODE_EXCLUSIVE,
 	};
 	VkMemoryRequirements needs;
@@ -487,6 +499,18 @@ static struct rql_vk_range *range_find(struct rql_vk_gpu *gpu, uint64_t bytes, e
 	return NULL;
 }
 
+static void buffer_bury(struct rql_vk_gpu *gpu, void *object)
+{
+	struct rql_vk_buffer *buffer = object;
+	pthread_mutex_lock(&gpu->memory_lock);
+	range_give(buffer->block, buffer->range);
+	struct rql_vk_block *idle = block_unlink_if_idle(gpu, buffer->block);
+	pthread_mutex_unlock(&gpu->memory_lock);
+	if (idle)
+		block_destroy(gpu, idle);
+	free(buffer);
+}
+
 rql_status rql_vk_buffer_new(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
                              struct rql_buffer **out, struct rql_error *err)
 {
@@ -516,6 +540,7 @@ rql_status rql_vk_buffer_new(struct rql_device *device, uint64_t bytes, enum rql
 		return status;
 	}
 	buffer->offset = buffer->range->offset;
+	buffer->life = (struct rql_vk_life){.holders = 1, .bury = buffer_bury, .object = buffer};
 	buffer->base = (struct rql_buffer){
 		.device = device,
 		.bytes = bytes,
@@ -527,28 +552,11 @@ rql_status rql_vk_buffer_new(struct rql_device *device, uint64_t bytes, enum rql
 	return RQL_OK;
 }
 
-static void buffer_bury(struct rql_vk_gpu *gpu, void *object)
-{
-	struct rql_vk_buffer *buffer = object;
-	pthread_mutex_lock(&gpu->memory_lock);
-	range_give(buffer->block, buffer->range);
-	struct rql_vk_block *idle = block_unlink_if_idle(gpu, buffer->block);
-	pthread_mutex_unlock(&gpu->memory_lock);
-	if (idle)
-		block_destroy(gpu, idle);
-	free(buffer);
-}
-
 void rql_vk_buffer_free(struct rql_buffer *base)
 {
 	if (!base)
 		return;
-	struct rql_vk_buffer *buffer = (struct rql_vk_buffer *)base;
-	struct rql_vk_gpu *gpu = rql_vk_of(base->device);
-	pthread_mutex_lock(&gpu->submit_lock);
-	uint64_t ticket = buffer->last_used;
-	pthread_mutex_unlock(&gpu->submit_lock);
-	rql_vk_bury(gpu, ticket, buffer_bury, buffer);
+	rql_vk_release(rql_vk_of(base->device), &((struct rql_vk_buffer *)base)->life);
 }
 
 void rql_vk_memory_close(struct rql_vk_gpu *gpu)

@@ -36,8 +36,10 @@ rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags sta
 		.pPushConstantRanges = &range,
 	};
 	VkResult result = gpu->vk.vkCreatePipelineLayout(gpu->handle, &info, NULL, out);
-	return result == VK_SUCCESS ? RQL_OK
-	                            : rql_vk_fail(gpu, result, "vkCreatePipelineLayout", "a kernel's arguments", err);
+	if (result == VK_SUCCESS)
+		return RQL_OK;
+	*out = VK_NULL_HANDLE;
+	return rql_vk_fail(gpu, result, "vkCreatePipelineLayout", "a kernel's arguments", err);
 }
 
 static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
@@ -52,11 +54,20 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 		.dataSize = 4 * (size_t)p->constant_count,
 		.pData = p->constants,
 	};
+	/* Kernels number their work by gl_SubgroupID and gl_SubgroupSize, so subgroups must be full and of the size that is
+	 * said. Where it varies (Intel: 8, 16 or 32 run, 32 is said) it is fixed for all of them. */
+	VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
+		.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+		.requiredSubgroupSize = gpu->pinned_subgroup,
+	};
+	bool pinned = gpu->pinned_subgroup != 0, full = pinned && p->constants[0] % gpu->pinned_subgroup == 0;
 	VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
 		.stage =
 			{
 				.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+				.pNext = pinned ? &size : NULL,
+				.flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
 				.stage = VK_SHADER_STAGE_COMPUTE_BIT,
 				.module = module,
 				.pName = "main",

@@ -119,7 +119,10 @@ rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err)
 	}
 	free(data);
 	gpu->pipeline_cache_changed = false;
-	return result == VK_SUCCESS ? RQL_OK : rql_vk_fail(gpu, result, "vkCreatePipelineCache", "compiled kernels", err);
+	if (result == VK_SUCCESS)
+		return RQL_OK;
+	gpu->pipeline_cache = VK_NULL_HANDLE;
+	return rql_vk_fail(gpu, result, "vkCreatePipelineCache", "compiled kernels", err);
 }
 
 /* Beside its place and then renamed, so that a reader never sees half a file. */

@@ -91,14 +91,14 @@ rql_status rql_vk_submit(struct rql_commands *commands, uint64_t *ticket, struct
 		                     "a recording was submitted again while its last submission still runs: wait for it first");
 	uint64_t given = 0;
 	pthread_mutex_lock(&gpu->submit_lock);
-	if (c->timed && c->pass_count)
+	if (c->queries && c->timed && c->pass_count)
 		gpu->vk.vkResetQueryPool(gpu->handle, c->queries, 0, 2 * c->pass_count);
 	rql_status status = submit_locked(gpu, c->handle, &given, err);
 	if (status == RQL_OK) {
 		for (uint32_t i = 0; i < c->touched_count; i++)
-			c->touched[i].buffer->last_used = given;
+			c->touched[i].buffer->life.last_used = given;
 		for (uint32_t i = 0; i < c->kept_count; i++)
-			*c->kept[i] = given;
+			c->kept[i]->last_used = given;
 		c->last_ticket = given;
 		*ticket = given;
 	}

@@ -268,7 +268,7 @@ void rql_vk_trace(struct rql_commands *commands, const char *pass, const struct 
 	             uses, use_count);
 	/* Structures are built and refitted by submissions of their own: they need no barrier here, but to stay. */
 	for (uint32_t i = 0; i < accel_count; i++)
-		rql_vk_keep(c, &((struct rql_vk_accel *)accels[i])->last_used);
+		rql_vk_keep(c, &((struct rql_vk_accel *)accels[i])->life);
 	rql_vk_pass_begin(c, pass);
 	memcpy(words, args, p->base.args_bytes);
 	gpu->vk.vkCmdBindPipeline(c->handle, VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR, p->handle);

@@ -195,8 +195,8 @@ static rql_status piece_submit(struct rql_vk_gpu *gpu, struct slot *slot, struct
 		return rql_vk_fail(gpu, result, "vkEndCommandBuffer", "a transfer", err);
 	RQL_TRY(rql_vk_queue_submit(gpu, slot->commands, &slot->ticket, err));
 	pthread_mutex_lock(&gpu->submit_lock);
-	if (buffer->last_used < slot->ticket)
-		buffer->last_used = slot->ticket;
+	if (buffer->life.last_used < slot->ticket)
+		buffer->life.last_used = slot->ticket;
 	pthread_mutex_unlock(&gpu->submit_lock);
 	return RQL_OK;
 }
@@ -205,7 +205,7 @@ static rql_status piece_submit(struct rql_vk_gpu *gpu, struct slot *slot, struct
 static rql_status wait_for_users(struct rql_vk_gpu *gpu, struct rql_vk_buffer *buffer, struct rql_error *err)
 {
 	pthread_mutex_lock(&gpu->submit_lock);
-	uint64_t ticket = buffer->last_used;
+	uint64_t ticket = buffer->life.last_used;
 	pthread_mutex_unlock(&gpu->submit_lock);
 	return rql_vk_wait(gpu->device, ticket, NULL, err);
 }

@@ -43,7 +43,8 @@ struct rql_vk_features {
 	VkPhysicalDeviceVulkan12Features v12;
 	VkPhysicalDeviceAccelerationStructureFeaturesKHR accel;
 	VkPhysicalDeviceRayTracingPipelineFeaturesKHR trace;
-	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4; /* extensions */
+	VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup;
+	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4, has_subgroup; /* extensions */
 };
 
 /* One large VkDeviceMemory with one VkBuffer over all of it; ranges of it are rql_buffers and acceleration structures'
@@ -65,12 +66,22 @@ struct rql_vk_range {
 	struct rql_vk_range *next;
 };
 
+/* Of what recordings name, buffers and acceleration structures: the owner and every recording that names it hold it, and
+ * the last one to let go buries it behind its last submission. So a recording may be submitted after a buffer of it was
+ * freed, and again. */
+struct rql_vk_life {
+	_Atomic uint32_t holders; /* 1 at first: the owner */
+	uint64_t last_used;       /* ticket of the last submission that names it; under submit_lock */
+	void (*bury)(struct rql_vk_gpu *gpu, void *object);
+	void *object;
+};
+
 struct rql_vk_buffer {
 	struct rql_buffer base; /* first */
 	struct rql_vk_block *block;
 	struct rql_vk_range *range; /* its own; handed back to the block, so that freeing needs no memory */
-	uint64_t offset;    /* in block->buffer */
-	uint64_t last_used; /* ticket of the last submission that names it; under submit_lock */
+	uint64_t offset; /* in block->buffer */
+	struct rql_vk_life life;
 };
 
 /* Something that waits for a ticket to be freed. */
@@ -101,6 +112,7 @@ struct rql_vk_gpu {
 	uint64_t memory_cap; /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
 	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
 	uint32_t queue_family;
+	uint32_t pinned_subgroup; /* what every compute pipeline asks for; 0: the device has one size only */
 	uint32_t timestamp_bits;
 	double timestamp_ns;
 
@@ -118,6 +130,7 @@ struct rql_vk_gpu {
 	pthread_mutex_t memory_lock;
 	struct rql_vk_block *blocks;
 	struct rql_vk_grave *graves;
+	_Atomic uint32_t grave_count; /* so that a waiter need not take the lock to see that there is none */
 	uint64_t allocated[RQL_MEMORY_COUNT];   /* of all blocks */
 	uint64_t block_count[RQL_MEMORY_COUNT]; /* ever made: block sizes grow */
 	struct rql_vk_staging *staging; /* transfer.c */
@@ -165,6 +178,8 @@ void rql_vk_memory(struct rql_device *device, uint64_t *available, uint64_t *tot
 void rql_vk_bury(struct rql_vk_gpu *gpu, uint64_t ticket, void (*bury)(struct rql_vk_gpu *gpu, void *object),
                  void *object);
 void rql_vk_reap(struct rql_vk_gpu *gpu); /* frees what is due; call it without any lock */
+/* One holder less. Without any lock; the object may be gone afterwards. */
+void rql_vk_release(struct rql_vk_gpu *gpu, struct rql_vk_life *life);
 /* The last ticket known to be done, asked anew; UINT64_MAX on a device that is really lost. */
 uint64_t rql_vk_finished(struct rql_vk_gpu *gpu);
 void rql_vk_memory_close(struct rql_vk_gpu *gpu);
@@ -223,8 +238,8 @@ struct rql_vk_commands {
 	/* Buffers that this recording touches. */
 	struct rql_vk_touch *touched;
 	uint32_t touched_count, touched_capacity;
-	/* Tickets of other objects that it needs (rql_vk_keep). */
-	uint64_t **kept;
+	/* Other objects that it needs (rql_vk_keep). */
+	struct rql_vk_life **kept;
 	uint32_t kept_count, kept_capacity;
 	/* Barriers: everything that was recorded is a barrier's source; covered[s] is the number of the last barrier that
 	 * had stage s as a destination. */
@@ -257,9 +272,9 @@ void rql_vk_full_barrier(struct rql_vk_commands *c);
 void rql_vk_pass_begin(struct rql_vk_commands *c, const char *pass); /* timestamps; nothing when not timed */
 void rql_vk_pass_end(struct rql_vk_commands *c);
 void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const char *fmt, ...) RQL_PRINTF(3, 4);
-/* Keeps an object (not a buffer) alive until the recording's last submission is done: its ticket field is moved by
- * every submission. */
-void rql_vk_keep(struct rql_vk_commands *c, uint64_t *last_used);
+/* Keeps an object that is no buffer alive as rql_vk_touch keeps buffers: as long as the recording lives and its last
+ * submission runs. */
+void rql_vk_keep(struct rql_vk_commands *c, struct rql_vk_life *life);
 /* Destroys the idle recordings: at the end of rql_vk_stop, when all graves are buried. */
 void rql_vk_commands_close(struct rql_vk_gpu *gpu);
 

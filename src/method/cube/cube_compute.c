@@ -22,7 +22,7 @@ static rql_status get_pipeline(const struct rql_cube_unit *unit, bool pieces, co
                                struct rql_error *err)
 {
 	const struct rql_cube_compute *plan = unit->method;
-	bool last = pieces || !plan->reads;
+	bool last = pieces || !plan->queues;
 	const uint32_t constants[] = {
 		RQL_CUBE_WORKGROUP,
 		(uint32_t)plan->mode,
@@ -59,11 +59,11 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
                          struct rql_error *err)
 {
 	const struct rql_cube_compute *plan = unit->method;
-	if (plan->reads && !context->queue)
+	if (plan->queues && !context->queue)
 		RQL_TRY(rql_buffer_new(unit->device, plan->queue_entries * sizeof(struct rql_cube_long_entry),
 		                       RQL_MEMORY_DEVICE, "the long intervals of a query", &context->queue, err));
 	RQL_TRY(record_pass(unit, context, false, commands, err));
-	if (plan->reads)
+	if (plan->queues)
 		RQL_TRY(record_pass(unit, context, true, commands, err));
 	context->collects = unit->rows_whole;
 	return RQL_OK;

@@ -15,8 +15,10 @@ struct rql_cube_compute {
 	uint32_t lanes;        /* of a tile, which takes one item */
 	uint32_t shared_words; /* of rows in a workgroup's shared memory */
 	uint64_t workgroups;
-	bool reads;                  /* cells of whole intervals: long ones are queued and cut */
-	uint32_t piece_lanes, piece; /* of the second pass: lanes of a tile, cells of a piece */
+	bool reads;           /* some slot or test reads every cell */
+	bool queues;          /* and some interval may be too long for one tile: a second pass takes such, in pieces */
+	uint32_t piece_lanes; /* of a tile there */
+	uint32_t piece;       /* cells */
 	uint64_t piece_workgroups, queue_entries;
 	uint32_t passes;
 };

@@ -87,7 +87,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_cube_program, 72);
 #define RQL_CUBE_STATE_COUNTERS 4u /* and what follows: */
 #define RQL_CUBE_COUNTER_RUNS 0u   /* intervals with cells */
 #define RQL_CUBE_COUNTER_EDGES 1u  /* cells read one by one beside cumulative sums, once for all slots */
-#define RQL_CUBE_COUNTER_CELLS 2u  /* cells of intervals that qualify whole */
+#define RQL_CUBE_COUNTER_CELLS 2u  /* cells of intervals that qualify whole, where some slot reads them */
 #define RQL_CUBE_COUNTER_TESTED 3u
 #define RQL_CUBE_COUNTERS 4u
 #define RQL_CUBE_STATE_WORDS 8u

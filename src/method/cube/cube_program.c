@@ -184,7 +184,8 @@ static struct rql_cube_box_entry box_of(struct image *image, const struct rql_cu
 	return entry;
 }
 
-/* The device's templates are the values' identities (cube_identity), not the CPU's: extremes of doubles are keys there. */
+/* The device's templates are the values' identities (cube_identity), not the CPU's: extremes of doubles are keys
+ * there. */
 static uint64_t put_template(struct image *image)
 {
 	const struct rql_prepared *p = image->p;

@@ -114,8 +114,8 @@ static rql_status place_rays(struct rql_cube_unit *unit, struct rql_cube_rays *r
 	if (!rays->arena)
 		return rql_error_memory(err, 0, "a query's rays");
 	RQL_TRY(rql_cube_rt_get(p->cube, unit->device, NULL, &rays->rt, err));
-	RQL_TRY(rql_rt_plan_rays(p, rays->views, &rays->rt->axes, (double)rays->rt->primitives, &unit->device->profile,
-	                         rays->arena, &rays->placed, err));
+	RQL_TRY(rql_rt_plan_rays(p, rays->views, &rays->rt->axes, (double)rays->rt->primitives, unit->device, rays->arena,
+	                         &rays->placed, err));
 	rays->local = is_local(p, &rays->placed);
 	rays->copies = choose_copies(unit, rays);
 	return rql_rt_tables_new(p, &rays->placed, rays->rt, unit->program, &rays->tables, err);
@@ -232,7 +232,7 @@ static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct
 	out->hits = pair ? 2 * found : counter[RQL_RT_COUNTER_HITS];
 	out->rays = rays->placed.rays + (pair ? found : 0);
 	/* Cells that were read one by one: at most a block's two nearer halves of an interval that has cumulative sums. */
-	uint64_t read = tested, bytes = tested * p->byte_bits / 8 + out->hits * 2 * (rays->rt->wide ? 8 : 4);
+	uint64_t read = tested, bytes = tested * rays->placed.cell_bits / 8 + out->hits * 2 * (rays->rt->wide ? 8 : 4);
 	for (uint32_t s = 0; s < p->slot_count && !tested; s++) {
 		const struct rql_cube_slot *slot = &p->slots[s];
 		bool summed = slot->cumulative || slot->cumulative128;
@@ -291,7 +291,7 @@ static rql_status expect_axes(const struct rql_cube *cube, struct rql_device *de
 	uint64_t runs[RQL_CUBE_MAX_DIMENSIONS + 1];
 	for (uint32_t d = 0; d <= cube->digit_count; d++)
 		runs[d] = (uint64_t)rql_rt_guess_runs(cube, d);
-	uint32_t depth = rql_rt_choose_depth(cube, runs, device->profile.primitive_bytes);
+	uint32_t depth = rql_rt_choose_depth(cube, runs, device);
 	rays->primitives = (double)(depth ? runs[depth] : 1);
 	if (!rql_rt_fold(cube, depth, &rays->axes))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a depth was chosen that does not fit the axes");
@@ -307,8 +307,7 @@ static rql_status bind_rays(struct rql_prepared *p, struct rql_device *device, s
 	for (uint32_t b = 0; b < p->box_count; b++)
 		RQL_TRY(rql_rt_views(p, &p->boxes[b], p->arena, &rays->views[b], err));
 	RQL_TRY(expect_axes(p->cube, device, rays, err));
-	return rql_rt_plan_rays(p, rays->views, &rays->axes, rays->primitives, &device->profile, p->arena, &rays->plan,
-	                        err);
+	return rql_rt_plan_rays(p, rays->views, &rays->axes, rays->primitives, device, p->arena, &rays->plan, err);
 }
 
 static rql_status prepare(const struct rql_relation *relation, const struct rql_request *request,

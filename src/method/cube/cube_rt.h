@@ -6,7 +6,7 @@
  * A predicate then is a set of rays, each with an (x, y) of its own and an interval of z: no run is seen by two rays.
  *
  * How many digits take part (the depth) is chosen by the builder: as many as 2^22 values an axis can tell apart, and as
- * few primitives as keep the structure below RQL_RT_ROW_BYTES a row. A digit that does not fit whole takes part without
+ * few primitives as keep the structure below RQL_RT_ROW_BYTES a row, or small beside the device's memory. A digit that does not fit whole takes part without
  * its low bits (`coarse`). What the geometry does not decide is tested in the cells of the runs it finds, so every key
  * can be served, however wide. */
 #ifndef RQL_METHOD_CUBE_CUBE_RT_H
@@ -18,7 +18,8 @@
 #include "method/cube/cube_rt_kernels.h"
 
 #define RQL_CUBE_RT "rt" /* the placement's kind */
-#define RQL_RT_ROW_BYTES 50.0
+#define RQL_RT_ROW_BYTES 55.0
+#define RQL_RT_SMALL_SHARE 64u /* a structure below this share of the device's memory may have what it likes */
 #define RQL_RT_PART_PRIMITIVES (UINT64_C(1) << 22) /* of a bottom level: the top level is a zone map over them */
 
 /* ---- axes (cube_rt_axes.c) ---- */
@@ -41,7 +42,7 @@ bool rql_rt_fold(const struct rql_cube *cube, uint32_t depth, struct rql_rt_axes
 /* The deepest that fits. */
 uint32_t rql_rt_most_depth(const struct rql_cube *cube);
 /* The depth to build. runs[d]: how many runs the first d digits make (d up to rql_rt_most_depth). */
-uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, double primitive_bytes);
+uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, const struct rql_device *device);
 /* Expected number of runs of the first `depth` digits, when nobody has counted them. */
 double rql_rt_guess_runs(const struct rql_cube *cube, uint32_t depth);
 
@@ -123,12 +124,13 @@ struct rql_rt_plan {
 	enum rql_rt_mode mode; /* of all boxes: one launch */
 	uint64_t rays;         /* of the launch; PAIR traces up to twice as many */
 	double reached, found, cells, work_ns, second_rays;
+	uint64_t cell_bits; /* of a tested cell: codes and values */
 	struct rql_rt_box_axes *axes; /* [box_count] */
 	struct rql_rt_box_plan *boxes;
 };
 /* The cheapest plan over a structure with these axes, which must outlive it. views: [box_count]. */
 rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *const *views,
-                            const struct rql_rt_axes *axes, double primitives, const struct rql_profile *profile,
+                            const struct rql_rt_axes *axes, double primitives, const struct rql_device *device,
                             struct rql_arena *arena, struct rql_rt_plan *out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* The launch table and all that it points to (cube_rt_tables.c), in DEVICE memory. program: rql_cube_program_new's. */

@@ -3,8 +3,6 @@
 
 #include "method/cube/cube_rt.h"
 
-#define SMALL_BYTES (1 << 21)
-
 uint32_t rql_rt_coarse(uint32_t radix)
 {
 	uint32_t bits = 0;
@@ -82,16 +80,15 @@ uint32_t rql_rt_most_depth(const struct rql_cube *cube)
 	return depth;
 }
 
-uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, double primitive_bytes)
+uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, const struct rql_device *device)
 {
-	/* Besides its share of the structure a primitive has its start and its z. */
-	double most = (double)cube->relation.rows * RQL_RT_ROW_BYTES / (primitive_bytes + 8);
-	/* A small structure may have what it likes. */
-	most = fmax(most, SMALL_BYTES / (primitive_bytes + 8));
+	double each = device->profile.primitive_bytes + 8; /* besides its share of the structure: its start and its z */
+	double by_rows = (double)cube->relation.rows * RQL_RT_ROW_BYTES / each;
+	double by_memory = (double)device->memory_bytes / RQL_RT_SMALL_SHARE / each;
+	double most = fmax(by_rows, by_memory);
 	uint32_t depth = rql_rt_most_depth(cube);
 	while (depth > 1 && (double)runs[depth] > most)
 		depth--;
-	/* A deeper geometry that splits nothing costs nothing: the depth stays. */
 	return depth;
 }
 

@@ -121,7 +121,7 @@ static void plan_runs(struct building *b, const uint32_t *counts, uint32_t *dept
 	for (uint32_t d = 0; d < digits; d++)
 		runs[d + 1] += runs[d];
 	runs[0] = 1;
-	*depth = rql_rt_choose_depth(b->cube, runs, b->device->profile.primitive_bytes);
+	*depth = rql_rt_choose_depth(b->cube, runs, b->device);
 	b->rt->primitives = runs[*depth];
 	uint64_t sum = 0;
 	for (uint64_t g = 0; g < b->groups; g++) {

@@ -18,7 +18,7 @@ void rql_cube_rays_price(const struct rql_prepared *p, const struct rql_device *
 	if (!rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", NULL))
 		setup += rays->primitives * profile->primitive_ns + 2 * (double)cube->relation.cells * profile->tested_cell_ns +
 		         4 * profile->submit_ns;
-	double bytes = plan->cells * (double)p->byte_bits / 8 + plan->found * 16;
+	double bytes = plan->cells * (double)plan->cell_bits / 8 + plan->found * 16;
 	double work = fmax(plan->work_ns, bytes / profile->read_gbps);
 	double result = unit->rows_whole ? (double)p->group_count * p->row_words : p->groups * (p->row_words + 1);
 	*out = (struct rql_cost){

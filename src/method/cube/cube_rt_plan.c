@@ -10,6 +10,10 @@
 #define RAY_HITS 16.0         /* any-hit calls of one ray: they come one after the other */
 #define RAY_CELLS 64.0        /* cells that a ray reads one by one, likewise */
 #define MOST_CUT_RAYS 1048576 /* cutting serves to fill the device: it is full then */
+/* The profile's times are those of a full device. One thing after another on one ray takes so many times as long: some
+ * 100 ns of memory and traversal, against fractions of one. A GPU with so many rays (times FILL) is far from idle. */
+#define ALONE 2048.0
+#define FILL 32.0
 /* What holds until a device is measured (notes/h200.md: 2.4 to 3.8 G rays/s, 1 to 2.3 G hits/s by software). */
 #define GUESSED_RAY_NS 0.4
 #define GUESSED_HIT_NS 0.7
@@ -99,6 +103,7 @@ struct planning {
 	const struct rql_rt_box_axes *box;
 	const struct rql_profile *profile;
 	double primitives, ray_ns, hit_ns;
+	double alone;
 	double summed, scanned; /* slots with cumulative sums, and those that read every cell */
 	uint32_t cell_tests;
 	bool cell_groups; /* cell tests tell groups apart */
@@ -119,13 +124,16 @@ static double cells_ns(const struct planning *s, double spans, double cells)
 	return fmin(one_by_one + spans * s->profile->cell_ns, by_sums) + cells * s->profile->cell_ns * s->scanned;
 }
 
-static void cut(const struct planning *s, double wanted, struct rql_rt_box_plan *plan)
+/* Cuts intervals so that a ray has at most `most` of the `items` to do, and fewer while the device is not full. */
+static void cut(const struct planning *s, double items, double most, struct rql_rt_box_plan *plan)
 {
-	double room = MOST_CUT_RAYS / fmax((double)plan->rays, 1);
-	double longest = s->box->axes->size[2];
-	double cuts = fmin(fmin(ceil(wanted), room), longest);
-	plan->cuts = cuts > 1 ? (uint32_t)cuts : 1;
-	plan->rays *= plan->cuts;
+	double rays = fmax((double)plan->rays, 1), each = items / rays;
+	double wanted = fmax(each / most, fmin(each, FILL * s->alone / rays));
+	double cuts = fmin(fmin(ceil(wanted), MOST_CUT_RAYS / rays), s->box->axes->size[2]);
+	if (cuts <= plan->cuts)
+		return;
+	plan->rays = plan->rays / plan->cuts * (uint32_t)cuts;
+	plan->cuts = (uint32_t)cuts;
 }
 
 /* false: too many rays to be numbered. */
@@ -152,7 +160,7 @@ static bool plan_way(const struct planning *s, enum rql_rt_mode mode, uint32_t s
                      struct rql_rt_box_plan *out)
 {
 	const struct rql_rt_box_axes *box = s->box;
-	*out = (struct rql_rt_box_plan){.split = split, .by_pass = by_pass, .groups_apart = s->cell_groups};
+	*out = (struct rql_rt_box_plan){.split = split, .by_pass = by_pass, .cuts = 1, .groups_apart = s->cell_groups};
 	uint32_t levels = split == RQL_RT_NO_SPLIT ? box->first_z : split;
 	if (!count_rays(s, levels, out))
 		return false;
@@ -166,14 +174,18 @@ static bool plan_way(const struct planning *s, enum rql_rt_mode mode, uint32_t s
 	double rays = (double)out->rays, per_run = (double)s->p->cube->relation.cells / fmax(s->primitives, 1);
 	out->cells = out->found * per_run;
 	bool reads = s->cell_tests || s->scanned > 0;
-	if (mode == RQL_RT_PAIR) {
-		double hit = fmin(rays, out->reached);
-		cut(s, reads ? out->cells / fmax(rays, 1) / RAY_CELLS : 1, out);
-		out->work_ns = ((double)out->rays + hit) * s->ray_ns + cells_ns(s, hit, out->cells);
-	} else {
-		cut(s, fmax(out->reached / RAY_HITS, reads ? out->cells / RAY_CELLS : 0) / fmax(rays, 1), out);
-		out->work_ns = (double)out->rays * s->ray_ns + out->reached * s->hit_ns + cells_ns(s, out->found, out->cells);
-	}
+	double spans = mode == RQL_RT_PAIR ? fmin(rays, out->reached) : out->found;
+	if (reads)
+		cut(s, out->cells, RAY_CELLS, out);
+	if (mode == RQL_RT_HITS)
+		cut(s, out->reached, RAY_HITS, out);
+	double traced =
+		(double)out->rays * s->ray_ns + (mode == RQL_RT_PAIR ? spans * s->ray_ns : out->reached * s->hit_ns);
+	out->work_ns = traced + cells_ns(s, spans, out->cells);
+	/* The time of a ray that has something to do, which no number of others shortens. */
+	double busy = fmax(fmin((double)out->rays, out->reached), 1);
+	double longest = s->ray_ns + (out->work_ns - (double)out->rays * s->ray_ns) / busy;
+	out->work_ns = fmax(out->work_ns, longest * s->alone);
 	return true;
 }
 
@@ -229,6 +241,23 @@ static void describe_tests(struct planning *s)
 	}
 }
 
+/* Bits of a tested cell: its codes and values, the most of any box. */
+static uint64_t cell_bits(const struct rql_prepared *p, const struct rql_rt_box_axes *boxes)
+{
+	const struct rql_cube *cube = p->cube;
+	uint64_t values = 0, most = 0;
+	for (uint32_t s = 0; s < p->slot_count; s++)
+		values += p->slots[s].values ? p->slots[s].values->bits : 64;
+	for (uint32_t b = 0; b < p->box_count; b++) {
+		uint64_t bits = values;
+		for (uint32_t d = cube->directory_digits; d < cube->digit_count; d++)
+			if (rql_rt_tests_cells(&boxes[b], d))
+				bits += cube->residual[d - cube->directory_digits].bits;
+		most = bits > most ? bits : most;
+	}
+	return most;
+}
+
 static bool plan_mode(struct planning *s, enum rql_rt_mode mode, struct rql_rt_box_axes *axes, struct rql_rt_plan *out)
 {
 	out->mode = mode;
@@ -248,10 +277,12 @@ static bool plan_mode(struct planning *s, enum rql_rt_mode mode, struct rql_rt_b
 }
 
 rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *const *views,
-                            const struct rql_rt_axes *axes, double primitives, const struct rql_profile *profile,
+                            const struct rql_rt_axes *axes, double primitives, const struct rql_device *device,
                             struct rql_arena *arena, struct rql_rt_plan *out, struct rql_error *err)
 {
+	const struct rql_profile *profile = &device->profile;
 	struct planning s = {.p = p, .profile = profile, .primitives = primitives};
+	s.alone = device->kind == RQL_DEVICE_SOFTWARE ? 8 : ALONE;
 	s.ray_ns = profile->ray_ns > 0 ? profile->ray_ns : GUESSED_RAY_NS;
 	s.hit_ns = profile->hit_ns > 0 ? profile->hit_ns : GUESSED_HIT_NS;
 	describe_work(&s);
@@ -268,5 +299,6 @@ rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *co
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the query needs more than 10^17 rays");
 	*out = plans[!pair || (hits && plans[1].work_ns < plans[0].work_ns)];
 	out->axes = boxes;
+	out->cell_bits = cell_bits(p, boxes);
 	return RQL_OK;
 }

@@ -13,6 +13,7 @@
 #define GROW 8u /* of a hash table that was too small: its run is lost */
 /* Found groups of up to so many bytes go straight into memory that the host reads. */
 #define DIRECT_BYTES ((uint64_t)4 << 20)
+#define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u /* workgroups: rows per invocation beyond */
 
@@ -256,9 +257,14 @@ static rql_status take_context(struct rql_cube_unit *unit, bool timed, struct rq
 static void give_context(struct rql_cube_unit *unit, struct rql_cube_context *context)
 {
 	pthread_mutex_lock(&unit->lock);
-	context->next = unit->contexts;
-	unit->contexts = context;
+	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
+	if (!unit->contexts || rql_cube_unit_bytes(unit) <= SMALL_CONTEXT) {
+		context->next = unit->contexts;
+		unit->contexts = context;
+		context = NULL;
+	}
 	pthread_mutex_unlock(&unit->lock);
+	free_context(context);
 }
 
 /* ---- answers ---- */

@@ -17,7 +17,7 @@
 /* Up to so many words of rows are copied whole into the result by one workgroup; beyond, existing groups are put out by
  * a pass of its own. */
 #define RQL_CUBE_WHOLE_WORDS 4096u
-#define RQL_CUBE_USES_MAX 64u
+#define RQL_CUBE_USES_MAX 96u
 
 struct rql_cube_unit;
 struct rql_cube_context {

@@ -350,7 +350,7 @@ void take_work(rql_cube_program p, Work w)
 		runs += 1ul;
 		if (tested)
 			tested_cells += w.end - w.begin;
-		else
+		else if (READS) // else nobody asks: an atomic less
 			whole_cells += w.end - w.begin;
 	}
 	if (is_long && first)

@@ -1,0 +1,142 @@
+/* A device that fails in the middle (RAYQL_FAULT): the right answer from somebody else, a mark, and life goes on. */
+#include "device.h"
+
+/* ---- faults: every one of them, until a run meets none ---- */
+#define MANY 400
+
+/* One life of a database with this fault; true: the fault struck nothing. layout: NULL, or one for rt. */
+static bool live_with(const char *fault, const char *unit, const char *layout, const char *want, bool warm)
+{
+	char text[64];
+	snprintf(text, sizeof text, "SET rayql_layout = '%s'", layout ? layout : "auto");
+	with_vulkan(fault);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	use(s.con, unit);
+	if (!warm) /* nothing is placed before the query */
+		run(s.con, "SET rayql_unit = cpu");
+	run(s.con, text); /* a layout is placed by its first query only */
+	run(s.con, VIEW("rollup = off"));
+	use(s.con, unit);
+	for (int i = 0; i < 3; i++) /* the right answer, whoever gives it */
+		expect(s.con, QUERY, NULL, want);
+	char *info = rows_of(s.con, "SELECT method <> 'host' FROM rayql_last_query()", NULL);
+	bool on_device = strcmp(info, "true\n") == 0;
+	free(info);
+	char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
+	bool clean = strcmp(marked, "0\n") == 0;
+	free(marked);
+	/* What is not used on the device says so, and what says nothing is used. */
+	assert_int_equal(on_device, clean);
+	/* Later statements work: on what is left, and after a rebuild on the device again, unless it is lost. */
+	run(s.con, "RESET rayql_device; RESET rayql_unit; RESET rayql_layout");
+	expect(s.con, QUERY, "cube", want);
+	run(s.con, "INSERT INTO t VALUES (6, 'g0', 0)");
+	run(s.con, "REFRESH MATERIALIZED VIEW v");
+	use(s.con, unit);
+	run(s.con, text);
+	expect(s.con, QUERY, strstr(fault, "lost") && !clean ? "host" : NULL, want);
+	close_session(&s);
+	return clean;
+}
+
+static void walk_faults(const char *unit, const char *layout)
+{
+	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	char *want = rows_of(s.con, QUERY, NULL);
+	close_session(&s);
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		for (int warm = 0; warm < 2; warm++) {
+			int struck = 0;
+			bool clean = false;
+			for (int n = 1; n < MANY && !clean; n++) {
+				char fault[64];
+				snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
+				clean = live_with(fault, unit, layout, want, warm);
+				struck += !clean;
+			}
+			assert_true(clean);
+			if (!struck)
+				print_error("no %s ever failed on %s\n", kinds[k], unit);
+			assert_true(struck > 0);
+		}
+	}
+	free(want);
+	with_vulkan(NULL);
+}
+
+static void faults_of_compute(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	walk_faults("compute", NULL);
+}
+
+static void faults_of_rt(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	walk_faults("rt", NULL);
+}
+
+static void faults_of_the_paper(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	walk_faults("rt", "paper");
+}
+
+/* What a user reads: a notice with the reason, an error where the host may not answer, and the mark. */
+static void what_a_failure_says(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (int off = 0; off < 2; off++) {
+		with_vulkan("vulkan:0 lost 1");
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		run(s.con, VIEW("rollup = off, unit = cpu"));
+		use(s.con, "compute");
+		run(s.con, off ? "SET rayql_fallback = off" : "SET rayql_fallback = notice");
+		rayql_result *res = NULL;
+		rayql_error *err = NULL;
+		rayql_status status = rayql_query(s.con, QUERY, &res, &err);
+		if (off) {
+			assert_int_equal(status, RAYQL_ERROR_UNSUPPORTED);
+			holds(rayql_error_message(err), "the method \"cube\" failed on compute (");
+			rayql_error_free(err);
+		} else {
+			assert_int_equal(status, RAYQL_OK);
+			assert_string_equal(rayql_result_method(res), "host");
+			holds(rayql_result_notice(res), "the method \"cube\" failed on compute (");
+			holds(rayql_result_notice(res), ", vulkan:0): ");
+			holds(rayql_result_notice(res), "lost");
+		}
+		rayql_result_free(res);
+		expect(s.con, "SELECT reason LIKE 'not used on vulkan:0 (%) any more%' FROM rayql_structures()", NULL, "true\n");
+		expect(s.con, "SELECT note FROM rayql_devices() WHERE device = 'vulkan:0'", NULL,
+		       "lost; restart the program to use it again\n");
+		run(s.con, "RESET rayql_device; RESET rayql_unit");
+		expect(s.con, QUERY, "cube", NULL);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_failure_says),
+		cmocka_unit_test(faults_of_compute),
+		cmocka_unit_test(faults_of_rt),
+		cmocka_unit_test(faults_of_the_paper),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}

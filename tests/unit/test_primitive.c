@@ -1,0 +1,238 @@
+/* The primitives on the CPU: what src/selftest does not see: words between threads at chunk borders, edges of the types,
+ * and that wrong arguments and spans are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "primitive/primitive.h"
+
+static struct rql_devices *devices;
+static struct rql_device *cpu;
+
+static int open_cpu(void **state)
+{
+	(void)state;
+	if (rql_devices_open(4, &devices, NULL) != RQL_OK)
+		return -1;
+	cpu = &devices->device[0];
+	return 0;
+}
+
+static int close_cpu(void **state)
+{
+	(void)state;
+	rql_devices_close(devices);
+	return 0;
+}
+
+static void *array(uint64_t count, size_t size)
+{
+	void *memory = calloc(count + 1, size);
+	assert_non_null(memory);
+	return memory;
+}
+
+static uint64_t hash(uint64_t i)
+{
+	i = (i ^ i >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	i = (i ^ i >> 27) * UINT64_C(0x94d049bb133111eb);
+	return i ^ i >> 31;
+}
+
+#define LARGE UINT64_C(1000003) /* several chunks on four threads, none of them full */
+
+static void test_keys_keep_order(void **state)
+{
+	(void)state;
+	static const double reals[] = {-INFINITY, -1e300, -1.5, -1e-310, -0.0, 0.0, 1e-310, 1.5, 1e300, INFINITY, NAN};
+	static const int64_t integers[] = {INT64_MIN, INT64_MIN + 1, -2, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+	for (unsigned i = 1; i < sizeof(reals) / sizeof(reals[0]); i++)
+		assert_true(rql_key_of_f64(reals[i - 1]) < rql_key_of_f64(reals[i]));
+	for (unsigned i = 0; i + 1 < sizeof(reals) / sizeof(reals[0]); i++)
+		assert_true(rql_f64_of_key(rql_key_of_f64(reals[i])) == reals[i]);
+	assert_true(isnan(rql_f64_of_key(rql_key_of_f64(NAN))));
+	assert_true(rql_key_of_f64(-NAN) == rql_key_of_f64(NAN));
+	for (unsigned i = 1; i < sizeof(integers) / sizeof(integers[0]); i++)
+		assert_true(rql_key_of_i64(integers[i - 1]) < rql_key_of_i64(integers[i]));
+	for (unsigned i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
+		assert_true(rql_i64_of_key(rql_key_of_i64(integers[i])) == integers[i]);
+}
+
+static void test_scan_wraps(void **state)
+{
+	(void)state;
+	uint32_t *in = array(LARGE, 4);
+	uint64_t *wide = array(LARGE, 8), total;
+	for (uint64_t i = 0; i < LARGE; i++)
+		in[i] = UINT32_MAX;
+	assert_int_equal(rql_cpu_scan(cpu, RQL_SCAN_U32_U64, true, in, wide, LARGE, &total, NULL), RQL_OK);
+	for (uint64_t i = 0; i < LARGE; i++)
+		assert_int_equal(wide[i], (i + 1) * UINT32_MAX);
+	assert_int_equal(total, LARGE * UINT32_MAX);
+	assert_int_equal(rql_cpu_scan(cpu, RQL_SCAN_U32_U32, false, in, in, LARGE, &total, NULL), RQL_OK);
+	for (uint64_t i = 0; i < LARGE; i++)
+		assert_int_equal(in[i], (uint32_t)(i * UINT32_MAX));
+	assert_int_equal(total, (uint32_t)(LARGE * UINT32_MAX));
+	free(in);
+	free(wide);
+}
+
+/* Nothing behind the end of a bitmap counts, and nothing is written behind what was found. */
+static void test_compact_ends(void **state)
+{
+	(void)state;
+	uint64_t *bits = array(LARGE / 64 + 2, 8), found;
+	uint32_t *out = array(LARGE + 1, 4);
+	memset(bits, 0xff, (LARGE / 64 + 2) * 8);
+	for (uint64_t count = LARGE - 70; count <= LARGE; count++) {
+		out[count] = 77;
+		assert_int_equal(rql_cpu_compact(cpu, RQL_COMPACT_BITS, bits, count, 32, out, &found, NULL), RQL_OK);
+		assert_int_equal(found, count);
+		assert_int_equal(out[count - 1], count - 1);
+		assert_int_equal(out[count], 77);
+	}
+	free(bits);
+	free(out);
+}
+
+static void test_sum_128(void **state)
+{
+	(void)state;
+	uint64_t *in = array(LARGE, 8), out[2];
+	for (uint64_t i = 0; i < LARGE; i++)
+		in[i] = (uint64_t)INT64_MIN;
+	assert_int_equal(rql_cpu_reduce(cpu, RQL_REDUCE_SUM128, RQL_WORD_I64, in, LARGE, out, NULL), RQL_OK);
+	/* -LARGE * 2^63 */
+	assert_int_equal(out[0], LARGE << 63);
+	assert_int_equal(out[1], ~(LARGE >> 1));
+	assert_int_equal(rql_cpu_reduce(cpu, RQL_REDUCE_SUM128, RQL_WORD_U64, in, LARGE, out, NULL), RQL_OK);
+	assert_int_equal(out[0], LARGE << 63);
+	assert_int_equal(out[1], LARGE >> 1);
+	assert_int_equal(rql_cpu_reduce(cpu, RQL_REDUCE_MAX, RQL_WORD_I64, in, 0, out, NULL), RQL_OK);
+	assert_true(out[0] == (uint64_t)INT64_MIN);
+	free(in);
+}
+
+static void test_sort_permutation(void **state)
+{
+	(void)state;
+	uint64_t *keys = array(LARGE, 8), *rows = array(LARGE, 8);
+	for (uint64_t i = 0; i < LARGE; i++)
+		keys[i] = hash(i) % 5000 << 7 | hash(i) >> 57; /* the low 7 bits are not sorted by */
+	const struct rql_cpu_sort sort = {64, 64, 7, 64, LARGE, keys, rows, true};
+	assert_int_equal(rql_cpu_sort(cpu, &sort, NULL), RQL_OK);
+	for (uint64_t i = 0; i < LARGE; i++) {
+		assert_true(rows[i] < LARGE);
+		assert_int_equal(keys[i], hash(rows[i]) % 5000 << 7 | hash(rows[i]) >> 57);
+		if (i)
+			assert_true(keys[i - 1] >> 7 < keys[i] >> 7 || (keys[i - 1] >> 7 == keys[i] >> 7 && rows[i - 1] < rows[i]));
+	}
+	free(keys);
+	free(rows);
+}
+
+/* Threads share the table, or have their own groups. */
+static void group_rows(uint64_t groups, bool hashed)
+{
+	uint32_t *ids = array(LARGE, 4);
+	uint64_t *keys = array(LARGE, 8), *values = array(LARGE, 8), places = hashed ? 1 : groups, *state, *table;
+	while (hashed && places < 2 * groups)
+		places *= 2;
+	for (uint64_t i = 0; i < LARGE; i++) {
+		ids[i] = (uint32_t)(i % groups);
+		keys[i] = hash(i % groups);
+		values[i] = i;
+	}
+	struct rql_group g = {.hashed = hashed, .rows = LARGE, .places = places, .slot_count = 3};
+	g.slots[0] = (struct rql_slot){.kind = RQL_SLOT_COUNT};
+	g.slots[1] = (struct rql_slot){.kind = RQL_SLOT_SUM128, .type = RQL_WORD_I64, .cpu_values = values};
+	g.slots[2] = (struct rql_slot){.kind = RQL_SLOT_MAX, .type = RQL_WORD_U64, .cpu_values = values};
+	state = array(places * 4, 8);
+	table = array(places, 8);
+	bool overflow = false;
+	rql_cpu_group_clear(&g, state, table);
+	assert_int_equal(rql_cpu_group(cpu, &g, hashed ? (void *)keys : (void *)ids, state, table, &overflow, NULL), RQL_OK);
+	assert_false(overflow);
+	uint64_t rows = 0, sum = 0, most = 0;
+	for (uint64_t p = 0; p < places; p++) {
+		rows += state[p];
+		sum += state[places + p];
+		assert_int_equal(state[2 * places + p], 0);
+		most = state[3 * places + p] > most ? state[3 * places + p] : most;
+	}
+	assert_int_equal(rows, LARGE);
+	assert_int_equal(sum, LARGE * (LARGE - 1) / 2);
+	assert_int_equal(most, LARGE - 1);
+	free(ids);
+	free(keys);
+	free(values);
+	free(state);
+	free(table);
+}
+
+static void test_group_threads(void **state)
+{
+	(void)state;
+	group_rows(1, false);
+	group_rows(1000, false);
+	group_rows(200000, false);
+	group_rows(3, true);
+	group_rows(100000, true);
+}
+
+static void test_misuse(void **state)
+{
+	(void)state;
+	struct rql_error err = {0};
+	uint64_t words[4] = {0}, found;
+	bool overflow;
+	struct rql_cpu_sort sort = {32, 0, 8, 40, 1, words, NULL, false};
+	assert_int_equal(rql_cpu_sort(cpu, &sort, &err), RQL_ERROR_INTERNAL);
+	sort = (struct rql_cpu_sort){32, 32, 0, 32, 1, words, NULL, false};
+	assert_int_equal(rql_cpu_sort(cpu, &sort, &err), RQL_ERROR_INTERNAL);
+	assert_int_equal(rql_cpu_compact(cpu, RQL_COMPACT_BITS, words, 1, 16, words, &found, &err), RQL_ERROR_INTERNAL);
+	assert_int_equal(rql_cpu_reduce(cpu, RQL_REDUCE_SUM64, RQL_WORD_F64, words, 1, words, &err), RQL_ERROR_INTERNAL);
+	struct rql_group g = {.hashed = true, .rows = 1, .places = 3, .slot_count = 1};
+	assert_int_equal(rql_cpu_group(cpu, &g, words, words, words, &overflow, &err), RQL_ERROR_INTERNAL);
+	/* Recording refuses before it needs a device. */
+	struct rql_buffer small = {.bytes = 60};
+	struct rql_scan scan = {.kind = RQL_SCAN_U32_U64, .count = 8, .in = {&small, 0}, .out = {&small, 0}};
+	assert_int_equal(rql_record_scan(NULL, &scan, &err), RQL_ERROR_INTERNAL);
+	assert_non_null(strstr(rql_error_message(&err), "output of a prefix sum"));
+	scan = (struct rql_scan){.kind = RQL_SCAN_U64_U64, .count = 1, .in = {&small, 4}, .out = {&small, 0}};
+	assert_int_equal(rql_record_scan(NULL, &scan, &err), RQL_ERROR_INTERNAL);
+	assert_non_null(strstr(rql_error_message(&err), "multiple"));
+	rql_error_clear(&err);
+}
+
+/* Temporary memory grows with what is asked for, and small requests need none. */
+static void test_temp_bytes(void **state)
+{
+	(void)state;
+	struct rql_scan scan = {.kind = RQL_SCAN_U32_U32, .count = 100};
+	assert_int_equal(rql_scan_temp_bytes(&scan), 0);
+	scan.count = UINT64_C(1) << 36;
+	assert_in_range(rql_scan_temp_bytes(&scan), 8, 1 << 20);
+	struct rql_sort sort = {.key_bits = 64, .value_bits = 32, .high_bit = 64, .count = UINT64_C(1) << 33};
+	uint64_t items = sort.count * 12, bytes = rql_sort_temp_bytes(&sort);
+	assert_true(bytes > items && bytes < items + (UINT64_C(64) << 20));
+	sort.count = 0;
+	assert_int_equal(rql_sort_temp_bytes(&sort), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys_keep_order), cmocka_unit_test(test_scan_wraps),
+		cmocka_unit_test(test_compact_ends),    cmocka_unit_test(test_sum_128),
+		cmocka_unit_test(test_sort_permutation), cmocka_unit_test(test_group_threads),
+		cmocka_unit_test(test_misuse),          cmocka_unit_test(test_temp_bytes),
+	};
+	return cmocka_run_group_tests(tests, open_cpu, close_cpu);
+}
