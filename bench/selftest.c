@@ -6,17 +6,18 @@
 #include "bench.h"
 #include "rayql/rayql.h"
 
-static const char help[] =
-	"Usage: rayql selftest [options]\n"
-	"\n"
-	"Runs the conformance suite: transfers, passes, ray tracing, the primitives and the methods of each unit, on random\n"
-	"data, compared with plain loops. Exit status 1 when a case fails. Without options it runs on all devices and then\n"
-	"checks a materialized view end to end.\n"
-	"\n"
-	"  --device D      cpu, vulkan:0, a UUID or PCI address, or all (default all)\n"
-	"  --seed N        another seed draws other data (default 42)\n"
-	"  --thorough      larger data: minutes instead of seconds\n"
-	"  --help          this text\n";
+static const char help[] = "Usage: rayql selftest [options]\n"
+						   "\n"
+						   "Runs the conformance suite: transfers, passes, ray tracing, the primitives and the methods "
+                           "of each unit, on random\n"
+						   "data, compared with plain loops. Exit status 1 when a case fails. Without options it runs "
+                           "on all devices and then\n"
+						   "checks a materialized view end to end.\n"
+						   "\n"
+						   "  --device D      cpu, vulkan:0, a UUID or PCI address, or all (default all)\n"
+						   "  --seed N        another seed draws other data (default 42)\n"
+						   "  --thorough      larger data: minutes instead of seconds\n"
+						   "  --help          this text\n";
 
 struct selftest_options {
 	const char *device;

@@ -1,5 +1,5 @@
-/* selftest.c DEVICE [SEED]: the conformance suite as `rayql selftest` runs it, with the validation layers on: any message
- * of theirs is a failure. 77: there is no such device here. */
+/* selftest.c DEVICE [SEED]: the conformance suite as `rayql selftest` runs it, with the validation layers on: any
+ * message of theirs is a failure. 77: there is no such device here. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -88,7 +88,8 @@ rayql_status rayql_calibrate_device(rayql_database *db, const char *device, rayq
 {
 	struct rql_error err = {0};
 	if (!db || !device)
-		return rql_api_misuse(error, db ? "rayql_calibrate_device: device is NULL" : "rayql_calibrate_device: db is NULL");
+		return rql_api_misuse(error,
+		                      db ? "rayql_calibrate_device: device is NULL" : "rayql_calibrate_device: db is NULL");
 	return rql_database_calibrate(db->db, device, &err) == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
 }
 

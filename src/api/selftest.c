@@ -54,8 +54,9 @@ static rql_status run_devices(struct rql_devices *devices, const char *name, uin
 		struct rql_device *device = rql_devices_get(devices, name);
 		if (device)
 			return run_device(devices, device, seed, thorough, to, counts, err);
-		return rql_error_set(err, RQL_ERROR_MISUSE, "there is no device %s: SELECT * FROM rayql_devices() lists them%s%s",
-		                     name, devices->no_gpu ? "; " : "", devices->no_gpu ? devices->no_gpu : "");
+		return rql_error_set(err, RQL_ERROR_MISUSE,
+		                     "there is no device %s: SELECT * FROM rayql_devices() lists them%s%s", name,
+		                     devices->no_gpu ? "; " : "", devices->no_gpu ? devices->no_gpu : "");
 	}
 	rql_devices_find(devices);
 	for (uint32_t i = 0; i < devices->count; i++)

@@ -98,7 +98,7 @@ struct rql_structure {
 	void (*release_definition)(void *definition);
 	double build_ms;
 	double place_ms; /* of putting it on devices ahead of its first query */
-	uint64_t id; /* never reused; 0 until the first publication gives it one */
+	uint64_t id;     /* never reused; 0 until the first publication gives it one */
 	/* What exec/ needs to make it again: */
 	char *note;            /* for rayql_structures(): why a side file was not used or not written; or NULL */
 	char *search_path;     /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */

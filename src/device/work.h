@@ -36,7 +36,8 @@ struct rql_buffer {
 /* Contents are undefined. `what` (a static text, or one that outlives the call) names it in messages: "cells of cube v". */
 rql_status rql_buffer_new(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
                           struct rql_buffer **out, struct rql_error *err) RQL_MUST_CHECK;
-/* At once for the caller; the memory returns when the last submission that was recorded with it is done. NULL: nothing. */
+/* At once for the caller; the memory returns when every recording that names it is freed and its last submission done (a
+ * recording may be submitted after its buffers were freed, and again). NULL: nothing. */
 void rql_buffer_free(struct rql_buffer *buffer);
 /* Through staging memory, in pieces, at the link's speed. upload returns when `data` may be reused, and every later
  * submission sees it; download waits for what was submitted before. */

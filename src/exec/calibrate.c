@@ -1,5 +1,5 @@
 /* A device's profile: the device measures its bandwidth and hand-over, the cube its kernels, and for the CPU's profile
- * the host is timed here on a small database of its own: GPUs' prices are compared with the host's constants of the CPU. */
+ * the host is timed here on a small database of its own: GPUs' prices are compared with its constants, too. */
 #include <stdio.h>
 #include <string.h>
 #include "exec/exec_internal.h"

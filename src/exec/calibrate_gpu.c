@@ -174,7 +174,7 @@ static rql_status measure_compute(struct rig *rig)
 	profile->run_ns = per_item(intervals.ns - idle.ns, intervals.runs, 1e-4, 1e4);
 	profile->cell_ns = per_item(scan.ns - idle.ns, cells, 1e-5, 100);
 	profile->tested_cell_ns = per_item(tested.ns - idle.ns, cells, 1e-5, 1000);
-	profile->group_ns = per_item(grouped.ns - idle.ns - grouped.runs * profile->run_ns, grouped.groups, 1e-3, 1e4);
+	profile->group_ns = per_item(grouped.ns - idle.ns - grouped.runs * profile->run_ns, grouped.groups, 1e-2, 1e4);
 	return RQL_OK;
 }
 

@@ -182,8 +182,9 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 	struct rql_structure *marked = now && now->cube == s->cube ? rql_structure_clone(now) : NULL;
 	if (marked) {
 		struct rql_strbuf note = {0};
-		rql_strbuf_printf(&note, "not used on %s (%s) any more, where a query failed: %s; REFRESH MATERIALIZED VIEW "
-		                         "lets it try again",
+		rql_strbuf_printf(&note,
+		                  "not used on %s (%s) any more, where a query failed: %s; REFRESH MATERIALIZED VIEW "
+		                  "lets it try again",
 		                  device->id, device->name, message);
 		(void)rql_structure_set_text(&marked->note, rql_strbuf_text(&note));
 		rql_strbuf_free(&note);
@@ -205,11 +206,11 @@ rql_status rql_device_check_unit(struct rql_session *session, const char *sql, b
 		rql_strbuf_free(&why);
 		return RQL_OK;
 	}
-	rql_status status =
-		rql_error_at(err, sql, position,
-	                 "Not implemented Error: unit = %s needs a device that has it. %s. Use unit = auto, which takes what "
-	                 "there is, or unit = cpu",
-	                 rql_unit_name(unit), rql_strbuf_text(&why));
+	rql_status status = rql_error_at(
+		err, sql, position,
+		"Not implemented Error: unit = %s needs a device that has it. %s. Use unit = auto, which takes what "
+		"there is, or unit = cpu",
+		rql_unit_name(unit), rql_strbuf_text(&why));
 	rql_strbuf_free(&why);
 	return status;
 }

@@ -134,9 +134,9 @@ struct rql_database {
 	/* One build, or change of definitions, at a time: a build uses every thread anyway. */
 	pthread_mutex_t build_lock;
 	struct rql_device_limit device_limit;
-	pthread_mutex_t devices_lock;    /* one measuring at a time */
-	_Atomic uint32_t devices_ready;  /* bit i: device i has its profile, measured or not to be measured */
-	_Atomic bool sync_wanted; /* rql_view_sync found the lock taken: its holder does it */
+	pthread_mutex_t devices_lock;   /* one measuring at a time */
+	_Atomic uint32_t devices_ready; /* bit i: device i has its profile, measured or not to be measured */
+	_Atomic bool sync_wanted;       /* rql_view_sync found the lock taken: its holder does it */
 };
 
 struct rql_transaction {
@@ -172,7 +172,7 @@ struct rql_call {
 	bool stream;   /* the caller wants to fetch: rows need not be there at once */
 	bool expanded; /* a part of what DuckDB made of sql: the text names neither tables nor the transaction's verb */
 	uint64_t start_ns;
-	const char *failed;      /* a method tried this statement and failed on its device: why; the host answers. Else NULL */
+	const char *failed; /* a method tried this statement and failed on its device: why; the host answers. Else NULL */
 	struct rql_result **out; /* NULL: nobody wants the rows */
 };
 

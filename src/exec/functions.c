@@ -112,18 +112,20 @@ static void put_profile(const struct rql_device *d, struct table *t)
 	const struct rql_profile *p = &d->profile;
 	struct rql_strbuf text = {0};
 	if (d->kind == RQL_DEVICE_CPU) {
-		rql_strbuf_printf(&text, "interval %.3g ns, cell %.3g ns, tested cell %.3g ns, group %.3g ns, statement %.3g us, "
-		                         "DuckDB: statement %.3g us, value %.3g ns",
+		rql_strbuf_printf(&text,
+		                  "interval %.3g ns, cell %.3g ns, tested cell %.3g ns, group %.3g ns, statement %.3g us, "
+		                  "DuckDB: statement %.3g us, value %.3g ns",
 		                  p->run_ns, p->cell_ns, p->tested_cell_ns, p->group_ns, p->statement_ns / 1e3,
 		                  p->host_statement_ns / 1e3, p->host_value_ns);
 	} else {
-		rql_strbuf_printf(&text, "submission %.3g us, pass %.3g us, upload %.3g GB/s, download %.3g GB/s, interval %.3g ns, "
-		                         "cell %.3g ns, tested cell %.3g ns, group %.3g ns",
+		rql_strbuf_printf(&text,
+		                  "submission %.3g us, pass %.3g us, upload %.3g GB/s, download %.3g GB/s, interval %.3g ns, "
+		                  "cell %.3g ns, tested cell %.3g ns, group %.3g ns",
 		                  p->submit_ns / 1e3, p->pass_ns / 1e3, p->upload_gbps, p->download_gbps, p->run_ns, p->cell_ns,
 		                  p->tested_cell_ns, p->group_ns);
 		if (d->units[RQL_UNIT_RT])
-			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns, p->hit_ns,
-			                  p->primitive_ns, p->primitive_bytes);
+			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns,
+			                  p->hit_ns, p->primitive_ns, p->primitive_bytes);
 	}
 	put_text(t, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
@@ -256,7 +258,8 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 		const struct rql_device *d = &db->devices->device[i];
 		const char *failure = NULL;
 		char kinds[128] = "", size[32];
-		uint64_t bytes = d->kind == RQL_DEVICE_CPU ? 0 : rql_cube_device_bytes(s->cube, d, kinds, sizeof kinds, &failure);
+		uint64_t bytes =
+			d->kind == RQL_DEVICE_CPU ? 0 : rql_cube_device_bytes(s->cube, d, kinds, sizeof kinds, &failure);
 		sum += bytes;
 		if (!bytes && !failure)
 			continue;
@@ -411,52 +414,24 @@ static const struct function {
       {NULL, TEXT}}},
 	{"rayql_structures",
      fill_structures,
-     {{"name", TEXT},
-      {"kind", TEXT},
-      {"definition", TEXT},
-      {"state", TEXT},
-      {"reason", TEXT},
-      {"rows", UINT},
-      {"cells", UINT},
-      {"bytes", UINT},
-      {"bytes_per_row", REAL},
-      {"build_ms", REAL},
-      {"rolled_up", BOOL},
-      {"key_order", TEXT},
-      {"options", TEXT},
-      {"tables", TEXT},
-      {"schema", TEXT},
-      {"unit", TEXT},
-      {"layout", TEXT},
-      {"placed", TEXT},
-      {"device_bytes", UINT},
-      {"place_ms", REAL},
+     {{"name", TEXT},      {"kind", TEXT},      {"definition", TEXT}, {"state", TEXT},         {"reason", TEXT},
+      {"rows", UINT},      {"cells", UINT},     {"bytes", UINT},      {"bytes_per_row", REAL}, {"build_ms", REAL},
+      {"rolled_up", BOOL}, {"key_order", TEXT}, {"options", TEXT},    {"tables", TEXT},        {"schema", TEXT},
+      {"unit", TEXT},      {"layout", TEXT},    {"placed", TEXT},     {"device_bytes", UINT},  {"place_ms", REAL},
       {NULL, TEXT}}},
 	{"rayql_methods",
      fill_methods,
      {{"name", TEXT}, {"unit", TEXT}, {"enabled", BOOL}, {"description", TEXT}, {"paper", TEXT}, {NULL, TEXT}}},
-	{"rayql_last_query",
-     fill_last_query,
-     {{"method", TEXT},
-      {"unit", TEXT},
-      {"structure", TEXT},
-      {"reason", TEXT},
-      {"plan_cached", BOOL},
-      {"cells_read", UINT},
-      {"cells_covered", UINT},
-      {"bytes_read", UINT},
-      {"rows", UINT},
-      {"plan_ms", REAL},
-      {"run_ms", REAL},
-      {"finish_ms", REAL},
-      {"estimated_ms", REAL},
-      {"host_estimated_ms", REAL},
-      {"device", TEXT},
-      {"intervals", UINT},
-      {"rays", UINT},
-      {"hits", UINT},
-      {"device_ms", REAL},
-      {NULL, TEXT}}},
+	{"rayql_last_query", fill_last_query, {{"method", TEXT},        {"unit", TEXT},
+                                           {"structure", TEXT},     {"reason", TEXT},
+                                           {"plan_cached", BOOL},   {"cells_read", UINT},
+                                           {"cells_covered", UINT}, {"bytes_read", UINT},
+                                           {"rows", UINT},          {"plan_ms", REAL},
+                                           {"run_ms", REAL},        {"finish_ms", REAL},
+                                           {"estimated_ms", REAL},  {"host_estimated_ms", REAL},
+                                           {"device", TEXT},        {"intervals", UINT},
+                                           {"rays", UINT},          {"hits", UINT},
+                                           {"device_ms", REAL},     {NULL, TEXT}}},
 	{"rayql_settings", fill_settings, {{"name", TEXT}, {"value", TEXT}, {"description", TEXT}, {NULL, TEXT}}},
 };
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)

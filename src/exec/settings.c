@@ -1,4 +1,4 @@
-/* SET rayql_... and RESET rayql_...: a connection's settings, but for the two memory limits, which are the database's. */
+/* SET rayql_... and RESET rayql_...: a connection's settings, but for the two memory limits, the database's. */
 #include "exec/exec_internal.h"
 
 #include "method/method.h"
@@ -25,15 +25,19 @@ static const struct {
 	[SETTING_FALLBACK] = {"rayql_fallback",
                           "What happens to queries that RayQL does not accelerate: 'on' DuckDB answers, "
                           "'notice' it answers and the shell says why, 'off' an error"},
-	[SETTING_DEVICE] = {"rayql_device", "The device that methods run on: 'auto' (the CPU and real GPUs), or an id, UUID or "
-                                        "PCI address of rayql_devices()"},
-	[SETTING_UNIT] = {"rayql_unit", "The unit that methods run on: 'auto', 'cpu', 'compute' or 'rt'; outranks what views "
-                                    "ask for"},
+	[SETTING_DEVICE] = {"rayql_device",
+                        "The device that methods run on: 'auto' (the CPU and real GPUs), or an id, UUID or "
+                        "PCI address of rayql_devices()"},
+	[SETTING_UNIT] = {"rayql_unit",
+                      "The unit that methods run on: 'auto', 'cpu', 'compute' or 'rt'; outranks what views "
+                      "ask for"},
 	[SETTING_LAYOUT] = {"rayql_layout", "The layout of structures in a device's memory: 'auto', or a value of a view's "
                                         "option layout, which it outranks"},
-	[SETTING_TIMING] = {"rayql_device_timing", "Measure each query's time on the device (rayql_last_query().device_ms)"},
-	[SETTING_DEVICE_MEMORY] = {"rayql_device_memory_limit",
-                               "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
+	[SETTING_TIMING] = {"rayql_device_timing",
+                        "Measure each query's time on the device (rayql_last_query().device_ms)"},
+	[SETTING_DEVICE_MEMORY] =
+		{"rayql_device_memory_limit",
+         "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
 	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
 	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},

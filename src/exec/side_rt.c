@@ -1,5 +1,5 @@
-/* Acceleration structures in the side folder: <cube's file>.<device's UUID>.rt beside the cube's own file, whose name is
- * never used twice, so the name alone says which contents it belongs to. The file's head says which cube, driver and
+/* Acceleration structures in the side folder: <cube's file>.<device's UUID>.rt beside the cube's own file, whose name
+ * is never used twice, so the name alone says which contents it belongs to. The file's head says which cube, driver and
  * device it is for; a foreign or damaged one is passed over, and the structure is built. */
 #include "exec/exec_internal.h"
 
@@ -59,7 +59,8 @@ void rql_side_write_rt(const struct rql_side *side, const char *file, const stru
 	FILE *f = path && beside ? fopen(beside, "we") : NULL;
 	if (f) {
 		struct rql_error ignored = {0}; /* without the file the structure is built again: nothing is lost */
-		bool ok = rql_cube_rt_write(cube, device, put, f, &ignored) == RQL_OK && fflush(f) == 0 && fsync(fileno(f)) == 0;
+		bool ok =
+			rql_cube_rt_write(cube, device, put, f, &ignored) == RQL_OK && fflush(f) == 0 && fsync(fileno(f)) == 0;
 		ok = fclose(f) == 0 && ok;
 		if (!ok || rename(beside, path) != 0)
 			(void)unlink(beside);

@@ -28,12 +28,12 @@ static bool reserved(const char *name)
 {
 	static const char words[] =
 		" all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create "
-	    "default "
+		"default "
 		"deferrable desc describe distinct do else end except false fetch for foreign from group having in initially "
 		"intersect into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider "
-	    "placing "
+		"placing "
 		"primary qualify references returning select show some summarize symmetric table then to trailing true union "
-	    "unique "
+		"unique "
 		"unpivot using variadic when where window with ";
 	char padded[72];
 	if (strlen(name) > 64)
@@ -93,9 +93,10 @@ static rql_status read_unit(const char *sql, const struct rql_option *o, struct 
 	if (strcasecmp(o->value, "auto") == 0)
 		return RQL_OK;
 	if (strcasecmp(o->value, "raster") == 0)
-		return rql_error_at(err, sql, o->position,
-		                    "Not implemented Error: no method of this version answers a view on the unit raster; unit is "
-		                    "auto, cpu, compute or rt");
+		return rql_error_at(
+			err, sql, o->position,
+			"Not implemented Error: no method of this version answers a view on the unit raster; unit is "
+			"auto, cpu, compute or rt");
 	for (int u = 0; u < RQL_UNIT_COUNT; u++) {
 		if (strcasecmp(o->value, rql_unit_name((enum rql_unit)u)) == 0) {
 			out->unit_wanted = true;
@@ -139,8 +140,8 @@ static rql_status join_layout_and_unit(const char *sql, uint32_t position, struc
 	enum rql_unit unit = rql_layout_method(out->layout)->unit;
 	if (out->unit_wanted && out->unit != unit)
 		return rql_error_at(err, sql, position,
-		                    "Binder Error: layout = %s is one of the unit %s; it does not go with unit = %s", out->layout,
-		                    rql_unit_name(unit), rql_unit_name(out->unit));
+		                    "Binder Error: layout = %s is one of the unit %s; it does not go with unit = %s",
+		                    out->layout, rql_unit_name(unit), rql_unit_name(out->unit));
 	if (!out->unit_wanted)
 		out->unit_position = position;
 	out->unit_wanted = true;

@@ -75,12 +75,11 @@ static void put_candidate(struct rql_strbuf *out, const struct rql_candidate *c)
 static void put_leaf(struct rql_strbuf *out, const struct rql_leaf *leaf)
 {
 	const struct rql_relation *r = leaf->relation;
-	rql_strbuf_printf(out, "method: %s on %s (%s%s%s), structure %s: %s of %llu rows in %llu cells\n",
-	                  leaf->method->name, rql_unit_name(leaf->method->unit), leaf->device->name,
-	                  leaf->device->kind == RQL_DEVICE_CPU ? "" : ", ",
-	                  leaf->device->kind == RQL_DEVICE_CPU ? "" : leaf->device->id, leaf->structure->name,
-	                  r->rolled_up ? "rolled up" : "row-level", (unsigned long long)r->rows,
-	                  (unsigned long long)r->cells);
+	rql_strbuf_printf(
+		out, "method: %s on %s (%s%s%s), structure %s: %s of %llu rows in %llu cells\n", leaf->method->name,
+		rql_unit_name(leaf->method->unit), leaf->device->name, leaf->device->kind == RQL_DEVICE_CPU ? "" : ", ",
+		leaf->device->kind == RQL_DEVICE_CPU ? "" : leaf->device->id, leaf->structure->name,
+		r->rolled_up ? "rolled up" : "row-level", (unsigned long long)r->rows, (unsigned long long)r->cells);
 }
 
 /* On a GPU: its own clock, each pass, and what was expected of it. */

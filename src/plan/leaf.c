@@ -69,8 +69,7 @@ struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql
 		n->candidate_capacity = capacity;
 	}
 	struct rql_candidate *c = &n->candidates[n->candidate_count++];
-	*c = (struct rql_candidate){
-		.structure = rql_arena_strdup(p->arena, s->name), .of = s, .method = "", .unit = ""};
+	*c = (struct rql_candidate){.structure = rql_arena_strdup(p->arena, s->name), .of = s, .method = "", .unit = ""};
 	return c;
 }
 

@@ -55,7 +55,7 @@ struct rql_plan_context {
 };
 
 /* ---- devices and units (units.c) ---- */
-/* May methods of this unit run on this device, as the settings stand? NULL: yes; else why not, as long as the device. */
+/* May methods of this unit run on this device, as the settings stand? NULL: yes; else why not; lives as the device. */
 const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device,
                                enum rql_unit unit);
 /* Is there such a device? When not, each one's reason is appended to *why (which may be NULL). */
@@ -113,11 +113,11 @@ struct rql_plan_table { /* a table that the query reads, with the version that t
  * overlap (it belongs to one connection). */
 struct rql_plan {
 	enum rql_plan_kind kind;
-	const char *reason;    /* one line, never NULL: why this plan */
-	const char *method;    /* "cube", "host" */
-	const char *unit;      /* "cpu", "" */
+	const char *reason;              /* one line, never NULL: why this plan */
+	const char *method;              /* "cube", "host" */
+	const char *unit;                /* "cpu", "" */
 	const struct rql_device *device; /* of the first leaf; NULL: the host */
-	const char *structure; /* names of the structures read, comma separated; "" */
+	const char *structure;           /* names of the structures read, comma separated; "" */
 	struct rql_structure *refresh;
 	uint32_t table_count; /* every table of the query, also for HOST: what the cached plan's validity depends on */
 	struct rql_plan_table *tables;

@@ -168,14 +168,14 @@ static rql_status price_all(struct pricing *c)
 	return RQL_OK;
 }
 
-/* The view's own wish cannot be met on this machine, or no more since its device failed: the CPU reads the same cells. */
+/* The view's own wish cannot be met here, or no more since its device failed: the CPU reads the same cells. */
 static rql_status price_cpu_instead(struct pricing *c)
 {
 	const struct rql_settings *settings = c->p->ctx->settings;
 	struct rql_strbuf why = {0};
 	if (!rql_unit_available(c->p->ctx->devices, settings, c->unit, &why))
-		c->leaf->note = rql_arena_printf(c->p->arena, "%s, which no device has: %s", c->unit_reason,
-		                                 rql_strbuf_text(&why));
+		c->leaf->note =
+			rql_arena_printf(c->p->arena, "%s, which no device has: %s", c->unit_reason, rql_strbuf_text(&why));
 	else
 		c->leaf->note = rql_arena_printf(c->p->arena, "%s, which failed: %s", c->unit_reason,
 		                                 c->first_reason ? c->first_reason : "");

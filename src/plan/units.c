@@ -2,8 +2,7 @@
 #include <string.h>
 #include "plan/plan.h"
 
-const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device,
-                               enum rql_unit unit)
+const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device, enum rql_unit unit)
 {
 	if (!device->units[unit])
 		return device->missing[unit] ? device->missing[unit] : "it has no such unit";

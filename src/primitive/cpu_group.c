@@ -209,8 +209,12 @@ rql_status rql_cpu_group(struct rql_device *cpu, const struct rql_group *group, 
                          uint64_t *keys, bool *overflow, struct rql_error *err)
 {
 	RQL_TRY(check(group, err));
-	struct group_state s = {.group = group, .chunks = rql_cpu_chunks(cpu, group->rows), .ids = ids, .state = state,
-	                        .keys = keys, .state_words = rql_group_state_bytes(group) / 8};
+	struct group_state s = {.group = group,
+	                        .chunks = rql_cpu_chunks(cpu, group->rows),
+	                        .ids = ids,
+	                        .state = state,
+	                        .keys = keys,
+	                        .state_words = rql_group_state_bytes(group) / 8};
 	unsigned workers = rql_pool_threads(cpu->pool);
 	s.atomic = workers > 1 && s.chunks.number > 1;
 	if (s.atomic && !group->hashed && s.state_words * 8 <= PRIVATE_BYTES) {

@@ -14,8 +14,8 @@ struct scan_state {
 };
 
 #define DEFINE_SCAN(name, in_type, out_type)                                                                           \
-	static uint64_t scan_##name(const in_type *in, out_type *out, uint64_t first, uint64_t end, uint64_t start,       \
-	                            bool inclusive)                                                                       \
+	static uint64_t scan_##name(const in_type *in, out_type *out, uint64_t first, uint64_t end, uint64_t start,        \
+	                            bool inclusive)                                                                        \
 	{                                                                                                                  \
 		out_type sum = (out_type)start;                                                                                \
 		for (uint64_t i = first; i < end; i++) {                                                                       \

@@ -49,7 +49,7 @@ static bool place_digits(struct sort_state *s)
 }
 
 #define DEFINE_SCATTER(name, key_type, value_type, has_values)                                                         \
-	static void scatter_##name(void *state, uint64_t chunk, unsigned worker)                                          \
+	static void scatter_##name(void *state, uint64_t chunk, unsigned worker)                                           \
 	{                                                                                                                  \
 		(void)worker;                                                                                                  \
 		struct sort_state *s = state;                                                                                  \
@@ -122,7 +122,8 @@ static rql_status check(const struct rql_cpu_sort *sort, struct rql_error *err)
 	    sort->high_bit <= k && (v == 0 || sort->values || !sort->count) &&
 	    !(v == 32 && sort->iota && sort->count > UINT64_C(1) << 32))
 		return RQL_OK;
-	return rql_error_set(err, RQL_ERROR_INTERNAL, "a sort of %llu keys of %u bits with values of %u bits by bits %u to %u",
+	return rql_error_set(err, RQL_ERROR_INTERNAL,
+	                     "a sort of %llu keys of %u bits with values of %u bits by bits %u to %u",
 	                     (unsigned long long)sort->count, k, v, sort->low_bit, sort->high_bit);
 }
 

@@ -20,8 +20,8 @@ uint64_t rql_group_state_bytes(const struct rql_group *group)
 /* 32-bit words in shared memory per group (group_private.comp). */
 static uint32_t shared_words(const struct rql_group *group)
 {
-	static const uint32_t words[] = {[RQL_SLOT_COUNT] = 1, [RQL_SLOT_SUM64] = 2, [RQL_SLOT_SUM128] = 3,
-	                                 [RQL_SLOT_MIN] = 0, [RQL_SLOT_MAX] = 0};
+	static const uint32_t words[] = {
+		[RQL_SLOT_COUNT] = 1, [RQL_SLOT_SUM64] = 2, [RQL_SLOT_SUM128] = 3, [RQL_SLOT_MIN] = 0, [RQL_SLOT_MAX] = 0};
 	uint32_t sum = 0;
 	for (uint32_t s = 0; s < group->slot_count; s++)
 		sum += words[group->slots[s].kind];
@@ -54,8 +54,7 @@ static rql_status check(const struct rql_group *group, bool rows, struct rql_err
 	}
 	if (bad)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a %s group-by with %u slots and %llu places cannot be asked for",
-		                     group->hashed ? "hashed" : "dense", group->slot_count,
-		                     (unsigned long long)group->places);
+		                     group->hashed ? "hashed" : "dense", group->slot_count, (unsigned long long)group->places);
 	RQL_TRY(rql_span_check(&group->state, words_of(group) * group->places, 8, "state words of a group-by", err));
 	if (rows)
 		RQL_TRY(rql_span_check(&group->ids, group->rows, group->hashed ? 8 : 4, "ids of a group-by", err));
@@ -130,7 +129,10 @@ rql_status rql_record_group(struct rql_commands *c, const struct rql_group *grou
 	                               err));
 	struct rql_use uses[4 + RQL_GROUP_SLOTS_MAX];
 	uint32_t use_count = add_uses(group, uses);
-	rql_record_dispatch(c, copies ? "group.private" : group->hashed ? "group.hash" : "group.dense", pipeline, &args,
-	                    args.groups, uses, use_count);
+	rql_record_dispatch(c,
+	                    copies          ? "group.private"
+	                    : group->hashed ? "group.hash"
+	                                    : "group.dense",
+	                    pipeline, &args, args.groups, uses, use_count);
 	return RQL_OK;
 }

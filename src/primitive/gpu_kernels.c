@@ -57,9 +57,10 @@ rql_status rql_span_check(const struct rql_span *span, uint64_t items, uint32_t 
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "no memory was given for the %s", what);
 	uint64_t room = span->offset <= span->buffer->bytes ? (span->buffer->bytes - span->offset) / width : 0;
 	if (room < items)
-		return rql_error_set(err, RQL_ERROR_INTERNAL,
-		                     "the %s need room for %llu items of %u bytes, and there is room for %llu: give a larger buffer",
-		                     what, (unsigned long long)items, width, (unsigned long long)room);
+		return rql_error_set(
+			err, RQL_ERROR_INTERNAL,
+			"the %s need room for %llu items of %u bytes, and there is room for %llu: give a larger buffer", what,
+			(unsigned long long)items, width, (unsigned long long)room);
 	uint32_t align = width < 8 ? width : 8;
 	if (span->offset % align)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "the %s begin at byte %llu, which is no multiple of %u", what,

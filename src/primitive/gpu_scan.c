@@ -46,8 +46,8 @@ static rql_status record_sums(struct rql_commands *c, const struct rql_scan *sca
 	struct rql_device *device = scan->in.buffer->device;
 	const struct rql_pipeline *sums, *over_sums;
 	bool wide = in_width(scan->kind) == 8;
-	RQL_TRY(rql_primitive_pipeline(device, wide ? RQL_KERNEL_SCAN_SUMS_64 : RQL_KERNEL_SCAN_SUMS_32, NULL, 0, &sums,
-	                               err));
+	RQL_TRY(
+		rql_primitive_pipeline(device, wide ? RQL_KERNEL_SCAN_SUMS_64 : RQL_KERNEL_SCAN_SUMS_32, NULL, 0, &sums, err));
 	RQL_TRY(rql_primitive_pipeline(device, RQL_KERNEL_SCAN_TILES_64_64, NULL, 0, &over_sums, err));
 	struct rql_use uses[] = {{scan->temp.buffer, RQL_WRITE}, {scan->in.buffer, RQL_READ}};
 	rql_record_dispatch(c, "scan.sums", sums, args, t->groups, uses, 2);

@@ -145,7 +145,6 @@ static void record_copy(struct rql_commands *c, const struct rql_span *from, con
 		rql_record_copy(c, from->buffer, from->offset, to->buffer, to->offset, bytes);
 }
 
-
 rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, struct rql_error *err)
 {
 	RQL_TRY(check(sort, err));

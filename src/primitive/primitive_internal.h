@@ -66,7 +66,7 @@ static inline uint64_t rql_div_up(uint64_t a, uint64_t b)
 }
 
 /* Tiles dealt out to at most RQL_TILE_GROUPS workgroups: the pass over the workgroups' sums is one workgroup's work, so
- * it must stay small beside the rest. Up to `alone` tiles one workgroup does all of it and the other passes are saved. */
+ * it must stay small beside the rest. Up to `alone` tiles one workgroup does all of it: the other passes are saved. */
 #define RQL_TILE_GROUPS 16384u
 struct rql_tiling {
 	uint64_t tiles, tiles_per_group, groups;

@@ -8,6 +8,7 @@
 #include "util/threads.h"
 
 static const struct rql_selftest_case *const tables[] = {
+	/* clang-format off: a line each */
 	rql_selftest_work,
 	rql_selftest_trace,
 	rql_selftest_geometry,
@@ -15,6 +16,7 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_sort,
 	rql_selftest_group,
 	rql_selftest_cube,
+	/* clang-format on */
 };
 
 #define GUARD_BYTES 256u
@@ -156,9 +158,9 @@ static rql_status run_case(struct rql_selftest *t, const struct rql_selftest_cas
 	rql_selftest_drop(t);
 	result->ms = (double)(rql_now_ns() - start) / 1e6;
 	rql_arena_free(t->arena);
-	result->outcome = status == RQL_OK                      ? RQL_SELFTEST_OK
+	result->outcome = status == RQL_OK                  ? RQL_SELFTEST_OK
 	                  : status == RQL_ERROR_UNSUPPORTED ? RQL_SELFTEST_SKIPPED
-	                                                        : RQL_SELFTEST_FAILED;
+	                                                    : RQL_SELFTEST_FAILED;
 	result->text = rql_error_message(why);
 	return RQL_OK;
 }

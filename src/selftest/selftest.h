@@ -22,8 +22,8 @@ struct rql_selftest_counts {
 };
 
 /* Runs every case that the device has a unit for, one after the other. thorough: larger sizes, minutes instead of
- * seconds. Fails only when it cannot run at all (memory); a case that fails is reported and counted in *counts (to which
- * it adds). report may be NULL. */
+ * seconds. Fails only when it cannot run at all (memory); a case that fails is reported and counted in *counts (which
+ * it adds to). report may be NULL. */
 rql_status rql_selftest_run(struct rql_devices *devices, struct rql_device *device, uint64_t seed, bool thorough,
                             rql_selftest_report *report, void *state, struct rql_selftest_counts *counts,
                             struct rql_error *err) RQL_MUST_CHECK;

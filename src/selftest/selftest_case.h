@@ -62,8 +62,7 @@ rql_status rql_selftest_same(const void *got, const void *wanted, uint64_t count
 rql_status rql_selftest_buffer(struct rql_selftest *t, uint64_t bytes, const void *data, const char *what,
                                struct rql_buffer **out, struct rql_error *err) RQL_MUST_CHECK;
 /* A recording; one at a time, freed by rql_selftest_drop. */
-rql_status rql_selftest_record(struct rql_selftest *t, struct rql_commands **out,
-                               struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_selftest_record(struct rql_selftest *t, struct rql_commands **out, struct rql_error *err) RQL_MUST_CHECK;
 /* Ends and runs it and checks all guards. */
 rql_status rql_selftest_execute(struct rql_selftest *t, struct rql_error *err) RQL_MUST_CHECK;
 /* Frees buffers and recording; the end of a case does it too. */

@@ -104,8 +104,7 @@ static rql_status gpu_group(struct rql_selftest *t, struct rql_group *g, struct 
 static rql_status run_group(struct rql_selftest *t, const struct group_check *k, struct group_arrays *a, bool *overflow,
                             struct rql_error *err)
 {
-	struct rql_group g = {.hashed = k->hashed, .rows = k->rows, .places = k->places,
-	                      .slot_count = RQL_GROUP_SLOTS_MAX};
+	struct rql_group g = {.hashed = k->hashed, .rows = k->rows, .places = k->places, .slot_count = RQL_GROUP_SLOTS_MAX};
 	memcpy(g.slots, slots, sizeof(slots));
 	*overflow = false;
 	if (!rql_selftest_on_cpu(t))

@@ -17,13 +17,13 @@ RQL_KERNEL_STRUCT_SIZE(rql_step_args, 48);
 struct rql_ray_args {
 	uint64_t first_ray;
 	uint64_t accel;
-	uint64_t counts;      /* uint32_t per ray: any-hit calls */
-	uint64_t sums;        /* uint64_t per ray: of the rows' numbers */
-	uint64_t part_bases;  /* uint32_t per part: its first row */
+	uint64_t counts;     /* uint32_t per ray: any-hit calls */
+	uint64_t sums;       /* uint64_t per ray: of the rows' numbers */
+	uint64_t part_bases; /* uint32_t per part: its first row */
 	uint64_t rays;
-	uint32_t width;       /* cells in x */
+	uint32_t width;        /* cells in x */
 	uint32_t z_from, z_to; /* the ray covers z_from - 1/2 .. z_to - 1/2 */
-	uint32_t closest;     /* closest hit alone: counts gets 1 and sums the row of least z */
+	uint32_t closest;      /* closest hit alone: counts gets 1 and sums the row of least z */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_ray_args, 64);
 

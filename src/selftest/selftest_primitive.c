@@ -11,7 +11,7 @@
 #include "primitive/primitive.h"
 
 /* Around workgroups (256), tiles (2048, 4096), single-workgroup limits (4 tiles) and chunks of the CPU (65536). */
-static const uint64_t sizes[] = {0,    1,    2,    31,   32,    33,    63,    64,    65,    255,   256,   257,    2047,
+static const uint64_t sizes[] = {0,    1,    2,    31,   32,   33,   63,   64,   65,    255,   256,   257,   2047,
                                  2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 16385, 65535, 65537, 300001};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 #define LARGE UINT64_C(1500007)
@@ -144,8 +144,8 @@ static rql_status gpu_compact(struct rql_selftest *t, const struct compact_check
 	RQL_TRY(rql_selftest_buffer(t, out_bytes, NULL, "compaction output", &compact.out.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, 8, NULL, "compaction count", &compact.found.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, 12, NULL, "indirect counts", &indirect.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, rql_compact_temp_bytes(&compact), NULL, "compaction temp", &compact.temp.buffer,
-	                            err));
+	RQL_TRY(
+		rql_selftest_buffer(t, rql_compact_temp_bytes(&compact), NULL, "compaction temp", &compact.temp.buffer, err));
 	RQL_TRY(rql_selftest_record(t, &c, err));
 	RQL_TRY(rql_record_compact(c, &compact, err));
 	RQL_TRY(rql_record_indirect(c, compact.found, 3, indirect, err));
@@ -161,7 +161,8 @@ static uint64_t plain_compact(const struct compact_check *k, uint64_t *out)
 {
 	uint64_t found = 0;
 	for (uint64_t i = 0; i < k->count; i++)
-		if (k->kind == RQL_COMPACT_BITS ? ((const uint64_t *)k->in)[i / 64] >> i % 64 & 1 : ((const uint32_t *)k->in)[i])
+		if (k->kind == RQL_COMPACT_BITS ? ((const uint64_t *)k->in)[i / 64] >> i % 64 & 1
+		                                : ((const uint32_t *)k->in)[i])
 			out[found++] = i;
 	return found;
 }
@@ -192,8 +193,7 @@ static rql_status compare_compact(struct rql_selftest *t, const struct compact_c
 }
 
 /* density: of 256; garbage beyond the end must not matter. */
-static rql_status check_compact(struct rql_selftest *t, struct compact_check k, uint32_t density,
-                                struct rql_error *err)
+static rql_status check_compact(struct rql_selftest *t, struct compact_check k, uint32_t density, struct rql_error *err)
 {
 	uint64_t words = k.count / 64 + 2;
 	uint64_t *in = calloc(words, k.kind == RQL_COMPACT_BITS ? 8 : 256), *wanted = malloc(words * 512);

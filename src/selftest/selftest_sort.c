@@ -9,8 +9,8 @@
 #include "util/sort.h"
 
 enum pattern { RANDOM, EQUAL, SORTED, REVERSED, FEW_BITS, FEW_VALUES, GREATEST, PATTERNS };
-static const char *const pattern_names[] = {"random",     "equal",   "sorted", "reversed", "few bits",
-                                            "few values", "greatest"};
+static const char *const pattern_names[] = {"random",   "equal",      "sorted",  "reversed",
+                                            "few bits", "few values", "greatest"};
 
 struct sort_check {
 	uint32_t key_bits, value_bits, low, high;
@@ -71,8 +71,11 @@ static int order(const void *context, uint32_t a, uint32_t b)
 static rql_status gpu_sort(struct rql_selftest *t, const struct sort_check *k, void *keys, void *values,
                            struct rql_error *err)
 {
-	struct rql_sort sort = {.key_bits = k->key_bits, .value_bits = k->value_bits, .low_bit = k->low,
-	                        .high_bit = k->high, .count = k->count};
+	struct rql_sort sort = {.key_bits = k->key_bits,
+	                        .value_bits = k->value_bits,
+	                        .low_bit = k->low,
+	                        .high_bit = k->high,
+	                        .count = k->count};
 	struct rql_commands *c;
 	uint64_t key_bytes = k->count * k->key_bits / 8, value_bytes = k->count * k->value_bits / 8;
 	RQL_TRY(rql_selftest_buffer(t, key_bytes, keys, "sort keys", &sort.keys_in.buffer, err));
@@ -98,8 +101,13 @@ static rql_status gpu_sort(struct rql_selftest *t, const struct sort_check *k, v
 static rql_status cpu_sort(struct rql_selftest *t, const struct sort_check *k, void *keys, void *values,
                            struct rql_error *err)
 {
-	const struct rql_cpu_sort sort = {.key_bits = k->key_bits, .value_bits = k->value_bits, .low_bit = k->low,
-	                                  .high_bit = k->high, .count = k->count, .keys = keys, .values = values,
+	const struct rql_cpu_sort sort = {.key_bits = k->key_bits,
+	                                  .value_bits = k->value_bits,
+	                                  .low_bit = k->low,
+	                                  .high_bit = k->high,
+	                                  .count = k->count,
+	                                  .keys = keys,
+	                                  .values = values,
 	                                  .iota = k->iota};
 	return rql_cpu_sort(t->cpu, &sort, err);
 }
@@ -124,8 +132,7 @@ static rql_status compare_sort(struct rql_selftest *t, const struct sort_check *
 			put(a->values, k->value_bits, i, value_of(k, i));
 	}
 	rql_sort_items(a->rows, a->spare, k->count, order, &oracle);
-	RQL_TRY(rql_selftest_on_cpu(t) ? cpu_sort(t, k, a->keys, a->values, err)
-	                               : gpu_sort(t, k, a->keys, a->values, err));
+	RQL_TRY(rql_selftest_on_cpu(t) ? cpu_sort(t, k, a->keys, a->values, err) : gpu_sort(t, k, a->keys, a->values, err));
 	snprintf(what, sizeof(what), "sort of %llu %s keys of %u bits, values %u, bits %u to %u%s%s",
 	         (unsigned long long)k->count, pattern_names[k->pattern], k->key_bits, k->value_bits, k->low, k->high,
 	         k->in_place ? " in place" : "", k->iota ? " with row numbers" : "");
@@ -166,7 +173,7 @@ static rql_status test_sizes(struct rql_selftest *t, struct rql_error *err)
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (uint32_t key_bits = 32; key_bits <= 64; key_bits += 32) {
 			for (uint32_t v = 0; v < 3; v++, turn++) {
-				struct sort_check k = {key_bits, values[v], 0, key_bits, sizes[i], (enum pattern)(turn % PATTERNS),
+				struct sort_check k = {key_bits, values[v],    0, key_bits, sizes[i], (enum pattern)(turn % PATTERNS),
 				                       turn % 2, turn % 5 == 3};
 				RQL_TRY(check_sort(t, &k, err));
 			}

@@ -55,8 +55,7 @@ static rql_status fill(void *state, struct rql_commands *c, uint32_t part, struc
 	const struct rql_corner_args args = {s->row_buffer->address + s->part_first[part] * sizeof(struct row),
 	                                     input->address, s->part_rows[part]};
 	const struct rql_use uses[] = {{s->row_buffer, RQL_READ}, {input, RQL_WRITE}};
-	rql_record_dispatch(c, "corners", pipeline, &args,
-	                    (args.count + RQL_STEP_THREADS - 1) / RQL_STEP_THREADS, uses, 2);
+	rql_record_dispatch(c, "corners", pipeline, &args, (args.count + RQL_STEP_THREADS - 1) / RQL_STEP_THREADS, uses, 2);
 	return RQL_OK;
 }
 

@@ -256,12 +256,8 @@ static rql_status test_indirect(struct rql_selftest *t, struct rql_error *err)
 
 #define COMPUTE RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE)
 const struct rql_selftest_case rql_selftest_work[] = {
-	{"work.transfer", COMPUTE, test_transfer},
-	{"work.mapped", COMPUTE, test_mapped},
-	{"work.dispatch", COMPUTE, test_dispatch},
-	{"work.dependencies", COMPUTE, test_dependencies},
-	{"work.resubmit", COMPUTE, test_resubmit},
-	{"work.in_flight", COMPUTE, test_in_flight},
-	{"work.indirect", COMPUTE, test_indirect},
-	{0},
+	{"work.transfer", COMPUTE, test_transfer}, {"work.mapped", COMPUTE, test_mapped},
+	{"work.dispatch", COMPUTE, test_dispatch}, {"work.dependencies", COMPUTE, test_dependencies},
+	{"work.resubmit", COMPUTE, test_resubmit}, {"work.in_flight", COMPUTE, test_in_flight},
+	{"work.indirect", COMPUTE, test_indirect}, {0},
 };

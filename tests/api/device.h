@@ -4,7 +4,8 @@
 
 #include "check.h"
 
-#define VIEW(options) "CREATE MATERIALIZED VIEW v WITH (" options ") AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
+#define VIEW(options)                                                                                                  \
+	"CREATE MATERIALIZED VIEW v WITH (" options ") AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
 #define QUERY "SELECT g, sum(v), count(*) FROM t WHERE a < 3 GROUP BY g ORDER BY g"
 static inline void without_vulkan(void)
 {
@@ -52,7 +53,8 @@ static inline void holds_at(const char *text, const char *part, const char *file
 
 static inline void make_data(rayql_connection *con)
 {
-	run(con, "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 2) g, (i % 10001)::INTEGER v FROM range(40133) r(i)");
+	run(con,
+	    "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 2) g, (i % 10001)::INTEGER v FROM range(40133) r(i)");
 }
 
 #endif

@@ -120,7 +120,8 @@ static void what_a_failure_says(void **state)
 			holds(rayql_result_notice(res), "lost");
 		}
 		rayql_result_free(res);
-		expect(s.con, "SELECT reason LIKE 'not used on vulkan:0 (%) any more%' FROM rayql_structures()", NULL, "true\n");
+		expect(s.con, "SELECT reason LIKE 'not used on vulkan:0 (%) any more%' FROM rayql_structures()", NULL,
+		       "true\n");
 		expect(s.con, "SELECT note FROM rayql_devices() WHERE device = 'vulkan:0'", NULL,
 		       "lost; restart the program to use it again\n");
 		run(s.con, "RESET rayql_device; RESET rayql_unit");

@@ -1,8 +1,10 @@
-/* Devices and units: settings, view options, EXPLAIN, and what happens when a device is missing. Where there is no GPU, only
- * what holds without is tested. */
+/* Devices and units: settings, view options, EXPLAIN, and what happens when a device is missing. Where there is no
+ * GPU, only what holds without is tested. */
 #include "device.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <time.h>
 
 /* ---- without a GPU ---- */
 static void no_gpu(void **state)
@@ -42,7 +44,8 @@ static void settings_and_options(void **state)
 	without_vulkan();
 	struct session s = open_session(NULL, NULL);
 	make_table(s.con, "t", 1000);
-	fails(s.con, VIEW("unit = raster"), RAYQL_ERROR_STATEMENT, "no method of this version answers a view on the unit raster");
+	fails(s.con, VIEW("unit = raster"), RAYQL_ERROR_STATEMENT,
+	      "no method of this version answers a view on the unit raster");
 	fails(s.con, VIEW("unit = abacus"), RAYQL_ERROR_STATEMENT, "it is auto, cpu, compute or rt");
 	fails(s.con, VIEW("layout = round"), RAYQL_ERROR_STATEMENT, "cannot be 'round'; it is one of: auto");
 	fails(s.con, "SET rayql_unit = 'raster'", RAYQL_ERROR_STATEMENT, "'auto', 'cpu', 'compute' or 'rt'");
@@ -59,8 +62,9 @@ static void settings_and_options(void **state)
 	       "rayql_device|cpu\nrayql_device_memory_limit|2.0 GiB\nrayql_device_timing|on\nrayql_layout|auto\n"
 	       "rayql_unit|cpu\n");
 	run(s.con, "RESET rayql_device_memory_limit; RESET rayql_unit; RESET rayql_device; RESET rayql_device_timing");
-	expect(s.con, "SELECT count(*) FROM rayql_settings() WHERE name IN ('rayql_unit', 'rayql_device', "
-	              "'rayql_device_memory_limit') AND value = 'auto'",
+	expect(s.con,
+	       "SELECT count(*) FROM rayql_settings() WHERE name IN ('rayql_unit', 'rayql_device', "
+	       "'rayql_device_memory_limit') AND value = 'auto'",
 	       NULL, "3\n");
 	rayql_error *err = NULL;
 	assert_int_equal(rayql_calibrate_device(s.db, "vulkan:7", &err), RAYQL_ERROR_STATEMENT);
@@ -130,10 +134,11 @@ static void on_unit(const char *unit)
 	/* Without the name a driver in software is not used, and the view's wish falls to the CPU, which says so. */
 	run(s.con, "RESET rayql_device; RESET rayql_unit");
 	expect(s.con, QUERY, "cube", want);
-	snprintf(text, sizeof text,
-	         "SELECT (l.unit = '%s') = (d.kind <> 'software') AND (l.unit = '%s' OR l.reason LIKE '%%the view asks for unit "
-	         "= %s, which no device has%%') FROM rayql_last_query() l, rayql_devices() d WHERE d.device = 'vulkan:0'",
-	         unit, unit, unit);
+	snprintf(
+		text, sizeof text,
+		"SELECT (l.unit = '%s') = (d.kind <> 'software') AND (l.unit = '%s' OR l.reason LIKE '%%the view asks for unit "
+		"= %s, which no device has%%') FROM rayql_last_query() l, rayql_devices() d WHERE d.device = 'vulkan:0'",
+		unit, unit, unit);
 	expect(s.con, text, NULL, "true\n");
 	free(want);
 	close_session(&s);
@@ -211,10 +216,11 @@ static void reopened_elsewhere(void **state)
 		expect(s.con, QUERY, "cube", want);
 		expect(s.con, "SELECT unit FROM rayql_last_query()", NULL, with ? "compute\n" : "cpu\n");
 		if (!with)
-			expect(s.con,
-			       "SELECT reason LIKE '%answered by the CPU, as no device has the unit compute: there is no GPU%' FROM "
-			       "rayql_structures()",
-			       NULL, "true\n");
+			expect(
+				s.con,
+				"SELECT reason LIKE '%answered by the CPU, as no device has the unit compute: there is no GPU%' FROM "
+				"rayql_structures()",
+				NULL, "true\n");
 		close_session(&s);
 	}
 	free(want);
@@ -291,6 +297,64 @@ static void structure_files(void **state)
 	free(want);
 }
 
+/* An interrupt at any moment: while planning, placing, waiting for the device, after the end. The answer is right or
+ * the statement was interrupted, and the connection goes on. */
+struct stopper {
+	rayql_connection *con;
+	long nanoseconds;
+};
+
+static void *stop(void *state)
+{
+	struct stopper *s = state;
+	struct timespec pause = {.tv_nsec = s->nanoseconds};
+	nanosleep(&pause, NULL);
+	rayql_interrupt(s->con);
+	return NULL;
+}
+
+static void interrupted_on(const char *unit)
+{
+	char sql[256];
+	with_vulkan(NULL);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	run(s.con, VIEW("rollup = off"));
+	use(s.con, unit);
+	char *want = rows_of(s.con, "SELECT min(a), sum(v) FROM (FROM t LIMIT 100000)", NULL);
+	for (int i = 0; i < 40; i++) {
+		struct stopper stopper = {s.con, 50000L * i};
+		pthread_t thread;
+		rayql_result *res = NULL;
+		rayql_error *err = NULL;
+		/* Every text is planned anew; every eighth contents are placed anew. */
+		if (i % 8 == 0)
+			run(s.con, "SET rayql_unit = cpu; REFRESH MATERIALIZED VIEW v"), use(s.con, unit);
+		snprintf(sql, sizeof sql, "SELECT min(a), sum(v), %d FROM t", i);
+		assert_int_equal(pthread_create(&thread, NULL, stop, &stopper), 0);
+		rayql_status status = rayql_query(s.con, sql, &res, &err);
+		pthread_join(thread, NULL);
+		if (status != RAYQL_OK)
+			assert_int_equal(rayql_error_status(err), RAYQL_ERROR_INTERRUPTED);
+		rayql_error_free(err);
+		rayql_result_free(res);
+		expect(s.con, "SELECT min(a), sum(v) FROM t", "cube", want);
+	}
+	expect(s.con, "SELECT reason FROM rayql_structures()", NULL, "NULL\n");
+	free(want);
+	close_session(&s);
+}
+
+static void interrupts(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	interrupted_on("compute");
+	if (has_unit("rt"))
+		interrupted_on("rt");
+}
+
 static void device_memory_limit(void **state)
 {
 	(void)state;
@@ -331,6 +395,7 @@ int main(void)
 		cmocka_unit_test(reopened_elsewhere),
 		cmocka_unit_test(structure_files),
 		cmocka_unit_test(device_memory_limit),
+		cmocka_unit_test(interrupts),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

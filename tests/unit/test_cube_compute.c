@@ -88,7 +88,7 @@ static uint64_t covered_on_cpu(const struct rql_cube *cube, const struct query *
 	return covered;
 }
 
-static unsigned refused, ran, modes[3], passes[3], lanes;
+static unsigned refused, ran, modes[3], passes[3], lanes, searched;
 
 /* Runs it and checks the answer. */
 static void run_prepared(struct rql_prepared *prepared, const struct query *q, const struct table *t, unsigned flags)
@@ -134,6 +134,8 @@ static void run_query(const struct rql_cube *cube, const struct query *q, const 
 	modes[plan->mode]++;
 	passes[plan->passes]++;
 	lanes |= plan->lanes;
+	for (uint32_t b = 0; b < prepared->box_count; b++)
+		searched |= prepared->boxes[b].search_count ? plan->lanes : 0;
 	ran++;
 	method->free_prepared(prepared);
 }
@@ -269,7 +271,8 @@ static void test_ways(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(modes[i] > 0);
 	assert_true(passes[1] > 0 && passes[2] > 0);
-	assert_true((lanes & (lanes - 1)) != 0); /* more than one width */
+	assert_true((lanes & (lanes - 1)) != 0);     /* more than one width */
+	assert_true((searched & 1) && searched > 1); /* by one lane, and by several */
 }
 
 /* ---- several threads, cancelling ---- */

@@ -4,6 +4,8 @@
  * the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. */
 #include "cube_world.h"
 
+#include <pthread.h>
+
 #include "device/device_internal.h"
 #include "method/cube/cube_paper.h"
 #include "vulkan_fixture.h"
@@ -165,62 +167,76 @@ static void test_random(void **state)
 
 /* ---- structures that answer for others ---- */
 
+/* A table whose dimension 1 is a level above dimension 0, ascending with it. */
+static void make_levels(struct table *t)
+{
+	for (bool found = false; !found;) {
+		table_make(t);
+		found = t->dims >= 3 && t->measures >= 2 && t->rows > 100 && t->parent[1] == 0 && t->codes[0] > 5 &&
+		        t->codes[1] >= 3 && t->codes[1] < t->codes[0] && t->parent[2] == 2;
+		for (uint32_t c = 1; found && c < t->codes[0]; c++)
+			found = t->coarse[1][c] >= t->coarse[1][c - 1];
+		if (!found)
+			table_free(t);
+	}
+	for (uint32_t m = 0; m < 2; m++) {
+		t->kind[m] = RQL_MEASURE_INTEGER;
+		t->has_null[m] = false;
+		for (uint32_t r = 0; r < t->rows; r++)
+			t->value[r][m] = (struct value){.integer = random_integer(2)};
+	}
+}
+
 static void test_one_structure_for_many(void **state)
 {
 	(void)state;
 	random_state = 77;
 	struct table t;
 	struct made made;
-	do {
-		table_make(&t);
-		if (t.dims >= 4 && t.measures >= 2 && t.rows > 100 && t.parent[1] == 0 && t.codes[1] >= 3 && t.codes[0] >= 3)
-			break;
-		table_free(&t);
-	} while (true);
-	for (uint32_t m = 0; m < 2; m++) {
-		t.kind[m] = RQL_MEASURE_INTEGER;
-		t.has_null[m] = false;
-		for (uint32_t r = 0; r < t.rows; r++)
-			t.value[r][m] = (struct value){.integer = random_integer(2)};
-	}
+	make_levels(&t);
 	cube_make(&made, &t);
-	struct query q;
-	do
-		query_make(&q, &t);
-	while (q.request.box_count != 1);
-	/* All that the others ask for: scans 0, 2 and 3, groups 0 and 2, both sums. */
-	memset(q.pass, 0, sizeof(q.pass));
-	q.request.layout = "paper";
-	for (uint32_t d = 0; d < 4; d++) {
-		q.sets[0][d] = 1 | (UINT64_C(1) << t.codes[d]) / 2;
-		q.pass[0][d] = d == 1 ? NULL : &q.sets[0][d];
-	}
-	q.request.group_count = 2;
+	struct query q = {0};
+	q.request = (struct rql_request){.group_count = 2,
+	                                 .groups = q.groups,
+	                                 .box_count = 1,
+	                                 .boxes = q.boxes,
+	                                 .agg_count = 2,
+	                                 .aggs = q.aggs,
+	                                 .layout = "paper"};
+	q.boxes[0].pass = q.pass[0];
+	/* What the others ask for: scan 0, groups 0 and 2, both sums. */
+	q.sets[0][0] = 6;
+	q.pass[0][0] = &q.sets[0][0];
 	q.groups[0] = (struct rql_group_key){.dimension = 0, .key_count = t.codes[0]};
 	q.groups[1] = (struct rql_group_key){.dimension = 2, .key_count = t.codes[2]};
-	q.request.agg_count = 2;
 	q.aggs[0] = (struct rql_agg){RQL_AGG_SUM, 0};
 	q.aggs[1] = (struct rql_agg){RQL_AGG_SUM, 1};
 	run_query(&made.cube, &q, &t);
 	uint64_t bytes = rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL);
 	assert_true(bytes > 0);
-	/* A coarser group, one that the first determines, a predicate on it, fewer sums: all from the same structure. */
+	/* A group and a predicate that its attributes determine, and fewer sums. */
 	q.request.group_count = 1;
 	q.groups[0] = (struct rql_group_key){.dimension = 1, .key_count = t.codes[1]};
 	q.request.agg_count = 1;
 	q.aggs[0] = (struct rql_agg){RQL_AGG_SUM, 1};
 	q.pass[0][0] = NULL;
+	q.sets[0][1] = 1;
 	q.pass[0][1] = &q.sets[0][1];
-	q.sets[0][1] = 1; /* what the structure knows by its finer attribute alone */
 	run_query(&made.cube, &q, &t);
 	assert_int_equal(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL), bytes);
 	q.request.group_count = 0;
+	q.sets[0][1] = 2;
 	run_query(&made.cube, &q, &t);
 	assert_int_equal(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL), bytes);
-	/* A minimum is the same column of a cube of rows, another of a rolled-up one; a variant is another structure. */
+	/* An attribute that it does not have, and another variant. */
+	q.sets[0][2] = 1;
+	q.pass[0][2] = &q.sets[0][2];
+	run_query(&made.cube, &q, &t);
+	uint64_t two = rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL);
+	assert_true(t.codes[2] == 1 ? two == bytes : two > bytes);
 	q.request.layout = "paper:operators";
 	run_query(&made.cube, &q, &t);
-	assert_true(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL) > bytes);
+	assert_true(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL) > two);
 	made_free(&made);
 	table_free(&t);
 }
@@ -356,6 +372,68 @@ static void test_many_groups(void **state)
 	made_free(&made);
 }
 
+/* ---- several at once, and none ---- */
+
+#define THREADS 4u
+
+struct runner {
+	const struct rql_prepared *prepared;
+	rql_status status;
+	rql_int128 sum;
+	pthread_t thread;
+};
+
+/* No assertion off the main thread: what came out is looked at there. */
+static void *run_some(void *state)
+{
+	struct runner *r = state;
+	for (unsigned i = 0; i < 3 && r->status == RQL_OK; i++) {
+		struct rql_arena *arena = rql_arena_new();
+		struct rql_answer answer;
+		r->status = arena ? method->run(r->prepared, gpu, 0, arena, NULL, &answer, NULL) : RQL_ERROR_MEMORY;
+		r->sum = r->status == RQL_OK ? answer.aggs[0].integer[0] : 0;
+		rql_arena_free(arena);
+	}
+	return NULL;
+}
+
+static void test_threads_and_cancelling(void **state)
+{
+	(void)state;
+	struct made made;
+	make_wide(&made, 5000, 2000, 1); /* the sum is just below 2^63 */
+	struct rql_box box = {NULL};
+	struct rql_agg agg = {RQL_AGG_SUM, 0};
+	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 1, .aggs = &agg, .layout = "paper"};
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	ok(method->prepare(&made.cube.relation, &request, gpu, &prepared, &err), &err);
+	struct runner runners[THREADS] = {0};
+	for (unsigned i = 0; i < THREADS; i++) {
+		runners[i].prepared = prepared;
+		assert_int_equal(pthread_create(&runners[i].thread, NULL, run_some, &runners[i]), 0);
+	}
+	rql_int128 sum = 500 * (wide_values[0] + wide_values[1] + wide_values[2] + wide_values[3]);
+	for (unsigned i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(runners[i].thread, NULL), 0);
+		assert_int_equal(runners[i].status, RQL_OK);
+		assert_true(runners[i].sum == sum);
+	}
+	/* Interrupted, unless it was done before that was seen; the next run is not disturbed. */
+	struct rql_progress progress = {0};
+	atomic_store(&progress.cancel, true);
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_answer answer;
+	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &answer, &err);
+	assert_true(status == RQL_OK || status == RQL_ERROR_INTERRUPTED);
+	rql_error_clear(&err);
+	ok(method->run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	assert_true(answer.aggs[0].integer[0] == sum);
+	rql_arena_free(arena);
+	method->free_prepared(prepared);
+	made_free(&made);
+}
+
 /* ---- more combinations of group attributes than there are bits for ---- */
 
 static void test_many_attributes(void **state)
@@ -435,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_one_structure_for_many),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_threads_and_cancelling),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -1,5 +1,5 @@
-/* The primitives on the CPU: what src/selftest does not see: words between threads at chunk borders, edges of the types,
- * and that wrong arguments and spans are refused. */
+/* The primitives on the CPU: what src/selftest does not see: words between threads at chunk borders, edges of the
+ * types, and that wrong arguments and spans are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,7 +157,8 @@ static void group_rows(uint64_t groups, bool hashed)
 	table = array(places, 8);
 	bool overflow = false;
 	rql_cpu_group_clear(&g, state, table);
-	assert_int_equal(rql_cpu_group(cpu, &g, hashed ? (void *)keys : (void *)ids, state, table, &overflow, NULL), RQL_OK);
+	assert_int_equal(rql_cpu_group(cpu, &g, hashed ? (void *)keys : (void *)ids, state, table, &overflow, NULL),
+	                 RQL_OK);
 	assert_false(overflow);
 	uint64_t rows = 0, sum = 0, most = 0;
 	for (uint64_t p = 0; p < places; p++) {
@@ -229,10 +230,10 @@ static void test_temp_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys_keep_order), cmocka_unit_test(test_scan_wraps),
-		cmocka_unit_test(test_compact_ends),    cmocka_unit_test(test_sum_128),
+		cmocka_unit_test(test_keys_keep_order),  cmocka_unit_test(test_scan_wraps),
+		cmocka_unit_test(test_compact_ends),     cmocka_unit_test(test_sum_128),
 		cmocka_unit_test(test_sort_permutation), cmocka_unit_test(test_group_threads),
-		cmocka_unit_test(test_misuse),          cmocka_unit_test(test_temp_bytes),
+		cmocka_unit_test(test_misuse),           cmocka_unit_test(test_temp_bytes),
 	};
 	return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

@@ -151,6 +151,10 @@ void rql_vk_commands_close(struct rql_vk_gpu *gpu)
 static void record_barrier(struct rql_vk_commands *c, VkPipelineStageFlags from, VkAccessFlags writes,
                            VkPipelineStageFlags to, VkAccessFlags accesses)
 {
+	/* Reading structures in one barrier with kernels takes rayQuery, which not every device has and nobody needs here
+	 * (VUID 06257); "all accesses of these stages" says the same. */
+	if ((accesses & VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR) && (to & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT))
+		accesses = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
 	VkMemoryBarrier barrier = {
 		.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
 		.srcAccessMask = writes,

@@ -80,7 +80,7 @@ struct rql_vk_buffer {
 	struct rql_buffer base; /* first */
 	struct rql_vk_block *block;
 	struct rql_vk_range *range; /* its own; handed back to the block, so that freeing needs no memory */
-	uint64_t offset; /* in block->buffer */
+	uint64_t offset;            /* in block->buffer */
 	struct rql_vk_life life;
 };
 
@@ -109,7 +109,7 @@ struct rql_vk_gpu {
 	uint8_t pipeline_cache_uuid[VK_UUID_SIZE];
 	bool has_memory_budget, has_trace;
 	struct rql_vk_trace_limits trace;
-	uint64_t memory_cap; /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
+	uint64_t memory_cap;   /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
 	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
 	uint32_t queue_family;
 	uint32_t pinned_subgroup; /* what every compute pipeline asks for; 0: the device has one size only */
@@ -124,16 +124,16 @@ struct rql_vk_gpu {
 
 	pthread_mutex_t submit_lock; /* the queue and everything about tickets */
 	VkSemaphore timeline;
-	uint64_t submitted; /* the last ticket given */
+	uint64_t submitted;        /* the last ticket given */
 	_Atomic uint64_t finished; /* the last ticket known to be done */
 
 	pthread_mutex_t memory_lock;
 	struct rql_vk_block *blocks;
 	struct rql_vk_grave *graves;
-	_Atomic uint32_t grave_count; /* so that a waiter need not take the lock to see that there is none */
+	_Atomic uint32_t grave_count;           /* so that a waiter need not take the lock to see that there is none */
 	uint64_t allocated[RQL_MEMORY_COUNT];   /* of all blocks */
 	uint64_t block_count[RQL_MEMORY_COUNT]; /* ever made: block sizes grow */
-	struct rql_vk_staging *staging; /* transfer.c */
+	struct rql_vk_staging *staging;         /* transfer.c */
 
 	pthread_mutex_t pipeline_lock;
 	VkPipelineCache pipeline_cache;

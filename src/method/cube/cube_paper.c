@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A structure of more attributes is taken for a query as long as it does not tear its areas into more pieces. */
-#define WORTH_BUILDING 16u
-
 /* ---- options ---- */
 
 bool rql_paper_options_parse(const char *layout, struct rql_paper_options *out)
@@ -404,7 +401,8 @@ static uint64_t guess_rays(const struct rql_cube *cube, const struct rql_paper_s
 	return (uint64_t)x.rays * y.rays;
 }
 
-/* The smallest structure that is there and covers the request; else the request's own (3.1). */
+/* The smallest structure that is there and covers the request, unless its other attributes tear the request's areas into
+ * more pieces than its own would have; else its own (3.1). */
 static rql_status choose(struct rql_paper_prepared *p, const struct rql_request *request,
                          const struct rql_device *device, struct rql_error *err)
 {
@@ -418,7 +416,7 @@ static rql_status choose(struct rql_paper_prepared *p, const struct rql_request 
 		rql_status status = rql_paper_make_areas(cube, &choice.spec, request, p->bound.arena, &areas, NULL);
 		if (status != RQL_OK && status != RQL_ERROR_UNSUPPORTED)
 			return rql_error_memory(err, 0, "the query areas of a cube");
-		if (status == RQL_OK && areas.count <= WORTH_BUILDING * (p->areas.count + 1)) {
+		if (status == RQL_OK && areas.count <= p->areas.count + p->areas.count / 4) {
 			rebind_columns(p, &choice.spec);
 			p->areas = areas;
 			rays = choice.rays;

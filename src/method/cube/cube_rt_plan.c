@@ -103,7 +103,7 @@ struct planning {
 	const struct rql_rt_box_axes *box;
 	const struct rql_profile *profile;
 	double primitives, ray_ns, hit_ns;
-	double alone;
+	double alone;           /* times as long on one ray */
 	double summed, scanned; /* slots with cumulative sums, and those that read every cell */
 	uint32_t cell_tests;
 	bool cell_groups; /* cell tests tell groups apart */
@@ -127,7 +127,7 @@ static double cells_ns(const struct planning *s, double spans, double cells)
 /* Cuts intervals so that a ray has at most `most` of the `items` to do, and fewer while the device is not full. */
 static void cut(const struct planning *s, double items, double most, struct rql_rt_box_plan *plan)
 {
-	double rays = fmax((double)plan->rays, 1), each = items / rays;
+	double whole = (double)(plan->rays / plan->cuts), rays = fmax(whole, 1), each = items / rays;
 	double wanted = fmax(each / most, fmin(each, FILL * s->alone / rays));
 	double cuts = fmin(fmin(ceil(wanted), MOST_CUT_RAYS / rays), s->box->axes->size[2]);
 	if (cuts <= plan->cuts)

@@ -1,7 +1,7 @@
 #version 460
 // Group-by over few dense ids: a workgroup accumulates counts and sums in shared memory, in as many copies as there is
 // room for, so that neighbouring threads do not meet in one word (one address that all rows add to costs two orders of
-// magnitude: notes/h200.md), and adds them to the state once. Sums are kept as 32-bit words with carries, because shared
+// magnitude: notes/h200.md), and adds them to the state once. Sums are kept as 32-bit words with carries, as shared
 // 64-bit atomics are loops on some GPUs and absent on others. A workgroup has fewer than 2^32 rows, so 96 bits hold any
 // sum of 64-bit values. Extremes go to global memory directly: few rows change one. Floor: reads ids and values once.
 #extension GL_GOOGLE_include_directive : require

@@ -8,7 +8,7 @@
 
 layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
 
-layout(buffer_reference, scalar) buffer Word { uint32_t value; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Word { uint32_t value; };
 layout(push_constant, scalar) uniform Args { test_args args; };
 
 void main()

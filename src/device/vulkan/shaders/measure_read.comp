@@ -7,7 +7,7 @@
 
 layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Quad { u32vec4 words; };
-layout(buffer_reference, scalar) buffer Words { uint32_t at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint32_t at[]; };
 layout(push_constant, scalar) uniform Args { rql_measure_args args; };
 
 shared uint32_t group_sum;

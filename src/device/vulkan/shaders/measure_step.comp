@@ -5,7 +5,7 @@
 #include "device/vulkan/measure_kernels.h"
 
 layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
-layout(buffer_reference, scalar) buffer Words { uint32_t at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint32_t at[]; };
 layout(push_constant, scalar) uniform Args { rql_measure_args args; };
 
 void main()

@@ -130,8 +130,16 @@ Work take_item(rql_cube_program p, uint64_t item, uint lane)
 	if (box.search_count > 0u && w.begin < w.end) {
 		rql_cube_segment_entry found = CubeSegment(box.searches + uint64_t(search) * 24ul).v;
 		uint64_t begin = w.begin, end = w.end;
-		w.begin = lower_bound(box.search_codes, begin, end, found.begin, box.search_radix);
-		w.end = lower_bound(box.search_codes, w.begin, end, found.end, box.search_radix);
+		if (LANES > 1u) { // both ends at once: even lanes search the first, odd ones the other
+			bool odd = (lane & 1u) != 0u;
+			uint64_t mine = lower_bound(box.search_codes, begin, end, odd ? found.end : found.begin, box.search_radix);
+			uint64_t other = packUint2x32(subgroupShuffleXor(unpackUint2x32(mine), 1u));
+			w.begin = odd ? other : mine;
+			w.end = odd ? mine : other;
+		} else {
+			w.begin = lower_bound(box.search_codes, begin, end, found.begin, box.search_radix);
+			w.end = lower_bound(box.search_codes, w.begin, end, found.end, box.search_radix);
+		}
 		w.group += found.group;
 	}
 	w.live = w.begin < w.end;
