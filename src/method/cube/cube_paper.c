@@ -429,8 +429,16 @@ static rql_status choose(struct rql_paper_prepared *p, const struct rql_request 
 
 /* ---- estimates ---- */
 
-/* Rows that qualify, were all attributes independent; of those that determine each other the strictest counts. */
-static double estimate(const struct rql_cube *cube, const struct rql_request *request)
+static double share_of(const struct rql_cube *cube, const struct rql_request *request, uint32_t dimension)
+{
+	uint32_t count = cube->relation.dimensions[dimension].count;
+	return count ? (double)rql_paper_passing(cube, request, dimension) / count : 1;
+}
+
+/* Rows that pass the predicates on `attributes` and what they determine, were all independent; of those that determine
+ * each other the strictest counts. */
+static double estimate(const struct rql_cube *cube, const struct rql_request *request, const uint32_t *attributes,
+                       uint32_t count)
 {
 	double share = 0;
 	for (uint32_t b = 0; b < request->box_count; b++) {
@@ -439,9 +447,8 @@ static double estimate(const struct rql_cube *cube, const struct rql_request *re
 		for (uint32_t digit = 0; digit < cube->digit_count; digit++) {
 			double least = 1;
 			for (uint32_t d = 0; d < cube->relation.dimension_count; d++)
-				if (cube->dimensions[d].digit == digit && request->boxes[b].pass && request->boxes[b].pass[d])
-					least =
-						fmin(least, rql_paper_passing(cube, &alone, d) / (double)cube->relation.dimensions[d].count);
+				if (cube->dimensions[d].digit == digit && rql_paper_has(cube, attributes, count, d))
+					least = fmin(least, share_of(cube, &alone, d));
 			product *= least;
 		}
 		share += product;
@@ -487,8 +494,10 @@ static rql_status prepare(const struct rql_relation *relation, const struct rql_
 	if (status == RQL_OK)
 		status = choose(b.p, request, device, err);
 	if (status == RQL_OK) {
-		b.p->qualifying = estimate(b.cube, request);
-		b.p->hits = 2 * b.p->qualifying; /* a triangle covers two cells of the grid */
+		const struct rql_paper_spec *spec = &b.p->spec;
+		b.p->qualifying = estimate(b.cube, request, spec->scan, spec->scan_count);
+		/* What is in the areas, whatever the tests say; a triangle covers two cells of the grid. */
+		b.p->hits = 2 * estimate(b.cube, request, spec->scan, spec->encoded_count);
 		status = copy_groups(b.p, request, err);
 	}
 	if (status == RQL_OK)
@@ -512,11 +521,9 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	double cells = (double)p->bound.cube->relation.cells, words = p->bound.row_words;
 	double jobs = p->spec.options.variant == RQL_PAPER_OPERATORS ? 2 : 1;
-	double tested =
-		p->spec.encoded_count < p->spec.scan_count ? 2 : 1; /* how much more is met than qualifies: a guess */
 	*out = (struct rql_cost){
-		.run_ns = profile->submit_ns + (2 + jobs) * profile->pass_ns + p->rays * profile->ray_ns +
-	              p->hits * tested * profile->hit_ns,
+		.run_ns =
+			profile->submit_ns + (2 + jobs) * profile->pass_ns + p->rays * profile->ray_ns + p->hits * profile->hit_ns,
 		.transfer_ns = p->bound.groups * words * 8 / fmax(profile->download_gbps, 1e-3),
 		.rows_out = p->bound.groups,
 		.cells = p->qualifying,
@@ -545,6 +552,12 @@ static uint64_t prepared_bytes(const struct rql_prepared *prepared)
 	return rql_arena_bytes(prepared->arena);
 }
 
+static bool layout_ok(const char *layout)
+{
+	struct rql_paper_options options;
+	return rql_paper_options_parse(layout, &options);
+}
+
 static const char *const layouts[] = {"paper", "paper:split-scan", "paper:split-group", "paper:operators", NULL};
 
 const struct rql_method rql_method_cube_paper = {
@@ -553,6 +566,7 @@ const struct rql_method rql_method_cube_paper = {
 	.paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 to 5, as published",
 	.unit = RQL_UNIT_RT,
 	.layouts = layouts,
+	.layout_ok = layout_ok,
 	.can_serve = can_serve,
 	.prepare = prepare,
 	.price = price,

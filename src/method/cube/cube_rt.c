@@ -118,6 +118,7 @@ static rql_status place_rays(struct rql_cube_unit *unit, struct rql_cube_rays *r
 	                         &rays->placed, err));
 	rays->local = is_local(p, &rays->placed);
 	rays->copies = choose_copies(unit, rays);
+	rays->merges = rays->copies > 1 || rql_cube_rays_are_many(&rays->placed);
 	return rql_rt_tables_new(p, &rays->placed, rays->rt, unit->program, &rays->tables, err);
 }
 
@@ -177,11 +178,16 @@ static rql_status record_rays(const struct rql_cube_unit *unit, const struct rql
 	RQL_TRY(rql_trace_pipeline_get(unit->device, kernel, NULL, 0, &pipeline, err));
 	struct rql_rt_args args = {.accel = rays->rt->accel->address,
 	                           .launch = rays->tables->address,
-	                           .counters = context->queue->address,
+	                           .counters = context->queue ? context->queue->address : 0,
 	                           .accumulator = context->accumulator,
-	                           .copies = rays->copies};
+	                           .copies = rays->copies,
+	                           .counter_sets = RQL_RT_COUNTER_SETS};
 	if (rays->copies > 1)
 		args.accumulator.rows = context->queue->address + COUNTER_BYTES;
+	if (!rays->merges) {
+		args.counters = context->accumulator.state + RQL_CUBE_STATE_COUNTERS * sizeof(uint64_t);
+		args.counter_sets = 1;
+	}
 	struct rql_use uses[RQL_CUBE_USES_MAX + 3];
 	uint32_t count = list_uses(unit, context, uses);
 	if (rays->placed.rays)
@@ -213,10 +219,11 @@ static rql_status record_merge(const struct rql_cube_unit *unit, const struct rq
 static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *context, struct rql_commands *commands,
                          struct rql_error *err)
 {
-	if (!context->queue)
+	const struct rql_cube_rays *rays = unit->method;
+	if (rays->merges && !context->queue)
 		RQL_TRY(make_queue(unit, context, err));
 	RQL_TRY(record_rays(unit, context, commands, err));
-	return record_merge(unit, context, commands, err);
+	return rays->merges ? record_merge(unit, context, commands, err) : RQL_OK;
 }
 
 /* ---- counting ---- */

@@ -146,8 +146,9 @@ struct rql_rt_args {
 	uint64_t counters;
 	RQL_STRUCT(rql_cube_accumulator) accumulator;
 	uint64_t copies;
+	uint64_t counter_sets; /* RQL_RT_COUNTER_SETS; 1: the counters are the state's, few rays will touch them */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_rt_args, 88);
+RQL_KERNEL_STRUCT_SIZE(rql_rt_args, 96);
 
 /* cube_rt_merge.comp: folds the copies of every row into the accumulator's, leaves them as templates; and the counters
  * into the accumulator's state (RQL_CUBE_STATE_COUNTERS + RQL_RT_COUNTER_...). A workgroup per group. */

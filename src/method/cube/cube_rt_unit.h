@@ -19,7 +19,14 @@ struct rql_cube_rays {
 	struct rql_buffer *tables;
 	bool local;      /* HITS: a ray's sums stay in its payload */
 	uint64_t copies; /* of the rows; 1: the context's own */
+	bool merges;     /* a pass folds copies and counters */
 };
+
+/* Whether so many rays find something that their counters are kept apart and added up by a pass of their own. */
+static inline bool rql_cube_rays_are_many(const struct rql_rt_plan *plan)
+{
+	return plan->rays > 2048 && plan->reached > 2048;
+}
 
 void rql_cube_rays_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 

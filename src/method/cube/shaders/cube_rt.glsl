@@ -100,7 +100,7 @@ uint64_t rql_rt_copy(rql_cube_program program, uint64_t ray)
 
 void rql_rt_count(uint64_t ray, uint counter, uint64_t value)
 {
-	uint64_t set = ray % RQL_RT_COUNTER_SETS;
+	uint64_t set = ray & (args.counter_sets - 1);
 	atomicAdd(CubeWord(args.counters + 8ul * (set * RQL_RT_COUNTERS + counter)).v, value);
 }
 
