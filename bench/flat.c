@@ -172,24 +172,22 @@ static rql_status run_rivals(struct bench *b)
 
 /* ---- views ---- */
 
-static rql_status build_views(struct bench *b, struct rql_flat_group *group)
+/* Placed on the device by the first query, whose time has it. */
+static rql_status build_view(struct bench *b, struct rql_flat_group *group, uint32_t f)
 {
-	RQL_TRY(set(b, "rayql_device", "cpu")); /* placed on the device by the first query, whose time has it */
-	for (uint32_t i = 0; i < RQL_SSB_FLIGHTS; i++) {
-		const struct rql_ssb_flight *flight = &rql_ssb_flat.flights[i];
-		uint64_t start = rql_now_ns();
-		RQL_TRY(rql_client_run(b->con, b->err,
-		                       "CREATE OR REPLACE MATERIALIZED VIEW %s WITH (rollup = %s) AS SELECT %s, %s AS %s FROM "
-		                       "%s GROUP BY ALL",
-		                       flight->name, rql_bench_rollup_names[group->rollup], flight->dimensions, flight->measure,
-		                       flight->measure_name, flight->from));
-		group->build_ms[i] = (double)(rql_now_ns() - start) / 1e6;
-		RQL_TRY(rql_client_number(b->con, &group->cells[i], b->err,
-		                          "SELECT cells FROM rayql_structures() WHERE name = '%s'", flight->name));
-		RQL_TRY(rql_client_number(b->con, &group->cube_bytes[i], b->err,
-		                          "SELECT bytes FROM rayql_structures() WHERE name = '%s'", flight->name));
-	}
-	return RQL_OK;
+	const struct rql_ssb_flight *flight = &rql_ssb_flat.flights[f];
+	RQL_TRY(set(b, "rayql_device", "cpu"));
+	uint64_t start = rql_now_ns();
+	RQL_TRY(rql_client_run(b->con, b->err,
+	                       "CREATE OR REPLACE MATERIALIZED VIEW %s WITH (rollup = %s) AS SELECT %s, %s AS %s FROM "
+	                       "%s GROUP BY ALL",
+	                       flight->name, rql_bench_rollup_names[group->rollup], flight->dimensions, flight->measure,
+	                       flight->measure_name, flight->from));
+	group->build_ms[f] = (double)(rql_now_ns() - start) / 1e6;
+	RQL_TRY(rql_client_number(b->con, &group->cells[f], b->err,
+	                          "SELECT cells FROM rayql_structures() WHERE name = '%s'", flight->name));
+	return rql_client_number(b->con, &group->cube_bytes[f], b->err,
+	                         "SELECT bytes FROM rayql_structures() WHERE name = '%s'", flight->name);
 }
 
 static rql_status drop_views(struct bench *b)
@@ -273,12 +271,18 @@ static void set_floor(const struct bench *b, const struct rql_flat_group *group,
 		q->floor_us = b->floors->launch_us + (double)q->cells_covered * cell / (b->floors->read_gbps * 1e3);
 }
 
-static rql_status run_group(struct bench *b, struct rql_flat_group *group)
+/* A flight's queries, from a view of their own: what it holds on the device is for this unit alone, and goes with it. */
+static rql_status run_flight(struct bench *b, struct rql_flat_group *group, uint32_t f, struct rql_strbuf *placements)
 {
+	const char *name = rql_ssb_flat.flights[f].name;
+	bool built = false;
 	for (uint32_t i = 0; i < RQL_SSB_QUERIES; i++) {
 		struct rql_flat_query *q = &group->queries[i];
-		if (!wanted(b, i))
+		if (!wanted(b, i) || rql_ssb_flat.queries[i].flight != f + 1)
 			continue;
+		if (!built)
+			RQL_TRY(build_view(b, group, f));
+		built = true;
 		RQL_TRY(use_unit(b, group->unit));
 		if (run_query(b, i, q) != RQL_OK) {
 			q->error = strdup(rql_error_message(b->err));
@@ -286,35 +290,40 @@ static rql_status run_group(struct bench *b, struct rql_flat_group *group)
 			say(b, "%s on %s: %s", rql_ssb_flat.queries[i].name, group->unit->name, rql_error_message(b->err));
 			rql_error_clear(b->err);
 		}
-		set_floor(b, group, rql_ssb_flat.queries[i].flight - 1, q);
+		set_floor(b, group, f, q);
 		b->run->different += !q->same;
 	}
 	RQL_TRY(set(b, "rayql_fallback", "on"));
-	struct rql_strbuf placements = {0};
-	RQL_TRY(rql_client_json(b->con, "SELECT name, placed, device_bytes, place_ms, reason FROM rayql_structures()", &placements, b->err));
-	group->placements = rql_strbuf_take(&placements);
-	for (uint32_t i = 0; i < RQL_SSB_FLIGHTS; i++)
-		RQL_TRY(rql_client_number(b->con, &group->device_bytes[i], b->err,
-		                          "SELECT device_bytes FROM rayql_structures() WHERE name = '%s'",
-		                          rql_ssb_flat.flights[i].name));
-	return RQL_OK;
+	if (!built)
+		return RQL_OK;
+	rql_strbuf_put(placements, placements->length > 1 ? ", " : "");
+	rql_json_text(placements, name);
+	rql_strbuf_put(placements, ": ");
+	RQL_TRY(rql_client_json(b->con, "SELECT name, placed, device_bytes, place_ms, reason FROM rayql_structures()",
+	                        placements, b->err));
+	RQL_TRY(rql_client_number(b->con, &group->device_bytes[f], b->err,
+	                          "SELECT device_bytes FROM rayql_structures() WHERE name = '%s'", name));
+	return rql_client_run(b->con, b->err, "DROP MATERIALIZED VIEW %s", name);
 }
 
-/* Views are made anew for each unit, so that what they hold on the device is for this unit alone. */
 static rql_status run_groups(struct bench *b)
 {
 	const struct rql_flat_options *o = b->options;
+	rql_status status = RQL_OK;
 	for (uint32_t r = 0; r < o->rollup_count; r++)
-		for (uint32_t u = 0; u < o->unit_count; u++) {
+		for (uint32_t u = 0; u < o->unit_count && status == RQL_OK; u++) {
 			struct rql_flat_group *group = &b->run->groups[b->run->group_count++];
+			struct rql_strbuf placements = {0};
 			group->unit = &o->units[u];
 			group->rollup = o->rollups[r];
 			say(b, "rollup %s, %s", rql_bench_rollup_names[group->rollup], group->unit->name);
-			RQL_TRY(build_views(b, group));
-			RQL_TRY(run_group(b, group));
-			RQL_TRY(drop_views(b));
+			rql_strbuf_put(&placements, "{");
+			for (uint32_t f = 0; f < RQL_SSB_FLIGHTS && status == RQL_OK; f++)
+				status = run_flight(b, group, f, &placements);
+			rql_strbuf_put(&placements, "}");
+			group->placements = rql_strbuf_take(&placements);
 		}
-	return RQL_OK;
+	return status;
 }
 
 /* ---- one scale ---- */

@@ -52,7 +52,7 @@ struct rql_flat_group {
 	double cells[RQL_SSB_FLIGHTS], cube_bytes[RQL_SSB_FLIGHTS];   /* of the views themselves */
 	double device_bytes[RQL_SSB_FLIGHTS];                         /* what they hold on the device for this unit */
 	double build_ms[RQL_SSB_FLIGHTS];                             /* CREATE MATERIALIZED VIEW, call to return */
-	char *placements; /* what rayql_structures() says of them after the queries, as JSON */
+	char *placements; /* what rayql_structures() says of each after its queries, as a JSON object */
 };
 
 struct rql_flat_run {

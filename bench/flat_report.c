@@ -173,7 +173,7 @@ static void put_group(struct rql_strbuf *out, const struct rql_flat_group *group
 	}
 	rql_strbuf_put(out, "]");
 	rql_json_key(out, "placements");
-	rql_strbuf_put(out, group->placements ? group->placements : "[]");
+	rql_strbuf_put(out, group->placements ? group->placements : "{}");
 	rql_json_key(out, "queries");
 	rql_strbuf_put(out, "[");
 	bool first = true;

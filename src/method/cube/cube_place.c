@@ -127,6 +127,23 @@ static void settle_failure(struct rql_cube_placements *list, struct entry *e, rq
 		drop_entry(list, e);
 }
 
+/* Gives back what is placed under other keys of the kind and nobody but the cube holds: structures for other query
+ * shapes, which can be built again. false: there was nothing. Called with the lock held. */
+static bool evict_others(struct rql_cube_placements *list, const struct entry *wanted)
+{
+	bool some = false;
+	for (struct entry *e = list->entries, *next; e; e = next) {
+		next = e->next;
+		if (e == wanted || e->device != wanted->device || e->state != PLACED || strcmp(e->kind, wanted->kind) != 0 ||
+		    atomic_load(&e->placement->references) != 1)
+			continue;
+		rql_placement_release(e->placement);
+		drop_entry(list, e);
+		some = true;
+	}
+	return some;
+}
+
 rql_status rql_cube_place(const struct rql_cube *cube, struct rql_device *device, const char *kind, const char *key,
                           rql_status (*make)(const struct rql_cube *cube, struct rql_device *device, const char *key,
                                              void *state, struct rql_placement **out, struct rql_error *err),
@@ -153,6 +170,12 @@ rql_status rql_cube_place(const struct rql_cube *cube, struct rql_device *device
 		pthread_mutex_unlock(&list->lock);
 		status = make(cube, device, key, state, &made, &why);
 		pthread_mutex_lock(&list->lock);
+		if (status == RQL_ERROR_LIMIT && evict_others(list, e)) {
+			rql_error_clear(&why);
+			pthread_mutex_unlock(&list->lock);
+			status = make(cube, device, key, state, &made, &why);
+			pthread_mutex_lock(&list->lock);
+		}
 		if (status == RQL_OK) {
 			e->placement = made;
 			e->state = PLACED;

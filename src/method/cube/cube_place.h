@@ -21,7 +21,8 @@ struct rql_placement {
 /* The placement (device, kind, key) of cube, with one more reference: the present one, or made by `make`, which is
  * called by one thread at a time per placement; others wait for it, and it may place what it needs of another kind or
  * key. A failure of `make` is remembered, unless it was interrupted: later calls return it again at once (the structure
- * is marked), until rql_cube_forget_failures or a rebuild. */
+ * is marked), until rql_cube_forget_failures or a rebuild.
+ * When memory does not suffice, unused placements of the same kind under other keys are given back first. */
 rql_status rql_cube_place(const struct rql_cube *cube, struct rql_device *device, const char *kind, const char *key,
                           rql_status (*make)(const struct rql_cube *cube, struct rql_device *device, const char *key,
                                              void *state, struct rql_placement **out, struct rql_error *err),
