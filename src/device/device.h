@@ -8,15 +8,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "util/simd.h"
 #include "util/status.h"
 #include "util/threads.h"
 
 enum rql_unit { RQL_UNIT_CPU, RQL_UNIT_COMPUTE, RQL_UNIT_RT, RQL_UNIT_RASTER, RQL_UNIT_COUNT };
 const char *rql_unit_name(enum rql_unit unit);
-
-/* Instruction sets that the CPU kernels are compiled for; the widest that the machine has is chosen at start-up and
- * can be lowered by the environment variable RAYQL_SIMD=portable|avx2|avx512 (tests run all that exist). */
-enum rql_simd { RQL_SIMD_PORTABLE, RQL_SIMD_AVX2, RQL_SIMD_AVX512 };
 
 /* Cost constants of a device (design.md, "Cost model"): nanoseconds and bytes per nanosecond, measured by rayql
  * calibrate. */

@@ -8,17 +8,11 @@
 #ifndef RQL_METHOD_METHOD_H
 #define RQL_METHOD_METHOD_H
 
+#include "column/dimension.h"
 #include "column/value.h"
 #include "device/work.h"
 #include "util/arena.h"
 #include "util/budget.h"
-
-struct rql_dimension {
-	struct rql_type type;
-	struct rql_column values; /* `count` entries; the NULL entry, if any, is the last and is marked invalid */
-	uint32_t count;
-	bool has_null;
-};
 
 enum rql_measure_kind {
 	RQL_MEASURE_INTEGER /* answers as int128 */,

@@ -18,6 +18,7 @@
 #ifndef RQL_METHOD_CUBE_CUBE_H
 #define RQL_METHOD_CUBE_CUBE_H
 
+#include "column/pack.h"
 #include "method/method.h"
 
 #define RQL_CUBE_BLOCK 64u /* cells per cumulative sum */
@@ -25,17 +26,6 @@
 #define RQL_CUBE_MAX_MEASURES 64u
 
 /* ---- what is stored ---- */
-
-/* count values of `bits` (0..57) each, value i at bit i * bits, plus `base`. 7 or more readable bytes follow the last
- * value's, so that 8-byte loads never leave the allocation (RQL_PACKED_SLACK). bits == 0: every value is base. bits 64
- * / 128: raw. */
-#define RQL_PACKED_SLACK 64u
-struct rql_packed {
-	uint8_t *data;
-	uint64_t count;
-	uint32_t bits;
-	rql_int128 base;
-};
 
 struct rql_cube_digit {
 	uint32_t radix;

@@ -9,49 +9,34 @@
 
 /* ---- shared by the stages ---- */
 
-static void run_inline(uint64_t count, rql_chunk_fn *fn, void *state)
-{
-	for (uint64_t i = 0; i < count; i++)
-		fn(state, i, 0);
-}
-
 void rql_build_parallel(struct rql_cube_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state)
 {
-	if (builder->pool)
-		rql_pool_run(builder->pool, count, fn, state);
-	else
-		run_inline(count, fn, state);
+	rql_crew_run(&builder->crew, count, fn, state);
 }
 
 unsigned rql_build_threads(const struct rql_cube_builder *builder)
 {
-	return builder->pool ? rql_pool_threads(builder->pool) : 1;
+	return rql_crew_threads(&builder->crew);
 }
 
 bool rql_build_cancelled(const struct rql_cube_builder *builder)
 {
-	return builder->spec.progress && atomic_load_explicit(&builder->spec.progress->cancel, memory_order_relaxed);
+	return rql_crew_cancelled(&builder->crew);
 }
 
 rql_status rql_build_interrupted(struct rql_error *err)
 {
-	return rql_error_set(err, RQL_ERROR_INTERRUPTED, "Interrupted!");
+	return rql_crew_interrupted(err);
 }
 
 void rql_build_phase(struct rql_cube_builder *builder, const char *phase)
 {
-	if (!builder->spec.progress)
-		return;
-	atomic_store(&builder->spec.progress->phase, phase);
-	atomic_store(&builder->spec.progress->rows, 0);
-	if (builder->rows)
-		atomic_store(&builder->spec.progress->total_rows, builder->rows);
+	rql_crew_phase(&builder->crew, phase, builder->rows);
 }
 
 void rql_build_advance(struct rql_cube_builder *builder, uint64_t rows)
 {
-	if (builder->spec.progress)
-		atomic_fetch_add_explicit(&builder->spec.progress->rows, rows, memory_order_relaxed);
+	rql_crew_advance(&builder->crew, rows);
 }
 
 void rql_vec_codes(const struct rql_vec *vec, uint32_t first, uint32_t count, uint32_t *out)
@@ -175,6 +160,7 @@ rql_status rql_cube_builder_new(const struct rql_cube_spec *spec, struct rql_cub
 		return rql_error_memory(err, sizeof(*builder), "a cube builder");
 	rql_status status = RQL_OK;
 	rql_mem_init(&builder->mem, spec->budget, "building a cube");
+	builder->crew.mem = &builder->mem;
 	builder->arena = rql_arena_new();
 	if (!builder->arena || !copy_spec(builder, spec)) {
 		status = rql_error_memory(err, sizeof(*builder), "a cube builder");
@@ -182,7 +168,8 @@ rql_status rql_cube_builder_new(const struct rql_cube_spec *spec, struct rql_cub
 	}
 	builder->mem.what = builder->spec.name;
 	builder->started_ns = rql_now_ns();
-	builder->pool = spec->device ? spec->device->pool : NULL;
+	builder->crew.pool = spec->device ? spec->device->pool : NULL;
+	builder->crew.progress = spec->progress;
 	status = rql_cube_new(spec->budget, spec->name, &builder->cube, err);
 	if (status != RQL_OK)
 		goto error;
@@ -629,6 +616,23 @@ static rql_status unite_workers(struct rql_cube_builder *builder, struct rql_err
 	return RQL_OK;
 }
 
+static rql_status sort_records(struct rql_cube_builder *builder, struct rql_error *err)
+{
+	uint64_t *scratch, *sorted;
+	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, scratch, builder->rows * builder->layout.words, err));
+	const struct rql_records sort = {.records = builder->records,
+	                              .scratch = scratch,
+	                              .rows = builder->rows,
+	                              .words = builder->layout.words,
+	                              .limbs = builder->layout.limbs,
+	                              .limb_bits = builder->layout.limb_bits,
+	                              .progress = true};
+	RQL_TRY(rql_sort_records(&builder->crew, &sort, &sorted, err));
+	rql_mem_free(&builder->mem, sorted == scratch ? builder->records : scratch);
+	builder->records = sorted;
+	return RQL_OK;
+}
+
 static rql_status run_stages(struct rql_cube_builder *builder, struct rql_error *err)
 {
 	struct rql_cube *cube = &builder->cube->cube;
@@ -640,7 +644,7 @@ static rql_status run_stages(struct rql_cube_builder *builder, struct rql_error 
 	RQL_TRY(rql_build_encode(builder, err));
 	uint64_t encoded = rql_now_ns();
 	rql_build_phase(builder, "sorting");
-	RQL_TRY(rql_build_sort(builder, err));
+	RQL_TRY(sort_records(builder, err));
 	uint64_t sorted = rql_now_ns();
 	rql_build_phase(builder, "packing");
 	RQL_TRY(rql_build_store(builder, err));

@@ -1,42 +1,17 @@
-/* The stages of a build, in their order: rows come in (cube_build.c, cube_dictionary.c), dictionaries are merged,
- * hierarchies found (cube_hierarchy.c), rows become records (cube_encode.c), records are sorted (cube_sort.c) and
+/* The stages of a build, in their order: rows come in (cube_build.c, column/dict.h), dictionaries are merged,
+ * hierarchies found (cube_hierarchy.c), rows become records (cube_encode.c), records are sorted (column/record_sort.h) and
  * stored as cells (cube_store.c). Included by those files only. */
 #ifndef RQL_METHOD_CUBE_CUBE_BUILD_H
 #define RQL_METHOD_CUBE_CUBE_BUILD_H
 
 #include <stdatomic.h>
+#include "column/dict.h"
+#include "column/record_sort.h"
 #include "method/cube/cube_internal.h"
 
 #define RQL_BUILD_WORKERS 1024u
-#define RQL_BUILD_SLICE 2048u /* rows handled at once: what a batch of the host holds */
-#define RQL_BUILD_NO_CODE UINT32_MAX
-
-/* ---- a worker's dictionary: values in the order of their first appearance ---- */
-struct rql_dict_slot;
-struct rql_dict_text;
-struct rql_dict {
-	struct rql_type type;
-	uint32_t width;     /* bytes of a value */
-	uint32_t count;     /* codes in use, NULL's included */
-	uint32_t capacity;  /* of values */
-	uint32_t null_code; /* RQL_BUILD_NO_CODE: no NULL yet */
-	uint8_t *values;    /* [capacity * width]; strings point into text */
-	/* Integers of a small range: code + 1 of value low + i, 0: not seen. */
-	uint32_t *window;
-	uint64_t low, window_size; /* window_size 0: hashed */
-	bool hashed;
-	/* Open addressing for everything else. */
-	struct rql_dict_slot *slots;
-	uint32_t slot_bits;
-	/* Where long strings are copied to. */
-	struct rql_dict_text *text;
-};
-void rql_dict_init(struct rql_dict *dict, struct rql_type type);
-/* Codes of rows [first, first + count) of column, count <= RQL_BUILD_SLICE. */
-rql_status rql_dict_encode(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column, uint64_t first,
-                           uint32_t count, uint32_t *codes, struct rql_error *err) RQL_MUST_CHECK;
-/* Frees what it points to; count and null_code stay. */
-void rql_dict_free(struct rql_dict *dict, struct rql_mem *mem);
+#define RQL_BUILD_SLICE RQL_DICT_SLICE /* rows handled at once */
+#define RQL_BUILD_NO_CODE RQL_DICT_NO_CODE
 
 /* ---- rows as they came in ---- */
 struct rql_vec {
@@ -101,7 +76,7 @@ struct rql_cube_builder {
 	enum rql_measure_kind *kinds;
 	struct rql_arena *arena; /* the spec's copy, small structs */
 	struct rql_mem mem;
-	struct rql_pool *pool; /* may be NULL */
+	struct rql_crew crew; /* of `mem` */
 	struct rql_build_worker *workers[RQL_BUILD_WORKERS];
 	struct rql_cube_owned *cube;
 	uint64_t started_ns;
@@ -132,21 +107,7 @@ rql_status rql_build_dictionaries(struct rql_cube_builder *builder, struct rql_e
 rql_status rql_build_hierarchies(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 /* Fills builder->layout and builder->records; frees the chunks. */
 rql_status rql_build_encode(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
-/* Sorts builder->records by the key. */
-rql_status rql_build_sort(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 /* Stores the sorted records as the cube's cells. */
 rql_status rql_build_store(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
-
-/* Sorts rows records of `words` words by the top limb_bits[l] bits of their first words, stably. `scratch` has the same
- * size; the result is in *sorted, which is one of the two. */
-struct rql_sort {
-	uint64_t *records, *scratch;
-	uint64_t rows;
-	uint32_t words, limbs;
-	const uint32_t *limb_bits;
-	bool progress; /* tell the watcher */
-};
-rql_status rql_sort_records(struct rql_cube_builder *builder, const struct rql_sort *sort, uint64_t **sorted,
-                            struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

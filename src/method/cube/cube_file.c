@@ -1,456 +1,98 @@
-/* The side file of a cube (docs/format.md). One walk over the cube serves writing and reading, so that the two cannot
- * disagree about the layout: it visits small fields, which are gathered in the description section, and arrays, each a
- * section.
- *
- * The reader trusts nothing: a section must lie in the file, an array's size follows from the description and must be
- * its section's, checksums are compared before a byte is used, and rql_cube_check_structure has the last word. */
+/* The side file of a cube (docs/format.md): what its walk visits. column/frame.h does the rest;
+ * rql_cube_check_structure has the last word over what was read. */
+#include "column/frame.h"
 #include "method/cube/cube_internal.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "method/cube/cube_pack.h"
 
-#define MAGIC "RayQLcub"
-#define VERSION 1u
-#define BYTE_ORDER_MARK UINT32_C(0x01020304)
-#define ALIGNMENT 64u
-
-struct file_header {
-	char magic[8];
-	uint32_t version, byte_order;
-	uint64_t file_size;
-	uint32_t section_count, reserved;
-	uint64_t table_checksum;
-	uint64_t header_checksum; /* of the bytes before it */
-	uint8_t zero[16];
-};
-_Static_assert(sizeof(struct file_header) == 64, "docs/format.md");
-
-struct file_section {
-	uint64_t offset, size, checksum;
-};
-
-enum { SECTION_IDENTITY, SECTION_DESCRIPTION, SECTION_FIRST_ARRAY };
-
-struct file_array { /* while writing */
-	const void *data;
-	uint64_t size;
-	void *owned; /* freed at the end */
-};
-
-struct file {
-	bool writing;
-	const char *path;
-	int fd;
-	uint64_t size;
-	struct rql_strbuf description; /* writing */
-	struct file_array *arrays;
-	uint32_t array_count, array_capacity;
-	struct file_section *sections; /* reading */
-	uint32_t section_count, next_section;
-	const uint8_t *fields, *fields_end;
-	struct rql_cube_owned *owned;
-	struct rql_error *err;
-};
-
-/* ---- checksum ---- */
-
-#define LANE_FACTOR UINT64_C(0xBF58476D1CE4E5B9)
-
-static inline uint64_t stir(uint64_t state, uint64_t word)
+static struct rql_cube *cube_of(const struct rql_frame_file *file)
 {
-	state = (state ^ word) * LANE_FACTOR;
-	return state ^ state >> 29;
+	return &((struct rql_cube_owned *)file->state)->cube;
 }
 
-/* Four lanes of words, then the rest, then the length. Every step is a bijection of the state, so that data that differ
- * in a single word always differ in the checksum. */
-static uint64_t checksum(const void *data, uint64_t size)
+static rql_status visit_packed(struct rql_frame_file *file, struct rql_packed *packed)
 {
-	const uint8_t *at = data;
-	uint64_t lane[4] = {1, 2, 3, 4}, word, rest = size;
-	for (; rest >= 32; rest -= 32, at += 32) {
-		for (uint32_t i = 0; i < 4; i++) {
-			memcpy(&word, at + i * 8, 8);
-			lane[i] = stir(lane[i], word);
-		}
-	}
-	uint64_t state = size;
-	for (; rest;) {
-		uint64_t take = rest < 8 ? rest : 8;
-		word = 0;
-		memcpy(&word, at, take);
-		state = stir(state, word);
-		at += take;
-		rest -= take;
-	}
-	for (uint32_t i = 0; i < 4; i++)
-		state = stir(state, lane[i]);
-	return state;
-}
-
-/* ---- errors ---- */
-
-static rql_status corrupt(struct file *file, const char *what)
-{
-	return rql_error_set(file->err, RQL_ERROR_CORRUPT, "side file %s is damaged: %s; the cube is built anew",
-	                     file->path, what);
-}
-
-static rql_status io_error(struct file *file, const char *action, const char *path)
-{
-	const char *advice =
-		errno == ENOSPC || errno == EDQUOT ? "; free some space, or the cube is built anew after the next start" : "";
-	return rql_error_set(file->err, RQL_ERROR_IO, "side file %s cannot be %s: %s%s", path, action, strerror(errno),
-	                     advice);
-}
-
-/* ---- the visits ---- */
-
-static rql_status visit(struct file *file, void *field, uint32_t size)
-{
-	if (file->writing) {
-		rql_strbuf_put_n(&file->description, field, size);
-		return RQL_OK;
-	}
-	if ((uint64_t)(file->fields_end - file->fields) < size)
-		return corrupt(file, "its description ends early");
-	memcpy(field, file->fields, size);
-	file->fields += size;
-	return RQL_OK;
-}
-
-static rql_status visit_bool(struct file *file, bool *field)
-{
-	uint8_t byte = *field;
-	RQL_TRY(visit(file, &byte, 1));
-	if (byte > 1)
-		return corrupt(file, "a flag is neither 0 nor 1");
-	if (!file->writing) /* a cube that is being written may be in use */
-		*field = byte;
-	return RQL_OK;
-}
-
-/* A count of things that exist at most `limit` times. */
-static rql_status visit_count(struct file *file, uint32_t *field, uint32_t limit)
-{
-	RQL_TRY(visit(file, field, sizeof(*field)));
-	return *field > limit ? corrupt(file, "a count is impossible") : RQL_OK;
-}
-
-static rql_status add_array(struct file *file, const void *data, uint64_t size, void *owned)
-{
-	if (file->array_count == file->array_capacity) {
-		uint32_t capacity = file->array_capacity ? file->array_capacity * 2 : 64;
-		struct file_array *arrays = realloc(file->arrays, capacity * sizeof(*arrays));
-		if (!arrays) {
-			free(owned);
-			return rql_error_memory(file->err, capacity * sizeof(*arrays), "writing a side file");
-		}
-		file->arrays = arrays;
-		file->array_capacity = capacity;
-	}
-	file->arrays[file->array_count++] = (struct file_array){.data = data, .size = size, .owned = owned};
-	return RQL_OK;
-}
-
-static rql_status read_at(struct file *file, void *to, uint64_t size, uint64_t offset)
-{
-	uint8_t *at = to;
-	while (size) {
-		ssize_t got = pread(file->fd, at, size < (UINT64_C(1) << 30) ? size : UINT64_C(1) << 30, (off_t)offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return io_error(file, "read", file->path);
-		if (got == 0)
-			return corrupt(file, "it ends early");
-		at += got;
-		offset += (uint64_t)got;
-		size -= (uint64_t)got;
-	}
-	return RQL_OK;
-}
-
-/* The next array: count * size bytes. Reading allocates it from the cube's memory; that the file holds so much is known
- * before. An empty array is NULL. */
-static rql_status visit_array(struct file *file, void **array, uint64_t count, uint64_t size)
-{
-	uint64_t bytes;
-	if (__builtin_mul_overflow(count, size, &bytes))
-		return corrupt(file, "an array is impossibly large");
-	if (file->writing)
-		return add_array(file, *array, bytes, NULL);
-	if (file->next_section >= file->section_count)
-		return corrupt(file, "an array is missing");
-	const struct file_section *section = &file->sections[file->next_section++];
-	if (section->size != bytes)
-		return corrupt(file, "an array's size is not what its description says");
-	*array = NULL;
-	if (!bytes)
-		return RQL_OK;
-	void *data = rql_mem_alloc(&file->owned->mem, bytes, 1, file->err);
-	if (!data)
-		return rql_mem_failure(&file->owned->mem);
-	RQL_TRY(read_at(file, data, bytes, section->offset));
-	if (checksum(data, bytes) != section->checksum)
-		return corrupt(file, "a checksum does not match");
-	*array = data;
-	return RQL_OK;
-}
-
-#define VISIT(file, field) RQL_TRY(visit((file), &(field), sizeof(field)))
-/* Through a void pointer: struct members of other pointer types must not be written through void **. */
-#define VISIT_ARRAY(file, array, count)                                                                                \
-	do {                                                                                                               \
-		void *array_ = (array);                                                                                        \
-		RQL_TRY(visit_array((file), &array_, (count), sizeof(*(array))));                                              \
-		if (!(file)->writing)                                                                                          \
-			(array) = array_;                                                                                          \
-	} while (0)
-
-/* ---- what a cube is made of ---- */
-
-static rql_status visit_text(struct file *file, const char **text)
-{
-	uint32_t length = file->writing ? (uint32_t)strlen(*text) : 0;
-	RQL_TRY(visit(file, &length, sizeof length));
-	if (file->writing) {
-		rql_strbuf_put_n(&file->description, *text, length);
-		return RQL_OK;
-	}
-	if ((uint64_t)(file->fields_end - file->fields) < length)
-		return corrupt(file, "its description ends early");
-	*text = rql_arena_strndup(file->owned->cube.arena, (const char *)file->fields, length);
-	file->fields += length;
-	return *text ? RQL_OK : rql_error_memory(file->err, length, "reading a side file");
-}
-
-static rql_status visit_enum(struct file *file, struct rql_type *type)
-{
-	struct rql_type_info *info = NULL;
-	uint32_t names = file->writing ? type->info->name_count : 0;
-	VISIT(file, names);
-	if (file->writing) {
-		for (uint32_t i = 0; i < names; i++) {
-			const char *name = type->info->names[i];
-			RQL_TRY(visit_text(file, &name));
-		}
-		const char *text = type->info->text;
-		return visit_text(file, &text);
-	}
-	if (names > (uint64_t)(file->fields_end - file->fields) / 4) /* a name takes 4 bytes at least */
-		return corrupt(file, "its description ends early");
-	info = RQL_NEW(file->owned->cube.arena, struct rql_type_info);
-	const char **list = RQL_NEW_ARRAY(file->owned->cube.arena, const char *, names);
-	if (!info || !list)
-		return rql_error_memory(file->err, names * sizeof(*list), "reading a side file");
-	for (uint32_t i = 0; i < names; i++)
-		RQL_TRY(visit_text(file, &list[i]));
-	info->name_count = names;
-	info->names = list;
-	RQL_TRY(visit_text(file, &info->text));
-	type->info = info;
-	return RQL_OK;
-}
-
-/* Types are written by name: their numbers may change. */
-static rql_status visit_type(struct file *file, struct rql_type *type)
-{
-	const char *name = file->writing ? rql_type_id_name(type->id) : NULL;
-	RQL_TRY(visit_text(file, &name));
-	VISIT(file, type->width);
-	VISIT(file, type->scale);
-	if (!file->writing) {
-		type->info = NULL;
-		type->id = RQL_TYPE_INVALID;
-		for (int id = 0; id < RQL_TYPE_COUNT; id++) {
-			if (strcmp(rql_type_id_name((rql_type_id)id), name) == 0)
-				type->id = (rql_type_id)id;
-		}
-		if (!rql_cube_dimension_type(*type))
-			return corrupt(file, "a column's type is unknown");
-		if (type->id == RQL_TYPE_DECIMAL && (type->width < 1 || type->width > 38 || type->scale > type->width))
-			return corrupt(file, "a DECIMAL is impossible");
-	}
-	return type->id == RQL_TYPE_ENUM ? visit_enum(file, type) : RQL_OK;
-}
-
-/* Strings: an array of lengths and one of all their bytes. */
-static rql_status write_strings(struct file *file, const struct rql_dimension *dimension)
-{
-	const struct rql_string *strings = dimension->values.data;
-	uint64_t total = 0, bytes = (uint64_t)dimension->count * sizeof(uint32_t);
-	uint32_t *lengths = malloc(bytes ? bytes : 1);
-	if (!lengths)
-		return rql_error_memory(file->err, bytes, "writing a side file");
-	for (uint32_t i = 0; i < dimension->count; i++) {
-		lengths[i] = strings[i].length;
-		total += lengths[i];
-	}
-	RQL_TRY(add_array(file, lengths, bytes, lengths));
-	char *text = malloc(total ? total : 1), *at = text;
-	if (!text)
-		return rql_error_memory(file->err, total, "writing a side file");
-	for (uint32_t i = 0; i < dimension->count; i++) {
-		memcpy(at, rql_string_data(&strings[i]), strings[i].length);
-		at += strings[i].length;
-	}
-	VISIT(file, total);
-	return add_array(file, text, total, text);
-}
-
-static rql_status read_strings(struct file *file, struct rql_dimension *dimension)
-{
-	struct rql_mem *mem = &file->owned->mem;
-	uint32_t *lengths = NULL;
-	char *text = NULL;
-	uint64_t total, sum = 0;
-	struct rql_string *strings;
-	VISIT_ARRAY(file, lengths, dimension->count);
-	VISIT(file, total);
-	VISIT_ARRAY(file, text, total);
-	RQL_TRY(RQL_MEM_ARRAY(mem, strings, dimension->count, file->err));
-	for (uint32_t i = 0; i < dimension->count; i++) {
-		if (lengths[i] > total - sum)
-			return corrupt(file, "a dictionary's strings are longer than their text");
-		strings[i] = rql_string_make(text ? text + sum : "", lengths[i]);
-		sum += lengths[i];
-	}
-	if (sum != total)
-		return corrupt(file, "a dictionary's strings are shorter than their text");
-	rql_mem_free(mem, lengths);
-	dimension->values.data = strings;
-	return RQL_OK;
-}
-
-static rql_status make_validity(struct file *file, struct rql_dimension *dimension)
-{
-	uint64_t words = (dimension->count + UINT64_C(63)) / 64;
-	if (!dimension->has_null)
-		return RQL_OK;
-	if (!dimension->count)
-		return corrupt(file, "a dictionary's NULL is missing");
-	RQL_TRY(RQL_MEM_ARRAY(&file->owned->mem, dimension->values.validity, words, file->err));
-	memset(dimension->values.validity, 0xff, words * 8);
-	dimension->values.validity[(dimension->count - 1) >> 6] &= ~(UINT64_C(1) << ((dimension->count - 1) & 63));
-	return RQL_OK;
-}
-
-static rql_status visit_dimension(struct file *file, struct rql_dimension *dimension)
-{
-	RQL_TRY(visit_type(file, &dimension->type));
-	VISIT(file, dimension->count);
-	RQL_TRY(visit_bool(file, &dimension->has_null));
-	bool strings = dimension->type.id == RQL_TYPE_VARCHAR || dimension->type.id == RQL_TYPE_BLOB;
-	if (file->writing && strings)
-		return write_strings(file, dimension);
-	if (!file->writing) {
-		dimension->values.type = dimension->type;
-		RQL_TRY(make_validity(file, dimension));
-	}
-	if (strings)
-		return read_strings(file, dimension);
-	return visit_array(file, &dimension->values.data, dimension->count, rql_type_bytes(dimension->type));
-}
-
-static rql_status visit_packed(struct file *file, struct rql_packed *packed)
-{
-	VISIT(file, packed->count);
-	VISIT(file, packed->bits);
-	VISIT(file, packed->base);
+	RQL_FRAME_VISIT(file, packed->count);
+	RQL_FRAME_VISIT(file, packed->bits);
+	RQL_FRAME_VISIT(file, packed->base);
 	if (packed->bits > RQL_PACKED_MAX_BITS && packed->bits != 64 && packed->bits != 128)
-		return corrupt(file, "an impossible number of bits");
+		return rql_frame_corrupt(file, "an impossible number of bits");
 	if (packed->bits && packed->count > UINT64_MAX / 32) /* 128 bits each */
-		return corrupt(file, "an array is impossibly large");
-	VISIT_ARRAY(file, packed->data, rql_packed_bytes(packed->count, packed->bits));
+		return rql_frame_corrupt(file, "an array is impossibly large");
+	RQL_FRAME_ARRAY(file, packed->data, rql_packed_bytes(packed->count, packed->bits));
 	return RQL_OK;
 }
 
-/* An array that may not be there. */
-#define VISIT_OPTIONAL(file, array, count)                                                                             \
-	do {                                                                                                               \
-		bool there_ = (array) != NULL;                                                                                 \
-		RQL_TRY(visit_bool((file), &there_));                                                                          \
-		if (there_)                                                                                                    \
-			VISIT_ARRAY(file, array, count);                                                                           \
-	} while (0)
-
-static rql_status visit_measure(struct file *file, struct rql_measure *measure, struct rql_cube_measure *stored)
+static rql_status visit_measure(struct rql_frame_file *file, struct rql_measure *measure,
+                                struct rql_cube_measure *stored)
 {
-	uint64_t cells = file->owned->cube.relation.cells, blocks = cells / RQL_CUBE_BLOCK + 1;
-	RQL_TRY(visit_type(file, &measure->type));
+	uint64_t cells = cube_of(file)->relation.cells, blocks = cells / RQL_CUBE_BLOCK + 1;
+	RQL_TRY(rql_frame_type(file, &measure->type));
 	if (!file->writing && !rql_cube_measure_kind(measure->type, &measure->kind))
-		return corrupt(file, "a measure's type is unknown");
-	RQL_TRY(visit_bool(file, &measure->sum));
-	RQL_TRY(visit_bool(file, &measure->min));
-	RQL_TRY(visit_bool(file, &measure->max));
-	RQL_TRY(visit_bool(file, &measure->has_null));
-	VISIT(file, measure->least);
-	VISIT(file, measure->greatest);
+		return rql_frame_corrupt(file, "a measure's type is unknown");
+	RQL_TRY(rql_frame_bool(file, &measure->sum));
+	RQL_TRY(rql_frame_bool(file, &measure->min));
+	RQL_TRY(rql_frame_bool(file, &measure->max));
+	RQL_TRY(rql_frame_bool(file, &measure->has_null));
+	RQL_FRAME_VISIT(file, measure->least);
+	RQL_FRAME_VISIT(file, measure->greatest);
 	if (measure->kind == RQL_MEASURE_CODE)
-		RQL_TRY(visit_dimension(file, &measure->dictionary));
-	RQL_TRY(visit_bool(file, &stored->wide));
+		RQL_TRY(rql_frame_dimension(file, &measure->dictionary));
+	RQL_TRY(rql_frame_bool(file, &stored->wide));
 	RQL_TRY(visit_packed(file, &stored->sum));
 	RQL_TRY(visit_packed(file, &stored->min));
 	RQL_TRY(visit_packed(file, &stored->max));
 	RQL_TRY(visit_packed(file, &stored->valid));
-	VISIT_OPTIONAL(file, stored->valid_cumulative, blocks);
-	VISIT_OPTIONAL(file, stored->cumulative, blocks);
-	VISIT_OPTIONAL(file, stored->cumulative128, blocks);
-	VISIT_OPTIONAL(file, stored->real, cells);
-	VISIT_OPTIONAL(file, stored->real_min, cells);
-	VISIT_OPTIONAL(file, stored->real_max, cells);
+	RQL_FRAME_OPTIONAL(file, stored->valid_cumulative, blocks);
+	RQL_FRAME_OPTIONAL(file, stored->cumulative, blocks);
+	RQL_FRAME_OPTIONAL(file, stored->cumulative128, blocks);
+	RQL_FRAME_OPTIONAL(file, stored->real, cells);
+	RQL_FRAME_OPTIONAL(file, stored->real_min, cells);
+	RQL_FRAME_OPTIONAL(file, stored->real_max, cells);
 	return RQL_OK;
 }
 
-static rql_status visit_digits(struct file *file, struct rql_cube *cube)
+static rql_status visit_digits(struct rql_frame_file *file, struct rql_cube *cube)
 {
 	uint64_t size = 1;
 	for (uint32_t i = 0; i < cube->digit_count; i++) {
 		struct rql_cube_digit *digit = &cube->digits[i];
-		VISIT(file, digit->radix);
-		VISIT(file, digit->dimension);
-		VISIT_ARRAY(file, digit->code_of_digit, digit->radix);
+		RQL_FRAME_VISIT(file, digit->radix);
+		RQL_FRAME_VISIT(file, digit->dimension);
+		RQL_FRAME_ARRAY(file, digit->code_of_digit, digit->radix);
 		if (!file->writing)
 			cube->order_chosen[i] = digit->dimension;
 	}
 	for (uint32_t d = 0; d < cube->relation.dimension_count; d++) {
 		struct rql_cube_dimension *dimension = &cube->dimensions[d];
-		RQL_TRY(visit_count(file, &dimension->digit, cube->digit_count - 1)); /* a dimension needs a digit */
+		RQL_TRY(rql_frame_count(file, &dimension->digit, cube->digit_count - 1)); /* a dimension needs a digit */
 		const struct rql_cube_digit *digit = &cube->digits[dimension->digit];
 		bool own = dimension->code_of_digit != digit->code_of_digit;
-		RQL_TRY(visit_bool(file, &own));
+		RQL_TRY(rql_frame_bool(file, &own));
 		if (own)
-			VISIT_ARRAY(file, dimension->code_of_digit, digit->radix);
+			RQL_FRAME_ARRAY(file, dimension->code_of_digit, digit->radix);
 		else if (!file->writing)
 			dimension->code_of_digit = digit->code_of_digit;
 	}
-	RQL_TRY(visit_count(file, &cube->directory_digits, cube->digit_count));
+	RQL_TRY(rql_frame_count(file, &cube->directory_digits, cube->digit_count));
 	for (uint32_t i = 0; i < cube->directory_digits; i++) {
 		if (__builtin_mul_overflow(size, cube->digits[i].radix, &size))
-			return corrupt(file, "its directory is impossibly large");
+			return rql_frame_corrupt(file, "its directory is impossibly large");
 	}
 	if (size == UINT64_MAX)
-		return corrupt(file, "its directory is impossibly large");
+		return rql_frame_corrupt(file, "its directory is impossibly large");
 	if (!file->writing)
 		cube->directory_size = size;
 	if (cube->relation.cells <= UINT32_MAX)
-		VISIT_ARRAY(file, cube->directory32, size + 1);
+		RQL_FRAME_ARRAY(file, cube->directory32, size + 1);
 	else
-		VISIT_ARRAY(file, cube->directory64, size + 1);
+		RQL_FRAME_ARRAY(file, cube->directory64, size + 1);
 	for (uint32_t i = 0; i < cube->digit_count - cube->directory_digits; i++)
 		RQL_TRY(visit_packed(file, &cube->residual[i]));
 	return RQL_OK;
 }
 
 /* The structs that the counts speak of, when reading. */
-static rql_status make_structs(struct file *file, struct rql_cube *cube)
+static rql_status make_structs(struct rql_frame_file *file, struct rql_cube *cube)
 {
 	if (file->writing)
 		return RQL_OK;
@@ -468,289 +110,79 @@ static rql_status make_structs(struct file *file, struct rql_cube *cube)
 	return RQL_OK;
 }
 
-static rql_status visit_cube(struct file *file)
+static rql_status visit_cube(struct rql_frame_file *file)
 {
-	struct rql_cube *cube = &file->owned->cube;
+	struct rql_cube *cube = cube_of(file);
 	struct rql_relation *relation = &cube->relation;
-	RQL_TRY(visit_count(file, &relation->dimension_count, RQL_CUBE_MAX_DIMENSIONS));
-	RQL_TRY(visit_count(file, &relation->measure_count, RQL_CUBE_MAX_MEASURES));
-	RQL_TRY(visit_count(file, &cube->digit_count, relation->dimension_count));
+	RQL_TRY(rql_frame_count(file, &relation->dimension_count, RQL_CUBE_MAX_DIMENSIONS));
+	RQL_TRY(rql_frame_count(file, &relation->measure_count, RQL_CUBE_MAX_MEASURES));
+	RQL_TRY(rql_frame_count(file, &cube->digit_count, relation->dimension_count));
 	if (relation->dimension_count && !cube->digit_count)
-		return corrupt(file, "its key has no digits");
-	VISIT(file, relation->rows);
-	VISIT(file, relation->cells);
-	RQL_TRY(visit_bool(file, &relation->rolled_up));
-	VISIT(file, cube->read_ms);
-	VISIT(file, cube->encode_ms);
-	VISIT(file, cube->sort_ms);
-	VISIT(file, cube->pack_ms);
+		return rql_frame_corrupt(file, "its key has no digits");
+	RQL_FRAME_VISIT(file, relation->rows);
+	RQL_FRAME_VISIT(file, relation->cells);
+	RQL_TRY(rql_frame_bool(file, &relation->rolled_up));
+	RQL_FRAME_VISIT(file, cube->read_ms);
+	RQL_FRAME_VISIT(file, cube->encode_ms);
+	RQL_FRAME_VISIT(file, cube->sort_ms);
+	RQL_FRAME_VISIT(file, cube->pack_ms);
 	RQL_TRY(make_structs(file, cube));
 	/* const is for the planner; here they are being filled, or not written to. */
 	for (uint32_t d = 0; d < relation->dimension_count; d++)
-		RQL_TRY(visit_dimension(file, (struct rql_dimension *)(uintptr_t)&relation->dimensions[d]));
+		RQL_TRY(rql_frame_dimension(file, (struct rql_dimension *)(uintptr_t)&relation->dimensions[d]));
 	RQL_TRY(visit_digits(file, cube));
 	RQL_TRY(visit_packed(file, &cube->count));
-	VISIT_OPTIONAL(file, cube->count_cumulative, relation->cells / RQL_CUBE_BLOCK + 1);
+	RQL_FRAME_OPTIONAL(file, cube->count_cumulative, relation->cells / RQL_CUBE_BLOCK + 1);
 	for (uint32_t m = 0; m < relation->measure_count; m++)
 		RQL_TRY(visit_measure(file, (struct rql_measure *)(uintptr_t)&relation->measures[m], &cube->measures[m]));
 	return RQL_OK;
 }
 
-/* ---- writing ---- */
-
-static rql_status write_all(struct file *file, const char *path, const void *data, uint64_t size)
-{
-	const uint8_t *at = data;
-	while (size) {
-		ssize_t put = write(file->fd, at, size < (UINT64_C(1) << 30) ? size : UINT64_C(1) << 30);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return io_error(file, "written", path);
-		at += put;
-		size -= (uint64_t)put;
-	}
-	return RQL_OK;
-}
-
-static uint64_t padding(uint64_t offset)
-{
-	return (ALIGNMENT - offset % ALIGNMENT) % ALIGNMENT;
-}
-
-/* Header, table and sections. */
-static rql_status write_sections(struct file *file, const char *path)
-{
-	static const uint8_t zero[ALIGNMENT];
-	uint64_t table_size = file->array_count * sizeof(struct file_section),
-			 offset = sizeof(struct file_header) + table_size;
-	struct file_section *table = calloc(file->array_count, sizeof(*table));
-	if (!table)
-		return rql_error_memory(file->err, table_size, "writing a side file");
-	for (uint32_t i = 0; i < file->array_count; i++) {
-		offset += padding(offset);
-		table[i] = (struct file_section){.offset = offset,
-		                                 .size = file->arrays[i].size,
-		                                 .checksum = checksum(file->arrays[i].data, file->arrays[i].size)};
-		offset += table[i].size;
-	}
-	struct file_header header = {.version = VERSION,
-	                             .byte_order = BYTE_ORDER_MARK,
-	                             .file_size = offset,
-	                             .section_count = file->array_count,
-	                             .table_checksum = checksum(table, table_size)};
-	memcpy(header.magic, MAGIC, 8);
-	header.header_checksum = checksum(&header, offsetof(struct file_header, header_checksum));
-	rql_status status = write_all(file, path, &header, sizeof header);
-	if (status == RQL_OK)
-		status = write_all(file, path, table, table_size);
-	uint64_t at = sizeof header + table_size;
-	for (uint32_t i = 0; i < file->array_count && status == RQL_OK; i++) {
-		status = write_all(file, path, zero, table[i].offset - at);
-		if (status == RQL_OK)
-			status = write_all(file, path, file->arrays[i].data, table[i].size);
-		at = table[i].offset + table[i].size;
-	}
-	free(table);
-	return status;
-}
-
-/* The rename itself must survive a crash: the folder is synced, where the file system can. */
-static void sync_folder(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (fd >= 0) {
-		(void)fsync(fd);
-		close(fd);
-	}
-	free(folder);
-}
-
-static rql_status write_file(struct file *file, const char *temporary)
-{
-	file->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (file->fd < 0)
-		return io_error(file, "created", temporary);
-	rql_status status = write_sections(file, temporary);
-	if (status == RQL_OK && fsync(file->fd) != 0)
-		status = io_error(file, "written", temporary);
-	if (close(file->fd) != 0 && status == RQL_OK)
-		status = io_error(file, "written", temporary);
-	if (status == RQL_OK && rename(temporary, file->path) != 0)
-		status = io_error(file, "put in place", file->path);
-	if (status != RQL_OK)
-		(void)unlink(temporary);
-	else
-		sync_folder(file->path);
-	return status;
-}
+static const struct rql_frame_kind cube_kind = {.magic = "RayQLcub",
+                                                .version = 1,
+                                                .what = "a cube",
+                                                .advice = "the cube is built anew",
+                                                .walk = visit_cube,
+                                                .type_ok = rql_cube_dimension_type};
 
 rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const void *identity, uint32_t identity_size,
                           struct rql_error *err)
 {
 	/* The walk only reads when it writes. */
-	struct file file = {
-		.writing = true, .path = path, .fd = -1, .err = err, .owned = (struct rql_cube_owned *)(uintptr_t)cube};
-	struct rql_strbuf temporary = {0};
-	rql_strbuf_printf(&temporary, "%s.tmp", path);
-	rql_status status = add_array(&file, identity, identity_size, NULL);
-	if (status == RQL_OK)
-		status = add_array(&file, NULL, 0, NULL); /* the description, known after the walk */
-	if (status == RQL_OK)
-		status = visit_cube(&file);
-	if (status == RQL_OK && (file.description.failed || temporary.failed))
-		status = rql_error_memory(err, file.description.length, "writing a side file");
-	if (status == RQL_OK) {
-		file.arrays[SECTION_DESCRIPTION] =
-			(struct file_array){.data = file.description.data, .size = file.description.length};
-		status = write_file(&file, rql_strbuf_text(&temporary));
-	}
-	for (uint32_t i = 0; i < file.array_count; i++)
-		free(file.arrays[i].owned);
-	free(file.arrays);
-	rql_strbuf_free(&file.description);
-	rql_strbuf_free(&temporary);
-	return status;
+	struct rql_frame_file file = {.kind = &cube_kind, .path = path, .state = (void *)(uintptr_t)cube, .err = err};
+	return rql_frame_write(&file, identity, identity_size);
 }
 
-/* ---- reading ---- */
-
-static rql_status read_header(struct file *file, struct file_header *header)
+static rql_status finish_reading(struct rql_frame_file *file, struct rql_cube_owned *owned)
 {
-	if (file->size < sizeof(*header))
-		return corrupt(file, "it is shorter than its header");
-	RQL_TRY(read_at(file, header, sizeof(*header), 0));
-	if (memcmp(header->magic, MAGIC, 8) != 0)
-		return corrupt(file, "it is no side file of a cube");
-	if (header->byte_order != BYTE_ORDER_MARK)
-		return corrupt(file, "it was written on a machine of another byte order");
-	if (header->version != VERSION)
-		return rql_error_set(file->err, RQL_ERROR_CORRUPT,
-		                     "side file %s has version %u, this RayQL reads version %u; the cube is built anew",
-		                     file->path, header->version, VERSION);
-	if (header->header_checksum != checksum(header, offsetof(struct file_header, header_checksum)))
-		return corrupt(file, "its header's checksum does not match");
-	if (header->file_size != file->size)
-		return corrupt(file, "it is shorter or longer than it was");
-	if (header->section_count < SECTION_FIRST_ARRAY ||
-	    header->section_count > (file->size - sizeof(*header)) / sizeof(struct file_section))
-		return corrupt(file, "an impossible number of sections");
-	return RQL_OK;
-}
-
-static rql_status read_table(struct file *file, const struct file_header *header)
-{
-	uint64_t bytes = header->section_count * sizeof(struct file_section);
-	file->section_count = header->section_count;
-	file->sections = malloc(bytes);
-	if (!file->sections)
-		return rql_error_memory(file->err, bytes, "reading a side file");
-	RQL_TRY(read_at(file, file->sections, bytes, sizeof(*header)));
-	if (checksum(file->sections, bytes) != header->table_checksum)
-		return corrupt(file, "its table's checksum does not match");
-	for (uint32_t i = 0; i < file->section_count; i++) {
-		const struct file_section *section = &file->sections[i];
-		if (section->offset > file->size || section->size > file->size - section->offset)
-			return corrupt(file, "a section is not in the file");
-	}
-	return RQL_OK;
-}
-
-/* A small section into malloc'ed memory. */
-static rql_status read_section(struct file *file, uint32_t index, uint8_t **out)
-{
-	const struct file_section *section = &file->sections[index];
-	uint8_t *data = malloc(section->size ? section->size : 1);
-	if (!data)
-		return rql_error_memory(file->err, section->size, "reading a side file");
-	rql_status status = read_at(file, data, section->size, section->offset);
-	if (status == RQL_OK && checksum(data, section->size) != section->checksum)
-		status = corrupt(file, "a checksum does not match");
-	if (status == RQL_OK)
-		*out = data;
-	else
-		free(data);
-	return status;
-}
-
-static rql_status read_cube(struct file *file, const void *identity, uint32_t identity_size)
-{
-	struct file_header header;
-	uint8_t *kept = NULL, *description = NULL;
-	RQL_TRY(read_header(file, &header));
-	RQL_TRY(read_table(file, &header));
-	RQL_TRY(read_section(file, SECTION_IDENTITY, &kept));
-	bool same = file->sections[SECTION_IDENTITY].size == identity_size &&
-	            (!identity_size || memcmp(kept, identity, identity_size) == 0);
-	free(kept);
-	if (!same)
-		return rql_error_set(file->err, RQL_ERROR_CORRUPT,
-		                     "side file %s belongs to another definition or state of the data; the cube is built anew",
-		                     file->path);
-	RQL_TRY(read_section(file, SECTION_DESCRIPTION, &description));
-	file->fields = description;
-	file->fields_end = description + file->sections[SECTION_DESCRIPTION].size;
-	file->next_section = SECTION_FIRST_ARRAY;
-	rql_status status = visit_cube(file);
-	if (status == RQL_OK && (file->fields != file->fields_end || file->next_section != file->section_count))
-		status = corrupt(file, "there is more in it than its description says");
-	free(description);
-	if (status != RQL_OK)
-		return status;
 	struct rql_error inner = {0};
-	status = rql_cube_check_structure(&file->owned->cube, &inner);
+	rql_status status = rql_cube_check_structure(&owned->cube, &inner);
 	if (status != RQL_OK)
-		status = corrupt(file, rql_error_message(&inner));
+		status = rql_frame_corrupt(file, rql_error_message(&inner));
 	rql_error_clear(&inner);
-	return status == RQL_OK ? rql_cube_settle(file->owned, file->err) : status;
+	return status == RQL_OK ? rql_cube_settle(owned, file->err) : status;
 }
 
 rql_status rql_cube_read(const char *path, const void *identity, uint32_t identity_size, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err)
 {
-	struct file file = {.path = path, .err = err};
-	struct stat info;
-	file.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (file.fd < 0)
-		return io_error(&file, "opened", path);
-	rql_status status = RQL_OK;
-	if (fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
-		status = rql_error_set(err, RQL_ERROR_IO, "side file %s cannot be read: it is no regular file", path);
+	struct rql_cube_owned *owned;
+	struct rql_frame_file file = {.kind = &cube_kind, .path = path, .err = err};
+	RQL_TRY(rql_cube_new(budget, path, &owned, err));
+	file.state = owned;
+	file.mem = &owned->mem;
+	file.arena = owned->cube.arena;
+	rql_status status = rql_frame_read(&file, identity, identity_size);
 	if (status == RQL_OK)
-		status = rql_cube_new(budget, path, &file.owned, err);
-	if (status == RQL_OK) {
-		file.size = (uint64_t)info.st_size;
-		status = read_cube(&file, identity, identity_size);
-	}
+		status = finish_reading(&file, owned);
 	if (status == RQL_OK)
-		*out = &file.owned->cube;
-	else if (file.owned)
-		rql_cube_release(&file.owned->cube);
-	free(file.sections);
-	close(file.fd);
+		*out = &owned->cube;
+	else
+		rql_cube_release(&owned->cube);
 	return status;
 }
 
 void rql_cube_file_seal(uint8_t *image, uint64_t size)
 {
-	struct file_header header;
-	if (size < sizeof header)
-		return;
-	memcpy(&header, image, sizeof header);
-	header.file_size = size;
-	uint64_t most = (size - sizeof header) / sizeof(struct file_section);
-	uint32_t count = header.section_count < most ? header.section_count : (uint32_t)most;
-	for (uint32_t i = 0; i < count; i++) {
-		struct file_section section;
-		uint8_t *at = image + sizeof header + i * sizeof section;
-		memcpy(&section, at, sizeof section);
-		if (section.offset <= size && section.size <= size - section.offset)
-			section.checksum = checksum(image + section.offset, section.size);
-		memcpy(at, &section, sizeof section);
-	}
-	header.table_checksum = checksum(image + sizeof header, count * sizeof(struct file_section));
-	header.header_checksum = checksum(&header, offsetof(struct file_header, header_checksum));
-	memcpy(image, &header, sizeof header);
+	rql_frame_seal(image, size);
 }

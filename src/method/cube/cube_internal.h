@@ -14,32 +14,8 @@
 #ifndef RQL_METHOD_CUBE_CUBE_INTERNAL_H
 #define RQL_METHOD_CUBE_CUBE_INTERNAL_H
 
-#include <pthread.h>
 #include "method/cube/cube.h"
-
-/* ---- memory (cube_memory.c): every large allocation is charged and can be freed as a whole ---- */
-struct rql_mem_block;
-struct rql_mem {
-	struct rql_budget *budget; /* may be NULL */
-	const char *what;          /* for messages: "building cube v" */
-	pthread_mutex_t lock;      /* workers allocate at once */
-	struct rql_mem_block *blocks;
-	uint64_t held;     /* bytes charged */
-	rql_status failed; /* of the last allocation that failed */
-};
-void rql_mem_init(struct rql_mem *mem, struct rql_budget *budget, const char *what);
-/* count * size bytes aligned to 64, charged to the budget. NULL: see rql_mem_failure. count * size == 0 gives a valid
- * pointer. */
-void *rql_mem_alloc(struct rql_mem *mem, uint64_t count, uint64_t size, struct rql_error *err);
-void *rql_mem_zalloc(struct rql_mem *mem, uint64_t count, uint64_t size, struct rql_error *err);
-rql_status rql_mem_failure(struct rql_mem *mem);       /* RQL_ERROR_LIMIT or RQL_ERROR_MEMORY */
-void rql_mem_free(struct rql_mem *mem, void *pointer); /* NULL accepted */
-void rql_mem_clear(struct rql_mem *mem);               /* frees every block */
-
-#define RQL_MEM_ARRAY(mem, pointer, count, err)                                                                        \
-	(((pointer) = rql_mem_alloc((mem), (count), sizeof(*(pointer)), (err))) ? RQL_OK : rql_mem_failure(mem))
-#define RQL_MEM_ZARRAY(mem, pointer, count, err)                                                                       \
-	(((pointer) = rql_mem_zalloc((mem), (count), sizeof(*(pointer)), (err))) ? RQL_OK : rql_mem_failure(mem))
+#include "util/mem.h"
 
 /* ---- what a cube is allocated as ---- */
 struct rql_cube_owned {

@@ -1,69 +1,11 @@
-/* Packed values eight at a time, for processors with AVX2.
- *
- * Eight values start at a byte. Their first half lies within the 16 bytes there and the second within the 16 bytes
- * from bit 4 * bits on, for up to 25 bits; pshufb works within such halves, so a 256-bit register takes one in each.
- * 26 to 57 bits take 64-bit lanes, two values to a half, two registers to a group. */
+/* Kernels over packed values for processors with AVX2; column/pack_avx2.h says how lanes are filled. */
 #if defined(__x86_64__)
+#include "column/pack_avx2.h"
 #include "method/cube/cube_simd.h"
 
-#include <immintrin.h>
-
-#define TARGET __attribute__((target("avx2,popcnt,bmi,bmi2")))
-#define INLINE static inline __attribute__((always_inline)) TARGET
-#define NARROW 25u
-
-struct lanes {
-	__m256i bytes, shift, mask;
-	unsigned upper; /* byte where the upper half's load starts */
-};
-
-/* Lanes of 4 bytes for eight values, the first of which starts at a byte. */
-INLINE struct lanes narrow_lanes(unsigned bits)
-{
-	int b = (int)bits, odd = (4 * b) & 7;
-	__m256i bit = _mm256_set_epi32(odd + 3 * b, odd + 2 * b, odd + b, odd, 3 * b, 2 * b, b, 0);
-	__m256i byte = _mm256_mullo_epi32(_mm256_srli_epi32(bit, 3), _mm256_set1_epi32(0x01010101));
-	return (struct lanes){
-		.bytes = _mm256_add_epi8(byte, _mm256_set1_epi32(0x03020100)),
-		.shift = _mm256_and_si256(bit, _mm256_set1_epi32(7)),
-		.mask = _mm256_set1_epi32((int)rql_bit_mask(bits)),
-		.upper = 4 * bits / 8,
-	};
-}
-
-/* Lanes of 8 bytes for four values, the first of which starts `skip` bits into a byte. */
-INLINE struct lanes wide_lanes(unsigned bits, unsigned skip)
-{
-	long long b = bits, s = skip, upper = (skip + 2 * bits) / 8;
-	long long bit[4] = {s, s + b, s + 2 * b - 8 * upper, s + 3 * b - 8 * upper};
-	long long bytes[4];
-	for (unsigned k = 0; k < 4; k++)
-		bytes[k] = (bit[k] >> 3) * 0x0101010101010101 + 0x0706050403020100;
-	return (struct lanes){
-		.bytes = _mm256_set_epi64x(bytes[3], bytes[2], bytes[1], bytes[0]),
-		.shift = _mm256_set_epi64x(bit[3] & 7, bit[2] & 7, bit[1] & 7, bit[0] & 7),
-		.mask = _mm256_set1_epi64x((long long)rql_bit_mask(bits)),
-		.upper = (unsigned)upper,
-	};
-}
-
-INLINE __m256i halves(const uint8_t *at, unsigned upper)
-{
-	__m128i low = _mm_loadu_si128((const void *)at), high = _mm_loadu_si128((const void *)(at + upper));
-	return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-}
-
-INLINE __m256i narrow8(const uint8_t *at, struct lanes l)
-{
-	__m256i v = _mm256_shuffle_epi8(halves(at, l.upper), l.bytes);
-	return _mm256_and_si256(_mm256_srlv_epi32(v, l.shift), l.mask);
-}
-
-INLINE __m256i wide4(const uint8_t *at, struct lanes l)
-{
-	__m256i v = _mm256_shuffle_epi8(halves(at, l.upper), l.bytes);
-	return _mm256_and_si256(_mm256_srlv_epi64(v, l.shift), l.mask);
-}
+#define TARGET RQL_TARGET_AVX2
+#define INLINE RQL_INLINE_AVX2
+#define NARROW RQL_PACKED_NARROW
 
 /* All ones in the lanes first + lane that lie in [begin, end). */
 INLINE __m256i between32(uint64_t first, uint64_t begin, uint64_t end)
@@ -93,7 +35,7 @@ INLINE __m256i widen_add(__m256i v)
 	return _mm256_add_epi64(_mm256_and_si256(v, _mm256_set1_epi64x(0xffffffff)), _mm256_srli_epi64(v, 32));
 }
 
-INLINE uint64_t sum_narrow(const struct rql_packed *values, uint64_t begin, uint64_t end, struct lanes l)
+INLINE uint64_t sum_narrow(const struct rql_packed *values, uint64_t begin, uint64_t end, struct rql_lanes l)
 {
 	unsigned bits = values->bits;
 	uint64_t first = begin & ~UINT64_C(7);
@@ -103,22 +45,22 @@ INLINE uint64_t sum_narrow(const struct rql_packed *values, uint64_t begin, uint
 		__m256i part = _mm256_setzero_si256();
 		/* 64 additions of 25 bits stay below 2^32. */
 		for (unsigned k = 0; k < 64 && first < end; k++, first += 8, at += bits)
-			part = _mm256_add_epi32(part, _mm256_and_si256(narrow8(at, l), between32(first, begin, end)));
+			part = _mm256_add_epi32(part, _mm256_and_si256(rql_narrow8(at, l), between32(first, begin, end)));
 		sum = _mm256_add_epi64(sum, widen_add(part));
 	}
 	return add64(sum);
 }
 
-INLINE uint64_t sum_wide(const struct rql_packed *values, uint64_t begin, uint64_t end, const struct lanes l[2])
+INLINE uint64_t sum_wide(const struct rql_packed *values, uint64_t begin, uint64_t end, const struct rql_lanes l[2])
 {
 	unsigned bits = values->bits, second = 4 * bits / 8;
 	uint64_t first = begin & ~UINT64_C(7);
 	const uint8_t *at = values->data + first / 8 * bits;
 	__m256i sum = _mm256_setzero_si256();
 	for (; first < end; first += 8, at += bits) {
-		sum = _mm256_add_epi64(sum, _mm256_and_si256(wide4(at, l[0]), between64(first, begin, end)));
+		sum = _mm256_add_epi64(sum, _mm256_and_si256(rql_wide4(at, l[0]), between64(first, begin, end)));
 		if (first + 4 < end) /* else its load could leave the slack */
-			sum = _mm256_add_epi64(sum, _mm256_and_si256(wide4(at + second, l[1]), between64(first + 4, begin, end)));
+			sum = _mm256_add_epi64(sum, _mm256_and_si256(rql_wide4(at + second, l[1]), between64(first + 4, begin, end)));
 	}
 	return add64(sum);
 }
@@ -129,10 +71,10 @@ TARGET static uint64_t sum_avx2(const struct rql_packed *values, uint64_t begin,
 	if (begin >= end || bits == 0)
 		return 0;
 	if (bits <= NARROW)
-		return sum_narrow(values, begin, end, narrow_lanes(bits));
+		return sum_narrow(values, begin, end, rql_narrow_lanes(bits));
 	if (bits > 57)
 		return rql_cube_kernels_portable.sum(values, begin, end);
-	struct lanes l[2] = {wide_lanes(bits, 0), wide_lanes(bits, 4 * bits % 8)};
+	struct rql_lanes l[2] = {rql_wide_lanes(bits, 0), rql_wide_lanes(bits, 4 * bits % 8)};
 	return sum_wide(values, begin, end, l);
 }
 
@@ -147,8 +89,8 @@ TARGET static void span_sums_avx2(const struct rql_packed *values, const uint64_
 		return;
 	}
 	bool narrow = bits <= NARROW;
-	struct lanes n = narrow_lanes(narrow ? bits : 1);
-	struct lanes w[2] = {wide_lanes(bits, 0), wide_lanes(bits, 4 * bits % 8)};
+	struct rql_lanes n = rql_narrow_lanes(narrow ? bits : 1);
+	struct rql_lanes w[2] = {rql_wide_lanes(bits, 0), rql_wide_lanes(bits, 4 * bits % 8)};
 	for (size_t s = 0; s < count; s++) {
 		uint64_t side[2], x[2] = {spans[s].begin, spans[s].end};
 		for (unsigned k = 0; k < 2; k++) {
@@ -174,18 +116,18 @@ TARGET static void unpack32_avx2(const struct rql_packed *values, uint64_t begin
 	}
 	const uint8_t *at = values->data + first / 8 * bits;
 	if (bits <= NARROW) {
-		struct lanes l = narrow_lanes(bits);
+		struct rql_lanes l = rql_narrow_lanes(bits);
 		for (; first < end; first += 8, at += bits, out += 8)
-			_mm256_storeu_si256((void *)out, narrow8(at, l));
+			_mm256_storeu_si256((void *)out, rql_narrow8(at, l));
 		return;
 	}
-	struct lanes l[2] = {wide_lanes(bits, 0), wide_lanes(bits, 4 * bits % 8)};
+	struct rql_lanes l[2] = {rql_wide_lanes(bits, 0), rql_wide_lanes(bits, 4 * bits % 8)};
 	__m256i even = _mm256_set_epi32(0, 0, 0, 0, 6, 4, 2, 0);
 	for (; first < end; first += 8, at += bits, out += 8) {
-		__m256i low = _mm256_permutevar8x32_epi32(wide4(at, l[0]), even);
+		__m256i low = _mm256_permutevar8x32_epi32(rql_wide4(at, l[0]), even);
 		_mm_storeu_si128((void *)out, _mm256_castsi256_si128(low));
 		if (first + 4 < end) {
-			__m256i high = _mm256_permutevar8x32_epi32(wide4(at + second, l[1]), even);
+			__m256i high = _mm256_permutevar8x32_epi32(rql_wide4(at + second, l[1]), even);
 			_mm_storeu_si128((void *)(out + 4), _mm256_castsi256_si128(high));
 		}
 	}
@@ -204,11 +146,11 @@ TARGET static void unpack64_avx2(const struct rql_packed *values, uint64_t begin
 		return;
 	}
 	const uint8_t *at = values->data + first / 8 * bits;
-	struct lanes l[2] = {wide_lanes(bits, 0), wide_lanes(bits, 4 * bits % 8)};
+	struct rql_lanes l[2] = {rql_wide_lanes(bits, 0), rql_wide_lanes(bits, 4 * bits % 8)};
 	for (; first < end; first += 8, at += bits, out += 8) {
-		_mm256_storeu_si256((void *)out, wide4(at, l[0]));
+		_mm256_storeu_si256((void *)out, rql_wide4(at, l[0]));
 		if (first + 4 < end)
-			_mm256_storeu_si256((void *)(out + 4), wide4(at + second, l[1]));
+			_mm256_storeu_si256((void *)(out + 4), rql_wide4(at + second, l[1]));
 	}
 }
 

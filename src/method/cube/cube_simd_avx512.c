@@ -1,58 +1,11 @@
-/* Packed values 64 bytes at a time, for processors with AVX-512 VBMI (Ice Lake, Zen 4 and later).
- *
- * A group of 16 values starts at a byte, because 16 * bits is a multiple of 8. vpermb brings the 4 bytes that hold a
- * value to its 32-bit lane (up to 25 bits, which with a shift of up to 7 fill 32), one variable shift and one mask
- * finish it: 4 instructions for 16 values. 26 to 57 bits take 64-bit lanes, two steps of 8 values to a group. */
+/* Kernels over packed values for processors with AVX-512 VBMI; column/pack_avx512.h says how lanes are filled. */
 #if defined(__x86_64__)
+#include "column/pack_avx512.h"
 #include "method/cube/cube_simd.h"
 
-#include <immintrin.h>
-
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt,bmi,bmi2")))
-#define INLINE static inline __attribute__((always_inline)) TARGET
-#define NARROW 25u /* widest value that a 32-bit lane takes at any shift */
-
-struct lanes {
-	__m512i bytes, shift, mask;
-};
-
-INLINE struct lanes narrow_lanes(unsigned bits)
-{
-	__m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-	__m512i bit = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)bits));
-	__m512i byte = _mm512_mullo_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(0x01010101));
-	return (struct lanes){
-		.bytes = _mm512_add_epi8(byte, _mm512_set1_epi32(0x03020100)),
-		.shift = _mm512_and_si512(bit, _mm512_set1_epi32(7)),
-		.mask = _mm512_set1_epi32((int)rql_bit_mask(bits)),
-	};
-}
-
-INLINE struct lanes wide_lanes(unsigned bits)
-{
-	__m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-	__m512i bit = _mm512_mullo_epi64(lane, _mm512_set1_epi64(bits));
-	__m512i byte = _mm512_mullo_epi64(_mm512_srli_epi64(bit, 3), _mm512_set1_epi64(0x0101010101010101));
-	return (struct lanes){
-		.bytes = _mm512_add_epi8(byte, _mm512_set1_epi64(0x0706050403020100)),
-		.shift = _mm512_and_si512(bit, _mm512_set1_epi64(7)),
-		.mask = _mm512_set1_epi64((long long)rql_bit_mask(bits)),
-	};
-}
-
-/* Values 16 * group ... + 15. */
-INLINE __m512i narrow16(const uint8_t *at, struct lanes l)
-{
-	__m512i v = _mm512_permutexvar_epi8(l.bytes, _mm512_loadu_si512(at));
-	return _mm512_and_si512(_mm512_srlv_epi32(v, l.shift), l.mask);
-}
-
-/* Eight values that start at a byte. */
-INLINE __m512i wide8(const uint8_t *at, struct lanes l)
-{
-	__m512i v = _mm512_permutexvar_epi8(l.bytes, _mm512_loadu_si512(at));
-	return _mm512_and_si512(_mm512_srlv_epi64(v, l.shift), l.mask);
-}
+#define TARGET RQL_TARGET_AVX512
+#define INLINE RQL_INLINE_AVX512
+#define NARROW RQL_PACKED_NARROW
 
 /* The lanes' sum modulo 2^64 (gcc's _mm512_reduce_add_epi64 adds as signed numbers at its end). */
 INLINE uint64_t add64(__m512i v)
@@ -79,14 +32,14 @@ INLINE uint32_t lanes_between(uint64_t first, uint64_t begin, uint64_t end, unsi
 INLINE uint64_t sum_narrow(const struct rql_packed *values, uint64_t begin, uint64_t end)
 {
 	unsigned bits = values->bits;
-	struct lanes l = narrow_lanes(bits);
+	struct rql_lanes l = rql_narrow_lanes(bits);
 	uint64_t first = begin & ~UINT64_C(15), sum = 0;
 	const uint8_t *at = values->data + first / 8 * bits;
 	while (first < end) {
 		__m512i part = _mm512_setzero_si512();
 		/* 64 additions of 25 bits stay below 2^32. */
 		for (unsigned k = 0; k < 64 && first < end; k++, first += 16, at += 2 * bits)
-			part = _mm512_mask_add_epi32(part, (__mmask16)lanes_between(first, begin, end, 16), part, narrow16(at, l));
+			part = _mm512_mask_add_epi32(part, (__mmask16)lanes_between(first, begin, end, 16), part, rql_narrow16(at, l));
 		sum += add_unsigned32(part);
 	}
 	return sum;
@@ -95,12 +48,12 @@ INLINE uint64_t sum_narrow(const struct rql_packed *values, uint64_t begin, uint
 INLINE uint64_t sum_wide(const struct rql_packed *values, uint64_t begin, uint64_t end)
 {
 	unsigned bits = values->bits;
-	struct lanes l = wide_lanes(bits);
+	struct rql_lanes l = rql_wide_lanes(bits);
 	uint64_t first = begin & ~UINT64_C(7);
 	const uint8_t *at = values->data + first / 8 * bits;
 	__m512i part = _mm512_setzero_si512();
 	for (; first < end; first += 8, at += bits)
-		part = _mm512_mask_add_epi64(part, (__mmask8)lanes_between(first, begin, end, 8), part, wide8(at, l));
+		part = _mm512_mask_add_epi64(part, (__mmask8)lanes_between(first, begin, end, 8), part, rql_wide8(at, l));
 	return add64(part);
 }
 
@@ -151,22 +104,22 @@ INLINE struct edge edge_of(uint64_t x)
 }
 
 /* The signed part of an edge, one 64-bit word a lane. */
-INLINE __m512i edge_narrow(const uint8_t *data, unsigned bits, struct edge e, struct lanes l)
+INLINE __m512i edge_narrow(const uint8_t *data, unsigned bits, struct edge e, struct rql_lanes l)
 {
 	const uint8_t *at = data + e.first / 8 * bits;
-	__m512i v = _mm512_maskz_mov_epi32((__mmask16)e.mask, narrow16(at, l));
-	v = _mm512_mask_add_epi32(v, (__mmask16)(e.mask >> 16), v, narrow16(at + 2 * bits, l));
+	__m512i v = _mm512_maskz_mov_epi32((__mmask16)e.mask, rql_narrow16(at, l));
+	v = _mm512_mask_add_epi32(v, (__mmask16)(e.mask >> 16), v, rql_narrow16(at + 2 * bits, l));
 	__m512i sign = _mm512_set1_epi32(e.sign);
 	return _mm512_sub_epi32(_mm512_xor_si512(v, sign), sign);
 }
 
-INLINE __m512i edge_wide(const uint8_t *data, unsigned bits, struct edge e, struct lanes l)
+INLINE __m512i edge_wide(const uint8_t *data, unsigned bits, struct edge e, struct rql_lanes l)
 {
 	const uint8_t *at = data + e.first / 8 * bits;
-	__m512i v = _mm512_maskz_mov_epi64((__mmask8)e.mask, wide8(at, l));
-	v = _mm512_mask_add_epi64(v, (__mmask8)(e.mask >> 8), v, wide8(at + bits, l));
-	v = _mm512_mask_add_epi64(v, (__mmask8)(e.mask >> 16), v, wide8(at + 2 * bits, l));
-	v = _mm512_mask_add_epi64(v, (__mmask8)(e.mask >> 24), v, wide8(at + 3 * bits, l));
+	__m512i v = _mm512_maskz_mov_epi64((__mmask8)e.mask, rql_wide8(at, l));
+	v = _mm512_mask_add_epi64(v, (__mmask8)(e.mask >> 8), v, rql_wide8(at + bits, l));
+	v = _mm512_mask_add_epi64(v, (__mmask8)(e.mask >> 16), v, rql_wide8(at + 2 * bits, l));
+	v = _mm512_mask_add_epi64(v, (__mmask8)(e.mask >> 24), v, rql_wide8(at + 3 * bits, l));
 	__m512i sign = _mm512_set1_epi64(e.sign);
 	return _mm512_sub_epi64(_mm512_xor_si512(v, sign), sign);
 }
@@ -193,7 +146,7 @@ TARGET static void span_sums_narrow(const struct rql_packed *values, const uint6
 	unsigned bits = values->bits;
 	uint64_t base = (uint64_t)values->base, whole = values->count & ~(uint64_t)(RQL_CUBE_BLOCK - 1);
 	const uint8_t *data = values->data;
-	struct lanes l = narrow_lanes(bits);
+	struct rql_lanes l = rql_narrow_lanes(bits);
 	for (size_t s = 0; s < count; s++) {
 		if (__builtin_expect(spans[s].end >= whole, 0)) {
 			out[s] = sum_before(values, cumulative, spans[s].end) - sum_before(values, cumulative, spans[s].begin);
@@ -214,7 +167,7 @@ TARGET static void span_sums_wide(const struct rql_packed *values, const uint64_
 	unsigned bits = values->bits;
 	uint64_t base = (uint64_t)values->base, whole = values->count & ~(uint64_t)(RQL_CUBE_BLOCK - 1);
 	const uint8_t *data = values->data;
-	struct lanes l = wide_lanes(bits);
+	struct rql_lanes l = rql_wide_lanes(bits);
 	for (size_t s = 0; s < count; s++) {
 		if (__builtin_expect(spans[s].end >= whole, 0)) {
 			out[s] = sum_before(values, cumulative, spans[s].end) - sum_before(values, cumulative, spans[s].begin);
@@ -255,14 +208,14 @@ TARGET static void unpack32_avx512(const struct rql_packed *values, uint64_t beg
 	}
 	const uint8_t *at = values->data + first / 8 * bits;
 	if (bits <= NARROW) {
-		struct lanes l = narrow_lanes(bits);
+		struct rql_lanes l = rql_narrow_lanes(bits);
 		for (; first < end; first += 16, at += 2 * bits, out += 16)
-			_mm512_storeu_si512(out, narrow16(at, l));
+			_mm512_storeu_si512(out, rql_narrow16(at, l));
 		return;
 	}
-	struct lanes l = wide_lanes(bits);
+	struct rql_lanes l = rql_wide_lanes(bits);
 	for (; first < end; first += 8, at += bits, out += 8)
-		_mm256_storeu_si256((void *)out, _mm512_cvtepi64_epi32(wide8(at, l)));
+		_mm256_storeu_si256((void *)out, _mm512_cvtepi64_epi32(rql_wide8(at, l)));
 }
 
 TARGET static void unpack64_avx512(const struct rql_packed *values, uint64_t begin, size_t n, uint64_t *out)
@@ -278,9 +231,9 @@ TARGET static void unpack64_avx512(const struct rql_packed *values, uint64_t beg
 		memcpy(out + begin % 16, values->data + begin * 8, n * 8);
 		return;
 	}
-	struct lanes l = wide_lanes(bits);
+	struct rql_lanes l = rql_wide_lanes(bits);
 	for (; first < end; first += 8, at += bits, out += 8)
-		_mm512_storeu_si512(out, wide8(at, l));
+		_mm512_storeu_si512(out, rql_wide8(at, l));
 }
 
 TARGET static void extremes_avx512(const struct rql_packed *values, uint64_t begin, uint64_t end, uint64_t *least,
@@ -293,13 +246,13 @@ TARGET static void extremes_avx512(const struct rql_packed *values, uint64_t beg
 		rql_cube_kernels_portable.extremes(values, begin, end, least, greatest);
 		return;
 	}
-	struct lanes l = wide_lanes(bits);
+	struct rql_lanes l = rql_wide_lanes(bits);
 	__m512i lo = _mm512_set1_epi64((long long)*least), hi = _mm512_set1_epi64((long long)*greatest);
 	uint64_t first = begin & ~UINT64_C(7);
 	const uint8_t *at = values->data + first / 8 * bits;
 	for (; first < end; first += 8, at += bits) {
 		__mmask8 in = (__mmask8)lanes_between(first, begin, end, 8);
-		__m512i v = wide8(at, l);
+		__m512i v = rql_wide8(at, l);
 		lo = _mm512_mask_min_epu64(lo, in, lo, v);
 		hi = _mm512_mask_max_epu64(hi, in, hi, v);
 	}

@@ -4,7 +4,9 @@
  * each part is then finished there, least significant digit first, over those bits only that vary inside it. A part
  * that is still too large (skewed keys) is split again by the bits that vary. Threads split disjoint stripes of the
  * input into slots computed from all stripes' histograms, so the result is stable and independent of their number. */
-#include "method/cube/cube_build.h"
+#include "column/record_sort.h"
+
+#include <string.h>
 
 #define PART_BYTES (UINT64_C(256) << 10)
 #define SPLIT_BITS 11u /* of the first pass: as many open targets as the TLB and the cache bear */
@@ -28,7 +30,7 @@ static inline void copy_record(uint64_t *to, const uint64_t *from, uint32_t word
 }
 
 /* The bits of word l that are key. */
-static uint64_t key_mask(const struct rql_sort *sort, uint32_t l)
+static uint64_t key_mask(const struct rql_records *sort, uint32_t l)
 {
 	uint32_t bits = sort->limb_bits[l];
 	return bits ? UINT64_MAX << (64 - bits) : 0;
@@ -88,7 +90,7 @@ static void run_scatter(const uint64_t *records, uint64_t rows, uint32_t words, 
 
 /* ---- one part ---- */
 
-static bool record_less(const struct rql_sort *sort, const uint64_t *a, const uint64_t *b)
+static bool record_less(const struct rql_records *sort, const uint64_t *a, const uint64_t *b)
 {
 	for (uint32_t l = 0; l < sort->limbs; l++) {
 		uint64_t mask = key_mask(sort, l), x = a[l] & mask, y = b[l] & mask;
@@ -98,7 +100,7 @@ static bool record_less(const struct rql_sort *sort, const uint64_t *a, const ui
 	return false;
 }
 
-static void insertion_sort(const struct rql_sort *sort, uint64_t *records, uint64_t *spare, uint64_t rows)
+static void insertion_sort(const struct rql_records *sort, uint64_t *records, uint64_t *spare, uint64_t rows)
 {
 	uint32_t words = sort->words;
 	for (uint64_t i = 1; i < rows; i++) {
@@ -113,7 +115,7 @@ static void insertion_sort(const struct rql_sort *sort, uint64_t *records, uint6
 }
 
 /* The key bits of word l in which the records differ. */
-static uint64_t varying(const struct rql_sort *sort, const uint64_t *records, uint64_t rows, uint32_t l)
+static uint64_t varying(const struct rql_records *sort, const uint64_t *records, uint64_t rows, uint32_t l)
 {
 	uint64_t differ = 0, first = records[l];
 	for (uint64_t i = 1; i < rows; i++)
@@ -122,7 +124,7 @@ static uint64_t varying(const struct rql_sort *sort, const uint64_t *records, ui
 }
 
 /* Sorts by the bits that `differ` of word l, from its lowest; the records end in `records`. */
-static void sort_word(const struct rql_sort *sort, uint64_t *records, uint64_t *other, uint64_t rows, uint32_t l,
+static void sort_word(const struct rql_records *sort, uint64_t *records, uint64_t *other, uint64_t rows, uint32_t l,
                       uint64_t differ)
 {
 	uint64_t *from = records, *to = other;
@@ -148,10 +150,10 @@ static void sort_word(const struct rql_sort *sort, uint64_t *records, uint64_t *
 }
 
 /* Sorts rows records in place; other is as large. */
-static void sort_part(struct rql_cube_builder *builder, const struct rql_sort *sort, uint64_t *records, uint64_t *other,
+static void sort_part(const struct rql_crew *crew, const struct rql_records *sort, uint64_t *records, uint64_t *other,
                       uint64_t rows)
 {
-	if (rows < 2 || rql_build_cancelled(builder))
+	if (rows < 2 || rql_crew_cancelled(crew))
 		return;
 	if (rows <= FEW) {
 		insertion_sort(sort, records, other, rows);
@@ -190,15 +192,15 @@ static void sort_part(struct rql_cube_builder *builder, const struct rql_sort *s
 	memcpy(records, other, rows * sort->words * 8);
 	for (uint32_t i = 0; i < 1u << window.bits; i++) {
 		uint64_t offset = (next[i] - counts[i]) * sort->words;
-		sort_part(builder, sort, records + offset, other + offset, counts[i]);
+		sort_part(crew, sort, records + offset, other + offset, counts[i]);
 	}
 }
 
 /* ---- the first split, by all threads ---- */
 
 struct split {
-	struct rql_cube_builder *builder;
-	const struct rql_sort *sort;
+	const struct rql_crew *crew;
+	const struct rql_records *sort;
 	struct window window;
 	uint32_t parts, stripes;
 	uint64_t *next;   /* [stripes][parts] */
@@ -221,7 +223,7 @@ static void count_stripe(void *state, uint64_t stripe, unsigned thread)
 	while (row < end) { /* 32-bit counters in the inner loop, and a chance to be cancelled */
 		uint32_t small[1u << SPLIT_BITS];
 		uint64_t rows = end - row < UINT64_C(1) << 22 ? end - row : UINT64_C(1) << 22;
-		if (rql_build_cancelled(split->builder))
+		if (rql_crew_cancelled(split->crew))
 			return;
 		run_histogram(split->sort->records + row * split->sort->words, rows, split->sort->words, split->window, small);
 		for (uint32_t p = 0; p < split->parts; p++)
@@ -238,7 +240,7 @@ static void scatter_stripe(void *state, uint64_t stripe, unsigned thread)
 	uint64_t *next = split->next + stripe * split->parts;
 	while (first < end) {
 		uint64_t rows = end - first < UINT64_C(1) << 20 ? end - first : UINT64_C(1) << 20;
-		if (rql_build_cancelled(split->builder))
+		if (rql_crew_cancelled(split->crew))
 			return;
 		run_scatter(split->sort->records + first * split->sort->words, rows, split->sort->words, split->window, next,
 		            split->sort->scratch);
@@ -251,18 +253,18 @@ static void finish_part(void *state, uint64_t part, unsigned thread)
 	(void)thread;
 	const struct split *split = state;
 	uint64_t offset = split->starts[part] * split->sort->words, rows = split->starts[part + 1] - split->starts[part];
-	sort_part(split->builder, split->sort, split->sort->scratch + offset, split->sort->records + offset, rows);
+	sort_part(split->crew, split->sort, split->sort->scratch + offset, split->sort->records + offset, rows);
 	if (split->sort->progress)
-		rql_build_advance(split->builder, rows);
+		rql_crew_advance(split->crew, rows);
 }
 
 static rql_status split_and_sort(struct split *split, struct rql_error *err)
 {
-	struct rql_mem *mem = &split->builder->mem;
+	struct rql_mem *mem = split->crew->mem;
 	uint64_t sum = 0;
 	RQL_TRY(RQL_MEM_ARRAY(mem, split->next, (uint64_t)split->stripes * split->parts, err));
 	RQL_TRY(RQL_MEM_ARRAY(mem, split->starts, (uint64_t)split->parts + 1, err));
-	rql_build_parallel(split->builder, split->stripes, count_stripe, split);
+	rql_crew_run(split->crew, split->stripes, count_stripe, split);
 	for (uint32_t p = 0; p < split->parts; p++) {
 		split->starts[p] = sum;
 		for (uint32_t s = 0; s < split->stripes; s++) {
@@ -272,32 +274,32 @@ static rql_status split_and_sort(struct split *split, struct rql_error *err)
 		}
 	}
 	split->starts[split->parts] = sum;
-	if (!rql_build_cancelled(split->builder))
-		rql_build_parallel(split->builder, split->stripes, scatter_stripe, split);
-	if (!rql_build_cancelled(split->builder))
-		rql_build_parallel(split->builder, split->parts, finish_part, split);
+	if (!rql_crew_cancelled(split->crew))
+		rql_crew_run(split->crew, split->stripes, scatter_stripe, split);
+	if (!rql_crew_cancelled(split->crew))
+		rql_crew_run(split->crew, split->parts, finish_part, split);
 	rql_mem_free(mem, split->next);
 	rql_mem_free(mem, split->starts);
-	return rql_build_cancelled(split->builder) ? rql_build_interrupted(err) : RQL_OK;
+	return rql_crew_cancelled(split->crew) ? rql_crew_interrupted(err) : RQL_OK;
 }
 
-rql_status rql_sort_records(struct rql_cube_builder *builder, const struct rql_sort *sort, uint64_t **sorted,
+rql_status rql_sort_records(const struct rql_crew *crew, const struct rql_records *sort, uint64_t **sorted,
                             struct rql_error *err)
 {
 	uint64_t bytes = sort->rows * sort->words * 8;
-	struct split split = {.builder = builder, .sort = sort, .stripes = rql_build_threads(builder)};
+	struct split split = {.crew = crew, .sort = sort, .stripes = rql_crew_threads(crew)};
 	*sorted = sort->records;
 	if (!sort->limbs)
 		return RQL_OK;
 	if (bytes <= PART_BYTES) {
-		sort_part(builder, sort, sort->records, sort->scratch, sort->rows);
-		return rql_build_cancelled(builder) ? rql_build_interrupted(err) : RQL_OK;
+		sort_part(crew, sort, sort->records, sort->scratch, sort->rows);
+		return rql_crew_cancelled(crew) ? rql_crew_interrupted(err) : RQL_OK;
 	}
 	/* The leading bits that are the same everywhere split nothing. */
 	uint64_t differ = varying(sort, sort->records, sort->rows, 0);
 	if (!differ) {
-		sort_part(builder, sort, sort->records, sort->scratch, sort->rows);
-		return rql_build_cancelled(builder) ? rql_build_interrupted(err) : RQL_OK;
+		sort_part(crew, sort, sort->records, sort->scratch, sort->rows);
+		return rql_crew_cancelled(crew) ? rql_crew_interrupted(err) : RQL_OK;
 	}
 	uint32_t high = 64 - (uint32_t)__builtin_clzll(differ), lowest = 64 - sort->limb_bits[0], bits = 1;
 	while (bits < SPLIT_BITS && bits < high - lowest && bytes >> bits > PART_BYTES / 2)
@@ -306,21 +308,4 @@ rql_status rql_sort_records(struct rql_cube_builder *builder, const struct rql_s
 	split.parts = 1u << bits;
 	*sorted = sort->scratch;
 	return split_and_sort(&split, err);
-}
-
-rql_status rql_build_sort(struct rql_cube_builder *builder, struct rql_error *err)
-{
-	uint64_t *scratch, *sorted;
-	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, scratch, builder->rows * builder->layout.words, err));
-	const struct rql_sort sort = {.records = builder->records,
-	                              .scratch = scratch,
-	                              .rows = builder->rows,
-	                              .words = builder->layout.words,
-	                              .limbs = builder->layout.limbs,
-	                              .limb_bits = builder->layout.limb_bits,
-	                              .progress = true};
-	RQL_TRY(rql_sort_records(builder, &sort, &sorted, err));
-	rql_mem_free(&builder->mem, sorted == scratch ? builder->records : scratch);
-	builder->records = sorted;
-	return RQL_OK;
 }

@@ -3,7 +3,7 @@
  * Integers whose range stays small (years, months, dates, quantities, enums) go through a window: one array indexed by
  * the value. Everything else is hashed with open addressing. Floats are keyed canonically: -0.0 and 0.0 are one group
  * of the host, and so are all NaNs; the value kept is the first one seen, as the host keeps it. */
-#include "method/cube/cube_build.h"
+#include "column/dict.h"
 
 #include <math.h>
 
@@ -27,7 +27,7 @@ struct rql_dict_text {
 
 void rql_dict_init(struct rql_dict *dict, struct rql_type type)
 {
-	*dict = (struct rql_dict){.type = type, .width = rql_type_bytes(type), .null_code = RQL_BUILD_NO_CODE};
+	*dict = (struct rql_dict){.type = type, .width = rql_type_bytes(type), .null_code = RQL_DICT_NO_CODE};
 	/* Reals have no dense range, and 16-byte values do not fit the window's arithmetic. */
 	dict->hashed = type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE || dict->width == 16;
 }
@@ -392,7 +392,7 @@ static rql_status encode_some_words(struct rql_dict *dict, struct rql_mem *mem, 
                                     uint64_t first, uint32_t count, uint64_t *keys, uint32_t *codes,
                                     struct rql_error *err)
 {
-	_Alignas(8) uint8_t packed[RQL_BUILD_SLICE * 8] = {0};
+	_Alignas(8) uint8_t packed[RQL_DICT_SLICE * 8] = {0};
 	uint32_t valid = 0, width = dict->width;
 	const uint8_t *values = (const uint8_t *)column->data + first * width;
 	for (uint32_t i = 0; i < count; i++) {
@@ -429,7 +429,7 @@ static bool any_null(const struct rql_column *column, uint64_t first, uint32_t c
 rql_status rql_dict_encode(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column, uint64_t first,
                            uint32_t count, uint32_t *codes, struct rql_error *err)
 {
-	uint64_t keys[RQL_BUILD_SLICE];
+	uint64_t keys[RQL_DICT_SLICE];
 	bool nulls = any_null(column, first, count);
 	if (is_string(dict))
 		RQL_TRY(encode_strings(dict, mem, column, first, count, codes, err));
@@ -441,7 +441,7 @@ rql_status rql_dict_encode(struct rql_dict *dict, struct rql_mem *mem, const str
 		RQL_TRY(encode_words(dict, mem, column->data, first, count, keys, codes, err));
 	if (!nulls)
 		return RQL_OK;
-	if (dict->null_code == RQL_BUILD_NO_CODE) {
+	if (dict->null_code == RQL_DICT_NO_CODE) {
 		uint32_t code;
 		RQL_TRY(append(dict, mem, NULL, &code, err));
 		dict->null_code = code;

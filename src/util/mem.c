@@ -1,7 +1,8 @@
-/* Charged memory: what a build or a cube holds is known at every moment and freed as a whole on any path. */
-#include "method/cube/cube_internal.h"
+/* Charged memory: what a build or a structure holds is known at every moment and freed as a whole on any path. */
+#include "util/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE (UINT64_C(2) << 20)

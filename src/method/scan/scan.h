@@ -1,0 +1,162 @@
+/* The fused scan: one pass over the blocks of a column store that filters, joins to maps, groups and aggregates,
+ * and writes nothing in between (A. Shanbhag, S. Madden, X. Yu: A Study of the Fundamental Performance Characteristics
+ * of GPUs and CPUs for Database Analytics, SIGMOD 2020, section 3, "Crystal": a tile stays in the fast memory through
+ * all operators; P. Boncz, M. Zukowski, N. Nes: MonetDB/X100, CIDR 2005: the same with vectors in a CPU's cache).
+ *
+ * A request speaks of a store's columns by number, of codes where a column has a dictionary, and of stored integers
+ * elsewhere (dates as days, decimals without their point): the planner has translated everything else. An answer is the
+ * struct rql_answer of method.h, so that what finishes a cube's answer finishes this one. */
+#ifndef RQL_METHOD_SCAN_SCAN_H
+#define RQL_METHOD_SCAN_SCAN_H
+
+#include "column/store.h"
+#include "expr/expr.h"
+#include "method/method.h"
+
+#define RQL_SCAN_NONE UINT32_MAX
+
+/* ---- join maps ---- */
+/* From an integer key (or a code) to a payload in [0, 2^31): what a dimension table filtered by its own predicates
+ * comes down to. Keys that lie densely are looked up in an array from the least one, others in a hash table.
+ * Immutable once built: several scans may use one at once. */
+struct rql_scan_map;
+/* keys[i] leads to payloads[i]; a negative payload is no entry at all (the dimension's row was filtered out), and
+ * payloads NULL makes a set, for semi and anti joins: every payload is 0 and a key may come twice. Otherwise a key that
+ * comes twice is RQL_ERROR_UNSUPPORTED (the join would multiply rows: the planner must aggregate the other side first,
+ * or leave the join to the host), with the key in the message. NULL keys join nothing: leave them out. count up to
+ * 2^31. Arrays are copied. */
+rql_status rql_scan_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_scan_map **out,
+                              struct rql_error *err) RQL_MUST_CHECK;
+void rql_scan_map_free(struct rql_scan_map *map); /* NULL accepted */
+uint64_t rql_scan_map_bytes(const struct rql_scan_map *map);
+uint64_t rql_scan_map_entries(const struct rql_scan_map *map);
+bool rql_scan_map_is_dense(const struct rql_scan_map *map);
+/* One more than the greatest payload; 0: the map is empty. */
+uint32_t rql_scan_map_payloads(const struct rql_scan_map *map);
+/* The payload of a key; -1: none. */
+int32_t rql_scan_map_find(const struct rql_scan_map *map, int64_t key);
+
+/* ---- requests ---- */
+/* What a program, a group key or an aggregate reads in every row. */
+enum rql_scan_source_kind {
+	RQL_SCAN_COLUMN, /* index: column of the store. Of a coded column: the code */
+	RQL_SCAN_JOIN,   /* index: join of the request; the payload, or what value_of_payload makes of it; NULL where a left
+	                     join found nothing */
+	RQL_SCAN_PROGRAM, /* index: program of the request (not as a program's input) */
+};
+struct rql_scan_source {
+	enum rql_scan_source_kind kind;
+	uint32_t index;
+	uint32_t result;                  /* PROGRAM: which of its results */
+	const int64_t *value_of_payload;  /* JOIN: [payloads of the map]; NULL: the payload itself */
+	const uint64_t *valid_of_payload; /* JOIN: bitmap over payloads; NULL: all valid */
+};
+
+struct rql_scan_program {
+	const struct rql_program *program;    /* verified */
+	const struct rql_scan_source *inputs; /* one for each of the program's inputs; not PROGRAM */
+};
+
+/* One member of the WHERE clause's conjunction. A row passes when the test is true: a comparison with NULL is not. */
+enum rql_scan_test {
+	RQL_SCAN_IN_CODES, /* coded column: the code's bit in `codes` is set (NULL never passes) */
+	RQL_SCAN_IN_RANGE, /* integer or coded column: least <= value <= greatest */
+	RQL_SCAN_IN_REALS, /* DOUBLE or FLOAT: real_least <= value <= real_greatest; NaN is the greatest, as with DuckDB */
+	RQL_SCAN_IS_NULL,
+	RQL_SCAN_IS_NOT_NULL,
+	RQL_SCAN_IS_TRUE, /* a program whose result 0 is boolean */
+};
+struct rql_scan_conjunct {
+	enum rql_scan_test test;
+	uint32_t index;        /* column, or of IS_TRUE the program */
+	bool or_null;          /* NULL passes too (column tests) */
+	const uint64_t *codes; /* bitmap over the column's codes */
+	rql_int128 least, greatest;
+	double real_least, real_greatest;
+};
+
+enum rql_scan_join_kind {
+	RQL_SCAN_INNER, /* rows without a match are dropped */
+	RQL_SCAN_SEMI,  /* the same, without a payload */
+	RQL_SCAN_ANTI,  /* rows with a match are dropped; a NULL key has none (NOT EXISTS, not NOT IN) */
+	RQL_SCAN_LEFT,  /* no row is dropped; the payload is NULL without a match */
+};
+struct rql_scan_join {
+	enum rql_scan_join_kind kind;
+	uint32_t column; /* integer or coded (its codes), up to 64 bits */
+	const struct rql_scan_map *map;
+};
+
+/* A part of the group number: a row's key code in [0, key_count). NULL is a key like others. */
+struct rql_scan_group_key {
+	struct rql_scan_source source;
+	/* Coded columns (NULL is one of the codes, null_key is not used) and joins (without value_of_payload and
+	 * valid_of_payload): key code of the code or payload, entries below key_count. NULL: value - least. */
+	const uint32_t *key_of_code;
+	int64_t least;      /* without key_of_code: the value of key code 0; all values are below least + key_count */
+	uint32_t key_count; /* NULL's included */
+	uint32_t null_key;  /* below key_count, or RQL_SCAN_NONE: the source is never NULL */
+};
+
+struct rql_scan_agg {
+	enum rql_agg_kind kind;
+	struct rql_scan_source source; /* not for COUNT_STAR */
+	uint32_t filter;               /* FILTER clause: a program whose result 0 is boolean; RQL_SCAN_NONE: every row */
+};
+
+struct rql_scan_request {
+	const struct rql_store_snapshot *snapshot; /* must outlive what is prepared from it */
+	uint32_t program_count;
+	const struct rql_scan_program *programs;
+	uint32_t conjunct_count;
+	const struct rql_scan_conjunct *conjuncts;
+	uint32_t join_count;
+	const struct rql_scan_join *joins; /* programs and maps are borrowed too, everything else is copied */
+	uint32_t group_count;
+	const struct rql_scan_group_key *groups;
+	uint32_t agg_count;
+	const struct rql_scan_agg *aggs;
+};
+
+/* ---- running ---- */
+struct rql_scan; /* a request bound to a snapshot; immutable: several threads may run it at once */
+
+/* RQL_ERROR_UNSUPPORTED when it is no request that a scan can answer (a 128-bit join key, group keys with more than
+ * 2^62 combinations): the message says which part. RQL_ERROR_INTERNAL: an index out of range. */
+rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_device *device, struct rql_scan **out,
+                            struct rql_error *err) RQL_MUST_CHECK;
+void rql_scan_free(struct rql_scan *scan); /* NULL accepted */
+
+struct rql_scan_counts {
+	uint64_t blocks, blocks_skipped; /* of them, by zone maps alone */
+	uint64_t rows_read, rows_passed;
+	uint64_t bytes_read; /* of compressed columns: whole blocks, or the cache lines of values fetched singly */
+};
+/* Answers in arena. Answers' columns: COUNT, SUM, MIN and MAX of integers as int128, of reals as double, MIN and
+ * MAX of a coded column as codes (RQL_MEASURE_CODE). answer->cells_read: rows of the blocks that were not skipped;
+ * cells_covered: rows that passed; runs: blocks read. counts may be NULL. An error of a program (overflow,
+ * division, cast) stops the scan with the program's status and message. RQL_ERROR_INTERRUPTED when progress->cancel
+ * is set; progress may be NULL. */
+rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, struct rql_arena *arena,
+                        struct rql_progress *progress, struct rql_answer *out, struct rql_scan_counts *counts,
+                        struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- cost constants of the CPU, one thread, nanoseconds ---- */
+struct rql_scan_profile {
+	double value_ns;  /* one value of a column decoded and tested or summed, rows in a row */
+	double gather_ns; /* one value fetched by row number */
+	double probe_ns;  /* one key looked up in a map that fits the second-level cache */
+	double row_ns;    /* one row added to its group: the groups fit the first-level cache */
+	double group_ns;  /* one group cleared, merged and put out */
+	double step_ns;   /* one step of a program for one row */
+	double block_ns;  /* one block's overhead: zone maps, order of tests */
+};
+extern const struct rql_scan_profile rql_scan_profile_guess; /* a small server of 2025, rounded */
+/* Measures them over a made-up store. Hundreds of milliseconds when thorough, else some tens. */
+rql_status rql_scan_calibrate(struct rql_device *device, bool thorough, struct rql_scan_profile *out,
+                              struct rql_error *err) RQL_MUST_CHECK;
+/* What a run will cost, from zone maps, the conjuncts' ranges, the device's bandwidth and the constants. */
+void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device,
+                    const struct rql_scan_profile *profile, struct rql_cost *out);
+
+#endif

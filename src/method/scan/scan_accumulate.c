@@ -1,0 +1,259 @@
+/* Values into rows of groups. Floor: 8 bytes a value from the first-level cache, and a read and a write of the group's
+ * word; without groups one addition a value, several in a register. */
+#include "method/scan/scan_query.h"
+
+static bool is_live(const uint64_t *live, uint32_t i)
+{
+	return !live || (live[i / 64] >> i % 64 & 1);
+}
+
+static double real_of(uint64_t word)
+{
+	double real;
+	memcpy(&real, &word, sizeof(real));
+	return real;
+}
+
+static uint64_t word_of(double real)
+{
+	uint64_t word;
+	memcpy(&word, &real, sizeof(word));
+	return word;
+}
+
+/* NaN is the greatest. */
+static bool real_below(double a, double b)
+{
+	return a == a && (b != b || a < b);
+}
+
+/* false: overflow. */
+static bool add_wide(uint64_t *word, rql_int128 value)
+{
+	rql_int128 sum;
+	memcpy(&sum, word, sizeof(sum));
+	bool fits = !__builtin_add_overflow(sum, value, &sum);
+	memcpy(word, &sum, sizeof(sum));
+	return fits;
+}
+
+static void fold_wide(uint64_t *word, rql_int128 value, bool max)
+{
+	rql_int128 now;
+	memcpy(&now, word, sizeof(now));
+	if (max ? value > now : value < now)
+		memcpy(word, &value, sizeof(value));
+}
+
+static uint64_t count_live(const uint64_t *live, uint32_t n)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < n / 64; i++)
+		count += (uint64_t)__builtin_popcountll(live[i]);
+	if (n % 64)
+		count += (uint64_t)__builtin_popcountll(live[n / 64] & ((UINT64_C(1) << n % 64) - 1));
+	return count;
+}
+
+/* ---- one row for all ---- */
+
+static uint64_t sum_live(const struct rql_scan *scan, const int64_t *values, const uint64_t *live, uint32_t n)
+{
+	uint64_t sum = 0;
+	if (!live)
+		return scan->kernels->sum64(values, n);
+	for (uint32_t i = 0; i < n; i++)
+		sum += (uint64_t)values[i] & -(live[i / 64] >> i % 64 & 1);
+	return sum;
+}
+
+/* Upper and lower halves apart: 1024 of each do not overflow 64 bits. */
+static rql_int128 sum_wide_live(const int64_t *values, const uint64_t *live, uint32_t n)
+{
+	int64_t upper = 0, lower = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t keep = live ? -(int64_t)(live[i / 64] >> i % 64 & 1) : -1, value = values[i] & keep;
+		upper += value >> 32;
+		lower += value & UINT32_MAX;
+	}
+	return (rql_int128)upper * ((rql_int128)1 << 32) + lower;
+}
+
+/* Eight partial sums: the order of additions is fixed, whatever the compiler makes of it. */
+static double sum_real_live(const double *values, const uint64_t *live, uint32_t n)
+{
+	double part[8] = {0};
+	for (uint32_t i = 0; i < n; i++)
+		part[i % 8] += is_live(live, i) ? values[i] : 0;
+	return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+static void extremes_one(const int64_t *values, const uint64_t *live, uint32_t n, bool max, uint64_t *word)
+{
+	int64_t now = (int64_t)*word;
+	if (max)
+		for (uint32_t i = 0; i < n; i++)
+			now = is_live(live, i) && values[i] > now ? values[i] : now;
+	else
+		for (uint32_t i = 0; i < n; i++)
+			now = is_live(live, i) && values[i] < now ? values[i] : now;
+	*word = (uint64_t)now;
+}
+
+/* ---- a row each ---- */
+
+#define EACH(i)                                                                                                        \
+	for (uint32_t i = 0; i < n; i++)                                                                                   \
+		if (is_live(live, i))
+
+static void count_rows(uint64_t *const *rows, const uint64_t *live, uint32_t n, uint32_t at)
+{
+	if (!live)
+		for (uint32_t i = 0; i < n; i++)
+			rows[i][at]++;
+	else
+		for (uint32_t i = 0; i < n; i++)
+			rows[i][at] += live[i / 64] >> i % 64 & 1;
+}
+
+static void sum_rows(const int64_t *values, uint64_t *const *rows, const uint64_t *live, uint32_t n, uint32_t at)
+{
+	if (!live)
+		for (uint32_t i = 0; i < n; i++)
+			rows[i][at] += (uint64_t)values[i];
+	else
+		for (uint32_t i = 0; i < n; i++)
+			rows[i][at] += (uint64_t)values[i] & -(live[i / 64] >> i % 64 & 1);
+}
+
+static void extremes_rows(const int64_t *values, uint64_t *const *rows, const uint64_t *live, uint32_t n, uint32_t at,
+                          bool max)
+{
+	EACH(i)
+	{
+		int64_t now = (int64_t)rows[i][at];
+		if (max ? values[i] > now : values[i] < now)
+			rows[i][at] = (uint64_t)values[i];
+	}
+}
+
+static void real_rows(const struct rql_scan_slot *slot, const double *values, uint64_t *const *rows,
+                      const uint64_t *live, uint32_t n, bool one)
+{
+	EACH(i)
+	{
+		uint64_t *word = rows[one ? 0 : i] + slot->word;
+		double now = real_of(*word);
+		if (slot->kind == RQL_SCAN_SLOT_SUM_REAL)
+			*word = word_of(now + values[i]);
+		else if (slot->kind == RQL_SCAN_SLOT_MIN_REAL ? real_below(values[i], now) : real_below(now, values[i]))
+			*word = word_of(values[i]);
+	}
+}
+
+/* 128-bit slots over 64- or 128-bit values. */
+static bool wide_rows(const struct rql_scan *scan, const struct rql_scan_slot *slot, const void *data,
+                      uint64_t *const *rows, const uint64_t *live, uint32_t n, bool one)
+{
+	bool narrow = scan->operands[slot->operand].lane == RQL_LANE_I64, fits = true;
+	if (narrow && one && slot->kind == RQL_SCAN_SLOT_SUM_WIDE)
+		return add_wide(rows[0] + slot->word, sum_wide_live(data, live, n));
+	EACH(i)
+	{
+		uint64_t *word = rows[one ? 0 : i] + slot->word;
+		rql_int128 value = narrow ? ((const int64_t *)data)[i] : ((const rql_int128 *)data)[i];
+		if (slot->kind == RQL_SCAN_SLOT_SUM_WIDE)
+			fits &= add_wide(word, value);
+		else
+			fold_wide(word, value, slot->kind == RQL_SCAN_SLOT_MAX_WIDE);
+	}
+	return fits;
+}
+
+bool rql_scan_add(const struct rql_scan *scan, const struct rql_scan_slot *slot, struct rql_scan_values values,
+                  const uint64_t *live, uint64_t *const *rows, uint32_t n, bool one)
+{
+	uint64_t both[RQL_VECTOR_WORDS];
+	if (live && values.valid) {
+		for (uint32_t i = 0; i < (n + 63) / 64; i++)
+			both[i] = live[i] & values.valid[i];
+		live = both;
+	} else if (values.valid) {
+		live = values.valid;
+	}
+	switch (slot->kind) {
+	case RQL_SCAN_SLOT_COUNT:
+		if (one)
+			rows[0][slot->word] += live ? count_live(live, n) : n;
+		else
+			count_rows(rows, live, n, slot->word);
+		return true;
+	case RQL_SCAN_SLOT_SUM:
+		if (one)
+			rows[0][slot->word] += sum_live(scan, values.data, live, n);
+		else
+			sum_rows(values.data, rows, live, n, slot->word);
+		return true;
+	case RQL_SCAN_SLOT_MIN:
+	case RQL_SCAN_SLOT_MAX:
+		if (one)
+			extremes_one(values.data, live, n, slot->kind == RQL_SCAN_SLOT_MAX, rows[0] + slot->word);
+		else
+			extremes_rows(values.data, rows, live, n, slot->word, slot->kind == RQL_SCAN_SLOT_MAX);
+		return true;
+	case RQL_SCAN_SLOT_SUM_REAL:
+		if (one) {
+			uint64_t *word = rows[0] + slot->word;
+			*word = word_of(real_of(*word) + sum_real_live(values.data, live, n));
+			return true;
+		}
+		/* fall through */
+	case RQL_SCAN_SLOT_MIN_REAL:
+	case RQL_SCAN_SLOT_MAX_REAL:
+		real_rows(slot, values.data, rows, live, n, one);
+		return true;
+	default:
+		return wide_rows(scan, slot, values.data, rows, live, n, one);
+	}
+}
+
+bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from)
+{
+	bool fits = true;
+	into[0] += from[0];
+	for (uint32_t s = 0; s < scan->slot_count; s++) {
+		const struct rql_scan_slot *slot = &scan->slots[s];
+		uint64_t *word = into + slot->word;
+		const uint64_t *other = from + slot->word;
+		rql_int128 wide;
+		switch (slot->kind) {
+		case RQL_SCAN_SLOT_COUNT:
+		case RQL_SCAN_SLOT_SUM:
+			*word += *other;
+			break;
+		case RQL_SCAN_SLOT_MIN:
+			*word = (int64_t)*other < (int64_t)*word ? *other : *word;
+			break;
+		case RQL_SCAN_SLOT_MAX:
+			*word = (int64_t)*other > (int64_t)*word ? *other : *word;
+			break;
+		case RQL_SCAN_SLOT_SUM_REAL:
+			*word = word_of(real_of(*word) + real_of(*other));
+			break;
+		case RQL_SCAN_SLOT_MIN_REAL:
+			*word = real_below(real_of(*other), real_of(*word)) ? *other : *word;
+			break;
+		case RQL_SCAN_SLOT_MAX_REAL:
+			*word = real_below(real_of(*word), real_of(*other)) ? *other : *word;
+			break;
+		default:
+			memcpy(&wide, other, sizeof(wide));
+			if (slot->kind == RQL_SCAN_SLOT_SUM_WIDE)
+				fits &= add_wide(word, wide);
+			else
+				fold_wide(word, wide, slot->kind == RQL_SCAN_SLOT_MAX_WIDE);
+			break;
+		}
+	}
+	return fits;
+}

@@ -1,0 +1,164 @@
+/* What a scan will cost (design.md, "Cost model"): blocks that the zone maps leave, rows through the steps in the
+ * order in which they would be tried, what passes through the answer's columns, programs and groups. */
+#include "method/scan/scan_query.h"
+
+#include <math.h>
+
+#define SAMPLE 512u /* blocks whose zone maps are asked */
+/* Memory that was never touched before: a page fault and the zeroing. */
+#define FRESH_BYTE_NS 0.25
+/* A look-up beyond the second-level cache. */
+#define FAR_BYTES ((uint64_t)1 << 20)
+#define FAR_NS 8.0
+
+const struct rql_scan_profile rql_scan_profile_guess = {
+	.value_ns = 0.2,
+	.gather_ns = 1.2,
+	.probe_ns = 1,
+	.row_ns = 1.5,
+	.group_ns = 10,
+	.step_ns = 0.3,
+	.block_ns = 60,
+};
+
+void rql_scan_estimate(struct rql_scan *scan)
+{
+	scan->pass = 1;
+	for (uint32_t s = 0; s < scan->step_count; s++)
+		scan->pass *= scan->steps[s].pass;
+	/* Passing rows thrown into the groups at random leave some of them empty. */
+	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->group_count;
+	scan->rows_out = scan->scalar ? 1 : groups * -expm1(-rows / groups);
+	/* An array of rows that are mostly used beats a table of them. */
+	scan->hashed = scan->group_count > RQL_SCAN_FIRST_CAPACITY &&
+	               (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out);
+}
+
+/* The share of blocks that the zone maps leave: all of them, or the middles of equal runs. */
+static double read_share(const struct rql_scan *scan)
+{
+	uint64_t blocks = scan->snapshot->blocks, samples = blocks < SAMPLE ? blocks : SAMPLE, read = 0;
+	if (!blocks || !scan->step_count)
+		return 1;
+	for (uint64_t s = 0; s < samples; s++) {
+		uint64_t block = (2 * s + 1) * blocks / (2 * samples);
+		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
+		read += rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block));
+	}
+	return (double)read / (double)samples;
+}
+
+struct sum {
+	double rows, left; /* in blocks that are read; of them, those that passed so far */
+	double work, bytes;
+	const struct rql_scan_profile *profile;
+};
+
+/* A column is read: whole, or the cache lines of the rows that are left. */
+static void add_column(const struct rql_scan *scan, uint32_t column, struct sum *sum)
+{
+	const struct rql_store_snapshot *snapshot = scan->snapshot;
+	double row = (double)snapshot->columns[column].bytes / (snapshot->rows ? (double)snapshot->rows : 1);
+	bool full = sum->left > 0.99 * sum->rows;
+	sum->work += sum->left * (full ? sum->profile->value_ns : sum->profile->gather_ns);
+	sum->bytes += fmin(sum->rows * row, sum->left * 64);
+}
+
+static void add_probe(const struct rql_scan *scan, uint32_t j, struct sum *sum)
+{
+	const struct rql_scan_bound_join *join = &scan->joins[j];
+	add_column(scan, scan->columns[join->column].column, sum);
+	double far = rql_scan_map_bytes(join->map) > FAR_BYTES ? FAR_NS : 0;
+	sum->work += sum->left * (sum->profile->probe_ns * (join->map->dense ? 1 : 3) + far);
+}
+
+static void add_program(const struct rql_scan *scan, uint32_t p, struct sum *sum)
+{
+	const struct rql_scan_bound_program *bound = &scan->programs[p];
+	for (uint32_t i = 0; i < bound->program->input_count; i++)
+		if (bound->inputs[i].kind == RQL_SCAN_COLUMN)
+			add_column(scan, bound->inputs[i].index, sum);
+	sum->work += sum->left * sum->profile->step_ns * bound->program->step_count;
+}
+
+static void add_steps(const struct rql_scan *scan, struct sum *sum)
+{
+	uint64_t done = 0;
+	for (uint32_t i = 0; i < scan->step_count && i < 64; i++) {
+		uint32_t best = RQL_SCAN_NONE;
+		double least = HUGE_VAL;
+		for (uint32_t s = 0; s < scan->step_count && s < 64; s++) {
+			double rank = scan->steps[s].cost / fmax(1 - scan->steps[s].pass, 0.001);
+			if (!(done >> s & 1) && rank < least) {
+				least = rank;
+				best = s;
+			}
+		}
+		if (best == RQL_SCAN_NONE)
+			break; /* infinite ranks: no guess */
+		done |= UINT64_C(1) << best;
+		const struct rql_scan_step *step = &scan->steps[best];
+		if (step->kind == RQL_SCAN_BY_JOIN) {
+			add_probe(scan, step->index, sum);
+		} else if (step->kind == RQL_SCAN_BY_PROGRAM) {
+			add_program(scan, step->index, sum);
+		} else {
+			double left = sum->left;
+			sum->left = sum->rows; /* packed bytes of all rows */
+			add_column(scan, step->index, sum);
+			sum->left = left;
+		}
+		sum->left *= step->pass;
+	}
+}
+
+static void add_source(const struct rql_scan *scan, const struct rql_scan_source *source, struct sum *sum)
+{
+	if (source->kind == RQL_SCAN_COLUMN)
+		add_column(scan, source->index, sum);
+	else if (source->kind == RQL_SCAN_JOIN)
+		add_probe(scan, source->index, sum);
+}
+
+static void add_answer(const struct rql_scan *scan, struct sum *sum)
+{
+	for (uint32_t p = 0; p < scan->part_count; p++)
+		add_source(scan, &scan->parts[p].source, sum);
+	for (uint32_t p = 0; p < scan->program_count; p++)
+		if (scan->programs[p].in_answer)
+			add_program(scan, p, sum);
+	for (uint32_t o = 0; o < scan->operand_count; o++)
+		add_source(scan, &scan->operands[o].source, sum);
+	if (scan->scalar) {
+		sum->work += sum->left * sum->profile->value_ns * scan->slot_count;
+		return;
+	}
+	double table = (scan->hashed ? 4 * scan->rows_out : (double)scan->group_count) * scan->row_words * 8;
+	double far = table > (double)FAR_BYTES ? FAR_NS : 0;
+	sum->work += sum->left * (sum->profile->row_ns * (1 + scan->slot_count + scan->part_count) / 3 + far);
+}
+
+void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device,
+                    const struct rql_scan_profile *profile, struct rql_cost *out)
+{
+	double rows = (double)scan->snapshot->rows, share = read_share(scan), threads = rql_pool_threads(device->pool);
+	struct sum sum = {.rows = rows * share, .left = rows * share, .profile = profile};
+	sum.work = (double)scan->snapshot->blocks * profile->block_ns;
+	add_steps(scan, &sum);
+	add_answer(scan, &sum);
+	double shared = sum.work, groups = scan->rows_out;
+	if (threads > 1)
+		shared = fmin(sum.work,
+		              fmax(sum.work / threads, sum.bytes / device->profile.read_gbps) + device->profile.handover_ns);
+	double table = (scan->hashed ? 4 * groups : (double)scan->group_count) * scan->row_words * 8;
+	double columns = groups * (16.0 + 4 * scan->part_count + 16 * scan->output_count);
+	*out = (struct rql_cost){
+		.run_ns =
+			shared + groups * profile->group_ns * (1 + scan->output_count) / 2 + (table + columns) * FRESH_BYTE_NS,
+		.rows_out = groups,
+		.device_bytes = scan->snapshot->bytes,
+		.cells = sum.left,
+		.runs = (double)scan->snapshot->blocks * share,
+		.bytes = sum.bytes,
+	};
+}

@@ -1,0 +1,487 @@
+/* A worker's vectors: columns, join payloads and programs of the rows that passed so far. */
+#include "method/scan/scan_query.h"
+
+#include <stdlib.h>
+
+/* ---- memory ---- */
+
+/* Hands out parts of one allocation; with base NULL it only counts. */
+struct carver {
+	char *base;
+	uint64_t used;
+};
+
+static void *carve(struct carver *c, uint64_t bytes)
+{
+	void *at = c->base ? c->base + c->used : NULL;
+	c->used += (bytes + 63) / 64 * 64;
+	return at;
+}
+
+static uint64_t lane_bytes(enum rql_lane_kind lane)
+{
+	return lane == RQL_LANE_I128 ? 16 : 8; /* I32 has room to be widened */
+}
+
+/* Size query and layout are one function. */
+static void lay_out(struct rql_scan_worker *w, struct carver *c)
+{
+	const struct rql_scan *scan = w->scan;
+	const uint64_t valid = RQL_SCAN_VALID_WORDS * sizeof(uint64_t);
+	uint32_t inputs = 0;
+	w->columns = carve(c, scan->column_count * sizeof(*w->columns));
+	w->payloads = carve(c, scan->join_count * sizeof(*w->payloads));
+	w->states = carve(c, scan->program_count * sizeof(struct rql_program_state *));
+	w->measured = carve(c, scan->step_count * sizeof(*w->measured));
+	w->order = carve(c, scan->step_count * sizeof(*w->order));
+	for (uint32_t p = 0; p < scan->program_count; p++)
+		inputs = scan->programs[p].program->input_count > inputs ? scan->programs[p].program->input_count : inputs;
+	w->lanes = carve(c, inputs * sizeof(*w->lanes));
+	w->inputs = carve(c, inputs * sizeof(void *));
+	w->input_valid = carve(c, inputs * sizeof(uint64_t *));
+	w->operands = carve(c, scan->operand_count * sizeof(void *));
+	w->operand_valid = carve(c, scan->operand_count * sizeof(uint64_t *));
+	w->mask = carve(c, valid);
+	w->bits = carve(c, valid);
+	w->other = carve(c, valid);
+	w->narrow = carve(c, RQL_SCAN_ROOM * sizeof(*w->narrow));
+	w->selected = carve(c, RQL_SCAN_ROOM * sizeof(*w->selected));
+	w->groups = carve(c, RQL_VECTOR_ROWS * sizeof(*w->groups));
+	w->rows = carve(c, RQL_VECTOR_ROWS * sizeof(*w->rows));
+	for (uint32_t i = 0; i < scan->column_count; i++) {
+		void *data = carve(c, RQL_SCAN_ROOM * lane_bytes(scan->columns[i].lane)), *bits = carve(c, valid);
+		if (c->base)
+			w->columns[i] = (struct rql_scan_loaded){.data = data, .valid = bits};
+	}
+	for (uint32_t j = 0; j < scan->join_count; j++) {
+		void *data = carve(c, RQL_SCAN_ROOM * sizeof(uint32_t));
+		if (c->base)
+			w->payloads[j] = (struct rql_scan_loaded){.data = data};
+	}
+	for (uint32_t i = 0; i < inputs + scan->operand_count; i++) {
+		void *data = carve(c, RQL_VECTOR_ROWS * 16), *bits = carve(c, RQL_VECTOR_WORDS * 8);
+		if (!c->base)
+			continue;
+		if (i < inputs) {
+			w->inputs[i] = data;
+			w->input_valid[i] = bits;
+		} else {
+			w->operands[i - inputs] = data;
+			w->operand_valid[i - inputs] = bits;
+		}
+	}
+}
+
+void rql_scan_worker_free(struct rql_scan_worker *w)
+{
+	if (!w)
+		return;
+	if (w->memory) {
+		for (uint32_t p = 0; p < w->scan->program_count; p++)
+			rql_program_state_free(w->states[p]);
+		rql_scan_groups_free(&w->table);
+		free(w->memory);
+	}
+	rql_error_clear(&w->error);
+	free(w);
+}
+
+rql_status rql_scan_worker_new(const struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err)
+{
+	struct rql_scan_worker *w = calloc(1, sizeof(*w));
+	struct carver c = {0};
+	rql_status status = RQL_OK;
+	if (!w)
+		return rql_error_memory(err, sizeof(*w), "a scan's worker");
+	w->scan = scan;
+	lay_out(w, &c);
+	w->memory = aligned_alloc(64, c.used);
+	if (!w->memory) {
+		status = rql_error_memory(err, c.used, "a scan's vectors");
+		goto error;
+	}
+	memset(w->memory, 0, c.used);
+	c = (struct carver){.base = w->memory};
+	lay_out(w, &c);
+	for (uint32_t p = 0; p < scan->program_count; p++) {
+		status = rql_program_state_new(scan->programs[p].program, scan->simd, &w->states[p], err);
+		if (status != RQL_OK)
+			goto error;
+	}
+	for (uint32_t s = 0; s < scan->step_count; s++)
+		w->order[s] = s;
+	*out = w;
+	return RQL_OK;
+error:
+	rql_scan_worker_free(w);
+	return status;
+}
+
+/* ---- columns ---- */
+
+uint64_t rql_scan_block_bytes(const struct rql_store_block *block)
+{
+	uint64_t bytes = sizeof(*block) + (block->validity == RQL_STORE_NONE ? 0 : (uint64_t)block->rows / 8);
+	return block->encoding == RQL_STORE_CONSTANT ? bytes : bytes + ((uint64_t)block->rows * block->bits + 7) / 8;
+}
+
+/* Gathered values cost a cache line each until that is the whole block. */
+static void count_bytes(struct rql_scan_worker *w, const struct rql_store_block *block)
+{
+	uint64_t whole = rql_scan_block_bytes(block), lines = 64 * (uint64_t)w->left + sizeof(*block);
+	w->counts.bytes_read += !w->full && lines < whole ? lines : whole;
+}
+
+/* Above one row in this many, unpacking all rows and closing up is faster. */
+#define FETCHED 3u
+
+/* The rows that are left, one by one, from packed fields; false: not this kind of block. The row numbers are worked out
+ * once for all columns. */
+static bool fetch(struct rql_scan_worker *w, const struct rql_scan_column *c, void *out)
+{
+	const struct rql_store_view *view = &w->segment->columns[c->column];
+	const struct rql_store_block *block = &view->blocks[w->block];
+	const struct rql_scan_kernels *k = w->scan->kernels;
+	if (w->left * FETCHED > w->block_rows || block->encoding != RQL_STORE_PACKED || block->bits < 1 ||
+	    block->bits > 57 || (c->lane != RQL_LANE_I32 && c->lane != RQL_LANE_I64))
+		return false;
+	const uint8_t *data = view->bytes + (uint64_t)block->data * 64;
+	if (w->selected_generation != w->generation)
+		(void)k->select(w->mask, (w->block_rows + 63) / 64, w->selected);
+	w->selected_generation = w->generation;
+	if (c->lane == RQL_LANE_I64) {
+		k->fetch64(data, block->bits, block->base[0], w->selected, w->left, out);
+		return true;
+	}
+	uint32_t *codes = out;
+	k->fetch32(data, block->bits, block->base[0], w->selected, w->left, codes);
+	if (view->translate)
+		for (uint32_t i = 0; i < w->left; i++)
+			codes[i] = view->translate[codes[i]];
+	return true;
+}
+
+const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, uint32_t column)
+{
+	const struct rql_scan *scan = w->scan;
+	const struct rql_scan_column *c = &scan->columns[column];
+	const struct rql_store_kernels *k = scan->store;
+	struct rql_scan_loaded *out = &w->columns[column];
+	if (out->generation == w->generation)
+		return out;
+	const struct rql_store_view *view = &w->segment->columns[c->column];
+	uint32_t block = w->block, rows = w->block_rows;
+	out->generation = w->generation;
+	count_bytes(w, &view->blocks[block]);
+	out->nulls = c->nullable && view->blocks[block].nulls > 0;
+	if (w->full) {
+		if (out->nulls)
+			out->nulls = rql_store_decode_validity(k, view, block, 0, rows, out->valid);
+		switch (c->lane) {
+		case RQL_LANE_I32:
+			rql_store_decode_codes(k, view, block, 0, rows, out->data);
+			break;
+		case RQL_LANE_F64:
+			rql_store_decode_double(k, view, block, 0, rows, out->data);
+			break;
+		case RQL_LANE_I128:
+			rql_store_decode_int128(k, view, block, 0, rows, out->data);
+			break;
+		default:
+			rql_store_decode_int64(k, view, block, 0, rows, out->data);
+			break;
+		}
+		return out;
+	}
+	if (out->nulls)
+		(void)rql_store_gather_validity(k, view, block, 0, rows, w->mask, out->valid);
+	if (fetch(w, c, out->data))
+		return out;
+	switch (c->lane) {
+	case RQL_LANE_I32:
+		(void)rql_store_gather_codes(k, view, block, 0, rows, w->mask, out->data);
+		break;
+	case RQL_LANE_F64:
+		(void)rql_store_gather_double(k, view, block, 0, rows, w->mask, out->data);
+		break;
+	case RQL_LANE_I128:
+		(void)rql_store_gather_int128(k, view, block, 0, rows, w->mask, out->data);
+		break;
+	default:
+		(void)rql_store_gather_int64(k, view, block, 0, rows, w->mask, out->data);
+		break;
+	}
+	return out;
+}
+
+/* ---- joins ---- */
+
+#define AHEAD 16u /* rows between the prefetch of a hash table's place and its use */
+
+static void probe_hashed(const struct rql_scan_map *map, const int64_t *keys, uint32_t n, uint32_t *out)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			__builtin_prefetch(&map->table[rql_scan_map_home(map, keys[i + AHEAD])]);
+		out[i] = rql_scan_map_probe(map, keys[i]);
+	}
+}
+
+const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, uint32_t j)
+{
+	const struct rql_scan_bound_join *join = &w->scan->joins[j];
+	const struct rql_scan_column *c = &w->scan->columns[join->column];
+	const struct rql_scan_map *map = join->map;
+	struct rql_scan_loaded *out = &w->payloads[j];
+	if (out->generation == w->generation)
+		return out;
+	out->generation = w->generation;
+	const struct rql_scan_loaded *keys = rql_scan_load_column(w, join->column);
+	uint32_t n = w->left, *found = out->data;
+	if (c->lane == RQL_LANE_I32) {
+		const uint32_t *codes = keys->data;
+		for (uint32_t i = 0; i < n; i++)
+			found[i] = codes[i] == c->null_code ? 0 : rql_scan_map_get(map, codes[i]);
+	} else if (map->dense) {
+		const int64_t *values = keys->data;
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t at = (uint64_t)values[i] - (uint64_t)map->least;
+			found[i] = at < map->span ? rql_scan_map_place(map, at) : 0;
+		}
+	} else {
+		probe_hashed(map, keys->data, n, found);
+	}
+	if (keys->nulls)
+		for (uint32_t i = 0; i < n; i++)
+			if (!(keys->valid[i / 64] >> i % 64 & 1))
+				found[i] = 0;
+	return out;
+}
+
+/* ---- sources as lanes ---- */
+
+/* Values of a join's payloads [first, first + n) as int64, and which are NULL; false: none is. */
+static bool payload_values(struct rql_scan_worker *w, const struct rql_scan_source *s, uint32_t first, uint32_t n,
+                           int64_t *out, uint64_t *valid)
+{
+	const uint32_t *found = (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first;
+	uint32_t missing = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool there = found[i] != 0;
+		uint32_t payload = found[i] - there;
+		out[i] = !there ? 0 : s->value_of_payload ? s->value_of_payload[payload] : payload;
+		missing += !there;
+	}
+	if (!missing && !s->valid_of_payload)
+		return false;
+	for (uint32_t word = 0; word < RQL_VECTOR_WORDS; word++)
+		valid[word] = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t payload = found[i] - 1;
+		bool there = found[i] && (!s->valid_of_payload || (s->valid_of_payload[payload / 64] >> payload % 64 & 1));
+		valid[i / 64] |= (uint64_t)there << i % 64;
+	}
+	return true;
+}
+
+/* Bits of the codes that are not NULL's; false: all. */
+static bool code_valid(const uint32_t *codes, uint32_t n, uint32_t null_code, uint64_t *valid)
+{
+	uint32_t missing = 0;
+	for (uint32_t i = 0; i < n; i++)
+		missing += codes[i] == null_code;
+	if (!missing)
+		return false;
+	for (uint32_t first = 0; first < n; first += 64) {
+		uint32_t count = n - first < 64 ? n - first : 64;
+		uint64_t word = 0;
+		for (uint32_t i = 0; i < count; i++)
+			word |= (uint64_t)(codes[first + i] != null_code) << i;
+		valid[first / 64] = word;
+	}
+	return true;
+}
+
+/* Integers and reals to another kind; to and from do not overlap. BOOL comes as 0 and not 0. */
+static void convert(const void *from, enum rql_lane_kind kind, uint32_t n, void *to, enum rql_lane_kind wanted)
+{
+	const int32_t *i32 = from;
+	const int64_t *i64 = from;
+	const rql_int128 *i128 = from;
+	const double *f64 = from;
+	if (wanted == RQL_LANE_BOOL) {
+		uint64_t *out = to;
+		memset(out, 0, RQL_VECTOR_WORDS * sizeof(*out));
+		for (uint32_t i = 0; i < n; i++)
+			out[i / 64] |= (uint64_t)((kind == RQL_LANE_I32 ? i32[i] : i64[i]) != 0) << i % 64;
+	} else if (wanted == RQL_LANE_F32) {
+		for (uint32_t i = 0; i < n; i++)
+			((float *)to)[i] = (float)f64[i];
+	} else if (wanted == RQL_LANE_F64) {
+		for (uint32_t i = 0; i < n; i++)
+			((double *)to)[i] = ((const float *)from)[i];
+	} else if (wanted == RQL_LANE_I128) {
+		for (uint32_t i = 0; i < n; i++)
+			((rql_int128 *)to)[i] = kind == RQL_LANE_I32 ? i32[i] : i64[i];
+	} else if (wanted == RQL_LANE_I64 && kind == RQL_LANE_I32) {
+		for (uint32_t i = 0; i < n; i++)
+			((int64_t *)to)[i] = i32[i];
+	} else if (wanted == RQL_LANE_I64) {
+		for (uint32_t i = 0; i < n; i++)
+			((int64_t *)to)[i] = (int64_t)i128[i];
+	} else if (kind == RQL_LANE_I64) {
+		for (uint32_t i = 0; i < n; i++)
+			((int32_t *)to)[i] = (int32_t)i64[i];
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			((int32_t *)to)[i] = (int32_t)i128[i];
+	}
+}
+
+static unsigned bytes_of(enum rql_lane_kind lane)
+{
+	return lane == RQL_LANE_I32 || lane == RQL_LANE_F32 ? 4 : lane == RQL_LANE_I128 ? 16 : 8;
+}
+
+/* Rows [first, first + n) of a column or join as lanes of a kind: in place, or made in data and valid. */
+static struct rql_lanes source_lanes(struct rql_scan_worker *w, const struct rql_scan_source *s, uint32_t first,
+                                     uint32_t n, enum rql_lane_kind wanted, void *data, uint64_t *valid)
+{
+	struct rql_lanes out = {.data = data};
+	if (s->kind == RQL_SCAN_JOIN) {
+		int64_t *values = (int64_t *)w->groups; /* free until groups are numbered */
+		out.valid = payload_values(w, s, first, n, wanted == RQL_LANE_I64 ? data : values, valid) ? valid : NULL;
+		if (wanted != RQL_LANE_I64)
+			convert(values, RQL_LANE_I64, n, data, wanted);
+		return out;
+	}
+	uint32_t at = w->scan->column_of[s->index];
+	const struct rql_scan_column *c = &w->scan->columns[at];
+	const struct rql_scan_loaded *loaded = rql_scan_load_column(w, at);
+	const char *from = (const char *)loaded->data + (size_t)first * bytes_of(c->lane);
+	if (loaded->nulls)
+		out.valid = loaded->valid + first / 64;
+	if (c->null_code != RQL_SCAN_NONE && code_valid((const void *)from, n, c->null_code, valid))
+		out.valid = valid;
+	if (c->lane == wanted)
+		out.data = from;
+	else
+		convert(from, c->lane, n, data, wanted);
+	return out;
+}
+
+rql_status rql_scan_run_program(struct rql_scan_worker *w, uint32_t program, uint32_t first, uint32_t n)
+{
+	const struct rql_scan_bound_program *bound = &w->scan->programs[program];
+	for (uint32_t i = 0; i < bound->program->input_count; i++)
+		w->lanes[i] = source_lanes(w, &bound->inputs[i], first, n, bound->program->inputs[i].kind, w->inputs[i],
+		                           w->input_valid[i]);
+	return rql_program_run(w->states[program], w->lanes, n, NULL, &w->error);
+}
+
+struct rql_scan_values rql_scan_operand_values(struct rql_scan_worker *w, uint32_t operand, uint32_t first, uint32_t n)
+{
+	const struct rql_scan_operand *o = &w->scan->operands[operand];
+	struct rql_lanes lanes;
+	if (o->source.kind == RQL_SCAN_PROGRAM) {
+		lanes = rql_program_result(w->states[o->source.index], o->source.result);
+		if (o->from == RQL_LANE_BOOL) {
+			int64_t *out = w->operands[operand];
+			const uint64_t *bits = lanes.data;
+			for (uint32_t i = 0; i < n; i++)
+				out[i] = (int64_t)(bits[i / 64] >> i % 64 & 1);
+			lanes.data = out;
+		} else if (o->from != o->lane) {
+			convert(lanes.data, o->from, n, w->operands[operand], o->lane);
+			lanes.data = w->operands[operand];
+		}
+	} else {
+		lanes = source_lanes(w, &o->source, first, n, o->lane, w->operands[operand], w->operand_valid[operand]);
+	}
+	return (struct rql_scan_values){lanes.data, lanes.valid};
+}
+
+/* ---- group numbers ---- */
+
+/* The key codes of one part are added to the group numbers; what is out of range counts as 0 and makes it false. */
+static bool add_values(const struct rql_scan_part *part, const int64_t *values, const int32_t *narrow,
+                       const uint64_t *valid, uint32_t n, uint64_t *groups)
+{
+	bool fits = true;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t key = (uint64_t)(narrow ? narrow[i] : values[i]) - (uint64_t)part->least;
+		if (valid && !(valid[i / 64] >> i % 64 & 1))
+			key = part->null_key;
+		fits &= key < part->key_count;
+		groups[i] += (key < part->key_count ? key : 0) * part->stride;
+	}
+	return fits;
+}
+
+static bool add_codes(const struct rql_scan_part *part, const uint32_t *codes, uint32_t n, uint64_t *groups)
+{
+	bool fits = true;
+	for (uint32_t i = 0; i < n; i++) {
+		bool known = codes[i] < part->codes;
+		fits &= known;
+		groups[i] += part->key_of_code[known ? codes[i] : 0] * part->stride;
+	}
+	return fits;
+}
+
+/* A missing payload is NULL. */
+static bool add_payloads(const struct rql_scan_part *part, const uint32_t *found, uint32_t n, uint64_t *groups)
+{
+	bool fits = true;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t key = found[i] ? part->key_of_code[found[i] - 1] : part->null_key;
+		fits &= key < part->key_count;
+		groups[i] += (key < part->key_count ? key : 0) * part->stride;
+	}
+	return fits;
+}
+
+static bool add_part(struct rql_scan_worker *w, const struct rql_scan_part *part, uint32_t first, uint32_t n)
+{
+	const struct rql_scan *scan = w->scan;
+	const struct rql_scan_source *s = &part->source;
+	if (s->kind == RQL_SCAN_PROGRAM) {
+		struct rql_lanes lanes = rql_program_result(w->states[s->index], s->result);
+		enum rql_lane_kind kind = scan->programs[s->index].program->results[s->result].kind;
+		int64_t values[RQL_VECTOR_ROWS];
+		if (kind == RQL_LANE_BOOL) {
+			const uint64_t *bits = lanes.data;
+			for (uint32_t i = 0; i < n; i++)
+				values[i] = (int64_t)(bits[i / 64] >> i % 64 & 1);
+			return add_values(part, values, NULL, lanes.valid, n, w->groups);
+		}
+		return add_values(part, lanes.data, kind == RQL_LANE_I32 ? lanes.data : NULL, lanes.valid, n, w->groups);
+	}
+	if (s->kind == RQL_SCAN_JOIN) {
+		int64_t values[RQL_VECTOR_ROWS];
+		uint64_t valid[RQL_VECTOR_WORDS];
+		if (part->key_of_code)
+			return add_payloads(part, (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first, n,
+			                    w->groups);
+		bool nulls = payload_values(w, s, first, n, values, valid);
+		return add_values(part, values, NULL, nulls ? valid : NULL, n, w->groups);
+	}
+	uint32_t at = scan->column_of[s->index];
+	const struct rql_scan_loaded *loaded = rql_scan_load_column(w, at);
+	const uint64_t *valid = loaded->nulls ? loaded->valid + first / 64 : NULL;
+	if (scan->columns[at].lane == RQL_LANE_I32) {
+		const uint32_t *codes = (const uint32_t *)loaded->data + first;
+		return part->key_of_code ? add_codes(part, codes, n, w->groups)
+		                         : add_values(part, NULL, (const int32_t *)codes, NULL, n, w->groups);
+	}
+	return add_values(part, (const int64_t *)loaded->data + first, NULL, valid, n, w->groups);
+}
+
+bool rql_scan_number_groups(struct rql_scan_worker *w, uint32_t first, uint32_t n)
+{
+	bool fits = true;
+	memset(w->groups, 0, n * sizeof(*w->groups));
+	for (uint32_t p = 0; p < w->scan->part_count; p++)
+		fits &= add_part(w, &w->scan->parts[p], first, n);
+	return fits;
+}

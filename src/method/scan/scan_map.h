@@ -1,0 +1,61 @@
+/* How join maps lie in memory (scan.h has the contract). For this folder only. */
+#ifndef RQL_METHOD_SCAN_SCAN_MAP_H
+#define RQL_METHOD_SCAN_SCAN_MAP_H
+
+#include "method/scan/scan.h"
+
+struct rql_scan_entry {
+	int64_t key;
+	uint32_t found; /* payload + 1; 0: an empty place */
+	uint32_t zero;
+};
+
+struct rql_scan_map {
+	uint64_t entries, bytes;
+	uint32_t payloads;
+	bool dense;
+	/* Dense: places [0, span) belong to the keys least, least + 1, ... Whether a key is there is one bit, so that tests
+	 * stay within the first-level cache as long as possible; its payload + 1 takes 1, 2 or 4 bytes. */
+	int64_t least;
+	uint32_t span; /* at most 2^31 */
+	uint32_t width;
+	uint32_t *bits;
+	void *found;
+	/* Hashed: open addressing, at most half full. */
+	uint64_t capacity; /* a power of 2 */
+	struct rql_scan_entry *table;
+};
+
+static inline uint64_t rql_scan_map_home(const struct rql_scan_map *map, int64_t key)
+{
+	uint64_t hash = (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15);
+	return (hash ^ hash >> 32) & (map->capacity - 1);
+}
+
+/* payload + 1; 0: no entry. Hashed maps only. */
+static inline uint32_t rql_scan_map_probe(const struct rql_scan_map *map, int64_t key)
+{
+	uint64_t at = rql_scan_map_home(map, key);
+	while (map->table[at].found && map->table[at].key != key)
+		at = (at + 1) & (map->capacity - 1);
+	return map->table[at].found;
+}
+
+/* payload + 1 of place `at` < span. Dense maps only. */
+static inline uint32_t rql_scan_map_place(const struct rql_scan_map *map, uint64_t at)
+{
+	return map->width == 1   ? ((const uint8_t *)map->found)[at]
+	       : map->width == 2 ? ((const uint16_t *)map->found)[at]
+	                         : ((const uint32_t *)map->found)[at];
+}
+
+/* payload + 1 of any key; 0: no entry. */
+static inline uint32_t rql_scan_map_get(const struct rql_scan_map *map, int64_t key)
+{
+	if (!map->dense)
+		return rql_scan_map_probe(map, key);
+	uint64_t at = (uint64_t)key - (uint64_t)map->least;
+	return at < map->span ? rql_scan_map_place(map, at) : 0;
+}
+
+#endif

@@ -1,0 +1,614 @@
+/* A request bound to a snapshot: what is loaded, which steps filter, how groups are numbered, what rows hold. */
+#include "method/scan/scan_query.h"
+
+#include <stdlib.h>
+
+/* A binding under way. */
+struct binding {
+	struct rql_scan *scan;
+	const struct rql_scan_request *request;
+	struct rql_error *err;
+};
+
+static rql_status wrong(struct binding *b, const char *what, uint32_t index)
+{
+	return rql_error_set(b->err, RQL_ERROR_INTERNAL, "scan request: %s (number %u)", what, index);
+}
+
+static rql_status no_memory(struct binding *b, uint64_t bytes)
+{
+	return rql_error_memory(b->err, bytes, "preparing a scan");
+}
+
+static void *copy_of(struct binding *b, const void *data, uint64_t bytes)
+{
+	void *copy = rql_arena_alloc(b->scan->arena, bytes);
+	if (copy && bytes)
+		memcpy(copy, data, bytes);
+	return copy;
+}
+
+/* ---- columns ---- */
+
+static enum rql_lane_kind lane_of(const struct rql_store_column *column)
+{
+	switch (column->kind) {
+	case RQL_STORE_CODED:
+		return RQL_LANE_I32;
+	case RQL_STORE_REAL:
+		return RQL_LANE_F64;
+	default:
+		return column->wide ? RQL_LANE_I128 : RQL_LANE_I64;
+	}
+}
+
+/* The entry in scan->columns for a column of the store that must be loaded. */
+static rql_status need_column(struct binding *b, uint32_t index, uint32_t *out)
+{
+	struct rql_scan *scan = b->scan;
+	if (index >= scan->snapshot->column_count)
+		return wrong(b, "no such column", index);
+	if (scan->column_of[index] == RQL_SCAN_NONE) {
+		const struct rql_store_column *column = &scan->snapshot->columns[index];
+		bool coded = column->kind == RQL_STORE_CODED;
+		scan->columns[scan->column_count] = (struct rql_scan_column){
+			.column = index,
+			.kind = column->kind,
+			.lane = lane_of(column),
+			.nullable = !coded && column->nulls > 0,
+			.codes = coded ? column->dimension->count : 0,
+			.null_code = coded && column->dimension->has_null ? column->dimension->count - 1 : RQL_SCAN_NONE,
+			.least = coded ? 0 : column->least,
+			.greatest = coded ? column->dimension->count : column->greatest,
+		};
+		scan->column_of[index] = scan->column_count++;
+	}
+	*out = scan->column_of[index];
+	return RQL_OK;
+}
+
+/* ---- sources ---- */
+
+/* Checks a source, copies its arrays, and gives what is known of its values. */
+static rql_status bind_join_source(struct binding *b, struct rql_scan_source *s, struct rql_scan_operand *about)
+{
+	struct rql_scan_bound_join *join = &b->scan->joins[s->index];
+	uint64_t payloads = rql_scan_map_payloads(join->map);
+	if (join->kind == RQL_SCAN_SEMI || join->kind == RQL_SCAN_ANTI)
+		return wrong(b, "a semi or anti join has no payload", s->index);
+	about->from = s->value_of_payload ? RQL_LANE_I64 : RQL_LANE_I32;
+	about->nullable = join->kind == RQL_SCAN_LEFT || s->valid_of_payload;
+	about->greatest = payloads;
+	if (s->valid_of_payload) {
+		s->valid_of_payload = copy_of(b, s->valid_of_payload, (payloads + 63) / 64 * 8);
+		if (!s->valid_of_payload)
+			return no_memory(b, payloads / 8);
+	}
+	if (s->value_of_payload) {
+		s->value_of_payload = copy_of(b, s->value_of_payload, payloads * sizeof(int64_t));
+		if (!s->value_of_payload)
+			return no_memory(b, payloads * sizeof(int64_t));
+		for (uint64_t i = 0; i < payloads; i++) {
+			int64_t value = s->value_of_payload[i];
+			about->least = i == 0 || value < about->least ? value : about->least;
+			about->greatest = i == 0 || value > about->greatest ? value : about->greatest;
+		}
+	}
+	return RQL_OK;
+}
+
+static rql_status bind_program_source(struct binding *b, const struct rql_scan_source *s,
+                                      struct rql_scan_operand *about)
+{
+	const struct rql_scan_bound_program *bound = &b->scan->programs[s->index];
+	if (s->result >= bound->program->result_count)
+		return wrong(b, "no such result of a program", s->index);
+	const struct rql_program_result *result = &bound->program->results[s->result];
+	about->from = result->kind;
+	about->nullable = result->nullable;
+	for (uint32_t i = 0; i < bound->program->input_count; i++) {
+		const struct rql_scan_source *input = &bound->inputs[i];
+		if (input->kind == RQL_SCAN_JOIN)
+			about->nullable |= b->scan->joins[input->index].kind == RQL_SCAN_LEFT || input->valid_of_payload;
+		else
+			about->nullable |= b->scan->columns[bound->columns[i]].nullable ||
+			                   b->scan->columns[bound->columns[i]].null_code != RQL_SCAN_NONE;
+	}
+	about->least = result->bounds.low;
+	about->greatest = result->bounds.high;
+	if (result->kind == RQL_LANE_BOOL) {
+		about->least = 0;
+		about->greatest = 1;
+	}
+	return RQL_OK;
+}
+
+static rql_status bind_source(struct binding *b, const struct rql_scan_source *source, struct rql_scan_operand *about)
+{
+	struct rql_scan *scan = b->scan;
+	uint32_t at;
+	*about = (struct rql_scan_operand){.source = *source, .null_code = RQL_SCAN_NONE};
+	switch (source->kind) {
+	case RQL_SCAN_COLUMN:
+		RQL_TRY(need_column(b, source->index, &at));
+		about->from = scan->columns[at].lane;
+		about->nullable = scan->columns[at].nullable || scan->columns[at].null_code != RQL_SCAN_NONE;
+		about->null_code = scan->columns[at].null_code;
+		about->least = scan->columns[at].least;
+		about->greatest = scan->columns[at].greatest;
+		if (scan->columns[at].kind == RQL_STORE_CODED)
+			about->kind = RQL_MEASURE_CODE;
+		break;
+	case RQL_SCAN_JOIN:
+		if (source->index >= scan->join_count)
+			return wrong(b, "no such join", source->index);
+		RQL_TRY(bind_join_source(b, &about->source, about));
+		break;
+	case RQL_SCAN_PROGRAM:
+		if (source->index >= scan->program_count)
+			return wrong(b, "no such program", source->index);
+		RQL_TRY(bind_program_source(b, source, about));
+		break;
+	}
+	if (about->from == RQL_LANE_F64 || about->from == RQL_LANE_F32)
+		about->kind = RQL_MEASURE_REAL;
+	about->lane = about->kind == RQL_MEASURE_REAL ? RQL_LANE_F64
+	              : about->from == RQL_LANE_I128  ? RQL_LANE_I128
+	                                              : RQL_LANE_I64;
+	return RQL_OK;
+}
+
+/* What an answer's source needs at the end of every block. */
+static void mark_answer(struct rql_scan *scan, const struct rql_scan_source *source)
+{
+	if (source->kind == RQL_SCAN_JOIN)
+		scan->joins[source->index].in_answer = true;
+	if (source->kind == RQL_SCAN_PROGRAM)
+		scan->programs[source->index].in_answer = true;
+}
+
+/* ---- joins and programs ---- */
+
+static rql_status bind_joins(struct binding *b)
+{
+	const struct rql_scan_request *r = b->request;
+	struct rql_scan *scan = b->scan;
+	for (uint32_t j = 0; j < r->join_count; j++) {
+		struct rql_scan_bound_join *join = &scan->joins[j];
+		*join = (struct rql_scan_bound_join){.kind = r->joins[j].kind, .map = r->joins[j].map};
+		RQL_TRY(need_column(b, r->joins[j].column, &join->column));
+		enum rql_lane_kind lane = scan->columns[join->column].lane;
+		if (lane != RQL_LANE_I32 && lane != RQL_LANE_I64)
+			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "column %s cannot be a join key: it is %s",
+			                     scan->snapshot->columns[r->joins[j].column].name,
+			                     lane == RQL_LANE_F64 ? "real" : "wider than 64 bits");
+		scan->join_count++;
+	}
+	return RQL_OK;
+}
+
+static bool input_fits(enum rql_lane_kind from, enum rql_lane_kind to)
+{
+	bool from_real = from == RQL_LANE_F64, to_real = to == RQL_LANE_F64 || to == RQL_LANE_F32;
+	return from_real == to_real;
+}
+
+static rql_status bind_program(struct binding *b, uint32_t p)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_scan_program *from = &b->request->programs[p];
+	struct rql_scan_bound_program *bound = &scan->programs[p];
+	uint32_t count = from->program->input_count;
+	bound->program = from->program;
+	bound->inputs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_source, count);
+	bound->columns = RQL_NEW_ARRAY(scan->arena, uint32_t, count);
+	if (!bound->inputs || !bound->columns)
+		return no_memory(b, count * sizeof(*bound->inputs));
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_scan_operand about;
+		if (from->inputs[i].kind == RQL_SCAN_PROGRAM)
+			return wrong(b, "a program's input is a program", p);
+		RQL_TRY(bind_source(b, &from->inputs[i], &about));
+		if (!input_fits(about.from, from->program->inputs[i].kind))
+			return wrong(b, "a program's input has another kind of value", p);
+		bound->inputs[i] = about.source;
+		if (about.source.kind == RQL_SCAN_COLUMN)
+			bound->columns[i] = scan->column_of[about.source.index];
+	}
+	scan->program_count++;
+	return RQL_OK;
+}
+
+static rql_status need_filter(struct binding *b, uint32_t p)
+{
+	if (p >= b->scan->program_count)
+		return wrong(b, "no such program", p);
+	const struct rql_program *program = b->scan->programs[p].program;
+	if (program->result_count < 1 || program->results[0].kind != RQL_LANE_BOOL)
+		return wrong(b, "a filter's program is not boolean", p);
+	return RQL_OK;
+}
+
+/* ---- filters ---- */
+
+static double clamp_share(double share)
+{
+	return share < 0.0001 ? 0.0001 : share > 1 ? 1 : share;
+}
+
+/* A set without gaps is a range, which needs no look-up. NULL's code is never in it. */
+static rql_status bind_codes(struct binding *b, const struct rql_scan_conjunct *c,
+                             const struct rql_dimension *dimension, struct rql_scan_step *step)
+{
+	uint32_t count = dimension->count, words = (count + 63) / 64, set = 0, first = 0, last = 0;
+	uint64_t *codes = RQL_NEW_ARRAY(b->scan->arena, uint64_t, words + 1);
+	if (!codes)
+		return no_memory(b, (uint64_t)words * 8);
+	for (uint32_t code = 0; code < count - dimension->has_null; code++) {
+		if (!(c->codes[code / 64] >> code % 64 & 1))
+			continue;
+		codes[code / 64] |= UINT64_C(1) << code % 64;
+		first = set++ ? first : code;
+		last = code;
+	}
+	step->filter = (struct rql_store_filter){.kind = RQL_FILTER_CODE_SET, .set = codes};
+	if (set && last - first + 1 == set)
+		step->filter =
+			(struct rql_store_filter){.kind = RQL_FILTER_CODE_RANGE, .code_least = first, .code_greatest = last};
+	step->pass = count ? (double)set / count : 0;
+	return RQL_OK;
+}
+
+static void bind_code_range(const struct rql_scan_conjunct *c, const struct rql_dimension *dimension,
+                            struct rql_scan_step *step)
+{
+	rql_int128 last = (rql_int128)dimension->count - dimension->has_null - 1;
+	rql_int128 least = c->least < 0 ? 0 : c->least, greatest = c->greatest < last ? c->greatest : last;
+	step->filter = (struct rql_store_filter){.kind = RQL_FILTER_CODE_RANGE, .code_least = 1, .code_greatest = 0};
+	if (least > greatest)
+		return; /* nothing: a range that is empty */
+	step->filter.code_least = (uint32_t)least;
+	step->filter.code_greatest = (uint32_t)greatest;
+	step->pass = (double)(greatest - least + 1) / dimension->count;
+}
+
+static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step *step)
+{
+	const struct rql_scan_conjunct *c = &b->request->conjuncts[i];
+	if (c->index >= b->scan->snapshot->column_count)
+		return wrong(b, "no such column", c->index);
+	const struct rql_store_column *column = &b->scan->snapshot->columns[c->index];
+	double rows = b->scan->snapshot->rows ? (double)b->scan->snapshot->rows : 1, nulls = (double)column->nulls / rows;
+	*step = (struct rql_scan_step){.kind = RQL_SCAN_BY_TEST, .index = c->index, .or_null = c->or_null, .cost = 0.2};
+	if (c->test == RQL_SCAN_IS_NULL || c->test == RQL_SCAN_IS_NOT_NULL) {
+		bool null = c->test == RQL_SCAN_IS_NULL;
+		step->filter.kind = null ? RQL_FILTER_IS_NULL : RQL_FILTER_IS_NOT_NULL;
+		step->pass = null ? nulls : 1 - nulls;
+		step->cost = 0.05;
+	} else if (c->test == RQL_SCAN_IN_CODES && column->kind == RQL_STORE_CODED) {
+		RQL_TRY(bind_codes(b, c, column->dimension, step));
+	} else if (c->test == RQL_SCAN_IN_RANGE && column->kind == RQL_STORE_CODED) {
+		bind_code_range(c, column->dimension, step);
+	} else if (c->test == RQL_SCAN_IN_RANGE && column->kind == RQL_STORE_INTEGER) {
+		step->filter =
+			(struct rql_store_filter){.kind = RQL_FILTER_INTEGER_RANGE, .least = c->least, .greatest = c->greatest};
+		double least = c->least > column->least ? (double)c->least : (double)column->least;
+		double greatest = c->greatest < column->greatest ? (double)c->greatest : (double)column->greatest;
+		step->pass = (greatest - least + 1) / ((double)column->greatest - (double)column->least + 1);
+	} else if (c->test == RQL_SCAN_IN_REALS && column->kind == RQL_STORE_REAL) {
+		step->filter = (struct rql_store_filter){
+			.kind = RQL_FILTER_REAL_RANGE, .real_least = c->real_least, .real_greatest = c->real_greatest};
+		step->pass = 0.3;
+	} else {
+		return wrong(b, "a test does not fit its column", c->index);
+	}
+	step->pass = clamp_share(step->pass + (c->or_null ? nulls : 0));
+	uint32_t unused;
+	return need_column(b, c->index, &unused); /* when few rows are left, theirs are fetched */
+}
+
+static rql_status bind_join_step(struct binding *b, uint32_t j, struct rql_scan_step *step)
+{
+	const struct rql_scan_bound_join *join = &b->scan->joins[j];
+	const struct rql_scan_column *column = &b->scan->columns[join->column];
+	double range = (double)(column->greatest - column->least) + 1;
+	double share = (double)rql_scan_map_entries(join->map) / (range > 1 ? range : 1);
+	*step = (struct rql_scan_step){
+		.kind = RQL_SCAN_BY_JOIN,
+		.index = j,
+		.cost = rql_scan_map_is_dense(join->map) ? 0.6 : 4,
+		.pass = clamp_share(join->kind == RQL_SCAN_ANTI ? 1 - share : share),
+	};
+	return RQL_OK;
+}
+
+static rql_status bind_steps(struct binding *b)
+{
+	const struct rql_scan_request *r = b->request;
+	struct rql_scan *scan = b->scan;
+	for (uint32_t c = 0; c < r->conjunct_count; c++) {
+		struct rql_scan_step *step = &scan->steps[scan->step_count++];
+		if (r->conjuncts[c].test != RQL_SCAN_IS_TRUE) {
+			RQL_TRY(bind_test(b, c, step));
+			continue;
+		}
+		uint32_t p = r->conjuncts[c].index;
+		RQL_TRY(need_filter(b, p));
+		scan->programs[p].in_filter = true;
+		*step = (struct rql_scan_step){.kind = RQL_SCAN_BY_PROGRAM,
+		                               .index = p,
+		                               .cost = 1 + 0.3 * scan->programs[p].program->step_count,
+		                               .pass = 0.3};
+	}
+	for (uint32_t j = 0; j < r->join_count; j++)
+		if (scan->joins[j].kind != RQL_SCAN_LEFT)
+			RQL_TRY(bind_join_step(b, j, &scan->steps[scan->step_count++]));
+	return RQL_OK;
+}
+
+/* ---- groups ---- */
+
+static rql_status bind_group_key(struct binding *b, uint32_t g)
+{
+	const struct rql_scan_group_key *key = &b->request->groups[g];
+	struct rql_scan_part *part = &b->scan->parts[g];
+	struct rql_scan_operand about;
+	RQL_TRY(bind_source(b, &key->source, &about));
+	mark_answer(b->scan, &about.source);
+	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SCAN_JOIN;
+	*part = (struct rql_scan_part){
+		.source = about.source, .least = key->least, .key_count = key->key_count, .null_key = key->null_key};
+	if (key->key_count == 0 || (key->null_key != RQL_SCAN_NONE && key->null_key >= key->key_count))
+		return wrong(b, "a group key without room", g);
+	if (about.kind == RQL_MEASURE_REAL || about.from == RQL_LANE_I128)
+		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %u is no integer of up to 64 bits", g);
+	if (about.nullable && !coded && key->null_key == RQL_SCAN_NONE)
+		return wrong(b, "a group key can be NULL and has no key for it", g);
+	if (key->key_of_code) {
+		if ((!coded && !join) || (join && (key->source.value_of_payload || key->source.valid_of_payload)))
+			return wrong(b, "a map of codes for what has no codes", g);
+		part->codes = join ? rql_scan_map_payloads(b->scan->joins[key->source.index].map) : (uint32_t)about.greatest;
+		part->key_of_code = copy_of(b, key->key_of_code, part->codes * sizeof(uint32_t));
+		if (!part->key_of_code)
+			return no_memory(b, part->codes * sizeof(uint32_t));
+		for (uint32_t c = 0; c < part->codes; c++)
+			if (part->key_of_code[c] >= key->key_count)
+				return wrong(b, "a key code above its count", g);
+	}
+	return RQL_OK;
+}
+
+static rql_status bind_groups(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	scan->part_count = b->request->group_count;
+	scan->scalar = scan->part_count == 0;
+	scan->group_count = 1;
+	for (uint32_t g = scan->part_count; g-- > 0;) {
+		RQL_TRY(bind_group_key(b, g));
+		scan->parts[g].stride = scan->group_count;
+		if (__builtin_mul_overflow(scan->group_count, scan->parts[g].key_count, &scan->group_count) ||
+		    scan->group_count > RQL_SCAN_MAX_GROUPS)
+			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
+			                     "the group keys have more than 2^62 combinations; group by fewer of them");
+	}
+	return RQL_OK;
+}
+
+/* ---- aggregates ---- */
+
+static bool same_source(const struct rql_scan_source *a, const struct rql_scan_source *b)
+{
+	return a->kind == b->kind && a->index == b->index &&
+	       (a->kind == RQL_SCAN_COLUMN || (a->kind == RQL_SCAN_PROGRAM && a->result == b->result));
+}
+
+static rql_status need_operand(struct binding *b, const struct rql_scan_source *source, uint32_t *out)
+{
+	struct rql_scan *scan = b->scan;
+	for (uint32_t o = 0; o < scan->operand_count; o++)
+		if (same_source(&scan->operands[o].source, source)) {
+			*out = o;
+			return RQL_OK;
+		}
+	RQL_TRY(bind_source(b, source, &scan->operands[scan->operand_count]));
+	mark_answer(scan, source);
+	*out = scan->operand_count++;
+	return RQL_OK;
+}
+
+static bool is_wide(enum rql_scan_slot_kind kind)
+{
+	return kind == RQL_SCAN_SLOT_SUM_WIDE || kind == RQL_SCAN_SLOT_MIN_WIDE || kind == RQL_SCAN_SLOT_MAX_WIDE;
+}
+
+static uint32_t need_slot(struct rql_scan *scan, enum rql_scan_slot_kind kind, uint32_t operand, uint32_t filter)
+{
+	for (uint32_t s = 0; s < scan->slot_count; s++)
+		if (scan->slots[s].kind == kind && scan->slots[s].operand == operand && scan->slots[s].filter == filter)
+			return s;
+	scan->slots[scan->slot_count] =
+		(struct rql_scan_slot){.kind = kind, .operand = operand, .filter = filter, .word = scan->row_words};
+	scan->row_words += is_wide(kind) ? 2 : 1;
+	return scan->slot_count++;
+}
+
+/* Whether rows * value always fits int64. */
+static bool sum_fits(const struct rql_scan *scan, const struct rql_scan_operand *o)
+{
+	rql_int128 rows = (rql_int128)(scan->snapshot->rows ? scan->snapshot->rows : 1), low, high;
+	return !__builtin_mul_overflow(o->least, rows, &low) && !__builtin_mul_overflow(o->greatest, rows, &high) &&
+	       low >= INT64_MIN && high <= INT64_MAX;
+}
+
+static rql_status value_slot_kind(struct binding *b, const struct rql_scan_operand *o, uint32_t a,
+                                  enum rql_scan_slot_kind *out)
+{
+	bool max = b->request->aggs[a].kind == RQL_AGG_MAX;
+	if (b->request->aggs[a].kind == RQL_AGG_SUM) {
+		if (o->kind == RQL_MEASURE_CODE)
+			return wrong(b, "a sum of codes", a);
+		*out = o->kind == RQL_MEASURE_REAL                       ? RQL_SCAN_SLOT_SUM_REAL
+		       : o->lane == RQL_LANE_I64 && sum_fits(b->scan, o) ? RQL_SCAN_SLOT_SUM
+		                                                         : RQL_SCAN_SLOT_SUM_WIDE;
+	} else if (o->kind == RQL_MEASURE_REAL) {
+		*out = max ? RQL_SCAN_SLOT_MAX_REAL : RQL_SCAN_SLOT_MIN_REAL;
+	} else if (o->lane == RQL_LANE_I128) {
+		*out = max ? RQL_SCAN_SLOT_MAX_WIDE : RQL_SCAN_SLOT_MIN_WIDE;
+	} else {
+		*out = max ? RQL_SCAN_SLOT_MAX : RQL_SCAN_SLOT_MIN;
+	}
+	return RQL_OK;
+}
+
+static rql_status bind_agg(struct binding *b, uint32_t a)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_scan_agg *agg = &b->request->aggs[a];
+	struct rql_scan_output *out = &scan->outputs[a];
+	uint32_t operand = RQL_SCAN_NONE;
+	*out = (struct rql_scan_output){.kind = RQL_MEASURE_INTEGER, .slot = RQL_SCAN_NONE, .valid = RQL_SCAN_NONE};
+	if (agg->filter != RQL_SCAN_NONE) {
+		RQL_TRY(need_filter(b, agg->filter));
+		scan->programs[agg->filter].in_answer = true;
+	}
+	if (agg->kind != RQL_AGG_COUNT_STAR)
+		RQL_TRY(need_operand(b, &agg->source, &operand));
+	bool nullable = operand != RQL_SCAN_NONE && scan->operands[operand].nullable;
+	uint32_t counted = nullable || agg->filter != RQL_SCAN_NONE
+	                       ? need_slot(scan, RQL_SCAN_SLOT_COUNT, nullable ? operand : RQL_SCAN_NONE, agg->filter)
+	                       : RQL_SCAN_NONE;
+	if (agg->kind == RQL_AGG_COUNT_STAR || agg->kind == RQL_AGG_COUNT) {
+		out->counts = true;
+		out->slot = counted;
+		return RQL_OK;
+	}
+	enum rql_scan_slot_kind kind = RQL_SCAN_SLOT_SUM;
+	RQL_TRY(value_slot_kind(b, &scan->operands[operand], a, &kind));
+	out->kind = scan->operands[operand].kind;
+	out->valid = counted;
+	out->slot = need_slot(scan, kind, operand, agg->filter);
+	return RQL_OK;
+}
+
+/* What a row holds before anything was added. */
+static rql_status make_template(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	scan->row_template = RQL_NEW_ARRAY(scan->arena, uint64_t, scan->row_words);
+	if (!scan->row_template)
+		return no_memory(b, scan->row_words * 8ull);
+	for (uint32_t s = 0; s < scan->slot_count; s++) {
+		uint64_t *word = scan->row_template + scan->slots[s].word;
+		double least = -__builtin_inf(), greatest = __builtin_nan("");
+		switch (scan->slots[s].kind) {
+		case RQL_SCAN_SLOT_MIN:
+			*word = INT64_MAX;
+			break;
+		case RQL_SCAN_SLOT_MAX:
+			*word = (uint64_t)INT64_MIN;
+			break;
+		case RQL_SCAN_SLOT_MIN_WIDE:
+			word[0] = UINT64_MAX;
+			word[1] = INT64_MAX;
+			break;
+		case RQL_SCAN_SLOT_MAX_WIDE:
+			word[1] = (uint64_t)INT64_MIN;
+			break;
+		case RQL_SCAN_SLOT_MIN_REAL:
+			memcpy(word, &greatest, sizeof(*word));
+			break;
+		case RQL_SCAN_SLOT_MAX_REAL:
+			memcpy(word, &least, sizeof(*word));
+			break;
+		default:
+			break;
+		}
+	}
+	scan->row_zero = true;
+	for (uint32_t i = 0; i < scan->row_words; i++)
+		scan->row_zero &= scan->row_template[i] == 0;
+	return RQL_OK;
+}
+
+/* ---- the whole ---- */
+
+static rql_status allocate(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_scan_request *r = b->request;
+	uint32_t columns = r->snapshot->column_count;
+	scan->columns = RQL_NEW_ARRAY(scan->arena, struct rql_scan_column, columns);
+	scan->column_of = RQL_NEW_ARRAY(scan->arena, uint32_t, columns);
+	scan->programs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_program, r->program_count);
+	scan->joins = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_join, r->join_count);
+	scan->steps = RQL_NEW_ARRAY(scan->arena, struct rql_scan_step, (size_t)r->conjunct_count + r->join_count);
+	scan->parts = RQL_NEW_ARRAY(scan->arena, struct rql_scan_part, r->group_count);
+	scan->operands = RQL_NEW_ARRAY(scan->arena, struct rql_scan_operand, r->agg_count);
+	scan->slots = RQL_NEW_ARRAY(scan->arena, struct rql_scan_slot, (size_t)r->agg_count * 2);
+	scan->outputs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_output, r->agg_count);
+	if (!scan->columns || !scan->column_of || !scan->programs || !scan->joins || !scan->steps || !scan->parts ||
+	    !scan->operands || !scan->slots || !scan->outputs)
+		return no_memory(b, columns * sizeof(*scan->columns));
+	for (uint32_t c = 0; c < columns; c++)
+		scan->column_of[c] = RQL_SCAN_NONE;
+	scan->row_words = 1;
+	return RQL_OK;
+}
+
+static rql_status bind(struct binding *b)
+{
+	const struct rql_scan_request *r = b->request;
+	RQL_TRY(allocate(b));
+	RQL_TRY(bind_joins(b));
+	for (uint32_t p = 0; p < r->program_count; p++)
+		RQL_TRY(bind_program(b, p));
+	RQL_TRY(bind_steps(b));
+	RQL_TRY(bind_groups(b));
+	for (uint32_t a = 0; a < r->agg_count; a++) {
+		RQL_TRY(bind_agg(b, a));
+		b->scan->output_count++;
+	}
+	return make_template(b);
+}
+
+rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_device *device, struct rql_scan **out,
+                            struct rql_error *err)
+{
+	struct rql_scan *scan = calloc(1, sizeof(*scan));
+	if (!scan)
+		return rql_error_memory(err, sizeof(*scan), "preparing a scan");
+	if (pthread_mutex_init(&scan->mutex, NULL)) {
+		free(scan);
+		return rql_error_memory(err, sizeof(*scan), "preparing a scan");
+	}
+	scan->snapshot = request->snapshot;
+	scan->kernels = rql_scan_kernels_for(device->simd);
+	scan->store = rql_store_kernels_for(device->simd);
+	scan->simd = device->simd;
+	struct binding b = {scan, request, err};
+	rql_status status;
+	scan->arena = rql_arena_new();
+	status = scan->arena ? bind(&b) : no_memory(&b, 4096);
+	if (status != RQL_OK) {
+		rql_scan_free(scan);
+		return status;
+	}
+	rql_scan_estimate(scan);
+	*out = scan;
+	return RQL_OK;
+}
+
+void rql_scan_free(struct rql_scan *scan)
+{
+	if (!scan)
+		return;
+	while (scan->idle) {
+		struct rql_scan_worker *next = scan->idle->next;
+		rql_scan_worker_free(scan->idle);
+		scan->idle = next;
+	}
+	pthread_mutex_destroy(&scan->mutex);
+	rql_arena_free(scan->arena);
+	free(scan);
+}

@@ -1,0 +1,238 @@
+/* A request bound to a snapshot (scan_prepare.c), its price (scan_cost.c) and its run (scan_run.c). Included by those
+ * files only.
+ *
+ * A block goes through two stages. Filters turn a mask of all its rows into the mask of those that pass: tests of
+ * columns work on the packed bytes, joins and programs on values that are loaded, closed up, under the present mask.
+ * Then what groups and aggregates need is loaded under the last mask, and goes in vectors of RQL_VECTOR_ROWS through
+ * programs, group numbers and accumulators. A load is remembered by the mask's generation, so that what a filter has
+ * loaded last is not loaded again. */
+#ifndef RQL_METHOD_SCAN_SCAN_QUERY_H
+#define RQL_METHOD_SCAN_SCAN_QUERY_H
+
+#include "method/scan/scan_map.h"
+#include "method/scan/scan_simd.h"
+
+#include <pthread.h>
+
+#define RQL_SCAN_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
+#define RQL_SCAN_DENSE_WORDS (UINT64_C(1) << 26) /* of an array of group rows: 512 MiB; beyond, groups are hashed */
+#define RQL_SCAN_FIRST_CAPACITY 1024u
+#define RQL_SCAN_COPIES 4u        /* of few groups' rows, used in turn: additions to one group need not wait */
+#define RQL_SCAN_COPY_WORDS 1024u /* rows of this many words or fewer are kept so often: 32 KiB in all */
+#define RQL_SCAN_MORSEL 8u        /* blocks handed out at once */
+#define RQL_SCAN_MAX_COLUMNS 4096u
+#define RQL_SCAN_ROOM (RQL_SCAN_BLOCK + RQL_VECTOR_ROWS) /* values of a buffer: steps compute whole vectors */
+#define RQL_SCAN_VALID_WORDS (RQL_SCAN_ROOM / 64 + 1)
+
+/* ---- what is loaded ---- */
+struct rql_scan_column {
+	uint32_t column; /* of the store */
+	enum rql_store_kind kind;
+	enum rql_lane_kind lane; /* I32: codes; I64, I128, F64 */
+	bool nullable;           /* CODED: never: NULL is a code */
+	uint32_t null_code;      /* CODED: its NULL; RQL_SCAN_NONE: none */
+	uint32_t codes;          /* CODED */
+	rql_int128 least, greatest;
+};
+
+/* ---- filters ---- */
+struct rql_scan_step {
+	enum rql_scan_step_kind { RQL_SCAN_BY_TEST, RQL_SCAN_BY_PROGRAM, RQL_SCAN_BY_JOIN } kind;
+	uint32_t index;                 /* column of the store, program, join */
+	struct rql_store_filter filter; /* TEST */
+	bool or_null;
+	double cost, pass; /* guesses: nanoseconds a row that comes in, share that passes */
+};
+
+/* ---- groups ---- */
+struct rql_scan_part {
+	struct rql_scan_source source;
+	const uint32_t *key_of_code; /* [codes or payloads] */
+	uint32_t codes;              /* entries of key_of_code */
+	int64_t least;
+	uint32_t key_count, null_key;
+	uint64_t stride;
+};
+
+/* ---- aggregates ---- */
+/* Word 0 of a row counts rows, which tells whether the group exists. The other words belong to slots. */
+enum rql_scan_slot_kind {
+	RQL_SCAN_SLOT_COUNT,
+	RQL_SCAN_SLOT_SUM,      /* 64 bits: the bounds prove that it fits */
+	RQL_SCAN_SLOT_SUM_WIDE, /* 128 bits */
+	RQL_SCAN_SLOT_SUM_REAL,
+	RQL_SCAN_SLOT_MIN,
+	RQL_SCAN_SLOT_MAX,
+	RQL_SCAN_SLOT_MIN_WIDE,
+	RQL_SCAN_SLOT_MAX_WIDE,
+	RQL_SCAN_SLOT_MIN_REAL,
+	RQL_SCAN_SLOT_MAX_REAL,
+};
+/* A value that slots read: I64, I128 or F64, whatever the source has. */
+struct rql_scan_operand {
+	struct rql_scan_source source;
+	enum rql_lane_kind from, lane;
+	bool nullable;
+	uint32_t null_code;         /* of a coded column: NULL in aggregates; RQL_SCAN_NONE: none */
+	rql_int128 least, greatest; /* integers */
+	enum rql_measure_kind kind;
+};
+struct rql_scan_slot {
+	enum rql_scan_slot_kind kind;
+	uint32_t operand; /* COUNT: only its validity; RQL_SCAN_NONE: rows that the filter lets through */
+	uint32_t filter;  /* program, or RQL_SCAN_NONE */
+	uint32_t word;
+};
+struct rql_scan_output {
+	enum rql_measure_kind kind;
+	uint32_t slot;  /* the value; RQL_SCAN_NONE: word 0 */
+	uint32_t valid; /* a COUNT slot: NULL where it is 0; RQL_SCAN_NONE: never NULL over some row */
+	bool counts;    /* 0, not NULL, over nothing */
+};
+
+struct rql_scan_bound_program {
+	const struct rql_program *program;
+	struct rql_scan_source *inputs;
+	uint32_t *columns; /* of input i: its entry in scan->columns, for COLUMN */
+	bool in_filter, in_answer;
+};
+struct rql_scan_bound_join {
+	enum rql_scan_join_kind kind;
+	uint32_t column; /* entry in scan->columns */
+	const struct rql_scan_map *map;
+	bool in_answer; /* its payload is read */
+};
+
+struct rql_scan_worker;
+struct rql_scan {
+	const struct rql_store_snapshot *snapshot;
+	const struct rql_scan_kernels *kernels;
+	const struct rql_store_kernels *store;
+	enum rql_simd simd;
+	struct rql_arena *arena;
+	uint32_t column_count; /* loaded ones */
+	struct rql_scan_column *columns;
+	uint32_t *column_of; /* [snapshot's columns]: entry in columns, or RQL_SCAN_NONE */
+	uint32_t program_count, join_count, step_count, part_count, operand_count, slot_count, output_count;
+	struct rql_scan_bound_program *programs;
+	struct rql_scan_bound_join *joins;
+	struct rql_scan_step *steps;
+	struct rql_scan_part *parts;
+	struct rql_scan_operand *operands;
+	struct rql_scan_slot *slots;
+	struct rql_scan_output *outputs;
+	uint64_t group_count; /* possible groups */
+	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
+	uint32_t row_words;
+	uint64_t *row_template;
+	bool row_zero;
+	/* estimates */
+	double pass, rows_out; /* share of rows that pass; groups that will exist */
+	bool hashed;
+	/* Workers at rest, kept for the next run: their memory is warm. */
+	pthread_mutex_t mutex;
+	struct rql_scan_worker *idle;
+};
+
+/* ---- groups of a run ---- */
+struct rql_scan_groups {
+	const struct rql_scan *scan;
+	uint64_t *rows;    /* dense: [copies * group_count * row_words]; hashed: [capacity * row_words] */
+	uint64_t *keys;    /* hashed: group number + 1; 0: empty */
+	uint64_t capacity; /* dense: group_count */
+	uint64_t used;
+	uint32_t copies;
+	uint32_t shift; /* hashed: leading bits of the hash that are not used */
+	bool ready;     /* may be NULL-ed rows and keys, or a list of merged groups, when not */
+};
+bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan);
+void rql_scan_groups_free(struct rql_scan_groups *g);
+void rql_scan_groups_clear(struct rql_scan_groups *g); /* as after init; keeps the memory */
+/* rows[i] = the row of group number groups[i]. false: out of memory. */
+bool rql_scan_groups_rows(struct rql_scan_groups *g, const uint64_t *groups, uint32_t n, uint64_t **rows);
+/* Folds the copies into the first. */
+void rql_scan_groups_fold(struct rql_scan_groups *g);
+/* Adds the (folded) groups of the others to the first; hashed tables and large arrays in parallel. */
+rql_status rql_scan_groups_merge(struct rql_scan_groups *const *all, uint32_t count, struct rql_pool *pool,
+                                 struct rql_error *err);
+
+/* ---- accumulating ---- */
+struct rql_scan_values {
+	const void *data;      /* of the operand's lane */
+	const uint64_t *valid; /* NULL: all */
+};
+/* Adds n <= RQL_VECTOR_ROWS values to their rows: rows[i], or rows[0] for all when `one`. live: bit i unset: left out;
+ * NULL: all. false: a 128-bit sum overflowed. */
+bool rql_scan_add(const struct rql_scan *scan, const struct rql_scan_slot *slot, struct rql_scan_values values,
+                  const uint64_t *live, uint64_t *const *rows, uint32_t n, bool one);
+/* Adds row `from` to row `into`. false: a 128-bit sum overflowed. */
+bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from);
+
+rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
+                           struct rql_answer *out, struct rql_error *err);
+
+/* ---- workers ---- */
+struct rql_scan_loaded {
+	void *data;      /* [RQL_SCAN_ROOM] */
+	uint64_t *valid; /* [RQL_SCAN_VALID_WORDS]; meaningful when `nulls` */
+	bool nulls;
+	uint64_t generation; /* of the mask that it was loaded under; 0: never */
+};
+struct rql_scan_measured {    /* of a step, by this worker */
+	double ns, rows, in, out; /* rows timed; rows in and out of it */
+};
+struct rql_scan_worker {
+	struct rql_scan_worker *next;
+	const struct rql_scan *scan;
+	char *memory;
+	struct rql_program_state **states;
+	struct rql_scan_loaded *columns;  /* as scan->columns */
+	struct rql_scan_loaded *payloads; /* as scan->joins: uint32, payload + 1; 0: none */
+	void **inputs; /* programs' inputs that must be made: [RQL_VECTOR_ROWS] values of 16 bytes each */
+	uint64_t **input_valid;
+	struct rql_lanes *lanes;
+	void **operands; /* the same, for operands */
+	uint64_t **operand_valid;
+	uint64_t *mask, *bits, *other; /* [RQL_SCAN_VALID_WORDS] */
+	int32_t *narrow;               /* [RQL_SCAN_ROOM] */
+	uint32_t *selected;            /* [RQL_SCAN_ROOM]: the rows of mask, as of selected_generation */
+	uint64_t selected_generation;
+	uint64_t *groups, **rows; /* [RQL_VECTOR_ROWS] */
+	uint32_t *order;          /* steps, as they are tried */
+	struct rql_scan_measured *measured;
+	uint64_t generation, blocks_seen;
+	uint32_t left; /* rows set in mask */
+	bool full;     /* mask has all rows of the block: loads decode */
+	/* the present block */
+	const struct rql_store_segment *segment;
+	uint32_t block, block_rows;
+	struct rql_scan_groups table;
+	struct rql_scan_counts counts;
+	struct rql_error error;
+	rql_status status;
+};
+rql_status rql_scan_worker_new(const struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err);
+void rql_scan_worker_free(struct rql_scan_worker *w);
+
+/* Loads entry `column` of scan->columns (join `join`'s payloads) for the rows in w->mask. */
+const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, uint32_t column);
+const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, uint32_t join);
+/* Runs a program over rows [first, first + n) of the loaded ones; first is a multiple of RQL_VECTOR_ROWS. */
+rql_status rql_scan_run_program(struct rql_scan_worker *w, uint32_t program, uint32_t first, uint32_t n);
+/* The values of an operand's rows [first, first + n): programs must have run for them. */
+struct rql_scan_values rql_scan_operand_values(struct rql_scan_worker *w, uint32_t operand, uint32_t first, uint32_t n);
+/* groups[i] = the group number of row first + i; false: a value outside its key's range. */
+bool rql_scan_number_groups(struct rql_scan_worker *w, uint32_t first, uint32_t n);
+/* What a block's column takes, compressed. */
+uint64_t rql_scan_block_bytes(const struct rql_store_block *block);
+
+/* Leaves in w->mask the rows of the worker's block that pass. */
+rql_status rql_scan_filter_block(struct rql_scan_worker *w);
+
+/* Whether the zone maps leave a block to be read. */
+bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block);
+
+/* Fills pass, rows_out and hashed. */
+void rql_scan_estimate(struct rql_scan *scan);
+
+#endif

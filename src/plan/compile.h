@@ -1,0 +1,43 @@
+/* Scalar expressions of the algebra -> programs (expr/), for the executors that scan rows. */
+#ifndef RQL_PLAN_COMPILE_H
+#define RQL_PLAN_COMPILE_H
+
+#include "expr/build.h"
+#include "sql/rel.h"
+
+/* How a column (a REF or a COLUMN) comes into a run. */
+struct rql_compile_column {
+	struct rql_input_spec input;
+	bool coded; /* the input holds dictionary codes (I32) of values of input.type; the bounds are those of the codes */
+};
+
+/* What an expression over one coded column gives for each code, and for NULL. */
+struct rql_compile_table {
+	const struct rql_column *values; /* `count` rows of the expression's type */
+	uint32_t count;
+	struct rql_value null_value; /* of the expression's type */
+};
+
+struct rql_compile_context {
+	struct rql_arena *arena; /* the program lives here */
+	/* false: not there (the compilation then fails as UNSUPPORTED). */
+	bool (*column)(void *state, const struct rql_expr *ref, struct rql_compile_column *out);
+	/* Evaluates expr, in which `column` is the only column, over that column's dictionary: usually by the host. Asked for
+	 * the largest such expressions. RQL_ERROR_UNSUPPORTED: not for this one; any other failure ends the compilation. May
+	 * be NULL: coded columns can then only be tested for NULL and be results. */
+	rql_status (*table)(void *state, const struct rql_expr *expr, const struct rql_expr *column,
+	                    struct rql_compile_table *out, struct rql_error *err);
+	void *state;
+	bool null_at_zero; /* DuckDB's ieee_floating_point_ops is off: a real divided by 0 is NULL */
+};
+
+/* One program with the expressions as its results, in their order; NULLs, types and errors are DuckDB's (expr/expr.h says
+ * which rows can raise errors). RQL_ERROR_UNSUPPORTED, with the reason: the host must evaluate them. A coded column that
+ * is an expression itself gives its codes. */
+rql_status rql_compile_expressions(const struct rql_compile_context *ctx, const struct rql_expr *const *exprs,
+                                   uint32_t count, struct rql_program **out, struct rql_error *err) RQL_MUST_CHECK;
+/* A program for rql_program_filter: all conjuncts are true, evaluated in this order. count >= 1. */
+rql_status rql_compile_filter(const struct rql_compile_context *ctx, const struct rql_expr *const *conjuncts,
+                              uint32_t count, struct rql_program **out, struct rql_error *err) RQL_MUST_CHECK;
+
+#endif
