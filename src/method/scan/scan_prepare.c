@@ -161,8 +161,6 @@ static rql_status bind_source(struct binding *b, const struct rql_scan_source *s
 /* What an answer's source needs at the end of every block. */
 static void mark_answer(struct rql_scan *scan, const struct rql_scan_source *source)
 {
-	if (source->kind == RQL_SCAN_JOIN)
-		scan->joins[source->index].in_answer = true;
 	if (source->kind == RQL_SCAN_PROGRAM)
 		scan->programs[source->index].in_answer = true;
 }
@@ -334,7 +332,6 @@ static rql_status bind_steps(struct binding *b)
 		}
 		uint32_t p = r->conjuncts[c].index;
 		RQL_TRY(need_filter(b, p));
-		scan->programs[p].in_filter = true;
 		*step = (struct rql_scan_step){.kind = RQL_SCAN_BY_PROGRAM,
 		                               .index = p,
 		                               .cost = 1 + 0.3 * scan->programs[p].program->step_count,

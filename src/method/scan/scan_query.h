@@ -20,7 +20,6 @@
 #define RQL_SCAN_COPIES 4u        /* of few groups' rows, used in turn: additions to one group need not wait */
 #define RQL_SCAN_COPY_WORDS 1024u /* rows of this many words or fewer are kept so often: 32 KiB in all */
 #define RQL_SCAN_MORSEL 8u        /* blocks handed out at once */
-#define RQL_SCAN_MAX_COLUMNS 4096u
 #define RQL_SCAN_ROOM (RQL_SCAN_BLOCK + RQL_VECTOR_ROWS) /* values of a buffer: steps compute whole vectors */
 #define RQL_SCAN_VALID_WORDS (RQL_SCAN_ROOM / 64 + 1)
 
@@ -94,13 +93,12 @@ struct rql_scan_bound_program {
 	const struct rql_program *program;
 	struct rql_scan_source *inputs;
 	uint32_t *columns; /* of input i: its entry in scan->columns, for COLUMN */
-	bool in_filter, in_answer;
+	bool in_answer; /* run over what passed */
 };
 struct rql_scan_bound_join {
 	enum rql_scan_join_kind kind;
 	uint32_t column; /* entry in scan->columns */
 	const struct rql_scan_map *map;
-	bool in_answer; /* its payload is read */
 };
 
 struct rql_scan_worker;
