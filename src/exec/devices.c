@@ -96,8 +96,8 @@ static void add_note(struct rql_session *session, struct rql_structure *s, const
                      const char *message)
 {
 	struct rql_strbuf text = {0};
-	rql_strbuf_printf(&text, "%s%snot placed on %s (%s): %s", s->note ? s->note : "", s->note ? "; " : "", device->id,
-	                  device->name, message);
+	rql_strbuf_printf(&text, "%s%snot placed on %s (%s) when it was built: %s", s->note ? s->note : "",
+	                  s->note ? "; " : "", device->id, device->name, message);
 	(void)rql_structure_set_text(&s->note, rql_strbuf_text(&text));
 	rql_strbuf_clear(&text);
 	rql_strbuf_printf(&text, "%s is not placed on %s (%s): %s", s->name, device->id, device->name, message);

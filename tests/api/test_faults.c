@@ -131,10 +131,33 @@ static void what_a_failure_says(void **state)
 	with_vulkan(NULL);
 }
 
+/* A calibration that fails leaves the constants as they were. */
+static void calibration(void **state)
+{
+	(void)state;
+	static const char *const faults[] = {"vulkan:0 allocation 12", "vulkan:0 allocation 20"};
+	if (!has_unit("compute"))
+		skip();
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+		with_vulkan(faults[i]);
+		struct session s = open_session(NULL, NULL);
+		rayql_error *err = NULL;
+		char *before = rows_of(s.con, "SELECT measured, read_gbps, profile FROM rayql_devices() OFFSET 1", NULL);
+		assert_int_equal(rayql_calibrate_device(s.db, "vulkan:0", &err), RAYQL_ERROR_LIMIT);
+		holds(rayql_error_message(err), "RAYQL_FAULT");
+		rayql_error_free(err);
+		expect(s.con, "SELECT measured, read_gbps, profile FROM rayql_devices() OFFSET 1", NULL, before);
+		free(before);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_failure_says),
+		cmocka_unit_test(calibration),
 		cmocka_unit_test(faults_of_compute),
 		cmocka_unit_test(faults_of_rt),
 		cmocka_unit_test(faults_of_the_paper),
