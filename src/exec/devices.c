@@ -193,6 +193,11 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 	rql_structure_release(now);
 }
 
+void rql_device_retry(const struct rql_structure *s, const struct rql_device *device)
+{
+	rql_cube_forget_failures(s->cube, device);
+}
+
 /* ---- WITH (unit = ...) ---- */
 rql_status rql_device_check_unit(struct rql_session *session, const char *sql, bool wanted, enum rql_unit unit,
                                  uint32_t position, struct rql_error *err)

@@ -260,6 +260,10 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 		char kinds[128] = "", size[32];
 		uint64_t bytes =
 			d->kind == RQL_DEVICE_CPU ? 0 : rql_cube_device_bytes(s->cube, d, kinds, sizeof kinds, &failure);
+		if (bytes && atomic_load(&d->lost)) { /* by another structure's query: its memory went with it */
+			failure = failure ? failure : "the device was lost";
+			bytes = 0;
+		}
 		sum += bytes;
 		if (!bytes && !failure)
 			continue;

@@ -515,5 +515,6 @@ int main(void)
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_threads_and_cancelling),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	int skipped = vulkan_skip_without(RQL_UNIT_RT);
+	return skipped ? skipped : cmocka_run_group_tests(tests, open_device, close_device);
 }

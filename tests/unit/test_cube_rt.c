@@ -615,5 +615,6 @@ int main(void)
 		cmocka_unit_test(test_random), cmocka_unit_test(test_edges), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_hashed), cmocka_unit_test(test_file),  cmocka_unit_test(test_faults),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	int skipped = vulkan_skip_without(RQL_UNIT_RT);
+	return skipped ? skipped : cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -141,6 +141,14 @@ static void lack(struct rql_strbuf *missing, bool have, const char *what)
 		rql_strbuf_printf(missing, "%s%s", missing->length ? ", " : "needs ", what);
 }
 
+/* llvmpipe of Mesa 24.0 leaves a loop after 65,536 rounds as if it were done, which makes a wrong answer and no error; that
+ * of 25.0 does not. */
+static bool runs_long_loops(const struct properties *p)
+{
+	return p->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE ||
+	       VK_API_VERSION_MAJOR(p->core.properties.driverVersion) >= 25;
+}
+
 static void compute_reasons(const struct rql_vk_features *f, const struct properties *p, bool queue,
                             struct rql_strbuf *missing)
 {
@@ -154,6 +162,7 @@ static void compute_reasons(const struct rql_vk_features *f, const struct proper
 		{VK_SUBGROUP_FEATURE_BALLOT_BIT, "subgroup ballots"},
 		{VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroup shuffles"},
 	};
+	lack(missing, runs_long_loops(p), "Mesa 25.0 or later (llvmpipe before it cuts long loops short)");
 	lack(missing, queue, "a queue for compute");
 	lack(missing, f->core.features.shaderInt64, "shaderInt64");
 	lack(missing, f->v12.bufferDeviceAddress, "bufferDeviceAddress");

@@ -104,7 +104,7 @@ static rql_status place(struct rql_cube_unit *unit, struct rql_error *err)
 	if (!unit->arrays)
 		RQL_TRY(rql_cube_arrays_get(unit->prepared->cube, unit->device, &unit->arrays, err));
 	if (!unit->program)
-		RQL_TRY(rql_cube_program_new(unit->prepared, unit->arrays, &unit->program, err));
+		RQL_TRY(rql_cube_program_new(unit->prepared, unit->arrays, &unit->program, &unit->head, err));
 	if (unit->ops->place)
 		RQL_TRY(unit->ops->place(unit, err));
 	unit->placed = true;
@@ -246,6 +246,10 @@ static rql_status take_context(struct rql_cube_unit *unit, bool timed, struct rq
 	struct rql_commands **commands = !context ? NULL : timed ? &context->timed : &context->commands;
 	if (status == RQL_OK && !*commands)
 		status = record(unit, context, timed ? RQL_COMMANDS_TIMED : 0, commands, err);
+	if (status == RQL_OK) {
+		context->before = unit->once;
+		unit->once = (struct rql_pass_time){0};
+	}
 	pthread_mutex_unlock(&unit->lock);
 	if (status == RQL_OK)
 		*out = context;
@@ -291,11 +295,9 @@ static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64
 	return cells;
 }
 
-/* What cube_intervals.comp counted, as cube_accumulate.c counts. */
-static void count_cells(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out)
+void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_answer *out)
 {
 	const struct rql_prepared *p = unit->prepared;
-	const uint64_t *counter = head + RQL_CUBE_STATE_COUNTERS;
 	uint64_t runs = counter[RQL_CUBE_COUNTER_RUNS], edges = counter[RQL_CUBE_COUNTER_EDGES];
 	uint64_t whole = counter[RQL_CUBE_COUNTER_CELLS], tested = counter[RQL_CUBE_COUNTER_TESTED];
 	uint64_t read = 0, bytes = unit->items * (p->cube->directory32 ? 8 : 16) + tested * p->byte_bits / 8;
@@ -311,14 +313,18 @@ static void count_cells(const struct rql_cube_unit *unit, const uint64_t *head, 
 	out->runs = runs;
 }
 
-static rql_status put_times(struct rql_commands *timed, struct rql_arena *arena, struct rql_answer *out,
+static rql_status put_times(struct rql_cube_context *context, struct rql_arena *arena, struct rql_answer *out,
                             struct rql_error *err)
 {
-	out->pass_count = rql_commands_times(timed, NULL, 0, &out->device_ns);
-	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
+	uint32_t count = rql_commands_times(context->timed, NULL, 0, &out->device_ns),
+			 before = context->before.pass != NULL;
+	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, before + count);
 	if (!out->passes)
-		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
-	rql_commands_times(timed, out->passes, out->pass_count, NULL);
+		return rql_error_memory(err, (before + count) * sizeof(*out->passes), "a query's timings");
+	out->passes[0] = context->before;
+	out->device_ns += context->before.ns;
+	rql_commands_times(context->timed, out->passes + before, count, NULL);
+	out->pass_count = before + count;
 	return RQL_OK;
 }
 
@@ -373,9 +379,9 @@ static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context 
 	if (unit->ops->count)
 		unit->ops->count(unit, head, &answer);
 	else
-		count_cells(unit, head, &answer);
+		rql_cube_unit_count(unit, head + RQL_CUBE_STATE_COUNTERS, &answer);
 	if (timed)
-		RQL_TRY(put_times(context->timed, arena, &answer, err));
+		RQL_TRY(put_times(context, arena, &answer, err));
 	*out = answer;
 	return RQL_OK;
 }
