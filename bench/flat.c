@@ -303,6 +303,8 @@ static rql_status run_flight(struct bench *b, struct rql_flat_group *group, uint
 	                        placements, b->err));
 	RQL_TRY(rql_client_number(b->con, &group->device_bytes[f], b->err,
 	                          "SELECT device_bytes FROM rayql_structures() WHERE name = '%s'", name));
+	RQL_TRY(rql_client_number(b->con, &group->place_ms[f], b->err,
+	                          "SELECT place_ms FROM rayql_structures() WHERE name = '%s'", name));
 	return rql_client_run(b->con, b->err, "DROP MATERIALIZED VIEW %s", name);
 }
 

@@ -50,11 +50,11 @@ rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cu
                           struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. build_ms: what building
- * it took: when reading would take longer, no file is written. */
+/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. No file is written when
+ * reading it would take longer than building took. read: false when there was nothing to use. */
 void rql_side_write_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
-                       struct rql_device *device, double build_ms);
-void rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
+                       struct rql_device *device);
+bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
                       struct rql_device *device);
 bool rql_side_is_rt_file(const char *name);
 void rql_side_forget(const struct rql_side *side, const char *file); /* deletes one file */

@@ -142,11 +142,12 @@ static void lack(struct rql_strbuf *missing, bool have, const char *what)
 }
 
 /* llvmpipe of Mesa 24.0 leaves a loop after 65,536 rounds as if it were done, which makes a wrong answer and no error; that
- * of 25.0 does not. */
+ * of 25.0 does not. Its driverVersion is always 1: the version stands in driverInfo, "Mesa 25.0.7 (LLVM 15.0.6)". */
 static bool runs_long_loops(const struct properties *p)
 {
-	return p->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE ||
-	       VK_API_VERSION_MAJOR(p->core.properties.driverVersion) >= 25;
+	unsigned major;
+	return p->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE || sscanf(p->v12.driverInfo, "Mesa %u", &major) != 1 ||
+	       major >= 25;
 }
 
 static void compute_reasons(const struct rql_vk_features *f, const struct properties *p, bool queue,
