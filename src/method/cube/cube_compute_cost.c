@@ -250,12 +250,11 @@ void rql_cube_compute_price(const struct rql_prepared *p, const struct rql_devic
 	count_reads(p, &scanned, &tested);
 	double cells = scanned * profile->cell_ns + tested * profile->tested_cell_ns;
 	double work = fmax((double)unit->items * profile->run_ns, fmax(cells, p->bytes / profile->read_gbps));
-	double result = unit->rows_whole ? (double)p->group_count * p->row_words : groups * (p->row_words + 1);
 	double passes = plan->passes - 1 + !unit->rows_whole;
 	*out = (struct rql_cost){
 		.setup_ns = placed ? 0 : (double)arrays / profile->upload_gbps + profile->submit_ns,
 		.run_ns = profile->submit_ns + passes * profile->pass_ns + work + groups * profile->group_ns,
-		.transfer_ns = result * sizeof(uint64_t) / profile->download_gbps,
+		.transfer_ns = rql_cube_unit_answer_ns(unit, device),
 		.rows_out = groups,
 		.device_bytes = arrays + rql_cube_unit_bytes(unit) + plan->capacity * sizeof(struct rql_cube_entry),
 		.cells = p->qualifying,

@@ -76,6 +76,8 @@ rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struc
                              struct rql_error *err) RQL_MUST_CHECK;
 /* cells_read, bytes_read and runs from the counters RQL_CUBE_COUNTER_*, as cube_accumulate.c counts. */
 void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_answer *out);
+/* The price of what follows the device's work: the groups' rows come to the host and become an answer there. */
+double rql_cube_unit_answer_ns(const struct rql_cube_unit *unit, const struct rql_device *device);
 /* Device memory of one context beside the cube's placements. */
 uint64_t rql_cube_unit_bytes(const struct rql_cube_unit *unit);
 /* What a pass that adds to the rows touches: the cube's arrays, the program, rows, keys, state, result, queue. Returns
