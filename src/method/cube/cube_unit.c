@@ -419,7 +419,12 @@ static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_ar
 {
 	struct rql_cube_context *context = NULL;
 	RQL_TRY(take_context(unit, timed, &context, err));
-	rql_status status = rql_submit(timed ? context->timed : context->commands, &context->ticket, err);
+	rql_status status = RQL_OK;
+	if (unit->ops->run_before)
+		status = unit->ops->run_before(unit, context, timed, progress, err);
+	bool submitted = status == RQL_OK;
+	if (status == RQL_OK)
+		status = rql_submit(timed ? context->timed : context->commands, &context->ticket, err);
 	if (status == RQL_OK)
 		status = rql_wait(unit->device, context->ticket, progress, err);
 	const uint64_t *head = context->result->map;
@@ -433,7 +438,7 @@ static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_ar
 		pthread_mutex_unlock(&unit->lock);
 	}
 	/* An interrupted run goes on; its context is looked at again when it is done. */
-	if (status == RQL_OK || status == RQL_ERROR_INTERRUPTED)
+	if (status == RQL_OK || (status == RQL_ERROR_INTERRUPTED && submitted))
 		give_context(unit, context);
 	else
 		free_context(context);

@@ -28,7 +28,7 @@ struct rql_cube_context {
 	struct rql_buffer *queue;                /* the method's own, or NULL; freed with the context */
 	struct rql_commands *commands, *timed;   /* NULL: not recorded yet */
 	bool collects;                           /* set by record: the last recorded pass puts the groups out */
-	struct rql_pass_time before;             /* what ran once before this run (unit->once); pass NULL: nothing */
+	struct rql_pass_time before;             /* what ran before this run's recording; pass NULL: nothing */
 	uint64_t ticket;                         /* of the last submission; 0: none */
 };
 
@@ -40,6 +40,11 @@ struct rql_cube_unit_ops {
 	 * such pass touches. */
 	rql_status (*record)(struct rql_cube_unit *unit, struct rql_cube_context *context, struct rql_commands *commands,
 	                     struct rql_error *err);
+	/* What is too long for the recording's submission: runs passes that add to the context's rows in submissions of
+	 * their own and waits for each, so that an interrupt takes effect between two. timed: says how long in
+	 * context->before. After an error the rows are not at rest. NULL: nothing. */
+	rql_status (*run_before)(const struct rql_cube_unit *unit, struct rql_cube_context *context, bool timed,
+	                         struct rql_progress *progress, struct rql_error *err);
 	/* Fills rays, hits and what else the method counts itself; head: RQL_CUBE_STATE_WORDS words as they were when the
 	 * groups were put out. NULL: cells_read, bytes_read and runs from the counters of cube_intervals.comp. */
 	void (*count)(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out);
