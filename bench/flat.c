@@ -201,7 +201,7 @@ static rql_status drop_views(struct bench *b)
 
 static rql_status note_run(struct bench *b, struct rql_flat_query *q)
 {
-	rayql_query_info info;
+	rayql_query_info info = {.size = sizeof info};
 	if (rayql_last_query(b->con, &info) != RAYQL_OK)
 		return rql_error_set(b->err, RQL_ERROR_INTERNAL, "rayql_last_query failed");
 	snprintf(q->method, sizeof q->method, "%s", info.method);
@@ -221,7 +221,7 @@ static rql_status note_run(struct bench *b, struct rql_flat_query *q)
 static rql_status time_runs(struct bench *b, const char *sql, struct rql_flat_query *q)
 {
 	struct rql_samples warm = {0}, device = {0};
-	rayql_query_info info;
+	rayql_query_info info = {.size = sizeof info};
 	double ms;
 	for (int64_t r = 0; r < b->options->runs; r++) {
 		RQL_TRY(rql_client_time(b->con, sql, &ms, NULL, NULL, b->err));
@@ -303,6 +303,8 @@ static rql_status run_flight(struct bench *b, struct rql_flat_group *group, uint
 	                        placements, b->err));
 	RQL_TRY(rql_client_number(b->con, &group->device_bytes[f], b->err,
 	                          "SELECT device_bytes FROM rayql_structures() WHERE name = '%s'", name));
+	RQL_TRY(rql_client_number(b->con, &group->place_ms[f], b->err,
+	                          "SELECT place_ms FROM rayql_structures() WHERE name = '%s'", name));
 	return rql_client_run(b->con, b->err, "DROP MATERIALIZED VIEW %s", name);
 }
 

@@ -51,6 +51,7 @@ struct rql_flat_group {
 	struct rql_flat_query queries[RQL_SSB_QUERIES];
 	double cells[RQL_SSB_FLIGHTS], cube_bytes[RQL_SSB_FLIGHTS];   /* of the views themselves */
 	double device_bytes[RQL_SSB_FLIGHTS];                         /* what they hold on the device for this unit */
+	double place_ms[RQL_SSB_FLIGHTS];                             /* uploads, and builds of what is on the device */
 	double build_ms[RQL_SSB_FLIGHTS];                             /* CREATE MATERIALIZED VIEW, call to return */
 	char *placements; /* what rayql_structures() says of each after its queries, as a JSON object */
 };

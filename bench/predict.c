@@ -10,8 +10,8 @@
  *   software included) and what a call costs when the traversal is not on the same multiprocessor.
  * - one launch and what it waits for: the H200's. */
 const struct rql_card rql_cards[RQL_CARDS] = {
-	{"RTX 4090", 128, 128, 2.52, 1008, 11, 50, 5},
-	{"L40S", 142, 142, 2.52, 864, 11, 50, 5},
+	{"RTX 4090", "predicted_rtx4090_us", 128, 128, 2.52, 1008, 11, 50, 5},
+	{"L40S", "predicted_l40s_us", 142, 142, 2.52, 864, 11, 50, 5},
 };
 
 double rql_predict_us(const struct rql_card *card, double rays, double hits, double bytes)

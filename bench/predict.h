@@ -7,7 +7,7 @@
 
 /* T = launch + max(rays / ray rate, any-hit calls / call rate, bytes / bandwidth): the three run beside each other. */
 struct rql_card {
-	const char *name;
+	const char *name, *key; /* key: of the JSON member */
 	double rt_cores, sms, ghz, gbps; /* published by the vendor */
 	double clocks_per_ray;           /* of one RT core; a GUESS, see predict.c */
 	double any_hit_ns;               /* of one SM for one call; a GUESS */

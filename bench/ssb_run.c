@@ -178,7 +178,7 @@ static void copy_text(char *out, size_t size, const char *text)
 
 static rql_status note_first_run(struct bench *b, struct rql_query_result *r)
 {
-	rayql_query_info info;
+	rayql_query_info info = {.size = sizeof info};
 	if (rayql_last_query(b->con, &info) != RAYQL_OK)
 		return rql_error_set(b->err, RQL_ERROR_INTERNAL, "rayql_last_query failed after %s", r->query->name);
 	copy_text(r->method, sizeof r->method, info.method);
@@ -203,7 +203,7 @@ static rql_status time_rayql(struct bench *b, struct rql_query_result *r, struct
 	RQL_TRY(note_first_run(b, r));
 	for (int64_t i = 0; i < b->options->runs; i++) {
 		double ms;
-		rayql_query_info info;
+		rayql_query_info info = {.size = sizeof info};
 		RQL_TRY(rql_client_time(b->con, r->sql, &ms, NULL, NULL, b->err));
 		rql_samples_add(&total, ms);
 		if (rayql_last_query(b->con, &info) == RAYQL_OK) {
@@ -233,7 +233,7 @@ static rql_status time_first_texts(struct bench *b, const char *sql, const char 
 		rql_status status = rql_client_time(b->con, text, &ms, NULL, NULL, b->err);
 		free(text);
 		RQL_TRY(status);
-		rayql_query_info info;
+		rayql_query_info info = {.size = sizeof info};
 		if (!from_clock && rayql_last_query(b->con, &info) == RAYQL_OK)
 			ms = info.plan_ms;
 		rql_samples_add(&samples, ms * 1e3);

@@ -1,6 +1,7 @@
 # How a test becomes a ctest entry. Labels that mean something:
 #   threads  also runs under TSan (the TSan build holds no other tests)
 #   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
+#   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
 #   slow     left out by script/test --quick
 
 # The sanitizer builds' tests carry it in their names, since script/test runs all builds in one ctest.
@@ -56,6 +57,9 @@ function(rql_add_test name)
 		LABELS "${arg_LABELS}"
 		TIMEOUT "${arg_TIMEOUT}"
 		PROCESSORS "${arg_PROCESSORS}")
+	if("vulkan" IN_LIST arg_LABELS)
+		set_tests_properties("${name}" PROPERTIES SKIP_RETURN_CODE 77)
+	endif()
 endfunction()
 
 # rql_unit_test(NAME [FOLDERS folder...] [LABELS label...] [TIMEOUT seconds] [ARGS arg...])

@@ -38,7 +38,7 @@ static bool ask(struct rql_sh *sh, struct rql_strbuf *answers, char *methods, si
 {
 	size_t used = 0;
 	for (size_t i = 0; i < QUERIES; i++) {
-		rayql_query_info info;
+		rayql_query_info info = {.size = sizeof info};
 		if (!rql_sh_each_row(sh, queries[i], false, collect, answers))
 			return false;
 		const char *method = rayql_last_query(sh->con, &info) == RAYQL_OK && info.method ? info.method : "?";

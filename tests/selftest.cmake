@@ -6,10 +6,6 @@ target_link_libraries(test_selftest PRIVATE PkgConfig::JSONC Threads::Threads m 
 rql_add_test(selftest.cpu COMMAND test_selftest cpu LABELS threads TIMEOUT 900)
 # Without a Vulkan device it is skipped (77), as with a driver that has no compute unit.
 rql_add_test(selftest.vulkan COMMAND test_selftest vulkan:0 LABELS vulkan TIMEOUT 1500 PROCESSORS 2)
-rql_test_wanted(rql_selftest_vulkan vulkan)
-if(rql_selftest_vulkan)
-	set_tests_properties("${rql_test_prefix}selftest.vulkan" PROPERTIES SKIP_RETURN_CODE 77)
-endif()
 
 # Every shader that any folder compiles, as the Vulkan 1.2 environment has it.
 if(RAYQL_SPIRV_VAL)

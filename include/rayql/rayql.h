@@ -198,6 +198,7 @@ RAYQL_API rayql_status rayql_result_to_arrow(rayql_result *res, struct ArrowArra
 
 /* ---- what the last statement on the connection did (also: SELECT * FROM rayql_last_query()) ---- */
 typedef struct rayql_query_info {
+	size_t size;           /* set by the caller: sizeof(rayql_query_info); lets the struct grow */
 	const char *method;    /* "cube", "host", "rayql" (RayQL's own statements) */
 	const char *unit;      /* "cpu", ... ; "" for the host */
 	const char *structure; /* the structure read, or "" */
@@ -217,6 +218,7 @@ typedef struct rayql_query_info {
 	uint64_t rays, hits;      /* unit rt: rays launched; closest hits and any-hit calls */
 	double device_ms;         /* GPUs, with SET rayql_device_timing = on: time on the device, all passes; else 0 */
 } rayql_query_info;
+/* Fills the first out->size bytes. RAYQL_ERROR_MISUSE when that is too little for any version. */
 RAYQL_API rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out);
 
 /* ---- device profile ---- */

@@ -1,6 +1,7 @@
 /* Databases and connections. */
 #include "api/api_internal.h"
 #include "gen/gen.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,10 +146,13 @@ void rayql_progress(rayql_connection *con, rayql_progress_info *out)
 
 rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out)
 {
-	if (!con || !out)
+	/* The first version's struct ended before `device`. */
+	if (!con || !out || out->size < offsetof(rayql_query_info, device))
 		return RAYQL_ERROR_MISUSE;
 	const struct rql_report *r = rql_session_report(con->session);
-	*out = (rayql_query_info){
+	size_t size = out->size < sizeof(*out) ? out->size : sizeof(*out);
+	const rayql_query_info info = {
+		.size = out->size,
 		.method = r->method,
 		.unit = r->unit,
 		.structure = r->structure,
@@ -169,5 +173,6 @@ rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out
 		.hits = r->stats.hits,
 		.device_ms = r->stats.device_ns / 1e6,
 	};
+	memcpy(out, &info, size);
 	return RAYQL_OK;
 }

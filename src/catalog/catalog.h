@@ -97,7 +97,6 @@ struct rql_structure {
 	void (*retain_definition)(void *definition);
 	void (*release_definition)(void *definition);
 	double build_ms;
-	double place_ms; /* of putting it on devices ahead of its first query */
 	uint64_t id;     /* never reused; 0 until the first publication gives it one */
 	/* What exec/ needs to make it again: */
 	char *note;            /* for rayql_structures(): why a side file was not used or not written; or NULL */

@@ -81,7 +81,6 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->unit_wanted = s->unit_wanted;
 	copy->unit = s->unit;
 	copy->build_ms = s->build_ms;
-	copy->place_ms = s->place_ms;
 	copy->id = s->id;
 	copy->side_file_valid = s->side_file_valid;
 	bool ok = rql_structure_set_text(&copy->database, s->database) &&

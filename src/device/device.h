@@ -51,6 +51,7 @@ struct rql_gpu_limits {
 	bool float64;              /* kernels with double arithmetic run */
 	uint64_t part_primitives;  /* rt: primitives of one part (trace.h) */
 	uint64_t rays_per_launch;  /* rt */
+	uint64_t submission_rays;  /* rt: more are cut into several submissions (rql_trace_piece) */
 };
 
 struct rql_device_ops; /* device_internal.h: src/device/vulkan, or src/device/fault around it */

@@ -1,6 +1,11 @@
 /* The front door of unit rt; rql_record_trace stands with the other recorders in work.c. */
 #include "device/device_internal.h"
 
+#include <math.h>
+
+#define PIECE_NS 2.5e8  /* of a submission, as far as that can be estimated */
+#define LEAST_SHARE 256 /* of submission_rays: fewer rays do not fill a device, whatever an estimate says */
+
 #define INTERNAL(err, ...) rql_error_set(err, RQL_ERROR_INTERNAL, __VA_ARGS__)
 
 /* The device is ready and has the unit. */
@@ -87,4 +92,15 @@ rql_status rql_trace_pipeline_get(struct rql_device *device, const struct rql_tr
 	RQL_TRY(rql_device_ready(device, err));
 	RQL_TRY(trace_ready(device, device->ops->trace_pipeline, err));
 	return device->ops->trace_pipeline(device, kernel, constants, count, out, err);
+}
+
+uint64_t rql_trace_piece(const struct rql_device *device, uint64_t rays, double work_ns)
+{
+	uint64_t most = device->limits.submission_rays ? device->limits.submission_rays : UINT64_MAX;
+	uint64_t least = most / LEAST_SHARE + 1;
+	double by_time = work_ns > PIECE_NS ? ceil((double)rays / (work_ns / PIECE_NS)) : (double)rays;
+	uint64_t piece = rays < most ? rays : most;
+	if (by_time < (double)piece)
+		piece = by_time > (double)least ? (uint64_t)by_time : least;
+	return piece < rays ? piece : rays;
 }

@@ -83,11 +83,15 @@ rql_status rql_trace_pipeline_get(struct rql_device *device, const struct rql_tr
                                   const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
                                   struct rql_error *err) RQL_MUST_CHECK;
 /* Launches `rays` ray generation shaders, in pieces of what the device allows. The argument struct begins with
- * `uint64_t first_ray`, which the recorder sets for every piece: a shader's ray is
+ * `uint64_t first_ray`, the number of the first one, which the recorder raises from piece to piece: a shader's ray is
  * first_ray + rql_launch() of trace.glsl, and it must return when that is >= the number it expects.
  * accels: the structures that the shaders trace through. */
 void rql_record_trace(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
                       uint64_t rays, struct rql_accel *const *accels, uint32_t accel_count, const struct rql_use *uses,
                       uint32_t use_count);
+/* How many of `rays` (> 0), which take work_ns by the caller's estimate, one submission may have: all of them nearly
+ * always. What is left is the caller's next submission, recorded with another first_ray and submitted after a wait:
+ * an interrupt then takes effect between two, and no watchdog of a driver resets a device that only has much to do. */
+uint64_t rql_trace_piece(const struct rql_device *device, uint64_t rays, double work_ns);
 
 #endif

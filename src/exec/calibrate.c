@@ -63,19 +63,27 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 	return status;
 }
 
+static rql_status measure_all(const struct rql_device *cpu, struct rql_device *device, bool thorough,
+                              struct rql_error *err)
+{
+	if (device->kind != RQL_DEVICE_CPU)
+		return rql_calibrate_gpu(cpu, device, thorough, err);
+	if (thorough) /* opening the devices has measured the short form */
+		rql_device_measure(device, true);
+	RQL_TRY(rql_cube_calibrate(device, thorough, err));
+	return calibrate_host(device, thorough, err);
+}
+
 rql_status rql_calibrate_device(const struct rql_device *cpu, struct rql_device *device, bool thorough,
                                 struct rql_error *err)
 {
-	if (device->kind != RQL_DEVICE_CPU) {
-		RQL_TRY(rql_calibrate_gpu(cpu, device, thorough, err));
-	} else {
-		if (thorough) /* opening the devices has measured the short form */
-			rql_device_measure(device, true);
-		RQL_TRY(rql_cube_calibrate(device, thorough, err));
-		RQL_TRY(calibrate_host(device, thorough, err));
-	}
-	device->profile.measured = true;
-	return RQL_OK;
+	const struct rql_profile before = device->profile;
+	rql_status status = measure_all(cpu, device, thorough, err);
+	if (status == RQL_OK)
+		device->profile.measured = true;
+	else
+		device->profile = before; /* half of one measurement and half of another compare with nothing */
+	return status;
 }
 
 void rql_calibrate_first_start(const struct rql_device *cpu, struct rql_device *device)

@@ -96,8 +96,8 @@ static void add_note(struct rql_session *session, struct rql_structure *s, const
                      const char *message)
 {
 	struct rql_strbuf text = {0};
-	rql_strbuf_printf(&text, "%s%snot placed on %s (%s): %s", s->note ? s->note : "", s->note ? "; " : "", device->id,
-	                  device->name, message);
+	rql_strbuf_printf(&text, "%s%snot placed on %s (%s) when it was built: %s", s->note ? s->note : "",
+	                  s->note ? "; " : "", device->id, device->name, message);
 	(void)rql_structure_set_text(&s->note, rql_strbuf_text(&text));
 	rql_strbuf_clear(&text);
 	rql_strbuf_printf(&text, "%s is not placed on %s (%s): %s", s->name, device->id, device->name, message);
@@ -115,12 +115,13 @@ static void place_on(struct rql_session *session, struct rql_structure *s, struc
 		return;
 	}
 	atomic_store(&session->progress.phase, "placing on the device");
-	uint64_t start = rql_now_ns();
-	if (unit == RQL_UNIT_RT && s->side_file && s->side_file_valid)
-		rql_side_read_rt(&session->db->side, s->side_file, s->cube, device);
+	const struct rql_side *side = &session->db->side;
+	bool kept = unit == RQL_UNIT_RT && s->side_file && s->side_file_valid;
+	bool read = kept && rql_side_read_rt(side, s->side_file, s->cube, device);
 	if (rql_cube_place_for(s->cube, device, unit, &failed) != RQL_OK)
 		add_note(session, s, device, rql_error_message(&failed));
-	s->place_ms += (double)(rql_now_ns() - start) / 1e6;
+	else if (kept && !read) /* a damaged file, or another driver's, gives way */
+		rql_side_write_rt(side, s->side_file, s->cube, device);
 	atomic_store(&session->progress.phase, NULL);
 	rql_error_clear(&failed);
 }
@@ -145,7 +146,6 @@ void rql_device_place(struct rql_session *session, struct rql_structure *s)
 	struct rql_arena *arena = rql_arena_new();
 	if (!arena)
 		return; /* the first query places it */
-	s->place_ms = 0;
 	if (!settings->only)
 		rql_devices_find(devices);
 	for (uint32_t i = 0; i < atomic_load(&devices->count); i++) {
@@ -168,7 +168,7 @@ void rql_device_place(struct rql_session *session, struct rql_structure *s)
 void rql_device_save(struct rql_database *db, const struct rql_structure *s)
 {
 	for (uint32_t i = 1; s->side_file && i < atomic_load(&db->devices->count); i++)
-		rql_side_write_rt(&db->side, s->side_file, s->cube, &db->devices->device[i], s->place_ms);
+		rql_side_write_rt(&db->side, s->side_file, s->cube, &db->devices->device[i]);
 }
 
 /* ---- failures ---- */
@@ -182,15 +182,20 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 	struct rql_structure *marked = now && now->cube == s->cube ? rql_structure_clone(now) : NULL;
 	if (marked) {
 		struct rql_strbuf note = {0};
-		rql_strbuf_printf(&note,
-		                  "not used on %s (%s) any more, where a query failed: %s; REFRESH MATERIALIZED VIEW "
-		                  "lets it try again",
-		                  device->id, device->name, message);
+		rql_strbuf_printf(&note, "not used on %s (%s) any more, where a query failed: %s; %s", device->id, device->name,
+		                  message,
+		                  atomic_load(&device->lost) ? "open the database in a new process to use the device again"
+		                                             : "REFRESH MATERIALIZED VIEW lets it try again");
 		(void)rql_structure_set_text(&marked->note, rql_strbuf_text(&note));
 		rql_strbuf_free(&note);
 		(void)rql_catalog_replace(catalog, now, marked);
 	}
 	rql_structure_release(now);
+}
+
+void rql_device_retry(const struct rql_structure *s, const struct rql_device *device)
+{
+	rql_cube_forget_failures(s->cube, device);
 }
 
 /* ---- WITH (unit = ...) ---- */

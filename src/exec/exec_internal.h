@@ -50,11 +50,11 @@ rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cu
                           struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. build_ms: what building
- * it took: when reading would take longer, no file is written. */
+/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. No file is written when
+ * reading it would take longer than building took. read: false when there was nothing to use. */
 void rql_side_write_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
-                       struct rql_device *device, double build_ms);
-void rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
+                       struct rql_device *device);
+bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
                       struct rql_device *device);
 bool rql_side_is_rt_file(const char *name);
 void rql_side_forget(const struct rql_side *side, const char *file); /* deletes one file */
@@ -88,6 +88,9 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rql_cache_entry *entry);
 void rql_cache_entry_free(struct rql_cache_entry *entry);
 void rql_plan_cache_clear(struct rql_plan_cache *cache);
+/* Drops the plans for the device but this one: each keeps memory there for its next run. False: there was none. */
+bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_device *device,
+                              const struct rql_plan *but);
 
 /* ---- devices (devices.c) ---- */
 enum rql_device_limit_kind { RQL_LIMIT_AUTO, RQL_LIMIT_BYTES, RQL_LIMIT_PERCENT };
@@ -108,6 +111,8 @@ void rql_device_save(struct rql_database *db, const struct rql_structure *s);
 /* A run of the leaf failed on its device: the structure is marked and nobody's plans use it there any more. */
 void rql_device_failed(struct rql_session *session, const struct rql_structure *s, const struct rql_device *device,
                        const char *message);
+/* The device's memory was full and has room now: what could not be placed may be tried again. */
+void rql_device_retry(const struct rql_structure *s, const struct rql_device *device);
 /* What a view asks for is there: checked by CREATE only. */
 rql_status rql_device_check_unit(struct rql_session *session, const char *sql, bool wanted, enum rql_unit unit,
                                  uint32_t position, struct rql_error *err) RQL_MUST_CHECK;

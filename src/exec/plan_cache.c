@@ -102,6 +102,19 @@ static void drop_old_structures(struct rql_plan_cache *cache, uint64_t epoch)
 	cache->structure_epoch = epoch;
 }
 
+bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_device *device, const struct rql_plan *but)
+{
+	bool dropped = false;
+	for (struct rql_cache_entry *e = cache->newest, *older; e; e = older) {
+		older = e->older;
+		if (e->method && e->plan != but && e->plan->device == device) {
+			drop(cache, e);
+			dropped = true;
+		}
+	}
+	return dropped;
+}
+
 static bool tables_unmoved(const struct rql_catalog *catalog, const struct rql_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->table_count; i++)

@@ -223,6 +223,17 @@ static bool device_failed(const struct rql_leaf *leaf, rql_status status)
 	       (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY);
 }
 
+/* A GPU's memory may be full of what this session's other plans keep there for their next runs. */
+static bool make_room(struct rql_session *s, const struct rql_plan *plan, const struct rql_leaf *leaf,
+                      rql_status status)
+{
+	if (!device_failed(leaf, status) || status != RQL_ERROR_LIMIT ||
+	    !rql_plan_cache_make_room(s->cache, leaf->device, plan))
+		return false;
+	rql_device_retry(leaf->structure, leaf->device);
+	return true;
+}
+
 static char *say_failure(const struct rql_plan *plan, const struct rql_leaf *leaf, const char *message)
 {
 	struct rql_strbuf text = {0};
@@ -244,6 +255,11 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
 	rql_status status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);
+	if (status != RQL_OK && make_room(s, plan, leaf, status)) {
+		rql_error_clear(&failed);
+		leaf = NULL;
+		status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);
+	}
 	atomic_store(&s->progress.phase, NULL);
 	if (status == RQL_OK)
 		return RQL_OK;

@@ -2,6 +2,7 @@
 #include "exec/exec_internal.h"
 
 #include "method/method.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,8 +192,12 @@ static rql_status set_unit(struct rql_session *s, const char *value, struct rql_
 
 static rql_status set_layout(struct rql_session *s, const char *value, struct rql_error *err)
 {
+	char lower[sizeof s->settings.layout];
+	size_t length = strlen(value);
 	bool automatic = strcasecmp(value, "auto") == 0;
-	if (!automatic && !(rql_layout_method(value) && strlen(value) < sizeof s->settings.layout)) {
+	for (size_t i = 0; i <= length && length < sizeof lower; i++) /* as WITH (layout = ...) does */
+		lower[i] = (char)tolower((unsigned char)value[i]);
+	if (!automatic && !(length < sizeof lower && rql_layout_method(lower))) {
 		struct rql_strbuf known = {0};
 		rql_strbuf_put(&known, "one of: ");
 		rql_put_layouts(&known);
@@ -200,25 +205,38 @@ static rql_status set_layout(struct rql_session *s, const char *value, struct rq
 		rql_strbuf_free(&known);
 		return status;
 	}
-	snprintf(s->settings.layout, sizeof s->settings.layout, "%s", automatic ? "" : value);
+	snprintf(s->settings.layout, sizeof s->settings.layout, "%s", automatic ? "" : lower);
 	return RQL_OK;
+}
+
+/* "50%" to thousandths of a percent. */
+static bool parse_percent(const char *value, uint64_t *out)
+{
+	char *end = NULL;
+	/* strtod alone would also take "inf", "nan", hexadecimals and signs. */
+	if (!strspn(value, "0123456789.") || strpbrk(value, "xX"))
+		return false;
+	double percent = strtod(value, &end);
+	if (end == value || strcmp(end + strspn(end, " "), "%") != 0 || !(percent >= 0 && percent <= 100))
+		return false;
+	*out = (uint64_t)(percent * 1000);
+	return true;
 }
 
 static rql_status set_device_memory(struct rql_session *s, const char *value, struct rql_error *err)
 {
 	struct rql_device_limit *limit = &s->db->device_limit;
-	uint64_t bytes = 0;
-	char *end = NULL;
-	double percent = strtod(value, &end);
-	bool is_percent = end != value && strcmp(end, "%") == 0;
-	if (is_percent && !(percent >= 0 && percent <= 100))
-		end = NULL;
-	if (strcasecmp(value, "auto") != 0 && (is_percent ? !end : !rql_parse_bytes(value, &bytes)))
+	enum rql_device_limit_kind kind = RQL_LIMIT_BYTES;
+	uint64_t number = 0;
+	if (strcasecmp(value, "auto") == 0)
+		kind = RQL_LIMIT_AUTO;
+	else if (parse_percent(value, &number))
+		kind = RQL_LIMIT_PERCENT;
+	/* 0: nothing (more) is put on a GPU. "120%" would be one of the machine's memory to rql_parse_bytes. */
+	else if (strcmp(value, "0") != 0 && (strchr(value, '%') || !rql_parse_bytes(value, &number)))
 		return bad_value("rayql_device_memory_limit", value, "'auto', a size such as '8GB', or '50%'", err);
-	atomic_store(&limit->kind, strcasecmp(value, "auto") == 0 ? RQL_LIMIT_AUTO
-	                           : is_percent                   ? RQL_LIMIT_PERCENT
-	                                                          : RQL_LIMIT_BYTES);
-	atomic_store(&limit->value, is_percent ? (uint64_t)(percent * 1000) : bytes);
+	atomic_store(&limit->kind, kind);
+	atomic_store(&limit->value, number);
 	atomic_fetch_add(&s->db->settings_epoch, 1); /* plans were made under the old one */
 	return RQL_OK;
 }

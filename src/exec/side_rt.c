@@ -49,11 +49,12 @@ static rql_status get(void *state, void *data, uint64_t bytes, struct rql_error 
 }
 
 void rql_side_write_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
-                       struct rql_device *device, double build_ms)
+                       struct rql_device *device)
 {
-	char kinds[64];
+	char kinds[512];
 	uint64_t bytes = rql_cube_device_bytes(cube, device, kinds, sizeof kinds, NULL);
-	if (!strstr(kinds, "rt") || !side->writable || build_ms < (double)bytes / READ_BYTES_PER_MS)
+	if (!strstr(kinds, "rt") || !side->writable || 
+	    rql_cube_device_ms(cube, device) < (double)bytes / READ_BYTES_PER_MS)
 		return;
 	char *path = path_of(side, file, device, ""), *beside = path_of(side, file, device, ".tmp");
 	FILE *f = path && beside ? fopen(beside, "we") : NULL;
@@ -70,16 +71,18 @@ void rql_side_write_rt(const struct rql_side *side, const char *file, const stru
 	free(beside);
 }
 
-void rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
+bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
                       struct rql_device *device)
 {
 	char *path = path_of(side, file, device, "");
 	FILE *f = path ? fopen(path, "re") : NULL;
+	bool read = false;
 	if (f) {
 		struct rql_error why = {0};
-		if (rql_cube_rt_read(cube, device, get, f, &why) != RQL_OK)
-			rql_error_clear(&why); /* it is built instead */
+		read = rql_cube_rt_read(cube, device, get, f, &why) == RQL_OK;
+		rql_error_clear(&why); /* it is built instead */
 		fclose(f);
 	}
 	free(path);
+	return read;
 }

@@ -18,16 +18,30 @@ struct pricing {
 	struct rql_error *err;
 };
 
-/* The session's word is the last one; then the view's. */
+/* The session's word is the last one; then the view's. A layout is of one unit: the session's brings its unit along, and
+ * a view's is left out where the session wants another unit. */
 static bool read_wishes(struct pricing *c)
 {
 	const struct rql_settings *settings = c->p->ctx->settings;
 	const char *layout = settings->layout[0] ? settings->layout : c->s->layout;
+	const struct rql_method *of = layout ? rql_layout_method(layout) : NULL;
+	struct rql_arena *arena = c->p->arena;
+	if (settings->unit_forced) {
+		c->unit = settings->unit;
+		if (!settings->layout[0] && of && of->unit != c->unit)
+			layout = NULL;
+		c->unit_reason = rql_arena_printf(arena, "rayql_unit says %s", rql_unit_name(c->unit));
+	} else if (settings->layout[0] && of) {
+		c->unit = of->unit;
+		c->unit_reason = rql_arena_printf(arena, "rayql_layout says %s, which is one of the unit %s", layout,
+		                                  rql_unit_name(c->unit));
+	} else if (c->s->unit_wanted) {
+		c->unit = c->s->unit;
+		c->unit_reason = rql_arena_printf(arena, "the view asks for unit = %s", rql_unit_name(c->unit));
+	} else {
+		c->any_unit = true;
+	}
 	c->request->layout = layout;
-	c->any_unit = !settings->unit_forced && !c->s->unit_wanted;
-	c->unit = settings->unit_forced ? settings->unit : c->s->unit;
-	const char *who = settings->unit_forced ? "rayql_unit says" : "the view asks for unit =";
-	c->unit_reason = c->any_unit ? NULL : rql_arena_printf(c->p->arena, "%s %s", who, rql_unit_name(c->unit));
 	return c->any_unit || c->unit_reason;
 }
 
@@ -173,7 +187,9 @@ static rql_status price_cpu_instead(struct pricing *c)
 {
 	const struct rql_settings *settings = c->p->ctx->settings;
 	struct rql_strbuf why = {0};
-	if (!rql_unit_available(c->p->ctx->devices, settings, c->unit, &why))
+	if (settings->only)
+		c->leaf->note = rql_arena_printf(c->p->arena, "%s, and rayql_device says cpu", c->unit_reason);
+	else if (!rql_unit_available(c->p->ctx->devices, settings, c->unit, &why))
 		c->leaf->note =
 			rql_arena_printf(c->p->arena, "%s, which no device has: %s", c->unit_reason, rql_strbuf_text(&why));
 	else
@@ -190,14 +206,26 @@ static rql_status price_cpu_instead(struct pricing *c)
 	return RQL_OK;
 }
 
+/* Only a view's wish gives way, and not to another GPU than the session has named. */
+static bool gives_way(const struct pricing *c)
+{
+	const struct rql_settings *settings = c->p->ctx->settings;
+	return !c->any_unit && c->unit != RQL_UNIT_CPU && !settings->unit_forced && !settings->layout[0] &&
+	       (!settings->only || settings->only->kind == RQL_DEVICE_CPU);
+}
+
 static rql_status nobody(struct pricing *c)
 {
 	struct rql_strbuf why = {0};
 	const char *reason = c->first_reason;
 	if (!reason && !c->any_unit && c->unit != RQL_UNIT_CPU && !c->p->ctx->settings->only)
 		rql_devices_find(c->p->ctx->devices); /* to say what there is */
+	const struct rql_method *of = c->request->layout ? rql_layout_method(c->request->layout) : NULL;
 	if (!reason) {
-		if (c->any_unit || rql_unit_available(c->p->ctx->devices, c->p->ctx->settings, c->unit, &why))
+		if (of && !c->any_unit && of->unit != c->unit)
+			rql_strbuf_printf(&why, "layout = %s is one of the unit %s, and %s", c->request->layout,
+			                  rql_unit_name(of->unit), c->unit_reason);
+		else if (c->any_unit || rql_unit_available(c->p->ctx->devices, c->p->ctx->settings, c->unit, &why))
 			rql_strbuf_printf(&why, "no method for %s%s on the devices that rayql_device allows",
 			                  c->request->layout ? "layout = " : "it", c->request->layout ? c->request->layout : "");
 		else
@@ -217,8 +245,7 @@ rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure 
 		return rql_error_memory(err, 0, "a plan");
 	find_devices(&c);
 	RQL_TRY(price_all(&c));
-	if (!leaf->prepared && !c.could && !c.any_unit && !p->ctx->settings->unit_forced && !p->ctx->settings->only &&
-	    c.unit != RQL_UNIT_CPU)
+	if (!leaf->prepared && !c.could && gives_way(&c))
 		RQL_TRY(price_cpu_instead(&c));
 	return leaf->prepared ? RQL_OK : nobody(&c);
 }

@@ -24,15 +24,17 @@ struct rql_ray_args {
 	uint32_t width;        /* cells in x */
 	uint32_t z_from, z_to; /* the ray covers z_from - 1/2 .. z_to - 1/2 */
 	uint32_t closest;      /* closest hit alone: counts gets 1 and sums the row of least z */
+	uint64_t rows;         /* boxes: what is in them */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_ray_args, 64);
+RQL_KERNEL_STRUCT_SIZE(rql_ray_args, 72);
 
-/* Rows to triangles, three corners of three floats each. */
+/* Rows to triangles, three corners of three floats each, or to boxes, least and greatest x, y and z. */
 struct rql_corner_args {
 	uint64_t rows; /* uint32_t x, y, z each */
 	uint64_t corners;
 	uint64_t count;
+	uint32_t boxes, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_corner_args, 24);
+RQL_KERNEL_STRUCT_SIZE(rql_corner_args, 32);
 
 #endif

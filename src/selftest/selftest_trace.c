@@ -1,5 +1,5 @@
-/* What trace.h promises: structures of several parts, any-hit calls exactly once per row, the closest hit, refit, the
- * serialised form. Rows are triangles in the cells of a grid, sorted by cell and z. */
+/* What trace.h promises: structures of several parts, any-hit calls exactly once per row, the closest hit, intersection
+ * shaders, refit, the serialised form. Rows are triangles or boxes in the cells of a grid, sorted by cell and z. */
 #include "selftest/selftest_case.h"
 
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "shaders/selftest/ray.rahit.h"
 #include "shaders/selftest/ray.rchit.h"
 #include "shaders/selftest/ray.rgen.h"
+#include "shaders/selftest/ray.rint.h"
 #include "shaders/selftest/ray.rmiss.h"
 
 static const struct rql_kernel corners_kernel = {
@@ -28,6 +29,16 @@ static const struct rql_trace_kernel ray_kernel = {
 	.args_bytes = sizeof(struct rql_ray_args),
 };
 
+static const struct rql_trace_kernel box_kernel = {
+	.name = "selftest.box",
+	.raygen = {rql_spv_ray_rgen, sizeof(rql_spv_ray_rgen)},
+	.miss = {rql_spv_ray_rmiss, sizeof(rql_spv_ray_rmiss)},
+	.closest_hit = {rql_spv_ray_rchit, sizeof(rql_spv_ray_rchit)},
+	.any_hit = {rql_spv_ray_rahit, sizeof(rql_spv_ray_rahit)},
+	.intersection = {rql_spv_ray_rint, sizeof(rql_spv_ray_rint)},
+	.args_bytes = sizeof(struct rql_ray_args),
+};
+
 #define WIDTH 32u
 #define RAYS ((uint64_t)WIDTH * WIDTH)
 #define PARTS 4u
@@ -38,13 +49,14 @@ struct row {
 };
 struct scene {
 	struct rql_selftest *t;
+	bool boxes;
 	struct row *rows;
 	uint64_t count, part_first[PARTS + 1], part_rows[PARTS];
 	struct rql_buffer *row_buffer, *bases, *counts, *sums;
 	struct rql_accel *accel;
 };
 
-/* Records the triangles of one part. */
+/* Records the primitives of one part. */
 static rql_status fill(void *state, struct rql_commands *c, uint32_t part, struct rql_buffer *input,
                        struct rql_error *err)
 {
@@ -53,7 +65,7 @@ static rql_status fill(void *state, struct rql_commands *c, uint32_t part, struc
 	const uint32_t constants[] = {RQL_STEP_THREADS};
 	RQL_TRY(rql_pipeline_get(s->t->device, &corners_kernel, constants, 1, &pipeline, err));
 	const struct rql_corner_args args = {s->row_buffer->address + s->part_first[part] * sizeof(struct row),
-	                                     input->address, s->part_rows[part]};
+	                                     input->address, s->part_rows[part], s->boxes, 0};
 	const struct rql_use uses[] = {{s->row_buffer, RQL_READ}, {input, RQL_WRITE}};
 	rql_record_dispatch(c, "corners", pipeline, &args, (args.count + RQL_STEP_THREADS - 1) / RQL_STEP_THREADS, uses, 2);
 	return RQL_OK;
@@ -88,7 +100,7 @@ static rql_status build(struct scene *s, bool refit, struct rql_error *err)
 {
 	const struct rql_accel_spec spec = {
 		.what = "a selftest's structure",
-		.primitive = RQL_TRIANGLES,
+		.primitive = s->boxes ? RQL_AABBS : RQL_TRIANGLES,
 		.one_call_per_hit = true,
 		.compact = !refit,
 		.refit = refit,
@@ -104,7 +116,8 @@ static rql_status trace(struct scene *s, uint32_t from, uint32_t to, bool closes
 {
 	const struct rql_pipeline *pipeline;
 	struct rql_commands *c;
-	RQL_TRY(rql_trace_pipeline_get(s->t->device, &ray_kernel, NULL, 0, &pipeline, err));
+	const struct rql_trace_kernel *kernel = s->boxes ? &box_kernel : &ray_kernel;
+	RQL_TRY(rql_trace_pipeline_get(s->t->device, kernel, NULL, 0, &pipeline, err));
 	const struct rql_ray_args args = {
 		.accel = s->accel->address,
 		.counts = s->counts->address,
@@ -115,10 +128,12 @@ static rql_status trace(struct scene *s, uint32_t from, uint32_t to, bool closes
 		.z_from = from,
 		.z_to = to,
 		.closest = closest,
+		.rows = s->row_buffer->address,
 	};
-	const struct rql_use uses[] = {{s->counts, RQL_WRITE}, {s->sums, RQL_WRITE}, {s->bases, RQL_READ}};
+	const struct rql_use uses[] = {
+		{s->counts, RQL_WRITE}, {s->sums, RQL_WRITE}, {s->bases, RQL_READ}, {s->row_buffer, RQL_READ}};
 	RQL_TRY(rql_selftest_record(s->t, &c, err));
-	rql_record_trace(c, "rays", pipeline, &args, RAYS, &s->accel, 1, uses, 3);
+	rql_record_trace(c, "rays", pipeline, &args, RAYS, &s->accel, 1, uses, 4);
 	return rql_selftest_execute(s->t, err);
 }
 
@@ -159,9 +174,9 @@ static rql_status check_traces(struct scene *s, struct rql_error *err)
 	return RQL_OK;
 }
 
-static rql_status test_hits(struct rql_selftest *t, struct rql_error *err)
+static rql_status check_scene(struct rql_selftest *t, bool boxes, struct rql_error *err)
 {
-	struct scene s = {0};
+	struct scene s = {.boxes = boxes};
 	RQL_TRY(make_scene(t, &s, err));
 	RQL_TRY(build(&s, false, err));
 	rql_status status = check_traces(&s, err);
@@ -171,6 +186,16 @@ static rql_status test_hits(struct rql_selftest *t, struct rql_error *err)
 		                            s.accel->part_count, (unsigned long long)s.accel->bytes);
 	rql_accel_free(s.accel);
 	return status;
+}
+
+static rql_status test_hits(struct rql_selftest *t, struct rql_error *err)
+{
+	return check_scene(t, false, err);
+}
+
+static rql_status test_boxes(struct rql_selftest *t, struct rql_error *err)
+{
+	return check_scene(t, true, err);
 }
 
 /* Rows of one part move along z; the others stay. */
@@ -246,6 +271,7 @@ static rql_status test_file(struct rql_selftest *t, struct rql_error *err)
 #define RT RQL_SELFTEST_UNIT(RQL_UNIT_RT)
 const struct rql_selftest_case rql_selftest_trace[] = {
 	{"trace.hits", RT, test_hits},
+	{"trace.boxes", RT, test_boxes},
 	{"trace.refit", RT, test_refit},
 	{"trace.file", RT, test_file},
 	{0},

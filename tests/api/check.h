@@ -100,7 +100,7 @@ static inline void expect_at(rayql_connection *con, const char *sql, const char 
 	if (rows && strcmp(have, rows) != 0)
 		print_error("%s:%d: %s\nhave:\n%swant:\n%s", file, line, sql, have, rows);
 	if (method && strcmp(by, method) != 0) {
-		rayql_query_info info;
+		rayql_query_info info = {.size = sizeof info};
 		(void)rayql_last_query(con, &info);
 		print_error("%s:%d: %s\nanswered by %s, not by %s: %s\n", file, line, sql, by, method, info.reason);
 	}

@@ -131,10 +131,103 @@ static void what_a_failure_says(void **state)
 	with_vulkan(NULL);
 }
 
+/* A lost device takes the other views' contents with it. */
+static void lost_with_everything(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	bool lost = true;
+	for (int n = 1; n < MANY && lost; n++) {
+		char fault[64];
+		snprintf(fault, sizeof fault, "vulkan:0 lost %d", n);
+		with_vulkan(fault);
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		use(s.con, "compute");
+		run(s.con, "CREATE MATERIALIZED VIEW w WITH (rollup = off) AS SELECT a, count(*) FROM t GROUP BY a");
+		run(s.con, VIEW("rollup = off"));
+		run(s.con, QUERY);
+		char *note = rows_of(s.con, "SELECT note LIKE 'lost;%' FROM rayql_devices() WHERE device = 'vulkan:0'", NULL);
+		lost = strcmp(note, "true\n") == 0;
+		free(note);
+		if (!lost) { /* the next submission is the one */
+			expect(s.con, "SELECT device_bytes > 0 FROM rayql_structures() WHERE name = 'w'", NULL, "true\n");
+			expect(s.con, QUERY, "host", NULL);
+			expect(s.con, "SELECT placed, device_bytes FROM rayql_structures() WHERE name = 'w'", NULL,
+			       "vulkan:0 (arrays): not used: the device was lost|0\n");
+		}
+		close_session(&s);
+	}
+	assert_false(lost);
+	with_vulkan(NULL);
+}
+
+/* Memory that runs out while plans that were run before keep some of it: they make room, and nothing is marked. */
+static void makes_room(void **state)
+{
+	static const char other[] = "SELECT a, sum(v) FROM t GROUP BY a ORDER BY a";
+	static const char marked[] =
+		"SELECT count(*) FROM rayql_structures() WHERE reason IS NOT NULL OR placed LIKE '%not used%'";
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	int struck = 0;
+	for (int n = 1, last = 0; n < MANY && !last; n++) {
+		char fault[64];
+		snprintf(fault, sizeof fault, "vulkan:0 allocation %d", n);
+		with_vulkan(fault);
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		char *want = rows_of(s.con, QUERY, NULL);
+		use(s.con, "compute");
+		run(s.con, VIEW("rollup = off"));
+		run(s.con, other);
+		char *before = rows_of(s.con, marked, NULL);
+		if (strcmp(before, "0\n") == 0) { /* it strikes in the next one, or never */
+			struck++;
+			expect(s.con, QUERY, "cube", want);
+			expect(s.con, marked, NULL, "0\n");
+			expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
+			last = struck == 8; /* a run makes fewer buffers */
+		}
+		free(before);
+		free(want);
+		close_session(&s);
+	}
+	assert_int_equal(struck, 8);
+	with_vulkan(NULL);
+}
+
+/* A calibration that fails leaves the constants as they were. */
+static void calibration(void **state)
+{
+	(void)state;
+	static const char *const faults[] = {"vulkan:0 allocation 12", "vulkan:0 allocation 20"};
+	if (!has_unit("compute"))
+		skip();
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+		with_vulkan(faults[i]);
+		struct session s = open_session(NULL, NULL);
+		rayql_error *err = NULL;
+		char *before = rows_of(s.con, "SELECT measured, read_gbps, profile FROM rayql_devices() OFFSET 1", NULL);
+		assert_int_equal(rayql_calibrate_device(s.db, "vulkan:0", &err), RAYQL_ERROR_LIMIT);
+		holds(rayql_error_message(err), "RAYQL_FAULT");
+		rayql_error_free(err);
+		expect(s.con, "SELECT measured, read_gbps, profile FROM rayql_devices() OFFSET 1", NULL, before);
+		free(before);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_failure_says),
+		cmocka_unit_test(calibration),
+		cmocka_unit_test(lost_with_everything),
+		cmocka_unit_test(makes_room),
 		cmocka_unit_test(faults_of_compute),
 		cmocka_unit_test(faults_of_rt),
 		cmocka_unit_test(faults_of_the_paper),

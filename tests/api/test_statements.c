@@ -201,7 +201,7 @@ static void host_errors_are_duckdbs(void **state)
 static void last_query(void **state)
 {
 	struct session s = open_session(NULL, NULL);
-	rayql_query_info info;
+	rayql_query_info info = {.size = sizeof info};
 	(void)state;
 	expect(s.con, "SELECT count(*) FROM rayql_last_query()", NULL, "0\n");
 	make_table(s.con, "t", 10000);
@@ -213,6 +213,8 @@ static void last_query(void **state)
 	expect(s.con, "SELECT method, unit, structure, rows FROM rayql_last_query()", NULL, "cube|cpu|v|5\n");
 	expect(s.con, "SELECT method FROM rayql_last_query()", NULL, "cube\n"); /* reading it leaves it */
 	expect(s.con, "SELECT g, sum(v) FROM t GROUP BY g ORDER BY g", "cube", NULL);
+	rayql_query_info unsized = {0};
+	assert_int_equal(rayql_last_query(s.con, &unsized), RAYQL_ERROR_MISUSE);
 	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
 	assert_true(info.plan_cached);
 	assert_string_equal(info.structure, "v");

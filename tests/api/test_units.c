@@ -50,6 +50,19 @@ static void settings_and_options(void **state)
 	fails(s.con, VIEW("layout = round"), RAYQL_ERROR_STATEMENT, "cannot be 'round'; it is one of: auto");
 	fails(s.con, "SET rayql_unit = 'raster'", RAYQL_ERROR_STATEMENT, "'auto', 'cpu', 'compute' or 'rt'");
 	fails(s.con, "SET rayql_layout = 'round'", RAYQL_ERROR_STATEMENT, "expected one of: auto");
+	run(s.con, "SET rayql_layout = 'PAPER'");
+	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_layout'", NULL, "paper\n");
+	run(s.con, "RESET rayql_layout");
+	static const char *const bad_limits[] = {"-1", "0x10%", "-50%", "120%", "nan%", "%", ""};
+	for (size_t i = 0; i < sizeof bad_limits / sizeof *bad_limits; i++) {
+		char sql[128];
+		snprintf(sql, sizeof sql, "SET rayql_device_memory_limit = '%s'", bad_limits[i]);
+		fails(s.con, sql, RAYQL_ERROR_STATEMENT, "'auto', a size such as '8GB', or '50%'");
+	}
+	run(s.con, "SET rayql_device_memory_limit = '12.5 %'");
+	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_device_memory_limit'", NULL, "12.5%\n");
+	run(s.con, "SET rayql_device_memory_limit = 0");
+	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_device_memory_limit'", NULL, "0 bytes\n");
 	fails(s.con, "SET rayql_device_timing = 'maybe'", RAYQL_ERROR_STATEMENT, "expected on or off");
 	fails(s.con, "SET rayql_device_memory_limit = 'much'", RAYQL_ERROR_STATEMENT, "'auto', a size such as");
 	fails(s.con, "SET rayql_device_memory_limit = '101%'", RAYQL_ERROR_STATEMENT, "'auto', a size such as");
@@ -186,6 +199,46 @@ static void paper_layout(void **state)
 	expect(s.con, QUERY, "rtcudb", want);
 	free(want);
 	close_session(&s);
+}
+
+/* What the view and the session ask for at once: the session wins, and the CPU answers rather than DuckDB. */
+static void wishes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *view, *settings, *method, *unit, *reason;
+	} cases[] = {
+		{"unit = rt", "rayql_device = cpu", "cube", "cpu", "the view asks for unit = rt, and rayql_device says cpu"},
+		{"layout = paper", "rayql_device = cpu", "cube", "cpu", "rayql_device says cpu"},
+		{"layout = paper", "rayql_device = auto; SET rayql_unit = cpu", "cube", "cpu", "cheapest"},
+		{"layout = paper", "rayql_unit = compute", "cube", "compute", "cheapest"},
+		{"layout = paper", "rayql_unit = rt", "rtcudb", "rt", "cheapest"},
+		{"unit = compute", "rayql_layout = Paper", "rtcudb", "rt", "cheapest"},
+		{"unit = cpu", "rayql_layout = paper", "rtcudb", "rt", "cheapest"},
+		{"unit = compute", "rayql_layout = paper; SET rayql_unit = compute", "host", "",
+	     "layout = paper is one of the unit rt, and rayql_unit says compute"},
+	};
+	if (!has_unit("rt") || !has_unit("compute"))
+		skip();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[256];
+		with_vulkan(NULL);
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		char *want = rows_of(s.con, QUERY, NULL);
+		run(s.con, "SET rayql_device = 'vulkan:0'; SET rayql_force = on");
+		snprintf(text, sizeof text, VIEW("rollup = off, %s"), cases[i].view);
+		run(s.con, text);
+		snprintf(text, sizeof text, "SET %s", cases[i].settings);
+		run(s.con, text);
+		expect(s.con, QUERY, cases[i].method, want);
+		snprintf(text, sizeof text, "SELECT unit, reason LIKE '%%%s%%' FROM rayql_last_query()", cases[i].reason);
+		char row[32];
+		snprintf(row, sizeof row, "%s|true\n", cases[i].unit);
+		expect(s.con, text, NULL, row);
+		free(want);
+		close_session(&s);
+	}
 }
 
 /* Units survive in the file, and a machine without them answers all the same. */
@@ -378,7 +431,8 @@ static void device_memory_limit(void **state)
 	expect(s.con, "SELECT reason LIKE '%rayql_device_memory_limit%' FROM rayql_last_query()", NULL, "true\n");
 	run(s.con, "RESET rayql_device_memory_limit");
 	expect(s.con, QUERY, "cube", want);
-	expect(s.con, "SELECT device_bytes > 0 FROM rayql_structures()", NULL, "true\n");
+	expect(s.con, "SELECT device_bytes > 0, reason LIKE '% when it was built: %' FROM rayql_structures()", NULL,
+	       "true|true\n"); /* what was true then is not said of now */
 	free(want);
 	close_session(&s);
 }
@@ -392,6 +446,7 @@ int main(void)
 		cmocka_unit_test(compute),
 		cmocka_unit_test(ray_tracing),
 		cmocka_unit_test(paper_layout),
+		cmocka_unit_test(wishes),
 		cmocka_unit_test(reopened_elsewhere),
 		cmocka_unit_test(structure_files),
 		cmocka_unit_test(device_memory_limit),

@@ -212,6 +212,7 @@ struct dt_options {
 	uint64_t seed, queries, first_world, world_count;
 	uint32_t jobs, threads, share;
 	const char *setup; /* see struct dt_session */
+	const char *needs; /* a unit that vulkan:0 must have; NULL: none */
 	bool verbose, keep_going, no_reduce;
 };
 void dt_world_run(const struct dt_options *options, uint64_t world, uint32_t job, struct dt_statistics *stats);

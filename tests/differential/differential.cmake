@@ -36,11 +36,11 @@ if(wanted)
 		endif()
 		foreach(unit compute rt)
 			rql_add_test(differential.${unit} COMMAND test_differential --queries ${queries} --seed 4 --jobs 2 --share 50
-				--setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = '${unit}'"
+				--needs ${unit} --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = '${unit}'"
 				LABELS differential vulkan slow TIMEOUT 900 PROCESSORS 2)
 		endforeach()
 		rql_add_test(differential.rtcudb COMMAND test_differential --queries ${queries} --seed 5 --jobs 2 --share 30
-			--setup "SET rayql_device = 'vulkan:0'; SET rayql_layout = 'paper'"
+			--needs rt --setup "SET rayql_device = 'vulkan:0'; SET rayql_layout = 'paper'"
 			LABELS differential vulkan slow TIMEOUT 900 PROCESSORS 2)
 	endif()
 endif()

@@ -1,6 +1,7 @@
 /* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--setup SQL]
- * [--verbose] [--keep-going] [--no-reduce]. --setup: statements that our connection begins with, such as SET rayql_unit. Exit status 0: every answer equal, and the share of eligible queries answered by cubes
- * as high as it must be. */
+ * [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]. --setup: statements that our connection begins with, such as SET
+ * rayql_unit. --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0: every answer equal, and the share of eligible
+ * queries answered by cubes as high as it must be. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static void usage(void)
 {
 	fputs(
 		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--setup SQL]"
-		" [--verbose] [--keep-going] [--no-reduce]\n",
+		" [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]\n",
 		stderr);
 	exit(2);
 }
@@ -49,6 +50,8 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 			o->share = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--setup") && i + 1 < argc)
 			o->setup = argv[++i];
+		else if (!strcmp(argv[i], "--needs") && i + 1 < argc)
+			o->needs = argv[++i];
 		else if (!strcmp(argv[i], "--verbose"))
 			o->verbose = true;
 		else if (!strcmp(argv[i], "--keep-going"))
@@ -106,12 +109,46 @@ static bool report(const struct dt_options *o, const struct dt_statistics *s, do
 	return s->failures == 0;
 }
 
+/* An exit status: 0 it is there, 77 it is not, anything else an error. */
+static int look_for_unit(const char *unit)
+{
+	char sql[256], *error = NULL;
+	struct dt_session s;
+	if (!dt_session_open(&s, NULL, 1, NULL))
+		return 1;
+	snprintf(sql, sizeof sql,
+	         "SELECT CASE WHEN count(*) = 0 THEN error('vulkan:0 is not there, or lacks the unit') END FROM rayql_devices()"
+	         " WHERE device = 'vulkan:0' AND units LIKE '%%%s%%'",
+	         unit);
+	bool there = dt_session_run(&s, sql, &error);
+	int status = there ? 0 : error && strstr(error, "vulkan:0 is not there") ? 77 : 1;
+	if (!there)
+		printf("%s: %s\n", unit, error ? error : "?");
+	free(error);
+	dt_session_close(&s);
+	return status;
+}
+
+/* Asked in a process of its own: the jobs are forked from one that has no threads. */
+static int without_unit(const char *unit)
+{
+	int status;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0)
+		exit(look_for_unit(unit));
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct dt_options options;
 	pid_t jobs[64];
 	struct timespec start, end;
 	read_options(argc, argv, &options);
+	int missing = options.needs ? without_unit(options.needs) : 0;
+	if (missing)
+		return missing;
 	struct dt_statistics *stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (stats == MAP_FAILED) {
 		perror("mmap");

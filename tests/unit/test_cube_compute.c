@@ -12,7 +12,7 @@
 #include "method/cube/cube_compute.h"
 #include "vulkan_fixture.h"
 
-#define CASES 200u
+#define CASES 100u
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
@@ -89,9 +89,13 @@ static uint64_t covered_on_cpu(const struct rql_cube *cube, const struct query *
 }
 
 static unsigned refused, ran, modes[3], passes[3], lanes, searched;
+static bool first; /* the next run is a request's first */
+/* Of resolved requests. */
+static unsigned plain, plain_lanes, copied, rounds, cut, forms;
 
 /* Runs it and checks the answer. */
-static void run_prepared(struct rql_prepared *prepared, const struct query *q, const struct table *t, unsigned flags)
+static struct rql_answer run_prepared(struct rql_prepared *prepared, const struct query *q, const struct table *t,
+                                      unsigned flags)
 {
 	const struct rql_method *method = &rql_method_cube_compute;
 	struct rql_error err = {0};
@@ -104,8 +108,78 @@ static void run_prepared(struct rql_prepared *prepared, const struct query *q, c
 		assert_true(answer.pass_count > 0 && answer.device_ns > 0);
 		for (uint32_t i = 0; i < answer.pass_count; i++)
 			assert_non_null(answer.passes[i].pass);
+		/* Resolving is told once. */
+		const struct rql_cube_compute *plan = prepared->unit->method;
+		assert_int_equal(strcmp(answer.passes[0].pass, "resolve") == 0, first && plan->resolves);
 	}
 	rql_arena_free(arena);
+	return answer;
+}
+
+static void note(const struct rql_prepared *prepared)
+{
+	const struct rql_cube_compute *plan = prepared->unit->method;
+	modes[plan->mode]++;
+	passes[plan->passes]++;
+	lanes |= plan->lanes;
+	for (uint32_t b = 0; b < prepared->box_count; b++)
+		searched |= prepared->boxes[b].search_count ? plan->lanes : 0;
+	ran++;
+	if (!plan->resolves || !prepared->unit->items)
+		return;
+	cut += plan->entry_count > plan->totals[RQL_CUBE_COUNTER_RUNS];
+	if (!plan->plain)
+		return;
+	plain++;
+	plain_lanes |= plan->entry_lanes;
+	copied += plan->copies > 1;
+	rounds += plan->entry_count * plan->entry_lanes > plan->entry_workgroups * RQL_CUBE_WORKGROUP;
+	for (uint32_t s = 0; s < prepared->slot_count; s++) {
+		uint32_t bits = prepared->slots[s].values->bits;
+		forms |= !bits ? 1u : bits <= 32 ? 2u : 4u;
+	}
+}
+
+static void same_counts(const struct rql_answer *a, const struct rql_answer *b)
+{
+	assert_int_equal(a->runs, b->runs);
+	assert_int_equal(a->cells_read, b->cells_read);
+	assert_int_equal(a->bytes_read, b->bytes_read);
+}
+
+/* With its items resolved before the first run, and by every run itself: the answers and their counts agree. */
+static void run_ways(const struct rql_cube *cube, const struct query *q, const struct table *t)
+{
+	const struct rql_method *method = &rql_method_cube_compute;
+	struct rql_answer answers[2];
+	const uint32_t subgroup = gpu->limits.subgroup_size;
+	/* Narrower subgroups than it has are planned for as well: fewer lanes share an item. */
+	while (gpu->limits.subgroup_size > 1 && one_in(5))
+		gpu->limits.subgroup_size /= 2;
+	for (unsigned way = 0; way < 2; way++) {
+		struct rql_prepared *prepared = NULL;
+		struct rql_error err = {0};
+		ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
+		assert_true(method->prepared_bytes(prepared) > 0);
+		struct rql_cost cost;
+		method->price(prepared, gpu, &cost);
+		assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
+		struct rql_cube_compute *plan = prepared->unit->method;
+		if (way)
+			rql_cube_compute_plan(prepared, gpu, 0, plan);
+		else if (one_in(2))
+			plan->most_workgroups = 1 + below(3);
+		assert_int_equal(plan->resolves, !way && prepared->unit->items);
+		bool timed = one_in(2);
+		first = true;
+		run_prepared(prepared, q, t, timed ? RQL_RUN_TIMED : 0);
+		first = false;
+		answers[way] = run_prepared(prepared, q, t, RQL_RUN_TIMED);
+		note(prepared);
+		method->free_prepared(prepared);
+	}
+	gpu->limits.subgroup_size = subgroup;
+	same_counts(&answers[0], &answers[1]);
 }
 
 static void run_query(const struct rql_cube *cube, const struct query *q, const struct table *t)
@@ -121,23 +195,7 @@ static void run_query(const struct rql_cube *cube, const struct query *q, const 
 		refused++;
 		return;
 	}
-	struct rql_prepared *prepared = NULL;
-	struct rql_error err = {0};
-	ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
-	assert_true(method->prepared_bytes(prepared) > 0);
-	struct rql_cost cost;
-	method->price(prepared, gpu, &cost);
-	assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
-	run_prepared(prepared, q, t, 0);
-	run_prepared(prepared, q, t, RQL_RUN_TIMED);
-	const struct rql_cube_compute *plan = prepared->unit->method;
-	modes[plan->mode]++;
-	passes[plan->passes]++;
-	lanes |= plan->lanes;
-	for (uint32_t b = 0; b < prepared->box_count; b++)
-		searched |= prepared->boxes[b].search_count ? plan->lanes : 0;
-	ran++;
-	method->free_prepared(prepared);
+	run_ways(cube, q, t);
 }
 
 static void test_random(void **state)
@@ -210,6 +268,8 @@ static void ask(struct query *q, uint32_t groups, uint32_t first_group, uint32_t
 static const struct rql_agg all_kinds[] = {{RQL_AGG_SUM, 0}, {RQL_AGG_SUM, 1}, {RQL_AGG_MIN, 2},   {RQL_AGG_SUM, 3},
                                            {RQL_AGG_MAX, 3}, {RQL_AGG_MIN, 4}, {RQL_AGG_COUNT, 1}, {RQL_AGG_MAX, 0}};
 
+static const struct rql_agg sums[] = {{RQL_AGG_SUM, 2}, {RQL_AGG_SUM, 0}};
+
 /* Long intervals are cut into pieces; sums that need no cells are added once all the same. */
 static void test_lengths(void **state)
 {
@@ -226,6 +286,32 @@ static void test_lengths(void **state)
 			run_query(&made.cube, &q, &t);
 			q.sets[0][2] = 0x1b5; /* a filter as well, which may be tested in every cell */
 			q.pass[0][2] = &q.sets[0][2];
+			run_query(&made.cube, &q, &t);
+		}
+		made_free(&made);
+		table_free(&t);
+	}
+}
+
+/* Many intervals for few groups: copies of the rows, and workgroups that take several entries each. */
+static void test_plain(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		struct table t;
+		struct made made;
+		struct query q;
+		large_table(&t, 4, 11, LARGE_ROWS);
+		cube_make(&made, &t);
+		for (unsigned i = 0; made.cube.directory_digits < 4 && i < 40; i++) { /* it is chosen at random */
+			made_free(&made);
+			cube_make(&made, &t);
+		}
+		for (uint32_t groups = 0; groups < 3; groups++) {
+			ask(&q, groups, 1, 1 + (uint32_t)seed % 2, sums, &t);
+			q.sets[0][3] = 0x555;
+			q.pass[0][3] = &q.sets[0][3];
 			run_query(&made.cube, &q, &t);
 		}
 		made_free(&made);
@@ -273,6 +359,10 @@ static void test_ways(void **state)
 	assert_true(passes[1] > 0 && passes[2] > 0);
 	assert_true((lanes & (lanes - 1)) != 0);     /* more than one width */
 	assert_true((searched & 1) && searched > 1); /* by one lane, and by several */
+	print_message("plain %u lanes %x copied %u rounds %u cut %u forms %x\n", plain, plain_lanes, copied, rounds, cut,
+	              forms);
+	assert_true(plain > 0 && copied > 0 && rounds > 0 && cut > 0 && forms == 7);
+	assert_true((plain_lanes & (plain_lanes - 1)) != 0);
 }
 
 /* ---- several threads, cancelling ---- */
@@ -397,7 +487,7 @@ static void test_placement(void **state)
 	ok(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), &err);
 	uint64_t bytes = rql_cube_device_bytes(cube, gpu, kinds, sizeof(kinds), &failure);
 	assert_int_equal(bytes, rql_cube_arrays_bytes(cube));
-	assert_string_equal(kinds, "arrays");
+	assert_memory_equal(kinds, "arrays in ", 10);
 	assert_null(failure);
 	/* A failed device is refused, by plans and by runs, until it is forgiven. */
 	struct rql_prepared *prepared;
@@ -482,9 +572,10 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),    cmocka_unit_test(test_lengths), cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_ways),      cmocka_unit_test(test_threads), cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_placement), cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_random),      cmocka_unit_test(test_lengths),   cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_many_groups), cmocka_unit_test(test_ways),      cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_cancel),      cmocka_unit_test(test_placement), cmocka_unit_test(test_faults),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	int skipped = vulkan_skip_without(RQL_UNIT_COMPUTE);
+	return skipped ? skipped : cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -8,6 +8,7 @@
 
 #include "device/device_internal.h"
 #include "method/cube/cube_paper.h"
+#include "submissions.h"
 #include "vulkan_fixture.h"
 
 #define CASES 120u
@@ -372,6 +373,87 @@ static void test_many_groups(void **state)
 	made_free(&made);
 }
 
+/* ---- very many rays ---- */
+
+static void run_in_pieces(const struct rql_cube *cube, const char *layout)
+{
+	struct rql_box box = {NULL};
+	struct rql_agg agg = {RQL_AGG_SUM, 0};
+	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 1, .aggs = &agg, .layout = layout};
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	struct rql_answer want, got;
+	struct rql_arena *arena = need(rql_arena_new());
+	uint64_t most = gpu->limits.submission_rays;
+	ok(method->prepare(&cube->relation, &request, gpu, &prepared, &err), &err);
+	ok(method->run(prepared, gpu, 0, arena, NULL, &want, &err), &err);
+	submissions_count(gpu, 0, NULL);
+	ok(method->run(prepared, gpu, RQL_RUN_TIMED, arena, NULL, &got, &err), &err);
+	assert_int_equal(submissions_end(gpu), 1);
+	uint32_t passes = got.pass_count;
+	gpu->limits.submission_rays = want.rays / 10;
+	submissions_count(gpu, 0, NULL);
+	ok(method->run(prepared, gpu, RQL_RUN_TIMED, arena, NULL, &got, &err), &err);
+	assert_true(submissions_end(gpu) >= 10);
+	assert_true(got.aggs[0].integer[0] == want.aggs[0].integer[0]);
+	assert_int_equal(got.pass_count, passes);
+	assert_int_equal(got.rays, want.rays);
+	assert_int_equal(got.hits, want.hits);
+	struct rql_progress progress = {0};
+	submissions_count(gpu, 3, &progress);
+	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &got, &err);
+	assert_int_equal(submissions_end(gpu), 3);
+	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
+	rql_error_clear(&err);
+	gpu->limits.submission_rays = most;
+	ok(method->run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+	assert_true(got.aggs[0].integer[0] == want.aggs[0].integer[0]);
+	method->free_prepared(prepared);
+	rql_arena_free(arena);
+}
+
+static void test_pieces(void **state)
+{
+	(void)state;
+	struct made made;
+	make_wide(&made, 5000, 2000, 1);
+	run_in_pieces(&made.cube, "paper");
+	run_in_pieces(&made.cube, "paper:operators");
+	made_free(&made);
+}
+
+/* Legs of 2 over all of x, for 2000 areas. */
+static void test_too_many_rays(void **state)
+{
+	(void)state;
+	struct made made;
+	make_wide(&made, RQL_GRID_SIZE, 2049, 2047);
+	uint64_t *set = need(calloc(RQL_GRID_SIZE / 64, 8));
+	for (uint64_t i = 0; i < 2049; i++)
+		set[2047 * i >> 6] |= UINT64_C(1) << (2047 * i & 63);
+	const uint64_t *pass[] = {set};
+	struct rql_box box = {pass};
+	struct rql_group_key key = {.dimension = 0, .key_count = RQL_GRID_SIZE};
+	struct rql_agg agg = {RQL_AGG_SUM, 0};
+	struct rql_request request = {.group_count = 1,
+	                              .groups = &key,
+	                              .box_count = 1,
+	                              .boxes = &box,
+	                              .agg_count = 1,
+	                              .aggs = &agg,
+	                              .layout = "paper:x=1,y=1"};
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	const char *reason = "";
+	assert_int_equal(method->can_serve(&made.cube.relation, &request, gpu, &reason), RQL_SERVE_NO);
+	assert_non_null(strstr(reason, "10^10 rays"));
+	assert_int_equal(method->prepare(&made.cube.relation, &request, gpu, &prepared, &err), RQL_ERROR_UNSUPPORTED);
+	assert_string_equal(rql_error_message(&err), reason);
+	rql_error_clear(&err);
+	free(set);
+	made_free(&made);
+}
+
 /* ---- several at once, and none ---- */
 
 #define THREADS 4u
@@ -513,7 +595,10 @@ int main(void)
 		cmocka_unit_test(test_one_structure_for_many),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_too_many_rays),
 		cmocka_unit_test(test_threads_and_cancelling),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	int skipped = vulkan_skip_without(RQL_UNIT_RT);
+	return skipped ? skipped : cmocka_run_group_tests(tests, open_device, close_device);
 }

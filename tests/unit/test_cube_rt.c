@@ -7,6 +7,7 @@
 #include "device/device_internal.h"
 #include "device/fault/fault.h"
 #include "method/cube/cube_rt_unit.h"
+#include "submissions.h"
 #include "vulkan_fixture.h"
 
 #define CASES 120u
@@ -394,6 +395,8 @@ static void test_edges(void **state)
 		{{1000, RQL_AXIS_SIZE, RQL_AXIS_SIZE, RQL_AXIS_SIZE}, 0}, /* 76 bits: the last digit does not fit */
 	};
 	gpu->profile.primitive_bytes = 80;
+	double run_rays = rql_rt_run_rays;
+	rql_rt_run_rays = 1e30; /* 3000 cells do not fill an axis */
 	for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++) {
 		random_state = (s + 1) * UINT64_C(0x9e3779b97f4a7c15);
 		struct edge_cube e;
@@ -402,6 +405,7 @@ static void test_edges(void **state)
 			edge_query(&e);
 		edge_free(&e);
 	}
+	rql_rt_run_rays = run_rays;
 }
 
 /* ---- many rays, few groups ---- */
@@ -556,6 +560,188 @@ static void test_file(void **state)
 	edge_free(&foreign);
 }
 
+/* ---- many places, few cells ---- */
+
+/* One digit's values [low, high], no groups; the answer of the rt unit, checked against the CPU's. */
+static void range_query(const struct edge_cube *e, uint32_t digit, uint32_t low, uint32_t high, struct rql_arena *arena,
+                        struct rql_answer *got)
+{
+	uint64_t set[16] = {0};
+	for (uint32_t v = low; v <= high; v++)
+		set[v >> 6] |= UINT64_C(1) << (v & 63);
+	const uint64_t *pass[EDGE_DIGITS] = {NULL};
+	pass[digit] = set;
+	struct rql_box box = {pass};
+	struct rql_agg aggs[2] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}};
+	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 2, .aggs = aggs};
+	struct rql_answer want;
+	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e->cube, &request, arena, &want, NULL);
+	run_method(&rql_method_cube_rt, gpu, &e->cube, &request, arena, got, NULL);
+	same_answers(got, &want, 0, 2);
+}
+
+/* Four digits of 997 would be a million rays for 3000 cells. */
+static void test_sparse(void **state)
+{
+	(void)state;
+	static const uint32_t radix[EDGE_DIGITS] = {997, 997, 997, 997};
+	struct edge_cube e;
+	struct rql_answer answer;
+	struct rql_error err = {0};
+	struct bytes file = {0};
+	struct rql_cube_rt *rt = NULL;
+	random_state = 31;
+	gpu->profile = rql_profile_guess;
+	gpu->profile.primitive_bytes = 80;
+	gpu->profile.ray_ns = gpu->profile.hit_ns = 1;
+	edge_make(&e, radix, 1);
+	struct rql_arena *arena = need(rql_arena_new());
+	for (uint32_t d = 0; d < EDGE_DIGITS; d++) {
+		range_query(&e, d, 3, 200, arena, &answer);
+		assert_true(answer.rays > 0 && answer.rays <= 16 * EDGE_CELLS);
+	}
+	/* A structure that was made otherwise is not taken from a file. */
+	rql_cube_placements_free(&e.cube);
+	double run_rays = rql_rt_run_rays;
+	rql_rt_run_rays = 1e30;
+	ok(rql_cube_rt_get(&e.cube, gpu, NULL, &rt, &err), &err);
+	assert_int_equal(rt->axes.depth, 4);
+	rql_placement_release(&rt->placement);
+	ok(rql_cube_rt_write(&e.cube, gpu, put_bytes, &file, &err), &err);
+	rql_cube_placements_free(&e.cube);
+	rql_rt_run_rays = run_rays;
+	assert_int_equal(rql_cube_rt_read(&e.cube, gpu, get_bytes, &file, &err), RQL_ERROR_STALE);
+	rql_error_clear(&err);
+	free(file.data);
+	rql_arena_free(arena);
+	edge_free(&e);
+}
+
+/* Sixty digits over few cells: as deep as cells are told apart, and no deeper. */
+static void test_many_digits(void **state)
+{
+	(void)state;
+	enum { DIGITS = 60 };
+	static const uint32_t radixes[] = {2, 10, 997, RQL_AXIS_SIZE};
+	for (size_t i = 0; i < sizeof(radixes) / sizeof(*radixes); i++) {
+		struct rql_cube_digit digits[DIGITS];
+		uint64_t runs[DIGITS + 1] = {1};
+		struct rql_cube cube = {.digit_count = DIGITS, .digits = digits};
+		struct rql_rt_axes axes;
+		cube.relation.rows = cube.relation.cells = 1000;
+		for (uint32_t d = 0; d < DIGITS; d++) {
+			digits[d] = (struct rql_cube_digit){.radix = radixes[i]};
+			runs[d + 1] = (uint64_t)rql_rt_guess_runs(&cube, d + 1);
+			assert_true(runs[d + 1] <= 1000 && runs[d + 1] + 1 >= runs[d]); /* rounded down */
+		}
+		uint32_t depth = rql_rt_choose_depth(&cube, runs, gpu);
+		assert_true(rql_rt_fold(&cube, depth, &axes));
+		assert_true((uint64_t)axes.size[0] * axes.size[1] <= 8 * runs[depth]);
+		assert_true(depth == 1 || runs[depth] > 900);
+	}
+}
+
+/* What a structure of that kind would need is refused before it runs. */
+static void test_refused(void **state)
+{
+	(void)state;
+	static const uint32_t radix[EDGE_DIGITS] = {1, RQL_AXIS_SIZE, RQL_AXIS_SIZE, RQL_AXIS_SIZE};
+	struct edge_cube e;
+	struct rql_box everything = {NULL};
+	struct rql_agg agg = {RQL_AGG_SUM, 0};
+	struct rql_request request = {.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &agg};
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	double run_rays = rql_rt_run_rays;
+	random_state = 32;
+	gpu->profile.primitive_bytes = 1;
+	edge_make(&e, radix, 0);
+	rql_rt_run_rays = 1e30;
+	rql_status status = rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err);
+	rql_rt_run_rays = run_rays;
+	assert_int_equal(status, RQL_ERROR_UNSUPPORTED);
+	assert_non_null(strstr(rql_error_message(&err), "10^10 rays"));
+	rql_error_clear(&err);
+	ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
+	rql_method_cube_rt.free_prepared(prepared);
+	edge_free(&e);
+}
+
+/* ---- more rays than a submission has ---- */
+
+static void run_in_pieces(const struct rql_prepared *prepared, const struct rql_answer *want, uint32_t keys,
+                          struct rql_arena *arena)
+{
+	const struct rql_method *method = &rql_method_cube_rt;
+	const struct rql_cube_rays *rays = prepared->unit->method;
+	struct rql_error err = {0};
+	struct rql_answer got;
+	for (unsigned timed = 0; timed < 2; timed++) {
+		submissions_count(gpu, 0, NULL);
+		rql_status status = method->run(prepared, gpu, timed ? RQL_RUN_TIMED : 0, arena, NULL, &got, &err);
+		unsigned count = submissions_end(gpu);
+		ok(status, &err);
+		same_answers(&got, want, keys, 2);
+		/* The rows of a new context are put at rest by one more. */
+		assert_true(rays->placed.rays > 6);
+		assert_int_equal(count - !timed, 6);
+		assert_true(!timed || strcmp(got.passes[0].pass, "earlier rays") == 0);
+		assert_true(!timed || got.device_ns > got.passes[0].ns);
+	}
+	struct rql_progress progress = {0};
+	submissions_count(gpu, 3, &progress);
+	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &got, &err);
+	assert_int_equal(submissions_end(gpu), 3);
+	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
+	rql_error_clear(&err);
+	ok(method->run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+	same_answers(&got, want, keys, 2);
+}
+
+static void test_pieces(void **state)
+{
+	(void)state;
+	static const uint32_t radix[EDGE_DIGITS] = {3, 7, 40, 500};
+	struct edge_cube e;
+	struct rql_agg aggs[] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}};
+	struct rql_group_key group = {.dimension = 0, .key_count = 3};
+	uint64_t most = gpu->limits.submission_rays, set[8];
+	random_state = 98;
+	edge_make(&e, radix, 1);
+	for (unsigned w = 0; w < 8; w++)
+		set[w] = next_random();
+	const uint64_t *pass[EDGE_DIGITS] = {NULL, NULL, NULL, set};
+	struct rql_box box = {pass};
+	for (unsigned i = 0; i < 4; i++) {
+		struct rql_request request = {
+			.box_count = 1, .boxes = &box, .agg_count = 2, .aggs = aggs, .group_count = i % 2, .groups = &group};
+		struct rql_arena *arena = need(rql_arena_new());
+		struct rql_prepared *prepared = NULL;
+		struct rql_answer want, got;
+		struct rql_error err = {0};
+		gpu->profile = rql_profile_guess;
+		gpu->profile.primitive_bytes = 80;
+		gpu->profile.ray_ns = i < 2 ? 0.001 : 10;
+		gpu->profile.hit_ns = i < 2 ? 10 : 0.001;
+		run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e.cube, &request, arena, &want, NULL);
+		ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
+		ok(rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+		submissions_count(gpu, 0, NULL); /* warm: one submission */
+		rql_status status = rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err);
+		assert_int_equal(submissions_end(gpu), 1);
+		ok(status, &err);
+		uint64_t rays = ((const struct rql_cube_rays *)prepared->unit->method)->placed.rays;
+		rql_method_cube_rt.free_prepared(prepared);
+		gpu->limits.submission_rays = (rays + 5) / 6;
+		ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
+		run_in_pieces(prepared, &want, request.group_count, arena);
+		rql_method_cube_rt.free_prepared(prepared);
+		gpu->limits.submission_rays = most;
+		rql_arena_free(arena);
+	}
+	edge_free(&e);
+}
+
 /* ---- failures ---- */
 
 /* From nothing placed to the answer; all that it made is gone afterwards. */
@@ -612,8 +798,11 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random), cmocka_unit_test(test_edges), cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_hashed), cmocka_unit_test(test_file),  cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_random),      cmocka_unit_test(test_edges),   cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_hashed),      cmocka_unit_test(test_file),    cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_many_digits), cmocka_unit_test(test_refused), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_faults),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	int skipped = vulkan_skip_without(RQL_UNIT_RT);
+	return skipped ? skipped : cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -92,6 +92,9 @@ static void test_masks(void **state)
 static void test_inactive(void **state)
 {
 	NEEDS_RT();
+	/* llvmpipe of Mesa 25.2 crashes inside its own code when a ray meets such a part, that of 25.0 does not. */
+	if (strstr(gpu->driver, "llvmpipe") && !strstr(gpu->driver, "Mesa 25.0"))
+		skip();
 	struct scene s = {.rng = 6};
 	scene_make(&s, 30, 30, 5, 4);
 	for (uint32_t row = 0; row < s.row_count; row++)
@@ -149,6 +152,63 @@ static void test_pieces(void **state)
 	gpu->limits.rays_per_launch = most;
 	rql_accel_free(accel);
 	scene_free(&s);
+}
+
+/* The rays of a recording begin where the arguments say; a launch is cut there as well. */
+static void test_first_ray(void **state)
+{
+	NEEDS_RT();
+	uint64_t most = gpu->limits.rays_per_launch, rays = 60 * 50;
+	struct scene s = {.rng = 18};
+	const uint32_t constants[3] = {0, 3, NOTHING};
+	const struct rql_pipeline *pipeline = NULL;
+	scene_make(&s, 60, 50, 3, 3);
+	struct rql_accel_spec spec = spec_of(&s);
+	struct rql_accel *accel = build(&s, &spec);
+	struct trace_test_args args = {
+		.rays = rays,
+		.accel = accel->address,
+		.bases = s.bases->address,
+		.rows = s.rows->address,
+		.cells = s.cells->address,
+		.hits = s.hits->address,
+		.from = windows[1].from,
+		.to = windows[1].to,
+		.width = 60,
+		.mask = 0xff,
+	};
+	struct rql_use uses[] = {{s.bases, RQL_READ}, {s.rows, RQL_READ}, {s.cells, RQL_WRITE}, {s.hits, RQL_READ_WRITE}};
+	expect_ok(rql_trace_pipeline_get(gpu, &count_triangles, constants, 3, &pipeline, &error));
+	memset(s.hits->map, 0, s.hits->bytes);
+	memset(s.cells->map, 0xee, s.cells->bytes);
+	gpu->limits.rays_per_launch = 333;
+	for (uint64_t piece = 1100; args.first_ray < rays; args.first_ray += piece) {
+		struct rql_commands *c = NULL;
+		uint64_t rest = rays - args.first_ray;
+		expect_ok(rql_commands_new(gpu, 0, &c, &error));
+		rql_record_trace(c, "trace", pipeline, &args, rest < piece ? rest : piece, &accel, 1, uses, 4);
+		expect_ok(rql_commands_end(c, &error));
+		expect_ok(rql_commands_run(c, NULL, &error));
+		rql_commands_free(c);
+	}
+	gpu->limits.rays_per_launch = most;
+	assert_int_equal(count_wrong(&s, false, windows[1]), 0);
+	rql_accel_free(accel);
+	scene_free(&s);
+}
+
+static void test_submission_size(void **state)
+{
+	NEEDS_RT();
+	uint64_t most = gpu->limits.submission_rays;
+	assert_true(most >= 1u << 20 && most <= 1u << 24);
+	assert_int_equal(rql_trace_piece(gpu, 1, 1e12), 1);
+	assert_int_equal(rql_trace_piece(gpu, most, 0), most);
+	assert_int_equal(rql_trace_piece(gpu, most + 1, 0), most);
+	assert_int_equal(rql_trace_piece(gpu, UINT64_C(1) << 60, 0), most);
+	assert_int_equal(rql_trace_piece(gpu, most, 1e9), most / 4); /* four times a quarter of a second */
+	uint64_t least = rql_trace_piece(gpu, most, 1e30);
+	assert_true(least > 0 && least < most / 100);
 }
 
 static void test_part_limit(void **state)
@@ -500,6 +560,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_inactive, drop_error),
 		cmocka_unit_test_teardown(test_refit, drop_error),
 		cmocka_unit_test_teardown(test_pieces, drop_error),
+		cmocka_unit_test_teardown(test_first_ray, drop_error),
+		cmocka_unit_test_teardown(test_submission_size, drop_error),
 		cmocka_unit_test_teardown(test_part_limit, drop_error),
 		cmocka_unit_test_teardown(test_empty, drop_error),
 		cmocka_unit_test_teardown(test_exact, drop_error),

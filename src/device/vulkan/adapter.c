@@ -141,6 +141,14 @@ static void lack(struct rql_strbuf *missing, bool have, const char *what)
 		rql_strbuf_printf(missing, "%s%s", missing->length ? ", " : "needs ", what);
 }
 
+/* llvmpipe of Mesa 24.0 leaves a loop after 65,536 rounds as if it were done, which makes a wrong answer and no error; that
+ * of 25.0 does not. Its driverVersion is no version ("0.0.1" still in 25.0); driverInfo begins with it: "Mesa 25.0.7". */
+static bool runs_long_loops(const struct properties *p)
+{
+	const char *mesa = strstr(p->v12.driverInfo, "Mesa ");
+	return p->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE || (mesa && strtoul(mesa + 5, NULL, 10) >= 25);
+}
+
 static void compute_reasons(const struct rql_vk_features *f, const struct properties *p, bool queue,
                             struct rql_strbuf *missing)
 {
@@ -154,6 +162,7 @@ static void compute_reasons(const struct rql_vk_features *f, const struct proper
 		{VK_SUBGROUP_FEATURE_BALLOT_BIT, "subgroup ballots"},
 		{VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroup shuffles"},
 	};
+	lack(missing, runs_long_loops(p), "Mesa 25.0 or later (llvmpipe before it cuts long loops short)");
 	lack(missing, queue, "a queue for compute");
 	lack(missing, f->core.features.shaderInt64, "shaderInt64");
 	lack(missing, f->v12.bufferDeviceAddress, "bufferDeviceAddress");
@@ -295,6 +304,8 @@ static void limits_describe(struct rql_vk_gpu *gpu, struct rql_device *device, c
 	uint64_t most = gpu->trace.max_primitives;
 	device->limits.part_primitives = most < PART_PRIMITIVES ? most : PART_PRIMITIVES;
 	device->limits.rays_per_launch = gpu->trace.max_launch;
+	/* Some 10 ms where rays that find nothing take half a nanosecond; a third of a second by software. */
+	device->limits.submission_rays = UINT64_C(1) << (device->kind == RQL_DEVICE_SOFTWARE ? 20 : 24);
 }
 
 /* ---- identity ---- */

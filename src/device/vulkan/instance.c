@@ -10,6 +10,13 @@
 
 #define VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
 
+/* Our submissions are ordered by a timeline semaphore and by the host that waits for it. Layers of these versions compare
+ * the accesses of different submissions without knowing about that, and see hazards where there are none
+ * (Vulkan-ValidationLayers issues 7457 and 7600; 1.3.275 of Ubuntu 24.04 does, 1.4.309 does not, 1.3.239 does not compare
+ * them). They check everything but synchronization. */
+#define SYNC_BLIND_FROM VK_MAKE_API_VERSION(0, 1, 3, 240)
+#define SYNC_BLIND_TO VK_MAKE_API_VERSION(0, 1, 4, 309)
+
 /* volk keeps the functions of one instance in global variables, so the instance belongs to the process: the first list
  * of devices makes it, the last one destroys it. Everybody else reads those variables while holding a reference, which
  * they took under this lock. */
@@ -42,20 +49,23 @@ static bool validation_wanted(void)
 }
 
 /* The layer with what it needs of extensions; without it the wish is refused aloud, since a silent test proves nothing. */
-static bool validation_there(void)
+static bool validation_there(bool *synchronization)
 {
-	uint32_t count = 0;
+	uint32_t count = 0, version = 0;
 	bool there = false;
 	VkLayerProperties *layers = NULL;
 	if (vkEnumerateInstanceLayerProperties(&count, NULL) == VK_SUCCESS && count > 0)
 		layers = calloc(count, sizeof(*layers));
 	if (layers && vkEnumerateInstanceLayerProperties(&count, layers) == VK_SUCCESS)
-		for (uint32_t i = 0; i < count; i++)
-			there = there || strcmp(layers[i].layerName, VALIDATION_LAYER) == 0;
+		for (uint32_t i = 0; i < count && !there; i++) {
+			there = strcmp(layers[i].layerName, VALIDATION_LAYER) == 0;
+			version = layers[i].specVersion;
+		}
 	free(layers);
 	if (!there)
 		fprintf(stderr, "rayql: RAYQL_VULKAN_VALIDATION is set but there is no " VALIDATION_LAYER
 		                "; install vulkan-validationlayers\n");
+	*synchronization = version < SYNC_BLIND_FROM || version >= SYNC_BLIND_TO;
 	return there;
 }
 
@@ -65,10 +75,10 @@ static VkResult instance_create(struct rql_vk_instance *instance)
 	static const char *const layers[] = {VALIDATION_LAYER};
 	static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
 	                                         VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-	bool validate = validation_wanted() && validation_there();
+	bool synchronization = false, validate = validation_wanted() && validation_there(&synchronization);
 	VkValidationFeaturesEXT features = {
 		.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
-		.enabledValidationFeatureCount = 1,
+		.enabledValidationFeatureCount = synchronization ? 1 : 0,
 		.pEnabledValidationFeatures = enables,
 	};
 	VkDebugUtilsMessengerCreateInfoEXT messages = {

@@ -263,7 +263,7 @@ void rql_vk_trace(struct rql_commands *commands, const char *pass, const struct 
 	struct rql_vk_gpu *gpu = c->gpu;
 	const struct rql_vk_pipeline *p = (const struct rql_vk_pipeline *)pipeline;
 	uint64_t words[RQL_ARGS_MAX / 8];
-	uint64_t most = gpu->device->limits.rays_per_launch;
+	uint64_t most = gpu->device->limits.rays_per_launch, first_ray;
 	rql_vk_touch(c, VK_PIPELINE_STAGE_RAY_TRACING_SHADER_BIT_KHR, VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT,
 	             uses, use_count);
 	/* Structures are built and refitted by submissions of their own: they need no barrier here, but to stay. */
@@ -271,12 +271,13 @@ void rql_vk_trace(struct rql_commands *commands, const char *pass, const struct 
 		rql_vk_keep(c, &((struct rql_vk_accel *)accels[i])->life);
 	rql_vk_pass_begin(c, pass);
 	memcpy(words, args, p->base.args_bytes);
+	first_ray = words[0];
 	gpu->vk.vkCmdBindPipeline(c->handle, VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR, p->handle);
 	for (uint64_t first = 0, piece; first < rays; first += piece) {
 		uint32_t width, height;
 		uint64_t rest = rays - first;
 		piece = launch_shape(gpu, rest < most ? rest : most, &width, &height);
-		words[0] = first;
+		words[0] = first_ray + first;
 		gpu->vk.vkCmdPushConstants(c->handle, p->layout, p->stages, 0, p->base.args_bytes, words);
 		gpu->vk.vkCmdTraceRaysKHR(c->handle, &p->raygen, &p->miss, &p->hit, &p->callable, width, height, 1);
 	}

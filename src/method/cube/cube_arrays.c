@@ -13,6 +13,10 @@
  * small enough for every driver. A larger array has a buffer of its own. */
 #define BUFFER_BYTES ((uint64_t)1 << 30)
 #define MOST_BUFFERS 32u
+/* Arrays below this size are put up together, in pieces of up to GATHERED_BYTES: an upload is a submission, some 10 us,
+ * and a small cube has dozens of arrays. */
+#define SMALL_BYTES ((uint64_t)1 << 20)
+#define GATHERED_BYTES ((uint64_t)4 << 20)
 
 /* Calls take(state, host, bytes) for every array that the cube has. */
 typedef void take_array(void *state, const void *host, uint64_t bytes);
@@ -96,6 +100,14 @@ static int by_host(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Small arrays first, so that they lie together; the caller sorts by_host when all are placed. */
+static int small_first(const void *a, const void *b)
+{
+	bool x = ((const struct rql_cube_array *)a)->bytes < SMALL_BYTES,
+		 y = ((const struct rql_cube_array *)b)->bytes < SMALL_BYTES;
+	return x != y ? y - x : by_host(a, b);
+}
+
 static void destroy(struct rql_placement *placement)
 {
 	struct rql_cube_arrays *a = (struct rql_cube_arrays *)placement;
@@ -126,6 +138,45 @@ static uint32_t share_out(struct rql_cube_arrays *a, const struct rql_device *de
 	return buffers;
 }
 
+/* Arrays [from, *end) at once: one, or as many small neighbours of one buffer as `gathered` takes. */
+static rql_status upload_some(struct rql_cube_arrays *a, uint32_t from, uint32_t *end, uint8_t *gathered,
+                              struct rql_error *err)
+{
+	const struct rql_cube_array *first = &a->arrays[from];
+	struct rql_buffer *buffer = a->buffers[first->buffer];
+	uint64_t used = 0;
+	*end = from + 1;
+	if (first->bytes >= SMALL_BYTES)
+		return rql_buffer_upload(buffer, first->address, first->host, first->bytes, err);
+	for (uint32_t i = from; i < a->array_count; i++) {
+		const struct rql_cube_array *array = &a->arrays[i];
+		uint64_t at = array->address - first->address, room = room_of(array->bytes);
+		if (array->bytes >= SMALL_BYTES || array->buffer != first->buffer || at + room > GATHERED_BYTES)
+			break;
+		memcpy(gathered + at, array->host, array->bytes);
+		memset(gathered + at + array->bytes, 0, room - array->bytes);
+		used = at + room;
+		*end = i + 1;
+	}
+	return rql_buffer_upload(buffer, first->address, gathered, used, err);
+}
+
+static rql_status upload_arrays(struct rql_cube_arrays *a, struct rql_error *err)
+{
+	uint64_t small = 0;
+	for (uint32_t i = 0; i < a->array_count; i++)
+		small += a->arrays[i].bytes < SMALL_BYTES ? room_of(a->arrays[i].bytes) : 0;
+	small = small < GATHERED_BYTES ? small : GATHERED_BYTES;
+	uint8_t *gathered = malloc(small + 1);
+	if (!gathered)
+		return rql_error_memory(err, small, "a cube's upload");
+	rql_status status = RQL_OK;
+	for (uint32_t i = 0; i < a->array_count && status == RQL_OK;)
+		status = upload_some(a, i, &i, gathered, err);
+	free(gathered);
+	return status;
+}
+
 static rql_status upload(struct rql_cube_arrays *a, struct rql_device *device, struct rql_error *err)
 {
 	uint64_t *bytes = calloc(a->array_count + 1u, sizeof(*bytes));
@@ -139,12 +190,10 @@ static rql_status upload(struct rql_cube_arrays *a, struct rql_device *device, s
 		a->placement.bytes += status == RQL_OK ? size : 0;
 	}
 	free(bytes);
-	for (uint32_t i = 0; i < a->array_count && status == RQL_OK; i++) {
-		struct rql_cube_array *array = &a->arrays[i];
-		struct rql_buffer *buffer = a->buffers[array->buffer];
-		status = rql_buffer_upload(buffer, array->address, array->host, array->bytes, err);
-		array->address += buffer->address;
-	}
+	if (status == RQL_OK)
+		status = upload_arrays(a, err);
+	for (uint32_t i = 0; i < a->array_count && status == RQL_OK; i++)
+		a->arrays[i].address += a->buffers[a->arrays[i].buffer]->address;
 	return status;
 }
 
@@ -168,8 +217,10 @@ static rql_status make(const struct rql_cube *cube, struct rql_device *device, c
 	} else {
 		each_array(cube, list_array, a);
 		if (count)
-			qsort(a->arrays, count, sizeof(*a->arrays), by_host);
+			qsort(a->arrays, count, sizeof(*a->arrays), small_first);
 		status = upload(a, device, err);
+		if (count)
+			qsort(a->arrays, count, sizeof(*a->arrays), by_host);
 	}
 	if (status != RQL_OK) {
 		destroy(&a->placement);

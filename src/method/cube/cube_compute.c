@@ -1,9 +1,17 @@
-/* The cube on the compute unit: one dispatch takes the intervals, a second one the pieces of those that are long and
- * must be read whole (shaders/cube_intervals.comp says how). */
+/* The cube on the compute unit. Up to RQL_CUBE_RESOLVED_ITEMS items are resolved before the first run
+ * (cube_compute_resolve.c), and a run is one dispatch over the entries: shaders/cube_entries.comp for a few plain sums,
+ * else shaders/cube_intervals.comp. With more items a dispatch works them out itself, and a second one takes the pieces
+ * of intervals that are long and must be read whole. */
 #include "method/cube/cube_compute.h"
 
+#include <stdlib.h>
+
+#include "shaders/method/cube/cube_entries.comp.h"
 #include "shaders/method/cube/cube_intervals.comp.h"
 #include "shaders/method/cube/cube_intervals_real.comp.h"
+
+/* Slots that a workgroup keeps in shared memory (OTHER_SHARED_BYTES of cube_compute_cost.c has room for them). */
+#define MOST_SHARED_SLOTS 16u
 
 static const struct rql_kernel intervals_kernel = {
 	.name = "cube.intervals",
@@ -18,20 +26,110 @@ static const struct rql_kernel intervals_real_kernel = {
 	.args_bytes = sizeof(struct rql_cube_intervals_args),
 };
 
+static const struct rql_kernel entries_kernel = {
+	.name = "cube.entries",
+	.spirv = rql_spv_cube_entries_comp,
+	.spirv_bytes = sizeof(rql_spv_cube_entries_comp),
+	.args_bytes = sizeof(struct rql_cube_entries_args),
+};
+
+/* ---- plain sums: cube_entries.comp ---- */
+
+static uint32_t form_of(const struct rql_prepared *p, uint32_t slot)
+{
+	uint32_t bits = slot < p->slot_count ? p->slots[slot].values->bits : 0;
+	return !bits ? RQL_CUBE_PLAIN_CONSTANT : bits <= 32 ? RQL_CUBE_PLAIN_NARROW : RQL_CUBE_PLAIN_BROAD;
+}
+
+static struct rql_cube_plain_slot slot_of(const struct rql_cube_unit *unit, uint32_t slot, uint32_t *bits)
+{
+	const struct rql_prepared *p = unit->prepared;
+	if (slot >= p->slot_count)
+		return (struct rql_cube_plain_slot){0};
+	const struct rql_packed *values = p->slots[slot].values;
+	*bits = values->bits;
+	return (struct rql_cube_plain_slot){
+		.values = rql_cube_arrays_address(unit->arrays, values->data),
+		.cumulative = rql_cube_arrays_address(unit->arrays, p->slots[slot].cumulative),
+		.base = (uint64_t)values->base,
+	};
+}
+
+/* The ticket and the copies of the rows, zero: every kind's identity here. */
+static rql_status make_sums(const struct rql_cube_unit *unit, uint64_t stride, struct rql_cube_context *context,
+                            struct rql_error *err)
+{
+	const struct rql_cube_compute *plan = unit->method;
+	const uint64_t bytes = RQL_CUBE_PLAIN_HEAD + plan->copies * stride * sizeof(uint64_t);
+	void *zeros = calloc(1, bytes);
+	if (!zeros)
+		return rql_error_memory(err, bytes, "a query's sums");
+	rql_status status =
+		rql_buffer_new(unit->device, bytes, RQL_MEMORY_DEVICE, "the sums of a query", &context->queue, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(context->queue, 0, zeros, bytes, err);
+	free(zeros);
+	if (status != RQL_OK) {
+		rql_buffer_free(context->queue);
+		context->queue = NULL;
+	}
+	return status;
+}
+
+static rql_status record_plain(const struct rql_cube_unit *unit, struct rql_cube_context *context,
+                               struct rql_commands *commands, struct rql_error *err)
+{
+	const struct rql_cube_compute *plan = unit->method;
+	const struct rql_prepared *p = unit->prepared;
+	const struct rql_pipeline *pipeline;
+	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->scalar,    plan->copies,
+	                              p->slot_count,      form_of(p, 0),     form_of(p, 1)};
+	uint64_t words = p->group_count * p->row_words, stride = (words + 15) / 16 * 16;
+	RQL_TRY(rql_pipeline_get(unit->device, &entries_kernel, constants, sizeof(constants) / sizeof(*constants),
+	                         &pipeline, err));
+	if (!context->queue)
+		RQL_TRY(make_sums(unit, stride, context, err));
+	struct rql_cube_entries_args args = {.entries = plan->entries->address,
+	                                     .sums = context->queue->address,
+	                                     .found = context->accumulator.found,
+	                                     .cells = p->cube->relation.cells,
+	                                     .count = (uint32_t)plan->entry_count,
+	                                     .groups = (uint32_t)plan->entry_workgroups,
+	                                     .words = (uint32_t)words,
+	                                     .stride = (uint32_t)stride};
+	args.first = slot_of(unit, 0, &args.first_bits);
+	args.second = slot_of(unit, 1, &args.second_bits);
+	struct rql_use uses[RQL_CUBE_USES_MAX];
+	uint32_t count = unit->arrays->buffer_count;
+	rql_cube_arrays_uses(unit->arrays, uses);
+	uses[count++] = (struct rql_use){plan->entries, RQL_READ};
+	uses[count++] = (struct rql_use){context->queue, RQL_READ_WRITE};
+	uses[count++] = (struct rql_use){context->result, RQL_WRITE};
+	rql_record_dispatch(commands, "intervals", pipeline, &args, args.groups, uses, count);
+	return RQL_OK;
+}
+
+/* ---- everything: cube_intervals.comp ---- */
+
 static rql_status get_pipeline(const struct rql_cube_unit *unit, bool pieces, const struct rql_pipeline **out,
                                struct rql_error *err)
 {
 	const struct rql_cube_compute *plan = unit->method;
 	bool last = pieces || !plan->queues;
+	uint32_t slots = unit->prepared->slot_count;
 	const uint32_t constants[] = {
 		RQL_CUBE_WORKGROUP,
 		(uint32_t)plan->mode,
-		pieces ? plan->piece_lanes : plan->lanes,
+		pieces           ? plan->piece_lanes
+		: plan->resolves ? plan->entry_lanes
+						 : plan->lanes,
 		plan->shared_words,
 		plan->reads,
 		pieces,
 		plan->piece,
 		last && unit->rows_whole,
+		plan->resolves,
+		slots <= MOST_SHARED_SLOTS ? slots : 0,
 	};
 	const struct rql_kernel *kernel =
 		rql_cube_has_real_sum(unit->prepared) ? &intervals_real_kernel : &intervals_kernel;
@@ -44,13 +142,26 @@ static rql_status record_pass(const struct rql_cube_unit *unit, const struct rql
 	const struct rql_cube_compute *plan = unit->method;
 	const struct rql_pipeline *pipeline;
 	RQL_TRY(get_pipeline(unit, pieces, &pipeline, err));
-	uint64_t groups = pieces ? plan->piece_workgroups : plan->workgroups;
+	uint64_t groups = pieces ? plan->piece_workgroups : plan->resolves ? plan->entry_workgroups : plan->workgroups;
 	struct rql_cube_intervals_args args = {.program = unit->program->address,
 	                                       .accumulator = context->accumulator,
 	                                       .queue = context->queue ? context->queue->address : 0,
-	                                       .groups = groups};
+	                                       .groups = groups,
+	                                       .count = unit->items,
+	                                       .cells = unit->head.cells,
+	                                       .group_count = unit->head.group_count,
+	                                       .slots = unit->head.slots,
+	                                       .boxes = unit->head.boxes,
+	                                       .row_template = unit->head.row_template,
+	                                       .slot_count = unit->head.slot_count,
+	                                       .row_words = unit->head.row_words};
 	struct rql_use uses[RQL_CUBE_USES_MAX];
 	uint32_t count = rql_cube_unit_uses(unit, context, uses);
+	if (plan->resolves) {
+		args.queue = plan->entries->address;
+		args.count = plan->entry_count;
+		uses[count++] = (struct rql_use){plan->entries, RQL_READ};
+	}
 	rql_record_dispatch(commands, pieces ? "pieces" : "intervals", pipeline, &args, groups, uses, count);
 	return RQL_OK;
 }
@@ -59,17 +170,26 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
                          struct rql_error *err)
 {
 	const struct rql_cube_compute *plan = unit->method;
+	context->collects = unit->rows_whole;
+	if (plan->plain)
+		return record_plain(unit, context, commands, err);
 	if (plan->queues && !context->queue)
 		RQL_TRY(rql_buffer_new(unit->device, plan->queue_entries * sizeof(struct rql_cube_long_entry),
 		                       RQL_MEMORY_DEVICE, "the long intervals of a query", &context->queue, err));
 	RQL_TRY(record_pass(unit, context, false, commands, err));
 	if (plan->queues)
 		RQL_TRY(record_pass(unit, context, true, commands, err));
-	context->collects = unit->rows_whole;
 	return RQL_OK;
 }
 
-static const struct rql_cube_unit_ops ops = {.record = record};
+static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out)
+{
+	const struct rql_cube_compute *plan = unit->method;
+	rql_cube_unit_count(unit, plan->resolves ? plan->totals : head + RQL_CUBE_STATE_COUNTERS, out);
+}
+
+static const struct rql_cube_unit_ops ops = {
+	.place = rql_cube_compute_place, .record = record, .count = count, .unplace = rql_cube_compute_unplace};
 
 /* ---- the method ---- */
 
@@ -106,7 +226,7 @@ static rql_status prepare(const struct rql_relation *relation, const struct rql_
 	if (status == RQL_OK)
 		status = rql_cube_unit_new(p, device, &ops, plan, err);
 	if (status == RQL_OK) {
-		rql_cube_compute_plan(p, device, plan);
+		rql_cube_compute_plan(p, device, RQL_CUBE_RESOLVED_ITEMS, plan);
 		*out = p;
 	} else {
 		free_prepared(p);

@@ -21,8 +21,28 @@ struct rql_cube_compute {
 	uint32_t piece;       /* cells */
 	uint64_t piece_workgroups, queue_entries;
 	uint32_t passes;
+	bool resolves;            /* items become entries once, before the first run; every run is one pass over them */
+	bool plain;               /* and that is cube_entries.comp */
+	uint64_t capacity;        /* of the entries */
+	uint64_t most_workgroups; /* over the entries: each takes several beyond */
+	/* Made by rql_cube_compute_place, when the request runs first; the unit's lock guards it until then. */
+	struct rql_buffer *entries;
+	uint64_t entry_count;
+	uint64_t totals[RQL_CUBE_TOTAL_WORDS];
+	uint64_t entry_workgroups;
+	uint32_t entry_lanes, copies; /* plain: copies of the rows */
 };
-void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device *device, struct rql_cube_compute *out);
+/* At most so many items are resolved (16 MiB of entries). */
+#define RQL_CUBE_RESOLVED_ITEMS ((uint64_t)1 << 20)
+/* resolved: items that may be resolved, RQL_CUBE_RESOLVED_ITEMS; 0 for none. */
+void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device *device, uint64_t resolved,
+                           struct rql_cube_compute *out);
+/* How the entries are spread, once their number is known. */
+void rql_cube_compute_spread(const struct rql_prepared *p, const struct rql_device *device,
+                             struct rql_cube_compute *plan);
+/* Resolves the items, if the plan says so: rql_cube_unit_ops.place and unplace. */
+rql_status rql_cube_compute_place(struct rql_cube_unit *unit, struct rql_error *err) RQL_MUST_CHECK;
+void rql_cube_compute_unplace(struct rql_cube_unit *unit);
 void rql_cube_compute_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 
 #endif

@@ -11,11 +11,17 @@
 #define MOST_SCALAR_GROUPS 528u
 #define MOST_SHARED_GROUPS 528u
 #define MOST_PIECE_GROUPS 1056u
+#define MOST_ENTRY_GROUPS 1056u
+#define MOST_PIECES_RESOLVED 4.0 /* entries for each item that may be resolved */
+/* Invocations of cube_entries.comp that run at once on an H200, at its 60 to 70 registers. */
+#define ONE_WAVE 131072.0
+/* Additions to a row's address in one plain run before there are copies of the rows: 32 of them take 50 ns. */
+#define COPY_ADDITIONS 32.0
 /* Additions to one address that global memory takes in its stride (about 1.5 ns each on an H200). */
 #define CONTENDED 512.0
 /* Of shared memory that rows may take: four workgroups of 256 fill a multiprocessor of 228 KiB even then. */
 #define ROW_BYTES 32768u
-#define OTHER_SHARED_BYTES 256u /* counters and the like */
+#define OTHER_SHARED_BYTES 2048u /* counters, slots and the like */
 #define CELLS_PER_LANE 8.0
 #define LANE_CELLS 64u /* of an interval that is read whole, at most: cube_intervals.comp keeps one bit for each */
 /* So many intervals are looked up to know the longest (100 ns each, once per plan): when one tile can take it, the pass
@@ -45,6 +51,11 @@ static bool groups_by_cell(const struct rql_prepared *p)
 	return false;
 }
 
+static uint64_t most_groups(enum rql_cube_mode mode)
+{
+	return mode == RQL_CUBE_SCALAR ? MOST_SCALAR_GROUPS : mode == RQL_CUBE_SHARED ? MOST_SHARED_GROUPS : MOST_GROUPS;
+}
+
 static uint64_t at_most(double wanted, uint64_t most)
 {
 	return wanted < 1 ? 1 : wanted < (double)most ? (uint64_t)ceil(wanted) : most;
@@ -57,7 +68,8 @@ static void plan_mode(const struct rql_prepared *p, const struct rql_device *dev
 		device->limits.shared_bytes > OTHER_SHARED_BYTES ? device->limits.shared_bytes - OTHER_SHARED_BYTES : 0;
 	room = room < ROW_BYTES ? room : ROW_BYTES;
 	uint64_t words = p->group_count * p->row_words;
-	double additions = groups_by_cell(p) ? p->qualifying : items;
+	double pieces = out->reads ? p->cells / (32 * LANE_CELLS) : 0;
+	double additions = groups_by_cell(p) ? p->qualifying : items + pieces;
 	bool fits = words <= room / sizeof(uint64_t);
 	if (p->scalar && fits)
 		out->mode = RQL_CUBE_SCALAR;
@@ -112,11 +124,53 @@ static void plan_pieces(const struct rql_prepared *p, double items, double most_
 	out->queues = longest > out->lanes * LANE_CELLS;
 	double cells = (double)p->cube->relation.cells, wanted = fmin(p->cells * 1.25 + out->piece, cells);
 	out->piece_workgroups = at_most(wanted / out->piece * most_lanes / RQL_CUBE_WORKGROUP, MOST_PIECE_GROUPS);
-	/* A long interval has more than lanes * LANE_CELLS cells, and no cell is in two. */
-	out->queue_entries = (uint64_t)fmin(items, cells / (out->lanes * LANE_CELLS)) + 1;
+	/* A long interval has more than lanes * LANE_CELLS cells, and no cell is in two of one box. */
+	out->queue_entries = (uint64_t)fmin(items, p->box_count * cells / (out->lanes * LANE_CELLS)) + 1;
 }
 
-void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device *device, struct rql_cube_compute *out)
+/* What cube_entries.comp does: sums of up to 64 bits that all have cumulative sums, into few rows. */
+static bool is_plain(const struct rql_prepared *p, bool reads)
+{
+	bool plain = !reads && p->slot_count <= RQL_CUBE_PLAIN_SLOTS && p->row_words == p->slot_count + 1u &&
+	             p->group_count <= RQL_CUBE_WHOLE_WORDS / p->row_words;
+	for (uint32_t s = 0; s < p->slot_count; s++) {
+		const struct rql_cube_slot *slot = &p->slots[s];
+		plain &= (slot->kind == RQL_SLOT_COUNT || slot->kind == RQL_SLOT_SUM) && slot->word == s + 1u && slot->values &&
+		         slot->values->bits <= 64 && slot->cumulative;
+	}
+	return plain;
+}
+
+/* Entries have so many bits for each part. */
+static bool fits_entries(const struct rql_prepared *p, double items, uint64_t resolved)
+{
+	return items > 0 && items <= (double)resolved && p->cube->relation.cells >> RQL_CUBE_ENTRY_CELL_BITS == 0 &&
+	       (p->group_count - 1) >> RQL_CUBE_ENTRY_GROUP_BITS == 0 && p->box_count >> RQL_CUBE_ENTRY_BOX_BITS == 0;
+}
+
+/* false, and nothing is changed: there are too many. */
+static bool plan_resolved(const struct rql_prepared *p, double items, double most_lanes, uint64_t resolved,
+                          struct rql_cube_compute *out)
+{
+	/* A tile takes LANE_CELLS cells a lane that it must read: entries are cut so. An interval that is cut has more than
+	 * a piece's cells, lies in no more pieces than 1 and twice its cells over that, and no cell is in two intervals of
+	 * one box. */
+	uint32_t lanes = out->reads ? round_lanes(fmax(out->lanes, fmin(8, most_lanes)), most_lanes) : out->lanes;
+	double cells = (double)p->cube->relation.cells, pieces = out->reads ? 2 * cells / (lanes * LANE_CELLS) : 0;
+	double most = items + p->box_count * pieces;
+	if (!fits_entries(p, items, resolved) || most > MOST_PIECES_RESOLVED * (double)resolved)
+		return false;
+	out->lanes = lanes;
+	out->piece = lanes * LANE_CELLS;
+	out->capacity = (uint64_t)most + 1;
+	out->resolves = true;
+	out->plain = is_plain(p, out->reads);
+	out->most_workgroups = out->plain ? MOST_ENTRY_GROUPS : most_groups(out->mode);
+	return true;
+}
+
+void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device *device, uint64_t resolved,
+                           struct rql_cube_compute *out)
 {
 	uint32_t subgroup = device->limits.subgroup_size;
 	double items = (double)rql_cube_items(p), most_lanes = power_of_two(32, subgroup > 1 ? subgroup : 1);
@@ -128,13 +182,49 @@ void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device
 	out->lanes = round_lanes(lanes, most_lanes);
 	out->piece_lanes = (uint32_t)most_lanes;
 	out->piece = out->piece_lanes * LANE_CELLS;
-	if (out->reads)
+	out->passes = 1;
+	if (!plan_resolved(p, items, most_lanes, resolved, out) && out->reads) {
 		plan_pieces(p, items, most_lanes, out);
-	out->passes = 1 + out->queues;
-	uint64_t most = out->mode == RQL_CUBE_SCALAR   ? MOST_SCALAR_GROUPS
-	                : out->mode == RQL_CUBE_SHARED ? MOST_SHARED_GROUPS
-	                                               : MOST_GROUPS;
-	out->workgroups = at_most(items * out->lanes / RQL_CUBE_WORKGROUP, most);
+		out->passes += out->queues;
+	}
+	out->workgroups = at_most(items * out->lanes / RQL_CUBE_WORKGROUP, most_groups(out->mode));
+}
+
+/* A plain run's time is latency: as many lanes as leave every entry a tile of its own, so that its edges are read at
+ * once, and workgroups that all run at the same time. */
+static void spread_plain(const struct rql_prepared *p, double most_lanes, struct rql_cube_compute *plan)
+{
+	double entries = (double)plan->entry_count;
+	double edges = entries > 0 ? (double)plan->totals[RQL_CUBE_COUNTER_EDGES] / entries : 0, lanes = 1;
+	static const double widths[] = {4, 8, 32};
+	for (uint32_t w = 0; w < 3; w++) {
+		double wide = fmin(widths[w], most_lanes);
+		if (entries * wide <= ONE_WAVE && edges > lanes)
+			lanes = wide;
+	}
+	if (entries * fmin(8, most_lanes) <= RQL_CUBE_WORKGROUP) /* one workgroup needs no ticket */
+		lanes = fmin(8, most_lanes);
+	plan->entry_lanes = (uint32_t)lanes;
+	plan->entry_workgroups = at_most(entries * lanes / RQL_CUBE_WORKGROUP, plan->most_workgroups);
+	uint64_t words = p->group_count * p->row_words;
+	double rows = (double)p->group_count, additions = p->scalar ? (double)plan->entry_workgroups : entries;
+	plan->copies = 1;
+	while (plan->copies * 2 <= most_lanes && 2 * plan->copies * words <= RQL_CUBE_WHOLE_WORDS &&
+	       additions > COPY_ADDITIONS * rows * plan->copies)
+		plan->copies *= 2;
+}
+
+void rql_cube_compute_spread(const struct rql_prepared *p, const struct rql_device *device,
+                             struct rql_cube_compute *plan)
+{
+	uint32_t subgroup = device->limits.subgroup_size;
+	double most_lanes = power_of_two(32, subgroup > 1 ? subgroup : 1);
+	plan->entry_lanes = plan->lanes;
+	plan->copies = 1;
+	plan->entry_workgroups =
+		at_most((double)plan->entry_count * plan->lanes / RQL_CUBE_WORKGROUP, plan->most_workgroups);
+	if (plan->plain)
+		spread_plain(p, most_lanes, plan);
 }
 
 /* Cells that are read whole, and those of them that are tested, in units of one value. */
@@ -160,14 +250,13 @@ void rql_cube_compute_price(const struct rql_prepared *p, const struct rql_devic
 	count_reads(p, &scanned, &tested);
 	double cells = scanned * profile->cell_ns + tested * profile->tested_cell_ns;
 	double work = fmax((double)unit->items * profile->run_ns, fmax(cells, p->bytes / profile->read_gbps));
-	double result = unit->rows_whole ? (double)p->group_count * p->row_words : groups * (p->row_words + 1);
 	double passes = plan->passes - 1 + !unit->rows_whole;
 	*out = (struct rql_cost){
 		.setup_ns = placed ? 0 : (double)arrays / profile->upload_gbps + profile->submit_ns,
 		.run_ns = profile->submit_ns + passes * profile->pass_ns + work + groups * profile->group_ns,
-		.transfer_ns = result * sizeof(uint64_t) / profile->download_gbps,
+		.transfer_ns = rql_cube_unit_answer_ns(unit, device),
 		.rows_out = groups,
-		.device_bytes = arrays + rql_cube_unit_bytes(unit),
+		.device_bytes = arrays + rql_cube_unit_bytes(unit) + plan->capacity * sizeof(struct rql_cube_entry),
 		.cells = p->qualifying,
 		.runs = p->runs,
 		.bytes = p->bytes,

@@ -103,14 +103,69 @@ struct rql_cube_accumulator {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_cube_accumulator, 48);
 
-/* cube_intervals.comp. groups: workgroups of this dispatch. */
+/* An item resolved (cube_resolve.comp): an interval with cells, or a piece of one that is long and must be read whole.
+ * 16 bytes, so that it is one load. rest: bits 32..39 of begin, then of length, then the box's 16 bits. */
+struct rql_cube_entry {
+	uint32_t begin, length, group, rest;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cube_entry, 16);
+#define RQL_CUBE_ENTRY_CELL_BITS 40
+#define RQL_CUBE_ENTRY_GROUP_BITS 32
+#define RQL_CUBE_ENTRY_BOX_BITS 16
+
+/* cube_resolve.comp. totals: the counters of all entries (RQL_CUBE_COUNTER_*), then how many entries there are. */
+#define RQL_CUBE_TOTAL_ENTRIES 4u
+#define RQL_CUBE_TOTAL_WORDS 8u
+struct rql_cube_resolve_args {
+	uint64_t program;
+	uint64_t entries; /* rql_cube_entry[capacity] */
+	uint64_t totals;  /* uint64_t[RQL_CUBE_TOTAL_WORDS], zero */
+	uint64_t capacity;
+	uint64_t groups;
+	uint32_t piece; /* cells of an entry at most, a multiple of 64; 0: intervals are not cut */
+	uint32_t unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cube_resolve_args, 48);
+
+/* cube_entries.comp: what a warm run of a few plain sums needs is all here, so that the first load is an entry's. */
+struct rql_cube_plain_slot {
+	uint64_t values;     /* as rql_cube_column */
+	uint64_t cumulative; /* 64-bit entries */
+	uint64_t base;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cube_plain_slot, 24);
+#define RQL_CUBE_PLAIN_SLOTS 2u
+/* How a slot's values are read. */
+#define RQL_CUBE_PLAIN_CONSTANT 0u /* no bits: every value is the base */
+#define RQL_CUBE_PLAIN_NARROW 1u   /* up to 32 bits */
+#define RQL_CUBE_PLAIN_BROAD 2u    /* up to 64 */
+#define RQL_CUBE_PLAIN_HEAD 128u   /* bytes before the sums: the ticket alone */
+struct rql_cube_entries_args {
+	uint64_t entries;
+	uint64_t sums; /* the ticket; from RQL_CUBE_PLAIN_HEAD on uint64_t[copies][stride]; all zero between runs */
+	uint64_t found;
+	uint64_t cells;
+	RQL_STRUCT(rql_cube_plain_slot) first;
+	RQL_STRUCT(rql_cube_plain_slot) second;
+	uint32_t count, groups;
+	uint32_t words;  /* of all rows: group_count * (slots + 1) */
+	uint32_t stride; /* words of a copy */
+	uint32_t first_bits, second_bits;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cube_entries_args, 104);
+
+/* cube_intervals.comp. groups: workgroups of this dispatch. Items are worked out from the program, or resolved before:
+ * then nothing is loaded through `program`, whose parts are repeated here. */
 struct rql_cube_intervals_args {
 	uint64_t program;
 	RQL_STRUCT(rql_cube_accumulator) accumulator;
-	uint64_t queue; /* rql_cube_long_entry[]: intervals that are cut into pieces */
+	uint64_t queue; /* rql_cube_long_entry[]: intervals that are cut into pieces. Resolved: rql_cube_entry[count] */
 	uint64_t groups;
+	uint64_t count; /* items */
+	uint64_t cells, group_count, slots, boxes, row_template; /* as struct rql_cube_program */
+	uint32_t slot_count, row_words;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_cube_intervals_args, 72);
+RQL_KERNEL_STRUCT_SIZE(rql_cube_intervals_args, 128);
 struct rql_cube_long_entry {
 	uint64_t begin, end, group, first_piece;
 	uint32_t box, unused;

@@ -300,6 +300,25 @@ static rql_status prepared_new(const struct rql_cube *cube, struct rql_paper_pre
 	return RQL_OK;
 }
 
+/* Rays of an area of a structure that is not there: the number of groups is not known before it is built. */
+static uint64_t guess_rays(const struct rql_cube *cube, const struct rql_paper_spec *spec)
+{
+	struct rql_paper_field field[RQL_PAPER_COLUMNS];
+	struct rql_grid_axis x, y;
+	uint32_t x_size;
+	rql_paper_place_fields(cube, spec, field, &x_size);
+	double groups = 1;
+	for (uint32_t i = 0; i < spec->group_count; i++)
+		groups *= cube->relation.dimensions[spec->group[i]].count;
+	groups = fmin(fmin(groups, (double)cube->relation.cells), RQL_GRID_SIZE);
+	rql_grid_choose(x_size, (uint32_t)groups, rql_paper_ray_budget(cube->relation.cells), spec->options.leg_x,
+	                spec->options.leg_y, &x, &y);
+	return (uint64_t)x.rays * y.rays;
+}
+
+#define MAX_RAYS ((double)RQL_PAPER_MAX_RAYS)
+#define TOO_MANY_RAYS "the paper's grids for its query areas would be more than 10^10 rays"
+
 static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
                                 const struct rql_device *device, const char **reason)
 {
@@ -313,6 +332,8 @@ static enum rql_serve can_serve(const struct rql_relation *relation, const struc
 		rql_status status = bind(&b, NULL);
 		if (status == RQL_OK && !b.why)
 			status = rql_paper_make_areas(b.cube, &b.p->spec, request, b.p->bound.arena, &areas, NULL);
+		if (status == RQL_OK && !b.why && (double)areas.count * (double)guess_rays(b.cube, &b.p->spec) > MAX_RAYS)
+			b.why = TOO_MANY_RAYS;
 		if (status != RQL_OK && !b.why)
 			b.why = status == RQL_ERROR_UNSUPPORTED ? "the predicates make more than 2^20 query areas"
 			                                        : "there is no memory to look at the request";
@@ -385,22 +406,6 @@ static void rebind_columns(struct rql_paper_prepared *p, const struct rql_paper_
 	p->spec = *spec;
 }
 
-/* Rays of an area of a structure that is not there: the number of groups is not known before it is built. */
-static uint64_t guess_rays(const struct rql_cube *cube, const struct rql_paper_spec *spec)
-{
-	struct rql_paper_field field[RQL_PAPER_COLUMNS];
-	struct rql_grid_axis x, y;
-	uint32_t x_size;
-	rql_paper_place_fields(cube, spec, field, &x_size);
-	double groups = 1;
-	for (uint32_t i = 0; i < spec->group_count; i++)
-		groups *= cube->relation.dimensions[spec->group[i]].count;
-	groups = fmin(fmin(groups, (double)cube->relation.cells), RQL_GRID_SIZE);
-	rql_grid_choose(x_size, (uint32_t)groups, rql_paper_ray_budget(cube->relation.cells), spec->options.leg_x,
-	                spec->options.leg_y, &x, &y);
-	return (uint64_t)x.rays * y.rays;
-}
-
 /* The smallest structure that is there and covers the request, unless its other attributes tear the request's areas into
  * more pieces than its own would have; else its own (3.1). */
 static rql_status choose(struct rql_paper_prepared *p, const struct rql_request *request,
@@ -416,7 +421,8 @@ static rql_status choose(struct rql_paper_prepared *p, const struct rql_request 
 		rql_status status = rql_paper_make_areas(cube, &choice.spec, request, p->bound.arena, &areas, NULL);
 		if (status != RQL_OK && status != RQL_ERROR_UNSUPPORTED)
 			return rql_error_memory(err, 0, "the query areas of a cube");
-		if (status == RQL_OK && areas.count <= p->areas.count + p->areas.count / 4) {
+		if (status == RQL_OK && areas.count <= p->areas.count + p->areas.count / 4 &&
+		    (double)areas.count * (double)choice.rays <= MAX_RAYS) {
 			rebind_columns(p, &choice.spec);
 			p->areas = areas;
 			rays = choice.rays;
@@ -424,6 +430,8 @@ static rql_status choose(struct rql_paper_prepared *p, const struct rql_request 
 	}
 	p->key = rql_paper_key(p->bound.arena, &p->spec);
 	p->rays = (double)p->areas.count * (double)rays;
+	if (p->rays > MAX_RAYS)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, TOO_MANY_RAYS);
 	return p->key ? RQL_OK : rql_error_memory(err, 0, "binding a query to a cube");
 }
 

@@ -28,7 +28,8 @@
 #define RQL_PAPER "paper" /* the placements' kind */
 #define RQL_PAPER_ATTRIBUTES 24u
 #define RQL_PAPER_MAX_AREAS (UINT64_C(1) << 20)
-#define RQL_PAPER_MAX_WORDS (UINT64_C(1) << 27) /* of the result arrays: 1 GiB */
+#define RQL_PAPER_MAX_RAYS UINT64_C(10000000000) /* of a request: seconds even on the fastest devices */
+#define RQL_PAPER_MAX_WORDS (UINT64_C(1) << 27)  /* of the result arrays: 1 GiB */
 
 /* WITH (layout = 'paper' | 'paper:split-scan' | 'paper:split-group' | 'paper:operators'), also with ',x=N' and ',y=N'
  * behind it for legs of 2^N. */

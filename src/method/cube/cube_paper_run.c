@@ -31,6 +31,12 @@ struct job {
 	struct rql_commands *commands;
 	struct rql_use *uses;
 	uint32_t use_count;
+	bool timed;
+	struct rql_progress *progress; /* may be NULL */
+	/* Of the submissions so far: one, but for very many rays. */
+	double device_ns;
+	uint32_t pass_count;
+	struct rql_pass_time passes[MAX_PASSES];
 };
 
 static void job_free(struct job *job)
@@ -155,6 +161,61 @@ static rql_status get_pipeline(struct job *job, uint32_t kind, const struct rql_
 	return rql_trace_pipeline_get(job->device, &trace_kernel, constants, RQL_PAPER_CONSTANTS, out, err);
 }
 
+static rql_status begin(struct job *job, struct rql_error *err)
+{
+	return rql_commands_new(job->device, job->timed ? RQL_COMMANDS_TIMED : 0, &job->commands, err);
+}
+
+/* A pass that went on in another submission is one. */
+static void add_times(struct job *job)
+{
+	struct rql_pass_time passes[MAX_PASSES];
+	double ns;
+	uint32_t count = rql_commands_times(job->commands, passes, MAX_PASSES, &ns);
+	job->device_ns += ns;
+	for (uint32_t i = 0; i < count && i < MAX_PASSES; i++) {
+		struct rql_pass_time *last = job->pass_count ? &job->passes[job->pass_count - 1] : NULL;
+		if (i == 0 && last && strcmp(last->pass, passes[i].pass) == 0)
+			last->ns += passes[i].ns;
+		else if (job->pass_count < MAX_PASSES)
+			job->passes[job->pass_count++] = passes[i];
+	}
+}
+
+/* Runs what is recorded so far. */
+static rql_status submit(struct job *job, struct rql_error *err)
+{
+	if (job->progress && atomic_load_explicit(&job->progress->cancel, memory_order_relaxed))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
+	RQL_TRY(rql_commands_end(job->commands, err));
+	RQL_TRY(rql_commands_run(job->commands, job->progress, err));
+	if (job->timed)
+		add_times(job);
+	rql_commands_free(job->commands);
+	job->commands = NULL;
+	return RQL_OK;
+}
+
+/* In several submissions when there are very many: an interrupt ends between two. */
+static rql_status record_pieces(struct job *job, const char *pass, const struct rql_pipeline *pipeline,
+                                struct rql_paper_args *args, struct rql_accel *accel, struct rql_error *err)
+{
+	const struct rql_profile *profile = &job->device->profile;
+	double work_ns = (double)args->rays * profile->ray_ns + job->p->hits * profile->hit_ns;
+	uint64_t piece = rql_trace_piece(job->device, args->rays, work_ns);
+	for (uint64_t first = 0; first < args->rays; first += piece) {
+		uint64_t rest = args->rays - first;
+		if (first) {
+			RQL_TRY(submit(job, err));
+			RQL_TRY(begin(job, err));
+		}
+		args->first_ray = first;
+		rql_record_trace(job->commands, pass, pipeline, args, rest < piece ? rest : piece, &accel, 1, job->uses,
+		                 job->use_count);
+	}
+	return RQL_OK;
+}
+
 static rql_status record_trace(struct job *job, const char *pass, uint32_t kind, struct rql_error *err)
 {
 	struct rql_paper_structure *s = job->s;
@@ -182,14 +243,12 @@ static rql_status record_trace(struct job *job, const char *pass, uint32_t kind,
 		.center_y = s->axis[1].center,
 		.row_words = job->p->bound.row_words,
 	};
-	rql_record_trace(job->commands, pass, pipeline, &args, args.rays, &accel, 1, job->uses, job->use_count);
-	return RQL_OK;
+	return record_pieces(job, pass, pipeline, &args, accel, err);
 }
 
-static rql_status record(struct job *job, unsigned flags, struct rql_error *err)
+static rql_status trace_all(struct job *job, struct rql_error *err)
 {
-	unsigned timed = flags & RQL_RUN_TIMED ? RQL_COMMANDS_TIMED : 0;
-	RQL_TRY(rql_commands_new(job->device, timed, &job->commands, err));
+	RQL_TRY(begin(job, err));
 	rql_record_fill(job->commands, job->flags, 0, job->flag_bytes, 0);
 	if (job->scanned)
 		rql_record_fill(job->commands, job->scanned, 0, job->flag_bytes, 0);
@@ -201,7 +260,7 @@ static rql_status record(struct job *job, unsigned flags, struct rql_error *err)
 		RQL_TRY(record_trace(job, "query", RQL_PAPER_JOB_WHOLE, err));
 	}
 	rql_record_copy(job->commands, job->results, 0, job->back, 0, job->result_bytes);
-	return rql_commands_end(job->commands, err);
+	return submit(job, err);
 }
 
 /* ---- figures ---- */
@@ -233,23 +292,22 @@ static rql_status put_times(struct job *job, struct rql_arena *arena, struct rql
 	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, MAX_PASSES);
 	if (!out->passes)
 		return rql_error_memory(err, MAX_PASSES * sizeof(*out->passes), "an answer's times");
-	uint32_t passes = rql_commands_times(job->commands, out->passes, MAX_PASSES, &out->device_ns);
-	out->pass_count = passes < MAX_PASSES ? passes : MAX_PASSES;
+	memcpy(out->passes, job->passes, sizeof(job->passes));
+	out->pass_count = job->pass_count;
+	out->device_ns = job->device_ns;
 	return RQL_OK;
 }
 
 /* ---- the run ---- */
 
-static rql_status run_job(struct job *job, unsigned flags, struct rql_arena *arena, struct rql_progress *progress,
-                          struct rql_answer *out, struct rql_error *err)
+static rql_status run_job(struct job *job, struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
 {
 	RQL_TRY(make_memory(job, err));
 	RQL_TRY(list_uses(job, err));
-	RQL_TRY(record(job, flags, err));
-	RQL_TRY(rql_commands_run(job->commands, progress, err));
+	RQL_TRY(trace_all(job, err));
 	struct rql_answer figures = {0};
 	count(job, &figures);
-	if (flags & RQL_RUN_TIMED)
+	if (job->timed)
 		RQL_TRY(put_times(job, arena, &figures, err));
 	uint64_t words = job->s->groups.count * job->p->bound.row_words, *rows = RQL_NEW_ARRAY(arena, uint64_t, words);
 	if (!rows)
@@ -278,9 +336,13 @@ rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device 
 	struct rql_placement *placement = NULL;
 	RQL_TRY(rql_cube_place(p->bound.cube, device, RQL_PAPER, p->key, rql_paper_build, (void *)(uintptr_t)&p->spec,
 	                       &placement, err));
-	struct job job = {.p = p, .s = (struct rql_paper_structure *)placement, .device = device};
+	struct job job = {.p = p,
+	                  .s = (struct rql_paper_structure *)placement,
+	                  .device = device,
+	                  .timed = (flags & RQL_RUN_TIMED) != 0,
+	                  .progress = progress};
 	struct rql_error why = {0};
-	rql_status status = run_job(&job, flags, arena, progress, out, &why);
+	rql_status status = run_job(&job, arena, out, &why);
 	if (status == RQL_ERROR_DEVICE)
 		rql_cube_mark_failed(p->bound.cube, device, rql_error_message(&why));
 	if (status != RQL_OK)

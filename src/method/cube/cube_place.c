@@ -308,12 +308,26 @@ uint64_t rql_cube_device_bytes(const struct rql_cube *cube, const struct rql_dev
 			continue;
 		bytes += e->placement->bytes;
 		if (kinds && used < size) {
-			int n = snprintf(kinds + used, size - used, "%s%s", used ? ", " : "", e->kind);
+			int n = snprintf(kinds + used, size - used, "%s%s in %.1f ms", used ? ", " : "", e->kind,
+			                 e->placement->build_ms);
 			used += n > 0 ? (size_t)n : 0;
 		}
 	}
 	pthread_mutex_unlock(&list->lock);
 	return bytes;
+}
+
+double rql_cube_device_ms(const struct rql_cube *cube, const struct rql_device *device)
+{
+	double ms = 0;
+	struct rql_cube_placements *list = lock_existing(cube);
+	if (!list)
+		return 0;
+	for (const struct entry *e = list->entries; e; e = e->next)
+		if (e->device == device && e->state == PLACED)
+			ms += e->placement->build_ms;
+	pthread_mutex_unlock(&list->lock);
+	return ms;
 }
 
 rql_status rql_cube_place_for(const struct rql_cube *cube, struct rql_device *device, enum rql_unit unit,

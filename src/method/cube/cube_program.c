@@ -198,7 +198,7 @@ static uint64_t put_template(struct image *image)
 	return image->base + at;
 }
 
-static void write_image(struct image *image)
+static struct rql_cube_program write_image(struct image *image)
 {
 	const struct rql_prepared *p = image->p;
 	const struct rql_cube *cube = p->cube;
@@ -229,11 +229,13 @@ static void write_image(struct image *image)
 	program.boxes = image->base + boxes;
 	program.row_template = put_template(image);
 	write_at(image, head, &program, sizeof(program));
+	return program;
 }
 
 rql_status rql_cube_program_new(const struct rql_prepared *p, const struct rql_cube_arrays *arrays,
-                                struct rql_buffer **out, struct rql_error *err)
+                                struct rql_buffer **out, struct rql_cube_program *head, struct rql_error *err)
 {
+	struct rql_cube_program program = {0};
 	struct image image = {.p = p, .arrays = arrays};
 	write_image(&image);
 	uint64_t bytes = image.used;
@@ -245,13 +247,15 @@ rql_status rql_cube_program_new(const struct rql_prepared *p, const struct rql_c
 		rql_buffer_new(arrays->placement.device, bytes, RQL_MEMORY_DEVICE, "a bound query", &buffer, err);
 	if (status == RQL_OK) {
 		image.base = buffer->address;
-		write_image(&image);
+		program = write_image(&image);
 		status = rql_buffer_upload(buffer, 0, image.data, bytes, err);
 	}
 	free(image.data);
-	if (status == RQL_OK)
+	if (status == RQL_OK) {
 		*out = buffer;
-	else
+		*head = program;
+	} else {
 		rql_buffer_free(buffer);
+	}
 	return status;
 }

@@ -12,9 +12,11 @@ const char *rql_cube_gpu_refusal(const struct rql_relation *relation, const stru
                                  const struct rql_device *device);
 /* Items of all boxes (struct rql_cube_box_entry). */
 uint64_t rql_cube_items(const struct rql_prepared *p);
-/* The program's buffer (DEVICE memory), uploaded; shaders get buffer->address. The arrays must outlive it. */
+/* The program's buffer (DEVICE memory), uploaded; shaders get buffer->address. The arrays must outlive it. *head: its
+ * first struct. */
 rql_status rql_cube_program_new(const struct rql_prepared *p, const struct rql_cube_arrays *arrays,
-                                struct rql_buffer **out, struct rql_error *err) RQL_MUST_CHECK;
+                                struct rql_buffer **out, struct rql_cube_program *head,
+                                struct rql_error *err) RQL_MUST_CHECK;
 /* Some slot or test reads every cell of its intervals. */
 bool rql_cube_reads_cells(const struct rql_prepared *p);
 /* Some slot sums doubles: the shaders' variant with CUBE_REAL=1 is needed. */

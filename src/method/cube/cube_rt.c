@@ -116,6 +116,7 @@ static rql_status place_rays(struct rql_cube_unit *unit, struct rql_cube_rays *r
 	RQL_TRY(rql_cube_rt_get(p->cube, unit->device, NULL, &rays->rt, err));
 	RQL_TRY(rql_rt_plan_rays(p, rays->views, &rays->rt->axes, (double)rays->rt->primitives, unit->device, rays->arena,
 	                         &rays->placed, err));
+	rays->piece = rql_trace_piece(unit->device, rays->placed.rays, rays->placed.work_ns);
 	rays->local = is_local(p, &rays->placed);
 	rays->copies = choose_copies(unit, rays);
 	rays->merges = rays->copies > 1 || rql_cube_rays_are_many(&rays->placed);
@@ -155,6 +156,12 @@ static rql_status make_queue(const struct rql_cube_unit *unit, struct rql_cube_c
 	return status;
 }
 
+/* Rays that run before the recording; always 0 but for very many. */
+static uint64_t rays_before(const struct rql_cube_rays *rays)
+{
+	return rays->placed.rays ? (rays->placed.rays - 1) / rays->piece * rays->piece : 0;
+}
+
 static uint32_t list_uses(const struct rql_cube_unit *unit, const struct rql_cube_context *context,
                           struct rql_use *uses)
 {
@@ -168,15 +175,17 @@ static uint32_t list_uses(const struct rql_cube_unit *unit, const struct rql_cub
 	return count;
 }
 
-static rql_status record_rays(const struct rql_cube_unit *unit, const struct rql_cube_context *context,
-                              struct rql_commands *commands, struct rql_error *err)
+/* The rays [first, first + number). */
+static rql_status record_rays(const struct rql_cube_unit *unit, const struct rql_cube_context *context, uint64_t first,
+                              uint64_t number, struct rql_commands *commands, struct rql_error *err)
 {
 	const struct rql_cube_rays *rays = unit->method;
 	bool pair = rays->placed.mode == RQL_RT_PAIR, real = rql_cube_has_real_sum(unit->prepared);
 	const struct rql_trace_kernel *kernel = pair ? &pair_kernels[real] : &hits_kernels[real][rays->local];
 	const struct rql_pipeline *pipeline;
 	RQL_TRY(rql_trace_pipeline_get(unit->device, kernel, NULL, 0, &pipeline, err));
-	struct rql_rt_args args = {.accel = rays->rt->accel->address,
+	struct rql_rt_args args = {.first_ray = first,
+	                           .accel = rays->rt->accel->address,
 	                           .launch = rays->tables->address,
 	                           .counters = context->queue ? context->queue->address : 0,
 	                           .accumulator = context->accumulator,
@@ -190,9 +199,8 @@ static rql_status record_rays(const struct rql_cube_unit *unit, const struct rql
 	}
 	struct rql_use uses[RQL_CUBE_USES_MAX + 3];
 	uint32_t count = list_uses(unit, context, uses);
-	if (rays->placed.rays)
-		rql_record_trace(commands, pair ? "pairs of rays" : "rays", pipeline, &args, rays->placed.rays,
-		                 &rays->rt->accel, 1, uses, count);
+	rql_record_trace(commands, pair ? "pairs of rays" : "rays", pipeline, &args, number, &rays->rt->accel, 1, uses,
+	                 count);
 	return RQL_OK;
 }
 
@@ -222,8 +230,44 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
 	const struct rql_cube_rays *rays = unit->method;
 	if (rays->merges && !context->queue)
 		RQL_TRY(make_queue(unit, context, err));
-	RQL_TRY(record_rays(unit, context, commands, err));
+	uint64_t before = rays_before(rays);
+	RQL_TRY(record_rays(unit, context, before, rays->placed.rays - before, commands, err));
 	return rays->merges ? record_merge(unit, context, commands, err) : RQL_OK;
+}
+
+/* ---- more rays than one submission should have ---- */
+
+static rql_status run_piece(const struct rql_cube_unit *unit, struct rql_cube_context *context, uint64_t first,
+                            bool timed, struct rql_progress *progress, struct rql_error *err)
+{
+	const struct rql_cube_rays *rays = unit->method;
+	struct rql_commands *commands;
+	double ns = 0;
+	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
+	RQL_TRY(rql_commands_new(unit->device, timed ? RQL_COMMANDS_TIMED : 0, &commands, err));
+	rql_status status = record_rays(unit, context, first, rays->piece, commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(commands, progress, err);
+	if (status == RQL_OK && timed)
+		rql_commands_times(commands, NULL, 0, &ns);
+	rql_commands_free(commands);
+	context->before.ns += ns;
+	return status;
+}
+
+static rql_status run_before(const struct rql_cube_unit *unit, struct rql_cube_context *context, bool timed,
+                             struct rql_progress *progress, struct rql_error *err)
+{
+	const struct rql_cube_rays *rays = unit->method;
+	uint64_t before = rays_before(rays);
+	if (before)
+		context->before = (struct rql_pass_time){.pass = "earlier rays"};
+	for (uint64_t first = 0; first < before; first += rays->piece)
+		RQL_TRY(run_piece(unit, context, first, timed, progress, err));
+	return RQL_OK;
 }
 
 /* ---- counting ---- */
@@ -252,7 +296,8 @@ static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct
 	out->bytes_read = bytes;
 }
 
-static const struct rql_cube_unit_ops ops = {.place = place, .record = record, .count = count, .unplace = unplace};
+static const struct rql_cube_unit_ops ops = {
+	.place = place, .record = record, .run_before = run_before, .count = count, .unplace = unplace};
 
 /* ---- the method ---- */
 

@@ -5,10 +5,11 @@
  * folded by mixed radix into the axes: the trailing ones into z, along which rays run, those before them into y and x.
  * A predicate then is a set of rays, each with an (x, y) of its own and an interval of z: no run is seen by two rays.
  *
- * How many digits take part (the depth) is chosen by the builder: as many as 2^22 values an axis can tell apart, and as
- * few primitives as keep the structure below RQL_RT_ROW_BYTES a row, or small beside the device's memory. A digit that does not fit whole takes part without
- * its low bits (`coarse`). What the geometry does not decide is tested in the cells of the runs it finds, so every key
- * can be served, however wide. */
+ * How many digits take part (the depth) is chosen by the builder: as many as 2^22 values an axis can tell apart, as few
+ * primitives as keep the structure below RQL_RT_ROW_BYTES a row, or small beside the device's memory, and no more than
+ * leave x and y well filled (rql_rt_is_sparse): every (x, y) that passes costs a ray, whether there is a run or not. A
+ * digit that does not fit whole takes part without its low bits (`coarse`). What the geometry does not decide is tested
+ * in the cells of the runs it finds, so every key can be served, however wide. */
 #ifndef RQL_METHOD_CUBE_CUBE_RT_H
 #define RQL_METHOD_CUBE_CUBE_RT_H
 
@@ -41,6 +42,10 @@ uint32_t rql_rt_coarse(uint32_t radix);
 bool rql_rt_fold(const struct rql_cube *cube, uint32_t depth, struct rql_rt_axes *out);
 /* The deepest that fits. */
 uint32_t rql_rt_most_depth(const struct rql_cube *cube);
+/* x and y have so many more places than runs lie there that rays would mostly find nothing: more than rql_rt_run_rays for
+ * each run. No query needs more rays than places (and pieces of intervals). */
+bool rql_rt_is_sparse(const struct rql_rt_axes *axes, uint64_t runs);
+extern double rql_rt_run_rays; /* 8; tests raise it to reach the ends of all axes with few cells */
 /* The depth to build. runs[d]: how many runs the first d digits make (d up to rql_rt_most_depth). */
 uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, const struct rql_device *device);
 /* Expected number of runs of the first `depth` digits, when nobody has counted them. */
@@ -120,15 +125,17 @@ struct rql_rt_box_plan {
 	double work_ns;
 };
 #define RQL_RT_NO_SPLIT UINT32_MAX
+#define RQL_RT_MAX_RAYS UINT64_C(10000000000) /* of a launch: seconds even on the fastest devices */
 struct rql_rt_plan {
 	enum rql_rt_mode mode; /* of all boxes: one launch */
 	uint64_t rays;         /* of the launch; PAIR traces up to twice as many */
 	double reached, found, cells, work_ns, second_rays;
-	uint64_t cell_bits; /* of a tested cell: codes and values */
+	uint64_t cell_bits;           /* of a tested cell: codes and values */
 	struct rql_rt_box_axes *axes; /* [box_count] */
 	struct rql_rt_box_plan *boxes;
 };
-/* The cheapest plan over a structure with these axes, which must outlive it. views: [box_count]. */
+/* The cheapest plan over a structure with these axes, which must outlive it. views: [box_count]. RQL_ERROR_UNSUPPORTED:
+ * more than RQL_RT_MAX_RAYS whichever way. */
 rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *const *views,
                             const struct rql_rt_axes *axes, double primitives, const struct rql_device *device,
                             struct rql_arena *arena, struct rql_rt_plan *out, struct rql_error *err) RQL_MUST_CHECK;

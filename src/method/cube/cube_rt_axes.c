@@ -3,6 +3,8 @@
 
 #include "method/cube/cube_rt.h"
 
+#define FREE_RAYS 2048.0 /* so many take no longer than one */
+
 uint32_t rql_rt_coarse(uint32_t radix)
 {
 	uint32_t bits = 0;
@@ -80,14 +82,25 @@ uint32_t rql_rt_most_depth(const struct rql_cube *cube)
 	return depth;
 }
 
+double rql_rt_run_rays = 8;
+
+bool rql_rt_is_sparse(const struct rql_rt_axes *axes, uint64_t runs)
+{
+	double places = (double)axes->size[0] * axes->size[1];
+	return places > FREE_RAYS && places > rql_rt_run_rays * (double)runs;
+}
+
 uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, const struct rql_device *device)
 {
+	struct rql_rt_axes axes;
 	double each = device->profile.primitive_bytes + 8; /* besides its share of the structure: its start and its z */
 	double by_rows = (double)cube->relation.rows * RQL_RT_ROW_BYTES / each;
 	double by_memory = (double)device->memory_bytes / RQL_RT_SMALL_SHARE / each;
 	double most = fmax(by_rows, by_memory);
 	uint32_t depth = rql_rt_most_depth(cube);
-	while (depth > 1 && (double)runs[depth] > most)
+	/* The first digit alone is on z, so that this ends with one ray at the latest. */
+	while (depth > 1 &&
+	       ((double)runs[depth] > most || !rql_rt_fold(cube, depth, &axes) || rql_rt_is_sparse(&axes, runs[depth])))
 		depth--;
 	return depth;
 }
@@ -96,7 +109,7 @@ double rql_rt_guess_runs(const struct rql_cube *cube, uint32_t depth)
 {
 	double combinations = 1, cells = (double)cube->relation.cells;
 	for (uint32_t d = 0; d < depth; d++)
-		combinations *= size_of(cube, d);
+		combinations = fmin(combinations * size_of(cube, d), 1e30);
 	/* Cells thrown at random into the combinations; those of a rolled-up cube are different ones at full depth. */
 	if (depth == cube->digit_count && cube->relation.rolled_up)
 		return cells;

@@ -20,12 +20,11 @@ void rql_cube_rays_price(const struct rql_prepared *p, const struct rql_device *
 		         4 * profile->submit_ns;
 	double bytes = plan->cells * (double)plan->cell_bits / 8 + plan->found * 16;
 	double work = fmax(plan->work_ns, bytes / profile->read_gbps);
-	double result = unit->rows_whole ? (double)p->group_count * p->row_words : p->groups * (p->row_words + 1);
 	*out = (struct rql_cost){
 		.setup_ns = setup,
 		.run_ns = profile->submit_ns + (rql_cube_rays_are_many(plan) ? 2 : 1) * profile->pass_ns + work +
 	              p->groups * profile->group_ns,
-		.transfer_ns = result * sizeof(uint64_t) / profile->download_gbps,
+		.transfer_ns = rql_cube_unit_answer_ns(unit, device),
 		.rows_out = p->groups,
 		.device_bytes = (uint64_t)(arrays + rays->primitives * primitive_bytes) + rql_cube_unit_bytes(unit),
 		.cells = p->qualifying,

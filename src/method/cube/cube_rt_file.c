@@ -177,6 +177,8 @@ static rql_status check_head(const struct rql_cube *cube, const struct head *hea
 	if (!head->primitives || head->primitives > head->cells || all == (head->has_starts != 0) ||
 	    head->depth > cube->digit_count || !rql_rt_fold(cube, head->depth, &rt->axes))
 		return corrupt(err, "its counts are wrong");
+	if (head->depth > 1 && rql_rt_is_sparse(&rt->axes, head->primitives)) /* of an older version */
+		return rql_error_set(err, RQL_ERROR_STALE, "the file of a ray-tracing structure has a geometry too sparse");
 	return RQL_OK;
 }
 

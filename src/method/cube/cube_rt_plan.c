@@ -136,7 +136,7 @@ static void cut(const struct planning *s, double items, double most, struct rql_
 	plan->cuts = (uint32_t)cuts;
 }
 
-/* false: too many rays to be numbered. */
+/* false: too many rays. */
 static bool count_rays(const struct planning *s, uint32_t levels, struct rql_rt_box_plan *plan)
 {
 	double rays = 1;
@@ -153,7 +153,7 @@ static bool count_rays(const struct planning *s, uint32_t levels, struct rql_rt_
 		plan->rays *= segments;
 		plan->reached *= fraction(s, plan->split);
 	}
-	return rays < 1e17;
+	return rays <= (double)RQL_RT_MAX_RAYS;
 }
 
 static bool plan_way(const struct planning *s, enum rql_rt_mode mode, uint32_t split, bool by_pass,
@@ -265,7 +265,7 @@ static bool plan_mode(struct planning *s, enum rql_rt_mode mode, struct rql_rt_b
 		s->box = &axes[b];
 		describe_tests(s);
 		struct rql_rt_box_plan *box = &out->boxes[b];
-		if (!plan_box(s, mode, box) || __builtin_add_overflow(out->rays, box->rays, &out->rays))
+		if (!plan_box(s, mode, box) || (out->rays += box->rays) > RQL_RT_MAX_RAYS)
 			return false;
 		out->reached += box->reached;
 		out->found += box->found;
@@ -296,7 +296,7 @@ rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *co
 		RQL_TRY(rql_rt_box_axes_of(p->cube, axes, views[b], arena, &boxes[b], err));
 	bool pair = plan_mode(&s, RQL_RT_PAIR, boxes, &plans[0]), hits = plan_mode(&s, RQL_RT_HITS, boxes, &plans[1]);
 	if (!pair && !hits)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the query needs more than 10^17 rays");
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the rt unit would need more than 10^10 rays for it");
 	*out = plans[!pair || (hits && plans[1].work_ns < plans[0].work_ns)];
 	out->axes = boxes;
 	out->cell_bits = cell_bits(p, boxes);

@@ -20,6 +20,7 @@ struct rql_cube_rays {
 	bool local;      /* HITS: a ray's sums stay in its payload */
 	uint64_t copies; /* of the rows; 1: the context's own */
 	bool merges;     /* a pass folds copies and counters */
+	uint64_t piece;  /* rays of a submission; the recording has the last ones */
 };
 
 /* Whether so many rays find something that their counters are kept apart and added up by a pass of their own. */

@@ -6,6 +6,12 @@
 
 #include "shaders/method/cube/cube_collect.comp.h"
 
+/* Making an answer on one thread of the host: one key or value, and one group's part of the sort. Rough: half of what
+ * 1,000,000 groups of one key and one sum took on a busy EPYC (135 ms). The CPU's profile has such a constant, but a GPU's
+ * price does not see it. */
+#define ANSWER_VALUE_NS 25.0
+#define ANSWER_SORT_NS 50.0
+
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache holds.
  */
 #define DENSE_WORDS ((uint64_t)1 << 22)
@@ -104,7 +110,7 @@ static rql_status place(struct rql_cube_unit *unit, struct rql_error *err)
 	if (!unit->arrays)
 		RQL_TRY(rql_cube_arrays_get(unit->prepared->cube, unit->device, &unit->arrays, err));
 	if (!unit->program)
-		RQL_TRY(rql_cube_program_new(unit->prepared, unit->arrays, &unit->program, err));
+		RQL_TRY(rql_cube_program_new(unit->prepared, unit->arrays, &unit->program, &unit->head, err));
 	if (unit->ops->place)
 		RQL_TRY(unit->ops->place(unit, err));
 	unit->placed = true;
@@ -117,6 +123,17 @@ static uint64_t found_bytes(const struct rql_cube_unit *unit)
 {
 	uint64_t words = unit->prepared->row_words;
 	return unit->capacity * (unit->rows_whole ? words : words + 1) * sizeof(uint64_t);
+}
+
+double rql_cube_unit_answer_ns(const struct rql_cube_unit *unit, const struct rql_device *device)
+{
+	const struct rql_prepared *p = unit->prepared;
+	double groups = p->groups, result = groups * (p->row_words + 1);
+	if (unit->rows_whole)
+		result = (double)p->group_count * p->row_words;
+	/* Groups that were put out by many workgroups come in any order and are sorted. */
+	double values = groups * (p->group_key_count + p->output_count), sorted = unit->rows_whole ? 0 : groups;
+	return result * sizeof(uint64_t) / device->profile.download_gbps + values * ANSWER_VALUE_NS + sorted * ANSWER_SORT_NS;
 }
 
 uint64_t rql_cube_unit_bytes(const struct rql_cube_unit *unit)
@@ -246,6 +263,10 @@ static rql_status take_context(struct rql_cube_unit *unit, bool timed, struct rq
 	struct rql_commands **commands = !context ? NULL : timed ? &context->timed : &context->commands;
 	if (status == RQL_OK && !*commands)
 		status = record(unit, context, timed ? RQL_COMMANDS_TIMED : 0, commands, err);
+	if (status == RQL_OK) {
+		context->before = unit->once;
+		unit->once = (struct rql_pass_time){0};
+	}
 	pthread_mutex_unlock(&unit->lock);
 	if (status == RQL_OK)
 		*out = context;
@@ -291,11 +312,9 @@ static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64
 	return cells;
 }
 
-/* What cube_intervals.comp counted, as cube_accumulate.c counts. */
-static void count_cells(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out)
+void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_answer *out)
 {
 	const struct rql_prepared *p = unit->prepared;
-	const uint64_t *counter = head + RQL_CUBE_STATE_COUNTERS;
 	uint64_t runs = counter[RQL_CUBE_COUNTER_RUNS], edges = counter[RQL_CUBE_COUNTER_EDGES];
 	uint64_t whole = counter[RQL_CUBE_COUNTER_CELLS], tested = counter[RQL_CUBE_COUNTER_TESTED];
 	uint64_t read = 0, bytes = unit->items * (p->cube->directory32 ? 8 : 16) + tested * p->byte_bits / 8;
@@ -311,14 +330,18 @@ static void count_cells(const struct rql_cube_unit *unit, const uint64_t *head, 
 	out->runs = runs;
 }
 
-static rql_status put_times(struct rql_commands *timed, struct rql_arena *arena, struct rql_answer *out,
+static rql_status put_times(struct rql_cube_context *context, struct rql_arena *arena, struct rql_answer *out,
                             struct rql_error *err)
 {
-	out->pass_count = rql_commands_times(timed, NULL, 0, &out->device_ns);
-	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
+	uint32_t count = rql_commands_times(context->timed, NULL, 0, &out->device_ns),
+			 before = context->before.pass != NULL;
+	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, before + count);
 	if (!out->passes)
-		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
-	rql_commands_times(timed, out->passes, out->pass_count, NULL);
+		return rql_error_memory(err, (before + count) * sizeof(*out->passes), "a query's timings");
+	out->passes[0] = context->before;
+	out->device_ns += context->before.ns;
+	rql_commands_times(context->timed, out->passes + before, count, NULL);
+	out->pass_count = before + count;
 	return RQL_OK;
 }
 
@@ -373,9 +396,9 @@ static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context 
 	if (unit->ops->count)
 		unit->ops->count(unit, head, &answer);
 	else
-		count_cells(unit, head, &answer);
+		rql_cube_unit_count(unit, head + RQL_CUBE_STATE_COUNTERS, &answer);
 	if (timed)
-		RQL_TRY(put_times(context->timed, arena, &answer, err));
+		RQL_TRY(put_times(context, arena, &answer, err));
 	*out = answer;
 	return RQL_OK;
 }
@@ -396,7 +419,12 @@ static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_ar
 {
 	struct rql_cube_context *context = NULL;
 	RQL_TRY(take_context(unit, timed, &context, err));
-	rql_status status = rql_submit(timed ? context->timed : context->commands, &context->ticket, err);
+	rql_status status = RQL_OK;
+	if (unit->ops->run_before)
+		status = unit->ops->run_before(unit, context, timed, progress, err);
+	bool submitted = status == RQL_OK;
+	if (status == RQL_OK)
+		status = rql_submit(timed ? context->timed : context->commands, &context->ticket, err);
 	if (status == RQL_OK)
 		status = rql_wait(unit->device, context->ticket, progress, err);
 	const uint64_t *head = context->result->map;
@@ -410,7 +438,7 @@ static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_ar
 		pthread_mutex_unlock(&unit->lock);
 	}
 	/* An interrupted run goes on; its context is looked at again when it is done. */
-	if (status == RQL_OK || status == RQL_ERROR_INTERRUPTED)
+	if (status == RQL_OK || (status == RQL_ERROR_INTERRUPTED && submitted))
 		give_context(unit, context);
 	else
 		free_context(context);

@@ -28,6 +28,7 @@ struct rql_cube_context {
 	struct rql_buffer *queue;                /* the method's own, or NULL; freed with the context */
 	struct rql_commands *commands, *timed;   /* NULL: not recorded yet */
 	bool collects;                           /* set by record: the last recorded pass puts the groups out */
+	struct rql_pass_time before;             /* what ran before this run's recording; pass NULL: nothing */
 	uint64_t ticket;                         /* of the last submission; 0: none */
 };
 
@@ -39,6 +40,11 @@ struct rql_cube_unit_ops {
 	 * such pass touches. */
 	rql_status (*record)(struct rql_cube_unit *unit, struct rql_cube_context *context, struct rql_commands *commands,
 	                     struct rql_error *err);
+	/* What is too long for the recording's submission: runs passes that add to the context's rows in submissions of
+	 * their own and waits for each, so that an interrupt takes effect between two. timed: says how long in
+	 * context->before. After an error the rows are not at rest. NULL: nothing. */
+	rql_status (*run_before)(const struct rql_cube_unit *unit, struct rql_cube_context *context, bool timed,
+	                         struct rql_progress *progress, struct rql_error *err);
 	/* Fills rays, hits and what else the method counts itself; head: RQL_CUBE_STATE_WORDS words as they were when the
 	 * groups were put out. NULL: cells_read, bytes_read and runs from the counters of cube_intervals.comp. */
 	void (*count)(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out);
@@ -58,6 +64,8 @@ struct rql_cube_unit {
 	bool placed;
 	struct rql_cube_arrays *arrays;
 	struct rql_buffer *program;
+	struct rql_cube_program head;      /* its first struct */
+	struct rql_pass_time once;         /* a pass that `place` ran: told with the next run's times; pass NULL: none */
 	struct rql_cube_context *contexts; /* not in use by a thread */
 	bool hashed;
 	uint64_t capacity; /* of the next context: rows; hashed: a power of two, grows after an overflow */
@@ -71,6 +79,10 @@ void rql_cube_unit_free(struct rql_cube_unit *unit); /* NULL: nothing */
 rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
                              struct rql_progress *progress, struct rql_answer *out,
                              struct rql_error *err) RQL_MUST_CHECK;
+/* cells_read, bytes_read and runs from the counters RQL_CUBE_COUNTER_*, as cube_accumulate.c counts. */
+void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_answer *out);
+/* The price of what follows the device's work: the groups' rows come to the host and become an answer there. */
+double rql_cube_unit_answer_ns(const struct rql_cube_unit *unit, const struct rql_device *device);
 /* Device memory of one context beside the cube's placements. */
 uint64_t rql_cube_unit_bytes(const struct rql_cube_unit *unit);
 /* What a pass that adds to the rows touches: the cube's arrays, the program, rows, keys, state, result, queue. Returns

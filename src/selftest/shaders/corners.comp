@@ -14,6 +14,17 @@ void main()
 	float x = float(rql_word32(args.rows + 12ul * row).v);
 	float y = float(rql_word32(args.rows + 12ul * row + 4ul).v);
 	float z = float(rql_word32(args.rows + 12ul * row + 8ul).v);
+	if (args.boxes != 0u) {
+		// Larger than a cell, so that rays pass through neighbours' boxes and only the intersection shader can tell.
+		for (uint corner = 0u; corner < 2u; corner++) {
+			uint64_t at = args.corners + 24ul * row + 12ul * corner;
+			float side = corner == 0u ? -1.0 : 1.0;
+			rql_wordf(at).v = x + 1.25 * side;
+			rql_wordf(at + 4ul).v = y + 1.25 * side;
+			rql_wordf(at + 8ul).v = z + 0.75 * side;
+		}
+		return;
+	}
 	// Around (x, y), where the ray passes: no edge is hit.
 	const vec2 around[3] = vec2[3](vec2(-0.5, -0.5), vec2(0.5, -0.5), vec2(0.0, 0.5));
 	for (uint corner = 0u; corner < 3u; corner++) {

@@ -50,6 +50,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Cub
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeStep { rql_cube_step_entry v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeSegment { rql_cube_segment_entry v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer CubeTest { rql_cube_test_entry v; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer CubeEntry { uvec4 v; }; // rql_cube_entry
 
 #define CUBE_BLOCK 64ul
 #define CUBE_ONES 0xfffffffffffffffful

@@ -6,19 +6,29 @@ shared uint cube_is_last;
 
 // Called by all invocations of all `groups` workgroups of a dispatch, each when it is done: true in the last of them,
 // which then sees what the others did. The barriers order a workgroup's own writes before its ticket, the atomic orders
-// the tickets, and the second memory barrier orders the last one's reads (all of `coherent` memory) after its own.
-bool cube_last_workgroup(rql_cube_accumulator acc, uint64_t groups)
+// the tickets, and the last memory barrier orders the last one's reads (all of `coherent` memory) after its own. One
+// workgroup alone needs no ticket, which is a round trip to the cache that all share.
+bool cube_last_of(uint64_t ticket_word, uint64_t groups)
 {
 	memoryBarrierBuffer();
 	barrier();
-	if (gl_LocalInvocationIndex == 0u) {
-		uint64_t ticket = atomicAdd(CubeWord(acc.state + RQL_CUBE_STATE_TICKET * 8u).v, 1ul);
-		cube_is_last = ticket + 1ul == groups ? 1u : 0u;
+	if (groups > 1ul) {
+		if (gl_LocalInvocationIndex == 0u) {
+			uint64_t ticket = atomicAdd(CubeWord(ticket_word).v, 1ul);
+			cube_is_last = ticket + 1ul == groups ? 1u : 0u;
+		}
+		memoryBarrierShared();
+		barrier();
+		if (cube_is_last == 0u)
+			return false;
 	}
-	memoryBarrierShared();
-	barrier();
 	memoryBarrierBuffer();
-	return cube_is_last != 0u;
+	return true;
+}
+
+bool cube_last_workgroup(rql_cube_accumulator acc, uint64_t groups)
+{
+	return cube_last_of(acc.state + RQL_CUBE_STATE_TICKET * 8u, groups);
 }
 
 uint64_t cube_template_word(rql_cube_program p, uint word)

@@ -6,16 +6,20 @@
 //           workgroup and word, so that no address is contended
 //   SHARED  few groups, many additions: rows of the workgroup in shared memory, flushed once, only those touched
 //   GLOBAL  rows in global memory, found by group number or in a hash table
-// and the last workgroup puts the rows out when they are few (FINISH).
+// and the last workgroup puts the rows out when they are few (FINISH). Few plain sums have a kernel of their own:
+// cube_entries.comp.
 //
 // Floor per interval: 2 directory sectors, per slot 2 of cumulative sums and about 4 of edges: 10 sectors of 32 bytes, of
 // which neighbouring intervals share some. 27,000 intervals (SSB q1.1): 9 MB, 2 us at 4.3 TB/s; beside it one launch, 4
-// to 5 us, and a chain of about 8 dependent loads of 0.5 us each. Slots without cumulative sums and tested cells read
-// every cell of the interval.
+// to 5 us, and a chain of dependent loads: resolved (RESOLVED, SHARED_SLOTS) entry and slots together, then per slot its
+// cumulative sums and 1 to 4 rounds of edges, additions, ticket, rows, templates: about 6 for the first slot and 2 to 5
+// for each other one, 0.3 us each from cache, 0.75 us not (EXPECTED on an H200, not measured); working the items out
+// here costs about 12 more (cube_entries.comp counts them). Slots without cumulative sums and tested cells read every
+// cell of the interval.
 //
-// Intervals of more than LANES * 64 cells that must be read whole are not summed here but queued, and the same kernel
-// takes them in a second dispatch (PIECES), cut to PIECE cells, so that workgroups finish together whatever the
-// intervals' lengths.
+// Resolved entries of cells that must be read are never longer than a tile takes. Else intervals of more than LANES * 64
+// such cells are not summed here but queued, and the same kernel takes them in a second dispatch (PIECES), cut to PIECE
+// cells, so that workgroups finish together whatever the intervals' lengths.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -25,6 +29,7 @@
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
 #include "method/cube/shaders/cube_cells.glsl"
+#include "method/cube/shaders/cube_items.glsl"
 #include "method/cube/shaders/cube_finish.glsl"
 
 layout(constant_id = 1) const uint MODE = 0u;
@@ -34,6 +39,8 @@ layout(constant_id = 4) const bool READS = true;      // some slot or test reads
 layout(constant_id = 5) const bool PIECES = false;    // second dispatch
 layout(constant_id = 6) const uint PIECE = 2048u;     // cells
 layout(constant_id = 7) const bool FINISH = true;
+layout(constant_id = 8) const bool RESOLVED = false;  // items are entries, none longer than LANES * 64 if READS
+layout(constant_id = 9) const uint SHARED_SLOTS = 0u; // the slots are fetched by the workgroup; 0: by whoever needs one
 layout(push_constant, scalar) uniform Args { rql_cube_intervals_args args; };
 
 const uint SCALAR = 0u, SHARED = 1u, GLOBAL = 2u;
@@ -42,6 +49,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer CubeLong { r
 
 shared uint64_t shared_rows[SHARED_WORDS];
 shared uint64_t shared_counters[RQL_CUBE_COUNTERS];
+shared rql_cube_slot_entry shared_slots[SHARED_SLOTS + 1u];
 
 // What a tile works on. Its lanes agree in everything but `lane`.
 struct Work {
@@ -54,95 +62,55 @@ struct Work {
 
 uint64_t runs, edge_cells, whole_cells, tested_cells; // of this invocation
 
+rql_cube_slot_entry slot_at(rql_cube_program p, uint i)
+{
+	if (SHARED_SLOTS > 0u)
+		return shared_slots[i];
+	return cube_slot(p, i);
+}
+
 // ---- items ----
 
-uint64_t divide(uint64_t a, uint b, out uint rest)
+Work take_item(rql_cube_program p, uint64_t number, uint lane)
 {
-	if (a <= 0xfffffffful) { // 64-bit division is a long loop on every GPU
-		rest = uint(a) % b;
-		return uint64_t(uint(a) / b);
-	}
-	rest = uint(a % b);
-	return a / b;
-}
-
-uint find_box(rql_cube_program p, uint64_t item)
-{
-	uint low = 0u, high = p.box_count;
-	while (high - low > 1u) {
-		uint middle = (low + high) / 2u;
-		if (CubeBox(p.boxes + uint64_t(middle) * 96ul).v.first_item <= item)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-// First cell of the sorted run [begin, end) whose code is at least value: doubling steps from a guess by interpolation,
-// then halving.
-uint64_t lower_bound(rql_cube_column codes, uint64_t begin, uint64_t end, uint64_t value, uint radix)
-{
-	if (value <= codes.base_low || begin == end)
-		return begin;
-	if (value >= uint64_t(radix))
-		return end;
-	uint64_t wanted = value - codes.base_low, low = begin, high = end, step = 1ul;
-	uint64_t at = begin + uint64_t(float(end - begin) * (float(value) / float(radix)));
-	while (low < high) {
-		at = clamp(at, low, high - 1ul);
-		if (cube_field(codes, at) < wanted) {
-			low = at + 1ul;
-			at = high - low > step ? at + step : low + (high - low) / 2ul;
-		} else {
-			high = at;
-			at = high - low > step ? at - step : low + (high - low) / 2ul;
-		}
-		step *= 2ul;
-	}
-	return low;
-}
-
-Work take_item(rql_cube_program p, uint64_t item, uint lane)
-{
+	CubeItem item = cube_item(p, number);
 	Work w;
 	w.lane = lane;
 	w.rest = false;
-	w.box = find_box(p, item);
-	rql_cube_box_entry box = cube_box(p, w.box);
-	uint64_t left = item - box.first_item, key = 0ul;
-	uint segment, search = 0u;
-	if (box.search_count > 0u)
-		left = divide(left, box.search_count, search);
-	left = divide(left, box.segment_count, segment);
-	rql_cube_segment_entry s = CubeSegment(box.segments + uint64_t(segment) * 24ul).v;
-	w.group = s.group;
-	for (uint l = box.level_count; l-- > 0u;) {
-		rql_cube_level_entry level = CubeLevel(box.levels + uint64_t(l) * 16ul).v;
-		uint at;
-		left = divide(left, level.count, at);
-		rql_cube_step_entry step = CubeStep(level.steps + uint64_t(at) * 16ul).v;
-		key += step.key;
-		w.group += step.group;
-	}
-	w.begin = cube_cell_of(p, key + s.begin);
-	w.end = cube_cell_of(p, key + s.end);
-	if (box.search_count > 0u && w.begin < w.end) {
-		rql_cube_segment_entry found = CubeSegment(box.searches + uint64_t(search) * 24ul).v;
-		uint64_t begin = w.begin, end = w.end;
+	w.box = item.box;
+	w.group = item.group;
+	w.begin = item.begin;
+	w.end = item.end;
+	if (item.search_radix != 0u) {
+		rql_cube_column codes = item.search_codes;
+		uint radix = item.search_radix;
 		if (LANES > 1u) { // both ends at once: even lanes search the first, odd ones the other
 			bool odd = (lane & 1u) != 0u;
-			uint64_t mine = lower_bound(box.search_codes, begin, end, odd ? found.end : found.begin, box.search_radix);
+			uint64_t value = odd ? item.search_end : item.search_begin;
+			uint64_t mine = cube_lower_bound(codes, item.begin, item.end, value, radix);
 			uint64_t other = packUint2x32(subgroupShuffleXor(unpackUint2x32(mine), 1u));
 			w.begin = odd ? other : mine;
 			w.end = odd ? mine : other;
 		} else {
-			w.begin = lower_bound(box.search_codes, begin, end, found.begin, box.search_radix);
-			w.end = lower_bound(box.search_codes, w.begin, end, found.end, box.search_radix);
+			w.begin = cube_lower_bound(codes, item.begin, item.end, item.search_begin, radix);
+			w.end = cube_lower_bound(codes, w.begin, item.end, item.search_end, radix);
 		}
-		w.group += found.group;
 	}
 	w.live = w.begin < w.end;
+	return w;
+}
+
+Work take_entry(uint64_t number, uint lane)
+{
+	uvec4 e = CubeEntry(args.queue + number * 16ul).v;
+	Work w;
+	w.live = true;
+	w.begin = packUint2x32(uvec2(e.x, e.w & 0xffu));
+	w.end = w.begin + packUint2x32(uvec2(e.y, (e.w >> 8) & 0xffu));
+	w.group = uint64_t(e.z);
+	w.box = e.w >> 16;
+	w.lane = lane;
+	w.rest = false;
 	return w;
 }
 
@@ -261,7 +229,7 @@ void add_grouped(rql_cube_program p, rql_cube_box_entry box, Work w)
 		uint64_t row = find_row(p, group);
 		add_to_row(RQL_CUBE_COUNT, row, 0u, u64vec2(1ul, 0ul));
 		for (uint i = 0u; i < p.slot_count; i++) {
-			rql_cube_slot_entry s = cube_slot(p, i);
+			rql_cube_slot_entry s = slot_at(p, i);
 			add_to_row(s.kind, row, s.word, cube_cell(s, cell));
 		}
 	}
@@ -332,7 +300,7 @@ void add_interval(rql_cube_program p, Work w, bool cumulative)
 	if (leads && count != 0ul)
 		add_to_row(RQL_CUBE_COUNT, row, 0u, u64vec2(count, 0ul));
 	for (uint i = 0u; i < p.slot_count; i++) {
-		rql_cube_slot_entry s = cube_slot(p, i);
+		rql_cube_slot_entry s = slot_at(p, i);
 		bool summed = (s.flags & RQL_CUBE_SLOT_CUMULATIVE) != 0u;
 		u64vec2 value = cube_identity(s.kind);
 		if (READS && tested) {
@@ -345,7 +313,7 @@ void add_interval(rql_cube_program p, Work w, bool cumulative)
 		if (leads)
 			add_to_row(s.kind, row, s.word, value);
 	}
-	if (!tested && adds && w.lane == 0u && !w.rest)
+	if (!RESOLVED && !tested && adds && w.lane == 0u && !w.rest)
 		edge_cells += uint64_t(edges.left + edges.right);
 }
 
@@ -353,8 +321,8 @@ void take_work(rql_cube_program p, Work w)
 {
 	bool tested = READS && w.live && cube_box(p, w.box).test_count > 0u;
 	bool first = w.live && w.lane == 0u;
-	bool is_long = READS && !PIECES && w.live && w.end - w.begin > uint64_t(LANES) * 64ul;
-	if (first && !PIECES) {
+	bool is_long = READS && !PIECES && !RESOLVED && w.live && w.end - w.begin > uint64_t(LANES) * 64ul;
+	if (first && !PIECES && !RESOLVED) {
 		runs += 1ul;
 		if (tested)
 			tested_cells += w.end - w.begin;
@@ -375,8 +343,10 @@ void clear_shared(rql_cube_program p)
 	uint words = MODE == SCALAR ? p.row_words : uint(p.group_count) * p.row_words;
 	for (uint i = gl_LocalInvocationIndex; MODE != GLOBAL && i < words; i += gl_WorkGroupSize.x)
 		shared_rows[i] = cube_template_word(p, i % p.row_words);
-	if (gl_LocalInvocationIndex < RQL_CUBE_COUNTERS)
+	if (!RESOLVED && gl_LocalInvocationIndex < RQL_CUBE_COUNTERS)
 		shared_counters[gl_LocalInvocationIndex] = 0ul;
+	if (gl_LocalInvocationIndex < SHARED_SLOTS)
+		shared_slots[gl_LocalInvocationIndex] = cube_slot(p, gl_LocalInvocationIndex);
 	memoryBarrierShared();
 	barrier();
 }
@@ -388,8 +358,7 @@ void count_up(uint counter, uint64_t value)
 		atomicAdd(shared_counters[counter], value);
 }
 
-// The touched rows of the workgroup into those of all.
-void flush_shared(rql_cube_program p)
+void flush_counters()
 {
 	count_up(RQL_CUBE_COUNTER_RUNS, runs);
 	count_up(RQL_CUBE_COUNTER_EDGES, edge_cells);
@@ -402,8 +371,11 @@ void flush_shared(rql_cube_program p)
 		cube_atomic(RQL_CUBE_COUNT, args.accumulator.state + uint64_t(at) * 8ul,
 		            u64vec2(shared_counters[gl_LocalInvocationIndex], 0ul));
 	}
-	if (MODE == GLOBAL)
-		return;
+}
+
+// The touched rows of the workgroup into those of all.
+void flush_shared(rql_cube_program p)
+{
 	uint rows = MODE == SCALAR ? 1u : uint(p.group_count), parts = p.slot_count + 1u;
 	for (uint i = gl_LocalInvocationIndex; i < rows * parts; i += gl_WorkGroupSize.x) {
 		uint row = i / parts, part = i % parts, kind = RQL_CUBE_COUNT, word = 0u;
@@ -411,7 +383,7 @@ void flush_shared(rql_cube_program p)
 		if (!PIECES && shared_rows[row * p.row_words] == 0ul)
 			continue;
 		if (part > 0u) {
-			rql_cube_slot_entry s = cube_slot(p, part - 1u);
+			rql_cube_slot_entry s = slot_at(p, part - 1u);
 			kind = s.kind;
 			word = s.word;
 		}
@@ -422,29 +394,56 @@ void flush_shared(rql_cube_program p)
 	}
 }
 
+// Resolved, nothing is loaded for it: what lies behind the slots' and boxes' addresses is loaded where it is needed.
+rql_cube_program program()
+{
+	if (!RESOLVED)
+		return CubeProgram(args.program).v;
+	rql_cube_program p;
+	p.directory = 0ul;
+	p.cells = args.cells;
+	p.items = args.count;
+	p.group_count = args.group_count;
+	p.slots = args.slots;
+	p.boxes = args.boxes;
+	p.row_template = args.row_template;
+	p.directory_wide = 0u;
+	p.slot_count = args.slot_count;
+	p.box_count = 0u;
+	p.row_words = args.row_words;
+	return p;
+}
+
 void main()
 {
-	rql_cube_program p = CubeProgram(args.program).v;
 	uint64_t group = rql_group();
 	if (group >= args.groups)
 		return;
 	runs = edge_cells = whole_cells = tested_cells = 0ul;
-	clear_shared(p);
 	// Lanes of a tile are neighbours in the subgroup, whatever the order of invocations in the workgroup is.
 	uint tile = gl_SubgroupID * (gl_SubgroupSize / LANES) + gl_SubgroupInvocationID / LANES;
 	uint lane = gl_SubgroupInvocationID % LANES;
 	uint64_t tiles = gl_WorkGroupSize.x / LANES, queued = PIECES ? queue_state() : 0ul;
-	uint64_t count = PIECES ? queued & ((1ul << 36) - 1ul) : p.items;
+	uint64_t count = PIECES ? queued & ((1ul << 36) - 1ul) : args.count;
+	Work none;
+	none.live = none.rest = false;
+	none.begin = none.end = none.group = 0ul;
+	none.box = 0u;
+	none.lane = lane;
+	Work ahead = none; // on its way while rows and slots are made ready
+	if (RESOLVED && group * tiles + tile < count)
+		ahead = take_entry(group * tiles + tile, lane);
+	rql_cube_program p = program();
+	clear_shared(p);
 	for (uint64_t first = group * tiles; first < count; first += args.groups * tiles) {
-		Work w;
-		w.live = false;
-		w.begin = w.end = w.group = 0ul;
-		w.box = 0u;
-		w.lane = lane;
-		w.rest = false;
+		Work w = none;
 		uint64_t item = first + tile;
-		if (item < count) {
-			if (PIECES)
+		if (RESOLVED && first == group * tiles) {
+			w = ahead;
+		} else if (item < count) {
+			if (RESOLVED)
+				w = take_entry(item, lane);
+			else if (PIECES)
 				w = take_piece(p, item, queued >> 36, lane);
 			else
 				w = take_item(p, item, lane);
@@ -454,7 +453,10 @@ void main()
 	}
 	memoryBarrierShared();
 	barrier();
-	flush_shared(p);
+	if (!RESOLVED)
+		flush_counters();
+	if (MODE != GLOBAL)
+		flush_shared(p);
 	if (!FINISH || !cube_last_workgroup(args.accumulator, args.groups))
 		return;
 	cube_put_rows(p, args.accumulator);
