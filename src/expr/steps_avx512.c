@@ -20,7 +20,7 @@ TARGET static inline __attribute__((always_inline)) uint64_t pack_bytes(const ui
 #define KERNELS rql_step_kernels_avx512
 #define KERNELS_NAME "avx512"
 #define PACK_BYTES(bytes) pack_bytes(bytes)
-#include "expr/step_kernels.h"
+#include "expr/step_kernels.inc"
 #else
 typedef int rql_steps_avx512_unused;
 #endif

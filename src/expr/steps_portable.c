@@ -18,4 +18,4 @@ static inline uint64_t pack_bytes(const uint8_t *bytes)
 #define KERNELS rql_step_kernels_portable
 #define KERNELS_NAME "portable"
 #define PACK_BYTES(bytes) pack_bytes(bytes)
-#include "expr/step_kernels.h"
+#include "expr/step_kernels.inc"
