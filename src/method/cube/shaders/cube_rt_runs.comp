@@ -18,13 +18,12 @@ uint32_t first_difference(uint64_t key_before, uint64_t key, uint64_t cell)
 {
 	rql_rt_digits digits = rql_rt_digits(args.keys.digits);
 	uint32_t d = 0;
-	if (key_before != key) {
-		while (key_before / digits.at[d].key_stride == key / digits.at[d].key_stride)
-			d++;
+	for (; d < args.keys.directory_digits && key_before != key; d++) {
 		rql_rt_digit digit = digits.at[d];
 		uint32_t a = rql_rt_value_of(digit, key_before, 0), b = rql_rt_value_of(digit, key, 0);
 		// Only the last digit of the geometry is coarse: what follows it is not in it.
-		return a >> digit.coarse == b >> digit.coarse ? args.keys.digit_count : d;
+		if (a != b)
+			return a >> digit.coarse == b >> digit.coarse ? args.keys.digit_count : d;
 	}
 	for (d = args.keys.directory_digits; d < args.keys.digit_count; d++) {
 		rql_rt_digit digit = digits.at[d];
@@ -33,17 +32,6 @@ uint32_t first_difference(uint64_t key_before, uint64_t key, uint64_t cell)
 			return a >> digit.coarse == b >> digit.coarse ? args.keys.digit_count : d;
 	}
 	return d;
-}
-
-// The directory key of `cell`, when that of the cell before it is `key`. Empty keys between them are few or very many.
-uint64_t next_key(uint64_t key, uint64_t cell)
-{
-	if (args.keys.directory == 0)
-		return 0;
-	for (uint32_t i = 0; i < 8; i++, key++)
-		if (cell < rql_rt_offset(args.keys.directory, args.keys.directory_wide != 0, key + 1))
-			return key;
-	return rql_rt_key_of(args.keys.directory, args.keys.directory_size, args.keys.directory_wide != 0, cell);
 }
 
 void main()
@@ -62,7 +50,7 @@ void main()
 		                             first == 0 ? 0 : first - 1);
 		for (uint64_t cell = first; cell < end; cell++) {
 			uint64_t before = key;
-			key = next_key(key, cell);
+			key = rql_rt_key_of(args.keys.directory, args.keys.directory_size, args.keys.directory_wide != 0, cell);
 			uint32_t d = cell == 0 ? 0 : first_difference(before, key, cell);
 			if (args.starts == 0)
 				atomicAdd(differing[d], 1);
