@@ -25,6 +25,7 @@ struct rql_flat_options {
 	struct rql_flat_unit units[RQL_FLAT_UNITS];
 	uint32_t unit_count;
 	uint32_t query_mask; /* bit i: query i is run */
+	uint32_t figures;    /* rtcudb: bit n: figure n of the paper; 0: ssb-flat */
 	const char *device;  /* "vulkan:0", a UUID or a PCI address */
 	int64_t seed, threads, runs;
 	bool rivals, check, quiet;
@@ -78,6 +79,10 @@ struct rql_flat_device {
 };
 rql_status rql_flat_measure_device(struct rql_device *device, struct rql_flat_device *out,
                                    struct rql_error *err) RQL_MUST_CHECK;
+/* Work enough for the device to leave the clocks that it idles at, after which statements of a few microseconds do not
+ * bring it back: on an H200 everything but memory is then 3.4 times slower. Nothing when it is awake, which *awake_ns, 0
+ * at first, tells, and on software devices. */
+rql_status rql_flat_wake(struct rql_device *device, double *awake_ns, struct rql_error *err) RQL_MUST_CHECK;
 
 rql_status rql_flat_run_scale(const struct rql_flat_options *options, struct rql_device *device,
                               const struct rql_flat_device *floors, struct rql_pool *pool, double scale,
@@ -88,7 +93,7 @@ void rql_flat_run_free(struct rql_flat_run *run);
 /* Geometric means over the queries that have times, in us; 0 when there is none. */
 struct rql_flat_means {
 	double device_us, warm_us, floor_us, over_floor;
-	uint32_t timed, same;
+	uint32_t asked, timed, same;
 };
 void rql_flat_means(const struct rql_flat_group *group, struct rql_flat_means *out);
 

@@ -12,7 +12,7 @@
 
 static const char help[] =
 	"Usage: rayql bench ssb-flat --device DEVICE [options]\n"
-	"       rayql bench rtcudb --figure 11|13|14|15|16 --device DEVICE [options]\n"
+	"       rayql bench rtcudb --figure all --device DEVICE [options]\n"
 	"\n"
 	"ssb-flat runs the 13 queries of the Star Schema Benchmark over lineorder_flat from cubes on units of one device,\n"
 	"and beside them, in the same run, on the same rows and the same device, two scans of columns as GPU databases do\n"
@@ -21,13 +21,13 @@ static const char help[] =
 	"figure numbers. docs/bench.md says what every figure is. The exit code is 1 when an answer differs or is missing.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address; cpu (default: the first GPU)\n"
-	"  --sf N,...          scale factors (default 1); from 20 on only the 15 columns that the queries name are made\n"
+	"  --sf N,...          scale factors (default 1); from 10 on only the 15 columns that the queries name are made\n"
 	"  --units U,...       cpu, compute, rt, rt:paper, rt:paper:... (default: compute,rt,rt:paper; those not there are\n"
 	"                      reported as failed)\n"
 	"  --rollup off,on     how the cubes are built (default: off,on)\n"
 	"  --queries Q,...     only these: q1.1,q3.4\n"
-	"  --figure N          rtcudb: 11 whole queries beside the plain scan; 13 bytes moved; 14 one job for the whole query\n"
-	"                      beside one per operator; 15 encoding beside splitting of Scan; 16 the same of GroupBy\n"
+	"  --figure N,...      rtcudb: 11 whole queries beside the plain scan; 13 bytes moved; 14 one job for the whole query\n"
+	"                      beside one per operator; 15 encoding beside splitting of Scan; 16 the same of GroupBy; all\n"
 	"  --runs N            warm runs of every query, 1 to 1000 (default 15)\n"
 	"  --threads T         threads of DuckDB and of building (default: all CPUs)\n"
 	"  --seed S            of the data (default 42)\n"
@@ -81,7 +81,7 @@ static void parse_queries(struct rql_args *args, const char *value, struct rql_f
 }
 
 /* false: not an option with a value */
-static bool parse_value(struct rql_args *args, struct rql_flat_options *o, const char **directory, int64_t *figure)
+static bool parse_value(struct rql_args *args, struct rql_flat_options *o, const char **directory, const char **figures)
 {
 	const char *value;
 	if (rql_args_value(args, "sf", &value))
@@ -92,8 +92,6 @@ static bool parse_value(struct rql_args *args, struct rql_flat_options *o, const
 		parse_units(args, value, o);
 	else if (rql_args_value(args, "queries", &value))
 		parse_queries(args, value, o);
-	else if (rql_args_value(args, "figure", &value))
-		rql_args_integer(args, "figure", value, 11, 16, figure);
 	else if (rql_args_value(args, "runs", &value))
 		rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
 	else if (rql_args_value(args, "threads", &value))
@@ -102,33 +100,28 @@ static bool parse_value(struct rql_args *args, struct rql_flat_options *o, const
 		rql_args_integer(args, "seed", value, INT64_MIN, INT64_MAX, &o->seed);
 	else
 		return rql_args_value(args, "device", &o->device) || rql_args_value(args, "db", directory) ||
-		       rql_args_value(args, "json", &o->json);
+		       rql_args_value(args, "json", &o->json) || rql_args_value(args, "figure", figures);
 	return true;
 }
 
-struct parsed {
-	bool help, rtcudb;
-	int64_t figure;
-};
-
-static bool parse(struct rql_args *args, struct rql_flat_options *o, struct parsed *out)
+/* *help: nothing else is wanted. */
+static bool parse(struct rql_args *args, struct rql_flat_options *o, bool *help)
 {
-	const char *benchmark = NULL, *directory = NULL;
+	const char *benchmark = NULL, *directory = NULL, *figures = NULL;
 	for (args->at = 1; args->at < args->argc && !args->failed; args->at++) {
 		if (rql_args_flag(args, "help") || rql_args_flag(args, "h"))
-			return out->help = true;
+			return *help = true;
 		if (rql_args_flag(args, "no-rivals"))
 			o->rivals = false;
 		else if (rql_args_flag(args, "no-check"))
 			o->check = false;
 		else if (rql_args_flag(args, "quiet"))
 			o->quiet = true;
-		else if (!parse_value(args, o, &directory, &out->figure))
+		else if (!parse_value(args, o, &directory, &figures))
 			rql_args_benchmark(args, &benchmark);
 	}
-	out->rtcudb = benchmark && !strcmp(benchmark, "rtcudb");
-	if (!args->failed && out->rtcudb && !rql_rtcudb_prepare((int)out->figure, o))
-		rql_args_error(args, "say which figure of the paper: --figure 11, 13, 14, 15 or 16");
+	if (!args->failed && benchmark && !strcmp(benchmark, "rtcudb") && !rql_rtcudb_prepare(figures, o))
+		rql_args_error(args, "say which figures of the paper: --figure all, or of 11, 13, 14, 15 and 16 some: --figure 11,13");
 	if (directory)
 		o->directory = strdup(directory);
 	return !args->failed;
@@ -150,7 +143,6 @@ static struct rql_device *find_device(struct rql_devices *devices, const char *n
 
 struct session {
 	struct rql_flat_options *options;
-	struct parsed parsed;
 	struct rql_machine machine;
 	struct rql_flat_device floors;
 	struct rql_flat_run *runs;
@@ -166,10 +158,9 @@ static rql_status run_scales(struct session *s, struct rql_device *device, struc
 		struct rql_flat_run *run = &s->runs[s->done++];
 		status = rql_flat_run_scale(o, device, &s->floors, pool, o->scales[i], run, &s->devices, err);
 		s->different += run->different;
-		if (status == RQL_OK && s->parsed.rtcudb)
-			rql_rtcudb_report(stdout, (int)s->parsed.figure, run, &s->floors);
-		else
-			rql_flat_report(stdout, run);
+		rql_flat_report(stdout, run);
+		if (o->figures)
+			rql_rtcudb_report(stdout, o, run, &s->floors);
 	}
 	if (o->json && s->done) { /* also what was measured before a failure */
 		rql_status written = rql_flat_json(o->json, o, &s->machine, &s->floors, s->devices.data, s->runs, s->done,
@@ -222,11 +213,12 @@ int rql_flat_main(int argc, char **argv)
 	struct session s = {.options = &options};
 	struct rql_error err = {0};
 	rql_status status = RQL_ERROR_MEMORY;
-	if (!parse(&args, &options, &s.parsed)) {
+	bool help_wanted = false;
+	if (!parse(&args, &options, &help_wanted)) {
 		free(options.directory);
 		return 2;
 	}
-	if (s.parsed.help) {
+	if (help_wanted) {
 		fputs(help, stdout);
 		free(options.directory);
 		return 0;

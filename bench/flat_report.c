@@ -1,10 +1,12 @@
 /* What ssb-flat measured, as a table for people and as JSON for programs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "flat.h"
 #include "json.h"
 #include "predict.h"
 #include "report.h"
+#include "rtcudb.h"
 #include "stats.h"
 
 /* ---- the table ---- */
@@ -36,7 +38,9 @@ static void report_query(FILE *out, const struct rql_flat_run *run, uint32_t i)
 		const struct rql_flat_query *q = &run->groups[g].queries[i];
 		char cell[64];
 		if (q->error)
-			snprintf(cell, sizeof cell, "failed");
+			snprintf(cell, sizeof cell, "no answer");
+		else if (!q->method[0])
+			snprintf(cell, sizeof cell, "-"); /* not asked for */
 		else
 			snprintf(cell, sizeof cell, "%.1f (%.1f)%s", q->device_us, q->warm_us, q->same ? "" : " WRONG");
 		fprintf(out, "  %22s", cell);
@@ -66,35 +70,28 @@ static void report_group(FILE *out, const struct rql_flat_group *group, double r
 		place += group->place_ms[f];
 	}
 	fprintf(out,
-	        "%-24s rollup %-4s %2u of %u equal; mean %.1f us on the device, %.1f us SQL to rows, floor %.1f us (%.2fx); "
+	        "%-24s rollup %-4s %2u of %u answers equal; mean %.1f us on the device, %.1f us SQL to rows, floor %.1f us (%.2fx); "
 	        "views %.2f, device %.2f bytes a row and view; built in %.0f ms, put on "
 	        "the device in %.1f ms\n",
-	        group->unit->name, rql_bench_rollup_names[group->rollup], m.same, RQL_SSB_QUERIES, m.device_us, m.warm_us,
+	        group->unit->name, rql_bench_rollup_names[group->rollup], m.same, m.asked, m.device_us, m.warm_us,
 	        m.floor_us, m.over_floor, cube / rows / RQL_SSB_FLIGHTS, device / rows / RQL_SSB_FLIGHTS, build, place);
 }
 
-/* Every hit is counted as a call. RayQL's own layout also has closest hits, one a ray at most, which cost none: for it the
- * prediction errs upwards. */
-static double any_hit_calls(const struct rql_flat_query *q)
+/* Each reason once, with the queries that it keeps from being answered. */
+static void report_failures(FILE *out, const struct rql_flat_group *group)
 {
-	return (double)q->hits;
-}
-
-static void report_predictions(FILE *out, const struct rql_flat_group *group)
-{
-	for (uint32_t c = 0; c < RQL_CARDS; c++) {
-		double us[RQL_SSB_QUERIES];
-		uint32_t count = 0;
-		for (uint32_t i = 0; i < RQL_SSB_QUERIES; i++) {
-			const struct rql_flat_query *q = &group->queries[i];
-			if (!q->error && q->rays)
-				us[count++] = rql_predict_us(&rql_cards[c], (double)q->rays, any_hit_calls(q), (double)q->bytes_read);
-		}
-		if (count)
-			fprintf(out, "%-24s rollup %-4s predicted for an %s: mean %.1f us over %u queries (bench/predict.c: its "
-			             "clocks a ray, ns a call and launch are guesses)\n",
-			        group->unit->name, rql_bench_rollup_names[group->rollup], rql_cards[c].name,
-			        rql_geometric_mean(us, count), count);
+	for (uint32_t i = 0; i < RQL_SSB_QUERIES; i++) {
+		const char *reason = group->queries[i].error;
+		bool said = false;
+		for (uint32_t k = 0; k < i && reason; k++)
+			said |= group->queries[k].error && !strcmp(group->queries[k].error, reason);
+		if (!reason || said)
+			continue;
+		fprintf(out, "%-24s rollup %-4s without answer:", group->unit->name, rql_bench_rollup_names[group->rollup]);
+		for (uint32_t k = i; k < RQL_SSB_QUERIES; k++)
+			if (group->queries[k].error && !strcmp(group->queries[k].error, reason))
+				fprintf(out, " %s", rql_ssb_flat.queries[k].name);
+		fprintf(out, ": %s\n", reason);
 	}
 }
 
@@ -108,7 +105,8 @@ void rql_flat_report(FILE *out, const struct rql_flat_run *run)
 	for (uint32_t g = 0; g < run->group_count; g++)
 		report_group(out, &run->groups[g], run->rows ? (double)run->rows : 1);
 	for (uint32_t g = 0; g < run->group_count; g++)
-		report_predictions(out, &run->groups[g]);
+		report_failures(out, &run->groups[g]);
+	rql_predict_report(out, run);
 	fflush(out);
 }
 
@@ -137,9 +135,7 @@ static void put_query(struct rql_strbuf *out, uint32_t i, const struct rql_flat_
 	rql_json_number(out, "first_ms", q->first_ms);
 	rql_json_number(out, "estimated_us", q->estimated_us);
 	rql_json_number(out, "floor_us", q->floor_us);
-	for (uint32_t c = 0; c < RQL_CARDS && q->rays; c++) {
-		rql_json_number(out, rql_cards[c].key, rql_predict_us(&rql_cards[c], (double)q->rays, any_hit_calls(q), (double)q->bytes_read));
-	}
+	rql_predict_json_query(out, q);
 	rql_strbuf_put(out, "}");
 }
 
@@ -162,11 +158,13 @@ static void put_group(struct rql_strbuf *out, const struct rql_flat_group *group
 	rql_strbuf_put(out, "{");
 	rql_json_string(out, "unit", group->unit->name);
 	rql_json_string(out, "rollup", rql_bench_rollup_names[group->rollup]);
+	rql_json_count(out, "answers_asked", m.asked);
 	rql_json_count(out, "answers_same", m.same);
 	rql_json_number(out, "mean_device_us", m.device_us);
 	rql_json_number(out, "mean_warm_us", m.warm_us);
 	rql_json_number(out, "mean_floor_us", m.floor_us);
 	rql_json_number(out, "mean_over_floor", m.over_floor);
+	rql_predict_json_group(out, group);
 	rql_json_key(out, "views");
 	rql_strbuf_put(out, "[");
 	for (uint32_t f = 0; f < RQL_SSB_FLIGHTS; f++) {
@@ -204,19 +202,25 @@ static void put_rivals(struct rql_strbuf *out, const struct rql_flat_run *run, u
 		rql_json_number(out, "device_us", a->median_ns / 1e3);
 		rql_json_number(out, "device_least_us", a->least_ns / 1e3);
 		rql_json_count(out, "bytes", a->bytes);
+		rql_json_count(out, "kernels_tried", a->variants);
+		rql_json_count(out, "eager_columns", a->eager);
+		rql_json_count(out, "workgroups", a->workgroups);
+		rql_json_string(out, "groups_in", a->place);
 		rql_strbuf_put(out, "}");
 		first = false;
 	}
 	rql_strbuf_put(out, "]");
 }
 
-static void put_run(struct rql_strbuf *out, const struct rql_flat_run *run)
+static void put_run(struct rql_strbuf *out, const struct rql_flat_options *options, const struct rql_flat_run *run,
+                    const struct rql_flat_device *device)
 {
 	rql_strbuf_put(out, "{");
 	rql_json_number(out, "scale", run->scale);
 	rql_json_count(out, "rows", run->rows);
 	rql_json_bool(out, "data_reused", run->reused);
 	rql_json_number(out, "generate_s", run->generate_s);
+	rql_json_number(out, "rival_generate_s", run->rival_generate_s);
 	rql_json_key(out, "duckdb_ms");
 	rql_strbuf_put(out, "{");
 	for (uint32_t i = 0; i < RQL_SSB_QUERIES; i++)
@@ -233,7 +237,12 @@ static void put_run(struct rql_strbuf *out, const struct rql_flat_run *run)
 		rql_strbuf_put(out, g ? ",\n   " : "\n   ");
 		put_group(out, &run->groups[g]);
 	}
-	rql_strbuf_put(out, "]}");
+	rql_strbuf_put(out, "]");
+	if (options->figures) {
+		rql_json_key(out, "figures");
+		rql_rtcudb_json(out, options, run, device);
+	}
+	rql_strbuf_put(out, "}");
 }
 
 rql_status rql_flat_json(const char *path, const struct rql_flat_options *options, const struct rql_machine *machine,
@@ -242,7 +251,7 @@ rql_status rql_flat_json(const char *path, const struct rql_flat_options *option
 {
 	struct rql_strbuf out = {0};
 	rql_strbuf_put(&out, "{");
-	rql_json_string(&out, "benchmark", "ssb-flat");
+	rql_json_string(&out, "benchmark", options->figures ? "rtcudb" : "ssb-flat");
 	rql_json_string(&out, "date", machine->date);
 	rql_json_string(&out, "rayql", rayql_version());
 	rql_json_string(&out, "duckdb", rayql_host_version());
@@ -255,11 +264,12 @@ rql_status rql_flat_json(const char *path, const struct rql_flat_options *option
 	rql_json_number(&out, "launch_us", device->launch_us);
 	rql_json_number(&out, "device_read_gbps", device->read_gbps);
 	rql_report_put_machine(&out, machine, devices);
+	rql_predict_json_cards(&out);
 	rql_json_key(&out, "results");
 	rql_strbuf_put(&out, "[");
 	for (uint32_t i = 0; i < count; i++) {
 		rql_strbuf_put(&out, i ? ",\n  " : "\n  ");
-		put_run(&out, &runs[i]);
+		put_run(&out, options, &runs[i], device);
 	}
 	rql_strbuf_put(&out, "]}\n");
 	rql_status status = out.failed ? rql_error_memory(err, out.length, "the report") : rql_json_file(path, &out, err);

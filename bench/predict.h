@@ -16,6 +16,14 @@ struct rql_card {
 #define RQL_CARDS 2u
 extern const struct rql_card rql_cards[RQL_CARDS];
 
-double rql_predict_us(const struct rql_card *card, double rays, double hits, double bytes);
+/* q->hits as any-hit calls. RayQL's own layout also has closest hits, one a ray at most, which cost none: for it the
+ * prediction errs upwards. */
+double rql_predict_us(const struct rql_card *card, const struct rql_flat_query *q);
+/* Lines for people, one a unit and card; nothing where no query had rays. */
+void rql_predict_report(FILE *out, const struct rql_flat_run *run);
+/* Members of the query's, the group's and the file's JSON object: predictions, their means, the cards and the guesses. */
+void rql_predict_json_query(struct rql_strbuf *out, const struct rql_flat_query *q);
+void rql_predict_json_group(struct rql_strbuf *out, const struct rql_flat_group *group);
+void rql_predict_json_cards(struct rql_strbuf *out);
 
 #endif

@@ -1,7 +1,8 @@
 /* The honest rivals on a GPU: scans of the flat table's columns in device memory, as GPU databases do them, on the same
  * rows and in the same run as RayQL's cubes. Two forms: PLAIN, after Crystal (int32 columns, every needed one read
  * once and whole), and DICTIONARY, a hand-tuned scan (codes of a byte, columns skipped where nothing qualifies any
- * more, groups private to each workgroup). Device time alone is measured; neither has SQL around it. */
+ * more). Each query has kernels of its own (rival_kernels.h), of which the fastest on this device counts. Device time
+ * alone is measured; neither has SQL around it. */
 #ifndef RQL_BENCH_RIVAL_H
 #define RQL_BENCH_RIVAL_H
 
@@ -21,10 +22,15 @@ uint64_t rql_rival_rows(const struct rql_rival *rival);
 struct rql_rival_answer {
 	double median_ns, least_ns; /* device time of the scan: the clearing of the sums is not in it */
 	uint64_t bytes;             /* of the columns the query names, each read once */
+	uint32_t variants;          /* kernels and launches that were tried; of the fastest: */
+	uint32_t eager, workgroups; /* columns it reads without asking (rival_kernels.h), workgroups of 512 */
+	const char *place;          /* where it sums groups: "register", "shared", "global" */
 	uint32_t count;             /* groups that are there */
 	int64_t *sums;              /* [count] ascending; malloc'ed */
 };
-/* query: 0 to 12, as rql_ssb_flat has them. One run to warm up, then `runs`. */
+/* The kernels of these queries (bit i: query i), in both forms, so that the device does not idle between runs. */
+rql_status rql_rival_compile(struct rql_rival *rival, uint32_t query_mask, struct rql_error *err) RQL_MUST_CHECK;
+/* query: 0 to 12, as rql_ssb_flat has them. Of every kernel one run to warm up, then `runs`. */
 rql_status rql_rival_run(struct rql_rival *rival, enum rql_rival_form form, uint32_t query, uint32_t runs,
                          struct rql_rival_answer *out, struct rql_error *err) RQL_MUST_CHECK;
 

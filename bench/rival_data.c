@@ -118,6 +118,7 @@ struct slice {
 	const struct source *source;
 	uint64_t first_order, orders, first_row;
 	int32_t *values[RQL_RIVAL_COLUMN_COUNT];
+	uint8_t *codes[RQL_RIVAL_COLUMN_COUNT]; /* NULL as in rql_rival_columns */
 };
 
 static void put_line(const struct slice *s, uint64_t row, const struct rql_ssb_line *line)
@@ -146,8 +147,12 @@ static void put_line(const struct slice *s, uint64_t row, const struct rql_ssb_l
 		[RQL_RIVAL_P_CATEGORY] = brand / 40,
 		[RQL_RIVAL_P_BRAND] = brand,
 	};
-	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++)
+	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++) {
+		uint32_t code = rql_rival_code(c, values[c]);
 		s->values[c][row] = values[c];
+		if (s->codes[c])
+			memcpy(s->codes[c] + row * kinds[c].bytes, &code, kinds[c].bytes); /* little-endian, as the shaders read */
+	}
 }
 
 static void fill_chunk(void *state, uint64_t index, unsigned worker)
@@ -166,21 +171,35 @@ static void fill_chunk(void *state, uint64_t index, unsigned worker)
 	}
 }
 
-static rql_status upload_slice(const struct slice *s, uint64_t rows, struct rql_rival_columns *out, uint8_t *narrow,
+static rql_status upload_slice(const struct slice *s, uint64_t rows, struct rql_rival_columns *out,
                                struct rql_error *err)
 {
 	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++) {
-		RQL_TRY(rql_buffer_upload(out->plain[c], s->first_row * 4, s->values[c], rows * 4, err));
 		uint32_t bytes = kinds[c].bytes;
-		if (!out->codes[c])
-			continue;
-		for (uint64_t i = 0; i < rows; i++) {
-			uint32_t code = rql_rival_code(c, s->values[c][i]);
-			memcpy(narrow + i * bytes, &code, bytes); /* little-endian, as the shaders read */
-		}
-		RQL_TRY(rql_buffer_upload(out->codes[c], s->first_row * bytes, narrow, rows * bytes, err));
+		RQL_TRY(rql_buffer_upload(out->plain[c], s->first_row * 4, s->values[c], rows * 4, err));
+		if (s->codes[c])
+			RQL_TRY(rql_buffer_upload(out->codes[c], s->first_row * bytes, s->codes[c], rows * bytes, err));
 	}
 	return RQL_OK;
+}
+
+static bool slice_open(struct slice *s, uint64_t most)
+{
+	bool memory = true;
+	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++) {
+		memory &= (s->values[c] = malloc(most * sizeof(int32_t))) != NULL;
+		if (kinds[c].bytes < 4)
+			memory &= (s->codes[c] = malloc(most * kinds[c].bytes)) != NULL;
+	}
+	return memory;
+}
+
+static void slice_close(struct slice *s)
+{
+	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++) {
+		free(s->values[c]);
+		free(s->codes[c]);
+	}
 }
 
 static rql_status fill_columns(struct rql_pool *pool, const struct source *source, struct rql_rival_columns *out,
@@ -188,22 +207,16 @@ static rql_status fill_columns(struct rql_pool *pool, const struct source *sourc
 {
 	uint64_t most = SLICE_ORDERS * RQL_SSB_MAX_LINES;
 	struct slice s = {.source = source};
-	uint8_t *narrow = malloc(most * 2);
-	bool memory = narrow != NULL;
-	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++)
-		memory &= (s.values[c] = malloc(most * sizeof(int32_t))) != NULL;
-	rql_status status = memory ? RQL_OK : rql_error_memory(err, most * 70, "the rivals' columns");
+	rql_status status = slice_open(&s, most) ? RQL_OK : rql_error_memory(err, most * 83, "the rivals' columns");
 	for (; s.first_order < source->ssb.orders && status == RQL_OK; s.first_order += SLICE_ORDERS) {
 		uint64_t left = source->ssb.orders - s.first_order;
 		s.orders = left < SLICE_ORDERS ? left : SLICE_ORDERS;
 		s.first_row = rql_ssb_lines_before(&source->ssb, s.first_order);
 		rql_pool_run(pool, (s.orders + CHUNK_ORDERS - 1) / CHUNK_ORDERS, fill_chunk, &s);
 		uint64_t rows = rql_ssb_lines_before(&source->ssb, s.first_order + s.orders) - s.first_row;
-		status = upload_slice(&s, rows, out, narrow, err);
+		status = upload_slice(&s, rows, out, err);
 	}
-	for (uint32_t c = 0; c < RQL_RIVAL_COLUMN_COUNT; c++)
-		free(s.values[c]);
-	free(narrow);
+	slice_close(&s);
 	return status;
 }
 

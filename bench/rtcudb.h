@@ -5,8 +5,13 @@
 
 #include "flat.h"
 
-/* Sets units, rollups and queries for the figure; false: there is no such figure here. */
-bool rql_rtcudb_prepare(int figure, struct rql_flat_options *options);
-void rql_rtcudb_report(FILE *out, int figure, const struct rql_flat_run *run, const struct rql_flat_device *device);
+/* "11,14" or "all" to options->figures, and sets the units, rollups and queries that these figures need; false: no such
+ * figure here. */
+bool rql_rtcudb_prepare(const char *figures, struct rql_flat_options *options);
+void rql_rtcudb_report(FILE *out, const struct rql_flat_options *options, const struct rql_flat_run *run,
+                       const struct rql_flat_device *device);
+/* [{"figure": 11, ...}, ...]: what the report prints, unrounded. */
+void rql_rtcudb_json(struct rql_strbuf *out, const struct rql_flat_options *options, const struct rql_flat_run *run,
+                     const struct rql_flat_device *device);
 
 #endif

@@ -1,70 +1,146 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A hand-tuned scan: filter and group columns as dictionary codes of one byte (brands two), sixteen rows a thread, a
-// column read only where some of the thread's rows still qualify, groups summed in shared memory and added to the
-// global ones once per workgroup.
-// Floor: 1 byte a row and filter column (those after the first only where needed), plus what qualifies.
+// A hand-tuned scan: filter and group columns as dictionary codes of one byte (brands two), sixteen rows a thread in
+// 16-byte loads, four codes compared at once in a word, a column read only where one of the thread's rows still
+// qualifies (but for the first EAGER, whose loads then do not wait for each other).
+// Floor: the bytes of the eager columns, plus the 32-byte sectors of the others that hold a row which qualifies so far.
 #include "rival.glsl"
 
-shared uint64_t rql_private[RQL_RIVAL_MOST_GROUPS];
+#define TOPS 0x80808080u // the top bit of every byte: what a mask of four rows consists of
+#define HALF_TOPS 0x80008000u
 
-uint32_t rql_value(uint64_t column, uint32_t bytes, uint64_t row)
+// Of four codes below 128 those in [low, low + span]: adding to a byte reaches its top bit and never the next byte.
+// The two addends are the same for all rows.
+uint rql_range(uint v, uint low, uint span)
 {
-	if (bytes == 4)
-		return rql_words(column).word[uint32_t(row)];
-	uint32_t per_word = 4 / bytes;
-	uint32_t word = rql_words(column).word[uint32_t(row / per_word)];
-	return word >> (uint32_t(row % per_word) * bytes * 8) & (bytes == 1 ? 0xffu : 0xffffu);
+	return v + (0x80u - low) * 0x01010101u & ~(v + (0x7fu - low - span) * 0x01010101u) & TOPS;
 }
 
-// Of the 16 rows from 16 * chunk on, those in `mask` that pass p.
-uint32_t rql_filter(rql_rival_predicate p, uint64_t chunk, uint32_t mask)
+// Of two codes below 2^15, in the top bit of each half.
+uint rql_half_range(uint v, uint low, uint span)
 {
-	uint32_t kept = 0;
-	for (uint32_t q = 0; q < p.bytes; q++) {
-		uvec4 v = rql_quads(p.column).quad[uint32_t(chunk * p.bytes + q)];
-		uint32_t per_word = 4 / p.bytes;
-		for (uint32_t w = 0; w < 4; w++)
-			for (uint32_t k = 0; k < per_word; k++) {
-				uint32_t value = p.bytes == 4 ? v[w] : v[w] >> (k * p.bytes * 8) & (p.bytes == 1 ? 0xffu : 0xffffu);
-				kept |= uint32_t(rql_passes(p, value)) << ((q * 4 + w) * per_word + k);
-			}
+	return v + (0x8000u - low) * 0x00010001u & ~(v + (0x7fffu - low - span) * 0x00010001u) & HALF_TOPS;
+}
+
+// Bytes that are equal to `code`: zero after the exclusive or, and only a zero byte keeps its top bit clear in this sum.
+uint rql_equal(uint v, uint code)
+{
+	uint x = v ^ code * 0x01010101u;
+	return ~((x & ~TOPS) + ~TOPS | x) & TOPS;
+}
+
+// Columns of halves have 32 bytes for sixteen rows: two quads.
+struct rql_chunk { uvec4 first, second; };
+
+rql_chunk rql_load_chunk(uint64_t column, uint bytes, uint chunk)
+{
+	if (bytes == 1u)
+		return rql_chunk(rql_load(column, chunk), uvec4(0u));
+	return rql_chunk(rql_load(column, 2u * chunk), rql_load(column, 2u * chunk + 1u));
+}
+
+uvec4 rql_byte_mask(uint test, uvec4 v, uint low, uint span)
+{
+	uvec4 mask;
+	[[unroll]] for (uint w = 0u; w < 4u; w++)
+		mask[w] = test == RQL_RIVAL_RANGE ? rql_range(v[w], low, span)
+		                                  : rql_equal(v[w], low) | rql_equal(v[w], low + span);
+	return mask;
+}
+
+// Two words of two rows each to one of four.
+uint rql_narrow(uint first, uint second)
+{
+	return first >> 8 & 0x80u | first >> 16 & 0x8000u | second << 8 & 0x800000u | second & 0x80000000u;
+}
+
+uvec4 rql_half_mask(rql_chunk v, uint low, uint span)
+{
+	uvec4 first, second;
+	[[unroll]] for (uint w = 0u; w < 4u; w++) {
+		first[w] = rql_half_range(v.first[w], low, span);
+		second[w] = rql_half_range(v.second[w], low, span);
 	}
-	return kept & mask;
+	return uvec4(rql_narrow(first.x, first.y), rql_narrow(first.z, first.w), rql_narrow(second.x, second.y),
+	             rql_narrow(second.z, second.w));
+}
+
+uvec4 rql_mask(uint test, uint bytes, rql_chunk v, uint low, uint span)
+{
+	return bytes == 1u ? rql_byte_mask(test, v.first, low, span) : rql_half_mask(v, low, span);
+}
+
+// Sixteen rows to sixteen bits.
+uint rql_bits(uvec4 mask)
+{
+	uvec4 bits = (mask >> 7) * 0x10204080u >> 28;
+	return bits.x | bits.y << 4 | bits.z << 8 | bits.w << 12;
+}
+
+uint rql_value(uint64_t column, uint bytes, uint64_t row)
+{
+	if (bytes == 4u)
+		return rql_words(column).word[uint(row)];
+	uint per_word = 4u / bytes, at = uint(row);
+	uint word = rql_words(column).word[at / per_word];
+	return bitfieldExtract(word, int(at % per_word * bytes * 8u), int(bytes * 8u));
+}
+
+// Stays in registers: the index is a literal.
+#define EAGERLY(i)                                                                                                     \
+	rql_chunk eager_##i;                                                                                               \
+	if (TEST(i) != 0u && i < EAGER)                                                                                    \
+		eager_##i = rql_load_chunk(args.tests[i].column, BYTES_OF_TEST(i), chunk)
+#define APPLY_EAGER(i)                                                                                                 \
+	if (TEST(i) != 0u && i < EAGER)                                                                                    \
+		mask &= rql_mask(TEST(i), BYTES_OF_TEST(i), eager_##i, args.tests[i].low, args.tests[i].span);
+#define APPLY_LAZY(i)                                                                                                  \
+	if (TEST(i) != 0u && i >= EAGER && (mask.x | mask.y | mask.z | mask.w) != 0u)                                      \
+		mask &= rql_mask(TEST(i), BYTES_OF_TEST(i), rql_load_chunk(args.tests[i].column, BYTES_OF_TEST(i), chunk),     \
+		                 args.tests[i].low, args.tests[i].span);
+
+uint rql_group_of(uint64_t row)
+{
+	uint group = 0u;
+	if (BYTES_OF_GROUP(0) != 0u)
+		group += rql_value(args.groups[0], BYTES_OF_GROUP(0), row) * STRIDE_0;
+	if (BYTES_OF_GROUP(1) != 0u)
+		group += rql_value(args.groups[1], BYTES_OF_GROUP(1), row) * STRIDE_1;
+	if (BYTES_OF_GROUP(2) != 0u)
+		group += rql_value(args.groups[2], BYTES_OF_GROUP(2), row);
+	return group - args.base;
 }
 
 void main()
 {
-	rql_rival_scan s = rql_scans(args.scan).scan;
-	for (uint32_t g = gl_LocalInvocationID.x; g < s.sum_count; g += gl_WorkGroupSize.x)
-		rql_private[g] = 0ul;
-	barrier();
-	uint64_t chunks = (s.rows + 15) / 16, stride = args.groups * gl_WorkGroupSize.x;
+	rql_sums_begin();
 	int64_t total = 0l;
-	for (uint64_t chunk = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x; chunk < chunks; chunk += stride) {
-		uint64_t left = s.rows - 16 * chunk;
-		uint32_t mask = left >= 16 ? 0xffffu : (1u << uint32_t(left)) - 1;
-		for (uint32_t i = 0; i < s.predicate_count && mask != 0; i++)
-			mask = rql_filter(s.predicates[i], chunk, mask);
-		while (mask != 0) {
-			uint64_t row = 16 * chunk + findLSB(mask);
-			mask &= mask - 1;
-			uint32_t b = s.operation == 0 ? 0 : rql_value(s.b, s.b_bytes, row);
-			int64_t value = rql_measure(s.operation, rql_words(s.a).word[uint32_t(row)], b);
-			if (s.sum_count == 1) {
-				total += value;
-				continue;
-			}
-			uint32_t group = 0;
-			for (uint32_t i = 0; i < s.group_count; i++)
-				group += (rql_value(s.groups[i].column, s.groups[i].bytes, row) - s.groups[i].low) * s.groups[i].stride;
-			atomicAdd(rql_private[group], uint64_t(value));
+	uint chunks = uint((args.rows + 15ul) / 16ul), stride = args.workgroups * gl_WorkGroupSize.x;
+	for (uint chunk = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x; chunk < chunks; chunk += stride) {
+		EAGERLY(0);
+		EAGERLY(1);
+		EAGERLY(2);
+		EAGERLY(3);
+		uvec4 mask = uvec4(TOPS);
+		APPLY_EAGER(0)
+		APPLY_EAGER(1)
+		APPLY_EAGER(2)
+		APPLY_EAGER(3)
+		APPLY_LAZY(0)
+		APPLY_LAZY(1)
+		APPLY_LAZY(2)
+		APPLY_LAZY(3)
+		uint rows = rql_bits(mask);
+		uint64_t left = args.rows - 16ul * chunk;
+		if (left < 16ul)
+			rows &= (1u << uint(left)) - 1u;
+		while (rows != 0u) {
+			uint64_t row = 16ul * chunk + uint(findLSB(rows));
+			rows &= rows - 1u;
+			uint32_t b = OPERATION != 0u ? rql_value(args.b, B_BYTES, row) : 0u;
+			uint32_t a = rql_words(args.a).word[uint(row)];
+			rql_add(rql_group_of(row), rql_measure(a, b), total);
 		}
 	}
-	if (s.sum_count == 1 && total != 0l)
-		atomicAdd(rql_private[0], uint64_t(total));
-	barrier();
-	for (uint32_t g = gl_LocalInvocationID.x; g < s.sum_count; g += gl_WorkGroupSize.x)
-		if (rql_private[g] != 0ul)
-			atomicAdd(rql_sums(s.sums).sum[g], rql_private[g]);
+	rql_sums_end(total);
 }
