@@ -1,4 +1,7 @@
 // What every kernel includes first: extensions, C's type names, the workgroup's number.
+//
+// Loop counters: 32 bits where they suffice. NVIDIA's compiler (580.159) computed `first - 1` without its carry where a
+// loop's 64-bit counter begins at `first` and its body uses `counter - 1` (cube_rt_runs.comp).
 #ifndef RQL_KERNEL_GLSL
 #define RQL_KERNEL_GLSL
 #define RQL_GLSL 1

@@ -1,11 +1,9 @@
 /* Cubes on a device, against the CPU's method: the same random cubes (built by the real builder from rows with a
  * hierarchy, skew and NULLs) and the same random requests for every method that answers from cubes. */
-#include "selftest/selftest_case.h"
+#include "selftest/selftest_cube.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "method/cube/cube.h"
 
 #define DIMENSIONS 6u
 #define MEASURES 3u
@@ -178,8 +176,9 @@ static bool is_valid(const struct rql_agg_values *values, uint64_t group)
 	return !values->valid || (values->valid[group >> 6] >> (group & 63) & 1);
 }
 
-static rql_status compare(struct rql_selftest *t, const struct rql_request *request, const struct rql_answer *got,
-                          const struct rql_answer *wanted, uint32_t number, struct rql_error *err)
+rql_status rql_selftest_cube_compare(struct rql_selftest *t, const struct rql_request *request,
+                                     const struct rql_answer *got, const struct rql_answer *wanted, uint32_t number,
+                                     struct rql_error *err)
 {
 	struct place *g, *w;
 	if (got->group_count != wanted->group_count)
@@ -203,10 +202,9 @@ static rql_status compare(struct rql_selftest *t, const struct rql_request *requ
 
 /* ---- running ---- */
 
-/* False in *ran: refused, or too long. */
-static rql_status answer_by(const struct rql_method *method, const struct rql_cube *cube, double most_rays,
-                            const struct rql_request *request, struct rql_device *device, struct rql_arena *arena,
-                            struct rql_answer *out, bool *ran, struct rql_error *err)
+rql_status rql_selftest_cube_answer(const struct rql_method *method, const struct rql_cube *cube, double most_rays,
+                                    const struct rql_request *request, struct rql_device *device,
+                                    struct rql_arena *arena, struct rql_answer *out, bool *ran, struct rql_error *err)
 {
 	const char *reason = NULL;
 	struct rql_prepared *prepared;
@@ -231,12 +229,13 @@ static rql_status check_requests(struct rql_selftest *t, const struct rql_cube *
 		struct rql_answer got, wanted;
 		bool ran;
 		draw_request(t, &cube->relation, layout, request);
-		RQL_TRY(
-			answer_by(method, cube, MAX_RAYS(t->thorough), &request->request, t->device, t->arena, &got, &ran, err));
+		RQL_TRY(rql_selftest_cube_answer(method, cube, MAX_RAYS(t->thorough), &request->request, t->device, t->arena,
+		                                 &got, &ran, err));
 		if (!ran)
 			continue;
-		RQL_TRY(answer_by(&rql_method_cube_cpu, cube, 0, &request->request, t->cpu, t->arena, &wanted, &ran, err));
-		RQL_TRY(compare(t, &request->request, &got, &wanted, i, err));
+		RQL_TRY(rql_selftest_cube_answer(&rql_method_cube_cpu, cube, 0, &request->request, t->cpu, t->arena, &wanted,
+		                                 &ran, err));
+		RQL_TRY(rql_selftest_cube_compare(t, &request->request, &got, &wanted, i, err));
 		++*compared;
 	}
 	return RQL_OK;

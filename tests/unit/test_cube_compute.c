@@ -92,6 +92,7 @@ static unsigned refused, ran, modes[3], passes[3], lanes, searched;
 static bool first; /* the next run is a request's first */
 /* Of resolved requests. */
 static unsigned plain, plain_lanes, copied, rounds, cut, forms;
+static unsigned owned, owned_lanes, owned_rounds, several; /* with several workgroups */
 
 /* Runs it and checks the answer. */
 static struct rql_answer run_prepared(struct rql_prepared *prepared, const struct query *q, const struct table *t,
@@ -131,9 +132,16 @@ static void note(const struct rql_prepared *prepared)
 	if (!plan->plain)
 		return;
 	plain++;
-	plain_lanes |= plan->entry_lanes;
-	copied += plan->copies > 1;
-	rounds += plan->entry_count * plan->entry_lanes > plan->entry_workgroups * RQL_CUBE_WORKGROUP;
+	if (plan->owned) {
+		owned++;
+		owned_lanes |= plan->entry_lanes;
+		owned_rounds += plan->rounds > 1;
+		several += plan->entry_workgroups > 1;
+	} else {
+		plain_lanes |= plan->entry_lanes;
+		copied += plan->copies > 1;
+		rounds += plan->entry_count * plan->entry_lanes > plan->entry_workgroups * RQL_CUBE_WORKGROUP;
+	}
 	for (uint32_t s = 0; s < prepared->slot_count; s++) {
 		uint32_t bits = prepared->slots[s].values->bits;
 		forms |= !bits ? 1u : bits <= 32 ? 2u : 4u;
@@ -169,6 +177,8 @@ static void run_ways(const struct rql_cube *cube, const struct query *q, const s
 			rql_cube_compute_plan(prepared, gpu, 0, plan);
 		else if (one_in(2))
 			plan->most_workgroups = 1 + below(3);
+		if (one_in(2))
+			plan->most_owned = 0;
 		assert_int_equal(plan->resolves, !way && prepared->unit->items);
 		bool timed = one_in(2);
 		first = true;
@@ -363,6 +373,8 @@ static void test_ways(void **state)
 	              forms);
 	assert_true(plain > 0 && copied > 0 && rounds > 0 && cut > 0 && forms == 7);
 	assert_true((plain_lanes & (plain_lanes - 1)) != 0);
+	print_message("owned %u lanes %x rounds %u several %u\n", owned, owned_lanes, owned_rounds, several);
+	assert_true(owned > 0 && owned_rounds > 0 && several > 0 && (owned_lanes & (owned_lanes - 1)) != 0);
 }
 
 /* ---- several threads, cancelling ---- */

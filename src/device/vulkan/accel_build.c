@@ -1,7 +1,8 @@
 /* Building the parts of an acceleration structure: batch after batch, each one submission, in which parts build side by
  * side; a second submission copies them to their compacted sizes. Inputs, scratch memory and uncompacted copies of one
  * batch alone exist at a time, so that a structure may fill most of the device's memory (notes/h200.md: 36 bytes of
- * input, 92 built and 75 to 85 compacted a triangle). */
+ * input, 92 built and 75 to 85 compacted a triangle). The next batch takes them over: drivers clear what they allocate,
+ * and took longer over that (20 ms a GB on an H200) than over building. */
 #include "device/vulkan/accel.h"
 
 #include <string.h>
@@ -23,6 +24,9 @@ struct build {
 	uint32_t most;       /* parts of a batch; less after memory did not suffice */
 	uint64_t batch_bytes;
 	double device_ns;
+	/* What the next batch finds. */
+	struct rql_buffer *input[BATCH_MAX], *scratch;
+	struct rql_vk_level idle[BATCH_MAX]; /* uncompacted copies that are copied */
 };
 
 struct batch {
@@ -30,7 +34,6 @@ struct batch {
 	uint32_t part[BATCH_MAX];
 	VkAccelerationStructureBuildSizesInfoKHR sizes[BATCH_MAX];
 	uint64_t scratch_at[BATCH_MAX], scratch_bytes;
-	struct rql_buffer *input[BATCH_MAX], *scratch;
 };
 
 static uint64_t input_bytes(const struct build *b, uint32_t part)
@@ -63,32 +66,65 @@ static void batch_plan(struct build *b, struct batch *batch)
 	}
 }
 
-/* Nothing of it was submitted, or all of it is done; what is still in use stays until it is (rql_buffer_free). */
-static void batch_free_inputs(struct batch *batch)
+/* Nothing of it is in use: submissions are waited for, and what an interrupted one still uses stays until it is done
+ * (rql_buffer_free; idle levels are those of finished ones). */
+static void free_room(struct build *b)
 {
-	for (uint32_t i = 0; i < batch->count; i++)
-		rql_buffer_free(batch->input[i]);
-	rql_buffer_free(batch->scratch);
+	for (uint32_t i = 0; i < BATCH_MAX; i++) {
+		rql_buffer_free(b->input[i]);
+		rql_vk_level_free(b->gpu, &b->idle[i]);
+		b->input[i] = NULL;
+	}
+	rql_buffer_free(b->scratch);
+	b->scratch = NULL;
+}
+
+static rql_status at_least(struct build *b, uint64_t bytes, const char *what, struct rql_buffer **buffer,
+                           struct rql_error *err)
+{
+	if (*buffer && (*buffer)->bytes >= bytes)
+		return RQL_OK;
+	rql_buffer_free(*buffer);
+	*buffer = NULL;
+	return rql_buffer_new(b->gpu->device, bytes, RQL_MEMORY_DEVICE, what, buffer, err);
+}
+
+static rql_status level_at_least(struct build *b, uint64_t bytes, struct rql_vk_level *out, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < BATCH_MAX; i++)
+		if (b->idle[i].handle && b->idle[i].storage->bytes >= bytes) {
+			*out = b->idle[i];
+			b->idle[i] = (struct rql_vk_level){0};
+			return RQL_OK;
+		}
+	return rql_vk_level_new(b->gpu->device, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, bytes, b->spec->what, out,
+	                        err);
+}
+
+static void give_idle(struct build *b, struct rql_vk_level *level)
+{
+	for (uint32_t i = 0; i < BATCH_MAX; i++)
+		if (!b->idle[i].handle) {
+			b->idle[i] = *level;
+			*level = (struct rql_vk_level){0};
+			return;
+		}
+	rql_vk_level_free(b->gpu, level);
 }
 
 static rql_status batch_reserve(struct build *b, struct batch *batch, struct rql_error *err)
 {
-	struct rql_device *device = b->gpu->device;
-	rql_status status = rql_buffer_new(device, batch->scratch_bytes + b->gpu->trace.scratch_alignment + 4,
-	                                   RQL_MEMORY_DEVICE, "scratch of an acceleration structure", &batch->scratch, err);
+	rql_status status = at_least(b, batch->scratch_bytes + b->gpu->trace.scratch_alignment + 4,
+	                             "scratch of an acceleration structure", &b->scratch, err);
 	for (uint32_t i = 0; i < batch->count && status == RQL_OK; i++) {
 		uint32_t part = batch->part[i];
-		status = rql_buffer_new(device, input_bytes(b, part), RQL_MEMORY_DEVICE, b->spec->what, &batch->input[i], err);
+		status = at_least(b, input_bytes(b, part), b->spec->what, &b->input[i], err);
 		if (status == RQL_OK)
-			status = rql_vk_level_new(device, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR,
-			                          batch->sizes[i].accelerationStructureSize, b->spec->what,
-			                          &b->accel->parts[part].level, err);
+			status = level_at_least(b, batch->sizes[i].accelerationStructureSize, &b->accel->parts[part].level, err);
 	}
 	if (status == RQL_OK)
 		return RQL_OK;
-	batch_free_inputs(batch);
-	memset(batch->input, 0, sizeof batch->input);
-	batch->scratch = NULL;
+	free_room(b);
 	for (uint32_t i = 0; i < batch->count; i++)
 		rql_vk_level_free(b->gpu, &b->accel->parts[batch->part[i]].level);
 	return status;
@@ -103,18 +139,18 @@ static void record_builds(struct build *b, struct batch *batch, struct rql_vk_co
 	VkAccelerationStructureKHR handles[BATCH_MAX];
 	struct rql_use uses[2 * BATCH_MAX + 1];
 	uint32_t use_count = 0;
-	uint64_t scratch = rql_vk_scratch_align(b->gpu, batch->scratch->address);
-	uses[use_count++] = (struct rql_use){batch->scratch, RQL_READ_WRITE};
+	uint64_t scratch = rql_vk_scratch_align(b->gpu, b->scratch->address);
+	uses[use_count++] = (struct rql_use){b->scratch, RQL_READ_WRITE};
 	for (uint32_t i = 0; i < batch->count; i++) {
 		const struct rql_vk_level *level = &b->accel->parts[batch->part[i]].level;
 		uint64_t primitives = b->spec->part_primitives[batch->part[i]];
-		rql_vk_part_geometry(b->accel, primitives, batch->input[i]->address, &geometry[i]);
+		rql_vk_part_geometry(b->accel, primitives, b->input[i]->address, &geometry[i]);
 		info[i] = geometry[i].info;
 		info[i].dstAccelerationStructure = handles[i] = level->handle;
 		info[i].scratchData.deviceAddress = scratch + batch->scratch_at[i];
 		range[i] = (VkAccelerationStructureBuildRangeInfoKHR){.primitiveCount = (uint32_t)primitives};
 		ranges[i] = &range[i];
-		uses[use_count++] = (struct rql_use){batch->input[i], RQL_READ};
+		uses[use_count++] = (struct rql_use){b->input[i], RQL_READ};
 		uses[use_count++] = (struct rql_use){level->storage, RQL_WRITE};
 	}
 	rql_vk_touch_build(c, uses, use_count);
@@ -133,7 +169,7 @@ static rql_status batch_build(struct build *b, struct batch *batch, struct rql_e
 	RQL_TRY(rql_commands_new(b->gpu->device, RQL_COMMANDS_TIMED, &c, err));
 	rql_status status = RQL_OK;
 	for (uint32_t i = 0; i < batch->count && status == RQL_OK; i++)
-		status = b->spec->fill(b->spec->state, c, batch->part[i], batch->input[i], err);
+		status = b->spec->fill(b->spec->state, c, batch->part[i], b->input[i], err);
 	if (status == RQL_OK) {
 		record_builds(b, batch, (struct rql_vk_commands *)c);
 		status = rql_vk_accel_run(c, b->progress, &b->device_ns, err);
@@ -173,7 +209,7 @@ static rql_status batch_compact(struct build *b, struct batch *batch, struct rql
 	rql_commands_free(c);
 	for (uint32_t i = 0; i < batch->count && status == RQL_OK; i++) {
 		struct rql_vk_part *part = &b->accel->parts[batch->part[i]];
-		rql_vk_level_free(gpu, &part->level);
+		give_idle(b, &part->level);
 		part->level = part->spare;
 		part->spare = (struct rql_vk_level){0};
 	}
@@ -182,14 +218,11 @@ static rql_status batch_compact(struct build *b, struct batch *batch, struct rql
 
 static rql_status batch_run(struct build *b, struct batch *batch, struct rql_error *err)
 {
-	rql_status status = batch_build(b, batch, err);
-	batch_free_inputs(batch); /* before compaction: its copies may have their memory */
-	if (status != RQL_OK)
-		return status;
+	RQL_TRY(batch_build(b, batch, err));
 	for (uint32_t i = 0; i < batch->count; i++) {
 		struct rql_vk_part *part = &b->accel->parts[batch->part[i]];
 		part->primitives = b->spec->part_primitives[batch->part[i]];
-		b->accel->base.built_bytes += part->level.storage->bytes;
+		b->accel->base.built_bytes += batch->sizes[i].accelerationStructureSize;
 	}
 	return b->spec->compact ? batch_compact(b, batch, err) : RQL_OK;
 }
@@ -267,6 +300,7 @@ rql_status rql_vk_accel_build(struct rql_device *device, const struct rql_accel_
 		                            &b.queries, err);
 	if (status == RQL_OK)
 		status = build_parts(&b, err);
+	free_room(&b);
 	if (status == RQL_OK)
 		status = rql_vk_accel_finish(b.accel, progress, &b.device_ns, err);
 	rql_vk_queries_free(b.accel, b.queries);

@@ -380,16 +380,20 @@ static void load_int64(struct rql_type type, const void *data, uint64_t first, u
 		LOAD(uint32_t);
 	case 8:
 		LOAD(int64_t);
-	default:
-		LOAD(rql_int128);
+	default: /* the host aligns them to 8 bytes only: the low half is the number */
+		for (uint32_t i = 0; i < count; i++)
+			memcpy(&out[i], (const char *)data + (first + i) * sizeof(rql_int128), sizeof(out[i]));
 	}
 #undef LOAD
 }
 
 static rql_int128 load_one(const struct rql_column *column, uint64_t row)
 {
-	if (rql_type_bytes(column->type) == 16)
-		return ((const rql_int128 *)column->data)[row];
+	rql_int128 wide;
+	if (rql_type_bytes(column->type) == 16) {
+		memcpy(&wide, (const char *)column->data + row * sizeof(wide), sizeof(wide)); /* aligned to 8 bytes only */
+		return wide;
+	}
 	return ((const uint64_t *)column->data)[row]; /* UBIGINT */
 }
 

@@ -1,7 +1,7 @@
 /* The cube on the compute unit. Up to RQL_CUBE_RESOLVED_ITEMS items are resolved before the first run
- * (cube_compute_resolve.c), and a run is one dispatch over the entries: shaders/cube_entries.comp for a few plain sums,
- * else shaders/cube_intervals.comp. With more items a dispatch works them out itself, and a second one takes the pieces
- * of intervals that are long and must be read whole. */
+ * (cube_compute_resolve.c), and a run is one dispatch over the entries: for a few plain sums shaders/cube_owned.comp, or
+ * shaders/cube_entries.comp where groups have very many, else shaders/cube_intervals.comp. With more items a dispatch
+ * works them out itself, and a second one takes the pieces of intervals that are long and must be read whole. */
 #include "method/cube/cube_compute.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "shaders/method/cube/cube_entries.comp.h"
 #include "shaders/method/cube/cube_intervals.comp.h"
 #include "shaders/method/cube/cube_intervals_real.comp.h"
+#include "shaders/method/cube/cube_owned.comp.h"
 
 /* Slots that a workgroup keeps in shared memory (OTHER_SHARED_BYTES of cube_compute_cost.c has room for them). */
 #define MOST_SHARED_SLOTS 16u
@@ -33,7 +34,14 @@ static const struct rql_kernel entries_kernel = {
 	.args_bytes = sizeof(struct rql_cube_entries_args),
 };
 
-/* ---- plain sums: cube_entries.comp ---- */
+static const struct rql_kernel owned_kernel = {
+	.name = "cube.owned",
+	.spirv = rql_spv_cube_owned_comp,
+	.spirv_bytes = sizeof(rql_spv_cube_owned_comp),
+	.args_bytes = sizeof(struct rql_cube_owned_args),
+};
+
+/* ---- plain sums: cube_owned.comp and cube_entries.comp ---- */
 
 static uint32_t form_of(const struct rql_prepared *p, uint32_t slot)
 {
@@ -76,14 +84,55 @@ static rql_status make_sums(const struct rql_cube_unit *unit, uint64_t stride, s
 	return status;
 }
 
+static struct rql_cube_plain plain_of(const struct rql_cube_unit *unit)
+{
+	struct rql_cube_plain plain = {.cells = unit->head.cells, .tests = unit->head.tests};
+	plain.first = slot_of(unit, 0, &plain.first_bits);
+	plain.second = slot_of(unit, 1, &plain.second_bits);
+	return plain;
+}
+
+/* What every plain pass touches; room for one more. */
+static uint32_t plain_uses(const struct rql_cube_unit *unit, const struct rql_cube_context *context,
+                           struct rql_use *uses)
+{
+	const struct rql_cube_compute *plan = unit->method;
+	uint32_t count = unit->arrays->buffer_count;
+	rql_cube_arrays_uses(unit->arrays, uses);
+	uses[count++] = (struct rql_use){plan->entries, RQL_READ};
+	uses[count++] = (struct rql_use){context->result, RQL_WRITE};
+	return count;
+}
+
+static rql_status record_owned(const struct rql_cube_unit *unit, struct rql_cube_context *context,
+                               struct rql_commands *commands, struct rql_error *err)
+{
+	const struct rql_cube_compute *plan = unit->method;
+	const struct rql_prepared *p = unit->prepared;
+	const struct rql_pipeline *pipeline;
+	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->slot_count,    form_of(p, 0),
+	                              form_of(p, 1),      plan->tests,       plan->entry_round};
+	RQL_TRY(rql_pipeline_get(unit->device, &owned_kernel, constants, sizeof(constants) / sizeof(*constants), &pipeline,
+	                         err));
+	struct rql_cube_owned_args args = {.entries = plan->entries->address,
+	                                   .found = context->accumulator.found,
+	                                   .plain = plain_of(unit),
+	                                   .groups = (uint32_t)plan->entry_workgroups,
+	                                   .rounds = plan->rounds};
+	struct rql_use uses[RQL_CUBE_USES_MAX];
+	uint32_t count = plain_uses(unit, context, uses);
+	rql_record_dispatch(commands, "intervals", pipeline, &args, args.groups, uses, count);
+	return RQL_OK;
+}
+
 static rql_status record_plain(const struct rql_cube_unit *unit, struct rql_cube_context *context,
                                struct rql_commands *commands, struct rql_error *err)
 {
 	const struct rql_cube_compute *plan = unit->method;
 	const struct rql_prepared *p = unit->prepared;
 	const struct rql_pipeline *pipeline;
-	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->scalar,    plan->copies,
-	                              p->slot_count,      form_of(p, 0),     form_of(p, 1)};
+	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->scalar,   plan->copies,     p->slot_count,
+	                              form_of(p, 0),      form_of(p, 1),     plan->tests, plan->entry_round};
 	uint64_t words = p->group_count * p->row_words, stride = (words + 15) / 16 * 16;
 	RQL_TRY(rql_pipeline_get(unit->device, &entries_kernel, constants, sizeof(constants) / sizeof(*constants),
 	                         &pipeline, err));
@@ -92,19 +141,14 @@ static rql_status record_plain(const struct rql_cube_unit *unit, struct rql_cube
 	struct rql_cube_entries_args args = {.entries = plan->entries->address,
 	                                     .sums = context->queue->address,
 	                                     .found = context->accumulator.found,
-	                                     .cells = p->cube->relation.cells,
+	                                     .plain = plain_of(unit),
 	                                     .count = (uint32_t)plan->entry_count,
 	                                     .groups = (uint32_t)plan->entry_workgroups,
 	                                     .words = (uint32_t)words,
 	                                     .stride = (uint32_t)stride};
-	args.first = slot_of(unit, 0, &args.first_bits);
-	args.second = slot_of(unit, 1, &args.second_bits);
 	struct rql_use uses[RQL_CUBE_USES_MAX];
-	uint32_t count = unit->arrays->buffer_count;
-	rql_cube_arrays_uses(unit->arrays, uses);
-	uses[count++] = (struct rql_use){plan->entries, RQL_READ};
+	uint32_t count = plain_uses(unit, context, uses);
 	uses[count++] = (struct rql_use){context->queue, RQL_READ_WRITE};
-	uses[count++] = (struct rql_use){context->result, RQL_WRITE};
 	rql_record_dispatch(commands, "intervals", pipeline, &args, args.groups, uses, count);
 	return RQL_OK;
 }
@@ -171,6 +215,8 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
 {
 	const struct rql_cube_compute *plan = unit->method;
 	context->collects = unit->rows_whole;
+	if (plan->owned)
+		return record_owned(unit, context, commands, err);
 	if (plan->plain)
 		return record_plain(unit, context, commands, err);
 	if (plan->queues && !context->queue)

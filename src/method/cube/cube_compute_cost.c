@@ -12,9 +12,9 @@
 #define MOST_SHARED_GROUPS 528u
 #define MOST_PIECE_GROUPS 1056u
 #define MOST_ENTRY_GROUPS 1056u
+/* Entries that are dealt out to the groups' workgroups: with more, bandwidth decides, and dealing takes 20 ns each. */
+#define MOST_OWNED_ENTRIES 131072u
 #define MOST_PIECES_RESOLVED 4.0 /* entries for each item that may be resolved */
-/* Invocations of cube_entries.comp that run at once on an H200, at its 60 to 70 registers. */
-#define ONE_WAVE 131072.0
 /* Additions to a row's address in one plain run before there are copies of the rows: 32 of them take 50 ns. */
 #define COPY_ADDITIONS 32.0
 /* Additions to one address that global memory takes in its stride (about 1.5 ns each on an H200). */
@@ -24,6 +24,7 @@
 #define OTHER_SHARED_BYTES 2048u /* counters, slots and the like */
 #define CELLS_PER_LANE 8.0
 #define LANE_CELLS 64u /* of an interval that is read whole, at most: cube_intervals.comp keeps one bit for each */
+#define LANE_CELLS_AT_ONCE 4u /* its CUBE_ROUND: fewer cells a lane only make more entries */
 /* So many intervals are looked up to know the longest (100 ns each, once per plan): when one tile can take it, the pass
  * for long ones is left out. */
 #define LOOKED_UP 8192u
@@ -34,6 +35,18 @@ static double power_of_two(double least, double most)
 	while (power < least && power * 2 <= most)
 		power *= 2;
 	return power;
+}
+
+double rql_cube_compute_cells(const struct rql_cube_compute *plan)
+{
+	unsigned counter = plan->tests ? RQL_CUBE_COUNTER_TESTED : RQL_CUBE_COUNTER_EDGES;
+	return plan->entry_count ? (double)plan->totals[counter] / (double)plan->entry_count : 0;
+}
+
+uint32_t rql_cube_compute_lanes(const struct rql_device *device)
+{
+	uint32_t subgroup = device->limits.subgroup_size;
+	return (uint32_t)power_of_two(32, subgroup > 1 ? subgroup : 1);
 }
 
 /* Cells of an item that are read one by one, on average. */
@@ -128,15 +141,21 @@ static void plan_pieces(const struct rql_prepared *p, double items, double most_
 	out->queue_entries = (uint64_t)fmin(items, p->box_count * cells / (out->lanes * LANE_CELLS)) + 1;
 }
 
-/* What cube_entries.comp does: sums of up to 64 bits that all have cumulative sums, into few rows. */
-static bool is_plain(const struct rql_prepared *p, bool reads)
+/* What cube_owned.comp and cube_entries.comp do: sums of up to 64 bits that all have cumulative sums, into few rows;
+ * cells that are tested for little are in one box. */
+static bool is_plain(const struct rql_prepared *p)
 {
-	bool plain = !reads && p->slot_count <= RQL_CUBE_PLAIN_SLOTS && p->row_words == p->slot_count + 1u &&
+	bool plain = p->slot_count <= RQL_CUBE_PLAIN_SLOTS && p->row_words == p->slot_count + 1u &&
 	             p->group_count <= RQL_CUBE_WHOLE_WORDS / p->row_words;
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		const struct rql_cube_slot *slot = &p->slots[s];
 		plain &= (slot->kind == RQL_SLOT_COUNT || slot->kind == RQL_SLOT_SUM) && slot->word == s + 1u && slot->values &&
 		         slot->values->bits <= 64 && slot->cumulative;
+	}
+	for (uint32_t b = 0; b < p->box_count; b++) {
+		const struct rql_cube_bound_box *box = &p->boxes[b];
+		plain &=
+			!box->test_count || (p->box_count == 1 && box->test_count <= RQL_CUBE_PLAIN_TESTS && !box->tests_group);
 	}
 	return plain;
 }
@@ -156,15 +175,20 @@ static bool plan_resolved(const struct rql_prepared *p, double items, double mos
 	 * a piece's cells, lies in no more pieces than 1 and twice its cells over that, and no cell is in two intervals of
 	 * one box. */
 	uint32_t lanes = out->reads ? round_lanes(fmax(out->lanes, fmin(8, most_lanes)), most_lanes) : out->lanes;
-	double cells = (double)p->cube->relation.cells, pieces = out->reads ? 2 * cells / (lanes * LANE_CELLS) : 0;
-	double most = items + p->box_count * pieces;
-	if (!fits_entries(p, items, resolved) || most > MOST_PIECES_RESOLVED * (double)resolved)
+	double cells = (double)p->cube->relation.cells, most_pieces = MOST_PIECES_RESOLVED * (double)resolved - items;
+	double lane_cells = power_of_two(fmax(p->cells / (double)RQL_CUBE_ONE_WAVE, LANE_CELLS_AT_ONCE), LANE_CELLS);
+	while (lane_cells < LANE_CELLS && p->box_count * 2 * cells / (lanes * lane_cells) > most_pieces)
+		lane_cells *= 2;
+	double pieces = out->reads ? p->box_count * 2 * cells / (lanes * lane_cells) : 0, most = items + pieces;
+	if (!fits_entries(p, items, resolved) || pieces > most_pieces)
 		return false;
 	out->lanes = lanes;
-	out->piece = lanes * LANE_CELLS;
+	out->piece = lanes * (uint32_t)lane_cells;
 	out->capacity = (uint64_t)most + 1;
 	out->resolves = true;
-	out->plain = is_plain(p, out->reads);
+	out->plain = is_plain(p);
+	out->tests = out->plain && p->box_count ? p->boxes[0].test_count : 0;
+	out->most_owned = MOST_OWNED_ENTRIES;
 	out->most_workgroups = out->plain ? MOST_ENTRY_GROUPS : most_groups(out->mode);
 	return true;
 }
@@ -172,8 +196,7 @@ static bool plan_resolved(const struct rql_prepared *p, double items, double mos
 void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device *device, uint64_t resolved,
                            struct rql_cube_compute *out)
 {
-	uint32_t subgroup = device->limits.subgroup_size;
-	double items = (double)rql_cube_items(p), most_lanes = power_of_two(32, subgroup > 1 ? subgroup : 1);
+	double items = (double)rql_cube_items(p), most_lanes = rql_cube_compute_lanes(device);
 	*out = (struct rql_cube_compute){.reads = rql_cube_reads_cells(p)};
 	plan_mode(p, device, items, out);
 	double cells = cells_per_item(p, items, out->reads), lanes = power_of_two(cells / CELLS_PER_LANE, most_lanes);
@@ -190,20 +213,19 @@ void rql_cube_compute_plan(const struct rql_prepared *p, const struct rql_device
 	out->workgroups = at_most(items * out->lanes / RQL_CUBE_WORKGROUP, most_groups(out->mode));
 }
 
-/* A plain run's time is latency: as many lanes as leave every entry a tile of its own, so that its edges are read at
- * once, and workgroups that all run at the same time. */
+/* Lanes enough to have an entry's edges in flight at once, while there is a quarter of a wave of them or, with the
+ * widest, fewer: what every lane computes beside its cells is paid for by each. */
 static void spread_plain(const struct rql_prepared *p, double most_lanes, struct rql_cube_compute *plan)
 {
 	double entries = (double)plan->entry_count;
-	double edges = entries > 0 ? (double)plan->totals[RQL_CUBE_COUNTER_EDGES] / entries : 0, lanes = 1;
-	static const double widths[] = {4, 8, 32};
+	double cells = rql_cube_compute_cells(plan), lanes = 1;
+	static const double widths[] = {4, 8, 32}, waves[] = {1, 1, 0.25};
 	for (uint32_t w = 0; w < 3; w++) {
 		double wide = fmin(widths[w], most_lanes);
-		if (entries * wide <= ONE_WAVE && edges > lanes)
+		if (entries * wide <= waves[w] * RQL_CUBE_ONE_WAVE && cells > lanes)
 			lanes = wide;
 	}
-	if (entries * fmin(8, most_lanes) <= RQL_CUBE_WORKGROUP) /* one workgroup needs no ticket */
-		lanes = fmin(8, most_lanes);
+	plan->entry_round = lanes >= 32 ? 2 : lanes == 4 ? 16 : 8;
 	plan->entry_lanes = (uint32_t)lanes;
 	plan->entry_workgroups = at_most(entries * lanes / RQL_CUBE_WORKGROUP, plan->most_workgroups);
 	uint64_t words = p->group_count * p->row_words;
@@ -217,8 +239,7 @@ static void spread_plain(const struct rql_prepared *p, double most_lanes, struct
 void rql_cube_compute_spread(const struct rql_prepared *p, const struct rql_device *device,
                              struct rql_cube_compute *plan)
 {
-	uint32_t subgroup = device->limits.subgroup_size;
-	double most_lanes = power_of_two(32, subgroup > 1 ? subgroup : 1);
+	double most_lanes = rql_cube_compute_lanes(device);
 	plan->entry_lanes = plan->lanes;
 	plan->copies = 1;
 	plan->entry_workgroups =

@@ -121,10 +121,12 @@ rql_status rql_cube_compute_place(struct rql_cube_unit *unit, struct rql_error *
 	if (status == RQL_OK)
 		status = resolve(unit, err);
 	if (status == RQL_OK)
+		status = rql_cube_compute_own(unit, err);
+	if (status == RQL_OK && !plan->owned) {
 		status = give_back(unit, err);
-	if (status == RQL_OK)
 		rql_cube_compute_spread(unit->prepared, unit->device, plan);
-	else
+	}
+	if (status != RQL_OK)
 		rql_cube_compute_unplace(unit);
 	return status;
 }

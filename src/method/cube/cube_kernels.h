@@ -54,8 +54,9 @@ struct rql_cube_test_entry {
 	RQL_STRUCT(rql_cube_column) codes;
 	uint64_t gids; /* int32_t[radix]: part of the group number, -1: filtered out */
 	uint64_t stride;
+	uint32_t first, passing; /* codes [first, first + passing) pass, all with part 0; passing 0: gids says it */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_cube_test_entry, 48);
+RQL_KERNEL_STRUCT_SIZE(rql_cube_test_entry, 56);
 
 /* An item is (combination, segment, search), search fastest: one interval of keys, or the part of it with one searched
  * segment of the first residual digit. */
@@ -76,8 +77,9 @@ struct rql_cube_program {
 	uint64_t boxes;        /* rql_cube_box_entry[box_count] */
 	uint64_t row_template; /* uint64_t[row_words] of an empty group */
 	uint32_t directory_wide, slot_count, box_count, row_words;
+	uint64_t tests; /* of the first box */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_cube_program, 72);
+RQL_KERNEL_STRUCT_SIZE(rql_cube_program, 80);
 
 /* Where a run adds up: all of it is at rest (rows are templates, the rest zero) before and after a run. */
 #define RQL_CUBE_STATE_TICKET 0u   /* workgroups that are done */
@@ -122,12 +124,13 @@ struct rql_cube_resolve_args {
 	uint64_t totals;  /* uint64_t[RQL_CUBE_TOTAL_WORDS], zero */
 	uint64_t capacity;
 	uint64_t groups;
-	uint32_t piece; /* cells of an entry at most, a multiple of 64; 0: intervals are not cut */
+	uint32_t piece; /* cells of an entry at most; 0: intervals are not cut */
 	uint32_t unused;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_cube_resolve_args, 48);
 
-/* cube_entries.comp: what a warm run of a few plain sums needs is all here, so that the first load is an entry's. */
+/* cube_owned.comp and cube_entries.comp: what a warm run of a few plain sums needs is all here, so that the first load is
+ * an entry's. */
 struct rql_cube_plain_slot {
 	uint64_t values;     /* as rql_cube_column */
 	uint64_t cumulative; /* 64-bit entries */
@@ -139,20 +142,38 @@ RQL_KERNEL_STRUCT_SIZE(rql_cube_plain_slot, 24);
 #define RQL_CUBE_PLAIN_CONSTANT 0u /* no bits: every value is the base */
 #define RQL_CUBE_PLAIN_NARROW 1u   /* up to 32 bits */
 #define RQL_CUBE_PLAIN_BROAD 2u    /* up to 64 */
-#define RQL_CUBE_PLAIN_HEAD 128u   /* bytes before the sums: the ticket alone */
+struct rql_cube_plain {
+	uint64_t cells;
+	RQL_STRUCT(rql_cube_plain_slot) first;
+	RQL_STRUCT(rql_cube_plain_slot) second;
+	uint64_t tests; /* rql_cube_test_entry[]: of the one box */
+	uint32_t first_bits, second_bits;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cube_plain, 72);
+#define RQL_CUBE_PLAIN_TESTS 2u
+
+/* cube_owned.comp. In its entries the box's bits are, in a workgroup's first round and at the first tile of a group, how
+ * many tiles are the group's, and whether it is the workgroup's last group; else 0. */
+#define RQL_CUBE_OWNED_LAST 0x8000u
+struct rql_cube_owned_args {
+	uint64_t entries; /* rql_cube_entry[groups][rounds][tiles of a workgroup] */
+	uint64_t found;
+	RQL_STRUCT(rql_cube_plain) plain;
+	uint32_t groups, rounds;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cube_owned_args, 96);
+
+#define RQL_CUBE_PLAIN_HEAD 128u /* bytes before the sums: the ticket alone */
 struct rql_cube_entries_args {
 	uint64_t entries;
 	uint64_t sums; /* the ticket; from RQL_CUBE_PLAIN_HEAD on uint64_t[copies][stride]; all zero between runs */
 	uint64_t found;
-	uint64_t cells;
-	RQL_STRUCT(rql_cube_plain_slot) first;
-	RQL_STRUCT(rql_cube_plain_slot) second;
+	RQL_STRUCT(rql_cube_plain) plain;
 	uint32_t count, groups;
 	uint32_t words;  /* of all rows: group_count * (slots + 1) */
 	uint32_t stride; /* words of a copy */
-	uint32_t first_bits, second_bits;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_cube_entries_args, 104);
+RQL_KERNEL_STRUCT_SIZE(rql_cube_entries_args, 112);
 
 /* cube_intervals.comp. groups: workgroups of this dispatch. Items are worked out from the program, or resolved before:
  * then nothing is loaded through `program`, whose parts are repeated here. */

@@ -142,6 +142,21 @@ static struct rql_cube_slot_entry slot_of(const struct image *image, const struc
 	return entry;
 }
 
+/* Where no group hangs on the digit and one run of codes passes, a comparison does: a load less in a chain of few. */
+static void find_run(const int32_t *gid, uint32_t radix, struct rql_cube_test_entry *entry)
+{
+	uint32_t first = 0, end = radix;
+	while (first < end && gid[first] < 0)
+		first++;
+	while (end > first && gid[end - 1] < 0)
+		end--;
+	for (uint32_t v = first; v < end; v++)
+		if (gid[v] != 0)
+			return;
+	entry->first = first;
+	entry->passing = end - first;
+}
+
 static uint64_t put_tests(struct image *image, const struct rql_cube_bound_box *box)
 {
 	const struct rql_cube *cube = image->p->cube;
@@ -151,6 +166,7 @@ static uint64_t put_tests(struct image *image, const struct rql_cube_bound_box *
 		uint64_t digit = cube->directory_digits + (uint64_t)(test->codes - cube->residual);
 		struct rql_cube_test_entry entry = {.codes = column_of(image, test->codes), .stride = test->stride};
 		entry.gids = append(image, test->gid, cube->digits[digit].radix * sizeof(*test->gid));
+		find_run(test->gid, cube->digits[digit].radix, &entry);
 		write_at(image, at + t * sizeof(entry), &entry, sizeof(entry));
 	}
 	return image->base + at;
@@ -221,6 +237,7 @@ static struct rql_cube_program write_image(struct image *image)
 	uint64_t boxes = reserve(image, p->box_count * sizeof(struct rql_cube_box_entry)), first = 0;
 	for (uint32_t b = 0; b < p->box_count; b++) {
 		struct rql_cube_box_entry entry = box_of(image, &p->boxes[b]);
+		program.tests = b ? program.tests : entry.tests;
 		entry.first_item = first;
 		first += box_items(&p->boxes[b]);
 		write_at(image, boxes + b * sizeof(entry), &entry, sizeof(entry));

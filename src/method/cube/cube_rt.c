@@ -310,10 +310,6 @@ static enum rql_serve can_serve(const struct rql_relation *relation, const struc
 		why = device->missing[RQL_UNIT_RT] ? device->missing[RQL_UNIT_RT] : "the device has no rt unit";
 	if (!why)
 		why = rql_cube_gpu_refusal(relation, request, device);
-	/* Measured on an H200 (driver 580): structures of row-level cubes lose some runs there, and nowhere in software. Until
-	 * that is understood nothing but a refusal is exact. */
-	if (!why && !relation->rolled_up && device->kind != RQL_DEVICE_SOFTWARE)
-		why = "row-level cubes are not answered exactly by ray tracing on this kind of device yet; use WITH (rollup = on)";
 	if (!why)
 		rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, "", &why);
 	if (!why)

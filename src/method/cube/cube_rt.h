@@ -110,7 +110,7 @@ uint64_t rql_rt_each_segment(const struct rql_rt_box_axes *box, uint32_t digit, 
 /* How rays find a box's runs. */
 enum rql_rt_mode {
 	RQL_RT_PAIR, /* two opaque rays from both ends find the first and the last run of an interval: all between qualify
-	                (notes/vulkan.md 0.4); whatever the interval's length, it costs the same */
+	                (notes/vulkan.md 0.4), and none of them is called for */
 	RQL_RT_HITS, /* one ray per interval; every run on it is an any-hit call, which tests the digits behind `split` */
 };
 struct rql_rt_box_plan {

@@ -1,15 +1,22 @@
 /* Building the rt unit's structure of a cube: runs of cells, their triangles, the acceleration structure.
  *
- * Floor (H200, notes/h200.md): 1.5 to 2 ns a primitive in the driver's build; the passes before it read every cell's
- * residual codes twice and write 40 bytes a primitive, some ms for 1e8 cells. */
+ * Floor (H200, notes/h200.md): 1.5 to 2 ns a primitive in the driver's build; the passes before it read the directory
+ * once, every cell's residual codes twice, and write 40 bytes a primitive. Measured there at its full clock, 1.2e8 cells
+ * of SSB SF 20 and 226,050 / 35,000 / 4,987,212 / 40,586,154 runs: 3, 3, 26 and 125 ms, of which runs 1.5 to 8 ms and the
+ * rest of what is not the driver's build its clearing of 20 ms a GB of new memory. */
 #include "method/cube/cube_rt.h"
 
 #include <stdlib.h>
 
 #include "method/cube/cube_rt_structure.h"
 #include "shaders/method/cube/cube_rt_fill.comp.h"
+#include "shaders/method/cube/cube_rt_levels.comp.h"
 #include "shaders/method/cube/cube_rt_runs.comp.h"
 
+static const struct rql_kernel kernel_levels = {.name = "cube.rt.levels",
+                                                .spirv = rql_spv_cube_rt_levels_comp,
+                                                .spirv_bytes = sizeof(rql_spv_cube_rt_levels_comp),
+                                                .args_bytes = sizeof(struct rql_rt_levels_args)};
 static const struct rql_kernel kernel_runs = {.name = "cube.rt.runs",
                                               .spirv = rql_spv_cube_rt_runs_comp,
                                               .spirv_bytes = sizeof(rql_spv_cube_rt_runs_comp),
@@ -19,8 +26,6 @@ static const struct rql_kernel kernel_fill = {.name = "cube.rt.fill",
                                               .spirv_bytes = sizeof(rql_spv_cube_rt_fill_comp),
                                               .args_bytes = sizeof(struct rql_rt_fill_args)};
 
-#define GROUP_CELLS ((uint64_t)RQL_RT_GROUP * RQL_RT_STRIP)
-
 struct building {
 	const struct rql_cube *cube;
 	struct rql_device *device;
@@ -28,8 +33,8 @@ struct building {
 	struct rql_cube_rt *rt;
 	struct rql_use *uses; /* the arrays', and room for four more */
 	struct rql_rt_keys keys;
-	uint64_t groups;   /* of the runs kernel */
-	uint64_t *offsets; /* [groups]: runs before each, at the depth */
+	struct rql_buffer *marks;  /* a bit a cell: it begins a run */
+	struct rql_buffer *counts; /* uint64[digits], and one more: what compaction found */
 };
 
 /* ---- tables ---- */
@@ -91,90 +96,140 @@ static uint32_t list_uses(struct building *b, struct rql_buffer *const *writes, 
 
 /* ---- runs ---- */
 
-static rql_status run_kernel(struct building *b, const struct rql_rt_runs_args *args, struct rql_buffer *output,
-                             struct rql_buffer *offsets, struct rql_error *err)
+/* Marks the runs of the first `depth` directory digits and counts those of each number of them. */
+static rql_status record_levels(struct building *b, struct rql_commands *c, uint32_t depth, struct rql_error *err)
+{
+	const uint32_t group = RQL_RT_GROUP, keys = RQL_RT_GROUP * RQL_RT_KEYS;
+	const struct rql_pipeline *pipeline;
+	struct rql_buffer *writes[2] = {b->marks, b->counts};
+	if (!b->cube->directory_digits)
+		return RQL_OK;
+	RQL_TRY(rql_pipeline_get(b->device, &kernel_levels, &group, 1, &pipeline, err));
+	struct rql_rt_levels_args args = {
+		.keys = b->keys, .counts = b->counts->address, .marks = b->marks->address, .depth = depth};
+	uint32_t uses = list_uses(b, writes, 2);
+	rql_record_dispatch(c, "levels", pipeline, &args, (b->keys.directory_size + keys - 1) / keys, b->uses, uses);
+	return RQL_OK;
+}
+
+/* The same for the residual digits before `end`, where the directory's runs are marked: counts them, or marks theirs. */
+static rql_status record_runs(struct building *b, struct rql_commands *c, uint32_t end, bool marking,
+                              struct rql_error *err)
 {
 	const uint32_t group = RQL_RT_GROUP;
 	const struct rql_pipeline *pipeline;
+	struct rql_buffer *writes[2] = {b->marks, b->counts};
+	if (end <= b->cube->directory_digits)
+		return RQL_OK;
 	RQL_TRY(rql_pipeline_get(b->device, &kernel_runs, &group, 1, &pipeline, err));
-	struct rql_commands *c = NULL;
-	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
-	uint32_t uses = list_uses(b, &output, 1);
-	if (offsets)
-		b->uses[uses++] = (struct rql_use){offsets, RQL_READ};
-	rql_record_dispatch(c, "runs", pipeline, args, b->groups, b->uses, uses);
-	rql_status status = rql_commands_end(c, err);
+	struct rql_rt_runs_args args = {
+		.keys = b->keys, .counts = b->counts->address, .marks = b->marks->address, .end = end, .marking = marking};
+	uint32_t uses = list_uses(b, writes, 2);
+	uint64_t strips = (b->keys.cells + 31) / 32;
+	rql_record_dispatch(c, "runs", pipeline, &args, (strips + group - 1) / group, b->uses, uses);
+	return RQL_OK;
+}
+
+static rql_status finish(struct building *b, struct rql_commands *c, rql_status status, struct rql_error *err)
+{
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
 	if (status == RQL_OK)
 		status = rql_commands_run(c, b->progress, err);
 	rql_commands_free(c);
 	return status;
 }
 
-/* From how many of each group's cells differ first in each digit to the depth, and to each group's first run. */
-static void plan_runs(struct building *b, const uint32_t *counts, uint32_t *depth)
-{
-	uint32_t digits = b->cube->digit_count;
-	uint64_t runs[RQL_CUBE_MAX_DIMENSIONS + 2] = {0};
-	for (uint64_t g = 0; g < b->groups; g++)
-		for (uint32_t d = 0; d < digits; d++)
-			runs[d + 1] += counts[g * (digits + 1) + d];
-	for (uint32_t d = 0; d < digits; d++)
-		runs[d + 1] += runs[d];
-	runs[0] = 1;
-	*depth = rql_rt_choose_depth(b->cube, runs, b->device);
-	b->rt->primitives = runs[*depth];
-	uint64_t sum = 0;
-	for (uint64_t g = 0; g < b->groups; g++) {
-		b->offsets[g] = sum;
-		for (uint32_t d = 0; d < *depth; d++)
-			sum += counts[g * (digits + 1) + d];
-	}
-}
-
+/* Leaves the runs of all directory digits marked. */
 static rql_status count_runs(struct building *b, uint32_t *depth, struct rql_error *err)
 {
-	uint64_t bytes = b->groups * (b->cube->digit_count + 1) * sizeof(uint32_t);
-	struct rql_buffer *counts = NULL;
-	RQL_TRY(rql_buffer_new(b->device, bytes, RQL_MEMORY_READBACK, "runs of a cube", &counts, err));
-	struct rql_rt_runs_args args = {.keys = b->keys, .counts = counts->address};
-	rql_status status = run_kernel(b, &args, counts, NULL, err);
+	const struct rql_cube *cube = b->cube;
+	struct rql_commands *c;
+	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
+	rql_record_fill(c, b->marks, 0, b->marks->bytes, 0);
+	rql_record_fill(c, b->counts, 0, b->counts->bytes, 0);
+	rql_status status = record_levels(b, c, cube->directory_digits, err);
 	if (status == RQL_OK)
-		plan_runs(b, counts->map, depth);
-	rql_buffer_free(counts);
-	return status;
+		status = record_runs(b, c, cube->digit_count, false, err);
+	RQL_TRY(finish(b, c, status, err));
+	uint64_t runs[RQL_CUBE_MAX_DIMENSIONS + 1] = {1};
+	const uint64_t *counts = b->counts->map;
+	for (uint32_t d = 0; d < cube->digit_count; d++)
+		runs[d + 1] = counts[d] + (d < cube->directory_digits ? 0 : runs[d]);
+	*depth = rql_rt_choose_depth(cube, runs, b->device);
+	b->rt->primitives = runs[*depth];
+	return RQL_OK;
+}
+
+/* From marks to starts. */
+static rql_status record_starts(struct building *b, struct rql_commands *c, const struct rql_rt_starts *starts,
+                                uint32_t depth, struct rql_error *err)
+{
+	if (depth < b->cube->directory_digits) {
+		rql_record_fill(c, b->marks, 0, b->marks->bytes, 0);
+		RQL_TRY(record_levels(b, c, depth, err));
+	}
+	RQL_TRY(record_runs(b, c, depth, true, err));
+	return rql_rt_record_starts(c, starts, err);
+}
+
+static rql_status mark_starts(struct building *b, uint32_t depth, struct rql_error *err)
+{
+	struct rql_cube_rt *rt = b->rt;
+	struct rql_rt_starts starts = {.marks = b->marks,
+	                               .cells = b->keys.cells,
+	                               .wide = rt->wide,
+	                               .starts = rt->starts,
+	                               .found = b->counts,
+	                               .found_at = b->cube->digit_count * sizeof(uint64_t)};
+	struct rql_commands *c;
+	uint64_t bytes = rql_rt_starts_temp_bytes(&starts), found;
+	if (bytes)
+		RQL_TRY(rql_buffer_new(b->device, bytes, RQL_MEMORY_DEVICE, "runs of a cube", &starts.temp, err));
+	rql_status status = rql_commands_new(b->device, 0, &c, err);
+	if (status == RQL_OK)
+		status = finish(b, c, record_starts(b, c, &starts, depth, err), err);
+	rql_buffer_free(starts.temp);
+	if (status != RQL_OK)
+		return status;
+	memcpy(&found, (const uint8_t *)b->counts->map + starts.found_at, sizeof(found));
+	if (found == rt->primitives)
+		return RQL_OK;
+	return rql_error_set(
+		err, RQL_ERROR_DEVICE,
+		"%s found %llu runs of equal keys in a cube where it had counted %llu: its ray-tracing structure "
+		"cannot be trusted; run rayql selftest",
+		b->device->id, (unsigned long long)found, (unsigned long long)rt->primitives);
 }
 
 /* Where each run begins; the last entry is the number of cells. */
 static rql_status write_starts(struct building *b, uint32_t depth, struct rql_error *err)
 {
 	struct rql_cube_rt *rt = b->rt;
-	uint64_t cells = b->cube->relation.cells, size = rt->wide ? 8 : 4;
-	uint32_t narrow = (uint32_t)cells;
-	struct rql_buffer *offsets = NULL;
+	uint64_t cells = b->keys.cells, size = rt->wide ? 8 : 4;
+	const uint32_t narrow = (uint32_t)cells;
+	const uint64_t zero = 0;
 	RQL_TRY(
 		rql_buffer_new(b->device, (rt->primitives + 1) * size, RQL_MEMORY_DEVICE, "runs of a cube", &rt->starts, err));
 	RQL_TRY(rql_buffer_upload(rt->starts, rt->primitives * size, rt->wide ? (const void *)&cells : &narrow, size, err));
-	RQL_TRY(
-		rql_buffer_new(b->device, b->groups * sizeof(uint64_t), RQL_MEMORY_UPLOAD, "runs of a cube", &offsets, err));
-	memcpy(offsets->map, b->offsets, b->groups * sizeof(uint64_t));
-	struct rql_rt_runs_args args = {
-		.keys = b->keys, .offsets = offsets->address, .starts = rt->starts->address, .depth = depth, .wide = rt->wide};
-	rql_status status = run_kernel(b, &args, rt->starts, offsets, err);
-	rql_buffer_free(offsets);
-	return status;
+	return depth ? mark_starts(b, depth, err) : rql_buffer_upload(rt->starts, 0, &zero, size, err);
 }
 
 static rql_status find_runs(struct building *b, struct rql_error *err)
 {
 	struct rql_cube_rt *rt = b->rt;
 	uint32_t depth = 0;
+	uint64_t cells = b->keys.cells, digits = b->cube->digit_count;
+	RQL_TRY(rql_buffer_new(b->device, (cells + 63) / 64 * 8, RQL_MEMORY_DEVICE, "runs of a cube", &b->marks, err));
+	RQL_TRY(rql_buffer_new(b->device, (digits + 1) * sizeof(uint64_t), RQL_MEMORY_READBACK, "runs of a cube",
+	                       &b->counts, err));
 	rt->primitives = 1;
-	if (b->cube->digit_count)
+	if (digits)
 		RQL_TRY(count_runs(b, &depth, err));
 	if (!rql_rt_fold(b->cube, depth, &rt->axes))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a depth was chosen that does not fit the axes");
-	rt->wide = b->cube->relation.cells > UINT32_MAX;
-	if (rt->primitives < b->cube->relation.cells)
+	rt->wide = cells > UINT32_MAX;
+	if (rt->primitives < cells)
 		RQL_TRY(write_starts(b, depth, err));
 	return upload_digits(b, &rt->axes, err);
 }
@@ -273,11 +328,9 @@ static rql_status build(struct building *b, struct rql_error *err)
 {
 	const struct rql_cube *cube = b->cube;
 	struct rql_cube_rt *rt = b->rt;
-	b->groups = (cube->relation.cells + GROUP_CELLS - 1) / GROUP_CELLS;
 	b->uses = malloc((rt->arrays->buffer_count + 4u) * sizeof(*b->uses));
-	b->offsets = malloc((b->groups + 1) * sizeof(*b->offsets));
-	if (!b->uses || !b->offsets)
-		return rql_error_memory(err, (b->groups + 1) * sizeof(*b->offsets), "the runs of a cube");
+	if (!b->uses)
+		return rql_error_memory(err, rt->arrays->buffer_count * sizeof(*b->uses), "the runs of a cube");
 	const void *directory = cube->directory32 ? (const void *)cube->directory32 : cube->directory64;
 	b->keys =
 		(struct rql_rt_keys){.directory = cube->directory_digits ? rql_cube_arrays_address(rt->arrays, directory) : 0,
@@ -306,7 +359,8 @@ static rql_status make(const struct rql_cube *cube, struct rql_device *device, c
 	RQL_TRY(rql_cube_rt_new(cube, device, &b.rt, err));
 	rql_status status = cube->relation.cells ? build(&b, err) : RQL_OK;
 	free(b.uses);
-	free(b.offsets);
+	rql_buffer_free(b.marks);
+	rql_buffer_free(b.counts);
 	if (status != RQL_OK) {
 		rql_cube_rt_free(&b.rt->placement);
 		return status;

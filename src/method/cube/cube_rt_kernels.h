@@ -6,7 +6,7 @@
 
 /* ---- building ---- */
 #define RQL_RT_GROUP 256 /* local size of the compute passes */
-#define RQL_RT_STRIP 16  /* consecutive cells of one invocation of cube_rt_runs */
+#define RQL_RT_KEYS 16   /* of the directory, an invocation of cube_rt_levels */
 #define RQL_RT_MAX_DIGITS 64
 
 /* One digit of the cube's key. */
@@ -34,18 +34,27 @@ struct rql_rt_keys {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_rt_keys, 48);
 
-/* cube_rt_runs.comp: which cells begin a run of equal leading digits. Counting (starts == 0): counts[group * (digits +
- * 1) + d] becomes the number of the group's cells that differ from the cell before first in digit d (digits: not at
- * all). Writing: the cells that differ in one of the first `depth` digits are put to starts from offsets[group] on. */
+/* Which cells begin a run of equal leading digits: marks, a bitmap of the cells (bit i % 32 of word i / 32), zero at
+ * first. Both kernels add what they count to counts[digit], and mark the runs of the first `depth` digits.
+ *
+ * cube_rt_levels.comp, of directory digits: counts[d] is the number of runs of the first d + 1 digits.
+ * cube_rt_runs.comp, of residual digits, behind it: counts[d] is the number of cells that begin no run of the directory's
+ * and differ from the cell before first in digit d. */
+struct rql_rt_levels_args {
+	RQL_STRUCT(rql_rt_keys) keys;
+	uint64_t counts; /* uint64[digits] */
+	uint64_t marks;
+	uint32_t depth, padding;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_rt_levels_args, 72);
 struct rql_rt_runs_args {
 	RQL_STRUCT(rql_rt_keys) keys;
-	uint64_t counts;  /* uint32 */
-	uint64_t offsets; /* uint64[groups] */
-	uint64_t starts;  /* 4 or 8 bytes each */
-	uint32_t depth;
-	uint32_t wide; /* 8-byte starts */
+	uint64_t counts;
+	uint64_t marks;
+	uint32_t end; /* digits [directory_digits, end) are looked at */
+	uint32_t marking;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_rt_runs_args, 80);
+RQL_KERNEL_STRUCT_SIZE(rql_rt_runs_args, 72);
 
 /* cube_rt_fill.comp: triangles of primitives [first, first + count), and their z. */
 struct rql_rt_fill_args {

@@ -20,6 +20,8 @@
 //        cube_add_interval(p, acc, group, begin, end);
 //        cube_add_cell(p, acc, group, cell);
 //
+// CUBE_ROUND (1, or defined before the include) cells of an invocation are loaded at once where it reads several.
+//
 // What they are made of: cube_field/cube_value128 (columns), cube_cell (one cell's value of a slot), cube_interval_part
 // (what one of several lanes contributes to an interval's value of a slot), cube_identity and cube_fold (values of a
 // kind), cube_find_row and cube_atomic (rows in global memory). A value is a u64vec2; kinds of one word leave y 0.
@@ -35,6 +37,9 @@
 #endif
 #ifndef CUBE_LOCAL_WORDS
 #define CUBE_LOCAL_WORDS 8
+#endif
+#ifndef CUBE_ROUND
+#define CUBE_ROUND 1
 #endif
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer CubeU32 { uint v; };
@@ -88,6 +93,37 @@ uint64_t cube_field(rql_cube_column c, uint64_t i)
 	else
 		word >>= shift;
 	return word & ((1ul << c.bits) - 1ul);
+}
+
+// As cube_field, of several cells: every load is issued before the first is used, since a load takes longer than all the
+// arithmetic on it.
+void cube_fields(rql_cube_column c, uint64_t cell[CUBE_ROUND], out uint64_t field[CUBE_ROUND])
+{
+	if (c.bits == 0u) {
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			field[k] = 0ul;
+		return;
+	}
+	uint64_t mask = CUBE_ONES >> (64u - c.bits);
+	if (c.bits <= 32u) {
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+			CubeU32 at = CubeU32(c.data + (cell[k] * c.bits >> 5) * 4ul);
+			field[k] = packUint2x32(uvec2(at[0].v, at[1].v));
+		}
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			field[k] = (field[k] >> (uint(cell[k] * c.bits) & 31u)) & mask;
+		return;
+	}
+	uint64_t high[CUBE_ROUND];
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+		CubeU64 at = CubeU64(c.data + (cell[k] * c.bits >> 6) * 8ul);
+		field[k] = at[0].v;
+		high[k] = at[1].v;
+	}
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+		uint shift = uint(cell[k] * c.bits) & 63u;
+		field[k] = ((field[k] >> shift) | (shift == 0u ? 0ul : high[k] << (64u - shift))) & mask;
+	}
 }
 
 u64vec2 cube_add128(u64vec2 a, u64vec2 b)
@@ -169,6 +205,28 @@ u64vec2 cube_cell(rql_cube_slot_entry s, uint64_t cell)
 	return u64vec2(real ? cube_real_key(field) : field, 0ul);
 }
 
+// As cube_cell, of several cells at once.
+void cube_cells(rql_cube_slot_entry s, uint64_t cell[CUBE_ROUND], out u64vec2 value[CUBE_ROUND])
+{
+	if (s.kind == RQL_CUBE_SUM_WIDE) {
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			value[k] = cube_value128(s.values, cell[k]);
+		return;
+	}
+	uint64_t field[CUBE_ROUND];
+	cube_fields(s.values, cell, field);
+	bool real = s.kind == RQL_CUBE_MIN_REAL || s.kind == RQL_CUBE_MAX_REAL;
+	uint64_t base = s.kind <= RQL_CUBE_SUM ? s.values.base_low : 0ul;
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+		value[k] = u64vec2(real ? cube_real_key(field[k]) : field[k] + base, 0ul);
+	if ((s.flags & RQL_CUBE_SLOT_VALID) == 0u)
+		return;
+	cube_fields(s.valid, cell, field);
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+		if (field[k] + s.valid.base_low == 0ul)
+			value[k] = cube_identity(s.kind);
+}
+
 // How the sum of cells [begin, end) is put together: cumulative[last] - cumulative[first], and the cells between the ends
 // and these blocks, each added or subtracted. `direct`: no block is worth it, all cells are added.
 struct CubeEdges {
@@ -212,9 +270,17 @@ u64vec2 cube_cumulative(rql_cube_slot_entry s, uint64_t block)
 u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begin, uint64_t end, uint lane, uint lanes)
 {
 	u64vec2 value = cube_identity(s.kind);
+	uint64_t cell[CUBE_ROUND];
+	u64vec2 one[CUBE_ROUND];
 	if ((s.flags & RQL_CUBE_SLOT_CUMULATIVE) == 0u) {
-		for (uint64_t cell = begin + lane; cell < end; cell += lanes)
-			value = cube_fold(s.kind, value, cube_cell(s, cell));
+		for (uint64_t from = begin + lane; from < end; from += CUBE_ROUND * lanes) {
+			[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+				cell[k] = min(from + k * lanes, end - 1ul);
+			cube_cells(s, cell, one);
+			[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+				if (from + k * lanes < end)
+					value = cube_fold(s.kind, value, one[k]);
+		}
 		return value;
 	}
 	bool wide = s.kind == RQL_CUBE_SUM_WIDE;
@@ -224,15 +290,19 @@ u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begi
 		value = wide ? cube_add128(cube_cumulative(s, edges.last), cube_negate128(cube_cumulative(s, edges.first)))
 		             : u64vec2(cube_cumulative(s, edges.last).x - cube_cumulative(s, edges.first).x, 0ul);
 	uint count = edges.left + edges.right;
-	for (uint i = lane; i < count; i += lanes) {
-		bool left = i < edges.left;
-		uint64_t cell = left ? edges.left_from + i : edges.right_from + (i - edges.left);
-		bool minus = left ? edges.left_minus : edges.right_minus;
-		u64vec2 one = cube_cell(s, cell);
-		if (wide)
-			value = cube_add128(value, minus ? cube_negate128(one) : one);
-		else
-			value.x += minus ? ~one.x + 1ul : one.x;
+	for (uint from = lane; from < count; from += CUBE_ROUND * lanes) {
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+			uint i = min(from + k * lanes, count - 1u);
+			cell[k] = i < edges.left ? edges.left_from + i : edges.right_from + (i - edges.left);
+		}
+		cube_cells(s, cell, one);
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+			uint i = from + k * lanes;
+			bool minus = i < edges.left ? edges.left_minus : edges.right_minus;
+			u64vec2 add = minus ? cube_negate128(one[k]) : one[k];
+			if (i < count)
+				value = wide ? cube_add128(value, add) : u64vec2(value.x + add.x, 0ul);
+		}
 	}
 	return value;
 }
@@ -375,17 +445,22 @@ uint64_t cube_cell_of(rql_cube_program p, uint64_t key)
 	return p.directory_wide != 0u ? CubeU64(p.directory + key * 8ul).v : uint64_t(CubeU32(p.directory + key * 4ul).v);
 }
 
-// The group number of a cell that is tested: `group` and its residual digits' parts; CUBE_ONES: filtered out.
-uint64_t cube_test_cell(rql_cube_box_entry box, uint64_t cell, uint64_t group)
+// The group numbers of cells that are tested: what their residual digits add; CUBE_ONES: filtered out, as what is so
+// before.
+void cube_test(rql_cube_test_entry test, uint64_t cell[CUBE_ROUND], inout uint64_t group[CUBE_ROUND])
 {
-	for (uint t = 0u; t < box.test_count; t++) {
-		rql_cube_test_entry test = CubeTest(box.tests + uint64_t(t) * 48ul).v;
-		uint64_t code = cube_field(test.codes, cell) + test.codes.base_low;
-		int gid = CubeI32(test.gids + code * 4ul).v;
-		if (gid < 0)
-			return CUBE_ONES;
-		group += uint64_t(gid) * test.stride;
+	uint64_t code[CUBE_ROUND];
+	cube_fields(test.codes, cell, code);
+	if (test.passing != 0u) {
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			if (uint(code[k] + test.codes.base_low) - test.first >= test.passing)
+				group[k] = CUBE_ONES;
+		return;
 	}
-	return group;
+	int gid[CUBE_ROUND];
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+		gid[k] = CubeI32(test.gids + (code[k] + test.codes.base_low) * 4ul).v;
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+		group[k] = gid[k] < 0 || group[k] == CUBE_ONES ? CUBE_ONES : group[k] + uint64_t(gid[k]) * test.stride;
 }
 #endif

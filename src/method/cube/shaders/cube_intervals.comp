@@ -6,16 +6,16 @@
 //           workgroup and word, so that no address is contended
 //   SHARED  few groups, many additions: rows of the workgroup in shared memory, flushed once, only those touched
 //   GLOBAL  rows in global memory, found by group number or in a hash table
-// and the last workgroup puts the rows out when they are few (FINISH). Few plain sums have a kernel of their own:
-// cube_entries.comp.
+// and the last workgroup puts the rows out when they are few (FINISH). Few plain sums have kernels of their own:
+// cube_owned.comp and cube_entries.comp.
 //
 // Floor per interval: 2 directory sectors, per slot 2 of cumulative sums and about 4 of edges: 10 sectors of 32 bytes, of
 // which neighbouring intervals share some. 27,000 intervals (SSB q1.1): 9 MB, 2 us at 4.3 TB/s; beside it one launch, 4
 // to 5 us, and a chain of dependent loads: resolved (RESOLVED, SHARED_SLOTS) entry and slots together, then per slot its
 // cumulative sums and 1 to 4 rounds of edges, additions, ticket, rows, templates: about 6 for the first slot and 2 to 5
-// for each other one, 0.3 us each from cache, 0.75 us not (EXPECTED on an H200, not measured); working the items out
-// here costs about 12 more (cube_entries.comp counts them). Slots without cumulative sums and tested cells read every
-// cell of the interval.
+// for each other one, 0.3 us each from cache, 0.75 us not; working the items out here costs about 12 more (program, box,
+// segment, two a level, directory). Slots without cumulative sums and tested cells read every cell of the interval,
+// CUBE_ROUND of them at once.
 //
 // Resolved entries of cells that must be read are never longer than a tile takes. Else intervals of more than LANES * 64
 // such cells are not summed here but queued, and the same kernel takes them in a second dispatch (PIECES), cut to PIECE
@@ -28,6 +28,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
+#define CUBE_ROUND 4
 #include "method/cube/shaders/cube_cells.glsl"
 #include "method/cube/shaders/cube_items.glsl"
 #include "method/cube/shaders/cube_finish.glsl"
@@ -219,18 +220,36 @@ u64vec2 fold_lanes(uint kind, u64vec2 value, uint from, uint lanes)
 
 // ---- one interval ----
 
+// Groups of the lane's cells begin + lane + (from + k) * LANES; CUBE_ONES: filtered out, or there is no such cell.
+void test_cells(rql_cube_box_entry box, Work w, uint from, out uint64_t cell[CUBE_ROUND], out uint64_t group[CUBE_ROUND])
+{
+	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+		uint64_t at = w.begin + w.lane + (from + k) * LANES;
+		cell[k] = min(at, w.end - 1ul);
+		group[k] = at < w.end ? w.group : CUBE_ONES;
+	}
+	for (uint t = 0u; t < box.test_count; t++)
+		cube_test(CubeTest(box.tests + uint64_t(t) * 56ul).v, cell, group);
+}
+
 // Cells that have groups of their own: each lane adds its cells one by one.
 void add_grouped(rql_cube_program p, rql_cube_box_entry box, Work w)
 {
-	for (uint64_t cell = w.begin + w.lane; cell < w.end; cell += LANES) {
-		uint64_t group = cube_test_cell(box, cell, w.group);
-		if (group == CUBE_ONES)
-			continue;
-		uint64_t row = find_row(p, group);
-		add_to_row(RQL_CUBE_COUNT, row, 0u, u64vec2(1ul, 0ul));
+	for (uint from = 0u; w.begin + from * LANES < w.end; from += CUBE_ROUND) {
+		uint64_t cell[CUBE_ROUND], group[CUBE_ROUND], row[CUBE_ROUND];
+		u64vec2 value[CUBE_ROUND];
+		test_cells(box, w, from, cell, group);
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++) {
+			row[k] = group[k] == CUBE_ONES ? 0ul : find_row(p, group[k]);
+			if (group[k] != CUBE_ONES)
+				add_to_row(RQL_CUBE_COUNT, row[k], 0u, u64vec2(1ul, 0ul));
+		}
 		for (uint i = 0u; i < p.slot_count; i++) {
 			rql_cube_slot_entry s = slot_at(p, i);
-			add_to_row(s.kind, row, s.word, cube_cell(s, cell));
+			cube_cells(s, cell, value);
+			[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+				if (group[k] != CUBE_ONES)
+					add_to_row(s.kind, row[k], s.word, value[k]);
 		}
 	}
 }
@@ -238,21 +257,29 @@ void add_grouped(rql_cube_program p, rql_cube_box_entry box, Work w)
 // Which of the lane's cells pass: bit k is cell begin + lane + k * LANES. An interval has 64 * LANES cells at most.
 uint64_t passed_cells(rql_cube_box_entry box, Work w)
 {
-	uint64_t passed = 0ul, bit = 1ul;
-	for (uint64_t cell = w.begin + w.lane; cell < w.end; cell += LANES, bit <<= 1)
-		if (cube_test_cell(box, cell, 0ul) != CUBE_ONES)
-			passed |= bit;
+	uint64_t passed = 0ul;
+	for (uint from = 0u; w.begin + from * LANES < w.end; from += CUBE_ROUND) {
+		uint64_t cell[CUBE_ROUND], group[CUBE_ROUND];
+		test_cells(box, w, from, cell, group);
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			passed |= group[k] != CUBE_ONES ? 1ul << (from + k) : 0ul;
+	}
 	return passed;
 }
 
 u64vec2 masked_part(rql_cube_slot_entry s, Work w, uint64_t passed)
 {
-	u64vec2 value = cube_identity(s.kind);
-	while (passed != 0ul) {
-		uvec2 halves = unpackUint2x32(passed);
-		uint k = halves.x != 0u ? uint(findLSB(halves.x)) : 32u + uint(findLSB(halves.y));
-		passed &= passed - 1ul;
-		value = cube_fold(s.kind, value, cube_cell(s, w.begin + w.lane + k * LANES));
+	u64vec2 value = cube_identity(s.kind), one[CUBE_ROUND];
+	for (uint from = 0u; passed != 0ul; from += CUBE_ROUND, passed >>= CUBE_ROUND) {
+		uint64_t cell[CUBE_ROUND];
+		if ((passed & ((1ul << CUBE_ROUND) - 1ul)) == 0ul)
+			continue;
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			cell[k] = min(w.begin + w.lane + (from + k) * LANES, w.end - 1ul);
+		cube_cells(s, cell, one);
+		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
+			if ((passed >> k & 1ul) != 0ul)
+				value = cube_fold(s.kind, value, one[k]);
 	}
 	return value;
 }

@@ -1,6 +1,10 @@
-// Runs of cells with equal leading digits (cube_rt_kernels.h: rql_rt_runs_args). Floor: the residual codes once, and a
-// search of the directory per cell, whose lines neighbouring invocations share. (Stepping from the last cell's key would
-// be cheaper, but that form found no change of a key on an H200, driver 580; it did on llvmpipe.)
+// The runs of the residual digits (cube_rt_kernels.h: rql_rt_runs_args): an invocation compares the codes of 32 cells,
+// one word of marks, with those of the cells before them. 32 codes of b bits are b whole words. Floor: the codes once.
+//
+// An earlier form went through the cells with a 64-bit counter, from `first`, and looked up the keys of first - 1 and, in
+// the loop, of cell - 1. NVIDIA's compiler (580.159) merged the two subtractions and lost their carry: first - 1 was
+// 0xffffffff0000000f for a first of 16, as a store beside it showed, so that every strip seemed to begin a run. One of
+// the two alone is compiled right. Here no counter has 64 bits; selftest "cube.rt runs" compares every start.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
@@ -8,78 +12,57 @@
 
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform arguments { rql_rt_runs_args args; };
-layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer output32 { uint32_t value; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) writeonly buffer output64 { uint64_t value; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer mark { uint32_t word; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer counter { uint64_t value; };
 
-shared uint32_t differing[RQL_RT_MAX_DIGITS + 1];
-shared uint32_t ranks[RQL_RT_GROUP];
+shared uint32_t runs[RQL_RT_MAX_DIGITS];
 
-// The first digit in which the keys of two cells differ, the second one's directory key not below the first one's.
-uint32_t first_difference(uint64_t key_before, uint64_t key, uint64_t cell)
+// Which cells of the strip differ from the one before them: in their codes, and in what the geometry has of these.
+uvec2 changes(rql_rt_digit digit, uint64_t strip, uint32_t cells)
 {
-	rql_rt_digits digits = rql_rt_digits(args.keys.digits);
-	uint32_t d = 0;
-	for (; d < args.keys.directory_digits && key_before != key; d++) {
-		rql_rt_digit digit = digits.at[d];
-		uint32_t a = rql_rt_value_of(digit, key_before, 0), b = rql_rt_value_of(digit, key, 0);
-		// Only the last digit of the geometry is coarse: what follows it is not in it.
-		if (a != b)
-			return a >> digit.coarse == b >> digit.coarse ? args.keys.digit_count : d;
+	uvec2 changed = uvec2(0);
+	if (digit.bits == 0)
+		return changed;
+	uint64_t words = strip * digit.bits;
+	uint32_t mask = 0xffffffffu >> (32 - digit.bits);
+	// The last code before the strip is the top of the word before it.
+	uint32_t before = strip == 0 ? 0 : rql_rt_load32(digit.codes, words - 1) >> (32 - digit.bits);
+	for (uint32_t cell = 0; cell < cells; cell++) {
+		uint32_t bit = cell * digit.bits, at = bit >> 5;
+		uvec2 both = uvec2(rql_rt_load32(digit.codes, words + at), rql_rt_load32(digit.codes, words + at + 1));
+		uint32_t now = uint32_t(packUint2x32(both) >> (bit & 31)) & mask;
+		changed.x |= uint32_t(now != before) << cell;
+		changed.y |= uint32_t((digit.base + now) >> digit.coarse != (digit.base + before) >> digit.coarse) << cell;
+		before = now;
 	}
-	for (d = args.keys.directory_digits; d < args.keys.digit_count; d++) {
-		rql_rt_digit digit = digits.at[d];
-		uint32_t a = rql_rt_value_of(digit, key, cell - 1), b = rql_rt_value_of(digit, key, cell);
-		if (a != b)
-			return a >> digit.coarse == b >> digit.coarse ? args.keys.digit_count : d;
-	}
-	return d;
+	return changed;
 }
 
 void main()
 {
-	uint64_t group = rql_group();
 	uint32_t self = gl_LocalInvocationID.x, digits = args.keys.digit_count;
-	uint64_t first = (group * RQL_RT_GROUP + self) * RQL_RT_STRIP;
-	uint64_t end = min(first + RQL_RT_STRIP, args.keys.cells);
-	for (uint32_t d = self; d <= digits; d += RQL_RT_GROUP)
-		differing[d] = 0;
+	uint64_t strip = rql_group() * RQL_RT_GROUP + self, first = strip * 32;
+	for (uint32_t d = self; d < digits; d += RQL_RT_GROUP)
+		runs[d] = 0;
 	barrier();
-	uint64_t begins[RQL_RT_STRIP];
-	uint32_t count = 0;
-	if (first < end) {
-		uint64_t key = rql_rt_key_of(args.keys.directory, args.keys.directory_size, args.keys.directory_wide != 0,
-		                             first == 0 ? 0 : first - 1);
-		for (uint64_t cell = first; cell < end; cell++) {
-			uint64_t before = key;
-			key = rql_rt_key_of(args.keys.directory, args.keys.directory_size, args.keys.directory_wide != 0, cell);
-			uint32_t d = cell == 0 ? 0 : first_difference(before, key, cell);
-			if (args.starts == 0)
-				atomicAdd(differing[d], 1);
-			else if (cell == 0 || d < args.depth)
-				begins[count++] = cell;
+	if (first < args.keys.cells) {
+		uint32_t cells = uint32_t(min(args.keys.cells - first, 32ul));
+		uint32_t marks = mark(args.marks + 4 * strip).word;
+		if (strip == 0)
+			marks |= 1;
+		uint32_t equal = 0xffffffffu >> (32 - cells) & ~marks; // cells that did not differ so far
+		for (uint32_t d = args.keys.directory_digits; d < args.end && equal != 0; d++) {
+			uvec2 changed = changes(rql_rt_digits(args.keys.digits).at[d], strip, cells) & equal;
+			marks |= changed.y;
+			equal &= ~changed.x;
+			if (changed.y != 0)
+				atomicAdd(runs[d], bitCount(changed.y));
 		}
+		if (args.marking != 0)
+			mark(args.marks + 4 * strip).word = marks;
 	}
-	ranks[self] = count;
 	barrier();
-	if (args.starts == 0) {
-		if (group * RQL_RT_GROUP * RQL_RT_STRIP < args.keys.cells)
-			for (uint32_t d = self; d <= digits; d += RQL_RT_GROUP)
-				output32(args.counts + 4 * (group * (digits + 1) + d)).value = differing[d];
-		return;
-	}
-	for (uint32_t step = 1; step < RQL_RT_GROUP; step *= 2) {
-		uint32_t other = self >= step ? ranks[self - step] : 0;
-		barrier();
-		ranks[self] += other;
-		barrier();
-	}
-	if (count == 0)
-		return;
-	uint64_t at = rql_rt_load64(args.offsets, group) + ranks[self] - count;
-	for (uint32_t i = 0; i < count; i++) {
-		if (args.wide != 0)
-			output64(args.starts + 8 * (at + i)).value = begins[i];
-		else
-			output32(args.starts + 4 * (at + i)).value = uint32_t(begins[i]);
-	}
+	for (uint32_t d = self; d < digits; d += RQL_RT_GROUP)
+		if (runs[d] != 0)
+			atomicAdd(counter(args.counts + 8 * d).value, uint64_t(runs[d]));
 }
