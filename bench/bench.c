@@ -11,11 +11,13 @@
 #include "report.h"
 #include "ssb_run.h"
 #include "stats.h"
+#include "suite_main.h"
 
 static const char help[] =
 	"Usage: rayql bench ssb [options]\n"
 	"       rayql bench ssb-flat --help      cubes on the units of a GPU, beside scans of columns there\n"
 	"       rayql bench rtcudb --help        the experiments of the paper on RTCUDB\n"
+	"       rayql bench scan --help          SSB, TPC-H, ClickBench and db-benchmark from columns in memory, without views\n"
 	"\n"
 	"Runs the 13 queries of the Star Schema Benchmark through RayQL and through DuckDB, checks that every row is the\n"
 	"same, and prints times: from the statement's text to its last row, medians of the warm runs. docs/ssb.md says\n"
@@ -78,9 +80,9 @@ static bool parse(struct rql_args *args, struct rql_bench_options *o, bool *want
 			rql_args_benchmark(args, &benchmark);
 	}
 	if (!args->failed && !benchmark)
-		rql_args_error(args, "say which benchmark to run: ssb, ssb-flat or rtcudb");
+		rql_args_error(args, "say which benchmark to run: ssb, ssb-flat, rtcudb or scan");
 	else if (!args->failed && strcmp(benchmark, "ssb"))
-		rql_args_error(args, "there is no benchmark %s: use ssb, ssb-flat or rtcudb", benchmark);
+		rql_args_error(args, "there is no benchmark %s: use ssb, ssb-flat, rtcudb or scan", benchmark);
 	if (directory)
 		o->directory = strdup(directory);
 	return !args->failed;
@@ -138,6 +140,10 @@ static rql_status run_all(const struct rql_bench_options *o, struct rql_bench_ru
 
 int rql_bench_main(int argc, char **argv)
 {
+	/* first: --suite ssb-flat is an option of it */
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "scan"))
+			return rql_suite_main(argc, argv);
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "ssb-flat") || !strcmp(argv[i], "rtcudb"))
 			return rql_flat_main(argc, argv);

@@ -228,6 +228,36 @@ rql_status rql_client_time(rayql_connection *con, const char *sql, double *ms, s
 	return status;
 }
 
+struct visitor {
+	rql_client_row_fn *row;
+	void *state;
+	bool failed;
+};
+
+static void visit_row(void *state, const rayql_batch *text, uint64_t row)
+{
+	struct visitor *visitor = state;
+	visitor->failed = visitor->failed || !visitor->row(visitor->state, text, row);
+}
+
+rql_status rql_client_each(rayql_connection *con, const char *sql, double *ms, rql_client_begin_fn *begin,
+                           rql_client_row_fn *row, void *state, struct rql_error *err)
+{
+	struct rows fetched;
+	uint64_t start = rql_now_ns();
+	RQL_TRY(run(con, sql, &fetched, err));
+	if (ms)
+		*ms = (double)(rql_now_ns() - start) / 1e6;
+	struct visitor visitor = {.row = row, .state = state, .failed = !begin(state, fetched.result)};
+	rql_status status = RQL_OK;
+	if (!visitor.failed)
+		status = each_row(&fetched, visit_row, &visitor, err);
+	rows_free(&fetched);
+	if (status == RQL_OK && visitor.failed)
+		status = rql_error_memory(err, 0, "an answer");
+	return status;
+}
+
 /* ---- JSON ---- */
 
 void rql_json_text_n(struct rql_strbuf *out, const char *text, size_t length)

@@ -23,6 +23,13 @@ rql_status rql_client_number(rayql_connection *con, double *out, struct rql_erro
 rql_status rql_client_time(rayql_connection *con, const char *sql, double *ms, struct rql_strbuf *answer,
                            uint64_t *rows, struct rql_error *err);
 
+/* Runs sql and fetches all rows, which ends the time *ms (may be NULL); then calls begin with the result and row with each
+ * row's texts. false from either: out of memory. */
+typedef bool rql_client_begin_fn(void *state, const rayql_result *result);
+typedef bool rql_client_row_fn(void *state, const rayql_batch *text, uint64_t row);
+rql_status rql_client_each(rayql_connection *con, const char *sql, double *ms, rql_client_begin_fn *begin,
+                           rql_client_row_fn *row, void *state, struct rql_error *err);
+
 /* Appends the rows of sql to out as a JSON array of objects whose values are strings or null. */
 rql_status rql_client_json(rayql_connection *con, const char *sql, struct rql_strbuf *out, struct rql_error *err);
 

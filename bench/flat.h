@@ -102,6 +102,9 @@ rql_status rql_flat_json(const char *path, const struct rql_flat_options *option
                          const struct rql_flat_device *device, const char *devices, const struct rql_flat_run *runs,
                          uint32_t count, struct rql_error *err) RQL_MUST_CHECK;
 
+/* The device of that name, or with NULL the first that is a GPU; NULL with *err set when there is none. */
+struct rql_device *rql_flat_find_device(struct rql_devices *devices, const char *name, struct rql_error *err);
+
 int rql_flat_main(int argc, char **argv); /* arguments behind "rayql bench"; exit code as rql_bench_main */
 
 #endif

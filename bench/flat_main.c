@@ -127,8 +127,7 @@ static bool parse(struct rql_args *args, struct rql_flat_options *o, bool *help)
 	return !args->failed;
 }
 
-/* The device of that name, or the first that is a GPU. */
-static struct rql_device *find_device(struct rql_devices *devices, const char *name, struct rql_error *err)
+struct rql_device *rql_flat_find_device(struct rql_devices *devices, const char *name, struct rql_error *err)
 {
 	rql_devices_find(devices);
 	struct rql_device *found = name ? rql_devices_get(devices, name) : NULL;
@@ -177,7 +176,7 @@ static rql_status run_session(struct session *s, struct rql_error *err)
 	rql_report_machine(stdout, &s->machine);
 	RQL_TRY(rql_devices_open((unsigned)s->options->threads, &devices, err));
 	rql_status status = RQL_OK;
-	struct rql_device *device = find_device(devices, s->options->device, err);
+	struct rql_device *device = rql_flat_find_device(devices, s->options->device, err);
 	if (!device)
 		status = RQL_ERROR_STATEMENT;
 	else if (device->kind != RQL_DEVICE_CPU)

@@ -1,5 +1,6 @@
 #include "rival.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static const uint32_t launches[] = {528, 2112, 65535};
 #define LAUNCHES (sizeof launches / sizeof *launches)
 #define MOST_EAGER 2u /* more were never the fastest (H200, scale 20) */
 #define MOST_VARIANTS (2 * LAUNCHES * MOST_EAGER)
-/* An idle GPU leaves its low clocks step by step, over two seconds of work (an H200: 345 to 1980 MHz), and goes back to
- * them when it idles for one. So the first query is run for long, and the kernels of all are compiled before it. */
+/* Besides what rql_flat_wake does before each query, the first one is run until it gets no faster for long, and the kernels
+ * of all are compiled before it: a rival that was timed at a low clock would flatter everything beside it. */
 #define FIRST_SETTLED_NS (UINT64_C(2000) * 1000000) /* without getting faster */
 #define SETTLED_NS (UINT64_C(50) * 1000000)
 
@@ -355,11 +356,11 @@ static rql_status settle(struct rql_rival *r, struct scan *s, struct variant v, 
 	RQL_TRY(rql_commands_new(r->device, RQL_COMMANDS_TIMED, &c, err));
 	rql_status status = record(r, s, v, c, err);
 	uint64_t wait = r->settled ? SETTLED_NS : FIRST_SETTLED_NS;
-	double least = 0;
+	double least = INFINITY;
 	for (uint64_t faster = rql_now_ns(); status == RQL_OK && rql_now_ns() - faster < wait;) {
 		status = rql_commands_run(c, NULL, err);
 		double ns = scan_ns(c);
-		if (least > 0 && ns >= 0.99 * least)
+		if (ns >= 0.99 * least) /* also 0, of a device without a clock */
 			continue;
 		least = ns;
 		faster = rql_now_ns();

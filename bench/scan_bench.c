@@ -1,7 +1,10 @@
 /* The 13 SSB queries as scan requests made by hand, over columns that the generator fills: on the flat table, and
  * with the joins as maps. Statement to rows is not in it: what is timed is one warm run of a prepared scan.
  *
- *   scan_bench [scale [threads [runs [auto|packed]]]]       (1, 2, 15, auto: the store chooses encodings)
+ *   scan_bench [scale [threads [runs [auto|packed [device [GB/s]]]]]]   (1, 2, 15, auto: the store chooses encodings)
+ *
+ * With a device ("vulkan:0") the same requests run there too, and a query like TPC-H's first; what is printed is the
+ * device's time, bytes read over it, and that as a share of the read bandwidth that is given (4580).
  *
  * Every answer is checked against a plain loop over int32 columns. Beside each time stand the bytes read, their
  * floor at this machine's bandwidth (measured here, all threads), and the time of that plain loop without any
@@ -13,6 +16,7 @@
 #include <time.h>
 
 #include "expr/build.h"
+#include "device/work.h"
 #include "gen/ssb_row.h"
 #include "method/scan/scan.h"
 
@@ -147,10 +151,47 @@ static uint8_t city_of(struct rql_ssb_party p)
 	return (uint8_t)((p.region * 5 + p.nation) * 10 + p.city);
 }
 
-static void generate(struct data *d, double scale)
+/* Orders are dealt out in runs; where a run's rows begin is known after all runs before it were counted. */
+#define RUN_ORDERS 16384u
+struct generating {
+	struct data *data;
+	uint64_t *rows; /* of a run, then of its first row */
+	bool count;
+};
+static void generate_run(void *state, uint64_t run, unsigned worker)
+{
+	struct generating *g = state;
+	struct rql_ssb_line lines[RQL_SSB_MAX_LINES];
+	uint64_t order = run * RUN_ORDERS, end = order + RUN_ORDERS, row = g->count ? 0 : g->rows[run];
+	(void)worker;
+	for (; order < end && order < g->data->ssb.orders; order++) {
+		unsigned count = rql_ssb_order(&g->data->ssb, order, lines);
+		for (unsigned i = 0; i < count && !g->count; i++)
+			put_line(g->data, row + i, &lines[i]);
+		row += count;
+	}
+	if (g->count)
+		g->rows[run] = row;
+}
+
+static void generate_lines(struct data *d, struct rql_pool *pool)
+{
+	uint64_t runs = (d->ssb.orders + RUN_ORDERS - 1) / RUN_ORDERS, sum = 0;
+	struct generating g = {.data = d, .rows = need(calloc(runs, sizeof(uint64_t))), .count = true};
+	rql_pool_run(pool, runs, generate_run, &g);
+	for (uint64_t r = 0; r < runs; r++) {
+		uint64_t rows = g.rows[r];
+		g.rows[r] = sum;
+		sum += rows;
+	}
+	g.count = false;
+	rql_pool_run(pool, runs, generate_run, &g);
+	free(g.rows);
+}
+
+static void generate(struct data *d, double scale, struct rql_pool *pool)
 {
 	struct rql_error err = {0};
-	struct rql_ssb_line lines[RQL_SSB_MAX_LINES];
 	check(rql_ssb_init(&d->ssb, "lineorder", scale, 42, &err), &err);
 	d->rows = d->ssb.rows;
 	fill_days(d->days);
@@ -167,12 +208,31 @@ static void generate(struct data *d, double scale)
 	}
 	for (uint32_t c = 0; c < COLUMNS; c++)
 		d->plain[c] = need(malloc(d->rows * sizeof(int32_t)));
-	uint64_t row = 0;
-	for (uint64_t order = 0; order < d->ssb.orders; order++) {
-		unsigned count = rql_ssb_order(&d->ssb, order, lines);
-		for (unsigned i = 0; i < count; i++)
-			put_line(d, row++, &lines[i]);
-	}
+	generate_lines(d, pool);
+}
+
+#define LOAD_ROWS 2048u
+/* Rows of one batch to the builder. */
+struct loading {
+	const struct data *data;
+	struct rql_store_builder *builder;
+	const struct rql_type *types;
+};
+static void load_batch(void *state, uint64_t index, unsigned worker)
+{
+	const struct loading *l = state;
+	const struct data *d = l->data;
+	struct rql_error err = {0};
+	uint64_t at = index * LOAD_ROWS, n = d->rows - at < LOAD_ROWS ? d->rows - at : LOAD_ROWS;
+	struct rql_batch *batch = need(rql_batch_new(COLUMNS, l->types, n));
+	for (uint32_t c = 0; c < COLUMNS; c++)
+		for (uint64_t i = 0; i < n; i++)
+			if (kinds[c].type == RQL_TYPE_UTINYINT)
+				((uint8_t *)batch->columns[c].data)[i] = (uint8_t)d->plain[c][at + i];
+			else
+				((int32_t *)batch->columns[c].data)[i] = d->plain[c][at + i];
+	check(rql_store_builder_add(l->builder, worker, batch, NULL, &err), &err);
+	rql_batch_release(batch);
 }
 
 static void load(struct data *d, struct rql_pool *pool, enum rql_store_encoding encoding)
@@ -190,18 +250,8 @@ static void load(struct data *d, struct rql_pool *pool, enum rql_store_encoding 
 	struct rql_store_builder *builder = NULL;
 	uint64_t start = rql_now_ns();
 	check(rql_store_builder_new(&spec, &builder, &err), &err);
-	for (uint64_t at = 0; at < d->rows; at += 2048) {
-		uint64_t n = d->rows - at < 2048 ? d->rows - at : 2048;
-		struct rql_batch *batch = need(rql_batch_new(COLUMNS, types, n));
-		for (uint32_t c = 0; c < COLUMNS; c++)
-			for (uint64_t i = 0; i < n; i++)
-				if (kinds[c].type == RQL_TYPE_UTINYINT)
-					((uint8_t *)batch->columns[c].data)[i] = (uint8_t)d->plain[c][at + i];
-				else
-					((int32_t *)batch->columns[c].data)[i] = d->plain[c][at + i];
-		check(rql_store_builder_add(builder, 0, batch, &err), &err);
-		rql_batch_release(batch);
-	}
+	struct loading loading = {.data = d, .builder = builder, .types = types};
+	rql_pool_run(pool, (d->rows + LOAD_ROWS - 1) / LOAD_ROWS, load_batch, &loading);
 	check(rql_store_builder_finish(builder, &d->store, &err), &err);
 	d->snapshot = rql_store_snapshot(d->store);
 	d->build_ms = (double)(rql_now_ns() - start) / 1e6;
@@ -335,12 +385,12 @@ static bool matches(const struct predicate *p, int32_t value)
 
 /* ---- the plain loop: the oracle, and a rival ---- */
 
-static void plain_run(const struct data *d, const struct query *q, int64_t *sums)
+static void plain_run(const struct data *d, const struct query *q, uint64_t first, uint64_t end, int64_t *sums)
 {
 	const int32_t *a = d->plain[q->operation == PRODUCT ? PRICE : REVENUE];
 	const int32_t *b = d->plain[q->operation == PRODUCT ? DISCOUNT : COST];
 	const int32_t *dates = d->plain[DATE_CODE];
-	for (uint64_t r = 0; r < d->rows; r++) {
+	for (uint64_t r = first; r < end; r++) {
 		const struct day *day = &d->days[dates[r] - RQL_SSB_FIRST_DAY];
 		bool pass = true;
 		for (uint32_t i = 0; i < q->predicate_count && pass; i++) {
@@ -615,7 +665,7 @@ static void measure(const struct data *d, const struct query *q, const struct re
 		groups *= q->groups[g].count;
 	int64_t *sums = need(calloc(groups, sizeof(*sums)));
 	uint64_t start = rql_now_ns();
-	plain_run(d, q, sums);
+	plain_run(d, q, 0, d->rows, sums);
 	out->plain_ms = (double)(rql_now_ns() - start) / 1e6;
 	check(rql_scan_prepare(&r->request, device, &scan, &err), &err);
 	rql_scan_price(scan, device, profile, &cost);
@@ -638,6 +688,180 @@ static void measure(const struct data *d, const struct query *q, const struct re
 	out->cpu_ms = cpu[runs / 2];
 	rql_scan_free(scan);
 	free(sums);
+}
+
+/* ---- on a device ---- */
+
+extern const struct rql_method rql_method_scan_compute;
+
+#define WARM_NS 150000000u
+struct device_timing {
+	double first_ms, device_us, wall_us, bytes;
+	uint64_t passed;
+};
+
+static void check_same(const char *name, const struct rql_answer *a, const struct rql_answer *b, uint32_t aggs,
+                       uint32_t keys)
+{
+	bool same = a->group_count == b->group_count;
+	for (uint32_t k = 0; same && k < keys; k++)
+		same = memcmp(a->keys[k], b->keys[k], a->group_count * sizeof(uint32_t)) == 0;
+	for (uint32_t i = 0; same && i < aggs; i++)
+		for (uint64_t g = 0; same && g < a->group_count; g++)
+			same = a->aggs[i].integer[g] == b->aggs[i].integer[g];
+	if (same)
+		return;
+	fprintf(stderr, "scan_bench: %s: the device's answer differs\n", name);
+	exit(1);
+}
+
+/* The CPU's answer is compared with every run's. */
+static void measure_device(const char *name, const struct rql_scan_request *request, struct rql_device *cpu,
+                           struct rql_device *gpu, unsigned runs, struct device_timing *out)
+{
+	const struct rql_method *method = &rql_method_scan_compute;
+	struct rql_error err = {0};
+	struct rql_scan *scan = NULL;
+	struct rql_prepared *prepared = NULL;
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_answer want, have;
+	double times[1000], walls[1000];
+	const char *why = "";
+	if (method->can_scan(request, gpu, &why) == RQL_SERVE_NO) {
+		fprintf(stderr, "scan_bench: %s: %s\n", name, why);
+		exit(1);
+	}
+	check(rql_scan_prepare(request, cpu, &scan, &err), &err);
+	check(rql_scan_run(scan, cpu, arena, NULL, &want, NULL, &err), &err);
+	uint64_t start = rql_now_ns();
+	check(method->prepare_scan(request, gpu, &prepared, &err), &err);
+	check(method->run(prepared, gpu, 0, arena, NULL, &have, &err), &err);
+	out->first_ms = (double)(rql_now_ns() - start) / 1e6;
+	/* A device that has idled while the kernel was compiled runs at a low clock for a while. */
+	for (start = rql_now_ns(); rql_now_ns() - start < WARM_NS;) {
+		struct rql_arena *scratch = need(rql_arena_new());
+		check(method->run(prepared, gpu, 0, scratch, NULL, &have, &err), &err);
+		rql_arena_free(scratch);
+	}
+	for (unsigned i = 0; i < 2 * runs; i++) {
+		start = rql_now_ns();
+		check(method->run(prepared, gpu, i % 2 ? RQL_RUN_TIMED : 0, arena, NULL, &have, &err), &err);
+		walls[i / 2] = i % 2 ? walls[i / 2] : (double)(rql_now_ns() - start) / 1e3;
+		times[i / 2] = have.device_ns / 1e3;
+		check_same(name, &want, &have, request->agg_count, request->group_count);
+	}
+	qsort(times, runs, sizeof(*times), ascending);
+	qsort(walls, runs, sizeof(*walls), ascending);
+	out->device_us = times[runs / 2];
+	out->wall_us = walls[runs / 2];
+	out->bytes = (double)have.bytes_read;
+	out->passed = have.cells_covered;
+	method->free_prepared(prepared);
+	rql_scan_free(scan);
+	rql_arena_free(arena);
+}
+
+static void print_device(const char *name, const struct device_timing *t, double gbps)
+{
+	double rate = t->bytes / t->device_us / 1e3;
+	printf("%s  %9.1f %9.1f %9.1f %9.1f %9.0f %6.1f%%  %9.1f  %llu\n", name, t->device_us, t->wall_us,
+	       t->wall_us - t->device_us, t->bytes / 1e6, rate, 100 * rate / gbps, t->first_ms,
+	       (unsigned long long)t->passed);
+	fflush(stdout);
+}
+
+static void report_device(const char *form, const struct data *d, struct rql_device *cpu, struct rql_device *gpu,
+                          unsigned runs, double gbps)
+{
+	double log_us = 0, log_wall = 0;
+	printf("\n%s on %s, %llu rows, warm runs, median\nquery  device us   wall us    beside   MB read      GB/s  of "
+	       "%.0f  first ms  rows passed\n",
+	       form, gpu->name, (unsigned long long)d->rows, gbps);
+	for (unsigned i = 0; i < 13; i++) {
+		struct request r;
+		struct device_timing t;
+		if (strcmp(form, "flat") == 0)
+			flat_request(&r, d, &queries[i]);
+		else
+			star_request(&r, d, &queries[i]);
+		measure_device(queries[i].name, &r.request, cpu, gpu, runs, &t);
+		print_device(queries[i].name, &t, gbps);
+		log_us += log(t.device_us);
+		log_wall += log(t.wall_us);
+		for (uint32_t j = 0; j < r.request.join_count; j++)
+			rql_scan_map_free(r.maps[j]);
+		rql_arena_free(r.arena);
+	}
+	printf("geometric mean %.1f us on the device, %.1f us wall\n", exp(log_us / 13), exp(log_wall / 13));
+}
+
+/* As TPC-H's first query: nearly all rows, few groups (two columns), sums of a column, of products of two and three. */
+static void report_wide(const struct data *d, struct rql_device *cpu, struct rql_device *gpu, unsigned runs,
+                        double gbps)
+{
+	static const uint32_t columns[3] = {PRICE, DISCOUNT, QUANTITY};
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_builder *b = need(rql_builder_new(arena));
+	struct rql_type bigint = rql_type_simple(RQL_TYPE_BIGINT);
+	struct rql_scan_source inputs[3];
+	struct rql_error err = {0};
+	rql_value_number v[3], results[2];
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct rql_store_column *c = &d->snapshot->columns[columns[i]];
+		struct rql_input_spec spec = {
+			.column = i, .type = bigint, .kind = RQL_LANE_I64, .bounds = {c->least, c->greatest}};
+		v[i] = rql_build_input(b, &spec);
+		inputs[i] = (struct rql_scan_source){.index = columns[i]};
+	}
+	results[0] = rql_build_arithmetic(b, "*", v[0], v[1], bigint, true);
+	results[1] =
+		rql_build_arithmetic(b, "*", results[0], rql_build_arithmetic(b, "+", v[1], v[2], bigint, true), bigint, true);
+	struct rql_program *program = NULL;
+	check(rql_builder_finish(b, results, 2, &program, &err), &err);
+	struct rql_scan_program programs = {.program = program, .inputs = inputs};
+	struct rql_scan_conjunct date = {
+		.test = RQL_SCAN_IN_RANGE, .index = DATE_CODE, .least = 0, .greatest = RQL_SSB_DATES - 60};
+	struct rql_scan_group_key groups[2] = {{.source = {.index = P_MFGR}, .key_count = 5, .null_key = RQL_SCAN_NONE},
+	                                       {.source = {.index = S_REGION}, .key_count = 5, .null_key = RQL_SCAN_NONE}};
+	struct rql_scan_agg aggs[5] = {
+		{.kind = RQL_AGG_SUM, .source = {.index = QUANTITY}, .filter = RQL_SCAN_NONE},
+		{.kind = RQL_AGG_SUM, .source = {.index = PRICE}, .filter = RQL_SCAN_NONE},
+		{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE},
+		{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM, .result = 1}, .filter = RQL_SCAN_NONE},
+		{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
+	struct rql_scan_request request = {.snapshot = d->snapshot,
+	                                   .program_count = 1,
+	                                   .programs = &programs,
+	                                   .conjunct_count = 1,
+	                                   .conjuncts = &date,
+	                                   .group_count = 2,
+	                                   .groups = groups,
+	                                   .agg_count = 5,
+	                                   .aggs = aggs};
+	struct device_timing t;
+	printf("\nlike TPC-H's first query, with and without groups\n");
+	measure_device("h1", &request, cpu, gpu, runs, &t);
+	print_device("h1  ", &t, gbps);
+	request.group_count = 0;
+	measure_device("h1 without groups", &request, cpu, gpu, runs, &t);
+	print_device("h1.0", &t, gbps);
+	rql_arena_free(arena);
+}
+
+static void run_device(const struct data *d, struct rql_device *cpu, const char *name, unsigned runs, double gbps)
+{
+	struct rql_devices *devices = NULL;
+	struct rql_error err = {0};
+	check(rql_devices_open(rql_pool_threads(cpu->pool), &devices, &err), &err);
+	struct rql_device *gpu = rql_devices_get(devices, name);
+	if (!gpu) {
+		fprintf(stderr, "scan_bench: no device %s: %s\n", name, devices->no_gpu ? devices->no_gpu : "not there");
+		exit(1);
+	}
+	report_device("flat", d, cpu, gpu, runs, gbps);
+	report_device("star", d, cpu, gpu, runs, gbps);
+	report_wide(d, cpu, gpu, runs, gbps);
+	rql_devices_close(devices);
 }
 
 static _Atomic uint64_t sink;
@@ -730,11 +954,13 @@ int main(int argc, char **argv)
 	device.units[RQL_UNIT_CPU] = true;
 	runs = runs < 1 ? 1 : runs > 900 ? 900 : runs;
 	check(rql_pool_new(threads, &device.pool, &err), &err);
-	generate(&d, scale);
+	uint64_t start = rql_now_ns();
+	generate(&d, scale, device.pool);
+	printf("%llu rows generated in %.0f ms\n", (unsigned long long)d.rows, (double)(rql_now_ns() - start) / 1e6);
 	load(&d, device.pool, argc > 4 && strcmp(argv[4], "packed") == 0 ? RQL_STORE_PACKED : RQL_STORE_AUTO);
 	device.profile.read_gbps = bandwidth(device.pool);
 	device.profile.handover_ns = 2000;
-	check(rql_scan_calibrate(&device, true, &profile, &err), &err);
+	check(rql_scan_calibrate(&device, argc <= 5, &profile, &err), &err);
 	uint64_t flat_bytes = 0;
 	for (uint32_t c = 0; c <= P_BRAND; c++)
 		flat_bytes += d.snapshot->columns[c].bytes;
@@ -743,8 +969,12 @@ int main(int argc, char **argv)
 	       (double)flat_bytes / (double)d.rows, (double)d.rows * 60 / 1e6, (double)flat_bytes / ((double)d.rows * 60));
 	printf("profile: value %.3f gather %.3f probe %.3f row %.3f group %.2f step %.3f block %.1f ns\n", profile.value_ns,
 	       profile.gather_ns, profile.probe_ns, profile.row_ns, profile.group_ns, profile.step_ns, profile.block_ns);
-	report("flat", &d, &device, &profile, runs, scale == 1);
-	report("star", &d, &device, &profile, runs, false);
+	if (argc > 5) {
+		run_device(&d, &device, argv[5], runs, argc > 6 ? atof(argv[6]) : 4580);
+	} else {
+		report("flat", &d, &device, &profile, runs, scale == 1);
+		report("star", &d, &device, &profile, runs, false);
+	}
 	rql_store_snapshot_release(d.snapshot);
 	rql_store_release(d.store);
 	rql_pool_free(device.pool);

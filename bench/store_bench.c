@@ -64,7 +64,7 @@ static const struct rql_store_snapshot *make(uint32_t bits, uint64_t rows, bool 
 		for (uint64_t r = 0; r < batch->rows; r++)
 			values[r] = (uint32_t)(next_random() & rql_bit_mask(bits));
 		uint64_t start = rql_now_ns();
-		status = rql_store_builder_add(builder, 0, batch, &err);
+		status = rql_store_builder_add(builder, 0, batch, NULL, &err);
 		took += rql_now_ns() - start;
 	}
 	uint64_t start = rql_now_ns();

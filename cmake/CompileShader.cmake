@@ -2,8 +2,13 @@
 # not used, because it declares a non-static array under a name that two includers would both define.
 separate_arguments(defines UNIX_COMMAND "${DEFINES}")
 string(REPLACE ";" ";" defines "${DEFINES}")
+# RQL_NAMES: functions keep their names, because code is written into the module at run time (method/scan/scan_spirv.h).
+set(debug -g0)
+if(DEFINES MATCHES "-DRQL_NAMES")
+	set(debug)
+endif()
 execute_process(
-	COMMAND ${GLSLANG} --target-env vulkan1.2 -V --quiet -g0 -I${INCLUDE} ${defines} --depfile ${DEPFILE}.raw -o ${SPV} ${SOURCE}
+	COMMAND ${GLSLANG} --target-env vulkan1.2 -V --quiet ${debug} -I${INCLUDE} ${defines} --depfile ${DEPFILE}.raw -o ${SPV} ${SOURCE}
 	RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
 if(failed)
 	message(FATAL_ERROR "${SOURCE} did not compile:\n${text}")

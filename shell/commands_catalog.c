@@ -110,7 +110,7 @@ static void add_structure(void *context, const char *const *texts, uint32_t colu
 static bool gather(struct rql_sh *sh, struct entries *entries, const char *host_sql)
 {
 	if (!rql_sh_each_row(sh, host_sql, false, add_host, entries) ||
-	    !rql_sh_each_row(sh, "SELECT name, definition FROM rayql_structures()", false, add_structure, entries))
+	    !rql_sh_each_row(sh, "SELECT name, definition FROM rayql_structures() WHERE definition IS NOT NULL", false, add_structure, entries))
 		return false;
 	if (entries->failed)
 		rql_sh_error(sh, "Error: out of memory for the list of tables");

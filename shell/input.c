@@ -33,11 +33,11 @@ struct rql_sh_input {
 static const char *const keywords[] = {"SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "OFFSET",
 	"JOIN", "LEFT JOIN", "INNER JOIN", "ON", "USING", "AND", "OR", "NOT", "NULL", "IS", "IN", "BETWEEN", "LIKE", "CASE",
 	"WHEN", "THEN", "ELSE", "END", "AS", "DISTINCT", "UNION", "ALL", "EXCEPT", "INTERSECT", "WITH", "CREATE", "TABLE",
-	"VIEW", "MATERIALIZED VIEW", "INDEX", "REFRESH MATERIALIZED VIEW", "DROP", "ALTER", "INSERT INTO", "VALUES",
-	"UPDATE", "SET", "DELETE", "COPY", "EXPLAIN", "EXPLAIN ANALYZE", "DESCRIBE", "SUMMARIZE", "SHOW", "PRAGMA", "ATTACH",
-	"DETACH", "BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT", "COUNT", "SUM", "AVG", "MIN", "MAX", "rollup", "unit", "layout",
-	"rayql_devices()", "rayql_structures()", "rayql_methods()", "rayql_last_query()", "rayql_fallback",
-	"rayql_memory_limit", "rayql_device", "rayql_unit", "rayql_force", NULL};
+	"VIEW", "MATERIALIZED VIEW", "INDEX", "REFRESH MATERIALIZED VIEW", "REFRESH INDEX", "DROP", "ALTER", "INSERT INTO",
+	"VALUES", "UPDATE", "SET", "DELETE", "COPY", "EXPLAIN", "EXPLAIN ANALYZE", "DESCRIBE", "SUMMARIZE", "SHOW", "PRAGMA",
+	"ATTACH", "DETACH", "BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT", "COUNT", "SUM", "AVG", "MIN", "MAX", "rollup", "unit",
+	"layout", "rayql_devices()", "rayql_structures()", "rayql_methods()", "rayql_last_query()", "rayql_fallback",
+	"rayql_auto_columns", "rayql_memory_limit", "rayql_device", "rayql_unit", "rayql_force", NULL};
 
 static char *prompt(EditLine *editor)
 {

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "column/store.h"
 #include "method/method.h"
 #include "util/arena.h"
 #include "util/budget.h"
@@ -40,6 +41,7 @@ bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql
 /* Stamp of the last move (a counter over all moves of all tables). */
 uint64_t rql_table_moved(const struct rql_catalog *catalog, const struct rql_table *table);
 uint64_t rql_catalog_stamp(const struct rql_catalog *catalog); /* now */
+#define RQL_FIRST_STAMP 1u /* nothing has moved yet; 0 is what the planner is told when no transaction is open */
 
 /* What a statement or a transaction writes: table names without qualification (any table so called is meant), or
  * everything. */
@@ -55,6 +57,14 @@ void rql_write_set_clear(struct rql_write_set *set);
 void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set);
 void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set);
 
+/* A write that can only have added rows at the table's end (INSERT without ON CONFLICT or OR REPLACE, COPY FROM) moves the
+ * version like any other, but keeps what was built before extendable: the table's rows of that version are still there,
+ * first. These two name such tables; with `everything` they are the two above. */
+void rql_catalog_write_begin_appending(struct rql_catalog *catalog, const struct rql_write_set *set);
+void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct rql_write_set *set);
+/* Were all moves since `version` of that kind, and is nobody writing now? */
+bool rql_table_only_grew(const struct rql_catalog *catalog, const struct rql_table *table, uint64_t version);
+
 /* Moves when schema objects may have changed (DDL, ATTACH, ...) / when structures come, go or are rebuilt: what
  * cached plans
  * are checked against. */
@@ -63,7 +73,10 @@ void rql_catalog_schema_changed(struct rql_catalog *catalog);
 uint64_t rql_catalog_structure_epoch(const struct rql_catalog *catalog);
 
 /* ---- structures ---- */
-enum rql_structure_kind { RQL_STRUCTURE_CUBE };
+enum rql_structure_kind {
+	RQL_STRUCTURE_CUBE,   /* CREATE MATERIALIZED VIEW */
+	RQL_STRUCTURE_COLUMNS /* CREATE INDEX ... USING columns, or loaded by rayql_auto_columns: of exactly one table */
+};
 enum rql_refresh { RQL_REFRESH_MANUAL, RQL_REFRESH_AUTO };
 enum rql_structure_state {
 	RQL_STATE_UNBUILT, /* defined, no contents yet (after reopening): built on the first matching query */
@@ -71,6 +84,7 @@ enum rql_structure_state {
 	RQL_STATE_READY,   /* contents are there; fresh or stale is a question of versions, asked at use */
 	RQL_STATE_INVALID, /* the definition no longer binds (a table was dropped or altered): see reason */
 };
+#define RQL_NO_ROWID INT64_MIN
 
 /* Immutable once published, but for the state fields, which change under the catalog's lock by replacing the whole
  * structure: readers hold references and never see half a change. */
@@ -93,11 +107,20 @@ struct rql_structure {
 	struct rql_cube *cube; /* READY: one reference, counted by the two functions below */
 	struct rql_cube *(*retain_cube)(const struct rql_cube *cube);
 	void (*release_cube)(struct rql_cube *cube);
-	void *definition; /* struct rql_definition of plan/, shared by reference */
+	/* COLUMNS, READY: what scans read (one reference), the store that appends go to (one reference), and for each of the
+	 * snapshot's columns the table's column (as rql_expr.index of a RQL_EXPR_COLUMN and rql_rel.column_ids count them). */
+	const struct rql_store_snapshot *snapshot;
+	struct rql_store *store;
+	uint32_t *column_ids;   /* [column_count]; NULL: not bound yet (after reopening): plan_context.load binds it */
+	uint32_t column_count;  /* READY: the snapshot's; known from the binding on, as the one table and its columns are */
+	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
+	bool automatic;         /* made by rayql_auto_columns, not by CREATE INDEX */
+	_Atomic uint64_t used;  /* COLUMNS: rql_now_ns of the last run, by which automatic ones are given up */
+	void *definition;       /* CUBE: struct rql_definition of plan/, shared by reference */
 	void (*retain_definition)(void *definition);
 	void (*release_definition)(void *definition);
 	double build_ms;
-	uint64_t id;     /* never reused; 0 until the first publication gives it one */
+	uint64_t id; /* never reused; 0 until the first publication gives it one */
 	/* What exec/ needs to make it again: */
 	char *note;            /* for rayql_structures(): why a side file was not used or not written; or NULL */
 	char *search_path;     /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */
@@ -109,14 +132,18 @@ struct rql_structure {
 };
 /* A new structure with one reference, state UNBUILT, no id, all pointers NULL; NULL when out of memory. */
 struct rql_structure *rql_structure_new(void);
-/* A copy to change and publish: shares cube and definition by reference. NULL when out of memory. */
+/* A copy to change and publish: shares contents and definition by reference. NULL when out of memory. */
 struct rql_structure *rql_structure_clone(const struct rql_structure *s);
+/* Gives up the contents (cube, snapshot, store) of an unpublished structure; its state is the caller's to set. */
+void rql_structure_clear(struct rql_structure *s);
 /* Replaces a malloc'ed text field by a copy of text (NULL allowed); false: out of memory, the field is unchanged. */
 bool rql_structure_set_text(char **field, const char *text);
 void rql_structure_retain(struct rql_structure *s);
 void rql_structure_release(struct rql_structure *s);
 /* Fresh: READY, nothing being written, versions equal. */
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s);
+/* COLUMNS, READY and stale: nothing but rows at the end was added since, so that appending them makes it fresh. */
+bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s);
 /* The first table that moved or is being written, for messages; NULL when fresh. */
 const struct rql_table *rql_structure_moved_table(const struct rql_catalog *catalog, const struct rql_structure *s);
 

@@ -13,6 +13,8 @@ struct rql_name_version {
 	char *name;
 	_Atomic uint64_t version;
 	_Atomic uint64_t moved;
+	/* What rql_table_version said right after the last move that may have been more than an append. */
+	_Atomic uint64_t rewritten;
 	_Atomic uint32_t writers;
 	struct rql_name_version *next; /* in its hash bucket */
 };

@@ -19,6 +19,7 @@ rql_status rql_catalog_new(struct rql_catalog **out, struct rql_error *err)
 		free(catalog);
 		return rql_error_memory(err, sizeof *catalog, "the catalog's lock");
 	}
+	atomic_store(&catalog->stamp, RQL_FIRST_STAMP);
 	*out = catalog;
 	return RQL_OK;
 }
@@ -57,6 +58,7 @@ struct rql_structure *rql_structure_new(void)
 		return NULL;
 	atomic_store(&s->references, 1);
 	s->state = RQL_STATE_UNBUILT;
+	s->greatest_rowid = RQL_NO_ROWID;
 	return s;
 }
 
@@ -83,6 +85,9 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->build_ms = s->build_ms;
 	copy->id = s->id;
 	copy->side_file_valid = s->side_file_valid;
+	copy->greatest_rowid = s->greatest_rowid;
+	copy->automatic = s->automatic;
+	atomic_store(&copy->used, atomic_load(&s->used));
 	bool ok = rql_structure_set_text(&copy->database, s->database) &&
 	          rql_structure_set_text(&copy->schema, s->schema) && rql_structure_set_text(&copy->name, s->name) &&
 	          rql_structure_set_text(&copy->statement, s->statement) &&
@@ -98,6 +103,10 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		copy->versions = calloc(s->table_count, sizeof *copy->versions);
 		ok = copy->tables && copy->versions;
 	}
+	if (ok && s->column_ids) {
+		copy->column_ids = calloc(s->column_count + 1, sizeof *copy->column_ids);
+		ok = copy->column_ids != NULL;
+	}
 	if (!ok) {
 		rql_structure_release(copy);
 		return NULL;
@@ -107,9 +116,14 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		memcpy(copy->tables, s->tables, s->table_count * sizeof *copy->tables);
 		memcpy(copy->versions, s->versions, s->table_count * sizeof *copy->versions);
 	}
+	copy->column_count = s->column_count;
+	if (s->column_ids)
+		memcpy(copy->column_ids, s->column_ids, s->column_count * sizeof *copy->column_ids);
 	copy->retain_cube = s->retain_cube;
 	copy->release_cube = s->release_cube;
 	copy->cube = s->cube ? s->retain_cube(s->cube) : NULL;
+	copy->snapshot = s->snapshot ? rql_store_snapshot_retain(s->snapshot) : NULL;
+	copy->store = s->store ? rql_store_retain(s->store) : NULL;
 	if (s->definition) {
 		s->retain_definition(s->definition);
 		copy->definition = s->definition;
@@ -117,6 +131,18 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		copy->release_definition = s->release_definition;
 	}
 	return copy;
+}
+
+void rql_structure_clear(struct rql_structure *s)
+{
+	if (s->cube)
+		s->release_cube(s->cube);
+	rql_store_snapshot_release(s->snapshot);
+	rql_store_release(s->store);
+	s->cube = NULL;
+	s->snapshot = NULL;
+	s->store = NULL;
+	s->greatest_rowid = RQL_NO_ROWID;
 }
 
 void rql_structure_retain(struct rql_structure *s)
@@ -128,8 +154,7 @@ void rql_structure_release(struct rql_structure *s)
 {
 	if (!s || atomic_fetch_sub(&s->references, 1) != 1)
 		return;
-	if (s->cube)
-		s->release_cube(s->cube);
+	rql_structure_clear(s);
 	if (s->definition)
 		s->release_definition(s->definition);
 	char *texts[] = {s->database, s->schema, s->name,        s->statement, s->query,     s->options,        s->layout,
@@ -138,6 +163,7 @@ void rql_structure_release(struct rql_structure *s)
 		free(texts[i]);
 	free(s->tables);
 	free(s->versions);
+	free(s->column_ids);
 	free(s);
 }
 
@@ -153,7 +179,15 @@ const struct rql_table *rql_structure_moved_table(const struct rql_catalog *cata
 
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	return s->state == RQL_STATE_READY && s->cube && !rql_structure_moved_table(catalog, s);
+	return s->state == RQL_STATE_READY && (s->cube || s->snapshot) && !rql_structure_moved_table(catalog, s);
+}
+
+bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s)
+{
+	return s->kind == RQL_STRUCTURE_COLUMNS && s->state == RQL_STATE_READY && s->snapshot && s->store &&
+	       s->table_count == 1 && s->greatest_rowid != RQL_NO_ROWID &&
+	       rql_table_version(catalog, s->tables[0]) != s->versions[0] &&
+	       rql_table_only_grew(catalog, s->tables[0], s->versions[0]);
 }
 
 /* ---- the list ---- */

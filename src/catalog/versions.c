@@ -40,6 +40,8 @@ static struct rql_name_version *name_intern(struct rql_catalog *catalog, const c
 		return NULL;
 	}
 	entry->name = copy;
+	/* Nobody has a version of it yet, so nothing is lost when all that was before counts as more than an append. */
+	atomic_store(&entry->rewritten, atomic_load(&catalog->everything.version));
 	*slot = entry;
 	return entry;
 }
@@ -94,6 +96,11 @@ bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql
 {
 	return atomic_load(&table->entry->writers) != 0 || atomic_load(&catalog->everything.writers) != 0 ||
 	       atomic_load(&catalog->lost);
+}
+
+bool rql_table_only_grew(const struct rql_catalog *catalog, const struct rql_table *table, uint64_t version)
+{
+	return !rql_table_being_written(catalog, table) && atomic_load(&table->entry->rewritten) <= version;
 }
 
 uint64_t rql_table_moved(const struct rql_catalog *catalog, const struct rql_table *table)
@@ -155,13 +162,28 @@ static void entry_move(struct rql_catalog *catalog, struct rql_name_version *ent
 	atomic_store(&entry->moved, atomic_fetch_add(&catalog->stamp, 1) + 1);
 }
 
-void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set)
+/* A move of one name; with names_lock held, as all moves are: so `rewritten` is exactly the version that comes, and it is
+ * there before the version is. */
+static void name_move(struct rql_catalog *catalog, struct rql_name_version *entry, bool append)
 {
-	if (set->everything) {
-		atomic_fetch_add(&catalog->everything.writers, 1);
-		entry_move(catalog, &catalog->everything);
-		return;
-	}
+	if (!append)
+		atomic_store(&entry->rewritten, atomic_load(&entry->version) + atomic_load(&catalog->everything.version) + 1);
+	entry_move(catalog, entry);
+}
+
+static void everything_move(struct rql_catalog *catalog)
+{
+	pthread_mutex_lock(&catalog->names_lock);
+	uint64_t all = atomic_load(&catalog->everything.version) + 1;
+	for (uint32_t i = 0; i < RQL_CATALOG_BUCKETS; i++)
+		for (struct rql_name_version *n = catalog->names[i]; n; n = n->next)
+			atomic_store(&n->rewritten, atomic_load(&n->version) + all);
+	entry_move(catalog, &catalog->everything);
+	pthread_mutex_unlock(&catalog->names_lock);
+}
+
+static void names_begin(struct rql_catalog *catalog, const struct rql_write_set *set, bool append)
+{
 	pthread_mutex_lock(&catalog->names_lock);
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct rql_name_version *entry = name_intern(catalog, set->names[i]);
@@ -170,28 +192,59 @@ void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write
 			continue;
 		}
 		atomic_fetch_add(&entry->writers, 1);
-		entry_move(catalog, entry);
+		name_move(catalog, entry, append);
 	}
 	pthread_mutex_unlock(&catalog->names_lock);
 }
 
-void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set)
+static void names_end(struct rql_catalog *catalog, const struct rql_write_set *set, bool append)
 {
-	if (set->everything) {
-		entry_move(catalog, &catalog->everything);
-		atomic_fetch_sub(&catalog->everything.writers, 1);
-		return;
-	}
 	pthread_mutex_lock(&catalog->names_lock);
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct rql_name_version *entry = *name_slot(catalog, set->names[i]);
 		if (!entry)
 			continue; /* write_begin had no memory for it: the catalog is `lost` */
-		entry_move(catalog, entry);
+		name_move(catalog, entry, append);
 		if (atomic_load(&entry->writers) > 0)
 			atomic_fetch_sub(&entry->writers, 1);
 	}
 	pthread_mutex_unlock(&catalog->names_lock);
+}
+
+void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (!set->everything) {
+		names_begin(catalog, set, false);
+		return;
+	}
+	atomic_fetch_add(&catalog->everything.writers, 1);
+	everything_move(catalog);
+}
+
+void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (!set->everything) {
+		names_end(catalog, set, false);
+		return;
+	}
+	everything_move(catalog);
+	atomic_fetch_sub(&catalog->everything.writers, 1);
+}
+
+void rql_catalog_write_begin_appending(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (set->everything) /* a set that ran out of memory */
+		rql_catalog_write_begin(catalog, set);
+	else
+		names_begin(catalog, set, true);
+}
+
+void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (set->everything)
+		rql_catalog_write_end(catalog, set);
+	else
+		names_end(catalog, set, true);
 }
 
 uint64_t rql_catalog_schema_epoch(const struct rql_catalog *catalog)

@@ -287,17 +287,26 @@ static rql_status window_insert(struct rql_dict *dict, struct rql_mem *mem, uint
 
 /* ---- lookups ---- */
 
+/* The slot of the key, or the free one where it belongs. */
+static inline uint64_t slot_of(const struct rql_dict *dict, uint64_t a, uint64_t b)
+{
+	uint64_t mask = (UINT64_C(1) << dict->slot_bits) - 1, i = slot_index(dict, a, b);
+	while (dict->slots[i].code && (dict->slots[i].a != a || dict->slots[i].b != b))
+		i = (i + 1) & mask;
+	return i;
+}
+
 static rql_status slot_find(struct rql_dict *dict, struct rql_mem *mem, uint64_t a, uint64_t b, const void *value,
                             uint32_t *code, struct rql_error *err)
 {
-	if (!dict->slots || (uint64_t)dict->count * 2 >= UINT64_C(1) << dict->slot_bits)
+	uint64_t i = dict->slots ? slot_of(dict, a, b) : 0;
+	if (dict->slots && dict->slots[i].code) {
+		*code = dict->slots[i].code - 1;
+		return RQL_OK;
+	}
+	if (!dict->slots || (uint64_t)dict->count * 2 >= UINT64_C(1) << dict->slot_bits) {
 		RQL_TRY(grow_slots(dict, mem, err));
-	uint64_t mask = (UINT64_C(1) << dict->slot_bits) - 1, i = slot_index(dict, a, b);
-	for (; dict->slots[i].code; i = (i + 1) & mask) {
-		if (dict->slots[i].a == a && dict->slots[i].b == b) {
-			*code = dict->slots[i].code - 1;
-			return RQL_OK;
-		}
+		i = slot_of(dict, a, b);
 	}
 	RQL_TRY(append(dict, mem, value, code, err));
 	dict->slots[i] = (struct rql_dict_slot){.a = a, .b = b, .code = *code + 1};

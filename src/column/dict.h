@@ -30,7 +30,8 @@ struct rql_dict {
 	struct rql_dict_text *text;
 };
 void rql_dict_init(struct rql_dict *dict, struct rql_type type);
-/* Codes of rows [first, first + count) of column, count <= RQL_DICT_SLICE. */
+/* Codes of rows [first, first + count) of column, count <= RQL_DICT_SLICE. When it knows all the values it stays as it
+ * is, so that several threads may ask at once. */
 rql_status rql_dict_encode(struct rql_dict *dict, struct rql_mem *mem, const struct rql_column *column, uint64_t first,
                            uint32_t count, uint32_t *codes, struct rql_error *err) RQL_MUST_CHECK;
 /* Frees what it points to; count and null_code stay. */

@@ -3,8 +3,8 @@
  *   store -> snapshot -> segments (at most RQL_STORE_SEGMENT blocks) -> blocks (at most 4096 rows) of every column
  *
  * All columns share the block boundaries: row r of block b is the same row in each. Blocks hold 1..4096 rows, and any
- * block may be short (each worker's last one is), so read `rows`. Rows stand in the order in which workers
- * delivered them, batches whole.
+ * block may be short, so read `rows`. In an ORDERED snapshot, rows stand as in the table: as the positions that the builder
+ * was given ascend, appended rows behind them. Else each worker's rows stand in the order in which it delivered them.
  *
  * Readers work on a SNAPSHOT: immutable, reference-counted, complete in itself. rql_store_append makes a new one out of
  * new segments and the old ones; nothing that a reader sees ever moves or changes. Building and appending are charged
@@ -110,6 +110,7 @@ struct rql_store_column {
 struct rql_store_snapshot {
 	uint64_t rows, blocks;
 	uint64_t bytes; /* of all columns */
+	bool ordered;   /* as the table is */
 	uint32_t column_count, segment_count;
 	const struct rql_store_column *columns;
 	const struct rql_store_segment *segments;
@@ -136,16 +137,21 @@ struct rql_store_spec {
 	struct rql_pool *pool;         /* its threads do the work after the rows are in; NULL: the caller's */
 };
 
+bool rql_store_can_hold(struct rql_type type); /* false: UNSUPPORTED */
+
 struct rql_store;
 struct rql_store_builder;
 /* The spec is copied, deeply. */
 rql_status rql_store_builder_new(const struct rql_store_spec *spec, struct rql_store_builder **out,
                                  struct rql_error *err) RQL_MUST_CHECK;
 /* Takes rows: the declared columns. Called from several threads at once with different workers (any value < 1024);
- * never twice at once with the same. Blocks are encoded as they fill, so a build holds little more than its result. */
+ * never twice at once with the same. Blocks are encoded as they fill, so a build holds little more than its result.
+ * positions: of each row in the table (rowids), in any order between batches; rows of a batch whose positions ascend are
+ * neighbours, gaps being rows that are nowhere. NULL: no order is wanted. The store is ordered when all batches had
+ * positions and no row's lies between those of such neighbours, nor occurs twice. */
 rql_status rql_store_builder_add(struct rql_store_builder *builder, unsigned worker, const struct rql_batch *rows,
-                                 struct rql_error *err) RQL_MUST_CHECK;
-/* Merges dictionaries, recodes, cuts segments. Frees the builder, also on failure. */
+                                 const int64_t *positions, struct rql_error *err) RQL_MUST_CHECK;
+/* Merges dictionaries, puts blocks in order, recodes, cuts segments. Frees the builder, also on failure. */
 rql_status rql_store_builder_finish(struct rql_store_builder *builder, struct rql_store **out,
                                     struct rql_error *err) RQL_MUST_CHECK;
 void rql_store_builder_abort(struct rql_store_builder *builder); /* NULL accepted */
@@ -157,8 +163,8 @@ void rql_store_release(struct rql_store *store); /* NULL accepted; snapshots liv
 const struct rql_store_snapshot *rql_store_snapshot(struct rql_store *store) RQL_MUST_CHECK;
 const struct rql_store_snapshot *rql_store_snapshot_retain(const struct rql_store_snapshot *snapshot);
 void rql_store_snapshot_release(const struct rql_store_snapshot *snapshot); /* NULL accepted */
-/* Appends rows; they are in every snapshot taken afterwards, all of them or, on failure, none. Any thread; appends take
- * turns. */
+/* Appends rows, behind all others; they are in every snapshot taken afterwards, all of them or, on failure, none. Any
+ * thread; appends take turns. Those of an ordered store must come in the table's order. */
 rql_status rql_store_append(struct rql_store *store, const struct rql_batch *rows,
                             struct rql_error *err) RQL_MUST_CHECK;
 /* Rewrites segments with older dictionaries and joins small ones. Readers go on; appends wait. */

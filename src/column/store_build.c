@@ -1,5 +1,5 @@
 /* Building a store: each worker encodes its rows into blocks of its own as they come, with codes of its own
- * dictionaries; at the end these are merged and the codes rewritten, block by block.
+ * dictionaries; at the end these are merged, the blocks put in order (store_order.c) and the codes rewritten.
  *
  * An integer column whose coding is left to the data is encoded as values, while a dictionary counts how many there
  * are: when few values lie far apart, the dictionary's codes are the smaller, and the blocks are recoded. */
@@ -19,12 +19,13 @@ struct lane { /* a worker's column */
 	uint32_t *remap; /* finish: the store's code of dict's */
 	struct rql_store_rows *rows;
 	struct rql_store_sink *sinks; /* [segment_capacity of the worker] */
+	_Atomic uint64_t *left;       /* finish: [segments]: rows that are not yet in the store */
 };
 struct worker {
 	struct lane *lanes;
 	uint32_t *codes;                     /* [RQL_DICT_SLICE] */
-	uint32_t segments, segment_capacity; /* the last is being filled */
-	struct rql_store_piece **pieces;     /* finish: [segments] */
+	uint32_t segments, segment_capacity; /* the last is being filled; all blocks but the last one are full */
+	struct rql_store_track track;
 	uint64_t rows;
 };
 struct rql_store_builder {
@@ -35,6 +36,7 @@ struct rql_store_builder {
 	uint32_t worker_count;
 	bool *by_data; /* [column_count] */
 	struct rql_store_dictionary **dictionaries;
+	struct rql_store_order order;
 	struct rql_store_piece **pieces;
 	uint32_t piece_count;
 	uint64_t rows;
@@ -180,7 +182,7 @@ static rql_status add_slice(struct rql_store_builder *builder, struct worker *wo
 }
 
 rql_status rql_store_builder_add(struct rql_store_builder *builder, unsigned index, const struct rql_batch *rows,
-                                 struct rql_error *err)
+                                 const int64_t *positions, struct rql_error *err)
 {
 	if (index >= WORKERS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: worker %u, at most %u are possible", builder->schema->name,
@@ -193,6 +195,7 @@ rql_status rql_store_builder_add(struct rql_store_builder *builder, unsigned ind
 	if (!builder->workers[index])
 		RQL_TRY(new_worker(builder, &builder->workers[index], err));
 	struct worker *worker = builder->workers[index];
+	RQL_TRY(rql_store_track_add(&worker->track, &builder->mem, worker->rows, positions, rows->rows, err));
 	for (uint64_t first = 0; first < rows->rows;) {
 		uint32_t room = RQL_STORE_BLOCK - worker->lanes[0].rows->rows;
 		room = room < RQL_DICT_SLICE ? room : RQL_DICT_SLICE;
@@ -262,8 +265,11 @@ static rql_status settle_codings(struct rql_store_builder *builder, struct rql_e
 				const struct rql_dict *dict = &builder->workers[w]->lanes[c].dict;
 				least = dict->count > least ? dict->count : least;
 			}
-			if (!codes_pay(builder, c, least))
+			if (!codes_pay(builder, c, least)) {
+				for (uint32_t w = 0; w < builder->worker_count; w++)
+					rql_dict_free(&builder->workers[w]->lanes[c].dict, &builder->mem);
 				continue;
+			}
 			builder->schema->columns[c].kind = RQL_STORE_CODED;
 		}
 		if (builder->schema->columns[c].kind == RQL_STORE_CODED)
@@ -277,131 +283,175 @@ static rql_status settle_codings(struct rql_store_builder *builder, struct rql_e
 struct finish {
 	struct rql_store_builder *builder;
 	const struct rql_store_kernels *kernels;
-	rql_status *status; /* [worker * column] */
+	rql_status *status; /* [column * segment] */
 	struct rql_error *errors;
 };
-struct recode { /* a job's buffers */
+struct gather { /* a job's buffers */
 	struct rql_store_rows from, to;
 	uint32_t codes[RQL_STORE_BLOCK];
 	uint64_t native[RQL_STORE_BLOCK];
-	uint64_t validity[RQL_STORE_WORDS];
 };
+
+static struct rql_store_sink *sink_of(const struct rql_store_builder *builder, uint32_t c,
+                                      const struct rql_store_cut *cut)
+{
+	return &builder->workers[cut->worker]->lanes[c].sinks[cut->block / RQL_STORE_SEGMENT];
+}
 
 /* Codes of a block that holds values: through the worker's dictionary, which knows all of them. */
 static rql_status code_values(struct rql_store_builder *builder, struct lane *lane, struct rql_type type,
-                              struct recode *r, struct rql_error *err)
+                              struct gather *g, struct rql_error *err)
 {
 	struct rql_column column = {
-		.type = type, .data = r->native, .validity = r->from.has_null ? r->from.validity : NULL};
-	rql_store_unstage(type, (const int64_t *)r->from.words, r->from.rows, r->native);
-	for (uint32_t first = 0; first < r->from.rows; first += RQL_DICT_SLICE) {
-		uint32_t count = r->from.rows - first < RQL_DICT_SLICE ? r->from.rows - first : RQL_DICT_SLICE;
-		RQL_TRY(rql_dict_encode(&lane->dict, &builder->mem, &column, first, count, r->codes + first, err));
+		.type = type, .data = g->native, .validity = g->from.has_null ? g->from.validity : NULL};
+	rql_store_unstage(type, (const int64_t *)g->from.words, g->from.rows, g->native);
+	for (uint32_t first = 0; first < g->from.rows; first += RQL_DICT_SLICE) {
+		uint32_t count = g->from.rows - first < RQL_DICT_SLICE ? g->from.rows - first : RQL_DICT_SLICE;
+		RQL_TRY(rql_dict_encode(&lane->dict, &builder->mem, &column, first, count, g->codes + first, err));
 	}
 	return RQL_OK;
 }
 
-static rql_status recode_block(const struct finish *finish, struct lane *lane, uint32_t c,
-                               const struct rql_store_view *view, uint32_t block, struct recode *r,
-                               struct rql_store_sink *out, struct rql_error *err)
+/* The cut's rows, coded as the store's, go behind those in g->to. */
+static rql_status load_cut(const struct finish *finish, uint32_t c, const struct rql_store_cut *cut, struct gather *g,
+                           struct rql_error *err)
 {
 	struct rql_store_builder *builder = finish->builder;
+	struct lane *lane = &builder->workers[cut->worker]->lanes[c];
+	const struct rql_store_sink *sink = sink_of(builder, c, cut);
 	const struct rql_store_schema_column *column = &builder->schema->columns[c];
-	uint32_t null_code =
-		builder->dictionaries[c]->dimension.has_null ? builder->dictionaries[c]->dimension.count - 1 : RQL_STORE_NONE;
-	if (lane->coding) {
-		rql_store_decode_codes(finish->kernels, view, block, 0, view->blocks[block].rows, r->codes);
-		r->from.rows = view->blocks[block].rows;
-	} else {
-		rql_store_rows_load(finish->kernels, view, block, &r->from);
-		RQL_TRY(code_values(builder, lane, column->type, r, err));
-	}
-	finish->kernels->translate(r->codes, r->from.rows, lane->remap);
-	rql_store_rows_clear(&r->to, column->type, RQL_STORE_CODED);
-	rql_store_stage_codes(&r->to, r->codes, r->from.rows);
-	return rql_store_encode(out, column->type, RQL_STORE_CODED, null_code, column->encoding, &r->to, err);
-}
-
-static rql_status recode(const struct finish *finish, struct lane *lane, uint32_t c, struct rql_store_sink *sink,
-                         struct recode *r, struct rql_error *err)
-{
-	struct rql_store_sink out = {.mem = sink->mem};
+	uint32_t block = cut->block % RQL_STORE_SEGMENT, rows = sink->blocks[block].rows;
+	bool coded = builder->dictionaries[c] != NULL;
 	const struct rql_store_view view = {.blocks = sink->blocks,
 	                                    .bytes = sink->data,
-	                                    .type = finish->builder->schema->columns[c].type,
-	                                    .kind = lane->coding ? RQL_STORE_CODED : RQL_STORE_INTEGER};
-	for (uint32_t b = 0; b < sink->block_count; b++) {
-		if (rql_crew_cancelled(&finish->builder->crew))
-			return rql_crew_interrupted(err);
-		RQL_TRY(recode_block(finish, lane, c, &view, b, r, &out, err));
+	                                    .type = column->type,
+	                                    .kind = !coded         ? column->kind
+	                                            : lane->coding ? RQL_STORE_CODED
+	                                                           : RQL_STORE_INTEGER};
+	if (lane->coding) {
+		rql_store_decode_codes(finish->kernels, &view, block, 0, rows, g->codes);
+	} else {
+		rql_store_rows_load(finish->kernels, &view, block, &g->from);
+		if (!coded) {
+			rql_store_rows_append(&g->to, &g->from, cut->first, cut->rows);
+			return RQL_OK;
+		}
+		RQL_TRY(code_values(builder, lane, column->type, g, err));
 	}
-	rql_store_sink_free(sink);
-	*sink = out;
+	finish->kernels->translate(g->codes, rows, lane->remap);
+	rql_store_stage_codes(&g->to, g->codes + cut->first, cut->rows);
 	return RQL_OK;
 }
 
-static rql_status finish_lane(const struct finish *finish, struct worker *worker, uint32_t c, struct rql_error *err)
+/* The rows that were gathered become a block. */
+static rql_status flush_gathered(const struct finish *finish, uint32_t c, struct gather *g, struct rql_store_sink *out,
+                                 struct rql_error *err)
+{
+	const struct rql_store_schema_column *column = &finish->builder->schema->columns[c];
+	const struct rql_store_dictionary *dictionary = finish->builder->dictionaries[c];
+	uint32_t null_code =
+		dictionary && dictionary->dimension.has_null ? dictionary->dimension.count - 1 : RQL_STORE_NONE;
+	if (g->to.rows)
+		RQL_TRY(rql_store_encode(out, column->type, column->kind, null_code, column->encoding, &g->to, err));
+	rql_store_rows_clear(&g->to, column->type, column->kind);
+	return RQL_OK;
+}
+
+static rql_status fill_sink(const struct finish *finish, uint32_t c, uint32_t segment, struct gather *g,
+                            struct rql_store_sink *out, struct rql_error *err)
 {
 	struct rql_store_builder *builder = finish->builder;
-	struct lane *lane = &worker->lanes[c];
-	const struct rql_store_dictionary *dictionary = builder->dictionaries[c];
-	struct recode *r = NULL;
-	if (dictionary)
-		RQL_TRY(RQL_MEM_ARRAY(&builder->mem, r, 1, err));
-	for (uint32_t s = 0; s < worker->segments; s++) {
-		struct rql_store_sink *sink = &lane->sinks[s];
-		struct rql_store_part *part = &worker->pieces[s]->parts[c];
-		if (dictionary)
-			RQL_TRY(recode(finish, lane, c, sink, r, err));
-		RQL_TRY(rql_store_piece_take(worker->pieces[s], c, sink, err));
-		part->null_code = RQL_STORE_NONE;
-		if (dictionary) {
-			part->stored_codes = dictionary->dimension.count;
-			if (dictionary->dimension.has_null)
-				part->null_code = dictionary->dimension.count - 1;
-		}
-		rql_store_sink_free(sink);
+	const struct rql_store_order *order = &builder->order;
+	RQL_TRY(flush_gathered(finish, c, g, out, err)); /* an empty one */
+	for (uint64_t i = order->segments[segment], end = order->segments[segment + 1]; i < end; i++) {
+		const struct rql_store_cut *cut = &order->cuts[i];
+		struct rql_store_sink *sink = sink_of(builder, c, cut);
+		uint32_t block = cut->block % RQL_STORE_SEGMENT;
+		bool alone = cut->starts && (i + 1 == end || cut[1].starts) && cut->rows == sink->blocks[block].rows;
+		if (rql_crew_cancelled(&builder->crew))
+			return rql_crew_interrupted(err);
+		if (cut->starts)
+			RQL_TRY(flush_gathered(finish, c, g, out, err));
+		if (alone && !builder->dictionaries[c])
+			RQL_TRY(rql_store_sink_copy(out, sink, block, err));
+		else
+			RQL_TRY(load_cut(finish, c, cut, g, err));
+		_Atomic uint64_t *left = &builder->workers[cut->worker]->lanes[c].left[cut->block / RQL_STORE_SEGMENT];
+		if (atomic_fetch_sub(left, cut->rows) == cut->rows)
+			rql_store_sink_free(sink);
 	}
-	rql_mem_free(&builder->mem, r);
-	rql_dict_free(&lane->dict, &builder->mem);
-	rql_crew_advance(&builder->crew, worker->rows / builder->schema->column_count);
+	return flush_gathered(finish, c, g, out, err);
+}
+
+static rql_status finish_part(const struct finish *finish, uint32_t c, uint32_t segment, struct rql_error *err)
+{
+	struct rql_store_builder *builder = finish->builder;
+	const struct rql_store_dictionary *dictionary = builder->dictionaries[c];
+	struct rql_store_piece *piece = builder->pieces[segment];
+	struct rql_store_part *part = &piece->parts[c];
+	struct rql_store_sink out = {.mem = &builder->mem};
+	struct gather *g;
+	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, g, 1, err));
+	RQL_TRY(fill_sink(finish, c, segment, g, &out, err));
+	RQL_TRY(rql_store_piece_take(piece, c, &out, err));
+	part->null_code = RQL_STORE_NONE;
+	if (dictionary) {
+		part->stored_codes = dictionary->dimension.count;
+		if (dictionary->dimension.has_null)
+			part->null_code = dictionary->dimension.count - 1;
+	}
+	rql_store_sink_free(&out);
+	rql_mem_free(&builder->mem, g);
 	return RQL_OK;
 }
 
+/* Column by column: what it was made of is then freed as its segments are done. */
 static void finish_job(void *state, uint64_t index, unsigned thread)
 {
 	(void)thread;
 	struct finish *finish = state;
-	uint32_t columns = finish->builder->schema->column_count;
-	finish->status[index] = finish_lane(finish, finish->builder->workers[index / columns], (uint32_t)(index % columns),
-	                                    &finish->errors[index]);
+	struct rql_store_builder *builder = finish->builder;
+	uint32_t c = (uint32_t)(index / builder->piece_count), segment = (uint32_t)(index % builder->piece_count);
+	finish->status[index] = finish_part(finish, c, segment, &finish->errors[index]);
+	rql_crew_advance(&builder->crew, builder->rows / builder->schema->column_count / builder->piece_count);
+}
+
+static rql_status note_left(struct rql_store_builder *builder, const struct worker *worker, struct rql_error *err)
+{
+	for (uint32_t c = 0; c < builder->schema->column_count; c++) {
+		struct lane *lane = &worker->lanes[c];
+		RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, lane->left, worker->segments, err));
+		for (uint32_t s = 0; s < worker->segments; s++)
+			for (uint32_t b = 0; b < lane->sinks[s].block_count; b++)
+				lane->left[s] += lane->sinks[s].blocks[b].rows;
+	}
+	return RQL_OK;
 }
 
 static rql_status make_pieces(struct rql_store_builder *builder, struct rql_error *err)
 {
-	uint64_t count = 0;
-	for (uint32_t w = 0; w < builder->worker_count; w++)
-		count += builder->workers[w]->segments;
-	if (count > UINT32_MAX)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s: too many rows", builder->schema->name);
-	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, builder->pieces, count, err));
+	struct rql_store_delivery *deliveries;
+	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, deliveries, builder->worker_count, err));
 	for (uint32_t w = 0; w < builder->worker_count; w++) {
-		struct worker *worker = builder->workers[w];
-		worker->pieces = builder->pieces + builder->piece_count;
-		for (uint32_t s = 0; s < worker->segments; s++) {
-			RQL_TRY(rql_store_piece_new(builder->schema, &builder->pieces[builder->piece_count], err));
-			builder->piece_count++;
-		}
+		const struct worker *worker = builder->workers[w];
+		deliveries[w] = (struct rql_store_delivery){.track = &worker->track, .rows = worker->rows};
+		RQL_TRY(note_left(builder, worker, err));
 	}
+	RQL_TRY(rql_store_order_make(deliveries, builder->worker_count, &builder->mem, &builder->order, err));
+	builder->schema->ordered = builder->order.ordered;
+	rql_mem_free(&builder->mem, deliveries);
+	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, builder->pieces, builder->order.segment_count, err));
+	for (; builder->piece_count < builder->order.segment_count; builder->piece_count++)
+		RQL_TRY(rql_store_piece_new(builder->schema, &builder->pieces[builder->piece_count], err));
 	return RQL_OK;
 }
 
 static rql_status fill_pieces(struct rql_store_builder *builder, struct rql_error *err)
 {
-	uint64_t jobs = (uint64_t)builder->worker_count * builder->schema->column_count;
 	struct finish finish = {.builder = builder, .kernels = rql_store_kernels_for(RQL_SIMD_AVX512)};
 	rql_status status = RQL_OK;
 	RQL_TRY(make_pieces(builder, err));
+	uint64_t jobs = (uint64_t)builder->piece_count * builder->schema->column_count;
 	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, finish.status, jobs, err));
 	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, finish.errors, jobs, err));
 	rql_crew_run(&builder->crew, jobs, finish_job, &finish);

@@ -319,6 +319,12 @@ static void write_raw128(uint8_t *at, const struct rql_store_rows *rows, rql_int
 		rql_packer_put128(&packer, (rql_uint128)rows->wide[r] - (rql_uint128)base);
 }
 
+static rql_status too_large(const struct rql_store_sink *sink, struct rql_error *err)
+{
+	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s: a segment of a column is larger than 256 GiB",
+	                     sink->mem->what);
+}
+
 static rql_status write_block(struct rql_store_sink *sink, struct rql_store_block block, const struct shape *shape,
                               const struct rql_store_rows *rows, uint64_t base, struct rql_error *err)
 {
@@ -331,8 +337,7 @@ static rql_status write_block(struct rql_store_sink *sink, struct rql_store_bloc
 		bytes = delta_bytes(block.rows, shape);
 	RQL_TRY(reserve(sink, bitmap + align_up(bytes), err));
 	if ((sink->size + bitmap) / RQL_STORE_ALIGN >= RQL_STORE_NONE)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s: a segment of a column is larger than 256 GiB",
-		                     sink->mem->what);
+		return too_large(sink, err);
 	block.validity = block.data = RQL_STORE_NONE;
 	if (bitmap) {
 		block.validity = (uint32_t)(sink->size / RQL_STORE_ALIGN);
@@ -352,6 +357,34 @@ static rql_status write_block(struct rql_store_sink *sink, struct rql_store_bloc
 			pack(at, block.bits, rows->words, block.rows, base);
 		sink->size += align_up(bytes);
 	}
+	sink->blocks[sink->block_count++] = block;
+	return RQL_OK;
+}
+
+/* Blocks' bytes lie one behind the other, a bitmap before its values. */
+static uint64_t block_start(const struct rql_store_block *block, uint64_t otherwise)
+{
+	uint32_t start = block->validity != RQL_STORE_NONE ? block->validity : block->data;
+	return start != RQL_STORE_NONE ? (uint64_t)start * RQL_STORE_ALIGN : otherwise;
+}
+
+rql_status rql_store_sink_copy(struct rql_store_sink *sink, const struct rql_store_sink *from, uint32_t index,
+                               struct rql_error *err)
+{
+	struct rql_store_block block = from->blocks[index];
+	uint64_t start = block_start(&block, from->size), end = start;
+	for (uint32_t b = index + 1; end == start && start < from->size; b++)
+		end = b < from->block_count ? block_start(&from->blocks[b], start) : from->size;
+	RQL_TRY(reserve(sink, end - start, err));
+	if ((sink->size + (end - start)) / RQL_STORE_ALIGN >= RQL_STORE_NONE)
+		return too_large(sink, err);
+	uint32_t moved = (uint32_t)((sink->size - start) / RQL_STORE_ALIGN); /* modulo 2^32, both ways */
+	memcpy(sink->data + sink->size, from->data + start, end - start);
+	sink->size += end - start;
+	if (block.validity != RQL_STORE_NONE)
+		block.validity += moved;
+	if (block.data != RQL_STORE_NONE)
+		block.data += moved;
 	sink->blocks[sink->block_count++] = block;
 	return RQL_OK;
 }

@@ -55,6 +55,8 @@ static rql_status visit_column(struct rql_frame_file *file, struct rql_store_col
 static rql_status write_schema(struct rql_frame_file *file, const struct rql_store_schema *schema)
 {
 	uint32_t columns = schema->column_count;
+	bool ordered = schema->ordered;
+	RQL_TRY(rql_frame_bool(file, &ordered));
 	RQL_FRAME_VISIT(file, columns);
 	for (uint32_t c = 0; c < columns; c++) {
 		const struct rql_store_schema_column *column = &schema->columns[c];
@@ -68,6 +70,8 @@ static rql_status write_schema(struct rql_frame_file *file, const struct rql_sto
 static rql_status read_schema(struct rql_frame_file *file, struct walk *walk)
 {
 	uint32_t columns;
+	bool ordered = false;
+	RQL_TRY(rql_frame_bool(file, &ordered));
 	RQL_FRAME_VISIT(file, columns);
 	if (columns > fields_left(file) / 8) /* a column takes more */
 		return rql_frame_corrupt(file, "its description ends early");
@@ -81,6 +85,7 @@ static rql_status read_schema(struct rql_frame_file *file, struct walk *walk)
 	const struct rql_store_spec spec = {
 		.name = file->path, .column_count = columns, .columns = specs, .budget = walk->budget};
 	RQL_TRY(rql_store_schema_new(&spec, &walk->schema, file->err));
+	walk->schema->ordered = ordered;
 	return RQL_MEM_ZARRAY(&walk->mem, walk->dictionaries, columns, file->err);
 }
 

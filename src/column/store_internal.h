@@ -113,12 +113,51 @@ void rql_store_stage_codes(struct rql_store_rows *rows, const uint32_t *codes, u
 /* Back to a batch's column: count values of the type from int64s (the types that fit). */
 void rql_store_unstage(struct rql_type type, const int64_t *values, uint32_t count, void *out);
 
+/* Appends a block of another sink as it is. */
+rql_status rql_store_sink_copy(struct rql_store_sink *sink, const struct rql_store_sink *from, uint32_t block,
+                               struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- the order of a build's rows (store_order.c) ---- */
+struct rql_store_stretch { /* rows that a worker delivered one after another and that stand so in the table */
+	int64_t first, last;   /* their positions */
+	uint64_t row, rows;    /* the rows before them that the worker delivered, and they */
+	uint32_t worker;       /* set when all stretches are put in order */
+};
+struct rql_store_track { /* of one worker */
+	struct rql_store_stretch *stretches;
+	uint64_t count, capacity;
+	bool unknown; /* rows came without positions */
+};
+struct rql_store_delivery {
+	const struct rql_store_track *track;
+	uint64_t rows; /* that the worker delivered */
+};
+struct rql_store_cut { /* rows of a worker's block */
+	uint32_t worker, block;
+	uint16_t first, rows;
+	bool starts; /* a block of the store, which goes on to the next one that starts */
+};
+struct rql_store_order {
+	bool ordered; /* by the positions; else as workers delivered, worker by worker */
+	struct rql_store_cut *cuts;
+	uint64_t cut_count;
+	uint64_t *segments; /* [segment_count + 1]: the first cut of each */
+	uint32_t segment_count;
+};
+/* The next `rows` rows of a worker that has delivered `row` before. positions may be NULL. */
+rql_status rql_store_track_add(struct rql_store_track *track, struct rql_mem *mem, uint64_t row,
+                               const int64_t *positions, uint64_t rows, struct rql_error *err) RQL_MUST_CHECK;
+/* All rows, in blocks and segments of the store. out is zero before, its memory is mem's. */
+rql_status rql_store_order_make(const struct rql_store_delivery *deliveries, uint32_t workers, struct rql_mem *mem,
+                                struct rql_store_order *out, struct rql_error *err) RQL_MUST_CHECK;
+
 /* ---- what is shared, by reference counts ---- */
 struct rql_store_schema { /* of all snapshots of a store */
 	_Atomic uint64_t references;
 	struct rql_arena *arena;
 	struct rql_budget *budget;
 	const char *name;
+	bool ordered;
 	uint32_t column_count;
 	struct rql_store_schema_column {
 		const char *name;

@@ -22,6 +22,13 @@ bool rql_store_kind_of(struct rql_type type, enum rql_store_kind *kind, bool *co
 	}
 }
 
+bool rql_store_can_hold(struct rql_type type)
+{
+	enum rql_store_kind kind;
+	bool coded_only;
+	return rql_store_kind_of(type, &kind, &coded_only);
+}
+
 static void set_valid(struct rql_store_rows *rows, uint32_t first, uint32_t count)
 {
 	while (count) {

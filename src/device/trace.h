@@ -28,8 +28,8 @@ struct rql_accel_spec {
 	const uint8_t *part_masks;       /* [part_count] instance masks, or NULL: 0xff */
 	/* Records passes that write the part's primitives to `input` (RQL_TRIANGLE_BYTES or RQL_AABB_BYTES each). A NaN in
 	 * the first x, and nowhere else, makes a triangle inactive. Boxes have no such thing (Mesa 25.0 loses neighbours of
-	 * one): repeat a live one's box and let the intersection shader decide. Called once per part, possibly several parts before the first submission;
-	 * `input` is freed or reused after the part's build. */
+	 * one): repeat a live one's box and let the intersection shader decide. Called once per part, possibly several parts
+	 * before the first submission; `input` may be larger, and is freed or reused after the part's build. */
 	rql_status (*fill)(void *state, struct rql_commands *c, uint32_t part, struct rql_buffer *input,
 	                   struct rql_error *err);
 	void *state;

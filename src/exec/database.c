@@ -1,5 +1,6 @@
 /* Opening and closing a database. */
-#include "exec/exec_internal.h"
+#include "exec/columns.h"
+#include "exec/view_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +100,7 @@ static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, 
 		bool usable = rql_structure_fresh(db->catalog, s);
 		if (s->state == RQL_STATE_UNBUILT && s->side_file_valid) {
 			/* Which tables it reads may not be known yet: then any write at all may have been to one of them. */
-			usable = s->definition ? true : rql_catalog_stamp(db->catalog) == 0;
+			usable = s->table_count ? true : rql_catalog_stamp(db->catalog) == RQL_FIRST_STAMP;
 			for (uint32_t k = 0; k < s->table_count; k++)
 				usable = usable && rql_table_version(db->catalog, s->tables[k]) == 0;
 		}
@@ -109,8 +110,17 @@ static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, 
 	return n;
 }
 
+/* Columns that rows were appended to have no file any more: one is written now, not after every INSERT. */
+static void save_appended(struct rql_database *db, struct rql_structure **list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i]->kind == RQL_STRUCTURE_COLUMNS && !list[i]->side_file && rql_structure_fresh(db->catalog, list[i]))
+			rql_build_save(db, list[i]); /* nobody else has it any more */
+}
+
 static void close_side(struct rql_database *db, struct rql_structure **list, uint32_t count)
 {
+	save_appended(db, list, count);
 	if (rql_host_query(db->loader, "CHECKPOINT", NULL, NULL) == RQL_OK)
 		rql_side_seal(&db->side);
 	rql_host_disconnect(db->loader);
@@ -151,6 +161,7 @@ void rql_database_close(struct rql_database *db)
 	pthread_mutex_destroy(&db->loader_lock);
 	pthread_mutex_destroy(&db->build_lock);
 	pthread_mutex_destroy(&db->devices_lock);
+	rql_load_failures_free(db->load_failures);
 	free(db->functions);
 	free(db->name);
 	free(db);

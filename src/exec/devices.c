@@ -176,6 +176,8 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
                        const char *message)
 {
 	struct rql_catalog *catalog = session->db->catalog;
+	if (!s->cube)
+		return;
 	rql_cube_mark_failed(s->cube, device, message);
 	/* Other sessions look at the structure epoch before they use a cached plan: a new object moves it. */
 	struct rql_structure *now = rql_catalog_find_id(catalog, s->id);
@@ -195,7 +197,8 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 
 void rql_device_retry(const struct rql_structure *s, const struct rql_device *device)
 {
-	rql_cube_forget_failures(s->cube, device);
+	if (s->cube)
+		rql_cube_forget_failures(s->cube, device);
 }
 
 /* ---- WITH (unit = ...) ---- */

@@ -45,13 +45,15 @@ rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side
 /* After DuckDB has opened it: the file must still be the same (no replayed log). */
 void rql_side_recheck(struct rql_side *side);
 const struct rql_side_entry *rql_side_find(const struct rql_side *side, const char *schema, const char *name);
-/* *file: the new file's name, malloc'ed. */
-rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cube, const char *hash, char **file,
+/* s's contents. *file: the new file's name, malloc'ed. */
+rql_status rql_side_write(const struct rql_side *side, const struct rql_structure *s, char **file,
                           struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
                          struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. No file is written when
- * reading it would take longer than building took. read: false when there was nothing to use. */
+rql_status rql_side_read_store(const struct rql_side *side, const char *file, const char *hash,
+                               struct rql_budget *budget, struct rql_store **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. No file is written
+ * when reading it would take longer than building took. read: false when there was nothing to use. */
 void rql_side_write_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
                        struct rql_device *device);
 bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
@@ -71,16 +73,20 @@ struct rql_cache_entry {
 	char *text;
 	uint64_t hash, length, bytes;
 	bool method;                 /* plan is to be run; else the host answers */
-	bool refresh;                /* not METHOD: a structure would have to be made ready first (EXPLAIN only) */
+	const char *first;           /* not METHOD: what a run would do first (EXPLAIN only), static; NULL: nothing */
 	bool base_tables;            /* HOST: it reads a base table (what rayql_fallback = 'off' forbids) */
 	struct rql_plan *plan;       /* METHOD */
 	struct rql_columns *columns; /* METHOD */
+	/* HOST: tables of which columns are held or may be loaded. Their growth may change the decision. */
+	uint32_t watched_count;
+	struct rql_plan_table *watched;
 	char *reason;
 	double estimated_ns, host_estimated_ns;
 	uint64_t schema_epoch, structure_epoch, session_epoch, settings_epoch;
 	struct rql_cache_entry *newer, *older, *next;
 };
-struct rql_plan_cache *rql_plan_cache_new(void);
+/* budget: of rayql_memory_limit; outlives the cache. */
+struct rql_plan_cache *rql_plan_cache_new(struct rql_budget *budget);
 void rql_plan_cache_free(struct rql_plan_cache *cache);
 /* The entry for exactly this text, made the newest, when every epoch is still its own; a dead one is dropped. */
 struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql);
@@ -139,9 +145,10 @@ struct rql_database {
 	/* One build, or change of definitions, at a time: a build uses every thread anyway. */
 	pthread_mutex_t build_lock;
 	struct rql_device_limit device_limit;
-	pthread_mutex_t devices_lock;   /* one measuring at a time */
-	_Atomic uint32_t devices_ready; /* bit i: device i has its profile, measured or not to be measured */
-	_Atomic bool sync_wanted;       /* rql_view_sync found the lock taken: its holder does it */
+	pthread_mutex_t devices_lock;            /* one measuring at a time */
+	_Atomic uint32_t devices_ready;          /* bit i: device i has its profile, measured or not to be measured */
+	struct rql_load_failures *load_failures; /* of rayql_auto_columns (columns_auto.c); with build_lock held */
+	_Atomic bool sync_wanted;                /* rql_structures_sync found the lock taken: its holder does it */
 };
 
 struct rql_transaction {
@@ -150,7 +157,7 @@ struct rql_transaction {
 	bool failed; /* an error inside: DuckDB may have aborted it, so the host answers */
 	bool schema; /* holds a statement that changed schema objects */
 	uint64_t stamp;
-	struct rql_write_set set;
+	struct rql_write_set set, appends; /* as in struct rql_effects; a table may be in both */
 };
 
 struct rql_session {
@@ -190,8 +197,8 @@ rql_status rql_interrupted(struct rql_error *err);
  * what the host runs (the same, or one with bound parameters). Takes stmt over unless keep_stmt. */
 rql_status rql_select_run(const struct rql_call *call, const char *text, const struct rql_host_stmt *names,
                           struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err);
-/* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered; when it failed, *why
- * is set (malloc'ed) and the host must answer. */
+/* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered; when it failed,
+ * *why is set (malloc'ed) and the host must answer. */
 rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why, struct rql_error *err);
 /* What select.c decided about a SELECT. */
 struct rql_choice {
@@ -226,9 +233,11 @@ void rql_calibrate_first_start(const struct rql_device *cpu, struct rql_device *
 /* ---- what writes touch (write_set.c) ---- */
 struct rql_effects {
 	struct rql_write_set set;
-	bool schema;  /* schema objects may change */
-	bool replace; /* views or tables may be gone or different afterwards */
+	struct rql_write_set appends; /* tables that can only have got more rows; not in `set` */
+	bool schema;                  /* schema objects may change */
+	bool replace;                 /* views or tables may be gone or different afterwards */
 };
+void rql_effects_clear(struct rql_effects *effects);
 void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effects *out);
 enum rql_txn_verb { RQL_TXN_BEGIN, RQL_TXN_COMMIT, RQL_TXN_ROLLBACK };
 enum rql_txn_verb rql_txn_verb_of(const char *sql);
@@ -253,12 +262,13 @@ rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct
 rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
 /* Makes the structure (of a REFRESH plan) ready: from its side file or by building it. RQL_ERROR_STALE: another
  * session is at it. */
-rql_status rql_view_make_ready(struct rql_session *s, struct rql_structure *structure, struct rql_error *err);
+rql_status rql_structure_make_ready(struct rql_session *s, const struct rql_structure *structure,
+                                    struct rql_error *err);
 /* plan_context.load */
-struct rql_structure *rql_view_load(void *session, struct rql_structure *structure);
+struct rql_structure *rql_structure_bound(void *session, struct rql_structure *structure);
 /* After schema statements: structures whose view is gone are removed, whose definition no longer binds become
  * INVALID. */
-void rql_view_sync(struct rql_database *db);
+void rql_structures_sync(struct rql_database *db);
 rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st,
                             struct rql_error *err);
 rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st,
@@ -275,6 +285,7 @@ rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *
 
 /* ---- definitions in the database (store.c) ---- */
 rql_status rql_store_read(struct rql_database *db, struct rql_error *err) RQL_MUST_CHECK;
+const char *rql_structure_kind_name(enum rql_structure_kind kind); /* "cube", "columns": in rayql.structures, too */
 /* The statements that put or delete s's row, malloc'ed; NULL: out of memory. */
 char *rql_store_put_sql(const struct rql_database *db, const struct rql_structure *s);
 char *rql_store_delete_sql(const struct rql_database *db, const char *schema, const char *name);
@@ -294,6 +305,10 @@ rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const
                                  struct rql_view_options *out, struct rql_error *err) RQL_MUST_CHECK;
 /* "rollup = off, refresh = auto, order = 'a, b'"; all that matter are written. */
 void rql_view_options_print(struct rql_strbuf *out, const struct rql_view_options *options);
+/* Those of CREATE INDEX ... USING columns: refresh and unit. */
+rql_status rql_columns_options_read(const char *sql, const struct rql_statement *st, struct rql_view_options *out,
+                                    struct rql_error *err) RQL_MUST_CHECK;
+void rql_columns_options_print(struct rql_strbuf *out, const struct rql_view_options *options);
 /* An error with DuckDB's caret under `position` of sql. */
 rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...)
 	RQL_PRINTF(4, 5);

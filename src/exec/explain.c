@@ -109,9 +109,8 @@ rql_status rql_explain(const struct rql_call *call, const struct rql_statement *
 	if (status == RQL_OK && !choice.reason)
 		status = explain_method(s, st, choice.entry->plan, &rows, &why, err);
 	if (status == RQL_OK && rows.count == 0) {
-		bool refresh = choice.entry && choice.entry->refresh;
-		rql_strbuf_printf(add_row(&rows, "rayql_plan"), "%s%s",
-		                  refresh ? "refresh, then cube: " : "host: ", why ? why : choice.reason);
+		const char *first = choice.entry ? choice.entry->first : NULL;
+		rql_strbuf_printf(add_row(&rows, "rayql_plan"), "%s: %s", first ? first : "host", why ? why : choice.reason);
 		status = add_host_rows(s, st, &rows, err);
 	}
 	if (status == RQL_OK && call->out)

@@ -109,7 +109,71 @@ static bool put_string(struct rql_batch *batch, uint32_t c, uint64_t r, const st
 	return rql_batch_set_string(batch, c, r, v->string.data, (uint32_t)v->string.length);
 }
 
-/* Dictionaries of fixed-width values and plain numbers are copied without a detour through rql_value. */
+/* Dictionaries of fixed-width values and plain numbers are copied without a detour through rql_value: an answer may have
+ * millions of groups. */
+static rql_int128 integer_at(const struct rql_vector *v, uint32_t row)
+{
+	if (v->kind == RQL_VECTOR_WIDE)
+		return rql_vector_wide(v, row);
+	return v->kind == RQL_VECTOR_INTEGER ? v->integer[row] : (rql_int128)v->least + v->codes[row];
+}
+
+static bool is_null_at(const struct rql_vector *v, uint32_t row)
+{
+	if (v->kind == RQL_VECTOR_WIDE)
+		return v->wide[row] == v->null_wide;
+	return v->kind == RQL_VECTOR_CODES ? v->codes[row] == v->null_code
+	                                   : v->valid && !(v->valid[row >> 6] >> (row & 63) & 1);
+}
+
+static inline __attribute__((always_inline)) void put_integers(const struct rql_rowset *set, const struct rql_vector *v,
+                                                               char *to, unsigned bytes)
+{
+	for (uint64_t i = 0; i < set->rows; i++) {
+		rql_int128 value = integer_at(v, rql_rowset_row(set, i)); /* little-endian: its first bytes are the narrower one */
+		memcpy(to + i * bytes, &value, bytes);
+	}
+}
+
+static void put_reals(const struct rql_rowset *set, const struct rql_vector *v, char *to, bool narrow)
+{
+	for (uint64_t i = 0; i < set->rows; i++) {
+		double value = v->real[rql_rowset_row(set, i)];
+		float single = (float)value;
+		memcpy(to + i * (narrow ? sizeof single : sizeof value), narrow ? (void *)&single : (void *)&value,
+		       narrow ? sizeof single : sizeof value);
+	}
+}
+
+static bool is_plain(const struct rql_vector *v)
+{
+	return v->kind == RQL_VECTOR_INTEGER || v->kind == RQL_VECTOR_REAL || v->kind == RQL_VECTOR_WIDE ||
+	       (v->kind == RQL_VECTOR_CODES && !v->values);
+}
+
+static bool copy_numbers(const struct rql_rowset *set, const struct rql_vector *v, struct rql_batch *batch, uint32_t c)
+{
+	char *to = batch->columns[c].data;
+	unsigned bytes = rql_type_bytes(v->type);
+	if (v->kind == RQL_VECTOR_REAL)
+		put_reals(set, v, to, v->type.id == RQL_TYPE_FLOAT);
+	else if (bytes == 8)
+		put_integers(set, v, to, 8);
+	else if (bytes == 4)
+		put_integers(set, v, to, 4);
+	else if (bytes == 16)
+		put_integers(set, v, to, 16);
+	else
+		put_integers(set, v, to, bytes);
+	bool nulls = v->kind == RQL_VECTOR_CODES  ? v->null_code != UINT32_MAX
+	             : v->kind == RQL_VECTOR_WIDE ? v->null_wide != UINT64_MAX
+	                                          : v->valid != NULL;
+	for (uint64_t i = 0; i < set->rows && nulls; i++)
+		if (is_null_at(v, rql_rowset_row(set, i)) && !rql_batch_set_null(batch, c, i))
+			return false;
+	return true;
+}
+
 static bool copy_codes(const struct rql_rowset *set, const struct rql_vector *v, struct rql_batch *batch, uint32_t c)
 {
 	unsigned bytes = rql_type_bytes(v->type);
@@ -162,7 +226,10 @@ rql_status rql_rowset_batch(const struct rql_rowset *set, struct rql_batch **out
 		return out_of_memory(set, err);
 	for (uint32_t c = 0; c < set->vector_count; c++) {
 		const struct rql_vector *v = &set->vectors[c];
-		if (!(v->kind == RQL_VECTOR_CODES ? copy_codes(set, v, batch, c) : copy_values(set, v, batch, c))) {
+		bool copied = is_plain(v)                     ? copy_numbers(set, v, batch, c)
+		              : v->kind == RQL_VECTOR_CODES ? copy_codes(set, v, batch, c)
+		                                            : copy_values(set, v, batch, c);
+		if (!copied) {
 			rql_batch_release(batch);
 			return out_of_memory(set, err);
 		}

@@ -4,8 +4,16 @@
 
 struct rql_value rql_vector_get(const struct rql_vector *v, uint32_t row)
 {
-	if (v->kind == RQL_VECTOR_CODES)
+	if (v->kind == RQL_VECTOR_CODES && v->values)
 		return rql_column_get(v->values, v->codes[row]);
+	if (v->kind == RQL_VECTOR_CODES && v->codes[row] == v->null_code)
+		return rql_value_null(v->type);
+	if (v->kind == RQL_VECTOR_CODES)
+		return (struct rql_value){.type = v->type, .integer = (rql_int128)v->least + v->codes[row]};
+	if (v->kind == RQL_VECTOR_WIDE)
+		return v->wide[row] == v->null_wide
+		           ? rql_value_null(v->type)
+		           : (struct rql_value){.type = v->type, .integer = rql_vector_wide(v, row)};
 	if (v->kind == RQL_VECTOR_VALUES)
 		return v->computed[row];
 	if (v->valid && !(v->valid[row >> 6] >> (row & 63) & 1))

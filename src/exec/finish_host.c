@@ -24,8 +24,9 @@ static rql_status lend(struct lending *l, const struct rql_plan_context *ctx, co
                        struct rql_error *err)
 {
 	for (uint32_t i = 0; i < l->nodes->leaf_count; i++) {
-		RQL_TRY(rql_rowset_batch(&sets[i], &l->batches[i], err));
-		l->numbers[i] = rql_host_lend(ctx->host_db, l->batches[i]);
+		if (!sets[i].batch)
+			RQL_TRY(rql_rowset_batch(&sets[i], &l->batches[i], err));
+		l->numbers[i] = rql_host_lend(ctx->host_db, sets[i].batch ? sets[i].batch : l->batches[i]);
 		if (!l->numbers[i])
 			return rql_error_memory(err, 0, "an answer");
 	}
@@ -131,6 +132,22 @@ static rql_status run_sql(const struct rql_plan_context *ctx, struct rql_arena *
 	return status;
 }
 
+/* The host has read its tables after RayQL took its own rows: together they are one state of the database as long as
+ * nobody has written what the leaves were read from. Inside a transaction the host's snapshot is older than both. */
+static rql_status check_unchanged(const struct rql_plan *plan, const struct rql_plan_context *ctx, struct rql_error *err)
+{
+	const struct rql_plan_nodes *n = plan->nodes;
+	for (uint32_t i = 0; n->partial && !ctx->snapshot_stamp && i < n->leaf_count; i++) {
+		const struct rql_structure *s = n->leaves[i].structure;
+		bool changed = rql_structure_moved_table(ctx->catalog, s) != NULL;
+		for (uint32_t t = 0; t < s->table_count; t++)
+			changed |= rql_table_being_written(ctx->catalog, s->tables[t]);
+		if (changed)
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a table of %s was written while it ran", s->name);
+	}
+	return RQL_OK;
+}
+
 rql_status rql_finish_by_host(const struct rql_plan *plan, const struct rql_plan_context *ctx,
                               const struct rql_rowset *sets, struct rql_batch **out, struct rql_error *err)
 {
@@ -139,13 +156,20 @@ rql_status rql_finish_by_host(const struct rql_plan *plan, const struct rql_plan
 	struct lending l = {n, RQL_NEW_ARRAY(arena, uint64_t, n->leaf_count),
 	                    RQL_NEW_ARRAY(arena, struct rql_batch *, n->leaf_count)};
 	struct rql_strbuf sql = {0};
+	struct rql_batch *batch = NULL;
 	if (!l.numbers || !l.batches)
 		return rql_error_memory(err, 0, "an answer");
 	rql_status status = lend(&l, ctx, sets, err);
 	if (status == RQL_OK && !rql_rel_print(&sql, n->root, print_leaf, &l))
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the plan above the aggregate cannot be written as SQL");
 	if (status == RQL_OK)
-		status = run_sql(ctx, arena, n->root, rql_strbuf_text(&sql), out, err);
+		status = run_sql(ctx, arena, n->root, rql_strbuf_text(&sql), &batch, err);
+	if (status == RQL_OK)
+		status = check_unchanged(plan, ctx, err);
+	if (status == RQL_OK)
+		*out = batch;
+	else
+		rql_batch_release(batch);
 	give_back(&l, ctx);
 	rql_strbuf_free(&sql);
 	return status;

@@ -6,7 +6,6 @@
 struct sort_key {
 	const struct rql_vector *vector;
 	bool descending, nulls_first;
-	uint32_t null_code; /* CODES: the code that stands for NULL, UINT32_MAX when none does */
 };
 
 struct sorting {
@@ -18,7 +17,9 @@ static bool is_null(const struct sort_key *k, uint32_t row)
 {
 	const struct rql_vector *v = k->vector;
 	if (v->kind == RQL_VECTOR_CODES)
-		return v->codes[row] == k->null_code;
+		return rql_vector_null_code(v, v->codes[row]);
+	if (v->kind == RQL_VECTOR_WIDE)
+		return v->wide[row] == v->null_wide;
 	if (v->kind == RQL_VECTOR_VALUES)
 		return v->computed[row].is_null;
 	return v->valid && !(v->valid[row >> 6] >> (row & 63) & 1);
@@ -26,8 +27,10 @@ static bool is_null(const struct sort_key *k, uint32_t row)
 
 static int compare_values(const struct rql_vector *v, uint32_t a, uint32_t b)
 {
-	if (v->kind == RQL_VECTOR_CODES) /* codes ascend as their values do */
+	if (v->kind == RQL_VECTOR_CODES && v->ordered)
 		return (v->codes[a] > v->codes[b]) - (v->codes[a] < v->codes[b]);
+	if (v->kind == RQL_VECTOR_WIDE)
+		return (v->wide[a] > v->wide[b]) - (v->wide[a] < v->wide[b]);
 	if (v->kind == RQL_VECTOR_INTEGER && v->type.id != RQL_TYPE_UHUGEINT)
 		return (v->integer[a] > v->integer[b]) - (v->integer[a] < v->integer[b]);
 	struct rql_value x = rql_vector_get(v, a), y = rql_vector_get(v, b);
@@ -107,14 +110,16 @@ static rql_status key_vector(struct rql_rowset *set, const struct rql_expr *e, c
 	return RQL_OK;
 }
 
-static uint32_t null_code_of(const struct rql_vector *v, const struct rql_rowset *set)
+static bool has_null_code(const struct rql_vector *v, const struct rql_rowset *set)
 {
-	if (v->kind != RQL_VECTOR_CODES || !v->values->validity)
-		return UINT32_MAX;
+	if (v->kind == RQL_VECTOR_WIDE)
+		return v->null_wide != UINT64_MAX; /* there may be one */
+	if (v->kind != RQL_VECTOR_CODES || (v->values ? !v->values->validity : v->null_code == UINT32_MAX))
+		return false;
 	for (uint64_t i = 0; i < set->rows; i++)
-		if (!rql_column_valid(v->values, v->codes[rql_rowset_row(set, i)]))
-			return v->codes[rql_rowset_row(set, i)];
-	return UINT32_MAX;
+		if (rql_vector_null_code(v, v->codes[rql_rowset_row(set, i)]))
+			return true;
+	return false;
 }
 
 /* Group keys come out in natural order (papers/000 section 5): nothing to do when the ORDER BY is a prefix of them. */
@@ -124,7 +129,7 @@ static bool already_sorted(const struct rql_rowset *set, const struct sorting *s
 		return false;
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct sort_key *k = &s->keys[i];
-		if (k->vector->rank != i + 1 || k->descending || (k->nulls_first && k->null_code != UINT32_MAX))
+		if (k->vector->rank != i + 1 || k->descending || (k->nulls_first && has_null_code(k->vector, set)))
 			return false;
 	}
 	return true;
@@ -141,7 +146,6 @@ rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *order
 		RQL_TRY(key_vector(set, orders[i].expr, &k->vector, err));
 		k->descending = orders[i].descending;
 		k->nulls_first = orders[i].nulls == RQL_NULLS_FIRST;
-		k->null_code = null_code_of(k->vector, set);
 	}
 	if (limit > set->rows)
 		limit = set->rows;

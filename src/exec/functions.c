@@ -211,9 +211,11 @@ static void put_reason(const struct rql_database *db, const struct rql_structure
 	const struct rql_table *moved = s->state == RQL_STATE_READY ? rql_structure_moved_table(db->catalog, s) : NULL;
 	if (moved) {
 		rql_table_name(moved, &database, &schema, &name);
-		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built%s", name,
-		                             s->refresh == RQL_REFRESH_AUTO ? "; the next matching query rebuilds it"
-		                                                            : "; REFRESH MATERIALIZED VIEW rebuilds it"));
+		const char *then = rql_structure_appendable(db->catalog, s) ? "; the next matching query appends the added rows"
+		                   : s->refresh == RQL_REFRESH_AUTO         ? "; the next matching query rebuilds it"
+		                   : s->kind == RQL_STRUCTURE_COLUMNS       ? "; REFRESH INDEX rebuilds it"
+		                                                            : "; REFRESH MATERIALIZED VIEW rebuilds it";
+		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built%s", name, then));
 	} else {
 		put_text(t, s->reason ? s->reason : s->note);
 	}
@@ -288,29 +290,36 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 	rql_strbuf_free(&text);
 }
 
-static void put_structure(const struct rql_database *db, const struct rql_structure *s, struct table *t)
+/* rows, cells, bytes, bytes_per_row, build_ms, rolled_up: a table's columns have no cells and no rollup. */
+static void put_size(const struct rql_structure *s, struct table *t)
 {
 	const struct rql_relation *r = s->cube ? &s->cube->relation : NULL;
-	row_begin(t);
-	put_text(t, s->name);
-	put_text(t, "cube");
-	put_text(t, s->statement);
-	put_text(t, state_of(db, s));
-	put_reason(db, s, t);
-	if (r) {
-		put_uint(t, r->rows);
-		put_uint(t, r->cells);
-		put_uint(t, s->cube->bytes);
-		if (r->rows)
-			put_real(t, (double)s->cube->bytes / (double)r->rows);
-		else
-			put_null(t);
-		put_real(t, s->build_ms);
-		put_bool(t, r->rolled_up);
-	} else {
+	if (!r && !s->snapshot) {
 		for (int i = 0; i < 6; i++)
 			put_null(t);
+		return;
 	}
+	uint64_t rows = r ? r->rows : s->snapshot->rows, bytes = r ? s->cube->bytes : s->snapshot->bytes;
+	put_uint(t, rows);
+	put(t, r ? (struct cell){.kind = CELL_UINT, .number = r->cells} : (struct cell){.kind = CELL_NULL});
+	put_uint(t, bytes);
+	if (rows)
+		put_real(t, (double)bytes / (double)rows);
+	else
+		put_null(t);
+	put_real(t, s->build_ms);
+	put(t, r ? (struct cell){.kind = CELL_BOOL, .flag = r->rolled_up} : (struct cell){.kind = CELL_NULL});
+}
+
+static void put_structure(const struct rql_database *db, const struct rql_structure *s, struct table *t)
+{
+	row_begin(t);
+	put_text(t, s->name);
+	put_text(t, rql_structure_kind_name(s->kind));
+	put_text(t, s->automatic ? NULL : s->statement); /* nobody's statement */
+	put_text(t, state_of(db, s));
+	put_reason(db, s, t);
+	put_size(s, t);
 	put_order(s, t);
 	put_text(t, s->options);
 	put_tables(s, t);

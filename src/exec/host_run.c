@@ -58,6 +58,19 @@ static bool any_invalid(struct rql_catalog *catalog)
 	return found;
 }
 
+static void begin_write(struct rql_catalog *catalog, const struct rql_write_set *set,
+                        const struct rql_write_set *appends)
+{
+	rql_catalog_write_begin(catalog, set);
+	rql_catalog_write_begin_appending(catalog, appends);
+}
+
+static void end_write(struct rql_catalog *catalog, const struct rql_write_set *set, const struct rql_write_set *appends)
+{
+	rql_catalog_write_end_appending(catalog, appends);
+	rql_catalog_write_end(catalog, set);
+}
+
 static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *stmt, enum rql_host_class kind,
                             struct rql_error *err)
 {
@@ -65,34 +78,34 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 	struct rql_catalog *catalog = s->db->catalog;
 	struct rql_effects effects;
 	rql_effects_of(call->sql, kind, &effects);
-	bool writes = effects.set.everything || effects.set.count > 0;
+	bool writes = effects.set.everything || effects.set.count > 0 || effects.appends.count > 0;
 	rql_status status;
 	if (s->txn.open) {
 		/* Noted before it runs: also a failed write may have changed what this transaction sees. */
 		rql_write_set_merge(&s->txn.set, &effects.set);
+		rql_write_set_merge(&s->txn.appends, &effects.appends);
 		s->txn.wrote = s->txn.wrote || writes || effects.schema;
 		s->txn.schema = s->txn.schema || effects.schema;
 		status = execute(call, stmt, err);
 		s->txn.failed = s->txn.failed || status != RQL_OK;
 	} else {
-		if (writes)
-			rql_catalog_write_begin(catalog, &effects.set);
+		begin_write(catalog, &effects.set, &effects.appends);
 		status = execute(call, stmt, err);
-		if (writes)
-			rql_catalog_write_end(catalog, &effects.set);
+		end_write(catalog, &effects.set, &effects.appends);
 		if (effects.schema) {
 			rql_catalog_schema_changed(catalog);
 			if (effects.replace || any_invalid(catalog))
-				rql_view_sync(s->db);
+				rql_structures_sync(s->db);
 		}
 	}
-	rql_write_set_clear(&effects.set);
+	rql_effects_clear(&effects);
 	return status;
 }
 
 static void transaction_over(struct rql_session *s)
 {
 	rql_write_set_clear(&s->txn.set);
+	rql_write_set_clear(&s->txn.appends);
 	s->txn = (struct rql_transaction){0};
 }
 
@@ -108,17 +121,15 @@ static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *
 {
 	struct rql_session *s = call->s;
 	struct rql_transaction *txn = &s->txn;
-	bool writes = txn->set.everything || txn->set.count > 0, schema = txn->schema;
-	if (writes)
-		rql_catalog_write_begin(s->db->catalog, &txn->set);
+	bool schema = txn->schema;
+	begin_write(s->db->catalog, &txn->set, &txn->appends);
 	rql_status status = execute(call, stmt, err);
-	if (writes)
-		rql_catalog_write_end(s->db->catalog, &txn->set);
+	end_write(s->db->catalog, &txn->set, &txn->appends);
 	/* A COMMIT that fails has rolled back. */
 	transaction_over(s);
 	if (schema) {
 		rql_catalog_schema_changed(s->db->catalog);
-		rql_view_sync(s->db);
+		rql_structures_sync(s->db);
 	}
 	return status;
 }

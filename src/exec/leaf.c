@@ -119,8 +119,33 @@ static rql_status total_keys(struct shaping *s, const struct rql_slot *slot, uin
 	return RQL_OK;
 }
 
+/* Without a map each code of the hidden key stands once in a group, so that the values need no second look. */
+static rql_status count_codes(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	uint64_t n = s->answer->group_count;
+	rql_int128 *counts = RQL_NEW_ARRAY(s->arena, rql_int128, n);
+	uint32_t null_code = slot->values ? UINT32_MAX : slot->null_key;
+	const uint32_t *group = s->hidden.group, *codes = s->hidden.codes;
+	bool nulls = slot->values && slot->values->validity;
+	if (!counts)
+		return out_of_memory(s);
+	if (slot->wide)
+		for (uint64_t i = 0; i < s->raw->group_count; i++)
+			counts[group[i]] += s->hidden.wide[i] != slot->null_wide;
+	else if (n == 1 && !nulls && null_code == UINT32_MAX)
+		counts[0] = s->raw->group_count;
+	else
+		for (uint64_t i = 0; i < s->raw->group_count; i++)
+			counts[group[i]] += codes[i] != null_code && !(nulls && !rql_column_valid(slot->values, codes[i]));
+	v->kind = RQL_VECTOR_INTEGER;
+	v->integer = counts;
+	return RQL_OK;
+}
+
 static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
 {
+	if (slot->kind == RQL_SLOT_KEY_DISTINCT && !slot->key_of_code)
+		return count_codes(s, slot, v);
 	uint64_t n = s->answer->group_count, *seen = RQL_NEW_ARRAY(s->arena, uint64_t, slot->key_count);
 	v->kind = RQL_VECTOR_VALUES;
 	if (!seen || !(v->computed = RQL_NEW_ARRAY(s->arena, struct rql_value, n)))
@@ -168,10 +193,15 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	const struct rql_agg_values *a = slot->term_count ? &s->answer->aggs[slot->terms[0].agg] : NULL;
 	switch (slot->kind) {
 	case RQL_SLOT_KEY:
-		v->kind = RQL_VECTOR_CODES;
+		v->kind = slot->wide ? RQL_VECTOR_WIDE : RQL_VECTOR_CODES;
+		v->wide = slot->wide ? s->answer->wide_keys[slot->key] : NULL;
+		v->null_wide = slot->null_wide;
 		v->codes = s->answer->keys[slot->key];
 		v->values = slot->values;
-		v->rank = slot->key + 1;
+		v->least = slot->least;
+		v->null_code = slot->null_key;
+		v->ordered = slot->ordered;
+		v->rank = slot->ordered ? slot->key + 1 : 0;
 		return RQL_OK;
 	case RQL_SLOT_COUNT:
 		v->kind = RQL_VECTOR_INTEGER;
@@ -194,11 +224,58 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
 }
 
+static void count_run(const struct rql_answer *answer, struct rql_run_stats *stats)
+{
+	stats->cells_read += answer->cells_read;
+	stats->cells_covered += answer->cells_covered;
+	stats->bytes_read += answer->bytes_read;
+	stats->runs += answer->runs;
+	stats->groups += answer->group_count;
+	stats->rays += answer->rays;
+	stats->hits += answer->hits;
+	stats->device_ns += answer->device_ns;
+}
+
+rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
+{
+	struct rql_batch *batch = set->batch;
+	if (!batch)
+		return RQL_OK;
+	uint32_t *numbers = RQL_NEW_ARRAY(set->arena, uint32_t, batch->rows);
+	struct rql_vector *vectors = RQL_NEW_ARRAY(set->arena, struct rql_vector, batch->column_count);
+	if (!numbers || !vectors)
+		return rql_error_memory(err, batch->rows * sizeof(*numbers), "an answer");
+	for (uint64_t r = 0; r < batch->rows; r++)
+		numbers[r] = (uint32_t)r;
+	for (uint32_t c = 0; c < batch->column_count; c++)
+		vectors[c] = (struct rql_vector){.kind = RQL_VECTOR_CODES,
+		                                 .type = batch->columns[c].type,
+		                                 .codes = numbers,
+		                                 .values = &batch->columns[c],
+		                                 .null_code = UINT32_MAX};
+	set->vector_count = batch->column_count;
+	set->vectors = vectors;
+	return RQL_OK;
+}
+
+static rql_status run_rows(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
+                           struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err)
+{
+	struct rql_answer answer = {0};
+	struct rql_batch *batch = NULL;
+	RQL_TRY(leaf->method->run_rows(leaf->prepared, leaf->device, 0, progress, &batch, &answer, err));
+	*out = (struct rql_rowset){.arena = arena, .capacity = batch->rows, .rows = batch->rows, .batch = batch};
+	count_run(&answer, stats);
+	return RQL_OK;
+}
+
 rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
                         struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
                         struct rql_error *err)
 {
 	struct rql_answer answer = {0};
+	if (leaf->scan && leaf->scan->selection)
+		return run_rows(leaf, arena, progress, out, stats, err);
 	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, passes ? RQL_RUN_TIMED : 0, arena, progress, &answer, err));
 	if (answer.group_count > UINT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
@@ -216,14 +293,7 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
 		return out_of_memory(&s);
 	for (uint32_t i = 0; i < leaf->slot_count; i++)
 		RQL_TRY(shape(&s, &leaf->slots[i], &out->vectors[i]));
-	stats->cells_read += answer.cells_read;
-	stats->cells_covered += answer.cells_covered;
-	stats->bytes_read += answer.bytes_read;
-	stats->runs += answer.runs;
-	stats->groups += answer.group_count;
-	stats->rays += answer.rays;
-	stats->hits += answer.hits;
-	stats->device_ns += answer.device_ns;
+	count_run(&answer, stats);
 	for (uint32_t i = 0; passes && i < answer.pass_count && passes->count < RQL_PASSES_MAX; i++)
 		passes->pass[passes->count++] = answer.passes[i];
 	return RQL_OK;

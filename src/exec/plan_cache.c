@@ -1,6 +1,8 @@
 /* Plans by the exact text of their statement: one cache per session, so no lock stands between a statement and its
  * method.
- * 256 entries, the least recently used goes first; their bytes are bounded too. */
+ * 256 entries, the least recently used goes first; their bytes are bounded too. A plan may hold tables of joins and
+ * values of dictionaries, which take far longer to make than to read: such plans are worth their memory, and count in
+ * rayql_memory_limit as structures do. */
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>
@@ -8,19 +10,24 @@
 
 #define CACHE_ENTRIES 256u
 #define CACHE_BUCKETS 512u
-#define CACHE_BYTES (64u << 20)
+/* Smaller plans are not worth counting. */
+#define COUNTED_BYTES (1u << 20)
 
 struct rql_plan_cache {
 	struct rql_cache_entry *buckets[CACHE_BUCKETS];
 	struct rql_cache_entry *newest, *oldest;
 	uint32_t count;
 	uint64_t bytes;
+	struct rql_budget *budget;
 	uint64_t structure_epoch; /* of the last find: when it moves, plans that hold old structures are dropped */
 };
 
-struct rql_plan_cache *rql_plan_cache_new(void)
+struct rql_plan_cache *rql_plan_cache_new(struct rql_budget *budget)
 {
-	return calloc(1, sizeof(struct rql_plan_cache));
+	struct rql_plan_cache *cache = calloc(1, sizeof *cache);
+	if (cache)
+		cache->budget = budget;
+	return cache;
 }
 
 void rql_cache_entry_free(struct rql_cache_entry *entry)
@@ -29,6 +36,7 @@ void rql_cache_entry_free(struct rql_cache_entry *entry)
 		return;
 	rql_plan_free(entry->plan);
 	rql_columns_release(entry->columns);
+	free(entry->watched);
 	free(entry->reason);
 	free(entry->text);
 	free(entry);
@@ -74,6 +82,8 @@ static void drop(struct rql_plan_cache *cache, struct rql_cache_entry *e)
 	list_remove(cache, e);
 	cache->count--;
 	cache->bytes -= e->bytes;
+	if (e->bytes > COUNTED_BYTES)
+		rql_budget_release(cache->budget, e->bytes);
 	rql_cache_entry_free(e);
 }
 
@@ -115,13 +125,20 @@ bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_dev
 	return dropped;
 }
 
-static bool tables_unmoved(const struct rql_catalog *catalog, const struct rql_plan *plan)
+static bool tables_unmoved(const struct rql_catalog *catalog, const struct rql_plan_table *tables, uint32_t count)
 {
-	for (uint32_t i = 0; i < plan->table_count; i++)
-		if (rql_table_being_written(catalog, plan->tables[i].table) ||
-		    rql_table_version(catalog, plan->tables[i].table) != plan->tables[i].version)
+	for (uint32_t i = 0; i < count; i++)
+		if (rql_table_being_written(catalog, tables[i].table) ||
+		    rql_table_version(catalog, tables[i].table) != tables[i].version)
 			return false;
 	return true;
+}
+
+static bool still_right(const struct rql_catalog *catalog, const struct rql_cache_entry *e)
+{
+	if (!e->method)
+		return tables_unmoved(catalog, e->watched, e->watched_count);
+	return tables_unmoved(catalog, e->plan->tables, e->plan->table_count) && rql_plan_alive(e->plan);
 }
 
 struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql)
@@ -137,10 +154,10 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	if (!e)
 		return NULL;
 	/* A decision for the host stays right when tables move: structures over them can only get staler, until one is
-	 * rebuilt. */
+	 * rebuilt; but for columns, which a plan extends by the rows that were added. */
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
 	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
-	    (e->method && (!tables_unmoved(s->db->catalog, e->plan) || !rql_plan_alive(e->plan)))) {
+	    !still_right(s->db->catalog, e)) {
 		drop(cache, e);
 		return NULL;
 	}
@@ -151,11 +168,30 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	return e;
 }
 
+/* Drops what was used longest ago until an entry of `bytes` more fits. */
+static bool take_room(struct rql_plan_cache *cache, uint64_t bytes)
+{
+	struct rql_error full = {0};
+	uint64_t most = rql_plan_most_bytes(cache->budget);
+	bool charged = bytes <= COUNTED_BYTES;
+	if (bytes > most)
+		return false;
+	while (cache->oldest && (cache->count >= CACHE_ENTRIES || cache->bytes + bytes > 2 * most))
+		drop(cache, cache->oldest);
+	while (!charged && rql_budget_charge(cache->budget, bytes, "a plan", &full) != RQL_OK) {
+		rql_error_clear(&full);
+		if (!cache->oldest)
+			return false;
+		drop(cache, cache->oldest);
+	}
+	return true;
+}
+
 bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rql_cache_entry *entry)
 {
 	size_t length = strlen(sql);
 	entry->bytes = sizeof *entry + length + (entry->plan ? rql_plan_bytes(entry->plan) : 0);
-	entry->text = entry->bytes <= CACHE_BYTES / 2 ? strdup(sql) : NULL;
+	entry->text = strdup(sql);
 	if (!entry->text)
 		return false;
 	entry->length = length;
@@ -166,8 +202,8 @@ bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rq
 			break;
 		}
 	}
-	while (cache->oldest && (cache->count >= CACHE_ENTRIES || cache->bytes + entry->bytes > CACHE_BYTES))
-		drop(cache, cache->oldest);
+	if (!take_room(cache, entry->bytes))
+		return false;
 	entry->next = cache->buckets[entry->hash % CACHE_BUCKETS];
 	cache->buckets[entry->hash % CACHE_BUCKETS] = entry;
 	list_add(cache, entry);

@@ -126,6 +126,79 @@ rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, st
 	return RQL_OK;
 }
 
+/* ---- large batches in pieces ---- */
+
+/* Rows that are all there are handed out in pieces of this many: one batch of hundreds of millions would have to be
+ * turned into text, or into Arrow's arrays, as a whole. A multiple of 64, where validity words begin. */
+#define PIECE_ROWS 131072u
+
+struct rql_shared_rows {
+	atomic_uint references; /* the result's, until it has handed out the last, and the pieces' */
+	struct rql_batch *whole;
+	uint64_t next;
+};
+
+static void let_go(struct rql_shared_rows *shared)
+{
+	if (!shared || atomic_fetch_sub(&shared->references, 1) != 1)
+		return;
+	rql_batch_release(shared->whole);
+	free(shared);
+}
+
+static void release_piece(struct rql_batch *piece)
+{
+	let_go(piece->owner);
+	free(piece);
+}
+
+/* A view of the next rows; the last one takes the result's own reference along. */
+static rql_status next_piece(struct rql_result *res, struct rql_batch **out, struct rql_error *err)
+{
+	struct rql_shared_rows *shared = res->shared;
+	const struct rql_batch *whole = shared->whole;
+	struct rql_batch *piece = calloc(1, sizeof *piece + whole->column_count * sizeof *piece->columns);
+	if (!piece)
+		return rql_error_memory(err, sizeof *piece, "a batch");
+	uint64_t first = shared->next, left = whole->rows - first;
+	*piece = (struct rql_batch){.rows = left < PIECE_ROWS ? left : PIECE_ROWS,
+	                            .column_count = whole->column_count,
+	                            .columns = (struct rql_column *)(void *)(piece + 1),
+	                            .release = release_piece,
+	                            .owner = shared};
+	for (uint32_t c = 0; c < whole->column_count; c++) {
+		const struct rql_column *from = &whole->columns[c];
+		piece->columns[c] = (struct rql_column){
+			.type = from->type,
+			.data = (char *)from->data + first * rql_type_bytes(from->type),
+			.validity = from->validity ? from->validity + first / 64 : NULL,
+		};
+	}
+	shared->next += piece->rows;
+	if (shared->next == whole->rows)
+		res->shared = NULL;
+	else
+		atomic_fetch_add(&shared->references, 1);
+	*out = piece;
+	return RQL_OK;
+}
+
+static rql_status share_rows(struct rql_result *res, struct rql_error *err)
+{
+	if (!res->batch || res->batch->rows <= PIECE_ROWS)
+		return RQL_OK;
+	struct rql_shared_rows *shared = calloc(1, sizeof *shared);
+	if (!shared)
+		return rql_error_memory(err, sizeof *shared, "a batch");
+	atomic_store(&shared->references, 1);
+	shared->whole = res->batch;
+	res->batch = NULL;
+	res->shared = shared;
+	return RQL_OK;
+}
+
+/* ---- fetching ---- */
+
 static void drop_rows(struct rql_result *res)
 {
 	rql_host_result_free(res->host);
@@ -134,13 +207,15 @@ static void drop_rows(struct rql_result *res)
 	res->stmt = NULL;
 	rql_batch_release(res->batch);
 	res->batch = NULL;
+	let_go(res->shared);
+	res->shared = NULL;
 	if (res->session && res->session->open == res)
 		res->session->open = NULL;
 }
 
 void rql_result_close(struct rql_result *res)
 {
-	res->closed = res->host != NULL || res->batch != NULL;
+	res->closed = res->host != NULL || res->batch != NULL || res->shared != NULL;
 	drop_rows(res);
 }
 
@@ -170,9 +245,14 @@ rql_status rql_result_fetch(struct rql_result *res, struct rql_batch **out, stru
 		                     "or use a second connection");
 	if (res->host)
 		return fetch_host(res, out, err);
-	*out = res->batch;
-	res->batch = NULL;
-	if (res->session->open == res)
+	RQL_TRY(share_rows(res, err));
+	if (res->shared) {
+		RQL_TRY(next_piece(res, out, err));
+	} else {
+		*out = res->batch;
+		res->batch = NULL;
+	}
+	if (!res->shared && res->session->open == res)
 		res->session->open = NULL;
 	return RQL_OK;
 }
@@ -194,6 +274,7 @@ struct rql_result *rql_result_move(struct rql_result *src)
 	src->host = NULL;
 	src->stmt = NULL;
 	src->batch = NULL;
+	src->shared = NULL;
 	return dst;
 }
 

@@ -23,13 +23,20 @@ rql_status rql_plan_run(const struct rql_plan *plan, const struct rql_plan_conte
 			*failed = &n->leaves[i];
 	}
 	uint64_t ran = rql_now_ns();
-	if (status == RQL_OK && n->native_finish) {
-		status = rql_finish(n->root, n->leaves[0].rel, &sets[0], err);
+	if (status == RQL_OK && n->root == n->leaves[0].rel && sets[0].batch) {
+		batch = sets[0].batch;
+		sets[0].batch = NULL;
+	} else if (status == RQL_OK && n->native_finish) {
+		status = rql_rowset_open(&sets[0], err);
+		if (status == RQL_OK)
+			status = rql_finish(n->root, n->leaves[0].rel, &sets[0], err);
 		if (status == RQL_OK)
 			status = rql_rowset_batch(&sets[0], &batch, err);
 	} else if (status == RQL_OK) {
 		status = rql_finish_by_host(plan, ctx, sets, &batch, err);
 	}
+	for (uint32_t i = 0; sets && i < n->leaf_count; i++)
+		rql_batch_release(sets[i].batch);
 	rql_arena_free(arena);
 	if (status != RQL_OK)
 		return status;

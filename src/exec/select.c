@@ -1,5 +1,5 @@
 /* Who answers a SELECT: a cached or fresh plan's method, or the host; and what is said about it. */
-#include "exec/exec_internal.h"
+#include "exec/columns.h"
 
 #include "exec/run.h"
 #include "plan/plan_nodes.h"
@@ -72,34 +72,72 @@ static void read_epochs(const struct rql_session *s, struct rql_cache_entry *out
 	out->settings_epoch = atomic_load(&s->db->settings_epoch);
 }
 
-/* Plans text; REFRESH plans are carried out, each structure at most once. epochs: those before the last planning, so
- * that what moves
+/* The plan keeps of its structure what is needed to say something about it: a rebuild gives the old contents up
+ * first, and they must not live on in the plan. */
+static void let_contents_go(struct rql_plan *plan)
+{
+	struct rql_structure *rest = rql_structure_clone(plan->refresh);
+	if (!rest)
+		return; /* then it takes more memory */
+	rql_structure_clear(rest);
+	rql_structure_release(plan->refresh);
+	plan->refresh = rest;
+}
+
+/* n: what was done for this statement already; done: the structures among it. */
+static rql_status make_ready(struct rql_session *s, struct rql_plan *plan, uint64_t *done, uint32_t n,
+                             struct rql_error *err)
+{
+	bool again = false;
+	for (uint32_t i = 0; i < n && i < REFRESH_ATTEMPTS; i++)
+		again = again || done[i] == plan->refresh->id;
+	if (s->txn.open)
+		return rql_error_set(err, RQL_ERROR_STALE, "structures are not rebuilt inside a transaction");
+	if (again || n >= REFRESH_ATTEMPTS)
+		return rql_error_set(err, RQL_ERROR_STALE, "its tables change faster than it can be rebuilt");
+	done[n] = plan->refresh->id;
+	let_contents_go(plan);
+	return rql_structure_make_ready(s, plan->refresh, err);
+}
+
+/* Once a statement: a plan that still asks afterwards has lost what was loaded to somebody else. */
+static rql_status load_columns(struct rql_session *s, const struct rql_plan *plan, uint32_t *loaded,
+                               struct rql_error *err)
+{
+	if ((*loaded)++)
+		return rql_error_set(err, RQL_ERROR_STALE, "they were given up again meanwhile");
+	return rql_columns_load(s, plan->load, err);
+}
+
+static char *say_not_ready(const struct rql_plan *plan, const char *message)
+{
+	char *out = NULL;
+	int n = plan->kind == RQL_PLAN_LOAD ? asprintf(&out, "the columns of %s that it needs were not loaded: %s",
+	                                               plan->load->table.table, message)
+	                                    : asprintf(&out, "%s is not up to date: %s", plan->refresh->name, message);
+	return n < 0 ? NULL : out;
+}
+
+/* Plans text; REFRESH and LOAD plans are carried out, each structure at most once. epochs: those before the last
+ * planning, so that what moves
  * meanwhile makes the entry dead, not wrong. */
 static rql_status plan_and_refresh(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt,
                                    bool refresh, struct rql_cache_entry *epochs, struct rql_plan **out, char **why,
                                    struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
-	uint64_t done[REFRESH_ATTEMPTS];
+	uint64_t done[REFRESH_ATTEMPTS] = {0};
+	uint32_t loaded = 0;
 	struct rql_plan *plan = NULL;
 	for (uint32_t n = 0;; n++) {
 		read_epochs(s, epochs);
 		RQL_TRY(rql_plan_make(&ctx, text, stmt, &plan, err));
-		if (plan->kind != RQL_PLAN_REFRESH || !refresh)
+		if ((plan->kind != RQL_PLAN_REFRESH && plan->kind != RQL_PLAN_LOAD) || !refresh)
 			break;
-		bool again = false;
-		for (uint32_t i = 0; i < n; i++)
-			again = again || done[i] == plan->refresh->id;
 		struct rql_error failed = {0};
-		rql_status status = RQL_ERROR_STALE;
-		if (s->txn.open)
-			rql_error_set(&failed, status, "structures are not rebuilt inside a transaction");
-		else if (again || n == REFRESH_ATTEMPTS)
-			rql_error_set(&failed, status, "its tables change faster than it can be rebuilt");
-		else
-			status = rql_view_make_ready(s, plan->refresh, &failed);
+		rql_status status = plan->kind == RQL_PLAN_LOAD ? load_columns(s, plan, &loaded, &failed)
+		                                                : make_ready(s, plan, done, n, &failed);
 		if (status == RQL_OK) {
-			done[n] = plan->refresh->id;
 			rql_plan_free(plan);
 			rql_error_clear(&failed);
 			continue;
@@ -109,8 +147,7 @@ static rql_status plan_and_refresh(struct rql_session *s, const char *text, cons
 			rql_error_clear(&failed);
 			return rql_interrupted(err);
 		}
-		if (asprintf(why, "%s is not up to date: %s", plan->refresh->name, rql_error_message(&failed)) < 0)
-			*why = NULL;
+		*why = say_not_ready(plan, rql_error_message(&failed));
 		rql_error_clear(&failed);
 		break;
 	}
@@ -118,9 +155,44 @@ static rql_status plan_and_refresh(struct rql_session *s, const char *text, cons
 	return RQL_OK;
 }
 
+static const char *done_first(const struct rql_plan *plan)
+{
+	if (plan->kind == RQL_PLAN_LOAD)
+		return "load columns, then scan";
+	if (plan->kind != RQL_PLAN_REFRESH)
+		return NULL;
+	return plan->refresh->kind == RQL_STRUCTURE_COLUMNS ? "refresh, then scan" : "refresh, then cube";
+}
+
+static bool has_columns(struct rql_structure *const *list, uint32_t count, const struct rql_table *table)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i]->kind == RQL_STRUCTURE_COLUMNS && list[i]->table_count && list[i]->tables[0] == table)
+			return true;
+	return false;
+}
+
+/* The plan's tables whose growth would be a reason to plan again. Without memory: none, so it is planned less often. */
+static void watch_tables(const struct rql_session *s, const struct rql_plan *plan, struct rql_cache_entry *e)
+{
+	struct rql_structure **list = NULL;
+	struct rql_arena *arena = rql_arena_new();
+	uint32_t count = 0;
+	e->watched = calloc(plan->table_count + 1, sizeof *e->watched);
+	if (arena && e->watched && rql_catalog_structures(s->db->catalog, arena, &list, &count, NULL) == RQL_OK) {
+		for (uint32_t i = 0; i < plan->table_count; i++)
+			if (s->settings.auto_columns || has_columns(list, count, plan->tables[i].table))
+				e->watched[e->watched_count++] = plan->tables[i];
+		for (uint32_t i = 0; i < count; i++)
+			rql_structure_release(list[i]);
+	}
+	rql_arena_free(arena);
+}
+
 /* Turns a plan into an entry; takes the plan over. */
-static rql_status entry_of(struct rql_plan *plan, const struct rql_host_stmt *stmt, const char *why,
-                           const struct rql_cache_entry *epochs, struct rql_cache_entry **out, struct rql_error *err)
+static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, const struct rql_host_stmt *stmt,
+                           const char *why, const struct rql_cache_entry *epochs, struct rql_cache_entry **out,
+                           struct rql_error *err)
 {
 	struct rql_cache_entry *e = calloc(1, sizeof *e);
 	if (!e) {
@@ -132,7 +204,7 @@ static rql_status entry_of(struct rql_plan *plan, const struct rql_host_stmt *st
 	e->session_epoch = epochs->session_epoch;
 	e->settings_epoch = epochs->settings_epoch;
 	e->method = plan->kind == RQL_PLAN_METHOD && !why;
-	e->refresh = plan->kind == RQL_PLAN_REFRESH;
+	e->first = done_first(plan);
 	e->base_tables = plan->table_count > 0 || !plan->read;
 	e->estimated_ns = plan->estimated_ns;
 	e->host_estimated_ns = plan->host_estimated_ns;
@@ -141,6 +213,7 @@ static rql_status entry_of(struct rql_plan *plan, const struct rql_host_stmt *st
 		e->plan = plan;
 		e->columns = rql_columns_of_stmt(stmt);
 	} else {
+		watch_tables(s, plan, e);
 		rql_plan_free(plan);
 	}
 	if (!e->reason || (e->method && !e->columns)) {
@@ -158,9 +231,9 @@ static rql_status make_entry(struct rql_session *s, const char *text, const stru
 	struct rql_plan *plan = NULL;
 	char *why = NULL;
 	RQL_TRY(plan_and_refresh(s, text, stmt, refresh, &epochs, &plan, &why, err));
-	bool keep = !s->txn.open && !why && plan->kind != RQL_PLAN_REFRESH &&
+	bool keep = !s->txn.open && !why && plan->kind != RQL_PLAN_REFRESH && plan->kind != RQL_PLAN_LOAD &&
 	            (plan->kind == RQL_PLAN_HOST || (plan->cacheable && plan->tables_known));
-	rql_status status = entry_of(plan, stmt, why, &epochs, &out->entry, err);
+	rql_status status = entry_of(s, plan, stmt, why, &epochs, &out->entry, err);
 	free(why);
 	RQL_TRY(status);
 	out->loose = !keep || !rql_plan_cache_put(s->cache, text, out->entry);
@@ -190,7 +263,8 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, const stru
 		never = "not a query", bare = true;
 	else if (rql_host_stmt_parameters(stmt) > 0)
 		never = "its parameters have no values";
-	else if (rql_catalog_structure_count(s->db->catalog) == 0 && s->settings.fallback == RQL_FALLBACK_ON)
+	else if (rql_catalog_structure_count(s->db->catalog) == 0 && s->settings.fallback == RQL_FALLBACK_ON &&
+	         !s->settings.auto_columns)
 		never = "there is no materialized view";
 	else
 		never = transaction_forbids(s, NULL);
@@ -297,6 +371,15 @@ static double ms_since(uint64_t start)
 	return (double)(rql_now_ns() - start) / 1e6;
 }
 
+/* What was used longest ago makes room when rayql_auto_columns needs it. */
+static void note_use(const struct rql_plan *plan)
+{
+	const struct rql_plan_nodes *nodes = plan->nodes;
+	for (uint32_t i = 0; nodes && i < nodes->leaf_count; i++)
+		if (nodes->leaves[i].structure && nodes->leaves[i].structure->automatic)
+			atomic_store(&nodes->leaves[i].structure->used, rql_now_ns());
+}
+
 static rql_status run_method(const struct rql_call *call, const struct rql_cache_entry *e, bool cached, char **why,
                              struct rql_error *err)
 {
@@ -308,6 +391,7 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	RQL_TRY(rql_select_method(s, e->plan, &batch, &stats, s->settings.timing ? &passes : NULL, why, err));
 	if (*why)
 		return RQL_OK;
+	note_use(e->plan);
 	report_plan(s, e->plan, cached, plan_ms);
 	stats.rows = batch ? batch->rows : 0;
 	s->report.stats = stats;

@@ -1,7 +1,7 @@
 /* A session: texts become statements, and each goes to the one who runs it. */
 #include "exec/session.h"
 
-#include "exec/exec_internal.h"
+#include "exec/columns.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	if (!s)
 		return rql_error_memory(err, sizeof *s, "a connection");
 	s->db = db;
-	s->cache = rql_plan_cache_new();
+	s->cache = rql_plan_cache_new(&db->budget);
 	if (!s->cache || pthread_mutex_init(&s->running_lock, NULL) != 0) {
 		rql_plan_cache_free(s->cache);
 		free(s);
@@ -53,6 +53,7 @@ void rql_session_close(struct rql_session *s)
 	rql_host_disconnect(s->host);
 	rql_plan_cache_free(s->cache);
 	rql_write_set_clear(&s->txn.set);
+	rql_write_set_clear(&s->txn.appends);
 	rql_strbuf_free(&s->report.reason);
 	free(s->notice);
 	pthread_mutex_destroy(&s->running_lock);
@@ -104,7 +105,8 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.devices = s->db->devices,
 		.settings = &s->settings,
 		.snapshot_stamp = s->txn.open ? s->txn.stamp : 0,
-		.load = rql_view_load,
+		.budget = &s->db->budget,
+		.load = rql_structure_bound,
 		.load_state = s,
 		.device_ready = rql_device_first_use,
 		.device_failure = rql_device_failure,
@@ -164,17 +166,6 @@ static rql_status run_on_host(const struct rql_call *call, struct rql_error *err
 	return status;
 }
 
-static rql_status run_index(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
-{
-	(void)call;
-	return rql_error_set(
-		err, RQL_ERROR_STATEMENT,
-		"Not implemented Error: CREATE INDEX ... USING %s is not available in this version of RayQL, which has "
-		"one kind of structure: CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY ... "
-		"(an ordinary CREATE INDEX is DuckDB's and works)",
-		st->method ? st->method : "?");
-}
-
 static rql_status run_own(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
@@ -190,7 +181,13 @@ static rql_status run_own(const struct rql_call *call, const struct rql_statemen
 		status = rql_view_drop(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_CREATE_INDEX:
-		status = run_index(call, st, err);
+		status = rql_columns_create(s, call->sql, st, err);
+		break;
+	case RQL_STATEMENT_REFRESH_INDEX:
+		status = rql_columns_refresh(s, call->sql, st, err);
+		break;
+	case RQL_STATEMENT_DROP_INDEX:
+		status = rql_columns_drop(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_SET:
 		status = rql_settings_set(s, call->sql, st, err);
@@ -199,7 +196,6 @@ static rql_status run_own(const struct rql_call *call, const struct rql_statemen
 		status = rql_settings_reset(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_HOST:
-	case RQL_STATEMENT_DROP_INDEX:
 	case RQL_STATEMENT_EXPLAIN:
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a statement of the host's among RayQL's own");
 	}
@@ -220,7 +216,8 @@ static rql_status run_statement(const struct rql_call *call, struct rql_error *e
 	rql_status status = rql_statement_parse(arena, call->sql, &st, err);
 	if (status != RQL_OK)
 		goto done;
-	if (st.kind == RQL_STATEMENT_HOST || st.kind == RQL_STATEMENT_DROP_INDEX ||
+	if (st.kind == RQL_STATEMENT_HOST ||
+	    (st.kind == RQL_STATEMENT_DROP_INDEX && !rql_columns_owns(call->s, call->sql, &st)) ||
 	    (st.kind == RQL_STATEMENT_EXPLAIN &&
 	     (st.host_only || (st.explain_format && strcmp(st.explain_format, "text") != 0))))
 		status = run_on_host(call, err);
@@ -380,7 +377,8 @@ static rql_status prepare_host(struct rql_prepared_query *q, struct rql_error *e
 	if (!arena)
 		return rql_error_memory(err, 0, "a statement");
 	rql_status status = rql_statement_parse(arena, q->sql, &st, err);
-	bool host = st.kind == RQL_STATEMENT_HOST || st.kind == RQL_STATEMENT_DROP_INDEX ||
+	bool host = st.kind == RQL_STATEMENT_HOST ||
+	            (st.kind == RQL_STATEMENT_DROP_INDEX && !rql_columns_owns(q->s, q->sql, &st)) ||
 	            (st.kind == RQL_STATEMENT_EXPLAIN && st.host_only);
 	rql_arena_free(arena);
 	RQL_TRY(status);

@@ -90,6 +90,7 @@ struct rql_result {
 	struct rql_host_stmt *stmt;   /* a streaming result's statement, owned */
 	struct rql_host_result *host; /* rows that stream, or NULL */
 	struct rql_batch *batch;      /* rows that are all there, or NULL */
+	struct rql_shared_rows *shared; /* the same while they are handed out in pieces (result.c) */
 	bool closed;                  /* by a later statement, before its last row */
 	uint64_t serial;
 };

@@ -14,6 +14,7 @@ enum setting_kind {
 	SETTING_UNIT,
 	SETTING_LAYOUT,
 	SETTING_FORCE,
+	SETTING_COLUMNS,
 	SETTING_TIMING,
 	SETTING_MEMORY,
 	SETTING_DEVICE_MEMORY,
@@ -40,6 +41,7 @@ static const struct {
 		{"rayql_device_memory_limit",
          "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
 	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper"},
+	[SETTING_COLUMNS] = {"rayql_auto_columns", "Load the columns that queries use into memory, within rayql_memory_limit"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
 	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},
 };
@@ -263,6 +265,10 @@ static rql_status set_flag(struct rql_session *s, const char *name, const char *
 		s->settings.timing = on;
 		return RQL_OK;
 	}
+	if (strcasecmp(name, fixed[SETTING_COLUMNS].name) == 0) {
+		s->settings.auto_columns = on;
+		return RQL_OK;
+	}
 	for (uint32_t i = 0; i < method_count(); i++) {
 		if (!enables(name, i))
 			continue;
@@ -272,6 +278,12 @@ static rql_status set_flag(struct rql_session *s, const char *name, const char *
 			s->settings.disabled_methods |= 1u << i;
 	}
 	return RQL_OK;
+}
+
+static bool is_flag(const char *name)
+{
+	return strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || strcasecmp(name, fixed[SETTING_TIMING].name) == 0 ||
+	       strcasecmp(name, fixed[SETTING_COLUMNS].name) == 0 || is_method_setting(name);
 }
 
 static rql_status change(struct rql_session *s, const char *name, const char *value, struct rql_error *err)
@@ -289,8 +301,7 @@ static rql_status change(struct rql_session *s, const char *name, const char *va
 		status = set_memory(s, value, err);
 	else if (strcasecmp(name, fixed[SETTING_DEVICE_MEMORY].name) == 0)
 		status = set_device_memory(s, value, err);
-	else if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || strcasecmp(name, fixed[SETTING_TIMING].name) == 0 ||
-	         is_method_setting(name))
+	else if (is_flag(name))
 		status = set_flag(s, name, value, err);
 	else if (strcasecmp(name, fixed[SETTING_THREADS].name) == 0)
 		status = rql_error_set(
@@ -312,7 +323,7 @@ static const char *default_of(const char *name, char *room, size_t size)
 	for (size_t i = 0; i < sizeof automatic / sizeof *automatic; i++)
 		if (strcasecmp(name, fixed[automatic[i]].name) == 0)
 			return "auto";
-	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0 || strcasecmp(name, fixed[SETTING_TIMING].name) == 0)
+	if (is_flag(name))
 		return "off";
 	snprintf(room, size, "%llu", (unsigned long long)(rql_machine_memory() / 2));
 	return room;
@@ -376,6 +387,9 @@ static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_settin
 		break;
 	case SETTING_DEVICE_MEMORY:
 		print_device_limit(s->db, out->value, sizeof out->value);
+		break;
+	case SETTING_COLUMNS:
+		snprintf(out->value, sizeof out->value, "%s", s->settings.auto_columns ? "on" : "off");
 		break;
 	case SETTING_FORCE:
 		snprintf(out->value, sizeof out->value, "%s", s->settings.force ? "on" : "off");

@@ -24,7 +24,9 @@
 #define MANIFEST "manifest"
 #define MANIFEST_HEAD "rayql-manifest 2"
 #define MANIFEST_BYTES (16u << 20)
-#define CUBE_SUFFIX ".cube"
+#define STEM 32u /* hexadecimal digits before a file's suffix */
+static const char *const suffixes[] = {[RQL_STRUCTURE_CUBE] = ".cube", [RQL_STRUCTURE_COLUMNS] = ".columns"};
+#define SUFFIX_COUNT (sizeof suffixes / sizeof *suffixes)
 
 static char *join(const char *folder, const char *file)
 {
@@ -107,10 +109,17 @@ static bool unescape(char *text)
 	return true;
 }
 
-static bool is_cube_file(const char *name)
+/* A name that rql_side_write makes, with `end` behind it. */
+static bool is_contents_file(const char *name, const char *end)
 {
-	size_t length = strlen(name), suffix = sizeof CUBE_SUFFIX - 1;
-	return length == 32 + suffix && strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, CUBE_SUFFIX) == 0;
+	if (strlen(name) <= STEM || strspn(name, "0123456789abcdef") < STEM)
+		return false;
+	for (size_t i = 0; i < SUFFIX_COUNT; i++) {
+		size_t length = strlen(suffixes[i]);
+		if (strncmp(name + STEM, suffixes[i], length) == 0 && strcmp(name + STEM + length, end) == 0)
+			return true;
+	}
+	return false;
 }
 
 static bool add_entry(struct rql_side *side, const char *schema, const char *name, const char *file, const char *hash)
@@ -153,8 +162,8 @@ static const char *parse_manifest(struct rql_side *side, char *text, struct rql_
 		char *fields = NULL, *word = strtok_r(line, " ", &fields), *part[4] = {0};
 		for (int i = 0; i < 4; i++)
 			part[i] = strtok_r(NULL, " ", &fields);
-		if (!word || strcmp(word, "structure") != 0 || !part[3] || !is_cube_file(part[2]) || !unescape(part[0]) ||
-		    !unescape(part[1]) || !add_entry(side, part[0], part[1], part[2], part[3]))
+		if (!word || strcmp(word, "structure") != 0 || !part[3] || !is_contents_file(part[2], "") ||
+		    !unescape(part[0]) || !unescape(part[1]) || !add_entry(side, part[0], part[1], part[2], part[3]))
 			return damaged;
 	}
 	return NULL;
@@ -276,31 +285,44 @@ static char *file_identity(const char *file, const char *hash)
 	return asprintf(&out, "%s %s", file, hash) < 0 ? NULL : out;
 }
 
-rql_status rql_side_write(const struct rql_side *side, const struct rql_cube *cube, const char *hash, char **file,
-                          struct rql_error *err)
+/* 128 random bits: no name is used twice. */
+static rql_status new_name(enum rql_structure_kind kind, char **out, struct rql_error *err)
 {
-	unsigned char id[16];
-	char *name = NULL, *path = NULL, *identity = NULL;
-	rql_status status;
-	if (mkdir(side->folder, 0777) != 0 && errno != EEXIST)
-		return rql_error_set(err, RQL_ERROR_IO, "the folder \"%s\" cannot be made: %s", side->folder, strerror(errno));
+	unsigned char id[STEM / 2];
 	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
 		return rql_error_set(err, RQL_ERROR_IO, "no random name for a side file: %s", strerror(errno));
-	name = malloc(32 + sizeof CUBE_SUFFIX);
-	if (name) {
-		for (int i = 0; i < 16; i++)
-			snprintf(name + (size_t)i * 2, 3, "%02x", id[i]);
-		memcpy(name + 32, CUBE_SUFFIX, sizeof CUBE_SUFFIX);
-		path = join(side->folder, name);
-		identity = file_identity(name, hash);
-	}
-	if (path && identity) {
-		status = rql_cube_write(cube, path, identity, (uint32_t)strlen(identity), err);
-		if (status != RQL_OK)
-			(void)unlink(path);
-	} else {
-		status = rql_error_memory(err, 0, "a side file");
-	}
+	size_t end = strlen(suffixes[kind]) + 1;
+	char *name = malloc(STEM + end);
+	if (!name)
+		return rql_error_memory(err, STEM + end, "a side file");
+	for (size_t i = 0; i < sizeof id; i++)
+		snprintf(name + i * 2, 3, "%02x", id[i]);
+	memcpy(name + STEM, suffixes[kind], end);
+	*out = name;
+	return RQL_OK;
+}
+
+static rql_status write_contents(const struct rql_structure *s, const char *path, const char *identity,
+                                 struct rql_error *err)
+{
+	uint32_t length = (uint32_t)strlen(identity);
+	if (s->kind == RQL_STRUCTURE_COLUMNS)
+		return rql_store_file_write(s->snapshot, path, identity, length, err);
+	return rql_cube_write(s->cube, path, identity, length, err);
+}
+
+rql_status rql_side_write(const struct rql_side *side, const struct rql_structure *s, char **file,
+                          struct rql_error *err)
+{
+	if (mkdir(side->folder, 0777) != 0 && errno != EEXIST)
+		return rql_error_set(err, RQL_ERROR_IO, "the folder \"%s\" cannot be made: %s", side->folder, strerror(errno));
+	char *name = NULL;
+	RQL_TRY(new_name(s->kind, &name, err));
+	char *path = join(side->folder, name), *identity = file_identity(name, s->definition_hash);
+	rql_status status =
+		path && identity ? write_contents(s, path, identity, err) : rql_error_memory(err, 0, "a side file");
+	if (status != RQL_OK && path)
+		(void)unlink(path);
 	free(path);
 	free(identity);
 	if (status != RQL_OK) {
@@ -317,6 +339,18 @@ rql_status rql_side_read(const struct rql_side *side, const char *file, const ch
 	char *path = join(side->folder, file), *identity = file_identity(file, hash);
 	rql_status status = path && identity ? rql_cube_read(path, identity, (uint32_t)strlen(identity), budget, out, err)
 	                                     : rql_error_memory(err, 0, "a side file");
+	free(path);
+	free(identity);
+	return status;
+}
+
+rql_status rql_side_read_store(const struct rql_side *side, const char *file, const char *hash,
+                               struct rql_budget *budget, struct rql_store **out, struct rql_error *err)
+{
+	char *path = join(side->folder, file), *identity = file_identity(file, hash);
+	rql_status status = path && identity
+	                        ? rql_store_file_read(path, identity, (uint32_t)strlen(identity), budget, out, err)
+	                        : rql_error_memory(err, 0, "a side file");
 	free(path);
 	free(identity);
 	return status;
@@ -384,13 +418,12 @@ static void sweep(const struct rql_side *side, const struct rql_side_entry *kept
 		return;
 	for (struct dirent *e; (e = readdir(dir));) {
 		size_t length = strlen(e->d_name);
-		bool ours = is_cube_file(e->d_name) || strcmp(e->d_name, MANIFEST ".tmp") == 0 ||
-		            (length == 32 + sizeof CUBE_SUFFIX + 3 && strspn(e->d_name, "0123456789abcdef") == 32 &&
-		             strcmp(e->d_name + 32, CUBE_SUFFIX ".tmp") == 0);
+		bool ours = is_contents_file(e->d_name, "") || is_contents_file(e->d_name, ".tmp") ||
+		            strcmp(e->d_name, MANIFEST ".tmp") == 0;
 		bool beside = rql_side_is_rt_file(e->d_name); /* kept with its cube's file */
 		ours = ours || beside;
 		for (uint32_t i = 0; i < count && ours; i++)
-			ours = beside ? strncmp(kept[i].file, e->d_name, 32) != 0 || strcmp(e->d_name + length - 4, ".tmp") == 0
+			ours = beside ? strncmp(kept[i].file, e->d_name, STEM) != 0 || strcmp(e->d_name + length - 4, ".tmp") == 0
 			              : strcmp(kept[i].file, e->d_name) != 0;
 		if (ours || (!manifest && strcmp(e->d_name, MANIFEST) == 0))
 			(void)unlinkat(dirfd(dir), e->d_name, 0);

@@ -1,6 +1,5 @@
-/* Definitions in the database itself: one row a structure in the table rayql.structures, beside the view of the same
- * name that DuckDB
- * keeps. */
+/* Definitions in the database itself: one row a structure in the table rayql.structures; a materialized view's stands
+ * beside the view of the same name that DuckDB keeps, an index's is all there is of it. */
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>
@@ -53,7 +52,7 @@ char *rql_store_put_sql(const struct rql_database *db, const struct rql_structur
 		put_literal(&sql, texts[i]);
 		rql_strbuf_put(&sql, ", ");
 	}
-	rql_strbuf_printf(&sql, "'cube', %d, ", STORE_FORMAT);
+	rql_strbuf_printf(&sql, "'%s', %d, ", rql_structure_kind_name(s->kind), STORE_FORMAT);
 	const char *more[] = {s->statement, s->query, s->options, s->search_path};
 	for (size_t i = 0; i < 4; i++) {
 		put_literal(&sql, more[i]);
@@ -72,7 +71,18 @@ char *rql_store_delete_sql(const struct rql_database *db, const char *schema, co
 }
 
 /* ---- reading ---- */
-enum column { COL_SCHEMA, COL_NAME, COL_FORMAT, COL_STATEMENT, COL_QUERY, COL_OPTIONS, COL_PATH, COL_SQL, COL_THERE };
+enum column {
+	COL_SCHEMA,
+	COL_NAME,
+	COL_FORMAT,
+	COL_STATEMENT,
+	COL_QUERY,
+	COL_OPTIONS,
+	COL_PATH,
+	COL_SQL,
+	COL_THERE,
+	COL_COLUMNS
+};
 
 static char *text_at(const struct rql_batch *batch, uint32_t column, uint64_t row)
 {
@@ -86,12 +96,28 @@ static int64_t int_at(const struct rql_batch *batch, uint32_t column, uint64_t r
 	return v.is_null ? 0 : (int64_t)v.integer;
 }
 
+/* The statement's options, into s. */
+static rql_status read_statement(struct rql_structure *s, struct rql_arena *arena, struct rql_error *err)
+{
+	struct rql_statement st = {0};
+	struct rql_view_options options;
+	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
+	RQL_TRY(rql_statement_parse(arena, s->statement, &st, err));
+	if (st.kind != (columns ? RQL_STATEMENT_CREATE_INDEX : RQL_STATEMENT_CREATE_VIEW))
+		return rql_error_set(err, RQL_ERROR_CORRUPT, "it is another statement");
+	RQL_TRY(columns ? rql_columns_options_read(s->statement, &st, &options, err)
+	                : rql_view_options_read(arena, s->statement, &st, &options, err));
+	s->refresh = options.refresh;
+	s->unit_wanted = options.unit_wanted;
+	s->unit = options.unit;
+	(void)rql_structure_set_text(&s->layout, options.layout); /* without memory: as if it were auto */
+	return RQL_OK;
+}
+
 /* The stored statement says the options; a row that cannot be read stays visible as INVALID. */
 static void read_options(struct rql_structure *s, int64_t format)
 {
 	struct rql_arena *arena = rql_arena_new();
-	struct rql_statement st = {0};
-	struct rql_view_options options;
 	struct rql_error why = {0};
 	struct rql_strbuf reason = {0};
 	rql_status status = RQL_OK;
@@ -103,16 +129,9 @@ static void read_options(struct rql_structure *s, int64_t format)
 	} else if (!arena || !s->statement || !s->query) {
 		rql_strbuf_put(&reason, "its stored definition is incomplete; drop and create it again");
 		status = RQL_ERROR_CORRUPT;
-	} else if ((status = rql_statement_parse(arena, s->statement, &st, &why)) != RQL_OK ||
-	           (status = st.kind == RQL_STATEMENT_CREATE_VIEW ? RQL_OK : RQL_ERROR_CORRUPT) != RQL_OK ||
-	           (status = rql_view_options_read(arena, s->statement, &st, &options, &why)) != RQL_OK) {
+	} else if ((status = read_statement(s, arena, &why)) != RQL_OK) {
 		rql_strbuf_printf(&reason, "its stored definition cannot be read (%s); drop and create it again",
 		                  rql_error_message(&why));
-	} else {
-		s->refresh = options.refresh;
-		s->unit_wanted = options.unit_wanted;
-		s->unit = options.unit;
-		(void)rql_structure_set_text(&s->layout, options.layout); /* without memory: as if it were auto */
 	}
 	if (status != RQL_OK) {
 		s->state = RQL_STATE_INVALID;
@@ -143,6 +162,7 @@ static rql_status read_row(struct rql_database *db, const struct rql_batch *batc
 	struct rql_structure *s = rql_structure_new();
 	if (!s)
 		return rql_error_memory(err, sizeof *s, "a structure");
+	s->kind = int_at(batch, COL_COLUMNS, row) ? RQL_STRUCTURE_COLUMNS : RQL_STRUCTURE_CUBE;
 	s->database = strdup(db->name);
 	s->schema = text_at(batch, COL_SCHEMA, row);
 	s->name = text_at(batch, COL_NAME, row);
@@ -177,12 +197,12 @@ rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
 	}
 	rql_strbuf_put(
 		&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
-			  "v.sql, (v.view_name IS NOT NULL)::BIGINT FROM ");
+			  "v.sql, (v.view_name IS NOT NULL OR s.kind = 'columns')::BIGINT, (s.kind = 'columns')::BIGINT FROM ");
 	put_table(&sql, db);
 	rql_strbuf_put(
 		&sql, " s LEFT JOIN duckdb_views() v ON lower(v.schema_name) = lower(s.schema_name) AND lower(v.view_name) = "
 			  "lower(s.name) AND "
-			  "v.database_name = ");
+			  "s.kind = 'cube' AND v.database_name = ");
 	put_literal(&sql, db->name);
 	rql_strbuf_put(&sql, " ORDER BY s.rowid");
 	struct rql_host_result *res = NULL;

@@ -43,7 +43,7 @@ static void retain_definition(void *definition)
 
 /* 128 bits of FNV-like mixing over the bound definition's text: enough to tell definitions apart, which nobody
  * attacks. */
-static char *hash_text(const char *text)
+char *rql_build_hash(const char *text)
 {
 	uint64_t a = 0xcbf29ce484222325u, b = 0x9ae16a3b2f90404fu;
 	for (; *text; text++) {
@@ -82,7 +82,7 @@ rql_status rql_build_define(struct rql_database *db, struct rql_structure *s, st
 	uint32_t count = rql_definition_table_count(def);
 	rql_status status = RQL_OK;
 	char *source = rql_definition_source(def, 0);
-	char *hash = source ? hash_text(source) : NULL;
+	char *hash = source ? rql_build_hash(source) : NULL;
 	struct rql_table **tables = calloc(count + 1, sizeof(struct rql_table *));
 	uint64_t *versions = calloc(count + 1, sizeof *versions);
 	if (!hash || !tables || !versions)
@@ -233,7 +233,7 @@ static rql_status fill_spec(struct rql_session *session, const struct rql_struct
 }
 
 /* The largest table's size is what a star join reads, and DuckDB knows it without reading a row. */
-static uint64_t estimate_rows(const struct rql_structure *s, struct rql_host_con *con)
+uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *con)
 {
 	uint64_t most = 0;
 	for (uint32_t i = 0; i < s->table_count; i++) {
@@ -255,7 +255,7 @@ static uint64_t estimate_rows(const struct rql_structure *s, struct rql_host_con
 	return most;
 }
 
-static void set_running(struct rql_session *session, struct rql_host_con *con)
+void rql_build_set_running(struct rql_session *session, struct rql_host_con *con)
 {
 	pthread_mutex_lock(&session->running_lock);
 	session->running = con;
@@ -263,7 +263,7 @@ static void set_running(struct rql_session *session, struct rql_host_con *con)
 }
 
 /* Writes in flight would only make the contents stale before they are there. */
-static rql_status note_versions(struct rql_session *session, struct rql_structure *s, struct rql_error *err)
+rql_status rql_build_note_versions(struct rql_session *session, struct rql_structure *s, struct rql_error *err)
 {
 	struct rql_catalog *catalog = session->db->catalog;
 	uint64_t start = rql_now_ns();
@@ -297,13 +297,13 @@ static rql_status build_once(struct rql_session *session, struct rql_structure *
 {
 	struct rql_database *db = session->db;
 	struct rql_cube_builder *builder = NULL;
-	RQL_TRY(note_versions(session, s, err));
+	RQL_TRY(rql_build_note_versions(session, s, err));
 	RQL_TRY(rql_cube_builder_new(spec, &builder, err));
 	uint64_t sink = rql_host_sink_add(db->host, add_rows, builder);
 	char *text = sink ? rql_definition_source(s->definition, sink) : NULL;
 	rql_status status = text ? RQL_OK : rql_error_memory(err, 0, "a build");
 	atomic_store(&session->progress.rows, 0);
-	atomic_store(&session->progress.total_rows, estimate_rows(s, con));
+	atomic_store(&session->progress.total_rows, rql_build_estimate(s, con));
 	atomic_store(&session->progress.phase, "reading");
 	if (status == RQL_OK)
 		status = rql_host_query(con, text, NULL, err);
@@ -346,7 +346,7 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 	if (status == RQL_OK)
 		status = rql_host_connect(session->db->host, &con, err);
 	if (status == RQL_OK) {
-		set_running(session, con);
+		rql_build_set_running(session, con);
 		status = atomic_load(&session->progress.cancel) ? rql_interrupted(err) : RQL_OK;
 	}
 	for (unsigned i = 0; i < BUILD_ATTEMPTS && status == RQL_OK; i++) {
@@ -357,13 +357,12 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 		if (status == RQL_OK && !rql_structure_moved_table(session->db->catalog, s))
 			break;
 	}
-	set_running(session, NULL);
+	rql_build_set_running(session, NULL);
 	atomic_store(&session->progress.phase, NULL);
 	rql_host_disconnect(con);
 	rql_arena_free(arena);
 	RQL_TRY(status);
-	if (s->cube)
-		s->release_cube(s->cube);
+	rql_structure_clear(s);
 	s->cube = cube;
 	s->retain_cube = retain_cube;
 	s->release_cube = rql_cube_release;
@@ -379,14 +378,15 @@ void rql_build_save(struct rql_database *db, struct rql_structure *s)
 {
 	struct rql_error failed = {0};
 	char *file = NULL;
-	if (!db->side.folder || !db->side.writable)
+	if (!db->side.folder || !db->side.writable || s->automatic)
 		return;
 	/* The old file stays until the next close: a manifest on disk may still name it. */
 	free(s->side_file);
 	s->side_file = NULL;
-	if (rql_side_write(&db->side, s->cube, s->definition_hash, &file, &failed) == RQL_OK) {
+	if (rql_side_write(&db->side, s, &file, &failed) == RQL_OK) {
 		s->side_file = file;
-		rql_device_save(db, s);
+		if (s->cube)
+			rql_device_save(db, s);
 	} else {
 		struct rql_strbuf note = {0};
 		rql_strbuf_printf(&note, "its side file could not be written, so it will be built again after reopening: %s",

@@ -1,4 +1,4 @@
-/* WITH (...) of CREATE MATERIALIZED VIEW, and the texts around it. */
+/* WITH (...) of CREATE MATERIALIZED VIEW and CREATE INDEX, and the texts around it. */
 #include "exec/exec_internal.h"
 
 #include <ctype.h>
@@ -210,6 +210,34 @@ rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const
 		RQL_TRY(status);
 	}
 	return join_layout_and_unit(sql, layout_position, out, err);
+}
+
+rql_status rql_columns_options_read(const char *sql, const struct rql_statement *st, struct rql_view_options *out,
+                                    struct rql_error *err)
+{
+	*out = (struct rql_view_options){.refresh = RQL_REFRESH_MANUAL};
+	for (uint32_t i = 0; i < st->option_count; i++) {
+		const struct rql_option *o = &st->options[i];
+		if (strcmp(o->name, "refresh") == 0)
+			RQL_TRY(read_refresh(sql, o, out, err));
+		else if (strcmp(o->name, "unit") == 0 && strcasecmp(o->value, "rt") == 0)
+			return bad_value(sql, o, "auto, cpu or compute: nothing scans columns by tracing rays", err);
+		else if (strcmp(o->name, "unit") == 0)
+			RQL_TRY(read_unit(sql, o, out, err));
+		else
+			return rql_error_at(err, sql, o->position,
+			                    "Binder Error: CREATE INDEX ... USING columns has no option \"%s\"; its options are "
+			                    "refresh (manual, auto) and unit (auto, cpu, compute)",
+			                    o->name);
+	}
+	return RQL_OK;
+}
+
+void rql_columns_options_print(struct rql_strbuf *out, const struct rql_view_options *options)
+{
+	rql_strbuf_printf(out, "refresh = %s", options->refresh == RQL_REFRESH_AUTO ? "auto" : "manual");
+	if (options->unit_wanted)
+		rql_strbuf_printf(out, ", unit = %s", rql_unit_name(options->unit));
 }
 
 void rql_view_options_print(struct rql_strbuf *out, const struct rql_view_options *options)

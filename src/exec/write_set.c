@@ -100,13 +100,28 @@ static void look_inside(struct rql_write_set *set, const char *sql)
 	}
 }
 
-static void write_of(struct scan *s, struct rql_write_set *set)
+/* Without ON CONFLICT an INSERT that succeeds has added rows, and one that fails has done nothing. */
+static bool on_conflict(const char *sql)
 {
+	struct scan s = {.sql = sql};
+	bool on = false;
+	for (next(&s); s.token.kind != RQL_TOKEN_END && s.token.kind != RQL_TOKEN_BROKEN; next(&s)) {
+		if (on && is(&s, "CONFLICT"))
+			return true;
+		on = is(&s, "ON");
+	}
+	return false;
+}
+
+static void write_of(struct scan *s, struct rql_effects *out)
+{
+	struct rql_write_set *set = &out->set;
 	if (accept(s, "INSERT")) {
+		bool plain = !is(s, "OR") && !on_conflict(s->sql);
 		if (accept(s, "OR"))
 			next(s);
 		if (accept(s, "INTO"))
-			add(set, s);
+			add(plain ? &out->appends : set, s);
 		else
 			set->everything = true;
 	} else if (accept(s, "UPDATE")) {
@@ -132,8 +147,9 @@ static void write_of(struct scan *s, struct rql_write_set *set)
 }
 
 /* COPY t FROM writes t; COPY t TO and COPY (query) TO write files only. */
-static void copy_of(struct scan *s, struct rql_write_set *set)
+static void copy_of(struct scan *s, struct rql_effects *out)
 {
+	struct rql_write_set *set = &out->set;
 	if (symbol(s, '('))
 		return;
 	if (is(s, "FROM") || is(s, "DATABASE")) {
@@ -149,7 +165,7 @@ static void copy_of(struct scan *s, struct rql_write_set *set)
 	if (is(s, "TO"))
 		;
 	else if (name && is(s, "FROM"))
-		(void)rql_write_set_add(set, name);
+		(void)rql_write_set_add(&out->appends, name);
 	else
 		set->everything = true;
 	free(name);
@@ -206,6 +222,12 @@ static bool is_query(const struct scan *s)
 	return symbol(s, '(') || is(s, "SELECT") || is(s, "FROM") || is(s, "WITH") || is(s, "PIVOT") || is(s, "UNPIVOT");
 }
 
+void rql_effects_clear(struct rql_effects *effects)
+{
+	rql_write_set_clear(&effects->set);
+	rql_write_set_clear(&effects->appends);
+}
+
 void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effects *out)
 {
 	*out = (struct rql_effects){0};
@@ -213,10 +235,14 @@ void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effect
 	next(&s);
 	if (kind == RQL_HOST_WRITE) {
 		if (accept(&s, "COPY"))
-			copy_of(&s, &out->set);
+			copy_of(&s, out);
 		else
-			write_of(&s, &out->set);
+			write_of(&s, out);
 		look_inside(&out->set, sql);
+		if (out->appends.everything) { /* no name, or no memory for it */
+			out->set.everything = true;
+			out->appends.everything = false;
+		}
 	} else if (kind == RQL_HOST_SCHEMA || kind == RQL_HOST_OTHER) {
 		if (is_query(&s))
 			return; /* a part of a PIVOT: an enum type comes and goes */

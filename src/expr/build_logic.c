@@ -207,7 +207,8 @@ rql_value_number rql_build_in(struct rql_builder *b, rql_value_number x, const s
 	struct rql_step step = {.op = RQL_STEP_IN_LIST, .kind = (uint8_t)vx.kind, .b = RQL_REG_NONE, .c = RQL_REG_NONE};
 	step.a = rql_build_reg(b, x, vx.kind);
 	bool integer = rql_kind_is_integer(vx.kind);
-	bool dense = integer && n && constants[n - 1].integer - constants[0].integer < (rql_int128)n;
+	/* Unsigned: the ends of 128 bits may both be in the list. */
+	bool dense = integer && n && (rql_uint128)constants[n - 1].integer - (rql_uint128)constants[0].integer < n;
 	for (uint32_t i = 1; dense && i < n; i++)
 		dense = constants[i].integer - constants[i - 1].integer <= 1;
 	if (dense || (n == 0 && integer)) {

@@ -18,7 +18,7 @@ struct fill {
 	const struct rql_ssb_scratch *rows;
 	struct rql_batch *out;
 	uint32_t count;
-	rql_ssb_put_fn *put;
+	rql_gen_put_fn *put;
 };
 
 /* ---- the columns: one line each -------------------------------------------------------------------------------
@@ -154,15 +154,6 @@ struct fill {
 #define INT_WRITER(name, value) FIXED_WRITER(name, int32_t, value)
 #define SMALL_WRITER(name, value) FIXED_WRITER(name, uint8_t, value)
 
-/* Short texts are stored without a call. */
-static void put_text(const struct fill *f, uint32_t column, uint32_t row, const char *text, uint32_t length)
-{
-	if (length <= RQL_STRING_INLINE)
-		((struct rql_string *)f->out->columns[column].data)[row] = rql_string_make(text, length);
-	else
-		f->put(f->out, column, row, text, length);
-}
-
 #define TEXT_WRITER(name, make)                                                                                        \
 	static void write_##name(const struct fill *f, uint32_t column)                                                    \
 	{                                                                                                                  \
@@ -170,7 +161,7 @@ static void put_text(const struct fill *f, uint32_t column, uint32_t row, const 
 		for (uint32_t i = 0; i < f->count; i++) {                                                                      \
 			WITH_ROW;                                                                                                  \
 			uint32_t length = make;                                                                                    \
-			put_text(f, column, i, t, length);                                                                         \
+			rql_gen_put_text(f->put, f->out, column, i, t, length);                                                                      \
 		}                                                                                                              \
 	}
 
@@ -190,21 +181,21 @@ FLAT_COLUMNS(INT_WRITER, SMALL_WRITER, INT_WRITER, TEXT_WRITER)
 typedef void write_fn(const struct fill *f, uint32_t column);
 
 #define TABLE(list)                                                                                                    \
-	static const struct rql_ssb_column list##_names[] = {list(INT_COLUMN, TEXT_COLUMN)};                               \
+	static const struct rql_gen_column list##_names[] = {list(INT_COLUMN, TEXT_COLUMN)};                               \
 	static write_fn *const list##_writers[] = {list(WRITER, WRITER)};
 TABLE(LINEORDER_COLUMNS)
 TABLE(CUSTOMER_COLUMNS)
 TABLE(SUPPLIER_COLUMNS)
 TABLE(PART_COLUMNS)
 TABLE(DATE_COLUMNS)
-static const struct rql_ssb_column FLAT_COLUMNS_names[] = {
+static const struct rql_gen_column FLAT_COLUMNS_names[] = {
 	FLAT_COLUMNS(INT_COLUMN, SMALL_COLUMN, DAY_COLUMN, TEXT_COLUMN)};
 static write_fn *const FLAT_COLUMNS_writers[] = {FLAT_COLUMNS(WRITER, WRITER, WRITER, WRITER)};
 
 #define TABLE_ENTRY(name, list) {name, list##_names, list##_writers, sizeof list##_names / sizeof *list##_names}
 static const struct {
 	const char *name;
-	const struct rql_ssb_column *columns;
+	const struct rql_gen_column *columns;
 	write_fn *const *writers;
 	uint32_t count;
 } tables[] = {
@@ -217,7 +208,7 @@ static const struct {
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 
-const struct rql_ssb_column *rql_ssb_columns(enum rql_ssb_table table, uint32_t *count)
+const struct rql_gen_column *rql_ssb_columns(enum rql_ssb_table table, uint32_t *count)
 {
 	*count = tables[table].count;
 	return tables[table].columns;
@@ -310,7 +301,7 @@ static void fill_flat(const struct rql_ssb *ssb, uint64_t first, uint32_t count,
 }
 
 void rql_ssb_fill(const struct rql_ssb *ssb, uint64_t first, uint32_t count, struct rql_batch *out,
-                  struct rql_ssb_scratch *scratch, rql_ssb_put_fn *put)
+                  struct rql_ssb_scratch *scratch, rql_gen_put_fn *put)
 {
 	switch (ssb->table) {
 	case RQL_SSB_LINEORDER:

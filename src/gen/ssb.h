@@ -8,7 +8,7 @@
 #ifndef RQL_GEN_SSB_H
 #define RQL_GEN_SSB_H
 
-#include "column/batch.h"
+#include "gen/table.h"
 #include "util/status.h"
 
 enum rql_ssb_table {
@@ -35,15 +35,8 @@ struct rql_ssb {
 rql_status rql_ssb_init(struct rql_ssb *out, const char *name, double scale, int64_t seed,
                         struct rql_error *err) RQL_MUST_CHECK;
 
-struct rql_ssb_column {
-	const char *name;
-	rql_type_id type;
-};
 /* The table's columns in order; *count receives their number. Static. */
-const struct rql_ssb_column *rql_ssb_columns(enum rql_ssb_table table, uint32_t *count);
-
-/* Stores a copy of length bytes in a VARCHAR column of the batch. */
-typedef void rql_ssb_put_fn(struct rql_batch *out, uint32_t column, uint64_t row, const char *data, uint32_t length);
+const struct rql_gen_column *rql_ssb_columns(enum rql_ssb_table table, uint32_t *count);
 
 struct rql_ssb_scratch; /* one thread's working memory, about 300 KiB */
 struct rql_ssb_scratch *rql_ssb_scratch_new(void); /* NULL when out of memory */
@@ -54,6 +47,6 @@ void rql_ssb_scratch_free(struct rql_ssb_scratch *scratch);
 /* Writes rows [first, first + count) of the table into rows [0, count) of out, whose columns are rql_ssb_columns'. The
  * range lies within the table, count <= RQL_SSB_CHUNK. */
 void rql_ssb_fill(const struct rql_ssb *ssb, uint64_t first, uint32_t count, struct rql_batch *out,
-                  struct rql_ssb_scratch *scratch, rql_ssb_put_fn *put);
+                  struct rql_ssb_scratch *scratch, rql_gen_put_fn *put);
 
 #endif

@@ -1,21 +1,12 @@
 #include "gen/ssb_row.h"
 
-/* ---- randomness ---- */
+#include "gen/random.h"
 
-/* The finaliser of SplitMix (G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014,
- * figure 16, variant 13): a bijection on 64 bits whose output passes as random on consecutive counters. */
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
+/* ---- randomness ---- */
 
 uint64_t rql_ssb_random(const struct rql_ssb *ssb, enum rql_ssb_stream stream, uint64_t counter)
 {
-	const uint64_t golden = 0x9e3779b97f4a7c15u;
-	uint64_t key = mix(ssb->seed * golden + (uint64_t)stream);
-	return mix(key + (counter + 1) * golden);
+	return rql_random_at(ssb->seed, stream, counter);
 }
 
 /* The card that `position` of [0, n) gets when n cards are dealt in a random order: a + b * position modulo n with b

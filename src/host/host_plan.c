@@ -8,7 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-static const char switched_off[] = "column_lifetime,common_aggregate,compressed_materialization,in_clause";
+/* Late materialisation would be survived, but turns a top-N into a join of the table with itself. */
+static const char switched_off[] =
+	"column_lifetime,common_aggregate,compressed_materialization,in_clause,late_materialization";
 
 static const char *const plan_sql[2] = {
 	"SELECT json_serialize_plan(?::VARCHAR, skip_null := true, skip_empty := false, skip_default := true, "

@@ -76,7 +76,8 @@ struct rql_agg_values {
 };
 struct rql_answer {
 	uint64_t group_count; /* groups with at least one row; without group keys exactly 1, also over nothing */
-	uint32_t **keys;      /* [group key][group]: key code */
+	uint32_t **keys;      /* [group key][group]: key code; NULL of a wide key */
+	uint64_t **wide_keys; /* the same of group keys with more than 2^32 codes (scans only); NULL: there is none */
 	struct rql_agg_values *aggs;
 	uint32_t sorted_keys; /* the groups ascend by this many leading group keys */
 	uint64_t cells_read, cells_covered, bytes_read, runs;
@@ -104,6 +105,9 @@ static inline double rql_cost_total(const struct rql_cost *c)
 
 enum rql_serve { RQL_SERVE_NO, RQL_SERVE_SUPERSET, RQL_SERVE_FULL };
 
+struct rql_scan_request; /* of rows of a column store: scan/scan.h */
+struct rql_scan_rows_request;
+
 struct rql_prepared; /* a request bound to a structure by one method: everything that does not depend on the run */
 
 struct rql_method {
@@ -119,6 +123,20 @@ struct rql_method {
 	/* Can it answer this request from this structure on this device? On NO, *reason is a static text. */
 	enum rql_serve (*can_serve)(const struct rql_relation *relation, const struct rql_request *request,
 	                            const struct rql_device *device, const char **reason);
+	/* Methods over column stores have these two instead of can_serve and prepare, which are NULL there. The request's
+	 * programs and maps must outlive the result, its snapshot is retained; all else is copied. */
+	enum rql_serve (*can_scan)(const struct rql_scan_request *request, const struct rql_device *device,
+	                           const char **reason);
+	rql_status (*prepare_scan)(const struct rql_scan_request *request, struct rql_device *device,
+	                           struct rql_prepared **out, struct rql_error *err);
+	/* Selections of rows of a column store (scan/scan_rows.h); NULL: it has none. What prepare_rows makes is priced, freed
+	 * and measured as all else is, and run by run_rows only: the rows as a batch that the caller releases; of out the
+	 * counts. */
+	rql_status (*prepare_rows)(const struct rql_scan_rows_request *request, struct rql_device *device,
+	                           struct rql_prepared **out, struct rql_error *err);
+	rql_status (*run_rows)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
+	                       struct rql_progress *progress, struct rql_batch **rows, struct rql_answer *out,
+	                       struct rql_error *err);
 	/* Binds the request: code sets become intervals. The request may be freed afterwards; the relation must outlive the
 	 * result, which is immutable: several threads may run it at once. */
 	rql_status (*prepare)(const struct rql_relation *relation, const struct rql_request *request,

@@ -5,6 +5,8 @@ extern const struct rql_method rql_method_cube_cpu;
 extern const struct rql_method rql_method_cube_compute;
 extern const struct rql_method rql_method_cube_rt;
 extern const struct rql_method rql_method_cube_paper;
+extern const struct rql_method rql_method_scan_cpu;
+extern const struct rql_method rql_method_scan_compute;
 
 const struct rql_method *const *rql_methods(void)
 {
@@ -13,6 +15,8 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_cube_compute,
 	    &rql_method_cube_rt,
 	    &rql_method_cube_paper,
+	    &rql_method_scan_cpu,
+	    &rql_method_scan_compute,
 	    NULL,
 	};
 	return methods;

@@ -238,6 +238,21 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 	return RQL_OK;
 }
 
+rql_status rql_bind_dimension_group(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                    const struct rql_dimension *d, const struct rql_expr *e, struct rql_group_key *key,
+                                    const struct rql_column **values, struct rql_error *err)
+{
+	if (e->kind == RQL_EXPR_REF) {
+		key->key_of_code = NULL;
+		key->key_count = d->count;
+		*values = &d->values;
+		return RQL_OK;
+	}
+	struct rql_column all;
+	RQL_TRY(rql_codes_evaluate(ctx, arena, d, e, &all, err));
+	return distinct_keys(arena, d, &all, key, values, err);
+}
+
 rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *arena,
                           const struct rql_relation *relation, const struct rql_expr *e, struct rql_group_key *key,
                           const struct rql_column **values, struct rql_error *err)
@@ -252,15 +267,6 @@ rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *
 		rql_strbuf_free(&text);
 		return status;
 	}
-	const struct rql_dimension *d = &relation->dimensions[dimension];
 	key->dimension = dimension;
-	if (e->kind == RQL_EXPR_REF) {
-		key->key_of_code = NULL;
-		key->key_count = d->count;
-		*values = &d->values;
-		return RQL_OK;
-	}
-	struct rql_column all;
-	RQL_TRY(rql_codes_evaluate(ctx, arena, d, e, &all, err));
-	return distinct_keys(arena, d, &all, key, values, err);
+	return rql_bind_dimension_group(ctx, arena, &relation->dimensions[dimension], e, key, values, err);
 }

@@ -23,4 +23,10 @@ rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *
                           const struct rql_relation *relation, const struct rql_expr *expr, struct rql_group_key *key,
                           const struct rql_column **values, struct rql_error *err) RQL_MUST_CHECK;
 
+/* The same over one dictionary; expr's only REF is the dimension, whatever its index. */
+rql_status rql_bind_dimension_group(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                    const struct rql_dimension *dimension, const struct rql_expr *expr,
+                                    struct rql_group_key *key, const struct rql_column **values,
+                                    struct rql_error *err) RQL_MUST_CHECK;
+
 #endif

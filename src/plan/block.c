@@ -47,6 +47,18 @@ bool rql_expr_leaves(const struct rql_expr *e, rql_leaf_fn *fn, void *state)
 	return !e->filter || rql_expr_leaves(e->filter, fn, state);
 }
 
+void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *state)
+{
+	for (uint32_t i = 0; i < block->conjunct_count; i++)
+		rql_expr_leaves(block->conjuncts[i], fn, state);
+	for (uint32_t i = 0; i < block->group_count; i++)
+		rql_expr_leaves(block->groups[i], fn, state);
+	for (uint32_t i = 0; i < block->agg_count; i++)
+		rql_expr_leaves(block->aggs[i], fn, state);
+	for (uint32_t i = 0; i < block->semi_count; i++)
+		rql_expr_leaves(block->semis[i].key, fn, state);
+}
+
 struct ref_use {
 	uint32_t count, first;
 };
@@ -161,6 +173,9 @@ struct flattening {
 	struct rql_table_ref tables[RQL_BLOCK_MAX_TABLES];
 	uint32_t table_count;
 	struct rql_expr_list conjuncts;
+	uint32_t semi_count;
+	struct rql_block_semi semis[RQL_BLOCK_MAX_SEMIS];
+	const char *above; /* for messages */
 	struct rql_error *err;
 };
 
@@ -224,11 +239,63 @@ static rql_status flatten_get(struct flattening *f, const struct rql_rel *rel, s
 
 static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struct columns *out);
 
+/* The one condition of a semi join, `column = column` of one type, sorted by side. */
+static bool semi_keys(const struct rql_rel *rel, bool right, const struct columns *outer, const struct columns *inner,
+                      struct rql_block_semi *out)
+{
+	const struct rql_expr *e = rel->expr_count == 1 ? rel->exprs[0] : NULL;
+	uint32_t left_count = right ? inner->count : outer->count;
+	if (!e || e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
+		return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct rql_expr *side = e->children[i];
+		if (side->kind != RQL_EXPR_REF)
+			return false;
+		bool of_left = side->index < left_count;
+		uint32_t index = of_left ? side->index : side->index - left_count;
+		const struct columns *columns = of_left != right ? outer : inner;
+		if (index >= columns->count || columns->items[index]->kind != RQL_EXPR_COLUMN)
+			return false;
+		*(of_left != right ? &out->key : &out->inner_key) = columns->items[index];
+	}
+	rql_type_id id = out->key ? out->key->type.id : RQL_TYPE_INVALID;
+	return out->key && out->inner_key && rql_type_equal(out->key->type, out->inner_key->type) &&
+	       id != RQL_TYPE_FLOAT && id != RQL_TYPE_DOUBLE && id != RQL_TYPE_INTERVAL && id != RQL_TYPE_OTHER;
+}
+
+static rql_status flatten_semi(struct flattening *f, const struct rql_rel *rel, struct columns *out)
+{
+	bool right = rel->join == RQL_JOIN_RIGHT_SEMI || rel->join == RQL_JOIN_RIGHT_ANTI;
+	struct rql_block_semi semi = {.anti = rel->join == RQL_JOIN_ANTI || rel->join == RQL_JOIN_RIGHT_ANTI};
+	struct flattening *g = RQL_NEW(f->arena, struct flattening);
+	struct rql_block *inner = RQL_NEW(f->arena, struct rql_block);
+	struct columns columns;
+	if (!g || !inner)
+		return out_of_memory(f);
+	g->arena = f->arena;
+	g->above = "semi join";
+	g->err = f->err;
+	RQL_TRY(flatten(f, rel->children[right], out));
+	RQL_TRY(flatten(g, rel->children[!right], &columns));
+	if (!semi_keys(rel, right, out, &columns, &semi) || g->semi_count || f->semi_count == RQL_BLOCK_MAX_SEMIS)
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "a semi join by more than one pair of equal columns");
+	inner->table_count = g->table_count;
+	inner->tables = g->tables;
+	inner->conjunct_count = g->conjuncts.count;
+	inner->conjuncts = g->conjuncts.items;
+	semi.inner = inner;
+	f->semis[f->semi_count++] = semi;
+	return RQL_OK;
+}
+
 static rql_status flatten_join(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
+	if (rel->join == RQL_JOIN_SEMI || rel->join == RQL_JOIN_ANTI || rel->join == RQL_JOIN_RIGHT_SEMI ||
+	    rel->join == RQL_JOIN_RIGHT_ANTI)
+		return flatten_semi(f, rel, out);
 	if (rel->join != RQL_JOIN_INNER && rel->join != RQL_JOIN_CROSS)
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED,
-		                     "a join that is not an inner join lies below the aggregate");
+		                     "a join that is not an inner join lies below the %s", f->above);
 	struct columns left, right, both;
 	RQL_TRY(flatten(f, rel->children[0], &left));
 	RQL_TRY(flatten(f, rel->children[1], &right));
@@ -273,7 +340,7 @@ static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struc
 	case RQL_REL_EMPTY:
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "the optimiser proves that no row qualifies");
 	default:
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s lies below the aggregate", rql_rel_phrase(rel));
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s lies below the %s", rql_rel_phrase(rel), f->above);
 	}
 }
 
@@ -297,12 +364,7 @@ static bool count_column(const struct rql_expr *leaf, void *state)
 static uint32_t count_columns(const struct rql_block *block)
 {
 	struct column_set set = {0};
-	for (uint32_t i = 0; i < block->conjunct_count; i++)
-		rql_expr_leaves(block->conjuncts[i], count_column, &set);
-	for (uint32_t i = 0; i < block->group_count; i++)
-		rql_expr_leaves(block->groups[i], count_column, &set);
-	for (uint32_t i = 0; i < block->agg_count; i++)
-		rql_expr_leaves(block->aggs[i], count_column, &set);
+	rql_block_leaves(block, count_column, &set);
 	return set.count;
 }
 
@@ -332,6 +394,7 @@ rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, st
 	if (!f || !b)
 		return rql_error_memory(err, sizeof *f, "a plan");
 	f->arena = arena;
+	f->above = "aggregate";
 	f->err = err;
 	struct columns input;
 	RQL_TRY(flatten(f, rel->children[0], &input));
@@ -340,7 +403,104 @@ rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, st
 	b->tables = f->tables;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
+	b->semi_count = f->semi_count;
+	b->semis = f->semis;
 	b->column_count = count_columns(b);
 	*out = b;
+	return RQL_OK;
+}
+
+/* ---- rows ---- */
+
+struct selecting {
+	struct flattening *f;
+	struct rql_rows_block *rows;
+	bool limited;
+	struct columns keys;
+};
+
+static rql_status take_limit(struct selecting *s, const struct rql_rel *rel)
+{
+	if (s->limited)
+		return rql_error_set(s->f->err, RQL_ERROR_UNSUPPORTED, "a limit lies below another one");
+	s->limited = true;
+	s->rows->limit = rel->limit;
+	s->rows->offset = rel->offset;
+	return RQL_OK;
+}
+
+static rql_status take_order(struct selecting *s, const struct rql_rel *rel, struct columns *out)
+{
+	RQL_TRY(flatten(s->f, rel->children[0], out));
+	s->rows->order_count = s->keys.count = rel->order_count;
+	s->rows->orders = rel->orders;
+	s->keys.items = RQL_NEW_ARRAY(s->f->arena, struct rql_expr *, rel->order_count);
+	if (!s->keys.items)
+		return out_of_memory(s->f);
+	for (uint32_t i = 0; i < rel->order_count; i++)
+		RQL_TRY(rewrite(s->f, rel->orders[i].expr, out, &s->keys.items[i]));
+	return RQL_OK;
+}
+
+/* Below an order and below a limit there is neither, for flatten takes over there; a limit below a projection is one of
+ * the projection's rows. */
+static rql_status flatten_rows(struct selecting *s, const struct rql_rel *rel, struct columns *out)
+{
+	struct columns input;
+	switch (rel->kind) {
+	case RQL_REL_PROJECT:
+		RQL_TRY(flatten_rows(s, rel->children[0], &input));
+		out->count = rel->expr_count;
+		out->items = RQL_NEW_ARRAY(s->f->arena, struct rql_expr *, rel->expr_count);
+		if (!out->items)
+			return out_of_memory(s->f);
+		for (uint32_t i = 0; i < rel->expr_count; i++)
+			RQL_TRY(rewrite(s->f, rel->exprs[i], &input, &out->items[i]));
+		return RQL_OK;
+	case RQL_REL_LIMIT:
+		RQL_TRY(take_limit(s, rel));
+		return flatten_rows(s, rel->children[0], out);
+	case RQL_REL_TOP_N:
+		RQL_TRY(take_limit(s, rel));
+		return take_order(s, rel, out);
+	case RQL_REL_ORDER:
+		return take_order(s, rel, out);
+	default:
+		return flatten(s->f, rel, out);
+	}
+}
+
+rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
+                               struct rql_error *err)
+{
+	struct flattening *f = RQL_NEW(arena, struct flattening);
+	struct rql_rows_block *rows = RQL_NEW(arena, struct rql_rows_block);
+	struct rql_block *b = RQL_NEW(arena, struct rql_block);
+	if (!f || !rows || !b)
+		return rql_error_memory(err, sizeof *f, "a plan");
+	f->arena = arena;
+	f->above = "selection";
+	f->err = err;
+	rows->block = b;
+	rows->limit = UINT64_MAX;
+	struct selecting s = {.f = f, .rows = rows};
+	struct columns outputs;
+	RQL_TRY(flatten_rows(&s, rel, &outputs));
+	rows->output_count = outputs.count;
+	b->group_count = outputs.count + s.keys.count;
+	b->groups = RQL_NEW_ARRAY(arena, struct rql_expr *, b->group_count);
+	if (!b->groups)
+		return out_of_memory(f);
+	memcpy(b->groups, outputs.items, outputs.count * sizeof *b->groups);
+	if (s.keys.count)
+		memcpy(b->groups + outputs.count, s.keys.items, s.keys.count * sizeof *b->groups);
+	b->table_count = f->table_count;
+	b->tables = f->tables;
+	b->conjunct_count = f->conjuncts.count;
+	b->conjuncts = f->conjuncts.items;
+	b->semi_count = f->semi_count;
+	b->semis = f->semis;
+	b->column_count = count_columns(b);
+	*out = rows;
 	return RQL_OK;
 }

@@ -7,9 +7,21 @@
 #include "sql/rel.h"
 #include "util/arena.h"
 
+struct rql_block;
+/* Rows of the block stay only if (anti: unless) some row of `inner`, tables joined and filtered, has an equal key. */
+struct rql_block_semi {
+	bool anti;
+	const struct rql_expr *key;       /* COLUMN of the block */
+	const struct rql_expr *inner_key; /* COLUMN of inner */
+	const struct rql_block *inner;    /* tables and conjuncts only */
+};
+#define RQL_BLOCK_MAX_SEMIS 8u
+
 struct rql_block {
 	uint32_t table_count;
 	struct rql_table_ref *tables;
+	uint32_t semi_count; /* of definitions, and for cubes: 0 */
+	struct rql_block_semi *semis;
 	/* All expressions are over RQL_EXPR_COLUMN (table: index into tables; index: column of the table). */
 	uint32_t conjunct_count;
 	struct rql_expr **conjuncts; /* normalised, see rql_conjuncts_add */
@@ -25,6 +37,18 @@ struct rql_block {
 /* rel is an AGGREGATE or a DISTINCT. RQL_ERROR_UNSUPPORTED with the reason when it is no block. */
 rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
                           struct rql_error *err) RQL_MUST_CHECK;
+
+/* Rows themselves: no aggregate. The block's groups are the columns of the result, then the order keys. */
+struct rql_rows_block {
+	struct rql_block *block;
+	uint32_t output_count, order_count;
+	const struct rql_order *orders; /* directions and places of NULLs; the expressions are the block's */
+	uint64_t limit, offset;         /* limit UINT64_MAX: none */
+	bool is_result;                 /* the query's own rows, with nothing but projections above */
+};
+/* rel: projections over at most one limit over at most one order over tables, joins and filters. As rql_block_make. */
+rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
+                               struct rql_error *err) RQL_MUST_CHECK;
 
 /* Growing list of expressions in an arena. */
 struct rql_expr_list {
@@ -46,6 +70,8 @@ bool rql_expr_is_equijoin(const struct rql_expr *expr);
 /* Calls fn with every COLUMN and REF leaf; stops when it gives false. */
 typedef bool rql_leaf_fn(const struct rql_expr *leaf, void *state);
 bool rql_expr_leaves(const struct rql_expr *expr, rql_leaf_fn *fn, void *state);
+/* The same for all expressions of the block, and the keys of its semi joins. */
+void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *state);
 /* How many different REFs expr reads: 0, 1 (*index is it), or 2 for two and more. */
 uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index);
 /* A copy in which fn replaces what it wants to: it is asked for every node from the top down, and gives the

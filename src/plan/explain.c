@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include "method/scan/scan.h"
 #include "plan/plan_nodes.h"
 
 static void put_ms(struct rql_strbuf *out, double ns)
@@ -60,11 +61,11 @@ static void put_candidate(struct rql_strbuf *out, const struct rql_candidate *c)
 		put_ms(out, rql_cost_expected(&c->cost));
 		rql_strbuf_put(out, ", ");
 		put_count(out, c->cost.cells);
-		rql_strbuf_put(out, " cells in ");
+		rql_strbuf_put(out, c->rows ? " rows of " : " cells in ");
 		put_count(out, c->cost.runs);
-		rql_strbuf_put(out, " intervals, ");
+		rql_strbuf_put(out, c->rows ? " blocks, " : " intervals, ");
 		put_count(out, c->cost.rows_out);
-		rql_strbuf_put(out, " groups");
+		rql_strbuf_put(out, c->selects ? " rows out" : " groups");
 		put_parts(out, &c->cost);
 		if (c->dominated)
 			rql_strbuf_put(out, " (dominated)");
@@ -72,9 +73,43 @@ static void put_candidate(struct rql_strbuf *out, const struct rql_candidate *c)
 	rql_strbuf_putc(out, '\n');
 }
 
+static void put_selection(struct rql_strbuf *out, const struct rql_rows_block *rows)
+{
+	rql_strbuf_printf(out, "  rows: %u columns", rows->output_count);
+	if (rows->order_count)
+		rql_strbuf_printf(out, ", ordered by %u keys", rows->order_count);
+	if (rows->limit != UINT64_MAX)
+		rql_strbuf_printf(out, ", limit %llu", (unsigned long long)rows->limit);
+	if (rows->offset)
+		rql_strbuf_printf(out, ", offset %llu", (unsigned long long)rows->offset);
+	rql_strbuf_putc(out, '\n');
+}
+
+static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
+{
+	const struct rql_leaf_scan *scan = leaf->scan;
+	bool cpu = leaf->device->kind == RQL_DEVICE_CPU;
+	rql_strbuf_printf(out, "method: %s on %s (%s%s%s), structure %s: columns of table %s, %llu rows in %llu blocks\n",
+	                  leaf->method->name, rql_unit_name(leaf->method->unit), leaf->device->name, cpu ? "" : ", ",
+	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
+	                  (unsigned long long)scan->blocks);
+	for (uint32_t m = 0; m < scan->map_count; m++)
+		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes\n",
+		                  scan->dimensions[m], (unsigned long long)rql_scan_map_entries(scan->maps[m]),
+		                  rql_scan_map_payloads(scan->maps[m]),
+		                  rql_scan_map_is_dense(scan->maps[m]) ? "dense" : "hashed",
+		                  (unsigned long long)rql_scan_map_bytes(scan->maps[m]));
+	if (scan->selection)
+		put_selection(out, scan->selection);
+}
+
 static void put_leaf(struct rql_strbuf *out, const struct rql_leaf *leaf)
 {
 	const struct rql_relation *r = leaf->relation;
+	if (leaf->scan) {
+		put_scan(out, leaf);
+		return;
+	}
 	rql_strbuf_printf(
 		out, "method: %s on %s (%s%s%s), structure %s: %s of %llu rows in %llu cells\n", leaf->method->name,
 		rql_unit_name(leaf->method->unit), leaf->device->name, leaf->device->kind == RQL_DEVICE_CPU ? "" : ", ",
@@ -122,10 +157,18 @@ static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, co
 	put_ms(out, s->finish_ns);
 	rql_strbuf_printf(out, " finishing; estimated ");
 	put_ms(out, plan->estimated_ns);
-	rql_strbuf_printf(
-		out, "\n  %llu intervals, %llu cells covered, %llu cells read, %llu bytes, %llu groups, %llu rows\n",
-		(unsigned long long)s->runs, (unsigned long long)s->cells_covered, (unsigned long long)s->cells_read,
-		(unsigned long long)s->bytes_read, (unsigned long long)s->groups, (unsigned long long)s->rows);
+	uint64_t blocks = 0;
+	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
+		blocks += plan->nodes->leaves[i].scan ? plan->nodes->leaves[i].scan->blocks : 0;
+	bool scans = plan->nodes->leaves[0].scan != NULL;
+	rql_strbuf_printf(out, scans ? "\n  %llu blocks read, " : "\n  %llu intervals, ", (unsigned long long)s->runs);
+	if (scans)
+		rql_strbuf_printf(out, "%llu skipped, ", (unsigned long long)(blocks > s->runs ? blocks - s->runs : 0));
+	rql_strbuf_printf(out,
+	                  scans ? "%llu rows passed, %llu rows read, %llu bytes, %llu groups, %llu rows\n"
+	                        : "%llu cells covered, %llu cells read, %llu bytes, %llu groups, %llu rows\n",
+	                  (unsigned long long)s->cells_covered, (unsigned long long)s->cells_read,
+	                  (unsigned long long)s->bytes_read, (unsigned long long)s->groups, (unsigned long long)s->rows);
 }
 
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
@@ -138,7 +181,8 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 		if (n->native_finish)
 			rql_strbuf_put(out, "finish: RayQL\n");
 		else
-			rql_strbuf_printf(out, "finish: host, over the aggregated rows (%s)\n",
+			rql_strbuf_printf(out, "finish: host, over %s rows (%s)\n",
+			                  n->leaves[0].scan && n->leaves[0].scan->selection ? "the selected" : "the aggregated",
 			                  n->finish_reason ? n->finish_reason : "");
 	} else {
 		rql_strbuf_put(out, "method: host\n");

@@ -3,17 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "method/scan/scan.h"
 #include "plan/bind.h"
-
-/* The higher, the nearer a structure came, and the more useful the reason. */
-enum {
-	REASON_NO_STRUCTURE = 1,
-	REASON_NO_BLOCK = 2,
-	REASON_OTHER_TABLES = 3,
-	REASON_NO_MATCH = 4,
-	REASON_NO_METHOD = 5,
-	REASON_NOT_FRESH = 8
-};
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 {
@@ -35,14 +26,15 @@ void rql_leaf_clear(struct rql_leaf *leaf)
 {
 	if (leaf->prepared)
 		leaf->method->free_prepared(leaf->prepared);
+	for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
+		rql_scan_map_free(leaf->scan->maps[m]);
 	if (leaf->structure)
 		rql_structure_release(leaf->structure);
 	*leaf = (struct rql_leaf){0};
 }
 
-/* A failure that is only a reason is swallowed; memory and interruption are not. */
-static rql_status as_reason(struct rql_planning *p, rql_status status, struct rql_error *why, int rank,
-                            const char *structure)
+rql_status rql_planning_swallow(struct rql_planning *p, rql_status status, struct rql_error *why, int rank,
+                                const char *structure)
 {
 	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
 		rql_error_move(p->err, why);
@@ -73,8 +65,7 @@ struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql
 	return c;
 }
 
-/* NULL: it may be used now. Else why not; *refresh: rebuilding would help and is wanted. */
-static const char *why_not_usable(struct rql_planning *p, const struct rql_structure *s, bool *refresh)
+const char *rql_leaf_unusable(struct rql_planning *p, const struct rql_structure *s, bool *refresh)
 {
 	const char *database, *schema, *table;
 	*refresh = false;
@@ -95,12 +86,14 @@ static const char *why_not_usable(struct rql_planning *p, const struct rql_struc
 			return rql_arena_printf(p->arena, "table %s is being written", table);
 		}
 	}
-	*refresh = !p->ctx->snapshot_stamp && (s->state == RQL_STATE_UNBUILT || s->refresh == RQL_REFRESH_AUTO);
+	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
+	*refresh = !p->ctx->snapshot_stamp && (s->state == RQL_STATE_UNBUILT || s->refresh == RQL_REFRESH_AUTO ||
+	                                       (columns && rql_structure_appendable(p->ctx->catalog, s)));
 	if (s->state == RQL_STATE_UNBUILT)
 		return "it has no contents yet";
 	rql_table_name(moved, &database, &schema, &table);
-	return rql_arena_printf(p->arena, "stale: table %s changed since it was built; REFRESH MATERIALIZED VIEW %s", table,
-	                        s->name);
+	return rql_arena_printf(p->arena, "stale: table %s changed since it was built; REFRESH %s %s", table,
+	                        columns ? "INDEX" : "MATERIALIZED VIEW", s->name);
 }
 
 /* ---- one structure for one block ---- */
@@ -150,7 +143,8 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 	RQL_TRY(
 		rql_bind_predicates(b->p->ctx, arena, relation, b->match->predicates, b->match->predicate_count, boxes, err));
 	for (uint32_t i = 0; i < groups; i++) {
-		slots[i] = (struct rql_slot){.kind = RQL_SLOT_KEY, .type = b->match->groups[i]->type, .key = i};
+		slots[i] =
+			(struct rql_slot){.kind = RQL_SLOT_KEY, .type = b->match->groups[i]->type, .key = i, .ordered = true};
 		RQL_TRY(rql_bind_group(b->p->ctx, arena, relation, b->match->groups[i], &keys[i], &slots[i].values, err));
 	}
 	RQL_TRY(bind_hidden_key(b, slots + groups, aggs, &keys[groups], err));
@@ -192,14 +186,14 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 		return RQL_OK; /* loading it failed; its state says why */
 	rql_status status = rql_match(p->arena, block, def, &match, &why);
 	if (status != RQL_OK)
-		return as_reason(p, status, &why, same_tables(block, def->block) ? REASON_NO_MATCH : REASON_OTHER_TABLES,
+		return rql_planning_swallow(p, status, &why, same_tables(block, def->block) ? RQL_REASON_NO_MATCH : RQL_REASON_OTHER_TABLES,
 		                 s->name);
 	struct rql_candidate *c = rql_candidate_add(p, s);
 	if (!c)
 		return rql_error_memory(p->err, 0, "a plan");
 	bool refresh;
-	if ((c->reason = why_not_usable(p, s, &refresh))) {
-		rql_planning_reason(p, REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
+	if ((c->reason = rql_leaf_unusable(p, s, &refresh))) {
+		rql_planning_reason(p, RQL_REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
 		if (refresh && !p->to_refresh)
 			p->to_refresh = s;
 		return RQL_OK;
@@ -211,13 +205,13 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 	struct binding b = {.p = p, .block = block, .match = match, .leaf = leaf};
 	status = bind_request(&b, def, &why);
 	if (status == RQL_OK)
-		status = rql_price_methods(p, s, &b.request, leaf, c, &why);
+		status = rql_price_methods(p, s, &b.request, NULL, leaf, c, &why);
 	if (status == RQL_OK)
 		return RQL_OK;
 	rql_leaf_clear(leaf);
 	if (!c->reason)
 		c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
-	return as_reason(p, status, &why, REASON_NO_METHOD, s->name);
+	return rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, s->name);
 }
 
 static struct rql_leaf *add_leaf(struct rql_planning *p)
@@ -239,14 +233,15 @@ static struct rql_leaf *add_leaf(struct rql_planning *p)
 static bool definition_loaded(struct rql_planning *p, uint32_t i)
 {
 	struct rql_structure *s = p->structures[i];
-	if (!s->definition && s->state != RQL_STATE_INVALID && p->ctx->load) {
+	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
+	if (!(columns ? s->table_count != 0 : s->definition != NULL) && s->state != RQL_STATE_INVALID && p->ctx->load) {
 		struct rql_structure *loaded = p->ctx->load(p->ctx->load_state, s);
 		if (loaded) {
 			rql_structure_release(s);
 			p->structures[i] = s = loaded;
 		}
 	}
-	return s->definition != NULL;
+	return columns ? s->table_count != 0 : s->definition != NULL;
 }
 
 /* Same or worse in everything: never worth taking, whatever the weights. */
@@ -268,23 +263,32 @@ static void mark_candidates(struct rql_planning *p, uint32_t first, const struct
 	}
 }
 
-rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+/* rows NULL: groups and aggregates of the block. */
+static rql_status try_any(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
+                          struct rql_structure *s, struct rql_leaf *leaf)
 {
-	struct rql_error why = {0};
-	struct rql_block *block;
-	*found = false;
-	if (p->structure_count == 0)
-		rql_planning_reason(p, REASON_NO_STRUCTURE, "there is no materialized view");
-	rql_status status = rql_block_make(p->arena, rel, &block, &why);
-	if (status != RQL_OK)
-		return as_reason(p, status, &why, REASON_NO_BLOCK, NULL);
+	if (s->kind != RQL_STRUCTURE_COLUMNS)
+		return rows ? RQL_OK : try_structure(p, block, s, leaf);
+	return rows ? rql_scan_leaf_try_rows(p, rows, s, leaf) : rql_scan_leaf_try(p, block, s, leaf);
+}
+
+rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
+                                 const struct rql_rows_block *rows, bool *found)
+{
+	rql_status status = RQL_OK;
 	struct rql_leaf best = {0};
 	uint32_t first_candidate = p->nodes->candidate_count;
-	for (uint32_t i = 0; i < p->structure_count && status == RQL_OK; i++) {
+	p->best_ns = 0;
+	/* Cubes first: where one answers, dimensions are not read for a scan that cannot beat it. */
+	for (uint32_t n = 0; n < 2 * p->structure_count && status == RQL_OK; n++) {
 		struct rql_leaf leaf = {0};
-		if (!definition_loaded(p, i))
+		uint32_t i = n % p->structure_count;
+		bool columns = p->structures[i]->kind == RQL_STRUCTURE_COLUMNS;
+		if (columns != (n >= p->structure_count) || !definition_loaded(p, i))
 			continue;
-		status = try_structure(p, block, p->structures[i], &leaf);
+		if (best.scan && best.structure->tables[0] == p->structures[i]->tables[0])
+			continue; /* the same columns once more */
+		status = try_any(p, block, rows, p->structures[i], &leaf);
 		if (!leaf.prepared)
 			continue;
 		if (best.prepared && rql_cost_expected(&best.cost) <= rql_cost_expected(&leaf.cost)) {
@@ -293,6 +297,7 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 		}
 		rql_leaf_clear(&best);
 		best = leaf;
+		p->best_ns = rql_cost_expected(&best.cost);
 	}
 	if (status == RQL_OK && best.prepared) {
 		struct rql_leaf *leaf = add_leaf(p);
@@ -305,6 +310,22 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 		}
 		status = rql_error_memory(p->err, 0, "a plan");
 	}
+	/* Columns are worth loading for a selection that is the query and reads all of a table. */
+	if (status == RQL_OK && (!rows || (rows->is_result && (rows->order_count || block->conjunct_count))))
+		status = rql_scan_leaf_wish(p, block);
 	rql_leaf_clear(&best);
 	return status;
+}
+
+rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_block *block;
+	*found = false;
+	if (p->structure_count == 0)
+		rql_planning_reason(p, RQL_REASON_NO_STRUCTURE, "there is no materialized view and no columns index");
+	rql_status status = rql_block_make(p->arena, rel, &block, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(p, status, &why, RQL_REASON_NO_BLOCK, NULL);
+	return rql_leaf_choose_block(p, rel, block, NULL, found);
 }

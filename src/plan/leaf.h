@@ -2,6 +2,7 @@
 #ifndef RQL_PLAN_LEAF_H
 #define RQL_PLAN_LEAF_H
 
+#include "plan/block.h"
 #include "plan/plan_nodes.h"
 
 /* The state of one rql_plan_make. */
@@ -14,6 +15,13 @@ struct rql_planning {
 	uint32_t structure_count;
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
+	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
+	uint32_t size_count; /* tables whose rows were counted */
+	struct rql_planning_size {
+		const struct rql_table_ref *table;
+		uint64_t rows;
+	} sizes[RQL_BLOCK_MAX_TABLES];
+	struct rql_plan_load *to_load;    /* rayql_auto_columns: what would serve a leaf; in arena, or NULL */
 	struct rql_structure *to_refresh; /* would serve a leaf that nothing fresh serves; borrowed */
 	struct rql_error *err;
 };
@@ -21,13 +29,54 @@ struct rql_planning {
 /* Tries to serve rel (AGGREGATE or DISTINCT) from the structures: RQL_OK and *found. Fails only for memory and
  * interruption. */
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
+/* The same for a node whose rows themselves are wanted: projections, an order and a limit over tables, joins and
+ * filters. */
+rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
+/* What both do once rel is known to be a block: the cheapest of all structures, or none. rows NULL: an aggregate. */
+rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
+                                 const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
+/* A leaf that is not wanted after all: its node becomes what it was. */
+void rql_leaf_drop(struct rql_leaf *leaf);
 void rql_leaf_clear(struct rql_leaf *leaf);
 /* NULL: out of memory. */
 struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);
 /* Prices every method that may serve the request from s on every device that may be used, and leaves the cheapest in
  * leaf; `first` is the structure's first candidate. RQL_ERROR_UNSUPPORTED: none; err says why. */
+/* rows: of a columns structure, then request is NULL. */
 rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
-                             struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err) RQL_MUST_CHECK;
+                             const struct rql_scan_request *rows, struct rql_leaf *leaf, struct rql_candidate *first,
+                             struct rql_error *err) RQL_MUST_CHECK;
+/* The same for a selection of rows. */
+rql_status rql_price_rows(struct rql_planning *p, const struct rql_structure *s,
+                          const struct rql_scan_rows_request *selection, struct rql_leaf *leaf,
+                          struct rql_candidate *first, struct rql_error *err) RQL_MUST_CHECK;
+/* scan_leaf.c: fills leaf when the columns structure s serves the block. Reasons are kept; only memory and interruption
+ * fail. */
+rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s,
+                             struct rql_leaf *leaf) RQL_MUST_CHECK;
+/* The same for a selection of rows. */
+rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_block *rows, struct rql_structure *s,
+                                  struct rql_leaf *leaf) RQL_MUST_CHECK;
+/* count(*) of a table by the host, once per planning. */
+rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
+                               struct rql_error *err) RQL_MUST_CHECK;
+/* Nothing served the block: with rayql_auto_columns, notes which columns in memory would (to_load). */
+rql_status rql_scan_leaf_wish(struct rql_planning *p, const struct rql_block *block) RQL_MUST_CHECK;
+/* NULL: it may be used now. Else why not; *refresh: rebuilding would help and is wanted. */
+const char *rql_leaf_unusable(struct rql_planning *p, const struct rql_structure *s, bool *refresh);
+/* A failure that is only a reason is swallowed (kept under the rank); memory and interruption are not. structure may be
+ * NULL. */
+rql_status rql_planning_swallow(struct rql_planning *p, rql_status status, struct rql_error *why, int rank,
+                                const char *structure) RQL_MUST_CHECK;
+/* Ranks of reasons. The higher, the nearer a structure came, and the more useful the reason. */
+enum {
+	RQL_REASON_NO_STRUCTURE = 1,
+	RQL_REASON_NO_BLOCK = 2,
+	RQL_REASON_OTHER_TABLES = 3,
+	RQL_REASON_NO_MATCH = 4,
+	RQL_REASON_NO_METHOD = 5,
+	RQL_REASON_NOT_FRESH = 8
+};
 /* Keeps reason when it outranks what is kept: 0 general .. 9 specific. */
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...) RQL_PRINTF(3, 4);
 

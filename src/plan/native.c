@@ -96,7 +96,7 @@ bool rql_finish_is_native(const struct rql_rel *rel, const struct rql_rel *leaf,
 		for (uint32_t i = 0; exprs && i < rel->order_count; i++)
 			exprs = expr_is_native(rel->orders[i].expr);
 		if (!exprs) {
-			*reason = known ? "an expression above the aggregate" : rql_rel_phrase(rel);
+			*reason = known ? "an expression above it" : rql_rel_phrase(rel);
 			return false;
 		}
 	}

@@ -3,8 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "method/scan/scan.h"
 #include "plan/leaf.h"
 #include "plan/stability.h"
+
+/* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
+#define PLAN_BYTES_LEAST (UINT64_C(32) << 20)
 
 /* ---- the tables of a plan ---- */
 
@@ -54,16 +58,25 @@ static bool collect_bound_tables(struct rql_planning *p, const char *bound)
 
 /* ---- covering the plan with leaves ---- */
 
-/* *covered: every base table below rel is read by a leaf. */
+static bool gives_rows(const struct rql_rel *rel)
+{
+	return rel->kind == RQL_REL_GET || rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT ||
+	       rel->kind == RQL_REL_JOIN || rel->kind == RQL_REL_ORDER || rel->kind == RQL_REL_TOP_N ||
+	       rel->kind == RQL_REL_LIMIT;
+}
+
+/* *covered: every base table below rel is read by a leaf. When some are not, the leaves that were found may still serve a
+ * partial plan. */
 static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered)
 {
-	bool found = false;
+	bool found = false, all = true;
 	*covered = true;
-	if (rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT) {
+	if (rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT)
 		RQL_TRY(rql_leaf_choose(p, rel, &found));
-		if (found)
-			return RQL_OK;
-	}
+	else if (gives_rows(rel))
+		RQL_TRY(rql_leaf_choose_rows(p, rel, &found));
+	if (found)
+		return RQL_OK;
 	if (rel->kind == RQL_REL_GET) {
 		rql_planning_reason(p, 0, "rows of table %s are read, not aggregates", rel->table.table);
 		*covered = false;
@@ -74,22 +87,83 @@ static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool 
 		*covered = false;
 		return RQL_OK;
 	}
-	for (uint32_t i = 0; i < rel->child_count && *covered; i++)
+	for (uint32_t i = 0; i < rel->child_count; i++) {
 		RQL_TRY(cover(p, rel->children[i], covered));
+		all = all && *covered;
+	}
+	*covered = all;
 	return RQL_OK;
 }
 
 /* ---- deciding ---- */
 
-static void price_host(struct rql_planning *p)
+/* A value of a leaf that the host reads, and goes on with, on one thread; that RayQL's own finish goes over; a row of
+ * which it only looks at what an order or a condition asks for; a row that is put together with those of other values of
+ * a DISTINCT argument. */
+#define LENT_VALUE_NS 8.0
+#define FINISHED_VALUE_NS 25.0
+#define PASSED_OVER_ROW_NS 8.0
+#define COLLAPSED_ROW_NS 10.0
+#define FEW_ROWS 10000u
+
+/* What the host would take for a leaf. */
+static double price_in_host(const struct rql_planning *p, const struct rql_leaf *leaf)
+{
+	double columns = leaf->host_columns ? leaf->host_columns : 1;
+	double values = leaf->scan ? leaf->scan->host_values : (double)leaf->relation->rows * columns;
+	return values * p->ctx->devices->device[0].profile.host_value_ns;
+}
+
+/* Of the rows of the leaf few are wanted in the end. */
+static bool wants_few(const struct rql_planning *p, const struct rql_leaf *leaf)
+{
+	const struct rql_rel *rel = p->nodes->root;
+	for (; rel != leaf->rel && rel->child_count; rel = rel->children[0])
+		if ((rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT) && rel->limit <= FEW_ROWS)
+			return true;
+	return false;
+}
+
+/* What RayQL takes until whoever finishes has a leaf's rows. */
+static double price_handed_over(const struct rql_planning *p, const struct rql_leaf *leaf)
+{
+	double run = rql_cost_expected(&leaf->cost), values = leaf->cost.rows_out * leaf->rel->column_count;
+	if (leaf->hidden_key)
+		return run + leaf->cost.rows_out * COLLAPSED_ROW_NS;
+	if (leaf->rel == p->nodes->root)
+		return run;
+	if (!p->nodes->native_finish)
+		return run + values * LENT_VALUE_NS;
+	return run + (wants_few(p, leaf) ? leaf->cost.rows_out * PASSED_OVER_ROW_NS : values * FINISHED_VALUE_NS);
+}
+
+static void price_plans(struct rql_planning *p)
 {
 	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
-	double ns = profile->host_statement_ns;
+	struct rql_plan *plan = p->plan;
+	plan->host_estimated_ns = profile->host_statement_ns;
+	plan->estimated_ns = profile->statement_ns + (p->nodes->native_finish ? 0 : profile->host_statement_ns);
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++) {
-		const struct rql_leaf *leaf = &p->nodes->leaves[i];
-		ns += (double)leaf->relation->rows * (leaf->host_columns ? leaf->host_columns : 1) * profile->host_value_ns;
+		plan->host_estimated_ns += price_in_host(p, &p->nodes->leaves[i]);
+		plan->estimated_ns += price_handed_over(p, &p->nodes->leaves[i]);
 	}
-	p->plan->host_estimated_ns = ns;
+}
+
+/* Of a plan whose other tables the host reads anyway, only those leaves are RayQL's that are cheaper there. */
+static void drop_dear_leaves(struct rql_planning *p)
+{
+	struct rql_plan_nodes *n = p->nodes;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < n->leaf_count; i++) {
+		if (p->ctx->settings->force || price_handed_over(p, &n->leaves[i]) < price_in_host(p, &n->leaves[i])) {
+			n->leaves[kept++] = n->leaves[i];
+		} else {
+			rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
+			                    n->leaves[i].structure->name);
+			rql_leaf_drop(&n->leaves[i]);
+		}
+	}
+	n->leaf_count = kept;
 }
 
 static void name_structures(struct rql_planning *p)
@@ -135,8 +209,10 @@ static bool choose_finish(struct rql_planning *p)
 {
 	struct rql_plan_nodes *n = p->nodes;
 	struct rql_strbuf trial = {0};
-	if (n->leaf_count != 1)
-		n->finish_reason = "several aggregates are put together";
+	if (n->partial)
+		n->finish_reason = "other tables are the host's";
+	else if (n->leaf_count != 1)
+		n->finish_reason = "several results are put together";
 	else
 		n->native_finish = rql_finish_is_native(n->root, n->leaves[0].rel, &n->finish_reason);
 	bool possible = n->native_finish || rql_rel_print(&trial, n->root, print_any_leaf, n);
@@ -144,18 +220,42 @@ static bool choose_finish(struct rql_planning *p)
 	return possible;
 }
 
-/* All base tables are covered: methods against the host, by price. */
+static void take_methods(struct rql_planning *p)
+{
+	struct rql_plan *plan = p->plan;
+	const struct rql_leaf *leaf = &p->nodes->leaves[0];
+	double rows = 0;
+	plan->kind = RQL_PLAN_METHOD;
+	plan->method = leaf->method->name;
+	plan->unit = rql_unit_name(leaf->method->unit);
+	plan->device = leaf->device;
+	name_structures(p);
+	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
+		rows += p->nodes->leaves[i].cost.rows_out;
+	const char *reason =
+		p->nodes->partial
+			? rql_arena_printf(p->arena,
+	                           "partial: the host finishes over about %.0f rows of RayQL's and its own tables; %.3f ms "
+	                           "estimated for RayQL's part, host %.3f ms",
+	                           rows, plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6)
+			: rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s", plan->estimated_ns / 1e6,
+	                           plan->host_estimated_ns / 1e6, leaf->note ? "; " : "", leaf->note ? leaf->note : "");
+	plan->reason = reason ? reason : "cheapest";
+}
+
+/* There are leaves: methods against the host, by price. */
 static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 {
 	struct rql_plan *plan = p->plan;
+	if (p->nodes->partial)
+		drop_dear_leaves(p);
+	if (!p->nodes->leaf_count)
+		return;
 	bool finished = choose_finish(p);
-	price_host(p);
-	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
-	plan->estimated_ns = profile->statement_ns + (p->nodes->native_finish ? 0 : profile->host_statement_ns);
-	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
-		plan->estimated_ns += rql_cost_expected(&p->nodes->leaves[i].cost);
+	price_plans(p);
 	if (!finished) {
-		rql_planning_reason(p, 9, "what is above the aggregate (%s) cannot be written as SQL again",
+		/* Of a partial plan the part in the way has its own reason. */
+		rql_planning_reason(p, p->nodes->partial ? 2 : 9, "what is above it (%s) cannot be written as SQL again",
 		                    p->nodes->finish_reason);
 		return;
 	}
@@ -168,16 +268,7 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 		                    plan->host_estimated_ns / 1e6, plan->estimated_ns / 1e6);
 		return;
 	}
-	const struct rql_leaf *leaf = &p->nodes->leaves[0];
-	plan->kind = RQL_PLAN_METHOD;
-	plan->method = leaf->method->name;
-	plan->unit = rql_unit_name(leaf->method->unit);
-	plan->device = leaf->device;
-	name_structures(p);
-	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s",
-	                                      plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6,
-	                                      leaf->note ? "; " : "", leaf->note ? leaf->note : "");
-	plan->reason = reason ? reason : "cheapest";
+	take_methods(p);
 }
 
 static rql_status retain_structures(struct rql_planning *p)
@@ -249,12 +340,18 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 	if (!usable)
 		return RQL_OK;
 	RQL_TRY(cover(p, root, &covered));
+	p->nodes->partial = !covered;
 	if (covered && p->nodes->leaf_count) {
 		decide(p, stmt);
 	} else if (p->to_refresh) {
 		p->plan->kind = RQL_PLAN_REFRESH;
 		p->plan->refresh = p->to_refresh;
 		rql_structure_retain(p->to_refresh);
+	} else if (p->to_load) {
+		p->plan->kind = RQL_PLAN_LOAD;
+		p->plan->load = p->to_load;
+	} else if (p->nodes->leaf_count) {
+		decide(p, stmt);
 	} else if (covered) {
 		rql_planning_reason(p, 0, "it reads no table");
 	}
@@ -339,7 +436,20 @@ bool rql_plan_alive(const struct rql_plan *plan)
 uint64_t rql_plan_bytes(const struct rql_plan *plan)
 {
 	uint64_t bytes = rql_arena_bytes(plan->arena);
-	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
-		bytes += plan->nodes->leaves[i].method->prepared_bytes(plan->nodes->leaves[i].prepared);
+	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++) {
+		const struct rql_leaf *leaf = &plan->nodes->leaves[i];
+		bytes += leaf->method->prepared_bytes(leaf->prepared);
+		for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
+			bytes += rql_scan_map_bytes(leaf->scan->maps[m]);
+	}
 	return bytes;
+}
+
+/* A sixteenth of what structures may take. */
+uint64_t rql_plan_most_bytes(const struct rql_budget *budget)
+{
+	uint64_t limit = budget ? atomic_load(&budget->limit) : 0;
+	if (!limit)
+		limit = rql_machine_memory();
+	return limit / 16 > PLAN_BYTES_LEAST ? limit / 16 : PLAN_BYTES_LEAST;
 }

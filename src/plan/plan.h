@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "host/host.h"
 #include "method/method.h"
+#include "sql/rel.h"
 #include "util/status.h"
 
 enum rql_fallback { RQL_FALLBACK_ON, RQL_FALLBACK_NOTICE, RQL_FALLBACK_OFF };
@@ -22,6 +23,7 @@ struct rql_settings {
 	char layout[64];           /* rayql_layout: outranks what views ask for; "": auto */
 	uint32_t disabled_methods; /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
 	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
+	bool auto_columns;         /* rayql_auto_columns = on: plans may ask for columns to be loaded */
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };
 
@@ -41,6 +43,7 @@ struct rql_plan_context {
 	/* Inside BEGIN ... COMMIT: the catalog's stamp at the BEGIN; a structure one of whose tables moved later is not
 	 * used. 0: no transaction is open. (A transaction that has written is not planned at all.) */
 	uint64_t snapshot_stamp;
+	struct rql_budget *budget; /* rayql_memory_limit: of large answers; NULL: none */
 	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained),
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);
@@ -103,7 +106,15 @@ enum rql_plan_kind {
 	RQL_PLAN_HOST,    /* the host answers; see reason */
 	RQL_PLAN_METHOD,  /* methods answer, RayQL or the host finishes */
 	RQL_PLAN_REFRESH, /* the structure `refresh` (retained) would serve, must be built or rebuilt first (unbuilt, or
-	                     refresh = auto) */
+	                     refresh = auto; columns of which rows were only added since are extended, not rebuilt) */
+	RQL_PLAN_LOAD,    /* rayql_auto_columns: a scan would serve once `load` is in memory; then plan again */
+};
+/* Columns of one table that a scan of this query needs and no structure has. */
+struct rql_plan_load {
+	struct rql_table_ref table;
+	uint32_t column_count;
+	const uint32_t *column_ids; /* as in struct rql_structure */
+	const char *const *column_names;
 };
 struct rql_plan_table { /* a table that the query reads, with the version that the plan saw */
 	struct rql_table *table;
@@ -119,6 +130,7 @@ struct rql_plan {
 	const struct rql_device *device; /* of the first leaf; NULL: the host */
 	const char *structure;           /* names of the structures read, comma separated; "" */
 	struct rql_structure *refresh;
+	const struct rql_plan_load *load; /* LOAD */
 	uint32_t table_count; /* every table of the query, also for HOST: what the cached plan's validity depends on */
 	struct rql_plan_table *tables;
 	bool cacheable;    /* false: the text holds something that was folded at planning time (now(), a variable, ...) */
@@ -135,6 +147,8 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, co
                          struct rql_plan **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_plan_free(struct rql_plan *plan);
 uint64_t rql_plan_bytes(const struct rql_plan *plan);
+/* A larger plan is not kept for its next run, so that what it prepares must pay off in one. */
+uint64_t rql_plan_most_bytes(const struct rql_budget *budget);
 
 /* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
 struct rql_run_stats {

@@ -2,18 +2,33 @@
 #ifndef RQL_PLAN_PLAN_NODES_H
 #define RQL_PLAN_PLAN_NODES_H
 
+#include "plan/block.h"
 #include "plan/plan.h"
 #include "plan/slots.h"
+
+/* A leaf that scans rows. */
+struct rql_leaf_scan {
+	const char *table;
+	uint64_t rows, blocks; /* of the table */
+	uint32_t map_count;
+	struct rql_scan_map **maps; /* owned */
+	const char **dimensions;    /* [map_count]: the tables behind them, "supplier with nation" */
+	double host_values;         /* that the host would scan instead */
+	const struct rql_rows_block *selection; /* rows themselves are wanted; NULL: groups and aggregates */
+};
 
 /* A node of the host's plan whose rows a method gives. */
 struct rql_leaf {
 	const struct rql_rel *rel;
-	struct rql_structure *structure; /* one reference */
-	const struct rql_relation *relation;
+	struct rql_structure *structure;     /* one reference */
+	const struct rql_relation *relation; /* of a cube; NULL: a scan */
+	struct rql_leaf_scan *scan;          /* NULL: a cube */
+	struct rql_rel *replaced;            /* node of the plan that became a projection over this leaf; NULL: none did */
+	struct rql_rel original;             /* what it was */
 	const struct rql_method *method;
 	struct rql_device *device;
 	struct rql_prepared *prepared;
-	uint32_t group_count; /* group keys that the query asked for */
+	uint32_t group_count; /* the request's group keys: without the hidden one */
 	bool hidden_key;      /* the request has one more, for aggregates of a dimension */
 	uint32_t agg_count;
 	const struct rql_agg *aggs; /* of the request */
@@ -38,6 +53,8 @@ struct rql_candidate {
 	const char *structure, *method, *unit;
 	const struct rql_structure *of;  /* only compared: it may be gone */
 	const struct rql_device *device; /* NULL: of no device in particular */
+	bool rows;                       /* it scans rows: cells are rows, runs are blocks */
+	bool selects;                    /* and rows are what it gives */
 	struct rql_cost cost;
 	const char *reason; /* NULL: it could have been used */
 	bool chosen, dominated;
@@ -47,6 +64,7 @@ struct rql_plan_nodes {
 	const struct rql_rel *root;
 	uint32_t leaf_count, leaf_capacity;
 	struct rql_leaf *leaves;
+	bool partial;       /* the host reads tables that no leaf reads, and finishes over them and the leaves */
 	bool native_finish; /* exec/finish.c can do all that is above the single leaf; else the host does, over its rows */
 	const char *finish_reason; /* the first thing that it cannot do */
 	uint32_t candidate_count, candidate_capacity;

@@ -2,12 +2,16 @@
  * each with its price or the reason against it. */
 #include <stdio.h>
 #include <string.h>
+#include "method/scan/scan_rows.h"
 #include "plan/leaf.h"
 
 struct pricing {
 	struct rql_planning *p;
 	const struct rql_structure *s;
-	struct rql_request *request;
+	struct rql_request *request;         /* of cells, or */
+	const struct rql_scan_request *rows; /* of rows, */
+	const struct rql_scan_rows_request *selection; /* whose rows themselves are wanted; NULL: they are not */
+	const char *layout;                  /* that methods must have; NULL: none */
 	struct rql_leaf *leaf;
 	struct rql_candidate *unused; /* the structure's first candidate, until something fills it */
 	const char *first_reason;     /* against a method that had a device; NULL: none */
@@ -23,7 +27,8 @@ struct pricing {
 static bool read_wishes(struct pricing *c)
 {
 	const struct rql_settings *settings = c->p->ctx->settings;
-	const char *layout = settings->layout[0] ? settings->layout : c->s->layout;
+	/* Layouts are of views; scans have none. */
+	const char *layout = c->rows ? NULL : settings->layout[0] ? settings->layout : c->s->layout;
 	const struct rql_method *of = layout ? rql_layout_method(layout) : NULL;
 	struct rql_arena *arena = c->p->arena;
 	if (settings->unit_forced) {
@@ -31,7 +36,7 @@ static bool read_wishes(struct pricing *c)
 		if (!settings->layout[0] && of && of->unit != c->unit)
 			layout = NULL;
 		c->unit_reason = rql_arena_printf(arena, "rayql_unit says %s", rql_unit_name(c->unit));
-	} else if (settings->layout[0] && of) {
+	} else if (!c->rows && settings->layout[0] && of) {
 		c->unit = of->unit;
 		c->unit_reason = rql_arena_printf(arena, "rayql_layout says %s, which is one of the unit %s", layout,
 		                                  rql_unit_name(c->unit));
@@ -41,8 +46,14 @@ static bool read_wishes(struct pricing *c)
 	} else {
 		c->any_unit = true;
 	}
-	c->request->layout = layout;
+	c->layout = layout;
 	return c->any_unit || c->unit_reason;
+}
+
+static bool is_for(const struct pricing *c, const struct rql_method *method)
+{
+	return (method->can_scan != NULL) == (c->rows != NULL) && (!c->selection || method->prepare_rows) &&
+	       rql_method_has_layout(method, c->layout);
 }
 
 /* Drivers are loaded only when somebody may use them. */
@@ -53,7 +64,7 @@ static void find_devices(const struct pricing *c)
 		return; /* a named device has been looked for when it was named */
 	for (uint32_t m = 0; rql_methods()[m]; m++) {
 		const struct rql_method *method = rql_methods()[m];
-		if (method->unit != RQL_UNIT_CPU && rql_method_has_layout(method, c->request->layout) &&
+		if (method->unit != RQL_UNIT_CPU && is_for(c, method) &&
 		    (c->any_unit || method->unit == c->unit) && !(ctx->settings->disabled_methods >> m & 1)) {
 			rql_devices_find(ctx->devices);
 			return;
@@ -70,6 +81,8 @@ static struct rql_candidate *next_candidate(struct pricing *c, const struct rql_
 		candidate->method = method->name;
 		candidate->unit = rql_unit_name(method->unit);
 		candidate->device = device;
+		candidate->rows = c->rows != NULL;
+		candidate->selects = c->selection != NULL;
 	}
 	return candidate;
 }
@@ -99,6 +112,24 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->cost = *cost;
 }
 
+static enum rql_serve serves(const struct pricing *c, const struct rql_method *method, const struct rql_device *device,
+                             const char **reason)
+{
+	if (c->rows)
+		return method->can_scan(c->rows, device, reason);
+	c->request->layout = c->layout;
+	return method->can_serve(c->leaf->relation, c->request, device, reason);
+}
+
+static rql_status prepare(const struct pricing *c, const struct rql_method *method, struct rql_device *device,
+                          struct rql_prepared **out, struct rql_error *err)
+{
+	if (c->selection)
+		return method->prepare_rows(c->selection, device, out, err);
+	return c->rows ? method->prepare_scan(c->rows, device, out, err)
+	               : method->prepare(c->leaf->relation, c->request, device, out, err);
+}
+
 /* One method on one device that may be used. */
 static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *device)
 {
@@ -112,7 +143,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		c->could = true;
 		if (ctx->settings->disabled_methods >> m & 1)
 			reason = "switched off";
-		else if (method->can_serve(c->leaf->relation, c->request, device, &reason) == RQL_SERVE_FULL)
+		else if (serves(c, method, device, &reason) == RQL_SERVE_FULL)
 			reason = NULL;
 		else if (!reason)
 			reason = "it gives only a superset";
@@ -130,7 +161,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		ctx->device_ready(ctx->load_state, device);
 	struct rql_prepared *prepared = NULL;
 	struct rql_error why = {0};
-	rql_status status = method->prepare(c->leaf->relation, c->request, device, &prepared, &why);
+	rql_status status = prepare(c, method, device, &prepared, &why);
 	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {
 		rql_error_move(c->err, &why);
 		return status;
@@ -169,7 +200,7 @@ static rql_status price_all(struct pricing *c)
 	struct rql_devices *devices = c->p->ctx->devices;
 	for (uint32_t m = 0; rql_methods()[m]; m++) {
 		const struct rql_method *method = rql_methods()[m];
-		if (!rql_method_has_layout(method, c->request->layout))
+		if (!is_for(c, method))
 			continue;
 		if (!c->any_unit && method->unit != c->unit) {
 			RQL_TRY(pass_over(c, method));
@@ -196,12 +227,12 @@ static rql_status price_cpu_instead(struct pricing *c)
 		c->leaf->note = rql_arena_printf(c->p->arena, "%s, which failed: %s", c->unit_reason,
 		                                 c->first_reason ? c->first_reason : "");
 	rql_strbuf_free(&why);
-	c->request->layout = NULL;
+	c->layout = NULL;
 	c->any_unit = false;
 	c->unit = RQL_UNIT_CPU;
 	struct rql_device *cpu = &c->p->ctx->devices->device[0];
 	for (uint32_t m = 0; rql_methods()[m]; m++)
-		if (rql_methods()[m]->unit == RQL_UNIT_CPU && rql_method_has_layout(rql_methods()[m], NULL))
+		if (rql_methods()[m]->unit == RQL_UNIT_CPU && is_for(c, rql_methods()[m]))
 			RQL_TRY(price_one(c, m, cpu));
 	return RQL_OK;
 }
@@ -220,14 +251,14 @@ static rql_status nobody(struct pricing *c)
 	const char *reason = c->first_reason;
 	if (!reason && !c->any_unit && c->unit != RQL_UNIT_CPU && !c->p->ctx->settings->only)
 		rql_devices_find(c->p->ctx->devices); /* to say what there is */
-	const struct rql_method *of = c->request->layout ? rql_layout_method(c->request->layout) : NULL;
+	const struct rql_method *of = c->layout ? rql_layout_method(c->layout) : NULL;
 	if (!reason) {
 		if (of && !c->any_unit && of->unit != c->unit)
-			rql_strbuf_printf(&why, "layout = %s is one of the unit %s, and %s", c->request->layout,
+			rql_strbuf_printf(&why, "layout = %s is one of the unit %s, and %s", c->layout,
 			                  rql_unit_name(of->unit), c->unit_reason);
 		else if (c->any_unit || rql_unit_available(c->p->ctx->devices, c->p->ctx->settings, c->unit, &why))
 			rql_strbuf_printf(&why, "no method for %s%s on the devices that rayql_device allows",
-			                  c->request->layout ? "layout = " : "it", c->request->layout ? c->request->layout : "");
+			                  c->layout ? "layout = " : "it", c->layout ? c->layout : "");
 		else
 			rql_strbuf_printf(&why, " (%s)", c->unit_reason);
 		reason = rql_strbuf_text(&why);
@@ -237,15 +268,35 @@ static rql_status nobody(struct pricing *c)
 	return status;
 }
 
-rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
-                             struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err)
+static rql_status price_methods(struct pricing *c)
 {
-	struct pricing c = {.p = p, .s = s, .request = request, .leaf = leaf, .unused = first, .err = err};
-	if (!read_wishes(&c))
-		return rql_error_memory(err, 0, "a plan");
-	find_devices(&c);
-	RQL_TRY(price_all(&c));
-	if (!leaf->prepared && !c.could && gives_way(&c))
-		RQL_TRY(price_cpu_instead(&c));
-	return leaf->prepared ? RQL_OK : nobody(&c);
+	if (!read_wishes(c))
+		return rql_error_memory(c->err, 0, "a plan");
+	find_devices(c);
+	RQL_TRY(price_all(c));
+	if (!c->leaf->prepared && !c->could && gives_way(c))
+		RQL_TRY(price_cpu_instead(c));
+	return c->leaf->prepared ? RQL_OK : nobody(c);
+}
+
+rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
+                             const struct rql_scan_request *rows, struct rql_leaf *leaf, struct rql_candidate *first,
+                             struct rql_error *err)
+{
+	struct pricing c = {.p = p, .s = s, .request = request, .rows = rows, .leaf = leaf, .unused = first, .err = err};
+	return price_methods(&c);
+}
+
+rql_status rql_price_rows(struct rql_planning *p, const struct rql_structure *s,
+                          const struct rql_scan_rows_request *selection, struct rql_leaf *leaf,
+                          struct rql_candidate *first, struct rql_error *err)
+{
+	struct pricing c = {.p = p,
+	                    .s = s,
+	                    .rows = &selection->scan,
+	                    .selection = selection,
+	                    .leaf = leaf,
+	                    .unused = first,
+	                    .err = err};
+	return price_methods(&c);
 }

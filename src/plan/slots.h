@@ -6,7 +6,7 @@
 #include "plan/match.h"
 
 enum rql_slot_kind {
-	RQL_SLOT_KEY,   /* values[key] of group key `key` */
+	RQL_SLOT_KEY,   /* values[key code] of group key `key`; without values, least + key code, NULL for null_key (null_wide) */
 	RQL_SLOT_COUNT, /* aggregate `count` */
 	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
 	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
@@ -32,7 +32,12 @@ struct rql_slot {
 	enum rql_slot_kind kind;
 	struct rql_type type;
 	uint32_t key;
-	const struct rql_column *values; /* KEY, KEY_*, and VALUE of codes: the dictionary */
+	const struct rql_column *values; /* KEY, KEY_*, and VALUE of codes: the dictionary; NULL: KEY's codes are integers */
+	int64_t least;                   /* KEY and KEY_DISTINCT without values */
+	uint32_t null_key;               /* the same; UINT32_MAX: never NULL */
+	bool wide;                       /* the same: codes of 64 bits (rql_answer.wide_keys), and NULL's: */
+	uint64_t null_wide;              /* UINT64_MAX: never NULL */
+	bool ordered;                    /* KEY: the values ascend with the codes, NULL last */
 	struct rql_expr *of;             /* KEY_*: the argument, over one dimension, by which the method groups as well; */
 	const uint32_t *key_of_code;     /* its entry of values for each code of that dimension, NULL: the code itself */
 	uint32_t key_count;

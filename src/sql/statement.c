@@ -356,10 +356,14 @@ static rql_status create_view(struct parser *p, struct rql_statement *out)
 
 static rql_status refresh(struct parser *p, struct rql_statement *out)
 {
-	out->kind = RQL_STATEMENT_REFRESH_VIEW;
 	advance(p);
-	RQL_TRY(expect_word(p, "MATERIALIZED"));
-	RQL_TRY(expect_word(p, "VIEW"));
+	if (skip_word(p, "INDEX")) {
+		out->kind = RQL_STATEMENT_REFRESH_INDEX;
+	} else {
+		out->kind = RQL_STATEMENT_REFRESH_VIEW;
+		RQL_TRY(expect_word(p, "MATERIALIZED"));
+		RQL_TRY(expect_word(p, "VIEW"));
+	}
 	RQL_TRY(qualified_name(p, &out->name));
 	return end_of_statement(p);
 }

@@ -399,6 +399,28 @@ static char *compare_errors(const struct dt_answer *ours, const struct dt_answer
 	return out.data;
 }
 
+/* Rows of one table without an order of their own: DuckDB keeps the table's. */
+static bool in_table_order(const struct dt_select *s)
+{
+	uint32_t columns[DT_MAX_KEYS + DT_MAX_AGGS];
+	return s->source->is_table && s->ungrouped && !s->distinct && s->wrap == DT_PLAIN && !dt_select_order(s, columns);
+}
+
+static void compare_rows_in_order(struct dt_text *out, const struct dt_answer *ours, const struct dt_answer *hosts,
+                                  const bool *approximate)
+{
+	uint32_t columns = ours->column_count;
+	for (uint64_t r = 0; r < ours->row_count && r < hosts->row_count; r++) {
+		char *const *a = &ours->cells[r * columns], *const *b = &hosts->cells[r * columns];
+		if (same_row(a, b, columns, approximate))
+			continue;
+		dt_put(out, "row %llu differs, in the order of the table:\n", (unsigned long long)r);
+		put_row(out, "RayQL:  ", a, columns);
+		put_row(out, "DuckDB: ", b, columns);
+		return;
+	}
+}
+
 char *dt_answer_compare(const struct dt_select *s, const struct dt_answer *ours, const struct dt_answer *hosts,
                         const struct dt_answer *whole)
 {
@@ -413,7 +435,9 @@ char *dt_answer_compare(const struct dt_select *s, const struct dt_answer *ours,
 	if (ours->row_count != hosts->row_count)
 		dt_put(&out, "RayQL gives %llu rows, DuckDB %llu\n", (unsigned long long)ours->row_count,
 		       (unsigned long long)hosts->row_count);
-	if (whole && !whole->error)
+	if (in_table_order(s))
+		compare_rows_in_order(&out, ours, hosts, approximate);
+	else if (whole && !whole->error)
 		compare_sets(&out, ours, whole, approximate, false);
 	else if (!whole)
 		compare_sets(&out, ours, hosts, approximate, true);

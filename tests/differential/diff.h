@@ -82,6 +82,7 @@ struct dt_source {
 	const char *names[DT_STYLES][DT_MAX_SOURCE_COLUMNS];
 	const char *view; /* CREATE VIEW statement for style 3, or NULL */
 	uint32_t tables;  /* bit i: table i is read */
+	bool is_table;    /* and nothing else: its rows stand in some order */
 };
 void dt_source_single(struct dt_arena *arena, const struct dt_table *t, uint32_t index, struct dt_source *out);
 /* The fact table (0) joined with dimension tables; dims[i] is the table of join i, through the fact's column keys[i]. */
@@ -146,8 +147,11 @@ char *dt_view_print(const struct dt_view *v); /* CREATE MATERIALIZED VIEW ..., m
 /* A query that v can answer, or (loose) one that it probably cannot. */
 struct dt_select *dt_query_for_view(struct dt_arena *arena, struct dt_random *r, const struct dt_view *v, bool loose);
 struct dt_select *dt_query_by_name(struct dt_arena *arena, struct dt_random *r, const struct dt_view *v);
-/* A query over anything. */
-struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source);
+/* A query over anything; rich: also with what cubes do not hold and scans do (FILTER, DISTINCT, CASE, comparisons of
+ * columns). */
+struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source, bool rich);
+/* Rows themselves: no aggregate. */
+struct dt_select *dt_query_rows(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source);
 /* A predicate on one item, such as "{3} > 5". */
 const char *dt_predicate(struct dt_arena *arena, struct dt_random *r, const struct dt_item *item);
 struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, const struct dt_item *item);
@@ -204,13 +208,14 @@ char *dt_entry_print(const struct dt_entry *e); /* malloc'ed */
 void dt_remove_tree(const char *path);
 
 struct dt_statistics {
+	_Atomic uint64_t scannable, scanned, columns; /* rich queries over columns, answered by a scan; structures made */
 	_Atomic uint64_t queries, eligible, accelerated_eligible, accelerated, errors, worlds, views, views_refused, failures;
 	_Atomic uint64_t now_world[64]; /* what each job is at, for crash reports */
 	char now_sql[64][4096];
 };
 struct dt_options {
 	uint64_t seed, queries, first_world, world_count;
-	uint32_t jobs, threads, share;
+	uint32_t jobs, threads, share, columns; /* columns: percent of the worlds with columns structures */
 	const char *setup; /* see struct dt_session */
 	const char *needs; /* a unit that vulkan:0 must have; NULL: none */
 	bool verbose, keep_going, no_reduce;

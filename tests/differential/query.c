@@ -581,7 +581,54 @@ struct dt_select *dt_query_by_name(struct dt_arena *arena, struct dt_random *r, 
 	return s;
 }
 
-struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source)
+/* What scans answer and cubes do not. */
+static void add_rich(struct making *m, struct dt_select *s)
+{
+	const struct dt_source *source = s->source;
+	const struct dt_item *c = &source->columns[dt_below(m->r, source->column_count)];
+	const char *condition = dt_predicate(m->arena, m->r, &source->columns[dt_below(m->r, source->column_count)]);
+	struct dt_item a = argument(m, source);
+	uint32_t kind = dt_below(m->r, 6);
+	bool real = a.text && a.class == DT_REAL;
+	if (kind == 0)
+		add_aggregate(s, m, dt_printf(m->arena, "count(DISTINCT %s)", c->text), DT_INT, false);
+	else if (kind == 1)
+		add_aggregate(s, m, dt_printf(m->arena, "count(*) FILTER (WHERE %s)", condition), DT_INT, false);
+	else if (kind == 2 && a.text)
+		add_aggregate(s, m, dt_printf(m->arena, "sum(%s) FILTER (WHERE %s)", a.text, condition), a.class, real);
+	else if (kind == 3 && a.text)
+		add_aggregate(s, m, dt_printf(m->arena, "sum(CASE WHEN %s THEN %s ELSE 0 END)", condition, a.text), a.class, real);
+	else if (kind == 4 && a.text)
+		add_aggregate(s, m, dt_printf(m->arena, "avg(coalesce(%s, 1))", a.text), DT_REAL, true);
+	else
+		add_aggregate(s, m, dt_printf(m->arena, "count(%s)", c->text), DT_INT, false);
+}
+
+/* Two columns compared; NULL: none of one class were found. */
+static struct dt_pred *across(struct making *m, const struct dt_source *source)
+{
+	for (unsigned tries = 0; tries < 12; tries++) {
+		const struct dt_item *a = &source->columns[dt_below(m->r, source->column_count)];
+		const struct dt_item *b = &source->columns[dt_below(m->r, source->column_count)];
+		if (a == b || a->class != b->class || a->class >= DT_STRING)
+			continue;
+		return atom(m, dt_printf(m->arena, dt_chance(m->r, 80) ? "%s %s %s" : "%s %s %s OR %s IS NULL", a->text,
+		                         comparison(m), b->text, a->text));
+	}
+	return NULL;
+}
+
+/* A semi join with a dimension; NULL: there is none. */
+static struct dt_pred *within(struct making *m, const struct dt_source *source)
+{
+	const struct dt_item *c = &source->columns[dt_below(m->r, source->column_count)];
+	uint32_t table = 1 + dt_below(m->r, DT_MAX_TABLES - 1);
+	if (!(source->tables >> table & 1) || c->class != DT_INT)
+		return NULL;
+	return atom(m, dt_printf(m->arena, "%s IN (SELECT id FROM t%u WHERE id > %u)", c->text, table, dt_below(m->r, 9)));
+}
+
+struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source, bool rich)
 {
 	struct making made = {arena, r}, *m = &made;
 	struct dt_select *s = dt_alloc(arena, sizeof *s);
@@ -595,11 +642,47 @@ struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, cons
 	uint32_t aggs = 1 + dt_below(r, 3);
 	for (uint32_t i = 0; i < aggs; i++)
 		add_measure(m, s);
+	for (uint32_t i = 0; i < 2 && rich; i++)
+		if (dt_chance(r, 40))
+			add_rich(m, s);
 	if (!s->agg_count)
 		add_aggregate(s, m, "count(*)", DT_INT, false);
 	uint32_t predicates = dt_below(r, 3);
 	for (uint32_t i = 0; i < predicates; i++)
 		s->where[s->where_count++] = predicate_tree(m, source->columns, source->column_count, 1);
+	struct dt_pred *both = rich && dt_chance(r, 25) ? across(m, source) : NULL;
+	if (both)
+		s->where[s->where_count++] = both;
+	struct dt_pred *semi = rich && dt_chance(r, 50) ? within(m, source) : NULL;
+	if (semi)
+		s->where[s->where_count++] = semi;
 	add_clauses(m, s);
+	return s;
+}
+
+struct dt_select *dt_query_rows(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source)
+{
+	struct making made = {arena, r}, *m = &made;
+	struct dt_select *s = dt_alloc(arena, sizeof *s);
+	new_select(s, source);
+	s->style = dt_below(r, DT_STYLES);
+	s->ungrouped = true;
+	uint32_t keys = 1 + dt_below(r, DT_MAX_KEYS < 5 ? DT_MAX_KEYS : 5), predicates = dt_below(r, 3);
+	for (uint32_t i = 0; i < keys; i++) {
+		const struct dt_item *c = &source->columns[dt_below(r, source->column_count)];
+		add_key(m, s, dt_chance(r, 25) ? dt_expression_of(arena, r, c) : *c);
+	}
+	for (uint32_t i = 0; i < predicates; i++)
+		s->where[s->where_count++] = predicate_tree(m, source->columns, source->column_count, 1);
+	struct dt_pred *both = dt_chance(r, 20) ? across(m, source) : NULL;
+	if (both)
+		s->where[s->where_count++] = both;
+	add_clauses(m, s);
+	if (s->wrap == DT_PLAIN && !s->order_count && dt_chance(r, 40)) {
+		s->limit = dt_below(r, 300);
+		s->offset = dt_chance(r, 50) ? (int64_t)dt_below(r, 200) : -1;
+	}
+	s->group_style = DT_GROUP_EXPRESSIONS;
+	s->having_count = 0;
 	return s;
 }

@@ -32,7 +32,7 @@ static void add_view(struct dt_arena *arena, struct dt_source *s, const char *na
 
 void dt_source_single(struct dt_arena *arena, const struct dt_table *t, uint32_t index, struct dt_source *out)
 {
-	*out = (struct dt_source){.tables = 1u << index};
+	*out = (struct dt_source){.tables = 1u << index, .is_table = true};
 	for (uint32_t i = 0; i < t->column_count; i++)
 		add_column(arena, out, &t->columns[i], t->name, true);
 	out->from[0] = t->name;

@@ -40,7 +40,8 @@ static bool connect_both(struct dt_session *s)
 	rayql_error *err = NULL;
 	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
 	          execute(s->ours, "SET rayql_force = on", &error) && (!s->setup || execute(s->ours, s->setup, &error)) &&
-	          execute(s->host, "SET rayql_enable_cube = off", &error);
+	          execute(s->host, "SET rayql_enable_cube = off", &error) &&
+	          execute(s->host, "SET rayql_enable_scan = off", &error);
 	if (!ok)
 		fprintf(stderr, "differential: cannot connect: %s\n", err ? rayql_error_message(err) : error ? error : "?");
 	rayql_error_free(err);
@@ -179,9 +180,11 @@ static void host_answer(struct dt_session *s, const char *sql, struct dt_answer 
 	}
 	execute(s->ours, "SET rayql_enable_cube = off", NULL);
 	execute(s->ours, "SET rayql_enable_rtcudb = off", NULL);
+	execute(s->ours, "SET rayql_enable_scan = off", NULL);
 	dt_answer_of(s->ours, sql, false, out);
 	execute(s->ours, "SET rayql_enable_cube = on", NULL);
 	execute(s->ours, "SET rayql_enable_rtcudb = on", NULL);
+	execute(s->ours, "SET rayql_enable_scan = on", NULL);
 }
 
 char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool host_first, char *method, char *reason,
@@ -202,7 +205,7 @@ char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool hos
 	char *difference = dt_answer_compare(q, &ours, &hosts, limited ? &whole : NULL);
 	if (!difference && !hosts.error && strcmp(hosts.method, "host") != 0) {
 		struct dt_text text = {0};
-		dt_put(&text, "the reference was answered by a cube\n");
+		dt_put(&text, "the reference was not answered by the host\n");
 		difference = text.data;
 	}
 	dt_answer_free(&ours);
@@ -226,6 +229,8 @@ struct world {
 	bool on_file, wrote, failed;
 	bool divides; /* integer_division is set */
 	bool other;   /* writes go through the other connection */
+	bool columns; /* tables have columns structures */
+	bool held[DT_MAX_TABLES];
 	uint32_t threads, table_count, source_count, view_count;
 	struct dt_table tables[DT_MAX_TABLES];
 	struct dt_source sources[MAX_SOURCES];
@@ -335,6 +340,32 @@ static void make_sources(struct world *w)
 		perform_sql(w, w->sources[i].view);
 }
 
+/* Columns of all tables, or of some of them. */
+static void make_columns(struct world *w, uint32_t percent)
+{
+	for (uint32_t i = 0; i < w->table_count && w->columns; i++) {
+		if (w->held[i] || !dt_chance(&w->random, i ? percent / 2 : percent))
+			continue;
+		w->held[i] = perform_sql(w, dt_printf(&w->arena, "CREATE OR REPLACE INDEX columns_%u ON %s USING columns (*)%s", i,
+		                                      w->tables[i].name,
+		                                      dt_chance(&w->random, 50) ? " WITH (refresh = auto)" : ""));
+		w->stats->columns += w->held[i];
+	}
+}
+
+static void change_columns(struct world *w)
+{
+	for (uint32_t i = 0; i < w->table_count && w->columns; i++) {
+		if (w->held[i] && dt_chance(&w->random, 15)) {
+			perform_sql(w, dt_printf(&w->arena, "DROP INDEX columns_%u", i));
+			w->held[i] = false;
+		} else if (w->held[i] && dt_chance(&w->random, 60)) {
+			perform_sql(w, dt_printf(&w->arena, "REFRESH INDEX columns_%u", i));
+		}
+	}
+	make_columns(w, 60);
+}
+
 static void create_view(struct world *w, struct dt_view *v)
 {
 	v->exists = v->fresh = perform(w, (struct dt_entry){.kind = DT_VIEW, .view = v});
@@ -366,12 +397,25 @@ static struct dt_select *next_query(struct world *w)
 	struct dt_random *r = &w->random;
 	const struct dt_view *v = &w->views[dt_below(r, w->view_count)];
 	uint32_t kind = dt_below(r, 100);
-	struct dt_select *q = !v->exists || kind < 8 ? dt_query_any(&w->arena, r, &w->sources[dt_below(r, w->source_count)])
+	bool any = !v->exists || kind < (w->columns ? 60 : 8);
+	struct dt_select *q = any && w->columns && dt_chance(r, 25)
+	                          ? dt_query_rows(&w->arena, r, &w->sources[dt_below(r, w->source_count)])
+	                      : any ? dt_query_any(&w->arena, r, &w->sources[dt_below(r, w->source_count)], w->columns)
 	                      : kind < 20            ? dt_query_for_view(&w->arena, r, v, true)
 	                      : kind < 28            ? dt_query_by_name(&w->arena, r, v)
 	                                             : dt_query_for_view(&w->arena, r, v, false);
 	q->eligible = q->eligible && usable(w, v);
 	return q;
+}
+
+/* All columns of the fact table are in a structure; whether it is fresh is not looked at. */
+static void count_scan(struct world *w, const struct dt_select *q, const char *method)
+{
+	bool scan = strcmp(method, "scan") == 0;
+	if (!w->held[0] || w->session.in_transaction || w->divides || (q->eligible && !scan))
+		return;
+	w->stats->scannable++;
+	w->stats->scanned += scan;
 }
 
 static void count_query(struct world *w, const struct dt_select *q, const char *method)
@@ -403,6 +447,7 @@ static void run_query(struct world *w)
 	snprintf(w->stats->now_sql[w->job], sizeof w->stats->now_sql[0], "%s", sql);
 	char *difference = dt_session_check(&w->session, q, dt_chance(&w->random, 50), method, reason, sizeof reason);
 	count_query(w, q, method);
+	count_scan(w, q, method);
 	if (w->options->verbose)
 		printf("%s; -- %s%s: %s\n", sql, q->eligible ? "" : "(not eligible) ", method, reason);
 	free(sql);
@@ -534,6 +579,7 @@ static void alter(struct world *w)
 		break;
 	default:
 		perform_sql(w, dt_printf(&w->arena, "DROP TABLE %s", t->name));
+		w->held[n] = false;
 		touched(w, n);
 		run_queries(w, 2);
 		perform_sql(w, dt_table_create(&w->arena, t));
@@ -610,6 +656,8 @@ static void change(struct world *w)
 	}
 	if (!w->failed && dt_chance(&w->random, 80))
 		refresh_all(w);
+	if (!w->failed)
+		change_columns(w);
 }
 
 void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t job, struct dt_statistics *stats)
@@ -625,6 +673,7 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 	dt_next(&w->random);
 	w->threads = options->threads ? options->threads : 1 + dt_below(&w->random, 2);
 	w->on_file = dt_chance(&w->random, 15);
+	w->columns = dt_chance(&w->random, options->columns);
 	stats->now_world[job] = number;
 	char folder[64] = "/tmp/rayql_diff_XXXXXX", file[96];
 	if (w->on_file && !mkdtemp(folder))
@@ -633,6 +682,7 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 	if (dt_session_open(&w->session, w->on_file ? file : NULL, w->threads, options->setup)) {
 		make_tables(w);
 		make_sources(w);
+		make_columns(w, 85);
 		make_views(w);
 		for (uint32_t phase = 0; phase < PHASES && (!w->failed || options->keep_going); phase++) {
 			run_queries(w, QUERIES_A_PHASE);

@@ -94,6 +94,49 @@ static void everything_moves_every_table(void **state)
 	assert_int_equal(rql_table_version(c, t), 2);
 }
 
+/* Appends move the version as all writes do, but leave what was there. */
+static void appends_are_told_from_other_writes(void **state)
+{
+	struct rql_catalog *c = *state;
+	struct rql_table *t = rql_catalog_table(c, "db", "main", "t"), *u = rql_catalog_table(c, "db", "main", "u");
+	struct rql_write_set set = {0}, all = {.everything = true};
+	assert_true(rql_write_set_add(&set, "t"));
+	uint64_t first = rql_table_version(c, t);
+	assert_true(rql_table_only_grew(c, t, first));
+	rql_catalog_write_begin_appending(c, &set);
+	assert_false(rql_table_only_grew(c, t, first)); /* it may not be over */
+	rql_catalog_write_end_appending(c, &set);
+	uint64_t grown = rql_table_version(c, t);
+	assert_true(grown > first);
+	assert_true(rql_table_only_grew(c, t, first));
+	/* A rewrite, and one beside an append. */
+	rql_catalog_write_begin_appending(c, &set);
+	rql_catalog_write_begin(c, &set);
+	uint64_t during = rql_table_version(c, t);
+	rql_catalog_write_end(c, &set);
+	rql_catalog_write_end_appending(c, &set);
+	assert_false(rql_table_being_written(c, t));
+	assert_false(rql_table_only_grew(c, t, first));
+	assert_false(rql_table_only_grew(c, t, grown));
+	assert_false(rql_table_only_grew(c, t, during)); /* nor since the middle of it */
+	uint64_t now = rql_table_version(c, t);
+	assert_true(rql_table_only_grew(c, t, now));
+	/* What may have touched anything has touched every table, also one that was not known yet. */
+	rql_catalog_write_begin(c, &all);
+	rql_catalog_write_end(c, &all);
+	assert_false(rql_table_only_grew(c, t, now));
+	assert_false(rql_table_only_grew(c, u, 0));
+	struct rql_table *later = rql_catalog_table(c, "db", "main", "later");
+	assert_false(rql_table_only_grew(c, later, 0));
+	assert_true(rql_table_only_grew(c, later, rql_table_version(c, later)));
+	/* A set that ran out of memory. */
+	now = rql_table_version(c, t);
+	rql_catalog_write_begin_appending(c, &all);
+	rql_catalog_write_end_appending(c, &all);
+	assert_false(rql_table_only_grew(c, t, now));
+	rql_write_set_clear(&set);
+}
+
 /* What makes side files of earlier sessions usable: a table's version counts from the opening, asked for or not. */
 static void writes_before_the_first_question_count(void **state)
 {
@@ -293,6 +336,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tables_are_interned, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_write_moves_before_and_after, setup, teardown),
 		cmocka_unit_test_setup_teardown(everything_moves_every_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(appends_are_told_from_other_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(writes_before_the_first_question_count, setup, teardown),
 		cmocka_unit_test(write_sets_merge),
 		cmocka_unit_test_setup_teardown(publishing, setup, teardown),

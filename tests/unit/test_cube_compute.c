@@ -329,6 +329,41 @@ static void test_plain(void **state)
 	}
 }
 
+/* Some 110 entries a group, of two cells or three: too many for the tiles of a workgroup, so it takes two rounds. */
+static void test_rounds(void **state)
+{
+	(void)state;
+	struct table t;
+	struct made made;
+	struct query q;
+	struct rql_prepared *prepared;
+	struct rql_error err = {0};
+	random_state = 7;
+	large_table(&t, 4, 11, LARGE_ROWS);
+	for (uint32_t r = 0; r < t.rows; r++)
+		t.code[r][0] = below(11);
+	cube_make(&made, &t);
+	while (made.cube.relation.rolled_up || made.cube.directory_digits < 4) { /* which is chosen at random */
+		made_free(&made);
+		cube_make(&made, &t);
+	}
+	ask(&q, 1, made.cube.digits[1].dimension, 2, sums, &t);
+	for (uint32_t digit = 0; digit < 4; digit++) {
+		uint32_t d = made.cube.digits[digit].dimension;
+		q.sets[0][d] = 0x155;
+		q.pass[0][d] = digit == 1 ? NULL : &q.sets[0][d];
+	}
+	ok(rql_method_cube_compute.prepare(&made.cube.relation, &q.request, gpu, &prepared, &err), &err);
+	for (unsigned run = 0; run < 2; run++)
+		run_prepared(prepared, &q, &t, 0);
+	const struct rql_cube_compute *plan = prepared->unit->method;
+	assert_true(plan->owned && plan->rounds > 1);
+	note(prepared);
+	rql_method_cube_compute.free_prepared(prepared);
+	made_free(&made);
+	table_free(&t);
+}
+
 /* More groups than the result takes whole, than memory that the host reads takes, and than an array of rows takes; the
  * hash table begins too small. */
 static void test_many_groups(void **state)
@@ -585,8 +620,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),      cmocka_unit_test(test_lengths),   cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_many_groups), cmocka_unit_test(test_ways),      cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_cancel),      cmocka_unit_test(test_placement), cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_rounds),      cmocka_unit_test(test_many_groups), cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_threads),     cmocka_unit_test(test_cancel),      cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_faults),
 	};
 	int skipped = vulkan_skip_without(RQL_UNIT_COMPUTE);
 	return skipped ? skipped : cmocka_run_group_tests(tests, open_device, close_device);

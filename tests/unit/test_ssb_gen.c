@@ -34,7 +34,7 @@ static struct rql_batch *new_batch(const struct rql_ssb *ssb, uint64_t rows)
 {
 	struct rql_type types[64];
 	uint32_t count;
-	const struct rql_ssb_column *columns = rql_ssb_columns(ssb->table, &count);
+	const struct rql_gen_column *columns = rql_ssb_columns(ssb->table, &count);
 	for (uint32_t i = 0; i < count; i++)
 		types[i] = rql_type_simple(columns[i].type);
 	struct rql_batch *batch = rql_batch_new(count, types, rows);
@@ -55,7 +55,7 @@ static struct rql_batch *fill(const struct rql_ssb *ssb, uint64_t first, uint32_
 static uint32_t column_of(const struct rql_ssb *ssb, const char *name)
 {
 	uint32_t count;
-	const struct rql_ssb_column *columns = rql_ssb_columns(ssb->table, &count);
+	const struct rql_gen_column *columns = rql_ssb_columns(ssb->table, &count);
 	for (uint32_t i = 0; i < count; i++)
 		if (!strcmp(columns[i].name, name))
 			return i;
@@ -400,7 +400,7 @@ static void test_flat_is_the_join(void **state)
 		const char *table, *key;
 	} joined[] = {{"customer", "lo_custkey"}, {"supplier", "lo_suppkey"}, {"part", "lo_partkey"}};
 	uint32_t flat_columns, line_columns, columns;
-	const struct rql_ssb_column *names = rql_ssb_columns(flat.table, &flat_columns);
+	const struct rql_gen_column *names = rql_ssb_columns(flat.table, &flat_columns);
 	rql_ssb_columns(lines.table, &line_columns);
 	assert_int_equal(flat_columns, 38);
 	for (uint64_t first = 0; first + 500 < flat.rows; first += 7919) {
@@ -411,7 +411,7 @@ static void test_flat_is_the_join(void **state)
 			uint32_t at = line_columns;
 			for (unsigned t = 0; t < 3; t++) {
 				struct rql_ssb dimension = make(joined[t].table, 0.02, 9);
-				const struct rql_ssb_column *own = rql_ssb_columns(dimension.table, &columns);
+				const struct rql_gen_column *own = rql_ssb_columns(dimension.table, &columns);
 				int64_t key = get_int(l, column_of(&lines, joined[t].key), i);
 				struct rql_batch *d = fill(&dimension, (uint64_t)key - 1, 1);
 				assert_int_equal(get_int(d, 0, 0), key);

@@ -80,6 +80,10 @@ static void test_other_views(void **state)
 	struct rql_statement s = parsed("refresh materialized view s.v;");
 	assert_int_equal(s.kind, RQL_STATEMENT_REFRESH_VIEW);
 	assert_string_equal(s.name.name, "v");
+	s = parsed("REFRESH INDEX s.c;");
+	assert_int_equal(s.kind, RQL_STATEMENT_REFRESH_INDEX);
+	assert_string_equal(s.name.schema, "s");
+	assert_string_equal(s.name.name, "c");
 	s = parsed("DROP MATERIALIZED VIEW IF EXISTS v RESTRICT");
 	assert_int_equal(s.kind, RQL_STATEMENT_DROP_VIEW);
 	assert_true(s.if_exists);
@@ -170,6 +174,7 @@ static void test_errors(void **state)
 	             "Parser Error: syntax error at or near \"select\"\n\nLINE 2:   select as select 1\n          ^");
 	expect_error("REFRESH VIEW v",
 	             "Parser Error: syntax error at or near \"VIEW\"\n\nLINE 1: REFRESH VIEW v\n                ^");
+	expect_error("REFRESH INDEX", "Parser Error: syntax error at end of input");
 	expect_error("REFRESH MATERIALIZED VIEW v WITH DATA",
 	             "Parser Error: syntax error at or near \"WITH\"\n\nLINE 1: REFRESH MATERIALIZED VIEW v WITH DATA\n"
 	             "                                    ^");

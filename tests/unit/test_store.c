@@ -246,7 +246,7 @@ static rql_status try_build(struct world *w, struct rql_budget *budget, uint64_t
 		struct rql_column columns[64];
 		uint64_t count = rows - first < 2048 ? rows - first : 2048;
 		struct rql_batch batch = slice(w, first, count, columns);
-		rql_status status = rql_store_builder_add(builder, w->in_order ? 0 : (unsigned)below(3), &batch, err);
+		rql_status status = rql_store_builder_add(builder, w->in_order ? 0 : (unsigned)below(3), &batch, NULL, err);
 		if (status != RQL_OK) {
 			rql_store_builder_abort(builder);
 			return status;
@@ -730,7 +730,7 @@ static void maps(void **state)
 	struct rql_batch *rows = rql_batch_new(1, &type, 3);
 	put_int(rows, 0, 10), put_int(rows, 1, 30), put_int(rows, 2, 20);
 	assert_int_equal(rql_store_builder_new(&spec, &builder, NULL), RQL_OK);
-	assert_int_equal(rql_store_builder_add(builder, 0, rows, NULL), RQL_OK);
+	assert_int_equal(rql_store_builder_add(builder, 0, rows, NULL, NULL), RQL_OK);
 	assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
 	put_int(rows, 0, 25), put_int(rows, 1, 5), put_int(rows, 2, 20);
 	assert_int_equal(rql_store_append(store, rows, NULL), RQL_OK);
@@ -757,6 +757,180 @@ static void maps(void **state)
 	rql_store_release(store);
 }
 
+/* ---- the table's order ---- */
+
+/* Rows [first, first + count) to a worker. Positions are 3 apart. */
+static rql_status add_placed(struct world *w, struct rql_store_builder *builder, unsigned worker, uint64_t first,
+                             uint64_t count)
+{
+	struct rql_column columns[64];
+	int64_t positions[2048];
+	struct rql_batch batch = slice(w, first, count, columns);
+	for (uint64_t i = 0; i < count; i++)
+		positions[i] = (int64_t)(first + i) * 3 - 50000;
+	use(w, first, count);
+	return rql_store_builder_add(builder, worker, &batch, positions, NULL);
+}
+
+/* Threads take groups of rows and deliver each from its first row to its last, but for some that are deleted; now and
+ * then a thread goes on as another worker. */
+static void add_groups(struct world *w, struct rql_store_builder *builder, uint64_t largest)
+{
+	struct {
+		uint64_t first, end;
+	} thread[4] = {{0, 0}};
+	uint64_t rows = w->rows->rows;
+	for (uint64_t next = 0, open = 0; next < rows || open;) {
+		unsigned t = (unsigned)below(4);
+		if (thread[t].first == thread[t].end) {
+			if (next == rows)
+				continue;
+			uint64_t size = 64 * (1 + below(largest));
+			thread[t].first = next;
+			next = thread[t].end = next + size < rows ? next + size : rows;
+			open++;
+		}
+		uint64_t left = thread[t].end - thread[t].first, most = left < 2048 ? left : 2048;
+		uint64_t count = below(4) ? most : 1 + below(most);
+		assert_int_equal(add_placed(w, builder, below(8) ? t : (unsigned)below(6), thread[t].first, count), RQL_OK);
+		thread[t].first += (count + 63) / 64 * 64;
+		if (thread[t].first >= thread[t].end) {
+			thread[t].first = thread[t].end;
+			open--;
+		}
+	}
+}
+
+/* Column 0 ascends. */
+static void check_order(struct rql_store *store)
+{
+	const struct rql_store_snapshot *s = rql_store_snapshot(store);
+	const struct rql_store_kernels *k = rql_store_kernels_for(RQL_SIMD_AVX512);
+	int64_t ids[RQL_STORE_BLOCK], last = -1;
+	assert_true(s->ordered);
+	for (uint64_t b = 0; b < s->blocks; b++) {
+		const struct rql_store_segment *segment = rql_store_locate(s, b);
+		uint32_t block = (uint32_t)(b - segment->first_block), rows = segment->columns[0].blocks[block].rows;
+		rql_store_decode_int64(k, &segment->columns[0], block, 0, rows, ids);
+		for (uint32_t r = 0; r < rows; last = ids[r++])
+			if (ids[r] <= last)
+				fail_msg("row %lld stands behind row %lld", (long long)ids[r], (long long)last);
+	}
+	rql_store_snapshot_release(s);
+}
+
+static struct rql_store_builder *new_builder(struct world *w)
+{
+	struct rql_store_spec spec = spec_of(w, NULL);
+	struct rql_store_builder *builder;
+	assert_int_equal(rql_store_builder_new(&spec, &builder, NULL), RQL_OK);
+	return builder;
+}
+
+static void placed_rows(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++) {
+		struct world w;
+		struct rql_store *store, *read;
+		world_make(&w, 1 + below(60000), i ? 6 : TYPES + 1);
+		struct rql_store_builder *builder = new_builder(&w);
+		add_groups(&w, builder, i < 5 ? 30 : 300);
+		assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
+		check_order(store);
+		verify_store(&w, store);
+		const struct rql_store_snapshot *s = rql_store_snapshot(store);
+		assert_int_equal(rql_store_check(s, NULL), RQL_OK);
+		assert_int_equal(rql_store_file_write(s, path, "x", 1, NULL), RQL_OK);
+		rql_store_snapshot_release(s);
+		assert_int_equal(rql_store_file_read(path, "x", 1, NULL, &read, NULL), RQL_OK);
+		check_order(read);
+		verify_store(&w, read);
+		rql_store_release(read);
+		assert_int_equal(rql_store_compact(store, NULL), RQL_OK);
+		check_order(store);
+		verify_store(&w, store);
+		rql_store_release(store);
+		world_free(&w);
+	}
+}
+
+/* Rows without a position, or between those of a batch: nothing is lost but the order. */
+static void misplaced_rows(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct world w;
+		struct rql_store *store;
+		struct rql_column columns[64];
+		int64_t positions[64];
+		world_make(&w, 20000, 6);
+		struct rql_batch batch = slice(&w, 19968, 32, columns);
+		struct rql_store_builder *builder = new_builder(&w);
+		for (uint64_t first = 0; first < 19968; first += 1024)
+			assert_int_equal(add_placed(&w, builder, first % 3, first, first < 18432 ? 1024 : 512), RQL_OK);
+		for (int64_t r = 0; r < 64; r++)
+			positions[r] = i == 0 ? 301 + r : -50000 + r; /* among others; the first one twice */
+		assert_int_equal(rql_store_builder_add(builder, 2, &batch, i < 2 ? positions : NULL, NULL), RQL_OK);
+		use(&w, 19968, 32);
+		assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
+		const struct rql_store_snapshot *s = rql_store_snapshot(store);
+		assert_false(s->ordered);
+		rql_store_snapshot_release(s);
+		verify_store(&w, store);
+		rql_store_release(store);
+		world_free(&w);
+	}
+}
+
+/* More than a segment. Whole row groups of DuckDB's cost nothing: their blocks are full ones. */
+static void placed_segments(void **state)
+{
+	(void)state;
+	enum { GROUP = 122880, ROWS = 37 * GROUP + 1000 };
+	struct world w = {.used = calloc(ROWS + 1, 1)};
+	const struct rql_type types[2] = {{.id = RQL_TYPE_BIGINT}, {.id = RQL_TYPE_INTEGER}};
+	struct rql_store *store;
+	uint32_t *codes = malloc(RQL_STORE_BLOCK * sizeof *codes);
+	w.rows = rql_batch_new(2, types, ROWS);
+	for (int64_t r = 0; r < ROWS; r++) {
+		((int64_t *)w.rows->columns[0].data)[r] = r;
+		((int32_t *)w.rows->columns[1].data)[r] = (int32_t)(r * 31 % 1009);
+	}
+	for (uint32_t c = 0; c < 2; c++)
+		w.columns[c] = (struct rql_store_column_spec){.name = c ? "n" : "id",
+		                                              .type = types[c],
+		                                              .coding = c ? RQL_STORE_CODES : RQL_STORE_VALUES,
+		                                              .encoding = RQL_STORE_AUTO};
+	struct rql_store_builder *builder = new_builder(&w);
+	for (uint64_t group = 0; group < 38; group++) {
+		/* In any order, but for the last one, which is no whole number of blocks. */
+		uint64_t first = (group < 37 ? group * 7 % 37 : 37) * GROUP, end = first + GROUP < ROWS ? first + GROUP : ROWS;
+		for (; first < end; first += 2048)
+			assert_int_equal(add_placed(&w, builder, (unsigned)(group * group % 3), first,
+			                            end - first < 2048 ? end - first : 2048),
+			                 RQL_OK);
+	}
+	assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
+	check_order(store);
+	const struct rql_store_snapshot *s = rql_store_snapshot(store);
+	assert_int_equal(s->rows, ROWS);
+	assert_int_equal(s->segment_count, 2);
+	assert_int_equal(s->blocks, (ROWS + RQL_STORE_BLOCK - 1) / RQL_STORE_BLOCK);
+	for (uint64_t b = 0, row = 0; b < s->blocks; b++) {
+		const struct rql_store_segment *segment = rql_store_locate(s, b);
+		uint32_t block = (uint32_t)(b - segment->first_block), rows = segment->columns[1].blocks[block].rows;
+		rql_store_decode_codes(rql_store_kernels_for(RQL_SIMD_AVX512), &segment->columns[1], block, 0, rows, codes);
+		for (uint32_t r = 0; r < rows; r++, row++)
+			if (codes[r] != row * 31 % 1009)
+				fail_msg("row %llu", (unsigned long long)row);
+	}
+	rql_store_snapshot_release(s);
+	rql_store_release(store);
+	free(codes);
+	world_free(&w);
+}
+
 /* ---- threads ---- */
 
 struct adder {
@@ -771,7 +945,7 @@ static void *add_rows(void *state)
 		struct rql_column columns[64];
 		uint64_t left = a->w->rows->rows - first;
 		struct rql_batch batch = slice(a->w, first, left < 2048 ? left : 2048, columns);
-		if (rql_store_builder_add(a->builder, a->worker * 300, &batch, NULL) != RQL_OK)
+		if (rql_store_builder_add(a->builder, a->worker * 300, &batch, NULL, NULL) != RQL_OK)
 			return a;
 	}
 	return NULL;
@@ -1034,11 +1208,11 @@ static void refusals(void **state)
 	assert_int_equal(rql_store_builder_new(&spec, &builder, &err), RQL_OK);
 	struct rql_type other = {.id = RQL_TYPE_INTEGER};
 	struct rql_batch *rows = rql_batch_new(1, &other, 3);
-	assert_int_equal(rql_store_builder_add(builder, 0, rows, &err), RQL_ERROR_INTERNAL);
+	assert_int_equal(rql_store_builder_add(builder, 0, rows, NULL, &err), RQL_ERROR_INTERNAL);
 	atomic_store(&progress.cancel, true);
 	rql_batch_release(rows);
 	rows = rql_batch_new(1, &column.type, 3);
-	assert_int_equal(rql_store_builder_add(builder, 0, rows, &err), RQL_ERROR_INTERRUPTED);
+	assert_int_equal(rql_store_builder_add(builder, 0, rows, NULL, &err), RQL_ERROR_INTERRUPTED);
 	struct rql_store *store = NULL;
 	assert_int_equal(rql_store_builder_finish(builder, &store, &err), RQL_ERROR_INTERRUPTED);
 	assert_null(store);
@@ -1145,7 +1319,8 @@ int main(void)
 		cmocka_unit_test(maps),          cmocka_unit_test(appends),
 		cmocka_unit_test(threads),       cmocka_unit_test(append_under_readers),
 		cmocka_unit_test(files),         cmocka_unit_test(budgets),
-		cmocka_unit_test(refusals),
+		cmocka_unit_test(refusals),      cmocka_unit_test(placed_rows),
+		cmocka_unit_test(misplaced_rows), cmocka_unit_test(placed_segments),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -514,6 +514,36 @@ static void test_faults(void **state)
 	scene_free(&s);
 }
 
+/* Whatever the parts need may fail once: what earlier ones left behind makes way, then there are fewer at once. */
+static void test_short_of_memory(void **state)
+{
+	NEEDS_RT();
+	struct scene s = {.rng = 17};
+	scene_make(&s, 20, 20, 4, 6);
+	scene_write(&s);
+	struct rql_accel_spec spec = spec_of(&s);
+	spec.compact = true;
+	uint32_t parts = 0, survived = 0;
+	for (uint32_t p = 0; p < spec.part_count; p++)
+		parts += spec.part_primitives[p] > 0;
+	for (uint64_t nth = 1;; nth++) {
+		struct rql_accel *accel = NULL;
+		expect_ok(rql_fault_set(gpu, RQL_FAULT_ALLOCATION, nth, &error));
+		rql_status status = rql_accel_build(gpu, &spec, NULL, &accel, &error);
+		bool struck = rql_fault_struck(gpu);
+		rql_fault_remove(gpu);
+		if (status == RQL_OK)
+			check(&s, accel);
+		rql_accel_free(accel);
+		if (!struck)
+			break;
+		survived += status == RQL_OK;
+	}
+	assert_true(parts > 1);
+	assert_true(survived >= 1 + 3 * parts); /* scratch; of each part the input, and the structure before and after */
+	scene_free(&s);
+}
+
 /* A device with 32 MiB, and a structure of 40. */
 static void test_memory_limit(void **state)
 {
@@ -571,6 +601,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_file, drop_error),
 		cmocka_unit_test_teardown(test_file_damaged, drop_error),
 		cmocka_unit_test_teardown(test_faults, drop_error),
+		cmocka_unit_test_teardown(test_short_of_memory, drop_error),
 		cmocka_unit_test_teardown(test_memory_limit, drop_error),
 	};
 	return cmocka_run_group_tests(tests, open_gpu, close_gpu);

@@ -1,8 +1,8 @@
 /* Building the parts of an acceleration structure: batch after batch, each one submission, in which parts build side by
- * side; a second submission copies them to their compacted sizes. Inputs, scratch memory and uncompacted copies of one
- * batch alone exist at a time, so that a structure may fill most of the device's memory (notes/h200.md: 36 bytes of
- * input, 92 built and 75 to 85 compacted a triangle). The next batch takes them over: drivers clear what they allocate,
- * and took longer over that (20 ms a GB on an H200) than over building. */
+ * side; a second submission copies them to their compacted sizes. Inputs, scratch memory and uncompacted copies are
+ * those of one batch (notes/h200.md: 36 bytes of input, 92 built and 75 to 85 compacted a triangle). The next batch takes
+ * them over: drivers clear what they allocate, and took longer over that (20 ms a GB on an H200) than over building. They
+ * make way when memory is short, so that a structure may fill most of the device's. */
 #include "device/vulkan/accel.h"
 
 #include <string.h>
@@ -89,10 +89,11 @@ static rql_status at_least(struct build *b, uint64_t bytes, const char *what, st
 	return rql_buffer_new(b->gpu->device, bytes, RQL_MEMORY_DEVICE, what, buffer, err);
 }
 
-static rql_status level_at_least(struct build *b, uint64_t bytes, struct rql_vk_level *out, struct rql_error *err)
+/* No larger one than it needs: some drivers (lavapipe) give the size of the uncompacted one as that of the compacted. */
+static rql_status level_of(struct build *b, uint64_t bytes, struct rql_vk_level *out, struct rql_error *err)
 {
 	for (uint32_t i = 0; i < BATCH_MAX; i++)
-		if (b->idle[i].handle && b->idle[i].storage->bytes >= bytes) {
+		if (b->idle[i].handle && b->idle[i].storage->bytes == bytes) {
 			*out = b->idle[i];
 			b->idle[i] = (struct rql_vk_level){0};
 			return RQL_OK;
@@ -120,7 +121,7 @@ static rql_status batch_reserve(struct build *b, struct batch *batch, struct rql
 		uint32_t part = batch->part[i];
 		status = at_least(b, input_bytes(b, part), b->spec->what, &b->input[i], err);
 		if (status == RQL_OK)
-			status = level_at_least(b, batch->sizes[i].accelerationStructureSize, &b->accel->parts[part].level, err);
+			status = level_of(b, batch->sizes[i].accelerationStructureSize, &b->accel->parts[part].level, err);
 	}
 	if (status == RQL_OK)
 		return RQL_OK;
@@ -178,6 +179,18 @@ static rql_status batch_build(struct build *b, struct batch *batch, struct rql_e
 	return status;
 }
 
+/* A level of a part's compacted size. Where memory does not suffice, the room of batches makes way: this one is built. */
+static rql_status spare_new(struct build *b, struct rql_vk_part *part, uint64_t bytes, struct rql_error *err)
+{
+	const VkAccelerationStructureTypeKHR type = VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR;
+	rql_status status = rql_vk_level_new(b->gpu->device, type, bytes, b->spec->what, &part->spare, err);
+	if (status != RQL_ERROR_LIMIT || !b->scratch)
+		return status;
+	rql_error_clear(err);
+	free_room(b);
+	return rql_vk_level_new(b->gpu->device, type, bytes, b->spec->what, &part->spare, err);
+}
+
 /* Copies the batch's parts to levels of their compacted sizes, which then take their places. */
 static rql_status batch_compact(struct build *b, struct batch *batch, struct rql_error *err)
 {
@@ -189,8 +202,7 @@ static rql_status batch_compact(struct build *b, struct batch *batch, struct rql
 	if (result != VK_SUCCESS)
 		return rql_vk_fail(gpu, result, "vkGetQueryPoolResults", b->spec->what, err);
 	for (uint32_t i = 0; i < batch->count; i++)
-		RQL_TRY(rql_vk_level_new(gpu->device, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, bytes[i], b->spec->what,
-		                         &b->accel->parts[batch->part[i]].spare, err));
+		RQL_TRY(spare_new(b, &b->accel->parts[batch->part[i]], bytes[i], err));
 	RQL_TRY(rql_commands_new(gpu->device, RQL_COMMANDS_TIMED, &c, err));
 	struct rql_vk_commands *vc = (struct rql_vk_commands *)c;
 	rql_vk_pass_begin(vc, "compaction"); /* a recording begins behind everything that was submitted */
@@ -235,10 +247,11 @@ static rql_status build_parts(struct build *b, struct rql_error *err)
 			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "interrupted while building %s", b->spec->what);
 		batch_plan(b, &batch);
 		if (batch.count) {
+			bool had_room = b->scratch != NULL; /* of other sizes; it is gone when that fails */
 			rql_status status = batch_reserve(b, &batch, err);
-			if (status == RQL_ERROR_LIMIT && batch.count > 1) { /* one part may still fit where many do not */
+			if (status == RQL_ERROR_LIMIT && (had_room || batch.count > 1)) {
 				rql_error_clear(err);
-				b->most = batch.count / 2;
+				b->most = had_room ? batch.count : batch.count / 2; /* one part may fit where many do not */
 				continue;
 			}
 			if (status != RQL_OK)

@@ -330,7 +330,7 @@ static rql_status build(struct building *b, struct rql_error *err)
 	struct rql_cube_rt *rt = b->rt;
 	b->uses = malloc((rt->arrays->buffer_count + 4u) * sizeof(*b->uses));
 	if (!b->uses)
-		return rql_error_memory(err, rt->arrays->buffer_count * sizeof(*b->uses), "the runs of a cube");
+		return rql_error_memory(err, (rt->arrays->buffer_count + 4u) * sizeof(*b->uses), "the runs of a cube");
 	const void *directory = cube->directory32 ? (const void *)cube->directory32 : cube->directory64;
 	b->keys =
 		(struct rql_rt_keys){.directory = cube->directory_digits ? rql_cube_arrays_address(rt->arrays, directory) : 0,

@@ -85,7 +85,19 @@ struct rql_scan_join {
 	enum rql_scan_join_kind kind;
 	uint32_t column; /* integer or coded (its codes), up to 64 bits */
 	const struct rql_scan_map *map;
+	/* A key of two columns: the number of the other one plus 1; 0: there is none. The map's keys are then
+	 * rql_scan_pair_key of both. Both columns' values must lie in the spans. */
+	uint32_t second;
+	struct rql_scan_pair {
+		int64_t least, second_least;
+		uint64_t second_span; /* values of the second column; times those of the first below 2^62 */
+	} pair;
 };
+static inline int64_t rql_scan_pair_key(const struct rql_scan_pair *pair, int64_t value, int64_t second)
+{
+	return (int64_t)(((uint64_t)value - (uint64_t)pair->least) * pair->second_span +
+	                 ((uint64_t)second - (uint64_t)pair->second_least));
+}
 
 /* A part of the group number: a row's key code in [0, key_count). NULL is a key like others. */
 struct rql_scan_group_key {
@@ -96,6 +108,9 @@ struct rql_scan_group_key {
 	int64_t least;      /* without key_of_code: the value of key code 0; all values are below least + key_count */
 	uint32_t key_count; /* NULL's included */
 	uint32_t null_key;  /* below key_count, or RQL_SCAN_NONE: the source is never NULL */
+	/* Instead of key_count, when it would be more: the answer has the key's codes in wide_keys. A null_key other than
+	 * RQL_SCAN_NONE stands for wide_count - 1. Not with key_of_code, and not for GPUs. */
+	uint64_t wide_count;
 };
 
 struct rql_scan_agg {
@@ -122,10 +137,11 @@ struct rql_scan_request {
 struct rql_scan; /* a request bound to a snapshot; immutable: several threads may run it at once */
 
 /* RQL_ERROR_UNSUPPORTED when it is no request that a scan can answer (a 128-bit join key, group keys with more than
- * 2^62 combinations): the message says which part. RQL_ERROR_INTERNAL: an index out of range. */
+ * 2^62 combinations, or together 128 bits): the message says which part. RQL_ERROR_INTERNAL: an index out of range. */
 rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_device *device, struct rql_scan **out,
                             struct rql_error *err) RQL_MUST_CHECK;
 void rql_scan_free(struct rql_scan *scan); /* NULL accepted */
+uint64_t rql_scan_bytes(const struct rql_scan *scan); /* without the workers at rest, the snapshot, maps and programs */
 
 struct rql_scan_counts {
 	uint64_t blocks, blocks_skipped; /* of them, by zone maps alone */

@@ -1,87 +1,152 @@
-/* From group rows to an answer: the groups that exist, ascending, their keys and values. */
+/* From group rows to an answer: the groups that exist, ascending unless they are many and hashed, their keys and values. */
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
 
-struct pair {
-	uint64_t group, row;
-};
+#define CHUNK 1024u /* groups that are put out at once, a multiple of 64: words of bitmaps belong to one chunk */
 
-/* The groups that exist. */
+/* The groups that exist, as they come out: the number where it is not the row's place in the array. */
 struct found {
-	uint64_t count;
-	struct pair *pairs;
-	void *memory; /* malloc'ed */
+	uint64_t low, high; /* of a wide scan's: both; else the lower */
+	const uint64_t *row;
 };
 
-/* Sorts by group, stably, by bytes from the least significant. The result is in one of the two arrays, which is
- * returned. */
-static struct pair *sort_pairs(struct pair *pairs, struct pair *scratch, uint64_t count)
+struct answering {
+	const struct rql_scan *scan;
+	const struct rql_scan_groups *g;
+	uint64_t count;
+	struct found *found; /* malloc'ed, room for twice as many where they are sorted; NULL: in the order of the parts */
+	uint64_t first[RQL_SCAN_PARTS + 1]; /* groups before each part */
+	bool nothing;        /* nothing passed: only an answer without group keys has a row then */
+	struct rql_answer *out;
+};
+
+/* Sorts by group, by bytes from the least significant. The result is in one of the two arrays, which is returned. */
+static struct found *sort_found(struct found *found, struct found *scratch, uint64_t count)
 {
-	uint64_t differ = 0;
-	for (uint64_t i = 1; i < count; i++)
-		differ |= pairs[i].group ^ pairs[0].group;
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		if ((differ >> shift & 0xff) == 0)
+	uint64_t differ[2] = {0, 0};
+	for (uint64_t i = 1; i < count; i++) {
+		differ[0] |= found[i].low ^ found[0].low;
+		differ[1] |= found[i].high ^ found[0].high;
+	}
+	for (unsigned byte = 0; byte < 16; byte++) {
+		unsigned shift = byte % 8 * 8;
+		if ((differ[byte / 8] >> shift & 0xff) == 0)
 			continue;
 		uint64_t at[256] = {0}, sum = 0;
 		for (uint64_t i = 0; i < count; i++)
-			at[pairs[i].group >> shift & 0xff]++;
+			at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++;
 		for (unsigned b = 0; b < 256; b++) {
 			uint64_t n = at[b];
 			at[b] = sum;
 			sum += n;
 		}
 		for (uint64_t i = 0; i < count; i++)
-			scratch[at[pairs[i].group >> shift & 0xff]++] = pairs[i];
-		struct pair *swap = pairs;
-		pairs = scratch;
+			scratch[at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++] = found[i];
+		struct found *swap = found;
+		found = scratch;
 		scratch = swap;
 	}
-	return pairs;
+	return found;
 }
 
-static rql_status find_groups(const struct rql_scan *scan, const struct rql_scan_groups *g, struct found *out,
-                              struct rql_error *err)
+static uint64_t add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct found *to)
 {
-	uint64_t words = scan->row_words, count = 0, n = 0;
-	for (uint64_t i = 0; i < g->capacity; i++)
-		count += g->rows[i * words] != 0;
-	count = scan->scalar ? 1 : count;
-	/* Hashed groups come in any order: the sort needs as much again. */
-	uint64_t entries = (count ? count : 1) * (g->keys ? 2 : 1);
-	struct pair *pairs = malloc(entries * sizeof(*pairs));
-	if (!pairs)
-		return rql_error_memory(err, entries * sizeof(*pairs), "the groups of an answer");
-	*out = (struct found){.count = count, .pairs = pairs, .memory = pairs};
-	if (scan->scalar) {
-		pairs[0] = (struct pair){0, 0};
-		return RQL_OK;
+	uint32_t keys = scan->wide ? 2 : 1, words = keys + scan->row_words;
+	for (uint64_t i = 0; i < h->used; i++) {
+		const uint64_t *entry = h->entries + i * words;
+		to[i] = (struct found){entry[0], scan->wide ? entry[1] : 0, entry + keys};
 	}
+	return h->used;
+}
+
+/* Groups [begin, begin + n), from the parts that they are in. */
+static void fetch_parts(const struct answering *a, uint64_t begin, uint64_t n, struct found *to)
+{
+	bool wide = a->scan->wide;
+	uint32_t p = 0;
+	for (uint32_t step = RQL_SCAN_PARTS / 2; step; step /= 2)
+		p += a->first[p + step] <= begin ? step : 0;
+	for (uint64_t i = 0; i < n; i++) {
+		while (begin + i >= a->first[p + 1])
+			p++;
+		const uint64_t *row = a->g->parts[p].rows[begin + i - a->first[p]];
+		to[i] = wide ? (struct found){row[-2], row[-1], row} : (struct found){row[-1], 0, row};
+	}
+}
+
+static uint64_t count_groups(const struct rql_scan *scan, const struct rql_scan_groups *g)
+{
+	uint64_t count = 0;
+	if (scan->scalar)
+		return 1;
+	if (g->parts) {
+		for (uint32_t p = 0; p < RQL_SCAN_PARTS; p++)
+			count += g->parts[p].count;
+		return count;
+	}
+	if (g->hash.entries)
+		return g->hash.used;
 	for (uint64_t i = 0; i < g->capacity; i++)
-		if (g->rows[i * words])
-			pairs[n++] = (struct pair){g->keys ? g->keys[i] - 1 : i, i};
-	if (g->keys)
-		out->pairs = sort_pairs(pairs, pairs + count, count);
+		count += g->rows[i * scan->row_words] != 0;
+	return count;
+}
+
+/* *memory: malloc'ed. */
+static rql_status find_groups(struct answering *a, struct found **memory, struct rql_error *err)
+{
+	const struct rql_scan *scan = a->scan;
+	const struct rql_scan_groups *g = a->g;
+	uint64_t words = scan->row_words, n = 0;
+	a->count = count_groups(scan, g);
+	bool listed = g->keys || g->hash.entries, sorted = listed && (g->keys || a->count <= RQL_SCAN_SORTED_GROUPS);
+	uint64_t bytes = (a->count + 1) * (sorted ? 2 : 1) * sizeof(struct found);
+	a->nothing = scan->scalar && g->rows[0] == 0;
+	a->out->group_count = a->count;
+	a->out->sorted_keys = listed && !sorted ? 0 : scan->part_count;
+	for (uint32_t p = 0; g->parts && p < RQL_SCAN_PARTS; p++)
+		a->first[p + 1] = a->first[p] + g->parts[p].count;
+	*memory = NULL;
+	if (g->parts && !sorted)
+		return RQL_OK;
+	*memory = a->found = malloc(bytes);
+	if (!a->found)
+		return rql_error_memory(err, bytes, "the groups of an answer");
+	if (g->parts)
+		fetch_parts(a, 0, a->count, a->found);
+	else if (g->hash.entries)
+		n += add_entries(scan, &g->hash, a->found);
+	else if (scan->scalar)
+		a->found[0] = (struct found){.row = g->rows};
+	else
+		for (uint64_t i = 0; i < g->capacity; i++)
+			if (g->rows[i * words])
+				a->found[n++] = (struct found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
+	if (sorted)
+		a->found = sort_found(a->found, a->found + a->count, a->count);
 	return RQL_OK;
 }
 
-static bool put_keys(const struct rql_scan *scan, const struct found *found, struct rql_arena *arena,
-                     struct rql_answer *out)
+/* ---- columns ---- */
+
+static uint64_t code_of(const struct rql_scan *scan, const struct rql_scan_part *part, const struct found *f)
 {
-	out->keys = RQL_NEW_ARRAY(arena, uint32_t *, scan->part_count);
-	if (!out->keys)
-		return false;
-	for (uint32_t p = 0; p < scan->part_count; p++) {
-		const struct rql_scan_part *part = &scan->parts[p];
-		uint32_t *keys = RQL_NEW_ARRAY(arena, uint32_t, found->count);
-		if (!keys)
-			return false;
-		for (uint64_t i = 0; i < found->count; i++)
-			keys[i] = (uint32_t)(found->pairs[i].group / part->stride % part->key_count);
-		out->keys[p] = keys;
-	}
-	return true;
+	if (!scan->wide)
+		return f->low / part->stride % part->key_count;
+	rql_uint128 number = (rql_uint128)f->high << 64 | f->low;
+	return (uint64_t)(number >> part->shift) & (UINT64_MAX >> (64 - part->bits));
+}
+
+/* found: of groups [begin, end). */
+static void put_keys(const struct answering *a, uint32_t p, const struct found *found, uint64_t begin, uint64_t end)
+{
+	const struct rql_scan_part *part = &a->scan->parts[p];
+	if (part->wide)
+		for (uint64_t i = begin; i < end; i++)
+			a->out->wide_keys[p][i] = code_of(a->scan, part, found++);
+	else
+		for (uint64_t i = begin; i < end; i++)
+			a->out->keys[p][i] = (uint32_t)code_of(a->scan, part, found++);
 }
 
 static rql_int128 integer_of(enum rql_scan_slot_kind kind, const uint64_t *word)
@@ -100,54 +165,90 @@ static rql_int128 integer_of(enum rql_scan_slot_kind kind, const uint64_t *word)
 	}
 }
 
-static bool put_values(const struct rql_scan *scan, const struct rql_scan_groups *g, uint32_t a,
-                       const struct found *found, struct rql_arena *arena, struct rql_agg_values *out)
+static void put_values(const struct answering *a, uint32_t agg, const struct found *found, uint64_t begin, uint64_t end)
 {
-	const struct rql_scan_output *output = &scan->outputs[a];
-	const struct rql_scan_slot *slot = output->slot == RQL_SCAN_NONE ? NULL : &scan->slots[output->slot];
-	out->kind = output->kind;
-	if (output->kind == RQL_MEASURE_REAL)
-		out->real = RQL_NEW_ARRAY(arena, double, found->count);
-	else
-		out->integer = RQL_NEW_ARRAY(arena, rql_int128, found->count);
-	/* Nothing passed: only an answer without group keys has a row then. */
-	bool nothing = scan->scalar && g->rows[0] == 0;
-	bool nullable = !output->counts && (nothing || output->valid != RQL_SCAN_NONE);
-	if (nullable)
-		out->valid = RQL_NEW_ARRAY(arena, uint64_t, (found->count + 63) / 64);
-	if ((!out->real && !out->integer) || (nullable && !out->valid))
-		return false;
-	if (nothing)
-		return true; /* zeros, not valid */
-	uint32_t valid_word = nullable ? scan->slots[output->valid].word : 0;
-	for (uint64_t i = 0; i < found->count; i++) {
-		const uint64_t *row = g->rows + found->pairs[i].row * scan->row_words;
-		if (nullable && row[valid_word] == 0)
+	const struct rql_scan_output *output = &a->scan->outputs[agg];
+	const struct rql_scan_slot *slot = output->slot == RQL_SCAN_NONE ? NULL : &a->scan->slots[output->slot];
+	const struct rql_agg_values *out = &a->out->aggs[agg];
+	uint32_t valid_word = out->valid ? a->scan->slots[output->valid].word : 0;
+	for (uint64_t i = begin; i < end; i++) {
+		const uint64_t *row = found[i - begin].row;
+		if (out->valid && row[valid_word] == 0)
 			continue;
-		if (nullable)
+		if (out->valid)
 			out->valid[i >> 6] |= UINT64_C(1) << (i & 63);
 		if (output->kind == RQL_MEASURE_REAL)
 			memcpy(&out->real[i], row + slot->word, sizeof(double));
 		else
 			out->integer[i] = slot ? integer_of(slot->kind, row + slot->word) : (rql_int128)row[0];
 	}
-	return true;
+}
+
+static void put_chunk(void *state, uint64_t index, unsigned worker)
+{
+	const struct answering *a = state;
+	uint64_t begin = index * CHUNK, end = begin + CHUNK < a->count ? begin + CHUNK : a->count;
+	struct found room[CHUNK];
+	const struct found *found = a->found ? a->found + begin : room;
+	(void)worker;
+	if (!a->found)
+		fetch_parts(a, begin, end - begin, room);
+	for (uint32_t p = 0; p < a->scan->part_count; p++)
+		put_keys(a, p, found, begin, end);
+	for (uint32_t agg = 0; agg < a->scan->output_count && !a->nothing; agg++)
+		put_values(a, agg, found, begin, end);
+}
+
+/* Zeroed: what is not valid stays so. */
+static bool make_columns(const struct answering *a, struct rql_arena *arena)
+{
+	const struct rql_scan *scan = a->scan;
+	struct rql_answer *out = a->out;
+	bool done = true;
+	out->keys = RQL_NEW_ARRAY(arena, uint32_t *, scan->part_count);
+	out->aggs = RQL_NEW_ARRAY(arena, struct rql_agg_values, scan->output_count);
+	for (uint32_t p = 0; p < scan->part_count; p++)
+		if (scan->parts[p].wide && !out->wide_keys)
+			done &= (out->wide_keys = RQL_NEW_ARRAY(arena, uint64_t *, scan->part_count)) != NULL;
+	if (!out->keys || !out->aggs || !done)
+		return false;
+	for (uint32_t p = 0; p < scan->part_count; p++)
+		if (scan->parts[p].wide)
+			done &= (out->wide_keys[p] = RQL_NEW_ARRAY(arena, uint64_t, a->count)) != NULL;
+		else
+			done &= (out->keys[p] = RQL_NEW_ARRAY(arena, uint32_t, a->count)) != NULL;
+	for (uint32_t agg = 0; agg < scan->output_count; agg++) {
+		const struct rql_scan_output *output = &scan->outputs[agg];
+		struct rql_agg_values *v = &out->aggs[agg];
+		v->kind = output->kind;
+		if (output->kind == RQL_MEASURE_REAL)
+			done &= (v->real = RQL_NEW_ARRAY(arena, double, a->count)) != NULL;
+		else
+			done &= (v->integer = RQL_NEW_ARRAY(arena, rql_int128, a->count)) != NULL;
+		if (!output->counts && (a->nothing || output->valid != RQL_SCAN_NONE))
+			done &= (v->valid = RQL_NEW_ARRAY(arena, uint64_t, (a->count + 63) / 64)) != NULL;
+	}
+	return done;
 }
 
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
                            struct rql_answer *out, struct rql_error *err)
 {
-	struct found found = {0};
-	RQL_TRY(find_groups(scan, g, &found, err));
-	struct rql_answer answer = {.group_count = found.count, .sorted_keys = scan->part_count};
-	bool done = put_keys(scan, &found, arena, &answer);
-	answer.aggs = done ? RQL_NEW_ARRAY(arena, struct rql_agg_values, scan->output_count) : NULL;
-	done = answer.aggs != NULL;
-	for (uint32_t a = 0; done && a < scan->output_count; a++)
-		done = put_values(scan, g, a, &found, arena, &answer.aggs[a]);
-	free(found.memory);
-	if (!done)
-		return rql_error_memory(err, found.count * 16, "an answer's columns");
+	struct rql_answer answer = {0};
+	struct answering a = {.scan = scan, .g = g, .out = &answer};
+	struct found *memory;
+	RQL_TRY(find_groups(&a, &memory, err));
+	if (!make_columns(&a, arena)) {
+		free(memory);
+		return rql_error_memory(err, a.count * 16, "an answer's columns");
+	}
+	uint64_t chunks = (a.count + CHUNK - 1) / CHUNK;
+	if (g->pool && chunks > 1)
+		rql_pool_run(g->pool, chunks, put_chunk, &a);
+	else
+		for (uint64_t c = 0; c < chunks; c++)
+			put_chunk(&a, c, 0);
+	free(memory);
 	*out = answer;
 	return RQL_OK;
 }

@@ -48,7 +48,7 @@ static rql_status make_store(struct rig *rig, struct rql_error *err)
 			((int32_t *)batch->columns[2].data)[i] = (int32_t)(random >> 32 & (VALUES - 1));
 		}
 		if (status == RQL_OK)
-			status = rql_store_builder_add(builder, 0, batch, err);
+			status = rql_store_builder_add(builder, 0, batch, NULL, err);
 		rql_batch_release(batch);
 		if (status != RQL_OK) {
 			rql_store_builder_abort(builder);

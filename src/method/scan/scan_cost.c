@@ -10,6 +10,10 @@
 /* A look-up beyond the second-level cache. */
 #define FAR_BYTES ((uint64_t)1 << 20)
 #define FAR_NS 8.0
+/* A group of a hash table that is larger than that: put in, handed to its partition and merged there. */
+#define HASHED_GROUP_NS 25.0
+/* Hash tables lie in huge pages, which are had at a quarter of the price. */
+#define FRESH_HASHED_BYTE_NS 0.06
 
 const struct rql_scan_profile rql_scan_profile_guess = {
 	.value_ns = 0.2,
@@ -30,8 +34,8 @@ void rql_scan_estimate(struct rql_scan *scan)
 	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->group_count;
 	scan->rows_out = scan->scalar ? 1 : groups * -expm1(-rows / groups);
 	/* An array of rows that are mostly used beats a table of them. */
-	scan->hashed = scan->group_count > RQL_SCAN_FIRST_CAPACITY &&
-	               (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out);
+	scan->hashed = scan->wide || (scan->group_count > RQL_SCAN_FIRST_CAPACITY &&
+	               (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out));
 }
 
 /* The share of blocks that the zone maps leave: all of them, or the middles of equal runs. */
@@ -48,14 +52,8 @@ static double read_share(const struct rql_scan *scan)
 	return (double)read / (double)samples;
 }
 
-struct sum {
-	double rows, left; /* in blocks that are read; of them, those that passed so far */
-	double work, bytes;
-	const struct rql_scan_profile *profile;
-};
-
 /* A column is read: whole, or the cache lines of the rows that are left. */
-static void add_column(const struct rql_scan *scan, uint32_t column, struct sum *sum)
+static void add_column(const struct rql_scan *scan, uint32_t column, struct rql_scan_effort *sum)
 {
 	const struct rql_store_snapshot *snapshot = scan->snapshot;
 	double row = (double)snapshot->columns[column].bytes / (snapshot->rows ? (double)snapshot->rows : 1);
@@ -64,15 +62,17 @@ static void add_column(const struct rql_scan *scan, uint32_t column, struct sum 
 	sum->bytes += fmin(sum->rows * row, sum->left * 64);
 }
 
-static void add_probe(const struct rql_scan *scan, uint32_t j, struct sum *sum)
+static void add_probe(const struct rql_scan *scan, uint32_t j, struct rql_scan_effort *sum)
 {
 	const struct rql_scan_bound_join *join = &scan->joins[j];
 	add_column(scan, scan->columns[join->column].column, sum);
+	if (join->second != RQL_SCAN_NONE)
+		add_column(scan, scan->columns[join->second].column, sum);
 	double far = rql_scan_map_bytes(join->map) > FAR_BYTES ? FAR_NS : 0;
 	sum->work += sum->left * (sum->profile->probe_ns * (join->map->dense ? 1 : 3) + far);
 }
 
-static void add_program(const struct rql_scan *scan, uint32_t p, struct sum *sum)
+static void add_program(const struct rql_scan *scan, uint32_t p, struct rql_scan_effort *sum)
 {
 	const struct rql_scan_bound_program *bound = &scan->programs[p];
 	for (uint32_t i = 0; i < bound->program->input_count; i++)
@@ -81,7 +81,7 @@ static void add_program(const struct rql_scan *scan, uint32_t p, struct sum *sum
 	sum->work += sum->left * sum->profile->step_ns * bound->program->step_count;
 }
 
-static void add_steps(const struct rql_scan *scan, struct sum *sum)
+static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
 {
 	uint64_t done = 0;
 	for (uint32_t i = 0; i < scan->step_count && i < 64; i++) {
@@ -112,7 +112,7 @@ static void add_steps(const struct rql_scan *scan, struct sum *sum)
 	}
 }
 
-static void add_source(const struct rql_scan *scan, const struct rql_scan_source *source, struct sum *sum)
+static void add_source(const struct rql_scan *scan, const struct rql_scan_source *source, struct rql_scan_effort *sum)
 {
 	if (source->kind == RQL_SCAN_COLUMN)
 		add_column(scan, source->index, sum);
@@ -120,7 +120,7 @@ static void add_source(const struct rql_scan *scan, const struct rql_scan_source
 		add_probe(scan, source->index, sum);
 }
 
-static void add_answer(const struct rql_scan *scan, struct sum *sum)
+static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 {
 	for (uint32_t p = 0; p < scan->part_count; p++)
 		add_source(scan, &scan->parts[p].source, sum);
@@ -133,29 +133,55 @@ static void add_answer(const struct rql_scan *scan, struct sum *sum)
 		sum->work += sum->left * sum->profile->value_ns * scan->slot_count;
 		return;
 	}
-	double table = (scan->hashed ? 4 * scan->rows_out : (double)scan->group_count) * scan->row_words * 8;
-	double far = table > (double)FAR_BYTES ? FAR_NS : 0;
+	double groups = scan->rows_out, columns = groups * (16.0 + 4 * scan->part_count + 16 * scan->output_count);
+	double rows = scan->hashed ? groups * (1 + scan->wide) + groups * scan->row_words
+	                           : (double)scan->group_count * scan->row_words;
+	double far = rows * 8 > (double)FAR_BYTES ? FAR_NS : 0;
+	if (scan->hashed && far > 0)
+		sum->work += groups * HASHED_GROUP_NS;
 	sum->work += sum->left * (sum->profile->row_ns * (1 + scan->slot_count + scan->part_count) / 3 + far);
+	/* The answer is put out by all threads. */
+	sum->work += groups * sum->profile->group_ns * (scan->part_count + scan->output_count) / 4;
+	sum->work += rows * 8 * (scan->hashed ? FRESH_HASHED_BYTE_NS : FRESH_BYTE_NS) + columns * FRESH_BYTE_NS;
+}
+
+double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_scan_profile *profile,
+                               struct rql_scan_effort *out)
+{
+	double rows = (double)scan->snapshot->rows, share = read_share(scan);
+	*out = (struct rql_scan_effort){.rows = rows * share, .left = rows * share, .profile = profile};
+	out->work = (double)scan->snapshot->blocks * profile->block_ns;
+	add_steps(scan, out);
+	return share;
+}
+
+void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_scan_source *source,
+                            struct rql_scan_effort *effort)
+{
+	if (source->kind == RQL_SCAN_PROGRAM)
+		add_program(scan, source->index, effort);
+	else
+		add_source(scan, source, effort);
+}
+
+double rql_scan_effort_shared(const struct rql_scan_effort *effort, const struct rql_device *device)
+{
+	double threads = rql_pool_threads(device->pool);
+	if (threads <= 1)
+		return effort->work;
+	return fmin(effort->work,
+	            fmax(effort->work / threads, effort->bytes / device->profile.read_gbps) + device->profile.handover_ns);
 }
 
 void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device,
                     const struct rql_scan_profile *profile, struct rql_cost *out)
 {
-	double rows = (double)scan->snapshot->rows, share = read_share(scan), threads = rql_pool_threads(device->pool);
-	struct sum sum = {.rows = rows * share, .left = rows * share, .profile = profile};
-	sum.work = (double)scan->snapshot->blocks * profile->block_ns;
-	add_steps(scan, &sum);
+	struct rql_scan_effort sum;
+	double share = rql_scan_effort_filters(scan, profile, &sum);
 	add_answer(scan, &sum);
-	double shared = sum.work, groups = scan->rows_out;
-	if (threads > 1)
-		shared = fmin(sum.work,
-		              fmax(sum.work / threads, sum.bytes / device->profile.read_gbps) + device->profile.handover_ns);
-	double table = (scan->hashed ? 4 * groups : (double)scan->group_count) * scan->row_words * 8;
-	double columns = groups * (16.0 + 4 * scan->part_count + 16 * scan->output_count);
 	*out = (struct rql_cost){
-		.run_ns =
-			shared + groups * profile->group_ns * (1 + scan->output_count) / 2 + (table + columns) * FRESH_BYTE_NS,
-		.rows_out = groups,
+		.run_ns = rql_scan_effort_shared(&sum, device),
+		.rows_out = scan->rows_out,
 		.device_bytes = scan->snapshot->bytes,
 		.cells = sum.left,
 		.runs = (double)scan->snapshot->blocks * share,

@@ -76,6 +76,8 @@ static enum rql_store_match match_join(const struct rql_scan_worker *w, const st
 	bool may = true;
 	if (block->nulls == block->rows)
 		may = false;
+	else if (join->second != RQL_SCAN_NONE)
+		return RQL_MATCH_SOME;
 	else if (c->kind != RQL_STORE_CODED || !view->translate)
 		may = may_join(join->map, least, greatest);
 	if (join->kind == RQL_SCAN_ANTI)
@@ -93,6 +95,13 @@ static enum rql_store_match match_step(const struct rql_scan_worker *w, const st
 	default:
 		return RQL_MATCH_SOME;
 	}
+}
+
+enum rql_store_match rql_scan_match(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block,
+                                    uint32_t step)
+{
+	const struct rql_scan_worker w = {.scan = scan, .segment = segment, .block = block};
+	return match_step(&w, &scan->steps[step]);
 }
 
 bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block)
@@ -175,7 +184,7 @@ static bool test_narrow_keys(struct rql_scan_worker *w, const struct rql_scan_bo
 	const struct rql_store_view *view = &w->segment->columns[c->column];
 	const struct rql_scan_map *map = join->map;
 	bool loaded = w->columns[join->column].generation == w->generation;
-	if (!w->full || loaded || c->lane != RQL_LANE_I64 || !map->dense || map->least < 0 || map->least > INT32_MAX ||
+	if (join->second != RQL_SCAN_NONE || !w->full || loaded || c->lane != RQL_LANE_I64 || !map->dense || map->least < 0 || map->least > INT32_MAX ||
 	    view->blocks[w->block].nulls || !rql_store_fits32(view, w->block) ||
 	    (int64_t)view->blocks[w->block].least[0] < 0)
 		return false;
@@ -196,7 +205,7 @@ static void test_keys(struct rql_scan_worker *w, const struct rql_scan_bound_joi
 	const struct rql_scan_loaded *keys = rql_scan_load_column(w, join->column);
 	uint32_t n = w->left;
 	fill_bits(bits, n);
-	if (!map->dense) {
+	if (!map->dense || join->second != RQL_SCAN_NONE) {
 		const uint32_t *found = rql_scan_load_payloads(w, (uint32_t)(join - w->scan->joins))->data;
 		for (uint32_t i = 0; i < n; i++)
 			bits[i / 64] &= ~((uint64_t)(found[i] == 0) << i % 64);
@@ -251,13 +260,36 @@ static rql_status filter_program(struct rql_scan_worker *w, uint32_t program)
 
 /* ---- order ---- */
 
-static double rank_of(const struct rql_scan_worker *w, uint32_t s)
+static double own_rank(const struct rql_scan_worker *w, uint32_t s)
 {
 	const struct rql_scan_step *step = &w->scan->steps[s];
 	const struct rql_scan_measured *m = &w->measured[s];
 	double cost = m->rows > 0 ? m->ns / m->rows : step->cost;
 	double pass = m->in > 0 ? m->out / m->in : step->pass;
 	return cost / (1 - pass > 0.001 ? 1 - pass : 0.001);
+}
+
+static bool reads_join(const struct rql_scan_bound_program *program, uint32_t join)
+{
+	for (uint32_t i = 0; i < program->program->input_count; i++)
+		if (program->inputs[i].kind == RQL_SCAN_JOIN && program->inputs[i].index == join)
+			return true;
+	return false;
+}
+
+/* A program over payloads comes after the joins that drop rows without them: before, it would find the payloads of all
+ * rows, and then be thought to do the joins' work. */
+static double rank_of(const struct rql_scan_worker *w, uint32_t s)
+{
+	const struct rql_scan_step *step = &w->scan->steps[s], *steps = w->scan->steps;
+	double rank = own_rank(w, s);
+	for (uint32_t i = 0; step->kind == RQL_SCAN_BY_PROGRAM && i < w->scan->step_count; i++) {
+		bool before = steps[i].kind == RQL_SCAN_BY_JOIN && w->scan->joins[steps[i].index].kind == RQL_SCAN_INNER &&
+		              reads_join(&w->scan->programs[step->index], steps[i].index);
+		double other = before ? 1.001 * own_rank(w, i) : 0;
+		rank = other > rank ? other : rank;
+	}
+	return rank;
 }
 
 /* Insertion sort: steps are few and mostly in order. */
@@ -307,6 +339,10 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 	w->generation++;
 	w->left = 0;
 	w->counts.blocks++;
+	if (w->before && match_test(w, w->before) == RQL_MATCH_NONE) {
+		w->counts.blocks_skipped++;
+		return RQL_OK;
+	}
 	for (uint32_t s = 0; s < scan->step_count; s++) {
 		enum rql_store_match match = match_step(w, &scan->steps[s]);
 		if (match == RQL_MATCH_NONE) {
@@ -322,6 +358,10 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 	fill_bits(w->mask, w->block_rows);
 	w->left = w->block_rows;
 	w->full = true;
+	if (w->before) {
+		test_dense(w, w->before);
+		changed(w);
+	}
 	for (uint32_t i = 0; i < scan->step_count && w->left; i++) {
 		uint32_t s = w->order[i];
 		if (s >= 64 || !(all >> s & 1))

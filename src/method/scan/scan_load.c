@@ -28,15 +28,15 @@ static void lay_out(struct rql_scan_worker *w, struct carver *c)
 {
 	const struct rql_scan *scan = w->scan;
 	const uint64_t valid = RQL_SCAN_VALID_WORDS * sizeof(uint64_t);
-	uint32_t inputs = 0;
+	uint32_t inputs = scan->input_count, most = 0;
 	w->columns = carve(c, scan->column_count * sizeof(*w->columns));
 	w->payloads = carve(c, scan->join_count * sizeof(*w->payloads));
 	w->states = carve(c, scan->program_count * sizeof(struct rql_program_state *));
 	w->measured = carve(c, scan->step_count * sizeof(*w->measured));
 	w->order = carve(c, scan->step_count * sizeof(*w->order));
 	for (uint32_t p = 0; p < scan->program_count; p++)
-		inputs = scan->programs[p].program->input_count > inputs ? scan->programs[p].program->input_count : inputs;
-	w->lanes = carve(c, inputs * sizeof(*w->lanes));
+		most = scan->programs[p].program->input_count > most ? scan->programs[p].program->input_count : most;
+	w->lanes = carve(c, most * sizeof(*w->lanes));
 	w->inputs = carve(c, inputs * sizeof(void *));
 	w->input_valid = carve(c, inputs * sizeof(uint64_t *));
 	w->operands = carve(c, scan->operand_count * sizeof(void *));
@@ -47,6 +47,7 @@ static void lay_out(struct rql_scan_worker *w, struct carver *c)
 	w->narrow = carve(c, RQL_SCAN_ROOM * sizeof(*w->narrow));
 	w->selected = carve(c, RQL_SCAN_ROOM * sizeof(*w->selected));
 	w->groups = carve(c, RQL_VECTOR_ROWS * sizeof(*w->groups));
+	w->high = carve(c, scan->wide ? RQL_VECTOR_ROWS * sizeof(*w->high) : 0);
 	w->rows = carve(c, RQL_VECTOR_ROWS * sizeof(*w->rows));
 	for (uint32_t i = 0; i < scan->column_count; i++) {
 		void *data = carve(c, RQL_SCAN_ROOM * lane_bytes(scan->columns[i].lane)), *bits = carve(c, valid);
@@ -132,35 +133,6 @@ static void count_bytes(struct rql_scan_worker *w, const struct rql_store_block 
 	w->counts.bytes_read += !w->full && lines < whole ? lines : whole;
 }
 
-/* Above one row in this many, unpacking all rows and closing up is faster. */
-#define FETCHED 3u
-
-/* The rows that are left, one by one, from packed fields; false: not this kind of block. The row numbers are worked out
- * once for all columns. */
-static bool fetch(struct rql_scan_worker *w, const struct rql_scan_column *c, void *out)
-{
-	const struct rql_store_view *view = &w->segment->columns[c->column];
-	const struct rql_store_block *block = &view->blocks[w->block];
-	const struct rql_scan_kernels *k = w->scan->kernels;
-	if (w->left * FETCHED > w->block_rows || block->encoding != RQL_STORE_PACKED || block->bits < 1 ||
-	    block->bits > 57 || (c->lane != RQL_LANE_I32 && c->lane != RQL_LANE_I64))
-		return false;
-	const uint8_t *data = view->bytes + (uint64_t)block->data * 64;
-	if (w->selected_generation != w->generation)
-		(void)k->select(w->mask, (w->block_rows + 63) / 64, w->selected);
-	w->selected_generation = w->generation;
-	if (c->lane == RQL_LANE_I64) {
-		k->fetch64(data, block->bits, block->base[0], w->selected, w->left, out);
-		return true;
-	}
-	uint32_t *codes = out;
-	k->fetch32(data, block->bits, block->base[0], w->selected, w->left, codes);
-	if (view->translate)
-		for (uint32_t i = 0; i < w->left; i++)
-			codes[i] = view->translate[codes[i]];
-	return true;
-}
-
 const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, uint32_t column)
 {
 	const struct rql_scan *scan = w->scan;
@@ -195,7 +167,7 @@ const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, ui
 	}
 	if (out->nulls)
 		(void)rql_store_gather_validity(k, view, block, 0, rows, w->mask, out->valid);
-	if (fetch(w, c, out->data))
+	if (rql_scan_fetch(w, c, out->data))
 		return out;
 	switch (c->lane) {
 	case RQL_LANE_I32:
@@ -227,6 +199,25 @@ static void probe_hashed(const struct rql_scan_map *map, const int64_t *keys, ui
 	}
 }
 
+static int64_t key_at(const struct rql_scan_loaded *keys, enum rql_lane_kind lane, uint32_t row)
+{
+	return lane == RQL_LANE_I32 ? ((const uint32_t *)keys->data)[row] : ((const int64_t *)keys->data)[row];
+}
+
+/* Keys of two columns. NULL joins nothing. */
+static void probe_pairs(struct rql_scan_worker *w, const struct rql_scan_bound_join *join,
+                        const struct rql_scan_loaded *keys, uint32_t *out)
+{
+	const struct rql_scan_column *a = &w->scan->columns[join->column], *b = &w->scan->columns[join->second];
+	const struct rql_scan_loaded *others = rql_scan_load_column(w, join->second);
+	for (uint32_t i = 0; i < w->left; i++) {
+		int64_t x = key_at(keys, a->lane, i), y = key_at(others, b->lane, i);
+		bool null = (a->lane == RQL_LANE_I32 && x == a->null_code) || (b->lane == RQL_LANE_I32 && y == b->null_code) ||
+		            (others->nulls && !(others->valid[i / 64] >> i % 64 & 1));
+		out[i] = null ? 0 : rql_scan_map_get(join->map, rql_scan_pair_key(&join->pair, x, y));
+	}
+}
+
 const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, uint32_t j)
 {
 	const struct rql_scan_bound_join *join = &w->scan->joins[j];
@@ -238,7 +229,9 @@ const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, 
 	out->generation = w->generation;
 	const struct rql_scan_loaded *keys = rql_scan_load_column(w, join->column);
 	uint32_t n = w->left, *found = out->data;
-	if (c->lane == RQL_LANE_I32) {
+	if (join->second != RQL_SCAN_NONE) {
+		probe_pairs(w, join, keys, found);
+	} else if (c->lane == RQL_LANE_I32) {
 		const uint32_t *codes = keys->data;
 		for (uint32_t i = 0; i < n; i++)
 			found[i] = codes[i] == c->null_code ? 0 : rql_scan_map_get(map, codes[i]);
@@ -260,6 +253,11 @@ const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, 
 
 /* ---- sources as lanes ---- */
 
+static bool bit_of(const uint64_t *bits, uint32_t at)
+{
+	return bits[at / 64] >> at % 64 & 1;
+}
+
 /* Values of a join's payloads [first, first + n) as int64, and which are NULL; false: none is. */
 static bool payload_values(struct rql_scan_worker *w, const struct rql_scan_source *s, uint32_t first, uint32_t n,
                            int64_t *out, uint64_t *valid)
@@ -267,19 +265,23 @@ static bool payload_values(struct rql_scan_worker *w, const struct rql_scan_sour
 	const uint32_t *found = (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first;
 	uint32_t missing = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		bool there = found[i] != 0;
-		uint32_t payload = found[i] - there;
-		out[i] = !there ? 0 : s->value_of_payload ? s->value_of_payload[payload] : payload;
-		missing += !there;
+		missing += found[i] == 0;
+		out[i] = (int64_t)(found[i] - (found[i] != 0));
 	}
+	if (s->value_of_payload)
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = found[i] ? s->value_of_payload[out[i]] : 0;
 	if (!missing && !s->valid_of_payload)
 		return false;
-	for (uint32_t word = 0; word < RQL_VECTOR_WORDS; word++)
-		valid[word] = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t payload = found[i] - 1;
-		bool there = found[i] && (!s->valid_of_payload || (s->valid_of_payload[payload / 64] >> payload % 64 & 1));
-		valid[i / 64] |= (uint64_t)there << i % 64;
+	for (uint32_t start = 0; start < n; start += 64) {
+		uint32_t count = n - start < 64 ? n - start : 64;
+		uint64_t word = 0;
+		for (uint32_t i = 0; i < count; i++)
+			word |= (uint64_t)(found[start + i] != 0) << i;
+		for (uint32_t i = 0; i < count && s->valid_of_payload; i++)
+			if (found[start + i] && !bit_of(s->valid_of_payload, found[start + i] - 1))
+				word &= ~(UINT64_C(1) << i);
+		valid[start / 64] = word;
 	}
 	return true;
 }
@@ -374,8 +376,8 @@ rql_status rql_scan_run_program(struct rql_scan_worker *w, uint32_t program, uin
 {
 	const struct rql_scan_bound_program *bound = &w->scan->programs[program];
 	for (uint32_t i = 0; i < bound->program->input_count; i++)
-		w->lanes[i] = source_lanes(w, &bound->inputs[i], first, n, bound->program->inputs[i].kind, w->inputs[i],
-		                           w->input_valid[i]);
+		w->lanes[i] = source_lanes(w, &bound->inputs[i], first, n, bound->program->inputs[i].kind,
+		                           w->inputs[bound->first_input + i], w->input_valid[bound->first_input + i]);
 	return rql_program_run(w->states[program], w->lanes, n, NULL, &w->error);
 }
 
@@ -403,9 +405,9 @@ struct rql_scan_values rql_scan_operand_values(struct rql_scan_worker *w, uint32
 
 /* ---- group numbers ---- */
 
-/* The key codes of one part are added to the group numbers; what is out of range counts as 0 and makes it false. */
-static bool add_values(const struct rql_scan_part *part, const int64_t *values, const int32_t *narrow,
-                       const uint64_t *valid, uint32_t n, uint64_t *groups)
+/* The key codes of one part; what is out of range counts as 0 and makes it false. */
+static bool codes_of_values(const struct rql_scan_part *part, const int64_t *values, const int32_t *narrow,
+                            const uint64_t *valid, uint32_t n, uint64_t *codes)
 {
 	bool fits = true;
 	for (uint32_t i = 0; i < n; i++) {
@@ -413,75 +415,115 @@ static bool add_values(const struct rql_scan_part *part, const int64_t *values, 
 		if (valid && !(valid[i / 64] >> i % 64 & 1))
 			key = part->null_key;
 		fits &= key < part->key_count;
-		groups[i] += (key < part->key_count ? key : 0) * part->stride;
+		codes[i] = key < part->key_count ? key : 0;
 	}
 	return fits;
 }
 
-static bool add_codes(const struct rql_scan_part *part, const uint32_t *codes, uint32_t n, uint64_t *groups)
+static bool codes_of_codes(const struct rql_scan_part *part, const uint32_t *from, uint32_t n, uint64_t *codes)
 {
 	bool fits = true;
+	if (part->plain) {
+		for (uint32_t i = 0; i < n; i++)
+			codes[i] = from[i];
+		return true;
+	}
 	for (uint32_t i = 0; i < n; i++) {
-		bool known = codes[i] < part->codes;
+		bool known = from[i] < part->codes;
 		fits &= known;
-		groups[i] += part->key_of_code[known ? codes[i] : 0] * part->stride;
+		codes[i] = part->key_of_code[known ? from[i] : 0];
 	}
 	return fits;
 }
 
 /* A missing payload is NULL. */
-static bool add_payloads(const struct rql_scan_part *part, const uint32_t *found, uint32_t n, uint64_t *groups)
+static bool codes_of_payloads(const struct rql_scan_part *part, const uint32_t *found, uint32_t n, uint64_t *codes)
 {
 	bool fits = true;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = found[i] ? part->key_of_code[found[i] - 1] : part->null_key;
 		fits &= key < part->key_count;
-		groups[i] += (key < part->key_count ? key : 0) * part->stride;
+		codes[i] = key < part->key_count ? key : 0;
 	}
 	return fits;
 }
 
-static bool add_part(struct rql_scan_worker *w, const struct rql_scan_part *part, uint32_t first, uint32_t n)
+static bool program_codes(struct rql_scan_worker *w, const struct rql_scan_part *part, uint32_t n, uint64_t *codes)
+{
+	const struct rql_scan_source *s = &part->source;
+	struct rql_lanes lanes = rql_program_result(w->states[s->index], s->result);
+	enum rql_lane_kind kind = w->scan->programs[s->index].program->results[s->result].kind;
+	int64_t values[RQL_VECTOR_ROWS];
+	if (kind == RQL_LANE_I32)
+		return codes_of_values(part, NULL, lanes.data, lanes.valid, n, codes);
+	if (kind != RQL_LANE_BOOL)
+		return codes_of_values(part, lanes.data, NULL, lanes.valid, n, codes);
+	const uint64_t *bits = lanes.data;
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = (int64_t)(bits[i / 64] >> i % 64 & 1);
+	return codes_of_values(part, values, NULL, lanes.valid, n, codes);
+}
+
+static bool part_codes(struct rql_scan_worker *w, const struct rql_scan_part *part, uint32_t first, uint32_t n,
+                       uint64_t *codes)
 {
 	const struct rql_scan *scan = w->scan;
 	const struct rql_scan_source *s = &part->source;
-	if (s->kind == RQL_SCAN_PROGRAM) {
-		struct rql_lanes lanes = rql_program_result(w->states[s->index], s->result);
-		enum rql_lane_kind kind = scan->programs[s->index].program->results[s->result].kind;
-		int64_t values[RQL_VECTOR_ROWS];
-		if (kind == RQL_LANE_BOOL) {
-			const uint64_t *bits = lanes.data;
-			for (uint32_t i = 0; i < n; i++)
-				values[i] = (int64_t)(bits[i / 64] >> i % 64 & 1);
-			return add_values(part, values, NULL, lanes.valid, n, w->groups);
-		}
-		return add_values(part, lanes.data, kind == RQL_LANE_I32 ? lanes.data : NULL, lanes.valid, n, w->groups);
-	}
+	if (s->kind == RQL_SCAN_PROGRAM)
+		return program_codes(w, part, n, codes);
 	if (s->kind == RQL_SCAN_JOIN) {
 		int64_t values[RQL_VECTOR_ROWS];
 		uint64_t valid[RQL_VECTOR_WORDS];
 		if (part->key_of_code)
-			return add_payloads(part, (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first, n,
-			                    w->groups);
+			return codes_of_payloads(part, (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first, n, codes);
 		bool nulls = payload_values(w, s, first, n, values, valid);
-		return add_values(part, values, NULL, nulls ? valid : NULL, n, w->groups);
+		return codes_of_values(part, values, NULL, nulls ? valid : NULL, n, codes);
 	}
 	uint32_t at = scan->column_of[s->index];
 	const struct rql_scan_loaded *loaded = rql_scan_load_column(w, at);
 	const uint64_t *valid = loaded->nulls ? loaded->valid + first / 64 : NULL;
 	if (scan->columns[at].lane == RQL_LANE_I32) {
-		const uint32_t *codes = (const uint32_t *)loaded->data + first;
-		return part->key_of_code ? add_codes(part, codes, n, w->groups)
-		                         : add_values(part, NULL, (const int32_t *)codes, NULL, n, w->groups);
+		const uint32_t *narrow = (const uint32_t *)loaded->data + first;
+		return part->plain || part->key_of_code ? codes_of_codes(part, narrow, n, codes)
+		                                        : codes_of_values(part, NULL, (const int32_t *)narrow, NULL, n, codes);
 	}
-	return add_values(part, (const int64_t *)loaded->data + first, NULL, valid, n, w->groups);
+	return codes_of_values(part, (const int64_t *)loaded->data + first, NULL, valid, n, codes);
+}
+
+/* Codes side by side in 128 bits. */
+static void put_wide(struct rql_scan_worker *w, const struct rql_scan_part *part, const uint64_t *codes, uint32_t n)
+{
+	uint32_t shift = part->shift;
+	if (shift >= 64) {
+		for (uint32_t i = 0; i < n; i++)
+			w->high[i] |= codes[i] << (shift - 64);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		w->groups[i] |= codes[i] << shift;
+	if (shift + part->bits > 64)
+		for (uint32_t i = 0; i < n; i++)
+			w->high[i] |= codes[i] >> (64 - shift);
 }
 
 bool rql_scan_number_groups(struct rql_scan_worker *w, uint32_t first, uint32_t n)
 {
+	const struct rql_scan *scan = w->scan;
+	uint64_t codes[RQL_VECTOR_ROWS];
 	bool fits = true;
+	if (scan->part_count == 1 && !scan->wide)
+		return part_codes(w, &scan->parts[0], first, n, w->groups);
 	memset(w->groups, 0, n * sizeof(*w->groups));
-	for (uint32_t p = 0; p < w->scan->part_count; p++)
-		fits &= add_part(w, &w->scan->parts[p], first, n);
+	if (scan->wide)
+		memset(w->high, 0, n * sizeof(*w->high));
+	for (uint32_t p = 0; p < scan->part_count; p++) {
+		const struct rql_scan_part *part = &scan->parts[p];
+		fits &= part_codes(w, part, first, n, codes);
+		if (scan->wide)
+			put_wide(w, part, codes, n);
+		else
+			for (uint32_t i = 0; i < n; i++)
+				w->groups[i] += codes[i] * part->stride;
+	}
 	return fits;
 }

@@ -12,6 +12,7 @@ struct rql_scan_entry {
 
 struct rql_scan_map {
 	uint64_t entries, bytes;
+	uint64_t offered; /* keys that it was made from, those without an entry too */
 	uint32_t payloads;
 	bool dense;
 	/* Dense: places [0, span) belong to the keys least, least + 1, ... Whether a key is there is one bit, so that tests

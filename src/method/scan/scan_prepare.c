@@ -173,8 +173,15 @@ static rql_status bind_joins(struct binding *b)
 	struct rql_scan *scan = b->scan;
 	for (uint32_t j = 0; j < r->join_count; j++) {
 		struct rql_scan_bound_join *join = &scan->joins[j];
-		*join = (struct rql_scan_bound_join){.kind = r->joins[j].kind, .map = r->joins[j].map};
+		*join = (struct rql_scan_bound_join){
+			.kind = r->joins[j].kind, .map = r->joins[j].map, .second = RQL_SCAN_NONE, .pair = r->joins[j].pair};
 		RQL_TRY(need_column(b, r->joins[j].column, &join->column));
+		if (r->joins[j].second) {
+			RQL_TRY(need_column(b, r->joins[j].second - 1, &join->second));
+			enum rql_lane_kind other = scan->columns[join->second].lane;
+			if (other != RQL_LANE_I32 && other != RQL_LANE_I64)
+				return wrong(b, "a second join key that is no integer of up to 64 bits", j);
+		}
 		enum rql_lane_kind lane = scan->columns[join->column].lane;
 		if (lane != RQL_LANE_I32 && lane != RQL_LANE_I64)
 			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "column %s cannot be a join key: it is %s",
@@ -215,6 +222,27 @@ static rql_status bind_program(struct binding *b, uint32_t p)
 	}
 	scan->program_count++;
 	return RQL_OK;
+}
+
+/* Programs share the memory of their inputs, but for those that hand an input on as a result: it must outlive the next
+ * program's run. */
+static void place_inputs(struct rql_scan *scan)
+{
+	for (int own = 0; own < 2; own++) {
+		uint32_t shared = 0;
+		for (uint32_t p = 0; p < scan->program_count; p++) {
+			const struct rql_program *program = scan->programs[p].program;
+			bool hands_on = false;
+			for (uint32_t r = 0; r < program->result_count; r++)
+				hands_on |= program->regs[program->results[r].reg].role == RQL_REG_INPUT;
+			if (hands_on != own)
+				continue;
+			scan->programs[p].first_input = own ? scan->input_count : 0;
+			scan->input_count += own ? program->input_count : 0;
+			shared = program->input_count > shared ? program->input_count : shared;
+		}
+		scan->input_count += own ? 0 : shared;
+	}
 }
 
 static rql_status need_filter(struct binding *b, uint32_t p)
@@ -310,7 +338,12 @@ static rql_status bind_join_step(struct binding *b, uint32_t j, struct rql_scan_
 	const struct rql_scan_bound_join *join = &b->scan->joins[j];
 	const struct rql_scan_column *column = &b->scan->columns[join->column];
 	double range = (double)(column->greatest - column->least) + 1;
-	double share = (double)rql_scan_map_entries(join->map) / (range > 1 ? range : 1);
+	if (join->second != RQL_SCAN_NONE)
+		range *= (double)join->pair.second_span;
+	double entries = (double)rql_scan_map_entries(join->map), share = entries / (range > 1 ? range : 1);
+	/* A dimension's keys are mostly all those that there are: what was filtered out of them says more than the range. */
+	if (join->map->offered > join->map->entries || share < 0.05)
+		share = entries / (join->map->offered ? (double)join->map->offered : 1);
 	*step = (struct rql_scan_step){
 		.kind = RQL_SCAN_BY_JOIN,
 		.index = j,
@@ -355,12 +388,21 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SCAN_JOIN;
 	*part = (struct rql_scan_part){
 		.source = about.source, .least = key->least, .key_count = key->key_count, .null_key = key->null_key};
-	if (key->key_count == 0 || (key->null_key != RQL_SCAN_NONE && key->null_key >= key->key_count))
+	if (key->wide_count) {
+		part->wide = true;
+		part->key_count = key->wide_count;
+		part->null_key = key->wide_count - 1;
+	}
+	part->bits = part->key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key_count - 1) : 1;
+	if (part->key_count == 0 || (key->wide_count && (key->key_count || key->key_of_code)) ||
+	    (key->null_key != RQL_SCAN_NONE && part->null_key >= part->key_count))
 		return wrong(b, "a group key without room", g);
 	if (about.kind == RQL_MEASURE_REAL || about.from == RQL_LANE_I128)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %u is no integer of up to 64 bits", g);
 	if (about.nullable && !coded && key->null_key == RQL_SCAN_NONE)
 		return wrong(b, "a group key can be NULL and has no key for it", g);
+	part->plain = about.source.kind == RQL_SCAN_COLUMN && coded && !key->key_of_code && key->least == 0 &&
+	              about.greatest <= part->key_count;
 	if (key->key_of_code) {
 		if ((!coded && !join) || (join && (key->source.value_of_payload || key->source.valid_of_payload)))
 			return wrong(b, "a map of codes for what has no codes", g);
@@ -381,14 +423,21 @@ static rql_status bind_groups(struct binding *b)
 	scan->part_count = b->request->group_count;
 	scan->scalar = scan->part_count == 0;
 	scan->group_count = 1;
+	uint32_t bits = 0;
 	for (uint32_t g = scan->part_count; g-- > 0;) {
 		RQL_TRY(bind_group_key(b, g));
 		scan->parts[g].stride = scan->group_count;
+		scan->parts[g].shift = bits;
+		bits += scan->parts[g].bits;
 		if (__builtin_mul_overflow(scan->group_count, scan->parts[g].key_count, &scan->group_count) ||
-		    scan->group_count > RQL_SCAN_MAX_GROUPS)
-			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
-			                     "the group keys have more than 2^62 combinations; group by fewer of them");
+		    scan->group_count > RQL_SCAN_MAX_GROUPS) {
+			scan->wide = true;
+			scan->group_count = RQL_SCAN_MAX_GROUPS;
+		}
 	}
+	if (scan->wide && bits > 128)
+		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
+		                     "the group keys take %u bits together, more than 128; group by fewer of them", bits);
 	return RQL_OK;
 }
 
@@ -560,6 +609,7 @@ static rql_status bind(struct binding *b)
 	RQL_TRY(bind_joins(b));
 	for (uint32_t p = 0; p < r->program_count; p++)
 		RQL_TRY(bind_program(b, p));
+	place_inputs(b->scan);
 	RQL_TRY(bind_steps(b));
 	RQL_TRY(bind_groups(b));
 	for (uint32_t a = 0; a < r->agg_count; a++) {
@@ -594,6 +644,11 @@ rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_d
 	rql_scan_estimate(scan);
 	*out = scan;
 	return RQL_OK;
+}
+
+uint64_t rql_scan_bytes(const struct rql_scan *scan)
+{
+	return sizeof(*scan) + rql_arena_bytes(scan->arena);
 }
 
 void rql_scan_free(struct rql_scan *scan)

@@ -16,7 +16,8 @@
 
 #define RQL_SCAN_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
 #define RQL_SCAN_DENSE_WORDS (UINT64_C(1) << 26) /* of an array of group rows: 512 MiB; beyond, groups are hashed */
-#define RQL_SCAN_FIRST_CAPACITY 1024u
+#define RQL_SCAN_FIRST_CAPACITY 1024u            /* fewer groups are always an array */
+#define RQL_SCAN_SORTED_GROUPS (UINT64_C(1) << 16) /* hashed groups up to this many come out in order */
 #define RQL_SCAN_COPIES 4u        /* of few groups' rows, used in turn: additions to one group need not wait */
 #define RQL_SCAN_COPY_WORDS 1024u /* rows of this many words or fewer are kept so often: 32 KiB in all */
 #define RQL_SCAN_MORSEL 8u        /* blocks handed out at once */
@@ -49,8 +50,11 @@ struct rql_scan_part {
 	const uint32_t *key_of_code; /* [codes or payloads] */
 	uint32_t codes;              /* entries of key_of_code */
 	int64_t least;
-	uint32_t key_count, null_key;
+	uint64_t key_count, null_key;
 	uint64_t stride;
+	uint32_t shift, bits; /* in the numbers of a wide scan, instead of stride */
+	bool wide;            /* the answer has 64-bit codes */
+	bool plain;           /* the code of a coded column, as it is */
 };
 
 /* ---- aggregates ---- */
@@ -93,12 +97,15 @@ struct rql_scan_bound_program {
 	const struct rql_program *program;
 	struct rql_scan_source *inputs;
 	uint32_t *columns; /* of input i: its entry in scan->columns, for COLUMN */
-	bool in_answer; /* run over what passed */
+	uint32_t first_input; /* in the workers' inputs */
+	bool in_answer;       /* run over what passed */
 };
 struct rql_scan_bound_join {
 	enum rql_scan_join_kind kind;
 	uint32_t column; /* entry in scan->columns */
 	const struct rql_scan_map *map;
+	uint32_t second; /* entry of a second key column; RQL_SCAN_NONE: there is none */
+	struct rql_scan_pair pair;
 };
 
 struct rql_scan_worker;
@@ -111,6 +118,7 @@ struct rql_scan {
 	uint32_t column_count; /* loaded ones */
 	struct rql_scan_column *columns;
 	uint32_t *column_of; /* [snapshot's columns]: entry in columns, or RQL_SCAN_NONE */
+	uint32_t input_count; /* of programs, in a worker: see place_inputs */
 	uint32_t program_count, join_count, step_count, part_count, operand_count, slot_count, output_count;
 	struct rql_scan_bound_program *programs;
 	struct rql_scan_bound_join *joins;
@@ -120,6 +128,7 @@ struct rql_scan {
 	struct rql_scan_slot *slots;
 	struct rql_scan_output *outputs;
 	uint64_t group_count; /* possible groups */
+	bool wide;            /* more than 2^62: numbers of 128 bits, the keys' codes side by side; always hashed */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
 	uint32_t row_words;
 	uint64_t *row_template;
@@ -133,24 +142,62 @@ struct rql_scan {
 };
 
 /* ---- groups of a run ---- */
+#define RQL_SCAN_PART_BITS 8u
+#define RQL_SCAN_PARTS (1u << RQL_SCAN_PART_BITS)
+/* Groups that a worker has put out of its table, by partitions of their hashes. */
+struct rql_scan_part_run {
+	struct rql_scan_part_run *next;
+	uint64_t begin[RQL_SCAN_PARTS + 1]; /* entries */
+	uint64_t entries[];
+};
+/* A hash table (scan_hash.c). An entry is the group's number, one word or two (the lower first), and its row. */
+struct rql_scan_hash {
+	const struct rql_scan *scan;
+	uint32_t *place;   /* [places]: entry + 1; 0: none */
+	uint64_t *entries; /* [room] */
+	uint64_t places, used, room;
+	uint32_t shift;
+	struct rql_scan_part_run *runs;
+	struct rql_scan_block *blocks; /* their memory */
+};
+/* The groups of one partition of all workers; an entry's number lies before its row. */
+struct rql_scan_part_groups {
+	uint64_t count;
+	const uint64_t **rows; /* in the workers' runs */
+};
+bool rql_scan_hash_init(struct rql_scan_hash *h, const struct rql_scan *scan, uint64_t room);
+void rql_scan_hash_free(struct rql_scan_hash *h);
+void rql_scan_hash_clear(struct rql_scan_hash *h); /* as after init */
+/* As rql_scan_groups_rows. high: of wide scans. */
+bool rql_scan_hash_rows(struct rql_scan_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, uint64_t **rows);
+/* Brings the groups of all together: in *parts [RQL_SCAN_PARTS], which the caller frees also after an error, or, when
+ * that is NULL, in the first. */
+rql_status rql_scan_hash_merge(struct rql_scan_hash *const *all, uint32_t count, struct rql_pool *pool,
+                               struct rql_scan_part_groups **parts, struct rql_error *err);
+void rql_scan_hash_free_parts(struct rql_scan_part_groups *parts); /* NULL accepted */
+
 struct rql_scan_groups {
 	const struct rql_scan *scan;
-	uint64_t *rows;    /* dense: [copies * group_count * row_words]; hashed: [capacity * row_words] */
-	uint64_t *keys;    /* hashed: group number + 1; 0: empty */
-	uint64_t capacity; /* dense: group_count */
+	uint64_t *rows;    /* [copies * group_count * row_words]; of a list: [capacity * row_words] */
+	uint64_t *keys;    /* a list of groups, not an array: group number + 1 */
+	uint64_t capacity; /* array: group_count */
 	uint64_t used;
 	uint32_t copies;
-	uint32_t shift; /* hashed: leading bits of the hash that are not used */
-	bool ready;     /* may be NULL-ed rows and keys, or a list of merged groups, when not */
+	bool ready;                         /* its memory is there */
+	struct rql_scan_hash hash;          /* of hashed scans, instead of all that */
+	struct rql_scan_part_groups *parts; /* what rql_scan_groups_merge has made of it and the others', or NULL */
+	struct rql_pool *pool;              /* for shaping an answer; NULL: the caller alone */
 };
 bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan);
 void rql_scan_groups_free(struct rql_scan_groups *g);
 void rql_scan_groups_clear(struct rql_scan_groups *g); /* as after init; keeps the memory */
-/* rows[i] = the row of group number groups[i]. false: out of memory. */
-bool rql_scan_groups_rows(struct rql_scan_groups *g, const uint64_t *groups, uint32_t n, uint64_t **rows);
+/* rows[i] = the row of group number groups[i] (and high[i], of wide scans), in which the row is counted. false: out of
+ * memory. */
+bool rql_scan_groups_rows(struct rql_scan_groups *g, const uint64_t *groups, const uint64_t *high, uint32_t n,
+                          uint64_t **rows);
 /* Folds the copies into the first. */
 void rql_scan_groups_fold(struct rql_scan_groups *g);
-/* Adds the (folded) groups of the others to the first; hashed tables and large arrays in parallel. */
+/* Adds the (folded) groups of the others to the first, in parallel. */
 rql_status rql_scan_groups_merge(struct rql_scan_groups *const *all, uint32_t count, struct rql_pool *pool,
                                  struct rql_error *err);
 
@@ -195,8 +242,9 @@ struct rql_scan_worker {
 	int32_t *narrow;               /* [RQL_SCAN_ROOM] */
 	uint32_t *selected;            /* [RQL_SCAN_ROOM]: the rows of mask, as of selected_generation */
 	uint64_t selected_generation;
-	uint64_t *groups, **rows; /* [RQL_VECTOR_ROWS] */
+	uint64_t *groups, *high, **rows; /* [RQL_VECTOR_ROWS] */
 	uint32_t *order;          /* steps, as they are tried */
+	const struct rql_scan_step *before; /* a test that comes first (of the first rows of an order), or NULL */
 	struct rql_scan_measured *measured;
 	uint64_t generation, blocks_seen;
 	uint32_t left; /* rows set in mask */
@@ -212,6 +260,9 @@ struct rql_scan_worker {
 rql_status rql_scan_worker_new(const struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err);
 void rql_scan_worker_free(struct rql_scan_worker *w);
 
+/* The values of the rows that are left, one by one, when they are few enough for that to be the shorter way (scan_fetch.c);
+ * else false. out: as in w->columns. */
+bool rql_scan_fetch(struct rql_scan_worker *w, const struct rql_scan_column *column, void *out);
 /* Loads entry `column` of scan->columns (join `join`'s payloads) for the rows in w->mask. */
 const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, uint32_t column);
 const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, uint32_t join);
@@ -227,10 +278,28 @@ uint64_t rql_scan_block_bytes(const struct rql_store_block *block);
 /* Leaves in w->mask the rows of the worker's block that pass. */
 rql_status rql_scan_filter_block(struct rql_scan_worker *w);
 
+/* What the zone map says about a step of the request over a whole block. */
+enum rql_store_match rql_scan_match(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block,
+                                    uint32_t step);
 /* Whether the zone maps leave a block to be read. */
 bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block);
 
 /* Fills pass, rows_out and hashed. */
 void rql_scan_estimate(struct rql_scan *scan);
+
+/* ---- prices ---- */
+struct rql_scan_effort {
+	double rows, left;  /* in blocks that are read; of them, those that passed so far */
+	double work, bytes; /* nanoseconds of one thread; compressed bytes */
+	const struct rql_scan_profile *profile;
+};
+/* The effort of all filters. Returns the share of blocks that the zone maps leave. */
+double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_scan_profile *profile,
+                               struct rql_scan_effort *out);
+/* Adds that of having a source's values, for the rows that are left. */
+void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_scan_source *source,
+                            struct rql_scan_effort *effort);
+/* Nanoseconds on all threads of the device. */
+double rql_scan_effort_shared(const struct rql_scan_effort *effort, const struct rql_device *device);
 
 #endif

@@ -32,7 +32,8 @@ static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **ou
 		rql_scan_groups_free(&w->table);
 		if (!rql_scan_groups_init(&w->table, scan)) {
 			rql_scan_worker_free(w);
-			return rql_error_memory(err, scan->group_count * scan->row_words * 8, "the groups of a query");
+			return rql_error_memory(err, scan->hashed ? 0 : scan->group_count * scan->row_words * 8,
+			                        "the groups of a query");
 		}
 	}
 	if (status != RQL_OK)
@@ -107,10 +108,8 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 	if (!rql_scan_number_groups(w, first, n))
 		return rql_error_set(&w->error, RQL_ERROR_INTERNAL,
 		                     "a group key's value is outside the range that it was given");
-	if (!rql_scan_groups_rows(&w->table, w->groups, n, w->rows))
-		return rql_error_memory(&w->error, w->table.capacity * scan->row_words * 16, "the groups of a query");
-	for (uint32_t i = 0; i < n; i++)
-		w->rows[i][0]++;
+	if (!rql_scan_groups_rows(&w->table, w->groups, w->high, n, w->rows))
+		return rql_error_memory(&w->error, w->table.hash.used * scan->row_words * 16, "the groups of a query");
 	return add_slots(w, first, n, false);
 }
 
@@ -179,6 +178,7 @@ static rql_status finish(struct run *run, struct rql_pool *pool, struct rql_aren
 			tables[used++] = &w->table;
 	}
 	rql_status status = rql_scan_groups_merge(tables, used, pool, err);
+	tables[0]->pool = pool;
 	if (status == RQL_OK)
 		status = rql_scan_answer(run->scan, tables[0], arena, out, err);
 	free(tables);

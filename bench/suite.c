@@ -1,0 +1,102 @@
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ssb_queries.h"
+
+/* ---- db-benchmark (https://github.com/h2oai/db-benchmark): questions 1 to 5 about grouping ---- */
+
+static const struct rql_suite_query groupby_queries[] = {
+	{.name = "q1", .select = "id1, sum(v1) AS v1", .rest = "FROM x GROUP BY id1"},
+	{.name = "q2", .select = "id1, id2, sum(v1) AS v1", .rest = "FROM x GROUP BY id1, id2"},
+	{.name = "q3", .select = "id3, sum(v1) AS v1, avg(v3) AS v3", .rest = "FROM x GROUP BY id3"},
+	{.name = "q4", .select = "id4, avg(v1) AS v1, avg(v2) AS v2, avg(v3) AS v3", .rest = "FROM x GROUP BY id4"},
+	{.name = "q5", .select = "id6, sum(v1) AS v1, sum(v2) AS v2, sum(v3) AS v3", .rest = "FROM x GROUP BY id6"},
+};
+static const char *const groupby_tables[] = {"x", NULL};
+static const struct rql_suite_fact groupby_facts[] = {{"x", "id1, id2, id3, id4, id6, v1, v2, v3"}};
+static const struct rql_suite groupby = {"groupby",
+                                         "db-benchmark's questions 1 to 5 about grouping",
+                                         RQL_SUITE_GROUPBY,
+                                         true,
+                                         0,
+                                         groupby_tables,
+                                         groupby_facts,
+                                         1,
+                                         groupby_queries,
+                                         sizeof groupby_queries / sizeof *groupby_queries};
+
+/* ---- the Star Schema Benchmark, from the data of `rayql bench ssb` ---- */
+
+struct ssb_texts {
+	struct rql_suite_query queries[RQL_SSB_QUERIES];
+	char rest[RQL_SSB_QUERIES][768];
+	bool made;
+};
+
+static void make_query(const struct rql_ssb_query *from, struct rql_suite_query *to, char *rest, size_t size)
+{
+	const char *order = strstr(from->tail, "ORDER BY ");
+	int tail = order ? (int)(order - from->tail) : (int)strlen(from->tail);
+	snprintf(rest, size, "FROM %s WHERE %s%s%.*s", from->from, from->where, tail ? " " : "", tail, from->tail);
+	*to = (struct rql_suite_query){.name = from->name, .select = from->select, .rest = rest};
+	to->order = order ? order + strlen("ORDER BY ") : NULL;
+}
+
+const struct rql_suite *rql_suite_ssb(bool flat)
+{
+	static const struct rql_suite_fact facts[2] = {
+		{"lineorder", "lo_orderdate, lo_custkey, lo_partkey, lo_suppkey, lo_quantity, lo_discount, lo_extendedprice, "
+	                  "lo_revenue, lo_supplycost"},
+		{"lineorder_flat",
+	     "LO_ORDERDATE, LO_QUANTITY, LO_DISCOUNT, LO_EXTENDEDPRICE, LO_REVENUE, LO_SUPPLYCOST, C_CITY, "
+	     "C_NATION, C_REGION, S_CITY, S_NATION, S_REGION, P_MFGR, P_CATEGORY, P_BRAND"},
+	};
+	static struct ssb_texts texts[2];
+	static struct rql_suite suites[2] = {
+		{"ssb", "the Star Schema Benchmark, five tables", RQL_SUITE_SSB, false, 0, NULL, NULL, 1, NULL,
+	     RQL_SSB_QUERIES},
+		{"ssb-flat", "the Star Schema Benchmark, lineorder_flat", RQL_SUITE_SSB, false, 0, NULL, NULL, 1, NULL,
+	     RQL_SSB_QUERIES},
+	};
+	const struct rql_ssb_form *form = flat ? &rql_ssb_flat : &rql_ssb_normalised;
+	struct ssb_texts *t = &texts[flat];
+	for (unsigned i = 0; i < RQL_SSB_QUERIES && !t->made; i++)
+		make_query(&form->queries[i], &t->queries[i], t->rest[i], sizeof t->rest[i]);
+	t->made = true;
+	suites[flat].tables = form->tables;
+	suites[flat].facts = &facts[flat];
+	suites[flat].queries = t->queries;
+	return &suites[flat];
+}
+
+const struct rql_suite *rql_suite_find(const char *name)
+{
+	static const struct rql_suite *const suites[] = {&rql_suite_tpch, &rql_suite_clickbench, &groupby};
+	for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
+		if (!strcmp(suites[i]->name, name))
+			return suites[i];
+	if (!strcmp(name, "ssb-flat") || !strcmp(name, "ssb"))
+		return rql_suite_ssb(!strcmp(name, "ssb-flat"));
+	return NULL;
+}
+
+struct rql_suite_query rql_suite_sized(const struct rql_suite *suite, const struct rql_suite_query *query, double size,
+                                       struct rql_strbuf *out_rest)
+{
+	struct rql_suite_query sized = *query;
+	double share = suite->full_rows > 0 && size < suite->full_rows ? size / suite->full_rows : 1;
+	rql_strbuf_put(out_rest, query->rest);
+	if (query->having)
+		rql_strbuf_printf(out_rest, " HAVING COUNT(*) > %.0f", query->having * share);
+	sized.rest = rql_strbuf_text(out_rest);
+	sized.having = 0;
+	sized.offset = (uint32_t)(query->offset * share);
+	return sized;
+}
+
+const char *rql_suite_names(void)
+{
+	return "ssb-flat, ssb, tpch, clickbench or groupby";
+}

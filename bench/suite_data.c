@@ -1,0 +1,118 @@
+#include "suite_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ssb_data.h"
+#include "util/threads.h"
+
+#define SLICE_ROWS (16u * 122880u) /* a second or two of work, so that progress can be shown */
+#define GROUPS 100u                /* K of db-benchmark's G1_1e7_1e2_0_0 */
+/* From here on lineorder_flat gets the columns that the queries name only, as in `rayql bench ssb-flat`. */
+#define NARROW_SCALE 20
+
+static void show_progress(const struct rql_suite_source_options *o, const char *table, double done)
+{
+	if (!o->quiet && isatty(STDERR_FILENO)) {
+		fprintf(stderr, "\r\033[K%s: %.0f %%", table, 100 * done);
+		fflush(stderr);
+	}
+}
+
+/* CREATE TABLE ... AS, then one INSERT a slice; in one transaction. */
+static rql_status load_slices(rayql_connection *con, const char *table, const char *call,
+                              const struct rql_suite_source_options *o, struct rql_error *err)
+{
+	RQL_TRY(rql_client_run(con, err, "CREATE TABLE %s AS SELECT * FROM %s 0, 0)", table, call));
+	for (uint64_t row = 0; row < (uint64_t)o->size; row += SLICE_ROWS) {
+		show_progress(o, table, (double)row / o->size);
+		RQL_TRY(rql_client_run(con, err, "INSERT INTO %s SELECT * FROM %s %llu, %u)", table, call,
+		                       (unsigned long long)row, SLICE_ROWS));
+	}
+	return RQL_OK;
+}
+
+static rql_status load_generated(rayql_connection *con, const struct rql_suite *suite, const char *table,
+                                 const struct rql_suite_source_options *o, struct rql_error *err)
+{
+	char call[128];
+	if (suite->source == RQL_SUITE_HITS)
+		snprintf(call, sizeof call, "rayql_hits_rows(%.0f, %lld,", o->size, (long long)o->seed);
+	else
+		snprintf(call, sizeof call, "rayql_groupby_rows(%.0f, %u, %lld,", o->size, GROUPS, (long long)o->seed);
+	RQL_TRY(rql_client_run(con, err, "SET preserve_insertion_order = false"));
+	RQL_TRY(rql_client_run(con, err, "BEGIN"));
+	rql_status status = load_slices(con, table, call, o, err);
+	if (status != RQL_OK) {
+		(void)rql_client_run(con, NULL, "ROLLBACK");
+		return status;
+	}
+	return rql_client_run(con, err, "COMMIT");
+}
+
+static rql_status load_parquet(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
+                               struct rql_error *err)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *path;
+	int length;
+	if (o->data)
+		length = asprintf(&path, "%s/%s.parquet", o->data, table);
+	else if (cache && *cache)
+		length = asprintf(&path, "%s/rayql/tpch-sf%g/%s.parquet", cache, o->size, table);
+	else
+		length = asprintf(&path, "%s/.cache/rayql/tpch-sf%g/%s.parquet", home && *home ? home : "/tmp", o->size, table);
+	if (length < 0)
+		return rql_error_memory(err, 256, "a path");
+	struct rql_strbuf sql = {0};
+	rql_strbuf_printf(&sql, "CREATE TABLE %s AS SELECT * FROM read_parquet(", table);
+	rql_strbuf_put_literal(&sql, path, (size_t)length);
+	rql_strbuf_put(&sql, ")");
+	rql_status status = RQL_OK;
+	if (access(path, R_OK))
+		status = rql_error_set(
+			err, RQL_ERROR_IO,
+			"there is no \"%s\": script/tpch-data %g makes TPC-H's tables; --data DIR names another folder", path,
+			o->size);
+	else if (sql.failed)
+		status = rql_error_memory(err, 256, "a statement");
+	else
+		status = rql_client_run(con, err, "%s", sql.data);
+	rql_strbuf_free(&sql);
+	free(path);
+	return status;
+}
+
+static rql_status load_table(rayql_connection *con, const struct rql_suite *suite, const char *table,
+                             const struct rql_suite_source_options *o, struct rql_error *err)
+{
+	if (suite->source == RQL_SUITE_TPCH)
+		return load_parquet(con, table, o, err);
+	if (suite->source != RQL_SUITE_SSB)
+		return load_generated(con, suite, table, o, err);
+	struct rql_ssb_loaded loaded;
+	struct rql_ssb_source source = {.scale = o->size, .seed = o->seed};
+	if (suite == rql_suite_ssb(true) && o->size >= NARROW_SCALE)
+		source.columns = suite->facts[0].columns;
+	return rql_ssb_load_table(con, table, &source, &loaded, err);
+}
+
+rql_status rql_suite_load(rayql_connection *con, const struct rql_suite *suite,
+                          const struct rql_suite_source_options *options, double *seconds, struct rql_error *err)
+{
+	uint64_t start = rql_now_ns();
+	bool made = false;
+	for (const char *const *table = suite->tables; *table; table++) {
+		bool exists;
+		RQL_TRY(rql_ssb_table_exists(con, *table, &exists, err));
+		if (exists)
+			continue;
+		RQL_TRY(load_table(con, suite, *table, options, err));
+		made = true;
+	}
+	if (made)
+		RQL_TRY(rql_client_run(con, err, "CHECKPOINT"));
+	*seconds = made ? (double)(rql_now_ns() - start) / 1e9 : 0;
+	return RQL_OK;
+}

@@ -1,0 +1,26 @@
+/* What RayQL's own statements share. Private to exec/. */
+#ifndef RQL_EXEC_NAMES_H
+#define RQL_EXEC_NAMES_H
+
+#include "exec/exec_internal.h"
+
+/* RayQL's own statements that change something run outside transactions only, and not on a read-only database. */
+rql_status rql_refuse_inside(const struct rql_session *s, const char *what, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_refuse_read_only(const struct rql_session *s, const char *type, struct rql_error *err) RQL_MUST_CHECK;
+
+struct rql_name { /* in the database that was opened; malloc'ed */
+	char *schema, *name;
+};
+void rql_name_free(struct rql_name *n);
+/* As DuckDB finds a name: a.b may be schema.b or database.b; without a schema it is the current one. what: "materialized
+ * views", for the message that they live in no other database. */
+rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct rql_qualified_name *given,
+                            const char *what, struct rql_name *out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_put_qualified(struct rql_strbuf *out, const struct rql_database *db, const char *schema, const char *name);
+/* "View", "Table", or NULL: what DuckDB has under the name. */
+const char *rql_host_object(struct rql_session *s, const struct rql_name *n);
+/* Statements separated by semicolons in one transaction of the user's connection, all or nothing; commit false: only to
+ * see whether they work. */
+rql_status rql_transact(struct rql_session *s, const char *sql, bool commit, struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,657 @@
+/* The fused scan on the compute unit: one dispatch of the request's kernel (shaders/scan_kernel.comp) and, when groups
+ * are many, one that collects them.
+ *
+ * A run needs rows of groups, which are at rest between runs, a result that the host reads, and recorded commands: a
+ * CONTEXT. Contexts are kept with the request and submitted again and again, so that a warm run is one submission and
+ * one wait. Several threads run one request at once with a context each. */
+#include "method/scan/scan_compute.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "shaders/method/scan/scan_collect.comp.h"
+
+#define LEAST_CAPACITY 1024u
+#define GROW 8u /* of a hash table that was too small: its run is lost */
+/* Found groups of up to so many bytes go straight into memory that the host reads. */
+#define DIRECT_BYTES ((uint64_t)4 << 20)
+#define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
+#define COLLECT_SIZE 256u
+#define COLLECT_MOST 1056u /* workgroups: rows per invocation beyond */
+/* Workgroups at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
+ * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
+#define MOST_WORKGROUPS 1056u
+#define MOST_ITEMS (1u << 20) /* the shader's list has 20 bits for a block, 12 for a row of it */
+#define SAMPLE 256u           /* blocks whose zone maps are asked for a price */
+/* Making a pipeline, when no request of the shape was run before; making an answer of one group. Rough. */
+#define COMPILE_NS 2e8
+/* A row through the first stage's tests, and one through the second stage, in the profile's cells (read and summed,
+ * tested): H200, SSB and a query like TPC-H's first. */
+#define TESTED_ROW_CELLS 0.12
+#define TAKEN_ROW_CELLS 2.0
+#define ANSWER_GROUP_NS 75.0
+
+struct context {
+	struct context *next;
+	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */, *found /* DEVICE; NULL: in result */;
+	struct rql_scan_accumulator accumulator;
+	uint64_t capacity; /* rows */
+	struct rql_commands *commands, *timed;
+	uint64_t ticket; /* of the last submission; 0: none */
+};
+
+/* A request bound to a store by this method. */
+struct rql_prepared {
+	struct rql_arena *arena;
+	struct rql_scan *scan;
+	const struct rql_store_snapshot *snapshot; /* retained */
+	struct rql_device *device;
+	struct rql_scan_plan plan;
+	pthread_mutex_t lock; /* everything below */
+	bool placed;
+	struct rql_scan_table table;
+	struct rql_buffer *tables; /* the blob */
+	const struct rql_pipeline *pipeline;
+	uint32_t workgroups;
+	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
+	struct context *contexts; /* not in use by a thread */
+};
+
+static const struct rql_kernel collect_kernel = {
+	.name = "scan.collect",
+	.spirv = rql_spv_scan_collect_comp,
+	.spirv_bytes = sizeof(rql_spv_scan_collect_comp),
+	.args_bytes = sizeof(struct rql_scan_collect_args),
+};
+
+/* ---- placing ---- */
+
+static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *kernel, struct rql_error *err)
+{
+	const struct rql_scan_plan *plan = &p->plan;
+	uint32_t words = plan->scan->row_words, rows = 1;
+	if (plan->mode != RQL_SCAN_MODE_GLOBAL)
+		rows = (uint32_t)p->scan->group_count * words * plan->copies;
+	const uint32_t constants[] = {RQL_SCAN_WORKGROUP,
+	                              plan->mode,
+	                              words,
+	                              2 * rows,
+	                              plan->extremes ? rows : 1,
+	                              plan->set_words ? plan->set_words : 1,
+	                              plan->copies,
+	                              plan->whole,
+	                              p->device->kind == RQL_DEVICE_SOFTWARE};
+	return rql_pipeline_get(p->device, kernel, constants, sizeof(constants) / sizeof(*constants), &p->pipeline, err);
+}
+
+static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
+{
+	struct rql_scan_blob *blob = &p->plan.blob;
+	RQL_TRY(rql_buffer_new(p->device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
+	for (uint64_t i = 0; i < blob->relocation_count; i++) {
+		uint64_t value;
+		memcpy(&value, blob->bytes + blob->relocations[i], sizeof(value));
+		value += p->tables->address;
+		memcpy(blob->bytes + blob->relocations[i], &value, sizeof(value));
+	}
+	rql_status status = rql_buffer_upload(p->tables, 0, blob->bytes, blob->count, err);
+	rql_scan_blob_free(blob);
+	return status;
+}
+
+static void unplace(struct rql_prepared *p)
+{
+	rql_buffer_free(p->tables);
+	p->tables = NULL;
+	rql_scan_table_free(&p->plan, &p->table);
+	rql_scan_compute_plan_free(&p->plan);
+}
+
+/* lock held. What fails is undone, so that a later run tries anew. */
+static rql_status place(struct rql_prepared *p, struct rql_error *err)
+{
+	const struct rql_kernel *kernel;
+	if (p->placed)
+		return RQL_OK;
+	rql_status status = p->plan.scan ? RQL_OK : rql_scan_compute_plan(p->scan, p->device, p->arena, &p->plan, err);
+	if (status == RQL_OK)
+		status = rql_scan_code(&p->plan, &kernel, err);
+	if (status == RQL_OK)
+		status = get_pipeline(p, kernel, err);
+	if (status == RQL_OK)
+		status = rql_scan_table_make(&p->plan, p->device, &p->table, err);
+	if (status == RQL_OK && p->table.item_count > MOST_ITEMS)
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a scan of %u blocks; the device takes up to %u",
+		                       p->table.item_count, MOST_ITEMS);
+	if (status == RQL_OK && p->table.item_count)
+		status = upload_tables(p, err);
+	if (status != RQL_OK) {
+		unplace(p);
+		return status;
+	}
+	uint64_t tiles =
+		(uint64_t)p->table.item_count * RQL_SCAN_CHUNKS * RQL_SCAN_CHUNK / RQL_SCAN_WORKGROUP / RQL_SCAN_CHUNK;
+	p->workgroups = tiles < 1 ? 1 : tiles < MOST_WORKGROUPS ? (uint32_t)tiles : MOST_WORKGROUPS;
+	p->placed = true;
+	return RQL_OK;
+}
+
+/* ---- contexts ---- */
+
+static void free_context(struct context *x)
+{
+	if (!x)
+		return;
+	rql_commands_free(x->commands);
+	rql_commands_free(x->timed);
+	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->found};
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		rql_buffer_free(buffers[i]);
+	free(x);
+}
+
+static uint64_t found_bytes(const struct rql_prepared *p)
+{
+	uint64_t words = p->scan->row_words;
+	return p->capacity * (p->plan.whole ? words : words + 1) * sizeof(uint64_t);
+}
+
+static uint64_t context_bytes(const struct rql_prepared *p)
+{
+	uint64_t rows = p->capacity * (p->scan->row_words + (p->plan.hashed ? 1u : 0u)) * sizeof(uint64_t);
+	return rows + (found_bytes(p) > DIRECT_BYTES ? found_bytes(p) : 0);
+}
+
+/* Every buffer that the kernels touch; malloc'ed. */
+static struct rql_use *uses_of(const struct rql_prepared *p, const struct context *x, uint32_t *count)
+{
+	uint64_t columns = (uint64_t)p->snapshot->segment_count * p->snapshot->column_count;
+	struct rql_use *uses = calloc(columns + 8, sizeof(*uses));
+	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->found};
+	*count = 0;
+	if (!uses)
+		return NULL;
+	for (uint64_t i = 0; i < columns; i++)
+		if (p->table.placed[i] && p->table.placed[i]->buffer)
+			uses[(*count)++] = (struct rql_use){p->table.placed[i]->buffer, RQL_READ};
+	uses[(*count)++] = (struct rql_use){p->tables, RQL_READ};
+	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+		if (written[i])
+			uses[(*count)++] = (struct rql_use){written[i], RQL_READ_WRITE};
+	return uses;
+}
+
+static rql_status record_collect(const struct rql_prepared *p, const struct context *x, bool reset,
+                                 struct rql_commands *commands, const struct rql_use *uses, uint32_t count,
+                                 struct rql_error *err)
+{
+	const struct rql_pipeline *pipeline;
+	const uint32_t size = COLLECT_SIZE;
+	RQL_TRY(rql_pipeline_get(p->device, &collect_kernel, &size, 1, &pipeline, err));
+	uint64_t groups = (x->capacity + COLLECT_SIZE - 1) / COLLECT_SIZE;
+	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
+	struct rql_scan_collect_args args = {.accumulator = x->accumulator,
+	                                     .capacity = x->capacity,
+	                                     .groups = (uint32_t)groups,
+	                                     .row_words = p->scan->row_words,
+	                                     .reset = reset};
+	rql_record_dispatch(commands, "collect", pipeline, &args, groups, uses, count);
+	return RQL_OK;
+}
+
+/* A block's tiles stay together where there are blocks for all subgroups. */
+static uint32_t visit_of(const struct rql_prepared *p)
+{
+	uint32_t subgroup = p->device->limits.subgroup_size;
+	uint64_t subgroups = (uint64_t)p->workgroups * RQL_SCAN_WORKGROUP / subgroup;
+	return p->table.item_count >= subgroups ? RQL_SCAN_CHUNKS / subgroup : 1;
+}
+
+static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,
+                        const struct rql_use *uses, uint32_t count)
+{
+	uint64_t base = p->tables->address;
+	struct rql_scan_args args = {
+		.accumulator = x->accumulator,
+		.items = base + p->table.items,
+		.params = base + p->table.params,
+		.sets = base + p->table.sets,
+		.item_count = p->table.item_count,
+		.item_bytes = p->table.item_bytes,
+		.groups = p->workgroups,
+		.group_count = p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole ? 0 : (uint32_t)p->scan->group_count,
+		.set_words = p->plan.set_words,
+		.row_words = p->scan->row_words,
+		.visit = visit_of(p)};
+	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
+}
+
+/* reset: puts rows and keys at rest instead. */
+static rql_status record(const struct rql_prepared *p, const struct context *x, unsigned flags, bool reset,
+                         struct rql_commands **out, struct rql_error *err)
+{
+	struct rql_commands *commands;
+	uint32_t count;
+	struct rql_use *uses = uses_of(p, x, &count);
+	if (!uses)
+		return rql_error_memory(err, 4096, "a query's commands");
+	rql_status status = rql_commands_new(p->device, flags, &commands, err);
+	if (status != RQL_OK) {
+		free(uses);
+		return status;
+	}
+	if (reset)
+		rql_record_fill(commands, x->state, 0, x->state->bytes, 0);
+	if (reset && x->keys)
+		rql_record_fill(commands, x->keys, 0, x->keys->bytes, 0);
+	if (!reset)
+		record_scan(p, x, commands, uses, count);
+	if (reset || !p->plan.whole)
+		status = record_collect(p, x, reset, commands, uses, count, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(commands, err);
+	free(uses);
+	if (status == RQL_OK)
+		*out = commands;
+	else
+		rql_commands_free(commands);
+	return status;
+}
+
+static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct rql_error *err)
+{
+	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word, found = found_bytes(p);
+	bool direct = found <= DIRECT_BYTES;
+	x->capacity = p->capacity;
+	RQL_TRY(rql_buffer_new(p->device, x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
+	                       "the groups of a query", &x->rows, err));
+	if (p->plan.hashed)
+		RQL_TRY(rql_buffer_new(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query",
+		                       &x->keys, err));
+	RQL_TRY(rql_buffer_new(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(rql_buffer_new(p->device, head + (direct ? found : 0), RQL_MEMORY_READBACK, "the result of a query",
+	                       &x->result, err));
+	if (!direct)
+		RQL_TRY(rql_buffer_new(p->device, found, RQL_MEMORY_DEVICE, "the found groups of a query", &x->found, err));
+	x->accumulator = (struct rql_scan_accumulator){
+		.rows = x->rows->address,
+		.keys = x->keys ? x->keys->address : 0,
+		.mask = x->keys ? x->capacity - 1 : 0,
+		.state = x->state->address,
+		.result = x->result->address,
+		.found = direct ? x->result->address + head : x->found->address,
+		.kinds = p->tables->address + p->table.kinds,
+	};
+	struct rql_commands *commands;
+	RQL_TRY(record(p, x, 0, true, &commands, err));
+	rql_status status = rql_submit(commands, &x->ticket, err); /* the first run comes after it in the queue */
+	rql_commands_free(commands);
+	return status;
+}
+
+/* A context that nobody uses and the device is done with; a new one when there is none. lock held. */
+static rql_status find_context(struct rql_prepared *p, bool timed, struct context **out, struct rql_error *err)
+{
+	struct context **at = &p->contexts, *x = NULL;
+	while (*at && !x) {
+		if (!rql_is_done(p->device, (*at)->ticket)) {
+			at = &(*at)->next;
+			continue;
+		}
+		x = *at;
+		*at = x->next;
+		if (x->capacity != p->capacity) { /* the table has grown since */
+			free_context(x);
+			x = NULL;
+		}
+	}
+	rql_status status = RQL_OK;
+	if (!x) {
+		x = calloc(1, sizeof(*x));
+		status = x ? make_buffers(p, x, err) : rql_error_memory(err, sizeof(*x), "a query's run");
+	}
+	struct rql_commands **commands = !x ? NULL : timed ? &x->timed : &x->commands;
+	if (status == RQL_OK && !*commands)
+		status = record(p, x, timed ? RQL_COMMANDS_TIMED : 0, false, commands, err);
+	if (status == RQL_OK)
+		*out = x;
+	else
+		free_context(x);
+	return status;
+}
+
+static void give_context(struct rql_prepared *p, struct context *x)
+{
+	pthread_mutex_lock(&p->lock);
+	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
+	if (!p->contexts || context_bytes(p) <= SMALL_CONTEXT) {
+		x->next = p->contexts;
+		p->contexts = x;
+		x = NULL;
+	}
+	pthread_mutex_unlock(&p->lock);
+	free_context(x);
+}
+
+/* ---- answers ---- */
+
+/* Extremes come as unsigned keys. */
+static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
+{
+	const uint64_t top = UINT64_C(1) << 63;
+	switch (kind) {
+	case RQL_SCAN_SLOT_MIN:
+	case RQL_SCAN_SLOT_MAX:
+		return key ^ top;
+	case RQL_SCAN_SLOT_MIN_REAL:
+	case RQL_SCAN_SLOT_MAX_REAL:
+		return key & top ? key & ~top : ~key;
+	default:
+		return key;
+	}
+}
+
+/* Makes the device's rows the CPU's; returns the table rows in them. */
+static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_t count)
+{
+	uint64_t passed = 0;
+	for (uint64_t i = 0; i < count; i++)
+		passed += rows[i * scan->row_words];
+	for (uint32_t s = 0; s < scan->slot_count; s++) {
+		const struct rql_scan_slot *slot = &scan->slots[s];
+		if (slot->kind < RQL_SCAN_SLOT_MIN)
+			continue;
+		for (uint64_t i = 0; i < count; i++)
+			rows[i * scan->row_words + slot->word] = value_of_key(slot->kind, rows[i * scan->row_words + slot->word]);
+	}
+	return passed;
+}
+
+static rql_status put_times(struct context *x, struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
+{
+	out->pass_count = rql_commands_times(x->timed, NULL, 0, &out->device_ns);
+	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
+	if (!out->passes)
+		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
+	rql_commands_times(x->timed, out->passes, out->pass_count, NULL);
+	return RQL_OK;
+}
+
+/* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
+static rql_status fetch_groups(const struct rql_prepared *p, const struct context *x, struct rql_scan_groups *g,
+                               uint64_t **memory, struct rql_error *err)
+{
+	uint64_t *head = x->result->map, count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
+	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1};
+	if (p->plan.whole) {
+		g->capacity = x->capacity;
+		g->rows = head + RQL_SCAN_STATE_WORDS;
+		return RQL_OK;
+	}
+	g->capacity = g->used = count;
+	if (!x->found) {
+		g->keys = head + RQL_SCAN_STATE_WORDS;
+		g->rows = g->keys + x->capacity;
+		return RQL_OK;
+	}
+	uint64_t bytes = (count + 1) * (words + 1) * sizeof(uint64_t), *copy = malloc(bytes);
+	if (!copy)
+		return rql_error_memory(err, bytes, "the groups of a query");
+	g->keys = copy;
+	g->rows = copy + count;
+	*memory = copy;
+	if (!count)
+		return RQL_OK;
+	RQL_TRY(rql_buffer_download(x->found, 0, g->keys, count * sizeof(uint64_t), err));
+	return rql_buffer_download(x->found, x->capacity * sizeof(uint64_t), g->rows, count * words * sizeof(uint64_t),
+	                           err);
+}
+
+/* Bytes of columns that are read where rows are left, when those lie anywhere: 32-byte sectors of about 10 values. */
+static uint64_t lazy_bytes(const struct rql_scan_table *table, uint64_t passed)
+{
+	double share = table->rows ? (double)passed / (double)table->rows : 0;
+	return (uint64_t)(table->lazy_row_bytes * (1 - pow(1 - share, 10)));
+}
+
+static rql_status answer_of(struct rql_prepared *p, struct context *x, bool timed, struct rql_arena *arena,
+                            struct rql_answer *out, struct rql_error *err)
+{
+	struct rql_scan_groups groups;
+	struct rql_answer answer = {0};
+	uint64_t *memory = NULL, passed = 0;
+	rql_status status = fetch_groups(p, x, &groups, &memory, err);
+	if (status == RQL_OK) {
+		passed = settle_rows(p->scan, groups.rows, groups.capacity);
+		status = rql_scan_answer(p->scan, &groups, arena, &answer, err);
+	}
+	free(memory);
+	if (status != RQL_OK)
+		return status;
+	answer.cells_read = p->table.rows;
+	answer.cells_covered = passed;
+	answer.runs = p->table.blocks;
+	answer.bytes_read = p->table.bytes + lazy_bytes(&p->table, passed);
+	if (timed)
+		RQL_TRY(put_times(x, arena, &answer, err));
+	*out = answer;
+	return RQL_OK;
+}
+
+/* The zone maps leave nothing: no device is needed for that. */
+static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_answer *out,
+                                 struct rql_error *err)
+{
+	struct rql_scan_groups groups = {
+		.scan = p->scan, .rows = p->scan->row_template, .capacity = p->scan->scalar, .copies = 1, .ready = true};
+	return rql_scan_answer(p->scan, &groups, arena, out, err);
+}
+
+/* ---- runs ---- */
+
+/* *again: the hash table was too small, and the next context's is larger. */
+static rql_status run_once(struct rql_prepared *p, bool timed, struct rql_arena *arena, struct rql_progress *progress,
+                           struct rql_answer *out, bool *again, struct rql_error *err)
+{
+	struct context *x = NULL;
+	pthread_mutex_lock(&p->lock);
+	rql_status status = place(p, err);
+	bool nothing = status == RQL_OK && p->table.item_count == 0;
+	if (status == RQL_OK && !nothing)
+		status = find_context(p, timed, &x, err);
+	pthread_mutex_unlock(&p->lock);
+	*again = false;
+	if (nothing)
+		return answer_nothing(p, arena, out, err);
+	if (status != RQL_OK)
+		return status;
+	status = rql_submit(timed ? x->timed : x->commands, &x->ticket, err);
+	bool submitted = status == RQL_OK;
+	if (submitted)
+		status = rql_wait(p->device, x->ticket, progress, err);
+	const uint64_t *head = x->result->map;
+	if (status == RQL_OK && head[RQL_SCAN_STATE_FAILED])
+		status = rql_error_set(err, RQL_ERROR_HOST, "an expression of the query failed in some row");
+	else if (status == RQL_OK && head[RQL_SCAN_STATE_OVERFLOW])
+		*again = true;
+	else if (status == RQL_OK)
+		status = answer_of(p, x, timed, arena, out, err);
+	if (*again) {
+		pthread_mutex_lock(&p->lock);
+		if (p->capacity == x->capacity)
+			p->capacity *= GROW;
+		pthread_mutex_unlock(&p->lock);
+	}
+	/* An interrupted run goes on; its context is looked at again when it is done. */
+	if (status == RQL_OK || status == RQL_ERROR_HOST || (status == RQL_ERROR_INTERRUPTED && submitted))
+		give_context(p, x);
+	else
+		free_context(x);
+	return status;
+}
+
+static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
+                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                      struct rql_error *err)
+{
+	(void)device; /* that of prepare */
+	/* What a run keeps for the next one is not part of what others see. */
+	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
+	rql_status status;
+	bool again = false;
+	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
+	do
+		status = run_once(p, (flags & RQL_RUN_TIMED) != 0, arena, progress, out, &again, err);
+	while (status == RQL_OK && again);
+	return status;
+}
+
+/* ---- the method ---- */
+
+static enum rql_serve can_scan(const struct rql_scan_request *request, const struct rql_device *device,
+                               const char **reason)
+{
+	const char *why = rql_scan_compute_refusal(request, device);
+	if (why && reason)
+		*reason = why;
+	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+}
+
+static void free_prepared(struct rql_prepared *p)
+{
+	if (!p)
+		return;
+	while (p->contexts) {
+		struct context *x = p->contexts;
+		p->contexts = x->next;
+		free_context(x);
+	}
+	unplace(p);
+	rql_scan_free(p->scan);
+	rql_store_snapshot_release(p->snapshot);
+	pthread_mutex_destroy(&p->lock);
+	rql_arena_free(p->arena);
+	free(p);
+}
+
+static uint64_t power_above(double n)
+{
+	uint64_t power = LEAST_CAPACITY;
+	while ((double)power < n)
+		power *= 2;
+	return power;
+}
+
+static rql_status prepare_scan(const struct rql_scan_request *request, struct rql_device *device,
+                               struct rql_prepared **out, struct rql_error *err)
+{
+	struct rql_prepared *p = calloc(1, sizeof(*p));
+	if (!p)
+		return rql_error_memory(err, sizeof(*p), "a query on a GPU");
+	if (pthread_mutex_init(&p->lock, NULL) != 0) {
+		free(p);
+		return rql_error_memory(err, sizeof(p->lock), "a query's lock");
+	}
+	p->device = device;
+	p->snapshot = rql_store_snapshot_retain(request->snapshot);
+	p->arena = rql_arena_new();
+	rql_status status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
+	if (status == RQL_OK)
+		status = rql_scan_prepare(request, device, &p->scan, err);
+	if (status == RQL_OK)
+		status = rql_scan_compute_plan(p->scan, device, p->arena, &p->plan, err);
+	if (status != RQL_OK) {
+		free_prepared(p);
+		return status;
+	}
+	/* Twice the expected groups and some more; the estimate may be wrong, then the table grows. */
+	p->capacity = p->plan.hashed ? power_above(2.5 * p->scan->rows_out) : p->scan->group_count;
+	*out = p;
+	return RQL_OK;
+}
+
+/* ---- price ---- */
+
+/* The share of blocks that the zone maps leave. */
+static double read_share(const struct rql_scan *scan)
+{
+	uint64_t blocks = scan->snapshot->blocks, samples = blocks < SAMPLE ? blocks : SAMPLE, read = 0;
+	if (!samples)
+		return 0;
+	for (uint64_t s = 0; s < samples; s++) {
+		uint64_t block = (2 * s + 1) * blocks / (2 * samples);
+		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
+		read += rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block));
+	}
+	return (double)read / (double)samples;
+}
+
+static bool all_placed(const struct rql_prepared *p, uint32_t column)
+{
+	for (uint32_t s = 0; s < p->snapshot->segment_count; s++)
+		if (!rql_scan_is_placed(&p->snapshot->segments[s], column, p->device))
+			return false;
+	return true;
+}
+
+/* lock held */
+static void price_locked(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_profile *profile = &device->profile;
+	const struct rql_scan *scan = p->scan;
+	double share = read_share(scan), rows = (double)p->snapshot->rows * share, passed = rows * scan->pass;
+	double eager = 0, lazy = 0, missing = 0, resident = 0;
+	for (uint32_t c = 0; c < scan->column_count; c++) {
+		uint32_t column = scan->columns[c].column;
+		double bytes = (double)p->snapshot->columns[column].bytes;
+		bool first = false;
+		for (uint32_t t = 0; t < p->plan.test_count; t++)
+			first |= p->plan.tests[t].column == column && p->plan.tests[t].eager;
+		*(first ? &eager : &lazy) += bytes * share;
+		missing += all_placed(p, column) ? 0 : bytes;
+		resident += bytes;
+	}
+	double wanted = eager + lazy * (1 - pow(1 - scan->pass, 10)), groups = scan->rows_out;
+	double work = fmax(wanted / profile->read_gbps, rows * TESTED_ROW_CELLS * profile->cell_ns) +
+	              passed * TAKEN_ROW_CELLS * profile->tested_cell_ns;
+	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
+	*out = (struct rql_cost){
+		.setup_ns = missing > 0 || !p->placed ? missing / profile->upload_gbps + COMPILE_NS : 0,
+		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
+		.transfer_ns = result / profile->download_gbps + groups * ANSWER_GROUP_NS,
+		.rows_out = groups,
+		.device_bytes = (uint64_t)resident + context_bytes(p),
+		.cells = passed,
+		.runs = (double)p->snapshot->blocks * share,
+		.bytes = wanted,
+	};
+}
+
+static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	/* A first run on another thread changes what is placed. */
+	pthread_mutex_t *lock = &((struct rql_prepared *)(uintptr_t)p)->lock;
+	pthread_mutex_lock(lock);
+	price_locked(p, device, out);
+	pthread_mutex_unlock(lock);
+}
+
+static uint64_t prepared_bytes(const struct rql_prepared *p)
+{
+	return sizeof(*p) + rql_arena_bytes(p->arena) + rql_arena_bytes(p->scan->arena) + p->plan.blob.room;
+}
+
+extern const struct rql_method rql_method_scan_compute;
+const struct rql_method rql_method_scan_compute = {
+	.name = "scan",
+	.description = "reads the compressed columns of a table once, on a GPU",
+	.paper = "Crystal (Shanbhag et al., SIGMOD 2020), section 3",
+	.unit = RQL_UNIT_COMPUTE,
+	.can_scan = can_scan,
+	.prepare_scan = prepare_scan,
+	.price = price,
+	.run = run,
+	.free_prepared = free_prepared,
+	.prepared_bytes = prepared_bytes,
+};

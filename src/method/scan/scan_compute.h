@@ -1,0 +1,149 @@
+/* The fused scan on a GPU's compute unit: a bound request (scan_query.h) as a kernel's generated code and the tables
+ * that it reads.
+ *
+ *   scan_compute_plan.c   which steps are tests of 32 rows at once and which remain for single rows; where groups meet
+ *   scan_code.c           the code of tests, columns, joins, groups and slots; scan_code_program.c that of programs
+ *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
+ *   scan_compute.c        contexts, runs, the method; scan_compute_cost.c its price
+ *
+ * The code depends on the request's shape only: literals, bounds, addresses and sets are parameters, so that the
+ * next request of the same shape finds its pipeline made. */
+#ifndef RQL_METHOD_SCAN_SCAN_COMPUTE_H
+#define RQL_METHOD_SCAN_SCAN_COMPUTE_H
+
+#include "method/scan/scan_kernels.h"
+#include "method/scan/scan_place.h"
+#include "method/scan/scan_query.h"
+
+#define RQL_SCAN_WORKGROUP 256u
+#define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
+
+/* ---- growing tables ---- */
+/* Bytes that will lie in one buffer. Addresses in it are written as offsets and noted, and get the buffer's when there
+ * is one. */
+struct rql_scan_blob {
+	uint8_t *bytes;
+	uint64_t count, room;
+	uint64_t *relocations;
+	uint64_t relocation_count, relocation_room;
+	bool out_of_memory;
+};
+uint64_t rql_scan_blob_put(struct rql_scan_blob *blob, const void *data, uint64_t bytes); /* at a multiple of 64 */
+/* The 8 bytes at `at` are an offset. */
+void rql_scan_blob_relocate(struct rql_scan_blob *blob, uint64_t at);
+void rql_scan_blob_free(struct rql_scan_blob *blob);
+
+/* ---- the plan ---- */
+/* A step of the request that tests 32 rows at once. */
+struct rql_scan_chunk_test {
+	enum { RQL_SCAN_TEST_RANGE, RQL_SCAN_TEST_SET, RQL_SCAN_TEST_NULL } kind;
+	uint32_t step;   /* of the request */
+	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
+	uint32_t column; /* of the store */
+	double pass;
+	uint32_t bits; /* what most blocks have: those fields' places are literals; 0: none */
+	bool eager;    /* loads do not wait for the tests before */
+	bool nullable, or_null, negate;
+	/* RANGE over codes and SET: bits by the snapshot's codes, or by key - least */
+	const uint32_t *set;
+	bool own; /* made for this plan, by the snapshot's codes */
+	uint32_t span;
+	int64_t least;   /* of a join's map */
+	uint32_t set_at; /* in shared memory */
+	bool global;     /* or it is too large for that */
+	uint64_t table;  /* then: its place in the blob */
+	/* RANGE: of values or codes; the value may lie in either when `twice`, else both are the same */
+	rql_int128 low[2], high[2];
+	bool twice;
+};
+/* One that is tested row by row. */
+struct rql_scan_late {
+	uint32_t step;
+	bool found; /* join: its payload is needed anyway */
+};
+
+struct rql_scan_param {
+	uint64_t value;
+	bool relative; /* an offset in the blob */
+};
+
+struct rql_scan_plan {
+	const struct rql_scan *scan;
+	struct rql_arena *arena;
+	uint32_t test_count, late_count;
+	struct rql_scan_chunk_test *tests;
+	struct rql_scan_late *lates;
+	bool *joined;     /* [joins]: tested among `tests` */
+	bool *translated; /* [scan->columns]: some segment has codes of its own */
+	bool real;        /* the kernel computes with reals */
+	/* columns that single rows need: references test_count + i */
+	uint32_t ref_count;
+	uint32_t *refs;   /* [columns]: entry in scan->columns */
+	uint32_t *ref_of; /* [columns], or RQL_SCAN_NONE */
+	/* groups */
+	uint32_t mode, copies;
+	bool hashed, whole, extremes;
+	uint32_t *kinds; /* [row_words] */
+	/* what the code reads */
+	struct rql_scan_param *params;
+	uint32_t param_count, param_room;
+	uint64_t *map_at; /* [joins]: the map's record in the blob, or UINT64_MAX */
+	struct rql_scan_blob blob;
+	uint32_t set_words;
+	uint64_t *sets_image;
+};
+
+/* Why a device cannot run a request; NULL: it can. */
+const char *rql_scan_compute_refusal(const struct rql_scan_request *request, const struct rql_device *device);
+rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_device *device, struct rql_arena *arena,
+                                 struct rql_scan_plan *out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_scan_compute_plan_free(struct rql_scan_plan *plan);
+
+/* The kernel's code; fills refs and params. The same code gives the same kernel, which lives as long as the process. */
+rql_status rql_scan_code(struct rql_scan_plan *plan, const struct rql_kernel **out,
+                         struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- items ---- */
+struct rql_scan_table {
+	uint64_t items, params, sets, kinds; /* offsets in the blob */
+	uint32_t item_count, item_bytes;
+	uint64_t rows, blocks;           /* that are read */
+	uint64_t bytes;                  /* of what is tested eagerly */
+	double lazy_row_bytes;           /* of the columns that are read where rows are left */
+	struct rql_scan_placed **placed; /* [segments * columns of the store], NULL: not needed */
+};
+/* Places the columns and fills the blob with items, parameters and sets. On failure the table must be freed too. */
+rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *device, struct rql_scan_table *out,
+                               struct rql_error *err) RQL_MUST_CHECK;
+void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table *table);
+/* Columns of the store that the request reads. */
+uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i);
+
+/* ---- generated code ---- */
+#include "method/scan/scan_spirv.h"
+
+/* A value in a row. */
+struct rql_scan_value {
+	uint32_t id;
+	uint32_t valid; /* bool; 0: never NULL */
+	enum rql_lane_kind kind;
+};
+struct rql_scan_coder {
+	struct rql_spirv m;
+	struct rql_scan_plan *plan;
+	uint32_t item, row, live;        /* of scan_take_row; live: now */
+	struct rql_scan_value *columns;  /* [scan->columns], id 0: not loaded */
+	uint32_t *found;                 /* [joins], 0: not looked up */
+	struct rql_scan_value **results; /* [programs][results], NULL: not run */
+	bool out_of_memory;
+};
+uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative); /* u64 */
+struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_scan_source *source);
+struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind);
+enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind);
+/* Runs a program's steps in the row; results[p] are set. */
+void rql_scan_code_program(struct rql_scan_coder *c, uint32_t program);
+/* Why a program's steps cannot be code; NULL: they can. */
+const char *rql_scan_code_refusal(const struct rql_program *program);
+
+#endif

@@ -1,0 +1,89 @@
+/* What a scan's kernel reads, declared once for C (scan_table.c fills it) and GLSL (shaders/). All addresses are of
+ * device memory. Compiled by both, so: no enum, no typedef, no array. */
+#ifndef RQL_METHOD_SCAN_SCAN_KERNELS_H
+#define RQL_METHOD_SCAN_SCAN_KERNELS_H
+
+#include "device/kernel_types.h"
+
+/* Rows of a lane in the first stage: its tests make one word of bits. A block has 4096 / 32 such chunks. */
+#define RQL_SCAN_CHUNK 32u
+#define RQL_SCAN_CHUNKS 128u
+
+/* Where sums meet. */
+#define RQL_SCAN_MODE_SCALAR 0u /* one group: registers, then a row in shared memory, then the row */
+#define RQL_SCAN_MODE_SHARED 1u /* few groups: rows in shared memory, in copies when very few */
+#define RQL_SCAN_MODE_GLOBAL 2u /* an array or hash table of rows */
+/* Words of a row that the scalar mode keeps in registers. */
+#define RQL_SCAN_SCALAR_WORDS 24u
+
+/* What a block's part of a test asks for. */
+#define RQL_SCAN_HOW_ALL 0u    /* nothing: the zone map says that all rows pass */
+#define RQL_SCAN_HOW_TEST 1u   /* a range, or a set in shared memory */
+#define RQL_SCAN_HOW_GLOBAL 2u /* a set in device memory */
+#define RQL_SCAN_HOW_NONE 3u   /* no value passes; NULL may */
+
+/* An item is a block that is read: `rows` and 12 bytes of nothing, then a reference for each test and each column. */
+#define RQL_SCAN_ITEM_HEAD 16u
+
+/* One column of one block. Fields lie as the store has them (PACKED; bits 0: CONSTANT). */
+struct rql_scan_ref {
+	uint64_t data;
+	uint32_t bits_how; /* bits | how << 8 | the block's rows << 16 */
+	/* Column: the base. Range: with x the field in the upper bits of 32, x - a <= b, or so with the halves of `table`.
+	 * Set: its bits field + a < b. */
+	uint32_t a, b;
+	uint32_t set_at; /* of a set in shared memory: first word */
+	uint64_t table;  /* column of codes: code of a stored one, or 0. Test: the set in device memory */
+	uint64_t valid;  /* bitmap; 0: no NULL, 1: nothing but NULLs */
+	uint64_t unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_ref, 48);
+
+/* How words of a row are folded: a word of kind WIDE and the next one make 128 bits. Extremes are unsigned: signed
+ * integers with the top bit flipped, doubles as keys that order like them. */
+#define RQL_SCAN_WORD_SUM 0u
+#define RQL_SCAN_WORD_WIDE 1u
+#define RQL_SCAN_WORD_HIGH 2u
+#define RQL_SCAN_WORD_REAL 3u
+#define RQL_SCAN_WORD_MIN 4u
+#define RQL_SCAN_WORD_MAX 5u
+
+/* Where a run adds up: at rest (rows have their identities, the rest is zero) before and after a run. */
+#define RQL_SCAN_STATE_TICKET 0u
+#define RQL_SCAN_STATE_OVERFLOW 1u /* the hash table was full */
+#define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
+#define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass */
+#define RQL_SCAN_STATE_WORDS 4u
+struct rql_scan_accumulator {
+	uint64_t rows;   /* uint64_t[capacity][row_words] */
+	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
+	uint64_t mask;   /* hashed: capacity - 1 */
+	uint64_t state;  /* uint64_t[RQL_SCAN_STATE_WORDS] */
+	uint64_t result; /* the state as it was at the end; then, unless `found` is elsewhere, the groups */
+	uint64_t found;  /* where the groups go */
+	uint64_t kinds;  /* uint32_t[row_words] */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 56);
+
+struct rql_scan_args {
+	RQL_STRUCT(rql_scan_accumulator) accumulator;
+	uint64_t items;
+	uint64_t params; /* uint64_t[]: what the generated code reads */
+	uint64_t sets;   /* what goes into shared memory */
+	uint32_t item_count, item_bytes;
+	uint32_t groups;      /* workgroups */
+	uint32_t group_count; /* modes SCALAR and SHARED */
+	uint32_t set_words, row_words;
+	uint32_t visit, unused; /* tiles that a subgroup takes one after the other */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 112);
+
+struct rql_scan_collect_args {
+	RQL_STRUCT(rql_scan_accumulator) accumulator;
+	uint64_t capacity; /* rows */
+	uint32_t groups, row_words;
+	uint32_t reset, unused; /* reset: only puts everything at rest */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 80);
+
+#endif

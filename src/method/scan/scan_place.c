@@ -1,0 +1,214 @@
+/* The list of placed columns: one for the process, because segments are shared by snapshots of different structures'
+ * versions, and short enough to be walked. */
+#include "method/scan/scan_place.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "column/pack.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rql_scan_placed *list;
+
+/* lock held */
+static struct rql_scan_placed *find(const void *identity, uint32_t column, const struct rql_device *device)
+{
+	for (struct rql_scan_placed *p = list; p; p = p->next)
+		if (p->identity == identity && p->column == column && p->device == device)
+			return p;
+	return NULL;
+}
+
+static void destroy(struct rql_scan_placed *p)
+{
+	rql_buffer_free(p->buffer);
+	rql_store_snapshot_release(p->snapshot);
+	free(p->blocks);
+	free(p);
+}
+
+/* ---- writing out runs and steps ---- */
+
+static bool is_direct(const struct rql_store_block *b)
+{
+	return b->encoding == RQL_STORE_CONSTANT || b->encoding == RQL_STORE_PACKED;
+}
+
+static uint64_t field_of(const uint8_t *data, uint32_t bits, uint64_t i)
+{
+	const struct rql_packed p = {.data = (uint8_t *)(uintptr_t)data, .count = RQL_STORE_BLOCK, .bits = bits};
+	return rql_packed_field(&p, i);
+}
+
+/* The fields of a block of runs, or the values of one of steps; base and bits as they will be. */
+static void expand(const struct rql_store_block *b, const uint8_t *data, uint64_t *out, uint64_t *base, uint32_t *bits)
+{
+	*base = b->base[0];
+	*bits = b->bits;
+	if (b->encoding == RQL_STORE_RUNS) {
+		const uint8_t *fields = data + ((uint64_t)b->runs * 2 + 63) / 64 * 64;
+		uint16_t end;
+		for (uint32_t k = 0, row = 0; k < b->runs; k++) {
+			memcpy(&end, data + (uint64_t)k * 2, sizeof(end));
+			for (; row < end; row++)
+				out[row] = field_of(fields, b->bits, k);
+		}
+		return;
+	}
+	int64_t least = INT64_MAX, greatest = INT64_MIN;
+	for (uint32_t row = 0; row < b->rows; row++) {
+		if (row % RQL_STORE_DELTA_GROUP == 0)
+			memcpy(&out[row], data + (uint64_t)(row / RQL_STORE_DELTA_GROUP) * 8, 8);
+		else
+			out[row] = out[row - 1] + b->base[0] + field_of(data + 128, b->bits, row);
+		least = (int64_t)out[row] < least ? (int64_t)out[row] : least;
+		greatest = (int64_t)out[row] > greatest ? (int64_t)out[row] : greatest;
+	}
+	*base = (uint64_t)least;
+	*bits = rql_packed_width(rql_bits_for((uint64_t)greatest - (uint64_t)least));
+	for (uint32_t row = 0; row < b->rows; row++)
+		out[row] -= (uint64_t)least;
+}
+
+/* Bytes of packed fields, padded to 64 rows and 64 bytes. */
+static uint64_t packed_bytes(uint32_t rows, uint32_t bits)
+{
+	return ((uint64_t)(rows + 63) / 64 * 64 * bits / 8 + 63) / 64 * 64;
+}
+
+static void pack(const uint64_t *fields, uint32_t rows, uint32_t bits, uint8_t *to)
+{
+	for (uint64_t row = 0; row < rows; row++)
+		for (uint64_t done = 0, bit = row * bits; done < bits;) {
+			uint64_t free_bits = 8 - bit % 8, n = bits - done < free_bits ? bits - done : free_bits;
+			to[bit / 8] |= (uint8_t)((fields[row] >> done & ((1u << n) - 1)) << bit % 8);
+			done += n;
+			bit += n;
+		}
+}
+
+/* Copies a column's blocks, all packed, to `to` (NULL: only counts), and says where they are. */
+static uint64_t write_out(const struct rql_store_view *view, uint32_t blocks, uint8_t *to,
+                          struct rql_scan_placed_block *out)
+{
+	uint64_t used = 0, *fields = malloc(RQL_STORE_BLOCK * sizeof(*fields));
+	for (uint32_t i = 0; i < blocks && fields; i++) {
+		const struct rql_store_block *b = &view->blocks[i];
+		const uint8_t *data = view->bytes + (uint64_t)b->data * 64;
+		uint64_t base = b->base[0];
+		uint32_t bits = b->encoding == RQL_STORE_CONSTANT ? 0 : b->bits;
+		if (!is_direct(b))
+			expand(b, data, fields, &base, &bits);
+		uint64_t bytes = packed_bytes(b->rows, bits), valid = b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8;
+		out[i] = (struct rql_scan_placed_block){.base = base,
+		                                        .bits = bits,
+		                                        .data = (uint32_t)(used / 64),
+		                                        .validity = valid ? (uint32_t)((used + bytes) / 64) : RQL_STORE_NONE};
+		if (to && !is_direct(b))
+			pack(fields, b->rows, bits, to + used);
+		else if (to && bits)
+			memcpy(to + used, data, bytes);
+		if (to && valid)
+			memcpy(to + used + bytes, view->bytes + (uint64_t)b->validity * 64, valid);
+		used += bytes + valid;
+	}
+	used = fields ? used + 64 : 0; /* readable bytes behind the last field */
+	free(fields);
+	return used;
+}
+
+/* ---- placing ---- */
+
+static rql_status upload(struct rql_scan_placed *p, const void *data, uint64_t bytes, struct rql_error *err)
+{
+	RQL_TRY(rql_buffer_new(p->device, bytes, RQL_MEMORY_DEVICE, "columns of a table", &p->buffer, err));
+	return rql_buffer_upload(p->buffer, 0, data, bytes, err);
+}
+
+static rql_status make(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks,
+                       struct rql_error *err)
+{
+	bool direct = true;
+	for (uint32_t i = 0; i < blocks; i++)
+		direct &= is_direct(&view->blocks[i]);
+	if (!direct) {
+		uint64_t bytes = write_out(view, blocks, NULL, p->blocks);
+		uint8_t *copy = bytes ? calloc(1, bytes) : NULL;
+		rql_status status = rql_error_memory(err, bytes, "a column's copy for a device");
+		if (copy && write_out(view, blocks, copy, p->blocks) == bytes) {
+			rql_error_clear(err);
+			status = upload(p, copy, bytes, err);
+		}
+		free(copy);
+		return status;
+	}
+	for (uint32_t i = 0; i < blocks; i++) {
+		const struct rql_store_block *b = &view->blocks[i];
+		p->blocks[i] = (struct rql_scan_placed_block){.base = b->base[0],
+		                                              .data = b->data,
+		                                              .validity = b->validity,
+		                                              .bits = b->encoding == RQL_STORE_CONSTANT ? 0 : b->bits};
+	}
+	return view->byte_count ? upload(p, view->bytes, view->byte_count, err) : RQL_OK;
+}
+
+rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                          uint32_t column, struct rql_device *device, struct rql_scan_placed **out,
+                          struct rql_error *err)
+{
+	pthread_mutex_lock(&lock);
+	struct rql_scan_placed *p = find(segment->identity, column, device);
+	rql_status status = RQL_OK;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		struct rql_scan_placed_block *blocks = calloc(segment->blocks, sizeof(*blocks));
+		if (p && blocks) {
+			*p = (struct rql_scan_placed){
+				.device = device, .identity = segment->identity, .column = column, .blocks = blocks};
+			p->snapshot = rql_store_snapshot_retain(snapshot);
+			status = make(p, &segment->columns[column], segment->blocks, err);
+			if (status != RQL_OK)
+				destroy(p);
+		} else {
+			free(p);
+			free(blocks);
+			status = rql_error_memory(err, segment->blocks * sizeof(*blocks), "a column on a device");
+		}
+		if (status == RQL_OK) {
+			p->next = list;
+			list = p;
+		}
+	}
+	if (status == RQL_OK) {
+		p->references++;
+		*out = p;
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void rql_scan_placed_release(struct rql_scan_placed *placed)
+{
+	if (!placed)
+		return;
+	pthread_mutex_lock(&lock);
+	bool last = --placed->references == 0;
+	if (last) {
+		struct rql_scan_placed **at = &list;
+		while (*at != placed)
+			at = &(*at)->next;
+		*at = placed->next;
+	}
+	pthread_mutex_unlock(&lock);
+	if (last)
+		destroy(placed);
+}
+
+bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, const struct rql_device *device)
+{
+	if (pthread_mutex_trylock(&lock) != 0)
+		return false;
+	bool there = find(segment->identity, column, device) != NULL;
+	pthread_mutex_unlock(&lock);
+	return there;
+}

@@ -1,0 +1,35 @@
+/* Columns of segments in a device's memory, shared by all requests that read them: fields as they lie in the store,
+ * 64-byte offsets kept. Blocks of runs and steps are written out as packed fields there, because a lane wants one row
+ * in the middle of a block: the zone maps skip most of what such columns would read anyway. */
+#ifndef RQL_METHOD_SCAN_SCAN_PLACE_H
+#define RQL_METHOD_SCAN_SCAN_PLACE_H
+
+#include "column/store.h"
+#include "device/work.h"
+
+struct rql_scan_placed_block {
+	uint64_t base;
+	uint32_t data, validity; /* offset / 64; validity: RQL_STORE_NONE as in the store */
+	uint32_t bits;           /* 0: every value is base */
+};
+struct rql_scan_placed {
+	struct rql_scan_placed *next;
+	struct rql_device *device;
+	const void *identity; /* of the segment */
+	uint32_t column;
+	uint64_t references;
+	const struct rql_store_snapshot *snapshot; /* retained: as long as this lives, no other segment has the identity */
+	struct rql_buffer *buffer;                 /* NULL: nothing but constants without NULLs */
+	struct rql_scan_placed_block *blocks;
+};
+
+/* One more reference to the column of a segment on a device, uploaded when it is not there. Columns of more than 64
+ * bits are not for devices. */
+rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                          uint32_t column, struct rql_device *device, struct rql_scan_placed **out,
+                          struct rql_error *err) RQL_MUST_CHECK;
+void rql_scan_placed_release(struct rql_scan_placed *placed); /* NULL accepted */
+/* Is it there, so that a price need not hold its upload? False also while something else is being uploaded. */
+bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, const struct rql_device *device);
+
+#endif

@@ -1,0 +1,305 @@
+/* Selections of rows: binding, which rows pass, and the run as a whole. */
+#include "method/scan/scan_rows_query.h"
+
+#include <stdlib.h>
+
+/* Blocks that the caller looks at alone when a limit may be reached in the first of them. */
+#define ALONE_BLOCKS 16u
+/* Fewer rows than this stay with the caller: waking a worker takes longer than the work. */
+#define LEAST_SHARED_ROWS (UINT64_C(1) << 16)
+
+/* ---- binding ---- */
+
+/* Outputs and order keys become a scan's operands: the least of each, as aggregates that are never computed. */
+static rql_status bind(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
+                       struct rql_device *device, struct rql_scan_agg *aggs, uint32_t *operands, struct rql_error *err)
+{
+	struct rql_scan_request scan = request->scan;
+	uint32_t outputs = request->output_count, orders = request->order_count;
+	for (uint32_t i = 0; i < outputs + orders; i++)
+		aggs[i] = (struct rql_scan_agg){.kind = RQL_AGG_MIN,
+		                                .source = i < outputs ? request->outputs[i].source
+		                                                      : request->orders[i - outputs].source,
+		                                .filter = RQL_SCAN_NONE};
+	scan.group_count = 0;
+	scan.agg_count = outputs + orders;
+	scan.aggs = aggs;
+	RQL_TRY(rql_scan_prepare(&scan, device, &rows->scan, err));
+	(void)rql_store_snapshot_retain(scan.snapshot);
+	struct rql_arena *arena = rows->scan->arena;
+	for (uint32_t i = 0; i < outputs + orders; i++)
+		operands[i] = rows->scan->slots[rows->scan->outputs[i].slot].operand;
+	rows->outputs = RQL_NEW_ARRAY(arena, struct rql_rows_output, outputs);
+	rows->fields = RQL_NEW_ARRAY(arena, struct rql_rows_field, orders);
+	rows->ordering = RQL_NEW_ARRAY(arena, bool, scan.program_count);
+	rows->gathered = RQL_NEW_ARRAY(arena, bool, scan.program_count);
+	if (!rows->outputs || !rows->fields || !rows->ordering || !rows->gathered)
+		return rql_error_memory(err, outputs * sizeof(*rows->outputs), "preparing rows of a scan");
+	RQL_TRY(rql_rows_bind_outputs(rows, request, operands, err));
+	return rql_rows_bind_order(rows, request, operands + outputs, err);
+}
+
+rql_status rql_scan_rows_prepare(const struct rql_scan_rows_request *request, struct rql_device *device,
+                                 struct rql_scan_rows **out, struct rql_error *err)
+{
+	uint64_t count = (uint64_t)request->output_count + request->order_count;
+	struct rql_scan_rows *rows = calloc(1, sizeof(*rows));
+	struct rql_scan_agg *aggs = calloc(count + 1, sizeof(*aggs));
+	uint32_t *operands = calloc(count + 1, sizeof(*operands));
+	rql_status status =
+		rows && aggs && operands ? RQL_OK : rql_error_memory(err, count * sizeof(*aggs), "preparing rows");
+	if (status == RQL_OK && !request->output_count)
+		status = rql_error_set(err, RQL_ERROR_INTERNAL, "rows of a scan: there is no output");
+	if (status == RQL_OK) {
+		rows->limit = request->limit;
+		rows->offset = request->offset;
+		if (__builtin_add_overflow(request->limit, request->offset, &rows->wanted))
+			rows->wanted = UINT64_MAX;
+		rows->budget = request->budget;
+		status = bind(rows, request, device, aggs, operands, err);
+	}
+	free(aggs);
+	free(operands);
+	if (status != RQL_OK) {
+		rql_scan_rows_free(rows);
+		return status;
+	}
+	*out = rows;
+	return RQL_OK;
+}
+
+void rql_scan_rows_free(struct rql_scan_rows *rows)
+{
+	if (rows && rows->scan) {
+		const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
+		rql_scan_free(rows->scan);
+		rql_store_snapshot_release(snapshot);
+	}
+	free(rows);
+}
+
+uint64_t rql_scan_rows_bytes(const struct rql_scan_rows *rows)
+{
+	return sizeof(*rows) + rql_arena_bytes(rows->scan->arena);
+}
+
+/* ---- workers ---- */
+
+static rql_status take_workers(struct rql_rows_run *run, uint32_t threads, struct rql_error *err)
+{
+	struct rql_scan *scan = run->rows->scan;
+	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->workers, threads, err));
+	for (; run->threads < threads; run->threads++) {
+		pthread_mutex_lock(&scan->mutex);
+		struct rql_scan_worker *w = scan->idle;
+		if (w)
+			scan->idle = w->next;
+		pthread_mutex_unlock(&scan->mutex);
+		if (!w)
+			RQL_TRY(rql_scan_worker_new(scan, &w, err));
+		w->counts = (struct rql_scan_counts){0};
+		w->status = RQL_OK;
+		run->workers[run->threads] = w;
+	}
+	return RQL_OK;
+}
+
+static void rest_workers(struct rql_rows_run *run)
+{
+	struct rql_scan *scan = run->rows->scan;
+	for (uint32_t t = 0; t < run->threads; t++) {
+		struct rql_scan_worker *w = run->workers[t];
+		rql_error_clear(&w->error);
+		pthread_mutex_lock(&scan->mutex);
+		w->next = scan->idle;
+		scan->idle = w;
+		pthread_mutex_unlock(&scan->mutex);
+	}
+}
+
+/* ---- loops over blocks ---- */
+
+struct loop {
+	struct rql_rows_run *run;
+	rql_rows_fn *fn;
+	uint64_t first, end;
+};
+
+static void run_morsel(void *state, uint64_t index, unsigned thread)
+{
+	struct loop *loop = state;
+	struct rql_rows_run *run = loop->run;
+	struct rql_scan_worker *w = run->workers[thread];
+	uint64_t block = loop->first + index * RQL_SCAN_MORSEL, end = block + RQL_SCAN_MORSEL;
+	if (run->progress && atomic_load_explicit(&run->progress->cancel, memory_order_relaxed)) {
+		run->cancelled = true;
+		run->stop = true;
+	}
+	end = end < loop->end ? end : loop->end;
+	for (; block < end && !atomic_load_explicit(&run->stop, memory_order_relaxed); block++) {
+		w->status = loop->fn(run, w, thread, block);
+		if (w->status != RQL_OK)
+			run->stop = true;
+	}
+}
+
+rql_status rql_rows_each_block(struct rql_rows_run *run, uint64_t first, uint64_t blocks, bool shared, rql_rows_fn *fn,
+                               struct rql_error *err)
+{
+	struct loop loop = {run, fn, first, first + blocks};
+	uint64_t morsels = (blocks + RQL_SCAN_MORSEL - 1) / RQL_SCAN_MORSEL;
+	run->stop = false;
+	if (shared && run->pool)
+		rql_pool_run(run->pool, morsels, run_morsel, &loop);
+	else
+		for (uint64_t m = 0; m < morsels; m++)
+			run_morsel(&loop, m, 0);
+	if (run->cancelled)
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
+	for (uint32_t t = 0; t < run->threads; t++) {
+		rql_status status = run->workers[t]->status;
+		if (status == RQL_OK)
+			continue;
+		if (err)
+			rql_error_move(err, &run->workers[t]->error);
+		return status;
+	}
+	return RQL_OK;
+}
+
+void rql_rows_enter(struct rql_scan_worker *w, uint64_t block)
+{
+	w->segment = rql_store_locate(w->scan->snapshot, block);
+	w->block = (uint32_t)(block - w->segment->first_block);
+	w->block_rows = w->segment->columns[0].blocks[w->block].rows;
+	w->generation++;
+}
+
+/* ---- which rows pass ---- */
+
+void rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)
+{
+	uint32_t words = (w->block_rows + 63) / 64;
+	w->left = run->left[block];
+	w->full = w->left == w->block_rows;
+	if (!w->full) {
+		memcpy(w->mask, run->masks + block * RQL_SCAN_MASK_WORDS, words * sizeof(*w->mask));
+		return;
+	}
+	memset(w->mask, 0xff, words * sizeof(*w->mask));
+	if (w->block_rows % 64)
+		w->mask[words - 1] = (UINT64_C(1) << w->block_rows % 64) - 1;
+}
+
+/* A limit is reached when the blocks up to some one, all of them done, have enough rows. */
+static void count_done(struct rql_rows_run *run, uint64_t block)
+{
+	pthread_mutex_lock(&run->mutex);
+	run->done[block] = true;
+	while (run->complete < run->blocks && run->done[run->complete])
+		run->passed += run->left[run->complete++];
+	if (run->passed >= run->rows->wanted)
+		run->stop = true;
+	pthread_mutex_unlock(&run->mutex);
+}
+
+static rql_status select_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block)
+{
+	(void)thread;
+	rql_rows_enter(w, block);
+	RQL_TRY(rql_scan_filter_block(w));
+	run->left[block] = w->left;
+	if (w->left && !w->full)
+		memcpy(run->masks + block * RQL_SCAN_MASK_WORDS, w->mask, (w->block_rows + 63) / 64 * sizeof(*w->mask));
+	if (run->done)
+		count_done(run, block);
+	return RQL_OK;
+}
+
+rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	bool limited = rows->wanted != UINT64_MAX && !rows->field_count;
+	uint64_t alone = !limited ? 0 : run->blocks < ALONE_BLOCKS ? run->blocks : ALONE_BLOCKS;
+	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->left, run->blocks, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, run->blocks + 1, err));
+	if (rows->scan->step_count)
+		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
+	if (limited)
+		RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->done, run->blocks, err));
+	if (alone)
+		RQL_TRY(rql_rows_each_block(run, 0, alone, false, select_block, err));
+	if (!limited || run->passed < rows->wanted)
+		RQL_TRY(rql_rows_each_block(run, alone, run->blocks - alone, true, select_block, err));
+	/* Blocks behind the one that reached the limit may have been looked at, or not. */
+	run->blocks = limited ? run->complete : run->blocks;
+	run->first[0] = 0;
+	for (uint64_t b = 0; b < run->blocks; b++)
+		run->first[b + 1] = run->first[b] + run->left[b];
+	return RQL_OK;
+}
+
+static rql_status in_table_order(struct rql_rows_run *run, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	RQL_TRY(rql_rows_select(run, err));
+	uint64_t passed = run->first[run->blocks];
+	run->skipped = rows->offset < passed ? rows->offset : passed;
+	run->result_rows = passed - run->skipped < rows->limit ? passed - run->skipped : rows->limit;
+	return RQL_OK;
+}
+
+/* ---- the whole ---- */
+
+static void sum_counts(const struct rql_rows_run *run, struct rql_scan_counts *out)
+{
+	*out = (struct rql_scan_counts){0};
+	for (uint32_t t = 0; t < run->threads; t++) {
+		const struct rql_scan_counts *c = &run->workers[t]->counts;
+		out->blocks += c->blocks;
+		out->blocks_skipped += c->blocks_skipped;
+		out->rows_read += c->rows_read;
+		out->rows_passed += c->rows_passed;
+		out->bytes_read += c->bytes_read;
+	}
+}
+
+static rql_status run_passes(struct rql_rows_run *run, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	if (rows->limit == 0)
+		run->blocks = 0;
+	else if (!rows->field_count)
+		RQL_TRY(in_table_order(run, err));
+	else if (rows->wanted <= RQL_ROWS_TOP)
+		RQL_TRY(rql_rows_top(run, err));
+	else
+		RQL_TRY(rql_rows_sort(run, err));
+	return rql_rows_gather(run, err);
+}
+
+rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
+                             struct rql_batch **out, struct rql_scan_counts *counts, struct rql_error *err)
+{
+	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
+	struct rql_rows_run run = {.rows = rows, .progress = progress, .blocks = snapshot->blocks};
+	if (snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1)
+		run.pool = device->pool;
+	if (pthread_mutex_init(&run.mutex, NULL))
+		return rql_error_memory(err, sizeof(run.mutex), "a query's workers");
+	rql_mem_init(&run.mem, rows->budget, "the rows of a query");
+	rql_status status = take_workers(&run, run.pool ? rql_pool_threads(run.pool) : 1, err);
+	if (status == RQL_OK)
+		status = run_passes(&run, err);
+	if (status == RQL_OK) {
+		*out = run.batch;
+		if (counts)
+			sum_counts(&run, counts);
+	} else {
+		rql_batch_release(run.batch);
+	}
+	rest_workers(&run);
+	rql_mem_clear(&run.mem);
+	pthread_mutex_destroy(&run.mutex);
+	return status;
+}

@@ -1,0 +1,85 @@
+/* What a selection of rows will cost: the filters as those of any scan, then what the order needs, then the outputs of the
+ * rows that are wanted. */
+#include "method/scan/scan_rows_query.h"
+
+#include <math.h>
+
+/* Memory that was never touched before: a page fault and the zeroing. */
+#define FRESH_BYTE_NS 0.25
+/* A row sorted: its key written, two to three passes of a radix sort. */
+#define SORTED_ROW_NS 16.0
+/* A value written where an order wants it, beyond the caches. */
+#define SCATTERED_NS 6.0
+#define FAR_ROWS 1e5
+/* A column of a block out of which rows are fetched. */
+#define TOUCHED_BLOCK_NS 300.0
+/* Workers, masks and the batch. */
+#define START_NS 5000.0
+/* A row that gets into a heap. */
+#define HEAPED_ROW_NS 60.0
+
+static void add_keys(const struct rql_scan_rows *rows, struct rql_scan_effort *effort)
+{
+	for (uint32_t f = 0; f < rows->field_count; f++)
+		rql_scan_effort_source(rows->scan, &rows->scan->operands[rows->fields[f].operand].source, effort);
+	effort->work += effort->left * effort->profile->step_ns * (1 + rows->field_count);
+}
+
+/* What the worst kept row lets through: of n rows in random order, N ln(n / N) get in. The first key's packed column is
+ * read for it before everything else. */
+static void add_top(const struct rql_scan_rows *rows, double wanted, double threads, struct rql_scan_effort *effort)
+{
+	double left = effort->left, kept = left > wanted ? wanted * (1 + log(left / wanted)) * threads : left;
+	bool filtered = rows->fields[0].column != RQL_SCAN_NONE;
+	effort->work += kept * HEAPED_ROW_NS;
+	if (!filtered) {
+		add_keys(rows, effort);
+		return;
+	}
+	const struct rql_store_column *column = &rows->scan->snapshot->columns[rows->fields[0].column];
+	double bytes = (double)column->bytes / fmax((double)rows->scan->snapshot->rows, 1);
+	effort->work += effort->rows * effort->profile->value_ns;
+	effort->bytes += effort->rows * bytes;
+	effort->left = fmin(kept, left);
+	add_keys(rows, effort);
+}
+
+void rql_scan_rows_price(const struct rql_scan_rows *rows, const struct rql_device *device,
+                         const struct rql_scan_profile *profile, struct rql_cost *out)
+{
+	struct rql_scan_effort effort;
+	double share = rql_scan_effort_filters(rows->scan, profile, &effort), passed = effort.left;
+	double wanted = (double)rows->wanted, threads = rql_pool_threads(device->pool), serial = START_NS;
+	double rows_out = fmax(0, fmin(passed - (double)rows->offset, (double)rows->limit));
+	if (!rows->field_count && wanted < passed) { /* a limit is reached early */
+		double part = wanted / passed;
+		effort.work *= part;
+		effort.bytes *= part;
+		effort.rows *= part;
+	} else if (rows->field_count && rows->wanted <= RQL_ROWS_TOP) {
+		add_top(rows, fmax(wanted, 1), threads, &effort);
+	} else if (rows->field_count) {
+		add_keys(rows, &effort);
+		effort.work += passed * SORTED_ROW_NS;
+	}
+	effort.left = rows_out;
+	double bytes = 0;
+	for (uint32_t c = 0; c < rows->output_count; c++) {
+		rql_scan_effort_source(rows->scan, &rows->scan->operands[rows->outputs[c].operand].source, &effort);
+		bytes += rows_out * rows->outputs[c].bytes;
+	}
+	effort.work += bytes * FRESH_BYTE_NS + rows_out * rows->output_count * profile->value_ns;
+	effort.work += fmin(rows_out, effort.rows / RQL_STORE_BLOCK) * rows->output_count * TOUCHED_BLOCK_NS;
+	if (rows->field_count) {
+		effort.work += rows_out * rows->output_count * (rows_out > FAR_ROWS ? SCATTERED_NS : 1);
+		serial += 4 * rows_out; /* places by block */
+	}
+	*out = (struct rql_cost){
+		.run_ns = rql_scan_effort_shared(&effort, device) + serial,
+		.rows_out = rows_out,
+		.device_bytes = rows->scan->snapshot->bytes,
+		.cells = passed,
+		.runs = (double)rows->scan->snapshot->blocks * share,
+		.bytes = effort.bytes,
+	};
+}

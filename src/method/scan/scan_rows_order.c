@@ -1,0 +1,256 @@
+/* Rows in the order of keys. The first few: each worker keeps the best so far in a heap, and what the worst of them is
+ * becomes a filter on the first key's packed column, before everything else. Zone maps then drop whole blocks; blocks are
+ * visited in the order of the best key that they can have, so that the filter bites at once.
+ * All of them: the keys of what passed, with the rows' places, sorted by radix.
+ *
+ * Floor of the first N: once the heap is full, the packed bytes of the first key's column in blocks that may beat it. Of
+ * a sort: words_per_entry * 8 bytes written, and read and written again by each pass. */
+#include "method/scan/scan_rows_query.h"
+
+#include "column/record_sort.h"
+
+/* ---- heaps ---- */
+
+static inline bool less(const uint64_t *a, const uint64_t *b, uint32_t words)
+{
+	for (uint32_t i = 0; i + 1 < words; i++)
+		if (a[i] != b[i])
+			return a[i] < b[i];
+	return a[words - 1] < b[words - 1];
+}
+
+static inline void copy_entry(uint64_t *to, const uint64_t *from, uint32_t words)
+{
+	for (uint32_t i = 0; i < words; i++)
+		to[i] = from[i];
+}
+
+/* The entry sinks from `hole`, which is free, to where it belongs. */
+static void sink(uint64_t *heap, uint64_t count, uint64_t hole, const uint64_t *entry, uint32_t words)
+{
+	for (uint64_t child; (child = 2 * hole + 1) < count; hole = child) {
+		if (child + 1 < count && less(heap + child * words, heap + (child + 1) * words, words))
+			child++;
+		if (!less(entry, heap + child * words, words))
+			break;
+		copy_entry(heap + hole * words, heap + child * words, words);
+	}
+	copy_entry(heap + hole * words, entry, words);
+}
+
+static void add(const struct rql_scan_rows *rows, struct rql_rows_top *top, const uint64_t *entry)
+{
+	uint32_t words = rows->words_per_entry;
+	if (top->used == rows->wanted) {
+		if (less(entry, top->entries, words))
+			sink(top->entries, top->used, 0, entry, words);
+		return;
+	}
+	copy_entry(top->entries + top->used++ * words, entry, words);
+	if (top->used < rows->wanted)
+		return;
+	for (uint64_t i = top->used / 2; i-- > 0;) {
+		uint64_t moved[RQL_ROWS_KEY_WORDS + 1];
+		copy_entry(moved, top->entries + i * words, words);
+		sink(top->entries, top->used, i, moved, words);
+	}
+}
+
+/* ---- the first ones ---- */
+
+static void lower(_Atomic uint64_t *threshold, uint64_t word)
+{
+	uint64_t old = atomic_load_explicit(threshold, memory_order_relaxed);
+	while (word < old &&
+	       !atomic_compare_exchange_weak_explicit(threshold, &old, word, memory_order_relaxed, memory_order_relaxed)) {
+	}
+}
+
+static void add_vector(struct rql_rows_run *run, struct rql_scan_worker *w, struct rql_rows_top *top, uint64_t block,
+                       uint32_t first, uint32_t n)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	uint64_t keys[RQL_ROWS_KEY_WORDS * RQL_VECTOR_ROWS], entry[RQL_ROWS_KEY_WORDS + 1];
+	uint64_t bound = atomic_load_explicit(&run->threshold, memory_order_relaxed);
+	rql_rows_keys(rows, w, first, n, keys);
+	for (uint32_t i = 0; i < n; i++) {
+		if (keys[i] > bound)
+			continue;
+		for (uint32_t k = 0; k < rows->key_words; k++)
+			entry[k] = keys[(size_t)k * RQL_VECTOR_ROWS + i];
+		entry[rows->key_words] = block << RQL_ROWS_BITS | w->selected[first + i];
+		add(rows, top, entry);
+		if (top->used == rows->wanted && top->entries[0] < bound)
+			bound = top->entries[0];
+	}
+	if (top->used == rows->wanted)
+		lower(&run->threshold, top->entries[0]);
+}
+
+static rql_status run_programs(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first, uint32_t n)
+{
+	for (uint32_t p = 0; p < rows->scan->program_count; p++)
+		if (rows->ordering[p])
+			RQL_TRY(rql_scan_run_program(w, p, first, n));
+	return RQL_OK;
+}
+
+static void select_rows(struct rql_scan_worker *w)
+{
+	if (w->selected_generation != w->generation)
+		(void)w->scan->kernels->select(w->mask, (w->block_rows + 63) / 64, w->selected);
+	w->selected_generation = w->generation;
+}
+
+static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t index)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	struct rql_rows_top *top = &run->tops[thread];
+	uint64_t block = run->visit ? run->visit[2 * index + 1] : index;
+	uint64_t word = atomic_load_explicit(&run->threshold, memory_order_relaxed);
+	bool strict = false, nothing, full = top->used == rows->wanted;
+	if (full && rows->key_words == 1 && top->entries[0] <= word) {
+		/* Rows of later blocks lose against an equal key. */
+		word = top->entries[0];
+		strict = top->entries[1] >> RQL_ROWS_BITS < block;
+	}
+	/* Nor can any block after it have a row that is wanted; but other workers are still at ones before. */
+	if (run->visit && (run->visit[2 * index] > word || (strict && run->visit[2 * index] == word)))
+		return RQL_OK;
+	w->before = rql_rows_threshold(rows, word, strict, &top->before, &nothing) ? &top->before : NULL;
+	if (nothing) {
+		w->counts.blocks++;
+		w->counts.blocks_skipped++;
+		return RQL_OK;
+	}
+	rql_rows_enter(w, block);
+	rql_status status = rql_scan_filter_block(w);
+	w->before = NULL;
+	RQL_TRY(status);
+	if (w->left)
+		select_rows(w);
+	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
+		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
+		RQL_TRY(run_programs(rows, w, first, n));
+		add_vector(run, w, top, block, first, n);
+	}
+	return RQL_OK;
+}
+
+static struct rql_crew crew_of(struct rql_rows_run *run)
+{
+	return (struct rql_crew){.mem = &run->mem, .pool = run->pool, .progress = run->progress};
+}
+
+/* Blocks by their best possible key; equal ones as they stand in the table. */
+static rql_status order_blocks(struct rql_rows_run *run, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
+	struct rql_crew crew = crew_of(run);
+	const uint32_t bits = 64;
+	struct rql_records sort = {.rows = run->blocks, .words = 2, .limbs = 1, .limb_bits = &bits};
+	uint64_t block = 0, last = 0;
+	bool ascending = true;
+	if (rows->fields[0].column == RQL_SCAN_NONE)
+		return RQL_OK;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, sort.records, 2 * run->blocks, err));
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		for (uint32_t b = 0; b < snapshot->segments[s].blocks; b++, block++) {
+			uint64_t best = rql_rows_best(rows, &snapshot->segments[s], b);
+			sort.records[2 * block] = best;
+			sort.records[2 * block + 1] = block;
+			ascending = ascending && last <= best;
+			last = best;
+		}
+	}
+	run->visit = sort.records;
+	if (ascending)
+		return RQL_OK;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, sort.scratch, 2 * run->blocks, err));
+	return rql_sort_records(&crew, &sort, &run->visit, err);
+}
+
+static rql_status sort_entries(struct rql_rows_run *run, uint64_t *entries, uint64_t count, uint32_t limbs,
+                               struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	struct rql_crew crew = crew_of(run);
+	uint32_t bits[RQL_ROWS_KEY_WORDS + 1];
+	struct rql_records sort = {
+		.records = entries, .rows = count, .words = rows->words_per_entry, .limbs = limbs, .limb_bits = bits};
+	for (uint32_t l = 0; l <= rows->key_words; l++)
+		bits[l] = 64;
+	if (rows->key_bits)
+		bits[rows->key_words - 1] = rows->key_bits - 64 * (rows->key_words - 1);
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, sort.scratch, count * sort.words, err));
+	return rql_sort_records(&crew, &sort, &run->entries, err);
+}
+
+/* Rows [offset, offset + limit) of the sorted entries. */
+static void pick(struct rql_rows_run *run, uint64_t count)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	uint64_t first = rows->offset < count ? rows->offset : count;
+	run->result_rows = count - first < rows->limit ? count - first : rows->limit;
+	run->picked = run->entries + first * rows->words_per_entry;
+}
+
+rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	uint64_t words = rows->words_per_entry, count = 0, *entries;
+	run->threshold = UINT64_MAX;
+	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->tops, run->threads, err));
+	for (uint32_t t = 0; t < run->threads; t++)
+		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->tops[t].entries, rows->wanted * words, err));
+	RQL_TRY(order_blocks(run, err));
+	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, true, top_block, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, entries, run->threads * rows->wanted * words, err));
+	for (uint32_t t = 0; t < run->threads; t++) {
+		memcpy(entries + count * words, run->tops[t].entries, run->tops[t].used * words * sizeof(*entries));
+		count += run->tops[t].used;
+	}
+	RQL_TRY(sort_entries(run, entries, count, rows->words_per_entry, err));
+	pick(run, count);
+	return RQL_OK;
+}
+
+/* ---- all of them ---- */
+
+static rql_status key_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block)
+{
+	(void)thread;
+	const struct rql_scan_rows *rows = run->rows;
+	uint32_t words = rows->words_per_entry;
+	uint64_t keys[RQL_ROWS_KEY_WORDS * RQL_VECTOR_ROWS];
+	uint64_t *to = run->entries + run->first[block] * words;
+	if (!run->left[block])
+		return RQL_OK;
+	rql_rows_enter(w, block);
+	rql_rows_restore(run, w, block);
+	select_rows(w);
+	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
+		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
+		RQL_TRY(run_programs(rows, w, first, n));
+		rql_rows_keys(rows, w, first, n, keys);
+		for (uint32_t i = 0; i < n; i++, to += words) {
+			for (uint32_t k = 0; k < rows->key_words; k++)
+				to[k] = keys[(size_t)k * RQL_VECTOR_ROWS + i];
+			to[rows->key_words] = block << RQL_ROWS_BITS | w->selected[first + i];
+		}
+	}
+	return RQL_OK;
+}
+
+rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	RQL_TRY(rql_rows_select(run, err));
+	uint64_t count = run->first[run->blocks];
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->entries, count * rows->words_per_entry, err));
+	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, true, key_block, err));
+	RQL_TRY(sort_entries(run, run->entries, count, rows->key_words, err));
+	pick(run, count);
+	return RQL_OK;
+}

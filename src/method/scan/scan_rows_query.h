@@ -1,0 +1,136 @@
+/* A selection bound to a snapshot, and its run. For scan_rows*.c only.
+ *
+ * Filters, joins and loads are the scan's own (scan_query.h): outputs and order keys are bound as the operands of a scan.
+ * A run has up to three passes over blocks: which rows pass (masks, or, for the first rows of an order, bounded heaps of
+ * keys); keys of all that passed, sorted, when no small limit stands; and the gathering of outputs, into memory of exactly
+ * the result's size, by all workers at once. */
+#ifndef RQL_METHOD_SCAN_SCAN_ROWS_QUERY_H
+#define RQL_METHOD_SCAN_SCAN_ROWS_QUERY_H
+
+#include "method/scan/scan_query.h"
+#include "method/scan/scan_rows.h"
+#include "util/mem.h"
+
+#define RQL_ROWS_TOP (UINT64_C(1) << 16) /* first rows of an order that are kept in heaps; more are sorted */
+#define RQL_ROWS_KEY_WORDS 16u
+
+/* A row by its place: block << 12 | row in the block. Ascends as the table's rows do. */
+#define RQL_ROWS_BITS 12u
+_Static_assert(RQL_STORE_BLOCK == 1u << RQL_ROWS_BITS, "the row of a block in a row's place");
+
+struct rql_rows_output {
+	struct rql_type type;
+	unsigned bytes;
+	uint32_t operand;
+	uint32_t column;                 /* entry of scan->columns that it is, or RQL_SCAN_NONE */
+	const struct rql_column *values; /* NULL: numbers */
+	uint32_t value_count;
+	bool nullable, strings;
+};
+
+/* Part of a key: NULL's bit, when it has one, then `bits` bits of the value's distance from the end where the order
+ * begins. Keys are strings of bits, compared as such, so that several short ones make one word. */
+struct rql_rows_field {
+	uint32_t operand;
+	uint32_t column; /* of the store, or RQL_SCAN_NONE: no column by itself */
+	uint32_t at;     /* first bit; bit 0 is the most significant one of word 0 */
+	uint32_t bits;   /* 0..128 */
+	bool flag, nulls_first, descending, real;
+	rql_uint128 base; /* the least value; the greatest when descending */
+	rql_uint128 span; /* the greatest distance */
+};
+
+struct rql_scan_rows {
+	struct rql_scan *scan;
+	uint32_t output_count, field_count, key_words, key_bits;
+	struct rql_rows_output *outputs;
+	struct rql_rows_field *fields;
+	bool *ordering, *gathered; /* [scan->program_count]: whether keys (outputs) need it */
+	uint64_t limit, offset;
+	uint64_t wanted; /* limit + offset, or UINT64_MAX */
+	struct rql_budget *budget;
+	uint32_t words_per_entry; /* key_words and the row's place */
+};
+
+/* Where gathered rows go. */
+struct rql_rows_target {
+	uint64_t base;
+	const uint32_t *at; /* NULL: base, base + 1, ... */
+};
+
+/* The first `wanted` rows so far: a heap whose root is the last of them, once it is full. */
+struct rql_rows_top {
+	uint64_t *entries; /* [wanted * words_per_entry] */
+	uint64_t used;
+	struct rql_scan_step before; /* what a row must be to get in */
+};
+
+struct rql_rows_run {
+	const struct rql_scan_rows *rows;
+	struct rql_pool *pool; /* NULL: the caller alone */
+	struct rql_progress *progress;
+	struct rql_mem mem; /* of this run: charged */
+	uint32_t threads;
+	struct rql_scan_worker **workers; /* [threads] */
+	_Atomic bool stop, cancelled;
+	uint64_t blocks;
+	/* which rows passed */
+	uint64_t *masks; /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that some rows, but not all, passed */
+	uint32_t *left;  /* [blocks]: rows that passed */
+	uint64_t *first; /* [blocks + 1]: rows that passed before */
+	/* a limit in table order: blocks [0, complete) are done */
+	pthread_mutex_t mutex;
+	uint8_t *done;
+	uint64_t complete, passed;
+	/* an order */
+	struct rql_rows_top *tops;  /* [threads] */
+	uint64_t *visit;            /* [blocks][2]: by the best key that blocks can have; NULL: as they stand */
+	_Atomic uint64_t threshold; /* no row whose first key word is greater is wanted */
+	uint64_t *entries;          /* keys of all rows that passed, or of the first ones: [entry_count][words_per_entry] */
+	uint64_t entry_count;
+	/* the result */
+	struct rql_batch *batch;
+	uint64_t result_rows;
+	uint64_t skipped;          /* table order: rows that passed before the first of the result */
+	const uint64_t *picked;    /* an order: the result's entries */
+	uint64_t *pick_first;      /* [blocks + 1]: the result's rows of each block */
+	uint64_t *picks;           /* [result_rows]: row in the block << 32 | row of the result */
+	uint32_t **places;         /* [threads]: room for a block's */
+	struct rql_string **texts; /* [outputs]: the dictionaries' strings in the batch's own memory; NULL: row by row */
+	bool *null_seen;           /* [outputs], written by all workers; only ever true */
+};
+
+/* scan_rows.c: runs fn over morsels of [0, blocks) until something fails or `stop` is set. */
+typedef rql_status rql_rows_fn(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block);
+rql_status rql_rows_each_block(struct rql_rows_run *run, uint64_t first, uint64_t blocks, bool shared, rql_rows_fn *fn,
+                               struct rql_error *err);
+/* Puts a worker on a block of the snapshot. */
+void rql_rows_enter(struct rql_scan_worker *w, uint64_t block);
+/* The worker's mask becomes the rows that passed in the block that it is on. */
+void rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
+rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err);
+
+/* scan_rows_order.c */
+rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
+                               const uint32_t *operands, struct rql_error *err);
+/* Fills picked and result_rows. */
+rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err);
+rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err);
+/* scan_rows_key.c: keys[word * RQL_VECTOR_ROWS + i] of rows [first, first + n) of the worker's block; programs that keys
+ * need have run. */
+void rql_rows_keys(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first, uint32_t n,
+                   uint64_t *keys);
+/* The filter that lets through what is not behind a first key word; false: there is none. strict: what has this very word
+ * (and the key is but one word) stays out too; *nothing: then nothing is left. */
+bool rql_rows_threshold(const struct rql_scan_rows *rows, uint64_t word, bool strict, struct rql_scan_step *out,
+                        bool *nothing);
+/* The least first key word that a block can have. */
+uint64_t rql_rows_best(const struct rql_scan_rows *rows, const struct rql_store_segment *segment, uint32_t block);
+
+/* scan_rows_gather.c */
+rql_status rql_rows_bind_outputs(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
+                                 const uint32_t *operands, struct rql_error *err);
+/* The result's batch, of run->result_rows rows. */
+rql_status rql_rows_gather(struct rql_rows_run *run, struct rql_error *err);
+
+#endif

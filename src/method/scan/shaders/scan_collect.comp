@@ -1,0 +1,60 @@
+// Puts the groups of a run out and everything back at rest, when there are too many for the last workgroup of the scan.
+// Groups come in any order; the host sorts them by number.
+//
+// Floor: every row read and written once, 16 bytes a word, at the memory's speed.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#include "device/kernel.glsl"
+layout(local_size_x_id = 0) in;
+#include "method/scan/shaders/scan_rows.glsl"
+
+layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
+
+// One entry for each invocation that has a group: one atomic a subgroup.
+uint64_t new_entry(bool wanted)
+{
+	uvec4 ballot = subgroupBallot(wanted);
+	uint count = subgroupBallotBitCount(ballot);
+	uvec2 first = uvec2(0u);
+	if (subgroupElect() && count != 0u)
+		first = unpackUint2x32(
+			atomicAdd(ScanWord(args.accumulator.state + RQL_SCAN_STATE_FOUND * 8u).v, uint64_t(count)));
+	first = subgroupBroadcastFirst(first);
+	return packUint2x32(first) + subgroupBallotExclusiveBitCount(ballot);
+}
+
+void take_row(uint64_t row, bool exists)
+{
+	rql_scan_accumulator acc = args.accumulator;
+	uint64_t at = acc.rows + row * args.row_words * 8ul;
+	bool wanted = exists && args.reset == 0u && ScanWord(at).v != 0ul;
+	uint64_t entry = new_entry(wanted);
+	if (wanted) {
+		ScanWord(acc.found + entry * 8ul).v = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
+		uint64_t to = acc.found + (args.capacity + entry * args.row_words) * 8ul;
+		for (uint w = 0u; w < args.row_words; w++)
+			ScanWord(to + uint64_t(w) * 8ul).v = ScanWord(at + uint64_t(w) * 8ul).v;
+	}
+	if (exists && (wanted || args.reset != 0u)) {
+		for (uint w = 0u; w < args.row_words; w++)
+			ScanWord(at + uint64_t(w) * 8ul).v = scan_identity(ScanU32(acc.kinds + uint64_t(w) * 4ul).v);
+	}
+	if (exists && acc.keys != 0ul)
+		ScanWord(acc.keys + row * 8ul).v = 0ul;
+}
+
+void main()
+{
+	uint64_t group = rql_group();
+	if (group >= args.groups)
+		return;
+	uint64_t step = uint64_t(args.groups) * gl_WorkGroupSize.x;
+	for (uint64_t first = group * gl_WorkGroupSize.x; first < args.capacity; first += step) {
+		uint64_t row = first + gl_LocalInvocationIndex;
+		take_row(row, row < args.capacity);
+	}
+	if (scan_last_workgroup(args.accumulator, args.groups))
+		scan_put_state(args.accumulator);
+}

@@ -1,0 +1,151 @@
+// Rows of groups: where values are added, and how they are folded. Include after device/kernel.glsl.
+#ifndef SCAN_ROWS_GLSL
+#define SCAN_ROWS_GLSL
+#include "method/scan/scan_kernels.h"
+
+#ifndef SCAN_REAL
+#define SCAN_REAL 0
+#endif
+
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer ScanU32 { uint v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ScanU32x2 { uvec2 v; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer ScanU32x4 { uvec4 v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ScanU64 { uint64_t v; };
+// What other invocations of the dispatch write.
+layout(buffer_reference, scalar, buffer_reference_align = 8) coherent buffer ScanWord { uint64_t v; };
+
+#define SCAN_ONES 0xfffffffffffffffful
+
+uint64_t scan_identity(uint kind)
+{
+	return kind == RQL_SCAN_WORD_MIN ? SCAN_ONES : 0ul;
+}
+
+#if SCAN_REAL
+uint64_t scan_add_reals(uint64_t a, uint64_t b)
+{
+	double sum = packDouble2x32(unpackUint2x32(a)) + packDouble2x32(unpackUint2x32(b));
+	return packUint2x32(unpackDouble2x32(sum));
+}
+#endif
+
+u64vec2 scan_add128(u64vec2 a, u64vec2 b)
+{
+	uint64_t low = a.x + b.x;
+	return u64vec2(low, a.y + b.y + (low < a.x ? 1ul : 0ul));
+}
+
+u64vec2 scan_fold(uint kind, u64vec2 a, u64vec2 b)
+{
+	if (kind == RQL_SCAN_WORD_SUM)
+		return u64vec2(a.x + b.x, 0ul);
+	if (kind == RQL_SCAN_WORD_WIDE)
+		return scan_add128(a, b);
+#if SCAN_REAL
+	if (kind == RQL_SCAN_WORD_REAL)
+		return u64vec2(scan_add_reals(a.x, b.x), 0ul);
+#endif
+	return u64vec2(kind == RQL_SCAN_WORD_MIN ? min(a.x, b.x) : max(a.x, b.x), 0ul);
+}
+
+// Folds a value into the word(s) of a row in device memory. Two-word sums: every carry out of the low word reaches the
+// high one once, in whatever order the additions come.
+void scan_atomic(uint kind, uint64_t word, u64vec2 value)
+{
+	ScanWord at = ScanWord(word);
+	if (kind == RQL_SCAN_WORD_SUM) {
+		if (value.x != 0ul)
+			atomicAdd(at.v, value.x);
+	} else if (kind == RQL_SCAN_WORD_WIDE) {
+		uint64_t before = atomicAdd(at.v, value.x);
+		uint64_t high = value.y + (before + value.x < before ? 1ul : 0ul);
+		if (high != 0ul)
+			atomicAdd(ScanWord(word + 8ul).v, high);
+#if SCAN_REAL
+	} else if (kind == RQL_SCAN_WORD_REAL) {
+		uint64_t now = at.v, before;
+		do {
+			before = now;
+			now = atomicCompSwap(at.v, before, scan_add_reals(before, value.x));
+		} while (now != before);
+#endif
+	} else if (kind == RQL_SCAN_WORD_MIN) {
+		if (value.x != SCAN_ONES)
+			atomicMin(at.v, value.x);
+	} else if (value.x != 0ul) {
+		atomicMax(at.v, value.x);
+	}
+}
+
+// The group's row, made in the hash table when it is new; 0: the table is full, which is noted and ends in a larger
+// one.
+uint64_t scan_find_row(rql_scan_accumulator acc, uint row_words, uint64_t group)
+{
+	uint64_t row_bytes = uint64_t(row_words) * 8ul;
+	if (acc.keys == 0ul)
+		return acc.rows + group * row_bytes;
+	uint64_t at = ((group * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
+	uint64_t tries = min(acc.mask + 1ul, 512ul);
+	for (uint64_t i = 0ul; i < tries; i++) {
+		ScanWord key = ScanWord(acc.keys + at * 8ul);
+		uint64_t now = key.v;
+		if (now == 0ul)
+			now = atomicCompSwap(key.v, 0ul, group + 1ul);
+		if (now == 0ul || now == group + 1ul)
+			return acc.rows + at * row_bytes;
+		at = (at + 1ul) & acc.mask;
+	}
+	atomicMax(ScanWord(acc.state + RQL_SCAN_STATE_OVERFLOW * 8u).v, 1ul);
+	return 0ul;
+}
+
+// ---- the end of a dispatch ----
+
+shared uint scan_is_last;
+
+// True in the last workgroup of `groups` to come here, which then sees what the others did.
+bool scan_last_workgroup(rql_scan_accumulator acc, uint groups)
+{
+	memoryBarrierBuffer();
+	barrier();
+	if (gl_LocalInvocationIndex == 0u) {
+		uint64_t ticket = atomicAdd(ScanWord(acc.state + RQL_SCAN_STATE_TICKET * 8u).v, 1ul);
+		scan_is_last = ticket + 1ul == uint64_t(groups) ? 1u : 0u;
+	}
+	memoryBarrierShared();
+	barrier();
+	if (scan_is_last == 0u)
+		return false;
+	memoryBarrierBuffer();
+	return true;
+}
+
+// By the last workgroup: the state to the result, and zero again.
+void scan_put_state(rql_scan_accumulator acc)
+{
+	for (uint i = gl_LocalInvocationIndex; i < RQL_SCAN_STATE_WORDS; i += gl_WorkGroupSize.x) {
+		ScanWord state = ScanWord(acc.state + uint64_t(i) * 8ul);
+		ScanWord(acc.result + uint64_t(i) * 8ul).v = state.v;
+		state.v = 0ul;
+	}
+}
+
+// By the last workgroup: every row to the result, and its identity again. Four loads are in flight at once.
+void scan_put_rows(rql_scan_accumulator acc, uint words, uint row_words)
+{
+	uint step = gl_WorkGroupSize.x;
+	for (uint i = gl_LocalInvocationIndex; i < words; i += 4u * step) {
+		uint64_t value[4];
+		[[unroll]] for (uint k = 0u; k < 4u; k++)
+			value[k] = i + k * step < words ? ScanWord(acc.rows + uint64_t(i + k * step) * 8ul).v : 0ul;
+		[[unroll]] for (uint k = 0u; k < 4u; k++) {
+			uint at = i + k * step;
+			if (at >= words)
+				break;
+			uint kind = ScanU32(acc.kinds + uint64_t(at % row_words) * 4ul).v;
+			ScanWord(acc.found + uint64_t(at) * 8ul).v = value[k];
+			ScanWord(acc.rows + uint64_t(at) * 8ul).v = scan_identity(kind);
+		}
+	}
+}
+#endif

@@ -1,0 +1,29 @@
+/* What the host would need for a block, from counts of rows alone: its own plan is not priced, only the work that any
+ * plan has. In VALUES: one is a number of a column scanned and summed (rql_profile.host_value_ns), so that a machine's
+ * speed and its threads are in one measured constant. The other constants are multiples of it (price_host.c). */
+#ifndef RQL_PLAN_PRICE_HOST_H
+#define RQL_PLAN_PRICE_HOST_H
+
+#include "column/store.h"
+#include "plan/block.h"
+
+struct rql_host_work {
+	const struct rql_block *block;
+	uint32_t fact;         /* the greatest table */
+	const uint64_t *rows;  /* [table_count] */
+	double inner_rows;     /* of the tables of semi joins */
+	double selected;       /* rows of all other tables that their own conditions leave: what hash tables are built of */
+	double passed;         /* rows that every filter and join leaves */
+	double groups;         /* GROUP BY: groups of them, a DISTINCT argument's values told apart */
+	const struct rql_store_snapshot *snapshot; /* what is known of the fact table's columns; NULL: nothing */
+	const uint32_t *column_ids;
+};
+
+/* Reading the tables and evaluating the conditions. */
+double rql_host_work_scan(const struct rql_host_work *w);
+/* All of it. */
+double rql_host_work_values(const struct rql_host_work *w);
+/* One evaluation of e, its columns being there. */
+double rql_host_work_expression(const struct rql_expr *e);
+
+#endif

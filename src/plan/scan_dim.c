@@ -1,0 +1,319 @@
+#include "plan/scan_dim.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "plan/distinct.h"
+
+struct making {
+	const struct rql_plan_context *ctx;
+	const struct rql_star *star;
+	const struct rql_star_subtree *tree;
+	const struct rql_scan_keys *at;
+	uint64_t most;            /* rows */
+	uint64_t count, capacity; /* of keys */
+	int64_t *keys;
+	int32_t *payloads;
+	struct rql_distinct *distinct; /* NULL: no outputs */
+	struct rql_error *err;
+};
+
+static rql_status out_of_memory(struct making *m)
+{
+	return rql_error_memory(m->err, m->capacity * 12, "a join");
+}
+
+static const char *table_of(const struct making *m)
+{
+	return rql_star_table(m->star, (uint32_t)(m->tree - m->star->subtrees));
+}
+
+/* ---- the query ---- */
+
+struct columns { /* what REFs of the printed expressions stand for */
+	struct rql_expr_list list;
+};
+
+static struct rql_expr *to_ref(struct rql_arena *arena, const struct rql_expr *e, void *state)
+{
+	struct columns *c = state;
+	if (e->kind != RQL_EXPR_COLUMN)
+		return NULL;
+	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->type, 0);
+	if (!ref || !rql_expr_list_add(arena, &c->list, (struct rql_expr *)(uintptr_t)e))
+		return NULL;
+	ref->index = c->list.count - 1;
+	return ref;
+}
+
+static void print_column(struct rql_strbuf *out, uint32_t index, void *state)
+{
+	const struct columns *c = state;
+	const struct rql_expr *e = c->list.items[index];
+	rql_strbuf_printf(out, "t%u.", e->table);
+	rql_strbuf_put_ident(out, e->alias ? e->alias : "");
+}
+
+static bool print_expr(struct rql_strbuf *out, struct rql_arena *arena, const struct rql_expr *e)
+{
+	struct columns c = {{0}};
+	struct rql_expr *over_refs = rql_expr_transform(arena, e, to_ref, &c);
+	return over_refs && rql_expr_print(out, over_refs, print_column, &c);
+}
+
+static void print_table(struct rql_strbuf *out, const struct rql_table_ref *table, uint32_t number)
+{
+	const char *const parts[] = {table->catalog, table->schema, table->table};
+	for (int i = 0, written = 0; i < 3; i++) {
+		if (!parts[i] || !parts[i][0])
+			continue;
+		if (written++)
+			rql_strbuf_putc(out, '.');
+		rql_strbuf_put_ident(out, parts[i]);
+	}
+	rql_strbuf_printf(out, " AS t%u", number);
+}
+
+static bool print_query(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out)
+{
+	const struct rql_star_subtree *tree = m->tree;
+	const struct rql_block *block = tree->semi ? tree->semi->inner : m->star->block;
+	uint32_t subtree = (uint32_t)(tree - m->star->subtrees), tables = 0;
+	rql_strbuf_put(out, tree->semi ? "SELECT DISTINCT " : "SELECT ");
+	bool ok = print_expr(out, arena, tree->key);
+	if (tree->key2) {
+		rql_strbuf_put(out, ", ");
+		ok = ok && print_expr(out, arena, tree->key2);
+	}
+	for (uint32_t o = 0; o < tree->outputs.count && ok; o++) {
+		rql_strbuf_put(out, ", ");
+		ok = print_expr(out, arena, tree->outputs.items[o]);
+	}
+	rql_strbuf_put(out, " FROM ");
+	for (uint32_t t = 0; t < block->table_count; t++) {
+		if (!tree->semi && m->star->owner[t] != subtree)
+			continue;
+		rql_strbuf_put(out, tables++ ? ", " : "");
+		print_table(out, &block->tables[t], t);
+	}
+	for (uint32_t i = 0; i < tree->conjuncts.count && ok; i++) {
+		rql_strbuf_put(out, i ? " AND " : " WHERE ");
+		ok = print_expr(out, arena, tree->conjuncts.items[i]);
+	}
+	if (!tree->semi)
+		rql_strbuf_printf(out, " LIMIT %llu", (unsigned long long)m->most + 1);
+	return ok && !out->failed;
+}
+
+/* An error of the host's inside a transaction would abort it, and the statement itself might meet no such row. */
+static bool cannot_fail(const struct rql_expr *e)
+{
+	static const char *const functions[] = {"~~", "!~~", "prefix", "suffix", "contains"};
+	bool ok = e->kind != RQL_EXPR_CAST || e->try_cast;
+	if (e->kind == RQL_EXPR_FUNCTION) {
+		ok = false;
+		for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+			ok |= strcmp(e->name, functions[i]) == 0;
+	}
+	for (uint32_t i = 0; i < e->child_count && ok; i++)
+		ok = cannot_fail(e->children[i]);
+	return ok;
+}
+
+static rql_status check_transaction(struct making *m)
+{
+	bool ok = true;
+	for (uint32_t i = 0; i < m->tree->conjuncts.count; i++)
+		ok = ok && cannot_fail(m->tree->conjuncts.items[i]);
+	for (uint32_t i = 0; i < m->tree->outputs.count; i++)
+		ok = ok && cannot_fail(m->tree->outputs.items[i]);
+	return ok || !m->ctx->snapshot_stamp
+	           ? RQL_OK
+	           : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+	                           "inside a transaction expressions are not evaluated ahead over table %s", table_of(m));
+}
+
+/* ---- keys ---- */
+
+/* The code of a value in the fact table's dictionary. */
+static bool code_of(const struct rql_dimension *d, const struct rql_value *value, int64_t *out)
+{
+	uint32_t low = 0, high = d->count - d->has_null;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct rql_value v = rql_column_get(&d->values, middle);
+		int order = rql_value_compare(&v, value);
+		if (order == 0) {
+			*out = middle;
+			return true;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* false: no row of the fact table has it. */
+static bool value_of(const struct rql_store_column *stored, const struct rql_column *column, uint64_t row, int64_t *out)
+{
+	if (!rql_column_valid(column, row))
+		return false;
+	struct rql_value v = rql_column_get(column, row);
+	if (stored->kind == RQL_STORE_CODED)
+		return code_of(stored->dimension, &v, out);
+	*out = (int64_t)v.integer;
+	return v.integer >= stored->least && v.integer <= stored->greatest;
+}
+
+static bool key_of(const struct making *m, const struct rql_batch *batch, uint64_t row, int64_t *out)
+{
+	int64_t first, second;
+	if (!value_of(m->at->first, &batch->columns[0], row, &first))
+		return false;
+	*out = first;
+	if (!m->at->second)
+		return true;
+	if (!value_of(m->at->second, &batch->columns[1], row, &second))
+		return false;
+	*out = rql_scan_pair_key(&m->at->pair, first, second);
+	return true;
+}
+
+static rql_int128 span_of(const struct rql_store_column *column, int64_t *least)
+{
+	bool coded = column->kind == RQL_STORE_CODED;
+	*least = coded ? 0 : (int64_t)column->least;
+	return coded ? column->dimension->count + 1 : column->greatest - column->least + 1;
+}
+
+bool rql_scan_keys_make(const struct rql_store_column *first, const struct rql_store_column *second,
+                        struct rql_scan_keys *out)
+{
+	*out = (struct rql_scan_keys){.first = first, .second = second};
+	if (!second)
+		return true;
+	rql_int128 span = span_of(first, &out->pair.least), other = span_of(second, &out->pair.second_least);
+	out->pair.second_span = (uint64_t)other;
+	return other < ((rql_int128)1 << 62) && span < ((rql_int128)1 << 62) / other;
+}
+
+static bool room_for(struct making *m, uint64_t rows)
+{
+	if (m->count + rows <= m->capacity)
+		return true;
+	uint64_t capacity = m->capacity ? 2 * m->capacity : 4096;
+	while (capacity < m->count + rows)
+		capacity *= 2;
+	int64_t *keys = realloc(m->keys, capacity * sizeof *keys);
+	m->keys = keys ? keys : m->keys;
+	int32_t *payloads = keys ? realloc(m->payloads, capacity * sizeof *payloads) : NULL;
+	m->payloads = payloads ? payloads : m->payloads;
+	m->capacity = payloads ? capacity : m->capacity;
+	return payloads != NULL;
+}
+
+static rql_status take_rows(struct making *m, const struct rql_batch *batch)
+{
+	if (!room_for(m, batch->rows))
+		return out_of_memory(m);
+	int32_t *payloads = m->payloads + m->count;
+	if (m->distinct)
+		RQL_TRY(rql_distinct_add(m->distinct, batch->columns + (m->at->second ? 2 : 1), batch->rows, payloads, m->err));
+	else
+		memset(payloads, 0, batch->rows * sizeof *payloads);
+	for (uint64_t r = 0; r < batch->rows; r++) {
+		if (!key_of(m, batch, r, &m->keys[m->count]))
+			continue;
+		m->payloads[m->count++] = payloads[r];
+	}
+	return RQL_OK;
+}
+
+/* ---- the whole ---- */
+
+static rql_status check_types(struct making *m, const struct rql_host_result *result)
+{
+	uint32_t keys = m->tree->key2 ? 2 : 1;
+	bool same = rql_type_equal(rql_host_result_type(result, 0), m->tree->key->type) &&
+	            (keys == 1 || rql_type_equal(rql_host_result_type(result, 1), m->tree->key2->type));
+	for (uint32_t o = 0; o < m->tree->outputs.count; o++)
+		same = same && rql_type_equal(rql_host_result_type(result, o + keys), m->tree->outputs.items[o]->type);
+	return same ? RQL_OK
+	            : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "the query of table %s gives other types than the plan",
+	                            table_of(m));
+}
+
+static rql_status fetch_rows(struct making *m, const char *sql, uint64_t *rows)
+{
+	struct rql_host_result *result = NULL;
+	struct rql_batch *batch = NULL;
+	rql_status status = rql_host_query(m->ctx->host, sql, &result, m->err);
+	if (status == RQL_ERROR_HOST) { /* the statement itself may meet other rows first, or none: the host decides */
+		if (m->err)
+			m->err->status = RQL_ERROR_UNSUPPORTED;
+		return RQL_ERROR_UNSUPPORTED;
+	}
+	RQL_TRY(status);
+	status = check_types(m, result);
+	while (status == RQL_OK && (status = rql_host_fetch(result, &batch, m->err)) == RQL_OK && batch) {
+		*rows += batch->rows;
+		status = take_rows(m, batch);
+		rql_batch_release(batch);
+		batch = NULL;
+	}
+	rql_host_result_free(result);
+	return status;
+}
+
+static rql_status make(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out, bool *twice)
+{
+	const struct rql_expr_list *outputs = &m->tree->outputs;
+	struct rql_type *types = RQL_NEW_ARRAY(arena, struct rql_type, outputs->count);
+	struct rql_strbuf sql = {0};
+	if (!types)
+		return out_of_memory(m);
+	for (uint32_t o = 0; o < outputs->count; o++)
+		types[o] = outputs->items[o]->type;
+	if (outputs->count)
+		RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
+	rql_status status = RQL_OK;
+	if (!print_query(m, arena, &sql))
+		status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+		                       "what is asked of table %s cannot be written as SQL again", table_of(m));
+	if (status == RQL_OK)
+		status = fetch_rows(m, rql_strbuf_text(&sql), &out->rows);
+	rql_strbuf_free(&sql);
+	RQL_TRY(status);
+	out->payload_count = m->distinct ? rql_distinct_count(m->distinct) : 1;
+	if (m->distinct)
+		RQL_TRY(rql_distinct_columns(m->distinct, arena, &out->values, m->err));
+	if (m->tree->semi)
+		return rql_scan_map_build(m->keys, NULL, m->count, &out->map, m->err);
+	*twice = true;
+	if (out->rows > m->most)
+		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+		                     "keys occur twice on the side of table %s: rows would be multiplied", table_of(m));
+	status = rql_scan_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
+	*twice = status == RQL_ERROR_UNSUPPORTED;
+	return status;
+}
+
+rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+                             uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
+                             struct rql_scan_dim *out, bool *twice, struct rql_error *err)
+{
+	struct making m = {
+		.ctx = ctx, .star = star, .tree = &star->subtrees[subtree], .at = keys, .most = most, .err = err};
+	struct rql_scan_dim dim = {0};
+	*twice = false;
+	RQL_TRY(check_transaction(&m));
+	rql_status status = make(&m, arena, &dim, twice);
+	rql_distinct_free(m.distinct);
+	free(m.keys);
+	free(m.payloads);
+	if (status != RQL_OK)
+		return status;
+	*out = dim;
+	return RQL_OK;
+}

@@ -1,0 +1,32 @@
+/* The rows of a dimension subtree, got from the host and reduced to what a scan needs: a map from the fact table's key
+ * to a payload, and the values of the subtree's outputs by payload. */
+#ifndef RQL_PLAN_SCAN_DIM_H
+#define RQL_PLAN_SCAN_DIM_H
+
+#include "method/scan/scan.h"
+#include "plan/plan.h"
+#include "plan/scan_star.h"
+
+struct rql_scan_dim {
+	struct rql_scan_map *map;  /* owned by whoever holds the dim: rql_scan_map_free */
+	uint32_t payload_count;    /* distinct combinations of the outputs' values; 1 when there are none */
+	struct rql_column *values; /* [outputs]: payload_count entries each, in the planner's arena */
+	uint64_t rows;             /* that the host gave */
+};
+
+/* The columns of tree->fact and fact2 in the structure; without fact2 second is NULL. */
+struct rql_scan_keys {
+	const struct rql_store_column *first, *second;
+	struct rql_scan_pair pair; /* with second */
+};
+/* false: two keys have more than 2^62 combinations. */
+bool rql_scan_keys_make(const struct rql_store_column *first, const struct rql_store_column *second,
+                        struct rql_scan_keys *out);
+/* RQL_ERROR_UNSUPPORTED with the reason: a key comes twice (*twice:
+ * another way of joining may do), the host fails, or a type is in the way. */
+/* most: a subtree with more rows has a key that comes twice. */
+rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+                             uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
+                             struct rql_scan_dim *out, bool *twice, struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,534 @@
+/* A block over a columns structure: is the structure the fact table of a star, and is a scan worth preparing? */
+#include <string.h>
+#include "method/scan/scan_rows.h"
+#include "plan/leaf.h"
+#include "plan/price_host.h"
+#include "plan/scan_bind.h"
+
+/* The least that a scan may cost, nanoseconds for one value: what is decided before dimensions are read. */
+#define LEAST_VALUE_NS 0.05
+/* Preparing, beyond what the host takes: a row of a dimension fetched, numbered and put into a map; an entry of a
+ * dictionary whose value is computed. And what they take of memory. */
+#define PREPARED_ROW_NS 150.0
+#define PREPARED_ENTRY_NS 50.0
+#define PREPARED_ROW_BYTES 48u
+
+struct trying {
+	struct rql_planning *p;
+	const struct rql_block *block;
+	const struct rql_rows_block *rows; /* NULL: an aggregate */
+	struct rql_structure *s;
+	struct rql_leaf *leaf;
+	uint32_t fact;
+	struct rql_star *star;
+	struct rql_scan_dim *dims; /* [subtrees]: maps are owned here until the leaf takes them */
+	uint32_t dim_count;        /* made so far */
+	uint64_t table_rows[RQL_BLOCK_MAX_TABLES];
+	double inner_rows; /* of the tables of semi joins */
+	double dim_values; /* that are read before a scan can start */
+	struct rql_error *err;
+};
+
+static rql_status out_of_memory(struct trying *t)
+{
+	return rql_error_memory(t->err, 0, "a plan");
+}
+
+/* ---- does the structure hold the table and its columns? ---- */
+
+static bool is_table(const struct rql_structure *s, const struct rql_table_ref *ref)
+{
+	const char *database, *schema, *table;
+	rql_table_name(s->tables[0], &database, &schema, &table);
+	return !strcmp(table, ref->table) && !strcmp(schema, ref->schema) && !strcmp(database, ref->catalog);
+}
+
+struct column_use {
+	const struct rql_structure *s; /* NULL: only count */
+	uint32_t table, count;
+	uint32_t seen[256];
+	const struct rql_expr *missing;
+};
+
+static bool note_column(const struct rql_expr *leaf, void *state)
+{
+	struct column_use *u = state;
+	if (leaf->table != u->table)
+		return true;
+	for (uint32_t i = 0; i < u->count; i++)
+		if (u->seen[i] == leaf->index)
+			return true;
+	if (u->count < 256)
+		u->seen[u->count++] = leaf->index;
+	if (u->s && rql_scan_find_column(u->s->snapshot, u->s->column_ids, leaf) == RQL_SCAN_NONE)
+		u->missing = leaf;
+	return true;
+}
+
+static void use_columns(const struct rql_block *block, struct column_use *use)
+{
+	rql_block_leaves(block, note_column, use);
+}
+
+static rql_status check_columns(struct trying *t)
+{
+	struct column_use *use = RQL_NEW(t->p->arena, struct column_use);
+	if (!use)
+		return out_of_memory(t);
+	use->s = t->s;
+	use->table = t->fact;
+	use_columns(t->block, use);
+	if (!use->missing)
+		return RQL_OK;
+	return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "column %s is not in it",
+	                     use->missing->alias ? use->missing->alias : "?");
+}
+
+/* ---- what the host would have to do ---- */
+
+rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
+                               struct rql_error *err)
+{
+	struct rql_strbuf sql = {0};
+	int64_t rows = 0;
+	for (uint32_t i = 0; i < p->size_count; i++) {
+		const struct rql_table_ref *known = p->sizes[i].table;
+		if (!strcmp(known->table, table->table) && !strcmp(known->schema, table->schema) &&
+		    !strcmp(known->catalog, table->catalog)) {
+			*out = p->sizes[i].rows;
+			return RQL_OK;
+		}
+	}
+	rql_strbuf_put(&sql, "SELECT count(*) FROM ");
+	rql_strbuf_put_ident(&sql, table->catalog);
+	rql_strbuf_putc(&sql, '.');
+	rql_strbuf_put_ident(&sql, table->schema);
+	rql_strbuf_putc(&sql, '.');
+	rql_strbuf_put_ident(&sql, table->table);
+	rql_status status = rql_host_query_int(p->ctx->host, rql_strbuf_text(&sql), &rows, err);
+	rql_strbuf_free(&sql);
+	if (status == RQL_ERROR_HOST)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "table %s cannot be counted", table->table);
+	RQL_TRY(status);
+	if (p->size_count < RQL_BLOCK_MAX_TABLES)
+		p->sizes[p->size_count++] = (struct rql_planning_size){table, (uint64_t)rows};
+	*out = (uint64_t)rows;
+	return RQL_OK;
+}
+
+static rql_status count_rows(struct trying *t)
+{
+	const struct rql_block *block = t->block;
+	for (uint32_t i = 0; i < block->table_count; i++) {
+		t->table_rows[i] = t->s->snapshot->rows;
+		if (i != t->fact)
+			RQL_TRY(rql_scan_table_rows(t->p, &block->tables[i], &t->table_rows[i], t->err));
+	}
+	for (uint32_t i = 0; i < block->semi_count; i++) {
+		for (uint32_t k = 0; k < block->semis[i].inner->table_count; k++) {
+			uint64_t rows;
+			RQL_TRY(rql_scan_table_rows(t->p, &block->semis[i].inner->tables[k], &rows, t->err));
+			t->inner_rows += (double)rows;
+		}
+	}
+	return RQL_OK;
+}
+
+static struct rql_host_work host_work(const struct trying *t, double passed, double groups)
+{
+	return (struct rql_host_work){.block = t->block,
+	                              .fact = t->fact,
+	                              .rows = t->table_rows,
+	                              .inner_rows = t->inner_rows,
+	                              .passed = passed,
+	                              .groups = groups,
+	                              .snapshot = t->s->snapshot,
+	                              .column_ids = t->s->column_ids};
+}
+
+struct preparation {
+	double ns, bytes;
+};
+
+/* An expression of one coded column alone is evaluated for each entry of the dictionary. */
+static void add_dictionary(const struct trying *t, const struct rql_expr *e, struct preparation *sum)
+{
+	const struct rql_expr *column = e->kind == RQL_EXPR_COLUMN ? NULL : rql_scan_only_column(e);
+	if (!column || column->table != t->fact)
+		return;
+	uint32_t at = rql_scan_find_column(t->s->snapshot, t->s->column_ids, column);
+	if (at == RQL_SCAN_NONE || !t->s->snapshot->columns[at].dimension)
+		return;
+	double entries = t->s->snapshot->columns[at].dimension->count;
+	double value_ns = t->p->ctx->devices->device[0].profile.host_value_ns;
+	sum->ns += entries * (rql_host_work_expression(e) * value_ns + PREPARED_ENTRY_NS);
+	sum->bytes += entries * sizeof(struct rql_string);
+}
+
+/* What must be done once before the first scan: dimensions read, dictionaries gone through. */
+static struct preparation estimate_preparation(const struct trying *t)
+{
+	const struct rql_profile *profile = &t->p->ctx->devices->device[0].profile;
+	struct preparation sum = {0};
+	double rows = t->inner_rows;
+	for (uint32_t i = 0; i < t->block->table_count; i++)
+		rows += i == t->fact ? 0 : (double)t->table_rows[i];
+	sum.ns = t->dim_values * profile->host_value_ns + rows * PREPARED_ROW_NS;
+	sum.bytes = rows * PREPARED_ROW_BYTES;
+	for (uint32_t i = 0; i < t->block->conjunct_count; i++)
+		add_dictionary(t, t->block->conjuncts[i], &sum);
+	for (uint32_t i = 0; i < t->block->group_count; i++)
+		add_dictionary(t, t->block->groups[i], &sum);
+	for (uint32_t i = 0; i < t->block->agg_count; i++)
+		for (uint32_t k = 0; k < t->block->aggs[i]->child_count; k++)
+			add_dictionary(t, t->block->aggs[i]->children[k], &sum);
+	return sum;
+}
+
+/* The plan will be there for the statement's next run, so that this one need not bear all of its preparation. */
+static bool is_kept(const struct trying *t, double bytes)
+{
+	const struct rql_planning *p = t->p;
+	return p->plan->cacheable && p->plan->tables_known && !p->ctx->snapshot_stamp &&
+	       bytes <= (double)rql_plan_most_bytes(p->ctx->budget);
+}
+
+static rql_status count_dimension_values(struct trying *t)
+{
+	for (uint32_t i = 0; i < t->block->table_count; i++) {
+		struct column_use *use = i == t->fact ? NULL : RQL_NEW(t->p->arena, struct column_use);
+		if (i == t->fact)
+			continue;
+		if (!use)
+			return out_of_memory(t);
+		use->table = i;
+		use_columns(t->block, use);
+		t->dim_values += (double)t->table_rows[i] * (use->count ? use->count : 1);
+	}
+	return RQL_OK;
+}
+
+/* Preparing is work, so what cannot win is turned down before: at most what the host could need against at least what
+ * the scan must. */
+static rql_status check_worth(struct trying *t)
+{
+	const struct rql_profile *profile = &t->p->ctx->devices->device[0].profile;
+	double fact_rows = (double)t->s->snapshot->rows;
+	bool force = t->p->ctx->settings->force;
+	RQL_TRY(count_rows(t));
+	RQL_TRY(count_dimension_values(t));
+	for (uint32_t i = 0; i < t->block->table_count && !force; i++)
+		if (t->table_rows[i] > t->s->snapshot->rows)
+			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
+			                     "table %s, which would be joined to it, has more rows (%llu)",
+			                     t->block->tables[i].table, (unsigned long long)t->table_rows[i]);
+	struct preparation prepare = estimate_preparation(t);
+	struct rql_host_work work = host_work(t, fact_rows, fact_rows);
+	for (uint32_t i = 0; i < t->block->table_count; i++)
+		work.selected += i == t->fact ? 0 : (double)t->table_rows[i];
+	double host_ns = profile->host_statement_ns + rql_host_work_values(&work) * profile->host_value_ns;
+	double least_ns = profile->statement_ns + fact_rows * LEAST_VALUE_NS +
+	                  (is_kept(t, prepare.bytes) ? prepare.ns / RQL_SETUP_REUSES : prepare.ns);
+	if (t->dim_values > 0 && t->p->best_ns > 0 && t->p->best_ns < least_ns - profile->statement_ns)
+		return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "a cube is cheaper than %.3f ms", least_ns / 1e6);
+	if (prepare.ns == 0 || force || least_ns < host_ns)
+		return RQL_OK;
+	return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
+	                     "the host is cheaper: at most %.3f ms estimated against at least %.3f ms", host_ns / 1e6,
+	                     least_ns / 1e6);
+}
+
+/* ---- dimensions ---- */
+
+static void free_dims(struct trying *t)
+{
+	for (uint32_t d = 0; d < t->dim_count; d++)
+		rql_scan_map_free(t->dims[d].map);
+	t->dim_count = 0;
+}
+
+static rql_status find_key(struct trying *t, const struct rql_star_subtree *tree, const struct rql_expr *fact,
+                           const struct rql_store_column **out)
+{
+	uint32_t column = rql_scan_find_column(t->s->snapshot, t->s->column_ids, fact);
+	const struct rql_store_column *stored = &t->s->snapshot->columns[column];
+	if (stored->kind == RQL_STORE_REAL || stored->wide)
+		return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "column %s joins table %s and is %s", stored->name,
+		                     rql_star_table(t->star, (uint32_t)(tree - t->star->subtrees)),
+		                     stored->wide ? "wider than 64 bits" : "a real number");
+	*out = stored;
+	return RQL_OK;
+}
+
+static rql_status find_keys(struct trying *t, const struct rql_star_subtree *tree, struct rql_scan_keys *out)
+{
+	const struct rql_store_column *first, *second = NULL;
+	RQL_TRY(find_key(t, tree, tree->fact, &first));
+	if (tree->fact2)
+		RQL_TRY(find_key(t, tree, tree->fact2, &second));
+	if (rql_scan_keys_make(first, second, out))
+		return RQL_OK;
+	return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
+	                     "the two columns that join table %s have more than 2^62 combinations",
+	                     rql_star_table(t->star, (uint32_t)(tree - t->star->subtrees)));
+}
+
+static rql_status make_dim(struct trying *t, uint32_t i, bool *twice)
+{
+	const struct rql_star_subtree *tree = &t->star->subtrees[i];
+	struct rql_scan_keys keys;
+	uint64_t rows;
+	RQL_TRY(find_keys(t, tree, &keys));
+	if (tree->semi)
+		rows = UINT64_MAX;
+	else
+		RQL_TRY(rql_scan_table_rows(t->p, &t->block->tables[tree->root], &rows, t->err));
+	return rql_scan_dim_make(t->p->ctx, t->p->arena, t->star, i, &keys, rows, &t->dims[i], twice, t->err);
+}
+
+/* A table of the subtree that can be attached in another way, at last the root by two columns; false: there is none
+ * left. */
+static bool next_choice(const struct rql_star *star, uint32_t subtree, uint32_t *choices)
+{
+	for (uint32_t i = 0; i < star->block->table_count; i++) {
+		if (star->owner[i] != subtree || choices[i] == RQL_STAR_PAIR || choices[i] + 1 >= star->ways[i])
+			continue;
+		choices[i]++;
+		return true;
+	}
+	uint32_t root = star->subtrees[subtree].root;
+	bool pair = star->ways[root] > 1 && choices[root] != RQL_STAR_PAIR;
+	if (pair)
+		choices[root] = RQL_STAR_PAIR;
+	return pair;
+}
+
+/* The star and its dimensions. Which equality leads to a key is found out by trying. */
+static rql_status make_star(struct trying *t)
+{
+	uint32_t choices[RQL_BLOCK_MAX_TABLES] = {0};
+	for (;;) {
+		bool twice = false;
+		rql_status status = RQL_OK;
+		RQL_TRY(rql_star_make(t->p->arena, t->block, t->fact, choices, &t->star, t->err));
+		t->dims = RQL_NEW_ARRAY(t->p->arena, struct rql_scan_dim, t->star->subtree_count);
+		if (!t->dims)
+			return out_of_memory(t);
+		for (uint32_t i = 0; i < t->star->subtree_count && status == RQL_OK; i++) {
+			status = make_dim(t, i, &twice);
+			t->dim_count += status == RQL_OK;
+		}
+		if (status == RQL_OK || !twice)
+			return status;
+		uint32_t subtree = t->dim_count, root = t->star->subtrees[subtree].root;
+		free_dims(t);
+		if (next_choice(t->star, subtree, choices)) {
+			rql_error_clear(t->err);
+			continue;
+		}
+		if (t->star->ways[root] > 1)
+			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
+			                     "rows of table %s are joined by %u columns, and neither one nor two of them are a key",
+			                     t->block->tables[root].table, t->star->ways[root]);
+		return status;
+	}
+}
+
+/* ---- the leaf ---- */
+
+static const char *name_tables(struct trying *t, uint32_t subtree)
+{
+	struct rql_strbuf text = {0};
+	const struct rql_block_semi *semi = t->star->subtrees[subtree].semi;
+	if (semi)
+		rql_strbuf_put(&text, semi->anti ? "no row of " : "some row of ");
+	rql_strbuf_put(&text, rql_star_table(t->star, subtree));
+	for (uint32_t i = 0, n = 0; i < t->block->table_count; i++)
+		if (t->star->owner[i] == subtree && i != t->star->subtrees[subtree].root)
+			rql_strbuf_printf(&text, "%s%s", n++ ? ", " : " with ", t->block->tables[i].table);
+	const char *copy = rql_arena_strdup(t->p->arena, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return copy;
+}
+
+/* The leaf takes the maps over. */
+static rql_status take_dims(struct trying *t)
+{
+	struct rql_arena *arena = t->p->arena;
+	struct rql_leaf_scan *scan = RQL_NEW(arena, struct rql_leaf_scan);
+	uint32_t n = t->star->subtree_count;
+	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_scan_map *, n)) ||
+	    !(scan->dimensions = RQL_NEW_ARRAY(arena, const char *, n)))
+		return out_of_memory(t);
+	for (uint32_t i = 0; i < n; i++)
+		if (!(scan->dimensions[i] = name_tables(t, i)))
+			return out_of_memory(t);
+	scan->table = t->block->tables[t->fact].table;
+	scan->rows = t->s->snapshot->rows;
+	scan->blocks = t->s->snapshot->blocks;
+	for (uint32_t i = 0; i < n; i++)
+		scan->maps[scan->map_count++] = t->dims[i].map;
+	t->dim_count = 0;
+	t->leaf->scan = scan;
+	return RQL_OK;
+}
+
+/* What was prepared, and how long it took: in the price of one of many runs, or of this one. */
+static void charge_preparation(struct trying *t, double ns)
+{
+	uint64_t bytes = rql_arena_bytes(t->p->arena);
+	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
+		bytes += rql_scan_map_bytes(t->leaf->scan->maps[m]);
+	if (is_kept(t, (double)bytes))
+		t->leaf->cost.setup_ns += ns;
+	else
+		t->leaf->cost.run_ns += ns;
+}
+
+static double price_in_host(const struct trying *t, const struct rql_cost *cost)
+{
+	struct rql_host_work work = host_work(t, cost->cells, cost->rows_out);
+	for (uint32_t d = 0; d < t->star->subtree_count; d++)
+		work.selected += (double)t->dims[d].rows;
+	return rql_host_work_values(&work);
+}
+
+/* A value that the host puts into a result, one that it hands on inside a plan, and a row that it sorts, in values read. */
+#define HOST_RESULT_VALUE 25.0
+#define HOST_INNER_VALUE 2.0
+#define HOST_SORTED_ROW 60.0
+
+/* What the host does for a selection: it reads the columns of conditions and order keys, as far as a limit makes it, and
+ * the others for the rows that are wanted. */
+static rql_status host_selection(struct trying *t, const struct rql_cost *cost, double *out)
+{
+	const struct rql_rows_block *rows = t->rows;
+	struct column_use *use = RQL_NEW(t->p->arena, struct column_use);
+	double wanted = rows->limit == UINT64_MAX ? cost->cells : (double)rows->limit + (double)rows->offset;
+	if (!use)
+		return out_of_memory(t);
+	use->table = t->fact;
+	for (uint32_t i = 0; i < t->block->conjunct_count; i++)
+		rql_expr_leaves(t->block->conjuncts[i], note_column, use);
+	for (uint32_t i = 0; i < rows->order_count; i++)
+		rql_expr_leaves(t->block->groups[rows->output_count + i], note_column, use);
+	double read = (double)t->s->snapshot->rows * use->count + cost->cells * t->star->subtree_count * 4.0;
+	if (!rows->order_count && wanted < cost->cells)
+		read *= wanted / cost->cells;
+	if (rows->order_count)
+		read += rows->limit == UINT64_MAX ? cost->cells * HOST_SORTED_ROW : cost->cells + wanted * HOST_SORTED_ROW;
+	double each = rows->is_result ? HOST_RESULT_VALUE : HOST_INNER_VALUE;
+	*out = read + t->dim_values + cost->rows_out * rows->output_count * each;
+	return RQL_OK;
+}
+
+static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint64_t start_ns)
+{
+	struct rql_scan_rows_request request;
+	struct rql_leaf *leaf = t->leaf;
+	RQL_TRY(rql_scan_bind_rows(t->p->ctx, t->p->arena, t->star, t->rows, t->s, t->dims, &request, t->err));
+	/* The host keeps a table's order; that of a join is nobody's promise. */
+	if (!request.order_count && !t->star->subtree_count && !t->s->snapshot->ordered)
+		return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
+		                     "the query gives no order, and the structure does not know the table's");
+	RQL_TRY(take_dims(t));
+	leaf->scan->selection = t->rows;
+	leaf->host_columns = t->block->column_count;
+	double prepared_ns = (double)(rql_now_ns() - start_ns);
+	RQL_TRY(rql_price_rows(t->p, t->s, &request, leaf, first, t->err));
+	charge_preparation(t, prepared_ns);
+	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
+}
+
+static rql_status bind(struct trying *t, struct rql_candidate *first)
+{
+	struct rql_scan_bound bound;
+	RQL_TRY(check_columns(t));
+	RQL_TRY(check_worth(t));
+	uint64_t start_ns = rql_now_ns();
+	RQL_TRY(make_star(t));
+	if (t->rows)
+		return bind_rows(t, first, start_ns);
+	RQL_TRY(rql_scan_bind(t->p->ctx, t->p->arena, t->star, t->s, t->dims, &bound, t->err));
+	RQL_TRY(take_dims(t));
+	struct rql_leaf *leaf = t->leaf;
+	leaf->slots = bound.slots;
+	leaf->slot_count = t->block->group_count + t->block->agg_count;
+	leaf->group_count = bound.key_count;
+	leaf->hidden_key = bound.hidden_key;
+	leaf->aggs = bound.aggs;
+	leaf->agg_count = bound.request.agg_count;
+	leaf->host_columns = t->block->column_count;
+	double prepared_ns = (double)(rql_now_ns() - start_ns);
+	RQL_TRY(rql_price_methods(t->p, t->s, NULL, &bound.request, leaf, first, t->err));
+	charge_preparation(t, prepared_ns);
+	leaf->scan->host_values = price_in_host(t, &leaf->cost);
+	return RQL_OK;
+}
+
+/* A selection is tried at node after node, and fails for the same reason: once is enough to read. */
+static void forget_repetition(struct rql_plan_nodes *n)
+{
+	const struct rql_candidate *last = &n->candidates[n->candidate_count - 1];
+	for (uint32_t i = 0; i + 1 < n->candidate_count; i++) {
+		const struct rql_candidate *c = &n->candidates[i];
+		if (c->of == last->of && !c->method[0] && !last->method[0] && c->reason && last->reason &&
+		    !strcmp(c->reason, last->reason)) {
+			n->candidate_count--;
+			return;
+		}
+	}
+}
+
+static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
+                           struct rql_structure *s, struct rql_leaf *leaf)
+{
+	struct rql_error why = {0};
+	bool refresh, tried = false;
+	for (uint32_t fact = 0; fact < block->table_count && !leaf->prepared; fact++) {
+		if (!s->table_count || !is_table(s, &block->tables[fact]))
+			continue;
+		tried = true;
+		struct rql_candidate *c = rql_candidate_add(p, s);
+		if (!c)
+			return rql_error_memory(p->err, 0, "a plan");
+		c->rows = true;
+		if ((c->reason = rql_leaf_unusable(p, s, &refresh))) {
+			rql_planning_reason(p, RQL_REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
+			/* No table is read again for a few of its rows. */
+			bool whole = !rows || (rows->is_result && (rows->order_count || block->conjunct_count));
+			if (refresh && whole && !p->to_refresh)
+				p->to_refresh = s;
+			return RQL_OK;
+		}
+		leaf->structure = s;
+		rql_structure_retain(s);
+		struct trying t = {.p = p, .block = block, .rows = rows, .s = s, .leaf = leaf, .fact = fact, .err = &why};
+		rql_status status = bind(&t, c);
+		free_dims(&t);
+		if (status == RQL_OK)
+			return RQL_OK;
+		rql_leaf_clear(leaf);
+		/* The candidates' list may have moved. */
+		struct rql_candidate *last = &p->nodes->candidates[p->nodes->candidate_count - 1];
+		if (!last->reason && !last->method[0])
+			last->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
+		RQL_TRY(rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, s->name));
+		forget_repetition(p->nodes);
+	}
+	if (!tried)
+		rql_planning_reason(p, RQL_REASON_OTHER_TABLES, "%s: it is of another table", s->name);
+	return RQL_OK;
+}
+
+rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s,
+                             struct rql_leaf *leaf)
+{
+	return try_leaf(p, block, NULL, s, leaf);
+}
+
+rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_block *rows, struct rql_structure *s,
+                                  struct rql_leaf *leaf)
+{
+	return try_leaf(p, rows->block, rows, s, leaf);
+}

@@ -1,0 +1,206 @@
+/* The conditions of a scan: sets of codes and ranges where one column is compared with constants, programs for all
+ * else. */
+#include <math.h>
+#include <string.h>
+#include "plan/codes.h"
+#include "plan/scan_bind.h"
+
+static rql_status out_of_memory(struct rql_scan_binding *b)
+{
+	return rql_error_memory(b->err, 0, "a plan");
+}
+
+#define INT128_GREATEST ((rql_int128)(((rql_uint128)1 << 127) - 1))
+#define INT128_LEAST (-INT128_GREATEST - 1)
+
+/* ---- the one test of a column: conditions of the same form are put together ---- */
+
+static struct rql_scan_conjunct *find_test(struct rql_scan_binding *b, enum rql_scan_test test, uint32_t column)
+{
+	for (uint32_t i = 0; i < b->conjunct_count; i++)
+		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column)
+			return &b->conjuncts[i];
+	struct rql_scan_conjunct *c = &b->conjuncts[b->conjunct_count++];
+	*c = (struct rql_scan_conjunct){.test = test,
+	                                .index = column,
+	                                .or_null = test == RQL_SCAN_IN_CODES,
+	                                .least = INT128_LEAST,
+	                                .greatest = INT128_GREATEST,
+	                                .real_least = -HUGE_VAL,
+	                                .real_greatest = NAN};
+	return c;
+}
+
+/* ---- coded columns ---- */
+
+static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
+{
+	const struct rql_dimension *d = b->snapshot->columns[column].dimension;
+	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
+	uint64_t *set = NULL;
+	if (!over_ref)
+		return out_of_memory(b);
+	RQL_TRY(rql_codes_select(b->ctx, b->arena, d, over_ref, false, &set, b->err));
+	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
+	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_CODES, column);
+	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
+		set[w] &= c->codes[w];
+	c->codes = set;
+	c->or_null = c->or_null && null;
+	return RQL_OK;
+}
+
+/* ---- integers and reals ---- */
+
+/* `column <op> constant` of the column's type, neither NULL nor one of the IS DISTINCT forms. */
+static bool is_bound(const struct rql_expr *e)
+{
+	return e->kind == RQL_EXPR_COMPARE && e->children[0]->kind == RQL_EXPR_COLUMN &&
+	       e->children[1]->kind == RQL_EXPR_CONSTANT && !e->children[1]->value.is_null && e->name[0] != 'I' &&
+	       strcmp(e->name, "<>") != 0 && rql_type_equal(e->children[0]->type, e->children[1]->type);
+}
+
+static bool is_integral(const struct rql_store_column *column)
+{
+	return column->kind == RQL_STORE_INTEGER && column->type.id != RQL_TYPE_UHUGEINT;
+}
+
+static void narrow_integers(struct rql_scan_conjunct *c, const char *op, rql_int128 value)
+{
+	bool equal = op[0] == '=' || op[1] == '=';
+	rql_int128 least = op[0] == '<' ? INT128_LEAST : value, greatest = op[0] == '>' ? INT128_GREATEST : value;
+	bool nothing = !equal && (op[0] == '<' ? value == INT128_LEAST : value == INT128_GREATEST);
+	if (!equal && !nothing) {
+		least += op[0] == '>';
+		greatest -= op[0] == '<';
+	}
+	if (nothing) {
+		least = INT128_GREATEST;
+		greatest = INT128_LEAST;
+	}
+	c->least = least > c->least ? least : c->least;
+	c->greatest = greatest < c->greatest ? greatest : c->greatest;
+}
+
+static bool real_above(double a, double b) /* DuckDB's order: NaN is the greatest */
+{
+	return isnan(a) ? !isnan(b) : a > b;
+}
+
+static void narrow_reals(struct rql_scan_conjunct *c, const char *op, double value)
+{
+	double least = op[0] == '<' ? -HUGE_VAL : value, greatest = op[0] == '>' ? NAN : value;
+	bool something = true;
+	if (op[0] != '=' && op[1] != '=')
+		something = rql_real_next(value, op[0] == '>', op[0] == '>' ? &least : &greatest);
+	if (!something) {
+		least = HUGE_VAL;
+		greatest = -HUGE_VAL;
+	}
+	c->real_least = real_above(least, c->real_least) ? least : c->real_least;
+	c->real_greatest = real_above(c->real_greatest, greatest) ? greatest : c->real_greatest;
+}
+
+/* All integers of the list lie side by side. */
+static bool is_run(const struct rql_expr *e, rql_int128 *least, rql_int128 *greatest)
+{
+	if (e->kind != RQL_EXPR_IN || e->children[0]->kind != RQL_EXPR_COLUMN)
+		return false;
+	for (uint32_t i = 1; i < e->child_count; i++) {
+		const struct rql_expr *c = e->children[i];
+		if (c->kind != RQL_EXPR_CONSTANT || c->value.is_null || !rql_type_equal(c->type, e->children[0]->type))
+			return false;
+		*least = i == 1 || c->value.integer < *least ? c->value.integer : *least;
+		*greatest = i == 1 || c->value.integer > *greatest ? c->value.integer : *greatest;
+	}
+	if ((rql_uint128)*greatest - (rql_uint128)*least >= e->child_count - 1)
+		return false;
+	for (rql_int128 v = *least; v <= *greatest; v++) {
+		bool there = false;
+		for (uint32_t i = 1; i < e->child_count && !there; i++)
+			there = e->children[i]->value.integer == v;
+		if (!there)
+			return false;
+	}
+	return true;
+}
+
+static bool test_truth(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
+{
+	bool negated = e->kind == RQL_EXPR_NOT;
+	if (b->snapshot->columns[column].type.id != RQL_TYPE_BOOLEAN ||
+	    (negated ? e->children[0] : e)->kind != RQL_EXPR_COLUMN)
+		return false;
+	narrow_integers(find_test(b, RQL_SCAN_IN_RANGE, column), "=", !negated);
+	return true;
+}
+
+/* false: it needs a program. */
+static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
+{
+	const struct rql_store_column *stored = &b->snapshot->columns[column];
+	bool null = e->kind == RQL_EXPR_IS_NULL || e->kind == RQL_EXPR_IS_NOT_NULL;
+	rql_int128 least = 0, greatest = 0;
+	if (null && e->children[0]->kind == RQL_EXPR_COLUMN) {
+		find_test(b, e->kind == RQL_EXPR_IS_NULL ? RQL_SCAN_IS_NULL : RQL_SCAN_IS_NOT_NULL, column);
+		return true;
+	}
+	if (is_integral(stored) && is_bound(e)) {
+		narrow_integers(find_test(b, RQL_SCAN_IN_RANGE, column), e->name, e->children[1]->value.integer);
+		return true;
+	}
+	if (stored->kind == RQL_STORE_REAL && is_bound(e)) {
+		narrow_reals(find_test(b, RQL_SCAN_IN_REALS, column), e->name, e->children[1]->value.real);
+		return true;
+	}
+	if (is_integral(stored) && is_run(e, &least, &greatest)) {
+		struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_RANGE, column);
+		narrow_integers(c, ">=", least);
+		narrow_integers(c, "<=", greatest);
+		return true;
+	}
+	return is_integral(stored) && test_truth(b, e, column);
+}
+
+/* ---- the whole ---- */
+
+static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	struct rql_program *program;
+	uint32_t index = 0;
+	if (!(e = rql_scan_as_value(b, e)))
+		return out_of_memory(b);
+	RQL_TRY(rql_compile_filter(&b->compile, &e, 1, &program, b->err));
+	RQL_TRY(rql_scan_add_program(b, program, &index));
+	b->conjuncts[b->conjunct_count++] = (struct rql_scan_conjunct){.test = RQL_SCAN_IS_TRUE, .index = index};
+	return RQL_OK;
+}
+
+static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	const struct rql_expr *only = rql_scan_only_column(e);
+	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_SCAN_NONE;
+	if (column == RQL_SCAN_NONE)
+		return test_program(b, e);
+	if (b->snapshot->columns[column].kind == RQL_STORE_CODED) {
+		struct rql_error why = {0}, *err = b->err;
+		b->err = &why;
+		rql_status status = test_codes(b, e, column);
+		b->err = err;
+		if (status != RQL_ERROR_UNSUPPORTED) {
+			if (status != RQL_OK)
+				rql_error_move(err, &why);
+			return status;
+		}
+		rql_error_clear(&why);
+		return test_program(b, e);
+	}
+	return test_values(b, e, column) ? RQL_OK : test_program(b, e);
+}
+
+rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
+{
+	for (uint32_t i = 0; i < b->star->conjuncts.count; i++)
+		RQL_TRY(bind_conjunct(b, b->star->conjuncts.items[i]));
+	return RQL_OK;
+}

@@ -1,0 +1,337 @@
+/* Scans of compressed columns: every answer beside the host's, who must answer what, and why it is not a scan. */
+#include "check.h"
+
+static struct session scan_session(void)
+{
+	struct session s = open_session(NULL, NULL);
+	run(s.con, "SET rayql_force = on");
+	return s;
+}
+
+/* A scan aggregates, and answers as the host does. */
+#define same(con, sql) same_at(con, sql, "scan", __FILE__, __LINE__)
+/* No scan aggregates, and EXPLAIN says why. */
+#define refused(con, sql, why) refused_at(con, sql, why, __FILE__, __LINE__)
+
+static void same_at(rayql_connection *con, const char *sql, const char *method, const char *file, int line)
+{
+	run(con, "SET rayql_enable_scan = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_enable_scan = on");
+	expect_at(con, sql, method, want, file, line);
+	expect_at(con, sql, method, want, file, line); /* from the plan cache */
+	free(want);
+	rayql_query_info info = {.size = sizeof info};
+	assert_int_equal(rayql_last_query(con, &info), RAYQL_OK);
+	bool whole = !method || strncmp(info.reason, "partial", 7) != 0;
+	if (!whole)
+		print_error("%s:%d: %s\nthe host aggregates: %s\n", file, line, sql, info.reason);
+	_assert_true(whole, sql, file, line);
+}
+
+static void refused_at(rayql_connection *con, const char *sql, const char *why, const char *file, int line)
+{
+	char *explain = malloc(strlen(sql) + 32);
+	assert_non_null(explain);
+	sprintf(explain, "EXPLAIN %s", sql);
+	char *text = rows_of(con, explain, NULL);
+	bool ok = strstr(text, why) != NULL;
+	if (!ok)
+		print_error("%s:%d: %s\nhave: %.600s\nwant: ...%s...\n", file, line, sql, text, why);
+	free(text);
+	free(explain);
+	_assert_true(ok, sql, file, line);
+	same_at(con, sql, NULL, file, line);
+}
+
+/* The same error by a scan's connection and by the host alone. */
+static void same_error(rayql_connection *con, const char *sql, const char *text)
+{
+	fails(con, sql, RAYQL_ERROR_HOST, text);
+	run(con, "SET rayql_enable_scan = off");
+	fails(con, sql, RAYQL_ERROR_HOST, text);
+	run(con, "SET rayql_enable_scan = on");
+}
+
+static void make_facts(rayql_connection *con)
+{
+	run(con,
+	    "CREATE TABLE f AS SELECT i::INTEGER AS id, (i * 7919 % 1000)::INTEGER AS a, (i % 13)::SMALLINT AS b, "
+	    "CASE WHEN i % 11 = 0 THEN NULL ELSE i * 3 % 500 END AS n, 'name ' || (i * 31 % 57) AS s, "
+	    "CASE WHEN i % 5 = 0 THEN NULL ELSE 'x' || (i % 3) END AS t, DATE '1992-01-01' + (i % 2500)::INTEGER AS d, "
+	    "((i * 37 % 10000) / 100)::DECIMAL(9,2) AS p, (i * 17 % 997)::DOUBLE / 8 AS r, i % 2 = 0 AS even, "
+	    "(i % 40)::INTEGER AS k, (i % 30)::BIGINT AS l FROM range(20000) AS q(i)");
+	run(con, "CREATE TABLE big AS SELECT k::INTEGER AS k, 'region ' || (k % 4) AS region, (k * 3)::INTEGER AS weight, "
+	         "k // 8 AS nation FROM range(38) AS q(k)");
+	run(con,
+	    "CREATE TABLE small AS SELECT l::BIGINT AS l, CASE WHEN l % 7 = 0 THEN NULL ELSE 'colour ' || (l % 5) END AS "
+	    "colour, l // 4 AS nation FROM range(25) AS q(l)");
+	run(con, "CREATE TABLE nation AS SELECT n AS nation, 'land ' || n AS land FROM range(6) AS q(n)");
+	run(con, "CREATE INDEX fc ON f USING columns (*)");
+}
+
+static void one_table(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT count(*), count(n), count(t), sum(a), sum(n), avg(p), avg(b), min(s), max(t), min(d), max(r), sum(p) "
+		"FROM f",
+		"SELECT b, count(*), sum(a) FROM f WHERE a < 300 AND s <> 'name 7' GROUP BY b ORDER BY b",
+		"SELECT t, n, count(*), min(p) FROM f WHERE n > 100 OR t IS NULL GROUP BY t, n ORDER BY t, n",
+		"SELECT s, t, even, sum(p * (1 - 0.04) + b) FROM f GROUP BY ALL ORDER BY ALL",
+		"SELECT year(d) AS y, month(d) AS m, sum(a * b), avg(a - n) FROM f GROUP BY y, m ORDER BY y, m",
+		"SELECT upper(s) AS u, count(*) FROM f WHERE s LIKE '%1%' AND length(s) = 7 GROUP BY u ORDER BY u",
+		"SELECT a % 7 AS m, count(*) FILTER (WHERE even), sum(n) FILTER (WHERE a > 500), min(s) FILTER (WHERE b = 1) "
+		"FROM f "
+		"GROUP BY m ORDER BY m",
+		"SELECT sum(CASE WHEN t = 'x1' THEN a ELSE 0 END), sum(CASE WHEN even THEN p END), count(CASE WHEN a < 5 THEN "
+		"1 END) "
+		"FROM f",
+		"SELECT count(*) FROM f WHERE a < b OR n IS NULL",
+		"SELECT count(*) FROM f WHERE a BETWEEN 10 AND 20 AND d >= DATE '1995-03-01' AND r > 3.5 AND NOT even",
+		"SELECT count(*), sum(a) FROM f WHERE a IN (1, 2, 3, 500) AND b IN (4, 5, 6) AND t NOT IN ('x0', 'x2')",
+		"SELECT sum(a), count(*) FROM f WHERE a > 900 AND s = 'name 500'",
+		"SELECT b, sum(a) FROM f WHERE a > 900 AND s = 'name 500' GROUP BY b",
+		"SELECT DISTINCT t, even FROM f ORDER BY ALL",
+		"SELECT b, count(DISTINCT s), count(DISTINCT s), sum(a) FROM f GROUP BY b ORDER BY b",
+		"SELECT count(DISTINCT n) FROM f WHERE a < 100",
+		"SELECT count(DISTINCT n) FROM f WHERE s = 'name 500'",
+		"SELECT id, sum(a) AS total, count(*) FROM f GROUP BY id ORDER BY total DESC, id LIMIT 5 OFFSET 2",
+		"SELECT b, sum(a) AS total FROM f GROUP BY b HAVING sum(a) > 760000 ORDER BY total DESC NULLS FIRST LIMIT 3",
+		"SELECT a, a - 1, a + 5, a::BIGINT - 2, count(*) FROM f GROUP BY ALL ORDER BY 5 DESC, 2 LIMIT 7",
+		"SELECT n + 3 AS m, sum(a) FROM f GROUP BY m ORDER BY m NULLS FIRST",
+		"SELECT n, n - 100, count(DISTINCT n), count(*) FROM f GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 7",
+		"SELECT n, s FROM f GROUP BY n, s ORDER BY n NULLS FIRST, s DESC LIMIT 9",
+		"SELECT 1 AS one, b, count(*) FROM f GROUP BY one, b ORDER BY b",
+		"SELECT s, s || '!' AS loud, length(s) AS l, count(*) FROM f GROUP BY ALL ORDER BY s",
+		"SELECT min(r), max(r), avg(r * 2), sum(r) > 0 FROM f WHERE r <> 1.5",
+		"WITH q AS (SELECT b, sum(a) AS x FROM f GROUP BY b) SELECT max(x), min(x), count(*) FROM q",
+	};
+	struct session s = scan_session();
+	(void)state;
+	make_facts(s.con);
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		same(s.con, queries[i]);
+	close_session(&s);
+}
+
+static void stars(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT region, sum(a) FROM f, big WHERE f.k = big.k GROUP BY region ORDER BY region",
+		"SELECT count(*) FROM f, big WHERE f.k = big.k AND region = 'region 1' AND a < 500",
+		"SELECT region, colour, sum(a), count(*) FROM f JOIN big ON f.k = big.k JOIN small ON f.l = small.l "
+		"WHERE weight > 9 GROUP BY region, colour ORDER BY region, colour",
+		"SELECT big.k, weight, region, sum(a), min(colour), max(weight), count(colour), sum(weight * a) FROM f, big, "
+		"small "
+		"WHERE f.k = big.k AND f.l = small.l GROUP BY ALL ORDER BY ALL",
+		/* a snowflake, and a condition between two dimensions */
+		"SELECT land, count(*) FROM f, big, nation WHERE f.k = big.k AND big.nation = nation.nation GROUP BY land "
+		"ORDER BY land",
+		"SELECT land, sum(a) FROM f, big, small, nation WHERE f.k = big.k AND f.l = small.l AND big.nation = "
+		"small.nation AND "
+		"small.nation = nation.nation GROUP BY land ORDER BY land",
+		"SELECT sum(a) FROM f, big WHERE f.k = big.k AND ((region = 'region 1' AND a < 100 AND weight < 50) OR (region "
+		"= "
+		"'region 2' AND a > 900))",
+		"SELECT sum(CASE WHEN region = 'region 3' THEN p * (1 - 0.5) ELSE 0 END) / sum(p) FROM f, big WHERE f.k = "
+		"big.k",
+		"SELECT x.region, y.region, count(*) FROM f, big x, big y WHERE f.k = x.k AND f.a = y.k GROUP BY ALL ORDER BY "
+		"ALL",
+		"SELECT count(*) FROM f, big WHERE f.k = big.k AND f.a = big.weight",
+		"SELECT colour, count(DISTINCT region), count(DISTINCT region) FROM f, big, small WHERE f.k = big.k AND f.l = "
+		"small.l "
+		"GROUP BY colour ORDER BY colour",
+		"SELECT t, count(*) FROM f, (VALUES ('x0'), ('x2'), ('y')) AS v(u), big WHERE false AND f.k = big.k GROUP BY t",
+	};
+	struct session s = scan_session();
+	(void)state;
+	make_facts(s.con);
+	for (size_t i = 0; i + 1 < sizeof queries / sizeof *queries; i++)
+		same(s.con, queries[i]);
+	/* semi and anti joins; NULL keys have no match; keys may come twice */
+	run(s.con, "CREATE TABLE keys AS SELECT CASE WHEN i % 6 = 0 THEN NULL ELSE i % 300 END AS n, i % 4 AS kind FROM "
+	           "range(900) "
+	           "AS q(i)");
+	same(s.con,
+	     "SELECT b, count(*), sum(a) FROM f WHERE n IN (SELECT n FROM keys WHERE kind = 1) GROUP BY b ORDER BY b");
+	same(s.con, "SELECT count(*), count(n) FROM f SEMI JOIN keys ON f.n = keys.n");
+	same(s.con, "SELECT count(*), count(n), sum(a) FROM f ANTI JOIN keys ON f.n = keys.n WHERE b < 9");
+	same(s.con,
+	     "SELECT region, count(*) FROM f JOIN big ON f.k = big.k WHERE f.n IN (SELECT n FROM keys WHERE kind > 1) AND "
+	     "f.l IN (SELECT l FROM small JOIN nation ON small.nation = nation.nation WHERE land <> 'land 2') GROUP BY "
+	     "region "
+	     "ORDER BY region");
+	same_at(s.con, "SELECT count(*) FROM f WHERE n NOT IN (SELECT n FROM keys WHERE n IS NOT NULL)", NULL, __FILE__,
+	        __LINE__);
+	/* a join by a coded column */
+	run(s.con, "CREATE TABLE words AS SELECT 'x' || i AS w, i * 10 AS points FROM range(9) AS q(i)");
+	same(s.con, "SELECT w, sum(points) FROM f, words WHERE t = w GROUP BY w ORDER BY w");
+	char *text = rows_of(s.con, "EXPLAIN SELECT region, count(*) FROM f, big WHERE f.k = big.k GROUP BY region", NULL);
+	assert_non_null(strstr(text, "method: scan on cpu"));
+	assert_non_null(strstr(text, "structure fc: columns of table f, 20000 rows in "));
+	assert_non_null(strstr(text, "join with big: 38 keys, 4 combinations of values, dense map"));
+	free(text);
+	text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*) FROM f WHERE id < 100", NULL);
+	assert_non_null(strstr(text, " skipped, 100 rows passed, "));
+	free(text);
+	close_session(&s);
+}
+
+static void refusals(void **state)
+{
+	struct session s = scan_session();
+	(void)state;
+	make_facts(s.con);
+	run(s.con,
+	    "CREATE TABLE pairs AS SELECT k::INTEGER AS k, l, k + l AS cost FROM range(40) AS a(k), range(30) AS b(l)");
+	run(s.con, "CREATE TABLE twice AS SELECT (k % 20)::INTEGER AS k, k AS v FROM range(40) AS q(k)");
+	same(s.con, "SELECT sum(cost), count(*) FROM f, pairs WHERE f.k = pairs.k AND f.l = pairs.l");
+	same(s.con, "SELECT t, sum(cost * a) FROM f, pairs WHERE f.n = pairs.l AND f.k = pairs.k AND cost < 40 GROUP BY t "
+	            "ORDER BY t");
+	run(s.con, "INSERT INTO pairs VALUES (3, 3, 3)");
+	refused(s.con, "SELECT sum(cost) FROM f, pairs WHERE f.k = pairs.k AND f.l = pairs.l",
+	        "rows of table pairs are joined by 2 columns, and neither one nor two of them are a key");
+	refused(s.con, "SELECT sum(v) FROM f, twice WHERE f.k = twice.k", "occurs twice on the dimension's side of a join");
+	refused(s.con, "SELECT count(*) FROM f, big WHERE f.k < big.k", "table big is not joined to f by equal columns");
+	refused(s.con, "SELECT r, count(*) FROM f GROUP BY r", "group key r is a real number");
+	refused(s.con, "SELECT stddev(a) FROM f", "is not among COUNT, SUM, AVG, MIN and MAX");
+	refused(s.con, "SELECT sum(DISTINCT a) FROM f", "is DISTINCT");
+	refused(s.con, "SELECT count(DISTINCT a), count(DISTINCT s) FROM f", "two different columns are counted DISTINCT");
+	run(s.con, "CREATE OR REPLACE INDEX fc ON f USING columns (a, b)");
+	refused(s.con, "SELECT sum(n) FROM f", "column n is not in it");
+	same(s.con, "SELECT b, sum(a) FROM f GROUP BY b ORDER BY b");
+	run(s.con, "SET rayql_fallback = 'off'");
+	fails(s.con, "SELECT sum(n) FROM f", RAYQL_ERROR_UNSUPPORTED, "fc: column n is not in it");
+	run(s.con, "SET rayql_fallback = 'on'");
+	run(s.con, "SET rayql_force = off");
+	run(s.con, "DELETE FROM f WHERE id > 0");
+	run(s.con, "REFRESH INDEX fc");
+	expect(s.con, "SELECT sum(a) FROM f", NULL, "0\n");
+	close_session(&s);
+}
+
+static void errors(void **state)
+{
+	struct session s = scan_session();
+	(void)state;
+	run(s.con,
+	    "CREATE TABLE e AS SELECT (i % 10)::INTEGER AS g, 2147483640 + (i % 8)::INTEGER AS big, (i % 3)::INTEGER AS z, "
+	    "i::BIGINT * 900000000000000 AS wide, CASE WHEN i = 77 THEN 'seven' ELSE i::VARCHAR END AS word, "
+	    "CASE i % 4 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN 'inf'::DOUBLE ELSE i END AS odd, "
+	    "10.0::DOUBLE / (i % 5) AS q, 99999.99::DECIMAL(7,2) AS d FROM range(5000) AS r(i)");
+	run(s.con, "CREATE INDEX ec ON e USING columns (*)");
+	same_error(s.con, "SELECT sum(big + g) FROM e", "Overflow in addition of INT32");
+	same_error(s.con, "SELECT sum(wide * wide) FROM e", "Overflow in multiplication of INT64");
+	same_error(s.con, "SELECT sum(word::INTEGER) FROM e", "Could not convert string 'seven' to INT32");
+	same_error(s.con, "SELECT count(*) FROM e WHERE big * 2 > 5", "Overflow in multiplication of INT32");
+	same_error(s.con, "SELECT max(wide::INTEGER) FROM e", "out of range for the destination type INT32");
+	same(s.con, "SELECT g, sum(g / z), sum(g // z), count(g % z), max(1.0 / z) FROM e GROUP BY g ORDER BY g");
+	same(s.con, "SELECT sum(TRY_CAST(word AS INTEGER)), count(TRY_CAST(wide AS INTEGER)) FROM e");
+	same(s.con, "SELECT sum(odd), avg(odd), min(odd), max(odd) FROM e");
+	same(s.con, "SELECT g, max(odd), min(q), sum(q) > 1000 FROM e WHERE odd > 100 GROUP BY g ORDER BY g");
+	same(s.con, "SELECT sum(wide), avg(wide), sum(wide::HUGEINT * 1000000), sum(d * d) FROM e");
+	run(s.con, "CREATE TABLE ends AS SELECT list_extract([1, 2, '-170141183460469231731687303715884105728'::HUGEINT, "
+	           "'170141183460469231731687303715884105727'::HUGEINT]::HUGEINT[], 1 + i % 4) AS h, i % 3 AS g FROM "
+	           "range(400) AS q(i)");
+	run(s.con, "CREATE INDEX endsc ON ends USING columns (*)");
+	same(s.con, "SELECT count(*) FROM ends WHERE h NOT IN ('170141183460469231731687303715884105727'::HUGEINT, "
+	            "'-170141183460469231731687303715884105728'::HUGEINT)");
+	same(s.con, "SELECT g, min(h), max(h), count(*) FROM ends WHERE h < "
+	            "'170141183460469231731687303715884105727'::HUGEINT GROUP "
+	            "BY g ORDER BY g");
+	run(s.con,
+	    "CREATE TABLE near AS SELECT CASE WHEN i < 3 THEN '50000000000000000000000000000000000000'::HUGEINT ELSE 1 END "
+	    "AS h FROM range(4) AS q(i)");
+	run(s.con, "CREATE INDEX nearc ON near USING columns (*)");
+	refused(s.con, "SELECT sum(h) FROM near", "a sum could leave 128 bits on the way");
+	/* A row that the filter leaves out raises no error. */
+	same(s.con, "SELECT sum(big + g) FROM e WHERE g = 0 AND big = 2147483640");
+	same(s.con, "SELECT sum(CASE WHEN g < 1 THEN 0 ELSE g + 1 END) FROM e");
+	close_session(&s);
+}
+
+static void freshness(void **state)
+{
+	struct session s = scan_session();
+	(void)state;
+	make_facts(s.con);
+	same(s.con, "SELECT count(*), sum(a) FROM f");
+	run(s.con, "INSERT INTO f SELECT * FROM f WHERE id < 10");
+	same(s.con, "SELECT count(*), sum(a), max(id) FROM f"); /* the new rows were appended */
+	run(s.con, "UPDATE f SET a = a + 1 WHERE id = 5");
+	refused(s.con, "SELECT sum(a) FROM f", "stale: table f changed since it was built; REFRESH INDEX fc");
+	run(s.con, "REFRESH INDEX fc");
+	same(s.con, "SELECT sum(a) FROM f");
+	/* A dimension changes: the plan holds its rows. */
+	expect(s.con, "SELECT count(*) FROM f, small WHERE f.l = small.l AND colour = 'colour 1'", "scan", NULL);
+	run(s.con, "UPDATE small SET colour = 'colour 1'");
+	same(s.con, "SELECT count(*) FROM f, small WHERE f.l = small.l AND colour = 'colour 1'");
+	run(s.con, "DELETE FROM small WHERE l > 3");
+	same(s.con, "SELECT colour, count(*) FROM f, small WHERE f.l = small.l GROUP BY colour");
+	run(s.con, "BEGIN");
+	expect(s.con, "SELECT count(*) FROM f, small WHERE f.l = small.l", "scan", "2672\n");
+	run(s.con, "INSERT INTO f SELECT * FROM f WHERE id < 10");
+	refused(s.con, "SELECT count(*) FROM f", "the transaction has written");
+	run(s.con, "ROLLBACK");
+	same(s.con, "SELECT count(*) FROM f, small WHERE f.l = small.l");
+	close_session(&s);
+}
+
+/* Inside a transaction nothing is evaluated ahead that could fail and abort it. */
+static void in_transaction(void **state)
+{
+	struct session s = scan_session();
+	(void)state;
+	make_facts(s.con);
+	run(s.con,
+	    "CREATE TABLE texts AS SELECT k::INTEGER AS k, CASE WHEN k = 39 THEN 'none' ELSE k::VARCHAR END AS v FROM "
+	    "range(40) AS q(k)");
+	run(s.con, "BEGIN");
+	expect(s.con, "SELECT count(*) FROM f, big WHERE f.k = big.k AND region LIKE '%1'", "scan", "5000\n");
+	refused(s.con, "SELECT sum(v::INTEGER) FROM f, texts WHERE f.k = texts.k AND f.k < 5", "inside a transaction");
+	expect(s.con, "SELECT count(*) FROM f", "scan", "20000\n");
+	run(s.con, "COMMIT");
+	close_session(&s);
+}
+
+static void by_itself(void **state)
+{
+	struct session s = scan_session();
+	(void)state;
+	make_table(s.con, "t", 1000);
+	run(s.con, "SET rayql_auto_columns = on");
+	expect(s.con, "SELECT g, sum(v) FROM t GROUP BY g ORDER BY g", "scan",
+	       "g0|99500\ng1|99700\ng2|99900\ng3|100100\ng4|100300\n");
+	expect(s.con, "SELECT a, count(*) FROM t WHERE v < 7 GROUP BY a ORDER BY a", "scan",
+	       "0|1\n1|1\n2|1\n3|1\n4|1\n5|1\n6|1\n");
+	expect(s.con, "SELECT count(*), min(name) FROM rayql_structures()", NULL, "1|auto columns of t\n");
+	run(s.con, "INSERT INTO t VALUES (0, 'g0', 1)");
+	expect(s.con, "SELECT sum(v) FROM t", "scan", "499501\n");
+	run(s.con, "DELETE FROM t WHERE v = 1");
+	expect(s.con, "SELECT sum(v) FROM t", "scan", "499499\n");
+	refused(s.con, "SELECT stddev(v) > 0 FROM t", "is not among");
+	close_session(&s);
+}
+
+/* Cubes win where both answer. */
+static void beside_cubes(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	(void)state;
+	run(s.con, "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 5) g, i::INTEGER v FROM range(300000) r(i)");
+	run(s.con, "CREATE INDEX c ON t USING columns (*)");
+	run(s.con, "CREATE MATERIALIZED VIEW m AS SELECT g, sum(v) FROM t GROUP BY g");
+	expect(s.con, "SELECT g, sum(v) FROM t GROUP BY g HAVING g = 'g1'", "cube", "g1|8999910000\n");
+	expect(s.con, "SELECT a, sum(v) FROM t WHERE a = 3 GROUP BY a", "scan", "3|6428507143\n");
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_table), cmocka_unit_test(stars),        cmocka_unit_test(refusals),
+		cmocka_unit_test(errors),    cmocka_unit_test(freshness),    cmocka_unit_test(in_transaction),
+		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}

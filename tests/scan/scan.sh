@@ -1,0 +1,30 @@
+#!/bin/sh
+# One suite of `rayql bench scan` on one unit (auto: cpu with rayql_auto_columns). Exit status 77: no device, or no data (TPC-H's generator comes from PyPI).
+# Usage: scan.sh RAYQL FOLDER SOURCE SUITE SIZE UNIT LEAST
+set -eu
+rayql=$1 folder=$2 source=$3 suite=$4 size=$5 unit=$6 least=$7
+mkdir -p "$folder"
+
+if [ "$unit" = auto ]; then
+	set -- --units cpu --auto-columns
+else
+	set -- --units "$unit"
+fi
+set -- "$@" --suite "$suite" "$size" --runs 1 --force --quiet --least "$least" --db "$folder/$suite-$unit"
+if [ "$suite" = tpch ]; then
+	# One folder for both units: made once, whole or not at all.
+	status=0
+	"$source/script/tpch-data" "${size#--sf=}" "$folder/tpch-data" || status=$?
+	[ "$status" = 0 ] || exit "$status"
+	set -- "$@" --data "$folder/tpch-data"
+fi
+if [ "$unit" = compute ]; then
+	count="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%compute%'"
+	if [ "$("$rayql" -init /dev/null -csv -noheader :memory: -c "$count" | tr -d '\r')" != 1 ]; then
+		echo "no device vulkan:0 with the unit compute"
+		exit 77
+	fi
+	set -- "$@" --device vulkan:0
+	export RAYQL_VULKAN_VALIDATION=1
+fi
+exec "$rayql" bench scan "$@"

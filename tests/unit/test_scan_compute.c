@@ -1,0 +1,437 @@
+/* The fused scan on a Vulkan device against the CPU's (which test_scan.c holds against a naive oracle): random stores and
+ * requests, and what random ones rarely are: many groups, hashed and in arrays, failing expressions, blocks of all
+ * encodings, several threads on one prepared request. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
+ * with the validation layer watching. */
+#include "scan_aggregates.h"
+
+#include <pthread.h>
+
+#include "device/device_internal.h"
+#include "method/scan/scan_compute.h"
+#include "vulkan_fixture.h"
+
+#define CASES (SLOW ? 8u : 20u)
+
+extern const struct rql_method rql_method_scan_compute;
+
+static struct rql_devices *devices;
+static struct rql_device *gpu;
+static uint64_t passed; /* rows, of the last request that ran */
+static unsigned ran, refused, modes[3], hashed, tests_seen[3], lates, failed;
+
+static int open_device(void **state)
+{
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	struct rql_error err = {0};
+	vulkan_keep_drivers();
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, &err) != RQL_OK)
+		return -1;
+	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
+	return gpu ? open_pools(state) : -1;
+}
+
+static int close_device(void **state)
+{
+	uint64_t errors = rql_vulkan_validation_errors();
+	rql_devices_close(devices);
+	return close_pools(state) || errors ? -1 : 0;
+}
+
+static const struct rql_answer *ordered;
+static uint32_t ordered_keys;
+static int by_keys(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+	for (uint32_t k = 0; k < ordered_keys; k++)
+		if (ordered->keys[k][a] != ordered->keys[k][b])
+			return ordered->keys[k][a] < ordered->keys[k][b] ? -1 : 1;
+	return 0;
+}
+
+/* The groups ascending by their keys, whatever order they came in. */
+static uint64_t *order_of(const struct rql_answer *answer, uint32_t keys)
+{
+	uint64_t *order = need(calloc(answer->group_count + 1, sizeof(*order)));
+	for (uint64_t g = 0; g < answer->group_count; g++)
+		order[g] = g;
+	ordered = answer;
+	ordered_keys = keys;
+	qsort(order, answer->group_count, sizeof(*order), by_keys);
+	return order;
+}
+
+static bool is_valid(const struct rql_agg_values *v, uint64_t g)
+{
+	return !v->valid || (v->valid[g / 64] >> g % 64 & 1);
+}
+
+static void same_answer(const struct rql_answer *a, const struct rql_answer *b, uint32_t keys, uint32_t aggs)
+{
+	assert_int_equal(a->group_count, b->group_count);
+	uint64_t *left = order_of(a, keys), *right = order_of(b, keys);
+	for (uint64_t g = 0; g < a->group_count; g++) {
+		uint64_t l = left[g], r = right[g];
+		for (uint32_t k = 0; k < keys; k++)
+			assert_int_equal(a->keys[k][l], b->keys[k][r]);
+		for (uint32_t i = 0; i < aggs; i++) {
+			const struct rql_agg_values *va = &a->aggs[i], *vb = &b->aggs[i];
+			assert_int_equal(va->kind, vb->kind);
+			assert_int_equal(is_valid(va, l), is_valid(vb, r));
+			if (is_valid(va, l) && va->kind == RQL_MEASURE_REAL)
+				assert_int_equal(order_real(va->real[l], vb->real[r]), 0);
+			else if (is_valid(va, l))
+				assert_true(va->integer[l] == vb->integer[r]);
+		}
+	}
+	free(left);
+	free(right);
+}
+
+static void note_plan(const struct rql_scan *scan)
+{
+	struct rql_scan_plan plan;
+	struct rql_error err = {0};
+	struct rql_arena *arena = need(rql_arena_new());
+	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
+	modes[plan.mode]++;
+	hashed += plan.hashed;
+	lates += plan.late_count;
+	for (uint32_t t = 0; t < plan.test_count; t++)
+		tests_seen[plan.tests[t].kind]++;
+	rql_scan_compute_plan_free(&plan);
+	rql_arena_free(arena);
+}
+
+/* Runs a request on both and compares; false: the device does not take it. */
+static bool compare_request(const struct rql_scan_request *request)
+{
+	const struct rql_method *method = &rql_method_scan_compute;
+	struct rql_device host = cpu(RQL_SIMD_AVX2, 0);
+	struct rql_error err = {0};
+	struct rql_scan *scan = NULL;
+	struct rql_prepared *prepared = NULL;
+	struct rql_scan_counts counts;
+	struct rql_answer want = {0}, have = {0};
+	struct rql_cost cost;
+	const char *why = NULL;
+	if (method->can_scan(request, gpu, &why) == RQL_SERVE_NO) {
+		assert_non_null(why);
+		refused++;
+		return false;
+	}
+	struct rql_arena *arena = need(rql_arena_new());
+	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
+	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
+	rql_error_clear(&err);
+	note_plan(scan);
+	ok(method->prepare_scan(request, gpu, &prepared, &err), &err);
+	for (unsigned again = 0; again < 3; again++) {
+		method->price(prepared, gpu, &cost);
+		assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.setup_ns) && isfinite(cost.transfer_ns));
+		rql_status now = method->run(prepared, gpu, again == 1 ? RQL_RUN_TIMED : 0, arena, NULL, &have, &err);
+		if (now != status)
+			fail_msg("%s, not %s: %s", rql_status_name(now), rql_status_name(status), rql_error_message(&err));
+		rql_error_clear(&err);
+		failed += status != RQL_OK;
+		if (status != RQL_OK)
+			continue;
+		same_answer(&want, &have, request->group_count, request->agg_count);
+		assert_int_equal(have.cells_covered, counts.rows_passed);
+		passed = have.cells_covered;
+		if (again == 1 && have.runs)
+			assert_true(have.pass_count > 0);
+	}
+	assert_true(method->prepared_bytes(prepared) > 0);
+	method->free_prepared(prepared);
+	rql_scan_free(scan);
+	rql_arena_free(arena);
+	ran++;
+	return true;
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	static const uint32_t sizes[] = {0, 1, 2, 31, 32, 65, 1000, 4095, 4096, 4097, 9000, 20000};
+	const char *from = getenv("RAYQL_TEST_SEED");
+	uint64_t first = from ? strtoull(from, NULL, 10) : 1;
+	for (uint64_t seed = first; seed < first + CASES; seed++) {
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		struct table t;
+		table_make(&t, sizes[roll(12)]);
+		for (unsigned i = 0; i < 4; i++) {
+			struct query q;
+			query_make(&q, &t);
+			uint64_t expected = 0;
+			for (uint32_t r = 0; r < t.rows; r++)
+				expected += passes(&q, &t, r);
+			if (compare_request(&q.request))
+				assert_int_equal(passed, expected);
+			query_free(&q);
+		}
+		table_free(&t);
+	}
+	print_message("%u ran, %u refused; scalar %u shared %u global %u hashed %u; ranges %u sets %u nulls %u late %u\n",
+	              ran, refused, modes[0], modes[1], modes[2], hashed, tests_seen[0], tests_seen[1], tests_seen[2],
+	              lates);
+	if (from)
+		return;
+	assert_true(ran > refused && modes[0] && modes[1] && modes[2]);
+	assert_true(tests_seen[0] && tests_seen[1] && tests_seen[2] && lates);
+}
+
+/* Every row a group of its own, hashed (keys far apart, and a table that must grow) and in an array. */
+static void test_many_groups(void **state)
+{
+	(void)state;
+	const uint32_t rows = SLOW ? 20000 : 100000;
+	int64_t *values = need(malloc(rows * sizeof(*values)));
+	for (unsigned spread = 1; spread <= 10001; spread += 10000) {
+		for (uint32_t i = 0; i < rows; i++)
+			values[(uint64_t)i * 7919 % rows] = (int64_t)i * spread - 1000;
+		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
+		struct rql_scan_group_key key = {.least = -1000, .key_count = rows * spread, .null_key = RQL_SCAN_NONE};
+		struct rql_scan_agg aggs[3] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
+		                               {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
+		                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE}};
+		struct rql_scan_request request = {
+			.snapshot = c.snapshot, .group_count = 1, .groups = &key, .agg_count = 3, .aggs = aggs};
+		assert_true(compare_request(&request));
+		column_free(&c);
+	}
+	free(values);
+	assert_true(hashed > 0);
+}
+
+/* Sums beyond 64 bits, of both signs. */
+static void test_wide_sums(void **state)
+{
+	(void)state;
+	static int64_t large[10000];
+	for (uint32_t i = 0; i < 10000; i++)
+		large[i] = i % 3 ? INT64_MAX - i : INT64_MIN + 5 + i;
+	struct column c = column_of(RQL_TYPE_BIGINT, large, 8, 10000);
+	struct rql_scan_agg aggs[3] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
+	struct rql_scan_request request = {.snapshot = c.snapshot, .agg_count = 3, .aggs = aggs};
+	assert_true(compare_request(&request));
+	column_free(&c);
+}
+
+static struct rql_program *sum_of_two(struct rql_arena *arena, rql_type_id type, const char *op)
+{
+	struct rql_builder *b = need(rql_builder_new(arena));
+	struct rql_error err = {0};
+	struct rql_type t = rql_type_simple(type);
+	struct rql_input_spec spec = {.type = t, .kind = RQL_LANE_I64, .bounds = {INT64_MIN, INT64_MAX}};
+	rql_value_number a = rql_build_input(b, &spec), result = rql_build_arithmetic(b, op, a, a, t, true);
+	struct rql_program *program = NULL;
+	ok(rql_builder_finish(b, &result, 1, &program, &err), &err);
+	return program;
+}
+
+/* Additions and products of int64 that overflow in some row, or nearly: the CPU and the device agree on which. */
+static void test_failures(void **state)
+{
+	(void)state;
+	static const int64_t edges[] = {INT64_MAX / 2, INT64_MAX / 2 + 1, INT64_MIN / 2, INT64_MIN / 2 - 1, 3037000499,
+	                                3037000500,    -3037000499,       -3037000500,   INT64_MIN,         7};
+	struct rql_arena *arena = need(rql_arena_new());
+	for (uint32_t e = 0; e < 10; e++)
+		for (unsigned op = 0; op < 3; op++) {
+			int64_t values[100];
+			for (uint32_t i = 0; i < 100; i++)
+				values[i] = i == 63 ? edges[e] : (int64_t)i;
+			struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 100);
+			struct rql_scan_source input = {.index = 0};
+			struct rql_scan_program program = {
+				.program = sum_of_two(arena, RQL_TYPE_BIGINT, (const char *const[]){"+", "*", "-"}[op]),
+				.inputs = &input};
+			struct rql_scan_agg agg = {
+				.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE};
+			struct rql_scan_request request = {
+				.snapshot = c.snapshot, .program_count = 1, .programs = &program, .agg_count = 1, .aggs = &agg};
+			(void)compare_request(&request);
+			column_free(&c);
+		}
+	rql_arena_free(arena);
+	assert_true(failed > 0);
+}
+
+/* Runs, steps, constants and packed fields of every width, filtered and summed. */
+static void test_encodings(void **state)
+{
+	(void)state;
+	static int64_t values[9000];
+	random_state = 3;
+	for (unsigned kind = 0; kind < 40; kind++) {
+		unsigned bits = kind < 34 ? kind : kind == 34 ? 48 : 62;
+		for (uint32_t i = 0; i < 9000; i++)
+			values[i] = kind == 38   ? (int64_t)(i / 700) * 5000000
+			            : kind == 39 ? (int64_t)i * 9 + (int64_t)roll(3)
+			                         : (int64_t)(bits ? roll(UINT64_C(1) << bits) : 0) - 1000;
+		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
+		struct rql_scan_conjunct range = {
+			.test = RQL_SCAN_IN_RANGE, .least = values[1] < values[2] ? values[1] : values[2], .greatest = INT64_MAX};
+		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
+		                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
+		struct rql_scan_request request = {.snapshot = c.snapshot,
+		                                   .conjunct_count = kind % 3 ? 1 : 0,
+		                                   .conjuncts = &range,
+		                                   .agg_count = 2,
+		                                   .aggs = aggs};
+		assert_true(compare_request(&request));
+		range.greatest = range.least; /* and from the one end of all integers to the other */
+		range.least = (rql_int128)1 << 127;
+		assert_true(compare_request(&request));
+		column_free(&c);
+	}
+}
+
+/* Parts of dates, over all of int32 and its infinities. */
+static void test_dates(void **state)
+{
+	(void)state;
+	static int32_t days[9000];
+	struct rql_arena *arena = need(rql_arena_new());
+	random_state = 5;
+	for (uint32_t i = 0; i < 9000; i++)
+		days[i] = i % 3 == 0   ? (int32_t)roll(60000) - 20000
+		          : i % 3 == 1 ? (int32_t)(uint32_t)roll(UINT64_C(1) << 32)
+		                       : (int32_t)(INT32_MAX - roll(3)) * (roll(2) ? 1 : -1);
+	struct column c = column_of(RQL_TYPE_DATE, days, 4, 9000);
+	for (uint16_t part = 0; part < RQL_PART_HOUR; part++) {
+		struct rql_step step = {.op = RQL_STEP_DATE_PART,
+		                        .kind = RQL_LANE_I32,
+		                        .dst = 1,
+		                        .b = RQL_REG_NONE,
+		                        .c = RQL_REG_NONE,
+		                        .mask = RQL_REG_NONE,
+		                        .detail = part};
+		struct rql_reg regs[2] = {{.kind = RQL_LANE_I32, .role = RQL_REG_INPUT}, {.kind = RQL_LANE_I32}};
+		struct rql_program_input input = {.kind = RQL_LANE_I32, .type = rql_type_simple(RQL_TYPE_DATE)};
+		struct rql_program_result result = {.reg = 1,
+		                                    .kind = RQL_LANE_I32,
+		                                    .type = rql_type_simple(RQL_TYPE_INTEGER),
+		                                    .nullable = true,
+		                                    .bounds = {INT32_MIN, INT32_MAX}};
+		struct rql_program program = {.step_count = 1,
+		                              .reg_count = 2,
+		                              .input_count = 1,
+		                              .result_count = 1,
+		                              .steps = &step,
+		                              .regs = regs,
+		                              .inputs = &input,
+		                              .results = &result};
+		struct rql_scan_source source = {.index = 0};
+		struct rql_scan_program programs = {.program = &program, .inputs = &source};
+		struct rql_scan_agg aggs[3] = {
+			{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE},
+			{.kind = RQL_AGG_COUNT, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE},
+			{.kind = RQL_AGG_MAX, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE}};
+		struct rql_scan_request request = {
+			.snapshot = c.snapshot, .program_count = 1, .programs = &programs, .agg_count = 3, .aggs = aggs};
+		assert_true(compare_request(&request));
+	}
+	column_free(&c);
+	rql_arena_free(arena);
+}
+
+/* A join by two columns, one of which has NULLs. */
+static void test_pair_join(void **state)
+{
+	(void)state;
+	random_state = 11;
+	struct table t;
+	struct rql_error err = {0};
+	struct rql_scan_map *map = NULL;
+	struct rql_scan_join join = {
+		.column = SMALL, .second = FLAG + 1, .pair = {.least = -10, .second_least = 0, .second_span = 2}};
+	int64_t keys[120];
+	int32_t payloads[120];
+	table_make(&t, 9000);
+	for (int32_t i = 0; i < 120; i++) {
+		keys[i] = rql_scan_pair_key(&join.pair, i / 2 - 10, i % 2);
+		payloads[i] = i % 3 ? i : -1;
+	}
+	ok(rql_scan_map_build(keys, payloads, 120, &map, &err), &err);
+	join.map = map;
+	struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_JOIN}, .filter = RQL_SCAN_NONE}};
+	struct rql_scan_request request = {
+		.snapshot = t.snapshot, .join_count = 1, .joins = &join, .agg_count = 2, .aggs = aggs};
+	for (unsigned kind = 0; kind < 4; kind++) {
+		join.kind = (enum rql_scan_join_kind)kind;
+		request.agg_count = kind == RQL_SCAN_SEMI || kind == RQL_SCAN_ANTI ? 1 : 2;
+		assert_true(compare_request(&request));
+	}
+	rql_scan_map_free(map);
+	table_free(&t);
+}
+
+struct runner {
+	struct rql_prepared *prepared;
+	rql_int128 want;
+	bool same;
+};
+static void *run_often(void *state)
+{
+	struct runner *r = state;
+	r->same = true;
+	for (unsigned i = 0; i < 10; i++) {
+		struct rql_arena *arena = rql_arena_new();
+		struct rql_answer answer;
+		r->same &= arena && rql_method_scan_compute.run(r->prepared, gpu, 0, arena, NULL, &answer, NULL) == RQL_OK &&
+		           answer.aggs[0].integer[0] == r->want;
+		rql_arena_free(arena);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	static int64_t values[20000];
+	rql_int128 want = 0;
+	struct rql_error err = {0};
+	for (uint32_t i = 0; i < 20000; i++)
+		want += values[i] = (int64_t)i * 31 % 1000 - 300;
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 20000);
+	struct rql_scan_agg agg = {.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {.snapshot = c.snapshot, .agg_count = 1, .aggs = &agg};
+	struct rql_prepared *prepared = NULL;
+	struct runner runners[4];
+	pthread_t threads[4];
+	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	for (unsigned i = 0; i < 4; i++) {
+		runners[i] = (struct runner){.prepared = prepared, .want = want};
+		assert_int_equal(pthread_create(&threads[i], NULL, run_often, &runners[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_true(runners[i].same);
+	}
+	struct rql_progress progress = {.cancel = true};
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_answer answer;
+	assert_int_equal(rql_method_scan_compute.run(prepared, gpu, 0, arena, &progress, &answer, &err),
+	                 RQL_ERROR_INTERRUPTED);
+	rql_error_clear(&err);
+	rql_arena_free(arena);
+	rql_method_scan_compute.free_prepared(prepared);
+	column_free(&c);
+}
+
+int main(void)
+{
+	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
+	if (skip)
+		return skip;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_encodings), cmocka_unit_test(test_random),   cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
+	};
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}

@@ -1,0 +1,518 @@
+/* Selections of rows against a naive oracle: random stores and requests (filters, joins, outputs of all sources, orders of
+ * several keys, limits), at every instruction set and with several threads; and the edges one by one. */
+#include "scan_world.h"
+#include "method/scan/scan_rows.h"
+#include "util/sort.h"
+
+#define CASES (SLOW ? 60u : 400u)
+#define MAX_OUTPUTS 8u
+#define MAX_ORDERS 4u
+#define ALL UINT64_MAX
+
+struct choice {
+	struct query q;
+	struct rql_scan_rows_request request;
+	struct rql_scan_row_output outputs[MAX_OUTPUTS];
+	struct rql_scan_row_order orders[MAX_ORDERS];
+	struct rql_batch *texts; /* what payloads stand for, of outputs that look them up */
+};
+
+/* ---- random requests ---- */
+
+static struct rql_scan_source random_source(struct choice *c)
+{
+	struct query *q = &c->q;
+	if (roll(4) == 0 && q->request.program_count < MAX) {
+		make_program(q, (unsigned)roll(3));
+		return (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM, .index = q->request.program_count - 1};
+	}
+	if (roll(4) == 0)
+		return random_input(q);
+	return (struct rql_scan_source){.index = (uint32_t)roll(COLUMNS)};
+}
+
+static struct rql_type type_of(const struct query *q, const struct rql_scan_source *s)
+{
+	if (s->kind == RQL_SCAN_COLUMN)
+		return rql_type_simple(kinds[s->index].type);
+	bool truth = s->kind == RQL_SCAN_PROGRAM && q->formulas[s->index].op == LESS;
+	return rql_type_simple(truth ? RQL_TYPE_BOOLEAN : RQL_TYPE_BIGINT);
+}
+
+/* Strings for payloads [0, 300), some of them NULL. */
+static void make_texts(struct choice *c)
+{
+	struct rql_type type = rql_type_simple(RQL_TYPE_VARCHAR);
+	char text[64];
+	c->texts = need(rql_batch_new(1, &type, 300));
+	for (uint32_t i = 0; i < 300; i++) {
+		snprintf(text, sizeof(text), i % 2 ? "p%u" : "payload with a long name, number %u", i);
+		assert_true(rql_batch_set_string(c->texts, 0, i, text, (uint32_t)strlen(text)));
+		if (i % 7 == 0)
+			assert_true(rql_batch_set_null(c->texts, 0, i));
+	}
+}
+
+static void choice_make(struct choice *c, const struct table *t)
+{
+	*c = (struct choice){.q = {.arena = need(rql_arena_new())}};
+	struct query *q = &c->q;
+	q->request = (struct rql_scan_request){
+		.snapshot = t->snapshot, .programs = q->programs, .conjuncts = q->conjuncts, .joins = q->joins};
+	make_texts(c);
+	for (uint64_t i = roll(3); i-- > 0;)
+		make_join(q, t);
+	for (uint64_t i = roll(3); i-- > 0;)
+		make_conjunct(q, t);
+	c->request = (struct rql_scan_rows_request){.outputs = c->outputs, .orders = c->orders, .limit = ALL};
+	for (uint64_t i = 1 + roll(MAX_OUTPUTS); i-- > 0;) {
+		struct rql_scan_row_output *o = &c->outputs[c->request.output_count++];
+		o->source = random_source(c);
+		o->type = type_of(q, &o->source);
+		if (o->source.kind == RQL_SCAN_JOIN && roll(2)) {
+			o->type = rql_type_simple(RQL_TYPE_VARCHAR);
+			o->values = &c->texts->columns[0];
+			o->value_count = 300;
+		}
+	}
+	for (uint64_t i = roll(MAX_ORDERS + 1); i-- > 0;)
+		c->orders[c->request.order_count++] =
+			(struct rql_scan_row_order){.source = random_source(c), .descending = roll(2), .nulls_first = roll(2)};
+	if (roll(3)) {
+		c->request.limit = roll(4) ? roll(50) : roll(20000);
+		c->request.offset = roll(2) ? 0 : roll(t->rows + 10);
+	}
+	c->request.scan = q->request;
+}
+
+static void choice_free(struct choice *c)
+{
+	rql_batch_release(c->texts);
+	query_free(&c->q);
+}
+
+/* ---- the oracle ---- */
+
+struct oracle {
+	const struct choice *c;
+	const struct table *t;
+	uint32_t count, *rows; /* of the result, in its order */
+};
+
+static bool is_real_source(const struct rql_scan_source *s)
+{
+	return s->kind == RQL_SCAN_COLUMN && s->index == REAL;
+}
+
+static int compare_rows(const void *context, uint32_t a, uint32_t b)
+{
+	const struct oracle *o = context;
+	for (uint32_t i = 0; i < o->c->request.order_count; i++) {
+		const struct rql_scan_row_order *order = &o->c->orders[i];
+		struct cell x = value_of(&o->c->q, o->t, a, &order->source), y = value_of(&o->c->q, o->t, b, &order->source);
+		if (x.null || y.null) {
+			if (x.null != y.null)
+				return x.null == order->nulls_first ? -1 : 1;
+			continue;
+		}
+		int c = is_real_source(&order->source) ? order_real(x.real, y.real)
+		                                       : (x.integer > y.integer) - (x.integer < y.integer);
+		if (c)
+			return order->descending ? -c : c;
+	}
+	return 0;
+}
+
+static void expect(struct oracle *o, const struct choice *c, const struct table *t)
+{
+	uint32_t *rows = need(malloc((t->rows + 1) * sizeof(*rows))), *spare = need(malloc((t->rows + 1) * sizeof(*rows)));
+	uint64_t count = 0, first = c->request.offset;
+	*o = (struct oracle){.c = c, .t = t, .rows = rows};
+	for (uint32_t r = 0; r < t->rows; r++)
+		if (passes(&c->q, t, r))
+			rows[count++] = r;
+	rql_sort_items(rows, spare, count, compare_rows, o); /* stable */
+	free(spare);
+	first = first < count ? first : count;
+	o->count = (uint32_t)(count - first < c->request.limit ? count - first : c->request.limit);
+	memmove(rows, rows + first, o->count * sizeof(*rows));
+}
+
+static void check_cell(const struct oracle *o, const struct rql_batch *batch, uint32_t c, uint32_t at)
+{
+	const struct rql_scan_row_output *output = &o->c->outputs[c];
+	struct cell want = value_of(&o->c->q, o->t, o->rows[at], &output->source);
+	struct rql_value have = rql_column_get(&batch->columns[c], at), text = {0};
+	if (output->values && !want.null)
+		text = rql_column_get(output->values, (uint64_t)want.integer);
+	else if (output->type.id == RQL_TYPE_VARCHAR ||
+	         (output->source.kind == RQL_SCAN_COLUMN && output->source.index == CODE))
+		text = want.null ? rql_value_null(output->type)
+		                 : rql_column_get(&o->t->snapshot->columns[output->source.index].dimension->values,
+		                                  (uint64_t)want.integer);
+	if (want.null || text.is_null) {
+		assert_true(have.is_null);
+	} else if (have.is_null) {
+		fail_msg("row %u, output %u is NULL", at, c);
+	} else if (text.type.id) {
+		assert_int_equal(rql_value_compare(&have, &text), 0);
+	} else if (is_real_source(&output->source)) {
+		assert_int_equal(order_real(have.real, want.real), 0);
+	} else {
+		assert_true(have.integer == want.integer);
+	}
+}
+
+static void run_choice(const struct choice *c, const struct table *t, const struct oracle *o, unsigned simd,
+                       unsigned pool)
+{
+	struct rql_device device = cpu(simd, pool);
+	struct rql_error err = {0};
+	struct rql_scan_rows *rows = NULL;
+	struct rql_cost cost;
+	(void)t;
+	ok(rql_scan_rows_prepare(&c->request, &device, &rows, &err), &err);
+	rql_scan_rows_price(rows, &device, &rql_scan_profile_guess, &cost);
+	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes) && isfinite(cost.rows_out));
+	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
+		struct rql_batch *batch = NULL;
+		ok(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), &err);
+		assert_int_equal(batch->rows, o->count);
+		assert_int_equal(batch->column_count, c->request.output_count);
+		for (uint32_t i = 0; i < c->request.output_count; i++)
+			for (uint32_t r = 0; r < o->count; r++)
+				check_cell(o, batch, i, r);
+		rql_batch_release(batch);
+	}
+	rql_scan_rows_free(rows);
+}
+
+/* ---- tests ---- */
+
+static void random_choices(const struct table *t, unsigned count, unsigned pool)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct choice c;
+		struct oracle o;
+		choice_make(&c, t);
+		expect(&o, &c, t);
+		run_choice(&c, t, &o, i % 3, pool);
+		free(o.rows);
+		choice_free(&c);
+	}
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	static const uint32_t sizes[] = {0, 1, 2, 63, 64, 65, 1000, 4095, 4096, 4097, 9000, 20000};
+	for (uint64_t seed = 1; seed <= CASES; seed++) {
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 3;
+		struct table t;
+		table_make(&t, sizes[roll(seed % 8 ? 10 : 12)]);
+		random_choices(&t, 4, 0);
+		table_free(&t);
+	}
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	random_state = 79;
+	struct table t;
+	table_make(&t, 90000);
+	random_choices(&t, SLOW ? 8 : 40, 1);
+	table_free(&t);
+}
+
+/* A request of one column, all of whose rows are wanted in some order. */
+struct single {
+	struct rql_scan_row_output output;
+	struct rql_scan_row_order order;
+	struct rql_scan_rows_request request;
+};
+static void single_make(struct single *s, const struct column *c, rql_type_id type)
+{
+	*s = (struct single){.output = {.type = rql_type_simple(type)}};
+	s->request = (struct rql_scan_rows_request){.scan = {.snapshot = c->snapshot},
+	                                            .output_count = 1,
+	                                            .outputs = &s->output,
+	                                            .order_count = 1,
+	                                            .orders = &s->order,
+	                                            .limit = ALL};
+}
+
+static struct rql_batch *single_run(const struct single *s, unsigned pool, struct rql_scan_counts *counts)
+{
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, pool);
+	struct rql_scan_rows *rows = NULL;
+	struct rql_batch *batch = NULL;
+	ok(rql_scan_rows_prepare(&s->request, &device, &rows, &err), &err);
+	ok(rql_scan_rows_run(rows, &device, NULL, &batch, counts, &err), &err);
+	rql_scan_rows_free(rows);
+	return batch;
+}
+
+/* Ends of types, where distances take all bits. */
+static void test_ends(void **state)
+{
+	(void)state;
+	static const rql_uint128 top = (rql_uint128)1 << 127;
+	rql_int128 huge[4] = {(rql_int128)top, -1, 0, (rql_int128)(top - 1)}; /* ascending as HUGEINT */
+	double reals[6] = {-(double)INFINITY, -1, -0.0, 0.0, (double)INFINITY, (double)NAN};
+	int64_t longs[3] = {INT64_MIN, 0, INT64_MAX};
+	static const struct {
+		rql_type_id type;
+		uint32_t bytes, count;
+	} cases[] = {
+		{RQL_TYPE_HUGEINT, 16, 4}, {RQL_TYPE_UHUGEINT, 16, 4}, {RQL_TYPE_DOUBLE, 8, 6}, {RQL_TYPE_BIGINT, 8, 3}};
+	for (uint32_t i = 0; i < 4; i++) {
+		const void *values = i < 2 ? (const void *)huge : i == 2 ? (const void *)reals : (const void *)longs;
+		struct column c = column_of(cases[i].type, values, cases[i].bytes, cases[i].count);
+		for (uint64_t limit = 1; limit <= cases[i].count + 1; limit++) {
+			for (unsigned descending = 0; descending < 2; descending++) {
+				struct single s;
+				single_make(&s, &c, cases[i].type);
+				s.order.descending = descending;
+				s.request.limit = limit > cases[i].count ? ALL : limit; /* a heap, or a sort */
+				struct rql_batch *batch = single_run(&s, 0, NULL);
+				assert_int_equal(batch->rows, limit > cases[i].count ? cases[i].count : limit);
+				for (uint64_t r = 1; r < batch->rows; r++) {
+					int order = rql_column_compare(&batch->columns[0], r - 1, &batch->columns[0], r);
+					assert_true(descending ? order >= 0 : order <= 0);
+				}
+				struct rql_value first = rql_column_get(&batch->columns[0], 0);
+				if (i == 2)
+					assert_true(descending ? isnan(first.real) : isinf(first.real));
+				rql_batch_release(batch);
+			}
+		}
+		column_free(&c);
+	}
+}
+
+/* Rows that an order does not tell apart keep their places; the sign of zero survives. */
+static void test_ties(void **state)
+{
+	(void)state;
+	static double zeros[100000];
+	for (uint32_t i = 0; i < 100000; i++)
+		zeros[i] = i % 2 ? -0.0 : 0.0;
+	struct column c = column_of(RQL_TYPE_DOUBLE, zeros, 8, 100000);
+	struct single s;
+	struct rql_scan_counts counts;
+	single_make(&s, &c, RQL_TYPE_DOUBLE);
+	for (unsigned run = 0; run < 4; run++) {
+		s.request.limit = run % 2 ? 1000 : 70000;
+		s.request.offset = 17;
+		struct rql_batch *batch = single_run(&s, run / 2, &counts);
+		assert_int_equal(batch->rows, s.request.limit);
+		const double *out = batch->columns[0].data;
+		for (uint64_t r = 0; r < batch->rows; r++)
+			assert_int_equal(!signbit(out[r]), (r + 17) % 2 == 0);
+		rql_batch_release(batch);
+		/* Once the heaps are full, equal keys of later blocks need not be looked at. */
+		if (run == 1)
+			assert_true(counts.blocks - counts.blocks_skipped <= 2);
+	}
+	column_free(&c);
+}
+
+/* Blocks are visited best first, and those that cannot beat the worst kept row are skipped: both ends of sorted data. */
+static void test_skipping(void **state)
+{
+	(void)state;
+	static int32_t values[300000];
+	for (int32_t i = 0; i < 300000; i++)
+		values[i] = i;
+	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, 300000);
+	for (unsigned descending = 0; descending < 2; descending++) {
+		struct single s;
+		struct rql_scan_counts counts;
+		single_make(&s, &c, RQL_TYPE_INTEGER);
+		s.order.descending = descending;
+		s.request.limit = 10;
+		s.request.offset = 5;
+		struct rql_batch *batch = single_run(&s, 0, &counts);
+		assert_int_equal(batch->rows, 10);
+		for (int32_t r = 0; r < 10; r++)
+			assert_int_equal(((const int32_t *)batch->columns[0].data)[r], descending ? 299994 - r : 5 + r);
+		assert_int_equal(counts.blocks - counts.blocks_skipped, 1);
+		rql_batch_release(batch);
+	}
+	/* A limit in table order stops the scan. */
+	struct single s;
+	struct rql_scan_counts counts;
+	struct rql_scan_conjunct even = {.test = RQL_SCAN_IN_RANGE, .least = 100, .greatest = 299000};
+	single_make(&s, &c, RQL_TYPE_INTEGER);
+	s.request.order_count = 0;
+	s.request.limit = 3;
+	s.request.scan.conjunct_count = 1;
+	s.request.scan.conjuncts = &even;
+	struct rql_batch *batch = single_run(&s, 1, &counts);
+	assert_int_equal(batch->rows, 3);
+	assert_int_equal(((const int32_t *)batch->columns[0].data)[2], 102);
+	assert_true(counts.blocks <= 2);
+	rql_batch_release(batch);
+	s.request.limit = 0;
+	batch = single_run(&s, 1, &counts);
+	assert_int_equal(batch->rows, 0);
+	assert_int_equal(counts.blocks, 0);
+	rql_batch_release(batch);
+	column_free(&c);
+}
+
+/* Rows outlive what they were read from, and the texts that payloads were looked up in; copied by rows, and as a whole. */
+static void outlive(uint32_t table_rows)
+{
+	struct table t;
+	struct choice c;
+	struct oracle o;
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
+	do {
+		table_make(&t, table_rows);
+		if (t.snapshot->columns[WORD].nulls < table_rows)
+			break;
+		table_free(&t);
+	} while (true);
+	for (;;) {
+		choice_make(&c, &t);
+		c.outputs[1] =
+			(struct rql_scan_row_output){.source = {.index = WORD}, .type = rql_type_simple(RQL_TYPE_VARCHAR)};
+		c.request.output_count = 2;
+		c.request.limit = ALL;
+		c.request.offset = 0;
+		expect(&o, &c, &t);
+		if (c.request.outputs[0].values && o.count > table_rows / 3)
+			break;
+		free(o.rows);
+		choice_free(&c);
+	}
+	struct rql_scan_rows *rows = NULL;
+	struct rql_batch *batch = NULL;
+	ok(rql_scan_rows_prepare(&c.request, &device, &rows, &err), &err);
+	ok(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), &err);
+	rql_scan_rows_free(rows);
+	uint64_t letters = 0;
+	for (uint64_t r = 0; r < batch->rows; r++)
+		for (uint32_t i = 0; i < 2; i++)
+			check_cell(&o, batch, i, (uint32_t)r);
+	free(o.rows);
+	choice_free(&c);
+	table_free(&t);
+	for (uint64_t r = 0; r < batch->rows; r++)
+		for (uint32_t i = 0; i < 2; i++) {
+			struct rql_value v = rql_column_get(&batch->columns[i], r);
+			for (uint64_t k = 0; !v.is_null && k < v.string.length; k++)
+				letters += v.string.data[k] != 0;
+		}
+	assert_true(letters > 0);
+	rql_batch_release(batch);
+}
+
+static void test_lifetime(void **state)
+{
+	(void)state;
+	random_state = 13;
+	outlive(1000);
+	outlive(20000);
+}
+
+/* A run is charged; nothing is after it, nor after a failure. */
+static void test_limits(void **state)
+{
+	(void)state;
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+	int64_t *values = need(calloc(200000, sizeof(*values)));
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 200000);
+	struct rql_budget budget = {.limit = 1 << 20};
+	struct rql_progress progress = {.cancel = true};
+	struct single s;
+	struct rql_scan_rows *rows = NULL;
+	struct rql_batch *batch = NULL;
+	single_make(&s, &c, RQL_TYPE_BIGINT);
+	s.request.budget = &budget;
+	for (unsigned orders = 0; orders < 2; orders++) {
+		s.request.order_count = orders;
+		ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
+		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), RQL_ERROR_LIMIT);
+		assert_non_null(strstr(rql_error_message(&err), "the rows of a query"));
+		assert_null(batch);
+		assert_int_equal(budget.used, 0);
+		rql_error_clear(&err);
+		assert_int_equal(rql_scan_rows_run(rows, &device, &progress, &batch, NULL, &err), RQL_ERROR_INTERRUPTED);
+		rql_error_clear(&err);
+		rql_scan_rows_free(rows);
+	}
+	budget.limit = UINT64_C(1) << 30;
+	ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
+	ok(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), &err);
+	assert_int_equal(budget.used, 0);
+	rql_batch_release(batch);
+	rql_scan_rows_free(rows);
+	column_free(&c);
+	free(values);
+}
+
+/* A program that fails for a row fails the run if the row is wanted, and only then. */
+static void test_errors(void **state)
+{
+	(void)state;
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+	int64_t *values = need(calloc(100000, sizeof(*values)));
+	values[99000] = INT64_MAX;
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 100000);
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_builder *b = need(rql_builder_new(arena));
+	struct rql_type bigint = rql_type_simple(RQL_TYPE_BIGINT);
+	struct rql_input_spec input = {.type = bigint, .kind = RQL_LANE_I64, .bounds = {1, 0}};
+	rql_value_number x = rql_build_input(b, &input), twice = rql_build_arithmetic(b, "+", x, x, bigint, true);
+	struct rql_program *program = NULL;
+	ok(rql_builder_finish(b, &twice, 1, &program, &err), &err);
+	struct rql_scan_source source = {.kind = RQL_SCAN_COLUMN};
+	struct rql_scan_program bound = {.program = program, .inputs = &source};
+	struct single s;
+	single_make(&s, &c, RQL_TYPE_BIGINT);
+	s.request.scan.program_count = 1;
+	s.request.scan.programs = &bound;
+	s.output.source = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM};
+	for (unsigned limited = 0; limited < 2; limited++) {
+		struct rql_scan_rows *rows = NULL;
+		struct rql_batch *batch = NULL;
+		s.request.limit = limited ? 99000 : ALL;
+		ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
+		rql_status status = rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err);
+		assert_int_equal(status, limited ? RQL_OK : RQL_ERROR_HOST);
+		if (!limited)
+			assert_non_null(strstr(rql_error_message(&err), "Overflow"));
+		rql_error_clear(&err);
+		rql_batch_release(batch);
+		rql_scan_rows_free(rows);
+	}
+	/* What is no request. */
+	struct rql_scan_rows *rows = NULL;
+	s.output.type = rql_type_simple(RQL_TYPE_VARCHAR);
+	assert_int_equal(rql_scan_rows_prepare(&s.request, &device, &rows, &err), RQL_ERROR_INTERNAL);
+	rql_error_clear(&err);
+	s.request.output_count = 0;
+	assert_int_equal(rql_scan_rows_prepare(&s.request, &device, &rows, &err), RQL_ERROR_INTERNAL);
+	rql_error_clear(&err);
+	assert_null(rows);
+	rql_arena_free(arena);
+	column_free(&c);
+	free(values);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ends),   cmocka_unit_test(test_ties),     cmocka_unit_test(test_skipping),
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_lifetime), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_threads),
+	};
+	return cmocka_run_group_tests(tests, open_pools, close_pools);
+}
