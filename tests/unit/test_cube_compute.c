@@ -12,7 +12,7 @@
 #include "method/cube/cube_compute.h"
 #include "vulkan_fixture.h"
 
-#define CASES 100u
+#define CASES 40u /* a query makes pipelines of its own: the driver's compiler takes nearly all the time */
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
@@ -619,9 +619,9 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),      cmocka_unit_test(test_lengths),   cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_rounds),      cmocka_unit_test(test_many_groups), cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_threads),     cmocka_unit_test(test_cancel),      cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_random),  cmocka_unit_test(test_lengths),     cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_rounds),  cmocka_unit_test(test_many_groups), cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_cancel),      cmocka_unit_test(test_placement),
 		cmocka_unit_test(test_faults),
 	};
 	int skipped = vulkan_skip_without(RQL_UNIT_COMPUTE);

@@ -755,8 +755,8 @@ static rql_status whole_job(const struct rql_cube *cube, const struct rql_reques
 	return status;
 }
 
-/* Every allocation, submission and wait fails once: an error with a message, the structure is marked, nothing is left
- * behind (ASan and the validation layer watch), and the next attempt is right. */
+/* Every allocation, submission and wait fails once: an error with a message or, of an allocation, the answer; nothing is
+ * left behind (ASan and the validation layer watch), and the next attempt is right. */
 static void test_faults(void **state)
 {
 	(void)state;
@@ -770,7 +770,7 @@ static void test_faults(void **state)
 	edge_make(&e, radix, 1);
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_answer want, got;
-	unsigned struck = 0;
+	unsigned failed = 0;
 	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e.cube, &request, arena, &want, NULL);
 	for (unsigned kind = 0; kind < RQL_FAULT_KIND_COUNT; kind++) {
 		bool again = true;
@@ -779,9 +779,12 @@ static void test_faults(void **state)
 			assert_int_equal(rql_fault_set(gpu, (enum rql_fault_kind)kind, nth, NULL), RQL_OK);
 			rql_status status = whole_job(&e.cube, &request, arena, &got, &err);
 			again = rql_fault_struck(gpu);
-			struck += again;
-			assert_int_equal(again, status != RQL_OK);
-			assert_true(!again || strlen(rql_error_message(&err)) > 0);
+			if (status == RQL_OK) /* a failed allocation may be made up for: what a build has idle makes way */
+				same_answers(&got, &want, 0, 3);
+			else
+				assert_true(again && strlen(rql_error_message(&err)) > 0);
+			assert_true(!again || status != RQL_OK || kind == RQL_FAULT_ALLOCATION);
+			failed += status != RQL_OK;
 			rql_error_clear(&err);
 			rql_fault_remove(gpu);
 			rql_cube_placements_free(&e.cube);
@@ -790,7 +793,7 @@ static void test_faults(void **state)
 			rql_cube_placements_free(&e.cube);
 		}
 	}
-	assert_true(struck > 40);
+	assert_true(failed > 40);
 	rql_arena_free(arena);
 	edge_free(&e);
 }

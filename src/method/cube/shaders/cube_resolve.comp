@@ -1,7 +1,7 @@
 // Items of a request resolved, once: those with cells become entries, each with its interval of cells, its group and its
-// box, so that every run after it begins where this pass ends (cube_owned.comp,
-// cube_entries.comp, cube_intervals.comp). Intervals that
-// are long and must be read whole are cut here, on multiples of `piece` cells, so that no run needs a second pass.
+// box, so that every run after it begins where this pass ends (cube_owned.comp, cube_entries.comp, cube_intervals.comp).
+// Intervals that are long and must be read whole are cut here, on multiples of `piece` cells, so that no run needs a
+// second pass.
 //
 // Entries of a workgroup's items lie together in the items' order: neighbours there have neighbouring cells.
 //
