@@ -376,12 +376,11 @@ rql_status rql_store_state_new(struct rql_store_schema *schema, uint32_t piece_c
 		release_state(state);
 		return status;
 	}
-	state->snapshot = (struct rql_store_snapshot){
-		.ordered = schema->ordered,
-		.column_count = columns,
-		.segment_count = piece_count,
-		.columns = described,
-		.segments = segments};
+	state->snapshot = (struct rql_store_snapshot){.ordered = schema->ordered,
+	                                              .column_count = columns,
+	                                              .segment_count = piece_count,
+	                                              .columns = described,
+	                                              .segments = segments};
 	for (uint32_t s = 0; s < piece_count; s++)
 		state->pieces[s] = rql_store_piece_retain(pieces[s]);
 	for (uint32_t c = 0; c < columns; c++)

@@ -3,8 +3,8 @@
  *   store -> snapshot -> segments (at most RQL_STORE_SEGMENT blocks) -> blocks (at most 4096 rows) of every column
  *
  * All columns share the block boundaries: row r of block b is the same row in each. Blocks hold 1..4096 rows, and any
- * block may be short, so read `rows`. In an ORDERED snapshot, rows stand as in the table: as the positions that the builder
- * was given ascend, appended rows behind them. Else each worker's rows stand in the order in which it delivered them.
+ * block may be short, so read `rows`. In an ORDERED snapshot, rows stand as in the table: as the positions that the
+ * builder was given ascend, appended rows behind them. Else each worker's rows stand as it delivered them.
  *
  * Readers work on a SNAPSHOT: immutable, reference-counted, complete in itself. rql_store_append makes a new one out of
  * new segments and the old ones; nothing that a reader sees ever moves or changes. Building and appending are charged
@@ -146,9 +146,9 @@ rql_status rql_store_builder_new(const struct rql_store_spec *spec, struct rql_s
                                  struct rql_error *err) RQL_MUST_CHECK;
 /* Takes rows: the declared columns. Called from several threads at once with different workers (any value < 1024);
  * never twice at once with the same. Blocks are encoded as they fill, so a build holds little more than its result.
- * positions: of each row in the table (rowids), in any order between batches; rows of a batch whose positions ascend are
- * neighbours, gaps being rows that are nowhere. NULL: no order is wanted. The store is ordered when all batches had
- * positions and no row's lies between those of such neighbours, nor occurs twice. */
+ * positions: each row's in the table (rowids), batches in any order; rows of a batch whose positions ascend must be
+ * neighbours, the gaps between them rows that are nowhere. NULL: no order is wanted. The store is ordered when all
+ * batches had positions, none lies between those of such neighbours, and none occurs twice. */
 rql_status rql_store_builder_add(struct rql_store_builder *builder, unsigned worker, const struct rql_batch *rows,
                                  const int64_t *positions, struct rql_error *err) RQL_MUST_CHECK;
 /* Merges dictionaries, puts blocks in order, recodes, cuts segments. Frees the builder, also on failure. */

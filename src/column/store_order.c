@@ -2,9 +2,9 @@
  * last; what a worker delivered are its blocks, one after another. Here those are brought back into the table's order:
  * by stretches, which are short to write down, and cuts, of which all but a few are whole blocks and stay as they are.
  *
- * DuckDB's threads take row groups as their morsels (V. Leis, P. Boncz, A. Kemper, T. Neumann: Morsel-Driven Parallelism,
- * SIGMOD 2014, section 2). These are 122880 rows as a rule, 30 blocks exactly, but need not be, and rows of them may be
- * deleted; so nothing is assumed about them, and a block that two of them share is divided afterwards. */
+ * DuckDB's threads take row groups as their morsels (V. Leis, P. Boncz, A. Kemper, T. Neumann: Morsel-Driven
+ * Parallelism, SIGMOD 2014, section 2). These are 122880 rows as a rule, 30 blocks exactly, but need not be, and rows of
+ * them may be deleted; so nothing is assumed about them, and a block that two of them share is divided afterwards. */
 #include "column/store_internal.h"
 
 #include <stdlib.h>
@@ -41,12 +41,9 @@ rql_status rql_store_track_add(struct rql_store_track *track, struct rql_mem *me
 	for (uint64_t first = 0, end; first < rows && !track->unknown; first = end) {
 		for (end = first + 1; end < rows && positions[end] > positions[end - 1];)
 			end++;
-		RQL_TRY(add_stretch(track, mem,
-		                    (struct rql_store_stretch){.first = positions[first],
-		                                               .last = positions[end - 1],
-		                                               .row = row + first,
-		                                               .rows = end - first},
-		                    err));
+		struct rql_store_stretch stretch = {
+			.first = positions[first], .last = positions[end - 1], .row = row + first, .rows = end - first};
+		RQL_TRY(add_stretch(track, mem, stretch, err));
 	}
 	return RQL_OK;
 }

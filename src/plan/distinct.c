@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 256u
+#define AHEAD 16u /* rows between the prefetch of a place and its use */
 
 struct rql_distinct {
 	uint32_t column_count, count, capacity; /* rows, and room for them */
@@ -191,23 +192,36 @@ static rql_status add_row(struct rql_distinct *d, const struct rql_column *colum
 	return RQL_OK;
 }
 
+static uint64_t hash_row(const struct rql_distinct *d, const struct rql_column *columns, uint64_t row)
+{
+	uint64_t hash = 0;
+	for (uint32_t c = 0; c < d->column_count; c++)
+		hash = hash_value(hash, &columns[c], row, rql_type_bytes(columns[c].type));
+	return hash ^ hash >> 29;
+}
+
+/* A table of many rows lies in memory: places are asked for some rows ahead. */
 rql_status rql_distinct_add(struct rql_distinct *d, const struct rql_column *columns, uint64_t rows, int32_t *numbers,
                             struct rql_error *err)
 {
-	for (uint64_t r = 0; r < rows; r++) {
-		uint64_t hash = 0, mask = 2 * (uint64_t)d->capacity - 1;
-		for (uint32_t c = 0; c < d->column_count; c++)
-			hash = hash_value(hash, &columns[c], r, rql_type_bytes(columns[c].type));
-		hash ^= hash >> 29;
-		uint64_t at = hash & mask;
-		while (d->places[at] && (d->hashes[d->places[at] - 1] != hash || !same_row(d, d->places[at] - 1, columns, r)))
-			at = (at + 1) & mask;
-		if (!d->places[at]) {
-			numbers[r] = (int32_t)d->count;
-			RQL_TRY(add_row(d, columns, r, hash, err));
-		} else {
-			numbers[r] = (int32_t)(d->places[at] - 1);
+	uint64_t hashes[AHEAD] = {0};
+	for (uint64_t r = 0; r < rows + AHEAD; r++) {
+		uint64_t mask = 2 * (uint64_t)d->capacity - 1, hash = hashes[r % AHEAD];
+		if (r < rows) {
+			hashes[r % AHEAD] = hash_row(d, columns, r);
+			__builtin_prefetch(&d->places[hashes[r % AHEAD] & mask]);
 		}
+		if (r < AHEAD)
+			continue;
+		uint64_t at = hash & mask, row = r - AHEAD;
+		while (d->places[at] && (d->hashes[d->places[at] - 1] != hash || !same_row(d, d->places[at] - 1, columns, row)))
+			at = (at + 1) & mask;
+		if (d->places[at]) {
+			numbers[row] = (int32_t)(d->places[at] - 1);
+			continue;
+		}
+		numbers[row] = (int32_t)d->count;
+		RQL_TRY(add_row(d, columns, row, hash, err));
 	}
 	return RQL_OK;
 }

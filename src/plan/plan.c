@@ -353,7 +353,10 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 	} else if (p->nodes->leaf_count) {
 		decide(p, stmt);
 	} else if (covered) {
-		rql_planning_reason(p, 0, "it reads no table");
+		rql_planning_reason(p, 0, "%s",
+		                    p->plan->table_count
+		                        ? "DuckDB answers it without reading a table, from what it knows of them"
+		                        : "it reads no table");
 	}
 	for (uint32_t i = 0; i < p->plan->table_count; i++)
 		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)

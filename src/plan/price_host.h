@@ -9,12 +9,12 @@
 
 struct rql_host_work {
 	const struct rql_block *block;
-	uint32_t fact;         /* the greatest table */
-	const uint64_t *rows;  /* [table_count] */
-	double inner_rows;     /* of the tables of semi joins */
-	double selected;       /* rows of all other tables that their own conditions leave: what hash tables are built of */
-	double passed;         /* rows that every filter and join leaves */
-	double groups;         /* GROUP BY: groups of them, a DISTINCT argument's values told apart */
+	uint32_t fact;        /* the greatest table */
+	const uint64_t *rows; /* [table_count] */
+	double inner_rows;    /* of the tables of semi joins */
+	double selected;      /* rows of all other tables that their own conditions leave: what hash tables are built of */
+	double passed;        /* rows that every filter and join leaves */
+	double groups;        /* GROUP BY: groups of them, a DISTINCT argument's values told apart */
 	const struct rql_store_snapshot *snapshot; /* what is known of the fact table's columns; NULL: nothing */
 	const uint32_t *column_ids;
 };

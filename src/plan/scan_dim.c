@@ -4,10 +4,14 @@
 #include <string.h>
 #include "plan/distinct.h"
 
+/* So many rows are looked at before all are read: most keys that are none show at once. */
+#define SAMPLE_ROWS 16384u
+
 struct making {
 	const struct rql_plan_context *ctx;
 	const struct rql_star *star;
 	const struct rql_star_subtree *tree;
+	uint32_t number; /* of the subtree */
 	const struct rql_scan_keys *at;
 	uint64_t most;            /* rows */
 	uint64_t count, capacity; /* of keys */
@@ -24,7 +28,7 @@ static rql_status out_of_memory(struct making *m)
 
 static const char *table_of(const struct making *m)
 {
-	return rql_star_table(m->star, (uint32_t)(m->tree - m->star->subtrees));
+	return rql_star_table(m->star, m->number);
 }
 
 /* ---- the query ---- */
@@ -77,7 +81,7 @@ static bool print_query(const struct making *m, struct rql_arena *arena, struct 
 {
 	const struct rql_star_subtree *tree = m->tree;
 	const struct rql_block *block = tree->semi ? tree->semi->inner : m->star->block;
-	uint32_t subtree = (uint32_t)(tree - m->star->subtrees), tables = 0;
+	uint32_t tables = 0;
 	rql_strbuf_put(out, tree->semi ? "SELECT DISTINCT " : "SELECT ");
 	bool ok = print_expr(out, arena, tree->key);
 	if (tree->key2) {
@@ -90,7 +94,7 @@ static bool print_query(const struct making *m, struct rql_arena *arena, struct 
 	}
 	rql_strbuf_put(out, " FROM ");
 	for (uint32_t t = 0; t < block->table_count; t++) {
-		if (!tree->semi && m->star->owner[t] != subtree)
+		if (!tree->semi && m->star->owner[t] != m->number)
 			continue;
 		rql_strbuf_put(out, tables++ ? ", " : "");
 		print_table(out, &block->tables[t], t);
@@ -266,6 +270,18 @@ static rql_status fetch_rows(struct making *m, const char *sql, uint64_t *rows)
 	return status;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static rql_status refuse_twice(struct making *m)
+{
+	return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+	                     "keys occur twice on the side of table %s: rows would be multiplied", table_of(m));
+}
+
 static rql_status make(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out, bool *twice)
 {
 	const struct rql_expr_list *outputs = &m->tree->outputs;
@@ -292,8 +308,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 		return rql_scan_map_build(m->keys, NULL, m->count, &out->map, m->err);
 	*twice = true;
 	if (out->rows > m->most)
-		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
-		                     "keys occur twice on the side of table %s: rows would be multiplied", table_of(m));
+		return refuse_twice(m);
 	status = rql_scan_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
 	*twice = status == RQL_ERROR_UNSUPPORTED;
 	return status;
@@ -303,8 +318,13 @@ rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_aren
                              uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
                              struct rql_scan_dim *out, bool *twice, struct rql_error *err)
 {
-	struct making m = {
-		.ctx = ctx, .star = star, .tree = &star->subtrees[subtree], .at = keys, .most = most, .err = err};
+	struct making m = {.ctx = ctx,
+	                   .star = star,
+	                   .tree = &star->subtrees[subtree],
+	                   .number = subtree,
+	                   .at = keys,
+	                   .most = most,
+	                   .err = err};
 	struct rql_scan_dim dim = {0};
 	*twice = false;
 	RQL_TRY(check_transaction(&m));
@@ -316,4 +336,34 @@ rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_aren
 		return status;
 	*out = dim;
 	return RQL_OK;
+}
+
+rql_status rql_scan_dim_sample(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+                               uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most, bool *twice,
+                               struct rql_error *err)
+{
+	struct rql_star_subtree keys_only = star->subtrees[subtree];
+	struct making m = {.ctx = ctx,
+	                   .star = star,
+	                   .tree = &keys_only,
+	                   .number = subtree,
+	                   .at = keys,
+	                   .most = SAMPLE_ROWS - 1,
+	                   .err = err};
+	struct rql_strbuf sql = {0};
+	uint64_t rows = 0;
+	*twice = false;
+	keys_only.outputs = (struct rql_expr_list){0};
+	if (keys_only.semi || most <= 2 * SAMPLE_ROWS)
+		return RQL_OK;
+	RQL_TRY(check_transaction(&m));
+	rql_status status = print_query(&m, arena, &sql) ? fetch_rows(&m, rql_strbuf_text(&sql), &rows) : RQL_OK;
+	if (status == RQL_OK && m.count)
+		qsort(m.keys, m.count, sizeof *m.keys, compare_keys);
+	for (uint64_t i = 1; status == RQL_OK && i < m.count; i++)
+		*twice |= m.keys[i] == m.keys[i - 1];
+	free(m.keys);
+	free(m.payloads);
+	rql_strbuf_free(&sql);
+	return status == RQL_OK && *twice ? refuse_twice(&m) : status;
 }

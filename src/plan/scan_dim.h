@@ -29,4 +29,10 @@ rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_aren
                              uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
                              struct rql_scan_dim *out, bool *twice, struct rql_error *err) RQL_MUST_CHECK;
 
+/* Looks at some rows only: RQL_ERROR_UNSUPPORTED and *twice when a key comes twice among them already, so that not all are
+ * read in vain. */
+rql_status rql_scan_dim_sample(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+                               uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most, bool *twice,
+                               struct rql_error *err) RQL_MUST_CHECK;
+
 #endif

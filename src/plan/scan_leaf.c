@@ -262,7 +262,7 @@ static rql_status find_key(struct trying *t, const struct rql_star_subtree *tree
 
 static rql_status find_keys(struct trying *t, const struct rql_star_subtree *tree, struct rql_scan_keys *out)
 {
-	const struct rql_store_column *first, *second = NULL;
+	const struct rql_store_column *first = NULL, *second = NULL;
 	RQL_TRY(find_key(t, tree, tree->fact, &first));
 	if (tree->fact2)
 		RQL_TRY(find_key(t, tree, tree->fact2, &second));
@@ -273,17 +273,30 @@ static rql_status find_keys(struct trying *t, const struct rql_star_subtree *tre
 	                     rql_star_table(t->star, (uint32_t)(tree - t->star->subtrees)));
 }
 
-static rql_status make_dim(struct trying *t, uint32_t i, bool *twice)
+/* out NULL: only a look at it. */
+static rql_status make_dim(struct trying *t, uint32_t i, struct rql_scan_dim *out, bool *twice)
 {
 	const struct rql_star_subtree *tree = &t->star->subtrees[i];
 	struct rql_scan_keys keys;
-	uint64_t rows;
+	uint64_t rows = tree->semi ? UINT64_MAX : t->table_rows[tree->root];
 	RQL_TRY(find_keys(t, tree, &keys));
-	if (tree->semi)
-		rows = UINT64_MAX;
-	else
-		RQL_TRY(rql_scan_table_rows(t->p, &t->block->tables[tree->root], &rows, t->err));
-	return rql_scan_dim_make(t->p->ctx, t->p->arena, t->star, i, &keys, rows, &t->dims[i], twice, t->err);
+	if (!out)
+		return rql_scan_dim_sample(t->p->ctx, t->p->arena, t->star, i, &keys, rows, twice, t->err);
+	return rql_scan_dim_make(t->p->ctx, t->p->arena, t->star, i, &keys, rows, out, twice, t->err);
+}
+
+/* *subtree: of the failure. */
+static rql_status make_dims(struct trying *t, uint32_t *subtree, bool *twice)
+{
+	uint32_t n = t->star->subtree_count;
+	rql_status status = RQL_OK;
+	for (*subtree = 0; *subtree < n; ++*subtree)
+		RQL_TRY(make_dim(t, *subtree, NULL, twice));
+	for (*subtree = 0; *subtree < n && status == RQL_OK; *subtree += status == RQL_OK) {
+		status = make_dim(t, *subtree, &t->dims[*subtree], twice);
+		t->dim_count += status == RQL_OK;
+	}
+	return status;
 }
 
 /* A table of the subtree that can be attached in another way, at last the root by two columns; false: there is none
@@ -309,18 +322,15 @@ static rql_status make_star(struct trying *t)
 	uint32_t choices[RQL_BLOCK_MAX_TABLES] = {0};
 	for (;;) {
 		bool twice = false;
-		rql_status status = RQL_OK;
+		uint32_t subtree = 0;
 		RQL_TRY(rql_star_make(t->p->arena, t->block, t->fact, choices, &t->star, t->err));
 		t->dims = RQL_NEW_ARRAY(t->p->arena, struct rql_scan_dim, t->star->subtree_count);
 		if (!t->dims)
 			return out_of_memory(t);
-		for (uint32_t i = 0; i < t->star->subtree_count && status == RQL_OK; i++) {
-			status = make_dim(t, i, &twice);
-			t->dim_count += status == RQL_OK;
-		}
+		rql_status status = make_dims(t, &subtree, &twice);
 		if (status == RQL_OK || !twice)
 			return status;
-		uint32_t subtree = t->dim_count, root = t->star->subtrees[subtree].root;
+		uint32_t root = t->star->subtrees[subtree].root;
 		free_dims(t);
 		if (next_choice(t->star, subtree, choices)) {
 			rql_error_clear(t->err);

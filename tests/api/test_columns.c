@@ -332,8 +332,11 @@ static void *write_batches(void *arg)
 {
 	struct shared *s = arg;
 	rayql_connection *con = NULL;
-	if (rayql_connect(s->db, &con, NULL) != RAYQL_OK)
+	rayql_error *failed = NULL;
+	if (rayql_connect(s->db, &con, &failed) != RAYQL_OK) {
+		fprintf(stderr, "%s\n", rayql_error_message(failed));
 		abort();
+	}
 	/* Until the readers have had their chance, on the slowest of machines. */
 	for (int n = 1; n <= WRITES || (atomic_load(&s->by_scan) < 2 && n < 100 * WRITES); n++) {
 		char sql[200];

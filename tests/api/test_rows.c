@@ -68,8 +68,7 @@ static void selections(void **state)
 		"SELECT ts, d, p, even, fl FROM f WHERE even AND p BETWEEN 10 AND 11 ORDER BY ts DESC LIMIT 7",
 		"SELECT own FROM f ORDER BY own LIMIT 10",
 		"SELECT own, s FROM f WHERE s LIKE '%7' ORDER BY own DESC LIMIT 10 OFFSET 100",
-		"SELECT a + b, a * p, year(d), CASE WHEN even THEN a END, 'text', NULL, 5 FROM f ORDER BY a + b DESC, id LIMIT "
-		"9",
+		"SELECT a + b, a * p, year(d), CASE WHEN even THEN a END, 'x', NULL, 5 FROM f ORDER BY a + b DESC, id LIMIT 9",
 		"SELECT upper(s), s || '!', length(t), t IS NULL FROM f WHERE b = 3 ORDER BY length(s), id LIMIT 12",
 		"SELECT id FROM f WHERE a = 7 AND n = 2 AND b = 1",
 		"SELECT s, id FROM f ORDER BY s, id OFFSET 19990",
@@ -99,9 +98,11 @@ static void make_placed(rayql_connection *con)
 static void table_order(void **state)
 {
 	static const char *const columns[] = {"id", "*", "s, id", "a + 1, r", "upper(s), id"};
-	static const char *const conditions[] = {"a < 3",       "s LIKE '%77' AND a > 700", "r IS NULL AND a = 17", "a = 1000",
-	                                         "id > 499000", "id % 5000 = 1",            "a BETWEEN 20 AND 21"};
-	static const char *const limits[] = {"", " LIMIT 10", " LIMIT 7 OFFSET 300", " OFFSET 500", " LIMIT 100000 OFFSET 3"};
+	static const char *const conditions[] = {
+		"a < 3",         "s LIKE '%77' AND a > 700", "r IS NULL AND a = 17", "a = 1000", "id > 499000",
+		"id % 5000 = 1", "a BETWEEN 20 AND 21"};
+	static const char *const limits[] = {"", " LIMIT 10", " LIMIT 7 OFFSET 300", " OFFSET 500",
+	                                     " LIMIT 100000 OFFSET 3"};
 	struct session s = rows_session();
 	uint64_t random = 20261120;
 	(void)state;
@@ -333,10 +334,10 @@ static void errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(selections), cmocka_unit_test(table_order),
-		cmocka_unit_test(order_is_kept), cmocka_unit_test(hidden_order), cmocka_unit_test(joins),
-		cmocka_unit_test(put_off),    cmocka_unit_test(partial), cmocka_unit_test(visibility),
-		cmocka_unit_test(memory),     cmocka_unit_test(pieces),  cmocka_unit_test(errors),
+		cmocka_unit_test(selections),   cmocka_unit_test(table_order), cmocka_unit_test(order_is_kept),
+		cmocka_unit_test(hidden_order), cmocka_unit_test(joins),       cmocka_unit_test(put_off),
+		cmocka_unit_test(partial),      cmocka_unit_test(visibility),  cmocka_unit_test(memory),
+		cmocka_unit_test(pieces),       cmocka_unit_test(errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

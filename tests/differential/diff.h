@@ -215,7 +215,9 @@ struct dt_statistics {
 };
 struct dt_options {
 	uint64_t seed, queries, first_world, world_count;
-	uint32_t jobs, threads, share, columns; /* columns: percent of the worlds with columns structures */
+	uint32_t jobs, threads;
+	uint32_t share, scans; /* percent of the queries that cubes, and scans, must answer at least */
+	uint32_t columns;      /* percent of the worlds with columns structures */
 	const char *setup; /* see struct dt_session */
 	const char *needs; /* a unit that vulkan:0 must have; NULL: none */
 	bool verbose, keep_going, no_reduce;

@@ -157,6 +157,35 @@ static void test_threads(void **state)
 	table_free(&t);
 }
 
+/* Places that lie apart: an array as long as that is not much larger than a hash table. */
+static void test_sparse_maps(void **state)
+{
+	enum { ENTRIES = 150000 };
+	static const int64_t apart[] = {40, 100};
+	struct rql_error err = {0};
+	int64_t *keys = malloc(ENTRIES * sizeof(*keys));
+	int32_t *payloads = malloc(ENTRIES * sizeof(*payloads));
+	(void)state;
+	assert_non_null(keys);
+	assert_non_null(payloads);
+	for (uint32_t s = 0; s < 2; s++) {
+		struct rql_scan_map *map = NULL;
+		for (int32_t i = 0; i < ENTRIES; i++) {
+			keys[i] = i * apart[s] - 1000;
+			payloads[i] = i % 7 ? i : -1;
+		}
+		ok(rql_scan_map_build(keys, payloads, ENTRIES, &map, &err), &err);
+		assert_int_equal(rql_scan_map_is_dense(map), s == 0);
+		for (int32_t i = 0; i < ENTRIES; i++) {
+			assert_int_equal(rql_scan_map_find(map, keys[i]), payloads[i]);
+			assert_int_equal(rql_scan_map_find(map, keys[i] + 1), -1);
+		}
+		rql_scan_map_free(map);
+	}
+	free(keys);
+	free(payloads);
+}
+
 static void test_maps(void **state)
 {
 	(void)state;
@@ -341,6 +370,59 @@ static void test_many_groups(void **state)
 	free(values);
 }
 
+/* Two keys over (nearly) all 64-bit integers, 128 bits together: groups that come three times each, fewer than are put
+ * out in order and more; values that come from a group's number and lead back to it. */
+static void test_wide_groups(void **state)
+{
+	(void)state;
+	struct rql_error err = {0};
+	for (uint32_t groups = 2000; groups <= 80000; groups += 78000) {
+		const uint32_t rows = 3 * groups;
+		const uint64_t step = (UINT64_MAX - 2) / groups, last = step * (groups - 1);
+		int64_t *values = need(malloc(rows * sizeof(*values)));
+		for (uint32_t i = 0; i < rows; i++)
+			values[i] = (int64_t)((uint64_t)INT64_MIN + (uint64_t)i * 7919 % groups * step);
+		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
+		struct rql_scan_group_key key = {.least = INT64_MIN, .wide_count = last + 1, .null_key = RQL_SCAN_NONE};
+		struct rql_scan_group_key keys[3] = {key, key, {.key_count = 1}};
+		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
+		                               {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
+		struct rql_scan_request request = {
+			.snapshot = c.snapshot, .group_count = 3, .groups = keys, .agg_count = 2, .aggs = aggs};
+		struct rql_scan *scan = NULL;
+		struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+		assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_UNSUPPORTED); /* 129 bits */
+		rql_error_clear(&err);
+		request.group_count = 2;
+		for (unsigned pool = 0; pool < 2; pool++) {
+			device = cpu(RQL_SIMD_AVX512, pool);
+			struct rql_arena *arena = need(rql_arena_new());
+			struct rql_answer answer;
+			bool *seen = need(calloc(groups, sizeof(*seen)));
+			ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+			for (unsigned again = 0; again < 2; again++)
+				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+			assert_int_equal(answer.group_count, groups);
+			assert_int_equal(answer.sorted_keys, groups <= 65536 ? 2 : 0);
+			for (uint32_t i = 0; i < groups; i++) {
+				uint64_t code = answer.wide_keys[0][i], group = code / step;
+				rql_int128 value = (rql_int128)INT64_MIN + code;
+				if (code % step || group >= groups || seen[group] || answer.wide_keys[1][i] != code ||
+				    (answer.sorted_keys && group != i) || answer.aggs[0].integer[i] != 3 * value ||
+				    answer.aggs[1].integer[i] != 3)
+					fail_msg("group %u", i);
+				seen[group] = true;
+			}
+			assert_null(answer.keys[0]);
+			free(seen);
+			rql_scan_free(scan);
+			rql_arena_free(arena);
+		}
+		column_free(&c);
+		free(values);
+	}
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
@@ -472,9 +554,10 @@ static void test_calibrate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_maps),    cmocka_unit_test(test_kernels),     cmocka_unit_test(test_wide_sums),
+		cmocka_unit_test(test_maps), cmocka_unit_test(test_sparse_maps),    cmocka_unit_test(test_kernels),     cmocka_unit_test(test_wide_sums),
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
+		cmocka_unit_test(test_calibrate),
 	};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);
 }

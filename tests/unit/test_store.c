@@ -883,7 +883,8 @@ static void misplaced_rows(void **state)
 	}
 }
 
-/* More than a segment. Whole row groups of DuckDB's cost nothing: their blocks are full ones. */
+/* More than a segment, and values that are found to be few. Whole row groups of DuckDB's cost nothing: their blocks are
+ * full ones. */
 static void placed_segments(void **state)
 {
 	(void)state;
@@ -895,27 +896,28 @@ static void placed_segments(void **state)
 	w.rows = rql_batch_new(2, types, ROWS);
 	for (int64_t r = 0; r < ROWS; r++) {
 		((int64_t *)w.rows->columns[0].data)[r] = r;
-		((int32_t *)w.rows->columns[1].data)[r] = (int32_t)(r * 31 % 1009);
+		((int32_t *)w.rows->columns[1].data)[r] = (int32_t)(r * 31 % 1009 * 1000003);
 	}
 	for (uint32_t c = 0; c < 2; c++)
 		w.columns[c] = (struct rql_store_column_spec){.name = c ? "n" : "id",
 		                                              .type = types[c],
-		                                              .coding = c ? RQL_STORE_CODES : RQL_STORE_VALUES,
+		                                              .coding = c ? RQL_STORE_BY_DATA : RQL_STORE_VALUES,
 		                                              .encoding = RQL_STORE_AUTO};
 	struct rql_store_builder *builder = new_builder(&w);
 	for (uint64_t group = 0; group < 38; group++) {
 		/* In any order, but for the last one, which is no whole number of blocks. */
 		uint64_t first = (group < 37 ? group * 7 % 37 : 37) * GROUP, end = first + GROUP < ROWS ? first + GROUP : ROWS;
 		for (; first < end; first += 2048)
-			assert_int_equal(add_placed(&w, builder, (unsigned)(group * group % 3), first,
-			                            end - first < 2048 ? end - first : 2048),
-			                 RQL_OK);
+			assert_int_equal(
+				add_placed(&w, builder, (unsigned)(group * group % 3), first, end - first < 2048 ? end - first : 2048),
+				RQL_OK);
 	}
 	assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
 	check_order(store);
 	const struct rql_store_snapshot *s = rql_store_snapshot(store);
 	assert_int_equal(s->rows, ROWS);
 	assert_int_equal(s->segment_count, 2);
+	assert_int_equal(s->columns[1].kind, RQL_STORE_CODED);
 	assert_int_equal(s->blocks, (ROWS + RQL_STORE_BLOCK - 1) / RQL_STORE_BLOCK);
 	for (uint64_t b = 0, row = 0; b < s->blocks; b++) {
 		const struct rql_store_segment *segment = rql_store_locate(s, b);
@@ -1313,13 +1315,13 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernels),       cmocka_unit_test(next_reals),
-		cmocka_unit_test(all_types),     cmocka_unit_test(chosen),
-		cmocka_unit_test(random_tables), cmocka_unit_test(empty_table),
-		cmocka_unit_test(maps),          cmocka_unit_test(appends),
-		cmocka_unit_test(threads),       cmocka_unit_test(append_under_readers),
-		cmocka_unit_test(files),         cmocka_unit_test(budgets),
-		cmocka_unit_test(refusals),      cmocka_unit_test(placed_rows),
+		cmocka_unit_test(kernels),        cmocka_unit_test(next_reals),
+		cmocka_unit_test(all_types),      cmocka_unit_test(chosen),
+		cmocka_unit_test(random_tables),  cmocka_unit_test(empty_table),
+		cmocka_unit_test(maps),           cmocka_unit_test(appends),
+		cmocka_unit_test(threads),        cmocka_unit_test(append_under_readers),
+		cmocka_unit_test(files),          cmocka_unit_test(budgets),
+		cmocka_unit_test(refusals),       cmocka_unit_test(placed_rows),
 		cmocka_unit_test(misplaced_rows), cmocka_unit_test(placed_segments),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

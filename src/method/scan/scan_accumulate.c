@@ -217,6 +217,48 @@ bool rql_scan_add(const struct rql_scan *scan, const struct rql_scan_slot *slot,
 	}
 }
 
+static void add_few_reals(struct rql_scan_values values, uint64_t *words, const uint32_t *places, uint32_t n)
+{
+	const double *value = values.data;
+	if (!values.valid)
+		for (uint32_t i = 0; i < n; i++)
+			words[places[i]] = word_of(real_of(words[places[i]]) + value[i]);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			if (values.valid[i / 64] >> i % 64 & 1)
+				words[places[i]] = word_of(real_of(words[places[i]]) + value[i]);
+}
+
+/* Floor: a place and a value read, a word of the group's row read and written, and its count beside it. */
+void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values values, uint64_t *rows,
+                      const uint32_t *places, uint32_t n, bool count)
+{
+	const uint64_t *value = values.data, *valid = values.valid;
+	bool sum = slot && slot->kind == RQL_SCAN_SLOT_SUM;
+	uint32_t at = slot ? slot->word : 0;
+	if (sum && count && !valid) {
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t *row = rows + places[i];
+			row[0]++;
+			row[at] += value[i];
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < n && count; i++)
+		rows[places[i]]++;
+	if (slot && slot->kind == RQL_SCAN_SLOT_SUM_REAL)
+		add_few_reals(values, rows + at, places, n);
+	else if (sum && !valid)
+		for (uint32_t i = 0; i < n; i++)
+			rows[places[i] + at] += value[i];
+	else if (sum)
+		for (uint32_t i = 0; i < n; i++)
+			rows[places[i] + at] += value[i] & -(valid[i / 64] >> i % 64 & 1);
+	else if (slot)
+		for (uint32_t i = 0; i < n; i++)
+			rows[places[i] + at] += valid ? valid[i / 64] >> i % 64 & 1 : 1;
+}
+
 bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from)
 {
 	bool fits = true;

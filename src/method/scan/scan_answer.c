@@ -1,4 +1,5 @@
-/* From group rows to an answer: the groups that exist, ascending unless they are many and hashed, their keys and values. */
+/* From group rows to an answer: the groups that exist, ascending unless they are many and hashed, their keys and
+ * values. */
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct answering {
 	uint64_t count;
 	struct found *found; /* malloc'ed, room for twice as many where they are sorted; NULL: in the order of the parts */
 	uint64_t first[RQL_SCAN_PARTS + 1]; /* groups before each part */
-	bool nothing;        /* nothing passed: only an answer without group keys has a row then */
+	bool nothing;                       /* nothing passed: only an answer without group keys has a row then */
 	struct rql_answer *out;
 };
 

@@ -34,8 +34,9 @@ void rql_scan_estimate(struct rql_scan *scan)
 	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->group_count;
 	scan->rows_out = scan->scalar ? 1 : groups * -expm1(-rows / groups);
 	/* An array of rows that are mostly used beats a table of them. */
-	scan->hashed = scan->wide || (scan->group_count > RQL_SCAN_FIRST_CAPACITY &&
-	               (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out));
+	scan->hashed =
+		scan->wide || (scan->group_count > RQL_SCAN_FIRST_CAPACITY &&
+	                   (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out));
 }
 
 /* The share of blocks that the zone maps leave: all of them, or the middles of equal runs. */

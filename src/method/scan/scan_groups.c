@@ -98,6 +98,13 @@ bool rql_scan_groups_rows(struct rql_scan_groups *g, const uint64_t *groups, con
 	return true;
 }
 
+void rql_scan_groups_places(const struct rql_scan_groups *g, const uint64_t *groups, uint32_t n, uint32_t *places)
+{
+	uint32_t words = g->scan->row_words, copy = (uint32_t)g->capacity * words;
+	for (uint32_t i = 0; i < n; i++)
+		places[i] = (uint32_t)groups[i] * words + i % RQL_SCAN_COPIES * copy;
+}
+
 void rql_scan_groups_fold(struct rql_scan_groups *g)
 {
 	uint64_t words = g->scan->row_words, copy = g->capacity * words;

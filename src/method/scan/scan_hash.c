@@ -16,7 +16,7 @@
 
 #define AHEAD 12u                         /* rows between the prefetch of a place and its use */
 #define TABLE_BYTES (UINT64_C(512) << 10) /* of groups in a worker's table */
-#define ALONE_ENTRIES 16384u /* fewer than these are merged by the caller: no partitions */
+#define ALONE_ENTRIES 16384u              /* fewer than these are merged by the caller: no partitions */
 
 static uint32_t key_words(const struct rql_scan *scan)
 {
@@ -220,8 +220,8 @@ static bool make_room(struct rql_scan_hash *h, uint64_t more)
 	return true;
 }
 
-static inline __attribute__((always_inline)) void find_rows(struct rql_scan_hash *h, const uint64_t *low,
-                                                            const uint64_t *high, uint32_t n, bool wide, uint64_t **rows)
+static inline __attribute__((always_inline)) void
+find_rows(struct rql_scan_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, bool wide, uint64_t **rows)
 {
 	const struct rql_scan *scan = h->scan;
 	uint64_t hashes[RQL_VECTOR_ROWS], words = entry_words(scan);
@@ -283,7 +283,7 @@ static bool absorb(struct rql_scan_hash *h, const uint64_t *entries, uint64_t n,
 
 /* One of equal groups stays where it is, the others are added to it. */
 static bool join_entries(struct merging *m, const struct rql_scan_part_run *run, uint64_t part, uint64_t **place,
-                             uint32_t shift, struct rql_scan_part_groups *into)
+                         uint32_t shift, struct rql_scan_part_groups *into)
 {
 	const struct rql_scan *scan = m->all[0]->scan;
 	uint64_t words = entry_words(scan), keys = key_words(scan), mask = (UINT64_MAX >> shift);

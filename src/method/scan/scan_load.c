@@ -475,7 +475,8 @@ static bool part_codes(struct rql_scan_worker *w, const struct rql_scan_part *pa
 		int64_t values[RQL_VECTOR_ROWS];
 		uint64_t valid[RQL_VECTOR_WORDS];
 		if (part->key_of_code)
-			return codes_of_payloads(part, (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first, n, codes);
+			return codes_of_payloads(part, (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first, n,
+			                         codes);
 		bool nulls = payload_values(w, s, first, n, values, valid);
 		return codes_of_values(part, values, NULL, nulls ? valid : NULL, n, codes);
 	}

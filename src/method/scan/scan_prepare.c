@@ -642,6 +642,11 @@ rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_d
 		return status;
 	}
 	rql_scan_estimate(scan);
+	scan->few = !scan->scalar && !scan->hashed && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words;
+	for (uint32_t s = 0; s < scan->slot_count; s++)
+		scan->few &= scan->slots[s].filter == RQL_SCAN_NONE &&
+		             (scan->slots[s].kind == RQL_SCAN_SLOT_SUM || scan->slots[s].kind == RQL_SCAN_SLOT_SUM_REAL ||
+		              scan->slots[s].kind == RQL_SCAN_SLOT_COUNT);
 	*out = scan;
 	return RQL_OK;
 }

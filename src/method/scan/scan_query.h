@@ -14,9 +14,9 @@
 
 #include <pthread.h>
 
-#define RQL_SCAN_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
-#define RQL_SCAN_DENSE_WORDS (UINT64_C(1) << 26) /* of an array of group rows: 512 MiB; beyond, groups are hashed */
-#define RQL_SCAN_FIRST_CAPACITY 1024u            /* fewer groups are always an array */
+#define RQL_SCAN_MAX_GROUPS (UINT64_C(1) << 62)    /* group numbers fit 64 bits, with room */
+#define RQL_SCAN_DENSE_WORDS (UINT64_C(1) << 26)   /* of an array of group rows: 512 MiB; beyond, groups are hashed */
+#define RQL_SCAN_FIRST_CAPACITY 1024u              /* fewer groups are always an array */
 #define RQL_SCAN_SORTED_GROUPS (UINT64_C(1) << 16) /* hashed groups up to this many come out in order */
 #define RQL_SCAN_COPIES 4u        /* of few groups' rows, used in turn: additions to one group need not wait */
 #define RQL_SCAN_COPY_WORDS 1024u /* rows of this many words or fewer are kept so often: 32 KiB in all */
@@ -96,7 +96,7 @@ struct rql_scan_output {
 struct rql_scan_bound_program {
 	const struct rql_program *program;
 	struct rql_scan_source *inputs;
-	uint32_t *columns; /* of input i: its entry in scan->columns, for COLUMN */
+	uint32_t *columns;    /* of input i: its entry in scan->columns, for COLUMN */
 	uint32_t first_input; /* in the workers' inputs */
 	bool in_answer;       /* run over what passed */
 };
@@ -117,7 +117,7 @@ struct rql_scan {
 	struct rql_arena *arena;
 	uint32_t column_count; /* loaded ones */
 	struct rql_scan_column *columns;
-	uint32_t *column_of; /* [snapshot's columns]: entry in columns, or RQL_SCAN_NONE */
+	uint32_t *column_of;  /* [snapshot's columns]: entry in columns, or RQL_SCAN_NONE */
 	uint32_t input_count; /* of programs, in a worker: see place_inputs */
 	uint32_t program_count, join_count, step_count, part_count, operand_count, slot_count, output_count;
 	struct rql_scan_bound_program *programs;
@@ -129,6 +129,7 @@ struct rql_scan {
 	struct rql_scan_output *outputs;
 	uint64_t group_count; /* possible groups */
 	bool wide;            /* more than 2^62: numbers of 128 bits, the keys' codes side by side; always hashed */
+	bool few;             /* groups that are kept in copies, with 64-bit or real sums and counts only */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
 	uint32_t row_words;
 	uint64_t *row_template;
@@ -169,7 +170,8 @@ bool rql_scan_hash_init(struct rql_scan_hash *h, const struct rql_scan *scan, ui
 void rql_scan_hash_free(struct rql_scan_hash *h);
 void rql_scan_hash_clear(struct rql_scan_hash *h); /* as after init */
 /* As rql_scan_groups_rows. high: of wide scans. */
-bool rql_scan_hash_rows(struct rql_scan_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, uint64_t **rows);
+bool rql_scan_hash_rows(struct rql_scan_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n,
+                        uint64_t **rows);
 /* Brings the groups of all together: in *parts [RQL_SCAN_PARTS], which the caller frees also after an error, or, when
  * that is NULL, in the first. */
 rql_status rql_scan_hash_merge(struct rql_scan_hash *const *all, uint32_t count, struct rql_pool *pool,
@@ -195,6 +197,8 @@ void rql_scan_groups_clear(struct rql_scan_groups *g); /* as after init; keeps t
  * memory. */
 bool rql_scan_groups_rows(struct rql_scan_groups *g, const uint64_t *groups, const uint64_t *high, uint32_t n,
                           uint64_t **rows);
+/* Of few groups: where their rows begin, in the copies in turn. Nothing is counted. */
+void rql_scan_groups_places(const struct rql_scan_groups *g, const uint64_t *groups, uint32_t n, uint32_t *places);
 /* Folds the copies into the first. */
 void rql_scan_groups_fold(struct rql_scan_groups *g);
 /* Adds the (folded) groups of the others to the first, in parallel. */
@@ -210,6 +214,10 @@ struct rql_scan_values {
  * NULL: all. false: a 128-bit sum overflowed. */
 bool rql_scan_add(const struct rql_scan *scan, const struct rql_scan_slot *slot, struct rql_scan_values values,
                   const uint64_t *live, uint64_t *const *rows, uint32_t n, bool one);
+/* The same for 64-bit sums, sums of reals and counts without FILTER (scan->few): the row of value i begins at
+ * rows[places[i]]. With `count` the rows are counted too. slot NULL: they are only counted. */
+void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values values, uint64_t *rows,
+                      const uint32_t *places, uint32_t n, bool count);
 /* Adds row `from` to row `into`. false: a 128-bit sum overflowed. */
 bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from);
 
@@ -242,8 +250,8 @@ struct rql_scan_worker {
 	int32_t *narrow;               /* [RQL_SCAN_ROOM] */
 	uint32_t *selected;            /* [RQL_SCAN_ROOM]: the rows of mask, as of selected_generation */
 	uint64_t selected_generation;
-	uint64_t *groups, *high, **rows; /* [RQL_VECTOR_ROWS] */
-	uint32_t *order;          /* steps, as they are tried */
+	uint64_t *groups, *high, **rows;    /* [RQL_VECTOR_ROWS] */
+	uint32_t *order;                    /* steps, as they are tried */
 	const struct rql_scan_step *before; /* a test that comes first (of the first rows of an order), or NULL */
 	struct rql_scan_measured *measured;
 	uint64_t generation, blocks_seen;
@@ -279,8 +287,8 @@ uint64_t rql_scan_block_bytes(const struct rql_store_block *block);
 rql_status rql_scan_filter_block(struct rql_scan_worker *w);
 
 /* What the zone map says about a step of the request over a whole block. */
-enum rql_store_match rql_scan_match(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block,
-                                    uint32_t step);
+enum rql_store_match rql_scan_match(const struct rql_scan *scan, const struct rql_store_segment *segment,
+                                    uint32_t block, uint32_t step);
 /* Whether the zone maps leave a block to be read. */
 bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block);
 

@@ -29,7 +29,7 @@ struct rql_scan_rows_request {
 	struct rql_scan_request scan; /* programs, conjuncts and joins; its groups and aggregates are not looked at */
 	uint32_t output_count;
 	const struct rql_scan_row_output *outputs;
-	uint32_t order_count; /* 0: table order */
+	uint32_t order_count; /* 0: as they stand in the snapshot: table order, if that is `ordered` */
 	const struct rql_scan_row_order *orders;
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 	struct rql_budget
@@ -46,7 +46,7 @@ void rql_scan_rows_free(struct rql_scan_rows *rows);            /* NULL accepted
 uint64_t rql_scan_rows_bytes(const struct rql_scan_rows *rows); /* that it holds between runs, without its workers */
 
 /* The rows as one batch, which the caller releases and which needs nothing of what it was read from. Rows that the order
- * keys do not tell apart are in table order: the same request gives the same rows on any number of threads. counts may be
+ * keys do not tell apart are as they stand in the snapshot: the same request gives the same rows on any number of threads. counts may be
  * NULL; with a limit it tells what was looked at before it was reached. Errors as rql_scan_run; RQL_ERROR_LIMIT: the
  * budget; RQL_ERROR_UNSUPPORTED: more than 2^32 - 1 rows. */
 rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,

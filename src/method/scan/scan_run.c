@@ -94,6 +94,19 @@ static rql_status add_slots(struct rql_scan_worker *w, uint32_t first, uint32_t 
 	return RQL_OK;
 }
 
+static void add_few(struct rql_scan_worker *w, uint32_t first, uint32_t n)
+{
+	const struct rql_scan *scan = w->scan;
+	uint32_t places[RQL_VECTOR_ROWS];
+	rql_scan_groups_places(&w->table, w->groups, n, places);
+	if (scan->slot_count == 0)
+		rql_scan_add_few(NULL, (struct rql_scan_values){NULL, NULL}, w->table.rows, places, n, true);
+	for (uint32_t s = 0; s < scan->slot_count; s++) {
+		const struct rql_scan_slot *slot = &scan->slots[s];
+		rql_scan_add_few(slot, rql_scan_operand_values(w, slot->operand, first, n), w->table.rows, places, n, s == 0);
+	}
+}
+
 static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t n)
 {
 	const struct rql_scan *scan = w->scan;
@@ -108,6 +121,10 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 	if (!rql_scan_number_groups(w, first, n))
 		return rql_error_set(&w->error, RQL_ERROR_INTERNAL,
 		                     "a group key's value is outside the range that it was given");
+	if (scan->few) {
+		add_few(w, first, n);
+		return RQL_OK;
+	}
 	if (!rql_scan_groups_rows(&w->table, w->groups, w->high, n, w->rows))
 		return rql_error_memory(&w->error, w->table.hash.used * scan->row_words * 16, "the groups of a query");
 	return add_slots(w, first, n, false);

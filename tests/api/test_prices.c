@@ -1,0 +1,142 @@
+/* What a plan's price knows, and what planning pays once: large plans are kept, hopeless preparations are not begun. */
+#include "check.h"
+
+#define ORDERS "200000"
+
+static struct session priced_session(void)
+{
+	struct session s = open_session(NULL, NULL);
+	run(s.con, "SET rayql_force = on");
+	run(s.con,
+	    "CREATE TABLE f AS SELECT i::INTEGER AS id, (i % 100)::INTEGER AS few, (i * 7919 % 90000)::INTEGER AS many, "
+	    "'https://a.example/' || (i % 30000) || '/page of some length' AS url, (i % " ORDERS ")::INTEGER AS o "
+	    "FROM range(300000) AS q(i)");
+	run(s.con, "CREATE TABLE orders AS SELECT o::INTEGER AS o, 'the order with the number ' || o || ' of all of them, "
+	           "and what a clerk wrote on it, which is longer than what an order is worth to anybody: ' || o AS text "
+	           "FROM range(" ORDERS ") AS q(o)");
+	run(s.con, "CREATE INDEX fc ON f USING columns (*)");
+	return s;
+}
+
+static rayql_query_info ask(rayql_connection *con, const char *sql)
+{
+	rayql_query_info info = {.size = sizeof info};
+	free(rows_of(con, sql, NULL));
+	assert_int_equal(rayql_last_query(con, &info), RAYQL_OK);
+	return info;
+}
+
+static double host_price(rayql_connection *con, const char *sql)
+{
+	rayql_query_info info = ask(con, sql);
+	assert_string_equal(info.method, "scan");
+	assert_true(info.host_estimated_ms > 0);
+	return info.host_estimated_ms;
+}
+
+/* Each query beside a plainer one over the same rows. */
+static void host_prices(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"SELECT few, count(*) FROM f GROUP BY few", "SELECT many, count(*) FROM f GROUP BY many"},
+		{"SELECT sum(many) FROM f", "SELECT few, sum(many) FROM f GROUP BY few"},
+		{"SELECT many, count(*) FROM f GROUP BY many", "SELECT url, count(*) FROM f GROUP BY url"},
+		{"SELECT count(*) FROM f WHERE url <> ''", "SELECT count(*) FROM f WHERE url LIKE '%page%7%'"},
+		{"SELECT count(*) FROM f WHERE url LIKE '%page%7%'",
+	     "SELECT count(*) FROM f WHERE regexp_matches(url, 'page.*length')"},
+		{"SELECT count(*) FROM f", "SELECT count(DISTINCT many) FROM f"},
+		{"SELECT count(few), count(o) FROM f", "SELECT count(few) FROM f JOIN orders USING (o) WHERE text LIKE '%7%'"},
+	};
+	struct session s = priced_session();
+	(void)state;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		double plain = host_price(s.con, pairs[i][0]), dear = host_price(s.con, pairs[i][1]);
+		if (plain >= dear)
+			fail_msg("%s: %.3f ms\n%s: %.3f ms", pairs[i][0], plain, pairs[i][1], dear);
+	}
+	close_session(&s);
+}
+
+/* A map of all orders and their texts: beyond what any plan was allowed, far less than rayql_memory_limit. */
+#define LARGE "SELECT text, sum(few) FROM f JOIN orders USING (o) WHERE o > 5 GROUP BY text ORDER BY 1 LIMIT 2"
+
+static void large_plans(void **state)
+{
+	struct session s = priced_session();
+	(void)state;
+	char *first = rows_of(s.con, LARGE, NULL), *second = rows_of(s.con, LARGE, NULL);
+	rayql_query_info info = {.size = sizeof info};
+	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+	assert_string_equal(info.method, "scan");
+	assert_true(info.plan_cached);
+	assert_string_equal(first, second);
+	run(s.con, "UPDATE orders SET text = 'zzz' WHERE o = 100000");
+	char *changed = rows_of(s.con, LARGE, NULL);
+	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+	assert_false(info.plan_cached); /* its map is of what the table was */
+	assert_string_equal(first, changed);
+	/* Without room it is made for each run, and the answer stays. */
+	run(s.con, "SET rayql_memory_limit = '30MB'");
+	for (int i = 0; i < 2; i++) {
+		char *again = rows_of(s.con, LARGE, NULL);
+		assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+		assert_false(info.plan_cached);
+		assert_string_equal(first, again);
+		free(again);
+	}
+	/* Plans that are small are kept all the same. */
+	(void)ask(s.con, "SELECT few, sum(many) FROM f GROUP BY few");
+	assert_true(ask(s.con, "SELECT few, sum(many) FROM f GROUP BY few").plan_cached);
+	free(first);
+	free(second);
+	free(changed);
+	close_session(&s);
+}
+
+/* What a kept plan takes is in rayql_memory_limit, and comes back. */
+static void plans_are_counted(void **state)
+{
+	struct session s = priced_session();
+	(void)state;
+	(void)ask(s.con, LARGE);
+	assert_true(ask(s.con, LARGE).plan_cached);
+	run(s.con, "SET rayql_memory_limit = '64MB'");
+	(void)ask(s.con, LARGE); /* settings have changed: planned again, and it does not fit twice */
+	run(s.con, "DROP INDEX fc");
+	/* All of it is there again: a structure of nearly the limit can be built. */
+	run(s.con, "CREATE INDEX fc2 ON f USING columns (*)");
+	assert_string_equal(ask(s.con, "SELECT few, sum(many) FROM f GROUP BY few").method, "scan");
+	close_session(&s);
+}
+
+/* DuckDB knows counts and extremes of a table that it has read from its file. */
+static void reasons(void **state)
+{
+	char folder[] = "/tmp/rayql-prices-XXXXXX", path[64];
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/p.db", folder);
+	struct session s = open_session(path, NULL);
+	run(s.con, "CREATE TABLE f AS SELECT i::INTEGER AS a FROM range(5000) AS q(i)");
+	run(s.con, "CREATE INDEX fc ON f USING columns (*)");
+	close_session(&s);
+	s = open_session(path, NULL);
+	assert_non_null(strstr(ask(s.con, "SELECT 42").reason, "it reads no table"));
+	assert_non_null(strstr(ask(s.con, "SELECT count(*) FROM f").reason, "without reading a table"));
+	assert_non_null(strstr(ask(s.con, "SELECT min(a), max(a) FROM f").reason, "without reading a table"));
+	close_session(&s);
+	char remove[96];
+	snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
+	assert_int_equal(system(remove), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(host_prices),
+		cmocka_unit_test(large_plans),
+		cmocka_unit_test(plans_are_counted),
+		cmocka_unit_test(reasons),
+	};
+	return cmocka_run_group_tests_name("prices", tests, NULL, NULL);
+}
