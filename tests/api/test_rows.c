@@ -205,9 +205,6 @@ static void partial(void **state)
 	same(s.con, "SELECT weight, (SELECT max(a) FROM f WHERE f.k = big.k) FROM big ORDER BY ALL", "partial");
 	same(s.con, "SELECT id, region FROM f LEFT JOIN big USING (k) WHERE a = 7 ORDER BY id", "partial");
 	same(s.con, "SELECT k FROM big WHERE k IN (SELECT k FROM f WHERE a = 7) ORDER BY k", "partial");
-	/* Not forced, the host goes on alone where it is quicker. */
-	run(s.con, "SET rayql_force = off");
-	expect(s.con, "SELECT count(*) FROM f LEFT JOIN big USING (k) WHERE region IS NULL AND a >= 0", "host", NULL);
 	close_session(&s);
 }
 
