@@ -4,7 +4,7 @@
 /* ---- faults: every one of them, until a run meets none ---- */
 #define MANY 400
 /* The checks of AddressSanitizer make a life several times as long, and neighbouring faults strike the same code: every
- * third one there, other ones with and without a warm start. The unit tests walk all of them under it. */
+ * third one there, other ones with and without a warm start. The release build walks all of them. */
 #ifdef __SANITIZE_ADDRESS__
 #define STEP 3
 #else

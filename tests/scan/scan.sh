@@ -20,10 +20,8 @@ if [ "$suite" = tpch ]; then
 fi
 if [ "$unit" = compute ]; then
 	count="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%compute%'"
-	if [ "$("$rayql" -init /dev/null -csv -noheader :memory: -c "$count" | tr -d '\r')" != 1 ]; then
-		echo "no device vulkan:0 with the unit compute"
-		exit 77
-	fi
+	device=$("$rayql" -init /dev/null -list -noheader :memory: -c "$count") || exit 1
+	[ "$device" = 1 ] || { echo "there is no device vulkan:0 with the unit compute"; exit 77; }
 	set -- "$@" --device vulkan:0
 	export RAYQL_VULKAN_VALIDATION=1
 fi

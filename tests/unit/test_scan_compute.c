@@ -283,7 +283,7 @@ static void test_encodings(void **state)
 		                                   .aggs = aggs};
 		assert_true(compare_request(&request));
 		range.greatest = range.least; /* and from the one end of all integers to the other */
-		range.least = (rql_int128)1 << 127;
+		range.least = (rql_int128)((rql_uint128)1 << 127);
 		assert_true(compare_request(&request));
 		column_free(&c);
 	}
