@@ -93,7 +93,7 @@ struct rql_structure {
 	enum rql_structure_kind kind;
 	enum rql_structure_state state;
 	enum rql_refresh refresh;
-	char *database, *schema, *name; /* of the view in DuckDB's catalog */
+	char *database, *schema, *name; /* CUBE: of the view in DuckDB's catalog; COLUMNS: the index's own */
 	char *statement;                /* the CREATE statement, normalised, for rayql_structures() and .schema */
 	char *query;                    /* the defining SELECT */
 	char *options;                  /* "rollup = auto, refresh = manual" */

@@ -101,12 +101,12 @@ static rql_status number_groups(struct collapsing *c)
 	c->one = RQL_NEW_ARRAY(c->arena, uint32_t, n + 1);
 	if (!c->group || !c->one)
 		return out_of_memory(c);
-	if (c->from->sorted_keys >= c->leaf->group_count)
+	if (c->leaf->group_count == 0)
+		c->groups = 1; /* also over nothing; all numbers are 0 already */
+	else if (c->from->sorted_keys >= c->leaf->group_count)
 		number_sorted(c);
 	else
 		RQL_TRY(number_hashed(c));
-	if (n == 0 && c->leaf->group_count == 0)
-		c->groups = 1; /* without keys there is one group, also over nothing */
 	return RQL_OK;
 }
 

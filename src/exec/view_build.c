@@ -317,11 +317,6 @@ static rql_status build_once(struct rql_session *session, struct rql_structure *
 	return rql_cube_builder_finish(builder, out, err);
 }
 
-static struct rql_cube *retain_cube(const struct rql_cube *cube)
-{
-	return rql_cube_retain(cube);
-}
-
 /* Why a side file was not used stays to be read after the build that replaced it, until the next one. */
 static void note_rebuilt(struct rql_structure *s)
 {
@@ -364,7 +359,7 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 	RQL_TRY(status);
 	rql_structure_clear(s);
 	s->cube = cube;
-	s->retain_cube = retain_cube;
+	s->retain_cube = rql_cube_retain;
 	s->release_cube = rql_cube_release;
 	s->state = RQL_STATE_READY;
 	s->build_ms = (double)(rql_now_ns() - start) / 1e6;

@@ -21,8 +21,7 @@ static bool note_column(const struct rql_expr *leaf, void *state)
 	for (uint32_t i = 0; i < w->count; i++)
 		if (w->ids[i] == leaf->index)
 			return true;
-	if (leaf->index == UINT32_MAX || !rql_type_bytes(leaf->type) || leaf->type.id == RQL_TYPE_INTERVAL ||
-	    leaf->type.id == RQL_TYPE_SQLNULL || w->count == 256)
+	if (leaf->index == UINT32_MAX || !rql_store_can_hold(leaf->type) || w->count == 256)
 		w->refused = true;
 	if (w->refused)
 		return false;

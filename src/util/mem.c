@@ -113,3 +113,21 @@ void rql_mem_clear(struct rql_mem *mem)
 	mem->held = 0;
 	pthread_mutex_destroy(&mem->lock);
 }
+
+uint64_t *rql_zeroed_words(uint64_t words)
+{
+	uint64_t bytes;
+	if (__builtin_mul_overflow(words ? words : 1, sizeof(uint64_t), &bytes) || bytes > PTRDIFF_MAX - HUGE_PAGE)
+		return NULL;
+	if (bytes < 2 * HUGE_PAGE)
+		return calloc(1, bytes);
+	bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	uint64_t *table = aligned_alloc(HUGE_PAGE, bytes);
+	if (!table)
+		return NULL;
+#ifdef MADV_HUGEPAGE
+	(void)madvise(table, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
+#endif
+	memset(table, 0, bytes);
+	return table;
+}

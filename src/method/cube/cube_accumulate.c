@@ -3,7 +3,6 @@
 #include "method/cube/cube_query.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* ---- group rows ---- */
 
@@ -16,27 +15,6 @@ bool rql_cube_groups_hashed(const struct rql_prepared *p)
 		return false;
 	/* An array of rows that are mostly used beats a table of them at any size. */
 	return p->group_count > RQL_CUBE_DENSE_WORDS / p->row_words || (double)p->group_count > 4 * p->groups;
-}
-
-#define HUGE_PAGE ((uint64_t)2 << 20)
-
-/* Zeroed words. A large table is mostly paid for by its page faults: huge pages have 512 times fewer of them. */
-static uint64_t *zeroed_words(uint64_t words)
-{
-	uint64_t bytes;
-	if (__builtin_mul_overflow(words ? words : 1, sizeof(uint64_t), &bytes) || bytes > PTRDIFF_MAX - HUGE_PAGE)
-		return NULL;
-	if (bytes < 2 * HUGE_PAGE)
-		return calloc(1, bytes);
-	bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	uint64_t *table = aligned_alloc(HUGE_PAGE, bytes);
-	if (!table)
-		return NULL;
-#ifdef MADV_HUGEPAGE
-	(void)madvise(table, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#endif
-	memset(table, 0, bytes);
-	return table;
 }
 
 static void fill_rows(const struct rql_prepared *p, uint64_t *rows, uint64_t count)
@@ -53,8 +31,8 @@ bool rql_cube_groups_init(struct rql_cube_groups *g, const struct rql_prepared *
 	uint64_t words = g->capacity * p->row_words;
 	g->owned = !arena || g->hashed || words * sizeof(uint64_t) > SMALL_TABLE;
 	if (g->owned) {
-		g->rows = zeroed_words(words);
-		g->keys = g->hashed ? zeroed_words(g->capacity) : NULL;
+		g->rows = rql_zeroed_words(words);
+		g->keys = g->hashed ? rql_zeroed_words(g->capacity) : NULL;
 	} else {
 		g->rows = RQL_NEW_ARRAY(arena, uint64_t, words);
 	}
@@ -93,7 +71,7 @@ bool rql_cube_groups_reserve(struct rql_cube_groups *g, uint64_t more)
 	uint64_t capacity = g->capacity * 2, words = g->prepared->row_words;
 	while ((g->used + more) * 2 > capacity)
 		capacity *= 2;
-	uint64_t *keys = zeroed_words(capacity), *rows = zeroed_words(capacity * words);
+	uint64_t *keys = rql_zeroed_words(capacity), *rows = rql_zeroed_words(capacity * words);
 	if (!keys || !rows) {
 		free(keys);
 		free(rows);

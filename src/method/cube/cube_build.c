@@ -14,11 +14,6 @@ void rql_build_parallel(struct rql_cube_builder *builder, uint64_t count, rql_ch
 	rql_crew_run(&builder->crew, count, fn, state);
 }
 
-unsigned rql_build_threads(const struct rql_cube_builder *builder)
-{
-	return rql_crew_threads(&builder->crew);
-}
-
 bool rql_build_cancelled(const struct rql_cube_builder *builder)
 {
 	return rql_crew_cancelled(&builder->crew);

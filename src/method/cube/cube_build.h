@@ -92,7 +92,6 @@ struct rql_cube_builder {
 
 /* A parallel loop on the builder's threads, or inline. */
 void rql_build_parallel(struct rql_cube_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state);
-unsigned rql_build_threads(const struct rql_cube_builder *builder);
 bool rql_build_cancelled(const struct rql_cube_builder *builder);
 rql_status rql_build_interrupted(struct rql_error *err);
 void rql_build_phase(struct rql_cube_builder *builder, const char *phase);

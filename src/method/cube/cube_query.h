@@ -8,6 +8,7 @@
 #define RQL_METHOD_CUBE_CUBE_QUERY_H
 
 #include "method/cube/cube_simd.h"
+#include "util/mem.h"
 
 #define RQL_CUBE_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
 #define RQL_CUBE_DENSE_WORDS (UINT64_C(1) << 27) /* of an array of group rows: 1 GiB; beyond, groups are hashed */

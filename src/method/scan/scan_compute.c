@@ -430,7 +430,7 @@ static rql_status answer_of(struct rql_prepared *p, struct context *x, bool time
 		return status;
 	answer.cells_read = p->table.rows;
 	answer.cells_covered = passed;
-	answer.runs = p->table.blocks;
+	answer.runs = p->table.item_count;
 	answer.bytes_read = p->table.bytes + lazy_bytes(&p->table, passed);
 	if (timed)
 		RQL_TRY(put_times(x, arena, &answer, err));

@@ -4,7 +4,7 @@
  *   scan_compute_plan.c   which steps are tests of 32 rows at once and which remain for single rows; where groups meet
  *   scan_code.c           the code of tests, columns, joins, groups and slots; scan_code_program.c that of programs
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
- *   scan_compute.c        contexts, runs, the method; scan_compute_cost.c its price
+ *   scan_compute.c        contexts, runs, the price, the method
  *
  * The code depends on the request's shape only: literals, bounds, addresses and sets are parameters, so that the
  * next request of the same shape finds its pipeline made. */
@@ -90,7 +90,6 @@ struct rql_scan_plan {
 	uint64_t *map_at; /* [joins]: the map's record in the blob, or UINT64_MAX */
 	struct rql_scan_blob blob;
 	uint32_t set_words;
-	uint64_t *sets_image;
 };
 
 /* Why a device cannot run a request; NULL: it can. */
@@ -107,7 +106,7 @@ rql_status rql_scan_code(struct rql_scan_plan *plan, const struct rql_kernel **o
 struct rql_scan_table {
 	uint64_t items, params, sets, kinds; /* offsets in the blob */
 	uint32_t item_count, item_bytes;
-	uint64_t rows, blocks;           /* that are read */
+	uint64_t rows;                   /* that are read */
 	uint64_t bytes;                  /* of what is tested eagerly */
 	double lazy_row_bytes;           /* of the columns that are read where rows are left */
 	struct rql_scan_placed **placed; /* [segments * columns of the store], NULL: not needed */

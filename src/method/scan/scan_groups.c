@@ -3,29 +3,8 @@
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#define HUGE_PAGE ((uint64_t)2 << 20)
 #define MERGE_ROWS (UINT64_C(1) << 14) /* arrays are merged in runs of this many */
-
-/* Zeroed words. A large table is mostly paid for by its page faults: huge pages have 512 times fewer of them. */
-static uint64_t *zeroed_words(uint64_t words)
-{
-	uint64_t bytes;
-	if (__builtin_mul_overflow(words ? words : 1, sizeof(uint64_t), &bytes) || bytes > PTRDIFF_MAX - HUGE_PAGE)
-		return NULL;
-	if (bytes < 2 * HUGE_PAGE)
-		return calloc(1, bytes);
-	bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	uint64_t *table = aligned_alloc(HUGE_PAGE, bytes);
-	if (!table)
-		return NULL;
-#ifdef MADV_HUGEPAGE
-	(void)madvise(table, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#endif
-	memset(table, 0, bytes);
-	return table;
-}
 
 static void fill_rows(const struct rql_scan *scan, uint64_t *rows, uint64_t count)
 {
@@ -41,7 +20,7 @@ bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan
 	g->capacity = scan->group_count;
 	if (!scan->scalar && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words)
 		g->copies = RQL_SCAN_COPIES;
-	g->rows = zeroed_words(g->capacity * g->copies * scan->row_words);
+	g->rows = rql_zeroed_words(g->capacity * g->copies * scan->row_words);
 	g->ready = g->rows != NULL;
 	if (g->ready && !scan->row_zero)
 		fill_rows(scan, g->rows, g->capacity * g->copies);

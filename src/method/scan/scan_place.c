@@ -78,13 +78,10 @@ static uint64_t packed_bytes(uint32_t rows, uint32_t bits)
 
 static void pack(const uint64_t *fields, uint32_t rows, uint32_t bits, uint8_t *to)
 {
-	for (uint64_t row = 0; row < rows; row++)
-		for (uint64_t done = 0, bit = row * bits; done < bits;) {
-			uint64_t free_bits = 8 - bit % 8, n = bits - done < free_bits ? bits - done : free_bits;
-			to[bit / 8] |= (uint8_t)((fields[row] >> done & ((1u << n) - 1)) << bit % 8);
-			done += n;
-			bit += n;
-		}
+	struct rql_packer packer = {.at = to, .bits = bits};
+	for (uint32_t row = 0; row < rows; row++)
+		rql_packer_put(&packer, fields[row]);
+	rql_packer_flush(&packer);
 }
 
 /* Copies a column's blocks, all packed, to `to` (NULL: only counts), and says where they are. */

@@ -1,5 +1,5 @@
-/* A request bound to a snapshot (scan_prepare.c), its price (scan_cost.c) and its run (scan_run.c). Included by those
- * files only.
+/* A request bound to a snapshot (scan_prepare.c), its price (scan_cost.c) and its run (scan_run.c). Included by this
+ * folder only.
  *
  * A block goes through two stages. Filters turn a mask of all its rows into the mask of those that pass: tests of
  * columns work on the packed bytes, joins and programs on values that are loaded, closed up, under the present mask.
@@ -11,6 +11,7 @@
 
 #include "method/scan/scan_map.h"
 #include "method/scan/scan_simd.h"
+#include "util/mem.h"
 
 #include <pthread.h>
 

@@ -215,7 +215,6 @@ static void put_block(struct making *m, uint32_t block, const enum rql_store_mat
 	}
 	table->rows += rows;
 	table->bytes += table->item_bytes;
-	table->blocks++;
 }
 
 static rql_status put_segment(struct making *m, enum rql_store_match *matches, uint64_t *translated)

@@ -159,10 +159,6 @@ bool cube_is_min(uint kind)
 {
 	return kind == RQL_CUBE_MIN || kind == RQL_CUBE_MIN_REAL;
 }
-bool cube_is_max(uint kind)
-{
-	return kind == RQL_CUBE_MAX || kind == RQL_CUBE_MAX_REAL;
-}
 
 // What changes nothing. It is also what an empty group's row holds, so that rows start as templates.
 u64vec2 cube_identity(uint kind)
