@@ -2,6 +2,7 @@
 #ifndef RQL_EXPR_EXPR_INTERNAL_H
 #define RQL_EXPR_EXPR_INTERNAL_H
 
+#include "expr/date.h"
 #include "expr/expr.h"
 
 /* ---- the catalogue ---- */
@@ -79,18 +80,11 @@ rql_step_fn *rql_step_kernel(const struct rql_step_kernels *kernels, const struc
  * the step gives no value for, and raises the error of the first that has one. */
 rql_status rql_step_judge(struct rql_exec *x, const struct rql_step *s, const uint64_t *rows, struct rql_error *err);
 
-/* ---- days and dates, exact for every int32 ---- */
-struct rql_civil {
-	int64_t year;
-	unsigned month, day, day_of_year; /* from 1 */
-};
-struct rql_civil rql_civil_of_days(int64_t days);
-int64_t rql_days_of_year(int64_t year); /* of its first of January */
+/* ---- days and dates, exact for every int32 (expr/date.h has the calendar) ---- */
 /* Part of a finite day; WEEK, QUARTER, ... */
 int32_t rql_day_part(enum rql_date_part part, int32_t day);
 int32_t rql_day_trunc(enum rql_date_part part, int32_t day);
 
-#define RQL_DAY_INFINITY INT32_MAX
 #define RQL_MICROS_INFINITY INT64_MAX
 #define RQL_DAY_MICROS INT64_C(86400000000)
 /* TIMESTAMP holds these whole days. */

@@ -48,7 +48,111 @@ enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind)
 	return types[kind];
 }
 
-/* ---- tests of 32 rows ---- */
+/* ---- tests by planes: words of 32 rows, a lane's four or one side by side ---- */
+
+static enum rql_spirv_type words_type(const struct rql_scan_coder *c)
+{
+	return c->plan->words == 4 ? RQL_SPIRV_U32X4 : RQL_SPIRV_U32;
+}
+
+/* One word in all places. */
+static uint32_t all_words(struct rql_scan_coder *c, uint32_t word)
+{
+	const uint32_t four[] = {word, word, word, word};
+	return c->plan->words == 4 ? rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X4, 4, four) : word;
+}
+
+static uint32_t words2(struct rql_scan_coder *c, enum rql_spirv_op op, uint32_t a, uint32_t b)
+{
+	return rql_spirv_op2(&c->m, op, words_type(c), a, b);
+}
+
+static uint32_t words_not(struct rql_scan_coder *c, uint32_t a)
+{
+	return rql_spirv_op1(&c->m, RQL_SPIRV_NOT, words_type(c), a);
+}
+
+static uint32_t part_of(struct rql_scan_coder *c, uint32_t vector, uint32_t index)
+{
+	const uint32_t part[] = {vector, index};
+	return rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_EXTRACT, RQL_SPIRV_U32, 2, part);
+}
+
+struct planes {
+	uint32_t ref, low[RQL_SCAN_RANGES_MAX], high[RQL_SCAN_RANGES_MAX];
+	uint32_t words[RQL_SCAN_PLANES_MAX];
+};
+
+/* The reference and all wanted planes of a chunk, whose loads are in flight at once. */
+static void load_planes(struct rql_scan_coder *c, uint32_t index, uint32_t chunk, struct planes *p)
+{
+	const struct rql_scan_chunk_test *t = &c->plan->tests[index];
+	bool four = c->plan->words == 4;
+	p->ref = CALL(c, "scan_ref_of", RQL_SPIRV_U64, c->item, U32(c, index));
+	if (t->kind == RQL_SCAN_TEST_NULL)
+		return;
+	uint32_t head = CALL(c, "scan_ref_head", RQL_SPIRV_U32X4, p->ref), wanted = part_of(c, head, 2);
+	uint32_t ranges[2] = {CALL(c, "scan_ref_rest", RQL_SPIRV_U32X4, p->ref), 0};
+	if (t->range_count > 2)
+		ranges[1] = CALL(c, "scan_ref_ranges", RQL_SPIRV_U32X4, p->ref);
+	for (uint32_t r = 0; r < t->range_count; r++) {
+		p->low[r] = part_of(c, ranges[r / 2], r % 2 * 2);
+		p->high[r] = part_of(c, ranges[r / 2], r % 2 * 2 + 1);
+	}
+	uint32_t at = CALL(c, "scan_chunk_at", RQL_SPIRV_U64, head, chunk, U32(c, 4 * c->plan->words));
+	for (uint32_t j = 0; j < t->bits; j++) {
+		uint32_t bit = OP2(c, AND, U32, wanted, U32(c, UINT32_C(1) << j)), live;
+		live = OP2(c, NOT_EQUAL, BOOL, bit, U32(c, 0));
+		p->words[j] = CALL(c, four ? "scan_load4" : "scan_load1", words_type(c), at, U32(c, j * RQL_SCAN_PLANE_STEP), live);
+	}
+}
+
+/* The bit of a bound in all bits. */
+static uint32_t spread(struct rql_scan_coder *c, uint32_t bound, uint32_t j)
+{
+	uint32_t top = j == 31 ? bound : OP2(c, SHIFT_LEFT, U32, bound, U32(c, 31 - j));
+	return all_words(c, OP2(c, SHIFT_RIGHT_SIGNED, U32, top, U32(c, 31)));
+}
+
+/* The carry of an addition's column: what at least two of the three have. */
+static uint32_t majority(struct rql_scan_coder *c, uint32_t a, uint32_t b, uint32_t carry)
+{
+	uint32_t either = words2(c, RQL_SPIRV_AND, carry, words2(c, RQL_SPIRV_OR, a, b));
+	return words2(c, RQL_SPIRV_OR, words2(c, RQL_SPIRV_AND, a, b), either);
+}
+
+/* Which rows' numbers are from low to high: x - low and high - x borrow nothing. From the lowest plane up, one carry
+ * for each (BitWeaving/V compares from the top and keeps two words; planes that are not wanted are zero here). */
+static uint32_t in_range(struct rql_scan_coder *c, const struct planes *p, uint32_t r, uint32_t bits)
+{
+	uint32_t above = all_words(c, U32(c, UINT32_MAX)), below = above;
+	for (uint32_t j = 0; j < bits; j++) {
+		uint32_t low = spread(c, p->low[r], j), high = spread(c, p->high[r], j);
+		above = majority(c, p->words[j], words_not(c, low), above);
+		below = majority(c, words_not(c, p->words[j]), high, below);
+	}
+	return words2(c, RQL_SPIRV_AND, above, below);
+}
+
+static uint32_t apply_planes(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct planes *p,
+                             uint32_t chunk)
+{
+	uint32_t pass = 0, valid = 0;
+	bool four = c->plan->words == 4, null = t->kind == RQL_SCAN_TEST_NULL;
+	if (null || t->nullable)
+		valid = CALL(c, four ? "scan_valid_words" : "scan_valid_word", words_type(c), p->ref, chunk);
+	for (uint32_t r = 0; r < (null ? 0 : t->range_count); r++) {
+		uint32_t in = in_range(c, p, r, t->bits);
+		pass = pass ? words2(c, RQL_SPIRV_OR, pass, in) : in;
+	}
+	if (valid)
+		pass = pass ? words2(c, RQL_SPIRV_AND, pass, valid) : valid;
+	if (t->negate)
+		pass = words_not(c, pass);
+	return t->or_null && valid && !null ? words2(c, RQL_SPIRV_OR, pass, words_not(c, valid)) : pass;
+}
+
+/* ---- tests by sets, of a word's rows ---- */
 
 #define FIELD_WORDS_MAX 32u
 struct loaded {
@@ -66,27 +170,19 @@ static void load_words(struct rql_scan_coder *c, const struct rql_scan_chunk_tes
 	                                            RQL_SPIRV_U32X4};
 	for (uint32_t w = 0; w < t->bits; w += width) {
 		uint32_t v = CALL(c, loads[width], types[width], at, U32(c, 4 * w), live);
-		for (uint32_t k = 0; k < width; k++) {
-			const uint32_t part[] = {v, k};
-			l->words[w + k] = width == 1 ? v : rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_EXTRACT, RQL_SPIRV_U32, 2, part);
-		}
+		for (uint32_t k = 0; k < width; k++)
+			l->words[w + k] = width == 1 ? v : part_of(c, v, k);
 	}
 }
 
-static uint32_t part_of(struct rql_scan_coder *c, uint32_t vector, uint32_t index)
-{
-	const uint32_t part[] = {vector, index};
-	return rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_EXTRACT, RQL_SPIRV_U32, 2, part);
-}
-
-static void load_test(struct rql_scan_coder *c, uint32_t index, uint32_t chunk, uint32_t mask, struct loaded *l)
+static void load_set(struct rql_scan_coder *c, uint32_t index, uint32_t chunk, uint32_t mask, struct loaded *l)
 {
 	const struct rql_scan_chunk_test *t = &c->plan->tests[index];
 	l->ref = CALL(c, "scan_ref_of", RQL_SPIRV_U64, c->item, U32(c, index));
 	l->head = CALL(c, "scan_ref_head", RQL_SPIRV_U32X4, l->ref);
 	l->rest = CALL(c, "scan_ref_rest", RQL_SPIRV_U32X4, l->ref);
 	l->fast = rql_spirv_bool(&c->m, false);
-	if (t->kind == RQL_SCAN_TEST_NULL || t->bits == 0)
+	if (t->bits == 0)
 		return;
 	uint32_t form = part_of(c, l->head, 2), how = t->global ? RQL_SCAN_HOW_GLOBAL : RQL_SCAN_HOW_TEST;
 	l->fast = OP2(c, EQUAL, BOOL, OP2(c, AND, U32, form, U32(c, 0xffff)), U32(c, t->bits | how << 8));
@@ -94,17 +190,6 @@ static void load_test(struct rql_scan_coder *c, uint32_t index, uint32_t chunk, 
 	uint32_t rows = OP2(c, SHIFT_RIGHT, U32, form, U32(c, 16)), first = OP2(c, SHIFT_LEFT, U32, chunk, U32(c, 5));
 	uint32_t some = t->eager ? OP2(c, U_LESS, BOOL, first, rows) : OP2(c, NOT_EQUAL, BOOL, mask, U32(c, 0));
 	load_words(c, t, chunk, OP2(c, LOGICAL_AND, BOOL, l->fast, some), l);
-}
-
-/* Field j in the upper bits of a word, with anything below. */
-static uint32_t upper_field(struct rql_scan_coder *c, const struct loaded *l, uint32_t j, uint32_t bits)
-{
-	uint32_t w = j * bits / 32, shift = j * bits % 32, word = l->words[w];
-	if (shift + bits <= 32)
-		return shift + bits == 32 ? word : OP2(c, SHIFT_LEFT, U32, word, U32(c, 32 - bits - shift));
-	uint32_t next = shift + bits - 32; /* bits in the next word */
-	return OP2(c, OR, U32, OP2(c, SHIFT_LEFT, U32, l->words[w + 1], U32(c, 32 - next)),
-	           OP2(c, SHIFT_RIGHT, U32, word, U32(c, next)));
 }
 
 static uint32_t whole_field(struct rql_scan_coder *c, const struct loaded *l, uint32_t j, uint32_t bits)
@@ -117,42 +202,8 @@ static uint32_t whole_field(struct rql_scan_coder *c, const struct loaded *l, ui
 	return shift + bits == 32 ? word : OP2(c, AND, U32, word, all);
 }
 
-/* Of 32 rows whose fields' places are known, those that are in the ranges of all of `count` tests. A block whose
- * fields lie elsewhere passes here. Four words of bits, because each is a chain. */
-static uint32_t range_fields(struct rql_scan_coder *c, const struct rql_scan_chunk_test *tests,
-                             const struct loaded *loaded, uint32_t count)
-{
-	uint32_t zero = U32(c, 0), ones = U32(c, UINT32_MAX), found[4] = {zero, zero, zero, zero};
-	uint32_t(*a)[2] = rql_arena_array(c->plan->arena, count, sizeof(*a));
-	uint32_t(*b)[2] = rql_arena_array(c->plan->arena, count, sizeof(*b));
-	if (!a || !b) {
-		c->out_of_memory = true;
-		return ones;
-	}
-	for (uint32_t t = 0; t < count; t++)
-		for (uint32_t k = 0; k < (tests[t].twice ? 2u : 1u); k++) {
-			const struct loaded *l = &loaded[t];
-			uint32_t from = k ? part_of(c, l->rest, 2) : part_of(c, l->head, 3), span = part_of(c, l->rest, k ? 3 : 0);
-			a[t][k] = rql_spirv_select(&c->m, RQL_SPIRV_U32, l->fast, from, zero);
-			b[t][k] = rql_spirv_select(&c->m, RQL_SPIRV_U32, l->fast, span, ones);
-		}
-	for (uint32_t j = 0; j < RQL_SCAN_CHUNK; j++) {
-		uint32_t all = 0;
-		for (uint32_t t = 0; t < count; t++) {
-			uint32_t field = upper_field(c, &loaded[t], j, tests[t].bits), pass;
-			pass = OP2(c, U_LESS_EQUAL, BOOL, OP2(c, SUB, U32, field, a[t][0]), b[t][0]);
-			if (tests[t].twice)
-				pass = OP2(c, LOGICAL_OR, BOOL, pass,
-				           OP2(c, U_LESS_EQUAL, BOOL, OP2(c, SUB, U32, field, a[t][1]), b[t][1]));
-			all = all ? OP2(c, LOGICAL_AND, BOOL, all, pass) : pass;
-		}
-		found[j % 4] =
-			OP2(c, OR, U32, found[j % 4], rql_spirv_select(&c->m, RQL_SPIRV_U32, all, U32(c, UINT32_C(1) << j), zero));
-	}
-	return OP2(c, OR, U32, OP2(c, OR, U32, found[0], found[1]), OP2(c, OR, U32, found[2], found[3]));
-}
-
-/* The same for one test with a set; only rows of the mask are looked up in device memory. */
+/* Of 32 rows whose fields' places are known, those in the set; only rows of the mask are looked up in device memory. A
+ * block whose fields lie elsewhere passes here. Four words of bits, because each is a chain. */
 static uint32_t set_fields(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct loaded *l,
                            uint32_t mask)
 {
@@ -162,7 +213,7 @@ static uint32_t set_fields(struct rql_scan_coder *c, const struct rql_scan_chunk
 		table = CALL(c, "scan_table_of", RQL_SPIRV_U64, l->rest);
 		wanted = rql_spirv_select(&c->m, RQL_SPIRV_U32, l->fast, mask, zero);
 	}
-	for (uint32_t j = 0; j < RQL_SCAN_CHUNK; j++) {
+	for (uint32_t j = 0; j < RQL_SCAN_TEST_ROWS; j++) {
 		uint32_t place = OP2(c, ADD, U32, whole_field(c, l, j, t->bits), a), bit;
 		if (t->global)
 			bit = CALL(c, "scan_in_table", RQL_SPIRV_U32, place, b, table,
@@ -176,64 +227,41 @@ static uint32_t set_fields(struct rql_scan_coder *c, const struct rql_scan_chunk
 	return rql_spirv_select(&c->m, RQL_SPIRV_U32, l->fast, all, U32(c, UINT32_MAX));
 }
 
-/* Ranges without NULLs, whose conditions meet in one bit a row. */
-static bool is_plain(const struct rql_scan_chunk_test *t)
-{
-	return t->kind == RQL_SCAN_TEST_RANGE && t->bits && !t->nullable && !t->negate;
-}
-
-static uint32_t slow_test(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct loaded *l,
+static uint32_t apply_set(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct loaded *l,
                           uint32_t chunk, uint32_t mask)
 {
-	return CALL(c, "scan_slow_test", RQL_SPIRV_U32, l->head, l->rest, chunk, mask, l->fast,
-	            rql_spirv_bool(&c->m, t->kind == RQL_SCAN_TEST_SET));
-}
-
-static uint32_t apply_test(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct loaded *l,
-                           uint32_t chunk, uint32_t mask)
-{
-	uint32_t pass, ones = U32(c, UINT32_MAX), valid = 0;
-	bool null = t->kind == RQL_SCAN_TEST_NULL;
-	if (null || t->nullable)
+	uint32_t pass = CALL(c, "scan_slow_test", RQL_SPIRV_U32, l->head, l->rest, chunk, mask, l->fast), valid = 0;
+	if (t->bits)
+		pass = OP2(c, AND, U32, pass, set_fields(c, t, l, mask));
+	if (t->nullable) {
 		valid = CALL(c, "scan_valid_word", RQL_SPIRV_U32, l->ref, chunk);
-	if (null) {
-		pass = valid;
-	} else {
-		pass = slow_test(c, t, l, chunk, mask);
-		if (t->bits && t->kind == RQL_SCAN_TEST_SET)
-			pass = OP2(c, AND, U32, pass, set_fields(c, t, l, mask));
-		else if (t->bits)
-			pass = OP2(c, AND, U32, pass, range_fields(c, t, l, 1));
-		if (t->nullable)
-			pass = OP2(c, AND, U32, pass, valid);
+		pass = OP2(c, AND, U32, pass, valid);
 	}
 	if (t->negate)
 		pass = OP1(c, NOT, U32, pass);
-	if (t->or_null && t->nullable && !null)
+	if (t->or_null && valid)
 		pass = OP2(c, OR, U32, pass, OP1(c, NOT, U32, valid));
-	if (null || t->nullable || t->negate) {
+	if (t->nullable || t->negate) {
 		uint32_t all = CALL(c, "scan_is_all", RQL_SPIRV_BOOL, l->head);
-		pass = rql_spirv_select(&c->m, RQL_SPIRV_U32, all, ones, pass);
+		pass = rql_spirv_select(&c->m, RQL_SPIRV_U32, all, U32(c, UINT32_MAX), pass);
 	}
 	return OP2(c, AND, U32, mask, pass);
 }
 
-/* Tests [first, end), whose words are loaded. */
-static uint32_t apply_tests(struct rql_scan_coder *c, const struct loaded *loaded, uint32_t first, uint32_t end,
-                            uint32_t chunk, uint32_t mask)
+/* ---- the first stage ---- */
+
+static uint32_t code_sets(struct rql_scan_coder *c, uint32_t first, uint32_t chunk, uint32_t mask)
 {
-	const struct rql_scan_chunk_test *tests = c->plan->tests;
-	for (uint32_t t = first, next; t < end; t = next) {
-		next = t + 1;
-		if (!is_plain(&tests[t])) {
-			mask = apply_test(c, &tests[t], &loaded[t], chunk, mask);
-			continue;
-		}
-		while (next < end && is_plain(&tests[next]))
+	struct rql_scan_plan *plan = c->plan;
+	for (uint32_t next, count = plan->test_count; first < count; first = next) {
+		struct loaded loaded[4];
+		next = first + 1;
+		while (plan->tests[first].eager && next < count && plan->tests[next].eager && next - first < 4)
 			next++;
-		mask = OP2(c, AND, U32, mask, range_fields(c, &tests[t], &loaded[t], next - t));
-		for (uint32_t i = t; i < next; i++)
-			mask = OP2(c, AND, U32, mask, slow_test(c, &tests[i], &loaded[i], chunk, mask));
+		for (uint32_t t = first; t < next; t++)
+			load_set(c, t, chunk, mask, &loaded[t - first]);
+		for (uint32_t t = first; t < next; t++)
+			mask = apply_set(c, &plan->tests[t], &loaded[t - first], chunk, mask);
 	}
 	return mask;
 }
@@ -241,21 +269,23 @@ static uint32_t apply_tests(struct rql_scan_coder *c, const struct loaded *loade
 static void code_tests(struct rql_scan_coder *c)
 {
 	struct rql_scan_plan *plan = c->plan;
-	uint32_t params[3], count = plan->test_count;
-	struct loaded *loaded = calloc(count + 1u, sizeof(*loaded));
+	uint32_t params[3], zero = U32(c, 0), planes = 0;
 	rql_spirv_begin(&c->m, "scan_test_rows", params, 3);
 	c->item = params[0];
-	uint32_t mask = params[2];
+	uint32_t mask = plan->words == 4 ? params[2] : part_of(c, params[2], 0);
+	while (planes < plan->test_count && plan->tests[planes].kind != RQL_SCAN_TEST_SET)
+		planes++;
+	struct planes *loaded = calloc(planes + 1u, sizeof(*loaded));
 	c->out_of_memory |= !loaded;
-	for (uint32_t first = 0, next; loaded && first < count; first = next) {
-		next = first + 1;
-		while (plan->tests[first].eager && next < count && plan->tests[next].eager)
-			next++;
-		for (uint32_t t = first; t < next; t++)
-			load_test(c, t, params[1], mask, &loaded[t]);
-		mask = apply_tests(c, loaded, first, next, params[1], mask);
-	}
+	for (uint32_t t = 0; loaded && t < planes; t++)
+		load_planes(c, t, params[1], &loaded[t]);
+	for (uint32_t t = 0; loaded && t < planes; t++)
+		mask = words2(c, RQL_SPIRV_AND, mask, apply_planes(c, &plan->tests[t], &loaded[t], params[1]));
 	free(loaded);
+	if (plan->words == 1) {
+		const uint32_t one[] = {code_sets(c, planes, params[1], mask), zero, zero, zero};
+		mask = rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X4, 4, one);
+	}
 	rql_spirv_end(&c->m, mask);
 }
 

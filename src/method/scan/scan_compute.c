@@ -80,7 +80,8 @@ static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *
 	                              plan->set_words ? plan->set_words : 1,
 	                              plan->copies,
 	                              plan->whole,
-	                              p->device->kind == RQL_DEVICE_SOFTWARE};
+	                              p->device->kind == RQL_DEVICE_SOFTWARE,
+	                              plan->words};
 	return rql_pipeline_get(p->device, kernel, constants, sizeof(constants) / sizeof(*constants), &p->pipeline, err);
 }
 
@@ -129,8 +130,7 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 		unplace(p);
 		return status;
 	}
-	uint64_t tiles =
-		(uint64_t)p->table.item_count * RQL_SCAN_CHUNKS * RQL_SCAN_CHUNK / RQL_SCAN_WORKGROUP / RQL_SCAN_CHUNK;
+	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / RQL_SCAN_WORKGROUP;
 	p->workgroups = tiles < 1 ? 1 : tiles < MOST_WORKGROUPS ? (uint32_t)tiles : MOST_WORKGROUPS;
 	p->placed = true;
 	return RQL_OK;
@@ -165,7 +165,7 @@ static uint64_t context_bytes(const struct rql_prepared *p)
 /* Every buffer that the kernels touch; malloc'ed. */
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct context *x, uint32_t *count)
 {
-	uint64_t columns = (uint64_t)p->snapshot->segment_count * p->snapshot->column_count;
+	uint64_t columns = rql_scan_table_places(&p->plan);
 	struct rql_use *uses = calloc(columns + 8, sizeof(*uses));
 	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->found};
 	*count = 0;
@@ -204,7 +204,8 @@ static uint32_t visit_of(const struct rql_prepared *p)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size;
 	uint64_t subgroups = (uint64_t)p->workgroups * RQL_SCAN_WORKGROUP / subgroup;
-	return p->table.item_count >= subgroups ? RQL_SCAN_CHUNKS / subgroup : 1;
+	uint32_t tiles = RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup;
+	return p->table.item_count >= subgroups && tiles ? tiles : 1;
 }
 
 static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,
@@ -407,11 +408,41 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct contex
 	                           err);
 }
 
-/* Bytes of columns that are read where rows are left, when those lie anywhere: 32-byte sectors of about 10 values. */
-static uint64_t lazy_bytes(const struct rql_scan_table *table, uint64_t passed)
+/* The share of rows for which a column of the store is read: those that are left when its first test comes, or, for
+ * groups and aggregates, that passed. Of the tests before, the shares are guesses. */
+static double share_wanted(const struct rql_prepared *p, uint32_t column, double passed)
 {
-	double share = table->rows ? (double)passed / (double)table->rows : 0;
-	return (uint64_t)(table->lazy_row_bytes * (1 - pow(1 - share, 10)));
+	const struct rql_scan *scan = p->scan;
+	double share = p->plan.tested_pass;
+	for (uint32_t i = 0; i < p->plan.late_count; i++) {
+		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
+		bool reads = step->kind == RQL_SCAN_BY_TEST && step->index == column;
+		if (step->kind == RQL_SCAN_BY_JOIN) {
+			const struct rql_scan_bound_join *join = &scan->joins[step->index];
+			reads = scan->columns[join->column].column == column ||
+			        (join->second != RQL_SCAN_NONE && scan->columns[join->second].column == column);
+		} else if (step->kind == RQL_SCAN_BY_PROGRAM) {
+			const struct rql_scan_bound_program *program = &scan->programs[step->index];
+			for (uint32_t k = 0; k < program->program->input_count; k++)
+				reads |= program->inputs[k].kind == RQL_SCAN_COLUMN && program->inputs[k].index == column;
+		}
+		if (reads)
+			return share;
+		share *= step->pass;
+	}
+	return passed;
+}
+
+/* Bytes of the columns that are read where rows are left. */
+static double late_bytes(const struct rql_prepared *p, double passed)
+{
+	double bytes = 0;
+	for (uint32_t i = 0; i < p->plan.ref_count; i++) {
+		uint32_t column = p->scan->columns[p->plan.refs[i]].column;
+		double bits = 8 * p->table.column_bytes[i] / (double)(p->table.rows + 1);
+		bytes += p->table.column_bytes[i] * rql_scan_sector_share(bits, share_wanted(p, column, passed));
+	}
+	return bytes;
 }
 
 static rql_status answer_of(struct rql_prepared *p, struct context *x, bool timed, struct rql_arena *arena,
@@ -431,7 +462,8 @@ static rql_status answer_of(struct rql_prepared *p, struct context *x, bool time
 	answer.cells_read = p->table.rows;
 	answer.cells_covered = passed;
 	answer.runs = p->table.item_count;
-	answer.bytes_read = p->table.bytes + lazy_bytes(&p->table, passed);
+	answer.bytes_read =
+		(uint64_t)(p->table.bytes + late_bytes(p, p->table.rows ? (double)passed / (double)p->table.rows : 0));
 	if (timed)
 		RQL_TRY(put_times(x, arena, &answer, err));
 	*out = answer;
@@ -587,12 +619,40 @@ static double read_share(const struct rql_scan *scan)
 	return (double)read / (double)samples;
 }
 
-static bool all_placed(const struct rql_prepared *p, uint32_t column)
+static bool all_placed(const struct rql_prepared *p, uint32_t column, enum rql_scan_layout layout)
 {
 	for (uint32_t s = 0; s < p->snapshot->segment_count; s++)
-		if (!rql_scan_is_placed(&p->snapshot->segments[s], column, p->device))
+		if (!rql_scan_is_placed(&p->snapshot->segments[s], column, layout, p->device))
 			return false;
 	return true;
+}
+
+/* What a run reads of a column of the store, and what it needs on the device. */
+struct wanted {
+	double read, resident, missing; /* bytes */
+};
+static struct wanted want_column(const struct rql_prepared *p, uint32_t column)
+{
+	const struct rql_store_snapshot *snapshot = p->snapshot;
+	double bytes = (double)snapshot->columns[column].bytes, bits = 8 * bytes / (double)(snapshot->rows + 1);
+	struct wanted w = {0};
+	bool tested[RQL_SCAN_LAYOUTS] = {false}, late = false;
+	for (uint32_t t = 0; t < p->plan.test_count; t++)
+		if (p->plan.tests[t].column == column)
+			tested[rql_scan_plan_layout(&p->plan, t)] = true;
+	for (uint32_t i = 0; i < p->plan.ref_count; i++)
+		late |= p->scan->columns[p->plan.refs[i]].column == column;
+	/* Before the code is made it is not known which columns single rows need. */
+	late |= !p->plan.ref_count && !tested[RQL_SCAN_PLANES];
+	for (uint32_t layout = 0; layout < RQL_SCAN_LAYOUTS; layout++) {
+		bool there = tested[layout] || (late && layout == RQL_SCAN_FIELDS);
+		w.resident += there ? bytes : 0;
+		w.missing += there && !all_placed(p, column, (enum rql_scan_layout)layout) ? bytes : 0;
+		w.read += tested[layout] ? bytes : 0;
+	}
+	if (late)
+		w.read += bytes * rql_scan_sector_share(bits, share_wanted(p, column, p->scan->pass));
+	return w;
 }
 
 /* lock held */
@@ -601,18 +661,13 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
 	double share = read_share(scan), rows = (double)p->snapshot->rows * share, passed = rows * scan->pass;
-	double eager = 0, lazy = 0, missing = 0, resident = 0;
+	double wanted = 0, missing = 0, resident = 0, groups = scan->rows_out;
 	for (uint32_t c = 0; c < scan->column_count; c++) {
-		uint32_t column = scan->columns[c].column;
-		double bytes = (double)p->snapshot->columns[column].bytes;
-		bool first = false;
-		for (uint32_t t = 0; t < p->plan.test_count; t++)
-			first |= p->plan.tests[t].column == column && p->plan.tests[t].eager;
-		*(first ? &eager : &lazy) += bytes * share;
-		missing += all_placed(p, column) ? 0 : bytes;
-		resident += bytes;
+		struct wanted w = want_column(p, scan->columns[c].column);
+		wanted += w.read * share;
+		missing += w.missing;
+		resident += w.resident;
 	}
-	double wanted = eager + lazy * (1 - pow(1 - scan->pass, 10)), groups = scan->rows_out;
 	double work = fmax(wanted / profile->read_gbps, rows * TESTED_ROW_CELLS * profile->cell_ns) +
 	              passed * TAKEN_ROW_CELLS * profile->tested_cell_ns;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;

@@ -1,7 +1,8 @@
 /* The fused scan on a GPU's compute unit: a bound request (scan_query.h) as a kernel's generated code and the tables
  * that it reads.
  *
- *   scan_compute_plan.c   which steps are tests of 32 rows at once and which remain for single rows; where groups meet
+ *   scan_compute_plan.c   what is refused and why; where groups meet
+ *   scan_compute_tests.c  which steps are tests of 32 rows at once and which remain for single rows
  *   scan_code.c           the code of tests, columns, joins, groups and slots; scan_code_program.c that of programs
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
  *   scan_compute.c        contexts, runs, the price, the method
@@ -36,15 +37,16 @@ void rql_scan_blob_free(struct rql_scan_blob *blob);
 /* ---- the plan ---- */
 /* A step of the request that tests 32 rows at once. */
 struct rql_scan_chunk_test {
-	enum { RQL_SCAN_TEST_RANGE, RQL_SCAN_TEST_SET, RQL_SCAN_TEST_NULL } kind;
+	/* ranges of numbers, by bit planes; a set, by packed fields; whether there is a value */
+	enum { RQL_SCAN_TEST_PLANES, RQL_SCAN_TEST_SET, RQL_SCAN_TEST_NULL } kind;
 	uint32_t step;   /* of the request */
 	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
 	uint32_t column; /* of the store */
 	double pass;
-	uint32_t bits; /* what most blocks have: those fields' places are literals; 0: none */
-	bool eager;    /* loads do not wait for the tests before */
+	uint32_t bits;   /* PLANES: most of any block; SET: what most blocks have, whose fields' places are literals; 0: none */
+	bool eager;      /* SET: loads do not wait for the tests before */
 	bool nullable, or_null, negate;
-	/* RANGE over codes and SET: bits by the snapshot's codes, or by key - least */
+	/* of codes and joins: bits by the snapshot's codes, or by key - least */
 	const uint32_t *set;
 	bool own; /* made for this plan, by the snapshot's codes */
 	uint32_t span;
@@ -52,9 +54,9 @@ struct rql_scan_chunk_test {
 	uint32_t set_at; /* in shared memory */
 	bool global;     /* or it is too large for that */
 	uint64_t table;  /* then: its place in the blob */
-	/* RANGE: of values or codes; the value may lie in either when `twice`, else both are the same */
-	rql_int128 low[2], high[2];
-	bool twice;
+	/* PLANES: of values or codes */
+	uint32_t range_count;
+	rql_int128 low[RQL_SCAN_RANGES_MAX], high[RQL_SCAN_RANGES_MAX];
 };
 /* One that is tested row by row. */
 struct rql_scan_late {
@@ -71,6 +73,8 @@ struct rql_scan_plan {
 	const struct rql_scan *scan;
 	struct rql_arena *arena;
 	uint32_t test_count, late_count;
+	uint32_t words; /* of 32 rows, that a lane tests at once: 4, with sets 1 */
+	double tested_pass; /* share of rows that pass `tests`, a guess */
 	struct rql_scan_chunk_test *tests;
 	struct rql_scan_late *lates;
 	bool *joined;     /* [joins]: tested among `tests` */
@@ -96,6 +100,11 @@ struct rql_scan_plan {
 const char *rql_scan_compute_refusal(const struct rql_scan_request *request, const struct rql_device *device);
 rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_device *device, struct rql_arena *arena,
                                  struct rql_scan_plan *out, struct rql_error *err) RQL_MUST_CHECK;
+/* Fills tests, words, lates and sets; up to set_words of shared memory for these. */
+rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, uint32_t set_words, struct rql_error *err) RQL_MUST_CHECK;
+bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t column);
+/* The share of a column's 32-byte sectors that hold one of the rows wanted, `pass` of all, wherever they are. */
+double rql_scan_sector_share(double bits, double pass);
 void rql_scan_compute_plan_free(struct rql_scan_plan *plan);
 
 /* The kernel's code; fills refs and params. The same code gives the same kernel, which lives as long as the process. */
@@ -107,16 +116,18 @@ struct rql_scan_table {
 	uint64_t items, params, sets, kinds; /* offsets in the blob */
 	uint32_t item_count, item_bytes;
 	uint64_t rows;                   /* that are read */
-	uint64_t bytes;                  /* of what is tested eagerly */
-	double lazy_row_bytes;           /* of the columns that are read where rows are left */
-	struct rql_scan_placed **placed; /* [segments * columns of the store], NULL: not needed */
+	double bytes;                    /* of what is tested 32 rows at once, and of items */
+	double *column_bytes;            /* [refs]: of the fields, in these blocks, of what is read where rows are left */
+	struct rql_scan_placed **placed; /* [rql_scan_table_places], NULL: not needed */
 };
 /* Places the columns and fills the blob with items, parameters and sets. On failure the table must be freed too. */
 rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *device, struct rql_scan_table *out,
                                struct rql_error *err) RQL_MUST_CHECK;
 void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table *table);
-/* Columns of the store that the request reads. */
+uint64_t rql_scan_table_places(const struct rql_scan_plan *plan);
+/* What the i-th of the tests, and the references behind them, reads: a column of the store, and how it lies. */
 uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i);
+enum rql_scan_layout rql_scan_plan_layout(const struct rql_scan_plan *plan, uint32_t i);
 
 /* ---- generated code ---- */
 #include "method/scan/scan_spirv.h"

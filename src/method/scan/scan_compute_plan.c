@@ -1,4 +1,4 @@
-/* How a bound request runs on a GPU: which steps test 32 rows at once, where groups meet. */
+/* How a bound request runs on a GPU: what a device cannot do, the tables of a run, where groups meet. */
 #include "method/scan/scan_compute.h"
 
 #include <math.h>
@@ -15,12 +15,6 @@
 #define DENSE_WORDS (UINT64_C(1) << 22)
 /* Up to so many words of rows are put out by the last workgroup of the scan. */
 #define WHOLE_WORDS 4096u
-/* A column is read for all lanes, without waiting for earlier tests, when at least this share of them has rows left. */
-#define EAGER_LANES 0.6
-#define USELESS_PASS 0.95
-/* Widest fields that are tested 32 at once. */
-#define FIELD_BITS 32u
-#define KEY_BITS 31u
 
 /* ---- what devices cannot do ---- */
 
@@ -128,247 +122,6 @@ void rql_scan_blob_free(struct rql_scan_blob *blob)
 	*blob = (struct rql_scan_blob){0};
 }
 
-/* ---- tests ---- */
-
-static uint32_t placed_bits(const struct rql_store_block *b)
-{
-	if (b->encoding == RQL_STORE_CONSTANT)
-		return 0;
-	return b->encoding == RQL_STORE_DELTA ? rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0])) : b->bits;
-}
-
-/* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
-static void survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
-{
-	uint64_t blocks[129] = {0};
-	*widest = *most = 0;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
-		const struct rql_store_segment *segment = &snapshot->segments[s];
-		for (uint32_t b = 0; b < segment->blocks; b++)
-			blocks[placed_bits(&segment->columns[column].blocks[b])]++;
-	}
-	for (uint32_t bits = 1; bits <= 128; bits++) {
-		*widest = blocks[bits] ? bits : *widest;
-		*most = blocks[bits] > blocks[*most] || (blocks[bits] && !*most) ? bits : *most;
-	}
-}
-
-static bool is_translated(const struct rql_store_snapshot *snapshot, uint32_t column)
-{
-	bool some = false;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++)
-		some |= snapshot->segments[s].columns[column].translate != NULL;
-	return some;
-}
-
-static bool passes_code(const struct rql_scan_step *step, uint32_t code, bool null)
-{
-	const struct rql_store_filter *f = &step->filter;
-	if (f->kind == RQL_FILTER_IS_NULL || f->kind == RQL_FILTER_IS_NOT_NULL)
-		return null == (f->kind == RQL_FILTER_IS_NULL);
-	if (null)
-		return step->or_null;
-	if (f->kind == RQL_FILTER_CODE_SET)
-		return f->set[code / 64] >> code % 64 & 1;
-	return f->code_least <= code && code <= f->code_greatest;
-}
-
-/* A set of codes as one range, or two, when it has no more runs. */
-static void shape_codes(struct rql_scan_chunk_test *t)
-{
-	uint32_t runs = 0;
-	t->kind = RQL_SCAN_TEST_RANGE;
-	t->low[0] = t->low[1] = 0;
-	t->high[0] = t->high[1] = -1;
-	for (uint32_t code = 0; code < t->span; code++) {
-		bool now = t->set[code / 32] >> code % 32 & 1,
-			 before = code && (t->set[(code - 1) / 32] >> (code - 1) % 32 & 1);
-		if (!now)
-			continue;
-		if (!before && ++runs > 2) {
-			t->kind = RQL_SCAN_TEST_SET;
-			return;
-		}
-		if (!before)
-			t->low[runs - 1] = code;
-		t->high[runs - 1] = code;
-	}
-	t->twice = runs == 2;
-	if (runs == 1) {
-		t->low[1] = t->low[0];
-		t->high[1] = t->high[0];
-	}
-}
-
-/* A test of a coded column as a set of codes. */
-static bool code_test(struct rql_scan_plan *plan, const struct rql_scan_step *step, struct rql_scan_chunk_test *t)
-{
-	const struct rql_dimension *d = plan->scan->snapshot->columns[step->index].dimension;
-	uint32_t *set = RQL_NEW_ARRAY(plan->arena, uint32_t, d->count / 32 + 2);
-	if (!set)
-		return false;
-	for (uint32_t code = 0; code < d->count; code++)
-		if (passes_code(step, code, d->has_null && code + 1 == d->count))
-			set[code / 32] |= UINT32_C(1) << code % 32;
-	t->set = set;
-	t->span = d->count;
-	shape_codes(t);
-	return true;
-}
-
-/* Two tests of one coded column are one of the codes that pass both. false: there is none to join. */
-static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
-{
-	if (plan->scan->snapshot->columns[t->column].kind != RQL_STORE_CODED || !t->own)
-		return false;
-	for (uint32_t i = 0; i < plan->test_count; i++) {
-		struct rql_scan_chunk_test *o = &plan->tests[i];
-		if (o->column != t->column || !o->own || o->also != RQL_SCAN_NONE)
-			continue;
-		uint32_t codes = 0, *set = (uint32_t *)(uintptr_t)o->set; /* made by code_test */
-		for (uint32_t word = 0; word < t->span / 32 + 1; word++) {
-			set[word] &= t->set[word];
-			codes += (uint32_t)__builtin_popcount(set[word]);
-		}
-		o->also = t->step;
-		o->pass = (double)codes / t->span;
-		shape_codes(o);
-		return true;
-	}
-	return false;
-}
-
-static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bound_join *join,
-                      struct rql_scan_chunk_test *t)
-{
-	const struct rql_scan_column *c = &plan->scan->columns[join->column];
-	const struct rql_scan_map *map = join->map;
-	t->kind = RQL_SCAN_TEST_SET;
-	t->set = map->bits;
-	t->least = map->least;
-	t->span = map->span;
-	t->negate = join->kind == RQL_SCAN_ANTI;
-	/* NULL's code is the last, and joins nothing. */
-	if (c->null_code != RQL_SCAN_NONE && map->least + (int64_t)map->span > (int64_t)c->null_code)
-		t->span = map->least < (int64_t)c->null_code ? (uint32_t)((int64_t)c->null_code - map->least) : 0;
-}
-
-/* Whether some value comes from a join's payload. */
-static bool payload_used(const struct rql_scan *scan, uint32_t join)
-{
-	bool used = false;
-#define USES(s) ((s).kind == RQL_SCAN_JOIN && (s).index == join)
-	for (uint32_t p = 0; p < scan->part_count; p++)
-		used |= USES(scan->parts[p].source);
-	for (uint32_t o = 0; o < scan->operand_count; o++)
-		used |= USES(scan->operands[o].source);
-	for (uint32_t p = 0; p < scan->program_count; p++)
-		for (uint32_t i = 0; i < scan->programs[p].program->input_count; i++)
-			used |= USES(scan->programs[p].inputs[i]);
-#undef USES
-	return used;
-}
-
-/* Whether a step can be a test, with what it needs. */
-static rql_status make_test(struct rql_scan_plan *plan, uint32_t s, bool *out, struct rql_error *err)
-{
-	const struct rql_scan *scan = plan->scan;
-	const struct rql_scan_step *step = &scan->steps[s];
-	struct rql_scan_chunk_test t = {
-		.step = s, .also = RQL_SCAN_NONE, .column = step->index, .or_null = step->or_null, .pass = step->pass};
-	const struct rql_scan_bound_join *join = NULL;
-	uint32_t widest;
-	*out = false;
-	if (step->kind == RQL_SCAN_BY_PROGRAM)
-		return RQL_OK;
-	if (step->kind == RQL_SCAN_BY_JOIN) {
-		join = &scan->joins[step->index];
-		t.column = scan->columns[join->column].column;
-	}
-	const struct rql_store_column *column = &scan->snapshot->columns[t.column];
-	survey(scan->snapshot, t.column, &widest, &t.bits);
-	t.nullable = column->kind != RQL_STORE_CODED && column->nulls > 0;
-	if (join) {
-		/* One that drops next to nothing is left to the look-up of its payload. */
-		bool useless = step->pass > USELESS_PASS && payload_used(scan, step->index);
-		if (useless || join->second != RQL_SCAN_NONE || !join->map->dense || widest > KEY_BITS ||
-		    is_translated(scan->snapshot, t.column))
-			return RQL_OK;
-		join_test(plan, join, &t);
-	} else if (column->kind == RQL_STORE_CODED) {
-		if (!code_test(plan, step, &t))
-			return rql_error_memory(err, column->dimension->count / 8, "a set of codes");
-	} else if (step->filter.kind == RQL_FILTER_IS_NULL || step->filter.kind == RQL_FILTER_IS_NOT_NULL) {
-		t.kind = RQL_SCAN_TEST_NULL;
-		t.negate = step->filter.kind == RQL_FILTER_IS_NULL;
-	} else if (step->filter.kind == RQL_FILTER_INTEGER_RANGE && widest <= FIELD_BITS) {
-		t.kind = RQL_SCAN_TEST_RANGE;
-		/* Open ends are the ends of int128, whose distances overflow. */
-		t.low[0] = t.low[1] = step->filter.least > INT64_MIN ? step->filter.least : INT64_MIN;
-		t.high[0] = t.high[1] = step->filter.greatest < INT64_MAX ? step->filter.greatest : INT64_MAX;
-	} else {
-		return RQL_OK;
-	}
-	t.own = !join && column->kind == RQL_STORE_CODED;
-	if (!merge_test(plan, &t))
-		plan->tests[plan->test_count++] = t;
-	*out = true;
-	return RQL_OK;
-}
-
-/* Sets go into shared memory as long as there is room; the small ones first would leave the most for it, but they are
- * few: in the order of the tests. */
-static void place_sets(struct rql_scan_plan *plan, uint32_t room)
-{
-	for (uint32_t i = 0; i < plan->test_count; i++) {
-		struct rql_scan_chunk_test *t = &plan->tests[i];
-		uint32_t words = t->kind == RQL_SCAN_TEST_SET ? t->span / 32 + 1 : 0;
-		t->global = words > room - plan->set_words;
-		t->set_at = plan->set_words;
-		plan->set_words += t->global ? 0 : words;
-	}
-}
-
-static int by_pass(const struct rql_scan *scan, uint32_t a, uint32_t b)
-{
-	return (scan->steps[a].pass > scan->steps[b].pass) - (scan->steps[a].pass < scan->steps[b].pass);
-}
-
-/* Few pass first: then the others wait for them where that saves reading. */
-static void order_tests(struct rql_scan_plan *plan)
-{
-	double pass = 1;
-	for (uint32_t i = 1; i < plan->test_count; i++) {
-		struct rql_scan_chunk_test t = plan->tests[i];
-		uint32_t at = i;
-		for (; at > 0 && plan->tests[at - 1].pass > t.pass; at--)
-			plan->tests[at] = plan->tests[at - 1];
-		plan->tests[at] = t;
-	}
-	for (uint32_t i = 0; i < plan->test_count; i++) {
-		plan->tests[i].eager = 1 - pow(1 - pass, RQL_SCAN_CHUNK) >= EAGER_LANES;
-		pass *= plan->tests[i].pass;
-	}
-}
-
-/* Joins and tests of columns before programs, which may fail in rows that those drop. */
-static void order_lates(struct rql_scan_plan *plan)
-{
-	const struct rql_scan_step *steps = plan->scan->steps;
-	for (uint32_t i = 1; i < plan->late_count; i++) {
-		struct rql_scan_late l = plan->lates[i];
-		uint32_t at = i;
-		for (; at > 0; at--) {
-			uint32_t before = plan->lates[at - 1].step;
-			bool program = steps[before].kind == RQL_SCAN_BY_PROGRAM, mine = steps[l.step].kind == RQL_SCAN_BY_PROGRAM;
-			if (program < mine || (program == mine && (program || by_pass(plan->scan, before, l.step) <= 0)))
-				break;
-			plan->lates[at] = plan->lates[at - 1];
-		}
-		plan->lates[at] = l;
-	}
-}
-
 /* ---- groups ---- */
 
 static void word_kinds(struct rql_scan_plan *plan)
@@ -452,28 +205,15 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_d
                                  struct rql_scan_plan *out, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = out;
-	uint32_t shared = device->limits.shared_bytes, room;
+	uint32_t shared = device->limits.shared_bytes;
 	shared = shared > OTHER_SHARED_BYTES ? shared - OTHER_SHARED_BYTES : 0;
 	*plan = (struct rql_scan_plan){.scan = scan, .arena = arena};
 	if (!allocate(plan))
 		return rql_error_memory(err, scan->step_count * sizeof(*plan->tests), "a query on a GPU");
-	room = shared / 8 < RQL_SCAN_SET_WORDS ? shared / 8 : RQL_SCAN_SET_WORDS;
-	for (uint32_t s = 0; s < scan->step_count; s++) {
-		bool test;
-		RQL_TRY(make_test(plan, s, &test, err));
-		if (test && scan->steps[s].kind == RQL_SCAN_BY_JOIN)
-			plan->joined[scan->steps[s].index] = true;
-		if (!test)
-			plan->lates[plan->late_count++] = (struct rql_scan_late){s, scan->steps[s].kind == RQL_SCAN_BY_JOIN &&
-			                                                                payload_used(scan, scan->steps[s].index)};
-	}
-	order_tests(plan);
-	order_lates(plan);
-	place_sets(plan, room);
+	RQL_TRY(rql_scan_compute_tests(plan, shared / 8 < RQL_SCAN_SET_WORDS ? shared / 8 : RQL_SCAN_SET_WORDS, err));
 	for (uint32_t c = 0; c < scan->column_count; c++) {
 		plan->ref_of[c] = RQL_SCAN_NONE;
-		plan->translated[c] =
-			scan->columns[c].kind == RQL_STORE_CODED && is_translated(scan->snapshot, scan->columns[c].column);
+		plan->translated[c] = rql_scan_is_translated(scan->snapshot, scan->columns[c].column);
 	}
 	for (uint32_t j = 0; j < scan->join_count; j++)
 		plan->map_at[j] = UINT64_MAX;

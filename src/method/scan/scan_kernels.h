@@ -5,9 +5,11 @@
 
 #include "device/kernel_types.h"
 
-/* Rows of a lane in the first stage: its tests make one word of bits. A block has 4096 / 32 such chunks. */
-#define RQL_SCAN_CHUNK 32u
-#define RQL_SCAN_CHUNKS 128u
+/* Rows are tested by words of 32; a block has 4096 / 32 of them. A lane takes one or four neighbouring words at once: a
+ * CHUNK. */
+#define RQL_SCAN_TEST_ROWS 32u
+#define RQL_SCAN_BLOCK_WORDS 128u
+#define RQL_SCAN_PLANE_STEP 512u /* bytes of a plane of a block */
 
 /* Where sums meet. */
 #define RQL_SCAN_MODE_SCALAR 0u /* one group: registers, then a row in shared memory, then the row */
@@ -16,28 +18,42 @@
 /* Words of a row that the scalar mode keeps in registers. */
 #define RQL_SCAN_SCALAR_WORDS 24u
 
-/* What a block's part of a test asks for. */
+/* What a block's part of a test with a set asks for. */
 #define RQL_SCAN_HOW_ALL 0u    /* nothing: the zone map says that all rows pass */
-#define RQL_SCAN_HOW_TEST 1u   /* a range, or a set in shared memory */
+#define RQL_SCAN_HOW_TEST 1u   /* a set in shared memory */
 #define RQL_SCAN_HOW_GLOBAL 2u /* a set in device memory */
 #define RQL_SCAN_HOW_NONE 3u   /* no value passes; NULL may */
 
-/* An item is a block that is read: `rows` and 12 bytes of nothing, then a reference for each test and each column. */
+/* An item is a block that is read: `rows` and 12 bytes of nothing, then a reference of 64 bytes for each test, and one
+ * for each column. */
 #define RQL_SCAN_ITEM_HEAD 16u
+#define RQL_SCAN_REF_BYTES 64u
+#define RQL_SCAN_RANGES_MAX 4u
 
-/* One column of one block. Fields lie as the store has them (PACKED; bits 0: CONSTANT). */
+/* Packed fields of a block (scan_place.h: FIELDS; bits 0: every value is the base): a column, or a test with a set. */
 struct rql_scan_ref {
 	uint64_t data;
 	uint32_t bits_how; /* bits | how << 8 | the block's rows << 16 */
-	/* Column: the base. Range: with x the field in the upper bits of 32, x - a <= b, or so with the halves of `table`.
-	 * Set: its bits field + a < b. */
-	uint32_t a, b;
-	uint32_t set_at; /* of a set in shared memory: first word */
-	uint64_t table;  /* column of codes: code of a stored one, or 0. Test: the set in device memory */
-	uint64_t valid;  /* bitmap; 0: no NULL, 1: nothing but NULLs */
-	uint64_t unused;
+	uint32_t a, b;     /* column: the base. Set: its bits field + a < b */
+	uint32_t set_at;   /* of a set in shared memory: first word */
+	uint64_t table;    /* column of codes: code of a stored one, or 0. Test: the set in device memory */
+	uint64_t valid;    /* bitmap; 0: no NULL, 1: nothing but NULLs */
+	uint64_t unused_1, unused_2, unused_3;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_ref, 48);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_ref, 64);
+
+/* Bit planes of a block: a test whether its numbers are in one of up to four ranges. Where all rows pass, no plane is
+ * wanted and the ranges have everything; a test for NULL alone has only `valid`. */
+struct rql_scan_plane_ref {
+	uint64_t data;
+	uint32_t wanted; /* bit j: plane j matters */
+	uint32_t unused;
+	uint32_t low_0, high_0, low_1, high_1; /* beyond the last range: low > high */
+	uint64_t valid;                        /* as above; 0 also where NULLs pass with all others */
+	uint64_t unused_2;
+	uint32_t low_2, high_2, low_3, high_3;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 
 /* How words of a row are folded: a word of kind WIDE and the next one make 128 bits. Extremes are unsigned: signed
  * integers with the top bit flipped, doubles as keys that order like them. */

@@ -11,10 +11,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rql_scan_placed *list;
 
 /* lock held */
-static struct rql_scan_placed *find(const void *identity, uint32_t column, const struct rql_device *device)
+static struct rql_scan_placed *find(const void *identity, uint32_t column, enum rql_scan_layout layout,
+                                    const struct rql_device *device)
 {
 	for (struct rql_scan_placed *p = list; p; p = p->next)
-		if (p->identity == identity && p->column == column && p->device == device)
+		if (p->identity == identity && p->column == column && p->layout == layout && p->device == device)
 			return p;
 	return NULL;
 }
@@ -85,9 +86,9 @@ static void pack(const uint64_t *fields, uint32_t rows, uint32_t bits, uint8_t *
 }
 
 /* Copies a column's blocks, all packed, to `to` (NULL: only counts), and says where they are. */
-static uint64_t write_out(const struct rql_store_view *view, uint32_t blocks, uint8_t *to,
-                          struct rql_scan_placed_block *out)
+static uint64_t write_fields(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks, uint8_t *to)
 {
+	struct rql_scan_placed_block *out = p->blocks;
 	uint64_t used = 0, *fields = malloc(RQL_STORE_BLOCK * sizeof(*fields));
 	for (uint32_t i = 0; i < blocks && fields; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
@@ -114,6 +115,37 @@ static uint64_t write_out(const struct rql_store_view *view, uint32_t blocks, ui
 	return used;
 }
 
+/* The same as planes. */
+static uint64_t write_planes(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks, uint8_t *to)
+{
+	uint64_t used = 0;
+	for (uint32_t i = 0; i < blocks; i++) {
+		const struct rql_store_block *b = &view->blocks[i];
+		struct rql_scan_numbers numbers = rql_scan_placed_numbers(p, b);
+		uint64_t bytes = (uint64_t)numbers.bits * RQL_SCAN_PLANE_BYTES;
+		uint64_t valid = b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8;
+		p->blocks[i] =
+			(struct rql_scan_placed_block){.bits = numbers.bits,
+		                                   .data = (uint32_t)(used / 64),
+		                                   .validity = valid ? (uint32_t)((used + bytes) / 64) : RQL_STORE_NONE};
+		if (to && bytes && !rql_scan_planes_write(&numbers, view, i, (uint32_t *)(void *)(to + used)))
+			return 0;
+		if (to && valid)
+			memcpy(to + used + bytes, view->bytes + (uint64_t)b->validity * 64, valid);
+		used += bytes + valid;
+	}
+	return used;
+}
+
+struct rql_scan_numbers rql_scan_placed_numbers(const struct rql_scan_placed *placed,
+                                                const struct rql_store_block *block)
+{
+	struct rql_scan_numbers numbers = placed->numbers;
+	if (!placed->shared)
+		rql_scan_numbers_of_block(block, &numbers);
+	return numbers;
+}
+
 /* ---- placing ---- */
 
 static rql_status upload(struct rql_scan_placed *p, const void *data, uint64_t bytes, struct rql_error *err)
@@ -122,23 +154,30 @@ static rql_status upload(struct rql_scan_placed *p, const void *data, uint64_t b
 	return rql_buffer_upload(p->buffer, 0, data, bytes, err);
 }
 
-static rql_status make(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks,
-                       struct rql_error *err)
+typedef uint64_t write_fn(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks, uint8_t *to);
+
+static rql_status make_copy(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks,
+                            write_fn *write, struct rql_error *err)
+{
+	uint64_t bytes = write(p, view, blocks, NULL);
+	uint8_t *copy = bytes ? calloc(1, bytes) : NULL;
+	rql_status status = rql_error_memory(err, bytes, "a column's copy for a device");
+	if (copy && write(p, view, blocks, copy) == bytes) {
+		rql_error_clear(err);
+		status = upload(p, copy, bytes, err);
+	}
+	free(copy);
+	return status;
+}
+
+static rql_status make_fields(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks,
+                              struct rql_error *err)
 {
 	bool direct = true;
 	for (uint32_t i = 0; i < blocks; i++)
 		direct &= is_direct(&view->blocks[i]);
-	if (!direct) {
-		uint64_t bytes = write_out(view, blocks, NULL, p->blocks);
-		uint8_t *copy = bytes ? calloc(1, bytes) : NULL;
-		rql_status status = rql_error_memory(err, bytes, "a column's copy for a device");
-		if (copy && write_out(view, blocks, copy, p->blocks) == bytes) {
-			rql_error_clear(err);
-			status = upload(p, copy, bytes, err);
-		}
-		free(copy);
-		return status;
-	}
+	if (!direct)
+		return make_copy(p, view, blocks, write_fields, err);
 	for (uint32_t i = 0; i < blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
 		p->blocks[i] = (struct rql_scan_placed_block){.base = b->base[0],
@@ -149,21 +188,32 @@ static rql_status make(struct rql_scan_placed *p, const struct rql_store_view *v
 	return view->byte_count ? upload(p, view->bytes, view->byte_count, err) : RQL_OK;
 }
 
+static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_segment *segment, struct rql_error *err)
+{
+	const struct rql_store_view *view = &segment->columns[p->column];
+	p->shared = rql_scan_numbers_of_segment(p->snapshot, segment, p->column, &p->numbers);
+	if (!write_planes(p, view, segment->blocks, NULL))
+		return RQL_OK; /* constants without NULLs */
+	return make_copy(p, view, segment->blocks, write_planes, err);
+}
+
 rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
-                          uint32_t column, struct rql_device *device, struct rql_scan_placed **out,
-                          struct rql_error *err)
+                          uint32_t column, enum rql_scan_layout layout, struct rql_device *device,
+                          struct rql_scan_placed **out, struct rql_error *err)
 {
 	pthread_mutex_lock(&lock);
-	struct rql_scan_placed *p = find(segment->identity, column, device);
+	struct rql_scan_placed *p = find(segment->identity, column, layout, device);
 	rql_status status = RQL_OK;
 	if (!p) {
 		p = calloc(1, sizeof(*p));
 		struct rql_scan_placed_block *blocks = calloc(segment->blocks, sizeof(*blocks));
 		if (p && blocks) {
 			*p = (struct rql_scan_placed){
-				.device = device, .identity = segment->identity, .column = column, .blocks = blocks};
+				.device = device, .identity = segment->identity, .column = column, .layout = layout, .blocks = blocks};
 			p->snapshot = rql_store_snapshot_retain(snapshot);
-			status = make(p, &segment->columns[column], segment->blocks, err);
+			status = layout == RQL_SCAN_PLANES
+			             ? make_planes(p, segment, err)
+			             : make_fields(p, &segment->columns[column], segment->blocks, err);
 			if (status != RQL_OK)
 				destroy(p);
 		} else {
@@ -201,11 +251,12 @@ void rql_scan_placed_release(struct rql_scan_placed *placed)
 		destroy(placed);
 }
 
-bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, const struct rql_device *device)
+bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, enum rql_scan_layout layout,
+                        const struct rql_device *device)
 {
 	if (pthread_mutex_trylock(&lock) != 0)
 		return false;
-	bool there = find(segment->identity, column, device) != NULL;
+	bool there = find(segment->identity, column, layout, device) != NULL;
 	pthread_mutex_unlock(&lock);
 	return there;
 }

@@ -30,6 +30,7 @@ enum rql_spirv_type {
 
 /* Opcodes, as the specification numbers them. */
 enum rql_spirv_op {
+	RQL_SPIRV_COMPOSITE_CONSTRUCT = 80,
 	RQL_SPIRV_COMPOSITE_EXTRACT = 81,
 	RQL_SPIRV_F_TO_S = 110,
 	RQL_SPIRV_S_TO_F = 111,

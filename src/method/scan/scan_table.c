@@ -13,7 +13,7 @@ struct making {
 	uint64_t segment_at; /* number */
 	uint64_t *sets;      /* [tests]: of this segment's stored codes, in the blob; UINT64_MAX: none of its own */
 	uint32_t *stored_count;
-	rql_int128 (*low)[2], (*high)[2]; /* [tests]: RANGE of codes, in stored codes */
+	rql_int128 (*low)[RQL_SCAN_RANGES_MAX], (*high)[RQL_SCAN_RANGES_MAX]; /* [tests]: PLANES; of codes: stored ones */
 };
 
 uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i)
@@ -21,32 +21,50 @@ uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i)
 	return i < plan->test_count ? plan->tests[i].column : plan->scan->columns[plan->refs[i - plan->test_count]].column;
 }
 
-static struct rql_scan_placed *placed_of(const struct making *m, uint32_t column)
+enum rql_scan_layout rql_scan_plan_layout(const struct rql_scan_plan *plan, uint32_t i)
 {
-	return m->table->placed[m->segment_at * m->plan->scan->snapshot->column_count + column];
+	return i < plan->test_count && plan->tests[i].kind != RQL_SCAN_TEST_SET ? RQL_SCAN_PLANES : RQL_SCAN_FIELDS;
+}
+
+static struct rql_scan_placed **placed_at(const struct rql_scan_plan *plan, const struct rql_scan_table *table,
+                                          uint64_t segment, uint32_t i)
+{
+	uint64_t columns = plan->scan->snapshot->column_count;
+	return &table->placed[(segment * columns + rql_scan_plan_column(plan, i)) * RQL_SCAN_LAYOUTS +
+	                      rql_scan_plan_layout(plan, i)];
+}
+
+static const struct rql_scan_placed *placed_of(const struct making *m, uint32_t i)
+{
+	return *placed_at(m->plan, m->table, m->segment_at, i);
+}
+
+uint64_t rql_scan_table_places(const struct rql_scan_plan *plan)
+{
+	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
+	return (uint64_t)snapshot->segment_count * snapshot->column_count * RQL_SCAN_LAYOUTS;
 }
 
 static rql_status place_columns(const struct rql_scan_plan *plan, struct rql_device *device,
                                 struct rql_scan_table *table, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
-	table->placed = calloc((uint64_t)snapshot->segment_count * snapshot->column_count + 1, sizeof(*table->placed));
+	table->placed = calloc(rql_scan_table_places(plan) + 1, sizeof(*table->placed));
 	if (!table->placed)
 		return rql_error_memory(err, snapshot->segment_count * 8ull, "columns on a device");
 	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		for (uint32_t i = 0; i < plan->test_count + plan->ref_count; i++) {
-			uint32_t column = rql_scan_plan_column(plan, i);
-			struct rql_scan_placed **at = &table->placed[(uint64_t)s * snapshot->column_count + column];
+			struct rql_scan_placed **at = placed_at(plan, table, s, i);
 			if (!*at)
-				RQL_TRY(rql_scan_place(snapshot, &snapshot->segments[s], column, device, at, err));
+				RQL_TRY(rql_scan_place(snapshot, &snapshot->segments[s], rql_scan_plan_column(plan, i),
+				                       rql_scan_plan_layout(plan, i), device, at, err));
 		}
 	return RQL_OK;
 }
 
 void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table *table)
 {
-	uint64_t count =
-		plan->scan ? (uint64_t)plan->scan->snapshot->segment_count * plan->scan->snapshot->column_count : 0;
+	uint64_t count = plan->scan ? rql_scan_table_places(plan) : 0;
 	for (uint64_t i = 0; table->placed && i < count; i++)
 		rql_scan_placed_release(table->placed[i]);
 	free(table->placed);
@@ -75,14 +93,14 @@ static rql_status begin_segment(struct making *m)
 		const struct rql_scan_chunk_test *t = &m->plan->tests[i];
 		const struct rql_store_view *view = &m->segment->columns[t->column];
 		m->sets[i] = UINT64_MAX;
-		for (uint32_t k = 0; k < 2; k++) {
+		for (uint32_t k = 0; k < t->range_count; k++) {
 			m->low[i][k] = t->low[k];
 			m->high[i][k] = t->high[k];
 		}
 		if (!view->translate || t->kind == RQL_SCAN_TEST_NULL)
 			continue;
-		if (t->kind == RQL_SCAN_TEST_RANGE) {
-			for (uint32_t k = 0; k < 2; k++) {
+		if (t->kind == RQL_SCAN_TEST_PLANES) {
+			for (uint32_t k = 0; k < t->range_count; k++) {
 				m->low[i][k] = stored_from(view, t->low[k]);
 				m->high[i][k] = (rql_int128)stored_from(view, t->high[k] + 1) - 1;
 			}
@@ -103,37 +121,6 @@ static rql_status begin_segment(struct making *m)
 }
 
 /* ---- references ---- */
-
-/* x - a <= b with the fields in the upper bits; false: no field of the block is in the range. */
-static bool range_of(rql_int128 low, rql_int128 high, const struct rql_scan_placed_block *p, uint32_t *a, uint32_t *b)
-{
-	/* A coded column's base is a code, an integer's is signed. */
-	rql_int128 base = (int64_t)p->base, most = ((rql_int128)1 << p->bits) - 1;
-	low = low - base < 0 ? 0 : low - base;
-	high = high - base > most ? most : high - base;
-	*a = *b = 0;
-	if (low > high)
-		return false;
-	if (p->bits) {
-		*a = (uint32_t)((uint64_t)low << (32 - p->bits));
-		*b = (uint32_t)(((uint64_t)(high - low + 1) << (32 - p->bits)) - 1);
-	}
-	return true;
-}
-
-static void put_range(const struct making *m, uint32_t i, const struct rql_scan_placed_block *p,
-                      struct rql_scan_ref *ref)
-{
-	uint32_t a[2], b[2];
-	bool some[2];
-	for (uint32_t k = 0; k < 2; k++)
-		some[k] = range_of(m->low[i][k], m->high[i][k], p, &a[k], &b[k]);
-	uint32_t first = some[0] ? 0 : 1, second = some[1] ? 1 : 0;
-	ref->bits_how = p->bits | (some[0] || some[1] ? RQL_SCAN_HOW_TEST : RQL_SCAN_HOW_NONE) << 8;
-	ref->a = a[first];
-	ref->b = b[first];
-	ref->table = a[second] | (uint64_t)b[second] << 32;
-}
 
 static void put_set(const struct making *m, uint32_t i, const struct rql_scan_placed_block *p, struct rql_scan_ref *ref)
 {
@@ -158,35 +145,90 @@ static uint64_t valid_of(const struct rql_scan_placed *placed, const struct rql_
 	return b->nulls == b->rows;
 }
 
-static struct rql_scan_ref ref_of(const struct making *m, uint32_t i, uint32_t block, enum rql_store_match match)
+/* A column, or a test with a set. */
+static struct rql_scan_ref field_ref(const struct making *m, uint32_t i, uint32_t block, enum rql_store_match match)
 {
 	const struct rql_scan_plan *plan = m->plan;
-	uint32_t column = rql_scan_plan_column(plan, i);
-	const struct rql_scan_placed *placed = placed_of(m, column);
+	const struct rql_scan_placed *placed = placed_of(m, i);
 	const struct rql_scan_placed_block *p = &placed->blocks[block];
-	const struct rql_store_view *view = &m->segment->columns[column];
+	const struct rql_store_view *view = &m->segment->columns[rql_scan_plan_column(plan, i)];
 	struct rql_scan_ref ref = {.bits_how = p->bits, .a = (uint32_t)p->base, .b = (uint32_t)(p->base >> 32)};
 	ref.data = placed->buffer ? placed->buffer->address + (uint64_t)p->data * 64 : 0;
 	if (view->kind != RQL_STORE_CODED)
 		ref.valid = valid_of(placed, p, &view->blocks[block]);
 	if (i >= plan->test_count)
 		return ref;
-	ref.a = ref.b = 0;
-	ref.bits_how = p->bits | RQL_SCAN_HOW_TEST << 8;
 	if (match == RQL_MATCH_ALL)
 		ref.bits_how = p->bits | RQL_SCAN_HOW_ALL << 8;
-	else if (plan->tests[i].kind == RQL_SCAN_TEST_RANGE)
-		put_range(m, i, p, &ref);
-	else if (plan->tests[i].kind == RQL_SCAN_TEST_SET)
+	else
 		put_set(m, i, p, &ref);
 	return ref;
 }
 
-static uint64_t block_bytes(uint32_t rows, uint32_t bits)
+static struct rql_scan_plane_ref plane_ref(const struct making *m, uint32_t i, uint32_t block,
+                                           enum rql_store_match match)
 {
-	return ((uint64_t)rows * bits + 7) / 8;
+	const struct rql_scan_chunk_test *t = &m->plan->tests[i];
+	const struct rql_scan_placed *placed = placed_of(m, i);
+	const struct rql_scan_placed_block *p = &placed->blocks[block];
+	const struct rql_store_block *b = &m->segment->columns[t->column].blocks[block];
+	struct rql_scan_plane_ref ref = {.high_0 = UINT32_MAX};
+	if (t->kind == RQL_SCAN_TEST_NULL || match != RQL_MATCH_ALL)
+		ref.valid = m->segment->columns[t->column].kind == RQL_STORE_CODED ? 0 : valid_of(placed, p, b);
+	if (match == RQL_MATCH_ALL && t->negate)
+		ref.low_0 = 1, ref.high_0 = 0;
+	if (t->kind == RQL_SCAN_TEST_NULL || match == RQL_MATCH_ALL)
+		return ref;
+	struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
+	struct rql_scan_numbers numbers = rql_scan_placed_numbers(placed, b);
+	for (uint32_t r = 0; r < RQL_SCAN_RANGES_MAX; r++)
+		ranges[r] = r < t->range_count ? rql_scan_numbers_range(&numbers, m->low[i][r], m->high[i][r])
+		                               : (struct rql_scan_range){1, 0};
+	ref.data = placed->buffer ? placed->buffer->address + (uint64_t)p->data * 64 : 0;
+	ref.wanted = rql_scan_planes_wanted(&numbers, ranges, t->range_count);
+	ref.low_0 = ranges[0].low;
+	ref.high_0 = ranges[0].high;
+	ref.low_1 = ranges[1].low;
+	ref.high_1 = ranges[1].high;
+	ref.low_2 = ranges[2].low;
+	ref.high_2 = ranges[2].high;
+	ref.low_3 = ranges[3].low;
+	ref.high_3 = ranges[3].high;
+	return ref;
 }
 
+static double block_bytes(uint32_t rows, uint32_t bits)
+{
+	return (double)rows * bits / 8;
+}
+
+static void put_planes(struct making *m, uint32_t i, uint32_t block, enum rql_store_match match, uint64_t to)
+{
+	struct rql_scan_plane_ref ref = plane_ref(m, i, block, match);
+	uint32_t planes = (uint32_t)__builtin_popcount(ref.wanted) + (ref.valid > 1);
+	memcpy(m->plan->blob.bytes + to, &ref, sizeof(ref));
+	m->table->bytes += block_bytes(RQL_STORE_BLOCK, planes);
+}
+
+static void put_fields(struct making *m, uint32_t i, uint32_t block, enum rql_store_match match, uint64_t translated,
+                       uint64_t to)
+{
+	const struct rql_scan_plan *plan = m->plan;
+	struct rql_scan_ref ref = field_ref(m, i, block, match);
+	uint32_t rows = m->segment->columns[0].blocks[block].rows, bits = ref.bits_how & 0xff;
+	if (translated != UINT64_MAX)
+		ref.table = translated;
+	if (ref.table)
+		rql_scan_blob_relocate(&m->plan->blob, to + offsetof(struct rql_scan_ref, table));
+	ref.bits_how |= rows << 16;
+	memcpy(m->plan->blob.bytes + to, &ref, sizeof(ref));
+	if (i < plan->test_count)
+		m->table->bytes += match == RQL_MATCH_ALL ? 0 : block_bytes(rows, bits);
+	else
+		m->table->column_bytes[i - plan->test_count] += block_bytes(rows, bits);
+}
+
+/* translated: of a column's stored codes, UINT64_MAX: none. */
 static void put_block(struct making *m, uint32_t block, const enum rql_store_match *matches, const uint64_t *translated)
 {
 	const struct rql_scan_plan *plan = m->plan;
@@ -197,21 +239,13 @@ static void put_block(struct making *m, uint32_t block, const enum rql_store_mat
 	memcpy(blob->bytes + at, &rows, sizeof(rows));
 	for (uint32_t i = 0; i < plan->test_count + plan->ref_count; i++) {
 		enum rql_store_match match = i < plan->test_count ? matches[plan->tests[i].step] : RQL_MATCH_SOME;
+		uint64_t to = at + RQL_SCAN_ITEM_HEAD + (uint64_t)i * RQL_SCAN_REF_BYTES;
 		if (i < plan->test_count && plan->tests[i].also != RQL_SCAN_NONE && match == RQL_MATCH_ALL)
 			match = matches[plan->tests[i].also];
-		struct rql_scan_ref ref = ref_of(m, i, block, match);
-		uint64_t to = at + RQL_SCAN_ITEM_HEAD + (uint64_t)i * sizeof(ref);
-		if (i >= plan->test_count && translated[i - plan->test_count] != UINT64_MAX)
-			ref.table = translated[i - plan->test_count];
-		ref.bits_how |= rows << 16;
-		if (ref.table && (i >= plan->test_count || plan->tests[i].kind == RQL_SCAN_TEST_SET))
-			rql_scan_blob_relocate(blob, to + offsetof(struct rql_scan_ref, table));
-		memcpy(blob->bytes + to, &ref, sizeof(ref));
-		uint32_t bits = ref.bits_how & 0xff, how = ref.bits_how >> 8 & 0xff;
-		if (i < plan->test_count && plan->tests[i].eager && how != RQL_SCAN_HOW_ALL)
-			table->bytes += block_bytes(rows, bits);
-		else if (i >= plan->test_count || how != RQL_SCAN_HOW_ALL)
-			table->lazy_row_bytes += (double)block_bytes(rows, bits);
+		if (rql_scan_plan_layout(plan, i) == RQL_SCAN_PLANES)
+			put_planes(m, i, block, match, to);
+		else
+			put_fields(m, i, block, match, i < plan->test_count ? UINT64_MAX : translated[i - plan->test_count], to);
 	}
 	table->rows += rows;
 	table->bytes += table->item_bytes;
@@ -253,10 +287,11 @@ static rql_status put_items(struct making *m)
 	m->high = rql_arena_array(plan->arena, tests, sizeof(*m->high));
 	enum rql_store_match *matches = RQL_NEW_ARRAY(plan->arena, enum rql_store_match, steps);
 	uint64_t *translated = RQL_NEW_ARRAY(plan->arena, uint64_t, refs);
-	if (!m->sets || !m->stored_count || !m->low || !m->high || !matches || !translated)
+	table->column_bytes = RQL_NEW_ARRAY(plan->arena, double, refs);
+	if (!table->column_bytes || !m->sets || !m->stored_count || !m->low || !m->high || !matches || !translated)
 		return rql_error_memory(m->err, tests * 64ull, "a query's tables");
 	table->item_bytes =
-		RQL_SCAN_ITEM_HEAD + (plan->test_count + plan->ref_count) * (uint32_t)sizeof(struct rql_scan_ref);
+		RQL_SCAN_ITEM_HEAD + (plan->test_count + plan->ref_count) * RQL_SCAN_REF_BYTES;
 	for (uint32_t i = 0; i < plan->test_count; i++)
 		if (plan->tests[i].global)
 			plan->tests[i].table =

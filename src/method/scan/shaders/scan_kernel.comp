@@ -2,14 +2,15 @@
 // replaces the bodies of scan_test_rows and scan_take_row below, which are straight lines of calls; every branch is
 // here.
 //
-// A subgroup takes tiles of 32 rows a lane. First stage: a lane tests its 32 rows with one word of bits as the
-// result, on the packed fields, several of a word without another load. Second stage: the rows that passed are closed
-// up, a lane each, so that few of them do not leave lanes idle; columns that only they need are read in their 32-byte
-// sectors alone. No workgroup waits for another until it is done, so that loads of many tiles are in flight.
+// A subgroup takes tiles of 128 rows a lane (32 when a test has a set). First stage: tests of 32 rows at once, with words
+// of bits as the result, by bit planes, or of packed fields in sets. Second stage: the rows that passed are closed up, a
+// lane each, so that few of them do not leave lanes idle; columns that only they need are read in their 32-byte sectors
+// alone. No workgroup waits for another until it is done, so that loads of many tiles are in flight.
 //
-// Floor: the bytes of the columns that are tested for all rows, plus the 32-byte sectors of the others that hold a row
-// which qualifies, at the memory's speed; and about 4 us of launch. Three instructions a row and range test (shift,
-// subtract, compare) and one and a half to keep the bit: 20 instructions a row take as long as 2.75 bytes on an H200.
+// Floor: the planes that are tested, plus the 32-byte sectors of the others that hold a row which is wanted, at the
+// memory's speed; and about 4 us of launch. A plane and range takes three instructions a word, so the first stage is a
+// tenth of an instruction a row and plane; the second is about a hundred a row that passes: as long as 15 bytes on an
+// H200.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -29,12 +30,13 @@ layout(constant_id = 6) const uint COPIES = 1u; // of the rows in shared memory;
 layout(constant_id = 7) const uint WHOLE = 1u;  // the last workgroup puts the rows out
 // Lanes of a subgroup run in step and need no barrier: llvmpipe, where one is a barrier of the workgroup (Mesa 25.0.7).
 layout(constant_id = 8) const bool LOCKSTEP = false;
+layout(constant_id = 9) const uint WORDS = 1u; // of 32 rows: what a lane tests at once, 1 or 4
 
 layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
 #define LIST_ROWS 4u // rows a lane that are closed up at once
 shared uint scan_list[gl_WorkGroupSize.x * LIST_ROWS];
-shared uint scan_masks[gl_WorkGroupSize.x];
+shared uint scan_masks[gl_WorkGroupSize.x * WORDS];
 shared uint scan_sets[SET_WORDS];
 shared uint scan_sums[SHARED_WORDS];
 shared uint64_t scan_extremes[SHARED_EXTREMES];
@@ -52,17 +54,22 @@ uint64_t scan_param(const uint index)
 
 uint64_t scan_ref_of(const uint64_t item, const uint index)
 {
-	return item + uint64_t(RQL_SCAN_ITEM_HEAD + index * 48u);
+	return item + uint64_t(RQL_SCAN_ITEM_HEAD + index * RQL_SCAN_REF_BYTES);
 }
-// data, bits and how, a
+// Fields: data, bits and how, a. Planes: data, those wanted.
 uvec4 scan_ref_head(const uint64_t ref)
 {
 	return ScanU32x4(ref).v;
 }
-// b, place of the set, table
+// Fields: b, place of the set, table. Planes: two ranges.
 uvec4 scan_ref_rest(const uint64_t ref)
 {
 	return ScanU32x4(ref + 16ul).v;
+}
+// Planes: two more.
+uvec4 scan_ref_ranges(const uint64_t ref)
+{
+	return ScanU32x4(ref + 48ul).v;
 }
 
 uint64_t scan_table_of(const uvec4 rest)
@@ -140,9 +147,9 @@ uint scan_in_table(const uint index, const uint span, const uint64_t table, cons
 	return bit;
 }
 
-// A test that the generated code has no fields' places for: another width, or a set in device memory. fast: it has.
-uint scan_slow_test(const uvec4 head, const uvec4 rest, const uint chunk, const uint mask, const bool fast,
-                    const bool set)
+// A test with a set that the generated code has no fields' places for: another width, or a set in device memory. fast:
+// it has.
+uint scan_slow_test(const uvec4 head, const uvec4 rest, const uint chunk, const uint mask, const bool fast)
 {
 	uint how = (head.z >> 8) & 0xffu, bits = head.z & 0xffu;
 	if (fast || how == RQL_SCAN_HOW_ALL)
@@ -153,29 +160,32 @@ uint scan_slow_test(const uvec4 head, const uvec4 rest, const uint chunk, const 
 	uint found = 0u;
 	for (uint left = mask; left != 0u; left &= left - 1u) {
 		uint row = uint(findLSB(left));
-		uint field = scan_narrow_field(data, bits, chunk * RQL_SCAN_CHUNK + row);
+		uint index = scan_narrow_field(data, bits, chunk * RQL_SCAN_TEST_ROWS + row) + head.w;
 		bool pass;
-		if (!set) {
-			uint upper = bits == 0u ? 0u : field << (32u - bits);
-			pass = upper - head.w <= rest.x || upper - rest.z <= rest.w;
-		} else if (how == RQL_SCAN_HOW_GLOBAL) {
-			uint index = field + head.w;
+		if (how == RQL_SCAN_HOW_GLOBAL)
 			pass = index < rest.x && ((ScanU32(table + uint64_t(index >> 5) * 4ul).v >> (index & 31u)) & 1u) != 0u;
-		} else {
-			pass = scan_in_set(field + head.w, rest.x, rest.y) != 0u;
-		}
+		else
+			pass = scan_in_set(index, rest.x, rest.y) != 0u;
 		found |= pass ? 1u << row : 0u;
 	}
 	return found;
 }
 
-// Which of a chunk's rows are not NULL.
+// Which of a word's rows are not NULL.
 uint scan_valid_word(const uint64_t ref, const uint chunk)
 {
 	uint64_t valid = ScanU64(ref + 32ul).v;
 	if (valid <= 1ul)
 		return valid == 0ul ? 0xffffffffu : 0u;
 	return ScanU32(valid + uint64_t(chunk * 4u)).v;
+}
+// The same of four words.
+uvec4 scan_valid_words(const uint64_t ref, const uint chunk)
+{
+	uint64_t valid = ScanU64(ref + 32ul).v;
+	if (valid <= 1ul)
+		return uvec4(valid == 0ul ? 0xffffffffu : 0u);
+	return ScanU32x4(valid + uint64_t(chunk * 16u)).v;
 }
 bool scan_is_all(const uvec4 head)
 {
@@ -462,16 +472,16 @@ void scan_begin_row(const uint64_t group, const bool live)
 // These bodies are never run. They call every function that generated code may call, because the compiler leaves out
 // those that nobody calls, and use the types that it needs.
 
-// Which of a lane's rows (mask) pass the tests.
-uint scan_test_rows(const uint64_t item, const uint chunk, const uint mask)
+// Which of a lane's rows (mask) pass the tests. One word: the first.
+uvec4 scan_test_rows(const uint64_t item, const uint chunk, const uvec4 mask)
 {
 	uint64_t ref = scan_ref_of(item, 0u);
-	uvec4 head = scan_ref_head(ref), rest = scan_ref_rest(ref);
+	uvec4 head = scan_ref_head(ref), rest = scan_ref_rest(ref) + scan_ref_ranges(ref);
 	uint64_t at = scan_chunk_at(head, chunk, 4u);
 	uint words = scan_load4(at, 0u, true).x | scan_load2(at, 0u, true).x | scan_load1(at, 0u, true);
-	uint found = scan_in_set(words, rest.x, rest.y) | scan_slow_test(head, rest, chunk, mask, false, true);
-	found |= scan_in_table(words, rest.x, scan_table_of(rest), mask);
-	return scan_is_all(head) ? found : found & scan_valid_word(ref, chunk);
+	uint found = scan_in_set(words, rest.x, rest.y) | scan_slow_test(head, rest, chunk, mask.x, false);
+	found |= scan_in_table(words, rest.x, scan_table_of(rest), mask.x);
+	return scan_is_all(head) ? mask : scan_valid_words(ref, chunk) & (found | scan_valid_word(ref, chunk));
 }
 // What remains to be tested of a row, and its group and values.
 void scan_take_row(const uint64_t item, const uint row, const bool live)
@@ -502,14 +512,52 @@ void sync_lanes()
 		subgroupBarrier();
 }
 
-// Rows that passed are closed up in a list of entries (item << 12 | row) which outlives the tile, so that the second
-// stage nearly always has a row for every lane, however few of a tile pass.
+uint rows_of_word(uint rows, uint first)
+{
+	return first >= rows ? 0u : rows - first >= 32u ? 0xffffffffu : (1u << (rows - first)) - 1u;
+}
+
+// Which of a lane's rows pass; its chunk is one of item `index`.
+uvec4 test_chunk(uint chunk, uint index)
+{
+	uint64_t item = args.items + uint64_t(index) * args.item_bytes;
+	uint rows = ScanU32(item).v, in_block = chunk % (RQL_SCAN_BLOCK_WORDS / WORDS), first = in_block * WORDS * 32u;
+	uvec4 mask = uvec4(rows_of_word(rows, first), 0u, 0u, 0u);
+	if (WORDS == 4u)
+		mask.yzw = uvec3(rows_of_word(rows, first + 32u), rows_of_word(rows, first + 64u),
+		                 rows_of_word(rows, first + 96u));
+	return scan_test_rows(item, in_block, mask);
+}
+
+// A row's entry is (item << 12 | row).
+void take_entry(uint entry, bool live)
+{
+	scan_take_row(args.items + uint64_t(entry >> 12) * args.item_bytes, entry & 4095u, live);
+}
+
+// Nearly all rows of a tile pass: each as it stands.
+void take_all(uint first_chunk, uvec4 mask)
+{
+	uint lane = lane_of(), size = gl_SubgroupSize, masks_at = gl_SubgroupID * size * WORDS;
+	[[unroll]] for (uint w = 0u; w < WORDS; w++)
+		scan_masks[masks_at + lane * WORDS + w] = mask[w];
+	sync_lanes();
+	for (uint i = lane; i - lane < size * WORDS * 32u; i += size) {
+		bool live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
+		uint entry = first_chunk * WORDS * 32u + i;
+		take_entry(min(entry, (args.item_count << 12) - 1u), live);
+	}
+	sync_lanes();
+}
+
+// Rows that passed are closed up in a list of entries which outlives the tile, so that the second stage nearly always
+// has a row for every lane, however few of a tile pass.
 void take_tiles(uint workgroup)
 {
-	uint lane = lane_of(), size = gl_SubgroupSize, per_item = RQL_SCAN_CHUNKS / size;
-	uint list_at = gl_SubgroupID * size * LIST_ROWS, masks_at = gl_SubgroupID * size, capacity = size * LIST_ROWS;
-	uint tiles = args.item_count * per_item, held = 0u, visited = 0u;
-	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit;
+	uint lane = lane_of(), size = gl_SubgroupSize;
+	uint list_at = gl_SubgroupID * size * LIST_ROWS, capacity = size * LIST_ROWS;
+	uint chunks = args.item_count * (RQL_SCAN_BLOCK_WORDS / WORDS), tiles = (chunks + size - 1u) / size;
+	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit, held = 0u, visited = 0u;
 	for (uint tile = (workgroup * gl_NumSubgroups + gl_SubgroupID) * args.visit;; tile++) {
 		// A block's tiles one after the other: its references come from the nearest cache then.
 		if (visited == args.visit) {
@@ -518,46 +566,40 @@ void take_tiles(uint workgroup)
 		}
 		visited++;
 		bool more = tile < tiles; // else the list is emptied
-		uint index = tile / per_item, chunk = tile % per_item * size + lane, first = chunk * RQL_SCAN_CHUNK, mask = 0u;
-		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
-		if (more) {
-			uint rows = ScanU32(item).v;
-			mask = first >= rows ? 0u : rows - first >= 32u ? 0xffffffffu : (1u << (rows - first)) - 1u;
-			mask = scan_test_rows(item, chunk, mask);
+		uint chunk = tile * size + lane;
+		uvec4 mask = uvec4(0u);
+		if (more && chunk < chunks)
+			mask = test_chunk(chunk, chunk / (RQL_SCAN_BLOCK_WORDS / WORDS));
+		uint count = uint(bitCount(mask.x));
+		if (WORDS == 4u)
+			count += uint(bitCount(mask.y) + bitCount(mask.z) + bitCount(mask.w));
+		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u;
+		uint total = subgroupShuffle(end, size - 1u), at = chunk * WORDS * 32u;
+		if (total * 4u >= size * WORDS * 32u * 3u) {
+			take_all(tile * size, mask);
+			continue;
 		}
-		uint count = uint(bitCount(mask)), end = subgroupInclusiveAdd(count), rank = end - count, base = 0u;
-		uint total = subgroupShuffle(end, size - 1u);
-		bool dense = total * 4u >= size * RQL_SCAN_CHUNK * 3u; // nearly all of them: each as it stands
-		if (dense)
-			scan_masks[masks_at + lane] = mask;
 		do {
-			uint from = 0u, n = size * RQL_SCAN_CHUNK, added = dense ? total : min(capacity - held, total - base);
-			if (!dense) {
-				for (; mask != 0u && rank < base + added; mask &= mask - 1u) {
-					scan_list[list_at + held + rank - base] = index << 12 | first + uint(findLSB(mask));
+			uint added = min(capacity - held, total - base), stop = min(end, base + added);
+			while (rank < stop) {
+				if (mask.x == 0u) {
+					mask = uvec4(mask.yzw, 0u);
+					at += 32u;
+				} else {
+					scan_list[list_at + held + rank - base] = at + uint(findLSB(mask.x));
+					mask.x &= mask.x - 1u;
 					rank++;
 				}
-				held += added;
-				from = more ? held & (size - 1u) : 0u;
-				n = held - from;
-				held = from;
 			}
+			held += added;
 			base += added;
+			uint from = more ? held & (size - 1u) : 0u, n = held - from;
+			held = from;
 			if (n == 0u)
 				continue;
 			sync_lanes();
-			if (dense) {
-				for (uint i = lane; i - lane < n; i += size) {
-					bool live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
-					scan_take_row(item, first - lane * RQL_SCAN_CHUNK + i, live);
-				}
-			} else {
-				for (uint i = lane; i - lane < n; i += size) {
-					uint entry = i < n ? scan_list[list_at + from + i] : scan_list[list_at + from];
-					uint64_t entry_item = args.items + uint64_t(entry >> 12) * args.item_bytes;
-					scan_take_row(entry_item, entry & 4095u, i < n);
-				}
-			}
+			for (uint i = lane; i - lane < n; i += size)
+				take_entry(scan_list[list_at + from + (i < n ? i : 0u)], i < n);
 			sync_lanes();
 		} while (base < total);
 		if (!more)

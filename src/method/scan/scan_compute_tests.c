@@ -1,0 +1,362 @@
+/* Which steps of a request test 32 rows at once on a GPU, by planes or sets, and which are left to the rows that pass
+ * those. */
+#include "method/scan/scan_compute.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "column/pack.h"
+
+/* A join that drops less of the rows is no test of its own. */
+#define USELESS_PASS 0.95
+/* Widest fields that are looked up in sets 32 at once. */
+#define KEY_BITS 31u
+/* A column of fields is read for all lanes, without waiting for earlier tests, when at least this share of them has
+ * rows left. */
+#define EAGER_LANES 0.6
+/* What a row costs beside its bytes, in bytes at the memory's speed: looked up in a set 32 rows at once; closed up and
+ * tested alone, with the rows that the test then drops. H200, SSB. */
+#define SET_ROW_BYTES 1.4
+#define LATE_ROW_BYTES 4.0
+
+static uint32_t placed_bits(const struct rql_store_block *b)
+{
+	if (b->encoding == RQL_STORE_CONSTANT)
+		return 0;
+	return b->encoding == RQL_STORE_DELTA ? rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0])) : b->bits;
+}
+
+/* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
+static void survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
+{
+	uint64_t blocks[129] = {0};
+	*widest = *most = 0;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &snapshot->segments[s];
+		for (uint32_t b = 0; b < segment->blocks; b++)
+			blocks[placed_bits(&segment->columns[column].blocks[b])]++;
+	}
+	for (uint32_t bits = 1; bits <= 128; bits++) {
+		*widest = blocks[bits] ? bits : *widest;
+		*most = blocks[bits] > blocks[*most] || (blocks[bits] && !*most) ? bits : *most;
+	}
+}
+
+bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t column)
+{
+	bool some = false;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		some |= snapshot->segments[s].columns[column].translate != NULL;
+	return some;
+}
+
+static bool passes_code(const struct rql_scan_step *step, uint32_t code, bool null)
+{
+	const struct rql_store_filter *f = &step->filter;
+	if (f->kind == RQL_FILTER_IS_NULL || f->kind == RQL_FILTER_IS_NOT_NULL)
+		return null == (f->kind == RQL_FILTER_IS_NULL);
+	if (null)
+		return step->or_null;
+	if (f->kind == RQL_FILTER_CODE_SET)
+		return f->set[code / 64] >> code % 64 & 1;
+	return f->code_least <= code && code <= f->code_greatest;
+}
+
+static bool has(const uint32_t *set, uint32_t i)
+{
+	return set[i / 32] >> i % 32 & 1;
+}
+
+/* The set as ranges, from `first` on, when it has few runs. */
+static void shape_set(struct rql_scan_chunk_test *t, int64_t first)
+{
+	uint32_t runs = 0;
+	t->kind = RQL_SCAN_TEST_PLANES;
+	t->range_count = 0;
+	for (uint32_t i = 0; i < t->span; i++) {
+		if (!has(t->set, i))
+			continue;
+		if (!i || !has(t->set, i - 1)) {
+			if (runs == RQL_SCAN_RANGES_MAX) {
+				t->kind = RQL_SCAN_TEST_SET;
+				return;
+			}
+			t->low[runs++] = first + (int64_t)i;
+		}
+		t->high[runs - 1] = first + (int64_t)i;
+	}
+	if (!runs) { /* nothing passes */
+		t->low[0] = first;
+		t->high[0] = first - 1;
+	}
+	t->range_count = runs ? runs : 1;
+}
+
+/* A test of a coded column as a set of codes. */
+static bool code_test(const struct rql_scan_plan *plan, const struct rql_scan_step *step, struct rql_scan_chunk_test *t)
+{
+	const struct rql_dimension *d = plan->scan->snapshot->columns[step->index].dimension;
+	uint32_t *set = RQL_NEW_ARRAY(plan->arena, uint32_t, d->count / 32 + 2);
+	if (!set)
+		return false;
+	for (uint32_t code = 0; code < d->count; code++)
+		if (passes_code(step, code, d->has_null && code + 1 == d->count))
+			set[code / 32] |= UINT32_C(1) << code % 32;
+	t->set = set;
+	t->span = d->count;
+	shape_set(t, 0);
+	return true;
+}
+
+/* Two tests of one coded column are one of the codes that pass both. false: there is none to join. */
+static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
+{
+	if (plan->scan->snapshot->columns[t->column].kind != RQL_STORE_CODED || !t->own)
+		return false;
+	for (uint32_t i = 0; i < plan->test_count; i++) {
+		struct rql_scan_chunk_test *o = &plan->tests[i];
+		if (o->column != t->column || !o->own || o->also != RQL_SCAN_NONE)
+			continue;
+		uint32_t codes = 0, *set = (uint32_t *)(uintptr_t)o->set; /* made by code_test */
+		for (uint32_t word = 0; word < t->span / 32 + 1; word++) {
+			set[word] &= t->set[word];
+			codes += (uint32_t)__builtin_popcount(set[word]);
+		}
+		o->also = t->step;
+		o->pass = (double)codes / t->span;
+		shape_set(o, 0);
+		return true;
+	}
+	return false;
+}
+
+static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bound_join *join,
+                      struct rql_scan_chunk_test *t)
+{
+	const struct rql_scan_column *c = &plan->scan->columns[join->column];
+	const struct rql_scan_map *map = join->map;
+	t->set = map->bits;
+	t->least = map->least;
+	t->span = map->span;
+	t->negate = join->kind == RQL_SCAN_ANTI;
+	/* NULL's code is the last, and joins nothing. */
+	if (c->null_code != RQL_SCAN_NONE && map->least + (int64_t)map->span > (int64_t)c->null_code)
+		t->span = map->least < (int64_t)c->null_code ? (uint32_t)((int64_t)c->null_code - map->least) : 0;
+	shape_set(t, map->least);
+}
+
+/* Whether some value comes from a join's payload. */
+static bool payload_used(const struct rql_scan *scan, uint32_t join)
+{
+	bool used = false;
+#define USES(s) ((s).kind == RQL_SCAN_JOIN && (s).index == join)
+	for (uint32_t p = 0; p < scan->part_count; p++)
+		used |= USES(scan->parts[p].source);
+	for (uint32_t o = 0; o < scan->operand_count; o++)
+		used |= USES(scan->operands[o].source);
+	for (uint32_t p = 0; p < scan->program_count; p++)
+		for (uint32_t i = 0; i < scan->programs[p].program->input_count; i++)
+			used |= USES(scan->programs[p].inputs[i]);
+#undef USES
+	return used;
+}
+
+/* Planes of 32 bits at most; sets of narrow fields. */
+static bool may_test(const struct rql_scan_plan *plan, struct rql_scan_chunk_test *t, uint32_t widest_field)
+{
+	if (t->kind == RQL_SCAN_TEST_NULL)
+		return true;
+	if (t->kind == RQL_SCAN_TEST_SET)
+		return widest_field <= KEY_BITS;
+	t->bits = rql_scan_numbers_widest(plan->scan->snapshot, t->column);
+	return t->bits <= RQL_SCAN_PLANES_MAX;
+}
+
+/* Whether a step can be a test; *out: with what it needs. */
+static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct rql_scan_chunk_test *out, bool *can,
+                            struct rql_error *err)
+{
+	const struct rql_scan *scan = plan->scan;
+	const struct rql_scan_step *step = &scan->steps[s];
+	struct rql_scan_chunk_test t = {
+		.step = s, .also = RQL_SCAN_NONE, .column = step->index, .or_null = step->or_null, .pass = step->pass};
+	const struct rql_scan_bound_join *join = NULL;
+	uint32_t widest;
+	*can = false;
+	if (step->kind == RQL_SCAN_BY_PROGRAM)
+		return RQL_OK;
+	if (step->kind == RQL_SCAN_BY_JOIN) {
+		join = &scan->joins[step->index];
+		t.column = scan->columns[join->column].column;
+	}
+	const struct rql_store_column *column = &scan->snapshot->columns[t.column];
+	survey(scan->snapshot, t.column, &widest, &t.bits);
+	t.nullable = column->kind != RQL_STORE_CODED && column->nulls > 0;
+	if (join) {
+		/* One that drops next to nothing is left to the look-up of its payload. */
+		bool useless = step->pass > USELESS_PASS && payload_used(scan, step->index);
+		if (useless || join->second != RQL_SCAN_NONE || !join->map->dense ||
+		    rql_scan_is_translated(scan->snapshot, t.column))
+			return RQL_OK;
+		join_test(plan, join, &t);
+	} else if (column->kind == RQL_STORE_CODED) {
+		if (!code_test(plan, step, &t))
+			return rql_error_memory(err, column->dimension->count / 8, "a set of codes");
+	} else if (step->filter.kind == RQL_FILTER_IS_NULL || step->filter.kind == RQL_FILTER_IS_NOT_NULL) {
+		t.kind = RQL_SCAN_TEST_NULL;
+		t.negate = step->filter.kind == RQL_FILTER_IS_NULL;
+	} else if (step->filter.kind == RQL_FILTER_INTEGER_RANGE) {
+		t.kind = RQL_SCAN_TEST_PLANES;
+		t.range_count = 1;
+		/* Open ends are the ends of int128, whose distances overflow. */
+		t.low[0] = step->filter.least > INT64_MIN ? step->filter.least : INT64_MIN;
+		t.high[0] = step->filter.greatest < INT64_MAX ? step->filter.greatest : INT64_MAX;
+	} else {
+		return RQL_OK;
+	}
+	t.own = !join && column->kind == RQL_STORE_CODED;
+	*out = t;
+	*can = may_test(plan, out, widest);
+	return RQL_OK;
+}
+
+/* ---- what is tested when ---- */
+
+/* The bytes of planes that a row's test takes, by a block in the middle. */
+static double plane_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
+{
+	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
+	struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
+	struct rql_scan_numbers numbers;
+	if (!snapshot->segment_count || rql_scan_is_translated(snapshot, t->column))
+		return t->bits / 8.0;
+	const struct rql_store_segment *segment = &snapshot->segments[snapshot->segment_count / 2];
+	if (!rql_scan_numbers_of_segment(snapshot, segment, t->column, &numbers))
+		rql_scan_numbers_of_block(&segment->columns[t->column].blocks[segment->blocks / 2], &numbers);
+	for (uint32_t r = 0; r < t->range_count; r++)
+		ranges[r] = rql_scan_numbers_range(&numbers, t->low[r], t->high[r]);
+	return __builtin_popcount(rql_scan_planes_wanted(&numbers, ranges, t->range_count)) / 8.0;
+}
+
+/* Of a column of `bits` wide fields, when `pass` of the rows are wanted, anywhere: 32-byte sectors. */
+double rql_scan_sector_share(double bits, double pass)
+{
+	return bits > 0 ? 1 - pow(1 - pass, bits < 256 ? 256 / bits : 1) : 0;
+}
+
+/* What a test costs in every row when `pass` of them are left: 32 at once, and alone. */
+static bool better_late(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
+{
+	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
+	double bytes = (double)snapshot->columns[t->column].bytes / (double)(snapshot->rows + 1), now = bytes;
+	double late = bytes * rql_scan_sector_share(8 * bytes, pass) + pass * LATE_ROW_BYTES;
+	if (t->kind == RQL_SCAN_TEST_NULL)
+		now = 1.0 / 8;
+	else if (t->kind == RQL_SCAN_TEST_PLANES)
+		now = plane_bytes(plan, t);
+	else
+		now += SET_ROW_BYTES;
+	return late < now;
+}
+
+static void put_late(struct rql_scan_plan *plan, uint32_t s)
+{
+	const struct rql_scan_step *step = &plan->scan->steps[s];
+	bool found = step->kind == RQL_SCAN_BY_JOIN && payload_used(plan->scan, step->index);
+	plan->lates[plan->late_count++] = (struct rql_scan_late){s, found};
+}
+
+static int compare_tests(const void *a, const void *b)
+{
+	const struct rql_scan_chunk_test *x = a, *y = b;
+	return x->pass != y->pass ? (x->pass > y->pass) - (x->pass < y->pass) : (x->step > y->step) - (x->step < y->step);
+}
+
+/* Few pass first; once few are left, the rest is tested row by row. Planes come before sets, which then read what is
+ * left. */
+static void choose_tests(struct rql_scan_plan *plan)
+{
+	struct rql_scan_chunk_test *tests = plan->tests;
+	uint32_t count = plan->test_count;
+	double pass = 1;
+	qsort(tests, count, sizeof(*tests), compare_tests);
+	plan->test_count = 0;
+	plan->words = 4;
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_scan_chunk_test t = tests[i];
+		if (better_late(plan, &t, pass)) {
+			put_late(plan, t.step);
+			if (t.also != RQL_SCAN_NONE)
+				put_late(plan, t.also);
+			continue;
+		}
+		uint32_t at = plan->test_count++;
+		t.eager = 1 - pow(1 - pass, RQL_SCAN_TEST_ROWS) >= EAGER_LANES;
+		pass *= t.pass;
+		for (; t.kind != RQL_SCAN_TEST_SET && at > 0 && tests[at - 1].kind == RQL_SCAN_TEST_SET; at--)
+			tests[at] = tests[at - 1];
+		tests[at] = t;
+		if (t.kind == RQL_SCAN_TEST_SET)
+			plan->words = 1;
+	}
+	plan->tested_pass = pass;
+}
+
+static int by_pass(const struct rql_scan *scan, uint32_t a, uint32_t b)
+{
+	return (scan->steps[a].pass > scan->steps[b].pass) - (scan->steps[a].pass < scan->steps[b].pass);
+}
+
+/* Joins and tests of columns before programs, which may fail in rows that those drop. */
+static void order_lates(struct rql_scan_plan *plan)
+{
+	const struct rql_scan_step *steps = plan->scan->steps;
+	for (uint32_t i = 1; i < plan->late_count; i++) {
+		struct rql_scan_late l = plan->lates[i];
+		uint32_t at = i;
+		for (; at > 0; at--) {
+			uint32_t before = plan->lates[at - 1].step;
+			bool program = steps[before].kind == RQL_SCAN_BY_PROGRAM, mine = steps[l.step].kind == RQL_SCAN_BY_PROGRAM;
+			if (program < mine || (program == mine && (program || by_pass(plan->scan, before, l.step) <= 0)))
+				break;
+			plan->lates[at] = plan->lates[at - 1];
+		}
+		plan->lates[at] = l;
+	}
+}
+
+/* Sets go into shared memory as long as there is room; the small ones first would leave the most for it, but they are
+ * few: in the order of the tests. */
+static void place_sets(struct rql_scan_plan *plan, uint32_t room)
+{
+	for (uint32_t i = 0; i < plan->test_count; i++) {
+		struct rql_scan_chunk_test *t = &plan->tests[i];
+		uint32_t words = t->kind == RQL_SCAN_TEST_SET ? t->span / 32 + 1 : 0;
+		t->global = words > room - plan->set_words;
+		t->set_at = plan->set_words;
+		plan->set_words += t->global ? 0 : words;
+	}
+}
+
+/* ---- the whole ---- */
+
+rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, uint32_t set_words, struct rql_error *err)
+{
+	const struct rql_scan *scan = plan->scan;
+	for (uint32_t s = 0; s < scan->step_count; s++) {
+		struct rql_scan_chunk_test t;
+		bool can;
+		RQL_TRY(make_test(plan, s, &t, &can, err));
+		if (!can)
+			put_late(plan, s);
+		else if (!merge_test(plan, &t))
+			plan->tests[plan->test_count++] = t;
+	}
+	choose_tests(plan);
+	for (uint32_t i = 0; i < plan->test_count; i++)
+		if (scan->steps[plan->tests[i].step].kind == RQL_SCAN_BY_JOIN)
+			plan->joined[scan->steps[plan->tests[i].step].index] = true;
+	order_lates(plan);
+	place_sets(plan, set_words);
+	return RQL_OK;
+}

@@ -1,0 +1,250 @@
+/* Numbers of values and their bit planes. */
+#include "method/scan/scan_planes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/pack.h"
+#include "expr/date.h"
+
+/* Bits of a calendar number below the year's: four of the month, five of the day. */
+#define YEAR_SHIFT 9u
+#define MONTH_SHIFT 5u
+/* A calendar number may be so much wider than the plain one. */
+#define CALENDAR_BITS 2u
+
+/* ---- numbers ---- */
+
+static int64_t calendar_number(int64_t day)
+{
+	struct rql_civil c = rql_civil_of_days(day);
+	return (c.year << YEAR_SHIFT) + (c.month << MONTH_SHIFT) + c.day;
+}
+
+static bool is_null_code(const struct rql_scan_numbers *n, uint32_t code)
+{
+	return n->dates->has_null && code + 1 == n->dates->count;
+}
+
+static uint32_t number_at(const struct rql_scan_numbers *n, uint64_t i)
+{
+	if (!n->calendar)
+		return (uint32_t)i;
+	if (!n->dates)
+		return (uint32_t)(calendar_number(n->first + (int64_t)i) - n->epoch);
+	uint32_t code = n->translate ? n->translate[i] : (uint32_t)i;
+	if (is_null_code(n, code)) /* the last; the year before it ends at a power of two */
+		return i ? (number_at(n, i - 1) | ((1u << YEAR_SHIFT) - 1)) + 1 : 0;
+	return (uint32_t)(calendar_number((int64_t)rql_column_get(&n->dates->values, code).integer) - n->epoch);
+}
+
+/* Makes them calendar numbers if the dates from `least` to `greatest` are finite and not much wider so. */
+static void try_calendar(struct rql_scan_numbers *n, int64_t least, int64_t greatest)
+{
+	struct rql_scan_numbers c = *n;
+	if (least <= -RQL_DAY_INFINITY || greatest >= RQL_DAY_INFINITY || least > greatest)
+		return;
+	c.calendar = true;
+	c.epoch = rql_civil_of_days(least).year * (1 << YEAR_SHIFT);
+	/* one year more: NULL's number may lie there */
+	if (calendar_number(greatest) + (1 << YEAR_SHIFT) - c.epoch > INT32_MAX)
+		return;
+	c.bits = rql_bits_for(number_at(&c, c.count - 1));
+	if (c.bits <= n->bits + CALENDAR_BITS)
+		*n = c;
+}
+
+static void coded_numbers(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                          uint32_t column, struct rql_scan_numbers *n)
+{
+	const struct rql_dimension *d = snapshot->columns[column].dimension;
+	const struct rql_store_view *view = &segment->columns[column];
+	*n = (struct rql_scan_numbers){.count = view->translate ? view->stored_codes : d->count};
+	n->count = n->count ? n->count : 1;
+	n->bits = rql_bits_for(n->count - 1);
+	if (snapshot->columns[column].type.id != RQL_TYPE_DATE)
+		return;
+	n->dates = d;
+	n->translate = view->translate;
+	uint64_t last = n->count - 1;
+	uint32_t first_code = view->translate ? view->translate[0] : 0;
+	if (last && is_null_code(n, view->translate ? view->translate[last] : (uint32_t)last))
+		last--;
+	uint32_t last_code = view->translate ? view->translate[last] : (uint32_t)last;
+	if (!is_null_code(n, first_code) && !is_null_code(n, last_code))
+		try_calendar(n, (int64_t)rql_column_get(&d->values, first_code).integer,
+		             (int64_t)rql_column_get(&d->values, last_code).integer);
+}
+
+/* What the store makes of a block's values: the least one and the width. */
+void rql_scan_numbers_of_block(const struct rql_store_block *b, struct rql_scan_numbers *out)
+{
+	bool steps = b->encoding == RQL_STORE_DELTA, constant = b->encoding == RQL_STORE_CONSTANT;
+	uint32_t bits = constant ? 0 : steps ? rql_bits_for(b->greatest[0] - b->least[0]) : b->bits;
+	*out = (struct rql_scan_numbers){.first = (int64_t)(steps ? b->least[0] : b->base[0]),
+	                                 .bits = bits,
+	                                 .count = bits < 64 ? UINT64_C(1) << bits : UINT64_MAX};
+}
+
+static bool date_numbers(const struct rql_store_segment *segment, uint32_t column, struct rql_scan_numbers *n)
+{
+	const struct rql_store_view *view = &segment->columns[column];
+	int64_t least = INT64_MAX, greatest = INT64_MIN;
+	for (uint32_t b = 0; b < segment->blocks; b++) {
+		struct rql_scan_numbers block;
+		rql_scan_numbers_of_block(&view->blocks[b], &block);
+		if (block.bits > RQL_SCAN_PLANES_MAX)
+			return false;
+		int64_t last = block.first + (int64_t)(block.count - 1);
+		least = block.first < least ? block.first : least;
+		greatest = last > greatest ? last : greatest;
+	}
+	*n = (struct rql_scan_numbers){.first = least, .count = (uint64_t)(greatest - least) + 1};
+	n->bits = rql_bits_for(n->count - 1);
+	try_calendar(n, least, greatest);
+	return n->calendar;
+}
+
+bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                                 uint32_t column, struct rql_scan_numbers *out)
+{
+	const struct rql_store_column *c = &snapshot->columns[column];
+	if (c->kind != RQL_STORE_CODED)
+		return c->kind == RQL_STORE_INTEGER && c->type.id == RQL_TYPE_DATE && date_numbers(segment, column, out);
+	coded_numbers(snapshot, segment, column, out);
+	return true;
+}
+
+uint32_t rql_scan_numbers_widest(const struct rql_store_snapshot *snapshot, uint32_t column)
+{
+	uint32_t widest = 0;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &snapshot->segments[s];
+		struct rql_scan_numbers n;
+		bool shared = rql_scan_numbers_of_segment(snapshot, segment, column, &n);
+		for (uint32_t b = 0; b < (shared ? 1 : segment->blocks); b++) {
+			if (!shared)
+				rql_scan_numbers_of_block(&segment->columns[column].blocks[b], &n);
+			widest = n.bits > widest ? n.bits : widest;
+		}
+	}
+	return widest;
+}
+
+/* ---- ranges ---- */
+
+static uint32_t mask_of(uint32_t bits)
+{
+	return bits >= 32 ? UINT32_MAX : (UINT32_C(1) << bits) - 1;
+}
+
+struct rql_scan_range rql_scan_numbers_range(const struct rql_scan_numbers *n, rql_int128 low, rql_int128 high)
+{
+	const struct rql_scan_range none = {1, 0};
+	low = low <= n->first ? 0 : low - n->first;
+	high = high - n->first >= (rql_int128)n->count ? (rql_int128)n->count - 1 : high - n->first;
+	if (low > high)
+		return none;
+	/* From just above the number before, and to just below the one after. */
+	uint32_t first = number_at(n, (uint64_t)low), last = number_at(n, (uint64_t)high);
+	uint32_t from = low ? number_at(n, (uint64_t)low - 1) + 1 : 0;
+	uint32_t to = high + 1 < (rql_int128)n->count ? number_at(n, (uint64_t)high + 1) - 1 : mask_of(n->bits);
+	uint32_t zeros = n->bits, ones = n->bits;
+	while ((first & ~mask_of(zeros)) < from)
+		zeros--;
+	while ((last | mask_of(ones)) > to)
+		ones--;
+	return (struct rql_scan_range){first & ~mask_of(zeros), last | mask_of(ones)};
+}
+
+uint32_t rql_scan_planes_wanted(const struct rql_scan_numbers *n, const struct rql_scan_range *ranges, uint32_t count)
+{
+	uint32_t wanted = 0, all = mask_of(n->bits);
+	for (uint32_t r = 0; r < count; r++) {
+		uint32_t ends = ranges[r].low | (~ranges[r].high & all);
+		if (ranges[r].low <= ranges[r].high && ends)
+			wanted |= all & ~mask_of((uint32_t)__builtin_ctz(ends));
+	}
+	return wanted;
+}
+
+/* ---- planes ---- */
+
+/* Bit k of each of eight bytes, the first one's lowest. */
+static uint32_t bits_of_bytes(uint64_t bytes, uint32_t k)
+{
+	return (uint32_t)((bytes >> k & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >> 56);
+}
+
+static void slice(const uint32_t *numbers, uint32_t bits, uint32_t *planes)
+{
+	const uint32_t words = RQL_STORE_BLOCK / 32;
+	for (uint32_t word = 0; word < words; word++)
+		for (uint32_t eight = 0; eight < 4; eight++) {
+			const uint32_t *eight_of = numbers + word * 32 + eight * 8;
+			for (uint32_t byte = 0; byte * 8 < bits; byte++) {
+				uint64_t bytes = 0;
+				for (uint32_t i = 0; i < 8; i++)
+					bytes |= (uint64_t)(eight_of[i] >> byte * 8 & 0xff) << i * 8;
+				for (uint32_t k = 0; k < 8 && byte * 8 + k < bits; k++)
+					planes[(byte * 8 + k) * words + word] |= bits_of_bytes(bytes, k) << eight * 8;
+			}
+		}
+}
+
+/* Values to numbers: of calendars, through a small memory of those seen last, because rows repeat their dates. */
+#define SEEN 4096u
+struct seen {
+	uint64_t value[SEEN]; /* plus 1 */
+	uint32_t number[SEEN];
+};
+
+static void number_all(const struct rql_scan_numbers *n, const int64_t *values, uint32_t rows, struct seen *seen,
+                       uint32_t *out)
+{
+	for (uint32_t row = 0; row < rows; row++) {
+		uint64_t i = (uint64_t)values[row] - (uint64_t)n->first;
+		if (!n->calendar) {
+			out[row] = (uint32_t)i;
+			continue;
+		}
+		uint32_t place = (uint32_t)i % SEEN;
+		if (seen->value[place] != i + 1) {
+			seen->value[place] = i + 1;
+			seen->number[place] = number_at(n, i);
+		}
+		out[row] = seen->number[place];
+	}
+}
+
+bool rql_scan_planes_write(const struct rql_scan_numbers *n, const struct rql_store_view *view, uint32_t block,
+                           uint32_t *planes)
+{
+	struct work {
+		int64_t values[RQL_STORE_BLOCK];
+		uint32_t numbers[RQL_STORE_BLOCK];
+		struct seen seen;
+	} *w = malloc(sizeof(*w));
+	if (!w)
+		return false;
+	const struct rql_store_kernels *kernels = rql_store_kernels_for(RQL_SIMD_PORTABLE);
+	struct rql_store_view stored = *view; /* its own codes, not the snapshot's */
+	uint32_t rows = view->blocks[block].rows;
+	stored.translate = NULL;
+	memset(w->numbers, 0, sizeof(w->numbers));
+	memset(&w->seen, 0, sizeof(w->seen));
+	if (view->kind == RQL_STORE_CODED) {
+		uint32_t *codes = w->numbers;
+		rql_store_decode_codes(kernels, &stored, block, 0, rows, codes);
+		for (uint32_t row = 0; row < rows; row++)
+			w->values[row] = codes[row];
+	} else {
+		rql_store_decode_int64(kernels, view, block, 0, rows, w->values);
+	}
+	number_all(n, w->values, rows, &w->seen, w->numbers);
+	memset(w->numbers + rows, 0, (RQL_STORE_BLOCK - rows) * sizeof(*w->numbers));
+	memset(planes, 0, (uint64_t)n->bits * RQL_SCAN_PLANE_BYTES);
+	slice(w->numbers, n->bits, planes);
+	free(w);
+	return true;
+}
