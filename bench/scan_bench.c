@@ -694,7 +694,7 @@ static void measure(const struct data *d, const struct query *q, const struct re
 
 extern const struct rql_method rql_method_scan_compute;
 
-#define WARM_NS 150000000u
+#define WARM_NS 800000000u
 struct device_timing {
 	double first_ms, device_us, wall_us, bytes;
 	uint64_t passed;

@@ -67,8 +67,9 @@ struct rql_device {
 	uint64_t memory_bytes;
 	bool units[RQL_UNIT_COUNT];
 	const char *missing[RQL_UNIT_COUNT]; /* why a unit is not there; NULL when it is */
-	enum rql_simd simd;                  /* CPU */
-	struct rql_pool *pool;               /* CPU: the threads kernels run on */
+	/* What kernels run on; of a GPU, what the processor does for it. */
+	enum rql_simd simd;
+	struct rql_pool *pool;
 	struct rql_profile profile;
 	struct rql_gpu_limits limits;
 	const struct rql_device_ops *ops; /* NULL: the CPU */

@@ -120,7 +120,7 @@ static bool must_have(const struct rql_device *device, enum owner owner)
 
 static int threads_of(const struct rql_device *device)
 {
-	return device->pool ? (int)rql_pool_threads(device->pool) : 0;
+	return device->kind == RQL_DEVICE_CPU && device->pool ? (int)rql_pool_threads(device->pool) : 0;
 }
 
 /* <cache>/rayql/profile-<uuid or id>.json, with a hyphen for the id's colon: a GPU's place in the loader's order moves

@@ -222,7 +222,7 @@ static void gpu_free(struct rql_vk_gpu *gpu)
 	free(gpu);
 }
 
-static rql_status gpu_new(struct rql_vk_instance *instance, VkPhysicalDevice physical, struct rql_pool *pool,
+static rql_status gpu_new(struct rql_vk_instance *instance, VkPhysicalDevice physical, const struct rql_device *cpu,
                           struct rql_device *device, struct rql_error *err)
 {
 	struct rql_vk_gpu *gpu = calloc(1, sizeof(*gpu));
@@ -231,7 +231,7 @@ static rql_status gpu_new(struct rql_vk_instance *instance, VkPhysicalDevice phy
 	gpu->device = device;
 	gpu->instance = instance;
 	gpu->physical = physical;
-	gpu->pool = pool;
+	gpu->pool = cpu->pool;
 	pthread_mutex_init(&gpu->start_lock, NULL);
 	pthread_mutex_init(&gpu->submit_lock, NULL);
 	pthread_mutex_init(&gpu->memory_lock, NULL);
@@ -245,6 +245,8 @@ static rql_status gpu_new(struct rql_vk_instance *instance, VkPhysicalDevice phy
 	}
 	device->ops = &rql_vk_ops;
 	device->impl = gpu;
+	device->pool = cpu->pool;
+	device->simd = cpu->simd;
 	return RQL_OK;
 }
 
@@ -265,7 +267,7 @@ static uint32_t find_all(struct rql_vk_instance *instance, struct rql_devices *d
 		struct rql_error err = {0};
 		struct rql_device *device = &devices->device[1 + found];
 		device->index = 1 + found;
-		if (gpu_new(instance, physical[i], devices->device[0].pool, device, &err) == RQL_OK)
+		if (gpu_new(instance, physical[i], &devices->device[0], device, &err) == RQL_OK)
 			found++;
 		else
 			snprintf(why, size, "%s", rql_error_message(&err));

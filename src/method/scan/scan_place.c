@@ -115,8 +115,8 @@ static uint64_t write_fields(struct rql_scan_placed *p, const struct rql_store_v
 	return used;
 }
 
-/* The same as planes. */
-static uint64_t write_planes(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks, uint8_t *to)
+/* Where the blocks' planes will be; how many bytes in all. */
+static uint64_t lay_planes(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks)
 {
 	uint64_t used = 0;
 	for (uint32_t i = 0; i < blocks; i++) {
@@ -128,13 +128,33 @@ static uint64_t write_planes(struct rql_scan_placed *p, const struct rql_store_v
 			(struct rql_scan_placed_block){.bits = numbers.bits,
 		                                   .data = (uint32_t)(used / 64),
 		                                   .validity = valid ? (uint32_t)((used + bytes) / 64) : RQL_STORE_NONE};
-		if (to && bytes && !rql_scan_planes_write(&numbers, view, i, (uint32_t *)(void *)(to + used)))
-			return 0;
-		if (to && valid)
-			memcpy(to + used + bytes, view->bytes + (uint64_t)b->validity * 64, valid);
 		used += bytes + valid;
 	}
 	return used;
+}
+
+struct plane_writing {
+	const struct rql_scan_placed *placed;
+	const struct rql_store_view *view;
+	const struct rql_store_kernels *kernels;
+	const uint32_t *table;
+	uint8_t *to;
+	_Atomic bool out_of_memory;
+};
+
+static void write_planes(void *state, uint64_t index, unsigned worker)
+{
+	struct plane_writing *w = state;
+	const struct rql_scan_placed_block *b = &w->placed->blocks[index];
+	const struct rql_store_block *block = &w->view->blocks[index];
+	struct rql_scan_numbers numbers = rql_scan_placed_numbers(w->placed, block);
+	uint32_t *planes = (uint32_t *)(void *)(w->to + (uint64_t)b->data * 64);
+	(void)worker;
+	if (b->bits && !rql_scan_planes_write(&numbers, w->table, w->kernels, w->view, (uint32_t)index, planes))
+		w->out_of_memory = true;
+	if (b->validity != RQL_STORE_NONE)
+		memcpy(w->to + (uint64_t)b->validity * 64, w->view->bytes + (uint64_t)block->validity * 64,
+		       RQL_STORE_BLOCK / 8);
 }
 
 struct rql_scan_numbers rql_scan_placed_numbers(const struct rql_scan_placed *placed,
@@ -154,15 +174,13 @@ static rql_status upload(struct rql_scan_placed *p, const void *data, uint64_t b
 	return rql_buffer_upload(p->buffer, 0, data, bytes, err);
 }
 
-typedef uint64_t write_fn(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks, uint8_t *to);
-
 static rql_status make_copy(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks,
-                            write_fn *write, struct rql_error *err)
+                            struct rql_error *err)
 {
-	uint64_t bytes = write(p, view, blocks, NULL);
+	uint64_t bytes = write_fields(p, view, blocks, NULL);
 	uint8_t *copy = bytes ? calloc(1, bytes) : NULL;
 	rql_status status = rql_error_memory(err, bytes, "a column's copy for a device");
-	if (copy && write(p, view, blocks, copy) == bytes) {
+	if (copy && write_fields(p, view, blocks, copy) == bytes) {
 		rql_error_clear(err);
 		status = upload(p, copy, bytes, err);
 	}
@@ -177,7 +195,7 @@ static rql_status make_fields(struct rql_scan_placed *p, const struct rql_store_
 	for (uint32_t i = 0; i < blocks; i++)
 		direct &= is_direct(&view->blocks[i]);
 	if (!direct)
-		return make_copy(p, view, blocks, write_fields, err);
+		return make_copy(p, view, blocks, err);
 	for (uint32_t i = 0; i < blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
 		p->blocks[i] = (struct rql_scan_placed_block){.base = b->base[0],
@@ -192,9 +210,25 @@ static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_
 {
 	const struct rql_store_view *view = &segment->columns[p->column];
 	p->shared = rql_scan_numbers_of_segment(p->snapshot, segment, p->column, &p->numbers);
-	if (!write_planes(p, view, segment->blocks, NULL))
+	uint64_t bytes = lay_planes(p, view, segment->blocks);
+	if (!bytes)
 		return RQL_OK; /* constants without NULLs */
-	return make_copy(p, view, segment->blocks, write_planes, err);
+	uint32_t *table = p->shared ? rql_scan_numbers_table(&p->numbers) : NULL;
+	struct plane_writing w = {.placed = p,
+	                          .view = view,
+	                          .kernels = rql_store_kernels_for(p->device->simd),
+	                          .table = table,
+	                          .to = malloc(bytes)};
+	rql_status status = w.to ? RQL_OK : rql_error_memory(err, bytes, "a column's copy for a device");
+	if (status == RQL_OK)
+		rql_pool_run(p->device->pool, segment->blocks, write_planes, &w);
+	if (status == RQL_OK && w.out_of_memory)
+		status = rql_error_memory(err, sizeof(uint64_t) * RQL_STORE_BLOCK, "a block of a column");
+	if (status == RQL_OK)
+		status = upload(p, w.to, bytes, err);
+	free(w.to);
+	free(table);
+	return status;
 }
 
 rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,

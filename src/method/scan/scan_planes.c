@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "column/pack.h"
 #include "expr/date.h"
 
@@ -170,80 +174,78 @@ uint32_t rql_scan_planes_wanted(const struct rql_scan_numbers *n, const struct r
 
 /* ---- planes ---- */
 
-/* Bit k of each of eight bytes, the first one's lowest. */
-static uint32_t bits_of_bytes(uint64_t bytes, uint32_t k)
+uint32_t *rql_scan_numbers_table(const struct rql_scan_numbers *n)
 {
-	return (uint32_t)((bytes >> k & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >> 56);
+	uint64_t count = n->count < RQL_SCAN_NUMBER_TABLE ? n->count : RQL_SCAN_NUMBER_TABLE;
+	uint32_t *table = n->calendar ? malloc(count * sizeof(*table)) : NULL;
+	for (uint64_t i = 0; table && i < count; i++)
+		table[i] = number_at(n, i);
+	return table;
+}
+
+/* Bits k of byte `byte` of 16 numbers, for k from 0 to count - 1. */
+static void slice_16(const uint32_t *numbers, uint32_t byte, uint32_t count, uint16_t *bits)
+{
+#if defined(__SSE2__)
+	const __m128i low = _mm_set1_epi32(0xff), shift = _mm_cvtsi32_si128((int)(8 * byte));
+	__m128i four[4];
+	for (uint32_t i = 0; i < 4; i++)
+		four[i] = _mm_and_si128(_mm_srl_epi32(_mm_loadu_si128((const __m128i *)(const void *)numbers + i), shift), low);
+	__m128i bytes = _mm_packus_epi16(_mm_packs_epi32(four[0], four[1]), _mm_packs_epi32(four[2], four[3]));
+	for (uint32_t k = 0; k < count; k++) /* neighbours' bits that shift in stay below the top */
+		bits[k] = (uint16_t)_mm_movemask_epi8(_mm_sll_epi16(bytes, _mm_cvtsi32_si128((int)(7 - k))));
+#else
+	for (uint32_t k = 0; k < count; k++) {
+		bits[k] = 0;
+		for (uint32_t i = 0; i < 16; i++)
+			bits[k] = (uint16_t)(bits[k] | (numbers[i] >> (8 * byte + k) & 1) << i);
+	}
+#endif
 }
 
 static void slice(const uint32_t *numbers, uint32_t bits, uint32_t *planes)
 {
 	const uint32_t words = RQL_STORE_BLOCK / 32;
-	for (uint32_t word = 0; word < words; word++)
-		for (uint32_t eight = 0; eight < 4; eight++) {
-			const uint32_t *eight_of = numbers + word * 32 + eight * 8;
-			for (uint32_t byte = 0; byte * 8 < bits; byte++) {
-				uint64_t bytes = 0;
-				for (uint32_t i = 0; i < 8; i++)
-					bytes |= (uint64_t)(eight_of[i] >> byte * 8 & 0xff) << i * 8;
-				for (uint32_t k = 0; k < 8 && byte * 8 + k < bits; k++)
-					planes[(byte * 8 + k) * words + word] |= bits_of_bytes(bytes, k) << eight * 8;
-			}
+	for (uint32_t byte = 0; byte * 8 < bits; byte++) {
+		uint32_t count = bits - byte * 8 < 8 ? bits - byte * 8 : 8;
+		for (uint32_t word = 0; word < words; word++) {
+			uint16_t low[8], high[8];
+			slice_16(numbers + word * 32, byte, count, low);
+			slice_16(numbers + word * 32 + 16, byte, count, high);
+			for (uint32_t k = 0; k < count; k++)
+				planes[(byte * 8 + k) * words + word] = low[k] | (uint32_t)high[k] << 16;
 		}
-}
-
-/* Values to numbers: of calendars, through a small memory of those seen last, because rows repeat their dates. */
-#define SEEN 4096u
-struct seen {
-	uint64_t value[SEEN]; /* plus 1 */
-	uint32_t number[SEEN];
-};
-
-static void number_all(const struct rql_scan_numbers *n, const int64_t *values, uint32_t rows, struct seen *seen,
-                       uint32_t *out)
-{
-	for (uint32_t row = 0; row < rows; row++) {
-		uint64_t i = (uint64_t)values[row] - (uint64_t)n->first;
-		if (!n->calendar) {
-			out[row] = (uint32_t)i;
-			continue;
-		}
-		uint32_t place = (uint32_t)i % SEEN;
-		if (seen->value[place] != i + 1) {
-			seen->value[place] = i + 1;
-			seen->number[place] = number_at(n, i);
-		}
-		out[row] = seen->number[place];
 	}
 }
 
-bool rql_scan_planes_write(const struct rql_scan_numbers *n, const struct rql_store_view *view, uint32_t block,
+static uint32_t number_of(const struct rql_scan_numbers *n, const uint32_t *table, uint64_t i)
+{
+	return !n->calendar ? (uint32_t)i : table && i < RQL_SCAN_NUMBER_TABLE ? table[i] : number_at(n, i);
+}
+
+bool rql_scan_planes_write(const struct rql_scan_numbers *n, const uint32_t *table,
+                           const struct rql_store_kernels *kernels, const struct rql_store_view *view, uint32_t block,
                            uint32_t *planes)
 {
 	struct work {
 		int64_t values[RQL_STORE_BLOCK];
 		uint32_t numbers[RQL_STORE_BLOCK];
-		struct seen seen;
 	} *w = malloc(sizeof(*w));
 	if (!w)
 		return false;
-	const struct rql_store_kernels *kernels = rql_store_kernels_for(RQL_SIMD_PORTABLE);
 	struct rql_store_view stored = *view; /* its own codes, not the snapshot's */
 	uint32_t rows = view->blocks[block].rows;
 	stored.translate = NULL;
-	memset(w->numbers, 0, sizeof(w->numbers));
-	memset(&w->seen, 0, sizeof(w->seen));
 	if (view->kind == RQL_STORE_CODED) {
-		uint32_t *codes = w->numbers;
-		rql_store_decode_codes(kernels, &stored, block, 0, rows, codes);
-		for (uint32_t row = 0; row < rows; row++)
-			w->values[row] = codes[row];
+		rql_store_decode_codes(kernels, &stored, block, 0, rows, w->numbers);
+		for (uint32_t row = 0; n->calendar && row < rows; row++)
+			w->numbers[row] = number_of(n, table, w->numbers[row]);
 	} else {
-		rql_store_decode_int64(kernels, view, block, 0, rows, w->values);
+		rql_store_decode_int64(kernels, &stored, block, 0, rows, w->values);
+		for (uint32_t row = 0; row < rows; row++)
+			w->numbers[row] = number_of(n, table, (uint64_t)w->values[row] - (uint64_t)n->first);
 	}
-	number_all(n, w->values, rows, &w->seen, w->numbers);
 	memset(w->numbers + rows, 0, (RQL_STORE_BLOCK - rows) * sizeof(*w->numbers));
-	memset(planes, 0, (uint64_t)n->bits * RQL_SCAN_PLANE_BYTES);
 	slice(w->numbers, n->bits, planes);
 	free(w);
 	return true;

@@ -46,9 +46,15 @@ struct rql_scan_range rql_scan_numbers_range(const struct rql_scan_numbers *numb
 uint32_t rql_scan_planes_wanted(const struct rql_scan_numbers *numbers, const struct rql_scan_range *ranges,
                                 uint32_t count);
 
-/* Writes the planes of a block, bits * RQL_SCAN_PLANE_BYTES, of rows behind the block's end too: zeros. Floor: the
- * packed bytes read and as many written; about two operations a row and plane. false: out of memory. */
-bool rql_scan_planes_write(const struct rql_scan_numbers *numbers, const struct rql_store_view *view, uint32_t block,
+/* The numbers of the first values, [min(count, RQL_SCAN_NUMBER_TABLE)], malloc'ed; NULL where they are their indexes
+ * (and when out of memory). */
+#define RQL_SCAN_NUMBER_TABLE (1u << 20)
+uint32_t *rql_scan_numbers_table(const struct rql_scan_numbers *numbers);
+/* Writes the planes of a block, bits * RQL_SCAN_PLANE_BYTES; rows behind the block's end are zeros. table: of numbers,
+ * for calendar ones. Floor: the packed bytes read and as many written; about five operations a row and eight planes.
+ * false: out of memory. */
+bool rql_scan_planes_write(const struct rql_scan_numbers *numbers, const uint32_t *table,
+                           const struct rql_store_kernels *kernels, const struct rql_store_view *view, uint32_t block,
                            uint32_t *planes);
 
 #endif
