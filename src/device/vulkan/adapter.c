@@ -34,6 +34,7 @@ static void extensions_get(VkPhysicalDevice physical, struct rql_vk_features *ou
 		{VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, &out->has_pci},
 		{VK_KHR_MAINTENANCE_4_EXTENSION_NAME, &out->has_maintenance4},
 		{VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &out->has_subgroup},
+		{VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME, &out->has_statistics},
 	};
 	for (uint32_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)

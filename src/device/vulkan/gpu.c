@@ -1,5 +1,6 @@
 /* A logical device: made when the first work comes, destroyed with the list of devices. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/vulkan/vulkan_internal.h"
@@ -132,6 +133,8 @@ static void features_choose(const struct rql_vk_features *have, bool trace, bool
 		.subgroup.pNext = &want->v11,
 		.subgroup.subgroupSizeControl = VK_TRUE,
 		.subgroup.computeFullSubgroups = VK_TRUE,
+		.statistics.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+		.statistics.pipelineExecutableInfo = VK_TRUE,
 	};
 	if (pin_subgroups)
 		want->core.pNext = &want->subgroup;
@@ -149,6 +152,12 @@ static rql_status device_create(struct rql_vk_gpu *gpu, struct rql_error *err)
 		extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
 	if (gpu->pinned_subgroup)
 		extensions[extension_count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+	gpu->statistics = getenv("RAYQL_VULKAN_STATISTICS") != NULL && have.has_statistics;
+	if (gpu->statistics) {
+		extensions[extension_count++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
+		want.statistics.pNext = want.core.pNext;
+		want.core.pNext = &want.statistics;
+	}
 	if (gpu->has_trace) {
 		extensions[extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
 		extensions[extension_count++] = VK_KHR_RAY_TRACING_PIPELINE_EXTENSION_NAME;

@@ -1,6 +1,7 @@
 /* Compute pipelines: SPIR-V words and specialization constants made into something that can be dispatched, once. */
 #include "device/vulkan/vulkan_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,28 @@ rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags sta
 	return rql_vk_fail(gpu, result, "vkCreatePipelineLayout", "a kernel's arguments", err);
 }
 
+/* Registers, local memory, and what else the driver counts: what decides how many subgroups run at once. */
+static void print_statistics(struct rql_vk_gpu *gpu, const struct rql_vk_pipeline *p, const char *name)
+{
+	const VkPipelineExecutableInfoKHR info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+	                                          .pipeline = p->handle};
+	VkPipelineExecutableStatisticKHR statistics[64];
+	uint32_t count = sizeof(statistics) / sizeof(*statistics);
+	for (uint32_t i = 0; i < count; i++)
+		statistics[i] =
+			(VkPipelineExecutableStatisticKHR){.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR};
+	VkResult result = gpu->vk.vkGetPipelineExecutableStatisticsKHR(gpu->handle, &info, &count, statistics);
+	fprintf(stderr, "rayql: %s on %s:", name, gpu->device->id);
+	for (uint32_t i = 0; i < count && result >= 0; i++) {
+		const VkPipelineExecutableStatisticKHR *s = &statistics[i];
+		double value = s->format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR ? s->value.f64
+		               : s->format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR ? s->value.b32
+		                                                                                : (double)s->value.u64;
+		fprintf(stderr, " %s %g%s", s->name, value, i + 1 < count ? "," : "");
+	}
+	fputc('\n', stderr);
+}
+
 static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
                                 VkShaderModule module, struct rql_error *err)
 {
@@ -63,6 +86,7 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 	bool pinned = gpu->pinned_subgroup != 0, full = pinned && p->constants[0] % gpu->pinned_subgroup == 0;
 	VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+		.flags = gpu->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
 		.stage =
 			{
 				.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
@@ -81,6 +105,8 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 		return rql_vk_fail(gpu, result, "vkCreateComputePipelines", kernel->name, err);
 	}
 	gpu->pipeline_cache_changed = true;
+	if (gpu->statistics)
+		print_statistics(gpu, p, kernel->name);
 	return RQL_OK;
 }
 

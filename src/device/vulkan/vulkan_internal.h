@@ -44,7 +44,9 @@ struct rql_vk_features {
 	VkPhysicalDeviceAccelerationStructureFeaturesKHR accel;
 	VkPhysicalDeviceRayTracingPipelineFeaturesKHR trace;
 	VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup;
-	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4, has_subgroup; /* extensions */
+	VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics;
+	/* extensions */
+	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4, has_subgroup, has_statistics;
 };
 
 /* One large VkDeviceMemory with one VkBuffer over all of it; ranges of it are rql_buffers and acceleration structures'
@@ -112,6 +114,7 @@ struct rql_vk_gpu {
 	uint64_t memory_cap;   /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
 	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
 	uint32_t queue_family;
+	bool statistics;          /* RAYQL_VULKAN_STATISTICS: what drivers say of every compute pipeline goes to stderr */
 	uint32_t pinned_subgroup; /* what every compute pipeline asks for; 0: the device has one size only */
 	uint32_t timestamp_bits;
 	double timestamp_ns;

@@ -52,14 +52,15 @@ enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind)
 
 static enum rql_spirv_type words_type(const struct rql_scan_coder *c)
 {
-	return c->plan->words == 4 ? RQL_SPIRV_U32X4 : RQL_SPIRV_U32;
+	return c->plan->words == 4 ? RQL_SPIRV_U32X4 : c->plan->words == 2 ? RQL_SPIRV_U32X2 : RQL_SPIRV_U32;
 }
 
 /* One word in all places. */
 static uint32_t all_words(struct rql_scan_coder *c, uint32_t word)
 {
-	const uint32_t four[] = {word, word, word, word};
-	return c->plan->words == 4 ? rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X4, 4, four) : word;
+	const uint32_t words[] = {word, word, word, word};
+	return c->plan->words == 1 ? word
+	                           : rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, words_type(c), c->plan->words, words);
 }
 
 static uint32_t words2(struct rql_scan_coder *c, enum rql_spirv_op op, uint32_t a, uint32_t b)
@@ -87,7 +88,7 @@ struct planes {
 static void load_planes(struct rql_scan_coder *c, uint32_t index, uint32_t chunk, struct planes *p)
 {
 	const struct rql_scan_chunk_test *t = &c->plan->tests[index];
-	bool four = c->plan->words == 4;
+	static const char *const loads[] = {NULL, "scan_load1", "scan_load2", NULL, "scan_load4"};
 	p->ref = CALL(c, "scan_ref_of", RQL_SPIRV_U64, c->item, U32(c, index));
 	if (t->kind == RQL_SCAN_TEST_NULL)
 		return;
@@ -103,7 +104,7 @@ static void load_planes(struct rql_scan_coder *c, uint32_t index, uint32_t chunk
 	for (uint32_t j = 0; j < t->bits; j++) {
 		uint32_t bit = OP2(c, AND, U32, wanted, U32(c, UINT32_C(1) << j)), live;
 		live = OP2(c, NOT_EQUAL, BOOL, bit, U32(c, 0));
-		p->words[j] = CALL(c, four ? "scan_load4" : "scan_load1", words_type(c), at, U32(c, j * RQL_SCAN_PLANE_STEP), live);
+		p->words[j] = CALL(c, loads[c->plan->words], words_type(c), at, U32(c, j * RQL_SCAN_PLANE_STEP), live);
 	}
 }
 
@@ -138,9 +139,10 @@ static uint32_t apply_planes(struct rql_scan_coder *c, const struct rql_scan_chu
                              uint32_t chunk)
 {
 	uint32_t pass = 0, valid = 0;
-	bool four = c->plan->words == 4, null = t->kind == RQL_SCAN_TEST_NULL;
+	static const char *const loads[] = {NULL, "scan_valid_word", "scan_valid_pair", NULL, "scan_valid_words"};
+	bool null = t->kind == RQL_SCAN_TEST_NULL;
 	if (null || t->nullable)
-		valid = CALL(c, four ? "scan_valid_words" : "scan_valid_word", words_type(c), p->ref, chunk);
+		valid = CALL(c, loads[c->plan->words], words_type(c), p->ref, chunk);
 	for (uint32_t r = 0; r < (null ? 0 : t->range_count); r++) {
 		uint32_t in = in_range(c, p, r, t->bits);
 		pass = pass ? words2(c, RQL_SPIRV_OR, pass, in) : in;
@@ -272,7 +274,13 @@ static void code_tests(struct rql_scan_coder *c)
 	uint32_t params[3], zero = U32(c, 0), planes = 0;
 	rql_spirv_begin(&c->m, "scan_test_rows", params, 3);
 	c->item = params[0];
-	uint32_t mask = plan->words == 4 ? params[2] : part_of(c, params[2], 0);
+	uint32_t mask = params[2];
+	if (plan->words == 1) {
+		mask = part_of(c, mask, 0);
+	} else if (plan->words == 2) {
+		const uint32_t two[] = {part_of(c, mask, 0), part_of(c, mask, 1)};
+		mask = rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X2, 2, two);
+	}
 	while (planes < plan->test_count && plan->tests[planes].kind != RQL_SCAN_TEST_SET)
 		planes++;
 	struct planes *loaded = calloc(planes + 1u, sizeof(*loaded));
@@ -282,9 +290,11 @@ static void code_tests(struct rql_scan_coder *c)
 	for (uint32_t t = 0; loaded && t < planes; t++)
 		mask = words2(c, RQL_SPIRV_AND, mask, apply_planes(c, &plan->tests[t], &loaded[t], params[1]));
 	free(loaded);
-	if (plan->words == 1) {
-		const uint32_t one[] = {code_sets(c, planes, params[1], mask), zero, zero, zero};
-		mask = rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X4, 4, one);
+	if (plan->words < 4) {
+		bool one = plan->words == 1;
+		const uint32_t four[] = {one ? code_sets(c, planes, params[1], mask) : part_of(c, mask, 0),
+		                         one ? zero : part_of(c, mask, 1), zero, zero};
+		mask = rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X4, 4, four);
 	}
 	rql_spirv_end(&c->m, mask);
 }

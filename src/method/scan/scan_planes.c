@@ -94,15 +94,15 @@ static bool date_numbers(const struct rql_store_segment *segment, uint32_t colum
 {
 	const struct rql_store_view *view = &segment->columns[column];
 	int64_t least = INT64_MAX, greatest = INT64_MIN;
-	for (uint32_t b = 0; b < segment->blocks; b++) {
-		struct rql_scan_numbers block;
-		rql_scan_numbers_of_block(&view->blocks[b], &block);
-		if (block.bits > RQL_SCAN_PLANES_MAX)
-			return false;
-		int64_t last = block.first + (int64_t)(block.count - 1);
-		least = block.first < least ? block.first : least;
-		greatest = last > greatest ? last : greatest;
+	for (uint32_t i = 0; i < segment->blocks; i++) {
+		const struct rql_store_block *b = &view->blocks[i];
+		if (b->nulls == b->rows)
+			continue; /* NULLs have any number */
+		least = (int64_t)b->least[0] < least ? (int64_t)b->least[0] : least;
+		greatest = (int64_t)b->greatest[0] > greatest ? (int64_t)b->greatest[0] : greatest;
 	}
+	if (least > greatest)
+		return false;
 	*n = (struct rql_scan_numbers){.first = least, .count = (uint64_t)(greatest - least) + 1};
 	n->bits = rql_bits_for(n->count - 1);
 	try_calendar(n, least, greatest);

@@ -30,7 +30,7 @@ layout(constant_id = 6) const uint COPIES = 1u; // of the rows in shared memory;
 layout(constant_id = 7) const uint WHOLE = 1u;  // the last workgroup puts the rows out
 // Lanes of a subgroup run in step and need no barrier: llvmpipe, where one is a barrier of the workgroup (Mesa 25.0.7).
 layout(constant_id = 8) const bool LOCKSTEP = false;
-layout(constant_id = 9) const uint WORDS = 1u; // of 32 rows: what a lane tests at once, 1 or 4
+layout(constant_id = 9) const uint WORDS = 1u; // of 32 rows: what a lane tests at once: 1, 2 or 4
 
 layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
@@ -179,7 +179,14 @@ uint scan_valid_word(const uint64_t ref, const uint chunk)
 		return valid == 0ul ? 0xffffffffu : 0u;
 	return ScanU32(valid + uint64_t(chunk * 4u)).v;
 }
-// The same of four words.
+// The same of two words, and of four.
+uvec2 scan_valid_pair(const uint64_t ref, const uint chunk)
+{
+	uint64_t valid = ScanU64(ref + 32ul).v;
+	if (valid <= 1ul)
+		return uvec2(valid == 0ul ? 0xffffffffu : 0u);
+	return ScanU32x2(valid + uint64_t(chunk * 8u)).v;
+}
 uvec4 scan_valid_words(const uint64_t ref, const uint chunk)
 {
 	uint64_t valid = ScanU64(ref + 32ul).v;
@@ -481,7 +488,8 @@ uvec4 scan_test_rows(const uint64_t item, const uint chunk, const uvec4 mask)
 	uint words = scan_load4(at, 0u, true).x | scan_load2(at, 0u, true).x | scan_load1(at, 0u, true);
 	uint found = scan_in_set(words, rest.x, rest.y) | scan_slow_test(head, rest, chunk, mask.x, false);
 	found |= scan_in_table(words, rest.x, scan_table_of(rest), mask.x);
-	return scan_is_all(head) ? mask : scan_valid_words(ref, chunk) & (found | scan_valid_word(ref, chunk));
+	found |= scan_valid_pair(ref, chunk).x | scan_valid_word(ref, chunk);
+	return scan_is_all(head) ? mask : scan_valid_words(ref, chunk) & found;
 }
 // What remains to be tested of a row, and its group and values.
 void scan_take_row(const uint64_t item, const uint row, const bool live)
@@ -522,10 +530,9 @@ uvec4 test_chunk(uint chunk, uint index)
 {
 	uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 	uint rows = ScanU32(item).v, in_block = chunk % (RQL_SCAN_BLOCK_WORDS / WORDS), first = in_block * WORDS * 32u;
-	uvec4 mask = uvec4(rows_of_word(rows, first), 0u, 0u, 0u);
-	if (WORDS == 4u)
-		mask.yzw = uvec3(rows_of_word(rows, first + 32u), rows_of_word(rows, first + 64u),
-		                 rows_of_word(rows, first + 96u));
+	uvec4 mask = uvec4(0u);
+	[[unroll]] for (uint w = 0u; w < WORDS; w++)
+		mask[w] = rows_of_word(rows, first + w * 32u);
 	return scan_test_rows(item, in_block, mask);
 }
 
@@ -570,9 +577,8 @@ void take_tiles(uint workgroup)
 		uvec4 mask = uvec4(0u);
 		if (more && chunk < chunks)
 			mask = test_chunk(chunk, chunk / (RQL_SCAN_BLOCK_WORDS / WORDS));
-		uint count = uint(bitCount(mask.x));
-		if (WORDS == 4u)
-			count += uint(bitCount(mask.y) + bitCount(mask.z) + bitCount(mask.w));
+		ivec4 counts = bitCount(mask);
+		uint count = uint(counts.x + counts.y + counts.z + counts.w);
 		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u;
 		uint total = subgroupShuffle(end, size - 1u), at = chunk * WORDS * 32u;
 		if (total * 4u >= size * WORDS * 32u * 3u) {
