@@ -2,7 +2,9 @@
  * that it reads.
  *
  *   scan_compute_plan.c   which steps are tests of 32 rows at once and which remain for single rows; where groups meet
- *   scan_code.c           the code of tests, columns, joins, groups and slots; scan_code_program.c that of programs
+ *   scan_code.c           the code of tests
+ *   scan_code_row.c       the code of a row that passed them: columns, joins, groups, slots; scan_code_program.c that
+ *                         of programs
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
  *   scan_compute.c        contexts, runs, the price, the method
  *
@@ -16,6 +18,9 @@
 #include "method/scan/scan_query.h"
 
 #define RQL_SCAN_WORKGROUP 256u
+/* Workgroups at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
+ * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
+#define RQL_SCAN_WORKGROUPS 1056u
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
 /* ---- growing tables ---- */
@@ -75,6 +80,7 @@ struct rql_scan_plan {
 	struct rql_scan_late *lates;
 	bool *joined;     /* [joins]: tested among `tests` */
 	bool *translated; /* [scan->columns]: some segment has codes of its own */
+	bool *narrow;     /* [scan->columns]: no field has more than 32 bits */
 	bool real;        /* the kernel computes with reals */
 	/* columns that single rows need: references test_count + i */
 	uint32_t ref_count;
@@ -82,12 +88,13 @@ struct rql_scan_plan {
 	uint32_t *ref_of; /* [columns], or RQL_SCAN_NONE */
 	/* groups */
 	uint32_t mode, copies;
-	bool hashed, whole, extremes;
-	uint32_t *kinds; /* [row_words] */
+	bool hashed, whole;
+	uint32_t *kinds; /* [row_words]: as the kernel's table has them (scan_kernels.h) */
+	/* mode SHARED: words of 32 bits, and of 64, of a copy of a group's row; bits of a sum's limb */
+	uint32_t row_sums, row_extremes, limb_bits;
 	/* what the code reads */
 	struct rql_scan_param *params;
 	uint32_t param_count, param_room;
-	uint64_t *map_at; /* [joins]: the map's record in the blob, or UINT64_MAX */
 	struct rql_scan_blob blob;
 	uint32_t set_words;
 };
@@ -121,16 +128,24 @@ uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i);
 /* ---- generated code ---- */
 #include "method/scan/scan_spirv.h"
 
+/* Parameters and columns' heads that stay in registers, the first ones: more would cost more than loads do. */
+#define RQL_SCAN_KEPT_PARAMS 12u
+#define RQL_SCAN_KEPT_HEADS 8u
+
 /* A value in a row. */
 struct rql_scan_value {
 	uint32_t id;
 	uint32_t valid; /* bool; 0: never NULL */
 	enum rql_lane_kind kind;
+	bool narrow;              /* I64, but the id has 32 bits, signed, which hold every value */
+	bool bounded;             /* `bounds` of valid values are known (I32, I64) */
+	struct rql_bounds bounds; /* a row that is not live or NULL may have anything */
 };
 struct rql_scan_coder {
 	struct rql_spirv m;
 	struct rql_scan_plan *plan;
 	uint32_t item, row, live;        /* of scan_take_row; live: now */
+	bool group32;                    /* group numbers have 32 bits */
 	struct rql_scan_value *columns;  /* [scan->columns], id 0: not loaded */
 	uint32_t *found;                 /* [joins], 0: not looked up */
 	struct rql_scan_value **results; /* [programs][results], NULL: not run */
@@ -138,7 +153,12 @@ struct rql_scan_coder {
 };
 uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative); /* u64 */
 struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_scan_source *source);
+/* Its id has all bits of the kind: not narrow. */
 struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind);
+struct rql_bounds rql_scan_code_bounds(const struct rql_scan_value *v); /* of an I32 or I64 */
+bool rql_scan_code_fits32(struct rql_bounds bounds);
+/* The bodies of what is done with a row. */
+void rql_scan_code_row(struct rql_scan_coder *c);
 enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind);
 /* Runs a program's steps in the row; results[p] are set. */
 void rql_scan_code_program(struct rql_scan_coder *c, uint32_t program);

@@ -206,6 +206,10 @@ static void put_block(struct making *m, uint32_t block, const enum rql_store_mat
 		ref.bits_how |= rows << 16;
 		if (ref.table && (i >= plan->test_count || plan->tests[i].kind == RQL_SCAN_TEST_SET))
 			rql_scan_blob_relocate(blob, to + offsetof(struct rql_scan_ref, table));
+		if (i >= plan->test_count && (ref.bits_how & 0xff) == 0) {
+			ref.data = table->items; /* no fields, but readable words */
+			rql_scan_blob_relocate(blob, to + offsetof(struct rql_scan_ref, data));
+		}
 		memcpy(blob->bytes + to, &ref, sizeof(ref));
 		uint32_t bits = ref.bits_how & 0xff, how = ref.bits_how >> 8 & 0xff;
 		if (i < plan->test_count && plan->tests[i].eager && how != RQL_SCAN_HOW_ALL)
