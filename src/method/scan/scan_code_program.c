@@ -90,6 +90,12 @@ static struct rql_scan_value reg(struct state *st, uint16_t r)
 		v->valid = rql_spirv_bool(&st->c->m, false);
 	} else {
 		v->id = constant(st, about->index, v->kind);
+		v->bounded = v->kind == RQL_LANE_I32 || v->kind == RQL_LANE_I64;
+		if (v->bounded)
+			v->bounds.low = v->bounds.high = st->program->constants[about->index].integer;
+		v->narrow = v->kind == RQL_LANE_I64 && rql_scan_code_fits32(v->bounds);
+		if (v->narrow)
+			v->id = OP1(st->c, U_CONVERT, U32, v->id);
 	}
 	return *v;
 }
@@ -278,12 +284,32 @@ static uint32_t mask_of(struct state *st, const struct rql_step *s)
 	return s->mask == RQL_REG_NONE ? id : both(c, id, reg(st, s->mask).id);
 }
 
+/* As another kind; what fits 32 bits stays in them. */
+static struct rql_scan_value converted(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind)
+{
+	if (kind != RQL_LANE_I64 || (v.kind != RQL_LANE_I32 && !v.narrow))
+		return rql_scan_code_convert(c, v, kind);
+	v.kind = kind;
+	v.narrow = true;
+	return v;
+}
+
+/* Two operands of one kind that meet as they are: both narrow, or neither. */
+static void make_alike(struct rql_scan_coder *c, struct rql_scan_value *a, struct rql_scan_value *b)
+{
+	if (a->narrow == b->narrow)
+		return;
+	*a = rql_scan_code_convert(c, *a, a->kind);
+	*b = rql_scan_code_convert(c, *b, b->kind);
+}
+
 static struct rql_scan_value choose(struct rql_scan_coder *c, struct rql_scan_value a, struct rql_scan_value b,
                                     struct rql_scan_value when)
 {
 	uint32_t truth = rql_spirv_bool(&c->m, true), chosen = both(c, when.id, when.valid);
-	struct rql_scan_value out = {.kind = a.kind};
-	out.id = rql_spirv_select(&c->m, rql_scan_code_type(a.kind), chosen, a.id, b.id);
+	make_alike(c, &a, &b);
+	struct rql_scan_value out = {.kind = a.kind, .narrow = a.narrow};
+	out.id = rql_spirv_select(&c->m, a.narrow ? RQL_SPIRV_U32 : rql_scan_code_type(a.kind), chosen, a.id, b.id);
 	if (a.valid || b.valid)
 		out.valid =
 			rql_spirv_select(&c->m, RQL_SPIRV_BOOL, chosen, a.valid ? a.valid : truth, b.valid ? b.valid : truth);
@@ -300,8 +326,8 @@ static struct rql_scan_value look_up(struct state *st, const struct rql_step *s,
 	struct rql_scan_value out = {.kind = t->kind, .valid = a.valid};
 	uint64_t words = ((uint64_t)t->count + 63) / 64 * 8;
 	uint64_t bytes = t->kind == RQL_LANE_BOOL ? words : (uint64_t)t->count * rql_lane_bytes(t->kind);
-	uint32_t index = OP1(c, U_CONVERT, U64, a.id);
-	uint32_t known = OP2(c, U_LESS, BOOL, index, rql_scan_code_param(c, t->count, false));
+	uint32_t index = a.id;
+	uint32_t known = OP2(c, U_LESS, BOOL, index, OP1(c, U_CONVERT, U32, rql_scan_code_param(c, t->count, false)));
 	uint32_t live = both(c, c->live, known),
 			 table = rql_scan_code_param(c, rql_scan_blob_put(blob, t->data, bytes), true);
 	out.valid = both(c, out.valid, known);
@@ -332,16 +358,54 @@ static uint32_t in_list(struct state *st, const struct rql_step *s, uint32_t a)
 
 /* ---- steps ---- */
 
+static struct rql_bounds hull(struct rql_bounds a, struct rql_bounds b)
+{
+	return (struct rql_bounds){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+/* The bounds of a + b, a - b or a * b, operands of at most 64 bits. */
+static struct rql_bounds bounds_of(unsigned op, struct rql_bounds a, struct rql_bounds b)
+{
+	if (op == RQL_STEP_ADD)
+		return (struct rql_bounds){a.low + b.low, a.high + b.high};
+	if (op == RQL_STEP_SUB)
+		return (struct rql_bounds){a.low - b.high, a.high - b.low};
+	rql_int128 x = a.low * b.low, y = a.low * b.high, z = a.high * b.low, w = a.high * b.high;
+	return hull(hull((struct rql_bounds){x, x}, (struct rql_bounds){y, y}),
+	            hull((struct rql_bounds){z, z}, (struct rql_bounds){w, w}));
+}
+
+/* Sums, differences and products of integers that stay in their kind: in 32 bits where they fit those. */
+static void do_integers(struct state *st, const struct rql_step *s, struct rql_scan_value a, struct rql_scan_value b,
+                        struct rql_scan_value *out)
+{
+	struct rql_scan_coder *c = st->c;
+	out->bounds = bounds_of(s->op, rql_scan_code_bounds(&a), rql_scan_code_bounds(&b));
+	out->bounded = out->bounds.low >= INT64_MIN && out->bounds.high <= INT64_MAX;
+	bool has32 = (a.narrow || a.kind == RQL_LANE_I32) && (b.narrow || b.kind == RQL_LANE_I32);
+	if (out->kind == RQL_LANE_I32 || (has32 && rql_scan_code_fits32(out->bounds))) {
+		out->bounded &= rql_scan_code_fits32(out->bounds);
+		out->narrow = out->kind == RQL_LANE_I64;
+		out->id = arithmetic(c, s->op, RQL_LANE_I32, a.id, b.id);
+		return;
+	}
+	a = rql_scan_code_convert(c, a, RQL_LANE_I64);
+	b = rql_scan_code_convert(c, b, RQL_LANE_I64);
+	out->id = arithmetic(c, s->op, RQL_LANE_I64, a.id, b.id);
+}
+
 static void do_arithmetic(struct state *st, const struct rql_step *s, struct rql_scan_value a, struct rql_scan_value b,
                           struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
 	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
-	if (s->op == RQL_STEP_MUL_WIDE) {
-		kind = RQL_LANE_I64;
-		a = rql_scan_code_convert(c, a, kind);
-		b = rql_scan_code_convert(c, b, kind);
+	if (kind != RQL_LANE_F64 && (s->op == RQL_STEP_ADD || s->op == RQL_STEP_SUB || s->op == RQL_STEP_MUL ||
+	                             s->op == RQL_STEP_MUL_WIDE)) {
+		do_integers(st, s, a, b, out);
+		return;
 	}
+	a = rql_scan_code_convert(c, a, kind);
+	b = rql_scan_code_convert(c, b, kind);
 	out->id = arithmetic(c, s->op, kind, a.id, b.id);
 	if (s->op == RQL_STEP_DIV && s->imm) {
 		uint32_t zero = OP2(c, EQUAL, BOOL, ordered(c, b), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
@@ -359,14 +423,16 @@ static void do_unary(struct state *st, const struct rql_step *s, struct rql_scan
 	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
 	bool real = kind == RQL_LANE_F64;
 	if (s->op == RQL_STEP_CHECK) {
+		a = rql_scan_code_convert(c, a, a.kind);
 		out->id = a.id;
 		judge(st, s, outside(st, s, a.id), out);
 		return;
 	}
 	if (s->op == RQL_STEP_CONVERT) {
-		out->id = rql_scan_code_convert(c, a, out->kind).id;
+		*out = converted(c, a, out->kind);
 		return;
 	}
+	a = rql_scan_code_convert(c, a, a.kind);
 	uint32_t negated = real ? OP1(c, F_NEGATE, F64, a.id) : arithmetic(c, RQL_STEP_SUB, kind, zero_of(c, kind), a.id);
 	if (s->op == RQL_STEP_NEG) {
 		out->id = negated;
@@ -476,6 +542,10 @@ static void do_step(struct state *st, const struct rql_step *s)
 		do_unary(st, s, a, &out);
 		break;
 	default:
+		if (s->op >= RQL_STEP_EQ && s->op <= RQL_STEP_DIFFERENT)
+			make_alike(c, &a, &b);
+		else if (s->op == RQL_STEP_INSIDE || s->op == RQL_STEP_IN_LIST)
+			a = rql_scan_code_convert(c, a, a.kind);
 		out.id = truth_of(st, s, a, b);
 		if (!out.id)
 			do_arithmetic(st, s, a, b, &out);
@@ -497,7 +567,7 @@ void rql_scan_code_program(struct rql_scan_coder *c, uint32_t index)
 	}
 	for (uint32_t i = 0; i < p->input_count; i++)
 		st.regs[p->inputs[i].reg] =
-			rql_scan_code_convert(c, rql_scan_code_source(c, &bound->inputs[i]), p->inputs[i].kind);
+			converted(c, rql_scan_code_source(c, &bound->inputs[i]), p->inputs[i].kind);
 	for (uint32_t i = 0; i < p->step_count; i++)
 		do_step(&st, &p->steps[i]);
 	for (uint32_t i = 0; i < p->result_count; i++)

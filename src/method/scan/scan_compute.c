@@ -18,9 +18,6 @@
 #define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u /* workgroups: rows per invocation beyond */
-/* Workgroups at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
- * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
-#define MOST_WORKGROUPS 1056u
 #define MOST_ITEMS (1u << 20) /* the shader's list has 20 bits for a block, 12 for a row of it */
 #define SAMPLE 256u           /* blocks whose zone maps are asked for a price */
 /* Making a pipeline, when no request of the shape was run before; making an answer of one group. Rough. */
@@ -69,19 +66,29 @@ static const struct rql_kernel collect_kernel = {
 static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *kernel, struct rql_error *err)
 {
 	const struct rql_scan_plan *plan = &p->plan;
-	uint32_t words = plan->scan->row_words, rows = 1;
-	if (plan->mode != RQL_SCAN_MODE_GLOBAL)
-		rows = (uint32_t)p->scan->group_count * words * plan->copies;
+	bool shared = plan->mode == RQL_SCAN_MODE_SHARED;
+	uint32_t words = plan->scan->row_words, rows = shared ? (uint32_t)p->scan->group_count * plan->copies : 0;
+	uint32_t sums = rows * plan->row_sums, extremes = rows * plan->row_extremes;
+	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
+	uint32_t heads = plan->ref_count < RQL_SCAN_KEPT_HEADS ? plan->ref_count : RQL_SCAN_KEPT_HEADS;
+	if (plan->mode == RQL_SCAN_MODE_SCALAR)
+		extremes = RQL_SCAN_WORKGROUP / p->device->limits.subgroup_size * words;
 	const uint32_t constants[] = {RQL_SCAN_WORKGROUP,
 	                              plan->mode,
 	                              words,
-	                              2 * rows,
-	                              plan->extremes ? rows : 1,
+	                              sums ? sums : 1,
+	                              extremes ? extremes : 1,
 	                              plan->set_words ? plan->set_words : 1,
 	                              plan->copies,
 	                              plan->whole,
 	                              p->device->kind == RQL_DEVICE_SOFTWARE,
-	                              plan->words};
+	                              plan->words,
+	                              plan->limb_bits,
+	                              plan->row_sums,
+	                              plan->row_extremes,
+	                              params ? params : 1,
+	                              heads ? heads : 1,
+	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0};
 	return rql_pipeline_get(p->device, kernel, constants, sizeof(constants) / sizeof(*constants), &p->pipeline, err);
 }
 
@@ -131,7 +138,7 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 		return status;
 	}
 	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / RQL_SCAN_WORKGROUP;
-	p->workgroups = tiles < 1 ? 1 : tiles < MOST_WORKGROUPS ? (uint32_t)tiles : MOST_WORKGROUPS;
+	p->workgroups = tiles < 1 ? 1 : tiles < RQL_SCAN_WORKGROUPS ? (uint32_t)tiles : RQL_SCAN_WORKGROUPS;
 	p->placed = true;
 	return RQL_OK;
 }
@@ -204,8 +211,7 @@ static uint32_t visit_of(const struct rql_prepared *p)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size;
 	uint64_t subgroups = (uint64_t)p->workgroups * RQL_SCAN_WORKGROUP / subgroup;
-	uint32_t tiles = RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup;
-	return p->table.item_count >= subgroups && tiles ? tiles : 1;
+	return p->table.item_count >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
 }
 
 static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,

@@ -3,7 +3,9 @@
  *
  *   scan_compute_plan.c   what is refused and why; where groups meet
  *   scan_compute_tests.c  which steps are tests of 32 rows at once and which remain for single rows
- *   scan_code.c           the code of tests, columns, joins, groups and slots; scan_code_program.c that of programs
+ *   scan_code.c           the code of tests
+ *   scan_code_row.c       the code of a row that passed them: columns, joins, groups, slots; scan_code_program.c that
+ *                         of programs
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
  *   scan_compute.c        contexts, runs, the price, the method
  *
@@ -17,6 +19,9 @@
 #include "method/scan/scan_query.h"
 
 #define RQL_SCAN_WORKGROUP 256u
+/* Workgroups at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
+ * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
+#define RQL_SCAN_WORKGROUPS 528u
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
 /* ---- growing tables ---- */
@@ -75,10 +80,12 @@ struct rql_scan_plan {
 	uint32_t test_count, late_count;
 	uint32_t words; /* of 32 rows, that a lane tests at once: 4, with sets 1 */
 	double tested_pass; /* share of rows that pass `tests`, a guess */
+	bool staged;        /* `lates` drop most rows: they have a stage of their own */
 	struct rql_scan_chunk_test *tests;
 	struct rql_scan_late *lates;
 	bool *joined;     /* [joins]: tested among `tests` */
 	bool *translated; /* [scan->columns]: some segment has codes of its own */
+	bool *narrow;     /* [scan->columns]: no field has more than 32 bits */
 	bool real;        /* the kernel computes with reals */
 	/* columns that single rows need: references test_count + i */
 	uint32_t ref_count;
@@ -86,12 +93,13 @@ struct rql_scan_plan {
 	uint32_t *ref_of; /* [columns], or RQL_SCAN_NONE */
 	/* groups */
 	uint32_t mode, copies;
-	bool hashed, whole, extremes;
-	uint32_t *kinds; /* [row_words] */
+	bool hashed, whole;
+	uint32_t *kinds; /* [row_words]: as the kernel's table has them (scan_kernels.h) */
+	/* mode SHARED: words of 32 bits, and of 64, of a copy of a group's row; bits of a sum's limb */
+	uint32_t row_sums, row_extremes, limb_bits;
 	/* what the code reads */
 	struct rql_scan_param *params;
 	uint32_t param_count, param_room;
-	uint64_t *map_at; /* [joins]: the map's record in the blob, or UINT64_MAX */
 	struct rql_scan_blob blob;
 	uint32_t set_words;
 };
@@ -101,7 +109,10 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *request, con
 rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_device *device, struct rql_arena *arena,
                                  struct rql_scan_plan *out, struct rql_error *err) RQL_MUST_CHECK;
 /* Fills tests, words, lates and sets; up to set_words of shared memory for these. */
-rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, uint32_t set_words, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t set_words,
+                                  struct rql_error *err) RQL_MUST_CHECK;
+/* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
+void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most);
 bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t column);
 /* The share of a column's 32-byte sectors that hold one of the rows wanted, `pass` of all, wherever they are. */
 double rql_scan_sector_share(double bits, double pass);
@@ -132,16 +143,25 @@ enum rql_scan_layout rql_scan_plan_layout(const struct rql_scan_plan *plan, uint
 /* ---- generated code ---- */
 #include "method/scan/scan_spirv.h"
 
+/* Parameters and columns' heads that stay in registers, the first ones: more would cost more than loads do. */
+#define RQL_SCAN_KEPT_PARAMS 12u
+#define RQL_SCAN_KEPT_HEADS 8u
+
 /* A value in a row. */
 struct rql_scan_value {
 	uint32_t id;
 	uint32_t valid; /* bool; 0: never NULL */
 	enum rql_lane_kind kind;
+	bool narrow;              /* I64, but the id has 32 bits, signed, which hold every value */
+	bool bounded;             /* `bounds` of valid values are known (I32, I64) */
+	struct rql_bounds bounds; /* a row that is not live or NULL may have anything */
 };
 struct rql_scan_coder {
 	struct rql_spirv m;
 	struct rql_scan_plan *plan;
 	uint32_t item, row, live;        /* of scan_take_row; live: now */
+	bool group32;                    /* group numbers have 32 bits */
+	bool alone;                      /* scan_test_row is written: nothing is kept for it */
 	struct rql_scan_value *columns;  /* [scan->columns], id 0: not loaded */
 	uint32_t *found;                 /* [joins], 0: not looked up */
 	struct rql_scan_value **results; /* [programs][results], NULL: not run */
@@ -149,7 +169,12 @@ struct rql_scan_coder {
 };
 uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative); /* u64 */
 struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_scan_source *source);
+/* Its id has all bits of the kind: not narrow. */
 struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind);
+struct rql_bounds rql_scan_code_bounds(const struct rql_scan_value *v); /* of an I32 or I64 */
+bool rql_scan_code_fits32(struct rql_bounds bounds);
+/* The bodies of what is done with a row. */
+void rql_scan_code_row(struct rql_scan_coder *c);
 enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind);
 /* Runs a program's steps in the row; results[p] are set. */
 void rql_scan_code_program(struct rql_scan_coder *c, uint32_t program);

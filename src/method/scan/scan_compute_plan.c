@@ -8,8 +8,9 @@
 
 /* Shared memory of a workgroup beside sets and rows: the list of closed-up rows, masks, odds and ends. */
 #define OTHER_SHARED_BYTES 6144u
-/* Rows of groups there: more would leave too few workgroups on a multiprocessor. */
-#define SHARED_ROW_BYTES 16384u
+/* Rows of groups there have up to so many words: more would be too much to merge. */
+#define SHARED_WORDS 2048u
+#define SHARED_COPIES 32u /* at most; a power of two */
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache
  * holds. */
 #define DENSE_WORDS (UINT64_C(1) << 22)
@@ -149,24 +150,95 @@ static void word_kinds(struct rql_scan_plan *plan)
 			*kind = RQL_SCAN_WORD_SUM;
 			break;
 		}
-		plan->extremes |= *kind >= RQL_SCAN_WORD_REAL;
+		}
+}
+
+/* Rows that one invocation takes at most: the tiles of its subgroup, each of which has a chunk's rows for it, whether
+ * they come from the list or not (take_tiles in scan_kernel.comp), and a last list that is not full. */
+static uint64_t rows_of_invocation(const struct rql_scan_plan *plan, uint32_t subgroup)
+{
+	uint64_t blocks = plan->scan->snapshot->blocks / RQL_SCAN_WORKGROUPS + 1, chunks = RQL_SCAN_BLOCK_WORDS / plan->words;
+	/* Few blocks: workgroups are as many as have a tile for each subgroup, and some have one more. */
+	blocks = blocks < 2 * RQL_SCAN_WORKGROUP / chunks + 1 ? 2 * RQL_SCAN_WORKGROUP / chunks + 1 : blocks;
+	uint64_t tiles = blocks * chunks / RQL_SCAN_WORKGROUP + 1 + chunks / subgroup;
+	return (tiles + 1) * plan->words * RQL_SCAN_TEST_ROWS;
+}
+
+static uint32_t bits_of(uint64_t n)
+{
+	return n ? 64 - (uint32_t)__builtin_clzll(n) : 0;
+}
+
+/* Limbs that a sum needs for its top one not to leave 32 bits; count: bits of the additions to a copy. Beyond the 64
+ * bits of most sums it may. */
+static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
+{
+	uint32_t bits = 32 - count, limbs = 2;
+	if (b.low >= 0 && b.high < (rql_int128)1 << bits)
+		return 1;
+	while (limbs * bits < 64 && (b.low < -((rql_int128)1 << (limbs * bits - 1)) || b.high >= (rql_int128)1 << (limbs * bits - 1)))
+		limbs++;
+	if (limbs * bits >= 64)
+		limbs = (63 + bits) / bits;
+	uint32_t whole = 1 + (32 + bits - 1) / bits; /* the top one begins at bit 32 or above: what leaves it leaves the sum */
+	return !wide && whole < limbs ? whole : limbs;
+}
+
+/* Where the words of a group's row lie in shared memory when a copy has `copies`th of the workgroup's additions. */
+static void lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
+{
+	const struct rql_scan *scan = plan->scan;
+	uint64_t additions = rows_of_invocation(plan, subgroup) * (RQL_SCAN_WORKGROUP / copies);
+	plan->copies = copies;
+	plan->limb_bits = 32 - bits_of(additions);
+	plan->kinds[0] = RQL_SCAN_WORD_SUM | 1u << RQL_SCAN_WORD_LIMBS;
+	plan->row_sums = 1;
+	plan->row_extremes = 0;
+	for (uint32_t s = 0; s < scan->slot_count; s++) {
+		const struct rql_scan_slot *slot = &scan->slots[s];
+		uint32_t kind = plan->kinds[slot->word] & RQL_SCAN_WORD_KINDS, limbs = 0, place = plan->row_extremes;
+		if (kind >= RQL_SCAN_WORD_REAL) {
+			plan->row_extremes++;
+		} else {
+			const struct rql_scan_operand *o = &scan->operands[slot->operand == RQL_SCAN_NONE ? 0 : slot->operand];
+			struct rql_bounds b = {0, 1};
+			if (slot->kind != RQL_SCAN_SLOT_COUNT)
+				b = (struct rql_bounds){o->least, o->greatest};
+			limbs = limbs_of(b, kind == RQL_SCAN_WORD_WIDE, bits_of(additions));
+			place = plan->row_sums;
+			plan->row_sums += limbs;
+		}
+		plan->kinds[slot->word] = kind | limbs << RQL_SCAN_WORD_LIMBS | place << RQL_SCAN_WORD_PLACE;
 	}
 }
 
-static void choose_groups(struct rql_scan_plan *plan, uint32_t room)
+/* As many copies as lanes come at once, so that none waits for another's addition, where there is room and where there
+ * are rows enough that clearing and merging them is little beside. */
+static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t groups = scan->group_count, words = scan->row_words, word = plan->extremes ? 16 : 8;
-	room = room < SHARED_ROW_BYTES ? room : SHARED_ROW_BYTES;
+	double rows = (double)scan->snapshot->rows * scan->pass / RQL_SCAN_WORKGROUPS;
+	for (uint32_t copies = SHARED_COPIES; plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
+		lay_out(plan, copies, subgroup);
+		uint64_t words = scan->group_count * copies * (plan->row_sums + 2ull * plan->row_extremes);
+		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
+			return;
+		if (copies == 1)
+			plan->mode = RQL_SCAN_MODE_GLOBAL;
+	}
+}
+
+static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t room)
+{
+	const struct rql_scan *scan = plan->scan;
+	uint64_t groups = scan->group_count, words = scan->row_words;
+	uint32_t subgroup = device->limits.subgroup_size ? device->limits.subgroup_size : 1;
 	plan->copies = 1;
-	bool fits = groups <= room / word / words;
-	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && fits)
+	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && RQL_SCAN_WORKGROUP / subgroup * words * 8 <= room)
 		plan->mode = RQL_SCAN_MODE_SCALAR;
 	else
-		plan->mode = fits ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
-	if (plan->mode == RQL_SCAN_MODE_SHARED)
-		while (plan->copies < 32 && 2 * plan->copies * groups * words * word <= room)
-			plan->copies *= 2;
+		plan->mode = groups <= SHARED_WORDS / words ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
+	choose_copies(plan, room, subgroup);
 	bool large = groups > DENSE_WORDS / words;
 	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
 	plan->whole = !plan->hashed && groups <= WHOLE_WORDS / words;
@@ -183,10 +255,10 @@ static bool allocate(struct rql_scan_plan *plan)
 	plan->translated = RQL_NEW_ARRAY(plan->arena, bool, scan->column_count);
 	plan->refs = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->ref_of = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
+	plan->narrow = RQL_NEW_ARRAY(plan->arena, bool, scan->column_count);
 	plan->kinds = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->row_words + 1u);
-	plan->map_at = RQL_NEW_ARRAY(plan->arena, uint64_t, scan->join_count);
-	return plan->tests && plan->lates && plan->joined && plan->translated && plan->refs && plan->ref_of &&
-	       plan->kinds && plan->map_at;
+	return plan->tests && plan->lates && plan->joined && plan->translated && plan->narrow && plan->refs &&
+	       plan->ref_of && plan->kinds;
 }
 
 static bool needs_reals(const struct rql_scan *scan)
@@ -210,16 +282,18 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_d
 	*plan = (struct rql_scan_plan){.scan = scan, .arena = arena};
 	if (!allocate(plan))
 		return rql_error_memory(err, scan->step_count * sizeof(*plan->tests), "a query on a GPU");
-	RQL_TRY(rql_scan_compute_tests(plan, shared / 8 < RQL_SCAN_SET_WORDS ? shared / 8 : RQL_SCAN_SET_WORDS, err));
+	RQL_TRY(rql_scan_compute_tests(
+		plan, device, shared / 8 < RQL_SCAN_SET_WORDS ? shared / 8 : RQL_SCAN_SET_WORDS, err));
 	for (uint32_t c = 0; c < scan->column_count; c++) {
+		uint32_t widest, most;
 		plan->ref_of[c] = RQL_SCAN_NONE;
+		rql_scan_survey(scan->snapshot, scan->columns[c].column, &widest, &most);
+		plan->narrow[c] = widest <= 32;
 		plan->translated[c] = rql_scan_is_translated(scan->snapshot, scan->columns[c].column);
 	}
-	for (uint32_t j = 0; j < scan->join_count; j++)
-		plan->map_at[j] = UINT64_MAX;
 	plan->real = needs_reals(scan);
 	word_kinds(plan);
-	choose_groups(plan, shared - plan->set_words * 4);
+	choose_groups(plan, device, shared - plan->set_words * 4);
 	return RQL_OK;
 }
 

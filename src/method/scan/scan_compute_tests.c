@@ -18,6 +18,8 @@
  * tested alone, with the rows that the test then drops. H200, SSB. */
 #define SET_ROW_BYTES 1.4
 #define LATE_ROW_BYTES 4.0
+/* Rows that passed the first stage are tested in a stage of their own when no more of them than this remain. */
+#define STAGED_PASS 0.5
 
 static uint32_t placed_bits(const struct rql_store_block *b)
 {
@@ -26,8 +28,7 @@ static uint32_t placed_bits(const struct rql_store_block *b)
 	return b->encoding == RQL_STORE_DELTA ? rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0])) : b->bits;
 }
 
-/* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
-static void survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
+void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
 {
 	uint64_t blocks[129] = {0};
 	*widest = *most = 0;
@@ -190,7 +191,7 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 		t.column = scan->columns[join->column].column;
 	}
 	const struct rql_store_column *column = &scan->snapshot->columns[t.column];
-	survey(scan->snapshot, t.column, &widest, &t.bits);
+	rql_scan_survey(scan->snapshot, t.column, &widest, &t.bits);
 	t.nullable = column->kind != RQL_STORE_CODED && column->nulls > 0;
 	if (join) {
 		/* One that drops next to nothing is left to the look-up of its payload. */
@@ -274,14 +275,14 @@ static int compare_tests(const void *a, const void *b)
 
 /* Few pass first; once few are left, the rest is tested row by row. Planes come before sets, which then read what is
  * left. */
-static void choose_tests(struct rql_scan_plan *plan)
+static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
 	struct rql_scan_chunk_test *tests = plan->tests;
 	uint32_t count = plan->test_count;
 	double pass = 1;
 	qsort(tests, count, sizeof(*tests), compare_tests);
 	plan->test_count = 0;
-	plan->words = 4;
+	plan->words = subgroup <= 32 ? 4 : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_chunk_test t = tests[i];
 		if (better_late(plan, &t, pass)) {
@@ -340,7 +341,8 @@ static void place_sets(struct rql_scan_plan *plan, uint32_t room)
 
 /* ---- the whole ---- */
 
-rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, uint32_t set_words, struct rql_error *err)
+rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t set_words,
+                                  struct rql_error *err)
 {
 	const struct rql_scan *scan = plan->scan;
 	for (uint32_t s = 0; s < scan->step_count; s++) {
@@ -352,11 +354,15 @@ rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, uint32_t set_words
 		else if (!merge_test(plan, &t))
 			plan->tests[plan->test_count++] = t;
 	}
-	choose_tests(plan);
+	choose_tests(plan, device->limits.subgroup_size);
 	for (uint32_t i = 0; i < plan->test_count; i++)
 		if (scan->steps[plan->tests[i].step].kind == RQL_SCAN_BY_JOIN)
 			plan->joined[scan->steps[plan->tests[i].step].index] = true;
 	order_lates(plan);
+	double pass = 1;
+	for (uint32_t i = 0; i < plan->late_count; i++)
+		pass *= scan->steps[plan->lates[i].step].pass;
+	plan->staged = pass < STAGED_PASS;
 	place_sets(plan, set_words);
 	return RQL_OK;
 }

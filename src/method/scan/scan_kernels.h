@@ -28,6 +28,8 @@
  * for each column. */
 #define RQL_SCAN_ITEM_HEAD 16u
 #define RQL_SCAN_REF_BYTES 64u
+/* Rows a lane in the kernel's second list. */
+#define RQL_SCAN_SECOND_ROWS 5u
 #define RQL_SCAN_RANGES_MAX 4u
 
 /* Packed fields of a block (scan_place.h: FIELDS; bits 0: every value is the base): a column, or a test with a set. */
@@ -63,6 +65,11 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_WORD_REAL 3u
 #define RQL_SCAN_WORD_MIN 4u
 #define RQL_SCAN_WORD_MAX 5u
+/* What the kernel's table says of a word: its kind; the limbs that it has in shared memory (0: it is whole, among the
+ * extremes); its first place there, in a group's row. */
+#define RQL_SCAN_WORD_KINDS 7u
+#define RQL_SCAN_WORD_LIMBS 4u  /* bits */
+#define RQL_SCAN_WORD_PLACE 16u /* bits */
 
 /* Where a run adds up: at rest (rows have their identities, the rest is zero) before and after a run. */
 #define RQL_SCAN_STATE_TICKET 0u
@@ -77,7 +84,7 @@ struct rql_scan_accumulator {
 	uint64_t state;  /* uint64_t[RQL_SCAN_STATE_WORDS] */
 	uint64_t result; /* the state as it was at the end; then, unless `found` is elsewhere, the groups */
 	uint64_t found;  /* where the groups go */
-	uint64_t kinds;  /* uint32_t[row_words] */
+	uint64_t kinds;  /* uint32_t[row_words]: kind | limbs << 4 | place << 16 */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 56);
 

@@ -139,7 +139,7 @@ void rql_spirv_begin(struct rql_spirv *m, const char *function, uint32_t *params
 	uint64_t at = m->types_end;
 	while (at < m->count && !(op_of(m->words[at]) == OP_FUNCTION && m->words[at + 2] == id))
 		at += length_of(m->words[at]);
-	struct rql_spirv_body *body = &m->bodies[m->body_count < 3 ? m->body_count++ : 3];
+	struct rql_spirv_body *body = &m->bodies[m->body_count < RQL_SPIRV_BODIES ? m->body_count++ : RQL_SPIRV_BODIES];
 	for (; at < m->count && op_of(m->words[at]) != OP_LABEL; at += length_of(m->words[at]))
 		if (op_of(m->words[at]) == OP_FUNCTION_PARAMETER && found < count)
 			params[found++] = m->words[at + 2];

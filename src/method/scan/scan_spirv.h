@@ -68,6 +68,7 @@ enum rql_spirv_op {
 	RQL_SPIRV_NOT = 200,
 };
 
+#define RQL_SPIRV_BODIES 6u
 struct rql_spirv_words {
 	uint32_t *words;
 	uint64_t count, room;
@@ -83,7 +84,7 @@ struct rql_spirv {
 	struct rql_spirv_body {
 		uint64_t first, last; /* of the template's words, that are left out */
 		struct rql_spirv_words code;
-	} bodies[4];
+	} bodies[RQL_SPIRV_BODIES + 1]; /* the last: of one that is not there */
 	uint32_t body_count;
 	bool out_of_memory;
 	const char *missing; /* a function, or type, that the template lacks */

@@ -220,6 +220,10 @@ static void put_fields(struct making *m, uint32_t i, uint32_t block, enum rql_st
 		ref.table = translated;
 	if (ref.table)
 		rql_scan_blob_relocate(&m->plan->blob, to + offsetof(struct rql_scan_ref, table));
+	if (i >= plan->test_count && bits == 0) { /* no fields, but readable words */
+		ref.data = m->table->items;
+		rql_scan_blob_relocate(&m->plan->blob, to + offsetof(struct rql_scan_ref, data));
+	}
 	ref.bits_how |= rows << 16;
 	memcpy(m->plan->blob.bytes + to, &ref, sizeof(ref));
 	if (i < plan->test_count)

@@ -39,7 +39,7 @@ void take_row(uint64_t row, bool exists)
 	}
 	if (exists && (wanted || args.reset != 0u)) {
 		for (uint w = 0u; w < args.row_words; w++)
-			ScanWord(at + uint64_t(w) * 8ul).v = scan_identity(ScanU32(acc.kinds + uint64_t(w) * 4ul).v);
+			ScanWord(at + uint64_t(w) * 8ul).v = scan_identity(scan_kind_of(acc, w));
 	}
 	if (exists && acc.keys != 0ul)
 		ScanWord(acc.keys + row * 8ul).v = 0ul;

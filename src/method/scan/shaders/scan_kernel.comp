@@ -1,6 +1,6 @@
 // The fused scan: the frame of every request's kernel, and the functions that its generated code calls. scan_code.c
-// replaces the bodies of scan_test_rows and scan_take_row below, which are straight lines of calls; every branch is
-// here.
+// replaces the bodies of scan_test_rows, and scan_code_row.c those of scan_open, scan_open_item, scan_take_row and
+// scan_close below, which are straight lines of calls; every branch is here.
 //
 // A subgroup takes tiles of 128 rows a lane (32 when a test has a set). First stage: tests of 32 rows at once, with words
 // of bits as the result, by bit planes, or of packed fields in sets. Second stage: the rows that passed are closed up, a
@@ -17,33 +17,47 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_shader_subgroup_ballot : require
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
 #include "method/scan/shaders/scan_rows.glsl"
 
 layout(constant_id = 1) const uint MODE = 0u;
 layout(constant_id = 2) const uint ROW_WORDS = 1u;
-layout(constant_id = 3) const uint SHARED_WORDS = 2u;    // 32-bit halves of rows in shared memory: low ones first
-layout(constant_id = 4) const uint SHARED_EXTREMES = 1u; // whole words of them, when some slot needs such
+layout(constant_id = 3) const uint SHARED_SUMS = 1u;     // 32-bit words in shared memory, limbs of sums
+layout(constant_id = 4) const uint SHARED_EXTREMES = 1u; // 64-bit ones: extremes, sums of reals; SCALAR: subgroups' rows
 layout(constant_id = 5) const uint SET_WORDS = 1u;
 layout(constant_id = 6) const uint COPIES = 1u; // of the rows in shared memory; a power of two
 layout(constant_id = 7) const uint WHOLE = 1u;  // the last workgroup puts the rows out
 // Lanes of a subgroup run in step and need no barrier: llvmpipe, where one is a barrier of the workgroup (Mesa 25.0.7).
 layout(constant_id = 8) const bool LOCKSTEP = false;
 layout(constant_id = 9) const uint WORDS = 1u; // of 32 rows: what a lane tests at once: 1, 2 or 4
+layout(constant_id = 10) const uint LIMB_BITS = 16u; // of a sum in shared memory, in all limbs but the last
+layout(constant_id = 11) const uint ROW_SUMS = 1u;  // words of SHARED_SUMS that are one copy of a group's row
+layout(constant_id = 12) const uint ROW_EXTREMES = 0u;
+layout(constant_id = 13) const uint KEPT_PARAMS = 1u; // that stay in registers
+layout(constant_id = 14) const uint KEPT_HEADS = 1u;
+layout(constant_id = 15) const uint SECOND_ROWS = 0u; // AHEAD + 1: rows that passed are tested before they are taken
 
 layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
-#define LIST_ROWS 4u // rows a lane that are closed up at once
-shared uint scan_list[gl_WorkGroupSize.x * LIST_ROWS];
+#define LANE_ROWS (WORDS * 32u)
+#define LIST_ROWS 8u // rows a lane in the list of those that passed the first stage; in a second one SECOND_ROWS
+#define AHEAD 4u     // rows that a lane tests at once when it tests rows
+shared uint scan_list[gl_WorkGroupSize.x * (LIST_ROWS + SECOND_ROWS)];
 shared uint scan_masks[gl_WorkGroupSize.x * WORDS];
 shared uint scan_sets[SET_WORDS];
-shared uint scan_sums[SHARED_WORDS];
+shared uint scan_sums[SHARED_SUMS];
 shared uint64_t scan_extremes[SHARED_EXTREMES];
 
+// All of these are indexed by literals only, or they would not be registers.
 uint64_t scan_registers[RQL_SCAN_SCALAR_WORDS]; // mode SCALAR: this invocation's row
-uint64_t scan_row_at;                           // mode GLOBAL: the row's address
-uint scan_group_at;                             // mode SHARED
+uint64_t scan_params[KEPT_PARAMS];
+uvec4 scan_heads[KEPT_HEADS]; // of the present item's columns
+uint64_t scan_row_at;         // mode GLOBAL: the row's address
+uint scan_sums_at;            // mode SHARED: where this lane's copy of the group's row begins
+uint scan_extremes_at;
+bool scan_failed; // some expression, in some row of this invocation
 
 // ---- what the generated code calls ----
 
@@ -52,11 +66,20 @@ uint64_t scan_param(const uint index)
 	return ScanU64(args.params + uint64_t(index) * 8ul).v;
 }
 
+void scan_keep_param(const uint index)
+{
+	scan_params[index] = scan_param(index);
+}
+uint64_t scan_kept_param(const uint index)
+{
+	return scan_params[index];
+}
+
 uint64_t scan_ref_of(const uint64_t item, const uint index)
 {
 	return item + uint64_t(RQL_SCAN_ITEM_HEAD + index * RQL_SCAN_REF_BYTES);
 }
-// Fields: data, bits and how, a. Planes: data, those wanted.
+// Fields: data, bits and how, a (a column's: the lower half of its base). Planes: data, those wanted.
 uvec4 scan_ref_head(const uint64_t ref)
 {
 	return ScanU32x4(ref).v;
@@ -102,16 +125,14 @@ uint scan_load1(const uint64_t at, const uint offset, const bool live)
 	return v;
 }
 
-// Field `row` of at most 32 bits; a field lies in two neighbouring words at most, and the second is readable behind
-// the last one too.
+// Field `row` of at most 32 bits, as it lies in two neighbouring words at most; the second is readable behind the last
+// one too. A column without fields (bits 0) has readable words as well.
 uint scan_narrow_field(const uint64_t data, const uint bits, const uint row)
 {
-	if (bits == 0u)
-		return 0u;
 	uint bit = row * bits;
 	ScanU32 at = ScanU32(data + uint64_t((bit >> 5) * 4u));
 	uint64_t word = packUint2x32(uvec2(at[0].v, at[1].v));
-	return uint(word >> (bit & 31u)) & (0xffffffffu >> (32u - bits));
+	return bitfieldExtract(uint(word >> (bit & 31u)), 0, int(bits));
 }
 
 uint64_t scan_any_field(const uint64_t data, const uint bits, const uint row)
@@ -160,7 +181,7 @@ uint scan_slow_test(const uvec4 head, const uvec4 rest, const uint chunk, const 
 	uint found = 0u;
 	for (uint left = mask; left != 0u; left &= left - 1u) {
 		uint row = uint(findLSB(left));
-		uint index = scan_narrow_field(data, bits, chunk * RQL_SCAN_TEST_ROWS + row) + head.w;
+		uint index = (bits == 0u ? 0u : scan_narrow_field(data, bits, chunk * RQL_SCAN_TEST_ROWS + row)) + head.w;
 		bool pass;
 		if (how == RQL_SCAN_HOW_GLOBAL)
 			pass = index < rest.x && ((ScanU32(table + uint64_t(index >> 5) * 4ul).v >> (index & 31u)) & 1u) != 0u;
@@ -206,34 +227,37 @@ bool scan_valid(const uint64_t ref, const uint row, const bool live)
 		valid = ((scan_valid_word(ref, row >> 5) >> (row & 31u)) & 1u) != 0u;
 	return valid;
 }
-uint scan_code(const uint64_t ref, const uint row, const bool live)
+
+void scan_keep_head(const uint64_t item, const uint index, const uint kept)
 {
-	uint code = 0u;
-	if (live) {
-		uvec4 head = scan_ref_head(ref);
-		code = head.w + scan_narrow_field(packUint2x32(head.xy), head.z & 0xffu, row);
-	}
-	return code;
+	scan_heads[kept] = scan_ref_head(scan_ref_of(item, index));
 }
-uint scan_translated(const uint64_t ref, const uint row, const bool live)
+uvec4 scan_kept_head(const uint kept)
 {
-	uint code = scan_code(ref, row, live);
-	if (live) {
-		uint64_t table = ScanU64(ref + 24ul).v;
-		if (table != 0ul)
-			code = ScanU32(table + uint64_t(code) * 4ul).v;
-	}
-	return code;
+	return scan_heads[kept];
 }
-uint64_t scan_integer(const uint64_t ref, const uint row, const bool live)
+
+// Values of a row, which exists also where nobody wants it: no branches. A code, or an integer of 32 bits:
+uint scan_code(const uvec4 head, const uint row)
 {
-	uint64_t value = 0ul;
-	if (live) {
-		uvec4 head = scan_ref_head(ref);
-		uint base = ScanU32(ref + 16ul).v;
-		value = packUint2x32(uvec2(head.w, base)) + scan_any_field(packUint2x32(head.xy), head.z & 0xffu, row);
-	}
-	return value;
+	return head.w + scan_narrow_field(packUint2x32(head.xy), head.z & 0xffu, row);
+}
+uint scan_translated(const uint64_t ref, const uvec4 head, const uint row)
+{
+	uint code = scan_code(head, row);
+	uint64_t table = ScanU64(ref + 24ul).v;
+	return table != 0ul ? ScanU32(table + uint64_t(code) * 4ul).v : code;
+}
+// An integer of 64 bits whose fields have at most 32:
+uint64_t scan_offset(const uint64_t ref, const uvec4 head, const uint row)
+{
+	uint field = scan_narrow_field(packUint2x32(head.xy), head.z & 0xffu, row);
+	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) + uint64_t(field);
+}
+uint64_t scan_integer(const uint64_t ref, const uvec4 head, const uint row)
+{
+	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) +
+	       scan_any_field(packUint2x32(head.xy), head.z & 0xffu, row);
 }
 // The double of a FLOAT.
 uint64_t scan_widened(const uint64_t bits)
@@ -255,24 +279,19 @@ uint64_t scan_real_key(const uint64_t bits)
 	return (bits >> 63) != 0ul ? ~bits : bits | 0x8000000000000000ul;
 }
 
-// Join maps: {bits, found, least, span | width << 32, table, capacity - 1}.
-uint scan_map_found(const uint64_t map, const uint64_t key, const bool live)
+// Join maps. Over a dense range: payload + 1 of key number `at`, in `width` bytes; 0: none, and number `span` has none.
+uint scan_payload(const uint64_t table, const uint at, const uint span, const uint width)
 {
-	uint found = 0u;
+	uint64_t byte = table + uint64_t(min(at, span)) * uint64_t(width);
+	uint word = ScanU32(byte & ~3ul).v;
+	return width == 4u ? word : bitfieldExtract(word, int(uint(byte) & 3u) * 8, int(width) * 8);
+}
+// Else: a hash table.
+uint scan_probe(const uint64_t table, const uint64_t mask, const uint64_t key, const bool live)
+{
 	if (!live)
-		return found;
-	uint64_t table = ScanU64(map + 32ul).v;
-	if (table == 0ul) {
-		uvec2 shape = ScanU32x2(map + 24ul).v;
-		uint64_t at = key - ScanU64(map + 16ul).v;
-		if (at < uint64_t(shape.x)) {
-			uint64_t byte = ScanU64(map + 8ul).v + at * shape.y;
-			found = ScanU32(byte & ~3ul).v >> ((uint(byte) & 3u) * 8u);
-			found &= shape.y == 4u ? 0xffffffffu : (1u << (shape.y * 8u)) - 1u;
-		}
-		return found;
-	}
-	uint64_t mask = ScanU64(map + 40ul).v, hash = key * 0x9e3779b97f4a7c15ul;
+		return 0u;
+	uint64_t hash = key * 0x9e3779b97f4a7c15ul;
 	uint64_t at = (hash ^ (hash >> 32)) & mask;
 	for (uint64_t tries = 0ul; tries <= mask; tries++) {
 		uvec4 entry = ScanU32x4(table + at * 16ul).v;
@@ -282,37 +301,20 @@ uint scan_map_found(const uint64_t map, const uint64_t key, const bool live)
 	}
 	return 0u;
 }
-bool scan_map_has(const uint64_t map, const uint64_t key, const bool live)
-{
-	bool has = false;
-	if (live) {
-		uint64_t at = key - ScanU64(map + 16ul).v;
-		if (at < uint64_t(ScanU32(map + 24ul).v))
-			has = ((ScanU32(ScanU64(map).v + (at >> 5) * 4ul).v >> (uint(at) & 31u)) & 1u) != 0u;
-	}
-	return has;
-}
 
-uint scan_u32_at(const uint64_t table, const uint64_t index, const bool live)
+// Entries of tables; of one without a live row, which may have any index: the first.
+uint scan_u32_at(const uint64_t table, const uint index, const bool live)
 {
-	uint v = 0u;
-	if (live)
-		v = ScanU32(table + index * 4ul).v;
-	return v;
+	return ScanU32(table + uint64_t(live ? index : 0u) * 4ul).v;
 }
-uint64_t scan_u64_at(const uint64_t table, const uint64_t index, const bool live)
+uint64_t scan_u64_at(const uint64_t table, const uint index, const bool live)
 {
-	uint64_t v = 0ul;
-	if (live)
-		v = ScanU64(table + index * 8ul).v;
-	return v;
+	return ScanU64(table + uint64_t(live ? index : 0u) * 8ul).v;
 }
-bool scan_bit_at(const uint64_t table, const uint64_t index, const bool live)
+bool scan_bit_at(const uint64_t table, const uint index, const bool live)
 {
-	bool v = false;
-	if (live)
-		v = ((ScanU32(table + (index >> 5) * 4ul).v >> (uint(index) & 31u)) & 1u) != 0u;
-	return v;
+	uint bit = live ? index : 0u;
+	return ((ScanU32(table + uint64_t(bit >> 5) * 4ul).v >> (bit & 31u)) & 1u) != 0u;
 }
 
 // a * b does not fit int64.
@@ -383,96 +385,101 @@ uint scan_date_part(const uint days, const uint part)
 
 void scan_fail(const bool failed)
 {
-	if (failed)
-		atomicMax(ScanWord(args.accumulator.state + RQL_SCAN_STATE_FAILED * 8u).v, 1ul);
+	scan_failed = scan_failed || failed;
 }
 
 // ---- adding ----
 
-// The upper half of a word, so that neighbouring lanes' words are in neighbouring banks.
-#define HIGH_HALF (SHARED_WORDS / 2u)
-
-uint shared_at(uint group, uint word)
+// A value into a sum in shared memory: in limbs, so few bits of each but the last that no sum of the rows that a copy
+// can get leaves 32 bits. Additions nobody waits for, and no carries.
+void add_limbs(const uint place, const uint limbs, const uint64_t value)
 {
-	return (group * ROW_WORDS + word) * COPIES + (gl_LocalInvocationIndex & (COPIES - 1u));
+	uint at = scan_sums_at + place * COPIES;
+	if (limbs == 1u) {
+		atomicAdd(scan_sums[at], uint(value));
+		return;
+	}
+	[[unroll]] for (uint i = 0u; i + 1u < limbs; i++)
+		atomicAdd(scan_sums[at + i * COPIES], uint(value >> (i * LIMB_BITS)) & ((1u << LIMB_BITS) - 1u));
+	atomicAdd(scan_sums[at + (limbs - 1u) * COPIES], uint(uint64_t(int64_t(value) >> ((limbs - 1u) * LIMB_BITS))));
 }
 
-// Adds to a row in shared memory. Halves, because 32-bit atomics are single instructions there and 64-bit ones loops.
-void add_shared(uint group, uint kind, uint word, u64vec2 value)
+void add_extreme(const uint kind, const uint place, const uint64_t value)
 {
-	uint at = shared_at(group, word);
-	if (kind == RQL_SCAN_WORD_SUM || kind == RQL_SCAN_WORD_WIDE) {
-		uvec2 v = unpackUint2x32(value.x);
-		uint carry = 0u;
-		if (v.x != 0u) {
-			uint before = atomicAdd(scan_sums[at], v.x);
-			carry = before + v.x < before ? 1u : 0u;
-		}
-		if (kind == RQL_SCAN_WORD_SUM) {
-			if (v.y + carry != 0u)
-				atomicAdd(scan_sums[HIGH_HALF + at], v.y + carry);
-			return;
-		}
-		// Each of the upper words: the value's, then the carry into it, each of which may carry on.
-		uint next = shared_at(group, word + 1u);
-		uvec2 u = unpackUint2x32(value.y);
-		uint parts[3] = {v.y, u.x, u.y}, places[3] = {HIGH_HALF + at, next, HIGH_HALF + next};
-		[[unroll]] for (uint i = 0u; i < 3u; i++) {
-			uint out_carry = 0u;
-			if (parts[i] != 0u) {
-				uint before = atomicAdd(scan_sums[places[i]], parts[i]);
-				out_carry = before + parts[i] < before ? 1u : 0u;
-			}
-			if (carry != 0u) {
-				uint before = atomicAdd(scan_sums[places[i]], 1u);
-				out_carry += before == 0xffffffffu ? 1u : 0u;
-			}
-			carry = out_carry;
-		}
+	uint at = scan_extremes_at + place * COPIES;
 #if SCAN_REAL
-	} else if (kind == RQL_SCAN_WORD_REAL) {
+	if (kind == RQL_SCAN_WORD_REAL) {
 		uint64_t now = scan_extremes[at], before;
 		do {
 			before = now;
-			now = atomicCompSwap(scan_extremes[at], before, scan_add_reals(before, value.x));
+			now = atomicCompSwap(scan_extremes[at], before, scan_add_reals(before, value));
 		} while (now != before);
-#endif
-	} else if (kind == RQL_SCAN_WORD_MIN) {
-		atomicMin(scan_extremes[at], value.x);
-	} else {
-		atomicMax(scan_extremes[at], value.x);
+		return;
 	}
+#endif
+	if (kind == RQL_SCAN_WORD_MIN)
+		atomicMin(scan_extremes[at], value);
+	else
+		atomicMax(scan_extremes[at], value);
 }
 
-// Folds a value into word `word` of the present group's row.
-void scan_add(const uint kind, const uint word, const uint64_t low, const uint64_t high, const bool live)
+// Folds a value into word `word` of the present group's row; place, limbs: where that lies in shared memory. The
+// upper half of a value of 128 bits is its sign.
+void scan_add(const uint kind, const uint word, const uint place, const uint limbs, const uint64_t value,
+              const bool live)
 {
+	bool wide = kind == RQL_SCAN_WORD_WIDE;
+	u64vec2 all = u64vec2(value, wide ? uint64_t(int64_t(value) >> 63) : 0ul);
 	if (MODE == RQL_SCAN_MODE_SCALAR) {
-		u64vec2 value = live ? u64vec2(low, high) : u64vec2(scan_identity(kind), 0ul);
-		bool wide = kind == RQL_SCAN_WORD_WIDE;
-		u64vec2 now = u64vec2(scan_registers[word], 0ul);
+		all = live ? all : u64vec2(scan_identity(kind), 0ul);
+		all = scan_fold(kind, u64vec2(scan_registers[word], wide ? scan_registers[word + 1u] : 0ul), all);
+		scan_registers[word] = all.x;
 		if (wide)
-			now.y = scan_registers[word + 1u];
-		now = scan_fold(kind, now, value);
-		scan_registers[word] = now.x;
-		if (wide)
-			scan_registers[word + 1u] = now.y;
+			scan_registers[word + 1u] = all.y;
 	} else if (MODE == RQL_SCAN_MODE_SHARED) {
-		if (live)
-			add_shared(scan_group_at, kind, word, u64vec2(low, high));
+		if (live && limbs != 0u)
+			add_limbs(place, limbs, value);
+		else if (live)
+			add_extreme(kind, place, value);
 	} else if (live && scan_row_at != 0ul) {
-		scan_atomic(kind, scan_row_at + uint64_t(word * 8u), u64vec2(low, high));
+		scan_atomic(kind, scan_row_at + uint64_t(word * 8u), all);
 	}
 }
 
 // The row that the next additions go to, and a row more in it.
 void scan_begin_row(const uint64_t group, const bool live)
 {
-	if (MODE == RQL_SCAN_MODE_SHARED)
-		scan_group_at = uint(group);
-	else if (MODE == RQL_SCAN_MODE_GLOBAL)
+	uint copy = gl_LocalInvocationIndex & (COPIES - 1u);
+	if (MODE == RQL_SCAN_MODE_SHARED) {
+		scan_sums_at = uint(group) * (ROW_SUMS * COPIES) + copy;
+		scan_extremes_at = uint(group) * (ROW_EXTREMES * COPIES) + copy;
+	} else if (MODE == RQL_SCAN_MODE_GLOBAL) {
 		scan_row_at = live ? scan_find_row(args.accumulator, ROW_WORDS, group) : 0ul;
-	scan_add(RQL_SCAN_WORD_SUM, 0u, 1ul, 0ul, live);
+	}
+	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 1u, 1ul, live);
+}
+
+uint64_t shuffled(uint64_t v, uint distance)
+{
+	return packUint2x32(subgroupShuffleXor(unpackUint2x32(v), distance));
+}
+
+// Mode SCALAR: a word of the invocations' rows, before and after.
+void scan_start_word(const uint kind, const uint word)
+{
+	scan_registers[word] = scan_identity(kind);
+}
+void scan_settle_word(const uint kind, const uint word)
+{
+	bool wide = kind == RQL_SCAN_WORD_WIDE;
+	u64vec2 value = u64vec2(scan_registers[word], wide ? scan_registers[word + 1u] : 0ul);
+	for (uint d = 1u; d < gl_SubgroupSize; d <<= 1)
+		value = scan_fold(kind, value, u64vec2(shuffled(value.x, d), wide ? shuffled(value.y, d) : 0ul));
+	if (gl_SubgroupInvocationID == 0u) {
+		scan_extremes[gl_SubgroupID * ROW_WORDS + word] = value.x;
+		if (wide)
+			scan_extremes[gl_SubgroupID * ROW_WORDS + word + 1u] = value.y;
+	}
 }
 
 // ---- what is generated ----
@@ -491,18 +498,41 @@ uvec4 scan_test_rows(const uint64_t item, const uint chunk, const uvec4 mask)
 	found |= scan_valid_pair(ref, chunk).x | scan_valid_word(ref, chunk);
 	return scan_is_all(head) ? mask : scan_valid_words(ref, chunk) & found;
 }
-// What remains to be tested of a row, and its group and values.
+// Once per invocation: parameters, and in mode SCALAR its row.
+void scan_open()
+{
+	scan_keep_param(0u);
+	scan_start_word(RQL_SCAN_WORD_SUM, 0u);
+}
+// Once per block, or row: what rows need to know of its columns.
+void scan_open_item(const uint64_t item)
+{
+	scan_keep_head(item, 0u, 0u);
+}
+// What remains to be tested of a row, before it is taken.
+bool scan_test_row(const uint64_t item, const uint row, const bool live)
+{
+	return live && scan_valid(item, row, live);
+}
+// What remains to be tested of a row (one that is not live is any row of the item), and its group and values.
 void scan_take_row(const uint64_t item, const uint row, const bool live)
 {
-	uint64_t ref = scan_ref_of(item, 0u), map = scan_param(0u);
-	uint64_t value = scan_integer(ref, row, live) + scan_real_key(scan_widened(map));
-	value += uint64_t(scan_code(ref, row, live) + scan_translated(ref, row, live) + scan_map_found(map, value, live));
-	value += scan_u64_at(map, value, live) + uint64_t(scan_u32_at(map, value, live));
-	bool pass = scan_valid(ref, row, live) && scan_map_has(map, value, live) && scan_bit_at(map, value, live);
+	uint64_t ref = scan_ref_of(item, 0u), map = scan_param(0u) + scan_kept_param(0u);
+	uvec4 head = scan_kept_head(0u);
+	uint64_t value = scan_integer(ref, head, row) + scan_offset(ref, head, row) + scan_real_key(scan_widened(map));
+	uint code = scan_code(head, row) + scan_translated(ref, head, row) + scan_probe(map, map, value, live);
+	code += scan_payload(map, row, row, 1u);
+	value += scan_u64_at(map, code, live) + uint64_t(scan_u32_at(map, code, live));
+	bool pass = scan_valid(ref, row, live) && scan_bit_at(map, code, live);
 	value += uint64_t(scan_date_part(row, row));
 	scan_fail(scan_product_overflows(map, value));
 	scan_begin_row(value, pass);
-	scan_add(RQL_SCAN_WORD_SUM, 0u, value, value, pass);
+	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 0u, value, pass);
+}
+// In mode SCALAR, once per invocation: its row to the workgroup's.
+void scan_close()
+{
+	scan_settle_word(RQL_SCAN_WORD_SUM, 0u);
 }
 
 // ---- tiles ----
@@ -525,46 +555,94 @@ uint rows_of_word(uint rows, uint first)
 	return first >= rows ? 0u : rows - first >= 32u ? 0xffffffffu : (1u << (rows - first)) - 1u;
 }
 
-// Which of a lane's rows pass; its chunk is one of item `index`.
-uvec4 test_chunk(uint chunk, uint index)
+// Which of a lane's rows pass: chunk `chunk` of the item.
+uvec4 test_chunk(uint64_t item, uint chunk)
 {
-	uint64_t item = args.items + uint64_t(index) * args.item_bytes;
-	uint rows = ScanU32(item).v, in_block = chunk % (RQL_SCAN_BLOCK_WORDS / WORDS), first = in_block * WORDS * 32u;
+	uint rows = ScanU32(item).v, first = chunk * LANE_ROWS;
 	uvec4 mask = uvec4(0u);
 	[[unroll]] for (uint w = 0u; w < WORDS; w++)
 		mask[w] = rows_of_word(rows, first + w * 32u);
-	return scan_test_rows(item, in_block, mask);
+	return scan_test_rows(item, chunk, mask);
 }
 
-// A row's entry is (item << 12 | row).
-void take_entry(uint entry, bool live)
+// A row's entry in lists is (item << 12 | row).
+uint64_t item_of(uint entry)
 {
-	scan_take_row(args.items + uint64_t(entry >> 12) * args.item_bytes, entry & 4095u, live);
+	return args.items + uint64_t(entry >> 12) * args.item_bytes;
 }
 
-// Nearly all rows of a tile pass: each as it stands.
-void take_all(uint first_chunk, uvec4 mask)
-{
-	uint lane = lane_of(), size = gl_SubgroupSize, masks_at = gl_SubgroupID * size * WORDS;
-	[[unroll]] for (uint w = 0u; w < WORDS; w++)
-		scan_masks[masks_at + lane * WORDS + w] = mask[w];
-	sync_lanes();
-	for (uint i = lane; i - lane < size * WORDS * 32u; i += size) {
-		bool live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
-		uint entry = first_chunk * WORDS * 32u + i;
-		take_entry(min(entry, (args.item_count << 12) - 1u), live);
-	}
-	sync_lanes();
-}
-
-// Rows that passed are closed up in a list of entries which outlives the tile, so that the second stage nearly always
-// has a row for every lane, however few of a tile pass.
-void take_tiles(uint workgroup)
+// Tests what remains of `n` entries; those that pass are closed up behind the first `held` at `second_at`. Several of a
+// lane's at once, because a row waits for its block's references and then for its fields.
+uint test_entries(uint list_at, uint n, uint second_at, uint held)
 {
 	uint lane = lane_of(), size = gl_SubgroupSize;
-	uint list_at = gl_SubgroupID * size * LIST_ROWS, capacity = size * LIST_ROWS;
-	uint chunks = args.item_count * (RQL_SCAN_BLOCK_WORDS / WORDS), tiles = (chunks + size - 1u) / size;
-	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit, held = 0u, visited = 0u;
+	uint entries[AHEAD];
+	bool pass[AHEAD];
+	[[unroll]] for (uint k = 0u; k < AHEAD; k++) {
+		uint i = lane + k * size;
+		entries[k] = scan_list[list_at + min(i, n - 1u)];
+		pass[k] = scan_test_row(item_of(entries[k]), entries[k] & 4095u, i < n);
+	}
+	[[unroll]] for (uint k = 0u; k < AHEAD; k++) {
+		uvec4 passed = subgroupBallot(pass[k]);
+		if (pass[k])
+			scan_list[second_at + held + subgroupBallotExclusiveBitCount(passed)] = entries[k];
+		held += subgroupBallotBitCount(passed);
+	}
+	return held;
+}
+
+// The second stage of `n` rows: those of a dense tile from `first` whose bits in scan_masks are set, or entries of a
+// list. The code of a row is there once.
+void take_rows(uint64_t item, uint first, uint masks_at, uint list_at, uint n, bool dense)
+{
+	uint lane = lane_of(), size = gl_SubgroupSize;
+	if (dense)
+		scan_open_item(item);
+	for (uint i = lane; i - lane < n; i += size) {
+		uint row;
+		bool live;
+		if (dense) {
+			live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
+			row = live ? first + i : 0u;
+			if (SECOND_ROWS != 0u)
+				live = scan_test_row(item, row, live);
+		} else {
+			live = i < n;
+			uint entry = scan_list[list_at + (live ? i : 0u)];
+			row = entry & 4095u;
+			item = item_of(entry);
+			scan_open_item(item);
+		}
+		scan_take_row(item, row, live);
+	}
+}
+
+// Puts a lane's rows, of which `rank` were put and those below `stop` may be, into the list.
+void put_rows(inout uvec4 mask, inout uint entry, inout uint rank, uint stop, uint to)
+{
+	while (rank < stop) {
+		if (mask.x == 0u) {
+			mask = uvec4(mask.yzw, 0u);
+			entry += 32u;
+		} else {
+			scan_list[to + rank] = entry + uint(findLSB(mask.x));
+			mask.x &= mask.x - 1u;
+			rank++;
+		}
+	}
+}
+
+// Rows that passed are closed up in a list which outlives the tile, so that the second stage nearly always has a row for
+// every lane, however few of a tile pass. What remains to be tested, and drops many, is tested first (SECOND_ROWS), and
+// a second list has those that pass that.
+void take_tiles(uint workgroup)
+{
+	uint lane = lane_of(), size = gl_SubgroupSize, per_item = RQL_SCAN_BLOCK_WORDS / WORDS / size;
+	uint list_at = gl_SubgroupID * size * (LIST_ROWS + SECOND_ROWS), second_at = list_at + size * LIST_ROWS;
+	uint masks_at = gl_SubgroupID * size * WORDS, capacity = size * LIST_ROWS, batch = size * AHEAD;
+	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u, visited = 0u;
+	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit;
 	for (uint tile = (workgroup * gl_NumSubgroups + gl_SubgroupID) * args.visit;; tile++) {
 		// A block's tiles one after the other: its references come from the nearest cache then.
 		if (visited == args.visit) {
@@ -572,42 +650,50 @@ void take_tiles(uint workgroup)
 			tile += step;
 		}
 		visited++;
-		bool more = tile < tiles; // else the list is emptied
-		uint chunk = tile * size + lane;
+		bool more = tile < tiles; // else the lists are emptied
+		uint index = tile / per_item, first = tile % per_item * size * LANE_ROWS;
+		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 		uvec4 mask = uvec4(0u);
-		if (more && chunk < chunks)
-			mask = test_chunk(chunk, chunk / (RQL_SCAN_BLOCK_WORDS / WORDS));
+		if (more)
+			mask = test_chunk(item, tile % per_item * size + lane);
 		ivec4 counts = bitCount(mask);
 		uint count = uint(counts.x + counts.y + counts.z + counts.w);
-		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u;
-		uint total = subgroupShuffle(end, size - 1u), at = chunk * WORDS * 32u;
-		if (total * 4u >= size * WORDS * 32u * 3u) {
-			take_all(tile * size, mask);
-			continue;
-		}
+		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u, total = subgroupShuffle(end, size - 1u);
+		uint entry = index << 12 | first + lane * LANE_ROWS;
+		bool dense = total * 4u >= size * LANE_ROWS * 3u; // nearly all of them: each as it stands
+		if (dense)
+			[[unroll]] for (uint w = 0u; w < WORDS; w++)
+				scan_masks[masks_at + lane * WORDS + w] = mask[w];
 		do {
-			uint added = min(capacity - held, total - base), stop = min(end, base + added);
-			while (rank < stop) {
-				if (mask.x == 0u) {
-					mask = uvec4(mask.yzw, 0u);
-					at += 32u;
+			uint n = size * LANE_ROWS, from = list_at, added = dense ? total : min(capacity - held, total - base);
+			if (!dense) {
+				put_rows(mask, entry, rank, min(end, base + added), list_at + held - base);
+				held += added;
+				uint kept = more ? held & (size - 1u) : 0u;
+				if (SECOND_ROWS != 0u) {
+					if (held >= batch || (!more && held != 0u)) {
+						uint tested = min(held, batch);
+						held -= tested;
+						sync_lanes();
+						waiting = test_entries(list_at + held, tested, second_at, waiting);
+					}
+					kept = more || held != 0u ? waiting & (size - 1u) : 0u;
+					n = waiting - kept;
+					from = second_at + kept;
+					waiting = kept;
 				} else {
-					scan_list[list_at + held + rank - base] = at + uint(findLSB(mask.x));
-					mask.x &= mask.x - 1u;
-					rank++;
+					n = held - kept;
+					from = list_at + kept;
+					held = kept;
 				}
 			}
-			held += added;
 			base += added;
-			uint from = more ? held & (size - 1u) : 0u, n = held - from;
-			held = from;
-			if (n == 0u)
-				continue;
-			sync_lanes();
-			for (uint i = lane; i - lane < n; i += size)
-				take_entry(scan_list[list_at + from + (i < n ? i : 0u)], i < n);
-			sync_lanes();
-		} while (base < total);
+			if (n != 0u) {
+				sync_lanes();
+				take_rows(item, first, masks_at, from, n, dense);
+				sync_lanes();
+			}
+		} while (base < total || (SECOND_ROWS != 0u && (held >= batch || (!more && held + waiting != 0u))));
 		if (!more)
 			break;
 	}
@@ -617,52 +703,74 @@ void take_tiles(uint workgroup)
 
 uint kind_of(uint word)
 {
-	return ScanU32(args.accumulator.kinds + uint64_t(word) * 4ul).v;
+	return scan_kind_of(args.accumulator, word);
 }
 
 void clear_shared()
 {
 	uint id = gl_LocalInvocationIndex, size = gl_WorkGroupSize.x;
-	for (uint i = id; i < SHARED_WORDS; i += size)
+	for (uint i = id; i < SHARED_SUMS; i += size)
 		scan_sums[i] = 0u;
-	for (uint i = id; i < SHARED_EXTREMES; i += size)
-		scan_extremes[i] = SHARED_EXTREMES > 1u ? scan_identity(kind_of(i / COPIES % ROW_WORDS)) : 0ul;
+	for (uint word = 0u; ROW_EXTREMES != 0u && word < ROW_WORDS; word++) {
+		uint about = ScanU32(args.accumulator.kinds + uint64_t(word) * 4ul).v;
+		uint kind = about & RQL_SCAN_WORD_KINDS, place = about >> RQL_SCAN_WORD_PLACE;
+		if (kind < RQL_SCAN_WORD_REAL)
+			continue;
+		for (uint i = id; i < args.group_count * COPIES; i += size)
+			scan_extremes[(i / COPIES * ROW_EXTREMES + place) * COPIES + (i & (COPIES - 1u))] = scan_identity(kind);
+	}
 	for (uint i = id; i < args.set_words; i += size)
 		scan_sets[i] = ScanU32(args.sets + uint64_t(i) * 4ul).v;
 	memoryBarrierShared();
 	barrier();
 }
 
-uint64_t shuffled(uint64_t v, uint distance)
+// 128 bits: a signed value, shifted left.
+u64vec2 shifted(uint64_t v, uint by)
 {
-	return packUint2x32(subgroupShuffleXor(unpackUint2x32(v), distance));
+	int64_t sign = int64_t(v) >> 63;
+	if (by == 0u)
+		return u64vec2(v, uint64_t(sign));
+	if (by < 64u)
+		return u64vec2(v << by, uint64_t(int64_t(v) >> (64u - by)));
+	return u64vec2(0ul, v << (by - 64u));
 }
 
-// The registers of all invocations to the workgroup's row.
-void settle_registers()
+// A word (WIDE: two) of a group's copies. Neighbours begin with different copies, which are in different banks.
+u64vec2 fold_copies(uint group, uint about)
 {
-	[[unroll]] for (uint w = 0u; w < RQL_SCAN_SCALAR_WORDS; w++) {
-		if (w >= ROW_WORDS)
-			break;
-		uint kind = kind_of(w);
-		if (kind == RQL_SCAN_WORD_HIGH)
-			continue;
-		u64vec2 value = u64vec2(scan_registers[w], kind == RQL_SCAN_WORD_WIDE && w + 1u < RQL_SCAN_SCALAR_WORDS
-		                                               ? scan_registers[min(w + 1u, RQL_SCAN_SCALAR_WORDS - 1u)]
-		                                               : 0ul);
-		for (uint d = 1u; d < gl_SubgroupSize; d <<= 1)
-			value = scan_fold(kind, value, u64vec2(shuffled(value.x, d), shuffled(value.y, d)));
-		if (lane_of() == 0u)
-			add_shared(0u, kind, w, value);
+	uint kind = about & RQL_SCAN_WORD_KINDS, place = about >> RQL_SCAN_WORD_PLACE;
+	uint limbs = (about >> RQL_SCAN_WORD_LIMBS) & 15u, id = gl_LocalInvocationIndex;
+	u64vec2 value = u64vec2(scan_identity(kind), 0ul);
+	if (limbs == 0u) {
+		uint at = (group * ROW_EXTREMES + place) * COPIES;
+		for (uint c = 0u; c < COPIES; c++)
+			value = scan_fold(kind, value, u64vec2(scan_extremes[at + ((c + id) & (COPIES - 1u))], 0ul));
+		return value;
 	}
+	for (uint i = 0u; i < limbs; i++) {
+		uint at = (group * ROW_SUMS + place + i) * COPIES;
+		bool is_signed = limbs > 1u && i + 1u == limbs;
+		uint64_t sum = 0ul;
+		for (uint c = 0u; c < COPIES; c++) {
+			uint limb = scan_sums[at + ((c + id) & (COPIES - 1u))];
+			sum += is_signed ? uint64_t(int64_t(int(limb))) : uint64_t(limb);
+		}
+		value = scan_add128(value, shifted(sum, i * LIMB_BITS));
+	}
+	return value;
 }
 
-uint64_t shared_word(uint group, uint kind, uint word, uint copy)
+// A word of the subgroups' rows.
+u64vec2 fold_subgroups(uint kind, uint word)
 {
-	uint at = (group * ROW_WORDS + word) * COPIES + copy;
-	if (kind <= RQL_SCAN_WORD_HIGH)
-		return packUint2x32(uvec2(scan_sums[at], scan_sums[HIGH_HALF + at]));
-	return scan_extremes[at];
+	u64vec2 value = u64vec2(scan_identity(kind), 0ul);
+	for (uint s = 0u; s < gl_NumSubgroups; s++) {
+		uint at = s * ROW_WORDS + word;
+		uint64_t high = kind == RQL_SCAN_WORD_WIDE ? scan_extremes[at + 1u] : 0ul;
+		value = scan_fold(kind, value, u64vec2(scan_extremes[at], high));
+	}
+	return value;
 }
 
 // The workgroup's rows to those in device memory.
@@ -672,14 +780,11 @@ void merge_shared()
 	barrier();
 	uint words = args.group_count * ROW_WORDS;
 	for (uint i = gl_LocalInvocationIndex; i < words; i += gl_WorkGroupSize.x) {
-		uint group = i / ROW_WORDS, word = i % ROW_WORDS, kind = kind_of(word);
+		uint word = i % ROW_WORDS, about = ScanU32(args.accumulator.kinds + uint64_t(word) * 4ul).v;
+		uint kind = about & RQL_SCAN_WORD_KINDS;
 		if (kind == RQL_SCAN_WORD_HIGH)
 			continue;
-		u64vec2 value = u64vec2(scan_identity(kind), 0ul);
-		for (uint c = 0u; c < COPIES; c++) {
-			uint64_t high = kind == RQL_SCAN_WORD_WIDE ? shared_word(group, RQL_SCAN_WORD_HIGH, word + 1u, c) : 0ul;
-			value = scan_fold(kind, value, u64vec2(shared_word(group, kind, word, c), high));
-		}
+		u64vec2 value = MODE == RQL_SCAN_MODE_SCALAR ? fold_subgroups(kind, word) : fold_copies(i / ROW_WORDS, about);
 		if (kind != RQL_SCAN_WORD_WIDE || (value.x | value.y) != 0ul)
 			scan_atomic(kind, args.accumulator.rows + uint64_t(i) * 8ul, value);
 	}
@@ -690,12 +795,14 @@ void main()
 	uint workgroup = uint(rql_group());
 	if (workgroup >= args.groups)
 		return;
-	[[unroll]] for (uint w = 0u; w < RQL_SCAN_SCALAR_WORDS; w++)
-		scan_registers[w] = MODE == RQL_SCAN_MODE_SCALAR && w < ROW_WORDS ? scan_identity(kind_of(w)) : 0ul;
+	scan_failed = false;
+	scan_open();
 	clear_shared();
 	take_tiles(workgroup);
+	if (scan_failed)
+		atomicMax(ScanWord(args.accumulator.state + RQL_SCAN_STATE_FAILED * 8u).v, 1ul);
 	if (MODE == RQL_SCAN_MODE_SCALAR)
-		settle_registers();
+		scan_close();
 	if (MODE != RQL_SCAN_MODE_GLOBAL)
 		merge_shared();
 	if (WHOLE == 0u || !scan_last_workgroup(args.accumulator, args.groups))

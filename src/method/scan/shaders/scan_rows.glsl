@@ -21,6 +21,11 @@ uint64_t scan_identity(uint kind)
 	return kind == RQL_SCAN_WORD_MIN ? SCAN_ONES : 0ul;
 }
 
+uint scan_kind_of(rql_scan_accumulator acc, uint word)
+{
+	return ScanU32(acc.kinds + uint64_t(word) * 4ul).v & RQL_SCAN_WORD_KINDS;
+}
+
 #if SCAN_REAL
 uint64_t scan_add_reals(uint64_t a, uint64_t b)
 {
@@ -142,9 +147,8 @@ void scan_put_rows(rql_scan_accumulator acc, uint words, uint row_words)
 			uint at = i + k * step;
 			if (at >= words)
 				break;
-			uint kind = ScanU32(acc.kinds + uint64_t(at % row_words) * 4ul).v;
 			ScanWord(acc.found + uint64_t(at) * 8ul).v = value[k];
-			ScanWord(acc.rows + uint64_t(at) * 8ul).v = scan_identity(kind);
+			ScanWord(acc.rows + uint64_t(at) * 8ul).v = scan_identity(scan_kind_of(acc, at % row_words));
 		}
 	}
 }
