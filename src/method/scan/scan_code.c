@@ -66,7 +66,7 @@ static void load_planes(struct rql_scan_coder *c, uint32_t index, uint32_t chunk
 		p->high[r] = part_of(c, ranges[r / 2], r % 2 * 2 + 1);
 	}
 	uint32_t at = CALL(c, "scan_chunk_at", RQL_SPIRV_U64, head, chunk, U32(c, 4 * c->plan->words));
-	for (uint32_t j = 0; j < t->bits; j++) {
+	for (uint32_t j = t->skip; j < t->bits; j++) {
 		uint32_t bit = OP2(c, AND, U32, wanted, U32(c, UINT32_C(1) << j)), live;
 		live = OP2(c, NOT_EQUAL, BOOL, bit, U32(c, 0));
 		p->words[j] = CALL(c, loads[c->plan->words], words_type(c), at, U32(c, j * RQL_SCAN_PLANE_STEP), live);
@@ -89,10 +89,11 @@ static uint32_t majority(struct rql_scan_coder *c, uint32_t a, uint32_t b, uint3
 
 /* Which rows' numbers are from low to high: x - low and high - x borrow nothing. From the lowest plane up, one carry
  * for each (BitWeaving/V compares from the top and keeps two words; planes that are not wanted are zero here). */
-static uint32_t in_range(struct rql_scan_coder *c, const struct planes *p, uint32_t r, uint32_t bits)
+static uint32_t in_range(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct planes *p,
+                         uint32_t r)
 {
 	uint32_t above = all_words(c, U32(c, UINT32_MAX)), below = above;
-	for (uint32_t j = 0; j < bits; j++) {
+	for (uint32_t j = t->skip; j < t->bits; j++) {
 		uint32_t low = spread(c, p->low[r], j), high = spread(c, p->high[r], j);
 		above = majority(c, p->words[j], words_not(c, low), above);
 		below = majority(c, words_not(c, p->words[j]), high, below);
@@ -109,7 +110,7 @@ static uint32_t apply_planes(struct rql_scan_coder *c, const struct rql_scan_chu
 	if (null || t->nullable)
 		valid = CALL(c, loads[c->plan->words], words_type(c), p->ref, chunk);
 	for (uint32_t r = 0; r < (null ? 0 : t->range_count); r++) {
-		uint32_t in = in_range(c, p, r, t->bits);
+		uint32_t in = in_range(c, t, p, r);
 		pass = pass ? words2(c, RQL_SPIRV_OR, pass, in) : in;
 	}
 	if (valid)

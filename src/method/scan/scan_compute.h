@@ -48,6 +48,7 @@ struct rql_scan_chunk_test {
 	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
 	uint32_t column; /* of the store */
 	double pass;
+	uint32_t skip;   /* PLANES: so many low ones are wanted in no block */
 	uint32_t bits;   /* PLANES: most of any block; SET: what most blocks have, whose fields' places are literals; 0: none */
 	bool eager;      /* SET: loads do not wait for the tests before */
 	bool nullable, or_null, negate;

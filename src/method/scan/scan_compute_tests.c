@@ -109,6 +109,27 @@ static bool code_test(const struct rql_scan_plan *plan, const struct rql_scan_st
 	return true;
 }
 
+/* Where segments share their numbers and have no codes of their own: the low planes that none wants. */
+static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_scan_chunk_test *t)
+{
+	uint32_t skip = t->bits;
+	t->skip = 0;
+	for (uint32_t s = 0; s < snapshot->segment_count && skip; s++) {
+		const struct rql_store_segment *segment = &snapshot->segments[s];
+		struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
+		struct rql_scan_numbers numbers;
+		if (segment->columns[t->column].translate ||
+		    !rql_scan_numbers_of_segment(snapshot, segment, t->column, &numbers))
+			return;
+		for (uint32_t r = 0; r < t->range_count; r++)
+			ranges[r] = rql_scan_numbers_range(&numbers, t->low[r], t->high[r]);
+		uint32_t wanted = rql_scan_planes_wanted(&numbers, ranges, t->range_count);
+		uint32_t low = wanted ? (uint32_t)__builtin_ctz(wanted) : skip;
+		skip = low < skip ? low : skip;
+	}
+	t->skip = skip;
+}
+
 /* Two tests of one coded column are one of the codes that pass both. false: there is none to join. */
 static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
 {
@@ -126,6 +147,7 @@ static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_t
 		o->also = t->step;
 		o->pass = (double)codes / t->span;
 		shape_set(o, 0);
+		skip_planes(plan->scan->snapshot, o);
 		return true;
 	}
 	return false;
@@ -170,6 +192,7 @@ static bool may_test(const struct rql_scan_plan *plan, struct rql_scan_chunk_tes
 	if (t->kind == RQL_SCAN_TEST_SET)
 		return widest_field <= KEY_BITS;
 	t->bits = rql_scan_numbers_widest(plan->scan->snapshot, t->column);
+	skip_planes(plan->scan->snapshot, t);
 	return t->bits <= RQL_SCAN_PLANES_MAX;
 }
 
@@ -223,26 +246,11 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 
 /* ---- what is tested when ---- */
 
-/* The bytes of planes that a row's test takes, by a block in the middle. */
-static double plane_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
-{
-	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
-	struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
-	struct rql_scan_numbers numbers;
-	if (!snapshot->segment_count || rql_scan_is_translated(snapshot, t->column))
-		return t->bits / 8.0;
-	const struct rql_store_segment *segment = &snapshot->segments[snapshot->segment_count / 2];
-	if (!rql_scan_numbers_of_segment(snapshot, segment, t->column, &numbers))
-		rql_scan_numbers_of_block(&segment->columns[t->column].blocks[segment->blocks / 2], &numbers);
-	for (uint32_t r = 0; r < t->range_count; r++)
-		ranges[r] = rql_scan_numbers_range(&numbers, t->low[r], t->high[r]);
-	return __builtin_popcount(rql_scan_planes_wanted(&numbers, ranges, t->range_count)) / 8.0;
-}
-
-/* Of a column of `bits` wide fields, when `pass` of the rows are wanted, anywhere: 32-byte sectors. */
+/* Of a column of `bits` wide fields, when `pass` of the rows are wanted, anywhere: GPUs' caches take 64 bytes from
+ * memory at once. */
 double rql_scan_sector_share(double bits, double pass)
 {
-	return bits > 0 ? 1 - pow(1 - pass, bits < 256 ? 256 / bits : 1) : 0;
+	return bits > 0 ? 1 - pow(1 - pass, bits < 512 ? 512 / bits : 1) : 0;
 }
 
 /* What a test costs in every row when `pass` of them are left: 32 at once, and alone. */
@@ -254,7 +262,7 @@ static bool better_late(const struct rql_scan_plan *plan, const struct rql_scan_
 	if (t->kind == RQL_SCAN_TEST_NULL)
 		now = 1.0 / 8;
 	else if (t->kind == RQL_SCAN_TEST_PLANES)
-		now = plane_bytes(plan, t);
+		now = (t->bits - t->skip) / 8.0;
 	else
 		now += SET_ROW_BYTES;
 	return late < now;

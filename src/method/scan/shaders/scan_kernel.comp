@@ -43,7 +43,7 @@ layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
 #define LANE_ROWS (WORDS * 32u)
 #define LIST_ROWS 8u // rows a lane in the list of those that passed the first stage; in a second one SECOND_ROWS
-#define AHEAD 4u     // rows that a lane tests at once when it tests rows
+#define AHEAD 2u     // rows that a lane tests at once when it tests rows
 shared uint scan_list[gl_WorkGroupSize.x * (LIST_ROWS + SECOND_ROWS)];
 shared uint scan_masks[gl_WorkGroupSize.x * WORDS];
 shared uint scan_sets[SET_WORDS];
@@ -619,17 +619,15 @@ void take_rows(uint64_t item, uint first, uint masks_at, uint list_at, uint n, b
 }
 
 // Puts a lane's rows, of which `rank` were put and those below `stop` may be, into the list.
-void put_rows(inout uvec4 mask, inout uint entry, inout uint rank, uint stop, uint to)
+void put_rows(inout uvec4 mask, uint entry, inout uint rank, uint stop, uint to)
 {
-	while (rank < stop) {
-		if (mask.x == 0u) {
-			mask = uvec4(mask.yzw, 0u);
-			entry += 32u;
-		} else {
-			scan_list[to + rank] = entry + uint(findLSB(mask.x));
-			mask.x &= mask.x - 1u;
+	[[unroll]] for (uint w = 0u; w < WORDS; w++) {
+		uint left = mask[w];
+		for (; left != 0u && rank < stop; left &= left - 1u) {
+			scan_list[to + rank] = entry + w * 32u + uint(findLSB(left));
 			rank++;
 		}
+		mask[w] = left;
 	}
 }
 
@@ -642,7 +640,7 @@ void take_tiles(uint workgroup)
 	uint list_at = gl_SubgroupID * size * (LIST_ROWS + SECOND_ROWS), second_at = list_at + size * LIST_ROWS;
 	uint masks_at = gl_SubgroupID * size * WORDS, capacity = size * LIST_ROWS, batch = size * AHEAD;
 	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u, visited = 0u;
-	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit;
+	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit, touched = 0u;
 	for (uint tile = (workgroup * gl_NumSubgroups + gl_SubgroupID) * args.visit;; tile++) {
 		// A block's tiles one after the other: its references come from the nearest cache then.
 		if (visited == args.visit) {
@@ -654,8 +652,13 @@ void take_tiles(uint workgroup)
 		uint index = tile / per_item, first = tile % per_item * size * LANE_ROWS;
 		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 		uvec4 mask = uvec4(0u);
-		if (more)
+		if (more) {
+			scan_masks[masks_at + lane] = touched; // nobody reads it
+			uint next = (tile + 1u + (visited == args.visit ? step : 0u)) / per_item;
+			if (next < args.item_count && lane * 32u < args.item_bytes)
+				touched = ScanU32(args.items + uint64_t(next) * args.item_bytes + uint64_t(lane * 32u)).v;
 			mask = test_chunk(item, tile % per_item * size + lane);
+		}
 		ivec4 counts = bitCount(mask);
 		uint count = uint(counts.x + counts.y + counts.z + counts.w);
 		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u, total = subgroupShuffle(end, size - 1u);
