@@ -842,6 +842,9 @@ static void report_wide(const struct data *d, struct rql_device *cpu, struct rql
 	printf("\nlike TPC-H's first query, with and without groups\n");
 	measure_device("h1", &request, cpu, gpu, runs, &t);
 	print_device("h1  ", &t, gbps);
+	request.group_count = 1;
+	measure_device("h1 with five groups", &request, cpu, gpu, runs, &t);
+	print_device("h1.5", &t, gbps);
 	request.group_count = 0;
 	measure_device("h1 without groups", &request, cpu, gpu, runs, &t);
 	print_device("h1.0", &t, gbps);

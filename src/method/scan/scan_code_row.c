@@ -118,8 +118,12 @@ static uint32_t wide_id(struct rql_scan_coder *c, struct rql_scan_value v)
 
 /* ---- columns ---- */
 
-/* The column's reference and its head, which is kept when there are few. */
-static uint32_t ref_of(struct rql_scan_coder *c, uint32_t column, uint32_t *head)
+struct ref {
+	uint32_t ref, head, width; /* ids */
+};
+
+/* A column's reference; its head and width are kept when there are few. */
+static struct ref ref_of(struct rql_scan_coder *c, uint32_t column)
 {
 	struct rql_scan_plan *plan = c->plan;
 	if (plan->ref_of[column] == RQL_SCAN_NONE) {
@@ -127,21 +131,25 @@ static uint32_t ref_of(struct rql_scan_coder *c, uint32_t column, uint32_t *head
 		plan->ref_of[column] = plan->ref_count++;
 	}
 	uint32_t index = plan->ref_of[column];
-	bool kept = !c->alone && index < RQL_SCAN_KEPT_HEADS;
-	uint32_t ref = CALL(c, "scan_ref_of", RQL_SPIRV_U64, c->item, U32(c, plan->test_count + index));
-	*head = kept ? CALL(c, "scan_kept_head", RQL_SPIRV_U32X4, U32(c, index))
-	             : CALL(c, "scan_ref_head", RQL_SPIRV_U32X4, ref);
-	return ref;
+	struct ref r = {.ref = CALL(c, "scan_ref_of", RQL_SPIRV_U64, c->item, U32(c, plan->test_count + index))};
+	if (!c->alone && index < RQL_SCAN_KEPT_HEADS) {
+		r.head = CALL(c, "scan_kept_head", RQL_SPIRV_U32X4, U32(c, index));
+		r.width = CALL(c, "scan_kept_width", RQL_SPIRV_U32, U32(c, index));
+	} else {
+		r.head = CALL(c, "scan_ref_head", RQL_SPIRV_U32X4, r.ref);
+		r.width = CALL(c, "scan_width", RQL_SPIRV_U32, r.head);
+	}
+	return r;
 }
 
 static void load_coded(struct rql_scan_coder *c, uint32_t column, struct rql_scan_value *v)
 {
 	const struct rql_scan_column *about = &c->plan->scan->columns[column];
-	uint32_t head, ref = ref_of(c, column, &head);
+	struct ref r = ref_of(c, column);
 	if (c->plan->translated[column])
-		v->id = CALL(c, "scan_translated", RQL_SPIRV_U32, ref, head, c->row);
+		v->id = CALL(c, "scan_translated", RQL_SPIRV_U32, r.ref, r.head, r.width, c->row);
 	else
-		v->id = CALL(c, "scan_code", RQL_SPIRV_U32, head, c->row);
+		v->id = CALL(c, "scan_code", RQL_SPIRV_U32, r.head, r.width, c->row);
 	bound(v, 0, (rql_int128)about->codes - 1);
 	if (about->null_code != RQL_SCAN_NONE)
 		v->valid = OP2(c, NOT_EQUAL, BOOL, v->id, param32(c, about->null_code));
@@ -150,17 +158,19 @@ static void load_coded(struct rql_scan_coder *c, uint32_t column, struct rql_sca
 static void load_number(struct rql_scan_coder *c, uint32_t column, struct rql_scan_value *v)
 {
 	const struct rql_scan_column *about = &c->plan->scan->columns[column];
-	uint32_t head, ref = ref_of(c, column, &head);
+	struct ref r = ref_of(c, column);
+	bool narrow = c->plan->field_bits[column] <= 32;
 	if (about->kind == RQL_STORE_INTEGER)
 		bound(v, about->least, about->greatest);
-	v->narrow = c->plan->narrow[column] && rql_scan_code_fits32(rql_scan_code_bounds(v));
+	v->narrow = narrow && about->kind == RQL_STORE_INTEGER && rql_scan_code_fits32(rql_scan_code_bounds(v));
 	if (v->narrow)
-		v->id = CALL(c, "scan_code", RQL_SPIRV_U32, head, c->row);
+		v->id = CALL(c, "scan_code", RQL_SPIRV_U32, r.head, r.width, c->row);
+	else if (narrow)
+		v->id = CALL(c, "scan_offset", RQL_SPIRV_U64, r.ref, r.head, r.width, c->row);
 	else
-		v->id =
-			CALL(c, c->plan->narrow[column] ? "scan_offset" : "scan_integer", RQL_SPIRV_U64, ref, head, c->row);
+		v->id = CALL(c, "scan_integer", RQL_SPIRV_U64, r.ref, r.head, c->row);
 	if (about->nullable)
-		v->valid = CALL(c, "scan_valid", RQL_SPIRV_BOOL, ref, c->row, c->live);
+		v->valid = CALL(c, "scan_valid", RQL_SPIRV_BOOL, r.ref, c->row, c->live);
 	if (about->lane == RQL_LANE_F64) {
 		if (c->plan->scan->snapshot->columns[about->column].type.id == RQL_TYPE_FLOAT)
 			v->id = CALL(c, "scan_widened", RQL_SPIRV_U64, v->id);
@@ -532,6 +542,23 @@ static void code_test(struct rql_scan_coder *c)
 
 /* ---- before and after ---- */
 
+/* Of the columns whose heads are kept: a dense tile's memory. */
+static void code_touch(struct rql_scan_coder *c, uint32_t heads)
+{
+	const struct rql_scan_plan *plan = c->plan;
+	uint32_t first = 0, all = U32(c, 0);
+	rql_spirv_begin(&c->m, "scan_touch_part", &first, 1);
+	for (uint32_t r = 0; r < heads && r < RQL_SCAN_KEPT_HEADS; r++) {
+		uint32_t bits = plan->field_bits[plan->refs[r]];
+		if (bits > 32)
+			continue; /* its width is not kept */
+		uint32_t v = CALL(c, "scan_touch", RQL_SPIRV_U32, CALL(c, "scan_kept_head", RQL_SPIRV_U32X4, U32(c, r)),
+		                  CALL(c, "scan_kept_width", RQL_SPIRV_U32, U32(c, r)), first, U32(c, (bits + 7) / 8));
+		all = OP2(c, OR, U32, all, v);
+	}
+	rql_spirv_end(&c->m, all);
+}
+
 /* What the bodies that are written have left to be kept: parameters, and the heads of the first `heads` columns. */
 static void code_frame(struct rql_scan_coder *c, uint32_t heads)
 {
@@ -547,6 +574,7 @@ static void code_frame(struct rql_scan_coder *c, uint32_t heads)
 	for (uint32_t r = 0; r < heads && r < RQL_SCAN_KEPT_HEADS; r++)
 		(void)CALL(c, "scan_keep_head", RQL_SPIRV_VOID, item, U32(c, plan->test_count + r), U32(c, r));
 	rql_spirv_end(&c->m, 0);
+	code_touch(c, heads);
 	rql_spirv_begin(&c->m, "scan_close", NULL, 0);
 	for (uint32_t w = 0; w < words; w++)
 		if ((plan->kinds[w] & RQL_SCAN_WORD_KINDS) != RQL_SCAN_WORD_HIGH)

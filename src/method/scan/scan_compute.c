@@ -72,8 +72,8 @@ static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *
 	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
 	uint32_t heads = plan->ref_count < RQL_SCAN_KEPT_HEADS ? plan->ref_count : RQL_SCAN_KEPT_HEADS;
 	if (plan->mode == RQL_SCAN_MODE_SCALAR)
-		extremes = RQL_SCAN_WORKGROUP / p->device->limits.subgroup_size * words;
-	const uint32_t constants[] = {RQL_SCAN_WORKGROUP,
+		extremes = plan->workgroup / p->device->limits.subgroup_size * words;
+	const uint32_t constants[] = {plan->workgroup,
 	                              plan->mode,
 	                              words,
 	                              sums ? sums : 1,
@@ -137,8 +137,9 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 		unplace(p);
 		return status;
 	}
-	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / RQL_SCAN_WORKGROUP;
-	p->workgroups = tiles < 1 ? 1 : tiles < RQL_SCAN_WORKGROUPS ? (uint32_t)tiles : RQL_SCAN_WORKGROUPS;
+	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
+	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
+	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 	p->placed = true;
 	return RQL_OK;
 }
@@ -210,7 +211,7 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 static uint32_t visit_of(const struct rql_prepared *p)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size;
-	uint64_t subgroups = (uint64_t)p->workgroups * RQL_SCAN_WORKGROUP / subgroup;
+	uint64_t subgroups = (uint64_t)p->workgroups * p->plan.workgroup / subgroup;
 	return p->table.item_count >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
 }
 
@@ -229,7 +230,8 @@ static void record_scan(const struct rql_prepared *p, const struct context *x, s
 		.group_count = p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole ? 0 : (uint32_t)p->scan->group_count,
 		.set_words = p->plan.set_words,
 		.row_words = p->scan->row_words,
-		.visit = visit_of(p)};
+		.visit = visit_of(p),
+		.copies = p->plan.copies};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
 }
 

@@ -18,10 +18,11 @@
 #include "method/scan/scan_place.h"
 #include "method/scan/scan_query.h"
 
-#define RQL_SCAN_WORKGROUP 256u
-/* Workgroups at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
+#define RQL_SCAN_WORKGROUP 256u      /* invocations, at most */
+#define RQL_SCAN_SMALL_WORKGROUP 64u /* of few groups, whose rows each invocation has for itself */
+/* Invocations at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
  * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
-#define RQL_SCAN_WORKGROUPS 528u
+#define RQL_SCAN_INVOCATIONS (528u * RQL_SCAN_WORKGROUP)
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
 /* ---- growing tables ---- */
@@ -86,14 +87,14 @@ struct rql_scan_plan {
 	struct rql_scan_late *lates;
 	bool *joined;     /* [joins]: tested among `tests` */
 	bool *translated; /* [scan->columns]: some segment has codes of its own */
-	bool *narrow;     /* [scan->columns]: no field has more than 32 bits */
+	uint32_t *field_bits; /* [scan->columns]: of the widest */
 	bool real;        /* the kernel computes with reals */
 	/* columns that single rows need: references test_count + i */
 	uint32_t ref_count;
 	uint32_t *refs;   /* [columns]: entry in scan->columns */
 	uint32_t *ref_of; /* [columns], or RQL_SCAN_NONE */
 	/* groups */
-	uint32_t mode, copies;
+	uint32_t mode, copies, workgroup;
 	bool hashed, whole;
 	uint32_t *kinds; /* [row_words]: as the kernel's table has them (scan_kernels.h) */
 	/* mode SHARED: words of 32 bits, and of 64, of a copy of a group's row; bits of a sum's limb */

@@ -6,11 +6,12 @@
 
 #include "column/pack.h"
 
-/* Shared memory of a workgroup beside sets and rows: the list of closed-up rows, masks, odds and ends. */
-#define OTHER_SHARED_BYTES 6144u
-/* Rows of groups there have up to so many words: more would be too much to merge. */
+#define OTHER_SHARED_BYTES 64u /* of a workgroup: the compiler's alignment, the last one's flag */
+/* Rows of groups in shared memory have up to so many words: more would be too much to merge. */
 #define SHARED_WORDS 2048u
 #define SHARED_COPIES 32u /* at most; a power of two */
+/* 32-bit words of an invocation's own copy of all rows: 16 subgroups of 32 on a multiprocessor with 228 KiB. */
+#define PRIVATE_WORDS 112u
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache
  * holds. */
 #define DENSE_WORDS (UINT64_C(1) << 22)
@@ -157,11 +158,10 @@ static void word_kinds(struct rql_scan_plan *plan)
  * they come from the list or not (take_tiles in scan_kernel.comp), and a last list that is not full. */
 static uint64_t rows_of_invocation(const struct rql_scan_plan *plan, uint32_t subgroup)
 {
-	uint64_t blocks = plan->scan->snapshot->blocks / RQL_SCAN_WORKGROUPS + 1, chunks = RQL_SCAN_BLOCK_WORDS / plan->words;
-	/* Few blocks: workgroups are as many as have a tile for each subgroup, and some have one more. */
-	blocks = blocks < 2 * RQL_SCAN_WORKGROUP / chunks + 1 ? 2 * RQL_SCAN_WORKGROUP / chunks + 1 : blocks;
-	uint64_t tiles = blocks * chunks / RQL_SCAN_WORKGROUP + 1 + chunks / subgroup;
-	return (tiles + 1) * plan->words * RQL_SCAN_TEST_ROWS;
+	uint64_t chunks = RQL_SCAN_BLOCK_WORDS / plan->words; /* of a block */
+	uint64_t tiles = plan->scan->snapshot->blocks * chunks / RQL_SCAN_INVOCATIONS + 1;
+	tiles = tiles < 3 ? 3 : tiles; /* few blocks: each subgroup has one tile, and some one or two more */
+	return (tiles + chunks / subgroup + 1) * plan->words * RQL_SCAN_TEST_ROWS;
 }
 
 static uint32_t bits_of(uint64_t n)
@@ -184,11 +184,12 @@ static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
 	return !wide && whole < limbs ? whole : limbs;
 }
 
-/* Where the words of a group's row lie in shared memory when a copy has `copies`th of the workgroup's additions. */
-static void lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
+/* Where the words of a group's row lie in shared memory when a copy has `copies`th of the workgroup's additions. Returns
+ * how many words that are. */
+static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t additions = rows_of_invocation(plan, subgroup) * (RQL_SCAN_WORKGROUP / copies);
+	uint64_t additions = rows_of_invocation(plan, subgroup) * (plan->workgroup / copies);
 	plan->copies = copies;
 	plan->limb_bits = 32 - bits_of(additions);
 	plan->kinds[0] = RQL_SCAN_WORD_SUM | 1u << RQL_SCAN_WORD_LIMBS;
@@ -210,35 +211,51 @@ static void lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgro
 		}
 		plan->kinds[slot->word] = kind | limbs << RQL_SCAN_WORD_LIMBS | place << RQL_SCAN_WORD_PLACE;
 	}
+	return scan->group_count * copies * (plan->row_sums + 2ull * plan->row_extremes);
 }
 
-/* As many copies as lanes come at once, so that none waits for another's addition, where there is room and where there
+/* Bytes of a workgroup's shared memory that are left for rows by sets, and by the kernel's lists and masks. */
+static uint32_t row_room(const struct rql_scan_plan *plan, const struct rql_device *device)
+{
+	uint32_t lists = RQL_SCAN_LIST_ROWS + (plan->staged ? RQL_SCAN_SECOND_ROWS : 0) + plan->words;
+	uint32_t used = (plan->workgroup * lists + plan->set_words) * 4 + OTHER_SHARED_BYTES;
+	return device->limits.shared_bytes > used ? device->limits.shared_bytes - used : 0;
+}
+
+/* A copy for every invocation of a small workgroup, if groups are so few that enough of those run at once. Else as many
+ * as lanes come at once, so that none waits for another's addition, where there is room. In any case only where there
  * are rows enough that clearing and merging them is little beside. */
-static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t subgroup)
+static void choose_copies(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	double rows = (double)scan->snapshot->rows * scan->pass / RQL_SCAN_WORKGROUPS;
+	double rows = (double)scan->snapshot->rows * scan->pass / RQL_SCAN_INVOCATIONS; /* per invocation */
+	plan->workgroup = RQL_SCAN_SMALL_WORKGROUP;
+	uint64_t words = lay_out(plan, plan->workgroup, subgroup);
+	if (words <= PRIVATE_WORDS * plan->workgroup && words * 4 <= row_room(plan, device) && (double)words <= rows * plan->workgroup)
+		return;
+	plan->workgroup = RQL_SCAN_WORKGROUP;
 	for (uint32_t copies = SHARED_COPIES; plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
-		lay_out(plan, copies, subgroup);
-		uint64_t words = scan->group_count * copies * (plan->row_sums + 2ull * plan->row_extremes);
-		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
+		words = lay_out(plan, copies, subgroup);
+		if (words * 4 <= row_room(plan, device) && (copies == 1 || (double)words <= rows * plan->workgroup))
 			return;
 		if (copies == 1)
 			plan->mode = RQL_SCAN_MODE_GLOBAL;
 	}
 }
 
-static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t room)
+static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	const struct rql_scan *scan = plan->scan;
 	uint64_t groups = scan->group_count, words = scan->row_words;
 	uint32_t subgroup = device->limits.subgroup_size ? device->limits.subgroup_size : 1;
 	plan->copies = 1;
-	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && RQL_SCAN_WORKGROUP / subgroup * words * 8 <= room)
+	plan->workgroup = RQL_SCAN_WORKGROUP;
+	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && RQL_SCAN_WORKGROUP / subgroup * words * 8 <= row_room(plan, device))
 		plan->mode = RQL_SCAN_MODE_SCALAR;
 	else
 		plan->mode = groups <= SHARED_WORDS / words ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
-	choose_copies(plan, room, subgroup);
+	if (plan->mode == RQL_SCAN_MODE_SHARED)
+		choose_copies(plan, device, subgroup);
 	bool large = groups > DENSE_WORDS / words;
 	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
 	plan->whole = !plan->hashed && groups <= WHOLE_WORDS / words;
@@ -255,9 +272,9 @@ static bool allocate(struct rql_scan_plan *plan)
 	plan->translated = RQL_NEW_ARRAY(plan->arena, bool, scan->column_count);
 	plan->refs = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->ref_of = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
-	plan->narrow = RQL_NEW_ARRAY(plan->arena, bool, scan->column_count);
+	plan->field_bits = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->kinds = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->row_words + 1u);
-	return plan->tests && plan->lates && plan->joined && plan->translated && plan->narrow && plan->refs &&
+	return plan->tests && plan->lates && plan->joined && plan->translated && plan->field_bits && plan->refs &&
 	       plan->ref_of && plan->kinds;
 }
 
@@ -277,23 +294,21 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_d
                                  struct rql_scan_plan *out, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = out;
-	uint32_t shared = device->limits.shared_bytes;
-	shared = shared > OTHER_SHARED_BYTES ? shared - OTHER_SHARED_BYTES : 0;
+	uint32_t set_words = device->limits.shared_bytes / 8;
 	*plan = (struct rql_scan_plan){.scan = scan, .arena = arena};
 	if (!allocate(plan))
 		return rql_error_memory(err, scan->step_count * sizeof(*plan->tests), "a query on a GPU");
-	RQL_TRY(rql_scan_compute_tests(
-		plan, device, shared / 8 < RQL_SCAN_SET_WORDS ? shared / 8 : RQL_SCAN_SET_WORDS, err));
+	set_words = set_words < RQL_SCAN_SET_WORDS ? set_words : RQL_SCAN_SET_WORDS;
+	RQL_TRY(rql_scan_compute_tests(plan, device, set_words, err));
 	for (uint32_t c = 0; c < scan->column_count; c++) {
-		uint32_t widest, most;
+		uint32_t most;
 		plan->ref_of[c] = RQL_SCAN_NONE;
-		rql_scan_survey(scan->snapshot, scan->columns[c].column, &widest, &most);
-		plan->narrow[c] = widest <= 32;
+		rql_scan_survey(scan->snapshot, scan->columns[c].column, &plan->field_bits[c], &most);
 		plan->translated[c] = rql_scan_is_translated(scan->snapshot, scan->columns[c].column);
 	}
 	plan->real = needs_reals(scan);
 	word_kinds(plan);
-	choose_groups(plan, device, shared - plan->set_words * 4);
+	choose_groups(plan, device);
 	return RQL_OK;
 }
 

@@ -28,14 +28,16 @@
  * for each column. */
 #define RQL_SCAN_ITEM_HEAD 16u
 #define RQL_SCAN_REF_BYTES 64u
-/* Rows a lane in the kernel's second list. */
+/* Rows a lane in the kernel's lists of rows that passed: the first stage, and in a second one what was tested then. */
+#define RQL_SCAN_LIST_ROWS 8u
 #define RQL_SCAN_SECOND_ROWS 5u
 #define RQL_SCAN_RANGES_MAX 4u
 
 /* Packed fields of a block (scan_place.h: FIELDS; bits 0: every value is the base): a column, or a test with a set. */
 struct rql_scan_ref {
 	uint64_t data;
-	uint32_t bits_how; /* bits | how << 8 | the block's rows << 16 */
+	uint32_t bits_how; /* test: bits | how << 8 | the block's rows << 16. Column: a field's mask; bits, if some block of
+	                    * it has more than 32 */
 	uint32_t a, b;     /* column: the base. Set: its bits field + a < b */
 	uint32_t set_at;   /* of a set in shared memory: first word */
 	uint64_t table;    /* column of codes: code of a stored one, or 0. Test: the set in device memory */
@@ -97,7 +99,8 @@ struct rql_scan_args {
 	uint32_t groups;      /* workgroups */
 	uint32_t group_count; /* modes SCALAR and SHARED */
 	uint32_t set_words, row_words;
-	uint32_t visit, unused; /* tiles that a subgroup takes one after the other */
+	uint32_t visit;  /* tiles that a subgroup takes one after the other */
+	uint32_t copies; /* of groups' rows in shared memory */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 112);
 

@@ -68,7 +68,7 @@ enum rql_spirv_op {
 	RQL_SPIRV_NOT = 200,
 };
 
-#define RQL_SPIRV_BODIES 6u
+#define RQL_SPIRV_BODIES 8u
 struct rql_spirv_words {
 	uint32_t *words;
 	uint64_t count, room;

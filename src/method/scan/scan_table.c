@@ -224,7 +224,10 @@ static void put_fields(struct making *m, uint32_t i, uint32_t block, enum rql_st
 		ref.data = m->table->items;
 		rql_scan_blob_relocate(&m->plan->blob, to + offsetof(struct rql_scan_ref, data));
 	}
-	ref.bits_how |= rows << 16;
+	if (i < plan->test_count)
+		ref.bits_how |= rows << 16;
+	else if (plan->field_bits[plan->refs[i - plan->test_count]] <= 32)
+		ref.bits_how = (uint32_t)((UINT64_C(1) << bits) - 1);
 	memcpy(m->plan->blob.bytes + to, &ref, sizeof(ref));
 	if (i < plan->test_count)
 		m->table->bytes += match == RQL_MATCH_ALL ? 0 : block_bytes(rows, bits);

@@ -42,7 +42,7 @@ layout(constant_id = 15) const uint SECOND_ROWS = 0u; // AHEAD + 1: rows that pa
 layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
 #define LANE_ROWS (WORDS * 32u)
-#define LIST_ROWS 8u // rows a lane in the list of those that passed the first stage; in a second one SECOND_ROWS
+#define LIST_ROWS RQL_SCAN_LIST_ROWS
 #define AHEAD 2u     // rows that a lane tests at once when it tests rows
 shared uint scan_list[gl_WorkGroupSize.x * (LIST_ROWS + SECOND_ROWS)];
 shared uint scan_masks[gl_WorkGroupSize.x * WORDS];
@@ -54,6 +54,7 @@ shared uint64_t scan_extremes[SHARED_EXTREMES];
 uint64_t scan_registers[RQL_SCAN_SCALAR_WORDS]; // mode SCALAR: this invocation's row
 uint64_t scan_params[KEPT_PARAMS];
 uvec4 scan_heads[KEPT_HEADS]; // of the present item's columns
+uint scan_widths[KEPT_HEADS]; // bits of their fields
 uint64_t scan_row_at;         // mode GLOBAL: the row's address
 uint scan_sums_at;            // mode SHARED: where this lane's copy of the group's row begins
 uint scan_extremes_at;
@@ -79,7 +80,8 @@ uint64_t scan_ref_of(const uint64_t item, const uint index)
 {
 	return item + uint64_t(RQL_SCAN_ITEM_HEAD + index * RQL_SCAN_REF_BYTES);
 }
-// Fields: data, bits and how, a (a column's: the lower half of its base). Planes: data, those wanted.
+// Fields: data, bits and how, a; a column's: data, a field's mask (or bits, when it may have more than 32), the lower half
+// of the base. Planes: data, those wanted.
 uvec4 scan_ref_head(const uint64_t ref)
 {
 	return ScanU32x4(ref).v;
@@ -125,14 +127,18 @@ uint scan_load1(const uint64_t at, const uint offset, const bool live)
 	return v;
 }
 
-// Field `row` of at most 32 bits, as it lies in two neighbouring words at most; the second is readable behind the last
-// one too. A column without fields (bits 0) has readable words as well.
-uint scan_narrow_field(const uint64_t data, const uint bits, const uint row)
+// Field `row` of at most 32 bits, with others above; it lies in two neighbouring words at most, and the second is
+// readable behind the last one too. A column without fields (bits 0) has readable words as well.
+uint scan_raw_field(const uint64_t data, const uint bits, const uint row)
 {
 	uint bit = row * bits;
 	ScanU32 at = ScanU32(data + uint64_t((bit >> 5) * 4u));
 	uint64_t word = packUint2x32(uvec2(at[0].v, at[1].v));
-	return bitfieldExtract(uint(word >> (bit & 31u)), 0, int(bits));
+	return uint(word >> (bit & 31u));
+}
+uint scan_narrow_field(const uint64_t data, const uint bits, const uint row)
+{
+	return bitfieldExtract(scan_raw_field(data, bits, row), 0, int(bits));
 }
 
 uint64_t scan_any_field(const uint64_t data, const uint bits, const uint row)
@@ -231,34 +237,52 @@ bool scan_valid(const uint64_t ref, const uint row, const bool live)
 void scan_keep_head(const uint64_t item, const uint index, const uint kept)
 {
 	scan_heads[kept] = scan_ref_head(scan_ref_of(item, index));
+	scan_widths[kept] = uint(bitCount(scan_heads[kept].z));
 }
 uvec4 scan_kept_head(const uint kept)
 {
 	return scan_heads[kept];
 }
+uint scan_kept_width(const uint kept)
+{
+	return scan_widths[kept];
+}
+uint scan_width(const uvec4 head)
+{
+	return uint(bitCount(head.z));
+}
 
 // Values of a row, which exists also where nobody wants it: no branches. A code, or an integer of 32 bits:
-uint scan_code(const uvec4 head, const uint row)
+uint scan_code(const uvec4 head, const uint width, const uint row)
 {
-	return head.w + scan_narrow_field(packUint2x32(head.xy), head.z & 0xffu, row);
+	return head.w + (scan_raw_field(packUint2x32(head.xy), width, row) & head.z);
 }
-uint scan_translated(const uint64_t ref, const uvec4 head, const uint row)
+uint scan_translated(const uint64_t ref, const uvec4 head, const uint width, const uint row)
 {
-	uint code = scan_code(head, row);
+	uint code = scan_code(head, width, row);
 	uint64_t table = ScanU64(ref + 24ul).v;
 	return table != 0ul ? ScanU32(table + uint64_t(code) * 4ul).v : code;
 }
 // An integer of 64 bits whose fields have at most 32:
-uint64_t scan_offset(const uint64_t ref, const uvec4 head, const uint row)
+uint64_t scan_offset(const uint64_t ref, const uvec4 head, const uint width, const uint row)
 {
-	uint field = scan_narrow_field(packUint2x32(head.xy), head.z & 0xffu, row);
+	uint field = scan_raw_field(packUint2x32(head.xy), width, row) & head.z;
 	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) + uint64_t(field);
 }
 uint64_t scan_integer(const uint64_t ref, const uvec4 head, const uint row)
 {
-	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) +
-	       scan_any_field(packUint2x32(head.xy), head.z & 0xffu, row);
+	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) + scan_any_field(packUint2x32(head.xy), head.z, row);
 }
+// Loads from the 32-byte sectors of 32 rows a lane, `sectors` for each: those rows come next, one a lane, and would wait for memory again and again.
+uint scan_touch(const uvec4 head, const uint width, const uint first, const uint sectors)
+{
+	uint64_t at = packUint2x32(head.xy) + uint64_t(first / 32u * width * 4u);
+	uint last = gl_SubgroupSize * 4u * max(width, 1u) - 4u, v = 0u;
+	[[unroll]] for (uint s = 0u; s < sectors; s++)
+		v |= ScanU32(at + uint64_t(min((s * gl_SubgroupSize + gl_SubgroupInvocationID) * 32u, last))).v;
+	return v;
+}
+
 // The double of a FLOAT.
 uint64_t scan_widened(const uint64_t bits)
 {
@@ -390,23 +414,39 @@ void scan_fail(const bool failed)
 
 // ---- adding ----
 
+// Every invocation has a copy of its own, and needs no atomics: they cost several times what plain additions do, also
+// when no two lanes meet (NVIDIA's compiler asks before each of them whether all lanes have one address).
+const bool PRIVATE = COPIES == gl_WorkGroupSize.x;
+
+void add_limb(const uint at, const uint value)
+{
+	if (PRIVATE)
+		scan_sums[at] += value;
+	else
+		atomicAdd(scan_sums[at], value);
+}
+
 // A value into a sum in shared memory: in limbs, so few bits of each but the last that no sum of the rows that a copy
 // can get leaves 32 bits. Additions nobody waits for, and no carries.
 void add_limbs(const uint place, const uint limbs, const uint64_t value)
 {
 	uint at = scan_sums_at + place * COPIES;
 	if (limbs == 1u) {
-		atomicAdd(scan_sums[at], uint(value));
+		add_limb(at, uint(value));
 		return;
 	}
 	[[unroll]] for (uint i = 0u; i + 1u < limbs; i++)
-		atomicAdd(scan_sums[at + i * COPIES], uint(value >> (i * LIMB_BITS)) & ((1u << LIMB_BITS) - 1u));
-	atomicAdd(scan_sums[at + (limbs - 1u) * COPIES], uint(uint64_t(int64_t(value) >> ((limbs - 1u) * LIMB_BITS))));
+		add_limb(at + i * COPIES, uint(value >> (i * LIMB_BITS)) & ((1u << LIMB_BITS) - 1u));
+	add_limb(at + (limbs - 1u) * COPIES, uint(uint64_t(int64_t(value) >> ((limbs - 1u) * LIMB_BITS))));
 }
 
 void add_extreme(const uint kind, const uint place, const uint64_t value)
 {
 	uint at = scan_extremes_at + place * COPIES;
+	if (PRIVATE) {
+		scan_extremes[at] = scan_fold(kind, u64vec2(scan_extremes[at], 0ul), u64vec2(value, 0ul)).x;
+		return;
+	}
 #if SCAN_REAL
 	if (kind == RQL_SCAN_WORD_REAL) {
 		uint64_t now = scan_extremes[at], before;
@@ -509,6 +549,11 @@ void scan_open_item(const uint64_t item)
 {
 	scan_keep_head(item, 0u, 0u);
 }
+// Some memory of the 32 rows a lane from row `first` on.
+uint scan_touch_part(const uint first)
+{
+	return scan_touch(scan_kept_head(0u), scan_kept_width(0u), first, 1u);
+}
 // What remains to be tested of a row, before it is taken.
 bool scan_test_row(const uint64_t item, const uint row, const bool live)
 {
@@ -518,9 +563,11 @@ bool scan_test_row(const uint64_t item, const uint row, const bool live)
 void scan_take_row(const uint64_t item, const uint row, const bool live)
 {
 	uint64_t ref = scan_ref_of(item, 0u), map = scan_param(0u) + scan_kept_param(0u);
-	uvec4 head = scan_kept_head(0u);
-	uint64_t value = scan_integer(ref, head, row) + scan_offset(ref, head, row) + scan_real_key(scan_widened(map));
-	uint code = scan_code(head, row) + scan_translated(ref, head, row) + scan_probe(map, map, value, live);
+	uvec4 head = scan_ref_head(ref);
+	uint width = scan_width(head);
+	uint64_t value = scan_integer(ref, head, row) + scan_offset(ref, head, width, row);
+	value += scan_real_key(scan_widened(map));
+	uint code = scan_code(head, width, row) + scan_translated(ref, head, width, row) + scan_probe(map, map, value, live);
 	code += scan_payload(map, row, row, 1u);
 	value += scan_u64_at(map, code, live) + uint64_t(scan_u32_at(map, code, live));
 	bool pass = scan_valid(ref, row, live) && scan_bit_at(map, code, live);
@@ -592,29 +639,37 @@ uint test_entries(uint list_at, uint n, uint second_at, uint held)
 	return held;
 }
 
-// The second stage of `n` rows: those of a dense tile from `first` whose bits in scan_masks are set, or entries of a
-// list. The code of a row is there once.
-void take_rows(uint64_t item, uint first, uint masks_at, uint list_at, uint n, bool dense)
+// The second stage of a dense tile, from row `first` of the item on: each row as it stands, when its bit is set in
+// scan_masks. What the columns' heads say is loaded once.
+void take_tile(const uint64_t item, const uint first, const uint masks_at)
 {
-	uint lane = lane_of(), size = gl_SubgroupSize;
-	if (dense)
-		scan_open_item(item);
-	for (uint i = lane; i - lane < n; i += size) {
-		uint row;
-		bool live;
-		if (dense) {
-			live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
-			row = live ? first + i : 0u;
+	uint lane = lane_of(), size = gl_SubgroupSize, touched = 0u;
+	scan_open_item(item);
+	for (uint part = 0u; part < WORDS; part++) {
+		uint end = (part + 1u) * size * 32u;
+		touched |= scan_touch_part(first + end - size * 32u);
+		for (uint i = end - size * 32u + lane; i < end; i += size) {
+			bool live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
+			uint row = live ? first + i : 0u;
 			if (SECOND_ROWS != 0u)
 				live = scan_test_row(item, row, live);
-		} else {
-			live = i < n;
-			uint entry = scan_list[list_at + (live ? i : 0u)];
-			row = entry & 4095u;
-			item = item_of(entry);
-			scan_open_item(item);
+			scan_take_row(item, row, live);
 		}
-		scan_take_row(item, row, live);
+	}
+	sync_lanes();
+	scan_masks[masks_at + lane] = touched; // which nobody reads: or the loads would be left out
+}
+
+// That of n entries of a list, from anywhere.
+void take_list(const uint list_at, const uint n)
+{
+	uint lane = lane_of(), size = gl_SubgroupSize;
+	for (uint i = lane; i - lane < n; i += size) {
+		bool live = i < n;
+		uint entry = scan_list[list_at + (live ? i : 0u)];
+		uint64_t item = item_of(entry);
+		scan_open_item(item);
+		scan_take_row(item, entry & 4095u, live);
 	}
 }
 
@@ -693,7 +748,10 @@ void take_tiles(uint workgroup)
 			base += added;
 			if (n != 0u) {
 				sync_lanes();
-				take_rows(item, first, masks_at, from, n, dense);
+				if (dense)
+					take_tile(item, first, masks_at);
+				else
+					take_list(from, n);
 				sync_lanes();
 			}
 		} while (base < total || (SECOND_ROWS != 0u && (held >= batch || (!more && held + waiting != 0u))));
@@ -739,7 +797,8 @@ u64vec2 shifted(uint64_t v, uint by)
 	return u64vec2(0ul, v << (by - 64u));
 }
 
-// A word (WIDE: two) of a group's copies. Neighbours begin with different copies, which are in different banks.
+// A word (WIDE: two) of a group's copies. Neighbours begin with different copies, which are in different banks; that
+// the compiler does not know how many there are keeps it from writing them all out.
 u64vec2 fold_copies(uint group, uint about)
 {
 	uint kind = about & RQL_SCAN_WORD_KINDS, place = about >> RQL_SCAN_WORD_PLACE;
@@ -747,7 +806,7 @@ u64vec2 fold_copies(uint group, uint about)
 	u64vec2 value = u64vec2(scan_identity(kind), 0ul);
 	if (limbs == 0u) {
 		uint at = (group * ROW_EXTREMES + place) * COPIES;
-		for (uint c = 0u; c < COPIES; c++)
+		for (uint c = 0u; c < args.copies; c++)
 			value = scan_fold(kind, value, u64vec2(scan_extremes[at + ((c + id) & (COPIES - 1u))], 0ul));
 		return value;
 	}
@@ -755,7 +814,7 @@ u64vec2 fold_copies(uint group, uint about)
 		uint at = (group * ROW_SUMS + place + i) * COPIES;
 		bool is_signed = limbs > 1u && i + 1u == limbs;
 		uint64_t sum = 0ul;
-		for (uint c = 0u; c < COPIES; c++) {
+		for (uint c = 0u; c < args.copies; c++) {
 			uint limb = scan_sums[at + ((c + id) & (COPIES - 1u))];
 			sum += is_signed ? uint64_t(int64_t(int(limb))) : uint64_t(limb);
 		}
