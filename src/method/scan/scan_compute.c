@@ -47,8 +47,8 @@ struct rql_prepared {
 	pthread_mutex_t lock; /* everything below */
 	bool placed;
 	struct rql_scan_table table;
-	struct rql_buffer *tables; /* the blob */
-	const struct rql_pipeline *pipeline;
+	struct rql_buffer *tables;           /* the blob */
+	const struct rql_pipeline *pipeline; /* one reference */
 	uint32_t workgroups;
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
 	struct context *contexts; /* not in use by a thread */
@@ -63,10 +63,14 @@ static const struct rql_kernel collect_kernel = {
 
 /* ---- placing ---- */
 
-static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *kernel, struct rql_error *err)
+static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 {
-	const struct rql_scan_plan *plan = &p->plan;
+	struct rql_scan_plan *plan = &p->plan;
+	struct rql_kernel kernel = {.name = "scan.request", .args_bytes = sizeof(struct rql_scan_args)};
 	bool shared = plan->mode == RQL_SCAN_MODE_SHARED;
+	uint32_t *code;
+	RQL_TRY(rql_scan_code(plan, &code, &kernel.spirv_bytes, err));
+	kernel.spirv = code;
 	uint32_t words = plan->scan->row_words, rows = shared ? (uint32_t)p->scan->group_count * plan->copies : 0;
 	uint32_t sums = rows * plan->row_sums, extremes = rows * plan->row_extremes;
 	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
@@ -89,7 +93,10 @@ static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *
 	                              params ? params : 1,
 	                              heads ? heads : 1,
 	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0};
-	return rql_pipeline_get(p->device, kernel, constants, sizeof(constants) / sizeof(*constants), &p->pipeline, err);
+	rql_status status = rql_pipeline_get_generated(p->device, &kernel, constants,
+	                                               sizeof(constants) / sizeof(*constants), &p->pipeline, err);
+	free(code);
+	return status;
 }
 
 static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
@@ -111,6 +118,8 @@ static void unplace(struct rql_prepared *p)
 {
 	rql_buffer_free(p->tables);
 	p->tables = NULL;
+	rql_pipeline_release(p->pipeline);
+	p->pipeline = NULL;
 	rql_scan_table_free(&p->plan, &p->table);
 	rql_scan_compute_plan_free(&p->plan);
 }
@@ -118,14 +127,11 @@ static void unplace(struct rql_prepared *p)
 /* lock held. What fails is undone, so that a later run tries anew. */
 static rql_status place(struct rql_prepared *p, struct rql_error *err)
 {
-	const struct rql_kernel *kernel;
 	if (p->placed)
 		return RQL_OK;
 	rql_status status = p->plan.scan ? RQL_OK : rql_scan_compute_plan(p->scan, p->device, p->arena, &p->plan, err);
 	if (status == RQL_OK)
-		status = rql_scan_code(&p->plan, &kernel, err);
-	if (status == RQL_OK)
-		status = get_pipeline(p, kernel, err);
+		status = get_pipeline(p, err);
 	if (status == RQL_OK)
 		status = rql_scan_table_make(&p->plan, p->device, &p->table, err);
 	if (status == RQL_OK && p->table.item_count > MOST_ITEMS)
