@@ -35,8 +35,10 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
 	uint64_t errors = rql_vulkan_validation_errors();
+	/* Everything was given back. */
+	uint64_t left = rql_scan_device_bytes(NULL, gpu, NULL, NULL) + gpu->request_bytes;
 	rql_devices_close(devices);
-	return close_pools(state) || errors ? -1 : 0;
+	return close_pools(state) || errors || left ? -1 : 0;
 }
 
 static const struct rql_answer *ordered;
@@ -104,6 +106,20 @@ static void note_plan(const struct rql_scan *scan)
 	rql_arena_free(arena);
 }
 
+/* What a request that has run holds is what its price says: of the columns no more than foreseen, all of it there. */
+static void check_bytes(const struct rql_scan_request *request, const struct rql_cost *before,
+                        const struct rql_cost *after)
+{
+	uint32_t columns = 0;
+	double ms = -1;
+	uint64_t bytes = rql_scan_device_bytes(request->snapshot, gpu, &columns, &ms);
+	assert_int_equal(bytes, rql_scan_device_bytes(NULL, gpu, NULL, NULL));
+	assert_true(columns <= request->snapshot->column_count && ms >= 0 && (columns || !bytes));
+	assert_int_equal(before->placed_bytes, 0);
+	assert_true(bytes <= before->device_bytes && bytes <= after->placed_bytes);
+	assert_true(bytes + gpu->request_bytes <= after->device_bytes);
+}
+
 /* Runs a request on both and compares; false: the device does not take it. */
 static bool compare_request(const struct rql_scan_request *request)
 {
@@ -114,7 +130,7 @@ static bool compare_request(const struct rql_scan_request *request)
 	struct rql_prepared *prepared = NULL;
 	struct rql_scan_counts counts;
 	struct rql_answer want = {0}, have = {0};
-	struct rql_cost cost;
+	struct rql_cost cost, first;
 	const char *why = NULL;
 	if (method->can_scan(request, gpu, &why) == RQL_SERVE_NO) {
 		assert_non_null(why);
@@ -129,6 +145,7 @@ static bool compare_request(const struct rql_scan_request *request)
 	ok(method->prepare_scan(request, gpu, &prepared, &err), &err);
 	for (unsigned again = 0; again < 3; again++) {
 		method->price(prepared, gpu, &cost);
+		first = again ? first : cost;
 		assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.setup_ns) && isfinite(cost.transfer_ns));
 		rql_status now = method->run(prepared, gpu, again == 1 ? RQL_RUN_TIMED : 0, arena, NULL, &have, &err);
 		if (now != status)
@@ -143,6 +160,8 @@ static bool compare_request(const struct rql_scan_request *request)
 		if (again == 1 && have.runs)
 			assert_true(have.pass_count > 0);
 	}
+	method->price(prepared, gpu, &cost);
+	check_bytes(request, &first, &cost);
 	assert_true(method->prepared_bytes(prepared) > 0);
 	method->free_prepared(prepared);
 	rql_scan_free(scan);
