@@ -85,6 +85,10 @@ enum rql_structure_state {
 	RQL_STATE_INVALID, /* the definition no longer binds (a table was dropped or altered): see reason */
 };
 #define RQL_NO_ROWID INT64_MIN
+struct rql_structure_failure {
+	const struct rql_device *device;
+	char *reason;
+};
 
 /* Immutable once published, but for the state fields, which change under the catalog's lock by replacing the whole
  * structure: readers hold references and never see half a change. */
@@ -116,7 +120,11 @@ struct rql_structure {
 	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
 	bool automatic;         /* made by rayql_auto_columns, not by CREATE INDEX */
 	_Atomic uint64_t used;  /* COLUMNS: rql_now_ns of the last run, by which automatic ones are given up */
-	void *definition;       /* CUBE: struct rql_definition of plan/, shared by reference */
+	/* COLUMNS: where runs over these contents failed, so that nobody's plans use them there any more: until the contents
+	 * are given up, whatever is appended to them. (A cube remembers its own.) */
+	uint32_t failure_count;
+	struct rql_structure_failure *failures;
+	void *definition; /* CUBE: struct rql_definition of plan/, shared by reference */
 	void (*retain_definition)(void *definition);
 	void (*release_definition)(void *definition);
 	double build_ms;
@@ -134,8 +142,15 @@ struct rql_structure {
 struct rql_structure *rql_structure_new(void);
 /* A copy to change and publish: shares contents and definition by reference. NULL when out of memory. */
 struct rql_structure *rql_structure_clone(const struct rql_structure *s);
-/* Gives up the contents (cube, snapshot, store) of an unpublished structure; its state is the caller's to set. */
+/* Gives up the contents (cube, snapshot, store) of an unpublished structure, and what is known of their failures; its
+ * state is the caller's to set. */
 void rql_structure_clear(struct rql_structure *s);
+/* Why the contents are not used on the device any more, as long as s; NULL: they are. */
+const char *rql_structure_failed_on(const struct rql_structure *s, const struct rql_device *device);
+/* Both of an unpublished structure. Of two failures on one device the first stays: what follows is most often its
+ * consequence. False: out of memory. */
+bool rql_structure_mark_failed(struct rql_structure *s, const struct rql_device *device, const char *reason);
+void rql_structure_forget_failures(struct rql_structure *s);
 /* Replaces a malloc'ed text field by a copy of text (NULL allowed); false: out of memory, the field is unchanged. */
 bool rql_structure_set_text(char **field, const char *text);
 void rql_structure_retain(struct rql_structure *s);

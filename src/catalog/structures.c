@@ -72,6 +72,37 @@ bool rql_structure_set_text(char **field, const char *text)
 	return true;
 }
 
+const char *rql_structure_failed_on(const struct rql_structure *s, const struct rql_device *device)
+{
+	for (uint32_t i = 0; i < s->failure_count; i++)
+		if (s->failures[i].device == device)
+			return s->failures[i].reason;
+	return NULL;
+}
+
+bool rql_structure_mark_failed(struct rql_structure *s, const struct rql_device *device, const char *reason)
+{
+	if (rql_structure_failed_on(s, device))
+		return true;
+	struct rql_structure_failure *grown = realloc(s->failures, (s->failure_count + 1) * sizeof *grown);
+	char *copy = grown ? strdup(reason) : NULL;
+	if (grown)
+		s->failures = grown;
+	if (!copy)
+		return false;
+	grown[s->failure_count++] = (struct rql_structure_failure){device, copy};
+	return true;
+}
+
+void rql_structure_forget_failures(struct rql_structure *s)
+{
+	for (uint32_t i = 0; i < s->failure_count; i++)
+		free(s->failures[i].reason);
+	free(s->failures);
+	s->failures = NULL;
+	s->failure_count = 0;
+}
+
 struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 {
 	struct rql_structure *copy = rql_structure_new();
@@ -107,6 +138,8 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		copy->column_ids = calloc(s->column_count + 1, sizeof *copy->column_ids);
 		ok = copy->column_ids != NULL;
 	}
+	for (uint32_t i = 0; ok && i < s->failure_count; i++)
+		ok = rql_structure_mark_failed(copy, s->failures[i].device, s->failures[i].reason);
 	if (!ok) {
 		rql_structure_release(copy);
 		return NULL;
@@ -143,6 +176,7 @@ void rql_structure_clear(struct rql_structure *s)
 	s->snapshot = NULL;
 	s->store = NULL;
 	s->greatest_rowid = RQL_NO_ROWID;
+	rql_structure_forget_failures(s);
 }
 
 void rql_structure_retain(struct rql_structure *s)

@@ -76,6 +76,9 @@ struct rql_device {
 	void *impl;                       /* of ops */
 	void *fault;                      /* of src/device/fault, when it stands before impl */
 	_Atomic bool lost;                /* nothing runs on it any more in this process */
+	/* Of its memory, what scans' requests keep beside columns for their next run (tables, rows of groups): counted by
+	 * themselves, read by whoever looks after rayql_device_memory_limit. */
+	_Atomic uint64_t request_bytes;
 };
 
 #define RQL_DEVICES_MAX 17u /* the CPU and 16 others */

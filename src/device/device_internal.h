@@ -18,6 +18,10 @@ struct rql_device_ops {
 	                       struct rql_error *err);
 	rql_status (*pipeline)(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
 	                       uint32_t count, const struct rql_pipeline **out, struct rql_error *err);
+	rql_status (*pipeline_generated)(struct rql_device *device, const struct rql_kernel *kernel,
+	                                 const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+	                                 struct rql_error *err);
+	void (*pipeline_release)(const struct rql_pipeline *pipeline);
 	rql_status (*trace_pipeline)(struct rql_device *device, const struct rql_trace_kernel *kernel,
 	                             const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
 	                             struct rql_error *err);

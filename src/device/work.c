@@ -97,10 +97,10 @@ rql_status rql_buffer_download(struct rql_buffer *buffer, uint64_t offset, void 
 
 /* ---- kernels ---- */
 
-rql_status rql_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
-                            uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+static rql_status check_kernel(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                               uint32_t count, bool place, struct rql_error *err)
 {
-	if (!kernel || !kernel->name || !kernel->spirv || !out)
+	if (!kernel || !kernel->name || !kernel->spirv || !place)
 		return INTERNAL(err, "rql_pipeline_get: no kernel or no place for the result");
 	if (kernel->args_bytes > RQL_ARGS_MAX || kernel->args_bytes % 4 != 0)
 		return INTERNAL(err, "kernel %s has arguments of %u bytes: a multiple of 4 up to %u is allowed", kernel->name,
@@ -109,12 +109,33 @@ rql_status rql_pipeline_get(struct rql_device *device, const struct rql_kernel *
 		return INTERNAL(err, "kernel %s has %u constants: 1 (the workgroup's size) to %u are allowed", kernel->name,
 		                (unsigned)count, RQL_CONSTANTS_MAX);
 	RQL_TRY(rql_device_ready(device, err));
-	if (!device->ops->pipeline)
+	if (!device->ops->pipeline || !device->ops->pipeline_generated)
 		return missing_op(device, "run kernels", err);
 	if (constants[0] == 0 || constants[0] > device->limits.group_size)
 		return INTERNAL(err, "kernel %s asks for workgroups of %u, device %s allows 1 to %u", kernel->name,
 		                (unsigned)constants[0], device->id, (unsigned)device->limits.group_size);
+	return RQL_OK;
+}
+
+rql_status rql_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                            uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+{
+	RQL_TRY(check_kernel(device, kernel, constants, count, out != NULL, err));
 	return device->ops->pipeline(device, kernel, constants, count, out, err);
+}
+
+rql_status rql_pipeline_get_generated(struct rql_device *device, const struct rql_kernel *kernel,
+                                      const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                      struct rql_error *err)
+{
+	RQL_TRY(check_kernel(device, kernel, constants, count, out != NULL, err));
+	return device->ops->pipeline_generated(device, kernel, constants, count, out, err);
+}
+
+void rql_pipeline_release(const struct rql_pipeline *pipeline)
+{
+	if (pipeline)
+		pipeline->device->ops->pipeline_release(pipeline);
 }
 
 /* ---- recording ---- */

@@ -68,6 +68,14 @@ struct rql_pipeline;
 /* constants[i] is specialization constant i; constants[0] is local_size_x. */
 rql_status rql_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
                             uint32_t count, const struct rql_pipeline **out, struct rql_error *err) RQL_MUST_CHECK;
+/* The same of a kernel that was generated, of which there may be any number in a process's life: it is known by its
+ * words, which are copied, not by its address. Each call gives one reference. Pipelines that nobody refers to are kept
+ * for the next request of the same code, until there are more than RAYQL_VULKAN_PIPELINES (1024) in all: then the one
+ * that was asked for longest ago goes. Recordings hold what they dispatch, as they hold buffers. */
+rql_status rql_pipeline_get_generated(struct rql_device *device, const struct rql_kernel *kernel,
+                                      const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                      struct rql_error *err) RQL_MUST_CHECK;
+void rql_pipeline_release(const struct rql_pipeline *pipeline); /* of rql_pipeline_get_generated; NULL: nothing */
 
 /* ---- recording ---- */
 enum rql_access { RQL_READ = 1, RQL_WRITE = 2, RQL_READ_WRITE = 3 };

@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 
 #include "method/cube/cube_place.h"
+#include "method/scan/scan_place.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,11 +32,11 @@ const char *rql_device_failure(const struct rql_structure *s, const struct rql_d
 	const char *failure = NULL;
 	if (s->cube)
 		(void)rql_cube_is_placed(s->cube, device, "", "", &failure);
-	return failure;
+	return failure ? failure : rql_structure_failed_on(s, device);
 }
 
-/* Of the device's memory that this database's structures hold. */
-static uint64_t placed_bytes(struct rql_database *db, struct rql_arena *arena, const struct rql_device *device)
+/* Of the device's memory that this database's views hold. */
+static uint64_t cube_bytes(struct rql_database *db, struct rql_arena *arena, const struct rql_device *device)
 {
 	struct rql_structure **list = NULL;
 	uint32_t count = 0;
@@ -50,32 +51,47 @@ static uint64_t placed_bytes(struct rql_database *db, struct rql_arena *arena, c
 	return sum;
 }
 
+/* And that columns and the requests over them do. */
+static uint64_t scan_bytes(const struct rql_device *device)
+{
+	return rql_scan_device_bytes(NULL, device, NULL, NULL) + atomic_load(&device->request_bytes);
+}
+
+/* What may still be taken, if `freed` bytes of that were given back. */
+static uint64_t room_on(struct rql_database *db, struct rql_arena *arena, struct rql_device *device, uint64_t freed)
+{
+	uint64_t available = 0, total = 0, value = atomic_load(&db->device_limit.value);
+	enum rql_device_limit_kind kind = (enum rql_device_limit_kind)atomic_load(&db->device_limit.kind);
+	rql_device_memory(device, &available, &total);
+	if (kind == RQL_LIMIT_AUTO)
+		return (available + freed) / 5 * 4;
+	if (kind == RQL_LIMIT_PERCENT)
+		value = (uint64_t)((double)total * (double)value / 100000);
+	uint64_t used = cube_bytes(db, arena, device) + scan_bytes(device);
+	used = used > freed ? used - freed : 0;
+	return value > used ? value - used : 0;
+}
+
+bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes)
+{
+	struct rql_session *s = session;
+	struct rql_arena *arena = rql_arena_new();
+	bool enough = arena && bytes <= room_on(s->db, arena, device, scan_bytes(device));
+	rql_arena_free(arena);
+	return enough && rql_plan_cache_drop_scan(s->cache, device);
+}
+
 bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
                      const char **why)
 {
 	struct rql_session *s = session;
-	struct rql_database *db = s->db;
-	uint64_t available = 0, total = 0, value = atomic_load(&db->device_limit.value), room = 0;
+	uint64_t room = room_on(s->db, arena, device, 0);
 	char need[32], have[32];
-	rql_device_memory(device, &available, &total);
-	uint64_t used = placed_bytes(db, arena, device);
-	switch ((enum rql_device_limit_kind)atomic_load(&db->device_limit.kind)) {
-	case RQL_LIMIT_AUTO:
-		room = available / 5 * 4;
-		break;
-	case RQL_LIMIT_PERCENT:
-		value = (uint64_t)((double)total * (double)value / 100000);
-		room = value > used ? value - used : 0;
-		break;
-	case RQL_LIMIT_BYTES:
-		room = value > used ? value - used : 0;
-		break;
-	}
 	if (bytes <= room)
 		return true;
 	*why = rql_arena_printf(arena,
 	                        "it needs %s of the device's memory and rayql_device_memory_limit leaves %s; raise the "
-	                        "limit, or drop a view",
+	                        "limit, or drop a view or an index",
 	                        rql_format_bytes(need, bytes), rql_format_bytes(have, room));
 	if (!*why)
 		*why = "it needs more of the device's memory than rayql_device_memory_limit leaves";
@@ -172,10 +188,42 @@ void rql_device_save(struct rql_database *db, const struct rql_structure *s)
 }
 
 /* ---- failures ---- */
+void rql_device_put_failure(struct rql_strbuf *out, const struct rql_structure *s, const struct rql_device *device,
+                            const char *message)
+{
+	rql_strbuf_printf(out, "not used on %s (%s) any more, where a query failed: %s; ", device->id, device->name,
+	                  message);
+	if (atomic_load(&device->lost))
+		rql_strbuf_put(out, "open the database in a new process to use the device again");
+	else
+		rql_strbuf_printf(out, "REFRESH %s lets it try again",
+		                  s->kind == RQL_STRUCTURE_COLUMNS ? "INDEX" : "MATERIALIZED VIEW");
+}
+
+/* Columns have no memory of their own for it: the structure does, as long as its contents are these. */
+static void mark_columns(struct rql_catalog *catalog, const struct rql_structure *s, const struct rql_device *device,
+                         const char *message)
+{
+	bool done = false;
+	while (!done) { /* again when another session has replaced it meanwhile: rows appended, a mark of its own */
+		struct rql_structure *now = rql_catalog_find_id(catalog, s->id), *marked = NULL;
+		if (now && now->store == s->store && !rql_structure_failed_on(now, device))
+			marked = rql_structure_clone(now);
+		done = !marked || !rql_structure_mark_failed(marked, device, message);
+		if (done)
+			rql_structure_release(marked);
+		else
+			done = rql_catalog_replace(catalog, now, marked);
+		rql_structure_release(now);
+	}
+}
+
 void rql_device_failed(struct rql_session *session, const struct rql_structure *s, const struct rql_device *device,
                        const char *message)
 {
 	struct rql_catalog *catalog = session->db->catalog;
+	if (s->store)
+		mark_columns(catalog, s, device, message);
 	if (!s->cube)
 		return;
 	rql_cube_mark_failed(s->cube, device, message);
@@ -184,10 +232,7 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 	struct rql_structure *marked = now && now->cube == s->cube ? rql_structure_clone(now) : NULL;
 	if (marked) {
 		struct rql_strbuf note = {0};
-		rql_strbuf_printf(&note, "not used on %s (%s) any more, where a query failed: %s; %s", device->id, device->name,
-		                  message,
-		                  atomic_load(&device->lost) ? "open the database in a new process to use the device again"
-		                                             : "REFRESH MATERIALIZED VIEW lets it try again");
+		rql_device_put_failure(&note, s, device, message);
 		(void)rql_structure_set_text(&marked->note, rql_strbuf_text(&note));
 		rql_strbuf_free(&note);
 		(void)rql_catalog_replace(catalog, now, marked);

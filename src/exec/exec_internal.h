@@ -94,6 +94,8 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rql_cache_entry *entry);
 void rql_cache_entry_free(struct rql_cache_entry *entry);
 void rql_plan_cache_clear(struct rql_plan_cache *cache);
+/* Drops the plan that was used longest ago of those that scan columns on the device. False: there is none. */
+bool rql_plan_cache_drop_scan(struct rql_plan_cache *cache, const struct rql_device *device);
 /* Drops the plans for the device but this one: each keeps memory there for its next run. False: there was none. */
 bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_device *device,
                               const struct rql_plan *but);
@@ -104,11 +106,12 @@ struct rql_device_limit { /* rayql_device_memory_limit */
 	_Atomic int kind;
 	_Atomic uint64_t value; /* BYTES: of each GPU; PERCENT: thousandths of a percent of its memory */
 };
-/* plan_context's three questions. */
+/* plan_context's four questions. */
 void rql_device_first_use(void *session, struct rql_device *device);
 const char *rql_device_failure(const struct rql_structure *s, const struct rql_device *device);
 bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
                      const char **why);
+bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes);
 /* Puts s (unpublished, READY, with its cube) on the devices that the view and the session want. What does not work is a
  * note of s and, with rayql_fallback = 'notice', a notice of the statement: the CPU has the cube all the same. */
 void rql_device_place(struct rql_session *session, struct rql_structure *s);
@@ -117,6 +120,9 @@ void rql_device_save(struct rql_database *db, const struct rql_structure *s);
 /* A run of the leaf failed on its device: the structure is marked and nobody's plans use it there any more. */
 void rql_device_failed(struct rql_session *session, const struct rql_structure *s, const struct rql_device *device,
                        const char *message);
+/* What a structure so marked says of itself. */
+void rql_device_put_failure(struct rql_strbuf *out, const struct rql_structure *s, const struct rql_device *device,
+                            const char *message);
 /* The device's memory was full and has room now: what could not be placed may be tried again. */
 void rql_device_retry(const struct rql_structure *s, const struct rql_device *device);
 /* What a view asks for is there: checked by CREATE only. */

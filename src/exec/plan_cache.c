@@ -125,6 +125,16 @@ bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_dev
 	return dropped;
 }
 
+bool rql_plan_cache_drop_scan(struct rql_plan_cache *cache, const struct rql_device *device)
+{
+	struct rql_cache_entry *e = cache->oldest;
+	while (e && !(e->method && rql_plan_scans_on(e->plan, device)))
+		e = e->newer;
+	if (e)
+		drop(cache, e);
+	return e != NULL;
+}
+
 static bool tables_unmoved(const struct rql_catalog *catalog, const struct rql_plan_table *tables, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)

@@ -111,6 +111,7 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.device_ready = rql_device_first_use,
 		.device_failure = rql_device_failure,
 		.device_fits = rql_device_fits,
+		.device_make_room = rql_device_make_room,
 	};
 }
 

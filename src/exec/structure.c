@@ -173,8 +173,8 @@ static rql_status bind_again(struct rql_database *db, const struct rql_structure
 	return status;
 }
 
-/* *out: the extended structure, or NULL: it must be built again. */
-static rql_status extend(struct rql_session *s, const struct rql_structure *old, struct rql_structure **out,
+/* *out: the extended structure, or NULL: it must be built again. user: REFRESH INDEX, so devices may try again. */
+static rql_status extend(struct rql_session *s, const struct rql_structure *old, bool user, struct rql_structure **out,
                          struct rql_error *err)
 {
 	bool done = false;
@@ -183,6 +183,8 @@ static rql_status extend(struct rql_session *s, const struct rql_structure *old,
 	struct rql_structure *v = rql_structure_clone(old);
 	if (!v)
 		return rql_error_memory(err, sizeof *v, "a structure");
+	if (user)
+		rql_structure_forget_failures(v);
 	rql_status status = rql_columns_append(s, v, &done, err);
 	if (status == RQL_OK && done)
 		*out = v;
@@ -196,7 +198,7 @@ rql_status rql_structure_rebuild(struct rql_session *s, struct rql_structure *ol
 	struct rql_database *db = s->db;
 	struct rql_structure *v = NULL;
 	struct rql_error failed = {0};
-	rql_status status = extend(s, old, &v, &failed);
+	rql_status status = extend(s, old, !use_side, &v, &failed);
 	if (status != RQL_OK)
 		goto done;
 	if (!v) {

@@ -93,10 +93,11 @@ struct rql_answer {
 struct rql_cost {
 	double setup_ns, run_ns, transfer_ns;
 	double rows_out;
-	uint64_t device_bytes;
-	double cells, runs; /* expected, for EXPLAIN */
-	double rays, hits;  /* rt: expected */
-	double bytes;       /* expected to be read */
+	uint64_t device_bytes; /* of the device's memory, all in all */
+	uint64_t placed_bytes; /* and so much of that is there already */
+	double cells, runs;    /* expected, for EXPLAIN */
+	double rays, hits;     /* rt: expected */
+	double bytes;          /* expected to be read */
 };
 static inline double rql_cost_total(const struct rql_cost *c)
 {

@@ -436,6 +436,14 @@ bool rql_plan_alive(const struct rql_plan *plan)
 	return true;
 }
 
+bool rql_plan_scans_on(const struct rql_plan *plan, const struct rql_device *device)
+{
+	for (uint32_t i = 0; plan->nodes && i < plan->nodes->leaf_count; i++)
+		if (plan->nodes->leaves[i].scan && plan->nodes->leaves[i].device == device)
+			return true;
+	return false;
+}
+
 uint64_t rql_plan_bytes(const struct rql_plan *plan)
 {
 	uint64_t bytes = rql_arena_bytes(plan->arena);

@@ -48,13 +48,16 @@ struct rql_plan_context {
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);
 	void *load_state;
-	/* What the planner asks about GPUs; all three may be NULL. state: load_state. */
+	/* What the planner asks about GPUs; all four may be NULL. state: load_state. */
 	void (*device_ready)(void *state, struct rql_device *device); /* called before each use: measures the first time */
 	/* Why the structure is not used on the device although it could be (a run failed there), or NULL. */
 	const char *(*device_failure)(const struct rql_structure *s, const struct rql_device *device);
 	/* Are `bytes` more to be had there under rayql_device_memory_limit? *why: in arena. */
 	bool (*device_fits)(void *state, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
 	                    const char **why);
+	/* Gives up what a plan of the session keeps there for its next run, the one that was used longest ago. False: there is
+	 * none, or without any of them there would be no room for `bytes` either. */
+	bool (*device_make_room)(void *state, struct rql_device *device, uint64_t bytes);
 };
 
 /* ---- devices and units (units.c) ---- */
@@ -164,6 +167,8 @@ struct rql_run_passes {
 };
 /* Can the plan still run? Not when a device of it was lost. */
 bool rql_plan_alive(const struct rql_plan *plan);
+/* Does it read columns that lie on the device? */
+bool rql_plan_scans_on(const struct rql_plan *plan, const struct rql_device *device);
 /* Appends EXPLAIN's text. stats NULL: EXPLAIN without ANALYZE; passes may be NULL. */
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
                       const struct rql_run_passes *passes, struct rql_strbuf *out);

@@ -130,6 +130,24 @@ static rql_status prepare(const struct pricing *c, const struct rql_method *meth
 	               : method->prepare(c->leaf->relation, c->request, device, out, err);
 }
 
+/* False: the device has no room, and the candidate says so. What other plans keep there gives way, and may be columns of
+ * this one's, so that the price is another then. */
+static bool price_with_room(const struct pricing *c, const struct rql_method *method, struct rql_device *device,
+                            const struct rql_prepared *prepared, struct rql_candidate *candidate)
+{
+	const struct rql_plan_context *ctx = c->p->ctx;
+	struct rql_cost *cost = &candidate->cost;
+	do {
+		candidate->reason = NULL;
+		method->price(prepared, device, cost);
+		if (cost->setup_ns <= 0 || !ctx->device_fits ||
+		    ctx->device_fits(ctx->load_state, device, cost->device_bytes - cost->placed_bytes, c->p->arena,
+		                     &candidate->reason))
+			return true;
+	} while (ctx->device_make_room && ctx->device_make_room(ctx->load_state, device, cost->device_bytes));
+	return false;
+}
+
 /* One method on one device that may be used. */
 static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *device)
 {
@@ -174,9 +192,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
 		return RQL_OK;
 	}
-	method->price(prepared, device, &candidate->cost);
-	if (candidate->cost.setup_ns > 0 && ctx->device_fits &&
-	    !ctx->device_fits(ctx->load_state, device, candidate->cost.device_bytes, c->p->arena, &candidate->reason)) {
+	if (!price_with_room(c, method, device, prepared, candidate)) {
 		method->free_prepared(prepared);
 		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
 		return RQL_OK;

@@ -99,6 +99,82 @@ static void faults_of_the_paper(void **state)
 	walk_faults("rt", "paper");
 }
 
+/* ---- columns ---- */
+/* Many groups, so that a run also downloads. */
+#define MANY_GROUPS "SELECT v, count(*), sum(a) FROM t GROUP BY v ORDER BY v LIMIT 3"
+
+static const char columns_marked[] =
+	"SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%not used on vulkan:0 (%'";
+static const char on_device[] = "SELECT device = 'vulkan:0' FROM rayql_last_query()";
+
+static bool is_true(rayql_connection *con, const char *sql)
+{
+	char *rows = rows_of(con, sql, NULL);
+	bool answer = strcmp(rows, "true\n") == 0;
+	free(rows);
+	return answer;
+}
+
+/* The same of an index's columns. */
+static bool columns_live_with(const char *fault, const char *query, const char *want)
+{
+	with_vulkan(fault);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	run(s.con, "CREATE INDEX c ON t USING columns (*)");
+	use(s.con, "compute");
+	for (int i = 0; i < 3; i++) /* the right answer, whoever gives it */
+		expect(s.con, query, NULL, want);
+	bool clean = is_true(s.con, on_device);
+	/* What is not used on the device says so, and what says nothing is used; rows that are added change nothing. */
+	expect(s.con, columns_marked, NULL, clean ? "0\n" : "1\n");
+	run(s.con, "INSERT INTO t VALUES (6, 'g0', 0)");
+	run(s.con, "INSERT INTO t VALUES (6, 'g0', 10000)");
+	char *more = rows_of(s.con, query, NULL);
+	assert_true(clean || !is_true(s.con, on_device));
+	clean = is_true(s.con, on_device); /* or it struck now */
+	run(s.con, "RESET rayql_device; RESET rayql_unit");
+	expect(s.con, query, "scan", more);
+	expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "cpu\n");
+	expect(s.con, columns_marked, NULL, clean ? "0\n" : "1\n");
+	/* After a rebuild it is tried again, unless the device is lost. */
+	run(s.con, "REFRESH INDEX c");
+	expect(s.con, columns_marked, NULL, "0\n");
+	use(s.con, "compute");
+	expect(s.con, query, clean ? NULL : strstr(fault, "lost") ? "host" : "scan", more);
+	clean &= is_true(s.con, on_device);
+	free(more);
+	close_session(&s);
+	return clean;
+}
+
+static void faults_of_scans(void **state)
+{
+	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
+	static const char *const queries[] = {QUERY, MANY_GROUPS};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (size_t q = 0; q < sizeof queries / sizeof *queries; q++) {
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		char *want = rows_of(s.con, queries[q], NULL);
+		close_session(&s);
+		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+			bool clean = false;
+			int struck = -1;
+			for (int n = 1; n < MANY && !clean; n += STEP, struck++) {
+				char fault[64];
+				snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
+				clean = columns_live_with(fault, queries[q], want);
+			}
+			assert_true(clean && struck > 0);
+		}
+		free(want);
+	}
+	with_vulkan(NULL);
+}
+
 /* What a user reads: a notice with the reason, an error where the host may not answer, and the mark. */
 static void what_a_failure_says(void **state)
 {
@@ -236,7 +312,7 @@ int main(void)
 		cmocka_unit_test(what_a_failure_says),  cmocka_unit_test(calibration),
 		cmocka_unit_test(lost_with_everything), cmocka_unit_test(makes_room),
 		cmocka_unit_test(faults_of_compute),    cmocka_unit_test(faults_of_rt),
-		cmocka_unit_test(faults_of_the_paper),
+		cmocka_unit_test(faults_of_the_paper),  cmocka_unit_test(faults_of_scans),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

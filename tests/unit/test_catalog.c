@@ -275,6 +275,28 @@ struct shared {
 	_Atomic bool done;
 };
 
+/* Copies take failures along; they go with the contents. */
+static void failures(void **state)
+{
+	const struct rql_device *one = (const void *)&cubes, *two = (const void *)&state; /* only compared */
+	struct rql_structure *s = structure("v", *state, NULL);
+	assert_null(rql_structure_failed_on(s, one));
+	assert_true(rql_structure_mark_failed(s, one, "it smokes"));
+	assert_true(rql_structure_mark_failed(s, two, "it is gone"));
+	assert_true(rql_structure_mark_failed(s, one, "and now it is gone, too"));
+	struct rql_structure *copy = rql_structure_clone(s);
+	rql_structure_forget_failures(s);
+	assert_null(rql_structure_failed_on(s, one));
+	assert_int_equal(copy->failure_count, 2);
+	assert_string_equal(rql_structure_failed_on(copy, one), "it smokes");
+	assert_string_equal(rql_structure_failed_on(copy, two), "it is gone");
+	rql_structure_clear(copy);
+	assert_null(rql_structure_failed_on(copy, one));
+	assert_int_equal(copy->failure_count, 0);
+	rql_structure_release(copy);
+	rql_structure_release(s);
+}
+
 static void *writer(void *arg)
 {
 	struct shared *s = arg;
@@ -342,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(publishing, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_removed_does_not_come_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(freshness, setup, teardown),
+		cmocka_unit_test_setup_teardown(failures, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_see_the_protocol, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

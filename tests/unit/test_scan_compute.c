@@ -1,12 +1,12 @@
 /* The fused scan on a Vulkan device against the CPU's (which test_scan.c holds against a naive oracle): random stores and
  * requests, and what random ones rarely are: many groups, hashed and in arrays, failing expressions, blocks of all
- * encodings, several threads on one prepared request. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
+ * encodings, several threads on one prepared request, more shapes than pipelines are kept. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
  * with the validation layer watching. */
 #include "scan_aggregates.h"
 
 #include <pthread.h>
 
-#include "device/device_internal.h"
+#include "device/vulkan/vulkan_internal.h"
 #include "method/scan/scan_compute.h"
 #include "vulkan_fixture.h"
 
@@ -24,7 +24,9 @@ static int open_device(void **state)
 	const char *name = getenv("RAYQL_TEST_DEVICE");
 	struct rql_error err = {0};
 	vulkan_keep_drivers();
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, &err) != RQL_OK)
+	/* Far fewer pipelines are kept than there are shapes of requests below. */
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || setenv("RAYQL_VULKAN_PIPELINES", "4", 1) != 0 ||
+	    rql_devices_open(2, &devices, &err) != RQL_OK)
 		return -1;
 	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
 	return gpu ? open_pools(state) : -1;
@@ -33,8 +35,10 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
 	uint64_t errors = rql_vulkan_validation_errors();
+	/* Everything was given back. */
+	uint64_t left = rql_scan_device_bytes(NULL, gpu, NULL, NULL) + gpu->request_bytes;
 	rql_devices_close(devices);
-	return close_pools(state) || errors ? -1 : 0;
+	return close_pools(state) || errors || left ? -1 : 0;
 }
 
 static const struct rql_answer *ordered;
@@ -102,6 +106,20 @@ static void note_plan(const struct rql_scan *scan)
 	rql_arena_free(arena);
 }
 
+/* What a request that has run holds is what its price says: of the columns no more than foreseen, all of it there. */
+static void check_bytes(const struct rql_scan_request *request, const struct rql_cost *before,
+                        const struct rql_cost *after)
+{
+	uint32_t columns = 0;
+	double ms = -1;
+	uint64_t bytes = rql_scan_device_bytes(request->snapshot, gpu, &columns, &ms);
+	assert_int_equal(bytes, rql_scan_device_bytes(NULL, gpu, NULL, NULL));
+	assert_true(columns <= request->snapshot->column_count && ms >= 0 && (columns || !bytes));
+	assert_int_equal(before->placed_bytes, 0);
+	assert_true(bytes <= before->device_bytes && bytes <= after->placed_bytes);
+	assert_true(bytes + gpu->request_bytes <= after->device_bytes);
+}
+
 /* Runs a request on both and compares; false: the device does not take it. */
 static bool compare_request(const struct rql_scan_request *request)
 {
@@ -112,7 +130,7 @@ static bool compare_request(const struct rql_scan_request *request)
 	struct rql_prepared *prepared = NULL;
 	struct rql_scan_counts counts;
 	struct rql_answer want = {0}, have = {0};
-	struct rql_cost cost;
+	struct rql_cost cost, first;
 	const char *why = NULL;
 	if (method->can_scan(request, gpu, &why) == RQL_SERVE_NO) {
 		assert_non_null(why);
@@ -127,6 +145,7 @@ static bool compare_request(const struct rql_scan_request *request)
 	ok(method->prepare_scan(request, gpu, &prepared, &err), &err);
 	for (unsigned again = 0; again < 3; again++) {
 		method->price(prepared, gpu, &cost);
+		first = again ? first : cost;
 		assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.setup_ns) && isfinite(cost.transfer_ns));
 		rql_status now = method->run(prepared, gpu, again == 1 ? RQL_RUN_TIMED : 0, arena, NULL, &have, &err);
 		if (now != status)
@@ -141,6 +160,8 @@ static bool compare_request(const struct rql_scan_request *request)
 		if (again == 1 && have.runs)
 			assert_true(have.pass_count > 0);
 	}
+	method->price(prepared, gpu, &cost);
+	check_bytes(request, &first, &cost);
 	assert_true(method->prepared_bytes(prepared) > 0);
 	method->free_prepared(prepared);
 	rql_scan_free(scan);
@@ -423,6 +444,67 @@ static void test_threads(void **state)
 	column_free(&c);
 }
 
+/* ---- more shapes than pipelines are kept ---- */
+#define SHAPES 15u
+
+static void run_shape(struct rql_prepared *prepared, uint32_t shape, const rql_int128 *want)
+{
+	struct rql_error err = {0};
+	struct rql_answer answer = {0};
+	struct rql_arena *arena = need(rql_arena_new());
+	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	for (uint32_t kind = 0, a = 0; kind < 4; kind++)
+		if (shape >> kind & 1)
+			assert_true(answer.aggs[a++].integer[0] == want[kind]);
+	rql_arena_free(arena);
+}
+
+static struct rql_prepared *prepare_shape(const struct column *c, uint32_t shape)
+{
+	static const enum rql_agg_kind kinds[] = {RQL_AGG_COUNT_STAR, RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX};
+	struct rql_scan_agg aggs[4];
+	struct rql_scan_request request = {.snapshot = c->snapshot, .aggs = aggs};
+	struct rql_prepared *prepared = NULL;
+	struct rql_error err = {0};
+	for (uint32_t kind = 0; kind < 4; kind++)
+		if (shape >> kind & 1)
+			aggs[request.agg_count++] = (struct rql_scan_agg){.kind = kinds[kind], .filter = RQL_SCAN_NONE};
+	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	return prepared;
+}
+
+/* Prepared requests hold their pipelines, however many there are; what is freed makes room for others. */
+static void test_shapes(void **state)
+{
+	(void)state;
+	int64_t values[5000];
+	rql_int128 want[4] = {5000, 0, -17, 980};
+	for (uint32_t i = 0; i < 5000; i++)
+		want[1] += values[i] = (int64_t)(i * 7) % 998 - 17;
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 5000);
+	struct rql_prepared *held[SHAPES + 1] = {0};
+	for (uint32_t shape = 1; shape <= SHAPES; shape++) { /* every other one is held */
+		struct rql_prepared *prepared = prepare_shape(&c, shape);
+		run_shape(prepared, shape, want);
+		if (shape % 2)
+			held[shape] = prepared;
+		else
+			rql_method_scan_compute.free_prepared(prepared);
+	}
+	assert_true(rql_vk_of(gpu)->generated_count >= SHAPES / 2 && rql_vk_of(gpu)->generated_count < SHAPES);
+	for (uint32_t shape = SHAPES; shape >= 1; shape--) {
+		struct rql_prepared *again = prepare_shape(&c, shape);
+		run_shape(again, shape, want);
+		if (held[shape])
+			run_shape(held[shape], shape, want);
+		rql_method_scan_compute.free_prepared(held[shape]);
+		run_shape(again, shape, want);
+		rql_method_scan_compute.free_prepared(again);
+	}
+	assert_int_equal(rql_vk_of(gpu)->generated_count, rql_vk_of(gpu)->generated_most);
+	column_free(&c);
+}
+
 int main(void)
 {
 	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
@@ -431,7 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_encodings), cmocka_unit_test(test_random),   cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),    cmocka_unit_test(test_shapes),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

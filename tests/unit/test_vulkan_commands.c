@@ -266,6 +266,147 @@ static void test_constants(void **state)
 	rql_error_clear(&err);
 }
 
+/* ---- generated kernels ---- */
+#define VARIANTS 12u
+#define KEPT 3u
+
+/* Kernel `variant`, by words that say so where the generator of a module names itself; it adds `extra`. */
+static const struct rql_pipeline *generated_of(uint32_t variant, uint32_t extra)
+{
+	uint32_t words[sizeof(rql_spv_vulkan_affine_comp) / 4], constants[2] = {GROUP, extra};
+	struct rql_kernel kernel = affine_kernel;
+	const struct rql_pipeline *pipeline = NULL;
+	memcpy(words, rql_spv_vulkan_affine_comp, sizeof(words));
+	words[2] = variant;
+	kernel.spirv = words;
+	OK(rql_pipeline_get_generated(device, &kernel, constants, 2, &pipeline, &err));
+	memset(words, 0, sizeof(words)); /* they were copied */
+	return pipeline;
+}
+
+static uint32_t generated_count(void)
+{
+	uint32_t count = 0;
+	for (const struct rql_vk_pipeline *p = rql_vk_of(device)->generated; p; p = p->next)
+		count++;
+	assert_int_equal(count, rql_vk_of(device)->generated_count);
+	return count;
+}
+
+static bool is_kept(const struct rql_pipeline *pipeline)
+{
+	for (const struct rql_vk_pipeline *p = rql_vk_of(device)->generated; p; p = p->next)
+		if (&p->base == pipeline)
+			return true;
+	return false;
+}
+
+static struct rql_commands *generated_commands(const struct rql_pipeline *pipeline, struct rql_buffer *words,
+                                               uint32_t rounds)
+{
+	struct rql_commands *c = new_commands(0);
+	struct test_args args = {.words = words->address, .count = 100, .factor = 1, .rounds = rounds};
+	struct rql_use use = {words, RQL_READ_WRITE};
+	rql_record_dispatch(c, "generated", pipeline, &args, 2, &use, 1);
+	OK(rql_commands_end(c, &err));
+	return c;
+}
+
+static void open_with_few_pipelines(void)
+{
+	char most[16];
+	snprintf(most, sizeof(most), "%u", KEPT);
+	close_device();
+	setenv("RAYQL_VULKAN_PIPELINES", most, 1);
+	assert_true(open_device());
+	unsetenv("RAYQL_VULKAN_PIPELINES");
+}
+
+/* Many more than are kept: recordings hold theirs, also while they run and when they are submitted again. */
+static void test_generated(void **state)
+{
+	(void)state;
+	struct rql_commands *commands[VARIANTS];
+	struct rql_buffer *words[VARIANTS];
+	open_with_few_pipelines();
+	for (uint32_t i = 0; i < VARIANTS; i++) {
+		words[i] = new_buffer(400, RQL_MEMORY_READBACK);
+		memset(words[i]->map, 0, 400);
+		const struct rql_pipeline *pipeline = generated_of(i, i + 1);
+		commands[i] = generated_commands(pipeline, words[i], i == 0 ? LONG_ROUNDS / 100 : 1);
+		(void)submit(commands[i]);
+		rql_pipeline_release(pipeline);
+		assert_true(generated_count() <= KEPT);
+	}
+	uint64_t last = 0;
+	for (unsigned again = 0; again < 2; again++)
+		for (uint32_t i = 1; i < VARIANTS; i++) {
+			wait_for(rql_vk_of(device)->submitted);
+			last = submit(commands[i]);
+		}
+	wait_for(last);
+	assert_words(words[0], LONG_ROUNDS / 100);
+	for (uint32_t i = 1; i < VARIANTS; i++)
+		assert_words(words[i], 3 * (i + 1));
+	for (uint32_t i = 0; i < VARIANTS; i++) {
+		rql_commands_free(commands[i]);
+		rql_buffer_free(words[i]);
+	}
+	/* One that went is made again; a recording that waits for its burial when the device goes takes its pipeline along. */
+	struct rql_buffer *more = new_buffer(400, RQL_MEMORY_READBACK);
+	memset(more->map, 0, 400);
+	const struct rql_pipeline *pipeline = generated_of(1, 2);
+	struct rql_commands *c = generated_commands(pipeline, more, 2);
+	wait_for(submit(c));
+	assert_words(more, 4);
+	(void)submit(c);
+	rql_pipeline_release(pipeline);
+	rql_commands_free(c);
+	rql_buffer_free(more);
+	close_device();
+	assert_true(open_device());
+}
+
+/* What is referred to stays, whatever the limit; of the others the one goes that was asked for longest ago. */
+static void test_generated_order(void **state)
+{
+	(void)state;
+	const struct rql_pipeline *held[VARIANTS];
+	open_with_few_pipelines();
+	for (uint32_t i = 0; i < VARIANTS; i++)
+		held[i] = generated_of(i, 0);
+	assert_int_equal(generated_count(), VARIANTS);
+	for (uint32_t i = 0; i < VARIANTS; i++) { /* the same words and constants: the same one */
+		assert_ptr_equal(generated_of(i, 0), held[i]);
+		rql_pipeline_release(held[i]);
+	}
+	assert_int_equal(generated_count(), VARIANTS);
+	const struct rql_pipeline *other = generated_of(0, 7);
+	assert_ptr_not_equal(other, held[0]);
+	rql_pipeline_release(other); /* too many there are: what nobody has goes */
+	assert_int_equal(generated_count(), VARIANTS);
+	for (uint32_t i = VARIANTS; i-- > 0;)
+		rql_pipeline_release(held[i]);
+	assert_int_equal(generated_count(), KEPT); /* 0, 1 and 2 */
+	assert_ptr_equal(generated_of(0, 0), held[0]);
+	rql_pipeline_release(held[0]);
+	rql_pipeline_release(generated_of(VARIANTS, 0)); /* takes the place of 1, as 0 has just been asked for */
+	assert_int_equal(generated_count(), KEPT);
+	assert_true(is_kept(held[0]) && is_kept(held[2]));
+	rql_pipeline_release(NULL);
+
+	/* A refusal leaves nothing behind. */
+	struct rql_error err = {0};
+	const struct rql_pipeline *none = NULL;
+	uint32_t constants[2] = {device->limits.group_size + 1, 0};
+	assert_int_equal(rql_pipeline_get_generated(device, &affine_kernel, constants, 2, &none, &err), RQL_ERROR_INTERNAL);
+	assert_null(none);
+	rql_error_clear(&err);
+	assert_int_equal(generated_count(), KEPT);
+	close_device();
+	assert_true(open_device());
+}
+
 static void test_resubmission(void **state)
 {
 	(void)state;
@@ -827,6 +968,7 @@ int main(void)
 		cmocka_unit_test(test_no_clock),     cmocka_unit_test(test_freed_before), cmocka_unit_test(test_subgroups),
 		cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_cancel),       cmocka_unit_test(test_misuse),
 		cmocka_unit_test(test_measure),      cmocka_unit_test(test_threads),      cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_generated),    cmocka_unit_test(test_generated_order),
 		cmocka_unit_test(test_validation),
 	};
 	if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1) != 0 || setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0)

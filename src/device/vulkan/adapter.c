@@ -11,6 +11,7 @@
  * room and still needs few parts. */
 #define PART_PRIMITIVES ((uint64_t)1 << 25)
 #define BUFFER_GRAIN ((uint64_t)64 << 10) /* BLOCK_GRAIN of memory.c */
+#define GENERATED_MOST 1024u              /* some ten kilobytes of words each, and the driver's code of them */
 
 /* ---- features ---- */
 
@@ -379,6 +380,14 @@ static uint64_t memory_cap(void)
 	return mib > 0 && mib < UINT64_MAX >> 20 ? (uint64_t)mib << 20 : UINT64_MAX;
 }
 
+/* RAYQL_VULKAN_PIPELINES=<n>: so many of generated kernels are kept although nobody uses them. */
+static uint32_t generated_most(void)
+{
+	const char *text = getenv("RAYQL_VULKAN_PIPELINES");
+	unsigned long long most = text ? strtoull(text, NULL, 10) : 0;
+	return most > 0 && most < UINT32_MAX ? (uint32_t)most : GENERATED_MOST;
+}
+
 rql_status rql_vk_adapter_describe(struct rql_vk_gpu *gpu, struct rql_device *device, struct rql_error *err)
 {
 	struct rql_vk_features features = {0};
@@ -398,6 +407,7 @@ rql_status rql_vk_adapter_describe(struct rql_vk_gpu *gpu, struct rql_device *de
 	memcpy(gpu->driver.driverInfo, properties.v12.driverInfo, sizeof(gpu->driver.driverInfo));
 	gpu->has_memory_budget = features.has_budget;
 	gpu->memory_cap = memory_cap();
+	gpu->generated_most = generated_most();
 	device->memory_bytes = local_memory(&gpu->memory_properties);
 	bool good = identity_describe(device, &features, &properties, modern);
 	good &= modern ? units_describe(gpu, device, &features, &properties)

@@ -481,6 +481,8 @@ void rql_vk_copy(struct rql_commands *commands, struct rql_buffer *from, uint64_
 
 static void bind(struct rql_vk_commands *c, const struct rql_vk_pipeline *p, const void *args)
 {
+	if (p->words)
+		rql_vk_keep(c, (struct rql_vk_life *)(uintptr_t)&p->life);
 	c->gpu->vk.vkCmdBindPipeline(c->handle, VK_PIPELINE_BIND_POINT_COMPUTE, p->handle);
 	if (p->base.args_bytes)
 		c->gpu->vk.vkCmdPushConstants(c->handle, p->layout, p->stages, 0, p->base.args_bytes, args);

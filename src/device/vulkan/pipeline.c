@@ -111,8 +111,8 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 }
 
 /* An entry without a handle stays one when this fails: the next caller tries again. */
-static rql_status compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
-                          struct rql_error *err)
+rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
+                                   struct rql_error *err)
 {
 	p->base.args_bytes = kernel->args_bytes;
 	p->stages = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -140,23 +140,37 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 	struct rql_vk_pipeline *p = rql_vk_pipeline_find(gpu, kernel, constants, count);
 	rql_status status = p ? RQL_OK : rql_error_memory(err, sizeof(*p), "a kernel's pipeline");
 	if (p && !p->handle)
-		status = compile(gpu, p, kernel, err);
+		status = rql_vk_pipeline_compile(gpu, p, kernel, err);
 	pthread_mutex_unlock(&gpu->pipeline_lock);
 	if (status == RQL_OK)
 		*out = &p->base;
 	return status;
 }
 
+void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p)
+{
+	rql_vk_buffer_free(p->table);
+	if (p->handle)
+		gpu->vk.vkDestroyPipeline(gpu->handle, p->handle, NULL);
+	if (p->layout)
+		gpu->vk.vkDestroyPipelineLayout(gpu->handle, p->layout, NULL);
+	free(p->words);
+	free(p);
+}
+
+static void close_list(struct rql_vk_gpu *gpu, struct rql_vk_pipeline **list)
+{
+	while (*list) {
+		struct rql_vk_pipeline *p = *list;
+		*list = p->next;
+		rql_vk_pipeline_destroy(gpu, p);
+	}
+}
+
 void rql_vk_pipelines_close(struct rql_vk_gpu *gpu)
 {
-	while (gpu->pipelines) {
-		struct rql_vk_pipeline *p = gpu->pipelines;
-		gpu->pipelines = p->next;
-		rql_vk_buffer_free(p->table);
-		if (p->handle)
-			gpu->vk.vkDestroyPipeline(gpu->handle, p->handle, NULL);
-		if (p->layout)
-			gpu->vk.vkDestroyPipelineLayout(gpu->handle, p->layout, NULL);
-		free(p);
-	}
+	rql_vk_reap(gpu); /* recordings that were freed hold pipelines until they are buried */
+	close_list(gpu, &gpu->pipelines);
+	close_list(gpu, &gpu->generated);
+	gpu->generated_count = 0;
 }

@@ -5,7 +5,8 @@
  *   gpu.c        a logical device: features, queue, start and close
  *   memory.c     the arena of large allocations, buffers, what waits to be freed
  *   transfer.c   staging, upload, download
- *   pipeline.c   compute pipelines; pipeline_cache.c the driver's cache on disk
+ *   pipeline.c   compute pipelines; pipeline_generated.c those of generated kernels, which come and go;
+ *                pipeline_cache.c the driver's cache on disk
  *   commands.c   recording, barriers, timestamps
  *   submit.c     the queue, tickets (one timeline semaphore), waiting
  *   measure.c    the profile's constants that no method owns
@@ -143,6 +144,8 @@ struct rql_vk_gpu {
 	bool pipeline_cache_changed;
 	uint64_t pipeline_cache_checksum; /* of what the file held at the start; 0: nothing usable */
 	struct rql_vk_pipeline *pipelines;
+	struct rql_vk_pipeline *generated;        /* the last asked for first */
+	uint32_t generated_count, generated_most; /* RAYQL_VULKAN_PIPELINES */
 
 	pthread_mutex_t commands_lock;
 	struct rql_vk_commands *idle_commands; /* to be recorded anew: a command pool costs more than a short recording */
@@ -197,7 +200,7 @@ void rql_vk_transfer_close(struct rql_vk_gpu *gpu);
 /* ---- pipeline.c ---- */
 struct rql_vk_pipeline {
 	struct rql_pipeline base; /* first */
-	const void *kernel;       /* its identity */
+	const void *kernel;       /* its identity; NULL: its words are */
 	uint32_t constants[RQL_CONSTANTS_MAX], constant_count;
 	VkPipelineLayout layout; /* push constants only; no descriptor set */
 	VkPipeline handle;
@@ -205,13 +208,26 @@ struct rql_vk_pipeline {
 	/* trace.c: the shader binding table */
 	struct rql_buffer *table;
 	VkStridedDeviceAddressRegionKHR raygen, miss, hit, callable;
+	/* generated: */
+	uint32_t *words;
+	uint64_t words_bytes, hash;
+	uint32_t references;     /* of callers; under pipeline_lock */
+	struct rql_vk_life life; /* the list's and the recordings' */
 	struct rql_vk_pipeline *next;
 };
+rql_status rql_vk_pipeline_get_generated(struct rql_device *device, const struct rql_kernel *kernel,
+                                         const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                         struct rql_error *err);
+void rql_vk_pipeline_release(const struct rql_pipeline *pipeline);
 rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
                                uint32_t count, const struct rql_pipeline **out, struct rql_error *err);
 rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err);
 void rql_vk_cache_close(struct rql_vk_gpu *gpu); /* writes it back when it changed */
 void rql_vk_pipelines_close(struct rql_vk_gpu *gpu);
+/* Makes p's handle of the kernel's words; pipeline_lock held. What there is of it is p's also after a failure. */
+rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
+                                   struct rql_error *err);
+void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p);
 /* Shared with trace.c: finds kernel + constants in the list (pipeline_lock held), or makes an empty entry. */
 struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants,
                                              uint32_t count);

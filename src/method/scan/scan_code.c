@@ -1,7 +1,6 @@
 /* The code of a request: its tests of 32 rows here, what is done with a row that passed them in scan_code_row.c. */
 #include "method/scan/scan_compute.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "shaders/method/scan/scan_kernel_plain.comp.h"
@@ -265,49 +264,9 @@ static void code_tests(struct rql_scan_coder *c)
 	rql_spirv_end(&c->m, mask);
 }
 
-/* ---- kernels ---- */
+/* ---- the whole ---- */
 
-/* Every kernel that was ever made, by its code. Pipelines are kept by the device under their kernel's address and are
- * as long-lived, so kernels stay too; a program has a few dozen shapes of requests, and at most so many. */
-#define KERNELS_MAX 1024u
-static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct known_kernel {
-	struct known_kernel *next;
-	struct rql_kernel kernel;
-} * kernels;
-static uint32_t kernel_count;
-
-/* Takes the words. */
-static rql_status kernel_of(uint32_t *words, uint64_t bytes, const struct rql_kernel **out, struct rql_error *err)
-{
-	rql_status status = RQL_OK;
-	pthread_mutex_lock(&kernels_lock);
-	struct known_kernel *k = kernels;
-	while (k && (k->kernel.spirv_bytes != bytes || memcmp(k->kernel.spirv, words, bytes) != 0))
-		k = k->next;
-	if (k) {
-		free(words);
-	} else if (kernel_count >= KERNELS_MAX) {
-		free(words);
-		status = rql_error_set(err, RQL_ERROR_LIMIT,
-		                       "more than %u kinds of scans were made for devices by this process", KERNELS_MAX);
-	} else if (!(k = calloc(1, sizeof(*k)))) {
-		free(words);
-		status = rql_error_memory(err, sizeof(*k), "a kernel");
-	} else {
-		k->kernel = (struct rql_kernel){
-			.name = "scan.request", .spirv = words, .spirv_bytes = bytes, .args_bytes = sizeof(struct rql_scan_args)};
-		k->next = kernels;
-		kernels = k;
-		kernel_count++;
-	}
-	pthread_mutex_unlock(&kernels_lock);
-	if (status == RQL_OK)
-		*out = &k->kernel;
-	return status;
-}
-
-rql_status rql_scan_code(struct rql_scan_plan *plan, const struct rql_kernel **out, struct rql_error *err)
+rql_status rql_scan_code(struct rql_scan_plan *plan, uint32_t **out, uint64_t *out_bytes, struct rql_error *err)
 {
 	const struct rql_scan *scan = plan->scan;
 	struct rql_scan_coder c = {.plan = plan};
@@ -330,5 +289,8 @@ rql_status rql_scan_code(struct rql_scan_plan *plan, const struct rql_kernel **o
 		free(words);
 		return rql_error_memory(err, plan->blob.room, "a query's tables");
 	}
-	return status == RQL_OK ? kernel_of(words, bytes, out, err) : status;
+	RQL_TRY(status);
+	*out = words;
+	*out_bytes = bytes;
+	return RQL_OK;
 }

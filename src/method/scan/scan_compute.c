@@ -47,8 +47,8 @@ struct rql_prepared {
 	pthread_mutex_t lock; /* everything below */
 	bool placed;
 	struct rql_scan_table table;
-	struct rql_buffer *tables; /* the blob */
-	const struct rql_pipeline *pipeline;
+	struct rql_buffer *tables;           /* the blob */
+	const struct rql_pipeline *pipeline; /* one reference */
 	uint32_t workgroups;
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
 	struct context *contexts; /* not in use by a thread */
@@ -63,10 +63,14 @@ static const struct rql_kernel collect_kernel = {
 
 /* ---- placing ---- */
 
-static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *kernel, struct rql_error *err)
+static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 {
-	const struct rql_scan_plan *plan = &p->plan;
+	struct rql_scan_plan *plan = &p->plan;
+	struct rql_kernel kernel = {.name = "scan.request", .args_bytes = sizeof(struct rql_scan_args)};
 	bool shared = plan->mode == RQL_SCAN_MODE_SHARED;
+	uint32_t *code;
+	RQL_TRY(rql_scan_code(plan, &code, &kernel.spirv_bytes, err));
+	kernel.spirv = code;
 	uint32_t words = plan->scan->row_words, rows = shared ? (uint32_t)p->scan->group_count * plan->copies : 0;
 	uint32_t sums = rows * plan->row_sums, extremes = rows * plan->row_extremes;
 	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
@@ -89,13 +93,33 @@ static rql_status get_pipeline(struct rql_prepared *p, const struct rql_kernel *
 	                              params ? params : 1,
 	                              heads ? heads : 1,
 	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0};
-	return rql_pipeline_get(p->device, kernel, constants, sizeof(constants) / sizeof(*constants), &p->pipeline, err);
+	rql_status status = rql_pipeline_get_generated(p->device, &kernel, constants,
+	                                               sizeof(constants) / sizeof(*constants), &p->pipeline, err);
+	free(code);
+	return status;
+}
+
+/* What a request keeps in the device's memory beside the columns is counted there. */
+static rql_status keep(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
+                       struct rql_buffer **out, struct rql_error *err)
+{
+	RQL_TRY(rql_buffer_new(device, bytes, memory, what, out, err));
+	if (memory == RQL_MEMORY_DEVICE)
+		atomic_fetch_add(&device->request_bytes, bytes);
+	return RQL_OK;
+}
+
+static void give_up(struct rql_buffer *buffer)
+{
+	if (buffer && buffer->memory == RQL_MEMORY_DEVICE)
+		atomic_fetch_sub(&buffer->device->request_bytes, buffer->bytes);
+	rql_buffer_free(buffer);
 }
 
 static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
 {
 	struct rql_scan_blob *blob = &p->plan.blob;
-	RQL_TRY(rql_buffer_new(p->device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
+	RQL_TRY(keep(p->device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
 	for (uint64_t i = 0; i < blob->relocation_count; i++) {
 		uint64_t value;
 		memcpy(&value, blob->bytes + blob->relocations[i], sizeof(value));
@@ -109,8 +133,10 @@ static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
 
 static void unplace(struct rql_prepared *p)
 {
-	rql_buffer_free(p->tables);
+	give_up(p->tables);
 	p->tables = NULL;
+	rql_pipeline_release(p->pipeline);
+	p->pipeline = NULL;
 	rql_scan_table_free(&p->plan, &p->table);
 	rql_scan_compute_plan_free(&p->plan);
 }
@@ -118,14 +144,11 @@ static void unplace(struct rql_prepared *p)
 /* lock held. What fails is undone, so that a later run tries anew. */
 static rql_status place(struct rql_prepared *p, struct rql_error *err)
 {
-	const struct rql_kernel *kernel;
 	if (p->placed)
 		return RQL_OK;
 	rql_status status = p->plan.scan ? RQL_OK : rql_scan_compute_plan(p->scan, p->device, p->arena, &p->plan, err);
 	if (status == RQL_OK)
-		status = rql_scan_code(&p->plan, &kernel, err);
-	if (status == RQL_OK)
-		status = get_pipeline(p, kernel, err);
+		status = get_pipeline(p, err);
 	if (status == RQL_OK)
 		status = rql_scan_table_make(&p->plan, p->device, &p->table, err);
 	if (status == RQL_OK && p->table.item_count > MOST_ITEMS)
@@ -154,7 +177,7 @@ static void free_context(struct context *x)
 	rql_commands_free(x->timed);
 	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->found};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
-		rql_buffer_free(buffers[i]);
+		give_up(buffers[i]);
 	free(x);
 }
 
@@ -167,7 +190,7 @@ static uint64_t found_bytes(const struct rql_prepared *p)
 static uint64_t context_bytes(const struct rql_prepared *p)
 {
 	uint64_t rows = p->capacity * (p->scan->row_words + (p->plan.hashed ? 1u : 0u)) * sizeof(uint64_t);
-	return rows + (found_bytes(p) > DIRECT_BYTES ? found_bytes(p) : 0);
+	return rows + RQL_SCAN_STATE_WORDS * sizeof(uint64_t) + (found_bytes(p) > DIRECT_BYTES ? found_bytes(p) : 0);
 }
 
 /* Every buffer that the kernels touch; malloc'ed. */
@@ -282,16 +305,15 @@ static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word, found = found_bytes(p);
 	bool direct = found <= DIRECT_BYTES;
 	x->capacity = p->capacity;
-	RQL_TRY(rql_buffer_new(p->device, x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
-	                       "the groups of a query", &x->rows, err));
+	RQL_TRY(keep(p->device, x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE, "the groups of a query",
+	             &x->rows, err));
 	if (p->plan.hashed)
-		RQL_TRY(rql_buffer_new(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query",
-		                       &x->keys, err));
-	RQL_TRY(rql_buffer_new(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(rql_buffer_new(p->device, head + (direct ? found : 0), RQL_MEMORY_READBACK, "the result of a query",
-	                       &x->result, err));
+		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
+	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(
+		keep(p->device, head + (direct ? found : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result, err));
 	if (!direct)
-		RQL_TRY(rql_buffer_new(p->device, found, RQL_MEMORY_DEVICE, "the found groups of a query", &x->found, err));
+		RQL_TRY(keep(p->device, found, RQL_MEMORY_DEVICE, "the found groups of a query", &x->found, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
 		.keys = x->keys ? x->keys->address : 0,
@@ -637,40 +659,82 @@ static double read_share(const struct rql_scan *scan)
 	return (double)read / (double)samples;
 }
 
-static bool all_placed(const struct rql_prepared *p, uint32_t column, enum rql_scan_layout layout)
+static bool reads(const struct rql_scan_source *source, uint32_t column)
 {
-	for (uint32_t s = 0; s < p->snapshot->segment_count; s++)
-		if (!rql_scan_is_placed(&p->snapshot->segments[s], column, layout, p->device))
-			return false;
-	return true;
+	return source->kind == RQL_SCAN_COLUMN && source->index == column;
+}
+
+/* Do single rows read a column of the store? Before the code is made: might they? */
+static bool is_late(const struct rql_prepared *p, uint32_t column)
+{
+	const struct rql_scan *scan = p->scan;
+	bool late = false;
+	for (uint32_t i = 0; p->placed && i < p->plan.ref_count; i++)
+		late |= scan->columns[p->plan.refs[i]].column == column;
+	if (p->placed)
+		return late;
+	for (uint32_t i = 0; i < scan->operand_count; i++)
+		late |= reads(&scan->operands[i].source, column);
+	for (uint32_t i = 0; i < scan->part_count; i++)
+		late |= reads(&scan->parts[i].source, column);
+	for (uint32_t i = 0; i < scan->program_count; i++)
+		for (uint32_t k = 0; k < scan->programs[i].program->input_count; k++)
+			late |= reads(&scan->programs[i].inputs[k], column);
+	for (uint32_t i = 0; i < scan->join_count; i++)
+		late |= scan->columns[scan->joins[i].column].column == column ||
+		        (scan->joins[i].second != RQL_SCAN_NONE && scan->columns[scan->joins[i].second].column == column);
+	for (uint32_t i = 0; i < p->plan.late_count; i++) {
+		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
+		late |= step->kind == RQL_SCAN_BY_TEST && step->index == column;
+	}
+	return late;
 }
 
 /* What a run reads of a column of the store, and what it needs on the device. */
 struct wanted {
-	double read, resident, missing; /* bytes */
+	double read; /* bytes */
+	uint64_t resident, missing;
 };
+static void want_layout(const struct rql_prepared *p, uint32_t column, enum rql_scan_layout layout, struct wanted *w)
+{
+	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &p->snapshot->segments[s];
+		uint64_t bytes = rql_scan_place_bound(p->snapshot, segment, column, layout);
+		w->resident += bytes;
+		w->missing += rql_scan_is_placed(segment, column, layout, p->device) ? 0 : bytes;
+	}
+}
+
 static struct wanted want_column(const struct rql_prepared *p, uint32_t column)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	double bytes = (double)snapshot->columns[column].bytes, bits = 8 * bytes / (double)(snapshot->rows + 1);
 	struct wanted w = {0};
-	bool tested[RQL_SCAN_LAYOUTS] = {false}, late = false;
+	bool tested[RQL_SCAN_LAYOUTS] = {false}, late = is_late(p, column);
 	for (uint32_t t = 0; t < p->plan.test_count; t++)
 		if (p->plan.tests[t].column == column)
 			tested[rql_scan_plan_layout(&p->plan, t)] = true;
-	for (uint32_t i = 0; i < p->plan.ref_count; i++)
-		late |= p->scan->columns[p->plan.refs[i]].column == column;
-	/* Before the code is made it is not known which columns single rows need. */
-	late |= !p->plan.ref_count && !tested[RQL_SCAN_PLANES];
 	for (uint32_t layout = 0; layout < RQL_SCAN_LAYOUTS; layout++) {
-		bool there = tested[layout] || (late && layout == RQL_SCAN_FIELDS);
-		w.resident += there ? bytes : 0;
-		w.missing += there && !all_placed(p, column, (enum rql_scan_layout)layout) ? bytes : 0;
+		if (tested[layout] || (late && layout == RQL_SCAN_FIELDS))
+			want_layout(p, column, (enum rql_scan_layout)layout, &w);
 		w.read += tested[layout] ? bytes : 0;
 	}
 	if (late)
 		w.read += bytes * rql_scan_sector_share(bits, share_wanted(p, column, p->scan->pass));
 	return w;
+}
+
+/* What a run keeps on the device beside columns: the tables as they are or will be, and a context. */
+static uint64_t scratch_bytes(const struct rql_prepared *p)
+{
+	const struct rql_scan *scan = p->scan;
+	uint64_t refs = p->plan.test_count + scan->column_count;
+	uint64_t bytes = context_bytes(p) + p->plan.blob.count + p->plan.set_words * sizeof(uint32_t);
+	if (p->tables)
+		return context_bytes(p) + p->tables->bytes;
+	for (uint32_t j = 0; j < scan->join_count; j++)
+		bytes += rql_scan_map_bytes(scan->joins[j].map);
+	return bytes + p->snapshot->blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
 }
 
 /* lock held */
@@ -679,7 +743,8 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
 	double share = read_share(scan), rows = (double)p->snapshot->rows * share, passed = rows * scan->pass;
-	double wanted = 0, missing = 0, resident = 0, groups = scan->rows_out;
+	double wanted = 0, groups = scan->rows_out;
+	uint64_t missing = 0, resident = 0;
 	for (uint32_t c = 0; c < scan->column_count; c++) {
 		struct wanted w = want_column(p, scan->columns[c].column);
 		wanted += w.read * share;
@@ -690,11 +755,12 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	              passed * TAKEN_ROW_CELLS * profile->tested_cell_ns;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
 	*out = (struct rql_cost){
-		.setup_ns = missing > 0 || !p->placed ? missing / profile->upload_gbps + COMPILE_NS : 0,
+		.setup_ns = missing > 0 || !p->placed ? (double)missing / profile->upload_gbps + COMPILE_NS : 0,
 		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
 		.transfer_ns = result / profile->download_gbps + groups * ANSWER_GROUP_NS,
 		.rows_out = groups,
-		.device_bytes = (uint64_t)resident + context_bytes(p),
+		.device_bytes = resident + scratch_bytes(p),
+		.placed_bytes = resident - missing,
 		.cells = passed,
 		.runs = (double)p->snapshot->blocks * share,
 		.bytes = wanted,

@@ -120,8 +120,8 @@ bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t 
 double rql_scan_sector_share(double bits, double pass);
 void rql_scan_compute_plan_free(struct rql_scan_plan *plan);
 
-/* The kernel's code; fills refs and params. The same code gives the same kernel, which lives as long as the process. */
-rql_status rql_scan_code(struct rql_scan_plan *plan, const struct rql_kernel **out,
+/* The kernel's code (malloc'ed); fills refs and params. The same shape of request gives the same code. */
+rql_status rql_scan_code(struct rql_scan_plan *plan, uint32_t **out, uint64_t *out_bytes,
                          struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- items ---- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "column/pack.h"
+#include "util/threads.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rql_scan_placed *list;
@@ -238,6 +239,7 @@ rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struc
 	pthread_mutex_lock(&lock);
 	struct rql_scan_placed *p = find(segment->identity, column, layout, device);
 	rql_status status = RQL_OK;
+	uint64_t start = rql_now_ns();
 	if (!p) {
 		p = calloc(1, sizeof(*p));
 		struct rql_scan_placed_block *blocks = calloc(segment->blocks, sizeof(*blocks));
@@ -256,6 +258,7 @@ rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struc
 			status = rql_error_memory(err, segment->blocks * sizeof(*blocks), "a column on a device");
 		}
 		if (status == RQL_OK) {
+			p->ms = (double)(rql_now_ns() - start) / 1e6;
 			p->next = list;
 			list = p;
 		}
@@ -293,4 +296,72 @@ bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column
 	bool there = find(segment->identity, column, layout, device) != NULL;
 	pthread_mutex_unlock(&lock);
 	return there;
+}
+
+/* ---- how much ---- */
+
+/* Steps become fields of their values, which are between the block's extremes. */
+static uint64_t fields_bound(const struct rql_store_view *view, uint32_t blocks)
+{
+	uint64_t bytes = 64;
+	for (uint32_t i = 0; i < blocks; i++) {
+		const struct rql_store_block *b = &view->blocks[i];
+		uint32_t bits = b->encoding == RQL_STORE_CONSTANT ? 0 : b->bits;
+		if (b->encoding == RQL_STORE_DELTA)
+			bits = view->kind == RQL_STORE_REAL ? 64 : rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0]));
+		bytes += packed_bytes(b->rows, bits) + (b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8);
+	}
+	return bytes > view->byte_count ? bytes : view->byte_count;
+}
+
+uint64_t rql_scan_place_bound(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                              uint32_t column, enum rql_scan_layout layout)
+{
+	const struct rql_store_view *view = &segment->columns[column];
+	struct rql_scan_numbers numbers;
+	uint64_t bytes = 0;
+	if (layout == RQL_SCAN_FIELDS)
+		return fields_bound(view, segment->blocks);
+	bool shared = rql_scan_numbers_of_segment(snapshot, segment, column, &numbers);
+	for (uint32_t i = 0; i < segment->blocks; i++) {
+		if (!shared)
+			rql_scan_numbers_of_block(&view->blocks[i], &numbers);
+		bytes += (uint64_t)numbers.bits * RQL_SCAN_PLANE_BYTES;
+		bytes += view->blocks[i].validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8;
+	}
+	return bytes;
+}
+
+static bool is_of(const struct rql_scan_placed *p, const struct rql_store_snapshot *snapshot)
+{
+	bool found = !snapshot;
+	for (uint32_t s = 0; !found && s < snapshot->segment_count; s++)
+		found = snapshot->segments[s].identity == p->identity;
+	return found;
+}
+
+uint64_t rql_scan_device_bytes(const struct rql_store_snapshot *snapshot, const struct rql_device *device,
+                               uint32_t *columns, double *ms)
+{
+	uint64_t bytes = 0;
+	bool *seen = snapshot && columns ? calloc(snapshot->column_count + 1, sizeof(*seen)) : NULL;
+	if (columns)
+		*columns = 0;
+	if (ms)
+		*ms = 0;
+	pthread_mutex_lock(&lock);
+	for (const struct rql_scan_placed *p = list; p; p = p->next) {
+		if (p->device != device || !is_of(p, snapshot))
+			continue;
+		bytes += p->buffer ? p->buffer->bytes : 0;
+		if (ms)
+			*ms += p->ms;
+		if (!seen || seen[p->column])
+			continue;
+		seen[p->column] = true;
+		++*columns;
+	}
+	pthread_mutex_unlock(&lock);
+	free(seen);
+	return bytes;
 }

@@ -27,6 +27,7 @@ struct rql_scan_placed {
 	uint64_t references;
 	const struct rql_store_snapshot *snapshot; /* retained: as long as this lives, no other segment has the identity */
 	struct rql_buffer *buffer;                 /* NULL: nothing but constants without NULLs */
+	double ms;                                 /* that placing it took */
 	struct rql_scan_placed_block *blocks;
 	bool shared; /* PLANES: all blocks have these numbers */
 	struct rql_scan_numbers numbers;
@@ -44,5 +45,12 @@ struct rql_scan_numbers rql_scan_placed_numbers(const struct rql_scan_placed *pl
 /* Is it there, so that a price need not hold its upload? False also while something else is being uploaded. */
 bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, enum rql_scan_layout layout,
                         const struct rql_device *device);
+/* What the column of a segment would take of a device's memory, at most; from the blocks' descriptors alone. */
+uint64_t rql_scan_place_bound(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                              uint32_t column, enum rql_scan_layout layout);
+/* What lies on the device: of the snapshot's columns, or (NULL) of all there are. columns, ms (both may be NULL): how many
+ * of the snapshot's columns, and how long placing them took. */
+uint64_t rql_scan_device_bytes(const struct rql_store_snapshot *snapshot, const struct rql_device *device,
+                               uint32_t *columns, double *ms);
 
 #endif

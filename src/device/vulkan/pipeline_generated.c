@@ -1,0 +1,129 @@
+/* Pipelines of generated kernels: a cache by the kernel's words, the least recently asked for out first. A process that
+ * answers ever new shapes of queries makes ever new kernels, so these must be able to go, while recordings that were
+ * made of them may still be submitted: a pipeline is destroyed when the last of those has gone (rql_vk_life). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/vulkan/vulkan_internal.h"
+
+static uint64_t hash_of(const uint32_t *words, uint64_t bytes)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes;
+	for (uint64_t i = 0; i < bytes / sizeof(*words); i++) {
+		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+static bool is_same(const struct rql_vk_pipeline *p, const struct rql_kernel *kernel, uint64_t hash,
+                    const uint32_t *constants, uint32_t count)
+{
+	return p->hash == hash && p->words_bytes == kernel->spirv_bytes && p->base.args_bytes == kernel->args_bytes &&
+	       p->constant_count == count && memcmp(p->constants, constants, count * sizeof(*constants)) == 0 &&
+	       memcmp(p->words, kernel->spirv, kernel->spirv_bytes) == 0;
+}
+
+static void bury(struct rql_vk_gpu *gpu, void *object)
+{
+	rql_vk_pipeline_destroy(gpu, object);
+}
+
+static rql_status make(struct rql_vk_gpu *gpu, const struct rql_kernel *kernel, uint64_t hash,
+                       const uint32_t *constants, uint32_t count, struct rql_vk_pipeline **out, struct rql_error *err)
+{
+	struct rql_vk_pipeline *p = calloc(1, sizeof(*p));
+	uint32_t *words = malloc(kernel->spirv_bytes);
+	if (!p || !words) {
+		free(p);
+		free(words);
+		return rql_error_memory(err, kernel->spirv_bytes, "a kernel's pipeline");
+	}
+	memcpy(words, kernel->spirv, kernel->spirv_bytes);
+	*p = (struct rql_vk_pipeline){.base.device = gpu->device,
+	                              .constant_count = count,
+	                              .words = words,
+	                              .words_bytes = kernel->spirv_bytes,
+	                              .hash = hash,
+	                              .life = {.bury = bury, .object = p}};
+	atomic_init(&p->life.holders, 1);
+	memcpy(p->constants, constants, count * sizeof(*constants));
+	rql_status status = rql_vk_pipeline_compile(gpu, p, kernel, err);
+	if (status == RQL_OK)
+		*out = p;
+	else
+		rql_vk_pipeline_destroy(gpu, p);
+	return status;
+}
+
+/* pipeline_lock held. Takes out of the list what is too many and nobody's; the caller lets it go without the lock. */
+static struct rql_vk_pipeline *take_surplus(struct rql_vk_gpu *gpu)
+{
+	struct rql_vk_pipeline *surplus = NULL;
+	while (gpu->generated_count > gpu->generated_most) {
+		struct rql_vk_pipeline **last = NULL;
+		for (struct rql_vk_pipeline **at = &gpu->generated; *at; at = &(*at)->next)
+			if (!(*at)->references)
+				last = at;
+		if (!last) /* all are in use: so many there must be */
+			break;
+		struct rql_vk_pipeline *p = *last;
+		*last = p->next;
+		p->next = surplus;
+		surplus = p;
+		gpu->generated_count--;
+	}
+	return surplus;
+}
+
+static void let_go(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *surplus)
+{
+	while (surplus) {
+		struct rql_vk_pipeline *p = surplus;
+		surplus = p->next;
+		rql_vk_release(gpu, &p->life);
+	}
+}
+
+rql_status rql_vk_pipeline_get_generated(struct rql_device *device, const struct rql_kernel *kernel,
+                                         const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                         struct rql_error *err)
+{
+	struct rql_vk_gpu *gpu = rql_vk_of(device);
+	uint64_t hash = hash_of(kernel->spirv, kernel->spirv_bytes);
+	struct rql_vk_pipeline *surplus = NULL;
+	rql_status status = RQL_OK;
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	struct rql_vk_pipeline **at = &gpu->generated, *p;
+	while (*at && !is_same(*at, kernel, hash, constants, count))
+		at = &(*at)->next;
+	p = *at;
+	if (p) {
+		*at = p->next;
+	} else {
+		status = make(gpu, kernel, hash, constants, count, &p, err);
+		gpu->generated_count += status == RQL_OK;
+	}
+	if (status == RQL_OK) {
+		p->next = gpu->generated;
+		gpu->generated = p;
+		p->references++;
+		surplus = take_surplus(gpu);
+	}
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	let_go(gpu, surplus);
+	if (status == RQL_OK)
+		*out = &p->base;
+	return status;
+}
+
+void rql_vk_pipeline_release(const struct rql_pipeline *pipeline)
+{
+	struct rql_vk_gpu *gpu = rql_vk_of(pipeline->device);
+	struct rql_vk_pipeline *p = (struct rql_vk_pipeline *)(uintptr_t)pipeline;
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	p->references--;
+	struct rql_vk_pipeline *surplus = take_surplus(gpu);
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	let_go(gpu, surplus);
+}

@@ -1,0 +1,327 @@
+/* Columns on a device: what rayql_structures() says of them, rayql_device_memory_limit and who gives way, shapes, and what is
+ * said of failures (test_faults.c walks all of them). */
+#include "device.h"
+
+#define INDEX "CREATE INDEX c ON t USING columns (*)"
+
+static const char marked[] = "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%not used on vulkan:0 (%'";
+
+static uint64_t number(rayql_connection *con, const char *sql)
+{
+	char *rows = rows_of(con, sql, NULL);
+	uint64_t answer = strtoull(rows, NULL, 10);
+	free(rows);
+	return answer;
+}
+
+/* ---- failures ---- */
+/* What a user reads: of the statement that met the failure, of later ones, of the structure. */
+static void what_a_failure_says(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (int off = 0; off < 2; off++) {
+		with_vulkan("vulkan:0 wait 1");
+		struct session s = open_session(NULL, NULL);
+		make_data(s.con);
+		run(s.con, INDEX);
+		use(s.con, "compute");
+		run(s.con, off ? "SET rayql_fallback = off" : "SET rayql_fallback = notice");
+		rayql_result *res = NULL;
+		if (off) {
+			fails(s.con, QUERY, RAYQL_ERROR_UNSUPPORTED, "the method \"scan\" failed on compute (");
+			fails(s.con, QUERY, RAYQL_ERROR_UNSUPPORTED, "c: no method can serve it: device vulkan:0 (");
+		} else {
+			assert_int_equal(rayql_query(s.con, QUERY, &res, NULL), RAYQL_OK);
+			assert_string_equal(rayql_result_method(res), "host");
+			holds(rayql_result_notice(res), "the method \"scan\" failed on compute (");
+			holds(rayql_result_notice(res), "failed: waiting for it (RAYQL_FAULT)");
+			rayql_result_free(res);
+			assert_int_equal(rayql_query(s.con, QUERY, &res, NULL), RAYQL_OK);
+			holds(rayql_result_notice(res), "c: no method can serve it: device vulkan:0 (");
+			holds(rayql_result_notice(res), "failed: waiting for it (RAYQL_FAULT)");
+			rayql_result_free(res);
+			expect(s.con, "SELECT reason LIKE '%waiting for it (RAYQL_FAULT)' FROM rayql_last_query()", NULL, "true\n");
+			char *text = rows_of(s.con, "EXPLAIN " QUERY, NULL);
+			holds(text, "c: no method can serve it: device vulkan:0 (");
+			free(text);
+		}
+		expect(
+			s.con,
+			"SELECT state, reason LIKE 'not used on vulkan:0 (%) any more, where a query failed: %; REFRESH INDEX lets "
+			"it try again', placed LIKE 'vulkan:0: not used: device vulkan:0 (%', device_bytes FROM rayql_structures()",
+			NULL, "ready|true|true|0\n");
+		/* The reason beside what else there is to say of it, also when rows were appended. */
+		run(s.con, "RESET rayql_unit; RESET rayql_device; INSERT INTO t VALUES (6, 'g0', 0)");
+		expect(s.con, QUERY, "scan", NULL);
+		expect(s.con,
+		       "SELECT reason LIKE '1 added rows were appended in %; not used on vulkan:0 (%' FROM rayql_structures()",
+		       NULL, "true\n");
+		run(s.con, "REFRESH INDEX c");
+		expect(s.con, "SELECT coalesce(reason, '') LIKE '%not used%' FROM rayql_structures()", NULL, "false\n");
+		close_session(&s);
+	}
+	/* REFRESH INDEX that finds rows to append, rather than to build again. */
+	with_vulkan("vulkan:0 wait 1");
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	run(s.con, INDEX);
+	use(s.con, "compute");
+	expect(s.con, QUERY, "host", NULL);
+	expect(s.con, marked, NULL, "1\n");
+	run(s.con, "INSERT INTO t VALUES (6, 'g0', 0)");
+	run(s.con, "REFRESH INDEX c");
+	expect(s.con, "SELECT reason LIKE '1 added rows were appended in % ms' FROM rayql_structures()", NULL, "true\n");
+	expect(s.con, QUERY, "scan", NULL);
+	close_session(&s);
+	with_vulkan(NULL);
+}
+
+/* One session's failure is everybody's: plans that others have kept are dropped. And what rayql_auto_columns has loaded is
+ * marked like an index. */
+static void others_hear_of_it(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (int automatic = 0; automatic < 2; automatic++) {
+		const char *refresh = automatic ? "REFRESH INDEX \"auto columns of t\"" : "REFRESH INDEX c";
+		int struck = 0;
+		for (int n = 1; n < 20 && struck < 1; n++) {
+			char fault[64];
+			snprintf(fault, sizeof fault, "vulkan:0 wait %d", n);
+			with_vulkan(fault);
+			struct session s = open_session(NULL, NULL);
+			rayql_connection *other = NULL;
+			assert_int_equal(rayql_connect(s.db, &other, NULL), RAYQL_OK);
+			make_data(s.con);
+			run(s.con, automatic ? "SET rayql_auto_columns = on" : INDEX);
+			use(s.con, "compute");
+			use(other, "compute");
+			run(s.con, QUERY);
+			run(other, QUERY);
+			if (number(s.con, marked) ==
+			    0) { /* both have a plan on the device; it strikes in one's next run, or later */
+				char *want = rows_of(s.con, QUERY, NULL);
+				if (number(s.con, marked) == 1) {
+					struck++;
+					expect(other, QUERY, "host", want);
+					expect(other, "SELECT reason LIKE '%: no method can serve it: device %' FROM rayql_last_query()",
+					       NULL, "true\n");
+					run(other, refresh);
+					expect(s.con, QUERY, "scan", want);
+					expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
+				}
+				free(want);
+			}
+			rayql_disconnect(other);
+			close_session(&s);
+		}
+		assert_int_equal(struck, 1);
+	}
+	with_vulkan(NULL);
+}
+
+/* ---- memory ---- */
+#define COLUMNS 6u
+
+/* Columns x0 ... x5 of equal size, which nothing compresses: 17 bits of each value. */
+static void make_wide(rayql_connection *con)
+{
+	char sql[1024];
+	int n = snprintf(sql, sizeof sql, "CREATE TABLE w AS SELECT i AS id");
+	for (unsigned c = 0; c < COLUMNS; c++)
+		n += snprintf(sql + n, sizeof sql - (size_t)n, ", (hash(i * 10 + %u) %% 131072)::INTEGER AS x%u", c, c);
+	snprintf(sql + n, sizeof sql - (size_t)n, " FROM range(100000) r(i)");
+	run(con, sql);
+	run(con, "CREATE INDEX cw ON w USING columns (*)");
+}
+
+static const char placed_bytes[] = "SELECT sum(device_bytes)::BIGINT FROM rayql_structures()";
+static const char plan_cached[] = "SELECT plan_cached FROM rayql_last_query()";
+
+static void what_is_placed(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	make_wide(s.con);
+	expect(s.con, "SELECT placed, device_bytes, place_ms FROM rayql_structures()", NULL, "NULL|0|0.0\n");
+	use(s.con, "compute");
+	expect(s.con, "SELECT sum(x0) FROM w", "scan", NULL);
+	expect(s.con,
+	       "SELECT placed LIKE 'vulkan:0 (1 of 7 columns in % ms): 20%.% KiB', place_ms > 0 FROM rayql_structures()",
+	       NULL, "true|true\n");
+	uint64_t one = number(s.con, placed_bytes);
+	assert_in_range(one, 100000 * 17 / 8, 100000 * 17 / 8 + 20000);
+	expect(s.con, "SELECT sum(x0 + x1), min(x2) FROM w", "scan", NULL);
+	expect(s.con, "SELECT placed LIKE 'vulkan:0 (3 of 7 columns in %' FROM rayql_structures()", NULL, "true\n");
+	assert_in_range(number(s.con, placed_bytes), 3 * one - 20000, 3 * one + 20000);
+	/* One that is tested and summed lies there in two layouts, and is one column. */
+	uint64_t three = number(s.con, placed_bytes);
+	expect(s.con, "SELECT sum(x3) FROM w WHERE x3 > 50", "scan", NULL);
+	expect(s.con, "SELECT placed LIKE 'vulkan:0 (4 of 7 columns in %' FROM rayql_structures()", NULL, "true\n");
+	assert_in_range(number(s.con, placed_bytes) - three, 2 * one - 30000, 2 * one + 30000);
+	run(s.con, "DROP INDEX cw");
+	run(s.con, "SELECT sum(x0) FROM w"); /* drops the plans that held it */
+	run(s.con, "CREATE INDEX cw ON w USING columns (x0)");
+	expect(s.con, "SELECT placed, device_bytes FROM rayql_structures()", NULL, "NULL|0\n");
+	close_session(&s);
+}
+
+/* Room for two columns and what their queries need besides. */
+static uint64_t set_limit_of_two(rayql_connection *con)
+{
+	char sql[96];
+	run(con, "SELECT sum(x0) FROM w");
+	uint64_t limit = number(con, placed_bytes) * 5 / 2;
+	snprintf(sql, sizeof sql, "SET rayql_device_memory_limit = '%llu'", (unsigned long long)limit);
+	run(con, sql);
+	return limit;
+}
+
+#define sum_of(con, c, cached) sum_of_at(con, c, cached, __FILE__, __LINE__)
+static void sum_of_at(rayql_connection *con, unsigned c, bool cached, const char *file, int line)
+{
+	char sql[64];
+	snprintf(sql, sizeof sql, "SELECT sum(x%u) FROM w", c);
+	expect_at(con, sql, "scan", NULL, file, line);
+	expect_at(con, plan_cached, NULL, cached ? "true\n" : "false\n", file, line);
+	expect_at(con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n", file, line);
+}
+
+/* What was used longest ago gives way; what could never fit drives nobody out. */
+static void least_recently_used(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	make_wide(s.con);
+	use(s.con, "compute");
+	uint64_t limit = set_limit_of_two(s.con);
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		sum_of(s.con, c, false);
+		assert_true(number(s.con, placed_bytes) <= limit);
+		expect(s.con, "SELECT placed LIKE 'vulkan:0 (_ of 7 columns %' FROM rayql_structures()", NULL, "true\n");
+	}
+	sum_of(s.con, 4, true); /* 4 and 5 are there, 4 is the later one now */
+	sum_of(s.con, 1, false);
+	sum_of(s.con, 4, true);
+	sum_of(s.con, 1, true);
+	sum_of(s.con, 5, false);
+	sum_of(s.con, 1, true);
+	sum_of(s.con, 4, false);
+	/* 1 and 4 are there: x1 + x2 needs x1 whoever holds it. */
+	expect(s.con, "SELECT sum(x1 + x2) FROM w", "scan", NULL);
+	assert_true(number(s.con, placed_bytes) <= limit);
+	expect(s.con, "SELECT sum(x1 + x2) FROM w", "scan", NULL);
+	expect(s.con, plan_cached, NULL, "true\n");
+	/* Three are too many for ever. */
+	expect(s.con, "SELECT sum(x1 + x2 + x3) FROM w", "host", NULL);
+	expect(s.con,
+	       "SELECT reason LIKE 'cw: no method can serve it: it needs % of the device''s memory and "
+	       "rayql_device_memory_limit leaves %; raise the limit, or drop a view or an index' FROM rayql_last_query()",
+	       NULL, "true\n");
+	char *text = rows_of(s.con, "EXPLAIN SELECT sum(x1 + x2 + x3) FROM w", NULL);
+	holds(text, "rayql_device_memory_limit leaves ");
+	free(text);
+	expect(s.con, "SELECT sum(x1 + x2) FROM w", "scan", NULL);
+	expect(s.con, plan_cached, NULL, "true\n");
+	run(s.con, "RESET rayql_device_memory_limit");
+	expect(s.con, "SELECT sum(x1 + x2 + x3) FROM w", "scan", NULL);
+	close_session(&s);
+}
+
+/* The rows of groups count, too: a hash table of many wide rows does not fit where the columns would. */
+static void scratch_counts(void **state)
+{
+	static const char groups[] =
+		"SELECT x0, x1, count(*), sum(x0), min(x1), max(x1) FROM w GROUP BY x0, x1 ORDER BY 1, 2";
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	make_wide(s.con);
+	use(s.con, "compute");
+	expect(s.con, groups, "scan", NULL);
+	(void)set_limit_of_two(s.con);
+	expect(s.con, "SELECT sum(x0 + x1) FROM w", "scan", NULL);
+	expect(s.con, groups, "host", NULL);
+	expect(s.con, "SELECT reason LIKE '%rayql_device_memory_limit leaves %' FROM rayql_last_query()", NULL, "true\n");
+	expect(s.con, marked, NULL, "0\n"); /* no failure */
+	run(s.con, "SET rayql_device_memory_limit = 0");
+	expect(s.con, "SELECT sum(x0) FROM w", "host", NULL);
+	run(s.con, "RESET rayql_device_memory_limit");
+	expect(s.con, groups, "scan", NULL);
+	close_session(&s);
+}
+
+/* Views and columns share the limit. */
+static void views_and_columns(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	make_wide(s.con);
+	make_data(s.con);
+	use(s.con, "compute");
+	(void)set_limit_of_two(s.con);
+	sum_of(s.con, 0, false);
+	sum_of(s.con, 1, false);
+	/* A view that is made while they fill the memory is placed by its first query, and they go. */
+	run(s.con,
+	    "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT g, a, v, sum(v), count(*) FROM t GROUP BY ALL");
+	expect(s.con, QUERY, "cube", NULL);
+	expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
+	expect(s.con, "SELECT device_bytes > 0 FROM rayql_structures() WHERE name = 'v'", NULL, "true\n");
+	/* The view stays: it is not for one statement. */
+	expect(s.con, "SELECT sum(x0 + x1) FROM w", NULL, NULL);
+	expect(s.con, "SELECT device_bytes > 0 FROM rayql_structures() WHERE name = 'v'", NULL, "true\n");
+	close_session(&s);
+}
+
+/* Ever new shapes of queries, more than pipelines are kept: nobody is refused. */
+static void many_shapes(void **state)
+{
+	static const char *const aggs[] = {"count(*)", "sum(v)", "min(v)", "max(a)"};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	setenv("RAYQL_VULKAN_PIPELINES", "3", 1);
+	struct session s = open_session(NULL, NULL);
+	make_data(s.con);
+	run(s.con, INDEX);
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned shape = 1; shape < 16; shape++) {
+			char sql[256] = "SELECT ", *want;
+			for (unsigned i = 0; i < 4; i++)
+				if (shape >> i & 1) {
+					strcat(sql, strlen(sql) > 7 ? ", " : "");
+					strcat(sql, aggs[i]);
+				}
+			strcat(sql, " FROM t WHERE v > 10");
+			run(s.con, "SET rayql_unit = cpu; SET rayql_device = cpu");
+			want = rows_of(s.con, sql, NULL);
+			use(s.con, "compute");
+			expect(s.con, sql, "scan", want);
+			expect(s.con, sql, "scan", want);
+			free(want);
+		}
+	close_session(&s);
+	unsetenv("RAYQL_VULKAN_PIPELINES");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_placed),    cmocka_unit_test(least_recently_used),
+		cmocka_unit_test(scratch_counts),    cmocka_unit_test(views_and_columns),
+		cmocka_unit_test(many_shapes),       cmocka_unit_test(what_a_failure_says),
+		cmocka_unit_test(others_hear_of_it),
+	};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}
