@@ -108,7 +108,7 @@ static void run_query(const struct query *q, const struct table *t, unsigned sim
 	struct rql_scan *scan = NULL;
 	struct rql_cost cost;
 	ok(rql_scan_prepare(&q->request, &device, &scan, &err), &err);
-	rql_scan_price(scan, &device, &rql_scan_profile_guess, &cost);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &cost);
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes));
 	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
 		struct rql_arena *arena = need(rql_arena_new());
@@ -513,12 +513,12 @@ static void test_skipping(void **state)
 	assert_true(answer.aggs[0].integer[0] == 1001);
 	assert_true(counts.blocks - counts.blocks_skipped <= 2);
 	assert_int_equal(counts.rows_passed, 1001);
-	rql_scan_price(scan, &device, &rql_scan_profile_guess, &narrow);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &narrow);
 	rql_scan_free(scan);
 	range.least = 0;
 	range.greatest = 299998;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	rql_scan_price(scan, &device, &rql_scan_profile_guess, &whole);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &whole);
 	assert_true(narrow.run_ns < whole.run_ns && narrow.runs < whole.runs);
 	rql_scan_free(scan);
 	/* A join whose keys lie in one place. */
