@@ -5,7 +5,7 @@
 #include "exec/exec_internal.h"
 #include "method/scan/scan.h"
 
-#define COLUMNS 3u /* that the timed query reads */
+#define COLUMNS 3u        /* that the timed query reads */
 #define ROW_GROUP 122880u /* rows that a thread of the host takes at once */
 #define MOST_ROWS 16000000u
 

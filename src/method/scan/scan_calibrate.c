@@ -24,7 +24,7 @@ struct rig {
 	const struct rql_store_snapshot *snapshot;
 	struct rql_scan_map *map; /* every other key */
 	struct rql_arena *arena;
-	struct rql_device device;    /* a copy with one thread */
+	struct rql_device device;    /* the CPU with one thread */
 	struct rql_program *program; /* over columns 2 and 0 */
 };
 
@@ -164,8 +164,8 @@ static rql_status measure(struct rig *rig, uint64_t budget_ns, struct rql_scan_p
 	struct rql_scan_group_key by_key = {.source = {.index = 1}, .key_count = KEYS, .null_key = RQL_SCAN_NONE};
 	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}, sums[COLUMNS];
 	for (uint32_t c = 0; c < COLUMNS; c++)
-		sums[c] = (struct rql_scan_agg){
-			.kind = RQL_AGG_SUM, .source = {.index = COLUMNS - 1 - c}, .filter = RQL_SCAN_NONE};
+		sums[c] =
+			(struct rql_scan_agg){.kind = RQL_AGG_SUM, .source = {.index = COLUMNS - 1 - c}, .filter = RQL_SCAN_NONE};
 	struct rql_scan_agg sum_computed = {.kind = RQL_AGG_SUM, .source = computed, .filter = RQL_SCAN_NONE};
 	struct rql_scan_request requests[REQUESTS] = {
 		[SKIPPED] = {.conjunct_count = 1, .conjuncts = &nothing, .agg_count = 1, .aggs = &count},
@@ -222,7 +222,7 @@ rql_status rql_scan_calibrate(const struct rql_device *device, bool thorough, st
 
 /* ---- a GPU ---- */
 
-#define SMALL_ROWS BATCH  /* what takes no time beside the run itself */
+#define SMALL_ROWS BATCH /* what takes no time beside the run itself */
 #define MOST_RUNS 2000u
 #define GPU_SHORT_NS 20000000u /* of runs: one that was idle needs some until its clock is what it will be */
 #define GPU_THOROUGH_NS 100000000u
@@ -300,8 +300,8 @@ static rql_status measure_gpu(struct rig *large, struct rig *small, struct rql_d
 	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
 	struct rql_scan_agg sum = {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE};
 	struct rql_scan_request filter = {.conjunct_count = 2, .conjuncts = tests, .agg_count = 1, .aggs = &count};
-	struct rql_scan_request dense = {.program_count = 1, .programs = &program, .group_count = 1, .groups = &key,
-	                                 .agg_count = 1, .aggs = &sum};
+	struct rql_scan_request dense = {
+		.program_count = 1, .programs = &program, .group_count = 1, .groups = &key, .agg_count = 1, .aggs = &sum};
 	struct gpu_timing idle, filtered, few, grouped;
 	RQL_TRY(time_on(small, device, &filter, thorough, &idle, err));
 	RQL_TRY(time_on(large, device, &filter, thorough, &filtered, err));
@@ -316,22 +316,18 @@ static rql_status measure_gpu(struct rig *large, struct rig *small, struct rql_d
 	return RQL_OK;
 }
 
-static rql_status make_rig(struct rig *rig, uint64_t rows, struct rql_error *err)
-{
-	rig->arena = rql_arena_new();
-	RQL_TRY(rig->arena ? RQL_OK : rql_error_memory(err, 4096, "calibrating scans"));
-	RQL_TRY(make_store(rig, rows, err));
-	return make_shape(rig, err);
-}
-
 rql_status rql_scan_calibrate_gpu(struct rql_device *device, bool thorough, struct rql_scan_profile *out,
                                   struct rql_error *err)
 {
-	struct rig large = {0}, small = {0};
+	struct rig large = {.arena = rql_arena_new()}, small = {0};
 	struct rql_scan_profile measured = *out;
-	rql_status status = make_rig(&large, device->kind == RQL_DEVICE_SOFTWARE ? SOFTWARE_ROWS : GPU_ROWS, err);
+	rql_status status = large.arena ? RQL_OK : rql_error_memory(err, 4096, "calibrating scans");
 	if (status == RQL_OK)
-		status = make_rig(&small, SMALL_ROWS, err);
+		status = make_shape(&large, err);
+	if (status == RQL_OK)
+		status = make_store(&large, device->kind == RQL_DEVICE_SOFTWARE ? SOFTWARE_ROWS : GPU_ROWS, err);
+	if (status == RQL_OK)
+		status = make_store(&small, SMALL_ROWS, err);
 	if (status == RQL_OK)
 		status = measure_gpu(&large, &small, device, thorough, &measured, err);
 	if (status == RQL_OK)
