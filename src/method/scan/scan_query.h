@@ -300,7 +300,7 @@ void rql_scan_estimate(struct rql_scan *scan, double *read_share);
 /* ---- prices ---- */
 struct rql_scan_effort {
 	double rows, left;  /* in blocks that are read; of them, those that passed so far */
-	double work, bytes; /* nanoseconds of one thread; compressed bytes */
+	double work, bytes; /* nanoseconds of one thread with all in its caches; bytes of cache lines that are read */
 	const struct rql_scan_profile *profile;
 };
 /* The effort of all filters. Returns the share of blocks that the zone maps leave. */
