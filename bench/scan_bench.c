@@ -947,7 +947,7 @@ int main(int argc, char **argv)
 	unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 2, runs = argc > 3 ? (unsigned)atoi(argv[3]) : 15;
 	struct rql_error err = {0};
 	static struct data d;
-	struct rql_scan_profile profile;
+	struct rql_scan_profile profile = rql_profile_guess.scan;
 	struct rql_device device = {.simd = RQL_SIMD_AVX512};
 	const char *simd = getenv("RAYQL_SIMD");
 	if (simd && strcmp(simd, "avx2") == 0)
@@ -970,8 +970,9 @@ int main(int argc, char **argv)
 	printf("bandwidth %.1f GB/s; store built in %.0f ms\n", device.profile.read_gbps, d.build_ms);
 	printf("flat columns %.1f MB, %.2f bytes a row; as int32 %.1f MB: %.2f of it\n", (double)flat_bytes / 1e6,
 	       (double)flat_bytes / (double)d.rows, (double)d.rows * 60 / 1e6, (double)flat_bytes / ((double)d.rows * 60));
-	printf("profile: value %.3f gather %.3f probe %.3f row %.3f group %.2f step %.3f block %.1f ns\n", profile.value_ns,
-	       profile.gather_ns, profile.probe_ns, profile.row_ns, profile.group_ns, profile.step_ns, profile.block_ns);
+	printf("profile: test %.3f value %.3f gather %.3f touch %.1f probe %.3f row %.3f group %.2f step %.3f block %.1f ns\n",
+	       profile.test_ns, profile.value_ns, profile.gather_ns, profile.touch_ns, profile.probe_ns, profile.row_ns,
+	       profile.group_ns, profile.step_ns, profile.block_ns);
 	if (argc > 5) {
 		run_device(&d, &device, argv[5], runs, argc > 6 ? atof(argv[6]) : 4580);
 	} else {

@@ -343,7 +343,11 @@ static int calibrate(struct rql_sh *sh, const char *device)
 		return 1;
 	}
 	printf("Done: the profile is kept for later sessions.\n");
-	return 0;
+	fflush(stdout);
+	return rql_sh_set_mode(sh, "line", NULL) &&
+	               rql_sh_run_command(sh, "SELECT device, name, profile FROM rayql_devices() WHERE measured")
+	           ? 0
+	           : 1;
 }
 
 /* Everything behind the opened database. */

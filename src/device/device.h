@@ -15,6 +15,25 @@
 enum rql_unit { RQL_UNIT_CPU, RQL_UNIT_COMPUTE, RQL_UNIT_RT, RQL_UNIT_RASTER, RQL_UNIT_COUNT };
 const char *rql_unit_name(enum rql_unit unit);
 
+/* What fused scans cost (method/scan/scan_cost.c, scan_compute.c have the formulas), in nanoseconds. */
+struct rql_scan_profile {
+	/* The CPU, one thread: */
+	double test_ns;   /* one packed value tested, all rows of a block */
+	double value_ns;  /* one value of a column decoded and summed, all rows of a block */
+	double gather_ns; /* one value fetched by row number, and summed */
+	double touch_ns;  /* a column of a block of which values are fetched: once, however many */
+	double probe_ns;  /* one key looked up in a map that fits the second-level cache */
+	double row_ns;    /* one row added to its group: the groups fit the first-level cache */
+	double group_ns;  /* one group cleared, merged and put out */
+	double step_ns;   /* one step of a program for one row */
+	double block_ns;  /* one block's overhead: zone maps, order of tests */
+	/* A GPU, full: */
+	double tested_row_ns;   /* a row through the tests of 32 rows at once, device time */
+	double taken_row_ns;    /* a row that passed them through all that follows, device time */
+	double compile_ns;      /* a pipeline made, when no request of the shape was run before */
+	double answer_group_ns; /* a group put out by the host */
+};
+
 /* Cost constants of a device (design.md, "Cost model"): nanoseconds and bytes per nanosecond, measured by rayql
  * calibrate. */
 struct rql_profile {
@@ -27,7 +46,7 @@ struct rql_profile {
 	double group_ns;          /* one group cleared, merged and put out */
 	double statement_ns;      /* a cached statement before its method runs */
 	double host_statement_ns; /* the host: least time of any aggregate query */
-	double host_value_ns;     /* the host: one value of one column scanned, filtered or aggregated, all threads */
+	double host_value_ns;     /* the host: one value of one column scanned, filtered or aggregated, all threads busy */
 	/* GPUs: run_ns, cell_ns, tested_cell_ns and group_ns are then device time per item with the device full. */
 	double submit_ns;       /* a submission of an empty pass until the host sees it done */
 	double pass_ns;         /* one more dependent pass in it, device time */
@@ -37,7 +56,10 @@ struct rql_profile {
 	double hit_ns;          /* one any-hit call more on a ray */
 	double primitive_ns;    /* one triangle built into a bottom level */
 	double primitive_bytes; /* of a built and compacted triangle */
+	struct rql_scan_profile scan;
 };
+/* The CPU's constants until they are measured. */
+extern const struct rql_profile rql_profile_guess;
 
 enum rql_device_kind { RQL_DEVICE_CPU, RQL_DEVICE_DISCRETE, RQL_DEVICE_INTEGRATED, RQL_DEVICE_VIRTUAL, RQL_DEVICE_SOFTWARE };
 const char *rql_device_kind_name(enum rql_device_kind kind);
@@ -103,10 +125,10 @@ void rql_devices_find(struct rql_devices *devices);
 struct rql_device *rql_devices_get(struct rql_devices *devices, const char *name);
 
 /* Profiles are kept per device and driver in ${XDG_CACHE_HOME:-~/.cache}/rayql/profile-<device>.json; an unreadable or
- * foreign file is ignored and measured anew. */
+ * foreign file is ignored and measured anew. Constants that an older format did not have yet stay at their guesses. */
 rql_status rql_profile_save(const struct rql_device *device, struct rql_error *err);
 bool rql_profile_load(struct rql_device *device);
-/* The method-independent constants (bandwidth, hand-over); the methods' own are measured by plan/calibrate.c. */
+/* The method-independent constants (bandwidth, hand-over); the methods' own are measured by exec/calibrate.c. */
 void rql_device_measure(struct rql_device *device, bool thorough);
 
 #endif

@@ -93,7 +93,5 @@ void rql_cpu_close(struct rql_device *device);
 /* The widest instruction set of the machine that RAYQL_SIMD allows. */
 enum rql_simd rql_cpu_simd(void);
 const char *rql_simd_name(enum rql_simd simd);
-/* The guesses that hold until a machine is measured. */
-extern const struct rql_profile rql_profile_guess;
 
 #endif

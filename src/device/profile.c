@@ -12,30 +12,45 @@
 #include "device/device_internal.h"
 #include "util/strbuf.h"
 
-#define FORMAT 2 /* of the file; moves when a constant changes its meaning */
+/* Of the file: moves when a constant is added, and OLDEST, the first that is still read, when one changes its meaning. */
+#define FORMAT 3
+#define OLDEST 2
 
 /* Who must have a constant; for the others it may be 0, and is kept all the same. */
 enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT };
 
-/* Every constant of struct rql_profile. */
+/* Every constant of struct rql_profile: its owner, the first format that has it. */
 #define CONSTANTS(X)                                                                                                   \
-	X(read_gbps, EVERYONE)                                                                                             \
-	X(handover_ns, THE_CPU)                                                                                            \
-	X(run_ns, EVERYONE)                                                                                                \
-	X(cell_ns, EVERYONE)                                                                                               \
-	X(tested_cell_ns, EVERYONE)                                                                                        \
-	X(group_ns, EVERYONE)                                                                                              \
-	X(statement_ns, THE_CPU)                                                                                           \
-	X(host_statement_ns, THE_CPU)                                                                                      \
-	X(host_value_ns, THE_CPU)                                                                                          \
-	X(submit_ns, A_GPU)                                                                                                \
-	X(pass_ns, A_GPU)                                                                                                  \
-	X(upload_gbps, A_GPU)                                                                                              \
-	X(download_gbps, A_GPU)                                                                                            \
-	X(ray_ns, AN_RT_UNIT)                                                                                              \
-	X(hit_ns, AN_RT_UNIT)                                                                                              \
-	X(primitive_ns, AN_RT_UNIT)                                                                                        \
-	X(primitive_bytes, AN_RT_UNIT)
+	X(read_gbps, EVERYONE, 2)                                                                                          \
+	X(handover_ns, THE_CPU, 2)                                                                                         \
+	X(run_ns, EVERYONE, 2)                                                                                             \
+	X(cell_ns, EVERYONE, 2)                                                                                            \
+	X(tested_cell_ns, EVERYONE, 2)                                                                                     \
+	X(group_ns, EVERYONE, 2)                                                                                           \
+	X(statement_ns, THE_CPU, 2)                                                                                        \
+	X(host_statement_ns, THE_CPU, 2)                                                                                   \
+	X(host_value_ns, THE_CPU, 2)                                                                                       \
+	X(submit_ns, A_GPU, 2)                                                                                             \
+	X(pass_ns, A_GPU, 2)                                                                                               \
+	X(upload_gbps, A_GPU, 2)                                                                                           \
+	X(download_gbps, A_GPU, 2)                                                                                         \
+	X(ray_ns, AN_RT_UNIT, 2)                                                                                           \
+	X(hit_ns, AN_RT_UNIT, 2)                                                                                           \
+	X(primitive_ns, AN_RT_UNIT, 2)                                                                                     \
+	X(primitive_bytes, AN_RT_UNIT, 2)                                                                                  \
+	X(scan.test_ns, THE_CPU, 3)                                                                                        \
+	X(scan.value_ns, THE_CPU, 3)                                                                                       \
+	X(scan.gather_ns, THE_CPU, 3)                                                                                      \
+	X(scan.touch_ns, THE_CPU, 3)                                                                                       \
+	X(scan.probe_ns, THE_CPU, 3)                                                                                       \
+	X(scan.row_ns, THE_CPU, 3)                                                                                         \
+	X(scan.group_ns, THE_CPU, 3)                                                                                       \
+	X(scan.step_ns, THE_CPU, 3)                                                                                        \
+	X(scan.block_ns, THE_CPU, 3)                                                                                       \
+	X(scan.tested_row_ns, A_GPU, 3)                                                                                    \
+	X(scan.taken_row_ns, A_GPU, 3)                                                                                     \
+	X(scan.compile_ns, A_GPU, 3)                                                                                       \
+	X(scan.answer_group_ns, A_GPU, 3)
 
 /* A small server of 2025, rounded. */
 const struct rql_profile rql_profile_guess = {
@@ -48,6 +63,15 @@ const struct rql_profile rql_profile_guess = {
 	.statement_ns = 5000,
 	.host_statement_ns = 500000,
 	.host_value_ns = 0.5,
+	.scan = {.test_ns = 0.05,
+	         .value_ns = 0.15,
+	         .gather_ns = 1,
+	         .touch_ns = 150,
+	         .probe_ns = 0.5,
+	         .row_ns = 1.5,
+	         .group_ns = 12,
+	         .step_ns = 0.1,
+	         .block_ns = 15},
 };
 
 /* A data-centre GPU of 2024 (notes/h200.md), cautiously; an RT core would be faster at rays. */
@@ -65,6 +89,7 @@ static const struct rql_profile guess_discrete = {
 	.hit_ns = 1,
 	.primitive_ns = 2,
 	.primitive_bytes = 80,
+	.scan = {.tested_row_ns = 0.001, .taken_row_ns = 0.015, .compile_ns = 2e8, .answer_group_ns = 75},
 };
 
 /* A GPU that shares the processor's memory, or a slice of a large one. */
@@ -82,6 +107,7 @@ static const struct rql_profile guess_integrated = {
 	.hit_ns = 20,
 	.primitive_ns = 30,
 	.primitive_bytes = 80,
+	.scan = {.tested_row_ns = 0.006, .taken_row_ns = 0.4, .compile_ns = 2e8, .answer_group_ns = 75},
 };
 
 /* lavapipe on two cores (notes/vulkan.md 1.1): no plan should choose it where the CPU's own kernels can do the work. */
@@ -99,16 +125,24 @@ static const struct rql_profile guess_software = {
 	.hit_ns = 100,
 	.primitive_ns = 250,
 	.primitive_bytes = 104,
+	.scan = {.tested_row_ns = 0.25, .taken_row_ns = 20, .compile_ns = 2e8, .answer_group_ns = 75},
 };
+
+static struct rql_profile guess_of(const struct rql_device *device)
+{
+	if (device->kind == RQL_DEVICE_CPU)
+		return rql_profile_guess;
+	struct rql_profile guess = device->kind == RQL_DEVICE_DISCRETE   ? guess_discrete
+	                           : device->kind == RQL_DEVICE_SOFTWARE ? guess_software
+	                                                                 : guess_integrated;
+	if (!device->units[RQL_UNIT_RT])
+		guess.ray_ns = guess.hit_ns = guess.primitive_ns = guess.primitive_bytes = 0;
+	return guess;
+}
 
 void rql_profile_guess_gpu(struct rql_device *device)
 {
-	device->profile = device->kind == RQL_DEVICE_DISCRETE   ? guess_discrete
-	                  : device->kind == RQL_DEVICE_SOFTWARE ? guess_software
-	                                                        : guess_integrated;
-	if (!device->units[RQL_UNIT_RT])
-		device->profile.ray_ns = device->profile.hit_ns = device->profile.primitive_ns =
-			device->profile.primitive_bytes = 0;
+	device->profile = guess_of(device);
 }
 
 static bool must_have(const struct rql_device *device, enum owner owner)
@@ -155,7 +189,8 @@ static json_object *profile_json(const struct rql_device *device)
 	bad |= json_object_object_add(root, "name", json_object_new_string(device->name));
 	bad |= json_object_object_add(root, "driver", json_object_new_string(device->driver));
 	bad |= json_object_object_add(root, "threads", json_object_new_int(threads_of(device)));
-#define X(field, owner) bad |= json_object_object_add(root, #field, json_object_new_double(device->profile.field));
+#define X(field, owner, since)                                                                                         \
+	bad |= json_object_object_add(root, #field, json_object_new_double(device->profile.field));
 	CONSTANTS(X)
 #undef X
 	if (!bad)
@@ -219,6 +254,16 @@ static bool same_text(json_object *root, const char *key, const char *wanted)
 	       strcmp(json_object_get_string(value), wanted) == 0;
 }
 
+/* 0: none that is read. */
+static int format_of(json_object *root)
+{
+	json_object *value;
+	if (!json_object_object_get_ex(root, "format", &value) || !json_object_is_type(value, json_type_int))
+		return 0;
+	int64_t format = json_object_get_int64(value);
+	return format >= OLDEST && format <= FORMAT ? (int)format : 0;
+}
+
 static bool same_number(json_object *root, const char *key, int64_t wanted)
 {
 	json_object *value;
@@ -244,19 +289,23 @@ bool rql_profile_load(struct rql_device *device)
 {
 	struct rql_strbuf path = {0};
 	json_object *root = NULL;
-	struct rql_profile profile = {.measured = true};
+	struct rql_profile profile = guess_of(device); /* for what an older format lacks */
 	bool good = false;
 	if (profile_path(device, &path, false))
 		root = json_object_from_file(rql_strbuf_text(&path));
 	if (json_object_is_type(root, json_type_object)) {
-		good = same_number(root, "format", FORMAT) && same_text(root, "name", device->name) &&
-		       same_text(root, "driver", device->driver) && same_number(root, "threads", threads_of(device));
-#define X(field, owner) good = good && read_constant(root, #field, must_have(device, owner), &profile.field);
+		int format = format_of(root);
+		good = format && same_text(root, "name", device->name) && same_text(root, "driver", device->driver) &&
+		       same_number(root, "threads", threads_of(device));
+#define X(field, owner, since)                                                                                         \
+	good = good && (since > format || read_constant(root, #field, must_have(device, owner), &profile.field));
 		CONSTANTS(X)
 #undef X
 	}
-	if (good)
+	if (good) {
 		device->profile = profile;
+		device->profile.measured = true;
+	}
 	json_object_put(root);
 	rql_strbuf_free(&path);
 	return good;

@@ -111,6 +111,7 @@ static void put_limits(const struct rql_device *d, struct table *t)
 static void put_profile(const struct rql_device *d, struct table *t)
 {
 	const struct rql_profile *p = &d->profile;
+	const struct rql_scan_profile *scan = &p->scan;
 	struct rql_strbuf text = {0};
 	if (d->kind == RQL_DEVICE_CPU) {
 		rql_strbuf_printf(&text,
@@ -118,6 +119,11 @@ static void put_profile(const struct rql_device *d, struct table *t)
 		                  "DuckDB: statement %.3g us, value %.3g ns",
 		                  p->run_ns, p->cell_ns, p->tested_cell_ns, p->group_ns, p->statement_ns / 1e3,
 		                  p->host_statement_ns / 1e3, p->host_value_ns);
+		rql_strbuf_printf(&text,
+		                  "; scans: test %.3g ns, value %.3g ns, gathered %.3g ns, touch %.3g ns, probe %.3g ns, row "
+		                  "%.3g ns, group %.3g ns, step %.3g ns, block %.3g ns",
+		                  scan->test_ns, scan->value_ns, scan->gather_ns, scan->touch_ns, scan->probe_ns, scan->row_ns,
+		                  scan->group_ns, scan->step_ns, scan->block_ns);
 	} else {
 		rql_strbuf_printf(&text,
 		                  "submission %.3g us, pass %.3g us, upload %.3g GB/s, download %.3g GB/s, interval %.3g ns, "
@@ -127,6 +133,9 @@ static void put_profile(const struct rql_device *d, struct table *t)
 		if (d->units[RQL_UNIT_RT])
 			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns,
 			                  p->hit_ns, p->primitive_ns, p->primitive_bytes);
+		rql_strbuf_printf(&text,
+		                  "; scans: tested row %.3g ns, taken row %.3g ns, kernel %.3g ms, group put out %.3g ns",
+		                  scan->tested_row_ns, scan->taken_row_ns, scan->compile_ns / 1e6, scan->answer_group_ns);
 	}
 	put_text(t, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);

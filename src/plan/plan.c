@@ -5,6 +5,7 @@
 #include <string.h>
 #include "method/scan/scan.h"
 #include "plan/leaf.h"
+#include "plan/price_host.h"
 #include "plan/stability.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
@@ -110,8 +111,11 @@ static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool 
 static double price_in_host(const struct rql_planning *p, const struct rql_leaf *leaf)
 {
 	double columns = leaf->host_columns ? leaf->host_columns : 1;
-	double values = leaf->scan ? leaf->scan->host_values : (double)leaf->relation->rows * columns;
-	return values * p->ctx->devices->device[0].profile.host_value_ns;
+	const struct rql_device *cpu = &p->ctx->devices->device[0];
+	double values = leaf->scan ? leaf->scan->host_values
+	                           : (double)leaf->relation->rows * columns *
+	                                 rql_host_idle_factor(rql_pool_threads(cpu->pool), leaf->relation->rows);
+	return values * cpu->profile.host_value_ns;
 }
 
 /* Of the rows of the leaf few are wanted in the end. */

@@ -40,6 +40,14 @@
 #define GROUP_AGGREGATE 5.0   /* an aggregate of a row there */
 #define AGGREGATE 1.0         /* an aggregate of one row */
 
+#define ROW_GROUP 122880u
+
+double rql_host_idle_factor(unsigned threads, uint64_t rows)
+{
+	uint64_t groups = rows / ROW_GROUP + (rows % ROW_GROUP != 0);
+	return groups == 0 ? threads : groups < threads ? (double)threads / (double)groups : 1;
+}
+
 /* ---- expressions ---- */
 
 static bool is_string(struct rql_type type)

@@ -1,6 +1,6 @@
 /* What the host would need for a block, from counts of rows alone: its own plan is not priced, only the work that any
  * plan has. In VALUES: one is a number of a column scanned and summed (rql_profile.host_value_ns), so that a machine's
- * speed and its threads are in one measured constant. The other constants are multiples of it (price_host.c). */
+ * speed and its threads are in one measured constant (rql_host_idle_factor: tables that are too small for all of them). The other constants are multiples of it (price_host.c). */
 #ifndef RQL_PLAN_PRICE_HOST_H
 #define RQL_PLAN_PRICE_HOST_H
 
@@ -19,6 +19,9 @@ struct rql_host_work {
 	const uint32_t *column_ids;
 };
 
+/* What profile.host_value_ns must be multiplied by for a table of so many rows: it is a value's time with all threads
+ * busy, and a thread takes a row group of 122,880 rows at a time. 1 or more. */
+double rql_host_idle_factor(unsigned threads, uint64_t rows);
 /* Reading the tables and evaluating the conditions. */
 double rql_host_work_scan(const struct rql_host_work *w);
 /* All of it. */

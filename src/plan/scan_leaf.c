@@ -146,6 +146,13 @@ static struct rql_host_work host_work(const struct trying *t, double passed, dou
 	                              .column_ids = t->s->column_ids};
 }
 
+/* The host's values as time of all threads, though some may have nothing to do. */
+static double spread(const struct trying *t, double values)
+{
+	unsigned threads = rql_pool_threads(t->p->ctx->devices->device[0].pool);
+	return values * rql_host_idle_factor(threads, t->s->snapshot->rows);
+}
+
 struct preparation {
 	double ns, bytes;
 };
@@ -226,7 +233,7 @@ static rql_status check_worth(struct trying *t)
 	struct rql_host_work work = host_work(t, fact_rows, fact_rows);
 	for (uint32_t i = 0; i < t->block->table_count; i++)
 		work.selected += i == t->fact ? 0 : (double)t->table_rows[i];
-	double host_ns = profile->host_statement_ns + rql_host_work_values(&work) * profile->host_value_ns;
+	double host_ns = profile->host_statement_ns + spread(t, rql_host_work_values(&work)) * profile->host_value_ns;
 	double least_ns = profile->statement_ns + fact_rows * LEAST_VALUE_NS +
 	                  (is_kept(t, prepare.bytes) ? prepare.ns / RQL_SETUP_REUSES : prepare.ns);
 	if (t->dim_values > 0 && t->p->best_ns > 0 && t->p->best_ns < least_ns - profile->statement_ns)
@@ -400,7 +407,7 @@ static double price_in_host(const struct trying *t, const struct rql_cost *cost)
 	struct rql_host_work work = host_work(t, cost->cells, cost->rows_out);
 	for (uint32_t d = 0; d < t->star->subtree_count; d++)
 		work.selected += (double)t->dims[d].rows;
-	return rql_host_work_values(&work);
+	return spread(t, rql_host_work_values(&work));
 }
 
 /* A value that the host puts into a result, one that it hands on inside a plan, and a row that it sorts, in values read. */
@@ -428,7 +435,7 @@ static rql_status host_selection(struct trying *t, const struct rql_cost *cost, 
 	if (rows->order_count)
 		read += rows->limit == UINT64_MAX ? cost->cells * HOST_SORTED_ROW : cost->cells + wanted * HOST_SORTED_ROW;
 	double each = rows->is_result ? HOST_RESULT_VALUE : HOST_INNER_VALUE;
-	*out = read + t->dim_values + cost->rows_out * rows->output_count * each;
+	*out = spread(t, read + t->dim_values + cost->rows_out * rows->output_count * each);
 	return RQL_OK;
 }
 
@@ -444,7 +451,8 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 	RQL_TRY(take_dims(t));
 	leaf->scan->selection = t->rows;
 	leaf->host_columns = t->block->column_count;
-	double prepared_ns = (double)(rql_now_ns() - start_ns);
+	double prepared_ns = (double)(rql_now_ns() - start_ns), read_share = -1;
+	request.scan.read_share = &read_share;
 	RQL_TRY(rql_price_rows(t->p, t->s, &request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
@@ -469,7 +477,8 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	leaf->aggs = bound.aggs;
 	leaf->agg_count = bound.request.agg_count;
 	leaf->host_columns = t->block->column_count;
-	double prepared_ns = (double)(rql_now_ns() - start_ns);
+	double prepared_ns = (double)(rql_now_ns() - start_ns), read_share = -1;
+	bound.request.read_share = &read_share;
 	RQL_TRY(rql_price_methods(t->p, t->s, NULL, &bound.request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	leaf->scan->host_values = price_in_host(t, &leaf->cost);

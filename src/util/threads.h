@@ -24,5 +24,9 @@ void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void 
 
 /* Monotonic nanoseconds. */
 uint64_t rql_now_ns(void);
+/* Processor time of the calling thread, and of all threads of the process: what a measurement takes that must not know
+ * what else the machine does. */
+uint64_t rql_thread_ns(void);
+uint64_t rql_process_ns(void);
 
 #endif

@@ -125,6 +125,60 @@ static void test_profile_damaged(void **state)
 	rql_devices_close(devices);
 }
 
+/* The kept file with one piece of its text replaced. */
+static void edit_profile(const char *piece, const char *instead)
+{
+	char text[8192], edited[8192];
+	FILE *file = fopen(profile_file(), "r");
+	assert_non_null(file);
+	size_t length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	char *at = strstr(text, piece);
+	assert_non_null(at);
+	*at = '\0';
+	snprintf(edited, sizeof(edited), "%s%s%s", text, instead, at + strlen(piece));
+	file = fopen(profile_file(), "w");
+	assert_non_null(file);
+	fputs(edited, file);
+	fclose(file);
+}
+
+/* Scans' constants are kept; a file of the format before knows none of them, and has the others. */
+static void test_profile_formats(void **state)
+{
+	(void)state;
+	struct rql_devices *devices = open_devices(1);
+	struct rql_device *cpu = &devices->device[0];
+	cpu->profile = rql_profile_guess;
+	cpu->profile.cell_ns = 0.75;
+	cpu->profile.scan.test_ns = 0.625;
+	cpu->profile.scan.block_ns = 77;
+	cpu->profile.scan.answer_group_ns = 5; /* of GPUs: kept all the same */
+	assert_int_equal(rql_profile_save(cpu, NULL), RQL_OK);
+	cpu->profile = rql_profile_guess;
+	assert_true(rql_profile_load(cpu));
+	assert_true(cpu->profile.cell_ns == 0.75 && cpu->profile.scan.test_ns == 0.625);
+	assert_true(cpu->profile.scan.block_ns == 77 && cpu->profile.scan.answer_group_ns == 5);
+	assert_true(cpu->profile.scan.gather_ns == rql_profile_guess.scan.gather_ns);
+
+	/* This format must have all of them. */
+	edit_profile("scan.gather_ns", "scan.other_ns");
+	cpu->profile = rql_profile_guess;
+	assert_false(rql_profile_load(cpu));
+	assert_true(cpu->profile.cell_ns == rql_profile_guess.cell_ns);
+	edit_profile("\"format\":3", "\"format\":2");
+	assert_true(rql_profile_load(cpu));
+	assert_true(cpu->profile.measured && cpu->profile.cell_ns == 0.75);
+	assert_memory_equal(&cpu->profile.scan, &rql_profile_guess.scan, sizeof(cpu->profile.scan));
+	/* Older and newer ones are not understood. */
+	edit_profile("\"format\":2", "\"format\":1");
+	assert_false(rql_profile_load(cpu));
+	edit_profile("\"format\":1", "\"format\":4");
+	assert_false(rql_profile_load(cpu));
+	rql_devices_close(devices);
+}
+
 static void test_profile_unwritable(void **state)
 {
 	(void)state;
@@ -145,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_simd_override),
 		cmocka_unit_test(test_profile_kept),
 		cmocka_unit_test(test_profile_damaged),
+		cmocka_unit_test(test_profile_formats),
 		cmocka_unit_test(test_profile_unwritable),
 	};
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

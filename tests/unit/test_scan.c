@@ -108,7 +108,7 @@ static void run_query(const struct query *q, const struct table *t, unsigned sim
 	struct rql_scan *scan = NULL;
 	struct rql_cost cost;
 	ok(rql_scan_prepare(&q->request, &device, &scan, &err), &err);
-	rql_scan_price(scan, &device, &rql_scan_profile_guess, &cost);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &cost);
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes));
 	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
 		struct rql_arena *arena = need(rql_arena_new());
@@ -513,12 +513,12 @@ static void test_skipping(void **state)
 	assert_true(answer.aggs[0].integer[0] == 1001);
 	assert_true(counts.blocks - counts.blocks_skipped <= 2);
 	assert_int_equal(counts.rows_passed, 1001);
-	rql_scan_price(scan, &device, &rql_scan_profile_guess, &narrow);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &narrow);
 	rql_scan_free(scan);
 	range.least = 0;
 	range.greatest = 299998;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	rql_scan_price(scan, &device, &rql_scan_profile_guess, &whole);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &whole);
 	assert_true(narrow.run_ns < whole.run_ns && narrow.runs < whole.runs);
 	rql_scan_free(scan);
 	/* A join whose keys lie in one place. */
@@ -540,15 +540,109 @@ static void test_skipping(void **state)
 	column_free(&c);
 }
 
+/* What the zone maps leave is sampled once for all that is prepared from a request. */
+static void test_shared_sample(void **state)
+{
+	(void)state;
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+	static int32_t values[300000];
+	for (int32_t i = 0; i < 300000; i++)
+		values[i] = i;
+	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, 300000);
+	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE, .least = 0, .greatest = 149999};
+	double share = -1;
+	struct rql_scan_request request = {.snapshot = c.snapshot,
+	                                   .conjunct_count = 1,
+	                                   .conjuncts = &range,
+	                                   .agg_count = 1,
+	                                   .aggs = &count,
+	                                   .read_share = &share};
+	struct rql_cost cost;
+	struct rql_scan *scan = NULL;
+	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+	assert_true(share > 0.45 && share < 0.55);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &cost);
+	/* All rows of those blocks pass: what was skipped is not dropped a second time. */
+	assert_true(cost.cells > 140000 && cost.cells < 160000);
+	rql_scan_free(scan);
+	share = 0.25;
+	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+	rql_scan_price(scan, &device, &rql_profile_guess.scan, &cost);
+	assert_true(fabs(cost.runs - 0.25 * (double)c.snapshot->blocks) < 1e-6);
+	rql_scan_free(scan);
+	column_free(&c);
+}
+
+static double price_of(const struct rql_scan_request *request, const struct rql_scan_profile *profile)
+{
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+	struct rql_scan *scan = NULL;
+	struct rql_cost cost;
+	ok(rql_scan_prepare(request, &device, &scan, &err), &err);
+	rql_scan_price(scan, &device, profile, &cost);
+	rql_scan_free(scan);
+	return cost.run_ns;
+}
+
+/* More rows, more of them that pass, groups, another aggregate: never a lower price. */
+static void test_prices_rise(void **state)
+{
+	(void)state;
+	const uint32_t most = 1u << 20;
+	int32_t *values = need(malloc(most * sizeof(*values)));
+	for (uint32_t i = 0; i < most; i++)
+		values[i] = (int32_t)((uint64_t)i * 7919 % 100000);
+	double of_rows = 0;
+	for (uint32_t rows = 4096; rows <= most; rows *= 4) {
+		struct column c = column_of(RQL_TYPE_INTEGER, values, 4, rows);
+		struct rql_scan_agg sums[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
+		                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE}};
+		struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE};
+		struct rql_scan_group_key key = {.key_count = 100000, .null_key = RQL_SCAN_NONE};
+		struct rql_scan_request request = {.snapshot = c.snapshot,
+		                                   .conjunct_count = 1,
+		                                   .conjuncts = &range,
+		                                   .agg_count = 1,
+		                                   .aggs = sums,
+		                                   .groups = &key};
+		double before = 0;
+		for (int32_t pass = 1; pass <= 100000; pass *= 10) {
+			range.greatest = pass - 1;
+			double price = price_of(&request, &rql_profile_guess.scan);
+			assert_true(price > 0 && price >= before);
+			request.group_count = 1;
+			double grouped = price_of(&request, &rql_profile_guess.scan);
+			assert_true(grouped > price);
+			request.group_count = 0;
+			request.agg_count = 2;
+			assert_true(price_of(&request, &rql_profile_guess.scan) >= price);
+			request.agg_count = 1;
+			before = price;
+		}
+		assert_true(before > of_rows);
+		of_rows = before;
+		struct rql_scan_profile slow = rql_profile_guess.scan;
+		slow.test_ns *= 10;
+		range.greatest = 9;
+		assert_true(price_of(&request, &slow) > price_of(&request, &rql_profile_guess.scan));
+		column_free(&c);
+	}
+	free(values);
+}
+
 static void test_calibrate(void **state)
 {
 	(void)state;
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
-	struct rql_scan_profile p = {0};
+	struct rql_scan_profile p = {.compile_ns = 3};
 	ok(rql_scan_calibrate(&device, false, &p, &err), &err);
-	assert_true(p.value_ns > 0 && p.gather_ns > 0 && p.probe_ns > 0 && p.row_ns > 0 && p.group_ns > 0 &&
-	            p.step_ns > 0 && p.block_ns > 0);
+	assert_true(p.test_ns > 0 && p.value_ns > 0 && p.gather_ns > 0 && p.touch_ns > 0 && p.probe_ns > 0 &&
+	            p.row_ns > 0 && p.group_ns > 0 && p.step_ns > 0 && p.block_ns > 0);
+	assert_true(p.compile_ns == 3 && p.taken_row_ns == 0); /* a GPU's */
 }
 
 int main(void)
@@ -557,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_maps), cmocka_unit_test(test_sparse_maps),    cmocka_unit_test(test_kernels),     cmocka_unit_test(test_wide_sums),
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
+		cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_prices_rise),
 		cmocka_unit_test(test_calibrate),
 	};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);

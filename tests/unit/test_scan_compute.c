@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "device/fault/fault.h"
 #include "device/vulkan/vulkan_internal.h"
 #include "method/scan/scan_compute.h"
 #include "vulkan_fixture.h"
@@ -505,6 +506,24 @@ static void test_shapes(void **state)
 	column_free(&c);
 }
 
+/* A device that fails keeps the constants that it had. */
+static void test_calibrate(void **state)
+{
+	(void)state;
+	const struct rql_scan_profile before = {.test_ns = 7};
+	struct rql_scan_profile p = before;
+	struct rql_error err = {0};
+	ok(rql_fault_set(gpu, RQL_FAULT_ALLOCATION, 5, &err), &err);
+	assert_int_equal(rql_scan_calibrate_gpu(gpu, false, &p, &err), RQL_ERROR_LIMIT);
+	assert_true(rql_fault_struck(gpu));
+	rql_fault_remove(gpu);
+	rql_error_clear(&err);
+	assert_memory_equal(&p, &before, sizeof(p));
+	ok(rql_scan_calibrate_gpu(gpu, false, &p, &err), &err);
+	assert_true(p.tested_row_ns > 0 && p.taken_row_ns > 0 && p.compile_ns > 0 && p.answer_group_ns > 0);
+	assert_true(p.test_ns == 7);
+}
+
 int main(void)
 {
 	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
@@ -514,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_encodings), cmocka_unit_test(test_random),   cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),    cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_calibrate),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

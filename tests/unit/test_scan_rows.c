@@ -172,7 +172,7 @@ static void run_choice(const struct choice *c, const struct table *t, const stru
 	struct rql_cost cost;
 	(void)t;
 	ok(rql_scan_rows_prepare(&c->request, &device, &rows, &err), &err);
-	rql_scan_rows_price(rows, &device, &rql_scan_profile_guess, &cost);
+	rql_scan_rows_price(rows, &device, &rql_profile_guess.scan, &cost);
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes) && isfinite(cost.rows_out));
 	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
 		struct rql_batch *batch = NULL;

@@ -124,7 +124,7 @@ struct timing {
 	double ns, intervals, cells, groups;
 };
 
-/* Fastest of `rounds` runs; false: out of memory. */
+/* Least processor time of `rounds` runs on one thread; false: out of memory. */
 static bool time_request(struct rig *rig, const struct rql_request *request, unsigned rounds, struct timing *out)
 {
 	const struct rql_method *method = &rql_method_cube_cpu;
@@ -137,9 +137,9 @@ static bool time_request(struct rig *rig, const struct rql_request *request, uns
 	for (unsigned r = 0; r < rounds && done; r++) {
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_answer answer;
-		uint64_t start = rql_now_ns();
+		uint64_t start = rql_thread_ns();
 		done = arena && method->run(prepared, &rig->device, 0, arena, NULL, &answer, NULL) == RQL_OK;
-		uint64_t took = rql_now_ns() - start;
+		uint64_t took = rql_thread_ns() - start;
 		if (done)
 			*out = (struct timing){.intervals = (double)answer.runs, .groups = (double)answer.group_count};
 		best = took < best ? took : best;
@@ -160,7 +160,7 @@ static double clamp(double value, double least, double most)
 rql_status rql_cube_calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
 {
 	struct rig rig = {0};
-	unsigned rounds = thorough ? 40 : 2;
+	unsigned rounds = thorough ? 40 : 5;
 	struct rql_group_key by_code = {.dimension = 2, .key_count = CODES};
 	struct rql_group_key by_key[2] = {{.dimension = 0, .key_count = KEYS_A}, {.dimension = 1, .key_count = KEYS_B}};
 	struct rql_agg sum = {RQL_AGG_SUM, 0}, least = {RQL_AGG_MIN, 0};

@@ -131,6 +131,9 @@ struct rql_scan_request {
 	const struct rql_scan_group_key *groups;
 	uint32_t agg_count;
 	const struct rql_scan_agg *aggs;
+	/* The share of blocks that the zone maps leave: in, when it is not negative, else sampled and out, so that the
+	 * candidates that are prepared from one request sample once. NULL: each samples for itself. */
+	double *read_share;
 };
 
 /* ---- running ---- */
@@ -157,20 +160,14 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
                         struct rql_progress *progress, struct rql_answer *out, struct rql_scan_counts *counts,
                         struct rql_error *err) RQL_MUST_CHECK;
 
-/* ---- cost constants of the CPU, one thread, nanoseconds ---- */
-struct rql_scan_profile {
-	double value_ns;  /* one value of a column decoded and tested or summed, rows in a row */
-	double gather_ns; /* one value fetched by row number */
-	double probe_ns;  /* one key looked up in a map that fits the second-level cache */
-	double row_ns;    /* one row added to its group: the groups fit the first-level cache */
-	double group_ns;  /* one group cleared, merged and put out */
-	double step_ns;   /* one step of a program for one row */
-	double block_ns;  /* one block's overhead: zone maps, order of tests */
-};
-extern const struct rql_scan_profile rql_scan_profile_guess; /* a small server of 2025, rounded */
-/* Measures them over a made-up store. Hundreds of milliseconds when thorough, else some tens. */
-rql_status rql_scan_calibrate(struct rql_device *device, bool thorough, struct rql_scan_profile *out,
+/* ---- prices ---- */
+/* Measures the CPU's constants over a made-up store, on one thread in its processor time: about a tenth of a second, two
+ * when thorough. The others in *out, and on failure all, stay as they are. */
+rql_status rql_scan_calibrate(const struct rql_device *device, bool thorough, struct rql_scan_profile *out,
                               struct rql_error *err) RQL_MUST_CHECK;
+/* Measures a GPU's, on its own clock: most of the time goes into two pipelines. On failure *out stays as it is. */
+rql_status rql_scan_calibrate_gpu(struct rql_device *device, bool thorough, struct rql_scan_profile *out,
+                                  struct rql_error *err) RQL_MUST_CHECK;
 /* What a run will cost, from zone maps, the conjuncts' ranges, the device's bandwidth and the constants. */
 void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device,
                     const struct rql_scan_profile *profile, struct rql_cost *out);

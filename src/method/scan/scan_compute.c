@@ -19,14 +19,6 @@
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u /* workgroups: rows per invocation beyond */
 #define MOST_ITEMS (1u << 20) /* the shader's list has 20 bits for a block, 12 for a row of it */
-#define SAMPLE 256u           /* blocks whose zone maps are asked for a price */
-/* Making a pipeline, when no request of the shape was run before; making an answer of one group. Rough. */
-#define COMPILE_NS 2e8
-/* A row through the first stage's tests, and one through the second stage, in the profile's cells (read and summed,
- * tested): H200, SSB and a query like TPC-H's first. */
-#define TESTED_ROW_CELLS 0.12
-#define TAKEN_ROW_CELLS 2.0
-#define ANSWER_GROUP_NS 75.0
 
 struct context {
 	struct context *next;
@@ -645,20 +637,6 @@ static rql_status prepare_scan(const struct rql_scan_request *request, struct rq
 
 /* ---- price ---- */
 
-/* The share of blocks that the zone maps leave. */
-static double read_share(const struct rql_scan *scan)
-{
-	uint64_t blocks = scan->snapshot->blocks, samples = blocks < SAMPLE ? blocks : SAMPLE, read = 0;
-	if (!samples)
-		return 0;
-	for (uint64_t s = 0; s < samples; s++) {
-		uint64_t block = (2 * s + 1) * blocks / (2 * samples);
-		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
-		read += rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block));
-	}
-	return (double)read / (double)samples;
-}
-
 static bool reads(const struct rql_scan_source *source, uint32_t column)
 {
 	return source->kind == RQL_SCAN_COLUMN && source->index == column;
@@ -705,7 +683,8 @@ static void want_layout(const struct rql_prepared *p, uint32_t column, enum rql_
 	}
 }
 
-static struct wanted want_column(const struct rql_prepared *p, uint32_t column)
+/* pass: of the rows in blocks that are read. */
+static struct wanted want_column(const struct rql_prepared *p, uint32_t column, double pass)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	double bytes = (double)snapshot->columns[column].bytes, bits = 8 * bytes / (double)(snapshot->rows + 1);
@@ -720,7 +699,7 @@ static struct wanted want_column(const struct rql_prepared *p, uint32_t column)
 		w.read += tested[layout] ? bytes : 0;
 	}
 	if (late)
-		w.read += bytes * rql_scan_sector_share(bits, share_wanted(p, column, p->scan->pass));
+		w.read += bytes * rql_scan_sector_share(bits, share_wanted(p, column, pass));
 	return w;
 }
 
@@ -742,22 +721,23 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 {
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
-	double share = read_share(scan), rows = (double)p->snapshot->rows * share, passed = rows * scan->pass;
+	double share = scan->read_share, rows = (double)p->snapshot->rows * share;
+	double passed = fmin(rows, (double)p->snapshot->rows * scan->pass), pass = rows > 0 ? passed / rows : 0;
 	double wanted = 0, groups = scan->rows_out;
 	uint64_t missing = 0, resident = 0;
 	for (uint32_t c = 0; c < scan->column_count; c++) {
-		struct wanted w = want_column(p, scan->columns[c].column);
+		struct wanted w = want_column(p, scan->columns[c].column, pass);
 		wanted += w.read * share;
 		missing += w.missing;
 		resident += w.resident;
 	}
-	double work = fmax(wanted / profile->read_gbps, rows * TESTED_ROW_CELLS * profile->cell_ns) +
-	              passed * TAKEN_ROW_CELLS * profile->tested_cell_ns;
+	double work = fmax(wanted / profile->read_gbps, rows * profile->scan.tested_row_ns) +
+	              passed * profile->scan.taken_row_ns;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
 	*out = (struct rql_cost){
-		.setup_ns = missing > 0 || !p->placed ? (double)missing / profile->upload_gbps + COMPILE_NS : 0,
+		.setup_ns = missing > 0 || !p->placed ? (double)missing / profile->upload_gbps + profile->scan.compile_ns : 0,
 		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
-		.transfer_ns = result / profile->download_gbps + groups * ANSWER_GROUP_NS,
+		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
 		.rows_out = groups,
 		.device_bytes = resident + scratch_bytes(p),
 		.placed_bytes = resident - missing,

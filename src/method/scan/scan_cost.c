@@ -10,23 +10,35 @@
 /* A look-up beyond the second-level cache. */
 #define FAR_BYTES ((uint64_t)1 << 20)
 #define FAR_NS 8.0
+#define LINE 64.0 /* bytes */
+/* So many bytes are found in a cache when a query comes again; what one thread reads of the others while it decodes. */
+#define NEAR_BYTES 8e6
+#define THREAD_GBPS 12.0
 /* A group of a hash table that is larger than that: put in, handed to its partition and merged there. */
 #define HASHED_GROUP_NS 25.0
 /* Hash tables lie in huge pages, which are had at a quarter of the price. */
 #define FRESH_HASHED_BYTE_NS 0.06
 
-const struct rql_scan_profile rql_scan_profile_guess = {
-	.value_ns = 0.2,
-	.gather_ns = 1.2,
-	.probe_ns = 1,
-	.row_ns = 1.5,
-	.group_ns = 10,
-	.step_ns = 0.3,
-	.block_ns = 60,
-};
-
-void rql_scan_estimate(struct rql_scan *scan)
+/* The share of blocks that the zone maps leave: of all, or of the middles of equal runs of them. */
+static double sample_share(const struct rql_scan *scan)
 {
+	uint64_t blocks = scan->snapshot->blocks, samples = blocks < SAMPLE ? blocks : SAMPLE, read = 0;
+	if (!samples || !scan->step_count)
+		return 1;
+	for (uint64_t s = 0; s < samples; s++) {
+		uint64_t block = (2 * s + 1) * blocks / (2 * samples);
+		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
+		read += rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block));
+	}
+	return (double)read / (double)samples;
+}
+
+void rql_scan_estimate(struct rql_scan *scan, double *read_share)
+{
+	double known = read_share ? *read_share : -1;
+	scan->read_share = known >= 0 ? known : sample_share(scan);
+	if (read_share)
+		*read_share = scan->read_share;
 	scan->pass = 1;
 	for (uint32_t s = 0; s < scan->step_count; s++)
 		scan->pass *= scan->steps[s].pass;
@@ -39,28 +51,39 @@ void rql_scan_estimate(struct rql_scan *scan)
 	                   (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out));
 }
 
-/* The share of blocks that the zone maps leave: all of them, or the middles of equal runs. */
-static double read_share(const struct rql_scan *scan)
+/* Blocks in which something is left, when that lies anywhere. */
+static double touched_blocks(const struct rql_scan_effort *sum)
 {
-	uint64_t blocks = scan->snapshot->blocks, samples = blocks < SAMPLE ? blocks : SAMPLE, read = 0;
-	if (!blocks || !scan->step_count)
-		return 1;
-	for (uint64_t s = 0; s < samples; s++) {
-		uint64_t block = (2 * s + 1) * blocks / (2 * samples);
-		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
-		read += rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block));
-	}
-	return (double)read / (double)samples;
+	double blocks = sum->rows / RQL_STORE_BLOCK;
+	return blocks > 0 ? blocks * -expm1(-sum->left / blocks) : 0;
 }
 
-/* A column is read: whole, or the cache lines of the rows that are left. */
-static void add_column(const struct rql_scan *scan, uint32_t column, struct rql_scan_effort *sum)
+/* Bytes of a column that come from memory for what is left in `rows` rows: its cache lines, each at most once. */
+static void add_bytes(const struct rql_scan *scan, uint32_t column, double rows, struct rql_scan_effort *sum)
 {
 	const struct rql_store_snapshot *snapshot = scan->snapshot;
-	double row = (double)snapshot->columns[column].bytes / (snapshot->rows ? (double)snapshot->rows : 1);
-	bool full = sum->left > 0.99 * sum->rows;
-	sum->work += sum->left * (full ? sum->profile->value_ns : sum->profile->gather_ns);
-	sum->bytes += fmin(sum->rows * row, sum->left * 64);
+	double lines = rows * (double)snapshot->columns[column].bytes / (double)snapshot->rows / LINE;
+	if (lines > 0)
+		sum->bytes += LINE * lines * -expm1(-sum->left / lines);
+}
+
+/* A column is read: whole blocks, or the rows that are left. */
+static void add_column(const struct rql_scan *scan, uint32_t column, struct rql_scan_effort *sum)
+{
+	const struct rql_scan_profile *profile = sum->profile;
+	double touched = touched_blocks(sum), decoded = touched * RQL_STORE_BLOCK * profile->value_ns;
+	/* Decoded values of which some are thrown away are moved once more. */
+	double packed = sum->left > 0.99 * sum->rows ? 0 : sum->left * profile->value_ns;
+	sum->work += fmin(decoded + packed, touched * profile->touch_ns + sum->left * profile->gather_ns);
+	add_bytes(scan, column, sum->rows, sum);
+}
+
+/* Packed values of all rows of the blocks in which something is left are compared. */
+static void add_test(const struct rql_scan *scan, uint32_t column, struct rql_scan_effort *sum)
+{
+	double rows = touched_blocks(sum) * RQL_STORE_BLOCK;
+	sum->work += rows * sum->profile->test_ns;
+	add_bytes(scan, column, rows, sum);
 }
 
 static void add_probe(const struct rql_scan *scan, uint32_t j, struct rql_scan_effort *sum)
@@ -82,7 +105,8 @@ static void add_program(const struct rql_scan *scan, uint32_t p, struct rql_scan
 	sum->work += sum->left * sum->profile->step_ns * bound->program->step_count;
 }
 
-static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
+/* share: of the blocks that the zone maps leave. Rows that they have dropped, no step drops again. */
+static void add_steps(const struct rql_scan *scan, double share, struct rql_scan_effort *sum)
 {
 	uint64_t done = 0;
 	for (uint32_t i = 0; i < scan->step_count && i < 64; i++) {
@@ -104,12 +128,11 @@ static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
 		} else if (step->kind == RQL_SCAN_BY_PROGRAM) {
 			add_program(scan, step->index, sum);
 		} else {
-			double left = sum->left;
-			sum->left = sum->rows; /* packed bytes of all rows */
-			add_column(scan, step->index, sum);
-			sum->left = left;
+			add_test(scan, step->index, sum);
 		}
-		sum->left *= step->pass;
+		double pass = fmin(1, step->pass / share);
+		sum->left *= pass;
+		share = pass > 0 ? fmin(1, share * pass / step->pass) : 1;
 	}
 }
 
@@ -149,10 +172,11 @@ static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_scan_profile *profile,
                                struct rql_scan_effort *out)
 {
-	double rows = (double)scan->snapshot->rows, share = read_share(scan);
+	double rows = (double)scan->snapshot->rows, share = scan->read_share;
 	*out = (struct rql_scan_effort){.rows = rows * share, .left = rows * share, .profile = profile};
 	out->work = (double)scan->snapshot->blocks * profile->block_ns;
-	add_steps(scan, out);
+	if (share > 0)
+		add_steps(scan, share, out);
 	return share;
 }
 
@@ -165,13 +189,13 @@ void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_scan_s
 		add_source(scan, source, effort);
 }
 
+/* Memory is waited for: what columns beyond the caches take longer is added. */
 double rql_scan_effort_shared(const struct rql_scan_effort *effort, const struct rql_device *device)
 {
-	double threads = rql_pool_threads(device->pool);
-	if (threads <= 1)
-		return effort->work;
-	return fmin(effort->work,
-	            fmax(effort->work / threads, effort->bytes / device->profile.read_gbps) + device->profile.handover_ns);
+	double threads = rql_pool_threads(device->pool), far = fmax(0, effort->bytes - NEAR_BYTES);
+	double alone = effort->work + far / fmin(THREAD_GBPS, device->profile.read_gbps);
+	double shared = effort->work / threads + far / fmin(THREAD_GBPS * threads, device->profile.read_gbps);
+	return threads > 1 ? fmin(alone, shared + device->profile.handover_ns) : alone;
 }
 
 void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device,

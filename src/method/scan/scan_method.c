@@ -65,9 +65,9 @@ static rql_status prepare_rows(const struct rql_scan_rows_request *request, stru
 static void price(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out)
 {
 	if (prepared->rows)
-		rql_scan_rows_price(prepared->rows, device, &rql_scan_profile_guess, out);
+		rql_scan_rows_price(prepared->rows, device, &device->profile.scan, out);
 	else
-		rql_scan_price(prepared->scan, device, &rql_scan_profile_guess, out);
+		rql_scan_price(prepared->scan, device, &device->profile.scan, out);
 	out->device_bytes = 0; /* the columns are where they are */
 }
 

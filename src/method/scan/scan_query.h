@@ -137,6 +137,7 @@ struct rql_scan {
 	bool row_zero;
 	/* estimates */
 	double pass, rows_out; /* share of rows that pass; groups that will exist */
+	double read_share;     /* of blocks: what the zone maps leave */
 	bool hashed;
 	/* Workers at rest, kept for the next run: their memory is warm. */
 	pthread_mutex_t mutex;
@@ -293,13 +294,13 @@ enum rql_store_match rql_scan_match(const struct rql_scan *scan, const struct rq
 /* Whether the zone maps leave a block to be read. */
 bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block);
 
-/* Fills pass, rows_out and hashed. */
-void rql_scan_estimate(struct rql_scan *scan);
+/* Fills pass, rows_out, read_share and hashed. read_share: as in the request. */
+void rql_scan_estimate(struct rql_scan *scan, double *read_share);
 
 /* ---- prices ---- */
 struct rql_scan_effort {
 	double rows, left;  /* in blocks that are read; of them, those that passed so far */
-	double work, bytes; /* nanoseconds of one thread; compressed bytes */
+	double work, bytes; /* nanoseconds of one thread with all in its caches; bytes of cache lines that are read */
 	const struct rql_scan_profile *profile;
 };
 /* The effort of all filters. Returns the share of blocks that the zone maps leave. */

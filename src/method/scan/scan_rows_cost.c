@@ -11,8 +11,6 @@
 /* A value written where an order wants it, beyond the caches. */
 #define SCATTERED_NS 6.0
 #define FAR_ROWS 1e5
-/* A column of a block out of which rows are fetched. */
-#define TOUCHED_BLOCK_NS 300.0
 /* Workers, masks and the batch. */
 #define START_NS 5000.0
 /* A row that gets into a heap. */
@@ -38,7 +36,7 @@ static void add_top(const struct rql_scan_rows *rows, double wanted, double thre
 	}
 	const struct rql_store_column *column = &rows->scan->snapshot->columns[rows->fields[0].column];
 	double bytes = (double)column->bytes / fmax((double)rows->scan->snapshot->rows, 1);
-	effort->work += effort->rows * effort->profile->value_ns;
+	effort->work += effort->rows * effort->profile->test_ns;
 	effort->bytes += effort->rows * bytes;
 	effort->left = fmin(kept, left);
 	add_keys(rows, effort);
@@ -69,7 +67,7 @@ void rql_scan_rows_price(const struct rql_scan_rows *rows, const struct rql_devi
 		bytes += rows_out * rows->outputs[c].bytes;
 	}
 	effort.work += bytes * FRESH_BYTE_NS + rows_out * rows->output_count * profile->value_ns;
-	effort.work += fmin(rows_out, effort.rows / RQL_STORE_BLOCK) * rows->output_count * TOUCHED_BLOCK_NS;
+	effort.work += fmin(rows_out, effort.rows / RQL_STORE_BLOCK) * rows->output_count * profile->touch_ns;
 	if (rows->field_count) {
 		effort.work += rows_out * rows->output_count * (rows_out > FAR_ROWS ? SCATTERED_NS : 1);
 		serial += 4 * rows_out; /* places by block */
