@@ -86,6 +86,18 @@ static uint32_t majority(struct rql_scan_coder *c, uint32_t a, uint32_t b, uint3
 	return words2(c, RQL_SPIRV_OR, words2(c, RQL_SPIRV_AND, a, b), either);
 }
 
+/* Which rows' numbers are `low`. */
+static uint32_t is_equal(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct planes *p,
+                         uint32_t r)
+{
+	uint32_t equal = all_words(c, U32(c, UINT32_MAX));
+	for (uint32_t j = 0; j < t->bits; j++) {
+		uint32_t differ = words2(c, RQL_SPIRV_XOR, p->words[j], spread(c, p->low[r], j));
+		equal = words2(c, RQL_SPIRV_AND, equal, words_not(c, differ));
+	}
+	return equal;
+}
+
 /* Which rows' numbers are from low to high: x - low and high - x borrow nothing. From the lowest plane up, one carry
  * for each (BitWeaving/V compares from the top and keeps two words; planes that are not wanted are zero here). */
 static uint32_t in_range(struct rql_scan_coder *c, const struct rql_scan_chunk_test *t, const struct planes *p,
@@ -109,7 +121,7 @@ static uint32_t apply_planes(struct rql_scan_coder *c, const struct rql_scan_chu
 	if (null || t->nullable)
 		valid = CALL(c, loads[c->plan->words], words_type(c), p->ref, chunk);
 	for (uint32_t r = 0; r < (null ? 0 : t->range_count); r++) {
-		uint32_t in = in_range(c, t, p, r);
+		uint32_t in = t->single ? is_equal(c, t, p, r) : in_range(c, t, p, r);
 		pass = pass ? words2(c, RQL_SPIRV_OR, pass, in) : in;
 	}
 	if (valid)

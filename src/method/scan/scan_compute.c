@@ -230,15 +230,6 @@ static uint32_t visit_of(const struct rql_prepared *p)
 	return p->table.item_count >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
 }
 
-/* Twice its share, so that others have drawn all the rest by then. */
-static uint32_t most_units(const struct rql_prepared *p)
-{
-	uint32_t tiles = RQL_SCAN_BLOCK_WORDS / p->plan.words / p->device->limits.subgroup_size;
-	uint64_t units = (uint64_t)p->table.item_count * tiles / visit_of(p);
-	uint64_t subgroups = (uint64_t)p->workgroups * p->plan.workgroup / p->device->limits.subgroup_size;
-	return (uint32_t)(2 * (units / subgroups) + 4);
-}
-
 static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,
                         const struct rql_use *uses, uint32_t count)
 {
@@ -255,7 +246,6 @@ static void record_scan(const struct rql_prepared *p, const struct context *x, s
 		.set_words = p->plan.set_words,
 		.row_words = p->scan->row_words,
 		.visit = visit_of(p),
-		.most = most_units(p),
 		.copies = p->plan.copies};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
 }

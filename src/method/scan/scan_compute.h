@@ -63,6 +63,7 @@ struct rql_scan_chunk_test {
 	uint64_t table;  /* then: its place in the blob */
 	/* PLANES: of values or codes */
 	uint32_t range_count;
+	bool single; /* each has one value, whose number no other rounding shares */
 	rql_int128 low[RQL_SCAN_RANGES_MAX], high[RQL_SCAN_RANGES_MAX];
 };
 /* One that is tested row by row. */

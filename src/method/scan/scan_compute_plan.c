@@ -161,7 +161,7 @@ static uint64_t rows_of_invocation(const struct rql_scan_plan *plan, uint32_t su
 	uint64_t chunks = RQL_SCAN_BLOCK_WORDS / plan->words; /* of a block */
 	uint64_t tiles = plan->scan->snapshot->blocks * chunks / RQL_SCAN_INVOCATIONS + 1;
 	tiles = tiles < 3 ? 3 : tiles; /* few blocks: each subgroup has one tile, and some one or two more */
-	return (2 * tiles + 4 * (chunks / subgroup) + 4) * plan->words * RQL_SCAN_TEST_ROWS;
+	return (tiles + chunks / subgroup + 1) * plan->words * RQL_SCAN_TEST_ROWS;
 }
 
 static uint32_t bits_of(uint64_t n)

@@ -114,6 +114,11 @@ static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_sc
 {
 	uint32_t skip = t->bits;
 	t->skip = 0;
+	t->single = snapshot->columns[t->column].type.id != RQL_TYPE_DATE; /* calendar numbers may be rounded */
+	for (uint32_t r = 0; r < t->range_count; r++)
+		t->single &= t->low[r] == t->high[r];
+	if (t->single)
+		return;
 	for (uint32_t s = 0; s < snapshot->segment_count && skip; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
 		struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
@@ -127,7 +132,7 @@ static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_sc
 		uint32_t low = wanted ? (uint32_t)__builtin_ctz(wanted) : skip;
 		skip = low < skip ? low : skip;
 	}
-	t->skip = skip;
+	t->skip = skip < t->bits ? skip : t->bits - 1; /* one is there, for blocks where nothing passes */
 }
 
 /* Two tests of one coded column are one of the codes that pass both. false: there is none to join. */
@@ -192,6 +197,7 @@ static bool may_test(const struct rql_scan_plan *plan, struct rql_scan_chunk_tes
 	if (t->kind == RQL_SCAN_TEST_SET)
 		return widest_field <= KEY_BITS;
 	t->bits = rql_scan_numbers_widest(plan->scan->snapshot, t->column);
+	t->bits = t->bits ? t->bits : 1;
 	skip_planes(plan->scan->snapshot, t);
 	return t->bits <= RQL_SCAN_PLANES_MAX;
 }

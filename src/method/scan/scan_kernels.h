@@ -78,8 +78,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_STATE_OVERFLOW 1u /* the hash table was full */
 #define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
 #define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass */
-#define RQL_SCAN_STATE_DRAWN 4u    /* units of tiles that subgroups have drawn */
-#define RQL_SCAN_STATE_WORDS 5u
+#define RQL_SCAN_STATE_WORDS 4u
 struct rql_scan_accumulator {
 	uint64_t rows;   /* uint64_t[capacity][row_words] */
 	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
@@ -100,12 +99,10 @@ struct rql_scan_args {
 	uint32_t groups;      /* workgroups */
 	uint32_t group_count; /* modes SCALAR and SHARED */
 	uint32_t set_words, row_words;
-	uint32_t visit;  /* tiles of a unit, which a subgroup takes one after the other */
-	uint32_t most;   /* units that a subgroup takes at most: sums in shared memory have room for so many rows */
+	uint32_t visit;  /* tiles that a subgroup takes one after the other */
 	uint32_t copies; /* of groups' rows in shared memory */
-	uint32_t unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 112);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;

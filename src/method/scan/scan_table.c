@@ -165,6 +165,33 @@ static struct rql_scan_ref field_ref(const struct making *m, uint32_t i, uint32_
 	return ref;
 }
 
+/* The ranges of a block's numbers, and the planes that decide; with `single` the number in each, and all planes. */
+static uint32_t block_ranges(const struct making *m, uint32_t i, const struct rql_scan_numbers *numbers,
+                             struct rql_scan_range *ranges)
+{
+	const struct rql_scan_chunk_test *t = &m->plan->tests[i];
+	const struct rql_scan_range none = {UINT32_MAX, 0};
+	bool some = false;
+	for (uint32_t r = 0; r < RQL_SCAN_RANGES_MAX; r++) {
+		rql_int128 at = r < t->range_count ? m->low[i][r] - numbers->first : 0;
+		if (r >= t->range_count)
+			ranges[r] = none;
+		else if (!t->single)
+			ranges[r] = rql_scan_numbers_range(numbers, m->low[i][r], m->high[i][r]);
+		else if (at >= 0 && at < (rql_int128)numbers->count && m->low[i][r] <= m->high[i][r])
+			ranges[r] = (struct rql_scan_range){(uint32_t)at, (uint32_t)at};
+		else
+			ranges[r] = none;
+		some |= ranges[r].low <= ranges[r].high;
+	}
+	if (!t->single)
+		return rql_scan_planes_wanted(numbers, ranges, t->range_count);
+	for (uint32_t r = 0; some && r < RQL_SCAN_RANGES_MAX; r++) /* what is not there would be equal to planes' zeros */
+		for (uint32_t k = 0; ranges[r].low > ranges[r].high; k++)
+			ranges[r] = ranges[k];
+	return some && numbers->bits ? UINT32_MAX >> (32 - numbers->bits) : 0;
+}
+
 static struct rql_scan_plane_ref plane_ref(const struct making *m, uint32_t i, uint32_t block,
                                            enum rql_store_match match)
 {
@@ -172,20 +199,18 @@ static struct rql_scan_plane_ref plane_ref(const struct making *m, uint32_t i, u
 	const struct rql_scan_placed *placed = placed_of(m, i);
 	const struct rql_scan_placed_block *p = &placed->blocks[block];
 	const struct rql_store_block *b = &m->segment->columns[t->column].blocks[block];
-	struct rql_scan_plane_ref ref = {.high_0 = UINT32_MAX};
-	if (t->kind == RQL_SCAN_TEST_NULL || match != RQL_MATCH_ALL)
-		ref.valid = m->segment->columns[t->column].kind == RQL_STORE_CODED ? 0 : valid_of(placed, p, b);
-	if (match == RQL_MATCH_ALL && t->negate)
-		ref.low_0 = 1, ref.high_0 = 0;
-	if (t->kind == RQL_SCAN_TEST_NULL || match == RQL_MATCH_ALL)
-		return ref;
-	struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
-	struct rql_scan_numbers numbers = rql_scan_placed_numbers(placed, b);
-	for (uint32_t r = 0; r < RQL_SCAN_RANGES_MAX; r++)
-		ranges[r] = r < t->range_count ? rql_scan_numbers_range(&numbers, m->low[i][r], m->high[i][r])
-		                               : (struct rql_scan_range){1, 0};
-	ref.data = placed->buffer ? placed->buffer->address + (uint64_t)p->data * 64 : 0;
-	ref.wanted = rql_scan_planes_wanted(&numbers, ranges, t->range_count);
+	/* All pass (with NOT before it: none does): no plane is read, so that all numbers are 0. */
+	struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX] = {
+		{t->negate ? UINT32_MAX : 0, t->negate ? 0 : UINT32_MAX}, {UINT32_MAX, 0}, {UINT32_MAX, 0}, {UINT32_MAX, 0}};
+	struct rql_scan_plane_ref ref = {0};
+	bool null = t->kind == RQL_SCAN_TEST_NULL, all = match == RQL_MATCH_ALL;
+	if ((null || !all) && m->segment->columns[t->column].kind != RQL_STORE_CODED)
+		ref.valid = valid_of(placed, p, b);
+	if (!null && !all) {
+		struct rql_scan_numbers numbers = rql_scan_placed_numbers(placed, b);
+		ref.data = placed->buffer ? placed->buffer->address + (uint64_t)p->data * 64 : 0;
+		ref.wanted = block_ranges(m, i, &numbers, ranges);
+	}
 	ref.low_0 = ranges[0].low;
 	ref.high_0 = ranges[0].high;
 	ref.low_1 = ranges[1].low;

@@ -688,18 +688,6 @@ void put_rows(inout uvec4 mask, uint entry, inout uint rank, uint stop, uint to)
 	}
 }
 
-// The number of a unit of tiles that nobody has taken, in lane 0; it is waited for when it is needed, a unit later.
-uint draw_unit(uint taken)
-{
-	uint drawn = 0x20000000u; // none
-	if (taken < args.most && lane_of() == 0u)
-		drawn = uint(atomicAdd(ScanWord(args.accumulator.state + RQL_SCAN_STATE_DRAWN * 8u).v, 1ul));
-	return drawn;
-}
-
-// Units of tiles are drawn, but for a subgroup's first two, so that all end together: how many subgroups run at once,
-// and how long their rows take, is not known before. The next unit's references are touched ahead.
-//
 // Rows that passed are closed up in a list which outlives the tile, so that the second stage nearly always has a row for
 // every lane, however few of a tile pass. What remains to be tested, and drops many, is tested first (SECOND_ROWS), and
 // a second list has those that pass that.
@@ -708,27 +696,25 @@ void take_tiles(uint workgroup)
 	uint lane = lane_of(), size = gl_SubgroupSize, per_item = RQL_SCAN_BLOCK_WORDS / WORDS / size;
 	uint list_at = gl_SubgroupID * size * (LIST_ROWS + SECOND_ROWS), second_at = list_at + size * LIST_ROWS;
 	uint masks_at = gl_SubgroupID * size * WORDS, capacity = size * LIST_ROWS, batch = size * AHEAD;
-	uint units = args.item_count * per_item / args.visit, subgroups = args.groups * gl_NumSubgroups;
-	uint unit = workgroup * gl_NumSubgroups + gl_SubgroupID, next = unit + subgroups, drawn = draw_unit(2u);
-	uint held = 0u, waiting = 0u, taken = 2u, touched = 0u;
-	for (uint visited = 0u;; visited++) {
+	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u, visited = 0u, touched = 0u;
+	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit;
+	for (uint tile = (workgroup * gl_NumSubgroups + gl_SubgroupID) * args.visit;; tile++) {
+		// A block's tiles one after the other: its references come from the nearest cache then.
 		if (visited == args.visit) {
 			visited = 0u;
-			unit = next;
-			next = 2u * subgroups + subgroupBroadcast(drawn, 0u);
-			taken++;
-			drawn = draw_unit(taken);
+			tile += step;
 		}
-		bool more = unit < units; // else the lists are emptied
-		uint tile = unit * args.visit + visited, index = tile / per_item;
-		uint first = tile % per_item * size * LANE_ROWS;
+		visited++;
+		bool more = tile < tiles; // else the lists are emptied
+		uint index = tile / per_item, first = tile % per_item * size * LANE_ROWS;
 		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 		uvec4 mask = uvec4(0u);
 		if (more) {
-			scan_masks[masks_at + lane] = touched; // which nobody reads: or the loads would be left out
-			if (next < units && lane * 32u < args.item_bytes)
-				touched = ScanU32(args.items + uint64_t(next * args.visit / per_item) * args.item_bytes +
-				                  uint64_t(lane * 32u)).v;
+			// The next item's references are on their way meanwhile; nobody reads what is put here.
+			scan_masks[masks_at + lane] = touched;
+			uint next = (tile + 1u + (visited == args.visit ? step : 0u)) / per_item;
+			if (next < args.item_count && lane * 32u < args.item_bytes)
+				touched = ScanU32(args.items + uint64_t(next) * args.item_bytes + uint64_t(lane * 32u)).v;
 			mask = test_chunk(item, tile % per_item * size + lane);
 		}
 		ivec4 counts = bitCount(mask);
