@@ -18,7 +18,7 @@ extern const struct rql_method rql_method_scan_compute;
 static struct rql_devices *devices;
 static struct rql_device *gpu;
 static uint64_t passed; /* rows, of the last request that ran */
-static unsigned ran, refused, modes[3], hashed, tests_seen[3], lates, failed;
+static unsigned ran, refused, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
 
 static int open_device(void **state)
 {
@@ -100,6 +100,9 @@ static void note_plan(const struct rql_scan *scan)
 	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
 	modes[plan.mode]++;
 	hashed += plan.hashed;
+	copied += plan.mode == RQL_SCAN_MODE_SHARED && plan.copies > 1;
+	for (uint32_t w = 0; plan.mode == RQL_SCAN_MODE_SHARED && w < scan->row_words; w++)
+		limbs_seen[plan.kinds[w] >> RQL_SCAN_WORD_LIMBS & 15]++;
 	lates += plan.late_count;
 	for (uint32_t t = 0; t < plan.test_count; t++)
 		tests_seen[plan.tests[t].kind]++;
@@ -239,6 +242,38 @@ static void test_wide_sums(void **state)
 	struct rql_scan_request request = {.snapshot = c.snapshot, .agg_count = 3, .aggs = aggs};
 	assert_true(compare_request(&request));
 	column_free(&c);
+}
+
+/* Few groups, whose rows are in shared memory: sums of one limb and of several, of both signs and beyond 64 bits, of reals,
+ * and extremes. */
+static void test_few_groups(void **state)
+{
+	(void)state;
+	static const uint32_t keys[] = {FLAG, SMALL}, columns[] = {SMALL, MIDDLE, BIG, REAL, CONSTANT, SORTED};
+	random_state = 13;
+	struct table t;
+	table_make(&t, 20000);
+	struct rql_scan_agg aggs[19] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
+	for (uint32_t i = 0; i < 18; i++)
+		aggs[i + 1] =
+			(struct rql_scan_agg){.kind = (const enum rql_agg_kind[]){RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX}[i / 6],
+		                          .source = {.index = columns[i % 6]},
+		                          .filter = RQL_SCAN_NONE};
+	memset(limbs_seen, 0, sizeof(limbs_seen));
+	copied = 0;
+	for (uint32_t k = 0; k < 2; k++)
+		for (uint32_t count = 1; count <= 19; count += 6) {
+			struct rql_scan_group_key key = {
+				.source = {.index = keys[k]}, .least = k ? -10 : 0, .key_count = k ? 61 : 3, .null_key = k ? 60 : 2};
+			struct rql_scan_request request = {
+				.snapshot = t.snapshot, .group_count = 1, .groups = &key, .agg_count = count, .aggs = aggs};
+			assert_true(compare_request(&request));
+		}
+	table_free(&t);
+	unsigned many = 0;
+	for (uint32_t limbs = 3; limbs < 16; limbs++)
+		many += limbs_seen[limbs];
+	assert_true(copied && limbs_seen[0] && limbs_seen[1] && limbs_seen[2] && many);
 }
 
 static struct rql_program *sum_of_two(struct rql_arena *arena, rql_type_id type, const char *op)
@@ -530,10 +565,10 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings), cmocka_unit_test(test_random),   cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),    cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_encodings),  cmocka_unit_test(test_random),    cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_wide_sums),  cmocka_unit_test(test_failures),  cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_few_groups), cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_shapes),     cmocka_unit_test(test_calibrate),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

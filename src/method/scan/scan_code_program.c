@@ -399,8 +399,8 @@ static void do_arithmetic(struct state *st, const struct rql_step *s, struct rql
 {
 	struct rql_scan_coder *c = st->c;
 	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
-	if (kind != RQL_LANE_F64 && (s->op == RQL_STEP_ADD || s->op == RQL_STEP_SUB || s->op == RQL_STEP_MUL ||
-	                             s->op == RQL_STEP_MUL_WIDE)) {
+	if (kind != RQL_LANE_F64 &&
+	    (s->op == RQL_STEP_ADD || s->op == RQL_STEP_SUB || s->op == RQL_STEP_MUL || s->op == RQL_STEP_MUL_WIDE)) {
 		do_integers(st, s, a, b, out);
 		return;
 	}
@@ -566,8 +566,7 @@ void rql_scan_code_program(struct rql_scan_coder *c, uint32_t index)
 		return;
 	}
 	for (uint32_t i = 0; i < p->input_count; i++)
-		st.regs[p->inputs[i].reg] =
-			converted(c, rql_scan_code_source(c, &bound->inputs[i]), p->inputs[i].kind);
+		st.regs[p->inputs[i].reg] = converted(c, rql_scan_code_source(c, &bound->inputs[i]), p->inputs[i].kind);
 	for (uint32_t i = 0; i < p->step_count; i++)
 		do_step(&st, &p->steps[i]);
 	for (uint32_t i = 0; i < p->result_count; i++)

@@ -103,10 +103,10 @@ struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql
 			kind);
 	else
 		v.id = rql_spirv_op1(&c->m,
-		                     real && to_real           ? RQL_SPIRV_F_CONVERT
-		                     : to_real                 ? RQL_SPIRV_S_TO_F
+		                     real && to_real         ? RQL_SPIRV_F_CONVERT
+		                     : to_real               ? RQL_SPIRV_S_TO_F
 		                     : positive && v.bounded ? RQL_SPIRV_U_CONVERT
-		                                               : RQL_SPIRV_S_CONVERT,
+		                                             : RQL_SPIRV_S_CONVERT,
 		                     rql_scan_code_type(kind), v.id);
 	return v;
 }
@@ -241,9 +241,8 @@ static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 		                      U32(c, map->width));
 	} else {
 		uint32_t table = table_param(c, map->table, map->capacity * sizeof(*map->table));
-		c->found[join] =
-			CALL(c, "scan_probe", RQL_SPIRV_U32, table, rql_scan_code_param(c, map->capacity - 1, false),
-		         wide_id(c, key), and_valid(c, c->live, key.valid));
+		c->found[join] = CALL(c, "scan_probe", RQL_SPIRV_U32, table, rql_scan_code_param(c, map->capacity - 1, false),
+		                      wide_id(c, key), and_valid(c, c->live, key.valid));
 	}
 	return c->found[join];
 }
@@ -497,8 +496,8 @@ static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot
 		else if (kind == RQL_SCAN_WORD_MIN || kind == RQL_SCAN_WORD_MAX)
 			value = OP2(c, XOR, U64, value, rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 	}
-	(void)CALL(c, "scan_add", RQL_SPIRV_VOID, U32(c, kind), U32(c, slot->word),
-	           U32(c, about >> RQL_SCAN_WORD_PLACE), U32(c, about >> RQL_SCAN_WORD_LIMBS & 15), value, live);
+	(void)CALL(c, "scan_add", RQL_SPIRV_VOID, U32(c, kind), U32(c, slot->word), U32(c, about >> RQL_SCAN_WORD_PLACE),
+	           U32(c, about >> RQL_SCAN_WORD_LIMBS & 15), value, live);
 }
 
 static void code_take(struct rql_scan_coder *c)

@@ -68,8 +68,8 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
 	uint32_t heads = plan->ref_count < RQL_SCAN_KEPT_HEADS ? plan->ref_count : RQL_SCAN_KEPT_HEADS;
 	if (plan->mode == RQL_SCAN_MODE_SCALAR)
-		extremes = plan->workgroup / p->device->limits.subgroup_size * words;
-	const uint32_t constants[] = {plan->workgroup,
+		extremes = RQL_SCAN_WORKGROUP / p->device->limits.subgroup_size * words;
+	const uint32_t constants[] = {RQL_SCAN_WORKGROUP,
 	                              plan->mode,
 	                              words,
 	                              sums ? sums : 1,
@@ -152,8 +152,8 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 		unplace(p);
 		return status;
 	}
-	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
-	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
+	uint64_t most = RQL_SCAN_INVOCATIONS / RQL_SCAN_WORKGROUP;
+	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / RQL_SCAN_WORKGROUP;
 	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 	p->placed = true;
 	return RQL_OK;
@@ -226,7 +226,7 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 static uint32_t visit_of(const struct rql_prepared *p)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size;
-	uint64_t subgroups = (uint64_t)p->workgroups * p->plan.workgroup / subgroup;
+	uint64_t subgroups = (uint64_t)p->workgroups * RQL_SCAN_WORKGROUP / subgroup;
 	return p->table.item_count >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
 }
 

@@ -18,8 +18,7 @@
 #include "method/scan/scan_place.h"
 #include "method/scan/scan_query.h"
 
-#define RQL_SCAN_WORKGROUP 256u      /* invocations, at most */
-#define RQL_SCAN_SMALL_WORKGROUP 64u /* of few groups, whose rows each invocation has for itself */
+#define RQL_SCAN_WORKGROUP 256u
 /* Invocations at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
  * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
 #define RQL_SCAN_INVOCATIONS (528u * RQL_SCAN_WORKGROUP)
@@ -95,7 +94,7 @@ struct rql_scan_plan {
 	uint32_t *refs;   /* [columns]: entry in scan->columns */
 	uint32_t *ref_of; /* [columns], or RQL_SCAN_NONE */
 	/* groups */
-	uint32_t mode, copies, workgroup;
+	uint32_t mode, copies;
 	bool hashed, whole;
 	uint32_t *kinds; /* [row_words]: as the kernel's table has them (scan_kernels.h) */
 	/* mode SHARED: words of 32 bits, and of 64, of a copy of a group's row; bits of a sum's limb */

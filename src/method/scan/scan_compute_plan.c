@@ -9,9 +9,9 @@
 #define OTHER_SHARED_BYTES 64u /* of a workgroup: the compiler's alignment, the last one's flag */
 /* Rows of groups in shared memory have up to so many words: more would be too much to merge. */
 #define SHARED_WORDS 2048u
-#define SHARED_COPIES 32u /* at most; a power of two */
-/* 32-bit words of an invocation's own copy of all rows: 16 subgroups of 32 on a multiprocessor with 228 KiB. */
-#define PRIVATE_WORDS 112u
+/* Copies of them at most; a power of two. On an H200 lanes that meet cost less than memory that the first-level cache
+ * then lacks: a query like TPC-H's first (25 groups, 6.4 KB) takes 0.81 ms with 8, 1.34 with 16 and 1.25 with 32. */
+#define SHARED_COPIES 8u
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache
  * holds. */
 #define DENSE_WORDS (UINT64_C(1) << 22)
@@ -176,11 +176,15 @@ static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
 	uint32_t bits = 32 - count, limbs = 2;
 	if (b.low >= 0 && b.high < (rql_int128)1 << bits)
 		return 1;
-	while (limbs * bits < 64 && (b.low < -((rql_int128)1 << (limbs * bits - 1)) || b.high >= (rql_int128)1 << (limbs * bits - 1)))
-		limbs++;
+	for (rql_int128 top; limbs * bits < 64; limbs++) {
+		top = (rql_int128)1 << (limbs * bits - 1);
+		if (b.low >= -top && b.high < top)
+			break;
+	}
 	if (limbs * bits >= 64)
 		limbs = (63 + bits) / bits;
-	uint32_t whole = 1 + (32 + bits - 1) / bits; /* the top one begins at bit 32 or above: what leaves it leaves the sum */
+	/* A top one that begins at bit 32 or above: what leaves it leaves the sum. */
+	uint32_t whole = 1 + (32 + bits - 1) / bits;
 	return !wide && whole < limbs ? whole : limbs;
 }
 
@@ -189,7 +193,7 @@ static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
 static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t additions = rows_of_invocation(plan, subgroup) * (plan->workgroup / copies);
+	uint64_t additions = rows_of_invocation(plan, subgroup) * (RQL_SCAN_WORKGROUP / copies);
 	plan->copies = copies;
 	plan->limb_bits = 32 - bits_of(additions);
 	plan->kinds[0] = RQL_SCAN_WORD_SUM | 1u << RQL_SCAN_WORD_LIMBS;
@@ -218,25 +222,22 @@ static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t su
 static uint32_t row_room(const struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	uint32_t lists = RQL_SCAN_LIST_ROWS + (plan->staged ? RQL_SCAN_SECOND_ROWS : 0) + plan->words;
-	uint32_t used = (plan->workgroup * lists + plan->set_words) * 4 + OTHER_SHARED_BYTES;
+	uint32_t used = (RQL_SCAN_WORKGROUP * lists + plan->set_words) * 4 + OTHER_SHARED_BYTES;
 	return device->limits.shared_bytes > used ? device->limits.shared_bytes - used : 0;
 }
 
-/* A copy for every invocation of a small workgroup, if groups are so few that enough of those run at once. Else as many
- * as lanes come at once, so that none waits for another's addition, where there is room. In any case only where there
- * are rows enough that clearing and merging them is little beside. */
+/* Copies, so that few lanes wait for another's addition, where there is room, and where there are rows enough that
+ * clearing and merging them is little beside. */
 static void choose_copies(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	double rows = (double)scan->snapshot->rows * scan->pass / RQL_SCAN_INVOCATIONS; /* per invocation */
-	plan->workgroup = RQL_SCAN_SMALL_WORKGROUP;
-	uint64_t words = lay_out(plan, plan->workgroup, subgroup);
-	if (words <= PRIVATE_WORDS * plan->workgroup && words * 4 <= row_room(plan, device) && (double)words <= rows * plan->workgroup)
-		return;
-	plan->workgroup = RQL_SCAN_WORKGROUP;
+	uint64_t chunks = (uint64_t)scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
+	uint64_t invocations = chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
+	double rows = (double)scan->snapshot->rows * scan->pass * RQL_SCAN_WORKGROUP / (double)invocations;
+	uint32_t room = row_room(plan, device);
 	for (uint32_t copies = SHARED_COPIES; plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
-		words = lay_out(plan, copies, subgroup);
-		if (words * 4 <= row_room(plan, device) && (copies == 1 || (double)words <= rows * plan->workgroup))
+		uint64_t words = lay_out(plan, copies, subgroup);
+		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
 			return;
 		if (copies == 1)
 			plan->mode = RQL_SCAN_MODE_GLOBAL;
@@ -249,8 +250,8 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	uint64_t groups = scan->group_count, words = scan->row_words;
 	uint32_t subgroup = device->limits.subgroup_size ? device->limits.subgroup_size : 1;
 	plan->copies = 1;
-	plan->workgroup = RQL_SCAN_WORKGROUP;
-	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && RQL_SCAN_WORKGROUP / subgroup * words * 8 <= row_room(plan, device))
+	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS &&
+	    RQL_SCAN_WORKGROUP / subgroup * words * 8 <= row_room(plan, device))
 		plan->mode = RQL_SCAN_MODE_SCALAR;
 	else
 		plan->mode = groups <= SHARED_WORDS / words ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;

@@ -274,7 +274,8 @@ uint64_t scan_integer(const uint64_t ref, const uvec4 head, const uint row)
 {
 	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) + scan_any_field(packUint2x32(head.xy), head.z, row);
 }
-// Loads from the 32-byte sectors of 32 rows a lane, `sectors` for each: those rows come next, one a lane, and would wait for memory again and again.
+// Loads from the 32-byte sectors of 32 rows a lane, `sectors` for each: those rows come next, one a lane, and would
+// wait for memory again and again.
 uint scan_touch(const uvec4 head, const uint width, const uint first, const uint sectors)
 {
 	uint64_t at = packUint2x32(head.xy) + uint64_t(first / 32u * width * 4u);
@@ -415,39 +416,24 @@ void scan_fail(const bool failed)
 
 // ---- adding ----
 
-// Every invocation has a copy of its own, and needs no atomics: they cost several times what plain additions do, also
-// when no two lanes meet (NVIDIA's compiler asks before each of them whether all lanes have one address).
-const bool PRIVATE = COPIES == gl_WorkGroupSize.x;
-
-void add_limb(const uint at, const uint value)
-{
-	if (PRIVATE)
-		scan_sums[at] += value;
-	else
-		atomicAdd(scan_sums[at], value);
-}
-
 // A value into a sum in shared memory: in limbs, so few bits of each but the last that no sum of the rows that a copy
-// can get leaves 32 bits. Additions nobody waits for, and no carries.
+// can get leaves 32 bits. Additions nobody waits for, and no carries. (NVIDIA's compiler, 580.159, puts a question whether
+// all lanes have one address before each, which costs as much again.)
 void add_limbs(const uint place, const uint limbs, const uint64_t value)
 {
 	uint at = scan_sums_at + place * COPIES;
 	if (limbs == 1u) {
-		add_limb(at, uint(value));
+		atomicAdd(scan_sums[at], uint(value));
 		return;
 	}
 	[[unroll]] for (uint i = 0u; i + 1u < limbs; i++)
-		add_limb(at + i * COPIES, uint(value >> (i * LIMB_BITS)) & ((1u << LIMB_BITS) - 1u));
-	add_limb(at + (limbs - 1u) * COPIES, uint(uint64_t(int64_t(value) >> ((limbs - 1u) * LIMB_BITS))));
+		atomicAdd(scan_sums[at + i * COPIES], uint(value >> (i * LIMB_BITS)) & ((1u << LIMB_BITS) - 1u));
+	atomicAdd(scan_sums[at + (limbs - 1u) * COPIES], uint(uint64_t(int64_t(value) >> ((limbs - 1u) * LIMB_BITS))));
 }
 
 void add_extreme(const uint kind, const uint place, const uint64_t value)
 {
 	uint at = scan_extremes_at + place * COPIES;
-	if (PRIVATE) {
-		scan_extremes[at] = scan_fold(kind, u64vec2(scan_extremes[at], 0ul), u64vec2(value, 0ul)).x;
-		return;
-	}
 #if SCAN_REAL
 	if (kind == RQL_SCAN_WORD_REAL) {
 		uint64_t now = scan_extremes[at], before;
@@ -478,8 +464,9 @@ void scan_add(const uint kind, const uint word, const uint place, const uint lim
 		if (wide)
 			scan_registers[word + 1u] = all.y;
 	} else if (MODE == RQL_SCAN_MODE_SHARED) {
-		if (live && limbs != 0u)
-			add_limbs(place, limbs, value);
+		// Sums without branches: who is not live adds nothing.
+		if (limbs != 0u)
+			add_limbs(place, limbs, live ? value : 0ul);
 		else if (live)
 			add_extreme(kind, place, value);
 	} else if (live && scan_row_at != 0ul) {
@@ -492,8 +479,9 @@ void scan_begin_row(const uint64_t group, const bool live)
 {
 	uint copy = gl_LocalInvocationIndex & (COPIES - 1u);
 	if (MODE == RQL_SCAN_MODE_SHARED) {
-		scan_sums_at = uint(group) * (ROW_SUMS * COPIES) + copy;
-		scan_extremes_at = uint(group) * (ROW_EXTREMES * COPIES) + copy;
+		uint at = live ? uint(group) : 0u;
+		scan_sums_at = at * (ROW_SUMS * COPIES) + copy;
+		scan_extremes_at = at * (ROW_EXTREMES * COPIES) + copy;
 	} else if (MODE == RQL_SCAN_MODE_GLOBAL) {
 		scan_row_at = live ? scan_find_row(args.accumulator, ROW_WORDS, group) : 0ul;
 	}
