@@ -545,14 +545,15 @@ static void code_test(struct rql_scan_coder *c)
 static void code_touch(struct rql_scan_coder *c, uint32_t heads)
 {
 	const struct rql_scan_plan *plan = c->plan;
-	uint32_t first = 0, all = U32(c, 0);
-	rql_spirv_begin(&c->m, "scan_touch_part", &first, 1);
+	uint32_t params[2] = {0}, all = U32(c, 0);
+	rql_spirv_begin(&c->m, "scan_touch_part", params, 2);
 	for (uint32_t r = 0; r < heads && r < RQL_SCAN_KEPT_HEADS; r++) {
 		uint32_t bits = plan->field_bits[plan->refs[r]];
 		if (bits > 32)
 			continue; /* its width is not kept */
-		uint32_t v = CALL(c, "scan_touch", RQL_SPIRV_U32, CALL(c, "scan_kept_head", RQL_SPIRV_U32X4, U32(c, r)),
-		                  CALL(c, "scan_kept_width", RQL_SPIRV_U32, U32(c, r)), first, U32(c, (bits + 7) / 8));
+		uint32_t v =
+			CALL(c, "scan_touch", RQL_SPIRV_U32, CALL(c, "scan_kept_head", RQL_SPIRV_U32X4, U32(c, r)),
+		         CALL(c, "scan_kept_width", RQL_SPIRV_U32, U32(c, r)), params[0], params[1], U32(c, (bits + 7) / 8));
 		all = OP2(c, OR, U32, all, v);
 	}
 	rql_spirv_end(&c->m, all);

@@ -274,12 +274,12 @@ uint64_t scan_integer(const uint64_t ref, const uvec4 head, const uint row)
 {
 	return packUint2x32(uvec2(head.w, ScanU32(ref + 16ul).v)) + scan_any_field(packUint2x32(head.xy), head.z, row);
 }
-// Loads from the 32-byte sectors of 32 rows a lane, `sectors` for each: those rows come next, one a lane, and would
-// wait for memory again and again.
-uint scan_touch(const uvec4 head, const uint width, const uint first, const uint sectors)
+// Loads from the 32-byte sectors of the n rows from `first` on, at most 32 a lane, `sectors` for each lane: those rows
+// come next, one a lane, and would wait for memory again and again.
+uint scan_touch(const uvec4 head, const uint width, const uint first, const uint n, const uint sectors)
 {
 	uint64_t at = packUint2x32(head.xy) + uint64_t(first / 32u * width * 4u);
-	uint last = gl_SubgroupSize * 4u * max(width, 1u) - 4u, v = 0u;
+	uint last = (max(n * width >> 5, 1u) - 1u) * 4u, v = 0u; // the block's fields may end there
 	[[unroll]] for (uint s = 0u; s < sectors; s++)
 		v |= ScanU32(at + uint64_t(min((s * gl_SubgroupSize + gl_SubgroupInvocationID) * 32u, last))).v;
 	return v;
@@ -538,10 +538,10 @@ void scan_open_item(const uint64_t item)
 {
 	scan_keep_head(item, 0u, 0u);
 }
-// Some memory of the 32 rows a lane from row `first` on.
-uint scan_touch_part(const uint first)
+// Some memory of the n rows from `first` on.
+uint scan_touch_part(const uint first, const uint n)
 {
-	return scan_touch(scan_kept_head(0u), scan_kept_width(0u), first, 1u);
+	return scan_touch(scan_kept_head(0u), scan_kept_width(0u), first, n, 1u);
 }
 // What remains to be tested of a row, before it is taken.
 bool scan_test_row(const uint64_t item, const uint row, const bool live)
@@ -633,12 +633,11 @@ uint test_entries(uint list_at, uint n, uint second_at, uint held)
 // scan_masks. What the columns' heads say is loaded once.
 void take_tile(const uint64_t item, const uint first, const uint masks_at)
 {
-	uint lane = lane_of(), size = gl_SubgroupSize, touched = 0u;
+	uint lane = lane_of(), size = gl_SubgroupSize, rows = ScanU32(item).v - first, n = size * 32u, touched = 0u;
 	scan_open_item(item);
-	for (uint part = 0u; part < WORDS; part++) {
-		uint end = (part + 1u) * size * 32u;
-		touched |= scan_touch_part(first + end - size * 32u);
-		for (uint i = end - size * 32u + lane; i < end; i += size) {
+	for (uint part = 0u; part < min(rows, n * WORDS); part += n) {
+		touched |= scan_touch_part(first + part, min(n, rows - part));
+		for (uint i = part + lane; i < part + n; i += size) {
 			bool live = ((scan_masks[masks_at + (i >> 5)] >> (i & 31u)) & 1u) != 0u;
 			uint row = live ? first + i : 0u;
 			if (SECOND_ROWS != 0u)
