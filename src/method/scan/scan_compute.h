@@ -18,10 +18,10 @@
 #include "method/scan/scan_place.h"
 #include "method/scan/scan_query.h"
 
-#define RQL_SCAN_WORKGROUP 256u
+#define RQL_SCAN_WORKGROUP 512u
 /* Invocations at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
  * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
-#define RQL_SCAN_INVOCATIONS (528u * RQL_SCAN_WORKGROUP)
+#define RQL_SCAN_INVOCATIONS (264u * RQL_SCAN_WORKGROUP)
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
 /* ---- growing tables ---- */

@@ -29,8 +29,8 @@
 #define RQL_SCAN_ITEM_HEAD 16u
 #define RQL_SCAN_REF_BYTES 64u
 /* Rows a lane in the kernel's lists of rows that passed: the first stage, and in a second one what was tested then. */
-#define RQL_SCAN_LIST_ROWS 8u
-#define RQL_SCAN_SECOND_ROWS 5u
+#define RQL_SCAN_LIST_ROWS 4u
+#define RQL_SCAN_SECOND_ROWS 3u
 #define RQL_SCAN_RANGES_MAX 4u
 
 /* Packed fields of a block (scan_place.h: FIELDS; bits 0: every value is the base): a column, or a test with a set. */
