@@ -466,7 +466,8 @@ static rql_status allocate(struct rql_scan_binding *b)
 	const struct rql_block *block = b->star->block;
 	uint32_t aggs = block->agg_count, groups = block->group_count;
 	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_scan_program, b->star->conjuncts.count + aggs + 2u);
-	b->conjuncts = RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct, 2 * b->star->conjuncts.count + 1u);
+	b->conjuncts = RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct,
+	                             2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
 	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_scan_group_key, groups + aggs + 2u);
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_scan_agg, 2 * aggs + 1u);
 	b->leaf_aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 2 * aggs + 1u);
@@ -476,17 +477,20 @@ static rql_status allocate(struct rql_scan_binding *b)
 
 static rql_status bind_joins(struct rql_scan_binding *b, struct rql_scan_join **out)
 {
+	static const enum rql_scan_join_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_SCAN_LEFT,
+	                                                [RQL_SIDE_SEMI] = RQL_SCAN_SEMI,
+	                                                [RQL_SIDE_ANTI] = RQL_SCAN_ANTI,
+	                                                [RQL_SIDE_MARK] = RQL_SCAN_LEFT};
 	struct rql_scan_join *joins = RQL_NEW_ARRAY(b->arena, struct rql_scan_join, b->star->subtree_count);
 	if (!joins)
 		return out_of_memory(b);
 	for (uint32_t s = 0; s < b->star->subtree_count; s++) {
 		const struct rql_star_subtree *tree = &b->star->subtrees[s];
 		struct rql_scan_keys keys;
-		joins[s] = (struct rql_scan_join){.kind = !tree->semi        ? RQL_SCAN_INNER
-		                                          : tree->semi->anti ? RQL_SCAN_ANTI
-		                                                             : RQL_SCAN_SEMI,
+		joins[s] = (struct rql_scan_join){.kind = tree->side ? kinds[tree->side->kind] : RQL_SCAN_INNER,
 		                                  .column = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact),
-		                                  .map = b->dims[s].map};
+		                                  .map = b->dims[s].map,
+		                                  .absent = b->dims[s].absent};
 		if (!tree->fact2)
 			continue;
 		uint32_t second = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact2);
