@@ -62,7 +62,7 @@ static void print_column(struct rql_strbuf *out, uint32_t index, void *state)
 	const struct rql_expr *e = c->list.items[index];
 	const struct rql_block_side *side =
 		e->table < RQL_BLOCK_MAX_TABLES ? NULL : &c->m->star->block->sides[e->table - RQL_BLOCK_MAX_TABLES];
-	if (side && side->kind == RQL_SIDE_MARK) {
+	if (side && side->kind != RQL_SIDE_LEFT) {
 		out->failed |= !print_in(out, c->m, c->arena, side);
 		return;
 	}
@@ -196,7 +196,7 @@ static bool print_where(const struct making *m, struct rql_arena *arena, struct 
 	}
 	for (uint32_t i = 0; i < block->side_count && ok; i++) {
 		const struct rql_block_side *side = &block->sides[i];
-		if (!is_attached(m, i) || side->kind == RQL_SIDE_LEFT || side->kind == RQL_SIDE_MARK)
+		if (m->tree->side || !is_attached(m, i) || side->kind == RQL_SIDE_LEFT || side->kind == RQL_SIDE_MARK)
 			continue;
 		rql_strbuf_printf(out, "%s%s", word, side->kind == RQL_SIDE_ANTI ? "NOT " : "");
 		ok = print_in(out, m, arena, side);

@@ -190,82 +190,6 @@ static uint32_t reader_of(const struct rql_star *star, const struct rql_expr *e)
 	return r.who;
 }
 
-/* ---- sides ---- */
-
-/* A column as it is stored, of which e is a wider integer: keys are compared as numbers. */
-static const struct rql_expr *narrowed(const struct rql_expr *e)
-{
-	const struct rql_expr *from = e->kind == RQL_EXPR_CAST ? e->children[0] : NULL;
-	struct rql_bounds wide, narrow;
-	bool widens = from && rql_type_is_integer(e->type) && rql_type_is_integer(from->type) &&
-	              rql_bounds_of_type(e->type, &wide) && rql_bounds_of_type(from->type, &narrow) &&
-	              wide.low <= narrow.low && narrow.high <= wide.high;
-	return widens ? narrowed(from) : e;
-}
-
-/* Who has the side's outer keys: all of them. */
-static uint32_t keys_owner(const struct shaping *s, const struct rql_block_side *side)
-{
-	uint32_t who = reader_of(s->star, side->keys[0].outer);
-	return side->key_count == 1 || reader_of(s->star, side->keys[1].outer) == who ? who : READS_SEVERAL;
-}
-
-static rql_status refuse_side(struct shaping *s, const char *why)
-{
-	return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "an outer, semi or anti join %s", why);
-}
-
-/* A subtree of its own, on the fact table. */
-static rql_status plant_side(struct shaping *s, uint32_t i)
-{
-	struct rql_star *star = s->star;
-	const struct rql_block_side *side = &s->block->sides[i];
-	const struct rql_side_key *keys = side->keys;
-	struct rql_star_subtree tree = {.side = side, .root = RQL_BLOCK_SIDE(i), .fact = narrowed(keys[0].outer)};
-	tree.key = (struct rql_expr *)(uintptr_t)keys[0].inner;
-	if (side->key_count == 2) {
-		tree.fact2 = narrowed(keys[1].outer);
-		tree.key2 = (struct rql_expr *)(uintptr_t)keys[1].inner;
-	}
-	if (tree.fact->kind != RQL_EXPR_COLUMN || (tree.fact2 && tree.fact2->kind != RQL_EXPR_COLUMN))
-		return refuse_side(s, "by an expression of the table that is scanned");
-	star->owner[RQL_BLOCK_SIDE(i)] = star->subtree_count;
-	star->subtrees[star->subtree_count++] = tree;
-	return RQL_OK;
-}
-
-/* After the tables: a side of a subtree's columns is read with that one's rows. */
-static rql_status plant_sides(struct shaping *s)
-{
-	struct rql_star *star = s->star;
-	for (uint32_t i = 0; i < s->block->side_count; i++)
-		star->owner[RQL_BLOCK_SIDE(i)] = NOBODY;
-	for (uint32_t i = 0; i < s->block->side_count; i++) {
-		const struct rql_block_side *side = &s->block->sides[i];
-		uint32_t who = keys_owner(s, side);
-		if (who == RQL_STAR_FACT) {
-			RQL_TRY(plant_side(s, i));
-			continue;
-		}
-		if (who >= star->subtree_count)
-			return refuse_side(s, "by columns of several tables");
-		const struct rql_block_side *of = star->subtrees[who].side;
-		if (of && (of->kind != RQL_SIDE_LEFT || (side->kind != RQL_SIDE_LEFT && side->kind != RQL_SIDE_MARK)))
-			return refuse_side(s, "by a column that an outer join gives");
-		star->owner[RQL_BLOCK_SIDE(i)] = who;
-	}
-	return RQL_OK;
-}
-
-const char *rql_star_table(const struct rql_star *star, uint32_t subtree)
-{
-	const struct rql_star_subtree *tree = &star->subtrees[subtree];
-	const struct rql_rel *rel = tree->side ? tree->side->rel : NULL;
-	while (rel && rel->kind != RQL_REL_GET)
-		rel = rel->child_count ? rel->children[0] : NULL;
-	return rel ? rel->table.table : tree->side ? "a subquery" : star->block->tables[tree->root].table;
-}
-
 /* ---- expressions over the star ---- */
 
 static struct rql_expr *output_of(struct shaping *s, uint32_t subtree, const struct rql_expr *e)
@@ -427,6 +351,97 @@ static rql_status place_conditions(struct shaping *s)
 	}
 	return RQL_OK;
 }
+
+/* ---- sides ---- */
+
+/* A column as it is stored, of which e is a wider integer: keys are compared as numbers. */
+static const struct rql_expr *narrowed(const struct rql_expr *e)
+{
+	const struct rql_expr *from = e->kind == RQL_EXPR_CAST ? e->children[0] : NULL;
+	struct rql_bounds wide, narrow;
+	bool widens = from && rql_type_is_integer(e->type) && rql_type_is_integer(from->type) &&
+	              rql_bounds_of_type(e->type, &wide) && rql_bounds_of_type(from->type, &narrow) &&
+	              wide.low <= narrow.low && narrow.high <= wide.high;
+	return widens ? narrowed(from) : e;
+}
+
+/* Who has the side's outer keys: all of them. */
+static uint32_t keys_owner(const struct shaping *s, const struct rql_block_side *side)
+{
+	uint32_t who = reader_of(s->star, side->keys[0].outer);
+	return side->key_count == 1 || reader_of(s->star, side->keys[1].outer) == who ? who : READS_SEVERAL;
+}
+
+static rql_status refuse_side(struct shaping *s, const char *why)
+{
+	return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "an outer, semi or anti join %s", why);
+}
+
+/* A subtree of its own, on the fact table. */
+static rql_status plant_side(struct shaping *s, uint32_t i)
+{
+	struct rql_star *star = s->star;
+	const struct rql_block_side *side = &s->block->sides[i];
+	const struct rql_side_key *keys = side->keys;
+	struct rql_star_subtree tree = {.side = side, .root = RQL_BLOCK_SIDE(i), .fact = narrowed(keys[0].outer)};
+	tree.key = (struct rql_expr *)(uintptr_t)keys[0].inner;
+	if (side->key_count == 2) {
+		tree.fact2 = narrowed(keys[1].outer);
+		tree.key2 = (struct rql_expr *)(uintptr_t)keys[1].inner;
+	}
+	if (tree.fact->kind != RQL_EXPR_COLUMN || (tree.fact2 && tree.fact2->kind != RQL_EXPR_COLUMN))
+		return refuse_side(s, "by an expression of the table that is scanned");
+	star->owner[RQL_BLOCK_SIDE(i)] = star->subtree_count;
+	star->subtrees[star->subtree_count++] = tree;
+	return RQL_OK;
+}
+
+/* Where the subtree is an outer join's, a row that a semi or anti join drops is none that it could leave out: it is one of
+ * the scan's. So the subtree gives whether it stays. */
+static rql_status filter_by_side(struct shaping *s, uint32_t i)
+{
+	struct rql_type boolean = rql_type_simple(RQL_TYPE_BOOLEAN);
+	struct rql_expr *e = rql_expr_new(s->arena, RQL_EXPR_COLUMN, boolean, 0);
+	struct rql_expr *negated = rql_expr_new(s->arena, RQL_EXPR_NOT, boolean, 1);
+	if (!e || !negated)
+		return out_of_memory(s);
+	e->table = RQL_BLOCK_SIDE(i);
+	negated->children[0] = e;
+	return add_conjunct(s, s->block->sides[i].kind == RQL_SIDE_ANTI ? negated : e);
+}
+
+/* After the tables: a side of a subtree's columns is read with that one's rows. */
+static rql_status plant_sides(struct shaping *s)
+{
+	struct rql_star *star = s->star;
+	for (uint32_t i = 0; i < s->block->side_count; i++)
+		star->owner[RQL_BLOCK_SIDE(i)] = NOBODY;
+	for (uint32_t i = 0; i < s->block->side_count; i++) {
+		const struct rql_block_side *side = &s->block->sides[i];
+		uint32_t who = keys_owner(s, side);
+		if (who == RQL_STAR_FACT) {
+			RQL_TRY(plant_side(s, i));
+			continue;
+		}
+		if (who >= star->subtree_count)
+			return refuse_side(s, "by columns of several tables");
+		star->owner[RQL_BLOCK_SIDE(i)] = who;
+		if (star->subtrees[who].side && (side->kind == RQL_SIDE_SEMI || side->kind == RQL_SIDE_ANTI))
+			RQL_TRY(filter_by_side(s, i));
+	}
+	return RQL_OK;
+}
+
+const char *rql_star_table(const struct rql_star *star, uint32_t subtree)
+{
+	const struct rql_star_subtree *tree = &star->subtrees[subtree];
+	const struct rql_rel *rel = tree->side ? tree->side->rel : NULL;
+	while (rel && rel->kind != RQL_REL_GET)
+		rel = rel->child_count ? rel->children[0] : NULL;
+	return rel ? rel->table.table : tree->side ? "a subquery" : star->block->tables[tree->root].table;
+}
+
+/* ---- the whole ---- */
 
 rql_status rql_star_make(struct rql_arena *arena, const struct rql_block *block, uint32_t fact, const uint32_t *choices,
                          struct rql_star **out, struct rql_error *err)
