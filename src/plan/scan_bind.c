@@ -344,12 +344,24 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 	return need(b, agg->name[1] == 'i' ? RQL_AGG_MIN : RQL_AGG_MAX, &source, filter, &slot->terms[0].agg);
 }
 
-/* COUNT(DISTINCT x): the scan groups by x as well, and groups that differ only in it are put together afterwards. */
+/* COUNT(DISTINCT x): the scan groups by x as well, and groups that differ only in it are put together afterwards. With a
+ * FILTER it is the count of CASE WHEN condition THEN x END, for NULL is not counted. */
 static rql_status distinct_slot(struct rql_scan_binding *b, const struct rql_expr *agg, struct rql_slot *slot)
 {
 	slot->kind = RQL_SLOT_KEY_DISTINCT;
 	slot->of = agg->children[0];
-	return agg->filter ? refuse_agg(b, agg, "is a COUNT(DISTINCT) with FILTER") : RQL_OK;
+	if (!agg->filter)
+		return RQL_OK;
+	struct rql_expr *choice = rql_expr_new(b->arena, RQL_EXPR_CASE, slot->of->type, 3);
+	struct rql_expr *null = rql_expr_new(b->arena, RQL_EXPR_CONSTANT, slot->of->type, 0);
+	if (!choice || !null)
+		return out_of_memory(b);
+	null->value = rql_value_null(slot->of->type);
+	choice->children[0] = agg->filter;
+	choice->children[1] = slot->of;
+	choice->children[2] = null;
+	slot->of = choice;
+	return RQL_OK;
 }
 
 /* Only which rows are NULL matters. */

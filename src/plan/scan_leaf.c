@@ -506,6 +506,8 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 {
 	struct rql_scan_bound bound;
 	RQL_TRY(check_columns(t));
+	if (rql_block_counts_several(t->block))
+		return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "several columns are counted DISTINCT at once");
 	RQL_TRY(check_worth(t));
 	uint64_t start_ns = rql_now_ns();
 	RQL_TRY(make_star(t));
