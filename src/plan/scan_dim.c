@@ -293,11 +293,12 @@ static bool rel_cannot_fail(const struct rql_rel *rel)
 	return ok;
 }
 
-static bool side_cannot_fail(const struct rql_block_side *side)
+/* attached: the host computes the outer keys, too. */
+static bool side_cannot_fail(const struct rql_block_side *side, bool attached)
 {
 	bool ok = rel_cannot_fail(side->rel);
 	for (uint32_t k = 0; k < side->key_count; k++)
-		ok = ok && cannot_fail(side->keys[k].inner) && cannot_fail(side->keys[k].outer);
+		ok = ok && cannot_fail(side->keys[k].inner) && (!attached || cannot_fail(side->keys[k].outer));
 	return ok;
 }
 
@@ -308,7 +309,7 @@ static rql_status check_transaction(struct making *m)
 		return RQL_OK;
 	for (uint32_t i = 0; i < m->star->block->side_count; i++)
 		if (m->star->owner[RQL_BLOCK_SIDE(i)] == m->number)
-			ok = ok && side_cannot_fail(&m->star->block->sides[i]);
+			ok = ok && side_cannot_fail(&m->star->block->sides[i], is_attached(m, i));
 	for (uint32_t i = 0; i < m->tree->conjuncts.count; i++)
 		ok = ok && cannot_fail(m->tree->conjuncts.items[i]);
 	for (uint32_t i = 0; i < m->tree->outputs.count; i++)
@@ -557,7 +558,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 		return refuse_twice(m);
 	rql_status status = rql_scan_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
 	*twice = status == RQL_ERROR_UNSUPPORTED;
-	return *twice ? refuse_twice(m) : status;
+	return status;
 }
 
 rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,

@@ -582,7 +582,7 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 		forget_repetition(p->nodes);
 	}
 	if (!tried)
-		rql_planning_reason(p, RQL_REASON_OTHER_TABLES, "%s: it is of another table", s->name);
+		rql_planning_reason(p, rows ? 0 : RQL_REASON_OTHER_TABLES, "%s: it is of another table", s->name);
 	return RQL_OK;
 }
 

@@ -65,21 +65,49 @@ static bool reads_other(const struct replacing *r, const struct rql_expr *e)
 	return e->kind != RQL_EXPR_OPAQUE && e->kind != RQL_EXPR_WINDOW;
 }
 
-/* The condition by which column i of D equals *side, over the join's columns. */
-static const struct rql_expr *equality_of(const struct replacing *r, uint32_t i, const struct rql_expr **side)
+/* A cast of an integer to a type that has all its values. */
+static bool is_widening(const struct rql_expr *e)
+{
+	if (e->kind != RQL_EXPR_CAST || !rql_type_is_integer(e->type) || !rql_type_is_integer(e->children[0]->type))
+		return false;
+	struct rql_type from = e->children[0]->type;
+	return rql_type_bytes(from) < rql_type_bytes(e->type) && (!rql_type_is_signed(from) || rql_type_is_signed(e->type));
+}
+
+/* The condition by which column i of D equals *side, over the join's columns; *wide: as a wider integer. */
+static const struct rql_expr *equality_of(const struct replacing *r, uint32_t i, const struct rql_expr **side, bool *wide)
 {
 	for (uint32_t c = 0; c < r->join->expr_count; c++) {
 		const struct rql_expr *e = r->join->exprs[c];
-		bool equal = e->kind == RQL_EXPR_COMPARE && (!strcmp(e->name, "=") || !strcmp(e->name, "IS NOT DISTINCT FROM"));
+		bool plain = e->kind == RQL_EXPR_COMPARE && !strcmp(e->name, "=");
+		bool equal = plain || (e->kind == RQL_EXPR_COMPARE && !strcmp(e->name, "IS NOT DISTINCT FROM"));
 		for (uint32_t k = 0; k < 2 && equal; k++) {
 			const struct rql_expr *of_d = e->children[k];
 			*side = e->children[1 - k];
+			*wide = plain && is_widening(of_d);
+			of_d = *wide ? of_d->children[0] : of_d;
 			if (of_d->kind == RQL_EXPR_REF && of_d->index == r->first + i && reads_other(r, *side) &&
-			    rql_type_equal(of_d->type, (*side)->type))
+			    rql_type_equal(e->children[k]->type, (*side)->type))
 				return e;
 		}
 	}
 	return NULL;
+}
+
+/* What stands for column i of D. Where that was made wider, a value that it cannot have equals none of it: TRY_CAST gives
+ * NULL, which the filter drops. */
+static struct rql_expr *stand_in(struct replacing *r, uint32_t i, const struct rql_expr *side, bool wide)
+{
+	struct rql_plan_reader *reader = r->d->reader;
+	struct rql_expr *e = rql_expr_rewrite(reader->arena, side, to_other, r), *cast = NULL;
+	if (!e || !wide)
+		return e;
+	cast = rql_plan_expr_new(reader, RQL_EXPR_CAST, r->join->types[r->first + i], 1);
+	if (cast) {
+		cast->children[0] = e;
+		cast->try_cast = true;
+	}
+	return cast;
 }
 
 /* Both look NULL in the eye: `=` with NULL is never true, so that D's column is not NULL either. */
@@ -129,10 +157,11 @@ static bool replace_join(struct decorrelating *d, struct rql_rel *join, uint32_t
 		goto no_memory;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rql_expr *side;
-		if (!(taken[i] = equality_of(&r, i, &side)))
+		bool wide;
+		if (!(taken[i] = equality_of(&r, i, &side, &wide)))
 			return false;
-		places[i] = (struct place){{r.first + i, side->kind == RQL_EXPR_REF ? side->index : NOWHERE}};
-		if (d->apply && !(r.equal[i] = rql_expr_rewrite(reader->arena, side, to_other, &r)))
+		places[i] = (struct place){{r.first + i, side->kind == RQL_EXPR_REF && !wide ? side->index : NOWHERE}};
+		if (d->apply && !(r.equal[i] = stand_in(&r, i, side, wide)))
 			goto no_memory;
 	}
 	if (!d->apply)
