@@ -214,8 +214,8 @@ static rql_status out_of_memory(struct flattening *f)
 static bool becomes_anti(struct flattening *f, const struct rql_expr *e)
 {
 	const struct rql_expr *mark = e->kind == RQL_EXPR_NOT ? e->children[0] : NULL;
-	if (!mark || mark->kind != RQL_EXPR_CASE || mark->child_count != 3 ||
-	    mark->children[1]->kind != RQL_EXPR_COLUMN || mark->children[1]->table < RQL_BLOCK_MAX_TABLES)
+	if (!mark || mark->kind != RQL_EXPR_CASE || mark->child_count != 3 || mark->children[1]->kind != RQL_EXPR_COLUMN ||
+	    mark->children[1]->table < RQL_BLOCK_MAX_TABLES)
 		return false;
 	struct rql_block_side *side = &f->sides[mark->children[1]->table - RQL_BLOCK_MAX_TABLES];
 	if (side->kind != RQL_SIDE_MARK || mark->children[0]->kind != RQL_EXPR_IS_NULL ||
@@ -511,7 +511,8 @@ static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, 
 		                     "an outer, semi or anti join with rows that are used elsewhere, too");
 	if (!j.side.key_count || (j.side.kind == RQL_SIDE_MARK && j.side.key_count > 1))
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an outer join, EXISTS or IN by %s",
-		                     j.side.key_count ? "several columns of which one may be NULL" : "no pair of equal columns");
+		                     j.side.key_count ? "several columns of which one may be NULL"
+		                                      : "no pair of equal columns");
 	RQL_TRY(side_outputs(&j, out));
 	f->sides[f->side_count++] = j.side;
 	return RQL_OK;

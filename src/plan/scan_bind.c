@@ -478,8 +478,8 @@ static rql_status allocate(struct rql_scan_binding *b)
 	const struct rql_block *block = b->star->block;
 	uint32_t aggs = block->agg_count, groups = block->group_count;
 	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_scan_program, b->star->conjuncts.count + aggs + 2u);
-	b->conjuncts = RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct,
-	                             2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
+	b->conjuncts =
+		RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
 	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_scan_group_key, groups + aggs + 2u);
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_scan_agg, 2 * aggs + 1u);
 	b->leaf_aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 2 * aggs + 1u);

@@ -314,10 +314,9 @@ static rql_status check_transaction(struct making *m)
 		ok = ok && cannot_fail(m->tree->conjuncts.items[i]);
 	for (uint32_t i = 0; i < m->tree->outputs.count; i++)
 		ok = ok && cannot_fail(m->tree->outputs.items[i]);
-	return ok
-	           ? RQL_OK
-	           : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
-	                           "inside a transaction expressions are not evaluated ahead over table %s", table_of(m));
+	return ok ? RQL_OK
+	          : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+	                          "inside a transaction expressions are not evaluated ahead over table %s", table_of(m));
 }
 
 /* ---- keys ---- */
@@ -411,8 +410,8 @@ static rql_status take_rows(struct making *m, const struct rql_batch *batch)
 	else
 		memset(payloads, 0, batch->rows * sizeof *payloads);
 	for (uint64_t r = 0; r < batch->rows; r++) {
-		m->null_key |= !rql_column_valid(&batch->columns[0], r) ||
-		               (m->at->second && !rql_column_valid(&batch->columns[1], r));
+		m->null_key |=
+			!rql_column_valid(&batch->columns[0], r) || (m->at->second && !rql_column_valid(&batch->columns[1], r));
 		if (!key_of(m, batch, r, &m->keys[m->count]))
 			continue;
 		m->payloads[m->count++] = payloads[r];
@@ -493,8 +492,10 @@ static rql_status ask_absent(struct making *m, struct rql_arena *arena)
 	m->most = most;
 	m->null_key = false;
 	if (rows != 1 || m->count)
-		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "an outer join of table %s with rows of which one is not "
-		                     "there gives several", table_of(m));
+		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+		                     "an outer join of table %s with rows of which one is not "
+		                     "there gives several",
+		                     table_of(m));
 	return RQL_OK;
 }
 
@@ -605,7 +606,8 @@ rql_status rql_scan_dim_sample(const struct rql_plan_context *ctx, struct rql_ar
 	if ((side && side->kind != RQL_SIDE_LEFT) || most <= 2 * SAMPLE_ROWS)
 		return RQL_OK;
 	RQL_TRY(check_transaction(&m));
-	rql_status status = print_query(&m, arena, &sql, side ? side->rel : NULL) ? fetch_rows(&m, rql_strbuf_text(&sql), &rows) : RQL_OK;
+	rql_status status =
+		print_query(&m, arena, &sql, side ? side->rel : NULL) ? fetch_rows(&m, rql_strbuf_text(&sql), &rows) : RQL_OK;
 	if (status == RQL_OK && m.count)
 		qsort(m.keys, m.count, sizeof *m.keys, compare_keys);
 	for (uint64_t i = 1; status == RQL_OK && i < m.count; i++)

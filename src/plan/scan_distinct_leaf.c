@@ -87,8 +87,7 @@ static bool make_part(struct splitting *s, uint32_t part)
 {
 	const struct rql_rel *rel = s->rel;
 	uint32_t n = 0;
-	struct rql_rel *made =
-		new_rel(s->arena, RQL_REL_AGGREGATE, rel->name, rel->expr_count, rel->expr_count, 1);
+	struct rql_rel *made = new_rel(s->arena, RQL_REL_AGGREGATE, rel->name, rel->expr_count, rel->expr_count, 1);
 	if (!made)
 		return false;
 	for (uint32_t i = 0; i < rel->expr_count; i++) {

@@ -15,7 +15,7 @@ struct rql_star_subtree {
 	const struct rql_expr *fact2;      /* the second columns of a key of two; NULL: it is one */
 	struct rql_expr *key2;
 	struct rql_expr_list conjuncts; /* over columns of the subtree alone; of a side: none */
-	struct rql_expr_list outputs;   /* distinct expressions over them that are asked for outside; of a MARK: its columns */
+	struct rql_expr_list outputs;   /* distinct expressions over them that are asked for outside; a MARK's: its columns */
 };
 
 /* Expressions of the star are over COLUMNs of the fact table and REFs to outputs of subtrees. */

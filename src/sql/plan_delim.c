@@ -37,8 +37,8 @@ struct place {
 struct replacing {
 	struct decorrelating *d;
 	struct rql_rel *join;
-	uint32_t first;         /* D's columns among the join's */
-	uint32_t other, others; /* the other input's */
+	uint32_t first;          /* D's columns among the join's */
+	uint32_t other, others;  /* the other input's */
 	struct rql_expr **equal; /* [D's columns]: what stands for each, over the other input */
 };
 
@@ -75,7 +75,8 @@ static bool is_widening(const struct rql_expr *e)
 }
 
 /* The condition by which column i of D equals *side, over the join's columns; *wide: as a wider integer. */
-static const struct rql_expr *equality_of(const struct replacing *r, uint32_t i, const struct rql_expr **side, bool *wide)
+static const struct rql_expr *equality_of(const struct replacing *r, uint32_t i, const struct rql_expr **side,
+                                          bool *wide)
 {
 	for (uint32_t c = 0; c < r->join->expr_count; c++) {
 		const struct rql_expr *e = r->join->exprs[c];
@@ -298,8 +299,8 @@ bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim
 	struct rql_rel *inner = join->child_count == 2 ? join->children[!flipped] : NULL;
 	struct place *places = RQL_NEW_ARRAY(reader->arena, struct place, scope->column_count);
 	reader->no_memory |= !places;
-	if (!places || join->kind != RQL_REL_JOIN || !drops_others(join->join, flipped) || count_refs(inner, scope->cte) != 1 ||
-	    !carry(&d, inner, places))
+	if (!places || join->kind != RQL_REL_JOIN || !drops_others(join->join, flipped) ||
+	    count_refs(inner, scope->cte) != 1 || !carry(&d, inner, places))
 		return false;
 	for (uint32_t i = 0; i < scope->column_count; i++)
 		if (!compares(&d, join, flipped, i, places[i].at[0]) && !compares(&d, join, flipped, i, places[i].at[1]))

@@ -641,7 +641,8 @@ static const char *subquery_from(struct making *m, const struct dt_source *sourc
 	const struct dt_item *b = &t->columns[dt_below(m->r, t->column_count)].item;
 	struct dt_item named = *b;
 	named.text = "e_b";
-	const char *text = dt_printf(m->arena, "FROM (SELECT %s AS e_a, %s AS e_b FROM %s) AS e", a->text, b->text, t->name);
+	const char *text =
+		dt_printf(m->arena, "FROM (SELECT %s AS e_a, %s AS e_b FROM %s) AS e", a->text, b->text, t->name);
 	const char *word = " WHERE ";
 	if (correlation) {
 		text = dt_printf(m->arena, "%s%s%s", text, word, correlation);

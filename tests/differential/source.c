@@ -73,7 +73,8 @@ void dt_source_star(struct dt_arena *arena, const struct dt_table *tables, const
 }
 
 /* A condition over one of the columns of a table, by its alias. */
-static const char *condition_on(struct dt_arena *arena, struct dt_random *r, const struct dt_table *t, const char *alias)
+static const char *condition_on(struct dt_arena *arena, struct dt_random *r, const struct dt_table *t,
+                                const char *alias)
 {
 	struct dt_item item = t->columns[dt_below(r, t->column_count)].item;
 	item.text = dt_printf(arena, "%s.%s", alias, item.text);

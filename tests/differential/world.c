@@ -416,10 +416,10 @@ static struct dt_select *next_query(struct world *w)
 	if (w->outer_count && dt_chance(r, 25))
 		source = &w->sources[w->source_count];
 	struct dt_select *q = any && w->columns && dt_chance(r, 25) ? dt_query_rows(&w->arena, r, source)
-	                      : any                  ? dt_query_any(&w->arena, r, source, w->columns)
-	                      : kind < 20            ? dt_query_for_view(&w->arena, r, v, true)
-	                      : kind < 28            ? dt_query_by_name(&w->arena, r, v)
-	                                             : dt_query_for_view(&w->arena, r, v, false);
+	                      : any                                 ? dt_query_any(&w->arena, r, source, w->columns)
+	                      : kind < 20                           ? dt_query_for_view(&w->arena, r, v, true)
+	                      : kind < 28                           ? dt_query_by_name(&w->arena, r, v)
+	                                                            : dt_query_for_view(&w->arena, r, v, false);
 	q->eligible = q->eligible && usable(w, v);
 	return q;
 }
