@@ -24,17 +24,22 @@ struct rql_expr *rql_expr_comparison(struct rql_arena *arena, const char *name, 
 	return e;
 }
 
-/* `a = a` joins nothing (it drops NULLs), and equal numbers of these types may still look different: -0.0 and 0.0, 30
- * days and 1 month. */
+static bool is_key_type(struct rql_type type)
+{
+	return type.id != RQL_TYPE_FLOAT && type.id != RQL_TYPE_DOUBLE && type.id != RQL_TYPE_INTERVAL &&
+	       type.id != RQL_TYPE_OTHER;
+}
+
+/* `a = a` joins nothing (it drops NULLs), a column of a side is not there before the side is joined, and equal numbers of
+ * these types may still look different: -0.0 and 0.0, 30 days and 1 month. */
 bool rql_expr_is_equijoin(const struct rql_expr *e)
 {
 	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
 		return false;
 	const struct rql_expr *a = e->children[0], *b = e->children[1];
-	rql_type_id id = a->type.id;
 	return a->kind == RQL_EXPR_COLUMN && b->kind == RQL_EXPR_COLUMN && rql_type_equal(a->type, b->type) &&
-	       (a->table != b->table || a->index != b->index) && id != RQL_TYPE_FLOAT && id != RQL_TYPE_DOUBLE &&
-	       id != RQL_TYPE_INTERVAL && id != RQL_TYPE_OTHER;
+	       (a->table != b->table || a->index != b->index) && a->table < RQL_BLOCK_MAX_TABLES &&
+	       b->table < RQL_BLOCK_MAX_TABLES && is_key_type(a->type);
 }
 
 bool rql_expr_leaves(const struct rql_expr *e, rql_leaf_fn *fn, void *state)
@@ -55,8 +60,9 @@ void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *stat
 		rql_expr_leaves(block->groups[i], fn, state);
 	for (uint32_t i = 0; i < block->agg_count; i++)
 		rql_expr_leaves(block->aggs[i], fn, state);
-	for (uint32_t i = 0; i < block->semi_count; i++)
-		rql_expr_leaves(block->semis[i].key, fn, state);
+	for (uint32_t i = 0; i < block->side_count; i++)
+		for (uint32_t k = 0; k < block->sides[i].key_count; k++)
+			rql_expr_leaves(block->sides[i].keys[k].outer, fn, state);
 }
 
 struct ref_use {
@@ -173,8 +179,8 @@ struct flattening {
 	struct rql_table_ref tables[RQL_BLOCK_MAX_TABLES];
 	uint32_t table_count;
 	struct rql_expr_list conjuncts;
-	uint32_t semi_count;
-	struct rql_block_semi semis[RQL_BLOCK_MAX_SEMIS];
+	uint32_t side_count;
+	struct rql_block_side sides[RQL_BLOCK_MAX_SIDES];
 	const char *above; /* for messages */
 	struct rql_error *err;
 };
@@ -204,11 +210,29 @@ static rql_status out_of_memory(struct flattening *f)
 	return rql_error_memory(f->err, 0, "a plan");
 }
 
+/* NOT x IN (...), as the only thing that is asked of the mark. */
+static bool becomes_anti(struct flattening *f, const struct rql_expr *e)
+{
+	const struct rql_expr *mark = e->kind == RQL_EXPR_NOT ? e->children[0] : NULL;
+	if (!mark || mark->kind != RQL_EXPR_CASE || mark->child_count != 3 || mark->children[1]->kind != RQL_EXPR_COLUMN ||
+	    mark->children[1]->table < RQL_BLOCK_MAX_TABLES)
+		return false;
+	struct rql_block_side *side = &f->sides[mark->children[1]->table - RQL_BLOCK_MAX_TABLES];
+	if (side->kind != RQL_SIDE_MARK || mark->children[0]->kind != RQL_EXPR_IS_NULL ||
+	    mark->children[0]->children[0] != side->keys[0].outer)
+		return false;
+	side->kind = RQL_SIDE_ANTI;
+	side->not_in = true;
+	return true;
+}
+
 static rql_status add_conditions(struct flattening *f, const struct rql_rel *rel, struct columns *input)
 {
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
 		struct rql_expr *e;
 		RQL_TRY(rewrite(f, rel->exprs[i], input, &e));
+		if (becomes_anti(f, e))
+			continue;
 		if (!rql_conjuncts_add(f->arena, &f->conjuncts, e))
 			return out_of_memory(f);
 	}
@@ -239,63 +263,265 @@ static rql_status flatten_get(struct flattening *f, const struct rql_rel *rel, s
 
 static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struct columns *out);
 
-/* The one condition of a semi join, `column = column` of one type, sorted by side. */
-static bool semi_keys(const struct rql_rel *rel, bool right, const struct columns *outer, const struct columns *inner,
-                      struct rql_block_semi *out)
+/* ---- sides ---- */
+
+struct joining {
+	struct flattening *f;
+	const struct rql_rel *rel;
+	bool right;            /* the block is the join's right input */
+	uint32_t lefts, outer; /* columns of the left input, of the block */
+	struct columns input;  /* of the block */
+	struct rql_block_side side;
+	struct rql_expr_list open; /* LEFT: conditions without which a row of the side is no match, over both */
+};
+
+/* The side's column that a REF of the join's conditions means; UINT32_MAX: it is the block's. */
+static uint32_t side_column(const struct joining *j, uint32_t ref)
 {
-	const struct rql_expr *e = rel->expr_count == 1 ? rel->exprs[0] : NULL;
-	uint32_t left_count = right ? inner->count : outer->count;
-	if (!e || e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
-		return false;
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct rql_expr *side = e->children[i];
-		if (side->kind != RQL_EXPR_REF)
-			return false;
-		bool of_left = side->index < left_count;
-		uint32_t index = of_left ? side->index : side->index - left_count;
-		const struct columns *columns = of_left != right ? outer : inner;
-		if (index >= columns->count || columns->items[index]->kind != RQL_EXPR_COLUMN)
-			return false;
-		*(of_left != right ? &out->key : &out->inner_key) = columns->items[index];
-	}
-	rql_type_id id = out->key ? out->key->type.id : RQL_TYPE_INVALID;
-	return out->key && out->inner_key && rql_type_equal(out->key->type, out->inner_key->type) &&
-	       id != RQL_TYPE_FLOAT && id != RQL_TYPE_DOUBLE && id != RQL_TYPE_INTERVAL && id != RQL_TYPE_OTHER;
+	bool of_left = ref < j->lefts;
+	return of_left != j->right ? UINT32_MAX : of_left ? ref : ref - j->lefts;
 }
 
-static rql_status flatten_semi(struct flattening *f, const struct rql_rel *rel, struct columns *out)
+enum { READS_NONE = 0, READS_OUTER = 1, READS_SIDE = 2 };
+struct reading {
+	const struct joining *j;
+	unsigned inputs;
+};
+
+static bool note_input(const struct rql_expr *leaf, void *state)
 {
-	bool right = rel->join == RQL_JOIN_RIGHT_SEMI || rel->join == RQL_JOIN_RIGHT_ANTI;
-	struct rql_block_semi semi = {.anti = rel->join == RQL_JOIN_ANTI || rel->join == RQL_JOIN_RIGHT_ANTI};
-	struct flattening *g = RQL_NEW(f->arena, struct flattening);
-	struct rql_block *inner = RQL_NEW(f->arena, struct rql_block);
-	struct columns columns;
-	if (!g || !inner)
-		return out_of_memory(f);
-	g->arena = f->arena;
-	g->above = "semi join";
-	g->err = f->err;
-	RQL_TRY(flatten(f, rel->children[right], out));
-	RQL_TRY(flatten(g, rel->children[!right], &columns));
-	if (!semi_keys(rel, right, out, &columns, &semi) || g->semi_count || f->semi_count == RQL_BLOCK_MAX_SEMIS)
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "a semi join by more than one pair of equal columns");
-	inner->table_count = g->table_count;
-	inner->tables = g->tables;
-	inner->conjunct_count = g->conjuncts.count;
-	inner->conjuncts = g->conjuncts.items;
-	semi.inner = inner;
-	f->semis[f->semi_count++] = semi;
+	struct reading *r = state;
+	r->inputs |= side_column(r->j, leaf->index) == UINT32_MAX ? READS_OUTER : READS_SIDE;
+	return true;
+}
+
+static unsigned inputs_of(const struct joining *j, const struct rql_expr *e)
+{
+	struct reading r = {j, READS_NONE};
+	rql_expr_leaves(e, note_input, &r);
+	return r.inputs;
+}
+
+/* Over the block's columns; the side's are COLUMNs of it. */
+static struct rql_expr *to_both(struct rql_arena *arena, const struct rql_expr *ref, void *state)
+{
+	const struct joining *j = state;
+	uint32_t column = side_column(j, ref->index), at = j->right ? ref->index - j->lefts : ref->index;
+	if (column == UINT32_MAX)
+		return at < j->input.count ? j->input.items[at] : NULL;
+	struct rql_expr *e = rql_expr_new(arena, RQL_EXPR_COLUMN, ref->type, 0);
+	if (e) {
+		e->table = RQL_BLOCK_SIDE(j->f->side_count);
+		e->index = column;
+		e->alias = ref->alias;
+	}
+	return e;
+}
+
+static struct rql_expr *to_side(struct rql_arena *arena, const struct rql_expr *ref, void *state)
+{
+	struct rql_expr *e = rql_expr_new(arena, RQL_EXPR_REF, ref->type, 0);
+	if (e)
+		e->index = side_column(state, ref->index);
+	return e;
+}
+
+/* false: e is no equality of an expression of the block and one of the side. */
+static rql_status take_key(struct joining *j, const struct rql_expr *e, bool *taken)
+{
+	bool null_safe = e->kind == RQL_EXPR_COMPARE && strcmp(e->name, "IS NOT DISTINCT FROM") == 0;
+	*taken = false;
+	if (e->kind != RQL_EXPR_COMPARE || (!null_safe && strcmp(e->name, "=") != 0) || j->side.key_count == 2 ||
+	    !is_key_type(e->children[0]->type) || !rql_type_equal(e->children[0]->type, e->children[1]->type))
+		return RQL_OK;
+	for (uint32_t i = 0; i < 2; i++) {
+		if (inputs_of(j, e->children[i]) != READS_OUTER || inputs_of(j, e->children[1 - i]) != READS_SIDE)
+			continue;
+		struct rql_side_key *key = &j->side.keys[j->side.key_count++];
+		key->null_safe = null_safe;
+		key->outer = rql_expr_rewrite(j->f->arena, e->children[i], to_both, j);
+		key->inner = rql_expr_rewrite(j->f->arena, e->children[1 - i], to_side, j);
+		*taken = true;
+		return key->outer && key->inner ? RQL_OK : out_of_memory(j->f);
+	}
+	return RQL_OK;
+}
+
+/* A condition over the side alone filters it before the join. */
+static rql_status filter_side(struct joining *j, const struct rql_expr *e)
+{
+	struct rql_rel *filter = RQL_NEW(j->f->arena, struct rql_rel);
+	struct rql_rel **child = RQL_NEW_ARRAY(j->f->arena, struct rql_rel *, 1);
+	struct rql_expr **exprs = RQL_NEW_ARRAY(j->f->arena, struct rql_expr *, 1);
+	if (!filter || !child || !exprs || !(exprs[0] = rql_expr_rewrite(j->f->arena, e, to_side, j)))
+		return out_of_memory(j->f);
+	child[0] = (struct rql_rel *)(uintptr_t)j->side.rel;
+	*filter = (struct rql_rel){.kind = RQL_REL_FILTER,
+	                           .name = "LOGICAL_FILTER",
+	                           .column_count = child[0]->column_count,
+	                           .types = child[0]->types,
+	                           .names = child[0]->names,
+	                           .child_count = 1,
+	                           .children = child,
+	                           .expr_count = 1,
+	                           .exprs = exprs};
+	j->side.rel = filter;
+	return RQL_OK;
+}
+
+static rql_status take_condition(struct joining *j, const struct rql_expr *e)
+{
+	bool taken;
+	if (e->kind == RQL_EXPR_AND) {
+		for (uint32_t i = 0; i < e->child_count; i++)
+			RQL_TRY(take_condition(j, e->children[i]));
+		return RQL_OK;
+	}
+	RQL_TRY(take_key(j, e, &taken));
+	if (taken)
+		return RQL_OK;
+	if (j->side.kind != RQL_SIDE_MARK && inputs_of(j, e) == READS_SIDE)
+		return filter_side(j, e);
+	if (j->side.kind != RQL_SIDE_LEFT)
+		return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED,
+		                     "EXISTS or IN by a condition that is not an equality of two columns");
+	struct rql_expr *both = rql_expr_rewrite(j->f->arena, e, to_both, j);
+	return both && rql_expr_list_add(j->f->arena, &j->open, both) ? RQL_OK : out_of_memory(j->f);
+}
+
+static rql_status set_kind(struct joining *j)
+{
+	static const struct {
+		enum rql_join_type join;
+		enum rql_side_kind kind;
+		bool right;
+	} kinds[] = {
+		{RQL_JOIN_LEFT, RQL_SIDE_LEFT, false},      {RQL_JOIN_RIGHT, RQL_SIDE_LEFT, true},
+		{RQL_JOIN_SINGLE, RQL_SIDE_LEFT, false},    {RQL_JOIN_SEMI, RQL_SIDE_SEMI, false},
+		{RQL_JOIN_RIGHT_SEMI, RQL_SIDE_SEMI, true}, {RQL_JOIN_ANTI, RQL_SIDE_ANTI, false},
+		{RQL_JOIN_RIGHT_ANTI, RQL_SIDE_ANTI, true}, {RQL_JOIN_MARK, RQL_SIDE_MARK, false},
+	};
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (kinds[i].join != j->rel->join)
+			continue;
+		j->side.kind = kinds[i].kind;
+		j->right = kinds[i].right;
+		return RQL_OK;
+	}
+	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "a full outer join lies below the %s", j->f->above);
+}
+
+/* A column of a LEFT side in a row of the block: with conditions beyond the keys it is NULL where they are not true. */
+static struct rql_expr *column_of_side(struct joining *j, uint32_t column)
+{
+	struct rql_arena *arena = j->f->arena;
+	struct rql_expr ref = {.kind = RQL_EXPR_REF,
+	                       .type = j->side.rel->types[column],
+	                       .alias = j->side.rel->names ? j->side.rel->names[column] : NULL,
+	                       .index = j->right ? column : column + j->lefts};
+	struct rql_expr *e = to_both(arena, &ref, j);
+	if (!j->open.count || !e)
+		return e;
+	struct rql_expr *when = j->open.items[0], *both = NULL, *choice = rql_expr_new(arena, RQL_EXPR_CASE, e->type, 3);
+	struct rql_expr *null = rql_expr_new(arena, RQL_EXPR_CONSTANT, e->type, 0);
+	if (j->open.count > 1 &&
+	    (both = rql_expr_new(arena, RQL_EXPR_AND, rql_type_simple(RQL_TYPE_BOOLEAN), j->open.count)))
+		memcpy(both->children, j->open.items, j->open.count * sizeof *both->children);
+	if (!choice || !null || (j->open.count > 1 && !both))
+		return NULL;
+	null->value = rql_value_null(e->type);
+	choice->children[0] = both ? both : when;
+	choice->children[1] = e;
+	choice->children[2] = null;
+	return choice;
+}
+
+/* CASE WHEN key IS NULL THEN its mark ELSE the other's END */
+static struct rql_expr *mark_of(struct joining *j)
+{
+	struct rql_arena *arena = j->f->arena;
+	struct rql_type boolean = rql_type_simple(RQL_TYPE_BOOLEAN);
+	struct rql_expr *choice = rql_expr_new(arena, RQL_EXPR_CASE, boolean, 3);
+	struct rql_expr *test = rql_expr_new(arena, RQL_EXPR_IS_NULL, boolean, 1);
+	struct rql_expr *marks[2] = {rql_expr_new(arena, RQL_EXPR_COLUMN, boolean, 0),
+	                             rql_expr_new(arena, RQL_EXPR_COLUMN, boolean, 0)};
+	if (!choice || !test || !marks[0] || !marks[1])
+		return NULL;
+	for (uint32_t i = 0; i < 2; i++) {
+		marks[i]->table = RQL_BLOCK_SIDE(j->f->side_count);
+		marks[i]->index = i;
+	}
+	test->children[0] = (struct rql_expr *)(uintptr_t)j->side.keys[0].outer;
+	choice->children[0] = test;
+	choice->children[1] = marks[RQL_MARK_OF_NULL];
+	choice->children[2] = marks[RQL_MARK_OF_KEY];
+	return choice;
+}
+
+static rql_status side_outputs(struct joining *j, struct columns *out)
+{
+	uint32_t blocks = j->input.count, sides = j->side.kind == RQL_SIDE_LEFT ? j->side.rel->column_count : 0;
+	bool mark = j->side.kind == RQL_SIDE_MARK;
+	out->count = blocks + sides + mark;
+	out->items = RQL_NEW_ARRAY(j->f->arena, struct rql_expr *, out->count);
+	if (!out->items)
+		return out_of_memory(j->f);
+	memcpy(out->items + (j->right ? sides : 0), j->input.items, blocks * sizeof *out->items);
+	for (uint32_t i = 0; i < sides; i++)
+		if (!(out->items[j->right ? i : blocks + i] = column_of_side(j, i)))
+			return out_of_memory(j->f);
+	if (mark && !(out->items[blocks] = mark_of(j)))
+		return out_of_memory(j->f);
+	return RQL_OK;
+}
+
+/* Nothing in rel refers to a common table expression around it. */
+static bool is_closed(const struct rql_rel *rel, const uint64_t *ctes, uint32_t count)
+{
+	uint64_t within[16];
+	bool known = rel->kind != RQL_REL_CTE_REF;
+	if (rel->kind == RQL_REL_CTE) {
+		if (count == sizeof within / sizeof *within || !is_closed(rel->children[0], ctes, count))
+			return false;
+		if (count)
+			memcpy(within, ctes, count * sizeof *ctes);
+		within[count] = rel->cte;
+		return is_closed(rel->children[1], within, count + 1);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		known |= rel->kind == RQL_REL_CTE_REF && ctes[i] == rel->cte;
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		known = known && is_closed(rel->children[i], ctes, count);
+	return known;
+}
+
+static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, struct columns *out)
+{
+	struct joining j = {.f = f, .rel = rel, .lefts = rel->children[0]->column_count};
+	RQL_TRY(set_kind(&j));
+	j.side.rel = rel->children[!j.right];
+	RQL_TRY(flatten(f, rel->children[j.right], &j.input));
+	if (f->side_count == RQL_BLOCK_MAX_SIDES)
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "more than %u outer, semi and anti joins",
+		                     RQL_BLOCK_MAX_SIDES);
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		RQL_TRY(take_condition(&j, rel->exprs[i]));
+	if (!is_closed(j.side.rel, NULL, 0))
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED,
+		                     "an outer, semi or anti join with rows that are used elsewhere, too");
+	if (!j.side.key_count || (j.side.kind == RQL_SIDE_MARK && j.side.key_count > 1))
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an outer join, EXISTS or IN by %s",
+		                     j.side.key_count ? "several columns of which one may be NULL"
+		                                      : "no pair of equal columns");
+	RQL_TRY(side_outputs(&j, out));
+	f->sides[f->side_count++] = j.side;
 	return RQL_OK;
 }
 
 static rql_status flatten_join(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
-	if (rel->join == RQL_JOIN_SEMI || rel->join == RQL_JOIN_ANTI || rel->join == RQL_JOIN_RIGHT_SEMI ||
-	    rel->join == RQL_JOIN_RIGHT_ANTI)
-		return flatten_semi(f, rel, out);
 	if (rel->join != RQL_JOIN_INNER && rel->join != RQL_JOIN_CROSS)
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED,
-		                     "a join that is not an inner join lies below the %s", f->above);
+		return flatten_side(f, rel, out);
 	struct columns left, right, both;
 	RQL_TRY(flatten(f, rel->children[0], &left));
 	RQL_TRY(flatten(f, rel->children[1], &right));
@@ -403,8 +629,8 @@ rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, st
 	b->tables = f->tables;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
-	b->semi_count = f->semi_count;
-	b->semis = f->semis;
+	b->side_count = f->side_count;
+	b->sides = f->sides;
 	b->column_count = count_columns(b);
 	*out = b;
 	return RQL_OK;
@@ -498,8 +724,8 @@ rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *re
 	b->tables = f->tables;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
-	b->semi_count = f->semi_count;
-	b->semis = f->semis;
+	b->side_count = f->side_count;
+	b->sides = f->sides;
 	b->column_count = count_columns(b);
 	*out = rows;
 	return RQL_OK;

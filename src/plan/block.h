@@ -1,28 +1,45 @@
 /* A block: one GROUP BY (or DISTINCT, or scalar aggregate) over inner joins and filters of base tables, in a form that
  * does not depend on join order, on where filters were pushed, or on which expressions a projection named. Definitions
- * of materialized views and parts of queries are both brought to this form; match.c compares the two. */
+ * of materialized views and parts of queries are both brought to this form; match.c compares the two. What other joins
+ * add to it are its sides. */
 #ifndef RQL_PLAN_BLOCK_H
 #define RQL_PLAN_BLOCK_H
 
 #include "sql/rel.h"
 #include "util/arena.h"
 
-struct rql_block;
-/* Rows of the block stay only if (anti: unless) some row of `inner`, tables joined and filtered, has an equal key. */
-struct rql_block_semi {
-	bool anti;
-	const struct rql_expr *key;       /* COLUMN of the block */
-	const struct rql_expr *inner_key; /* COLUMN of inner */
-	const struct rql_block *inner;    /* tables and conjuncts only */
+/* A relation of any form that is joined to the block's rows by equal keys, but not by an inner join. */
+enum rql_side_kind {
+	RQL_SIDE_LEFT, /* columns of table RQL_BLOCK_SIDE(i), NULL where it has no row with the key; one row of a key at most:
+	                  whoever reads it must find out that no key comes twice */
+	RQL_SIDE_SEMI, /* rows of the block stay only if it has a row with the key */
+	RQL_SIDE_ANTI, /* ... only if it has none */
+	RQL_SIDE_MARK, /* whether it has one, as two BOOLEAN columns: RQL_MARK_OF_KEY, RQL_MARK_OF_NULL */
 };
-#define RQL_BLOCK_MAX_SEMIS 8u
+/* One key: the mark of rows whose key is not NULL (NULL, not false, where `x IN (...)` says so because the side has a NULL
+ * key), and of those whose key is. */
+enum { RQL_MARK_OF_KEY, RQL_MARK_OF_NULL };
+struct rql_block_side {
+	enum rql_side_kind kind;
+	bool not_in;        /* ANTI: NOT IN: what a MARK leaves open is no row either */
+	uint32_t key_count; /* 1 or 2; conjuncts, but 1 for MARK and not_in */
+	struct rql_side_key {
+		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */
+		const struct rql_expr *inner; /* of the same type, over REFs to rel's columns */
+		bool null_safe;               /* NULL equals NULL */
+	} keys[2];
+	const struct rql_rel *rel;
+};
+#define RQL_BLOCK_MAX_TABLES 16u
+#define RQL_BLOCK_MAX_SIDES 8u
+#define RQL_BLOCK_SIDE(i) (RQL_BLOCK_MAX_TABLES + (i)) /* the table number of its columns */
 
 struct rql_block {
 	uint32_t table_count;
 	struct rql_table_ref *tables;
-	uint32_t semi_count; /* of definitions, and for cubes: 0 */
-	struct rql_block_semi *semis;
-	/* All expressions are over RQL_EXPR_COLUMN (table: index into tables; index: column of the table). */
+	uint32_t side_count; /* of definitions, and for cubes: 0 */
+	struct rql_block_side *sides;
+	/* All expressions are over RQL_EXPR_COLUMN (table: index into tables, or a side; index: column of the table). */
 	uint32_t conjunct_count;
 	struct rql_expr **conjuncts; /* normalised, see rql_conjuncts_add */
 	uint32_t group_count;
@@ -31,8 +48,6 @@ struct rql_block {
 	struct rql_expr **aggs; /* RQL_EXPR_AGGREGATE */
 	uint32_t column_count;  /* distinct base columns touched: what the host would scan */
 };
-
-#define RQL_BLOCK_MAX_TABLES 16u
 
 /* rel is an AGGREGATE or a DISTINCT. RQL_ERROR_UNSUPPORTED with the reason when it is no block. */
 rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
@@ -70,7 +85,7 @@ bool rql_expr_is_equijoin(const struct rql_expr *expr);
 /* Calls fn with every COLUMN and REF leaf; stops when it gives false. */
 typedef bool rql_leaf_fn(const struct rql_expr *leaf, void *state);
 bool rql_expr_leaves(const struct rql_expr *expr, rql_leaf_fn *fn, void *state);
-/* The same for all expressions of the block, and the keys of its semi joins. */
+/* The same for all expressions of the block, and the outer keys of its sides. */
 void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *state);
 /* How many different REFs expr reads: 0, 1 (*index is it), or 2 for two and more. */
 uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index);

@@ -252,7 +252,7 @@ static rql_status fill_definition(struct rql_definition *def, struct rql_rel *ro
 	rql_error_clear(&why);
 	RQL_TRY(status);
 	struct rql_block *b = def->block;
-	if (b->semi_count)
+	if (b->side_count)
 		return not_a_cube(err, "a join that is not an inner join lies below the aggregate");
 	RQL_TRY(check_time_zone(b, err));
 	if (!rql_column_classes(def->arena, b->conjuncts, b->conjunct_count, &def->pairs, &def->pair_count))

@@ -327,5 +327,8 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 	rql_status status = rql_block_make(p->arena, rel, &block, &why);
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, RQL_REASON_NO_BLOCK, NULL);
-	return rql_leaf_choose_block(p, rel, block, NULL, found);
+	RQL_TRY(rql_leaf_choose_block(p, rel, block, NULL, found));
+	if (*found || rel->kind != RQL_REL_AGGREGATE || !rql_block_counts_several(block))
+		return RQL_OK;
+	return rql_leaf_choose_distincts(p, rel, found);
 }

@@ -57,6 +57,10 @@ rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *blo
 /* The same for a selection of rows. */
 rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_block *rows, struct rql_structure *s,
                                   struct rql_leaf *leaf) RQL_MUST_CHECK;
+/* scan_distinct_leaf.c: an aggregate with several COUNT(DISTINCT) as several leaves: *found, and rel is what puts them
+ * together. */
+rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
+bool rql_block_counts_several(const struct rql_block *block);
 /* count(*) of a table by the host, once per planning. */
 rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
                                struct rql_error *err) RQL_MUST_CHECK;

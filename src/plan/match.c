@@ -323,8 +323,8 @@ rql_status rql_match(struct rql_arena *arena, const struct rql_block *block, con
                      struct rql_match **out, struct rql_error *err)
 {
 	struct matching m = {.arena = arena, .block = block, .def = def, .err = err};
-	if (block->semi_count)
-		return no(&m, "%s", "a semi join lies below the aggregate");
+	if (block->side_count)
+		return no(&m, "%s", "an outer, semi or anti join lies below the aggregate");
 	if (block->table_count != def->block->table_count)
 		return no(&m, "%s",
 		          block->table_count < def->block->table_count ? "it joins tables that the query does not"

@@ -240,8 +240,9 @@ static void take_methods(struct rql_planning *p)
 		p->nodes->partial
 			? rql_arena_printf(p->arena,
 	                           "partial: the host finishes over about %.0f rows of RayQL's and its own tables; %.3f ms "
-	                           "estimated for RayQL's part, host %.3f ms",
-	                           rows, plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6)
+	                           "estimated for RayQL's part, host %.3f ms%s%s",
+	                           rows, plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6,
+	                           p->why_not ? "; not all of it: " : "", p->why_not ? p->why_not : "")
 			: rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s", plan->estimated_ns / 1e6,
 	                           plan->host_estimated_ns / 1e6, leaf->note ? "; " : "", leaf->note ? leaf->note : "");
 	plan->reason = reason ? reason : "cheapest";

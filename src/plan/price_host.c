@@ -181,7 +181,7 @@ double rql_host_work_scan(const struct rql_host_work *w)
 /* The rows of the fact table dwindle from join to join. */
 static double joins(const struct rql_host_work *w)
 {
-	uint32_t n = w->block->table_count - 1 + w->block->semi_count;
+	uint32_t n = w->block->table_count - 1 + w->block->side_count;
 	double rows = (double)w->rows[w->fact], left = rows > 0 ? fmax(w->passed, 1) / rows : 1, sum = 0;
 	double each = n && w->selected / n > NEAR_ROWS ? PROBE_FAR : PROBE_NEAR;
 	for (uint32_t i = 0; i < n; i++)

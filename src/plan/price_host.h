@@ -11,7 +11,7 @@ struct rql_host_work {
 	const struct rql_block *block;
 	uint32_t fact;        /* the greatest table */
 	const uint64_t *rows; /* [table_count] */
-	double inner_rows;    /* of the tables of semi joins */
+	double inner_rows;    /* of the tables of other joins */
 	double selected;      /* rows of all other tables that their own conditions leave: what hash tables are built of */
 	double passed;        /* rows that every filter and join leaves */
 	double groups;        /* GROUP BY: groups of them, a DISTINCT argument's values told apart */

@@ -344,12 +344,24 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 	return need(b, agg->name[1] == 'i' ? RQL_AGG_MIN : RQL_AGG_MAX, &source, filter, &slot->terms[0].agg);
 }
 
-/* COUNT(DISTINCT x): the scan groups by x as well, and groups that differ only in it are put together afterwards. */
+/* COUNT(DISTINCT x): the scan groups by x as well, and groups that differ only in it are put together afterwards. With a
+ * FILTER it is the count of CASE WHEN condition THEN x END, for NULL is not counted. */
 static rql_status distinct_slot(struct rql_scan_binding *b, const struct rql_expr *agg, struct rql_slot *slot)
 {
 	slot->kind = RQL_SLOT_KEY_DISTINCT;
 	slot->of = agg->children[0];
-	return agg->filter ? refuse_agg(b, agg, "is a COUNT(DISTINCT) with FILTER") : RQL_OK;
+	if (!agg->filter)
+		return RQL_OK;
+	struct rql_expr *choice = rql_expr_new(b->arena, RQL_EXPR_CASE, slot->of->type, 3);
+	struct rql_expr *null = rql_expr_new(b->arena, RQL_EXPR_CONSTANT, slot->of->type, 0);
+	if (!choice || !null)
+		return out_of_memory(b);
+	null->value = rql_value_null(slot->of->type);
+	choice->children[0] = agg->filter;
+	choice->children[1] = slot->of;
+	choice->children[2] = null;
+	slot->of = choice;
+	return RQL_OK;
 }
 
 /* Only which rows are NULL matters. */
@@ -466,7 +478,8 @@ static rql_status allocate(struct rql_scan_binding *b)
 	const struct rql_block *block = b->star->block;
 	uint32_t aggs = block->agg_count, groups = block->group_count;
 	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_scan_program, b->star->conjuncts.count + aggs + 2u);
-	b->conjuncts = RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct, 2 * b->star->conjuncts.count + 1u);
+	b->conjuncts =
+		RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
 	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_scan_group_key, groups + aggs + 2u);
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_scan_agg, 2 * aggs + 1u);
 	b->leaf_aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 2 * aggs + 1u);
@@ -476,17 +489,20 @@ static rql_status allocate(struct rql_scan_binding *b)
 
 static rql_status bind_joins(struct rql_scan_binding *b, struct rql_scan_join **out)
 {
+	static const enum rql_scan_join_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_SCAN_LEFT,
+	                                                [RQL_SIDE_SEMI] = RQL_SCAN_SEMI,
+	                                                [RQL_SIDE_ANTI] = RQL_SCAN_ANTI,
+	                                                [RQL_SIDE_MARK] = RQL_SCAN_LEFT};
 	struct rql_scan_join *joins = RQL_NEW_ARRAY(b->arena, struct rql_scan_join, b->star->subtree_count);
 	if (!joins)
 		return out_of_memory(b);
 	for (uint32_t s = 0; s < b->star->subtree_count; s++) {
 		const struct rql_star_subtree *tree = &b->star->subtrees[s];
 		struct rql_scan_keys keys;
-		joins[s] = (struct rql_scan_join){.kind = !tree->semi        ? RQL_SCAN_INNER
-		                                          : tree->semi->anti ? RQL_SCAN_ANTI
-		                                                             : RQL_SCAN_SEMI,
+		joins[s] = (struct rql_scan_join){.kind = tree->side ? kinds[tree->side->kind] : RQL_SCAN_INNER,
 		                                  .column = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact),
-		                                  .map = b->dims[s].map};
+		                                  .map = b->dims[s].map,
+		                                  .absent = b->dims[s].absent};
 		if (!tree->fact2)
 			continue;
 		uint32_t second = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact2);

@@ -1,5 +1,6 @@
 #include "plan/scan_dim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/distinct.h"
@@ -17,7 +18,8 @@ struct making {
 	uint64_t count, capacity; /* of keys */
 	int64_t *keys;
 	int32_t *payloads;
-	struct rql_distinct *distinct; /* NULL: no outputs */
+	bool null_key;
+	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
 	struct rql_error *err;
 };
 
@@ -35,6 +37,8 @@ static const char *table_of(const struct making *m)
 
 struct columns { /* what REFs of the printed expressions stand for */
 	struct rql_expr_list list;
+	const struct making *m;
+	struct rql_arena *arena;
 };
 
 static struct rql_expr *to_ref(struct rql_arena *arena, const struct rql_expr *e, void *state)
@@ -49,19 +53,87 @@ static struct rql_expr *to_ref(struct rql_arena *arena, const struct rql_expr *e
 	return ref;
 }
 
+static bool print_in(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
+                     const struct rql_block_side *side);
+
 static void print_column(struct rql_strbuf *out, uint32_t index, void *state)
 {
 	const struct columns *c = state;
 	const struct rql_expr *e = c->list.items[index];
+	const struct rql_block_side *side =
+		e->table < RQL_BLOCK_MAX_TABLES ? NULL : &c->m->star->block->sides[e->table - RQL_BLOCK_MAX_TABLES];
+	if (side && side->kind != RQL_SIDE_LEFT) {
+		out->failed |= !print_in(out, c->m, c->arena, side);
+		return;
+	}
 	rql_strbuf_printf(out, "t%u.", e->table);
-	rql_strbuf_put_ident(out, e->alias ? e->alias : "");
+	if (side)
+		rql_strbuf_printf(out, "c%u", e->index);
+	else
+		rql_strbuf_put_ident(out, e->alias ? e->alias : "");
 }
 
-static bool print_expr(struct rql_strbuf *out, struct rql_arena *arena, const struct rql_expr *e)
+static bool print_expr(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
+                       const struct rql_expr *e)
 {
-	struct columns c = {{0}};
+	struct columns c = {.m = m, .arena = arena};
 	struct rql_expr *over_refs = rql_expr_transform(arena, e, to_ref, &c);
-	return over_refs && rql_expr_print(out, over_refs, print_column, &c);
+	return over_refs && rql_expr_print(out, over_refs, print_column, &c) && !out->failed;
+}
+
+static void print_side_column(struct rql_strbuf *out, uint32_t index, void *state)
+{
+	rql_strbuf_printf(out, "%s.c%u", (const char *)state, index);
+}
+
+/* What a side's key is, over its rows by the name of alias. */
+static bool print_inner(struct rql_strbuf *out, const struct rql_expr *key, const char *alias)
+{
+	return rql_expr_print(out, key, print_side_column, (void *)(uintptr_t)alias);
+}
+
+static bool print_rel(struct rql_strbuf *out, const struct rql_rel *rel, const char *alias)
+{
+	rql_strbuf_putc(out, '(');
+	bool ok = rql_rel_print(out, rel, NULL, NULL);
+	rql_strbuf_printf(out, ") AS %s", alias);
+	return ok;
+}
+
+/* The keys are equal. */
+static bool print_keys(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
+                       const struct rql_block_side *side, const char *alias)
+{
+	bool ok = true;
+	for (uint32_t k = 0; k < side->key_count && ok; k++) {
+		rql_strbuf_put(out, k ? " AND " : "");
+		ok = print_expr(out, m, arena, side->keys[k].outer);
+		rql_strbuf_put(out, side->keys[k].null_safe ? " IS NOT DISTINCT FROM " : " = ");
+		ok = ok && print_inner(out, side->keys[k].inner, alias);
+	}
+	return ok;
+}
+
+/* Has the side a row? As three-valued as the block's mark is. */
+static bool print_in(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
+                     const struct rql_block_side *side)
+{
+	bool three_valued = (side->kind == RQL_SIDE_MARK || side->not_in) && !side->keys[0].null_safe, ok;
+	rql_strbuf_putc(out, '(');
+	if (three_valued) {
+		ok = print_expr(out, m, arena, side->keys[0].outer);
+		rql_strbuf_put(out, " IN (SELECT ");
+		ok = ok && print_inner(out, side->keys[0].inner, "u");
+		rql_strbuf_put(out, " FROM ");
+		ok = ok && print_rel(out, side->rel, "u");
+	} else {
+		rql_strbuf_put(out, "EXISTS (SELECT 1 FROM ");
+		ok = print_rel(out, side->rel, "u");
+		rql_strbuf_put(out, " WHERE ");
+		ok = ok && print_keys(out, m, arena, side, "u");
+	}
+	rql_strbuf_put(out, "))");
+	return ok;
 }
 
 static void print_table(struct rql_strbuf *out, const struct rql_table_ref *table, uint32_t number)
@@ -77,35 +149,117 @@ static void print_table(struct rql_strbuf *out, const struct rql_table_ref *tabl
 	rql_strbuf_printf(out, " AS t%u", number);
 }
 
-static bool print_query(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out)
+static bool is_attached(const struct making *m, uint32_t side)
 {
-	const struct rql_star_subtree *tree = m->tree;
-	const struct rql_block *block = tree->semi ? tree->semi->inner : m->star->block;
+	return m->star->owner[RQL_BLOCK_SIDE(side)] == m->number && m->tree->side != &m->star->block->sides[side];
+}
+
+/* root: of a side, its rows. Then the outer joins of sides that hang on the subtree's columns. */
+static bool print_from(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out,
+                       const struct rql_rel *root)
+{
+	const struct rql_block *block = m->star->block;
 	uint32_t tables = 0;
-	rql_strbuf_put(out, tree->semi ? "SELECT DISTINCT " : "SELECT ");
-	bool ok = print_expr(out, arena, tree->key);
-	if (tree->key2) {
-		rql_strbuf_put(out, ", ");
-		ok = ok && print_expr(out, arena, tree->key2);
-	}
-	for (uint32_t o = 0; o < tree->outputs.count && ok; o++) {
-		rql_strbuf_put(out, ", ");
-		ok = print_expr(out, arena, tree->outputs.items[o]);
-	}
+	char alias[16];
+	bool ok = true;
 	rql_strbuf_put(out, " FROM ");
-	for (uint32_t t = 0; t < block->table_count; t++) {
-		if (!tree->semi && m->star->owner[t] != m->number)
+	if (root) {
+		snprintf(alias, sizeof alias, "t%u", m->tree->root);
+		ok = print_rel(out, root, alias);
+	}
+	for (uint32_t t = 0; t < block->table_count && !root; t++) {
+		if (m->star->owner[t] != m->number)
 			continue;
-		rql_strbuf_put(out, tables++ ? ", " : "");
+		rql_strbuf_put(out, tables++ ? " CROSS JOIN " : "");
 		print_table(out, &block->tables[t], t);
 	}
-	for (uint32_t i = 0; i < tree->conjuncts.count && ok; i++) {
-		rql_strbuf_put(out, i ? " AND " : " WHERE ");
-		ok = print_expr(out, arena, tree->conjuncts.items[i]);
+	for (uint32_t i = 0; i < block->side_count && ok; i++) {
+		if (!is_attached(m, i) || block->sides[i].kind != RQL_SIDE_LEFT)
+			continue;
+		snprintf(alias, sizeof alias, "t%u", RQL_BLOCK_SIDE(i));
+		rql_strbuf_put(out, " LEFT JOIN ");
+		ok = print_rel(out, block->sides[i].rel, alias);
+		rql_strbuf_put(out, " ON ");
+		ok = ok && print_keys(out, m, arena, &block->sides[i], alias);
 	}
-	if (!tree->semi)
+	return ok;
+}
+
+static bool print_where(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out)
+{
+	const struct rql_block *block = m->star->block;
+	const char *word = " WHERE ";
+	bool ok = true;
+	for (uint32_t i = 0; i < m->tree->conjuncts.count && ok; i++, word = " AND ") {
+		rql_strbuf_put(out, word);
+		ok = print_expr(out, m, arena, m->tree->conjuncts.items[i]);
+	}
+	for (uint32_t i = 0; i < block->side_count && ok; i++) {
+		const struct rql_block_side *side = &block->sides[i];
+		if (m->tree->side || !is_attached(m, i) || side->kind == RQL_SIDE_LEFT || side->kind == RQL_SIDE_MARK)
+			continue;
+		rql_strbuf_printf(out, "%s%s", word, side->kind == RQL_SIDE_ANTI ? "NOT " : "");
+		ok = print_in(out, m, arena, side);
+		word = " AND ";
+	}
+	return ok;
+}
+
+static bool print_key(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out,
+                      const struct rql_expr *key)
+{
+	char alias[16];
+	snprintf(alias, sizeof alias, "t%u", m->tree->root);
+	return m->tree->side ? print_inner(out, key, alias) : print_expr(out, m, arena, key);
+}
+
+/* root: see print_from. */
+static bool print_query(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out,
+                        const struct rql_rel *root)
+{
+	const struct rql_star_subtree *tree = m->tree;
+	bool mark = tree->side && tree->side->kind == RQL_SIDE_MARK, set = tree->side && tree->side->kind != RQL_SIDE_LEFT;
+	rql_strbuf_put(out, set ? "SELECT DISTINCT " : "SELECT ");
+	bool ok = print_key(m, arena, out, tree->key);
+	if (tree->key2) {
+		rql_strbuf_put(out, ", ");
+		ok = ok && print_key(m, arena, out, tree->key2);
+	}
+	for (uint32_t o = 0; o < tree->outputs.count && ok && !mark; o++) {
+		rql_strbuf_put(out, ", ");
+		ok = print_expr(out, m, arena, tree->outputs.items[o]);
+	}
+	ok = ok && print_from(m, arena, out, root) && print_where(m, arena, out);
+	if (m->most != UINT64_MAX)
 		rql_strbuf_printf(out, " LIMIT %llu", (unsigned long long)m->most + 1);
 	return ok && !out->failed;
+}
+
+/* The side's columns where it has no row: a row of NULLs. */
+static struct rql_rel *absent_row(struct rql_arena *arena, const struct rql_rel *rel)
+{
+	struct rql_rel *row = RQL_NEW(arena, struct rql_rel), *dummy = RQL_NEW(arena, struct rql_rel);
+	struct rql_rel **children = RQL_NEW_ARRAY(arena, struct rql_rel *, 1);
+	struct rql_expr **exprs = RQL_NEW_ARRAY(arena, struct rql_expr *, rel->column_count);
+	if (!row || !dummy || !children || !exprs)
+		return NULL;
+	*dummy = (struct rql_rel){.kind = RQL_REL_DUMMY, .name = "LOGICAL_DUMMY_SCAN"};
+	children[0] = dummy;
+	*row = (struct rql_rel){.kind = RQL_REL_PROJECT,
+	                        .name = "LOGICAL_PROJECTION",
+	                        .column_count = rel->column_count,
+	                        .types = rel->types,
+	                        .names = rel->names,
+	                        .child_count = 1,
+	                        .children = children,
+	                        .expr_count = rel->column_count,
+	                        .exprs = exprs};
+	for (uint32_t i = 0; i < rel->column_count; i++) {
+		if (!(exprs[i] = rql_expr_new(arena, RQL_EXPR_CONSTANT, rel->types[i], 0)))
+			return NULL;
+		exprs[i]->value = rql_value_null(rel->types[i]);
+	}
+	return row;
 }
 
 /* An error of the host's inside a transaction would abort it, and the statement itself might meet no such row. */
@@ -123,17 +277,46 @@ static bool cannot_fail(const struct rql_expr *e)
 	return ok;
 }
 
+static bool rel_cannot_fail(const struct rql_rel *rel)
+{
+	bool ok = rel->kind != RQL_REL_WINDOW && (rel->kind != RQL_REL_JOIN || rel->join != RQL_JOIN_SINGLE);
+	for (uint32_t i = 0; i < rel->expr_count && ok; i++) {
+		const struct rql_expr *e = rel->exprs[i];
+		ok = cannot_fail(e);
+		if (e->kind == RQL_EXPR_AGGREGATE)
+			ok = ok && (!strncmp(e->name, "count", 5) || !strcmp(e->name, "min") || !strcmp(e->name, "max"));
+	}
+	for (uint32_t i = 0; i < rel->order_count && ok; i++)
+		ok = cannot_fail(rel->orders[i].expr);
+	for (uint32_t i = 0; i < rel->child_count && ok; i++)
+		ok = rel_cannot_fail(rel->children[i]);
+	return ok;
+}
+
+/* attached: the host computes the outer keys, too. */
+static bool side_cannot_fail(const struct rql_block_side *side, bool attached)
+{
+	bool ok = rel_cannot_fail(side->rel);
+	for (uint32_t k = 0; k < side->key_count; k++)
+		ok = ok && cannot_fail(side->keys[k].inner) && (!attached || cannot_fail(side->keys[k].outer));
+	return ok;
+}
+
 static rql_status check_transaction(struct making *m)
 {
 	bool ok = true;
+	if (!m->ctx->snapshot_stamp)
+		return RQL_OK;
+	for (uint32_t i = 0; i < m->star->block->side_count; i++)
+		if (m->star->owner[RQL_BLOCK_SIDE(i)] == m->number)
+			ok = ok && side_cannot_fail(&m->star->block->sides[i], is_attached(m, i));
 	for (uint32_t i = 0; i < m->tree->conjuncts.count; i++)
 		ok = ok && cannot_fail(m->tree->conjuncts.items[i]);
 	for (uint32_t i = 0; i < m->tree->outputs.count; i++)
 		ok = ok && cannot_fail(m->tree->outputs.items[i]);
-	return ok || !m->ctx->snapshot_stamp
-	           ? RQL_OK
-	           : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
-	                           "inside a transaction expressions are not evaluated ahead over table %s", table_of(m));
+	return ok ? RQL_OK
+	          : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+	                          "inside a transaction expressions are not evaluated ahead over table %s", table_of(m));
 }
 
 /* ---- keys ---- */
@@ -227,6 +410,8 @@ static rql_status take_rows(struct making *m, const struct rql_batch *batch)
 	else
 		memset(payloads, 0, batch->rows * sizeof *payloads);
 	for (uint64_t r = 0; r < batch->rows; r++) {
+		m->null_key |=
+			!rql_column_valid(&batch->columns[0], r) || (m->at->second && !rql_column_valid(&batch->columns[1], r));
 		if (!key_of(m, batch, r, &m->keys[m->count]))
 			continue;
 		m->payloads[m->count++] = payloads[r];
@@ -241,7 +426,7 @@ static rql_status check_types(struct making *m, const struct rql_host_result *re
 	uint32_t keys = m->tree->key2 ? 2 : 1;
 	bool same = rql_type_equal(rql_host_result_type(result, 0), m->tree->key->type) &&
 	            (keys == 1 || rql_type_equal(rql_host_result_type(result, 1), m->tree->key2->type));
-	for (uint32_t o = 0; o < m->tree->outputs.count; o++)
+	for (uint32_t o = 0; o < m->tree->outputs.count && m->distinct; o++)
 		same = same && rql_type_equal(rql_host_result_type(result, o + keys), m->tree->outputs.items[o]->type);
 	return same ? RQL_OK
 	            : rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "the query of table %s gives other types than the plan",
@@ -282,34 +467,97 @@ static rql_status refuse_twice(struct making *m)
 	                     "keys occur twice on the side of table %s: rows would be multiplied", table_of(m));
 }
 
-static rql_status make(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out, bool *twice)
+static rql_status ask(struct making *m, struct rql_arena *arena, const struct rql_rel *root, uint64_t *rows)
+{
+	struct rql_strbuf sql = {0};
+	rql_status status = RQL_OK;
+	if (!print_query(m, arena, &sql, root))
+		status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+		                       "what is asked of table %s cannot be written as SQL again", table_of(m));
+	if (status == RQL_OK)
+		status = fetch_rows(m, rql_strbuf_text(&sql), rows);
+	rql_strbuf_free(&sql);
+	return status;
+}
+
+/* What the outputs are where the side has no row: the first payload. */
+static rql_status ask_absent(struct making *m, struct rql_arena *arena)
+{
+	struct rql_rel *row = absent_row(arena, m->tree->side->rel);
+	uint64_t rows = 0, most = m->most;
+	if (!row)
+		return out_of_memory(m);
+	m->most = UINT64_MAX;
+	RQL_TRY(ask(m, arena, row, &rows));
+	m->most = most;
+	m->null_key = false;
+	if (rows != 1 || m->count)
+		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+		                     "an outer join of table %s with rows of which one is not "
+		                     "there gives several",
+		                     table_of(m));
+	return RQL_OK;
+}
+
+/* Two payloads: there is a row, and there is none. */
+static rql_status make_marks(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out)
+{
+	bool null_safe = m->tree->side->keys[0].null_safe;
+	bool of_null = null_safe && m->null_key; /* TRUE, else FALSE, or open: */
+	bool open[] = {[RQL_MARK_OF_KEY] = !null_safe && m->null_key, [RQL_MARK_OF_NULL] = !null_safe && out->rows > 0};
+	out->values = RQL_NEW_ARRAY(arena, struct rql_column, m->tree->outputs.count);
+	if (!out->values)
+		return out_of_memory(m);
+	for (uint32_t o = 0; o < m->tree->outputs.count; o++) {
+		const struct rql_expr *e = m->tree->outputs.items[o];
+		bool key = e->index == RQL_MARK_OF_KEY;
+		uint8_t *truth = RQL_NEW_ARRAY(arena, uint8_t, 2);
+		uint64_t *valid = RQL_NEW_ARRAY(arena, uint64_t, 1);
+		if (!truth || !valid)
+			return out_of_memory(m);
+		truth[0] = key || of_null;
+		truth[1] = !key && of_null;
+		*valid = open[e->index] ? key : 3;
+		out->values[o] = (struct rql_column){.type = e->type, .data = truth, .validity = valid};
+	}
+	out->payload_count = 2;
+	out->absent = 2;
+	return RQL_OK;
+}
+
+static rql_status make_distinct(struct making *m, struct rql_arena *arena)
 {
 	const struct rql_expr_list *outputs = &m->tree->outputs;
 	struct rql_type *types = RQL_NEW_ARRAY(arena, struct rql_type, outputs->count);
-	struct rql_strbuf sql = {0};
 	if (!types)
 		return out_of_memory(m);
 	for (uint32_t o = 0; o < outputs->count; o++)
 		types[o] = outputs->items[o]->type;
-	if (outputs->count)
-		RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
-	rql_status status = RQL_OK;
-	if (!print_query(m, arena, &sql))
-		status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
-		                       "what is asked of table %s cannot be written as SQL again", table_of(m));
-	if (status == RQL_OK)
-		status = fetch_rows(m, rql_strbuf_text(&sql), &out->rows);
-	rql_strbuf_free(&sql);
-	RQL_TRY(status);
+	return rql_distinct_new(types, outputs->count, &m->distinct, m->err);
+}
+
+static rql_status make(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out, bool *twice)
+{
+	const struct rql_block_side *side = m->tree->side;
+	bool left = side && side->kind == RQL_SIDE_LEFT, mark = side && side->kind == RQL_SIDE_MARK;
+	if (m->tree->outputs.count && !mark)
+		RQL_TRY(make_distinct(m, arena));
+	if (left)
+		RQL_TRY(ask_absent(m, arena));
+	RQL_TRY(ask(m, arena, side ? side->rel : NULL, &out->rows));
+	out->null_key = m->null_key;
+	out->absent = left;
 	out->payload_count = m->distinct ? rql_distinct_count(m->distinct) : 1;
 	if (m->distinct)
 		RQL_TRY(rql_distinct_columns(m->distinct, arena, &out->values, m->err));
-	if (m->tree->semi)
+	if (mark)
+		RQL_TRY(make_marks(m, arena, out));
+	if (side && !left)
 		return rql_scan_map_build(m->keys, NULL, m->count, &out->map, m->err);
 	*twice = true;
 	if (out->rows > m->most)
 		return refuse_twice(m);
-	status = rql_scan_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
+	rql_status status = rql_scan_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
 	*twice = status == RQL_ERROR_UNSUPPORTED;
 	return status;
 }
@@ -354,10 +602,12 @@ rql_status rql_scan_dim_sample(const struct rql_plan_context *ctx, struct rql_ar
 	uint64_t rows = 0;
 	*twice = false;
 	keys_only.outputs = (struct rql_expr_list){0};
-	if (keys_only.semi || most <= 2 * SAMPLE_ROWS)
+	const struct rql_block_side *side = keys_only.side;
+	if ((side && side->kind != RQL_SIDE_LEFT) || most <= 2 * SAMPLE_ROWS)
 		return RQL_OK;
 	RQL_TRY(check_transaction(&m));
-	rql_status status = print_query(&m, arena, &sql) ? fetch_rows(&m, rql_strbuf_text(&sql), &rows) : RQL_OK;
+	rql_status status =
+		print_query(&m, arena, &sql, side ? side->rel : NULL) ? fetch_rows(&m, rql_strbuf_text(&sql), &rows) : RQL_OK;
 	if (status == RQL_OK && m.count)
 		qsort(m.keys, m.count, sizeof *m.keys, compare_keys);
 	for (uint64_t i = 1; status == RQL_OK && i < m.count; i++)

@@ -12,6 +12,8 @@ struct rql_scan_dim {
 	uint32_t payload_count;    /* distinct combinations of the outputs' values; 1 when there are none */
 	struct rql_column *values; /* [outputs]: payload_count entries each, in the planner's arena */
 	uint64_t rows;             /* that the host gave */
+	uint32_t absent;           /* LEFT and MARK sides: the payload of rows without a match, plus 1; else 0 */
+	bool null_key;             /* a row of a side has a NULL among its keys */
 };
 
 /* The columns of tree->fact and fact2 in the structure; without fact2 second is NULL. */

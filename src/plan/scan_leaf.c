@@ -24,7 +24,7 @@ struct trying {
 	struct rql_scan_dim *dims; /* [subtrees]: maps are owned here until the leaf takes them */
 	uint32_t dim_count;        /* made so far */
 	uint64_t table_rows[RQL_BLOCK_MAX_TABLES];
-	double inner_rows; /* of the tables of semi joins */
+	double inner_rows; /* of the tables of other than inner joins */
 	double dim_values; /* that are read before a scan can start */
 	struct rql_error *err;
 };
@@ -116,6 +116,17 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 	return RQL_OK;
 }
 
+static rql_status count_side_rows(struct trying *t, const struct rql_rel *rel)
+{
+	uint64_t rows = 0;
+	if (rel->kind == RQL_REL_GET)
+		RQL_TRY(rql_scan_table_rows(t->p, &rel->table, &rows, t->err));
+	t->inner_rows += (double)rows;
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		RQL_TRY(count_side_rows(t, rel->children[i]));
+	return RQL_OK;
+}
+
 static rql_status count_rows(struct trying *t)
 {
 	const struct rql_block *block = t->block;
@@ -124,13 +135,8 @@ static rql_status count_rows(struct trying *t)
 		if (i != t->fact)
 			RQL_TRY(rql_scan_table_rows(t->p, &block->tables[i], &t->table_rows[i], t->err));
 	}
-	for (uint32_t i = 0; i < block->semi_count; i++) {
-		for (uint32_t k = 0; k < block->semis[i].inner->table_count; k++) {
-			uint64_t rows;
-			RQL_TRY(rql_scan_table_rows(t->p, &block->semis[i].inner->tables[k], &rows, t->err));
-			t->inner_rows += (double)rows;
-		}
-	}
+	for (uint32_t i = 0; i < block->side_count; i++)
+		RQL_TRY(count_side_rows(t, block->sides[i].rel));
 	return RQL_OK;
 }
 
@@ -280,16 +286,42 @@ static rql_status find_keys(struct trying *t, const struct rql_star_subtree *tre
 	                     rql_star_table(t->star, (uint32_t)(tree - t->star->subtrees)));
 }
 
+static bool has_nulls(const struct rql_store_column *column)
+{
+	return column && (column->nulls > 0 || (column->kind == RQL_STORE_CODED && column->dimension->has_null));
+}
+
+/* No map holds NULL: where one equals another, both sides must not have it. An ANTI side, and a mark, of one key say what
+ * becomes of NULL by themselves (rql_scan_bind_conjuncts, scan_dim.c). */
+static rql_status check_null_keys(struct trying *t, const struct rql_star_subtree *tree,
+                                  const struct rql_scan_keys *keys, const struct rql_scan_dim *dim)
+{
+	const struct rql_block_side *side = tree->side;
+	const struct rql_store_column *columns[] = {keys->first, keys->second};
+	if (!side || (side->key_count == 1 && (side->kind == RQL_SIDE_ANTI || side->kind == RQL_SIDE_MARK)))
+		return RQL_OK;
+	for (uint32_t k = 0; k < side->key_count; k++)
+		if (side->keys[k].null_safe && dim->null_key && has_nulls(columns[k]))
+			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
+			                     "NULL equals NULL in the join with table %s, and both sides have it",
+			                     rql_star_table(t->star, (uint32_t)(tree - t->star->subtrees)));
+	return RQL_OK;
+}
+
 /* out NULL: only a look at it. */
 static rql_status make_dim(struct trying *t, uint32_t i, struct rql_scan_dim *out, bool *twice)
 {
 	const struct rql_star_subtree *tree = &t->star->subtrees[i];
 	struct rql_scan_keys keys;
-	uint64_t rows = tree->semi ? UINT64_MAX : t->table_rows[tree->root];
+	uint64_t rows = tree->side ? UINT64_MAX : t->table_rows[tree->root];
 	RQL_TRY(find_keys(t, tree, &keys));
 	if (!out)
 		return rql_scan_dim_sample(t->p->ctx, t->p->arena, t->star, i, &keys, rows, twice, t->err);
-	return rql_scan_dim_make(t->p->ctx, t->p->arena, t->star, i, &keys, rows, out, twice, t->err);
+	RQL_TRY(rql_scan_dim_make(t->p->ctx, t->p->arena, t->star, i, &keys, rows, out, twice, t->err));
+	rql_status status = check_null_keys(t, tree, &keys, out);
+	if (status != RQL_OK)
+		rql_scan_map_free(out->map);
+	return status;
 }
 
 /* *subtree: of the failure. */
@@ -335,7 +367,7 @@ static rql_status make_star(struct trying *t)
 		if (!t->dims)
 			return out_of_memory(t);
 		rql_status status = make_dims(t, &subtree, &twice);
-		if (status == RQL_OK || !twice)
+		if (status == RQL_OK || !twice || t->star->subtrees[subtree].side)
 			return status;
 		uint32_t root = t->star->subtrees[subtree].root;
 		free_dims(t);
@@ -353,16 +385,28 @@ static rql_status make_star(struct trying *t)
 
 /* ---- the leaf ---- */
 
+static const char *const side_phrases[] = {[RQL_SIDE_LEFT] = "outer join",
+                                           [RQL_SIDE_SEMI] = "semi join",
+                                           [RQL_SIDE_ANTI] = "anti join",
+                                           [RQL_SIDE_MARK] = "IN or EXISTS"};
+
 static const char *name_tables(struct trying *t, uint32_t subtree)
 {
 	struct rql_strbuf text = {0};
-	const struct rql_block_semi *semi = t->star->subtrees[subtree].semi;
-	if (semi)
-		rql_strbuf_put(&text, semi->anti ? "no row of " : "some row of ");
+	static const char *const sides[] = {[RQL_SIDE_LEFT] = "at most one row of ",
+	                                    [RQL_SIDE_SEMI] = "some row of ",
+	                                    [RQL_SIDE_ANTI] = "no row of ",
+	                                    [RQL_SIDE_MARK] = "a row or none of "};
+	const struct rql_block_side *side = t->star->subtrees[subtree].side;
+	if (side)
+		rql_strbuf_put(&text, sides[side->kind]);
 	rql_strbuf_put(&text, rql_star_table(t->star, subtree));
 	for (uint32_t i = 0, n = 0; i < t->block->table_count; i++)
 		if (t->star->owner[i] == subtree && i != t->star->subtrees[subtree].root)
 			rql_strbuf_printf(&text, "%s%s", n++ ? ", " : " with ", t->block->tables[i].table);
+	for (uint32_t i = 0; i < t->block->side_count; i++)
+		if (t->star->owner[RQL_BLOCK_SIDE(i)] == subtree && side != &t->block->sides[i])
+			rql_strbuf_printf(&text, " and its %s", side_phrases[t->block->sides[i].kind]);
 	const char *copy = rql_arena_strdup(t->p->arena, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return copy;
@@ -462,6 +506,8 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 {
 	struct rql_scan_bound bound;
 	RQL_TRY(check_columns(t));
+	if (rql_block_counts_several(t->block))
+		return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "several columns are counted DISTINCT at once");
 	RQL_TRY(check_worth(t));
 	uint64_t start_ns = rql_now_ns();
 	RQL_TRY(make_star(t));
@@ -536,7 +582,7 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 		forget_repetition(p->nodes);
 	}
 	if (!tried)
-		rql_planning_reason(p, RQL_REASON_OTHER_TABLES, "%s: it is of another table", s->name);
+		rql_planning_reason(p, rows ? 0 : RQL_REASON_OTHER_TABLES, "%s: it is of another table", s->name);
 	return RQL_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/scan_star.h"
 
 #include <string.h>
+#include "expr/build.h"
 #include "plan/definition.h"
 
 #define NOBODY (UINT32_MAX - 1)
@@ -19,12 +20,15 @@ struct shaping {
 	struct rql_star *star;
 	uint32_t member_count;
 	struct member *members;
-	bool too_many; /* outputs of a subtree */
+	bool too_many;  /* outputs of a subtree */
+	bool no_column; /* of a side that has none is asked for one */
 	struct rql_error *err;
 };
 
 static rql_status out_of_memory(struct shaping *s)
 {
+	if (s->no_column)
+		return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "the answer of NOT IN is used more than once");
 	if (s->too_many)
 		return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "more than %u expressions over one dimension table",
 		                     MAX_OUTPUTS);
@@ -161,27 +165,6 @@ static rql_status assign_tables(struct shaping *s, const uint32_t *choices)
 	return RQL_OK;
 }
 
-/* Semi joins come after the others: their maps have no payloads. */
-static rql_status plant_semis(struct shaping *s)
-{
-	struct rql_star *star = s->star;
-	for (uint32_t i = 0; i < s->block->semi_count; i++) {
-		const struct rql_block_semi *semi = &s->block->semis[i];
-		if (semi->key->table != star->fact)
-			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "a semi join of table %s, which is not the one scanned",
-			                     s->block->tables[semi->key->table].table);
-		star->subtrees[star->subtree_count++] =
-			(struct rql_star_subtree){.semi = semi,
-		                              .root = UINT32_MAX,
-		                              .fact = semi->key,
-		                              .key = (struct rql_expr *)(uintptr_t)semi->inner_key,
-		                              .conjuncts = {.count = semi->inner->conjunct_count,
-		                                            .capacity = semi->inner->conjunct_count,
-		                                            .items = semi->inner->conjuncts}};
-	}
-	return RQL_OK;
-}
-
 /* ---- who reads what ---- */
 
 #define READS_NOTHING (UINT32_MAX - 2)
@@ -212,7 +195,11 @@ static uint32_t reader_of(const struct rql_star *star, const struct rql_expr *e)
 static struct rql_expr *output_of(struct shaping *s, uint32_t subtree, const struct rql_expr *e)
 {
 	struct rql_expr_list *outputs = &s->star->subtrees[subtree].outputs;
+	const struct rql_block_side *side = s->star->subtrees[subtree].side;
 	uint32_t o = 0;
+	s->no_column |= side && (side->kind == RQL_SIDE_SEMI || side->kind == RQL_SIDE_ANTI);
+	if (s->no_column)
+		return NULL;
 	while (o < outputs->count && !rql_expr_equal(outputs->items[o], e))
 		o++;
 	s->too_many |= o == MAX_OUTPUTS;
@@ -270,7 +257,9 @@ static struct rql_expr *to_star(struct rql_arena *arena, const struct rql_expr *
 	uint32_t who = reader_of(s->star, e);
 	if (who == RQL_STAR_FACT && e->kind == RQL_EXPR_COLUMN)
 		return (struct rql_expr *)(uintptr_t)e;
-	if (who < s->star->subtree_count)
+	/* A mark's columns are not the host's, so that it cannot evaluate what reads them. */
+	const struct rql_block_side *side = who < s->star->subtree_count ? s->star->subtrees[who].side : NULL;
+	if (who < s->star->subtree_count && (e->kind == RQL_EXPR_COLUMN || !side || side->kind != RQL_SIDE_MARK))
 		return output_of(s, who, e);
 	if (who == READS_SEVERAL && (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR) && e->child_count <= 64)
 		return regrouped(s, e);
@@ -293,7 +282,7 @@ static rql_status put_over_star(struct shaping *s, const struct rql_expr *e, str
 static rql_status add_conjunct(struct shaping *s, struct rql_expr *e)
 {
 	uint32_t who = reader_of(s->star, e);
-	if (who < s->star->subtree_count)
+	if (who < s->star->subtree_count && !s->star->subtrees[who].side)
 		return rql_conjuncts_add(s->arena, &s->star->subtrees[who].conjuncts, e) ? RQL_OK : out_of_memory(s);
 	RQL_TRY(put_over_star(s, e, &e));
 	return rql_expr_list_add(s->arena, &s->star->conjuncts, e) ? RQL_OK : out_of_memory(s);
@@ -363,6 +352,97 @@ static rql_status place_conditions(struct shaping *s)
 	return RQL_OK;
 }
 
+/* ---- sides ---- */
+
+/* A column as it is stored, of which e is a wider integer: keys are compared as numbers. */
+static const struct rql_expr *narrowed(const struct rql_expr *e)
+{
+	const struct rql_expr *from = e->kind == RQL_EXPR_CAST ? e->children[0] : NULL;
+	struct rql_bounds wide, narrow;
+	bool widens = from && rql_type_is_integer(e->type) && rql_type_is_integer(from->type) &&
+	              rql_bounds_of_type(e->type, &wide) && rql_bounds_of_type(from->type, &narrow) &&
+	              wide.low <= narrow.low && narrow.high <= wide.high;
+	return widens ? narrowed(from) : e;
+}
+
+/* Who has the side's outer keys: all of them. */
+static uint32_t keys_owner(const struct shaping *s, const struct rql_block_side *side)
+{
+	uint32_t who = reader_of(s->star, side->keys[0].outer);
+	return side->key_count == 1 || reader_of(s->star, side->keys[1].outer) == who ? who : READS_SEVERAL;
+}
+
+static rql_status refuse_side(struct shaping *s, const char *why)
+{
+	return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "an outer, semi or anti join %s", why);
+}
+
+/* A subtree of its own, on the fact table. */
+static rql_status plant_side(struct shaping *s, uint32_t i)
+{
+	struct rql_star *star = s->star;
+	const struct rql_block_side *side = &s->block->sides[i];
+	const struct rql_side_key *keys = side->keys;
+	struct rql_star_subtree tree = {.side = side, .root = RQL_BLOCK_SIDE(i), .fact = narrowed(keys[0].outer)};
+	tree.key = (struct rql_expr *)(uintptr_t)keys[0].inner;
+	if (side->key_count == 2) {
+		tree.fact2 = narrowed(keys[1].outer);
+		tree.key2 = (struct rql_expr *)(uintptr_t)keys[1].inner;
+	}
+	if (tree.fact->kind != RQL_EXPR_COLUMN || (tree.fact2 && tree.fact2->kind != RQL_EXPR_COLUMN))
+		return refuse_side(s, "by an expression of the table that is scanned");
+	star->owner[RQL_BLOCK_SIDE(i)] = star->subtree_count;
+	star->subtrees[star->subtree_count++] = tree;
+	return RQL_OK;
+}
+
+/* Where the subtree is an outer join's, a row that a semi or anti join drops is none that it could leave out: it is one of
+ * the scan's. So the subtree gives whether it stays. */
+static rql_status filter_by_side(struct shaping *s, uint32_t i)
+{
+	struct rql_type boolean = rql_type_simple(RQL_TYPE_BOOLEAN);
+	struct rql_expr *e = rql_expr_new(s->arena, RQL_EXPR_COLUMN, boolean, 0);
+	struct rql_expr *negated = rql_expr_new(s->arena, RQL_EXPR_NOT, boolean, 1);
+	if (!e || !negated)
+		return out_of_memory(s);
+	e->table = RQL_BLOCK_SIDE(i);
+	negated->children[0] = e;
+	return add_conjunct(s, s->block->sides[i].kind == RQL_SIDE_ANTI ? negated : e);
+}
+
+/* After the tables: a side of a subtree's columns is read with that one's rows. */
+static rql_status plant_sides(struct shaping *s)
+{
+	struct rql_star *star = s->star;
+	for (uint32_t i = 0; i < s->block->side_count; i++)
+		star->owner[RQL_BLOCK_SIDE(i)] = NOBODY;
+	for (uint32_t i = 0; i < s->block->side_count; i++) {
+		const struct rql_block_side *side = &s->block->sides[i];
+		uint32_t who = keys_owner(s, side);
+		if (who == RQL_STAR_FACT) {
+			RQL_TRY(plant_side(s, i));
+			continue;
+		}
+		if (who >= star->subtree_count)
+			return refuse_side(s, "by columns of several tables");
+		star->owner[RQL_BLOCK_SIDE(i)] = who;
+		if (star->subtrees[who].side && (side->kind == RQL_SIDE_SEMI || side->kind == RQL_SIDE_ANTI))
+			RQL_TRY(filter_by_side(s, i));
+	}
+	return RQL_OK;
+}
+
+const char *rql_star_table(const struct rql_star *star, uint32_t subtree)
+{
+	const struct rql_star_subtree *tree = &star->subtrees[subtree];
+	const struct rql_rel *rel = tree->side ? tree->side->rel : NULL;
+	while (rel && rel->kind != RQL_REL_GET)
+		rel = rel->child_count ? rel->children[0] : NULL;
+	return rel ? rel->table.table : tree->side ? "a subquery" : star->block->tables[tree->root].table;
+}
+
+/* ---- the whole ---- */
+
 rql_status rql_star_make(struct rql_arena *arena, const struct rql_block *block, uint32_t fact, const uint32_t *choices,
                          struct rql_star **out, struct rql_error *err)
 {
@@ -378,8 +458,8 @@ rql_status rql_star_make(struct rql_arena *arena, const struct rql_block *block,
 		return out_of_memory(&s);
 	RQL_TRY(find_members(&s));
 	RQL_TRY(assign_tables(&s, choices));
+	RQL_TRY(plant_sides(&s));
 	RQL_TRY(place_conditions(&s));
-	RQL_TRY(plant_semis(&s));
 	for (uint32_t i = 0; i < block->group_count; i++)
 		RQL_TRY(put_over_star(&s, block->groups[i], &star->groups[i]));
 	for (uint32_t i = 0; i < block->agg_count; i++)

@@ -8,14 +8,14 @@
 
 /* Tables that are joined with each other, and through one column of one of them with the fact table. */
 struct rql_star_subtree {
-	const struct rql_block_semi *semi; /* a semi or anti join: its own tables, no outputs; NULL: an inner join */
-	uint32_t root;                     /* the table with the key */
+	const struct rql_block_side *side; /* it is this side of the block, not tables of inner joins; NULL: it is those */
+	uint32_t root;                     /* the table with the key; of a side: RQL_BLOCK_SIDE(its number) */
 	const struct rql_expr *fact;       /* COLUMN of the fact table */
-	struct rql_expr *key;              /* COLUMN of the root */
+	struct rql_expr *key;              /* COLUMN of the root; of a side: over REFs to its columns */
 	const struct rql_expr *fact2;      /* the second columns of a key of two; NULL: it is one */
 	struct rql_expr *key2;
-	struct rql_expr_list conjuncts; /* over columns of the subtree alone */
-	struct rql_expr_list outputs;   /* distinct expressions over them that are asked for outside */
+	struct rql_expr_list conjuncts; /* over columns of the subtree alone; of a side: none */
+	struct rql_expr_list outputs;   /* distinct expressions over them that are asked for outside; a MARK's: its columns */
 };
 
 /* Expressions of the star are over COLUMNs of the fact table and REFs to outputs of subtrees. */
@@ -23,8 +23,9 @@ struct rql_star {
 	const struct rql_block *block;
 	uint32_t fact;
 	uint32_t subtree_count;
-	struct rql_star_subtree subtrees[RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SEMIS];
-	uint32_t owner[RQL_BLOCK_MAX_TABLES]; /* of each table: its subtree, or RQL_STAR_FACT */
+	struct rql_star_subtree subtrees[RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES];
+	/* Of each table, and each side, whose keys may be columns of a subtree: its subtree, or RQL_STAR_FACT. */
+	uint32_t owner[RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES];
 	uint32_t ways[RQL_BLOCK_MAX_TABLES];  /* by how many equalities the table could have been attached */
 	struct rql_expr_list conjuncts;       /* those that read the fact table, several subtrees, or nothing */
 	struct rql_expr **groups, **aggs;     /* as in the block */
@@ -43,11 +44,6 @@ rql_status rql_star_make(struct rql_arena *arena, const struct rql_block *block,
                          struct rql_star **out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* The tables behind a subtree, for messages and EXPLAIN: its root. */
-static inline const char *rql_star_table(const struct rql_star *star, uint32_t subtree)
-{
-	const struct rql_star_subtree *tree = &star->subtrees[subtree];
-	const struct rql_block *block = tree->semi ? tree->semi->inner : star->block;
-	return block->tables[tree->semi ? tree->semi->inner_key->table : tree->root].table;
-}
+const char *rql_star_table(const struct rql_star *star, uint32_t subtree);
 
 #endif

@@ -198,9 +198,49 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 	return test_values(b, e, column) ? RQL_OK : test_program(b, e);
 }
 
+/* Only rows whose key is not NULL pass; none: no row does. */
+static rql_status refuse_null(struct rql_scan_binding *b, uint32_t column, bool none)
+{
+	const struct rql_store_column *stored = &b->snapshot->columns[column];
+	if (stored->kind != RQL_STORE_CODED) {
+		if (none)
+			narrow_integers(find_test(b, RQL_SCAN_IN_RANGE, column), "<", INT128_LEAST);
+		else
+			find_test(b, RQL_SCAN_IS_NOT_NULL, column);
+		return RQL_OK;
+	}
+	const struct rql_dimension *d = stored->dimension;
+	uint64_t *set = RQL_NEW_ARRAY(b->arena, uint64_t, rql_codes_words(d) + 1u);
+	if (!set)
+		return out_of_memory(b);
+	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_CODES, column);
+	for (uint32_t code = 0; code < d->count - d->has_null && !none; code++)
+		if (!c->codes || (c->codes[code >> 6] >> (code & 63) & 1))
+			set[code >> 6] |= UINT64_C(1) << (code & 63);
+	c->codes = set;
+	c->or_null = false;
+	return RQL_OK;
+}
+
+/* What an anti join does with NULL, where it is not "has no match": NOT IN leaves it open, unless the side has no row, and
+ * leaves every row open when the side has a NULL; NULL may have a match. */
+static rql_status bind_nulls(struct rql_scan_binding *b, uint32_t subtree)
+{
+	const struct rql_star_subtree *tree = &b->star->subtrees[subtree];
+	const struct rql_scan_dim *dim = &b->dims[subtree];
+	if (!tree->side || tree->side->kind != RQL_SIDE_ANTI || tree->side->key_count > 1)
+		return RQL_OK;
+	bool null_safe = tree->side->keys[0].null_safe, open = tree->side->not_in && !null_safe;
+	if (!(null_safe && dim->null_key) && !(open && dim->rows))
+		return RQL_OK;
+	return refuse_null(b, rql_scan_find_column(b->snapshot, b->column_ids, tree->fact), open && dim->null_key);
+}
+
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 {
 	for (uint32_t i = 0; i < b->star->conjuncts.count; i++)
 		RQL_TRY(bind_conjunct(b, b->star->conjuncts.items[i]));
+	for (uint32_t s = 0; s < b->star->subtree_count; s++)
+		RQL_TRY(bind_nulls(b, s));
 	return RQL_OK;
 }

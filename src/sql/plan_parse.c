@@ -530,7 +530,8 @@ static struct rql_rel *read_cte_ref(struct rql_plan_reader *reader, struct json_
 /* ---- correlated subqueries ----
  * A DELIM_JOIN's right side was computed for the distinct values of some columns of its left side only (T. Neumann, A.
  * Kemper: Unnesting Arbitrary Queries, BTW 2015), which it reads by DELIM_GET. With the left side as a common table
- * expression both are ordinary nodes: CTE(left, JOIN(CTE_REF, right with DISTINCT(PROJECT(columns, CTE_REF)))). */
+ * expression both are ordinary nodes: CTE(left, JOIN(CTE_REF, right with DISTINCT(PROJECT(columns, CTE_REF)))). Where the
+ * right side does not need those values (plan_delim.c) it is JOIN(left, right). */
 static struct rql_rel *read_delim_get(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct rql_delim_scope *scope = reader->delim;
@@ -601,7 +602,12 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 		join = comparison_join(reader, json, flipped ? inner : ref, flipped ? ref : inner);
 	if (join && scope.nested)
 		join = rql_plan_make_opaque(reader, join, "a correlated subquery inside another");
-	return join ? cte_over(reader, scope.cte, outer, join) : NULL;
+	struct rql_rel *core = join && join->kind == RQL_REL_PROJECT ? join->children[0] : join;
+	if (core && rql_plan_decorrelate(reader, &scope, core, flipped)) {
+		core->children[flipped] = outer;
+		return join;
+	}
+	return join && !reader->no_memory ? cte_over(reader, scope.cte, outer, join) : NULL;
 }
 
 /* ---- dispatch ---- */

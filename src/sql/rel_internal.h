@@ -106,6 +106,12 @@ bool rql_plan_orders(struct rql_plan_reader *reader, struct json_object *json, s
 /* LOGICAL_GET: the table, its pushed filters above it, the projection above those. */
 struct rql_rel *rql_plan_get(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *opaque);
 
+/* ---- plan_delim.c ---- */
+/* join: of a DELIM_JOIN, over a reference to its outer side and, as children[!flipped], its inner one. true: the inner side
+ * does not read the outer one's values any more. */
+bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim_scope *scope, struct rql_rel *join,
+                          bool flipped);
+
 /* ---- plan_rel.c ---- */
 struct rql_rel *rql_plan_rel_new(struct rql_plan_reader *reader, enum rql_rel_kind kind, const char *name,
                                  uint32_t column_count, uint32_t child_count);

@@ -83,11 +83,18 @@ struct dt_source {
 	const char *view; /* CREATE VIEW statement for style 3, or NULL */
 	uint32_t tables;  /* bit i: table i is read */
 	bool is_table;    /* and nothing else: its rows stand in some order */
+	bool outer;       /* has an outer join: no view can be made of it */
+	const struct dt_table *all; /* the world's, for subqueries */
+	uint32_t all_count;
 };
 void dt_source_single(struct dt_arena *arena, const struct dt_table *t, uint32_t index, struct dt_source *out);
 /* The fact table (0) joined with dimension tables; dims[i] is the table of join i, through the fact's column keys[i]. */
 void dt_source_star(struct dt_arena *arena, const struct dt_table *tables, const uint32_t *dims, const uint32_t *keys,
                     uint32_t count, uint32_t number, struct dt_source *out);
+
+/* The same with outer joins among them, some by a column of the dimension before, some with more conditions. */
+void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct dt_table *tables, const uint32_t *dims,
+                     const uint32_t *keys, uint32_t count, uint32_t number, struct dt_source *out);
 
 /* ---- SELECT (select.c) ---- */
 enum dt_pred_kind { DT_ATOM, DT_AND, DT_OR, DT_NOT };

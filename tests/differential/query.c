@@ -581,6 +581,8 @@ struct dt_select *dt_query_by_name(struct dt_arena *arena, struct dt_random *r, 
 	return s;
 }
 
+static const char *within_text(struct making *m, const struct dt_source *source);
+
 /* What scans answer and cubes do not. */
 static void add_rich(struct making *m, struct dt_select *s)
 {
@@ -588,9 +590,12 @@ static void add_rich(struct making *m, struct dt_select *s)
 	const struct dt_item *c = &source->columns[dt_below(m->r, source->column_count)];
 	const char *condition = dt_predicate(m->arena, m->r, &source->columns[dt_below(m->r, source->column_count)]);
 	struct dt_item a = argument(m, source);
-	uint32_t kind = dt_below(m->r, 6);
+	uint32_t kind = dt_below(m->r, 7);
 	bool real = a.text && a.class == DT_REAL;
-	if (kind == 0)
+	const char *inner = kind == 6 && source->all ? within_text(m, source) : NULL;
+	if (inner)
+		add_aggregate(s, m, dt_printf(m->arena, "count(*) FILTER (WHERE %s)", inner), DT_INT, false);
+	else if (kind == 0 || kind == 6)
 		add_aggregate(s, m, dt_printf(m->arena, "count(DISTINCT %s)", c->text), DT_INT, false);
 	else if (kind == 1)
 		add_aggregate(s, m, dt_printf(m->arena, "count(*) FILTER (WHERE %s)", condition), DT_INT, false);
@@ -618,14 +623,72 @@ static struct dt_pred *across(struct making *m, const struct dt_source *source)
 	return NULL;
 }
 
-/* A semi join with a dimension; NULL: there is none. */
-static struct dt_pred *within(struct making *m, const struct dt_source *source)
+/* A column of the table whose values compare with the item's; NULL: none was found. */
+static const struct dt_item *partner_of(struct making *m, const struct dt_table *t, const struct dt_item *item)
+{
+	for (unsigned tries = 0; tries < 6; tries++) {
+		const struct dt_item *c = &t->columns[dt_below(m->r, t->column_count)].item;
+		if (c->class == item->class)
+			return c;
+	}
+	return NULL;
+}
+
+/* FROM and WHERE of a subquery over two columns of a table, e_a and e_b, maybe with a condition and a second correlation. */
+static const char *subquery_from(struct making *m, const struct dt_source *source, const struct dt_table *t,
+                                 const struct dt_item *a, const char *correlation)
+{
+	const struct dt_item *b = &t->columns[dt_below(m->r, t->column_count)].item;
+	struct dt_item named = *b;
+	named.text = "e_b";
+	const char *text =
+		dt_printf(m->arena, "FROM (SELECT %s AS e_a, %s AS e_b FROM %s) AS e", a->text, b->text, t->name);
+	const char *word = " WHERE ";
+	if (correlation) {
+		text = dt_printf(m->arena, "%s%s%s", text, word, correlation);
+		word = " AND ";
+	}
+	if (dt_chance(m->r, 45)) {
+		text = dt_printf(m->arena, "%s%s%s", text, word, dt_predicate(m->arena, m->r, &named));
+		word = " AND ";
+	}
+	if (correlation && dt_chance(m->r, 15)) {
+		const struct dt_item *other = &source->columns[dt_below(m->r, source->column_count)];
+		if (other->class == b->class)
+			text = dt_printf(m->arena, "%s%s%s %s e_b", text, word, other->text, comparison(m));
+	}
+	return text;
+}
+
+/* EXISTS, IN and what is like them, over a table of the world; NULL: there is none. */
+static const char *within_text(struct making *m, const struct dt_source *source)
 {
 	const struct dt_item *c = &source->columns[dt_below(m->r, source->column_count)];
-	uint32_t table = 1 + dt_below(m->r, DT_MAX_TABLES - 1);
-	if (!(source->tables >> table & 1) || c->class != DT_INT)
+	const struct dt_table *t = &source->all[dt_below(m->r, source->all_count)];
+	const struct dt_item *a = dt_chance(m->r, 50) ? &t->columns[0].item : partner_of(m, t, c);
+	uint32_t kind = dt_below(m->r, 10);
+	if (!a || a->class != c->class || a->class == DT_REAL)
 		return NULL;
-	return atom(m, dt_printf(m->arena, "%s IN (SELECT id FROM t%u WHERE id > %u)", c->text, table, dt_below(m->r, 9)));
+	const char *equal = dt_printf(m->arena, "%s %s e_a", c->text, dt_chance(m->r, 90) ? "=" : "IS NOT DISTINCT FROM");
+	if (kind < 3)
+		return dt_printf(m->arena, "%s IN (SELECT e_a %s)", c->text, subquery_from(m, source, t, a, NULL));
+	if (kind < 5)
+		return dt_printf(m->arena, "%s NOT IN (SELECT e_a %s)", c->text, subquery_from(m, source, t, a, NULL));
+	if (kind < 7)
+		return dt_printf(m->arena, "EXISTS (SELECT 1 %s)", subquery_from(m, source, t, a, equal));
+	if (kind < 9)
+		return dt_printf(m->arena, "NOT EXISTS (SELECT 1 %s)", subquery_from(m, source, t, a, equal));
+	return dt_printf(m->arena, "(SELECT max(e_a) %s) %s %s", subquery_from(m, source, t, a, equal), comparison(m),
+	                 literal(m, a));
+}
+
+static struct dt_pred *within(struct making *m, const struct dt_source *source)
+{
+	const char *text = source->all ? within_text(m, source) : NULL;
+	const struct dt_item *other = &source->columns[dt_below(m->r, source->column_count)];
+	if (text && dt_chance(m->r, 20))
+		text = dt_printf(m->arena, "(%s OR %s)", text, dt_predicate(m->arena, m->r, other));
+	return text ? atom(m, text) : NULL;
 }
 
 struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source, bool rich)
@@ -642,7 +705,7 @@ struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, cons
 	uint32_t aggs = 1 + dt_below(r, 3);
 	for (uint32_t i = 0; i < aggs; i++)
 		add_measure(m, s);
-	for (uint32_t i = 0; i < 2 && rich; i++)
+	for (uint32_t i = 0; i < 3 && rich; i++)
 		if (dt_chance(r, 40))
 			add_rich(m, s);
 	if (!s->agg_count)

@@ -71,3 +71,61 @@ void dt_source_star(struct dt_arena *arena, const struct dt_table *tables, const
 	dt_text_free(&reversed);
 	dt_text_free(&where);
 }
+
+/* A condition over one of the columns of a table, by its alias. */
+static const char *condition_on(struct dt_arena *arena, struct dt_random *r, const struct dt_table *t,
+                                const char *alias)
+{
+	struct dt_item item = t->columns[dt_below(r, t->column_count)].item;
+	item.text = dt_printf(arena, "%s.%s", alias, item.text);
+	return dt_predicate(arena, r, &item);
+}
+
+/* The left side of a dimension's key: the fact table's, or an integer of a dimension before. */
+static const char *outer_key(struct dt_arena *arena, struct dt_random *r, const struct dt_table *before, uint32_t j,
+                             uint32_t key)
+{
+	for (uint32_t tries = 0; before && tries < 4 && dt_chance(r, 40); tries++) {
+		const struct dt_column *c = &before->columns[dt_below(r, before->column_count)];
+		if (c->item.class == DT_INT)
+			return dt_printf(arena, "d%u.%s", j - 1, c->item.text);
+	}
+	return dt_printf(arena, "f.fk%u", key);
+}
+
+void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct dt_table *tables, const uint32_t *dims,
+                     const uint32_t *keys, uint32_t count, uint32_t number, struct dt_source *out)
+{
+	struct dt_text join = {0}, filtered = {0}, first = {0}, *texts[] = {&join, &filtered, &first};
+	*out = (struct dt_source){.tables = 1, .outer = true};
+	for (uint32_t i = 0; i < tables[0].column_count; i++)
+		add_column(arena, out, &tables[0].columns[i], "f", false);
+	dt_put(&join, "%s AS f", tables[0].name);
+	dt_put(&filtered, "(SELECT * FROM %s) AS f", tables[0].name);
+	for (uint32_t j = 0; j < count; j++) {
+		const struct dt_table *d = &tables[dims[j]];
+		char alias[16];
+		snprintf(alias, sizeof alias, "d%u", j);
+		out->tables |= 1u << dims[j];
+		for (uint32_t i = 0; i < d->column_count; i++)
+			add_column(arena, out, &d->columns[i], alias, false);
+		const char *kind = dt_chance(r, 75) ? "LEFT JOIN" : "JOIN";
+		const char *key = outer_key(arena, r, j ? &tables[dims[j - 1]] : NULL, j, keys[j]);
+		const char *on = dt_printf(arena, "%s %s %s.id", key, dt_chance(r, 90) ? "=" : "IS NOT DISTINCT FROM", alias);
+		if (dt_chance(r, 25))
+			on = dt_printf(arena, "%s AND %s", on, condition_on(arena, r, d, alias));
+		if (dt_chance(r, 15))
+			on = dt_printf(arena, "%s AND %s", on, condition_on(arena, r, &tables[0], "f"));
+		dt_put(&join, " %s %s AS %s ON %s", kind, d->name, alias, on);
+		dt_put(&filtered, " %s (SELECT * FROM %s WHERE id > %u) AS %s ON %s", kind, d->name, dt_below(r, 3), alias, on);
+		if (j == 0)
+			dt_put(&first, "%s AS %s RIGHT JOIN %s AS f ON %s", d->name, alias, tables[0].name, on);
+		else
+			dt_put(&first, " %s %s AS %s ON %s", kind, d->name, alias, on);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		out->from[i] = dt_printf(arena, "%s", texts[i]->data);
+		dt_text_free(texts[i]);
+	}
+	add_view(arena, out, dt_printf(arena, "view_outer%u", number));
+}

@@ -232,6 +232,7 @@ struct world {
 	bool columns; /* tables have columns structures */
 	bool held[DT_MAX_TABLES];
 	uint32_t threads, table_count, source_count, view_count;
+	uint32_t outer_count; /* sources behind those, of which no view is made */
 	struct dt_table tables[DT_MAX_TABLES];
 	struct dt_source sources[MAX_SOURCES];
 	struct dt_view views[MAX_VIEWS];
@@ -336,8 +337,20 @@ static void make_sources(struct world *w)
 		}
 		dt_source_star(&w->arena, w->tables, dims, keys, n, star, &w->sources[w->source_count++]);
 	}
-	for (uint32_t i = 0; i < w->source_count; i++)
+	if (count && w->columns) {
+		for (uint32_t i = 0; i < count; i++) {
+			dims[i] = i + 1;
+			keys[i] = i;
+		}
+		dt_source_outer(&w->arena, &w->random, w->tables, dims, keys, 1 + dt_below(&w->random, count), 0,
+		                &w->sources[w->source_count]);
+		w->outer_count = 1;
+	}
+	for (uint32_t i = 0; i < w->source_count + w->outer_count; i++) {
+		w->sources[i].all = w->tables;
+		w->sources[i].all_count = w->table_count;
 		perform_sql(w, w->sources[i].view);
+	}
 }
 
 /* Columns of all tables, or of some of them. */
@@ -398,12 +411,15 @@ static struct dt_select *next_query(struct world *w)
 	const struct dt_view *v = &w->views[dt_below(r, w->view_count)];
 	uint32_t kind = dt_below(r, 100);
 	bool any = !v->exists || kind < (w->columns ? 60 : 8);
-	struct dt_select *q = any && w->columns && dt_chance(r, 25)
-	                          ? dt_query_rows(&w->arena, r, &w->sources[dt_below(r, w->source_count)])
-	                      : any ? dt_query_any(&w->arena, r, &w->sources[dt_below(r, w->source_count)], w->columns)
-	                      : kind < 20            ? dt_query_for_view(&w->arena, r, v, true)
-	                      : kind < 28            ? dt_query_by_name(&w->arena, r, v)
-	                                             : dt_query_for_view(&w->arena, r, v, false);
+	uint32_t sources = w->source_count + w->outer_count;
+	const struct dt_source *source = &w->sources[dt_below(r, sources)];
+	if (w->outer_count && dt_chance(r, 25))
+		source = &w->sources[w->source_count];
+	struct dt_select *q = any && w->columns && dt_chance(r, 25) ? dt_query_rows(&w->arena, r, source)
+	                      : any                                 ? dt_query_any(&w->arena, r, source, w->columns)
+	                      : kind < 20                           ? dt_query_for_view(&w->arena, r, v, true)
+	                      : kind < 28                           ? dt_query_by_name(&w->arena, r, v)
+	                                                            : dt_query_for_view(&w->arena, r, v, false);
 	q->eligible = q->eligible && usable(w, v);
 	return q;
 }

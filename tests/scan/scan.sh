@@ -11,7 +11,7 @@ else
 	set -- --units "$unit"
 fi
 set -- "$@" --suite "$suite" "$size" --runs 1 --force --quiet --least "$least" --db "$folder/$suite-$unit"
-if [ "$suite" = tpch ]; then
+if [ "$suite" != "${suite#tpch}" ]; then
 	# One folder for both units: made once, whole or not at all.
 	status=0
 	"$source/script/tpch-data" "${size#--sf=}" "$folder/tpch-data" || status=$?

@@ -13,7 +13,7 @@ static void make_group(struct query *q, const struct table *t)
 	if (kind == 0 && j < q->request.join_count &&
 	    (q->joins[j].kind == RQL_SCAN_INNER || q->joins[j].kind == RQL_SCAN_LEFT)) {
 		g->source = (struct rql_scan_source){.kind = RQL_SCAN_JOIN, .index = j};
-		codes = rql_scan_map_payloads(q->maps[j]);
+		codes = rql_scan_join_payloads(q->maps[j], q->joins[j].absent);
 		g->key_count = 12;
 		g->null_key = 11;
 	} else if (kind == 1 || kind == 0) {

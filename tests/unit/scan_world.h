@@ -389,6 +389,8 @@ static void make_join(struct query *q, const struct table *t)
 	bool set = join->kind == RQL_SCAN_SEMI || join->kind == RQL_SCAN_ANTI;
 	ok(rql_scan_map_build(keys, set && roll(2) ? NULL : payloads, count, &q->maps[j], &err), &err);
 	join->map = q->maps[j];
+	if (join->kind == RQL_SCAN_LEFT && count % 2)
+		join->absent = 1 + count % 300;
 }
 
 static void query_free(struct query *q)
@@ -408,6 +410,7 @@ static struct cell value_of(const struct query *q, const struct table *t, uint32
 	if (s->kind == RQL_SCAN_JOIN) {
 		const struct cell *key = cell_of(t, row, q->joins[s->index].column);
 		int32_t payload = key->null ? -1 : rql_scan_map_find(q->maps[s->index], (int64_t)key->integer);
+		payload = payload < 0 ? (int32_t)q->joins[s->index].absent - 1 : payload;
 		return payload < 0 ? c : (struct cell){.integer = payload};
 	}
 	const struct formula *f = &q->formulas[s->index];

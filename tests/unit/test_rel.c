@@ -317,9 +317,47 @@ static void test_malformed(void **state)
 		                        classes[i]));
 }
 
+/* The inner side of a correlated subquery is DELIM_GET, joined by a comparison; below `open` and `close`. */
+#define INNER(open, comparison, close)                                                                                 \
+	open PROJECT(                                                                                                      \
+		REF("1", INT),                                                                                                 \
+		"{\"type\":\"LOGICAL_COMPARISON_JOIN\",\"children\":[{\"type\":\"LOGICAL_DELIM_GET\",\"chunk_types\":[" INT       \
+		"]}," GET("", "{}", "") "],\"join_type\":\"INNER\",\"conditions\":[{\"left\":" REF("0", INT) ",\"right\":" REF(     \
+			"0", INT) ",\"comparison\":\"" comparison "\"}]}") close
+#define DELIM(type, inner)                                                                                             \
+	"{\"type\":\"LOGICAL_DELIM_JOIN\",\"children\":[" GET("", "{}", "") "," inner "],\"join_type\":\"" type                \
+	"\",\"conditions\":[{\"left\":" REF("0", INT) ",\"right\":" REF(                                                   \
+		"0", INT) ",\"comparison\":\"COMPARE_NOT_DISTINCT_FROM\"}],\"duplicate_eliminated_columns\":[" REF("0", INT) "]}"
+
+static void test_correlated(void **state)
+{
+	static const char *const kept[] = {
+		PLAN(DELIM("SEMI", INNER("", "COMPARE_LESSTHAN", ""))),
+		PLAN(DELIM("OUTER", INNER("", "COMPARE_EQUAL", ""))),
+		PLAN(DELIM("ANTI", INNER("{\"type\":\"LOGICAL_LIMIT\",\"children\":[", "COMPARE_EQUAL", "]}"))),
+	};
+	(void)state;
+	const struct rql_rel *rel = parsed(PLAN(DELIM("ANTI", INNER("", "COMPARE_EQUAL", ""))));
+	assert_int_equal(rel->kind, RQL_REL_JOIN);
+	assert_int_equal(rel->join, RQL_JOIN_ANTI);
+	assert_int_equal(rel->children[0]->kind, RQL_REL_GET);
+	const struct rql_rel *join = rel->children[1]->children[0];
+	assert_int_equal(join->kind, RQL_REL_PROJECT); /* what was the join with DELIM_GET: its column is the table's twice */
+	assert_int_equal(join->column_count, 2);
+	assert_true(rql_expr_equal(join->exprs[0], join->exprs[1]));
+	assert_int_equal(join->children[0]->kind, RQL_REL_FILTER);
+	assert_int_equal(join->children[0]->exprs[0]->kind, RQL_EXPR_IS_NOT_NULL);
+	rel = parsed(PLAN(DELIM("LEFT", INNER("", "COMPARE_NOT_DISTINCT_FROM", ""))));
+	assert_int_equal(rel->kind, RQL_REL_JOIN);
+	assert_int_equal(rel->children[1]->children[0]->children[0]->kind, RQL_REL_GET); /* NULL equals NULL: no filter */
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		assert_int_equal(parsed(kept[i])->kind, RQL_REL_CTE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_correlated),
 		cmocka_unit_test(test_scan_filters),
 		cmocka_unit_test(test_scan_rowid),
 		cmocka_unit_test(test_opaque),

@@ -41,14 +41,14 @@ int32_t rql_scan_map_find(const struct rql_scan_map *map, int64_t key);
 enum rql_scan_source_kind {
 	RQL_SCAN_COLUMN, /* index: column of the store. Of a coded column: the code */
 	RQL_SCAN_JOIN,   /* index: join of the request; the payload, or what value_of_payload makes of it; NULL where a left
-	                     join found nothing */
+	                     join found nothing and has no payload for that */
 	RQL_SCAN_PROGRAM, /* index: program of the request (not as a program's input) */
 };
 struct rql_scan_source {
 	enum rql_scan_source_kind kind;
 	uint32_t index;
 	uint32_t result;                  /* PROGRAM: which of its results */
-	const int64_t *value_of_payload;  /* JOIN: [payloads of the map]; NULL: the payload itself */
+	const int64_t *value_of_payload;  /* JOIN: [rql_scan_join_payloads]; NULL: the payload itself */
 	const uint64_t *valid_of_payload; /* JOIN: bitmap over payloads; NULL: all valid */
 };
 
@@ -79,7 +79,7 @@ enum rql_scan_join_kind {
 	RQL_SCAN_INNER, /* rows without a match are dropped */
 	RQL_SCAN_SEMI,  /* the same, without a payload */
 	RQL_SCAN_ANTI,  /* rows with a match are dropped; a NULL key has none (NOT EXISTS, not NOT IN) */
-	RQL_SCAN_LEFT,  /* no row is dropped; the payload is NULL without a match */
+	RQL_SCAN_LEFT,  /* no row is dropped; without a match the payload is the join's `absent` */
 };
 struct rql_scan_join {
 	enum rql_scan_join_kind kind;
@@ -92,7 +92,14 @@ struct rql_scan_join {
 		int64_t least, second_least;
 		uint64_t second_span; /* values of the second column; times those of the first below 2^62 */
 	} pair;
+	uint32_t absent; /* LEFT: the payload of rows without a match, plus 1, up to 2^31; 0: it is NULL */
 };
+/* One more than the greatest payload that the join gives. */
+static inline uint32_t rql_scan_join_payloads(const struct rql_scan_map *map, uint32_t absent)
+{
+	uint32_t payloads = rql_scan_map_payloads(map);
+	return payloads > absent ? payloads : absent;
+}
 static inline int64_t rql_scan_pair_key(const struct rql_scan_pair *pair, int64_t value, int64_t second)
 {
 	return (int64_t)(((uint64_t)value - (uint64_t)pair->least) * pair->second_span +

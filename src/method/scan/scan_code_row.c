@@ -284,12 +284,14 @@ static void payload_values(struct rql_scan_coder *c, const int64_t *values, uint
 static struct rql_scan_value payload_value(struct rql_scan_coder *c, const struct rql_scan_source *s)
 {
 	const struct rql_scan_bound_join *join = &c->plan->scan->joins[s->index];
-	uint64_t payloads = rql_scan_map_payloads(join->map);
+	uint64_t payloads = rql_scan_join_payloads(join->map, join->absent);
 	uint32_t found = look_up(c, s->index), there = OP2(c, NOT_EQUAL, BOOL, found, U32(c, 0));
+	if (join->absent)
+		found = rql_spirv_select(&c->m, RQL_SPIRV_U32, there, found, param32(c, join->absent));
 	struct rql_scan_value v = {.id = OP2(c, SUB, U32, found, U32(c, 1)), .kind = RQL_LANE_I32};
-	uint32_t live = OP2(c, LOGICAL_AND, BOOL, c->live, there), index = v.id;
+	uint32_t live = join->absent ? c->live : OP2(c, LOGICAL_AND, BOOL, c->live, there), index = v.id;
 	bound(&v, 0, (rql_int128)payloads - 1);
-	if (join->kind == RQL_SCAN_LEFT)
+	if (join->kind == RQL_SCAN_LEFT && !join->absent)
 		v.valid = there;
 	if (s->valid_of_payload)
 		v.valid = and_valid(c, v.valid,

@@ -248,6 +248,8 @@ const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, 
 		for (uint32_t i = 0; i < n; i++)
 			if (!(keys->valid[i / 64] >> i % 64 & 1))
 				found[i] = 0;
+	for (uint32_t i = 0; i < n && join->absent; i++)
+		found[i] = found[i] ? found[i] : join->absent;
 	return out;
 }
 

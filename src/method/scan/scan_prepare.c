@@ -69,15 +69,20 @@ static rql_status need_column(struct binding *b, uint32_t index, uint32_t *out)
 
 /* ---- sources ---- */
 
+static bool leaves_null(const struct rql_scan_bound_join *join)
+{
+	return join->kind == RQL_SCAN_LEFT && !join->absent;
+}
+
 /* Checks a source, copies its arrays, and gives what is known of its values. */
 static rql_status bind_join_source(struct binding *b, struct rql_scan_source *s, struct rql_scan_operand *about)
 {
 	struct rql_scan_bound_join *join = &b->scan->joins[s->index];
-	uint64_t payloads = rql_scan_map_payloads(join->map);
+	uint64_t payloads = rql_scan_join_payloads(join->map, join->absent);
 	if (join->kind == RQL_SCAN_SEMI || join->kind == RQL_SCAN_ANTI)
 		return wrong(b, "a semi or anti join has no payload", s->index);
 	about->from = s->value_of_payload ? RQL_LANE_I64 : RQL_LANE_I32;
-	about->nullable = join->kind == RQL_SCAN_LEFT || s->valid_of_payload;
+	about->nullable = leaves_null(join) || s->valid_of_payload;
 	about->greatest = payloads;
 	if (s->valid_of_payload) {
 		s->valid_of_payload = copy_of(b, s->valid_of_payload, (payloads + 63) / 64 * 8);
@@ -109,7 +114,7 @@ static rql_status bind_program_source(struct binding *b, const struct rql_scan_s
 	for (uint32_t i = 0; i < bound->program->input_count; i++) {
 		const struct rql_scan_source *input = &bound->inputs[i];
 		if (input->kind == RQL_SCAN_JOIN)
-			about->nullable |= b->scan->joins[input->index].kind == RQL_SCAN_LEFT || input->valid_of_payload;
+			about->nullable |= leaves_null(&b->scan->joins[input->index]) || input->valid_of_payload;
 		else
 			about->nullable |= b->scan->columns[bound->columns[i]].nullable ||
 			                   b->scan->columns[bound->columns[i]].null_code != RQL_SCAN_NONE;
@@ -175,6 +180,9 @@ static rql_status bind_joins(struct binding *b)
 		struct rql_scan_bound_join *join = &scan->joins[j];
 		*join = (struct rql_scan_bound_join){
 			.kind = r->joins[j].kind, .map = r->joins[j].map, .second = RQL_SCAN_NONE, .pair = r->joins[j].pair};
+		if (r->joins[j].absent && r->joins[j].kind != RQL_SCAN_LEFT)
+			return wrong(b, "a payload for rows without a match, which the join drops", j);
+		join->absent = r->joins[j].absent;
 		RQL_TRY(need_column(b, r->joins[j].column, &join->column));
 		if (r->joins[j].second) {
 			RQL_TRY(need_column(b, r->joins[j].second - 1, &join->second));
@@ -406,7 +414,7 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 	if (key->key_of_code) {
 		if ((!coded && !join) || (join && (key->source.value_of_payload || key->source.valid_of_payload)))
 			return wrong(b, "a map of codes for what has no codes", g);
-		part->codes = join ? rql_scan_map_payloads(b->scan->joins[key->source.index].map) : (uint32_t)about.greatest;
+		part->codes = (uint32_t)about.greatest;
 		part->key_of_code = copy_of(b, key->key_of_code, part->codes * sizeof(uint32_t));
 		if (!part->key_of_code)
 			return no_memory(b, part->codes * sizeof(uint32_t));

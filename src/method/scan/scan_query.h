@@ -107,6 +107,7 @@ struct rql_scan_bound_join {
 	const struct rql_scan_map *map;
 	uint32_t second; /* entry of a second key column; RQL_SCAN_NONE: there is none */
 	struct rql_scan_pair pair;
+	uint32_t absent; /* as the request's */
 };
 
 struct rql_scan_worker;

@@ -1,0 +1,218 @@
+/* Outer joins, EXISTS, IN and correlated subqueries as maps of a scan: each answer beside the host's. */
+#include "scans.h"
+
+/* big: a key; keys: NULLs, and keys that come twice; nothing: no rows at all. */
+static void make_dimensions(rayql_connection *con)
+{
+	make_facts(con);
+	run(con, "CREATE TABLE keys AS SELECT CASE WHEN i % 6 = 0 THEN NULL ELSE i % 300 END AS n, i % 4 AS kind, "
+	         "(i % 35)::INTEGER AS k, CASE WHEN i % 9 > 2 THEN 'x' || (i % 4) END AS w FROM range(900) AS q(i)");
+	run(con, "CREATE TABLE nothing AS SELECT * FROM keys WHERE false");
+	run(con, "CREATE TABLE holes AS SELECT CASE WHEN k = 7 THEN NULL ELSE k END::INTEGER AS k, CASE WHEN k % 3 = 0 "
+	         "THEN NULL ELSE "
+	         "'hole ' || (k % 5) END AS hole, CASE WHEN k % 4 = 1 THEN NULL ELSE k * 1.5 END::DECIMAL(9,2) AS depth, "
+	         "k * 0.25 AS share FROM range(25) AS q(k)");
+}
+
+static void check(const char *const *queries, size_t count)
+{
+	struct session s = scan_session();
+	make_dimensions(s.con);
+	for (size_t i = 0; i < count; i++)
+		same(s.con, queries[i]);
+	close_session(&s);
+}
+#define CHECK(queries) check(queries, sizeof queries / sizeof *queries)
+
+static void outer_joins(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT hole, count(*), count(depth), sum(depth), avg(a), min(hole), max(depth), min(share) FROM f LEFT JOIN "
+		"holes ON f.k = holes.k GROUP BY hole ORDER BY hole NULLS FIRST",
+		"SELECT count(*), count(hole), count(DISTINCT hole), sum(depth), min(hole), max(hole) FROM f LEFT JOIN holes "
+	    "ON "
+		"f.k = holes.k",
+		"SELECT hole, region, sum(a) FROM holes RIGHT JOIN f ON f.k = holes.k JOIN big ON big.k = f.k GROUP BY ALL "
+	    "ORDER "
+		"BY ALL",
+		/* what is NULL without a row: it is asked of a row of NULLs */
+		"SELECT coalesce(hole, 'none') || '!' AS h, coalesce(depth, -1) AS d, hole IS NULL AS missing, count(*), "
+		"min(coalesce(hole, 'zz')) FROM f LEFT JOIN holes ON f.k = holes.k GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(a) FROM f LEFT JOIN holes ON f.k = holes.k WHERE holes.k IS NULL",
+		"SELECT b, count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE hole IS NULL GROUP BY b ORDER BY b",
+		"SELECT b, count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE depth IS NOT NULL GROUP BY b ORDER BY b",
+		"SELECT b, count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE coalesce(depth, 100) > 20 OR a < 7 GROUP BY "
+	    "b "
+		"ORDER BY b",
+		"SELECT b, count(*) FILTER (WHERE hole IS NULL), sum(CASE WHEN depth > 9 THEN a ELSE depth END) FROM f LEFT "
+	    "JOIN "
+		"holes ON f.k = holes.k GROUP BY b ORDER BY b",
+		/* conditions in ON: the dimension's, the fact table's, of both */
+		"SELECT hole, count(*), sum(depth) FROM f LEFT JOIN holes ON f.k = holes.k AND depth > 10 AND hole <> 'hole 2' "
+		"GROUP BY hole ORDER BY hole",
+		"SELECT b, sum(depth), count(hole), count(*) FROM f LEFT JOIN holes ON f.k = holes.k AND a < 500 GROUP BY b "
+	    "ORDER "
+		"BY b",
+		"SELECT b, sum(depth), count(depth), count(*) FROM f LEFT JOIN holes ON f.k = holes.k AND f.p < depth GROUP BY "
+	    "b "
+		"ORDER BY b",
+		"SELECT count(*), sum(depth) FROM f LEFT JOIN holes ON f.k = holes.k AND f.n = holes.k",
+		/* by each other's columns, and by what a subquery gives */
+		"SELECT region, colour, hole, count(*) FROM f LEFT JOIN big ON f.k = big.k LEFT JOIN small ON big.nation = "
+	    "small.l "
+		"LEFT JOIN holes ON f.l = holes.k GROUP BY ALL ORDER BY ALL",
+		"SELECT land, count(*) FROM f JOIN big ON f.k = big.k LEFT JOIN nation ON big.nation = nation.nation + 2 GROUP "
+	    "BY "
+		"land ORDER BY land",
+		"SELECT m, count(*), sum(a) FROM f LEFT JOIN (SELECT k, max(w) AS m FROM keys GROUP BY k) q ON f.k = q.k GROUP "
+	    "BY "
+		"m ORDER BY m",
+		"SELECT count(*), count(kind) FROM f LEFT JOIN nothing ON f.n = nothing.n",
+		"SELECT w, count(*) FROM f LEFT JOIN (SELECT DISTINCT w FROM keys WHERE w <> 'x1') q ON f.t = q.w GROUP BY w "
+	    "ORDER "
+		"BY w",
+		"SELECT hole, count(*) FROM f LEFT JOIN holes ON f.k IS NOT DISTINCT FROM holes.k GROUP BY hole ORDER BY hole",
+		/* rows themselves */
+		"SELECT id, hole, coalesce(depth, 0) + a FROM f LEFT JOIN holes ON f.k = holes.k AND depth > 3 WHERE a < 40 "
+	    "ORDER "
+		"BY id LIMIT 30",
+		"SELECT id, hole FROM f LEFT JOIN holes ON f.k = holes.k ORDER BY hole DESC NULLS FIRST, depth, id LIMIT 30",
+	};
+	(void)state;
+	CHECK(queries);
+}
+
+static void exists(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT b, count(*), sum(a) FROM f WHERE EXISTS (SELECT 1 FROM keys WHERE keys.n = f.n) GROUP BY b ORDER BY b",
+		"SELECT b, count(*) FROM f WHERE EXISTS (SELECT 1 FROM keys WHERE keys.n = f.n AND kind = 2) GROUP BY b ORDER "
+	    "BY b",
+		"SELECT b, count(*), count(n) FROM f WHERE NOT EXISTS (SELECT 1 FROM keys WHERE keys.n = f.n AND kind = 2) "
+	    "GROUP "
+		"BY b ORDER BY b",
+		"SELECT count(*) FROM f WHERE EXISTS (SELECT 1 FROM keys WHERE keys.n = f.n AND keys.kind = f.b)",
+		"SELECT count(*) FROM f WHERE NOT EXISTS (SELECT 1 FROM keys JOIN big ON big.k = keys.k WHERE keys.n = f.n AND "
+		"region = 'region 1')",
+		"SELECT count(*) FROM f WHERE EXISTS (SELECT 1 FROM keys WHERE keys.n = f.n AND kind = 1) OR a < 100",
+		"SELECT t, count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM keys WHERE keys.n = f.n AND kind = 1)) FROM f "
+	    "GROUP BY "
+		"t ORDER BY t",
+		"SELECT count(*), count(n) FROM f WHERE NOT EXISTS (SELECT 1 FROM keys WHERE keys.n IS NOT DISTINCT FROM f.n)",
+		"SELECT count(*), count(n) FROM f WHERE NOT EXISTS (SELECT 1 FROM keys WHERE keys.n IS NOT DISTINCT FROM f.n "
+	    "AND "
+		"n > 9)",
+		"SELECT count(*) FROM f WHERE EXISTS (SELECT 1 FROM keys WHERE keys.w = f.t AND kind = 3)",
+		"SELECT count(*) FROM f WHERE NOT EXISTS (SELECT 1 FROM nothing WHERE nothing.n = f.n AND kind = 3)",
+		/* one of a dimension's columns */
+		"SELECT region, count(*) FROM f JOIN big ON f.k = big.k WHERE EXISTS (SELECT 1 FROM keys WHERE keys.k = weight "
+	    "AND "
+		"kind = 1) GROUP BY region ORDER BY region",
+		"SELECT count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE NOT EXISTS (SELECT 1 FROM keys WHERE keys.k = "
+		"holes.k AND kind = 1)",
+		/* scalar subqueries */
+		"SELECT b, count(*) FROM f WHERE a > (SELECT avg(n) FROM keys WHERE keys.k = f.k AND kind > 0) GROUP BY b "
+	    "ORDER BY "
+		"b",
+		"SELECT count(*), sum(a) FROM f WHERE a < (SELECT max(n) * 2 FROM keys WHERE keys.k = f.k)",
+	};
+	(void)state;
+	CHECK(queries);
+}
+
+static void in_subqueries(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT b, count(*) FROM f WHERE n IN (SELECT n FROM keys WHERE kind = 1) GROUP BY b ORDER BY b",
+		"SELECT count(*), count(n) FROM f WHERE n IN (SELECT n FROM keys GROUP BY n HAVING count(*) > 2)",
+		"SELECT count(*) FROM f WHERE (n, b) IN (SELECT n, kind FROM keys)",
+		"SELECT count(*) FROM f WHERE n IN (SELECT n FROM keys WHERE kind = 1) OR even",
+		/* NULL on neither side, on one, on both, and no rows: NOT IN is open where a NULL could be the one */
+		"SELECT count(*) FROM f WHERE k NOT IN (SELECT n FROM keys WHERE n IS NOT NULL AND kind = 1)",
+		"SELECT count(*), count(n) FROM f WHERE n NOT IN (SELECT n FROM keys WHERE n IS NOT NULL AND kind = 1)",
+		"SELECT count(*), count(n) FROM f WHERE n NOT IN (SELECT n FROM keys WHERE kind = 1)",
+		"SELECT count(*), count(n) FROM f WHERE n NOT IN (SELECT n FROM keys WHERE kind + k > 900)",
+		"SELECT count(*), count(t) FROM f WHERE t NOT IN (SELECT w FROM keys WHERE w > 'x1')",
+		"SELECT count(*), count(t) FROM f WHERE t NOT IN (SELECT w FROM keys)",
+		"SELECT count(*), count(t) FROM f WHERE t NOT IN (SELECT w FROM keys WHERE kind + k > 900)",
+		/* as a value */
+		"SELECT n IN (SELECT n FROM keys WHERE n IS NOT NULL) AS found, count(*) FROM f GROUP BY found ORDER BY found",
+		"SELECT n IN (SELECT n FROM keys) AS found, count(*), count(n) FROM f GROUP BY found ORDER BY found",
+		"SELECT n IN (SELECT n FROM keys WHERE kind + k > 900) AS found, count(*) FROM f GROUP BY found ORDER BY found",
+		"SELECT t NOT IN (SELECT w FROM keys WHERE w > 'x1') AS lost, count(*) FROM f GROUP BY lost ORDER BY lost",
+		"SELECT count(*) FILTER (WHERE n IN (SELECT n FROM keys)), count(*) FILTER (WHERE n NOT IN (SELECT n FROM keys "
+		"WHERE n > 5)), count(*) FROM f",
+		"SELECT count(*) FROM f WHERE (n IN (SELECT n FROM keys)) IS NULL",
+		/* of a dimension's column */
+		"SELECT region, count(*) FROM f JOIN big ON f.k = big.k WHERE weight NOT IN (SELECT n FROM keys WHERE n IS NOT "
+		"NULL) GROUP BY region ORDER BY region",
+		"SELECT count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE holes.k NOT IN (SELECT k FROM keys WHERE k > "
+	    "12)",
+		"SELECT count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE holes.k IN (SELECT k FROM keys WHERE k > 12) OR "
+		"hole IS NULL",
+		"SELECT id, n IN (SELECT n FROM keys) FROM f WHERE n NOT IN (SELECT n FROM keys WHERE n < 90) ORDER BY id "
+	    "LIMIT 20",
+	};
+	(void)state;
+	CHECK(queries);
+}
+
+static void refusals(void **state)
+{
+	struct session s = scan_session();
+	(void)state;
+	make_dimensions(s.con);
+	refused(s.con, "SELECT count(*), sum(kind) FROM f LEFT JOIN keys ON f.k = keys.k", "rows would be multiplied");
+	refused(s.con, "SELECT count(*) FROM f FULL JOIN big ON f.k = big.k", "a full outer join lies below the aggregate");
+	refused(s.con, "SELECT count(*) FROM f LEFT JOIN big ON f.k < big.k", "by no pair of equal columns");
+	refused(s.con, "SELECT count(*), count(hole) FROM f LEFT JOIN holes ON f.n IS NOT DISTINCT FROM holes.k",
+	        "NULL equals NULL in the join with table holes, and both sides have it");
+	refused(s.con, "SELECT count(*) FROM f LEFT JOIN big ON f.a + 1 = big.k WHERE coalesce(weight, 1) > 0",
+	        "by an expression of the table that is scanned");
+	refused(s.con, "SELECT count(*) FROM f WHERE n NOT IN (SELECT n FROM keys WHERE kind = f.b)",
+	        "by several columns of which one may be NULL");
+	refused(s.con, "SELECT count(*) FROM f WHERE EXISTS (SELECT 1 FROM keys WHERE keys.k = f.k AND keys.kind <> f.l)",
+	        "by a condition that is not an equality of two columns");
+	close_session(&s);
+}
+
+/* EXPLAIN names what is joined, and how; a plan dies with the rows of its dimensions. */
+static void plans(void **state)
+{
+	static const char query[] =
+		"SELECT count(*) FROM f LEFT JOIN holes ON f.k = holes.k WHERE n NOT IN (SELECT n FROM keys "
+		"WHERE n > 200) AND hole IS NULL";
+	struct session s = scan_session();
+	(void)state;
+	make_dimensions(s.con);
+	char *text = rows_of(s.con,
+	                     "EXPLAIN SELECT count(*), min(hole) FROM f LEFT JOIN holes ON f.k = holes.k WHERE n NOT IN "
+	                     "(SELECT n FROM keys WHERE n > 200)",
+	                     NULL);
+	assert_non_null(strstr(text, "join with at most one row of holes: 24 keys, "));
+	assert_non_null(strstr(text, "join with no row of keys: "));
+	free(text);
+	same(s.con, query);
+	run(s.con, "INSERT INTO keys VALUES (NULL, 1, 1, NULL), (250, 1, 1, NULL)");
+	same(s.con, query);
+	run(s.con, "UPDATE holes SET hole = NULL WHERE k < 9");
+	same(s.con, query);
+	run(s.con, "BEGIN");
+	same(s.con, query);
+	same(s.con, "SELECT hole, count(*) FROM f LEFT JOIN holes ON f.k = holes.k GROUP BY hole ORDER BY hole");
+	run(s.con, "COMMIT");
+	run(s.con, "INSERT INTO holes VALUES (3, 'again', 1, 1)");
+	refused(s.con, "SELECT hole, count(*) FROM f LEFT JOIN holes ON f.k = holes.k GROUP BY hole ORDER BY hole",
+	        "rows would be multiplied");
+	close_session(&s);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(outer_joins), cmocka_unit_test(exists), cmocka_unit_test(in_subqueries),
+		cmocka_unit_test(refusals),    cmocka_unit_test(plans),
+	};
+	setenv("RAYQL_VULKAN", "off", 1);
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}
