@@ -45,7 +45,7 @@ static bool in_ranges(uint32_t number, const struct rql_scan_range *ranges, uint
 static void check_ranges(const struct rql_scan_numbers *n, const int64_t *values, uint32_t rows, const uint32_t *planes)
 {
 	for (unsigned i = 0; i < 12; i++) {
-		struct rql_scan_range ranges[2];
+		struct rql_scan_range ranges[2], above[2];
 		rql_int128 low[2], high[2];
 		uint32_t count = 1 + (uint32_t)roll(2);
 		for (uint32_t r = 0; r < count; r++) {
@@ -53,13 +53,19 @@ static void check_ranges(const struct rql_scan_numbers *n, const int64_t *values
 			high[r] = roll(6) ? (rql_int128)values[roll(rows)] + (rql_int128)roll(3) - 1 : INT64_MAX;
 			ranges[r] = rql_scan_numbers_range(n, low[r], high[r]);
 		}
-		uint32_t wanted = rql_scan_planes_wanted(n, ranges, count);
+		uint32_t wanted = rql_scan_planes_wanted(n, ranges, count), skip = wanted ? (uint32_t)__builtin_ctz(wanted) : 0;
+		if (!wanted && n->bits)
+			skip = n->bits - 1;
 		planes_skipped += n->bits > 0 && !(wanted & 1);
 		for (uint32_t row = 0; row < rows; row++) {
 			bool want = false;
 			for (uint32_t r = 0; r < count; r++)
 				want |= low[r] <= values[row] && values[row] <= high[r];
-			assert_int_equal(in_ranges(number_in(planes, n->bits, wanted, row), ranges, count), want);
+			uint32_t number = number_in(planes, n->bits, wanted, row);
+			assert_int_equal(in_ranges(number, ranges, count), want);
+			for (uint32_t r = 0; r < count; r++) /* whoever looks at no lower planes sees the same */
+				above[r] = (struct rql_scan_range){ranges[r].low >> skip, ranges[r].high >> skip};
+			assert_int_equal(in_ranges(number >> skip, above, count), want);
 		}
 	}
 }

@@ -144,7 +144,7 @@ static uint32_t mask_of(uint32_t bits)
 
 struct rql_scan_range rql_scan_numbers_range(const struct rql_scan_numbers *n, rql_int128 low, rql_int128 high)
 {
-	const struct rql_scan_range none = {1, 0};
+	const struct rql_scan_range none = {UINT32_MAX, 0}; /* empty also without its low bits */
 	low = low <= n->first ? 0 : low - n->first;
 	high = high - n->first >= (rql_int128)n->count ? (rql_int128)n->count - 1 : high - n->first;
 	if (low > high)

@@ -36,7 +36,7 @@ void rql_scan_numbers_of_block(const struct rql_store_block *block, struct rql_s
 /* The widest of any block of the column. */
 uint32_t rql_scan_numbers_widest(const struct rql_store_snapshot *snapshot, uint32_t column);
 
-/* A range of numbers; empty: low > high. */
+/* A range of numbers; empty: low > high, also when low planes are left out of both. */
 struct rql_scan_range {
 	uint32_t low, high;
 };
