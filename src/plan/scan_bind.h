@@ -22,6 +22,8 @@ struct rql_scan_binding {
 	struct rql_scan_conjunct *conjuncts;
 	struct rql_scan_group_key *groups;
 	struct rql_scan_agg *aggs;
+	struct rql_scan_days *days; /* scan_tests.c: of columns of dates; NULL: none yet */
+	uint32_t days_count;
 	struct rql_expr_list answers; /* results of the program that is made last */
 	/* the leaf, as far as it is made */
 	struct rql_slot *slots; /* groups, then aggregates */

@@ -162,6 +162,104 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 	return is_integral(stored) && test_truth(b, e, column);
 }
 
+/* ---- other conditions of one column of dates: their days, one by one ---- */
+
+/* Most days between a column's least and greatest that are tried. */
+#define DAYS_MOST (1 << 16)
+
+struct rql_scan_days {
+	uint32_t column;
+	struct rql_dimension days; /* all of them, in order, and NULL last */
+	uint64_t *set;             /* that pass */
+	struct rql_expr_list conditions;
+};
+
+static bool make_days(struct rql_scan_binding *b, const struct rql_store_column *stored, struct rql_dimension *out)
+{
+	uint32_t count = (uint32_t)(stored->greatest - stored->least) + 1;
+	int32_t *days = RQL_NEW_ARRAY(b->arena, int32_t, count + 1u);
+	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, count / 64 + 1u);
+	if (!days || !valid)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		days[i] = (int32_t)(stored->least + i);
+		valid[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	*out = (struct rql_dimension){.type = stored->type, .count = count + 1, .has_null = true};
+	out->values = (struct rql_column){.type = stored->type, .data = days, .validity = valid};
+	return true;
+}
+
+/* NULL: out of memory. */
+static struct rql_scan_days *find_days(struct rql_scan_binding *b, uint32_t column)
+{
+	for (uint32_t i = 0; i < b->days_count; i++)
+		if (b->days[i].column == column)
+			return &b->days[i];
+	if (!b->days)
+		b->days = rql_arena_array(b->arena, b->star->conjuncts.count, sizeof(*b->days));
+	struct rql_scan_days *d = b->days ? &b->days[b->days_count] : NULL;
+	if (!d || !make_days(b, &b->snapshot->columns[column], &d->days))
+		return NULL;
+	d->column = column;
+	b->days_count++;
+	return d;
+}
+
+/* *done false: it needs a program. Which days pass is known before a row is read; when they lie side by side, as those
+ * of a year do, the condition is a range of the column. */
+static rql_status test_days(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column, bool *done)
+{
+	const struct rql_store_column *stored = &b->snapshot->columns[column];
+	struct rql_error why = {0};
+	uint64_t *set = NULL;
+	*done = false;
+	if (stored->kind != RQL_STORE_INTEGER || stored->type.id != RQL_TYPE_DATE || stored->least > stored->greatest ||
+	    stored->greatest - stored->least >= DAYS_MOST)
+		return RQL_OK;
+	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
+	struct rql_scan_days *d = find_days(b, column);
+	if (!d || !over_ref)
+		return out_of_memory(b);
+	rql_status status = rql_codes_select(b->ctx, b->arena, &d->days, over_ref, false, &set, &why);
+	uint32_t null = d->days.count - 1;
+	bool passes_null = status == RQL_OK && (set[null >> 6] >> (null & 63) & 1);
+	if (status == RQL_ERROR_UNSUPPORTED || passes_null) {
+		rql_error_clear(&why);
+		return RQL_OK;
+	}
+	if (status != RQL_OK) {
+		rql_error_move(b->err, &why);
+		return status;
+	}
+	for (uint32_t w = 0; d->set && w < rql_codes_words(&d->days); w++)
+		set[w] &= d->set[w];
+	d->set = set;
+	*done = true;
+	return rql_expr_list_add(b->arena, &d->conditions, (struct rql_expr *)(uintptr_t)e) ? RQL_OK : out_of_memory(b);
+}
+
+static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr *e);
+
+/* The days of all conditions as a range; where they are several, the conditions are programs too. */
+static rql_status finish_days(struct rql_scan_binding *b, const struct rql_scan_days *d)
+{
+	uint32_t runs = 0, first = 0, last = 0, days = d->days.count - 1;
+	for (uint32_t i = 0; i < days; i++) {
+		bool now = d->set[i >> 6] >> (i & 63) & 1, before = i && (d->set[(i - 1) >> 6] >> ((i - 1) & 63) & 1);
+		first = now && !runs ? i : first;
+		runs += now && !before;
+		last = now ? i : last;
+	}
+	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_RANGE, d->column);
+	rql_int128 least = b->snapshot->columns[d->column].least;
+	narrow_integers(c, ">=", least + first);
+	narrow_integers(c, "<=", runs ? least + last : least - 1);
+	for (uint32_t i = 0; runs > 1 && i < d->conditions.count; i++)
+		RQL_TRY(test_program(b, d->conditions.items[i]));
+	return RQL_OK;
+}
+
 /* ---- the whole ---- */
 
 static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr *e)
@@ -195,7 +293,10 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 		rql_error_clear(&why);
 		return test_program(b, e);
 	}
-	return test_values(b, e, column) ? RQL_OK : test_program(b, e);
+	bool done = test_values(b, e, column);
+	if (!done)
+		RQL_TRY(test_days(b, e, column, &done));
+	return done ? RQL_OK : test_program(b, e);
 }
 
 /* Only rows whose key is not NULL pass; none: no row does. */
@@ -240,6 +341,9 @@ rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 {
 	for (uint32_t i = 0; i < b->star->conjuncts.count; i++)
 		RQL_TRY(bind_conjunct(b, b->star->conjuncts.items[i]));
+	for (uint32_t i = 0; i < b->days_count; i++)
+		if (b->days[i].set)
+			RQL_TRY(finish_days(b, &b->days[i]));
 	for (uint32_t s = 0; s < b->star->subtree_count; s++)
 		RQL_TRY(bind_nulls(b, s));
 	return RQL_OK;
