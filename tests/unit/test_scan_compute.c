@@ -1,7 +1,7 @@
 /* The fused scan on a Vulkan device against the CPU's (which test_scan.c holds against a naive oracle): random stores and
  * requests, and what random ones rarely are: many groups, hashed and in arrays, failing expressions, blocks of all
- * encodings, several threads on one prepared request, more shapes than pipelines are kept. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
- * with the validation layer watching. */
+ * encodings, several threads on one prepared request, more shapes than pipelines are kept, a device of small workgroups.
+ * The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. */
 #include "scan_aggregates.h"
 
 #include <pthread.h>
@@ -246,9 +246,10 @@ static void test_wide_sums(void **state)
 
 /* Few groups, whose rows are in shared memory: sums of one limb and of several, of both signs and beyond 64 bits, of reals,
  * and extremes. */
-static void test_few_groups(void **state)
+static void few_groups(uint32_t filters)
 {
-	(void)state;
+	static const struct rql_scan_conjunct range = {
+		.test = RQL_SCAN_IN_RANGE, .index = SMALL, .least = -5, .greatest = 30, .or_null = true};
 	static const uint32_t keys[] = {FLAG, SMALL}, columns[] = {SMALL, MIDDLE, BIG, REAL, CONSTANT, SORTED};
 	random_state = 13;
 	struct table t;
@@ -265,8 +266,13 @@ static void test_few_groups(void **state)
 		for (uint32_t count = 1; count <= 19; count += 6) {
 			struct rql_scan_group_key key = {
 				.source = {.index = keys[k]}, .least = k ? -10 : 0, .key_count = k ? 61 : 3, .null_key = k ? 60 : 2};
-			struct rql_scan_request request = {
-				.snapshot = t.snapshot, .group_count = 1, .groups = &key, .agg_count = count, .aggs = aggs};
+			struct rql_scan_request request = {.snapshot = t.snapshot,
+			                                   .conjunct_count = filters,
+			                                   .conjuncts = &range,
+			                                   .group_count = 1,
+			                                   .groups = &key,
+			                                   .agg_count = count,
+			                                   .aggs = aggs};
 			assert_true(compare_request(&request));
 		}
 	table_free(&t);
@@ -274,6 +280,121 @@ static void test_few_groups(void **state)
 	for (uint32_t limbs = 3; limbs < 16; limbs++)
 		many += limbs_seen[limbs];
 	assert_true(copied && limbs_seen[0] && limbs_seen[1] && limbs_seen[2] && many);
+}
+
+static void test_few_groups(void **state)
+{
+	(void)state;
+	few_groups(0);
+}
+
+/* ---- devices with other limits ---- */
+
+/* What scan_kernel.comp declares as shared: words of 32 bits. */
+static uint64_t shared_words(const struct rql_scan_plan *p)
+{
+	uint64_t lists = p->workgroup * (RQL_SCAN_LIST_ROWS + (p->staged ? RQL_SCAN_SECOND_ROWS : 0) + p->words);
+	return lists + (p->set_words ? p->set_words : 1) + (p->shared_sums ? p->shared_sums : 1) +
+	       2 * (p->shared_extremes ? p->shared_extremes : 1) + 1;
+}
+
+static void check_limits(const struct rql_scan_request *request, const struct rql_scan *scan,
+                         const struct rql_gpu_limits *limits)
+{
+	struct rql_device device = {.units[RQL_UNIT_COMPUTE] = true, .limits = *limits};
+	struct rql_error err = {0};
+	struct rql_scan_plan plan;
+	const char *why = rql_scan_compute_refusal(request, &device);
+	uint32_t size = rql_scan_workgroup(limits);
+	assert_true(size <= RQL_SCAN_WORKGROUP && size <= limits->group_size && (size & (size - 1)) == 0);
+	assert_true(size % limits->subgroup_size == 0);
+	assert_true(size || why);
+	/* No more than twice as large a one is refused by what it was chosen for. */
+	assert_true(size == RQL_SCAN_WORKGROUP || 2 * size > limits->group_size || limits->shared_bytes < 32768 ||
+	            2 * size < limits->subgroup_size);
+	if (why)
+		return;
+	struct rql_arena *arena = need(rql_arena_new());
+	ok(rql_scan_compute_plan(scan, &device, arena, &plan, &err), &err);
+	assert_int_equal(plan.workgroup, size);
+	assert_true(shared_words(&plan) * 4 <= limits->shared_bytes);
+	assert_true(plan.words * limits->subgroup_size <= RQL_SCAN_BLOCK_WORDS);
+	rql_scan_compute_plan_free(&plan);
+	rql_arena_free(arena);
+}
+
+/* Plans of random requests on devices of all sizes fit their workgroups and shared memory. */
+static void test_limits(void **state)
+{
+	(void)state;
+	static const uint32_t groups[] = {4, 64, 128, 256, 300, 512, 1024}, shared[] = {4096, 16384, 32768, 49152, 65536},
+						  subgroups[] = {4, 8, 32, 64, 128, 256};
+	random_state = 17;
+	for (unsigned i = 0; i < CASES; i++) {
+		struct table t;
+		struct query q;
+		struct rql_scan *scan = NULL;
+		struct rql_error err = {0};
+		table_make(&t, 9000);
+		query_make(&q, &t);
+		if (rql_scan_compute_refusal(&q.request, gpu) == NULL) {
+			ok(rql_scan_prepare(&q.request, gpu, &scan, &err), &err);
+			for (unsigned k = 0; k < 7 * 5 * 6; k++) {
+				struct rql_gpu_limits limits = gpu->limits;
+				limits.group_size = groups[k % 7];
+				limits.shared_bytes = shared[k / 7 % 5];
+				limits.subgroup_size = subgroups[k / 35];
+				check_limits(&q.request, scan, &limits);
+			}
+			rql_scan_free(scan);
+		}
+		query_free(&q);
+		table_free(&t);
+	}
+	struct rql_gpu_limits limits = {.group_size = 1024, .shared_bytes = 49152, .subgroup_size = 32};
+	assert_int_equal(rql_scan_workgroup(&limits), 512);
+	limits.shared_bytes = 16384;
+	assert_int_equal(rql_scan_workgroup(&limits), 256);
+	limits.group_size = 200;
+	assert_int_equal(rql_scan_workgroup(&limits), 128);
+	limits.subgroup_size = 256;
+	assert_int_equal(rql_scan_workgroup(&limits), 0);
+}
+
+/* The same requests in workgroups of 64 with as little shared memory as Vulkan grants. */
+static void test_small_workgroups(void **state)
+{
+	(void)state;
+	const struct rql_gpu_limits limits = gpu->limits;
+	unsigned before = ran;
+	gpu->limits.group_size = 64;
+	gpu->limits.shared_bytes = 16384;
+	random_state = 19;
+	for (unsigned i = 0; i < CASES / 2; i++) {
+		struct table t;
+		struct query q;
+		table_make(&t, 9000);
+		query_make(&q, &t);
+		(void)compare_request(&q.request);
+		query_free(&q);
+		table_free(&t);
+	}
+	few_groups(0);
+	gpu->limits = limits;
+	assert_true(ran > before);
+}
+
+/* Lanes take fewer words where subgroups are larger. Only the plan believes that this device's are: it has more of them,
+ * which does no harm to groups. */
+static void test_large_subgroups(void **state)
+{
+	(void)state;
+	const struct rql_gpu_limits limits = gpu->limits;
+	for (uint32_t subgroup = 64; subgroup <= 128; subgroup *= 2) {
+		gpu->limits.subgroup_size = subgroup;
+		few_groups(1);
+	}
+	gpu->limits = limits;
 }
 
 static struct rql_program *sum_of_two(struct rql_arena *arena, rql_type_id type, const char *op)
@@ -565,10 +686,20 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),  cmocka_unit_test(test_random),    cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_wide_sums),  cmocka_unit_test(test_failures),  cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_few_groups), cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_shapes),     cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_encodings),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_wide_sums),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_few_groups),
+		cmocka_unit_test(test_pair_join),
+		cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_small_workgroups),
+		cmocka_unit_test(test_large_subgroups),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_calibrate),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -59,21 +59,16 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = &p->plan;
 	struct rql_kernel kernel = {.name = "scan.request", .args_bytes = sizeof(struct rql_scan_args)};
-	bool shared = plan->mode == RQL_SCAN_MODE_SHARED;
 	uint32_t *code;
 	RQL_TRY(rql_scan_code(plan, &code, &kernel.spirv_bytes, err));
 	kernel.spirv = code;
-	uint32_t words = plan->scan->row_words, rows = shared ? (uint32_t)p->scan->group_count * plan->copies : 0;
-	uint32_t sums = rows * plan->row_sums, extremes = rows * plan->row_extremes;
 	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
 	uint32_t heads = plan->ref_count < RQL_SCAN_KEPT_HEADS ? plan->ref_count : RQL_SCAN_KEPT_HEADS;
-	if (plan->mode == RQL_SCAN_MODE_SCALAR)
-		extremes = RQL_SCAN_WORKGROUP / p->device->limits.subgroup_size * words;
-	const uint32_t constants[] = {RQL_SCAN_WORKGROUP,
+	const uint32_t constants[] = {plan->workgroup,
 	                              plan->mode,
-	                              words,
-	                              sums ? sums : 1,
-	                              extremes ? extremes : 1,
+	                              plan->scan->row_words,
+	                              plan->shared_sums ? plan->shared_sums : 1,
+	                              plan->shared_extremes ? plan->shared_extremes : 1,
 	                              plan->set_words ? plan->set_words : 1,
 	                              plan->copies,
 	                              plan->whole,
@@ -152,8 +147,8 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 		unplace(p);
 		return status;
 	}
-	uint64_t most = RQL_SCAN_INVOCATIONS / RQL_SCAN_WORKGROUP;
-	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / RQL_SCAN_WORKGROUP;
+	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
+	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
 	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 	p->placed = true;
 	return RQL_OK;
@@ -209,9 +204,9 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
                                  struct rql_error *err)
 {
 	const struct rql_pipeline *pipeline;
-	const uint32_t size = COLLECT_SIZE;
+	const uint32_t most = p->device->limits.group_size, size = most < COLLECT_SIZE ? most : COLLECT_SIZE;
 	RQL_TRY(rql_pipeline_get(p->device, &collect_kernel, &size, 1, &pipeline, err));
-	uint64_t groups = (x->capacity + COLLECT_SIZE - 1) / COLLECT_SIZE;
+	uint64_t groups = (x->capacity + size - 1) / size;
 	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
 	struct rql_scan_collect_args args = {.accumulator = x->accumulator,
 	                                     .capacity = x->capacity,
@@ -226,7 +221,7 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 static uint32_t visit_of(const struct rql_prepared *p)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size;
-	uint64_t subgroups = (uint64_t)p->workgroups * RQL_SCAN_WORKGROUP / subgroup;
+	uint64_t subgroups = (uint64_t)p->workgroups * p->plan.workgroup / subgroup;
 	return p->table.item_count >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
 }
 

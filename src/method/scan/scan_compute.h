@@ -18,10 +18,12 @@
 #include "method/scan/scan_place.h"
 #include "method/scan/scan_query.h"
 
+/* Invocations of a workgroup, where the device's limits allow so many. */
 #define RQL_SCAN_WORKGROUP 512u
 /* Invocations at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
  * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
 #define RQL_SCAN_INVOCATIONS (264u * RQL_SCAN_WORKGROUP)
+#define RQL_SCAN_WORDS_MAX 4u /* of 32 rows, that a lane tests at once */
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
 /* ---- growing tables ---- */
@@ -79,6 +81,7 @@ struct rql_scan_param {
 struct rql_scan_plan {
 	const struct rql_scan *scan;
 	struct rql_arena *arena;
+	uint32_t workgroup; /* invocations: a power of two, whole subgroups */
 	uint32_t test_count, late_count;
 	uint32_t words; /* of 32 rows, that a lane tests at once: 4, with sets 1 */
 	double tested_pass; /* share of rows that pass `tests`, a guess */
@@ -99,6 +102,8 @@ struct rql_scan_plan {
 	uint32_t *kinds; /* [row_words]: as the kernel's table has them (scan_kernels.h) */
 	/* mode SHARED: words of 32 bits, and of 64, of a copy of a group's row; bits of a sum's limb */
 	uint32_t row_sums, row_extremes, limb_bits;
+	/* words of 32 and 64 bits of all rows in a workgroup's shared memory: groups' copies, or (SCALAR) the subgroups' */
+	uint32_t shared_sums, shared_extremes;
 	/* what the code reads */
 	struct rql_scan_param *params;
 	uint32_t param_count, param_room;
@@ -106,12 +111,17 @@ struct rql_scan_plan {
 	uint32_t set_words;
 };
 
+/* Invocations of a workgroup: RQL_SCAN_WORKGROUP, or the largest power of two that a device's limits allow, with whatever
+ * lists and masks a plan has in shared memory. 0: none of whole subgroups, and no scan runs there. */
+uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits);
+/* Bytes of a workgroup's shared memory that the kernel's lists and masks, and sets placed so far, leave. */
+uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device);
 /* Why a device cannot run a request; NULL: it can. */
 const char *rql_scan_compute_refusal(const struct rql_scan_request *request, const struct rql_device *device);
 rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_device *device, struct rql_arena *arena,
                                  struct rql_scan_plan *out, struct rql_error *err) RQL_MUST_CHECK;
-/* Fills tests, words, lates and sets; up to set_words of shared memory for these. */
-rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t set_words,
+/* Fills tests, words, lates and sets. */
+rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device,
                                   struct rql_error *err) RQL_MUST_CHECK;
 /* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
 void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most);

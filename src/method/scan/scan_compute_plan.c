@@ -1,12 +1,9 @@
 /* How a bound request runs on a GPU: what a device cannot do, the tables of a run, where groups meet. */
 #include "method/scan/scan_compute.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "column/pack.h"
-
-#define OTHER_SHARED_BYTES 64u /* of a workgroup: the compiler's alignment, the last one's flag */
+#define OTHER_SHARED_BYTES 64u /* of a workgroup: arrays that are never empty, their alignment, the last one's flag */
 /* Rows of groups in shared memory have up to so many words: more would be too much to merge. */
 #define SHARED_WORDS 2048u
 /* Copies of them at most; a power of two. On an H200 lanes that meet cost less than memory that the first-level cache
@@ -17,6 +14,34 @@
 #define DENSE_WORDS (UINT64_C(1) << 22)
 /* Up to so many words of rows are put out by the last workgroup of the scan. */
 #define WHOLE_WORDS 4096u
+
+/* ---- workgroups ---- */
+
+/* Lists of rows and masks of tiles, as scan_kernel.comp declares them. */
+static uint32_t list_bytes(uint32_t workgroup, uint32_t words, bool staged)
+{
+	return workgroup * (RQL_SCAN_LIST_ROWS + (staged ? RQL_SCAN_SECOND_ROWS : 0) + words) * 4 + OTHER_SHARED_BYTES;
+}
+
+static uint32_t subgroup_of(const struct rql_gpu_limits *limits)
+{
+	return limits->subgroup_size ? limits->subgroup_size : 1;
+}
+
+uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits)
+{
+	uint32_t subgroup = subgroup_of(limits), size = RQL_SCAN_WORKGROUP;
+	while (size > limits->group_size || (size && list_bytes(size, RQL_SCAN_WORDS_MAX, true) > limits->shared_bytes))
+		size /= 2;
+	/* A tile, of a word a lane at least, does not leave its block. */
+	return size >= subgroup && subgroup <= RQL_SCAN_BLOCK_WORDS ? size : 0;
+}
+
+uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device)
+{
+	uint32_t used = list_bytes(plan->workgroup, plan->words, plan->staged) + plan->set_words * 4;
+	return device->limits.shared_bytes > used ? device->limits.shared_bytes - used : 0;
+}
 
 /* ---- what devices cannot do ---- */
 
@@ -64,6 +89,8 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const str
 	const char *why = NULL;
 	if (!device->units[RQL_UNIT_COMPUTE])
 		return device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
+	if (!rql_scan_workgroup(&device->limits))
+		return "the device's workgroups, or their shared memory, are too small for scans";
 	for (uint32_t p = 0; !why && p < r->program_count; p++)
 		why = refuse_program(r, &r->programs[p], device);
 	for (uint32_t c = 0; !why && c < r->conjunct_count; c++)
@@ -151,7 +178,7 @@ static void word_kinds(struct rql_scan_plan *plan)
 			*kind = RQL_SCAN_WORD_SUM;
 			break;
 		}
-		}
+	}
 }
 
 /* Rows that one invocation takes at most: the tiles of its subgroup, each of which has a chunk's rows for it, whether
@@ -193,7 +220,7 @@ static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
 static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t additions = rows_of_invocation(plan, subgroup) * (RQL_SCAN_WORKGROUP / copies);
+	uint64_t additions = rows_of_invocation(plan, subgroup) * (plan->workgroup / copies);
 	plan->copies = copies;
 	plan->limb_bits = 32 - bits_of(additions);
 	plan->kinds[0] = RQL_SCAN_WORD_SUM | 1u << RQL_SCAN_WORD_LIMBS;
@@ -218,24 +245,16 @@ static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t su
 	return scan->group_count * copies * (plan->row_sums + 2ull * plan->row_extremes);
 }
 
-/* Bytes of a workgroup's shared memory that are left for rows by sets, and by the kernel's lists and masks. */
-static uint32_t row_room(const struct rql_scan_plan *plan, const struct rql_device *device)
-{
-	uint32_t lists = RQL_SCAN_LIST_ROWS + (plan->staged ? RQL_SCAN_SECOND_ROWS : 0) + plan->words;
-	uint32_t used = (RQL_SCAN_WORKGROUP * lists + plan->set_words) * 4 + OTHER_SHARED_BYTES;
-	return device->limits.shared_bytes > used ? device->limits.shared_bytes - used : 0;
-}
-
 /* Copies, so that few lanes wait for another's addition, where there is room, and where there are rows enough that
  * clearing and merging them is little beside. */
-static void choose_copies(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t subgroup)
+static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
 	uint64_t chunks = (uint64_t)scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
 	uint64_t invocations = chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
-	double rows = (double)scan->snapshot->rows * scan->pass * RQL_SCAN_WORKGROUP / (double)invocations;
-	uint32_t room = row_room(plan, device);
-	for (uint32_t copies = SHARED_COPIES; plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
+	double rows = (double)scan->snapshot->rows * scan->pass * plan->workgroup / (double)invocations;
+	for (uint32_t copies = SHARED_COPIES < plan->workgroup ? SHARED_COPIES : plan->workgroup;
+	     plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
 		uint64_t words = lay_out(plan, copies, subgroup);
 		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
 			return;
@@ -248,15 +267,18 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 {
 	const struct rql_scan *scan = plan->scan;
 	uint64_t groups = scan->group_count, words = scan->row_words;
-	uint32_t subgroup = device->limits.subgroup_size ? device->limits.subgroup_size : 1;
+	uint32_t subgroup = subgroup_of(&device->limits), room = rql_scan_shared_room(plan, device);
 	plan->copies = 1;
-	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS &&
-	    RQL_SCAN_WORKGROUP / subgroup * words * 8 <= row_room(plan, device))
+	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && plan->workgroup / subgroup * words * 8 <= room)
 		plan->mode = RQL_SCAN_MODE_SCALAR;
 	else
 		plan->mode = groups <= SHARED_WORDS / words ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
 	if (plan->mode == RQL_SCAN_MODE_SHARED)
-		choose_copies(plan, device, subgroup);
+		choose_copies(plan, room, subgroup);
+	uint32_t rows = plan->mode == RQL_SCAN_MODE_SHARED ? (uint32_t)groups * plan->copies : 0;
+	plan->shared_sums = rows * plan->row_sums;
+	plan->shared_extremes =
+		plan->mode == RQL_SCAN_MODE_SCALAR ? plan->workgroup / subgroup * scan->row_words : rows * plan->row_extremes;
 	bool large = groups > DENSE_WORDS / words;
 	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
 	plan->whole = !plan->hashed && groups <= WHOLE_WORDS / words;
@@ -295,12 +317,10 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_d
                                  struct rql_scan_plan *out, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = out;
-	uint32_t set_words = device->limits.shared_bytes / 8;
-	*plan = (struct rql_scan_plan){.scan = scan, .arena = arena};
+	*plan = (struct rql_scan_plan){.scan = scan, .arena = arena, .workgroup = rql_scan_workgroup(&device->limits)};
 	if (!allocate(plan))
 		return rql_error_memory(err, scan->step_count * sizeof(*plan->tests), "a query on a GPU");
-	set_words = set_words < RQL_SCAN_SET_WORDS ? set_words : RQL_SCAN_SET_WORDS;
-	RQL_TRY(rql_scan_compute_tests(plan, device, set_words, err));
+	RQL_TRY(rql_scan_compute_tests(plan, device, err));
 	for (uint32_t c = 0; c < scan->column_count; c++) {
 		uint32_t most;
 		plan->ref_of[c] = RQL_SCAN_NONE;

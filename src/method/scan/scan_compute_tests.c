@@ -296,7 +296,7 @@ static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 	double pass = 1;
 	qsort(tests, count, sizeof(*tests), compare_tests);
 	plan->test_count = 0;
-	plan->words = subgroup <= 32 ? 4 : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
+	plan->words = subgroup <= 32 ? RQL_SCAN_WORDS_MAX : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_chunk_test t = tests[i];
 		if (better_late(plan, &t, pass)) {
@@ -340,10 +340,12 @@ static void order_lates(struct rql_scan_plan *plan)
 	}
 }
 
-/* Sets go into shared memory as long as there is room; the small ones first would leave the most for it, but they are
- * few: in the order of the tests. */
-static void place_sets(struct rql_scan_plan *plan, uint32_t room)
+/* Sets go into half of what shared memory there is, as long as there is room; the small ones first would leave the most
+ * for it, but they are few: in the order of the tests. */
+static void place_sets(struct rql_scan_plan *plan, const struct rql_device *device)
 {
+	uint32_t room = rql_scan_shared_room(plan, device) / 2 / sizeof(uint32_t);
+	room = room < RQL_SCAN_SET_WORDS ? room : RQL_SCAN_SET_WORDS;
 	for (uint32_t i = 0; i < plan->test_count; i++) {
 		struct rql_scan_chunk_test *t = &plan->tests[i];
 		uint32_t words = t->kind == RQL_SCAN_TEST_SET ? t->span / 32 + 1 : 0;
@@ -355,8 +357,7 @@ static void place_sets(struct rql_scan_plan *plan, uint32_t room)
 
 /* ---- the whole ---- */
 
-rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t set_words,
-                                  struct rql_error *err)
+rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device, struct rql_error *err)
 {
 	const struct rql_scan *scan = plan->scan;
 	for (uint32_t s = 0; s < scan->step_count; s++) {
@@ -377,6 +378,6 @@ rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_d
 	for (uint32_t i = 0; i < plan->late_count; i++)
 		pass *= scan->steps[plan->lates[i].step].pass;
 	plan->staged = pass < STAGED_PASS;
-	place_sets(plan, set_words);
+	place_sets(plan, device);
 	return RQL_OK;
 }
