@@ -1,16 +1,10 @@
 /* The code of a request: its tests of 32 rows here, what is done with a row that passed them in scan_code_row.c. */
-#include "method/scan/scan_compute.h"
+#include "method/scan/scan_code.h"
 
 #include <stdlib.h>
 
 #include "shaders/method/scan/scan_kernel_plain.comp.h"
 #include "shaders/method/scan/scan_kernel_real.comp.h"
-
-#define CALL(c, function, type, ...)                                                                                   \
-	rql_spirv_call(&(c)->m, function, type, sizeof((uint32_t[]){__VA_ARGS__}) / 4, (const uint32_t[]){__VA_ARGS__})
-#define OP2(c, op, type, a, b) rql_spirv_op2(&(c)->m, RQL_SPIRV_##op, RQL_SPIRV_##type, a, b)
-#define OP1(c, op, type, a) rql_spirv_op1(&(c)->m, RQL_SPIRV_##op, RQL_SPIRV_##type, a)
-#define U32(c, v) rql_spirv_u32(&(c)->m, v)
 
 /* ---- tests by planes: words of 32 rows, a lane's four or one side by side ---- */
 

@@ -1,15 +1,10 @@
 /* The code of a program: a step is one instruction, or a few, on the values of one row. NULLs are booleans beside the
  * values, as in expr/run.c; a step that may fail marks the row as failed when it is live, in the step's mask and not
  * NULL, and the host then answers. */
-#include "method/scan/scan_compute.h"
+#include "method/scan/scan_code.h"
 
 /* Longer lists would be long code; they are tables to the host's planner. */
 #define LIST_MAX 64u
-
-#define OP2(c, op, type, a, b) rql_spirv_op2(&(c)->m, RQL_SPIRV_##op, RQL_SPIRV_##type, a, b)
-#define OP1(c, op, type, a) rql_spirv_op1(&(c)->m, RQL_SPIRV_##op, RQL_SPIRV_##type, a)
-#define CALL(c, function, type, ...)                                                                                   \
-	rql_spirv_call(&(c)->m, function, type, sizeof((uint32_t[]){__VA_ARGS__}) / 4, (const uint32_t[]){__VA_ARGS__})
 
 const char *rql_scan_code_refusal(const struct rql_program *program)
 {

@@ -1,14 +1,8 @@
 /* The code of a row that passed the tests of 32: what remains to be tested, its values, its group, what it adds. Integers
  * take 32 bits wherever bounds show that they hold them: a GPU has no others in its registers. */
-#include "method/scan/scan_compute.h"
+#include "method/scan/scan_code.h"
 
 #include <stdlib.h>
-
-#define CALL(c, function, type, ...)                                                                                   \
-	rql_spirv_call(&(c)->m, function, type, sizeof((uint32_t[]){__VA_ARGS__}) / 4, (const uint32_t[]){__VA_ARGS__})
-#define OP2(c, op, type, a, b) rql_spirv_op2(&(c)->m, RQL_SPIRV_##op, RQL_SPIRV_##type, a, b)
-#define OP1(c, op, type, a) rql_spirv_op1(&(c)->m, RQL_SPIRV_##op, RQL_SPIRV_##type, a)
-#define U32(c, v) rql_spirv_u32(&(c)->m, v)
 
 /* ---- parameters ---- */
 

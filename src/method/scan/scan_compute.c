@@ -239,7 +239,6 @@ static void record_scan(const struct rql_prepared *p, const struct context *x, s
 		.groups = p->workgroups,
 		.group_count = p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole ? 0 : (uint32_t)p->scan->group_count,
 		.set_words = p->plan.set_words,
-		.row_words = p->scan->row_words,
 		.visit = visit_of(p),
 		.copies = p->plan.copies};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);

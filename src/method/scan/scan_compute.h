@@ -3,7 +3,7 @@
  *
  *   scan_compute_plan.c   what is refused and why; where groups meet
  *   scan_compute_tests.c  which steps are tests of 32 rows at once and which remain for single rows
- *   scan_code.c           the code of tests
+ *   scan_code.c           the code of tests (scan_code.h: what its three files share)
  *   scan_code_row.c       the code of a row that passed them: columns, joins, groups, slots; scan_code_program.c that
  *                         of programs
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
@@ -25,6 +25,10 @@
 #define RQL_SCAN_INVOCATIONS (264u * RQL_SCAN_WORKGROUP)
 #define RQL_SCAN_WORDS_MAX 4u /* of 32 rows, that a lane tests at once */
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
+
+/* Parameters and columns' heads that stay in registers, the first ones: more would cost more than loads do. */
+#define RQL_SCAN_KEPT_PARAMS 12u
+#define RQL_SCAN_KEPT_HEADS 8u
 
 /* ---- growing tables ---- */
 /* Bytes that will lie in one buffer. Addresses in it are written as offsets and noted, and get the buffer's when there
@@ -133,6 +137,8 @@ void rql_scan_compute_plan_free(struct rql_scan_plan *plan);
 /* The kernel's code (malloc'ed); fills refs and params. The same shape of request gives the same code. */
 rql_status rql_scan_code(struct rql_scan_plan *plan, uint32_t **out, uint64_t *out_bytes,
                          struct rql_error *err) RQL_MUST_CHECK;
+/* Why a program's steps cannot be code; NULL: they can. */
+const char *rql_scan_code_refusal(const struct rql_program *program);
 
 /* ---- items ---- */
 struct rql_scan_table {
@@ -151,46 +157,5 @@ uint64_t rql_scan_table_places(const struct rql_scan_plan *plan);
 /* What the i-th of the tests, and the references behind them, reads: a column of the store, and how it lies. */
 uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i);
 enum rql_scan_layout rql_scan_plan_layout(const struct rql_scan_plan *plan, uint32_t i);
-
-/* ---- generated code ---- */
-#include "method/scan/scan_spirv.h"
-
-/* Parameters and columns' heads that stay in registers, the first ones: more would cost more than loads do. */
-#define RQL_SCAN_KEPT_PARAMS 12u
-#define RQL_SCAN_KEPT_HEADS 8u
-
-/* A value in a row. */
-struct rql_scan_value {
-	uint32_t id;
-	uint32_t valid; /* bool; 0: never NULL */
-	enum rql_lane_kind kind;
-	bool narrow;              /* I64, but the id has 32 bits, signed, which hold every value */
-	bool bounded;             /* `bounds` of valid values are known (I32, I64) */
-	struct rql_bounds bounds; /* a row that is not live or NULL may have anything */
-};
-struct rql_scan_coder {
-	struct rql_spirv m;
-	struct rql_scan_plan *plan;
-	uint32_t item, row, live;        /* of scan_take_row; live: now */
-	bool group32;                    /* group numbers have 32 bits */
-	bool alone;                      /* scan_test_row is written: nothing is kept for it */
-	struct rql_scan_value *columns;  /* [scan->columns], id 0: not loaded */
-	uint32_t *found;                 /* [joins], 0: not looked up */
-	struct rql_scan_value **results; /* [programs][results], NULL: not run */
-	bool out_of_memory;
-};
-uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative); /* u64 */
-struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_scan_source *source);
-/* Its id has all bits of the kind: not narrow. */
-struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind);
-struct rql_bounds rql_scan_code_bounds(const struct rql_scan_value *v); /* of an I32 or I64 */
-bool rql_scan_code_fits32(struct rql_bounds bounds);
-/* The bodies of what is done with a row. */
-void rql_scan_code_row(struct rql_scan_coder *c);
-enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind);
-/* Runs a program's steps in the row; results[p] are set. */
-void rql_scan_code_program(struct rql_scan_coder *c, uint32_t program);
-/* Why a program's steps cannot be code; NULL: they can. */
-const char *rql_scan_code_refusal(const struct rql_program *program);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "device/kernel_types.h"
 
-/* Rows are tested by words of 32; a block has 4096 / 32 of them. A lane takes one or four neighbouring words at once: a
- * CHUNK. */
+/* Rows are tested by words of 32; a block has 4096 / 32 of them. A lane takes one, two or four neighbouring words at
+ * once: a CHUNK. */
 #define RQL_SCAN_TEST_ROWS 32u
 #define RQL_SCAN_BLOCK_WORDS 128u
 #define RQL_SCAN_PLANE_STEP 512u /* bytes of a plane of a block */
@@ -98,9 +98,10 @@ struct rql_scan_args {
 	uint32_t item_count, item_bytes;
 	uint32_t groups;      /* workgroups */
 	uint32_t group_count; /* modes SCALAR and SHARED */
-	uint32_t set_words, row_words;
+	uint32_t set_words;
 	uint32_t visit;  /* tiles that a subgroup takes one after the other */
 	uint32_t copies; /* of groups' rows in shared memory */
+	uint32_t unused;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 112);
 

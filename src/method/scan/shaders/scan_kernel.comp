@@ -752,11 +752,6 @@ void take_tiles(uint workgroup)
 
 // ---- shared rows ----
 
-uint kind_of(uint word)
-{
-	return scan_kind_of(args.accumulator, word);
-}
-
 void clear_shared()
 {
 	uint id = gl_LocalInvocationIndex, size = gl_WorkGroupSize.x;
