@@ -15,7 +15,7 @@
 enum rql_unit { RQL_UNIT_CPU, RQL_UNIT_COMPUTE, RQL_UNIT_RT, RQL_UNIT_RASTER, RQL_UNIT_COUNT };
 const char *rql_unit_name(enum rql_unit unit);
 
-/* What fused scans cost (method/scan/scan_cost.c, scan_compute.c have the formulas), in nanoseconds. */
+/* What fused scans cost (method/scan/scan_cost.c, scan_compute_price.c have the formulas), in nanoseconds. */
 struct rql_scan_profile {
 	/* The CPU, one thread: */
 	double test_ns;   /* one packed value tested, all rows of a block */

@@ -1,5 +1,5 @@
 /* The cost constants of scans: small requests over a made-up store, each dominated by one constant (scan_cost.c and
- * scan_compute.c have the formulas that they go into). The CPU's store is larger than the second-level cache. */
+ * scan_compute_price.c have the formulas that they go into). The CPU's store is larger than the second-level cache. */
 #include "method/scan/scan_query.h"
 #include "expr/build.h"
 

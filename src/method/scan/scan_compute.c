@@ -4,9 +4,8 @@
  * A run needs rows of groups, which are at rest between runs, a result that the host reads, and recorded commands: a
  * CONTEXT. Contexts are kept with the request and submitted again and again, so that a warm run is one submission and
  * one wait. Several threads run one request at once with a context each. */
-#include "method/scan/scan_compute.h"
+#include "method/scan/scan_compute_run.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "shaders/method/scan/scan_collect.comp.h"
@@ -27,23 +26,6 @@ struct context {
 	uint64_t capacity; /* rows */
 	struct rql_commands *commands, *timed;
 	uint64_t ticket; /* of the last submission; 0: none */
-};
-
-/* A request bound to a store by this method. */
-struct rql_prepared {
-	struct rql_arena *arena;
-	struct rql_scan *scan;
-	const struct rql_store_snapshot *snapshot; /* retained */
-	struct rql_device *device;
-	struct rql_scan_plan plan;
-	pthread_mutex_t lock; /* everything below */
-	bool placed;
-	struct rql_scan_table table;
-	struct rql_buffer *tables;           /* the blob */
-	const struct rql_pipeline *pipeline; /* one reference */
-	uint32_t workgroups;
-	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
-	struct context *contexts; /* not in use by a thread */
 };
 
 static const struct rql_kernel collect_kernel = {
@@ -174,7 +156,7 @@ static uint64_t found_bytes(const struct rql_prepared *p)
 	return p->capacity * (p->plan.whole ? words : words + 1) * sizeof(uint64_t);
 }
 
-static uint64_t context_bytes(const struct rql_prepared *p)
+uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 {
 	uint64_t rows = p->capacity * (p->scan->row_words + (p->plan.hashed ? 1u : 0u)) * sizeof(uint64_t);
 	return rows + RQL_SCAN_STATE_WORDS * sizeof(uint64_t) + (found_bytes(p) > DIRECT_BYTES ? found_bytes(p) : 0);
@@ -341,7 +323,7 @@ static void give_context(struct rql_prepared *p, struct context *x)
 {
 	pthread_mutex_lock(&p->lock);
 	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
-	if (!p->contexts || context_bytes(p) <= SMALL_CONTEXT) {
+	if (!p->contexts || rql_scan_context_bytes(p) <= SMALL_CONTEXT) {
 		x->next = p->contexts;
 		p->contexts = x;
 		x = NULL;
@@ -424,43 +406,6 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct contex
 	                           err);
 }
 
-/* The share of rows for which a column of the store is read: those that are left when its first test comes, or, for
- * groups and aggregates, that passed. Of the tests before, the shares are guesses. */
-static double share_wanted(const struct rql_prepared *p, uint32_t column, double passed)
-{
-	const struct rql_scan *scan = p->scan;
-	double share = p->plan.tested_pass;
-	for (uint32_t i = 0; i < p->plan.late_count; i++) {
-		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
-		bool reads = step->kind == RQL_SCAN_BY_TEST && step->index == column;
-		if (step->kind == RQL_SCAN_BY_JOIN) {
-			const struct rql_scan_bound_join *join = &scan->joins[step->index];
-			reads = scan->columns[join->column].column == column ||
-			        (join->second != RQL_SCAN_NONE && scan->columns[join->second].column == column);
-		} else if (step->kind == RQL_SCAN_BY_PROGRAM) {
-			const struct rql_scan_bound_program *program = &scan->programs[step->index];
-			for (uint32_t k = 0; k < program->program->input_count; k++)
-				reads |= program->inputs[k].kind == RQL_SCAN_COLUMN && program->inputs[k].index == column;
-		}
-		if (reads)
-			return share;
-		share *= step->pass;
-	}
-	return passed;
-}
-
-/* Bytes of the columns that are read where rows are left. */
-static double late_bytes(const struct rql_prepared *p, double passed)
-{
-	double bytes = 0;
-	for (uint32_t i = 0; i < p->plan.ref_count; i++) {
-		uint32_t column = p->scan->columns[p->plan.refs[i]].column;
-		double bits = 8 * p->table.column_bytes[i] / (double)(p->table.rows + 1);
-		bytes += p->table.column_bytes[i] * rql_scan_sector_share(bits, share_wanted(p, column, passed));
-	}
-	return bytes;
-}
-
 static rql_status answer_of(struct rql_prepared *p, struct context *x, bool timed, struct rql_arena *arena,
                             struct rql_answer *out, struct rql_error *err)
 {
@@ -479,7 +424,7 @@ static rql_status answer_of(struct rql_prepared *p, struct context *x, bool time
 	answer.cells_covered = passed;
 	answer.runs = p->table.item_count;
 	answer.bytes_read =
-		(uint64_t)(p->table.bytes + late_bytes(p, p->table.rows ? (double)passed / (double)p->table.rows : 0));
+		(uint64_t)(p->table.bytes + rql_scan_late_bytes(p, p->table.rows ? (double)passed / (double)p->table.rows : 0));
 	if (timed)
 		RQL_TRY(put_times(x, arena, &answer, err));
 	*out = answer;
@@ -619,127 +564,6 @@ static rql_status prepare_scan(const struct rql_scan_request *request, struct rq
 	return RQL_OK;
 }
 
-/* ---- price ---- */
-
-static bool reads(const struct rql_scan_source *source, uint32_t column)
-{
-	return source->kind == RQL_SCAN_COLUMN && source->index == column;
-}
-
-/* Do single rows read a column of the store? Before the code is made: might they? */
-static bool is_late(const struct rql_prepared *p, uint32_t column)
-{
-	const struct rql_scan *scan = p->scan;
-	bool late = false;
-	for (uint32_t i = 0; p->placed && i < p->plan.ref_count; i++)
-		late |= scan->columns[p->plan.refs[i]].column == column;
-	if (p->placed)
-		return late;
-	for (uint32_t i = 0; i < scan->operand_count; i++)
-		late |= reads(&scan->operands[i].source, column);
-	for (uint32_t i = 0; i < scan->part_count; i++)
-		late |= reads(&scan->parts[i].source, column);
-	for (uint32_t i = 0; i < scan->program_count; i++)
-		for (uint32_t k = 0; k < scan->programs[i].program->input_count; k++)
-			late |= reads(&scan->programs[i].inputs[k], column);
-	for (uint32_t i = 0; i < scan->join_count; i++)
-		late |= scan->columns[scan->joins[i].column].column == column ||
-		        (scan->joins[i].second != RQL_SCAN_NONE && scan->columns[scan->joins[i].second].column == column);
-	for (uint32_t i = 0; i < p->plan.late_count; i++) {
-		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
-		late |= step->kind == RQL_SCAN_BY_TEST && step->index == column;
-	}
-	return late;
-}
-
-/* What a run reads of a column of the store, and what it needs on the device. */
-struct wanted {
-	double read; /* bytes */
-	uint64_t resident, missing;
-};
-static void want_layout(const struct rql_prepared *p, uint32_t column, enum rql_scan_layout layout, struct wanted *w)
-{
-	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
-		const struct rql_store_segment *segment = &p->snapshot->segments[s];
-		uint64_t bytes = rql_scan_place_bound(p->snapshot, segment, column, layout);
-		w->resident += bytes;
-		w->missing += rql_scan_is_placed(segment, column, layout, p->device) ? 0 : bytes;
-	}
-}
-
-/* pass: of the rows in blocks that are read. */
-static struct wanted want_column(const struct rql_prepared *p, uint32_t column, double pass)
-{
-	const struct rql_store_snapshot *snapshot = p->snapshot;
-	double bytes = (double)snapshot->columns[column].bytes, bits = 8 * bytes / (double)(snapshot->rows + 1);
-	struct wanted w = {0};
-	bool tested[RQL_SCAN_LAYOUTS] = {false}, late = is_late(p, column);
-	for (uint32_t t = 0; t < p->plan.test_count; t++)
-		if (p->plan.tests[t].column == column)
-			tested[rql_scan_plan_layout(&p->plan, t)] = true;
-	for (uint32_t layout = 0; layout < RQL_SCAN_LAYOUTS; layout++) {
-		if (tested[layout] || (late && layout == RQL_SCAN_FIELDS))
-			want_layout(p, column, (enum rql_scan_layout)layout, &w);
-		w.read += tested[layout] ? bytes : 0;
-	}
-	if (late)
-		w.read += bytes * rql_scan_sector_share(bits, share_wanted(p, column, pass));
-	return w;
-}
-
-/* What a run keeps on the device beside columns: the tables as they are or will be, and a context. */
-static uint64_t scratch_bytes(const struct rql_prepared *p)
-{
-	const struct rql_scan *scan = p->scan;
-	uint64_t refs = p->plan.test_count + scan->column_count;
-	uint64_t bytes = context_bytes(p) + p->plan.blob.count + p->plan.set_words * sizeof(uint32_t);
-	if (p->tables)
-		return context_bytes(p) + p->tables->bytes;
-	for (uint32_t j = 0; j < scan->join_count; j++)
-		bytes += rql_scan_map_bytes(scan->joins[j].map);
-	return bytes + p->snapshot->blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
-}
-
-/* lock held */
-static void price_locked(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
-{
-	const struct rql_profile *profile = &device->profile;
-	const struct rql_scan *scan = p->scan;
-	double share = scan->read_share, rows = (double)p->snapshot->rows * share;
-	double passed = fmin(rows, (double)p->snapshot->rows * scan->pass), pass = rows > 0 ? passed / rows : 0;
-	double wanted = 0, groups = scan->rows_out;
-	uint64_t missing = 0, resident = 0;
-	for (uint32_t c = 0; c < scan->column_count; c++) {
-		struct wanted w = want_column(p, scan->columns[c].column, pass);
-		wanted += w.read * share;
-		missing += w.missing;
-		resident += w.resident;
-	}
-	double work = fmax(wanted / profile->read_gbps, rows * profile->scan.tested_row_ns) +
-	              passed * profile->scan.taken_row_ns;
-	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
-	*out = (struct rql_cost){
-		.setup_ns = missing > 0 || !p->placed ? (double)missing / profile->upload_gbps + profile->scan.compile_ns : 0,
-		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
-		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
-		.rows_out = groups,
-		.device_bytes = resident + scratch_bytes(p),
-		.placed_bytes = resident - missing,
-		.cells = passed,
-		.runs = (double)p->snapshot->blocks * share,
-		.bytes = wanted,
-	};
-}
-
-static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
-{
-	/* A first run on another thread changes what is placed. */
-	pthread_mutex_t *lock = &((struct rql_prepared *)(uintptr_t)p)->lock;
-	pthread_mutex_lock(lock);
-	price_locked(p, device, out);
-	pthread_mutex_unlock(lock);
-}
-
 static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_arena_bytes(p->arena) + rql_arena_bytes(p->scan->arena) + p->plan.blob.room;
@@ -753,7 +577,7 @@ const struct rql_method rql_method_scan_compute = {
 	.unit = RQL_UNIT_COMPUTE,
 	.can_scan = can_scan,
 	.prepare_scan = prepare_scan,
-	.price = price,
+	.price = rql_scan_compute_price,
 	.run = run,
 	.free_prepared = free_prepared,
 	.prepared_bytes = prepared_bytes,

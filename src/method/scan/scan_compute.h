@@ -7,7 +7,7 @@
  *   scan_code_row.c       the code of a row that passed them: columns, joins, groups, slots; scan_code_program.c that
  *                         of programs
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
- *   scan_compute.c        contexts, runs, the price, the method
+ *   scan_compute.c        contexts, runs, the method; scan_compute_price.c the price
  *
  * The code depends on the request's shape only: literals, bounds, addresses and sets are parameters, so that the
  * next request of the same shape finds its pipeline made. */

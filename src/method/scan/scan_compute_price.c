@@ -1,0 +1,164 @@
+/* What a scan on a GPU will cost: bytes at the memory's speed, or rows through the tests, whichever takes longer; rows
+ * that pass; groups; and what a first run uploads and compiles. */
+#include "method/scan/scan_compute_run.h"
+
+#include <math.h>
+
+/* ---- what is read ---- */
+
+/* The share of rows for which a column of the store is read: those that are left when its first test comes, or, for
+ * groups and aggregates, that passed. Of the tests before, the shares are guesses. */
+static double share_wanted(const struct rql_prepared *p, uint32_t column, double passed)
+{
+	const struct rql_scan *scan = p->scan;
+	double share = p->plan.tested_pass;
+	for (uint32_t i = 0; i < p->plan.late_count; i++) {
+		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
+		bool reads = step->kind == RQL_SCAN_BY_TEST && step->index == column;
+		if (step->kind == RQL_SCAN_BY_JOIN) {
+			const struct rql_scan_bound_join *join = &scan->joins[step->index];
+			reads = scan->columns[join->column].column == column ||
+			        (join->second != RQL_SCAN_NONE && scan->columns[join->second].column == column);
+		} else if (step->kind == RQL_SCAN_BY_PROGRAM) {
+			const struct rql_scan_bound_program *program = &scan->programs[step->index];
+			for (uint32_t k = 0; k < program->program->input_count; k++)
+				reads |= program->inputs[k].kind == RQL_SCAN_COLUMN && program->inputs[k].index == column;
+		}
+		if (reads)
+			return share;
+		share *= step->pass;
+	}
+	return passed;
+}
+
+double rql_scan_late_bytes(const struct rql_prepared *p, double passed)
+{
+	double bytes = 0;
+	for (uint32_t i = 0; i < p->plan.ref_count; i++) {
+		uint32_t column = p->scan->columns[p->plan.refs[i]].column;
+		double bits = 8 * p->table.column_bytes[i] / (double)(p->table.rows + 1);
+		bytes += p->table.column_bytes[i] * rql_scan_sector_share(bits, share_wanted(p, column, passed));
+	}
+	return bytes;
+}
+
+/* ---- the price ---- */
+
+static bool reads(const struct rql_scan_source *source, uint32_t column)
+{
+	return source->kind == RQL_SCAN_COLUMN && source->index == column;
+}
+
+/* Do single rows read a column of the store? Before the code is made: might they? */
+static bool is_late(const struct rql_prepared *p, uint32_t column)
+{
+	const struct rql_scan *scan = p->scan;
+	bool late = false;
+	for (uint32_t i = 0; p->placed && i < p->plan.ref_count; i++)
+		late |= scan->columns[p->plan.refs[i]].column == column;
+	if (p->placed)
+		return late;
+	for (uint32_t i = 0; i < scan->operand_count; i++)
+		late |= reads(&scan->operands[i].source, column);
+	for (uint32_t i = 0; i < scan->part_count; i++)
+		late |= reads(&scan->parts[i].source, column);
+	for (uint32_t i = 0; i < scan->program_count; i++)
+		for (uint32_t k = 0; k < scan->programs[i].program->input_count; k++)
+			late |= reads(&scan->programs[i].inputs[k], column);
+	for (uint32_t i = 0; i < scan->join_count; i++)
+		late |= scan->columns[scan->joins[i].column].column == column ||
+		        (scan->joins[i].second != RQL_SCAN_NONE && scan->columns[scan->joins[i].second].column == column);
+	for (uint32_t i = 0; i < p->plan.late_count; i++) {
+		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
+		late |= step->kind == RQL_SCAN_BY_TEST && step->index == column;
+	}
+	return late;
+}
+
+/* What a run reads of a column of the store, and what it needs on the device. */
+struct wanted {
+	double read; /* bytes */
+	uint64_t resident, missing;
+};
+static void want_layout(const struct rql_prepared *p, uint32_t column, enum rql_scan_layout layout, struct wanted *w)
+{
+	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &p->snapshot->segments[s];
+		uint64_t bytes = rql_scan_place_bound(p->snapshot, segment, column, layout);
+		w->resident += bytes;
+		w->missing += rql_scan_is_placed(segment, column, layout, p->device) ? 0 : bytes;
+	}
+}
+
+/* pass: of the rows in blocks that are read. */
+static struct wanted want_column(const struct rql_prepared *p, uint32_t column, double pass)
+{
+	const struct rql_store_snapshot *snapshot = p->snapshot;
+	double bytes = (double)snapshot->columns[column].bytes, bits = 8 * bytes / (double)(snapshot->rows + 1);
+	struct wanted w = {0};
+	bool tested[RQL_SCAN_LAYOUTS] = {false}, late = is_late(p, column);
+	for (uint32_t t = 0; t < p->plan.test_count; t++)
+		if (p->plan.tests[t].column == column)
+			tested[rql_scan_plan_layout(&p->plan, t)] = true;
+	for (uint32_t layout = 0; layout < RQL_SCAN_LAYOUTS; layout++) {
+		if (tested[layout] || (late && layout == RQL_SCAN_FIELDS))
+			want_layout(p, column, (enum rql_scan_layout)layout, &w);
+		w.read += tested[layout] ? bytes : 0;
+	}
+	if (late)
+		w.read += bytes * rql_scan_sector_share(bits, share_wanted(p, column, pass));
+	return w;
+}
+
+/* What a run keeps on the device beside columns: the tables as they are or will be, and a context. */
+static uint64_t scratch_bytes(const struct rql_prepared *p)
+{
+	const struct rql_scan *scan = p->scan;
+	uint64_t refs = p->plan.test_count + scan->column_count;
+	uint64_t bytes = rql_scan_context_bytes(p) + p->plan.blob.count + p->plan.set_words * sizeof(uint32_t);
+	if (p->tables)
+		return rql_scan_context_bytes(p) + p->tables->bytes;
+	for (uint32_t j = 0; j < scan->join_count; j++)
+		bytes += rql_scan_map_bytes(scan->joins[j].map);
+	return bytes + p->snapshot->blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
+}
+
+/* lock held */
+static void price_locked(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_profile *profile = &device->profile;
+	const struct rql_scan *scan = p->scan;
+	double share = scan->read_share, rows = (double)p->snapshot->rows * share;
+	double passed = fmin(rows, (double)p->snapshot->rows * scan->pass), pass = rows > 0 ? passed / rows : 0;
+	double wanted = 0, groups = scan->rows_out;
+	uint64_t missing = 0, resident = 0;
+	for (uint32_t c = 0; c < scan->column_count; c++) {
+		struct wanted w = want_column(p, scan->columns[c].column, pass);
+		wanted += w.read * share;
+		missing += w.missing;
+		resident += w.resident;
+	}
+	double work =
+		fmax(wanted / profile->read_gbps, rows * profile->scan.tested_row_ns) + passed * profile->scan.taken_row_ns;
+	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
+	*out = (struct rql_cost){
+		.setup_ns = missing > 0 || !p->placed ? (double)missing / profile->upload_gbps + profile->scan.compile_ns : 0,
+		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
+		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
+		.rows_out = groups,
+		.device_bytes = resident + scratch_bytes(p),
+		.placed_bytes = resident - missing,
+		.cells = passed,
+		.runs = (double)p->snapshot->blocks * share,
+		.bytes = wanted,
+	};
+}
+
+void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	/* A first run on another thread changes what is placed. */
+	pthread_mutex_t *lock = &((struct rql_prepared *)(uintptr_t)p)->lock;
+	pthread_mutex_lock(lock);
+	price_locked(p, device, out);
+	pthread_mutex_unlock(lock);
+}
