@@ -1,16 +1,18 @@
 // The fused scan: the frame of every request's kernel, and the functions that its generated code calls. scan_code.c
-// replaces the bodies of scan_test_rows, and scan_code_row.c those of scan_open, scan_open_item, scan_take_row and
-// scan_close below, which are straight lines of calls; every branch is here.
+// replaces the body of scan_test_rows, and scan_code_row.c those of scan_open, scan_open_item, scan_touch_part,
+// scan_test_row, scan_take_row and scan_close below, which are straight lines of calls; every branch is here.
 //
-// A subgroup takes tiles of 128 rows a lane (32 when a test has a set). First stage: tests of 32 rows at once, with words
-// of bits as the result, by bit planes, or of packed fields in sets. Second stage: the rows that passed are closed up, a
-// lane each, so that few of them do not leave lanes idle; columns that only they need are read in their 32-byte sectors
-// alone. No workgroup waits for another until it is done, so that loads of many tiles are in flight.
+// A subgroup takes tiles of WORDS times 32 rows a lane. First stage: tests of 32 rows at once, with words of bits as the
+// result, by bit planes, or of packed fields in sets (then WORDS is 1). What remains to be tested is tested row by row:
+// by itself, of rows closed up from many tiles (SECOND_ROWS), where it drops most, else when a row is taken. Second
+// stage: rows are closed up, a lane each, so that few of them do not leave lanes idle; columns that only they need are
+// read in their 32-byte sectors alone. Where nearly all rows of a tile pass, each is taken as it stands, and the tile's
+// fields are touched before. No workgroup waits for another until it is done, so that loads of many tiles are in flight.
 //
 // Floor: the planes that are tested, plus the 32-byte sectors of the others that hold a row which is wanted, at the
-// memory's speed; and about 4 us of launch. A plane and range takes three instructions a word, so the first stage is a
-// tenth of an instruction a row and plane; the second is about a hundred a row that passes: as long as 15 bytes on an
-// H200.
+// memory's speed; and about 4 us of launch. A plane and range takes three instructions a word, when a lane has four words
+// of the same bounds: a tenth of one a row and plane. A row that passes takes about a hundred, as long as 15 bytes on an
+// H200; a third of that in a dense tile.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -552,9 +554,33 @@ void put_rows(inout uvec4 mask, uint entry, inout uint rank, uint stop, uint to)
 	}
 }
 
+// Which entries are to be taken now: n, from the list's place `from` on; whole rounds of all lanes, until there are no
+// more tiles. What remains to be tested, and drops many, is tested first (SECOND_ROWS), and a second list has the
+// entries that pass that.
+void next_entries(bool more, uint list_at, uint second_at, inout uint held, inout uint waiting, out uint from, out uint n)
+{
+	uint size = gl_SubgroupSize, batch = size * AHEAD;
+	if (SECOND_ROWS == 0u) {
+		uint kept = more ? held & (size - 1u) : 0u;
+		from = list_at + kept;
+		n = held - kept;
+		held = kept;
+		return;
+	}
+	if (held >= batch || (!more && held != 0u)) {
+		uint tested = min(held, batch);
+		held -= tested;
+		sync_lanes();
+		waiting = test_entries(list_at + held, tested, second_at, waiting);
+	}
+	uint kept = more || held != 0u ? waiting & (size - 1u) : 0u;
+	from = second_at + kept;
+	n = waiting - kept;
+	waiting = kept;
+}
+
 // Rows that passed are closed up in a list which outlives the tile, so that the second stage nearly always has a row for
-// every lane, however few of a tile pass. What remains to be tested, and drops many, is tested first (SECOND_ROWS), and
-// a second list has those that pass that.
+// every lane, however few of a tile pass.
 void take_tiles(uint workgroup)
 {
 	uint lane = lane_of(), size = gl_SubgroupSize, per_item = RQL_SCAN_BLOCK_WORDS / WORDS / size;
@@ -574,8 +600,8 @@ void take_tiles(uint workgroup)
 		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 		uvec4 mask = uvec4(0u);
 		if (more) {
-			// The next item's references are on their way meanwhile; nobody reads what is put here.
-			scan_masks[masks_at + lane] = touched;
+			// The next item's references are on their way meanwhile; nobody reads what is put here, a lane's own word.
+			scan_masks[masks_at + lane * WORDS] = touched;
 			uint next = (tile + 1u + (visited == args.visit ? step : 0u)) / per_item;
 			if (next < args.item_count && lane * 32u < args.item_bytes)
 				touched = ScanU32(args.items + uint64_t(next) * args.item_bytes + uint64_t(lane * 32u)).v;
@@ -594,23 +620,7 @@ void take_tiles(uint workgroup)
 			if (!dense) {
 				put_rows(mask, entry, rank, min(end, base + added), list_at + held - base);
 				held += added;
-				uint kept = more ? held & (size - 1u) : 0u;
-				if (SECOND_ROWS != 0u) {
-					if (held >= batch || (!more && held != 0u)) {
-						uint tested = min(held, batch);
-						held -= tested;
-						sync_lanes();
-						waiting = test_entries(list_at + held, tested, second_at, waiting);
-					}
-					kept = more || held != 0u ? waiting & (size - 1u) : 0u;
-					n = waiting - kept;
-					from = second_at + kept;
-					waiting = kept;
-				} else {
-					n = held - kept;
-					from = list_at + kept;
-					held = kept;
-				}
+				next_entries(more, list_at, second_at, held, waiting, from, n);
 			}
 			base += added;
 			if (n != 0u) {
