@@ -19,10 +19,10 @@
 #include "method/scan/scan_query.h"
 
 /* Invocations of a workgroup, where the device's limits allow so many. */
-#define RQL_SCAN_WORKGROUP 512u
-/* Invocations at most: each takes tiles as long as there are any. Several waves of them on a large GPU: how many run at
- * once depends on the registers of the code, and a last wave that is half empty would cost half a wave's time. */
-#define RQL_SCAN_INVOCATIONS (264u * RQL_SCAN_WORKGROUP)
+#define RQL_SCAN_WORKGROUP 1024u
+/* Invocations at most, each of which takes tiles as long as there are any: one such workgroup for each of an H200's
+ * multiprocessors. The compiler must then get by with 64 registers, and twice as many lanes run at once. */
+#define RQL_SCAN_INVOCATIONS (132u * RQL_SCAN_WORKGROUP)
 #define RQL_SCAN_WORDS_MAX 4u /* of 32 rows, that a lane tests at once */
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 

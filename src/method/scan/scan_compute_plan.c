@@ -9,6 +9,7 @@
 /* Copies of them at most; a power of two. On an H200 lanes that meet cost less than memory that the first-level cache
  * then lacks: a query like TPC-H's first (25 groups, 6.4 KB) takes 0.81 ms with 8, 1.34 with 16 and 1.25 with 32. */
 #define SHARED_COPIES 8u
+#define WORKGROUP_LEAST 256u /* not to be halved for their sake */
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache
  * holds. */
 #define DENSE_WORDS (UINT64_C(1) << 22)
@@ -268,13 +269,21 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	const struct rql_scan *scan = plan->scan;
 	uint64_t groups = scan->group_count, words = scan->row_words;
 	uint32_t subgroup = subgroup_of(&device->limits), room = rql_scan_shared_room(plan, device);
+	bool few = groups <= SHARED_WORDS / words;
 	plan->copies = 1;
 	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && plan->workgroup / subgroup * words * 8 <= room)
 		plan->mode = RQL_SCAN_MODE_SCALAR;
 	else
-		plan->mode = groups <= SHARED_WORDS / words ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
+		plan->mode = few ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
 	if (plan->mode == RQL_SCAN_MODE_SHARED)
 		choose_copies(plan, room, subgroup);
+	/* A smaller workgroup has shorter lists, and more room for rows. */
+	while (few && plan->mode == RQL_SCAN_MODE_GLOBAL && plan->workgroup > WORKGROUP_LEAST &&
+	       plan->workgroup / 2 >= subgroup) {
+		plan->workgroup /= 2;
+		plan->mode = RQL_SCAN_MODE_SHARED;
+		choose_copies(plan, rql_scan_shared_room(plan, device), subgroup);
+	}
 	uint32_t rows = plan->mode == RQL_SCAN_MODE_SHARED ? (uint32_t)groups * plan->copies : 0;
 	plan->shared_sums = rows * plan->row_sums;
 	plan->shared_extremes =
