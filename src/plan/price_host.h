@@ -1,6 +1,7 @@
 /* What the host would need for a block, from counts of rows alone: its own plan is not priced, only the work that any
  * plan has. In VALUES: one is a number of a column scanned and summed (rql_profile.host_value_ns), so that a machine's
- * speed and its threads are in one measured constant (rql_host_idle_factor: tables that are too small for all of them). The other constants are multiples of it (price_host.c). */
+ * speed and its threads are in one measured constant (rql_host_idle_factor: tables that are too small for all of them).
+ * The other constants are multiples of it (price_host.c). */
 #ifndef RQL_PLAN_PRICE_HOST_H
 #define RQL_PLAN_PRICE_HOST_H
 

@@ -111,7 +111,7 @@ static struct rql_expr *stand_in(struct replacing *r, uint32_t i, const struct r
 	return cast;
 }
 
-/* Both look NULL in the eye: `=` with NULL is never true, so that D's column is not NULL either. */
+/* What stands for a column that D is joined by with `=`: never true of NULL, so that neither is it. */
 static struct rql_expr *not_null(struct rql_plan_reader *reader, struct rql_expr *e)
 {
 	struct rql_expr *test = rql_plan_expr_new(reader, RQL_EXPR_IS_NOT_NULL, rql_type_simple(RQL_TYPE_BOOLEAN), 1);

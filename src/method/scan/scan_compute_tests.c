@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "column/pack.h"
-
 /* A join that drops less of the rows is no test of its own. */
 #define USELESS_PASS 0.95
 /* Widest fields that are looked up in sets 32 at once. */
@@ -21,13 +19,6 @@
 /* Rows that passed the first stage are tested in a stage of their own when no more of them than this remain. */
 #define STAGED_PASS 0.5
 
-static uint32_t placed_bits(const struct rql_store_block *b)
-{
-	if (b->encoding == RQL_STORE_CONSTANT)
-		return 0;
-	return b->encoding == RQL_STORE_DELTA ? rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0])) : b->bits;
-}
-
 void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
 {
 	uint64_t blocks[129] = {0};
@@ -35,7 +26,7 @@ void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column,
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
 		for (uint32_t b = 0; b < segment->blocks; b++)
-			blocks[placed_bits(&segment->columns[column].blocks[b])]++;
+			blocks[rql_scan_placed_bits(&segment->columns[column].blocks[b])]++;
 	}
 	for (uint32_t bits = 1; bits <= 128; bits++) {
 		*widest = blocks[bits] ? bits : *widest;

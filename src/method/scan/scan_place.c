@@ -300,16 +300,19 @@ bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column
 
 /* ---- how much ---- */
 
-/* Steps become fields of their values, which are between the block's extremes. */
+uint32_t rql_scan_placed_bits(const struct rql_store_block *b)
+{
+	if (b->encoding == RQL_STORE_CONSTANT)
+		return 0;
+	return b->encoding == RQL_STORE_DELTA ? rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0])) : b->bits;
+}
+
 static uint64_t fields_bound(const struct rql_store_view *view, uint32_t blocks)
 {
 	uint64_t bytes = 64;
 	for (uint32_t i = 0; i < blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
-		uint32_t bits = b->encoding == RQL_STORE_CONSTANT ? 0 : b->bits;
-		if (b->encoding == RQL_STORE_DELTA)
-			bits = view->kind == RQL_STORE_REAL ? 64 : rql_packed_width(rql_bits_for(b->greatest[0] - b->least[0]));
-		bytes += packed_bytes(b->rows, bits) + (b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8);
+		bytes += packed_bytes(b->rows, rql_scan_placed_bits(b)) + (b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8);
 	}
 	return bytes > view->byte_count ? bytes : view->byte_count;
 }

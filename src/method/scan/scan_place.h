@@ -45,6 +45,8 @@ struct rql_scan_numbers rql_scan_placed_numbers(const struct rql_scan_placed *pl
 /* Is it there, so that a price need not hold its upload? False also while something else is being uploaded. */
 bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, enum rql_scan_layout layout,
                         const struct rql_device *device);
+/* How wide a block's fields are once placed: steps become fields of their values, which are between its extremes. */
+uint32_t rql_scan_placed_bits(const struct rql_store_block *block);
 /* What the column of a segment would take of a device's memory, at most; from the blocks' descriptors alone. */
 uint64_t rql_scan_place_bound(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
                               uint32_t column, enum rql_scan_layout layout);
