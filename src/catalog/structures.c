@@ -103,6 +103,20 @@ void rql_structure_forget_failures(struct rql_structure *s)
 	s->failure_count = 0;
 }
 
+static bool copy_texts(struct rql_structure *copy, const struct rql_structure *s)
+{
+	return rql_structure_set_text(&copy->database, s->database) &&
+	       rql_structure_set_text(&copy->schema, s->schema) && rql_structure_set_text(&copy->name, s->name) &&
+	       rql_structure_set_text(&copy->statement, s->statement) &&
+	       rql_structure_set_text(&copy->query, s->query) && rql_structure_set_text(&copy->options, s->options) &&
+	       rql_structure_set_text(&copy->layout, s->layout) &&
+	       rql_structure_set_text(&copy->reason, s->reason) && rql_structure_set_text(&copy->note, s->note) &&
+	       rql_structure_set_text(&copy->search_path, s->search_path) &&
+	       rql_structure_set_text(&copy->view_sql, s->view_sql) &&
+	       rql_structure_set_text(&copy->side_file, s->side_file) &&
+	       rql_structure_set_text(&copy->definition_hash, s->definition_hash);
+}
+
 struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 {
 	struct rql_structure *copy = rql_structure_new();
@@ -119,16 +133,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->greatest_rowid = s->greatest_rowid;
 	copy->automatic = s->automatic;
 	atomic_store(&copy->used, atomic_load(&s->used));
-	bool ok = rql_structure_set_text(&copy->database, s->database) &&
-	          rql_structure_set_text(&copy->schema, s->schema) && rql_structure_set_text(&copy->name, s->name) &&
-	          rql_structure_set_text(&copy->statement, s->statement) &&
-	          rql_structure_set_text(&copy->query, s->query) && rql_structure_set_text(&copy->options, s->options) &&
-	          rql_structure_set_text(&copy->layout, s->layout) &&
-	          rql_structure_set_text(&copy->reason, s->reason) && rql_structure_set_text(&copy->note, s->note) &&
-	          rql_structure_set_text(&copy->search_path, s->search_path) &&
-	          rql_structure_set_text(&copy->view_sql, s->view_sql) &&
-	          rql_structure_set_text(&copy->side_file, s->side_file) &&
-	          rql_structure_set_text(&copy->definition_hash, s->definition_hash);
+	bool ok = copy_texts(copy, s);
 	if (ok && s->table_count) {
 		copy->tables = calloc(s->table_count, sizeof *copy->tables);
 		copy->versions = calloc(s->table_count, sizeof *copy->versions);

@@ -30,11 +30,17 @@ static void add_view(struct dt_arena *arena, struct dt_source *s, const char *na
 	dt_text_free(&sql);
 }
 
+static void add_columns(struct dt_arena *arena, struct dt_source *s, const struct dt_table *t, const char *alias,
+                        bool single)
+{
+	for (uint32_t i = 0; i < t->column_count; i++)
+		add_column(arena, s, &t->columns[i], alias, single);
+}
+
 void dt_source_single(struct dt_arena *arena, const struct dt_table *t, uint32_t index, struct dt_source *out)
 {
 	*out = (struct dt_source){.tables = 1u << index, .is_table = true};
-	for (uint32_t i = 0; i < t->column_count; i++)
-		add_column(arena, out, &t->columns[i], t->name, true);
+	add_columns(arena, out, t, t->name, true);
 	out->from[0] = t->name;
 	out->from[1] = dt_printf(arena, "%s AS x", t->name);
 	out->from[2] = dt_printf(arena, "(SELECT * FROM %s) AS y", t->name);
@@ -46,16 +52,14 @@ void dt_source_star(struct dt_arena *arena, const struct dt_table *tables, const
 {
 	struct dt_text join = {0}, comma = {0}, reversed = {0}, where = {0};
 	*out = (struct dt_source){.tables = 1};
-	for (uint32_t i = 0; i < tables[0].column_count; i++)
-		add_column(arena, out, &tables[0].columns[i], "f", false);
+	add_columns(arena, out, &tables[0], "f", false);
 	dt_put(&join, "%s AS f", tables[0].name);
 	for (uint32_t j = 0; j < count; j++) {
 		const struct dt_table *d = &tables[dims[j]];
 		char alias[16];
 		snprintf(alias, sizeof alias, "d%u", j);
 		out->tables |= 1u << dims[j];
-		for (uint32_t i = 0; i < d->column_count; i++)
-			add_column(arena, out, &d->columns[i], alias, false);
+		add_columns(arena, out, d, alias, false);
 		dt_put(&join, " JOIN %s AS %s ON f.fk%u = %s.id", d->name, alias, keys[j], alias);
 		dt_put(&comma, "%s AS %s, ", d->name, alias);
 		dt_put(&where, "%s%s.id = f.fk%u", j ? " AND " : "", alias, keys[j]);
@@ -98,8 +102,7 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 {
 	struct dt_text join = {0}, filtered = {0}, first = {0}, *texts[] = {&join, &filtered, &first};
 	*out = (struct dt_source){.tables = 1, .outer = true};
-	for (uint32_t i = 0; i < tables[0].column_count; i++)
-		add_column(arena, out, &tables[0].columns[i], "f", false);
+	add_columns(arena, out, &tables[0], "f", false);
 	dt_put(&join, "%s AS f", tables[0].name);
 	dt_put(&filtered, "(SELECT * FROM %s) AS f", tables[0].name);
 	for (uint32_t j = 0; j < count; j++) {
@@ -107,8 +110,7 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 		char alias[16];
 		snprintf(alias, sizeof alias, "d%u", j);
 		out->tables |= 1u << dims[j];
-		for (uint32_t i = 0; i < d->column_count; i++)
-			add_column(arena, out, &d->columns[i], alias, false);
+		add_columns(arena, out, d, alias, false);
 		const char *kind = dt_chance(r, 75) ? "LEFT JOIN" : "JOIN";
 		const char *key = outer_key(arena, r, j ? &tables[dims[j - 1]] : NULL, j, keys[j]);
 		const char *on = dt_printf(arena, "%s %s %s.id", key, dt_chance(r, 90) ? "=" : "IS NOT DISTINCT FROM", alias);

@@ -489,16 +489,22 @@ static void test_errors(void **state)
 	free(values);
 }
 
+/* Integers 0, 1, ... 299999. */
+static struct column ascending(void)
+{
+	static int32_t values[300000];
+	for (int32_t i = 0; i < 300000; i++)
+		values[i] = i;
+	return column_of(RQL_TYPE_INTEGER, values, 4, 300000);
+}
+
 /* Sorted values: a narrow range reads few blocks, and the price says so. */
 static void test_skipping(void **state)
 {
 	(void)state;
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
-	static int32_t values[300000];
-	for (int32_t i = 0; i < 300000; i++)
-		values[i] = i;
-	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, 300000);
+	struct column c = ascending();
 	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
 	struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE, .least = 150000, .greatest = 151000};
 	struct rql_scan_request request = {
@@ -546,10 +552,7 @@ static void test_shared_sample(void **state)
 	(void)state;
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
-	static int32_t values[300000];
-	for (int32_t i = 0; i < 300000; i++)
-		values[i] = i;
-	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, 300000);
+	struct column c = ascending();
 	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
 	struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE, .least = 0, .greatest = 149999};
 	double share = -1;

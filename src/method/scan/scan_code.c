@@ -17,8 +17,9 @@ static enum rql_spirv_type words_type(const struct rql_scan_coder *c)
 static uint32_t all_words(struct rql_scan_coder *c, uint32_t word)
 {
 	const uint32_t words[] = {word, word, word, word};
-	return c->plan->words == 1 ? word
-	                           : rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, words_type(c), c->plan->words, words);
+	return c->plan->words == 1
+	           ? word
+	           : rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, words_type(c), c->plan->words, words);
 }
 
 static uint32_t words2(struct rql_scan_coder *c, enum rql_spirv_op op, uint32_t a, uint32_t b)

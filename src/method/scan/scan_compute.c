@@ -16,7 +16,7 @@
 #define DIRECT_BYTES ((uint64_t)4 << 20)
 #define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
-#define COLLECT_MOST 1056u /* workgroups: rows per invocation beyond */
+#define COLLECT_MOST 1056u    /* workgroups: rows per invocation beyond */
 #define MOST_ITEMS (1u << 20) /* the shader's list has 20 bits for a block, 12 for a row of it */
 
 struct context {

@@ -23,7 +23,7 @@
 /* Invocations at most, each of which takes tiles as long as there are any: one such workgroup for each of an H200's
  * multiprocessors. The compiler must then get by with 64 registers, and twice as many lanes run at once. */
 #define RQL_SCAN_INVOCATIONS (132u * RQL_SCAN_WORKGROUP)
-#define RQL_SCAN_WORDS_MAX 4u /* of 32 rows, that a lane tests at once */
+#define RQL_SCAN_WORDS_MAX 4u    /* of 32 rows, that a lane tests at once */
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
 /* Parameters and columns' heads that stay in registers, the first ones: more would cost more than loads do. */
@@ -54,9 +54,9 @@ struct rql_scan_chunk_test {
 	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
 	uint32_t column; /* of the store */
 	double pass;
-	uint32_t skip;   /* PLANES: so many low ones are wanted in no block */
-	uint32_t bits;   /* PLANES: most of any block; SET: what most blocks have, whose fields' places are literals; 0: none */
-	bool eager;      /* SET: loads do not wait for the tests before */
+	uint32_t skip; /* PLANES: so many low ones are wanted in no block */
+	uint32_t bits; /* PLANES: most of any block; SET: of most blocks, whose fields' places are literals; 0: none */
+	bool eager;    /* SET: loads do not wait for the tests before */
 	bool nullable, or_null, negate;
 	/* of codes and joins: bits by the snapshot's codes, or by key - least */
 	const uint32_t *set;
@@ -87,15 +87,15 @@ struct rql_scan_plan {
 	struct rql_arena *arena;
 	uint32_t workgroup; /* invocations: a power of two, whole subgroups */
 	uint32_t test_count, late_count;
-	uint32_t words; /* of 32 rows, that a lane tests at once: 4, with sets 1 */
+	uint32_t words;     /* of 32 rows, that a lane tests at once: 4, fewer in large subgroups, with sets 1 */
 	double tested_pass; /* share of rows that pass `tests`, a guess */
 	bool staged;        /* `lates` drop most rows: they have a stage of their own */
 	struct rql_scan_chunk_test *tests;
 	struct rql_scan_late *lates;
-	bool *joined;     /* [joins]: tested among `tests` */
-	bool *translated; /* [scan->columns]: some segment has codes of its own */
+	bool *joined;         /* [joins]: tested among `tests` */
+	bool *translated;     /* [scan->columns]: some segment has codes of its own */
 	uint32_t *field_bits; /* [scan->columns]: of the widest */
-	bool real;        /* the kernel computes with reals */
+	bool real;            /* the kernel computes with reals */
 	/* columns that single rows need: references test_count + i */
 	uint32_t ref_count;
 	uint32_t *refs;   /* [columns]: entry in scan->columns */

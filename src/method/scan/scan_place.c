@@ -247,9 +247,8 @@ rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struc
 			*p = (struct rql_scan_placed){
 				.device = device, .identity = segment->identity, .column = column, .layout = layout, .blocks = blocks};
 			p->snapshot = rql_store_snapshot_retain(snapshot);
-			status = layout == RQL_SCAN_PLANES
-			             ? make_planes(p, segment, err)
-			             : make_fields(p, &segment->columns[column], segment->blocks, err);
+			status = layout == RQL_SCAN_PLANES ? make_planes(p, segment, err)
+			                                   : make_fields(p, &segment->columns[column], segment->blocks, err);
 			if (status != RQL_OK)
 				destroy(p);
 		} else {
@@ -312,7 +311,8 @@ static uint64_t fields_bound(const struct rql_store_view *view, uint32_t blocks)
 	uint64_t bytes = 64;
 	for (uint32_t i = 0; i < blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
-		bytes += packed_bytes(b->rows, rql_scan_placed_bits(b)) + (b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8);
+		bytes +=
+			packed_bytes(b->rows, rql_scan_placed_bits(b)) + (b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8);
 	}
 	return bytes > view->byte_count ? bytes : view->byte_count;
 }

@@ -14,9 +14,9 @@ enum rql_scan_layout { RQL_SCAN_FIELDS, RQL_SCAN_PLANES };
 #define RQL_SCAN_LAYOUTS 2u
 
 struct rql_scan_placed_block {
-	uint64_t base; /* FIELDS */
+	uint64_t base;           /* FIELDS */
 	uint32_t data, validity; /* offset / 64; validity: RQL_STORE_NONE as in the store */
-	uint32_t bits; /* FIELDS, 0: every value is base; PLANES: how many */
+	uint32_t bits;           /* FIELDS, 0: every value is base; PLANES: how many */
 };
 struct rql_scan_placed {
 	struct rql_scan_placed *next;

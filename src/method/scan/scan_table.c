@@ -322,8 +322,7 @@ static rql_status put_items(struct making *m)
 	table->column_bytes = RQL_NEW_ARRAY(plan->arena, double, refs);
 	if (!table->column_bytes || !m->sets || !m->stored_count || !m->low || !m->high || !matches || !translated)
 		return rql_error_memory(m->err, tests * 64ull, "a query's tables");
-	table->item_bytes =
-		RQL_SCAN_ITEM_HEAD + (plan->test_count + plan->ref_count) * RQL_SCAN_REF_BYTES;
+	table->item_bytes = RQL_SCAN_ITEM_HEAD + (plan->test_count + plan->ref_count) * RQL_SCAN_REF_BYTES;
 	for (uint32_t i = 0; i < plan->test_count; i++)
 		if (plan->tests[i].global)
 			plan->tests[i].table =
