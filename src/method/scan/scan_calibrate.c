@@ -4,7 +4,6 @@
 #include "expr/build.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define ROWS (UINT64_C(1) << 20)
 #define GPU_ROWS (UINT64_C(1) << 22)

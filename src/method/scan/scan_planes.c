@@ -22,7 +22,7 @@
 static int64_t calendar_number(int64_t day)
 {
 	struct rql_civil c = rql_civil_of_days(day);
-	return (c.year << YEAR_SHIFT) + (c.month << MONTH_SHIFT) + c.day;
+	return c.year * (1 << YEAR_SHIFT) + (c.month << MONTH_SHIFT) + c.day;
 }
 
 static bool is_null_code(const struct rql_scan_numbers *n, uint32_t code)
