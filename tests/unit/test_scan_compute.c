@@ -309,7 +309,7 @@ static void check_limits(const struct rql_scan_request *request, const struct rq
 	assert_true(size <= RQL_SCAN_WORKGROUP && size <= limits->group_size && (size & (size - 1)) == 0);
 	assert_true(size % limits->subgroup_size == 0);
 	assert_true(size || why);
-	/* No more than twice as large a one is refused by what it was chosen for. */
+	/* One twice as large would be too large for something. */
 	assert_true(size == RQL_SCAN_WORKGROUP || 2 * size > limits->group_size || limits->shared_bytes < 49152 ||
 	            2 * size < limits->subgroup_size);
 	if (why)
