@@ -22,30 +22,32 @@
 #include "shaders/bench/executor_special4.comp.h"
 #include "stats.h"
 
-#define LANES 128u
+#define LANES 128u /* of a workgroup; fewer where shared memory does not hold the registers of so many */
+#define SHARED_BESIDE 2048u /* bytes, at most, of what else the shader keeps there */
 #define RUNS 15u
 #define WARM_NS 500000000u
 #define GRIDS 3u
 static const uint64_t grids[GRIDS] = {1024, 2048, 4096};
 
 enum form { INTERPRET, INTERPRET_SHARED, SPECIAL, GENERATED };
-#define SHADER(form, name, text)                                                                                       \
+#define SHADER(form, name, rows, text)                                                                                 \
 	{                                                                                                                  \
-		form, text, rql_spv_executor_##name##_comp, sizeof rql_spv_executor_##name##_comp                              \
+		form, rows, text, rql_spv_executor_##name##_comp, sizeof rql_spv_executor_##name##_comp                        \
 	}
 static const struct executor {
 	enum form form;
+	uint32_t rows; /* that a step handles */
 	const char *name;
 	const uint32_t *spirv;
 	uint64_t bytes;
 } executors[] = {
-	SHADER(GENERATED, generated, "generated SPIR-V"),
-	SHADER(SPECIAL, special1, "specialised"),
-	SHADER(SPECIAL, special4, "specialised, 4 rows a step"),
-	SHADER(INTERPRET_SHARED, shared1, "interpreter, shared memory"),
-	SHADER(INTERPRET_SHARED, shared4, "interpreter, shared, 4 rows"),
-	SHADER(INTERPRET, local1, "interpreter, array"),
-	SHADER(INTERPRET, local4, "interpreter, array, 4 rows"),
+	SHADER(GENERATED, generated, 1, "generated SPIR-V"),
+	SHADER(SPECIAL, special1, 1, "specialised"),
+	SHADER(SPECIAL, special4, 4, "specialised, 4 rows a step"),
+	SHADER(INTERPRET_SHARED, shared1, 1, "interpreter, shared memory"),
+	SHADER(INTERPRET_SHARED, shared4, 4, "interpreter, shared, 4 rows"),
+	SHADER(INTERPRET, local1, 1, "interpreter, array"),
+	SHADER(INTERPRET, local4, 4, "interpreter, array, 4 rows"),
 };
 #define EXECUTORS (sizeof executors / sizeof *executors)
 
@@ -212,11 +214,14 @@ static const struct rql_pipeline *make_pipeline(const struct bench *b, const str
 	struct rql_error err = {0};
 	const struct rql_pipeline *pipeline;
 	struct rql_kernel kernel = {"bench.executor", e->spirv, e->bytes, sizeof(struct rql_executor_args)};
-	uint32_t *words = NULL, lanes = e->form == INTERPRET_SHARED ? LANES : 0;
+	uint32_t *words = NULL, lanes = LANES;
+	bool shared = e->form == INTERPRET_SHARED;
 	uint64_t start = rql_now_ns();
-	check(rql_executor_flatten(program, lanes, code, &err), &err);
+	check(rql_executor_flatten(program, shared ? lanes : 0, code, &err), &err);
+	while (shared && lanes > 1 && code->places * 4 * e->rows + SHARED_BESIDE > b->device->limits.shared_bytes)
+		check(rql_executor_flatten(program, lanes /= 2, code, &err), &err);
 	/* An array's size costs an interpreter nothing: one for all programs. */
-	const uint32_t constants[3] = {LANES, e->form == INTERPRET ? 128 : code->places,
+	const uint32_t constants[3] = {lanes, e->form == INTERPRET ? 128 : code->places,
 	                               e->form == SPECIAL ? code->constants_at : 0};
 	if (e->form == SPECIAL)
 		check(rql_executor_specialize(code, e->spirv, e->bytes, &words, &err), &err);
