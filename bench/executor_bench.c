@@ -22,7 +22,7 @@
 #include "shaders/bench/executor_special4.comp.h"
 #include "stats.h"
 
-#define LANES 128u /* of a workgroup; fewer where shared memory does not hold the registers of so many */
+#define LANES 128u          /* of a workgroup; fewer where shared memory does not hold the registers of so many */
 #define SHARED_BESIDE 2048u /* bytes, at most, of what else the shader keeps there */
 #define RUNS 15u
 #define WARM_NS 500000000u
