@@ -472,17 +472,18 @@ static bool passes(const struct query *q, const struct table *t, uint32_t row)
 	return true;
 }
 
-/* One BIGINT column of given values. */
+/* One column of given values. */
 struct column {
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot;
 };
-static struct column column_of(rql_type_id id, const void *values, uint32_t bytes, uint32_t rows)
+static struct column column_coded(rql_type_id id, enum rql_store_coding coding, const void *values, uint32_t bytes,
+                                  uint32_t rows)
 {
 	struct rql_error err = {0};
 	struct rql_type type = rql_type_simple(id);
 	struct rql_store_column_spec spec = {
-		.name = "x", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
+		.name = "x", .type = type, .coding = coding, .encoding = RQL_STORE_AUTO};
 	struct rql_store_spec store = {.name = "columns of x", .column_count = 1, .columns = &spec};
 	struct rql_store_builder *builder = NULL;
 	struct column out;
@@ -497,6 +498,10 @@ static struct column column_of(rql_type_id id, const void *values, uint32_t byte
 	ok(rql_store_builder_finish(builder, &out.store, &err), &err);
 	out.snapshot = rql_store_snapshot(out.store);
 	return out;
+}
+static struct column column_of(rql_type_id id, const void *values, uint32_t bytes, uint32_t rows)
+{
+	return column_coded(id, RQL_STORE_VALUES, values, bytes, rows);
 }
 static void column_free(struct column *c)
 {

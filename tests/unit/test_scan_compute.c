@@ -427,6 +427,32 @@ static void test_pair_join(void **state)
 	table_free(&t);
 }
 
+/* Two lists of codes are one test of what is in both, by planes although neither list alone is: as wide as the codes are,
+ * not as the fields of blocks, whose codes are near each other here. */
+static void test_merged_lists(void **state)
+{
+	(void)state;
+	static int32_t values[9000];
+	for (uint32_t i = 0; i < 9000; i++)
+		values[i] = (int32_t)i / 6;
+	struct column c = column_coded(RQL_TYPE_INTEGER, RQL_STORE_CODES, values, 4, 9000);
+	static const uint32_t codes[2][8] = {{1, 126, 251, 501, 751, 901, 1101, 1251},
+	                                     {3, 128, 253, 501, 751, 903, 1103, 1251}};
+	uint64_t sets[2][1500 / 64 + 1] = {{0}};
+	for (uint32_t i = 0; i < 16; i++)
+		sets[i / 8][codes[i / 8][i % 8] / 64] |= UINT64_C(1) << codes[i / 8][i % 8] % 64;
+	struct rql_scan_conjunct lists[2] = {{.test = RQL_SCAN_IN_CODES, .codes = sets[0]},
+	                                     {.test = RQL_SCAN_IN_CODES, .codes = sets[1]}};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .conjunct_count = 2, .conjuncts = lists, .agg_count = 1, .aggs = &agg};
+	unsigned planes = tests_seen[RQL_SCAN_TEST_PLANES];
+	assert_true(compare_request(&request));
+	assert_int_equal(tests_seen[RQL_SCAN_TEST_PLANES], planes + 1);
+	assert_int_equal(passed, 3 * 6);
+	column_free(&c);
+}
+
 struct runner {
 	struct rql_prepared *prepared;
 	rql_int128 want;
@@ -568,7 +594,7 @@ int main(void)
 		cmocka_unit_test(test_encodings),  cmocka_unit_test(test_random),    cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_wide_sums),  cmocka_unit_test(test_failures),  cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_few_groups), cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_shapes),     cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_shapes),     cmocka_unit_test(test_calibrate), cmocka_unit_test(test_merged_lists),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }
