@@ -100,6 +100,7 @@ static void note_plan(const struct rql_scan *scan)
 	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
 	modes[plan.mode]++;
 	hashed += plan.hashed;
+	assert_true(plan.mode == RQL_SCAN_MODE_SHARED || (!plan.row_sums && !plan.row_extremes));
 	copied += plan.mode == RQL_SCAN_MODE_SHARED && plan.copies > 1;
 	for (uint32_t w = 0; plan.mode == RQL_SCAN_MODE_SHARED && w < scan->row_words; w++)
 		limbs_seen[plan.kinds[w] >> RQL_SCAN_WORD_LIMBS & 15]++;
@@ -453,6 +454,35 @@ static void test_merged_lists(void **state)
 	column_free(&c);
 }
 
+/* Groups with extremes whose rows are too large for shared memory, although they are few: where that is 32 KiB. */
+static void test_rows_too_large(void **state)
+{
+	(void)state;
+	random_state = 13;
+	struct table t;
+	table_make(&t, 2000);
+	struct query q = {.arena = need(rql_arena_new())};
+	struct rql_scan_conjunct conjunct = {.test = RQL_SCAN_IS_TRUE};
+	struct rql_scan_group_key key = {.source = {.index = SORTED}, .least = 9000, .key_count = 287, .null_key = 286};
+	struct rql_scan_agg aggs[3] = {{.kind = RQL_AGG_SUM, .source = {.index = BIG}, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MIN, .source = {.index = BIG}, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MAX, .source = {.index = BIG}, .filter = RQL_SCAN_NONE}};
+	q.request = (struct rql_scan_request){.snapshot = t.snapshot,
+	                                      .programs = q.programs,
+	                                      .conjunct_count = 1,
+	                                      .conjuncts = &conjunct,
+	                                      .group_count = 1,
+	                                      .groups = &key,
+	                                      .agg_count = 3,
+	                                      .aggs = aggs};
+	make_program(&q, LESS); /* a stage of its own, which takes shared memory, too */
+	unsigned global = modes[RQL_SCAN_MODE_GLOBAL];
+	assert_true(compare_request(&q.request));
+	assert_true(modes[RQL_SCAN_MODE_GLOBAL] > global || gpu->limits.shared_bytes > 32768);
+	query_free(&q);
+	table_free(&t);
+}
+
 struct runner {
 	struct rql_prepared *prepared;
 	rql_int128 want;
@@ -591,10 +621,11 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),  cmocka_unit_test(test_random),    cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_wide_sums),  cmocka_unit_test(test_failures),  cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_few_groups), cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_shapes),     cmocka_unit_test(test_calibrate), cmocka_unit_test(test_merged_lists),
+		cmocka_unit_test(test_encodings),      cmocka_unit_test(test_random),    cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_wide_sums),      cmocka_unit_test(test_failures),  cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_few_groups),     cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_shapes),         cmocka_unit_test(test_calibrate), cmocka_unit_test(test_merged_lists),
+		cmocka_unit_test(test_rows_too_large),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

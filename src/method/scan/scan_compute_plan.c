@@ -239,8 +239,10 @@ static void choose_copies(struct rql_scan_plan *plan, const struct rql_device *d
 		uint64_t words = lay_out(plan, copies, subgroup);
 		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
 			return;
-		if (copies == 1)
+		if (copies == 1) {
 			plan->mode = RQL_SCAN_MODE_GLOBAL;
+			plan->row_sums = plan->row_extremes = 0; /* or the kernel would clear what is not there */
+		}
 	}
 }
 
