@@ -483,6 +483,45 @@ static void test_rows_too_large(void **state)
 	table_free(&t);
 }
 
+/* A segment's planes stay on the device while somebody has them, and a later snapshot has more codes: of dates, so many
+ * that calendar numbers are taken, which were too wide before. */
+static void test_grown_dictionary(void **state)
+{
+	(void)state;
+	static const int32_t base[] = {10957, 12053, 14610, 16071};
+	int32_t days[5000];
+	struct rql_error err = {0};
+	struct rql_type type = rql_type_simple(RQL_TYPE_DATE);
+	for (uint32_t i = 0; i < 5000; i++)
+		days[i] = base[i % 4];
+	struct column c = column_coded(RQL_TYPE_DATE, RQL_STORE_CODES, days, 4, 5000);
+	struct rql_scan_conjunct since = {.test = RQL_SCAN_IN_RANGE, .least = 2, .greatest = 1 << 30};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .conjunct_count = 1, .conjuncts = &since, .agg_count = 1, .aggs = &agg};
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_prepared *held = NULL;
+	struct rql_answer answer;
+	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &held, &err), &err);
+	ok(rql_method_scan_compute.run(held, gpu, 0, arena, NULL, &answer, &err), &err);
+	assert_int_equal(answer.cells_covered, 2500);
+	struct rql_batch *batch = need(rql_batch_new(1, &type, 3000));
+	for (int32_t i = 0; i < 3000; i++)
+		((int32_t *)(void *)batch->columns[0].data)[i] = 16436 + i;
+	ok(rql_store_append(c.store, batch, &err), &err);
+	rql_batch_release(batch);
+	request.snapshot = rql_store_snapshot(c.store);
+	struct rql_prepared *prepared = NULL;
+	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	assert_int_equal(answer.cells_covered, 5500);
+	rql_method_scan_compute.free_prepared(prepared);
+	rql_method_scan_compute.free_prepared(held);
+	rql_arena_free(arena);
+	rql_store_snapshot_release(request.snapshot);
+	column_free(&c);
+}
+
 struct runner {
 	struct rql_prepared *prepared;
 	rql_int128 want;
@@ -621,11 +660,13 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),      cmocka_unit_test(test_random),    cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_wide_sums),      cmocka_unit_test(test_failures),  cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_few_groups),     cmocka_unit_test(test_pair_join), cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_shapes),         cmocka_unit_test(test_calibrate), cmocka_unit_test(test_merged_lists),
-		cmocka_unit_test(test_rows_too_large),
+		cmocka_unit_test(test_encodings),      cmocka_unit_test(test_random),
+		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_wide_sums),
+		cmocka_unit_test(test_failures),       cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_few_groups),     cmocka_unit_test(test_pair_join),
+		cmocka_unit_test(test_dates),          cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_calibrate),      cmocka_unit_test(test_merged_lists),
+		cmocka_unit_test(test_rows_too_large), cmocka_unit_test(test_grown_dictionary),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }
