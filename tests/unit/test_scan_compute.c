@@ -454,6 +454,31 @@ static void test_merged_lists(void **state)
 	column_free(&c);
 }
 
+/* A join as a set in device memory, too large for shared memory, and all that the request has there. */
+static void test_large_set(void **state)
+{
+	(void)state;
+	static int64_t values[9000], keys[60000];
+	struct rql_error err = {0};
+	struct rql_scan_map *map = NULL;
+	random_state = 19;
+	for (uint32_t i = 0; i < 60000; i++)
+		keys[i] = 5 * (int64_t)i;
+	for (uint32_t i = 0; i < 9000; i++)
+		values[i] = (int64_t)roll(300000);
+	ok(rql_scan_map_build(keys, NULL, 60000, &map, &err), &err);
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
+	struct rql_scan_join join = {.kind = RQL_SCAN_SEMI, .map = map};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .join_count = 1, .joins = &join, .agg_count = 1, .aggs = &agg};
+	unsigned sets = tests_seen[RQL_SCAN_TEST_SET];
+	assert_true(compare_request(&request));
+	assert_int_equal(tests_seen[RQL_SCAN_TEST_SET], sets + 1);
+	column_free(&c);
+	rql_scan_map_free(map);
+}
+
 /* Groups with extremes whose rows are too large for shared memory, although they are few: where that is 32 KiB. */
 static void test_rows_too_large(void **state)
 {
@@ -660,13 +685,21 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),      cmocka_unit_test(test_random),
-		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_wide_sums),
-		cmocka_unit_test(test_failures),       cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_few_groups),     cmocka_unit_test(test_pair_join),
-		cmocka_unit_test(test_dates),          cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_calibrate),      cmocka_unit_test(test_merged_lists),
-		cmocka_unit_test(test_rows_too_large), cmocka_unit_test(test_grown_dictionary),
+		cmocka_unit_test(test_encodings),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_wide_sums),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_few_groups),
+		cmocka_unit_test(test_pair_join),
+		cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_merged_lists),
+		cmocka_unit_test(test_large_set),
+		cmocka_unit_test(test_rows_too_large),
+		cmocka_unit_test(test_grown_dictionary),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }
