@@ -17,7 +17,7 @@ static void make_group(struct query *q, const struct table *t)
 		g->key_count = 12;
 		g->null_key = 11;
 	} else if (kind == 1 || kind == 0) {
-		g->source.index = roll(2) ? CODE : WORD;
+		g->source.index = (const uint32_t[]){CODE, WORD, DAY}[roll(3)];
 		codes = dictionary_of(t, g->source.index);
 		g->key_count = roll(2) ? 9 : 1 + codes;
 	} else if (kind == 2) {
@@ -57,8 +57,8 @@ static void make_agg(struct query *q)
 	} else if (roll(4) == 0) {
 		a->source = random_input(q);
 	} else {
-		a->source.index =
-			(const uint32_t[]){SMALL, MIDDLE, BIG, WIDE, REAL, SORTED, WORD}[roll(a->kind == RQL_AGG_SUM ? 6 : 7)];
+		a->source.index = (const uint32_t[]){
+			SMALL, MIDDLE, BIG, WIDE, REAL, SORTED, LONG, LONG, WORD}[roll(a->kind == RQL_AGG_SUM ? 8 : 9)];
 	}
 }
 

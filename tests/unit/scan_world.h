@@ -57,7 +57,7 @@ static struct rql_device cpu(unsigned simd, unsigned pool)
 
 /* ---- tables ---- */
 
-enum { SMALL, MIDDLE, SORTED, BIG, WIDE, REAL, FLAG, CODE, WORD, CONSTANT, COLUMNS };
+enum { SMALL, MIDDLE, SORTED, BIG, WIDE, REAL, FLAG, CODE, WORD, CONSTANT, LONG, DATED, DAY, COLUMNS };
 static const struct {
 	const char *name;
 	rql_type_id type;
@@ -73,7 +73,11 @@ static const struct {
 	[CODE] = {"code", RQL_TYPE_INTEGER, RQL_STORE_CODES},
 	[WORD] = {"word", RQL_TYPE_VARCHAR, RQL_STORE_CODES},
 	[CONSTANT] = {"constant", RQL_TYPE_INTEGER, RQL_STORE_VALUES},
+	[LONG] = {"long", RQL_TYPE_BIGINT, RQL_STORE_VALUES},
+	[DATED] = {"dated", RQL_TYPE_DATE, RQL_STORE_VALUES},
+	[DAY] = {"day", RQL_TYPE_DATE, RQL_STORE_CODES},
 };
+#define CODES 1500u /* of a coded column, at most */
 
 struct cell {
 	bool null;
@@ -82,6 +86,11 @@ struct cell {
 };
 struct table {
 	uint32_t rows;
+	/* LONG: so many bits above the least, half of them at the ends. DATED, DAY: so many days, ascending with the rows or
+	 * not. Blocks of NULLs and of one value, or none. */
+	int64_t least;
+	uint32_t bits, days;
+	bool ascending, blocks_differ;
 	struct cell *cells; /* [row * COLUMNS + column] */
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot;
@@ -92,9 +101,18 @@ static struct cell *cell_of(const struct table *t, uint32_t row, uint32_t column
 	return &t->cells[(size_t)row * COLUMNS + column];
 }
 
-static struct cell random_cell(uint32_t column, uint32_t row, unsigned nulls)
+static struct cell random_cell(const struct table *t, uint32_t column, uint32_t row, unsigned nulls)
 {
 	struct cell c = {.null = roll(100) < nulls};
+	if (t->blocks_differ && column != CONSTANT && column != SMALL) {
+		uint64_t kind = ((row / 4096 + 1) * UINT64_C(0x9e3779b97f4a7c15) >> (2 * column + 8)) % 8;
+		if (kind < 2) /* this block has nothing, or one value and a few others */
+			c.null = kind == 0;
+		if (kind == 1 && row % 4096 && roll(t->bits * 100)) {
+			c = *cell_of(t, row - 1, column);
+			return c;
+		}
+	}
 	switch (column) {
 	case SMALL:
 		c.integer = (rql_int128)roll(60) - 10;
@@ -119,13 +137,29 @@ static struct cell random_cell(uint32_t column, uint32_t row, unsigned nulls)
 		break;
 	case CODE:
 	case WORD:
-		c.integer = (rql_int128)roll(column == CODE ? 40 : 1500);
+		c.integer = (rql_int128)roll(column == CODE ? 40 : CODES);
+		break;
+	case LONG:
+		c.integer = (rql_int128)(roll(4) ? roll(UINT64_C(1) << t->bits) : (UINT64_C(1) << t->bits) - 1);
+		c.integer = t->least + (roll(3) ? c.integer : 0);
+		break;
+	case DATED:
+		c.integer = 8000 + (rql_int128)(t->ascending ? (uint64_t)row * t->days / t->rows : roll(t->days));
+		break;
+	case DAY:
+		c.integer = (rql_int128)(t->ascending ? (uint64_t)row * CODES / t->rows : roll(CODES));
 		break;
 	default:
 		c.integer = 7;
 		break;
 	}
 	return c;
+}
+
+/* The dates of DAY: each of some years, then here and there. */
+static int32_t day_of(uint32_t value)
+{
+	return (int32_t)(value < 1100 ? 9000 + value : 10100 + (value - 1100) * 17);
 }
 
 static void put(struct rql_batch *batch, uint32_t column, uint32_t row, const struct cell *c)
@@ -138,7 +172,7 @@ static void put(struct rql_batch *batch, uint32_t column, uint32_t row, const st
 	switch (kinds[column].type) {
 	case RQL_TYPE_INTEGER:
 	case RQL_TYPE_DATE:
-		((int32_t *)(void *)data)[row] = (int32_t)c->integer;
+		((int32_t *)(void *)data)[row] = (int32_t)(column == DAY ? day_of((uint32_t)c->integer) : c->integer);
 		break;
 	case RQL_TYPE_BIGINT:
 		((int64_t *)(void *)data)[row] = (int64_t)c->integer;
@@ -175,13 +209,13 @@ static struct rql_batch *batch_of(const struct table *t, uint32_t first, uint32_
 static void recode(struct table *t, uint32_t column)
 {
 	const struct rql_dimension *d = t->snapshot->columns[column].dimension;
-	uint32_t codes = 0, code_of[1500] = {0};
-	uint8_t used[1500] = {0};
+	uint32_t codes = 0, code_of[CODES] = {0};
+	uint8_t used[CODES] = {0};
 	assert_non_null(d);
 	for (uint32_t r = 0; r < t->rows; r++)
 		if (!cell_of(t, r, column)->null)
 			used[cell_of(t, r, column)->integer] = 1;
-	for (uint32_t v = 0; v < 1500; v++)
+	for (uint32_t v = 0; v < CODES; v++)
 		code_of[v] = codes += used[v];
 	assert_int_equal(d->count - d->has_null, codes); /* nothing but what occurs */
 	for (uint32_t r = 0; r < t->rows; r++) {
@@ -196,10 +230,16 @@ static void table_make(struct table *t, uint32_t rows)
 	struct rql_store_column_spec columns[COLUMNS];
 	unsigned nulls = (unsigned)(roll(3) ? roll(30) : roll(2) * 100);
 	uint32_t first = rows > 10 && roll(2) ? (uint32_t)roll(rows) : rows;
-	*t = (struct table){.rows = rows, .cells = need(calloc((size_t)rows * COLUMNS + 1, sizeof(struct cell)))};
+	*t = (struct table){.rows = rows,
+	                    .cells = need(calloc((size_t)rows * COLUMNS + 1, sizeof(struct cell))),
+	                    .bits = 1 + (uint32_t)roll(62),
+	                    .days = 1 + (uint32_t)roll(roll(2) ? 30 : 20000),
+	                    .ascending = roll(2),
+	                    .blocks_differ = roll(3) == 0};
+	t->least = -(int64_t)(UINT64_C(1) << roll(t->bits)) * (int64_t)roll(3);
 	for (uint32_t r = 0; r < rows; r++)
 		for (uint32_t c = 0; c < COLUMNS; c++)
-			*cell_of(t, r, c) = random_cell(c, r, c == CONSTANT || c == SMALL ? 0 : nulls);
+			*cell_of(t, r, c) = random_cell(t, c, r, c == CONSTANT || c == SMALL ? 0 : nulls);
 	for (uint32_t c = 0; c < COLUMNS; c++)
 		columns[c] = (struct rql_store_column_spec){.name = kinds[c].name,
 		                                            .type = rql_type_simple(kinds[c].type),
@@ -223,6 +263,7 @@ static void table_make(struct table *t, uint32_t rows)
 	assert_int_equal(t->snapshot->rows, rows);
 	recode(t, CODE);
 	recode(t, WORD);
+	recode(t, DAY);
 }
 
 static void table_free(struct table *t)
@@ -306,9 +347,14 @@ static uint32_t dictionary_of(const struct table *t, uint32_t column)
 static uint64_t *random_set(struct query *q, uint32_t bits)
 {
 	uint64_t *set = need(RQL_NEW_ARRAY(q->arena, uint64_t, bits / 64 + 1));
-	uint64_t share = roll(10);
+	uint64_t share = roll(10), few = roll(3) ? 0 : 1 + roll(6);
 	bool run = roll(2);
 	uint64_t from = roll(bits + 1), to = roll(bits + 1);
+	for (; few > 0 && bits; few--) { /* IN with some literals */
+		uint64_t i = roll(bits);
+		set[i / 64] |= UINT64_C(1) << i % 64;
+		bits = few == 1 ? 0 : bits;
+	}
 	for (uint32_t i = 0; i < bits; i++)
 		if (run ? i >= from && i < to : roll(10) < share)
 			set[i / 64] |= UINT64_C(1) << i % 64;
@@ -317,23 +363,31 @@ static uint64_t *random_set(struct query *q, uint32_t bits)
 
 static void make_conjunct(struct query *q, const struct table *t)
 {
+	const struct rql_scan_conjunct *same = /* whose column is tested twice */
+		q->request.conjunct_count && roll(2) ? &q->conjuncts[q->request.conjunct_count - 1] : NULL;
 	struct rql_scan_conjunct *c = &q->conjuncts[q->request.conjunct_count++];
 	*c = (struct rql_scan_conjunct){.or_null = roll(4) == 0};
 	switch (roll(6)) {
 	case 0:
 		c->test = RQL_SCAN_IN_CODES;
-		c->index = roll(2) ? CODE : WORD;
+		c->index = (const uint32_t[]){CODE, WORD, DAY}[roll(3)];
+		if (same && t->snapshot->columns[same->index].kind == RQL_STORE_CODED && same->test != RQL_SCAN_IS_TRUE)
+			c->index = same->index;
 		c->codes = random_set(q, dictionary_of(t, c->index));
 		break;
 	case 1:
 		c->test = RQL_SCAN_IN_RANGE;
-		c->index = (const uint32_t[]){SMALL, MIDDLE, SORTED, BIG, WIDE, CODE}[roll(6)];
+		c->index = (const uint32_t[]){SMALL, MIDDLE, SORTED, BIG, WIDE, CODE, LONG, DATED, DAY}[roll(9)];
+		if (same && same->test == RQL_SCAN_IN_RANGE)
+			c->index = same->index;
 		if (t->rows) {
 			c->least = cell_of(t, (uint32_t)roll(t->rows), c->index)->integer;
 			c->greatest = cell_of(t, (uint32_t)roll(t->rows), c->index)->integer;
 		}
 		if (roll(3) == 0)
 			c->greatest = (rql_int128)1 << 100;
+		if (roll(6) == 0)
+			c->greatest = c->least;
 		break;
 	case 2:
 		c->test = RQL_SCAN_IN_REALS;
@@ -472,17 +526,17 @@ static bool passes(const struct query *q, const struct table *t, uint32_t row)
 	return true;
 }
 
-/* One BIGINT column of given values. */
+/* One column of given values. */
 struct column {
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot;
 };
-static struct column column_of(rql_type_id id, const void *values, uint32_t bytes, uint32_t rows)
+static struct column column_coded(rql_type_id id, enum rql_store_coding coding, const void *values, uint32_t bytes,
+                                  uint32_t rows)
 {
 	struct rql_error err = {0};
 	struct rql_type type = rql_type_simple(id);
-	struct rql_store_column_spec spec = {
-		.name = "x", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
+	struct rql_store_column_spec spec = {.name = "x", .type = type, .coding = coding, .encoding = RQL_STORE_AUTO};
 	struct rql_store_spec store = {.name = "columns of x", .column_count = 1, .columns = &spec};
 	struct rql_store_builder *builder = NULL;
 	struct column out;
@@ -497,6 +551,10 @@ static struct column column_of(rql_type_id id, const void *values, uint32_t byte
 	ok(rql_store_builder_finish(builder, &out.store, &err), &err);
 	out.snapshot = rql_store_snapshot(out.store);
 	return out;
+}
+static struct column column_of(rql_type_id id, const void *values, uint32_t bytes, uint32_t rows)
+{
+	return column_coded(id, RQL_STORE_VALUES, values, bytes, rows);
 }
 static void column_free(struct column *c)
 {

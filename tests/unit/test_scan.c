@@ -11,7 +11,7 @@ static uint32_t key_of(const struct query *q, const struct table *t, uint32_t ro
 {
 	const struct rql_scan_group_key *key = &q->groups[g];
 	struct cell c = value_of(q, t, row, &key->source);
-	bool coded = key->source.kind == RQL_SCAN_COLUMN && (key->source.index == CODE || key->source.index == WORD);
+	bool coded = key->source.kind == RQL_SCAN_COLUMN && kinds[key->source.index].coding == RQL_STORE_CODES;
 	if (c.null && !coded)
 		return key->null_key;
 	return key->key_of_code ? key->key_of_code[c.integer] : (uint32_t)(c.integer - key->least);

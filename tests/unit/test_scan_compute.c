@@ -100,6 +100,7 @@ static void note_plan(const struct rql_scan *scan)
 	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
 	modes[plan.mode]++;
 	hashed += plan.hashed;
+	assert_true(plan.mode == RQL_SCAN_MODE_SHARED || (!plan.row_sums && !plan.row_extremes));
 	copied += plan.mode == RQL_SCAN_MODE_SHARED && plan.copies > 1;
 	for (uint32_t w = 0; plan.mode == RQL_SCAN_MODE_SHARED && w < scan->row_words; w++)
 		limbs_seen[plan.kinds[w] >> RQL_SCAN_WORD_LIMBS & 15]++;
@@ -550,6 +551,125 @@ static void test_pair_join(void **state)
 	table_free(&t);
 }
 
+/* Two lists of codes are one test of what is in both, by planes although neither list alone is: as wide as the codes are,
+ * not as the fields of blocks, whose codes are near each other here. */
+static void test_merged_lists(void **state)
+{
+	(void)state;
+	static int32_t values[9000];
+	for (uint32_t i = 0; i < 9000; i++)
+		values[i] = (int32_t)i / 6;
+	struct column c = column_coded(RQL_TYPE_INTEGER, RQL_STORE_CODES, values, 4, 9000);
+	static const uint32_t codes[2][8] = {{1, 126, 251, 501, 751, 901, 1101, 1251},
+	                                     {3, 128, 253, 501, 751, 903, 1103, 1251}};
+	uint64_t sets[2][1500 / 64 + 1] = {{0}};
+	for (uint32_t i = 0; i < 16; i++)
+		sets[i / 8][codes[i / 8][i % 8] / 64] |= UINT64_C(1) << codes[i / 8][i % 8] % 64;
+	struct rql_scan_conjunct lists[2] = {{.test = RQL_SCAN_IN_CODES, .codes = sets[0]},
+	                                     {.test = RQL_SCAN_IN_CODES, .codes = sets[1]}};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .conjunct_count = 2, .conjuncts = lists, .agg_count = 1, .aggs = &agg};
+	unsigned planes = tests_seen[RQL_SCAN_TEST_PLANES];
+	assert_true(compare_request(&request));
+	assert_int_equal(tests_seen[RQL_SCAN_TEST_PLANES], planes + 1);
+	assert_int_equal(passed, 3 * 6);
+	column_free(&c);
+}
+
+/* A join as a set in device memory, too large for shared memory, and all that the request has there. */
+static void test_large_set(void **state)
+{
+	(void)state;
+	static int64_t values[9000], keys[60000];
+	struct rql_error err = {0};
+	struct rql_scan_map *map = NULL;
+	random_state = 19;
+	for (uint32_t i = 0; i < 60000; i++)
+		keys[i] = 5 * (int64_t)i;
+	for (uint32_t i = 0; i < 9000; i++)
+		values[i] = (int64_t)roll(300000);
+	ok(rql_scan_map_build(keys, NULL, 60000, &map, &err), &err);
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
+	struct rql_scan_join join = {.kind = RQL_SCAN_SEMI, .map = map};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .join_count = 1, .joins = &join, .agg_count = 1, .aggs = &agg};
+	unsigned sets = tests_seen[RQL_SCAN_TEST_SET];
+	assert_true(compare_request(&request));
+	assert_int_equal(tests_seen[RQL_SCAN_TEST_SET], sets + 1);
+	column_free(&c);
+	rql_scan_map_free(map);
+}
+
+/* Groups with extremes whose rows are too large for shared memory, although they are few: where that is 32 KiB. */
+static void test_rows_too_large(void **state)
+{
+	(void)state;
+	random_state = 13;
+	struct table t;
+	table_make(&t, 2000);
+	struct query q = {.arena = need(rql_arena_new())};
+	struct rql_scan_conjunct conjunct = {.test = RQL_SCAN_IS_TRUE};
+	struct rql_scan_group_key key = {.source = {.index = SORTED}, .least = 9000, .key_count = 287, .null_key = 286};
+	struct rql_scan_agg aggs[3] = {{.kind = RQL_AGG_SUM, .source = {.index = BIG}, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MIN, .source = {.index = BIG}, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MAX, .source = {.index = BIG}, .filter = RQL_SCAN_NONE}};
+	q.request = (struct rql_scan_request){.snapshot = t.snapshot,
+	                                      .programs = q.programs,
+	                                      .conjunct_count = 1,
+	                                      .conjuncts = &conjunct,
+	                                      .group_count = 1,
+	                                      .groups = &key,
+	                                      .agg_count = 3,
+	                                      .aggs = aggs};
+	make_program(&q, LESS); /* a stage of its own, which takes shared memory, too */
+	unsigned global = modes[RQL_SCAN_MODE_GLOBAL];
+	assert_true(compare_request(&q.request));
+	assert_true(modes[RQL_SCAN_MODE_GLOBAL] > global || gpu->limits.shared_bytes > 32768);
+	query_free(&q);
+	table_free(&t);
+}
+
+/* A segment's planes stay on the device while somebody has them, and a later snapshot has more codes: of dates, so many
+ * that calendar numbers are taken, which were too wide before. */
+static void test_grown_dictionary(void **state)
+{
+	(void)state;
+	static const int32_t base[] = {10957, 12053, 14610, 16071};
+	int32_t days[5000];
+	struct rql_error err = {0};
+	struct rql_type type = rql_type_simple(RQL_TYPE_DATE);
+	for (uint32_t i = 0; i < 5000; i++)
+		days[i] = base[i % 4];
+	struct column c = column_coded(RQL_TYPE_DATE, RQL_STORE_CODES, days, 4, 5000);
+	struct rql_scan_conjunct since = {.test = RQL_SCAN_IN_RANGE, .least = 2, .greatest = 1 << 30};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .conjunct_count = 1, .conjuncts = &since, .agg_count = 1, .aggs = &agg};
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_prepared *held = NULL;
+	struct rql_answer answer;
+	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &held, &err), &err);
+	ok(rql_method_scan_compute.run(held, gpu, 0, arena, NULL, &answer, &err), &err);
+	assert_int_equal(answer.cells_covered, 2500);
+	struct rql_batch *batch = need(rql_batch_new(1, &type, 3000));
+	for (int32_t i = 0; i < 3000; i++)
+		((int32_t *)(void *)batch->columns[0].data)[i] = 16436 + i;
+	ok(rql_store_append(c.store, batch, &err), &err);
+	rql_batch_release(batch);
+	request.snapshot = rql_store_snapshot(c.store);
+	struct rql_prepared *prepared = NULL;
+	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	assert_int_equal(answer.cells_covered, 5500);
+	rql_method_scan_compute.free_prepared(prepared);
+	rql_method_scan_compute.free_prepared(held);
+	rql_arena_free(arena);
+	rql_store_snapshot_release(request.snapshot);
+	column_free(&c);
+}
+
 struct runner {
 	struct rql_prepared *prepared;
 	rql_int128 want;
@@ -702,6 +822,10 @@ int main(void)
 		cmocka_unit_test(test_large_subgroups),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_merged_lists),
+		cmocka_unit_test(test_large_set),
+		cmocka_unit_test(test_rows_too_large),
+		cmocka_unit_test(test_grown_dictionary),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -146,7 +146,7 @@ static void check_cell(const struct oracle *o, const struct rql_batch *batch, ui
 	if (output->values && !want.null)
 		text = rql_column_get(output->values, (uint64_t)want.integer);
 	else if (output->type.id == RQL_TYPE_VARCHAR ||
-	         (output->source.kind == RQL_SCAN_COLUMN && output->source.index == CODE))
+	         (output->source.kind == RQL_SCAN_COLUMN && kinds[output->source.index].coding == RQL_STORE_CODES))
 		text = want.null ? rql_value_null(output->type)
 		                 : rql_column_get(&o->t->snapshot->columns[output->source.index].dimension->values,
 		                                  (uint64_t)want.integer);

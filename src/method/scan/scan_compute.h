@@ -40,7 +40,7 @@ struct rql_scan_blob {
 	uint64_t relocation_count, relocation_room;
 	bool out_of_memory;
 };
-uint64_t rql_scan_blob_put(struct rql_scan_blob *blob, const void *data, uint64_t bytes); /* at a multiple of 64 */
+uint64_t rql_scan_blob_put(struct rql_scan_blob *blob, const void *data, uint64_t bytes); /* at a multiple of 64, never 0 */
 /* The 8 bytes at `at` are an offset. */
 void rql_scan_blob_relocate(struct rql_scan_blob *blob, uint64_t at);
 void rql_scan_blob_free(struct rql_scan_blob *blob);

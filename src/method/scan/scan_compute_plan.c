@@ -112,7 +112,8 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const str
 
 uint64_t rql_scan_blob_put(struct rql_scan_blob *blob, const void *data, uint64_t bytes)
 {
-	uint64_t at = (blob->count + 63) / 64 * 64, end = at + bytes + 8; /* shaders read words: some bytes more */
+	uint64_t at = blob->count ? (blob->count + 63) / 64 * 64 : 64; /* 0 is no table to those that refer to one */
+	uint64_t end = at + bytes + 8;                                 /* shaders read words: some bytes more */
 	if (end > blob->room) {
 		uint64_t room = end * 2;
 		uint8_t *grown = realloc(blob->bytes, room);
@@ -259,8 +260,10 @@ static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t su
 		uint64_t words = lay_out(plan, copies, subgroup);
 		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
 			return;
-		if (copies == 1)
+		if (copies == 1) {
 			plan->mode = RQL_SCAN_MODE_GLOBAL;
+			plan->row_sums = plan->row_extremes = 0; /* or the kernel would clear what is not there */
+		}
 	}
 }
 

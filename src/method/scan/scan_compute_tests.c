@@ -126,29 +126,6 @@ static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_sc
 	t->skip = skip < t->bits ? skip : t->bits - 1; /* one is there, for blocks where nothing passes */
 }
 
-/* Two tests of one coded column are one of the codes that pass both. false: there is none to join. */
-static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
-{
-	if (plan->scan->snapshot->columns[t->column].kind != RQL_STORE_CODED || !t->own)
-		return false;
-	for (uint32_t i = 0; i < plan->test_count; i++) {
-		struct rql_scan_chunk_test *o = &plan->tests[i];
-		if (o->column != t->column || !o->own || o->also != RQL_SCAN_NONE)
-			continue;
-		uint32_t codes = 0, *set = (uint32_t *)(uintptr_t)o->set; /* made by code_test */
-		for (uint32_t word = 0; word < t->span / 32 + 1; word++) {
-			set[word] &= t->set[word];
-			codes += (uint32_t)__builtin_popcount(set[word]);
-		}
-		o->also = t->step;
-		o->pass = (double)codes / t->span;
-		shape_set(o, 0);
-		skip_planes(plan->scan->snapshot, o);
-		return true;
-	}
-	return false;
-}
-
 static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bound_join *join,
                       struct rql_scan_chunk_test *t)
 {
@@ -191,6 +168,34 @@ static bool may_test(const struct rql_scan_plan *plan, struct rql_scan_chunk_tes
 	t->bits = t->bits ? t->bits : 1;
 	skip_planes(plan->scan->snapshot, t);
 	return t->bits <= RQL_SCAN_PLANES_MAX;
+}
+
+/* Two tests of one coded column are one of the codes that pass both. false: there is none to join. */
+static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
+{
+	if (plan->scan->snapshot->columns[t->column].kind != RQL_STORE_CODED || !t->own)
+		return false;
+	for (uint32_t i = 0; i < plan->test_count; i++) {
+		struct rql_scan_chunk_test *o = &plan->tests[i];
+		if (o->column != t->column || !o->own || o->also != RQL_SCAN_NONE)
+			continue;
+		uint32_t codes = 0, *set = (uint32_t *)(uintptr_t)o->set; /* made by code_test */
+		for (uint32_t word = 0; word < t->span / 32 + 1; word++) {
+			set[word] &= t->set[word];
+			codes += (uint32_t)__builtin_popcount(set[word]);
+		}
+		struct rql_scan_chunk_test both = *o;
+		uint32_t widest;
+		both.also = t->step;
+		both.pass = (double)codes / t->span;
+		rql_scan_survey(plan->scan->snapshot, both.column, &widest, &both.bits);
+		shape_set(&both, 0); /* planes perhaps where neither had some, or a set where one had */
+		if (!may_test(plan, &both, widest))
+			return false;
+		*o = both;
+		return true;
+	}
+	return false;
 }
 
 /* Whether a step can be a test; *out: with what it needs. */

@@ -63,7 +63,8 @@ static void coded_numbers(const struct rql_store_snapshot *snapshot, const struc
 {
 	const struct rql_dimension *d = snapshot->columns[column].dimension;
 	const struct rql_store_view *view = &segment->columns[column];
-	*n = (struct rql_scan_numbers){.count = view->translate ? view->stored_codes : d->count};
+	/* The dictionary may have got codes behind those of the segment since. */
+	*n = (struct rql_scan_numbers){.count = view->stored_codes};
 	n->count = n->count ? n->count : 1;
 	n->bits = rql_bits_for(n->count - 1);
 	if (snapshot->columns[column].type.id != RQL_TYPE_DATE)
