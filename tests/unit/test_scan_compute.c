@@ -400,6 +400,40 @@ static void test_large_subgroups(void **state)
 	gpu->limits = limits;
 }
 
+/* Sums of columns of every width whose values are often at the ends of their bounds, filtered and not, in few groups: of
+ * one limb, and of as many as there are. */
+static void test_limbs(void **state)
+{
+	(void)state;
+	memset(limbs_seen, 0, sizeof(limbs_seen));
+	for (uint64_t seed = 1; seed <= (SLOW ? 8 : 24); seed++) {
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		struct table t;
+		table_make(&t, 5000);
+		struct query q = {.arena = need(rql_arena_new())};
+		struct rql_scan_group_key key = {.source = {.index = FLAG}, .key_count = 3, .null_key = 2};
+		struct rql_scan_agg aggs[3] = {
+			{.kind = RQL_AGG_SUM, .source = {.index = LONG}, .filter = RQL_SCAN_NONE},
+			{.kind = RQL_AGG_SUM, .source = {.index = LONG}},
+			{.kind = RQL_AGG_SUM, .source = {.index = BIG}},
+		};
+		q.request = (struct rql_scan_request){.snapshot = t.snapshot,
+		                                      .programs = q.programs,
+		                                      .group_count = seed % 6 ? 1 : 0,
+		                                      .groups = &key,
+		                                      .agg_count = 3,
+		                                      .aggs = aggs};
+		make_program(&q, LESS);
+		assert_true(compare_request(&q.request));
+		query_free(&q);
+		table_free(&t);
+	}
+	unsigned kinds_seen = 0;
+	for (uint32_t limbs = 1; limbs < 16; limbs++)
+		kinds_seen += limbs_seen[limbs] > 0;
+	assert_true(kinds_seen >= 4);
+}
+
 static struct rql_program *sum_of_two(struct rql_arena *arena, rql_type_id type, const char *op)
 {
 	struct rql_builder *b = need(rql_builder_new(arena));
@@ -818,6 +852,7 @@ int main(void)
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_few_groups),
+		cmocka_unit_test(test_limbs),
 		cmocka_unit_test(test_pair_join),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_limits),
