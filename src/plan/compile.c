@@ -57,13 +57,31 @@ static rql_value_number code_input(struct compiler *c, const struct rql_compile_
 	return rql_build_input(c->b, &spec);
 }
 
-/* e over one coded column, as a table of its codes. false: it is none, or nobody evaluates it. */
+static bool has_function(const struct rql_expr *e)
+{
+	bool has = e->kind == RQL_EXPR_FUNCTION;
+	for (uint32_t i = 0; i < e->child_count && !has; i++)
+		has = has_function(e->children[i]);
+	return has;
+}
+
+/* A value's place in its span. */
+static rql_value_number span_input(struct compiler *c, const struct rql_compile_column *column)
+{
+	struct rql_type integer = rql_type_simple(RQL_TYPE_INTEGER);
+	struct rql_value least = {.type = integer, .integer = column->input.bounds.low};
+	return rql_build_arithmetic(c->b, "-", code_input(c, column), rql_build_constant(c->b, &least), integer, true);
+}
+
+/* e over one column, as a table of its codes or, where there is a function to be saved, of its span. false: it is none,
+ * or nobody evaluates it. */
 static bool by_table(struct compiler *c, const struct rql_expr *e, rql_value_number *out)
 {
 	const struct rql_expr *column = NULL;
 	struct rql_compile_column how;
 	struct rql_compile_table table = {0};
-	if (!c->ctx->table || !only_column(e, &column) || !column || !coded_column(c, column, &how))
+	if (!c->ctx->table || !only_column(e, &column) || !column || !c->ctx->column(c->ctx->state, column, &how) ||
+	    !(how.coded || (how.span && has_function(e))))
 		return false;
 	rql_status status = c->ctx->table(c->ctx->state, e, column, &table, c->err);
 	if (status == RQL_ERROR_UNSUPPORTED) {
@@ -75,7 +93,8 @@ static bool by_table(struct compiler *c, const struct rql_expr *e, rql_value_num
 		*out = RQL_VALUE_NONE;
 		return true;
 	}
-	rql_value_number code = code_input(c, &how), value = rql_build_lookup(c->b, code, table.values, table.count);
+	rql_value_number code = how.coded ? code_input(c, &how) : span_input(c, &how);
+	rql_value_number value = rql_build_lookup(c->b, code, table.values, table.count);
 	if (how.input.nullable && !table.null_value.is_null)
 		value = rql_build_choose(c->b, rql_build_is_null(c->b, code, false),
 		                         rql_build_constant(c->b, &table.null_value), value);

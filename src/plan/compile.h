@@ -9,9 +9,12 @@
 struct rql_compile_column {
 	struct rql_input_spec input;
 	bool coded; /* the input holds dictionary codes (I32) of values of input.type; the bounds are those of the codes */
+	/* Not coded: functions of it may be tables of this many values, from the least of the bounds on; 0: none. The input
+	 * is I32 then. */
+	uint32_t span;
 };
 
-/* What an expression over one coded column gives for each code, and for NULL. */
+/* What an expression over one column gives for each of its codes, or values of its span, and for NULL. */
 struct rql_compile_table {
 	const struct rql_column *values; /* `count` rows of the expression's type */
 	uint32_t count;
@@ -22,7 +25,7 @@ struct rql_compile_context {
 	struct rql_arena *arena; /* the program lives here */
 	/* false: not there (the compilation then fails as UNSUPPORTED). */
 	bool (*column)(void *state, const struct rql_expr *ref, struct rql_compile_column *out);
-	/* Evaluates expr, in which `column` is the only column, over that column's dictionary: usually by the host. Asked for
+	/* Evaluates expr, in which `column` is the only column, over its dictionary or span: usually by the host. Asked for
 	 * the largest such expressions. RQL_ERROR_UNSUPPORTED: not for this one; any other failure ends the compilation. May
 	 * be NULL: coded columns can then only be tested for NULL and be results. */
 	rql_status (*table)(void *state, const struct rql_expr *expr, const struct rql_expr *column,

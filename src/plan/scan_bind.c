@@ -105,7 +105,7 @@ static bool compile_column(void *state, const struct rql_expr *e, struct rql_com
 	spec.bounds = (struct rql_bounds){stored->least, stored->greatest};
 	if (!rql_lane_kind_of(stored->type, spec.bounds, &spec.kind))
 		return false;
-	*out = (struct rql_compile_column){.input = spec};
+	*out = (struct rql_compile_column){.input = spec, .span = rql_scan_span(stored)};
 	return true;
 }
 
@@ -123,8 +123,10 @@ static rql_status compile_table(void *state, const struct rql_expr *e, const str
 		                                  rql_value_null(e->type)};
 		return RQL_OK;
 	}
-	const struct rql_dimension *d =
-		b->snapshot->columns[rql_scan_find_column(b->snapshot, b->column_ids, column)].dimension;
+	uint32_t index = rql_scan_find_column(b->snapshot, b->column_ids, column);
+	const struct rql_dimension *d = b->snapshot->columns[index].dimension;
+	if (!d && !(d = rql_scan_days(b, index)))
+		return rql_error_memory(err, 0, "a plan");
 	*out = (struct rql_compile_table){&d->values, d->count, rql_value_null(e->type)};
 	if (plain)
 		return RQL_OK;

@@ -71,7 +71,11 @@ const struct rql_expr *rql_scan_as_value(struct rql_scan_binding *b, const struc
 /* Adds a program; its inputs follow from the compiler's numbers. */
 rql_status rql_scan_add_program(struct rql_scan_binding *b, const struct rql_program *program,
                                 uint32_t *out) RQL_MUST_CHECK;
-/* scan_tests.c: the star's conjuncts. */
+/* scan_tests.c: how many days lie between the least and the greatest of a column of dates that is not coded, when they
+ * are few enough to be tried one by one, else 0; and these days, in order, NULL last (NULL: out of memory). */
+uint32_t rql_scan_span(const struct rql_store_column *stored);
+const struct rql_dimension *rql_scan_days(struct rql_scan_binding *b, uint32_t column);
+/* The star's conjuncts. */
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b) RQL_MUST_CHECK;
 /* scan_keys.c: group keys of these expressions; slots[i] is the i-th one's. Keys that are results of the last program
  * get their range by rql_scan_finish_keys. */

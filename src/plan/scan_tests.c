@@ -167,6 +167,13 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 /* Most days between a column's least and greatest that are tried. */
 #define DAYS_MOST (1 << 16)
 
+uint32_t rql_scan_span(const struct rql_store_column *stored)
+{
+	bool few = stored->kind == RQL_STORE_INTEGER && stored->type.id == RQL_TYPE_DATE &&
+	           stored->least <= stored->greatest && stored->greatest - stored->least < DAYS_MOST;
+	return few ? (uint32_t)(stored->greatest - stored->least) + 1 : 0;
+}
+
 struct rql_scan_days {
 	uint32_t column;
 	struct rql_dimension days; /* all of them, in order, and NULL last */
@@ -176,7 +183,7 @@ struct rql_scan_days {
 
 static bool make_days(struct rql_scan_binding *b, const struct rql_store_column *stored, struct rql_dimension *out)
 {
-	uint32_t count = (uint32_t)(stored->greatest - stored->least) + 1;
+	uint32_t count = rql_scan_span(stored);
 	int32_t *days = RQL_NEW_ARRAY(b->arena, int32_t, count + 1u);
 	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, count / 64 + 1u);
 	if (!days || !valid)
@@ -197,7 +204,7 @@ static struct rql_scan_days *find_days(struct rql_scan_binding *b, uint32_t colu
 		if (b->days[i].column == column)
 			return &b->days[i];
 	if (!b->days)
-		b->days = rql_arena_array(b->arena, b->star->conjuncts.count, sizeof(*b->days));
+		b->days = rql_arena_array(b->arena, b->snapshot->column_count, sizeof(*b->days));
 	struct rql_scan_days *d = b->days ? &b->days[b->days_count] : NULL;
 	if (!d || !make_days(b, &b->snapshot->columns[column], &d->days))
 		return NULL;
@@ -206,16 +213,20 @@ static struct rql_scan_days *find_days(struct rql_scan_binding *b, uint32_t colu
 	return d;
 }
 
+const struct rql_dimension *rql_scan_days(struct rql_scan_binding *b, uint32_t column)
+{
+	const struct rql_scan_days *d = find_days(b, column);
+	return d ? &d->days : NULL;
+}
+
 /* *done false: it needs a program. Which days pass is known before a row is read; when they lie side by side, as those
  * of a year do, the condition is a range of the column. */
 static rql_status test_days(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column, bool *done)
 {
-	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	struct rql_error why = {0};
 	uint64_t *set = NULL;
 	*done = false;
-	if (stored->kind != RQL_STORE_INTEGER || stored->type.id != RQL_TYPE_DATE || stored->least > stored->greatest ||
-	    stored->greatest - stored->least >= DAYS_MOST)
+	if (!rql_scan_span(&b->snapshot->columns[column]))
 		return RQL_OK;
 	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
 	struct rql_scan_days *d = find_days(b, column);
