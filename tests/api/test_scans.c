@@ -33,12 +33,15 @@ static void one_table(void **state)
 		"SELECT b, sum(a) FROM f WHERE a > 900 AND s = 'name 500' GROUP BY b",
 		"SELECT DISTINCT t, even FROM f ORDER BY ALL",
 		"SELECT b, count(DISTINCT s), count(DISTINCT s), sum(a) FROM f GROUP BY b ORDER BY b",
-		"SELECT b, count(DISTINCT s), count(DISTINCT n), sum(a), count(DISTINCT s || '!'), avg(p) FROM f GROUP BY b ORDER "
+		"SELECT b, count(DISTINCT s), count(DISTINCT n), sum(a), count(DISTINCT s || '!'), avg(p) FROM f GROUP BY b "
+	    "ORDER "
 		"BY b",
-		"SELECT t, n % 7 AS m, count(DISTINCT a), count(DISTINCT b), max(d) FROM f GROUP BY t, m ORDER BY t, m NULLS FIRST",
+		"SELECT t, n % 7 AS m, count(DISTINCT a), count(DISTINCT b), max(d) FROM f GROUP BY t, m ORDER BY t, m NULLS "
+	    "FIRST",
 		"SELECT count(DISTINCT a), count(DISTINCT s), count(*), count(DISTINCT t) FROM f WHERE id < 9000",
 		"SELECT count(DISTINCT a), count(DISTINCT s), sum(a) FROM f WHERE s = 'name 500'",
-		"SELECT b, count(DISTINCT a) FILTER (WHERE even), count(DISTINCT a) FILTER (WHERE n < 50), count(DISTINCT a) FROM "
+		"SELECT b, count(DISTINCT a) FILTER (WHERE even), count(DISTINCT a) FILTER (WHERE n < 50), count(DISTINCT a) "
+	    "FROM "
 		"f GROUP BY b ORDER BY b",
 		"SELECT count(DISTINCT n) FROM f WHERE a < 100",
 		"SELECT count(DISTINCT n) FROM f WHERE s = 'name 500'",
@@ -271,12 +274,54 @@ static void beside_cubes(void **state)
 	close_session(&s);
 }
 
+/* Bytes that the last query read of columns. */
+static double bytes_read(rayql_connection *con)
+{
+	rayql_query_info info = {.size = sizeof info};
+	assert_int_equal(rayql_last_query(con, &info), RAYQL_OK);
+	return (double)info.bytes_read;
+}
+
+/* Functions of a column of dates: conditions that are ranges of days skip blocks, and everything is as the host says. */
+static void dates(void **state)
+{
+	(void)state;
+	struct session s = scan_session();
+	run(s.con,
+	    "CREATE TABLE e AS SELECT CASE WHEN i % 97 = 0 THEN NULL ELSE DATE '1990-01-01' + (i // 100)::INTEGER END "
+	    "AS day, CASE WHEN i % 7 = 0 THEN NULL ELSE DATE '1969-11-20' + (i * 7919 % 900)::INTEGER END AS other, "
+	    "(i % 500)::INTEGER AS v FROM range(400000) AS q(i)");
+	run(s.con, "CREATE INDEX ec ON e USING columns (day, other, v)");
+	same(s.con, "SELECT count(*), sum(v) FROM e WHERE day IS NOT NULL");
+	double all = bytes_read(s.con);
+	same(s.con, "SELECT count(*), sum(v) FROM e WHERE year(day) = 1994");
+	assert_true(bytes_read(s.con) < all / 4); /* of eleven years one */
+	same(s.con, "SELECT count(*), sum(v) FROM e WHERE year(day) * 100 + month(day) = 199402 AND v < 50");
+	same(s.con, "SELECT count(*), sum(v) FROM e WHERE week(day) = 6");
+	same(s.con, "SELECT count(*), sum(v) FROM e WHERE week(day) = 6 AND year(day) = 1994");
+	assert_true(bytes_read(s.con) < all / 8);
+	same(s.con, "SELECT count(*) FROM e WHERE day IS NOT NULL AND year(day) % 1000 = 7");
+	same(s.con, "SELECT count(*) FROM e WHERE year(day) IS NULL OR month(day) = 2");
+	same(s.con, "SELECT count(*) FROM e WHERE coalesce(year(other), 1970) = 1970 AND dayofweek(day) IN (1, 3)");
+	same(s.con, "SELECT year(day), quarter(other), count(*), sum(v) FROM e GROUP BY ALL ORDER BY ALL");
+	same(
+		s.con,
+		"SELECT coalesce(year(other), 0), sum(v) FILTER (WHERE month(day) < 4), max(day) FROM e GROUP BY 1 ORDER BY 1");
+	same(s.con, "SELECT sum(CASE WHEN year(other) = 1970 THEN v ELSE 1 END), count(month(day)) FROM e");
+	run(s.con, "INSERT INTO e VALUES (DATE '2150-05-05', DATE '1600-01-01', 1), (NULL, DATE '2000-02-29', 2)");
+	same(s.con, "SELECT year(day), count(*), min(other) FROM e WHERE year(other) <> 1970 GROUP BY 1 ORDER BY 1");
+	run(s.con, "BEGIN");
+	same(s.con, "SELECT year(day), count(*) FROM e WHERE month(other) = 2 GROUP BY 1 ORDER BY 1");
+	run(s.con, "COMMIT");
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_table), cmocka_unit_test(stars),        cmocka_unit_test(refusals),
 		cmocka_unit_test(errors),    cmocka_unit_test(freshness),    cmocka_unit_test(in_transaction),
-		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes),
+		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes), cmocka_unit_test(dates),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

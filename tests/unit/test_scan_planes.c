@@ -141,7 +141,8 @@ static void dates_make(struct table *t, enum rql_store_coding coding, int32_t fi
 	for (unsigned part = 0; part < 2; part++) {
 		struct rql_batch *batch = need(rql_batch_new(1, &date, 6000));
 		for (uint32_t r = 0; r < 6000; r++) {
-			((int32_t *)batch->columns[0].data)[r] = first + (int32_t)roll(span) + (part && roll(2) ? (int32_t)span : 0);
+			((int32_t *)batch->columns[0].data)[r] =
+				first + (int32_t)roll(span) + (part && roll(2) ? (int32_t)span : 0);
 			if (roll(100) < nulls * part)
 				assert_true(rql_batch_set_null(batch, 0, r));
 		}
@@ -202,7 +203,7 @@ static void test_calendar(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_dates), cmocka_unit_test(test_calendar)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_columns), cmocka_unit_test(test_dates),
+	                                   cmocka_unit_test(test_calendar)};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);
 }

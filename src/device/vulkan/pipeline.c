@@ -57,9 +57,9 @@ static void print_statistics(struct rql_vk_gpu *gpu, const struct rql_vk_pipelin
 	fprintf(stderr, "rayql: %s on %s:", name, gpu->device->id);
 	for (uint32_t i = 0; i < count && result >= 0; i++) {
 		const VkPipelineExecutableStatisticKHR *s = &statistics[i];
-		double value = s->format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR ? s->value.f64
+		double value = s->format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR  ? s->value.f64
 		               : s->format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR ? s->value.b32
-		                                                                                : (double)s->value.u64;
+		                                                                                 : (double)s->value.u64;
 		fprintf(stderr, " %s %g%s", s->name, value, i + 1 < count ? "," : "");
 	}
 	fputc('\n', stderr);
