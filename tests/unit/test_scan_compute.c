@@ -18,6 +18,7 @@ extern const struct rql_method rql_method_scan_compute;
 static struct rql_devices *devices;
 static struct rql_device *gpu;
 static uint64_t passed; /* rows, of the last request that ran */
+static uint32_t spread; /* of the last plan */
 static unsigned ran, refused, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
 
 static int open_device(void **state)
@@ -100,6 +101,8 @@ static void note_plan(const struct rql_scan *scan)
 	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
 	modes[plan.mode]++;
 	hashed += plan.hashed;
+	spread = plan.spread;
+	assert_true(plan.spread == 1 || (plan.mode == RQL_SCAN_MODE_GLOBAL && !plan.hashed && !plan.whole));
 	assert_true(plan.mode == RQL_SCAN_MODE_SHARED || (!plan.row_sums && !plan.row_extremes));
 	copied += plan.mode == RQL_SCAN_MODE_SHARED && plan.copies > 1;
 	for (uint32_t w = 0; plan.mode == RQL_SCAN_MODE_SHARED && w < scan->row_words; w++)
@@ -287,6 +290,28 @@ static void test_few_groups(void **state)
 {
 	(void)state;
 	few_groups(0);
+}
+
+/* Rows of many possible groups in several arrays, which are folded: nearly all rows are of a few groups. */
+static void test_spread(void **state)
+{
+	(void)state;
+	enum { ROWS = 60000, KEYS = 1500 };
+	static int64_t values[ROWS];
+	random_state = 23;
+	for (uint32_t i = 0; i < ROWS; i++)
+		values[i] = (int64_t)(roll(50) ? roll(3) * 700 : roll(KEYS));
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
+	struct rql_scan_group_key key = {.key_count = KEYS, .null_key = RQL_SCAN_NONE};
+	struct rql_scan_agg aggs[4] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE},
+	                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
+	struct rql_scan_request request = {
+		.snapshot = c.snapshot, .group_count = 1, .groups = &key, .agg_count = 4, .aggs = aggs};
+	assert_true(compare_request(&request));
+	assert_true(spread > 1);
+	column_free(&c);
 }
 
 /* ---- devices with other limits ---- */
@@ -845,25 +870,16 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_wide_sums),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_few_groups),
-		cmocka_unit_test(test_limbs),
-		cmocka_unit_test(test_pair_join),
-		cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_small_workgroups),
-		cmocka_unit_test(test_large_subgroups),
-		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_calibrate),
-		cmocka_unit_test(test_merged_lists),
-		cmocka_unit_test(test_large_set),
-		cmocka_unit_test(test_rows_too_large),
-		cmocka_unit_test(test_grown_dictionary),
+		cmocka_unit_test(test_encodings),        cmocka_unit_test(test_random),
+		cmocka_unit_test(test_many_groups),      cmocka_unit_test(test_wide_sums),
+		cmocka_unit_test(test_failures),         cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_few_groups),       cmocka_unit_test(test_limbs),
+		cmocka_unit_test(test_pair_join),        cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_spread),           cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_small_workgroups), cmocka_unit_test(test_large_subgroups),
+		cmocka_unit_test(test_shapes),           cmocka_unit_test(test_calibrate),
+		cmocka_unit_test(test_merged_lists),     cmocka_unit_test(test_large_set),
+		cmocka_unit_test(test_rows_too_large),   cmocka_unit_test(test_grown_dictionary),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

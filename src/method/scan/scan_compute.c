@@ -158,7 +158,8 @@ static uint64_t found_bytes(const struct rql_prepared *p)
 
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 {
-	uint64_t rows = p->capacity * (p->scan->row_words + (p->plan.hashed ? 1u : 0u)) * sizeof(uint64_t);
+	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
+	uint64_t rows = p->capacity * words * sizeof(uint64_t);
 	return rows + RQL_SCAN_STATE_WORDS * sizeof(uint64_t) + (found_bytes(p) > DIRECT_BYTES ? found_bytes(p) : 0);
 }
 
@@ -263,7 +264,7 @@ static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word, found = found_bytes(p);
 	bool direct = found <= DIRECT_BYTES;
 	x->capacity = p->capacity;
-	RQL_TRY(keep(p->device, x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE, "the groups of a query",
+	RQL_TRY(keep(p->device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE, "the groups of a query",
 	             &x->rows, err));
 	if (p->plan.hashed)
 		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
@@ -280,6 +281,8 @@ static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct
 		.result = x->result->address,
 		.found = direct ? x->result->address + head : x->found->address,
 		.kinds = p->tables->address + p->table.kinds,
+		.stride = x->capacity * p->scan->row_words * word,
+		.spread = p->plan.spread,
 	};
 	struct rql_commands *commands;
 	RQL_TRY(record(p, x, 0, true, &commands, err));

@@ -13,6 +13,10 @@
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache
  * holds. */
 #define DENSE_WORDS (UINT64_C(1) << 22)
+/* Arrays of rows in device memory at most, words of all of them, and rows that a group should have for each. */
+#define SPREAD_MOST 16u
+#define SPREAD_WORDS (UINT64_C(1) << 18)
+#define SPREAD_ROWS 8.0
 /* Up to so many words of rows are put out by the last workgroup of the scan. */
 #define WHOLE_WORDS 4096u
 
@@ -267,6 +271,24 @@ static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t su
 	}
 }
 
+/* Additions to one address take turns (2.5 ns each on an H200), and it is not known how few of the possible groups all
+ * rows fall into: several arrays of rows, where there are rows enough that clearing and folding them is little beside. */
+static void choose_spread(struct rql_scan_plan *plan)
+{
+	const struct rql_scan *scan = plan->scan;
+	double rows = (double)scan->snapshot->rows * scan->pass;
+	bool can = plan->mode == RQL_SCAN_MODE_GLOBAL && !plan->hashed;
+	for (uint32_t w = 0; w < scan->row_words; w++) {
+		uint32_t kind = plan->kinds[w] & RQL_SCAN_WORD_KINDS;
+		can &= kind == RQL_SCAN_WORD_SUM || kind == RQL_SCAN_WORD_MIN || kind == RQL_SCAN_WORD_MAX;
+	}
+	plan->spread = 1;
+	while (can && plan->spread < SPREAD_MOST &&
+	       2 * plan->spread * scan->group_count * scan->row_words <= SPREAD_WORDS &&
+	       rows > SPREAD_ROWS * plan->spread * (double)scan->group_count)
+		plan->spread *= 2;
+}
+
 static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	const struct rql_scan *scan = plan->scan;
@@ -293,7 +315,8 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 		plan->mode == RQL_SCAN_MODE_SCALAR ? plan->workgroup / subgroup * scan->row_words : rows * plan->row_extremes;
 	bool large = groups > DENSE_WORDS / words;
 	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
-	plan->whole = !plan->hashed && groups <= WHOLE_WORDS / words;
+	choose_spread(plan);
+	plan->whole = !plan->hashed && plan->spread == 1 && groups <= WHOLE_WORDS / words;
 }
 
 /* ---- the whole ---- */

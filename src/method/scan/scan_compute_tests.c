@@ -16,6 +16,9 @@
  * tested alone, with the rows that the test then drops. H200, SSB. */
 #define SET_ROW_BYTES 1.4
 #define LATE_ROW_BYTES 4.0
+/* Sets of more words are for device memory. */
+#define SHARED_SET_WORDS 2048u
+#define GLOBAL_ROW_BYTES 3.0
 /* Rows that passed the first stage are tested in a stage of their own when no more of them than this remain. */
 #define STAGED_PASS 0.5
 
@@ -255,6 +258,11 @@ double rql_scan_sector_share(double bits, double pass)
 	return bits > 0 ? 1 - pow(1 - pass, bits < 512 ? 512 / bits : 1) : 0;
 }
 
+static bool is_large(const struct rql_scan_chunk_test *t)
+{
+	return t->kind == RQL_SCAN_TEST_SET && t->span / 32 >= SHARED_SET_WORDS;
+}
+
 /* What a test costs in every row when `pass` of them are left: 32 at once, and alone. */
 static bool better_late(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
 {
@@ -266,7 +274,7 @@ static bool better_late(const struct rql_scan_plan *plan, const struct rql_scan_
 	else if (t->kind == RQL_SCAN_TEST_PLANES)
 		now = (t->bits - t->skip) / 8.0;
 	else
-		now += SET_ROW_BYTES;
+		now += is_large(t) ? GLOBAL_ROW_BYTES : SET_ROW_BYTES;
 	return late < now;
 }
 
@@ -280,10 +288,12 @@ static void put_late(struct rql_scan_plan *plan, uint32_t s)
 static int compare_tests(const void *a, const void *b)
 {
 	const struct rql_scan_chunk_test *x = a, *y = b;
+	if (is_large(x) != is_large(y))
+		return is_large(x) - is_large(y);
 	return x->pass != y->pass ? (x->pass > y->pass) - (x->pass < y->pass) : (x->step > y->step) - (x->step < y->step);
 }
 
-/* Few pass first; once few are left, the rest is tested row by row. Planes come before sets, which then read what is
+/* Few pass first, large sets last; once few are left, the rest is tested row by row. Planes come before sets, which then read what is
  * left. */
 static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {

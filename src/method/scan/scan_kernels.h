@@ -80,15 +80,18 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass */
 #define RQL_SCAN_STATE_WORDS 4u
 struct rql_scan_accumulator {
-	uint64_t rows;   /* uint64_t[capacity][row_words] */
+	uint64_t rows;   /* uint64_t[spread][capacity][row_words] */
 	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
 	uint64_t mask;   /* hashed: capacity - 1 */
 	uint64_t state;  /* uint64_t[RQL_SCAN_STATE_WORDS] */
 	uint64_t result; /* the state as it was at the end; then, unless `found` is elsewhere, the groups */
 	uint64_t found;  /* where the groups go */
 	uint64_t kinds;  /* uint32_t[row_words]: kind | limbs << 4 | place << 16 */
+	uint64_t stride; /* bytes from one array of rows to the next, when there are several of them: */
+	uint32_t spread; /* a power of two; workgroups take turns, and the collecting pass folds them. Hashed: 1 */
+	uint32_t unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 56);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 72);
 
 struct rql_scan_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
@@ -103,7 +106,7 @@ struct rql_scan_args {
 	uint32_t copies; /* of groups' rows in shared memory */
 	uint32_t unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 112);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 128);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
@@ -111,6 +114,6 @@ struct rql_scan_collect_args {
 	uint32_t groups, row_words;
 	uint32_t reset, unused; /* reset: only puts everything at rest */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 80);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 96);
 
 #endif

@@ -1,7 +1,7 @@
 // Puts the groups of a run out and everything back at rest, when there are too many for the last workgroup of the scan.
 // Groups come in any order; the host sorts them by number.
 //
-// Floor: every row read and written once, 16 bytes a word, at the memory's speed.
+// Floor: every row, of all arrays, read and written once, 16 bytes a word, at the memory's speed.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -25,22 +25,41 @@ uint64_t new_entry(bool wanted)
 	return packUint2x32(first) + subgroupBallotExclusiveBitCount(ballot);
 }
 
+// A word of a row, of all its arrays.
+uint64_t word_of(uint64_t at, uint word)
+{
+	rql_scan_accumulator acc = args.accumulator;
+	uint kind = scan_kind_of(acc, word);
+	uint64_t value = ScanWord(at + uint64_t(word) * 8ul).v;
+	for (uint s = 1u; s < acc.spread; s++) {
+		uint64_t other = ScanWord(at + uint64_t(s) * acc.stride + uint64_t(word) * 8ul).v;
+		value = scan_fold(kind, u64vec2(value, 0ul), u64vec2(other, 0ul)).x;
+	}
+	return value;
+}
+
+void reset_row(uint64_t at)
+{
+	rql_scan_accumulator acc = args.accumulator;
+	for (uint s = 0u; s < acc.spread; s++)
+		for (uint w = 0u; w < args.row_words; w++)
+			ScanWord(at + uint64_t(s) * acc.stride + uint64_t(w) * 8ul).v = scan_identity(scan_kind_of(acc, w));
+}
+
 void take_row(uint64_t row, bool exists)
 {
 	rql_scan_accumulator acc = args.accumulator;
 	uint64_t at = acc.rows + row * args.row_words * 8ul;
-	bool wanted = exists && args.reset == 0u && ScanWord(at).v != 0ul;
+	bool wanted = exists && args.reset == 0u && word_of(at, 0u) != 0ul;
 	uint64_t entry = new_entry(wanted);
 	if (wanted) {
 		ScanWord(acc.found + entry * 8ul).v = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
 		uint64_t to = acc.found + (args.capacity + entry * args.row_words) * 8ul;
 		for (uint w = 0u; w < args.row_words; w++)
-			ScanWord(to + uint64_t(w) * 8ul).v = ScanWord(at + uint64_t(w) * 8ul).v;
+			ScanWord(to + uint64_t(w) * 8ul).v = word_of(at, w);
 	}
-	if (exists && (wanted || args.reset != 0u)) {
-		for (uint w = 0u; w < args.row_words; w++)
-			ScanWord(at + uint64_t(w) * 8ul).v = scan_identity(scan_kind_of(acc, w));
-	}
+	if (exists && (wanted || args.reset != 0u))
+		reset_row(at);
 	if (exists && acc.keys != 0ul)
 		ScanWord(acc.keys + row * 8ul).v = 0ul;
 }

@@ -88,7 +88,7 @@ uint64_t scan_find_row(rql_scan_accumulator acc, uint row_words, uint64_t group)
 {
 	uint64_t row_bytes = uint64_t(row_words) * 8ul;
 	if (acc.keys == 0ul)
-		return acc.rows + group * row_bytes;
+		return acc.rows + uint64_t(uint(rql_group()) & (acc.spread - 1u)) * acc.stride + group * row_bytes;
 	uint64_t at = ((group * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
 	uint64_t tries = min(acc.mask + 1ul, 512ul);
 	for (uint64_t i = 0ul; i < tries; i++) {
