@@ -121,7 +121,7 @@ static rql_status use_unit(struct bench *b)
  * when what follows is too little work. So the statement itself is run for a while, too. */
 static rql_status wake(struct bench *b, const char *sql)
 {
-	if (!strcmp(b->run->unit, "cpu"))
+	if (!strcmp(b->run->unit, "cpu") || b->gpu.device->kind == RQL_DEVICE_SOFTWARE)
 		return RQL_OK;
 	b->gpu.awake_ns = 0; /* whatever a probe would say */
 	RQL_TRY(rql_flat_wake(b->gpu.device, &b->gpu.awake_ns, b->err));

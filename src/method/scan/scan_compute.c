@@ -264,8 +264,8 @@ static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word, found = found_bytes(p);
 	bool direct = found <= DIRECT_BYTES;
 	x->capacity = p->capacity;
-	RQL_TRY(keep(p->device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE, "the groups of a query",
-	             &x->rows, err));
+	RQL_TRY(keep(p->device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
+	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
 		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
 	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));

@@ -289,26 +289,34 @@ static void choose_spread(struct rql_scan_plan *plan)
 		plan->spread *= 2;
 }
 
+/* Rows in shared memory. A smaller workgroup has shorter lists, and more room for them; GLOBAL where that does not help
+ * either. */
+static void choose_shared(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t subgroup)
+{
+	const uint32_t most = plan->workgroup;
+	for (;; plan->workgroup /= 2) {
+		plan->mode = RQL_SCAN_MODE_SHARED;
+		choose_copies(plan, rql_scan_shared_room(plan, device), subgroup);
+		if (plan->mode == RQL_SCAN_MODE_SHARED)
+			return;
+		if (plan->workgroup <= WORKGROUP_LEAST || plan->workgroup / 2 < subgroup)
+			break;
+	}
+	plan->workgroup = most;
+}
+
 static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	const struct rql_scan *scan = plan->scan;
 	uint64_t groups = scan->group_count, words = scan->row_words;
 	uint32_t subgroup = subgroup_of(&device->limits), room = rql_scan_shared_room(plan, device);
-	bool few = groups <= SHARED_WORDS / words;
 	plan->copies = 1;
 	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && plan->workgroup / subgroup * words * 8 <= room)
 		plan->mode = RQL_SCAN_MODE_SCALAR;
+	else if (groups <= SHARED_WORDS / words)
+		choose_shared(plan, device, subgroup);
 	else
-		plan->mode = few ? RQL_SCAN_MODE_SHARED : RQL_SCAN_MODE_GLOBAL;
-	if (plan->mode == RQL_SCAN_MODE_SHARED)
-		choose_copies(plan, room, subgroup);
-	/* A smaller workgroup has shorter lists, and more room for rows. */
-	while (few && plan->mode == RQL_SCAN_MODE_GLOBAL && plan->workgroup > WORKGROUP_LEAST &&
-	       plan->workgroup / 2 >= subgroup) {
-		plan->workgroup /= 2;
-		plan->mode = RQL_SCAN_MODE_SHARED;
-		choose_copies(plan, rql_scan_shared_room(plan, device), subgroup);
-	}
+		plan->mode = RQL_SCAN_MODE_GLOBAL;
 	uint32_t rows = plan->mode == RQL_SCAN_MODE_SHARED ? (uint32_t)groups * plan->copies : 0;
 	plan->shared_sums = rows * plan->row_sums;
 	plan->shared_extremes =

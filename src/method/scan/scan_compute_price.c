@@ -6,6 +6,35 @@
 
 /* ---- what is read ---- */
 
+static bool reads(const struct rql_scan_source *source, uint32_t column)
+{
+	return source->kind == RQL_SCAN_COLUMN && source->index == column;
+}
+
+static bool program_reads(const struct rql_scan_bound_program *program, uint32_t column)
+{
+	bool some = false;
+	for (uint32_t i = 0; i < program->program->input_count; i++)
+		some |= reads(&program->inputs[i], column);
+	return some;
+}
+
+static bool join_reads(const struct rql_scan *scan, uint32_t index, uint32_t column)
+{
+	const struct rql_scan_bound_join *join = &scan->joins[index];
+	return scan->columns[join->column].column == column ||
+	       (join->second != RQL_SCAN_NONE && scan->columns[join->second].column == column);
+}
+
+static bool step_reads(const struct rql_scan *scan, const struct rql_scan_step *step, uint32_t column)
+{
+	if (step->kind == RQL_SCAN_BY_JOIN)
+		return join_reads(scan, step->index, column);
+	if (step->kind == RQL_SCAN_BY_PROGRAM)
+		return program_reads(&scan->programs[step->index], column);
+	return step->index == column;
+}
+
 /* The share of rows for which a column of the store is read: those that are left when its first test comes, or, for
  * groups and aggregates, that passed. Of the tests before, the shares are guesses. */
 static double share_wanted(const struct rql_prepared *p, uint32_t column, double passed)
@@ -14,17 +43,7 @@ static double share_wanted(const struct rql_prepared *p, uint32_t column, double
 	double share = p->plan.tested_pass;
 	for (uint32_t i = 0; i < p->plan.late_count; i++) {
 		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
-		bool reads = step->kind == RQL_SCAN_BY_TEST && step->index == column;
-		if (step->kind == RQL_SCAN_BY_JOIN) {
-			const struct rql_scan_bound_join *join = &scan->joins[step->index];
-			reads = scan->columns[join->column].column == column ||
-			        (join->second != RQL_SCAN_NONE && scan->columns[join->second].column == column);
-		} else if (step->kind == RQL_SCAN_BY_PROGRAM) {
-			const struct rql_scan_bound_program *program = &scan->programs[step->index];
-			for (uint32_t k = 0; k < program->program->input_count; k++)
-				reads |= program->inputs[k].kind == RQL_SCAN_COLUMN && program->inputs[k].index == column;
-		}
-		if (reads)
+		if (step_reads(scan, step, column))
 			return share;
 		share *= step->pass;
 	}
@@ -44,11 +63,6 @@ double rql_scan_late_bytes(const struct rql_prepared *p, double passed)
 
 /* ---- the price ---- */
 
-static bool reads(const struct rql_scan_source *source, uint32_t column)
-{
-	return source->kind == RQL_SCAN_COLUMN && source->index == column;
-}
-
 /* Do single rows read a column of the store? Before the code is made: might they? */
 static bool is_late(const struct rql_prepared *p, uint32_t column)
 {
@@ -63,15 +77,11 @@ static bool is_late(const struct rql_prepared *p, uint32_t column)
 	for (uint32_t i = 0; i < scan->part_count; i++)
 		late |= reads(&scan->parts[i].source, column);
 	for (uint32_t i = 0; i < scan->program_count; i++)
-		for (uint32_t k = 0; k < scan->programs[i].program->input_count; k++)
-			late |= reads(&scan->programs[i].inputs[k], column);
+		late |= program_reads(&scan->programs[i], column);
 	for (uint32_t i = 0; i < scan->join_count; i++)
-		late |= scan->columns[scan->joins[i].column].column == column ||
-		        (scan->joins[i].second != RQL_SCAN_NONE && scan->columns[scan->joins[i].second].column == column);
-	for (uint32_t i = 0; i < p->plan.late_count; i++) {
-		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
-		late |= step->kind == RQL_SCAN_BY_TEST && step->index == column;
-	}
+		late |= join_reads(scan, i, column);
+	for (uint32_t i = 0; i < p->plan.late_count; i++)
+		late |= step_reads(scan, &scan->steps[p->plan.lates[i].step], column);
 	return late;
 }
 

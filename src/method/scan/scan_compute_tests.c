@@ -293,8 +293,8 @@ static int compare_tests(const void *a, const void *b)
 	return x->pass != y->pass ? (x->pass > y->pass) - (x->pass < y->pass) : (x->step > y->step) - (x->step < y->step);
 }
 
-/* Few pass first, large sets last; once few are left, the rest is tested row by row. Planes come before sets, which then read what is
- * left. */
+/* Few pass first, large sets last; once few are left, the rest is tested row by row. Planes come before sets, which then
+ * read what is left. */
 static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
 	struct rql_scan_chunk_test *tests = plan->tests;

@@ -10,6 +10,7 @@
 
 #include "column/pack.h"
 #include "expr/date.h"
+#include "method/scan/scan_place.h"
 
 /* Bits of a calendar number below the year's: four of the month, five of the day. */
 #define YEAR_SHIFT 9u
@@ -84,9 +85,8 @@ static void coded_numbers(const struct rql_store_snapshot *snapshot, const struc
 /* What the store makes of a block's values: the least one and the width. */
 void rql_scan_numbers_of_block(const struct rql_store_block *b, struct rql_scan_numbers *out)
 {
-	bool steps = b->encoding == RQL_STORE_DELTA, constant = b->encoding == RQL_STORE_CONSTANT;
-	uint32_t bits = constant ? 0 : steps ? rql_bits_for(b->greatest[0] - b->least[0]) : b->bits;
-	*out = (struct rql_scan_numbers){.first = (int64_t)(steps ? b->least[0] : b->base[0]),
+	uint32_t bits = rql_scan_placed_bits(b);
+	*out = (struct rql_scan_numbers){.first = (int64_t)(b->encoding == RQL_STORE_DELTA ? b->least[0] : b->base[0]),
 	                                 .bits = bits,
 	                                 .count = bits < 64 ? UINT64_C(1) << bits : UINT64_MAX};
 }
