@@ -142,7 +142,7 @@ static void refusals(void **state)
 	        "rows of table pairs are joined by 2 columns, and neither one nor two of them are a key");
 	refused(s.con, "SELECT sum(v) FROM f, twice WHERE f.k = twice.k", "occurs twice on the dimension's side of a join");
 	refused(s.con, "SELECT count(*) FROM f, big WHERE f.k < big.k", "table big is not joined to f by equal columns");
-	refused(s.con, "SELECT r, count(*) FROM f GROUP BY r", "group key r is a real number");
+	refused(s.con, "SELECT r, count(*) FROM f GROUP BY r ORDER BY r", "group key r is a real number");
 	refused(s.con, "SELECT stddev(a) FROM f", "is not among COUNT, SUM, AVG, MIN and MAX");
 	refused(s.con, "SELECT sum(DISTINCT a) FROM f", "is DISTINCT");
 	run(s.con, "CREATE OR REPLACE INDEX fc ON f USING columns (a, b)");
@@ -215,7 +215,7 @@ static void freshness(void **state)
 	run(s.con, "UPDATE small SET colour = 'colour 1'");
 	same(s.con, "SELECT count(*) FROM f, small WHERE f.l = small.l AND colour = 'colour 1'");
 	run(s.con, "DELETE FROM small WHERE l > 3");
-	same(s.con, "SELECT colour, count(*) FROM f, small WHERE f.l = small.l GROUP BY colour");
+	same(s.con, "SELECT colour, count(*) FROM f, small WHERE f.l = small.l GROUP BY colour ORDER BY colour");
 	run(s.con, "BEGIN");
 	expect(s.con, "SELECT count(*) FROM f, small WHERE f.l = small.l", "scan", "2672\n");
 	run(s.con, "INSERT INTO f SELECT * FROM f WHERE id < 10");
