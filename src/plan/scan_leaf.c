@@ -495,8 +495,9 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 	RQL_TRY(take_dims(t));
 	leaf->scan->selection = t->rows;
 	leaf->host_columns = t->block->column_count;
-	double prepared_ns = (double)(rql_now_ns() - start_ns), read_share = -1;
-	request.scan.read_share = &read_share;
+	double prepared_ns = (double)(rql_now_ns() - start_ns);
+	struct rql_scan_sample sample = {0};
+	request.scan.sample = &sample;
 	RQL_TRY(rql_price_rows(t->p, t->s, &request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
@@ -523,8 +524,9 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	leaf->aggs = bound.aggs;
 	leaf->agg_count = bound.request.agg_count;
 	leaf->host_columns = t->block->column_count;
-	double prepared_ns = (double)(rql_now_ns() - start_ns), read_share = -1;
-	bound.request.read_share = &read_share;
+	double prepared_ns = (double)(rql_now_ns() - start_ns);
+	struct rql_scan_sample sample = {0};
+	bound.request.sample = &sample;
 	RQL_TRY(rql_price_methods(t->p, t->s, NULL, &bound.request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	leaf->scan->host_values = price_in_host(t, &leaf->cost);

@@ -126,6 +126,18 @@ struct rql_scan_agg {
 	uint32_t filter;               /* FILTER clause: a program whose result 0 is boolean; RQL_SCAN_NONE: every row */
 };
 
+/* What a sample of the rows says about a request over its snapshot. All zero: not taken yet. */
+#define RQL_SCAN_SAMPLED_STEPS 64u
+struct rql_scan_sample {
+	bool taken;
+	double read_share; /* of blocks: what the zone maps leave */
+	double pass;       /* of the rows in those: what passes everything */
+	uint32_t step_count;
+	/* Of each conjunct, then each join but left ones: of the rows in those blocks, what passes it; nanoseconds a row on one
+	 * thread, negative where it was not timed. */
+	double steps[RQL_SCAN_SAMPLED_STEPS], costs[RQL_SCAN_SAMPLED_STEPS];
+};
+
 struct rql_scan_request {
 	const struct rql_store_snapshot *snapshot; /* must outlive what is prepared from it */
 	uint32_t program_count;
@@ -138,9 +150,9 @@ struct rql_scan_request {
 	const struct rql_scan_group_key *groups;
 	uint32_t agg_count;
 	const struct rql_scan_agg *aggs;
-	/* The share of blocks that the zone maps leave: in, when it is not negative, else sampled and out, so that the
-	 * candidates that are prepared from one request sample once. NULL: each samples for itself. */
-	double *read_share;
+	/* In when it was taken, else out, so that the candidates that are prepared from one request sample once. NULL: each
+	 * samples for itself. */
+	struct rql_scan_sample *sample;
 };
 
 /* ---- running ---- */

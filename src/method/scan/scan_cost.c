@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#define SAMPLE 512u /* blocks whose zone maps are asked */
 /* Memory that was never touched before: a page fault and the zeroing. */
 #define FRESH_BYTE_NS 0.25
 /* A look-up beyond the second-level cache. */
@@ -19,29 +18,18 @@
 /* Hash tables lie in huge pages, which are had at a quarter of the price. */
 #define FRESH_HASHED_BYTE_NS 0.06
 
-/* The share of blocks that the zone maps leave: of all, or of the middles of equal runs of them. */
-static double sample_share(const struct rql_scan *scan)
+void rql_scan_estimate(struct rql_scan *scan, struct rql_scan_sample *sample)
 {
-	uint64_t blocks = scan->snapshot->blocks, samples = blocks < SAMPLE ? blocks : SAMPLE, read = 0;
-	if (!samples || !scan->step_count)
-		return 1;
-	for (uint64_t s = 0; s < samples; s++) {
-		uint64_t block = (2 * s + 1) * blocks / (2 * samples);
-		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
-		read += rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block));
+	struct rql_scan_sample own = {0}, *taken = sample ? sample : &own;
+	if (!taken->taken)
+		rql_scan_take_sample(scan, taken);
+	scan->read_share = taken->read_share;
+	scan->pass = taken->read_share * taken->pass;
+	for (uint32_t s = 0; s < taken->step_count; s++) {
+		struct rql_scan_step *step = &scan->steps[s];
+		step->pass = taken->steps[s];
+		step->cost = taken->costs[s] >= 0 ? taken->costs[s] : step->cost;
 	}
-	return (double)read / (double)samples;
-}
-
-void rql_scan_estimate(struct rql_scan *scan, double *read_share)
-{
-	double known = read_share ? *read_share : -1;
-	scan->read_share = known >= 0 ? known : sample_share(scan);
-	if (read_share)
-		*read_share = scan->read_share;
-	scan->pass = 1;
-	for (uint32_t s = 0; s < scan->step_count; s++)
-		scan->pass *= scan->steps[s].pass;
 	/* Passing rows thrown into the groups at random leave some of them empty. */
 	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->group_count;
 	scan->rows_out = scan->scalar ? 1 : groups * -expm1(-rows / groups);
@@ -105,15 +93,14 @@ static void add_program(const struct rql_scan *scan, uint32_t p, struct rql_scan
 	sum->work += sum->left * sum->profile->step_ns * bound->program->step_count;
 }
 
-/* share: of the blocks that the zone maps leave. Rows that they have dropped, no step drops again. */
-static void add_steps(const struct rql_scan *scan, double share, struct rql_scan_effort *sum)
+static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
 {
 	uint64_t done = 0;
 	for (uint32_t i = 0; i < scan->step_count && i < 64; i++) {
 		uint32_t best = RQL_SCAN_NONE;
 		double least = HUGE_VAL;
 		for (uint32_t s = 0; s < scan->step_count && s < 64; s++) {
-			double rank = scan->steps[s].cost / fmax(1 - scan->steps[s].pass, 0.001);
+			double rank = rql_scan_first_rank(&scan->steps[s]);
 			if (!(done >> s & 1) && rank < least) {
 				least = rank;
 				best = s;
@@ -130,9 +117,7 @@ static void add_steps(const struct rql_scan *scan, double share, struct rql_scan
 		} else {
 			add_test(scan, step->index, sum);
 		}
-		double pass = fmin(1, step->pass / share);
-		sum->left *= pass;
-		share = pass > 0 ? fmin(1, share * pass / step->pass) : 1;
+		sum->left *= step->pass;
 	}
 }
 
@@ -175,8 +160,8 @@ double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_sca
 	double rows = (double)scan->snapshot->rows, share = scan->read_share;
 	*out = (struct rql_scan_effort){.rows = rows * share, .left = rows * share, .profile = profile};
 	out->work = (double)scan->snapshot->blocks * profile->block_ns;
-	if (share > 0)
-		add_steps(scan, share, out);
+	add_steps(scan, out);
+	out->left = rows * scan->pass; /* steps may hang together */
 	return share;
 }
 

@@ -1,6 +1,7 @@
 /* Which rows of a block pass. Steps are tried in the order of what they have cost and dropped so far: cost / (1 - pass)
  * ascending is the best order of independent tests (J. Hellerstein, M. Stonebraker: Predicate Migration, SIGMOD 1993,
- * section 4.1). Zone maps answer first, for all of them.
+ * section 4.1), as soon as they have been seen at their places; the first order is the sample's. Zone maps answer first,
+ * for all of them.
  *
  * As long as many rows are left, a test reads the packed bytes of all rows. When few are left, only theirs are fetched,
  * and the outcome is deposited in the mask. */
@@ -11,8 +12,10 @@
 /* How often the order is thought over, and how much the past counts then. */
 #define REORDER_BLOCKS 16u
 #define FADE 0.5
+/* What comes after the first step, for a row that it leaves. */
+#define REST_NS 6.0
 
-static void fill_bits(uint64_t *mask, uint32_t n)
+void rql_scan_fill_mask(uint64_t *mask, uint32_t n)
 {
 	for (uint32_t i = 0; i < n / 64; i++)
 		mask[i] = ~UINT64_C(0);
@@ -151,7 +154,7 @@ static bool test_sparse(struct rql_scan_worker *w, const struct rql_scan_step *s
 	if (!range && f->kind != RQL_FILTER_CODE_SET)
 		return false;
 	const struct rql_scan_loaded *loaded = rql_scan_load_column(w, at);
-	fill_bits(w->bits, n);
+	rql_scan_fill_mask(w->bits, n);
 	if (f->kind == RQL_FILTER_CODE_SET) {
 		/* 64-bit words are pairs of 32-bit ones on the little-endian machines that the store is for. */
 		scan->kernels->bits32(loaded->data, n, 0, (const uint32_t *)f->set, scan->columns[at].codes, w->bits);
@@ -190,7 +193,7 @@ static bool test_narrow_keys(struct rql_scan_worker *w, const struct rql_scan_bo
 		return false;
 	count_whole(w, c->column);
 	rql_store_decode_int32(w->scan->store, view, w->block, 0, w->block_rows, w->narrow);
-	fill_bits(bits, w->block_rows);
+	rql_scan_fill_mask(bits, w->block_rows);
 	w->scan->kernels->bits32((const uint32_t *)w->narrow, w->block_rows, (uint32_t)-map->least, map->bits, map->span,
 	                         bits);
 	return true;
@@ -204,7 +207,7 @@ static void test_keys(struct rql_scan_worker *w, const struct rql_scan_bound_joi
 	const struct rql_scan_map *map = join->map;
 	const struct rql_scan_loaded *keys = rql_scan_load_column(w, join->column);
 	uint32_t n = w->left;
-	fill_bits(bits, n);
+	rql_scan_fill_mask(bits, n);
 	if (!map->dense || join->second != RQL_SCAN_NONE) {
 		const uint32_t *found = rql_scan_load_payloads(w, (uint32_t)(join - w->scan->joins))->data;
 		for (uint32_t i = 0; i < n; i++)
@@ -260,13 +263,21 @@ static rql_status filter_program(struct rql_scan_worker *w, uint32_t program)
 
 /* ---- order ---- */
 
+/* What a row costs when this step comes first: single rows cost more than vectors of them, so that what drops most may
+ * cost more itself. */
+double rql_scan_first_rank(const struct rql_scan_step *step)
+{
+	return step->cost + step->pass * REST_NS;
+}
+
 static double own_rank(const struct rql_scan_worker *w, uint32_t s)
 {
 	const struct rql_scan_step *step = &w->scan->steps[s];
 	const struct rql_scan_measured *m = &w->measured[s];
-	double cost = m->rows > 0 ? m->ns / m->rows : step->cost;
-	double pass = m->in > 0 ? m->out / m->in : step->pass;
-	return cost / (1 - pass > 0.001 ? 1 - pass : 0.001);
+	if (m->rows <= 0 || m->in <= 0)
+		return rql_scan_first_rank(step);
+	double pass = m->out / m->in;
+	return m->ns / m->rows / (1 - pass > 0.001 ? 1 - pass : 0.001);
 }
 
 static bool reads_join(const struct rql_scan_bound_program *program, uint32_t join)
@@ -308,13 +319,9 @@ static void reorder(struct rql_scan_worker *w)
 	}
 }
 
-static rql_status apply(struct rql_scan_worker *w, uint32_t s)
+rql_status rql_scan_apply(struct rql_scan_worker *w, uint32_t s)
 {
 	const struct rql_scan_step *step = &w->scan->steps[s];
-	struct rql_scan_measured *m = &w->measured[s];
-	uint32_t before = w->left;
-	bool several = w->scan->step_count > 1; /* else nobody asks */
-	uint64_t start = several ? rql_now_ns() : 0;
 	if (step->kind == RQL_SCAN_BY_PROGRAM)
 		RQL_TRY(filter_program(w, step->index));
 	else if (step->kind == RQL_SCAN_BY_JOIN)
@@ -322,6 +329,17 @@ static rql_status apply(struct rql_scan_worker *w, uint32_t s)
 	else if (w->left * SPARSE >= w->block_rows || !test_sparse(w, step))
 		test_dense(w, step);
 	changed(w);
+	return RQL_OK;
+}
+
+static rql_status apply_measured(struct rql_scan_worker *w, uint32_t s)
+{
+	const struct rql_scan_step *step = &w->scan->steps[s];
+	struct rql_scan_measured *m = &w->measured[s];
+	uint32_t before = w->left;
+	bool several = w->scan->step_count > 1; /* else nobody asks */
+	uint64_t start = several ? rql_now_ns() : 0;
+	RQL_TRY(rql_scan_apply(w, s));
 	if (several) {
 		/* A test of packed bytes costs the same however many rows are left: it is charged for the block. */
 		m->ns += (double)(rql_now_ns() - start);
@@ -355,7 +373,7 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 	w->counts.rows_read += w->block_rows;
 	if (scan->step_count > 1 && w->blocks_seen++ % REORDER_BLOCKS == 0)
 		reorder(w);
-	fill_bits(w->mask, w->block_rows);
+	rql_scan_fill_mask(w->mask, w->block_rows);
 	w->left = w->block_rows;
 	w->full = true;
 	if (w->before) {
@@ -365,7 +383,7 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 	for (uint32_t i = 0; i < scan->step_count && w->left; i++) {
 		uint32_t s = w->order[i];
 		if (s >= 64 || !(all >> s & 1))
-			RQL_TRY(apply(w, s));
+			RQL_TRY(apply_measured(w, s));
 	}
 	w->counts.rows_passed += w->left;
 	return RQL_OK;

@@ -649,7 +649,7 @@ rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_d
 		rql_scan_free(scan);
 		return status;
 	}
-	rql_scan_estimate(scan, request->read_share);
+	rql_scan_estimate(scan, request->sample);
 	scan->few = !scan->scalar && !scan->hashed && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words;
 	for (uint32_t s = 0; s < scan->slot_count; s++)
 		scan->few &= scan->slots[s].filter == RQL_SCAN_NONE &&

@@ -42,7 +42,8 @@ struct rql_scan_step {
 	uint32_t index;                 /* column of the store, program, join */
 	struct rql_store_filter filter; /* TEST */
 	bool or_null;
-	double cost, pass; /* guesses: nanoseconds a row that comes in, share that passes */
+	double cost; /* nanoseconds a row that comes in: of the sample, before that a guess */
+	double pass; /* share of the rows in blocks that are read; before the sample, a guess, of all rows */
 };
 
 /* ---- groups ---- */
@@ -138,7 +139,7 @@ struct rql_scan {
 	bool row_zero;
 	/* estimates */
 	double pass, rows_out; /* share of rows that pass; groups that will exist */
-	double read_share;     /* of blocks: what the zone maps leave */
+	double read_share;     /* of blocks: what the zone maps leave (scan_sample.c) */
 	bool hashed;
 	/* Workers at rest, kept for the next run: their memory is warm. */
 	pthread_mutex_t mutex;
@@ -295,8 +296,16 @@ enum rql_store_match rql_scan_match(const struct rql_scan *scan, const struct rq
 /* Whether the zone maps leave a block to be read. */
 bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segment *segment, uint32_t block);
 
-/* Fills pass, rows_out, read_share and hashed. read_share: as in the request. */
-void rql_scan_estimate(struct rql_scan *scan, double *read_share);
+/* The first n rows of a block. */
+void rql_scan_fill_mask(uint64_t *mask, uint32_t n);
+/* Steps are tried in this order at first, the least first. */
+double rql_scan_first_rank(const struct rql_scan_step *step);
+/* Applies one step to the rows in w->mask. */
+rql_status rql_scan_apply(struct rql_scan_worker *w, uint32_t step);
+/* Estimates what blocks the zone maps leave, and what of their rows passes; its worker is left at rest. */
+void rql_scan_take_sample(struct rql_scan *scan, struct rql_scan_sample *out);
+/* Fills pass, rows_out, read_share, hashed, and the steps' pass. sample: as in the request. */
+void rql_scan_estimate(struct rql_scan *scan, struct rql_scan_sample *sample);
 
 /* ---- prices ---- */
 struct rql_scan_effort {
