@@ -270,6 +270,7 @@ static void release_state(struct rql_store_state *state)
 		rql_store_dictionary_release(state->dictionaries[c]);
 	for (uint64_t i = 0; state->maps && i < (uint64_t)segments * columns; i++)
 		rql_store_map_release(state->maps[i]);
+	rql_store_dependencies_release(state->dependencies);
 	rql_store_schema_release(state->schema);
 	rql_mem_clear(&state->mem);
 	free(state);
@@ -394,6 +395,21 @@ rql_status rql_store_state_new(struct rql_store_schema *schema, uint32_t piece_c
 	}
 	*out = state;
 	return RQL_OK;
+}
+
+void rql_store_state_relate(struct rql_store_state *state, struct rql_store_dependencies *dependencies)
+{
+	struct rql_store_snapshot *snapshot = &state->snapshot;
+	struct rql_store_column *columns = (struct rql_store_column *)(uintptr_t)snapshot->columns; /* state_new's */
+	state->dependencies = rql_store_dependencies_retain(dependencies);
+	snapshot->dependency_count = dependencies->count;
+	snapshot->dependencies = dependencies->list;
+	for (uint32_t d = 0; d < dependencies->count; d++) {
+		struct rql_store_column *from = &columns[dependencies->list[d].from];
+		uint64_t bytes = from->dimension->count * sizeof(uint32_t);
+		from->bytes += bytes;
+		snapshot->bytes += bytes;
+	}
 }
 
 const struct rql_store_snapshot *rql_store_snapshot_retain(const struct rql_store_snapshot *snapshot)

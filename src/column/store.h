@@ -103,17 +103,25 @@ struct rql_store_column {
 	uint64_t nulls;                        /* NULL rows, CODED ones too */
 	rql_int128 least, greatest;            /* INTEGER, of the non-NULL rows, when any; UHUGEINT: bits */
 	double real_least, real_greatest;      /* REAL */
-	uint64_t bytes;                        /* resident: blocks, descriptors, dictionary, maps */
+	uint64_t bytes;                        /* resident: blocks, descriptors, dictionary, maps, dependencies */
 	const struct rql_dimension *dimension; /* CODED, else NULL */
+};
+
+/* A functional dependency: all rows with one code in column `from` have one code in column `to`, NULL's codes
+ * included. Not all that hold are known (store_depend.c). */
+struct rql_store_dependency {
+	uint32_t from, to;   /* CODED columns */
+	const uint32_t *map; /* [codes of from]: the code in `to`; RQL_STORE_NONE: no row has this one */
 };
 
 struct rql_store_snapshot {
 	uint64_t rows, blocks;
 	uint64_t bytes; /* of all columns */
 	bool ordered;   /* as the table is */
-	uint32_t column_count, segment_count;
+	uint32_t column_count, segment_count, dependency_count;
 	const struct rql_store_column *columns;
 	const struct rql_store_segment *segments;
+	const struct rql_store_dependency *dependencies;
 };
 
 /* ---- building ---- */

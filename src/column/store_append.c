@@ -375,8 +375,44 @@ static void finish(struct append *append)
 	rql_mem_clear(&append->mem);
 }
 
-/* Ends the append, whatever comes of it. */
-static rql_status publish(struct append *append, struct rql_store *store, struct rql_error *err)
+/* ---- dependencies ---- */
+
+static rql_status extend(struct append *append, uint64_t rows, struct rql_store_dependencies **out,
+                         struct rql_error *err)
+{
+	struct rql_store_growth *growth;
+	RQL_TRY(RQL_MEM_ZARRAY(&append->mem, growth, append->schema->column_count, err));
+	for (uint32_t c = 0; c < append->schema->column_count; c++)
+		if (append->before->dictionaries[c])
+			growth[c] = (struct rql_store_growth){
+				.before = append->before->dictionaries[c]->dimension.count,
+				.count = dictionary_of(append, c)->dimension.count,
+				.step = append->changes[c].step ? append->changes[c].step->map : NULL,
+				.codes = append->codes[c]};
+	return rql_store_dependencies_extend(append->before->dependencies, append->schema, growth, rows, out, err);
+}
+
+/* rows: how many were appended. Without memory there are none; nothing else depends on them. */
+static void relate(struct append *append, uint64_t rows, struct rql_store_state *state)
+{
+	struct rql_store_dependencies *before = append->before->dependencies, *now = NULL;
+	struct rql_error why = {0};
+	rql_status status = RQL_OK;
+	if (!before || rql_store_dependencies_outgrown(before, state->snapshot.rows))
+		status = rql_store_dependencies_find(&state->snapshot, append->schema, &append->crew, &now, &why);
+	else if (rows)
+		status = extend(append, rows, &now, &why);
+	else
+		now = rql_store_dependencies_retain(before);
+	if (status == RQL_OK) {
+		rql_store_state_relate(state, now);
+		rql_store_dependencies_release(now);
+	}
+	rql_error_clear(&why);
+}
+
+/* Ends the append, whatever comes of it. rows: how many there were. */
+static rql_status publish(struct append *append, uint64_t rows, struct rql_store *store, struct rql_error *err)
 {
 	uint32_t columns = append->schema->column_count;
 	struct rql_store_dictionary **dictionaries;
@@ -387,6 +423,8 @@ static rql_status publish(struct append *append, struct rql_store *store, struct
 	if (status == RQL_OK)
 		status = rql_store_state_new(append->schema, append->piece_count, append->pieces, dictionaries, append->maps,
 		                             &state, err);
+	if (status == RQL_OK)
+		relate(append, rows, state);
 	finish(append);
 	if (status != RQL_OK)
 		return status;
@@ -421,7 +459,7 @@ rql_status rql_store_append(struct rql_store *store, const struct rql_batch *row
 	if (status == RQL_OK && rows->rows)
 		status = run_append(&append, rows, err);
 	if (status == RQL_OK && rows->rows && rows->column_count)
-		status = publish(&append, store, err);
+		status = publish(&append, rows->rows, store, err);
 	else
 		finish(&append);
 	pthread_mutex_unlock(&store->writing);
@@ -470,7 +508,7 @@ rql_status rql_store_compact(struct rql_store *store, struct rql_error *err)
 	if (status == RQL_OK)
 		status = run_compact(&append, err);
 	if (status == RQL_OK)
-		status = publish(&append, store, err);
+		status = publish(&append, 0, store, err);
 	else
 		finish(&append);
 	pthread_mutex_unlock(&store->writing);

@@ -468,6 +468,25 @@ static rql_status fill_pieces(struct rql_store_builder *builder, struct rql_erro
 	return status;
 }
 
+/* They make queries faster, no more: a build does not fail for want of memory for them. */
+static rql_status find_dependencies(struct rql_store_builder *builder, struct rql_store_state *state,
+                                    struct rql_error *err)
+{
+	struct rql_store_dependencies *found;
+	struct rql_error why = {0};
+	rql_crew_phase(&builder->crew, "comparing", builder->rows);
+	rql_status status =
+		rql_store_dependencies_find(&state->snapshot, builder->schema, &builder->crew, &found, &why);
+	if (status == RQL_OK) {
+		rql_store_state_relate(state, found);
+		rql_store_dependencies_release(found);
+	} else if (status == RQL_ERROR_INTERRUPTED) {
+		return rql_crew_interrupted(err);
+	}
+	rql_error_clear(&why);
+	return RQL_OK;
+}
+
 static rql_status run_stages(struct rql_store_builder *builder, struct rql_store **out, struct rql_error *err)
 {
 	struct rql_store_state *state;
@@ -488,7 +507,9 @@ static rql_status run_stages(struct rql_store_builder *builder, struct rql_store
 	RQL_TRY(fill_pieces(builder, err));
 	RQL_TRY(rql_store_state_new(builder->schema, builder->piece_count, builder->pieces, builder->dictionaries, NULL,
 	                            &state, err));
-	rql_status status = rql_store_new(state, out, err);
+	rql_status status = find_dependencies(builder, state, err);
+	if (status == RQL_OK)
+		status = rql_store_new(state, out, err);
 	if (status != RQL_OK)
 		rql_store_snapshot_release(&state->snapshot);
 	return status;

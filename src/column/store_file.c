@@ -15,6 +15,7 @@ struct walk {
 	struct rql_store_piece **pieces;
 	struct rql_store_map **maps;
 	uint32_t piece_count;
+	struct rql_store_dependencies *dependencies;
 	struct rql_mem mem;
 };
 
@@ -182,6 +183,50 @@ static rql_status read_pieces(struct rql_frame_file *file, struct walk *walk)
 	return RQL_OK;
 }
 
+/* ---- dependencies ---- */
+
+static rql_status visit_dependency(struct rql_frame_file *file, const struct walk *walk, struct rql_store_dependency *d)
+{
+	const struct rql_store_schema *schema = file->writing ? walk->from->schema : walk->schema;
+	struct rql_store_dictionary *const *dictionaries = file->writing ? walk->from->dictionaries : walk->dictionaries;
+	uint32_t *map = (uint32_t *)(uintptr_t)d->map; /* read only, when writing */
+	RQL_TRY(rql_frame_count(file, &d->from, schema->column_count - 1));
+	RQL_TRY(rql_frame_count(file, &d->to, schema->column_count - 1));
+	if (!dictionaries[d->from] || !dictionaries[d->to])
+		return rql_frame_corrupt(file, "a dependency is between columns without codes");
+	RQL_FRAME_ARRAY(file, map, dictionaries[d->from]->dimension.count);
+	for (uint32_t c = 0; c < dictionaries[d->from]->dimension.count; c++)
+		if (map[c] != RQL_STORE_NONE && map[c] >= dictionaries[d->to]->dimension.count)
+			return rql_frame_corrupt(file, "a dependency leads to a code that is not there");
+	d->map = map;
+	return RQL_OK;
+}
+
+static rql_status visit_dependencies(struct rql_frame_file *file, struct walk *walk)
+{
+	struct rql_store_dependencies *d = file->writing ? walk->from->dependencies : NULL;
+	uint32_t count = d ? d->count : 0, columns = file->writing ? walk->from->schema->column_count : walk->schema->column_count;
+	uint64_t rows = d ? d->rows : 0;
+	bool known = d != NULL;
+	RQL_TRY(rql_frame_bool(file, &known));
+	if (!known)
+		return RQL_OK;
+	RQL_FRAME_VISIT(file, rows);
+	RQL_FRAME_VISIT(file, count);
+	if (count > (uint64_t)columns * columns || count > fields_left(file) / 8)
+		return rql_frame_corrupt(file, "its description ends early");
+	if (!file->writing) {
+		RQL_TRY(rql_store_dependencies_new(walk->schema, count, &walk->dependencies, file->err));
+		d = walk->dependencies;
+		d->rows = rows;
+		d->count = count;
+		file->mem = &d->mem;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		RQL_TRY(visit_dependency(file, walk, &d->list[i]));
+	return RQL_OK;
+}
+
 static rql_status visit_store(struct rql_frame_file *file)
 {
 	struct walk *walk = file->state;
@@ -190,13 +235,14 @@ static rql_status visit_store(struct rql_frame_file *file)
 	else
 		RQL_TRY(read_schema(file, walk));
 	RQL_TRY(visit_dictionaries(file, walk));
-	return file->writing ? write_pieces(file, walk->from) : read_pieces(file, walk);
+	RQL_TRY(file->writing ? write_pieces(file, walk->from) : read_pieces(file, walk));
+	return visit_dependencies(file, walk);
 }
 
 /* ---- the front ---- */
 
 static const struct rql_frame_kind store_kind = {.magic = "RayQLcol",
-                                                 .version = 1,
+                                                 .version = 2,
                                                  .what = "compressed columns",
                                                  .advice = "the columns are read anew",
                                                  .walk = visit_store,
@@ -218,6 +264,8 @@ static rql_status make_store(struct rql_frame_file *file, struct walk *walk, str
 		rql_store_piece_settle(walk->pieces[p], walk->schema);
 	RQL_TRY(rql_store_state_new(walk->schema, walk->piece_count, walk->pieces, walk->dictionaries, walk->maps, &state,
 	                            file->err));
+	if (walk->dependencies)
+		rql_store_state_relate(state, walk->dependencies);
 	rql_status status = rql_store_check(&state->snapshot, &inner);
 	if (status != RQL_OK)
 		status = rql_frame_corrupt(file, rql_error_message(&inner));
@@ -248,6 +296,7 @@ rql_status rql_store_file_read(const char *path, const void *identity, uint32_t 
 		rql_store_piece_release(walk.pieces[p]);
 	for (uint64_t i = 0; walk.maps && i < (uint64_t)walk.piece_count * columns; i++)
 		rql_store_map_release(walk.maps[i]);
+	rql_store_dependencies_release(walk.dependencies);
 	rql_store_schema_release(walk.schema);
 	rql_arena_free(walk.arena);
 	rql_mem_clear(&walk.mem);

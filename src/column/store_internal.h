@@ -3,6 +3,7 @@
 #define RQL_COLUMN_STORE_INTERNAL_H
 
 #include <stdatomic.h>
+#include "column/crew.h"
 #include "column/dict.h"
 #include "column/pack.h"
 #include "column/store.h"
@@ -196,6 +197,13 @@ struct rql_store_map { /* stored code -> present code */
 	uint32_t count;
 	uint32_t *map;
 };
+struct rql_store_dependencies { /* of a snapshot (store_depend.c) */
+	_Atomic uint64_t references;
+	struct rql_mem mem;
+	uint64_t rows; /* when they were looked for: later ones can only fall */
+	uint32_t count;
+	struct rql_store_dependency *list;
+};
 struct rql_store_state {                /* a snapshot and what it holds */
 	struct rql_store_snapshot snapshot; /* first */
 	_Atomic uint64_t references;
@@ -204,6 +212,7 @@ struct rql_store_state {                /* a snapshot and what it holds */
 	struct rql_store_piece **pieces;            /* [segment_count] */
 	struct rql_store_dictionary **dictionaries; /* [column_count]: NULL unless CODED */
 	struct rql_store_map **maps;                /* [segment_count * column_count]: NULL: none */
+	struct rql_store_dependencies *dependencies; /* NULL: not looked for */
 };
 struct rql_store {
 	_Atomic uint64_t references;
@@ -237,11 +246,35 @@ void rql_store_map_release(struct rql_store_map *map);
 rql_status rql_store_state_new(struct rql_store_schema *schema, uint32_t piece_count, struct rql_store_piece **pieces,
                                struct rql_store_dictionary **dictionaries, struct rql_store_map **maps,
                                struct rql_store_state **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Before anybody else has the snapshot. Retains them. */
+void rql_store_state_relate(struct rql_store_state *state, struct rql_store_dependencies *dependencies);
 /* A store whose present snapshot is state; takes the caller's reference, on success. */
 rql_status rql_store_new(struct rql_store_state *state, struct rql_store **out, struct rql_error *err) RQL_MUST_CHECK;
 /* The view that a part makes, without a map. */
 struct rql_store_view rql_store_part_view(const struct rql_store_part *part, struct rql_type type,
                                           enum rql_store_kind kind);
+
+/* ---- dependencies (store_depend.c) ---- */
+rql_status rql_store_dependencies_new(const struct rql_store_schema *schema, uint32_t room,
+                                      struct rql_store_dependencies **out, struct rql_error *err) RQL_MUST_CHECK;
+struct rql_store_dependencies *rql_store_dependencies_retain(struct rql_store_dependencies *dependencies);
+void rql_store_dependencies_release(struct rql_store_dependencies *dependencies); /* NULL accepted */
+/* Those of all rows. */
+rql_status rql_store_dependencies_find(const struct rql_store_snapshot *snapshot, const struct rql_store_schema *schema,
+                                       struct rql_crew *crew, struct rql_store_dependencies **out,
+                                       struct rql_error *err) RQL_MUST_CHECK;
+struct rql_store_growth { /* of a column by an append */
+	uint32_t before, count; /* codes */
+	const uint32_t *step;   /* [before]: the new codes; NULL: the same */
+	const uint32_t *codes;  /* of the rows that were appended, new */
+};
+/* Those of `before` that the appended rows keep; growth: [columns], read where they are CODED. */
+rql_status rql_store_dependencies_extend(const struct rql_store_dependencies *before,
+                                         const struct rql_store_schema *schema,
+                                         const struct rql_store_growth *growth, uint64_t rows,
+                                         struct rql_store_dependencies **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Whether a store has grown so much that they are better looked for again. */
+bool rql_store_dependencies_outgrown(const struct rql_store_dependencies *before, uint64_t rows);
 
 /* The batch must have the columns that the schema declares. */
 rql_status rql_store_check_batch(const struct rql_store_schema *schema, const struct rql_batch *rows,

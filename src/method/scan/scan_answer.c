@@ -132,10 +132,10 @@ static rql_status find_groups(struct answering *a, struct found **memory, struct
 
 static uint64_t code_of(const struct rql_scan *scan, const struct rql_scan_part *part, const struct found *f)
 {
-	if (!scan->wide)
-		return f->low / part->stride % part->key_count;
 	rql_uint128 number = (rql_uint128)f->high << 64 | f->low;
-	return (uint64_t)(number >> part->shift) & (UINT64_MAX >> (64 - part->bits));
+	uint64_t key = scan->wide ? (uint64_t)(number >> part->shift) & (UINT64_MAX >> (64 - part->bits))
+	                          : f->low / part->stride % part->key_count;
+	return part->keys ? part->keys[key] : part->first_key + key;
 }
 
 /* found: of groups [begin, end). */

@@ -45,18 +45,6 @@ bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t 
 	return some;
 }
 
-static bool passes_code(const struct rql_scan_step *step, uint32_t code, bool null)
-{
-	const struct rql_store_filter *f = &step->filter;
-	if (f->kind == RQL_FILTER_IS_NULL || f->kind == RQL_FILTER_IS_NOT_NULL)
-		return null == (f->kind == RQL_FILTER_IS_NULL);
-	if (null)
-		return step->or_null;
-	if (f->kind == RQL_FILTER_CODE_SET)
-		return f->set[code / 64] >> code % 64 & 1;
-	return f->code_least <= code && code <= f->code_greatest;
-}
-
 static bool has(const uint32_t *set, uint32_t i)
 {
 	return set[i / 32] >> i % 32 & 1;
@@ -95,7 +83,7 @@ static bool code_test(const struct rql_scan_plan *plan, const struct rql_scan_st
 	if (!set)
 		return false;
 	for (uint32_t code = 0; code < d->count; code++)
-		if (passes_code(step, code, d->has_null && code + 1 == d->count))
+		if (rql_scan_passes_code(step, code, d->has_null && code + 1 == d->count))
 			set[code / 32] |= UINT32_C(1) << code % 32;
 	t->set = set;
 	t->span = d->count;

@@ -118,6 +118,18 @@ bool rql_scan_may_pass(const struct rql_scan *scan, const struct rql_store_segme
 
 /* ---- tests of columns ---- */
 
+bool rql_scan_passes_code(const struct rql_scan_step *step, uint32_t code, bool null)
+{
+	const struct rql_store_filter *f = &step->filter;
+	if (f->kind == RQL_FILTER_IS_NULL || f->kind == RQL_FILTER_IS_NOT_NULL)
+		return null == (f->kind == RQL_FILTER_IS_NULL);
+	if (null)
+		return step->or_null;
+	if (f->kind == RQL_FILTER_CODE_SET)
+		return f->set[code / 64] >> code % 64 & 1;
+	return f->code_least <= code && code <= f->code_greatest;
+}
+
 static void count_whole(struct rql_scan_worker *w, uint32_t column)
 {
 	w->counts.bytes_read += rql_scan_block_bytes(&w->segment->columns[column].blocks[w->block]);

@@ -401,7 +401,6 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 		part->key_count = key->wide_count;
 		part->null_key = key->wide_count - 1;
 	}
-	part->bits = part->key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key_count - 1) : 1;
 	if (part->key_count == 0 || (key->wide_count && (key->key_count || key->key_of_code)) ||
 	    (key->null_key != RQL_SCAN_NONE && part->null_key >= part->key_count))
 		return wrong(b, "a group key without room", g);
@@ -422,6 +421,9 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 			if (part->key_of_code[c] >= key->key_count)
 				return wrong(b, "a key code above its count", g);
 	}
+	if (!rql_scan_narrow(b->scan, part))
+		return no_memory(b, part->key_count * sizeof(uint32_t));
+	part->bits = part->key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key_count - 1) : 1;
 	return RQL_OK;
 }
 

@@ -53,6 +53,10 @@ struct rql_scan_part {
 	uint32_t codes;              /* entries of key_of_code */
 	int64_t least;
 	uint64_t key_count, null_key;
+	/* Where conditions leave fewer keys than the request has (scan_narrow.c): which they are, ascending; NULL: those from
+	 * first_key on. */
+	const uint32_t *keys;
+	uint64_t first_key;
 	uint64_t stride;
 	uint32_t shift, bits; /* in the numbers of a wide scan, instead of stride */
 	bool wide;            /* the answer has 64-bit codes */
@@ -227,6 +231,11 @@ bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_
 
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
                            struct rql_answer *out, struct rql_error *err);
+
+/* Leaves out keys that no row which passes can have; the steps are bound before. false: out of memory. */
+bool rql_scan_narrow(struct rql_scan *scan, struct rql_scan_part *part);
+/* Whether a test of a coded column lets a code of the snapshot pass. */
+bool rql_scan_passes_code(const struct rql_scan_step *step, uint32_t code, bool null);
 
 /* ---- workers ---- */
 struct rql_scan_loaded {
