@@ -287,13 +287,14 @@ static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
 	struct rql_scan_chunk_test *tests = plan->tests;
 	uint32_t count = plan->test_count;
-	double pass = 1;
+	double pass = 1, late = 1; /* what those that are left to single rows drop before the next one of them */
 	qsort(tests, count, sizeof(*tests), compare_tests);
 	plan->test_count = 0;
 	plan->words = subgroup <= 32 ? RQL_SCAN_WORDS_MAX : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_chunk_test t = tests[i];
-		if (better_late(plan, &t, pass)) {
+		if (better_late(plan, &t, pass * late)) {
+			late *= t.pass;
 			put_late(plan, t.step);
 			if (t.also != RQL_SCAN_NONE)
 				put_late(plan, t.also);
