@@ -1,19 +1,13 @@
 #include <string.h>
-#include "exec/rowset.h"
+#include "exec/finish_words.h"
 #include "util/sort.h"
-
-/* One ORDER BY key, its values at hand in the cheapest form that compares. */
-struct sort_key {
-	const struct rql_vector *vector;
-	bool descending, nulls_first;
-};
 
 struct sorting {
 	uint32_t count;
-	struct sort_key *keys;
+	const struct rql_sort_key *keys;
 };
 
-static bool is_null(const struct sort_key *k, uint32_t row)
+static bool is_null(const struct rql_sort_key *k, uint32_t row)
 {
 	const struct rql_vector *v = k->vector;
 	if (v->kind == RQL_VECTOR_CODES)
@@ -41,7 +35,7 @@ static int compare_rows(const void *context, uint32_t a, uint32_t b)
 {
 	const struct sorting *s = context;
 	for (uint32_t i = 0; i < s->count; i++) {
-		const struct sort_key *k = &s->keys[i];
+		const struct rql_sort_key *k = &s->keys[i];
 		bool null_a = is_null(k, a), null_b = is_null(k, b);
 		if (null_a || null_b) {
 			if (null_a == null_b)
@@ -55,6 +49,8 @@ static int compare_rows(const void *context, uint32_t a, uint32_t b)
 	return 0;
 }
 
+/* ---- few rows of many ---- */
+
 /* Whether the first key alone says that a row comes behind another: what most rows of a top-N need. For keys that are
  * numbers without NULLs; others are compared as a whole. */
 static bool first_key_behind(const struct sorting *s, uint32_t row, uint32_t than)
@@ -65,124 +61,119 @@ static bool first_key_behind(const struct sorting *s, uint32_t row, uint32_t tha
 	return s->keys[0].descending ? v->integer[row] < v->integer[than] : v->integer[row] > v->integer[than];
 }
 
+struct heap {
+	const struct sorting *sorting;
+	const struct rql_rowset *set;
+};
+
+/* Places in the set: what is equal keeps its order, as in a sort of all rows. */
+static int compare_places(const void *context, uint32_t a, uint32_t b)
+{
+	const struct heap *h = context;
+	int c = compare_rows(h->sorting, rql_rowset_row(h->set, a), rql_rowset_row(h->set, b));
+	return c ? c : (a > b) - (a < b);
+}
+
 /* Keeps the `limit` first rows of the set in a heap whose root is the last of them: n log(limit) comparisons at worst,
  * about n when few rows get in. */
-static void keep_first(const struct sorting *s, const struct rql_rowset *set, uint32_t *rows, uint64_t limit)
+static void fill_heap(const struct heap *h, uint32_t *places, uint64_t limit)
 {
-	for (uint64_t i = 0; i < set->rows; i++) {
+	for (uint64_t i = 0; i < h->set->rows; i++) {
 		uint64_t hole;
-		uint32_t row = rql_rowset_row(set, i);
+		uint32_t place = (uint32_t)i;
 		if (i < limit) { /* sift up */
-			for (hole = i; hole && compare_rows(s, rows[(hole - 1) / 2], row) < 0; hole = (hole - 1) / 2)
-				rows[hole] = rows[(hole - 1) / 2];
-		} else if (!first_key_behind(s, row, rows[0]) && compare_rows(s, row, rows[0]) < 0) {
+			for (hole = i; hole && compare_places(h, places[(hole - 1) / 2], place) < 0; hole = (hole - 1) / 2)
+				places[hole] = places[(hole - 1) / 2];
+		} else if (!first_key_behind(h->sorting, rql_rowset_row(h->set, place), rql_rowset_row(h->set, places[0])) &&
+		           compare_places(h, place, places[0]) < 0) {
 			for (hole = 0; 2 * hole + 1 < limit;) { /* replace the root, sift down */
 				uint64_t child = 2 * hole + 1;
-				if (child + 1 < limit && compare_rows(s, rows[child], rows[child + 1]) < 0)
+				if (child + 1 < limit && compare_places(h, places[child], places[child + 1]) < 0)
 					child++;
-				if (compare_rows(s, rows[child], row) <= 0)
+				if (compare_places(h, places[child], place) <= 0)
 					break;
-				rows[hole] = rows[child];
+				places[hole] = places[child];
 				hole = child;
 			}
 		} else {
 			continue;
 		}
-		rows[hole] = row;
+		places[hole] = place;
 	}
-}
-
-/* ---- many rows ---- */
-
-#define RADIX_ROWS 4096u /* from these on */
-
-struct sort_item {
-	uint64_t word;
-	uint32_t row;
-};
-
-/* The first key as words that ascend as it does: NULL is 0 or the greatest, values lie between. false: it has no such
- * words. */
-static bool first_key_words(const struct sort_key *k, const uint32_t *rows, uint64_t count, struct sort_item *items)
-{
-	const struct rql_vector *v = k->vector;
-	rql_int128 least = 0, greatest = 0;
-	bool codes = v->kind == RQL_VECTOR_CODES && v->ordered, some = false;
-	if (!codes && v->kind != RQL_VECTOR_WIDE && (v->kind != RQL_VECTOR_INTEGER || v->type.id == RQL_TYPE_UHUGEINT))
-		return false;
-	for (uint64_t i = 0; i < count && v->kind == RQL_VECTOR_INTEGER; i++) {
-		if (is_null(k, rows[i]))
-			continue;
-		least = !some || v->integer[rows[i]] < least ? v->integer[rows[i]] : least;
-		greatest = !some || v->integer[rows[i]] > greatest ? v->integer[rows[i]] : greatest;
-		some = true;
-	}
-	if ((rql_uint128)greatest - (rql_uint128)least > UINT64_MAX - 2)
-		return false;
-	for (uint64_t i = 0; i < count; i++) {
-		uint32_t row = rows[i];
-		uint64_t word = 1 + (codes                        ? v->codes[row]
-		                     : v->kind == RQL_VECTOR_WIDE ? v->wide[row]
-		                                                  : (uint64_t)(v->integer[row] - least));
-		word = k->descending ? UINT64_MAX - word : word;
-		items[i] = (struct sort_item){is_null(k, row) ? (k->nulls_first ? 0 : UINT64_MAX) : word, row};
-	}
-	return true;
-}
-
-/* Stable, by bytes from the least significant; bytes that are the same everywhere are left out. The result is in one of
- * the two arrays, which is returned. */
-static struct sort_item *sort_words(struct sort_item *items, struct sort_item *scratch, uint64_t count)
-{
-	uint64_t differ = 0;
-	for (uint64_t i = 1; i < count; i++)
-		differ |= items[i].word ^ items[0].word;
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		uint64_t at[256] = {0}, sum = 0;
-		if ((differ >> shift & 0xff) == 0)
-			continue;
-		for (uint64_t i = 0; i < count; i++)
-			at[items[i].word >> shift & 0xff]++;
-		for (unsigned b = 0; b < 256; b++) {
-			uint64_t n = at[b];
-			at[b] = sum;
-			sum += n;
-		}
-		for (uint64_t i = 0; i < count; i++)
-			scratch[at[items[i].word >> shift & 0xff]++] = items[i];
-		struct sort_item *swap = items;
-		items = scratch;
-		scratch = swap;
-	}
-	return items;
-}
-
-/* rows by all keys: by the first one's words, then what is equal there by comparisons. */
-static bool sort_many(const struct sorting *s, struct rql_arena *arena, uint32_t *rows, uint32_t *spare, uint64_t count)
-{
-	struct sort_item *items = RQL_NEW_ARRAY(arena, struct sort_item, count),
-					 *scratch = RQL_NEW_ARRAY(arena, struct sort_item, count);
-	if (!items || !scratch)
-		return false;
-	if (!s->count || !first_key_words(&s->keys[0], rows, count, items)) {
-		rql_sort_items(rows, spare, count, compare_rows, s);
-		return true;
-	}
-	items = sort_words(items, scratch, count);
-	for (uint64_t i = 0; i < count; i++)
-		rows[i] = items[i].row;
-	for (uint64_t from = 0, to; from < count && s->count > 1; from = to) {
-		for (to = from + 1; to < count && items[to].word == items[from].word;)
-			to++;
-		rql_sort_items(rows + from, spare + from, to - from, compare_rows, s);
-	}
-	return true;
 }
 
 static rql_status out_of_memory(const struct rql_rowset *set, struct rql_error *err)
 {
 	return rql_error_memory(err, set->rows * sizeof(uint32_t), "sorting");
 }
+
+static rql_status keep_first(const struct sorting *s, struct rql_rowset *set, uint64_t limit, struct rql_error *err)
+{
+	struct heap h = {s, set};
+	uint32_t *places = RQL_NEW_ARRAY(set->arena, uint32_t, limit), *rows = RQL_NEW_ARRAY(set->arena, uint32_t, limit);
+	if (!places || !rows)
+		return out_of_memory(set, err);
+	fill_heap(&h, places, limit);
+	rql_sort_items(places, rows, limit, compare_places, &h);
+	for (uint64_t i = 0; i < limit; i++)
+		rows[i] = rql_rowset_row(set, places[i]);
+	set->selection = rows;
+	return RQL_OK;
+}
+
+/* ---- all rows ---- */
+
+#define WORDS_FROM 4u /* rows; comparisons of fewer are faster */
+
+struct room {
+	uint32_t *rows;
+	uint64_t *words, *more_words;
+};
+
+/* A row's word holds the leading keys and below them its place among the rows, which finds it again and keeps the order
+ * of rows with equal keys. Rows of equal leading keys are then sorted by what the words had no room for. That ends: a
+ * key that was cut has more than one value, so that its highest bit splits the rows. */
+static void sort_rows(const struct rql_sort_key *keys, uint32_t key_count, uint32_t *rows, uint64_t count,
+                      struct room room)
+{
+	struct sorting s = {key_count, keys};
+	if (count < WORDS_FROM || !rql_sort_key_has_words(&keys[0])) {
+		rql_sort_items(rows, room.rows, count, compare_rows, &s);
+		return;
+	}
+	unsigned place_bits = 64 - (unsigned)__builtin_clzll(count - 1);
+	uint64_t places = (UINT64_C(1) << place_bits) - 1;
+	uint32_t whole = rql_sort_keys_pack(keys, key_count, rows, count, 64 - place_bits, room.words);
+	for (uint64_t i = 0; i < count; i++)
+		room.words[i] = room.words[i] << place_bits | i;
+	const uint64_t *sorted = rql_sort_words(room.words, room.more_words, count, place_bits);
+	memcpy(room.rows, rows, count * sizeof *rows);
+	for (uint64_t i = 0; i < count; i++)
+		rows[i] = room.rows[sorted[i] & places];
+	for (uint64_t from = 0, to; from < count && whole < key_count; from = to) {
+		for (to = from + 1; to < count && sorted[to] >> place_bits == sorted[from] >> place_bits;)
+			to++;
+		if (to - from > 1)
+			sort_rows(keys + whole, key_count - whole, rows + from, to - from,
+			          (struct room){room.rows + from, room.words + from, room.more_words + from});
+	}
+}
+
+static rql_status keep_all(const struct sorting *s, struct rql_rowset *set, struct rql_error *err)
+{
+	uint32_t *rows = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows);
+	struct room room = {RQL_NEW_ARRAY(set->arena, uint32_t, set->rows), RQL_NEW_ARRAY(set->arena, uint64_t, set->rows),
+	                    RQL_NEW_ARRAY(set->arena, uint64_t, set->rows)};
+	if (!rows || !room.rows || !room.words || !room.more_words)
+		return out_of_memory(set, err);
+	for (uint64_t i = 0; i < set->rows; i++)
+		rows[i] = rql_rowset_row(set, i);
+	sort_rows(s->keys, s->count, rows, set->rows, room);
+	set->selection = rows;
+	return RQL_OK;
+}
+
+/* ---- keys ---- */
 
 /* An expression becomes a vector of values, computed once per row. */
 static rql_status key_vector(struct rql_rowset *set, const struct rql_expr *e, const struct rql_vector **out,
@@ -225,43 +216,39 @@ static bool already_sorted(const struct rql_rowset *set, const struct sorting *s
 	if (s->count > set->sorted_keys)
 		return false;
 	for (uint32_t i = 0; i < s->count; i++) {
-		const struct sort_key *k = &s->keys[i];
+		const struct rql_sort_key *k = &s->keys[i];
 		if (k->vector->rank != i + 1 || k->descending || (k->nulls_first && has_null_code(k->vector, set)))
 			return false;
 	}
 	return true;
 }
 
+/* A heap pays for less than this part of the rows. Words sort all of them in the time in which few rows enter it, and
+ * in any order that they come in. */
+static uint64_t heap_part(const struct sorting *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!rql_sort_key_has_words(&s->keys[i]))
+			return 4;
+	return 256;
+}
+
 rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *orders, uint32_t count, uint64_t limit,
                            struct rql_error *err)
 {
-	struct sorting s = {count, RQL_NEW_ARRAY(set->arena, struct sort_key, count)};
-	if (!s.keys)
+	struct rql_sort_key *keys = RQL_NEW_ARRAY(set->arena, struct rql_sort_key, count);
+	struct sorting s = {count, keys};
+	if (!keys)
 		return out_of_memory(set, err);
 	for (uint32_t i = 0; i < count; i++) {
-		struct sort_key *k = &s.keys[i];
-		RQL_TRY(key_vector(set, orders[i].expr, &k->vector, err));
-		k->descending = orders[i].descending;
-		k->nulls_first = orders[i].nulls == RQL_NULLS_FIRST;
+		RQL_TRY(key_vector(set, orders[i].expr, &keys[i].vector, err));
+		keys[i].descending = orders[i].descending;
+		keys[i].nulls_first = orders[i].nulls == RQL_NULLS_FIRST;
 	}
 	if (limit > set->rows)
 		limit = set->rows;
 	if (limit && !already_sorted(set, &s)) {
-		bool first = limit < set->rows / 4;
-		uint64_t count = first ? limit : set->rows;
-		uint32_t *rows = RQL_NEW_ARRAY(set->arena, uint32_t, count),
-				 *spare = RQL_NEW_ARRAY(set->arena, uint32_t, count);
-		if (!rows || !spare)
-			return out_of_memory(set, err);
-		if (first)
-			keep_first(&s, set, rows, limit);
-		for (uint64_t i = 0; i < count && !first; i++)
-			rows[i] = rql_rowset_row(set, i);
-		if (count < RADIX_ROWS)
-			rql_sort_items(rows, spare, count, compare_rows, &s);
-		else if (!sort_many(&s, set->arena, rows, spare, count))
-			return out_of_memory(set, err);
-		set->selection = rows;
+		RQL_TRY(limit < set->rows / heap_part(&s) ? keep_first(&s, set, limit, err) : keep_all(&s, set, err));
 		set->sorted_keys = 0;
 	}
 	set->rows = limit;

@@ -559,6 +559,25 @@ static void test_sort_is_stable(void **state)
 	}
 }
 
+/* The low bits hold the place where a word was, and do not count. */
+static void test_sort_of_words_is_stable(void **state)
+{
+	enum { MOST = 3000, PLACE = 12 };
+	uint64_t words[MOST], spare[MOST], random = 1;
+	(void)state;
+	for (uint32_t count = 0; count <= MOST; count = count * 3 / 2 + 1) {
+		for (unsigned cut = 0; cut < 64 - PLACE; cut++) { /* from words of 52 random bits to words of 1 */
+			for (uint32_t i = 0; i < count; i++) {
+				random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+				words[i] = random >> PLACE >> cut << PLACE | i;
+			}
+			const uint64_t *sorted = rql_sort_words(words, spare, count, PLACE);
+			for (uint32_t i = 1; i < count; i++)
+				assert_true(sorted[i - 1] < sorted[i]);
+		}
+	}
+}
+
 static void test_now_is_monotonic(void **state)
 {
 	(void)state;
@@ -648,6 +667,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pool_concurrent_callers),
 		cmocka_unit_test(test_pool_is_parallel),
 		cmocka_unit_test(test_sort_is_stable),
+		cmocka_unit_test(test_sort_of_words_is_stable),
 		cmocka_unit_test(test_now_is_monotonic),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
