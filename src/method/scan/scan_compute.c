@@ -11,9 +11,7 @@
 #include "shaders/method/scan/scan_collect.comp.h"
 
 #define LEAST_CAPACITY 1024u
-#define GROW 8u /* of a hash table that was too small: its run is lost */
-/* Found groups of up to so many bytes go straight into memory that the host reads. */
-#define DIRECT_BYTES ((uint64_t)4 << 20)
+#define GROW 8u                            /* of a hash table that was too small: its run is lost */
 #define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u    /* workgroups: rows per invocation beyond */
@@ -21,9 +19,11 @@
 
 struct context {
 	struct context *next;
-	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */, *found /* DEVICE; NULL: in result */;
+	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
+	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
 	struct rql_scan_accumulator accumulator;
 	uint64_t capacity; /* rows */
+	uint64_t room;     /* groups in result */
 	struct rql_commands *commands, *timed;
 	uint64_t ticket; /* of the last submission; 0: none */
 };
@@ -144,23 +144,29 @@ static void free_context(struct context *x)
 		return;
 	rql_commands_free(x->commands);
 	rql_commands_free(x->timed);
-	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->found};
+	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->others};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		give_up(buffers[i]);
 	free(x);
 }
 
-static uint64_t found_bytes(const struct rql_prepared *p)
+/* Of a group in a list. */
+static uint64_t entry_bytes(const struct rql_prepared *p)
 {
-	uint64_t words = p->scan->row_words;
-	return p->capacity * (p->plan.whole ? words : words + 1) * sizeof(uint64_t);
+	return (p->scan->row_words + UINT64_C(1)) * sizeof(uint64_t);
+}
+
+uint64_t rql_scan_direct_groups(const struct rql_prepared *p)
+{
+	uint64_t most = RQL_SCAN_DIRECT_BYTES / entry_bytes(p);
+	return p->plan.whole || p->capacity < most ? p->capacity : most;
 }
 
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 {
 	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
 	uint64_t rows = p->capacity * words * sizeof(uint64_t);
-	return rows + RQL_SCAN_STATE_WORDS * sizeof(uint64_t) + (found_bytes(p) > DIRECT_BYTES ? found_bytes(p) : 0);
+	return rows + RQL_SCAN_STATE_WORDS * sizeof(uint64_t) + (p->capacity - rql_scan_direct_groups(p)) * entry_bytes(p);
 }
 
 /* Every buffer that the kernels touch; malloc'ed. */
@@ -168,7 +174,7 @@ static struct rql_use *uses_of(const struct rql_prepared *p, const struct contex
 {
 	uint64_t columns = rql_scan_table_places(&p->plan);
 	struct rql_use *uses = calloc(columns + 8, sizeof(*uses));
-	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->found};
+	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others};
 	*count = 0;
 	if (!uses)
 		return NULL;
@@ -193,6 +199,8 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
 	struct rql_scan_collect_args args = {.accumulator = x->accumulator,
 	                                     .capacity = x->capacity,
+	                                     .room = x->room,
+	                                     .others = x->others ? x->others->address : 0,
 	                                     .groups = (uint32_t)groups,
 	                                     .row_words = p->scan->row_words,
 	                                     .reset = reset};
@@ -261,25 +269,25 @@ static rql_status record(const struct rql_prepared *p, const struct context *x, 
 
 static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct rql_error *err)
 {
-	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word, found = found_bytes(p);
-	bool direct = found <= DIRECT_BYTES;
+	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word;
 	x->capacity = p->capacity;
+	x->room = rql_scan_direct_groups(p);
 	RQL_TRY(keep(p->device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
 		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
 	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(
-		keep(p->device, head + (direct ? found : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result, err));
-	if (!direct)
-		RQL_TRY(keep(p->device, found, RQL_MEMORY_DEVICE, "the found groups of a query", &x->found, err));
+	RQL_TRY(keep(p->device, head + x->room * entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query", &x->result,
+	             err));
+	if (x->room < x->capacity)
+		RQL_TRY(keep(p->device, (x->capacity - x->room) * entry_bytes(p), RQL_MEMORY_DEVICE,
+		             "the found groups of a query", &x->others, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
 		.keys = x->keys ? x->keys->address : 0,
 		.mask = x->keys ? x->capacity - 1 : 0,
 		.state = x->state->address,
 		.result = x->result->address,
-		.found = direct ? x->result->address + head : x->found->address,
 		.kinds = p->tables->address + p->table.kinds,
 		.stride = x->capacity * p->scan->row_words * word,
 		.spread = p->plan.spread,
@@ -383,29 +391,30 @@ static rql_status put_times(struct context *x, struct rql_arena *arena, struct r
 static rql_status fetch_groups(const struct rql_prepared *p, const struct context *x, struct rql_scan_groups *g,
                                uint64_t **memory, struct rql_error *err)
 {
-	uint64_t *head = x->result->map, count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
+	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
+	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
 	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1};
 	if (p->plan.whole) {
 		g->capacity = x->capacity;
-		g->rows = head + RQL_SCAN_STATE_WORDS;
+		g->rows = list;
 		return RQL_OK;
 	}
 	g->capacity = g->used = count;
-	if (!x->found) {
-		g->keys = head + RQL_SCAN_STATE_WORDS;
-		g->rows = g->keys + x->capacity;
+	if (count <= x->room) {
+		g->keys = list;
+		g->rows = list + x->room;
 		return RQL_OK;
 	}
-	uint64_t bytes = (count + 1) * (words + 1) * sizeof(uint64_t), *copy = malloc(bytes);
-	if (!copy)
-		return rql_error_memory(err, bytes, "the groups of a query");
-	g->keys = copy;
-	g->rows = copy + count;
-	*memory = copy;
-	if (!count)
-		return RQL_OK;
-	RQL_TRY(rql_buffer_download(x->found, 0, g->keys, count * sizeof(uint64_t), err));
-	return rql_buffer_download(x->found, x->capacity * sizeof(uint64_t), g->rows, count * words * sizeof(uint64_t),
+	*memory = malloc(count * entry_bytes(p));
+	if (!*memory)
+		return rql_error_memory(err, count * entry_bytes(p), "the groups of a query");
+	g->keys = *memory;
+	g->rows = g->keys + count;
+	const uint64_t word = sizeof(uint64_t), room = x->room, others = count - room;
+	memcpy(g->keys, list, room * word);
+	memcpy(g->rows, list + room, room * words * word);
+	RQL_TRY(rql_buffer_download(x->others, 0, g->keys + room, others * word, err));
+	return rql_buffer_download(x->others, (x->capacity - room) * word, g->rows + room * words, others * words * word,
 	                           err);
 }
 

@@ -23,6 +23,11 @@ struct rql_prepared {
 	struct context *contexts; /* scan_compute.c's; those not in use by a thread */
 };
 
+/* Found groups go straight into memory that the host reads, up to so many bytes of them: hardly any of many possible
+ * groups may exist, and a download is a submission and a wait. */
+#define RQL_SCAN_DIRECT_BYTES ((uint64_t)4 << 20)
+/* How many groups that is, of the next context; of few groups, which are put out whole, all. */
+uint64_t rql_scan_direct_groups(const struct rql_prepared *p);
 /* Device memory of the next context. */
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p);
 /* Bytes of the columns that are read where rows are left, when the share `passed` of them passes everything. */

@@ -73,7 +73,11 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_WORD_LIMBS 4u  /* bits */
 #define RQL_SCAN_WORD_PLACE 16u /* bits */
 
-/* Where a run adds up: at rest (rows have their identities, the rest is zero) before and after a run. */
+/* Where a run adds up: at rest (rows have their identities, the rest is zero) before and after a run. And the RESULT that
+ * the host reads: the state, then groups. Few of them are put there by the scan's last workgroup, all their rows as they
+ * lie. Of many, the collecting pass puts out those that exist, in any order, as a LIST: the number + 1 of each, then the
+ * row of each. The first ones are a list in the result, as long as it has room; the others a second one, in memory of the
+ * device. */
 #define RQL_SCAN_STATE_TICKET 0u
 #define RQL_SCAN_STATE_OVERFLOW 1u /* the hash table was full */
 #define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
@@ -84,14 +88,13 @@ struct rql_scan_accumulator {
 	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
 	uint64_t mask;   /* hashed: capacity - 1 */
 	uint64_t state;  /* uint64_t[RQL_SCAN_STATE_WORDS] */
-	uint64_t result; /* the state as it was at the end; then, unless `found` is elsewhere, the groups */
-	uint64_t found;  /* where the groups go */
+	uint64_t result; /* the state as it was at the end, then groups: uint64_t[RQL_SCAN_STATE_WORDS], uint64_t[] */
 	uint64_t kinds;  /* uint32_t[row_words]: kind | limbs << 4 | place << 16 */
 	uint64_t stride; /* bytes from one array of rows to the next, when there are several of them: */
 	uint32_t spread; /* a power of two; workgroups take turns, and the collecting pass folds them. Hashed: 1 */
 	uint32_t unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 72);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 64);
 
 struct rql_scan_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
@@ -106,14 +109,16 @@ struct rql_scan_args {
 	uint32_t copies; /* of groups' rows in shared memory */
 	uint32_t unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 128);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 120);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
 	uint64_t capacity; /* rows */
+	uint64_t room;     /* of the list in the result: uint64_t[room], uint64_t[room][row_words] */
+	uint64_t others;   /* the second list, with room for capacity - room; 0: none is needed */
 	uint32_t groups, row_words;
 	uint32_t reset, unused; /* reset: only puts everything at rest */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 96);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 104);
 
 #endif

@@ -38,6 +38,19 @@ uint64_t word_of(uint64_t at, uint word)
 	return value;
 }
 
+// To its place: in the result's list, or beyond its room in the second one.
+void put_row(uint64_t entry, uint64_t key, uint64_t at)
+{
+	bool direct = entry < args.room;
+	uint64_t list = direct ? args.accumulator.result + RQL_SCAN_STATE_WORDS * 8u : args.others;
+	uint64_t room = direct ? args.room : args.capacity - args.room;
+	uint64_t place = direct ? entry : entry - args.room;
+	ScanWord(list + place * 8ul).v = key;
+	uint64_t to = list + (room + place * args.row_words) * 8ul;
+	for (uint w = 0u; w < args.row_words; w++)
+		ScanWord(to + uint64_t(w) * 8ul).v = word_of(at, w);
+}
+
 void reset_row(uint64_t at)
 {
 	rql_scan_accumulator acc = args.accumulator;
@@ -52,12 +65,8 @@ void take_row(uint64_t row, bool exists)
 	uint64_t at = acc.rows + row * args.row_words * 8ul;
 	bool wanted = exists && args.reset == 0u && word_of(at, 0u) != 0ul;
 	uint64_t entry = new_entry(wanted);
-	if (wanted) {
-		ScanWord(acc.found + entry * 8ul).v = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
-		uint64_t to = acc.found + (args.capacity + entry * args.row_words) * 8ul;
-		for (uint w = 0u; w < args.row_words; w++)
-			ScanWord(to + uint64_t(w) * 8ul).v = word_of(at, w);
-	}
+	if (wanted)
+		put_row(entry, acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul, at);
 	if (exists && (wanted || args.reset != 0u))
 		reset_row(at);
 	if (exists && acc.keys != 0ul)

@@ -147,7 +147,7 @@ void scan_put_rows(rql_scan_accumulator acc, uint words, uint row_words)
 			uint at = i + k * step;
 			if (at >= words)
 				break;
-			ScanWord(acc.found + uint64_t(at) * 8ul).v = value[k];
+			ScanWord(acc.result + uint64_t(RQL_SCAN_STATE_WORDS + at) * 8ul).v = value[k];
 			ScanWord(acc.rows + uint64_t(at) * 8ul).v = scan_identity(scan_kind_of(acc, at % row_words));
 		}
 	}
