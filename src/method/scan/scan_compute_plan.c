@@ -42,6 +42,12 @@ uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits)
 	return size >= subgroup && subgroup <= RQL_SCAN_BLOCK_WORDS ? size : 0;
 }
 
+uint64_t rql_scan_invocations(const struct rql_scan_plan *plan)
+{
+	uint64_t chunks = plan->scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
+	return chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
+}
+
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	uint32_t used = list_bytes(plan->workgroup, plan->words, plan->staged) + plan->set_words * 4;
@@ -256,9 +262,7 @@ static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t su
 static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t chunks = (uint64_t)scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
-	uint64_t invocations = chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
-	double rows = (double)scan->snapshot->rows * scan->pass * plan->workgroup / (double)invocations;
+	double rows = (double)scan->snapshot->rows * scan->pass * plan->workgroup / (double)rql_scan_invocations(plan);
 	for (uint32_t copies = SHARED_COPIES < plan->workgroup ? SHARED_COPIES : plan->workgroup;
 	     plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
 		uint64_t words = lay_out(plan, copies, subgroup);
