@@ -16,6 +16,8 @@
  * tested alone, with the rows that the test then drops. H200, SSB. */
 #define SET_ROW_BYTES 1.4
 #define LATE_ROW_BYTES 4.0
+/* Tests of which any may be left to single rows. */
+#define CHOICES 10u
 /* Sets of more words are for device memory. */
 #define SHARED_SET_WORDS 2048u
 #define GLOBAL_ROW_BYTES 3.0
@@ -249,24 +251,32 @@ double rql_scan_sector_share(double bits, double pass)
 	return bits > 0 ? 1 - pow(1 - pass, bits < 512 ? 512 / bits : 1) : 0;
 }
 
+static double field_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
+{
+	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
+	return (double)snapshot->columns[t->column].bytes / (double)(snapshot->rows + 1);
+}
+
 static bool is_large(const struct rql_scan_chunk_test *t)
 {
 	return t->kind == RQL_SCAN_TEST_SET && t->span / 32 >= SHARED_SET_WORDS;
 }
 
-/* What a test costs in every row when `pass` of them are left: 32 at once, and alone. */
-static bool better_late(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
+/* What a test costs in every row, 32 at once. */
+static double early_cost(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
 {
-	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
-	double bytes = (double)snapshot->columns[t->column].bytes / (double)(snapshot->rows + 1), now = bytes;
-	double late = bytes * rql_scan_sector_share(8 * bytes, pass) + pass * LATE_ROW_BYTES;
 	if (t->kind == RQL_SCAN_TEST_NULL)
-		now = 1.0 / 8;
-	else if (t->kind == RQL_SCAN_TEST_PLANES)
-		now = (t->bits - t->skip) / 8.0;
-	else
-		now += is_large(t) ? GLOBAL_ROW_BYTES : SET_ROW_BYTES;
-	return late < now;
+		return 1.0 / 8;
+	if (t->kind == RQL_SCAN_TEST_PLANES)
+		return (t->bits - t->skip) / 8.0;
+	return field_bytes(plan, t) + (is_large(t) ? GLOBAL_ROW_BYTES : SET_ROW_BYTES);
+}
+
+/* And alone, when `pass` of them are left. */
+static double late_cost(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
+{
+	double bytes = field_bytes(plan, t);
+	return bytes * rql_scan_sector_share(8 * bytes, pass) + pass * LATE_ROW_BYTES;
 }
 
 static void put_late(struct rql_scan_plan *plan, uint32_t s)
@@ -284,20 +294,54 @@ static int compare_tests(const void *a, const void *b)
 	return x->pass != y->pass ? (x->pass > y->pass) - (x->pass < y->pass) : (x->step > y->step) - (x->step < y->step);
 }
 
-/* Few pass first, large sets last; once few are left, the rest is tested row by row. Planes come before sets, which then
- * read what is left. */
+/* What a row costs when the tests of `early` come first, and the others are left to single rows; both in their order. */
+static double cost_of(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count,
+                      uint32_t early)
+{
+	double cost = 0, pass = 1;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!(early >> i & 1))
+			continue;
+		cost += early_cost(plan, &tests[i]);
+		pass *= tests[i].pass;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (early >> i & 1)
+			continue;
+		cost += late_cost(plan, &tests[i], pass);
+		pass *= tests[i].pass;
+	}
+	return cost;
+}
+
+/* The cheapest of all choices; tests beyond the first CHOICES are left to single rows. */
+static uint32_t choose_early(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count)
+{
+	uint32_t choices = count < CHOICES ? count : CHOICES, best = 0;
+	double least = cost_of(plan, tests, count, 0);
+	for (uint32_t early = 1; early < UINT32_C(1) << choices; early++) {
+		double cost = cost_of(plan, tests, count, early);
+		if (cost < least) {
+			least = cost;
+			best = early;
+		}
+	}
+	return best;
+}
+
+/* Few pass first, large sets last. Planes come before sets, which then read what is left. */
 static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
 	struct rql_scan_chunk_test *tests = plan->tests;
 	uint32_t count = plan->test_count;
-	double pass = 1, late = 1; /* what those that are left to single rows drop before the next one of them */
+	double pass = 1;
 	qsort(tests, count, sizeof(*tests), compare_tests);
+	const uint32_t early = choose_early(plan, tests, count);
 	plan->test_count = 0;
 	plan->words = subgroup <= 32 ? RQL_SCAN_WORDS_MAX : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_chunk_test t = tests[i];
-		if (better_late(plan, &t, pass * late)) {
-			late *= t.pass;
+		if (!(early >> i & 1)) {
 			put_late(plan, t.step);
 			if (t.also != RQL_SCAN_NONE)
 				put_late(plan, t.also);
