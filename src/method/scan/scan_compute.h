@@ -119,8 +119,6 @@ struct rql_scan_plan {
 /* Most invocations of a workgroup: RQL_SCAN_WORKGROUP, or the largest power of two that a device's limits allow, with
  * whatever lists and masks a plan has in shared memory. 0: none of whole subgroups, and no scan runs there. */
 uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits);
-/* Invocations of a run over all blocks, about. */
-uint64_t rql_scan_invocations(const struct rql_scan_plan *plan);
 /* Bytes of a workgroup's shared memory that the kernel's lists and masks, and sets placed so far, leave. */
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device);
 /* Why a device cannot run a request; NULL: it can. */

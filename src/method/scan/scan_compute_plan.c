@@ -10,6 +10,7 @@
  * then lacks: a query like TPC-H's first (25 groups, 6.4 KB) takes 0.81 ms with 8, 1.34 with 16 and 1.25 with 32. */
 #define SHARED_COPIES 8u
 #define WORKGROUP_LEAST 256u /* not to be halved for their sake */
+#define FEW_TESTED 0.004     /* of all rows: their tests may as well come with the rest of what is done with them */
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache
  * holds. */
 #define DENSE_WORDS (UINT64_C(1) << 22)
@@ -40,12 +41,6 @@ uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits)
 		size /= 2;
 	/* A tile, of a word a lane at least, does not leave its block. */
 	return size >= subgroup && subgroup <= RQL_SCAN_BLOCK_WORDS ? size : 0;
-}
-
-uint64_t rql_scan_invocations(const struct rql_scan_plan *plan)
-{
-	uint64_t chunks = plan->scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
-	return chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
 }
 
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device)
@@ -262,7 +257,9 @@ static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t su
 static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	double rows = (double)scan->snapshot->rows * scan->pass * plan->workgroup / (double)rql_scan_invocations(plan);
+	uint64_t chunks = (uint64_t)scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
+	uint64_t invocations = chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
+	double rows = (double)scan->snapshot->rows * scan->pass * plan->workgroup / (double)invocations;
 	for (uint32_t copies = SHARED_COPIES < plan->workgroup ? SHARED_COPIES : plan->workgroup;
 	     plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
 		uint64_t words = lay_out(plan, copies, subgroup);
@@ -293,16 +290,27 @@ static void choose_spread(struct rql_scan_plan *plan)
 		plan->spread *= 2;
 }
 
-/* Rows in shared memory. A smaller workgroup has shorter lists, and more room for them; GLOBAL where that does not help
- * either. */
+static bool fits_shared(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t subgroup)
+{
+	plan->mode = RQL_SCAN_MODE_SHARED;
+	choose_copies(plan, rql_scan_shared_room(plan, device), subgroup);
+	return plan->mode == RQL_SCAN_MODE_SHARED;
+}
+
+/* Rows in shared memory. Where few rows are left to be tested, the list of those that pass is given up for them (H200,
+ * SSB q4.3: 62 us, with workgroups of half the size 66). A smaller workgroup has shorter lists, too; GLOBAL where that does
+ * not help either. */
 static void choose_shared(struct rql_scan_plan *plan, const struct rql_device *device, uint32_t subgroup)
 {
 	const uint32_t most = plan->workgroup;
+	const bool staged = plan->staged;
+	if (fits_shared(plan, device, subgroup))
+		return;
+	plan->staged = staged && plan->tested_pass > FEW_TESTED;
 	for (;; plan->workgroup /= 2) {
-		plan->mode = RQL_SCAN_MODE_SHARED;
-		choose_copies(plan, rql_scan_shared_room(plan, device), subgroup);
-		if (plan->mode == RQL_SCAN_MODE_SHARED)
+		if (fits_shared(plan, device, subgroup))
 			return;
+		plan->staged = staged;
 		if (plan->workgroup <= WORKGROUP_LEAST || plan->workgroup / 2 < subgroup)
 			break;
 	}

@@ -12,20 +12,18 @@
 /* A column of fields is read for all lanes, without waiting for earlier tests, when at least this share of them has
  * rows left. */
 #define EAGER_LANES 0.6
-/* What a row costs beside its bytes, in bytes at the memory's speed: looked up in a set 32 rows at once; closed up and
- * tested alone, with the rows that the test then drops. H200, SSB. */
+/* What a row costs beside its bytes, in bytes at the memory's speed: looked up in a set 32 rows at once; put into a list
+ * because something is left to be tested; that, each. H200, SSB. */
 #define SET_ROW_BYTES 1.4
+#define LISTED_ROW_BYTES 12.0
 #define LATE_ROW_BYTES 4.0
 /* Tests of which any may be left to single rows. */
 #define CHOICES 10u
 /* Sets of more words are for device memory. */
 #define SHARED_SET_WORDS 2048u
 #define GLOBAL_ROW_BYTES 3.0
-/* Rows that passed the first stage are tested in a stage of their own when no more of them than this remain, and a lane
- * gets so many of them that this does not just make it wait once more (H200: SSB q4.3, 1.4 rows a lane, 66 us with the
- * stage and 62 without; q1.2, 10 rows a lane, 54 and 62). */
+/* Rows that passed the first stage are tested in a stage of their own when no more of them than this remain. */
 #define STAGED_PASS 0.5
-#define STAGED_ROWS 2.0
 
 void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
 {
@@ -294,19 +292,26 @@ static int compare_tests(const void *a, const void *b)
 	return x->pass != y->pass ? (x->pass > y->pass) - (x->pass < y->pass) : (x->step > y->step) - (x->step < y->step);
 }
 
+static bool is_early(uint32_t early, uint32_t i)
+{
+	return i < CHOICES && early >> i & 1;
+}
+
 /* What a row costs when the tests of `early` come first, and the others are left to single rows; both in their order. */
 static double cost_of(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count,
                       uint32_t early)
 {
 	double cost = 0, pass = 1;
 	for (uint32_t i = 0; i < count; i++) {
-		if (!(early >> i & 1))
+		if (!is_early(early, i))
 			continue;
 		cost += early_cost(plan, &tests[i]);
 		pass *= tests[i].pass;
 	}
+	if (plan->late_count || (uint32_t)__builtin_popcount(early) < count)
+		cost += pass * LISTED_ROW_BYTES;
 	for (uint32_t i = 0; i < count; i++) {
-		if (early >> i & 1)
+		if (is_early(early, i))
 			continue;
 		cost += late_cost(plan, &tests[i], pass);
 		pass *= tests[i].pass;
@@ -341,7 +346,7 @@ static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 	plan->words = subgroup <= 32 ? RQL_SCAN_WORDS_MAX : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_chunk_test t = tests[i];
-		if (!(early >> i & 1)) {
+		if (!is_early(early, i)) {
 			put_late(plan, t.step);
 			if (t.also != RQL_SCAN_NONE)
 				put_late(plan, t.also);
@@ -419,8 +424,7 @@ rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_d
 	double pass = 1;
 	for (uint32_t i = 0; i < plan->late_count; i++)
 		pass *= scan->steps[plan->lates[i].step].pass;
-	plan->staged = pass < STAGED_PASS && plan->tested_pass * (double)scan->snapshot->rows * scan->read_share >=
-	                                         STAGED_ROWS * (double)rql_scan_invocations(plan);
+	plan->staged = pass < STAGED_PASS;
 	place_sets(plan, device);
 	return RQL_OK;
 }
