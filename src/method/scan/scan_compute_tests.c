@@ -297,9 +297,9 @@ static bool is_early(uint32_t early, uint32_t i)
 	return i < CHOICES && early >> i & 1;
 }
 
-/* What a row costs when the tests of `early` come first, and the others are left to single rows; both in their order. */
+/* What a row costs when the tests of `early` come first, and the others are left to single rows, in this order. */
 static double cost_of(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count,
-                      uint32_t early)
+                      const uint32_t *order, uint32_t early)
 {
 	double cost = 0, pass = 1;
 	for (uint32_t i = 0; i < count; i++) {
@@ -311,21 +311,28 @@ static double cost_of(const struct rql_scan_plan *plan, const struct rql_scan_ch
 	if (plan->late_count || (uint32_t)__builtin_popcount(early) < count)
 		cost += pass * LISTED_ROW_BYTES;
 	for (uint32_t i = 0; i < count; i++) {
-		if (is_early(early, i))
+		if (is_early(early, order[i]))
 			continue;
-		cost += late_cost(plan, &tests[i], pass);
-		pass *= tests[i].pass;
+		cost += late_cost(plan, &tests[order[i]], pass);
+		pass *= tests[order[i]].pass;
 	}
 	return cost;
 }
 
-/* The cheapest of all choices; tests beyond the first CHOICES are left to single rows. */
-static uint32_t choose_early(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count)
+/* The cheapest of all choices; tests beyond the first CHOICES are left to single rows. order: [count] */
+static uint32_t choose_early(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count,
+                             uint32_t *order)
 {
+	for (uint32_t i = 0; i < count; i++) { /* as order_lates has them */
+		uint32_t at = i;
+		for (; at > 0 && tests[order[at - 1]].pass > tests[i].pass; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
 	uint32_t choices = count < CHOICES ? count : CHOICES, best = 0;
-	double least = cost_of(plan, tests, count, 0);
+	double least = cost_of(plan, tests, count, order, 0);
 	for (uint32_t early = 1; early < UINT32_C(1) << choices; early++) {
-		double cost = cost_of(plan, tests, count, early);
+		double cost = cost_of(plan, tests, count, order, early);
 		if (cost < least) {
 			least = cost;
 			best = early;
@@ -335,13 +342,15 @@ static uint32_t choose_early(const struct rql_scan_plan *plan, const struct rql_
 }
 
 /* Few pass first, large sets last. Planes come before sets, which then read what is left. */
-static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
+static bool choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
 	struct rql_scan_chunk_test *tests = plan->tests;
-	uint32_t count = plan->test_count;
+	uint32_t count = plan->test_count, *order = RQL_NEW_ARRAY(plan->arena, uint32_t, count);
 	double pass = 1;
+	if (!order)
+		return false;
 	qsort(tests, count, sizeof(*tests), compare_tests);
-	const uint32_t early = choose_early(plan, tests, count);
+	const uint32_t early = choose_early(plan, tests, count, order);
 	plan->test_count = 0;
 	plan->words = subgroup <= 32 ? RQL_SCAN_WORDS_MAX : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
 	for (uint32_t i = 0; i < count; i++) {
@@ -362,6 +371,7 @@ static void choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 			plan->words = 1;
 	}
 	plan->tested_pass = pass;
+	return true;
 }
 
 static int by_pass(const struct rql_scan *scan, uint32_t a, uint32_t b)
@@ -416,7 +426,8 @@ rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_d
 		else if (!merge_test(plan, &t))
 			plan->tests[plan->test_count++] = t;
 	}
-	choose_tests(plan, device->limits.subgroup_size);
+	if (!choose_tests(plan, device->limits.subgroup_size))
+		return rql_error_memory(err, plan->test_count * sizeof(uint32_t), "the tests of a query");
 	for (uint32_t i = 0; i < plan->test_count; i++)
 		if (scan->steps[plan->tests[i].step].kind == RQL_SCAN_BY_JOIN)
 			plan->joined[scan->steps[plan->tests[i].step].index] = true;
