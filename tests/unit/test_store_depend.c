@@ -293,32 +293,38 @@ static void built(void **state)
 	rql_store_release(store);
 }
 
-/* Two segments, three workers' threads; the row that does not fit is nowhere, in the first or in the last of them. */
+/* Two segments, on several threads; the row that does not fit is nowhere, in the first segment, in the last, or conflicts
+ * with a single row of the other. */
 static void segments(void **state)
 {
 	(void)state;
 	const uint64_t rows = 1025 * (uint64_t)RQL_STORE_BLOCK;
 	const struct land land = {.towns = 60, .per_county = 6, .per_country = 3};
-	const uint64_t odd[] = {UINT64_MAX, 77, rows - 5};
+	const struct {
+		uint64_t row;
+		uint32_t town;
+	} odd[] = {{UINT64_MAX, 0}, {77, 30}, {rows - 5, 30}, {rows - 5, 60}};
 	struct rql_batch *batch = batch_of(&land, rows, 0, 60);
-	for (unsigned i = 0; i < 3; i += 1 + SLOW) {
+	for (unsigned i = 0; i < 4; i += SLOW ? 3 : 1) {
 		struct rql_store_builder *builder = builder_of(NULL, NULL);
 		struct rql_store *store = NULL;
-		if (odd[i] < rows) {
-			put_town(batch, &land, odd[i], 30);
-			put(batch, &land, COUNTY, odd[i], 2);
+		if (i == 3)
+			put_town(batch, &land, 500, 60);
+		if (i) {
+			put_town(batch, &land, odd[i].row, odd[i].town);
+			put(batch, &land, COUNTY, odd[i].row, 2);
 		}
 		assert_int_equal(rql_store_builder_add(builder, 0, batch, NULL, NULL), RQL_OK);
 		assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
 		const struct rql_store_snapshot *s = rql_store_snapshot(store);
 		assert_int_equal(s->segment_count, 2);
 		check(s);
-		/* County 2 lies in another country than 30's, 5: the county breaks them all but the town's. */
+		/* County 2 lies in another country than those of towns 30 and 60. */
 		assert_int_equal(found(s), i ? WITHOUT_COUNTY : ALL);
 		rql_store_snapshot_release(s);
 		rql_store_release(store);
-		if (odd[i] < rows)
-			put_town(batch, &land, odd[i], 30);
+		if (i)
+			put_town(batch, &land, odd[i].row, odd[i].town);
 	}
 	rql_batch_release(batch);
 }
