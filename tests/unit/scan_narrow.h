@@ -5,7 +5,7 @@
 #include "scan_aggregates.h"
 
 static const uint64_t no_codes[CODES / 64 + 1], second_code[CODES / 64 + 1] = {2}, third_code[CODES / 64 + 1] = {4},
-																	all_codes[CODES / 64 + 1] = {UINT64_MAX};
+																		 all_codes[CODES / 64 + 1] = {UINT64_MAX};
 
 /* RANGE: of values, or of codes. */
 #define RANGE(column, from, to)                                                                                        \
@@ -57,7 +57,11 @@ static const struct narrow_case {
 	{"a range", SORTED, FEWER_KEYS, 1, {RANGE(SORTED, 9100, 9200)}},
 	{"two ranges", SORTED, FEWER_KEYS, 2, {RANGE(SORTED, -HUGE128, 9200), RANGE(SORTED, 9190, HUGE128)}},
 	{"a range or NULL", SORTED, SAME_KEYS, 1, {RANGE_OR_NULL(SORTED, 9100, 9200)}},
-	{"a range and a range or NULL", SORTED, FEWER_KEYS, 2, {RANGE_OR_NULL(SORTED, 9100, 9200), RANGE(SORTED, 9150, 9500)}},
+	{"a range and a range or NULL",
+     SORTED,
+     FEWER_KEYS,
+     2,
+     {RANGE_OR_NULL(SORTED, 9100, 9200), RANGE(SORTED, 9150, 9500)}},
 	{"the last value", SORTED, FEWER_KEYS, 1, {RANGE(SORTED, 9000 + (20000 - 1) / 7, HUGE128)}},
 	{"no value", SORTED, SAME_KEYS, 1, {RANGE(SORTED, HUGE128, -HUGE128)}},
 	{"no value, two ranges", SORTED, SAME_KEYS, 2, {RANGE(SORTED, 9000, 9001), RANGE(SORTED, 9003, 9004)}},

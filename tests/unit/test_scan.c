@@ -162,7 +162,8 @@ static void test_threads(void **state)
 }
 
 /* Whether it is as the case says: where NULL's key comes first, numbers keep their keys. */
-static void check_narrowed(const struct query *q, const struct narrow_case *c, const struct rql_scan *scan, unsigned form)
+static void check_narrowed(const struct query *q, const struct narrow_case *c, const struct rql_scan *scan,
+                           unsigned form)
 {
 	bool first = form % 2 && kinds[c->key].coding != RQL_STORE_CODES && c->key != SMALL;
 	bool want = c->narrowed == FEWER_KEYS && !first;

@@ -55,7 +55,8 @@ static uint64_t mark_keys(const struct rql_scan_part *part, const bool *may, uin
 static bool renumber(struct rql_scan *scan, const bool *may, uint32_t codes, const bool *used, uint64_t count,
                      struct rql_scan_part *part)
 {
-	uint32_t *keys = RQL_NEW_ARRAY(scan->arena, uint32_t, count + 1), *number = malloc(part->key_count * sizeof(*number));
+	uint32_t *keys = RQL_NEW_ARRAY(scan->arena, uint32_t, count + 1),
+			 *number = malloc(part->key_count * sizeof(*number));
 	uint32_t *key_of_code = RQL_NEW_ARRAY(scan->arena, uint32_t, codes), n = 0;
 	bool done = keys && number && key_of_code;
 	for (uint32_t key = 0; done && key < part->key_count; key++)
