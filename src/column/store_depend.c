@@ -94,11 +94,20 @@ struct finding {
 
 /* ---- the sample ---- */
 
-/* The sampled rows' codes of every column that may determine another or be determined. */
+/* The sampled rows' codes of every column that may determine another or be determined. Not those that have one code
+ * there: everything seems to determine them, and of many of them nothing else would be looked at. */
 struct sample {
 	uint32_t rows;
 	uint32_t **codes; /* [columns]: NULL: neither */
 };
+
+static bool differ(const uint32_t *codes, uint32_t rows)
+{
+	uint32_t bits = 0;
+	for (uint32_t r = 1; r < rows; r++)
+		bits |= codes[r] ^ codes[0];
+	return bits != 0;
+}
 
 static rql_status take_sample(const struct finding *f, struct sample *out, struct rql_error *err)
 {
@@ -119,6 +128,10 @@ static rql_status take_sample(const struct finding *f, struct sample *out, struc
 			rows += view->blocks[at].rows;
 		}
 		out->rows = rows;
+		if (!differ(out->codes[c], rows)) {
+			rql_mem_free(f->mem, out->codes[c]);
+			out->codes[c] = NULL;
+		}
 	}
 	return RQL_OK;
 }

@@ -198,7 +198,8 @@ static rql_status visit_dependency(struct rql_frame_file *file, const struct wal
 	for (uint32_t c = 0; c < dictionaries[d->from]->dimension.count; c++)
 		if (map[c] != RQL_STORE_NONE && map[c] >= dictionaries[d->to]->dimension.count)
 			return rql_frame_corrupt(file, "a dependency leads to a code that is not there");
-	d->map = map;
+	if (!file->writing) /* what is written, others read */
+		d->map = map;
 	return RQL_OK;
 }
 

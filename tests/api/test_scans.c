@@ -316,12 +316,71 @@ static void dates(void **state)
 	close_session(&s);
 }
 
+/* A condition on what a key's column determines leaves few of the keys: also when rows come that break that. */
+static void determined(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT city, sum(x), count(*) FROM c WHERE nation = 'nation 3' GROUP BY city ORDER BY city",
+		"SELECT city, sum(x) AS total FROM c WHERE nation IN ('nation 3', 'nation 7') AND region <> 'region 1' GROUP BY "
+		"city HAVING sum(x) > 30000 ORDER BY total DESC, city LIMIT 5",
+		"SELECT city, nation, region, count(*) FROM c WHERE region = 'region 2' GROUP BY ALL ORDER BY ALL",
+		"SELECT city, count(*) FROM c WHERE nation IS NULL GROUP BY city ORDER BY city NULLS FIRST",
+		"SELECT city, count(*) FROM c WHERE nation IS NULL OR nation = 'nation 3' GROUP BY city ORDER BY city",
+		"SELECT city, count(*) FROM c WHERE nation IS NOT NULL AND city > 'city 5' GROUP BY city ORDER BY city",
+		"SELECT city, count(*) FROM c WHERE nation = 'nation 3x' GROUP BY city ORDER BY city",
+		"SELECT city, count(*) FROM c WHERE nation = 'nation 3' AND region = 'region 4' GROUP BY city ORDER BY city",
+		"SELECT upper(city) AS u, length(city) AS l, min(x) FROM c WHERE nation LIKE '%2' GROUP BY ALL ORDER BY ALL",
+		"SELECT city, upper(city), count(DISTINCT nation), count(DISTINCT x) FROM c WHERE nation <= 'nation 2' GROUP BY "
+		"ALL ORDER BY city",
+		"SELECT nation, count(DISTINCT city) FROM c WHERE nation IN ('nation 1', 'nation 5') GROUP BY nation ORDER BY 1",
+		"SELECT nation, sum(x) FROM c WHERE city IN ('city 11', 'city 12', 'city 150') GROUP BY nation ORDER BY nation",
+		"SELECT year(d) AS y, count(*), sum(x) FROM c WHERE d >= DATE '1994-03-01' AND d < DATE '1996-07-01' GROUP BY y "
+		"ORDER BY y",
+		"SELECT d, count(*) FROM c WHERE d BETWEEN DATE '1992-12-30' AND DATE '1993-01-02' GROUP BY d ORDER BY d",
+		"SELECT d, d - 3, count(*) FROM c WHERE year(d) = 1995 AND month(d) = 2 GROUP BY ALL ORDER BY ALL",
+		"SELECT n, n + 5, count(*) FROM c WHERE n BETWEEN -7 AND 3 GROUP BY ALL ORDER BY n",
+		"SELECT n, city, sum(x) FROM c WHERE n < -95 AND nation = 'nation 8' GROUP BY ALL ORDER BY ALL",
+		"SELECT n, count(*) FROM c WHERE n > 97 OR n IS NULL GROUP BY n ORDER BY n NULLS FIRST",
+		"SELECT far, nation, count(*) FROM c WHERE far > 9000000000000000000 AND nation < 'nation 4' GROUP BY ALL ORDER "
+		"BY ALL",
+	};
+	/* New cities, nations and NULLs among them; a city in another nation; days and numbers beyond all. */
+	static const char *const writes[] = {
+		"INSERT INTO c SELECT 'city ' || i, 'nation ' || i // 10, CASE WHEN i // 10 <> 3 THEN 'region ' || i // 40 END, "
+		"DATE '1991-01-01' + i::INTEGER, -100 - i, i, i FROM range(195, 260) AS q(i)",
+		"INSERT INTO c VALUES (NULL, NULL, NULL, NULL, NULL, NULL, 3), (NULL, NULL, 'region 2', NULL, NULL, NULL, 4)",
+		"INSERT INTO c VALUES ('city 111', 'nation 3', 'region 1', DATE '1994-05-05', 200, 1, 5)",
+		"INSERT INTO c VALUES ('city 112', NULL, 'region 1', DATE '2100-05-05', -2000, 1, 6)",
+		"REFRESH INDEX cc",
+		"UPDATE c SET nation = 'nation 7' WHERE city = 'city 112'; REFRESH INDEX cc",
+		"DELETE FROM c WHERE city IN ('city 111', 'city 112'); REFRESH INDEX cc",
+		"DELETE FROM c; REFRESH INDEX cc",
+	};
+	struct session s = scan_session();
+	(void)state;
+	run(s.con, "CREATE TABLE c AS SELECT CASE WHEN j = 77 THEN NULL ELSE 'city ' || j END AS city, CASE WHEN j // 10 = 5 "
+	           "OR j = 77 THEN NULL ELSE 'nation ' || j // 10 END AS nation, CASE WHEN j // 10 <> 3 THEN 'region ' || j // 40 "
+	           "END AS region, DATE '1992-01-01' + (i % 2500)::INTEGER AS d, CASE WHEN i % 13 <> 0 THEN (i % 201 - "
+	           "100)::INTEGER END AS n, CASE i % 5 WHEN 0 THEN 9223372036854775807 - i % 3 WHEN 1 THEN "
+	           "-9223372036854775807 + i % 3 END AS far, (i % 997)::INTEGER AS x FROM (SELECT i, i * 7919 % 200 AS j FROM "
+	           "range(20000) AS q(i)) AS q");
+	run(s.con, "CREATE INDEX cc ON c USING columns (*)");
+	for (size_t w = 0; w <= sizeof writes / sizeof *writes; w++) {
+		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+			same_at(s.con, queries[i], w == sizeof writes / sizeof *writes ? NULL : "scan", __FILE__, __LINE__);
+		if (w < sizeof writes / sizeof *writes)
+			run(s.con, writes[w]);
+	}
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_table), cmocka_unit_test(stars),        cmocka_unit_test(refusals),
 		cmocka_unit_test(errors),    cmocka_unit_test(freshness),    cmocka_unit_test(in_transaction),
 		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes), cmocka_unit_test(dates),
+		cmocka_unit_test(determined),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -47,6 +47,40 @@ static void read_snapshot(const struct rql_store_snapshot *s)
 					read_block(rql_store_kernels_for(simd), &s->columns[c], &s->segments[i].columns[c], b);
 }
 
+/* What is said about codes must be about codes that are there. */
+static void read_dependencies(const struct rql_store_snapshot *s)
+{
+	for (uint32_t d = 0; d < s->dependency_count; d++) {
+		const struct rql_store_dependency *known = &s->dependencies[d];
+		for (uint32_t c = 0; c < s->columns[known->from].dimension->count; c++)
+			if (known->map[c] != RQL_STORE_NONE && known->map[c] >= s->columns[known->to].dimension->count)
+				abort();
+	}
+}
+
+/* A row of NULLs: dictionaries grow, and dependencies with them. */
+static void append_row(struct rql_store *store)
+{
+	const struct rql_store_snapshot *s = rql_store_snapshot(store);
+	struct rql_type *types = calloc(s->column_count + 1, sizeof(*types));
+	for (uint32_t c = 0; types && c < s->column_count; c++)
+		types[c] = s->columns[c].type;
+	struct rql_batch *row = types ? rql_batch_new(s->column_count, types, 1) : NULL;
+	bool nulls = row != NULL;
+	for (uint32_t c = 0; nulls && c < s->column_count; c++)
+		nulls = rql_batch_set_null(row, c, 0);
+	if (nulls && rql_store_append(store, row, NULL) == RQL_OK) {
+		const struct rql_store_snapshot *after = rql_store_snapshot(store);
+		read_snapshot(after);
+		read_dependencies(after);
+		rql_store_snapshot_release(after);
+	}
+	if (row)
+		rql_batch_release(row);
+	free(types);
+	rql_store_snapshot_release(s);
+}
+
 static void read_image(const uint8_t *data, size_t size)
 {
 	struct rql_budget budget = {0};
@@ -60,7 +94,9 @@ static void read_image(const uint8_t *data, size_t size)
 	if (write(fd, data, size) == (ssize_t)size && rql_store_file_read(path, NULL, 0, &budget, &store, NULL) == RQL_OK) {
 		const struct rql_store_snapshot *s = rql_store_snapshot(store);
 		read_snapshot(s);
+		read_dependencies(s);
 		rql_store_snapshot_release(s);
+		append_row(store);
 		if (rql_store_compact(store, NULL) == RQL_OK) { /* what may be wrong is written anew */
 			s = rql_store_snapshot(store);
 			if (rql_store_check(s, NULL) != RQL_OK)

@@ -3,44 +3,83 @@
 #define RQL_TESTS_SCAN_AGGREGATES_H
 
 #include "scan_world.h"
+#include "method/scan/scan_query.h"
+
+/* A column that some condition is about, or that determines such a one; else `otherwise`. */
+static uint32_t conditioned(const struct query *q, uint32_t otherwise)
+{
+	for (uint32_t c = 0; c < q->request.conjunct_count; c++) {
+		uint32_t index = q->conjuncts[c].index;
+		if (q->conjuncts[c].test == RQL_SCAN_IS_TRUE || roll(2))
+			continue;
+		if (index == KIND || index == PART)
+			return roll(4) ? (index == KIND ? CODE : WORD) : index;
+		if (index == CODE || index == WORD || index == DAY || index == SMALL || index == FLAG || index == SORTED)
+			return index;
+	}
+	return otherwise;
+}
+
+/* Of integers: with some room beside the values, NULL's key (if any) before or behind them. */
+static void make_integer_key(struct rql_scan_group_key *g, int64_t least, uint32_t count, bool nulls)
+{
+	uint32_t before = (uint32_t)roll(3), behind = (uint32_t)roll(3);
+	g->least = least - before;
+	g->key_count = before + count + behind;
+	if (!nulls)
+		return;
+	if (before && roll(2)) {
+		g->null_key = 0;
+	} else {
+		g->null_key = g->key_count + (uint32_t)roll(2);
+		g->key_count = g->null_key + 1;
+	}
+}
 
 static void make_group(struct query *q, const struct table *t)
 {
 	struct rql_scan_group_key *g = &q->groups[q->request.group_count++];
 	*g = (struct rql_scan_group_key){.null_key = RQL_SCAN_NONE};
-	unsigned kind = (unsigned)roll(5);
 	uint32_t codes = 0, j = (uint32_t)roll(MAX);
-	if (kind == 0 && j < q->request.join_count &&
+	if (roll(5) == 0 && j < q->request.join_count &&
 	    (q->joins[j].kind == RQL_SCAN_INNER || q->joins[j].kind == RQL_SCAN_LEFT)) {
 		g->source = (struct rql_scan_source){.kind = RQL_SCAN_JOIN, .index = j};
 		codes = rql_scan_join_payloads(q->maps[j], q->joins[j].absent);
 		g->key_count = 12;
 		g->null_key = 11;
-	} else if (kind == 1 || kind == 0) {
-		g->source.index = (const uint32_t[]){CODE, WORD, DAY}[roll(3)];
+	} else {
+		g->source.index = conditioned(q, (const uint32_t[]){CODE, WORD, DAY, SMALL, FLAG, SORTED, KIND, PART}[roll(8)]);
+		if (g->source.index == SMALL) {
+			make_integer_key(g, -10, 60, false);
+			return;
+		}
+		if (g->source.index == FLAG || g->source.index == SORTED) {
+			bool flag = g->source.index == FLAG;
+			make_integer_key(g, flag ? 0 : 9000, flag ? 2 : t->rows / 7 + 1, true);
+			return;
+		}
 		codes = dictionary_of(t, g->source.index);
 		g->key_count = roll(2) ? 9 : 1 + codes;
-	} else if (kind == 2) {
-		g->source.index = SMALL;
-		g->least = -10;
-		g->key_count = 60;
-		return;
-	} else if (kind == 3) {
-		g->source.index = FLAG;
-		g->key_count = 3;
-		g->null_key = 2;
-		return;
-	} else {
-		g->source.index = SORTED;
-		g->least = 9000;
-		g->key_count = t->rows / 7 + 2;
-		g->null_key = t->rows / 7 + 1;
-		return;
+		if (roll(3) == 0) { /* the codes themselves */
+			g->key_count = codes + (codes == 0 || roll(2));
+			return;
+		}
 	}
 	uint32_t *map = need(RQL_NEW_ARRAY(q->arena, uint32_t, codes));
 	for (uint32_t c = 0; c < codes; c++)
 		map[c] = g->key_count > codes ? c : (uint32_t)roll(g->key_count);
 	g->key_of_code = map;
+}
+
+/* Whether conditions leave fewer groups than the request has room for. */
+static bool is_narrowed(const struct rql_scan_request *r, const struct rql_scan *scan)
+{
+	uint64_t groups = 1;
+	for (uint32_t g = 0; g < r->group_count; g++)
+		if (__builtin_mul_overflow(groups, r->groups[g].key_count, &groups))
+			groups = UINT64_MAX;
+	assert_true(scan->group_count <= groups && scan->group_count > 0);
+	return scan->group_count < groups;
 }
 
 static void make_agg(struct query *q)

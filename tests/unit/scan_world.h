@@ -57,7 +57,7 @@ static struct rql_device cpu(unsigned simd, unsigned pool)
 
 /* ---- tables ---- */
 
-enum { SMALL, MIDDLE, SORTED, BIG, WIDE, REAL, FLAG, CODE, WORD, CONSTANT, LONG, DATED, DAY, COLUMNS };
+enum { SMALL, MIDDLE, SORTED, BIG, WIDE, REAL, FLAG, CODE, WORD, CONSTANT, LONG, DATED, DAY, KIND, PART, COLUMNS };
 static const struct {
 	const char *name;
 	rql_type_id type;
@@ -76,6 +76,8 @@ static const struct {
 	[LONG] = {"long", RQL_TYPE_BIGINT, RQL_STORE_VALUES},
 	[DATED] = {"dated", RQL_TYPE_DATE, RQL_STORE_VALUES},
 	[DAY] = {"day", RQL_TYPE_DATE, RQL_STORE_CODES},
+	[KIND] = {"kind", RQL_TYPE_INTEGER, RQL_STORE_CODES}, /* CODE determines it */
+	[PART] = {"part", RQL_TYPE_VARCHAR, RQL_STORE_CODES}, /* WORD determines it */
 };
 #define CODES 1500u /* of a coded column, at most */
 
@@ -91,6 +93,10 @@ struct table {
 	int64_t least;
 	uint32_t bits, days;
 	bool ascending, blocks_differ;
+	/* WORD: so many values. KIND, PART: NULL where what determines them is, or a value; in one of `dirt` rows anything (0:
+	 * in none). */
+	uint32_t words, dirt;
+	bool nulls_too;
 	struct cell *cells; /* [row * COLUMNS + column] */
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot;
@@ -101,9 +107,22 @@ static struct cell *cell_of(const struct table *t, uint32_t row, uint32_t column
 	return &t->cells[(size_t)row * COLUMNS + column];
 }
 
+/* What another cell determines, nearly always: neither ascending with it nor descending, NULL for some. */
+static struct cell determined_cell(const struct table *t, const struct cell *by, uint32_t values)
+{
+	uint32_t value = (uint32_t)by->integer * 7 % values;
+	if (t->dirt && roll(t->dirt) == 0)
+		return (struct cell){.null = roll(4) == 0, .integer = (rql_int128)roll(values)};
+	if (by->null)
+		return (struct cell){.null = t->nulls_too, .integer = 2};
+	return (struct cell){.null = t->nulls_too && value == 1, .integer = value};
+}
+
 static struct cell random_cell(const struct table *t, uint32_t column, uint32_t row, unsigned nulls)
 {
 	struct cell c = {.null = roll(100) < nulls};
+	if (column == KIND || column == PART)
+		return determined_cell(t, cell_of(t, row, column == KIND ? CODE : WORD), column == KIND ? 5 : 11);
 	if (t->blocks_differ && column != CONSTANT && column != SMALL) {
 		uint64_t kind = ((row / 4096 + 1) * UINT64_C(0x9e3779b97f4a7c15) >> (2 * column + 8)) % 8;
 		if (kind < 2) /* this block has nothing, or one value and a few others */
@@ -137,7 +156,7 @@ static struct cell random_cell(const struct table *t, uint32_t column, uint32_t 
 		break;
 	case CODE:
 	case WORD:
-		c.integer = (rql_int128)roll(column == CODE ? 40 : CODES);
+		c.integer = (rql_int128)roll(column == CODE ? 40 : t->words);
 		break;
 	case LONG:
 		c.integer = (rql_int128)(roll(4) ? roll(UINT64_C(1) << t->bits) : (UINT64_C(1) << t->bits) - 1);
@@ -235,7 +254,10 @@ static void table_make(struct table *t, uint32_t rows)
 	                    .bits = 1 + (uint32_t)roll(62),
 	                    .days = 1 + (uint32_t)roll(roll(2) ? 30 : 20000),
 	                    .ascending = roll(2),
-	                    .blocks_differ = roll(3) == 0};
+	                    .blocks_differ = roll(3) == 0,
+	                    .words = roll(2) ? CODES : 50,
+	                    .dirt = roll(3) ? 0 : 1u << roll(15),
+	                    .nulls_too = roll(2)};
 	t->least = -(int64_t)(UINT64_C(1) << roll(t->bits)) * (int64_t)roll(3);
 	for (uint32_t r = 0; r < rows; r++)
 		for (uint32_t c = 0; c < COLUMNS; c++)
@@ -264,6 +286,8 @@ static void table_make(struct table *t, uint32_t rows)
 	recode(t, CODE);
 	recode(t, WORD);
 	recode(t, DAY);
+	recode(t, KIND);
+	recode(t, PART);
 }
 
 static void table_free(struct table *t)
@@ -370,14 +394,14 @@ static void make_conjunct(struct query *q, const struct table *t)
 	switch (roll(6)) {
 	case 0:
 		c->test = RQL_SCAN_IN_CODES;
-		c->index = (const uint32_t[]){CODE, WORD, DAY}[roll(3)];
+		c->index = (const uint32_t[]){CODE, WORD, DAY, KIND, PART, KIND, PART}[roll(7)];
 		if (same && t->snapshot->columns[same->index].kind == RQL_STORE_CODED && same->test != RQL_SCAN_IS_TRUE)
 			c->index = same->index;
 		c->codes = random_set(q, dictionary_of(t, c->index));
 		break;
 	case 1:
 		c->test = RQL_SCAN_IN_RANGE;
-		c->index = (const uint32_t[]){SMALL, MIDDLE, SORTED, BIG, WIDE, CODE, LONG, DATED, DAY}[roll(9)];
+		c->index = (const uint32_t[]){SMALL, MIDDLE, SORTED, BIG, WIDE, CODE, LONG, DATED, DAY, KIND, PART}[roll(11)];
 		if (same && same->test == RQL_SCAN_IN_RANGE)
 			c->index = same->index;
 		if (t->rows) {

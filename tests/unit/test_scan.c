@@ -1,9 +1,11 @@
 /* The fused scan against a naive row-at-a-time oracle: random stores (all kinds of columns, NULLs, appended
  * segments) and random requests, at every instruction set and with several threads; and the edges one by one. */
-#include "scan_aggregates.h"
+#include "scan_narrow.h"
 #include "method/scan/scan_simd.h"
 
 #define CASES (SLOW ? 60u : 400u)
+
+static unsigned narrowed; /* requests whose conditions left fewer groups */
 
 /* ---- the oracle ---- */
 
@@ -108,6 +110,7 @@ static void run_query(const struct query *q, const struct table *t, unsigned sim
 	struct rql_scan *scan = NULL;
 	struct rql_cost cost;
 	ok(rql_scan_prepare(&q->request, &device, &scan, &err), &err);
+	narrowed += is_narrowed(&q->request, scan);
 	rql_scan_price(scan, &device, &rql_profile_guess.scan, &cost);
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes));
 	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
@@ -140,6 +143,7 @@ static void test_random(void **state)
 		}
 		table_free(&t);
 	}
+	assert_true(narrowed > CASES / 4);
 }
 
 static void test_threads(void **state)
@@ -155,6 +159,87 @@ static void test_threads(void **state)
 		query_free(&q);
 	}
 	table_free(&t);
+}
+
+/* Whether it is as the case says: where NULL's key comes first, numbers keep their keys. */
+static void check_narrowed(const struct query *q, const struct narrow_case *c, const struct rql_scan *scan,
+                           unsigned form)
+{
+	bool first = form % 2 && kinds[c->key].coding != RQL_STORE_CODES && c->key != SMALL;
+	bool want = c->narrowed == FEWER_KEYS && !first;
+	if (is_narrowed(&q->request, scan) != want)
+		fail_msg("%s: %llu groups", c->what, (unsigned long long)scan->group_count);
+}
+
+/* Conditions that leave few keys, or none: the answer has the request's keys. */
+static void test_narrowed_keys(void **state)
+{
+	(void)state;
+	struct table t;
+	narrow_table(&t);
+	for (size_t i = 0; i < NARROW_CASES; i++)
+		for (unsigned form = 0; form < NARROW_FORMS; form++) {
+			struct rql_device device = cpu(form % 3, 0);
+			struct rql_scan *scan = NULL;
+			struct query q;
+			narrow_query(&q, &t, &narrow_cases[i], form);
+			ok(rql_scan_prepare(&q.request, &device, &scan, NULL), NULL);
+			check_narrowed(&q, &narrow_cases[i], scan, form);
+			rql_scan_free(scan);
+			run_query(&q, &t, form % 3, form % 2);
+			query_free(&q);
+		}
+	table_free(&t);
+}
+
+/* A number of one column three times as a key, nearly a whole range of 2^31 each: in 128 bits, hashed, in an array, as
+ * the condition leaves it; from the least number that there is, and to the greatest. */
+static void test_narrowed_numbers(void **state)
+{
+	(void)state;
+	enum { ROWS = 9000, SPREAD = 200000 };
+	static const int64_t from[] = {INT64_MIN, -700, INT64_MAX - (int64_t)(ROWS - 1) * SPREAD};
+	static const uint32_t lefts[] = {ROWS, 5000, 30, 5, 1, 0};
+	static int64_t values[ROWS];
+	for (unsigned f = 0; f < 3; f++) {
+		struct rql_error err = {0};
+		for (uint32_t i = 0; i < ROWS; i++)
+			values[i * 7919 % ROWS] = (int64_t)((uint64_t)from[f] + (uint64_t)i * SPREAD);
+		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
+		for (unsigned l = 0; l < 6; l++) {
+			uint32_t first = (ROWS - lefts[l]) / 2, wide = 0;
+			struct rql_scan_group_key key = {
+				.least = from[f], .key_count = (ROWS - 1) * SPREAD + 1, .null_key = RQL_SCAN_NONE};
+			struct rql_scan_group_key keys[3] = {key, key, key};
+			struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+			rql_int128 least = (rql_int128)from[f] + (rql_int128)first * SPREAD;
+			struct rql_scan_conjunct range = {
+				.test = RQL_SCAN_IN_RANGE, .least = least, .greatest = least + ((rql_int128)lefts[l] - 1) * SPREAD};
+			struct rql_scan_request request = {.snapshot = c.snapshot,
+			                                   .conjunct_count = 1,
+			                                   .conjuncts = &range,
+			                                   .groups = keys,
+			                                   .agg_count = 1,
+			                                   .aggs = &count};
+			for (request.group_count = 1; request.group_count <= 3; request.group_count++) {
+				struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
+				struct rql_scan *scan = NULL;
+				struct rql_arena *arena = need(rql_arena_new());
+				struct rql_answer answer;
+				ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+				wide += scan->wide;
+				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+				assert_int_equal(answer.group_count, lefts[l]);
+				for (uint32_t i = 0; i < lefts[l]; i++)
+					for (uint32_t g = 0; g < request.group_count; g++)
+						assert_int_equal(answer.keys[g][i], (uint64_t)(first + i) * SPREAD);
+				rql_scan_free(scan);
+				rql_arena_free(arena);
+			}
+			assert_int_equal(wide, l < 3 || l == 5); /* three keys of 31 bits, 30, 23; then 20, 1; nothing: 31 */
+		}
+		column_free(&c);
+	}
 }
 
 /* Places that lie apart: an array as long as that is not much larger than a hash table. */
@@ -698,6 +783,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_maps), cmocka_unit_test(test_sparse_maps),    cmocka_unit_test(test_kernels),     cmocka_unit_test(test_wide_sums),
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
+		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_narrowed_numbers),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
 		cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows),
 		cmocka_unit_test(test_prices_rise),

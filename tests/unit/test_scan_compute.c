@@ -2,7 +2,7 @@
  * requests, and what random ones rarely are: many groups, hashed and in arrays, failing expressions, blocks of all
  * encodings, several threads on one prepared request, more shapes than pipelines are kept, a device of small workgroups.
  * The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. */
-#include "scan_aggregates.h"
+#include "scan_narrow.h"
 
 #include <pthread.h>
 
@@ -19,7 +19,7 @@ static struct rql_devices *devices;
 static struct rql_device *gpu;
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
-static unsigned ran, refused, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
+static unsigned ran, refused, narrowed, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
 /* Answers where more than twice as many groups were possible as the result has room for: [hashed][found more than that] */
 static unsigned listed[2][2];
 
@@ -95,13 +95,14 @@ static void same_answer(const struct rql_answer *a, const struct rql_answer *b, 
 	free(right);
 }
 
-static void note_plan(const struct rql_scan *scan)
+static void note_plan(const struct rql_scan_request *request, const struct rql_scan *scan)
 {
 	struct rql_scan_plan plan;
 	struct rql_error err = {0};
 	struct rql_arena *arena = need(rql_arena_new());
 	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
 	modes[plan.mode]++;
+	narrowed += is_narrowed(request, scan);
 	hashed += plan.hashed;
 	spread = plan.spread;
 	assert_true(plan.spread == 1 || (plan.mode == RQL_SCAN_MODE_GLOBAL && !plan.hashed && !plan.whole));
@@ -172,7 +173,7 @@ static bool compare_request(const struct rql_scan_request *request)
 	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
 	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
 	rql_error_clear(&err);
-	note_plan(scan);
+	note_plan(request, scan);
 	ok(method->prepare_scan(request, gpu, &prepared, &err), &err);
 	for (unsigned again = 0; again < 3; again++) {
 		method->price(prepared, gpu, &cost);
@@ -230,6 +231,7 @@ static void test_random(void **state)
 	              lates);
 	if (from)
 		return;
+	assert_true(narrowed > CASES / 4);
 	assert_true(ran > refused && modes[0] && modes[1] && modes[2]);
 	assert_true(tests_seen[0] && tests_seen[1] && tests_seen[2] && lates);
 }
@@ -722,6 +724,49 @@ static void test_rows_too_large(void **state)
 	table_free(&t);
 }
 
+/* Conditions that leave few keys, or none: in shared memory, in arrays, hashed; test_scan.c holds the CPU's answers against
+ * a naive oracle. */
+static void test_narrowed_keys(void **state)
+{
+	(void)state;
+	enum { ROWS = 9000, SPREAD = 50000 };
+	static int64_t values[ROWS];
+	struct table t;
+	unsigned shared = modes[RQL_SCAN_MODE_SHARED], global = modes[RQL_SCAN_MODE_GLOBAL], tables = hashed;
+	narrow_table(&t);
+	for (unsigned i = 0; i < NARROW_CASES; i++)
+		for (unsigned form = i % 3; form < NARROW_FORMS; form += SLOW ? 8 : 3) {
+			struct query q;
+			narrow_query(&q, &t, &narrow_cases[i], form);
+			assert_true(compare_request(&q.request));
+			query_free(&q);
+		}
+	table_free(&t);
+	for (int64_t i = 0; i < ROWS; i++)
+		values[i * 7919 % ROWS] = INT64_MIN + i * SPREAD;
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
+	for (rql_int128 left = 0; left <= ROWS; left = left * 9 + 1) { /* the last ones */
+		rql_int128 greatest = (rql_int128)INT64_MIN + (rql_int128)(ROWS - 1) * SPREAD;
+		struct rql_scan_group_key key = {
+			.least = INT64_MIN, .key_count = (ROWS - 1) * SPREAD + 1, .null_key = RQL_SCAN_NONE};
+		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
+		                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
+		struct rql_scan_conjunct range = {
+			.test = RQL_SCAN_IN_RANGE, .least = greatest - (left - 1) * SPREAD, .greatest = (rql_int128)1 << 100};
+		struct rql_scan_request request = {.snapshot = c.snapshot,
+		                                   .conjunct_count = 1,
+		                                   .conjuncts = &range,
+		                                   .group_count = 1,
+		                                   .groups = &key,
+		                                   .agg_count = 2,
+		                                   .aggs = aggs};
+		assert_true(compare_request(&request));
+		assert_int_equal(passed, left);
+	}
+	column_free(&c);
+	assert_true(modes[RQL_SCAN_MODE_SHARED] > shared && modes[RQL_SCAN_MODE_GLOBAL] > global && hashed > tables);
+}
+
 /* A segment's planes stay on the device while somebody has them, and a later snapshot has more codes: of dates, so many
  * that calendar numbers are taken, which were too wide before. */
 static void test_grown_dictionary(void **state)
@@ -909,6 +954,7 @@ int main(void)
 		cmocka_unit_test(test_shapes),           cmocka_unit_test(test_calibrate),
 		cmocka_unit_test(test_merged_lists),     cmocka_unit_test(test_large_set),
 		cmocka_unit_test(test_rows_too_large),   cmocka_unit_test(test_grown_dictionary),
+		cmocka_unit_test(test_narrowed_keys),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

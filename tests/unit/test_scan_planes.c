@@ -117,7 +117,7 @@ static void check_column(const struct rql_store_snapshot *snapshot, uint32_t col
 static void test_columns(void **state)
 {
 	(void)state;
-	static const uint32_t columns[] = {SMALL, MIDDLE, SORTED, BIG, FLAG, CODE, WORD, CONSTANT};
+	static const uint32_t columns[] = {SMALL, MIDDLE, SORTED, BIG, FLAG, CODE, WORD, CONSTANT, DAY, PART};
 	random_state = 11;
 	for (unsigned i = 0; i < 6; i++) {
 		struct table t;

@@ -4,6 +4,10 @@
  * of 437,500. */
 #include "method/scan/scan_query.h"
 
+#include <stdlib.h>
+
+#define WORTH 8u /* one in so many keys has to go: a code is looked up afterwards that was a key before */
+
 static bool passes_code(const struct rql_scan_step *step, const struct rql_dimension *dimension, uint32_t code)
 {
 	return rql_scan_passes_code(step, code, dimension->has_null && code + 1 == dimension->count);
@@ -35,39 +39,58 @@ static bool drop_codes(const struct rql_scan *scan, uint32_t column, bool *may)
 	return some;
 }
 
-/* New numbers for the keys that are left, in their order. */
-static bool narrow_codes(struct rql_scan *scan, uint32_t codes, struct rql_scan_part *part)
+/* Marks the keys that codes which may occur have; returns how many they are. */
+static uint64_t mark_keys(const struct rql_scan_part *part, const bool *may, uint32_t codes, bool *used)
 {
-	bool *may = RQL_NEW_ARRAY(scan->arena, bool, codes);
-	if (!may)
-		return false;
-	memset(may, true, codes);
-	if (!drop_codes(scan, part->source.index, may))
-		return true;
-	bool *used = RQL_NEW_ARRAY(scan->arena, bool, part->key_count);
-	uint32_t *number = RQL_NEW_ARRAY(scan->arena, uint32_t, part->key_count);
-	uint32_t *keys = RQL_NEW_ARRAY(scan->arena, uint32_t, part->key_count);
-	uint32_t *key_of_code = RQL_NEW_ARRAY(scan->arena, uint32_t, codes), count = 0;
-	if (!used || !number || !keys || !key_of_code)
-		return false;
-	for (uint32_t code = 0; code < codes; code++)
-		if (may[code])
-			used[part->key_of_code ? part->key_of_code[code] : code] = true;
-	for (uint32_t key = 0; key < part->key_count; key++)
+	uint64_t count = 0;
+	for (uint32_t code = 0; code < codes; code++) {
+		bool *key = &used[part->key_of_code ? part->key_of_code[code] : code];
+		count += may[code] && !*key;
+		*key |= may[code];
+	}
+	return count;
+}
+
+/* New numbers for the keys that are left, in their order. */
+static bool renumber(struct rql_scan *scan, const bool *may, uint32_t codes, const bool *used, uint64_t count,
+                     struct rql_scan_part *part)
+{
+	uint32_t *keys = RQL_NEW_ARRAY(scan->arena, uint32_t, count + 1),
+			 *number = malloc(part->key_count * sizeof(*number));
+	uint32_t *key_of_code = RQL_NEW_ARRAY(scan->arena, uint32_t, codes), n = 0;
+	bool done = keys && number && key_of_code;
+	for (uint32_t key = 0; done && key < part->key_count; key++)
 		if (used[key]) {
-			number[key] = count;
-			keys[count++] = key;
+			number[key] = n;
+			keys[n++] = key;
 		}
-	if (count == part->key_count)
-		return true;
-	for (uint32_t code = 0; code < codes; code++)
+	for (uint32_t code = 0; done && code < codes; code++)
 		key_of_code[code] = may[code] ? number[part->key_of_code ? part->key_of_code[code] : code] : 0;
+	free(number);
+	if (!done)
+		return false;
 	part->plain = false;
 	part->codes = codes;
 	part->key_of_code = key_of_code;
 	part->key_count = count ? count : 1;
 	part->keys = keys;
 	return true;
+}
+
+static bool narrow_codes(struct rql_scan *scan, uint32_t codes, struct rql_scan_part *part)
+{
+	bool *may = malloc(codes + 1), *used = calloc(part->key_count, 1), done = may && used;
+	if (done) {
+		memset(may, true, codes);
+		if (drop_codes(scan, part->source.index, may)) {
+			uint64_t count = mark_keys(part, may, codes, used);
+			if (part->key_count - count > part->key_count / WORTH)
+				done = renumber(scan, may, codes, used, count, part);
+		}
+	}
+	free(may);
+	free(used);
+	return done;
 }
 
 /* A range of integers that a condition on the column itself leaves; no NULL passes one. */
