@@ -565,6 +565,8 @@ static rql_status prepare_scan(const struct rql_scan_request *request, struct rq
 	if (status == RQL_OK)
 		status = rql_scan_prepare(request, device, &p->scan, err);
 	if (status == RQL_OK)
+		rql_scan_dismiss(p->scan); /* who took the sample */
+	if (status == RQL_OK)
 		status = rql_scan_compute_plan(p->scan, device, p->arena, &p->plan, err);
 	if (status != RQL_OK) {
 		free_prepared(p);

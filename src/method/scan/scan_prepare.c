@@ -666,15 +666,20 @@ uint64_t rql_scan_bytes(const struct rql_scan *scan)
 	return sizeof(*scan) + rql_arena_bytes(scan->arena);
 }
 
-void rql_scan_free(struct rql_scan *scan)
+void rql_scan_dismiss(struct rql_scan *scan)
 {
-	if (!scan)
-		return;
 	while (scan->idle) {
 		struct rql_scan_worker *next = scan->idle->next;
 		rql_scan_worker_free(scan->idle);
 		scan->idle = next;
 	}
+}
+
+void rql_scan_free(struct rql_scan *scan)
+{
+	if (!scan)
+		return;
+	rql_scan_dismiss(scan);
 	pthread_mutex_destroy(&scan->mutex);
 	rql_arena_free(scan->arena);
 	free(scan);

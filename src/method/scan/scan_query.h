@@ -280,6 +280,8 @@ struct rql_scan_worker {
 };
 rql_status rql_scan_worker_new(const struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err);
 void rql_scan_worker_free(struct rql_scan_worker *w);
+/* Frees the workers at rest: of a scan that no CPU will run. */
+void rql_scan_dismiss(struct rql_scan *scan);
 
 /* The values of the rows that are left, one by one, when they are few enough for that to be the shorter way (scan_fetch.c);
  * else false. out: as in w->columns. */
