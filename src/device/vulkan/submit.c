@@ -5,8 +5,10 @@
 #include "util/budget.h"
 #include "util/threads.h"
 
-/* A warm statement is about as long as the kernel takes to wake a sleeping thread, so a waiter polls this long first. */
-#define POLL_NS 50000
+/* A warm statement is not much longer than the kernel takes to wake a sleeping thread, whose processor has then lost its
+ * clock and its caches: a waiter polls this long first. A device in software needs the processor itself. */
+#define POLL_NS 400000
+#define POLL_SOFTWARE_NS 50000
 #define SLICE_NS 2000000         /* between two looks at the cancel flag */
 #define LONG_SLICE_NS 1000000000 /* where nobody can cancel */
 
@@ -124,9 +126,10 @@ static bool is_cancelled(struct rql_progress *progress)
 	return progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed);
 }
 
-/* Polls until the ticket is done, somebody cancels or POLL_NS are over. */
+/* Polls until the ticket is done, somebody cancels or the time for it is over. */
 static VkResult poll_briefly(struct rql_vk_gpu *gpu, uint64_t ticket, struct rql_progress *progress)
 {
+	const uint64_t most = gpu->device->kind == RQL_DEVICE_SOFTWARE ? POLL_SOFTWARE_NS : POLL_NS;
 	VkResult result = look(gpu);
 	uint64_t start = 0;
 	for (unsigned i = 0; result == VK_SUCCESS && !is_finished(gpu, ticket) && !is_cancelled(progress); i++) {
@@ -135,7 +138,7 @@ static VkResult poll_briefly(struct rql_vk_gpu *gpu, uint64_t ticket, struct rql
 		uint64_t now = rql_now_ns();
 		if (i == 0)
 			start = now;
-		if (now - start > POLL_NS)
+		if (now - start > most)
 			break;
 		result = look(gpu);
 	}
