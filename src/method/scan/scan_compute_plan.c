@@ -45,8 +45,9 @@ uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits)
 
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device)
 {
-	uint32_t used = list_bytes(plan->workgroup, plan->words, plan->staged) + plan->set_words * 4;
-	return device->limits.shared_bytes > used ? device->limits.shared_bytes - used : 0;
+	uint64_t used =
+		list_bytes(plan->workgroup, plan->words, plan->staged) + plan->set_words * 4ull + plan->scan->row_words * 4ull;
+	return device->limits.shared_bytes > used ? (uint32_t)(device->limits.shared_bytes - used) : 0;
 }
 
 /* ---- what devices cannot do ---- */

@@ -53,6 +53,7 @@ shared uint scan_masks[gl_WorkGroupSize.x * WORDS];
 shared uint scan_sets[SET_WORDS];
 shared uint scan_sums[SHARED_SUMS];
 shared uint64_t scan_extremes[SHARED_EXTREMES];
+shared uint scan_kinds[MODE == RQL_SCAN_MODE_GLOBAL ? 1u : ROW_WORDS]; // read ahead: at the end everybody would wait for it
 
 // All of these are indexed by literals only, or they would not be registers.
 uint64_t scan_registers[RQL_SCAN_SCALAR_WORDS]; // mode SCALAR: this invocation's row
@@ -579,16 +580,36 @@ void next_entries(bool more, uint list_at, uint second_at, inout uint held, inou
 	waiting = kept;
 }
 
-// Rows that passed are closed up in a list which outlives the tile, so that the second stage nearly always has a row for
-// every lane, however few of a tile pass.
-void take_tiles(uint workgroup)
+// The tile that a subgroup begins with.
+uint first_tile(uint workgroup)
 {
-	uint lane = lane_of(), size = gl_SubgroupSize, per_item = RQL_SCAN_BLOCK_WORDS / WORDS / size;
+	return (workgroup * gl_NumSubgroups + gl_SubgroupID) * args.visit;
+}
+
+uint tiles_of_item()
+{
+	return RQL_SCAN_BLOCK_WORDS / WORDS / gl_SubgroupSize;
+}
+
+// Some word of each of an item's sectors: its references are on their way when they are wanted.
+uint touch_item(uint index)
+{
+	uint v = 0u;
+	if (index < args.item_count && lane_of() * 32u < args.item_bytes)
+		v = ScanU32(args.items + uint64_t(index) * args.item_bytes + uint64_t(lane_of() * 32u)).v;
+	return v;
+}
+
+// Rows that passed are closed up in a list which outlives the tile, so that the second stage nearly always has a row for
+// every lane, however few of a tile pass. touched: of the first item.
+void take_tiles(uint workgroup, uint touched)
+{
+	uint lane = lane_of(), size = gl_SubgroupSize, per_item = tiles_of_item();
 	uint list_at = gl_SubgroupID * size * (LIST_ROWS + SECOND_ROWS), second_at = list_at + size * LIST_ROWS;
 	uint masks_at = gl_SubgroupID * size * WORDS, capacity = size * LIST_ROWS, batch = size * AHEAD;
-	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u, visited = 0u, touched = 0u;
+	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u, visited = 0u;
 	uint step = (args.groups * gl_NumSubgroups - 1u) * args.visit;
-	for (uint tile = (workgroup * gl_NumSubgroups + gl_SubgroupID) * args.visit;; tile++) {
+	for (uint tile = first_tile(workgroup);; tile++) {
 		// A block's tiles one after the other: its references come from the nearest cache then.
 		if (visited == args.visit) {
 			visited = 0u;
@@ -600,11 +621,9 @@ void take_tiles(uint workgroup)
 		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 		uvec4 mask = uvec4(0u);
 		if (more) {
-			// The next item's references are on their way meanwhile; nobody reads what is put here, a lane's own word.
+			// The next item's; nobody reads what is put here, a lane's own word.
 			scan_masks[masks_at + lane * WORDS] = touched;
-			uint next = (tile + 1u + (visited == args.visit ? step : 0u)) / per_item;
-			if (next < args.item_count && lane * 32u < args.item_bytes)
-				touched = ScanU32(args.items + uint64_t(next) * args.item_bytes + uint64_t(lane * 32u)).v;
+			touched = touch_item((tile + 1u + (visited == args.visit ? step : 0u)) / per_item);
 			mask = test_chunk(item, tile % per_item * size + lane);
 		}
 		ivec4 counts = bitCount(mask);
@@ -642,6 +661,8 @@ void take_tiles(uint workgroup)
 void clear_shared()
 {
 	uint id = gl_LocalInvocationIndex, size = gl_WorkGroupSize.x;
+	for (uint i = id; MODE != RQL_SCAN_MODE_GLOBAL && i < ROW_WORDS; i += size)
+		scan_kinds[i] = ScanU32(args.accumulator.kinds + uint64_t(i) * 4ul).v;
 	for (uint i = id; i < SHARED_SUMS; i += size)
 		scan_sums[i] = 0u;
 	for (uint word = 0u; ROW_EXTREMES != 0u && word < ROW_WORDS; word++) {
@@ -714,8 +735,7 @@ void merge_shared()
 	barrier();
 	uint words = args.group_count * ROW_WORDS;
 	for (uint i = gl_LocalInvocationIndex; i < words; i += gl_WorkGroupSize.x) {
-		uint word = i % ROW_WORDS, about = ScanU32(args.accumulator.kinds + uint64_t(word) * 4ul).v;
-		uint kind = about & RQL_SCAN_WORD_KINDS;
+		uint word = i % ROW_WORDS, about = scan_kinds[word], kind = about & RQL_SCAN_WORD_KINDS;
 		if (kind == RQL_SCAN_WORD_HIGH)
 			continue;
 		u64vec2 value = MODE == RQL_SCAN_MODE_SCALAR ? fold_subgroups(kind, word) : fold_copies(i / ROW_WORDS, about);
@@ -730,9 +750,10 @@ void main()
 	if (workgroup >= args.groups)
 		return;
 	scan_failed = false;
+	uint touched = touch_item(first_tile(workgroup) / tiles_of_item());
 	scan_open();
 	clear_shared();
-	take_tiles(workgroup);
+	take_tiles(workgroup, touched);
 	if (scan_failed)
 		atomicMax(ScanWord(args.accumulator.state + RQL_SCAN_STATE_FAILED * 8u).v, 1ul);
 	if (MODE == RQL_SCAN_MODE_SCALAR)
