@@ -19,7 +19,7 @@ static struct rql_devices *devices;
 static struct rql_device *gpu;
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
-static unsigned ran, refused, narrowed, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
+static unsigned rough, ran, refused, narrowed, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
 /* Answers where more than twice as many groups were possible as the result has room for: [hashed][found more than that] */
 static unsigned listed[2][2];
 
@@ -112,7 +112,7 @@ static void note_plan(const struct rql_scan_request *request, const struct rql_s
 		limbs_seen[plan.kinds[w] >> RQL_SCAN_WORD_LIMBS & 15]++;
 	lates += plan.late_count;
 	for (uint32_t t = 0; t < plan.test_count; t++)
-		tests_seen[plan.tests[t].kind]++;
+		tests_seen[plan.tests[t].kind]++, rough += plan.tests[t].rough;
 	rql_scan_compute_plan_free(&plan);
 	rql_arena_free(arena);
 }
@@ -667,6 +667,73 @@ static void test_merged_lists(void **state)
 	column_free(&c);
 }
 
+/* Some neighbouring codes of very many, with NULL among them perhaps: fewer planes are read than decide, and single rows
+ * are tested again. Dates with calendar numbers or without, other values, one test alone and with another. */
+static void rough_codes(const struct table *t, uint32_t column)
+{
+	const struct rql_dimension *d = t->snapshot->columns[column].dimension;
+	uint32_t span = 1 + (uint32_t)roll(d->count / 200 + 2), first = (uint32_t)roll(d->count + 1 - span);
+	uint64_t *set = need(calloc(d->count / 64 + 1, sizeof(*set)));
+	for (uint32_t code = first; code < first + span; code++)
+		set[code / 64] |= UINT64_C(1) << code % 64;
+	struct rql_scan_conjunct tests[2] = {
+		{.index = column, .test = RQL_SCAN_IN_CODES, .codes = set},
+		{.index = SMALL, .test = RQL_SCAN_IN_RANGE, .least = -1000, .greatest = (rql_int128)roll(100)}};
+	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_request request = {.snapshot = t->snapshot,
+	                                   .conjunct_count = 1 + (uint32_t)roll(2),
+	                                   .conjuncts = tests,
+	                                   .agg_count = 1,
+	                                   .aggs = &agg};
+	assert_true(compare_request(&request));
+	free(set);
+}
+
+static void test_rough(void **state)
+{
+	(void)state;
+	static int32_t days[20000], numbers[20000];
+	struct table t;
+	random_state = 23;
+	table_make(&t, 20000);
+	for (unsigned i = 0; i < CASES; i++) {
+		rough_codes(&t, DAY);
+		rough_codes(&t, CODE);
+	}
+	table_free(&t);
+	for (uint32_t i = 0; i < 20000; i++) {
+		days[i] = (int32_t)roll(9000) - 2000;
+		numbers[i] = (int32_t)(i < 5000 ? i : roll(5000)); /* each is its code */
+	}
+	const struct column columns[] = {column_coded(RQL_TYPE_DATE, RQL_STORE_VALUES, days, 4, 20000),
+	                                 column_coded(RQL_TYPE_INTEGER, RQL_STORE_CODES, numbers, 4, 20000)};
+	unsigned before = rough;
+	for (unsigned i = 0; i < 2 * CASES; i++) {
+		struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+		int32_t least = (int32_t)roll(4900), greatest = least + (int32_t)roll(20), expected = 0;
+		uint64_t set[5000 / 64 + 1] = {0};
+		for (int32_t code = least; code <= greatest; code++)
+			set[code / 64] |= UINT64_C(1) << code % 64;
+		struct rql_scan_conjunct tests[] = {{.test = RQL_SCAN_IN_RANGE, .least = least, .greatest = greatest},
+		                                    {.test = RQL_SCAN_IN_CODES, .codes = set}};
+		struct rql_scan_request request = {.snapshot = columns[i % 2].snapshot,
+		                                   .conjunct_count = 1,
+		                                   .conjuncts = &tests[i % 2],
+		                                   .agg_count = 1,
+		                                   .aggs = &agg};
+		for (uint32_t row = 0; row < 20000; row++) {
+			int32_t value = i % 2 ? numbers[row] : days[row];
+			expected += least <= value && value <= greatest;
+		}
+		assert_true(compare_request(&request));
+		assert_int_equal(passed, expected);
+	}
+	print_message("%u rough tests, %u of all kinds of columns\n", rough - before, before);
+	assert_true(rough > before);
+	for (unsigned i = 0; i < 2; i++)
+		column_free((struct column[]){columns[i]});
+}
+
 /* A join as a set in device memory, too large for shared memory, and all that the request has there. */
 static void test_large_set(void **state)
 {
@@ -954,7 +1021,7 @@ int main(void)
 		cmocka_unit_test(test_shapes),           cmocka_unit_test(test_calibrate),
 		cmocka_unit_test(test_merged_lists),     cmocka_unit_test(test_large_set),
 		cmocka_unit_test(test_rows_too_large),   cmocka_unit_test(test_grown_dictionary),
-		cmocka_unit_test(test_narrowed_keys),
+		cmocka_unit_test(test_narrowed_keys),    cmocka_unit_test(test_rough),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -2,7 +2,8 @@
  * that it reads.
  *
  *   scan_compute_plan.c   what is refused and why; where groups meet
- *   scan_compute_tests.c  which steps are tests of 32 rows at once and which remain for single rows
+ *   scan_compute_tests.c  which steps can test 32 rows at once; scan_compute_choice.c which do, and which remain for
+ *                         single rows
  *   scan_code.c           the code of tests (scan_code.h: what its three files share)
  *   scan_code_row.c       the code of a row that passed them: columns, joins, groups, slots; scan_code_program.c that
  *                         of programs
@@ -54,7 +55,9 @@ struct rql_scan_chunk_test {
 	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
 	uint32_t column; /* of the store */
 	double pass;
-	uint32_t skip; /* PLANES: so many low ones are wanted in no block */
+	uint32_t skip; /* PLANES: so many low ones are read in no block */
+	bool shared;   /* PLANES: all segments' blocks share their numbers */
+	bool rough;    /* though some of them matter: the step is one of `lates`, too */
 	uint32_t bits; /* PLANES: most of any block; SET: of most blocks, whose fields' places are literals; 0: none */
 	bool eager;    /* SET: loads do not wait for the tests before */
 	bool nullable, or_null, negate;
@@ -74,7 +77,8 @@ struct rql_scan_chunk_test {
 /* One that is tested row by row. */
 struct rql_scan_late {
 	uint32_t step;
-	bool found; /* join: its payload is needed anyway */
+	double pass; /* share of the rows that come to it, a guess */
+	bool found;  /* join: its payload is needed anyway */
 };
 
 struct rql_scan_param {
@@ -128,6 +132,13 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_d
 /* Fills tests, words, lates and sets. */
 rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device,
                                   struct rql_error *err) RQL_MUST_CHECK;
+/* Of the tests that can be (plan->tests), chooses those that are, how much of them, and words; the others' steps go to
+ * lates, in order. false: out of memory. */
+bool rql_scan_choose_tests(struct rql_scan_plan *plan, uint32_t subgroup);
+/* A step to lates; pass: of the rows that come to it. */
+void rql_scan_leave_step(struct rql_scan_plan *plan, uint32_t step, double pass);
+/* Whether some value comes from a join's payload. */
+bool rql_scan_payload_used(const struct rql_scan *scan, uint32_t join);
 /* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
 void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most);
 bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t column);

@@ -189,14 +189,15 @@ static void word_kinds(struct rql_scan_plan *plan)
 	}
 }
 
-/* Rows that one invocation takes at most: the tiles of its subgroup, each of which has a chunk's rows for it, whether
- * they come from the list or not (take_tiles in scan_kernel.comp), and a last list that is not full. */
-static uint64_t rows_of_invocation(const struct rql_scan_plan *plan, uint32_t subgroup)
+/* Additions to a copy at most: the rows of a workgroup's tiles, which all lanes of a subgroup share evenly, whether they
+ * come from lists or not (take_tiles in scan_kernel.comp), but for each subgroup's last list. */
+static uint64_t additions_of(const struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
-	uint64_t chunks = RQL_SCAN_BLOCK_WORDS / plan->words; /* of a block */
-	uint64_t tiles = plan->scan->snapshot->blocks * chunks / RQL_SCAN_INVOCATIONS + 1;
-	tiles = tiles < 3 ? 3 : tiles; /* few blocks: each subgroup has one tile, and some one or two more */
-	return (tiles + chunks / subgroup + 1) * plan->words * RQL_SCAN_TEST_ROWS;
+	uint64_t of_block = RQL_SCAN_BLOCK_WORDS / plan->words / subgroup, subgroups = plan->workgroup / subgroup;
+	uint64_t most = plan->scan->snapshot->blocks * of_block / (RQL_SCAN_INVOCATIONS / plan->workgroup);
+	/* Few blocks: as many workgroups as can give each subgroup a tile (place in scan_compute.c). */
+	uint64_t tiles = (most < 2 * subgroups ? 2 * subgroups : most) + 2 * of_block;
+	return (tiles * plan->words * RQL_SCAN_TEST_ROWS + subgroups) * (subgroup / copies);
 }
 
 static uint32_t bits_of(uint64_t n)
@@ -228,7 +229,7 @@ static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
 static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t additions = rows_of_invocation(plan, subgroup) * (plan->workgroup / copies);
+	uint64_t additions = additions_of(plan, copies, subgroup);
 	plan->copies = copies;
 	plan->limb_bits = 32 - bits_of(additions);
 	plan->kinds[0] = RQL_SCAN_WORD_SUM | 1u << RQL_SCAN_WORD_LIMBS;
@@ -261,8 +262,8 @@ static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t su
 	uint64_t chunks = (uint64_t)scan->snapshot->blocks * RQL_SCAN_BLOCK_WORDS / plan->words;
 	uint64_t invocations = chunks < RQL_SCAN_INVOCATIONS ? chunks + 1 : RQL_SCAN_INVOCATIONS;
 	double rows = (double)scan->snapshot->rows * scan->pass * plan->workgroup / (double)invocations;
-	for (uint32_t copies = SHARED_COPIES < plan->workgroup ? SHARED_COPIES : plan->workgroup;
-	     plan->mode == RQL_SCAN_MODE_SHARED; copies /= 2) {
+	for (uint32_t copies = SHARED_COPIES < subgroup ? SHARED_COPIES : subgroup; plan->mode == RQL_SCAN_MODE_SHARED;
+	     copies /= 2) {
 		uint64_t words = lay_out(plan, copies, subgroup);
 		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
 			return;

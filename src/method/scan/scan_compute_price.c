@@ -42,10 +42,10 @@ static double share_wanted(const struct rql_prepared *p, uint32_t column, double
 	const struct rql_scan *scan = p->scan;
 	double share = p->plan.tested_pass;
 	for (uint32_t i = 0; i < p->plan.late_count; i++) {
-		const struct rql_scan_step *step = &scan->steps[p->plan.lates[i].step];
-		if (step_reads(scan, step, column))
+		const struct rql_scan_late *late = &p->plan.lates[i];
+		if (step_reads(scan, &scan->steps[late->step], column))
 			return share;
-		share *= step->pass;
+		share *= late->pass;
 	}
 	return passed;
 }

@@ -1,32 +1,12 @@
-/* Which steps of a request test 32 rows at once on a GPU, by planes or sets, and which are left to the rows that pass
- * those. */
+/* Which steps of a request can test 32 rows at once on a GPU, by planes or sets. */
 #include "method/scan/scan_compute.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* A join that drops less of the rows is no test of its own. */
 #define USELESS_PASS 0.95
 /* Widest fields that are looked up in sets 32 at once. */
 #define KEY_BITS 31u
-/* A column of fields is read for all lanes, without waiting for earlier tests, when at least this share of them has
- * rows left. */
-#define EAGER_LANES 0.6
-/* What a row costs, in bytes at the memory's speed: looked up in a set 32 rows at once, beside its bytes; put into a list
- * because something is left to be tested, and for each of that, which goes on while memory is read, until it takes longer.
- * H200, SSB: q2.1 of the five tables, a fifth of 120 M rows in lists, 317 us; q4.1 411; q1.2, an 85th, no longer than its
- * bytes. */
-#define SET_ROW_BYTES 1.4
-#define LISTED_ROW_BYTES 45.0
-#define LATE_ROW_BYTES 15.0
-#define HIDDEN 0.1 /* of the shorter of the two remains */
-/* Tests of which any may be left to single rows. */
-#define CHOICES 10u
-/* Sets of more words are for device memory. */
-#define SHARED_SET_WORDS 2048u
-#define GLOBAL_ROW_BYTES 7.0
-/* Rows that passed the first stage are tested in a stage of their own when no more of them than this remain. */
-#define STAGED_PASS 0.5
 
 void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most)
 {
@@ -102,6 +82,7 @@ static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_sc
 {
 	uint32_t skip = t->bits;
 	t->skip = 0;
+	t->shared = false;
 	t->single = snapshot->columns[t->column].type.id != RQL_TYPE_DATE; /* calendar numbers may be rounded */
 	for (uint32_t r = 0; r < t->range_count; r++)
 		t->single &= t->low[r] == t->high[r];
@@ -121,6 +102,7 @@ static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_sc
 		skip = low < skip ? low : skip;
 	}
 	t->skip = skip < t->bits ? skip : t->bits - 1; /* one is there, for blocks where nothing passes */
+	t->shared = true;
 }
 
 static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bound_join *join,
@@ -138,8 +120,7 @@ static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bo
 	shape_set(t, map->least);
 }
 
-/* Whether some value comes from a join's payload. */
-static bool payload_used(const struct rql_scan *scan, uint32_t join)
+bool rql_scan_payload_used(const struct rql_scan *scan, uint32_t join)
 {
 	bool used = false;
 #define USES(s) ((s).kind == RQL_SCAN_JOIN && (s).index == join)
@@ -217,7 +198,7 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	t.nullable = column->kind != RQL_STORE_CODED && column->nulls > 0;
 	if (join) {
 		/* One that drops next to nothing is left to the look-up of its payload. */
-		bool useless = step->pass > USELESS_PASS && payload_used(scan, step->index);
+		bool useless = step->pass > USELESS_PASS && rql_scan_payload_used(scan, step->index);
 		if (useless || join->second != RQL_SCAN_NONE || !join->map->dense ||
 		    rql_scan_is_translated(scan->snapshot, t.column))
 			return RQL_OK;
@@ -241,164 +222,6 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	*out = t;
 	*can = may_test(plan, out, widest);
 	return RQL_OK;
-}
-
-/* ---- what is tested when ---- */
-
-/* Of a column of `bits` wide fields, when `pass` of the rows are wanted, anywhere: GPUs' caches take 64 bytes from
- * memory at once. */
-double rql_scan_sector_share(double bits, double pass)
-{
-	return bits > 0 ? 1 - pow(1 - pass, bits < 512 ? 512 / bits : 1) : 0;
-}
-
-static double field_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
-{
-	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
-	return (double)snapshot->columns[t->column].bytes / (double)(snapshot->rows + 1);
-}
-
-static bool is_large(const struct rql_scan_chunk_test *t)
-{
-	return t->kind == RQL_SCAN_TEST_SET && t->span / 32 >= SHARED_SET_WORDS;
-}
-
-/* What a test costs in every row, 32 at once. */
-static double early_cost(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
-{
-	if (t->kind == RQL_SCAN_TEST_NULL)
-		return 1.0 / 8;
-	if (t->kind == RQL_SCAN_TEST_PLANES)
-		return (t->bits - t->skip) / 8.0;
-	return field_bytes(plan, t) + (is_large(t) ? GLOBAL_ROW_BYTES : SET_ROW_BYTES);
-}
-
-/* What is read for it alone, when `pass` of the rows are left. */
-static double late_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
-{
-	double bytes = field_bytes(plan, t);
-	return bytes * rql_scan_sector_share(8 * bytes, pass);
-}
-
-static void put_late(struct rql_scan_plan *plan, uint32_t s)
-{
-	const struct rql_scan_step *step = &plan->scan->steps[s];
-	bool found = step->kind == RQL_SCAN_BY_JOIN && payload_used(plan->scan, step->index);
-	plan->lates[plan->late_count++] = (struct rql_scan_late){s, found};
-}
-
-static int compare_tests(const void *a, const void *b)
-{
-	const struct rql_scan_chunk_test *x = a, *y = b;
-	if (is_large(x) != is_large(y))
-		return is_large(x) - is_large(y);
-	return x->pass != y->pass ? (x->pass > y->pass) - (x->pass < y->pass) : (x->step > y->step) - (x->step < y->step);
-}
-
-static bool is_early(uint32_t early, uint32_t i)
-{
-	return i < CHOICES && early >> i & 1;
-}
-
-/* What a row costs when the tests of `early` come first, and the others are left to single rows, in this order. */
-static double cost_of(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count,
-                      const uint32_t *order, uint32_t early)
-{
-	const uint32_t late = plan->late_count + count - (uint32_t)__builtin_popcount(early);
-	double cost = 0, pass = 1, listed = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		if (!is_early(early, i))
-			continue;
-		cost += early_cost(plan, &tests[i]);
-		pass *= tests[i].pass;
-	}
-	if (late)
-		listed = pass * (LISTED_ROW_BYTES + late * LATE_ROW_BYTES);
-	for (uint32_t i = 0; i < count; i++) {
-		if (is_early(early, order[i]))
-			continue;
-		cost += late_bytes(plan, &tests[order[i]], pass);
-		pass *= tests[order[i]].pass;
-	}
-	return fmax(cost, listed) + HIDDEN * fmin(cost, listed);
-}
-
-/* The cheapest of all choices; tests beyond the first CHOICES are left to single rows. order: [count] */
-static uint32_t choose_early(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *tests, uint32_t count,
-                             uint32_t *order)
-{
-	for (uint32_t i = 0; i < count; i++) { /* as order_lates has them */
-		uint32_t at = i;
-		for (; at > 0 && tests[order[at - 1]].pass > tests[i].pass; at--)
-			order[at] = order[at - 1];
-		order[at] = i;
-	}
-	uint32_t choices = count < CHOICES ? count : CHOICES, best = 0;
-	double least = cost_of(plan, tests, count, order, 0);
-	for (uint32_t early = 1; early < UINT32_C(1) << choices; early++) {
-		double cost = cost_of(plan, tests, count, order, early);
-		if (cost < least) {
-			least = cost;
-			best = early;
-		}
-	}
-	return best;
-}
-
-/* Few pass first, large sets last. Planes come before sets, which then read what is left. */
-static bool choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
-{
-	struct rql_scan_chunk_test *tests = plan->tests;
-	uint32_t count = plan->test_count, *order = RQL_NEW_ARRAY(plan->arena, uint32_t, count);
-	double pass = 1;
-	if (!order)
-		return false;
-	qsort(tests, count, sizeof(*tests), compare_tests);
-	const uint32_t early = choose_early(plan, tests, count, order);
-	plan->test_count = 0;
-	plan->words = subgroup <= 32 ? RQL_SCAN_WORDS_MAX : subgroup <= 64 ? 2 : 1; /* a tile does not leave its block */
-	for (uint32_t i = 0; i < count; i++) {
-		struct rql_scan_chunk_test t = tests[i];
-		if (!is_early(early, i)) {
-			put_late(plan, t.step);
-			if (t.also != RQL_SCAN_NONE)
-				put_late(plan, t.also);
-			continue;
-		}
-		uint32_t at = plan->test_count++;
-		t.eager = 1 - pow(1 - pass, RQL_SCAN_TEST_ROWS) >= EAGER_LANES;
-		pass *= t.pass;
-		for (; t.kind != RQL_SCAN_TEST_SET && at > 0 && tests[at - 1].kind == RQL_SCAN_TEST_SET; at--)
-			tests[at] = tests[at - 1];
-		tests[at] = t;
-		if (t.kind == RQL_SCAN_TEST_SET)
-			plan->words = 1;
-	}
-	plan->tested_pass = pass;
-	return true;
-}
-
-static int by_pass(const struct rql_scan *scan, uint32_t a, uint32_t b)
-{
-	return (scan->steps[a].pass > scan->steps[b].pass) - (scan->steps[a].pass < scan->steps[b].pass);
-}
-
-/* Joins and tests of columns before programs, which may fail in rows that those drop. */
-static void order_lates(struct rql_scan_plan *plan)
-{
-	const struct rql_scan_step *steps = plan->scan->steps;
-	for (uint32_t i = 1; i < plan->late_count; i++) {
-		struct rql_scan_late l = plan->lates[i];
-		uint32_t at = i;
-		for (; at > 0; at--) {
-			uint32_t before = plan->lates[at - 1].step;
-			bool program = steps[before].kind == RQL_SCAN_BY_PROGRAM, mine = steps[l.step].kind == RQL_SCAN_BY_PROGRAM;
-			if (program < mine || (program == mine && (program || by_pass(plan->scan, before, l.step) <= 0)))
-				break;
-			plan->lates[at] = plan->lates[at - 1];
-		}
-		plan->lates[at] = l;
-	}
 }
 
 /* Sets go into half of what shared memory there is, as long as there is room; the small ones first would leave the most
@@ -426,20 +249,15 @@ rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_d
 		bool can;
 		RQL_TRY(make_test(plan, s, &t, &can, err));
 		if (!can)
-			put_late(plan, s);
+			rql_scan_leave_step(plan, s, scan->steps[s].pass);
 		else if (!merge_test(plan, &t))
 			plan->tests[plan->test_count++] = t;
 	}
-	if (!choose_tests(plan, device->limits.subgroup_size))
+	if (!rql_scan_choose_tests(plan, device->limits.subgroup_size))
 		return rql_error_memory(err, plan->test_count * sizeof(uint32_t), "the tests of a query");
 	for (uint32_t i = 0; i < plan->test_count; i++)
 		if (scan->steps[plan->tests[i].step].kind == RQL_SCAN_BY_JOIN)
 			plan->joined[scan->steps[plan->tests[i].step].index] = true;
-	order_lates(plan);
-	double pass = 1;
-	for (uint32_t i = 0; i < plan->late_count; i++)
-		pass *= scan->steps[plan->lates[i].step].pass;
-	plan->staged = pass < STAGED_PASS;
 	place_sets(plan, device);
 	return RQL_OK;
 }

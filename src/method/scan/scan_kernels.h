@@ -105,7 +105,7 @@ struct rql_scan_args {
 	uint32_t groups;      /* workgroups */
 	uint32_t group_count; /* modes SCALAR and SHARED */
 	uint32_t set_words;
-	uint32_t visit;  /* tiles that a subgroup takes one after the other */
+	uint32_t visit;  /* tiles of a block that one workgroup takes */
 	uint32_t copies; /* of groups' rows in shared memory */
 	uint32_t unused;
 };

@@ -162,6 +162,32 @@ struct rql_scan_range rql_scan_numbers_range(const struct rql_scan_numbers *n, r
 	return (struct rql_scan_range){first & ~mask_of(zeros), last | mask_of(ones)};
 }
 
+struct rql_scan_range rql_scan_range_rounded(struct rql_scan_range range, uint32_t planes)
+{
+	if (range.low > range.high)
+		return range;
+	return (struct rql_scan_range){range.low & ~mask_of(planes), range.high | mask_of(planes)};
+}
+
+/* Values whose numbers are below `number`: the first ones, since numbers ascend. */
+static uint64_t values_below(const struct rql_scan_numbers *n, uint64_t number)
+{
+	uint64_t low = 0, high = n->count;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		if (number_at(n, middle) < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint64_t rql_scan_numbers_within(const struct rql_scan_numbers *n, struct rql_scan_range range)
+{
+	return range.low > range.high ? 0 : values_below(n, (uint64_t)range.high + 1) - values_below(n, range.low);
+}
+
 uint32_t rql_scan_planes_wanted(const struct rql_scan_numbers *n, const struct rql_scan_range *ranges, uint32_t count)
 {
 	uint32_t wanted = 0, all = mask_of(n->bits);

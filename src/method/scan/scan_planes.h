@@ -42,6 +42,10 @@ struct rql_scan_range {
 };
 /* Of the values (stored codes) low to high: as many of its ends' low bits as possible do not matter. */
 struct rql_scan_range rql_scan_numbers_range(const struct rql_scan_numbers *numbers, rql_int128 low, rql_int128 high);
+/* The range with its ends' low bits rounded outwards: what a test finds that does not read the lowest `planes` planes. */
+struct rql_scan_range rql_scan_range_rounded(struct rql_scan_range range, uint32_t planes);
+/* How many values have numbers in the range. */
+uint64_t rql_scan_numbers_within(const struct rql_scan_numbers *numbers, struct rql_scan_range range);
 /* The planes, bit j for plane j, that decide whether a number is in one of the ranges. */
 uint32_t rql_scan_planes_wanted(const struct rql_scan_numbers *numbers, const struct rql_scan_range *ranges,
                                 uint32_t count);

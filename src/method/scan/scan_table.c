@@ -165,7 +165,7 @@ static struct rql_scan_ref field_ref(const struct making *m, uint32_t i, uint32_
 	return ref;
 }
 
-/* The ranges of a block's numbers, and the planes that decide; with `single` the number in each, and all planes. */
+/* The ranges of a block's numbers, rounded to the planes that are read, and those that decide; with `single` the number in each, and all planes. */
 static uint32_t block_ranges(const struct making *m, uint32_t i, const struct rql_scan_numbers *numbers,
                              struct rql_scan_range *ranges)
 {
@@ -177,7 +177,7 @@ static uint32_t block_ranges(const struct making *m, uint32_t i, const struct rq
 		if (r >= t->range_count)
 			ranges[r] = none;
 		else if (!t->single)
-			ranges[r] = rql_scan_numbers_range(numbers, m->low[i][r], m->high[i][r]);
+			ranges[r] = rql_scan_range_rounded(rql_scan_numbers_range(numbers, m->low[i][r], m->high[i][r]), t->skip);
 		else if (at >= 0 && at < (rql_int128)numbers->count && m->low[i][r] <= m->high[i][r])
 			ranges[r] = (struct rql_scan_range){(uint32_t)at, (uint32_t)at};
 		else
