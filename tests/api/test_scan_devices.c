@@ -330,6 +330,8 @@ static void expressions(void **state)
 		"SELECT count(*), min(r % 7), max(r % -0.3), sum(TRY_CAST(r AS INTEGER)), min(r::BIGINT) FROM e WHERE r % 2 < 1",
 		"SELECT count(*) FROM e WHERE id IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41) "
 		"OR r IN (0.5, 1, 1.5) OR a % 2 = 1",
+		"SELECT n, min(f * f), max(f / 3::FLOAT - a), min(b::FLOAT), sum(CASE WHEN f % 2 < 1 THEN 1 ELSE 0 END) FROM e GROUP "
+		"BY n ORDER BY n",
 		"SELECT count(*) FROM e WHERE CASE WHEN n <> 0 THEN a // n > 3 ELSE t::DATE > d END",
 	};
 	(void)state;
@@ -345,7 +347,8 @@ static void expressions(void **state)
 	    "4611686018427387904 END AS b, DATE '1900-01-01' + (hash(i * 3) % 80000)::INTEGER AS d, "
 	    "TIMESTAMP '1960-01-01' + to_microseconds((hash(i * 5) % 2000000000000000)::BIGINT) AS t, "
 	    "(((hash(i * 11) % 200000)::INTEGER - 100000) * 0.001)::DECIMAL(15, 3) AS p, "
-	    "CASE WHEN i % 40 = 0 THEN NULL ELSE ((hash(i * 13) % 4000)::INTEGER - 2000) / 4 END AS r FROM range(9000) q(i)");
+	    "CASE WHEN i % 40 = 0 THEN NULL ELSE ((hash(i * 13) % 4000)::INTEGER - 2000) / 4 END AS r, "
+	    "CASE WHEN i % 45 = 0 THEN NULL ELSE ((hash(i * 17) % 1000000)::INTEGER - 500000) / 7 END::FLOAT AS f FROM range(9000) q(i)");
 	run(s.con, "CREATE INDEX ce ON e USING columns (*)");
 	use(s.con, "compute");
 	run(host, "SET rayql_enable_scan = off");

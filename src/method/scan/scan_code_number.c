@@ -127,6 +127,34 @@ static void round_real(struct rql_scan_steps *st, const struct rql_step *s, stru
 	make_narrow(c, least, most, out);
 }
 
+/* ---- FLOATs ---- */
+
+uint32_t rql_scan_code_float(struct rql_scan_coder *c, uint32_t real)
+{
+	uint32_t bits = CALL(c, "scan_float_of", RQL_SPIRV_U64, OP1(c, BITCAST, U64, real));
+	return OP1(c, BITCAST, F64, bits);
+}
+
+/* Infinity from a finite value is an error. */
+void rql_scan_code_to_float(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
+                            struct rql_scan_value *out)
+{
+	struct rql_scan_coder *c = st->c;
+	const uint64_t magnitudes = UINT64_MAX >> 1, infinity = UINT64_C(0x7ff) << 52;
+	bool real = a.kind == RQL_LANE_F64;
+	if (a.kind == RQL_LANE_I64 && !a.narrow) /* else a double would be rounded to that was rounded before */
+		a.id = CALL(c, "scan_jammed", RQL_SPIRV_U64, a.id);
+	a.bounded = false;
+	out->id = rql_scan_code_float(c, rql_scan_code_convert(c, a, RQL_LANE_F64).id);
+	if (!real || s->detail == RQL_STEP_NO_ERROR)
+		return;
+	uint32_t mask = rql_spirv_u64(&c->m, magnitudes), most = rql_spirv_u64(&c->m, infinity);
+	uint32_t before = OP2(c, AND, U64, OP1(c, BITCAST, U64, a.id), mask);
+	uint32_t after = OP2(c, AND, U64, OP1(c, BITCAST, U64, out->id), mask);
+	rql_scan_code_judge(
+		st, s, OP2(c, LOGICAL_AND, BOOL, OP2(c, U_LESS, BOOL, before, most), OP2(c, EQUAL, BOOL, after, most)), out);
+}
+
 /* ---- dates and times ---- */
 
 /* Of a day or of microseconds. */
@@ -234,7 +262,7 @@ uint32_t rql_scan_code_in_list(struct rql_scan_steps *st, const struct rql_step 
 {
 	struct rql_scan_coder *c = st->c;
 	const union rql_constant *list = &st->program->constants[s->imm];
-	bool real = s->kind == RQL_LANE_F64;
+	bool real = a.kind == RQL_LANE_F64;
 	uint32_t found = rql_spirv_bool(&c->m, false);
 	for (uint32_t i = 0; !real && s->count <= LIST_MAX && i < s->count; i++)
 		found = OP2(c, LOGICAL_OR, BOOL, found,

@@ -5,19 +5,23 @@
 
 const char *rql_scan_code_refusal(const struct rql_program *program)
 {
+	bool wide = false;
 	for (uint32_t r = 0; r < program->reg_count; r++)
-		if (program->regs[r].kind == RQL_LANE_I128 || program->regs[r].kind == RQL_LANE_F32)
-			return "an expression has 128-bit integers or FLOATs inside";
+		wide |= program->regs[r].kind == RQL_LANE_I128;
 	for (uint32_t i = 0; i < program->step_count; i++) {
 		const struct rql_step *s = &program->steps[i];
-		enum rql_lane_kind kind = s->op == RQL_STEP_LOOKUP ? program->tables[s->imm].kind : RQL_LANE_I64;
-		if (kind == RQL_LANE_I128 || kind == RQL_LANE_F32)
-			return "an expression has 128-bit integers or FLOATs inside";
+		wide |= s->op == RQL_STEP_LOOKUP && program->tables[s->imm].kind == RQL_LANE_I128;
 	}
-	return NULL;
+	return wide ? "an expression has 128-bit integers inside" : NULL;
 }
 
 /* ---- what steps are made of ---- */
+
+/* FLOATs are doubles that are rounded after each step. */
+static enum rql_lane_kind lane_of(unsigned kind)
+{
+	return kind == RQL_LANE_F32 ? RQL_LANE_F64 : (enum rql_lane_kind)kind;
+}
 
 static bool is_wide(enum rql_lane_kind kind)
 {
@@ -44,7 +48,7 @@ static struct rql_scan_value reg(struct rql_scan_steps *st, uint16_t r)
 	struct rql_scan_value *v = &st->regs[r];
 	if (about->role != RQL_REG_CONSTANT || v->id)
 		return *v;
-	v->kind = (enum rql_lane_kind)about->kind;
+	v->kind = lane_of(about->kind);
 	if (about->index == UINT16_MAX) {
 		v->id = rql_spirv_bool(&st->c->m, false);
 		if (v->kind != RQL_LANE_BOOL)
@@ -286,7 +290,7 @@ static struct rql_scan_value look_up(struct rql_scan_steps *st, const struct rql
 	struct rql_scan_coder *c = st->c;
 	const struct rql_program_table *t = &st->program->tables[s->imm];
 	struct rql_scan_blob *blob = &c->plan->blob;
-	struct rql_scan_value out = {.kind = t->kind, .valid = a.valid};
+	struct rql_scan_value out = {.kind = lane_of(t->kind), .valid = a.valid};
 	uint64_t words = ((uint64_t)t->count + 63) / 64 * 8;
 	uint64_t bytes = t->kind == RQL_LANE_BOOL ? words : (uint64_t)t->count * rql_lane_bytes(t->kind);
 	uint32_t index = a.id;
@@ -300,11 +304,13 @@ static struct rql_scan_value look_up(struct rql_scan_steps *st, const struct rql
 	}
 	if (t->kind == RQL_LANE_BOOL)
 		out.id = CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, table, index, live);
-	else if (t->kind == RQL_LANE_I32)
+	else if (t->kind == RQL_LANE_I32 || t->kind == RQL_LANE_F32)
 		out.id = CALL(c, "scan_u32_at", RQL_SPIRV_U32, table, index, live);
 	else
 		out.id = CALL(c, "scan_u64_at", RQL_SPIRV_U64, table, index, live);
-	if (t->kind == RQL_LANE_F64)
+	if (t->kind == RQL_LANE_F32)
+		out.id = CALL(c, "scan_widened", RQL_SPIRV_U64, OP1(c, U_CONVERT, U64, out.id));
+	if (out.kind == RQL_LANE_F64)
 		out.id = OP1(c, BITCAST, F64, out.id);
 	return out;
 }
@@ -351,7 +357,7 @@ static void do_arithmetic(struct rql_scan_steps *st, const struct rql_step *s, s
                           struct rql_scan_value b, struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
-	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
+	enum rql_lane_kind kind = lane_of(s->kind);
 	if (kind != RQL_LANE_F64 &&
 	    (s->op == RQL_STEP_ADD || s->op == RQL_STEP_SUB || s->op == RQL_STEP_MUL || s->op == RQL_STEP_MUL_WIDE)) {
 		do_integers(st, s, a, b, out);
@@ -360,6 +366,8 @@ static void do_arithmetic(struct rql_scan_steps *st, const struct rql_step *s, s
 	a = rql_scan_code_convert(c, a, kind);
 	b = rql_scan_code_convert(c, b, kind);
 	out->id = arithmetic(c, s->op, kind, a.id, b.id);
+	if (s->kind == RQL_LANE_F32)
+		out->id = rql_scan_code_float(c, out->id);
 	if (s->op == RQL_STEP_DIV && s->imm) {
 		uint32_t zero = OP2(c, EQUAL, BOOL, rql_scan_code_ordered(c, b), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 		out->valid = rql_scan_code_both(c, out->valid, not_of(c, zero));
@@ -374,12 +382,16 @@ static void do_unary(struct rql_scan_steps *st, const struct rql_step *s, struct
                      struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
-	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
+	enum rql_lane_kind kind = lane_of(s->kind);
 	bool real = kind == RQL_LANE_F64;
 	if (s->op == RQL_STEP_CHECK) {
 		a = rql_scan_code_convert(c, a, a.kind);
 		out->id = a.id;
 		rql_scan_code_judge(st, s, rql_scan_code_outside(st, s, a.id), out);
+		return;
+	}
+	if (s->op == RQL_STEP_CONVERT && st->program->regs[s->dst].kind == RQL_LANE_F32) {
+		rql_scan_code_to_float(st, s, a, out);
 		return;
 	}
 	if (s->op == RQL_STEP_CONVERT) {
@@ -463,7 +475,7 @@ static void do_step(struct rql_scan_steps *st, const struct rql_step *s)
 		a = reg(st, s->a);
 	if (s->b != RQL_REG_NONE)
 		b = reg(st, s->b);
-	struct rql_scan_value out = {.kind = (enum rql_lane_kind)st->program->regs[s->dst].kind};
+	struct rql_scan_value out = {.kind = lane_of(st->program->regs[s->dst].kind)};
 	if (!never_null(s->op))
 		out.valid = rql_scan_code_both(c, a.valid, b.valid);
 	switch (s->op) {
@@ -510,7 +522,7 @@ void rql_scan_code_program(struct rql_scan_coder *c, uint32_t index)
 		return;
 	}
 	for (uint32_t i = 0; i < p->input_count; i++)
-		st.regs[p->inputs[i].reg] = converted(c, rql_scan_code_source(c, &bound->inputs[i]), p->inputs[i].kind);
+		st.regs[p->inputs[i].reg] = converted(c, rql_scan_code_source(c, &bound->inputs[i]), lane_of(p->inputs[i].kind));
 	for (uint32_t i = 0; i < p->step_count; i++)
 		do_step(&st, &p->steps[i]);
 	for (uint32_t i = 0; i < p->result_count; i++)

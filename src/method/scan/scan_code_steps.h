@@ -24,6 +24,10 @@ uint32_t rql_scan_code_ordered(struct rql_scan_coder *c, struct rql_scan_value v
 /* scan_code_number.c: quotients and remainders, rounding, dates and times; false: it is another step. */
 bool rql_scan_code_number(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
                           struct rql_scan_value b, struct rql_scan_value *out);
+/* A double rounded to FLOAT; a value converted to it. */
+uint32_t rql_scan_code_float(struct rql_scan_coder *c, uint32_t real);
+void rql_scan_code_to_float(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
+                            struct rql_scan_value *out);
 uint32_t rql_scan_code_in_list(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a);
 
 #endif

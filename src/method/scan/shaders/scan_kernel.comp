@@ -445,7 +445,7 @@ void scan_take_row(const uint64_t item, const uint row, const bool live)
 	value += uint64_t(scan_date_part(row, row) + scan_date_trunc(row, row) + scan_quotient_32(row, row));
 	value += uint64_t(scan_day_of(value) + scan_time_part(value, row) + scan_remainder_32(row, row)) + scan_micros_of(row);
 	value += scan_quotient(value, map) + scan_remainder(value, map) + scan_scaled_down(value, map);
-	value += scan_rounded(value) + scan_real_remainder(value, map);
+	value += scan_rounded(value) + scan_real_remainder(value, map) + scan_float_of(scan_jammed(value));
 	pass = pass && scan_in_list(map, row, value);
 	scan_fail(scan_product_overflows(map, value));
 	scan_begin_row(value, pass);

@@ -99,6 +99,40 @@ uint64_t scan_real_remainder(const uint64_t a, const uint64_t b)
 	return sign | (rest >= hidden ? (rest & (hidden - 1ul)) | (uint64_t(ey - up) << 52) : rest);
 }
 
+// The nearest FLOAT of a double, ties to even, as a double. Sums, differences, products and quotients of FLOATs that are
+// computed so are FLOAT's own: a double has more than twice its digits (Figueroa, "When is double rounding innocuous?",
+// SIGNUM 1995).
+uint64_t scan_float_of(const uint64_t bits)
+{
+	uint64_t sign = bits & 0x8000000000000000ul, magnitude = bits ^ sign;
+	int exponent = int(uint(magnitude >> 52)) - 1023;
+	if (exponent == 1024)
+		return bits;
+	if (exponent >= -126) {
+		magnitude = (magnitude + 0xffffffful + ((magnitude >> 29) & 1ul)) & ~0x1ffffffful;
+		return sign | (magnitude >= 0x47f0000000000000ul ? 0x7ff0000000000000ul : magnitude); // 2^128
+	}
+	uint drop = uint(29 - 126 - exponent); // below FLOAT's least exponent: multiples of 2^-149
+	if (drop > 53u)
+		return sign;
+	uint64_t mantissa = (magnitude & 0xffffffffffffful) | 0x10000000000000ul;
+	uint64_t rest = mantissa & ((1ul << drop) - 1ul), half_way = 1ul << (drop - 1u);
+	uint count = uint(mantissa >> drop);
+	count += rest > half_way || (rest == half_way && (count & 1u) != 0u) ? 1u : 0u;
+	if (count == 0u)
+		return sign;
+	int top = findMSB(count);
+	return sign | (uint64_t(top - 149 + 1023) << 52) | ((uint64_t(count) << uint(52 - top)) & 0xffffffffffffful);
+}
+// An int64 with as many digits as a double has and the same nearest FLOAT: what is left out leaves a one.
+uint64_t scan_jammed(const uint64_t a)
+{
+	uint64_t x = magnitude_of(a);
+	if ((x >> 53) != 0ul)
+		x = (x & ~0x7fful) | ((x & 0x7fful) != 0ul ? 0x800ul : 0ul);
+	return with_sign(x, (a >> 63) != 0ul);
+}
+
 // ---- dates and times ----
 
 // The day that begins the year (0), month (1), quarter (3) or week (4) of a finite one; part 2: the day itself. Wraps below
