@@ -2,6 +2,9 @@
  * other limits of the device's memory, against DuckDB. */
 #include "device.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 static uint64_t number(rayql_connection *con, const char *sql)
 {
 	char *rows = rows_of(con, sql, NULL);
@@ -176,11 +179,87 @@ static void random_statements(void **state)
 	assert_true(on_device > 60);
 }
 
+/* ---- at once ---- */
+#define BATCH 100u
+#define READERS 3u
+struct reader {
+	rayql_database *db;
+	_Atomic bool *done;
+	unsigned number, answers, on_device;
+	bool wrong;
+};
+
+/* Rows come BATCH at a time with x = 1: whatever a reader sees is whole, and never less than it saw before. */
+static void *read_often(void *state)
+{
+	struct reader *r = state;
+	rayql_connection *con = NULL;
+	uint64_t seen = 0;
+	if (rayql_connect(r->db, &con, NULL) != RAYQL_OK) {
+		r->wrong = true;
+		return NULL;
+	}
+	use(con, "compute");
+	while (!atomic_load(r->done) || !r->answers) {
+		char sql[128], *rows;
+		unsigned long long count, sum, words;
+		snprintf(sql, sizeof sql, "SELECT count(*), sum(x), count(w) FROM p WHERE x < %u", 2 + r->answers % 5);
+		rows = rows_of(con, sql, NULL);
+		r->wrong |= sscanf(rows, "%llu|%llu|%llu", &count, &sum, &words) != 3 || count != sum || count != words ||
+		            count % BATCH || count < seen;
+		seen = count;
+		free(rows);
+		r->on_device += number(con, "SELECT count(*) FROM rayql_last_query() WHERE device = 'vulkan:0'") == 1;
+		if (r->number == 0) { /* one of them takes the room away from the others */
+			snprintf(sql, sizeof sql, "SET rayql_device_memory_limit = '%uKiB'", 50 + r->answers % 4 * 200);
+			run(con, sql);
+		}
+		r->answers++;
+	}
+	rayql_disconnect(con);
+	return NULL;
+}
+
+static void writers_and_readers(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	struct reader readers[READERS];
+	pthread_t threads[READERS];
+	_Atomic bool done = false;
+	unsigned on_device = 0;
+	run(s.con, "CREATE TABLE p AS SELECT 1 AS x, 'w' || (i % 50) AS w, i::BIGINT AS y FROM range(30000) r(i)");
+	run(s.con, "CREATE INDEX c ON p USING columns (*)");
+	for (unsigned i = 0; i < READERS; i++) {
+		readers[i] = (struct reader){.db = s.db, .done = &done, .number = i};
+		assert_int_equal(pthread_create(&threads[i], NULL, read_often, &readers[i]), 0);
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		char sql[160];
+		snprintf(sql, sizeof sql, "INSERT INTO p SELECT 1, '%u', i FROM range(%u) r(i)", i, BATCH);
+		run(s.con, sql);
+		if (i % 10 == 9)
+			run(s.con, "REFRESH INDEX c");
+	}
+	atomic_store(&done, true);
+	for (unsigned i = 0; i < READERS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_false(readers[i].wrong);
+		on_device += readers[i].on_device;
+	}
+	assert_true(on_device > 0);
+	run(s.con, "DROP INDEX c");
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_an_insert_uploads),
 		cmocka_unit_test(random_statements),
+		cmocka_unit_test(writers_and_readers),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

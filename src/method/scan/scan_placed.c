@@ -136,6 +136,12 @@ uint64_t rql_scan_evict(const struct rql_device *device, uint64_t bytes, uint64_
 	return freed;
 }
 
+/* A store may outlive the devices. */
+static void device_closing(const struct rql_device *device)
+{
+	(void)rql_scan_evict(device, UINT64_MAX, UINT64_MAX);
+}
+
 /* ---- references ---- */
 
 /* lock held: one that is there gets a reference; else a new one (NULL: out of memory) is in the table, to be made by the
@@ -165,6 +171,7 @@ rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struc
 	uint64_t start = rql_now_ns();
 	bool make;
 	rql_store_segment_watch(segment, segment_gone);
+	atomic_store(&device->closing, device_closing);
 	pthread_mutex_lock(&lock);
 	struct rql_scan_placed *p = obtain(segment, column, layout, device, &make);
 	if (p)
