@@ -323,6 +323,13 @@ static void expressions(void **state)
 		"SELECT n, min(a // n), max(a % n), sum(b // n), sum(b % n) FROM e GROUP BY n ORDER BY n",
 		"SELECT id % 7 AS k, min(b // 1000), max(mod(b, 86400)), min(a // -3), count(a // n) FROM e GROUP BY k ORDER BY k",
 		"SELECT date_trunc('month', d)::DATE AS m, count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m",
+		/* TIMESTAMPs that are days */
+		"SELECT date_trunc('month', d) AS m, typeof(m), count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m DESC NULLS FIRST",
+		"SELECT date_trunc('week', t) AS w, n, count(*) FROM e WHERE id < 4000 GROUP BY w, n HAVING w > '1970-01-01' ORDER BY "
+		"ALL",
+		"SELECT d::TIMESTAMP AS m, date_trunc('year', d) AS y, max(a) FROM e GROUP BY m, y ORDER BY y, m LIMIT 50",
+		"SELECT date_trunc('quarter', d) AS q, date_trunc('quarter', d)::DATE AS c, count(DISTINCT date_trunc('day', t)), "
+		"count(DISTINCT n) FROM e GROUP BY q, c ORDER BY q",
 		"SELECT min(date_trunc('week', d + 1)), max(date_trunc('quarter', t)), min(date_trunc('year', t)) FROM e",
 		"SELECT hour(t) AS h, minute(t) // 15 AS q, count(*), max(second(t)) FROM e GROUP BY h, q ORDER BY h, q",
 		"SELECT id // 100 AS k, sum(p::DECIMAL(18, 1)), min((p * 3)::BIGINT), max(TRY_CAST(p AS TINYINT)) FROM e GROUP BY k "
@@ -344,7 +351,7 @@ static void expressions(void **state)
 	    "CREATE TABLE e AS SELECT i::INTEGER AS id, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 50 = 1 THEN -2147483648 "
 	    "WHEN i % 50 = 2 THEN 2147483647 ELSE (hash(i) % 20000)::INTEGER - 10000 END AS a, (i % 5 - 2)::INTEGER * 3 AS n, "
 	    "CASE WHEN i % 60 = 0 THEN NULL WHEN i % 60 = 1 THEN -9223372036854775808 ELSE (hash(i * 7) >> 1)::BIGINT - "
-	    "4611686018427387904 END AS b, DATE '1900-01-01' + (hash(i * 3) % 80000)::INTEGER AS d, "
+	    "4611686018427387904 END AS b, CASE WHEN i % 70 = 0 THEN NULL ELSE DATE '1900-01-01' + (hash(i * 3) % 80000)::INTEGER END AS d, "
 	    "TIMESTAMP '1960-01-01' + to_microseconds((hash(i * 5) % 2000000000000000)::BIGINT) AS t, "
 	    "(((hash(i * 11) % 200000)::INTEGER - 100000) * 0.001)::DECIMAL(15, 3) AS p, "
 	    "CASE WHEN i % 40 = 0 THEN NULL ELSE ((hash(i * 13) % 4000)::INTEGER - 2000) / 4 END AS r, "
@@ -356,6 +363,9 @@ static void expressions(void **state)
 		char *want = rows_of(host, queries[i], NULL);
 		expect(s.con, queries[i], "scan", want);
 		expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
+		run(s.con, "SET rayql_device = 'cpu'; SET rayql_unit = 'cpu'");
+		expect(s.con, queries[i], "scan", want);
+		use(s.con, "compute");
 		free(want);
 	}
 	fails(s.con, "SELECT sum(a // (n + 2)) FROM e", RAYQL_ERROR_HOST, "Overflow in division");
