@@ -172,6 +172,7 @@ rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out
 		.rays = r->stats.rays,
 		.hits = r->stats.hits,
 		.device_ms = r->stats.device_ns / 1e6,
+		.bytes_uploaded = r->stats.bytes_uploaded,
 	};
 	memcpy(out, &info, size);
 	return RAYQL_OK;

@@ -103,6 +103,7 @@ rql_status rql_store_piece_new(const struct rql_store_schema *schema, struct rql
 	if (!piece)
 		return rql_error_memory(err, sizeof(*piece), schema->name);
 	atomic_init(&piece->references, 1);
+	atomic_init(&piece->gone, NULL);
 	rql_mem_init(&piece->mem, schema->budget, schema->name);
 	rql_status status = RQL_MEM_ZARRAY(&piece->mem, piece->parts, schema->column_count, err);
 	if (status == RQL_OK)
@@ -122,6 +123,9 @@ void rql_store_piece_release(struct rql_store_piece *piece)
 {
 	if (!piece || !DROP(piece))
 		return;
+	void (*gone)(const void *) = atomic_load(&piece->gone);
+	if (gone)
+		gone(piece);
 	rql_mem_clear(&piece->mem);
 	free(piece);
 }
@@ -423,6 +427,12 @@ void rql_store_snapshot_release(const struct rql_store_snapshot *snapshot)
 	struct rql_store_state *state = (struct rql_store_state *)(uintptr_t)snapshot;
 	if (state && DROP(state))
 		release_state(state);
+}
+
+void rql_store_segment_watch(const struct rql_store_segment *segment, void (*gone)(const void *identity))
+{
+	struct rql_store_piece *piece = (struct rql_store_piece *)(uintptr_t)segment->identity;
+	atomic_store(&piece->gone, gone);
 }
 
 const struct rql_store_segment *rql_store_locate(const struct rql_store_snapshot *snapshot, uint64_t block)

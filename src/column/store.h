@@ -178,6 +178,11 @@ rql_status rql_store_append(struct rql_store *store, const struct rql_batch *row
 /* Rewrites segments with older dictionaries and joins small ones. Readers go on; appends wait. */
 rql_status rql_store_compact(struct rql_store *store, struct rql_error *err) RQL_MUST_CHECK;
 
+/* For copies of a segment elsewhere, which must go when it does: gone(identity) is called when the last snapshot that
+ * holds the segment is released, on that thread, while no other segment can have the identity yet. One function to a
+ * segment, whoever keeps how many copies; the caller holds a snapshot with the segment. Any thread. */
+void rql_store_segment_watch(const struct rql_store_segment *segment, void (*gone)(const void *identity));
+
 /* The segment that holds a block of the snapshot (block < blocks). */
 const struct rql_store_segment *rql_store_locate(const struct rql_store_snapshot *snapshot, uint64_t block);
 

@@ -179,6 +179,7 @@ struct rql_store_part { /* one column of a segment */
 };
 struct rql_store_piece { /* a segment's memory */
 	_Atomic uint64_t references;
+	void (*_Atomic gone)(const void *identity); /* rql_store_segment_watch's, or NULL */
 	struct rql_mem mem;
 	uint64_t rows;
 	uint32_t blocks;

@@ -72,13 +72,23 @@ static uint64_t room_on(struct rql_database *db, struct rql_arena *arena, struct
 	return value > used ? value - used : 0;
 }
 
-bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes)
+/* Gives up idle columns, as many as `missing` bytes need. False: there are none. */
+static bool evict_columns(struct rql_database *db, struct rql_arena *arena, struct rql_device *device, uint64_t missing,
+                          uint64_t since)
+{
+	uint64_t room = room_on(db, arena, device, 0);
+	return missing > room && rql_scan_evict(device, missing - room, since) > 0;
+}
+
+bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since)
 {
 	struct rql_session *s = session;
 	struct rql_arena *arena = rql_arena_new();
 	bool enough = arena && bytes <= room_on(s->db, arena, device, scan_bytes(device));
+	bool made = enough && (evict_columns(s->db, arena, device, missing, since) ||
+	                       rql_plan_cache_drop_scan(s->cache, device));
 	rql_arena_free(arena);
-	return enough && rql_plan_cache_drop_scan(s->cache, device);
+	return made;
 }
 
 bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
@@ -126,7 +136,10 @@ static void place_on(struct rql_session *session, struct rql_structure *s, struc
 {
 	struct rql_error failed = {0};
 	const char *why = NULL;
-	if (!rql_device_fits(session, device, estimate_bytes(s->cube, device, unit), arena, &why)) {
+	uint64_t bytes = estimate_bytes(s->cube, device, unit);
+	while (evict_columns(session->db, arena, device, bytes, UINT64_MAX))
+		;
+	if (!rql_device_fits(session, device, bytes, arena, &why)) {
 		add_note(session, s, device, why);
 		return;
 	}
@@ -222,8 +235,10 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
                        const char *message)
 {
 	struct rql_catalog *catalog = session->db->catalog;
-	if (s->store)
+	if (s->store) {
 		mark_columns(catalog, s, device, message);
+		rql_scan_forget(s->snapshot, device);
+	}
 	if (!s->cube)
 		return;
 	rql_cube_mark_failed(s->cube, device, message);

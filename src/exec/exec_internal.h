@@ -111,7 +111,7 @@ void rql_device_first_use(void *session, struct rql_device *device);
 const char *rql_device_failure(const struct rql_structure *s, const struct rql_device *device);
 bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
                      const char **why);
-bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes);
+bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since);
 /* Puts s (unpublished, READY, with its cube) on the devices that the view and the session want. What does not work is a
  * note of s and, with rayql_fallback = 'notice', a notice of the statement: the CPU has the cube all the same. */
 void rql_device_place(struct rql_session *session, struct rql_structure *s);

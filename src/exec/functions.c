@@ -421,6 +421,7 @@ static void fill_last_query(struct rql_database *db, struct rql_session *session
 	put_uint(t, r->stats.rays);
 	put_uint(t, r->stats.hits);
 	put_real(t, r->stats.device_ns / 1e6);
+	put_uint(t, r->stats.bytes_uploaded);
 }
 
 static void fill_settings(struct rql_database *db, struct rql_session *session, struct table *t)
@@ -483,7 +484,8 @@ static const struct function {
                                            {"estimated_ms", REAL},  {"host_estimated_ms", REAL},
                                            {"device", TEXT},        {"intervals", UINT},
                                            {"rays", UINT},          {"hits", UINT},
-                                           {"device_ms", REAL},     {NULL, TEXT}}},
+                                           {"device_ms", REAL},     {"bytes_uploaded", UINT},
+                                           {NULL, TEXT}}},
 	{"rayql_settings", fill_settings, {{"name", TEXT}, {"value", TEXT}, {"description", TEXT}, {NULL, TEXT}}},
 };
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)

@@ -229,6 +229,7 @@ static void count_run(const struct rql_answer *answer, struct rql_run_stats *sta
 	stats->cells_read += answer->cells_read;
 	stats->cells_covered += answer->cells_covered;
 	stats->bytes_read += answer->bytes_read;
+	stats->bytes_uploaded += answer->bytes_uploaded;
 	stats->runs += answer->runs;
 	stats->groups += answer->group_count;
 	stats->rays += answer->rays;

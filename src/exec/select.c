@@ -2,6 +2,7 @@
 #include "exec/columns.h"
 
 #include "exec/run.h"
+#include "method/scan/scan_place.h"
 #include "plan/plan_nodes.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,12 +298,15 @@ static bool device_failed(const struct rql_leaf *leaf, rql_status status)
 	       (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY);
 }
 
-/* A GPU's memory may be full of what this session's other plans keep there for their next runs. */
+/* A GPU's memory may be full of what this session's other plans keep there for their next runs, and of columns that no
+ * plan uses; start: of the run, whose own columns are there by now, as many as there was room for. */
 static bool make_room(struct rql_session *s, const struct rql_plan *plan, const struct rql_leaf *leaf,
-                      rql_status status)
+                      rql_status status, uint64_t start)
 {
-	if (!device_failed(leaf, status) || status != RQL_ERROR_LIMIT ||
-	    !rql_plan_cache_make_room(s->cache, leaf->device, plan))
+	if (!device_failed(leaf, status) || status != RQL_ERROR_LIMIT)
+		return false;
+	bool dropped = rql_plan_cache_make_room(s->cache, leaf->device, plan);
+	if (!rql_scan_evict(leaf->device, UINT64_MAX, start) && !dropped)
 		return false;
 	rql_device_retry(leaf->structure, leaf->device);
 	return true;
@@ -328,8 +332,9 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	struct rql_plan_context ctx = rql_session_context(s);
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
+	const uint64_t start = rql_now_ns();
 	rql_status status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);
-	if (status != RQL_OK && make_room(s, plan, leaf, status)) {
+	if (status != RQL_OK && make_room(s, plan, leaf, status, start)) {
 		rql_error_clear(&failed);
 		leaf = NULL;
 		status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);

@@ -81,6 +81,7 @@ struct rql_answer {
 	struct rql_agg_values *aggs;
 	uint32_t sorted_keys; /* the groups ascend by this many leading group keys */
 	uint64_t cells_read, cells_covered, bytes_read, runs;
+	uint64_t bytes_uploaded; /* scans: columns and tables that this run put into the device's memory first */
 	uint64_t rays, hits; /* rt: launched; closest hits and any-hit calls */
 	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */
 	double device_ns;

@@ -135,6 +135,8 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 	put_duration(out, run);
 	rql_strbuf_printf(out, "; %llu bytes, expected ", (unsigned long long)s->bytes_read);
 	put_count(out, bytes);
+	if (plan->nodes->leaves[0].scan)
+		rql_strbuf_printf(out, "; %llu bytes uploaded", (unsigned long long)s->bytes_uploaded);
 	if (s->rays || rays > 0) {
 		rql_strbuf_printf(out, "; %llu rays, expected ", (unsigned long long)s->rays);
 		put_count(out, rays);

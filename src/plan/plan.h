@@ -55,9 +55,11 @@ struct rql_plan_context {
 	/* Are `bytes` more to be had there under rayql_device_memory_limit? *why: in arena. */
 	bool (*device_fits)(void *state, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
 	                    const char **why);
-	/* Gives up what a plan of the session keeps there for its next run, the one that was used longest ago. False: there is
-	 * none, or without any of them there would be no room for `bytes` either. */
-	bool (*device_make_room)(void *state, struct rql_device *device, uint64_t bytes);
+	/* Makes room for `missing` bytes of `bytes` that somebody will need there: gives up columns that no plan uses and that
+	 * nobody wanted `since` then (rql_now_ns), else what a plan of the session keeps for its next run, the one that was
+	 * used longest ago. False: there is nothing to give up, or without all of it there would be no room for `bytes`
+	 * either. */
+	bool (*device_make_room)(void *state, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since);
 };
 
 /* ---- devices and units (units.c) ---- */
@@ -155,7 +157,7 @@ uint64_t rql_plan_most_bytes(const struct rql_budget *budget);
 
 /* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
 struct rql_run_stats {
-	uint64_t cells_read, cells_covered, bytes_read, runs, groups, rows, rays, hits;
+	uint64_t cells_read, cells_covered, bytes_read, bytes_uploaded, runs, groups, rows, rays, hits;
 	double run_ns, finish_ns;
 	double device_ns; /* time on the device, when it was measured */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "method/scan/scan_rows.h"
 #include "plan/leaf.h"
+#include "util/threads.h"
 
 struct pricing {
 	struct rql_planning *p;
@@ -137,6 +138,7 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 {
 	const struct rql_plan_context *ctx = c->p->ctx;
 	struct rql_cost *cost = &candidate->cost;
+	const uint64_t since = rql_now_ns(); /* what the price finds there is wanted from now on */
 	do {
 		candidate->reason = NULL;
 		method->price(prepared, device, cost);
@@ -144,7 +146,8 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 		    ctx->device_fits(ctx->load_state, device, cost->device_bytes - cost->placed_bytes, c->p->arena,
 		                     &candidate->reason))
 			return true;
-	} while (ctx->device_make_room && ctx->device_make_room(ctx->load_state, device, cost->device_bytes));
+	} while (ctx->device_make_room && ctx->device_make_room(ctx->load_state, device, cost->device_bytes,
+	                                                            cost->device_bytes - cost->placed_bytes, since));
 	return false;
 }
 

@@ -197,6 +197,53 @@ static rql_status program_key(struct rql_scan_binding *b, const struct rql_expr 
 	return rql_scan_add_answer(b, e, &key->source);
 }
 
+/* ---- days ---- */
+#define DAY_MICROS INT64_C(86400000000)
+#define DAYS_MOST (INT64_C(1) << 20)
+#define TIMESTAMP_DAYS 106751000 /* TIMESTAMP holds some more on both sides */
+
+/* A TIMESTAMP that is always the beginning of a day, of few days: of DATE_TRUNC, or of a DATE. Its groups are the days',
+ * thousands rather than a range of microseconds. */
+static bool is_day(const struct rql_expr *e, const struct rql_expr *only, const struct rql_store_column *stored)
+{
+	bool truncated = e->kind == RQL_EXPR_FUNCTION && e->child_count == 2 && e->children[1] == only &&
+	                 (strcmp(e->name, "date_trunc") == 0 || strcmp(e->name, "datetrunc") == 0);
+	bool cast = e->kind == RQL_EXPR_CAST && e->child_count == 1 && e->children[0] == only && !e->try_cast;
+	rql_int128 unit = stored->type.id == RQL_TYPE_TIMESTAMP ? DAY_MICROS : 1;
+	if (e->type.id != RQL_TYPE_TIMESTAMP || !(truncated || (cast && unit == 1)) ||
+	    (stored->type.id != RQL_TYPE_DATE && stored->type.id != RQL_TYPE_TIMESTAMP))
+		return false;
+	return stored->kind == RQL_STORE_INTEGER && stored->least > -TIMESTAMP_DAYS * unit &&
+	       stored->greatest < TIMESTAMP_DAYS * unit && (stored->greatest - stored->least) / unit < DAYS_MOST;
+}
+
+static rql_status day_key(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_slot *slot)
+{
+	struct rql_expr *day = rql_expr_new(b->arena, RQL_EXPR_CAST, rql_type_simple(RQL_TYPE_DATE), 1);
+	if (!day)
+		return out_of_memory(b);
+	day->children[0] = (struct rql_expr *)(uintptr_t)e; /* read only */
+	return rql_scan_add_answer(b, day, &add_key(b, slot)->source);
+}
+
+/* The TIMESTAMPs that the codes of such a key stand for. */
+static rql_status day_values(struct rql_scan_binding *b, const struct rql_scan_group_key *key, struct rql_slot *slot)
+{
+	struct rql_column *values = RQL_NEW(b->arena, struct rql_column);
+	int64_t *micros = RQL_NEW_ARRAY(b->arena, int64_t, key->key_count);
+	uint64_t *validity = RQL_NEW_ARRAY(b->arena, uint64_t, key->key_count / 64 + 1u);
+	if (!values || !micros || !validity)
+		return out_of_memory(b);
+	for (uint32_t code = 0; code < key->key_count; code++) {
+		bool null = code == key->null_key;
+		micros[code] = null ? 0 : (key->least + code) * DAY_MICROS;
+		validity[code / 64] |= (uint64_t)!null << code % 64;
+	}
+	*values = (struct rql_column){.type = slot->type, .data = micros, .validity = validity};
+	slot->values = values;
+	return RQL_OK;
+}
+
 static bool reads_nullable(const struct rql_scan_binding *b, const struct rql_program *program)
 {
 	for (uint32_t i = 0; i < program->input_count; i++) {
@@ -226,6 +273,9 @@ rql_status rql_scan_finish_keys(struct rql_scan_binding *b, const struct rql_pro
 				continue;
 			slot->least = made.least;
 			codes_slot(key, slot);
+			if (slot->kind == RQL_SLOT_KEY && !slot->wide && slot->type.id == RQL_TYPE_TIMESTAMP &&
+			    b->answers.items[key->source.result]->type.id == RQL_TYPE_DATE)
+				RQL_TRY(day_values(b, key, slot));
 		}
 	}
 	return RQL_OK;
@@ -394,6 +444,8 @@ static rql_status bind_key(struct rql_scan_binding *b, const struct rql_expr *e,
 	if (stored->kind == RQL_STORE_INTEGER && !stored->wide && rql_type_is_integer(stored->type) &&
 	    is_shifted(e, stored, &offset))
 		return shifted_key(b, e, column, offset, slot);
+	if (is_day(e, only, stored))
+		return day_key(b, e, slot);
 	return program_key(b, e, slot);
 }
 

@@ -315,13 +315,71 @@ static void many_shapes(void **state)
 	unsetenv("RAYQL_VULKAN_PIPELINES");
 }
 
+/* Expressions over columns, with the ends of their types, NULLs and divisors of 0: a scan on the device has DuckDB's
+ * answers, types and errors. */
+static void expressions(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT n, min(a // n), max(a % n), sum(b // n), sum(b % n) FROM e GROUP BY n ORDER BY n",
+		"SELECT id % 7 AS k, min(b // 1000), max(mod(b, 86400)), min(a // -3), count(a // n) FROM e GROUP BY k ORDER BY k",
+		"SELECT date_trunc('month', d)::DATE AS m, count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m",
+		/* TIMESTAMPs that are days */
+		"SELECT date_trunc('month', d) AS m, typeof(m), count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m DESC NULLS FIRST",
+		"SELECT date_trunc('week', t) AS w, n, count(*) FROM e WHERE id < 4000 GROUP BY w, n HAVING w > '1970-01-01' ORDER BY "
+		"ALL",
+		"SELECT d::TIMESTAMP AS m, date_trunc('year', d) AS y, max(a) FROM e GROUP BY m, y ORDER BY y, m LIMIT 50",
+		"SELECT date_trunc('quarter', d) AS q, date_trunc('quarter', d)::DATE AS c, count(DISTINCT date_trunc('day', t)), "
+		"count(DISTINCT n) FROM e GROUP BY q, c ORDER BY q",
+		"SELECT min(date_trunc('week', d + 1)), max(date_trunc('quarter', t)), min(date_trunc('year', t)) FROM e",
+		"SELECT hour(t) AS h, minute(t) // 15 AS q, count(*), max(second(t)) FROM e GROUP BY h, q ORDER BY h, q",
+		"SELECT id // 100 AS k, sum(p::DECIMAL(18, 1)), min((p * 3)::BIGINT), max(TRY_CAST(p AS TINYINT)) FROM e GROUP BY k "
+		"ORDER BY k",
+		"SELECT count(*), min(r % 7), max(r % -0.3), sum(TRY_CAST(r AS INTEGER)), min(r::BIGINT) FROM e WHERE r % 2 < 1",
+		"SELECT count(*) FROM e WHERE id IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41) "
+		"OR r IN (0.5, 1, 1.5) OR a % 2 = 1",
+		"SELECT n, min(f * f), max(f / 3::FLOAT - a), min(b::FLOAT), sum(CASE WHEN f % 2 < 1 THEN 1 ELSE 0 END) FROM e GROUP "
+		"BY n ORDER BY n",
+		"SELECT count(*) FROM e WHERE CASE WHEN n <> 0 THEN a // n > 3 ELSE t::DATE > d END",
+	};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *host = NULL;
+	assert_int_equal(rayql_connect(s.db, &host, NULL), RAYQL_OK);
+	run(s.con,
+	    "CREATE TABLE e AS SELECT i::INTEGER AS id, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 50 = 1 THEN -2147483648 "
+	    "WHEN i % 50 = 2 THEN 2147483647 ELSE (hash(i) % 20000)::INTEGER - 10000 END AS a, (i % 5 - 2)::INTEGER * 3 AS n, "
+	    "CASE WHEN i % 60 = 0 THEN NULL WHEN i % 60 = 1 THEN -9223372036854775808 ELSE (hash(i * 7) >> 1)::BIGINT - "
+	    "4611686018427387904 END AS b, CASE WHEN i % 70 = 0 THEN NULL ELSE DATE '1900-01-01' + (hash(i * 3) % 80000)::INTEGER END AS d, "
+	    "TIMESTAMP '1960-01-01' + to_microseconds((hash(i * 5) % 2000000000000000)::BIGINT) AS t, "
+	    "(((hash(i * 11) % 200000)::INTEGER - 100000) * 0.001)::DECIMAL(15, 3) AS p, "
+	    "CASE WHEN i % 40 = 0 THEN NULL ELSE ((hash(i * 13) % 4000)::INTEGER - 2000) / 4 END AS r, "
+	    "CASE WHEN i % 45 = 0 THEN NULL ELSE ((hash(i * 17) % 1000000)::INTEGER - 500000) / 7 END::FLOAT AS f FROM range(9000) q(i)");
+	run(s.con, "CREATE INDEX ce ON e USING columns (*)");
+	use(s.con, "compute");
+	run(host, "SET rayql_enable_scan = off");
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		char *want = rows_of(host, queries[i], NULL);
+		expect(s.con, queries[i], "scan", want);
+		expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
+		run(s.con, "SET rayql_device = 'cpu'; SET rayql_unit = 'cpu'");
+		expect(s.con, queries[i], "scan", want);
+		use(s.con, "compute");
+		free(want);
+	}
+	fails(s.con, "SELECT sum(a // (n + 2)) FROM e", RAYQL_ERROR_HOST, "Overflow in division");
+	rayql_disconnect(host);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_placed),    cmocka_unit_test(least_recently_used),
 		cmocka_unit_test(scratch_counts),    cmocka_unit_test(views_and_columns),
 		cmocka_unit_test(many_shapes),       cmocka_unit_test(what_a_failure_says),
-		cmocka_unit_test(others_hear_of_it),
+		cmocka_unit_test(others_hear_of_it), cmocka_unit_test(expressions),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

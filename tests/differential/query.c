@@ -223,10 +223,11 @@ static struct dt_item argument(struct making *m, const struct dt_source *s)
 			a_big = "";
 		struct dt_item both = a;
 		both.class = a.class == DT_REAL || b.class == DT_REAL ? DT_REAL : a.class == DT_DECIMAL ? DT_DECIMAL : b.class;
-		static const char *const ops[] = {"-", "+", "*"};
+		static const char *const ops[] = {"-", "+", "*", "//", "%"};
+		uint32_t op_count = a.class == DT_INT && b.class == DT_INT ? 5 : 3;
 		both.text = dt_chance(m->r, 25)
 		                ? dt_printf(m->arena, "%s%s + 1", a.text, a_big)
-		                : dt_printf(m->arena, "%s%s %s %s%s", a.text, a_big, ops[dt_below(m->r, 3)], b.text, b_big);
+		                : dt_printf(m->arena, "%s%s %s %s%s", a.text, a_big, ops[dt_below(m->r, op_count)], b.text, b_big);
 		return both;
 	}
 	return none;

@@ -19,7 +19,8 @@ static struct rql_devices *devices;
 static struct rql_device *gpu;
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
-static unsigned rough, ran, refused, narrowed, modes[3], hashed, tests_seen[3], lates, failed, copied, limbs_seen[16];
+static unsigned rough, reused, ran, refused, narrowed, modes[3], hashed, tests_seen[3], lates, failed, copied;
+static unsigned limbs_seen[16];
 /* Answers where more than twice as many groups were possible as the result has room for: [hashed][found more than that] */
 static unsigned listed[2][2];
 
@@ -117,8 +118,9 @@ static void note_plan(const struct rql_scan_request *request, const struct rql_s
 	rql_arena_free(arena);
 }
 
-/* What a request that has run holds is what its price says: of the columns no more than foreseen, all of it there. */
-static void check_bytes(const struct rql_scan_request *request, const struct rql_cost *before,
+/* What a request that has run holds is what its price says: of the columns no more than foreseen, all of it there.
+ * kept: bytes that requests before it had left there. */
+static void check_bytes(const struct rql_scan_request *request, uint64_t kept, const struct rql_cost *before,
                         const struct rql_cost *after)
 {
 	uint32_t columns = 0;
@@ -126,8 +128,12 @@ static void check_bytes(const struct rql_scan_request *request, const struct rql
 	uint64_t bytes = rql_scan_device_bytes(request->snapshot, gpu, &columns, &ms);
 	assert_int_equal(bytes, rql_scan_device_bytes(NULL, gpu, NULL, NULL));
 	assert_true(columns <= request->snapshot->column_count && ms >= 0 && (columns || !bytes));
+	assert_true(bytes - kept <= before->device_bytes - before->placed_bytes);
+	reused += kept > 0 && before->placed_bytes > 0;
+	if (kept)
+		return;
 	assert_int_equal(before->placed_bytes, 0);
-	assert_true(bytes <= before->device_bytes && bytes <= after->placed_bytes);
+	assert_true(bytes <= after->placed_bytes);
 	assert_true(bytes + gpu->request_bytes <= after->device_bytes);
 }
 
@@ -169,6 +175,10 @@ static bool compare_request(const struct rql_scan_request *request)
 		refused++;
 		return false;
 	}
+	/* Half of them find what the ones before have left on the device. */
+	if (roll(2))
+		rql_scan_evict(gpu, UINT64_MAX, UINT64_MAX);
+	uint64_t kept = rql_scan_device_bytes(NULL, gpu, NULL, NULL), uploaded = 0;
 	struct rql_arena *arena = need(rql_arena_new());
 	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
 	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
@@ -187,6 +197,8 @@ static bool compare_request(const struct rql_scan_request *request)
 		if (status != RQL_OK)
 			continue;
 		same_answer(&want, &have, request->group_count, request->agg_count);
+		uploaded += have.bytes_uploaded;
+		assert_true(again == 0 || have.bytes_uploaded == 0);
 		assert_int_equal(have.cells_covered, counts.rows_passed);
 		passed = have.cells_covered;
 		if (again > 0)
@@ -195,7 +207,9 @@ static bool compare_request(const struct rql_scan_request *request)
 			assert_true(have.pass_count > 0);
 	}
 	method->price(prepared, gpu, &cost);
-	check_bytes(request, &first, &cost);
+	check_bytes(request, kept, &first, &cost);
+	if (status == RQL_OK)
+		assert_true(rql_scan_device_bytes(NULL, gpu, NULL, NULL) - kept <= uploaded);
 	assert_true(method->prepared_bytes(prepared) > 0);
 	method->free_prepared(prepared);
 	rql_scan_free(scan);
@@ -231,7 +245,7 @@ static void test_random(void **state)
 	              lates);
 	if (from)
 		return;
-	assert_true(narrowed > CASES / 4);
+	assert_true(narrowed > CASES / 4 && reused > CASES / 4);
 	assert_true(ran > refused && modes[0] && modes[1] && modes[2]);
 	assert_true(tests_seen[0] && tests_seen[1] && tests_seen[2] && lates);
 }

@@ -1,55 +1,27 @@
 /* The code of a program: a step is one instruction, or a few, on the values of one row. NULLs are booleans beside the
  * values, as in expr/run.c; a step that may fail marks the row as failed when it is live, in the step's mask and not
  * NULL, and the host then answers. */
-#include "method/scan/scan_code.h"
-
-/* Longer lists would be long code; they are tables to the host's planner. */
-#define LIST_MAX 64u
+#include "method/scan/scan_code_steps.h"
 
 const char *rql_scan_code_refusal(const struct rql_program *program)
 {
+	bool wide = false;
 	for (uint32_t r = 0; r < program->reg_count; r++)
-		if (program->regs[r].kind == RQL_LANE_I128 || program->regs[r].kind == RQL_LANE_F32)
-			return "an expression has 128-bit integers or FLOATs inside";
+		wide |= program->regs[r].kind == RQL_LANE_I128;
 	for (uint32_t i = 0; i < program->step_count; i++) {
 		const struct rql_step *s = &program->steps[i];
-		bool real = s->kind == RQL_LANE_F64;
-		switch (s->op) {
-		case RQL_STEP_DIV:
-			if (!real)
-				return "an expression divides integers";
-			break;
-		case RQL_STEP_MOD:
-		case RQL_STEP_ROUND:
-		case RQL_STEP_SCALE_DOWN:
-			return "an expression takes remainders or rounds";
-		case RQL_STEP_DATE_TRUNC:
-		case RQL_STEP_DAYS:
-		case RQL_STEP_MICROS:
-		case RQL_STEP_TIME_PART:
-			return "an expression truncates dates or takes times apart in every row";
-		case RQL_STEP_IN_LIST:
-			if (real || s->count > LIST_MAX)
-				return "an expression has a long list";
-			break;
-		case RQL_STEP_LOOKUP:
-			if (program->tables[s->imm].kind == RQL_LANE_I128 || program->tables[s->imm].kind == RQL_LANE_F32)
-				return "an expression has 128-bit integers or FLOATs inside";
-			break;
-		default:
-			break;
-		}
+		wide |= s->op == RQL_STEP_LOOKUP && program->tables[s->imm].kind == RQL_LANE_I128;
 	}
-	return NULL;
+	return wide ? "an expression has 128-bit integers inside" : NULL;
 }
 
 /* ---- what steps are made of ---- */
 
-struct state {
-	struct rql_scan_coder *c;
-	const struct rql_program *program;
-	struct rql_scan_value *regs;
-};
+/* FLOATs are doubles that are rounded after each step. */
+static enum rql_lane_kind lane_of(unsigned kind)
+{
+	return kind == RQL_LANE_F32 ? RQL_LANE_F64 : (enum rql_lane_kind)kind;
+}
 
 static bool is_wide(enum rql_lane_kind kind)
 {
@@ -57,7 +29,7 @@ static bool is_wide(enum rql_lane_kind kind)
 }
 
 /* A constant of the program as a parameter. */
-static uint32_t constant(struct state *st, uint32_t index, enum rql_lane_kind kind)
+uint32_t rql_scan_code_constant(struct rql_scan_steps *st, uint32_t index, enum rql_lane_kind kind)
 {
 	const union rql_constant *k = &st->program->constants[index];
 	struct rql_scan_coder *c = st->c;
@@ -70,13 +42,13 @@ static uint32_t constant(struct state *st, uint32_t index, enum rql_lane_kind ki
 	return kind == RQL_LANE_F64 ? OP1(c, BITCAST, F64, id) : kind == RQL_LANE_I32 ? OP1(c, U_CONVERT, U32, id) : id;
 }
 
-static struct rql_scan_value reg(struct state *st, uint16_t r)
+static struct rql_scan_value reg(struct rql_scan_steps *st, uint16_t r)
 {
 	const struct rql_reg *about = &st->program->regs[r];
 	struct rql_scan_value *v = &st->regs[r];
 	if (about->role != RQL_REG_CONSTANT || v->id)
 		return *v;
-	v->kind = (enum rql_lane_kind)about->kind;
+	v->kind = lane_of(about->kind);
 	if (about->index == UINT16_MAX) {
 		v->id = rql_spirv_bool(&st->c->m, false);
 		if (v->kind != RQL_LANE_BOOL)
@@ -84,7 +56,7 @@ static struct rql_scan_value reg(struct state *st, uint16_t r)
 				rql_scan_code_convert(st->c, (struct rql_scan_value){.id = v->id, .kind = RQL_LANE_BOOL}, v->kind).id;
 		v->valid = rql_spirv_bool(&st->c->m, false);
 	} else {
-		v->id = constant(st, about->index, v->kind);
+		v->id = rql_scan_code_constant(st, about->index, v->kind);
 		v->bounded = v->kind == RQL_LANE_I32 || v->kind == RQL_LANE_I64;
 		if (v->bounded)
 			v->bounds.low = v->bounds.high = st->program->constants[about->index].integer;
@@ -95,7 +67,7 @@ static struct rql_scan_value reg(struct state *st, uint16_t r)
 	return *v;
 }
 
-static uint32_t both(struct rql_scan_coder *c, uint32_t a, uint32_t b)
+uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b)
 {
 	return !a ? b : !b ? a : OP2(c, LOGICAL_AND, BOOL, a, b);
 }
@@ -139,7 +111,7 @@ static uint32_t is_negative(struct rql_scan_coder *c, enum rql_lane_kind kind, u
 }
 
 /* Outside of constants imm and imm + 1; 0: never. */
-static uint32_t outside(struct state *st, const struct rql_step *s, uint32_t a)
+uint32_t rql_scan_code_outside(struct rql_scan_steps *st, const struct rql_step *s, uint32_t a)
 {
 	struct rql_scan_coder *c = st->c;
 	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
@@ -150,9 +122,9 @@ static uint32_t outside(struct state *st, const struct rql_step *s, uint32_t a)
 	if (low > most || high < least)
 		return rql_spirv_bool(&c->m, true);
 	if (low > least)
-		below = OP2(c, S_LESS, BOOL, a, constant(st, s->imm, kind));
+		below = OP2(c, S_LESS, BOOL, a, rql_scan_code_constant(st, s->imm, kind));
 	if (high < most)
-		above = OP2(c, S_LESS, BOOL, constant(st, s->imm + 1, kind), a);
+		above = OP2(c, S_LESS, BOOL, rql_scan_code_constant(st, s->imm + 1, kind), a);
 	return !below ? above : !above ? below : OP2(c, LOGICAL_OR, BOOL, below, above);
 }
 
@@ -167,24 +139,24 @@ static uint32_t overflow(struct rql_scan_coder *c, unsigned op, uint32_t a, uint
 }
 
 /* `bad` rows fail, or become NULL in a TRY_CAST. */
-static void judge(struct state *st, const struct rql_step *s, uint32_t bad, struct rql_scan_value *out)
+void rql_scan_code_judge(struct rql_scan_steps *st, const struct rql_step *s, uint32_t bad, struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
 	if (!bad)
 		return;
 	if (s->detail == RQL_STEP_TRY) {
-		out->valid = both(c, out->valid, OP1(c, LOGICAL_NOT, BOOL, bad));
+		out->valid = rql_scan_code_both(c, out->valid, OP1(c, LOGICAL_NOT, BOOL, bad));
 		return;
 	}
-	bad = both(c, both(c, bad, c->live), out->valid);
+	bad = rql_scan_code_both(c, rql_scan_code_both(c, bad, c->live), out->valid);
 	if (s->mask != RQL_REG_NONE)
-		bad = both(c, bad, reg(st, s->mask).id);
+		bad = rql_scan_code_both(c, bad, reg(st, s->mask).id);
 	(void)CALL(c, "scan_fail", RQL_SPIRV_VOID, bad);
 }
 
 /* ---- comparisons ---- */
 
-static uint32_t ordered(struct rql_scan_coder *c, struct rql_scan_value v)
+uint32_t rql_scan_code_ordered(struct rql_scan_coder *c, struct rql_scan_value v)
 {
 	return CALL(c, "scan_real_key", RQL_SPIRV_U64, OP1(c, BITCAST, U64, v.id));
 }
@@ -194,7 +166,7 @@ static uint32_t equal(struct rql_scan_coder *c, struct rql_scan_value a, struct 
 	if (a.kind == RQL_LANE_BOOL)
 		return OP2(c, LOGICAL_EQUAL, BOOL, a.id, b.id);
 	if (a.kind == RQL_LANE_F64)
-		return OP2(c, EQUAL, BOOL, ordered(c, a), ordered(c, b));
+		return OP2(c, EQUAL, BOOL, rql_scan_code_ordered(c, a), rql_scan_code_ordered(c, b));
 	return OP2(c, EQUAL, BOOL, a.id, b.id);
 }
 
@@ -203,7 +175,7 @@ static uint32_t less(struct rql_scan_coder *c, struct rql_scan_value a, struct r
 	if (a.kind == RQL_LANE_BOOL)
 		return OP2(c, LOGICAL_AND, BOOL, OP1(c, LOGICAL_NOT, BOOL, a.id), b.id);
 	if (a.kind == RQL_LANE_F64)
-		return OP2(c, U_LESS, BOOL, ordered(c, a), ordered(c, b));
+		return OP2(c, U_LESS, BOOL, rql_scan_code_ordered(c, a), rql_scan_code_ordered(c, b));
 	return OP2(c, S_LESS, BOOL, a.id, b.id);
 }
 
@@ -263,7 +235,7 @@ static struct rql_scan_value logic(struct rql_scan_coder *c, bool is_or, struct 
 	return out;
 }
 
-static uint32_t mask_of(struct state *st, const struct rql_step *s)
+static uint32_t mask_of(struct rql_scan_steps *st, const struct rql_step *s)
 {
 	struct rql_scan_coder *c = st->c;
 	struct rql_scan_value a = reg(st, s->a);
@@ -271,12 +243,12 @@ static uint32_t mask_of(struct state *st, const struct rql_step *s)
 	if (s->op == RQL_STEP_MASK_NULL)
 		id = a.valid ? not_of(c, a.valid) : rql_spirv_bool(&c->m, false);
 	else if (s->op == RQL_STEP_MASK_NOT_FALSE)
-		id = not_of(c, both(c, not_of(c, a.id), a.valid));
+		id = not_of(c, rql_scan_code_both(c, not_of(c, a.id), a.valid));
 	else
-		id = both(c, a.id, a.valid);
+		id = rql_scan_code_both(c, a.id, a.valid);
 	if (s->op == RQL_STEP_MASK_NOT_TRUE)
 		id = not_of(c, id);
-	return s->mask == RQL_REG_NONE ? id : both(c, id, reg(st, s->mask).id);
+	return s->mask == RQL_REG_NONE ? id : rql_scan_code_both(c, id, reg(st, s->mask).id);
 }
 
 /* As another kind; what fits 32 bits stays in them. */
@@ -301,7 +273,7 @@ static void make_alike(struct rql_scan_coder *c, struct rql_scan_value *a, struc
 static struct rql_scan_value choose(struct rql_scan_coder *c, struct rql_scan_value a, struct rql_scan_value b,
                                     struct rql_scan_value when)
 {
-	uint32_t truth = rql_spirv_bool(&c->m, true), chosen = both(c, when.id, when.valid);
+	uint32_t truth = rql_spirv_bool(&c->m, true), chosen = rql_scan_code_both(c, when.id, when.valid);
 	make_alike(c, &a, &b);
 	struct rql_scan_value out = {.kind = a.kind, .narrow = a.narrow};
 	out.id = rql_spirv_select(&c->m, a.narrow ? RQL_SPIRV_U32 : rql_scan_code_type(a.kind), chosen, a.id, b.id);
@@ -313,42 +285,34 @@ static struct rql_scan_value choose(struct rql_scan_coder *c, struct rql_scan_va
 
 /* ---- tables and lists ---- */
 
-static struct rql_scan_value look_up(struct state *st, const struct rql_step *s, struct rql_scan_value a)
+static struct rql_scan_value look_up(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a)
 {
 	struct rql_scan_coder *c = st->c;
 	const struct rql_program_table *t = &st->program->tables[s->imm];
 	struct rql_scan_blob *blob = &c->plan->blob;
-	struct rql_scan_value out = {.kind = t->kind, .valid = a.valid};
+	struct rql_scan_value out = {.kind = lane_of(t->kind), .valid = a.valid};
 	uint64_t words = ((uint64_t)t->count + 63) / 64 * 8;
 	uint64_t bytes = t->kind == RQL_LANE_BOOL ? words : (uint64_t)t->count * rql_lane_bytes(t->kind);
 	uint32_t index = a.id;
 	uint32_t known = OP2(c, U_LESS, BOOL, index, OP1(c, U_CONVERT, U32, rql_scan_code_param(c, t->count, false)));
-	uint32_t live = both(c, c->live, known),
+	uint32_t live = rql_scan_code_both(c, c->live, known),
 			 table = rql_scan_code_param(c, rql_scan_blob_put(blob, t->data, bytes), true);
-	out.valid = both(c, out.valid, known);
+	out.valid = rql_scan_code_both(c, out.valid, known);
 	if (t->valid) {
 		uint32_t bits = rql_scan_code_param(c, rql_scan_blob_put(blob, t->valid, words), true);
-		out.valid = both(c, out.valid, CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, bits, index, live));
+		out.valid = rql_scan_code_both(c, out.valid, CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, bits, index, live));
 	}
 	if (t->kind == RQL_LANE_BOOL)
 		out.id = CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, table, index, live);
-	else if (t->kind == RQL_LANE_I32)
+	else if (t->kind == RQL_LANE_I32 || t->kind == RQL_LANE_F32)
 		out.id = CALL(c, "scan_u32_at", RQL_SPIRV_U32, table, index, live);
 	else
 		out.id = CALL(c, "scan_u64_at", RQL_SPIRV_U64, table, index, live);
-	if (t->kind == RQL_LANE_F64)
+	if (t->kind == RQL_LANE_F32)
+		out.id = CALL(c, "scan_widened", RQL_SPIRV_U64, OP1(c, U_CONVERT, U64, out.id));
+	if (out.kind == RQL_LANE_F64)
 		out.id = OP1(c, BITCAST, F64, out.id);
 	return out;
-}
-
-static uint32_t in_list(struct state *st, const struct rql_step *s, uint32_t a)
-{
-	struct rql_scan_coder *c = st->c;
-	uint32_t found = rql_spirv_bool(&c->m, false);
-	for (uint32_t i = 0; i < s->count; i++)
-		found = OP2(c, LOGICAL_OR, BOOL, found,
-		            OP2(c, EQUAL, BOOL, a, constant(st, s->imm + i, (enum rql_lane_kind)s->kind)));
-	return found;
 }
 
 /* ---- steps ---- */
@@ -371,8 +335,8 @@ static struct rql_bounds bounds_of(unsigned op, struct rql_bounds a, struct rql_
 }
 
 /* Sums, differences and products of integers that stay in their kind: in 32 bits where they fit those. */
-static void do_integers(struct state *st, const struct rql_step *s, struct rql_scan_value a, struct rql_scan_value b,
-                        struct rql_scan_value *out)
+static void do_integers(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
+                        struct rql_scan_value b, struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
 	out->bounds = bounds_of(s->op, rql_scan_code_bounds(&a), rql_scan_code_bounds(&b));
@@ -389,11 +353,11 @@ static void do_integers(struct state *st, const struct rql_step *s, struct rql_s
 	out->id = arithmetic(c, s->op, RQL_LANE_I64, a.id, b.id);
 }
 
-static void do_arithmetic(struct state *st, const struct rql_step *s, struct rql_scan_value a, struct rql_scan_value b,
-                          struct rql_scan_value *out)
+static void do_arithmetic(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
+                          struct rql_scan_value b, struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
-	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
+	enum rql_lane_kind kind = lane_of(s->kind);
 	if (kind != RQL_LANE_F64 &&
 	    (s->op == RQL_STEP_ADD || s->op == RQL_STEP_SUB || s->op == RQL_STEP_MUL || s->op == RQL_STEP_MUL_WIDE)) {
 		do_integers(st, s, a, b, out);
@@ -402,25 +366,32 @@ static void do_arithmetic(struct state *st, const struct rql_step *s, struct rql
 	a = rql_scan_code_convert(c, a, kind);
 	b = rql_scan_code_convert(c, b, kind);
 	out->id = arithmetic(c, s->op, kind, a.id, b.id);
+	if (s->kind == RQL_LANE_F32)
+		out->id = rql_scan_code_float(c, out->id);
 	if (s->op == RQL_STEP_DIV && s->imm) {
-		uint32_t zero = OP2(c, EQUAL, BOOL, ordered(c, b), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
-		out->valid = both(c, out->valid, not_of(c, zero));
+		uint32_t zero = OP2(c, EQUAL, BOOL, rql_scan_code_ordered(c, b), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
+		out->valid = rql_scan_code_both(c, out->valid, not_of(c, zero));
 	}
 	if (s->op == RQL_STEP_ADD_CHECKED || s->op == RQL_STEP_SUB_CHECKED || s->op == RQL_STEP_MUL_CHECKED) {
-		uint32_t left = overflow(c, s->op, a.id, b.id, out->id), range = outside(st, s, out->id);
-		judge(st, s, range ? OP2(c, LOGICAL_OR, BOOL, left, range) : left, out);
+		uint32_t left = overflow(c, s->op, a.id, b.id, out->id), range = rql_scan_code_outside(st, s, out->id);
+		rql_scan_code_judge(st, s, range ? OP2(c, LOGICAL_OR, BOOL, left, range) : left, out);
 	}
 }
 
-static void do_unary(struct state *st, const struct rql_step *s, struct rql_scan_value a, struct rql_scan_value *out)
+static void do_unary(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
+                     struct rql_scan_value *out)
 {
 	struct rql_scan_coder *c = st->c;
-	enum rql_lane_kind kind = (enum rql_lane_kind)s->kind;
+	enum rql_lane_kind kind = lane_of(s->kind);
 	bool real = kind == RQL_LANE_F64;
 	if (s->op == RQL_STEP_CHECK) {
 		a = rql_scan_code_convert(c, a, a.kind);
 		out->id = a.id;
-		judge(st, s, outside(st, s, a.id), out);
+		rql_scan_code_judge(st, s, rql_scan_code_outside(st, s, a.id), out);
+		return;
+	}
+	if (s->op == RQL_STEP_CONVERT && st->program->regs[s->dst].kind == RQL_LANE_F32) {
+		rql_scan_code_to_float(st, s, a, out);
 		return;
 	}
 	if (s->op == RQL_STEP_CONVERT) {
@@ -439,18 +410,9 @@ static void do_unary(struct state *st, const struct rql_step *s, struct rql_scan
 	}
 }
 
-/* NULL at the infinities. */
-static void date_part(struct rql_scan_coder *c, const struct rql_step *s, struct rql_scan_value a,
-                      struct rql_scan_value *out)
-{
-	uint32_t last = OP2(c, EQUAL, BOOL, a.id, rql_spirv_u32(&c->m, INT32_MAX));
-	uint32_t first = OP2(c, EQUAL, BOOL, a.id, rql_spirv_u32(&c->m, (uint32_t)-INT32_MAX));
-	out->valid = both(c, out->valid, not_of(c, OP2(c, LOGICAL_OR, BOOL, first, last)));
-	out->id = CALL(c, "scan_date_part", RQL_SPIRV_U32, a.id, rql_spirv_u32(&c->m, s->detail));
-}
-
 /* Steps whose result is a truth value; 0: it is none of them. */
-static uint32_t truth_of(struct state *st, const struct rql_step *s, struct rql_scan_value a, struct rql_scan_value b)
+static uint32_t truth_of(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,
+                         struct rql_scan_value b)
 {
 	struct rql_scan_coder *c = st->c;
 	uint32_t id;
@@ -467,10 +429,10 @@ static uint32_t truth_of(struct state *st, const struct rql_step *s, struct rql_
 	case RQL_STEP_DIFFERENT:
 		return not_of(c, same(c, a, b));
 	case RQL_STEP_INSIDE:
-		id = outside(st, s, a.id);
+		id = rql_scan_code_outside(st, s, a.id);
 		return id ? not_of(c, id) : rql_spirv_bool(&c->m, true);
 	case RQL_STEP_IN_LIST:
-		return in_list(st, s, a.id);
+		return rql_scan_code_in_list(st, s, a);
 	case RQL_STEP_NOT:
 		return not_of(c, a.id);
 	case RQL_STEP_IS_NULL:
@@ -505,7 +467,7 @@ static bool never_null(unsigned op)
 	}
 }
 
-static void do_step(struct state *st, const struct rql_step *s)
+static void do_step(struct rql_scan_steps *st, const struct rql_step *s)
 {
 	struct rql_scan_coder *c = st->c;
 	struct rql_scan_value a = {0}, b = {0};
@@ -513,9 +475,9 @@ static void do_step(struct state *st, const struct rql_step *s)
 		a = reg(st, s->a);
 	if (s->b != RQL_REG_NONE)
 		b = reg(st, s->b);
-	struct rql_scan_value out = {.kind = (enum rql_lane_kind)st->program->regs[s->dst].kind};
+	struct rql_scan_value out = {.kind = lane_of(st->program->regs[s->dst].kind)};
 	if (!never_null(s->op))
-		out.valid = both(c, a.valid, b.valid);
+		out.valid = rql_scan_code_both(c, a.valid, b.valid);
 	switch (s->op) {
 	case RQL_STEP_LOOKUP:
 		out = look_up(st, s, a);
@@ -527,9 +489,6 @@ static void do_step(struct state *st, const struct rql_step *s)
 	case RQL_STEP_CHOOSE:
 		out = choose(c, a, b, reg(st, s->c));
 		break;
-	case RQL_STEP_DATE_PART:
-		date_part(c, s, a, &out);
-		break;
 	case RQL_STEP_NEG:
 	case RQL_STEP_ABS:
 	case RQL_STEP_CHECK:
@@ -537,10 +496,12 @@ static void do_step(struct state *st, const struct rql_step *s)
 		do_unary(st, s, a, &out);
 		break;
 	default:
+		if (rql_scan_code_number(st, s, a, b, &out))
+			break;
 		if (s->op >= RQL_STEP_EQ && s->op <= RQL_STEP_DIFFERENT)
 			make_alike(c, &a, &b);
 		else if (s->op == RQL_STEP_INSIDE || s->op == RQL_STEP_IN_LIST)
-			a = rql_scan_code_convert(c, a, a.kind);
+			a = rql_scan_code_convert(c, a, a.kind); /* not narrow */
 		out.id = truth_of(st, s, a, b);
 		if (!out.id)
 			do_arithmetic(st, s, a, b, &out);
@@ -553,7 +514,7 @@ void rql_scan_code_program(struct rql_scan_coder *c, uint32_t index)
 {
 	const struct rql_scan_bound_program *bound = &c->plan->scan->programs[index];
 	const struct rql_program *p = bound->program;
-	struct state st = {.c = c, .program = p};
+	struct rql_scan_steps st = {.c = c, .program = p};
 	st.regs = RQL_NEW_ARRAY(c->plan->arena, struct rql_scan_value, p->reg_count);
 	struct rql_scan_value *results = RQL_NEW_ARRAY(c->plan->arena, struct rql_scan_value, p->result_count);
 	if (!st.regs || !results) {
@@ -561,7 +522,7 @@ void rql_scan_code_program(struct rql_scan_coder *c, uint32_t index)
 		return;
 	}
 	for (uint32_t i = 0; i < p->input_count; i++)
-		st.regs[p->inputs[i].reg] = converted(c, rql_scan_code_source(c, &bound->inputs[i]), p->inputs[i].kind);
+		st.regs[p->inputs[i].reg] = converted(c, rql_scan_code_source(c, &bound->inputs[i]), lane_of(p->inputs[i].kind));
 	for (uint32_t i = 0; i < p->step_count; i++)
 		do_step(&st, &p->steps[i]);
 	for (uint32_t i = 0; i < p->result_count; i++)

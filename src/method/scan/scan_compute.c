@@ -132,6 +132,7 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
 	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
 	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
+	p->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
 	p->placed = true;
 	return RQL_OK;
 }
@@ -454,13 +455,16 @@ static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena 
 
 /* ---- runs ---- */
 
-/* *again: the hash table was too small, and the next context's is larger. */
+/* *again: the hash table was too small, and the next context's is larger. *uploaded grows by what was put on the device
+ * for it. */
 static rql_status run_once(struct rql_prepared *p, bool timed, struct rql_arena *arena, struct rql_progress *progress,
-                           struct rql_answer *out, bool *again, struct rql_error *err)
+                           struct rql_answer *out, bool *again, uint64_t *uploaded, struct rql_error *err)
 {
 	struct context *x = NULL;
 	pthread_mutex_lock(&p->lock);
 	rql_status status = place(p, err);
+	*uploaded += p->uploaded;
+	p->uploaded = 0;
 	bool nothing = status == RQL_OK && p->table.item_count == 0;
 	if (status == RQL_OK && !nothing)
 		status = find_context(p, timed, &x, err);
@@ -503,12 +507,15 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 	/* What a run keeps for the next one is not part of what others see. */
 	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
 	rql_status status;
+	uint64_t uploaded = 0;
 	bool again = false;
 	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
 	do
-		status = run_once(p, (flags & RQL_RUN_TIMED) != 0, arena, progress, out, &again, err);
+		status = run_once(p, (flags & RQL_RUN_TIMED) != 0, arena, progress, out, &again, &uploaded, err);
 	while (status == RQL_OK && again);
+	if (status == RQL_OK)
+		out->bytes_uploaded = uploaded;
 	return status;
 }
 

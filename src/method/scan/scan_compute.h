@@ -159,6 +159,7 @@ struct rql_scan_table {
 	uint64_t rows;                   /* that are read */
 	double bytes;                    /* of what is tested 32 rows at once, and of items */
 	double *column_bytes;            /* [refs]: of the fields, in these blocks, of what is read where rows are left */
+	uint64_t uploaded;               /* bytes of columns that were not there */
 	struct rql_scan_placed **placed; /* [rql_scan_table_places], NULL: not needed */
 };
 /* Places the columns and fills the blob with items, parameters and sets. On failure the table must be freed too. */

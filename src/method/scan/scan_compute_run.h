@@ -17,6 +17,7 @@ struct rql_prepared {
 	bool placed;
 	struct rql_scan_table table;
 	struct rql_buffer *tables;           /* the blob */
+	uint64_t uploaded;                   /* bytes of columns and tables, that no run has reported yet */
 	const struct rql_pipeline *pipeline; /* one reference */
 	uint32_t workgroups;
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */

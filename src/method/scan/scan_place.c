@@ -1,33 +1,10 @@
-/* The list of placed columns: one for the process, because segments are shared by snapshots of different structures'
- * versions, and short enough to be walked. */
-#include "method/scan/scan_place.h"
+/* What of a segment's column goes to a device's memory: fields as they lie in the store or written out, or planes. */
+#include "method/scan/scan_place_internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "column/pack.h"
 #include "util/threads.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rql_scan_placed *list;
-
-/* lock held */
-static struct rql_scan_placed *find(const void *identity, uint32_t column, enum rql_scan_layout layout,
-                                    const struct rql_device *device)
-{
-	for (struct rql_scan_placed *p = list; p; p = p->next)
-		if (p->identity == identity && p->column == column && p->layout == layout && p->device == device)
-			return p;
-	return NULL;
-}
-
-static void destroy(struct rql_scan_placed *p)
-{
-	rql_buffer_free(p->buffer);
-	rql_store_snapshot_release(p->snapshot);
-	free(p->blocks);
-	free(p);
-}
 
 /* ---- writing out runs and steps ---- */
 
@@ -117,12 +94,13 @@ static uint64_t write_fields(struct rql_scan_placed *p, const struct rql_store_v
 }
 
 /* Where the blocks' planes will be; how many bytes in all. */
-static uint64_t lay_planes(struct rql_scan_placed *p, const struct rql_store_view *view, uint32_t blocks)
+static uint64_t lay_planes(struct rql_scan_placed *p, const struct rql_scan_numbering *numbering,
+                           const struct rql_store_view *view, uint32_t blocks)
 {
 	uint64_t used = 0;
 	for (uint32_t i = 0; i < blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
-		struct rql_scan_numbers numbers = rql_scan_placed_numbers(p, b);
+		struct rql_scan_numbers numbers = rql_scan_numbers_in(numbering, b);
 		uint64_t bytes = (uint64_t)numbers.bits * RQL_SCAN_PLANE_BYTES;
 		uint64_t valid = b->validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8;
 		p->blocks[i] =
@@ -136,6 +114,7 @@ static uint64_t lay_planes(struct rql_scan_placed *p, const struct rql_store_vie
 
 struct plane_writing {
 	const struct rql_scan_placed *placed;
+	const struct rql_scan_numbering *numbering;
 	const struct rql_store_view *view;
 	const struct rql_store_kernels *kernels;
 	const uint32_t *table;
@@ -148,7 +127,7 @@ static void write_planes(void *state, uint64_t index, unsigned worker)
 	struct plane_writing *w = state;
 	const struct rql_scan_placed_block *b = &w->placed->blocks[index];
 	const struct rql_store_block *block = &w->view->blocks[index];
-	struct rql_scan_numbers numbers = rql_scan_placed_numbers(w->placed, block);
+	struct rql_scan_numbers numbers = rql_scan_numbers_in(w->numbering, block);
 	uint32_t *planes = (uint32_t *)(void *)(w->to + (uint64_t)b->data * 64);
 	(void)worker;
 	if (b->bits && !rql_scan_planes_write(&numbers, w->table, w->kernels, w->view, (uint32_t)index, planes))
@@ -156,15 +135,6 @@ static void write_planes(void *state, uint64_t index, unsigned worker)
 	if (b->validity != RQL_STORE_NONE)
 		memcpy(w->to + (uint64_t)b->validity * 64, w->view->bytes + (uint64_t)block->validity * 64,
 		       RQL_STORE_BLOCK / 8);
-}
-
-struct rql_scan_numbers rql_scan_placed_numbers(const struct rql_scan_placed *placed,
-                                                const struct rql_store_block *block)
-{
-	struct rql_scan_numbers numbers = placed->numbers;
-	if (!placed->shared)
-		rql_scan_numbers_of_block(block, &numbers);
-	return numbers;
 }
 
 /* ---- placing ---- */
@@ -207,15 +177,17 @@ static rql_status make_fields(struct rql_scan_placed *p, const struct rql_store_
 	return view->byte_count ? upload(p, view->bytes, view->byte_count, err) : RQL_OK;
 }
 
-static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_segment *segment, struct rql_error *err)
+static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_snapshot *snapshot,
+                              const struct rql_store_segment *segment, struct rql_error *err)
 {
 	const struct rql_store_view *view = &segment->columns[p->column];
-	p->shared = rql_scan_numbers_of_segment(p->snapshot, segment, p->column, &p->numbers);
-	uint64_t bytes = lay_planes(p, view, segment->blocks);
+	const struct rql_scan_numbering numbering = rql_scan_numbering_of(snapshot, segment, p->column);
+	uint64_t bytes = lay_planes(p, &numbering, view, segment->blocks);
 	if (!bytes)
 		return RQL_OK; /* constants without NULLs */
-	uint32_t *table = p->shared ? rql_scan_numbers_table(&p->numbers) : NULL;
+	uint32_t *table = numbering.shared ? rql_scan_numbers_table(&numbering.numbers) : NULL;
 	struct plane_writing w = {.placed = p,
+	                          .numbering = &numbering,
 	                          .view = view,
 	                          .kernels = rql_store_kernels_for(p->device->simd),
 	                          .table = table,
@@ -232,69 +204,15 @@ static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_
 	return status;
 }
 
-rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
-                          uint32_t column, enum rql_scan_layout layout, struct rql_device *device,
-                          struct rql_scan_placed **out, struct rql_error *err)
+rql_status rql_scan_placed_make(struct rql_scan_placed *placed, const struct rql_store_snapshot *snapshot,
+                                const struct rql_store_segment *segment, struct rql_error *err)
 {
-	pthread_mutex_lock(&lock);
-	struct rql_scan_placed *p = find(segment->identity, column, layout, device);
-	rql_status status = RQL_OK;
-	uint64_t start = rql_now_ns();
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		struct rql_scan_placed_block *blocks = calloc(segment->blocks, sizeof(*blocks));
-		if (p && blocks) {
-			*p = (struct rql_scan_placed){
-				.device = device, .identity = segment->identity, .column = column, .layout = layout, .blocks = blocks};
-			p->snapshot = rql_store_snapshot_retain(snapshot);
-			status = layout == RQL_SCAN_PLANES ? make_planes(p, segment, err)
-			                                   : make_fields(p, &segment->columns[column], segment->blocks, err);
-			if (status != RQL_OK)
-				destroy(p);
-		} else {
-			free(p);
-			free(blocks);
-			status = rql_error_memory(err, segment->blocks * sizeof(*blocks), "a column on a device");
-		}
-		if (status == RQL_OK) {
-			p->ms = (double)(rql_now_ns() - start) / 1e6;
-			p->next = list;
-			list = p;
-		}
-	}
-	if (status == RQL_OK) {
-		p->references++;
-		*out = p;
-	}
-	pthread_mutex_unlock(&lock);
-	return status;
-}
-
-void rql_scan_placed_release(struct rql_scan_placed *placed)
-{
-	if (!placed)
-		return;
-	pthread_mutex_lock(&lock);
-	bool last = --placed->references == 0;
-	if (last) {
-		struct rql_scan_placed **at = &list;
-		while (*at != placed)
-			at = &(*at)->next;
-		*at = placed->next;
-	}
-	pthread_mutex_unlock(&lock);
-	if (last)
-		destroy(placed);
-}
-
-bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, enum rql_scan_layout layout,
-                        const struct rql_device *device)
-{
-	if (pthread_mutex_trylock(&lock) != 0)
-		return false;
-	bool there = find(segment->identity, column, layout, device) != NULL;
-	pthread_mutex_unlock(&lock);
-	return there;
+	placed->blocks = calloc(segment->blocks, sizeof(*placed->blocks));
+	if (!placed->blocks)
+		return rql_error_memory(err, segment->blocks * sizeof(*placed->blocks), "a column on a device");
+	return placed->layout == RQL_SCAN_PLANES
+	           ? make_planes(placed, snapshot, segment, err)
+	           : make_fields(placed, &segment->columns[placed->column], segment->blocks, err);
 }
 
 /* ---- how much ---- */
@@ -321,50 +239,13 @@ uint64_t rql_scan_place_bound(const struct rql_store_snapshot *snapshot, const s
                               uint32_t column, enum rql_scan_layout layout)
 {
 	const struct rql_store_view *view = &segment->columns[column];
-	struct rql_scan_numbers numbers;
 	uint64_t bytes = 0;
 	if (layout == RQL_SCAN_FIELDS)
 		return fields_bound(view, segment->blocks);
-	bool shared = rql_scan_numbers_of_segment(snapshot, segment, column, &numbers);
+	const struct rql_scan_numbering numbering = rql_scan_numbering_of(snapshot, segment, column);
 	for (uint32_t i = 0; i < segment->blocks; i++) {
-		if (!shared)
-			rql_scan_numbers_of_block(&view->blocks[i], &numbers);
-		bytes += (uint64_t)numbers.bits * RQL_SCAN_PLANE_BYTES;
+		bytes += (uint64_t)rql_scan_numbers_in(&numbering, &view->blocks[i]).bits * RQL_SCAN_PLANE_BYTES;
 		bytes += view->blocks[i].validity == RQL_STORE_NONE ? 0 : RQL_STORE_BLOCK / 8;
 	}
-	return bytes;
-}
-
-static bool is_of(const struct rql_scan_placed *p, const struct rql_store_snapshot *snapshot)
-{
-	bool found = !snapshot;
-	for (uint32_t s = 0; !found && s < snapshot->segment_count; s++)
-		found = snapshot->segments[s].identity == p->identity;
-	return found;
-}
-
-uint64_t rql_scan_device_bytes(const struct rql_store_snapshot *snapshot, const struct rql_device *device,
-                               uint32_t *columns, double *ms)
-{
-	uint64_t bytes = 0;
-	bool *seen = snapshot && columns ? calloc(snapshot->column_count + 1, sizeof(*seen)) : NULL;
-	if (columns)
-		*columns = 0;
-	if (ms)
-		*ms = 0;
-	pthread_mutex_lock(&lock);
-	for (const struct rql_scan_placed *p = list; p; p = p->next) {
-		if (p->device != device || !is_of(p, snapshot))
-			continue;
-		bytes += p->buffer ? p->buffer->bytes : 0;
-		if (ms)
-			*ms += p->ms;
-		if (!seen || seen[p->column])
-			continue;
-		seen[p->column] = true;
-		++*columns;
-	}
-	pthread_mutex_unlock(&lock);
-	free(seen);
 	return bytes;
 }

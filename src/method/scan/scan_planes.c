@@ -120,6 +120,23 @@ bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, cons
 	return true;
 }
 
+struct rql_scan_numbering rql_scan_numbering_of(const struct rql_store_snapshot *snapshot,
+                                                const struct rql_store_segment *segment, uint32_t column)
+{
+	struct rql_scan_numbering numbering = {0};
+	numbering.shared = rql_scan_numbers_of_segment(snapshot, segment, column, &numbering.numbers);
+	return numbering;
+}
+
+struct rql_scan_numbers rql_scan_numbers_in(const struct rql_scan_numbering *numbering,
+                                            const struct rql_store_block *block)
+{
+	struct rql_scan_numbers numbers = numbering->numbers;
+	if (!numbering->shared)
+		rql_scan_numbers_of_block(block, &numbers);
+	return numbers;
+}
+
 uint32_t rql_scan_numbers_widest(const struct rql_store_snapshot *snapshot, uint32_t column)
 {
 	uint32_t widest = 0;

@@ -33,6 +33,15 @@ struct rql_scan_numbers {
 bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
                                  uint32_t column, struct rql_scan_numbers *out);
 void rql_scan_numbers_of_block(const struct rql_store_block *block, struct rql_scan_numbers *out);
+/* The numbers of a segment's blocks, shared or each its own. Points into the snapshot. */
+struct rql_scan_numbering {
+	bool shared;
+	struct rql_scan_numbers numbers; /* shared */
+};
+struct rql_scan_numbering rql_scan_numbering_of(const struct rql_store_snapshot *snapshot,
+                                                const struct rql_store_segment *segment, uint32_t column);
+struct rql_scan_numbers rql_scan_numbers_in(const struct rql_scan_numbering *numbering,
+                                            const struct rql_store_block *block);
 /* The widest of any block of the column. */
 uint32_t rql_scan_numbers_widest(const struct rql_store_snapshot *snapshot, uint32_t column);
 

@@ -14,6 +14,7 @@ struct making {
 	uint64_t *sets;      /* [tests]: of this segment's stored codes, in the blob; UINT64_MAX: none of its own */
 	uint32_t *stored_count;
 	rql_int128 (*low)[RQL_SCAN_RANGES_MAX], (*high)[RQL_SCAN_RANGES_MAX]; /* [tests]: PLANES; of codes: stored ones */
+	struct rql_scan_numbering *numbering; /* [tests]: PLANES */
 };
 
 uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i)
@@ -57,7 +58,7 @@ static rql_status place_columns(const struct rql_scan_plan *plan, struct rql_dev
 			struct rql_scan_placed **at = placed_at(plan, table, s, i);
 			if (!*at)
 				RQL_TRY(rql_scan_place(snapshot, &snapshot->segments[s], rql_scan_plan_column(plan, i),
-				                       rql_scan_plan_layout(plan, i), device, at, err));
+				                       rql_scan_plan_layout(plan, i), device, &table->uploaded, at, err));
 		}
 	return RQL_OK;
 }
@@ -93,6 +94,8 @@ static rql_status begin_segment(struct making *m)
 		const struct rql_scan_chunk_test *t = &m->plan->tests[i];
 		const struct rql_store_view *view = &m->segment->columns[t->column];
 		m->sets[i] = UINT64_MAX;
+		if (t->kind == RQL_SCAN_TEST_PLANES)
+			m->numbering[i] = rql_scan_numbering_of(m->plan->scan->snapshot, m->segment, t->column);
 		for (uint32_t k = 0; k < t->range_count; k++) {
 			m->low[i][k] = t->low[k];
 			m->high[i][k] = t->high[k];
@@ -207,7 +210,7 @@ static struct rql_scan_plane_ref plane_ref(const struct making *m, uint32_t i, u
 	if ((null || !all) && m->segment->columns[t->column].kind != RQL_STORE_CODED)
 		ref.valid = valid_of(placed, p, b);
 	if (!null && !all) {
-		struct rql_scan_numbers numbers = rql_scan_placed_numbers(placed, b);
+		struct rql_scan_numbers numbers = rql_scan_numbers_in(&m->numbering[i], b);
 		ref.data = placed->buffer ? placed->buffer->address + (uint64_t)p->data * 64 : 0;
 		ref.wanted = block_ranges(m, i, &numbers, ranges);
 	}
@@ -317,10 +320,12 @@ static rql_status put_items(struct making *m)
 	m->stored_count = RQL_NEW_ARRAY(plan->arena, uint32_t, tests);
 	m->low = rql_arena_array(plan->arena, tests, sizeof(*m->low));
 	m->high = rql_arena_array(plan->arena, tests, sizeof(*m->high));
+	m->numbering = RQL_NEW_ARRAY(plan->arena, struct rql_scan_numbering, tests);
 	enum rql_store_match *matches = RQL_NEW_ARRAY(plan->arena, enum rql_store_match, steps);
 	uint64_t *translated = RQL_NEW_ARRAY(plan->arena, uint64_t, refs);
 	table->column_bytes = RQL_NEW_ARRAY(plan->arena, double, refs);
-	if (!table->column_bytes || !m->sets || !m->stored_count || !m->low || !m->high || !matches || !translated)
+	if (!table->column_bytes || !m->sets || !m->stored_count || !m->low || !m->high || !m->numbering ||
+	    !matches || !translated)
 		return rql_error_memory(m->err, tests * 64ull, "a query's tables");
 	table->item_bytes = RQL_SCAN_ITEM_HEAD + (plan->test_count + plan->ref_count) * RQL_SCAN_REF_BYTES;
 	for (uint32_t i = 0; i < plan->test_count; i++)

@@ -25,6 +25,7 @@
 layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
 #include "method/scan/shaders/scan_rows.glsl"
 #include "method/scan/shaders/scan_values.glsl"
+#include "method/scan/shaders/scan_numbers.glsl"
 
 layout(constant_id = 1) const uint MODE = 0u;
 layout(constant_id = 2) const uint ROW_WORDS = 1u;
@@ -441,7 +442,11 @@ void scan_take_row(const uint64_t item, const uint row, const bool live)
 	code += scan_payload(map, row, row, 1u);
 	value += scan_u64_at(map, code, live) + uint64_t(scan_u32_at(map, code, live));
 	bool pass = scan_valid(ref, row, live) && scan_bit_at(map, code, live);
-	value += uint64_t(scan_date_part(row, row));
+	value += uint64_t(scan_date_part(row, row) + scan_date_trunc(row, row) + scan_quotient_32(row, row));
+	value += uint64_t(scan_day_of(value) + scan_time_part(value, row) + scan_remainder_32(row, row)) + scan_micros_of(row);
+	value += scan_quotient(value, map) + scan_remainder(value, map) + scan_scaled_down(value, map);
+	value += scan_rounded(value) + scan_real_remainder(value, map) + scan_float_of(scan_jammed(value));
+	pass = pass && scan_in_list(map, row, value);
 	scan_fail(scan_product_overflows(map, value));
 	scan_begin_row(value, pass);
 	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 0u, value, pass);
