@@ -92,6 +92,7 @@ struct rql_device {
 	/* What kernels run on; of a GPU, what the processor does for it. */
 	enum rql_simd simd;
 	struct rql_pool *pool;
+	const struct rql_device *host; /* a GPU's: the CPU, whose profile prices what is done there */
 	struct rql_profile profile;
 	struct rql_gpu_limits limits;
 	const struct rql_device_ops *ops; /* NULL: the CPU */

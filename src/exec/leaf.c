@@ -224,7 +224,7 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
 }
 
-static void count_run(const struct rql_answer *answer, struct rql_run_stats *stats)
+static void count_run(const struct rql_answer *answer, struct rql_run_stats *stats, struct rql_run_passes *passes)
 {
 	stats->cells_read += answer->cells_read;
 	stats->cells_covered += answer->cells_covered;
@@ -235,6 +235,8 @@ static void count_run(const struct rql_answer *answer, struct rql_run_stats *sta
 	stats->rays += answer->rays;
 	stats->hits += answer->hits;
 	stats->device_ns += answer->device_ns;
+	for (uint32_t i = 0; passes && i < answer->pass_count && passes->count < RQL_PASSES_MAX; i++)
+		passes->pass[passes->count++] = answer->passes[i];
 }
 
 rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
@@ -260,13 +262,15 @@ rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
 }
 
 static rql_status run_rows(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
-                           struct rql_rowset *out, struct rql_run_stats *stats, struct rql_error *err)
+                           struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
+                           struct rql_error *err)
 {
 	struct rql_answer answer = {0};
 	struct rql_batch *batch = NULL;
-	RQL_TRY(leaf->method->run_rows(leaf->prepared, leaf->device, 0, progress, &batch, &answer, err));
+	RQL_TRY(leaf->method->run_rows(leaf->prepared, leaf->device, passes ? RQL_RUN_TIMED : 0, arena, progress, &batch,
+	                               &answer, err));
 	*out = (struct rql_rowset){.arena = arena, .capacity = batch->rows, .rows = batch->rows, .batch = batch};
-	count_run(&answer, stats);
+	count_run(&answer, stats, passes);
 	return RQL_OK;
 }
 
@@ -276,7 +280,7 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
 {
 	struct rql_answer answer = {0};
 	if (leaf->scan && leaf->scan->selection)
-		return run_rows(leaf, arena, progress, out, stats, err);
+		return run_rows(leaf, arena, progress, out, stats, passes, err);
 	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, passes ? RQL_RUN_TIMED : 0, arena, progress, &answer, err));
 	if (answer.group_count > UINT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
@@ -294,8 +298,6 @@ rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, st
 		return out_of_memory(&s);
 	for (uint32_t i = 0; i < leaf->slot_count; i++)
 		RQL_TRY(shape(&s, &leaf->slots[i], &out->vectors[i]));
-	count_run(&answer, stats);
-	for (uint32_t i = 0; passes && i < answer.pass_count && passes->count < RQL_PASSES_MAX; i++)
-		passes->pass[passes->count++] = answer.passes[i];
+	count_run(&answer, stats, passes);
 	return RQL_OK;
 }

@@ -133,12 +133,14 @@ struct rql_method {
 	                           struct rql_prepared **out, struct rql_error *err);
 	/* Selections of rows of a column store (scan/scan_rows.h); NULL: it has none. What prepare_rows makes is priced, freed
 	 * and measured as all else is, and run by run_rows only: the rows as a batch that the caller releases; of out the
-	 * counts. */
+	 * counts and times. */
+	enum rql_serve (*can_rows)(const struct rql_scan_rows_request *request, const struct rql_device *device,
+	                           const char **reason);
 	rql_status (*prepare_rows)(const struct rql_scan_rows_request *request, struct rql_device *device,
 	                           struct rql_prepared **out, struct rql_error *err);
 	rql_status (*run_rows)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-	                       struct rql_progress *progress, struct rql_batch **rows, struct rql_answer *out,
-	                       struct rql_error *err);
+	                       struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
+	                       struct rql_answer *out, struct rql_error *err);
 	/* Binds the request: code sets become intervals. The request may be freed afterwards; the relation must outlive the
 	 * result, which is immutable: several threads may run it at once. */
 	rql_status (*prepare)(const struct rql_relation *relation, const struct rql_request *request,

@@ -116,6 +116,8 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 static enum rql_serve serves(const struct pricing *c, const struct rql_method *method, const struct rql_device *device,
                              const char **reason)
 {
+	if (c->selection)
+		return method->can_rows(c->selection, device, reason);
 	if (c->rows)
 		return method->can_scan(c->rows, device, reason);
 	c->request->layout = c->layout;

@@ -46,7 +46,7 @@ static void ok(rql_status status, const struct rql_error *err)
 		fail_msg("%s: %s", rql_status_name(status), rql_error_message(err));
 }
 
-static struct rql_device cpu(unsigned simd, unsigned pool)
+static inline struct rql_device cpu(unsigned simd, unsigned pool)
 {
 	struct rql_device device = {.simd = (enum rql_simd)simd, .pool = pools[pool]};
 	device.units[RQL_UNIT_CPU] = true;

@@ -6,45 +6,16 @@
 
 #include <pthread.h>
 
-#include "device/fault/fault.h"
-#include "device/vulkan/vulkan_internal.h"
-#include "method/scan/scan_compute_run.h"
-#include "vulkan_fixture.h"
+#include "scan_device.h"
 
 #define CASES (SLOW ? 8u : 20u)
 
-extern const struct rql_method rql_method_scan_compute;
-
-static struct rql_devices *devices;
-static struct rql_device *gpu;
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
 static unsigned rough, reused, ran, refused, narrowed, modes[3], hashed, tests_seen[3], lates, failed, copied;
 static unsigned limbs_seen[16];
 /* Answers where more than twice as many groups were possible as the result has room for: [hashed][found more than that] */
 static unsigned listed[2][2];
-
-static int open_device(void **state)
-{
-	const char *name = getenv("RAYQL_TEST_DEVICE");
-	struct rql_error err = {0};
-	vulkan_keep_drivers();
-	/* Far fewer pipelines are kept than there are shapes of requests below. */
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || setenv("RAYQL_VULKAN_PIPELINES", "4", 1) != 0 ||
-	    rql_devices_open(2, &devices, &err) != RQL_OK)
-		return -1;
-	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
-	return gpu ? open_pools(state) : -1;
-}
-
-static int close_device(void **state)
-{
-	uint64_t errors = rql_vulkan_validation_errors();
-	/* Everything was given back. */
-	uint64_t left = rql_scan_device_bytes(NULL, gpu, NULL, NULL) + gpu->request_bytes;
-	rql_devices_close(devices);
-	return close_pools(state) || errors || left ? -1 : 0;
-}
 
 static const struct rql_answer *ordered;
 static uint32_t ordered_keys;
@@ -101,7 +72,7 @@ static void note_plan(const struct rql_scan_request *request, const struct rql_s
 	struct rql_scan_plan plan;
 	struct rql_error err = {0};
 	struct rql_arena *arena = need(rql_arena_new());
-	ok(rql_scan_compute_plan(scan, gpu, arena, &plan, &err), &err);
+	ok(rql_scan_compute_plan(scan, false, gpu, arena, &plan, &err), &err);
 	modes[plan.mode]++;
 	narrowed += is_narrowed(request, scan);
 	hashed += plan.hashed;
@@ -386,7 +357,7 @@ static void check_limits(const struct rql_scan_request *request, const struct rq
 	if (why)
 		return;
 	struct rql_arena *arena = need(rql_arena_new());
-	ok(rql_scan_compute_plan(scan, &device, arena, &plan, &err), &err);
+	ok(rql_scan_compute_plan(scan, false, &device, arena, &plan, &err), &err);
 	assert_true(plan.workgroup == size || (plan.workgroup < size && plan.workgroup >= 256));
 	assert_true(shared_words(&plan) * 4 <= limits->shared_bytes);
 	assert_true(plan.words * limits->subgroup_size <= RQL_SCAN_BLOCK_WORDS);

@@ -246,6 +246,7 @@ static rql_status gpu_new(struct rql_vk_instance *instance, VkPhysicalDevice phy
 	device->ops = &rql_vk_ops;
 	device->impl = gpu;
 	device->pool = cpu->pool;
+	device->host = cpu;
 	device->simd = cpu->simd;
 	return RQL_OK;
 }

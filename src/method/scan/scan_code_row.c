@@ -507,6 +507,11 @@ static void code_take(struct rql_scan_coder *c)
 	c->group32 = scan->group_count <= INT32_MAX;
 	if (!c->plan->staged)
 		code_lates(c);
+	if (c->plan->mode == RQL_SCAN_MODE_LIST) {
+		(void)CALL(c, "scan_put_row", RQL_SPIRV_VOID, c->item, c->row, c->live);
+		rql_spirv_end(&c->m, 0);
+		return;
+	}
 	uint32_t group = code_group(c);
 	/* The values are there before the first addition, so that their loads are in flight at once. */
 	for (uint32_t o = 0; o < scan->operand_count; o++)

@@ -17,17 +17,6 @@
 #define COLLECT_MOST 1056u    /* workgroups: rows per invocation beyond */
 #define MOST_ITEMS (1u << 20) /* the shader's list has 20 bits for a block, 12 for a row of it */
 
-struct context {
-	struct context *next;
-	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
-	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
-	struct rql_scan_accumulator accumulator;
-	uint64_t capacity; /* rows */
-	uint64_t room;     /* groups in result */
-	struct rql_commands *commands, *timed;
-	uint64_t ticket; /* of the last submission; 0: none */
-};
-
 static const struct rql_kernel collect_kernel = {
 	.name = "scan.collect",
 	.spirv = rql_spv_scan_collect_comp,
@@ -111,11 +100,13 @@ static void unplace(struct rql_prepared *p)
 }
 
 /* lock held. What fails is undone, so that a later run tries anew. */
-static rql_status place(struct rql_prepared *p, struct rql_error *err)
+static rql_status place(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err)
 {
 	if (p->placed)
 		return RQL_OK;
-	rql_status status = p->plan.scan ? RQL_OK : rql_scan_compute_plan(p->scan, p->device, p->arena, &p->plan, err);
+	rql_status status = p->rows ? rql_scan_list_bound(p, progress, err) : RQL_OK;
+	if (status == RQL_OK && !p->plan.scan)
+		status = rql_scan_compute_plan(p->scan, p->rows != NULL, p->device, p->arena, &p->plan, err);
 	if (status == RQL_OK)
 		status = get_pipeline(p, err);
 	if (status == RQL_OK)
@@ -133,6 +124,9 @@ static rql_status place(struct rql_prepared *p, struct rql_error *err)
 	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
 	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 	p->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
+	p->items = p->table.item_count;
+	if (p->rows)
+		rql_scan_list_size(p);
 	p->placed = true;
 	return RQL_OK;
 }
@@ -151,23 +145,25 @@ static void free_context(struct context *x)
 	free(x);
 }
 
-/* Of a group in a list. */
-static uint64_t entry_bytes(const struct rql_prepared *p)
+uint64_t rql_scan_entry_bytes(const struct rql_prepared *p)
 {
 	return (p->scan->row_words + UINT64_C(1)) * sizeof(uint64_t);
 }
 
 uint64_t rql_scan_direct_groups(const struct rql_prepared *p)
 {
-	uint64_t most = RQL_SCAN_DIRECT_BYTES / entry_bytes(p);
+	uint64_t most = RQL_SCAN_DIRECT_BYTES / rql_scan_entry_bytes(p);
 	return p->plan.whole || p->capacity < most ? p->capacity : most;
 }
 
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 {
+	const uint64_t state = RQL_SCAN_STATE_WORDS * sizeof(uint64_t);
+	if (p->rows)
+		return state + (rql_scan_list_direct(p->capacity) ? 0 : p->capacity * sizeof(uint32_t));
 	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
 	uint64_t rows = p->capacity * words * sizeof(uint64_t);
-	return rows + RQL_SCAN_STATE_WORDS * sizeof(uint64_t) + (p->capacity - rql_scan_direct_groups(p)) * entry_bytes(p);
+	return rows + state + (p->capacity - rql_scan_direct_groups(p)) * rql_scan_entry_bytes(p);
 }
 
 /* Every buffer that the kernels touch; malloc'ed. */
@@ -221,15 +217,16 @@ static void record_scan(const struct rql_prepared *p, const struct context *x, s
                         const struct rql_use *uses, uint32_t count)
 {
 	uint64_t base = p->tables->address;
+	bool no_rows = p->rows || (p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole);
 	struct rql_scan_args args = {
 		.accumulator = x->accumulator,
 		.items = base + p->table.items,
 		.params = base + p->table.params,
 		.sets = base + p->table.sets,
-		.item_count = p->table.item_count,
+		.item_count = x->items,
 		.item_bytes = p->table.item_bytes,
 		.groups = p->workgroups,
-		.group_count = p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole ? 0 : (uint32_t)p->scan->group_count,
+		.group_count = no_rows ? 0 : (uint32_t)p->scan->group_count,
 		.set_words = p->plan.set_words,
 		.visit = visit_of(p),
 		.copies = p->plan.copies};
@@ -256,7 +253,7 @@ static rql_status record(const struct rql_prepared *p, const struct context *x, 
 		rql_record_fill(commands, x->keys, 0, x->keys->bytes, 0);
 	if (!reset)
 		record_scan(p, x, commands, uses, count);
-	if (reset || !p->plan.whole)
+	if (!p->rows && (reset || !p->plan.whole))
 		status = record_collect(p, x, reset, commands, uses, count, err);
 	if (status == RQL_OK)
 		status = rql_commands_end(commands, err);
@@ -268,20 +265,37 @@ static rql_status record(const struct rql_prepared *p, const struct context *x, 
 	return status;
 }
 
-static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct rql_error *err)
+/* Of a selection: a list of rows, in memory that the host reads or, when it is long, in the device's. */
+static rql_status make_list(struct rql_prepared *p, struct context *x, struct rql_error *err)
+{
+	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), bytes = x->capacity * sizeof(uint32_t);
+	const bool direct = rql_scan_list_direct(x->capacity);
+	if (!direct)
+		RQL_TRY(keep(p->device, bytes, RQL_MEMORY_DEVICE, "the list of a query's rows", &x->rows, err));
+	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(keep(p->device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result, err));
+	x->accumulator = (struct rql_scan_accumulator){.rows = direct ? x->result->address + head : x->rows->address,
+	                                               .mask = x->capacity,
+	                                               .state = x->state->address,
+	                                               .result = x->result->address,
+	                                               .kinds = p->tables->address + p->table.kinds,
+	                                               .spread = 1};
+	return RQL_OK;
+}
+
+static rql_status make_groups(struct rql_prepared *p, struct context *x, struct rql_error *err)
 {
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word;
-	x->capacity = p->capacity;
 	x->room = rql_scan_direct_groups(p);
 	RQL_TRY(keep(p->device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
 		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
 	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->device, head + x->room * entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query", &x->result,
+	RQL_TRY(keep(p->device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query", &x->result,
 	             err));
 	if (x->room < x->capacity)
-		RQL_TRY(keep(p->device, (x->capacity - x->room) * entry_bytes(p), RQL_MEMORY_DEVICE,
+		RQL_TRY(keep(p->device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
 		             "the found groups of a query", &x->others, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
@@ -293,6 +307,14 @@ static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct
 		.stride = x->capacity * p->scan->row_words * word,
 		.spread = p->plan.spread,
 	};
+	return RQL_OK;
+}
+
+static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct rql_error *err)
+{
+	x->capacity = p->capacity;
+	x->items = p->items;
+	RQL_TRY(p->rows ? make_list(p, x, err) : make_groups(p, x, err));
 	struct rql_commands *commands;
 	RQL_TRY(record(p, x, 0, true, &commands, err));
 	rql_status status = rql_submit(commands, &x->ticket, err); /* the first run comes after it in the queue */
@@ -311,7 +333,7 @@ static rql_status find_context(struct rql_prepared *p, bool timed, struct contex
 		}
 		x = *at;
 		*at = x->next;
-		if (x->capacity != p->capacity) { /* the table has grown since */
+		if (x->capacity != p->capacity || x->items != p->items) { /* they have grown since */
 			free_context(x);
 			x = NULL;
 		}
@@ -344,152 +366,53 @@ static void give_context(struct rql_prepared *p, struct context *x)
 	free_context(x);
 }
 
-/* ---- answers ---- */
-
-/* Extremes come as unsigned keys. */
-static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
-{
-	const uint64_t top = UINT64_C(1) << 63;
-	switch (kind) {
-	case RQL_SCAN_SLOT_MIN:
-	case RQL_SCAN_SLOT_MAX:
-		return key ^ top;
-	case RQL_SCAN_SLOT_MIN_REAL:
-	case RQL_SCAN_SLOT_MAX_REAL:
-		return key & top ? key & ~top : ~key;
-	default:
-		return key;
-	}
-}
-
-/* Makes the device's rows the CPU's; returns the table rows in them. */
-static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_t count)
-{
-	uint64_t passed = 0;
-	for (uint64_t i = 0; i < count; i++)
-		passed += rows[i * scan->row_words];
-	for (uint32_t s = 0; s < scan->slot_count; s++) {
-		const struct rql_scan_slot *slot = &scan->slots[s];
-		if (slot->kind < RQL_SCAN_SLOT_MIN)
-			continue;
-		for (uint64_t i = 0; i < count; i++)
-			rows[i * scan->row_words + slot->word] = value_of_key(slot->kind, rows[i * scan->row_words + slot->word]);
-	}
-	return passed;
-}
-
-static rql_status put_times(struct context *x, struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
-{
-	out->pass_count = rql_commands_times(x->timed, NULL, 0, &out->device_ns);
-	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
-	if (!out->passes)
-		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
-	rql_commands_times(x->timed, out->passes, out->pass_count, NULL);
-	return RQL_OK;
-}
-
-/* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
-static rql_status fetch_groups(const struct rql_prepared *p, const struct context *x, struct rql_scan_groups *g,
-                               uint64_t **memory, struct rql_error *err)
-{
-	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
-	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
-	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1};
-	if (p->plan.whole) {
-		g->capacity = x->capacity;
-		g->rows = list;
-		return RQL_OK;
-	}
-	g->capacity = g->used = count;
-	if (count <= x->room) {
-		g->keys = list;
-		g->rows = list + x->room;
-		return RQL_OK;
-	}
-	*memory = malloc(count * entry_bytes(p));
-	if (!*memory)
-		return rql_error_memory(err, count * entry_bytes(p), "the groups of a query");
-	g->keys = *memory;
-	g->rows = g->keys + count;
-	const uint64_t word = sizeof(uint64_t), room = x->room, others = count - room;
-	memcpy(g->keys, list, room * word);
-	memcpy(g->rows, list + room, room * words * word);
-	RQL_TRY(rql_buffer_download(x->others, 0, g->keys + room, others * word, err));
-	return rql_buffer_download(x->others, (x->capacity - room) * word, g->rows + room * words, others * words * word,
-	                           err);
-}
-
-static rql_status answer_of(struct rql_prepared *p, struct context *x, bool timed, struct rql_arena *arena,
-                            struct rql_answer *out, struct rql_error *err)
-{
-	struct rql_scan_groups groups;
-	struct rql_answer answer = {0};
-	uint64_t *memory = NULL, passed = 0;
-	rql_status status = fetch_groups(p, x, &groups, &memory, err);
-	if (status == RQL_OK) {
-		passed = settle_rows(p->scan, groups.rows, groups.capacity);
-		status = rql_scan_answer(p->scan, &groups, arena, &answer, err);
-	}
-	free(memory);
-	if (status != RQL_OK)
-		return status;
-	answer.cells_read = p->table.rows;
-	answer.cells_covered = passed;
-	answer.runs = p->table.item_count;
-	answer.bytes_read =
-		(uint64_t)(p->table.bytes + rql_scan_late_bytes(p, p->table.rows ? (double)passed / (double)p->table.rows : 0));
-	if (timed)
-		RQL_TRY(put_times(x, arena, &answer, err));
-	*out = answer;
-	return RQL_OK;
-}
-
-/* The zone maps leave nothing: no device is needed for that. */
-static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_answer *out,
-                                 struct rql_error *err)
-{
-	struct rql_scan_groups groups = {
-		.scan = p->scan, .rows = p->scan->row_template, .capacity = p->scan->scalar, .copies = 1, .ready = true};
-	return rql_scan_answer(p->scan, &groups, arena, out, err);
-}
-
 /* ---- runs ---- */
 
-/* *again: the hash table was too small, and the next context's is larger. *uploaded grows by what was put on the device
+/* A hash table was too small, or a list, or too few blocks were looked at: the next context has more. lock held. */
+static bool grow(struct rql_prepared *p, const struct context *x)
+{
+	const uint64_t *head = x->result->map;
+	if (p->rows)
+		return rql_scan_list_grow(p, x, head[RQL_SCAN_STATE_FOUND]);
+	if (!head[RQL_SCAN_STATE_OVERFLOW])
+		return false;
+	if (p->capacity == x->capacity)
+		p->capacity *= GROW;
+	return true;
+}
+
+/* *again: something was too small, and the next context's is larger. *uploaded grows by what was put on the device
  * for it. */
-static rql_status run_once(struct rql_prepared *p, bool timed, struct rql_arena *arena, struct rql_progress *progress,
-                           struct rql_answer *out, bool *again, uint64_t *uploaded, struct rql_error *err)
+static rql_status run_once(struct rql_prepared *p, const struct rql_scan_taking *taking, bool *again,
+                           uint64_t *uploaded, struct rql_error *err)
 {
 	struct context *x = NULL;
+	*again = false;
 	pthread_mutex_lock(&p->lock);
-	rql_status status = place(p, err);
+	rql_status status = place(p, taking->progress, err);
 	*uploaded += p->uploaded;
 	p->uploaded = 0;
 	bool nothing = status == RQL_OK && p->table.item_count == 0;
 	if (status == RQL_OK && !nothing)
-		status = find_context(p, timed, &x, err);
+		status = find_context(p, taking->timed, &x, err);
 	pthread_mutex_unlock(&p->lock);
-	*again = false;
 	if (nothing)
-		return answer_nothing(p, arena, out, err);
+		return taking->take(p, NULL, taking, err);
 	if (status != RQL_OK)
 		return status;
-	status = rql_submit(timed ? x->timed : x->commands, &x->ticket, err);
+	status = rql_submit(taking->timed ? x->timed : x->commands, &x->ticket, err);
 	bool submitted = status == RQL_OK;
 	if (submitted)
-		status = rql_wait(p->device, x->ticket, progress, err);
+		status = rql_wait(p->device, x->ticket, taking->progress, err);
 	const uint64_t *head = x->result->map;
-	if (status == RQL_OK && head[RQL_SCAN_STATE_FAILED])
+	if (status == RQL_OK && head[RQL_SCAN_STATE_FAILED]) {
 		status = rql_error_set(err, RQL_ERROR_HOST, "an expression of the query failed in some row");
-	else if (status == RQL_OK && head[RQL_SCAN_STATE_OVERFLOW])
-		*again = true;
-	else if (status == RQL_OK)
-		status = answer_of(p, x, timed, arena, out, err);
-	if (*again) {
+	} else if (status == RQL_OK) {
 		pthread_mutex_lock(&p->lock);
-		if (p->capacity == x->capacity)
-			p->capacity *= GROW;
+		*again = grow(p, x);
 		pthread_mutex_unlock(&p->lock);
+		if (!*again)
+			status = taking->take(p, x, taking, err);
 	}
 	/* An interrupted run goes on; its context is looked at again when it is done. */
 	if (status == RQL_OK || status == RQL_ERROR_HOST || (status == RQL_ERROR_INTERRUPTED && submitted))
@@ -499,24 +422,35 @@ static rql_status run_once(struct rql_prepared *p, bool timed, struct rql_arena 
 	return status;
 }
 
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
-                      struct rql_error *err)
+rql_status rql_scan_compute_run(const struct rql_prepared *prepared, const struct rql_scan_taking *taking,
+                                struct rql_error *err)
 {
-	(void)device; /* that of prepare */
 	/* What a run keeps for the next one is not part of what others see. */
 	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
 	rql_status status;
 	uint64_t uploaded = 0;
 	bool again = false;
-	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+	if (taking->progress && atomic_load_explicit(&taking->progress->cancel, memory_order_relaxed))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
 	do
-		status = run_once(p, (flags & RQL_RUN_TIMED) != 0, arena, progress, out, &again, &uploaded, err);
+		status = run_once(p, taking, &again, &uploaded, err);
 	while (status == RQL_OK && again);
 	if (status == RQL_OK)
-		out->bytes_uploaded = uploaded;
+		taking->answer->bytes_uploaded = uploaded;
 	return status;
+}
+
+static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
+                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                      struct rql_error *err)
+{
+	(void)device; /* that of prepare */
+	const struct rql_scan_taking taking = {.take = rql_scan_compute_answer,
+	                                       .timed = (flags & RQL_RUN_TIMED) != 0,
+	                                       .progress = progress,
+	                                       .arena = arena,
+	                                       .answer = out};
+	return rql_scan_compute_run(prepared, &taking, err);
 }
 
 /* ---- the method ---- */
@@ -540,6 +474,7 @@ static void free_prepared(struct rql_prepared *p)
 		free_context(x);
 	}
 	unplace(p);
+	rql_scan_rows_free(p->rows);
 	rql_scan_free(p->scan);
 	rql_store_snapshot_release(p->snapshot);
 	pthread_mutex_destroy(&p->lock);
@@ -555,8 +490,8 @@ static uint64_t power_above(double n)
 	return power;
 }
 
-static rql_status prepare_scan(const struct rql_scan_request *request, struct rql_device *device,
-                               struct rql_prepared **out, struct rql_error *err)
+rql_status rql_scan_compute_new(const struct rql_scan_request *request, const struct rql_scan_rows_request *selection,
+                                struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
 {
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
@@ -570,24 +505,33 @@ static rql_status prepare_scan(const struct rql_scan_request *request, struct rq
 	p->arena = rql_arena_new();
 	rql_status status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
-		status = rql_scan_prepare(request, device, &p->scan, err);
+		status = selection ? rql_scan_list_prepare(p, selection, err) : rql_scan_prepare(request, device, &p->scan, err);
 	if (status == RQL_OK)
 		rql_scan_dismiss(p->scan); /* who took the sample */
 	if (status == RQL_OK)
-		status = rql_scan_compute_plan(p->scan, device, p->arena, &p->plan, err);
+		status = rql_scan_compute_plan(p->scan, selection != NULL, device, p->arena, &p->plan, err);
 	if (status != RQL_OK) {
 		free_prepared(p);
 		return status;
 	}
 	/* Twice the expected groups and some more; the estimate may be wrong, then the table grows. */
 	p->capacity = p->plan.hashed ? power_above(2.5 * p->scan->rows_out) : p->scan->group_count;
+	if (selection)
+		rql_scan_list_size(p);
 	*out = p;
 	return RQL_OK;
 }
 
+static rql_status prepare_scan(const struct rql_scan_request *request, struct rql_device *device,
+                               struct rql_prepared **out, struct rql_error *err)
+{
+	return rql_scan_compute_new(request, NULL, device, out, err);
+}
+
 static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
-	return sizeof(*p) + rql_arena_bytes(p->arena) + rql_arena_bytes(p->scan->arena) + p->plan.blob.room;
+	return sizeof(*p) + rql_arena_bytes(p->arena) + rql_arena_bytes(p->scan->arena) + p->plan.blob.room +
+	       (p->rows ? rql_scan_rows_bytes(p->rows) : 0);
 }
 
 extern const struct rql_method rql_method_scan_compute;
@@ -600,6 +544,9 @@ const struct rql_method rql_method_scan_compute = {
 	.prepare_scan = prepare_scan,
 	.price = rql_scan_compute_price,
 	.run = run,
+	.can_rows = rql_scan_list_can,
+	.prepare_rows = rql_scan_list_new,
+	.run_rows = rql_scan_list_run,
 	.free_prepared = free_prepared,
 	.prepared_bytes = prepared_bytes,
 };

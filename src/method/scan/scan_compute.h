@@ -127,8 +127,10 @@ uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits);
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device);
 /* Why a device cannot run a request; NULL: it can. */
 const char *rql_scan_compute_refusal(const struct rql_scan_request *request, const struct rql_device *device);
-rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_device *device, struct rql_arena *arena,
-                                 struct rql_scan_plan *out, struct rql_error *err) RQL_MUST_CHECK;
+/* listed: the rows that pass are wanted (mode LIST); the scan then has neither groups nor aggregates. */
+rql_status rql_scan_compute_plan(const struct rql_scan *scan, bool listed, const struct rql_device *device,
+                                 struct rql_arena *arena, struct rql_scan_plan *out,
+                                 struct rql_error *err) RQL_MUST_CHECK;
 /* Fills tests, words, lates and sets. */
 rql_status rql_scan_compute_tests(struct rql_scan_plan *plan, const struct rql_device *device,
                                   struct rql_error *err) RQL_MUST_CHECK;

@@ -324,7 +324,11 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	const struct rql_scan *scan = plan->scan;
 	uint64_t groups = scan->group_count, words = scan->row_words;
 	uint32_t subgroup = subgroup_of(&device->limits), room = rql_scan_shared_room(plan, device);
-	plan->copies = 1;
+	plan->copies = plan->spread = 1;
+	if (plan->mode == RQL_SCAN_MODE_LIST) {
+		plan->whole = true; /* the last workgroup puts the state out, and there are no rows of groups */
+		return;
+	}
 	if (groups == 1 && words <= RQL_SCAN_SCALAR_WORDS && plan->workgroup / subgroup * words * 8 <= room)
 		plan->mode = RQL_SCAN_MODE_SCALAR;
 	else if (groups <= SHARED_WORDS / words)
@@ -370,11 +374,14 @@ static bool needs_reals(const struct rql_scan *scan)
 	return real;
 }
 
-rql_status rql_scan_compute_plan(const struct rql_scan *scan, const struct rql_device *device, struct rql_arena *arena,
-                                 struct rql_scan_plan *out, struct rql_error *err)
+rql_status rql_scan_compute_plan(const struct rql_scan *scan, bool listed, const struct rql_device *device,
+                                 struct rql_arena *arena, struct rql_scan_plan *out, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = out;
-	*plan = (struct rql_scan_plan){.scan = scan, .arena = arena, .workgroup = rql_scan_workgroup(&device->limits)};
+	*plan = (struct rql_scan_plan){.scan = scan,
+	                               .arena = arena,
+	                               .workgroup = rql_scan_workgroup(&device->limits),
+	                               .mode = listed ? RQL_SCAN_MODE_LIST : RQL_SCAN_MODE_GLOBAL};
 	if (!allocate(plan))
 		return rql_error_memory(err, scan->step_count * sizeof(*plan->tests), "a query on a GPU");
 	RQL_TRY(rql_scan_compute_tests(plan, device, err));

@@ -1,8 +1,10 @@
 /* What a scan on a GPU will cost: bytes at the memory's speed, or rows through the tests, whichever takes longer; rows
- * that pass; groups; and what a first run uploads and compiles. */
+ * that pass; groups, or what the host does with listed rows; and what a first run uploads and compiles. */
 #include "method/scan/scan_compute_run.h"
 
 #include <math.h>
+
+#include "method/scan/scan_rows_query.h"
 
 /* ---- what is read ---- */
 
@@ -133,35 +135,62 @@ static uint64_t scratch_bytes(const struct rql_prepared *p)
 	return bytes + p->snapshot->blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
 }
 
+/* What is the same for groups and rows. */
+struct reading {
+	double share, rows;    /* of the blocks; in those that are read */
+	double passed, wanted; /* rows that pass; bytes that are read */
+	uint64_t missing, resident;
+};
+static struct reading reading_of(const struct rql_prepared *p)
+{
+	const struct rql_scan *scan = p->scan;
+	const double part = p->rows ? rql_scan_list_part(p) : 1, all = (double)p->snapshot->rows;
+	struct reading r = {.share = scan->read_share * part, .rows = all * scan->read_share * part};
+	r.passed = p->rows ? rql_scan_list_expected(p) : fmin(r.rows, all * scan->pass);
+	for (uint32_t c = 0; c < scan->column_count; c++) {
+		struct wanted w = want_column(p, scan->columns[c].column, r.rows > 0 ? r.passed / r.rows : 0);
+		r.wanted += w.read * r.share;
+		r.missing += w.missing;
+		r.resident += w.resident;
+	}
+	return r;
+}
+
 /* lock held */
 static void price_locked(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
-	double share = scan->read_share, rows = (double)p->snapshot->rows * share;
-	double passed = fmin(rows, (double)p->snapshot->rows * scan->pass), pass = rows > 0 ? passed / rows : 0;
-	double wanted = 0, groups = scan->rows_out;
-	uint64_t missing = 0, resident = 0;
-	for (uint32_t c = 0; c < scan->column_count; c++) {
-		struct wanted w = want_column(p, scan->columns[c].column, pass);
-		wanted += w.read * share;
-		missing += w.missing;
-		resident += w.resident;
-	}
+	const struct reading r = reading_of(p);
+	double groups = p->rows ? 0 : scan->rows_out;
 	double work =
-		fmax(wanted / profile->read_gbps, rows * profile->scan.tested_row_ns) + passed * profile->scan.taken_row_ns;
+		fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns) + r.passed * profile->scan.taken_row_ns;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
 	*out = (struct rql_cost){
-		.setup_ns = missing > 0 || !p->placed ? (double)missing / profile->upload_gbps + profile->scan.compile_ns : 0,
+		.setup_ns = r.missing > 0 || !p->placed ? (double)r.missing / profile->upload_gbps + profile->scan.compile_ns : 0,
 		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
 		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
 		.rows_out = groups,
-		.device_bytes = resident + scratch_bytes(p),
-		.placed_bytes = resident - missing,
-		.cells = passed,
-		.runs = (double)p->snapshot->blocks * share,
-		.bytes = wanted,
+		.device_bytes = r.resident + scratch_bytes(p),
+		.placed_bytes = r.resident - r.missing,
+		.cells = r.passed,
+		.runs = (double)p->snapshot->blocks * r.share,
+		.bytes = r.wanted,
 	};
+}
+
+/* The list comes over the link, and the host does the rest. lock held. */
+static void price_list(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_device *host = device->host ? device->host : device;
+	const struct rql_scan_profile *profile = device->host ? &device->host->profile.scan : &rql_profile_guess.scan;
+	double listed = rql_scan_list_expected(p), passed = p->rows->scan->pass * (double)p->snapshot->rows;
+	price_locked(p, device, out);
+	out->transfer_ns = listed * sizeof(uint32_t) / device->profile.download_gbps +
+	                   (rql_scan_list_direct(p->capacity) ? 0 : device->profile.submit_ns) +
+	                   rql_rows_price_listed(p->rows, host, profile, listed);
+	out->rows_out = rql_rows_price_out(p->rows, passed);
+	out->cells = passed; /* whether the device lists them all or not */
 }
 
 void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
@@ -169,6 +198,9 @@ void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_devic
 	/* A first run on another thread changes what is placed. */
 	pthread_mutex_t *lock = &((struct rql_prepared *)(uintptr_t)p)->lock;
 	pthread_mutex_lock(lock);
-	price_locked(p, device, out);
+	if (p->rows)
+		price_list(p, device, out);
+	else
+		price_locked(p, device, out);
 	pthread_mutex_unlock(lock);
 }

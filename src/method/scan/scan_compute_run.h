@@ -1,15 +1,18 @@
-/* A request bound to a store on a GPU, between scan_compute.c, which runs it, and scan_compute_price.c. */
+/* A request bound to a store on a GPU, between scan_compute.c, which runs it, scan_compute_answer.c, which makes groups of
+ * what the device has left, scan_compute_rows.c, where rows themselves are wanted, and scan_compute_price.c. */
 #ifndef RQL_METHOD_SCAN_SCAN_COMPUTE_RUN_H
 #define RQL_METHOD_SCAN_SCAN_COMPUTE_RUN_H
 
 #include <pthread.h>
 
 #include "method/scan/scan_compute.h"
+#include "method/scan/scan_rows.h"
 
 /* A request bound to a store by this method. */
 struct rql_prepared {
 	struct rql_arena *arena;
-	struct rql_scan *scan;
+	struct rql_scan *scan; /* of a selection: its conditions alone (scan_compute_rows.c) */
+	struct rql_scan_rows *rows; /* a selection: what the host does with the rows that pass; NULL: groups */
 	const struct rql_store_snapshot *snapshot; /* retained */
 	struct rql_device *device;
 	struct rql_scan_plan plan;
@@ -21,8 +24,51 @@ struct rql_prepared {
 	const struct rql_pipeline *pipeline; /* one reference */
 	uint32_t workgroups;
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
-	struct context *contexts; /* scan_compute.c's; those not in use by a thread */
+	uint32_t items;           /* of the table, that the next context reads: all, fewer for the sake of a limit */
+	struct context *contexts; /* those not in use by a thread */
+	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_SCAN_NONE:
+	 * it is, or there is none. And how many times the wanted rows may be no further behind than that. */
+	uint32_t bound_step;
+	double bound_rows;
 };
+
+/* What a run writes to; at rest between runs. */
+struct context {
+	struct context *next;
+	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
+	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
+	struct rql_scan_accumulator accumulator;
+	uint64_t capacity; /* rows */
+	uint32_t items;
+	uint64_t room;     /* groups in result */
+	struct rql_commands *commands, *timed;
+	uint64_t ticket; /* of the last submission; 0: none */
+};
+
+/* What becomes of a run that has succeeded. x NULL: the zone maps left nothing to run. */
+struct rql_scan_taking {
+	rql_status (*take)(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
+	                   struct rql_error *err);
+	bool timed;
+	struct rql_progress *progress;
+	struct rql_arena *arena;
+	struct rql_answer *answer;
+	struct rql_scan_list *list; /* scan_compute_rows.c's */
+};
+/* Places what is not there yet, submits, waits, and again when something was too small; then `take`. */
+rql_status rql_scan_compute_run(const struct rql_prepared *prepared, const struct rql_scan_taking *taking,
+                                struct rql_error *err);
+/* A request, or (selection not NULL) a selection's, bound. */
+rql_status rql_scan_compute_new(const struct rql_scan_request *request, const struct rql_scan_rows_request *selection,
+                                struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
+
+/* scan_compute_answer.c: groups; and the passes' times of a timed run. */
+rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
+                                   struct rql_error *err);
+rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_answer *out,
+                                  struct rql_error *err);
+/* Bytes of a group in a list. */
+uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
 
 /* Found groups go straight into memory that the host reads, up to so many bytes of them: hardly any of many possible
  * groups may exist, and a download is a submission and a wait. */
@@ -33,6 +79,30 @@ uint64_t rql_scan_direct_groups(const struct rql_prepared *p);
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p);
 /* Bytes of the columns that are read where rows are left, when the share `passed` of them passes everything. */
 double rql_scan_late_bytes(const struct rql_prepared *p, double passed);
+/* scan_compute_rows.c, selections. As rql_method's can_rows, prepare_rows and run_rows: */
+enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, const struct rql_device *device,
+                                 const char **reason);
+rql_status rql_scan_list_new(const struct rql_scan_rows_request *request, struct rql_device *device,
+                             struct rql_prepared **out, struct rql_error *err);
+rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
+                             struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
+                             struct rql_answer *out, struct rql_error *err);
+/* Fills p->rows and p->scan. */
+rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_rows_request *request,
+                                 struct rql_error *err);
+/* Before a first run: what the first key of a wanted row must be becomes a step, and a plan without it is forgotten. */
+rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err);
+/* Chooses how many blocks the next context reads, and the capacity of its list. */
+void rql_scan_list_size(struct rql_prepared *p);
+/* Whether a list lies in memory that the host reads. */
+bool rql_scan_list_direct(uint64_t capacity);
+/* True: `found` rows passed, which were more than the list has room for, or too few for the limit though there are more
+ * blocks; the next context has what it takes. */
+bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_t found);
+/* Rows that a run will list, and the share of the blocks left by the zone maps that it will read. */
+double rql_scan_list_expected(const struct rql_prepared *p);
+double rql_scan_list_part(const struct rql_prepared *p);
+
 /* As rql_method's price. */
 void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 

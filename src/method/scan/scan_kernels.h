@@ -15,6 +15,7 @@
 #define RQL_SCAN_MODE_SCALAR 0u /* one group: registers, then a row in shared memory, then the row */
 #define RQL_SCAN_MODE_SHARED 1u /* few groups: rows in shared memory, in copies when very few */
 #define RQL_SCAN_MODE_GLOBAL 2u /* an array or hash table of rows */
+#define RQL_SCAN_MODE_LIST 3u   /* nowhere: the rows themselves are wanted, and their numbers are listed */
 /* Words of a row that the scalar mode keeps in registers. */
 #define RQL_SCAN_SCALAR_WORDS 24u
 
@@ -24,7 +25,7 @@
 #define RQL_SCAN_HOW_GLOBAL 2u /* a set in device memory */
 #define RQL_SCAN_HOW_NONE 3u   /* no value passes; NULL may */
 
-/* An item is a block that is read: `rows` and 12 bytes of nothing, then a reference of 64 bytes for each test, and one
+/* An item is a block that is read: `rows`, its number in the snapshot and 8 bytes of nothing, then a reference of 64 bytes for each test, and one
  * for each column. */
 #define RQL_SCAN_ITEM_HEAD 16u
 #define RQL_SCAN_REF_BYTES 64u
@@ -77,16 +78,18 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
  * the host reads: the state, then groups. Few of them are put there by the scan's last workgroup, all their rows as they
  * lie. Of many, the collecting pass puts out those that exist, in any order, as a LIST: the number + 1 of each, then the
  * row of each. The first ones are a list in the result, as long as it has room; the others a second one, in memory of the
- * device. */
+ * device.
+ * Mode LIST: `rows` is a uint32_t[mask] for the rows that passed, in any order: the block's number << 12 | the row in it.
+ * FOUND says how many there were, also when they were more. */
 #define RQL_SCAN_STATE_TICKET 0u
 #define RQL_SCAN_STATE_OVERFLOW 1u /* the hash table was full */
 #define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
-#define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass */
+#define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass; LIST: rows that passed */
 #define RQL_SCAN_STATE_WORDS 4u
 struct rql_scan_accumulator {
 	uint64_t rows;   /* uint64_t[spread][capacity][row_words] */
 	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
-	uint64_t mask;   /* hashed: capacity - 1 */
+	uint64_t mask;   /* hashed: capacity - 1; LIST: entries that there is room for */
 	uint64_t state;  /* uint64_t[RQL_SCAN_STATE_WORDS] */
 	uint64_t result; /* the state as it was at the end, then groups: uint64_t[RQL_SCAN_STATE_WORDS], uint64_t[] */
 	uint64_t kinds;  /* uint32_t[row_words]: kind | limbs << 4 | place << 16 */

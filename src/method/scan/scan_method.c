@@ -20,6 +20,12 @@ static enum rql_serve can_scan(const struct rql_scan_request *request, const str
 	return RQL_SERVE_NO;
 }
 
+static enum rql_serve can_rows(const struct rql_scan_rows_request *request, const struct rql_device *device,
+                               const char **reason)
+{
+	return can_scan(&request->scan, device, reason);
+}
+
 static void free_prepared(struct rql_prepared *prepared)
 {
 	if (!prepared)
@@ -80,10 +86,11 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 }
 
 static rql_status run_rows(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                           struct rql_progress *progress, struct rql_batch **rows, struct rql_answer *out,
-                           struct rql_error *err)
+                           struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
+                           struct rql_answer *out, struct rql_error *err)
 {
 	(void)flags;
+	(void)arena;
 	struct rql_scan_counts counts;
 	RQL_TRY(rql_scan_rows_run(prepared->rows, device, progress, rows, &counts, err));
 	*out = (struct rql_answer){.group_count = (*rows)->rows,
@@ -108,6 +115,7 @@ const struct rql_method rql_method_scan_cpu = {
 	.prepare_scan = prepare_scan,
 	.price = price,
 	.run = run,
+	.can_rows = can_rows,
 	.prepare_rows = prepare_rows,
 	.run_rows = run_rows,
 	.free_prepared = free_prepared,

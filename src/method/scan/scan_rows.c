@@ -216,6 +216,35 @@ static rql_status select_block(struct rql_rows_run *run, struct rql_scan_worker 
 	return RQL_OK;
 }
 
+/* The list's rows into masks, in whatever order they come. */
+static rql_status mark_listed(struct rql_rows_run *run, struct rql_error *err)
+{
+	uint64_t marked = 0;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
+	for (uint64_t i = 0; i < run->listed_count; i++) {
+		uint32_t block = run->listed[i] >> RQL_ROWS_BITS, row = run->listed[i] & (RQL_STORE_BLOCK - 1);
+		if (block >= run->blocks)
+			return rql_error_set(err, RQL_ERROR_INTERNAL, "a device has found a row in block %u, of %llu", block,
+			                     (unsigned long long)run->blocks);
+		uint64_t *mask = run->masks + (uint64_t)block * RQL_SCAN_MASK_WORDS, bit = UINT64_C(1) << row % 64;
+		if (!run->left[block])
+			memset(mask, 0, RQL_SCAN_MASK_WORDS * sizeof(*mask)); /* memory of other blocks is not touched */
+		run->left[block]++;
+		marked += !(mask[row / 64] & bit);
+		mask[row / 64] |= bit;
+	}
+	if (marked != run->listed_count)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a device has found a row twice");
+	return RQL_OK;
+}
+
+static void number_rows(struct rql_rows_run *run)
+{
+	run->first[0] = 0;
+	for (uint64_t b = 0; b < run->blocks; b++)
+		run->first[b + 1] = run->first[b] + run->left[b];
+}
+
 rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 {
 	const struct rql_scan_rows *rows = run->rows;
@@ -223,6 +252,11 @@ rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 	uint64_t alone = !limited ? 0 : run->blocks < ALONE_BLOCKS ? run->blocks : ALONE_BLOCKS;
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->left, run->blocks, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, run->blocks + 1, err));
+	if (run->listed) {
+		RQL_TRY(mark_listed(run, err));
+		number_rows(run);
+		return RQL_OK;
+	}
 	if (rows->scan->step_count)
 		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
 	if (limited)
@@ -233,9 +267,7 @@ rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 		RQL_TRY(rql_rows_each_block(run, alone, run->blocks - alone, true, select_block, err));
 	/* Blocks behind the one that reached the limit may have been looked at, or not. */
 	run->blocks = limited ? run->complete : run->blocks;
-	run->first[0] = 0;
-	for (uint64_t b = 0; b < run->blocks; b++)
-		run->first[b + 1] = run->first[b] + run->left[b];
+	number_rows(run);
 	return RQL_OK;
 }
 
@@ -278,28 +310,54 @@ static rql_status run_passes(struct rql_rows_run *run, struct rql_error *err)
 	return rql_rows_gather(run, err);
 }
 
+rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
+                         struct rql_progress *progress, struct rql_error *err)
+{
+	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
+	*run = (struct rql_rows_run){.rows = rows, .progress = progress, .blocks = snapshot->blocks, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	if (snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1)
+		run->pool = device->pool;
+	rql_mem_init(&run->mem, rows->budget, "the rows of a query");
+	return take_workers(run, run->pool ? rql_pool_threads(run->pool) : 1, err);
+}
+
+void rql_rows_close(struct rql_rows_run *run)
+{
+	rest_workers(run);
+	rql_mem_clear(&run->mem);
+	pthread_mutex_destroy(&run->mutex);
+}
+
+static rql_status run_whole(struct rql_rows_run *run, rql_status opened, struct rql_batch **out,
+                            struct rql_scan_counts *counts, struct rql_error *err)
+{
+	rql_status status = opened == RQL_OK ? run_passes(run, err) : opened;
+	if (status == RQL_OK) {
+		*out = run->batch;
+		if (counts)
+			sum_counts(run, counts);
+	} else {
+		rql_batch_release(run->batch);
+	}
+	rql_rows_close(run);
+	return status;
+}
+
 rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
                              struct rql_batch **out, struct rql_scan_counts *counts, struct rql_error *err)
 {
-	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
-	struct rql_rows_run run = {.rows = rows, .progress = progress, .blocks = snapshot->blocks};
-	if (snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1)
-		run.pool = device->pool;
-	if (pthread_mutex_init(&run.mutex, NULL))
-		return rql_error_memory(err, sizeof(run.mutex), "a query's workers");
-	rql_mem_init(&run.mem, rows->budget, "the rows of a query");
-	rql_status status = take_workers(&run, run.pool ? rql_pool_threads(run.pool) : 1, err);
-	if (status == RQL_OK)
-		status = run_passes(&run, err);
-	if (status == RQL_OK) {
-		*out = run.batch;
-		if (counts)
-			sum_counts(&run, counts);
-	} else {
-		rql_batch_release(run.batch);
-	}
-	rest_workers(&run);
-	rql_mem_clear(&run.mem);
-	pthread_mutex_destroy(&run.mutex);
-	return status;
+	struct rql_rows_run run;
+	rql_status status = rql_rows_open(&run, rows, device, progress, err);
+	return run_whole(&run, status, out, counts, err);
+}
+
+rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
+                               const uint32_t *listed, uint64_t count, struct rql_batch **out, struct rql_error *err)
+{
+	static const uint32_t none;
+	struct rql_rows_run run;
+	rql_status status = rql_rows_open(&run, rows, device, progress, err);
+	run.listed = listed ? listed : &none;
+	run.listed_count = count;
+	return run_whole(&run, status, out, NULL, err);
 }

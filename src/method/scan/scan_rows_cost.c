@@ -15,6 +15,9 @@
 #define START_NS 5000.0
 /* A row that gets into a heap. */
 #define HEAPED_ROW_NS 60.0
+/* A row of a list marked in its block's mask; a block looked at, whether it has any. */
+#define MARKED_ROW_NS 2.0
+#define LISTED_BLOCK_NS 2.0
 
 static void add_keys(const struct rql_scan_rows *rows, struct rql_scan_effort *effort)
 {
@@ -23,11 +26,16 @@ static void add_keys(const struct rql_scan_rows *rows, struct rql_scan_effort *e
 	effort->work += effort->left * effort->profile->step_ns * (1 + rows->field_count);
 }
 
-/* What the worst kept row lets through: of n rows in random order, N ln(n / N) get in. The first key's packed column is
- * read for it before everything else. */
+/* What the worst kept row lets through: of n rows in random order, N ln(n / N) get in. */
+static double heaped_rows(double left, double wanted, double threads)
+{
+	return left > wanted ? wanted * (1 + log(left / wanted)) * threads : left;
+}
+
+/* The first key's packed column is read for it before everything else. */
 static void add_top(const struct rql_scan_rows *rows, double wanted, double threads, struct rql_scan_effort *effort)
 {
-	double left = effort->left, kept = left > wanted ? wanted * (1 + log(left / wanted)) * threads : left;
+	double left = effort->left, kept = heaped_rows(left, wanted, threads);
 	bool filtered = rows->fields[0].column != RQL_SCAN_NONE;
 	effort->work += kept * HEAPED_ROW_NS;
 	if (!filtered) {
@@ -42,13 +50,52 @@ static void add_top(const struct rql_scan_rows *rows, double wanted, double thre
 	add_keys(rows, effort);
 }
 
+/* The outputs of the result's rows. Returns what one thread does alone. */
+static double add_outputs(const struct rql_scan_rows *rows, double rows_out, struct rql_scan_effort *effort)
+{
+	const struct rql_scan_profile *profile = effort->profile;
+	double bytes = 0;
+	effort->left = rows_out;
+	for (uint32_t c = 0; c < rows->output_count; c++) {
+		rql_scan_effort_source(rows->scan, &rows->scan->operands[rows->outputs[c].operand].source, effort);
+		bytes += rows_out * rows->outputs[c].bytes;
+	}
+	effort->work += bytes * FRESH_BYTE_NS + rows_out * rows->output_count * profile->value_ns;
+	effort->work += fmin(rows_out, effort->rows / RQL_STORE_BLOCK) * rows->output_count * profile->touch_ns;
+	if (!rows->field_count)
+		return 0;
+	effort->work += rows_out * rows->output_count * (rows_out > FAR_ROWS ? SCATTERED_NS : 1);
+	return 4 * rows_out; /* places by block */
+}
+
+double rql_rows_price_out(const struct rql_scan_rows *rows, double passed)
+{
+	return fmax(0, fmin(passed - (double)rows->offset, (double)rows->limit));
+}
+
+double rql_rows_price_listed(const struct rql_scan_rows *rows, const struct rql_device *cpu,
+                             const struct rql_scan_profile *profile, double listed)
+{
+	double all = (double)rows->scan->snapshot->rows, wanted = fmax((double)rows->wanted, 1);
+	struct rql_scan_effort effort = {.rows = all, .left = listed, .profile = profile};
+	double serial = START_NS + listed * MARKED_ROW_NS + (double)rows->scan->snapshot->blocks * LISTED_BLOCK_NS;
+	if (rows->field_count) {
+		add_keys(rows, &effort);
+		effort.work += rows->wanted <= RQL_ROWS_TOP
+		                   ? heaped_rows(listed, wanted, rql_pool_threads(cpu->pool)) * HEAPED_ROW_NS
+		                   : listed * SORTED_ROW_NS;
+	}
+	serial += add_outputs(rows, rql_rows_price_out(rows, listed), &effort);
+	return rql_scan_effort_shared(&effort, cpu) + serial;
+}
+
 void rql_scan_rows_price(const struct rql_scan_rows *rows, const struct rql_device *device,
                          const struct rql_scan_profile *profile, struct rql_cost *out)
 {
 	struct rql_scan_effort effort;
 	double share = rql_scan_effort_filters(rows->scan, profile, &effort), passed = effort.left;
 	double wanted = (double)rows->wanted, threads = rql_pool_threads(device->pool), serial = START_NS;
-	double rows_out = fmax(0, fmin(passed - (double)rows->offset, (double)rows->limit));
+	double rows_out = rql_rows_price_out(rows, passed);
 	if (!rows->field_count && wanted < passed) { /* a limit is reached early */
 		double part = wanted / passed;
 		effort.work *= part;
@@ -60,18 +107,7 @@ void rql_scan_rows_price(const struct rql_scan_rows *rows, const struct rql_devi
 		add_keys(rows, &effort);
 		effort.work += passed * SORTED_ROW_NS;
 	}
-	effort.left = rows_out;
-	double bytes = 0;
-	for (uint32_t c = 0; c < rows->output_count; c++) {
-		rql_scan_effort_source(rows->scan, &rows->scan->operands[rows->outputs[c].operand].source, &effort);
-		bytes += rows_out * rows->outputs[c].bytes;
-	}
-	effort.work += bytes * FRESH_BYTE_NS + rows_out * rows->output_count * profile->value_ns;
-	effort.work += fmin(rows_out, effort.rows / RQL_STORE_BLOCK) * rows->output_count * profile->touch_ns;
-	if (rows->field_count) {
-		effort.work += rows_out * rows->output_count * (rows_out > FAR_ROWS ? SCATTERED_NS : 1);
-		serial += 4 * rows_out; /* places by block */
-	}
+	serial += add_outputs(rows, rows_out, &effort);
 	*out = (struct rql_cost){
 		.run_ns = rql_scan_effort_shared(&effort, device) + serial,
 		.rows_out = rows_out,

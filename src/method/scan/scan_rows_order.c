@@ -117,6 +117,8 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	/* Nor can any block after it have a row that is wanted; but other workers are still at ones before. */
 	if (run->visit && (run->visit[2 * index] > word || (strict && run->visit[2 * index] == word)))
 		return RQL_OK;
+	if (run->listed && !run->left[block])
+		return RQL_OK;
 	w->before = rql_rows_threshold(rows, word, strict, &top->before, &nothing) ? &top->before : NULL;
 	if (nothing) {
 		w->counts.blocks++;
@@ -124,7 +126,11 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 		return RQL_OK;
 	}
 	rql_rows_enter(w, block);
-	rql_status status = rql_scan_filter_block(w);
+	rql_status status = RQL_OK;
+	if (run->listed)
+		rql_rows_restore(run, w, block);
+	else
+		status = rql_scan_filter_block(w);
 	w->before = NULL;
 	RQL_TRY(status);
 	if (w->left)
@@ -196,23 +202,113 @@ static void pick(struct rql_rows_run *run, uint64_t count)
 	run->picked = run->entries + first * rows->words_per_entry;
 }
 
-rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
+static rql_status make_heaps(struct rql_rows_run *run, struct rql_error *err)
 {
 	const struct rql_scan_rows *rows = run->rows;
-	uint64_t words = rows->words_per_entry, count = 0, *entries;
 	run->threshold = UINT64_MAX;
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->tops, run->threads, err));
 	for (uint32_t t = 0; t < run->threads; t++)
-		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->tops[t].entries, rows->wanted * words, err));
-	RQL_TRY(order_blocks(run, err));
-	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, true, top_block, err));
+		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->tops[t].entries, rows->wanted * rows->words_per_entry, err));
+	return RQL_OK;
+}
+
+/* All workers' first ones, sorted. */
+static rql_status merge_heaps(struct rql_rows_run *run, uint64_t *out_count, struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	uint64_t words = rows->words_per_entry, count = 0, *entries;
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, entries, run->threads * rows->wanted * words, err));
 	for (uint32_t t = 0; t < run->threads; t++) {
 		memcpy(entries + count * words, run->tops[t].entries, run->tops[t].used * words * sizeof(*entries));
 		count += run->tops[t].used;
 	}
-	RQL_TRY(sort_entries(run, entries, count, rows->words_per_entry, err));
+	*out_count = count;
+	return sort_entries(run, entries, count, rows->words_per_entry, err);
+}
+
+/* Fewer listed rows than this stay with the caller: waking a worker takes longer than the work. */
+#define LEAST_SHARED_LIST (UINT64_C(1) << 15)
+
+rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
+{
+	uint64_t count;
+	bool shared = !run->listed || run->listed_count >= LEAST_SHARED_LIST;
+	RQL_TRY(make_heaps(run, err));
+	if (run->listed) /* the blocks of few rows are not worth being put in order */
+		RQL_TRY(rql_rows_select(run, err));
+	else
+		RQL_TRY(order_blocks(run, err));
+	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, shared, top_block, err));
+	RQL_TRY(merge_heaps(run, &count, err));
 	pick(run, count);
+	return RQL_OK;
+}
+
+/* ---- what the first ones are not behind ---- */
+/* The last of the first ones among some rows is not before the last of all rows' first ones. Of random rows, a block of n
+ * leaves n times as many as are wanted; where zone maps tell, the best blocks leave hardly more. */
+
+#define BOUND_BLOCKS 256u     /* at most: a million rows, some tenths of a millisecond */
+#define BOUND_SHARE 16u       /* and of all blocks one in so many: nobody wants the whole query run here */
+#define BOUND_LEAST_ROWS 4096 /* fewer are listed sooner than bounded */
+
+bool rql_rows_boundable(const struct rql_scan_rows *rows)
+{
+	double passed = rows->scan->pass * (double)rows->scan->snapshot->rows, wanted = (double)rows->wanted;
+	return rows->field_count && rows->wanted && rows->wanted <= RQL_ROWS_TOP &&
+	       rows->fields[0].column != RQL_SCAN_NONE && passed > 4 * wanted + BOUND_LEAST_ROWS;
+}
+
+static uint64_t sampled_blocks(uint64_t blocks)
+{
+	uint64_t most = (blocks + BOUND_SHARE - 1) / BOUND_SHARE;
+	return most < BOUND_BLOCKS ? most : BOUND_BLOCKS;
+}
+
+double rql_rows_bound_guess(const struct rql_scan_rows *rows)
+{
+	double blocks = (double)rows->scan->snapshot->blocks * rows->scan->read_share;
+	return blocks >= 1 ? blocks / (double)sampled_blocks((uint64_t)blocks) : 1;
+}
+
+/* Leaves in run->visit the blocks to look at: of those that the zone maps leave, the best ones, and as many of the others,
+ * evenly spread, because the best may have no row that passes. */
+static uint64_t choose_blocks(struct rql_rows_run *run, double *rows_each)
+{
+	const struct rql_scan *scan = run->rows->scan;
+	uint64_t left = 0;
+	for (uint64_t i = 0; i < run->blocks; i++) {
+		uint64_t block = run->visit[2 * i + 1];
+		const struct rql_store_segment *segment = rql_store_locate(scan->snapshot, block);
+		if (!rql_scan_may_pass(scan, segment, (uint32_t)(block - segment->first_block)))
+			continue;
+		run->visit[2 * left] = run->visit[2 * i];
+		run->visit[2 * left++ + 1] = block;
+	}
+	uint64_t count = sampled_blocks(left), best = (count + 1) / 2, others = count - best;
+	for (uint64_t i = 0; i < others; i++) {
+		uint64_t from = best + (2 * i + 1) * (left - best) / (2 * others);
+		run->visit[2 * (best + i)] = run->visit[2 * from];
+		run->visit[2 * (best + i) + 1] = run->visit[2 * from + 1];
+	}
+	*rows_each = count ? (double)left / (double)count : 1;
+	return count;
+}
+
+rql_status rql_rows_bound(struct rql_rows_run *run, struct rql_scan_step *out, double *rows_each, bool *found,
+                          struct rql_error *err)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	uint64_t count;
+	bool nothing;
+	*found = false;
+	RQL_TRY(make_heaps(run, err));
+	RQL_TRY(order_blocks(run, err));
+	count = choose_blocks(run, rows_each);
+	RQL_TRY(rql_rows_each_block(run, 0, count, true, top_block, err));
+	RQL_TRY(merge_heaps(run, &count, err));
+	if (count >= rows->wanted)
+		*found = rql_rows_threshold(rows, run->entries[(rows->wanted - 1) * rows->words_per_entry], false, out, &nothing);
 	return RQL_OK;
 }
 

@@ -1,4 +1,5 @@
-/* A selection bound to a snapshot, and its run. For scan_rows*.c only.
+/* A selection bound to a snapshot, and its run. For scan_rows*.c, and scan_compute_rows.c, where a GPU finds which rows
+ * pass.
  *
  * Filters, joins and loads are the scan's own (scan_query.h): outputs and order keys are bound as the operands of a scan.
  * A run has up to three passes over blocks: which rows pass (masks, or, for the first rows of an order, bounded heaps of
@@ -74,6 +75,9 @@ struct rql_rows_run {
 	struct rql_scan_worker **workers; /* [threads] */
 	_Atomic bool stop, cancelled;
 	uint64_t blocks;
+	/* which rows passed, when somebody else has found that: block << RQL_ROWS_BITS | row, in any order; NULL: filters say */
+	const uint32_t *listed;
+	uint64_t listed_count;
 	/* which rows passed */
 	uint64_t *masks; /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that some rows, but not all, passed */
 	uint32_t *left;  /* [blocks]: rows that passed */
@@ -109,6 +113,18 @@ void rql_rows_enter(struct rql_scan_worker *w, uint64_t block);
 /* The worker's mask becomes the rows that passed in the block that it is on. */
 void rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err);
+/* A run with its workers; to be closed also when that fails. */
+rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
+                         struct rql_progress *progress, struct rql_error *err);
+void rql_rows_close(struct rql_rows_run *run);
+/* The rows of a list (malloc'ed or not, borrowed) of all that passed; the same result as that of rql_scan_rows_run. */
+rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
+                               const uint32_t *listed, uint64_t count, struct rql_batch **out, struct rql_error *err);
+/* What that costs on a CPU, with so many rows in the list. */
+double rql_rows_price_listed(const struct rql_scan_rows *rows, const struct rql_device *cpu,
+                             const struct rql_scan_profile *profile, double listed);
+/* The rows of the result, when so many pass. */
+double rql_rows_price_out(const struct rql_scan_rows *rows, double passed);
 
 /* scan_rows_order.c */
 rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
@@ -116,6 +132,14 @@ rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan
 /* Fills picked and result_rows. */
 rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err);
 rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err);
+/* Whether the first key of the wanted rows can be bounded beforehand: they are few, and it is a column. */
+bool rql_rows_boundable(const struct rql_scan_rows *rows);
+/* A test of the first key that every wanted row passes, learned from some of the blocks; *found false: there is none. Rows
+ * that pass it and all else are about *rows_each times those wanted. */
+rql_status rql_rows_bound(struct rql_rows_run *run, struct rql_scan_step *out, double *rows_each, bool *found,
+                          struct rql_error *err);
+/* rows_each, before anything is learned. */
+double rql_rows_bound_guess(const struct rql_scan_rows *rows);
 /* scan_rows_key.c: keys[word * RQL_VECTOR_ROWS + i] of rows [first, first + n) of the worker's block; programs that keys
  * need have run. */
 void rql_rows_keys(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first, uint32_t n,

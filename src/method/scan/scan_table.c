@@ -270,8 +270,9 @@ static void put_block(struct making *m, uint32_t block, const enum rql_store_mat
 	struct rql_scan_table *table = m->table;
 	struct rql_scan_blob *blob = &m->plan->blob;
 	uint64_t at = table->items + (uint64_t)table->item_count++ * table->item_bytes;
-	uint32_t rows = m->segment->columns[0].blocks[block].rows;
-	memcpy(blob->bytes + at, &rows, sizeof(rows));
+	const uint32_t rows = m->segment->columns[0].blocks[block].rows;
+	const uint32_t head[2] = {rows, (uint32_t)m->segment->first_block + block};
+	memcpy(blob->bytes + at, head, sizeof(head));
 	for (uint32_t i = 0; i < plan->test_count + plan->ref_count; i++) {
 		enum rql_store_match match = i < plan->test_count ? matches[plan->tests[i].step] : RQL_MATCH_SOME;
 		uint64_t to = at + RQL_SCAN_ITEM_HEAD + (uint64_t)i * RQL_SCAN_REF_BYTES;

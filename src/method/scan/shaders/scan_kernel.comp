@@ -370,6 +370,22 @@ void scan_begin_row(const uint64_t group, const bool live)
 	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 1u, 1ul, live);
 }
 
+// Mode LIST: a row that passed goes to the list, which has room for `mask` of them; the count goes on without it, so that
+// the host knows how much room it takes. One atomic for all lanes: they come here together.
+void scan_put_row(const uint64_t item, const uint row, const bool live)
+{
+	uvec4 ballot = subgroupBallot(live);
+	uint count = subgroupBallotBitCount(ballot);
+	uvec2 first = uvec2(0u);
+	if (subgroupElect() && count != 0u)
+		first = unpackUint2x32(
+			atomicAdd(ScanWord(args.accumulator.state + RQL_SCAN_STATE_FOUND * 8u).v, uint64_t(count)));
+	first = subgroupBroadcastFirst(first);
+	uint64_t at = packUint2x32(first) + uint64_t(subgroupBallotExclusiveBitCount(ballot));
+	if (live && at < args.accumulator.mask)
+		ScanEntry(args.accumulator.rows + at * 4ul).v = ScanU32(item + 4ul).v << 12 | row;
+}
+
 uint64_t shuffled(uint64_t v, uint distance)
 {
 	return packUint2x32(subgroupShuffleXor(unpackUint2x32(v), distance));
@@ -450,6 +466,7 @@ void scan_take_row(const uint64_t item, const uint row, const bool live)
 	scan_fail(scan_product_overflows(map, value));
 	scan_begin_row(value, pass);
 	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 0u, value, pass);
+	scan_put_row(item, row, pass);
 }
 // In mode SCALAR, once per invocation: its row to the workgroup's.
 void scan_close()

@@ -11,6 +11,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Sca
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ScanU32x2 { uvec2 v; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer ScanU32x4 { uvec4 v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ScanU64 { uint64_t v; };
+// A list of rows.
+layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer ScanEntry { uint v; };
 // What other invocations of the dispatch write.
 layout(buffer_reference, scalar, buffer_reference_align = 8) coherent buffer ScanWord { uint64_t v; };
 

@@ -1,0 +1,114 @@
+/* The groups of a finished run on a GPU, as an answer. */
+#include "method/scan/scan_compute_run.h"
+
+#include <stdlib.h>
+
+/* Extremes come as unsigned keys. */
+static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
+{
+	const uint64_t top = UINT64_C(1) << 63;
+	switch (kind) {
+	case RQL_SCAN_SLOT_MIN:
+	case RQL_SCAN_SLOT_MAX:
+		return key ^ top;
+	case RQL_SCAN_SLOT_MIN_REAL:
+	case RQL_SCAN_SLOT_MAX_REAL:
+		return key & top ? key & ~top : ~key;
+	default:
+		return key;
+	}
+}
+
+/* Makes the device's rows the CPU's; returns the table rows in them. */
+static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_t count)
+{
+	uint64_t passed = 0;
+	for (uint64_t i = 0; i < count; i++)
+		passed += rows[i * scan->row_words];
+	for (uint32_t s = 0; s < scan->slot_count; s++) {
+		const struct rql_scan_slot *slot = &scan->slots[s];
+		if (slot->kind < RQL_SCAN_SLOT_MIN)
+			continue;
+		for (uint64_t i = 0; i < count; i++)
+			rows[i * scan->row_words + slot->word] = value_of_key(slot->kind, rows[i * scan->row_words + slot->word]);
+	}
+	return passed;
+}
+
+rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_answer *out,
+                                  struct rql_error *err)
+{
+	out->pass_count = rql_commands_times(x->timed, NULL, 0, &out->device_ns);
+	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
+	if (!out->passes)
+		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
+	rql_commands_times(x->timed, out->passes, out->pass_count, NULL);
+	return RQL_OK;
+}
+
+/* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
+static rql_status fetch_groups(const struct rql_prepared *p, const struct context *x, struct rql_scan_groups *g,
+                               uint64_t **memory, struct rql_error *err)
+{
+	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
+	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
+	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1};
+	if (p->plan.whole) {
+		g->capacity = x->capacity;
+		g->rows = list;
+		return RQL_OK;
+	}
+	g->capacity = g->used = count;
+	if (count <= x->room) {
+		g->keys = list;
+		g->rows = list + x->room;
+		return RQL_OK;
+	}
+	*memory = malloc(count * rql_scan_entry_bytes(p));
+	if (!*memory)
+		return rql_error_memory(err, count * rql_scan_entry_bytes(p), "the groups of a query");
+	g->keys = *memory;
+	g->rows = g->keys + count;
+	const uint64_t word = sizeof(uint64_t), room = x->room, others = count - room;
+	memcpy(g->keys, list, room * word);
+	memcpy(g->rows, list + room, room * words * word);
+	RQL_TRY(rql_buffer_download(x->others, 0, g->keys + room, others * word, err));
+	return rql_buffer_download(x->others, (x->capacity - room) * word, g->rows + room * words, others * words * word,
+	                           err);
+}
+
+/* The zone maps leave nothing: no device is needed for that. */
+static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_answer *out,
+                                 struct rql_error *err)
+{
+	struct rql_scan_groups groups = {
+		.scan = p->scan, .rows = p->scan->row_template, .capacity = p->scan->scalar, .copies = 1, .ready = true};
+	return rql_scan_answer(p->scan, &groups, arena, out, err);
+}
+
+rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
+                                   struct rql_error *err)
+{
+	struct rql_scan_groups groups;
+	struct rql_answer answer = {0};
+	uint64_t *memory = NULL, passed = 0;
+	if (!x)
+		return answer_nothing(p, taking->arena, taking->answer, err);
+	rql_status status = fetch_groups(p, x, &groups, &memory, err);
+	if (status == RQL_OK) {
+		passed = settle_rows(p->scan, groups.rows, groups.capacity);
+		status = rql_scan_answer(p->scan, &groups, taking->arena, &answer, err);
+	}
+	free(memory);
+	if (status != RQL_OK)
+		return status;
+	answer.cells_read = p->table.rows;
+	answer.cells_covered = passed;
+	answer.runs = p->table.item_count;
+	answer.bytes_read =
+		(uint64_t)(p->table.bytes + rql_scan_late_bytes(p, p->table.rows ? (double)passed / (double)p->table.rows : 0));
+	if (taking->timed)
+		RQL_TRY(rql_scan_compute_times(x, taking->arena, &answer, err));
+	*taking->answer = answer;
+	return RQL_OK;
+}

@@ -1,0 +1,400 @@
+/* Selections of rows with a GPU: it finds which rows pass, as a list of their numbers, and the host does the rest as ever
+ * (scan_rows.c): marks them in the masks that its own filters would have made, orders, limits, and gathers the outputs from
+ * its own columns, which are always there. So the device reads nothing but what conditions and joins need.
+ *
+ * The first rows of an order need not all be listed. Before a first run the host looks at some blocks, and what the first
+ * key of the last wanted row is there becomes one more test (rql_rows_bound): zone maps and the device drop what is behind
+ * it. It holds as long as the snapshot does. Rows that are wanted as they stand, up to a limit, are looked for in as many
+ * blocks as the sample says will do; where they do not, in more.
+ *
+ * Floor: what the conditions' columns need on the device, 4 bytes a listed row over the link, and the host's gathering. */
+#include "method/scan/scan_compute_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "method/scan/scan_rows_query.h"
+
+#define MOST_BLOCKS (UINT64_C(1) << 20) /* an entry of the list has 20 bits for a block */
+_Static_assert(RQL_ROWS_BITS == 12, "an entry of the list has 12 bits for the row, as a row's place has");
+/* Room in a list beyond what is expected, and for the sake of estimates that are wrong where little is expected. */
+#define LIST_ROOM 2.0
+#define LIST_LEAST 4096.0
+/* Blocks for a limit in table order: as many times those expected to do, and so many more, which a device has at once
+ * (an H200: a subgroup each), if they do not list more rows than that. A run that finds too little is followed by one over
+ * GROW_ITEMS times as many. */
+#define ITEMS_ROOM 1.5
+#define ITEMS_LEAST 2048.0
+#define ROWS_AHEAD 65536.0
+#define GROW_ITEMS 8u
+
+struct rql_scan_list {
+	uint32_t *entries; /* malloc'ed */
+	uint64_t count;
+};
+
+/* ---- the conditions alone ---- */
+
+struct reducing {
+	const struct rql_scan_request *from;
+	struct rql_arena *arena;
+	bool *needed;           /* [programs]: some condition is one */
+	bool *looked_up;        /* [joins]: a needed program has its payload */
+	uint32_t *place;        /* [joins] in the reduced request */
+	struct rql_scan_conjunct *conjuncts;
+	struct rql_scan_request to;
+};
+
+static bool note_needed(struct reducing *r)
+{
+	r->needed = RQL_NEW_ARRAY(r->arena, bool, r->from->program_count);
+	r->looked_up = RQL_NEW_ARRAY(r->arena, bool, r->from->join_count);
+	r->place = RQL_NEW_ARRAY(r->arena, uint32_t, r->from->join_count);
+	if (!r->needed || !r->looked_up || !r->place)
+		return false;
+	for (uint32_t c = 0; c < r->from->conjunct_count; c++) {
+		const struct rql_scan_conjunct *conjunct = &r->from->conjuncts[c];
+		if (conjunct->test != RQL_SCAN_IS_TRUE || conjunct->index >= r->from->program_count)
+			continue; /* prepare speaks of those that are none */
+		const struct rql_scan_program *p = &r->from->programs[conjunct->index];
+		r->needed[conjunct->index] = true;
+		for (uint32_t i = 0; i < p->program->input_count; i++)
+			if (p->inputs[i].kind == RQL_SCAN_JOIN && p->inputs[i].index < r->from->join_count)
+				r->looked_up[p->inputs[i].index] = true;
+	}
+	return true;
+}
+
+/* Left joins drop no row: they are left out unless a condition reads their payloads. */
+static bool reduce_joins(struct reducing *r)
+{
+	struct rql_scan_join *joins = RQL_NEW_ARRAY(r->arena, struct rql_scan_join, r->from->join_count);
+	for (uint32_t j = 0; joins && j < r->from->join_count; j++) {
+		if (r->from->joins[j].kind == RQL_SCAN_LEFT && !r->looked_up[j])
+			continue;
+		r->place[j] = r->to.join_count;
+		joins[r->to.join_count++] = r->from->joins[j];
+	}
+	r->to.joins = joins;
+	return joins != NULL;
+}
+
+static const struct rql_scan_source *reduce_inputs(struct reducing *r, const struct rql_scan_program *p)
+{
+	struct rql_scan_source *inputs = RQL_NEW_ARRAY(r->arena, struct rql_scan_source, p->program->input_count);
+	for (uint32_t i = 0; inputs && i < p->program->input_count; i++) {
+		inputs[i] = p->inputs[i];
+		if (inputs[i].kind == RQL_SCAN_JOIN && inputs[i].index < r->from->join_count)
+			inputs[i].index = r->place[inputs[i].index];
+	}
+	return inputs;
+}
+
+/* Programs of conditions, and room for one more condition. */
+static bool reduce_conjuncts(struct reducing *r)
+{
+	const struct rql_scan_request *from = r->from;
+	struct rql_scan_program *programs = RQL_NEW_ARRAY(r->arena, struct rql_scan_program, from->program_count);
+	struct rql_scan_conjunct *conjuncts =
+		RQL_NEW_ARRAY(r->arena, struct rql_scan_conjunct, (size_t)from->conjunct_count + 1);
+	uint32_t *place = RQL_NEW_ARRAY(r->arena, uint32_t, from->program_count);
+	if (!programs || !conjuncts || !place)
+		return false;
+	for (uint32_t p = 0; p < from->program_count; p++) {
+		if (!r->needed[p])
+			continue;
+		place[p] = r->to.program_count;
+		programs[r->to.program_count++] = (struct rql_scan_program){.program = from->programs[p].program,
+		                                                            .inputs = reduce_inputs(r, &from->programs[p])};
+		if (!programs[place[p]].inputs)
+			return false;
+	}
+	for (uint32_t c = 0; c < from->conjunct_count; c++) {
+		conjuncts[c] = from->conjuncts[c];
+		if (conjuncts[c].test == RQL_SCAN_IS_TRUE && conjuncts[c].index < from->program_count)
+			conjuncts[c].index = place[conjuncts[c].index];
+	}
+	r->to.programs = programs;
+	r->to.conjunct_count = from->conjunct_count;
+	r->to.conjuncts = r->conjuncts = conjuncts;
+	return true;
+}
+
+/* What of a selection decides which rows pass, in arena: a request without groups and aggregates. *more: room for one
+ * condition behind the others. */
+static bool reduce(const struct rql_scan_request *from, struct rql_arena *arena, struct rql_scan_request *out,
+                   struct rql_scan_conjunct **more)
+{
+	struct reducing r = {.from = from, .arena = arena, .to = {.snapshot = from->snapshot}};
+	if (!arena || !note_needed(&r) || !reduce_joins(&r) || !reduce_conjuncts(&r))
+		return false;
+	*out = r.to;
+	*more = r.conjuncts + from->conjunct_count;
+	return true;
+}
+
+enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, const struct rql_device *device,
+                                 const char **reason)
+{
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_scan_request conditions;
+	struct rql_scan_conjunct *more;
+	const char *why = "out of memory";
+	if (request->scan.snapshot->blocks > MOST_BLOCKS)
+		why = "the table has more than 2^20 blocks";
+	else if (reduce(&request->scan, arena, &conditions, &more))
+		why = rql_scan_compute_refusal(&conditions, device);
+	rql_arena_free(arena);
+	if (why && reason)
+		*reason = why;
+	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+}
+
+/* ---- a bound for the first key ---- */
+
+/* All values: the place of the step that the bound will be. */
+static struct rql_scan_conjunct anything(uint32_t index, const struct rql_store_column *column)
+{
+	struct rql_scan_conjunct c = {.test = RQL_SCAN_IN_RANGE, .index = index, .or_null = true};
+	if (column->kind == RQL_STORE_REAL) {
+		c.test = RQL_SCAN_IN_REALS;
+		c.real_least = -(double)INFINITY;
+		c.real_greatest = (double)NAN;
+	} else if (column->kind == RQL_STORE_CODED) {
+		c.greatest = column->dimension->count;
+	} else {
+		c.least = column->least;
+		c.greatest = column->greatest;
+	}
+	return c;
+}
+
+/* The sample that others have taken, with a step more, which drops nothing. False: it has no room for that. */
+static bool sample_with(const struct rql_scan_sample *sample, uint32_t step, struct rql_scan_sample *out)
+{
+	*out = *sample;
+	if (!sample->taken || sample->step_count == RQL_SCAN_SAMPLED_STEPS || step > sample->step_count)
+		return false;
+	for (uint32_t s = out->step_count++; s > step; s--) {
+		out->steps[s] = out->steps[s - 1];
+		out->costs[s] = out->costs[s - 1];
+	}
+	out->steps[step] = 1;
+	out->costs[step] = -1;
+	return true;
+}
+
+static bool is_testable(const struct rql_store_column *column, const struct rql_device *device)
+{
+	return column->kind == RQL_STORE_REAL ? device->limits.float64 : column->kind == RQL_STORE_CODED || !column->wide;
+}
+
+rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_rows_request *request,
+                                 struct rql_error *err)
+{
+	struct rql_scan_rows_request sampled = *request;
+	struct rql_scan_sample sample = {0}, bounded;
+	struct rql_scan_request conditions;
+	struct rql_scan_conjunct *more;
+	if (!sampled.scan.sample)
+		sampled.scan.sample = &sample;
+	p->bound_step = RQL_SCAN_NONE;
+	RQL_TRY(rql_scan_rows_prepare(&sampled, p->device, &p->rows, err));
+	struct rql_arena *arena = rql_arena_new();
+	bool reduced = reduce(&request->scan, arena, &conditions, &more);
+	conditions.sample = sampled.scan.sample;
+	if (reduced && rql_rows_boundable(p->rows)) {
+		const uint32_t key = p->rows->fields[0].column, step = conditions.conjunct_count;
+		const struct rql_store_column *column = &p->snapshot->columns[key];
+		if (is_testable(column, p->device) && sample_with(sampled.scan.sample, step, &bounded)) {
+			*more = anything(key, column);
+			conditions.conjunct_count++;
+			conditions.sample = &bounded;
+			p->bound_step = step;
+			p->bound_rows = rql_rows_bound_guess(p->rows);
+		}
+	}
+	rql_status status = reduced ? rql_scan_prepare(&conditions, p->device, &p->scan, err)
+	                            : rql_error_memory(err, 4096, "a query on a GPU");
+	rql_arena_free(arena);
+	return status;
+}
+
+/* What the host does fails for want of the host's memory: no fault of the device's. */
+static rql_status on_host(rql_status status, struct rql_error *err)
+{
+	if (status != RQL_ERROR_LIMIT && status != RQL_ERROR_MEMORY)
+		return status;
+	if (err)
+		err->status = RQL_ERROR_UNSUPPORTED;
+	return RQL_ERROR_UNSUPPORTED;
+}
+
+rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err)
+{
+	struct rql_scan *scan = p->scan;
+	struct rql_rows_run run;
+	struct rql_scan_step step;
+	bool found = false;
+	if (p->bound_step == RQL_SCAN_NONE)
+		return RQL_OK;
+	rql_status status = rql_rows_open(&run, p->rows, p->device, progress, err);
+	if (status == RQL_OK)
+		status = rql_rows_bound(&run, &step, &p->bound_rows, &found, err);
+	rql_rows_close(&run);
+	if (status == RQL_ERROR_HOST) { /* an expression fails in some row: the run itself will say whether it is wanted */
+		rql_error_clear(err);
+		status = RQL_OK;
+	}
+	RQL_TRY(on_host(status, err));
+	struct rql_scan_step *at = &scan->steps[p->bound_step];
+	if (found) {
+		step.cost = at->cost;
+		step.pass = at->pass;
+		*at = step;
+		rql_scan_estimate(scan, NULL);
+		rql_scan_dismiss(scan);
+	} else {
+		scan->step_count--;
+		memmove(at, at + 1, (scan->step_count - p->bound_step) * sizeof(*at));
+		p->bound_rows = 0;
+	}
+	p->bound_step = RQL_SCAN_NONE;
+	rql_scan_compute_plan_free(&p->plan);
+	return RQL_OK;
+}
+
+/* ---- sizes ---- */
+
+static double all_items(const struct rql_prepared *p)
+{
+	return p->placed ? p->table.item_count : (double)p->snapshot->blocks * p->scan->read_share;
+}
+
+double rql_scan_list_part(const struct rql_prepared *p)
+{
+	double items = all_items(p);
+	return items > 0 ? fmin(1, p->items / items) : 1;
+}
+
+/* Of all blocks. */
+static double expected(const struct rql_prepared *p)
+{
+	double passed = p->scan->pass * (double)p->snapshot->rows;
+	return p->bound_rows > 0 ? fmin(passed, p->bound_rows * (double)p->rows->wanted) : passed;
+}
+
+double rql_scan_list_expected(const struct rql_prepared *p)
+{
+	return expected(p) * rql_scan_list_part(p);
+}
+
+/* Room for the rows that `items` blocks are expected to list. */
+static uint64_t capacity_for(const struct rql_prepared *p, double items)
+{
+	double all = fmax(all_items(p), 1), listed = expected(p) * fmin(1, items / all);
+	return (uint64_t)fmin(LIST_ROOM * listed + LIST_LEAST, fmax(items, 1) * RQL_STORE_BLOCK);
+}
+
+void rql_scan_list_size(struct rql_prepared *p)
+{
+	double items = all_items(p), passed = expected(p), wanted = (double)p->rows->wanted;
+	if (!p->rows->field_count && wanted < passed)
+		items = fmin(items, 1 + fmin(ITEMS_LEAST, ROWS_AHEAD * items / passed) + ITEMS_ROOM * items * wanted / passed);
+	p->items = (uint32_t)ceil(items);
+	p->capacity = capacity_for(p, items);
+}
+
+bool rql_scan_list_direct(uint64_t capacity)
+{
+	return capacity * sizeof(uint32_t) <= RQL_SCAN_DIRECT_BYTES;
+}
+
+bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_t found)
+{
+	uint64_t room = x->capacity;
+	if (found > x->capacity) {
+		room = found + found / 8;
+	} else if (x->items < p->table.item_count && found < p->rows->wanted) {
+		uint64_t items = (uint64_t)x->items * GROW_ITEMS;
+		items = items < p->table.item_count ? items : p->table.item_count;
+		p->items = items > p->items ? (uint32_t)items : p->items;
+		room = capacity_for(p, p->items);
+	} else {
+		return false;
+	}
+	p->capacity = room > p->capacity ? room : p->capacity;
+	return true;
+}
+
+/* ---- runs ---- */
+
+static rql_status fetch(const struct context *x, uint64_t count, uint32_t *to, struct rql_error *err)
+{
+	const uint64_t bytes = count * sizeof(*to);
+	if (x->rows)
+		return rql_buffer_download(x->rows, 0, to, bytes, err);
+	memcpy(to, (const uint64_t *)x->result->map + RQL_SCAN_STATE_WORDS, bytes);
+	return RQL_OK;
+}
+
+/* The list is taken out of the context, which the next run may then have. */
+static rql_status take_list(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
+                            struct rql_error *err)
+{
+	struct rql_answer *answer = taking->answer;
+	if (!x)
+		return RQL_OK;
+	const uint64_t count = ((const uint64_t *)x->result->map)[RQL_SCAN_STATE_FOUND];
+	const uint64_t most = (uint64_t)x->items * RQL_STORE_BLOCK, rows = most < p->table.rows ? most : p->table.rows;
+	const double part = (double)x->items / p->table.item_count;
+	uint32_t *entries = malloc(count * sizeof(*entries) + 1);
+	if (!entries)
+		return on_host(rql_error_memory(err, count * sizeof(*entries), "the rows of a query"), err);
+	rql_status status = count ? fetch(x, count, entries, err) : RQL_OK;
+	if (status == RQL_OK && taking->timed)
+		status = rql_scan_compute_times(x, taking->arena, answer, err);
+	if (status != RQL_OK) {
+		free(entries);
+		return status;
+	}
+	*taking->list = (struct rql_scan_list){entries, count};
+	answer->cells_read = rows;
+	answer->cells_covered = count;
+	answer->runs = x->items;
+	answer->bytes_read =
+		(uint64_t)(part * (p->table.bytes + rql_scan_late_bytes(p, rows ? (double)count / (double)rows : 0)));
+	return RQL_OK;
+}
+
+rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
+                             struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
+                             struct rql_answer *out, struct rql_error *err)
+{
+	struct rql_scan_list list = {0};
+	struct rql_answer answer = {0};
+	struct rql_batch *batch = NULL;
+	const struct rql_scan_taking taking = {.take = take_list,
+	                                       .timed = (flags & RQL_RUN_TIMED) != 0,
+	                                       .progress = progress,
+	                                       .arena = arena,
+	                                       .answer = &answer,
+	                                       .list = &list};
+	rql_status status = RQL_OK;
+	if (prepared->rows->limit) /* else no row is wanted, and no device needed */
+		status = rql_scan_compute_run(prepared, &taking, err);
+	if (status == RQL_OK)
+		status = on_host(rql_rows_run_listed(prepared->rows, device, progress, list.entries, list.count, &batch, err), err);
+	free(list.entries);
+	RQL_TRY(status);
+	answer.group_count = batch->rows;
+	*out = answer;
+	*rows = batch;
+	return RQL_OK;
+}
+
+rql_status rql_scan_list_new(const struct rql_scan_rows_request *request, struct rql_device *device,
+                             struct rql_prepared **out, struct rql_error *err)
+{
+	return rql_scan_compute_new(&request->scan, request, device, out, err);
+}

@@ -1,0 +1,38 @@
+/* The device of tests of scans: the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching.
+ * After scan_world.h. */
+#ifndef RQL_TESTS_UNIT_SCAN_DEVICE_H
+#define RQL_TESTS_UNIT_SCAN_DEVICE_H
+
+#include "device/fault/fault.h"
+#include "device/vulkan/vulkan_internal.h"
+#include "method/scan/scan_compute_run.h"
+#include "vulkan_fixture.h"
+
+extern const struct rql_method rql_method_scan_compute;
+
+static struct rql_devices *devices;
+static struct rql_device *gpu;
+
+static int open_device(void **state)
+{
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	struct rql_error err = {0};
+	vulkan_keep_drivers();
+	/* Far fewer pipelines are kept than there are shapes of requests below. */
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || setenv("RAYQL_VULKAN_PIPELINES", "4", 1) != 0 ||
+	    rql_devices_open(2, &devices, &err) != RQL_OK)
+		return -1;
+	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
+	return gpu ? open_pools(state) : -1;
+}
+
+static int close_device(void **state)
+{
+	uint64_t errors = rql_vulkan_validation_errors();
+	/* Everything was given back. */
+	uint64_t left = rql_scan_device_bytes(NULL, gpu, NULL, NULL) + gpu->request_bytes;
+	rql_devices_close(devices);
+	return close_pools(state) || errors || left ? -1 : 0;
+}
+
+#endif
