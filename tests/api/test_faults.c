@@ -102,6 +102,9 @@ static void faults_of_the_paper(void **state)
 /* ---- columns ---- */
 /* Many groups, so that a run also downloads. */
 #define MANY_GROUPS "SELECT v, count(*), sum(a) FROM t GROUP BY v ORDER BY v LIMIT 3"
+/* Rows themselves, and the first ones of an order. */
+#define ROWS "SELECT v, g FROM t WHERE v > 9990 AND a = 6"
+#define FIRST_ROWS "SELECT v, a, g FROM t WHERE a > 2 ORDER BY v DESC, a, g LIMIT 5"
 
 static const char columns_marked[] =
 	"SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%not used on vulkan:0 (%'";
@@ -151,7 +154,7 @@ static bool columns_live_with(const char *fault, const char *query, const char *
 static void faults_of_scans(void **state)
 {
 	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
-	static const char *const queries[] = {QUERY, MANY_GROUPS};
+	static const char *const queries[] = {QUERY, MANY_GROUPS, ROWS, FIRST_ROWS};
 	(void)state;
 	if (!has_unit("compute"))
 		skip();

@@ -1,6 +1,6 @@
-/* Selections of rows whose conditions a Vulkan device tests, against a naive oracle (scan_choice.h): random ones; lists that are
- * too short, limits that need more blocks than were expected; bounds of the first rows of an order; several threads; faults,
- * interrupts, limits and expressions that fail. */
+/* Selections of rows whose conditions a Vulkan device tests, against a naive oracle (scan_choice.h): random ones; lists that
+ * are too short, limits that need more blocks than were expected; bounds of the first rows of an order; several threads;
+ * faults, interrupts, limits and expressions that fail. */
 #include "scan_choice.h"
 
 #include <pthread.h>
@@ -124,12 +124,12 @@ static void single_make(struct single *s, const struct column *c, int64_t least,
 {
 	*s = (struct single){.output = {.type = rql_type_simple(RQL_TYPE_BIGINT)},
 	                     .conjunct = {.test = RQL_SCAN_IN_RANGE, .least = least, .greatest = greatest}};
-	s->request =
-		(struct rql_scan_rows_request){.scan = {.snapshot = c->snapshot, .conjunct_count = 1, .conjuncts = &s->conjunct},
-	                                   .output_count = 1,
-	                                   .outputs = &s->output,
-	                                   .orders = &s->order,
-	                                   .limit = ALL};
+	s->request = (struct rql_scan_rows_request){
+		.scan = {.snapshot = c->snapshot, .conjunct_count = 1, .conjuncts = &s->conjunct},
+		.output_count = 1,
+		.outputs = &s->output,
+		.orders = &s->order,
+		.limit = ALL};
 }
 
 static struct rql_prepared *single_prepare(const struct single *s)

@@ -273,7 +273,8 @@ static rql_status make_list(struct rql_prepared *p, struct context *x, struct rq
 	if (!direct)
 		RQL_TRY(keep(p->device, bytes, RQL_MEMORY_DEVICE, "the list of a query's rows", &x->rows, err));
 	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result, err));
+	RQL_TRY(keep(p->device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result,
+	             err));
 	x->accumulator = (struct rql_scan_accumulator){.rows = direct ? x->result->address + head : x->rows->address,
 	                                               .mask = x->capacity,
 	                                               .state = x->state->address,
@@ -292,8 +293,8 @@ static rql_status make_groups(struct rql_prepared *p, struct context *x, struct 
 	if (p->plan.hashed)
 		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
 	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query", &x->result,
-	             err));
+	RQL_TRY(keep(p->device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query",
+	             &x->result, err));
 	if (x->room < x->capacity)
 		RQL_TRY(keep(p->device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
 		             "the found groups of a query", &x->others, err));
@@ -505,7 +506,8 @@ rql_status rql_scan_compute_new(const struct rql_scan_request *request, const st
 	p->arena = rql_arena_new();
 	rql_status status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
-		status = selection ? rql_scan_list_prepare(p, selection, err) : rql_scan_prepare(request, device, &p->scan, err);
+		status =
+			selection ? rql_scan_list_prepare(p, selection, err) : rql_scan_prepare(request, device, &p->scan, err);
 	if (status == RQL_OK)
 		rql_scan_dismiss(p->scan); /* who took the sample */
 	if (status == RQL_OK)

@@ -163,11 +163,12 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_scan *scan = p->scan;
 	const struct reading r = reading_of(p);
 	double groups = p->rows ? 0 : scan->rows_out;
-	double work =
-		fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns) + r.passed * profile->scan.taken_row_ns;
+	double work = fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns);
+	work += r.passed * profile->scan.taken_row_ns;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
+	double upload = (double)r.missing / profile->upload_gbps;
 	*out = (struct rql_cost){
-		.setup_ns = r.missing > 0 || !p->placed ? (double)r.missing / profile->upload_gbps + profile->scan.compile_ns : 0,
+		.setup_ns = r.missing > 0 || !p->placed ? upload + profile->scan.compile_ns : 0,
 		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
 		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
 		.rows_out = groups,

@@ -230,6 +230,13 @@ static rql_status on_host(rql_status status, struct rql_error *err)
 	return RQL_ERROR_UNSUPPORTED;
 }
 
+/* Ranges of codes may have NULL's, the last one, in them. Those that are a request's never mean it. */
+static bool has_null_code(const struct rql_scan *scan, const struct rql_scan_step *step)
+{
+	const struct rql_dimension *d = scan->snapshot->columns[step->index].dimension;
+	return step->filter.kind == RQL_FILTER_CODE_RANGE && d->has_null && step->filter.code_greatest + 1 >= d->count;
+}
+
 rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err)
 {
 	struct rql_scan *scan = p->scan;
@@ -251,6 +258,7 @@ rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *prog
 	if (found) {
 		step.cost = at->cost;
 		step.pass = at->pass;
+		step.or_null |= has_null_code(scan, &step);
 		*at = step;
 		rql_scan_estimate(scan, NULL);
 		rql_scan_dismiss(scan);
@@ -383,8 +391,10 @@ rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_dev
 	rql_status status = RQL_OK;
 	if (prepared->rows->limit) /* else no row is wanted, and no device needed */
 		status = rql_scan_compute_run(prepared, &taking, err);
-	if (status == RQL_OK)
-		status = on_host(rql_rows_run_listed(prepared->rows, device, progress, list.entries, list.count, &batch, err), err);
+	if (status == RQL_OK) {
+		status = rql_rows_run_listed(prepared->rows, device, progress, list.entries, list.count, &batch, err);
+		status = on_host(status, err);
+	}
 	free(list.entries);
 	RQL_TRY(status);
 	answer.group_count = batch->rows;

@@ -25,8 +25,8 @@
 #define RQL_SCAN_HOW_GLOBAL 2u /* a set in device memory */
 #define RQL_SCAN_HOW_NONE 3u   /* no value passes; NULL may */
 
-/* An item is a block that is read: `rows`, its number in the snapshot and 8 bytes of nothing, then a reference of 64 bytes for each test, and one
- * for each column. */
+/* An item is a block that is read: `rows`, its number in the snapshot and 8 bytes of nothing, then a reference of 64 bytes
+ * for each test, and one for each column. */
 #define RQL_SCAN_ITEM_HEAD 16u
 #define RQL_SCAN_REF_BYTES 64u
 /* Rows a lane in the kernel's lists of rows that passed: the first stage, and in a second one what was tested then. */

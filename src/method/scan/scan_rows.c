@@ -314,7 +314,8 @@ rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *r
                          struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
-	*run = (struct rql_rows_run){.rows = rows, .progress = progress, .blocks = snapshot->blocks, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	*run = (struct rql_rows_run){
+		.rows = rows, .progress = progress, .blocks = snapshot->blocks, .mutex = PTHREAD_MUTEX_INITIALIZER};
 	if (snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1)
 		run->pool = device->pool;
 	rql_mem_init(&run->mem, rows->budget, "the rows of a query");
@@ -351,8 +352,9 @@ rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device
 	return run_whole(&run, status, out, counts, err);
 }
 
-rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
-                               const uint32_t *listed, uint64_t count, struct rql_batch **out, struct rql_error *err)
+rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device,
+                               struct rql_progress *progress, const uint32_t *listed, uint64_t count,
+                               struct rql_batch **out, struct rql_error *err)
 {
 	static const uint32_t none;
 	struct rql_rows_run run;

@@ -307,8 +307,10 @@ rql_status rql_rows_bound(struct rql_rows_run *run, struct rql_scan_step *out, d
 	count = choose_blocks(run, rows_each);
 	RQL_TRY(rql_rows_each_block(run, 0, count, true, top_block, err));
 	RQL_TRY(merge_heaps(run, &count, err));
-	if (count >= rows->wanted)
-		*found = rql_rows_threshold(rows, run->entries[(rows->wanted - 1) * rows->words_per_entry], false, out, &nothing);
+	if (count < rows->wanted)
+		return RQL_OK;
+	const uint64_t *last = run->entries + (rows->wanted - 1) * rows->words_per_entry;
+	*found = rql_rows_threshold(rows, *last, false, out, &nothing);
 	return RQL_OK;
 }
 

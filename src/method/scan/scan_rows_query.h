@@ -118,8 +118,9 @@ rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *r
                          struct rql_progress *progress, struct rql_error *err);
 void rql_rows_close(struct rql_rows_run *run);
 /* The rows of a list (malloc'ed or not, borrowed) of all that passed; the same result as that of rql_scan_rows_run. */
-rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
-                               const uint32_t *listed, uint64_t count, struct rql_batch **out, struct rql_error *err);
+rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device,
+                               struct rql_progress *progress, const uint32_t *listed, uint64_t count,
+                               struct rql_batch **out, struct rql_error *err);
 /* What that costs on a CPU, with so many rows in the list. */
 double rql_rows_price_listed(const struct rql_scan_rows *rows, const struct rql_device *cpu,
                              const struct rql_scan_profile *profile, double listed);
