@@ -93,7 +93,7 @@ static rql_status load_table(rayql_connection *con, const struct rql_suite *suit
 		return load_generated(con, suite, table, o, err);
 	struct rql_ssb_loaded loaded;
 	struct rql_ssb_source source = {.scale = o->size, .seed = o->seed};
-	if (suite == rql_suite_ssb(true) && o->size >= NARROW_SCALE)
+	if ((suite == rql_suite_ssb(true) || suite == &rql_suite_rows) && o->size >= NARROW_SCALE)
 		source.columns = suite->facts[0].columns;
 	return rql_ssb_load_table(con, table, &source, &loaded, err);
 }
