@@ -167,8 +167,9 @@ rql_status rql_rows_each_block(struct rql_rows_run *run, uint64_t first, uint64_
 	return RQL_OK;
 }
 
-void rql_rows_enter(struct rql_scan_worker *w, uint64_t block)
+void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)
 {
+	block = run->block_of ? run->block_of[block] : block;
 	w->segment = rql_store_locate(w->scan->snapshot, block);
 	w->block = (uint32_t)(block - w->segment->first_block);
 	w->block_rows = w->segment->columns[0].blocks[w->block].rows;
@@ -206,35 +207,13 @@ static void count_done(struct rql_rows_run *run, uint64_t block)
 static rql_status select_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block)
 {
 	(void)thread;
-	rql_rows_enter(w, block);
+	rql_rows_enter(run, w, block);
 	RQL_TRY(rql_scan_filter_block(w));
 	run->left[block] = w->left;
 	if (w->left && !w->full)
 		memcpy(run->masks + block * RQL_SCAN_MASK_WORDS, w->mask, (w->block_rows + 63) / 64 * sizeof(*w->mask));
 	if (run->done)
 		count_done(run, block);
-	return RQL_OK;
-}
-
-/* The list's rows into masks, in whatever order they come. */
-static rql_status mark_listed(struct rql_rows_run *run, struct rql_error *err)
-{
-	uint64_t marked = 0;
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
-	for (uint64_t i = 0; i < run->listed_count; i++) {
-		uint32_t block = run->listed[i] >> RQL_ROWS_BITS, row = run->listed[i] & (RQL_STORE_BLOCK - 1);
-		if (block >= run->blocks)
-			return rql_error_set(err, RQL_ERROR_INTERNAL, "a device has found a row in block %u, of %llu", block,
-			                     (unsigned long long)run->blocks);
-		uint64_t *mask = run->masks + (uint64_t)block * RQL_SCAN_MASK_WORDS, bit = UINT64_C(1) << row % 64;
-		if (!run->left[block])
-			memset(mask, 0, RQL_SCAN_MASK_WORDS * sizeof(*mask)); /* memory of other blocks is not touched */
-		run->left[block]++;
-		marked += !(mask[row / 64] & bit);
-		mask[row / 64] |= bit;
-	}
-	if (marked != run->listed_count)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "a device has found a row twice");
 	return RQL_OK;
 }
 
@@ -250,13 +229,13 @@ rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 	const struct rql_scan_rows *rows = run->rows;
 	bool limited = rows->wanted != UINT64_MAX && !rows->field_count;
 	uint64_t alone = !limited ? 0 : run->blocks < ALONE_BLOCKS ? run->blocks : ALONE_BLOCKS;
-	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->left, run->blocks, err));
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, run->blocks + 1, err));
 	if (run->listed) {
-		RQL_TRY(mark_listed(run, err));
+		RQL_TRY(rql_rows_mark(run, err));
 		number_rows(run);
 		return RQL_OK;
 	}
+	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->left, run->blocks, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, run->blocks + 1, err));
 	if (rows->scan->step_count)
 		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
 	if (limited)

@@ -15,9 +15,9 @@
 #define START_NS 5000.0
 /* A row that gets into a heap. */
 #define HEAPED_ROW_NS 60.0
-/* A row of a list marked in its block's mask; a block looked at, whether it has any. */
-#define MARKED_ROW_NS 2.0
-#define LISTED_BLOCK_NS 2.0
+/* A row of a list marked in its block's mask; a block that has one: its mask cleared and counted, columns looked up. */
+#define MARKED_ROW_NS 4.0
+#define MARKED_BLOCK_NS 100.0
 
 static void add_keys(const struct rql_scan_rows *rows, struct rql_scan_effort *effort)
 {
@@ -78,7 +78,8 @@ double rql_rows_price_listed(const struct rql_scan_rows *rows, const struct rql_
 {
 	double all = (double)rows->scan->snapshot->rows, wanted = fmax((double)rows->wanted, 1);
 	struct rql_scan_effort effort = {.rows = all, .left = listed, .profile = profile};
-	double serial = START_NS + listed * MARKED_ROW_NS + (double)rows->scan->snapshot->blocks * LISTED_BLOCK_NS;
+	double serial = START_NS;
+	effort.work = listed * MARKED_ROW_NS + fmin(listed, all / RQL_STORE_BLOCK) * MARKED_BLOCK_NS;
 	if (rows->field_count) {
 		add_keys(rows, &effort);
 		effort.work += rows->wanted <= RQL_ROWS_TOP

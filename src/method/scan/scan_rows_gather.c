@@ -396,14 +396,14 @@ static rql_status gather_block(struct rql_rows_run *run, struct rql_scan_worker 
 	if (run->picks) {
 		if (run->pick_first[block] == run->pick_first[block + 1])
 			return RQL_OK;
-		rql_rows_enter(w, block);
+		rql_rows_enter(run, w, block);
 		to.at = enter_picks(run, w, thread, block);
 	} else {
 		uint64_t end = run->skipped + run->result_rows, low = run->first[block], high = run->first[block + 1];
 		uint64_t from = low > run->skipped ? low : run->skipped, until = high < end ? high : end;
 		if (from >= until)
 			return RQL_OK;
-		rql_rows_enter(w, block);
+		rql_rows_enter(run, w, block);
 		rql_rows_restore(run, w, block);
 		trim(w, from - low, until - low);
 		to.base = from - run->skipped;

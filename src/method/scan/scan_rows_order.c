@@ -117,15 +117,13 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	/* Nor can any block after it have a row that is wanted; but other workers are still at ones before. */
 	if (run->visit && (run->visit[2 * index] > word || (strict && run->visit[2 * index] == word)))
 		return RQL_OK;
-	if (run->listed && !run->left[block])
-		return RQL_OK;
 	w->before = rql_rows_threshold(rows, word, strict, &top->before, &nothing) ? &top->before : NULL;
 	if (nothing) {
 		w->counts.blocks++;
 		w->counts.blocks_skipped++;
 		return RQL_OK;
 	}
-	rql_rows_enter(w, block);
+	rql_rows_enter(run, w, block);
 	rql_status status = RQL_OK;
 	if (run->listed)
 		rql_rows_restore(run, w, block);
@@ -226,19 +224,22 @@ static rql_status merge_heaps(struct rql_rows_run *run, uint64_t *out_count, str
 	return sort_entries(run, entries, count, rows->words_per_entry, err);
 }
 
-/* Fewer listed rows than this stay with the caller: waking a worker takes longer than the work. */
+/* Few listed rows stay with the caller: waking a worker takes longer than the work. */
 #define LEAST_SHARED_LIST (UINT64_C(1) << 15)
+static bool is_shared(const struct rql_rows_run *run)
+{
+	return !run->listed || run->listed_count >= LEAST_SHARED_LIST;
+}
 
 rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
 {
 	uint64_t count;
-	bool shared = !run->listed || run->listed_count >= LEAST_SHARED_LIST;
 	RQL_TRY(make_heaps(run, err));
-	if (run->listed) /* the blocks of few rows are not worth being put in order */
+	if (run->listed) /* blocks of few rows are not worth being put in order */
 		RQL_TRY(rql_rows_select(run, err));
 	else
 		RQL_TRY(order_blocks(run, err));
-	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, shared, top_block, err));
+	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, is_shared(run), top_block, err));
 	RQL_TRY(merge_heaps(run, &count, err));
 	pick(run, count);
 	return RQL_OK;
@@ -325,7 +326,7 @@ static rql_status key_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	uint64_t *to = run->entries + run->first[block] * words;
 	if (!run->left[block])
 		return RQL_OK;
-	rql_rows_enter(w, block);
+	rql_rows_enter(run, w, block);
 	rql_rows_restore(run, w, block);
 	select_rows(w);
 	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
@@ -347,7 +348,7 @@ rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err)
 	RQL_TRY(rql_rows_select(run, err));
 	uint64_t count = run->first[run->blocks];
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->entries, count * rows->words_per_entry, err));
-	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, true, key_block, err));
+	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, is_shared(run), key_block, err));
 	RQL_TRY(sort_entries(run, run->entries, count, rows->key_words, err));
 	pick(run, count);
 	return RQL_OK;

@@ -78,6 +78,7 @@ struct rql_rows_run {
 	/* which rows passed, when somebody else has found that: block << RQL_ROWS_BITS | row, in any order; NULL: filters say */
 	const uint32_t *listed;
 	uint64_t listed_count;
+	uint32_t *block_of; /* [blocks]: then these are the ones that have such rows, ascending; NULL: all of the snapshot */
 	/* which rows passed */
 	uint64_t *masks; /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that some rows, but not all, passed */
 	uint32_t *left;  /* [blocks]: rows that passed */
@@ -108,11 +109,13 @@ struct rql_rows_run {
 typedef rql_status rql_rows_fn(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block);
 rql_status rql_rows_each_block(struct rql_rows_run *run, uint64_t first, uint64_t blocks, bool shared, rql_rows_fn *fn,
                                struct rql_error *err);
-/* Puts a worker on a block of the snapshot. */
-void rql_rows_enter(struct rql_scan_worker *w, uint64_t block);
+/* Puts a worker on a block of the run. */
+void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 /* The worker's mask becomes the rows that passed in the block that it is on. */
 void rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err);
+/* scan_rows_list.c: blocks, masks and counts of the listed rows. */
+rql_status rql_rows_mark(struct rql_rows_run *run, struct rql_error *err);
 /* A run with its workers; to be closed also when that fails. */
 rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
                          struct rql_progress *progress, struct rql_error *err);
