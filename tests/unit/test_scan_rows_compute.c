@@ -107,8 +107,8 @@ static void test_random(void **state)
 		}
 		table_free(&t);
 	}
-	assert_true(ran > 2 * CASES && refused > 0);
-	assert_true(bounded > 0 && listed_fewer > 0);
+	assert_true(ran > 2 * CASES && (SLOW || refused > 0));
+	assert_true(SLOW || (bounded > 0 && listed_fewer > 0));
 }
 
 /* ---- one column ---- */
@@ -443,12 +443,24 @@ static void test_errors(void **state)
 	free(values);
 }
 
+static struct rql_program *truth(struct rql_arena *arena)
+{
+	struct rql_builder *b = need(rql_builder_new(arena));
+	struct rql_value yes = {.type = rql_type_simple(RQL_TYPE_BOOLEAN), .integer = 1};
+	rql_value_number result = rql_build_constant(b, &yes);
+	struct rql_program *program = NULL;
+	struct rql_error err = {0};
+	ok(rql_builder_finish(b, &result, 1, &program, &err), &err);
+	return program;
+}
+
 /* The device needs not what only the host reads: outputs of 128 bits, programs that no device runs. What a condition needs
  * it must have, and the reason says what. */
 static void test_refusals(void **state)
 {
 	(void)state;
 	const char *why = NULL;
+	struct rql_arena *arena = need(rql_arena_new());
 	rql_int128 *wide = need(calloc(10000, sizeof(*wide)));
 	for (uint32_t i = 0; i < 10000; i++)
 		wide[i] = ((rql_int128)i << 80) + i % 7;
@@ -458,10 +470,18 @@ static void test_refusals(void **state)
 	s.output.type = rql_type_simple(RQL_TYPE_HUGEINT);
 	assert_int_equal(method->can_rows(&s.request, gpu, &why), RQL_SERVE_NO);
 	assert_string_equal(why, "a column's values need more than 64 bits");
+	/* As an order's first key it has no bound, and then there is nothing to find. */
 	s.request.scan.conjunct_count = 0;
 	s.request.order_count = 1;
 	s.request.limit = 4;
 	s.order.descending = true;
+	assert_int_equal(method->can_rows(&s.request, gpu, &why), RQL_SERVE_NO);
+	assert_string_equal(why, "no condition drops a row, so there is nothing to find");
+	s.conjunct = (struct rql_scan_conjunct){.test = RQL_SCAN_IS_TRUE};
+	s.request.scan.conjunct_count = 1;
+	s.request.scan.program_count = 1;
+	const struct rql_scan_program program = {.program = truth(arena)};
+	s.request.scan.programs = &program;
 	assert_int_equal(method->can_rows(&s.request, gpu, &why), RQL_SERVE_FULL);
 	struct rql_error err = {0};
 	struct rql_batch *batch;
@@ -472,6 +492,7 @@ static void test_refusals(void **state)
 		assert_true(rql_column_get(&batch->columns[0], r).integer == wide[9999 - r]);
 	rql_batch_release(batch);
 	method->free_prepared(p);
+	rql_arena_free(arena);
 	column_free(&c);
 	free(wide);
 }

@@ -133,6 +133,29 @@ static bool reduce(const struct rql_scan_request *from, struct rql_arena *arena,
 	return true;
 }
 
+static bool is_testable(const struct rql_store_column *column, const struct rql_device *device)
+{
+	return column->kind == RQL_STORE_REAL ? device->limits.float64 : column->kind == RQL_STORE_CODED || !column->wide;
+}
+
+/* Whether the first key of the wanted rows may become a test: they are few, and it is a column. */
+static bool may_bound(const struct rql_scan_rows_request *r, const struct rql_device *device)
+{
+	return r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
+	       r->orders[0].source.kind == RQL_SCAN_COLUMN &&
+	       r->orders[0].source.index < r->scan.snapshot->column_count &&
+	       is_testable(&r->scan.snapshot->columns[r->orders[0].source.index], device);
+}
+
+/* Whether something may drop a row. */
+static bool drops(const struct rql_scan_request *conditions)
+{
+	bool some = conditions->conjunct_count > 0;
+	for (uint32_t j = 0; j < conditions->join_count; j++)
+		some |= conditions->joins[j].kind != RQL_SCAN_LEFT;
+	return some;
+}
+
 enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, const struct rql_device *device,
                                  const char **reason)
 {
@@ -143,7 +166,9 @@ enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, co
 	if (request->scan.snapshot->blocks > MOST_BLOCKS)
 		why = "the table has more than 2^20 blocks";
 	else if (reduce(&request->scan, arena, &conditions, &more))
-		why = rql_scan_compute_refusal(&conditions, device);
+		why = drops(&conditions) || may_bound(request, device)
+		          ? rql_scan_compute_refusal(&conditions, device)
+		          : "no condition drops a row, so there is nothing to find";
 	rql_arena_free(arena);
 	if (why && reason)
 		*reason = why;
@@ -184,11 +209,6 @@ static bool sample_with(const struct rql_scan_sample *sample, uint32_t step, str
 	return true;
 }
 
-static bool is_testable(const struct rql_store_column *column, const struct rql_device *device)
-{
-	return column->kind == RQL_STORE_REAL ? device->limits.float64 : column->kind == RQL_STORE_CODED || !column->wide;
-}
-
 rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_rows_request *request,
                                  struct rql_error *err)
 {
@@ -203,16 +223,15 @@ rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_r
 	struct rql_arena *arena = rql_arena_new();
 	bool reduced = reduce(&request->scan, arena, &conditions, &more);
 	conditions.sample = sampled.scan.sample;
-	if (reduced && rql_rows_boundable(p->rows)) {
-		const uint32_t key = p->rows->fields[0].column, step = conditions.conjunct_count;
-		const struct rql_store_column *column = &p->snapshot->columns[key];
-		if (is_testable(column, p->device) && sample_with(sampled.scan.sample, step, &bounded)) {
-			*more = anything(key, column);
-			conditions.conjunct_count++;
-			conditions.sample = &bounded;
-			p->bound_step = step;
-			p->bound_rows = rql_rows_bound_guess(p->rows);
-		}
+	const uint32_t step = reduced ? conditions.conjunct_count : 0;
+	if (reduced && may_bound(request, p->device) && rql_rows_boundable(p->rows) &&
+	    sample_with(sampled.scan.sample, step, &bounded)) {
+		const uint32_t key = p->rows->fields[0].column;
+		*more = anything(key, &p->snapshot->columns[key]);
+		conditions.conjunct_count++;
+		conditions.sample = &bounded;
+		p->bound_step = step;
+		p->bound_rows = rql_rows_bound_guess(p->rows);
 	}
 	rql_status status = reduced ? rql_scan_prepare(&conditions, p->device, &p->scan, err)
 	                            : rql_error_memory(err, 4096, "a query on a GPU");
@@ -285,11 +304,21 @@ double rql_scan_list_part(const struct rql_prepared *p)
 	return items > 0 ? fmin(1, p->items / items) : 1;
 }
 
-/* Of all blocks. */
+/* Rows that share the last wanted one's value of the first key: at least as many as in even shares. */
+static double expected_ties(const struct rql_scan_rows *rows)
+{
+	const struct rql_rows_field *first = &rows->fields[0];
+	double passed = rows->scan->pass * (double)rows->scan->snapshot->rows;
+	return first->real ? 0 : passed / ((double)first->span + 1);
+}
+
+/* Of all blocks. What a run has counted is better than an estimate. */
 static double expected(const struct rql_prepared *p)
 {
 	double passed = p->scan->pass * (double)p->snapshot->rows;
-	return p->bound_rows > 0 ? fmin(passed, p->bound_rows * (double)p->rows->wanted) : passed;
+	if (p->counted)
+		return (double)p->counted;
+	return p->bound_rows > 0 ? fmin(passed, p->bound_rows * (double)p->rows->wanted + expected_ties(p->rows)) : passed;
 }
 
 double rql_scan_list_expected(const struct rql_prepared *p)
@@ -321,6 +350,8 @@ bool rql_scan_list_direct(uint64_t capacity)
 bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_t found)
 {
 	uint64_t room = x->capacity;
+	if (x->items == p->table.item_count)
+		p->counted = found;
 	if (found > x->capacity) {
 		room = found + found / 8;
 	} else if (x->items < p->table.item_count && found < p->rows->wanted) {

@@ -27,9 +27,10 @@ struct rql_prepared {
 	uint32_t items;           /* of the table, that the next context reads: all, fewer for the sake of a limit */
 	struct context *contexts; /* those not in use by a thread */
 	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_SCAN_NONE:
-	 * it is, or there is none. And how many times the wanted rows may be no further behind than that. */
+	 * it is, or there is none. And how many rows for each wanted one are expected to pass it; 0: there is no such step. */
 	uint32_t bound_step;
 	double bound_rows;
+	uint64_t counted; /* rows that a run over all items has found; 0: not known */
 };
 
 /* What a run writes to; at rest between runs. */

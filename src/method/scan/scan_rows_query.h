@@ -136,7 +136,8 @@ rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan
 /* Fills picked and result_rows. */
 rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err);
 rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err);
-/* Whether the first key of the wanted rows can be bounded beforehand: they are few, and it is a column. */
+/* Whether the first key of the wanted rows can be bounded beforehand, and that is worth it: they are few of those that pass,
+ * and it is a column. */
 bool rql_rows_boundable(const struct rql_scan_rows *rows);
 /* A test of the first key that every wanted row passes, learned from some of the blocks; *found false: there is none. Rows
  * that pass it and all else are about *rows_each times those wanted. */
