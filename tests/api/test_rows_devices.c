@@ -133,7 +133,7 @@ static void random_query(char *to, size_t size)
 		snprintf(to + n, size - (size_t)n, " OFFSET %u", roll(2) ? roll(50) : roll(40000));
 }
 
-/* Where the optimiser proves a condition to be false there is nothing to scan: who answers is not asked. */
+/* Where the optimiser proves what a condition is there is nothing to scan, or nothing to find: DuckDB answers some. */
 static void random_queries(void **state)
 {
 	struct session s = device_session();
@@ -162,7 +162,7 @@ static void random_queries(void **state)
 		there += strcmp(info, "true\n") == 0;
 		free(info);
 	}
-	assert_true(there > count * 3 / 4);
+	assert_in_range(there, count * 3 / 5, count);
 	expect(s.con, marked, NULL, "0\n");
 	close_session(&s);
 }
