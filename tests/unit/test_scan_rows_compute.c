@@ -278,6 +278,44 @@ static void test_bound(void **state)
 	free(values);
 }
 
+static struct rql_cost price_of(const struct single *s)
+{
+	struct rql_prepared *p = single_prepare(s);
+	struct rql_cost cost;
+	method->price(p, gpu, &cost);
+	method->free_prepared(p);
+	return cost;
+}
+
+/* More rows cost more; a limit, and a bound for the first key, less; and what is expected to pass is the condition's
+ * matter alone. */
+static void test_prices(void **state)
+{
+	(void)state;
+	int64_t *values = make_values();
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
+	struct single s;
+	single_make(&s, &c, 0, 1000);
+	struct rql_cost few = price_of(&s);
+	single_make(&s, &c, 0, 50000);
+	struct rql_cost many = price_of(&s);
+	assert_true(few.rows_out < many.rows_out && few.cells < many.cells);
+	assert_true(few.run_ns < many.run_ns && few.transfer_ns < many.transfer_ns);
+	s.request.limit = 10;
+	struct rql_cost limited = price_of(&s);
+	assert_true(limited.cells == many.cells && limited.rows_out == 10);
+	assert_true(limited.run_ns < many.run_ns && limited.transfer_ns < many.transfer_ns && limited.runs < many.runs);
+	s.request.order_count = 1;
+	struct rql_cost bounded_cost = price_of(&s);
+	assert_true(bounded_cost.cells == many.cells && bounded_cost.rows_out == 10 && bounded_cost.runs == many.runs);
+	assert_true(bounded_cost.run_ns < many.run_ns && bounded_cost.transfer_ns < many.transfer_ns);
+	s.request.limit = RQL_ROWS_TOP + 1; /* too many for that */
+	struct rql_cost sorted = price_of(&s);
+	assert_true(sorted.transfer_ns > bounded_cost.transfer_ns);
+	column_free(&c);
+	free(values);
+}
+
 /* ---- several threads ---- */
 
 struct runner {
@@ -505,6 +543,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overflow), cmocka_unit_test(test_limit),  cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_limits),   cmocka_unit_test(test_errors), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_prices),
 		cmocka_unit_test(test_threads),  cmocka_unit_test(test_faults), cmocka_unit_test(test_random),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);
