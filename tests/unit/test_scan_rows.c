@@ -1,8 +1,57 @@
 /* Selections of rows against a naive oracle: random stores and requests (filters, joins, outputs of all sources, orders of
- * several keys, limits), at every instruction set and with several threads; and the edges one by one. */
+ * several keys, limits), at every instruction set and with several threads, with filters and with lists of the rows that
+ * pass; and the edges one by one. */
 #include "scan_choice.h"
+#include "method/scan/scan_rows_query.h"
 
 #define CASES (SLOW ? 60u : 400u)
+
+/* The rows that pass as a device lists them: in no order. */
+static uint32_t *list_rows(const struct choice *c, const struct table *t, uint64_t *out_count)
+{
+	uint32_t *list = need(malloc((t->rows + 1) * sizeof(*list)));
+	uint64_t count = 0, first = 0;
+	for (uint64_t b = 0; b < t->snapshot->blocks; b++) {
+		const struct rql_store_segment *segment = rql_store_locate(t->snapshot, b);
+		uint32_t rows = segment->columns[0].blocks[b - segment->first_block].rows;
+		for (uint32_t r = 0; r < rows; r++)
+			if (passes(&c->q, t, (uint32_t)first + r))
+				list[count++] = (uint32_t)b << RQL_ROWS_BITS | r;
+		first += rows;
+	}
+	assert_int_equal(first, t->rows);
+	for (uint64_t i = count; i > 1; i--) {
+		uint64_t other = roll(i);
+		uint32_t entry = list[i - 1];
+		list[i - 1] = list[other];
+		list[other] = entry;
+	}
+	*out_count = count;
+	return list;
+}
+
+static void run_listed(const struct choice *c, const struct table *t, const struct oracle *o,
+                       const struct rql_scan_rows *rows, struct rql_device *device)
+{
+	struct rql_error err = {0};
+	struct rql_batch *batch = NULL;
+	uint64_t count;
+	uint32_t *list = list_rows(c, t, &count);
+	ok(rql_rows_run_listed(rows, device, NULL, list, count, &batch, &err), &err);
+	check_batch(o, batch);
+	rql_batch_release(batch);
+	batch = NULL;
+	/* What no device gives. */
+	if (count && c->request.limit) {
+		list[count] = list[roll(count)];
+		assert_int_equal(rql_rows_run_listed(rows, device, NULL, list, count + 1, &batch, &err), RQL_ERROR_INTERNAL);
+		list[roll(count)] = (uint32_t)t->snapshot->blocks << RQL_ROWS_BITS;
+		assert_int_equal(rql_rows_run_listed(rows, device, NULL, list, count, &batch, &err), RQL_ERROR_INTERNAL);
+		rql_error_clear(&err);
+	}
+	assert_null(batch);
+	free(list);
+}
 
 static void run_choice(const struct choice *c, const struct table *t, const struct oracle *o, unsigned simd,
                        unsigned pool)
@@ -11,7 +60,6 @@ static void run_choice(const struct choice *c, const struct table *t, const stru
 	struct rql_error err = {0};
 	struct rql_scan_rows *rows = NULL;
 	struct rql_cost cost;
-	(void)t;
 	ok(rql_scan_rows_prepare(&c->request, &device, &rows, &err), &err);
 	rql_scan_rows_price(rows, &device, &rql_profile_guess.scan, &cost);
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes) && isfinite(cost.rows_out));
@@ -21,6 +69,7 @@ static void run_choice(const struct choice *c, const struct table *t, const stru
 		check_batch(o, batch);
 		rql_batch_release(batch);
 	}
+	run_listed(c, t, o, rows, &device);
 	rql_scan_rows_free(rows);
 }
 

@@ -206,11 +206,11 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 }
 
 /* A block's tiles stay together where there are blocks for all subgroups. */
-static uint32_t visit_of(const struct rql_prepared *p)
+static uint32_t visit_of(const struct rql_prepared *p, const struct context *x)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size;
 	uint64_t subgroups = (uint64_t)p->workgroups * p->plan.workgroup / subgroup;
-	return p->table.item_count >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
+	return x->items >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
 }
 
 static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,
@@ -228,7 +228,7 @@ static void record_scan(const struct rql_prepared *p, const struct context *x, s
 		.groups = p->workgroups,
 		.group_count = no_rows ? 0 : (uint32_t)p->scan->group_count,
 		.set_words = p->plan.set_words,
-		.visit = visit_of(p),
+		.visit = visit_of(p, x),
 		.copies = p->plan.copies};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
 }
@@ -539,7 +539,7 @@ static uint64_t prepared_bytes(const struct rql_prepared *p)
 extern const struct rql_method rql_method_scan_compute;
 const struct rql_method rql_method_scan_compute = {
 	.name = "scan",
-	.description = "reads the compressed columns of a table once, on a GPU",
+	.description = "filters, joins, groups and sums compressed columns on a GPU, and finds the rows of selections",
 	.paper = "Crystal (Shanbhag et al., SIGMOD 2020), section 3",
 	.unit = RQL_UNIT_COMPUTE,
 	.can_scan = can_scan,
