@@ -202,6 +202,46 @@ static void test_overflow(void **state)
 	free(values);
 }
 
+/* More blocks than are sampled, and rows only where no sample was: what is expected is nothing, what is found is all. */
+static void test_unsampled(void **state)
+{
+	(void)state;
+	enum { BLOCKS = 700, SAMPLED = 512 }; /* scan_sample.c's SAMPLED_MAPS */
+	struct rql_error err = {0};
+	const uint32_t rows = BLOCKS * RQL_STORE_BLOCK;
+	int64_t *values = need(calloc(rows, sizeof(*values)));
+	bool sampled[BLOCKS] = {false};
+	uint64_t want = 0;
+	for (uint32_t s = 0; s < SAMPLED; s++)
+		sampled[(2 * s + 1) * BLOCKS / (2 * SAMPLED)] = true;
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		if (!sampled[b])
+			values[b * RQL_STORE_BLOCK + b] = 1 + (int64_t)want++;
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
+	assert_int_equal(c.snapshot->blocks, BLOCKS);
+	for (unsigned form = 0; form < 3; form++) {
+		struct single s;
+		struct rql_batch *batch;
+		struct rql_answer answer;
+		single_make(&s, &c, 1, rows);
+		s.request.order_count = form == 1;
+		s.order.descending = true;
+		s.request.limit = form == 2 ? 5 : ALL;
+		s.request.offset = form == 2 ? want - 4 : 0;
+		struct rql_prepared *p = single_prepare(&s);
+		for (unsigned again = 0; again < 2; again++) {
+			ok(single_run(p, NULL, &batch, &answer, &err), &err);
+			assert_int_equal(batch->rows, form == 2 ? 4 : want);
+			for (uint64_t r = 0; r < batch->rows; r++)
+				assert_int_equal(value_at(batch, r), form == 0 ? r + 1 : form == 1 ? want - r : want - 3 + r);
+			rql_batch_release(batch);
+		}
+		method->free_prepared(p);
+	}
+	column_free(&c);
+	free(values);
+}
+
 /* A limit in table order: few blocks are read; where they have too little, more of them. */
 static void test_limit(void **state)
 {
@@ -543,7 +583,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overflow), cmocka_unit_test(test_limit),  cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_limits),   cmocka_unit_test(test_errors), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_prices),
+		cmocka_unit_test(test_prices),   cmocka_unit_test(test_unsampled),
 		cmocka_unit_test(test_threads),  cmocka_unit_test(test_faults), cmocka_unit_test(test_random),
 	};
 	return cmocka_run_group_tests(tests, open_device, close_device);

@@ -125,9 +125,9 @@ static rql_status place(struct rql_prepared *p, struct rql_progress *progress, s
 	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 	p->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
 	p->items = p->table.item_count;
+	p->placed = true;
 	if (p->rows)
 		rql_scan_list_size(p);
-	p->placed = true;
 	return RQL_OK;
 }
 

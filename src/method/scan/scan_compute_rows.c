@@ -333,10 +333,16 @@ static uint64_t capacity_for(const struct rql_prepared *p, double items)
 	return (uint64_t)fmin(LIST_ROOM * listed + LIST_LEAST, fmax(items, 1) * RQL_STORE_BLOCK);
 }
 
+/* Whether the first rows that are found will do. */
+static bool is_limited(const struct rql_prepared *p)
+{
+	return !p->rows->field_count && p->rows->wanted != UINT64_MAX;
+}
+
 void rql_scan_list_size(struct rql_prepared *p)
 {
 	double items = all_items(p), passed = expected(p), wanted = (double)p->rows->wanted;
-	if (!p->rows->field_count && wanted < passed)
+	if (is_limited(p) && wanted < passed)
 		items = fmin(items, 1 + fmin(ITEMS_LEAST, ROWS_AHEAD * items / passed) + ITEMS_ROOM * items * wanted / passed);
 	p->items = (uint32_t)ceil(items);
 	p->capacity = capacity_for(p, items);
@@ -354,8 +360,8 @@ bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_
 		p->counted = found;
 	if (found > x->capacity) {
 		room = found + found / 8;
-	} else if (x->items < p->table.item_count && found < p->rows->wanted) {
-		uint64_t items = (uint64_t)x->items * GROW_ITEMS;
+	} else if (x->items < p->table.item_count && !(is_limited(p) && found >= p->rows->wanted)) {
+		uint64_t items = (x->items + UINT64_C(1)) * GROW_ITEMS;
 		items = items < p->table.item_count ? items : p->table.item_count;
 		p->items = items > p->items ? (uint32_t)items : p->items;
 		room = capacity_for(p, p->items);

@@ -93,7 +93,7 @@ rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_r
                                  struct rql_error *err);
 /* Before a first run: what the first key of a wanted row must be becomes a step, and a plan without it is forgotten. */
 rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err);
-/* Chooses how many blocks the next context reads, and the capacity of its list. */
+/* Chooses how many blocks the next context reads, and the capacity of its list: what is expected, until it is placed. */
 void rql_scan_list_size(struct rql_prepared *p);
 /* Whether a list lies in memory that the host reads. */
 bool rql_scan_list_direct(uint64_t capacity);
