@@ -205,12 +205,13 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 	return RQL_OK;
 }
 
-/* A block's tiles stay together where there are blocks for all subgroups. */
+/* A workgroup's subgroups are at neighbouring tiles, so that what it reads of a column is in few pages at a time; a block's
+ * tiles stay together where there are blocks for all subgroups. */
 static uint32_t visit_of(const struct rql_prepared *p, const struct context *x)
 {
-	uint32_t subgroup = p->device->limits.subgroup_size;
-	uint64_t subgroups = (uint64_t)p->workgroups * p->plan.workgroup / subgroup;
-	return x->items >= subgroups ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1;
+	uint32_t subgroup = p->device->limits.subgroup_size, subgroups = p->plan.workgroup / subgroup;
+	uint64_t all = (uint64_t)p->workgroups * subgroups;
+	return subgroups * (x->items >= all ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1);
 }
 
 static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,

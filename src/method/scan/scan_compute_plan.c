@@ -194,9 +194,10 @@ static void word_kinds(struct rql_scan_plan *plan)
 static uint64_t additions_of(const struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	uint64_t of_block = RQL_SCAN_BLOCK_WORDS / plan->words / subgroup, subgroups = plan->workgroup / subgroup;
-	uint64_t most = plan->scan->snapshot->blocks * of_block / (RQL_SCAN_INVOCATIONS / plan->workgroup);
-	/* Few blocks: as many workgroups as can give each subgroup a tile (place in scan_compute.c). */
-	uint64_t tiles = (most < 2 * subgroups ? 2 * subgroups : most) + 2 * of_block;
+	uint64_t most = plan->scan->snapshot->blocks * of_block / (RQL_SCAN_INVOCATIONS / plan->workgroup) + 1;
+	/* Few blocks: as many workgroups as can give each subgroup a tile. Neighbours that it takes beyond its share: visit_of
+	 * in scan_compute.c. */
+	uint64_t tiles = (most < 2 * subgroups ? 2 * subgroups : most) + of_block * subgroups;
 	return (tiles * plan->words * RQL_SCAN_TEST_ROWS + subgroups) * (subgroup / copies);
 }
 

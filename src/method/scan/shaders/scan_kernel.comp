@@ -603,8 +603,7 @@ void next_entries(bool more, uint list_at, uint second_at, inout uint held, inou
 	waiting = kept;
 }
 
-// The workgroup's tile number n: a block's tiles, when they stay together, then those of the block that is as many
-// blocks further as there are workgroups.
+// The workgroup's tile number n: `visit` neighbours, then those that are as much further as the workgroups' are together.
 uint tile_of(uint workgroup, uint n)
 {
 	return (n / args.visit * args.groups + workgroup) * args.visit + n % args.visit;
