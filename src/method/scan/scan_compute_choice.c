@@ -82,7 +82,7 @@ static int compare_tests(const void *a, const void *b)
 /* ---- ways ---- */
 /* A test is left to single rows, or tests 32, or does so ROUGHLY: without some more of its low planes, so that a few rows
  * too many pass, which are tested again when all other tests have dropped what they drop. A week of a calendar has 12
- * planes, and without two of them eight days. */
+ * planes; without three of them it is half a month. */
 #define LEFT 0u
 #define WHOLE 1u
 #define ROUGH_PLANES 3u /* left out at most */
