@@ -708,6 +708,45 @@ static void test_sampled_rows(void **state)
 	column_free(&c);
 }
 
+/* How rows that pass lie: `together` neighbours have one value of a hundred. */
+static double sampled_run(uint32_t together)
+{
+	enum { ROWS = 1 << 18 };
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+	int32_t *values = need(malloc(ROWS * sizeof(*values)));
+	for (uint32_t i = 0; i < ROWS; i++)
+		values[i] = i % together ? values[i - 1] : (int32_t)roll(100);
+	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, ROWS);
+	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+	struct rql_scan_conjunct ranges[2] = {{.test = RQL_SCAN_IN_RANGE, .least = 7, .greatest = 7},
+	                                      {.test = RQL_SCAN_IN_RANGE, .least = 3, .greatest = 90}};
+	struct rql_scan_sample sample = {0};
+	struct rql_scan_request request = {.snapshot = c.snapshot,
+	                                   .conjunct_count = 2,
+	                                   .conjuncts = ranges,
+	                                   .agg_count = 1,
+	                                   .aggs = &count,
+	                                   .sample = &sample};
+	struct rql_scan *scan = NULL;
+	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+	assert_true(sample.runs[1] == 1); /* they are everywhere */
+	assert_true(scan->steps[0].run == sample.runs[0]);
+	rql_scan_free(scan);
+	free(values);
+	column_free(&c);
+	return sample.runs[0];
+}
+
+static void test_sampled_runs(void **state)
+{
+	(void)state;
+	random_state = 31;
+	assert_true(sampled_run(1) == 1);
+	double four = sampled_run(4), forty = sampled_run(40);
+	assert_true(four > 2.5 && four < 6 && forty > 8);
+}
+
 static double price_of(const struct rql_scan_request *request, const struct rql_scan_profile *profile)
 {
 	struct rql_error err = {0};
@@ -785,7 +824,7 @@ int main(void)
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
 		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_narrowed_numbers),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
-		cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows),
+		cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
 		cmocka_unit_test(test_prices_rise),
 		cmocka_unit_test(test_calibrate),
 	};

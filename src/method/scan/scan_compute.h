@@ -54,7 +54,7 @@ struct rql_scan_chunk_test {
 	uint32_t step;   /* of the request */
 	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
 	uint32_t column; /* of the store */
-	double pass;
+	double pass, run; /* as a step's */
 	uint32_t skip; /* PLANES: so many low ones are read in no block */
 	bool shared;   /* PLANES: all segments' blocks share their numbers */
 	bool rough;    /* though some of them matter: the step is one of `lates`, too */
@@ -144,6 +144,13 @@ bool rql_scan_payload_used(const struct rql_scan *scan, uint32_t join);
 /* The widest field of a column, and the width that most of its blocks have, constant ones apart. */
 void rql_scan_survey(const struct rql_store_snapshot *snapshot, uint32_t column, uint32_t *widest, uint32_t *most);
 bool rql_scan_is_translated(const struct rql_store_snapshot *snapshot, uint32_t column);
+/* Rows that steps have left, and how they lie: in runs of `run`, as the step that keeps most of them together leaves them. */
+struct rql_scan_left {
+	double pass, run, run_pass; /* of all rows; of that step alone. At first: 1, 1, 1 */
+};
+void rql_scan_drop(struct rql_scan_left *left, double pass, double run);
+/* As many rows that lie anywhere are in as many sectors. */
+double rql_scan_left_spots(const struct rql_scan_left *left);
 /* The share of a column's 32-byte sectors that hold one of the rows wanted, `pass` of all, wherever they are. */
 double rql_scan_sector_share(double bits, double pass);
 void rql_scan_compute_plan_free(struct rql_scan_plan *plan);

@@ -36,6 +36,21 @@ double rql_scan_sector_share(double bits, double pass)
 	return bits > 0 ? 1 - pow(1 - pass, bits < 512 ? 512 / bits : 1) : 0;
 }
 
+void rql_scan_drop(struct rql_scan_left *left, double pass, double run)
+{
+	left->pass *= pass;
+	if (run > left->run) {
+		left->run = run;
+		left->run_pass = pass;
+	}
+}
+
+double rql_scan_left_spots(const struct rql_scan_left *left)
+{
+	double others = left->run_pass > 0 ? fmin(1, left->pass / left->run_pass) : 0;
+	return left->run_pass / left->run * (1 - pow(1 - others, left->run));
+}
+
 static double field_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
 {
 	const struct rql_store_snapshot *snapshot = plan->scan->snapshot;
@@ -57,11 +72,12 @@ static double early_cost(const struct rql_scan_plan *plan, const struct rql_scan
 	return field_bytes(plan, t) + (is_large(t) ? GLOBAL_ROW_BYTES : SET_ROW_BYTES);
 }
 
-/* What is read for it alone, when `pass` of the rows are left. */
-static double late_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
+/* What is read for it alone, of the rows that are left. */
+static double late_bytes(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t,
+                         const struct rql_scan_left *left)
 {
 	double bytes = field_bytes(plan, t);
-	return bytes * rql_scan_sector_share(8 * bytes, pass);
+	return bytes * rql_scan_sector_share(8 * bytes, rql_scan_left_spots(left));
 }
 
 void rql_scan_leave_step(struct rql_scan_plan *plan, uint32_t s, double pass)
@@ -175,7 +191,8 @@ static bool next_choice(struct choice *c)
 /* What a row costs. */
 static double cost_of(const struct rql_scan_plan *plan, const struct choice *c)
 {
-	double cost = 0, pass = 1, listed = 0;
+	struct rql_scan_left left = {1, 1, 1};
+	double cost = 0, listed = 0;
 	uint32_t late = plan->late_count;
 	for (uint32_t i = 0; i < c->test_count; i++) {
 		uint32_t how = how_of(c, i);
@@ -183,22 +200,22 @@ static double cost_of(const struct rql_scan_plan *plan, const struct choice *c)
 		if (how == LEFT)
 			continue;
 		cost += early_cost(plan, &c->tests[i]) - (how - WHOLE) / 8.0;
-		pass *= c->pass[i][how];
+		rql_scan_drop(&left, c->pass[i][how], c->tests[i].run);
 	}
 	if (late)
-		listed = pass * (LISTED_ROW_BYTES + late * LATE_ROW_BYTES);
+		listed = left.pass * (LISTED_ROW_BYTES + late * LATE_ROW_BYTES);
 	for (uint32_t i = 0; i < c->test_count; i++) {
 		const struct rql_scan_chunk_test *t = &c->tests[c->order[i]];
 		if (how_of(c, c->order[i]) != LEFT)
 			continue;
-		cost += late_bytes(plan, t, pass);
-		pass *= t->pass;
+		cost += late_bytes(plan, t, &left);
+		rql_scan_drop(&left, t->pass, t->run);
 	}
 	for (uint32_t i = 0; i < c->count; i++) {
 		if (c->how[i] <= WHOLE)
 			continue;
-		cost += late_bytes(plan, &c->tests[i], pass);
-		pass *= exact_share(c, i);
+		cost += late_bytes(plan, &c->tests[i], &left);
+		rql_scan_drop(&left, exact_share(c, i), 1);
 	}
 	return fmax(cost, listed) + HIDDEN * fmin(cost, listed);
 }

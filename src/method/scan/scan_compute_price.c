@@ -37,19 +37,23 @@ static bool step_reads(const struct rql_scan *scan, const struct rql_scan_step *
 	return step->index == column;
 }
 
-/* The share of rows for which a column of the store is read: those that are left when its first test comes, or, for
- * groups and aggregates, that passed. Of the tests before, the shares are guesses. */
+/* For what share of rows a column of the store is read: those that are left when its first test comes, or, for groups and
+ * aggregates, that passed; as if they lay anywhere. Of the tests before, the shares are guesses. */
 static double share_wanted(const struct rql_prepared *p, uint32_t column, double passed)
 {
 	const struct rql_scan *scan = p->scan;
-	double share = p->plan.tested_pass;
+	struct rql_scan_left left = {1, 1, 1};
+	for (uint32_t i = 0; i < p->plan.test_count; i++)
+		rql_scan_drop(&left, p->plan.tests[i].pass, p->plan.tests[i].run);
 	for (uint32_t i = 0; i < p->plan.late_count; i++) {
 		const struct rql_scan_late *late = &p->plan.lates[i];
-		if (step_reads(scan, &scan->steps[late->step], column))
-			return share;
-		share *= late->pass;
+		const struct rql_scan_step *step = &scan->steps[late->step];
+		if (step_reads(scan, step, column))
+			return rql_scan_left_spots(&left);
+		rql_scan_drop(&left, late->pass, step->run);
 	}
-	return passed;
+	left.pass = passed;
+	return rql_scan_left_spots(&left);
 }
 
 double rql_scan_late_bytes(const struct rql_prepared *p, double passed)

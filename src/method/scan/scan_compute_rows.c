@@ -38,9 +38,9 @@ struct rql_scan_list {
 struct reducing {
 	const struct rql_scan_request *from;
 	struct rql_arena *arena;
-	bool *needed;           /* [programs]: some condition is one */
-	bool *looked_up;        /* [joins]: a needed program has its payload */
-	uint32_t *place;        /* [joins] in the reduced request */
+	bool *needed;    /* [programs]: some condition is one */
+	bool *looked_up; /* [joins]: a needed program has its payload */
+	uint32_t *place; /* [joins] in the reduced request */
 	struct rql_scan_conjunct *conjuncts;
 	struct rql_scan_request to;
 };
@@ -142,8 +142,7 @@ static bool is_testable(const struct rql_store_column *column, const struct rql_
 static bool may_bound(const struct rql_scan_rows_request *r, const struct rql_device *device)
 {
 	return r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
-	       r->orders[0].source.kind == RQL_SCAN_COLUMN &&
-	       r->orders[0].source.index < r->scan.snapshot->column_count &&
+	       r->orders[0].source.kind == RQL_SCAN_COLUMN && r->orders[0].source.index < r->scan.snapshot->column_count &&
 	       is_testable(&r->scan.snapshot->columns[r->orders[0].source.index], device);
 }
 
@@ -203,9 +202,11 @@ static bool sample_with(const struct rql_scan_sample *sample, uint32_t step, str
 	for (uint32_t s = out->step_count++; s > step; s--) {
 		out->steps[s] = out->steps[s - 1];
 		out->costs[s] = out->costs[s - 1];
+		out->runs[s] = out->runs[s - 1];
 	}
 	out->steps[step] = 1;
 	out->costs[step] = -1;
+	out->runs[step] = 1;
 	return true;
 }
 

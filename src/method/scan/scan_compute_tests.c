@@ -165,6 +165,7 @@ static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_t
 		struct rql_scan_chunk_test both = *o;
 		uint32_t widest;
 		both.also = t->step;
+		both.run = o->run > t->run ? o->run : t->run;
 		both.pass = (double)codes / t->span;
 		rql_scan_survey(plan->scan->snapshot, both.column, &widest, &both.bits);
 		shape_set(&both, 0); /* planes perhaps where neither had some, or a set where one had */
@@ -183,7 +184,7 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	const struct rql_scan *scan = plan->scan;
 	const struct rql_scan_step *step = &scan->steps[s];
 	struct rql_scan_chunk_test t = {
-		.step = s, .also = RQL_SCAN_NONE, .column = step->index, .or_null = step->or_null, .pass = step->pass};
+		.step = s, .also = RQL_SCAN_NONE, .column = step->index, .or_null = step->or_null, .pass = step->pass, .run = step->run};
 	const struct rql_scan_bound_join *join = NULL;
 	uint32_t widest;
 	*can = false;

@@ -29,6 +29,7 @@ void rql_scan_estimate(struct rql_scan *scan, struct rql_scan_sample *sample)
 		struct rql_scan_step *step = &scan->steps[s];
 		step->pass = taken->steps[s];
 		step->cost = taken->costs[s] >= 0 ? taken->costs[s] : step->cost;
+		step->run = taken->runs[s];
 	}
 	/* Passing rows thrown into the groups at random leave some of them empty. */
 	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->group_count;

@@ -44,6 +44,7 @@ struct rql_scan_step {
 	bool or_null;
 	double cost; /* nanoseconds a row that comes in: of the sample, before that a guess */
 	double pass; /* share of the rows in blocks that are read; before the sample, a guess, of all rows */
+	double run;  /* as the sample has it; 0: there is none */
 };
 
 /* ---- groups ---- */

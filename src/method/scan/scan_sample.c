@@ -15,6 +15,8 @@
 #define SAMPLED_ROWS 64u /* of a block */
 #define ENOUGH_SEEN 16u  /* rows that passed, to forget what was thought before */
 #define TIMED_BLOCKS 3u  /* the first of them touches fresh memory */
+#define ENOUGH_RUNS 32u  /* rows of timed blocks that passed, to say how they lie */
+#define LEAST_RUN 1.5    /* less is chance */
 
 /* ---- zone maps ---- */
 
@@ -41,6 +43,8 @@ struct sampling {
 	uint32_t rows, passed;                        /* seen; through all steps */
 	uint32_t passed_step[RQL_SCAN_SAMPLED_STEPS]; /* of them */
 	bool failed[RQL_SCAN_SAMPLED_STEPS];          /* programs, in some row */
+	/* Of timed blocks: rows that passed, and words of 64 rows that had some, of how many */
+	uint32_t whole_passed[RQL_SCAN_SAMPLED_STEPS], words_hit[RQL_SCAN_SAMPLED_STEPS], words;
 };
 
 /* Every block_rows / SAMPLED_ROWS-th row, not always the same ones: keys often come in a pattern. */
@@ -78,8 +82,11 @@ static rql_status sample_step(struct sampling *s, uint32_t step, const uint64_t 
 	double ns = (double)(rql_now_ns() - start) / w->block_rows;
 	if (timed && (*cost < 0 || ns < *cost))
 		*cost = ns;
-	for (uint32_t i = 0; i < words; i++)
+	for (uint32_t i = 0; i < words; i++) {
+		s->whole_passed[step] += timed ? (uint32_t)__builtin_popcountll(w->mask[i]) : 0;
+		s->words_hit[step] += timed && w->mask[i];
 		w->mask[i] &= drawn[i];
+	}
 	return RQL_OK;
 }
 
@@ -110,6 +117,7 @@ static void sample_block(struct sampling *s, uint64_t block, bool timed)
 		for (uint32_t word = 0; word < (w->block_rows + 63) / 64; word++)
 			all[word] &= w->mask[word];
 	}
+	s->words += timed ? (w->block_rows + 63) / 64 : 0;
 	s->rows += rows;
 	s->passed += count_bits(all, w->block_rows);
 }
@@ -120,6 +128,16 @@ static double share_of(uint32_t seen, uint32_t n, double prior)
 	if (seen >= ENOUGH_SEEN)
 		return (double)seen / n;
 	return prior > 0 ? fmin(1, (seen + 1) / (n + 1 / prior)) : (double)seen / (n ? n : 1);
+}
+
+/* Rows that lay anywhere would be in as many words if they were fewer by this. */
+static double run_of(const struct sampling *s, uint32_t step)
+{
+	double hit = s->words ? (double)s->words_hit[step] / s->words : 1;
+	if (s->failed[step] || s->whole_passed[step] < ENOUGH_RUNS || hit > 0.9)
+		return 1;
+	double run = s->whole_passed[step] / (-log(1 - hit) * s->words);
+	return run < LEAST_RUN ? 1 : run;
 }
 
 /* Without memory for a worker the priors stand. */
@@ -140,6 +158,7 @@ static void sample_rows(struct rql_scan *scan, const uint64_t *left, uint32_t co
 		/* What the maps have dropped, no row drops again. */
 		double prior = sample->read_share > 0 ? fmin(1, scan->steps[i].pass / sample->read_share) : 1;
 		sample->steps[i] = s.rows && !s.failed[i] ? share_of(s.passed_step[i], s.rows, prior) : prior;
+		sample->runs[i] = run_of(&s, i);
 		product *= sample->steps[i];
 		failed |= s.failed[i];
 	}
