@@ -470,12 +470,13 @@ static void test_limits(void **state)
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
 	struct rql_batch *batch;
 	struct rql_answer answer;
-	for (unsigned ordered = 0; ordered < 2; ordered++) {
+	for (unsigned form = 0; form < 3; form++) { /* as they stand, the first ones, and few behind a long list */
 		struct single s;
 		single_make(&s, &c, 0, 90000);
 		s.request.budget = &budget;
-		s.request.order_count = ordered;
-		s.request.limit = ordered ? 30000 : ALL;
+		s.request.order_count = form == 1;
+		s.request.limit = form == 0 ? ALL : form == 1 ? 30000 : 10;
+		s.request.offset = form == 2 ? 200000 : 0;
 		struct rql_prepared *p = single_prepare(&s);
 		assert_int_equal(single_run(p, NULL, &batch, &answer, &err), RQL_ERROR_UNSUPPORTED);
 		assert_int_equal(err.status, RQL_ERROR_UNSUPPORTED);

@@ -29,7 +29,8 @@ _Static_assert(RQL_ROWS_BITS == 12, "an entry of the list has 12 bits for the ro
 #define GROW_ITEMS 8u
 
 struct rql_scan_list {
-	uint32_t *entries; /* malloc'ed */
+	struct rql_mem mem; /* of the entries: charged */
+	uint32_t *entries;
 	uint64_t count;
 };
 
@@ -394,17 +395,13 @@ static rql_status take_list(struct rql_prepared *p, struct context *x, const str
 	const uint64_t count = ((const uint64_t *)x->result->map)[RQL_SCAN_STATE_FOUND];
 	const uint64_t most = (uint64_t)x->items * RQL_STORE_BLOCK, rows = most < p->table.rows ? most : p->table.rows;
 	const double part = (double)x->items / p->table.item_count;
-	uint32_t *entries = malloc(count * sizeof(*entries) + 1);
-	if (!entries)
-		return on_host(rql_error_memory(err, count * sizeof(*entries), "the rows of a query"), err);
-	rql_status status = count ? fetch(x, count, entries, err) : RQL_OK;
-	if (status == RQL_OK && taking->timed)
-		status = rql_scan_compute_times(x, taking->arena, answer, err);
-	if (status != RQL_OK) {
-		free(entries);
-		return status;
-	}
-	*taking->list = (struct rql_scan_list){entries, count};
+	struct rql_scan_list *list = taking->list;
+	RQL_TRY(on_host(RQL_MEM_ARRAY(&list->mem, list->entries, count, err), err));
+	if (count)
+		RQL_TRY(fetch(x, count, list->entries, err));
+	if (taking->timed)
+		RQL_TRY(rql_scan_compute_times(x, taking->arena, answer, err));
+	list->count = count;
 	answer->cells_read = rows;
 	answer->cells_covered = count;
 	answer->runs = x->items;
@@ -427,13 +424,14 @@ rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_dev
 	                                       .answer = &answer,
 	                                       .list = &list};
 	rql_status status = RQL_OK;
+	rql_mem_init(&list.mem, prepared->rows->budget, "the rows of a query");
 	if (prepared->rows->limit) /* else no row is wanted, and no device needed */
 		status = rql_scan_compute_run(prepared, &taking, err);
 	if (status == RQL_OK) {
 		status = rql_rows_run_listed(prepared->rows, device, progress, list.entries, list.count, &batch, err);
 		status = on_host(status, err);
 	}
-	free(list.entries);
+	rql_mem_clear(&list.mem);
 	RQL_TRY(status);
 	answer.group_count = batch->rows;
 	*out = answer;
