@@ -4,11 +4,12 @@
  *   scan_compute_plan.c   what is refused and why; where groups meet
  *   scan_compute_tests.c  which steps can test 32 rows at once; scan_compute_choice.c which do, and which remain for
  *                         single rows
- *   scan_code.c           the code of tests (scan_code.h: what its three files share)
+ *   scan_code.c           the code of tests (scan_code.h: what its files share)
  *   scan_code_row.c       the code of a row that passed them: columns, joins, groups, slots; scan_code_program.c that
- *                         of programs
+ *                         of programs, scan_code_number.c of their steps that are more than an instruction
  *   scan_table.c          what the code reads: a record for each block that the zone maps leave, parameters, sets, maps
- *   scan_compute.c        contexts, runs, the method; scan_compute_price.c the price
+ *   scan_compute.c        contexts, runs, the method; scan_compute_answer.c and scan_compute_rows.c what is made of a run,
+ *                         scan_compute_price.c the price
  *
  * The code depends on the request's shape only: literals, bounds, addresses and sets are parameters, so that the
  * next request of the same shape finds its pipeline made. */

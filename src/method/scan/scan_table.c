@@ -168,7 +168,8 @@ static struct rql_scan_ref field_ref(const struct making *m, uint32_t i, uint32_
 	return ref;
 }
 
-/* The ranges of a block's numbers, rounded to the planes that are read, and those that decide; with `single` the number in each, and all planes. */
+/* The ranges of a block's numbers, rounded to the planes that are read, and those that decide; with `single` the number
+ * in each, and all planes. */
 static uint32_t block_ranges(const struct making *m, uint32_t i, const struct rql_scan_numbers *numbers,
                              struct rql_scan_range *ranges)
 {
