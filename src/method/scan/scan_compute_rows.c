@@ -11,7 +11,6 @@
 #include "method/scan/scan_compute_run.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "method/scan/scan_rows_query.h"
 
