@@ -365,6 +365,23 @@ static void check_limits(const struct rql_scan_request *request, const struct rq
 	rql_arena_free(arena);
 }
 
+/* Of so many rows, no limb of a sum in shared memory would have bits: groups go elsewhere. */
+static void check_many_rows(struct rql_scan *scan)
+{
+	const struct rql_store_snapshot *snapshot = scan->snapshot;
+	struct rql_store_snapshot many = *snapshot;
+	struct rql_arena *arena = need(rql_arena_new());
+	struct rql_scan_plan plan;
+	struct rql_error err = {0};
+	many.blocks = UINT64_C(1) << 33;
+	scan->snapshot = &many;
+	ok(rql_scan_compute_plan(scan, false, gpu, arena, &plan, &err), &err);
+	assert_true(plan.mode != RQL_SCAN_MODE_SHARED && !plan.row_sums && !plan.row_extremes);
+	rql_scan_compute_plan_free(&plan);
+	rql_arena_free(arena);
+	scan->snapshot = snapshot;
+}
+
 /* Plans of random requests on devices of all sizes fit their workgroups and shared memory. */
 static void test_limits(void **state)
 {
@@ -388,6 +405,7 @@ static void test_limits(void **state)
 				limits.subgroup_size = subgroups[k / 35];
 				check_limits(&q.request, scan, &limits);
 			}
+			check_many_rows(scan);
 			rql_scan_free(scan);
 		}
 		query_free(&q);

@@ -225,12 +225,17 @@ static uint32_t limbs_of(struct rql_bounds b, bool wide, uint32_t count)
 	return !wide && whole < limbs ? whole : limbs;
 }
 
+/* With fewer, a sum has more limbs than a word's kind can say. */
+#define LIMB_BITS_LEAST 5u
+
 /* Where the words of a group's row lie in shared memory when a copy has `copies`th of the workgroup's additions. Returns
- * how many words that are. */
+ * how many words that are; UINT64_MAX: there are too many rows for limbs. */
 static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	const struct rql_scan *scan = plan->scan;
 	uint64_t additions = additions_of(plan, copies, subgroup);
+	if (bits_of(additions) + LIMB_BITS_LEAST > 32)
+		return UINT64_MAX;
 	plan->copies = copies;
 	plan->limb_bits = 32 - bits_of(additions);
 	plan->kinds[0] = RQL_SCAN_WORD_SUM | 1u << RQL_SCAN_WORD_LIMBS;
@@ -266,7 +271,7 @@ static void choose_copies(struct rql_scan_plan *plan, uint32_t room, uint32_t su
 	for (uint32_t copies = SHARED_COPIES < subgroup ? SHARED_COPIES : subgroup; plan->mode == RQL_SCAN_MODE_SHARED;
 	     copies /= 2) {
 		uint64_t words = lay_out(plan, copies, subgroup);
-		if (words * 4 <= room && (copies == 1 || (double)words <= rows))
+		if (words <= room / 4 && (copies == 1 || (double)words <= rows))
 			return;
 		if (copies == 1) {
 			plan->mode = RQL_SCAN_MODE_GLOBAL;

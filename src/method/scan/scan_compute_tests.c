@@ -88,7 +88,7 @@ static void skip_planes(const struct rql_store_snapshot *snapshot, struct rql_sc
 		t->single &= t->low[r] == t->high[r];
 	if (t->single)
 		return;
-	for (uint32_t s = 0; s < snapshot->segment_count && skip; s++) {
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
 		struct rql_scan_range ranges[RQL_SCAN_RANGES_MAX];
 		struct rql_scan_numbers numbers;

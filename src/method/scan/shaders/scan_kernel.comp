@@ -614,7 +614,7 @@ uint tile_of(uint workgroup, uint n)
 uint draw_tile(uint workgroup)
 {
 	uint n = 0u;
-	if (lane_of() == 0u)
+	if (subgroupElect())
 		n = atomicAdd(scan_drawn, 1u);
 	return tile_of(workgroup, subgroupBroadcastFirst(n));
 }
