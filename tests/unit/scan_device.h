@@ -13,17 +13,24 @@ extern const struct rql_method rql_method_scan_compute;
 static struct rql_devices *devices;
 static struct rql_device *gpu;
 
-static int open_device(void **state)
+/* pipelines: of generated kernels, so many are kept that nobody uses; NULL: as many as by default. */
+static int open_keeping(void **state, const char *pipelines)
 {
 	const char *name = getenv("RAYQL_TEST_DEVICE");
 	struct rql_error err = {0};
 	vulkan_keep_drivers();
-	/* Far fewer pipelines are kept than there are shapes of requests below. */
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || setenv("RAYQL_VULKAN_PIPELINES", "4", 1) != 0 ||
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 ||
+	    (pipelines && setenv("RAYQL_VULKAN_PIPELINES", pipelines, 1) != 0) ||
 	    rql_devices_open(2, &devices, &err) != RQL_OK)
 		return -1;
 	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
 	return gpu ? open_pools(state) : -1;
+}
+
+/* Far fewer pipelines than there are shapes of requests. */
+static int open_device(void **state)
+{
+	return open_keeping(state, "4");
 }
 
 static int close_device(void **state)

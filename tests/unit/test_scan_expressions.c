@@ -6,32 +6,11 @@
 
 #include <string.h>
 
-#include "device/vulkan/vulkan_internal.h"
-#include "method/scan/scan_compute_run.h"
-#include "vulkan_fixture.h"
+#include "scan_device.h"
 
-extern const struct rql_method rql_method_scan_compute;
-
-static struct rql_devices *devices;
-static struct rql_device *gpu;
-
-static int open_device(void **state)
+static int open_few(void **state)
 {
-	const char *name = getenv("RAYQL_TEST_DEVICE");
-	struct rql_error err = {0};
-	vulkan_keep_drivers();
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || setenv("RAYQL_VULKAN_PIPELINES", "16", 1) != 0 ||
-	    rql_devices_open(2, &devices, &err) != RQL_OK)
-		return -1;
-	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
-	return gpu ? open_pools(state) : -1;
-}
-
-static int close_device(void **state)
-{
-	uint64_t errors = rql_vulkan_validation_errors();
-	rql_devices_close(devices);
-	return close_pools(state) || errors ? -1 : 0;
+	return open_keeping(state, "16");
 }
 
 /* ---- rows ---- */
@@ -656,5 +635,5 @@ int main(void)
 		cmocka_unit_test(test_days_and_halves),
 		cmocka_unit_test(test_random),
 	};
-	return cmocka_run_group_tests_name("unit.scan_expressions", tests, open_device, close_device);
+	return cmocka_run_group_tests_name("unit.scan_expressions", tests, open_few, close_device);
 }

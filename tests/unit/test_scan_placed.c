@@ -7,25 +7,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "device/fault/fault.h"
-#include "device/vulkan/vulkan_internal.h"
-#include "method/scan/scan_compute_run.h"
-#include "vulkan_fixture.h"
+#include "scan_device.h"
 
-extern const struct rql_method rql_method_scan_compute;
-
-static struct rql_devices *devices;
-static struct rql_device *gpu;
-
-static int open_device(void **state)
+static int open_some(void **state)
 {
-	const char *name = getenv("RAYQL_TEST_DEVICE");
-	struct rql_error err = {0};
-	vulkan_keep_drivers();
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, &err) != RQL_OK)
-		return -1;
-	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
-	return gpu ? open_pools(state) : -1;
+	return open_keeping(state, NULL);
 }
 
 static uint64_t placed_bytes(const struct rql_store_snapshot *snapshot)
@@ -469,7 +455,7 @@ static void test_threads(void **state)
 }
 
 /* Everything was given back; and the last store outlives the devices. */
-static int close_device(void **state)
+static int close_outlived(void **state)
 {
 	uint64_t left = placed_bytes(NULL) + gpu->request_bytes;
 	struct rql_store *store = store_of(5000, 30);
@@ -492,5 +478,5 @@ int main(void)
 		cmocka_unit_test(test_appends),  cmocka_unit_test(test_snapshots), cmocka_unit_test(test_eviction),
 		cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
 	};
-	return cmocka_run_group_tests_name("unit.scan_placed", tests, open_device, close_device);
+	return cmocka_run_group_tests_name("unit.scan_placed", tests, open_some, close_outlived);
 }
