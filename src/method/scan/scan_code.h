@@ -38,6 +38,12 @@ struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struc
 struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind);
 struct rql_bounds rql_scan_code_bounds(const struct rql_scan_value *v); /* of an I32 or I64 */
 bool rql_scan_code_fits32(struct rql_bounds bounds);
+bool rql_scan_code_has32(const struct rql_scan_value *v); /* its id has 32 bits, signed */
+/* Both are true; 0: always. */
+uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b);
+/* A real's bits as an integer that orders as SQL does, unsigned: of an id, and of a constant. */
+uint32_t rql_scan_code_real_key(struct rql_scan_coder *c, uint32_t real);
+uint64_t rql_scan_code_key_of_real(double real);
 /* The bodies of what is done with a row. */
 void rql_scan_code_row(struct rql_scan_coder *c);
 enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind);

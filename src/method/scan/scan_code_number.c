@@ -11,11 +11,6 @@ static uint32_t not_of(struct rql_scan_coder *c, uint32_t a)
 	return OP1(c, LOGICAL_NOT, BOOL, a);
 }
 
-static bool has32(const struct rql_scan_value *v)
-{
-	return v->narrow || v->kind == RQL_LANE_I32;
-}
-
 /* The bounds are known of an I64 that has 64 bits: where they fit, it goes on in 32. */
 static void make_narrow(struct rql_scan_coder *c, rql_int128 low, rql_int128 high, struct rql_scan_value *v)
 {
@@ -67,7 +62,7 @@ static void divide(struct rql_scan_steps *st, const struct rql_step *s, struct r
 	rql_scan_code_judge(st, s, leaves_type(st, s, a, b, wide_a, wide_b), out);
 	out->bounds = quotient_bounds(modulo, of_a, of_b);
 	out->bounded = out->bounds.low >= INT64_MIN && out->bounds.high <= INT64_MAX;
-	out->narrow = has32(&a) && has32(&b) && rql_scan_code_fits32(out->bounds);
+	out->narrow = rql_scan_code_has32(&a) && rql_scan_code_has32(&b) && rql_scan_code_fits32(out->bounds);
 	if (out->narrow) /* halves of a register are divided many times faster */
 		out->id = CALL(c, modulo ? "scan_remainder_32" : "scan_quotient_32", RQL_SPIRV_U32, a.id, b.id);
 	else
@@ -83,7 +78,7 @@ static void real_remainder(struct rql_scan_coder *c, const struct rql_step *s, s
 	uint32_t bits = CALL(c, "scan_real_remainder", RQL_SPIRV_U64, OP1(c, BITCAST, U64, a.id), OP1(c, BITCAST, U64, b.id));
 	out->id = OP1(c, BITCAST, F64, bits);
 	if (s->imm) {
-		uint32_t zero = OP2(c, EQUAL, BOOL, rql_scan_code_ordered(c, b), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
+		uint32_t zero = OP2(c, EQUAL, BOOL, rql_scan_code_real_key(c, b.id), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 		out->valid = rql_scan_code_both(c, out->valid, not_of(c, zero));
 	}
 }
@@ -244,20 +239,6 @@ bool rql_scan_code_number(struct rql_scan_steps *st, const struct rql_step *s, s
 
 /* ---- lists ---- */
 
-/* As rql_scan_code_ordered, or with the sign turned. */
-static uint64_t list_key(const union rql_constant *k, bool real)
-{
-	const uint64_t top = UINT64_C(1) << 63;
-	uint64_t bits;
-	if (!real)
-		return (uint64_t)k->integer ^ top;
-	if (k->real != k->real)
-		return ~UINT64_C(0) << 51;
-	double value = k->real == 0 ? 0 : k->real;
-	memcpy(&bits, &value, sizeof(bits));
-	return bits & top ? ~bits : bits | top;
-}
-
 uint32_t rql_scan_code_in_list(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a)
 {
 	struct rql_scan_coder *c = st->c;
@@ -275,10 +256,10 @@ uint32_t rql_scan_code_in_list(struct rql_scan_steps *st, const struct rql_step 
 		return found;
 	}
 	for (uint32_t i = 0; i < s->count; i++)
-		keys[i] = list_key(&list[i], real);
+		keys[i] = real ? rql_scan_code_key_of_real(list[i].real) : (uint64_t)list[i].integer ^ UINT64_C(1) << 63;
 	uint32_t table = rql_scan_code_param(c, rql_scan_blob_put(&c->plan->blob, keys, s->count * sizeof(*keys)), true);
 	uint32_t count = OP1(c, U_CONVERT, U32, rql_scan_code_param(c, s->count, false));
-	uint32_t key = real ? rql_scan_code_ordered(c, a)
+	uint32_t key = real ? rql_scan_code_real_key(c, a.id)
 	                    : OP2(c, XOR, U64, rql_scan_code_convert(c, a, RQL_LANE_I64).id,
 	                          rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 	return CALL(c, "scan_in_list", RQL_SPIRV_BOOL, table, count, key);

@@ -67,11 +67,6 @@ static struct rql_scan_value reg(struct rql_scan_steps *st, uint16_t r)
 	return *v;
 }
 
-uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b)
-{
-	return !a ? b : !b ? a : OP2(c, LOGICAL_AND, BOOL, a, b);
-}
-
 /* a op b over lanes of a kind: the plain arithmetic. */
 static uint32_t arithmetic(struct rql_scan_coder *c, unsigned op, enum rql_lane_kind kind, uint32_t a, uint32_t b)
 {
@@ -156,17 +151,12 @@ void rql_scan_code_judge(struct rql_scan_steps *st, const struct rql_step *s, ui
 
 /* ---- comparisons ---- */
 
-uint32_t rql_scan_code_ordered(struct rql_scan_coder *c, struct rql_scan_value v)
-{
-	return CALL(c, "scan_real_key", RQL_SPIRV_U64, OP1(c, BITCAST, U64, v.id));
-}
-
 static uint32_t equal(struct rql_scan_coder *c, struct rql_scan_value a, struct rql_scan_value b)
 {
 	if (a.kind == RQL_LANE_BOOL)
 		return OP2(c, LOGICAL_EQUAL, BOOL, a.id, b.id);
 	if (a.kind == RQL_LANE_F64)
-		return OP2(c, EQUAL, BOOL, rql_scan_code_ordered(c, a), rql_scan_code_ordered(c, b));
+		return OP2(c, EQUAL, BOOL, rql_scan_code_real_key(c, a.id), rql_scan_code_real_key(c, b.id));
 	return OP2(c, EQUAL, BOOL, a.id, b.id);
 }
 
@@ -175,7 +165,7 @@ static uint32_t less(struct rql_scan_coder *c, struct rql_scan_value a, struct r
 	if (a.kind == RQL_LANE_BOOL)
 		return OP2(c, LOGICAL_AND, BOOL, OP1(c, LOGICAL_NOT, BOOL, a.id), b.id);
 	if (a.kind == RQL_LANE_F64)
-		return OP2(c, U_LESS, BOOL, rql_scan_code_ordered(c, a), rql_scan_code_ordered(c, b));
+		return OP2(c, U_LESS, BOOL, rql_scan_code_real_key(c, a.id), rql_scan_code_real_key(c, b.id));
 	return OP2(c, S_LESS, BOOL, a.id, b.id);
 }
 
@@ -369,7 +359,7 @@ static void do_arithmetic(struct rql_scan_steps *st, const struct rql_step *s, s
 	if (s->kind == RQL_LANE_F32)
 		out->id = rql_scan_code_float(c, out->id);
 	if (s->op == RQL_STEP_DIV && s->imm) {
-		uint32_t zero = OP2(c, EQUAL, BOOL, rql_scan_code_ordered(c, b), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
+		uint32_t zero = OP2(c, EQUAL, BOOL, rql_scan_code_real_key(c, b.id), rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 		out->valid = rql_scan_code_both(c, out->valid, not_of(c, zero));
 	}
 	if (s->op == RQL_STEP_ADD_CHECKED || s->op == RQL_STEP_SUB_CHECKED || s->op == RQL_STEP_MUL_CHECKED) {

@@ -64,12 +64,12 @@ static void bound(struct rql_scan_value *v, rql_int128 low, rql_int128 high)
 	v->bounds = (struct rql_bounds){low, high};
 }
 
-static bool has32(const struct rql_scan_value *v)
+bool rql_scan_code_has32(const struct rql_scan_value *v)
 {
 	return v->narrow || v->kind == RQL_LANE_I32;
 }
 
-static uint32_t and_valid(struct rql_scan_coder *c, uint32_t a, uint32_t b)
+uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b)
 {
 	return !a ? b : !b ? a : OP2(c, LOGICAL_AND, BOOL, a, b);
 }
@@ -201,7 +201,7 @@ static struct rql_scan_value join_key(struct rql_scan_coder *c, uint32_t join)
 	uint32_t second =
 		OP2(c, SUB, U64, wide_id(c, other), rql_scan_code_param(c, (uint64_t)bound->pair.second_least, false));
 	pair.id = OP2(c, ADD, U64, OP2(c, MUL, U64, first, rql_scan_code_param(c, bound->pair.second_span, false)), second);
-	pair.valid = and_valid(c, key.valid, other.valid);
+	pair.valid = rql_scan_code_both(c, key.valid, other.valid);
 	return pair;
 }
 
@@ -212,7 +212,7 @@ static uint32_t map_place(struct rql_scan_coder *c, const struct rql_scan_map *m
 	uint32_t span = param32(c, map->span), at;
 	/* In 32 bits keys below `least` wrap to beyond the span when they are not too far below. */
 	rql_int128 wrap = (rql_int128)1 << 32;
-	if (has32(&key) && b.low - map->least > map->span - wrap && b.high - map->least < wrap) {
+	if (rql_scan_code_has32(&key) && b.low - map->least > map->span - wrap && b.high - map->least < wrap) {
 		at = OP2(c, SUB, U32, key.id, param32(c, (uint64_t)map->least));
 	} else {
 		at = OP2(c, SUB, U64, wide_id(c, key), rql_scan_code_param(c, (uint64_t)map->least, false));
@@ -236,7 +236,7 @@ static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 	} else {
 		uint32_t table = table_param(c, map->table, map->capacity * sizeof(*map->table));
 		c->found[join] = CALL(c, "scan_probe", RQL_SPIRV_U32, table, rql_scan_code_param(c, map->capacity - 1, false),
-		                      wide_id(c, key), and_valid(c, c->live, key.valid));
+		                      wide_id(c, key), rql_scan_code_both(c, c->live, key.valid));
 	}
 	return c->found[join];
 }
@@ -288,9 +288,9 @@ static struct rql_scan_value payload_value(struct rql_scan_coder *c, const struc
 	if (join->kind == RQL_SCAN_LEFT && !join->absent)
 		v.valid = there;
 	if (s->valid_of_payload)
-		v.valid = and_valid(c, v.valid,
-		                    CALL(c, "scan_bit_at", RQL_SPIRV_BOOL,
-		                         table_param(c, s->valid_of_payload, (payloads + 63) / 64 * 8), index, live));
+		v.valid = rql_scan_code_both(c, v.valid,
+		                             CALL(c, "scan_bit_at", RQL_SPIRV_BOOL,
+		                                  table_param(c, s->valid_of_payload, (payloads + 63) / 64 * 8), index, live));
 	if (s->value_of_payload)
 		payload_values(c, s->value_of_payload, payloads, index, live, &v);
 	return v;
@@ -309,12 +309,12 @@ struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struc
 
 /* ---- what remains to be tested ---- */
 
-static uint32_t real_key(struct rql_scan_coder *c, uint32_t real)
+uint32_t rql_scan_code_real_key(struct rql_scan_coder *c, uint32_t real)
 {
 	return CALL(c, "scan_real_key", RQL_SPIRV_U64, OP1(c, BITCAST, U64, real));
 }
 
-static uint64_t key_of_real(double real)
+uint64_t rql_scan_code_key_of_real(double real)
 {
 	uint64_t bits;
 	memcpy(&bits, &real, sizeof(bits));
@@ -361,10 +361,11 @@ static uint32_t late_column(struct rql_scan_coder *c, const struct rql_scan_step
 		return f->kind == RQL_FILTER_IS_NULL ? OP1(c, LOGICAL_NOT, BOOL, valid) : valid;
 	}
 	if (f->kind == RQL_FILTER_REAL_RANGE) {
-		uint32_t key = real_key(c, v.id);
-		pass = OP2(c, LOGICAL_AND, BOOL,
-		           OP2(c, U_LESS_EQUAL, BOOL, rql_scan_code_param(c, key_of_real(f->real_least), false), key),
-		           OP2(c, U_LESS_EQUAL, BOOL, key, rql_scan_code_param(c, key_of_real(f->real_greatest), false)));
+		uint32_t key = rql_scan_code_real_key(c, v.id);
+		uint32_t least = rql_scan_code_param(c, rql_scan_code_key_of_real(f->real_least), false);
+		uint32_t greatest = rql_scan_code_param(c, rql_scan_code_key_of_real(f->real_greatest), false);
+		pass = OP2(c, LOGICAL_AND, BOOL, OP2(c, U_LESS_EQUAL, BOOL, least, key),
+		           OP2(c, U_LESS_EQUAL, BOOL, key, greatest));
 	} else if (f->kind == RQL_FILTER_INTEGER_RANGE) {
 		pass = within(c, wide_id(c, v), f->least, f->greatest);
 	} else {
@@ -400,7 +401,7 @@ static void code_lates(struct rql_scan_coder *c)
 		} else {
 			struct rql_scan_source s = {.kind = RQL_SCAN_PROGRAM, .index = step->index};
 			struct rql_scan_value v = rql_scan_code_source(c, &s);
-			pass = and_valid(c, v.id, v.valid);
+			pass = rql_scan_code_both(c, v.id, v.valid);
 		}
 		c->live = OP2(c, LOGICAL_AND, BOOL, c->live, pass);
 		/* Who has dropped out reads what others have read. */
@@ -423,7 +424,7 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
 	struct rql_bounds b = rql_scan_code_bounds(&v);
 	bool inside = b.low >= part->least && b.high < (rql_int128)part->least + part->key_count;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
-	if (inside && c->group32 && has32(&v))
+	if (inside && c->group32 && rql_scan_code_has32(&v))
 		return part->least ? OP2(c, SUB, U32, v.id, param32(c, (uint64_t)part->least)) : v.id;
 	uint32_t key = wide_id(c, v), zero = c->group32 ? U32(c, 0) : rql_spirv_u64(&c->m, 0);
 	if (part->least)
@@ -433,7 +434,7 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
 	if (!known)
 		return key;
 	(void)CALL(c, "scan_fail", RQL_SPIRV_VOID,
-	           OP2(c, LOGICAL_AND, BOOL, OP1(c, LOGICAL_NOT, BOOL, known), and_valid(c, c->live, valid)));
+	           OP2(c, LOGICAL_AND, BOOL, OP1(c, LOGICAL_NOT, BOOL, known), rql_scan_code_both(c, c->live, valid)));
 	return rql_spirv_select(&c->m, type, known, key, zero);
 }
 
@@ -447,7 +448,7 @@ static uint32_t code_key(struct rql_scan_coder *c, const struct rql_scan_part *p
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
 	if (part->key_of_code) {
 		uint32_t table = table_param(c, part->key_of_code, part->codes * sizeof(uint32_t));
-		key = CALL(c, "scan_u32_at", RQL_SPIRV_U32, table, v.id, and_valid(c, c->live, valid));
+		key = CALL(c, "scan_u32_at", RQL_SPIRV_U32, table, v.id, rql_scan_code_both(c, c->live, valid));
 		key = c->group32 ? key : OP1(c, U_CONVERT, U64, key);
 	} else {
 		key = key_of_value(c, part, v, valid);
@@ -480,15 +481,15 @@ static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot
 	if (slot->filter != RQL_SCAN_NONE) {
 		struct rql_scan_source s = {.kind = RQL_SCAN_PROGRAM, .index = slot->filter};
 		struct rql_scan_value truth = rql_scan_code_source(c, &s);
-		live = OP2(c, LOGICAL_AND, BOOL, live, and_valid(c, truth.id, truth.valid));
+		live = OP2(c, LOGICAL_AND, BOOL, live, rql_scan_code_both(c, truth.id, truth.valid));
 	}
-	live = and_valid(c, live, v.valid);
+	live = rql_scan_code_both(c, live, v.valid);
 	bool real = c->plan->scan->operands && slot->operand != RQL_SCAN_NONE &&
 	            c->plan->scan->operands[slot->operand].lane == RQL_LANE_F64;
 	if (slot->kind != RQL_SCAN_SLOT_COUNT) {
 		value = rql_scan_code_convert(c, v, real ? RQL_LANE_F64 : RQL_LANE_I64).id;
 		if (real)
-			value = slot->kind == RQL_SCAN_SLOT_SUM_REAL ? OP1(c, BITCAST, U64, value) : real_key(c, value);
+			value = slot->kind == RQL_SCAN_SLOT_SUM_REAL ? OP1(c, BITCAST, U64, value) : rql_scan_code_real_key(c, value);
 		else if (kind == RQL_SCAN_WORD_MIN || kind == RQL_SCAN_WORD_MAX)
 			value = OP2(c, XOR, U64, value, rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 	}

@@ -12,14 +12,10 @@ struct rql_scan_steps {
 
 /* A constant of the program as a parameter. */
 uint32_t rql_scan_code_constant(struct rql_scan_steps *st, uint32_t index, enum rql_lane_kind kind);
-/* Both are true; 0: always. */
-uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b);
 /* Of the step's kind, outside of constants imm and imm + 1; 0: never. */
 uint32_t rql_scan_code_outside(struct rql_scan_steps *st, const struct rql_step *s, uint32_t a);
 /* `bad` rows (0: none) fail, or become NULL in a TRY_CAST. `out` must have its final NULLs but for that. */
 void rql_scan_code_judge(struct rql_scan_steps *st, const struct rql_step *s, uint32_t bad, struct rql_scan_value *out);
-/* A real's bits as an integer that orders as SQL does, unsigned. */
-uint32_t rql_scan_code_ordered(struct rql_scan_coder *c, struct rql_scan_value v);
 
 /* scan_code_number.c: quotients and remainders, rounding, dates and times; false: it is another step. */
 bool rql_scan_code_number(struct rql_scan_steps *st, const struct rql_step *s, struct rql_scan_value a,

@@ -15,7 +15,6 @@
 #define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u    /* workgroups: rows per invocation beyond */
-#define MOST_ITEMS (1u << 20) /* the shader's list has 20 bits for a block, 12 for a row of it */
 
 static const struct rql_kernel collect_kernel = {
 	.name = "scan.collect",
@@ -111,9 +110,9 @@ static rql_status place(struct rql_prepared *p, struct rql_progress *progress, s
 		status = get_pipeline(p, err);
 	if (status == RQL_OK)
 		status = rql_scan_table_make(&p->plan, p->device, &p->table, err);
-	if (status == RQL_OK && p->table.item_count > MOST_ITEMS)
+	if (status == RQL_OK && p->table.item_count > RQL_SCAN_BLOCKS_MOST)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a scan of %u blocks; the device takes up to %u",
-		                       p->table.item_count, MOST_ITEMS);
+		                       p->table.item_count, RQL_SCAN_BLOCKS_MOST);
 	if (status == RQL_OK && p->table.item_count)
 		status = upload_tables(p, err);
 	if (status != RQL_OK) {

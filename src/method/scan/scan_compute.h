@@ -25,6 +25,7 @@
 /* Invocations at most, each of which takes tiles as long as there are any: one such workgroup for each of an H200's
  * multiprocessors. The compiler must then get by with 64 registers, and twice as many lanes run at once. */
 #define RQL_SCAN_INVOCATIONS (132u * RQL_SCAN_WORKGROUP)
+#define RQL_SCAN_BLOCKS_MOST (1u << 20) /* an entry of the kernel's lists has 20 bits for a block, 12 for a row of it */
 #define RQL_SCAN_WORDS_MAX 4u    /* of 32 rows, that a lane tests at once */
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
@@ -126,6 +127,9 @@ struct rql_scan_plan {
 uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits);
 /* Bytes of a workgroup's shared memory that the kernel's lists and masks, and sets placed so far, leave. */
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device);
+/* Why a device cannot read a column of the store; NULL: it can, or there is no such column. */
+const char *rql_scan_column_refusal(const struct rql_store_snapshot *snapshot, uint32_t column,
+                                    const struct rql_device *device);
 /* Why a device cannot run a request; NULL: it can. */
 const char *rql_scan_compute_refusal(const struct rql_scan_request *request, const struct rql_device *device);
 /* listed: the rows that pass are wanted (mode LIST); the scan then has neither groups nor aggregates. */

@@ -52,11 +52,12 @@ uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql
 
 /* ---- what devices cannot do ---- */
 
-static const char *refuse_column(const struct rql_scan_request *r, uint32_t index, const struct rql_device *device)
+const char *rql_scan_column_refusal(const struct rql_store_snapshot *snapshot, uint32_t column,
+                                    const struct rql_device *device)
 {
-	if (index >= r->snapshot->column_count)
+	if (column >= snapshot->column_count)
 		return NULL; /* prepare says so */
-	const struct rql_store_column *c = &r->snapshot->columns[index];
+	const struct rql_store_column *c = &snapshot->columns[column];
 	if (c->kind == RQL_STORE_INTEGER && c->wide)
 		return "a column's values need more than 64 bits";
 	if (c->kind == RQL_STORE_REAL && !device->limits.float64)
@@ -67,14 +68,14 @@ static const char *refuse_column(const struct rql_scan_request *r, uint32_t inde
 static const char *refuse_source(const struct rql_scan_request *r, const struct rql_scan_source *s,
                                  const struct rql_device *device)
 {
-	return s->kind == RQL_SCAN_COLUMN ? refuse_column(r, s->index, device) : NULL;
+	return s->kind == RQL_SCAN_COLUMN ? rql_scan_column_refusal(r->snapshot, s->index, device) : NULL;
 }
 
 static const char *refuse_join(const struct rql_scan_request *r, const struct rql_scan_join *join,
                                const struct rql_device *device)
 {
-	const char *why = refuse_column(r, join->column, device);
-	return !why && join->second ? refuse_column(r, join->second - 1, device) : why;
+	const char *why = rql_scan_column_refusal(r->snapshot, join->column, device);
+	return !why && join->second ? rql_scan_column_refusal(r->snapshot, join->second - 1, device) : why;
 }
 
 static const char *refuse_program(const struct rql_scan_request *r, const struct rql_scan_program *p,
@@ -102,7 +103,7 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const str
 		why = refuse_program(r, &r->programs[p], device);
 	for (uint32_t c = 0; !why && c < r->conjunct_count; c++)
 		if (r->conjuncts[c].test != RQL_SCAN_IS_TRUE)
-			why = refuse_column(r, r->conjuncts[c].index, device);
+			why = rql_scan_column_refusal(r->snapshot, r->conjuncts[c].index, device);
 	for (uint32_t j = 0; !why && j < r->join_count; j++)
 		why = refuse_join(r, &r->joins[j], device);
 	for (uint32_t g = 0; !why && g < r->group_count; g++)

@@ -14,7 +14,6 @@
 
 #include "method/scan/scan_rows_query.h"
 
-#define MOST_BLOCKS (UINT64_C(1) << 20) /* an entry of the list has 20 bits for a block */
 _Static_assert(RQL_ROWS_BITS == 12, "an entry of the list has 12 bits for the row, as a row's place has");
 /* Room in a list beyond what is expected, and for the sake of estimates that are wrong where little is expected. */
 #define LIST_ROOM 2.0
@@ -133,17 +132,12 @@ static bool reduce(const struct rql_scan_request *from, struct rql_arena *arena,
 	return true;
 }
 
-static bool is_testable(const struct rql_store_column *column, const struct rql_device *device)
-{
-	return column->kind == RQL_STORE_REAL ? device->limits.float64 : column->kind == RQL_STORE_CODED || !column->wide;
-}
-
 /* Whether the first key of the wanted rows may become a test: they are few, and it is a column. */
 static bool may_bound(const struct rql_scan_rows_request *r, const struct rql_device *device)
 {
 	return r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
 	       r->orders[0].source.kind == RQL_SCAN_COLUMN && r->orders[0].source.index < r->scan.snapshot->column_count &&
-	       is_testable(&r->scan.snapshot->columns[r->orders[0].source.index], device);
+	       !rql_scan_column_refusal(r->scan.snapshot, r->orders[0].source.index, device);
 }
 
 /* Whether something may drop a row. */
@@ -162,7 +156,7 @@ enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, co
 	struct rql_scan_request conditions;
 	struct rql_scan_conjunct *more;
 	const char *why = "out of memory";
-	if (request->scan.snapshot->blocks > MOST_BLOCKS)
+	if (request->scan.snapshot->blocks > RQL_SCAN_BLOCKS_MOST)
 		why = "the table has more than 2^20 blocks";
 	else if (reduce(&request->scan, arena, &conditions, &more))
 		why = drops(&conditions) || may_bound(request, device)
