@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "method/cube/cube_query.h"
+#include "util/touch.h"
 
 /* A loop that is shared between threads has so many chunks for each of them, to even out their loads. */
 #define CHUNKS_PER_THREAD 8u
@@ -104,8 +105,8 @@ static void prefetch_search(const struct rql_cube_bound_box *box, struct rql_cub
 		return;
 	uint32_t ends = box->search_count < 4 ? box->search_count : 4; /* neighbours share their lines */
 	for (uint32_t i = 0; i < ends; i++) {
-		__builtin_prefetch(codes->data + guess(cells, box->searches[i].begin, box->search_radix) * codes->bits / 8);
-		__builtin_prefetch(codes->data + guess(cells, box->searches[i].end, box->search_radix) * codes->bits / 8);
+		rql_touch(codes->data + guess(cells, box->searches[i].begin, box->search_radix) * codes->bits / 8);
+		rql_touch(codes->data + guess(cells, box->searches[i].end, box->search_radix) * codes->bits / 8);
 	}
 }
 
@@ -139,12 +140,12 @@ static void prefetch_span(const struct rql_prepared *p, uint64_t begin, uint64_t
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		const struct rql_cube_slot *slot = &p->slots[s];
 		if (slot->cumulative) {
-			__builtin_prefetch(slot->cumulative + begin / RQL_CUBE_BLOCK);
-			__builtin_prefetch(slot->cumulative + end / RQL_CUBE_BLOCK);
+			rql_touch(slot->cumulative + begin / RQL_CUBE_BLOCK);
+			rql_touch(slot->cumulative + end / RQL_CUBE_BLOCK);
 		}
 		if (slot->values && slot->values->data) {
-			__builtin_prefetch(slot->values->data + begin * slot->values->bits / 8);
-			__builtin_prefetch(slot->values->data + end * slot->values->bits / 8);
+			rql_touch(slot->values->data + begin * slot->values->bits / 8);
+			rql_touch(slot->values->data + end * slot->values->bits / 8);
 		}
 	}
 }
@@ -188,9 +189,9 @@ static bool flush_keys(struct batch *b)
 static void prefetch_key(const struct rql_cube *cube, uint64_t key)
 {
 	if (cube->directory32)
-		__builtin_prefetch(cube->directory32 + key);
+		rql_touch(cube->directory32 + key);
 	else
-		__builtin_prefetch(cube->directory64 + key);
+		rql_touch(cube->directory64 + key);
 }
 
 /* Units [first, end) of a box, counted from its own first one. */

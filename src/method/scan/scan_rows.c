@@ -33,10 +33,18 @@ static rql_status bind(struct rql_scan_rows *rows, const struct rql_scan_rows_re
 	rows->fields = RQL_NEW_ARRAY(arena, struct rql_rows_field, orders);
 	rows->ordering = RQL_NEW_ARRAY(arena, bool, scan.program_count);
 	rows->gathered = RQL_NEW_ARRAY(arena, bool, scan.program_count);
-	if (!rows->outputs || !rows->fields || !rows->ordering || !rows->gathered)
+	rows->ordering_columns.index = RQL_NEW_ARRAY(arena, uint32_t, scan.snapshot->column_count);
+	rows->gathered_columns.index = RQL_NEW_ARRAY(arena, uint32_t, scan.snapshot->column_count);
+	if (!rows->outputs || !rows->fields || !rows->ordering || !rows->gathered || !rows->ordering_columns.index ||
+	    !rows->gathered_columns.index)
 		return rql_error_memory(err, outputs * sizeof(*rows->outputs), "preparing rows of a scan");
 	RQL_TRY(rql_rows_bind_outputs(rows, request, operands, err));
-	return rql_rows_bind_order(rows, request, operands + outputs, err);
+	RQL_TRY(rql_rows_bind_order(rows, request, operands + outputs, err));
+	for (uint32_t i = 0; i < outputs; i++)
+		rql_rows_note_columns(rows->scan, &request->outputs[i].source, &rows->gathered_columns);
+	for (uint32_t i = 0; i < orders; i++)
+		rql_rows_note_columns(rows->scan, &request->orders[i].source, &rows->ordering_columns);
+	return RQL_OK;
 }
 
 rql_status rql_scan_rows_prepare(const struct rql_scan_rows_request *request, struct rql_device *device,
@@ -121,35 +129,36 @@ static void rest_workers(struct rql_rows_run *run)
 
 struct loop {
 	struct rql_rows_run *run;
-	rql_rows_fn *fn;
-	uint64_t first, end;
+	const struct rql_rows_pass *pass;
 };
 
 static void run_morsel(void *state, uint64_t index, unsigned thread)
 {
 	struct loop *loop = state;
 	struct rql_rows_run *run = loop->run;
+	const struct rql_rows_pass *pass = loop->pass;
 	struct rql_scan_worker *w = run->workers[thread];
-	uint64_t block = loop->first + index * RQL_SCAN_MORSEL, end = block + RQL_SCAN_MORSEL;
+	uint64_t block = pass->first + index * RQL_SCAN_MORSEL, end = block + RQL_SCAN_MORSEL;
+	end = end < pass->first + pass->blocks ? end : pass->first + pass->blocks;
 	if (run->progress && atomic_load_explicit(&run->progress->cancel, memory_order_relaxed)) {
 		run->cancelled = true;
 		run->stop = true;
 	}
-	end = end < loop->end ? end : loop->end;
+	if (pass->columns)
+		rql_rows_touch(run, pass->columns, block, end);
 	for (; block < end && !atomic_load_explicit(&run->stop, memory_order_relaxed); block++) {
-		w->status = loop->fn(run, w, thread, block);
+		w->status = pass->fn(run, w, thread, block);
 		if (w->status != RQL_OK)
 			run->stop = true;
 	}
 }
 
-rql_status rql_rows_each_block(struct rql_rows_run *run, uint64_t first, uint64_t blocks, bool shared, rql_rows_fn *fn,
-                               struct rql_error *err)
+rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_pass *pass, struct rql_error *err)
 {
-	struct loop loop = {run, fn, first, first + blocks};
-	uint64_t morsels = (blocks + RQL_SCAN_MORSEL - 1) / RQL_SCAN_MORSEL;
+	struct loop loop = {run, pass};
+	uint64_t morsels = (pass->blocks + RQL_SCAN_MORSEL - 1) / RQL_SCAN_MORSEL;
 	run->stop = false;
-	if (shared && run->pool)
+	if (pass->shared && run->pool)
 		rql_pool_run(run->pool, morsels, run_morsel, &loop);
 	else
 		for (uint64_t m = 0; m < morsels; m++)
@@ -178,18 +187,17 @@ void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, u
 
 /* ---- which rows pass ---- */
 
-void rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)
+rql_status rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)
 {
-	uint32_t words = (w->block_rows + 63) / 64;
 	w->left = run->left[block];
 	w->full = w->left == w->block_rows;
-	if (!w->full) {
-		memcpy(w->mask, run->masks + block * RQL_SCAN_MASK_WORDS, words * sizeof(*w->mask));
-		return;
-	}
-	memset(w->mask, 0xff, words * sizeof(*w->mask));
-	if (w->block_rows % 64)
-		w->mask[words - 1] = (UINT64_C(1) << w->block_rows % 64) - 1;
+	if (run->listed)
+		return rql_rows_mark(run, w, block);
+	if (w->full)
+		rql_scan_fill_mask(w->mask, w->block_rows);
+	else
+		memcpy(w->mask, run->masks + block * RQL_SCAN_MASK_WORDS, (w->block_rows + 63) / 64 * sizeof(*w->mask));
+	return RQL_OK;
 }
 
 /* A limit is reached when the blocks up to some one, all of them done, have enough rows. */
@@ -210,7 +218,7 @@ static rql_status select_block(struct rql_rows_run *run, struct rql_scan_worker 
 	rql_rows_enter(run, w, block);
 	RQL_TRY(rql_scan_filter_block(w));
 	run->left[block] = w->left;
-	if (w->left && !w->full)
+	if (w->left && w->left < RQL_STORE_BLOCK && run->masks)
 		memcpy(run->masks + block * RQL_SCAN_MASK_WORDS, w->mask, (w->block_rows + 63) / 64 * sizeof(*w->mask));
 	if (run->done)
 		count_done(run, block);
@@ -229,21 +237,20 @@ rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 	const struct rql_scan_rows *rows = run->rows;
 	bool limited = rows->wanted != UINT64_MAX && !rows->field_count;
 	uint64_t alone = !limited ? 0 : run->blocks < ALONE_BLOCKS ? run->blocks : ALONE_BLOCKS;
-	if (run->listed) {
-		RQL_TRY(rql_rows_mark(run, err));
-		number_rows(run);
-		return RQL_OK;
-	}
+	if (run->listed)
+		return rql_rows_split(run, err);
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->left, run->blocks, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, run->blocks + 1, err));
 	if (rows->scan->step_count)
 		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
 	if (limited)
 		RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->done, run->blocks, err));
+	const struct rql_rows_pass few = {0, alone, false, NULL, select_block};
+	const struct rql_rows_pass others = {alone, run->blocks - alone, true, NULL, select_block};
 	if (alone)
-		RQL_TRY(rql_rows_each_block(run, 0, alone, false, select_block, err));
+		RQL_TRY(rql_rows_each_block(run, &few, err));
 	if (!limited || run->passed < rows->wanted)
-		RQL_TRY(rql_rows_each_block(run, alone, run->blocks - alone, true, select_block, err));
+		RQL_TRY(rql_rows_each_block(run, &others, err));
 	/* Blocks behind the one that reached the limit may have been looked at, or not. */
 	run->blocks = limited ? run->complete : run->blocks;
 	number_rows(run);

@@ -401,10 +401,12 @@ static rql_status gather_block(struct rql_rows_run *run, struct rql_scan_worker 
 	} else {
 		uint64_t end = run->skipped + run->result_rows, low = run->first[block], high = run->first[block + 1];
 		uint64_t from = low > run->skipped ? low : run->skipped, until = high < end ? high : end;
-		if (from >= until)
+		if (from >= until && !run->listed) /* lists are checked as a whole: others' rows would move */
 			return RQL_OK;
 		rql_rows_enter(run, w, block);
-		rql_rows_restore(run, w, block);
+		RQL_TRY(rql_rows_restore(run, w, block));
+		if (from >= until)
+			return RQL_OK;
 		trim(w, from - low, until - low);
 		to.base = from - run->skipped;
 	}
@@ -448,9 +450,6 @@ static rql_status sort_picks(struct rql_rows_run *run, struct rql_error *err)
 	return RQL_OK;
 }
 
-/* Fewer values than this stay with the caller: waking a worker takes longer than the work. */
-#define LEAST_SHARED_VALUES (UINT64_C(1) << 16)
-
 rql_status rql_rows_gather(struct rql_rows_run *run, struct rql_error *err)
 {
 	const struct rql_scan_rows *rows = run->rows;
@@ -460,9 +459,14 @@ rql_status rql_rows_gather(struct rql_rows_run *run, struct rql_error *err)
 		RQL_TRY(sort_picks(run, err));
 	RQL_TRY(make_batch(run, err));
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->null_seen, rows->output_count, err));
+	const struct rql_rows_pass pass = {
+		.blocks = run->blocks,
+		.shared = rql_rows_worth_sharing(run, &rows->gathered_columns, run->result_rows),
+		.columns = &rows->gathered_columns,
+		.fn = gather_block,
+	};
 	if (run->result_rows)
-		RQL_TRY(rql_rows_each_block(run, 0, run->blocks, run->result_rows * rows->output_count >= LEAST_SHARED_VALUES,
-		                            gather_block, err));
+		RQL_TRY(rql_rows_each_block(run, &pass, err));
 	for (uint32_t c = 0; c < rows->output_count; c++)
 		if (!run->null_seen[c])
 			run->batch->columns[c].validity = NULL;

@@ -124,11 +124,7 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 		return RQL_OK;
 	}
 	rql_rows_enter(run, w, block);
-	rql_status status = RQL_OK;
-	if (run->listed)
-		rql_rows_restore(run, w, block);
-	else
-		status = rql_scan_filter_block(w);
+	rql_status status = run->listed ? rql_rows_restore(run, w, block) : rql_scan_filter_block(w);
 	w->before = NULL;
 	RQL_TRY(status);
 	if (w->left)
@@ -224,22 +220,29 @@ static rql_status merge_heaps(struct rql_rows_run *run, uint64_t *out_count, str
 	return sort_entries(run, entries, count, rows->words_per_entry, err);
 }
 
-/* Few listed rows stay with the caller: waking a worker takes longer than the work. */
-#define LEAST_SHARED_LIST (UINT64_C(1) << 15)
-static bool is_shared(const struct rql_rows_run *run)
+/* A pass over the keys of rows of which it is known that they passed. */
+static struct rql_rows_pass key_pass(const struct rql_rows_run *run, rql_rows_fn *fn)
 {
-	return !run->listed || run->listed_count >= LEAST_SHARED_LIST;
+	const struct rql_rows_columns *columns = &run->rows->ordering_columns;
+	return (struct rql_rows_pass){.blocks = run->blocks,
+	                              .shared = rql_rows_worth_sharing(run, columns, run->first[run->blocks]),
+	                              .columns = columns,
+	                              .fn = fn};
 }
 
 rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
 {
 	uint64_t count;
+	struct rql_rows_pass pass = {.shared = true, .fn = top_block};
 	RQL_TRY(make_heaps(run, err));
-	if (run->listed) /* blocks of few rows are not worth being put in order */
+	if (run->listed) { /* blocks of few rows are not worth being put in order */
 		RQL_TRY(rql_rows_select(run, err));
-	else
+		pass = key_pass(run, top_block);
+	} else {
 		RQL_TRY(order_blocks(run, err));
-	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, is_shared(run), top_block, err));
+		pass.blocks = run->blocks;
+	}
+	RQL_TRY(rql_rows_each_block(run, &pass, err));
 	RQL_TRY(merge_heaps(run, &count, err));
 	pick(run, count);
 	return RQL_OK;
@@ -306,7 +309,8 @@ rql_status rql_rows_bound(struct rql_rows_run *run, struct rql_scan_step *out, d
 	RQL_TRY(make_heaps(run, err));
 	RQL_TRY(order_blocks(run, err));
 	count = choose_blocks(run, rows_each);
-	RQL_TRY(rql_rows_each_block(run, 0, count, true, top_block, err));
+	const struct rql_rows_pass pass = {.blocks = count, .shared = true, .fn = top_block};
+	RQL_TRY(rql_rows_each_block(run, &pass, err));
 	RQL_TRY(merge_heaps(run, &count, err));
 	if (count < rows->wanted)
 		return RQL_OK;
@@ -327,7 +331,7 @@ static rql_status key_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	if (!run->left[block])
 		return RQL_OK;
 	rql_rows_enter(run, w, block);
-	rql_rows_restore(run, w, block);
+	RQL_TRY(rql_rows_restore(run, w, block));
 	select_rows(w);
 	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
 		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
@@ -348,7 +352,8 @@ rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err)
 	RQL_TRY(rql_rows_select(run, err));
 	uint64_t count = run->first[run->blocks];
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->entries, count * rows->words_per_entry, err));
-	RQL_TRY(rql_rows_each_block(run, 0, run->blocks, is_shared(run), key_block, err));
+	const struct rql_rows_pass pass = key_pass(run, key_block);
+	RQL_TRY(rql_rows_each_block(run, &pass, err));
 	RQL_TRY(sort_entries(run, run->entries, count, rows->key_words, err));
 	pick(run, count);
 	return RQL_OK;

@@ -41,12 +41,19 @@ struct rql_rows_field {
 	rql_uint128 span; /* the greatest distance */
 };
 
+/* Columns of the store that a pass reads, each once. */
+struct rql_rows_columns {
+	uint32_t count;
+	uint32_t *index;
+};
+
 struct rql_scan_rows {
 	struct rql_scan *scan;
 	uint32_t output_count, field_count, key_words, key_bits;
 	struct rql_rows_output *outputs;
 	struct rql_rows_field *fields;
 	bool *ordering, *gathered; /* [scan->program_count]: whether keys (outputs) need it */
+	struct rql_rows_columns ordering_columns, gathered_columns;
 	uint64_t limit, offset;
 	uint64_t wanted; /* limit + offset, or UINT64_MAX */
 	struct rql_budget *budget;
@@ -80,9 +87,10 @@ struct rql_rows_run {
 	uint64_t listed_count;
 	uint32_t *block_of; /* [blocks]: then these are the ones that have such rows, ascending; NULL: all of the snapshot */
 	/* which rows passed */
-	uint64_t *masks; /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that some rows, but not all, passed */
-	uint32_t *left;  /* [blocks]: rows that passed */
-	uint64_t *first; /* [blocks + 1]: rows that passed before */
+	uint64_t *masks;    /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that 1 to RQL_STORE_BLOCK - 1 rows passed; NULL: all did */
+	uint16_t *row_list; /* [listed_count]: by block, from first[block] on, in any order; a list's, instead of masks */
+	uint32_t *left;     /* [blocks]: rows that passed */
+	uint64_t *first;    /* [blocks + 1]: rows that passed before */
 	/* a limit in table order: blocks [0, complete) are done */
 	pthread_mutex_t mutex;
 	uint8_t *done;
@@ -105,17 +113,33 @@ struct rql_rows_run {
 	bool *null_seen;           /* [outputs], written by all workers; only ever true */
 };
 
-/* scan_rows.c: runs fn over morsels of [0, blocks) until something fails or `stop` is set. */
+/* scan_rows.c: runs fn over morsels of `blocks` blocks from `first` on, until something fails or `stop` is set. */
 typedef rql_status rql_rows_fn(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block);
-rql_status rql_rows_each_block(struct rql_rows_run *run, uint64_t first, uint64_t blocks, bool shared, rql_rows_fn *fn,
-                               struct rql_error *err);
+struct rql_rows_pass {
+	uint64_t first, blocks;
+	bool shared; /* worth waking workers */
+	/* What of rows that are known beforehand is read; NULL: they are not known. */
+	const struct rql_rows_columns *columns;
+	rql_rows_fn *fn;
+};
+rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_pass *pass, struct rql_error *err);
+/* scan_rows_touch.c: asks memory for what the pass is going to read of blocks [first, end), at most RQL_SCAN_MORSEL, as
+ * far as it is a few rows of each. */
+void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t first, uint64_t end);
+/* Whether reading so many known rows is worth waking workers. */
+bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows);
+/* What a source reads joins the columns. */
+void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_scan_source *source,
+                           struct rql_rows_columns *columns);
 /* Puts a worker on a block of the run. */
 void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 /* The worker's mask becomes the rows that passed in the block that it is on. */
-void rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
+rql_status rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err);
-/* scan_rows_list.c: blocks, masks and counts of the listed rows. */
-rql_status rql_rows_mark(struct rql_rows_run *run, struct rql_error *err);
+/* scan_rows_list.c: the listed rows by block, and how many each has. */
+rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err);
+/* rql_rows_restore for them. */
+rql_status rql_rows_mark(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 /* A run with its workers; to be closed also when that fails. */
 rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
                          struct rql_progress *progress, struct rql_error *err);
