@@ -8,11 +8,13 @@
 /* A column of fields is read for all lanes, without waiting for earlier tests, when at least this share of them has
  * rows left. */
 #define EAGER_LANES 0.6
-/* What a row costs, in bytes at the memory's speed: looked up in a set 32 rows at once, beside its bytes; put into a list
- * because something is left to be tested, and for each of that, which goes on while memory is read, until it takes longer.
- * H200, SSB: q2.1 of the five tables, a fifth of 120 M rows in lists, 317 us; q4.1 411; q1.2, an 85th, no longer than its
- * bytes. */
+/* What a row costs, in bytes at the memory's speed: looked up in a set 32 rows at once, beside its bytes; its share of a
+ * tile, however little is read; put into a list because something is left to be tested, and for each of that. A subgroup
+ * does these one after the other, while others' reading goes on, until they take longer.
+ * H200, SSB: q2.1 of the five tables, a fifth of 120 M rows in lists, 317 us; q4.1 411. A flat row of q3.4 takes 1.6 bytes'
+ * time when an 80th is listed after seven planes, 1.2 when a 125th is after eight (600 M rows: 228 and 180 us). */
 #define SET_ROW_BYTES 1.4
+#define TILED_ROW_BYTES 0.9
 #define LISTED_ROW_BYTES 45.0
 #define LATE_ROW_BYTES 15.0
 #define HIDDEN 0.1 /* of the shorter of the two remains */
@@ -192,7 +194,7 @@ static bool next_choice(struct choice *c)
 static double cost_of(const struct rql_scan_plan *plan, const struct choice *c)
 {
 	struct rql_scan_left left = {1, 1, 1};
-	double cost = 0, listed = 0;
+	double cost = 0, worked = TILED_ROW_BYTES;
 	uint32_t late = plan->late_count;
 	for (uint32_t i = 0; i < c->test_count; i++) {
 		uint32_t how = how_of(c, i);
@@ -203,7 +205,7 @@ static double cost_of(const struct rql_scan_plan *plan, const struct choice *c)
 		rql_scan_drop(&left, c->pass[i][how], c->tests[i].run);
 	}
 	if (late)
-		listed = left.pass * (LISTED_ROW_BYTES + late * LATE_ROW_BYTES);
+		worked += left.pass * (LISTED_ROW_BYTES + late * LATE_ROW_BYTES);
 	for (uint32_t i = 0; i < c->test_count; i++) {
 		const struct rql_scan_chunk_test *t = &c->tests[c->order[i]];
 		if (how_of(c, c->order[i]) != LEFT)
@@ -217,7 +219,7 @@ static double cost_of(const struct rql_scan_plan *plan, const struct choice *c)
 		cost += late_bytes(plan, &c->tests[i], &left);
 		rql_scan_drop(&left, exact_share(c, i), 1);
 	}
-	return fmax(cost, listed) + HIDDEN * fmin(cost, listed);
+	return fmax(cost, worked) + HIDDEN * fmin(cost, worked);
 }
 
 /* The cheapest of all choices; tests beyond the first CHOICES are left to single rows. */
