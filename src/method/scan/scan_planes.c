@@ -91,23 +91,37 @@ void rql_scan_numbers_of_block(const struct rql_store_block *b, struct rql_scan_
 	                                 .count = bits < 64 ? UINT64_C(1) << bits : UINT64_MAX};
 }
 
-static bool date_numbers(const struct rql_store_segment *segment, uint32_t column, struct rql_scan_numbers *n)
+static bool is_int64(const uint64_t *value)
+{
+	return value[1] == ((int64_t)value[0] < 0 ? UINT64_MAX : 0);
+}
+
+/* Of integers, when none of the blocks would have narrower ones: a block of few rows may lack the least value, and numbers
+ * of its own would be all that it wins. */
+static bool integer_numbers(const struct rql_store_segment *segment, uint32_t column, bool date,
+                            struct rql_scan_numbers *n)
 {
 	const struct rql_store_view *view = &segment->columns[column];
 	int64_t least = INT64_MAX, greatest = INT64_MIN;
+	uint32_t widest = 0;
 	for (uint32_t i = 0; i < segment->blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
+		uint32_t bits = rql_scan_placed_bits(b);
 		if (b->nulls == b->rows)
 			continue; /* NULLs have any number */
+		if (!is_int64(b->least) || !is_int64(b->greatest))
+			return false;
 		least = (int64_t)b->least[0] < least ? (int64_t)b->least[0] : least;
 		greatest = (int64_t)b->greatest[0] > greatest ? (int64_t)b->greatest[0] : greatest;
+		widest = bits > widest ? bits : widest;
 	}
-	if (least > greatest)
+	if (least > greatest || (uint64_t)greatest - (uint64_t)least >= UINT32_MAX)
 		return false;
-	*n = (struct rql_scan_numbers){.first = least, .count = (uint64_t)(greatest - least) + 1};
+	*n = (struct rql_scan_numbers){.first = least, .count = (uint64_t)greatest - (uint64_t)least + 1};
 	n->bits = rql_bits_for(n->count - 1);
-	try_calendar(n, least, greatest);
-	return n->calendar;
+	if (date)
+		try_calendar(n, least, greatest);
+	return n->calendar || n->bits <= widest;
 }
 
 bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
@@ -115,7 +129,8 @@ bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, cons
 {
 	const struct rql_store_column *c = &snapshot->columns[column];
 	if (c->kind != RQL_STORE_CODED)
-		return c->kind == RQL_STORE_INTEGER && c->type.id == RQL_TYPE_DATE && date_numbers(segment, column, out);
+		return c->kind == RQL_STORE_INTEGER &&
+		       integer_numbers(segment, column, c->type.id == RQL_TYPE_DATE, out);
 	coded_numbers(snapshot, segment, column, out);
 	return true;
 }
