@@ -210,7 +210,8 @@ static uint32_t visit_of(const struct rql_prepared *p, const struct context *x)
 {
 	uint32_t subgroup = p->device->limits.subgroup_size, subgroups = p->plan.workgroup / subgroup;
 	uint64_t all = (uint64_t)p->workgroups * subgroups;
-	return subgroups * (x->items >= all ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1);
+	uint32_t tiles = subgroups * (x->items >= all ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1);
+	return (uint32_t)__builtin_ctz(tiles); /* all of them are powers of two */
 }
 
 static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,

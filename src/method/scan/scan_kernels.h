@@ -108,7 +108,7 @@ struct rql_scan_args {
 	uint32_t groups;      /* workgroups */
 	uint32_t group_count; /* modes SCALAR and SHARED */
 	uint32_t set_words;
-	uint32_t visit;  /* neighbouring tiles that one workgroup takes */
+	uint32_t visit;  /* 1 << visit neighbouring tiles are one workgroup's */
 	uint32_t copies; /* of groups' rows in shared memory */
 	uint32_t unused;
 };

@@ -565,16 +565,20 @@ void take_list(const uint list_at, const uint n)
 	}
 }
 
-// Puts a lane's rows, of which `rank` were put and those below `stop` may be, into the list.
+// Puts a lane's rows, of which `rank` were put and those below `stop` may be, into the list. One loop for all words: lanes
+// go round together as often as the one with most rows.
 void put_rows(inout uvec4 mask, uint entry, inout uint rank, uint stop, uint to)
 {
-	[[unroll]] for (uint w = 0u; w < WORDS; w++) {
-		uint left = mask[w];
-		for (; left != 0u && rank < stop; left &= left - 1u) {
-			scan_list[to + rank] = entry + w * 32u + uint(findLSB(left));
-			rank++;
+	for (; rank < stop; rank++) {
+		uint word = 0u, left = mask.x;
+		[[unroll]] for (uint w = 1u; w < WORDS; w++) {
+			bool next = left == 0u;
+			word = next ? w : word;
+			left = next ? mask[w] : left;
 		}
-		mask[w] = left;
+		scan_list[to + rank] = entry + word * 32u + uint(findLSB(left));
+		[[unroll]] for (uint w = 0u; w < WORDS; w++)
+			mask[w] = word == w ? left & (left - 1u) : mask[w];
 	}
 }
 
@@ -603,10 +607,10 @@ void next_entries(bool more, uint list_at, uint second_at, inout uint held, inou
 	waiting = kept;
 }
 
-// The workgroup's tile number n: `visit` neighbours, then those that are as much further as the workgroups' are together.
+// The workgroup's tile number n: neighbours, then those that are as much further as the workgroups' are together.
 uint tile_of(uint workgroup, uint n)
 {
-	return (n / args.visit * args.groups + workgroup) * args.visit + n % args.visit;
+	return (((n >> args.visit) * args.groups + workgroup) << args.visit) + bitfieldExtract(n, 0, int(args.visit));
 }
 
 // The next tile of the workgroup. Subgroups do not have equal shares: memory answers some of them faster, and the last of
