@@ -12,9 +12,10 @@
  * tile, however little is read; put into a list because something is left to be tested, and for each of that. A subgroup
  * does these one after the other, while others' reading goes on, until they take longer.
  * H200, SSB: q2.1 of the five tables, a fifth of 120 M rows in lists, 317 us; q4.1 411. A flat row of q3.4 takes 1.6 bytes'
- * time when an 80th is listed after seven planes, 1.2 when a 125th is after eight (600 M rows: 228 and 180 us). */
+ * time when an 80th is listed after seven planes, 1.2 when a 125th is after eight (600 M rows: 228 and 180 us); one of q1.2
+ * 1.7 when an 80th is listed, 1.5 when half a byte more is read and fewer are (120 M rows: 61 and 54 us). */
 #define SET_ROW_BYTES 1.4
-#define TILED_ROW_BYTES 0.9
+#define TILED_ROW_BYTES 0.5
 #define LISTED_ROW_BYTES 45.0
 #define LATE_ROW_BYTES 15.0
 #define HIDDEN 0.1 /* of the shorter of the two remains */
