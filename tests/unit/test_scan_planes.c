@@ -201,9 +201,58 @@ static void test_calendar(void **state)
 	table_free(&t);
 }
 
+/* Two blocks of integers from `least` on, the second so much higher, and one of three rows that lacks both ends. */
+static void integers_make(struct table *t, int64_t least, uint32_t span, int64_t higher)
+{
+	const uint32_t rows = 2 * RQL_STORE_BLOCK + 3;
+	struct rql_error err = {0};
+	struct rql_type type = rql_type_simple(RQL_TYPE_BIGINT);
+	struct rql_store_column_spec column = {
+		.name = "i", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
+	struct rql_store_spec spec = {.name = "columns of t", .column_count = 1, .columns = &column};
+	struct rql_store_builder *builder = NULL;
+	struct rql_batch *batch = need(rql_batch_new(1, &type, rows));
+	int64_t *values = batch->columns[0].data;
+	for (uint32_t r = 0; r < rows; r++)
+		values[r] = least + (int64_t)roll(span) + (r / RQL_STORE_BLOCK == 1 ? higher : 0);
+	for (uint32_t r = rows - 3; r < rows; r++)
+		values[r] = least + 1;
+	values[0] = least;
+	values[1] = least + (int64_t)span - 1;
+	ok(rql_store_builder_new(&spec, &builder, &err), &err);
+	ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
+	ok(rql_store_builder_finish(builder, &t->store, &err), &err);
+	rql_batch_release(batch);
+	t->snapshot = need((void *)(uintptr_t)rql_store_snapshot(t->store));
+}
+
+/* Blocks share numbers, the small one too, unless a segment's would be wider than any block's, or there are none. */
+static void test_integers(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t least, higher;
+		uint32_t span;
+		bool shared;
+	} cases[] = {{0, 0, 11, true},           {-5, 5, 11, true},
+	             {INT64_MIN, 0, 1000, true}, {INT64_MAX - 99, 0, 100, true},
+	             {7, 100, 11, false},        {-(INT64_C(1) << 40), INT64_C(1) << 41, 50, false}};
+	random_state = 14;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		struct table t = {0};
+		struct rql_scan_numbers n;
+		integers_make(&t, cases[c].least, cases[c].span, cases[c].higher);
+		assert_int_equal(rql_scan_numbers_of_segment(t.snapshot, &t.snapshot->segments[0], 0, &n), cases[c].shared);
+		if (cases[c].shared)
+			assert_int_equal(n.first, cases[c].least);
+		check_column(t.snapshot, 0);
+		table_free(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_columns), cmocka_unit_test(test_dates),
-	                                   cmocka_unit_test(test_calendar)};
+	                                   cmocka_unit_test(test_calendar), cmocka_unit_test(test_integers)};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);
 }

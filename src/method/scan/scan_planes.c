@@ -129,8 +129,7 @@ bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, cons
 {
 	const struct rql_store_column *c = &snapshot->columns[column];
 	if (c->kind != RQL_STORE_CODED)
-		return c->kind == RQL_STORE_INTEGER &&
-		       integer_numbers(segment, column, c->type.id == RQL_TYPE_DATE, out);
+		return c->kind == RQL_STORE_INTEGER && integer_numbers(segment, column, c->type.id == RQL_TYPE_DATE, out);
 	coded_numbers(snapshot, segment, column, out);
 	return true;
 }

@@ -110,6 +110,7 @@ rql_status rql_rows_mark(const struct rql_rows_run *run, struct rql_scan_worker 
 		w->mask[row / 64] |= bit;
 	}
 	if (strange)
-		return rql_error_set(&w->error, RQL_ERROR_INTERNAL, "a device has found a row twice, or one that does not exist");
+		return rql_error_set(&w->error, RQL_ERROR_INTERNAL,
+		                     "a device has found a row twice, or one that does not exist");
 	return RQL_OK;
 }

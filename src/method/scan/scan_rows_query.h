@@ -87,7 +87,7 @@ struct rql_rows_run {
 	uint64_t listed_count;
 	uint32_t *block_of; /* [blocks]: then these are the ones that have such rows, ascending; NULL: all of the snapshot */
 	/* which rows passed */
-	uint64_t *masks;    /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that 1 to RQL_STORE_BLOCK - 1 rows passed; NULL: all did */
+	uint64_t *masks;    /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that some, but not 4096, passed; NULL: all did */
 	uint16_t *row_list; /* [listed_count]: by block, from first[block] on, in any order; a list's, instead of masks */
 	uint32_t *left;     /* [blocks]: rows that passed */
 	uint64_t *first;    /* [blocks + 1]: rows that passed before */
@@ -125,7 +125,8 @@ struct rql_rows_pass {
 rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_pass *pass, struct rql_error *err);
 /* scan_rows_touch.c: asks memory for what the pass is going to read of blocks [first, end), at most RQL_SCAN_MORSEL, as
  * far as it is a few rows of each. */
-void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t first, uint64_t end);
+void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t first,
+                    uint64_t end);
 /* Whether reading so many known rows is worth waking workers. */
 bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows);
 /* What a source reads joins the columns. */

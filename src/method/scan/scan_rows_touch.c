@@ -90,7 +90,8 @@ static void touch_values(const struct rql_store_view *view, const struct rql_sto
 		rql_touch(data + (uint64_t)rows[i] * block->bits / 8);
 }
 
-void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t first, uint64_t end)
+void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t first,
+                    uint64_t end)
 {
 	const struct rql_store_snapshot *snapshot = run->rows->scan->snapshot;
 	const struct rql_store_segment *segments[RQL_SCAN_MORSEL];
