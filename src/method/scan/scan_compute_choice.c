@@ -18,7 +18,7 @@
 #define TILED_ROW_BYTES 0.5
 #define LISTED_ROW_BYTES 45.0
 #define LATE_ROW_BYTES 15.0
-#define HIDDEN 0.1 /* of the shorter of the two remains */
+#define HIDDEN 0.2 /* of the shorter of the two remains */
 /* Sets of more words are for device memory. */
 #define SHARED_SET_WORDS 2048u
 #define GLOBAL_ROW_BYTES 7.0

@@ -1,6 +1,6 @@
 /* Selections of rows with a GPU: it finds which rows pass, as a list of their numbers, and the host does the rest as ever
- * (scan_rows.c): marks them in the masks that its own filters would have made, orders, limits, and gathers the outputs from
- * its own columns, which are always there. So the device reads nothing but what conditions and joins need.
+ * (scan_rows.c): splits them by block, orders, limits, and gathers the outputs from its own columns, which are always there.
+ * So the device reads nothing but what conditions and joins need.
  *
  * The first rows of an order need not all be listed. Before a first run the host looks at some blocks, and what the first
  * key of the last wanted row is there becomes one more test (rql_rows_bound): zone maps and the device drop what is behind

@@ -96,19 +96,20 @@ static bool is_int64(const uint64_t *value)
 	return value[1] == ((int64_t)value[0] < 0 ? UINT64_MAX : 0);
 }
 
-/* Of integers, when none of the blocks would have narrower ones: a block of few rows may lack the least value, and numbers
- * of its own would be all that it wins. */
+/* Of integers, when that hardly takes more planes than numbers of their own do, which few blocks then have: one of few
+ * rows that lacks the least value, one of NULLs. */
 static bool integer_numbers(const struct rql_store_segment *segment, uint32_t column, bool date,
                             struct rql_scan_numbers *n)
 {
 	const struct rql_store_view *view = &segment->columns[column];
 	int64_t least = INT64_MAX, greatest = INT64_MIN;
-	uint32_t widest = 0;
+	uint64_t widest = 0, own = 0;
 	for (uint32_t i = 0; i < segment->blocks; i++) {
 		const struct rql_store_block *b = &view->blocks[i];
-		uint32_t bits = rql_scan_placed_bits(b);
+		uint64_t bits = rql_scan_placed_bits(b);
 		if (b->nulls == b->rows)
 			continue; /* NULLs have any number */
+		own += bits;
 		if (!is_int64(b->least) || !is_int64(b->greatest))
 			return false;
 		least = (int64_t)b->least[0] < least ? (int64_t)b->least[0] : least;
@@ -121,7 +122,7 @@ static bool integer_numbers(const struct rql_store_segment *segment, uint32_t co
 	n->bits = rql_bits_for(n->count - 1);
 	if (date)
 		try_calendar(n, least, greatest);
-	return n->calendar || n->bits <= widest;
+	return n->calendar || (n->bits <= widest && n->bits * (segment->blocks - UINT64_C(1)) <= own + own / 8);
 }
 
 bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
@@ -294,7 +295,9 @@ bool rql_scan_planes_write(const struct rql_scan_numbers *n, const uint32_t *tab
 	struct rql_store_view stored = *view; /* its own codes, not the snapshot's */
 	uint32_t rows = view->blocks[block].rows;
 	stored.translate = NULL;
-	if (view->kind == RQL_STORE_CODED) {
+	if (view->kind != RQL_STORE_CODED && view->blocks[block].nulls == rows) {
+		memset(w->numbers, 0, rows * sizeof(*w->numbers)); /* its values may have no number */
+	} else if (view->kind == RQL_STORE_CODED) {
 		rql_store_decode_codes(kernels, &stored, block, 0, rows, w->numbers);
 		for (uint32_t row = 0; n->calendar && row < rows; row++)
 			w->numbers[row] = number_of(n, table, w->numbers[row]);

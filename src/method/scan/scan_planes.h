@@ -28,9 +28,9 @@ struct rql_scan_numbers {
 	const struct rql_dimension *dates;
 	const uint32_t *translate;
 };
-/* Of a coded column, of dates with calendar numbers, and of integers whose range is no wider in the segment than in some
- * block, a segment's blocks share their numbers: true, and those. Else every block has its own. Same segment, same
- * numbers, whatever the snapshot. */
+/* Of a coded column, of dates with calendar numbers, and of integers that are about as wide in all blocks, a segment's
+ * blocks share their numbers: true, and those. Else every block has its own. Same segment, same numbers, whatever the
+ * snapshot. */
 bool rql_scan_numbers_of_segment(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
                                  uint32_t column, struct rql_scan_numbers *out);
 void rql_scan_numbers_of_block(const struct rql_store_block *block, struct rql_scan_numbers *out);

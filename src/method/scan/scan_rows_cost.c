@@ -15,7 +15,7 @@
 #define START_NS 5000.0
 /* A row that gets into a heap. */
 #define HEAPED_ROW_NS 60.0
-/* A row of a list marked in its block's mask; a block that has one: its mask cleared and counted, columns looked up. */
+/* A row of a list counted and put with its block's; a block that has one: its mask made, columns looked up. */
 #define MARKED_ROW_NS 4.0
 #define MARKED_BLOCK_NS 100.0
 

@@ -461,7 +461,7 @@ rql_status rql_rows_gather(struct rql_rows_run *run, struct rql_error *err)
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->null_seen, rows->output_count, err));
 	const struct rql_rows_pass pass = {
 		.blocks = run->blocks,
-		.shared = rql_rows_worth_sharing(run, &rows->gathered_columns, run->result_rows),
+		.shared = rql_rows_worth_sharing(run, &rows->gathered_columns, run->result_rows, rows->output_count),
 		.columns = &rows->gathered_columns,
 		.fn = gather_block,
 	};

@@ -224,10 +224,8 @@ static rql_status merge_heaps(struct rql_rows_run *run, uint64_t *out_count, str
 static struct rql_rows_pass key_pass(const struct rql_rows_run *run, rql_rows_fn *fn)
 {
 	const struct rql_rows_columns *columns = &run->rows->ordering_columns;
-	return (struct rql_rows_pass){.blocks = run->blocks,
-	                              .shared = rql_rows_worth_sharing(run, columns, run->first[run->blocks]),
-	                              .columns = columns,
-	                              .fn = fn};
+	const bool shared = rql_rows_worth_sharing(run, columns, run->first[run->blocks], run->rows->field_count);
+	return (struct rql_rows_pass){.blocks = run->blocks, .shared = shared, .columns = columns, .fn = fn};
 }
 
 rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)

@@ -127,8 +127,9 @@ rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_p
  * far as it is a few rows of each. */
 void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t first,
                     uint64_t end);
-/* Whether reading so many known rows is worth waking workers. */
-bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows);
+/* Whether reading so many known rows, and making so many values of each, is worth waking workers. */
+bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows,
+                            uint32_t values);
 /* What a source reads joins the columns. */
 void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_scan_source *source,
                            struct rql_rows_columns *columns);

@@ -8,7 +8,7 @@
 
 /* Of more rows in a block than this, the processor's own prefetcher finds some, and others share lines. */
 #define FEW_ROWS 16u
-/* A block's column that was touched before; a value of it. */
+/* A block's column that was touched before; a value that is made of what was read. */
 #define BLOCK_NS 30
 #define VALUE_NS 3
 /* Less work than this stays with the caller: waking a worker takes longer than the work. */
@@ -42,10 +42,11 @@ void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_scan_so
 			rql_rows_note_columns(scan, &scan->programs[source->index].inputs[i], columns);
 }
 
-bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows)
+bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows,
+                            uint32_t values)
 {
 	uint64_t blocks = rows < run->blocks ? rows : run->blocks;
-	return columns->count * (blocks * BLOCK_NS + rows * VALUE_NS) >= LEAST_SHARED_NS;
+	return columns->count * blocks * BLOCK_NS + rows * values * VALUE_NS >= LEAST_SHARED_NS;
 }
 
 /* ---- touching ---- */
