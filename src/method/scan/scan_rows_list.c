@@ -2,7 +2,7 @@
  * does is in proportion to these, not to the table.
  *
  * Floor: the list read three times, a counter read and written twice for each row (a table's counters, 4 bytes a block,
- * stay in the second-level cache), and two bytes written. */
+ * stay in the second-level cache), and two bytes written; counters cleared, a bit a block looked at. */
 #include "method/scan/scan_rows_query.h"
 
 #define CHUNK 4096u /* entries */
@@ -13,6 +13,7 @@ struct splitting {
 	struct rql_rows_run *run;
 	uint64_t blocks;      /* of the snapshot */
 	uint32_t *counts;     /* [blocks]: rows of each; then its number among those that have any */
+	uint64_t *some;       /* [blocks / 64 + 1]: which have any */
 	uint64_t *next;       /* [run->blocks]: where each one's next row goes */
 	_Atomic bool strange; /* a block that there is not, or more rows than it can have */
 };
@@ -29,10 +30,10 @@ static void count_rows(void *state, uint64_t chunk, unsigned thread)
 	(void)thread;
 	for (uint64_t i = chunk * CHUNK; i < end_of(chunk, run->listed_count); i++) {
 		uint32_t block = run->listed[i] >> RQL_ROWS_BITS;
-		if (block < s->blocks)
-			__atomic_fetch_add(&s->counts[block], 1, __ATOMIC_RELAXED);
-		else
+		if (block >= s->blocks)
 			s->strange = true;
+		else if (!__atomic_fetch_add(&s->counts[block], 1, __ATOMIC_RELAXED))
+			__atomic_fetch_or(&s->some[block / 64], UINT64_C(1) << block % 64, __ATOMIC_RELAXED);
 	}
 }
 
@@ -64,23 +65,25 @@ static void each_chunk(struct splitting *s, void (*fn)(void *state, uint64_t chu
 static rql_status number_blocks(struct splitting *s, struct rql_error *err)
 {
 	struct rql_rows_run *run = s->run;
-	uint64_t count = 0, rows = 0;
-	for (uint64_t b = 0; b < s->blocks; b++)
-		count += s->counts[b] > 0;
+	uint64_t count = 0, rows = 0, words = s->blocks / 64 + 1;
+	for (uint64_t w = 0; w < words; w++)
+		count += (uint64_t)__builtin_popcountll(s->some[w]);
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->block_of, count, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->left, count, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, count + 1, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, s->next, count, err));
 	run->blocks = 0;
-	for (uint64_t b = 0; b < s->blocks; b++) {
-		if (!s->counts[b])
-			continue;
-		s->strange = s->strange || s->counts[b] > RQL_STORE_BLOCK;
-		s->next[run->blocks] = run->first[run->blocks] = rows;
-		run->left[run->blocks] = s->counts[b];
-		run->block_of[run->blocks] = (uint32_t)b;
-		rows += s->counts[b];
-		s->counts[b] = (uint32_t)run->blocks++;
+	for (uint64_t w = 0; w < words; w++) {
+		for (uint64_t left = s->some[w]; left; left &= left - 1) {
+			uint64_t block = w * 64 + (uint64_t)__builtin_ctzll(left), i = run->blocks++;
+			uint32_t listed = s->counts[block];
+			s->strange = s->strange || listed > RQL_STORE_BLOCK;
+			s->next[i] = run->first[i] = rows;
+			run->left[i] = listed;
+			run->block_of[i] = (uint32_t)block;
+			s->counts[block] = (uint32_t)i;
+			rows += listed;
+		}
 	}
 	run->first[run->blocks] = rows;
 	return RQL_OK;
@@ -90,6 +93,7 @@ rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err)
 {
 	struct splitting s = {.run = run, .blocks = run->blocks};
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, s.counts, s.blocks, err));
+	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, s.some, s.blocks / 64 + 1, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->row_list, run->listed_count, err));
 	each_chunk(&s, count_rows);
 	RQL_TRY(number_blocks(&s, err));
