@@ -224,7 +224,7 @@ static void integers_make(struct table *t, int64_t least, uint32_t span, int64_t
 	for (uint32_t r = rows - 3; r < rows; r++)
 		values[r] = least + 1;
 	values[0] = least;
-	values[1] = least + (int64_t)span - 1;
+	values[1] = least + ((int64_t)span - 1);
 	ok(rql_store_builder_new(&spec, &builder, &err), &err);
 	ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
 	ok(rql_store_builder_finish(builder, &t->store, &err), &err);
