@@ -135,15 +135,30 @@ static void test_columns(void **state)
 	assert_true(blocks_seen > 50 && translated > 0);
 }
 
+/* A store of one column, with the batch as its first segment; takes the batch. */
+static void column_make(struct table *t, enum rql_store_coding coding, struct rql_batch *batch)
+{
+	struct rql_error err = {0};
+	struct rql_store_column_spec column = {
+		.name = "c", .type = batch->columns[0].type, .coding = coding, .encoding = RQL_STORE_AUTO};
+	struct rql_store_spec spec = {.name = "columns of t", .column_count = 1, .columns = &column};
+	struct rql_store_builder *builder = NULL;
+	ok(rql_store_builder_new(&spec, &builder, &err), &err);
+	ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
+	rql_batch_release(batch);
+	ok(rql_store_builder_finish(builder, &t->store, &err), &err);
+}
+
+static void take_snapshot(struct table *t)
+{
+	t->snapshot = need((void *)(uintptr_t)rql_store_snapshot(t->store));
+}
+
 /* A column of dates, in two segments, the second with dates that the first lacks. */
 static void dates_make(struct table *t, enum rql_store_coding coding, int32_t first, uint32_t span, unsigned nulls)
 {
 	struct rql_error err = {0};
 	struct rql_type date = rql_type_simple(RQL_TYPE_DATE);
-	struct rql_store_column_spec column = {.name = "day", .type = date, .coding = coding, .encoding = RQL_STORE_AUTO};
-	struct rql_store_spec spec = {.name = "columns of t", .column_count = 1, .columns = &column};
-	struct rql_store_builder *builder = NULL;
-	ok(rql_store_builder_new(&spec, &builder, &err), &err);
 	for (unsigned part = 0; part < 2; part++) {
 		struct rql_batch *batch = need(rql_batch_new(1, &date, 6000));
 		for (uint32_t r = 0; r < 6000; r++) {
@@ -152,15 +167,14 @@ static void dates_make(struct table *t, enum rql_store_coding coding, int32_t fi
 			if (roll(100) < nulls * part)
 				assert_true(rql_batch_set_null(batch, 0, r));
 		}
-		if (part)
-			ok(rql_store_append(t->store, batch, &err), &err);
-		else
-			ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
+		if (!part) {
+			column_make(t, coding, batch);
+			continue;
+		}
+		ok(rql_store_append(t->store, batch, &err), &err);
 		rql_batch_release(batch);
-		if (!part)
-			ok(rql_store_builder_finish(builder, &t->store, &err), &err);
 	}
-	t->snapshot = need((void *)(uintptr_t)rql_store_snapshot(t->store));
+	take_snapshot(t);
 }
 
 static void test_dates(void **state)
@@ -211,12 +225,7 @@ static void test_calendar(void **state)
 static void integers_make(struct table *t, int64_t least, uint32_t span, int64_t higher)
 {
 	const uint32_t rows = 2 * RQL_STORE_BLOCK + 3;
-	struct rql_error err = {0};
 	struct rql_type type = rql_type_simple(RQL_TYPE_BIGINT);
-	struct rql_store_column_spec column = {
-		.name = "i", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
-	struct rql_store_spec spec = {.name = "columns of t", .column_count = 1, .columns = &column};
-	struct rql_store_builder *builder = NULL;
 	struct rql_batch *batch = need(rql_batch_new(1, &type, rows));
 	int64_t *values = batch->columns[0].data;
 	for (uint32_t r = 0; r < rows; r++)
@@ -225,11 +234,8 @@ static void integers_make(struct table *t, int64_t least, uint32_t span, int64_t
 		values[r] = least + 1;
 	values[0] = least;
 	values[1] = least + ((int64_t)span - 1);
-	ok(rql_store_builder_new(&spec, &builder, &err), &err);
-	ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
-	ok(rql_store_builder_finish(builder, &t->store, &err), &err);
-	rql_batch_release(batch);
-	t->snapshot = need((void *)(uintptr_t)rql_store_snapshot(t->store));
+	column_make(t, RQL_STORE_VALUES, batch);
+	take_snapshot(t);
 }
 
 /* Blocks share numbers, the small one too, unless a segment's would be wider than any block's. */
@@ -261,12 +267,7 @@ static void test_null_block(void **state)
 {
 	(void)state;
 	const uint32_t rows = 2 * RQL_STORE_BLOCK;
-	struct rql_error err = {0};
 	struct rql_type type = rql_type_simple(RQL_TYPE_DATE);
-	struct rql_store_column_spec column = {
-		.name = "day", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
-	struct rql_store_spec spec = {.name = "columns of t", .column_count = 1, .columns = &column};
-	struct rql_store_builder *builder = NULL;
 	struct rql_batch *batch = need(rql_batch_new(1, &type, rows));
 	struct table t = {0};
 	struct rql_scan_numbers n;
@@ -276,11 +277,8 @@ static void test_null_block(void **state)
 		if (r >= RQL_STORE_BLOCK)
 			assert_true(rql_batch_set_null(batch, 0, r));
 	}
-	ok(rql_store_builder_new(&spec, &builder, &err), &err);
-	ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
-	ok(rql_store_builder_finish(builder, &t.store, &err), &err);
-	rql_batch_release(batch);
-	t.snapshot = need((void *)(uintptr_t)rql_store_snapshot(t.store));
+	column_make(&t, RQL_STORE_VALUES, batch);
+	take_snapshot(&t);
 	assert_true(rql_scan_numbers_of_segment(t.snapshot, &t.snapshot->segments[0], 0, &n) && n.calendar);
 	check_column(t.snapshot, 0);
 	table_free(&t);
