@@ -97,6 +97,70 @@ static bool cmd_exit(struct rql_sh *sh, int argc, char **argv)
 	return true;
 }
 
+/* One byte, or a word for what cannot be typed. Without an argument: says what it is. */
+static bool set_separator(struct rql_sh *sh, const char *name, int argc, char **argv, char *separator)
+{
+	if (argc == 1) {
+		char shown[2] = {*separator, '\0'};
+		fprintf(sh->out, "current %s separator: %s\n", name, *separator == ' ' ? "space" : *separator ? shown : "none");
+		return true;
+	}
+	if (strcmp(argv[1], "space") && strcmp(argv[1], "none") && strlen(argv[1]) != 1) {
+		rql_sh_error(sh, "Error: .%s_sep takes one byte, \"space\" or \"none\", not \"%s\"", name, argv[1]);
+		return false;
+	}
+	*separator = !strcmp(argv[1], "space") ? ' ' : !strcmp(argv[1], "none") ? '\0' : argv[1][0];
+	return true;
+}
+
+static bool cmd_decimal_sep(struct rql_sh *sh, int argc, char **argv)
+{
+	return set_separator(sh, "decimal", argc, argv, &sh->decimal_sep);
+}
+
+static bool cmd_thousand_sep(struct rql_sh *sh, int argc, char **argv)
+{
+	return set_separator(sh, "thousand", argc, argv, &sh->thousand_sep);
+}
+
+static bool cmd_large_number_rendering(struct rql_sh *sh, int argc, char **argv)
+{
+	bool on = false;
+	(void)argc;
+	if (!strcmp(argv[1], "all"))
+		sh->words = RQL_SH_WORDS_ALL;
+	else if (!strcmp(argv[1], "footer"))
+		sh->words = RQL_SH_WORDS_FOOTER;
+	else if (!parse_switch(sh, "large_number_rendering", argv[1], &on))
+		return false;
+	else
+		sh->words = on ? RQL_SH_WORDS_AUTO : RQL_SH_WORDS_NONE;
+	return true;
+}
+
+static bool cmd_columns(struct rql_sh *sh, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	sh->columns = true;
+	return true;
+}
+
+static bool cmd_rows(struct rql_sh *sh, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	sh->columns = false;
+	return true;
+}
+
+static bool cmd_last(struct rql_sh *sh, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return rql_sh_render_last(sh);
+}
+
 static bool cmd_log(struct rql_sh *sh, int argc, char **argv)
 {
 	(void)argc;
@@ -134,6 +198,28 @@ static bool cmd_maxwidth(struct rql_sh *sh, int argc, char **argv)
 	return true;
 }
 
+/* Each part of schema.table is a name by itself, unless the whole is quoted: "a.b". */
+static bool set_insert_table(struct rql_sh *sh, const char *table)
+{
+	struct rql_strbuf name = {0};
+	for (const char *part = table; part;) {
+		size_t length = strcspn(part, ".");
+		char *copy = strndup(part, length);
+		if (copy)
+			rql_sh_put_name(sh, &name, copy);
+		name.failed = name.failed || !copy;
+		free(copy);
+		part = part[length] ? part + length + 1 : NULL;
+		if (part)
+			rql_strbuf_putc(&name, '.');
+	}
+	bool ok = !name.failed && rql_sh_set(sh, &sh->insert_table, rql_strbuf_text(&name));
+	if (name.failed)
+		rql_sh_error(sh, "Error: out of memory");
+	rql_strbuf_free(&name);
+	return ok;
+}
+
 bool rql_sh_set_mode(struct rql_sh *sh, const char *name, const char *table)
 {
 	const struct rql_sh_mode *mode = rql_sh_mode_find(name);
@@ -145,24 +231,11 @@ bool rql_sh_set_mode(struct rql_sh *sh, const char *name, const char *table)
 		rql_strbuf_free(&list);
 		return false;
 	}
-	const char *column = mode == &rql_sh_mode_csv ? "," : mode == &rql_sh_mode_tabs ? "\t" : mode == &rql_sh_mode_tcl
-	                     ? " " : mode == &rql_sh_mode_quote ? "," : mode == &rql_sh_mode_ascii ? "\x1f"
-	                     : mode == &rql_sh_mode_list ? "|" : NULL;
-	if (column && (!rql_sh_set(sh, &sh->column_sep, column) ||
-	               !rql_sh_set(sh, &sh->row_sep, mode == &rql_sh_mode_ascii ? "\x1e" : "\n")))
+	if ((mode->column_sep && !rql_sh_set(sh, &sh->column_sep, mode->column_sep)) ||
+	    (mode->row_sep && !rql_sh_set(sh, &sh->row_sep, mode->row_sep)))
 		return false;
-	if (mode == &rql_sh_mode_insert) {
-		struct rql_strbuf quoted = {0};
-		rql_strbuf_put_ident(&quoted, table ? table : "table");
-		/* A name that needs no quotes gets none, and schema.table stays two names. */
-		bool plain = table && isalpha((unsigned char)*table);
-		for (const char *p = table; p && *p; p++)
-			plain = plain && (isalnum((unsigned char)*p) || *p == '_' || *p == '.');
-		bool ok = rql_sh_set(sh, &sh->insert_table, plain ? table : rql_strbuf_text(&quoted));
-		rql_strbuf_free(&quoted);
-		if (!ok)
-			return false;
-	}
+	if (mode == &rql_sh_mode_insert && !set_insert_table(sh, table ? table : "table"))
+		return false;
 	sh->mode = mode;
 	return true;
 }
@@ -181,9 +254,42 @@ static bool cmd_nullvalue(struct rql_sh *sh, int argc, char **argv)
 	return rql_sh_set(sh, &sh->null_value, argv[1]);
 }
 
+/* FILE, "|command", or -x (a spreadsheet) or -e (an editor); --bom puts a byte order mark first. */
+static bool send_output(struct rql_sh *sh, int argc, char **argv)
+{
+	const char *path = NULL;
+	bool sheet = false, editor = false, bom = false;
+	for (int i = 1; i < argc; i++) {
+		const char *flag = *argv[i] == '-' ? argv[i] + 1 + (argv[i][1] == '-') : "";
+		if (!strcmp(flag, "x")) {
+			sheet = true;
+		} else if (!strcmp(flag, "e")) {
+			editor = true;
+		} else if (!strcmp(flag, "bom")) {
+			bom = true;
+		} else if (*flag || path) {
+			rql_sh_error(sh, "Error: .%s: unknown option or second file: \"%s\"", argv[0], argv[i]);
+			return false;
+		} else {
+			path = argv[i];
+		}
+	}
+	if (path && (sheet || editor)) {
+		rql_sh_error(sh, "Error: .%s: -x and -e make a file of their own; leave out \"%s\"", argv[0], path);
+		return false;
+	}
+	if (sheet || editor)
+		return rql_sh_view(sh, sheet, bom);
+	if (!rql_sh_output(sh, path))
+		return false;
+	if (bom && path)
+		fputs("\xef\xbb\xbf", sh->out);
+	return true;
+}
+
 static bool cmd_once(struct rql_sh *sh, int argc, char **argv)
 {
-	if (!rql_sh_output(sh, argc > 1 ? argv[1] : NULL))
+	if (!send_output(sh, argc, argv))
 		return false;
 	sh->once = argc > 1;
 	return true;
@@ -191,7 +297,20 @@ static bool cmd_once(struct rql_sh *sh, int argc, char **argv)
 
 static bool cmd_output(struct rql_sh *sh, int argc, char **argv)
 {
-	return rql_sh_output(sh, argc > 1 ? argv[1] : NULL);
+	return send_output(sh, argc, argv);
+}
+
+static bool cmd_excel(struct rql_sh *sh, int argc, char **argv)
+{
+	bool bom = argc > 1 && (!strcmp(argv[1], "--bom") || !strcmp(argv[1], "-bom"));
+	if (argc > 1 && !bom) {
+		rql_sh_error(sh, "Error: .excel has no option \"%s\"; it has --bom", argv[1]);
+		return false;
+	}
+	if (!rql_sh_view(sh, true, bom))
+		return false;
+	sh->once = true;
+	return true;
 }
 
 static bool cmd_open(struct rql_sh *sh, int argc, char **argv)
@@ -315,7 +434,7 @@ static bool cmd_show(struct rql_sh *sh, int argc, char **argv)
 	fprintf(sh->out, "%12s: %llu\n", "maxrows", (unsigned long long)sh->max_rows);
 	fprintf(sh->out, "%12s: %zu\n", "maxwidth", sh->max_width);
 	fprintf(sh->out, "%12s: %s\n", "mode", sh->mode->name);
-	show_text(sh, "nullvalue", sh->null_value ? sh->null_value : sh->mode->null_value);
+	show_text(sh, "nullvalue", sh->null_value);
 	fprintf(sh->out, "%12s: %s\n", "output", sh->out_name ? sh->out_name : "stdout");
 	fprintf(sh->out, "%12s: %s\n", "progress_bar", sh->progress_bar ? "on" : "off");
 	show_text(sh, "colseparator", sh->column_sep);
@@ -358,8 +477,14 @@ static const struct command commands[] = {
 	{"bail", "on|off|auto", "Stop after hitting an error", 1, 1, false, cmd_bail},
 	{"cd", "DIRECTORY", "Change the working directory to DIRECTORY", 1, 1, true, cmd_cd},
 	{"changes", "on|off", "Show number of rows changed by SQL", 1, 1, false, cmd_changes},
+	{"columns", "", "Show a line for each column of a result; only for duckbox mode", 0, 0, false, cmd_columns},
 	{"databases", "", "List names and files of attached databases", 0, 0, false, rql_sh_cmd_databases},
+	{"decimal_sep", "?SEP?", "Set the decimal separator, one byte, \"space\" or \"none\"; only for duckbox mode", 0, 1,
+		false, cmd_decimal_sep},
+	{"dump", "?--newlines? ?PATTERN...?", "Print the database, or the tables like PATTERN, as SQL", 0, ARGUMENTS, false,
+		rql_sh_cmd_dump},
 	{"echo", "on|off", "Turn command echo on or off", 1, 1, false, cmd_echo},
+	{"excel", "?--bom?", "Show the result of the next SQL command in a spreadsheet", 0, 1, true, cmd_excel},
 	{"exit", "?CODE?", "Exit this program with return-code CODE", 0, 1, false, cmd_exit},
 	{"headers", "on|off", "Turn display of headers on or off", 1, 1, false, cmd_headers},
 	{"help", "?PATTERN?", "Show help text for commands that match PATTERN", 0, 2, false, cmd_help},
@@ -367,6 +492,9 @@ static const struct command commands[] = {
 		rql_sh_cmd_import},
 	{"indexes", "?TABLE?", "Show names of indexes", 0, 1, false, rql_sh_cmd_indexes},
 	{"indices", "?TABLE?", "Show names of indexes", 0, 1, false, rql_sh_cmd_indexes},
+	{"large_number_rendering", "all|footer|on|off", "Tell large numbers in words; only for duckbox mode", 1, 1, false,
+		cmd_large_number_rendering},
+	{"last", "", "Show the last result once more, without limits of rows and width", 0, 0, false, cmd_last},
 	{"log", "FILE|off", "Turn logging of statements on or off; FILE can be stderr or stdout", 1, 1, true, cmd_log},
 	{"maxrows", "?COUNT?", "Set the maximum number of rows for display (default 40); only for duckbox mode", 0, 1, false,
 		cmd_maxrows},
@@ -374,24 +502,29 @@ static const struct command commands[] = {
 		false, cmd_maxwidth},
 	{"mode", "?MODE? ?TABLE?", "Set output mode", 0, 2, false, cmd_mode},
 	{"nullvalue", "STRING", "Use STRING in place of NULL values", 1, 1, false, cmd_nullvalue},
-	{"once", "?FILE?", "Output for the next SQL command only to FILE, or to a program (\"|command\")", 0, 1, true,
-		cmd_once},
+	{"once", "?FILE?", "Output for the next SQL command only to FILE, to a program (\"|command\"), -x, -e (--bom)",
+		0, 2, true, cmd_once},
 	{"open", "?OPTIONS? ?FILE?", "Close existing database and reopen FILE (--readonly --new)", 0, 3, true, cmd_open},
-	{"output", "?FILE?", "Send output to FILE or a program (\"|command\"), or to stdout if omitted", 0, 1, true,
-		cmd_output},
+	{"output", "?FILE?", "Send output to FILE, a program (\"|command\"), a spreadsheet (-x), an editor (-e), or stdout",
+		0, 2, true, cmd_output},
 	{"print", "STRING...", "Print literal STRING", 0, ARGUMENTS, false, cmd_print},
 	{"progress_bar", "on|off", "Turn the progress bar on or off", 1, 1, false, cmd_progress_bar},
 	{"prompt", "MAIN CONTINUE", "Replace the standard prompts", 1, 2, false, cmd_prompt},
 	{"quit", "", "Exit this program", 0, 0, false, cmd_exit},
 	{"read", "FILE", "Read input from FILE or from a program (\"|command\")", 1, 1, true, cmd_read},
+	{"rows", "", "Show a line for each row of a result (default)", 0, 0, false, cmd_rows},
 	{"schema", "?PATTERN?", "Show the CREATE statements matching PATTERN", 0, 1, false, rql_sh_cmd_schema},
 	{"separator", "COL ?ROW?", "Change the column and row separators", 1, 2, false, cmd_separator},
 	{"shell", "CMD ARGS...", "Run CMD ARGS... in a system shell", 1, ARGUMENTS, true, cmd_shell},
 	{"show", "", "Show the current values for various settings", 0, 0, false, cmd_show},
 	{"system", "CMD ARGS...", "Run CMD ARGS... in a system shell", 1, ARGUMENTS, true, cmd_shell},
 	{"tables", "?TABLE?", "List names of tables and views matching LIKE pattern TABLE", 0, 1, false, rql_sh_cmd_tables},
+	{"thousand_sep", "?SEP?", "Set the thousand separator, one byte, \"space\" or \"none\"; only for duckbox mode",
+		0, 1, false, cmd_thousand_sep},
 	{"timer", "on|off", "Turn SQL timer on or off", 1, 1, false, cmd_timer},
 	{"version", "", "Show the versions of RayQL and DuckDB", 0, 0, false, cmd_version},
+	{"why", "", "Say who answered the last statement, what it read, and what that would have cost elsewhere", 0, 0,
+		false, rql_sh_cmd_why},
 	{"width", "NUM1 NUM2 ...", "Set minimum column widths for columnar output; negative: right-justify", 0, ARGUMENTS,
 		false, cmd_width},
 };
@@ -464,7 +597,8 @@ static char *unescape(char *from, char *to)
 	return *from ? from + 1 : from;
 }
 
-/* Words separated by spaces; 'as it is' and "with \escapes". In place; -1 when there are too many. */
+/* Words separated by spaces; 'as it is', "with \escapes", and bare words with them, too. In place; -1 when there are
+ * too many. */
 static int split(char *line, char **argv)
 {
 	int argc = 0;
@@ -475,7 +609,7 @@ static int split(char *line, char **argv)
 			return -1;
 		argv[argc++] = line;
 		while (*line && (quote ? *line != quote : !strchr(" \t\r\n", *line))) {
-			if (quote == '"' && *line == '\\')
+			if (quote != '\'' && *line == '\\')
 				line = unescape(line + 1, to++);
 			else
 				*to++ = *line++;
@@ -489,6 +623,11 @@ static int split(char *line, char **argv)
 	return argc;
 }
 
+static const char *name_at(size_t index)
+{
+	return index < COMMANDS ? commands[index].name : NULL;
+}
+
 bool rql_sh_command(struct rql_sh *sh, const char *line)
 {
 	char *argv[ARGUMENTS + 1] = {NULL};
@@ -499,8 +638,9 @@ bool rql_sh_command(struct rql_sh *sh, const char *line)
 	if (argc < 0) {
 		rql_sh_error(sh, "Error: too many arguments, or out of memory: a dot command takes up to %d", ARGUMENTS - 1);
 	} else if (!command) {
-		rql_sh_error(sh, "Error: unknown command or invalid arguments:  \"%s\". Enter \".help\" for help",
-		             argc ? argv[0] : "");
+		const char *meant = argc ? rql_sh_suggest(argv[0], name_at) : NULL;
+		rql_sh_error(sh, "Error: unknown command \".%s\". %s%s%sEnter \".help\" for help", argc ? argv[0] : "",
+		             meant ? "Did you mean \"." : "", meant ? meant : "", meant ? "\"? " : "");
 	} else if (argc - 1 < command->least || argc - 1 > command->most) {
 		rql_sh_error(sh, "Error: unknown command or invalid arguments:  \"%s\". Usage: .%s %s", argv[0], command->name,
 		             command->arguments);

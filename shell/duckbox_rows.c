@@ -8,6 +8,8 @@
 
 /* Dots in place of rows take three lines themselves: hiding fewer rows than that gains nothing. */
 enum { DOTS = 3 };
+/* A result of so many values is kept whole, for .last; of a longer one the middle is dropped. */
+enum { LAST_CELLS = 1 << 22 };
 
 rayql_status rql_sh_box_keep(struct rql_sh_render *r, rayql_batch *batch)
 {
@@ -30,6 +32,11 @@ rayql_status rql_sh_box_keep(struct rql_sh_render *r, rayql_batch *batch)
 	bool head = box->max_rows > UINT64_MAX - DOTS || box->total < box->max_rows + DOTS;
 	box->kept[box->kept_count++] = (struct rql_sh_box_kept){batch, box->total, rows};
 	box->total += rows;
+	if (!box->dropped && box->total < LAST_CELLS / r->column_count) {
+		if (head)
+			box->head_count = box->kept_count;
+		return RAYQL_OK;
+	}
 	if (head) {
 		box->head_count = box->kept_count;
 		return RAYQL_OK;
@@ -37,12 +44,13 @@ rayql_status rql_sh_box_keep(struct rql_sh_render *r, rayql_batch *batch)
 	size_t drop = box->head_count;
 	while (drop < box->kept_count && box->kept[drop].first + box->kept[drop].rows + bottom <= box->total)
 		rayql_batch_free(box->kept[drop++].batch);
+	box->dropped = box->dropped || drop > box->head_count;
 	memmove(box->kept + box->head_count, box->kept + drop, (box->kept_count - drop) * sizeof(*box->kept));
 	box->kept_count -= drop - box->head_count;
 	return RAYQL_OK;
 }
 
-bool rql_sh_readable_number(const char *number, char *text, size_t size)
+bool rql_sh_readable_number(const char *number, char point, char *text, size_t size)
 {
 	static const char *const names[] = {"million", "billion", "trillion", "quadrillion", "quintillion"};
 	bool negative = *number == '-';
@@ -63,9 +71,30 @@ bool rql_sh_readable_number(const char *number, char *text, size_t size)
 	if (!name)
 		return false;
 	uint64_t hundredths = (value + base / 200) / (base / 100);
-	snprintf(text, size, "%s%llu.%02llu %s", negative ? "-" : "", (unsigned long long)(hundredths / 100),
-	         (unsigned long long)(hundredths % 100), name);
+	snprintf(text, size, "%s%llu%c%02llu %s", negative ? "-" : "", (unsigned long long)(hundredths / 100),
+	         point ? point : '.', (unsigned long long)(hundredths % 100), name);
 	return true;
+}
+
+void rql_sh_box_number(const struct rql_sh_render *r, struct rql_strbuf *out, const char *number, size_t length)
+{
+	const struct rql_sh_box *box = r->state;
+	char thousand = r->sh->thousand_sep, point = r->sh->decimal_sep, words[64];
+	size_t sign = length && *number == '-', digits = 0;
+	if (box->words == RQL_SH_WORDS_ALL && rql_sh_readable_number(number, point, words, sizeof(words))) {
+		rql_strbuf_put(out, words);
+		return;
+	}
+	while (sign + digits < length && number[sign + digits] >= '0' && number[sign + digits] <= '9')
+		digits++;
+	rql_strbuf_put_n(out, number, sign);
+	for (size_t i = 0; i < digits; i++) {
+		if (thousand && i && (digits - i) % 3 == 0)
+			rql_strbuf_putc(out, thousand);
+		rql_strbuf_putc(out, number[sign + i]);
+	}
+	for (size_t i = sign + digits; i < length; i++)
+		rql_strbuf_putc(out, number[i] == '.' && point ? point : number[i]);
 }
 
 /* Control characters would break the frame. */
@@ -128,6 +157,23 @@ static bool make_type(struct rql_sh_box_cell *cell, const char *type)
 	return ok;
 }
 
+/* A value of column c; numbers hold no control characters, but separators. */
+static bool make_value(struct rql_sh_render *r, uint32_t c, struct rql_sh_box_cell *cell, const char *text,
+                       size_t length)
+{
+	const struct rql_sh_box *box = r->state;
+	struct rql_strbuf number = {0};
+	if (!r->columns[c].numeric || !(r->sh->thousand_sep || r->sh->decimal_sep || box->words == RQL_SH_WORDS_ALL))
+		return make_cell(cell, text, length);
+	char *terminated = strndup(text, length);
+	if (terminated)
+		rql_sh_box_number(r, &number, terminated, length);
+	bool ok = terminated && !number.failed && make_cell(cell, rql_strbuf_text(&number), number.length);
+	free(terminated);
+	rql_strbuf_free(&number);
+	return ok;
+}
+
 /* Cells of rows first..first+count of the result, from the shown row `at` on. */
 static rayql_status fetch_rows(struct rql_sh_render *r, uint64_t first, uint64_t count, size_t at)
 {
@@ -148,7 +194,7 @@ static rayql_status fetch_rows(struct rql_sh_render *r, uint64_t first, uint64_t
 			for (uint32_t c = 0; c < r->column_count && status == RAYQL_OK; c++) {
 				size_t length;
 				const char *value = rql_sh_cell(text, c, row - kept->first, &length);
-				if (!make_cell(&cells[c], value ? value : null, value ? length : strlen(null)))
+				if (!(value ? make_value(r, c, &cells[c], value, length) : make_cell(&cells[c], null, strlen(null))))
 					status = RAYQL_ERROR_MEMORY;
 			}
 		}
@@ -169,7 +215,8 @@ static rayql_status add_readable(struct rql_sh_render *r)
 	bool all = true, ok = true;
 	for (uint32_t c = 0; c < r->column_count && all; c++) {
 		texts[c][0] = '(';
-		all = r->columns[c].numeric && rql_sh_readable_number(box->cells[c].text, texts[c] + 1, sizeof(*texts) - 2);
+		all = r->columns[c].numeric &&
+		      rql_sh_readable_number(box->cells[c].text, r->sh->decimal_sep, texts[c] + 1, sizeof(*texts) - 2);
 	}
 	for (uint32_t c = 0; c < r->column_count && all && ok; c++) {
 		strcat(texts[c], ")");
@@ -180,20 +227,71 @@ static rayql_status add_readable(struct rql_sh_render *r)
 	return ok ? RAYQL_OK : RAYQL_ERROR_MEMORY;
 }
 
+/* The cells the other way round: a line for each column of the result, its name and type before its values. */
+static rayql_status turn(struct rql_sh_render *r)
+{
+	struct rql_sh_box *box = r->state;
+	size_t columns = 2 + box->shown, rows = r->column_count, hidden = (size_t)(box->total - box->shown);
+	struct rql_sh_box_cell *names = calloc(columns, sizeof(*names)), *cells = calloc(rows * columns, sizeof(*cells));
+	bool ok = names && cells && make_cell(&names[0], "Column", 6) && make_cell(&names[1], "Type", 4);
+	for (size_t i = 0; i < box->shown && ok; i++) {
+		char name[40];
+		int length = snprintf(name, sizeof(name), "Row %zu", i + 1 + (i < box->top ? 0 : hidden));
+		ok = make_cell(&names[2 + i], name, (size_t)length);
+	}
+	for (size_t row = 0; row < rows && ok; row++) {
+		cells[row * columns] = box->names[row];
+		cells[row * columns + 1] = box->types[row];
+		for (size_t i = 0; i < box->shown; i++)
+			cells[row * columns + 2 + i] = box->cells[i * rows + row];
+	}
+	if (!ok) {
+		for (size_t i = 0; names && i < columns; i++)
+			free(names[i].text);
+		free(names);
+		free(cells);
+		return RAYQL_ERROR_MEMORY;
+	}
+	/* The texts have moved. */
+	free(box->names);
+	free(box->types);
+	free(box->cells);
+	box->names = names;
+	box->types = NULL;
+	box->cells = cells;
+	box->cell_count = rows * columns;
+	box->columns = columns;
+	box->rows = rows;
+	return RAYQL_OK;
+}
+
+static rayql_status choose_looks(struct rql_sh_render *r)
+{
+	struct rql_sh_box *box = r->state;
+	box->looks = calloc(box->columns, sizeof(*box->looks));
+	if (!box->looks)
+		return RAYQL_ERROR_MEMORY;
+	for (size_t c = 0; c < box->columns; c++)
+		box->looks[c] = !box->types ? (struct rql_sh_box_column){.right = c > 1}
+		                       : (struct rql_sh_box_column){r->columns[c].numeric, r->columns[c].nested};
+	return RAYQL_OK;
+}
+
 rayql_status rql_sh_box_fetch(struct rql_sh_render *r)
 {
 	struct rql_sh_box *box = r->state;
-	size_t columns = r->column_count ? r->column_count : 1;
+	size_t columns = box->columns = r->column_count;
 	uint64_t bottom = 0, shown = box->total;
 	if (box->total > DOTS && box->total - DOTS > box->max_rows) {
 		shown = box->max_rows;
 		bottom = box->max_rows / 2;
 	}
-	box->shown = (size_t)shown;
+	box->shown = box->rows = (size_t)shown;
 	box->top = (size_t)(shown - bottom);
 	box->names = calloc(columns, sizeof(*box->names));
 	box->types = calloc(columns, sizeof(*box->types));
-	box->cells = calloc((box->shown + 1) * columns, sizeof(*box->cells));
+	box->cell_count = (box->shown + 1) * columns;
+	box->cells = calloc(box->cell_count, sizeof(*box->cells));
 	if (!box->names || !box->types || !box->cells)
 		return RAYQL_ERROR_MEMORY;
 	for (uint32_t c = 0; c < r->column_count; c++)
@@ -203,9 +301,19 @@ rayql_status rql_sh_box_fetch(struct rql_sh_render *r)
 	rayql_status status = fetch_rows(r, 0, box->top, 0);
 	if (status == RAYQL_OK && bottom)
 		status = fetch_rows(r, box->total - bottom, bottom, box->top);
-	if (status == RAYQL_OK && box->readable && box->total == 1 && r->column_count)
+	if (status == RAYQL_OK && box->words == RQL_SH_WORDS_FOOTER && !box->turned && box->total == 1)
 		status = add_readable(r);
-	return status;
+	box->rows += box->readable_row;
+	if (status == RAYQL_OK && box->turned && box->shown)
+		status = turn(r);
+	return status == RAYQL_OK ? choose_looks(r) : status;
+}
+
+static void free_cells(struct rql_sh_box_cell *cells, size_t count)
+{
+	for (size_t i = 0; cells && i < count; i++)
+		free(cells[i].text);
+	free(cells);
 }
 
 void rql_sh_box_release(struct rql_sh_render *r)
@@ -214,17 +322,10 @@ void rql_sh_box_release(struct rql_sh_render *r)
 	for (size_t i = 0; i < box->kept_count; i++)
 		rayql_batch_free(box->kept[i].batch);
 	free(box->kept);
-	for (uint32_t c = 0; c < r->column_count; c++) {
-		if (box->names)
-			free(box->names[c].text);
-		if (box->types)
-			free(box->types[c].text);
-	}
-	for (size_t i = 0; box->cells && i < (box->shown + 1) * r->column_count; i++)
-		free(box->cells[i].text);
-	free(box->names);
-	free(box->types);
-	free(box->cells);
+	free_cells(box->names, box->columns);
+	free_cells(box->types, box->columns);
+	free_cells(box->cells, box->cell_count);
+	free(box->looks);
 	free(box->widths);
 	free(box->pruned);
 }

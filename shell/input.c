@@ -1,4 +1,4 @@
-/* Where lines come from: a file, a pipe, or a person at a terminal (libedit, with history and completion). */
+/* Where lines come from: a file, a pipe, or a person at a terminal (libedit, with history and complete.c). */
 #include <errno.h>
 #include <histedit.h>
 #include <langinfo.h>
@@ -7,7 +7,6 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -29,15 +28,6 @@ struct rql_sh_input {
 	char *history_path;
 	bool more, cleared;
 };
-
-static const char *const keywords[] = {"SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "OFFSET",
-	"JOIN", "LEFT JOIN", "INNER JOIN", "ON", "USING", "AND", "OR", "NOT", "NULL", "IS", "IN", "BETWEEN", "LIKE", "CASE",
-	"WHEN", "THEN", "ELSE", "END", "AS", "DISTINCT", "UNION", "ALL", "EXCEPT", "INTERSECT", "WITH", "CREATE", "TABLE",
-	"VIEW", "MATERIALIZED VIEW", "INDEX", "REFRESH MATERIALIZED VIEW", "REFRESH INDEX", "DROP", "ALTER", "INSERT INTO",
-	"VALUES", "UPDATE", "SET", "DELETE", "COPY", "EXPLAIN", "EXPLAIN ANALYZE", "DESCRIBE", "SUMMARIZE", "SHOW", "PRAGMA",
-	"ATTACH", "DETACH", "BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT", "COUNT", "SUM", "AVG", "MIN", "MAX", "rollup", "unit",
-	"layout", "rayql_devices()", "rayql_structures()", "rayql_methods()", "rayql_last_query()", "rayql_fallback",
-	"rayql_auto_columns", "rayql_memory_limit", "rayql_device", "rayql_unit", "rayql_force", NULL};
 
 static char *prompt(EditLine *editor)
 {
@@ -96,82 +86,42 @@ static int get_char(EditLine *editor, wchar_t *out)
 }
 
 /* ---- completion ---- */
-struct matches {
-	const char *word;
-	size_t length, count;
-	char *common; /* what all matches begin with */
-	struct rql_strbuf list;
-};
-
-static void match(struct matches *matches, const char *name)
+/* The editor counts characters. */
+static int characters(const char *text)
 {
-	if (strncasecmp(name, matches->word, matches->length))
-		return;
-	matches->count++;
-	rql_strbuf_printf(&matches->list, "%s\n", name);
-	if (!matches->common) {
-		matches->common = strdup(name);
-		return;
-	}
-	size_t same = 0;
-	while (name[same] && !strncasecmp(name + same, matches->common + same, 1))
-		same++;
-	matches->common[same] = '\0';
-}
-
-static void match_row(void *context, const char *const *texts, uint32_t columns)
-{
-	if (columns && texts[0])
-		match(context, texts[0]);
-}
-
-static void find_matches(struct rql_sh_input *input, struct matches *matches, bool command)
-{
-	const char *name;
-	for (size_t i = 0; command && (name = rql_sh_command_name(matches->word, i)); i++)
-		match(matches, name);
-	if (command)
-		return;
-	for (size_t i = 0; keywords[i]; i++)
-		match(matches, keywords[i]);
-	rql_sh_each_row(input->sh, "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND schema_name <> 'rayql' UNION "
-	                "SELECT view_name FROM duckdb_views() WHERE NOT internal UNION "
-	                "SELECT column_name FROM duckdb_columns() WHERE NOT internal AND schema_name <> 'rayql'", true, match_row, matches);
-	rql_sh_each_row(input->sh, "SELECT name FROM rayql_structures()", true, match_row, matches);
+	int count = 0;
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
 }
 
 static unsigned char complete(EditLine *editor, int key)
 {
 	struct rql_sh_input *input;
-	const LineInfo *line = el_line(editor);
-	const char *begin = line->cursor;
+	struct rql_sh_completion completion = {0};
+	const LineInfo *info = el_line(editor);
+	char *line = strndup(info->buffer, (size_t)(info->lastchar - info->buffer));
 	unsigned char answer = CC_ERROR;
 	(void)key;
 	el_get(editor, EL_CLIENTDATA, &input);
-	while (begin > line->buffer && !strchr(" \t\n(),;=<>+-*/'\"", begin[-1]))
-		begin--;
-	bool command = begin == line->buffer && *begin == '.' && !input->more;
-	if (command)
-		begin++;
-	char *word = strndup(begin, (size_t)(line->cursor - begin));
-	struct matches matches = {.word = word ? word : "", .length = word ? strlen(word) : 0};
-	if (matches.length)
-		find_matches(input, &matches, command);
-	if (matches.common && strlen(matches.common) > matches.length) {
+	size_t cursor = (size_t)(info->cursor - info->buffer);
+	bool found = line && rql_sh_complete(input->sh, line, cursor, input->more, &completion);
+	free(line);
+	const char *common = completion.common;
+	if (found && common && (strlen(common) > completion.word.length || completion.count == 1)) {
 		/* The typed letters too, so that an identifier gets its own case. */
-		el_deletestr(editor, (int)matches.length);
-		el_insertstr(editor, matches.common);
-		if (matches.count == 1)
-			el_insertstr(editor, " ");
+		char behind[2] = {completion.behind, '\0'};
+		if (completion.word.length)
+			el_deletestr(editor, characters(rql_strbuf_text(&completion.word)));
+		el_insertstr(editor, common);
+		el_insertstr(editor, behind);
 		answer = CC_REFRESH;
-	} else if (matches.count > 1 && matches.count < 200 && !matches.list.failed) {
-		fprintf(stdout, "\n%s", matches.list.data);
+	} else if (found && completion.count > 1 && completion.count < 200) {
+		fprintf(stdout, "\n%s", completion.list.data);
 		fflush(stdout);
 		answer = CC_REDISPLAY;
 	}
-	free(matches.common);
-	rql_strbuf_free(&matches.list);
-	free(word);
+	rql_sh_completion_free(&completion);
 	return answer;
 }
 
@@ -309,24 +259,10 @@ enum rql_sh_line rql_sh_input_line(struct rql_sh *sh, struct rql_sh_input *input
 	return input->editor ? from_terminal(sh, input, more, line) : from_file(sh, input, line);
 }
 
-/* The editor edits one line: a statement over several lines comes back as one, unless that would put code behind a
- * comment. */
+/* A statement is one entry with its lines: it comes back whole, with its comments. */
 void rql_sh_input_remember(struct rql_sh_input *input, const char *text)
 {
 	HistEvent event;
-	if (!input->history || !*text)
-		return;
-	bool comments = strstr(text, "--") != NULL;
-	char *copy = strdup(text), *rest = copy;
-	if (!copy)
-		return;
-	for (char *p = copy; !comments && *p; p++)
-		if (*p == '\n')
-			*p = ' ';
-	for (char *line; comments && (line = strsep(&rest, "\n"));)
-		if (*line)
-			history(input->history, &event, H_ENTER, line);
-	if (!comments)
-		history(input->history, &event, H_ENTER, copy);
-	free(copy);
+	if (input->history && *text)
+		history(input->history, &event, H_ENTER, text);
 }

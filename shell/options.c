@@ -94,11 +94,28 @@ static int set_safe(struct rql_sh *sh, const char *value)
 	return GO_ON;
 }
 
+/* NAME=VALUE: a setting of DuckDB's or RayQL's that the database is opened with. */
+static int set_option(struct rql_sh *sh, const char *value)
+{
+	char *name = strdup(value), *equals = name ? strchr(name, '=') : NULL;
+	if (!equals || equals == name || sh->option_count == RQL_SH_OPTIONS_MAX) {
+		rql_sh_error(sh, !name                     ? "out of memory"
+		                 : equals && equals > name ? "-set: there are too many settings"
+		                                           : "-set: NAME=VALUE is expected, not \"%s\"",
+		             value);
+		free(name);
+		return 1;
+	}
+	*equals = '\0';
+	sh->options[2 * sh->option_count] = name;
+	sh->options[2 * sh->option_count++ + 1] = equals + 1;
+	return GO_ON;
+}
+
 static int set_unsigned(struct rql_sh *sh, const char *value)
 {
 	(void)value;
-	sh->unsigned_extensions = true;
-	return GO_ON;
+	return set_option(sh, "allow_unsigned_extensions=true");
 }
 
 static int set_null(struct rql_sh *sh, const char *value)
@@ -145,11 +162,18 @@ static int print_version(struct rql_sh *sh, const char *value)
 
 static int print_help(struct rql_sh *sh, const char *value);
 
+/* Unlike .mode, a flag leaves the row separator: -csv ends its lines for Unix, .mode csv as the format says. */
+static int flag_mode(struct rql_sh *sh, const struct rql_sh_mode *mode)
+{
+	sh->mode = mode;
+	return !mode->column_sep || rql_sh_set(sh, &sh->column_sep, mode->column_sep) ? GO_ON : 1;
+}
+
 #define MODE(name_)                                                                                                    \
 	static int mode_##name_(struct rql_sh *sh, const char *value)                                                      \
 	{                                                                                                                  \
 		(void)value;                                                                                                   \
-		return rql_sh_set_mode(sh, #name_, NULL) ? GO_ON : 1;                                                          \
+		return flag_mode(sh, &rql_sh_mode_##name_);                                                                    \
 	}
 MODE(ascii)
 MODE(box)
@@ -197,6 +221,7 @@ static const struct option options[] = {
 	{"s", "COMMAND", LATER, run_and_leave, "run COMMAND and exit"},
 	{"safe", NULL, FIRST, set_safe, "no access to other files or programs"},
 	{"separator", "SEP", LATER, set_separator, "set output column separator; default '|'"},
+	{"set", "NAME=VALUE", FIRST, set_option, "open the database with a setting of DuckDB's or RayQL's"},
 	{"table", NULL, LATER, mode_table, "set output mode to 'table'"},
 	{"unsigned", NULL, FIRST, set_unsigned, "allow loading of unsigned DuckDB extensions"},
 	{"version", NULL, FIRST, print_version, "show the versions of RayQL and DuckDB"},
@@ -247,6 +272,11 @@ static bool is_flag(const char *text)
 	return text[0] == '-' && text[1];
 }
 
+static const char *option_at(size_t index)
+{
+	return index < OPTIONS ? options[index].name : NULL;
+}
+
 /* One pass over the arguments. Positional ones are collected in the first: the file, then SQL. */
 static int apply_options(struct rql_sh *sh, int argc, char **argv, enum when pass, const char **sql, int *sql_count)
 {
@@ -265,7 +295,9 @@ static int apply_options(struct rql_sh *sh, int argc, char **argv, enum when pas
 		const struct option *option = find_option(argv[i]);
 		const char *value = NULL;
 		if (!option) {
-			fprintf(stderr, "%s: Error: unknown option: %s\nUse -help for a list of options.\n", sh->program, argv[i]);
+			const char *meant = rql_sh_suggest(argv[i] + 1 + (argv[i][1] == '-'), option_at);
+			fprintf(stderr, "%s: Error: unknown option: %s\n%s%s%sUse -help for a list of options.\n", sh->program,
+			        argv[i], meant ? "Did you mean -" : "", meant ? meant : "", meant ? "?\n" : "");
 			return 1;
 		}
 		if (option->argument && ++i == argc) {
@@ -325,7 +357,7 @@ static bool read_input(struct rql_sh *sh)
 	}
 	if (sh->interactive)
 		greet(sh);
-	bool ok = rql_sh_process(sh, input);
+	bool ok = rql_sh_process(sh, input, false);
 	if (terminal && !sh->quit)
 		putchar('\n'); /* behind the prompt that Ctrl-D left */
 	rql_sh_input_free(input);

@@ -31,7 +31,7 @@ static void put_aligned(struct rql_sh_render *r, const char *text, size_t length
 	rql_sh_put_run(r->out, " ", padding - before);
 }
 
-static bool first_pruned(const struct rql_sh_box *box, uint32_t c)
+static bool first_pruned(const struct rql_sh_box *box, size_t c)
 {
 	return box->pruned[c] && (!c || !box->pruned[c - 1]);
 }
@@ -40,7 +40,7 @@ static void put_rule(struct rql_sh_render *r, const char *left, const char *midd
 {
 	const struct rql_sh_box *box = r->state;
 	fputs(left, r->out);
-	for (uint32_t c = 0; c < r->column_count; c++) {
+	for (size_t c = 0; c < box->columns; c++) {
 		if (box->pruned[c] && !first_pruned(box, c))
 			continue;
 		if (c)
@@ -50,17 +50,17 @@ static void put_rule(struct rql_sh_render *r, const char *left, const char *midd
 	fprintf(r->out, "%s\n", right);
 }
 
-static enum align alignment(const struct rql_sh_render *r, uint32_t c)
+static enum align alignment(const struct rql_sh_render *r, size_t c)
 {
 	const struct rql_sh_box *box = r->state;
-	return box->readable_row ? MIDDLE : r->columns[c].numeric ? RIGHT : LEFT;
+	return box->readable_row ? MIDDLE : box->looks[c].right ? RIGHT : LEFT;
 }
 
 /* Names, types and rows alike; align < 0: each column's own. */
 static void put_line(struct rql_sh_render *r, const struct rql_sh_box_cell *cells, int align)
 {
 	const struct rql_sh_box *box = r->state;
-	for (uint32_t c = 0; c < r->column_count; c++) {
+	for (size_t c = 0; c < box->columns; c++) {
 		if (box->pruned[c] && !first_pruned(box, c))
 			continue;
 		fputs("│", r->out);
@@ -77,10 +77,10 @@ static void put_line(struct rql_sh_render *r, const struct rql_sh_box_cell *cell
 static rayql_status put_lines(struct rql_sh_render *r, const struct rql_sh_box_cell *cells, int align)
 {
 	const struct rql_sh_box *box = r->state;
-	struct piece *pieces = calloc(r->column_count, sizeof(*pieces));
+	struct piece *pieces = calloc(box->columns, sizeof(*pieces));
 	rayql_status status = pieces ? RAYQL_OK : RAYQL_ERROR_MEMORY;
-	for (uint32_t c = 0; c < r->column_count && status == RAYQL_OK; c++) {
-		if (r->columns[c].nested && align < 0)
+	for (size_t c = 0; c < box->columns && status == RAYQL_OK; c++) {
+		if (box->looks[c].nested && align < 0)
 			rql_sh_nested_layout(&pieces[c].text, cells[c].text, cells[c].length, box->widths[c], box->lines_per_row);
 		else
 			rql_strbuf_put_n(&pieces[c].text, cells[c].text, cells[c].length);
@@ -90,7 +90,7 @@ static rayql_status put_lines(struct rql_sh_render *r, const struct rql_sh_box_c
 	bool more = status == RAYQL_OK;
 	for (size_t line = 0; more; line++) {
 		more = false;
-		for (uint32_t c = 0; c < r->column_count; c++) {
+		for (size_t c = 0; c < box->columns; c++) {
 			struct piece *piece = &pieces[c];
 			size_t used, left = piece->text.length - piece->pos;
 			const char *text = left ? piece->text.data + piece->pos : "";
@@ -104,7 +104,7 @@ static rayql_status put_lines(struct rql_sh_render *r, const struct rql_sh_box_c
 		}
 		fputs("│\n", r->out);
 	}
-	for (uint32_t c = 0; pieces && c < r->column_count; c++)
+	for (uint32_t c = 0; pieces && c < box->columns; c++)
 		rql_strbuf_free(&pieces[c].text);
 	free(pieces);
 	return status;
@@ -115,7 +115,7 @@ static void put_dots(struct rql_sh_render *r, const struct rql_sh_box_cell *abov
 {
 	const struct rql_sh_box *box = r->state;
 	for (int line = 0; line < 3; line++) {
-		for (uint32_t c = 0; c < r->column_count; c++) {
+		for (size_t c = 0; c < box->columns; c++) {
 			if (box->pruned[c] && !first_pruned(box, c))
 				continue;
 			fputs("│", r->out);
@@ -127,7 +127,7 @@ static void put_dots(struct rql_sh_render *r, const struct rql_sh_box_cell *abov
 			size_t down = below[c].width < width ? below[c].width : width;
 			size_t shorter = !up ? down : !down || up < down ? up : down;
 			size_t spaces = width + 1, half = shorter ? (shorter - 1) / 2 : 0;
-			size_t before = !shorter ? (width + 1) / 2 : r->columns[c].numeric ? width - half : 1 + half;
+			size_t before = !shorter ? (width + 1) / 2 : box->looks[c].right ? width - half : 1 + half;
 			rql_sh_put_run(r->out, " ", before);
 			fputs("·", r->out);
 			rql_sh_put_run(r->out, " ", spaces - before);
@@ -148,24 +148,30 @@ static void put_shown(struct rql_sh_render *r, const char *text, enum align alig
 	putc('\n', r->out);
 }
 
+#define LAST_HINT "use .last to show entire result"
+
 static void put_footer(struct rql_sh_render *r)
 {
 	const struct rql_sh_box *box = r->state;
 	size_t rows = strlen(box->rows_text), columns = strlen(box->columns_text);
+	bool hidden_columns = box->pruned_count && !box->turned;
+	bool hidden_rows = box->shown < box->total || (box->pruned_count && box->turned);
 	bool both = box->length >= rows + columns + 6 &&
-	            ((box->pruned_count && box->total) || (box->total >= 10 && r->column_count > 1));
+	            ((hidden_columns && box->total) || (box->total >= 10 && box->columns > 1));
 	if (!both && !(box->length >= box->footer_length && (!box->total || box->total >= 10)))
 		return;
 	size_t padding = box->length - rows - 4 - (both ? columns : 0);
 	char extra[160] = "";
-	if (box->shown < box->total) {
+	if (hidden_rows) {
 		snprintf(extra, sizeof(extra), " (%s%s%s)", box->shown_text, *box->total_text ? ", " : "", box->total_text);
 		if (strlen(extra) > padding)
 			extra[0] = '\0';
 		padding -= strlen(extra);
 	}
-	fprintf(r->out, "  %*s%s%s%*s%s\n", both ? 0 : (int)(padding / 2), "", box->rows_text, extra,
-	        (int)(both ? padding : padding - padding / 2), "", both ? box->columns_text : "");
+	const char *hint = both && (hidden_columns || hidden_rows) && padding >= strlen(LAST_HINT) + 10 ? LAST_HINT : "";
+	size_t spaces = padding - strlen(hint), before = spaces / 2;
+	fprintf(r->out, "  %*s%s%s%*s%s%*s%s\n", both ? 0 : (int)before, "", box->rows_text, extra,
+	        both ? (int)before : 0, "", hint, (int)(spaces - before), "", both ? box->columns_text : "");
 	if (*extra || (!*box->shown_text && !*box->total_text))
 		return;
 	size_t shown = strlen(box->shown_text), all = strlen(box->total_text);
@@ -184,11 +190,15 @@ static void limits(struct rql_sh_render *r)
 	const struct rql_sh *sh = r->sh;
 	bool terminal = sh->stdout_tty && !sh->out_name;
 	bool file = sh->out_name && sh->out_name[0] != '|';
-	box->max_rows = file && !sh->max_width ? UINT64_MAX : sh->max_rows;
-	box->max_width = sh->max_width ? sh->max_width : terminal ? rql_sh_terminal_columns() : SIZE_MAX;
+	box->max_rows = r->unlimited || (file && !sh->max_width) ? UINT64_MAX : sh->max_rows;
+	box->max_width = r->unlimited    ? SIZE_MAX
+	                 : sh->max_width ? sh->max_width
+	                 : terminal      ? rql_sh_terminal_columns()
+	                                 : SIZE_MAX;
 	if (box->max_width < LEAST_WIDTH)
 		box->max_width = LEAST_WIDTH;
-	box->readable = terminal;
+	box->words = sh->words != RQL_SH_WORDS_AUTO ? sh->words : terminal ? RQL_SH_WORDS_FOOTER : RQL_SH_WORDS_NONE;
+	box->turned = sh->columns;
 }
 
 static rayql_status box_batch(struct rql_sh_render *r, rayql_batch *batch)
@@ -200,7 +210,7 @@ static rayql_status box_batch(struct rql_sh_render *r, rayql_batch *batch)
 static rayql_status draw(struct rql_sh_render *r)
 {
 	const struct rql_sh_box *box = r->state;
-	size_t rows = box->shown + (box->readable_row ? 1 : 0);
+	size_t rows = box->rows;
 	bool lines = box->lines_per_row > 1;
 	rayql_status status = RAYQL_OK;
 	put_rule(r, "┌", "┬", "┐");
@@ -210,14 +220,15 @@ static rayql_status draw(struct rql_sh_render *r)
 			status = put_lines(r, box->types, MIDDLE);
 	} else {
 		put_line(r, box->names, MIDDLE);
-		put_line(r, box->types, MIDDLE);
+		if (!box->turned)
+			put_line(r, box->types, MIDDLE);
 	}
 	for (size_t row = 0; row < rows && status == RAYQL_OK; row++) {
-		const struct rql_sh_box_cell *cells = box->cells + row * r->column_count;
+		const struct rql_sh_box_cell *cells = box->cells + row * box->columns;
 		if (!row || lines)
 			put_rule(r, "├", "┼", "┤");
-		if (row == box->top && row && box->top < box->shown)
-			put_dots(r, cells - r->column_count, cells);
+		if (row == box->top && row && box->top < box->shown && !box->turned)
+			put_dots(r, cells - box->columns, cells);
 		if (lines)
 			status = put_lines(r, cells, -1);
 		else
@@ -225,6 +236,19 @@ static rayql_status draw(struct rql_sh_render *r)
 	}
 	put_rule(r, "└", "┴", "┘");
 	return status;
+}
+
+/* The batches stay for .last. */
+static void box_keep(struct rql_sh_render *r, struct rql_sh_last *last)
+{
+	struct rql_sh_box *box = r->state;
+	last->batches = calloc(box->kept_count ? box->kept_count : 1, sizeof(*last->batches));
+	if (box->dropped || !last->batches)
+		return;
+	last->whole = true;
+	for (size_t i = 0; i < box->kept_count; i++)
+		last->batches[last->count++] = box->kept[i].batch;
+	box->kept_count = 0;
 }
 
 static rayql_status box_end(struct rql_sh_render *r)
@@ -243,5 +267,5 @@ static rayql_status box_end(struct rql_sh_render *r)
 }
 
 const struct rql_sh_mode rql_sh_mode_duckbox = {.name = "duckbox", .help = "Tables with extensive features (default)",
-	.state_size = sizeof(struct rql_sh_box), .raw = true, .whole = true, .null_value = "NULL", .batch = box_batch,
-	.end = box_end, .release = rql_sh_box_release};
+	.state_size = sizeof(struct rql_sh_box), .raw = true, .whole = true, .batch = box_batch,
+	.end = box_end, .keep = box_keep, .release = rql_sh_box_release};

@@ -46,28 +46,20 @@ static rayql_status json_begin(struct rql_sh_render *r)
 	return RAYQL_OK;
 }
 
-/* A number as DuckDB's JSON cast writes it: inf and nan are words there. */
-static void put_number(struct rql_strbuf *out, const char *text, size_t length)
+/* Numbers that readers would round to a double are strings, by their type, so that a column is of one kind. */
+static bool is_number(const struct rql_sh_column *column)
 {
-	bool negative = length && text[0] == '-';
-	if (length - negative >= 3 && !memcmp(text + negative, "inf", 3)) {
-		rql_strbuf_put(out, negative ? "-Infinity" : "Infinity");
-	} else if (length - negative >= 3 && !memcmp(text + negative, "nan", 3)) {
-		rql_strbuf_put(out, "NaN");
-	} else {
-		rql_strbuf_put_n(out, text, length);
-	}
+	return column->numeric && column->type != RAYQL_TYPE_UBIGINT && column->type != RAYQL_TYPE_HUGEINT &&
+	       column->type != RAYQL_TYPE_UHUGEINT && column->type != RAYQL_TYPE_DECIMAL;
 }
 
 static void put_value(struct rql_strbuf *out, const struct rql_sh_column *column, const char *text, size_t length)
 {
 	if (!text)
 		rql_strbuf_put(out, "null");
-	else if (column->numeric)
-		put_number(out, text, length);
-	else if (column->type == RAYQL_TYPE_BOOLEAN || !strcmp(column->type_name, "JSON"))
+	else if (column->json || is_number(column) || column->type == RAYQL_TYPE_BOOLEAN)
 		rql_strbuf_put_n(out, text, length);
-	else if (!column->nested || !rql_sh_json_nested(out, column->type_name, text, length))
+	else
 		rql_sh_json_string(out, text, length);
 }
 
@@ -120,8 +112,7 @@ static rayql_status lines_batch(struct rql_sh_render *r, rayql_batch *batch)
 
 static rayql_status lines_end(struct rql_sh_render *r)
 {
-	if (r->rows)
-		putc('\n', r->out);
+	putc('\n', r->out);
 	return RAYQL_OK;
 }
 
@@ -135,8 +126,8 @@ static void json_release(struct rql_sh_render *r)
 }
 
 const struct rql_sh_mode rql_sh_mode_json = {.name = "json", .help = "Results in a JSON array",
-	.state_size = sizeof(struct json), .null_value = "null", .begin = array_begin, .batch = array_batch,
+	.state_size = sizeof(struct json), .json = true, .null_value = "null", .begin = array_begin, .batch = array_batch,
 	.end = array_end, .release = json_release};
 const struct rql_sh_mode rql_sh_mode_jsonlines = {.name = "jsonlines", .help = "Results as one JSON object a line",
-	.state_size = sizeof(struct json), .null_value = "null", .begin = json_begin, .batch = lines_batch,
+	.state_size = sizeof(struct json), .json = true, .null_value = "null", .begin = json_begin, .batch = lines_batch,
 	.end = lines_end, .release = json_release};

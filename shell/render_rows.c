@@ -54,19 +54,18 @@ static void put_quote(struct rql_sh_render *r, const struct rql_sh_column *colum
 		put_doubled(r, text, length, '\'');
 }
 
+/* As C writes a string; what is not printable ASCII in octal. */
 static void put_tcl(struct rql_sh_render *r, const struct rql_sh_column *column, const char *text, size_t length)
 {
-	static const char named[] = "\a\b\t\n\v\f\r", letters[] = "abtnvfr";
 	(void)column;
 	putc('"', r->out);
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
-		const char *name = c ? strchr(named, c) : NULL;
-		if (name)
-			fprintf(r->out, "\\%c", letters[name - named]);
+		if (c == '\t' || c == '\n' || c == '\r')
+			fprintf(r->out, "\\%c", c == '\t' ? 't' : c == '\n' ? 'n' : 'r');
 		else if (c == '"' || c == '\\')
 			fprintf(r->out, "\\%c", c);
-		else if (c < 32 || c == 127)
+		else if (c < 32 || c >= 127)
 			fprintf(r->out, "\\%03o", c);
 		else
 			putc(c, r->out);
@@ -126,21 +125,20 @@ SEPARATED(list, put_plain, true, r->sh->column_sep, r->sh->row_sep)
 SEPARATED(csv, put_csv, false, r->sh->column_sep, r->sh->row_sep)
 SEPARATED(quote, put_quote, true, r->sh->column_sep, r->sh->row_sep)
 SEPARATED(tcl, put_tcl, false, r->sh->column_sep, r->sh->row_sep)
+/* DuckDB's shell prints lines here, whatever the separators are. */
+SEPARATED(ascii, put_plain, true, "\n", "\n")
 
-const struct rql_sh_mode rql_sh_mode_list = {
-	.name = "list", .help = "Values delimited by \"|\"", .null_value = "NULL", .begin = list_begin, .batch = list_batch};
-const struct rql_sh_mode rql_sh_mode_tabs = {
-	.name = "tabs", .help = "Tab-separated values", .null_value = "NULL", .begin = list_begin, .batch = list_batch};
-const struct rql_sh_mode rql_sh_mode_ascii = {.name = "ascii",
-	.help = "Columns and rows delimited by 0x1F and 0x1E", .null_value = "NULL", .begin = list_begin,
-	.batch = list_batch};
-const struct rql_sh_mode rql_sh_mode_csv = {
-	.name = "csv", .help = "Comma-separated values", .null_value = "NULL", .begin = csv_begin, .batch = csv_batch};
-const struct rql_sh_mode rql_sh_mode_quote = {
-	.name = "quote", .help = "Values written as in SQL", .null_value = "NULL", .begin = quote_begin,
-	.batch = quote_batch};
-const struct rql_sh_mode rql_sh_mode_tcl = {
-	.name = "tcl", .help = "TCL list elements", .null_value = "NULL", .begin = tcl_begin, .batch = tcl_batch};
+#define LIST_MODE(name_, help_, column_sep_, row_sep_, null_)                                                          \
+	const struct rql_sh_mode rql_sh_mode_##name_ = {.name = #name_, .help = help_, .column_sep = column_sep_,          \
+		.row_sep = row_sep_, .null_value = null_, .begin = name_##_begin, .batch = name_##_batch}
+
+LIST_MODE(list, "Values delimited by \"|\"", "|", "\n", NULL);
+LIST_MODE(ascii, "One value a line", "\x1f", "\x1e", NULL);
+LIST_MODE(csv, "Comma-separated values", ",", "\r\n", NULL);
+LIST_MODE(quote, "Values written as in SQL", ",", "\n", "NULL");
+LIST_MODE(tcl, "TCL list elements", " ", "\n", NULL);
+const struct rql_sh_mode rql_sh_mode_tabs = {.name = "tabs", .help = "Tab-separated values", .column_sep = "\t",
+	.begin = list_begin, .batch = list_batch};
 
 /* ---- line ---- */
 static rayql_status line_batch(struct rql_sh_render *r, rayql_batch *batch)
@@ -166,7 +164,7 @@ static rayql_status line_batch(struct rql_sh_render *r, rayql_batch *batch)
 }
 
 const struct rql_sh_mode rql_sh_mode_line = {
-	.name = "line", .help = "One value per line", .null_value = "NULL", .batch = line_batch};
+	.name = "line", .help = "One value per line", .row_sep = "\n", .batch = line_batch};
 
 /* ---- html ---- */
 static void put_html(struct rql_sh_render *r, const char *text, size_t length)
@@ -216,24 +214,14 @@ static rayql_status html_batch(struct rql_sh_render *r, rayql_batch *batch)
 }
 
 const struct rql_sh_mode rql_sh_mode_html = {
-	.name = "html", .help = "HTML <table> code", .null_value = "NULL", .begin = html_begin, .batch = html_batch};
+	.name = "html", .help = "HTML <table> code", .begin = html_begin, .batch = html_batch};
 
 /* ---- insert ---- */
-static bool plain_identifier(const char *name)
-{
-	if (!islower((unsigned char)*name) && *name != '_')
-		return false;
-	for (; *name; name++)
-		if (!islower((unsigned char)*name) && !isdigit((unsigned char)*name) && *name != '_')
-			return false;
-	return true;
-}
-
 /* Line breaks and NUL bytes as chr(), so that the script has one statement per line and no byte that ends it early. */
 static void put_literal(struct rql_sh_render *r, const char *text, size_t length)
 {
 	bool broken = false;
-	for (size_t i = 0; i < length && !broken; i++)
+	for (size_t i = 0; i < length && !broken && !r->sh->raw_newlines; i++)
 		broken = text[i] == '\n' || text[i] == '\r' || !text[i];
 	if (!broken) {
 		put_doubled(r, text, length, '\'');
@@ -260,10 +248,10 @@ static void insert_start(struct rql_sh_render *r)
 	}
 	for (uint32_t c = 0; c < r->column_count; c++) {
 		putc(c ? ',' : '(', r->out);
-		if (plain_identifier(r->columns[c].name))
-			fputs(r->columns[c].name, r->out);
-		else
+		if (rql_sh_needs_quotes(r->sh, r->columns[c].name))
 			put_doubled(r, r->columns[c].name, strlen(r->columns[c].name), '"');
+		else
+			fputs(r->columns[c].name, r->out);
 	}
 	fputs(") VALUES(", r->out);
 }
@@ -294,7 +282,7 @@ const struct rql_sh_mode rql_sh_mode_insert = {
 	.name = "insert", .help = "SQL INSERT statements for TABLE", .null_value = "NULL", .batch = insert_batch};
 
 /* ---- trash and explain ---- */
-const struct rql_sh_mode rql_sh_mode_trash = {.name = "trash", .help = "No output", .null_value = "NULL", .raw = true};
+const struct rql_sh_mode rql_sh_mode_trash = {.name = "trash", .help = "No output", .raw = true};
 
 static rayql_status explain_batch(struct rql_sh_render *r, rayql_batch *batch)
 {
@@ -311,4 +299,4 @@ static rayql_status explain_batch(struct rql_sh_render *r, rayql_batch *batch)
 	return RAYQL_OK;
 }
 
-const struct rql_sh_mode rql_sh_mode_explain = {.name = "explain", .null_value = "NULL", .batch = explain_batch};
+const struct rql_sh_mode rql_sh_mode_explain = {.name = "explain", .batch = explain_batch};

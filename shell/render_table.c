@@ -10,6 +10,7 @@ struct table {
 	rayql_batch **batches;
 	size_t count, capacity;
 	size_t *widths;
+	struct rql_strbuf escaped; /* the cell at hand, with escapes */
 };
 
 /* The frames. A cell is written between `open`, `between` and `close`; values pass through `escape`. */
@@ -47,20 +48,29 @@ static void table_release(struct rql_sh_render *r)
 		rayql_batch_free(table->batches[i]);
 	free(table->batches);
 	free(table->widths);
+	rql_strbuf_free(&table->escaped);
 }
 
-static bool escaped(char escape, char c)
+/* The value as it is printed; valid until the next call. */
+static const char *escape(struct table *table, const struct frame *frame, const char *text, size_t *length)
 {
-	return (escape == '|' && c == '|') || (escape == 'n' && c == '\n');
+	char special = frame->escape == 'n' ? '\n' : frame->escape;
+	if (!special || !memchr(text, special, *length))
+		return text;
+	rql_strbuf_clear(&table->escaped);
+	for (size_t i = 0; i < *length; i++) {
+		if (text[i] == special)
+			rql_strbuf_putc(&table->escaped, '\\');
+		rql_strbuf_putc(&table->escaped, text[i] == special ? frame->escape : text[i]);
+	}
+	*length = table->escaped.length;
+	return rql_strbuf_text(&table->escaped);
 }
 
-static size_t cell_width(const struct frame *frame, const char *text, size_t length)
+static size_t cell_width(struct table *table, const struct frame *frame, const char *text, size_t length)
 {
-	size_t width = rql_sh_width(text, length);
-	for (size_t i = 0; frame->escape && i < length; i++)
-		if (escaped(frame->escape, text[i]))
-			width += text[i] == '\n' ? 2 : 1;
-	return width;
+	const char *printed = escape(table, frame, text, &length);
+	return rql_sh_last_line_width(printed, length);
 }
 
 static void widen(size_t *width, size_t wanted)
@@ -73,6 +83,7 @@ static rayql_status measure(struct rql_sh_render *r, const struct frame *frame)
 {
 	struct table *table = r->state;
 	const char *null = rql_sh_null(r);
+	size_t null_width = rql_sh_last_line_width(null, strlen(null));
 	table->widths = calloc(r->column_count ? r->column_count : 1, sizeof(*table->widths));
 	if (!table->widths)
 		return RAYQL_ERROR_MEMORY;
@@ -80,17 +91,17 @@ static rayql_status measure(struct rql_sh_render *r, const struct frame *frame)
 		size_t *width = &table->widths[c];
 		if (c < RQL_SH_WIDTHS)
 			*width = (size_t)abs(r->sh->widths[c]);
-		widen(width, cell_width(frame, r->columns[c].name, strlen(r->columns[c].name)));
+		widen(width, cell_width(table, frame, r->columns[c].name, strlen(r->columns[c].name)));
 		for (size_t i = 0; i < table->count; i++) {
 			uint64_t rows = rayql_batch_rows(table->batches[i]);
 			for (uint64_t row = 0; row < rows; row++) {
 				size_t length;
 				const char *text = rql_sh_cell(table->batches[i], c, row, &length);
-				widen(width, text ? cell_width(frame, text, length) : rql_sh_width(null, strlen(null)));
+				widen(width, text ? cell_width(table, frame, text, length) : null_width);
 			}
 		}
 	}
-	return RAYQL_OK;
+	return table->escaped.failed ? RAYQL_ERROR_MEMORY : RAYQL_OK;
 }
 
 enum align { LEFT, MIDDLE, RIGHT };
@@ -98,19 +109,11 @@ enum align { LEFT, MIDDLE, RIGHT };
 static void put_cell(struct rql_sh_render *r, const struct frame *frame, const char *text, size_t length, size_t width,
                      enum align align)
 {
-	size_t taken = cell_width(frame, text, length), spaces = width > taken ? width - taken : 0;
+	const char *printed = escape(r->state, frame, text, &length);
+	size_t taken = rql_sh_last_line_width(printed, length), spaces = width > taken ? width - taken : 0;
 	size_t before = align == RIGHT ? spaces : align == MIDDLE ? spaces / 2 : 0;
 	rql_sh_put_run(r->out, " ", before);
-	if (!frame->escape) {
-		rql_sh_put(r, text, length);
-	} else {
-		for (size_t i = 0; i < length; i++) {
-			bool escape = escaped(frame->escape, text[i]);
-			if (escape)
-				putc('\\', r->out);
-			putc(escape && text[i] == '\n' ? 'n' : text[i], r->out);
-		}
-	}
+	rql_sh_put(r, printed, length);
 	rql_sh_put_run(r->out, " ", spaces - before);
 }
 
@@ -220,6 +223,13 @@ static rayql_status markdown_end(struct rql_sh_render *r)
 	return RAYQL_OK;
 }
 
+/* The signed integers, the floating types and DECIMAL: what DuckDB's shell aligns to the right here. */
+static bool latex_number(rayql_type type)
+{
+	return (type >= RAYQL_TYPE_TINYINT && type <= RAYQL_TYPE_BIGINT) ||
+	       (type >= RAYQL_TYPE_FLOAT && type <= RAYQL_TYPE_DECIMAL);
+}
+
 static rayql_status latex_end(struct rql_sh_render *r)
 {
 	rayql_status status = measure(r, &latex_frame);
@@ -227,7 +237,7 @@ static rayql_status latex_end(struct rql_sh_render *r)
 		return status;
 	fputs("\\begin{tabular}{|", r->out);
 	for (uint32_t c = 0; c < r->column_count; c++)
-		putc(r->columns[c].numeric ? 'r' : 'l', r->out);
+		putc(latex_number(r->columns[c].type) ? 'r' : 'l', r->out);
 	fputs("|}\n\\hline\n", r->out);
 	put_names(r, &latex_frame, MIDDLE);
 	fputs("\\hline\n", r->out);
@@ -236,13 +246,13 @@ static rayql_status latex_end(struct rql_sh_render *r)
 	return RAYQL_OK;
 }
 
-#define TABLE(name_, help_)                                                                                            \
+#define TABLE(name_, help_, row_sep_)                                                                                  \
 	const struct rql_sh_mode rql_sh_mode_##name_ = {.name = #name_, .help = help_,                                     \
-		.state_size = sizeof(struct table), .whole = true, .null_value = "NULL", .batch = table_batch,                 \
+		.state_size = sizeof(struct table), .whole = true, .row_sep = row_sep_, .batch = table_batch,                  \
 		.end = name_##_end, .release = table_release}
 
-TABLE(column, "Output in columns (see .width)");
-TABLE(table, "ASCII-art table");
-TABLE(box, "Tables of box-drawing characters");
-TABLE(markdown, "Markdown table");
-TABLE(latex, "LaTeX tabular environment code");
+TABLE(column, "Output in columns (see .width)", "\n");
+TABLE(table, "ASCII-art table", NULL);
+TABLE(box, "Tables of box-drawing characters", NULL);
+TABLE(markdown, "Markdown table", NULL);
+TABLE(latex, "LaTeX tabular environment code", NULL);

@@ -2,8 +2,12 @@
  *
  *   main.c      subcommands and flags          session.c   database, statements, output, the read loop
  *   options.c   the flags' table               commands.c  dot commands; commands_catalog.c those that ask the catalog
- *   input.c     line editing, history          interrupt.c Ctrl-C; progress.c the progress bar
- *   render*.c   output modes                   width.c     columns of a UTF-8 text
+ *   input.c     line editing, history; complete.c
+ *               completion                     interrupt.c Ctrl-C; progress.c the progress bar
+ *   dump.c      .dump; why.c .why                 suggest.c   what was meant
+ *   viewer.c    output for a spreadsheet
+ *   names.c     quoting of names               width.c     columns of a UTF-8 text
+ *   render*.c   output modes
  *
  * One thread runs statements. Two more may exist: the one that waits for Ctrl-C (interrupt.c) and the one that draws
  * the progress bar (progress.c); they touch only what their headers say. */
@@ -23,9 +27,10 @@
 struct rql_sh;
 struct rql_sh_mode;
 struct rql_sh_progress;
+struct rql_sh_last;
 
 enum rql_sh_bail {
-	RQL_SH_BAIL_AUTO, /* stops -c and -s at the first error, but not a file or standard input */
+	RQL_SH_BAIL_AUTO, /* stops -c, -s and files at the first error, but not standard input */
 	RQL_SH_BAIL_ON,
 	RQL_SH_BAIL_OFF
 };
@@ -50,14 +55,30 @@ struct rql_sh_signals {
 	atomic_uint taken; /* Ctrl-Cs that the thread has dealt with */
 };
 
+/* When large numbers are told in words (duckbox): never; in the footer and below a row of such numbers alone; all.
+ * AUTO: FOOTER on a terminal. */
+enum rql_sh_words { RQL_SH_WORDS_AUTO, RQL_SH_WORDS_NONE, RQL_SH_WORDS_FOOTER, RQL_SH_WORDS_ALL };
+
 #define RQL_SH_WIDTHS 64
+
+/* What is put back when a viewer has got its file. */
+struct rql_sh_view {
+	char *file; /* NULL: there is none */
+	const struct rql_sh_mode *mode;
+	char *column_sep, *row_sep;
+};
+
+#define RQL_SH_OPTIONS_MAX 64u
 
 struct rql_sh {
 	const char *program; /* argv[0] */
 
 	/* the database */
 	char *path; /* NULL: in memory */
-	bool read_only, unsigned_extensions, safe;
+	bool read_only, safe;
+	/* -set and -unsigned: name, value, ..., NULL for rayql_open; each name's allocation holds its value, too */
+	char *options[2 * RQL_SH_OPTIONS_MAX + 1];
+	unsigned option_count;
 	rayql_database *db;
 	rayql_connection *con;
 
@@ -65,17 +86,23 @@ struct rql_sh {
 	FILE *out;      /* stdout, a file or a pipe */
 	char *out_name; /* NULL: stdout */
 	pid_t out_child; /* the reader of a pipe, or 0 */
+	struct rql_sh_view view;
 	bool once;      /* back to stdout after the next statement */
 	FILE *log;      /* NULL: none */
 
 	/* how rows are shown */
 	const struct rql_sh_mode *mode;
 	bool header;
-	char *null_value;    /* NULL: the mode's own */
+	char *null_value;
 	char *column_sep, *row_sep;
-	char *insert_table;
+	char *insert_table;  /* as SQL, quoted if need be */
+	bool raw_newlines;   /* INSERT statements may hold line breaks: .dump --newlines */
+	char *keywords;      /* names.c: " abort  all ", or NULL */
 	uint64_t max_rows;   /* duckbox */
 	size_t max_width;    /* duckbox; 0: the terminal's, or no limit when stdout is none */
+	bool columns;        /* duckbox: a line for each column */
+	char thousand_sep, decimal_sep; /* duckbox; 0: none, and a point */
+	enum rql_sh_words words;
 	int widths[RQL_SH_WIDTHS]; /* .width: least widths of `column` and its like; negative: right-aligned */
 
 	/* behaviour */
@@ -90,8 +117,11 @@ struct rql_sh {
 	/* state */
 	bool quit;
 	int exit_code;
-	uint64_t errors, total_changes;
+	uint64_t errors, last_changes, total_changes;
 	int read_depth; /* of .read inside .read */
+	const char *statement;    /* the text of the running one */
+	struct rql_strbuf why;    /* about the last statement: why.c */
+	struct rql_sh_last *last; /* the last result in boxes, for .last; or NULL */
 	struct rql_sh_signals signals;
 };
 
@@ -107,7 +137,7 @@ bool rql_sh_run_text(struct rql_sh *sh, const char *text, bool stop_at_error);
 bool rql_sh_run_command(struct rql_sh *sh, const char *text);
 /* Reads lines until the end of input, .quit, or (as bail says) an error. False when something failed. */
 struct rql_sh_input;
-bool rql_sh_process(struct rql_sh *sh, struct rql_sh_input *input);
+bool rql_sh_process(struct rql_sh *sh, struct rql_sh_input *input, bool is_file);
 /* Runs a file (.read, -f, rc); `|command` reads what the command prints. */
 bool rql_sh_process_file(struct rql_sh *sh, const char *path);
 /* Prints to stderr behind whatever stdout holds, and counts an error. */
@@ -122,6 +152,32 @@ bool rql_sh_is_blank(const char *sql);
  * which is printed unless quiet. */
 typedef void (*rql_sh_row_fn)(void *context, const char *const *texts, uint32_t columns);
 bool rql_sh_each_row(struct rql_sh *sh, const char *sql, bool quiet, rql_sh_row_fn fn, void *context);
+
+/* ---- names.c ---- */
+/* Reads DuckDB's keywords once; without them every name is quoted. Not while a result is read. */
+void rql_sh_names_load(struct rql_sh *sh);
+bool rql_sh_needs_quotes(const struct rql_sh *sh, const char *name);
+/* Appends a name, quoted if need be. Loads the keywords. */
+void rql_sh_put_name(struct rql_sh *sh, struct rql_strbuf *out, const char *name);
+
+/* ---- suggest.c ---- */
+/* Edits (a letter added, dropped, changed, two swapped) that make a of b. */
+size_t rql_sh_distance(const char *a, const char *b);
+/* The name that is nearest to what was typed, or NULL when none is near. name_at gives NULL behind the last. */
+const char *rql_sh_suggest(const char *typed, const char *(*name_at)(size_t index));
+
+/* ---- viewer.c ---- */
+/* Sends output to a new file for a spreadsheet (as CSV) or a text editor, until rql_sh_output is called. bom: a byte
+ * order mark first. */
+bool rql_sh_view(struct rql_sh *sh, bool sheet, bool bom);
+/* Shows the file, which is closed, if there is one. */
+bool rql_sh_view_end(struct rql_sh *sh);
+
+/* ---- why.c ---- */
+/* Keeps what the connection's last statement did, for .why. */
+void rql_sh_why_note(struct rql_sh *sh);
+/* One line about the structure that sql, which took ms, has built; nothing when it built none. */
+void rql_sh_say_built(struct rql_sh *sh, const char *sql, double ms);
 
 /* ---- spawn.c ---- */
 /* Starts `sh -c command` with standard input from in_fd (or the shell's own when -1) and output to out_fd. -1 and errno
@@ -146,6 +202,8 @@ bool rql_sh_cmd_tables(struct rql_sh *sh, int argc, char **argv);
 bool rql_sh_cmd_schema(struct rql_sh *sh, int argc, char **argv);
 bool rql_sh_cmd_indexes(struct rql_sh *sh, int argc, char **argv);
 bool rql_sh_cmd_databases(struct rql_sh *sh, int argc, char **argv);
+bool rql_sh_cmd_dump(struct rql_sh *sh, int argc, char **argv); /* dump.c */
+bool rql_sh_cmd_why(struct rql_sh *sh, int argc, char **argv);  /* why.c */
 bool rql_sh_cmd_import(struct rql_sh *sh, int argc, char **argv);
 
 /* ---- interrupt.c ---- */
@@ -186,6 +244,19 @@ bool rql_sh_input_is_terminal(const struct rql_sh_input *input);
 enum rql_sh_line rql_sh_input_line(struct rql_sh *sh, struct rql_sh_input *input, bool more, struct rql_strbuf *line);
 /* Keeps a whole statement or dot command in the history. */
 void rql_sh_input_remember(struct rql_sh_input *input, const char *text);
+
+/* ---- complete.c ---- */
+struct rql_sh_completion {
+	struct rql_strbuf word; /* what is before the cursor and is replaced */
+	char *common;           /* what all names begin with; NULL when there are none */
+	size_t count;
+	struct rql_strbuf list; /* the names, each with a newline */
+	char behind;            /* follows the only name: a space, or the closing quote; 0: nothing */
+};
+/* Completes the word that ends at the cursor. more: the line goes on with a statement. False when memory is out; free
+ * out in any case. */
+bool rql_sh_complete(struct rql_sh *sh, const char *line, size_t cursor, bool more, struct rql_sh_completion *out);
+void rql_sh_completion_free(struct rql_sh_completion *out);
 
 /* ---- selftest.c ---- */
 int rql_sh_selftest(struct rql_sh *sh);

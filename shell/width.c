@@ -6,7 +6,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { ZERO_WIDTH_JOINER = 0x200d, REPLACEMENT = 0xfffd };
+enum { SOFT_HYPHEN = 0xad, ZERO_WIDTH_JOINER = 0x200d, REPLACEMENT = 0xfffd };
 
 static bool in_ranges(const struct rql_sh_range *ranges, size_t count, uint32_t code_point)
 {
@@ -32,12 +32,6 @@ unsigned rql_sh_char_width(uint32_t code_point)
 	return in_ranges(double_width, COUNT(double_width), code_point) ? 2 : 1;
 }
 
-/* Colours the character before it and is shown in its place. */
-static bool is_skin_tone(uint32_t code_point)
-{
-	return code_point >= 0x1f3fb && code_point <= 0x1f3ff;
-}
-
 uint32_t rql_sh_decode(const char *text, size_t length, size_t *bytes)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -61,17 +55,113 @@ uint32_t rql_sh_decode(const char *text, size_t length, size_t *bytes)
 	return code_point;
 }
 
+/* ---- what is one character to a reader (Unicode's grapheme clusters): it is as wide as its first code point ---- */
+enum kind { OTHER, CONTROL, PREPENDED, REGIONAL, HANGUL_L, HANGUL_V, HANGUL_T, HANGUL_LV, HANGUL_LVT };
+
+struct cluster {
+	enum kind last;
+	bool pictograph, joined;   /* begins with a pictograph; and ends with a joiner */
+	bool consonant, virama;    /* begins with a consonant; and has a virama */
+	bool flag;                 /* is the first letter of a flag */
+};
+
+static enum kind hangul(uint32_t c)
+{
+	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0xa960 && c <= 0xa97c))
+		return HANGUL_L;
+	if ((c >= 0x1160 && c <= 0x11a7) || (c >= 0xd7b0 && c <= 0xd7c6))
+		return HANGUL_V;
+	if ((c >= 0x11a8 && c <= 0x11ff) || (c >= 0xd7cb && c <= 0xd7fb))
+		return HANGUL_T;
+	if (c >= 0xac00 && c <= 0xd7a3)
+		return (c - 0xac00) % 28 ? HANGUL_LVT : HANGUL_LV;
+	return OTHER;
+}
+
+static enum kind kind_of(uint32_t c)
+{
+	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == SOFT_HYPHEN)
+		return CONTROL;
+	if (c < 0x300)
+		return OTHER;
+	if (c >= 0x1f1e6 && c <= 0x1f1ff)
+		return REGIONAL;
+	return in_ranges(prepended, COUNT(prepended), c) ? PREPENDED : hangul(c);
+}
+
+static bool is_virama(uint32_t c)
+{
+	return c == 0x94d || c == 0x9cd || c == 0xacd || c == 0xb4d || c == 0xc4d || c == 0xd4d;
+}
+
+/* Syllables are written with up to three letters. */
+static bool same_syllable(enum kind a, enum kind b)
+{
+	bool begins = a == HANGUL_L && b >= HANGUL_L && b != HANGUL_T;
+	bool vowel = (a == HANGUL_LV || a == HANGUL_V) && (b == HANGUL_V || b == HANGUL_T);
+	return begins || vowel || ((a == HANGUL_LVT || a == HANGUL_T) && b == HANGUL_T);
+}
+
+/* The columns that one more code point takes; first: nothing is before it. */
+static unsigned cluster_width(struct cluster *cluster, uint32_t c, bool first)
+{
+	unsigned width = rql_sh_char_width(c);
+	enum kind kind = kind_of(c), last = first ? CONTROL : cluster->last;
+	bool control = kind == CONTROL || last == CONTROL, plain = c < 0x300;
+	bool extends = !plain && (!width || in_ranges(extending, COUNT(extending), c)) && kind != PREPENDED;
+	bool pictograph = (!plain || c == 0xa9 || c == 0xae) && in_ranges(pictographs, COUNT(pictographs), c);
+	bool consonant = !plain && in_ranges(consonants, COUNT(consonants), c);
+	bool part = !control && (extends || last == PREPENDED || same_syllable(last, kind) ||
+	                         (cluster->joined && pictograph) || (cluster->virama && consonant) ||
+	                         (cluster->flag && kind == REGIONAL));
+	if (part && extends) {
+		cluster->joined = cluster->pictograph && c == ZERO_WIDTH_JOINER;
+		cluster->virama = cluster->consonant && (cluster->virama || is_virama(c));
+		cluster->flag = false;
+		cluster->last = OTHER;
+		return 0;
+	}
+	cluster->flag = kind == REGIONAL && !(part && cluster->flag);
+	*cluster = (struct cluster){.last = kind, .pictograph = pictograph, .consonant = consonant, .flag = cluster->flag};
+	return part ? 0 : width;
+}
+
 size_t rql_sh_width(const char *text, size_t length)
 {
 	size_t width = 0;
-	bool joined = false;
-	for (size_t pos = 0, bytes; pos < length; pos += bytes) {
+	struct cluster cluster = {0};
+	for (size_t pos = 0, bytes; pos < length; pos += bytes)
+		width += cluster_width(&cluster, rql_sh_decode(text + pos, length - pos, &bytes), !pos);
+	return width;
+}
+
+/* The bytes of a terminal's control sequence at text (ESC [ ... letter, or ESC and one byte), or 0. */
+static size_t escape_length(const char *text, size_t length)
+{
+	size_t pos = 2;
+	if (text[0] != 0x1b)
+		return 0;
+	if (length < 2 || text[1] != '[')
+		return length < 2 ? length : 2;
+	while (pos < length && !(text[pos] >= '@' && text[pos] <= '~'))
+		pos++;
+	return pos < length ? pos + 1 : pos;
+}
+
+size_t rql_sh_last_line_width(const char *text, size_t length)
+{
+	enum { TAB = 8 };
+	size_t width = 0, bytes;
+	struct cluster cluster = {0};
+	for (size_t pos = 0; pos < length; pos += bytes) {
+		bytes = escape_length(text + pos, length - pos);
+		if (bytes)
+			continue;
 		uint32_t code_point = rql_sh_decode(text + pos, length - pos, &bytes);
-		if (code_point < 0x7f && code_point >= 0x20)
-			width++;
-		else if (!joined && !(pos && is_skin_tone(code_point)))
-			width += rql_sh_char_width(code_point);
-		joined = code_point == ZERO_WIDTH_JOINER;
+		unsigned wide = cluster_width(&cluster, code_point, !pos);
+		if (code_point == '\r' && pos + 1 < length && text[pos + 1] == '\n')
+			bytes = 2; /* one character, and none that begins a line */
+		width = code_point == '\n' ? 0 : code_point == '\t' ? width + TAB - width % TAB : width + wide;
 	}
 	return width;
 }
@@ -79,17 +169,13 @@ size_t rql_sh_width(const char *text, size_t length)
 size_t rql_sh_prefix(const char *text, size_t length, size_t columns, size_t *used)
 {
 	size_t pos = 0, width = 0;
-	bool joined = false;
+	struct cluster cluster = {0};
 	while (pos < length && text[pos] != '\n') {
 		size_t bytes;
-		uint32_t code_point = rql_sh_decode(text + pos, length - pos, &bytes);
-		unsigned wide = pos && is_skin_tone(code_point) ? 0 : rql_sh_char_width(code_point);
-		/* What a joiner glues on is part of the character before it and is shown in its place. */
-		if (!joined && width + wide > columns)
+		unsigned wide = cluster_width(&cluster, rql_sh_decode(text + pos, length - pos, &bytes), !pos);
+		if (width + wide > columns)
 			break;
-		if (!joined)
-			width += wide;
-		joined = code_point == ZERO_WIDTH_JOINER;
+		width += wide;
 		pos += bytes;
 	}
 	*used = width;

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LIMIT_S = 60, SEEN = 1 << 20 };
+enum { LIMIT_S = 300, SEEN = 1 << 20 };
 
 struct terminal {
 	int fd;
@@ -231,12 +231,17 @@ static void cancel(struct terminal *term)
 int main(int argc, char **argv)
 {
 	struct terminal term = {0};
-	char folder[] = "/tmp/rayql-terminal-XXXXXX", history[64], line[400];
+	char folder[] = "/tmp/rayql-terminal-XXXXXX", history[64], line[400], script[64], completion[100];
 	if (argc != 2 || !mkdtemp(folder)) {
 		fprintf(stderr, "usage: test_terminal RAYQL\n");
 		return 99;
 	}
 	snprintf(history, sizeof(history), "%s/history", folder);
+	snprintf(script, sizeof(script), "%s/a_script.sql", folder);
+	snprintf(completion, sizeof(completion), ".read %s/a_s\t\r", folder);
+	FILE *text = fopen(script, "w");
+	if (!text || fputs(".print from_file", text) < 0 || fclose(text))
+		return 99;
 	setenv("RAYQL_HISTORY", history, 1);
 	setenv("HOME", folder, 1);
 	setenv("TERM", "xterm", 1);
@@ -275,10 +280,45 @@ int main(int argc, char **argv)
 	expect(&term, "│     3 │");
 	expect(&term, "rayql> ");
 
+	type(&term, "CREATE TABLE täg AS SELECT 4 AS größe;\r");
+	expect(&term, "rayql> ");
+	type(&term, "SELECT grö\t FROM tä\t;\r");
+	expect(&term, "│     4 │");
+	expect(&term, "rayql> ");
+	type(&term, "SELECT length_gr\t'abc') AS n;\r");
+	expect(&term, "│     3 │");
+	expect(&term, "rayql> ");
+
+	step = "completion of files";
+	type(&term, completion);
+	expect(&term, "from_file");
+	expect(&term, "rayql> ");
+	type(&term, "FROM read_text('");
+	type(&term, folder);
+	type(&term, "/a_sc\t) SELECT length(content) AS n;\r");
+	expect(&term, "│    16 │");
+	expect(&term, "rayql> ");
+
+	step = "a statement of several lines comes back whole";
+	type(&term, "SELECT 1 AS uno, -- the first\r");
+	expect(&term, "  ...> ");
+	type(&term, "2 AS due;\r");
+	expect(&term, "│     1 │     2 │");
+	expect(&term, "rayql> ");
+	type(&term, "\x1b[A\r");
+	expect(&term, "│     1 │     2 │");
+	expect(&term, "rayql> ");
+
+	step = "a line after CREATE";
+	type(&term, "CREATE MATERIALIZED VIEW v AS SELECT x, count(*) AS n FROM shoes_in_stock GROUP BY x;\r");
+	expect(&term, "1 cell from 1 row in ");
+	expect(&term, "rayql> ");
+
 	step = ".exit";
 	type(&term, ".exit 3\r");
 	expect_exit(&term, 3);
 	unlink(history);
+	unlink(script);
 	rmdir(folder);
 	free(term.seen);
 	puts("terminal: OK");
