@@ -8,6 +8,7 @@
 #include "flat.h"
 #include "machine.h"
 #include "options.h"
+#include "plans.h"
 #include "report.h"
 #include "ssb_run.h"
 #include "stats.h"
@@ -140,6 +141,9 @@ static rql_status run_all(const struct rql_bench_options *o, struct rql_bench_ru
 
 int rql_bench_main(int argc, char **argv)
 {
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "plans"))
+			return rql_plans_main(argc, argv);
 	/* first: --suite ssb-flat is an option of it */
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "scan"))
