@@ -25,6 +25,14 @@ if(RAYQL_SANITIZE MATCHES "thread")
 	list(APPEND rql_test_environment "RAYQL_VULKAN=off") # nor are the drivers, with threads of their own
 endif()
 
+# A time limit ends what hangs and judges no speed: on a machine with other work a test takes many times as long, and
+# under TSan ten times that.
+set(RAYQL_TEST_PATIENCE 4 CACHE STRING "The tests' time limits are multiplied by this")
+set(rql_patience "${RAYQL_TEST_PATIENCE}")
+if(RAYQL_SANITIZE MATCHES "thread")
+	math(EXPR rql_patience "${RAYQL_TEST_PATIENCE} * 2")
+endif()
+
 # Whether a test with these labels belongs into this build.
 function(rql_test_wanted out)
 	set(wanted TRUE)
@@ -37,7 +45,8 @@ function(rql_test_wanted out)
 endfunction()
 
 # rql_add_test(NAME COMMAND command... [LABELS label...] [TIMEOUT seconds] [PROCESSORS n])
-# add_test with the settings above; nothing when the labels say that this build has no use for it.
+# add_test with the settings above; nothing when the labels say that this build has no use for it. seconds: more than it
+# takes on an idle machine.
 function(rql_add_test name)
 	cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS")
 	rql_test_wanted(wanted ${arg_LABELS})
@@ -50,6 +59,7 @@ function(rql_add_test name)
 	if(NOT arg_PROCESSORS)
 		set(arg_PROCESSORS 1)
 	endif()
+	math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${rql_patience}")
 	set(name "${rql_test_prefix}${name}")
 	add_test(NAME "${name}" COMMAND ${arg_COMMAND})
 	set_tests_properties("${name}" PROPERTIES

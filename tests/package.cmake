@@ -21,6 +21,6 @@ if(TARGET rql_api)
 		LABELS package release)
 	rql_add_test(package.install
 		COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}"
-			"${CMAKE_BINARY_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer"
+			"${CMAKE_BINARY_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer" "${PROJECT_SOURCE_DIR}/README.md"
 		LABELS package release)
 endif()

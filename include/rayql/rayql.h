@@ -75,7 +75,8 @@ typedef struct rayql_config {
 	bool read_only;
 	uint64_t memory_limit;           /* bytes for RayQL's structures; 0: half of the machine's memory */
 	uint32_t threads;                /* of RayQL and of DuckDB; 0: all CPUs */
-	const char *const *host_options; /* name, value, name, value, ..., NULL: DuckDB's own configuration; may be NULL */
+	/* name, value, name, value, ..., NULL: DuckDB's own configuration, and RayQL's settings (rayql_...); may be NULL */
+	const char *const *host_options;
 } rayql_config;
 
 /* path NULL or ":memory:": an in-memory database. config NULL: the defaults. */
@@ -89,7 +90,8 @@ RAYQL_API void rayql_disconnect(rayql_connection *con);
 /* Runs every statement in sql (separated by semicolons); the result is the last one's. out may be NULL. Rows of a
  * result stream: a new statement on the connection closes the connection's unfinished result. */
 RAYQL_API rayql_status rayql_query(rayql_connection *con, const char *sql, rayql_result **out, rayql_error **err);
-/* One statement, with parameters written ?, $1 or $name. */
+/* One statement, with parameters written ?, $1 or $name. Settings and variables (SET) count as they are when it is
+ * executed. */
 RAYQL_API rayql_status rayql_prepare(rayql_connection *con, const char *sql, rayql_statement **out, rayql_error **err);
 RAYQL_API uint64_t rayql_parameter_count(const rayql_statement *stmt);
 /* index from 1; name: "1" or "name" without the dollar sign. */
@@ -187,13 +189,18 @@ RAYQL_API const char *rayql_batch_text(const rayql_batch *batch, uint32_t column
 /* A new batch of the same rows with every column cast to VARCHAR by DuckDB: how a shell prints any type. */
 RAYQL_API rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out,
                                            rayql_error **err);
+/* Likewise, but columns of FLOAT, DOUBLE and OTHER types (nested ones among them) are cast to JSON: "[1, null]", "1e300".
+ * All other columns are text that a writer of JSON quotes, or numbers. */
+RAYQL_API rayql_status rayql_batch_to_json(rayql_result *res, const rayql_batch *batch, rayql_batch **out,
+                                           rayql_error **err);
 RAYQL_API void rayql_batch_free(rayql_batch *batch);
 RAYQL_API void rayql_result_free(rayql_result *res);
 
 /* ---- Arrow (include rayql/arrow.h, or your own Arrow headers, for the structs) ---- */
 struct ArrowArrayStream;
 /* Hands the rest of the result over as an Arrow C stream (https://arrow.apache.org/docs/format/CStreamInterface.html);
- * the result is then empty, and the stream keeps what it needs alive. */
+ * the result is then empty, and the stream keeps what it needs alive. Its arrays have about 120,000 rows where there are
+ * as many, fewer where strings are long. */
 RAYQL_API rayql_status rayql_result_to_arrow(rayql_result *res, struct ArrowArrayStream *out, rayql_error **err);
 
 /* ---- what the last statement on the connection did (also: SELECT * FROM rayql_last_query()) ---- */

@@ -5,11 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A result's batches are DuckDB's vectors; an array has the rows of many of them, as readers of Arrow like it. Strings
+ * bound it, too: offsets of Arrow's strings have 32 bits. */
+#define ARRAY_ROWS 122880u
+#define ARRAY_BYTES (UINT64_C(256) << 20)
+
 struct stream {
 	rayql_connection *connection;
 	rayql_statement *statement;
 	struct rql_result *result;
 	struct rql_error err;
+	struct rql_batch **batches; /* gathered for one array; [next, count) could not be one and go out alone */
+	uint64_t count, capacity, next;
+	bool ended;
 };
 
 static int code_of(rql_status status)
@@ -39,18 +47,82 @@ static int get_schema(struct ArrowArrayStream *s, struct ArrowSchema *out)
 		rql_host_arrow_schema(rql_session_host(st->connection->session), c->count, c->types, c->names, out, &st->err));
 }
 
+static void drop_batches(struct stream *st)
+{
+	for (uint64_t i = st->next; i < st->count; i++)
+		rql_batch_release(st->batches[i]);
+	st->count = st->next = 0;
+}
+
+/* Of the strings; nested values are not counted. */
+static uint64_t string_bytes(const struct rql_batch *batch)
+{
+	uint64_t bytes = 0;
+	for (uint32_t c = 0; c < batch->column_count; c++) {
+		const struct rql_column *column = &batch->columns[c];
+		const struct rql_string *strings = column->data;
+		bool text = column->type.id == RQL_TYPE_VARCHAR || column->type.id == RQL_TYPE_BLOB;
+		for (uint64_t r = 0; text && r < batch->rows; r++)
+			bytes += rql_column_valid(column, r) ? strings[r].length : 0;
+	}
+	return bytes;
+}
+
+static rql_status gather(struct stream *st)
+{
+	uint64_t rows = 0, bytes = 0;
+	while (!st->ended && rows < ARRAY_ROWS && bytes < ARRAY_BYTES) {
+		if (st->count == st->capacity) {
+			uint64_t capacity = st->capacity ? 2 * st->capacity : 64;
+			struct rql_batch **grown = realloc(st->batches, capacity * sizeof(struct rql_batch *));
+			if (!grown)
+				return rql_error_memory(&st->err, capacity * sizeof(struct rql_batch *), "an Arrow array");
+			st->batches = grown;
+			st->capacity = capacity;
+		}
+		struct rql_batch *batch = NULL;
+		RQL_TRY(rql_result_fetch(st->result, &batch, &st->err));
+		st->ended = !batch;
+		if (!batch)
+			break;
+		st->batches[st->count++] = batch;
+		rows += batch->rows;
+		bytes += string_bytes(batch);
+	}
+	return RQL_OK;
+}
+
+static rql_status next_array(struct stream *st, struct ArrowArray *out)
+{
+	struct rql_host_con *con = rql_session_host(st->connection->session);
+	if (st->next == st->count) {
+		st->next = st->count = 0;
+		RQL_TRY(gather(st));
+		if (!st->count)
+			return RQL_OK;
+		struct rql_error failed = {0};
+		rql_status status = rql_host_arrow_batches(con, st->batches, st->count, out, &failed);
+		rql_error_clear(&failed);
+		if (status == RQL_OK) {
+			drop_batches(st);
+			return RQL_OK;
+		}
+	}
+	struct rql_batch *batch = st->batches[st->next++];
+	rql_status status = rql_host_arrow_batches(con, &batch, 1, out, &st->err);
+	rql_batch_release(batch);
+	return status;
+}
+
 static int get_next(struct ArrowArrayStream *s, struct ArrowArray *out)
 {
 	struct stream *st = s->private_data;
-	struct rql_batch *batch = NULL;
-	rql_status status = rql_result_fetch(st->result, &batch, &st->err);
-	if (status == RQL_OK && !batch) {
-		memset(out, 0, sizeof *out); /* released: the end */
-		return 0;
+	memset(out, 0, sizeof *out); /* released: the end, if it stays so */
+	rql_status status = next_array(st, out);
+	if (status != RQL_OK) {
+		drop_batches(st);
+		memset(out, 0, sizeof *out);
 	}
-	if (status == RQL_OK)
-		status = rql_host_arrow_batch(rql_session_host(st->connection->session), batch, out, &st->err);
-	rql_batch_release(batch);
 	return code_of(status);
 }
 
@@ -63,6 +135,8 @@ static const char *get_last_error(struct ArrowArrayStream *s)
 static void release(struct ArrowArrayStream *s)
 {
 	struct stream *st = s->private_data;
+	drop_batches(st);
+	free(st->batches);
 	rql_result_free(st->result);
 	if (st->statement)
 		rql_api_statement_unref(st->statement);

@@ -164,13 +164,26 @@ const char *rayql_batch_text(const rayql_batch *batch, uint32_t column, uint64_t
 	return rql_string_data(s);
 }
 
-rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out, rayql_error **error)
+typedef rql_status (*cast_fn)(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
+                              struct rql_error *err);
+
+static rayql_status cast(rayql_result *res, const rayql_batch *batch, cast_fn fn, rayql_batch **out, rayql_error **error)
 {
 	struct rql_error err = {0};
 	struct rql_batch *text = NULL;
 	if (!res || !batch || !out)
-		return rql_api_misuse(error, "rayql_batch_to_text: res, batch or out is NULL");
-	if (rql_host_to_text(rql_session_host(res->connection->session), batch->batch, &text, &err) != RQL_OK)
+		return rql_api_misuse(error, "rayql_batch_to_text, rayql_batch_to_json: res, batch or out is NULL");
+	if (fn(rql_session_host(res->connection->session), batch->batch, &text, &err) != RQL_OK)
 		return rql_api_fail(&err, error);
 	return wrap(text, out, error);
+}
+
+rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out, rayql_error **error)
+{
+	return cast(res, batch, rql_host_to_text, out, error);
+}
+
+rayql_status rayql_batch_to_json(rayql_result *res, const rayql_batch *batch, rayql_batch **out, rayql_error **error)
+{
+	return cast(res, batch, rql_host_to_json, out, error);
 }

@@ -90,6 +90,14 @@ struct rql_structure_failure {
 	char *reason;
 };
 
+/* Why the last build failed, and what was then: the same build is not tried again before something has changed that may
+ * help. */
+struct rql_build_failure {
+	rql_status status;    /* RQL_OK: it did not */
+	uint64_t limit, used; /* of the budget */
+	uint64_t epochs;      /* of the schema and the database's settings, added up */
+};
+
 /* Immutable once published, but for the state fields, which change under the catalog's lock by replacing the whole
  * structure: readers hold references and never see half a change. */
 struct rql_structure {
@@ -104,7 +112,8 @@ struct rql_structure {
 	bool unit_wanted;               /* WITH (unit = ...) is not auto */
 	enum rql_unit unit;             /* then: it is answered on this unit where the machine has it */
 	char *layout;                   /* WITH (layout = ...), a value of some method's layouts; NULL: auto */
-	char *reason;                   /* INVALID: why; else NULL */
+	char *reason;                   /* INVALID: why; UNBUILT: why the last build failed; else NULL */
+	struct rql_build_failure failed; /* UNBUILT; `versions` are those that the build began with */
 	uint32_t table_count;
 	struct rql_table **tables;
 	uint64_t *versions;    /* at the build's snapshot */

@@ -124,6 +124,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		return NULL;
 	copy->kind = s->kind;
 	copy->state = s->state;
+	copy->failed = s->failed;
 	copy->refresh = s->refresh;
 	copy->unit_wanted = s->unit_wanted;
 	copy->unit = s->unit;

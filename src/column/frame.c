@@ -65,7 +65,7 @@ static uint64_t checksum(const void *data, uint64_t size)
 
 rql_status rql_frame_corrupt(struct rql_frame_file *file, const char *what)
 {
-	return rql_error_set(file->err, RQL_ERROR_CORRUPT, "side file %s is damaged: %s; %s", file->path, what,
+	return rql_error_set(file->err, RQL_ERROR_CORRUPT, "side file %s is damaged: %s; %s", file->place->path, what,
 	                     file->kind->advice);
 }
 
@@ -135,7 +135,7 @@ static rql_status read_at(struct rql_frame_file *file, void *to, uint64_t size, 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return io_error(file, "read", file->path);
+			return io_error(file, "read", file->place->path);
 		if (got == 0)
 			return rql_frame_corrupt(file, "it ends early");
 		at += got;
@@ -376,35 +376,23 @@ static rql_status write_sections(struct rql_frame_file *file, const char *path)
 	return status;
 }
 
-/* The rename itself must survive a crash: the folder is synced, where the file system can. */
-static void sync_folder(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (fd >= 0) {
-		(void)fsync(fd);
-		close(fd);
-	}
-	free(folder);
-}
-
 static rql_status write_file(struct rql_frame_file *file, const char *temporary)
 {
-	file->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (file->fd < 0)
-		return io_error(file, "created", temporary);
-	rql_status status = write_sections(file, temporary);
+	const struct rql_file_place *place = file->place;
+	struct rql_file_place beside = *place;
+	beside.name = temporary;
+	RQL_TRY(rql_file_create(&beside, &file->fd, file->err));
+	rql_status status = write_sections(file, place->path);
 	if (status == RQL_OK && fsync(file->fd) != 0)
-		status = io_error(file, "written", temporary);
+		status = io_error(file, "written", place->path);
 	if (close(file->fd) != 0 && status == RQL_OK)
-		status = io_error(file, "written", temporary);
-	if (status == RQL_OK && rename(temporary, file->path) != 0)
-		status = io_error(file, "put in place", file->path);
+		status = io_error(file, "written", place->path);
+	if (status == RQL_OK && renameat(place->folder, temporary, place->folder, place->name) != 0)
+		status = io_error(file, "put in place", place->path);
 	if (status != RQL_OK)
-		(void)unlink(temporary);
-	else
-		sync_folder(file->path);
+		(void)unlinkat(place->folder, temporary, 0);
+	else if (place->folder >= 0)
+		(void)fsync(place->folder); /* the rename itself must survive a crash, where the file system can do that */
 	return status;
 }
 
@@ -413,7 +401,7 @@ rql_status rql_frame_write(struct rql_frame_file *file, const void *identity, ui
 	struct rql_strbuf temporary = {0};
 	file->writing = true;
 	file->fd = -1;
-	rql_strbuf_printf(&temporary, "%s.tmp", file->path);
+	rql_strbuf_printf(&temporary, "%s.tmp", file->place->name);
 	rql_status status = add_array(file, identity, identity_size, NULL);
 	if (status == RQL_OK)
 		status = add_array(file, NULL, 0, NULL); /* the description, known after the walk */
@@ -443,12 +431,12 @@ static rql_status read_header(struct rql_frame_file *file, struct frame_header *
 	RQL_TRY(read_at(file, header, sizeof(*header), 0));
 	if (memcmp(header->magic, file->kind->magic, 8) != 0)
 		return rql_error_set(file->err, RQL_ERROR_CORRUPT, "side file %s is damaged: it is no side file of %s; %s",
-		                     file->path, file->kind->what, file->kind->advice);
+		                     file->place->path, file->kind->what, file->kind->advice);
 	if (header->byte_order != BYTE_ORDER_MARK)
 		return rql_frame_corrupt(file, "it was written on a machine of another byte order");
 	if (header->version != file->kind->version)
 		return rql_error_set(file->err, RQL_ERROR_CORRUPT,
-		                     "side file %s has version %u, this RayQL reads version %u; %s", file->path,
+		                     "side file %s has version %u, this RayQL reads version %u; %s", file->place->path,
 		                     header->version, file->kind->version, file->kind->advice);
 	if (header->header_checksum != checksum(header, offsetof(struct frame_header, header_checksum)))
 		return rql_frame_corrupt(file, "its header's checksum does not match");
@@ -507,7 +495,7 @@ static rql_status read_file(struct rql_frame_file *file, const void *identity, u
 	free(kept);
 	if (!same)
 		return rql_error_set(file->err, RQL_ERROR_CORRUPT,
-		                     "side file %s belongs to another definition or state of the data; %s", file->path,
+		                     "side file %s belongs to another definition or state of the data; %s", file->place->path,
 		                     file->kind->advice);
 	RQL_TRY(read_section(file, SECTION_DESCRIPTION, &description));
 	file->fields = description;
@@ -523,13 +511,12 @@ static rql_status read_file(struct rql_frame_file *file, const void *identity, u
 rql_status rql_frame_read(struct rql_frame_file *file, const void *identity, uint32_t identity_size)
 {
 	struct stat info;
-	file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-	if (file->fd < 0)
-		return io_error(file, "opened", file->path);
-	rql_status status = RQL_OK;
-	if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode))
-		status =
-			rql_error_set(file->err, RQL_ERROR_IO, "side file %s cannot be read: it is no regular file", file->path);
+	RQL_TRY(rql_file_open(file->place, &file->fd, file->err));
+	if (file->fd < 0) {
+		errno = ENOENT;
+		return io_error(file, "opened", file->place->path);
+	}
+	rql_status status = fstat(file->fd, &info) == 0 ? RQL_OK : io_error(file, "read", file->place->path);
 	if (status == RQL_OK) {
 		file->size = (uint64_t)info.st_size;
 		status = read_file(file, identity, identity_size);

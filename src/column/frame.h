@@ -8,6 +8,7 @@
 #define RQL_COLUMN_FRAME_H
 
 #include "column/dimension.h"
+#include "util/files.h"
 #include "util/mem.h"
 #include "util/strbuf.h"
 
@@ -33,7 +34,7 @@ struct rql_frame_array { /* while writing */
 struct rql_frame_file {
 	/* by the caller */
 	const struct rql_frame_kind *kind;
-	const char *path;
+	const struct rql_file_place *place;
 	void *state; /* the walk's: what is written or read */
 	struct rql_error *err;
 	/* reading: what arrays, and types and texts, are allocated from; the walk may change them */
@@ -51,7 +52,7 @@ struct rql_frame_file {
 	const uint8_t *fields, *fields_end;
 };
 
-/* Written whole to `path`.tmp, synced, renamed. */
+/* Written whole to NAME.tmp, synced, renamed. */
 rql_status rql_frame_write(struct rql_frame_file *file, const void *identity, uint32_t identity_size) RQL_MUST_CHECK;
 /* RQL_ERROR_CORRUPT: what was wrong. What the walk has allocated by then is the caller's to free. */
 rql_status rql_frame_read(struct rql_frame_file *file, const void *identity, uint32_t identity_size) RQL_MUST_CHECK;

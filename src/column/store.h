@@ -44,6 +44,7 @@
 #include "column/dimension.h"
 #include "column/value.h"
 #include "util/budget.h"
+#include "util/files.h"
 #include "util/simd.h"
 #include "util/threads.h"
 
@@ -190,12 +191,12 @@ const struct rql_store_segment *rql_store_locate(const struct rql_store_snapshot
  * without leaving an allocation. Side files must pass it. */
 rql_status rql_store_check(const struct rql_store_snapshot *snapshot, struct rql_error *err) RQL_MUST_CHECK;
 
-/* Side file (docs/format.md): written whole to `path`.tmp, synced, renamed. Reading verifies magic, version, byte
+/* Side file (docs/format.md): written whole to NAME.tmp, synced, renamed. Reading verifies magic, version, byte
  * order, every checksum and all counts before anything is used; identity must be what was given to write.
  * RQL_ERROR_CORRUPT says what was wrong; the caller then builds anew. */
-rql_status rql_store_file_write(const struct rql_store_snapshot *snapshot, const char *path, const void *identity,
-                                uint32_t identity_size, struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_store_file_read(const char *path, const void *identity, uint32_t identity_size,
+rql_status rql_store_file_write(const struct rql_store_snapshot *snapshot, const struct rql_file_place *place,
+                                const void *identity, uint32_t identity_size, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_store_file_read(const struct rql_file_place *place, const void *identity, uint32_t identity_size,
                                struct rql_budget *budget, struct rql_store **out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- reading: rows [first, first + count) of one block; first is a multiple of 64, first + count <= rows ----

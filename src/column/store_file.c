@@ -84,7 +84,7 @@ static rql_status read_schema(struct rql_frame_file *file, struct walk *walk)
 		RQL_TRY(visit_column(file, &specs[c], &kind));
 	}
 	const struct rql_store_spec spec = {
-		.name = file->path, .column_count = columns, .columns = specs, .budget = walk->budget};
+		.name = file->place->path, .column_count = columns, .columns = specs, .budget = walk->budget};
 	RQL_TRY(rql_store_schema_new(&spec, &walk->schema, file->err));
 	walk->schema->ordered = ordered;
 	return RQL_MEM_ZARRAY(&walk->mem, walk->dictionaries, columns, file->err);
@@ -249,11 +249,11 @@ static const struct rql_frame_kind store_kind = {.magic = "RayQLcol",
                                                  .walk = visit_store,
                                                  .type_ok = type_ok};
 
-rql_status rql_store_file_write(const struct rql_store_snapshot *snapshot, const char *path, const void *identity,
-                                uint32_t identity_size, struct rql_error *err)
+rql_status rql_store_file_write(const struct rql_store_snapshot *snapshot, const struct rql_file_place *place,
+                                const void *identity, uint32_t identity_size, struct rql_error *err)
 {
 	struct walk walk = {.from = (const struct rql_store_state *)(const void *)snapshot};
-	struct rql_frame_file file = {.kind = &store_kind, .path = path, .state = &walk, .err = err};
+	struct rql_frame_file file = {.kind = &store_kind, .place = place, .state = &walk, .err = err};
 	return rql_frame_write(&file, identity, identity_size);
 }
 
@@ -278,13 +278,13 @@ static rql_status make_store(struct rql_frame_file *file, struct walk *walk, str
 	return status;
 }
 
-rql_status rql_store_file_read(const char *path, const void *identity, uint32_t identity_size,
+rql_status rql_store_file_read(const struct rql_file_place *place, const void *identity, uint32_t identity_size,
                                struct rql_budget *budget, struct rql_store **out, struct rql_error *err)
 {
 	struct walk walk = {.budget = budget, .arena = rql_arena_new()};
 	struct rql_frame_file file = {
-		.kind = &store_kind, .path = path, .state = &walk, .err = err, .mem = &walk.mem, .arena = walk.arena};
-	rql_mem_init(&walk.mem, budget, path);
+		.kind = &store_kind, .place = place, .state = &walk, .err = err, .mem = &walk.mem, .arena = walk.arena};
+	rql_mem_init(&walk.mem, budget, place->path);
 	rql_status status = walk.arena ? RQL_OK : rql_error_memory(err, sizeof walk, "reading a side file");
 	if (status == RQL_OK)
 		status = rql_frame_read(&file, identity, identity_size);

@@ -116,7 +116,8 @@ static void put_uuid(struct rql_strbuf *out, rql_int128 stored)
 	}
 }
 
-/* A NUL would end the statement's text: it is written as chr(0) between the pieces. */
+/* A NUL would end the statement's text: it is written as chr(0) between the pieces. The functions are qualified, since a
+ * database may have macros of these names (and of operators'). */
 static void put_varchar(struct rql_strbuf *out, const char *data, uint64_t length)
 {
 	const char *nul = length ? memchr(data, 0, length) : NULL;
@@ -124,10 +125,10 @@ static void put_varchar(struct rql_strbuf *out, const char *data, uint64_t lengt
 		rql_strbuf_put_literal(out, data, length);
 		return;
 	}
-	rql_strbuf_putc(out, '(');
+	rql_strbuf_put(out, "system.main.concat(");
 	while (nul) {
 		rql_strbuf_put_literal(out, data, (size_t)(nul - data));
-		rql_strbuf_put(out, " || chr(0) || ");
+		rql_strbuf_put(out, ", system.main.chr(0), ");
 		length -= (uint64_t)(nul - data) + 1;
 		data = nul + 1;
 		nul = length ? memchr(data, 0, length) : NULL;

@@ -1,16 +1,17 @@
 /* Profiles are kept between runs. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <json-c/json.h>
 
 #include "device/device_internal.h"
+#include "util/files.h"
 #include "util/strbuf.h"
+
+#define LONGEST (UINT64_C(1) << 20) /* more is no profile */
 
 /* Of the file: moves when a constant is added, and OLDEST, the first that is still read, when one changes its meaning. */
 #define FORMAT 3
@@ -157,23 +158,11 @@ static int threads_of(const struct rql_device *device)
 	return device->kind == RQL_DEVICE_CPU && device->pool ? (int)rql_pool_threads(device->pool) : 0;
 }
 
-/* <cache>/rayql/profile-<uuid or id>.json, with a hyphen for the id's colon: a GPU's place in the loader's order moves
- * when another is put in. false: no home, or out of memory. */
-static bool profile_path(const struct rql_device *device, struct rql_strbuf *out, bool make_folder)
+/* profile-<uuid or id>.json, with a hyphen for the id's colon: a GPU's place in the loader's order moves when another
+ * is put in. False: out of memory. */
+static bool profile_name(const struct rql_device *device, struct rql_strbuf *out)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	if (cache && cache[0] == '/')
-		rql_strbuf_put(out, cache);
-	else if (home && home[0])
-		rql_strbuf_printf(out, "%s/.cache", home);
-	else
-		return false;
-	if (make_folder)
-		(void)mkdir(rql_strbuf_text(out), 0700); /* what is wrong with it shows when the file is written */
-	rql_strbuf_put(out, "/rayql");
-	if (make_folder)
-		(void)mkdir(rql_strbuf_text(out), 0700);
-	rql_strbuf_put(out, "/profile-");
+	rql_strbuf_put(out, "profile-");
 	for (const char *c = device->uuid ? device->uuid : device->id; *c; c++)
 		rql_strbuf_putc(out, *c == ':' ? '-' : *c);
 	rql_strbuf_put(out, ".json");
@@ -199,52 +188,55 @@ static json_object *profile_json(const struct rql_device *device)
 	return NULL;
 }
 
-/* Writes text beside path and renames it, so that a reader never sees half a file. */
-static rql_status write_file(const char *path, const char *text, struct rql_error *err)
+static rql_status write_profile(const char *name, const char *text, struct rql_error *err)
 {
-	struct rql_strbuf beside = {0};
-	rql_strbuf_printf(&beside, "%s.%ld.tmp", path, (long)getpid());
-	rql_status status = RQL_OK;
-	FILE *file = beside.failed ? NULL : fopen(rql_strbuf_text(&beside), "we");
-	bool written = file && fputs(text, file) >= 0;
-	int reason = errno;
-	if (file && fclose(file) != 0) {
-		written = false;
-		reason = errno;
-	}
-	if (written && rename(rql_strbuf_text(&beside), path) != 0) {
-		written = false;
-		reason = errno;
-	}
-	if (!written) {
-		if (file)
-			(void)unlink(rql_strbuf_text(&beside));
-		status = rql_error_set(
-			err, RQL_ERROR_IO,
-			"cannot keep the device's profile in %s: %s; set XDG_CACHE_HOME to a folder that can be written", path,
-			strerror(reason));
-	}
-	rql_strbuf_free(&beside);
+	char end[32];
+	int folder = -1;
+	struct rql_file_place place = {.name = name, .path = name, .mode = 0600};
+	const struct iovec part = {(void *)(uintptr_t)text, strlen(text)};
+	RQL_TRY(rql_cache_open(true, &folder, err));
+	place.folder = folder;
+	snprintf(end, sizeof end, "%ld.tmp", (long)getpid());
+	rql_status status = rql_file_put(&place, end, &part, 1, err);
+	close(folder);
 	return status;
 }
 
 rql_status rql_profile_save(const struct rql_device *device, struct rql_error *err)
 {
-	struct rql_strbuf path = {0};
-	rql_status status;
-	json_object *root = NULL;
-	if (!profile_path(device, &path, true)) {
-		status = rql_error_set(err, RQL_ERROR_IO,
-		                       "cannot keep the device's profile: neither XDG_CACHE_HOME nor HOME names a folder");
-		goto done;
-	}
-	root = profile_json(device);
+	struct rql_strbuf name = {0};
+	struct rql_error failed = {0};
+	json_object *root = profile_name(device, &name) ? profile_json(device) : NULL;
 	const char *text = root ? json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY) : NULL;
-	status = text ? write_file(rql_strbuf_text(&path), text, err) : rql_error_memory(err, 4096, "a device's profile");
-done:
+	rql_status status = text ? write_profile(rql_strbuf_text(&name), text, &failed)
+	                         : rql_error_memory(&failed, 4096, "a device's profile");
+	if (status == RQL_ERROR_IO)
+		rql_error_set(err, status,
+		              "cannot keep the device's profile: %s; set XDG_CACHE_HOME to a folder that can be written",
+		              rql_error_message(&failed));
+	else
+		rql_error_move(err, &failed);
+	rql_error_clear(&failed);
 	json_object_put(root);
-	rql_strbuf_free(&path);
+	rql_strbuf_free(&name);
 	return status;
+}
+
+static json_object *read_profile(const char *name)
+{
+	struct rql_file_place place = {.name = name, .path = name};
+	json_object *root = NULL;
+	char *text = NULL;
+	uint64_t size = 0;
+	int folder = -1;
+	if (rql_cache_open(false, &folder, NULL) != RQL_OK || folder < 0)
+		return NULL;
+	place.folder = folder;
+	if (rql_file_get(&place, LONGEST, &text, &size, NULL) == RQL_OK && text)
+		root = json_tokener_parse(text);
+	free(text);
+	close(folder);
+	return root;
 }
 
 static bool same_text(json_object *root, const char *key, const char *wanted)
@@ -287,12 +279,12 @@ static bool read_constant(json_object *root, const char *key, bool needed, doubl
 
 bool rql_profile_load(struct rql_device *device)
 {
-	struct rql_strbuf path = {0};
+	struct rql_strbuf name = {0};
 	json_object *root = NULL;
 	struct rql_profile profile = guess_of(device); /* for what an older format lacks */
 	bool good = false;
-	if (profile_path(device, &path, false))
-		root = json_object_from_file(rql_strbuf_text(&path));
+	if (profile_name(device, &name))
+		root = read_profile(rql_strbuf_text(&name));
 	if (json_object_is_type(root, json_type_object)) {
 		int format = format_of(root);
 		good = format && same_text(root, "name", device->name) && same_text(root, "driver", device->driver) &&
@@ -307,6 +299,6 @@ bool rql_profile_load(struct rql_device *device)
 		device->profile.measured = true;
 	}
 	json_object_put(root);
-	rql_strbuf_free(&path);
+	rql_strbuf_free(&name);
 	return good;
 }

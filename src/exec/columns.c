@@ -37,19 +37,21 @@ static rql_status check_place(const struct rql_session *s, const char *sql, cons
 		table->schema);
 }
 
-static bool host_has_index(struct rql_session *s, const struct rql_name *n)
+static rql_status host_has_index(struct rql_database *db, const struct rql_name *n, bool *out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	int64_t count = 0;
-	rql_strbuf_put(&sql, "SELECT count(*) FROM duckdb_indexes() WHERE lower(index_name) = lower(");
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM system.main.duckdb_indexes() WHERE "
+	                     "system.main.lower(index_name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, n->name, strlen(n->name));
-	rql_strbuf_put(&sql, ") AND lower(schema_name) = lower(");
+	rql_strbuf_put(&sql, ") AND system.main.lower(schema_name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, n->schema, strlen(n->schema));
 	rql_strbuf_put(&sql, ") AND database_name = ");
-	rql_strbuf_put_literal(&sql, s->db->name, strlen(s->db->name));
-	bool there = rql_host_query_int(s->host, rql_strbuf_text(&sql), &count, NULL) == RQL_OK && count > 0;
+	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
+	rql_status status = rql_ask_int(db, rql_strbuf_text(&sql), &count, err);
 	rql_strbuf_free(&sql);
-	return there;
+	*out = count > 0;
+	return status;
 }
 
 /* ---- CREATE ---- */
@@ -110,14 +112,6 @@ rql_status rql_columns_describe(const struct rql_database *db, const char *name,
 	return RQL_OK;
 }
 
-static rql_status store_row(struct rql_session *s, const struct rql_structure *c, struct rql_error *err)
-{
-	char *put = rql_store_put_sql(s->db, c);
-	rql_status status = put ? rql_transact(s, put, true, err) : rql_error_memory(err, 0, "an index");
-	free(put);
-	return status;
-}
-
 /* Builds c and makes it known; with the build lock held. Takes c over. */
 static rql_status make(struct rql_session *s, struct rql_structure *c, const struct rql_structure *old,
                        struct rql_error *err)
@@ -128,13 +122,15 @@ static rql_status make(struct rql_session *s, struct rql_structure *c, const str
 		return status;
 	}
 	rql_build_save(s->db, c);
-	status = store_row(s, c, err);
+	status = rql_store_change(s->db, &(struct rql_store_change){.put = c}, &s->progress.cancel, err);
 	if (status != RQL_OK) {
 		if (c->side_file)
 			rql_side_forget(&s->db->side, c->side_file);
 		rql_structure_release(c);
 		return status;
 	}
+	if (old)
+		rql_side_replaced(&s->db->side, old->side_file);
 	c->id = old ? old->id : 0;
 	rql_catalog_schema_changed(s->db->catalog);
 	return rql_catalog_publish(s->db->catalog, c, err);
@@ -147,8 +143,10 @@ static rql_status create_locked(struct rql_session *s, const struct rql_statemen
 	struct rql_name n = {.schema = (char *)(uintptr_t)shape->table.schema, .name = (char *)(uintptr_t)st->name.name};
 	struct rql_structure *old = rql_catalog_find(s->db->catalog, s->db->name, n.schema, n.name), *c = NULL;
 	rql_status status = RQL_OK;
-	bool host = !old && host_has_index(s, &n);
-	if (st->if_not_exists && (old || host))
+	bool host = false;
+	if (!old)
+		status = host_has_index(s->db, &n, &host, err);
+	if (status != RQL_OK || (st->if_not_exists && (old || host)))
 		goto done;
 	if (old && old->kind != RQL_STRUCTURE_COLUMNS)
 		status = rql_error_set(err, RQL_ERROR_STATEMENT,
@@ -230,7 +228,9 @@ rql_status rql_columns_create(struct rql_session *s, const char *sql, const stru
 static rql_status no_such_index(struct rql_session *s, const struct rql_name *n, const char *verb,
                                 struct rql_error *err)
 {
-	if (host_has_index(s, n))
+	bool host = false;
+	RQL_TRY(host_has_index(s->db, n, &host, err));
+	if (host)
 		return rql_error_set(
 			err, RQL_ERROR_STATEMENT,
 			"Catalog Error: the index %s is DuckDB's own, which is always up to date: there is nothing "
@@ -275,10 +275,8 @@ bool rql_columns_owns(struct rql_session *s, const char *sql, const struct rql_s
 static rql_status drop_locked(struct rql_session *s, struct rql_structure *c, struct rql_error *err)
 {
 	if (!c->automatic) {
-		char *row = rql_store_delete_sql(s->db, c->schema, c->name);
-		rql_status status = row ? rql_transact(s, row, true, err) : rql_error_memory(err, 0, "DROP");
-		free(row);
-		RQL_TRY(status);
+		struct rql_store_change change = {.schema = c->schema, .name = c->name};
+		RQL_TRY(rql_store_change(s->db, &change, &s->progress.cancel, err));
 	}
 	rql_catalog_remove(s->db->catalog, c->id);
 	rql_catalog_schema_changed(s->db->catalog);

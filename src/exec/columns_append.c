@@ -96,11 +96,11 @@ static rql_status look(struct append *a, bool *same, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	int64_t total = 0, numbers[2] = {0};
-	rql_strbuf_put(&sql, "SELECT count(*) FROM ");
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_columns_put_table(&sql, a->session->db, a->s);
 	rql_status status = rql_columns_count(a->con, rql_strbuf_text(&sql), 1, &total, err);
 	rql_strbuf_clear(&sql);
-	rql_strbuf_printf(&sql, "SELECT count(*), coalesce(max(rowid), %lld)", (long long)a->s->greatest_rowid);
+	rql_strbuf_printf(&sql, "SELECT system.main.count(*), coalesce(system.main.max(rowid), %lld)", (long long)a->s->greatest_rowid);
 	put_where(&sql, a);
 	if (status == RQL_OK)
 		status = rql_columns_count(a->con, rql_strbuf_text(&sql), 2, numbers, err);
@@ -231,6 +231,7 @@ static void take_over(struct append *a, uint64_t start)
 	s->snapshot = rql_store_snapshot(s->store);
 	s->greatest_rowid = a->greatest_rowid;
 	s->side_file_valid = false;
+	rql_side_replaced(&a->session->db->side, s->side_file);
 	(void)rql_structure_set_text(&s->side_file, NULL); /* it is written again when the database is closed */
 	rql_strbuf_printf(&note, "%llu added rows were appended in %.1f ms", (unsigned long long)a->found,
 	                  (double)(rql_now_ns() - start) / 1e6);
@@ -250,7 +251,7 @@ rql_status rql_columns_append(struct rql_session *session, struct rql_structure 
 	rql_status status = rql_build_note_versions(session, s, err);
 	if (status != RQL_OK || !is_present(s) || !rql_table_only_grew(session->db->catalog, s->tables[0], since))
 		goto done;
-	status = rql_host_connect(session->db->host, &a->con, err);
+	status = rql_host_connect_own(session->db->host, &a->con, err);
 	if (status != RQL_OK)
 		goto done;
 	rql_build_set_running(session, a->con);

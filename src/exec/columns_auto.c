@@ -140,7 +140,9 @@ static rql_status describe(const struct load *l, bool with_old, struct rql_colum
 	uint32_t count = 0;
 	RQL_TRY(unite(l, with_old, &names, &count, err));
 	pthread_mutex_lock(&db->loader_lock);
-	rql_status status = rql_columns_shape_read(db->loader, l->table, count, names, l->arena, shape, err);
+	rql_status status = rql_host_hold_settings(db->loader, err);
+	if (status == RQL_OK)
+		status = rql_columns_shape_read(db->loader, l->table, count, names, l->arena, shape, err);
 	pthread_mutex_unlock(&db->loader_lock);
 	RQL_TRY(status);
 	RQL_TRY(rql_columns_describe(db, l->name, false, shape, &options, out, err));

@@ -55,7 +55,9 @@ rql_status rql_columns_bind(struct rql_database *db, struct rql_structure *s, st
 	if (!arena)
 		return rql_error_memory(err, 0, "a columns structure");
 	pthread_mutex_lock(&db->loader_lock);
-	rql_status status = read_shape(db->loader, s, arena, &shape, err);
+	rql_status status = rql_host_hold_settings(db->loader, err);
+	if (status == RQL_OK)
+		status = read_shape(db->loader, s, arena, &shape, err);
 	pthread_mutex_unlock(&db->loader_lock);
 	if (status == RQL_OK)
 		status = rql_columns_define(db, s, &shape, err);
@@ -132,10 +134,10 @@ static rql_status fill_spec(struct build *b, struct rql_arena *arena, struct rql
 static char *source_sql(const struct build *b, uint64_t sink)
 {
 	struct rql_strbuf sql = {0};
-	rql_strbuf_printf(&sql, "SELECT count(rayql_sink(%llu, ", (unsigned long long)sink);
+	rql_strbuf_printf(&sql, "SELECT system.main.count(system.main.rayql_sink(%llu, ", (unsigned long long)sink);
 	put_columns(&sql, &b->shape);
-	rql_strbuf_put(&sql, b->shape.no_rowid ? ")), -1::BIGINT" : ", rowid)), coalesce(max(rowid), -1)");
-	rql_strbuf_put(&sql, ", count(*) FROM ");
+	rql_strbuf_put(&sql, b->shape.no_rowid ? ")), CAST(-1 AS BIGINT)" : ", rowid)), coalesce(system.main.max(rowid), -1)");
+	rql_strbuf_put(&sql, ", system.main.count(*) FROM ");
 	rql_columns_put_table(&sql, b->session->db, b->s);
 	return rql_strbuf_take(&sql);
 }
@@ -221,7 +223,7 @@ rql_status rql_columns_build(struct rql_session *session, struct rql_structure *
 	uint64_t start = rql_now_ns();
 	if (!arena)
 		return rql_error_memory(err, 0, "a build");
-	rql_status status = rql_host_connect(session->db->host, &b.con, err);
+	rql_status status = rql_host_connect_own(session->db->host, &b.con, err);
 	if (status == RQL_OK) {
 		rql_build_set_running(session, b.con);
 		status = atomic_load(&session->progress.cancel) ? rql_interrupted(err) : build_fresh(&b, arena, err);
@@ -251,8 +253,8 @@ static rql_status find_rowid(struct rql_database *db, struct rql_structure *s, u
 {
 	struct rql_strbuf sql = {0};
 	int64_t numbers[2] = {0};
-	rql_strbuf_printf(&sql, "SELECT %s, count(*) FROM ",
-	                  s->greatest_rowid == RQL_NO_ROWID ? "-1::BIGINT" : "coalesce(max(rowid), -1)");
+	rql_strbuf_printf(&sql, "SELECT %s, system.main.count(*) FROM ",
+	                  s->greatest_rowid == RQL_NO_ROWID ? "CAST(-1 AS BIGINT)" : "coalesce(system.main.max(rowid), -1)");
 	rql_columns_put_table(&sql, db, s);
 	pthread_mutex_lock(&db->loader_lock);
 	rql_status status = rql_columns_count(db->loader, rql_strbuf_text(&sql), 2, numbers, err);

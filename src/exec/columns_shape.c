@@ -19,7 +19,7 @@ static rql_status read_scan(struct rql_host_con *con, const char *table, struct 
 	/* A table that is not there is an error of DuckDB's here, and a plan that cannot be made below. */
 	RQL_TRY(rql_host_prepare(con, sql, &stmt, err));
 	rql_host_stmt_free(stmt);
-	rql_status status = rql_host_plan(con, sql, false, &json, err);
+	rql_status status = rql_host_plan(con, sql, &json, err);
 	if (status == RQL_OK)
 		status = rql_rel_parse(arena, json, strlen(json), &root, err);
 	free(json);

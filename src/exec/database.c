@@ -12,6 +12,35 @@ static bool is_memory(const char *path)
 	return !path || !*path || strcmp(path, ":memory:") == 0;
 }
 
+/* What is done with the file before DuckDB opens it. */
+static rql_status open_file(struct rql_database *db, const char *path, struct rql_error *err)
+{
+	char *local = NULL;
+	if (!rql_local_path(path, &local))
+		return rql_error_memory(err, strlen(path), "a path");
+	if (!local)
+		return RQL_OK;
+	rql_status status = rql_open_file_check(local, db->read_only, err);
+	if (status == RQL_OK)
+		status = rql_open_file_enter(local, db->read_only, &db->open_file, err);
+	if (status == RQL_OK)
+		status = rql_side_open(local, db->open_file ? db->open_file->fd : -1, db->read_only, &db->side, err);
+	free(local);
+	return status;
+}
+
+/* What is done with it afterwards. */
+static rql_status hold_file(struct rql_database *db, struct rql_error *err)
+{
+	if (db->side.database && !db->open_file) /* DuckDB has made it */
+		RQL_TRY(rql_open_file_enter(db->side.database, db->read_only, &db->open_file, err));
+	if (!db->open_file)
+		return RQL_OK;
+	RQL_TRY(rql_open_file_hold(db->open_file, db->side.database, err));
+	rql_side_recheck(&db->side, db->open_file->fd);
+	return RQL_OK;
+}
+
 static rql_status open_host(struct rql_database *db, const char *path, const struct rql_database_config *config,
                             struct rql_error *err)
 {
@@ -21,6 +50,8 @@ static rql_status open_host(struct rql_database *db, const char *path, const str
 	if (!options)
 		return rql_error_memory(err, sizeof *options, "options");
 	for (unsigned i = 0; i < config->host_option_count; i++) {
+		if (rql_setting_is_own(config->host_options[i].name))
+			continue; /* rql_settings_open */
 		options[count++] = config->host_options[i];
 		if (strcasecmp(config->host_options[i].name, "access_mode") == 0)
 			db->read_only = strcasecmp(config->host_options[i].value, "read_only") == 0;
@@ -33,11 +64,7 @@ static rql_status open_host(struct rql_database *db, const char *path, const str
 		snprintf(threads, sizeof threads, "%u", config->threads);
 		options[count++] = (struct rql_host_option){"threads", threads};
 	}
-	rql_status status = RQL_OK;
-	if (path)
-		status = rql_open_file_enter(path, db->read_only, &db->open_file, err);
-	if (path && status == RQL_OK)
-		status = rql_side_open(path, db->read_only, &db->side, err);
+	rql_status status = path ? open_file(db, path, err) : RQL_OK;
 	if (status == RQL_OK)
 		status = rql_host_open(path, options, count, &db->host, err);
 	free(options);
@@ -46,26 +73,31 @@ static rql_status open_host(struct rql_database *db, const char *path, const str
 
 static rql_status open_parts(struct rql_database *db, const struct rql_database_config *config, struct rql_error *err)
 {
+	RQL_TRY(hold_file(db, err));
 	RQL_TRY(rql_catalog_new(&db->catalog, err));
 	RQL_TRY(rql_planner_new(&db->planner, err));
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
 	rql_calibrate_first_start(&db->devices->device[0], &db->devices->device[0]);
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
-	RQL_TRY(rql_host_connect(db->host, &db->loader, err));
-	RQL_TRY(rql_host_query_text(db->loader, "SELECT current_database()", &db->name, err));
+	RQL_TRY(rql_host_connect_own(db->host, &db->loader, err));
+	rql_host_guard_plans(db->loader, true);
+	RQL_TRY(rql_host_query_text(db->loader, "SELECT system.main.current_database()", &db->name, err));
 	RQL_TRY(rql_functions_register(db, db->loader, err));
-	if (db->side.database && !db->open_file)
-		RQL_TRY(rql_open_file_enter(db->side.database, db->read_only, &db->open_file, err));
-	rql_side_recheck(&db->side);
-	return rql_store_read(db, err);
+	RQL_TRY(rql_store_read(db, err));
+	return rql_settings_open(db, config, err);
 }
 
 rql_status rql_database_open(const char *path, const struct rql_database_config *config, struct rql_database **out,
                              struct rql_error *err)
 {
+	struct rql_database_config with_threads = *config;
+	RQL_TRY(rql_settings_threads(config, &with_threads.threads, err));
+	config = &with_threads;
 	struct rql_database *db = calloc(1, sizeof *db);
 	if (!db)
 		return rql_error_memory(err, sizeof *db, "a database");
+	pthread_mutex_init(&db->settings.lock, NULL);
+	atomic_store(&db->settings.stamp, 1);
 	pthread_mutex_init(&db->sessions_lock, NULL);
 	pthread_mutex_init(&db->loader_lock, NULL);
 	pthread_mutex_init(&db->build_lock, NULL);
@@ -157,6 +189,7 @@ void rql_database_close(struct rql_database *db)
 	rql_devices_close(db->devices);
 	rql_side_free(&db->side);
 	rql_open_file_leave(db->open_file);
+	pthread_mutex_destroy(&db->settings.lock);
 	pthread_mutex_destroy(&db->sessions_lock);
 	pthread_mutex_destroy(&db->loader_lock);
 	pthread_mutex_destroy(&db->build_lock);

@@ -144,7 +144,7 @@ static void place_on(struct rql_session *session, struct rql_structure *s, struc
 		return;
 	}
 	atomic_store(&session->progress.phase, "placing on the device");
-	const struct rql_side *side = &session->db->side;
+	struct rql_side *side = &session->db->side;
 	bool kept = unit == RQL_UNIT_RT && s->side_file && s->side_file_valid;
 	bool read = kept && rql_side_read_rt(side, s->side_file, s->cube, device);
 	if (rql_cube_place_for(s->cube, device, unit, &failed) != RQL_OK)

@@ -25,19 +25,28 @@ static struct rql_strbuf *add_row(struct rows *rows, const char *key)
 	return &rows->values[rows->count++];
 }
 
-/* DuckDB's own rows behind ours. */
-static rql_status add_host_rows(struct rql_session *s, const struct rql_statement *st, struct rows *rows,
+/* DuckDB's own rows behind ours. The error of the whole statement is the one with the right position. */
+static rql_status add_host_rows(const struct rql_call *call, const struct rql_statement *st, struct rows *rows,
                                 struct rql_error *err)
 {
+	struct rql_session *s = call->s;
+	struct rql_error failed = {0};
 	struct rql_strbuf sql = {0};
 	rql_strbuf_printf(&sql, "EXPLAIN %s%s", st->analyze ? "ANALYZE " : "", st->query);
 	char *text = rql_strbuf_take(&sql);
 	if (!text)
 		return rql_error_memory(err, 0, "EXPLAIN");
 	struct rql_host_result *res = NULL;
-	rql_status status = rql_host_query(s->host, text, &res, err);
+	rql_status status = rql_host_query(s->host, text, &res, &failed);
 	free(text);
-	RQL_TRY(status);
+	if (status == RQL_ERROR_HOST && !s->txn.open) {
+		rql_error_clear(&failed);
+		status = rql_host_query(s->host, call->sql, &res, &failed);
+	}
+	if (status != RQL_OK) {
+		rql_error_move(err, &failed);
+		return status;
+	}
 	struct rql_batch *batch = NULL;
 	while ((status = rql_host_fetch(res, &batch, err)) == RQL_OK && batch) {
 		for (uint64_t r = 0; r < batch->rows && rows->count < 8 && batch->column_count == 2; r++) {
@@ -94,29 +103,19 @@ static rql_status make_result(const struct rql_call *call, struct rows *rows, co
 rql_status rql_explain(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
-	struct rql_host_stmt *stmt = NULL;
 	struct rql_choice choice = {0};
 	struct rows rows = {0};
 	char *why = NULL;
-	rql_status status = rql_host_prepare(s->host, st->query, &stmt, NULL);
-	if (status != RQL_OK) { /* the whole statement's error is the one with the right position */
-		status = rql_host_prepare(s->host, call->sql, &stmt, err);
-		if (status == RQL_OK)
-			return rql_host_run(call, stmt, false, err);
-		goto done;
-	}
-	status = rql_select_choose(s, st->query, stmt, st->analyze, &choice, err);
+	rql_status status = rql_select_choose(s, st->query, st->analyze, &choice, err);
 	if (status == RQL_OK && !choice.reason)
 		status = explain_method(s, st, choice.entry->plan, &rows, &why, err);
 	if (status == RQL_OK && rows.count == 0) {
 		const char *first = choice.entry ? choice.entry->first : NULL;
 		rql_strbuf_printf(add_row(&rows, "rayql_plan"), "%s: %s", first ? first : "host", why ? why : choice.reason);
-		status = add_host_rows(s, st, &rows, err);
+		status = add_host_rows(call, st, &rows, err);
 	}
 	if (status == RQL_OK && call->out)
 		status = make_result(call, &rows, why ? why : choice.reason ? choice.reason : choice.entry->plan->reason, err);
-	rql_host_stmt_free(stmt);
-done:
 	if (status != RQL_OK)
 		s->txn.failed = s->txn.failed || s->txn.open;
 	free_rows(&rows);

@@ -13,7 +13,7 @@ static bool print_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *
 	const struct lending *l = state;
 	for (uint32_t i = 0; i < l->nodes->leaf_count; i++) {
 		if (l->nodes->leaves[i].rel == rel) {
-			rql_strbuf_printf(out, "rayql_batch(%llu)", (unsigned long long)l->numbers[i]);
+			rql_strbuf_printf(out, "system.main.rayql_batch(%llu)", (unsigned long long)l->numbers[i]);
 			return true;
 		}
 	}

@@ -429,9 +429,8 @@ static void fill_settings(struct rql_database *db, struct rql_session *session, 
 	struct rql_setting_row row;
 	(void)db;
 	for (uint32_t i = 0; session && rql_settings_row(session, i, &row); i++) {
-		bool own = strncmp(row.name, "rayql_", 6) == 0;
 		row_begin(t);
-		put_text(t, own ? row.name : rql_arena_printf(t->arena, "rayql_enable_%s", row.name));
+		put_text(t, row.name);
 		put_text(t, row.value);
 		put_text(t, row.description);
 	}

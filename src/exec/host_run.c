@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs the statement to its end (a write or CALL must not stay half done while its result is open) and makes the
- * result. */
+/* Runs the statement, or the text where stmt is NULL, to its end (a write or CALL must not stay half done while its result
+ * is open) and makes the result. */
 static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
 	struct rql_host_result *host = NULL;
 	uint64_t start = rql_now_ns();
-	rql_status status = rql_host_execute(stmt, false, &host, err);
+	rql_status status =
+		stmt ? rql_host_execute(stmt, false, &host, err) : rql_host_query(s->host, call->sql, &host, err);
 	if (status != RQL_OK)
 		return status;
 	rql_report_start(s, "host", "only DuckDB runs such statements");
@@ -78,6 +79,8 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 	struct rql_catalog *catalog = s->db->catalog;
 	struct rql_effects effects;
 	rql_effects_of(call->sql, kind, &effects);
+	if (effects.attach)
+		RQL_TRY(rql_attach_check(s->db, call->sql, err));
 	bool writes = effects.set.everything || effects.set.count > 0 || effects.appends.count > 0;
 	rql_status status;
 	if (s->txn.open) {
@@ -98,7 +101,11 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 				rql_structures_sync(s->db);
 		}
 	}
+	if (effects.attach)
+		rql_attach_done(s->db);
 	rql_effects_clear(&effects);
+	if (kind == RQL_HOST_OTHER) /* CALL enable_logging(), say */
+		atomic_fetch_add(&s->db->settings_epoch, 1);
 	return status;
 }
 
@@ -111,9 +118,7 @@ static void transaction_over(struct rql_session *s)
 
 void rql_host_abandon(struct rql_session *s)
 {
-	struct rql_error ignored = {0}; /* of a transaction that DuckDB has rolled back by itself */
-	(void)!rql_host_query(s->host, "ROLLBACK", NULL, &ignored);
-	rql_error_clear(&ignored);
+	rql_host_rollback(s->host); /* nothing, where DuckDB has done it by itself */
 	transaction_over(s);
 }
 
@@ -125,7 +130,9 @@ static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *
 	begin_write(s->db->catalog, &txn->set, &txn->appends);
 	rql_status status = execute(call, stmt, err);
 	end_write(s->db->catalog, &txn->set, &txn->appends);
-	/* A COMMIT that fails has rolled back. */
+	/* A COMMIT that fails has rolled back; one that was interrupted may not have. */
+	if (status != RQL_OK)
+		rql_host_rollback(s->host);
 	transaction_over(s);
 	if (schema) {
 		rql_catalog_schema_changed(s->db->catalog);
@@ -144,8 +151,14 @@ static rql_status run_transaction(const struct rql_call *call, struct rql_host_s
 		return run_commit(call, stmt, err);
 	case RQL_TXN_ROLLBACK: {
 		rql_status status = execute(call, stmt, err);
+		bool open = s->txn.open;
+		if (status != RQL_OK)
+			rql_host_rollback(s->host);
 		transaction_over(s);
-		return status;
+		if (status != RQL_ERROR_INTERRUPTED || !open)
+			return status;
+		rql_error_clear(err); /* the interrupt came too late: there is nothing left to stop */
+		return rql_result_nothing(s, call->out, err);
 	}
 	case RQL_TXN_BEGIN:
 		break;
@@ -159,30 +172,39 @@ static rql_status run_transaction(const struct rql_call *call, struct rql_host_s
 		s->txn.stamp = stamp;
 	} else {
 		s->txn.failed = s->txn.open;
+		if (!s->txn.open) /* an interrupted BEGIN may have begun */
+			rql_host_rollback(s->host);
 	}
 	return status;
+}
+
+/* SET VARIABLE, RESET VARIABLE: no setting, but what getvariable() is bound to. */
+static bool is_variable(const char *sql)
+{
+	uint32_t position = 0;
+	(void)rql_token_next(sql, &position);
+	return rql_token_is(sql, rql_token_next(sql, &position), "variable");
 }
 
 static rql_status run_setting(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
-	/* Planning sets a global setting and puts it back: not while the user sets one. */
-	rql_host_settings_lock(s->db->host);
 	rql_status status = execute(call, stmt, err);
-	rql_host_settings_unlock(s->db->host);
 	atomic_fetch_add(&s->db->settings_epoch, 1);
+	s->variables += is_variable(call->sql);
+	rql_host_follow_settings(s->host);
 	if (status != RQL_OK)
 		s->txn.failed = s->txn.open;
 	return status;
 }
 
-rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err)
+static rql_status run_class(const struct rql_call *call, enum rql_host_class kind, struct rql_host_stmt *stmt,
+                            struct rql_error *err)
 {
-	enum rql_host_class kind = rql_host_stmt_class(stmt);
 	rql_status status = RQL_OK;
 	switch (kind) {
 	case RQL_HOST_SELECT:
-		return rql_select_run(call, call->sql, stmt, stmt, keep_stmt, err);
+		return rql_select_unplanned(call, stmt, true, err);
 	case RQL_HOST_TRANSACTION:
 		status = run_transaction(call, stmt, err);
 		break;
@@ -195,9 +217,23 @@ rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt,
 		status = run_write(call, stmt, kind, err);
 		break;
 	}
-	if (!keep_stmt)
-		rql_host_stmt_free(stmt);
 	if (status != RQL_OK)
 		drop_result(call);
 	return status;
+}
+
+rql_status rql_host_run(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err)
+{
+	enum rql_host_class kind = rql_host_stmt_class(stmt);
+	if (kind == RQL_HOST_SELECT)
+		return rql_select_unplanned(call, stmt, keep_stmt, err);
+	rql_status status = run_class(call, kind, stmt, err);
+	if (!keep_stmt)
+		rql_host_stmt_free(stmt);
+	return status;
+}
+
+rql_status rql_host_run_text(const struct rql_call *call, enum rql_host_class kind, struct rql_error *err)
+{
+	return run_class(call, kind, NULL, err);
 }

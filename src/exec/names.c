@@ -1,4 +1,4 @@
-/* What RayQL's own statements share: where they may run, how names are found, and changes of DuckDB's catalog. */
+/* What RayQL's own statements share: where they may run, and how names are found. */
 #include "exec/names.h"
 
 #include <stdlib.h>
@@ -33,18 +33,28 @@ void rql_name_free(struct rql_name *n)
 	free(n->name);
 }
 
-static bool has_schema(struct rql_session *s, const char *schema)
+rql_status rql_ask_int(struct rql_database *db, const char *sql, int64_t *out, struct rql_error *err)
+{
+	struct rql_host_con *con = NULL;
+	RQL_TRY(rql_host_connect_own(db->host, &con, err));
+	rql_status status = rql_host_query_int(con, sql, out, err);
+	rql_host_disconnect(con);
+	return status;
+}
+
+static rql_status has_schema(struct rql_database *db, const char *schema, bool *out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	int64_t count = 0;
-	rql_strbuf_put(&sql, "SELECT count(*) FROM duckdb_schemas() WHERE database_name = ");
-	rql_strbuf_put_literal(&sql, s->db->name, strlen(s->db->name));
-	rql_strbuf_put(&sql, " AND lower(schema_name) = lower(");
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM system.main.duckdb_schemas() WHERE database_name = ");
+	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
+	rql_strbuf_put(&sql, " AND system.main.lower(schema_name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, schema, strlen(schema));
 	rql_strbuf_put(&sql, ")");
-	bool found = rql_host_query_int(s->host, rql_strbuf_text(&sql), &count, NULL) == RQL_OK && count > 0;
+	rql_status status = rql_ask_int(db, rql_strbuf_text(&sql), &count, err);
 	rql_strbuf_free(&sql);
-	return found;
+	*out = count > 0;
+	return status;
 }
 
 static rql_status elsewhere(const struct rql_session *s, const char *sql, const struct rql_qualified_name *given,
@@ -61,14 +71,16 @@ rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct
 	const char *database = given->catalog, *schema = given->schema;
 	char *current_schema = NULL, *current_database = NULL;
 	rql_status status = RQL_OK;
-	if (!database && schema && strcasecmp(schema, s->db->name) == 0 && !has_schema(s, schema)) {
-		database = schema;
-		schema = NULL;
+	if (!database && schema && strcasecmp(schema, s->db->name) == 0) {
+		bool there = false;
+		RQL_TRY(has_schema(s->db, schema, &there, err));
+		database = there ? NULL : schema;
+		schema = there ? schema : NULL;
 	}
 	if (!schema && !database) {
-		status = rql_host_query_text(s->host, "SELECT current_database()", &current_database, err);
+		status = rql_host_fold_text(s->host, "system.main.current_database()", &current_database, err);
 		if (status == RQL_OK)
-			status = rql_host_query_text(s->host, "SELECT current_schema()", &current_schema, err);
+			status = rql_host_fold_text(s->host, "system.main.current_schema()", &current_schema, err);
 		database = current_database;
 		schema = current_schema;
 	}
@@ -96,35 +108,24 @@ void rql_put_qualified(struct rql_strbuf *out, const struct rql_database *db, co
 	rql_strbuf_put_ident(out, name);
 }
 
-const char *rql_host_object(struct rql_session *s, const struct rql_name *n)
+rql_status rql_host_object(struct rql_database *db, const struct rql_name *n, const char **kind, struct rql_error *err)
 {
-	static const char *const kinds[][2] = {{"duckdb_views() WHERE lower(view_name)", "View"},
-	                                       {"duckdb_tables() WHERE lower(table_name)", "Table"}};
-	for (size_t i = 0; i < 2; i++) {
+	static const char *const kinds[][2] = {{"duckdb_views() WHERE system.main.lower(view_name)", "View"},
+	                                       {"duckdb_tables() WHERE system.main.lower(table_name)", "Table"}};
+	*kind = NULL;
+	for (size_t i = 0; i < 2 && !*kind; i++) {
 		struct rql_strbuf sql = {0};
 		int64_t count = 0;
-		rql_strbuf_printf(&sql, "SELECT count(*) FROM %s = lower(", kinds[i][0]);
+		rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s = system.main.lower(", kinds[i][0]);
 		rql_strbuf_put_literal(&sql, n->name, strlen(n->name));
-		rql_strbuf_put(&sql, ") AND lower(schema_name) = lower(");
+		rql_strbuf_put(&sql, ") AND system.main.lower(schema_name) = system.main.lower(");
 		rql_strbuf_put_literal(&sql, n->schema, strlen(n->schema));
 		rql_strbuf_put(&sql, ") AND database_name = ");
-		rql_strbuf_put_literal(&sql, s->db->name, strlen(s->db->name));
-		bool there = rql_host_query_int(s->host, rql_strbuf_text(&sql), &count, NULL) == RQL_OK && count > 0;
+		rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
+		rql_status status = rql_ask_int(db, rql_strbuf_text(&sql), &count, err);
 		rql_strbuf_free(&sql);
-		if (there)
-			return kinds[i][1];
+		RQL_TRY(status);
+		*kind = count > 0 ? kinds[i][1] : NULL;
 	}
-	return NULL;
-}
-
-/* ---- DuckDB's side ---- */
-rql_status rql_transact(struct rql_session *s, const char *sql, bool commit, struct rql_error *err)
-{
-	RQL_TRY(rql_host_query(s->host, "BEGIN TRANSACTION", NULL, err));
-	rql_status status = rql_host_query(s->host, sql, NULL, err);
-	if (status == RQL_OK && commit)
-		status = rql_host_query(s->host, "COMMIT", NULL, err);
-	if (status != RQL_OK || !commit)
-		(void)rql_host_query(s->host, "ROLLBACK", NULL, NULL);
-	return status;
+	return RQL_OK;
 }

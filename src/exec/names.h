@@ -12,15 +12,16 @@ struct rql_name { /* in the database that was opened; malloc'ed */
 	char *schema, *name;
 };
 void rql_name_free(struct rql_name *n);
-/* As DuckDB finds a name: a.b may be schema.b or database.b; without a schema it is the current one. what: "materialized
- * views", for the message that they live in no other database. */
+/* As DuckDB finds a name: a.b may be schema.b or database.b; without a schema it is the current one. what:
+ * "materialized views", for the message that they live in no other database. */
 rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct rql_qualified_name *given,
                             const char *what, struct rql_name *out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_put_qualified(struct rql_strbuf *out, const struct rql_database *db, const char *schema, const char *name);
-/* "View", "Table", or NULL: what DuckDB has under the name. */
-const char *rql_host_object(struct rql_session *s, const struct rql_name *n);
-/* Statements separated by semicolons in one transaction of the user's connection, all or nothing; commit false: only to
- * see whether they work. */
-rql_status rql_transact(struct rql_session *s, const char *sql, bool commit, struct rql_error *err) RQL_MUST_CHECK;
+/* One number out of the committed catalog. It is asked for on a connection of its own: the user's may have a query
+ * log and a search path, and what fails there may abort a transaction. */
+rql_status rql_ask_int(struct rql_database *db, const char *sql, int64_t *out, struct rql_error *err) RQL_MUST_CHECK;
+/* *kind: "View", "Table", or NULL: what DuckDB has under the name. */
+rql_status rql_host_object(struct rql_database *db, const struct rql_name *n, const char **kind,
+                           struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

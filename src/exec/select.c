@@ -2,12 +2,14 @@
 #include "exec/columns.h"
 
 #include "exec/run.h"
+#include "exec/text.h"
 #include "method/scan/scan_place.h"
 #include "plan/plan_nodes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define CALLS_ONCE "it calls a function that must not be evaluated twice"
 #define REFRESH_ATTEMPTS 8u /* structures that one statement may have to build first */
 
 rql_status rql_interrupted(struct rql_error *err)
@@ -33,6 +35,7 @@ void rql_choice_clear(struct rql_choice *choice)
 	if (choice->loose)
 		rql_cache_entry_free(choice->entry);
 	free(choice->reason);
+	free(choice->why);
 	*choice = (struct rql_choice){0};
 }
 
@@ -122,17 +125,17 @@ static char *say_not_ready(const struct rql_plan *plan, const char *message)
 /* Plans text; REFRESH and LOAD plans are carried out, each structure at most once. epochs: those before the last
  * planning, so that what moves
  * meanwhile makes the entry dead, not wrong. */
-static rql_status plan_and_refresh(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt,
-                                   bool refresh, struct rql_cache_entry *epochs, struct rql_plan **out, char **why,
+static rql_status plan_and_refresh(struct rql_session *s, const char *text, bool refresh,
+                                   struct rql_cache_entry *epochs, struct rql_plan **out, char **why,
                                    struct rql_error *err)
 {
-	struct rql_plan_context ctx = rql_session_context(s);
+	struct rql_plan_context ctx = rql_session_plan_context(s);
 	uint64_t done[REFRESH_ATTEMPTS] = {0};
 	uint32_t loaded = 0;
 	struct rql_plan *plan = NULL;
 	for (uint32_t n = 0;; n++) {
 		read_epochs(s, epochs);
-		RQL_TRY(rql_plan_make(&ctx, text, stmt, &plan, err));
+		RQL_TRY(rql_plan_make(&ctx, text, NULL, &plan, err));
 		if ((plan->kind != RQL_PLAN_REFRESH && plan->kind != RQL_PLAN_LOAD) || !refresh)
 			break;
 		struct rql_error failed = {0};
@@ -190,34 +193,54 @@ static void watch_tables(const struct rql_session *s, const struct rql_plan *pla
 	rql_arena_free(arena);
 }
 
-/* Turns a plan into an entry; takes the plan over. */
-static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, const struct rql_host_stmt *stmt,
+/* Table functions that tell of the database itself: catalogs are the host's own business. */
+static bool tells_of_catalog(const char *function)
+{
+	return strncasecmp(function, "duckdb_", 7) == 0 || strncasecmp(function, "pragma_", 7) == 0;
+}
+
+/* A table function whose rows are somebody's data, also behind a view. */
+static bool reads_function(const struct rql_rel *rel)
+{
+	static const char phrase[] = "a table function: ";
+	if (rel->kind == RQL_REL_OPAQUE && strncmp(rql_rel_phrase(rel), phrase, sizeof phrase - 1) == 0 &&
+	    !tells_of_catalog(rql_rel_phrase(rel) + sizeof phrase - 1))
+		return true;
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		if (reads_function(rel->children[i]))
+			return true;
+	return false;
+}
+
+/* Turns a plan into an entry; takes the plan over. columns (may be NULL): of a plan that is to be run, taken over. */
+static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, struct rql_columns *columns,
                            const char *why, const struct rql_cache_entry *epochs, struct rql_cache_entry **out,
                            struct rql_error *err)
 {
 	struct rql_cache_entry *e = calloc(1, sizeof *e);
 	if (!e) {
 		rql_plan_free(plan);
+		rql_columns_release(columns);
 		return rql_error_memory(err, sizeof *e, "a cached plan");
 	}
 	e->schema_epoch = epochs->schema_epoch;
 	e->structure_epoch = epochs->structure_epoch;
 	e->session_epoch = epochs->session_epoch;
 	e->settings_epoch = epochs->settings_epoch;
-	e->method = plan->kind == RQL_PLAN_METHOD && !why;
+	e->method = columns != NULL;
 	e->first = done_first(plan);
-	e->base_tables = plan->table_count > 0 || !plan->read;
+	e->base_tables = plan->table_count > 0 || !plan->read || reads_function(plan->nodes->root);
 	e->estimated_ns = plan->estimated_ns;
 	e->host_estimated_ns = plan->host_estimated_ns;
 	e->reason = strdup(why ? why : plan->reason);
+	e->columns = columns;
 	if (e->method) {
 		e->plan = plan;
-		e->columns = rql_columns_of_stmt(stmt);
 	} else {
 		watch_tables(s, plan, e);
 		rql_plan_free(plan);
 	}
-	if (!e->reason || (e->method && !e->columns)) {
+	if (!e->reason) {
 		rql_cache_entry_free(e);
 		return rql_error_memory(err, sizeof *e, "a cached plan");
 	}
@@ -225,63 +248,158 @@ static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, c
 	return RQL_OK;
 }
 
-static rql_status make_entry(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt, bool refresh,
-                             struct rql_choice *out, struct rql_error *err)
+/* The columns of the statement that a plan answers, from the host. *why is set when the plan's are others. */
+static rql_status columns_of(struct rql_session *s, const char *text, const struct rql_plan *plan,
+                             struct rql_columns **out, char **why, struct rql_error *err)
+{
+	const struct rql_rel *root = plan->nodes->root;
+	struct rql_host_stmt *stmt = NULL;
+	RQL_TRY(rql_host_prepare(s->host, text, &stmt, err));
+	struct rql_columns *columns = rql_columns_of_stmt(stmt);
+	rql_host_stmt_free(stmt);
+	bool same = columns && columns->count == root->column_count;
+	for (uint32_t i = 0; same && i < columns->count; i++) /* nested types have no RayQL form */
+		same = rql_type_bytes(root->types[i]) && rql_type_equal(root->types[i], columns->types[i]);
+	if (same) {
+		*out = columns;
+		return RQL_OK;
+	}
+	*why = columns ? strdup("the plan's column types are not the statement's") : NULL;
+	rql_columns_release(columns);
+	return *why ? RQL_OK : rql_error_memory(err, 0, "a result");
+}
+
+static rql_status make_entry(struct rql_session *s, const char *text, bool refresh, struct rql_choice *out,
+                             struct rql_error *err)
 {
 	struct rql_cache_entry epochs = {0};
+	struct rql_columns *columns = NULL;
 	struct rql_plan *plan = NULL;
 	char *why = NULL;
-	RQL_TRY(plan_and_refresh(s, text, stmt, refresh, &epochs, &plan, &why, err));
-	bool keep = !s->txn.open && !why && plan->kind != RQL_PLAN_REFRESH && plan->kind != RQL_PLAN_LOAD &&
+	RQL_TRY(plan_and_refresh(s, text, refresh, &epochs, &plan, &why, err));
+	rql_status status = RQL_OK;
+	if (plan->kind == RQL_PLAN_METHOD && !why)
+		status = columns_of(s, text, plan, &columns, &why, err);
+	if (status != RQL_OK) {
+		rql_plan_free(plan);
+		return status;
+	}
+	bool keep = !s->txn.open && !why && !plan->unsettled && plan->kind != RQL_PLAN_REFRESH &&
+	            plan->kind != RQL_PLAN_LOAD &&
 	            (plan->kind == RQL_PLAN_HOST || (plan->cacheable && plan->tables_known));
-	rql_status status = entry_of(s, plan, stmt, why, &epochs, &out->entry, err);
+	status = entry_of(s, plan, columns, why, &epochs, &out->entry, err);
 	free(why);
 	RQL_TRY(status);
 	out->loose = !keep || !rql_plan_cache_put(s->cache, text, out->entry);
 	return RQL_OK;
 }
 
-static bool starts_as_query(const char *sql)
+/* ---- choosing ---- */
+
+struct read_search {
+	struct rql_host_db *db;
+	struct rql_strbuf reason;
+	bool catalog; /* a table function that tells of the database itself */
+};
+
+/* rql_text_read_fn: files and table functions, which no structure is over. DuckDB binds such a thing by opening or
+ * calling it, so that a plan would do it once more. */
+static bool note_read(void *state, const char *text, size_t length)
 {
-	uint32_t position = 0;
-	struct rql_token token = rql_token_next(sql, &position);
-	static const char *const words[] = {"SELECT", "WITH", "FROM", "TABLE"};
-	while (token.kind == RQL_TOKEN_SYMBOL && sql[token.start] == '(')
-		token = rql_token_next(sql, &position);
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (rql_token_is(sql, token, words[i]))
-			return true;
-	return false;
+	struct read_search *search = state;
+	if (*text == '\'' || *text == '$' || length < 2) {
+		rql_strbuf_put(&search->reason, "it reads the file ");
+		rql_strbuf_put_n(&search->reason, text, length);
+		return true;
+	}
+	bool quoted = *text == '"';
+	text += quoted;
+	length -= 2 * (size_t)quoted;
+	if (!rql_host_is_table_function(search->db, text, length))
+		return false;
+	search->catalog = tells_of_catalog(text);
+	rql_strbuf_put(&search->reason, "it reads the table function ");
+	rql_strbuf_put_n(&search->reason, text, length);
+	return true;
 }
 
-rql_status rql_select_choose(struct rql_session *s, const char *text, const struct rql_host_stmt *stmt, bool refresh,
-                             struct rql_choice *out, struct rql_error *err)
+/* What keeps RayQL from asking for a plan at all; reason stays empty when nothing does. */
+static void never_planned(struct rql_session *s, const char *text, struct rql_choice *out, struct rql_strbuf *reason)
+{
+	const char *forbids = transaction_forbids(s, NULL);
+	struct read_search search = {.db = s->db->host};
+	out->base_tables = rql_text_has_from(text);
+	if (!rql_text_is_query(text)) {
+		out->base_tables = false;
+		rql_strbuf_put(reason, "not a query");
+	} else if (rql_text_runs_unprepared(text)) {
+		rql_strbuf_put(reason, CALLS_ONCE);
+	} else if (rql_text_has_parameters(text)) {
+		rql_strbuf_put(reason, "its parameters have no values");
+	} else if (rql_catalog_structure_count(s->db->catalog) == 0 && s->settings.fallback == RQL_FALLBACK_ON &&
+	           !s->settings.auto_columns) {
+		rql_strbuf_put(reason, "there is no materialized view");
+	} else if (rql_host_watched(s->host)) { /* where DuckDB writes the statements down, none may be missing */
+		rql_strbuf_put(reason, "DuckDB logs or profiles this connection's statements (enable_profiling, "
+		                       "log_query_path or enable_logging is set), so it runs them itself");
+	} else if (rql_text_reads(text, note_read, &search)) {
+		out->base_tables = !search.catalog;
+		rql_strbuf_put(reason, rql_strbuf_text(&search.reason));
+		rql_strbuf_put(reason, "; RayQL's structures are over tables");
+	} else if (forbids) {
+		rql_strbuf_put(reason, forbids);
+	}
+	rql_strbuf_free(&search.reason);
+}
+
+/* In a transaction the host's snapshot must be pinned before a method answers, and the statement's own error, which may
+ * end the transaction, must be its first. Let go at once: nothing is bound twice at a time, as DuckDB may wait for
+ * itself then (read_duckdb). */
+static rql_status pin_snapshot(struct rql_session *s, const char *text, struct rql_error *err)
+{
+	struct rql_host_stmt *stmt = NULL;
+	rql_status status = s->txn.open ? rql_host_prepare(s->host, text, &stmt, err) : RQL_OK;
+	rql_host_stmt_free(stmt);
+	return status;
+}
+
+/* What fails while a plan is made is no failure of the statement, which the host can answer; but for an interrupt,
+ * and for an error of DuckDB's that has aborted the user's transaction. */
+static rql_status host_instead(const struct rql_session *s, rql_status status, struct rql_error *failed,
+                               struct rql_choice *out, struct rql_error *err)
+{
+	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_HOST && s->txn.open)) {
+		rql_error_move(err, failed);
+		return status;
+	}
+	bool set = set_reason(out, rql_error_message(failed));
+	rql_error_clear(failed);
+	out->base_tables = true;
+	return set ? RQL_OK : rql_error_memory(err, 0, "a reason");
+}
+
+rql_status rql_select_choose(struct rql_session *s, const char *text, bool refresh, struct rql_choice *out,
+                             struct rql_error *err)
 {
 	*out = (struct rql_choice){0};
-	const char *never = NULL;
-	bool bare = false;
-	if (strcmp(rql_host_stmt_type(stmt), "SELECT") != 0 || !starts_as_query(text))
-		never = "not a query", bare = true;
-	else if (rql_host_stmt_parameters(stmt) > 0)
-		never = "its parameters have no values";
-	else if (rql_catalog_structure_count(s->db->catalog) == 0 && s->settings.fallback == RQL_FALLBACK_ON &&
-	         !s->settings.auto_columns)
-		never = "there is no materialized view";
-	else
-		never = transaction_forbids(s, NULL);
-	if (never) {
-		out->base_tables = !bare;
-		return set_reason(out, never) ? RQL_OK : rql_error_memory(err, strlen(never), "a reason");
+	struct rql_strbuf reason = {0};
+	never_planned(s, text, out, &reason);
+	if (reason.length || reason.failed) {
+		out->reason = rql_strbuf_take(&reason);
+		return out->reason ? RQL_OK : rql_error_memory(err, 0, "a reason");
 	}
 	out->entry = rql_plan_cache_find(s->cache, s, text);
 	out->cached = out->entry != NULL;
-	if (!out->entry)
-		RQL_TRY(make_entry(s, text, stmt, refresh, out, err));
+	if (!out->entry || out->entry->method)
+		RQL_TRY(pin_snapshot(s, text, err));
+	if (!out->entry) {
+		struct rql_error failed = {0};
+		rql_status status = make_entry(s, text, refresh, out, &failed);
+		if (status != RQL_OK)
+			return host_instead(s, status, &failed, out, err);
+	}
 	out->base_tables = out->entry->base_tables;
-	if (!out->entry->method)
-		never = out->entry->reason;
-	else
-		never = transaction_forbids(s, out->entry->plan);
+	const char *never = out->entry->method ? transaction_forbids(s, out->entry->plan) : out->entry->reason;
 	if (never && !set_reason(out, never)) {
 		rql_choice_clear(out);
 		return rql_error_memory(err, strlen(never), "a reason");
@@ -325,6 +443,22 @@ static char *say_failure(const struct rql_plan *plan, const struct rql_leaf *lea
 	return rql_strbuf_take(&text);
 }
 
+/* An expression has failed in a row. The host decides whether that is the statement's error, but for two cases: the
+ * error is its own, raised while it finished an answer inside a transaction, which has aborted that; or it may not be
+ * asked. */
+static bool host_cannot_decide(const struct rql_session *s, const struct rql_leaf *leaf, struct rql_error *failed)
+{
+	if (s->settings.fallback == RQL_FALLBACK_OFF && leaf) {
+		char *text = strdup(rql_error_message(failed));
+		(void)rql_error_set(failed, RQL_ERROR_HOST, "%s\nDuckDB was not asked whether this row matters to it, since "
+		                    "rayql_fallback is 'off'. SET rayql_fallback = 'on' lets it answer.",
+		                    text ? text : "an expression of the query failed in some row");
+		free(text);
+		return true;
+	}
+	return s->txn.open && !leaf;
+}
+
 rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
                              struct rql_run_stats *stats, struct rql_run_passes *passes, char **why,
                              struct rql_error *err)
@@ -346,8 +480,7 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 		rql_error_clear(&failed);
 		return rql_interrupted(err);
 	}
-	/* An error of DuckDB's inside a transaction has aborted it: it cannot answer any more. */
-	if (status == RQL_ERROR_HOST && s->txn.open) {
+	if (status == RQL_ERROR_HOST && host_cannot_decide(s, leaf, &failed)) {
 		rql_error_move(err, &failed);
 		return status;
 	}
@@ -407,7 +540,10 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 		return RQL_OK;
 	}
 	struct rql_result *res = NULL;
-	rql_status status = rql_result_new(s, rql_columns_retain(e->columns), e->plan->method, e->plan->reason, &res, err);
+	struct rql_columns *columns = call->names && call->names->count == e->columns->count
+	                                  ? rql_columns_make(e->columns->count, call->names->names, e->columns->types)
+	                                  : rql_columns_retain(e->columns);
+	rql_status status = rql_result_new(s, columns, e->plan->method, e->plan->reason, &res, err);
 	if (status != RQL_OK) {
 		rql_batch_release(batch);
 		return status;
@@ -436,7 +572,7 @@ rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why
 	return status;
 }
 
-/* The host answers; the statement is taken over. */
+/* The host answers. stmt NULL: the text, unprepared; else it is taken over, unless keep_stmt. */
 static rql_status run_host(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt, const char *reason,
                            bool silent, struct rql_error *err)
 {
@@ -444,7 +580,8 @@ static rql_status run_host(const struct rql_call *call, struct rql_host_stmt *st
 	struct rql_host_result *host = NULL;
 	double plan_ms = ms_since(call->start_ns);
 	uint64_t start = rql_now_ns();
-	rql_status status = rql_host_execute(stmt, call->stream && call->out, &host, err);
+	rql_status status = stmt ? rql_host_execute(stmt, call->stream && call->out, &host, err)
+	                         : rql_host_query(s->host, call->sql, &host, err);
 	if (status != RQL_OK) {
 		s->txn.failed = s->txn.open;
 		goto done;
@@ -483,43 +620,76 @@ static rql_status refuse(const char *reason, struct rql_error *err)
 	                     reason);
 }
 
-rql_status rql_select_run(const struct rql_call *call, const char *text, const struct rql_host_stmt *names,
-                          struct rql_host_stmt *stmt, bool keep_stmt, struct rql_error *err)
+rql_status rql_select_try(const struct rql_call *call, const char *text, struct rql_choice *choice, bool *done,
+                          struct rql_error *err)
+{
+	*choice = (struct rql_choice){0};
+	*done = false;
+	if (call->failed) {
+		choice->base_tables = true;
+		return set_reason(choice, call->failed) ? RQL_OK : rql_error_memory(err, 0, "a reason");
+	}
+	if (rql_mentions_own_functions(text)) {
+		choice->silent = true;
+		return set_reason(choice, "RayQL's own table function") ? RQL_OK : rql_error_memory(err, 0, "a reason");
+	}
+	RQL_TRY(rql_select_choose(call->s, text, true, choice, err));
+	if (choice->reason)
+		return RQL_OK;
+	rql_status status = run_method(call, choice->entry, choice->cached, &choice->why, err);
+	*done = status == RQL_OK && !choice->why;
+	return status;
+}
+
+rql_status rql_select_host(const struct rql_call *call, const struct rql_choice *choice, struct rql_host_stmt *stmt,
+                           bool keep_stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
+	const char *reason = choice->why ? choice->why : choice->reason;
+	if (s->settings.fallback == RQL_FALLBACK_OFF && choice->base_tables) {
+		if (!keep_stmt)
+			rql_host_stmt_free(stmt);
+		return refuse(reason, err);
+	}
+	RQL_TRY(run_host(call, stmt, keep_stmt, reason, choice->silent, err));
+	if (call->out)
+		(*call->out)->notice = s->settings.fallback == RQL_FALLBACK_NOTICE && choice->base_tables;
+	if (choice->entry) {
+		s->report.plan_cached = choice->cached;
+		s->report.estimated_ms = s->report.host_estimated_ms = choice->entry->host_estimated_ns / 1e6;
+	}
+	return RQL_OK;
+}
+
+rql_status rql_select_text(const struct rql_call *call, struct rql_error *err)
+{
 	struct rql_choice choice = {0};
-	char *why = NULL;
-	rql_status status = RQL_OK;
-	if (rql_mentions_own_functions(text))
-		return run_host(call, stmt, keep_stmt, "RayQL's own table function", true, err);
-	if (call->failed)
-		choice.base_tables = true;
-	else
-		status = rql_select_choose(s, text, names, true, &choice, err);
-	if (status != RQL_OK)
-		goto done;
-	if (!choice.reason && !call->failed) {
-		status = run_method(call, choice.entry, choice.cached, &why, err);
-		if (status != RQL_OK || !why)
-			goto done;
-	}
-	const char *reason = call->failed ? call->failed : why ? why : choice.reason;
-	if (s->settings.fallback == RQL_FALLBACK_OFF && choice.base_tables) {
-		status = refuse(reason, err);
-		goto done;
-	}
-	status = run_host(call, stmt, keep_stmt, reason, false, err);
-	if (status == RQL_OK && call->out)
-		(*call->out)->notice = s->settings.fallback == RQL_FALLBACK_NOTICE && choice.base_tables;
-	if (status == RQL_OK && choice.entry) {
-		s->report.plan_cached = choice.cached;
-		s->report.estimated_ms = s->report.host_estimated_ms = choice.entry->host_estimated_ns / 1e6;
-	}
-	stmt = NULL;
-done:
-	free(why);
+	struct rql_host_stmt *stmt = NULL;
+	bool done = false;
+	rql_status status = rql_select_try(call, call->sql, &choice, &done, err);
+	if (status == RQL_OK && !done)
+		status = rql_host_prepare(call->s->host, call->sql, &stmt, err);
+	if (stmt && rql_host_stmt_class(stmt) != RQL_HOST_SELECT) /* WITH ... INSERT */
+		status = rql_host_run(call, stmt, false, err);
+	else if (stmt)
+		status = rql_select_host(call, &choice, stmt, false, err);
 	rql_choice_clear(&choice);
-	if (stmt && !keep_stmt)
-		rql_host_stmt_free(stmt);
+	return status;
+}
+
+rql_status rql_select_unplanned(const struct rql_call *call, struct rql_host_stmt *stmt, bool keep_stmt,
+                                struct rql_error *err)
+{
+	bool query = !call->expanded && rql_text_is_query(call->sql);
+	const char *reason = !query ? "not a query" : stmt ? "its parameters have no values"
+	                                                   : CALLS_ONCE;
+	struct rql_choice choice = {.base_tables = query && rql_text_has_from(call->sql)};
+	if (!set_reason(&choice, reason)) {
+		if (!keep_stmt)
+			rql_host_stmt_free(stmt);
+		return rql_error_memory(err, 0, "a reason");
+	}
+	rql_status status = rql_select_host(call, &choice, stmt, keep_stmt, err);
+	rql_choice_clear(&choice);
 	return status;
 }

@@ -1,4 +1,5 @@
-/* SET rayql_... and RESET rayql_...: a connection's settings, but for the two memory limits, the database's. */
+/* RayQL's settings: their names, values and defaults. They are a connection's, but for the two memory limits, the
+ * database's; settings_scope.c knows whose value counts. */
 #include "exec/exec_internal.h"
 
 #include "method/method.h"
@@ -249,6 +250,7 @@ static rql_status set_memory(struct rql_session *s, const char *value, struct rq
 	if (!rql_parse_bytes(value, &bytes))
 		return bad_value("rayql_memory_limit", value, "a size such as '8GB', '512MiB' or '50%'", err);
 	atomic_store(&s->db->budget.limit, bytes);
+	atomic_fetch_add(&s->db->settings_epoch, 1); /* what did not fit may fit now */
 	return RQL_OK;
 }
 
@@ -286,7 +288,7 @@ static bool is_flag(const char *name)
 	       strcasecmp(name, fixed[SETTING_COLUMNS].name) == 0 || is_method_setting(name);
 }
 
-static rql_status change(struct rql_session *s, const char *name, const char *value, struct rql_error *err)
+rql_status rql_setting_apply(struct rql_session *s, const char *name, const char *value, struct rql_error *err)
 {
 	rql_status status;
 	if (strcasecmp(name, fixed[SETTING_FALLBACK].name) == 0)
@@ -315,7 +317,7 @@ static rql_status change(struct rql_session *s, const char *name, const char *va
 	return status;
 }
 
-static const char *default_of(const char *name, char *room, size_t size)
+const char *rql_setting_default(const char *name, char *room, size_t size)
 {
 	if (strcasecmp(name, fixed[SETTING_FALLBACK].name) == 0 || is_method_setting(name))
 		return "on";
@@ -329,20 +331,13 @@ static const char *default_of(const char *name, char *room, size_t size)
 	return room;
 }
 
-rql_status rql_settings_set(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                            struct rql_error *err)
+bool rql_setting_is_shared(const char *name)
 {
-	char room[32];
-	(void)sql;
-	return change(s, st->name.name, st->value ? st->value : default_of(st->name.name, room, sizeof room), err);
-}
-
-rql_status rql_settings_reset(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                              struct rql_error *err)
-{
-	char room[32];
-	(void)sql;
-	return change(s, st->name.name, default_of(st->name.name, room, sizeof room), err);
+	static const enum setting_kind shared[] = {SETTING_MEMORY, SETTING_DEVICE_MEMORY, SETTING_THREADS};
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+		if (strcasecmp(name, fixed[shared[i]].name) == 0)
+			return true;
+	return false;
 }
 
 /* ---- rayql_settings() ---- */
@@ -366,7 +361,7 @@ static void print_device_limit(const struct rql_database *db, char *out, size_t 
 static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_setting_row *out)
 {
 	static const char *const fallback[] = {"on", "notice", "off"};
-	out->name = fixed[i].name;
+	snprintf(out->name, sizeof out->name, "%s", fixed[i].name);
 	out->description = fixed[i].description;
 	switch ((enum setting_kind)i) {
 	case SETTING_FALLBACK:
@@ -420,7 +415,7 @@ bool rql_settings_row(const struct rql_session *s, uint32_t i, struct rql_settin
 			again = again || strcmp(rql_methods()[k]->name, rql_methods()[m]->name) == 0;
 		if (again || left-- > 0)
 			continue;
-		out->name = rql_methods()[m]->name; /* the reader puts rayql_enable_ in front */
+		snprintf(out->name, sizeof out->name, "rayql_enable_%s", rql_methods()[m]->name);
 		out->description = rql_methods()[m]->description;
 		snprintf(out->value, sizeof out->value, "%s", s->settings.disabled_methods >> m & 1 ? "off" : "on");
 		return true;

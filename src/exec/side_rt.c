@@ -1,7 +1,7 @@
 /* Acceleration structures in the side folder: <cube's file>.<device's UUID>.rt beside the cube's own file, whose name
  * is never used twice, so the name alone says which contents it belongs to. The file's head says which cube, driver and
  * device it is for; a foreign or damaged one is passed over, and the structure is built. */
-#include "exec/exec_internal.h"
+#include "exec/side.h"
 
 #include "method/cube/cube_rt.h"
 #include <stdio.h>
@@ -26,12 +26,12 @@ bool rql_side_is_rt_file(const char *name)
 }
 
 /* Malloc'ed; NULL: out of memory, or the device has no name that outlives a boot. */
-static char *path_of(const struct rql_side *side, const char *file, const struct rql_device *device, const char *end)
+static char *name_of(const struct rql_side *side, const char *file, const struct rql_device *device)
 {
-	char *path = NULL;
-	if (!side->folder || !device->uuid || strlen(device->uuid) != NAME || strlen(file) < NAME)
+	char *name = NULL;
+	if (!side->folder || side->dir < 0 || !device->uuid || strlen(device->uuid) != NAME || strlen(file) < NAME)
 		return NULL;
-	return asprintf(&path, "%s/%.32s.%s" SUFFIX "%s", side->folder, file, device->uuid, end) < 0 ? NULL : path;
+	return asprintf(&name, "%.32s.%s" SUFFIX, file, device->uuid) < 0 ? NULL : name;
 }
 
 static rql_status put(void *state, const void *data, uint64_t bytes, struct rql_error *err)
@@ -48,41 +48,63 @@ static rql_status get(void *state, void *data, uint64_t bytes, struct rql_error 
 	return rql_error_set(err, RQL_ERROR_CORRUPT, "a side file ends too early");
 }
 
-void rql_side_write_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
-                       struct rql_device *device)
+/* Into NAME.tmp, synced. */
+static bool write_beside(const struct rql_file_place *place, const struct rql_cube *cube, struct rql_device *device,
+                         struct rql_error *err)
 {
-	char kinds[512];
+	int fd = -1;
+	if (rql_file_create(place, &fd, err) != RQL_OK)
+		return false;
+	FILE *f = fdopen(fd, "w");
+	if (!f) {
+		close(fd);
+		return false;
+	}
+	bool ok = rql_cube_rt_write(cube, device, put, f, err) == RQL_OK && fflush(f) == 0 && fsync(fd) == 0;
+	return fclose(f) == 0 && ok;
+}
+
+void rql_side_write_rt(struct rql_side *side, const char *file, const struct rql_cube *cube, struct rql_device *device)
+{
+	char kinds[512], *beside = NULL;
 	uint64_t bytes = rql_cube_device_bytes(cube, device, kinds, sizeof kinds, NULL);
-	if (!strstr(kinds, "rt") || !side->writable || 
+	if (!strstr(kinds, "rt") || !side->writable ||
 	    rql_cube_device_ms(cube, device) < (double)bytes / READ_BYTES_PER_MS)
 		return;
-	char *path = path_of(side, file, device, ""), *beside = path_of(side, file, device, ".tmp");
-	FILE *f = path && beside ? fopen(beside, "we") : NULL;
-	if (f) {
+	char *name = name_of(side, file, device);
+	if (name && asprintf(&beside, "%s.tmp", name) >= 0) {
 		struct rql_error ignored = {0}; /* without the file the structure is built again: nothing is lost */
-		bool ok =
-			rql_cube_rt_write(cube, device, put, f, &ignored) == RQL_OK && fflush(f) == 0 && fsync(fileno(f)) == 0;
-		ok = fclose(f) == 0 && ok;
-		if (!ok || rename(beside, path) != 0)
-			(void)unlink(beside);
+		const struct rql_file_place place = {.folder = side->dir, .name = beside, .path = beside, .mode = side->mode};
+		if (!write_beside(&place, cube, device, &ignored) || renameat(side->dir, beside, side->dir, name) != 0)
+			(void)unlinkat(side->dir, beside, 0);
+		else
+			(void)rql_side_stamp(side, name);
 		rql_error_clear(&ignored);
+		free(beside);
 	}
-	free(path);
-	free(beside);
+	free(name);
 }
 
 bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
                       struct rql_device *device)
 {
-	char *path = path_of(side, file, device, "");
-	FILE *f = path ? fopen(path, "re") : NULL;
+	char *name = name_of(side, file, device);
+	struct rql_error why = {0};
+	int fd = -1;
 	bool read = false;
-	if (f) {
-		struct rql_error why = {0};
-		read = rql_cube_rt_read(cube, device, get, f, &why) == RQL_OK;
-		rql_error_clear(&why); /* it is built instead */
-		fclose(f);
+	if (name) {
+		const struct rql_file_place place = rql_side_place(side, name, name);
+		if (rql_file_open(&place, &fd, &why) != RQL_OK)
+			fd = -1;
 	}
-	free(path);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (f) {
+		read = rql_cube_rt_read(cube, device, get, f, &why) == RQL_OK;
+		fclose(f);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	rql_error_clear(&why); /* it is built instead */
+	free(name);
 	return read;
 }

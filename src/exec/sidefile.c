@@ -4,15 +4,14 @@
  * DuckDB's file begins with three headers of 4 KiB; every checkpoint writes a new iteration into one of the latter
  * two, so their hash changes whenever rows of this file do. Another file of the same history, such as tonight's run of
  * the script that wrote it, can have the same headers over other rows: the time of its last change tells them apart
- * when it takes the first one's place. A log (FILE.db.wal) that is there when the file is opened means changes behind the
- * headers. The
- * manifest is written after DuckDB has closed the file, and names files that are never rewritten: a process that dies
- * leaves an old manifest with old files, valid exactly as long as the database file is the old one, too. */
-#include "exec/exec_internal.h"
+ * when it takes the first one's place. A log (FILE.db.wal) that is there when the file is opened means changes behind
+ * the headers. The manifest (side_manifest.c) is written after DuckDB has closed the file, and names files that are
+ * never rewritten: a process that dies leaves an old manifest with old files, valid exactly as long as the database file
+ * is the old one, too. All of it is worked in through the folder's descriptor (util/files.h). */
+#include "exec/side.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +21,7 @@
 
 #define HEADER_BYTES (12u << 10)
 #define MANIFEST "manifest"
-#define MANIFEST_HEAD "rayql-manifest 2"
 #define MANIFEST_BYTES (16u << 20)
-#define STEM 32u /* hexadecimal digits before a file's suffix */
-static const char *const suffixes[] = {[RQL_STRUCTURE_CUBE] = ".cube", [RQL_STRUCTURE_COLUMNS] = ".columns"};
-#define SUFFIX_COUNT (sizeof suffixes / sizeof *suffixes)
 
 static char *join(const char *folder, const char *file)
 {
@@ -45,21 +40,36 @@ static void hash_bytes(uint64_t hash[2], const unsigned char *data, size_t lengt
 	}
 }
 
+/* A log of any of DuckDB's names means changes behind the headers; so does one of which nothing can be said. */
+static bool has_log(const char *path)
+{
+	static const char *const ends[] = {".wal", ".wal.checkpoint", ".wal.recovery"};
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		char *log = NULL;
+		struct stat st;
+		if (asprintf(&log, "%s%s", path, ends[i]) < 0)
+			return true;
+		bool absent = lstat(log, &st) != 0 && errno == ENOENT;
+		free(log);
+		if (!absent)
+			return true;
+	}
+	return false;
+}
+
 /* NULL: *out is the identity of the file, open as fd; else why it has none now. */
 static const char *read_identity(const char *path, int fd, struct rql_file_identity *out)
 {
 	unsigned char *header = malloc(HEADER_BYTES);
-	char *wal = NULL;
 	struct stat st, named;
 	const char *why = NULL;
-	if (!header || asprintf(&wal, "%s.wal", path) < 0) {
-		wal = NULL;
+	if (!header) {
 		why = "there was no memory to look at the database file";
 	} else if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		why = "the database file cannot be read";
 	} else if (stat(path, &named) != 0 || named.st_dev != st.st_dev || named.st_ino != st.st_ino) {
 		why = "the database file has been replaced";
-	} else if (access(wal, F_OK) == 0) {
+	} else if (has_log(path)) {
 		why = "the database has a write-ahead log: its last user did not close it";
 	} else if (pread(fd, header, HEADER_BYTES, 0) != (ssize_t)HEADER_BYTES) {
 		why = "the database file is shorter than its headers";
@@ -70,7 +80,6 @@ static const char *read_identity(const char *path, int fd, struct rql_file_ident
 		hash_bytes(out->hash, header, HEADER_BYTES);
 	}
 	free(header);
-	free(wal);
 	return why;
 }
 
@@ -80,132 +89,35 @@ static bool same_identity(const struct rql_file_identity *a, const struct rql_fi
 	       a->nanoseconds == b->nanoseconds;
 }
 
-/* ---- the manifest: lines of text, the last one a hash of those before ---- */
-static void put_escaped(struct rql_strbuf *out, const char *text)
-{
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c <= ' ' || *c == '%' || *c == 127)
-			rql_strbuf_printf(out, "%%%02x", *c);
-		else
-			rql_strbuf_putc(out, (char)*c);
-	}
-}
-
-static bool unescape(char *text)
-{
-	char *to = text;
-	for (const char *c = text; *c; c++) {
-		if (*c != '%') {
-			*to++ = *c;
-			continue;
-		}
-		unsigned value;
-		if (!c[1] || !c[2] || sscanf(c + 1, "%2x", &value) != 1)
-			return false;
-		*to++ = (char)value;
-		c += 2;
-	}
-	*to = 0;
-	return true;
-}
-
-/* A name that rql_side_write makes, with `end` behind it. */
-static bool is_contents_file(const char *name, const char *end)
-{
-	if (strlen(name) <= STEM || strspn(name, "0123456789abcdef") < STEM)
-		return false;
-	for (size_t i = 0; i < SUFFIX_COUNT; i++) {
-		size_t length = strlen(suffixes[i]);
-		if (strncmp(name + STEM, suffixes[i], length) == 0 && strcmp(name + STEM + length, end) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool add_entry(struct rql_side *side, const char *schema, const char *name, const char *file, const char *hash)
-{
-	if (side->count == side->capacity) {
-		uint32_t capacity = side->capacity ? side->capacity * 2 : 8;
-		struct rql_side_entry *entries = realloc(side->entries, capacity * sizeof *entries);
-		if (!entries)
-			return false;
-		side->entries = entries;
-		side->capacity = capacity;
-	}
-	struct rql_side_entry e = {strdup(schema), strdup(name), strdup(file), strdup(hash)};
-	side->entries[side->count++] = e;
-	return e.schema && e.name && e.file && e.hash;
-}
-
-/* NULL: understood. */
-static const char *parse_manifest(struct rql_side *side, char *text, struct rql_file_identity *out)
-{
-	static const char damaged[] = "the manifest of the side folder is damaged";
-	char *end = strstr(text, "\nend ");
-	uint64_t hash[2];
-	unsigned long long a, b, size;
-	long long seconds, nanoseconds;
-	if (strncmp(text, MANIFEST_HEAD "\n", sizeof MANIFEST_HEAD) != 0)
-		return "the manifest of the side folder is of another version of RayQL";
-	if (!end || sscanf(end, "\nend %16llx%16llx", &a, &b) != 2)
-		return damaged;
-	hash_bytes(hash, (unsigned char *)text, (size_t)(end + 1 - text));
-	if (hash[0] != a || hash[1] != b)
-		return damaged;
-	end[1] = 0;
-	char *save = NULL, *line = strtok_r(text, "\n", &save);
-	line = strtok_r(NULL, "\n", &save);
-	if (!line || sscanf(line, "database %llu %16llx%16llx %lld.%lld", &size, &a, &b, &seconds, &nanoseconds) != 5)
-		return damaged;
-	*out = (struct rql_file_identity){size, {a, b}, seconds, nanoseconds};
-	while ((line = strtok_r(NULL, "\n", &save))) {
-		char *fields = NULL, *word = strtok_r(line, " ", &fields), *part[4] = {0};
-		for (int i = 0; i < 4; i++)
-			part[i] = strtok_r(NULL, " ", &fields);
-		if (!word || strcmp(word, "structure") != 0 || !part[3] || !is_contents_file(part[2], "") ||
-		    !unescape(part[0]) || !unescape(part[1]) || !add_entry(side, part[0], part[1], part[2], part[3]))
-			return damaged;
-	}
-	return NULL;
-}
-
-/* NULL: *out is the whole file, malloc'ed; "": there is none; else why it cannot be read. */
-static const char *read_text(const char *path, char **out)
-{
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return errno == ENOENT ? "" : "the manifest of the side folder cannot be read";
-	char *text = NULL;
-	size_t length = 0, room = 0;
-	for (;;) {
-		if (room - length < 4096) {
-			room = room ? room * 2 : 16384;
-			char *grown = room <= MANIFEST_BYTES ? realloc(text, room) : NULL;
-			if (!grown) {
-				free(text);
-				fclose(f);
-				return "the manifest of the side folder is too large";
-			}
-			text = grown;
-		}
-		size_t n = fread(text + length, 1, room - length - 1, f);
-		length += n;
-		if (n == 0)
-			break;
-	}
-	fclose(f);
-	text[length] = 0;
-	*out = text;
-	return NULL;
-}
-
+/* ---- opening ---- */
 static void set_why(struct rql_side *side, const char *why)
 {
-	side->valid = false;
 	free(side->why);
 	side->why = NULL;
-	if (*why && asprintf(&side->why, "its side file was not used: %s", why) < 0)
+	if (asprintf(&side->why, "its side file was not used: %s", why) < 0)
 		side->why = NULL;
+}
+
+static void clear_manifest(struct rql_side *side)
+{
+	for (uint32_t i = 0; i < side->count; i++) {
+		free(side->entries[i].schema);
+		free(side->entries[i].name);
+		free(side->entries[i].file);
+		free(side->entries[i].hash);
+	}
+	side->count = side->stamp_count = 0;
+}
+
+rql_status rql_side_folder(struct rql_side *side, bool make, struct rql_error *err)
+{
+	struct stat st;
+	if (side->dir >= 0 && fstat(side->dir, &st) == 0 && st.st_nlink > 0)
+		return RQL_OK;
+	if (side->dir >= 0) /* it was deleted meanwhile */
+		close(side->dir);
+	side->dir = -1;
+	return rql_folder_open(side->folder, make, 0700, &side->dir, err);
 }
 
 static const char *compare(struct rql_side *side, const struct rql_file_identity *wanted)
@@ -217,55 +129,71 @@ static const char *compare(struct rql_side *side, const struct rql_file_identity
 	return same_identity(&now, wanted) ? NULL : "the database file has changed since it was written";
 }
 
-static const char *check(struct rql_side *side)
+/* *text NULL: there is no manifest. */
+static rql_status read_manifest(struct rql_side *side, char **text, uint64_t *length, struct rql_error *err)
 {
-	char *path = join(side->folder, MANIFEST), *text = NULL;
-	struct rql_file_identity wanted = {0};
-	for (uint32_t i = 0; i < side->count; i++) {
-		free(side->entries[i].schema);
-		free(side->entries[i].name);
-		free(side->entries[i].file);
-		free(side->entries[i].hash);
+	char *path = join(side->folder, MANIFEST);
+	rql_status status = path ? rql_side_folder(side, false, err) : rql_error_memory(err, 0, "the manifest's name");
+	if (status == RQL_OK && side->dir >= 0) {
+		const struct rql_file_place place = {.folder = side->dir, .name = MANIFEST, .path = path};
+		status = rql_file_get(&place, MANIFEST_BYTES, text, length, err);
 	}
-	side->count = 0;
-	const char *why = path ? read_text(path, &text) : "there was no memory to read its manifest";
-	if (!why)
-		why = parse_manifest(side, text, &wanted);
-	if (!why)
-		why = compare(side, &wanted);
-	free(text);
 	free(path);
-	return why;
+	return status;
 }
 
-rql_status rql_side_open(const char *path, bool read_only, struct rql_side *side, struct rql_error *err)
+/* Is there a manifest, and is the database file the one that it describes? Else side->why, if there is one. */
+static bool check(struct rql_side *side)
 {
-	*side = (struct rql_side){.writable = !read_only, .file = -1};
-	/* Names with a scheme (s3://, md:) are not files of ours to stand beside. */
-	if (strstr(path, "://") || strncmp(path, "md:", 3) == 0)
-		return RQL_OK;
+	struct rql_error failed = {0};
+	struct rql_file_identity wanted = {0};
+	char *text = NULL;
+	uint64_t length = 0;
+	const char *why = NULL;
+	clear_manifest(side);
+	rql_status status = read_manifest(side, &text, &length, &failed);
+	if (status == RQL_OK && text && !side->has_key) {
+		status = rql_side_key(false, &side->key, &failed);
+		side->has_key = status == RQL_OK;
+	}
+	if (status != RQL_OK)
+		why = rql_error_message(&failed);
+	else if (text)
+		why = rql_manifest_parse(side, text, length, &wanted);
+	if (!why && text)
+		why = compare(side, &wanted);
+	if (why)
+		set_why(side, why);
+	side->opened = wanted;
+	rql_error_clear(&failed);
+	bool good = text && !why;
+	free(text);
+	return good;
+}
+
+rql_status rql_side_open(const char *path, int file, bool read_only, struct rql_side *side, struct rql_error *err)
+{
+	struct stat st;
+	*side = (struct rql_side){.writable = !read_only, .file = file, .dir = -1, .mode = 0600};
 	side->database = strdup(path);
 	if (!side->database || asprintf(&side->folder, "%s.rayql", path) < 0) {
 		side->folder = NULL;
 		return rql_error_memory(err, strlen(path), "the side folder's name");
 	}
-	side->file = open(path, O_RDONLY | O_CLOEXEC);
-	const char *why = check(side);
-	side->valid = why == NULL;
-	if (why)
-		set_why(side, why);
+	if (file >= 0 && fstat(file, &st) == 0)
+		side->mode = st.st_mode & 0600;
+	side->valid = check(side);
 	return RQL_OK;
 }
 
-void rql_side_recheck(struct rql_side *side)
+void rql_side_recheck(struct rql_side *side, int file)
 {
-	if (side->folder && side->file < 0) /* DuckDB has just made it */
-		side->file = open(side->database, O_RDONLY | O_CLOEXEC);
+	side->file = file; /* DuckDB may have just made it */
 	if (!side->folder || !side->valid)
 		return;
-	const char *why = check(side);
-	if (why)
-		set_why(side, *why ? why : "its manifest has gone");
+	side->valid = check(side);
+	if (!side->valid && !side->why)
+		set_why(side, "its manifest has gone");
 }
 
 const struct rql_side_entry *rql_side_find(const struct rql_side *side, const char *schema, const char *name)
@@ -285,44 +213,69 @@ static char *file_identity(const char *file, const char *hash)
 	return asprintf(&out, "%s %s", file, hash) < 0 ? NULL : out;
 }
 
+struct rql_file_place rql_side_place(const struct rql_side *side, const char *name, const char *path)
+{
+	static const struct rql_file_stamp nobodys = {0}; /* no file has it */
+	const struct rql_file_stamp *stamp = rql_side_find_stamp(side, name);
+	return (struct rql_file_place){
+		.folder = side->dir, .name = name, .path = path, .mode = side->mode, .stamp = stamp ? stamp : &nobodys};
+}
+
+bool rql_side_stamp(struct rql_side *side, const char *name)
+{
+	struct rql_file_stamp stamp;
+	rql_side_drop_stamp(side, name);
+	return rql_file_stamp(side->dir, name, &stamp) && rql_side_add_stamp(side, name, &stamp);
+}
+
 /* 128 random bits: no name is used twice. */
 static rql_status new_name(enum rql_structure_kind kind, char **out, struct rql_error *err)
 {
-	unsigned char id[STEM / 2];
+	unsigned char id[RQL_SIDE_STEM / 2];
+	char stem[RQL_SIDE_STEM + 1];
 	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
 		return rql_error_set(err, RQL_ERROR_IO, "no random name for a side file: %s", strerror(errno));
-	size_t end = strlen(suffixes[kind]) + 1;
-	char *name = malloc(STEM + end);
-	if (!name)
-		return rql_error_memory(err, STEM + end, "a side file");
 	for (size_t i = 0; i < sizeof id; i++)
-		snprintf(name + i * 2, 3, "%02x", id[i]);
-	memcpy(name + STEM, suffixes[kind], end);
-	*out = name;
-	return RQL_OK;
+		snprintf(stem + i * 2, 3, "%02x", id[i]);
+	if (asprintf(out, "%s%s", stem, rql_side_suffix(kind)) >= 0)
+		return RQL_OK;
+	*out = NULL;
+	return rql_error_memory(err, sizeof stem, "a side file");
 }
 
-static rql_status write_contents(const struct rql_structure *s, const char *path, const char *identity,
-                                 struct rql_error *err)
+static rql_status write_contents(const struct rql_structure *s, const struct rql_file_place *place,
+                                 const char *identity, struct rql_error *err)
 {
 	uint32_t length = (uint32_t)strlen(identity);
 	if (s->kind == RQL_STRUCTURE_COLUMNS)
-		return rql_store_file_write(s->snapshot, path, identity, length, err);
-	return rql_cube_write(s->cube, path, identity, length, err);
+		return rql_store_file_write(s->snapshot, place, identity, length, err);
+	return rql_cube_write(s->cube, place, identity, length, err);
 }
 
-rql_status rql_side_write(const struct rql_side *side, const struct rql_structure *s, char **file,
-                          struct rql_error *err)
+/* The folder and the key that its manifest will be signed with: without either a file would be of no use. */
+static rql_status prepare(struct rql_side *side, struct rql_error *err)
 {
-	if (mkdir(side->folder, 0777) != 0 && errno != EEXIST)
-		return rql_error_set(err, RQL_ERROR_IO, "the folder \"%s\" cannot be made: %s", side->folder, strerror(errno));
+	RQL_TRY(rql_side_folder(side, true, err));
+	if (side->has_key)
+		return RQL_OK;
+	RQL_TRY(rql_side_key(true, &side->key, err));
+	side->has_key = true;
+	return RQL_OK;
+}
+
+rql_status rql_side_write(struct rql_side *side, const struct rql_structure *s, char **file, struct rql_error *err)
+{
 	char *name = NULL;
+	RQL_TRY(prepare(side, err));
 	RQL_TRY(new_name(s->kind, &name, err));
 	char *path = join(side->folder, name), *identity = file_identity(name, s->definition_hash);
+	struct rql_file_place place = rql_side_place(side, name, path);
 	rql_status status =
-		path && identity ? write_contents(s, path, identity, err) : rql_error_memory(err, 0, "a side file");
-	if (status != RQL_OK && path)
-		(void)unlink(path);
+		path && identity ? write_contents(s, &place, identity, err) : rql_error_memory(err, 0, "a side file");
+	if (status == RQL_OK && !rql_side_stamp(side, name)) {
+		status = rql_error_set(err, RQL_ERROR_IO, "%s was written, but is not there", path);
+		(void)unlinkat(side->dir, name, 0);
+	}
 	free(path);
 	free(identity);
 	if (status != RQL_OK) {
@@ -337,8 +290,10 @@ rql_status rql_side_read(const struct rql_side *side, const char *file, const ch
                          struct rql_cube **out, struct rql_error *err)
 {
 	char *path = join(side->folder, file), *identity = file_identity(file, hash);
-	rql_status status = path && identity ? rql_cube_read(path, identity, (uint32_t)strlen(identity), budget, out, err)
-	                                     : rql_error_memory(err, 0, "a side file");
+	struct rql_file_place place = rql_side_place(side, file, path);
+	rql_status status = path && identity
+	                        ? rql_cube_read(&place, identity, (uint32_t)strlen(identity), budget, out, err)
+	                        : rql_error_memory(err, 0, "a side file");
 	free(path);
 	free(identity);
 	return status;
@@ -348,86 +303,93 @@ rql_status rql_side_read_store(const struct rql_side *side, const char *file, co
                                struct rql_budget *budget, struct rql_store **out, struct rql_error *err)
 {
 	char *path = join(side->folder, file), *identity = file_identity(file, hash);
+	struct rql_file_place place = rql_side_place(side, file, path);
 	rql_status status = path && identity
-	                        ? rql_store_file_read(path, identity, (uint32_t)strlen(identity), budget, out, err)
+	                        ? rql_store_file_read(&place, identity, (uint32_t)strlen(identity), budget, out, err)
 	                        : rql_error_memory(err, 0, "a side file");
 	free(path);
 	free(identity);
 	return status;
 }
 
-void rql_side_forget(const struct rql_side *side, const char *file)
+/* The folder's names, to be closed; NULL: there is no folder that may be touched. */
+static DIR *list_folder(const struct rql_side *side)
 {
-	char *path = side->folder && side->writable ? join(side->folder, file) : NULL;
-	if (path)
-		(void)unlink(path);
-	free(path);
+	int fd = side->folder && side->dir >= 0 && side->writable
+	             ? openat(side->dir, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+	             : -1;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
+void rql_side_forget(struct rql_side *side, const char *file)
+{
+	DIR *dir = strlen(file) > RQL_SIDE_STEM ? list_folder(side) : NULL;
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		if (strcmp(e->d_name, file) != 0 &&
+		    !(rql_side_is_rt_file(e->d_name) && strncmp(e->d_name, file, RQL_SIDE_STEM) == 0))
+			continue;
+		rql_side_drop_stamp(side, e->d_name);
+		(void)unlinkat(dirfd(dir), e->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void rql_side_replaced(struct rql_side *side, const char *file)
+{
+	struct rql_file_identity now;
+	if (!file)
+		return;
+	for (uint32_t i = 0; side->valid && i < side->count; i++)
+		if (strcmp(side->entries[i].file, file) == 0 && !read_identity(side->database, side->file, &now) &&
+		    same_identity(&now, &side->opened))
+			return;
+	rql_side_forget(side, file);
 }
 
 /* ---- closing ---- */
-static bool write_synced(const char *path, const char *text, size_t length)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return false;
-	bool ok = true;
-	for (size_t done = 0; done < length && ok;) {
-		ssize_t n = write(fd, text + done, length - done);
-		ok = n > 0;
-		done += ok ? (size_t)n : 0;
-	}
-	ok = ok && fsync(fd) == 0;
-	return close(fd) == 0 && ok;
-}
-
-static bool write_manifest(const struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
+static bool write_manifest(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
 {
 	struct rql_file_identity id;
 	struct rql_strbuf text = {0};
-	uint64_t hash[2];
-	if (read_identity(side->database, side->file, &id) || !side->sealed || !same_identity(&id, &side->seal))
+	if (!side->has_key || !side->sealed || read_identity(side->database, side->file, &id) ||
+	    !same_identity(&id, &side->seal))
 		return false;
-	rql_strbuf_printf(&text, MANIFEST_HEAD "\ndatabase %llu %016llx%016llx %lld.%lld\n", (unsigned long long)id.size,
-	                  (unsigned long long)id.hash[0], (unsigned long long)id.hash[1], (long long)id.seconds,
-	                  (long long)id.nanoseconds);
-	for (uint32_t i = 0; i < count; i++) {
-		rql_strbuf_put(&text, "structure ");
-		put_escaped(&text, kept[i].schema);
-		rql_strbuf_putc(&text, ' ');
-		put_escaped(&text, kept[i].name);
-		rql_strbuf_printf(&text, " %s %s\n", kept[i].file, kept[i].hash);
+	bool ok = rql_manifest_print(side, &id, kept, count, &text);
+	if (ok) {
+		const struct rql_file_place place = {
+			.folder = side->dir, .name = MANIFEST, .path = side->folder, .mode = side->mode};
+		const struct iovec part = {text.data, text.length};
+		ok = rql_file_put(&place, "tmp", &part, 1, NULL) == RQL_OK;
 	}
-	hash_bytes(hash, (const unsigned char *)rql_strbuf_text(&text), text.length);
-	rql_strbuf_printf(&text, "end %016llx%016llx\n", (unsigned long long)hash[0], (unsigned long long)hash[1]);
-	char *path = join(side->folder, MANIFEST), *temporary = join(side->folder, MANIFEST ".tmp");
-	bool ok = path && temporary && !text.failed && write_synced(temporary, text.data, text.length) &&
-	          rename(temporary, path) == 0;
-	if (!ok && temporary)
-		(void)unlink(temporary);
-	free(path);
-	free(temporary);
 	rql_strbuf_free(&text);
 	return ok;
 }
 
 /* Only names of our own making are touched: the folder might hold something of the user's. */
+static bool is_ours(const char *name, const struct rql_side_entry *kept, uint32_t count)
+{
+	size_t length = strlen(name);
+	bool beside = rql_side_is_rt_file(name); /* kept with its cube's file */
+	bool ours = beside || rql_side_is_contents_file(name, "") || rql_side_is_contents_file(name, ".tmp") ||
+	            strcmp(name, MANIFEST ".tmp") == 0;
+	for (uint32_t i = 0; i < count && ours; i++)
+		ours = beside ? strncmp(kept[i].file, name, RQL_SIDE_STEM) != 0 || strcmp(name + length - 4, ".tmp") == 0
+		              : strcmp(kept[i].file, name) != 0;
+	return ours;
+}
+
 static void sweep(const struct rql_side *side, const struct rql_side_entry *kept, uint32_t count, bool manifest)
 {
-	DIR *dir = opendir(side->folder);
+	DIR *dir = list_folder(side);
 	if (!dir)
 		return;
-	for (struct dirent *e; (e = readdir(dir));) {
-		size_t length = strlen(e->d_name);
-		bool ours = is_contents_file(e->d_name, "") || is_contents_file(e->d_name, ".tmp") ||
-		            strcmp(e->d_name, MANIFEST ".tmp") == 0;
-		bool beside = rql_side_is_rt_file(e->d_name); /* kept with its cube's file */
-		ours = ours || beside;
-		for (uint32_t i = 0; i < count && ours; i++)
-			ours = beside ? strncmp(kept[i].file, e->d_name, STEM) != 0 || strcmp(e->d_name + length - 4, ".tmp") == 0
-			              : strcmp(kept[i].file, e->d_name) != 0;
-		if (ours || (!manifest && strcmp(e->d_name, MANIFEST) == 0))
+	for (struct dirent *e; (e = readdir(dir));)
+		if (is_ours(e->d_name, kept, count) || (!manifest && strcmp(e->d_name, MANIFEST) == 0))
 			(void)unlinkat(dirfd(dir), e->d_name, 0);
-	}
 	closedir(dir);
 	if (!manifest)
 		(void)rmdir(side->folder); /* succeeds only when it is empty */
@@ -440,7 +402,7 @@ void rql_side_seal(struct rql_side *side)
 
 void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
 {
-	if (!side->folder || !side->writable || access(side->folder, F_OK) != 0)
+	if (!side->folder || !side->writable || rql_side_folder(side, false, NULL) != RQL_OK || side->dir < 0)
 		return;
 	bool written = count > 0 && write_manifest(side, kept, count);
 	sweep(side, kept, written ? count : 0, written);
@@ -448,15 +410,11 @@ void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, ui
 
 void rql_side_free(struct rql_side *side)
 {
-	for (uint32_t i = 0; i < side->count; i++) {
-		free(side->entries[i].schema);
-		free(side->entries[i].name);
-		free(side->entries[i].file);
-		free(side->entries[i].hash);
-	}
-	if (side->database && side->file >= 0)
-		close(side->file);
+	clear_manifest(side);
+	if (side->folder && side->dir >= 0)
+		close(side->dir);
 	free(side->entries);
+	free(side->stamps);
 	free(side->folder);
 	free(side->database);
 	free(side->why);

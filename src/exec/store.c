@@ -18,9 +18,9 @@ static void put_literal(struct rql_strbuf *out, const char *text)
 /* Names are compared as DuckDB compares identifiers: in any case. */
 static void put_condition(struct rql_strbuf *out, const char *schema, const char *name)
 {
-	rql_strbuf_put(out, " WHERE lower(schema_name) = lower(");
+	rql_strbuf_put(out, " WHERE system.main.lower(schema_name) = system.main.lower(");
 	put_literal(out, schema);
-	rql_strbuf_put(out, ") AND lower(name) = lower(");
+	rql_strbuf_put(out, ") AND system.main.lower(name) = system.main.lower(");
 	put_literal(out, name);
 	rql_strbuf_put(out, ")");
 }
@@ -31,43 +31,180 @@ static void put_table(struct rql_strbuf *out, const struct rql_database *db)
 	rql_strbuf_put(out, ".rayql.structures");
 }
 
-char *rql_store_put_sql(const struct rql_database *db, const struct rql_structure *s)
+/* ---- the table ---- */
+static const char *const table_columns[][2] = {
+	{"schema_name", "VARCHAR"}, {"name", "VARCHAR"},  {"kind", "VARCHAR"},    {"format_version", "INTEGER"},
+	{"statement", "VARCHAR"},   {"query", "VARCHAR"}, {"options", "VARCHAR"}, {"search_path", "VARCHAR"},
+};
+#define TABLE_COLUMNS (sizeof table_columns / sizeof *table_columns)
+
+static void put_where_table(struct rql_strbuf *out, const struct rql_database *db)
+{
+	rql_strbuf_put(out, " WHERE system.main.lower(schema_name) = 'rayql' AND system.main.lower(table_name) = "
+	                    "'structures' AND database_name = ");
+	put_literal(out, db->name);
+}
+
+static bool is_column(const struct rql_batch *rows, uint64_t row)
+{
+	for (uint32_t c = 0; c < 2; c++) {
+		struct rql_value v = rql_column_get(&rows->columns[c], row);
+		const char *want = row < TABLE_COLUMNS ? table_columns[row][c] : NULL;
+		if (!want || v.is_null || v.string.length != strlen(want) || memcmp(v.string.data, want, strlen(want)) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Has the table, or whatever else is called so, the columns of RayQL's own? */
+static rql_status has_columns(struct rql_host_con *con, const struct rql_database *db, bool *out, struct rql_error *err)
+{
+	struct rql_strbuf sql = {0};
+	struct rql_host_result *res = NULL;
+	struct rql_batch *rows = NULL;
+	rql_strbuf_put(&sql, "SELECT column_name, data_type FROM system.main.duckdb_columns()");
+	put_where_table(&sql, db);
+	rql_strbuf_put(&sql, " ORDER BY column_index ASC");
+	rql_status status = rql_host_query(con, rql_strbuf_text(&sql), &res, err);
+	if (status == RQL_OK)
+		status = rql_host_fetch(res, &rows, err);
+	*out = rows && rows->rows == TABLE_COLUMNS && rows->column_count == 2;
+	for (uint64_t r = 0; *out && r < rows->rows; r++)
+		*out = is_column(rows, r);
+	rql_batch_release(rows);
+	rql_host_result_free(res);
+	rql_strbuf_free(&sql);
+	return status;
+}
+
+static rql_status count_objects(struct rql_host_con *con, const struct rql_database *db, const char *function,
+                                int64_t *out, struct rql_error *err)
+{
+	struct rql_strbuf sql = {0};
+	rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s", function);
+	put_where_table(&sql, db);
+	rql_status status = rql_host_query_int(con, rql_strbuf_text(&sql), out, err);
+	rql_strbuf_free(&sql);
+	return status;
+}
+
+/* Is there the table? RQL_ERROR_STATEMENT: what there is under its name is somebody else's, and stays as it is. */
+static rql_status find_table(struct rql_host_con *con, const struct rql_database *db, bool *there,
+                             struct rql_error *err)
+{
+	int64_t tables = 0, columns = 0;
+	bool ours = false;
+	RQL_TRY(count_objects(con, db, "duckdb_tables()", &tables, err));
+	RQL_TRY(count_objects(con, db, "duckdb_columns()", &columns, err));
+	RQL_TRY(has_columns(con, db, &ours, err));
+	*there = columns > 0;
+	if (!columns || (tables == 1 && ours))
+		return RQL_OK;
+	return rql_error_set(err, RQL_ERROR_STATEMENT,
+	                     "Catalog Error: the database has %s rayql.structures that is not RayQL's (its columns are "
+	                     "others), and RayQL keeps the definitions of materialized views and columns indexes in a "
+	                     "table of this name. Rename it to have them: ALTER %s rayql.structures RENAME TO another_name",
+	                     tables ? "a table" : "a view", tables ? "TABLE" : "VIEW");
+}
+
+/* ---- changing ---- */
+static rql_status run(struct rql_host_con *con, struct rql_strbuf *sql, struct rql_error *err)
+{
+	char *text = rql_strbuf_take(sql);
+	rql_status status = text ? rql_host_query(con, text, NULL, err) : rql_error_memory(err, 0, "a definition");
+	free(text);
+	return status;
+}
+
+static rql_status make_table(struct rql_host_con *con, const struct rql_database *db, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	rql_strbuf_put(&sql, "CREATE SCHEMA IF NOT EXISTS ");
 	rql_strbuf_put_ident(&sql, db->name);
-	rql_strbuf_put(&sql, ".rayql; CREATE TABLE IF NOT EXISTS ");
+	rql_strbuf_put(&sql, ".rayql; CREATE TABLE ");
 	put_table(&sql, db);
-	rql_strbuf_put(&sql,
-	               " (schema_name VARCHAR, name VARCHAR, kind VARCHAR, format_version INTEGER, statement VARCHAR, "
-	               "query VARCHAR, options VARCHAR, search_path VARCHAR); DELETE FROM ");
-	put_table(&sql, db);
-	put_condition(&sql, s->schema, s->name);
-	rql_strbuf_put(&sql, "; INSERT INTO ");
-	put_table(&sql, db);
-	rql_strbuf_printf(&sql,
-	                  " (schema_name, name, kind, format_version, statement, query, options, search_path) VALUES (");
-	const char *texts[] = {s->schema, s->name};
-	for (size_t i = 0; i < 2; i++) {
-		put_literal(&sql, texts[i]);
-		rql_strbuf_put(&sql, ", ");
-	}
-	rql_strbuf_printf(&sql, "'%s', %d, ", rql_structure_kind_name(s->kind), STORE_FORMAT);
-	const char *more[] = {s->statement, s->query, s->options, s->search_path};
-	for (size_t i = 0; i < 4; i++) {
-		put_literal(&sql, more[i]);
-		rql_strbuf_put(&sql, i < 3 ? ", " : ")");
-	}
-	return rql_strbuf_take(&sql);
+	for (size_t i = 0; i < TABLE_COLUMNS; i++)
+		rql_strbuf_printf(&sql, "%s%s %s", i ? ", " : " (", table_columns[i][0], table_columns[i][1]);
+	rql_strbuf_putc(&sql, ')');
+	return run(con, &sql, err);
 }
 
-char *rql_store_delete_sql(const struct rql_database *db, const char *schema, const char *name)
+static rql_status delete_row(struct rql_host_con *con, const struct rql_database *db, const char *schema,
+                             const char *name, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	rql_strbuf_put(&sql, "DELETE FROM ");
 	put_table(&sql, db);
 	put_condition(&sql, schema, name);
-	return rql_strbuf_take(&sql);
+	return run(con, &sql, err);
+}
+
+static rql_status insert_row(struct rql_host_con *con, const struct rql_database *db, const struct rql_structure *s,
+                             struct rql_error *err)
+{
+	struct rql_strbuf sql = {0};
+	const char *before[] = {s->schema, s->name}, *behind[] = {s->statement, s->query, s->options, s->search_path};
+	rql_strbuf_put(&sql, "INSERT INTO ");
+	put_table(&sql, db);
+	for (size_t i = 0; i < TABLE_COLUMNS; i++)
+		rql_strbuf_printf(&sql, "%s%s", i ? ", " : " (", table_columns[i][0]);
+	rql_strbuf_put(&sql, ") VALUES (");
+	for (size_t i = 0; i < 2; i++) {
+		put_literal(&sql, before[i]);
+		rql_strbuf_put(&sql, ", ");
+	}
+	rql_strbuf_printf(&sql, "'%s', %d", rql_structure_kind_name(s->kind), STORE_FORMAT);
+	for (size_t i = 0; i < 4; i++) {
+		rql_strbuf_put(&sql, ", ");
+		put_literal(&sql, behind[i]);
+	}
+	rql_strbuf_putc(&sql, ')');
+	return run(con, &sql, err);
+}
+
+static rql_status change_row(struct rql_host_con *con, const struct rql_database *db,
+                             const struct rql_store_change *change, struct rql_error *err)
+{
+	const struct rql_structure *put = change->put;
+	const char *schema = put ? put->schema : change->schema, *name = put ? put->name : change->name;
+	bool there = false;
+	if (!name)
+		return RQL_OK;
+	RQL_TRY(find_table(con, db, &there, err));
+	if (!there && put)
+		RQL_TRY(make_table(con, db, err));
+	if (there)
+		RQL_TRY(delete_row(con, db, schema, name, err));
+	return put ? insert_row(con, db, put, err) : RQL_OK;
+}
+
+static rql_status change_within(struct rql_host_con *con, const struct rql_database *db,
+                                const struct rql_store_change *change, const _Atomic bool *cancel,
+                                struct rql_error *err)
+{
+	struct rql_strbuf path = {0};
+	if (change->sql && change->search_path && *change->search_path) {
+		rql_strbuf_put(&path, "SET search_path = ");
+		put_literal(&path, change->search_path);
+		RQL_TRY(run(con, &path, err));
+	}
+	RQL_TRY(rql_host_query(con, "BEGIN TRANSACTION", NULL, err));
+	if (change->sql)
+		RQL_TRY(rql_host_query(con, change->sql, NULL, err));
+	RQL_TRY(change_row(con, db, change, err));
+	if (cancel && atomic_load(cancel))
+		return rql_interrupted(err);
+	return rql_host_query(con, change->try_only ? "ROLLBACK" : "COMMIT", NULL, err);
+}
+
+rql_status rql_store_change(struct rql_database *db, const struct rql_store_change *change, const _Atomic bool *cancel,
+                            struct rql_error *err)
+{
+	struct rql_host_con *con = NULL;
+	RQL_TRY(rql_host_connect_own(db->host, &con, err));
+	rql_status status = change_within(con, db, change, cancel, err);
+	rql_host_disconnect(con); /* rolls back what did not get to its end */
+	return status;
 }
 
 /* ---- reading ---- */
@@ -184,27 +321,24 @@ static rql_status read_row(struct rql_database *db, const struct rql_batch *batc
 rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
-	int64_t there = 0;
-	rql_strbuf_put(&sql,
-	               "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'rayql' AND table_name = 'structures' AND "
-	               "database_name = ");
-	put_literal(&sql, db->name);
-	rql_status status = rql_host_query_int(db->loader, rql_strbuf_text(&sql), &there, err);
-	rql_strbuf_clear(&sql);
-	if (status != RQL_OK || !there) {
-		rql_strbuf_free(&sql);
-		return status;
-	}
+	struct rql_error foreign = {0};
+	bool there = false;
+	rql_status status = find_table(db->loader, db, &there, &foreign);
+	if (status != RQL_ERROR_STATEMENT)
+		rql_error_move(err, &foreign);
+	rql_error_clear(&foreign);
+	if (status == RQL_ERROR_STATEMENT || (status == RQL_OK && !there))
+		return RQL_OK; /* what is somebody else's is left alone, and said when a structure is to be stored */
+	RQL_TRY(status);
 	rql_strbuf_put(
 		&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
 			  "v.sql, (v.view_name IS NOT NULL OR s.kind = 'columns')::BIGINT, (s.kind = 'columns')::BIGINT FROM ");
 	put_table(&sql, db);
-	rql_strbuf_put(
-		&sql, " s LEFT JOIN duckdb_views() v ON lower(v.schema_name) = lower(s.schema_name) AND lower(v.view_name) = "
-			  "lower(s.name) AND "
-			  "s.kind = 'cube' AND v.database_name = ");
+	rql_strbuf_put(&sql, " s LEFT JOIN system.main.duckdb_views() v ON system.main.lower(v.schema_name) = "
+	                     "system.main.lower(s.schema_name) AND system.main.lower(v.view_name) = "
+	                     "system.main.lower(s.name) AND s.kind = 'cube' AND v.database_name = ");
 	put_literal(&sql, db->name);
-	rql_strbuf_put(&sql, " ORDER BY s.rowid");
+	rql_strbuf_put(&sql, " ORDER BY s.rowid ASC");
 	struct rql_host_result *res = NULL;
 	struct rql_batch *batch = NULL;
 	status = rql_host_query(db->loader, rql_strbuf_text(&sql), &res, err);

@@ -128,10 +128,20 @@ static struct rql_structure *publish_building(struct rql_database *db, struct rq
 	return b;
 }
 
-/* A build that failed: what was there before stays when it is fresh; else the reason is kept, and an interrupted one
- * may be tried again. */
-static void publish_failure(struct rql_database *db, const struct rql_structure *now, rql_status status,
-                            const char *message)
+static bool wants_memory(rql_status status)
+{
+	return status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY;
+}
+
+static uint64_t epochs(struct rql_database *db)
+{
+	return atomic_load(&db->settings_epoch) + rql_catalog_schema_epoch(db->catalog);
+}
+
+/* A build of `tried` that failed: what was there before stays when it is fresh; else the reason is kept until something
+ * has changed that may help. An interrupted one may be tried again at once. */
+static void publish_failure(struct rql_database *db, const struct rql_structure *now,
+                            const struct rql_structure *tried, rql_status status, const char *message)
 {
 	if (now->state != RQL_STATE_BUILDING)
 		return;
@@ -139,16 +149,54 @@ static void publish_failure(struct rql_database *db, const struct rql_structure 
 		rql_catalog_remove(db->catalog, now->id);
 		return;
 	}
-	struct rql_structure *v = rql_structure_clone(now);
+	struct rql_structure *v = rql_structure_clone(tried);
 	if (!v)
 		return;
 	bool again = status == RQL_ERROR_INTERRUPTED || status == RQL_ERROR_STALE;
 	struct rql_strbuf text = {0};
-	rql_strbuf_printf(&text, "it could not be rebuilt: %s", message);
-	v->state = again ? RQL_STATE_UNBUILT : RQL_STATE_INVALID;
+	rql_strbuf_printf(&text, "it could not be rebuilt: %s%s", message,
+	                  again                  ? ""
+	                  : wants_memory(status) ? " (a query tries again when there is more room, or rows were deleted)"
+	                                         : " (a query tries again when its tables, the schema or settings change)");
+	rql_structure_clear(v);
+	rql_side_replaced(&db->side, v->side_file);
+	(void)rql_structure_set_text(&v->side_file, NULL);
+	v->state = RQL_STATE_UNBUILT;
+	v->side_file_valid = false;
+	if (!again)
+		v->failed = (struct rql_build_failure){status, atomic_load(&db->budget.limit), atomic_load(&db->budget.used),
+		                                       epochs(db)};
 	(void)rql_structure_set_text(again ? &v->note : &v->reason, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	(void)rql_catalog_replace(db->catalog, now, v);
+}
+
+/* Rows that were only added need no less memory than before. */
+static bool tables_changed(const struct rql_database *db, const struct rql_structure *s)
+{
+	bool grown = wants_memory(s->failed.status), changed = false;
+	for (uint32_t i = 0; i < s->table_count; i++)
+		changed = changed || (rql_table_version(db->catalog, s->tables[i]) != s->versions[i] &&
+		                      !(grown && rql_table_only_grew(db->catalog, s->tables[i], s->versions[i])));
+	return changed;
+}
+
+/* Is there so much more room that another build is worth its time? Plans and answers come and go all the time. */
+static bool has_more_room(const struct rql_database *db, const struct rql_build_failure *f)
+{
+	uint64_t limit = atomic_load(&db->budget.limit), used = atomic_load(&db->budget.used);
+	return (f->limit && (!limit || limit > f->limit)) || used + limit / 16 < f->used;
+}
+
+const char *rql_structure_build_failure(void *session, const struct rql_structure *s)
+{
+	struct rql_database *db = ((const struct rql_session *)session)->db;
+	if (s->state != RQL_STATE_UNBUILT || s->failed.status == RQL_OK || tables_changed(db, s))
+		return NULL;
+	if (wants_memory(s->failed.status) ? has_more_room(db, &s->failed)
+	                                   : s->failed.epochs != epochs(db))
+		return NULL;
+	return s->reason ? s->reason : "its last build failed";
 }
 
 /* ---- rebuilding ---- */
@@ -164,6 +212,7 @@ static rql_status bind_again(struct rql_database *db, const struct rql_structure
 	rql_status status = bind(db, v, err);
 	if (status == RQL_OK) {
 		(void)rql_structure_set_text(&v->reason, NULL);
+		v->failed = (struct rql_build_failure){0};
 		*out = v;
 		return RQL_OK;
 	}
@@ -213,7 +262,7 @@ rql_status rql_structure_rebuild(struct rql_session *s, struct rql_structure *ol
 			if (status == RQL_OK)
 				rql_build_save(db, v);
 			else
-				publish_failure(db, old, status, rql_error_message(&failed));
+				publish_failure(db, old, v, status, rql_error_message(&failed));
 		}
 	}
 	if (status == RQL_OK) {
@@ -242,6 +291,9 @@ static const char *why_not_now(const struct rql_session *s, const struct rql_str
 			return "another connection is writing to its tables";
 	if (v->state == RQL_STATE_INVALID)
 		return v->reason ? v->reason : "its definition is not valid";
+	const char *failed = rql_structure_build_failure((void *)(uintptr_t)s, v);
+	if (failed)
+		return failed;
 	if (v->kind == RQL_STRUCTURE_COLUMNS && v->state == RQL_STATE_READY && v->refresh == RQL_REFRESH_MANUAL &&
 	    !rql_structure_fresh(s->db->catalog, v) && !rql_structure_appendable(s->db->catalog, v))
 		return "more than rows were added to its table; REFRESH INDEX rebuilds it";
@@ -317,38 +369,36 @@ static void check_binding(struct rql_database *db, const struct rql_structure *v
 	rql_error_clear(&why);
 }
 
-char *rql_view_text(struct rql_database *db, struct rql_host_con *con, const char *schema, const char *name)
+rql_status rql_view_text(struct rql_database *db, const char *schema, const char *name, char **out,
+                         struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
-	char *text = NULL;
-	rql_strbuf_put(&sql, "SELECT sql FROM duckdb_views() WHERE database_name = ");
+	struct rql_host_con *con = NULL;
+	RQL_TRY(rql_host_connect_own(db->host, &con, err));
+	rql_strbuf_put(&sql, "SELECT sql FROM system.main.duckdb_views() WHERE database_name = ");
 	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-	rql_strbuf_put(&sql, " AND lower(schema_name) = lower(");
+	rql_strbuf_put(&sql, " AND system.main.lower(schema_name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, schema, strlen(schema));
-	rql_strbuf_put(&sql, ") AND lower(view_name) = lower(");
+	rql_strbuf_put(&sql, ") AND system.main.lower(view_name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, name, strlen(name));
 	rql_strbuf_put(&sql, ")");
-	if (rql_host_query_text(con, rql_strbuf_text(&sql), &text, NULL) != RQL_OK)
-		text = NULL;
+	rql_status status = rql_host_query_text(con, rql_strbuf_text(&sql), out, err);
+	rql_host_disconnect(con);
 	rql_strbuf_free(&sql);
-	return text;
+	return status;
 }
 
-/* Was v's view dropped or replaced by plain SQL? Then its row goes, too. */
+/* Was v's view dropped or replaced by plain SQL? Then its row goes, too. What cannot be asked now is as it was. */
 static bool view_is_gone(struct rql_database *db, const struct rql_structure *v)
 {
-	pthread_mutex_lock(&db->loader_lock);
-	char *now = rql_view_text(db, db->loader, v->schema, v->name);
-	bool gone = !now || (v->view_sql && strcmp(now, v->view_sql) != 0);
-	if (gone) {
-		char *row = rql_store_delete_sql(db, v->schema, v->name);
-		/* When the row cannot be deleted now it is harmless: a definition without its view is passed over at opening.
-		 * */
-		if (row && !db->read_only)
-			(void)rql_host_query(db->loader, row, NULL, NULL);
-		free(row);
-	}
-	pthread_mutex_unlock(&db->loader_lock);
+	struct rql_error ignored = {0};
+	char *now = NULL;
+	bool gone = rql_view_text(db, v->schema, v->name, &now, &ignored) == RQL_OK &&
+	            (!now || (v->view_sql && strcmp(now, v->view_sql) != 0));
+	/* When the row cannot be deleted now it is harmless: a definition without its view is passed over at opening. */
+	if (gone && !db->read_only)
+		(void)!rql_store_change(db, &(struct rql_store_change){.schema = v->schema, .name = v->name}, NULL, &ignored);
+	rql_error_clear(&ignored);
 	free(now);
 	return gone;
 }

@@ -5,8 +5,9 @@
 
 #include "exec/exec_internal.h"
 
-/* DuckDB's own text of a view; malloc'ed, NULL: there is none (or no memory). */
-char *rql_view_text(struct rql_database *db, struct rql_host_con *con, const char *schema, const char *name);
+/* DuckDB's own text of a view; malloc'ed, NULL: there is none. */
+rql_status rql_view_text(struct rql_database *db, const char *schema, const char *name, char **out,
+                         struct rql_error *err) RQL_MUST_CHECK;
 /* The structure of this kind and name, retained; NULL: there is none. */
 struct rql_structure *rql_structure_find(struct rql_database *db, const char *schema, const char *name,
                                          enum rql_structure_kind kind);

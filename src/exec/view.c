@@ -11,7 +11,8 @@
 
 static rql_status no_such_view(struct rql_session *s, const struct rql_name *n, const char *verb, struct rql_error *err)
 {
-	const char *kind = rql_host_object(s, n);
+	const char *kind = NULL;
+	RQL_TRY(rql_host_object(s->db, n, &kind, err));
 	if (kind)
 		return rql_error_set(err, RQL_ERROR_STATEMENT,
 		                     "Catalog Error: Existing object %s is of type %s, trying to %s type "
@@ -31,32 +32,26 @@ static char *create_view_sql(const struct rql_database *db, const struct rql_str
 	return rql_strbuf_take(&sql);
 }
 
-/* The view and its row appear in one transaction. */
-static rql_status store_view(struct rql_session *s, struct rql_structure *v, bool or_replace, struct rql_error *err)
+/* The view and its row appear in one transaction. try_only: names that are taken, columns that DuckDB does not like
+ * in a view: its own errors, before the build. */
+static rql_status store_view(struct rql_session *s, struct rql_structure *v, bool or_replace, bool try_only,
+                             struct rql_error *err)
 {
-	char *create = create_view_sql(s->db, v, or_replace), *put = rql_store_put_sql(s->db, v);
-	struct rql_strbuf sql = {0};
-	rql_status status = create && put ? RQL_OK : rql_error_memory(err, 0, "a view");
-	if (status == RQL_OK) {
-		rql_strbuf_printf(&sql, "%s\n; %s", create, put);
-		status = rql_transact(s, rql_strbuf_text(&sql), true, err);
-	}
-	rql_strbuf_free(&sql);
+	struct rql_error ignored = {0};
+	char *create = create_view_sql(s->db, v, or_replace), *text = NULL;
+	if (!create)
+		return rql_error_memory(err, 0, "a view");
+	struct rql_store_change change = {
+		.sql = create, .search_path = v->search_path, .put = v, .try_only = try_only};
+	rql_status status = rql_store_change(s->db, &change, &s->progress.cancel, err);
 	free(create);
-	free(put);
 	RQL_TRY(status);
-	free(v->view_sql);
-	v->view_sql = rql_view_text(s->db, s->host, v->schema, v->name);
+	if (!try_only && rql_view_text(s->db, v->schema, v->name, &text, &ignored) == RQL_OK) {
+		free(v->view_sql);
+		v->view_sql = text;
+	}
+	rql_error_clear(&ignored);
 	return RQL_OK;
-}
-
-/* Names that are taken, columns that DuckDB does not like in a view: its own errors, before the build. */
-static rql_status try_view(struct rql_session *s, const struct rql_structure *v, bool or_replace, struct rql_error *err)
-{
-	char *create = create_view_sql(s->db, v, or_replace);
-	rql_status status = create ? rql_transact(s, create, false, err) : rql_error_memory(err, 0, "a view");
-	free(create);
-	return status;
 }
 
 /* ---- CREATE ---- */
@@ -104,7 +99,8 @@ static rql_status describe(struct rql_session *s, const struct rql_statement *st
 	v->options = rql_strbuf_take(&text);
 	if (v->schema && v->name && v->query)
 		v->statement = statement_text(v, options);
-	rql_status status = rql_host_query_text(s->host, "SELECT current_setting('search_path')", &v->search_path, err);
+	rql_status status =
+		rql_host_fold_text(s->host, "system.main.current_setting('search_path')", &v->search_path, err);
 	if (status == RQL_OK &&
 	    (!v->database || !v->options || !v->statement || !rql_structure_set_text(&v->layout, options->layout)))
 		status = rql_error_memory(err, sizeof *v, "a structure");
@@ -121,7 +117,7 @@ static rql_status describe(struct rql_session *s, const struct rql_statement *st
  * which it means something else must say so now. */
 static rql_status define(struct rql_session *s, struct rql_structure *v, struct rql_error *err)
 {
-	struct rql_plan_context ctx = rql_session_context(s);
+	struct rql_plan_context ctx = rql_session_plan_context(s);
 	struct rql_definition *mine = NULL, *common = NULL;
 	char *source = NULL;
 	RQL_TRY(rql_definition_make(&ctx, v->query, &mine, err));
@@ -146,7 +142,10 @@ static rql_status create_locked(struct rql_session *s, const struct rql_statemen
 {
 	struct rql_structure *old = rql_catalog_find(s->db->catalog, s->db->name, n->schema, n->name), *v = NULL;
 	rql_status status = RQL_OK;
-	if (st->if_not_exists && (old || rql_host_object(s, n)))
+	const char *kind = NULL;
+	if (st->if_not_exists && !old)
+		status = rql_host_object(s->db, n, &kind, err);
+	if (status != RQL_OK || (st->if_not_exists && (old || kind)))
 		goto done;
 	if (old && old->kind != RQL_STRUCTURE_CUBE) {
 		status =
@@ -158,18 +157,20 @@ static rql_status create_locked(struct rql_session *s, const struct rql_statemen
 		goto done;
 	status = define(s, v, err);
 	if (status == RQL_OK)
-		status = try_view(s, v, st->or_replace, err);
+		status = store_view(s, v, st->or_replace, true, err);
 	if (status == RQL_OK)
 		status = rql_structure_build(s, v, err);
 	if (status != RQL_OK)
 		goto done;
 	rql_build_save(s->db, v);
-	status = store_view(s, v, st->or_replace, err);
+	status = store_view(s, v, st->or_replace, false, err);
 	if (status != RQL_OK) {
 		if (v->side_file)
 			rql_side_forget(&s->db->side, v->side_file);
 		goto done;
 	}
+	if (old)
+		rql_side_replaced(&s->db->side, old->side_file);
 	v->id = old ? old->id : 0;
 	rql_catalog_schema_changed(s->db->catalog);
 	status = rql_catalog_publish(s->db->catalog, v, err);
@@ -230,14 +231,13 @@ rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct
 static rql_status drop_locked(struct rql_session *s, struct rql_structure *v, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
-	char *row = rql_store_delete_sql(s->db, v->schema, v->name);
 	rql_strbuf_put(&sql, "DROP VIEW IF EXISTS ");
 	rql_put_qualified(&sql, s->db, v->schema, v->name);
-	rql_strbuf_printf(&sql, "; %s", row ? row : "");
-	rql_status status =
-		row && !sql.failed ? rql_transact(s, rql_strbuf_text(&sql), true, err) : rql_error_memory(err, 0, "DROP");
-	free(row);
-	rql_strbuf_free(&sql);
+	char *text = rql_strbuf_take(&sql);
+	struct rql_store_change change = {.sql = text, .schema = v->schema, .name = v->name};
+	rql_status status = text ? rql_store_change(s->db, &change, &s->progress.cancel, err)
+	                         : rql_error_memory(err, 0, "DROP");
+	free(text);
 	RQL_TRY(status);
 	rql_catalog_remove(s->db->catalog, v->id);
 	rql_catalog_schema_changed(s->db->catalog);
@@ -255,9 +255,12 @@ rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rq
 	rql_status status = rql_build_lock(s, false, err);
 	if (status == RQL_OK) {
 		struct rql_structure *v = rql_structure_find(s->db, n.schema, n.name, RQL_STRUCTURE_CUBE);
+		const char *kind = NULL;
 		if (v)
 			status = drop_locked(s, v, err);
-		else if (!st->if_exists || rql_host_object(s, &n))
+		else if (st->if_exists)
+			status = rql_host_object(s->db, &n, &kind, err);
+		if (status == RQL_OK && !v && (!st->if_exists || kind))
 			status = no_such_view(s, &n, "drop", err);
 		rql_structure_release(v);
 		rql_structures_unlock(s);

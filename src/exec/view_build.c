@@ -135,9 +135,7 @@ static rql_status set_search_path(struct rql_database *db, const char *path, str
 	char *text = rql_strbuf_take(&sql);
 	if (!text)
 		return rql_error_memory(err, 0, "a definition");
-	rql_host_settings_lock(db->host);
 	rql_status status = rql_host_query(db->loader, text, NULL, err);
-	rql_host_settings_unlock(db->host);
 	free(text);
 	return status;
 }
@@ -155,7 +153,9 @@ rql_status rql_build_bind(struct rql_database *db, const struct rql_structure *s
 		.settings = &defaults,
 	};
 	pthread_mutex_lock(&db->loader_lock);
-	rql_status status = set_search_path(db, s->search_path, err);
+	rql_status status = rql_host_hold_settings(db->loader, err);
+	if (status == RQL_OK)
+		status = set_search_path(db, s->search_path, err);
 	if (status == RQL_OK)
 		status = rql_definition_make(&ctx, s->query, out, err);
 	pthread_mutex_unlock(&db->loader_lock);
@@ -242,7 +242,8 @@ uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *
 		struct rql_strbuf sql = {0};
 		rql_table_name(s->tables[i], &database, &schema, &name);
 		rql_strbuf_put(&sql,
-		               "SELECT coalesce(max(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE database_name = ");
+		               "SELECT coalesce(system.main.max(estimated_size), 0)::BIGINT FROM system.main.duckdb_tables() WHERE "
+		               "database_name = ");
 		rql_strbuf_put_literal(&sql, database, strlen(database));
 		rql_strbuf_put(&sql, " AND schema_name = ");
 		rql_strbuf_put_literal(&sql, schema, strlen(schema));
@@ -289,9 +290,8 @@ rql_status rql_build_note_versions(struct rql_session *session, struct rql_struc
 	return RQL_OK;
 }
 
-/* On a connection of its own, whose settings are the defaults: the definition was bound under these, and the user's
- * must not change
- * what its expressions mean. */
+/* On a connection of its own, which holds the defaults: the definition was bound under these, and neither the user's
+ * settings nor the database's must change what its expressions mean. */
 static rql_status build_once(struct rql_session *session, struct rql_structure *s, struct rql_cube_spec *spec,
                              struct rql_host_con *con, struct rql_cube **out, struct rql_error *err)
 {
@@ -340,6 +340,8 @@ rql_status rql_build_run(struct rql_session *session, struct rql_structure *s, s
 	rql_status status = fill_spec(session, s, s->definition, arena, &spec, err);
 	if (status == RQL_OK)
 		status = rql_host_connect(session->db->host, &con, err);
+	if (status == RQL_OK)
+		status = rql_host_hold_settings(con, err);
 	if (status == RQL_OK) {
 		rql_build_set_running(session, con);
 		status = atomic_load(&session->progress.cancel) ? rql_interrupted(err) : RQL_OK;
@@ -375,9 +377,8 @@ void rql_build_save(struct rql_database *db, struct rql_structure *s)
 	char *file = NULL;
 	if (!db->side.folder || !db->side.writable || s->automatic)
 		return;
-	/* The old file stays until the next close: a manifest on disk may still name it. */
-	free(s->side_file);
-	s->side_file = NULL;
+	rql_side_replaced(&db->side, s->side_file); /* first: its room on the disk may be wanted */
+	(void)rql_structure_set_text(&s->side_file, NULL);
 	if (rql_side_write(&db->side, s, &file, &failed) == RQL_OK) {
 		s->side_file = file;
 		if (s->cube)

@@ -10,12 +10,12 @@
  *
  * Rows and errors. A run is over rows 0..rows-1 of which `live` ones count. Steps compute all rows (what lies in dead,
  * masked or NULL rows is arbitrary), but only a row that is live, in the step's mask, and whose operands are not NULL can
- * raise an error. Guaranteed by plan/compile.c: the operands of AND, OR, CASE and COALESCE and the conjuncts of a filter
- * are evaluated from left to right, one after the other, and a row that an earlier one has decided is not in the mask of
- * the later ones (AND: was false; OR: was true; CASE: its WHEN was not true, or an earlier one was; COALESCE: was not
- * NULL; filter: was false or NULL). Everything else is evaluated in full. DuckDB does the same for CASE and COALESCE, but
- * evaluates the AND and OR of a projection in full and orders the conjuncts of a filter anew while it runs; so every
- * error raised here is one that DuckDB raises or, in filters, could raise; it may raise more. The caller that gets
+ * raise an error. Guaranteed by plan/compile.c, as DuckDB does it: the operands of CASE and COALESCE, the conjuncts of a
+ * filter, and the operands of AND and OR that select rows (in a filter, in a WHEN) are evaluated from left to right, one
+ * after the other, and a row that an earlier one has decided is not in the mask of the later ones (AND: was false; OR: was
+ * true; CASE: its WHEN was not true, or an earlier one was; COALESCE: was not NULL; filter: was false or NULL).
+ * Everything else is evaluated in full. So whatever DuckDB raises for a row is raised here, but for the conjuncts of a
+ * filter, whose order is its caller's matter; what is raised here DuckDB may not raise. The caller that gets
  * RQL_ERROR_HOST lets the host answer, whose error (or answer) counts. Which of several failing rows or operands is named
  * is not guaranteed, as with DuckDB. */
 #ifndef RQL_EXPR_EXPR_H
@@ -223,6 +223,8 @@ struct rql_program {
 /* RQL_OK: a run reads and writes nothing but its registers, tables and constants, whatever the inputs' values are.
  * RQL_ERROR_CORRUPT: the message names the step. */
 rql_status rql_program_verify(const struct rql_program *program, struct rql_error *err) RQL_MUST_CHECK;
+/* Whether some row of the inputs' types and bounds could raise an error: whatever the builder could not prove. */
+bool rql_program_can_fail(const struct rql_program *program);
 /* One line a step: "r3 = mul_wide r0 r1 : i64". For EXPLAIN and tests. */
 void rql_program_print(struct rql_strbuf *out, const struct rql_program *program);
 const char *rql_lane_kind_name(enum rql_lane_kind kind);

@@ -94,6 +94,17 @@ static const char *constants_fault(const struct rql_program *p, const struct rql
 	return NULL;
 }
 
+bool rql_program_can_fail(const struct rql_program *program)
+{
+	for (uint32_t i = 0; i < program->step_count; i++) {
+		const struct rql_step *s = &program->steps[i];
+		const bool part = s->op == RQL_STEP_DATE_PART || s->op == RQL_STEP_TIME_PART || s->op == RQL_STEP_DATE_TRUNC;
+		if (!part && s->detail != RQL_STEP_NO_ERROR && s->detail != RQL_STEP_TRY)
+			return true;
+	}
+	return false;
+}
+
 /* What step_error.c needs to write the text: the operands that it names, a type that can be printed. */
 static const char *error_fault(const struct rql_step *s)
 {

@@ -28,11 +28,38 @@ void rql_host_close(struct rql_host_db *db); /* checkpoints and closes the file;
 const char *rql_host_library_version(void);
 rql_status rql_host_connect(struct rql_host_db *db, struct rql_host_con **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_disconnect(struct rql_host_con *con);
+/* Stops what runs on con, and keeps what follows from running until rql_host_interrupt_clear: DuckDB forgets an
+ * interrupt that comes between two statements. */
 void rql_host_interrupt(struct rql_host_con *con);
+void rql_host_interrupt_clear(struct rql_host_con *con);
+/* Ends con's open transaction, if there is one; no interrupt stops that. */
+void rql_host_rollback(struct rql_host_con *con);
+/* For tests: fn is called before every call that enters DuckDB on a connection, where an interrupt may come. */
+void rql_host_set_point(struct rql_host_db *db, void (*fn)(void *state), void *state);
+/* Has DuckDB count con's progress. Where the configuration is locked it stays unknown. */
+void rql_host_count_progress(struct rql_host_con *con);
+/* Is a table function of this name built in, or registered by the time of the first question? Macros are none. */
+bool rql_host_is_table_function(struct rql_host_db *db, const char *name, size_t length);
 /* -1 percentage when unknown. */
 void rql_host_progress(struct rql_host_con *con, double *percentage, uint64_t *rows, uint64_t *total_rows);
 /* The id that table functions see through rql_host_tf_connection_id. */
 uint64_t rql_host_connection_id(struct rql_host_con *con);
+
+/* ---- settings of DuckDB's (host_settings.c has a table of what each means for an answer) ---- */
+/* A connection for RayQL's own questions. Settings that are changed for the database are at their defaults here, unless
+ * lock_configuration forbids that. */
+rql_status rql_host_connect_own(struct rql_host_db *db, struct rql_host_con **out, struct rql_error *err) RQL_MUST_CHECK;
+/* For a connection that binds definitions or builds from them: from now on it has the defaults of all settings that
+ * change what a statement means, also of those that are changed for the database later. RQL_ERROR_UNSUPPORTED names one
+ * that is changed and cannot be set back. */
+rql_status rql_host_hold_settings(struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
+/* Equal as long as no setting of con's that changes what a statement means has changed. */
+uint64_t rql_host_meaning(struct rql_host_con *con);
+/* The setting by which DuckDB takes down each statement of con (a query log, a profile), NULL: none. What RayQL answers
+ * would be missing there. */
+const char *rql_host_watched(struct rql_host_con *con);
+/* Does the table have it? While a setting that it lacks is changed, no plan is given. */
+bool rql_host_setting_known(const char *name);
 
 /* ---- statements ---- */
 /* What a statement may do, from DuckDB's statement type. */
@@ -87,27 +114,46 @@ struct rql_type rql_host_result_type(const struct rql_host_result *res, uint32_t
 /* The next rows, zero-copy (the batch owns the DuckDB chunk and may outlive the result); *out NULL at the end. */
 rql_status rql_host_fetch(struct rql_host_result *res, struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_result_free(struct rql_host_result *res);
-/* First column of the first row as malloc'ed text (what a one-value query is for); *out NULL for NULL or no row. */
+/* The value of a query for one, as malloc'ed text; *out NULL for NULL or no row. More rows or columns are an error. */
 rql_status rql_host_query_text(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err);
+/* The same for an integer, where NULL or no row are errors, too. */
 rql_status rql_host_query_int(struct rql_host_con *con, const char *sql, int64_t *out, struct rql_error *err);
+/* The value of a constant expression as con binds it, as malloc'ed text (NULL for NULL), without a statement: none is
+ * logged or profiled, and a failure aborts no transaction. Functions must be qualified. */
+rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, char **out,
+                              struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- planning ---- */
-/* The plan of one SELECT as JSON (malloc'ed). optimized: with the optimisers that the serialiser survives (design.md,
- * "The life of a query", 2). disabled_optimizers is a global setting of DuckDB's, so it is set and put back under a
- * lock of the database; the connection is the user's own, so search path, temporary tables, settings and uncommitted
- * changes are seen as the statement itself will see them. skip_empty stays off: with it the serialiser drops {} from
- * arrays, and `column_indexes` would lose its column 0. A plan that cannot be made is RQL_ERROR_UNSUPPORTED with
- * DuckDB's message; so is every plan while enable_profiling or log_query_path is set, which would report the planning.
- * Like any statement, it ends an unfinished streaming result of the connection. */
-rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out,
-                         struct rql_error *err) RQL_MUST_CHECK;
-/* Takes the same lock (a recursive one) around a statement that may change or read global settings. */
-void rql_host_settings_lock(struct rql_host_db *db);
-void rql_host_settings_unlock(struct rql_host_db *db);
+/* The bound plan of one SELECT as JSON (malloc'ed; design.md, "The life of a query", 2): typed, expressions positional,
+ * nothing optimised. The connection is the user's own, so search path, temporary tables, settings and uncommitted changes
+ * are seen as the statement itself will see them; no setting is changed, and calls on several connections run at once.
+ * skip_empty stays off: with it the serialiser drops {} from arrays, and `column_indexes` would lose its column 0. A plan
+ * that cannot be made is RQL_ERROR_UNSUPPORTED with DuckDB's message; so is every plan while enable_profiling or
+ * log_query_path is set, which would report the planning. Like any statement, it ends an unfinished streaming result of
+ * the connection. */
+rql_status rql_host_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err) RQL_MUST_CHECK;
+/* From now on plans are made in a transaction that is rolled back (the connection must not be in one). Binding may change
+ * something: a view can hide range(nextval('s')). DuckDB takes such a planning for a read, and a read that commits changes
+ * for an error so grave that it closes the database. */
+void rql_host_guard_plans(struct rql_host_con *con, bool guard);
+
+/* ---- settings of RayQL's own ---- */
+/* Makes DuckDB know a setting (a VARCHAR) whose value nobody of DuckDB's reads, for current_setting(),
+ * duckdb_settings() and SET. global: it is not a connection's. */
+rql_status rql_host_add_option(struct rql_host_db *db, const char *name, const char *value, const char *description,
+                               bool global, struct rql_error *err) RQL_MUST_CHECK;
+/* Has the connection this value of a setting? */
+bool rql_host_option_is(struct rql_host_con *con, const char *name, const char *value);
 
 /* ---- batches through DuckDB ---- */
+/* After a statement that may set something on con: what casts depend on is followed at once, as nothing can be set any
+ * more after SET lock_configuration = true. */
+void rql_host_follow_settings(struct rql_host_con *con);
 /* Every column cast to VARCHAR by DuckDB. */
 rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
+                            struct rql_error *err) RQL_MUST_CHECK;
+/* Likewise, but FLOAT, DOUBLE and OTHER columns as the text of their JSON. */
+rql_status rql_host_to_json(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
                             struct rql_error *err) RQL_MUST_CHECK;
 /* From now on the table function call `rayql_batch(N)`, N being the number given back, reads batch in any statement on
  * the database. Its columns are named c0, c1, ... The batch is borrowed until rql_host_unlend and may be of any size,
@@ -118,8 +164,9 @@ void rql_host_unlend(struct rql_host_db *db, uint64_t number);
 /* Arrow export of a schema and of batches (DuckDB's own conversion). */
 rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, const struct rql_type *types,
                                  const char *const *names, struct ArrowSchema *out, struct rql_error *err);
-rql_status rql_host_arrow_batch(struct rql_host_con *con, const struct rql_batch *batch, struct ArrowArray *out,
-                                struct rql_error *err);
+/* The rows of all batches in one array; they have the same types, and count > 0. */
+rql_status rql_host_arrow_batches(struct rql_host_con *con, struct rql_batch *const *batches, uint64_t count,
+                                  struct ArrowArray *out, struct rql_error *err);
 
 /* ---- rows pushed into RayQL by DuckDB's own parallel pipelines ---- */
 /* A registered sink is fed by running `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is

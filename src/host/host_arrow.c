@@ -38,11 +38,12 @@ done:
 	return status;
 }
 
-rql_status rql_host_arrow_batch(struct rql_host_con *con, const struct rql_batch *batch, struct ArrowArray *out,
-                                struct rql_error *err)
+rql_status rql_host_arrow_batches(struct rql_host_con *con, struct rql_batch *const *batches, uint64_t count,
+                                  struct ArrowArray *out, struct rql_error *err)
 {
 	duckdb_data_chunk chunk;
-	RQL_TRY(host_chunk_new(con->db, batch, &chunk, err));
+	RQL_TRY(count == 1 ? host_chunk_new(con->db, batches[0], &chunk, err)
+	                   : host_chunk_join(con->db, batches, count, &chunk, err));
 	duckdb_arrow_options options;
 	duckdb_connection_get_arrow_options(con->con, &options);
 	rql_status status = arrow_status(duckdb_data_chunk_to_arrow(options, chunk, out), err);

@@ -236,8 +236,23 @@ static rql_status gather(struct rql_host_result *res, const struct rql_batch *so
 	return status;
 }
 
-rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
-                            struct rql_error *err)
+void rql_host_follow_settings(struct rql_host_con *con)
+{
+	struct rql_error ignored = {0}; /* said again when something is to be cast */
+	if (con->text || duckdb_connect(con->db->db, &con->text) == DuckDBSuccess)
+		(void)!follow_settings(con, &ignored);
+	rql_error_clear(&ignored);
+}
+
+/* In JSON the text of these would no longer say what it is of; that of JSON itself stays as it was written. */
+static bool has_own_json(struct rql_type type)
+{
+	bool is_json = type.id == RQL_TYPE_OTHER && type.info && type.info->text && !strcmp(type.info->text, "JSON");
+	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE || (type.id == RQL_TYPE_OTHER && !is_json);
+}
+
+static rql_status cast_batch(struct rql_host_con *con, const struct rql_batch *batch, bool json, struct rql_batch **out,
+                             struct rql_error *err)
 {
 	if (!con->text && duckdb_connect(con->db->db, &con->text) != DuckDBSuccess)
 		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused another connection to the database");
@@ -248,8 +263,11 @@ rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *ba
 	struct rql_strbuf sql = {0};
 	rql_strbuf_put(&sql, "SELECT ");
 	for (uint32_t c = 0; c < batch->column_count; c++)
-		rql_strbuf_printf(&sql, "%sCAST(c%u AS VARCHAR)", c ? ", " : "", c);
-	rql_strbuf_printf(&sql, " FROM rayql_batch(%llu)", (unsigned long long)number);
+		rql_strbuf_printf(&sql, json && has_own_json(batch->columns[c].type)
+		                            ? "%sCAST(system.main.to_json(c%u) AS VARCHAR)"
+		                            : "%sCAST(c%u AS VARCHAR)",
+		                  c ? ", " : "", c);
+	rql_strbuf_printf(&sql, " FROM system.main.rayql_batch(%llu)", (unsigned long long)number);
 	struct rql_host_con text = {.db = con->db, .con = con->text};
 	struct rql_host_result *res = NULL;
 	rql_status status =
@@ -260,4 +278,16 @@ rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *ba
 	rql_host_unlend(con->db, number);
 	rql_strbuf_free(&sql);
 	return status;
+}
+
+rql_status rql_host_to_text(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
+                            struct rql_error *err)
+{
+	return cast_batch(con, batch, false, out, err);
+}
+
+rql_status rql_host_to_json(struct rql_host_con *con, const struct rql_batch *batch, struct rql_batch **out,
+                            struct rql_error *err)
+{
+	return cast_batch(con, batch, true, out, err);
 }

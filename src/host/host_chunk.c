@@ -147,3 +147,94 @@ done:
 	free(logical);
 	return status;
 }
+
+/* ---- several batches as one chunk ---- */
+
+/* Behind the `at` rows that are there. sel: the identity, of at least as many rows. */
+static bool append_column(duckdb_vector vector, uint64_t at, const struct rql_column *column, uint64_t rows,
+                          duckdb_selection_vector sel)
+{
+	unsigned bytes = rql_type_bytes(column->type);
+	if (column->type.id == RQL_TYPE_INVALID || (column->type.id == RQL_TYPE_OTHER && !column->data))
+		return false;
+	if (column->type.id == RQL_TYPE_OTHER) {
+		duckdb_vector_copy_sel(column->data, vector, sel, rows, 0, at);
+		return true;
+	}
+	if (column->type.id == RQL_TYPE_VARCHAR || column->type.id == RQL_TYPE_BLOB) {
+		const struct rql_string *strings = column->data;
+		for (uint64_t r = 0; r < rows; r++)
+			if (rql_column_valid(column, r))
+				duckdb_unsafe_vector_assign_string_element_len(vector, at + r, rql_string_data(&strings[r]),
+				                                               strings[r].length);
+	} else if (column->type.id != RQL_TYPE_SQLNULL && rows) {
+		memcpy((char *)duckdb_vector_get_data(vector) + at * bytes, column->data, rows * bytes);
+	}
+	if (!column->validity && column->type.id != RQL_TYPE_SQLNULL)
+		return true;
+	duckdb_vector_ensure_validity_writable(vector);
+	uint64_t *words = duckdb_vector_get_validity(vector);
+	for (uint64_t r = 0; r < rows; r++)
+		if (column->type.id == RQL_TYPE_SQLNULL || !rql_column_valid(column, r))
+			words[(at + r) / 64] &= ~(UINT64_C(1) << (at + r) % 64);
+	return true;
+}
+
+static bool join_column(duckdb_vector target, uint32_t c, duckdb_logical_type type, struct rql_batch *const *batches,
+                        uint64_t count, uint64_t rows, duckdb_selection_vector sel)
+{
+	duckdb_vector large = duckdb_create_vector(type, rows);
+	bool copied = true;
+	uint64_t at = 0;
+	for (uint64_t i = 0; i < count && copied; i++) {
+		copied = append_column(large, at, &batches[i]->columns[c], batches[i]->rows, sel);
+		at += batches[i]->rows;
+	}
+	if (copied)
+		duckdb_vector_reference_vector(target, large);
+	duckdb_destroy_vector(&large);
+	return copied;
+}
+
+rql_status host_chunk_join(struct rql_host_db *db, struct rql_batch *const *batches, uint64_t count,
+                           duckdb_data_chunk *out, struct rql_error *err)
+{
+	uint32_t columns = batches[0]->column_count;
+	uint64_t rows = 0, most = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		rows += batches[i]->rows;
+		most = batches[i]->rows > most ? batches[i]->rows : most;
+	}
+	rql_status status = RQL_OK;
+	duckdb_data_chunk chunk = NULL;
+	duckdb_selection_vector sel = duckdb_create_selection_vector(most);
+	duckdb_logical_type *logical = calloc(columns + 1, sizeof(duckdb_logical_type));
+	if (!logical || !sel) {
+		status = rql_error_memory(err, most * sizeof(sel_t), "a batch of rows");
+		goto done;
+	}
+	for (uint64_t i = 0; i < most; i++)
+		duckdb_selection_vector_get_data_ptr(sel)[i] = (sel_t)i;
+	for (uint32_t c = 0; c < columns && status == RQL_OK; c++)
+		if (!(logical[c] = host_type_out(db, batches[0]->columns[c].type)))
+			status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "column %u has a type that DuckDB cannot make", c);
+	if (status != RQL_OK)
+		goto done;
+	chunk = duckdb_create_data_chunk(logical, columns);
+	for (uint32_t c = 0; c < columns && status == RQL_OK; c++)
+		if (!join_column(duckdb_data_chunk_get_vector(chunk, c), c, logical[c], batches, count, rows, sel))
+			status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "column %u is no vector of DuckDB's", c);
+	if (status != RQL_OK)
+		goto done;
+	duckdb_data_chunk_set_size(chunk, rows);
+	*out = chunk;
+	chunk = NULL;
+done:
+	duckdb_destroy_data_chunk(&chunk);
+	for (uint32_t c = 0; logical && c < columns; c++)
+		duckdb_destroy_logical_type(&logical[c]);
+	free(logical);
+	if (sel)
+		duckdb_destroy_selection_vector(sel);
+	return status;
+}

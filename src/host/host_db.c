@@ -46,19 +46,12 @@ static rql_status open_database(const char *path, const struct rql_host_option *
 	return status;
 }
 
-static rql_status make_locks(struct rql_host_db *db, struct rql_error *err)
+/* glibc's initialisers of plain mutexes and conditions cannot fail. */
+static void make_locks(struct rql_host_db *db)
 {
-	pthread_mutexattr_t recursive;
-	if (pthread_mutexattr_init(&recursive) != 0)
-		return rql_error_memory(err, 0, "a lock");
-	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-	/* glibc's initialisers of plain mutexes and conditions cannot fail. */
-	pthread_mutex_init(&db->settings, &recursive);
-	pthread_mutexattr_destroy(&recursive);
 	pthread_mutex_init(&db->service_lock, NULL);
 	pthread_mutex_init(&db->registry, NULL);
 	pthread_cond_init(&db->sink_idle, NULL);
-	return RQL_OK;
 }
 
 rql_status rql_host_open(const char *path, const struct rql_host_option *options, unsigned option_count,
@@ -67,21 +60,21 @@ rql_status rql_host_open(const char *path, const struct rql_host_option *options
 	struct rql_host_db *db = calloc(1, sizeof *db);
 	if (!db)
 		return rql_error_memory(err, sizeof *db, "a database handle");
-	rql_status status = make_locks(db, err);
-	if (status != RQL_OK) {
-		free(db);
-		return status;
-	}
-	status = open_database(path, options, option_count, &db->db, err);
+	make_locks(db);
+	rql_status status = open_database(path, options, option_count, &db->db, err);
 	if (status != RQL_OK)
 		goto error;
 	if (duckdb_connect(db->db, &db->service) != DuckDBSuccess) {
 		status = rql_error_set(err, RQL_ERROR_HOST, "DuckDB opened the database but refused a connection to it");
 		goto error;
 	}
-	status = host_batch_register(db, err);
+	status = host_settings_open(db, options, option_count, err);
+	if (status == RQL_OK)
+		status = host_batch_register(db, err);
 	if (status == RQL_OK)
 		status = host_sink_register(db, err);
+	if (status == RQL_OK)
+		status = host_fold_register(db, err);
 	if (status != RQL_OK)
 		goto error;
 	*out = db;
@@ -109,13 +102,13 @@ void rql_host_close(struct rql_host_db *db)
 		free(db->sinks);
 		db->sinks = next;
 	}
-	for (uint64_t i = 0; i < db->keyword_count; i++)
-		free(db->keywords[i]);
-	free(db->keywords);
+	host_settings_free(db);
+	host_words_free(&db->keywords);
+	host_words_free(&db->table_functions);
+	host_kept_free(db);
 	pthread_cond_destroy(&db->sink_idle);
 	pthread_mutex_destroy(&db->registry);
 	pthread_mutex_destroy(&db->service_lock);
-	pthread_mutex_destroy(&db->settings);
 	free(db);
 }
 
@@ -131,12 +124,6 @@ rql_status rql_host_connect(struct rql_host_db *db, struct rql_host_con **out, s
 	}
 	duckdb_connection_get_client_context(con->con, &con->context);
 	con->id = duckdb_client_context_get_connection_id(con->context);
-	/* Without its progress bar DuckDB counts no progress; we only ever read the count, so it prints nothing. */
-	if (duckdb_query(con->con, "SET enable_progress_bar_print = false; SET enable_progress_bar = true", NULL) !=
-	    DuckDBSuccess) {
-		rql_host_disconnect(con);
-		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused the settings of a new connection");
-	}
 	*out = con;
 	return RQL_OK;
 }
@@ -145,8 +132,7 @@ void rql_host_disconnect(struct rql_host_con *con)
 {
 	if (!con)
 		return;
-	for (int i = 0; i < 2; i++)
-		duckdb_destroy_prepare(&con->plan[i]);
+	duckdb_destroy_prepare(&con->plan);
 	duckdb_destroy_client_context(&con->context);
 	if (con->text)
 		duckdb_disconnect(&con->text);
@@ -154,9 +140,50 @@ void rql_host_disconnect(struct rql_host_con *con)
 	free(con);
 }
 
+/* ---- interrupts ---- */
 void rql_host_interrupt(struct rql_host_con *con)
 {
+	atomic_store(&con->interrupted, true);
 	duckdb_interrupt(con->con);
+}
+
+void rql_host_interrupt_clear(struct rql_host_con *con)
+{
+	atomic_store(&con->interrupted, false);
+}
+
+rql_status host_enter(struct rql_host_con *con, struct rql_error *err)
+{
+	if (con->db->point)
+		con->db->point(con->db->point_state);
+	if (!atomic_load(&con->interrupted))
+		return RQL_OK;
+	return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+}
+
+void rql_host_rollback(struct rql_host_con *con)
+{
+	bool again = true;
+	while (again) {
+		duckdb_result result;
+		memset(&result, 0, sizeof result);
+		again = duckdb_query(con->con, "ROLLBACK", &result) != DuckDBSuccess &&
+		        duckdb_result_error_type(&result) == DUCKDB_ERROR_INTERRUPT;
+		duckdb_destroy_result(&result);
+	}
+}
+
+void rql_host_set_point(struct rql_host_db *db, void (*fn)(void *state), void *state)
+{
+	db->point_state = state;
+	db->point = fn;
+}
+
+
+/* Without its progress bar DuckDB counts no progress; we only ever read the count, so it prints nothing. */
+void rql_host_count_progress(struct rql_host_con *con)
+{
+	(void)duckdb_query(con->con, "SET enable_progress_bar_print = false; SET enable_progress_bar = true", NULL);
 }
 
 void rql_host_progress(struct rql_host_con *con, double *percentage, uint64_t *rows, uint64_t *total_rows)

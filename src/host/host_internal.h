@@ -12,6 +12,16 @@
 #include <stdint.h>
 
 /* ---- libduckdb 1.5 exports these; the header of 1.4, which is the newest that is packaged, lacks them ---- */
+typedef struct host_config_option *host_config_option;
+host_config_option duckdb_create_config_option(void);
+void duckdb_destroy_config_option(host_config_option *option);
+void duckdb_config_option_set_name(host_config_option option, const char *name);
+void duckdb_config_option_set_type(host_config_option option, duckdb_logical_type type);
+void duckdb_config_option_set_default_value(host_config_option option, duckdb_value value);
+void duckdb_config_option_set_default_scope(host_config_option option, int scope);
+void duckdb_config_option_set_description(host_config_option option, const char *description);
+duckdb_state duckdb_register_config_option(duckdb_connection connection, host_config_option option);
+enum { HOST_SCOPE_SESSION = 2, HOST_SCOPE_GLOBAL = 3 };
 duckdb_value duckdb_client_context_get_config_option(duckdb_client_context context, const char *name, int *out_scope);
 void duckdb_scalar_function_set_init(duckdb_scalar_function function, void (*init)(duckdb_init_info info));
 void duckdb_scalar_function_init_set_state(duckdb_init_info info, void *state, duckdb_delete_callback_t destroy);
@@ -37,20 +47,41 @@ struct host_sink {
 	_Atomic uint64_t busy[RQL_HOST_MAX_WORKERS / 64]; /* bit set: the worker number is in use */
 };
 
+struct host_words { /* sorted; NULL until they are asked for */
+	char **words;
+	uint64_t count;
+};
+
 struct rql_host_db {
 	duckdb_database db;
 	/* A connection of our own: it toggles global settings and looks types up without touching the user's transaction.
 	 */
 	duckdb_connection service;
 	pthread_mutex_t service_lock;
-	pthread_mutex_t settings; /* recursive */
-	char **keywords;          /* sorted; read once, guarded by service_lock */
-	uint64_t keyword_count;
-	pthread_mutex_t registry; /* guards the lists below */
+	struct host_words keywords, table_functions; /* guarded by service_lock */
+	atomic_uint_fast64_t settings_stamp;         /* moves when a statement may have changed a setting; never 0 */
+	atomic_bool settings_unlisted;               /* an extension's settings could not be listed */
+	pthread_mutex_t registry;                    /* guards the lists below */
 	pthread_cond_t sink_idle;
 	uint64_t next_number;
 	struct host_lent *lent;
 	struct host_sink *sinks;
+	struct host_fold *folds;
+	void (*point)(void *state); /* rql_host_set_point */
+	void *point_state;
+	struct host_kept *kept;
+	struct host_unknown *unknown; /* settings that RayQL does not know: host_settings.c */
+};
+
+/* What a connection's settings mean, as of a stamp of its database. Names live as long as the database. */
+struct host_settings {
+	uint64_t stamp;      /* 0: not read yet */
+	uint64_t meaning;    /* of all settings that change what a statement means: differs when one of them does */
+	const char *forbids; /* the one that keeps plans from being read, else NULL */
+	const char *unknown; /* the same for one that RayQL does not know */
+	const char *watches; /* the one that reports on every statement, else NULL */
+	bool collation;      /* there is a default_collation */
+	bool held;           /* they are RayQL's own, at their defaults: rql_host_hold_settings */
 };
 
 struct rql_host_con {
@@ -58,7 +89,10 @@ struct rql_host_con {
 	duckdb_connection con;
 	duckdb_client_context context;
 	uint64_t id;
-	duckdb_prepared_statement plan[2]; /* by `optimized`; prepared at first use */
+	atomic_bool interrupted; /* until rql_host_interrupt_clear */
+	struct host_settings settings;
+	duckdb_prepared_statement plan; /* asks for the bound plan of a text; prepared at first use */
+	bool guard_plans;
 	/* A second connection, so that casting a batch to text does not end the user's streaming result; made at first use.
 	 */
 	duckdb_connection text;
@@ -89,6 +123,19 @@ bool host_type_in(struct rql_host_db *db, struct rql_arena *arena, duckdb_logica
 /* The caller destroys it. NULL when DuckDB has no such type. */
 duckdb_logical_type host_type_out(struct rql_host_db *db, struct rql_type type);
 
+/* ---- host_kept.c ---- */
+/* Is it, or holds it, a struct whose members have no names? */
+bool host_type_is_unnamed(duckdb_logical_type type);
+/* text: as host_type_in gives it. false: out of memory. */
+bool host_kept_put(struct rql_host_db *db, const char *text, duckdb_logical_type type);
+/* NULL: none is kept. The caller destroys it. */
+duckdb_logical_type host_kept_get(struct rql_host_db *db, const char *text);
+void host_kept_free(struct rql_host_db *db);
+
+/* ---- host_words.c ---- */
+bool host_is_keyword(struct rql_host_db *db, const char *word);
+void host_words_free(struct host_words *list);
+
 /* ---- host_value.c ---- */
 /* NULL when the value's type cannot be made (OTHER that is no text). The caller destroys it. */
 duckdb_value host_value_out(struct rql_host_db *db, const struct rql_value *value);
@@ -106,12 +153,29 @@ bool host_column_out(duckdb_vector vector, const struct rql_column *column, uint
 rql_status host_chunk_new(struct rql_host_db *db, const struct rql_batch *batch, duckdb_data_chunk *out,
                           struct rql_error *err);
 
+/* The rows of all batches, which have the same types; count > 0. Vectors of any kind are copied. */
+rql_status host_chunk_join(struct rql_host_db *db, struct rql_batch *const *batches, uint64_t count,
+                           duckdb_data_chunk *out, struct rql_error *err);
+
 /* ---- host_error.c ---- */
 /* DuckDB's text as an error of ours, with the status and message of RayQL's own functions where they raised it. */
 rql_status host_error(struct rql_error *err, const char *text);
 rql_status host_error_result(struct rql_error *err, duckdb_result *result);
 /* The text by which a callback hands status and message through DuckDB; malloc'ed, NULL when out of memory. */
 char *host_error_pack(rql_status status, const char *message);
+
+/* ---- host_settings.c ---- */
+rql_status host_settings_open(struct rql_host_db *db, const struct rql_host_option *options, unsigned option_count,
+                              struct rql_error *err);
+void host_settings_free(struct rql_host_db *db);
+/* Lists the settings that the table lacks, with their values of now. */
+rql_status host_settings_list(struct rql_host_db *db, struct rql_error *err);
+/* After each statement that may have changed a setting; loaded: that may have brought some. */
+void host_settings_moved(struct rql_host_db *db, bool loaded);
+/* May a plan be asked for on con under its settings? RQL_ERROR_UNSUPPORTED names the one that forbids it. */
+rql_status host_settings_allow(struct rql_host_con *con, struct rql_error *err);
+/* The same of the plan that came: some nodes mean what they do not show. */
+rql_status host_settings_allow_plan(struct rql_host_con *con, const char *json, struct rql_error *err);
 
 /* ---- others ---- */
 /* Entering and leaving DuckDB, in calls and in callbacks. DuckDB orders what its threads do before and after, but
@@ -132,6 +196,11 @@ extern atomic_uint host_crossings;
 #endif
 /* A setting as con sees it, malloc'ed; NULL when it is not set (or out of memory). Costs no statement. */
 char *host_option(duckdb_client_context context, const char *name);
+/* Before every call that enters DuckDB on con: RQL_ERROR_INTERRUPTED after an interrupt. */
+rql_status host_enter(struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
+rql_status host_fold_register(struct rql_host_db *db, struct rql_error *err);
+/* The answer of json_serialize_plan for the bound plan of sql, without a statement. */
+rql_status host_fold_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err);
 rql_status host_batch_register(struct rql_host_db *db, struct rql_error *err);
 rql_status host_sink_register(struct rql_host_db *db, struct rql_error *err);
 rql_status host_result_wrap(struct rql_host_con *con, duckdb_result *result, struct rql_host_result **out,

@@ -1,6 +1,6 @@
-/* The optimised plan of a SELECT as JSON. DuckDB's json_serialize_plan runs on the user's own connection, so that it
- * sees what the statement itself will see; the optimisers that its serialiser does not survive are switched off
- * meanwhile, from a connection of ours: the setting is global, and the user's transaction stays untouched. */
+/* The bound plan of a SELECT as JSON. DuckDB's json_serialize_plan runs on the user's own connection, so that it sees
+ * what the statement itself will see. It is asked for the plan before any optimiser: that needs no setting, has no
+ * artefact of an optimiser, and depends on no statistics. */
 #include "host/host_internal.h"
 
 #include <stdio.h>
@@ -8,47 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Late materialisation would be survived, but turns a top-N into a join of the table with itself. */
-static const char switched_off[] =
-	"column_lifetime,common_aggregate,compressed_materialization,in_clause,late_materialization";
-
-static const char *const plan_sql[2] = {
-	"SELECT json_serialize_plan(?::VARCHAR, skip_null := true, skip_empty := false, skip_default := true, "
-	"optimize := false)",
-	"SELECT json_serialize_plan(?::VARCHAR, skip_null := true, skip_empty := false, skip_default := true, "
-	"optimize := true)",
-};
-
-void rql_host_settings_lock(struct rql_host_db *db)
-{
-	pthread_mutex_lock(&db->settings);
-}
-
-void rql_host_settings_unlock(struct rql_host_db *db)
-{
-	pthread_mutex_unlock(&db->settings);
-}
-
-/* Under the settings lock. */
-static bool set_disabled(struct rql_host_db *db, const char *user, const char *more)
-{
-	struct rql_strbuf names = {0}, sql = {0};
-	rql_strbuf_put(&names, user);
-	if (*user && *more)
-		rql_strbuf_putc(&names, ',');
-	rql_strbuf_put(&names, more);
-	rql_strbuf_put(&sql, "SET GLOBAL disabled_optimizers = ");
-	rql_strbuf_put_literal(&sql, rql_strbuf_text(&names), names.length);
-	bool set = false;
-	if (!names.failed && !sql.failed) {
-		pthread_mutex_lock(&db->service_lock);
-		set = duckdb_query(db->service, rql_strbuf_text(&sql), NULL) == DuckDBSuccess;
-		pthread_mutex_unlock(&db->service_lock);
-	}
-	rql_strbuf_free(&names);
-	rql_strbuf_free(&sql);
-	return set;
-}
+/* Qualified: a database may have a macro of this name. */
+static const char plan_sql[] =
+	"SELECT system.main.json_serialize_plan(?::VARCHAR, skip_null := true, skip_empty := false, skip_default := true, "
+	"optimize := false)";
 
 /* ---- the answer ---- */
 
@@ -95,28 +58,28 @@ static rql_status refused(const char *json, size_t length, struct rql_error *err
 	return status;
 }
 
-static rql_status read_plan(duckdb_result *result, char **out, struct rql_error *err)
+/* One text that is not NULL, and nothing else (JSON is VARCHAR to the C API). */
+static bool is_one_text(duckdb_result *result, duckdb_data_chunk chunk)
+{
+	if (!chunk || duckdb_data_chunk_get_size(chunk) != 1 || duckdb_data_chunk_get_column_count(chunk) != 1 ||
+	    duckdb_column_type(result, 0) != DUCKDB_TYPE_VARCHAR)
+		return false;
+	uint64_t *validity = duckdb_vector_get_validity(duckdb_data_chunk_get_vector(chunk, 0));
+	return !validity || duckdb_validity_row_is_valid(validity, 0);
+}
+
+static rql_status take_plan(struct rql_host_con *con, const char *text, size_t length, char **out,
+                            struct rql_error *err)
 {
 	static const char error_mark[] = "{\"error\":true";
-	duckdb_data_chunk chunk = duckdb_fetch_chunk(*result);
-	if (!chunk || duckdb_data_chunk_get_size(chunk) != 1) {
-		duckdb_destroy_data_chunk(&chunk);
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "DuckDB gave no plan");
-	}
-	duckdb_vector vector = duckdb_data_chunk_get_vector(chunk, 0);
-	const struct rql_string *json = duckdb_vector_get_data(vector);
-	const char *text = rql_string_data(json);
-	rql_status status = RQL_OK;
-	if (json->length >= sizeof error_mark - 1 && memcmp(text, error_mark, sizeof error_mark - 1) == 0) {
-		status = refused(text, json->length, err);
-	} else {
-		char *copy = strndup(text, json->length);
-		if (copy)
-			*out = copy;
-		else
-			status = rql_error_memory(err, json->length, "a plan");
-	}
-	duckdb_destroy_data_chunk(&chunk);
+	if (length >= sizeof error_mark - 1 && memcmp(text, error_mark, sizeof error_mark - 1) == 0)
+		return refused(text, length, err);
+	char *copy = strndup(text, length);
+	rql_status status = copy ? host_settings_allow_plan(con, copy, err) : rql_error_memory(err, length, "a plan");
+	if (status == RQL_OK)
+		*out = copy;
+	else
+		free(copy);
 	return status;
 }
 
@@ -133,81 +96,85 @@ static rql_status cannot_plan(struct rql_error *err, const char *text)
 	return status;
 }
 
-static rql_status ask(struct rql_host_con *con, const char *sql, bool optimized, char **out, struct rql_error *err)
+/* Slower than a prepared question, but nothing is executed that a log or a profile would show. */
+static rql_status ask_unseen(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err)
 {
-	duckdb_prepared_statement *prepared = &con->plan[optimized];
-	if (!*prepared && duckdb_prepare(con->con, plan_sql[optimized], prepared) != DuckDBSuccess) {
+	struct rql_error failed = {0};
+	char *text = NULL;
+	rql_status status = host_fold_plan(con, sql, &text, &failed);
+	if (status == RQL_OK)
+		status = text ? take_plan(con, text, strlen(text), out, err)
+		              : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "DuckDB gave no plan");
+	else if (status == RQL_ERROR_HOST)
+		status = cannot_plan(err, rql_error_message(&failed));
+	else
+		rql_error_move(err, &failed);
+	rql_error_clear(&failed);
+	free(text);
+	return status;
+}
+
+/* PRAGMA enable_verification has DuckDB give NULL for a prepared question. */
+static rql_status read_plan(struct rql_host_con *con, const char *sql, duckdb_result *result, char **out,
+                            struct rql_error *err)
+{
+	duckdb_data_chunk chunk = duckdb_fetch_chunk(*result);
+	if (!is_one_text(result, chunk)) {
+		duckdb_destroy_data_chunk(&chunk);
+		return ask_unseen(con, sql, out, err);
+	}
+	const struct rql_string *json = duckdb_vector_get_data(duckdb_data_chunk_get_vector(chunk, 0));
+	rql_status status = take_plan(con, rql_string_data(json), json->length, out, err);
+	duckdb_destroy_data_chunk(&chunk);
+	return status;
+}
+
+static rql_status begin(struct rql_host_con *con, struct rql_error *err)
+{
+	duckdb_result result;
+	memset(&result, 0, sizeof result);
+	rql_status status = RQL_OK;
+	if (duckdb_query(con->con, "BEGIN TRANSACTION", &result) != DuckDBSuccess) {
+		status = cannot_plan(err, duckdb_result_error(&result));
+		rql_host_rollback(con);
+	}
+	duckdb_destroy_result(&result);
+	return status;
+}
+
+static rql_status ask(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err)
+{
+	duckdb_prepared_statement *prepared = &con->plan;
+	if (!*prepared && duckdb_prepare(con->con, plan_sql, prepared) != DuckDBSuccess) {
 		rql_status status = cannot_plan(err, duckdb_prepare_error(*prepared));
 		duckdb_destroy_prepare(prepared);
 		return status;
 	}
 	if (duckdb_bind_varchar(*prepared, 1, sql) != DuckDBSuccess)
 		return cannot_plan(err, duckdb_prepare_error(*prepared));
+	if (con->guard_plans)
+		RQL_TRY(begin(con, err));
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
 	rql_status status;
 	if (duckdb_execute_prepared(*prepared, &result) == DuckDBSuccess)
-		status = read_plan(&result, out, err);
+		status = read_plan(con, sql, &result, out, err);
 	else
 		status = cannot_plan(err, duckdb_result_error(&result));
 	duckdb_destroy_result(&result);
+	if (con->guard_plans)
+		rql_host_rollback(con);
 	return status;
 }
 
-/* Every statement on the connection is profiled and logged, planning too, and the profile would replace the user's. */
-static bool is_watched(struct rql_host_con *con)
+void rql_host_guard_plans(struct rql_host_con *con, bool guard)
 {
-	char *profile = host_option(con->context, "enable_profiling");
-	char *log = host_option(con->context, "log_query_path");
-	bool watched = profile || (log && *log);
-	free(profile);
-	free(log);
-	return watched;
+	con->guard_plans = guard;
 }
 
-/* Settings under which a statement means something that its plan as JSON does not show: with integer_division `/`
- * (json_serialize_plan parses with the default options), without ieee_floating_point_ops a division by 0.0. NULL: all
- * are at their defaults. */
-static const char *setting_in_the_way(struct rql_host_con *con)
+rql_status rql_host_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err)
 {
-	static const char *const settings[][2] = {{"integer_division", "true"}, {"ieee_floating_point_ops", "false"}};
-	const char *found = NULL;
-	for (size_t i = 0; !found && i < sizeof settings / sizeof *settings; i++) {
-		char *value = host_option(con->context, settings[i][0]);
-		if (value && strcasecmp(value, settings[i][1]) == 0)
-			found = settings[i][0];
-		free(value);
-	}
-	return found;
-}
-
-rql_status rql_host_plan(struct rql_host_con *con, const char *sql, bool optimized, char **out, struct rql_error *err)
-{
-	const char *setting = setting_in_the_way(con);
-	if (setting)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-		                     "the setting %s is changed, which DuckDB's plans as JSON do not show", setting);
-	if (is_watched(con))
-		return rql_error_set(
-			err, RQL_ERROR_UNSUPPORTED,
-			"enable_profiling or log_query_path is set, which is about DuckDB's own running of a query");
-	if (!optimized)
-		return ask(con, sql, false, out, err);
-	rql_host_settings_lock(con->db);
-	rql_status status;
-	char *user = host_option(con->context, "disabled_optimizers");
-	if (set_disabled(con->db, user ? user : "", switched_off)) {
-		status = ask(con, sql, true, out, err);
-		/* It was just set, so it can be set back. */
-		if (!set_disabled(con->db, user ? user : "", "") && status == RQL_OK) {
-			free(*out);
-			status = rql_error_set(err, RQL_ERROR_INTERNAL, "disabled_optimizers could not be set back to '%s'",
-			                       user ? user : "");
-		}
-	} else {
-		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "DuckDB refused to set disabled_optimizers");
-	}
-	rql_host_settings_unlock(con->db);
-	free(user);
-	return status;
+	RQL_TRY(host_enter(con, err));
+	RQL_TRY(host_settings_allow(con, err));
+	return rql_host_watched(con) ? ask_unseen(con, sql, out, err) : ask(con, sql, out, err);
 }

@@ -62,6 +62,7 @@ rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_
 {
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
+	RQL_TRY(host_enter(con, err));
 	HOST_CROSS();
 	duckdb_state state = duckdb_query(con->con, sql, &result);
 	HOST_CROSS();
@@ -70,6 +71,11 @@ rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_
 		duckdb_destroy_result(&result);
 		return status;
 	}
+	duckdb_statement_type type = duckdb_result_statement_type(result);
+	if (type == DUCKDB_STATEMENT_TYPE_SET || type == DUCKDB_STATEMENT_TYPE_VARIABLE_SET ||
+	    type == DUCKDB_STATEMENT_TYPE_PRAGMA || type == DUCKDB_STATEMENT_TYPE_LOAD ||
+	    type == DUCKDB_STATEMENT_TYPE_CALL || type == DUCKDB_STATEMENT_TYPE_EXECUTE)
+		host_settings_moved(con->db, type == DUCKDB_STATEMENT_TYPE_LOAD);
 	return host_result_wrap(con, &result, out, err);
 }
 
@@ -132,20 +138,28 @@ void rql_host_result_free(struct rql_host_result *res)
 
 /* ---- queries for one value ---- */
 
-/* The first row of the query, if any. */
-static rql_status first_row(struct rql_host_con *con, const char *sql, struct rql_batch **out, struct rql_error *err)
+/* The row of the query, if there is one. */
+static rql_status only_row(struct rql_host_con *con, const char *sql, struct rql_batch **out, struct rql_error *err)
 {
-	struct rql_host_result *res;
+	struct rql_host_result *res = NULL;
+	struct rql_batch *batch = NULL;
 	RQL_TRY(rql_host_query(con, sql, &res, err));
-	rql_status status = rql_host_fetch(res, out, err);
+	rql_status status = rql_host_fetch(res, &batch, err);
+	bool one = rql_host_result_columns(res) == 1 && (!batch || batch->rows == 1);
 	rql_host_result_free(res);
+	if (status == RQL_OK && !one)
+		status = rql_error_set(err, RQL_ERROR_HOST, "one value was expected from: %s", sql);
+	if (status == RQL_OK)
+		*out = batch;
+	else
+		rql_batch_release(batch);
 	return status;
 }
 
 rql_status rql_host_query_text(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err)
 {
 	struct rql_batch *batch = NULL, *text = NULL;
-	RQL_TRY(first_row(con, sql, &batch, err));
+	RQL_TRY(only_row(con, sql, &batch, err));
 	rql_status status = RQL_OK;
 	char *copy = NULL;
 	if (batch && rql_column_valid(&batch->columns[0], 0)) {
@@ -171,7 +185,7 @@ done:
 rql_status rql_host_query_int(struct rql_host_con *con, const char *sql, int64_t *out, struct rql_error *err)
 {
 	struct rql_batch *batch = NULL;
-	RQL_TRY(first_row(con, sql, &batch, err));
+	RQL_TRY(only_row(con, sql, &batch, err));
 	rql_status status = RQL_OK;
 	struct rql_value value = {.is_null = true};
 	if (batch)

@@ -135,6 +135,7 @@ rql_status rql_host_prepare_at(struct rql_host_con *con, struct rql_host_list *l
                                struct rql_host_stmt **out, struct rql_error *err)
 {
 	duckdb_prepared_statement prepared = NULL;
+	RQL_TRY(host_enter(con, err));
 	duckdb_state state = duckdb_prepare_extracted_statement(con->con, list->statements, index, &prepared);
 	return stmt_new(con, state, prepared, list->may_analyze, out, err);
 }
@@ -143,6 +144,7 @@ rql_status rql_host_prepare(struct rql_host_con *con, const char *sql, struct rq
                             struct rql_error *err)
 {
 	duckdb_prepared_statement prepared = NULL;
+	RQL_TRY(host_enter(con, err));
 	duckdb_state state = duckdb_prepare(con->con, sql, &prepared);
 	return stmt_new(con, state, prepared, mentions_analyze(sql), out, err);
 }
@@ -293,17 +295,25 @@ static rql_status execute_streaming(struct rql_host_stmt *stmt, duckdb_result *r
 	return status;
 }
 
+static bool may_set(const struct rql_host_stmt *stmt)
+{
+	return stmt->class == RQL_HOST_SETTING || stmt->class == RQL_HOST_SCHEMA || stmt->class == RQL_HOST_OTHER;
+}
+
 rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_host_result **out,
                             struct rql_error *err)
 {
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
+	RQL_TRY(host_enter(stmt->con, err));
 	HOST_CROSS();
 	if (stream) {
 		RQL_TRY(execute_streaming(stmt, &result, err));
 	} else {
 		duckdb_state state = duckdb_execute_prepared(stmt->prepared, &result);
 		HOST_CROSS();
+		if (may_set(stmt)) /* also when it failed: it may have got half way */
+			host_settings_moved(stmt->con->db, stmt->type == DUCKDB_STATEMENT_TYPE_LOAD);
 		if (state != DuckDBSuccess) {
 			rql_status status = host_error_result(err, &result);
 			duckdb_destroy_result(&result);

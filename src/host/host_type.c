@@ -99,72 +99,22 @@ static const char *rare_name(duckdb_type theirs)
 	}
 }
 
-static bool load_keywords(struct rql_host_db *db)
-{
-	duckdb_result result;
-	bool loaded = false;
-	if (duckdb_query(db->service, "SELECT DISTINCT keyword_name FROM duckdb_keywords() ORDER BY ALL", &result) ==
-	    DuckDBSuccess) {
-		uint64_t count = 0, room = 0;
-		char **words = NULL;
-		loaded = true;
-		for (duckdb_data_chunk chunk; loaded && (chunk = duckdb_fetch_chunk(result));
-		     duckdb_destroy_data_chunk(&chunk)) {
-			struct rql_string *strings = duckdb_vector_get_data(duckdb_data_chunk_get_vector(chunk, 0));
-			room += duckdb_data_chunk_get_size(chunk);
-			char **grown = realloc(words, room * sizeof *words);
-			loaded = grown != NULL;
-			words = loaded ? grown : words;
-			for (uint64_t i = 0; loaded && count < room; i++) {
-				words[count] = strndup(rql_string_data(&strings[i]), strings[i].length);
-				loaded = words[count] != NULL;
-				count += loaded;
-			}
-		}
-		db->keywords = words;
-		db->keyword_count = count;
-	}
-	duckdb_destroy_result(&result);
-	return loaded;
-}
-
-static int compare_words(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_keyword(struct rql_host_db *db, const char *name)
-{
-	pthread_mutex_lock(&db->service_lock);
-	bool found = false;
-	if (db->keywords || load_keywords(db))
-		found = bsearch(&name, db->keywords, db->keyword_count, sizeof *db->keywords, compare_words) != NULL;
-	else
-		found = true; /* quoting is always right; typeof() would merely spell it shorter */
-	pthread_mutex_unlock(&db->service_lock);
-	return found;
-}
-
-/* A member name as typeof() writes it: quoted only where it must be. */
+/* A member name as typeof() writes it, and a space: quoted only where it must be, nothing for row(1, 2)'s. */
 static void put_member(struct rql_host_db *db, struct rql_strbuf *out, char *name)
 {
 	bool plain = name[0] != '\0';
-	char lower[64];
 	for (size_t i = 0; name[i] && plain; i++) {
 		char c = name[i];
 		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 		plain = letter || (i > 0 && c >= '0' && c <= '9');
 	}
-	size_t length = strlen(name);
-	if (plain && length < sizeof lower) { /* no keyword is longer */
-		for (size_t i = 0; i <= length; i++)
-			lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
-		plain = !is_keyword(db, lower);
-	}
+	plain = plain && !host_is_keyword(db, name);
 	if (plain)
 		rql_strbuf_put(out, name);
-	else
+	else if (*name)
 		rql_strbuf_put_ident(out, name);
+	if (*name)
+		rql_strbuf_putc(out, ' ');
 	duckdb_free(name);
 }
 
@@ -197,7 +147,6 @@ static void put_members(struct rql_host_db *db, struct rql_strbuf *out, duckdb_l
 		rql_strbuf_put(out, i ? ", " : "");
 		put_member(db, out,
 		           is_union ? duckdb_union_type_member_name(logical, i) : duckdb_struct_type_child_name(logical, i));
-		rql_strbuf_putc(out, ' ');
 		put_child(db, out,
 		          is_union ? duckdb_union_type_member_type(logical, i) : duckdb_struct_type_child_type(logical, i));
 	}
@@ -305,6 +254,8 @@ bool host_type_in(struct rql_host_db *db, struct rql_arena *arena, duckdb_logica
 		struct rql_type_info *info = make_info(db, arena, logical);
 		if (!info || (id == DUCKDB_TYPE_ENUM && !enum_in(arena, logical, info)))
 			return false;
+		if (host_type_is_unnamed(logical) && !host_kept_put(db, info->text, logical))
+			return false;
 		type.id = id == DUCKDB_TYPE_ENUM ? RQL_TYPE_ENUM : RQL_TYPE_OTHER;
 		type.info = info;
 	}
@@ -344,8 +295,10 @@ duckdb_logical_type host_type_out(struct rql_host_db *db, struct rql_type type)
 		const char **names = (const char **)(uintptr_t)type.info->names;
 		return duckdb_create_enum_type(names, type.info->name_count);
 	}
-	case RQL_TYPE_OTHER:
-		return type.info ? logical_of_text(db, type.info->text) : NULL;
+	case RQL_TYPE_OTHER: {
+		duckdb_logical_type kept = type.info ? host_kept_get(db, type.info->text) : NULL;
+		return kept || !type.info ? kept : logical_of_text(db, type.info->text);
+	}
 	default:
 		for (size_t i = 0; i < SIMPLE_TYPES; i++) {
 			if (simple_types[i].ours == type.id)

@@ -1,29 +1,5 @@
 #include "plan/block.h"
 
-struct rql_expr *rql_expr_new(struct rql_arena *arena, enum rql_expr_kind kind, struct rql_type type,
-                              uint32_t child_count)
-{
-	struct rql_expr *e = RQL_NEW(arena, struct rql_expr);
-	if (!e)
-		return NULL;
-	e->kind = kind;
-	e->type = type;
-	e->child_count = child_count;
-	e->children = RQL_NEW_ARRAY(arena, struct rql_expr *, child_count);
-	return e->children ? e : NULL;
-}
-
-struct rql_expr *rql_expr_comparison(struct rql_arena *arena, const char *name, struct rql_expr *a, struct rql_expr *b)
-{
-	struct rql_expr *e = rql_expr_new(arena, RQL_EXPR_COMPARE, rql_type_simple(RQL_TYPE_BOOLEAN), 2);
-	if (!e)
-		return NULL;
-	e->name = name;
-	e->children[0] = a;
-	e->children[1] = b;
-	return e;
-}
-
 static bool is_key_type(struct rql_type type)
 {
 	return type.id != RQL_TYPE_FLOAT && type.id != RQL_TYPE_DOUBLE && type.id != RQL_TYPE_INTERVAL &&
@@ -42,16 +18,6 @@ bool rql_expr_is_equijoin(const struct rql_expr *e)
 	       b->table < RQL_BLOCK_MAX_TABLES && is_key_type(a->type);
 }
 
-bool rql_expr_leaves(const struct rql_expr *e, rql_leaf_fn *fn, void *state)
-{
-	if (e->kind == RQL_EXPR_COLUMN || e->kind == RQL_EXPR_REF)
-		return fn(e, state);
-	for (uint32_t i = 0; i < e->child_count; i++)
-		if (!rql_expr_leaves(e->children[i], fn, state))
-			return false;
-	return !e->filter || rql_expr_leaves(e->filter, fn, state);
-}
-
 void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *state)
 {
 	for (uint32_t i = 0; i < block->conjunct_count; i++)
@@ -63,64 +29,6 @@ void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *stat
 	for (uint32_t i = 0; i < block->side_count; i++)
 		for (uint32_t k = 0; k < block->sides[i].key_count; k++)
 			rql_expr_leaves(block->sides[i].keys[k].outer, fn, state);
-}
-
-struct ref_use {
-	uint32_t count, first;
-};
-
-static bool note_ref(const struct rql_expr *leaf, void *state)
-{
-	struct ref_use *use = state;
-	if (use->count == 0)
-		use->first = leaf->index;
-	if (use->count == 0 || leaf->index != use->first)
-		use->count++;
-	return use->count < 2;
-}
-
-uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index)
-{
-	struct ref_use use = {0};
-	rql_expr_leaves(expr, note_ref, &use);
-	if (use.count)
-		*index = use.first;
-	return use.count;
-}
-
-struct rql_expr *rql_expr_transform(struct rql_arena *arena, const struct rql_expr *e, rql_replace_fn *fn, void *state)
-{
-	struct rql_expr *replacement = fn(arena, e, state);
-	if (replacement || e->kind == RQL_EXPR_COLUMN || e->kind == RQL_EXPR_REF)
-		return replacement;
-	struct rql_expr *copy = rql_expr_new(arena, e->kind, e->type, e->child_count);
-	if (!copy)
-		return NULL;
-	struct rql_expr **children = copy->children;
-	*copy = *e;
-	copy->children = children;
-	for (uint32_t i = 0; i < e->child_count; i++)
-		if (!(children[i] = rql_expr_transform(arena, e->children[i], fn, state)))
-			return NULL;
-	if (e->filter && !(copy->filter = rql_expr_transform(arena, e->filter, fn, state)))
-		return NULL;
-	return copy;
-}
-
-bool rql_expr_list_add(struct rql_arena *arena, struct rql_expr_list *list, struct rql_expr *expr)
-{
-	if (list->count == list->capacity) {
-		uint32_t capacity = list->capacity ? list->capacity * 2 : 8;
-		struct rql_expr **items = RQL_NEW_ARRAY(arena, struct rql_expr *, capacity);
-		if (!items)
-			return false;
-		if (list->count)
-			memcpy(items, list->items, list->count * sizeof *items);
-		list->items = items;
-		list->capacity = capacity;
-	}
-	list->items[list->count++] = expr;
-	return true;
 }
 
 static const char *flipped(const char *name)
@@ -197,9 +105,21 @@ static struct rql_expr *column_of_ref(struct rql_arena *arena, const struct rql_
 	return ref->index < input->count ? input->items[ref->index] : NULL;
 }
 
+/* Over base columns an expression is written out, and each projection may double it. */
+#define LARGEST_EXPRESSION 5000u
+
+static bool is_known_column(const struct rql_expr *ref, void *state)
+{
+	return ref->index < ((const struct columns *)state)->count;
+}
+
 static rql_status rewrite(struct flattening *f, const struct rql_expr *expr, struct columns *input,
                           struct rql_expr **out)
 {
+	if (rql_expr_each_ref(expr, is_known_column, input) &&
+	    rql_expr_size(expr, input->items, LARGEST_EXPRESSION) >= LARGEST_EXPRESSION)
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED,
+		                     "an expression would be written out with more than %u parts", LARGEST_EXPRESSION);
 	*out = rql_expr_rewrite(f->arena, expr, column_of_ref, input);
 	return *out ? RQL_OK
 	            : rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an expression of the plan could not be resolved");
@@ -564,7 +484,7 @@ static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struc
 	case RQL_REL_OPAQUE:
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s", rql_rel_phrase(rel));
 	case RQL_REL_EMPTY:
-		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "the optimiser proves that no row qualifies");
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "its conditions can never hold");
 	default:
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "%s lies below the %s", rql_rel_phrase(rel), f->above);
 	}

@@ -5,7 +5,7 @@
 #ifndef RQL_PLAN_BLOCK_H
 #define RQL_PLAN_BLOCK_H
 
-#include "sql/rel.h"
+#include "sql/rel_edit.h"
 #include "util/arena.h"
 
 /* A relation of any form that is joined to the block's rows by equal keys, but not by an inner join. */
@@ -65,35 +65,13 @@ struct rql_rows_block {
 rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
                                struct rql_error *err) RQL_MUST_CHECK;
 
-/* Growing list of expressions in an arena. */
-struct rql_expr_list {
-	uint32_t count, capacity;
-	struct rql_expr **items;
-};
-bool rql_expr_list_add(struct rql_arena *arena, struct rql_expr_list *list, struct rql_expr *expr);
 /* Adds a condition as normalised conjuncts: ANDs are split, BETWEEN becomes two comparisons, constants stand on the
  * right, the columns of an equality in ascending order; a conjunct that is there already is dropped. */
 bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, struct rql_expr *expr);
 
-/* New expression nodes. NULL: out of memory. */
-struct rql_expr *rql_expr_new(struct rql_arena *arena, enum rql_expr_kind kind, struct rql_type type,
-                              uint32_t child_count);
-/* a <name> b as BOOLEAN. */
-struct rql_expr *rql_expr_comparison(struct rql_arena *arena, const char *name, struct rql_expr *a, struct rql_expr *b);
 /* "column = column" of one type: the equalities that make columns interchangeable. */
 bool rql_expr_is_equijoin(const struct rql_expr *expr);
-/* Calls fn with every COLUMN and REF leaf; stops when it gives false. */
-typedef bool rql_leaf_fn(const struct rql_expr *leaf, void *state);
-bool rql_expr_leaves(const struct rql_expr *expr, rql_leaf_fn *fn, void *state);
-/* The same for all expressions of the block, and the outer keys of its sides. */
+/* rql_expr_leaves for all expressions of the block, and the outer keys of its sides. */
 void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *state);
-/* How many different REFs expr reads: 0, 1 (*index is it), or 2 for two and more. */
-uint32_t rql_expr_refs(const struct rql_expr *expr, uint32_t *index);
-/* A copy in which fn replaces what it wants to: it is asked for every node from the top down, and gives the
- * replacement, or NULL to keep the node and go on with its children. A COLUMN or REF leaf for which it gives NULL makes
- * the whole call give NULL (as running out of memory does). */
-typedef struct rql_expr *rql_replace_fn(struct rql_arena *arena, const struct rql_expr *expr, void *state);
-struct rql_expr *rql_expr_transform(struct rql_arena *arena, const struct rql_expr *expr, rql_replace_fn *fn,
-                                    void *state);
 
 #endif

@@ -244,7 +244,7 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct
 	uint64_t number = rql_host_lend(ctx->host_db, &batch);
 	rql_strbuf_put(&sql, "SELECT c0, (");
 	bool ok = number && !(tells_faces_apart(e) && has_two_faces(d)) && rql_expr_print(&sql, e, print_dimension, NULL);
-	rql_strbuf_printf(&sql, ") FROM rayql_batch(%llu)", (unsigned long long)number);
+	rql_strbuf_printf(&sql, ") FROM system.main.rayql_batch(%llu)", (unsigned long long)number);
 	rql_status status;
 	if (!ok) {
 		struct rql_strbuf text = {0};

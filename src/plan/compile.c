@@ -9,6 +9,7 @@ struct compiler {
 	const struct rql_compile_context *ctx;
 	struct rql_builder *b;
 	unsigned depth;
+	bool selecting; /* only the rows where it is true are wanted: of a filter, a WHEN, and of AND and OR right below */
 	rql_status status; /* of ctx->table, when it failed for good */
 	struct rql_error *err;
 };
@@ -116,14 +117,17 @@ static rql_value_number column_value(struct compiler *c, const struct rql_expr *
 }
 
 /* ---- logic ---- */
+/* The host computes all operands where it wants the value, and only where it selects rows those that are undecided. */
 static rql_value_number logic(struct compiler *c, const struct rql_expr *e)
 {
 	bool and = e->kind == RQL_EXPR_AND;
 	rql_value_number v = compile(c, e->children[0]);
 	for (uint32_t i = 1; i < e->child_count && v != RQL_VALUE_NONE; i++) {
-		rql_build_push(c->b, and? RQL_MASK_NOT_FALSE : RQL_MASK_NOT_TRUE, v);
+		if (c->selecting)
+			rql_build_push(c->b, and? RQL_MASK_NOT_FALSE : RQL_MASK_NOT_TRUE, v);
 		rql_value_number next = compile(c, e->children[i]);
-		rql_build_pop(c->b);
+		if (c->selecting)
+			rql_build_pop(c->b);
 		v = and? rql_build_and(c->b, v, next) : rql_build_or(c->b, v, next);
 	}
 	return v;
@@ -138,7 +142,9 @@ static rql_value_number case_from(struct compiler *c, const struct rql_expr *e, 
 		struct rql_value null = rql_value_null(e->type);
 		return rql_build_constant(c->b, &null);
 	}
+	c->selecting = true;
 	rql_value_number when = compile(c, e->children[i]);
+	c->selecting = false;
 	rql_build_push(c->b, RQL_MASK_TRUE, when);
 	rql_value_number then = compile(c, e->children[i + 1]);
 	rql_build_pop(c->b);
@@ -354,12 +360,15 @@ static rql_value_number compile(struct compiler *c, const struct rql_expr *e)
 		return RQL_VALUE_NONE;
 	if (c->depth == MAX_DEPTH)
 		return unsupported(c, "an expression nested too deep", NULL);
+	const bool selecting = c->selecting;
+	c->selecting = selecting && (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR);
 	c->depth++;
 	bool null_test = (e->kind == RQL_EXPR_IS_NULL || e->kind == RQL_EXPR_IS_NOT_NULL) && is_column(e->children[0]);
 	if (null_test && coded_column(c, e->children[0], &column))
 		v = rql_build_is_null(c->b, code_input(c, &column), e->kind == RQL_EXPR_IS_NOT_NULL);
 	else if (is_column(e) || !by_table(c, e, &v))
 		v = native(c, e);
+	c->selecting = selecting;
 	c->depth--;
 	return v;
 }
@@ -387,6 +396,7 @@ rql_status rql_compile_filter(const struct rql_compile_context *ctx, const struc
 	struct compiler c = {.ctx = ctx, .b = rql_builder_new(ctx->arena), .err = err};
 	if (!c.b)
 		return rql_error_memory(err, 0, "an expression");
+	c.selecting = true;
 	rql_value_number v = compile(&c, conjuncts[0]);
 	for (uint32_t i = 1; i < count && v != RQL_VALUE_NONE; i++) {
 		/* a row whose conjunct is NULL is out as well: stricter than AND's own mask */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "plan/normal.h"
 #include "plan/stability.h"
 
 /* ---- equality classes of columns ---- */
@@ -116,7 +117,7 @@ static rql_status find_aggregate(struct rql_rel *rel, struct rql_rel **out, stru
 	if (rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT)
 		return not_a_cube(err, "LIMIT cannot be kept up to date");
 	if (rel->kind == RQL_REL_EMPTY)
-		return not_a_cube(err, "its conditions leave no row (WHERE can never be true, or LIMIT 0)");
+		return not_a_cube(err, "its conditions leave no row: WHERE can never be true");
 	if (rel->kind != RQL_REL_AGGREGATE && rel->kind != RQL_REL_DISTINCT)
 		return not_a_cube(err, "this query does not aggregate");
 	*out = rel;
@@ -268,18 +269,52 @@ static rql_status fill_definition(struct rql_definition *def, struct rql_rel *ro
 	return RQL_OK;
 }
 
-static rql_status check_stable(const struct rql_plan_context *ctx, struct rql_arena *arena, const char *query,
+/* A build needs the whole input as SQL again. */
+static rql_status check_source(const struct rql_definition *def, const struct rql_rel *root, struct rql_error *err)
+{
+	char *text = rql_definition_source(def, 0);
+	const char *why = text ? NULL : rql_rel_reason(root);
+	free(text);
+	if (text)
+		return RQL_OK;
+	return why ? not_a_cube(err, why) : rql_error_memory(err, 0, "a definition");
+}
+
+static rql_status check_stable(const struct rql_plan_context *ctx, const struct rql_plan_facts *facts,
                                struct rql_error *err)
 {
-	bool stable = false;
 	const char *name = NULL;
-	RQL_TRY(rql_statement_stable(ctx, arena, query, &stable, &name, NULL, err));
-	if (stable)
+	RQL_TRY(rql_stability_load(ctx, err));
+	if (rql_plan_stability(ctx->planner, facts, &name) == RQL_CONSISTENT)
 		return RQL_OK;
 	struct rql_strbuf why = {0};
-	rql_strbuf_printf(&why, "%s%s changes its value between runs", name ? name : "something in it", name ? "()" : "");
+	rql_strbuf_printf(&why, "%s() changes its value between runs", name);
 	rql_status status = not_a_cube(err, rql_strbuf_text(&why));
 	rql_strbuf_free(&why);
+	return status;
+}
+
+/* The query's plan in its normal form. */
+static rql_status plan_of(const struct rql_plan_context *ctx, struct rql_arena *arena, const char *query,
+                          struct rql_rel **root, struct rql_error *err)
+{
+	struct rql_plan_facts facts;
+	char *json = NULL;
+	rql_status status = rql_host_plan(ctx->host, query, &json, err);
+	if (status == RQL_OK)
+		status = rql_plan_read(arena, json, strlen(json), root, &facts, err);
+	free(json);
+	if (status == RQL_ERROR_UNSUPPORTED)
+		return no_plan(err);
+	RQL_TRY(status);
+	RQL_TRY(check_stable(ctx, &facts, err));
+	struct rql_error why = {0};
+	status = rql_plan_normalise(ctx, arena, root, &why);
+	if (status == RQL_ERROR_UNSUPPORTED)
+		status = not_a_cube(err, rql_error_message(&why));
+	else if (status != RQL_OK)
+		rql_error_move(err, &why);
+	rql_error_clear(&why);
 	return status;
 }
 
@@ -288,7 +323,6 @@ rql_status rql_definition_make(const struct rql_plan_context *ctx, const char *q
 {
 	struct rql_host_stmt *stmt = NULL;
 	struct rql_rel *root = NULL;
-	char *json = NULL;
 	rql_status status = RQL_OK;
 	struct rql_arena *arena = rql_arena_new();
 	struct rql_definition *def = arena ? RQL_NEW(arena, struct rql_definition) : NULL;
@@ -304,16 +338,11 @@ rql_status rql_definition_make(const struct rql_plan_context *ctx, const char *q
 	if (status == RQL_OK && rql_host_stmt_parameters(stmt))
 		status = not_a_cube(err, "parameters have no value in a definition");
 	if (status == RQL_OK)
-		status = rql_host_plan(ctx->host, query, true, &json, err);
-	if (status == RQL_OK)
-		status = rql_rel_parse(arena, json, strlen(json), &root, err);
-	if (status == RQL_ERROR_UNSUPPORTED)
-		status = no_plan(err);
+		status = plan_of(ctx, arena, query, &root, err);
 	if (status == RQL_OK)
 		status = fill_definition(def, root, stmt, err);
 	if (status == RQL_OK)
-		status = check_stable(ctx, arena, query, err);
-	free(json);
+		status = check_source(def, root, err);
 	rql_host_stmt_free(stmt);
 	if (status == RQL_OK)
 		*out = def;
@@ -388,7 +417,7 @@ char *rql_definition_source(const struct rql_definition *def, uint64_t sink)
 	struct rql_strbuf sql = {0};
 	bool ok = true;
 	const struct rql_rel *agg = def->aggregate;
-	rql_strbuf_printf(&sql, "SELECT count(rayql_sink(%llu::BIGINT", (unsigned long long)sink);
+	rql_strbuf_printf(&sql, "SELECT system.main.count(system.main.rayql_sink(%llu::BIGINT", (unsigned long long)sink);
 	for (uint32_t i = 0; i < def->block->group_count; i++) {
 		rql_strbuf_put(&sql, ", ");
 		if (agg->kind == RQL_REL_DISTINCT)

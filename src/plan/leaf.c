@@ -86,6 +86,12 @@ const char *rql_leaf_unusable(struct rql_planning *p, const struct rql_structure
 			return rql_arena_printf(p->arena, "table %s is being written", table);
 		}
 	}
+	const char *failed = p->ctx->build_failure ? p->ctx->build_failure(p->ctx->load_state, s) : NULL;
+	if (failed) {
+		p->plan->unsettled = true;
+		const char *copy = rql_arena_strdup(p->arena, failed);
+		return copy ? copy : "its last build failed";
+	}
 	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
 	*refresh = !p->ctx->snapshot_stamp && (s->state == RQL_STATE_UNBUILT || s->refresh == RQL_REFRESH_AUTO ||
 	                                       (columns && rql_structure_appendable(p->ctx->catalog, s)));

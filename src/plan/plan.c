@@ -5,6 +5,7 @@
 #include <string.h>
 #include "method/scan/scan.h"
 #include "plan/leaf.h"
+#include "plan/normal.h"
 #include "plan/price_host.h"
 #include "plan/stability.h"
 
@@ -32,28 +33,13 @@ static bool add_table(struct rql_planning *p, const struct rql_table_ref *ref)
 	return true;
 }
 
-static bool collect_tables(struct rql_planning *p, const struct rql_rel *rel)
+/* All that the plan reads, whatever becomes of it: a cached plan must die when they change. */
+static bool collect_tables(struct rql_planning *p, const struct rql_plan_facts *facts)
 {
-	if (rel->kind == RQL_REL_GET && !add_table(p, &rel->table))
-		return false;
-	if (rel->kind == RQL_REL_OPAQUE)
-		p->plan->tables_known = false;
-	for (uint32_t i = 0; i < rel->child_count; i++)
-		if (!collect_tables(p, rel->children[i]))
+	p->plan->tables_known = facts->tables_known;
+	for (uint32_t i = 0; i < facts->table_count; i++)
+		if (!add_table(p, &facts->tables[i]))
 			return false;
-	return true;
-}
-
-/* And those that the optimiser did away with: a cached plan must die when they change. */
-static bool collect_bound_tables(struct rql_planning *p, const char *bound)
-{
-	struct rql_table_ref ref;
-	int found = 0;
-	while (bound && (found = rql_bound_plan_table(p->arena, &bound, &ref)) > 0)
-		if (!add_table(p, &ref))
-			return false;
-	if (!bound || found < 0)
-		p->plan->cacheable = false;
 	return true;
 }
 
@@ -264,7 +250,7 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 		                    p->nodes->finish_reason);
 		return;
 	}
-	if (!types_agree(p->nodes->root, stmt)) {
+	if (stmt && !types_agree(p->nodes->root, stmt)) {
 		rql_planning_reason(p, 9, "the plan's column types are not the statement's");
 		return;
 	}
@@ -281,33 +267,20 @@ static rql_status retain_structures(struct rql_planning *p)
 	return rql_catalog_structures(p->ctx->catalog, p->arena, &p->structures, &p->structure_count, p->err);
 }
 
-/* The plan may hold random(): folded functions are harmless for one run, unfolded ones have no single value per cell.
- */
-static rql_status check_volatile(struct rql_planning *p, const struct rql_rel *root, const char *sql, bool *usable)
+/* With random() there is no single value for a cell, or for one run. */
+static rql_status check_stable(struct rql_planning *p, const struct rql_plan_facts *facts, bool *usable)
 {
-	bool stable = true;
-	char *bound = NULL;
-	RQL_TRY(rql_statement_stable(p->ctx, p->arena, sql, &stable, NULL, &bound, p->err));
-	p->plan->cacheable = stable;
-	bool collected = collect_bound_tables(p, bound);
-	free(bound);
-	if (!collected)
-		return rql_error_memory(p->err, 0, "a plan");
-	*usable = true;
-	if (stable)
-		return RQL_OK;
-	const char **names;
-	uint32_t count;
-	if (rql_rel_functions(root, p->arena, &names, &count) != RQL_OK)
-		return rql_error_memory(p->err, 0, "a plan");
-	for (uint32_t i = 0; i < count && *usable; i++)
-		*usable = !rql_function_is_unstable(p->ctx->planner, names[i]);
+	const char *name = NULL;
+	RQL_TRY(rql_stability_load(p->ctx, p->err));
+	enum rql_stability stability = rql_plan_stability(p->ctx->planner, facts, &name);
+	p->plan->cacheable = stability == RQL_CONSISTENT;
+	*usable = stability != RQL_VOLATILE;
 	if (!*usable)
-		rql_planning_reason(p, 9, "a function of it changes its value from row to row");
+		rql_planning_reason(p, 9, "%s() may give another value at each call", name);
 	return RQL_OK;
 }
 
-/* The plan's statistics are of the state before, and a structure that was rebuilt in between is not. */
+/* Counts and samples are of the state before, and a structure that was rebuilt in between is not. */
 static void written_meanwhile(struct rql_planning *p)
 {
 	p->plan->cacheable = false;
@@ -321,13 +294,14 @@ static void written_meanwhile(struct rql_planning *p)
 }
 
 /* stamp: the catalog's before the host was asked for the plan. */
-static rql_status make_from_json(struct rql_planning *p, const char *sql, const char *json, uint64_t stamp,
+static rql_status make_from_json(struct rql_planning *p, const char *json, uint64_t stamp,
                                  const struct rql_host_stmt *stmt)
 {
 	struct rql_rel *root;
+	struct rql_plan_facts facts;
 	struct rql_error why = {0};
 	bool covered = false, usable = false;
-	rql_status status = rql_rel_parse(p->arena, json, strlen(json), &root, &why);
+	rql_status status = rql_plan_read(p->arena, json, strlen(json), &root, &facts, &why);
 	if (status == RQL_ERROR_MEMORY) {
 		rql_error_move(p->err, &why);
 		return status;
@@ -337,13 +311,23 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 		rql_error_clear(&why);
 		return RQL_OK;
 	}
-	p->nodes->root = root;
-	p->plan->read = p->plan->tables_known = true;
-	if (!collect_tables(p, root))
+	p->plan->read = true;
+	if (!collect_tables(p, &facts))
 		return rql_error_memory(p->err, 0, "a plan");
-	RQL_TRY(check_volatile(p, root, sql, &usable));
+	RQL_TRY(check_stable(p, &facts, &usable));
 	if (!usable)
 		return RQL_OK;
+	status = rql_plan_normalise(p->ctx, p->arena, &root, &why);
+	if (status == RQL_ERROR_UNSUPPORTED) {
+		rql_planning_reason(p, 9, "%s", rql_error_message(&why));
+		rql_error_clear(&why);
+		return RQL_OK;
+	}
+	if (status != RQL_OK) {
+		rql_error_move(p->err, &why);
+		return status;
+	}
+	p->nodes->root = root;
 	RQL_TRY(cover(p, root, &covered));
 	p->nodes->partial = !covered;
 	if (covered && p->nodes->leaf_count) {
@@ -359,9 +343,7 @@ static rql_status make_from_json(struct rql_planning *p, const char *sql, const 
 		decide(p, stmt);
 	} else if (covered) {
 		rql_planning_reason(p, 0, "%s",
-		                    p->plan->table_count
-		                        ? "DuckDB answers it without reading a table, from what it knows of them"
-		                        : "it reads no table");
+		                    p->plan->table_count ? "its conditions can never hold" : "it reads no table");
 	}
 	for (uint32_t i = 0; i < p->plan->table_count; i++)
 		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
@@ -374,7 +356,7 @@ static rql_status fill(struct rql_planning *p, const char *sql, const struct rql
 	char *json = NULL;
 	struct rql_error why = {0};
 	uint64_t stamp = rql_catalog_stamp(p->ctx->catalog);
-	rql_status status = rql_host_plan(p->ctx->host, sql, true, &json, &why);
+	rql_status status = rql_host_plan(p->ctx->host, sql, &json, &why);
 	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
 		rql_error_move(p->err, &why);
 		return status;
@@ -386,7 +368,7 @@ static rql_status fill(struct rql_planning *p, const char *sql, const struct rql
 	}
 	status = retain_structures(p);
 	if (status == RQL_OK)
-		status = make_from_json(p, sql, json, stamp, stmt);
+		status = make_from_json(p, json, stamp, stmt);
 	for (uint32_t i = 0; i < p->structure_count; i++)
 		rql_structure_release(p->structures[i]);
 	free(json);

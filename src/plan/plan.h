@@ -48,6 +48,9 @@ struct rql_plan_context {
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);
 	void *load_state;
+	/* Why the structure is not built now (its last build failed, and nothing has changed since), or NULL: it may be. May
+	 * be NULL. state: load_state. */
+	const char *(*build_failure)(void *state, const struct rql_structure *s);
 	/* What the planner asks about GPUs; all four may be NULL. state: load_state. */
 	void (*device_ready)(void *state, struct rql_device *device); /* called before each use: measures the first time */
 	/* Why the structure is not used on the device although it could be (a run failed there), or NULL. */
@@ -139,6 +142,7 @@ struct rql_plan {
 	uint32_t table_count; /* every table of the query, also for HOST: what the cached plan's validity depends on */
 	struct rql_plan_table *tables;
 	bool cacheable;    /* false: the text holds something that was folded at planning time (now(), a variable, ...) */
+	bool unsettled;    /* a structure would be built but for its last failure: what may help has no epoch */
 	bool read;         /* the host's plan could be had and read */
 	bool tables_known; /* false: the plan was not read, or holds something opaque, so tables may not be complete (do not
 	                      cache) */
@@ -146,7 +150,8 @@ struct rql_plan {
 	struct rql_arena *arena;
 	struct rql_plan_nodes *nodes;
 };
-/* Plans one SELECT. stmt is the same statement prepared by the host on ctx->host: result names and types. Fails only
+/* Plans one SELECT. stmt is the same statement prepared by the host on ctx->host: result types to check; NULL: the caller
+ * checks those of the plan's root. Fails only
  * for RQL_ERROR_MEMORY and RQL_ERROR_INTERRUPTED: whatever RayQL cannot do is a HOST plan with the reason. */
 rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, const struct rql_host_stmt *stmt,
                          struct rql_plan **out, struct rql_error *err) RQL_MUST_CHECK;

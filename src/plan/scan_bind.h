@@ -20,6 +20,7 @@ struct rql_scan_binding {
 	uint32_t program_count, conjunct_count, group_count, agg_count;
 	struct rql_scan_program *programs;
 	struct rql_scan_conjunct *conjuncts;
+	bool at_first; /* of the condition that is being bound */
 	struct rql_scan_group_key *groups;
 	struct rql_scan_agg *aggs;
 	struct rql_scan_days *days; /* scan_tests.c: of columns of dates; NULL: none yet */

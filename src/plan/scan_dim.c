@@ -86,10 +86,18 @@ static void print_side_column(struct rql_strbuf *out, uint32_t index, void *stat
 	rql_strbuf_printf(out, "%s.c%u", (const char *)state, index);
 }
 
+static bool print_compared(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
+                           const struct rql_expr *e)
+{
+	struct columns c = {.m = m, .arena = arena};
+	struct rql_expr *over_refs = rql_expr_transform(arena, e, to_ref, &c);
+	return over_refs && rql_key_print(out, over_refs, print_column, &c) && !out->failed;
+}
+
 /* What a side's key is, over its rows by the name of alias. */
 static bool print_inner(struct rql_strbuf *out, const struct rql_expr *key, const char *alias)
 {
-	return rql_expr_print(out, key, print_side_column, (void *)(uintptr_t)alias);
+	return rql_key_print(out, key, print_side_column, (void *)(uintptr_t)alias);
 }
 
 static bool print_rel(struct rql_strbuf *out, const struct rql_rel *rel, const char *alias)
@@ -107,7 +115,7 @@ static bool print_keys(struct rql_strbuf *out, const struct making *m, struct rq
 	bool ok = true;
 	for (uint32_t k = 0; k < side->key_count && ok; k++) {
 		rql_strbuf_put(out, k ? " AND " : "");
-		ok = print_expr(out, m, arena, side->keys[k].outer);
+		ok = print_compared(out, m, arena, side->keys[k].outer);
 		rql_strbuf_put(out, side->keys[k].null_safe ? " IS NOT DISTINCT FROM " : " = ");
 		ok = ok && print_inner(out, side->keys[k].inner, alias);
 	}
@@ -121,7 +129,7 @@ static bool print_in(struct rql_strbuf *out, const struct making *m, struct rql_
 	bool three_valued = (side->kind == RQL_SIDE_MARK || side->not_in) && !side->keys[0].null_safe, ok;
 	rql_strbuf_putc(out, '(');
 	if (three_valued) {
-		ok = print_expr(out, m, arena, side->keys[0].outer);
+		ok = print_compared(out, m, arena, side->keys[0].outer);
 		rql_strbuf_put(out, " IN (SELECT ");
 		ok = ok && print_inner(out, side->keys[0].inner, "u");
 		rql_strbuf_put(out, " FROM ");

@@ -99,7 +99,7 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 			return RQL_OK;
 		}
 	}
-	rql_strbuf_put(&sql, "SELECT count(*) FROM ");
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_strbuf_put_ident(&sql, table->catalog);
 	rql_strbuf_putc(&sql, '.');
 	rql_strbuf_put_ident(&sql, table->schema);
@@ -583,8 +583,9 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 		RQL_TRY(rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, s->name));
 		forget_repetition(p->nodes);
 	}
-	if (!tried)
-		rql_planning_reason(p, rows ? 0 : RQL_REASON_OTHER_TABLES, "%s: it is of another table", s->name);
+	if (!tried) /* its name would say nothing about this query */
+		rql_planning_reason(p, rows ? 0 : RQL_REASON_NO_STRUCTURE, "no columns index is of table %s",
+		                    block->table_count ? block->tables[0].table : "");
 	return RQL_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Selections as leaves. Columns of the result that no scan can compute (texts made of numbers, functions that only the
  * host has) are put off: the leaf gives what they are made of, for the rows that are wanted, and a projection above it
- * makes them. */
+ * makes them. Not those that can fail in a row which is not wanted: DuckDB would have computed them there, too. */
+#include "plan/fallible.h"
 #include "plan/leaf.h"
 
 void rql_leaf_drop(struct rql_leaf *leaf)
@@ -93,13 +94,27 @@ static bool make_projection(const struct collecting *c, const struct rql_rows_bl
 	return true;
 }
 
+static rql_status say_fallible(struct rql_planning *p, const struct rql_expr *e)
+{
+	struct rql_strbuf text = {0};
+	rql_expr_describe(&text, e);
+	rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s can raise an error in a row that is not wanted, and is no scan's",
+	                    rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return RQL_OK;
+}
+
 static rql_status choose_split(struct rql_planning *p, const struct rql_rel *rel, const struct rql_rows_block *rows,
                                bool *found)
 {
 	struct collecting c = {.arena = p->arena};
 	struct rql_rel projection;
 	bool plain = true;
+	/* Rows behind a limit without an order are nobody's business. */
+	bool all_wanted = !rows->offset && (rows->limit == UINT64_MAX || !rows->order_count);
 	for (uint32_t i = 0; i < rows->output_count; i++) {
+		if (!all_wanted && rql_expr_can_fail(rows->block->groups[i]))
+			return say_fallible(p, rows->block->groups[i]);
 		plain = plain && rows->block->groups[i]->kind == RQL_EXPR_COLUMN;
 		rql_expr_leaves(rows->block->groups[i], collect, &c);
 	}

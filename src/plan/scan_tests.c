@@ -18,12 +18,15 @@ static rql_status out_of_memory(struct rql_scan_binding *b)
 static struct rql_scan_conjunct *find_test(struct rql_scan_binding *b, enum rql_scan_test test, uint32_t column)
 {
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
-		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column)
+		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column) {
+			b->conjuncts[i].at_first &= b->at_first;
 			return &b->conjuncts[i];
+		}
 	struct rql_scan_conjunct *c = &b->conjuncts[b->conjunct_count++];
 	*c = (struct rql_scan_conjunct){.test = test,
 	                                .index = column,
 	                                .or_null = test == RQL_SCAN_IN_CODES,
+	                                .at_first = b->at_first,
 	                                .least = INT128_LEAST,
 	                                .greatest = INT128_GREATEST,
 	                                .real_least = -HUGE_VAL,
@@ -51,6 +54,19 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 }
 
 /* ---- integers and reals ---- */
+
+/* A condition that DuckDB tests while it reads the table, before every expression: a column against a constant. */
+static bool is_first(const struct rql_expr *e)
+{
+	static const char *const ops[] = {"=", "<", "<=", ">", ">="};
+	bool null = e->kind == RQL_EXPR_IS_NULL || e->kind == RQL_EXPR_IS_NOT_NULL, compares = false;
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && e->kind == RQL_EXPR_COMPARE; i++)
+		compares |= !strcmp(e->name, ops[i]);
+	if ((!null && !compares) || e->children[0]->kind != RQL_EXPR_COLUMN)
+		return false;
+	return null || (e->children[1]->kind == RQL_EXPR_CONSTANT &&
+	                rql_type_equal(e->children[0]->type, e->children[1]->type));
+}
 
 /* `column <op> constant` of the column's type, neither NULL nor one of the IS DISTINCT forms. */
 static bool is_bound(const struct rql_expr *e)
@@ -350,8 +366,11 @@ static rql_status bind_nulls(struct rql_scan_binding *b, uint32_t subtree)
 
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 {
-	for (uint32_t i = 0; i < b->star->conjuncts.count; i++)
+	for (uint32_t i = 0; i < b->star->conjuncts.count; i++) {
+		b->at_first = is_first(b->star->conjuncts.items[i]);
 		RQL_TRY(bind_conjunct(b, b->star->conjuncts.items[i]));
+	}
+	b->at_first = false;
 	for (uint32_t i = 0; i < b->days_count; i++)
 		if (b->days[i].set)
 			RQL_TRY(finish_days(b, &b->days[i]));

@@ -37,8 +37,8 @@ static bool find_columns(const struct rql_block *block, struct wish *w)
 	return w->count && !w->refused;
 }
 
-/* Aggregates that scan_bind.c knows. */
-static bool is_scannable(const struct rql_block *block)
+/* The first aggregate that scan_bind.c does not know; NULL: it knows all. */
+static const char *unknown_aggregate(const struct rql_block *block)
 {
 	static const char *const names[] = {"count_star", "count", "sum", "avg", "min", "max"};
 	for (uint32_t i = 0; i < block->agg_count; i++) {
@@ -46,9 +46,9 @@ static bool is_scannable(const struct rql_block *block)
 		for (size_t n = 0; n < sizeof names / sizeof *names; n++)
 			known |= strcmp(block->aggs[i]->name, names[n]) == 0;
 		if (!known || block->aggs[i]->order_count)
-			return false;
+			return block->aggs[i]->name;
 	}
-	return true;
+	return NULL;
 }
 
 /* Some structure has them all already: it was refused for another reason, which loading would not change. */
@@ -97,10 +97,19 @@ static rql_status make_wish(struct rql_planning *p, const struct rql_block *bloc
 	uint64_t rows = 0;
 	if (!w || !load)
 		return rql_error_memory(err, 0, "a plan");
-	if (!is_scannable(block) || !block->table_count)
+	if (!block->table_count)
 		return RQL_OK;
+	const char *unknown = unknown_aggregate(block);
+	if (unknown)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "no scan of columns computes %s", unknown);
 	RQL_TRY(find_fact(p, block, &w->table, &rows, err));
-	if (!find_columns(block, w) || is_held(p, &block->tables[w->table], w))
+	if (!find_columns(block, w))
+		return !w->refused ? RQL_OK
+		                   : rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                                   "columns of table %s that it reads cannot be loaded (of a nested or rare "
+		                                   "type, rowid, or more than 256)",
+		                                   block->tables[w->table].table);
+	if (is_held(p, &block->tables[w->table], w))
 		return RQL_OK;
 	RQL_TRY(rql_star_make(p->arena, block, w->table, NULL, &star, err));
 	double values = (double)rows * w->count;
@@ -119,5 +128,5 @@ rql_status rql_scan_leaf_wish(struct rql_planning *p, const struct rql_block *bl
 	struct rql_error why = {0};
 	if (!p->ctx->settings->auto_columns || p->to_load || p->ctx->snapshot_stamp)
 		return RQL_OK;
-	return rql_planning_swallow(p, make_wish(p, block, &why), &why, 0, NULL);
+	return rql_planning_swallow(p, make_wish(p, block, &why), &why, RQL_REASON_NO_BLOCK, NULL);
 }

@@ -1,7 +1,8 @@
 /* Expressions back to SQL. The text must bind to the same functions over the same types whatever the session's search
  * path and macros are: every function is written as system.main."name"(...), every constant with its type, and every
  * result is cast to the plan's type (which the binder drops where it is that type already; decimal arithmetic bound
- * anew over the widened arguments of a plan would come out wider otherwise). */
+ * anew over the widened arguments of a plan would come out wider otherwise). Nor may default_collation matter: a plan
+ * shows what a collation does as functions around the values, so the values themselves are compared as bytes. */
 #include <stdio.h>
 #include <string.h>
 #include "sql/deparse_internal.h"
@@ -42,23 +43,61 @@ static bool print_constant(const struct expr_printer *p, const struct rql_value 
 	return known;
 }
 
+/* What is compared, ordered or grouped by. */
+static bool print_compared(const struct expr_printer *p, const struct rql_expr *expr)
+{
+	if (expr->type.id != RQL_TYPE_VARCHAR)
+		return print(p, expr);
+	rql_strbuf_putc(p->out, '(');
+	bool done = print(p, expr);
+	rql_strbuf_put(p->out, RQL_AS_BYTES ")");
+	return done;
+}
+
+/* DuckDB's optimiser drops a cast, and moves arithmetic over, when it is compared with a constant, also where the cast would
+ * fail or give NULL. In the statement that this text stands for it had no such comparison to look at. */
+static bool is_rewritten(const struct rql_expr *e)
+{
+	if (e->kind == RQL_EXPR_FUNCTION)
+		return e->child_count == 2 && (!strcmp(e->name, "+") || !strcmp(e->name, "-") || !strcmp(e->name, "*"));
+	return e->kind == RQL_EXPR_CAST && e->children[0]->kind != RQL_EXPR_CONSTANT && e->type.id != RQL_TYPE_VARCHAR;
+}
+
+/* What is compared, out of the optimiser's reach. */
+static bool print_operand(const struct expr_printer *p, const struct rql_expr *expr)
+{
+	if (!is_rewritten(expr))
+		return print_compared(p, expr);
+	rql_strbuf_put(p->out, "coalesce(");
+	bool done = print_compared(p, expr);
+	rql_strbuf_put(p->out, ", NULL)");
+	return done;
+}
+
+typedef bool print_fn(const struct expr_printer *p, const struct rql_expr *expr);
+
 /* a<separator>b<separator>c */
-static bool print_list(const struct expr_printer *p, struct rql_expr *const *exprs, uint32_t count,
-                       const char *separator)
+static bool print_each(const struct expr_printer *p, struct rql_expr *const *exprs, uint32_t count,
+                       const char *separator, print_fn *one)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (i)
 			rql_strbuf_put(p->out, separator);
-		if (!print(p, exprs[i]))
+		if (!one(p, exprs[i]))
 			return false;
 	}
 	return true;
 }
 
+static bool print_list(const struct expr_printer *p, struct rql_expr *const *exprs, uint32_t count)
+{
+	return print_each(p, exprs, count, ", ", print);
+}
+
 static bool print_infix(const struct expr_printer *p, const struct rql_expr *expr, const char *operator)
 {
 	rql_strbuf_putc(p->out, '(');
-	if (!print_list(p, expr->children, expr->child_count, operator))
+	if (!print_each(p, expr->children, expr->child_count, operator, print))
 		return false;
 	rql_strbuf_putc(p->out, ')');
 	return true;
@@ -68,13 +107,19 @@ static bool print_compare(const struct expr_printer *p, const struct rql_expr *e
 {
 	char text[32];
 	snprintf(text, sizeof(text), " %s ", operator);
-	return expr->child_count == 2 && print_infix(p, expr, text);
+	rql_strbuf_putc(p->out, '(');
+	bool constant = expr->child_count == 2 && (expr->children[0]->kind == RQL_EXPR_CONSTANT ||
+	                                           expr->children[1]->kind == RQL_EXPR_CONSTANT);
+	bool done =
+		expr->child_count == 2 && print_each(p, expr->children, 2, text, constant ? print_operand : print_compared);
+	rql_strbuf_putc(p->out, ')');
+	return done;
 }
 
 static bool print_suffix(const struct expr_printer *p, const struct rql_expr *expr, const char *suffix)
 {
 	rql_strbuf_putc(p->out, '(');
-	if (!print(p, expr->children[0]))
+	if (!print_operand(p, expr->children[0]))
 		return false;
 	rql_strbuf_put(p->out, suffix);
 	return true;
@@ -96,7 +141,7 @@ static bool print_in(const struct expr_printer *p, const struct rql_expr *expr)
 	if (expr->child_count < 2 ||
 	    !print_suffix(p, expr, expr->kind == RQL_EXPR_IN ? " IN (" : " NOT IN ("))
 		return false;
-	if (!print_list(p, expr->children + 1, expr->child_count - 1, ", "))
+	if (!print_each(p, expr->children + 1, expr->child_count - 1, ", ", print_compared))
 		return false;
 	rql_strbuf_put(p->out, "))");
 	return true;
@@ -106,18 +151,18 @@ static bool print_between(const struct expr_printer *p, const struct rql_expr *e
 {
 	bool low_included = expr->name[0] == '[', high_included = expr->name[1] == ']';
 	if (low_included && high_included) {
-		if (!print_suffix(p, expr, " BETWEEN ") || !print(p, expr->children[1]))
+		if (!print_suffix(p, expr, " BETWEEN ") || !print_compared(p, expr->children[1]))
 			return false;
 		rql_strbuf_put(p->out, " AND ");
 	} else {
-		if (!print_suffix(p, expr, low_included ? " >= " : " > ") || !print(p, expr->children[1]))
+		if (!print_suffix(p, expr, low_included ? " >= " : " > ") || !print_compared(p, expr->children[1]))
 			return false;
 		rql_strbuf_put(p->out, " AND ");
-		if (!print(p, expr->children[0]))
+		if (!print_operand(p, expr->children[0]))
 			return false;
 		rql_strbuf_put(p->out, high_included ? " <= " : " < ");
 	}
-	bool done = print(p, expr->children[2]);
+	bool done = print_compared(p, expr->children[2]);
 	rql_strbuf_putc(p->out, ')');
 	return done;
 }
@@ -145,7 +190,7 @@ static bool print_orders(const struct expr_printer *p, const struct rql_order *o
 {
 	for (uint32_t i = 0; i < count; i++) {
 		rql_strbuf_put(p->out, i ? ", " : "ORDER BY ");
-		if (!print(p, orders[i].expr))
+		if (!print_compared(p, orders[i].expr))
 			return false;
 		rql_strbuf_put(p->out, orders[i].descending ? " DESC" : " ASC");
 		rql_strbuf_put(p->out, orders[i].nulls == RQL_NULLS_FIRST ? " NULLS FIRST" : " NULLS LAST");
@@ -170,12 +215,19 @@ static bool print_filter(const struct expr_printer *p, const struct rql_expr *ex
 	return done;
 }
 
+/* min and max are the aggregates that compare under a collation. */
+static bool print_arguments(const struct expr_printer *p, const struct rql_expr *expr)
+{
+	bool compares = strcmp(expr->name, "min") == 0 || strcmp(expr->name, "max") == 0;
+	return print_each(p, expr->children, expr->child_count, ", ", compares ? print_compared : print);
+}
+
 static bool print_aggregate(const struct expr_printer *p, const struct rql_expr *expr)
 {
 	print_name(p, expr->name);
 	if (expr->distinct)
 		rql_strbuf_put(p->out, "DISTINCT ");
-	if (!print_list(p, expr->children, expr->child_count, ", "))
+	if (!print_arguments(p, expr))
 		return false;
 	if (expr->order_count)
 		rql_strbuf_putc(p->out, ' ');
@@ -245,7 +297,7 @@ static bool print_window(const struct expr_printer *p, const struct rql_expr *ex
 	print_name(p, expr->name);
 	if (expr->distinct)
 		rql_strbuf_put(p->out, "DISTINCT ");
-	if (!print_list(p, expr->children, expr->child_count, ", ") || (window->default_expr && !window->offset_expr))
+	if (!print_arguments(p, expr) || (window->default_expr && !window->offset_expr))
 		return false;
 	for (int i = 0; i < 2; i++) {
 		const struct rql_expr *extra = i ? window->default_expr : window->offset_expr;
@@ -260,7 +312,7 @@ static bool print_window(const struct expr_printer *p, const struct rql_expr *ex
 	rql_strbuf_put(p->out, " OVER (");
 	if (window->partition_count)
 		rql_strbuf_put(p->out, "PARTITION BY ");
-	if (!print_list(p, window->partitions, window->partition_count, ", "))
+	if (!print_each(p, window->partitions, window->partition_count, ", ", print_compared))
 		return false;
 	rql_strbuf_putc(p->out, ' ');
 	if (!print_orders(p, expr->orders, expr->order_count) || !print_frame(p, window))
@@ -280,7 +332,7 @@ static bool print_call(const struct expr_printer *p, const struct rql_expr *expr
 		done = print_window(p, expr);
 	} else {
 		print_name(p, expr->name);
-		done = print_list(p, expr->children, expr->child_count, ", ");
+		done = print_list(p, expr->children, expr->child_count);
 		rql_strbuf_putc(p->out, ')');
 	}
 	if (!done || !typed)
@@ -340,6 +392,12 @@ bool rql_expr_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref
 {
 	struct expr_printer p = {out, ref, state};
 	return print(&p, expr) && !out->failed;
+}
+
+bool rql_key_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref_printer *ref, void *state)
+{
+	struct expr_printer p = {out, ref, state};
+	return print_compared(&p, expr) && !out->failed;
 }
 
 bool rql_orders_print(struct rql_strbuf *out, const struct rql_order *orders, uint32_t count, rql_ref_printer *ref,

@@ -47,13 +47,14 @@ static void print_join_ref(struct rql_strbuf *out, uint32_t index, void *state)
 		rql_strbuf_printf(out, "r.c%" PRIu32, index - lefts);
 }
 
-/* exprs AS c<first>, ... */
-static bool print_exprs(const struct rel_printer *p, struct rql_expr *const *exprs, uint32_t count, uint32_t first)
+/* exprs AS c<first>, ...; the first `keys` of them are grouped by. */
+static bool print_exprs(const struct rel_printer *p, struct rql_expr *const *exprs, uint32_t count, uint32_t keys,
+                        uint32_t first)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (i)
 			rql_strbuf_put(p->out, ", ");
-		if (!rql_expr_print(p->out, exprs[i], print_input_ref, NULL))
+		if (!(i < keys ? rql_key_print : rql_expr_print)(p->out, exprs[i], print_input_ref, NULL))
 			return false;
 		rql_strbuf_printf(p->out, " AS c%" PRIu32, first + i);
 	}
@@ -138,14 +139,14 @@ static bool print_filter(const struct rel_printer *p, const struct rql_rel *rel)
 static bool print_project(const struct rel_printer *p, const struct rql_rel *rel)
 {
 	rql_strbuf_put(p->out, "SELECT ");
-	return print_exprs(p, rel->exprs, rel->expr_count, 0) && print_from(p, rel);
+	return print_exprs(p, rel->exprs, rel->expr_count, 0, 0) && print_from(p, rel);
 }
 
 /* Keys by their position: an expression there could be taken for a position or an alias. */
 static bool print_aggregate(const struct rel_printer *p, const struct rql_rel *rel)
 {
 	rql_strbuf_put(p->out, "SELECT ");
-	if (!print_exprs(p, rel->exprs, rel->expr_count, 0) || !print_from(p, rel))
+	if (!print_exprs(p, rel->exprs, rel->expr_count, rel->group_count, 0) || !print_from(p, rel))
 		return false;
 	for (uint32_t i = 0; i < rel->group_count; i++)
 		rql_strbuf_printf(p->out, i ? ", %" PRIu32 : " GROUP BY %" PRIu32, i + 1);
@@ -155,7 +156,7 @@ static bool print_aggregate(const struct rel_printer *p, const struct rql_rel *r
 static bool print_window(const struct rel_printer *p, const struct rql_rel *rel)
 {
 	rql_strbuf_put(p->out, "SELECT t.*, ");
-	return print_exprs(p, rel->exprs, rel->expr_count, rel->column_count - rel->expr_count) && print_from(p, rel);
+	return print_exprs(p, rel->exprs, rel->expr_count, 0, rel->column_count - rel->expr_count) && print_from(p, rel);
 }
 
 static bool print_limit(const struct rel_printer *p, const struct rql_rel *rel)
@@ -171,7 +172,10 @@ static bool print_limit(const struct rel_printer *p, const struct rql_rel *rel)
 
 static bool print_ordered(const struct rel_printer *p, const struct rql_rel *rel)
 {
-	rql_strbuf_put(p->out, rel->kind == RQL_REL_DISTINCT ? "SELECT DISTINCT t.*" : "SELECT t.*");
+	rql_strbuf_put(p->out, rel->kind == RQL_REL_DISTINCT ? "SELECT DISTINCT " : "SELECT t.*");
+	for (uint32_t i = 0; rel->kind == RQL_REL_DISTINCT && i < rel->column_count; i++)
+		rql_strbuf_printf(p->out, "%st.c%" PRIu32 "%s AS c%" PRIu32, i ? ", " : "", i,
+		                  rel->types[i].id == RQL_TYPE_VARCHAR ? RQL_AS_BYTES : "", i);
 	if (!print_from(p, rel))
 		return false;
 	if (rel->kind == RQL_REL_ORDER || rel->kind == RQL_REL_TOP_N) {
@@ -264,10 +268,10 @@ static bool print_mark(const struct rel_printer *p, const struct rql_rel *rel)
 		    !refers_within(condition->children[1], lefts, all))
 			return false;
 		rql_strbuf_put(p->out, ", (");
-		if (!rql_expr_print(p->out, condition->children[0], print_join_ref, &lefts))
+		if (!rql_key_print(p->out, condition->children[0], print_join_ref, &lefts))
 			return false;
 		rql_strbuf_printf(p->out, " %s ANY (SELECT ", condition->name);
-		if (!rql_expr_print(p->out, condition->children[1], print_join_ref, &lefts))
+		if (!rql_key_print(p->out, condition->children[1], print_join_ref, &lefts))
 			return false;
 		rql_strbuf_put(p->out, " FROM ");
 		if (!print_input(p, rel->children[1], "r"))
@@ -286,13 +290,14 @@ static bool print_single(const struct rel_printer *p, const struct rql_rel *rel)
 	for (uint32_t i = 0; i < lefts; i++)
 		rql_strbuf_printf(p->out, "t.c%" PRIu32 " AS c%" PRIu32 ", ", i, i);
 	for (uint32_t i = 0; i < rights; i++)
-		rql_strbuf_printf(p->out, "%sstruct_extract(t.v, 'c%" PRIu32 "') AS c%" PRIu32, i ? ", " : "", i, lefts + i);
+		rql_strbuf_printf(p->out, "%ssystem.main.struct_extract(t.v, 'c%" PRIu32 "') AS c%" PRIu32, i ? ", " : "", i,
+		                  lefts + i);
 	rql_strbuf_put(p->out, " FROM (SELECT ");
 	print_sides(p, lefts, 0);
-	rql_strbuf_put(p->out, ", (SELECT {");
+	rql_strbuf_put(p->out, ", (SELECT system.main.struct_pack(");
 	for (uint32_t i = 0; i < rights; i++)
-		rql_strbuf_printf(p->out, "%s'c%" PRIu32 "': r.c%" PRIu32, i ? ", " : "", i, i);
-	rql_strbuf_put(p->out, "} FROM ");
+		rql_strbuf_printf(p->out, "%sc%" PRIu32 " := r.c%" PRIu32, i ? ", " : "", i, i);
+	rql_strbuf_put(p->out, ") FROM ");
 	if (!print_input(p, rel->children[1], "r"))
 		return false;
 	rql_strbuf_put(p->out, " WHERE ");

@@ -12,18 +12,9 @@ struct decorrelating {
 	bool apply; /* else only a look whether it can be done */
 };
 
-static uint32_t count_refs(const struct rql_rel *rel, uint64_t cte)
-{
-	uint32_t n = rel->kind == RQL_REL_CTE_REF && rel->cte == cte;
-	for (uint32_t i = 0; i < rel->child_count; i++)
-		n += count_refs(rel->children[i], cte);
-	return n;
-}
-
 static bool is_delim_get(const struct decorrelating *d, const struct rql_rel *rel)
 {
-	return rel->kind == RQL_REL_DISTINCT && strcmp(rel->name, "LOGICAL_DELIM_GET") == 0 &&
-	       count_refs(rel, d->scope->cte) == 1;
+	return rql_rel_is_delim_get(rel) && rql_rel_cte_refs(rel, d->scope->cte) == 1;
 }
 
 /* Columns that are column i of D, or equal it: two at most. */
@@ -192,22 +183,24 @@ no_memory:
 
 static bool carry(struct decorrelating *d, struct rql_rel *rel, struct place *places);
 
-static uint32_t given_as(const struct rql_rel *rel, uint32_t count, uint32_t column)
+/* Where, among the first `count` expressions of rel, a column of the place is given on as it is: two at most. */
+static struct place given_as(const struct rql_rel *rel, uint32_t count, struct place from)
 {
-	for (uint32_t e = 0; e < count && column != NOWHERE; e++)
-		if (rel->exprs[e]->kind == RQL_EXPR_REF && rel->exprs[e]->index == column)
-			return e;
-	return NOWHERE;
+	struct place to = {{NOWHERE, NOWHERE}};
+	for (uint32_t e = 0, n = 0; e < count && n < 2; e++) {
+		const struct rql_expr *expr = rel->exprs[e];
+		if (expr->kind == RQL_EXPR_REF && (expr->index == from.at[0] || expr->index == from.at[1]))
+			to.at[n++] = e;
+	}
+	return to;
 }
 
 /* From the input's columns to those of rel, of which the first `count` give some on as they are. */
 static bool find_columns(const struct rql_rel *rel, uint32_t count, uint32_t n, struct place *places)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct place *p = &places[i];
-		for (uint32_t k = 0; k < 2; k++)
-			p->at[k] = given_as(rel, count, p->at[k]);
-		if (p->at[0] == NOWHERE && p->at[1] == NOWHERE)
+		places[i] = given_as(rel, count, places[i]);
+		if (places[i].at[0] == NOWHERE)
 			return false;
 	}
 	return true;
@@ -215,8 +208,15 @@ static bool find_columns(const struct rql_rel *rel, uint32_t count, uint32_t n, 
 
 static bool carry_join(struct decorrelating *d, struct rql_rel *join, struct place *places)
 {
-	uint32_t child = count_refs(join->children[0], d->scope->cte) ? 0 : 1, lefts = join->children[0]->column_count;
-	bool inner = join->join == RQL_JOIN_INNER || join->join == RQL_JOIN_CROSS;
+	bool inner = join->join == RQL_JOIN_INNER || join->join == RQL_JOIN_CROSS, refs[2];
+	for (uint32_t k = 0; k < 2; k++)
+		refs[k] = rql_rel_cte_refs(join->children[k], d->scope->cte) != 0;
+	uint32_t child = refs[0] ? 0 : 1, lefts = join->children[0]->column_count;
+	if (refs[0] && refs[1]) { /* one at a time: that which is joined here */
+		child = is_delim_get(d, join->children[0]) ? 0 : 1;
+		if (!is_delim_get(d, join->children[child]))
+			return false;
+	}
 	bool keeps_left = join->join == RQL_JOIN_LEFT || join->join == RQL_JOIN_SEMI || join->join == RQL_JOIN_ANTI ||
 	                  join->join == RQL_JOIN_MARK || join->join == RQL_JOIN_SINGLE;
 	if (!inner && (!keeps_left || child))
@@ -292,19 +292,138 @@ static bool drops_others(enum rql_join_type join, bool flipped)
 	}
 }
 
-bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim_scope *scope, struct rql_rel *join,
-                          bool flipped)
+/* One DELIM_GET of the inner side is done without. */
+static bool decorrelate_once(struct decorrelating *d, const struct rql_rel *join, bool flipped, struct place *places)
+{
+	struct rql_rel *inner = join->children[!flipped];
+	d->apply = false;
+	if (!carry(d, inner, places))
+		return false;
+	for (uint32_t i = 0; i < d->scope->column_count; i++)
+		if (!compares(d, join, flipped, i, places[i].at[0]) && !compares(d, join, flipped, i, places[i].at[1]))
+			return false;
+	d->apply = true;
+	return carry(d, inner, places);
+}
+
+/* ---- a value for each outer row, NULL or not ----
+ * Where an aggregate without a GROUP BY gives a value also for no rows (count), the inner side is D LEFT JOIN the groups
+ * under a projection that says what no group means. Each outer row has exactly one row of D, so the groups may be joined to
+ * the outer side itself, and the projection be made above that. */
+
+/* The column of `rel` that is "IS NOT DISTINCT FROM" column `of` of the other input, in a condition of its own. */
+static uint32_t partner_of(const struct rql_rel *join, uint32_t of, uint32_t lefts)
+{
+	for (uint32_t c = 0; c < join->expr_count; c++) {
+		const struct rql_expr *e = join->exprs[c];
+		if (e->kind == RQL_EXPR_COMPARE && !strcmp(e->name, "IS NOT DISTINCT FROM") &&
+		    e->children[0]->kind == RQL_EXPR_REF && e->children[0]->index == of && e->children[1]->kind == RQL_EXPR_REF &&
+		    e->children[1]->index >= lefts)
+			return e->children[1]->index;
+	}
+	return NOWHERE;
+}
+
+struct hoisting {
+	const struct rql_delim_scope *scope;
+	uint32_t outers; /* columns of the outer side */
+};
+
+/* D's columns are the outer side's own; the groups' stand behind those. */
+static struct rql_expr *to_hoisted(struct rql_arena *arena, const struct rql_expr *ref, void *state)
+{
+	const struct hoisting *h = state;
+	if (ref->index < h->scope->column_count)
+		return h->scope->columns[ref->index];
+	struct rql_expr *copy = RQL_NEW(arena, struct rql_expr);
+	if (copy) {
+		*copy = *ref;
+		copy->index += h->outers - h->scope->column_count;
+	}
+	return copy;
+}
+
+/* join: outer with PROJECT over D LEFT JOIN groups, each by all columns of D. */
+static bool is_value_for_each(const struct decorrelating *d, const struct rql_rel *join)
+{
+	const struct rql_rel *project = join->children[1];
+	const struct rql_rel *left = project->kind == RQL_REL_PROJECT ? project->children[0] : NULL;
+	uint32_t n = d->scope->column_count, outers = join->children[0]->column_count;
+	if (!left || left->kind != RQL_REL_JOIN || left->join != RQL_JOIN_LEFT || left->expr_count != n ||
+	    join->expr_count != n || !is_delim_get(d, left->children[0]) || left->children[1]->kind != RQL_REL_AGGREGATE)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rql_expr *column = d->scope->columns[i];
+		uint32_t of_project = column->kind == RQL_EXPR_REF ? partner_of(join, column->index, outers) : NOWHERE;
+		uint32_t of_groups = partner_of(left, i, n);
+		if (of_project == NOWHERE || of_groups == NOWHERE || of_groups - n >= left->children[1]->group_count)
+			return false;
+		const struct rql_expr *given = project->exprs[of_project - outers];
+		if (given->kind != RQL_EXPR_REF || given->index != i)
+			return false;
+	}
+	return true;
+}
+
+/* NULL: out of memory. */
+static struct rql_rel *hoist(struct decorrelating *d, struct rql_rel *join)
+{
+	struct rql_arena *arena = d->reader->arena;
+	struct rql_rel *project = join->children[1], *left = project->children[0];
+	struct hoisting h = {d->scope, join->children[0]->column_count};
+	struct rql_rel *groups = left->children[1];
+	struct rql_rel *made = rql_rel_new(arena, RQL_REL_JOIN, join->name, h.outers + groups->column_count, 2);
+	struct rql_expr_list exprs = {0};
+	if (!made || !(made->exprs = RQL_NEW_ARRAY(arena, struct rql_expr *, left->expr_count)))
+		return NULL;
+	made->join = join->join;
+	made->expr_count = left->expr_count;
+	made->children[0] = join->children[0];
+	made->children[1] = groups;
+	memcpy(made->types, join->types, h.outers * sizeof *made->types);
+	memcpy(made->names, join->names, h.outers * sizeof *made->names);
+	memcpy(made->types + h.outers, groups->types, groups->column_count * sizeof *made->types);
+	memcpy(made->names + h.outers, groups->names, groups->column_count * sizeof *made->names);
+	for (uint32_t i = 0; i < left->expr_count; i++)
+		if (!(made->exprs[i] = rql_expr_rewrite(arena, left->exprs[i], to_hoisted, &h)))
+			return NULL;
+	for (uint32_t i = 0; i < h.outers; i++) {
+		struct rql_expr *e = rql_expr_ref(arena, made, i);
+		if (!e || !rql_expr_list_add(arena, &exprs, e))
+			return NULL;
+	}
+	for (uint32_t i = 0; i < project->expr_count; i++) {
+		struct rql_expr *e = rql_expr_rewrite(arena, project->exprs[i], to_hoisted, &h);
+		if (!e || !rql_expr_list_add(arena, &exprs, e))
+			return NULL;
+	}
+	struct rql_rel *rel = rql_rel_project(arena, made, exprs.items, exprs.count);
+	if (rel)
+		memcpy(rel->names, join->names, join->column_count * sizeof *rel->names);
+	return rel;
+}
+
+bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim_scope *scope, struct rql_rel **rel,
+                          bool flipped, struct rql_rel **join)
 {
 	struct decorrelating d = {.reader = reader, .scope = scope};
-	struct rql_rel *inner = join->child_count == 2 ? join->children[!flipped] : NULL;
+	struct rql_rel **core = (*rel)->kind == RQL_REL_PROJECT ? &(*rel)->children[0] : rel;
 	struct place *places = RQL_NEW_ARRAY(reader->arena, struct place, scope->column_count);
 	reader->no_memory |= !places;
-	if (!places || join->kind != RQL_REL_JOIN || !drops_others(join->join, flipped) ||
-	    count_refs(inner, scope->cte) != 1 || !carry(&d, inner, places))
+	if (!places || (*core)->kind != RQL_REL_JOIN || !drops_others((*core)->join, flipped))
 		return false;
-	for (uint32_t i = 0; i < scope->column_count; i++)
-		if (!compares(&d, join, flipped, i, places[i].at[0]) && !compares(&d, join, flipped, i, places[i].at[1]))
+	bool keeps_all = !flipped && ((*core)->join == RQL_JOIN_LEFT || (*core)->join == RQL_JOIN_SINGLE);
+	if (keeps_all && is_value_for_each(&d, *core)) {
+		struct rql_rel *hoisted = hoist(&d, *core);
+		reader->no_memory |= !hoisted;
+		if (!hoisted)
 			return false;
-	d.apply = true;
-	return carry(&d, inner, places);
+		*core = hoisted;
+		core = &hoisted->children[0];
+	}
+	*join = *core;
+	while (rql_rel_cte_refs((*join)->children[!flipped], scope->cte))
+		if (!decorrelate_once(&d, *join, flipped, places))
+			return false;
+	return !reader->no_memory;
 }

@@ -249,12 +249,18 @@ static struct rql_expr *read_operator(struct rql_plan_reader *reader, struct jso
 }
 
 /* ---- functions ---- */
+static bool has_bind_data(struct json_object *data)
+{
+	return data && (!json_object_is_type(data, json_type_object) || json_object_object_length(data) > 0);
+}
+
 /* Fixed-point arithmetic carries its own result type as bind data: the same as return_type. */
 static bool bind_data_is_known(const char *name, struct json_object *data)
 {
-	if (!data || (json_object_is_type(data, json_type_object) && json_object_object_length(data) == 0))
+	if (!has_bind_data(data))
 		return true;
-	if (strcmp(name, "+") != 0 && strcmp(name, "-") != 0 && strcmp(name, "*") != 0)
+	if (!json_object_is_type(data, json_type_object) ||
+	    (strcmp(name, "+") != 0 && strcmp(name, "-") != 0 && strcmp(name, "*") != 0))
 		return false;
 	json_object_object_foreach(data, key, value)
 	{
@@ -348,7 +354,7 @@ static bool add_separator(struct rql_plan_reader *reader, struct json_object *js
 static const char *aggregate_reason(struct json_object *json, const char *name, struct rql_type type, bool *separator)
 {
 	struct json_object *data = rql_json_field(json, "function_data");
-	bool has_data = data && json_object_object_length(data) > 0;
+	bool has_data = has_bind_data(data);
 	const char *catalog = rql_json_text(json, "catalog_name"), *schema = rql_json_text(json, "schema_name");
 	*separator = strcmp(name, "string_agg") == 0 || strcmp(name, "group_concat") == 0 || strcmp(name, "listagg") == 0;
 	if (!aggregate_is_plain(name) || (catalog[0] && strcmp(catalog, "system") != 0) ||
@@ -466,7 +472,7 @@ static struct rql_expr *read_window(struct rql_plan_reader *reader, struct json_
 	struct json_object *data = rql_json_field(json, "function_data");
 	bool bad_order = false;
 	if (!name || rql_json_count(json, "arg_orders") || rql_json_count(json, "original_arguments") ||
-	    (data && json_object_object_length(data) > 0) || type.id == RQL_TYPE_OTHER)
+	    has_bind_data(data) || type.id == RQL_TYPE_OTHER)
 		return rql_plan_expr_opaque(reader, type, "the window function %s", name ? name : kind);
 	struct rql_expr *expr = expr_over(reader, RQL_EXPR_WINDOW, type, rql_json_field(json, "children"), scope);
 	if (!expr || !(expr->name = keep_text(reader, name)) || !window_parts(reader, json, scope, expr, &bad_order))
@@ -536,6 +542,9 @@ struct rql_expr *rql_plan_expr(struct rql_plan_reader *reader, struct json_objec
 		           : rql_plan_expr_opaque(reader, return_type(reader, json), "the expression %s",
 		                                  class[0] ? class : "(none)");
 	}
+	const char *trouble = expr && expr->kind != RQL_EXPR_OPAQUE ? rql_plan_expr_trouble(reader, json, class) : NULL;
+	if (trouble)
+		expr = rql_plan_expr_opaque(reader, expr->type, "%s", trouble);
 	const char *alias = rql_json_text(json, "alias");
 	if (expr && !expr->alias && alias[0])
 		expr->alias = keep_text(reader, alias);

@@ -487,8 +487,26 @@ static struct rql_rel *cte_over(struct rql_plan_reader *reader, uint64_t index, 
 	return rel;
 }
 
+/* Numbers name expressions by themselves later on, so none comes twice. false: this one is no such number. */
+static bool take_cte_number(struct rql_plan_reader *reader, uint64_t index)
+{
+	uint32_t count = 0;
+	for (const struct rql_cte_scope *seen = reader->seen_ctes; seen; seen = seen->next)
+		if (seen->index == index || ++count == RQL_PLAN_CTES)
+			return false;
+	struct rql_cte_scope *seen = RQL_NEW(reader->arena, struct rql_cte_scope);
+	reader->no_memory |= !seen;
+	if (!seen || index >= RQL_DELIM_CTE)
+		return false;
+	*seen = (struct rql_cte_scope){.index = index, .next = reader->seen_ctes};
+	reader->seen_ctes = seen;
+	return true;
+}
+
 static struct rql_rel *read_cte(struct rql_plan_reader *reader, struct json_object *json)
 {
+	if (!take_cte_number(reader, rql_json_index(json, "table_index")))
+		return rql_plan_make_opaque(reader, read_opaque(reader, json, 0), "common table expressions of one number");
 	struct rql_rel *definition = read_rel(reader, child_json(json, 0));
 	struct rql_cte_scope scope = {rql_json_index(json, "table_index"), definition, reader->ctes};
 	if (!definition)
@@ -521,9 +539,12 @@ static struct rql_rel *read_cte_ref(struct rql_plan_reader *reader, struct json_
 		scope = scope->next;
 	if (!scope || rql_json_bool(json, "is_recurring", false))
 		return rql_plan_make_opaque(reader, rel, "a recursive common table expression");
-	for (uint32_t i = 0; i < rel->column_count; i++)
-		if (i >= scope->definition->column_count || !rql_type_equal(rel->types[i], scope->definition->types[i]))
-			return rql_plan_make_opaque(reader, rel, "a common table expression that RayQL cannot read");
+	uint32_t same = 0;
+	while (same < rel->column_count && same < scope->definition->column_count &&
+	       rql_type_equal(rel->types[same], scope->definition->types[same]))
+		same++;
+	if (same < rel->column_count || same < scope->definition->column_count)
+		return rql_plan_make_opaque(reader, rel, "a common table expression that RayQL cannot read");
 	return cte_ref(reader, index, scope->definition);
 }
 
@@ -544,12 +565,16 @@ static struct rql_rel *read_delim_get(struct rql_plan_reader *reader, struct jso
 	struct rql_rel *project =
 		ref ? rql_plan_rel_new(reader, RQL_REL_PROJECT, "LOGICAL_PROJECTION", scope->column_count, 1) : NULL;
 	struct rql_rel *distinct =
-		project ? rql_plan_rel_new(reader, RQL_REL_DISTINCT, "LOGICAL_DELIM_GET", scope->column_count, 1) : NULL;
+		project ? rql_plan_rel_new(reader, RQL_REL_DISTINCT, RQL_DELIM_GET, scope->column_count, 1) : NULL;
 	if (!distinct)
 		return NULL;
 	project->children[0] = ref;
 	project->expr_count = scope->column_count;
-	project->exprs = scope->columns;
+	if (!(project->exprs = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, scope->column_count))) {
+		reader->no_memory = true;
+		return NULL;
+	}
+	memcpy(project->exprs, scope->columns, scope->column_count * sizeof *project->exprs);
 	distinct->children[0] = project;
 	for (uint32_t i = 0; i < scope->column_count; i++) {
 		distinct->types[i] = project->types[i] = scope->columns[i]->type;
@@ -594,6 +619,8 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 	reader->delim = &scope;
 	reader->ctes = &cte;
 	struct rql_rel *inner = read_rel(reader, inner_json);
+	if (inner && !(inner = rql_rel_push_filters(reader->arena, inner)))
+		reader->no_memory = true;
 	reader->delim = around;
 	reader->ctes = cte.next;
 	struct rql_rel *ref = cte_ref(reader, scope.cte, outer);
@@ -602,8 +629,8 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 		join = comparison_join(reader, json, flipped ? inner : ref, flipped ? ref : inner);
 	if (join && scope.nested)
 		join = rql_plan_make_opaque(reader, join, "a correlated subquery inside another");
-	struct rql_rel *core = join && join->kind == RQL_REL_PROJECT ? join->children[0] : join;
-	if (core && rql_plan_decorrelate(reader, &scope, core, flipped)) {
+	struct rql_rel *core = NULL;
+	if (join && rql_plan_decorrelate(reader, &scope, &join, flipped, &core)) {
 		core->children[flipped] = outer;
 		return join;
 	}
@@ -612,6 +639,18 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 
 /* ---- dispatch ---- */
 typedef struct rql_rel *rel_reader(struct rql_plan_reader *reader, struct json_object *json);
+
+/* rel, read from json; opaque when json says more than that. A scan's reader has looked itself. */
+static struct rql_rel *known_only(struct rql_plan_reader *reader, struct json_object *json, const char *type,
+                                  struct rql_rel *rel)
+{
+	const char *trouble = NULL;
+	if (!reader->no_memory && rel && rel->kind != RQL_REL_OPAQUE && strcmp(type, "LOGICAL_GET") != 0)
+		trouble = rql_plan_operator_trouble(reader, json, type);
+	if (trouble)
+		rel = rql_plan_make_opaque(reader, rel, "%s", trouble);
+	return reader->no_memory ? NULL : rel;
+}
 
 static struct rql_rel *read_rel(struct rql_plan_reader *reader, struct json_object *json)
 {
@@ -627,7 +666,7 @@ static struct rql_rel *read_rel(struct rql_plan_reader *reader, struct json_obje
 		{"LOGICAL_ANY_JOIN", read_any_join},
 		{"LOGICAL_CROSS_PRODUCT", read_cross},
 		{"LOGICAL_DELIM_JOIN", read_delim_join},
-		{"LOGICAL_DELIM_GET", read_delim_get},
+		{RQL_DELIM_GET, read_delim_get},
 		{"LOGICAL_ORDER_BY", read_order},
 		{"LOGICAL_TOP_N", read_order},
 		{"LOGICAL_LIMIT", read_limit},
@@ -649,7 +688,7 @@ static struct rql_rel *read_rel(struct rql_plan_reader *reader, struct json_obje
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
 		if (strcmp(type, operators[i].type) == 0) {
 			rel = operators[i].read(reader, json);
-			return reader->no_memory ? NULL : rel;
+			return known_only(reader, json, type, rel);
 		}
 	}
 	rel = read_opaque(reader, json, 0);
@@ -686,8 +725,14 @@ static rql_status json_parse(const char *text, size_t length, struct json_object
 rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
                          struct rql_error *err)
 {
-	/* Numbers of CTEs made here start above those of any plan, which counts from 0. */
-	struct rql_plan_reader reader = {.arena = arena, .next_cte = 1ull << 62};
+	struct rql_plan_facts unused;
+	return rql_plan_read(arena, json, length, out, &unused, err);
+}
+
+rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
+                         struct rql_plan_facts *facts, struct rql_error *err)
+{
+	struct rql_plan_reader reader = {.arena = arena, .next_cte = RQL_DELIM_CTE};
 	struct json_object *root = NULL, *plans;
 	struct rql_rel *rel;
 	rql_status status = json_parse(json, length, &root, err);
@@ -705,8 +750,13 @@ rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t lengt
 		                       rql_json_length(plans));
 		goto done;
 	}
-	rel = read_rel(&reader, json_object_array_get_idx(plans, 0));
-	if (!rel) {
+	const char *trouble = rql_plan_root_trouble(&reader, root);
+	if (trouble) {
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s", trouble);
+		goto done;
+	}
+	rel = reader.no_memory ? NULL : read_rel(&reader, json_object_array_get_idx(plans, 0));
+	if (!rel || !rql_plan_facts_read(arena, plans, facts)) {
 		status = rql_error_memory(err, rql_arena_bytes(arena), "a plan");
 		goto done;
 	}

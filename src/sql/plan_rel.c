@@ -7,22 +7,9 @@
 struct rql_rel *rql_plan_rel_new(struct rql_plan_reader *reader, enum rql_rel_kind kind, const char *name,
                                  uint32_t column_count, uint32_t child_count)
 {
-	struct rql_rel *rel = RQL_NEW(reader->arena, struct rql_rel);
-	if (!rel)
-		goto no_memory;
-	rel->kind = kind;
-	rel->column_count = column_count;
-	rel->child_count = child_count;
-	rel->name = rql_arena_strdup(reader->arena, name);
-	rel->types = RQL_NEW_ARRAY(reader->arena, struct rql_type, column_count);
-	rel->names = RQL_NEW_ARRAY(reader->arena, const char *, column_count);
-	rel->children = RQL_NEW_ARRAY(reader->arena, struct rql_rel *, child_count);
-	if (!rel->name || !rel->types || !rel->names || !rel->children)
-		goto no_memory;
+	struct rql_rel *rel = rql_rel_new(reader->arena, kind, name, column_count, child_count);
+	reader->no_memory |= !rel;
 	return rel;
-no_memory:
-	reader->no_memory = true;
-	return NULL;
 }
 
 struct rql_rel *rql_plan_make_opaque(struct rql_plan_reader *reader, struct rql_rel *rel, const char *fmt, ...)
@@ -47,16 +34,9 @@ struct rql_rel *rql_plan_make_opaque(struct rql_plan_reader *reader, struct rql_
 
 struct rql_rel *rql_plan_filter_over(struct rql_plan_reader *reader, struct rql_rel *child, uint32_t count)
 {
-	struct rql_rel *filter = rql_plan_rel_new(reader, RQL_REL_FILTER, "LOGICAL_FILTER", child->column_count, 1);
-	if (!filter)
-		return NULL;
-	memcpy(filter->types, child->types, child->column_count * sizeof(*child->types));
-	memcpy(filter->names, child->names, child->column_count * sizeof(*child->names));
-	filter->children[0] = child;
-	filter->exprs = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, count);
-	filter->expr_count = count;
-	reader->no_memory |= !filter->exprs;
-	return filter->exprs ? filter : NULL;
+	struct rql_rel *filter = rql_rel_over(reader->arena, RQL_REL_FILTER, "LOGICAL_FILTER", child, count);
+	reader->no_memory |= !filter;
+	return filter;
 }
 
 static bool map_is_identity(struct json_object *map, uint32_t column_count)

@@ -274,9 +274,13 @@ struct rql_rel *rql_plan_get(struct rql_plan_reader *reader, struct json_object 
 		return NULL;
 	if (!known)
 		return rql_plan_make_opaque(reader, opaque, "a scan of nested or virtual columns: %s", name);
-	if (reason) /* its columns are known all the same: what is above it can still be told */
-		return rql_plan_map_columns(reader, rql_plan_make_opaque(reader, get, "%s: %s", reason, name),
-		                            rql_json_field(json, "projection_ids"));
+	const char *trouble = reason ? NULL : rql_plan_operator_trouble(reader, json, "LOGICAL_GET");
+	if (reason)
+		rql_plan_make_opaque(reader, get, "%s: %s", reason, name);
+	else if (trouble)
+		rql_plan_make_opaque(reader, get, "%s", trouble);
+	if (reason || trouble) /* its columns are known all the same: what is above it can still be told */
+		return rql_plan_map_columns(reader, get, rql_json_field(json, "projection_ids"));
 	struct rql_rel *rel = get_filters(reader, json, get);
 	return rel ? rql_plan_map_columns(reader, rel, rql_json_field(json, "projection_ids")) : NULL;
 }

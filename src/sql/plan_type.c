@@ -120,6 +120,16 @@ no_memory:
 	return rql_type_simple(RQL_TYPE_INVALID);
 }
 
+/* Beside a name of its own, a type has what is said of its kind. */
+static bool info_fits(rql_type_id id, const char *kind)
+{
+	if (strcmp(kind, "GENERIC_TYPE_INFO") == 0)
+		return true;
+	return id == RQL_TYPE_DECIMAL   ? strcmp(kind, "DECIMAL_TYPE_INFO") == 0
+	       : id == RQL_TYPE_VARCHAR ? strcmp(kind, "STRING_TYPE_INFO") == 0
+	                                : false;
+}
+
 struct rql_type rql_plan_type(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct json_object *info = rql_json_field(json, "type_info");
@@ -132,7 +142,8 @@ struct rql_type rql_plan_type(struct rql_plan_reader *reader, struct json_object
 			id = RQL_TYPE_OTHER;
 		return type_with_info(reader, id, json);
 	}
-	if (id == RQL_TYPE_OTHER || alias[0] || rql_plan_type_collated(json) || rql_json_field(info, "extension_info"))
+	if (id == RQL_TYPE_OTHER || alias[0] || rql_plan_type_collated(json) || rql_json_field(info, "extension_info") ||
+	    (info && !info_fits(id, rql_json_text(info, "type"))))
 		return type_with_info(reader, RQL_TYPE_OTHER, json);
 	struct rql_type type = rql_type_simple(id);
 	if (id == RQL_TYPE_DECIMAL) {
@@ -210,11 +221,13 @@ static bool integral_read(struct json_object *json, struct rql_value *out)
 	}
 	if (json_object_is_type(json, json_type_object)) {
 		struct json_object *upper = rql_json_field(json, "upper"), *lower = rql_json_field(json, "lower");
-		rql_uint128 bits = (rql_uint128)(upper ? int_read(upper) : 0) << 64;
+		if (!json_object_is_type(upper, json_type_int) || !json_object_is_type(lower, json_type_int))
+			return false;
+		rql_uint128 bits = (rql_uint128)int_read(upper) << 64;
 		out->integer = (rql_int128)(bits | rql_json_index_value(lower));
 		return rql_type_bytes(out->type) == 16;
 	}
-	if (!json_object_is_type(json, json_type_int) || out->type.id == RQL_TYPE_BOOLEAN)
+	if (!json_object_is_type(json, json_type_int) || out->type.id == RQL_TYPE_BOOLEAN || rql_type_bytes(out->type) == 16)
 		return false;
 	out->integer = int_read(json);
 	unsigned bits = rql_type_bytes(out->type) * 8;

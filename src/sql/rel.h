@@ -138,8 +138,16 @@ struct rql_rel {
 rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
                          struct rql_error *err) RQL_MUST_CHECK;
 
-/* Names of all scalar and aggregate functions in the tree, each once (for the volatility check). */
-rql_status rql_rel_functions(const struct rql_rel *rel, struct rql_arena *arena, const char ***names, uint32_t *count);
+/* What a plan calls and reads, also where the tree is opaque: from all of its JSON. */
+struct rql_plan_facts {
+	uint32_t function_count, table_count;
+	const char **functions;       /* each name once */
+	struct rql_table_ref *tables; /* each once */
+	bool tables_known;            /* false: something else is scanned, too (a file, a table function) */
+};
+/* As rql_rel_parse; *facts in arena. */
+rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
+                         struct rql_plan_facts *facts, struct rql_error *err) RQL_MUST_CHECK;
 
 /* Why the tree cannot be told completely: the reason of the OPAQUE node or expression that lies deepest, on which the
  * others follow. NULL: there is none. Borrowed from the tree. */
@@ -151,6 +159,8 @@ typedef void rql_ref_printer(struct rql_strbuf *out, uint32_t index, void *state
 /* Appends expr as DuckDB SQL whose meaning and type are the expression's: casts are explicit, literals typed, operators
  * parenthesised. false: it holds something that cannot be written back (then the text is unusable). */
 bool rql_expr_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref_printer *ref, void *state);
+/* The same for what is compared, ordered or grouped by: default_collation has no say in it. */
+bool rql_key_print(struct rql_strbuf *out, const struct rql_expr *expr, rql_ref_printer *ref, void *state);
 /* A relation as a SELECT with columns named c0, c1, ... `leaf` (may be NULL) is asked for each node first: when it
  * writes the node itself (as a table expression with columns c0..) it returns true. */
 typedef bool rql_leaf_printer(struct rql_strbuf *out, const struct rql_rel *rel, void *state);

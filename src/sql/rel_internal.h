@@ -3,12 +3,20 @@
 #define RQL_SQL_REL_INTERNAL_H
 
 #include <json-c/json.h>
-#include "sql/rel.h"
+#include <string.h>
+#include "sql/rel_edit.h"
 
 /* JSON nesting that is read at all (an expression level costs two to three) and the text that is read at all. */
 #define RQL_PLAN_DEPTH 1500
 #define RQL_PLAN_BYTES (256u << 20)
 #define RQL_TYPE_DEPTH 32
+#define RQL_PLAN_CTES 1000u /* common table expressions of a plan that are read at all */
+
+/* The name of the DISTINCT node that stands for a DELIM_GET. */
+#define RQL_DELIM_GET "LOGICAL_DELIM_GET"
+/* The common table expressions that the reader makes of the outer sides of correlated subqueries have numbers from here
+ * on: those of plans count from 0. */
+#define RQL_DELIM_CTE (1ull << 62)
 
 struct rql_cte_scope {
 	uint64_t index;
@@ -29,7 +37,7 @@ struct rql_delim_scope {
 struct rql_plan_reader {
 	struct rql_arena *arena;
 	bool no_memory;
-	struct rql_cte_scope *ctes;
+	struct rql_cte_scope *ctes, *seen_ctes; /* around what is read; all so far, without definitions */
 	struct rql_delim_scope *delim;
 	uint64_t next_cte; /* numbers for CTEs that the plan does not have */
 };
@@ -82,6 +90,22 @@ static inline size_t rql_json_count(struct json_object *object, const char *name
 	return rql_json_length(rql_json_field(object, name));
 }
 
+/* ---- plan_fields.c ---- */
+/* What a node, or an object that belongs to it, says beyond what RayQL knows of its kind; NULL: nothing, or out of
+ * memory. */
+const char *rql_plan_operator_trouble(struct rql_plan_reader *reader, struct json_object *json, const char *type);
+const char *rql_plan_expr_trouble(struct rql_plan_reader *reader, struct json_object *json, const char *class);
+const char *rql_plan_root_trouble(struct rql_plan_reader *reader, struct json_object *json);
+/* The values of an outer row that a correlated subquery is computed for (plan_delim.c). */
+static inline bool rql_rel_is_delim_get(const struct rql_rel *rel)
+{
+	return rel->kind == RQL_REL_DISTINCT && !strcmp(rel->name, RQL_DELIM_GET);
+}
+
+/* ---- plan_facts.c ---- */
+/* false: out of memory. */
+bool rql_plan_facts_read(struct rql_arena *arena, struct json_object *json, struct rql_plan_facts *out);
+
 /* ---- plan_type.c ---- */
 struct rql_type rql_plan_type(struct rql_plan_reader *reader, struct json_object *json);
 bool rql_plan_type_collated(struct json_object *json);
@@ -107,10 +131,17 @@ bool rql_plan_orders(struct rql_plan_reader *reader, struct json_object *json, s
 struct rql_rel *rql_plan_get(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *opaque);
 
 /* ---- plan_delim.c ---- */
-/* join: of a DELIM_JOIN, over a reference to its outer side and, as children[!flipped], its inner one. true: the inner side
- * does not read the outer one's values any more. */
-bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim_scope *scope, struct rql_rel *join,
-                          bool flipped);
+/* *rel: a DELIM_JOIN, over a reference to its outer side and, as children[!flipped], its inner one with its filters pushed
+ * down; it may get a projection above it. true: the inner side does not read the outer one's values any more; *join is the
+ * join. */
+bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim_scope *scope, struct rql_rel **rel,
+                          bool flipped, struct rql_rel **join);
+
+/* ---- rel_exists.c ---- */
+/* A common table expression that is EXISTS and no more: CTE(outer, MARK join). */
+bool rql_rel_is_exists(const struct rql_rel *cte);
+/* The semi (anti) join that it is where its mark must be true (false). NULL: out of memory. */
+struct rql_rel *rql_rel_exists(struct rql_arena *arena, const struct rql_rel *cte, bool anti);
 
 /* ---- plan_rel.c ---- */
 struct rql_rel *rql_plan_rel_new(struct rql_plan_reader *reader, enum rql_rel_kind kind, const char *name,

@@ -619,10 +619,14 @@ static rql_status set_value(struct parser *p, struct rql_statement *out)
 
 static rql_status set_or_reset(struct parser *p, struct rql_statement *out, bool set)
 {
+	static const char *const words[] = {"SESSION", "LOCAL", "GLOBAL", "PERSISTENT"};
+	static const enum rql_setting_scope scopes[] = {RQL_SCOPE_SESSION, RQL_SCOPE_SESSION, RQL_SCOPE_GLOBAL,
+	                                                RQL_SCOPE_PERSISTENT};
 	char *name;
 	advance(p);
-	if (at_word(p, "SESSION") || at_word(p, "GLOBAL") || at_word(p, "LOCAL"))
-		advance(p);
+	for (size_t i = 0; i < sizeof words / sizeof *words && out->scope == RQL_SCOPE_NONE; i++)
+		if (skip_word(p, words[i]))
+			out->scope = scopes[i];
 	if (!at_own_setting(p))
 		return RQL_OK;
 	out->kind = set ? RQL_STATEMENT_SET : RQL_STATEMENT_RESET;

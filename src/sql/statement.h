@@ -19,9 +19,11 @@ enum rql_statement_kind {
 	RQL_STATEMENT_REFRESH_INDEX,
 	RQL_STATEMENT_DROP_INDEX,   /* name may be the host's index too: the catalog decides */
 	RQL_STATEMENT_EXPLAIN,      /* EXPLAIN [ANALYZE] [(options)] query */
-	RQL_STATEMENT_SET,          /* SET [SESSION|GLOBAL|LOCAL] rayql_x = value */
-	RQL_STATEMENT_RESET,        /* RESET rayql_x */
+	RQL_STATEMENT_SET,          /* SET [SESSION|LOCAL|GLOBAL|PERSISTENT] rayql_x = value */
+	RQL_STATEMENT_RESET,        /* RESET [...] rayql_x */
 };
+
+enum rql_setting_scope { RQL_SCOPE_NONE /* not said */, RQL_SCOPE_SESSION, RQL_SCOPE_GLOBAL, RQL_SCOPE_PERSISTENT };
 
 struct rql_option {
 	const char *name;  /* lower case */
@@ -50,6 +52,7 @@ struct rql_statement {
 	const char *query;          /* AS SELECT ..., EXPLAIN's query: text without the semicolon */
 	uint32_t query_position;    /* its byte offset in the statement */
 	const char *value;          /* SET: value, unquoted; NULL for DEFAULT */
+	enum rql_setting_scope scope; /* SET, RESET */
 };
 
 /* Parses one statement's text (a trailing semicolon is allowed). Kind HOST for everything that is not RayQL's own. A

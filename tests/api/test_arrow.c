@@ -90,11 +90,57 @@ static void errors_on_the_way(void **state)
 	close_session(&s);
 }
 
+/* Batches are large where there are rows for them, and hold what the small ones held: NULLs, long strings, nested values,
+ * and rows of uneven chunks. */
+static void arrays_are_large(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	struct ArrowArrayStream stream;
+	int64_t rows = 0, lists = 0, most = 0, wrong = 0;
+	int arrays = 0;
+	(void)state;
+	stream_of(s.con,
+	          "SELECT i AS i, CASE WHEN i % 3 > 0 THEN 'a rather long name, number ' || i END AS t, [i, NULL, i + 1] AS l, "
+	          "NULL AS n, i::DECIMAL(9,2) AS d, {'a': 'text ' || i, 'b': i} AS s FROM range(400000) r(i) WHERE i % 7 <> 2",
+	          "host", &stream);
+	for (;; arrays++) {
+		struct ArrowArray a;
+		assert_int_equal(stream.get_next(&stream, &a), 0);
+		if (!a.release)
+			break;
+		const int64_t *i = a.children[0]->buffers[1];
+		const uint8_t *valid = a.children[1]->buffers[0];
+		const int32_t *offsets = a.children[1]->buffers[1], *list = a.children[2]->buffers[1];
+		const char *text = a.children[1]->buffers[2];
+		const int64_t *item = a.children[2]->children[0]->buffers[1], *b = a.children[5]->children[1]->buffers[1];
+		for (int64_t r = 0; r < a.length; r++) {
+			char want[64];
+			int length = i[r] % 3 ? snprintf(want, sizeof want, "a rather long name, number %lld", (long long)i[r]) : 0;
+			wrong += (valid[r / 8] >> r % 8 & 1) != (i[r] % 3 > 0) || offsets[r + 1] - offsets[r] != length ||
+			         memcmp(text + offsets[r], want, (size_t)length) != 0;
+			wrong += list[r + 1] - list[r] != 3 || item[list[r]] != i[r] || item[list[r] + 2] != i[r] + 1 || b[r] != i[r];
+			lists += list[r + 1] - list[r];
+		}
+		assert_int_equal(a.children[3]->null_count, a.length);
+		most = a.length > most ? a.length : most;
+		rows += a.length;
+		a.release(&a);
+	}
+	stream.release(&stream);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(rows, 342857);
+	assert_int_equal(lists, 3 * rows);
+	assert_true(most > 100000);
+	assert_true(arrays <= 4);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_of_the_host),
 		cmocka_unit_test(rows_of_a_method),
+		cmocka_unit_test(arrays_are_large),
 		cmocka_unit_test(errors_on_the_way),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void aggregates_that_cannot_be_derived(void **state)
 	        "; an aggregate that RayQL does not know: list is not among SUM, COUNT");
 	REFUSED("SELECT range, count(*) FROM range(5) GROUP BY range",
 	        "cannot read range(), whose rows RayQL cannot see change");
-	REFUSED("SELECT g, sum(v) FROM t GROUP BY g LIMIT 0", "LIMIT 0");
+	REFUSED("SELECT g, sum(v) FROM t GROUP BY g LIMIT 0", "LIMIT cannot be kept");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
 	close_session(&s);
 }
@@ -320,29 +320,20 @@ static void first_cube_file(const char *path, char *out, size_t size)
 }
 
 /* The query is answered, and why its side file was not used can be read afterwards, too. */
+/* Whatever was done to it: its stamp has changed. (What the reader says of damage, unit.cube_build checks.) */
 static void side_files_say_what_is_wrong(void **state)
 {
-	static const struct {
-		long at;
-		const char *bytes, *text;
-	} damages[] = {
-		{0, "SomeText", "it is no side file of a cube"},
-		{8, "\t", "has version 9, this RayQL reads version 1"},
-		{12, "\1\2\3\4", "written on a machine of another byte order"},
-		{-1, NULL, "it is shorter"},
-	};
 	char path[256], file[600];
 	(void)state;
 	scratch_path(path, "side.db");
 	struct session s = with_view(path);
 	close_session(&s);
-	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+	for (int i = 0; i < 2; i++) {
 		first_cube_file(path, file, sizeof file);
-		if (damages[i].bytes) {
+		if (i == 0) {
 			FILE *f = fopen(file, "r+");
 			assert_non_null(f);
-			fseek(f, damages[i].at, SEEK_SET);
-			fputs(damages[i].bytes, f);
+			fputs("SomeText", f);
 			fclose(f);
 		} else {
 			assert_int_equal(truncate(file, 1000), 0);
@@ -350,8 +341,9 @@ static void side_files_say_what_is_wrong(void **state)
 		s = open_session(path, NULL);
 		expect(s.con, "SELECT sum(v) FROM t", "cube", "12497500\n");
 		char *reason = rows_of(s.con, "SELECT state, reason FROM rayql_structures()", NULL);
-		if (!strstr(reason, "ready|built again: its side file was not used: ") || !strstr(reason, damages[i].text))
-			fail_msg("reason: %swanted: ...%s...", reason, damages[i].text);
+		if (!strstr(reason, "ready|built again: its side file was not used: ") ||
+		    !strstr(reason, "it is not the file that RayQL left there, or was changed"))
+			fail_msg("reason: %s", reason);
 		free(reason);
 		run(s.con, "REFRESH MATERIALIZED VIEW v");
 		expect(s.con, "SELECT state, reason FROM rayql_structures()", NULL, "ready|NULL\n");

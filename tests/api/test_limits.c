@@ -31,12 +31,57 @@ static void memory_limit(void **state)
 	/* A rebuild that does not fit: the host answers, and the reason can be read. */
 	run(s.con, "INSERT INTO t VALUES (1, 1, 0)");
 	expect(s.con, "SELECT sum(v) FROM t", "host", want);
-	expect(s.con, "SELECT state, reason LIKE '%memory limit%' FROM rayql_structures()", NULL, "invalid|true\n");
+	expect(s.con, "SELECT state, reason LIKE '%memory limit%' FROM rayql_structures()", NULL, "unbuilt|true\n");
 	expect(s.con, "SELECT sum(v) FROM t", "host", want);
 	run(s.con, "SET rayql_memory_limit = '1GB'");
-	run(s.con, "REFRESH MATERIALIZED VIEW v");
 	expect(s.con, "SELECT sum(v) FROM t", "cube", want);
+	expect(s.con, "SELECT state, reason FROM rayql_structures()", NULL, "ready|NULL\n");
 	free(want);
+	close_session(&s);
+}
+
+static bool rebuilt_for(rayql_connection *con, const char *sql)
+{
+	char by[32];
+	free(rows_of(con, sql, by));
+	return strcmp(by, "cube") == 0;
+}
+
+/* A build that failed is tried again when something has changed that may help, not by every query. */
+static void a_failed_build_comes_back(void **state)
+{
+	static const char sql[] = "SELECT sum(v) FROM t";
+	static const char view[] = "CREATE MATERIALIZED VIEW v WITH (rollup = off, refresh = auto) AS SELECT a, b, sum(v), "
+							   "count(*) FROM t GROUP BY a, b";
+	struct session s = open_session(NULL, NULL), other = {.db = s.db};
+	(void)state;
+	assert_int_equal(rayql_connect(s.db, &other.con, NULL), RAYQL_OK);
+	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, i AS b, i * 7 % 100003 AS v FROM range(300000) r(i)");
+	run(s.con, view);
+	/* By a limit that another connection raises. */
+	run(s.con, "SET rayql_memory_limit = '1MB'; INSERT INTO t VALUES (1, 1, 0)");
+	assert_false(rebuilt_for(s.con, sql));
+	assert_false(rebuilt_for(s.con, sql));
+	run(s.con, "INSERT INTO t VALUES (1, 1, 0)"); /* more rows do not help */
+	assert_false(rebuilt_for(s.con, sql));
+	run(other.con, "SET rayql_memory_limit = '1GB'");
+	assert_true(rebuilt_for(s.con, sql));
+	/* By rows that went. */
+	run(s.con, "SET rayql_memory_limit = '1MB'; INSERT INTO t VALUES (1, 1, 0)");
+	assert_false(rebuilt_for(s.con, sql));
+	run(s.con, "DELETE FROM t WHERE b >= 100");
+	assert_true(rebuilt_for(s.con, sql));
+	/* By a table that has no value any more that cannot be cast. */
+	run(s.con, "SET rayql_memory_limit = '1GB'; CREATE TABLE k AS SELECT '1' AS x, 2 AS y");
+	run(s.con, "CREATE MATERIALIZED VIEW c WITH (refresh = auto) AS SELECT x::INTEGER AS x, sum(y), count(*) FROM k "
+			   "GROUP BY x::INTEGER");
+	run(s.con, "INSERT INTO k VALUES ('one', 1)");
+	expect(s.con, "SELECT sum(y) FROM k", "host", "3\n");
+	expect(s.con, "SELECT state, reason LIKE '%could not be rebuilt%one%' FROM rayql_structures() WHERE name = 'c'", NULL,
+	       "unbuilt|true\n");
+	run(s.con, "UPDATE k SET x = '1'");
+	expect(s.con, "SELECT sum(y) FROM k", "cube", "3\n");
+	rayql_disconnect(other.con);
 	close_session(&s);
 }
 
@@ -88,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_limit),
+		cmocka_unit_test(a_failed_build_comes_back),
 		cmocka_unit_test(disk_full),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);

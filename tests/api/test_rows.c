@@ -119,8 +119,11 @@ static void put_off(void **state)
 	struct session s = rows_session();
 	(void)state;
 	make_tables(s.con);
-	same(s.con, "SELECT id || ' of ' || s, sqrt(a) FROM f WHERE b < 3 ORDER BY r DESC, id LIMIT 4",
+	same(s.con, "SELECT id || ' of ' || s, a / 2 FROM f WHERE b < 3 ORDER BY r DESC, id LIMIT 4",
 	     "ordered by 2 keys, limit 4\nfinish: host");
+	/* What can fail is made of all rows that pass, as DuckDB would. */
+	same(s.con, "SELECT id || ' of ' || s, sqrt(a) FROM f WHERE b < 3 ORDER BY r DESC, id LIMIT 4",
+	     "rows: 4 columns\nfinish: host");
 	same(s.con, "SELECT a, sum(a) OVER (ORDER BY id) FROM f WHERE a < 10 ORDER BY id LIMIT 5", "a window function");
 	same(s.con, "SELECT stddev(a)::DECIMAL(18,6), string_agg(s, ',' ORDER BY id) FROM f WHERE a = 7", "finish: host");
 	same(s.con, "SELECT id FROM f WHERE id < 10 UNION ALL SELECT a FROM f WHERE id BETWEEN 10 AND 12 ORDER BY 1",

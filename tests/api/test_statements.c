@@ -81,6 +81,29 @@ static void several_statements(void **state)
 	close_session(&s);
 }
 
+/* DuckDB passes over statements that say nothing. */
+static void empty_statements(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	rayql_statement *stmt = NULL;
+	rayql_result *res = NULL;
+	(void)state;
+	expect(s.con, ";SELECT 1", NULL, "1\n");
+	expect(s.con, "SELECT 1;;SELECT 2", NULL, "2\n");
+	expect(s.con, ";; -- nothing\n; SELECT 1; /* nothing */ ; ; SELECT 3;; -- the end\n;", NULL, "3\n");
+	expect(s.con, ";SET rayql_force = on;;SELECT value FROM rayql_settings() WHERE name = 'rayql_force'", NULL, "on\n");
+	fails(s.con, ";;SELEC 1", RAYQL_ERROR_HOST, "syntax error at or near \"SELEC\"");
+	assert_int_equal(rayql_prepare(s.con, "; ;SELECT 4;;", &stmt, NULL), RAYQL_OK);
+	assert_int_equal(rayql_execute(stmt, &res, NULL), RAYQL_OK);
+	char *rows = read_rows(res, NULL);
+	assert_string_equal(rows, "4\n");
+	free(rows);
+	rayql_statement_free(stmt);
+	assert_int_equal(rayql_prepare(s.con, ";;", &stmt, NULL), RAYQL_ERROR_MISUSE);
+	assert_int_equal(rayql_prepare(s.con, "SELECT 1;;SELECT 2", &stmt, NULL), RAYQL_ERROR_MISUSE);
+	close_session(&s);
+}
+
 static void splitting(void **state)
 {
 	(void)state;
@@ -405,11 +428,43 @@ static void explaining(void **state)
 	close_session(&s);
 }
 
+/* Nested and floating values as DuckDB's JSON, all else as text; types as typeof() has them. */
+static void rows_as_json(void **state)
+{
+	static const char *const expected[] = {"1e300", "Infinity", "[1,null]", "{\"a\":\"x\"}", "{\"\":1,\"\":\"y\"}",
+		"{\"k\": 1}", "it's", "9007199254740993"};
+	struct session s = open_session(NULL, NULL);
+	rayql_result *res = NULL;
+	rayql_batch *batch = NULL, *json = NULL;
+	rayql_error *err = NULL;
+	(void)state;
+	assert_int_equal(rayql_query(s.con,
+	                             "SELECT 1e300, 'inf'::FLOAT, [1, NULL], union_value(a := 'x'), row(1, 'y'), "
+	                             "'{\"k\": 1}'::JSON, 'it''s', 9007199254740993",
+	                             &res, &err), RAYQL_OK);
+	assert_string_equal(rayql_column_type_name(res, 4), "STRUCT(INTEGER, VARCHAR)");
+	assert_int_equal(rayql_fetch(res, &batch, &err), RAYQL_OK);
+	assert_int_equal(rayql_batch_to_json(res, NULL, &json, NULL), RAYQL_ERROR_MISUSE);
+	assert_int_equal(rayql_batch_to_json(res, batch, &json, &err), RAYQL_OK);
+	for (uint32_t c = 0; c < sizeof expected / sizeof expected[0]; c++) {
+		size_t length;
+		const char *text = rayql_batch_text(json, c, 0, &length);
+		assert_int_equal(length, strlen(expected[c]));
+		assert_memory_equal(text, expected[c], length);
+	}
+	rayql_batch_free(json);
+	rayql_batch_free(batch);
+	rayql_result_free(res);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_of_each_kind),
+		cmocka_unit_test(rows_as_json),
 		cmocka_unit_test(several_statements),
+		cmocka_unit_test(empty_statements),
 		cmocka_unit_test(splitting),
 		cmocka_unit_test(a_new_statement_closes_the_open_result),
 		cmocka_unit_test(casting_keeps_the_stream),

@@ -1,6 +1,7 @@
 /* Fetching answers as text, and comparing them. */
 #include "diff.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,11 +257,18 @@ static bool same_cell(const char *a, const char *b, bool approximate)
 	return fabs(x - y) <= TOLERANCE * (fabs(x) + fabs(y)) + TOLERANCE * 10;
 }
 
+/* Under a collation, texts that differ in case alone are one: either may stand for a group, and come first. */
+void dt_answer_fold(struct dt_answer *a)
+{
+	for (uint64_t i = 0; i < a->row_count * a->column_count; i++)
+		for (char *c = a->cells[i]; c && *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+}
+
 struct sorting {
 	uint32_t columns;
 	const bool *approximate;
 };
-static struct sorting sorting; /* qsort has no context argument */
 
 static int compare_cells(const char *a, const char *b)
 {
@@ -279,16 +287,17 @@ static int compare_numbers(const char *a, const char *b)
 	return (x > y) - (x < y);
 }
 
-static int compare_rows(const void *pa, const void *pb)
+static int compare_rows(const void *pa, const void *pb, void *state)
 {
+	const struct sorting *sorting = state;
 	char *const *a = *(char *const *const *)pa, *const *b = *(char *const *const *)pb;
-	for (uint32_t c = 0; c < sorting.columns; c++) {
-		int order = sorting.approximate[c] ? 0 : compare_cells(a[c], b[c]);
+	for (uint32_t c = 0; c < sorting->columns; c++) {
+		int order = sorting->approximate[c] ? 0 : compare_cells(a[c], b[c]);
 		if (order)
 			return order;
 	}
-	for (uint32_t c = 0; c < sorting.columns; c++) {
-		int order = sorting.approximate[c] ? compare_numbers(a[c], b[c]) : 0;
+	for (uint32_t c = 0; c < sorting->columns; c++) {
+		int order = sorting->approximate[c] ? compare_numbers(a[c], b[c]) : 0;
 		if (order)
 			return order;
 	}
@@ -302,8 +311,8 @@ static char ***sorted_rows(const struct dt_answer *a, const bool *approximate)
 		exit(2);
 	for (uint64_t r = 0; r < a->row_count; r++)
 		rows[r] = &a->cells[r * a->column_count];
-	sorting = (struct sorting){a->column_count, approximate};
-	qsort(rows, a->row_count, sizeof *rows, compare_rows);
+	struct sorting sorting = {a->column_count, approximate};
+	qsort_r(rows, a->row_count, sizeof *rows, compare_rows, &sorting);
 	return rows;
 }
 
@@ -328,6 +337,7 @@ static bool same_row(char *const *a, char *const *b, uint32_t columns, const boo
 static void compare_sets(struct dt_text *out, const struct dt_answer *ours, const struct dt_answer *hosts,
                          const bool *approximate, bool all)
 {
+	struct sorting sorting = {ours->column_count, approximate};
 	char ***a = sorted_rows(ours, approximate), ***b = sorted_rows(hosts, approximate);
 	uint64_t i = 0, k = 0, shown = 0;
 	while ((i < ours->row_count || (all && k < hosts->row_count)) && shown < 10) {
@@ -337,7 +347,7 @@ static void compare_sets(struct dt_text *out, const struct dt_answer *ours, cons
 			k++;
 			continue;
 		}
-		int order = !have_a ? 1 : !have_b ? -1 : compare_rows(&a[i], &b[k]);
+		int order = !have_a ? 1 : !have_b ? -1 : compare_rows(&a[i], &b[k], &sorting);
 		if (order == 0) /* only the approximate columns differ, by too much; or text that the numbers hide */
 			order = -1;
 		if (order < 0) {

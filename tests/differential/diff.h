@@ -176,6 +176,7 @@ struct dt_answer {
 };
 void dt_answer_free(struct dt_answer *a);
 void dt_answer_of(rayql_connection *con, const char *sql, bool prepared, struct dt_answer *out);
+void dt_answer_fold(struct dt_answer *a);
 /* NULL: equal. Else what differs, malloc'ed. whole: the host's answer without LIMIT, when the query has one. */
 char *dt_answer_compare(const struct dt_select *s, const struct dt_answer *ours, const struct dt_answer *hosts,
                         const struct dt_answer *whole);
@@ -201,9 +202,13 @@ struct dt_session { /* an open database: ours, and a second connection on which 
 	uint32_t threads;
 	const char *setup; /* statements that our connection begins with (settings: a device, a unit), or NULL */
 	bool in_transaction, other_in_transaction;
+	bool folds; /* default_collation is set */
 };
 bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads, const char *setup);
 void dt_session_close(struct dt_session *s);
+/* Connections of one's own to another session's database: for a thread. */
+bool dt_session_join(struct dt_session *s, const struct dt_session *other);
+void dt_session_leave(struct dt_session *s);
 bool dt_session_run(struct dt_session *s, const char *sql, char **error); /* on our connection; *error malloc'ed */
 bool dt_session_reopen(struct dt_session *s, bool without_side_files);
 /* Runs one log entry (a query's answer is thrown away). */
@@ -216,6 +221,8 @@ void dt_remove_tree(const char *path);
 
 struct dt_statistics {
 	_Atomic uint64_t scannable, scanned, columns; /* rich queries over columns, answered by a scan; structures made */
+	_Atomic uint64_t pages; /* queries that asked for a page of what another asked for whole */
+	_Atomic uint64_t repeated; /* of known answers, under stress */
 	_Atomic uint64_t queries, eligible, accelerated_eligible, accelerated, errors, worlds, views, views_refused, failures;
 	_Atomic uint64_t now_world[64]; /* what each job is at, for crash reports */
 	char now_sql[64][4096];
@@ -223,6 +230,8 @@ struct dt_statistics {
 struct dt_options {
 	uint64_t seed, queries, first_world, world_count;
 	uint32_t jobs, threads;
+	uint64_t stress_s; /* seconds of threads on one database instead of worlds, or 0 */
+	uint32_t planners, readers;
 	uint32_t share, scans; /* percent of the queries that cubes, and scans, must answer at least */
 	uint32_t columns;      /* percent of the worlds with columns structures */
 	const char *setup; /* see struct dt_session */
@@ -230,6 +239,9 @@ struct dt_options {
 	bool verbose, keep_going, no_reduce;
 };
 void dt_world_run(const struct dt_options *options, uint64_t world, uint32_t job, struct dt_statistics *stats);
+
+/* ---- threads (stress.c) ---- */
+void dt_stress(const struct dt_options *options, struct dt_statistics *stats);
 
 /* ---- the reducer (reduce.c) ---- */
 /* Makes log and query as small as they can be while the answers still differ, and prints what to paste into the shell. */

@@ -11,6 +11,7 @@ if(wanted)
 		differential/schema.c
 		differential/select.c
 		differential/source.c
+		differential/stress.c
 		differential/world.c)
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)
@@ -20,6 +21,8 @@ if(wanted)
 		rql_add_test(differential.any COMMAND test_differential --queries 20000 --seed 1 --jobs 2
 			LABELS differential slow TIMEOUT 900 PROCESSORS 2)
 		rql_add_test(differential.some COMMAND test_differential --queries 1000 --seed 2 --jobs 2
+			LABELS differential TIMEOUT 300 PROCESSORS 2)
+		rql_add_test(differential.stress COMMAND test_differential --stress 30 --seed 6
 			LABELS differential TIMEOUT 300 PROCESSORS 2)
 		foreach(level portable avx2)
 			rql_add_test(differential.${level} COMMAND ${CMAKE_COMMAND} -E env RAYQL_SIMD=${level}

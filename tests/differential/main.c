@@ -1,9 +1,11 @@
 /* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns PERCENT]
- * [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]. --setup: statements that our
- * connection begins with, such as SET rayql_unit. --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0:
+ * [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce] [--stress SECONDS]
+ * [--planners N] [--readers N]. --stress: threads on one database instead of worlds, four that plan and four that
+ * repeat what is planned. --setup: statements that our connection begins with, such as SET rayql_unit. --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0:
  * every answer equal, and the shares of queries answered by cubes and by scans as high as they must be. */
 #include "diff.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@ static void usage(void)
 {
 	fputs(
 		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns"
-		" PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]\n",
+		" PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]\n"
+		"  [--stress SECONDS] [--planners N] [--readers N]\n",
 		stderr);
 	exit(2);
 }
@@ -40,6 +43,8 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 	                         .share = 70,
 	                         .columns = 40,
 	                         .scans = 40,
+	                         .planners = 4,
+	                         .readers = 4,
 	                         .first_world = UINT64_MAX};
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--queries"))
@@ -58,6 +63,12 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 			o->columns = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--scans"))
 			o->scans = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--stress"))
+			o->stress_s = number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--planners"))
+			o->planners = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--readers"))
+			o->readers = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--setup") && i + 1 < argc)
 			o->setup = argv[++i];
 		else if (!strcmp(argv[i], "--needs") && i + 1 < argc)
@@ -71,7 +82,7 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 		else
 			usage();
 	}
-	if (!o->jobs || o->jobs > 64)
+	if (!o->jobs || o->jobs > 64 || o->planners + o->readers > 32)
 		usage();
 }
 
@@ -106,10 +117,11 @@ static bool report(const struct dt_options *o, const struct dt_statistics *s, do
 {
 	double share = s->eligible ? 100.0 * (double)s->accelerated_eligible / (double)s->eligible : 100.0;
 	printf("seed %llu: %llu queries in %llu worlds, %.1f s; %llu views (%llu refused); %llu answered by RayQL, %llu "
-	       "errors alike; of %llu eligible queries %.1f %% were accelerated; %llu differences\n",
+	       "errors alike; %llu pages; of %llu eligible queries %.1f %% were accelerated; %llu differences\n",
 	       (unsigned long long)o->seed, (unsigned long long)s->queries, (unsigned long long)s->worlds, seconds,
 	       (unsigned long long)s->views, (unsigned long long)s->views_refused, (unsigned long long)s->accelerated,
-	       (unsigned long long)s->errors, (unsigned long long)s->eligible, share, (unsigned long long)s->failures);
+	       (unsigned long long)s->errors, (unsigned long long)s->pages, (unsigned long long)s->eligible, share,
+	       (unsigned long long)s->failures);
 	printf("%llu columns structures; of %llu queries over columns that hold all, %llu were scans\n",
 	       (unsigned long long)s->columns, (unsigned long long)s->scannable, (unsigned long long)s->scanned);
 	if (o->first_world == UINT64_MAX && (share < o->share || (o->queries > 500 && s->eligible < s->queries / 4))) {
@@ -122,6 +134,33 @@ static bool report(const struct dt_options *o, const struct dt_statistics *s, do
 		return false;
 	}
 	return s->failures == 0;
+}
+
+/* In a process of its own, so that a crash or a hang says what the threads were at. */
+static bool run_stress(const struct dt_options *o, struct dt_statistics *stats)
+{
+	int status;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		dt_stress(o, stats);
+		fflush(stdout);
+		exit(0);
+	}
+	bool ended = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	if (!ended) {
+		printf("\n==== %s: --stress --seed %llu, database %llu; the threads were at\n",
+		       child > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "a thread waits for ever" : "a crash",
+		       (unsigned long long)o->seed, (unsigned long long)stats->worlds);
+		for (uint32_t i = 0; i < o->planners + o->readers; i++)
+			printf("%u: %s\n", i, stats->now_sql[i]);
+	}
+	printf("stress, seed %llu: %llu statements planned and %llu repeated in %llu databases; %llu answered by RayQL, "
+	       "%llu errors alike; %llu differences\n",
+	       (unsigned long long)o->seed, (unsigned long long)stats->queries, (unsigned long long)stats->repeated,
+	       (unsigned long long)stats->worlds + 1, (unsigned long long)stats->accelerated,
+	       (unsigned long long)stats->errors, (unsigned long long)stats->failures);
+	return ended && !stats->failures && stats->accelerated;
 }
 
 /* An exit status: 0 it is there, 77 it is not, anything else an error. */
@@ -169,6 +208,8 @@ int main(int argc, char **argv)
 		perror("mmap");
 		return 2;
 	}
+	if (options.stress_s)
+		return run_stress(&options, stats) ? 0 : 1;
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (options.first_world != UINT64_MAX)
 		options.jobs = 1;

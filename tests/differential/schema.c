@@ -73,8 +73,12 @@ static void add_words(struct making *m, const char *before, const char *const *w
 
 static const char *salted(struct making *m)
 {
-	uint32_t salt = dt_below(m->r, 1000000) * 7919u;
-	if (dt_chance(m->r, 25)) /* skewed: the smaller of two */
+	uint32_t salt = dt_below(m->r, 1000000) * 7919u, shape = dt_below(m->r, 100);
+	if (shape < 8) /* ascending, until they begin again */
+		return dt_printf(m->arena, "(i // %u)::UBIGINT", 1 + salt % 50);
+	if (shape < 16) /* in runs */
+		return dt_printf(m->arena, "hash(i // 700 + %u)", salt);
+	if (shape < 40) /* skewed: the smaller of two */
 		return dt_printf(m->arena, "least(hash(i + %u), hash(i * 3 + %u))", salt, salt / 2);
 	return dt_printf(m->arena, "hash(i + %u)", salt);
 }
@@ -321,6 +325,9 @@ static void make_column(struct making *m, uint32_t number)
 		make_other(m, number);
 	uint32_t nulls = dt_below(m->r, 100);
 	unsigned percent = nulls < 55 ? 0 : nulls < 80 ? 10 : nulls < 92 ? 60 : nulls < 96 ? 100 : 95;
+	if (dt_chance(m->r, 15)) /* blocks of rows, as columns structures have them, with nothing but NULLs */
+		m->c->generator = dt_printf(m->arena, "CASE WHEN hash(i // 4096 + %u) %% 100 < %u THEN NULL ELSE %s END",
+		                            number * 31, dt_chance(m->r, 50) ? 40 : 75, m->c->generator);
 	if (percent)
 		m->c->generator = dt_printf(m->arena, "CASE WHEN hash(i * 11 + %u) %% 100 < %u THEN NULL ELSE %s END",
 		                            number * 31, percent, m->c->generator);
@@ -346,6 +353,10 @@ void dt_table_make(struct dt_arena *arena, struct dt_random *r, uint32_t number,
 		                  : dt_chance(r, 50) ? "i // 2"
 		                                     : "CASE WHEN i % 5 = 0 THEN NULL ELSE i END";
 		add_key(&m, "id", key, rows);
+	}
+	if (!is_dimension && dt_chance(r, 40)) { /* grows or shrinks with the row: every row group has its own range */
+		static const char *const growing[] = {"i", "i // 3", "100000 - i", "CASE WHEN i >= 5000 THEN i END"};
+		add_key(&m, "seq", growing[dt_below(r, COUNT(growing))], rows);
 	}
 	for (uint32_t i = 0; i < key_count; i++) {
 		const char *value =

@@ -72,6 +72,18 @@ bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads, c
 	return false;
 }
 
+bool dt_session_join(struct dt_session *s, const struct dt_session *other)
+{
+	*s = (struct dt_session){.db = other->db, .threads = other->threads, .setup = other->setup};
+	return connect_both(s);
+}
+
+void dt_session_leave(struct dt_session *s)
+{
+	s->db = NULL;
+	dt_session_close(s);
+}
+
 void dt_session_close(struct dt_session *s)
 {
 	rayql_disconnect(s->ours);
@@ -101,6 +113,8 @@ bool dt_session_run(struct dt_session *s, const char *sql, char **error)
 	bool ok = execute(s->ours, sql, error);
 	if (!strncmp(sql, "SET ", 4) || !strncmp(sql, "RESET ", 6))
 		execute(s->host, sql, NULL);
+	if (!strncmp(sql, "SET default_collation", 21))
+		s->folds = strstr(sql, "''") == NULL;
 	if (!strcmp(sql, "BEGIN"))
 		s->in_transaction = true;
 	if (!strcmp(sql, "COMMIT") || !strcmp(sql, "ROLLBACK"))
@@ -200,6 +214,11 @@ char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool hos
 		host_answer(s, sql, &hosts);
 	if (limited)
 		host_answer(s, all, &whole);
+	if (s->folds) {
+		dt_answer_fold(&ours);
+		dt_answer_fold(&hosts);
+		dt_answer_fold(&whole);
+	}
 	snprintf(method, 32, "%s", ours.error ? "error" : ours.method);
 	snprintf(reason, reason_size, "%s", ours.error ? ours.error : ours.reason);
 	char *difference = dt_answer_compare(q, &ours, &hosts, limited ? &whole : NULL);
@@ -227,9 +246,10 @@ struct world {
 	struct dt_log log;
 	struct dt_session session;
 	bool on_file, wrote, failed;
-	bool divides; /* integer_division is set */
+	bool unusual; /* settings give statements another meaning: views and columns may be refused */
 	bool other;   /* writes go through the other connection */
 	bool columns; /* tables have columns structures */
+	bool large;   /* a table of several row groups of DuckDB's, in a file */
 	bool held[DT_MAX_TABLES];
 	uint32_t threads, table_count, source_count, view_count;
 	uint32_t outer_count; /* sources behind those, of which no view is made */
@@ -290,7 +310,8 @@ static uint32_t row_count(struct dt_random *r)
 	       : kind < 8  ? 1
 	       : kind < 45 ? 2 + dt_below(r, 50)
 	       : kind < 85 ? 50 + dt_below(r, 900)
-	                   : 1000 + dt_below(r, 4000);
+	       : kind < 96 ? 1000 + dt_below(r, 4000)
+	                   : 9000 + dt_below(r, 14000); /* several blocks of a columns structure */
 }
 
 static void make_tables(struct world *w)
@@ -305,7 +326,8 @@ static void make_tables(struct world *w)
 	}
 	if (dims) /* one key more: the same dimension joined twice */
 		keys[dims] = w->tables[1].rows;
-	dt_table_make(&w->arena, r, 0, row_count(r), keys, dims ? dims + 1 : 0, false, &w->tables[0]);
+	uint32_t rows = w->large ? 123000 + dt_below(r, 200000) : row_count(r);
+	dt_table_make(&w->arena, r, 0, rows, keys, dims ? dims + 1 : 0, false, &w->tables[0]);
 	for (uint32_t i = 0; i < w->table_count; i++) {
 		struct dt_table *t = &w->tables[i];
 		for (const char *at = t->types; at && *at;) {
@@ -400,7 +422,7 @@ static void make_views(struct world *w)
 /* ---- queries ---- */
 static bool usable(const struct world *w, const struct dt_view *v)
 {
-	if (!v->exists || w->divides || (w->session.in_transaction && (w->wrote || !v->fresh)))
+	if (!v->exists || w->unusual || (w->session.in_transaction && (w->wrote || !v->fresh)))
 		return false;
 	return v->fresh || v->automatic;
 }
@@ -428,7 +450,7 @@ static struct dt_select *next_query(struct world *w)
 static void count_scan(struct world *w, const struct dt_select *q, const char *method)
 {
 	bool scan = strcmp(method, "scan") == 0;
-	if (!w->held[0] || w->session.in_transaction || w->divides || (q->eligible && !scan))
+	if (!w->held[0] || w->session.in_transaction || w->unusual || (q->eligible && !scan))
 		return;
 	w->stats->scannable++;
 	w->stats->scanned += scan;
@@ -446,6 +468,8 @@ static void count_query(struct world *w, const struct dt_select *q, const char *
 	}
 }
 
+static void ask(struct world *w, const struct dt_select *q);
+
 static void run_query(struct world *w)
 {
 	const struct dt_select *q = next_query(w);
@@ -459,6 +483,11 @@ static void run_query(struct world *w)
 			q = copy;
 		}
 	}
+	ask(w, q);
+}
+
+static void ask(struct world *w, const struct dt_select *q)
+{
 	char method[32], reason[256], *sql = dt_select_print(q, true);
 	snprintf(w->stats->now_sql[w->job], sizeof w->stats->now_sql[0], "%s", sql);
 	char *difference = dt_session_check(&w->session, q, dt_chance(&w->random, 50), method, reason, sizeof reason);
@@ -474,6 +503,45 @@ static void run_query(struct world *w)
 		free(difference);
 	}
 	log_add(w, (struct dt_entry){.kind = DT_QUERY, .query = q});
+}
+
+/* ORDER BY the column that grows with the row, and nothing else: DuckDB then leaves out whole row groups. */
+static void order_by_growth(struct dt_random *r, struct dt_select *q)
+{
+	for (uint32_t c = 0; c < q->source->column_count; c++) {
+		if (strcmp(q->source->columns[c].name, "seq") != 0)
+			continue;
+		q->keys[0] = q->source->columns[c];
+		q->order[0] = (struct dt_order){.item = 0, .descending = dt_chance(r, 40), .nulls = (int)dt_below(r, 3)};
+		q->order_count = 1;
+		q->where_count = dt_chance(r, 70) ? 0 : q->where_count;
+	}
+}
+
+/* The same rows page after page, as a program shows them: the first pages, some in the middle, those around the end. */
+static void run_pages(struct world *w)
+{
+	struct dt_random *r = &w->random;
+	const struct dt_source *source = &w->sources[dt_below(r, w->source_count)];
+	struct dt_select *q = dt_query_rows(&w->arena, r, w->large ? &w->sources[0] : source);
+	int64_t size = 1 + dt_below(r, dt_chance(r, 50) ? 20 : 3000), rows = w->tables[0].rows, offset = 0;
+	if (q->wrap != DT_PLAIN)
+		return;
+	if (dt_chance(r, 50))
+		order_by_growth(r, q);
+	for (uint32_t page = 0; page < 6 && (!w->failed || w->options->keep_going); page++) {
+		struct dt_select *copy = dt_alloc(&w->arena, sizeof *copy);
+		*copy = *q;
+		copy->limit = size;
+		copy->offset = offset;
+		w->stats->pages++;
+		ask(w, copy);
+		offset += size;
+		if (page == 2 && rows > 6 * size)
+			offset = (int64_t)dt_below(r, (uint32_t)rows) / size * size;
+		if (page == 4)
+			offset = rows - rows % size;
+	}
 }
 
 static void run_queries(struct world *w, uint32_t count)
@@ -632,18 +700,45 @@ static void replace_views(struct world *w)
 	}
 }
 
+/* One of the settings that statements follow; half of the time the one that is set goes back. */
 static void change_settings(struct world *w)
 {
-	static const char *const settings[] = {"SET default_null_order = 'nulls_first'",
-	                                       "SET default_null_order = 'nulls_last'",
-	                                       "SET default_order = 'desc'",
-	                                       "SET default_order = 'asc'",
-	                                       "SET integer_division = true",
-	                                       "SET integer_division = false"};
-	uint32_t which = dt_below(&w->random, 6);
-	perform_sql(w, settings[which]);
-	if (which >= 4) /* DuckDB's plans as JSON do not follow it: the host answers */
-		w->divides = which == 4;
+	static const struct {
+		const char *name, *usual, *others[4];
+		bool unusual; /* gives statements another meaning */
+	} settings[] = {
+		{"default_null_order",
+	     "'nulls_last'",
+	     {"'nulls_first'", "'nulls_first_on_asc_last_on_desc'", "'nulls_last_on_asc_first_on_desc'"},
+	     false},
+		{"default_order", "'asc'", {"'desc'"}, false},
+		{"integer_division", "false", {"true"}, true},
+		{"default_collation", "''", {"'NOCASE'", "'NOACCENT'", "'NOCASE.NOACCENT'"}, true},
+		{"TimeZone", "'UTC'", {"'America/New_York'", "'Asia/Kolkata'", "'Pacific/Apia'"}, true},
+	};
+	uint32_t which = dt_below(&w->random, sizeof settings / sizeof settings[0]), count = 0;
+	bool back = dt_chance(&w->random, 40) || w->unusual;
+	while (count < 4 && settings[which].others[count])
+		count++;
+	for (uint32_t i = 0; i < sizeof settings / sizeof settings[0] && w->unusual; i++)
+		if (settings[i].unusual)
+			perform_sql(w, dt_printf(&w->arena, "SET %s = %s", settings[i].name, settings[i].usual));
+	const char *value = back ? settings[which].usual : settings[which].others[dt_below(&w->random, count)];
+	perform_sql(w, dt_printf(&w->arena, "SET %s = %s", settings[which].name, value));
+	w->unusual = settings[which].unusual && !back;
+	run_queries(w, 8);
+}
+
+static void reopen(struct world *w)
+{
+	bool bare = dt_chance(&w->random, 40);
+	if (!perform(w, (struct dt_entry){.kind = bare ? DT_REOPEN_BARE : DT_REOPEN}))
+		w->failed = true;
+	w->unusual = false; /* settings ended with the connection */
+	for (uint32_t i = 0; i < w->view_count && !w->failed; i++)
+		w->views[i].fresh = w->views[i].exists;
+	for (uint32_t i = 0; i < (w->large ? 3u : 1u) && !w->failed; i++)
+		run_pages(w);
 }
 
 static void change(struct world *w)
@@ -664,11 +759,7 @@ static void change(struct world *w)
 	} else if (kind < 88) {
 		change_settings(w);
 	} else if (w->on_file) {
-		bool bare = dt_chance(&w->random, 40);
-		if (!perform(w, (struct dt_entry){.kind = bare ? DT_REOPEN_BARE : DT_REOPEN}))
-			w->failed = true;
-		for (uint32_t i = 0; i < w->view_count && !w->failed; i++)
-			w->views[i].fresh = w->views[i].exists;
+		reopen(w);
 	}
 	if (!w->failed && dt_chance(&w->random, 80))
 		refresh_all(w);
@@ -688,8 +779,9 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 	w->random.state = options->seed * 0x9e3779b97f4a7c15u + number * 0xd1342543de82ef95u;
 	dt_next(&w->random);
 	w->threads = options->threads ? options->threads : 1 + dt_below(&w->random, 2);
-	w->on_file = dt_chance(&w->random, 15);
-	w->columns = dt_chance(&w->random, options->columns);
+	w->on_file = dt_chance(&w->random, 30);
+	w->large = w->on_file && options->columns && dt_chance(&w->random, 6);
+	w->columns = w->large || dt_chance(&w->random, options->columns);
 	stats->now_world[job] = number;
 	char folder[64] = "/tmp/rayql_diff_XXXXXX", file[96];
 	if (w->on_file && !mkdtemp(folder))
@@ -701,8 +793,11 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 		make_columns(w, 85);
 		make_views(w);
 		for (uint32_t phase = 0; phase < PHASES && (!w->failed || options->keep_going); phase++) {
-			run_queries(w, QUERIES_A_PHASE);
+			run_queries(w, w->large ? QUERIES_A_PHASE / 6 : QUERIES_A_PHASE);
+			run_pages(w);
 			change(w);
+			if (w->on_file && !w->failed && dt_chance(&w->random, w->large ? 70 : 25))
+				reopen(w);
 		}
 		if (w->session.db)
 			dt_session_close(&w->session);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "method/cube/cube_internal.h"
 
@@ -14,17 +13,18 @@ static void read_image(const uint8_t *data, size_t size)
 {
 	struct rql_budget budget = {0};
 	struct rql_cube *cube = NULL;
-	char path[32];
-	int fd = memfd_create("cube", MFD_CLOEXEC);
+	char path[] = "/dev/shm/rayql-fuzz-XXXXXX"; /* not a link to a descriptor: those are not followed */
+	int fd = mkstemp(path);
 	if (fd < 0)
 		return;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	atomic_store(&budget.limit, UINT64_C(64) << 20);
-	if (write(fd, data, size) == (ssize_t)size && rql_cube_read(path, NULL, 0, &budget, &cube, NULL) == RQL_OK) {
+	bool written = write(fd, data, size) == (ssize_t)size;
+	if (written && rql_cube_read(RQL_PLACE(path), NULL, 0, &budget, &cube, NULL) == RQL_OK) {
 		(void)rql_cube_check(cube, NULL); /* it may be wrong, as long as it is safe */
 		rql_cube_release(cube);
 	}
 	close(fd);
+	(void)unlink(path);
 	if (atomic_load(&budget.used) != 0)
 		abort();
 }

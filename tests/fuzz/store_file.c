@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "column/store_internal.h"
 
@@ -85,13 +84,13 @@ static void read_image(const uint8_t *data, size_t size)
 {
 	struct rql_budget budget = {0};
 	struct rql_store *store = NULL;
-	char path[32];
-	int fd = memfd_create("store", MFD_CLOEXEC);
+	char path[] = "/dev/shm/rayql-fuzz-XXXXXX"; /* not a link to a descriptor: those are not followed */
+	int fd = mkstemp(path);
 	if (fd < 0)
 		return;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	atomic_store(&budget.limit, UINT64_C(64) << 20);
-	if (write(fd, data, size) == (ssize_t)size && rql_store_file_read(path, NULL, 0, &budget, &store, NULL) == RQL_OK) {
+	bool written = write(fd, data, size) == (ssize_t)size;
+	if (written && rql_store_file_read(RQL_PLACE(path), NULL, 0, &budget, &store, NULL) == RQL_OK) {
 		const struct rql_store_snapshot *s = rql_store_snapshot(store);
 		read_snapshot(s);
 		read_dependencies(s);
@@ -107,6 +106,7 @@ static void read_image(const uint8_t *data, size_t size)
 		rql_store_release(store);
 	}
 	close(fd);
+	(void)unlink(path);
 	if (atomic_load(&budget.used) != 0)
 		abort();
 }

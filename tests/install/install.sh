@@ -1,8 +1,9 @@
 #!/bin/sh
-# install.sh CMAKE CC BUILD CONSUMER: installs BUILD under a folder that is then moved, builds the program in CONSUMER
-# against it through find_package(RayQL) and through pkg-config, and runs both and the shell from there.
+# install.sh CMAKE CC BUILD CONSUMER README: installs BUILD under a folder that is then moved, builds the program in
+# CONSUMER against it through find_package(RayQL) and through pkg-config, and runs both and the shell from there; the C
+# program in README likewise.
 set -eu
-cmake=$1 cc=$2 build=$3 consumer=$4
+cmake=$1 cc=$2 build=$3 consumer=$4 readme=$5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 prefix=$scratch/moved
@@ -18,16 +19,42 @@ echo "-- find_package(RayQL)"
 
 echo "-- pkg-config"
 pc=$(find "$prefix" -name rayql.pc)
-flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-prefix --cflags --libs rayql)
+flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs rayql) # the file follows its prefix by itself
 library=$(dirname "$(dirname "$pc")")
 # shellcheck disable=SC2086 # a list of flags
 "$cc" -std=c17 "$consumer/consumer.c" -o "$scratch/by_pkg_config" $flags "-Wl,-rpath,$library"
 "$scratch/by_pkg_config"
 
+echo "-- the program in the README"
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$readme" >"$scratch/readme.c"
+# shellcheck disable=SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror "$scratch/readme.c" -o "$scratch/readme" $flags "-Wl,-rpath,$library"
+(
+	cd "$scratch"
+	"$prefix/bin/rayql" shop.db -c "CREATE TABLE sales AS SELECT 'region ' || i % 2 AS region,
+		i::DECIMAL(9,2) AS amount FROM range(5) r(i); CREATE MATERIALIZED VIEW v AS SELECT region, sum(amount)
+		FROM sales GROUP BY region"
+	[ "$(./readme)" = "$(printf 'region 0: 6.00\nregion 1: 4.00')" ]
+	rm shop.db
+	if ./readme 2>readme.err; then exit 1; fi
+	grep -q "sales does not exist" readme.err
+)
+
 echo "-- the shell"
 if [ -x "$prefix/bin/rayql" ]; then
 	[ "$("$prefix/bin/rayql" -csv -c "SELECT 40 + 2 AS answer")" = "$(printf 'answer\n42')" ]
 fi
+
+echo "-- what is in it"
+for licence in LICENSE LICENSE.volk; do
+	grep -q "Copyright\|Apache License" "$prefix/share/doc/rayql/$licence"
+done
+for file in "$library/librayql.so" "$library/rayql/libduckdb.so" "$prefix/bin/rayql"; do
+	if [ -e "$file" ] && readelf -S "$file" | grep -E '\.(symtab|debug_info) '; then
+		echo "$file is not stripped"
+		exit 1
+	fi
+done
 
 echo "-- where things come from"
 ldd "$scratch/by_pkg_config" | awk '/librayql|libduckdb/ { print $1, $3 }'

@@ -89,10 +89,11 @@ struct cell {
 struct table {
 	uint32_t rows;
 	/* LONG: so many bits above the least, half of them at the ends. DATED, DAY: so many days, ascending with the rows or
-	 * not. Blocks of NULLs and of one value, or none. */
+	 * not. */
 	int64_t least;
 	uint32_t bits, days;
-	bool ascending, blocks_differ;
+	bool ascending;
+	uint64_t blocks_differ; /* odd: which blocks have nothing but NULLs, and which one value; 0: none */
 	/* WORD: so many values. KIND, PART: NULL where what determines them is, or a value; in one of `dirt` rows anything (0:
 	 * in none). */
 	uint32_t words, dirt;
@@ -124,7 +125,7 @@ static struct cell random_cell(const struct table *t, uint32_t column, uint32_t 
 	if (column == KIND || column == PART)
 		return determined_cell(t, cell_of(t, row, column == KIND ? CODE : WORD), column == KIND ? 5 : 11);
 	if (t->blocks_differ && column != CONSTANT && column != SMALL) {
-		uint64_t kind = ((row / 4096 + 1) * UINT64_C(0x9e3779b97f4a7c15) >> (2 * column + 8)) % 8;
+		uint64_t kind = ((row / 4096 * COLUMNS + column) * t->blocks_differ * UINT64_C(0x9e3779b97f4a7c15) >> 40) % 8;
 		if (kind < 2) /* this block has nothing, or one value and a few others */
 			c.null = kind == 0;
 		if (kind == 1 && row % 4096 && roll(t->bits * 100)) {
@@ -254,7 +255,7 @@ static void table_make(struct table *t, uint32_t rows)
 	                    .bits = 1 + (uint32_t)roll(62),
 	                    .days = 1 + (uint32_t)roll(roll(2) ? 30 : 20000),
 	                    .ascending = roll(2),
-	                    .blocks_differ = roll(3) == 0,
+	                    .blocks_differ = roll(3) ? 0 : roll(UINT32_MAX) * 2 + 1,
 	                    .words = roll(2) ? CODES : 50,
 	                    .dirt = roll(3) ? 0 : 1u << roll(15),
 	                    .nulls_too = roll(2)};

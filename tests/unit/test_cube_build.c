@@ -588,17 +588,17 @@ static void round_trip(const struct rql_cube *cube, struct rql_budget *budget)
 	struct rql_error err = {0};
 	struct rql_cube *again;
 	uint64_t before = atomic_load(&budget->used);
-	if (rql_cube_write(cube, path, "identity", 8, &err) != RQL_OK)
+	if (rql_cube_write(cube, RQL_PLACE(path), "identity", 8, &err) != RQL_OK)
 		fail_msg("%s", rql_error_message(&err));
-	if (rql_cube_read(path, "identity", 8, budget, &again, &err) != RQL_OK)
+	if (rql_cube_read(RQL_PLACE(path), "identity", 8, budget, &again, &err) != RQL_OK)
 		fail_msg("%s", rql_error_message(&err));
 	if (rql_cube_check(again, &err) != RQL_OK)
 		fail_msg("%s", rql_error_message(&err));
 	compare_cube(again);
 	assert_int_equal(again->bytes, atomic_load(&budget->used) - before);
 	rql_cube_release(again);
-	assert_int_equal(rql_cube_read(path, "identitY", 8, budget, &again, &err), RQL_ERROR_CORRUPT);
-	assert_int_equal(rql_cube_read(path, "identity!", 9, budget, &again, &err), RQL_ERROR_CORRUPT);
+	assert_int_equal(rql_cube_read(RQL_PLACE(path), "identitY", 8, budget, &again, &err), RQL_ERROR_CORRUPT);
+	assert_int_equal(rql_cube_read(RQL_PLACE(path), "identity!", 9, budget, &again, &err), RQL_ERROR_CORRUPT);
 	rql_error_clear(&err);
 	assert_int_equal(atomic_load(&budget->used), before);
 }
@@ -1005,13 +1005,13 @@ static void damaged_files(void **state)
 		struct rql_cube_spec spec = table_spec(types, &budget);
 		spec.rollup = (enum rql_rollup)(c % 3);
 		struct rql_cube *cube = build_table(&spec, 2, 100), *again;
-		assert_int_equal(rql_cube_write(cube, path, "id", 2, NULL), RQL_OK);
+		assert_int_equal(rql_cube_write(cube, RQL_PLACE(path), "id", 2, NULL), RQL_OK);
 		rql_cube_release(cube);
 		size_t size;
 		uint8_t *data = load_file(&size);
 		for (uint32_t i = 0; i < 40; i++) {
 			store_file(data, i < 20 ? below((uint32_t)size) : i * 7 < size ? i * 7 : 0);
-			assert_int_equal(rql_cube_read(path, "id", 2, &budget, &again, NULL), RQL_ERROR_CORRUPT);
+			assert_int_equal(rql_cube_read(RQL_PLACE(path), "id", 2, &budget, &again, NULL), RQL_ERROR_CORRUPT);
 		}
 		for (uint32_t i = 0; i < 400; i++) {
 			uint32_t at = below(i % 2 ? (uint32_t)size : size < 600 ? (uint32_t)size : 600);
@@ -1023,7 +1023,7 @@ static void damaged_files(void **state)
 				rql_cube_file_seal(copy, size);
 			store_file(copy, size);
 			free(copy);
-			rql_status status = rql_cube_read(path, "id", 2, &budget, &again, NULL);
+			rql_status status = rql_cube_read(RQL_PLACE(path), "id", 2, &budget, &again, NULL);
 			if (status != RQL_OK) {
 				assert_int_equal(status, RQL_ERROR_CORRUPT);
 				continue;
@@ -1038,6 +1038,42 @@ static void damaged_files(void **state)
 	}
 }
 
+static void damage_is_named(void **state)
+{
+	static const struct {
+		uint32_t at;
+		const char *bytes, *text;
+	} damages[] = {
+		{0, "SomeText", "it is no side file of a cube"},
+		{8, "\t", "has version 9, this RayQL reads version 1"},
+		{12, "\1\2\3\4", "written on a machine of another byte order"},
+		{0, NULL, "it is shorter"},
+	};
+	struct rql_budget budget = {0};
+	struct rql_type types[MAX_DIMS];
+	(void)state;
+	simple_table(3, 5000, scattered);
+	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_cube *cube = build_table(&spec, 2, 1000), *again;
+	assert_int_equal(rql_cube_write(cube, RQL_PLACE(path), "id", 2, NULL), RQL_OK);
+	rql_cube_release(cube);
+	size_t size;
+	uint8_t *data = load_file(&size);
+	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+		struct rql_error err = {0};
+		uint8_t *copy = malloc(size);
+		memcpy(copy, data, size);
+		if (damages[i].bytes)
+			memcpy(copy + damages[i].at, damages[i].bytes, strlen(damages[i].bytes));
+		store_file(copy, damages[i].bytes ? size : 1000);
+		free(copy);
+		assert_int_equal(rql_cube_read(RQL_PLACE(path), "id", 2, &budget, &again, &err), RQL_ERROR_CORRUPT);
+		assert_non_null(strstr(rql_error_message(&err), damages[i].text));
+		rql_error_clear(&err);
+	}
+	free(data);
+}
+
 static void failing_writes(void **state)
 {
 	(void)state;
@@ -1047,27 +1083,27 @@ static void failing_writes(void **state)
 	simple_table(3, 5000, scattered);
 	struct rql_cube_spec spec = table_spec(types, &budget);
 	struct rql_cube *cube = build_table(&spec, 2, 1000), *again;
-	assert_int_equal(rql_cube_write(cube, "/nonexistent/folder/x", "id", 2, &err), RQL_ERROR_IO);
+	assert_int_equal(rql_cube_write(cube, RQL_PLACE("/nonexistent/folder/x"), "id", 2, &err), RQL_ERROR_IO);
 	assert_non_null(strstr(rql_error_message(&err), "/nonexistent/folder/x"));
-	assert_int_equal(rql_cube_read("/nonexistent/folder/x", "id", 2, &budget, &again, &err), RQL_ERROR_IO);
-	assert_int_equal(rql_cube_write(cube, path, "old", 3, &err), RQL_OK);
+	assert_int_equal(rql_cube_read(RQL_PLACE("/nonexistent/folder/x"), "id", 2, &budget, &again, &err), RQL_ERROR_IO);
+	assert_int_equal(rql_cube_write(cube, RQL_PLACE(path), "old", 3, &err), RQL_OK);
 	/* A write that fails half-way, as on a full disk: the file that was there stays. */
 	struct rlimit before, small = {.rlim_cur = 10000};
 	getrlimit(RLIMIT_FSIZE, &before);
 	small.rlim_max = before.rlim_max;
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &small);
-	rql_status status = rql_cube_write(cube, path, "new", 3, &err);
+	rql_status status = rql_cube_write(cube, RQL_PLACE(path), "new", 3, &err);
 	setrlimit(RLIMIT_FSIZE, &before);
 	assert_int_equal(status, RQL_ERROR_IO);
-	assert_int_equal(rql_cube_read(path, "old", 3, &budget, &again, &err), RQL_OK);
+	assert_int_equal(rql_cube_read(RQL_PLACE(path), "old", 3, &budget, &again, &err), RQL_OK);
 	rql_cube_release(again);
 	char temporary[80];
 	snprintf(temporary, sizeof temporary, "%s.tmp", path);
 	assert_int_not_equal(access(temporary, F_OK), 0);
 	/* A read that does not fit the budget. */
 	atomic_store(&budget.limit, atomic_load(&budget.used) + 1000);
-	assert_int_equal(rql_cube_read(path, "old", 3, &budget, &again, &err), RQL_ERROR_LIMIT);
+	assert_int_equal(rql_cube_read(RQL_PLACE(path), "old", 3, &budget, &again, &err), RQL_ERROR_LIMIT);
 	rql_cube_release(cube);
 	rql_error_clear(&err);
 	assert_int_equal(atomic_load(&budget.used), 0);
@@ -1108,6 +1144,7 @@ int main(void)
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(random_cubes),
 		cmocka_unit_test(damaged_files),
+		cmocka_unit_test(damage_is_named),
 		cmocka_unit_test(failing_writes),
 		cmocka_unit_test(budget_failures),
 		cmocka_unit_test(ties_in_long_keys),

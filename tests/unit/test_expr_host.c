@@ -406,7 +406,7 @@ static const struct rql_expr *planned(struct world *w, const char *query)
 	struct rql_rel *rel = NULL;
 	struct rql_error err = {0};
 	const struct rql_expr *expr = NULL;
-	if (rql_host_plan(w->f->con, query, true, &json, &err) == RQL_OK &&
+	if (rql_host_plan(w->f->con, query, &json, &err) == RQL_OK &&
 	    rql_rel_parse(w->arena, json, strlen(json), &rel, &err) == RQL_OK && rel->kind == RQL_REL_PROJECT &&
 	    rel->children[0]->kind == RQL_REL_GET && rel->expr_count == 1) {
 		w->get = rel->children[0];
@@ -604,6 +604,7 @@ static void test_random(void **state)
 	}
 	print_message("%u expressions: %u plans, %u compiled: %u equal, %u failed as in DuckDB, %u failed there alone\n",
 	              expression_count, tally.bound, tally.compiled, tally.equal, tally.both_fail, tally.only_host);
+	assert_int_equal(tally.only_host, 0); /* no error of the host's is missed */
 	assert_true(tally.compiled > expression_count / 3);
 	assert_true(tally.equal > expression_count / 4);
 	close_table(&mild);
@@ -806,6 +807,7 @@ static int set_up(void **state)
 	if (setup(state) != 0)
 		return -1;
 	struct fixture *f = *state;
+	sql(f, "PRAGMA disable_optimizer"); /* programs are made of the bound expression: DuckDB is to evaluate just that */
 	sql(f, "create macro h(r, k) as (hash(r * 41 + k) % 1000000007)::bigint");
 	sql(f, "create macro n(r, k, v) as case when h(r, k + 100) % 11 = 0 then null else v end");
 	make_tables(f);

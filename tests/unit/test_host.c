@@ -8,6 +8,7 @@
 
 #include "host/host.h"
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -269,8 +270,67 @@ static void test_interrupt(void **state)
 		rql_error_clear(&err);
 		rql_host_result_free(res);
 		rql_host_stmt_free(stmt);
+		/* It holds until it is cleared, however many statements follow. */
+		assert_int_equal(rql_host_query(f->con, "SELECT 42", NULL, NULL), RQL_ERROR_INTERRUPTED);
+		rql_host_interrupt_clear(f->con);
+		assert_int_equal(int_of(f->con, "SELECT 42"), 42);
 	}
-	assert_int_equal(int_of(f->con, "SELECT 42"), 42);
+	run(f->con, "BEGIN");
+	rql_host_interrupt(f->con);
+	rql_host_rollback(f->con);
+	rql_host_interrupt_clear(f->con);
+	run(f->con, "BEGIN; COMMIT");
+}
+
+/* A query for one value gives one, of one row and one column. */
+static void test_one_value(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const bad[] = {"SELECT 1, 2", "SELECT * FROM range(2)", "SELECT NULL::BIGINT", "SELECT 'x'",
+	                                  "SELECT 1 WHERE false", "SELECT 9223372036854775808"};
+	int64_t number = 7;
+	char *text = NULL;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(rql_host_query_int(f->con, bad[i], &number, NULL), RQL_ERROR_HOST);
+	assert_int_equal(number, 7);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(rql_host_query_text(f->con, bad[i], &text, NULL), RQL_ERROR_HOST);
+	assert_int_equal(rql_host_query_text(f->con, "SELECT 'x' WHERE false", &text, NULL), RQL_OK);
+	assert_null(text);
+}
+
+/* Values of expressions without a statement. */
+static void test_fold(void **state)
+{
+	struct fixture *f = *state;
+	struct rql_error err = {0};
+	char *text = NULL;
+	run(f->con, "CREATE SCHEMA other; SET search_path = 'other'; SET TimeZone = 'Asia/Tokyo'");
+	assert_int_equal(rql_host_fold_text(f->con, "system.main.current_schema()", &text, &err), RQL_OK);
+	assert_string_equal(text, "other");
+	free(text);
+	assert_int_equal(rql_host_fold_text(f->con, "CAST(TIMESTAMPTZ '2020-01-01 00:00:00+00' AS VARCHAR)", &text, &err),
+	                 RQL_OK);
+	assert_string_equal(text, "2020-01-01 09:00:00+09");
+	free(text);
+	assert_int_equal(rql_host_fold_text(f->con, "CAST(NULL AS VARCHAR)", &text, &err), RQL_OK);
+	assert_null(text);
+	run(f->con, "RESET search_path; RESET TimeZone; BEGIN");
+	static const char *const bad[] = {"nosuch", "CAST('x' AS INTEGER)", "system.main.random()", "(SELECT 1)",
+	                                  "1) FROM ("};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(rql_host_fold_text(f->con, bad[i], &text, &err), RQL_ERROR_HOST);
+		rql_error_clear(&err);
+	}
+	run(f->con, "SELECT 1; COMMIT"); /* the transaction did not notice */
+	run(f->con, "PRAGMA enable_verification"); /* binds twice */
+	assert_int_equal(rql_host_fold_text(f->con, "system.main.current_schema()", &text, &err), RQL_OK);
+	assert_string_equal(text, "main");
+	free(text);
+	run(f->con, "PRAGMA disable_verification");
+	assert_int_equal(rql_host_query(f->con, "SELECT rayql_fold(1)", NULL, &err), RQL_ERROR_HOST);
+	assert_non_null(strstr(rql_error_message(&err), "RayQL's own"));
+	rql_error_clear(&err);
 }
 
 static void *run_long(void *arg)
@@ -283,6 +343,7 @@ static void test_progress(void **state)
 {
 	struct fixture *f = *state;
 	run(f->con, "CREATE TABLE big AS SELECT range AS a FROM range(3000000)");
+	rql_host_count_progress(f->con);
 	pthread_t thread;
 	double percentage = -1;
 	uint64_t rows = 0, total = 0;
@@ -293,6 +354,7 @@ static void test_progress(void **state)
 	}
 	rql_host_interrupt(f->con);
 	pthread_join(thread, NULL);
+	rql_host_interrupt_clear(f->con);
 	assert_true(percentage > 0 && percentage <= 100);
 }
 
@@ -302,7 +364,7 @@ static char *plan_of(struct rql_host_con *con, const char *sql)
 {
 	struct rql_error err = {0};
 	char *json = NULL;
-	if (rql_host_plan(con, sql, true, &json, &err) != RQL_OK)
+	if (rql_host_plan(con, sql, &json, &err) != RQL_OK)
 		fail_msg("%s: %s", sql, rql_error_message(&err));
 	return json;
 }
@@ -311,7 +373,7 @@ static void expect_no_plan(struct rql_host_con *con, const char *sql, const char
 {
 	struct rql_error err = {0};
 	char *json = NULL;
-	assert_int_equal(rql_host_plan(con, sql, true, &json, &err), RQL_ERROR_UNSUPPORTED);
+	assert_int_equal(rql_host_plan(con, sql, &json, &err), RQL_ERROR_UNSUPPORTED);
 	if (!strstr(rql_error_message(&err), message))
 		fail_msg("%s: %s", sql, rql_error_message(&err));
 	rql_error_clear(&err);
@@ -335,7 +397,7 @@ static void test_plan(void **state)
 		f->con, "SELECT b, sum(a), sum(a), avg(a) FROM t WHERE c IN ('city1', 'city2', 'city3') GROUP BY b ORDER BY b",
 		"LOGICAL_AGGREGATE_AND_GROUP_BY");
 	char *json = NULL;
-	assert_int_equal(rql_host_plan(f->con, "SELECT sum(a) FROM t", false, &json, NULL), RQL_OK);
+	assert_int_equal(rql_host_plan(f->con, "SELECT sum(a) FROM t", &json, NULL), RQL_OK);
 	free(json);
 	expect_no_plan(f->con, "SELECT nope FROM t", "Referenced column \"nope\" not found");
 	expect_no_plan(f->con, "SELEC 1", "syntax error at or near \"SELEC\"");
@@ -381,12 +443,65 @@ static void test_plan_sees_the_session(void **state)
 	char *setting = text_of(f->con, "SELECT current_setting('disabled_optimizers')");
 	assert_string_equal(setting, "");
 	free(setting);
-	/* A profile would be of the planning. */
-	run(f->con, "SET enable_profiling = 'no_output'");
-	expect_no_plan(f->con, "SELECT 1", "enable_profiling");
-	run(f->con, "PRAGMA disable_profiling");
-	free(plan_of(f->con, "SELECT 1"));
 	rql_host_disconnect(other);
+}
+
+/* Neither the query log nor the profile of a connection shows that plans were asked for. */
+static void test_plan_leaves_no_trace(void **state)
+{
+	struct fixture *f = *state;
+	char log[64], profile[64], sql[160], line[256];
+	snprintf(log, sizeof log, "/tmp/rayql-host-%d.log", (int)getpid());
+	snprintf(profile, sizeof profile, "/tmp/rayql-host-%d.json", (int)getpid());
+	assert_null(rql_host_watched(f->con));
+	snprintf(sql, sizeof sql, "SET enable_profiling = 'json'; SET profiling_output = '%s'", profile);
+	run(f->con, sql);
+	assert_string_equal(rql_host_watched(f->con), "enable_profiling");
+	run(f->con, "SELECT 1");
+	assert_int_equal(remove(profile), 0);
+	free(plan_of(f->con, "SELECT sum(range) FROM range(100)"));
+	expect_no_plan(f->con, "SELECT nope", "nope");
+	assert_int_equal(access(profile, F_OK), -1);
+	run(f->con, "PRAGMA disable_profiling");
+	snprintf(sql, sizeof sql, "SET log_query_path = '%s'", log);
+	run(f->con, sql);
+	assert_string_equal(rql_host_watched(f->con), "log_query_path");
+	free(plan_of(f->con, "SELECT sum(range) FROM range(100)"));
+	expect_no_plan(f->con, "SELECT nope", "nope");
+	run(f->con, "SET log_query_path = ''");
+	assert_null(rql_host_watched(f->con));
+	FILE *file = fopen(log, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof line, file));
+	assert_string_equal(line, "SET log_query_path = ''\n");
+	assert_null(fgets(line, sizeof line, file));
+	fclose(file);
+	remove(log);
+	remove(profile);
+}
+
+/* DuckDB's log is of the whole instance; only some of its levels and types are about statements. */
+static void test_watched_by_the_log(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *sql;
+		bool watched;
+	} cases[] = {
+		{"CALL enable_logging()", true},
+		{"CALL disable_logging()", false},
+		{"CALL enable_logging('HTTP')", false},
+		{"CALL enable_logging(['HTTP', 'QueryLog'])", true},
+		{"CALL enable_logging(level = 'error')", false},
+		{"SET logging_level = 'info'", true},
+		{"SET logging_mode = 'DISABLE_SELECTED'; SET disabled_log_types = 'QueryLog'", false},
+		{"SET disabled_log_types = 'HTTP'", true},
+		{"SET enable_logging = false", false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		run(f->con, cases[i].sql);
+		assert_int_equal(rql_host_watched(f->con) != NULL, cases[i].watched);
+	}
 }
 
 static void *plan_loop(void *arg)
@@ -397,7 +512,7 @@ static void *plan_loop(void *arg)
 	void *failed = NULL;
 	for (int i = 0; i < 100 && !failed; i++) {
 		char *json = NULL;
-		if (rql_host_plan(con, "SELECT count(*) FROM range(10) WHERE range IN (1, 2, 3)", true, &json, NULL) != RQL_OK)
+		if (rql_host_plan(con, "SELECT count(*) FROM range(10) WHERE range IN (1, 2, 3)", &json, NULL) != RQL_OK)
 			failed = arg;
 		free(json);
 	}
@@ -427,7 +542,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_classes),      T(test_multi),  T(test_error_texts),
 		T(test_parameters),   T(test_stream), T(test_interrupt),
+		T(test_parameters),   T(test_stream), T(test_one_value),
+		T(test_parameters),   T(test_stream), T(test_fold),
 		T(test_progress),     T(test_plan),   T(test_plan_sees_the_session),
+		T(test_plan_leaves_no_trace), T(test_watched_by_the_log),
 		T(test_plan_threads),
 	};
 	return cmocka_run_group_tests_name("host", tests, NULL, NULL);

@@ -204,7 +204,8 @@ static void expect_arrow(struct rql_host_con *con, const struct rql_batch *batch
 		names[c] = "a name";
 	}
 	if (rql_host_arrow_schema(con, batch->column_count, types, names, &schema, &err) != RQL_OK ||
-	    rql_host_arrow_batch(con, batch, &array, &err) != RQL_OK)
+	    rql_host_arrow_batches(con, (struct rql_batch *const[]){(struct rql_batch *)(uintptr_t)batch}, 1, &array,
+	                           &err) != RQL_OK)
 		fail_msg("%s", rql_error_message(&err));
 	assert_string_equal(schema.format, "+s");
 	assert_int_equal(schema.n_children, batch->column_count);

@@ -267,7 +267,7 @@ static void test_table_function(void **state)
 	rql_error_clear(&err);
 	/* Planned without being run. */
 	char *json;
-	assert_int_equal(rql_host_plan(f->con, "SELECT sum(n) FROM series(10, 1)", true, &json, &err), RQL_OK);
+	assert_int_equal(rql_host_plan(f->con, "SELECT sum(n) FROM series(10, 1)", &json, &err), RQL_OK);
 	assert_non_null(strstr(json, "series"));
 	free(json);
 	assert_int_equal(atomic_load(&live_states), 0);

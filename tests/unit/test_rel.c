@@ -16,10 +16,11 @@
 	"{\"id\":\"INTEGER\"},{\"id\":\"VARCHAR\"},{\"id\":\"DECIMAL\",\"type_info\":{\"type\":\"DECIMAL_TYPE_INFO\","     \
 	"\"width\":12,\"scale\":2}}"
 #define GET(filters, indexes, projection)                                                                              \
-	"{\"type\":\"LOGICAL_GET\",\"returned_types\":[" TYPES                                                             \
-	"],\"names\":[\"a\",\"s\",\"d\"],\"projection_ids\":[" projection "],\"table_filters\":{\"filters\":[" filters     \
-	"]},\"name\":\"seq_scan\",\"function_data\":{\"catalog\":\"memory\","                                              \
-	"\"schema\":\"main\",\"table\":\"t\"},\"projected_input\":[],\"column_indexes\":[" indexes "]}"
+	"{\"type\":\"LOGICAL_GET\",\"returned_types\":[" TYPES "],\"names\":[\"a\",\"s\",\"d\"],\"projection_ids\":["      \
+	projection "],\"table_filters\":{\"filters\":[" filters "]},\"name\":\"seq_scan\",\"arguments\":[],"               \
+	"\"original_arguments\":[],\"has_serialize\":true,\"function_data\":{\"catalog\":\"memory\",\"schema\":\"main\","  \
+	"\"table\":\"t\",\"is_index_scan\":false,\"is_create_index\":false},\"projected_input\":[],\"column_indexes\":["   \
+	indexes "]}"
 #define REF(index, type)                                                                                               \
 	"{\"expression_class\":\"BOUND_REF\",\"type\":\"BOUND_REF\",\"alias\":\"x\",\"return_type\":" type                 \
 	",\"index\":" index "}"
@@ -68,7 +69,7 @@ static void test_scan_filters(void **state)
 	const struct rql_rel *rel = parsed(PLAN(GET(
 		"{\"key\":2,\"value\":{\"filter_type\":\"CONSTANT_COMPARISON\",\"comparison_type\":\"COMPARE_GREATERTHAN\","
 	    "\"constant\":"
-		"{\"type\":{\"id\":\"DECIMAL\",\"type_info\":{\"width\":12,\"scale\":2}},\"is_null\":false,\"value\":350}}},"
+		"{\"type\":{\"id\":\"DECIMAL\",\"type_info\":{\"type\":\"DECIMAL_TYPE_INFO\",\"width\":12,\"scale\":2}},\"is_null\":false,\"value\":350}}},"
 		"{\"key\":0,\"value\":{\"filter_type\":\"OPTIONAL_FILTER\",\"child_filter\":{\"filter_type\":\"DYNAMIC_"
 	    "FILTER\"}}},"
 		"{\"key\":1,\"value\":{\"filter_type\":\"CONJUNCTION_AND\",\"child_filters\":[{\"filter_type\":\"IS_NOT_NULL\"}"
@@ -185,34 +186,23 @@ static void test_values(void **state)
 static void test_functions(void **state)
 {
 	(void)state;
-#define SUM(fields)                                                                                                    \
-	"{\"expression_class\":\"BOUND_AGGREGATE\",\"return_type\":{\"id\":\"HUGEINT\"},\"children\":[" REF(               \
-		"0", INT) "]," fields "}"
-	const struct rql_rel *rel =
-		parsed(PLAN("{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET(
-			"", "{},{\"index\":1}",
-			"") "],"
-	            "\"expressions\":[" SUM("\"name\":\"sum_no_overflow\",\"function_data\":{},\"aggregate_type\":"
-	                                    "\"DISTINCT\"") "," SUM("\"name\":\"quantile_cont\",\"function_data\":{"
-	                                                            "\"quantiles\":[]}") "," SUM(
-					"\"name\":\"sum\",\"catalog_name\":\"mine\"") "],\"groups\":[" REF("1",
-	                                                                                   "{\"id\":\"VARCHAR\"}") "],"
-	                                                                                                           "\"group"
-	                                                                                                           "ing_"
-	                                                                                                           "sets\":"
-	                                                                                                           "[[0]]"
-	                                                                                                           "}"));
+#define SUM(data, aggregate, fields)                                                                                   \
+	"{\"expression_class\":\"BOUND_AGGREGATE\",\"type\":\"BOUND_AGGREGATE\",\"return_type\":{\"id\":\"HUGEINT\"},"            \
+	"\"children\":[" REF("0", INT) "],\"original_arguments\":[],\"function_data\":{" data "},\"aggregate_type\":\""         \
+	aggregate "\"," fields "}"
+	const struct rql_rel *rel = parsed(PLAN(
+		"{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET("", "{},{\"index\":1}", "") "],\"expressions\":["
+		SUM("", "DISTINCT", "\"name\":\"sum_no_overflow\"") "," SUM("\"quantiles\":[]", "NON_DISTINCT", "\"name\":\"quantile_cont\"")
+		"," SUM("", "NON_DISTINCT", "\"name\":\"sum\",\"catalog_name\":\"mine\"") "," SUM("", "STRANGE", "\"name\":\"sum\"")
+		"],\"groups\":[" REF("1", "{\"id\":\"VARCHAR\"}") "],\"grouping_sets\":[[0]]}"));
 	assert_int_equal(rel->kind, RQL_REL_AGGREGATE);
 	assert_int_equal(rel->group_count, 1);
-	assert_int_equal(rel->expr_count, 4);
+	assert_int_equal(rel->expr_count, 5);
 	expect_text(rel->exprs[1], "sum(DISTINCT x)");
-	assert_int_equal(rel->exprs[2]->kind, RQL_EXPR_OPAQUE);
-	assert_int_equal(rel->exprs[3]->kind, RQL_EXPR_OPAQUE);
-	const char **names;
-	uint32_t count;
-	assert_int_equal(rql_rel_functions(rel, arena, &names, &count), RQL_OK);
-	assert_int_equal(count, 1);
-	assert_string_equal(names[0], "sum");
+	for (int i = 2; i < 5; i++)
+		assert_int_equal(rel->exprs[i]->kind, RQL_EXPR_OPAQUE);
+	assert_string_equal(rel->exprs[4]->name,
+	                    "the expression BOUND_AGGREGATE gives aggregate_type a value that RayQL does not know");
 	/* ROLLUP */
 	rel = parsed(PLAN("{\"type\":\"LOGICAL_AGGREGATE_AND_GROUP_BY\",\"children\":[" GET(
 		"", "{}", "") "],\"groups\":[" REF("0", INT) "],\"grouping_sets\":[[0],[]]}"));
@@ -329,6 +319,28 @@ static void test_malformed(void **state)
 	"\",\"conditions\":[{\"left\":" REF("0", INT) ",\"right\":" REF(                                                   \
 		"0", INT) ",\"comparison\":\"COMPARE_NOT_DISTINCT_FROM\"}],\"duplicate_eliminated_columns\":[" REF("0", INT) "]}"
 
+#define CTE(index, definition, use)                                                                                    \
+	"{\"type\":\"LOGICAL_MATERIALIZED_CTE\",\"table_index\":" index ",\"column_count\":1,\"ctename\":\"c\","            \
+	"\"materialize\":\"CTE_MATERIALIZE_ALWAYS\",\"children\":[" definition "," use "]}"
+#define CTE_REF(index, types)                                                                                          \
+	"{\"type\":\"LOGICAL_CTE_REF\",\"table_index\":9,\"cte_index\":" index ",\"chunk_types\":[" types                   \
+	"],\"bound_columns\":[\"x\"],\"children\":[]}"
+
+/* Common table expressions are found by their numbers: one that comes twice would give a reference other columns. */
+static void test_cte_numbers(void **state)
+{
+	(void)state;
+	const struct rql_rel *rel = parsed(PLAN(CTE("4", GET("", "{}", ""), CTE_REF("4", INT))));
+	assert_int_equal(rel->kind, RQL_REL_CTE);
+	assert_null(rql_rel_reason(rel));
+	rel = parsed(PLAN(
+		CTE("4", GET("", "{}", ""), CTE("4", GET("", "{},{\"index\":1}", ""), CTE_REF("4", INT ",{\"id\":\"VARCHAR\"}")))));
+	assert_int_equal(rel->children[1]->kind, RQL_REL_OPAQUE);
+	/* The numbers that the reader gives itself. */
+	rel = parsed(PLAN(CTE("4611686018427387904", GET("", "{}", ""), CTE_REF("4611686018427387904", INT))));
+	assert_int_equal(rel->kind, RQL_REL_OPAQUE);
+}
+
 static void test_correlated(void **state)
 {
 	static const char *const kept[] = {
@@ -342,6 +354,8 @@ static void test_correlated(void **state)
 	assert_int_equal(rel->join, RQL_JOIN_ANTI);
 	assert_int_equal(rel->children[0]->kind, RQL_REL_GET);
 	const struct rql_rel *join = rel->children[1]->children[0];
+	assert_int_equal(join->kind, RQL_REL_PROJECT); /* DELIM_GET was made the last input: the columns in their order again */
+	join = join->children[0];
 	assert_int_equal(join->kind, RQL_REL_PROJECT); /* what was the join with DELIM_GET: its column is the table's twice */
 	assert_int_equal(join->column_count, 2);
 	assert_true(rql_expr_equal(join->exprs[0], join->exprs[1]));
@@ -349,7 +363,7 @@ static void test_correlated(void **state)
 	assert_int_equal(join->children[0]->exprs[0]->kind, RQL_EXPR_IS_NOT_NULL);
 	rel = parsed(PLAN(DELIM("LEFT", INNER("", "COMPARE_NOT_DISTINCT_FROM", ""))));
 	assert_int_equal(rel->kind, RQL_REL_JOIN);
-	assert_int_equal(rel->children[1]->children[0]->children[0]->kind, RQL_REL_GET); /* NULL equals NULL: no filter */
+	assert_int_equal(rel->children[1]->children[0]->children[0]->children[0]->kind, RQL_REL_GET); /* NULL equals NULL: no filter */
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
 		assert_int_equal(parsed(kept[i])->kind, RQL_REL_CTE);
 }
@@ -357,6 +371,7 @@ static void test_correlated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cte_numbers),
 		cmocka_unit_test(test_correlated),
 		cmocka_unit_test(test_scan_filters),
 		cmocka_unit_test(test_scan_rowid),

@@ -108,6 +108,50 @@ static void test_random(void **state)
 	}
 }
 
+/* The first rows by one column and another, some of which end among the NULLs of the first. */
+static void order_by(const struct table *t, uint32_t column, unsigned ends)
+{
+	struct choice c = {.q = {.arena = need(rql_arena_new())}, .outputs = {{.source = {.index = MIDDLE}}}};
+	struct oracle o;
+	uint64_t values = t->rows - t->snapshot->columns[column].nulls, limits[] = {values + 3, values / 2 + 1, 5};
+	c.outputs[0].type = rql_type_simple(kinds[MIDDLE].type);
+	c.orders[0] = (struct rql_scan_row_order){
+		.source = {.index = column}, .descending = ends & 1, .nulls_first = ends >> 1 & 1};
+	c.orders[1] = (struct rql_scan_row_order){.source = {.index = MIDDLE}, .descending = roll(2), .nulls_first = roll(2)};
+	c.request = (struct rql_scan_rows_request){.scan = {.snapshot = t->snapshot},
+	                                           .output_count = 1,
+	                                           .outputs = c.outputs,
+	                                           .order_count = column == MIDDLE ? 1 : 2,
+	                                           .orders = c.orders,
+	                                           .limit = limits[roll(3)],
+	                                           .offset = roll(2) ? 0 : roll(t->rows)};
+	c.q.request = c.request.scan;
+	expect(&o, &c, t);
+	run_choice(&c, t, &o, ends % 3, 0);
+	free(o.rows);
+	rql_arena_free(c.q.arena);
+}
+
+/* Blocks without a value, and with one only: what the best key of a block is, and what of it is skipped. */
+static void test_blocks(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= (SLOW ? 1 : 4); seed++) {
+		struct table t;
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 5;
+		do {
+			table_make(&t, 18000);
+			if (t.blocks_differ)
+				break;
+			table_free(&t);
+		} while (true);
+		for (uint32_t column = 0; column < COLUMNS; column++)
+			for (unsigned ends = 0; ends < 4; ends++)
+				order_by(&t, column, ends);
+		table_free(&t);
+	}
+}
+
 static void test_threads(void **state)
 {
 	(void)state;
@@ -350,7 +394,8 @@ static void test_limits(void **state)
 	free(values);
 }
 
-/* A program that fails for a row fails the run if the row is wanted, and only then. */
+/* A program that fails for a row that passes fails the run, wherever an order, a limit and an offset have the row; but for
+ * those that a limit of rows as they stand does not come to. */
 static void test_errors(void **state)
 {
 	(void)state;
@@ -373,14 +418,30 @@ static void test_errors(void **state)
 	s.request.scan.program_count = 1;
 	s.request.scan.programs = &bound;
 	s.output.source = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM};
-	for (unsigned limited = 0; limited < 2; limited++) {
+	static const struct {
+		uint64_t limit, offset;
+		bool order, passes;
+		rql_status status;
+	} cases[] = {
+		{ALL, 0, true, true, RQL_ERROR_HOST},      {99000, 0, true, true, RQL_ERROR_HOST},
+		{10, 50000, true, true, RQL_ERROR_HOST},   {80000, 3, true, true, RQL_ERROR_HOST},
+		{ALL, 0, false, true, RQL_ERROR_HOST},     {50000, 0, false, true, RQL_OK},
+		{ALL, 99500, false, true, RQL_ERROR_HOST}, {10, 99500, false, true, RQL_ERROR_HOST},
+		{ALL, 0, true, false, RQL_OK},             {10, 99500, false, false, RQL_OK},
+		{0, 0, true, true, RQL_OK},
+	};
+	const struct rql_scan_conjunct small = {.test = RQL_SCAN_IN_RANGE, .greatest = 7};
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct rql_scan_rows *rows = NULL;
 		struct rql_batch *batch = NULL;
-		s.request.limit = limited ? 99000 : ALL;
+		s.request.limit = cases[i].limit;
+		s.request.offset = cases[i].offset;
+		s.request.order_count = cases[i].order;
+		s.request.scan.conjunct_count = !cases[i].passes;
+		s.request.scan.conjuncts = &small;
 		ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
-		rql_status status = rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err);
-		assert_int_equal(status, limited ? RQL_OK : RQL_ERROR_HOST);
-		if (!limited)
+		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), cases[i].status);
+		if (cases[i].status != RQL_OK)
 			assert_non_null(strstr(rql_error_message(&err), "Overflow"));
 		rql_error_clear(&err);
 		rql_batch_release(batch);
@@ -403,7 +464,7 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends),   cmocka_unit_test(test_ties),     cmocka_unit_test(test_skipping),
+		cmocka_unit_test(test_ends),   cmocka_unit_test(test_blocks), cmocka_unit_test(test_ties),     cmocka_unit_test(test_skipping),
 		cmocka_unit_test(test_limits), cmocka_unit_test(test_lifetime), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_random), cmocka_unit_test(test_threads),
 	};

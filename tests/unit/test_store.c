@@ -685,9 +685,9 @@ static void appends(void **state)
 		assert_true(s->segment_count < 20); /* they are joined */
 		rql_store_snapshot_release(s);
 		/* With maps in it. */
-		assert_int_equal(rql_store_file_write(old, path, "id", 2, NULL), RQL_OK);
+		assert_int_equal(rql_store_file_write(old, RQL_PLACE(path), "id", 2, NULL), RQL_OK);
 		struct rql_store *back;
-		assert_int_equal(rql_store_file_read(path, "id", 2, NULL, &back, NULL), RQL_OK);
+		assert_int_equal(rql_store_file_read(RQL_PLACE(path), "id", 2, NULL, &back, NULL), RQL_OK);
 		struct world before = w;
 		before.used = used;
 		before.used_count = old->rows;
@@ -841,9 +841,9 @@ static void placed_rows(void **state)
 		verify_store(&w, store);
 		const struct rql_store_snapshot *s = rql_store_snapshot(store);
 		assert_int_equal(rql_store_check(s, NULL), RQL_OK);
-		assert_int_equal(rql_store_file_write(s, path, "x", 1, NULL), RQL_OK);
+		assert_int_equal(rql_store_file_write(s, RQL_PLACE(path), "x", 1, NULL), RQL_OK);
 		rql_store_snapshot_release(s);
-		assert_int_equal(rql_store_file_read(path, "x", 1, NULL, &read, NULL), RQL_OK);
+		assert_int_equal(rql_store_file_read(RQL_PLACE(path), "x", 1, NULL, &read, NULL), RQL_OK);
 		check_order(read);
 		verify_store(&w, read);
 		rql_store_release(read);
@@ -1100,12 +1100,12 @@ static void files(void **state)
 	world_make(&w, 9000, TYPES + 1);
 	struct rql_store *store = build(&w, 9000);
 	const struct rql_store_snapshot *s = rql_store_snapshot(store);
-	assert_int_equal(rql_store_file_write(s, path, "state 1", 7, NULL), RQL_OK);
-	assert_int_equal(rql_store_file_read(path, "state 1", 7, &budget, &back, NULL), RQL_OK);
+	assert_int_equal(rql_store_file_write(s, RQL_PLACE(path), "state 1", 7, NULL), RQL_OK);
+	assert_int_equal(rql_store_file_read(RQL_PLACE(path), "state 1", 7, &budget, &back, NULL), RQL_OK);
 	verify_store(&w, back);
 	rql_store_release(back);
 	assert_int_equal(atomic_load(&budget.used), 0);
-	assert_int_equal(rql_store_file_read(path, "state 2", 7, &budget, &back, &err), RQL_ERROR_CORRUPT);
+	assert_int_equal(rql_store_file_read(RQL_PLACE(path), "state 2", 7, &budget, &back, &err), RQL_ERROR_CORRUPT);
 	assert_non_null(strstr(rql_error_message(&err), "another definition"));
 	uint64_t size;
 	uint8_t *whole = read_whole(&size), *bytes = malloc(size);
@@ -1114,7 +1114,7 @@ static void files(void **state)
 		memcpy(bytes, whole, size);
 		bytes[at] ^= (uint8_t)(1 + below(255));
 		write_whole(bytes, cut);
-		rql_status status = rql_store_file_read(path, "state 1", 7, &budget, &back, &err);
+		rql_status status = rql_store_file_read(RQL_PLACE(path), "state 1", 7, &budget, &back, &err);
 		if (status == RQL_OK) { /* a byte between sections */
 			verify_store(&w, back);
 			rql_store_release(back);
@@ -1126,7 +1126,7 @@ static void files(void **state)
 		/* Behind true checksums: it may be wrong, as long as it is refused or safe to read. */
 		rql_store_file_seal(bytes, size);
 		write_whole(bytes, size);
-		if (rql_store_file_read(path, "state 1", 7, &budget, &back, NULL) == RQL_OK) {
+		if (rql_store_file_read(RQL_PLACE(path), "state 1", 7, &budget, &back, NULL) == RQL_OK) {
 			const struct rql_store_snapshot *odd = rql_store_snapshot(back);
 			assert_int_equal(rql_store_check(odd, NULL), RQL_OK);
 			rql_store_snapshot_release(odd);
@@ -1135,7 +1135,7 @@ static void files(void **state)
 	}
 	write_whole(whole, size);
 	atomic_store(&budget.limit, 10000);
-	assert_int_equal(rql_store_file_read(path, "state 1", 7, &budget, &back, NULL), RQL_ERROR_LIMIT);
+	assert_int_equal(rql_store_file_read(RQL_PLACE(path), "state 1", 7, &budget, &back, NULL), RQL_ERROR_LIMIT);
 	assert_int_equal(atomic_load(&budget.used), 0);
 	free(bytes);
 	free(whole);

@@ -562,7 +562,7 @@ static void read_changed(const uint8_t *image, uint64_t size, const uint8_t *at,
 	assert_non_null(file);
 	assert_int_equal(fwrite(copy, 1, size, file), size);
 	fclose(file);
-	assert_int_equal(rql_store_file_read(path, "", 0, &budget, &store, &err), RQL_ERROR_CORRUPT);
+	assert_int_equal(rql_store_file_read(RQL_PLACE(path), "", 0, &budget, &store, &err), RQL_ERROR_CORRUPT);
 	if (!strstr(rql_error_message(&err), why))
 		fail_msg("%s, not %s", rql_error_message(&err), why);
 	assert_int_equal(atomic_load(&budget.used), 0);
@@ -579,8 +579,8 @@ static void files(void **state)
 	append(store, batch_of(&land, 5000, 0, 300)); /* segments with maps */
 	const struct rql_store_snapshot *s = rql_store_snapshot(store);
 	assert_int_equal(found(s), ALL);
-	assert_int_equal(rql_store_file_write(s, path, "", 0, NULL), RQL_OK);
-	assert_int_equal(rql_store_file_read(path, "", 0, &budget, &back, NULL), RQL_OK);
+	assert_int_equal(rql_store_file_write(s, RQL_PLACE(path), "", 0, NULL), RQL_OK);
+	assert_int_equal(rql_store_file_read(RQL_PLACE(path), "", 0, &budget, &back, NULL), RQL_OK);
 	const struct rql_store_snapshot *t = rql_store_snapshot(back);
 	check(t);
 	assert_int_equal(t->dependency_count, s->dependency_count);
@@ -630,7 +630,7 @@ static void files(void **state)
 static void *write_file(void *state)
 {
 	for (unsigned i = 0; i < 20; i++)
-		if (rql_store_file_write(state, path, "", 0, NULL) != RQL_OK)
+		if (rql_store_file_write(state, RQL_PLACE(path), "", 0, NULL) != RQL_OK)
 			return "a file was not written";
 	return NULL;
 }

@@ -1,4 +1,5 @@
-/* util: arena, status, strbuf, thread pool. `test_util latency` prints what a hand-over to the pool costs. */
+/* util: arena, status, strbuf, thread pool, keyed checksums, files of others. `test_util latency` prints what a
+ * hand-over to the pool costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/arena.h"
 #include "util/budget.h"
+#include "util/files.h"
+#include "util/mac.h"
 #include "util/status.h"
 #include "util/strbuf.h"
 #include "util/sort.h"
@@ -638,6 +642,99 @@ static int report_latency(void)
 	return 0;
 }
 
+/* ---- mac -------------------------------------------------------------------------------------------------------- */
+
+/* The key 00..0f over 00, 01, ...: the first two outputs of the authors' list of 128-bit vectors. */
+static void test_mac_of_known_texts(void **state)
+{
+	static const uint8_t want[2][16] = {
+		{0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6, 0x6d, 0xf6, 0x72, 0x14, 0xc7, 0x55, 0x02, 0x93},
+		{0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44, 0x34, 0x76, 0x59, 0x11, 0x9b, 0x22, 0xfc, 0x45}};
+	const struct rql_mac_key key = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}}, other = {{1, 0}};
+	uint8_t text[40] = {0};
+	uint64_t out[2], again[2];
+	(void)state;
+	for (unsigned n = 0; n < 2; n++) {
+		rql_mac(&key, text, n, out);
+		for (unsigned i = 0; i < 16; i++)
+			assert_int_equal((uint8_t)(out[i / 8] >> 8 * (i % 8)), want[n][i]);
+	}
+	/* Every bit of the text, its length and the key count. */
+	rql_mac(&key, text, sizeof text, out);
+	for (unsigned bit = 0; bit < 8 * sizeof text; bit++) {
+		text[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		rql_mac(&key, text, sizeof text, again);
+		assert_true(again[0] != out[0] && again[1] != out[1]);
+		text[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	rql_mac(&key, text, sizeof text - 1, again);
+	assert_true(again[0] != out[0]);
+	rql_mac(&other, text, sizeof text, again);
+	assert_true(again[0] != out[0]);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static void refuses(const struct rql_file_place *place, const char *text)
+{
+	struct rql_error err = {0};
+	int fd = -1;
+	assert_int_equal(rql_file_open(place, &fd, &err), RQL_ERROR_IO);
+	if (!strstr(rql_error_message(&err), text))
+		fail_msg("%s", rql_error_message(&err));
+	rql_error_clear(&err);
+}
+
+static void test_files_of_others(void **state)
+{
+	char folder[] = "/tmp/rayql-util-XXXXXX", link[64], command[64];
+	struct rql_file_place place = {.name = "file", .path = "file", .mode = 0600};
+	struct rql_file_stamp stamp;
+	struct iovec parts[] = {{"one ", 4}, {"two", 3}};
+	char *data = NULL;
+	uint64_t size = 0;
+	int fd = 7;
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(rql_folder_open(folder, false, 0700, &place.folder, NULL), RQL_OK);
+	assert_int_equal(rql_file_open(&place, &fd, NULL), RQL_OK);
+	assert_int_equal(fd, -1);
+	/* A link that waits under the temporary name is not followed. */
+	assert_int_equal(symlinkat("/tmp/rayql-util-no-such-file", place.folder, "file.tmp"), 0);
+	assert_int_equal(rql_file_put(&place, "tmp", parts, 2, NULL), RQL_OK);
+	assert_int_equal(rql_file_get(&place, 100, &data, &size, NULL), RQL_OK);
+	assert_string_equal(data, "one two");
+	assert_int_equal(size, 7);
+	free(data);
+	assert_int_equal(rql_file_get(&place, 6, &data, &size, NULL), RQL_ERROR_IO);
+	assert_true(rql_file_stamp(place.folder, "file", &stamp));
+	place.stamp = &stamp;
+	assert_int_equal(rql_file_open(&place, &fd, NULL), RQL_OK);
+	close(fd);
+	assert_int_equal(fchmodat(place.folder, "file", 0620, 0), 0);
+	refuses(&place, "others may write");
+	assert_int_equal(fchmodat(place.folder, "file", 0600, 0), 0);
+	refuses(&place, "not the file that RayQL left");
+	place.stamp = NULL;
+	assert_int_equal(renameat(place.folder, "file", place.folder, "there"), 0);
+	assert_int_equal(symlinkat("there", place.folder, "file"), 0);
+	refuses(&place, "symbolic link");
+	assert_false(rql_file_stamp(place.folder, "file", &stamp));
+	assert_int_equal(unlinkat(place.folder, "file", 0), 0);
+	assert_int_equal(mkfifoat(place.folder, "file", 0600), 0);
+	refuses(&place, "no regular file");
+	close(place.folder);
+	/* Folders. */
+	snprintf(link, sizeof link, "%s.link", folder);
+	assert_int_equal(symlink(folder, link), 0);
+	assert_int_equal(rql_folder_open(link, true, 0700, &fd, NULL), RQL_ERROR_IO);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(rql_folder_open(link, false, 0700, &fd, NULL), RQL_OK);
+	assert_int_equal(fd, -1);
+	snprintf(command, sizeof command, "rm -r '%s'", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "latency") == 0)
@@ -669,6 +766,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sort_is_stable),
 		cmocka_unit_test(test_sort_of_words_is_stable),
 		cmocka_unit_test(test_now_is_monotonic),
+		cmocka_unit_test(test_mac_of_known_texts),
+		cmocka_unit_test(test_files_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

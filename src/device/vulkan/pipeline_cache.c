@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "util/strbuf.h"
+#include "util/files.h"
 
 #define MAGIC "RQLPIPE"
 #define FORMAT 1u
@@ -48,65 +47,46 @@ static void fill_head(const struct rql_vk_gpu *gpu, const uint8_t *data, uint64_
 	memcpy(out->uuid, gpu->pipeline_cache_uuid, VK_UUID_SIZE);
 }
 
-/* false: no home, or out of memory. */
-static bool cache_path(const struct rql_vk_gpu *gpu, bool make_folder, struct rql_strbuf *out)
+#define NAME_BYTES (sizeof "pipelines-.bin" + 2 * VK_UUID_SIZE)
+
+static void file_name(const struct rql_vk_gpu *gpu, char out[NAME_BYTES])
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	if (cache && cache[0] == '/')
-		rql_strbuf_put(out, cache);
-	else if (home && home[0])
-		rql_strbuf_printf(out, "%s/.cache", home);
-	else
-		return false;
-	if (make_folder)
-		(void)mkdir(rql_strbuf_text(out), 0700); /* what is wrong with it shows when the file is written */
-	rql_strbuf_put(out, "/rayql");
-	if (make_folder)
-		(void)mkdir(rql_strbuf_text(out), 0700);
-	rql_strbuf_put(out, "/pipelines-");
+	char *at = out + snprintf(out, NAME_BYTES, "pipelines-");
 	for (unsigned i = 0; i < VK_UUID_SIZE; i++)
-		rql_strbuf_printf(out, "%02x", gpu->pipeline_cache_uuid[i]);
-	rql_strbuf_put(out, ".bin");
-	return !out->failed;
+		at += snprintf(at, 3, "%02x", gpu->pipeline_cache_uuid[i]);
+	memcpy(at, ".bin", sizeof ".bin");
 }
 
-/* The driver's bytes (malloc'ed), or NULL: no file, or not one of this driver's. */
-static uint8_t *read_cache(const struct rql_vk_gpu *gpu, FILE *file, uint64_t *length)
+/* The driver's bytes, or NULL: no file, or not one of this driver's. *file: what to free. */
+static const uint8_t *read_cache(const struct rql_vk_gpu *gpu, char **file, uint64_t *length)
 {
+	char name[NAME_BYTES];
 	struct head head, wanted;
-	struct stat stat;
-	if (fread(&head, sizeof(head), 1, file) != 1 || head.length == 0 || head.length > LONGEST)
+	struct rql_file_place place = {.folder = -1, .name = name, .path = name};
+	uint64_t size = 0;
+	*file = NULL;
+	file_name(gpu, name);
+	if (rql_cache_open(false, &place.folder, NULL) != RQL_OK || place.folder < 0)
 		return NULL;
-	if (fstat(fileno(file), &stat) != 0 || (uint64_t)stat.st_size != sizeof(head) + head.length)
+	rql_status status = rql_file_get(&place, LONGEST + sizeof head, file, &size, NULL);
+	(void)close(place.folder);
+	if (status != RQL_OK || !*file || size <= sizeof head)
 		return NULL;
-	uint8_t *data = malloc(head.length);
-	if (!data)
-		return NULL;
-	if (fread(data, 1, head.length, file) == head.length) {
-		fill_head(gpu, data, head.length, &wanted);
-		if (memcmp(&head, &wanted, sizeof(head)) == 0) {
-			*length = head.length;
-			return data;
-		}
-	}
-	free(data);
-	return NULL;
+	const uint8_t *data = (const uint8_t *)*file + sizeof head;
+	memcpy(&head, *file, sizeof head);
+	fill_head(gpu, data, size - sizeof head, &wanted);
+	*length = size - sizeof head;
+	return memcmp(&head, &wanted, sizeof head) == 0 ? data : NULL;
 }
 
 rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err)
 {
-	struct rql_strbuf path = {0};
 	uint64_t length = 0;
-	uint8_t *data = NULL;
-	FILE *file = cache_path(gpu, false, &path) ? fopen(rql_strbuf_text(&path), "rbe") : NULL;
-	if (file) {
-		data = read_cache(gpu, file, &length);
-		(void)fclose(file);
-	}
-	rql_strbuf_free(&path);
+	char *file = NULL;
+	const uint8_t *data = read_cache(gpu, &file, &length);
 	VkPipelineCacheCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-		.initialDataSize = length,
+		.initialDataSize = data ? length : 0,
 		.pInitialData = data,
 	};
 	gpu->pipeline_cache_checksum = data ? checksum(data, length) : 0;
@@ -117,7 +97,7 @@ rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err)
 		gpu->pipeline_cache_checksum = 0;
 		result = gpu->vk.vkCreatePipelineCache(gpu->handle, &info, NULL, &gpu->pipeline_cache);
 	}
-	free(data);
+	free(file);
 	gpu->pipeline_cache_changed = false;
 	if (result == VK_SUCCESS)
 		return RQL_OK;
@@ -126,25 +106,21 @@ rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err)
 }
 
 /* Beside its place and then renamed, so that a reader never sees half a file. */
-static void write_cache(const struct rql_vk_gpu *gpu, const uint8_t *data, uint64_t length)
+static void write_cache(const struct rql_vk_gpu *gpu, uint8_t *data, uint64_t length)
 {
 	struct head head;
+	char name[NAME_BYTES], end[48];
+	struct rql_file_place place = {.folder = -1, .name = name, .path = name, .mode = 0600};
 	fill_head(gpu, data, length, &head);
-	struct rql_strbuf path = {0}, beside = {0};
-	FILE *file = NULL;
-	if (cache_path(gpu, true, &path)) {
-		/* Two devices of one kind have one file: the number tells their writers apart within a process. */
-		rql_strbuf_printf(&beside, "%s.%ld.%u.tmp", rql_strbuf_text(&path), (long)getpid(), gpu->device->index);
-		file = beside.failed ? NULL : fopen(rql_strbuf_text(&beside), "wbe");
-	}
-	if (file) {
-		bool written = fwrite(&head, sizeof(head), 1, file) == 1 && fwrite(data, 1, length, file) == length;
-		written = fclose(file) == 0 && written;
-		if (!written || rename(rql_strbuf_text(&beside), rql_strbuf_text(&path)) != 0)
-			(void)unlink(rql_strbuf_text(&beside));
-	}
-	rql_strbuf_free(&path);
-	rql_strbuf_free(&beside);
+	file_name(gpu, name);
+	/* Two devices of one kind have one file: the number tells their writers apart within a process. */
+	snprintf(end, sizeof end, "%ld.%u.tmp", (long)getpid(), gpu->device->index);
+	if (rql_cache_open(true, &place.folder, NULL) != RQL_OK)
+		return;
+	const struct iovec parts[] = {{&head, sizeof head}, {data, length}};
+	rql_status status = rql_file_put(&place, end, parts, 2, NULL);
+	(void)status; /* without it the kernels are compiled again */
+	(void)close(place.folder);
 }
 
 static void save_cache(struct rql_vk_gpu *gpu)

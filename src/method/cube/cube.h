@@ -20,6 +20,7 @@
 
 #include "column/pack.h"
 #include "method/method.h"
+#include "util/files.h"
 
 #define RQL_CUBE_BLOCK 64u /* cells per cumulative sum */
 #define RQL_CUBE_MAX_DIMENSIONS 64u
@@ -123,13 +124,13 @@ void rql_cube_release(struct rql_cube *cube);
  */
 rql_status rql_cube_check(const struct rql_cube *cube, struct rql_error *err);
 
-/* Side file (docs/format.md): written whole to `path`.tmp, synced, renamed. Read back verifies magic, version, byte
+/* Side file (docs/format.md): written whole to NAME.tmp, synced, renamed. Read back verifies magic, version, byte
  * order, the checksum of every section and all counts before anything is used; the identity bytes must match what was
  * given to write. RQL_ERROR_CORRUPT says what was wrong; the caller then rebuilds. */
-rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const void *identity, uint32_t identity_size,
-                          struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_cube_read(const char *path, const void *identity, uint32_t identity_size, struct rql_budget *budget,
-                         struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_cube_write(const struct rql_cube *cube, const struct rql_file_place *place, const void *identity,
+                          uint32_t identity_size, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_cube_read(const struct rql_file_place *place, const void *identity, uint32_t identity_size,
+                         struct rql_budget *budget, struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* Bytes of the device's memory that the cube's placements (cube_place.h) hold there, and why it is not used there
  * (NULL: nothing is wrong); kinds, when not NULL, gets their names and build times ("arrays in 0.4 ms, rt in 12.0 ms"), at most `size` bytes. */

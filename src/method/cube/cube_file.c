@@ -145,11 +145,11 @@ static const struct rql_frame_kind cube_kind = {.magic = "RayQLcub",
                                                 .walk = visit_cube,
                                                 .type_ok = rql_cube_dimension_type};
 
-rql_status rql_cube_write(const struct rql_cube *cube, const char *path, const void *identity, uint32_t identity_size,
-                          struct rql_error *err)
+rql_status rql_cube_write(const struct rql_cube *cube, const struct rql_file_place *place, const void *identity,
+                          uint32_t identity_size, struct rql_error *err)
 {
 	/* The walk only reads when it writes. */
-	struct rql_frame_file file = {.kind = &cube_kind, .path = path, .state = (void *)(uintptr_t)cube, .err = err};
+	struct rql_frame_file file = {.kind = &cube_kind, .place = place, .state = (void *)(uintptr_t)cube, .err = err};
 	return rql_frame_write(&file, identity, identity_size);
 }
 
@@ -163,12 +163,12 @@ static rql_status finish_reading(struct rql_frame_file *file, struct rql_cube_ow
 	return status == RQL_OK ? rql_cube_settle(owned, file->err) : status;
 }
 
-rql_status rql_cube_read(const char *path, const void *identity, uint32_t identity_size, struct rql_budget *budget,
-                         struct rql_cube **out, struct rql_error *err)
+rql_status rql_cube_read(const struct rql_file_place *place, const void *identity, uint32_t identity_size,
+                         struct rql_budget *budget, struct rql_cube **out, struct rql_error *err)
 {
 	struct rql_cube_owned *owned;
-	struct rql_frame_file file = {.kind = &cube_kind, .path = path, .err = err};
-	RQL_TRY(rql_cube_new(budget, path, &owned, err));
+	struct rql_frame_file file = {.kind = &cube_kind, .place = place, .err = err};
+	RQL_TRY(rql_cube_new(budget, place->path, &owned, err));
 	file.state = owned;
 	file.mem = &owned->mem;
 	file.arena = owned->cube.arena;

@@ -70,6 +70,8 @@ struct rql_scan_conjunct {
 	enum rql_scan_test test;
 	uint32_t index;        /* column, or of IS_TRUE the program */
 	bool or_null;          /* NULL passes too (column tests) */
+	/* The host tests nothing but such conditions before it: what can fail need not see the rows that this one drops. */
+	bool at_first;
 	const uint64_t *codes; /* bitmap over the column's codes */
 	rql_int128 least, greatest;
 	double real_least, real_greatest;

@@ -92,6 +92,21 @@ static const char *refuse_program(const struct rql_scan_request *r, const struct
 	return why;
 }
 
+/* A device tests each row by what is left of it: what can fail would not see the rows that others drop. */
+static const char *refuse_checks(const struct rql_scan_request *r)
+{
+	uint32_t others = 0, failing = 0;
+	for (uint32_t c = 0; c < r->conjunct_count; c++) {
+		const struct rql_scan_conjunct *conjunct = &r->conjuncts[c];
+		others += !conjunct->at_first;
+		failing += conjunct->test == RQL_SCAN_IS_TRUE && conjunct->index < r->program_count &&
+		           rql_program_can_fail(r->programs[conjunct->index].program);
+	}
+	for (uint32_t j = 0; j < r->join_count; j++)
+		others += r->joins[j].kind != RQL_SCAN_LEFT;
+	return failing && others > 1 ? "a condition can fail in rows that another one drops" : NULL;
+}
+
 const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const struct rql_device *device)
 {
 	const char *why = NULL;
@@ -112,7 +127,7 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const str
 	for (uint32_t a = 0; !why && a < r->agg_count; a++)
 		if (r->aggs[a].kind != RQL_AGG_COUNT_STAR)
 			why = refuse_source(r, &r->aggs[a].source, device);
-	return why;
+	return why ? why : refuse_checks(r);
 }
 
 /* ---- tables ---- */

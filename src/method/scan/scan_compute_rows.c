@@ -132,10 +132,31 @@ static bool reduce(const struct rql_scan_request *from, struct rql_arena *arena,
 	return true;
 }
 
+static bool can_fail(const struct rql_scan_request *scan, const struct rql_scan_source *s)
+{
+	return s->kind == RQL_SCAN_PROGRAM && s->index < scan->program_count &&
+	       rql_program_can_fail(scan->programs[s->index].program);
+}
+
+/* Whether something of the result can fail in rows that are not wanted: then all that pass are listed. */
+static bool checks(const struct rql_scan_rows_request *r)
+{
+	bool some = false;
+	for (uint32_t i = 0; i < r->output_count; i++)
+		some |= can_fail(&r->scan, &r->outputs[i].source);
+	for (uint32_t i = 0; i < r->order_count; i++)
+		some |= can_fail(&r->scan, &r->orders[i].source);
+	for (uint32_t c = 0; c < r->scan.conjunct_count; c++) {
+		const struct rql_scan_source program = {.kind = RQL_SCAN_PROGRAM, .index = r->scan.conjuncts[c].index};
+		some |= r->scan.conjuncts[c].test == RQL_SCAN_IS_TRUE && can_fail(&r->scan, &program);
+	}
+	return some && rql_rows_leaves_rows(r);
+}
+
 /* Whether the first key of the wanted rows may become a test: they are few, and it is a column. */
 static bool may_bound(const struct rql_scan_rows_request *r, const struct rql_device *device)
 {
-	return r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
+	return !checks(r) && r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
 	       r->orders[0].source.kind == RQL_SCAN_COLUMN && r->orders[0].source.index < r->scan.snapshot->column_count &&
 	       !rql_scan_column_refusal(r->scan.snapshot, r->orders[0].source.index, device);
 }

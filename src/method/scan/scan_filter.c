@@ -362,10 +362,38 @@ static rql_status apply_measured(struct rql_scan_worker *w, uint32_t s)
 	return RQL_OK;
 }
 
+/* Conditions that can fail, each in all rows that the host may have tested it in: no answer hides an error. */
+static rql_status check_block(struct rql_scan_worker *w)
+{
+	const struct rql_scan *scan = w->scan;
+	const uint32_t words = (w->block_rows + 63) / 64;
+	uint64_t tested[RQL_SCAN_MASK_WORDS], passed[RQL_SCAN_MASK_WORDS];
+	for (uint32_t s = 0; s < scan->step_count && w->left; s++)
+		if (scan->steps[s].at_first)
+			RQL_TRY(rql_scan_apply(w, s));
+	if (!w->left)
+		return RQL_OK;
+	memcpy(tested, w->mask, words * sizeof(*tested));
+	memcpy(passed, w->mask, words * sizeof(*passed));
+	for (uint32_t s = 0; s < scan->step_count; s++) {
+		if (!scan->steps[s].checked)
+			continue;
+		memcpy(w->mask, tested, words * sizeof(*tested));
+		changed(w);
+		RQL_TRY(rql_scan_apply(w, s));
+		for (uint32_t i = 0; i < words; i++)
+			passed[i] &= w->mask[i];
+	}
+	memcpy(w->mask, passed, words * sizeof(*passed));
+	changed(w);
+	return RQL_OK;
+}
+
 rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 {
 	const struct rql_scan *scan = w->scan;
-	uint64_t all = 0; /* steps that the zone maps have answered; those past 64 are simply run */
+	bool nothing = false;
+	uint64_t all = 0; /* steps that need not be run; those past 64 are simply run */
 	w->generation++;
 	w->left = 0;
 	w->counts.blocks++;
@@ -375,11 +403,13 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 	}
 	for (uint32_t s = 0; s < scan->step_count; s++) {
 		enum rql_store_match match = match_step(w, &scan->steps[s]);
-		if (match == RQL_MATCH_NONE) {
+		nothing |= match == RQL_MATCH_NONE;
+		if (match == RQL_MATCH_NONE && (!scan->checks || scan->steps[s].at_first)) {
 			w->counts.blocks_skipped++;
 			return RQL_OK;
 		}
-		if (match == RQL_MATCH_ALL && s < 64)
+		bool done = scan->checks && (scan->steps[s].at_first || scan->steps[s].checked);
+		if ((match == RQL_MATCH_ALL || done) && s < 64)
 			all |= UINT64_C(1) << s;
 	}
 	w->counts.rows_read += w->block_rows;
@@ -388,6 +418,10 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 	rql_scan_fill_mask(w->mask, w->block_rows);
 	w->left = w->block_rows;
 	w->full = true;
+	if (scan->checks)
+		RQL_TRY(check_block(w));
+	if (nothing)
+		w->left = 0;
 	if (w->before) {
 		test_dense(w, w->before);
 		changed(w);

@@ -313,7 +313,8 @@ static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step 
 		return wrong(b, "no such column", c->index);
 	const struct rql_store_column *column = &b->scan->snapshot->columns[c->index];
 	double rows = b->scan->snapshot->rows ? (double)b->scan->snapshot->rows : 1, nulls = (double)column->nulls / rows;
-	*step = (struct rql_scan_step){.kind = RQL_SCAN_BY_TEST, .index = c->index, .or_null = c->or_null, .cost = 0.2};
+	*step = (struct rql_scan_step){
+		.kind = RQL_SCAN_BY_TEST, .index = c->index, .or_null = c->or_null, .at_first = c->at_first, .cost = 0.2};
 	if (c->test == RQL_SCAN_IS_NULL || c->test == RQL_SCAN_IS_NOT_NULL) {
 		bool null = c->test == RQL_SCAN_IS_NULL;
 		step->filter.kind = null ? RQL_FILTER_IS_NULL : RQL_FILTER_IS_NOT_NULL;
@@ -382,6 +383,20 @@ static rql_status bind_steps(struct binding *b)
 		if (scan->joins[j].kind != RQL_SCAN_LEFT)
 			RQL_TRY(bind_join_step(b, j, &scan->steps[scan->step_count++]));
 	return RQL_OK;
+}
+
+/* Which conditions can fail in rows that another step drops. */
+static void note_checks(struct rql_scan *scan)
+{
+	uint32_t others = 0;
+	for (uint32_t s = 0; s < scan->step_count; s++)
+		others += !scan->steps[s].at_first;
+	for (uint32_t s = 0; s < scan->step_count && others > 1; s++) {
+		struct rql_scan_step *step = &scan->steps[s];
+		step->checked =
+			step->kind == RQL_SCAN_BY_PROGRAM && rql_program_can_fail(scan->programs[step->index].program);
+		scan->checks |= step->checked;
+	}
 }
 
 /* ---- groups ---- */
@@ -621,6 +636,7 @@ static rql_status bind(struct binding *b)
 		RQL_TRY(bind_program(b, p));
 	place_inputs(b->scan);
 	RQL_TRY(bind_steps(b));
+	note_checks(b->scan);
 	RQL_TRY(bind_groups(b));
 	for (uint32_t a = 0; a < r->agg_count; a++) {
 		RQL_TRY(bind_agg(b, a));

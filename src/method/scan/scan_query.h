@@ -42,9 +42,10 @@ struct rql_scan_step {
 	uint32_t index;                 /* column of the store, program, join */
 	struct rql_store_filter filter; /* TEST */
 	bool or_null;
-	double cost; /* nanoseconds a row that comes in: of the sample, before that a guess */
-	double pass; /* share of the rows in blocks that are read; before the sample, a guess, of all rows */
-	double run;  /* as the sample has it; 0: there is none */
+	bool at_first, checked; /* as the conjunct's; a program that can fail, where others might drop rows before it */
+	double cost;            /* nanoseconds a row that comes in: of the sample, before that a guess */
+	double pass;            /* share of the rows in blocks that are read; before the sample, a guess, of all rows */
+	double run;             /* as the sample has it; 0: there is none */
 };
 
 /* ---- groups ---- */
@@ -138,6 +139,7 @@ struct rql_scan {
 	uint64_t group_count; /* possible groups */
 	bool wide;            /* more than 2^62: numbers of 128 bits, the keys' codes side by side; always hashed */
 	bool few;             /* groups that are kept in copies, with 64-bit or real sums and counts only */
+	bool checks;          /* some step is checked */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
 	uint32_t row_words;
 	uint64_t *row_template;

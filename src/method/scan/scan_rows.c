@@ -10,6 +10,23 @@
 
 /* ---- binding ---- */
 
+bool rql_rows_leaves_rows(const struct rql_scan_rows_request *request)
+{
+	/* Rows behind a limit are looked at by nobody when there is no order: neither here nor by the host. */
+	return request->offset || (request->limit != UINT64_MAX && request->order_count);
+}
+
+/* An error counts in every row that passes: the host computes the outputs before it knows which rows are wanted. */
+static void note_checks(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request)
+{
+	for (uint32_t p = 0; p < request->scan.program_count && rql_rows_leaves_rows(request); p++) {
+		const bool answers = rows->gathered[p] || rows->ordering[p];
+		rows->checked[p] = answers && rql_program_can_fail(request->scan.programs[p].program);
+		rows->checks |= rows->checked[p];
+	}
+	rows->checks |= rows->scan->checks && rql_rows_leaves_rows(request);
+}
+
 /* Outputs and order keys become a scan's operands: the least of each, as aggregates that are never computed. */
 static rql_status bind(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
                        struct rql_device *device, struct rql_scan_agg *aggs, uint32_t *operands, struct rql_error *err)
@@ -33,13 +50,15 @@ static rql_status bind(struct rql_scan_rows *rows, const struct rql_scan_rows_re
 	rows->fields = RQL_NEW_ARRAY(arena, struct rql_rows_field, orders);
 	rows->ordering = RQL_NEW_ARRAY(arena, bool, scan.program_count);
 	rows->gathered = RQL_NEW_ARRAY(arena, bool, scan.program_count);
+	rows->checked = RQL_NEW_ARRAY(arena, bool, scan.program_count);
 	rows->ordering_columns.index = RQL_NEW_ARRAY(arena, uint32_t, scan.snapshot->column_count);
 	rows->gathered_columns.index = RQL_NEW_ARRAY(arena, uint32_t, scan.snapshot->column_count);
-	if (!rows->outputs || !rows->fields || !rows->ordering || !rows->gathered || !rows->ordering_columns.index ||
-	    !rows->gathered_columns.index)
+	if (!rows->outputs || !rows->fields || !rows->ordering || !rows->gathered || !rows->checked ||
+	    !rows->ordering_columns.index || !rows->gathered_columns.index)
 		return rql_error_memory(err, outputs * sizeof(*rows->outputs), "preparing rows of a scan");
 	RQL_TRY(rql_rows_bind_outputs(rows, request, operands, err));
 	RQL_TRY(rql_rows_bind_order(rows, request, operands + outputs, err));
+	note_checks(rows, request);
 	for (uint32_t i = 0; i < outputs; i++)
 		rql_rows_note_columns(rows->scan, &request->outputs[i].source, &rows->gathered_columns);
 	for (uint32_t i = 0; i < orders; i++)
@@ -257,10 +276,46 @@ rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* ---- programs of all rows that passed ---- */
+
+void rql_rows_list_mask(struct rql_scan_worker *w)
+{
+	if (w->selected_generation != w->generation)
+		(void)w->scan->kernels->select(w->mask, (w->block_rows + 63) / 64, w->selected);
+	w->selected_generation = w->generation;
+}
+
+rql_status rql_rows_run_programs(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first,
+                                 uint32_t n)
+{
+	for (uint32_t p = 0; p < rows->scan->program_count; p++)
+		if (rows->ordering[p] || rows->checked[p])
+			RQL_TRY(rql_scan_run_program(w, p, first, n));
+	return RQL_OK;
+}
+
+static rql_status check_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block)
+{
+	(void)thread;
+	if (!run->left[block])
+		return RQL_OK;
+	rql_rows_enter(run, w, block);
+	RQL_TRY(rql_rows_restore(run, w, block));
+	rql_rows_list_mask(w);
+	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
+		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
+		RQL_TRY(rql_rows_run_programs(run->rows, w, first, n));
+	}
+	return RQL_OK;
+}
+
 static rql_status in_table_order(struct rql_rows_run *run, struct rql_error *err)
 {
 	const struct rql_scan_rows *rows = run->rows;
 	RQL_TRY(rql_rows_select(run, err));
+	const struct rql_rows_pass check = {.blocks = run->blocks, .shared = true, .fn = check_block};
+	if (rows->checks)
+		RQL_TRY(rql_rows_each_block(run, &check, err));
 	uint64_t passed = run->first[run->blocks];
 	run->skipped = rows->offset < passed ? rows->offset : passed;
 	run->result_rows = passed - run->skipped < rows->limit ? passed - run->skipped : rows->limit;

@@ -46,8 +46,9 @@ void rql_scan_rows_free(struct rql_scan_rows *rows);            /* NULL accepted
 uint64_t rql_scan_rows_bytes(const struct rql_scan_rows *rows); /* that it holds between runs, without its workers */
 
 /* The rows as one batch, which the caller releases and which needs nothing of what it was read from. Rows that the order
- * keys do not tell apart are as they stand in the snapshot: the same request gives the same rows on any number of threads. counts may be
- * NULL; with a limit it tells what was looked at before it was reached. Errors as rql_scan_run; RQL_ERROR_LIMIT: the
+ * keys do not tell apart are as they stand in the snapshot: the same request gives the same rows on any number of
+ * threads. Programs of outputs and order keys that can fail run for all rows that pass, also where a limit or an offset
+ * does not want them, but not behind a limit without an order. counts may be NULL; with a limit it tells what was looked at before it was reached. Errors as rql_scan_run; RQL_ERROR_LIMIT: the
  * budget; RQL_ERROR_UNSUPPORTED: more than 2^32 - 1 rows. */
 rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
                              struct rql_batch **out, struct rql_scan_counts *counts,

@@ -26,6 +26,16 @@ static void add_keys(const struct rql_scan_rows *rows, struct rql_scan_effort *e
 	effort->work += effort->left * effort->profile->step_ns * (1 + rows->field_count);
 }
 
+/* What can fail in rows that are not wanted. */
+static void add_checks(const struct rql_scan_rows *rows, struct rql_scan_effort *effort)
+{
+	for (uint32_t p = 0; p < rows->scan->program_count && rows->checks; p++) {
+		const struct rql_scan_source source = {.kind = RQL_SCAN_PROGRAM, .index = p};
+		if (rows->checked[p] && !rows->ordering[p])
+			rql_scan_effort_source(rows->scan, &source, effort);
+	}
+}
+
 /* What the worst kept row lets through: of n rows in random order, N ln(n / N) get in. */
 static double heaped_rows(double left, double wanted, double threads)
 {
@@ -36,7 +46,7 @@ static double heaped_rows(double left, double wanted, double threads)
 static void add_top(const struct rql_scan_rows *rows, double wanted, double threads, struct rql_scan_effort *effort)
 {
 	double left = effort->left, kept = heaped_rows(left, wanted, threads);
-	bool filtered = rows->fields[0].column != RQL_SCAN_NONE;
+	bool filtered = rows->fields[0].column != RQL_SCAN_NONE && !rows->checks;
 	effort->work += kept * HEAPED_ROW_NS;
 	if (!filtered) {
 		add_keys(rows, effort);
@@ -79,7 +89,8 @@ double rql_rows_price_listed(const struct rql_scan_rows *rows, const struct rql_
 	double all = (double)rows->scan->snapshot->rows, wanted = fmax((double)rows->wanted, 1);
 	struct rql_scan_effort effort = {.rows = all, .left = listed, .profile = profile};
 	double serial = START_NS;
-	effort.work = listed * MARKED_ROW_NS + fmin(listed, all / RQL_STORE_BLOCK) * MARKED_BLOCK_NS;
+	add_checks(rows, &effort);
+	effort.work += listed * MARKED_ROW_NS + fmin(listed, all / RQL_STORE_BLOCK) * MARKED_BLOCK_NS;
 	if (rows->field_count) {
 		add_keys(rows, &effort);
 		effort.work += rows->wanted <= RQL_ROWS_TOP
@@ -97,6 +108,7 @@ void rql_scan_rows_price(const struct rql_scan_rows *rows, const struct rql_devi
 	double share = rql_scan_effort_filters(rows->scan, profile, &effort), passed = effort.left;
 	double wanted = (double)rows->wanted, threads = rql_pool_threads(device->pool), serial = START_NS;
 	double rows_out = rql_rows_price_out(rows, passed);
+	add_checks(rows, &effort);
 	if (!rows->field_count && wanted < passed) { /* a limit is reached early */
 		double part = wanted / passed;
 		effort.work *= part;

@@ -172,8 +172,8 @@ uint64_t rql_rows_best(const struct rql_scan_rows *rows, const struct rql_store_
 	const struct rql_store_block *b = &view->blocks[block];
 	if (f->flag && b->nulls && f->nulls_first)
 		return 0;
-	if (f->flag && b->nulls == b->rows)
-		return UINT64_MAX;
+	if (f->flag && b->nulls == b->rows) /* the next keys may be anything */
+		return first_word(f, true, 0);
 	const uint64_t *end = f->descending ? b->greatest : b->least;
 	rql_uint128 value = (rql_uint128)end[1] << 64 | end[0], distance;
 	if (f->real) {

@@ -87,28 +87,16 @@ static void add_vector(struct rql_rows_run *run, struct rql_scan_worker *w, stru
 		lower(&run->threshold, top->entries[0]);
 }
 
-static rql_status run_programs(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first, uint32_t n)
-{
-	for (uint32_t p = 0; p < rows->scan->program_count; p++)
-		if (rows->ordering[p])
-			RQL_TRY(rql_scan_run_program(w, p, first, n));
-	return RQL_OK;
-}
-
-static void select_rows(struct rql_scan_worker *w)
-{
-	if (w->selected_generation != w->generation)
-		(void)w->scan->kernels->select(w->mask, (w->block_rows + 63) / 64, w->selected);
-	w->selected_generation = w->generation;
-}
-
-static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t index)
+/* Leaves in *before the test that a row of the block must pass to get in; NULL: none. false: no row of it does. */
+static bool may_get_in(const struct rql_rows_run *run, struct rql_rows_top *top, uint64_t index, uint64_t block,
+                       const struct rql_scan_step **before)
 {
 	const struct rql_scan_rows *rows = run->rows;
-	struct rql_rows_top *top = &run->tops[thread];
-	uint64_t block = run->visit ? run->visit[2 * index + 1] : index;
 	uint64_t word = atomic_load_explicit(&run->threshold, memory_order_relaxed);
 	bool strict = false, nothing, full = top->used == rows->wanted;
+	*before = NULL;
+	if (rows->checks)
+		return true;
 	if (full && rows->key_words == 1 && top->entries[0] <= word) {
 		/* Rows of later blocks lose against an equal key. */
 		word = top->entries[0];
@@ -116,9 +104,18 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	}
 	/* Nor can any block after it have a row that is wanted; but other workers are still at ones before. */
 	if (run->visit && (run->visit[2 * index] > word || (strict && run->visit[2 * index] == word)))
-		return RQL_OK;
-	w->before = rql_rows_threshold(rows, word, strict, &top->before, &nothing) ? &top->before : NULL;
-	if (nothing) {
+		return false;
+	if (rql_rows_threshold(rows, word, strict, &top->before, &nothing))
+		*before = &top->before;
+	return !nothing;
+}
+
+static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t index)
+{
+	const struct rql_scan_rows *rows = run->rows;
+	struct rql_rows_top *top = &run->tops[thread];
+	uint64_t block = run->visit ? run->visit[2 * index + 1] : index;
+	if (!may_get_in(run, top, index, block, &w->before)) {
 		w->counts.blocks++;
 		w->counts.blocks_skipped++;
 		return RQL_OK;
@@ -128,10 +125,10 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	w->before = NULL;
 	RQL_TRY(status);
 	if (w->left)
-		select_rows(w);
+		rql_rows_list_mask(w);
 	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
 		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
-		RQL_TRY(run_programs(rows, w, first, n));
+		RQL_TRY(rql_rows_run_programs(rows, w, first, n));
 		add_vector(run, w, top, block, first, n);
 	}
 	return RQL_OK;
@@ -258,7 +255,7 @@ bool rql_rows_boundable(const struct rql_scan_rows *rows)
 {
 	double passed = rows->scan->pass * (double)rows->scan->snapshot->rows, wanted = (double)rows->wanted;
 	return rows->field_count && rows->wanted && rows->wanted <= RQL_ROWS_TOP &&
-	       rows->fields[0].column != RQL_SCAN_NONE && passed > 4 * wanted + BOUND_LEAST_ROWS;
+	       rows->fields[0].column != RQL_SCAN_NONE && !rows->checks && passed > 4 * wanted + BOUND_LEAST_ROWS;
 }
 
 static uint64_t sampled_blocks(uint64_t blocks)
@@ -330,10 +327,10 @@ static rql_status key_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 		return RQL_OK;
 	rql_rows_enter(run, w, block);
 	RQL_TRY(rql_rows_restore(run, w, block));
-	select_rows(w);
+	rql_rows_list_mask(w);
 	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
 		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
-		RQL_TRY(run_programs(rows, w, first, n));
+		RQL_TRY(rql_rows_run_programs(rows, w, first, n));
 		rql_rows_keys(rows, w, first, n, keys);
 		for (uint32_t i = 0; i < n; i++, to += words) {
 			for (uint32_t k = 0; k < rows->key_words; k++)

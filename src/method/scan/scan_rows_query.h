@@ -53,6 +53,8 @@ struct rql_scan_rows {
 	struct rql_rows_output *outputs;
 	struct rql_rows_field *fields;
 	bool *ordering, *gathered; /* [scan->program_count]: whether keys (outputs) need it */
+	/* [scan->program_count]: must run for all rows that pass, wanted or not, since it can fail; whether any must */
+	bool *checked, checks;
 	struct rql_rows_columns ordering_columns, gathered_columns;
 	uint64_t limit, offset;
 	uint64_t wanted; /* limit + offset, or UINT64_MAX */
@@ -138,6 +140,13 @@ void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, u
 /* The worker's mask becomes the rows that passed in the block that it is on. */
 rql_status rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err);
+/* Whether rows that pass may stay unseen by the outputs, or by an order's later keys, unless something can fail in them. */
+bool rql_rows_leaves_rows(const struct rql_scan_rows_request *request);
+/* The programs of order keys, and those that are checked, for rows [first, first + n) of the worker's block. */
+rql_status rql_rows_run_programs(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first,
+                                 uint32_t n);
+/* The rows of the worker's mask as a list. */
+void rql_rows_list_mask(struct rql_scan_worker *w);
 /* scan_rows_list.c: the listed rows by block, and how many each has. */
 rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err);
 /* rql_rows_restore for them. */

@@ -1,0 +1,33 @@
+/* What the files of the side folder share: sidefile.c (the folder), side_manifest.c (its table of contents), side_key.c
+ * (what the table is signed with), side_rt.c (acceleration structures in it). */
+#ifndef RQL_EXEC_SIDE_H
+#define RQL_EXEC_SIDE_H
+
+#include "exec/exec_internal.h"
+
+#define RQL_SIDE_STEM 32u /* hexadecimal digits before a file's suffix */
+
+/* NULL: *out is what the manifest says, into side->entries and side->stamps; text is changed. Else why it is not
+ * believed. */
+const char *rql_manifest_parse(struct rql_side *side, char *text, uint64_t length, struct rql_file_identity *out);
+/* False: out of memory. A file without a stamp is left out. */
+bool rql_manifest_print(const struct rql_side *side, const struct rql_file_identity *id,
+                        const struct rql_side_entry *kept, uint32_t count, struct rql_strbuf *out);
+/* A name that rql_side_write makes, with `end` behind it. */
+bool rql_side_is_contents_file(const char *name, const char *end);
+const char *rql_side_suffix(enum rql_structure_kind kind);
+
+/* RQL_ERROR_IO: there is none (and, with make, none can be made). */
+rql_status rql_side_key(bool make, struct rql_mac_key *out, struct rql_error *err) RQL_MUST_CHECK;
+
+/* Opens the side folder, or makes it. Without make, side->dir is -1 when there is none. */
+rql_status rql_side_folder(struct rql_side *side, bool make, struct rql_error *err) RQL_MUST_CHECK;
+/* Where a file of the folder is, for writing and for reading: only the very file that was stamped is read. */
+struct rql_file_place rql_side_place(const struct rql_side *side, const char *name, const char *path);
+/* Notes what `name` is, now that it was written here. False: it is not there, or out of memory. */
+bool rql_side_stamp(struct rql_side *side, const char *name);
+bool rql_side_add_stamp(struct rql_side *side, const char *name, const struct rql_file_stamp *stamp);
+const struct rql_file_stamp *rql_side_find_stamp(const struct rql_side *side, const char *name); /* or NULL */
+void rql_side_drop_stamp(struct rql_side *side, const char *name);
+
+#endif

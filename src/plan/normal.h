@@ -1,0 +1,24 @@
+/* A plan as the host bound it -> the form that the rest of this folder reads: constants folded, conditions simplified and
+ * near their tables, correlated subqueries and marks as joins where they can be, no column that nobody reads. The host's
+ * optimiser is not asked: what it would do and RayQL needs is here and in sql/ (rel_edit.h). */
+#ifndef RQL_PLAN_NORMAL_H
+#define RQL_PLAN_NORMAL_H
+
+#include "plan/plan.h"
+#include "sql/rel_edit.h"
+
+/* *root is used up. The plan has no volatile function (plan/stability.h); what holds within one query (now()) is folded, so
+ * that such a plan serves but once. RQL_ERROR_UNSUPPORTED: the host must answer, and why; else fails for
+ * memory and interruption only. */
+rql_status rql_plan_normalise(const struct rql_plan_context *ctx, struct rql_arena *arena, struct rql_rel **root,
+                              struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- steps ---- */
+/* fold.c: expressions without columns become constants; where RayQL cannot evaluate one, the host does (by_host), all in
+ * one query. RQL_ERROR_UNSUPPORTED: one fails. AND, OR, NOT and CASE lose what constants decide. */
+rql_status rql_plan_fold(const struct rql_plan_context *ctx, struct rql_arena *arena, struct rql_rel *root, bool by_host,
+                         struct rql_error *err) RQL_MUST_CHECK;
+/* simplify.c: NULL: out of memory. */
+struct rql_rel *rql_plan_simplify(struct rql_arena *arena, struct rql_rel *root);
+
+#endif
