@@ -12,15 +12,25 @@ struct rel_printer {
 static bool print_select(const struct rel_printer *p, const struct rql_rel *rel);
 
 /* ---- inputs ---- */
+static bool print_leaf(const struct rel_printer *p, const struct rql_rel *rel)
+{
+	return p->leaf && p->leaf(p->out, rel, p->state);
+}
+
+static bool print_subquery(const struct rel_printer *p, const struct rql_rel *rel)
+{
+	rql_strbuf_putc(p->out, '(');
+	if (!print_select(p, rel))
+		return false;
+	rql_strbuf_putc(p->out, ')');
+	return true;
+}
+
 /* rel as a table expression, named alias. */
 static bool print_input(const struct rel_printer *p, const struct rql_rel *rel, const char *alias)
 {
-	if (!p->leaf || !p->leaf(p->out, rel, p->state)) {
-		rql_strbuf_putc(p->out, '(');
-		if (!print_select(p, rel))
-			return false;
-		rql_strbuf_putc(p->out, ')');
-	}
+	if (!print_leaf(p, rel) && !print_subquery(p, rel))
+		return false;
 	rql_strbuf_printf(p->out, " AS %s", alias);
 	return true;
 }
@@ -187,13 +197,12 @@ static bool print_ordered(const struct rel_printer *p, const struct rql_rel *rel
 }
 
 /* ---- joins ---- */
-static bool print_conditions(const struct rel_printer *p, const struct rql_rel *rel)
+static bool print_conditions(const struct rel_printer *p, const struct rql_rel *rel, rql_ref_printer *ref, void *state)
 {
-	uint32_t lefts = rel->children[0]->column_count;
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
 		if (i)
 			rql_strbuf_put(p->out, " AND ");
-		if (!rql_expr_print(p->out, rel->exprs[i], print_join_ref, &lefts))
+		if (!rql_expr_print(p->out, rel->exprs[i], ref, state))
 			return false;
 	}
 	if (rel->expr_count == 0)
@@ -225,10 +234,9 @@ static bool print_two_sided(const struct rel_printer *p, const struct rql_rel *r
 	rql_strbuf_printf(p->out, " %s ", keyword);
 	if (!print_input(p, rel->children[!swapped], swapped ? "l" : "r"))
 		return false;
-	if (rel->join == RQL_JOIN_CROSS)
-		return true;
+	lefts = rel->children[0]->column_count;
 	rql_strbuf_put(p->out, " ON ");
-	return print_conditions(p, rel);
+	return print_conditions(p, rel, print_join_ref, &lefts);
 }
 
 /* Does expr refer to columns of [low, high) only? */
@@ -240,6 +248,61 @@ static bool refers_within(const struct rql_expr *expr, uint32_t low, uint32_t hi
 		if (!refers_within(expr->children[i], low, high))
 			return false;
 	return true;
+}
+
+/* ---- inner joins: one FROM for all of a chain, so that the host's optimiser may order them as it likes ----
+ *
+ * A subquery between two joins would keep them apart. The columns are called c0, c1, ... over the whole chain. */
+static bool is_inner_join(const struct rql_rel *rel)
+{
+	return rel->kind == RQL_REL_JOIN && (rel->join == RQL_JOIN_INNER || rel->join == RQL_JOIN_CROSS);
+}
+
+static void print_chain_ref(struct rql_strbuf *out, uint32_t index, void *state)
+{
+	(void)state;
+	rql_strbuf_printf(out, "c%" PRIu32, index);
+}
+
+static bool print_chain(const struct rel_printer *p, const struct rql_rel *join, uint32_t *inputs);
+
+/* An input of the chain whose columns begin at `first`; *inputs counts those printed. */
+static bool print_chain_input(const struct rel_printer *p, const struct rql_rel *rel, uint32_t *inputs, uint32_t first)
+{
+	if (!print_leaf(p, rel)) {
+		if (*inputs == 0 && is_inner_join(rel))
+			return print_chain(p, rel, inputs);
+		if (!print_subquery(p, rel))
+			return false;
+	}
+	rql_strbuf_printf(p->out, " AS i%" PRIu32, (*inputs)++);
+	for (uint32_t i = 0; i < rel->column_count; i++)
+		rql_strbuf_printf(p->out, "%sc%" PRIu32, i ? ", " : "(", first + i);
+	rql_strbuf_put(p->out, rel->column_count ? ")" : "");
+	return true;
+}
+
+static bool print_chain(const struct rel_printer *p, const struct rql_rel *join, uint32_t *inputs)
+{
+	if (!print_chain_input(p, join->children[0], inputs, 0))
+		return false;
+	rql_strbuf_put(p->out, join->join == RQL_JOIN_CROSS ? " CROSS JOIN " : " INNER JOIN ");
+	if (!print_chain_input(p, join->children[1], inputs, join->children[0]->column_count))
+		return false;
+	if (join->join == RQL_JOIN_CROSS)
+		return true;
+	rql_strbuf_put(p->out, " ON ");
+	return print_conditions(p, join, print_chain_ref, NULL);
+}
+
+static bool print_inner_join(const struct rel_printer *p, const struct rql_rel *rel)
+{
+	uint32_t inputs = 0;
+	rql_strbuf_put(p->out, "SELECT ");
+	for (uint32_t i = 0; i < rel->column_count; i++)
+		rql_strbuf_printf(p->out, "%sc%" PRIu32, i ? ", " : "", i);
+	rql_strbuf_put(p->out, " FROM ");
+	return print_chain(p, rel, &inputs);
 }
 
 /* The mark says whether a row has a partner: NULL when a comparison with NULL leaves that open. That is `x op ANY (SELECT
@@ -260,7 +323,7 @@ static bool print_mark(const struct rel_printer *p, const struct rql_rel *rel)
 		if (!print_input(p, rel->children[1], "r"))
 			return false;
 		rql_strbuf_put(p->out, " WHERE ");
-		if (!print_conditions(p, rel))
+		if (!print_conditions(p, rel, print_join_ref, &lefts))
 			return false;
 	} else {
 		struct rql_expr *condition = rel->expr_count == 1 ? rel->exprs[0] : NULL;
@@ -301,7 +364,7 @@ static bool print_single(const struct rel_printer *p, const struct rql_rel *rel)
 	if (!print_input(p, rel->children[1], "r"))
 		return false;
 	rql_strbuf_put(p->out, " WHERE ");
-	if (!print_conditions(p, rel))
+	if (!print_conditions(p, rel, print_join_ref, &lefts))
 		return false;
 	rql_strbuf_put(p->out, ") AS v FROM ");
 	if (!print_input(p, rel->children[0], "l"))
@@ -314,7 +377,8 @@ static bool print_join(const struct rel_printer *p, const struct rql_rel *rel)
 {
 	switch (rel->join) {
 	case RQL_JOIN_INNER:
-		return print_two_sided(p, rel, "INNER JOIN");
+	case RQL_JOIN_CROSS:
+		return print_inner_join(p, rel);
 	case RQL_JOIN_LEFT:
 		return print_two_sided(p, rel, "LEFT JOIN");
 	case RQL_JOIN_RIGHT:
@@ -327,8 +391,6 @@ static bool print_join(const struct rel_printer *p, const struct rql_rel *rel)
 	case RQL_JOIN_ANTI:
 	case RQL_JOIN_RIGHT_ANTI:
 		return print_two_sided(p, rel, "ANTI JOIN");
-	case RQL_JOIN_CROSS:
-		return print_two_sided(p, rel, "CROSS JOIN");
 	case RQL_JOIN_MARK:
 		return print_mark(p, rel);
 	case RQL_JOIN_SINGLE:

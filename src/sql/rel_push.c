@@ -312,7 +312,39 @@ static struct rql_rel *in_order(struct pusher *p, const struct region *g, struct
 	return p->no_memory ? NULL : checked(p, rql_rel_project(p->arena, joined, exprs.items, exprs.count));
 }
 
-/* Left-deep in the order of FROM; what a correlated subquery is computed for comes last, with all conditions on it. */
+/* Does a conjunct that is still open join this input to those joined? */
+static bool is_linked(const struct region *g, struct input *in)
+{
+	bool linked = false;
+	in->joined = true;
+	for (uint32_t i = 0; i < g->open.count && !linked; i++)
+		linked = !g->placed[i] && rql_expr_each_ref(g->open.items[i], all_joined, (void *)g) &&
+		         !lies_in(g->open.items[i], in->first, in->rel->column_count);
+	in->joined = false;
+	return linked;
+}
+
+/* The next one to join: the first in the order of FROM that a condition links to those joined, else the first. What a
+ * correlated subquery is computed for comes last, with all conditions on it. NULL: all are joined. */
+static struct input *next_input(const struct region *g, bool any_joined)
+{
+	for (int delim = 0; delim < 2; delim++) {
+		struct input *first = NULL;
+		for (uint32_t k = 0; k < g->count; k++) {
+			struct input *in = &g->inputs[k];
+			if (in->joined || rql_rel_is_delim_get(in->rel) != delim)
+				continue;
+			if (any_joined && is_linked(g, in))
+				return in;
+			first = first ? first : in;
+		}
+		if (first)
+			return first;
+	}
+	return NULL;
+}
+
+/* Left-deep, without a cross product where the conditions link all inputs. */
 static struct rql_rel *push_region(struct pusher *p, struct rql_rel *rel, const struct rql_expr_list *conjuncts)
 {
 	struct region g = {.inputs = RQL_NEW_ARRAY(p->arena, struct input, count_inputs(rel))};
@@ -328,10 +360,9 @@ static struct rql_rel *push_region(struct pusher *p, struct rql_rel *rel, const 
 	p->no_memory |= !g.placed;
 	for (uint32_t k = 0; k < g.count && !p->no_memory; k++)
 		checked(p, g.inputs[k].rel = push(p, g.inputs[k].rel, &g.inputs[k].own));
-	for (int delim = 0; delim < 2; delim++)
-		for (uint32_t k = 0; k < g.count && !p->no_memory; k++)
-			if (rql_rel_is_delim_get(g.inputs[k].rel) == delim)
-				checked(p, joined = join_input(p, &g, joined, &g.inputs[k]));
+	struct input *next;
+	while (!p->no_memory && (next = next_input(&g, joined)))
+		checked(p, joined = join_input(p, &g, joined, next));
 	return p->no_memory ? NULL : in_order(p, &g, joined);
 }
 

@@ -760,6 +760,27 @@ static void test_names_are_qualified(void **state)
 	rql_arena_free(arena);
 }
 
+/* A star whose fact comes last in FROM: no cross product of the dimensions, and nothing between the joins that would keep
+ * the host's optimiser from ordering them. */
+static void test_join_order(void **state)
+{
+	(void)state;
+	static const char query[] = "SELECT count(*) FROM t t1, t t2, t t3, t t4, t t5 "
+								"WHERE t4.b = t1.b AND t4.d = t2.d AND t4.s = t3.s AND t1.d < t2.d";
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_strbuf sql = {0};
+	assert_true(rql_rel_print(&sql, plan_of(arena, query), NULL, NULL));
+	const char *text = rql_strbuf_text(&sql), *cross = strstr(text, "CROSS JOIN");
+	assert_non_null(cross); /* t5 has no condition: last */
+	assert_null(strstr(cross, "INNER JOIN"));
+	assert_null(strstr(cross + 1, "CROSS JOIN"));
+	assert_null(strstr(text, "JOIN (SELECT l."));
+	assert_null(strstr(text, "JOIN (SELECT c"));
+	rql_strbuf_free(&sql);
+	rql_arena_free(arena);
+	round_trip(query);
+}
+
 static bool leaf_for_aggregate(struct rql_strbuf *out, const struct rql_rel *rel, void *state)
 {
 	unsigned *count = state;
@@ -791,7 +812,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trips), cmocka_unit_test(test_benchmarks),
 		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_names_are_qualified),
-		cmocka_unit_test(test_leaf),
+		cmocka_unit_test(test_join_order),  cmocka_unit_test(test_leaf),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
