@@ -1,5 +1,5 @@
-/* How many statements a second RayQL plans and answers when no text comes twice, by the number of connections; beside the
- * same with one repeated text, and beside DuckDB. Each answer is checked: the table is such that sums of its ranges are
+/* How many statements a second RayQL plans and answers when no text comes twice, by the number of connections, and what
+ * planning one takes; beside a prepared statement with other parameters each time, one repeated text, and DuckDB. Each answer is checked: the table is such that sums of its ranges are
  * known. */
 #include "plans.h"
 
@@ -24,8 +24,9 @@ static const char help[] =
 	"Usage: rayql bench plans [options]\n"
 	"\n"
 	"Statements that differ in their values, from several connections at once: a sum over a range of a table whose\n"
-	"columns are in memory. Each answer is checked. `new` sends no text twice, `repeated` one text a connection,\n"
-	"`DuckDB` the new texts with RayQL switched off.\n"
+	"columns are in memory. Each answer is checked. `new` sends no text twice, `prepared` binds one statement to the\n"
+	"same values, `repeated` sends one text a connection, `DuckDB` the new texts with RayQL switched off. Planning is the\n"
+	"mean time from the call to the start of the method.\n"
 	"\n"
 	"  --connections N,... how many at once (default 1 and the number of CPUs)\n"
 	"  --rows N            rows of the table (default 100000)\n"
@@ -41,16 +42,18 @@ struct options {
 	const char *json;
 };
 
-enum mode { NEW_TEXTS, REPEATED, DUCKDB, MODES };
-static const char *const mode_names[MODES] = {"new", "repeated", "duckdb"};
+enum mode { NEW_TEXTS, PREPARED, REPEATED, DUCKDB, MODES };
+static const char *const mode_names[MODES] = {"new", "prepared", "repeated", "duckdb"};
 
 struct measured {
 	int64_t connections;
-	double per_second[MODES];
+	double per_second[MODES], planning_us[MODES];
 };
 
 struct worker {
 	rayql_connection *con;
+	rayql_statement *statement; /* PREPARED */
+	double planning_ms;         /* of all its statements */
 	const struct options *options;
 	enum mode mode;
 	uint64_t next; /* its texts are next, next + step, ... */
@@ -62,15 +65,64 @@ struct worker {
 
 /* ---- one statement ---- */
 
+static const char question[] = "SELECT sum(id)::BIGINT FROM plans WHERE id BETWEEN %s AND %s AND k < 1000 + %s";
+
+static rql_status failed(struct worker *w, rayql_error *error)
+{
+	rql_error_set(&w->err, RQL_ERROR_HOST, "%s", rayql_error_message(error));
+	rayql_error_free(error);
+	return RQL_ERROR_HOST;
+}
+
+/* As a text of its own. */
+static rayql_status ask_text(struct worker *w, uint64_t low, uint64_t high, uint64_t n, rayql_result **out,
+                             rayql_error **error)
+{
+	char numbers[3][24], sql[256];
+	const uint64_t values[] = {low, high, n};
+	for (int i = 0; i < 3; i++)
+		snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)values[i]);
+	snprintf(sql, sizeof sql, question, numbers[0], numbers[1], numbers[2]);
+	return rayql_query(w->con, sql, out, error);
+}
+
+static rayql_status ask_prepared(struct worker *w, uint64_t low, uint64_t high, uint64_t n, rayql_result **out,
+                                 rayql_error **error)
+{
+	const uint64_t values[] = {low, high, n};
+	for (uint64_t i = 0; i < 3; i++)
+		if (rayql_bind_int64(w->statement, i + 1, (int64_t)values[i]) != RAYQL_OK)
+			return RAYQL_ERROR_MISUSE;
+	return rayql_execute(w->statement, out, error);
+}
+
+/* The one number of the answer. */
+static rayql_status read_number(rayql_result *result, int64_t *out, rayql_error **error)
+{
+	rayql_batch *batch = NULL;
+	rayql_status status = rayql_fetch(result, &batch, error);
+	const int64_t *values = batch ? rayql_batch_data(batch, 0) : NULL;
+	*out = values ? values[0] : -1;
+	rayql_batch_free(batch);
+	rayql_result_free(result);
+	return status;
+}
+
 /* A range of ids by the number n; the same one for every n where a text is repeated. */
 static rql_status ask(struct worker *w, uint64_t n)
 {
 	uint64_t rows = (uint64_t)w->options->rows, low = n * 7919 % rows, high = low + (n / rows) % (rows - low);
-	double have = 0, want = ((double)low + (double)high) / 2 * (double)(high - low + 1);
-	RQL_TRY(rql_client_number(w->con, &have, &w->err,
-	                          "SELECT sum(id) FROM plans WHERE id BETWEEN %llu AND %llu AND k < 1000 + %llu",
-	                          (unsigned long long)low, (unsigned long long)high, (unsigned long long)n));
-	w->wrong += have != want;
+	double want = ((double)low + (double)high) / 2 * (double)(high - low + 1);
+	rayql_query_info info = {.size = sizeof info};
+	rayql_result *result = NULL;
+	rayql_error *error = NULL;
+	int64_t have = 0;
+	if ((w->mode == PREPARED ? ask_prepared : ask_text)(w, low, high, n, &result, &error) != RAYQL_OK ||
+	    read_number(result, &have, &error) != RAYQL_OK)
+		return failed(w, error);
+	if (rayql_last_query(w->con, &info) == RAYQL_OK)
+		w->planning_ms += info.plan_ms;
+	w->wrong += (double)have != want;
 	w->done++;
 	return RQL_OK;
 }
@@ -93,11 +145,12 @@ static void *work(void *state)
 static rql_status prepare(struct worker *w, rayql_database *db, enum mode mode)
 {
 	rayql_error *error = NULL;
-	if (rayql_connect(db, &w->con, &error) != RAYQL_OK) {
-		rql_error_set(&w->err, RQL_ERROR_HOST, "%s", rayql_error_message(error));
-		rayql_error_free(error);
-		return RQL_ERROR_HOST;
-	}
+	char sql[256];
+	if (rayql_connect(db, &w->con, &error) != RAYQL_OK)
+		return failed(w, error);
+	snprintf(sql, sizeof sql, question, "?", "?", "?");
+	if (mode == PREPARED && rayql_prepare(w->con, sql, &w->statement, &error) != RAYQL_OK)
+		return failed(w, error);
 	if (mode == DUCKDB)
 		return rql_client_run(w->con, &w->err, "SET rayql_enable_scan = off");
 	RQL_TRY(rql_client_run(w->con, &w->err, "SET rayql_force = on"));
@@ -125,25 +178,28 @@ static double run_threads(struct worker *workers, uint32_t count, double seconds
 }
 
 static rql_status sum_up(const struct worker *workers, uint32_t count, double seconds, double *per_second,
-                         struct rql_error *err)
+                         double *planning_us, struct rql_error *err)
 {
+	double planning_ms = 0;
 	uint64_t done = 0, wrong = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		if (workers[i].status != RQL_OK)
 			return rql_error_set(err, workers[i].status, "%s", rql_error_message(&workers[i].err));
 		done += workers[i].done;
 		wrong += workers[i].wrong;
+		planning_ms += workers[i].planning_ms;
 	}
 	if (wrong)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "%llu of %llu answers are wrong", (unsigned long long)wrong,
 		                     (unsigned long long)done);
 	*per_second = (double)done / seconds;
+	*planning_us = done ? planning_ms * 1e3 / (double)done : 0;
 	return RQL_OK;
 }
 
 /* offset: how far numbers of texts have been used already. */
 static rql_status measure(rayql_database *db, const struct options *o, uint32_t count, enum mode mode, uint64_t offset,
-                          double *per_second, struct rql_error *err)
+                          double *per_second, double *planning_us, struct rql_error *err)
 {
 	struct worker *workers = calloc(count, sizeof *workers);
 	atomic_bool go = false, stop = false;
@@ -159,12 +215,14 @@ static rql_status measure(rayql_database *db, const struct options *o, uint32_t 
 		if (status != RQL_OK)
 			rql_error_set(err, status, "%s", rql_error_message(&workers[i].err));
 		workers[i].done = 0;
+		workers[i].planning_ms = 0;
 	}
 	if (status == RQL_OK) {
 		double seconds = run_threads(workers, count, o->seconds, &go, &stop);
-		status = sum_up(workers, count, seconds, per_second, err);
+		status = sum_up(workers, count, seconds, per_second, planning_us, err);
 	}
 	for (uint32_t i = 0; i < count; i++) {
+		rayql_statement_free(workers[i].statement);
 		rayql_disconnect(workers[i].con);
 		rql_error_clear(&workers[i].err);
 	}
@@ -188,7 +246,8 @@ static rql_status write_json(const struct options *o, const struct rql_machine *
 	for (uint32_t i = 0; i < o->count; i++) {
 		rql_strbuf_printf(&text, "%s\n{\"connections\":%lld", i ? "," : "", (long long)m[i].connections);
 		for (int mode = 0; mode < MODES; mode++)
-			rql_strbuf_printf(&text, ",\"%s_per_second\":%.1f", mode_names[mode], m[i].per_second[mode]);
+			rql_strbuf_printf(&text, ",\"%s_per_second\":%.1f,\"%s_planning_us\":%.2f", mode_names[mode],
+			                  m[i].per_second[mode], mode_names[mode], m[i].planning_us[mode]);
 		rql_strbuf_putc(&text, '}');
 	}
 	rql_strbuf_put(&text, "]}\n");
@@ -197,6 +256,14 @@ static rql_status write_json(const struct options *o, const struct rql_machine *
 	written = file && fclose(file) == 0 && written;
 	rql_strbuf_free(&text);
 	return written ? RQL_OK : rql_error_set(err, RQL_ERROR_IO, "%s could not be written", o->json);
+}
+
+static void print_run(const struct measured *m, const struct measured *first)
+{
+	printf("%11lld %12.0f %8.2f %8.1f %12.0f %8.1f %12.0f %8.1f %12.0f\n", (long long)m->connections,
+	       m->per_second[NEW_TEXTS], m->per_second[NEW_TEXTS] / first->per_second[NEW_TEXTS], m->planning_us[NEW_TEXTS],
+	       m->per_second[PREPARED], m->planning_us[PREPARED], m->per_second[REPEATED], m->planning_us[REPEATED],
+	       m->per_second[DUCKDB]);
 }
 
 static rql_status run(struct options *o, struct rql_error *err)
@@ -218,18 +285,18 @@ static rql_status run(struct options *o, struct rql_error *err)
 	if (status == RQL_OK)
 		status = rql_client_run(con, err, "CREATE INDEX plans_columns ON plans USING columns (*)");
 	if (status == RQL_OK)
-		printf("\nstatements a second, each checked; %lld rows\nconnections          new      x 1     repeated       DuckDB\n",
+		printf("\nstatements a second, each checked, and us of planning; %lld rows\nconnections          new      x 1       us     "
+		       "prepared       us     repeated       us       DuckDB\n",
 		       (long long)o->rows);
 	for (uint32_t i = 0; i < o->count && status == RQL_OK; i++) {
 		measured[i].connections = o->connections[i];
 		for (int mode = 0; mode < MODES && status == RQL_OK; mode++) {
-			status = measure(db, o, (uint32_t)o->connections[i], (enum mode)mode, offset, &measured[i].per_second[mode], err);
+			status = measure(db, o, (uint32_t)o->connections[i], (enum mode)mode, offset, &measured[i].per_second[mode],
+			                 &measured[i].planning_us[mode], err);
 			offset += UINT64_C(100000000);
 		}
 		if (status == RQL_OK)
-			printf("%11lld %12.0f %8.2f %12.0f %12.0f\n", (long long)o->connections[i], measured[i].per_second[NEW_TEXTS],
-			       measured[i].per_second[NEW_TEXTS] / measured[0].per_second[NEW_TEXTS], measured[i].per_second[REPEATED],
-			       measured[i].per_second[DUCKDB]);
+			print_run(&measured[i], &measured[0]);
 		fflush(stdout);
 	}
 	rayql_disconnect(con);

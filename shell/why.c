@@ -75,7 +75,7 @@ void rql_sh_why_note(struct rql_sh *sh)
 		rql_strbuf_put(out, host ? "; " : " in ");
 		put_time(out, total);
 		if (!host && !own)
-			rql_strbuf_put(out, info.plan_cached ? ", by a known plan" : "");
+			rql_strbuf_put(out, info.plan_cached ? ", by a known plan" : info.plan_bound ? ", by a plan with other values" : "");
 	}
 	if (!host && !own) {
 		rql_strbuf_put(out, "; read ");

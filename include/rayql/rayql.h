@@ -225,6 +225,7 @@ typedef struct rayql_query_info {
 	uint64_t rays, hits;      /* unit rt: rays launched; closest hits and any-hit calls */
 	double device_ms;         /* GPUs, with SET rayql_device_timing = on: time on the device, all passes; else 0 */
 	uint64_t bytes_uploaded;  /* what a scan first put into a GPU's memory: columns that were not there, its tables */
+	bool plan_bound;          /* planned without DuckDB: a statement with other literals or parameters was bound before */
 } rayql_query_info;
 /* Fills the first out->size bytes. RAYQL_ERROR_MISUSE when that is too little for any version. */
 RAYQL_API rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out);

@@ -173,6 +173,7 @@ rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out
 		.hits = r->stats.hits,
 		.device_ms = r->stats.device_ns / 1e6,
 		.bytes_uploaded = r->stats.bytes_uploaded,
+		.plan_bound = r->plan_bound,
 	};
 	memcpy(out, &info, size);
 	return RAYQL_OK;

@@ -104,6 +104,7 @@ void rql_side_free(struct rql_side *side);
 
 /* ---- the plan cache (plan_cache.c) ---- */
 struct rql_plan_cache;
+struct rql_bound_cache;
 struct rql_cache_entry {
 	char *text;
 	uint64_t hash, length, bytes;
@@ -120,6 +121,8 @@ struct rql_cache_entry {
 	uint64_t schema_epoch, structure_epoch, session_epoch, settings_epoch;
 	struct rql_cache_entry *newer, *older, *next;
 };
+/* Eight bytes a step (multiply and fold): statements are short, and who finds one compares it in the end. */
+uint64_t rql_text_hash(const char *text, size_t length);
 /* budget: of rayql_memory_limit; outlives the cache. */
 struct rql_plan_cache *rql_plan_cache_new(struct rql_budget *budget);
 void rql_plan_cache_free(struct rql_plan_cache *cache);
@@ -224,6 +227,7 @@ struct rql_session {
 	uint64_t epoch;          /* moves with the session's settings */
 	uint64_t variables;      /* moves with SET VARIABLE */
 	struct rql_plan_cache *cache;
+	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
 	struct rql_transaction txn;
 	bool guard;              /* plans are made in a transaction of their own (session.c) */
 	uint64_t guard_epoch;    /* one more than the schema epoch at which that was found out; 0: never */
@@ -272,6 +276,7 @@ rql_status rql_select_unplanned(const struct rql_call *call, struct rql_host_stm
 rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why, struct rql_error *err);
 /* What select.c decided about a SELECT. */
 struct rql_choice {
+	bool bound;                    /* what the host had bound before served */
 	struct rql_cache_entry *entry; /* in the cache, or `loose` */
 	bool loose;                    /* not in the cache: rql_choice_clear frees it */
 	bool cached;                   /* found there */

@@ -422,6 +422,7 @@ static void fill_last_query(struct rql_database *db, struct rql_session *session
 	put_uint(t, r->stats.hits);
 	put_real(t, r->stats.device_ns / 1e6);
 	put_uint(t, r->stats.bytes_uploaded);
+	put_bool(t, r->plan_bound);
 }
 
 static void fill_settings(struct rql_database *db, struct rql_session *session, struct table *t)
@@ -484,7 +485,7 @@ static const struct function {
                                            {"device", TEXT},        {"intervals", UINT},
                                            {"rays", UINT},          {"hits", UINT},
                                            {"device_ms", REAL},     {"bytes_uploaded", UINT},
-                                           {NULL, TEXT}}},
+                                           {"plan_bound", BOOL},    {NULL, TEXT}}},
 	{"rayql_settings", fill_settings, {{"name", TEXT}, {"value", TEXT}, {"description", TEXT}, {NULL, TEXT}}},
 };
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)

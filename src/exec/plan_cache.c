@@ -42,8 +42,7 @@ void rql_cache_entry_free(struct rql_cache_entry *entry)
 	free(entry);
 }
 
-/* Eight bytes a step (multiply and fold): statements are short, and the text is compared in the end. */
-static uint64_t hash_of(const char *text, size_t length)
+uint64_t rql_text_hash(const char *text, size_t length)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15u ^ length;
 	while (length) {
@@ -157,7 +156,7 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	if (structures != cache->structure_epoch)
 		drop_old_structures(cache, structures);
 	size_t length = strlen(sql);
-	uint64_t hash = hash_of(sql, length);
+	uint64_t hash = rql_text_hash(sql, length);
 	struct rql_cache_entry *e = cache->buckets[hash % CACHE_BUCKETS];
 	while (e && (e->hash != hash || e->length != length || memcmp(e->text, sql, length) != 0))
 		e = e->next;
@@ -205,7 +204,7 @@ bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rq
 	if (!entry->text)
 		return false;
 	entry->length = length;
-	entry->hash = hash_of(sql, length);
+	entry->hash = rql_text_hash(sql, length);
 	for (struct rql_cache_entry *e = cache->buckets[entry->hash % CACHE_BUCKETS]; e; e = e->next) {
 		if (e->hash == entry->hash && e->length == length && memcmp(e->text, sql, length) == 0) {
 			drop(cache, e);

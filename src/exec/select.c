@@ -1,6 +1,7 @@
 /* Who answers a SELECT: a cached or fresh plan's method, or the host; and what is said about it. */
 #include "exec/columns.h"
 
+#include "exec/bound_cache.h"
 #include "exec/run.h"
 #include "exec/text.h"
 #include "method/scan/scan_place.h"
@@ -25,7 +26,7 @@ void rql_report_start(struct rql_session *s, const char *method, const char *rea
 	r->unit[0] = r->structure[0] = r->device[0] = 0;
 	rql_strbuf_clear(&r->reason);
 	rql_strbuf_put(&r->reason, reason);
-	r->plan_cached = false;
+	r->plan_cached = r->plan_bound = false;
 	r->stats = (struct rql_run_stats){0};
 	r->plan_ms = r->run_ms = r->finish_ms = r->estimated_ms = r->host_estimated_ms = 0;
 }
@@ -122,10 +123,20 @@ static char *say_not_ready(const struct rql_plan *plan, const char *message)
 	return n < 0 ? NULL : out;
 }
 
-/* Plans text; REFRESH and LOAD plans are carried out, each structure at most once. epochs: those before the last
- * planning, so that what moves
- * meanwhile makes the entry dead, not wrong. */
-static rql_status plan_and_refresh(struct rql_session *s, const char *text, bool refresh,
+/* Plans text once. epochs: those before, so that what moves meanwhile makes the entry dead, not wrong. */
+static rql_status plan_once(struct rql_session *s, const struct rql_plan_context *ctx, const char *text,
+                            struct rql_binding *binding, struct rql_cache_entry *epochs, struct rql_plan **out,
+                            struct rql_error *err)
+{
+	uint64_t stamp = rql_catalog_stamp(s->db->catalog);
+	read_epochs(s, epochs);
+	RQL_TRY(rql_binding_get(s, ctx, text, epochs, binding, err));
+	const struct rql_literals *literals = binding->readable ? &binding->literals : &binding->bound->literals;
+	return rql_plan_make(ctx, binding->bound, literals, stamp, out, err);
+}
+
+/* Plans text; REFRESH and LOAD plans are carried out, each structure at most once. */
+static rql_status plan_and_refresh(struct rql_session *s, const char *text, bool refresh, struct rql_binding *binding,
                                    struct rql_cache_entry *epochs, struct rql_plan **out, char **why,
                                    struct rql_error *err)
 {
@@ -134,8 +145,7 @@ static rql_status plan_and_refresh(struct rql_session *s, const char *text, bool
 	uint32_t loaded = 0;
 	struct rql_plan *plan = NULL;
 	for (uint32_t n = 0;; n++) {
-		read_epochs(s, epochs);
-		RQL_TRY(rql_plan_make(&ctx, text, NULL, &plan, err));
+		RQL_TRY(plan_once(s, &ctx, text, binding, epochs, &plan, err));
 		if ((plan->kind != RQL_PLAN_REFRESH && plan->kind != RQL_PLAN_LOAD) || !refresh)
 			break;
 		struct rql_error failed = {0};
@@ -248,38 +258,50 @@ static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, s
 	return RQL_OK;
 }
 
-/* The columns of the statement that a plan answers, from the host. *why is set when the plan's are others. */
+/* The columns of the statement, from the host, once for all that are bound alike. */
+static rql_status ask_columns(struct rql_session *s, const char *text, struct rql_binding *b, struct rql_error *err)
+{
+	struct rql_host_stmt *stmt = NULL;
+	if (b->columns)
+		return RQL_OK;
+	RQL_TRY(rql_host_prepare(s->host, text, &stmt, err));
+	b->columns = rql_columns_of_stmt(stmt);
+	rql_host_stmt_free(stmt);
+	if (!b->columns)
+		return rql_error_memory(err, 0, "a result");
+	rql_bound_keep_names(b->bound, b->columns->names, b->columns->count);
+	return RQL_OK;
+}
+
+/* The columns of the statement that a plan answers. *why is set when the plan's are others. */
 static rql_status columns_of(struct rql_session *s, const char *text, const struct rql_plan *plan,
-                             struct rql_columns **out, char **why, struct rql_error *err)
+                             struct rql_binding *b, struct rql_columns **out, char **why, struct rql_error *err)
 {
 	const struct rql_rel *root = plan->nodes->root;
-	struct rql_host_stmt *stmt = NULL;
-	RQL_TRY(rql_host_prepare(s->host, text, &stmt, err));
-	struct rql_columns *columns = rql_columns_of_stmt(stmt);
-	rql_host_stmt_free(stmt);
-	bool same = columns && columns->count == root->column_count;
+	RQL_TRY(ask_columns(s, text, b, err));
+	const struct rql_columns *columns = b->columns;
+	bool same = columns->count == root->column_count;
 	for (uint32_t i = 0; same && i < columns->count; i++) /* nested types have no RayQL form */
 		same = rql_type_bytes(root->types[i]) && rql_type_equal(root->types[i], columns->types[i]);
 	if (same) {
-		*out = columns;
+		*out = rql_columns_retain(b->columns);
 		return RQL_OK;
 	}
-	*why = columns ? strdup("the plan's column types are not the statement's") : NULL;
-	rql_columns_release(columns);
+	*why = strdup("the plan's column types are not the statement's");
 	return *why ? RQL_OK : rql_error_memory(err, 0, "a result");
 }
 
-static rql_status make_entry(struct rql_session *s, const char *text, bool refresh, struct rql_choice *out,
-                             struct rql_error *err)
+static rql_status make_bound_entry(struct rql_session *s, const char *text, bool refresh, struct rql_binding *b,
+                                   struct rql_choice *out, struct rql_error *err)
 {
 	struct rql_cache_entry epochs = {0};
 	struct rql_columns *columns = NULL;
 	struct rql_plan *plan = NULL;
 	char *why = NULL;
-	RQL_TRY(plan_and_refresh(s, text, refresh, &epochs, &plan, &why, err));
+	RQL_TRY(plan_and_refresh(s, text, refresh, b, &epochs, &plan, &why, err));
 	rql_status status = RQL_OK;
 	if (plan->kind == RQL_PLAN_METHOD && !why)
-		status = columns_of(s, text, plan, &columns, &why, err);
+		status = columns_of(s, text, plan, b, &columns, &why, err);
 	if (status != RQL_OK) {
 		rql_plan_free(plan);
 		return status;
@@ -287,11 +309,25 @@ static rql_status make_entry(struct rql_session *s, const char *text, bool refre
 	bool keep = !s->txn.open && !why && !plan->unsettled && plan->kind != RQL_PLAN_REFRESH &&
 	            plan->kind != RQL_PLAN_LOAD &&
 	            (plan->kind == RQL_PLAN_HOST || (plan->cacheable && plan->tables_known));
+	/* What is bound holds what the binder has folded: it is as lasting as a plan. */
+	if (!s->txn.open && plan->kind == RQL_PLAN_METHOD && plan->cacheable && !why)
+		rql_bound_cache_put(s->bounds, &epochs, b);
 	status = entry_of(s, plan, columns, why, &epochs, &out->entry, err);
 	free(why);
 	RQL_TRY(status);
 	out->loose = !keep || !rql_plan_cache_put(s->cache, text, out->entry);
 	return RQL_OK;
+}
+
+static rql_status make_entry(struct rql_session *s, const char *text, bool refresh, struct rql_choice *out,
+                             struct rql_error *err)
+{
+	struct rql_binding binding;
+	RQL_TRY(rql_binding_open(&binding, text, err));
+	rql_status status = make_bound_entry(s, text, refresh, &binding, out, err);
+	out->bound = binding.found;
+	rql_binding_close(&binding);
+	return status;
 }
 
 /* ---- choosing ---- */
@@ -491,7 +527,7 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	return *why ? RQL_OK : rql_error_memory(err, 0, "a reason");
 }
 
-static void report_plan(struct rql_session *s, const struct rql_plan *plan, bool cached, double plan_ms)
+static void report_plan(struct rql_session *s, const struct rql_plan *plan, bool cached, bool bound, double plan_ms)
 {
 	rql_report_start(s, plan->method, plan->reason);
 	struct rql_report *r = &s->report;
@@ -499,6 +535,7 @@ static void report_plan(struct rql_session *s, const struct rql_plan *plan, bool
 	snprintf(r->structure, sizeof r->structure, "%s", plan->structure);
 	snprintf(r->device, sizeof r->device, "%s", plan->device ? plan->device->id : "");
 	r->plan_cached = cached;
+	r->plan_bound = bound;
 	r->plan_ms = plan_ms;
 	r->estimated_ms = plan->estimated_ns / 1e6;
 	r->host_estimated_ms = plan->host_estimated_ns / 1e6;
@@ -518,8 +555,8 @@ static void note_use(const struct rql_plan *plan)
 			atomic_store(&nodes->leaves[i].structure->used, rql_now_ns());
 }
 
-static rql_status run_method(const struct rql_call *call, const struct rql_cache_entry *e, bool cached, char **why,
-                             struct rql_error *err)
+static rql_status run_method(const struct rql_call *call, const struct rql_cache_entry *e, bool cached, bool bound,
+                             char **why, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
 	struct rql_batch *batch = NULL;
@@ -530,7 +567,7 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	if (*why)
 		return RQL_OK;
 	note_use(e->plan);
-	report_plan(s, e->plan, cached, plan_ms);
+	report_plan(s, e->plan, cached, bound, plan_ms);
 	stats.rows = batch ? batch->rows : 0;
 	s->report.stats = stats;
 	s->report.run_ms = stats.run_ns / 1e6;
@@ -567,7 +604,7 @@ rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why
 	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, call->sql);
 	if (!e || !e->method)
 		return RQL_OK;
-	rql_status status = run_method(call, e, true, why, err);
+	rql_status status = run_method(call, e, true, false, why, err);
 	*done = status == RQL_OK && !*why;
 	return status;
 }
@@ -636,7 +673,7 @@ rql_status rql_select_try(const struct rql_call *call, const char *text, struct 
 	RQL_TRY(rql_select_choose(call->s, text, true, choice, err));
 	if (choice->reason)
 		return RQL_OK;
-	rql_status status = run_method(call, choice->entry, choice->cached, &choice->why, err);
+	rql_status status = run_method(call, choice->entry, choice->cached, choice->bound, &choice->why, err);
 	*done = status == RQL_OK && !choice->why;
 	return status;
 }

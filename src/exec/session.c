@@ -1,6 +1,7 @@
 /* A session: texts become statements, and each goes to the one who runs it. */
 #include "exec/session.h"
 
+#include "exec/bound_cache.h"
 #include "exec/columns.h"
 #include "exec/text.h"
 #include <stdio.h>
@@ -15,8 +16,10 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 		return rql_error_memory(err, sizeof *s, "a connection");
 	s->db = db;
 	s->cache = rql_plan_cache_new(&db->budget);
-	if (!s->cache || pthread_mutex_init(&s->running_lock, NULL) != 0) {
+	s->bounds = rql_bound_cache_new();
+	if (!s->cache || !s->bounds || pthread_mutex_init(&s->running_lock, NULL) != 0) {
 		rql_plan_cache_free(s->cache);
+		rql_bound_cache_free(s->bounds);
 		free(s);
 		return rql_error_memory(err, sizeof *s, "a connection");
 	}
@@ -24,6 +27,7 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	if (status != RQL_OK) {
 		pthread_mutex_destroy(&s->running_lock);
 		rql_plan_cache_free(s->cache);
+		rql_bound_cache_free(s->bounds);
 		free(s);
 		return status;
 	}
@@ -55,6 +59,7 @@ void rql_session_close(struct rql_session *s)
 		rql_result_close(s->open);
 	rql_host_disconnect(s->host);
 	rql_plan_cache_free(s->cache);
+	rql_bound_cache_free(s->bounds);
 	rql_write_set_clear(&s->txn.set);
 	rql_write_set_clear(&s->txn.appends);
 	rql_strbuf_free(&s->report.reason);

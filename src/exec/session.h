@@ -60,7 +60,7 @@ void rql_prepared_free(struct rql_prepared_query *q);
 struct rql_report {
 	char method[32], unit[16], structure[256], device[32];
 	struct rql_strbuf reason;
-	bool plan_cached;
+	bool plan_cached, plan_bound;
 	struct rql_run_stats stats;
 	double plan_ms, run_ms, finish_ms, estimated_ms, host_estimated_ms;
 	uint64_t serial; /* of the statement: results count their rows into the report only while it is theirs */

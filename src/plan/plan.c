@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "method/scan/scan.h"
+#include "plan/bound.h"
 #include "plan/leaf.h"
 #include "plan/normal.h"
 #include "plan/price_host.h"
@@ -172,16 +173,6 @@ static void name_structures(struct rql_planning *p)
 	rql_strbuf_free(&text);
 }
 
-static bool types_agree(const struct rql_rel *root, const struct rql_host_stmt *stmt)
-{
-	if (root->column_count != rql_host_stmt_columns(stmt))
-		return false;
-	for (uint32_t i = 0; i < root->column_count; i++)
-		if (!rql_type_bytes(root->types[i]) || !rql_type_equal(root->types[i], rql_host_stmt_column_type(stmt, i)))
-			return false; /* nested types have no RayQL form */
-	return true;
-}
-
 static bool print_any_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *state)
 {
 	const struct rql_plan_nodes *n = state;
@@ -235,7 +226,7 @@ static void take_methods(struct rql_planning *p)
 }
 
 /* There are leaves: methods against the host, by price. */
-static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
+static void decide(struct rql_planning *p)
 {
 	struct rql_plan *plan = p->plan;
 	if (p->nodes->partial)
@@ -248,10 +239,6 @@ static void decide(struct rql_planning *p, const struct rql_host_stmt *stmt)
 		/* Of a partial plan the part in the way has its own reason. */
 		rql_planning_reason(p, p->nodes->partial ? 2 : 9, "what is above it (%s) cannot be written as SQL again",
 		                    p->nodes->finish_reason);
-		return;
-	}
-	if (stmt && !types_agree(p->nodes->root, stmt)) {
-		rql_planning_reason(p, 9, "the plan's column types are not the statement's");
 		return;
 	}
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
@@ -293,31 +280,17 @@ static void written_meanwhile(struct rql_planning *p)
 	rql_planning_reason(p, 10, "a table of it was written while it was planned");
 }
 
-/* stamp: the catalog's before the host was asked for the plan. */
-static rql_status make_from_json(struct rql_planning *p, const char *json, uint64_t stamp,
-                                 const struct rql_host_stmt *stmt)
+/* The plan itself, as far as it can be made of what the host has bound. */
+static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_facts *facts, struct rql_rel *root)
 {
-	struct rql_rel *root;
-	struct rql_plan_facts facts;
 	struct rql_error why = {0};
 	bool covered = false, usable = false;
-	rql_status status = rql_plan_read(p->arena, json, strlen(json), &root, &facts, &why);
-	if (status == RQL_ERROR_MEMORY) {
-		rql_error_move(p->err, &why);
-		return status;
-	}
-	if (status != RQL_OK) {
-		rql_planning_reason(p, 9, "its plan cannot be read: %s", rql_error_message(&why));
-		rql_error_clear(&why);
-		return RQL_OK;
-	}
-	p->plan->read = true;
-	if (!collect_tables(p, &facts))
+	if (!collect_tables(p, facts))
 		return rql_error_memory(p->err, 0, "a plan");
-	RQL_TRY(check_stable(p, &facts, &usable));
+	RQL_TRY(check_stable(p, facts, &usable));
 	if (!usable)
 		return RQL_OK;
-	status = rql_plan_normalise(p->ctx, p->arena, &root, &why);
+	rql_status status = rql_plan_normalise(p->ctx, p->arena, &root, &why);
 	if (status == RQL_ERROR_UNSUPPORTED) {
 		rql_planning_reason(p, 9, "%s", rql_error_message(&why));
 		rql_error_clear(&why);
@@ -331,7 +304,7 @@ static rql_status make_from_json(struct rql_planning *p, const char *json, uint6
 	RQL_TRY(cover(p, root, &covered));
 	p->nodes->partial = !covered;
 	if (covered && p->nodes->leaf_count) {
-		decide(p, stmt);
+		decide(p);
 	} else if (p->to_refresh) {
 		p->plan->kind = RQL_PLAN_REFRESH;
 		p->plan->refresh = p->to_refresh;
@@ -340,43 +313,39 @@ static rql_status make_from_json(struct rql_planning *p, const char *json, uint6
 		p->plan->kind = RQL_PLAN_LOAD;
 		p->plan->load = p->to_load;
 	} else if (p->nodes->leaf_count) {
-		decide(p, stmt);
+		decide(p);
 	} else if (covered) {
 		rql_planning_reason(p, 0, "%s",
 		                    p->plan->table_count ? "its conditions can never hold" : "it reads no table");
 	}
-	for (uint32_t i = 0; i < p->plan->table_count; i++)
-		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
-			written_meanwhile(p);
 	return RQL_OK;
 }
 
-static rql_status fill(struct rql_planning *p, const char *sql, const struct rql_host_stmt *stmt)
+static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, const struct rql_literals *literals,
+                       uint64_t stamp)
 {
-	char *json = NULL;
-	struct rql_error why = {0};
-	uint64_t stamp = rql_catalog_stamp(p->ctx->catalog);
-	rql_status status = rql_host_plan(p->ctx->host, sql, &json, &why);
-	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
-		rql_error_move(p->err, &why);
-		return status;
-	}
-	if (status != RQL_OK) {
-		rql_planning_reason(p, 9, "its plan cannot be had: %s", rql_error_message(&why));
-		rql_error_clear(&why);
+	if (!bound->root) {
+		rql_planning_reason(p, 9, "%s", bound->reason);
 		return RQL_OK;
 	}
-	status = retain_structures(p);
+	p->plan->read = true;
+	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free);
+	if (!root)
+		return rql_error_memory(p->err, 0, "a plan");
+	rql_status status = retain_structures(p);
 	if (status == RQL_OK)
-		status = make_from_json(p, json, stamp, stmt);
+		status = make_from_root(p, &bound->facts, root);
 	for (uint32_t i = 0; i < p->structure_count; i++)
 		rql_structure_release(p->structures[i]);
-	free(json);
+	for (uint32_t i = 0; i < p->plan->table_count; i++)
+		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
+			written_meanwhile(p);
 	return status;
 }
 
-rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, const struct rql_host_stmt *stmt,
-                         struct rql_plan **out, struct rql_error *err)
+rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *bound,
+                         const struct rql_literals *literals, uint64_t stamp, struct rql_plan **out,
+                         struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
 	struct rql_plan *plan = arena ? RQL_NEW(arena, struct rql_plan) : NULL;
@@ -391,9 +360,11 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, co
 	                          .unit = "",
 	                          .structure = "",
 	                          .arena = arena,
+	                          .bound = bound,
 	                          .nodes = nodes};
+	rql_bound_retain(bound);
 	struct rql_planning p = {.ctx = ctx, .arena = arena, .plan = plan, .nodes = nodes, .err = err};
-	rql_status status = fill(&p, sql, stmt);
+	rql_status status = fill(&p, bound, literals, stamp);
 	if (status != RQL_OK) {
 		rql_plan_free(plan);
 		return status;
@@ -412,6 +383,7 @@ void rql_plan_free(struct rql_plan *plan)
 		rql_leaf_clear(&plan->nodes->leaves[i]);
 	if (plan->refresh)
 		rql_structure_release(plan->refresh);
+	rql_bound_release(plan->bound);
 	rql_arena_free(plan->arena);
 }
 

@@ -110,6 +110,7 @@ struct rql_definition_measure rql_definition_measure_at(const struct rql_definit
 char *rql_definition_source(const struct rql_definition *def, uint64_t sink);
 
 /* ---- plans of queries ---- */
+struct rql_bound;
 enum rql_plan_kind {
 	RQL_PLAN_HOST,    /* the host answers; see reason */
 	RQL_PLAN_METHOD,  /* methods answer, RayQL or the host finishes */
@@ -148,13 +149,16 @@ struct rql_plan {
 	                      cache) */
 	double estimated_ns, host_estimated_ns;
 	struct rql_arena *arena;
+	struct rql_bound *bound; /* retained: names and texts lie in it (plan/bound.h) */
 	struct rql_plan_nodes *nodes;
 };
-/* Plans one SELECT. stmt is the same statement prepared by the host on ctx->host: result types to check; NULL: the caller
- * checks those of the plan's root. Fails only
- * for RQL_ERROR_MEMORY and RQL_ERROR_INTERRUPTED: whatever RayQL cannot do is a HOST plan with the reason. */
-rql_status rql_plan_make(const struct rql_plan_context *ctx, const char *sql, const struct rql_host_stmt *stmt,
-                         struct rql_plan **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Plans one SELECT, as bound (retained by the plan), with the values of these literals: its own, or others that it serves.
+ * stamp: the catalog's before the statement was bound, or before what was bound was found to be of the schema of now. The
+ * caller checks the types of the plan's root against the statement's. Fails only for RQL_ERROR_MEMORY and
+ * RQL_ERROR_INTERRUPTED: whatever RayQL cannot do is a HOST plan with the reason. */
+rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *bound,
+                         const struct rql_literals *literals, uint64_t stamp, struct rql_plan **out,
+                         struct rql_error *err) RQL_MUST_CHECK;
 void rql_plan_free(struct rql_plan *plan);
 uint64_t rql_plan_bytes(const struct rql_plan *plan);
 /* A larger plan is not kept for its next run, so that what it prepares must pay off in one. */

@@ -125,6 +125,32 @@ static struct rql_expr *plain_only(struct rql_plan_reader *reader, struct rql_ex
 	return rql_plan_expr_opaque(reader, expr->type, "a comparison or choice of nested, collated or rare types");
 }
 
+static bool values_equal(const struct rql_value *a, const struct rql_value *b)
+{
+	if (!rql_type_equal(a->type, b->type) || a->is_null || b->is_null)
+		return false;
+	return a->type.id == RQL_TYPE_VARCHAR ? rql_value_compare(a, b) == 0 : a->integer == b->integer;
+}
+
+/* From which literal of the text the constant comes. */
+static void mark_literal(struct rql_plan_reader *reader, struct json_object *json, struct rql_expr *expr)
+{
+	struct rql_plan_source *source = reader->source;
+	uint64_t place = rql_json_index(json, "query_location");
+	if (place == UINT64_MAX || place < source->offset)
+		return;
+	bool minus = false;
+	const struct rql_literal *literal = rql_literal_at(source->literals, place - source->offset, &minus);
+	source->foreign |= !rql_literals_token_at(source->literals, place - source->offset);
+	if (!literal || (minus && literal->value.type.id == RQL_TYPE_VARCHAR))
+		return;
+	struct rql_value value = minus ? rql_literal_negated(literal->value) : literal->value;
+	if (values_equal(&value, &expr->value)) {
+		expr->literal = (uint32_t)(literal - source->literals->items) + 1;
+		expr->negated = minus;
+	}
+}
+
 static struct rql_expr *read_constant(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct rql_value value;
@@ -135,8 +161,11 @@ static struct rql_expr *read_constant(struct rql_plan_reader *reader, struct jso
 		                            type.info ? type.info->text : rql_type_id_name(type.id));
 	}
 	struct rql_expr *expr = rql_plan_expr_new(reader, RQL_EXPR_CONSTANT, value.type, 0);
-	if (expr)
-		expr->value = value;
+	if (!expr)
+		return NULL;
+	expr->value = value;
+	if (reader->source)
+		mark_literal(reader, json, expr);
 	return expr;
 }
 

@@ -726,13 +726,13 @@ rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t lengt
                          struct rql_error *err)
 {
 	struct rql_plan_facts unused;
-	return rql_plan_read(arena, json, length, out, &unused, err);
+	return rql_plan_read(arena, json, length, NULL, out, &unused, err);
 }
 
-rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
-                         struct rql_plan_facts *facts, struct rql_error *err)
+rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_plan_source *source,
+                         struct rql_rel **out, struct rql_plan_facts *facts, struct rql_error *err)
 {
-	struct rql_plan_reader reader = {.arena = arena, .next_cte = RQL_DELIM_CTE};
+	struct rql_plan_reader reader = {.arena = arena, .source = source, .next_cte = RQL_DELIM_CTE};
 	struct json_object *root = NULL, *plans;
 	struct rql_rel *rel;
 	rql_status status = json_parse(json, length, &root, err);

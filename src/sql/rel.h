@@ -7,6 +7,7 @@
 #define RQL_SQL_REL_H
 
 #include "column/value.h"
+#include "sql/literal.h"
 #include "util/arena.h"
 
 enum rql_expr_kind {
@@ -43,6 +44,8 @@ struct rql_expr {
 	uint32_t child_count;
 	struct rql_expr **children;
 	struct rql_value value;
+	uint32_t literal; /* CONSTANT of a plan that was read with its text: the literal's number there and 1; 0: none */
+	bool negated;     /* ... it is minus the literal */
 	bool try_cast, distinct, is_operator; /* is_operator: infix or prefix in SQL */
 	struct rql_expr *filter;              /* aggregates: FILTER (WHERE ...), or NULL */
 	struct rql_order *orders;             /* aggregates with ORDER BY inside, windows */
@@ -145,9 +148,26 @@ struct rql_plan_facts {
 	struct rql_table_ref *tables; /* each once */
 	bool tables_known;            /* false: something else is scanned, too (a file, a table function) */
 };
-/* As rql_rel_parse; *facts in arena. */
-rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
-                         struct rql_plan_facts *facts, struct rql_error *err) RQL_MUST_CHECK;
+/* The text that was planned, and what stood before it: constants know their places there. */
+struct rql_plan_source {
+	const struct rql_literals *literals;
+	uint64_t offset; /* longer than what the host may bind of other texts (views, macros, generated columns), so that a place
+	                    behind it is one of this text */
+	bool foreign;    /* set when a place behind it is none of this text all the same */
+};
+/* As rql_rel_parse; *facts in arena. source: NULL, or constants are marked with their literals. */
+rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_plan_source *source,
+                         struct rql_rel **out, struct rql_plan_facts *facts, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- other values (plan_bind.c) ---- */
+/* Which literals may take other values of their class: those that only stand in conditions, beside what they are compared
+ * with, alone or in casts, + - * and intervals. What else is made of a constant (a column's name, the type of
+ * round(x, 2), LIMIT 5) may depend on its value. free: [literals->count]. */
+void rql_plan_free_literals(const struct rql_rel *root, const struct rql_literals *literals, bool *free);
+/* A copy of the plan with the values of literals (of the same shape) where the plan's are free. What is not copied is
+ * shared: root's arena must outlive it. NULL: out of memory. */
+struct rql_rel *rql_plan_with_literals(struct rql_arena *arena, const struct rql_rel *root,
+                                       const struct rql_literals *literals, const bool *free);
 
 /* Why the tree cannot be told completely: the reason of the OPAQUE node or expression that lies deepest, on which the
  * others follow. NULL: there is none. Borrowed from the tree. */

@@ -39,6 +39,7 @@ struct rql_plan_reader {
 	bool no_memory;
 	struct rql_cte_scope *ctes, *seen_ctes; /* around what is read; all so far, without definitions */
 	struct rql_delim_scope *delim;
+	struct rql_plan_source *source; /* NULL: places in the text do not matter */
 	uint64_t next_cte; /* numbers for CTEs that the plan does not have */
 };
 

@@ -82,8 +82,8 @@ bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b)
 		return a->table == b->table && a->index == b->index;
 	case RQL_EXPR_REF:
 		return a->index == b->index;
-	case RQL_EXPR_CONSTANT:
-		return value_equal(&a->value, &b->value);
+	case RQL_EXPR_CONSTANT: /* two literals may come to differ */
+		return a->literal == b->literal && a->negated == b->negated && value_equal(&a->value, &b->value);
 	default:
 		return a->try_cast == b->try_cast && a->distinct == b->distinct && optional_equal(a->filter, b->filter) &&
 		       orders_equal(a, b) && windows_equal(a->window, b->window) &&

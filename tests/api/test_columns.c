@@ -337,9 +337,12 @@ static void *write_batches(void *arg)
 		fprintf(stderr, "%s\n", rayql_error_message(failed));
 		abort();
 	}
-	/* Until the readers have had their chance, on the slowest of machines. */
-	for (int n = 1; n <= WRITES || (atomic_load(&s->by_scan) < 2 && n < 100 * WRITES); n++) {
+	/* Until the readers have had their chance, on the slowest of machines: with pauses that grow until one is long enough
+	 * to bring the columns up to date and to read them. */
+	for (int n = 1; n <= WRITES || (atomic_load(&s->by_scan) < 2 && n < 3 * WRITES); n++) {
 		char sql[200];
+		if (n > WRITES)
+			usleep(5000u * (unsigned)(n - WRITES));
 		snprintf(sql, sizeof sql,
 		         n % 3 == 0
 		             ? "BEGIN; INSERT INTO t VALUES ('a%d', %d); INSERT INTO t VALUES ('b', %d), ('c', -2 * %d); COMMIT"

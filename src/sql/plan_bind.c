@@ -1,0 +1,187 @@
+/* A plan that was read once, with other values of its literals. */
+#include <string.h>
+#include "sql/rel.h"
+
+/* ---- which may change ---- */
+
+struct finder {
+	const struct rql_literals *literals;
+	bool *free;  /* stands somewhere */
+	bool *fixed; /* ... where its value may matter for more than the condition's */
+};
+
+/* Functions whose type and meaning depend on their arguments' types alone. */
+static bool takes_any_value(const char *name)
+{
+	static const char *const names[] = {"+", "-", "*", "~~", "!~~"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "to_", 3) == 0 || strcmp(name, "trunc") == 0; /* INTERVAL '3' DAY is to_days(trunc('3')) */
+}
+
+static bool passes_on(const struct rql_expr *e, bool compared)
+{
+	switch (e->kind) {
+	case RQL_EXPR_COMPARE:
+	case RQL_EXPR_BETWEEN:
+	case RQL_EXPR_IN:
+	case RQL_EXPR_NOT_IN:
+		return true;
+	case RQL_EXPR_AND:
+	case RQL_EXPR_OR:
+	case RQL_EXPR_NOT:
+	case RQL_EXPR_CAST:
+		return compared;
+	case RQL_EXPR_FUNCTION:
+		return (compared || e->type.id == RQL_TYPE_BOOLEAN) && takes_any_value(e->name);
+	default:
+		return false;
+	}
+}
+
+static void find_in_orders(struct finder *f, const struct rql_order *orders, uint32_t count);
+
+/* compared: from here up to a comparison in a condition there is nothing that looks at a constant's value. */
+static void find_in_expr(struct finder *f, const struct rql_expr *e, bool condition, bool compared)
+{
+	if (!e)
+		return;
+	if (e->kind == RQL_EXPR_CONSTANT && e->literal)
+		*(compared ? &f->free[e->literal - 1] : &f->fixed[e->literal - 1]) = true;
+	bool logic = e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR || e->kind == RQL_EXPR_NOT;
+	bool below = condition && passes_on(e, compared);
+	for (uint32_t i = 0; i < e->child_count; i++)
+		find_in_expr(f, e->children[i], condition && (logic || below), below);
+	find_in_expr(f, e->filter, false, false);
+	find_in_orders(f, e->orders, e->order_count);
+	if (!e->window)
+		return;
+	const struct rql_window *w = e->window;
+	const struct rql_expr *parts[] = {w->start_expr, w->end_expr, w->offset_expr, w->default_expr};
+	for (uint32_t i = 0; i < w->partition_count; i++)
+		find_in_expr(f, w->partitions[i], false, false);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		find_in_expr(f, parts[i], false, false);
+}
+
+static void find_in_orders(struct finder *f, const struct rql_order *orders, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		find_in_expr(f, orders[i].expr, false, false);
+}
+
+static void find_in_rel(struct finder *f, const struct rql_rel *rel)
+{
+	bool conditions = rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_JOIN;
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		find_in_expr(f, rel->exprs[i], conditions, false);
+	find_in_orders(f, rel->orders, rel->order_count);
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		find_in_rel(f, rel->children[i]);
+}
+
+void rql_plan_free_literals(const struct rql_rel *root, const struct rql_literals *literals, bool *free)
+{
+	bool few[64] = {0};
+	struct finder f = {literals, free, few};
+	memset(free, 0, literals->count * sizeof *free);
+	if (literals->count > sizeof few / sizeof *few)
+		return; /* long lists: bound as they are written */
+	find_in_rel(&f, root);
+	for (uint32_t i = 0; i < literals->count; i++)
+		free[i] = free[i] && !few[i];
+}
+
+/* ---- the copy ---- */
+
+struct binder {
+	struct rql_arena *arena;
+	const struct rql_literals *literals;
+	const bool *free;
+	bool no_memory;
+};
+
+static struct rql_expr *bind_expr(struct binder *b, const struct rql_expr *e);
+
+static void *copied(struct binder *b, const void *items, size_t count, size_t size)
+{
+	void *copy = items ? rql_arena_array(b->arena, count, size) : NULL;
+	b->no_memory |= items && !copy;
+	if (copy && count)
+		memcpy(copy, items, count * size);
+	return copy;
+}
+
+static struct rql_expr **bind_list(struct binder *b, struct rql_expr *const *list, uint32_t count)
+{
+	struct rql_expr **copy = copied(b, list, count, sizeof *copy);
+	for (uint32_t i = 0; copy && i < count; i++)
+		copy[i] = bind_expr(b, list[i]);
+	return copy;
+}
+
+static struct rql_order *bind_orders(struct binder *b, const struct rql_order *orders, uint32_t count)
+{
+	struct rql_order *copy = copied(b, orders, count, sizeof *copy);
+	for (uint32_t i = 0; copy && i < count; i++)
+		copy[i].expr = bind_expr(b, orders[i].expr);
+	return copy;
+}
+
+static struct rql_window *bind_window(struct binder *b, const struct rql_window *window)
+{
+	struct rql_window *copy = copied(b, window, 1, sizeof *copy);
+	if (!copy)
+		return NULL;
+	copy->partitions = bind_list(b, window->partitions, window->partition_count);
+	copy->start_expr = bind_expr(b, window->start_expr);
+	copy->end_expr = bind_expr(b, window->end_expr);
+	copy->offset_expr = bind_expr(b, window->offset_expr);
+	copy->default_expr = bind_expr(b, window->default_expr);
+	return copy;
+}
+
+static struct rql_expr *bind_expr(struct binder *b, const struct rql_expr *e)
+{
+	struct rql_expr *copy = copied(b, e, 1, sizeof *copy);
+	if (!copy)
+		return NULL;
+	copy->literal = 0;
+	copy->negated = false;
+	if (e->literal && b->free[e->literal - 1]) {
+		struct rql_value value = b->literals->items[e->literal - 1].value;
+		copy->value = e->negated ? rql_literal_negated(value) : value;
+	}
+	copy->children = bind_list(b, e->children, e->child_count);
+	copy->filter = bind_expr(b, e->filter);
+	copy->orders = bind_orders(b, e->orders, e->order_count);
+	copy->window = bind_window(b, e->window);
+	return copy;
+}
+
+static struct rql_rel *bind_rel(struct binder *b, const struct rql_rel *rel)
+{
+	struct rql_rel *copy = copied(b, rel, 1, sizeof *copy);
+	if (!copy || b->no_memory)
+		return copy;
+	copy->exprs = bind_list(b, rel->exprs, rel->expr_count);
+	copy->orders = bind_orders(b, rel->orders, rel->order_count);
+	copy->types = copied(b, rel->types, rel->column_count, sizeof *rel->types);
+	copy->names = copied(b, rel->names, rel->column_count, sizeof *rel->names);
+	copy->column_ids = rel->kind == RQL_REL_GET ? copied(b, rel->column_ids, rel->column_count, sizeof *rel->column_ids) : NULL;
+	copy->column_names =
+		rel->kind == RQL_REL_GET ? copied(b, rel->column_names, rel->column_count, sizeof *rel->column_names) : NULL;
+	copy->children = copied(b, rel->children, rel->child_count, sizeof *rel->children);
+	for (uint32_t i = 0; i < rel->child_count && copy->children; i++)
+		copy->children[i] = bind_rel(b, rel->children[i]);
+	return copy;
+}
+
+struct rql_rel *rql_plan_with_literals(struct rql_arena *arena, const struct rql_rel *root,
+                                       const struct rql_literals *literals, const bool *free)
+{
+	struct binder b = {.arena = arena, .literals = literals, .free = free};
+	struct rql_rel *copy = bind_rel(&b, root);
+	return b.no_memory ? NULL : copy;
+}
