@@ -1,7 +1,6 @@
 /* Constant folding. RayQL evaluates what its own programs know; the rest goes to the host as one SELECT of TRY(...)s on the
  * user's connection, under the statement's own settings, and an error there neither shows nor ends a transaction. */
 #include <string.h>
-#include "expr/date.h"
 #include "plan/compile.h"
 #include "plan/normal.h"
 #include "plan/stability.h"
@@ -100,38 +99,6 @@ static bool run_program(struct folding *f, const struct rql_expr *e, struct rql_
 	return done;
 }
 
-static bool digits(const char *text, unsigned count, unsigned *out)
-{
-	*out = 0;
-	for (unsigned i = 0; i < count; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		*out = 10 * *out + (unsigned)(text[i] - '0');
-	}
-	return true;
-}
-
-static int64_t days_of_civil(unsigned year, unsigned month, unsigned day)
-{
-	static const unsigned before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return rql_days_of_year(year) + before[month - 1] + (month > 2 && leap) + day - 1;
-}
-
-/* A date as it is written nearly always, 'YYYY-MM-DD'; all other forms are the host's. */
-static bool date_of_text(const struct rql_value *text, struct rql_value *out)
-{
-	const char *t = text->string.data;
-	unsigned year, month, day;
-	if (text->string.length != 10 || t[4] != '-' || t[7] != '-' || !digits(t, 4, &year) || !digits(t + 5, 2, &month) ||
-	    !digits(t + 8, 2, &day) || month < 1 || month > 12 || day < 1)
-		return false;
-	int64_t days = days_of_civil(year, month, day);
-	struct rql_civil back = rql_civil_of_days(days);
-	*out = (struct rql_value){.type = rql_type_simple(RQL_TYPE_DATE), .integer = days};
-	return back.month == month && back.day == day && back.year == (int64_t)year; /* 30 February is none */
-}
-
 /* The cast of a constant. */
 static bool cast_constant(const struct rql_expr *e, struct rql_value *out)
 {
@@ -140,7 +107,7 @@ static bool cast_constant(const struct rql_expr *e, struct rql_value *out)
 		*out = rql_value_null(e->type);
 		return true;
 	}
-	return from->type.id == RQL_TYPE_VARCHAR && e->type.id == RQL_TYPE_DATE && date_of_text(from, out);
+	return from->type.id == RQL_TYPE_VARCHAR && rql_plan_fold_text(from, e->type, out);
 }
 
 /* ---- logic ---- */
