@@ -332,6 +332,7 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free);
 	if (!root)
 		return rql_error_memory(p->err, 0, "a plan");
+	p->nodes->root = root; /* what the statement reads is known, also where nothing becomes of it */
 	rql_status status = retain_structures(p);
 	if (status == RQL_OK)
 		status = make_from_root(p, &bound->facts, root);

@@ -91,6 +91,11 @@ static void values_of_other_types(void **state)
 	ask(&s, "SELECT count(*) FROM t WHERE y < '6'", true);
 	fails(s.con, "SELECT count(*) FROM t WHERE y < 'many'", RAYQL_ERROR_HOST, "Could not convert string 'many' to INT8");
 	fails(s.con, "SELECT count(*) FROM t WHERE d < 'never'", RAYQL_ERROR_HOST, "never");
+	/* Nothing is read, and nothing can be planned. */
+	run(s.con, "SET rayql_fallback = 'off'");
+	fails(s.con, "SELECT CAST('hello' AS INTEGER)", RAYQL_ERROR_HOST, "Could not convert string 'hello' to INT32");
+	fails(s.con, "SELECT 1000::UTINYINT", RAYQL_ERROR_HOST, "UINT8");
+	fails(s.con, "SELECT currval('nowhere')", RAYQL_ERROR_HOST, "nowhere");
 	close_session(&s);
 }
 
