@@ -16,7 +16,7 @@ if(wanted)
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)
 		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 11 --jobs 2
-			LABELS differential slow TIMEOUT 600 PROCESSORS 2)
+			LABELS differential slow TIMEOUT 900 PROCESSORS 2)
 	else()
 		rql_add_test(differential.any COMMAND test_differential --queries 20000 --seed 1 --jobs 2
 			LABELS differential slow TIMEOUT 900 PROCESSORS 2)
