@@ -100,13 +100,25 @@ static rql_status make_result(const struct rql_call *call, struct rows *rows, co
 	return RQL_OK;
 }
 
+/* Where nothing was made, and nobody asked to be told, statements are not even planned. Who explains one asks. */
+static rql_status choose_to_explain(struct rql_session *s, const struct rql_statement *st, struct rql_choice *choice,
+                                    struct rql_error *err)
+{
+	enum rql_fallback fallback = s->settings.fallback;
+	if (fallback == RQL_FALLBACK_ON)
+		s->settings.fallback = RQL_FALLBACK_NOTICE;
+	rql_status status = rql_select_choose(s, st->query, st->analyze, choice, err);
+	s->settings.fallback = fallback;
+	return status;
+}
+
 rql_status rql_explain(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
 	struct rql_choice choice = {0};
 	struct rows rows = {0};
 	char *why = NULL;
-	rql_status status = rql_select_choose(s, st->query, st->analyze, &choice, err);
+	rql_status status = choose_to_explain(s, st, &choice, err);
 	if (status == RQL_OK && !choice.reason)
 		status = explain_method(s, st, choice.entry->plan, &rows, &why, err);
 	if (status == RQL_OK && rows.count == 0) {

@@ -374,7 +374,7 @@ static void never_planned(struct rql_session *s, const char *text, struct rql_ch
 		rql_strbuf_put(reason, "its parameters have no values");
 	} else if (rql_catalog_structure_count(s->db->catalog) == 0 && s->settings.fallback == RQL_FALLBACK_ON &&
 	           !s->settings.auto_columns) {
-		rql_strbuf_put(reason, "there is no materialized view");
+		rql_strbuf_put(reason, "there is no materialized view and no columns index");
 	} else if (rql_host_watched(s->host)) { /* where DuckDB writes the statements down, none may be missing */
 		rql_strbuf_put(reason, "DuckDB logs or profiles this connection's statements (enable_profiling, "
 		                       "log_query_path or enable_logging is set), so it runs them itself");

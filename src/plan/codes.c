@@ -367,7 +367,8 @@ rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_are
 {
 	unsigned bytes = rql_type_bytes(e->type);
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a group key has a type that RayQL does not hold");
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a group key has the type %s, which RayQL does not hold",
+		                     rql_type_id_name(e->type.id));
 	struct rql_column column = {.type = e->type,
 	                            .data = rql_arena_array(arena, (size_t)d->count + 1, bytes),
 	                            .validity = RQL_NEW_ARRAY(arena, uint64_t, rql_codes_words(d) + 1)};

@@ -72,7 +72,8 @@ rql_status rql_distinct_new(const struct rql_type *types, uint32_t count, struct
 	for (uint32_t c = 0; c < count; c++)
 		if (!rql_type_bytes(types[c]) || types[c].id == RQL_TYPE_INTERVAL)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-			                     "a dimension's column has a type that RayQL does not hold");
+			                     "a dimension's column has the type %s, which RayQL does not hold",
+			                     rql_type_id_name(types[c].id));
 	struct rql_distinct *d = calloc(1, sizeof *d);
 	if (!d)
 		return out_of_memory(err);

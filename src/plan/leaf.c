@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "method/scan/scan.h"
+#include "plan/beyond.h"
 #include "plan/bind.h"
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
@@ -169,16 +170,65 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 	return RQL_OK;
 }
 
-/* A view over the query's own tables has the reason that a user wants to read; others only lack the tables. */
-static bool same_tables(const struct rql_block *a, const struct rql_block *b)
+static bool has_table(const struct rql_block *block, const char *database, const char *schema, const char *table)
 {
-	bool same = a->table_count == b->table_count;
-	for (uint32_t i = 0; i < a->table_count && same; i++) {
-		same = false;
-		for (uint32_t k = 0; k < b->table_count && !same; k++)
-			same = !strcmp(a->tables[i].table, b->tables[k].table) && !strcmp(a->tables[i].schema, b->tables[k].schema);
+	for (uint32_t i = 0; i < block->table_count; i++) {
+		const struct rql_table_ref *ref = &block->tables[i];
+		if (!strcmp(ref->table, table) && !strcmp(ref->schema, schema) && !strcmp(ref->catalog, database))
+			return true;
 	}
-	return same;
+	return false;
+}
+
+/* A view over the query's own tables has the reason that a user wants to read, one over some of them lacks or joins
+ * others, and one over none of them says nothing about the query. */
+static int rank_of_mismatch(const struct rql_block *block, const struct rql_block *view)
+{
+	uint32_t shared = 0;
+	for (uint32_t i = 0; i < view->table_count; i++)
+		shared += has_table(block, view->tables[i].catalog, view->tables[i].schema, view->tables[i].table);
+	if (!shared)
+		return RQL_REASON_UNRELATED;
+	return shared == view->table_count && shared == block->table_count ? RQL_REASON_NO_MATCH : RQL_REASON_OTHER_TABLES;
+}
+
+/* Does the structure read a table of the block? */
+static bool is_related(const struct rql_structure *s, const struct rql_block *block)
+{
+	const char *database, *schema, *table;
+	for (uint32_t i = 0; i < s->table_count; i++) {
+		rql_table_name(s->tables[i], &database, &schema, &table);
+		if (has_table(block, database, schema, table))
+			return true;
+	}
+	return false;
+}
+
+int rql_rank_beyond(const struct rql_rows_block *rows)
+{
+	return rows && !rows->is_result ? RQL_REASON_NO_STRUCTURE : RQL_REASON_BEYOND;
+}
+
+void rql_planning_opaque(struct rql_planning *p, const struct rql_rel *rel)
+{
+	const char *beyond = rql_beyond_outputs(p->arena, rel);
+	rql_planning_reason(p, RQL_REASON_OTHER_TABLES, "%s%s%s", rql_rel_phrase(rel),
+	                    beyond ? "; no structure holds " : "", beyond ? beyond : "");
+}
+
+/* Nothing is built over what the block reads. A selection's reason may be one of an aggregate around it. */
+static void say_unrelated(struct rql_planning *p, const struct rql_block *block, bool rows)
+{
+	struct rql_strbuf text = {0};
+	for (uint32_t i = 0; i < p->structure_count; i++)
+		if (is_related(p->structures[i], block) && (!rows || p->structures[i]->kind == RQL_STRUCTURE_COLUMNS))
+			return;
+	for (uint32_t i = 0; i < block->table_count; i++)
+		rql_strbuf_printf(&text, "%s%s", !i ? "" : i + 1 < block->table_count ? ", " : " or ", block->tables[i].table);
+	if (text.length)
+		rql_planning_reason(p, rows ? 0 : RQL_REASON_NO_STRUCTURE, "%sno columns index is of table %s",
+		                    rows ? "" : "no materialized view and ", rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
 }
 
 /* Fills leaf when s serves the block now. Reasons are kept; only memory and interruption fail. */
@@ -192,12 +242,15 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 		return RQL_OK; /* loading it failed; its state says why */
 	rql_status status = rql_match(p->arena, block, def, &match, &why);
 	if (status != RQL_OK)
-		return rql_planning_swallow(p, status, &why, same_tables(block, def->block) ? RQL_REASON_NO_MATCH : RQL_REASON_OTHER_TABLES,
-		                 s->name);
+		return rql_planning_swallow(p, status, &why, rank_of_mismatch(block, def->block), s->name);
 	struct rql_candidate *c = rql_candidate_add(p, s);
 	if (!c)
 		return rql_error_memory(p->err, 0, "a plan");
 	bool refresh;
+	if ((c->reason = rql_beyond_aggregate(p->arena, block))) { /* nor would it be one when it is fresh */
+		c->reason = rql_arena_printf(p->arena, "no cube computes %s", c->reason);
+		return RQL_OK;
+	}
 	if ((c->reason = rql_leaf_unusable(p, s, &refresh))) {
 		rql_planning_reason(p, RQL_REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
 		if (refresh && !p->to_refresh)
@@ -285,6 +338,9 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 	struct rql_leaf best = {0};
 	uint32_t first_candidate = p->nodes->candidate_count;
 	p->best_ns = 0;
+	say_unrelated(p, block, rows != NULL);
+	if ((p->beyond = rql_beyond(p->arena, block)))
+		rql_planning_reason(p, rql_rank_beyond(rows), "%s", p->beyond);
 	/* Cubes first: where one answers, dimensions are not read for a scan that cannot beat it. */
 	for (uint32_t n = 0; n < 2 * p->structure_count && status == RQL_OK; n++) {
 		struct rql_leaf leaf = {0};
@@ -323,6 +379,16 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 	return status;
 }
 
+/* Another aggregate below has reasons of its own. */
+static bool has_aggregate(const struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		if (rel->children[i]->kind == RQL_REL_AGGREGATE || rel->children[i]->kind == RQL_REL_DISTINCT ||
+		    has_aggregate(rel->children[i]))
+			return true;
+	return false;
+}
+
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found)
 {
 	struct rql_error why = {0};
@@ -332,7 +398,7 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 		rql_planning_reason(p, RQL_REASON_NO_STRUCTURE, "there is no materialized view and no columns index");
 	rql_status status = rql_block_make(p->arena, rel, &block, &why);
 	if (status != RQL_OK)
-		return rql_planning_swallow(p, status, &why, RQL_REASON_NO_BLOCK, NULL);
+		return rql_planning_swallow(p, status, &why, has_aggregate(rel) ? RQL_REASON_UNRELATED : RQL_REASON_NO_BLOCK, NULL);
 	RQL_TRY(rql_leaf_choose_block(p, rel, block, NULL, found));
 	if (*found || rel->kind != RQL_REL_AGGREGATE || !rql_block_counts_several(block))
 		return RQL_OK;

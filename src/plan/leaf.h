@@ -13,6 +13,7 @@ struct rql_planning {
 	struct rql_plan_nodes *nodes;
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
+	const char *beyond;  /* of the block at hand (beyond.h); NULL: nothing */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
@@ -74,13 +75,20 @@ rql_status rql_planning_swallow(struct rql_planning *p, rql_status status, struc
                                 const char *structure) RQL_MUST_CHECK;
 /* Ranks of reasons. The higher, the nearer a structure came, and the more useful the reason. */
 enum {
+	RQL_REASON_UNRELATED = 0,
 	RQL_REASON_NO_STRUCTURE = 1,
 	RQL_REASON_NO_BLOCK = 2,
 	RQL_REASON_OTHER_TABLES = 3,
 	RQL_REASON_NO_MATCH = 4,
 	RQL_REASON_NO_METHOD = 5,
+	RQL_REASON_BEYOND = 6, /* no structure would do: the query itself is the cause (beyond.h) */
 	RQL_REASON_NOT_FRESH = 8
 };
+/* Of what beyond.h says. Rows below others may be read in another way, say as a dimension of a scan: then it only tells
+ * more than that there is no structure. */
+int rql_rank_beyond(const struct rql_rows_block *rows);
+/* Why nothing serves a node that RayQL does not know. */
+void rql_planning_opaque(struct rql_planning *p, const struct rql_rel *rel);
 /* Keeps reason when it outranks what is kept: 0 general .. 9 specific. */
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...) RQL_PRINTF(3, 4);
 

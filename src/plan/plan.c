@@ -71,7 +71,7 @@ static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool 
 		return RQL_OK;
 	}
 	if (rel->kind == RQL_REL_OPAQUE) {
-		rql_planning_reason(p, 3, "%s", rql_rel_phrase(rel));
+		rql_planning_opaque(p, rel);
 		*covered = false;
 		return RQL_OK;
 	}

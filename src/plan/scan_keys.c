@@ -24,6 +24,12 @@ static rql_status refuse_key(struct rql_scan_binding *b, const struct rql_expr *
 	return status;
 }
 
+static rql_status refuse_type(struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	const char *why = rql_arena_printf(b->arena, "has the type %s, which RayQL does not hold", rql_type_id_name(e->type.id));
+	return why ? refuse_key(b, e, why) : rql_error_memory(b->err, 0, "a plan");
+}
+
 static struct rql_scan_group_key *add_key(struct rql_scan_binding *b, struct rql_slot *slot)
 {
 	slot->kind = RQL_SLOT_KEY;
@@ -167,7 +173,7 @@ static rql_status constant_key(struct rql_scan_binding *b, const struct rql_expr
 	struct rql_column *value = RQL_NEW(b->arena, struct rql_column);
 	unsigned bytes = rql_type_bytes(e->type);
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
-		return refuse_key(b, e, "has a type that RayQL does not hold");
+		return refuse_type(b, e);
 	if (!zero || !value)
 		return out_of_memory(b);
 	zero->value = (struct rql_value){.type = zero->type};

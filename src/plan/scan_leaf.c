@@ -1,6 +1,7 @@
 /* A block over a columns structure: is the structure the fact table of a star, and is a scan worth preparing? */
 #include <string.h>
 #include "method/scan/scan_rows.h"
+#include "plan/beyond.h"
 #include "plan/leaf.h"
 #include "plan/price_host.h"
 #include "plan/scan_bind.h"
@@ -551,15 +552,21 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
                            struct rql_structure *s, struct rql_leaf *leaf)
 {
 	struct rql_error why = {0};
-	bool refresh, tried = false;
+	bool refresh;
 	for (uint32_t fact = 0; fact < block->table_count && !leaf->prepared; fact++) {
 		if (!s->table_count || !is_table(s, &block->tables[fact]))
 			continue;
-		tried = true;
 		struct rql_candidate *c = rql_candidate_add(p, s);
 		if (!c)
 			return rql_error_memory(p->err, 0, "a plan");
 		c->rows = true;
+		const char *beyond = rql_beyond_columns(p->arena, block, fact);
+		if (beyond) { /* whatever it holds, and however fresh it is */
+			c->reason = rql_arena_printf(p->arena, "no structure holds %s", beyond);
+			rql_planning_reason(p, rql_rank_beyond(rows), "no structure holds %s", beyond);
+			forget_repetition(p->nodes);
+			continue;
+		}
 		if ((c->reason = rql_leaf_unusable(p, s, &refresh))) {
 			rql_planning_reason(p, RQL_REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
 			/* No table is read again for a few of its rows. */
@@ -583,9 +590,6 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 		RQL_TRY(rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, s->name));
 		forget_repetition(p->nodes);
 	}
-	if (!tried) /* its name would say nothing about this query */
-		rql_planning_reason(p, rows ? 0 : RQL_REASON_NO_STRUCTURE, "no columns index is of table %s",
-		                    block->table_count ? block->tables[0].table : "");
 	return RQL_OK;
 }
 

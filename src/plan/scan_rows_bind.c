@@ -29,6 +29,12 @@ static rql_status refuse(struct rql_scan_binding *b, const struct rql_expr *e, c
 	return status;
 }
 
+static rql_status refuse_type(struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	const char *why = rql_arena_printf(b->arena, "has the type %s, which RayQL does not hold", rql_type_id_name(e->type.id));
+	return why ? refuse(b, e, why) : rql_error_memory(b->err, 0, "a plan");
+}
+
 /* Types whose values a program computes. */
 static bool is_computed(struct rql_type type)
 {
@@ -45,7 +51,7 @@ static rql_status constant_output(struct rql_scan_binding *b, const struct rql_e
 	struct rql_column *value = RQL_NEW(b->arena, struct rql_column);
 	unsigned bytes = rql_type_bytes(e->type);
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
-		return refuse(b, e, "has a type that RayQL does not hold");
+		return refuse_type(b, e);
 	if (!zero || !value)
 		return out_of_memory(b);
 	*value = (struct rql_column){

@@ -1,5 +1,6 @@
 /* rayql_auto_columns: which columns, once in memory, would let a scan answer. */
 #include <string.h>
+#include "plan/beyond.h"
 #include "plan/leaf.h"
 #include "plan/scan_bind.h"
 
@@ -35,20 +36,6 @@ static bool find_columns(const struct rql_block *block, struct wish *w)
 {
 	rql_block_leaves(block, note_column, w);
 	return w->count && !w->refused;
-}
-
-/* The first aggregate that scan_bind.c does not know; NULL: it knows all. */
-static const char *unknown_aggregate(const struct rql_block *block)
-{
-	static const char *const names[] = {"count_star", "count", "sum", "avg", "min", "max"};
-	for (uint32_t i = 0; i < block->agg_count; i++) {
-		bool known = false;
-		for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-			known |= strcmp(block->aggs[i]->name, names[n]) == 0;
-		if (!known || block->aggs[i]->order_count)
-			return block->aggs[i]->name;
-	}
-	return NULL;
 }
 
 /* Some structure has them all already: it was refused for another reason, which loading would not change. */
@@ -99,16 +86,15 @@ static rql_status make_wish(struct rql_planning *p, const struct rql_block *bloc
 		return rql_error_memory(err, 0, "a plan");
 	if (!block->table_count)
 		return RQL_OK;
-	const char *unknown = unknown_aggregate(block);
-	if (unknown)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "no scan of columns computes %s", unknown);
+	if (p->beyond)
+		return RQL_OK; /* which is the reason already */
 	RQL_TRY(find_fact(p, block, &w->table, &rows, err));
-	if (!find_columns(block, w))
+	if (!find_columns(block, w)) {
+		const char *beyond = w->refused ? rql_beyond_columns(p->arena, block, w->table) : NULL;
 		return !w->refused ? RQL_OK
-		                   : rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-		                                   "columns of table %s that it reads cannot be loaded (of a nested or rare "
-		                                   "type, rowid, or more than 256)",
-		                                   block->tables[w->table].table);
+		                   : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "no structure holds %s",
+		                                   beyond ? beyond : "more than 256 columns");
+	}
 	if (is_held(p, &block->tables[w->table], w))
 		return RQL_OK;
 	RQL_TRY(rql_star_make(p->arena, block, w->table, NULL, &star, err));
@@ -128,5 +114,5 @@ rql_status rql_scan_leaf_wish(struct rql_planning *p, const struct rql_block *bl
 	struct rql_error why = {0};
 	if (!p->ctx->settings->auto_columns || p->to_load || p->ctx->snapshot_stamp)
 		return RQL_OK;
-	return rql_planning_swallow(p, make_wish(p, block, &why), &why, RQL_REASON_NO_BLOCK, NULL);
+	return rql_planning_swallow(p, make_wish(p, block, &why), &why, RQL_REASON_NO_METHOD, NULL);
 }
