@@ -157,6 +157,70 @@ static void conditions_fail(void **state)
 	close_session(&s);
 }
 
+static char *error_of(rayql_connection *con, const char *sql)
+{
+	rayql_result *res = NULL;
+	rayql_error *err = NULL;
+	if (rayql_query(con, sql, &res, &err) == RAYQL_OK)
+		free(read_rows(res, &err));
+	assert_non_null(err);
+	char *text = strdup(rayql_error_message(err));
+	rayql_error_free(err);
+	assert_non_null(text);
+	return text;
+}
+
+/* A cast that fails, of a column or of a constant: DuckDB's text to the last line, which points into the statement. */
+static void casts(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT sum(CAST(s AS INTEGER)) FROM c",
+		"SELECT k, sum(CAST(s AS INTEGER)) FROM c GROUP BY k",
+		"SELECT count(*) FROM c WHERE CAST(s AS INTEGER) > 5",
+		"SELECT id FROM c WHERE s::INTEGER = 3 ORDER BY id LIMIT 3",
+		"SELECT CAST(s AS INTEGER) FROM c",
+		"SELECT id FROM c ORDER BY s::INTEGER, id LIMIT 3",
+		"SELECT CAST(s AS INTEGER) AS x, count(*) FROM c GROUP BY x",
+		"SELECT k, max(CAST(s AS DOUBLE)) FROM c WHERE id > 3 GROUP BY k",
+		"SELECT k, sum(k) FROM c GROUP BY k HAVING max(s)::INTEGER > 3",
+		"SELECT k, sum(CAST(id AS TINYINT)) FROM c WHERE id < 129 GROUP BY k",
+		"SELECT sum(CAST(s AS INTEGER)), string_agg(s, ',') FROM c",
+		"SELECT count(*) FROM c WHERE k = CAST('x' AS INTEGER)",
+		"SELECT count(*) FROM c WHERE k = 'x'",
+		"SELECT count(*) FROM c WHERE k IN (1, 'y'::INTEGER)",
+		"SELECT CAST('x' AS INTEGER), count(*) FROM c",
+		"SELECT sum(k + CAST('x' AS INTEGER)) FROM c",
+		"SELECT k, sum(id) FROM c GROUP BY k, CAST('x' AS DATE)"};
+	static const char *const ways[] = {"SET rayql_auto_columns = on", "CREATE INDEX cc ON c USING columns (*)",
+	                                   "CREATE MATERIALIZED VIEW cm AS SELECT k, s, sum(k), count(*) FROM c GROUP BY k, s"};
+	(void)state;
+	for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+		struct session s = open_session(NULL, NULL);
+		rayql_connection *host = NULL;
+		rayql_error *err = NULL;
+		assert_int_equal(rayql_connect(s.db, &host, &err), RAYQL_OK);
+		run(host, "SET rayql_enable_scan = off; SET rayql_enable_cube = off; SET threads = 1");
+		run(s.con, "SET rayql_force = on");
+		run(s.con, "CREATE TABLE c AS SELECT i::INTEGER AS id, (i % 10)::INTEGER AS k, CASE WHEN i = 500 THEN 'bad' ELSE "
+		           "(i % 100)::VARCHAR END AS s FROM range(30000) AS q(i)");
+		run(s.con, ways[w]);
+		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+			char *want = error_of(host, queries[i]);
+			assert_non_null(strstr(want, "Conversion Error: "));
+			for (int again = 0; again < 2; again++) {
+				char *have = error_of(s.con, queries[i]);
+				assert_string_equal(have, want);
+				free(have);
+			}
+			free(want);
+		}
+		/* Its conditions and columns were a structure's to compute. */
+		expect(s.con, "SELECT count(*), sum(k) FROM c WHERE k = 3", w == 2 ? "cube" : "scan", "3000|9000\n");
+		rayql_disconnect(host);
+		close_session(&s);
+	}
+}
+
 /* What cannot fail, and what has been proven not to, is still computed for the wanted rows alone, by a scan. */
 static void scans(void **state)
 {
@@ -237,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outputs),      cmocka_unit_test(conditions_fail), cmocka_unit_test(scans),
 		cmocka_unit_test(transactions), cmocka_unit_test(host_off),        cmocka_unit_test(on_device),
+		cmocka_unit_test(casts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
