@@ -1,5 +1,6 @@
 # How a test becomes a ctest entry. Labels that mean something:
 #   threads  also runs under TSan (the TSan build holds no other tests)
+#   memory   runs under ASan+UBSan only: it looks for what these see, and its other checks are the same there
 #   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
 #   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
 #   slow     left out by script/test --quick
@@ -29,7 +30,7 @@ endif()
 # what the test takes in the release build on a busy machine of two cores, and three times that with a sanitizer, but never
 # more than the most.
 set(RAYQL_TEST_TIMEOUT_FACTOR 1 CACHE STRING "The tests' time limits are multiplied by this")
-set(rql_test_least_timeout 180) # what a test gets that says nothing
+set(rql_test_least_timeout 300) # what a test gets that says nothing
 set(rql_test_most_timeout 900)
 set(rql_test_slowdown 1)
 if(RAYQL_SANITIZE)
@@ -42,6 +43,8 @@ function(rql_test_wanted out)
 	if(RAYQL_SANITIZE MATCHES "thread" AND NOT "threads" IN_LIST ARGN)
 		set(wanted FALSE)
 	elseif(RAYQL_SANITIZE AND "release" IN_LIST ARGN)
+		set(wanted FALSE)
+	elseif("memory" IN_LIST ARGN AND NOT RAYQL_SANITIZE)
 		set(wanted FALSE)
 	endif()
 	set(${out} ${wanted} PARENT_SCOPE)

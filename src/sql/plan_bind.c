@@ -150,8 +150,11 @@ static struct rql_expr *bind_expr(struct binder *b, const struct rql_expr *e)
 	copy->literal = 0;
 	copy->negated = false;
 	if (e->literal && b->free[e->literal - 1]) {
-		struct rql_value value = b->literals->items[e->literal - 1].value;
-		copy->value = e->negated ? rql_literal_negated(value) : value;
+		struct rql_value value = b->literals->items[e->literal - 1].value; /* its text lives as long as the statement's */
+		copy->value = rql_value_copy(b->arena, &value);
+		b->no_memory |= copy->value.is_null;
+		if (e->negated)
+			copy->value = rql_literal_negated(copy->value);
 	}
 	copy->children = bind_list(b, e->children, e->child_count);
 	copy->filter = bind_expr(b, e->filter);

@@ -164,8 +164,8 @@ rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t lengt
  * with, alone or in casts, + - * and intervals. What else is made of a constant (a column's name, the type of
  * round(x, 2), LIMIT 5) may depend on its value. free: [literals->count]. */
 void rql_plan_free_literals(const struct rql_rel *root, const struct rql_literals *literals, bool *free);
-/* A copy of the plan with the values of literals (of the same shape) where the plan's are free. What is not copied is
- * shared: root's arena must outlive it. NULL: out of memory. */
+/* A copy of the plan with the values of literals (of the same shape) where the plan's are free. Names and type infos are
+ * shared: root's arena must outlive it; the literals need not. NULL: out of memory. */
 struct rql_rel *rql_plan_with_literals(struct rql_arena *arena, const struct rql_rel *root,
                                        const struct rql_literals *literals, const bool *free);
 

@@ -13,7 +13,7 @@ static struct session with_columns(void)
 	return s;
 }
 
-/* DuckDB's rows and names for the same text. */
+/* DuckDB's rows for the same text. */
 static char *by_host(struct session *s, const char *sql)
 {
 	run(s->con, "SET rayql_enable_scan = off");
@@ -188,6 +188,22 @@ static void changes(void **state)
 	close_session(&s);
 }
 
+/* The host finishes over a table that RayQL does not hold: the values go into its SQL when the plan runs. */
+static void values_for_the_host(void **state)
+{
+	struct session s = with_columns();
+	(void)state;
+	run(s.con, "CREATE TABLE u AS SELECT (i % 16)::INTEGER AS k, 'text number ' || (i % 5) AS h FROM range(20) r(i)");
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < 6; i++) {
+			char sql[200], want[32];
+			snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT u.k FROM u JOIN t ON u.k = t.i WHERE h < 'text number %d')", i);
+			snprintf(want, sizeof want, "%d\n", 4 * i);
+			expect(s.con, sql, NULL, want);
+		}
+	close_session(&s);
+}
+
 static void parameters(void **state)
 {
 	struct session s = with_columns();
@@ -220,7 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_of_conditions), cmocka_unit_test(values_of_other_types),
 		cmocka_unit_test(values_that_decide_more), cmocka_unit_test(names), cmocka_unit_test(changes),
-		cmocka_unit_test(parameters),
+		cmocka_unit_test(parameters), cmocka_unit_test(values_for_the_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
