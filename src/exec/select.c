@@ -718,8 +718,9 @@ rql_status rql_select_unplanned(const struct rql_call *call, struct rql_host_stm
                                 struct rql_error *err)
 {
 	bool query = !call->expanded && rql_text_is_query(call->sql);
-	const char *reason = !query ? "not a query" : stmt ? "its parameters have no values"
-	                                                   : CALLS_ONCE;
+	const char *reason = !query                                           ? "not a query"
+	                     : stmt || rql_text_has_parameters(call->sql) ? "its parameters have no values"
+	                                                                  : CALLS_ONCE;
 	struct rql_choice choice = {.base_tables = query && rql_text_has_from(call->sql)};
 	if (!set_reason(&choice, reason)) {
 		if (!keep_stmt)

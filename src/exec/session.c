@@ -198,7 +198,8 @@ static rql_status run_on_host(const struct rql_call *call, struct rql_error *err
 	struct rql_error failed = {0};
 	enum rql_host_class kind = rql_text_class(call->sql);
 	rql_status status;
-	if (rql_text_runs_unprepared(call->sql))
+	/* What has parameters has no values for them here: DuckDB says so when it is to run the text. */
+	if (rql_text_runs_unprepared(call->sql) || rql_text_has_parameters(call->sql))
 		status = rql_host_run_text(call, kind, &failed);
 	else
 		status = rql_text_is_query(call->sql) ? rql_select_text(call, &failed) : run_prepared(call, &failed);

@@ -188,6 +188,18 @@ static void changes(void **state)
 	close_session(&s);
 }
 
+/* A text alone has no values for parameters: what DuckDB says when it is to run it. */
+static void parameters_without_values(void **state)
+{
+	struct session s = with_columns();
+	(void)state;
+	fails(s.con, "SELECT count(*) FROM t WHERE k = ?", RAYQL_ERROR_HOST, "Expected 1 parameters, but none were supplied");
+	fails(s.con, "CREATE TABLE u (i INTEGER CHECK (i > $1))", RAYQL_ERROR_HOST, "Expected 1 parameters, but none were supplied");
+	run(s.con, "PREPARE counted AS SELECT count(*) FROM t WHERE k = $1");
+	expect(s.con, "EXECUTE counted(5)", "host", "200\n");
+	close_session(&s);
+}
+
 /* The host finishes over a table that RayQL does not hold: the values go into its SQL when the plan runs. */
 static void values_for_the_host(void **state)
 {
@@ -237,6 +249,7 @@ int main(void)
 		cmocka_unit_test(values_of_conditions), cmocka_unit_test(values_of_other_types),
 		cmocka_unit_test(values_that_decide_more), cmocka_unit_test(names), cmocka_unit_test(changes),
 		cmocka_unit_test(parameters), cmocka_unit_test(values_for_the_host),
+		cmocka_unit_test(parameters_without_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
