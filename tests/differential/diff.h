@@ -159,6 +159,8 @@ struct dt_select *dt_query_by_name(struct dt_arena *arena, struct dt_random *r, 
 struct dt_select *dt_query_any(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source, bool rich);
 /* Rows themselves: no aggregate. */
 struct dt_select *dt_query_rows(struct dt_arena *arena, struct dt_random *r, const struct dt_source *source);
+/* The same with other numbers and texts in its conditions (values.c). */
+struct dt_select *dt_query_other_values(struct dt_arena *arena, struct dt_random *r, const struct dt_select *q);
 /* A predicate on one item, such as "{3} > 5". */
 const char *dt_predicate(struct dt_arena *arena, struct dt_random *r, const struct dt_item *item);
 struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, const struct dt_item *item);
@@ -203,6 +205,7 @@ struct dt_session { /* an open database: ours, and a second connection on which 
 	const char *setup; /* statements that our connection begins with (settings: a device, a unit), or NULL */
 	bool in_transaction, other_in_transaction;
 	bool folds; /* default_collation is set */
+	bool bound; /* our answer to the last query was planned from the plan of one with other values */
 };
 bool dt_session_open(struct dt_session *s, const char *path, uint32_t threads, const char *setup);
 void dt_session_close(struct dt_session *s);
@@ -221,6 +224,7 @@ void dt_remove_tree(const char *path);
 
 struct dt_statistics {
 	_Atomic uint64_t scannable, scanned, columns; /* rich queries over columns, answered by a scan; structures made */
+	_Atomic uint64_t others, bound; /* queries that are another with other values; those planned from its plan */
 	_Atomic uint64_t pages; /* queries that asked for a page of what another asked for whole */
 	_Atomic uint64_t repeated; /* of known answers, under stress */
 	_Atomic uint64_t queries, eligible, accelerated_eligible, accelerated, errors, worlds, views, views_refused, failures;

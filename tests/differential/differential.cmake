@@ -12,6 +12,7 @@ if(wanted)
 		differential/select.c
 		differential/source.c
 		differential/stress.c
+		differential/values.c
 		differential/world.c)
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)

@@ -210,6 +210,8 @@ char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool hos
 	if (host_first)
 		host_answer(s, sql, &hosts);
 	dt_answer_of(s->ours, sql, prepared(sql), &ours);
+	rayql_query_info info = {.size = sizeof info};
+	s->bound = rayql_last_query(s->ours, &info) == RAYQL_OK && info.plan_bound;
 	if (!host_first)
 		host_answer(s, sql, &hosts);
 	if (limited)
@@ -484,6 +486,10 @@ static void run_query(struct world *w)
 		}
 	}
 	ask(w, q);
+	for (int n = 0; n < 3 && q->where_count && dt_chance(&w->random, 40) && !w->failed; n++) {
+		w->stats->others++;
+		ask(w, dt_query_other_values(&w->arena, &w->random, q));
+	}
 }
 
 static void ask(struct world *w, const struct dt_select *q)
@@ -491,6 +497,7 @@ static void ask(struct world *w, const struct dt_select *q)
 	char method[32], reason[256], *sql = dt_select_print(q, true);
 	snprintf(w->stats->now_sql[w->job], sizeof w->stats->now_sql[0], "%s", sql);
 	char *difference = dt_session_check(&w->session, q, dt_chance(&w->random, 50), method, reason, sizeof reason);
+	w->stats->bound += w->session.bound;
 	count_query(w, q, method);
 	count_scan(w, q, method);
 	if (w->options->verbose)
