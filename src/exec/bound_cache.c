@@ -1,5 +1,5 @@
 /* 256 bound statements a session, found by the hash of their shape; the least recently used of a bucket of four goes
- * first. They are small (some kilobytes), and hold nothing of any table. */
+ * first. They are small (some kilobytes, none above BYTES_MOST of plan/bound.c), and hold nothing of any table. */
 #include "exec/bound_cache.h"
 
 #include <stdlib.h>
@@ -47,13 +47,17 @@ static bool is_of(const struct kept *k, const struct rql_cache_entry *now)
 	       k->settings_epoch == now->settings_epoch;
 }
 
-static struct kept *find(struct rql_bound_cache *cache, const struct rql_cache_entry *now, const struct rql_literals *literals)
+typedef bool bound_test(const struct rql_bound *bound, const struct rql_literals *literals);
+
+/* The one that is bound under the epochs of now and fits the literals. */
+static struct kept *find(struct rql_bound_cache *cache, const struct rql_cache_entry *now,
+                         const struct rql_literals *literals, bound_test *fits)
 {
 	uint64_t hash = rql_text_hash(literals->shape, literals->shape_length);
 	struct kept *bucket = cache->kept[hash % BUCKETS];
 	for (uint32_t i = 0; i < WAYS; i++) {
 		struct kept *k = &bucket[i];
-		if (!k->bound || k->hash != hash || !rql_bound_serves(k->bound, literals))
+		if (!k->bound || k->hash != hash || !fits(k->bound, literals))
 			continue;
 		if (is_of(k, now)) {
 			k->used = ++cache->clock;
@@ -64,12 +68,20 @@ static struct kept *find(struct rql_bound_cache *cache, const struct rql_cache_e
 	return NULL;
 }
 
+static bool same_names(const struct rql_columns *a, const struct rql_columns *b)
+{
+	bool same = a->count == b->count;
+	for (uint32_t i = 0; same && i < a->count; i++)
+		same = strcmp(a->names[i], b->names[i]) == 0 && rql_type_equal(a->types[i], b->types[i]);
+	return same;
+}
+
 void rql_bound_cache_put(struct rql_bound_cache *cache, const struct rql_cache_entry *now, const struct rql_binding *b)
 {
-	if (!b->bound->reusable)
+	if (b->found || !b->bound->reusable)
 		return;
-	struct kept *k = find(cache, now, &b->bound->literals);
-	if (k && k->bound == b->bound && k->columns)
+	struct kept *k = find(cache, now, &b->bound->literals, rql_bound_is_like);
+	if (k && same_names(k->columns, b->columns) && rql_bound_learn(k->bound, b->bound))
 		return;
 	if (k)
 		drop(k);
@@ -85,7 +97,7 @@ void rql_bound_cache_put(struct rql_bound_cache *cache, const struct rql_cache_e
 	                        .session_epoch = now->session_epoch,
 	                        .settings_epoch = now->settings_epoch,
 	                        .bound = b->bound,
-	                        .columns = b->columns ? rql_columns_retain(b->columns) : NULL};
+	                        .columns = rql_columns_retain(b->columns)};
 	rql_bound_retain(b->bound);
 }
 
@@ -120,12 +132,12 @@ rql_status rql_binding_get(const struct rql_session *s, const struct rql_plan_co
 {
 	let_go(b);
 	/* A transaction's own changes of the schema have no epoch yet. */
-	struct kept *k = b->readable && !s->txn.open ? find(s->bounds, now, &b->literals) : NULL;
+	struct kept *k = b->readable && !s->txn.open ? find(s->bounds, now, &b->literals, rql_bound_serves) : NULL;
 	b->found = k != NULL;
 	if (!k)
 		return rql_bound_make(ctx, sql, &b->bound, err);
 	b->bound = k->bound;
 	rql_bound_retain(b->bound);
-	b->columns = k->columns ? rql_columns_retain(k->columns) : NULL;
+	b->columns = rql_columns_retain(k->columns);
 	return RQL_OK;
 }

@@ -24,7 +24,8 @@ void rql_binding_close(struct rql_binding *b);
 rql_status rql_binding_get(const struct rql_session *s, const struct rql_plan_context *ctx, const char *sql,
                            const struct rql_cache_entry *now, struct rql_binding *b,
                            struct rql_error *err) RQL_MUST_CHECK;
-/* Keeps b's bound statement, with b's columns where they are known, for statements of its shape. */
+/* Keeps b's bound statement with b's columns, which are known, for statements of its shape; or learns from it what may
+ * differ in the one that is kept. */
 void rql_bound_cache_put(struct rql_bound_cache *cache, const struct rql_cache_entry *now, const struct rql_binding *b);
 
 #endif

@@ -1,3 +1,4 @@
+/* What of a block no structure could serve: said as reasons. */
 #include "plan/beyond.h"
 
 #include <string.h>

@@ -1,15 +1,18 @@
+/* Having a statement bound and read; comparing it with others of its shape. */
 #include "plan/bound.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* So many spaces stand before the text when it is bound, and as many more as no other text could count on: places of
- * constants in views, macros and generated columns are then no places of this text (struct rql_plan_source). */
+/* So many spaces stand before the text when it is bound: places of constants in views, macros and generated columns are
+ * then hardly ever places of this text (struct rql_plan_source). Those of longer texts may be; but not twice, as the
+ * number differs between two bindings. */
 #define OFFSET_LEAST 4096u
 #define OFFSET_MORE 4096u
+/* Larger ones are not kept for other statements. */
+#define BYTES_MOST (UINT64_C(128) << 10)
 
-/* Differs by process and statement, so that no view's text can be made to meet it. */
 static uint32_t choose_offset(const struct rql_bound *bound)
 {
 	uint64_t mixed = ((uint64_t)(uintptr_t)bound ^ rql_now_ns()) * 0xff51afd7ed558ccdu;
@@ -66,9 +69,12 @@ static rql_status read_plan(struct rql_bound *bound, const char *json, uint32_t 
 	if (status != RQL_OK)
 		return failed(bound, "read", &why, status, err);
 	bound->root = root;
-	bound->reusable = offset && !source.foreign && bound->facts.tables_known && !rql_rel_reason(root);
-	if (bound->reusable)
-		rql_plan_free_literals(root, &bound->literals, bound->free);
+	if (!offset || source.foreign || !bound->facts.tables_known || rql_rel_reason(root) ||
+	    rql_arena_bytes(bound->arena) > BYTES_MOST)
+		return RQL_OK;
+	rql_plan_free_literals(root, &bound->literals, bound->free);
+	for (uint32_t i = 0; i < bound->literals.count; i++)
+		bound->reusable |= bound->free[i];
 	return RQL_OK;
 }
 
@@ -80,7 +86,8 @@ static rql_status fill(const struct rql_plan_context *ctx, struct rql_bound *bou
 		return rql_error_memory(err, strlen(sql), "a plan");
 	bool known = rql_literals_read(bound->arena, copy, &bound->literals);
 	bound->free = RQL_NEW_ARRAY(bound->arena, bool, bound->literals.count);
-	if (!bound->free)
+	bound->proven = RQL_NEW_ARRAY(bound->arena, bool, bound->literals.count);
+	if (!bound->free || !bound->proven)
 		return rql_error_memory(err, bound->literals.count, "a plan");
 	uint32_t offset = known ? choose_offset(bound) : 0;
 	rql_status status = ask_host(ctx, sql, &offset, &json, &why);
@@ -121,15 +128,50 @@ void rql_bound_release(struct rql_bound *bound)
 		rql_arena_free(bound->arena);
 }
 
-bool rql_bound_serves(const struct rql_bound *bound, const struct rql_literals *literals)
+/* All literals are equal but for those that may differ. */
+static bool agrees(const struct rql_bound *bound, const struct rql_literals *literals, const bool *may_differ)
 {
 	const struct rql_literals *own = &bound->literals;
 	if (own->shape_length != literals->shape_length || memcmp(own->shape, literals->shape, own->shape_length) != 0)
 		return false;
 	for (uint32_t i = 0; i < own->count; i++)
-		if (!bound->free[i] && !rql_literal_equal(own, literals, i))
+		if (!may_differ[i] && !rql_literal_equal(own, literals, i))
 			return false;
 	return true;
+}
+
+bool rql_bound_is_like(const struct rql_bound *bound, const struct rql_literals *literals)
+{
+	return agrees(bound, literals, bound->free);
+}
+
+bool rql_bound_serves(const struct rql_bound *bound, const struct rql_literals *literals)
+{
+	return agrees(bound, literals, bound->proven);
+}
+
+/* The plan with these values, written down. false: it cannot be, or there is no memory. */
+static bool write_plan(struct rql_strbuf *out, const struct rql_bound *bound, const struct rql_literals *literals)
+{
+	struct rql_arena *arena = rql_arena_new();
+	const struct rql_rel *root = arena ? rql_plan_with_literals(arena, bound->root, literals, bound->free) : NULL;
+	bool done = root && rql_rel_print(out, root, NULL, NULL) && !out->failed;
+	rql_arena_free(arena);
+	return done;
+}
+
+bool rql_bound_learn(struct rql_bound *bound, const struct rql_bound *fresh)
+{
+	struct rql_strbuf mine = {0}, theirs = {0};
+	bool same = write_plan(&mine, bound, &fresh->literals) && write_plan(&theirs, fresh, &fresh->literals) &&
+	            mine.length == theirs.length && memcmp(mine.data, theirs.data, mine.length) == 0;
+	rql_strbuf_free(&mine);
+	rql_strbuf_free(&theirs);
+	for (uint32_t i = 0; same && i < bound->literals.count; i++) {
+		bound->free[i] = bound->free[i] && fresh->free[i];
+		bound->proven[i] = bound->free[i] && (bound->proven[i] || !rql_literal_equal(&bound->literals, &fresh->literals, i));
+	}
+	return same;
 }
 
 /* A name holds the literal's text, whatever stands around it. */

@@ -406,7 +406,7 @@ bool rql_plan_scans_on(const struct rql_plan *plan, const struct rql_device *dev
 
 uint64_t rql_plan_bytes(const struct rql_plan *plan)
 {
-	uint64_t bytes = rql_arena_bytes(plan->arena);
+	uint64_t bytes = rql_arena_bytes(plan->arena) + rql_arena_bytes(plan->bound->arena);
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++) {
 		const struct rql_leaf *leaf = &plan->nodes->leaves[i];
 		bytes += leaf->method->prepared_bytes(leaf->prepared);

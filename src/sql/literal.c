@@ -1,8 +1,9 @@
 /* Literals as DuckDB's parser reads them, where that is beyond doubt: 12, 0.05, 'text'. Exponents, underscores, leading
- * zeros, more than 18 digits and quotes of other kinds stay text. */
+ * zeros, more than 18 digits, quotes of other kinds and 'infinity' stay text. */
 #include "sql/literal.h"
 
 #include <string.h>
+#include <strings.h>
 #include "sql/statement.h"
 
 #define DIGITS_MAX 18u
@@ -93,6 +94,15 @@ static bool read_number(const char *text, uint32_t length, struct rql_value *out
 
 /* ---- strings ---- */
 
+/* 'infinity': DuckDB's optimiser may fail where such a date is compared, and only where it is asked. */
+static bool is_special(const struct rql_value *value)
+{
+	for (uint64_t i = 0; i + 3 <= value->string.length; i++)
+		if (strncasecmp(value->string.data + i, "inf", 3) == 0)
+			return true;
+	return false;
+}
+
 /* 'it''s' */
 static bool read_string(struct lister *l, const char *text, uint32_t length, struct rql_value *out)
 {
@@ -141,7 +151,8 @@ static bool take_literal(struct lister *l, const char *sql, struct rql_token tok
 		return false;
 	if (token.kind == RQL_TOKEN_NUMBER && read_number(text, token.length, &value, &digits))
 		put_number(&l->shape, &value, digits);
-	else if (token.kind == RQL_TOKEN_STRING && !after_string && read_string(l, text, token.length, &value))
+	else if (token.kind == RQL_TOKEN_STRING && !after_string && read_string(l, text, token.length, &value) &&
+	         !is_special(&value))
 		rql_strbuf_put(&l->shape, "\x02");
 	else
 		return false;

@@ -13,11 +13,16 @@ struct finder {
 /* Functions whose type and meaning depend on their arguments' types alone. */
 static bool takes_any_value(const char *name)
 {
-	static const char *const names[] = {"+", "-", "*", "~~", "!~~"};
+	static const char *const names[] = {
+		"+", "-", "*", "~~", "!~~",
+		/* INTERVAL '3' DAY is to_days(trunc('3')) */
+		"trunc", "to_years", "to_months", "to_weeks", "to_days", "to_hours", "to_minutes", "to_seconds", "to_milliseconds",
+		"to_microseconds",
+	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return strncmp(name, "to_", 3) == 0 || strcmp(name, "trunc") == 0; /* INTERVAL '3' DAY is to_days(trunc('3')) */
+	return false;
 }
 
 static bool passes_on(const struct rql_expr *e, bool compared)

@@ -136,16 +136,22 @@ static uint32_t word_end(const char *sql, uint32_t at)
 	return at;
 }
 
-/* An operator ends where a comment starts. */
+/* An operator ends where a comment starts, and before a + or - at its end, which is a sign (k=-5), but for those that hold
+ * one of ~!@#^&|`%. */
 static uint32_t symbol_end(const char *sql, uint32_t at)
 {
+	uint32_t start = at;
+	bool special = false;
 	if (sql[at] == ':' && (sql[at + 1] == ':' || sql[at + 1] == '='))
 		return at + 2;
 	if (!is_operator(sql[at]))
 		return at + 1;
 	do {
+		special = special || strchr("~!@#^&|`%", sql[at]);
 		at++;
 	} while (is_operator(sql[at]) && strncmp(sql + at, "--", 2) != 0 && strncmp(sql + at, "/*", 2) != 0);
+	while (!special && at - start > 1 && (sql[at - 1] == '+' || sql[at - 1] == '-'))
+		at--;
 	return at;
 }
 

@@ -51,15 +51,25 @@ static void values_of_conditions(void **state)
 	struct session s = with_columns();
 	(void)state;
 	ask(&s, "SELECT k, sum(i) FROM t WHERE i BETWEEN 1000 AND 5000 GROUP BY k ORDER BY k", false);
-	ask(&s, "SELECT k, sum(i) FROM t WHERE i BETWEEN 2000 AND 9000 GROUP BY k ORDER BY k", true);
+	ask(&s, "SELECT k, sum(i) FROM t WHERE i BETWEEN 2000 AND 9000 GROUP BY k ORDER BY k", false); /* proves both */
+	ask(&s, "SELECT k, sum(i) FROM t WHERE i BETWEEN 2001 AND 9001 GROUP BY k ORDER BY k", true);
 	ask(&s, "SELECT k, sum(i) FROM t WHERE i BETWEEN 9000 AND 2000 GROUP BY k ORDER BY k", true); /* empty */
 	ask(&s, "SELECT  k, sum(i) FROM t -- as before\n WHERE i BETWEEN 3000 AND 3001 GROUP BY k ORDER BY k", true);
 	ask(&s, "SELECT count(*) FROM t WHERE d >= DATE '1994-01-01' AND d < '1995-01-01' AND s LIKE 's1%'", false);
-	ask(&s, "SELECT count(*) FROM t WHERE d >= DATE '1992-06-30' AND d < '1999-12-31' AND s LIKE '%2'", true);
+	ask(&s, "SELECT count(*) FROM t WHERE d >= DATE '1992-06-30' AND d < '1999-12-31' AND s LIKE '%2'", false);
+	ask(&s, "SELECT count(*) FROM t WHERE d >= DATE '1993-06-30' AND d < '1996-12-31' AND s LIKE '_3%'", true);
 	ask(&s, "SELECT max(i) FROM t WHERE m > 1.25 AND s IN ('s1', 's2') AND k <> 7 HAVING count(*) > 3", false);
-	ask(&s, "SELECT max(i) FROM t WHERE m > 9.99 AND s IN ('s7', 'it''s') AND k <> 0 HAVING count(*) > 9", true);
+	ask(&s, "SELECT max(i) FROM t WHERE m > 9.99 AND s IN ('s7', 'it''s') AND k <> 0 HAVING count(*) > 9", false);
+	ask(&s, "SELECT max(i) FROM t WHERE m > 2.50 AND s IN ('s3', 's4') AND k <> 1 HAVING count(*) > 5", true);
 	ask(&s, "SELECT count(*) FROM t WHERE k > -5", false);
-	ask(&s, "SELECT count(*) FROM t WHERE k > -1", true);
+	ask(&s, "SELECT count(*) FROM t WHERE k > -1", false);
+	ask(&s, "SELECT count(*) FROM t WHERE k>-7", true);
+	/* only what has differed may differ */
+	ask(&s, "SELECT count(*) FROM t WHERE k > 10 AND y < 3", false);
+	ask(&s, "SELECT count(*) FROM t WHERE k > 20 AND y < 3", false);
+	ask(&s, "SELECT count(*) FROM t WHERE k > 30 AND y < 3", true);
+	ask(&s, "SELECT count(*) FROM t WHERE k > 30 AND y < 4", false);
+	ask(&s, "SELECT count(*) FROM t WHERE k > 40 AND y < 5", true);
 	/* an answer of its own for each, also when all come again */
 	for (int again = 0; again < 2; again++)
 		for (int i = 0; i < 40; i++) {
@@ -67,7 +77,7 @@ static void values_of_conditions(void **state)
 			snprintf(sql, sizeof sql, "SELECT count(*), min(i) FROM t WHERE i > %d AND i <= %d", 10000 + i, 10100 + 3 * i);
 			snprintf(want, sizeof want, "%d|%d\n", 100 + 2 * i, 10001 + i);
 			expect(s.con, sql, "scan", want);
-			assert_true(again || i == 0 || was_bound(&s));
+			assert_true(again || i < 2 || was_bound(&s));
 		}
 	close_session(&s);
 }
@@ -78,7 +88,8 @@ static void values_of_other_types(void **state)
 	struct session s = with_columns();
 	(void)state;
 	ask(&s, "SELECT count(*) FROM t WHERE y < 5", false);
-	ask(&s, "SELECT count(*) FROM t WHERE y < 6", true);
+	ask(&s, "SELECT count(*) FROM t WHERE y < 6", false);
+	ask(&s, "SELECT count(*) FROM t WHERE y < 4", true);
 	ask(&s, "SELECT count(*) FROM t WHERE y < 127", false);
 	ask(&s, "SELECT count(*) FROM t WHERE y < 128", false);
 	ask(&s, "SELECT count(*) FROM t WHERE y < 300", false);
@@ -86,9 +97,11 @@ static void values_of_other_types(void **state)
 	ask(&s, "SELECT count(*) FROM t WHERE y < 3000000000", false);
 	ask(&s, "SELECT count(*) FROM t WHERE y < 1.5", false);
 	ask(&s, "SELECT count(*) FROM t WHERE y < 1.50", false);
-	ask(&s, "SELECT count(*) FROM t WHERE y < 2.75", true);
+	ask(&s, "SELECT count(*) FROM t WHERE y < 2.75", false);
+	ask(&s, "SELECT count(*) FROM t WHERE y < 0.00", true);
 	ask(&s, "SELECT count(*) FROM t WHERE y < '5'", false);
-	ask(&s, "SELECT count(*) FROM t WHERE y < '6'", true);
+	ask(&s, "SELECT count(*) FROM t WHERE y < '6'", false);
+	ask(&s, "SELECT count(*) FROM t WHERE y < '42'", true);
 	fails(s.con, "SELECT count(*) FROM t WHERE y < 'many'", RAYQL_ERROR_HOST, "Could not convert string 'many' to INT8");
 	fails(s.con, "SELECT count(*) FROM t WHERE d < 'never'", RAYQL_ERROR_HOST, "never");
 	/* Nothing is read, and nothing can be planned. */
@@ -153,6 +166,43 @@ static void names(void **state)
 	close_session(&s);
 }
 
+/* Places in a view's long text may be those of the statement's literals: of one binding, but not of the next. */
+static void long_views(void **state)
+{
+	struct session s = with_columns();
+	char sql[9000], asked[9000], want[32];
+	int length = snprintf(sql, sizeof sql, "CREATE VIEW v AS SELECT * FROM t WHERE %*s", 8000, "true");
+	(void)state;
+	/* the view's 55 at every place that an offset may lead to */
+	for (int at = 300; at + 20 < length - 8; at += 20)
+		memcpy(sql + at, " i <> 55 AND      ", 18);
+	memcpy(sql + 38, "                  ", 18);
+	run(s.con, sql);
+	for (int i = 0; i < 300; i++) {
+		int value = 56 + i % 40;
+		length = snprintf(asked, sizeof asked, "SELECT count(*) FROM v WHERE true AND %*s", i % 20, "");
+		snprintf(asked + length, sizeof asked - (size_t)length, "i <> %d", i & 1 ? value : 55);
+		snprintf(want, sizeof want, "%d\n", i & 1 ? 19998 : 19999);
+		expect(s.con, asked, NULL, want);
+	}
+	close_session(&s);
+}
+
+/* DuckDB's optimiser fails at such constants, RayQL does not. */
+static void infinite_dates(void **state)
+{
+	struct session s = with_columns();
+	(void)state;
+	for (int i = 1; i < 5; i++) {
+		char sql[100];
+		snprintf(sql, sizeof sql, "SELECT count(*) FROM t WHERE d < TIMESTAMP '199%d-01-01'", i);
+		ask(&s, sql, i > 2);
+	}
+	fails(s.con, "SELECT count(*) FROM t WHERE d < TIMESTAMP 'infinity'", RAYQL_ERROR_HOST, "infinite");
+	fails(s.con, "SELECT count(*) FROM t WHERE d < TIMESTAMP '-Infinity'", RAYQL_ERROR_HOST, "infinite");
+	close_session(&s);
+}
+
 /* Texts of others, whose constants have places of their own; and what changes between two statements. */
 static void changes(void **state)
 {
@@ -163,11 +213,14 @@ static void changes(void **state)
 	run(s.con, "CREATE TABLE g (a INTEGER, b AS (a + 5)); INSERT INTO g(a) SELECT range FROM range(1000)");
 	run(s.con, "CREATE INDEX gc ON g USING columns (*)");
 	ask(&s, "SELECT count(*) FROM v WHERE k <> 5 AND k <> 7", false);
-	ask(&s, "SELECT count(*) FROM v WHERE k <> 8 AND k <> 9", true);
+	ask(&s, "SELECT count(*) FROM v WHERE k <> 8 AND k <> 9", false);
+	ask(&s, "SELECT count(*) FROM v WHERE k <> 3 AND k <> 4", true);
 	ask(&s, "SELECT count(*) FROM t WHERE m(k) = 55", false);
-	ask(&s, "SELECT count(*) FROM t WHERE m(k) = 66", true);
+	ask(&s, "SELECT count(*) FROM t WHERE m(k) = 66", false);
+	ask(&s, "SELECT count(*) FROM t WHERE m(k) = 44", true);
 	ask(&s, "SELECT sum(a) FROM g WHERE b = 5", false);
-	ask(&s, "SELECT sum(a) FROM g WHERE b = 9", true);
+	ask(&s, "SELECT sum(a) FROM g WHERE b = 9", false);
+	ask(&s, "SELECT sum(a) FROM g WHERE b = 7", true);
 	ask(&s, "SELECT count(*) FROM t WHERE k = 11", false);
 	run(s.con, "INSERT INTO t SELECT * FROM t WHERE k = 12");
 	expect(s.con, "SELECT count(*) FROM t WHERE k = 12", NULL, "400\n");
@@ -237,7 +290,7 @@ static void parameters(void **state)
 		snprintf(want, sizeof want, "%d\n", 1000 + i);
 		assert_string_equal(rows, want);
 		free(rows);
-		assert_true(i == 0 || was_bound(&s));
+		assert_true(i < 2 || was_bound(&s));
 	}
 	rayql_statement_free(stmt);
 	close_session(&s);
@@ -249,6 +302,7 @@ int main(void)
 		cmocka_unit_test(values_of_conditions), cmocka_unit_test(values_of_other_types),
 		cmocka_unit_test(values_that_decide_more), cmocka_unit_test(names), cmocka_unit_test(changes),
 		cmocka_unit_test(parameters), cmocka_unit_test(values_for_the_host),
+		cmocka_unit_test(long_views), cmocka_unit_test(infinite_dates),
 		cmocka_unit_test(parameters_without_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
