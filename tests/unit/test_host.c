@@ -224,20 +224,24 @@ static void test_stream(void **state)
 	assert_memory_equal(value.string.data, "a long string, number 7", value.string.length);
 	rql_batch_release(kept);
 
-	/* An error in the middle of a stream is reported, not swallowed. */
+	/* An error in the middle of a stream is reported, not swallowed. On a busy machine DuckDB's stream now and then tells of
+	 * the cancelling that follows the error instead of the error (once in some hundred runs of 1.5.6): then it is asked again. */
 	assert_int_equal(
 		rql_host_prepare(f->con,
 	                     "SELECT CASE WHEN range = 900000 THEN error('boom') ELSE range END FROM range(1000000)", &stmt,
 	                     &err),
 		RQL_OK);
-	rql_status status = rql_host_execute(stmt, true, &res, &err);
-	assert_int_equal(status, RQL_OK);
-	while ((status = rql_host_fetch(res, &batch, &err)) == RQL_OK && batch)
-		rql_batch_release(batch);
+	rql_status status = RQL_ERROR_INTERRUPTED;
+	for (int tries = 0; status == RQL_ERROR_INTERRUPTED && tries < 5; tries++) {
+		rql_error_clear(&err);
+		assert_int_equal(rql_host_execute(stmt, true, &res, &err), RQL_OK);
+		while ((status = rql_host_fetch(res, &batch, &err)) == RQL_OK && batch)
+			rql_batch_release(batch);
+		rql_host_result_free(res);
+	}
 	assert_int_equal(status, RQL_ERROR_HOST);
 	assert_non_null(strstr(rql_error_message(&err), "boom"));
 	rql_error_clear(&err);
-	rql_host_result_free(res);
 	rql_host_stmt_free(stmt);
 }
 
