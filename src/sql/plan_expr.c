@@ -125,13 +125,6 @@ static struct rql_expr *plain_only(struct rql_plan_reader *reader, struct rql_ex
 	return rql_plan_expr_opaque(reader, expr->type, "a comparison or choice of nested, collated or rare types");
 }
 
-static bool values_equal(const struct rql_value *a, const struct rql_value *b)
-{
-	if (!rql_type_equal(a->type, b->type) || a->is_null || b->is_null)
-		return false;
-	return a->type.id == RQL_TYPE_VARCHAR ? rql_value_compare(a, b) == 0 : a->integer == b->integer;
-}
-
 /* From which literal of the text the constant comes. */
 static void mark_literal(struct rql_plan_reader *reader, struct json_object *json, struct rql_expr *expr)
 {
@@ -145,7 +138,7 @@ static void mark_literal(struct rql_plan_reader *reader, struct json_object *jso
 	if (!literal || (minus && literal->value.type.id == RQL_TYPE_VARCHAR))
 		return;
 	struct rql_value value = minus ? rql_literal_negated(literal->value) : literal->value;
-	if (values_equal(&value, &expr->value)) {
+	if (rql_value_identical(&value, &expr->value)) {
 		expr->literal = (uint32_t)(literal - source->literals->items) + 1;
 		expr->negated = minus;
 	}

@@ -193,6 +193,8 @@ const char *rql_rel_phrase(const struct rql_rel *rel);
 /* Does `a <name> b` hold when a compares to b as `order` says (< 0, 0, > 0)? name is one of = <> < <= > >=. */
 bool rql_comparison_holds(const char *name, int order);
 
+/* Of one type and bit for bit: 0.0 and -0.0 are two constants, as they can be told apart (1 / x). */
+bool rql_value_identical(const struct rql_value *a, const struct rql_value *b);
 /* Structural equality: same kind, name, type, children, constants; alias and positions ignored. */
 bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b);
 /* A deep copy in arena in which every REF is replaced by what map gives for it (NULL from map: fail). NULL on failure.

@@ -21,8 +21,7 @@ static bool list_equal(struct rql_expr *const *a, struct rql_expr *const *b, uin
 	return true;
 }
 
-/* Bit for bit: 0.0 and -0.0 are two constants, as they can be told apart (1 / x). */
-static bool value_equal(const struct rql_value *a, const struct rql_value *b)
+bool rql_value_identical(const struct rql_value *a, const struct rql_value *b)
 {
 	if (!rql_type_equal(a->type, b->type) || a->is_null != b->is_null)
 		return false;
@@ -83,7 +82,7 @@ bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b)
 	case RQL_EXPR_REF:
 		return a->index == b->index;
 	case RQL_EXPR_CONSTANT: /* two literals may come to differ */
-		return a->literal == b->literal && a->negated == b->negated && value_equal(&a->value, &b->value);
+		return a->literal == b->literal && a->negated == b->negated && rql_value_identical(&a->value, &b->value);
 	default:
 		return a->try_cast == b->try_cast && a->distinct == b->distinct && optional_equal(a->filter, b->filter) &&
 		       orders_equal(a, b) && windows_equal(a->window, b->window) &&
