@@ -15,7 +15,8 @@ static const char *literal(struct making *m, const struct dt_item *item)
 	return item->value_count ? item->values[dt_below(m->r, item->value_count)] : "NULL";
 }
 
-/* A literal that the binder has to bring to the item's type, or the item to its. */
+/* A literal that the binder has to bring to the item's type, or the item to its. None for date_trunc: DuckDB 1.5.6 takes
+ * `date_trunc('month', d) <> x` for true where d is NULL, when x is no first of a month. */
 static const char *odd_literal(struct making *m, const struct dt_item *item)
 {
 	static const char *const numbers[] = {
@@ -24,7 +25,8 @@ static const char *odd_literal(struct making *m, const struct dt_item *item)
 	                                      "TIMESTAMP '1998-12-31 23:59:59.999999'"};
 	if (item->class == DT_INT || item->class == DT_DECIMAL || item->class == DT_REAL)
 		return numbers[dt_below(m->r, 7)];
-	if (item->class == DT_DATE || item->class == DT_TIMESTAMP)
+	bool truncated = strncmp(item->text, "date_trunc(", 11) == 0;
+	if ((item->class == DT_DATE || item->class == DT_TIMESTAMP) && !truncated)
 		return moments[dt_below(m->r, 4)];
 	return literal(m, item);
 }
