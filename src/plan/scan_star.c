@@ -111,25 +111,36 @@ static void plant_roots(struct shaping *s, const uint32_t *choices)
 	}
 }
 
-/* The n-th subtree with a column that equals one of table t; NOBODY: there are not so many. */
-static uint32_t branch_of(const struct shaping *s, uint32_t t, uint32_t n)
+static uint32_t tables_of(const struct rql_star *star, uint32_t subtree)
+{
+	uint32_t count = 0;
+	for (uint32_t t = 0; t < star->block->table_count; t++)
+		count += star->owner[t] == subtree;
+	return count;
+}
+
+/* The subtrees with a column that equals one of table t, those of the fewest tables first: foreign keys lead from large
+ * tables to small ones, so the root of a short chain is the smaller one, and so is the map that t's conditions make
+ * smaller still. How many there are. */
+static uint32_t branches_of(const struct shaping *s, uint32_t t, uint32_t found[RQL_BLOCK_MAX_TABLES])
 {
 	const uint32_t *owner = s->star->owner;
-	uint32_t found[RQL_BLOCK_MAX_TABLES], count = 0;
+	uint32_t count = 0;
 	for (uint32_t i = 0; i < s->member_count; i++) {
 		for (uint32_t k = 0; k < s->member_count && s->members[i].column.table == t; k++) {
-			uint32_t other = owner[s->members[k].column.table];
+			uint32_t other = owner[s->members[k].column.table], at = count;
 			bool again = other == NOBODY || other == RQL_STAR_FACT || !same_class(&s->members[i], &s->members[k]);
 			for (uint32_t f = 0; f < count && !again; f++)
 				again = found[f] == other;
 			if (again)
 				continue;
-			if (count == n)
-				return other;
-			found[count++] = other;
+			for (; at && tables_of(s->star, found[at - 1]) > tables_of(s->star, other); at--)
+				found[at] = found[at - 1];
+			found[at] = other;
+			count++;
 		}
 	}
-	return NOBODY;
+	return count;
 }
 
 /* One table more that equals a column of a subtree's. */
@@ -140,11 +151,11 @@ static bool grow(struct shaping *s, const uint32_t *choices)
 		uint32_t t = s->members[i].column.table;
 		if (star->owner[t] != NOBODY)
 			continue;
-		while (branch_of(s, t, star->ways[t]) != NOBODY)
-			star->ways[t]++;
-		if (!star->ways[t])
+		uint32_t found[RQL_BLOCK_MAX_TABLES], count = branches_of(s, t, found);
+		if (!count)
 			continue;
-		star->owner[t] = branch_of(s, t, choices && choices[t] != RQL_STAR_PAIR ? choices[t] % star->ways[t] : 0);
+		star->ways[t] = count;
+		star->owner[t] = found[choices && choices[t] != RQL_STAR_PAIR ? choices[t] % count : 0];
 		return true;
 	}
 	return false;
