@@ -119,9 +119,9 @@ static uint32_t tables_of(const struct rql_star *star, uint32_t subtree)
 	return count;
 }
 
-/* The subtrees with a column that equals one of table t, those of the fewest tables first: foreign keys lead from large
- * tables to small ones, so the root of a short chain is the smaller one, and so is the map that t's conditions make
- * smaller still. How many there are. */
+/* Finds the subtrees with a column that equals one of table t, those of the fewest tables first, and gives their number.
+ * Foreign keys lead from large tables to small ones: the root of a short chain is the smaller one, and so is its map,
+ * which t's conditions make smaller still. */
 static uint32_t branches_of(const struct shaping *s, uint32_t t, uint32_t found[RQL_BLOCK_MAX_TABLES])
 {
 	const uint32_t *owner = s->star->owner;

@@ -207,8 +207,8 @@ static void plans(void **state)
 	close_session(&s);
 }
 
-/* A table that two chains could take (c.g = p.g = nations.g, after TPC-H's Q5) narrows the shorter one, in whatever order
- * the statement names the two. */
+/* A table that two chains could take (links.g = parts.g = nations.g, after TPC-H's Q5) narrows the shorter one, in
+ * whatever order the statement names the two. */
 static void shared_dimension(void **state)
 {
 	static const char *const froms[] = {"chain, links, parts", "parts, links, chain"};
