@@ -2,8 +2,8 @@
 #include "exec/columns.h"
 
 #include "exec/bound_cache.h"
-#include "exec/run.h"
 #include "exec/text.h"
+#include "flow/run.h"
 #include "method/scan/scan_place.h"
 #include "plan/plan_nodes.h"
 #include <stdio.h>
@@ -500,14 +500,15 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
                              struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
+	struct rql_flow flow = rql_plan_flow(&ctx, &s->progress);
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
 	const uint64_t start = rql_now_ns();
-	rql_status status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);
+	rql_status status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, passes, &leaf, &failed);
 	if (status != RQL_OK && make_room(s, plan, leaf, status, start)) {
 		rql_error_clear(&failed);
 		leaf = NULL;
-		status = rql_plan_run(plan, &ctx, &s->progress, batch, stats, passes, &leaf, &failed);
+		status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, passes, &leaf, &failed);
 	}
 	atomic_store(&s->progress.phase, NULL);
 	if (status == RQL_OK)

@@ -180,12 +180,12 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 	if (plan->kind == RQL_PLAN_METHOD) {
 		for (uint32_t i = 0; i < n->leaf_count; i++)
 			put_leaf(out, &n->leaves[i]);
-		if (n->native_finish)
+		if (n->tree->kind != RQL_OPERATOR_HOST)
 			rql_strbuf_put(out, "finish: RayQL\n");
 		else
 			rql_strbuf_printf(out, "finish: host, over %s rows (%s)\n",
 			                  n->leaves[0].scan && n->leaves[0].scan->selection ? "the selected" : "the aggregated",
-			                  n->finish_reason ? n->finish_reason : "");
+			                  n->tree->reason ? n->tree->reason : "");
 	} else {
 		rql_strbuf_put(out, "method: host\n");
 	}

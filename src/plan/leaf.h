@@ -4,6 +4,7 @@
 
 #include "plan/block.h"
 #include "plan/plan_nodes.h"
+#include "plan/slots.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {

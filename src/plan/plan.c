@@ -123,7 +123,7 @@ static double price_handed_over(const struct rql_planning *p, const struct rql_l
 		return run + leaf->cost.rows_out * COLLAPSED_ROW_NS;
 	if (leaf->rel == p->nodes->root)
 		return run;
-	if (!p->nodes->native_finish)
+	if (p->nodes->tree->kind == RQL_OPERATOR_HOST)
 		return run + values * LENT_VALUE_NS;
 	return run + (wants_few(p, leaf) ? leaf->cost.rows_out * PASSED_OVER_ROW_NS : values * FINISHED_VALUE_NS);
 }
@@ -133,7 +133,7 @@ static void price_plans(struct rql_planning *p)
 	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
 	struct rql_plan *plan = p->plan;
 	plan->host_estimated_ns = profile->host_statement_ns;
-	plan->estimated_ns = profile->statement_ns + (p->nodes->native_finish ? 0 : profile->host_statement_ns);
+	plan->estimated_ns = profile->statement_ns + (p->nodes->tree->kind != RQL_OPERATOR_HOST ? 0 : profile->host_statement_ns);
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++) {
 		plan->host_estimated_ns += price_in_host(p, &p->nodes->leaves[i]);
 		plan->estimated_ns += price_handed_over(p, &p->nodes->leaves[i]);
@@ -173,34 +173,6 @@ static void name_structures(struct rql_planning *p)
 	rql_strbuf_free(&text);
 }
 
-static bool print_any_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *state)
-{
-	const struct rql_plan_nodes *n = state;
-	for (uint32_t i = 0; i < n->leaf_count; i++) {
-		if (n->leaves[i].rel == rel) {
-			rql_strbuf_put(out, "leaf");
-			return true;
-		}
-	}
-	return false;
-}
-
-/* false: neither RayQL nor, as SQL over the aggregated rows, the host can finish it. */
-static bool choose_finish(struct rql_planning *p)
-{
-	struct rql_plan_nodes *n = p->nodes;
-	struct rql_strbuf trial = {0};
-	if (n->partial)
-		n->finish_reason = "other tables are the host's";
-	else if (n->leaf_count != 1)
-		n->finish_reason = "several results are put together";
-	else
-		n->native_finish = rql_finish_is_native(n->root, n->leaves[0].rel, &n->finish_reason);
-	bool possible = n->native_finish || rql_rel_print(&trial, n->root, print_any_leaf, n);
-	rql_strbuf_free(&trial);
-	return possible;
-}
-
 static void take_methods(struct rql_planning *p)
 {
 	struct rql_plan *plan = p->plan;
@@ -226,27 +198,32 @@ static void take_methods(struct rql_planning *p)
 }
 
 /* There are leaves: methods against the host, by price. */
-static void decide(struct rql_planning *p)
+static rql_status decide(struct rql_planning *p)
 {
 	struct rql_plan *plan = p->plan;
-	if (p->nodes->partial)
+	bool possible = false;
+	const char *reason = NULL;
+	RQL_TRY(rql_plan_tree(p->nodes, p->arena, &possible, &reason, p->err));
+	if (p->nodes->partial) {
 		drop_dear_leaves(p);
-	if (!p->nodes->leaf_count)
-		return;
-	bool finished = choose_finish(p);
+		if (!p->nodes->leaf_count)
+			return RQL_OK;
+		RQL_TRY(rql_plan_tree(p->nodes, p->arena, &possible, &reason, p->err));
+	}
 	price_plans(p);
-	if (!finished) {
+	if (!possible) {
 		/* Of a partial plan the part in the way has its own reason. */
 		rql_planning_reason(p, p->nodes->partial ? 2 : 9, "what is above it (%s) cannot be written as SQL again",
-		                    p->nodes->finish_reason);
-		return;
+		                    reason);
+		return RQL_OK;
 	}
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
 		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms",
 		                    plan->host_estimated_ns / 1e6, plan->estimated_ns / 1e6);
-		return;
+		return RQL_OK;
 	}
 	take_methods(p);
+	return RQL_OK;
 }
 
 static rql_status retain_structures(struct rql_planning *p)
@@ -304,7 +281,7 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 	RQL_TRY(cover(p, root, &covered));
 	p->nodes->partial = !covered;
 	if (covered && p->nodes->leaf_count) {
-		decide(p);
+		RQL_TRY(decide(p));
 	} else if (p->to_refresh) {
 		p->plan->kind = RQL_PLAN_REFRESH;
 		p->plan->refresh = p->to_refresh;
@@ -313,7 +290,7 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 		p->plan->kind = RQL_PLAN_LOAD;
 		p->plan->load = p->to_load;
 	} else if (p->nodes->leaf_count) {
-		decide(p);
+		RQL_TRY(decide(p));
 	} else if (covered) {
 		rql_planning_reason(p, 0, "%s",
 		                    p->plan->table_count ? "its conditions can never hold" : "it reads no table");

@@ -1,11 +1,12 @@
 /* The planner: a statement's plan against the structures that exist. It never runs anything but small host queries over
- * dictionaries; exec/run.h runs what it makes. */
+ * dictionaries; flow/run.h runs what it makes. */
 #ifndef RQL_PLAN_PLAN_H
 #define RQL_PLAN_PLAN_H
 
 #include "catalog/catalog.h"
 #include "column/batch.h"
 #include "device/device.h"
+#include "flow/run.h"
 #include "host/host.h"
 #include "method/method.h"
 #include "sql/rel.h"
@@ -64,6 +65,16 @@ struct rql_plan_context {
 	 * either. */
 	bool (*device_make_room)(void *state, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since);
 };
+
+/* What the operators of a plan need of it. */
+static inline struct rql_flow rql_plan_flow(const struct rql_plan_context *ctx, struct rql_progress *progress)
+{
+	return (struct rql_flow){.host = ctx->host,
+	                         .host_db = ctx->host_db,
+	                         .catalog = ctx->catalog,
+	                         .snapshot_stamp = ctx->snapshot_stamp,
+	                         .progress = progress};
+}
 
 /* ---- devices and units (units.c) ---- */
 /* May methods of this unit run on this device, as the settings stand? NULL: yes; else why not; lives as the device. */
@@ -164,18 +175,6 @@ uint64_t rql_plan_bytes(const struct rql_plan *plan);
 /* A larger plan is not kept for its next run, so that what it prepares must pay off in one. */
 uint64_t rql_plan_most_bytes(const struct rql_budget *budget);
 
-/* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
-struct rql_run_stats {
-	uint64_t cells_read, cells_covered, bytes_read, bytes_uploaded, runs, groups, rows, rays, hits;
-	double run_ns, finish_ns;
-	double device_ns; /* time on the device, when it was measured */
-};
-/* A GPU's passes, in the order in which they ran. */
-#define RQL_PASSES_MAX 64u
-struct rql_run_passes {
-	uint32_t count; /* those beyond RQL_PASSES_MAX are left out */
-	struct rql_pass_time pass[RQL_PASSES_MAX];
-};
 /* Can the plan still run? Not when a device of it was lost. */
 bool rql_plan_alive(const struct rql_plan *plan);
 /* Does it read columns that lie on the device? */

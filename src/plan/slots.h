@@ -1,53 +1,9 @@
-/* The columns of a leaf: how each output of an aggregate is made from what a method gives back. */
+/* How each output of an aggregate follows from what a method gives back. */
 #ifndef RQL_PLAN_SLOTS_H
 #define RQL_PLAN_SLOTS_H
 
-#include "method/method.h"
+#include "flow/shape.h"
 #include "plan/match.h"
-
-enum rql_slot_kind {
-	RQL_SLOT_KEY,   /* values[key code] of group key `key`; without values, least + key code, NULL for null_key (null_wide) */
-	RQL_SLOT_COUNT, /* aggregate `count` */
-	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
-	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
-	RQL_SLOT_VALUE, /* MIN, MAX: aggregate terms[0], through the dictionary when the measure is one of codes */
-	/* Aggregates of a dimension: the method groups by it as well (a hidden last group key), and the groups that differ
-	 * only in it are put together afterwards (exec/collapse.c). */
-	RQL_SLOT_KEY_DISTINCT, /* COUNT(DISTINCT d) */
-	RQL_SLOT_KEY_COUNT,    /* COUNT(d): aggregate `count` over groups whose value is not NULL */
-	RQL_SLOT_KEY_SUM,      /* SUM(d): values weighted by aggregate `count` */
-	RQL_SLOT_KEY_AVG,
-	RQL_SLOT_KEY_LEAST, /* MIN(d), MAX(d) */
-	RQL_SLOT_KEY_GREATEST,
-};
-static inline bool rql_slot_is_of_key(enum rql_slot_kind kind)
-{
-	return kind >= RQL_SLOT_KEY_DISTINCT;
-}
-struct rql_slot_term {
-	uint32_t agg;
-	rql_int128 coefficient;
-};
-struct rql_slot {
-	enum rql_slot_kind kind;
-	struct rql_type type;
-	uint32_t key;
-	const struct rql_column *values; /* KEY, KEY_*, and VALUE of codes: the dictionary; NULL: KEY's codes are integers */
-	int64_t least;                   /* KEY and KEY_DISTINCT without values */
-	uint32_t null_key;               /* the same; UINT32_MAX: never NULL */
-	bool wide;                       /* the same: codes of 64 bits (rql_answer.wide_keys), and NULL's: */
-	uint64_t null_wide;              /* UINT64_MAX: never NULL */
-	bool ordered;                    /* KEY: the values ascend with the codes, NULL last */
-	struct rql_expr *of;             /* KEY_*: the argument, over one dimension, by which the method groups as well; */
-	const uint32_t *key_of_code;     /* its entry of values for each code of that dimension, NULL: the code itself */
-	uint32_t key_count;
-	uint32_t term_count;
-	struct rql_slot_term *terms;
-	uint32_t count;
-	uint8_t scale;
-	bool narrow; /* AVG of a two-byte argument: DuckDB divides doubles there, long doubles elsewhere */
-	bool real;   /* the terms' measure is REAL (then there is one term, of coefficient 1) */
-};
 
 /* Fills slot from one aggregate of a match and adds what it needs to aggs (at most RQL_SLOT_MAX_AGGS; *agg_count).
  * RQL_ERROR_UNSUPPORTED with the reason when the cube does not give it. */

@@ -1,6 +1,6 @@
-/* Expressions over single rows, with SQL's three-valued logic; plan/native.c lists what can arrive here. */
+/* Expressions over single rows, with SQL's three-valued logic; native.c lists what can arrive here. */
 #include <string.h>
-#include "exec/rowset.h"
+#include "flow/rowset.h"
 
 struct rql_value rql_vector_get(const struct rql_vector *v, uint32_t row)
 {

@@ -1,5 +1,6 @@
+/* What filters, projections, orders and limits do with rows; and rows as a batch. */
 #include <string.h>
-#include "exec/rowset.h"
+#include "flow/rowset.h"
 
 static rql_status out_of_memory(const struct rql_rowset *set, struct rql_error *err)
 {
@@ -74,7 +75,7 @@ static uint64_t sum_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static rql_status apply(const struct rql_rel *rel, struct rql_rowset *set, struct rql_error *err)
+rql_status rql_rowset_step(struct rql_rowset *set, const struct rql_rel *rel, struct rql_error *err)
 {
 	switch (rel->kind) {
 	case RQL_REL_FILTER:
@@ -89,17 +90,8 @@ static rql_status apply(const struct rql_rel *rel, struct rql_rowset *set, struc
 	case RQL_REL_LIMIT:
 		return limit(set, rel->limit, rel->offset, err);
 	default:
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s reached the finishing stage", rql_rel_phrase(rel));
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s is no native operator", rql_rel_phrase(rel));
 	}
-}
-
-rql_status rql_finish(const struct rql_rel *rel, const struct rql_rel *leaf, struct rql_rowset *set,
-                      struct rql_error *err)
-{
-	if (rel == leaf)
-		return RQL_OK;
-	RQL_TRY(rql_finish(rel->children[0], leaf, set, err));
-	return apply(rel, set, err);
 }
 
 /* ---- rows to a batch ---- */

@@ -1,4 +1,5 @@
-#include "exec/finish_words.h"
+/* ORDER BY keys as words: see the header. */
+#include "flow/order_words.h"
 
 #include <math.h>
 #include <string.h>

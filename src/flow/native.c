@@ -1,8 +1,8 @@
-/* Which finishing work RayQL does itself. The list is short on purpose: references, comparisons, boolean logic, and
- * arithmetic whose overflow can be seen; the host does the rest over the few rows of the answer. exec/finish_expr.c
- * evaluates exactly these. */
+/* Which nodes above a method's rows RayQL does itself. The list is short on purpose: references, comparisons, boolean
+ * logic, and arithmetic whose overflow can be seen; the host does the rest over the rows of its inputs. eval.c evaluates
+ * exactly these. */
 #include <string.h>
-#include "plan/plan_nodes.h"
+#include "flow/operator.h"
 
 static bool is_number(struct rql_type t)
 {
@@ -85,20 +85,16 @@ static bool expr_is_native(const struct rql_expr *e)
 	return true;
 }
 
-bool rql_finish_is_native(const struct rql_rel *rel, const struct rql_rel *leaf, const char **reason)
+bool rql_operator_is_native(const struct rql_rel *rel, const char **reason)
 {
-	for (; rel != leaf; rel = rel->children[0]) {
-		bool known = rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT || rel->kind == RQL_REL_ORDER ||
-		             rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT;
-		bool exprs = known;
-		for (uint32_t i = 0; exprs && i < rel->expr_count; i++)
-			exprs = expr_is_native(rel->exprs[i]);
-		for (uint32_t i = 0; exprs && i < rel->order_count; i++)
-			exprs = expr_is_native(rel->orders[i].expr);
-		if (!exprs) {
-			*reason = known ? "an expression above it" : rql_rel_phrase(rel);
-			return false;
-		}
-	}
-	return true;
+	bool known = rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT || rel->kind == RQL_REL_ORDER ||
+	             rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT;
+	bool exprs = known;
+	for (uint32_t i = 0; exprs && i < rel->expr_count; i++)
+		exprs = expr_is_native(rel->exprs[i]);
+	for (uint32_t i = 0; exprs && i < rel->order_count; i++)
+		exprs = expr_is_native(rel->orders[i].expr);
+	if (!exprs)
+		*reason = known ? "an expression above it" : rql_rel_phrase(rel);
+	return exprs;
 }

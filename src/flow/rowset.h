@@ -1,10 +1,11 @@
-/* The rows between a method's answer and the statement's result: a few columns, each in the form it came in (codes of a
+/* The port COLUMNS on the host: rows between two operators, as a few columns, each in the form it came in (codes of a
  * dictionary, integers, doubles), and a selection of rows in their present order. Everything lives in one arena. */
-#ifndef RQL_EXEC_ROWSET_H
-#define RQL_EXEC_ROWSET_H
+#ifndef RQL_FLOW_ROWSET_H
+#define RQL_FLOW_ROWSET_H
 
 #include "column/value.h"
-#include "plan/plan_nodes.h"
+#include "flow/operator.h"
+#include "flow/run.h"
 
 enum rql_vector_kind {
 	RQL_VECTOR_CODES,   /* values[codes[row]]; without values the integer least + codes[row], NULL for null_code */
@@ -36,7 +37,7 @@ struct rql_rowset {
 	uint32_t *selection; /* NULL: 0, 1, 2, ... */
 	uint32_t vector_count;
 	struct rql_vector *vectors;
-	struct rql_batch *batch; /* a selection's rows, owned: there are no vectors until rql_rowset_open */
+	struct rql_batch *batch; /* rows as they came, held by the run: there are no vectors until rql_rowset_open */
 	uint32_t sorted_keys; /* rows ascend by the vectors of rank 1..sorted_keys */
 };
 
@@ -56,10 +57,24 @@ static inline int64_t rql_vector_wide(const struct rql_vector *v, uint32_t row)
 }
 struct rql_value rql_vector_get(const struct rql_vector *vector, uint32_t row);
 
-/* leaf.c: runs the leaf's method and shapes its answer. RQL_ERROR_UNSUPPORTED: a derived sum leaves its range. */
-rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
-                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
-                        struct rql_error *err) RQL_MUST_CHECK;
+/* One run of a tree. */
+struct rql_held_batch;
+struct rql_running {
+	const struct rql_flow *flow;
+	struct rql_arena *arena;
+	struct rql_held_batch *held; /* released at the end */
+	struct rql_run_stats stats;
+	struct rql_run_passes *passes; /* NULL: they are not measured */
+	const struct rql_leaf *failed;
+	struct rql_error *err;
+};
+/* The batch's rows; the run releases it, also on failure. */
+rql_status rql_rowset_take(struct rql_running *r, struct rql_batch *batch, struct rql_rowset *out) RQL_MUST_CHECK;
+/* shape.c: runs the leaf's method and shapes its answer. RQL_ERROR_UNSUPPORTED: a derived sum leaves its range. */
+rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out) RQL_MUST_CHECK;
+/* lend.c: the operator's SQL over these rows of its inputs. */
+rql_status rql_host_operator_run(struct rql_running *r, const struct rql_operator *op, const struct rql_rowset *inputs,
+                                 struct rql_batch **out) RQL_MUST_CHECK;
 /* Vectors for the rows of a batch: a row's code is its number. Nothing to do for others. */
 rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err) RQL_MUST_CHECK;
 /* collapse.c: an answer that was grouped by a hidden last key, put together over the visible ones. *visible takes the
@@ -75,13 +90,12 @@ struct rql_hidden_groups {
 rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_answer *answer,
                                struct rql_answer *visible, struct rql_hidden_groups *hidden,
                                struct rql_error *err) RQL_MUST_CHECK;
-/* finish.c: applies the nodes from above the leaf up to root. */
-rql_status rql_finish(const struct rql_rel *root, const struct rql_rel *leaf, struct rql_rowset *set,
-                      struct rql_error *err) RQL_MUST_CHECK;
-/* finish_sort.c: keeps the first `limit` rows (UINT64_MAX: all) in order. */
+/* steps.c: what the node does with its only child's rows; native.c says which nodes may come. */
+rql_status rql_rowset_step(struct rql_rowset *set, const struct rql_rel *rel, struct rql_error *err) RQL_MUST_CHECK;
+/* order.c: keeps the first `limit` rows (UINT64_MAX: all) in order. */
 rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *orders, uint32_t count, uint64_t limit,
                            struct rql_error *err) RQL_MUST_CHECK;
-/* finish_expr.c: one row's value of a native expression (plan/native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
+/* eval.c: one row's value of a native expression (native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
  * error. */
 rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row,
                            struct rql_value *out, struct rql_error *err) RQL_MUST_CHECK;

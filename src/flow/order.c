@@ -1,5 +1,6 @@
+/* ORDER BY and top-N over vectors of every kind. */
 #include <string.h>
-#include "exec/finish_words.h"
+#include "flow/order_words.h"
 #include "util/sort.h"
 
 struct sorting {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "exec/rowset.h"
+#include "flow/rowset.h"
 #include "util/sort.h"
 
 enum { KEYS_MOST = 4, ROUNDS = 3000 };

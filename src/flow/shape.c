@@ -1,5 +1,6 @@
+/* METHOD operators: a method is run, and its groups become columns as the slots say (shape.h). */
 #include <string.h>
-#include "exec/rowset.h"
+#include "flow/rowset.h"
 
 struct shaping {
 	struct rql_arena *arena;
@@ -242,7 +243,7 @@ static void count_run(const struct rql_answer *answer, struct rql_run_stats *sta
 rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
 {
 	struct rql_batch *batch = set->batch;
-	if (!batch)
+	if (!batch || set->vectors)
 		return RQL_OK;
 	uint32_t *numbers = RQL_NEW_ARRAY(set->arena, uint32_t, batch->rows);
 	struct rql_vector *vectors = RQL_NEW_ARRAY(set->arena, struct rql_vector, batch->column_count);
@@ -261,43 +262,39 @@ rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
 	return RQL_OK;
 }
 
-static rql_status run_rows(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
-                           struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
-                           struct rql_error *err)
+static rql_status run_rows(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out)
 {
 	struct rql_answer answer = {0};
 	struct rql_batch *batch = NULL;
-	RQL_TRY(leaf->method->run_rows(leaf->prepared, leaf->device, passes ? RQL_RUN_TIMED : 0, arena, progress, &batch,
-	                               &answer, err));
-	*out = (struct rql_rowset){.arena = arena, .capacity = batch->rows, .rows = batch->rows, .batch = batch};
-	count_run(&answer, stats, passes);
-	return RQL_OK;
+	RQL_TRY(leaf->method->run_rows(leaf->prepared, leaf->device, r->passes ? RQL_RUN_TIMED : 0, r->arena,
+	                               r->flow->progress, &batch, &answer, r->err));
+	count_run(&answer, &r->stats, r->passes);
+	return rql_rowset_take(r, batch, out);
 }
 
-rql_status rql_leaf_run(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_progress *progress,
-                        struct rql_rowset *out, struct rql_run_stats *stats, struct rql_run_passes *passes,
-                        struct rql_error *err)
+rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out)
 {
 	struct rql_answer answer = {0};
 	if (leaf->scan && leaf->scan->selection)
-		return run_rows(leaf, arena, progress, out, stats, passes, err);
-	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, passes ? RQL_RUN_TIMED : 0, arena, progress, &answer, err));
+		return run_rows(r, leaf, out);
+	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, r->passes ? RQL_RUN_TIMED : 0, r->arena, r->flow->progress,
+	                          &answer, r->err));
 	if (answer.group_count > UINT32_MAX)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
+		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
 	struct rql_answer visible = answer;
-	struct shaping s = {.arena = arena, .leaf = leaf, .answer = &visible, .raw = &answer, .err = err};
+	struct shaping s = {.arena = r->arena, .leaf = leaf, .answer = &visible, .raw = &answer, .err = r->err};
 	if (leaf->hidden_key)
-		RQL_TRY(rql_answer_collapse(leaf, arena, &answer, &visible, &s.hidden, err));
-	*out = (struct rql_rowset){.arena = arena,
+		RQL_TRY(rql_answer_collapse(leaf, r->arena, &answer, &visible, &s.hidden, r->err));
+	*out = (struct rql_rowset){.arena = r->arena,
 	                           .capacity = visible.group_count,
 	                           .rows = visible.group_count,
 	                           .vector_count = leaf->slot_count,
 	                           .sorted_keys = visible.sorted_keys};
-	out->vectors = RQL_NEW_ARRAY(arena, struct rql_vector, leaf->slot_count);
+	out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, leaf->slot_count);
 	if (!out->vectors)
 		return out_of_memory(&s);
 	for (uint32_t i = 0; i < leaf->slot_count; i++)
 		RQL_TRY(shape(&s, &leaf->slots[i], &out->vectors[i]));
-	count_run(&answer, stats, passes);
+	count_run(&answer, &r->stats, r->passes);
 	return RQL_OK;
 }

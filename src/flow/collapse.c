@@ -6,7 +6,7 @@
  * looked up: n probes of 8 bytes, in as many places as there are visible groups. */
 #include <math.h>
 #include <string.h>
-#include "exec/rowset.h"
+#include "flow/rowset.h"
 
 struct collapsing {
 	const struct rql_leaf *leaf;

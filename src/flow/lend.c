@@ -1,18 +1,19 @@
-#include "exec/finish_host.h"
-
+/* HOST operators: a part of the plan goes back to SQL, its inputs being tables that the host reads from memory. */
 #include <string.h>
+#include "flow/rowset.h"
 
 struct lending {
-	const struct rql_plan_nodes *nodes;
-	uint64_t *numbers; /* per leaf */
-	struct rql_batch **batches;
+	struct rql_running *r;
+	const struct rql_operator *op;
+	uint64_t *numbers;          /* per input */
+	struct rql_batch **batches; /* made of rows that were none; released afterwards */
 };
 
-static bool print_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *state)
+static bool print_input(struct rql_strbuf *out, const struct rql_rel *rel, void *state)
 {
 	const struct lending *l = state;
-	for (uint32_t i = 0; i < l->nodes->leaf_count; i++) {
-		if (l->nodes->leaves[i].rel == rel) {
+	for (uint32_t i = 0; i < l->op->input_count; i++) {
+		if (l->op->inputs[i]->rel == rel) {
 			rql_strbuf_printf(out, "system.main.rayql_batch(%llu)", (unsigned long long)l->numbers[i]);
 			return true;
 		}
@@ -20,24 +21,24 @@ static bool print_leaf(struct rql_strbuf *out, const struct rql_rel *rel, void *
 	return false;
 }
 
-static rql_status lend(struct lending *l, const struct rql_plan_context *ctx, const struct rql_rowset *sets,
-                       struct rql_error *err)
+static rql_status lend(struct lending *l, const struct rql_rowset *sets)
 {
-	for (uint32_t i = 0; i < l->nodes->leaf_count; i++) {
-		if (!sets[i].batch)
-			RQL_TRY(rql_rowset_batch(&sets[i], &l->batches[i], err));
-		l->numbers[i] = rql_host_lend(ctx->host_db, sets[i].batch ? sets[i].batch : l->batches[i]);
+	for (uint32_t i = 0; i < l->op->input_count; i++) {
+		bool as_it_is = sets[i].batch && !sets[i].vectors;
+		if (!as_it_is)
+			RQL_TRY(rql_rowset_batch(&sets[i], &l->batches[i], l->r->err));
+		l->numbers[i] = rql_host_lend(l->r->flow->host_db, as_it_is ? sets[i].batch : l->batches[i]);
 		if (!l->numbers[i])
-			return rql_error_memory(err, 0, "an answer");
+			return rql_error_memory(l->r->err, 0, "an answer");
 	}
 	return RQL_OK;
 }
 
-static void give_back(struct lending *l, const struct rql_plan_context *ctx)
+static void give_back(struct lending *l)
 {
-	for (uint32_t i = 0; i < l->nodes->leaf_count; i++) {
+	for (uint32_t i = 0; i < l->op->input_count; i++) {
 		if (l->numbers[i])
-			rql_host_unlend(ctx->host_db, l->numbers[i]);
+			rql_host_unlend(l->r->flow->host_db, l->numbers[i]);
 		rql_batch_release(l->batches[i]);
 	}
 }
@@ -86,10 +87,9 @@ static bool copy_row(struct rql_batch *to, uint32_t c, uint64_t at, const struct
 	return true;
 }
 
-static rql_status join_batches(struct rql_arena *arena, const struct rql_rel *root, const struct gathered *g,
-                               struct rql_batch **out, struct rql_error *err)
+static rql_status join_batches(const struct rql_rel *root, const struct gathered *g, struct rql_batch **out,
+                               struct rql_error *err)
 {
-	(void)arena;
 	struct rql_batch *batch = rql_batch_new(root->column_count, root->types, g->rows);
 	bool ok = batch != NULL;
 	uint64_t at = 0;
@@ -114,63 +114,68 @@ static rql_status check_types(const struct rql_rel *root, const struct rql_host_
 	            : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the plan's SQL gives other column types than the plan");
 }
 
-static rql_status run_sql(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_rel *root,
-                          const char *sql, struct rql_batch **out, struct rql_error *err)
+static rql_status run_sql(struct rql_running *r, const struct rql_rel *root, const char *sql, struct rql_batch **out)
 {
 	struct rql_host_result *result = NULL;
 	struct gathered g = {0};
-	rql_status status = rql_host_query(ctx->host, sql, &result, err);
+	rql_status status = rql_host_query(r->flow->host, sql, &result, r->err);
 	if (status == RQL_OK)
-		status = check_types(root, result, err);
+		status = check_types(root, result, r->err);
 	if (status == RQL_OK)
-		status = gather(arena, result, &g, err);
+		status = gather(r->arena, result, &g, r->err);
 	if (status == RQL_OK)
-		status = join_batches(arena, root, &g, out, err);
+		status = join_batches(root, &g, out, r->err);
 	for (uint32_t i = 0; i < g.count; i++)
 		rql_batch_release(g.items[i]);
 	rql_host_result_free(result);
 	return status;
 }
 
-/* The host has read its tables after RayQL took its own rows: together they are one state of the database as long as
- * nobody has written what the leaves were read from. Inside a transaction the host's snapshot is older than both. */
-static rql_status check_unchanged(const struct rql_plan *plan, const struct rql_plan_context *ctx, struct rql_error *err)
+static rql_status check_leaf(const struct rql_running *r, const struct rql_leaf *leaf)
 {
-	const struct rql_plan_nodes *n = plan->nodes;
-	for (uint32_t i = 0; n->partial && !ctx->snapshot_stamp && i < n->leaf_count; i++) {
-		const struct rql_structure *s = n->leaves[i].structure;
-		bool changed = rql_structure_moved_table(ctx->catalog, s) != NULL;
-		for (uint32_t t = 0; t < s->table_count; t++)
-			changed |= rql_table_being_written(ctx->catalog, s->tables[t]);
-		if (changed)
-			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a table of %s was written while it ran", s->name);
-	}
+	const struct rql_structure *s = leaf->structure;
+	bool changed = rql_structure_moved_table(r->flow->catalog, s) != NULL;
+	for (uint32_t t = 0; t < s->table_count; t++)
+		changed |= rql_table_being_written(r->flow->catalog, s->tables[t]);
+	if (changed)
+		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "a table of %s was written while it ran", s->name);
 	return RQL_OK;
 }
 
-rql_status rql_finish_by_host(const struct rql_plan *plan, const struct rql_plan_context *ctx,
-                              const struct rql_rowset *sets, struct rql_batch **out, struct rql_error *err)
+/* The host has read its tables after RayQL took its own rows: together they are one state of the database as long as
+ * nobody has written what the leaves were read from. Inside a transaction the host's snapshot is older than both. */
+static rql_status check_unchanged(const struct rql_running *r, const struct rql_operator *op)
 {
-	const struct rql_plan_nodes *n = plan->nodes;
-	struct rql_arena *arena = sets[0].arena;
-	struct lending l = {n, RQL_NEW_ARRAY(arena, uint64_t, n->leaf_count),
-	                    RQL_NEW_ARRAY(arena, struct rql_batch *, n->leaf_count)};
+	if (r->flow->snapshot_stamp)
+		return RQL_OK;
+	if (op->kind == RQL_OPERATOR_METHOD)
+		return check_leaf(r, op->leaf);
+	for (uint32_t i = 0; i < op->input_count; i++)
+		RQL_TRY(check_unchanged(r, op->inputs[i]));
+	return RQL_OK;
+}
+
+rql_status rql_host_operator_run(struct rql_running *r, const struct rql_operator *op, const struct rql_rowset *inputs,
+                                 struct rql_batch **out)
+{
+	struct lending l = {r, op, RQL_NEW_ARRAY(r->arena, uint64_t, op->input_count),
+	                    RQL_NEW_ARRAY(r->arena, struct rql_batch *, op->input_count)};
 	struct rql_strbuf sql = {0};
 	struct rql_batch *batch = NULL;
 	if (!l.numbers || !l.batches)
-		return rql_error_memory(err, 0, "an answer");
-	rql_status status = lend(&l, ctx, sets, err);
-	if (status == RQL_OK && !rql_rel_print(&sql, n->root, print_leaf, &l))
-		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the plan above the aggregate cannot be written as SQL");
+		return rql_error_memory(r->err, 0, "an answer");
+	rql_status status = lend(&l, inputs);
+	if (status == RQL_OK && !rql_rel_print(&sql, op->rel, print_input, &l))
+		status = rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "the plan above the aggregate cannot be written as SQL");
 	if (status == RQL_OK)
-		status = run_sql(ctx, arena, n->root, rql_strbuf_text(&sql), &batch, err);
-	if (status == RQL_OK)
-		status = check_unchanged(plan, ctx, err);
+		status = run_sql(r, op->rel, rql_strbuf_text(&sql), &batch);
+	if (status == RQL_OK && op->reads_tables)
+		status = check_unchanged(r, op);
 	if (status == RQL_OK)
 		*out = batch;
 	else
 		rql_batch_release(batch);
-	give_back(&l, ctx);
+	give_back(&l);
 	rql_strbuf_free(&sql);
 	return status;
 }

@@ -1,9 +1,9 @@
 /* ORDER BY keys as 64-bit words whose numeric order is the order of the rows: sorting words is many times faster than
  * sorting by comparisons that look the values up. */
-#ifndef RQL_EXEC_FINISH_WORDS_H
-#define RQL_EXEC_FINISH_WORDS_H
+#ifndef RQL_FLOW_ORDER_WORDS_H
+#define RQL_FLOW_ORDER_WORDS_H
 
-#include "exec/rowset.h"
+#include "flow/rowset.h"
 
 struct rql_sort_key {
 	const struct rql_vector *vector;

@@ -1,0 +1,66 @@
+/* Operators: a plan is a tree of them. Each takes the ports of its inputs and gives the rows of one node of the statement's
+ * algebra (sql/rel.h), so that whoever stands above need not know who made them: a method, RayQL's own operators over
+ * columns, or the host. */
+#ifndef RQL_FLOW_OPERATOR_H
+#define RQL_FLOW_OPERATOR_H
+
+#include "catalog/catalog.h"
+#include "device/device.h"
+#include "flow/shape.h"
+
+struct rql_rows_block;
+
+/* A leaf that scans rows. */
+struct rql_leaf_scan {
+	const char *table;
+	uint64_t rows, blocks; /* of the table */
+	uint32_t map_count;
+	struct rql_scan_map **maps; /* owned */
+	const char **dimensions;    /* [map_count]: the tables behind them, "supplier with nation" */
+	double host_values;         /* that the host would scan instead */
+	const struct rql_rows_block *selection; /* rows themselves are wanted (plan/block.h); NULL: groups and aggregates */
+};
+
+/* A node of the host's plan whose rows a method gives. */
+struct rql_leaf {
+	const struct rql_rel *rel;
+	struct rql_structure *structure;     /* one reference */
+	const struct rql_relation *relation; /* of a cube; NULL: a scan */
+	struct rql_leaf_scan *scan;          /* NULL: a cube */
+	struct rql_rel *replaced;            /* node of the plan that became a projection over this leaf; NULL: none did */
+	struct rql_rel original;             /* what it was */
+	const struct rql_method *method;
+	struct rql_device *device;
+	struct rql_prepared *prepared;
+	uint32_t group_count; /* the request's group keys: without the hidden one */
+	bool hidden_key;      /* the request has one more, for aggregates of a dimension */
+	uint32_t agg_count;
+	const struct rql_agg *aggs; /* of the request */
+	uint32_t slot_count;        /* == rel->column_count */
+	struct rql_slot *slots;
+	struct rql_cost cost;
+	uint32_t host_columns; /* base columns that the host would scan instead */
+	const char *note;      /* why it does not run on the unit that the view asks for; NULL: it does, or asks for none */
+};
+
+
+enum rql_operator_kind {
+	RQL_OPERATOR_METHOD, /* a method's groups or rows */
+	RQL_OPERATOR_NATIVE, /* what rel says, over its children's rows (native.c lists what that may be) */
+	RQL_OPERATOR_HOST,   /* SQL over the rows of inputs that stand anywhere below rel, and over tables of its own */
+};
+struct rql_operator {
+	enum rql_operator_kind kind;
+	const struct rql_rel *rel;    /* the node whose rows it gives */
+	const struct rql_leaf *leaf;  /* METHOD */
+	uint32_t input_count;         /* NATIVE: one for each child of rel */
+	struct rql_operator **inputs;
+	bool reads_tables;            /* HOST: tables are read, not inputs alone */
+	const char *reason;           /* HOST: the first thing that RayQL does not do itself */
+};
+
+/* Is this node, without what is below it, work that RayQL does exactly as the host would (native.c)? On false *reason says
+ * what is not. */
+bool rql_operator_is_native(const struct rql_rel *rel, const char **reason);
+
+#endif

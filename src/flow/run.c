@@ -1,0 +1,107 @@
+/* Walks a tree of operators, inputs first. */
+#include "flow/run.h"
+
+#include "flow/rowset.h"
+
+/* ---- operators ---- */
+
+static rql_status run(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out);
+
+static rql_status run_method(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	uint64_t start = rql_now_ns();
+	rql_status status = rql_leaf_run(r, op->leaf, out);
+	r->stats.run_ns += (double)(rql_now_ns() - start);
+	if (status != RQL_OK && !r->failed)
+		r->failed = op->leaf;
+	return status;
+}
+
+static rql_status run_native(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	RQL_TRY(run(r, op->inputs[0], out));
+	RQL_TRY(rql_rowset_open(out, r->err));
+	return rql_rowset_step(out, op->rel, r->err);
+}
+
+static rql_status run_host(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count);
+	struct rql_batch *batch = NULL;
+	if (!sets)
+		return rql_error_memory(r->err, 0, "an answer");
+	for (uint32_t i = 0; i < op->input_count; i++)
+		RQL_TRY(run(r, op->inputs[i], &sets[i]));
+	RQL_TRY(rql_host_operator_run(r, op, sets, &batch));
+	return rql_rowset_take(r, batch, out);
+}
+
+static rql_status run(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	switch (op->kind) {
+	case RQL_OPERATOR_METHOD:
+		return run_method(r, op, out);
+	case RQL_OPERATOR_NATIVE:
+		return run_native(r, op, out);
+	default:
+		return run_host(r, op, out);
+	}
+}
+
+/* ---- batches that rowsets stand over ---- */
+
+struct rql_held_batch {
+	struct rql_batch *batch;
+	struct rql_held_batch *next;
+};
+
+rql_status rql_rowset_take(struct rql_running *r, struct rql_batch *batch, struct rql_rowset *out)
+{
+	struct rql_held_batch *held = RQL_NEW(r->arena, struct rql_held_batch);
+	if (!held) {
+		rql_batch_release(batch);
+		return rql_error_memory(r->err, sizeof *held, "an answer");
+	}
+	*held = (struct rql_held_batch){batch, r->held};
+	r->held = held;
+	*out = (struct rql_rowset){.arena = r->arena, .capacity = batch->rows, .rows = batch->rows, .batch = batch};
+	return RQL_OK;
+}
+
+/* The rows as a batch of their own: a batch that nothing was done to is handed out as it is. */
+static rql_status give_out(struct rql_running *r, const struct rql_rowset *set, struct rql_batch **out)
+{
+	if (!set->batch || set->vectors)
+		return rql_rowset_batch(set, out, r->err);
+	for (struct rql_held_batch *held = r->held; held; held = held->next)
+		if (held->batch == set->batch)
+			held->batch = NULL;
+	*out = set->batch;
+	return RQL_OK;
+}
+
+rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
+                        struct rql_run_stats *stats, struct rql_run_passes *passes, const struct rql_leaf **failed,
+                        struct rql_error *err)
+{
+	struct rql_running r = {.flow = flow, .arena = rql_arena_new(), .passes = passes, .err = err};
+	struct rql_rowset set = {0};
+	struct rql_batch *batch = NULL;
+	uint64_t start = rql_now_ns();
+	if (passes)
+		passes->count = 0;
+	rql_status status = r.arena ? run(&r, tree, &set) : rql_error_memory(err, 0, "an answer");
+	if (status == RQL_OK)
+		status = give_out(&r, &set, &batch);
+	for (struct rql_held_batch *held = r.held; held; held = held->next)
+		rql_batch_release(held->batch);
+	rql_arena_free(r.arena);
+	*failed = r.failed;
+	if (status != RQL_OK)
+		return status;
+	r.stats.finish_ns = (double)(rql_now_ns() - start) - r.stats.run_ns;
+	r.stats.rows = batch->rows;
+	*stats = r.stats;
+	*out = batch;
+	return RQL_OK;
+}

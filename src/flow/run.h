@@ -1,0 +1,42 @@
+/* Running a tree of operators. */
+#ifndef RQL_FLOW_RUN_H
+#define RQL_FLOW_RUN_H
+
+#include "catalog/catalog.h"
+#include "column/batch.h"
+#include "device/work.h"
+#include "host/host.h"
+#include "util/threads.h"
+
+struct rql_leaf;
+struct rql_operator;
+
+/* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
+struct rql_run_stats {
+	uint64_t cells_read, cells_covered, bytes_read, bytes_uploaded, runs, groups, rows, rays, hits;
+	double run_ns, finish_ns;
+	double device_ns; /* time on the device, when it was measured */
+};
+/* A GPU's passes, in the order in which they ran. */
+#define RQL_PASSES_MAX 64u
+struct rql_run_passes {
+	uint32_t count; /* those beyond RQL_PASSES_MAX are left out */
+	struct rql_pass_time pass[RQL_PASSES_MAX];
+};
+
+/* What operators need of the session that runs them. */
+struct rql_flow {
+	struct rql_host_con *host; /* of HOST operators: the user's own */
+	struct rql_host_db *host_db;
+	struct rql_catalog *catalog;
+	uint64_t snapshot_stamp; /* the catalog's at the BEGIN of the open transaction; 0: none is open */
+	struct rql_progress *progress; /* may be NULL */
+};
+/* *out holds all rows, with the types that the host would give, and is the caller's. RQL_ERROR_UNSUPPORTED: something that
+ * only the run could show (an overflow in an expression, say): the host must answer, and err says why. passes (may be
+ * NULL): the run measures its time on the device. *failed: the leaf whose method failed, when one did. */
+rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
+                        struct rql_run_stats *stats, struct rql_run_passes *passes, const struct rql_leaf **failed,
+                        struct rql_error *err) RQL_MUST_CHECK;
+
+#endif
