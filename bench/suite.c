@@ -73,7 +73,7 @@ const struct rql_suite *rql_suite_ssb(bool flat)
 
 const struct rql_suite *rql_suite_find(const char *name)
 {
-	static const struct rql_suite *const suites[] = {&rql_suite_tpch, &rql_suite_tpch_sub, &rql_suite_clickbench,
+	static const struct rql_suite *const suites[] = {&rql_suite_tpch, &rql_suite_clickbench,
 	                                                  &groupby, &rql_suite_rows};
 	for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
 		if (!strcmp(suites[i]->name, name))
@@ -99,5 +99,5 @@ struct rql_suite_query rql_suite_sized(const struct rql_suite *suite, const stru
 
 const char *rql_suite_names(void)
 {
-	return "ssb-flat, ssb-rows, ssb, tpch, tpch-sub, clickbench or groupby";
+	return "ssb-flat, ssb-rows, ssb, tpch, clickbench or groupby";
 }

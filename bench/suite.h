@@ -52,7 +52,7 @@ struct rql_suite_query rql_suite_sized(const struct rql_suite *suite, const stru
 /* "ssb-flat, ssb, ..." */
 const char *rql_suite_names(void);
 
-extern const struct rql_suite rql_suite_clickbench, rql_suite_tpch, rql_suite_tpch_sub, rql_suite_rows;
+extern const struct rql_suite rql_suite_clickbench, rql_suite_tpch, rql_suite_rows;
 /* The 13 queries of ssb_queries.h over lineorder_flat, or with joins. Static, made at the first call. */
 const struct rql_suite *rql_suite_ssb(bool flat);
 

@@ -9,7 +9,7 @@
 
 #define RQL_SUITE_SIZES 16u
 #define RQL_SUITE_UNITS 3u
-#define RQL_SUITE_FACTS 4u
+#define RQL_SUITE_FACTS 8u
 
 /* Where the columns come from. */
 enum rql_suite_columns { RQL_COLUMNS_INDEX, RQL_COLUMNS_AUTO, RQL_COLUMNS_NONE };

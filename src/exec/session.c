@@ -136,6 +136,7 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.settings = &s->settings,
 		.snapshot_stamp = s->txn.open ? s->txn.stamp : 0,
 		.budget = &s->db->budget,
+		.progress = &s->progress,
 		.load = rql_structure_bound,
 		.load_state = s,
 		.build_failure = rql_structure_build_failure,

@@ -17,6 +17,7 @@ struct rql_leaf_scan {
 	uint32_t map_count;
 	struct rql_scan_map **maps; /* owned */
 	const char **dimensions;    /* [map_count]: the tables behind them, "supplier with nation" */
+	const char **sources;       /* [map_count]: who gave their rows */
 	double host_values;         /* that the host would scan instead */
 	const struct rql_rows_block *selection; /* rows themselves are wanted (plan/block.h); NULL: groups and aggregates */
 };

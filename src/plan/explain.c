@@ -94,11 +94,11 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
 	                  (unsigned long long)scan->blocks);
 	for (uint32_t m = 0; m < scan->map_count; m++)
-		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes\n",
+		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",
 		                  scan->dimensions[m], (unsigned long long)rql_scan_map_entries(scan->maps[m]),
 		                  rql_scan_map_payloads(scan->maps[m]),
 		                  rql_scan_map_is_dense(scan->maps[m]) ? "dense" : "hashed",
-		                  (unsigned long long)rql_scan_map_bytes(scan->maps[m]));
+		                  (unsigned long long)rql_scan_map_bytes(scan->maps[m]), scan->sources[m]);
 	if (scan->selection)
 		put_selection(out, scan->selection);
 }

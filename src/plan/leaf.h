@@ -12,6 +12,7 @@ struct rql_planning {
 	struct rql_arena *arena;
 	struct rql_plan *plan;
 	struct rql_plan_nodes *nodes;
+	bool is_subplan; /* its rows are wanted while another plan is made (subplan.c) */
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
 	const char *beyond;  /* of the block at hand (beyond.h); NULL: nothing */
@@ -25,9 +26,22 @@ struct rql_planning {
 	} sizes[RQL_BLOCK_MAX_TABLES];
 	struct rql_plan_load *to_load;    /* rayql_auto_columns: what would serve a leaf; in arena, or NULL */
 	struct rql_structure *to_refresh; /* would serve a leaf that nothing fresh serves; borrowed */
+	bool refresh_first;               /* a leaf was found, but would rather be made from what to_refresh holds then */
 	struct rql_error *err;
 };
 
+/* plan.c: finds leaves for rel. *covered: every base table below it is read by one. When some are not, the leaves that were
+ * found may still serve a partial plan. */
+rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered) RQL_MUST_CHECK;
+/* There are leaves: methods against the host, by price. The plan's kind is METHOD then, or the reason is kept. */
+rql_status rql_planning_decide(struct rql_planning *p) RQL_MUST_CHECK;
+/* subplan.c: the rows of rel, which a plan needs while it is made, from the structures: planned as a statement would be and
+ * run at once, on the CPU. *out NULL: the host is to be asked. *how: who gives them, for EXPLAIN. Fails only for memory and
+ * interruption. */
+rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, struct rql_batch **out, const char **how,
+                            struct rql_error *err) RQL_MUST_CHECK;
+/* Is there a columns structure of the table that could serve a sub-plan? */
+bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);
 /* Tries to serve rel (AGGREGATE or DISTINCT) from the structures: RQL_OK and *found. Fails only for memory and
  * interruption. */
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;

@@ -53,9 +53,7 @@ static bool gives_rows(const struct rql_rel *rel)
 	       rel->kind == RQL_REL_LIMIT;
 }
 
-/* *covered: every base table below rel is read by a leaf. When some are not, the leaves that were found may still serve a
- * partial plan. */
-static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered)
+rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered)
 {
 	bool found = false, all = true;
 	*covered = true;
@@ -76,7 +74,7 @@ static rql_status cover(struct rql_planning *p, const struct rql_rel *rel, bool 
 		return RQL_OK;
 	}
 	for (uint32_t i = 0; i < rel->child_count; i++) {
-		RQL_TRY(cover(p, rel->children[i], covered));
+		RQL_TRY(rql_planning_cover(p, rel->children[i], covered));
 		all = all && *covered;
 	}
 	*covered = all;
@@ -197,8 +195,7 @@ static void take_methods(struct rql_planning *p)
 	plan->reason = reason ? reason : "cheapest";
 }
 
-/* There are leaves: methods against the host, by price. */
-static rql_status decide(struct rql_planning *p)
+rql_status rql_planning_decide(struct rql_planning *p)
 {
 	struct rql_plan *plan = p->plan;
 	bool possible = false;
@@ -278,10 +275,10 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 		return status;
 	}
 	p->nodes->root = root;
-	RQL_TRY(cover(p, root, &covered));
+	RQL_TRY(rql_planning_cover(p, root, &covered));
 	p->nodes->partial = !covered;
-	if (covered && p->nodes->leaf_count) {
-		RQL_TRY(decide(p));
+	if (covered && p->nodes->leaf_count && !p->refresh_first) {
+		RQL_TRY(rql_planning_decide(p));
 	} else if (p->to_refresh) {
 		p->plan->kind = RQL_PLAN_REFRESH;
 		p->plan->refresh = p->to_refresh;
@@ -290,7 +287,7 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 		p->plan->kind = RQL_PLAN_LOAD;
 		p->plan->load = p->to_load;
 	} else if (p->nodes->leaf_count) {
-		RQL_TRY(decide(p));
+		RQL_TRY(rql_planning_decide(p));
 	} else if (covered) {
 		rql_planning_reason(p, 0, "%s",
 		                    p->plan->table_count ? "its conditions can never hold" : "it reads no table");

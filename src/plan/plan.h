@@ -45,6 +45,7 @@ struct rql_plan_context {
 	 * used. 0: no transaction is open. (A transaction that has written is not planned at all.) */
 	uint64_t snapshot_stamp;
 	struct rql_budget *budget; /* rayql_memory_limit: of large answers; NULL: none */
+	struct rql_progress *progress; /* cancels what is run while planning; NULL: nothing does */
 	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained),
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);

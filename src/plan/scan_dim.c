@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "plan/distinct.h"
+#include "plan/leaf.h"
+#include "plan/scan_subtree.h"
 
 /* So many rows are looked at before all are read: most keys that are none show at once. */
 #define SAMPLE_ROWS 16384u
 
 struct making {
-	const struct rql_plan_context *ctx;
+	struct rql_planning *p;
 	const struct rql_star *star;
 	const struct rql_star_subtree *tree;
 	uint32_t number; /* of the subtree */
@@ -33,215 +35,12 @@ static const char *table_of(const struct making *m)
 	return rql_star_table(m->star, m->number);
 }
 
-/* ---- the query ---- */
-
-struct columns { /* what REFs of the printed expressions stand for */
-	struct rql_expr_list list;
-	const struct making *m;
-	struct rql_arena *arena;
-};
-
-static struct rql_expr *to_ref(struct rql_arena *arena, const struct rql_expr *e, void *state)
-{
-	struct columns *c = state;
-	if (e->kind != RQL_EXPR_COLUMN)
-		return NULL;
-	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->type, 0);
-	if (!ref || !rql_expr_list_add(arena, &c->list, (struct rql_expr *)(uintptr_t)e))
-		return NULL;
-	ref->index = c->list.count - 1;
-	return ref;
-}
-
-static bool print_in(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
-                     const struct rql_block_side *side);
-
-static void print_column(struct rql_strbuf *out, uint32_t index, void *state)
-{
-	const struct columns *c = state;
-	const struct rql_expr *e = c->list.items[index];
-	const struct rql_block_side *side =
-		e->table < RQL_BLOCK_MAX_TABLES ? NULL : &c->m->star->block->sides[e->table - RQL_BLOCK_MAX_TABLES];
-	if (side && side->kind != RQL_SIDE_LEFT) {
-		out->failed |= !print_in(out, c->m, c->arena, side);
-		return;
-	}
-	rql_strbuf_printf(out, "t%u.", e->table);
-	if (side)
-		rql_strbuf_printf(out, "c%u", e->index);
-	else
-		rql_strbuf_put_ident(out, e->alias ? e->alias : "");
-}
-
-static bool print_expr(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
-                       const struct rql_expr *e)
-{
-	struct columns c = {.m = m, .arena = arena};
-	struct rql_expr *over_refs = rql_expr_transform(arena, e, to_ref, &c);
-	return over_refs && rql_expr_print(out, over_refs, print_column, &c) && !out->failed;
-}
-
-static void print_side_column(struct rql_strbuf *out, uint32_t index, void *state)
-{
-	rql_strbuf_printf(out, "%s.c%u", (const char *)state, index);
-}
-
-static bool print_compared(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
-                           const struct rql_expr *e)
-{
-	struct columns c = {.m = m, .arena = arena};
-	struct rql_expr *over_refs = rql_expr_transform(arena, e, to_ref, &c);
-	return over_refs && rql_key_print(out, over_refs, print_column, &c) && !out->failed;
-}
-
-/* What a side's key is, over its rows by the name of alias. */
-static bool print_inner(struct rql_strbuf *out, const struct rql_expr *key, const char *alias)
-{
-	return rql_key_print(out, key, print_side_column, (void *)(uintptr_t)alias);
-}
-
-static bool print_rel(struct rql_strbuf *out, const struct rql_rel *rel, const char *alias)
-{
-	rql_strbuf_putc(out, '(');
-	bool ok = rql_rel_print(out, rel, NULL, NULL);
-	rql_strbuf_printf(out, ") AS %s", alias);
-	return ok;
-}
-
-/* The keys are equal. */
-static bool print_keys(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
-                       const struct rql_block_side *side, const char *alias)
-{
-	bool ok = true;
-	for (uint32_t k = 0; k < side->key_count && ok; k++) {
-		rql_strbuf_put(out, k ? " AND " : "");
-		ok = print_compared(out, m, arena, side->keys[k].outer);
-		rql_strbuf_put(out, side->keys[k].null_safe ? " IS NOT DISTINCT FROM " : " = ");
-		ok = ok && print_inner(out, side->keys[k].inner, alias);
-	}
-	return ok;
-}
-
-/* Has the side a row? As three-valued as the block's mark is. */
-static bool print_in(struct rql_strbuf *out, const struct making *m, struct rql_arena *arena,
-                     const struct rql_block_side *side)
-{
-	bool three_valued = (side->kind == RQL_SIDE_MARK || side->not_in) && !side->keys[0].null_safe, ok;
-	rql_strbuf_putc(out, '(');
-	if (three_valued) {
-		ok = print_compared(out, m, arena, side->keys[0].outer);
-		rql_strbuf_put(out, " IN (SELECT ");
-		ok = ok && print_inner(out, side->keys[0].inner, "u");
-		rql_strbuf_put(out, " FROM ");
-		ok = ok && print_rel(out, side->rel, "u");
-	} else {
-		rql_strbuf_put(out, "EXISTS (SELECT 1 FROM ");
-		ok = print_rel(out, side->rel, "u");
-		rql_strbuf_put(out, " WHERE ");
-		ok = ok && print_keys(out, m, arena, side, "u");
-	}
-	rql_strbuf_put(out, "))");
-	return ok;
-}
-
-static void print_table(struct rql_strbuf *out, const struct rql_table_ref *table, uint32_t number)
-{
-	const char *const parts[] = {table->catalog, table->schema, table->table};
-	for (int i = 0, written = 0; i < 3; i++) {
-		if (!parts[i] || !parts[i][0])
-			continue;
-		if (written++)
-			rql_strbuf_putc(out, '.');
-		rql_strbuf_put_ident(out, parts[i]);
-	}
-	rql_strbuf_printf(out, " AS t%u", number);
-}
-
 static bool is_attached(const struct making *m, uint32_t side)
 {
 	return m->star->owner[RQL_BLOCK_SIDE(side)] == m->number && m->tree->side != &m->star->block->sides[side];
 }
 
-/* root: of a side, its rows. Then the outer joins of sides that hang on the subtree's columns. */
-static bool print_from(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out,
-                       const struct rql_rel *root)
-{
-	const struct rql_block *block = m->star->block;
-	uint32_t tables = 0;
-	char alias[16];
-	bool ok = true;
-	rql_strbuf_put(out, " FROM ");
-	if (root) {
-		snprintf(alias, sizeof alias, "t%u", m->tree->root);
-		ok = print_rel(out, root, alias);
-	}
-	for (uint32_t t = 0; t < block->table_count && !root; t++) {
-		if (m->star->owner[t] != m->number)
-			continue;
-		rql_strbuf_put(out, tables++ ? " CROSS JOIN " : "");
-		print_table(out, &block->tables[t], t);
-	}
-	for (uint32_t i = 0; i < block->side_count && ok; i++) {
-		if (!is_attached(m, i) || block->sides[i].kind != RQL_SIDE_LEFT)
-			continue;
-		snprintf(alias, sizeof alias, "t%u", RQL_BLOCK_SIDE(i));
-		rql_strbuf_put(out, " LEFT JOIN ");
-		ok = print_rel(out, block->sides[i].rel, alias);
-		rql_strbuf_put(out, " ON ");
-		ok = ok && print_keys(out, m, arena, &block->sides[i], alias);
-	}
-	return ok;
-}
-
-static bool print_where(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out)
-{
-	const struct rql_block *block = m->star->block;
-	const char *word = " WHERE ";
-	bool ok = true;
-	for (uint32_t i = 0; i < m->tree->conjuncts.count && ok; i++, word = " AND ") {
-		rql_strbuf_put(out, word);
-		ok = print_expr(out, m, arena, m->tree->conjuncts.items[i]);
-	}
-	for (uint32_t i = 0; i < block->side_count && ok; i++) {
-		const struct rql_block_side *side = &block->sides[i];
-		if (m->tree->side || !is_attached(m, i) || side->kind == RQL_SIDE_LEFT || side->kind == RQL_SIDE_MARK)
-			continue;
-		rql_strbuf_printf(out, "%s%s", word, side->kind == RQL_SIDE_ANTI ? "NOT " : "");
-		ok = print_in(out, m, arena, side);
-		word = " AND ";
-	}
-	return ok;
-}
-
-static bool print_key(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out,
-                      const struct rql_expr *key)
-{
-	char alias[16];
-	snprintf(alias, sizeof alias, "t%u", m->tree->root);
-	return m->tree->side ? print_inner(out, key, alias) : print_expr(out, m, arena, key);
-}
-
-/* root: see print_from. */
-static bool print_query(const struct making *m, struct rql_arena *arena, struct rql_strbuf *out,
-                        const struct rql_rel *root)
-{
-	const struct rql_star_subtree *tree = m->tree;
-	bool mark = tree->side && tree->side->kind == RQL_SIDE_MARK, set = tree->side && tree->side->kind != RQL_SIDE_LEFT;
-	rql_strbuf_put(out, set ? "SELECT DISTINCT " : "SELECT ");
-	bool ok = print_key(m, arena, out, tree->key);
-	if (tree->key2) {
-		rql_strbuf_put(out, ", ");
-		ok = ok && print_key(m, arena, out, tree->key2);
-	}
-	for (uint32_t o = 0; o < tree->outputs.count && ok && !mark; o++) {
-		rql_strbuf_put(out, ", ");
-		ok = print_expr(out, m, arena, tree->outputs.items[o]);
-	}
-	ok = ok && print_from(m, arena, out, root) && print_where(m, arena, out);
-	if (m->most != UINT64_MAX)
-		rql_strbuf_printf(out, " LIMIT %llu", (unsigned long long)m->most + 1);
-	return ok && !out->failed;
-}
+/* ---- a side without rows ---- */
 
 /* The side's columns where it has no row: a row of NULLs. */
 static struct rql_rel *absent_row(struct rql_arena *arena, const struct rql_rel *rel)
@@ -313,7 +112,7 @@ static bool side_cannot_fail(const struct rql_block_side *side, bool attached)
 static rql_status check_transaction(struct making *m)
 {
 	bool ok = true;
-	if (!m->ctx->snapshot_stamp)
+	if (!m->p->ctx->snapshot_stamp)
 		return RQL_OK;
 	for (uint32_t i = 0; i < m->star->block->side_count; i++)
 		if (m->star->owner[RQL_BLOCK_SIDE(i)] == m->number)
@@ -445,7 +244,7 @@ static rql_status fetch_rows(struct making *m, const char *sql, uint64_t *rows)
 {
 	struct rql_host_result *result = NULL;
 	struct rql_batch *batch = NULL;
-	rql_status status = rql_host_query(m->ctx->host, sql, &result, m->err);
+	rql_status status = rql_host_query(m->p->ctx->host, sql, &result, m->err);
 	if (status == RQL_ERROR_HOST) { /* the statement itself may meet other rows first, or none: the host decides */
 		if (m->err)
 			m->err->status = RQL_ERROR_UNSUPPORTED;
@@ -463,6 +262,38 @@ static rql_status fetch_rows(struct making *m, const char *sql, uint64_t *rows)
 	return status;
 }
 
+static rql_status ask_host(struct making *m, struct rql_rel *rel, uint64_t most, uint64_t *rows)
+{
+	struct rql_strbuf sql = {0};
+	rql_status status = RQL_OK;
+	struct rql_rel *limited = rql_subtree_limit(m->p->arena, rel, most == UINT64_MAX ? most : most + 1);
+	if (!limited)
+		return out_of_memory(m);
+	if (!rql_rel_print(&sql, limited, NULL, NULL))
+		status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
+		                       "what is asked of table %s cannot be written as SQL again", table_of(m));
+	if (status == RQL_OK)
+		status = fetch_rows(m, rql_strbuf_text(&sql), rows);
+	rql_strbuf_free(&sql);
+	return status;
+}
+
+/* RayQL's own structures give the rows where they can, else the host does. */
+static rql_status ask(struct making *m, uint64_t *rows, const char **how)
+{
+	struct rql_rel *rel = rql_subtree_rel(m->p->arena, m->star, m->number, NULL, false);
+	struct rql_batch *batch = NULL;
+	if (!rel)
+		return out_of_memory(m);
+	RQL_TRY(rql_subplan_rows(m->p, rel, &batch, how, m->err));
+	if (!batch)
+		return ask_host(m, rel, m->most, rows);
+	*rows = batch->rows;
+	rql_status status = take_rows(m, batch);
+	rql_batch_release(batch);
+	return status;
+}
+
 static int compare_keys(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -475,29 +306,49 @@ static rql_status refuse_twice(struct making *m)
 	                     "keys occur twice on the side of table %s: rows would be multiplied", table_of(m));
 }
 
-static rql_status ask(struct making *m, struct rql_arena *arena, const struct rql_rel *root, uint64_t *rows)
+/* Columns of the side itself are NULL in a row of NULLs. */
+static bool outputs_are_columns(const struct making *m)
 {
-	struct rql_strbuf sql = {0};
-	rql_status status = RQL_OK;
-	if (!print_query(m, arena, &sql, root))
-		status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
-		                       "what is asked of table %s cannot be written as SQL again", table_of(m));
-	if (status == RQL_OK)
-		status = fetch_rows(m, rql_strbuf_text(&sql), rows);
-	rql_strbuf_free(&sql);
+	for (uint32_t o = 0; o < m->tree->outputs.count; o++)
+		if (m->tree->outputs.items[o]->kind != RQL_EXPR_COLUMN || m->tree->outputs.items[o]->table != m->tree->root)
+			return false;
+	return true;
+}
+
+static rql_status take_nulls(struct making *m, struct rql_arena *arena)
+{
+	uint32_t keys = m->tree->key2 ? 2 : 1, count = keys + m->tree->outputs.count;
+	struct rql_type *types = RQL_NEW_ARRAY(arena, struct rql_type, count);
+	if (!types)
+		return out_of_memory(m);
+	for (uint32_t i = 0; i < count; i++)
+		types[i] = i >= keys ? m->tree->outputs.items[i - keys]->type : i ? m->tree->key2->type : m->tree->key->type;
+	struct rql_batch *batch = rql_batch_new(count, types, 1);
+	bool ok = batch != NULL;
+	for (uint32_t i = 0; i < count && ok; i++)
+		ok = rql_batch_set_null(batch, i, 0);
+	rql_status status = ok ? take_rows(m, batch) : out_of_memory(m);
+	rql_batch_release(batch);
 	return status;
+}
+
+static rql_status ask_nulls(struct making *m, struct rql_arena *arena, uint64_t *rows)
+{
+	struct rql_rel *row = absent_row(arena, m->tree->side->rel);
+	struct rql_rel *rel = row ? rql_subtree_rel(arena, m->star, m->number, row, false) : NULL;
+	return rel ? ask_host(m, rel, UINT64_MAX, rows) : out_of_memory(m);
 }
 
 /* What the outputs are where the side has no row: the first payload. */
 static rql_status ask_absent(struct making *m, struct rql_arena *arena)
 {
-	struct rql_rel *row = absent_row(arena, m->tree->side->rel);
-	uint64_t rows = 0, most = m->most;
-	if (!row)
-		return out_of_memory(m);
-	m->most = UINT64_MAX;
-	RQL_TRY(ask(m, arena, row, &rows));
-	m->most = most;
+	uint64_t rows = 1;
+	if (outputs_are_columns(m)) {
+		RQL_TRY(take_nulls(m, arena));
+	} else {
+		rows = 0;
+		RQL_TRY(ask_nulls(m, arena, &rows));
+	}
 	m->null_key = false;
 	if (rows != 1 || m->count)
 		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
@@ -552,7 +403,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 		RQL_TRY(make_distinct(m, arena));
 	if (left)
 		RQL_TRY(ask_absent(m, arena));
-	RQL_TRY(ask(m, arena, side ? side->rel : NULL, &out->rows));
+	RQL_TRY(ask(m, &out->rows, &out->how));
 	out->null_key = m->null_key;
 	out->absent = left;
 	out->payload_count = m->distinct ? rql_distinct_count(m->distinct) : 1;
@@ -570,11 +421,11 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	return status;
 }
 
-rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star,
                              uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
                              struct rql_scan_dim *out, bool *twice, struct rql_error *err)
 {
-	struct making m = {.ctx = ctx,
+	struct making m = {.p = p,
 	                   .star = star,
 	                   .tree = &star->subtrees[subtree],
 	                   .number = subtree,
@@ -584,7 +435,7 @@ rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_aren
 	struct rql_scan_dim dim = {0};
 	*twice = false;
 	RQL_TRY(check_transaction(&m));
-	rql_status status = make(&m, arena, &dim, twice);
+	rql_status status = make(&m, p->arena, &dim, twice);
 	rql_distinct_free(m.distinct);
 	free(m.keys);
 	free(m.payloads);
@@ -594,34 +445,38 @@ rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_aren
 	return RQL_OK;
 }
 
-rql_status rql_scan_dim_sample(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
-                               uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most, bool *twice,
-                               struct rql_error *err)
+/* Some table of the subtree's is read by the host. */
+static bool host_reads(const struct making *m)
 {
-	struct rql_star_subtree keys_only = star->subtrees[subtree];
-	struct making m = {.ctx = ctx,
+	bool found = m->tree->side != NULL;
+	for (uint32_t t = 0; t < m->star->block->table_count && !found; t++)
+		found = m->star->owner[t] == m->number && !rql_subplan_has_columns(m->p, &m->star->block->tables[t]);
+	return found;
+}
+
+rql_status rql_scan_dim_sample(struct rql_planning *p, const struct rql_star *star, uint32_t subtree,
+                               const struct rql_scan_keys *keys, uint64_t most, bool *twice, struct rql_error *err)
+{
+	const struct rql_block_side *side = star->subtrees[subtree].side;
+	struct making m = {.p = p,
 	                   .star = star,
-	                   .tree = &keys_only,
+	                   .tree = &star->subtrees[subtree],
 	                   .number = subtree,
 	                   .at = keys,
 	                   .most = SAMPLE_ROWS - 1,
 	                   .err = err};
-	struct rql_strbuf sql = {0};
 	uint64_t rows = 0;
 	*twice = false;
-	keys_only.outputs = (struct rql_expr_list){0};
-	const struct rql_block_side *side = keys_only.side;
-	if ((side && side->kind != RQL_SIDE_LEFT) || most <= 2 * SAMPLE_ROWS)
+	if ((side && side->kind != RQL_SIDE_LEFT) || most <= 2 * SAMPLE_ROWS || !host_reads(&m))
 		return RQL_OK;
 	RQL_TRY(check_transaction(&m));
-	rql_status status =
-		print_query(&m, arena, &sql, side ? side->rel : NULL) ? fetch_rows(&m, rql_strbuf_text(&sql), &rows) : RQL_OK;
+	struct rql_rel *rel = rql_subtree_rel(p->arena, star, subtree, NULL, true);
+	rql_status status = rel ? ask_host(&m, rel, m.most, &rows) : out_of_memory(&m);
 	if (status == RQL_OK && m.count)
 		qsort(m.keys, m.count, sizeof *m.keys, compare_keys);
 	for (uint64_t i = 1; status == RQL_OK && i < m.count; i++)
 		*twice |= m.keys[i] == m.keys[i - 1];
 	free(m.keys);
 	free(m.payloads);
-	rql_strbuf_free(&sql);
 	return status == RQL_OK && *twice ? refuse_twice(&m) : status;
 }

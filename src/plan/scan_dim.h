@@ -7,11 +7,14 @@
 #include "plan/plan.h"
 #include "plan/scan_star.h"
 
+struct rql_planning;
+
 struct rql_scan_dim {
 	struct rql_scan_map *map;  /* owned by whoever holds the dim: rql_scan_map_free */
 	uint32_t payload_count;    /* distinct combinations of the outputs' values; 1 when there are none */
 	struct rql_column *values; /* [outputs]: payload_count entries each, in the planner's arena */
-	uint64_t rows;             /* that the host gave */
+	uint64_t rows;             /* that it was made from */
+	const char *how;           /* who gave them, for EXPLAIN */
 	uint32_t absent;           /* LEFT and MARK sides: the payload of rows without a match, plus 1; else 0 */
 	bool null_key;             /* a row of a side has a NULL among its keys */
 };
@@ -27,13 +30,13 @@ bool rql_scan_keys_make(const struct rql_store_column *first, const struct rql_s
 /* RQL_ERROR_UNSUPPORTED with the reason: a key comes twice (*twice:
  * another way of joining may do), the host fails, or a type is in the way. */
 /* most: a subtree with more rows has a key that comes twice. */
-rql_status rql_scan_dim_make(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star,
                              uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
                              struct rql_scan_dim *out, bool *twice, struct rql_error *err) RQL_MUST_CHECK;
 
 /* Looks at some rows only: RQL_ERROR_UNSUPPORTED and *twice when a key comes twice among them already, so that not all are
  * read in vain. */
-rql_status rql_scan_dim_sample(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+rql_status rql_scan_dim_sample(struct rql_planning *p, const struct rql_star *star,
                                uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most, bool *twice,
                                struct rql_error *err) RQL_MUST_CHECK;
 

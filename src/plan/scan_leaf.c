@@ -317,8 +317,8 @@ static rql_status make_dim(struct trying *t, uint32_t i, struct rql_scan_dim *ou
 	uint64_t rows = tree->side ? UINT64_MAX : t->table_rows[tree->root];
 	RQL_TRY(find_keys(t, tree, &keys));
 	if (!out)
-		return rql_scan_dim_sample(t->p->ctx, t->p->arena, t->star, i, &keys, rows, twice, t->err);
-	RQL_TRY(rql_scan_dim_make(t->p->ctx, t->p->arena, t->star, i, &keys, rows, out, twice, t->err));
+		return rql_scan_dim_sample(t->p, t->star, i, &keys, rows, twice, t->err);
+	RQL_TRY(rql_scan_dim_make(t->p, t->star, i, &keys, rows, out, twice, t->err));
 	rql_status status = check_null_keys(t, tree, &keys, out);
 	if (status != RQL_OK)
 		rql_scan_map_free(out->map);
@@ -420,7 +420,8 @@ static rql_status take_dims(struct trying *t)
 	struct rql_leaf_scan *scan = RQL_NEW(arena, struct rql_leaf_scan);
 	uint32_t n = t->star->subtree_count;
 	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_scan_map *, n)) ||
-	    !(scan->dimensions = RQL_NEW_ARRAY(arena, const char *, n)))
+	    !(scan->dimensions = RQL_NEW_ARRAY(arena, const char *, n)) ||
+	    !(scan->sources = RQL_NEW_ARRAY(arena, const char *, n)))
 		return out_of_memory(t);
 	for (uint32_t i = 0; i < n; i++)
 		if (!(scan->dimensions[i] = name_tables(t, i)))
@@ -428,8 +429,10 @@ static rql_status take_dims(struct trying *t)
 	scan->table = t->block->tables[t->fact].table;
 	scan->rows = t->s->snapshot->rows;
 	scan->blocks = t->s->snapshot->blocks;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		scan->sources[i] = t->dims[i].how;
 		scan->maps[scan->map_count++] = t->dims[i].map;
+	}
 	t->dim_count = 0;
 	t->leaf->scan = scan;
 	return RQL_OK;
@@ -569,8 +572,8 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 		}
 		if ((c->reason = rql_leaf_unusable(p, s, &refresh))) {
 			rql_planning_reason(p, RQL_REASON_NOT_FRESH, "%s: %s", s->name, c->reason);
-			/* No table is read again for a few of its rows. */
-			bool whole = !rows || (rows->is_result && (rows->order_count || block->conjunct_count));
+			/* No table is read again for a few of its rows; those of a sub-plan become a map. */
+			bool whole = !rows || (rows->is_result && (rows->order_count || block->conjunct_count || p->is_subplan));
 			if (refresh && whole && !p->to_refresh)
 				p->to_refresh = s;
 			return RQL_OK;

@@ -101,7 +101,7 @@ struct rql_expr *rql_expr_ref(struct rql_arena *arena, const struct rql_rel *rel
 	struct rql_expr *e = rql_expr_new(arena, RQL_EXPR_REF, rel->types[column], 0);
 	if (e) {
 		e->index = column;
-		e->alias = rel->names[column];
+		e->alias = rel->names ? rel->names[column] : NULL;
 	}
 	return e;
 }
@@ -207,7 +207,8 @@ struct rql_rel *rql_rel_over(struct rql_arena *arena, enum rql_rel_kind kind, co
 	if (!rel)
 		return NULL;
 	memcpy(rel->types, child->types, child->column_count * sizeof *child->types);
-	memcpy(rel->names, child->names, child->column_count * sizeof *child->names);
+	if (child->names)
+		memcpy(rel->names, child->names, child->column_count * sizeof *child->names);
 	rel->children[0] = child;
 	rel->exprs = RQL_NEW_ARRAY(arena, struct rql_expr *, expr_count);
 	rel->expr_count = expr_count;
