@@ -41,6 +41,11 @@ bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql
 /* Stamp of the last move (a counter over all moves of all tables). */
 uint64_t rql_table_moved(const struct rql_catalog *catalog, const struct rql_table *table);
 uint64_t rql_catalog_stamp(const struct rql_catalog *catalog); /* now */
+/* How many rows the table has, where somebody has counted them since it moved; false: nobody has, or it is being
+ * written. */
+bool rql_table_rows(struct rql_catalog *catalog, const struct rql_table *table, uint64_t *rows);
+/* Keeps a count of committed rows that began at `version`; nothing, when the table has moved since. */
+void rql_table_keep_rows(struct rql_catalog *catalog, struct rql_table *table, uint64_t version, uint64_t rows);
 #define RQL_FIRST_STAMP 1u /* nothing has moved yet; 0 is what the planner is told when no transaction is open */
 
 /* What a statement or a transaction writes: table names without qualification (any table so called is meant), or

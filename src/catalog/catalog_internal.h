@@ -22,6 +22,8 @@ struct rql_name_version {
 struct rql_table {
 	char *database, *schema, *name;
 	struct rql_name_version *entry;
+	bool counted; /* guarded by names_lock, as the next two */
+	uint64_t rows, rows_version;
 	struct rql_table *next;
 };
 

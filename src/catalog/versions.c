@@ -114,6 +114,30 @@ uint64_t rql_catalog_stamp(const struct rql_catalog *catalog)
 	return atomic_load(&catalog->stamp);
 }
 
+/* ---- counts ---- */
+
+bool rql_table_rows(struct rql_catalog *catalog, const struct rql_table *table, uint64_t *rows)
+{
+	pthread_mutex_lock(&catalog->names_lock);
+	bool known = table->counted && table->rows_version == rql_table_version(catalog, table) &&
+	             !rql_table_being_written(catalog, table);
+	if (known)
+		*rows = table->rows;
+	pthread_mutex_unlock(&catalog->names_lock);
+	return known;
+}
+
+void rql_table_keep_rows(struct rql_catalog *catalog, struct rql_table *table, uint64_t version, uint64_t rows)
+{
+	pthread_mutex_lock(&catalog->names_lock);
+	if (version == rql_table_version(catalog, table) && !rql_table_being_written(catalog, table)) {
+		table->counted = true;
+		table->rows = rows;
+		table->rows_version = version;
+	}
+	pthread_mutex_unlock(&catalog->names_lock);
+}
+
 /* ---- write sets ---- */
 bool rql_write_set_add(struct rql_write_set *set, const char *name)
 {

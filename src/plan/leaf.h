@@ -77,7 +77,7 @@ rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_
  * together. */
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 bool rql_block_counts_several(const struct rql_block *block);
-/* count(*) of a table by the host, once per planning. */
+/* The rows of a table: of fresh columns, else counted by the host, once for each version of the table. */
 rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
                                struct rql_error *err) RQL_MUST_CHECK;
 /* Nothing served the block: with rayql_auto_columns, notes which columns in memory would (to_load). */

@@ -1,5 +1,6 @@
 /* A block over a columns structure: is the structure the fact table of a star, and is a scan worth preparing? */
 #include <string.h>
+#include <strings.h>
 #include "method/scan/scan_rows.h"
 #include "plan/beyond.h"
 #include "plan/leaf.h"
@@ -87,19 +88,25 @@ static rql_status check_columns(struct trying *t)
 
 /* ---- what the host would have to do ---- */
 
-rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
-                               struct rql_error *err)
+/* The rows in columns that are as new as the table. */
+static bool held_rows(const struct rql_planning *p, const struct rql_table *table, uint64_t *out)
+{
+	for (uint32_t i = 0; i < p->structure_count; i++) {
+		const struct rql_structure *s = p->structures[i];
+		if (s->kind != RQL_STRUCTURE_COLUMNS || !s->snapshot || !s->table_count || s->tables[0] != table ||
+		    !rql_structure_fresh(p->ctx->catalog, s))
+			continue;
+		*out = s->snapshot->rows;
+		return true;
+	}
+	return false;
+}
+
+static rql_status ask_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
+                           struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	int64_t rows = 0;
-	for (uint32_t i = 0; i < p->size_count; i++) {
-		const struct rql_table_ref *known = p->sizes[i].table;
-		if (!strcmp(known->table, table->table) && !strcmp(known->schema, table->schema) &&
-		    !strcmp(known->catalog, table->catalog)) {
-			*out = p->sizes[i].rows;
-			return RQL_OK;
-		}
-	}
 	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_strbuf_put_ident(&sql, table->catalog);
 	rql_strbuf_putc(&sql, '.');
@@ -110,10 +117,40 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 	rql_strbuf_free(&sql);
 	if (status == RQL_ERROR_HOST)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "table %s cannot be counted", table->table);
-	RQL_TRY(status);
-	if (p->size_count < RQL_BLOCK_MAX_TABLES)
-		p->sizes[p->size_count++] = (struct rql_planning_size){table, (uint64_t)rows};
 	*out = (uint64_t)rows;
+	return status;
+}
+
+/* Each connection has a table temp.main.t of its own; a transaction's snapshot may be older than the table. */
+static bool is_everyones(const struct rql_planning *p, const struct rql_table_ref *ref, const struct rql_table *table)
+{
+	uint64_t snapshot = p->ctx->snapshot_stamp;
+	return table && strcasecmp(ref->catalog, "temp") != 0 &&
+	       (!snapshot || rql_table_moved(p->ctx->catalog, table) <= snapshot);
+}
+
+rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *ref, uint64_t *out,
+                               struct rql_error *err)
+{
+	struct rql_catalog *catalog = p->ctx->catalog;
+	for (uint32_t i = 0; i < p->size_count; i++) {
+		const struct rql_table_ref *known = p->sizes[i].table;
+		if (!strcmp(known->table, ref->table) && !strcmp(known->schema, ref->schema) &&
+		    !strcmp(known->catalog, ref->catalog)) {
+			*out = p->sizes[i].rows;
+			return RQL_OK;
+		}
+	}
+	struct rql_table *table = rql_catalog_table(catalog, ref->catalog, ref->schema, ref->table);
+	uint64_t version = table ? rql_table_version(catalog, table) : 0;
+	bool shared = is_everyones(p, ref, table);
+	if (!shared || !(held_rows(p, table, out) || rql_table_rows(catalog, table, out))) {
+		RQL_TRY(ask_rows(p, ref, out, err));
+		if (shared)
+			rql_table_keep_rows(catalog, table, version, *out);
+	}
+	if (p->size_count < RQL_BLOCK_MAX_TABLES)
+		p->sizes[p->size_count++] = (struct rql_planning_size){ref, *out};
 	return RQL_OK;
 }
 
