@@ -18,10 +18,17 @@ static bool leap(int64_t year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
+/* Days of the year before its months; second: of leap years. */
+static const uint16_t before[2][13] = {{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365},
+                                       {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366}};
+
+int64_t rql_days_of_civil(int64_t year, unsigned month, unsigned day)
+{
+	return rql_days_of_year(year) + before[leap(year)][month - 1] + day - 1;
+}
+
 struct rql_civil rql_civil_of_days(int64_t days)
 {
-	static const uint16_t before[2][13] = {{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365},
-	                                       {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366}};
 	/* 400 years have 146097 days, so this is at most one year off */
 	int64_t year = floor_div((days + 719162) * 400, 146097) + 1;
 	while (rql_days_of_year(year) > days)

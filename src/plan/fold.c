@@ -198,7 +198,8 @@ static enum folded evaluate(struct folding *f, struct rql_expr *e, bool constant
 {
 	struct rql_value value;
 	bool plain = e->kind != RQL_EXPR_FUNCTION || e->child_count; /* current_date() has no form as a program */
-	if (!constants || !plain || !((e->kind == RQL_EXPR_CAST && cast_constant(e, &value)) || run_program(f, e, &value)))
+	if (!constants || !plain || !((e->kind == RQL_EXPR_CAST && cast_constant(e, &value)) ||
+	                             rql_plan_fold_call(e, &value) || run_program(f, e, &value)))
 		return FOR_HOST;
 	become_constant(e, &value);
 	return CONSTANT;

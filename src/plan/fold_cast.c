@@ -107,13 +107,6 @@ static bool read_double(struct text t, struct rql_type type, struct rql_value *o
 
 /* ---- dates and times ---- */
 
-static int64_t days_of_civil(int64_t year, int64_t month, int64_t day)
-{
-	static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return rql_days_of_year(year) + before[month - 1] + (month > 2 && leap) + day - 1;
-}
-
 /* 1994-01-31 */
 static bool read_days(struct text *t, int64_t *out)
 {
@@ -121,7 +114,7 @@ static bool read_days(struct text *t, int64_t *out)
 	if (!digits(t, 4, &year) || !skip(t, '-') || !digits(t, 2, &month) || !skip(t, '-') || !digits(t, 2, &day) ||
 	    month < 1 || month > 12 || day < 1)
 		return false;
-	*out = days_of_civil(year, month, day);
+	*out = rql_days_of_civil(year, (unsigned)month, (unsigned)day);
 	struct rql_civil back = rql_civil_of_days(*out);
 	return back.month == (unsigned)month && back.day == (unsigned)day && back.year == year; /* 30 February is none */
 }

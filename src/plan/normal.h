@@ -20,6 +20,8 @@ rql_status rql_plan_fold(const struct rql_plan_context *ctx, struct rql_arena *a
                          struct rql_error *err) RQL_MUST_CHECK;
 /* fold_cast.c: the text as a value of the type. false: written in a form that is left to the host, or it fails. */
 bool rql_plan_fold_text(const struct rql_value *text, struct rql_type type, struct rql_value *out);
+/* fold_call.c: the value of a call of constants. false: another one than those it knows, or left to the host. */
+bool rql_plan_fold_call(const struct rql_expr *call, struct rql_value *out);
 /* simplify.c: NULL: out of memory. */
 struct rql_rel *rql_plan_simplify(struct rql_arena *arena, struct rql_rel *root);
 
