@@ -5,7 +5,9 @@
 #include "exec/text.h"
 #include "flow/run.h"
 #include "method/scan/scan_place.h"
+#include "plan/extreme.h"
 #include "plan/plan_nodes.h"
+#include "sql/result_names.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,15 +260,40 @@ static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, s
 	return RQL_OK;
 }
 
-/* The columns of the statement, from the host, once for all that are bound alike. */
-static rql_status ask_columns(struct rql_session *s, const char *text, struct rql_binding *b, struct rql_error *err)
+static bool is_keyword(void *state, const char *word, size_t length)
+{
+	return rql_host_is_keyword(state, word, length);
+}
+
+/* The columns of the statement as its text and its bound plan tell them; NULL: they do not, or not for sure, or DuckDB's
+ * optimiser may have an error to tell. */
+static struct rql_columns *tell_columns(const struct rql_session *s, const char *text, const struct rql_plan *plan,
+                                        const struct rql_binding *b)
+{
+	const struct rql_rel *root = b->bound->root;
+	const char **names = root ? RQL_NEW_ARRAY(b->arena, const char *, root->column_count) : NULL;
+	bool told = names && rql_host_option_is(s->host, "preserve_identifier_case", "true") &&
+	            !rql_plan_has_extremes(root) && !rql_plan_has_extremes(plan->nodes->root);
+	for (uint32_t i = 0; told && i < root->column_count; i++) /* an ENUM may have a name, which is the host's to tell */
+		told = rql_type_bytes(root->types[i]) && !root->types[i].info && root->types[i].id != RQL_TYPE_SQLNULL;
+	if (!told || !rql_result_names(b->arena, text, root, is_keyword, s->db->host, names))
+		return NULL;
+	return rql_columns_make(root->column_count, names, root->types);
+}
+
+/* The columns of the statement, once for all that are bound alike; from the host where they are in doubt. */
+static rql_status ask_columns(struct rql_session *s, const char *text, const struct rql_plan *plan,
+                              struct rql_binding *b, struct rql_error *err)
 {
 	struct rql_host_stmt *stmt = NULL;
 	if (b->columns)
 		return RQL_OK;
-	RQL_TRY(rql_host_prepare(s->host, text, &stmt, err));
-	b->columns = rql_columns_of_stmt(stmt);
-	rql_host_stmt_free(stmt);
+	b->columns = tell_columns(s, text, plan, b);
+	if (!b->columns) {
+		RQL_TRY(rql_host_prepare(s->host, text, &stmt, err));
+		b->columns = rql_columns_of_stmt(stmt);
+		rql_host_stmt_free(stmt);
+	}
 	if (!b->columns)
 		return rql_error_memory(err, 0, "a result");
 	rql_bound_keep_names(b->bound, b->columns->names, b->columns->count);
@@ -278,7 +305,7 @@ static rql_status columns_of(struct rql_session *s, const char *text, const stru
                              struct rql_binding *b, struct rql_columns **out, char **why, struct rql_error *err)
 {
 	const struct rql_rel *root = plan->nodes->root;
-	RQL_TRY(ask_columns(s, text, b, err));
+	RQL_TRY(ask_columns(s, text, plan, b, err));
 	const struct rql_columns *columns = b->columns;
 	bool same = columns->count == root->column_count;
 	for (uint32_t i = 0; same && i < columns->count; i++) /* nested types have no RayQL form */
@@ -388,9 +415,9 @@ static void never_planned(struct rql_session *s, const char *text, struct rql_ch
 	rql_strbuf_free(&search.reason);
 }
 
-/* In a transaction the host's snapshot must be pinned before a method answers, and the statement's own error, which may
- * end the transaction, must be its first. Let go at once: nothing is bound twice at a time, as DuckDB may wait for
- * itself then (read_duckdb). */
+/* In a transaction the host's snapshot must be pinned before a method answers. To make a plan does that, and an error of
+ * the statement's stays in what it gives; where a plan is there already, the statement is bound for it. Let go at once:
+ * nothing is bound twice at a time, as DuckDB may wait for itself then (read_duckdb). */
 static rql_status pin_snapshot(struct rql_session *s, const char *text, struct rql_error *err)
 {
 	struct rql_host_stmt *stmt = NULL;
@@ -426,7 +453,7 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, bool refre
 	}
 	out->entry = rql_plan_cache_find(s->cache, s, text);
 	out->cached = out->entry != NULL;
-	if (!out->entry || out->entry->method)
+	if (out->cached && out->entry->method)
 		RQL_TRY(pin_snapshot(s, text, err));
 	if (!out->entry) {
 		struct rql_error failed = {0};

@@ -133,7 +133,6 @@ duckdb_logical_type host_kept_get(struct rql_host_db *db, const char *text);
 void host_kept_free(struct rql_host_db *db);
 
 /* ---- host_words.c ---- */
-bool host_is_keyword(struct rql_host_db *db, const char *word);
 void host_words_free(struct host_words *list);
 
 /* ---- host_value.c ---- */

@@ -108,7 +108,7 @@ static void put_member(struct rql_host_db *db, struct rql_strbuf *out, char *nam
 		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 		plain = letter || (i > 0 && c >= '0' && c <= '9');
 	}
-	plain = plain && !host_is_keyword(db, name);
+	plain = plain && !rql_host_is_keyword(db, name, strlen(name));
 	if (plain)
 		rql_strbuf_put(out, name);
 	else if (*name)

@@ -59,11 +59,11 @@ static bool has(struct rql_host_db *db, struct host_words *list, const char *sql
 	return found;
 }
 
-bool host_is_keyword(struct rql_host_db *db, const char *word)
+bool rql_host_is_keyword(struct rql_host_db *db, const char *word, size_t length)
 {
 	/* Quoting is always right; typeof() would merely spell it shorter. */
 	return has(db, &db->keywords, "SELECT DISTINCT keyword_name FROM system.main.duckdb_keywords() ORDER BY ALL", word,
-	           strlen(word), true);
+	           length, true);
 }
 
 bool rql_host_is_table_function(struct rql_host_db *db, const char *name, size_t length)

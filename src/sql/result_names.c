@@ -1,0 +1,238 @@
+/* Names of a result's columns, from the text of its select list beside the bound plan. An item's name is certain where it
+ * ends in AS and a name; where it is a column alone, which the plan spells as the table does; and where it is a plain
+ * aggregate of a column. Everything else is for DuckDB to say. */
+#include "sql/result_names.h"
+
+#include <string.h>
+#include <strings.h>
+#include "sql/statement.h"
+
+#define TOKENS_MAX 1024u /* of one item */
+#define DEPTH_MAX 16u    /* nodes above the one that names a column */
+
+struct naming {
+	struct rql_arena *arena;
+	const char *sql;
+	uint32_t position;
+	rql_keyword_fn *keyword;
+	void *state;
+	struct rql_token *tokens; /* of the item */
+	uint32_t count;
+};
+
+static bool is_symbol(const struct naming *n, struct rql_token token, char c)
+{
+	return token.kind == RQL_TOKEN_SYMBOL && token.length == 1 && n->sql[token.start] == c;
+}
+
+static bool is_any(const struct naming *n, struct rql_token token, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rql_token_is(n->sql, token, words[i]))
+			return true;
+	return false;
+}
+#define IS_ANY(n, token, words) is_any(n, token, words, sizeof(words) / sizeof *(words))
+
+static bool is_name(struct rql_token token)
+{
+	return token.kind == RQL_TOKEN_WORD || token.kind == RQL_TOKEN_QUOTED_WORD;
+}
+
+/* +1, -1: the token opens or closes something. */
+static int depth_of(const struct naming *n, struct rql_token token)
+{
+	if (token.kind != RQL_TOKEN_SYMBOL || token.length != 1)
+		return 0;
+	char c = n->sql[token.start];
+	return (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+}
+
+/* ---- the select list ---- */
+
+/* Moves behind the SELECT that names the columns, and its DISTINCT. */
+static bool find_list(struct naming *n)
+{
+	struct rql_token token = rql_token_next(n->sql, &n->position);
+	bool with = rql_token_is(n->sql, token, "WITH");
+	for (int depth = 0; with; depth += depth_of(n, token)) {
+		token = rql_token_next(n->sql, &n->position);
+		if (token.kind == RQL_TOKEN_END || token.kind == RQL_TOKEN_BROKEN)
+			return false;
+		if (depth == 0 && rql_token_is(n->sql, token, "SELECT"))
+			break;
+	}
+	if (!rql_token_is(n->sql, token, "SELECT"))
+		return false;
+	uint32_t ahead = n->position;
+	token = rql_token_next(n->sql, &ahead);
+	if (!rql_token_is(n->sql, token, "DISTINCT"))
+		return true;
+	n->position = ahead;
+	return !rql_token_is(n->sql, rql_token_next(n->sql, &ahead), "ON");
+}
+
+/* Reads the next item; *last: the list ends with it. false: it is too long, or the text ends within. */
+static bool read_item(struct naming *n, bool *last)
+{
+	static const char *const ends[] = {"FROM",    "WHERE", "GROUP",  "HAVING", "WINDOW",    "QUALIFY",
+	                                   "ORDER",   "LIMIT", "OFFSET", "UNION",  "INTERSECT", "EXCEPT"};
+	int depth = 0;
+	for (n->count = 0; n->count < TOKENS_MAX; n->count++) {
+		struct rql_token token = rql_token_next(n->sql, &n->position);
+		*last = token.kind == RQL_TOKEN_END ||
+		        (depth == 0 && (is_symbol(n, token, ';') || IS_ANY(n, token, ends)));
+		if (*last || (depth == 0 && is_symbol(n, token, ',')))
+			return depth == 0;
+		depth += depth_of(n, token);
+		if (token.kind == RQL_TOKEN_BROKEN || depth < 0)
+			return false;
+		n->tokens[n->count] = token;
+	}
+	return false;
+}
+
+/* The item may stand for several columns, whatever it is called. */
+static bool may_expand(const struct naming *n)
+{
+	static const char *const words[] = {"COLUMNS", "UNPACK", "UNNEST"};
+	for (uint32_t i = 0; i < n->count; i++)
+		if (IS_ANY(n, n->tokens[i], words) ||
+		    (is_symbol(n, n->tokens[i], '*') && (i == 0 || is_symbol(n, n->tokens[i - 1], '.'))))
+			return true;
+	return false;
+}
+
+/* ---- names ---- */
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* A name as it is meant. NULL: of letters that DuckDB might take otherwise, or no memory. */
+static const char *meant(const struct naming *n, struct rql_token token)
+{
+	const char *text = n->sql + token.start;
+	uint32_t length = token.length, kept = 0;
+	if (token.kind == RQL_TOKEN_WORD) {
+		for (uint32_t i = 0; i < length; i++)
+			if (!is_plain(text[i]))
+				return NULL;
+		return rql_arena_strndup(n->arena, text, length);
+	}
+	char *copy = rql_arena_strndup(n->arena, text + 1, length - 2);
+	for (uint32_t i = 0; copy && i + 2 < length; i++) {
+		copy[kept++] = text[i + 1];
+		i += text[i + 1] == '"'; /* it stands there twice */
+	}
+	if (copy)
+		copy[kept] = '\0';
+	return copy;
+}
+
+/* The nearest name of the node's column in the plan that is `name` but for upper and lower case. */
+static const char *spelled(const struct rql_rel *rel, uint32_t column, const char *name)
+{
+	for (unsigned depth = 0; depth < DEPTH_MAX && column < rel->column_count; depth++) {
+		const struct rql_expr *e = NULL;
+		switch (rel->kind) {
+		case RQL_REL_ORDER:
+		case RQL_REL_TOP_N:
+		case RQL_REL_LIMIT:
+		case RQL_REL_FILTER:
+		case RQL_REL_DISTINCT:
+		case RQL_REL_SETOP:
+			rel = rel->children[0];
+			continue;
+		case RQL_REL_CTE:
+			rel = rel->children[1];
+			continue;
+		case RQL_REL_PROJECT:
+		case RQL_REL_AGGREGATE:
+			e = rel->exprs[column];
+			break;
+		default:
+			return NULL;
+		}
+		if (e->kind != RQL_EXPR_REF)
+			return NULL;
+		if (e->alias && strcasecmp(e->alias, name) == 0)
+			return e->alias;
+		column = e->index;
+		rel = rel->children[0];
+	}
+	return NULL;
+}
+
+/* a.b.c from token `at` on, `count` tokens: names with dots between. */
+static bool is_path(const struct naming *n, uint32_t at, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (i % 2 ? !is_symbol(n, n->tokens[at + i], '.') : !is_name(n->tokens[at + i]))
+			return false;
+	return count % 2 == 1;
+}
+
+/* sum(a.b), count(DISTINCT a), count(*), as DuckDB writes them: the function in lower case, the column as it stands. */
+static const char *aggregate_name(const struct naming *n)
+{
+	static const char *const functions[] = {"count", "sum", "min", "max", "avg"};
+	if (n->count < 4 || !IS_ANY(n, n->tokens[0], functions) || !is_symbol(n, n->tokens[1], '(') ||
+	    !is_symbol(n, n->tokens[n->count - 1], ')'))
+		return NULL;
+	if (n->count == 4 && is_symbol(n, n->tokens[2], '*'))
+		return rql_token_is(n->sql, n->tokens[0], "count") ? "count_star()" : NULL;
+	bool distinct = rql_token_is(n->sql, n->tokens[2], "DISTINCT");
+	uint32_t first = 2 + distinct;
+	struct rql_strbuf out = {0};
+	bool known = first < n->count - 1 && is_path(n, first, n->count - 1 - first);
+	for (uint32_t i = 0; i < n->tokens[0].length; i++)
+		rql_strbuf_putc(&out, lower(n->sql[n->tokens[0].start + i]));
+	rql_strbuf_put(&out, distinct ? "(DISTINCT " : "(");
+	for (uint32_t i = first; known && i < n->count - 1; i++) {
+		struct rql_token token = n->tokens[i];
+		const char *text = n->sql + token.start;
+		known = token.kind == RQL_TOKEN_SYMBOL || (token.kind == RQL_TOKEN_WORD && meant(n, token) &&
+		                                           !n->keyword(n->state, text, token.length));
+		rql_strbuf_put_n(&out, text, token.length);
+	}
+	rql_strbuf_putc(&out, ')');
+	const char *name = known && !out.failed ? rql_arena_strdup(n->arena, rql_strbuf_text(&out)) : NULL;
+	rql_strbuf_free(&out);
+	return name;
+}
+
+/* What the item is called as the plan's column; NULL: not certain. */
+static const char *item_name(const struct naming *n, const struct rql_rel *root, uint32_t column)
+{
+	uint32_t count = n->count;
+	if (count == 0 || may_expand(n))
+		return NULL;
+	if (count >= 3 && rql_token_is(n->sql, n->tokens[count - 2], "AS") && is_name(n->tokens[count - 1]))
+		return meant(n, n->tokens[count - 1]);
+	if (!is_path(n, 0, count))
+		return aggregate_name(n);
+	const char *name = meant(n, n->tokens[count - 1]);
+	return name ? spelled(root, column, name) : NULL;
+}
+
+bool rql_result_names(struct rql_arena *arena, const char *sql, const struct rql_rel *root, rql_keyword_fn *keyword,
+                      void *state, const char **names)
+{
+	struct naming n = {.arena = arena, .sql = sql, .keyword = keyword, .state = state};
+	bool last = false;
+	uint32_t column = 0;
+	n.tokens = RQL_NEW_ARRAY(arena, struct rql_token, TOKENS_MAX);
+	if (!n.tokens || !find_list(&n))
+		return false;
+	for (; !last && column < root->column_count; column++)
+		if (!read_item(&n, &last) || !(names[column] = item_name(&n, root, column)))
+			return false;
+	return last && column == root->column_count;
+}
