@@ -10,7 +10,7 @@
  *
  * Rows and errors. A run is over rows 0..rows-1 of which `live` ones count. Steps compute all rows (what lies in dead,
  * masked or NULL rows is arbitrary), but only a row that is live, in the step's mask, and whose operands are not NULL can
- * raise an error. Guaranteed by plan/compile.c, as DuckDB does it: the operands of CASE and COALESCE, the conjuncts of a
+ * raise an error. Guaranteed by flow/compile.c, as DuckDB does it: the operands of CASE and COALESCE, the conjuncts of a
  * filter, and the operands of AND and OR that select rows (in a filter, in a WHEN) are evaluated from left to right, one
  * after the other, and a row that an earlier one has decided is not in the mask of the later ones (AND: was false; OR: was
  * true; CASE: its WHEN was not true, or an earlier one was; COALESCE: was not NULL; filter: was false or NULL).

@@ -4,6 +4,12 @@
 
 struct rql_value rql_vector_get(const struct rql_vector *v, uint32_t row)
 {
+	if (v->at)
+		row = v->at[row];
+	if (v->outer && row == RQL_NO_ROW)
+		return rql_value_null(v->type);
+	if (v->kind == RQL_VECTOR_COLUMN)
+		return rql_column_get(v->values, row);
 	if (v->kind == RQL_VECTOR_CODES && v->values)
 		return rql_column_get(v->values, v->codes[row]);
 	if (v->kind == RQL_VECTOR_CODES && v->codes[row] == v->null_code)
@@ -14,8 +20,6 @@ struct rql_value rql_vector_get(const struct rql_vector *v, uint32_t row)
 		return v->wide[row] == v->null_wide
 		           ? rql_value_null(v->type)
 		           : (struct rql_value){.type = v->type, .integer = rql_vector_wide(v, row)};
-	if (v->kind == RQL_VECTOR_VALUES)
-		return v->computed[row];
 	if (v->valid && !(v->valid[row >> 6] >> (row & 63) & 1))
 		return rql_value_null(v->type);
 	struct rql_value value = {.type = v->type};

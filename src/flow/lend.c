@@ -26,7 +26,7 @@ static rql_status lend(struct lending *l, const struct rql_rowset *sets)
 	for (uint32_t i = 0; i < l->op->input_count; i++) {
 		bool as_it_is = sets[i].batch && !sets[i].vectors;
 		if (!as_it_is)
-			RQL_TRY(rql_rowset_batch(&sets[i], &l->batches[i], l->r->err));
+			RQL_TRY(rql_rowset_batch(l->r, &sets[i], &l->batches[i]));
 		l->numbers[i] = rql_host_lend(l->r->flow->host_db, as_it_is ? sets[i].batch : l->batches[i]);
 		if (!l->numbers[i])
 			return rql_error_memory(l->r->err, 0, "an answer");

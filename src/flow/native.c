@@ -1,8 +1,8 @@
-/* Which nodes above a method's rows RayQL does itself. The list is short on purpose: references, comparisons, boolean
- * logic, and arithmetic whose overflow can be seen; the host does the rest over the rows of its inputs. eval.c evaluates
- * exactly these. */
+/* Which nodes RayQL does itself, exactly as the host would; the host does the rest over the rows of its inputs. Of
+ * expressions: what programs of expr/ know, and what eval.c evaluates row by row (references, comparisons, boolean logic,
+ * and arithmetic whose overflow can be seen). */
 #include <string.h>
-#include "flow/operator.h"
+#include "flow/rowset.h"
 
 static bool is_number(struct rql_type t)
 {
@@ -44,7 +44,7 @@ static bool comparable(const struct rql_expr *e)
 	return rql_type_bytes(e->children[0]->type) != 0;
 }
 
-static bool expr_is_native(const struct rql_expr *e)
+bool rql_expr_by_rows(const struct rql_expr *e)
 {
 	switch (e->kind) {
 	case RQL_EXPR_REF:
@@ -80,20 +80,25 @@ static bool expr_is_native(const struct rql_expr *e)
 		return false;
 	}
 	for (uint32_t i = 0; i < e->child_count; i++)
-		if (!expr_is_native(e->children[i]))
+		if (!rql_expr_by_rows(e->children[i]))
 			return false;
 	return true;
 }
 
-bool rql_operator_is_native(const struct rql_rel *rel, const char **reason)
+static bool expr_is_native(struct rql_arena *arena, const struct rql_expr *e)
+{
+	return rql_expr_by_rows(e) || rql_expr_has_program(arena, e);
+}
+
+bool rql_operator_is_native(struct rql_arena *arena, const struct rql_rel *rel, const char **reason)
 {
 	bool known = rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT || rel->kind == RQL_REL_ORDER ||
 	             rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT;
 	bool exprs = known;
 	for (uint32_t i = 0; exprs && i < rel->expr_count; i++)
-		exprs = expr_is_native(rel->exprs[i]);
+		exprs = expr_is_native(arena, rel->exprs[i]);
 	for (uint32_t i = 0; exprs && i < rel->order_count; i++)
-		exprs = expr_is_native(rel->orders[i].expr);
+		exprs = expr_is_native(arena, rel->orders[i].expr);
 	if (!exprs)
 		*reason = known ? "an expression above it" : rql_rel_phrase(rel);
 	return exprs;

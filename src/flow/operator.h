@@ -61,7 +61,7 @@ struct rql_operator {
 };
 
 /* Is this node, without what is below it, work that RayQL does exactly as the host would (native.c)? On false *reason says
- * what is not. */
-bool rql_operator_is_native(const struct rql_rel *rel, const char **reason);
+ * what is not. arena: for trying, and for the reason. */
+bool rql_operator_is_native(struct rql_arena *arena, const struct rql_rel *rel, const char **reason);
 
 #endif

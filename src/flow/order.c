@@ -15,8 +15,8 @@ static bool is_null(const struct rql_sort_key *k, uint32_t row)
 		return rql_vector_null_code(v, v->codes[row]);
 	if (v->kind == RQL_VECTOR_WIDE)
 		return v->wide[row] == v->null_wide;
-	if (v->kind == RQL_VECTOR_VALUES)
-		return v->computed[row].is_null;
+	if (v->kind == RQL_VECTOR_COLUMN)
+		return !rql_column_valid(v->values, row);
 	return v->valid && !(v->valid[row >> 6] >> (row & 63) & 1);
 }
 
@@ -176,27 +176,25 @@ static rql_status keep_all(const struct sorting *s, struct rql_rowset *set, stru
 
 /* ---- keys ---- */
 
-/* An expression becomes a vector of values, computed once per row. */
-static rql_status key_vector(struct rql_rowset *set, const struct rql_expr *e, const struct rql_vector **out,
-                             struct rql_error *err)
+/* Keys stand at their own rows while they are compared. */
+static rql_status key_vector(struct rql_running *r, struct rql_rowset *set, const struct rql_expr *e,
+                             const struct rql_vector **out)
 {
-	if (e->kind == RQL_EXPR_REF) {
-		*out = &set->vectors[e->index];
+	struct rql_vector *v = RQL_NEW(r->arena, struct rql_vector);
+	if (!v)
+		return rql_error_memory(r->err, sizeof *v, "sorting");
+	*out = v;
+	if (e->kind == RQL_EXPR_REF && !set->vectors[e->index].at) {
+		*v = set->vectors[e->index];
 		return RQL_OK;
 	}
-	struct rql_vector *v = RQL_NEW(set->arena, struct rql_vector);
-	if (!v)
-		return out_of_memory(set, err);
-	v->kind = RQL_VECTOR_VALUES;
-	v->type = e->type;
-	if (!(v->computed = RQL_NEW_ARRAY(set->arena, struct rql_value, set->capacity)))
-		return out_of_memory(set, err);
-	for (uint64_t i = 0; i < set->rows; i++) {
-		uint32_t row = rql_rowset_row(set, i);
-		RQL_TRY(rql_rowset_eval(set, e, row, &v->computed[row], err));
+	if (e->kind == RQL_EXPR_REF) {
+		RQL_TRY(rql_vector_flatten(r, set, &set->vectors[e->index]));
+		*v = set->vectors[e->index];
+		return RQL_OK;
 	}
-	*out = v;
-	return RQL_OK;
+	RQL_TRY(rql_rowset_compute(r, set, e, v));
+	return rql_vector_flatten(r, set, v);
 }
 
 static bool has_null_code(const struct rql_vector *v, const struct rql_rowset *set)
@@ -234,22 +232,32 @@ static uint64_t heap_part(const struct sorting *s)
 	return 256;
 }
 
-rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *orders, uint32_t count, uint64_t limit,
-                           struct rql_error *err)
+static bool computes(const struct rql_order *orders, uint32_t count)
 {
-	struct rql_sort_key *keys = RQL_NEW_ARRAY(set->arena, struct rql_sort_key, count);
+	for (uint32_t i = 0; i < count; i++)
+		if (orders[i].expr->kind != RQL_EXPR_REF)
+			return true;
+	return false;
+}
+
+rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders, uint32_t count,
+                           uint64_t limit)
+{
+	struct rql_sort_key *keys = RQL_NEW_ARRAY(r->arena, struct rql_sort_key, count);
 	struct sorting s = {count, keys};
 	if (!keys)
-		return out_of_memory(set, err);
+		return rql_error_memory(r->err, 0, "sorting");
+	if (computes(orders, count))
+		RQL_TRY(rql_rowset_rebase(r, set));
 	for (uint32_t i = 0; i < count; i++) {
-		RQL_TRY(key_vector(set, orders[i].expr, &keys[i].vector, err));
+		RQL_TRY(key_vector(r, set, orders[i].expr, &keys[i].vector));
 		keys[i].descending = orders[i].descending;
 		keys[i].nulls_first = orders[i].nulls == RQL_NULLS_FIRST;
 	}
 	if (limit > set->rows)
 		limit = set->rows;
 	if (limit && !already_sorted(set, &s)) {
-		RQL_TRY(limit < set->rows / heap_part(&s) ? keep_first(&s, set, limit, err) : keep_all(&s, set, err));
+		RQL_TRY(limit < set->rows / heap_part(&s) ? keep_first(&s, set, limit, r->err) : keep_all(&s, set, r->err));
 		set->sorted_keys = 0;
 	}
 	set->rows = limit;

@@ -4,21 +4,26 @@
 #define RQL_FLOW_ROWSET_H
 
 #include "column/value.h"
+#include "expr/expr.h"
 #include "flow/operator.h"
 #include "flow/run.h"
 
 enum rql_vector_kind {
+	RQL_VECTOR_COLUMN,  /* values[row] */
 	RQL_VECTOR_CODES,   /* values[codes[row]]; without values the integer least + codes[row], NULL for null_code */
 	RQL_VECTOR_WIDE,    /* the integer least + wide[row], modulo 2^64; NULL for null_wide; ascending if they are codes */
 	RQL_VECTOR_INTEGER, /* any integral type */
 	RQL_VECTOR_REAL,    /* FLOAT, DOUBLE */
-	RQL_VECTOR_VALUES,  /* computed */
 };
+#define RQL_NO_ROW UINT32_MAX
 struct rql_vector {
 	enum rql_vector_kind kind;
 	struct rql_type type;
+	/* What joins make of vectors without touching their values: the set's row r is the vector's row at[r]. NULL: r. */
+	const uint32_t *at;
+	bool outer; /* at may be RQL_NO_ROW: NULL */
 	const uint32_t *codes;
-	const struct rql_column *values;
+	const struct rql_column *values; /* strings lie where they lay: their bytes are never copied between operators */
 	int64_t least;      /* CODES without values, WIDE */
 	uint32_t null_code; /* the same; UINT32_MAX: never NULL */
 	bool ordered;       /* CODES: values ascend with the codes, NULL is the last */
@@ -26,7 +31,6 @@ struct rql_vector {
 	uint64_t null_wide; /* UINT64_MAX: never NULL */
 	const rql_int128 *integer;
 	const double *real;
-	struct rql_value *computed;
 	const uint64_t *valid; /* INTEGER, REAL: bitmap, NULL: all */
 	uint32_t rank;         /* the group key that it is, counted from 1; 0: none */
 };
@@ -55,7 +59,9 @@ static inline int64_t rql_vector_wide(const struct rql_vector *v, uint32_t row)
 {
 	return (int64_t)((uint64_t)v->least + v->wide[row]);
 }
-struct rql_value rql_vector_get(const struct rql_vector *vector, uint32_t row);
+struct rql_value rql_vector_get(const struct rql_vector *vector, uint32_t row); /* eval.c */
+/* May a row of it be NULL? */
+bool rql_vector_nullable(const struct rql_vector *vector);
 
 /* One run of a tree. */
 struct rql_held_batch;
@@ -66,8 +72,66 @@ struct rql_running {
 	struct rql_run_stats stats;
 	struct rql_run_passes *passes; /* NULL: they are not measured */
 	const struct rql_leaf *failed;
+	uint64_t charged;               /* bytes of flow->budget, given back at the end */
 	struct rql_error *err;
 };
+/* Room for what grows with the rows: charged to the budget until the run ends, zeroed. RQL_ERROR_LIMIT, RQL_ERROR_MEMORY. */
+rql_status rql_running_room(struct rql_running *r, uint64_t count, size_t size, void **out) RQL_MUST_CHECK;
+#define RQL_ROOM(r, pointer, count) rql_running_room((r), (count), sizeof(*(pointer)), (void **)&(pointer))
+
+/* ---- morsels (morsels.c): loops over rows on all threads of the CPU ---- */
+#define RQL_MORSEL_ROWS 16384u /* 16 vectors of expr/expr.h, and a multiple of 64: a morsel's bits are words of its own */
+unsigned rql_running_threads(const struct rql_running *r);
+/* `rows` rows from `first` on, a multiple of RQL_MORSEL_ROWS. */
+typedef rql_status rql_morsel_fn(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err);
+/* Every morsel once, or until one fails or the user interrupts. */
+rql_status rql_morsels_run(struct rql_running *r, uint64_t rows, rql_morsel_fn *fn, void *state) RQL_MUST_CHECK;
+/* The same for parts that are no morsels: first is the part's number, rows 1. */
+rql_status rql_parts_run(struct rql_running *r, uint64_t parts, rql_morsel_fn *fn, void *state) RQL_MUST_CHECK;
+
+/* ---- vectors in other forms (load.c) ---- */
+/* The lanes of rows[0..n), n <= RQL_VECTOR_ROWS. kind: integer kinds for integral types, BOOL also for BOOLEAN, real kinds for
+ * reals. data, valid: as in rql_lanes_load; no lanes of strings and intervals. */
+void rql_vector_load(const struct rql_vector *v, const uint32_t *rows, uint32_t n, enum rql_lane_kind kind, void *data,
+                     uint64_t *valid, struct rql_lanes *out);
+/* The same rows from row `first` (a multiple of 64) of a column of the vector's type; strings by reference. The column has
+ * validity if the vector is nullable. */
+void rql_vector_store(const struct rql_vector *v, const uint32_t *rows, uint32_t n, struct rql_column *column,
+                      uint64_t first);
+/* NULL: out of memory, or the limit. */
+rql_status rql_column_room(struct rql_running *r, struct rql_type type, uint64_t rows, bool nullable,
+                           struct rql_column **out) RQL_MUST_CHECK;
+/* The numbers of the set's rows first..first+n-1, in `room` (RQL_VECTOR_ROWS) if they lie nowhere yet. */
+const uint32_t *rql_rowset_rows(const struct rql_rowset *set, uint64_t first, uint32_t n, uint32_t *room);
+/* No selection any more: vectors stand at the selected rows. Row i of the set is row i of every vector. */
+rql_status rql_rowset_rebase(struct rql_running *r, struct rql_rowset *set) RQL_MUST_CHECK;
+/* The rows at[0..rows) of a rebased set: all its vectors by reference. outer: there is RQL_NO_ROW among them. */
+rql_status rql_vectors_at(struct rql_running *r, const struct rql_rowset *set, const uint32_t *at, uint64_t rows,
+                          bool outer, struct rql_vector *out) RQL_MUST_CHECK;
+/* The vector without `at`, over all rows of the set's vectors. */
+rql_status rql_vector_flatten(struct rql_running *r, const struct rql_rowset *set, struct rql_vector *v) RQL_MUST_CHECK;
+/* One value for all rows of a rebased set. */
+rql_status rql_vector_constant(struct rql_running *r, const struct rql_value *value, uint64_t rows,
+                               struct rql_vector *out) RQL_MUST_CHECK;
+
+/* ---- expressions (compute.c) ---- */
+/* Conditions or expressions over the vectors of sets, by programs of expr/ where these know the types, else row by row. */
+struct rql_evaluator;
+rql_status rql_evaluator_new(struct rql_running *r, const struct rql_rowset *set, struct rql_expr *const *exprs,
+                             uint32_t count, bool filters, uint64_t rows, struct rql_evaluator **out) RQL_MUST_CHECK;
+void rql_evaluator_free(struct rql_evaluator *e); /* NULL accepted */
+/* Clears in live (RQL_VECTOR_WORDS) the rows[0..n) for which not all conditions are true; *left: how many remain. set: the
+ * evaluator's, or one whose vectors have the same forms. */
+rql_status rql_evaluator_filter(struct rql_evaluator *e, const struct rql_rowset *set, unsigned worker,
+                                const uint32_t *rows, uint32_t n, uint64_t *live, uint32_t *left,
+                                struct rql_error *err) RQL_MUST_CHECK;
+/* One expression over all rows of a rebased set. */
+rql_status rql_rowset_compute(struct rql_running *r, const struct rql_rowset *set, const struct rql_expr *e,
+                              struct rql_vector *out) RQL_MUST_CHECK;
+/* Can it be evaluated by a program, whatever form its columns come in? arena: for trying. */
+bool rql_expr_has_program(struct rql_arena *arena, const struct rql_expr *e);
+/* native.c: can rql_rowset_eval? */
+bool rql_expr_by_rows(const struct rql_expr *e);
 /* The batch's rows; the run releases it, also on failure. */
 rql_status rql_rowset_take(struct rql_running *r, struct rql_batch *batch, struct rql_rowset *out) RQL_MUST_CHECK;
 /* shape.c: runs the leaf's method and shapes its answer. RQL_ERROR_UNSUPPORTED: a derived sum leaves its range. */
@@ -90,16 +154,18 @@ struct rql_hidden_groups {
 rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_answer *answer,
                                struct rql_answer *visible, struct rql_hidden_groups *hidden,
                                struct rql_error *err) RQL_MUST_CHECK;
-/* steps.c: what the node does with its only child's rows; native.c says which nodes may come. */
-rql_status rql_rowset_step(struct rql_rowset *set, const struct rql_rel *rel, struct rql_error *err) RQL_MUST_CHECK;
+/* steps.c: what the node does with its children's rows (opened); native.c says which nodes may come. *out may be inputs[0],
+ * which is used up. */
+rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
+                           struct rql_rowset *out) RQL_MUST_CHECK;
 /* order.c: keeps the first `limit` rows (UINT64_MAX: all) in order. */
-rql_status rql_rowset_sort(struct rql_rowset *set, const struct rql_order *orders, uint32_t count, uint64_t limit,
-                           struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders, uint32_t count,
+                           uint64_t limit) RQL_MUST_CHECK;
 /* eval.c: one row's value of a native expression (native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
  * error. */
 rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row,
                            struct rql_value *out, struct rql_error *err) RQL_MUST_CHECK;
 /* A batch of its own from the selected rows. */
-rql_status rql_rowset_batch(const struct rql_rowset *set, struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_rowset_batch(struct rql_running *r, const struct rql_rowset *set, struct rql_batch **out) RQL_MUST_CHECK;
 
 #endif

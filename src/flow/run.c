@@ -19,9 +19,14 @@ static rql_status run_method(struct rql_running *r, const struct rql_operator *o
 
 static rql_status run_native(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
-	RQL_TRY(run(r, op->inputs[0], out));
-	RQL_TRY(rql_rowset_open(out, r->err));
-	return rql_rowset_step(out, op->rel, r->err);
+	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
+	if (!sets)
+		return rql_error_memory(r->err, 0, "an answer");
+	for (uint32_t i = 0; i < op->input_count; i++) {
+		RQL_TRY(run(r, op->inputs[i], &sets[i]));
+		RQL_TRY(rql_rowset_open(&sets[i], r->err));
+	}
+	return rql_rowset_step(r, op->rel, sets, out);
 }
 
 static rql_status run_host(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
@@ -72,7 +77,7 @@ rql_status rql_rowset_take(struct rql_running *r, struct rql_batch *batch, struc
 static rql_status give_out(struct rql_running *r, const struct rql_rowset *set, struct rql_batch **out)
 {
 	if (!set->batch || set->vectors)
-		return rql_rowset_batch(set, out, r->err);
+		return rql_rowset_batch(r, set, out);
 	for (struct rql_held_batch *held = r->held; held; held = held->next)
 		if (held->batch == set->batch)
 			held->batch = NULL;
@@ -96,6 +101,8 @@ rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *
 	for (struct rql_held_batch *held = r.held; held; held = held->next)
 		rql_batch_release(held->batch);
 	rql_arena_free(r.arena);
+	if (r.charged)
+		rql_budget_release(flow->budget, r.charged);
 	*failed = r.failed;
 	if (status != RQL_OK)
 		return status;

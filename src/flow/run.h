@@ -6,6 +6,8 @@
 #include "column/batch.h"
 #include "device/work.h"
 #include "host/host.h"
+#include "util/budget.h"
+#include "util/simd.h"
 #include "util/threads.h"
 
 struct rql_leaf;
@@ -31,6 +33,9 @@ struct rql_flow {
 	struct rql_catalog *catalog;
 	uint64_t snapshot_stamp; /* the catalog's at the BEGIN of the open transaction; 0: none is open */
 	struct rql_progress *progress; /* may be NULL */
+	struct rql_pool *pool;         /* the CPU's threads; NULL: the calling one alone */
+	enum rql_simd simd;
+	struct rql_budget *budget; /* of rows between operators; NULL: none */
 };
 /* *out holds all rows, with the types that the host would give, and is the caller's. RQL_ERROR_UNSUPPORTED: something that
  * only the run could show (an overflow in an expression, say): the host must answer, and err says why. passes (may be

@@ -143,14 +143,37 @@ static rql_status count_codes(struct shaping *s, const struct rql_slot *slot, st
 	return RQL_OK;
 }
 
+/* A column of one value for each group, all NULL to begin with. */
+static rql_status group_column(struct shaping *s, struct rql_type type, struct rql_vector *v, struct rql_column **out)
+{
+	struct rql_column *column = RQL_NEW(s->arena, struct rql_column);
+	uint64_t n = s->answer->group_count;
+	if (!column || !(column->data = rql_arena_array(s->arena, n, rql_type_bytes(type))) ||
+	    !(column->validity = RQL_NEW_ARRAY(s->arena, uint64_t, (n + 63) / 64)))
+		return out_of_memory(s);
+	column->type = type;
+	v->kind = RQL_VECTOR_COLUMN;
+	v->values = *out = column;
+	return RQL_OK;
+}
+
+static void put_value(struct rql_column *column, uint64_t row, const struct rql_value *value)
+{
+	if (value->is_null)
+		return;
+	rql_column_put(column, row, value);
+	column->validity[row >> 6] |= UINT64_C(1) << (row & 63);
+}
+
 static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
 {
 	if (slot->kind == RQL_SLOT_KEY_DISTINCT && !slot->key_of_code)
 		return count_codes(s, slot, v);
 	uint64_t n = s->answer->group_count, *seen = RQL_NEW_ARRAY(s->arena, uint64_t, slot->key_count);
-	v->kind = RQL_VECTOR_VALUES;
-	if (!seen || !(v->computed = RQL_NEW_ARRAY(s->arena, struct rql_value, n)))
+	struct rql_column *column = NULL;
+	if (!seen)
 		return out_of_memory(s);
+	RQL_TRY(group_column(s, slot->type, v, &column));
 	for (uint64_t g = 0; g < n; g++) {
 		struct key_totals t;
 		RQL_TRY(total_keys(s, slot, g, seen, &t));
@@ -167,24 +190,25 @@ static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, s
 			value.real = integer_average(t.sum, t.rows, slot);
 		else
 			value = rql_column_get(slot->values, slot->kind == RQL_SLOT_KEY_LEAST ? t.least : t.greatest);
-		v->computed[g] = value;
+		put_value(column, g, &value);
 	}
 	return RQL_OK;
 }
 
 /* ---- slots to vectors ---- */
 
+/* The least or greatest value, as a code that is never looked at where there was none. */
 static rql_status code_values(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
 {
 	const struct rql_agg_values *a = &s->answer->aggs[slot->terms[0].agg];
-	struct rql_value *values = RQL_NEW_ARRAY(s->arena, struct rql_value, s->answer->group_count);
-	if (!values)
-		return out_of_memory(s);
-	for (uint64_t g = 0; g < s->answer->group_count; g++)
-		values[g] =
-			bit(a->valid, g) ? rql_column_get(slot->values, (uint64_t)a->integer[g]) : rql_value_null(slot->type);
-	v->kind = RQL_VECTOR_VALUES;
-	v->computed = values;
+	struct rql_column *column = NULL;
+	RQL_TRY(group_column(s, slot->type, v, &column));
+	for (uint64_t g = 0; g < s->answer->group_count; g++) {
+		if (!bit(a->valid, g))
+			continue;
+		struct rql_value value = rql_column_get(slot->values, (uint64_t)a->integer[g]);
+		put_value(column, g, &value);
+	}
 	return RQL_OK;
 }
 
@@ -245,18 +269,14 @@ rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
 	struct rql_batch *batch = set->batch;
 	if (!batch || set->vectors)
 		return RQL_OK;
-	uint32_t *numbers = RQL_NEW_ARRAY(set->arena, uint32_t, batch->rows);
 	struct rql_vector *vectors = RQL_NEW_ARRAY(set->arena, struct rql_vector, batch->column_count);
-	if (!numbers || !vectors)
-		return rql_error_memory(err, batch->rows * sizeof(*numbers), "an answer");
-	for (uint64_t r = 0; r < batch->rows; r++)
-		numbers[r] = (uint32_t)r;
+	if (!vectors)
+		return rql_error_memory(err, batch->column_count * sizeof(*vectors), "an answer");
+	if (batch->rows >= RQL_NO_ROW)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an operator over 2^32 rows or more");
 	for (uint32_t c = 0; c < batch->column_count; c++)
-		vectors[c] = (struct rql_vector){.kind = RQL_VECTOR_CODES,
-		                                 .type = batch->columns[c].type,
-		                                 .codes = numbers,
-		                                 .values = &batch->columns[c],
-		                                 .null_code = UINT32_MAX};
+		vectors[c] = (struct rql_vector){
+			.kind = RQL_VECTOR_COLUMN, .type = batch->columns[c].type, .values = &batch->columns[c]};
 	set->vector_count = batch->column_count;
 	set->vectors = vectors;
 	return RQL_OK;

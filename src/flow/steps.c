@@ -2,66 +2,87 @@
 #include <string.h>
 #include "flow/rowset.h"
 
-static rql_status out_of_memory(const struct rql_rowset *set, struct rql_error *err)
+/* ---- filters ---- */
+
+struct filtering {
+	struct rql_evaluator *e;
+	const struct rql_rowset *set;
+	uint32_t *kept;    /* [rows]: those of a morsel from its first row on */
+	uint64_t *counts;  /* of each morsel */
+};
+
+static rql_status filter_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
 {
-	return rql_error_memory(err, set->rows * sizeof(struct rql_value), "finishing an answer");
+	const struct filtering *f = state;
+	uint32_t *kept = f->kept + first, room[RQL_VECTOR_ROWS];
+	uint64_t count = 0;
+	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
+		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS, left;
+		uint64_t live[RQL_VECTOR_WORDS] = {0};
+		memset(live, 0xff, n / 64 * sizeof *live);
+		if (n & 63)
+			live[n / 64] = (UINT64_C(1) << (n & 63)) - 1;
+		const uint32_t *numbers = rql_rowset_rows(f->set, first + i, n, room);
+		RQL_TRY(rql_evaluator_filter(f->e, f->set, worker, numbers, n, live, &left, err));
+		for (uint32_t w = 0; w < (n + 63) / 64; w++)
+			for (uint64_t bits = live[w]; bits; bits &= bits - 1)
+				kept[count++] = numbers[w * 64 + (uint32_t)__builtin_ctzll(bits)];
+	}
+	f->counts[first / RQL_MORSEL_ROWS] = count;
+	return RQL_OK;
 }
 
-static rql_status filter(struct rql_rowset *set, const struct rql_rel *rel, struct rql_error *err)
+static rql_status filter(struct rql_running *r, struct rql_rowset *set, const struct rql_rel *rel)
 {
-	uint32_t *kept = RQL_NEW_ARRAY(set->arena, uint32_t, set->rows);
-	uint64_t n = 0;
-	if (!kept)
-		return out_of_memory(set, err);
-	for (uint64_t i = 0; i < set->rows; i++) {
-		uint32_t row = rql_rowset_row(set, i);
-		bool pass = true;
-		for (uint32_t c = 0; pass && c < rel->expr_count; c++) {
-			struct rql_value v;
-			RQL_TRY(rql_rowset_eval(set, rel->exprs[c], row, &v, err));
-			pass = !v.is_null && v.integer;
-		}
-		if (pass)
-			kept[n++] = row;
-	}
-	set->selection = kept;
+	struct filtering f = {.set = set};
+	uint64_t morsels = (set->rows + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS, n = 0;
+	RQL_TRY(RQL_ROOM(r, f.kept, set->rows));
+	RQL_TRY(RQL_ROOM(r, f.counts, morsels));
+	RQL_TRY(rql_evaluator_new(r, set, rel->exprs, rel->expr_count, true, set->rows, &f.e));
+	rql_status status = rql_morsels_run(r, set->rows, filter_morsel, &f);
+	rql_evaluator_free(f.e);
+	if (status != RQL_OK)
+		return status;
+	for (uint64_t m = 0; m < morsels; n += f.counts[m++])
+		if (n != m * RQL_MORSEL_ROWS)
+			memmove(f.kept + n, f.kept + m * RQL_MORSEL_ROWS, f.counts[m] * sizeof *f.kept);
+	set->selection = f.kept;
 	set->rows = n;
 	return RQL_OK;
 }
 
-static rql_status project(struct rql_rowset *set, const struct rql_rel *rel, struct rql_error *err)
+/* ---- projections, limits ---- */
+
+static bool is_plain(const struct rql_rel *rel)
 {
-	struct rql_vector *vectors = RQL_NEW_ARRAY(set->arena, struct rql_vector, rel->expr_count);
+	for (uint32_t c = 0; c < rel->expr_count; c++)
+		if (rel->exprs[c]->kind != RQL_EXPR_REF)
+			return false;
+	return true;
+}
+
+static rql_status project(struct rql_running *r, struct rql_rowset *set, const struct rql_rel *rel)
+{
+	struct rql_vector *vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->expr_count);
 	if (!vectors)
-		return out_of_memory(set, err);
-	for (uint32_t c = 0; c < rel->expr_count; c++) {
-		const struct rql_expr *e = rel->exprs[c];
-		if (e->kind == RQL_EXPR_REF) {
-			vectors[c] = set->vectors[e->index];
-			continue;
-		}
-		vectors[c] = (struct rql_vector){.kind = RQL_VECTOR_VALUES, .type = e->type};
-		if (!(vectors[c].computed = RQL_NEW_ARRAY(set->arena, struct rql_value, set->capacity)))
-			return out_of_memory(set, err);
-		for (uint64_t i = 0; i < set->rows; i++) {
-			uint32_t row = rql_rowset_row(set, i);
-			RQL_TRY(rql_rowset_eval(set, e, row, &vectors[c].computed[row], err));
-		}
-	}
+		return rql_error_memory(r->err, 0, "rows of an operator");
+	if (!is_plain(rel))
+		RQL_TRY(rql_rowset_rebase(r, set));
+	for (uint32_t c = 0; c < rel->expr_count; c++)
+		RQL_TRY(rql_rowset_compute(r, set, rel->exprs[c], &vectors[c]));
 	set->vectors = vectors;
 	set->vector_count = rel->expr_count;
 	return RQL_OK;
 }
 
-static rql_status limit(struct rql_rowset *set, uint64_t count, uint64_t offset, struct rql_error *err)
+static rql_status limit(struct rql_running *r, struct rql_rowset *set, uint64_t count, uint64_t offset)
 {
 	if (offset > set->rows)
 		offset = set->rows;
 	uint64_t rows = set->rows - offset < count ? set->rows - offset : count;
 	if (offset) {
-		uint32_t *kept = RQL_NEW_ARRAY(set->arena, uint32_t, rows);
-		if (!kept)
-			return out_of_memory(set, err);
+		uint32_t *kept;
+		RQL_TRY(RQL_ROOM(r, kept, rows));
 		for (uint64_t i = 0; i < rows; i++)
 			kept[i] = rql_rowset_row(set, offset + i);
 		set->selection = kept;
@@ -75,156 +96,122 @@ static uint64_t sum_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-rql_status rql_rowset_step(struct rql_rowset *set, const struct rql_rel *rel, struct rql_error *err)
+/* ---- rows of constants ---- */
+
+static rql_status values(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *out)
 {
+	uint64_t rows = rel->kind == RQL_REL_DUMMY   ? 1
+	                : rel->kind == RQL_REL_EMPTY ? 0
+	                                             : rel->expr_count / rel->column_count;
+	*out = (struct rql_rowset){.arena = r->arena, .capacity = rows, .rows = rows, .vector_count = rel->column_count};
+	if (!(out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->column_count)))
+		return rql_error_memory(r->err, 0, "rows of an operator");
+	for (uint32_t c = 0; c < rel->column_count; c++) {
+		struct rql_column *column = NULL;
+		RQL_TRY(rql_column_room(r, rel->types[c], rows, true, &column));
+		out->vectors[c] = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = rel->types[c], .values = column};
+		for (uint64_t i = 0; i < rows && rel->kind == RQL_REL_VALUES; i++) {
+			const struct rql_value *value = &rel->exprs[i * rel->column_count + c]->value;
+			if (value->is_null)
+				continue;
+			rql_column_put(column, i, value);
+			column->validity[i >> 6] |= UINT64_C(1) << (i & 63);
+		}
+	}
+	return RQL_OK;
+}
+
+rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
+                           struct rql_rowset *out)
+{
+	struct rql_rowset *set = &inputs[0];
+	rql_status status = RQL_OK;
 	switch (rel->kind) {
 	case RQL_REL_FILTER:
-		return filter(set, rel, err);
+		status = filter(r, set, rel);
+		break;
 	case RQL_REL_PROJECT:
-		return project(set, rel, err);
+		status = project(r, set, rel);
+		break;
 	case RQL_REL_ORDER:
-		return rql_rowset_sort(set, rel->orders, rel->order_count, UINT64_MAX, err);
+		status = rql_rowset_sort(r, set, rel->orders, rel->order_count, UINT64_MAX);
+		break;
 	case RQL_REL_TOP_N:
-		RQL_TRY(rql_rowset_sort(set, rel->orders, rel->order_count, sum_saturated(rel->limit, rel->offset), err));
-		return limit(set, rel->limit, rel->offset, err);
+		RQL_TRY(rql_rowset_sort(r, set, rel->orders, rel->order_count, sum_saturated(rel->limit, rel->offset)));
+		status = limit(r, set, rel->limit, rel->offset);
+		break;
 	case RQL_REL_LIMIT:
-		return limit(set, rel->limit, rel->offset, err);
+		status = limit(r, set, rel->limit, rel->offset);
+		break;
+	case RQL_REL_VALUES:
+	case RQL_REL_EMPTY:
+	case RQL_REL_DUMMY:
+		return values(r, rel, out);
 	default:
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s is no native operator", rql_rel_phrase(rel));
+		return rql_error_set(r->err, RQL_ERROR_INTERNAL, "%s is no native operator", rql_rel_phrase(rel));
 	}
+	*out = *set;
+	return status;
 }
 
 /* ---- rows to a batch ---- */
 
-static bool put_string(struct rql_batch *batch, uint32_t c, uint64_t r, const struct rql_value *v)
+struct giving {
+	const struct rql_rowset *set;
+	struct rql_batch *batch;
+};
+
+static bool is_string(struct rql_type type)
 {
-	return rql_batch_set_string(batch, c, r, v->string.data, (uint32_t)v->string.length);
+	return type.id == RQL_TYPE_VARCHAR || type.id == RQL_TYPE_BLOB;
 }
 
-/* Dictionaries of fixed-width values and plain numbers are copied without a detour through rql_value: an answer may have
- * millions of groups. */
-static rql_int128 integer_at(const struct rql_vector *v, uint32_t row)
+static rql_status give_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
 {
-	if (v->kind == RQL_VECTOR_WIDE)
-		return rql_vector_wide(v, row);
-	return v->kind == RQL_VECTOR_INTEGER ? v->integer[row] : (rql_int128)v->least + v->codes[row];
-}
-
-static bool is_null_at(const struct rql_vector *v, uint32_t row)
-{
-	if (v->kind == RQL_VECTOR_WIDE)
-		return v->wide[row] == v->null_wide;
-	return v->kind == RQL_VECTOR_CODES ? v->codes[row] == v->null_code
-	                                   : v->valid && !(v->valid[row >> 6] >> (row & 63) & 1);
-}
-
-static inline __attribute__((always_inline)) void put_integers(const struct rql_rowset *set, const struct rql_vector *v,
-                                                               char *to, unsigned bytes)
-{
-	for (uint64_t i = 0; i < set->rows; i++) {
-		rql_int128 value = integer_at(v, rql_rowset_row(set, i)); /* little-endian: its first bytes are the narrower one */
-		memcpy(to + i * bytes, &value, bytes);
+	const struct giving *g = state;
+	uint32_t room[RQL_VECTOR_ROWS];
+	(void)worker, (void)err;
+	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
+		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS;
+		const uint32_t *numbers = rql_rowset_rows(g->set, first + i, n, room);
+		for (uint32_t c = 0; c < g->set->vector_count; c++)
+			rql_vector_store(&g->set->vectors[c], numbers, n, &g->batch->columns[c], first + i);
 	}
+	return RQL_OK;
 }
 
-static void put_reals(const struct rql_rowset *set, const struct rql_vector *v, char *to, bool narrow)
+/* The batch outlives the dictionaries. */
+static bool keep_strings(struct rql_batch *batch, uint32_t c)
 {
-	for (uint64_t i = 0; i < set->rows; i++) {
-		double value = v->real[rql_rowset_row(set, i)];
-		float single = (float)value;
-		memcpy(to + i * (narrow ? sizeof single : sizeof value), narrow ? (void *)&single : (void *)&value,
-		       narrow ? sizeof single : sizeof value);
-	}
-}
-
-static bool is_plain(const struct rql_vector *v)
-{
-	return v->kind == RQL_VECTOR_INTEGER || v->kind == RQL_VECTOR_REAL || v->kind == RQL_VECTOR_WIDE ||
-	       (v->kind == RQL_VECTOR_CODES && !v->values);
-}
-
-static bool copy_numbers(const struct rql_rowset *set, const struct rql_vector *v, struct rql_batch *batch, uint32_t c)
-{
-	char *to = batch->columns[c].data;
-	unsigned bytes = rql_type_bytes(v->type);
-	if (v->kind == RQL_VECTOR_REAL)
-		put_reals(set, v, to, v->type.id == RQL_TYPE_FLOAT);
-	else if (bytes == 8)
-		put_integers(set, v, to, 8);
-	else if (bytes == 4)
-		put_integers(set, v, to, 4);
-	else if (bytes == 16)
-		put_integers(set, v, to, 16);
-	else
-		put_integers(set, v, to, bytes);
-	bool nulls = v->kind == RQL_VECTOR_CODES  ? v->null_code != UINT32_MAX
-	             : v->kind == RQL_VECTOR_WIDE ? v->null_wide != UINT64_MAX
-	                                          : v->valid != NULL;
-	for (uint64_t i = 0; i < set->rows && nulls; i++)
-		if (is_null_at(v, rql_rowset_row(set, i)) && !rql_batch_set_null(batch, c, i))
-			return false;
-	return true;
-}
-
-static bool copy_codes(const struct rql_rowset *set, const struct rql_vector *v, struct rql_batch *batch, uint32_t c)
-{
-	unsigned bytes = rql_type_bytes(v->type);
-	bool strings = v->type.id == RQL_TYPE_VARCHAR || v->type.id == RQL_TYPE_BLOB;
-	for (uint64_t i = 0; i < set->rows; i++) {
-		uint32_t code = v->codes[rql_rowset_row(set, i)];
-		const char *from = (const char *)v->values->data + (size_t)code * bytes;
-		bool ok = true;
-		if (!rql_column_valid(v->values, code)) {
-			ok = rql_batch_set_null(batch, c, i);
-		} else if (strings) {
-			const struct rql_string *s = (const struct rql_string *)(const void *)from;
-			ok = rql_batch_set_string(batch, c, i, rql_string_data(s), s->length);
-		} else {
-			memcpy((char *)batch->columns[c].data + i * bytes, from, bytes);
-		}
-		if (!ok)
+	struct rql_string *strings = batch->columns[c].data;
+	for (uint64_t i = 0; i < batch->rows; i++) {
+		if (!rql_column_valid(&batch->columns[c], i))
+			strings[i] = (struct rql_string){.length = 0};
+		else if (strings[i].length > RQL_STRING_INLINE &&
+		         !rql_batch_set_string(batch, c, i, strings[i].pointer.data, strings[i].length))
 			return false;
 	}
 	return true;
 }
 
-static bool copy_values(const struct rql_rowset *set, const struct rql_vector *v, struct rql_batch *batch, uint32_t c)
+rql_status rql_rowset_batch(struct rql_running *r, const struct rql_rowset *set, struct rql_batch **out)
 {
-	bool strings = v->type.id == RQL_TYPE_VARCHAR || v->type.id == RQL_TYPE_BLOB;
-	for (uint64_t i = 0; i < set->rows; i++) {
-		struct rql_value value = rql_vector_get(v, rql_rowset_row(set, i));
-		if (value.is_null) {
-			if (!rql_batch_set_null(batch, c, i))
-				return false;
-		} else if (strings) {
-			if (!put_string(batch, c, i, &value))
-				return false;
-		} else {
-			rql_column_put(&batch->columns[c], i, &value);
-		}
-	}
-	return true;
-}
-
-rql_status rql_rowset_batch(const struct rql_rowset *set, struct rql_batch **out, struct rql_error *err)
-{
-	struct rql_type *types = RQL_NEW_ARRAY(set->arena, struct rql_type, set->vector_count);
-	if (!types)
-		return out_of_memory(set, err);
-	for (uint32_t c = 0; c < set->vector_count; c++)
+	struct rql_type *types = RQL_NEW_ARRAY(r->arena, struct rql_type, set->vector_count);
+	for (uint32_t c = 0; types && c < set->vector_count; c++)
 		types[c] = set->vectors[c].type;
-	struct rql_batch *batch = rql_batch_new(set->vector_count, types, set->rows);
-	if (!batch)
-		return out_of_memory(set, err);
-	for (uint32_t c = 0; c < set->vector_count; c++) {
-		const struct rql_vector *v = &set->vectors[c];
-		bool copied = is_plain(v)                     ? copy_numbers(set, v, batch, c)
-		              : v->kind == RQL_VECTOR_CODES ? copy_codes(set, v, batch, c)
-		                                            : copy_values(set, v, batch, c);
-		if (!copied) {
-			rql_batch_release(batch);
-			return out_of_memory(set, err);
-		}
+	struct rql_batch *batch = types ? rql_batch_new(set->vector_count, types, set->rows) : NULL;
+	struct giving g = {set, batch};
+	bool room = batch != NULL;
+	for (uint32_t c = 0; room && c < set->vector_count && set->rows; c++)
+		room = !rql_vector_nullable(&set->vectors[c]) || rql_batch_set_null(batch, c, 0); /* makes its bits */
+	rql_status status = room ? rql_morsels_run(r, set->rows, give_morsel, &g) : RQL_OK;
+	for (uint32_t c = 0; status == RQL_OK && room && c < set->vector_count; c++)
+		room = !is_string(set->vectors[c].type) || keep_strings(batch, c);
+	if (status == RQL_OK && !room)
+		status = rql_error_memory(r->err, set->rows * sizeof(struct rql_string), "an answer");
+	if (status != RQL_OK) {
+		rql_batch_release(batch);
+		return status;
 	}
 	*out = batch;
 	return RQL_OK;

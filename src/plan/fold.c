@@ -1,7 +1,7 @@
 /* Constant folding. RayQL evaluates what its own programs know; the rest goes to the host as one SELECT of TRY(...)s on the
  * user's connection, under the statement's own settings, and an error there neither shows nor ends a transaction. */
 #include <string.h>
-#include "plan/compile.h"
+#include "flow/compile.h"
 #include "plan/normal.h"
 #include "plan/stability.h"
 

@@ -74,7 +74,10 @@ static inline struct rql_flow rql_plan_flow(const struct rql_plan_context *ctx, 
 	                         .host_db = ctx->host_db,
 	                         .catalog = ctx->catalog,
 	                         .snapshot_stamp = ctx->snapshot_stamp,
-	                         .progress = progress};
+	                         .progress = progress,
+	                         .pool = ctx->devices->device[0].pool,
+	                         .simd = ctx->devices->device[0].simd,
+	                         .budget = ctx->budget};
 }
 
 /* ---- devices and units (units.c) ---- */

@@ -3,7 +3,7 @@
 #define RQL_PLAN_SCAN_BIND_H
 
 #include "catalog/catalog.h"
-#include "plan/compile.h"
+#include "flow/compile.h"
 #include "plan/scan_dim.h"
 #include "plan/slots.h"
 

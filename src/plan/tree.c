@@ -43,7 +43,7 @@ static struct rql_operator *native(struct building *b, const struct rql_rel *rel
 	const char *reason = NULL;
 	if (leaf)
 		return method(b, leaf);
-	if (!rql_operator_is_native(rel, &reason)) {
+	if (!rql_operator_is_native(b->arena, rel, &reason)) {
 		b->reason = b->reason ? b->reason : reason;
 		return NULL;
 	}

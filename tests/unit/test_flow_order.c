@@ -234,11 +234,21 @@ static void make_numbers(struct world *w, struct rql_vector *v, enum spread spre
 static void make_computed(struct world *w, struct rql_vector *v, enum spread spread, bool nulls)
 {
 	static const rql_type_id types[] = {RQL_TYPE_VARCHAR, RQL_TYPE_INTERVAL, RQL_TYPE_DOUBLE, RQL_TYPE_SQLNULL};
-	v->kind = RQL_VECTOR_VALUES;
+	v->kind = RQL_VECTOR_COLUMN;
 	v->type = draw(2) ? draw_number_type() : rql_type_simple(types[draw(4)]);
-	v->computed = RQL_NEW_ARRAY(w->arena, struct rql_value, w->capacity);
-	for (uint32_t i = 0; i < w->capacity; i++)
-		v->computed[i] = v->type.id == RQL_TYPE_SQLNULL ? rql_value_null(v->type) : draw_value(v->type, spread, nulls);
+	struct rql_column *column = RQL_NEW(w->arena, struct rql_column);
+	*column = (struct rql_column){.type = v->type,
+	                              .data = rql_arena_array(w->arena, w->capacity, rql_type_bytes(v->type)),
+	                              .validity = RQL_NEW_ARRAY(w->arena, uint64_t, (w->capacity + 63) / 64)};
+	v->values = column;
+	for (uint32_t i = 0; i < w->capacity; i++) {
+		struct rql_value value =
+			v->type.id == RQL_TYPE_SQLNULL ? rql_value_null(v->type) : draw_value(v->type, spread, nulls);
+		if (value.is_null)
+			continue;
+		rql_column_put(column, i, &value);
+		column->validity[i >> 6] |= UINT64_C(1) << (i & 63);
+	}
 }
 
 static void make_vector(struct world *w, uint32_t key)
@@ -327,7 +337,8 @@ static void check_limit(struct world *w, const uint32_t *expected, uint64_t limi
 	                         .vector_count = w->key_count,
 	                         .vectors = w->vectors};
 	struct rql_error err = {0};
-	assert_int_equal(rql_rowset_sort(&set, w->orders, w->key_count, limit, &err), RQL_OK);
+	struct rql_running r = {.arena = w->arena, .err = &err};
+	assert_int_equal(rql_rowset_sort(&r, &set, w->orders, w->key_count, limit), RQL_OK);
 	assert_int_equal(set.rows, limit < w->rows ? limit : w->rows);
 	for (uint64_t i = 0; i < set.rows; i++)
 		if (rql_rowset_row(&set, i) != expected[i])

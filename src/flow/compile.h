@@ -1,6 +1,6 @@
 /* Scalar expressions of the algebra -> programs (expr/), for the executors that scan rows. */
-#ifndef RQL_PLAN_COMPILE_H
-#define RQL_PLAN_COMPILE_H
+#ifndef RQL_FLOW_COMPILE_H
+#define RQL_FLOW_COMPILE_H
 
 #include "expr/build.h"
 #include "sql/rel.h"

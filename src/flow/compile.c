@@ -1,4 +1,4 @@
-#include "plan/compile.h"
+#include "flow/compile.h"
 
 #include <string.h>
 #include <strings.h>
