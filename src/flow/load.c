@@ -192,12 +192,11 @@ rql_status rql_column_room(struct rql_running *r, struct rql_type type, uint64_t
                            struct rql_column **out)
 {
 	struct rql_column *column = RQL_NEW(r->arena, struct rql_column);
-	char *data;
 	if (!column)
 		return rql_error_memory(r->err, sizeof *column, "rows of an operator");
 	column->type = type;
-	RQL_TRY(rql_running_room(r, rows, rql_type_bytes(type), (void **)&data));
-	column->data = data;
+	if (!(column->data = rql_running_room(r, rows, rql_type_bytes(type))))
+		return r->refused;
 	if (nullable)
 		RQL_TRY(RQL_ROOM(r, column->validity, (rows + 63) / 64));
 	*out = column;

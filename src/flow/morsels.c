@@ -69,15 +69,21 @@ rql_status rql_parts_run(struct rql_running *r, uint64_t parts, rql_morsel_fn *f
 
 #define CHARGED_FROM 65536u /* bytes; less is not worth asking for */
 
-rql_status rql_running_room(struct rql_running *r, uint64_t count, size_t size, void **out)
+void *rql_running_room(struct rql_running *r, uint64_t count, size_t size)
 {
 	uint64_t bytes;
+	void *room = NULL;
+	r->refused = RQL_OK;
 	if (__builtin_mul_overflow(count, (uint64_t)size, &bytes))
-		return rql_error_memory(r->err, UINT64_MAX, "rows of an operator");
+		bytes = UINT64_MAX;
 	if (bytes >= CHARGED_FROM && r->flow && r->flow->budget) {
-		RQL_TRY(rql_budget_charge(r->flow->budget, bytes, "putting rows together", r->err));
+		r->refused = rql_budget_charge(r->flow->budget, bytes, "putting rows together", r->err);
+		if (r->refused != RQL_OK)
+			return NULL;
 		r->charged += bytes;
 	}
-	*out = rql_arena_array(r->arena, count, size);
-	return *out ? RQL_OK : rql_error_memory(r->err, bytes, "rows of an operator");
+	room = rql_arena_array(r->arena, count, size);
+	if (!room)
+		r->refused = rql_error_memory(r->err, bytes, "rows of an operator");
+	return room;
 }

@@ -47,7 +47,7 @@ struct rql_leaf {
 
 enum rql_operator_kind {
 	RQL_OPERATOR_METHOD, /* a method's groups or rows */
-	RQL_OPERATOR_NATIVE, /* what rel says, over its children's rows (native.c lists what that may be) */
+	RQL_OPERATOR_NATIVE, /* what rel says, over its children's rows (native.c lists what that may be; also CTE_REF) */
 	RQL_OPERATOR_HOST,   /* SQL over the rows of inputs that stand anywhere below rel, and over tables of its own */
 };
 struct rql_operator {
@@ -58,7 +58,16 @@ struct rql_operator {
 	struct rql_operator **inputs;
 	bool reads_tables;            /* HOST: tables are read, not inputs alone */
 	const char *reason;           /* HOST: the first thing that RayQL does not do itself */
+	double rows, ns;              /* expected: rows that come out, time for its own work */
 };
+/* Does a HOST operator stand anywhere in the tree? */
+static inline bool rql_operator_needs_host(const struct rql_operator *op)
+{
+	bool needs = op->kind == RQL_OPERATOR_HOST;
+	for (uint32_t i = 0; i < op->input_count && !needs; i++)
+		needs = rql_operator_needs_host(op->inputs[i]);
+	return needs;
+}
 
 /* Is this node, without what is below it, work that RayQL does exactly as the host would (native.c)? On false *reason says
  * what is not. arena: for trying, and for the reason. */

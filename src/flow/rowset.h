@@ -72,12 +72,16 @@ struct rql_running {
 	struct rql_run_stats stats;
 	struct rql_run_passes *passes; /* NULL: they are not measured */
 	const struct rql_leaf *failed;
+	struct rql_shared_rows *shared; /* of common table expressions (run.c) */
 	uint64_t charged;               /* bytes of flow->budget, given back at the end */
+	rql_status refused;             /* the last room that was not to be had */
 	struct rql_error *err;
 };
-/* Room for what grows with the rows: charged to the budget until the run ends, zeroed. RQL_ERROR_LIMIT, RQL_ERROR_MEMORY. */
-rql_status rql_running_room(struct rql_running *r, uint64_t count, size_t size, void **out) RQL_MUST_CHECK;
-#define RQL_ROOM(r, pointer, count) rql_running_room((r), (count), sizeof(*(pointer)), (void **)&(pointer))
+/* Room for what grows with the rows: charged to the budget until the run ends, zeroed. NULL: r->refused says why,
+ * RQL_ERROR_LIMIT or RQL_ERROR_MEMORY. */
+void *rql_running_room(struct rql_running *r, uint64_t count, size_t size);
+#define RQL_ROOM(r, pointer, count)                                                                                    \
+	(((pointer) = rql_running_room((r), (count), sizeof(*(pointer)))) ? RQL_OK : (r)->refused)
 
 /* ---- morsels (morsels.c): loops over rows on all threads of the CPU ---- */
 #define RQL_MORSEL_ROWS 16384u /* 16 vectors of expr/expr.h, and a multiple of 64: a morsel's bits are words of its own */
@@ -161,6 +165,17 @@ rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, str
 /* order.c: keeps the first `limit` rows (UINT64_MAX: all) in order. */
 rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders, uint32_t count,
                            uint64_t limit) RQL_MUST_CHECK;
+/* join.c, aggregate.c, setop.c: the operators of several inputs, or that put rows together. Inputs are opened. */
+rql_status rql_rowset_join(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
+                           struct rql_rowset *out) RQL_MUST_CHECK;
+rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *input,
+                                struct rql_rowset *out) RQL_MUST_CHECK;
+rql_status rql_rowset_distinct(struct rql_running *r, struct rql_rowset *set) RQL_MUST_CHECK;
+rql_status rql_rowset_setop(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
+                            struct rql_rowset *out) RQL_MUST_CHECK;
+/* As DuckDB divides: by long double where its state is a hugeint, by double where it is an int64 (arguments of two bytes:
+ * narrow). scale: of a DECIMAL argument. */
+double rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow);
 /* eval.c: one row's value of a native expression (native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
  * error. */
 rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row,

@@ -17,8 +17,43 @@ static rql_status run_method(struct rql_running *r, const struct rql_operator *o
 	return status;
 }
 
+/* A common table expression's rows: made once, read by all that refer to it. */
+struct rql_shared_rows {
+	uint64_t cte;
+	struct rql_rowset set;
+	struct rql_shared_rows *next;
+};
+
+static rql_status share(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	struct rql_shared_rows *shared = RQL_NEW(r->arena, struct rql_shared_rows);
+	if (!shared)
+		return rql_error_memory(r->err, sizeof *shared, "an answer");
+	RQL_TRY(run(r, op->inputs[0], &shared->set));
+	RQL_TRY(rql_rowset_open(&shared->set, r->err));
+	shared->cte = op->rel->cte;
+	shared->next = r->shared;
+	r->shared = shared;
+	return run(r, op->inputs[1], out);
+}
+
+static rql_status run_shared(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	const struct rql_shared_rows *shared = r->shared;
+	while (shared && shared->cte != op->rel->cte)
+		shared = shared->next;
+	if (!shared)
+		return rql_error_set(r->err, RQL_ERROR_INTERNAL, "a common table expression is read before it is there");
+	*out = shared->set;
+	return RQL_OK;
+}
+
 static rql_status run_native(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
+	if (op->rel->kind == RQL_REL_CTE)
+		return share(r, op, out);
+	if (op->rel->kind == RQL_REL_CTE_REF)
+		return run_shared(r, op, out);
 	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
 	if (!sets)
 		return rql_error_memory(r->err, 0, "an answer");

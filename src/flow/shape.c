@@ -51,14 +51,12 @@ static rql_status integer_sum(struct shaping *s, const struct rql_slot *slot, co
 	return add_terms(s, slot, sum);
 }
 
-/* As DuckDB divides: by long double where its state is a hugeint, by double where it is an int64 (arguments of two
- * bytes). */
-static double integer_average(rql_int128 sum, rql_int128 count, const struct rql_slot *slot)
+double rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow)
 {
 	long double power = 1;
-	for (unsigned i = 0; i < slot->scale; i++)
+	for (unsigned i = 0; i < scale; i++)
 		power *= 10;
-	if (slot->narrow)
+	if (narrow)
 		return (double)sum / ((double)count * (double)power);
 	return (double)((long double)sum / ((long double)count * power));
 }
@@ -76,7 +74,7 @@ static rql_status average(struct shaping *s, const struct rql_slot *slot, struct
 		if (!bit(sum->valid, g) || !count->integer[g])
 			continue;
 		real[g] = slot->real ? sum->real[g] / (double)count->integer[g]
-		                     : integer_average(integer[g], count->integer[g], slot);
+		                     : rql_integer_average(integer[g], count->integer[g], slot->scale, slot->narrow);
 	}
 	v->kind = RQL_VECTOR_REAL;
 	v->real = real;
@@ -187,7 +185,7 @@ static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, s
 		else if (slot->kind == RQL_SLOT_KEY_SUM)
 			value.integer = t.sum;
 		else if (slot->kind == RQL_SLOT_KEY_AVG)
-			value.real = integer_average(t.sum, t.rows, slot);
+			value.real = rql_integer_average(t.sum, t.rows, slot->scale, slot->narrow);
 		else
 			value = rql_column_get(slot->values, slot->kind == RQL_SLOT_KEY_LEAST ? t.least : t.greatest);
 		put_value(column, g, &value);

@@ -143,6 +143,15 @@ rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, str
 	case RQL_REL_LIMIT:
 		status = limit(r, set, rel->limit, rel->offset);
 		break;
+	case RQL_REL_DISTINCT:
+		status = rql_rowset_distinct(r, set);
+		break;
+	case RQL_REL_JOIN:
+		return rql_rowset_join(r, rel, inputs, out);
+	case RQL_REL_AGGREGATE:
+		return rql_rowset_aggregate(r, rel, set, out);
+	case RQL_REL_SETOP:
+		return rql_rowset_setop(r, rel, inputs, out);
 	case RQL_REL_VALUES:
 	case RQL_REL_EMPTY:
 	case RQL_REL_DUMMY:

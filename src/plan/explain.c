@@ -1,3 +1,4 @@
+/* EXPLAIN: what answers, its operators, what else was considered, and what a run measured. */
 #include <stdio.h>
 #include <string.h>
 #include "method/scan/scan.h"
@@ -173,6 +174,60 @@ static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, co
 	                  (unsigned long long)s->bytes_read, (unsigned long long)s->groups, (unsigned long long)s->rows);
 }
 
+/* ---- the tree ---- */
+
+static const char *host_reason(const struct rql_operator *op)
+{
+	const char *reason = op->kind == RQL_OPERATOR_HOST ? op->reason : NULL;
+	for (uint32_t i = 0; i < op->input_count && !reason; i++)
+		reason = host_reason(op->inputs[i]);
+	return reason;
+}
+
+static const char *join_name(enum rql_join_type join)
+{
+	static const char *const names[] = {
+		[RQL_JOIN_INNER] = "inner join",           [RQL_JOIN_LEFT] = "left join",
+		[RQL_JOIN_RIGHT] = "right join",           [RQL_JOIN_FULL] = "full join",
+		[RQL_JOIN_SEMI] = "semi join",             [RQL_JOIN_ANTI] = "anti join",
+		[RQL_JOIN_RIGHT_SEMI] = "right semi join", [RQL_JOIN_RIGHT_ANTI] = "right anti join",
+		[RQL_JOIN_MARK] = "mark join",             [RQL_JOIN_SINGLE] = "single join",
+		[RQL_JOIN_CROSS] = "cross join"};
+	return names[join];
+}
+
+static const char *node_name(const struct rql_rel *rel)
+{
+	static const char *const setops[] = {"union", "except", "intersect"};
+	static const char *const names[] = {
+		[RQL_REL_FILTER] = "filter",       [RQL_REL_PROJECT] = "project",   [RQL_REL_AGGREGATE] = "aggregate",
+		[RQL_REL_ORDER] = "order",         [RQL_REL_TOP_N] = "top-N",       [RQL_REL_LIMIT] = "limit",
+		[RQL_REL_DISTINCT] = "distinct",   [RQL_REL_VALUES] = "values",     [RQL_REL_EMPTY] = "no rows",
+		[RQL_REL_DUMMY] = "one row",       [RQL_REL_CTE] = "shared rows",   [RQL_REL_CTE_REF] = "shared rows again",
+		[RQL_REL_WINDOW] = "window",       [RQL_REL_OPAQUE] = "SQL",        [RQL_REL_GET] = "table"};
+	if (rel->kind == RQL_REL_JOIN)
+		return join_name(rel->join);
+	return rel->kind == RQL_REL_SETOP ? setops[rel->setop] : names[rel->kind];
+}
+
+/* An operator a line, its inputs indented below it. */
+static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, unsigned depth)
+{
+	rql_strbuf_printf(out, "%*s", (int)(2 * depth), "");
+	if (op->kind == RQL_OPERATOR_METHOD)
+		rql_strbuf_printf(out, "method %s on %s", op->leaf->method->name, op->leaf->structure->name);
+	else if (op->kind == RQL_OPERATOR_NATIVE)
+		rql_strbuf_printf(out, "RayQL %s%s", node_name(op->rel),
+		                  op->rel->kind == RQL_REL_SETOP && op->rel->setop_all ? " all" : "");
+	else
+		rql_strbuf_printf(out, "host %s and below (%s)", node_name(op->rel), op->reason ? op->reason : "");
+	rql_strbuf_put(out, ", about ");
+	put_count(out, op->rows);
+	rql_strbuf_put(out, " rows\n");
+	for (uint32_t i = 0; i < op->input_count; i++)
+		put_operator(out, op->inputs[i], depth + 1);
+}
+
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
                       const struct rql_run_passes *passes, struct rql_strbuf *out)
 {
@@ -180,12 +235,15 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 	if (plan->kind == RQL_PLAN_METHOD) {
 		for (uint32_t i = 0; i < n->leaf_count; i++)
 			put_leaf(out, &n->leaves[i]);
-		if (n->tree->kind != RQL_OPERATOR_HOST)
+		const char *reason = host_reason(n->tree);
+		if (!reason)
 			rql_strbuf_put(out, "finish: RayQL\n");
 		else
 			rql_strbuf_printf(out, "finish: host, over %s rows (%s)\n",
 			                  n->leaves[0].scan && n->leaves[0].scan->selection ? "the selected" : "the aggregated",
-			                  n->tree->reason ? n->tree->reason : "");
+			                  reason);
+		if (n->tree->input_count)
+			put_operator(out, n->tree, 1);
 	} else {
 		rql_strbuf_put(out, "method: host\n");
 	}

@@ -8,6 +8,7 @@
 #include "plan/leaf.h"
 #include "plan/normal.h"
 #include "plan/price_host.h"
+#include "plan/price_tree.h"
 #include "plan/stability.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
@@ -83,14 +84,8 @@ rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel,
 
 /* ---- deciding ---- */
 
-/* A value of a leaf that the host reads, and goes on with, on one thread; that RayQL's own finish goes over; a row of
- * which it only looks at what an order or a condition asks for; a row that is put together with those of other values of
- * a DISTINCT argument. */
-#define LENT_VALUE_NS 8.0
-#define FINISHED_VALUE_NS 25.0
-#define PASSED_OVER_ROW_NS 8.0
+/* A row that is put together with those of other values of a DISTINCT argument. */
 #define COLLAPSED_ROW_NS 10.0
-#define FEW_ROWS 10000u
 
 /* What the host would take for a leaf. */
 static double price_in_host(const struct rql_planning *p, const struct rql_leaf *leaf)
@@ -103,39 +98,58 @@ static double price_in_host(const struct rql_planning *p, const struct rql_leaf 
 	return values * cpu->profile.host_value_ns;
 }
 
-/* Of the rows of the leaf few are wanted in the end. */
-static bool wants_few(const struct rql_planning *p, const struct rql_leaf *leaf)
+/* What RayQL takes until a leaf's rows are there. */
+static double price_leaf(const struct rql_leaf *leaf)
 {
-	const struct rql_rel *rel = p->nodes->root;
-	for (; rel != leaf->rel && rel->child_count; rel = rel->children[0])
-		if ((rel->kind == RQL_REL_TOP_N || rel->kind == RQL_REL_LIMIT) && rel->limit <= FEW_ROWS)
+	double run = rql_cost_expected(&leaf->cost);
+	return run + (leaf->hidden_key ? leaf->cost.rows_out * COLLAPSED_ROW_NS : 0);
+}
+
+static bool is_leaf(const struct rql_plan_nodes *n, const struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < n->leaf_count; i++)
+		if (n->leaves[i].rel == rel)
 			return true;
 	return false;
 }
 
-/* What RayQL takes until whoever finishes has a leaf's rows. */
-static double price_handed_over(const struct rql_planning *p, const struct rql_leaf *leaf)
+/* What the host would take for all above the leaves. */
+static double price_above_in_host(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
-	double run = rql_cost_expected(&leaf->cost), values = leaf->cost.rows_out * leaf->rel->column_count;
-	if (leaf->hidden_key)
-		return run + leaf->cost.rows_out * COLLAPSED_ROW_NS;
-	if (leaf->rel == p->nodes->root)
-		return run;
-	if (p->nodes->tree->kind == RQL_OPERATOR_HOST)
-		return run + values * LENT_VALUE_NS;
-	return run + (wants_few(p, leaf) ? leaf->cost.rows_out * PASSED_OVER_ROW_NS : values * FINISHED_VALUE_NS);
+	double sum = 0;
+	if (is_leaf(known->nodes, rel))
+		return 0;
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		sum += price_above_in_host(known, rel->children[i]);
+	return sum + rql_price_in_host(known, rel);
 }
 
 static void price_plans(struct rql_planning *p)
 {
 	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
+	const struct rql_plan_nodes *n = p->nodes;
+	const struct rql_known_rows known = {.nodes = n};
 	struct rql_plan *plan = p->plan;
-	plan->host_estimated_ns = profile->host_statement_ns;
-	plan->estimated_ns = profile->statement_ns + (p->nodes->tree->kind != RQL_OPERATOR_HOST ? 0 : profile->host_statement_ns);
-	for (uint32_t i = 0; i < p->nodes->leaf_count; i++) {
-		plan->host_estimated_ns += price_in_host(p, &p->nodes->leaves[i]);
-		plan->estimated_ns += price_handed_over(p, &p->nodes->leaves[i]);
+	plan->host_estimated_ns = profile->host_statement_ns + price_above_in_host(&known, n->root);
+	plan->estimated_ns = profile->statement_ns + rql_price_tree(n->tree);
+	if (n->tree->kind == RQL_OPERATOR_NATIVE)
+		plan->estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
+	for (uint32_t i = 0; i < n->leaf_count; i++) {
+		plan->host_estimated_ns += price_in_host(p, &n->leaves[i]);
+		plan->estimated_ns += price_leaf(&n->leaves[i]);
 	}
+}
+
+/* Made of the leaves that there are now. */
+static rql_status make_tree(struct rql_planning *p, bool *possible, const char **reason)
+{
+	return rql_plan_tree(p->nodes, p->arena, p->ctx->devices->device[0].profile.host_statement_ns, possible, reason,
+	                     p->err);
+}
+
+static double price_handed_over(const struct rql_leaf *leaf)
+{
+	return price_leaf(leaf) + rql_price_lending(leaf->cost.rows_out, leaf->rel->column_count);
 }
 
 /* Of a plan whose other tables the host reads anyway, only those leaves are RayQL's that are cheaper there. */
@@ -144,7 +158,7 @@ static void drop_dear_leaves(struct rql_planning *p)
 	struct rql_plan_nodes *n = p->nodes;
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < n->leaf_count; i++) {
-		if (p->ctx->settings->force || price_handed_over(p, &n->leaves[i]) < price_in_host(p, &n->leaves[i])) {
+		if (p->ctx->settings->force || price_handed_over(&n->leaves[i]) < price_in_host(p, &n->leaves[i])) {
 			n->leaves[kept++] = n->leaves[i];
 		} else {
 			rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
@@ -200,12 +214,12 @@ rql_status rql_planning_decide(struct rql_planning *p)
 	struct rql_plan *plan = p->plan;
 	bool possible = false;
 	const char *reason = NULL;
-	RQL_TRY(rql_plan_tree(p->nodes, p->arena, &possible, &reason, p->err));
+	RQL_TRY(make_tree(p, &possible, &reason));
 	if (p->nodes->partial) {
 		drop_dear_leaves(p);
 		if (!p->nodes->leaf_count)
 			return RQL_OK;
-		RQL_TRY(rql_plan_tree(p->nodes, p->arena, &possible, &reason, p->err));
+		RQL_TRY(make_tree(p, &possible, &reason));
 	}
 	price_plans(p);
 	if (!possible) {

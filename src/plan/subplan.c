@@ -57,7 +57,7 @@ static rql_status plan_and_run(struct rql_planning *sub, const struct rql_rel *r
 static const char *describe(const struct rql_planning *p, const struct rql_planning *sub, const struct rql_batch *rows)
 {
 	const char *text = rows ? rql_arena_printf(p->arena, "by %s of %s%s", sub->plan->method, sub->plan->structure,
-	                                           sub->nodes->tree->kind == RQL_OPERATOR_HOST ? ", finished by the host" : "")
+	                                           rql_operator_needs_host(sub->nodes->tree) ? ", finished by the host" : "")
 	                        : rql_arena_printf(p->arena, "by the host: %s", sub->why_not ? sub->why_not : "no columns index serves it");
 	return text ? text : "";
 }

@@ -113,7 +113,7 @@ static void joins(void **state)
 	close_session(&s);
 }
 
-/* What no scan computes is made of the wanted rows, by RayQL or by the host. */
+/* What no scan computes is made of the wanted rows, by RayQL or by the host; results are put together by RayQL. */
 static void put_off(void **state)
 {
 	struct session s = rows_session();
@@ -127,7 +127,7 @@ static void put_off(void **state)
 	same(s.con, "SELECT a, sum(a) OVER (ORDER BY id) FROM f WHERE a < 10 ORDER BY id LIMIT 5", "a window function");
 	same(s.con, "SELECT stddev(a)::DECIMAL(18,6), string_agg(s, ',' ORDER BY id) FROM f WHERE a = 7", "finish: host");
 	same(s.con, "SELECT id FROM f WHERE id < 10 UNION ALL SELECT a FROM f WHERE id BETWEEN 10 AND 12 ORDER BY 1",
-	     "several results");
+	     "RayQL union all");
 	close_session(&s);
 }
 

@@ -527,6 +527,7 @@ static void add_clauses(struct making *m, struct dt_select *s)
 	s->aliases = dt_chance(m->r, 60);
 	if (s->key_count && !s->distinct && dt_chance(m->r, 20))
 		add_having(m, s);
+	s->how = dt_below(m->r, 48);
 	if (dt_chance(m->r, 25))
 		s->wrap = (enum dt_wrap)dt_below(m->r, DT_WRAPS);
 	else if (dt_chance(m->r, 45))
@@ -561,7 +562,8 @@ struct dt_select *dt_query_for_view(struct dt_arena *arena, struct dt_random *r,
 	if (loose && dt_chance(r, 30))
 		s->where[s->where_count++] = predicate_tree(m, s->source->columns, s->source->column_count, 1);
 	add_clauses(m, s);
-	if ((s->wrap == DT_UNION || s->wrap == DT_SCALAR_BESIDE) && v->select.where_count &&
+	bool twice = s->wrap == DT_UNION || s->wrap == DT_SCALAR_BESIDE || s->wrap == DT_JOINED || s->wrap == DT_SETOP;
+	if (twice && v->select.where_count &&
 	    s->where_count == v->select.where_count)
 		s->wrap = DT_CTE; /* its second half would leave the view's own condition out */
 	return s;

@@ -198,8 +198,19 @@ static bool any_approximate(const struct dt_select *s)
 	return false;
 }
 
+/* Rows themselves may have any number of partners; groups have one. */
+static bool joins_once(const struct dt_select *s)
+{
+	bool key = false;
+	for (uint32_t i = 0; i < s->key_count; i++)
+		key |= item_visible(s, i) && !s->keys[i].approximate;
+	return !s->ungrouped && (key || s->key_count == 0);
+}
+
 static enum dt_wrap wrap_of(const struct dt_select *s)
 {
+	if (s->wrap == DT_JOINED && !joins_once(s))
+		return DT_CTE;
 	if (s->wrap == DT_LIMIT_ABOVE)
 		return any_approximate(s) ? DT_CTE : DT_LIMIT_ABOVE;
 	if (s->wrap != DT_PLAIN && s->wrap != DT_CTE && s->wrap != DT_UNION && !exact_name(s))
@@ -213,6 +224,55 @@ static void put_extremes(struct dt_text *out, const struct dt_select *s)
 	for (uint32_t i = 0; i < n; i++)
 		if (!item_at(s, items[i])->approximate)
 			dt_put(out, ", max(%s), min(%s)", item_at(s, items[i])->name, item_at(s, items[i])->name);
+}
+
+static const char *join_of(const struct dt_select *s)
+{
+	static const char *const joins[] = {"JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"};
+	return joins[s->how % 6];
+}
+
+static bool filters(const struct dt_select *s)
+{
+	return wrap_of(s) == DT_JOINED && s->how % 6 >= 4;
+}
+
+/* ON for the groups of one inner query and another's: all exact keys, or what exact value there is. */
+static void put_condition(struct dt_text *out, const struct dt_select *s)
+{
+	const char *word = " ON ", *equal = s->how / 6 % 3 ? "=" : "IS NOT DISTINCT FROM";
+	for (uint32_t i = 0; i < s->key_count; i++) {
+		if (!item_visible(s, i) || s->keys[i].approximate)
+			continue;
+		dt_put(out, "%sq.%s %s z.%s", word, s->keys[i].name, equal, s->keys[i].name);
+		word = " AND ";
+	}
+	if (s->key_count == 0)
+		dt_put(out, "%sq.%s %s z.%s", word, exact_name(s), equal, exact_name(s));
+}
+
+/* The exact columns of the inner query. */
+static void put_exact(struct dt_text *out, const struct dt_select *s, bool weaker)
+{
+	uint32_t items[DT_MAX_KEYS + DT_MAX_AGGS], n = visible_items(s, items);
+	const char *word = "SELECT ";
+	for (uint32_t i = 0; i < n; i++) {
+		if (item_at(s, items[i])->approximate)
+			continue;
+		dt_put(out, "%s%s", word, item_at(s, items[i])->name);
+		word = ", ";
+	}
+	dt_put(out, " FROM (");
+	put_inner(out, s, false, weaker);
+	dt_put(out, ") AS q");
+}
+
+static void put_setop(struct dt_text *out, const struct dt_select *s)
+{
+	static const char *const words[] = {"UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL"};
+	put_exact(out, s, s->how & 8);
+	dt_put(out, " %s ", words[s->how % 6]);
+	put_exact(out, s, !(s->how & 8));
 }
 
 char *dt_select_print(const struct dt_select *s, bool limited)
@@ -249,13 +309,24 @@ char *dt_select_print(const struct dt_select *s, bool limited)
 	case DT_DISTINCT_ABOVE:
 		dt_put(&out, "SELECT DISTINCT %s FROM (", exact);
 		break;
+	case DT_JOINED:
+		dt_put(&out, filters(s) ? "SELECT q.* FROM (" : "SELECT q.*, z.* FROM (");
+		break;
+	case DT_SETOP:
+		put_setop(&out, s);
+		return out.data;
 	case DT_PLAIN:
 	case DT_UNION:
 	case DT_WRAPS:
 		break;
 	}
 	put_inner(&out, s, limited, false);
-	if (wrap == DT_UNION) {
+	if (wrap == DT_JOINED) {
+		dt_put(&out, ") AS q %s (", join_of(s));
+		put_inner(&out, s, limited, true);
+		dt_put(&out, ") AS z");
+		put_condition(&out, s);
+	} else if (wrap == DT_UNION) {
 		dt_put(&out, " UNION ALL ");
 		put_inner(&out, s, limited, true);
 	} else if (wrap == DT_CTE) {
@@ -276,8 +347,10 @@ bool dt_select_approximate(const struct dt_select *s, uint32_t column)
 {
 	uint32_t items[DT_MAX_KEYS + DT_MAX_AGGS], n = visible_items(s, items);
 	enum dt_wrap wrap = wrap_of(s);
-	if (wrap == DT_AGGREGATE_ABOVE || wrap == DT_GROUP_ABOVE || wrap == DT_DISTINCT_ABOVE)
+	if (wrap == DT_AGGREGATE_ABOVE || wrap == DT_GROUP_ABOVE || wrap == DT_DISTINCT_ABOVE || wrap == DT_SETOP)
 		return false;
+	if (wrap == DT_JOINED && n) /* the columns of both sides */
+		column %= n;
 	return column < n && item_at(s, items[column])->approximate;
 }
 

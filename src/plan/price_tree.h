@@ -1,0 +1,27 @@
+/* What operators above the leaves take, by RayQL and by the host. */
+#ifndef RQL_PLAN_PRICE_TREE_H
+#define RQL_PLAN_PRICE_TREE_H
+
+#include "plan/plan_nodes.h"
+
+/* The rows that a node gives, as far as counts of its leaves tell. ctes: of CTE_REFs, NULL: none is known. */
+struct rql_known_rows {
+	const struct rql_plan_nodes *nodes;
+	const struct rql_known_cte {
+		uint64_t cte;
+		double rows;
+		const struct rql_known_cte *next;
+	} *ctes;
+};
+double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel);
+/* Of the node itself, without what is below it. */
+double rql_price_native(const struct rql_known_rows *known, const struct rql_rel *rel);
+double rql_price_in_host(const struct rql_known_rows *known, const struct rql_rel *rel);
+/* Rows of an operator that the host reads from memory. */
+double rql_price_lending(double rows, uint32_t columns);
+/* Rows that go out. */
+double rql_price_giving(double rows, uint32_t columns);
+/* Own work of all operators of the tree, leaves aside. */
+double rql_price_tree(const struct rql_operator *op);
+
+#endif

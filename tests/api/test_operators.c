@@ -1,0 +1,146 @@
+/* Statements whose results are put together by RayQL alone: no operator of the host's, and DuckDB's rows. */
+#include "rows.h"
+
+static void make_two(rayql_connection *con)
+{
+	run(con, "CREATE TABLE f AS SELECT i AS id, (i * 7919) % 1000 AS k, CASE WHEN i % 13 = 0 THEN NULL ELSE (i * 31) % 50 "
+	         "END AS g, CAST((i % 977) / 10.0 AS DECIMAL(12, 2)) AS d, (i % 101)::DOUBLE / 7 AS x, 's' || (i % 40) AS s, "
+	         "CASE WHEN i % 11 = 0 THEN NULL ELSE 'name number ' || (i % 300) END AS t, "
+	         "DATE '1995-01-01' + (i % 1000)::INTEGER AS dt, ((i % 200)::BIGINT << 55) AS big "
+	         "FROM range(60000) AS r(i)");
+	run(con, "CREATE TABLE h AS SELECT (i * 3) % 1300 AS k, CASE WHEN i % 17 = 0 THEN NULL ELSE i % 60 END AS g, i % 5 AS c, "
+	         "'name number ' || (i % 350) AS t, CASE WHEN i % 29 = 0 THEN 'nan'::DOUBLE ELSE (i % 23)::DOUBLE END AS y "
+	         "FROM range(20000) AS r(i)");
+	run(con, "CREATE INDEX cf ON f USING columns (*)");
+	run(con, "CREATE INDEX ch ON h USING columns (*)");
+}
+
+#define F "(SELECT k, count(*) AS n FROM f GROUP BY k) AS a"
+#define H "(SELECT k, sum(c) AS m FROM h GROUP BY k) AS b"
+#define FG "(SELECT g, count(*) AS n FROM f GROUP BY g) AS a"
+#define HG "(SELECT g, max(y) AS m FROM h GROUP BY g) AS b"
+
+/* What EXPLAIN must say of each. */
+struct question {
+	const char *sql, *words;
+};
+
+static void ask_all(const struct question *questions, size_t count)
+{
+	struct session s = rows_session();
+	make_two(s.con);
+	for (size_t i = 0; i < count; i++) {
+		char *text = explain(s.con, questions[i].sql);
+		if (strstr(text, "host ") && strstr(text, " and below"))
+			fail_msg("the host has a part in %s\n%s", questions[i].sql, text);
+		free(text);
+		same(s.con, questions[i].sql, questions[i].words);
+	}
+	close_session(&s);
+}
+#define ask(questions) ask_all(questions, sizeof(questions) / sizeof *(questions))
+
+static void joins(void **state)
+{
+	static const struct question questions[] = {
+		{"SELECT a.k, n, m FROM " F " JOIN " H " ON a.k = b.k ORDER BY 1 LIMIT 20", "RayQL inner join"},
+		{"SELECT a.k, n, m FROM " F " LEFT JOIN " H " ON a.k = b.k AND m > 40 ORDER BY ALL", "RayQL left join"},
+		{"SELECT a.k, n, b.k, m FROM " F " FULL JOIN " H " ON a.k = b.k ORDER BY ALL", "RayQL full join"},
+		{"SELECT a.g, n, m FROM " FG " RIGHT JOIN " HG " ON a.g = b.g ORDER BY ALL", NULL},
+		{"SELECT a.g, n, m FROM " FG " JOIN " HG " ON a.g IS NOT DISTINCT FROM b.g ORDER BY ALL", "RayQL inner join"},
+		{"SELECT a.k, b.k FROM " F ", " H " WHERE a.n < b.m + 60 AND a.k + b.k = 77 ORDER BY ALL", NULL},
+		{"SELECT a.t, b.c FROM (SELECT t, max(x) AS m FROM f GROUP BY t) AS a JOIN (SELECT t, c FROM h GROUP BY t, c) AS b "
+	     "ON a.t = b.t AND a.m > b.c ORDER BY ALL LIMIT 100",
+	     "RayQL inner join"},
+		{"SELECT * FROM (SELECT big, s, count(*) AS n FROM f GROUP BY ALL) AS a JOIN (SELECT big, s, sum(d) AS m FROM f "
+	     "GROUP BY ALL) AS b USING (big, s) ORDER BY ALL",
+	     "RayQL inner join"},
+	};
+	(void)state;
+	ask(questions);
+}
+
+static void members(void **state)
+{
+	static const struct question questions[] = {
+		{"SELECT t, n FROM (SELECT t, count(*) AS n FROM f GROUP BY t) WHERE t IN (SELECT t FROM h GROUP BY t HAVING "
+	     "count(*) > 57) ORDER BY ALL",
+	     NULL},
+		{"SELECT g, n FROM " FG " WHERE g NOT IN (SELECT g FROM h GROUP BY g HAVING count(*) > 314) ORDER BY ALL", NULL},
+		{"SELECT g, n, g IN (SELECT g FROM h GROUP BY g HAVING count(*) > 314) FROM " FG " ORDER BY ALL",
+	     "RayQL mark join"},
+		{"SELECT g, n, g IN (SELECT g FROM h WHERE g IS NOT NULL GROUP BY g HAVING count(*) > 314) FROM " FG " ORDER BY ALL",
+	     "RayQL mark join"},
+		{"SELECT a.k, n FROM " F " WHERE EXISTS (SELECT 1 FROM (SELECT k, g, count(*) AS m FROM h GROUP BY k, g) AS b "
+	     "WHERE b.k = a.k AND b.g <> a.n) ORDER BY ALL",
+	     NULL},
+		{"SELECT a.k, (SELECT max(c) FROM h WHERE h.k = a.k) FROM " F " ORDER BY ALL", NULL},
+		{"WITH r AS (SELECT k, sum(d) AS v FROM f GROUP BY k) SELECT k, v FROM r WHERE v = (SELECT max(v) FROM r) "
+	     "ORDER BY ALL",
+	     NULL},
+	};
+	(void)state;
+	ask(questions);
+}
+
+static void groups(void **state)
+{
+	static const struct question questions[] = {
+		{"SELECT n, count(*), sum(m), avg(m), min(k), max(k) FROM (SELECT k, count(*) AS n, sum(d) AS m FROM f GROUP BY k) "
+	     "GROUP BY n ORDER BY ALL",
+	     "RayQL aggregate"},
+		{"SELECT count(*), sum(m), avg(m), count(DISTINCT n), sum(m) FILTER (WHERE k % 2 = 0), avg(n) FROM "
+	     "(SELECT k, count(*) AS n, sum(d) AS m FROM f GROUP BY k)",
+	     "RayQL aggregate"},
+		{"SELECT count(*), sum(m), min(m), max(t), avg(m) FROM (SELECT k, max(t) AS t, sum(d) AS m FROM f GROUP BY k HAVING "
+	     "count(*) > 1000000)",
+	     "RayQL aggregate"},
+		{"SELECT s, min(t), max(t), count(t), count(DISTINCT t) FROM (SELECT s, t FROM f GROUP BY s, t) GROUP BY s "
+	     "ORDER BY ALL",
+	     "RayQL aggregate"},
+		{"SELECT min(m), max(m), bool_and(m > 3), bool_or(m > 30) FROM (SELECT g, max(y) AS m FROM h GROUP BY g)", NULL},
+		{"SELECT year(dt), count(*), sum(m) FROM (SELECT dt, sum(d) AS m FROM f GROUP BY dt) GROUP BY year(dt) ORDER BY ALL",
+	     "RayQL aggregate"},
+		{"SELECT DISTINCT n, k % 3 FROM " F " ORDER BY ALL", "RayQL distinct"},
+	};
+	(void)state;
+	ask(questions);
+}
+
+static void set_operations(void **state)
+{
+	static const struct question questions[] = {
+		{"SELECT k FROM " F " UNION SELECT k FROM " H " ORDER BY 1", "RayQL distinct"},
+		{"SELECT k FROM " F " UNION ALL SELECT k FROM " H " ORDER BY 1", "RayQL union all"},
+		{"SELECT k FROM " F " EXCEPT SELECT k FROM " H " ORDER BY 1", "RayQL except"},
+		{"SELECT g FROM " FG " INTERSECT SELECT g FROM " HG " ORDER BY 1", "RayQL intersect"},
+		{"SELECT n FROM " F " EXCEPT ALL SELECT n FROM " F " WHERE k > 500 ORDER BY 1", "RayQL except all"},
+		{"SELECT n FROM " F " INTERSECT ALL SELECT m FROM " H " ORDER BY 1", NULL},
+	};
+	(void)state;
+	ask(questions);
+}
+
+/* What RayQL does not do is the host's, over rows of RayQL's own. */
+static void mixed(void **state)
+{
+	struct session s = rows_session();
+	(void)state;
+	make_two(s.con);
+	same(s.con, "SELECT a.s, n, row_number() OVER (ORDER BY n, a.s) FROM (SELECT s, count(*) AS n FROM f GROUP BY s) AS a "
+	            "ORDER BY ALL",
+	     "  RayQL order");
+	same(s.con, "SELECT count(*), stddev(n)::DECIMAL(18, 6) FROM (SELECT k, count(*) AS n FROM f GROUP BY k HAVING count(*) "
+	            "> 3)",
+	     "host project and below");
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(joins),          cmocka_unit_test(members), cmocka_unit_test(groups),
+		cmocka_unit_test(set_operations), cmocka_unit_test(mixed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,809 @@
+/* Joins, groups, DISTINCT, set operations and conditions over vectors of every form, against plain loops over values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "flow/keys.h"
+
+enum { COLUMNS = 3, ROWS_MOST = 2500, ROUNDS = 500 };
+
+static uint64_t seed = 88172645463325252u;
+static struct rql_pool *pool;
+
+static uint64_t draw(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+struct world {
+	struct rql_arena *arena;
+	struct rql_flow flow;
+	struct rql_budget budget;
+	struct rql_error err;
+	struct rql_running r;
+};
+
+static void open_world(struct world *w)
+{
+	*w = (struct world){.arena = rql_arena_new()};
+	w->flow = (struct rql_flow){.pool = pool, .simd = RQL_SIMD_AVX2};
+	w->r = (struct rql_running){.flow = &w->flow, .arena = w->arena, .err = &w->err};
+}
+
+static void close_world(struct world *w)
+{
+	rql_error_clear(&w->err);
+	rql_arena_free(w->arena);
+}
+
+/* ---- values ---- */
+
+static const rql_type_id type_ids[] = {RQL_TYPE_TINYINT, RQL_TYPE_SMALLINT, RQL_TYPE_INTEGER, RQL_TYPE_BIGINT,
+                                       RQL_TYPE_HUGEINT, RQL_TYPE_UBIGINT,  RQL_TYPE_DATE,    RQL_TYPE_DECIMAL,
+                                       RQL_TYPE_DOUBLE,  RQL_TYPE_FLOAT,    RQL_TYPE_VARCHAR, RQL_TYPE_BOOLEAN};
+
+static struct rql_type draw_type(void)
+{
+	struct rql_type type = rql_type_simple(type_ids[draw(sizeof type_ids / sizeof *type_ids)]);
+	if (type.id == RQL_TYPE_DECIMAL) {
+		type.width = draw(2) ? 12 : 30;
+		type.scale = 2;
+	}
+	return type;
+}
+
+static rql_int128 extreme(struct rql_type type)
+{
+	unsigned bits = rql_type_bytes(type) * 8;
+	if (type.id == RQL_TYPE_BOOLEAN)
+		return (rql_int128)draw(2);
+	if (type.id == RQL_TYPE_DECIMAL) {
+		rql_int128 limit = 1;
+		for (unsigned i = 0; i < type.width; i++)
+			limit *= 10;
+		return draw(2) ? limit - 1 : 1 - limit;
+	}
+	if (!rql_type_is_signed(type))
+		return draw(2) ? 0 : ((rql_int128)1 << bits) - 1;
+	rql_int128 half = (rql_int128)1 << (bits - 2);
+	return draw(2) ? (half - 1) * 2 + 1 : -(half - 1) * 2 - (bits == 128 ? 1 : 2);
+}
+
+/* Few different values, so that they meet; spread says how few. */
+static struct rql_value draw_value(struct rql_type type, uint64_t spread)
+{
+	static const double odd[] = {0.0, -0.0, 1.5, -1.5, INFINITY, -INFINITY, NAN, 1e300};
+	static const char *const texts[] = {"",      "a",           "ab",          "twelve bytes", "thirteen bytes",
+	                                    "thirteen byteS", "a longer text that is no inline one", "z", "\xc3\xa9"};
+	struct rql_value v = {.type = type};
+	if (type.id == RQL_TYPE_VARCHAR) {
+		v.string.data = texts[draw(spread < 9 ? spread : 9)];
+		v.string.length = strlen(v.string.data);
+	} else if (type.id == RQL_TYPE_DOUBLE || type.id == RQL_TYPE_FLOAT) {
+		v.real = draw(3) ? (double)draw(spread) : odd[draw(8)];
+		if (type.id == RQL_TYPE_FLOAT)
+			v.real = (double)(float)(v.real > 1e38 && !isinf(v.real) ? 1e30 : v.real);
+	} else if (type.id == RQL_TYPE_BOOLEAN) {
+		v.integer = (rql_int128)draw(2);
+	} else {
+		v.integer = draw(12) ? (rql_int128)draw(spread < 100 ? spread : 100) : extreme(type);
+	}
+	return v;
+}
+
+/* ---- vectors of a value for each row, in any form ---- */
+
+static struct rql_column *column_of(struct world *w, struct rql_type type, const struct rql_value *values, uint64_t n)
+{
+	struct rql_column *c = NULL;
+	assert_int_equal(rql_column_room(&w->r, type, n, true, &c), RQL_OK);
+	bool nulls = false;
+	for (uint64_t i = 0; i < n; i++) {
+		nulls |= values[i].is_null;
+		if (values[i].is_null)
+			continue;
+		rql_column_put(c, i, &values[i]);
+		c->validity[i >> 6] |= UINT64_C(1) << (i & 63);
+	}
+	if (!nulls && draw(2))
+		c->validity = NULL;
+	return c;
+}
+
+static void as_dictionary(struct world *w, struct rql_vector *v, const struct rql_value *values, uint64_t n)
+{
+	uint32_t *codes = RQL_NEW_ARRAY(w->arena, uint32_t, n), count = 0;
+	struct rql_value *entries = RQL_NEW_ARRAY(w->arena, struct rql_value, n + 1);
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t e = 0;
+		while (e < count && (entries[e].is_null != values[i].is_null ||
+		                     (!values[i].is_null && rql_value_compare(&entries[e], &values[i]) != 0)))
+			e++;
+		if (e == count)
+			entries[count++] = values[i];
+		codes[i] = e;
+	}
+	if (!count)
+		entries[count++] = rql_value_null(v->type);
+	v->kind = RQL_VECTOR_CODES;
+	v->codes = codes;
+	v->null_code = UINT32_MAX;
+	v->values = column_of(w, v->type, entries, count);
+}
+
+static void as_integers(struct world *w, struct rql_vector *v, const struct rql_value *values, uint64_t n)
+{
+	rql_int128 *integer = RQL_NEW_ARRAY(w->arena, rql_int128, n);
+	double *real = RQL_NEW_ARRAY(w->arena, double, n);
+	uint64_t *valid = RQL_NEW_ARRAY(w->arena, uint64_t, n / 64 + 1);
+	bool is_real = v->type.id == RQL_TYPE_DOUBLE || v->type.id == RQL_TYPE_FLOAT;
+	for (uint64_t i = 0; i < n; i++) {
+		if (values[i].is_null)
+			continue;
+		valid[i >> 6] |= UINT64_C(1) << (i & 63);
+		if (is_real)
+			real[i] = values[i].real;
+		else
+			integer[i] = values[i].integer;
+	}
+	v->kind = is_real ? RQL_VECTOR_REAL : RQL_VECTOR_INTEGER;
+	v->integer = integer;
+	v->real = real;
+	v->valid = valid;
+}
+
+static void as_wide(struct world *w, struct rql_vector *v, const struct rql_value *values, uint64_t n)
+{
+	uint64_t *wide = RQL_NEW_ARRAY(w->arena, uint64_t, n);
+	v->kind = RQL_VECTOR_WIDE;
+	v->least = -7;
+	v->null_wide = 12345678901u;
+	v->wide = wide;
+	for (uint64_t i = 0; i < n; i++)
+		wide[i] = values[i].is_null ? v->null_wide : (uint64_t)(int64_t)values[i].integer + 7;
+}
+
+static void make_vector(struct world *w, struct rql_type type, const struct rql_value *values, uint64_t n,
+                        struct rql_vector *v)
+{
+	*v = (struct rql_vector){.type = type};
+	uint64_t form = draw(4);
+	bool narrow = rql_type_is_integral(type) && rql_type_bytes(type) <= 8 && rql_type_is_signed(type);
+	if (form == 0 && n < 300)
+		as_dictionary(w, v, values, n);
+	else if (form == 1 && type.id != RQL_TYPE_VARCHAR)
+		as_integers(w, v, values, n);
+	else if (form == 2 && narrow && type.id != RQL_TYPE_BOOLEAN)
+		as_wide(w, v, values, n);
+	else {
+		v->kind = RQL_VECTOR_COLUMN;
+		v->values = column_of(w, type, values, n);
+	}
+}
+
+/* At other rows: of those of `of` values, or none. */
+static void make_column(struct world *w, struct rql_type type, uint64_t n, uint64_t spread, struct rql_vector *v)
+{
+	uint64_t of = draw(3) ? n : n / 2 + 1, nulls = draw(3) ? draw(10) + 2 : 0;
+	struct rql_value *values = RQL_NEW_ARRAY(w->arena, struct rql_value, of);
+	for (uint64_t i = 0; i < of; i++)
+		values[i] = nulls && !draw(nulls) ? rql_value_null(type) : draw_value(type, spread);
+	if (draw(4) == 0) /* one value is half of the rows */
+		for (uint64_t i = 0; i < of; i += 2)
+			values[i] = values[0];
+	make_vector(w, type, values, of, v);
+	if (of == n)
+		return;
+	uint32_t *at = RQL_NEW_ARRAY(w->arena, uint32_t, n);
+	v->outer = draw(2);
+	for (uint64_t i = 0; i < n; i++)
+		at[i] = v->outer && !draw(5) ? RQL_NO_ROW : (uint32_t)draw(of);
+	v->at = at;
+}
+
+static void make_set(struct world *w, const struct rql_type *types, uint32_t columns, uint64_t rows,
+                     struct rql_rowset *set)
+{
+	uint64_t spread = 1 + draw(30);
+	*set = (struct rql_rowset){.arena = w->arena, .capacity = rows, .rows = rows, .vector_count = columns};
+	set->vectors = RQL_NEW_ARRAY(w->arena, struct rql_vector, columns);
+	for (uint32_t c = 0; c < columns; c++)
+		make_column(w, types[c], rows, spread, &set->vectors[c]);
+	if (draw(2))
+		return;
+	set->selection = RQL_NEW_ARRAY(w->arena, uint32_t, rows);
+	set->rows = 0;
+	for (uint64_t i = 0; i < rows; i++)
+		if (draw(4))
+			set->selection[set->rows++] = (uint32_t)i;
+}
+
+/* ---- rows as texts: a multiset of them is what operators must agree on ---- */
+
+struct rows {
+	uint64_t count, room;
+	char **text;
+};
+
+static void put_value(struct rql_strbuf *out, const struct rql_value *value)
+{
+	struct rql_value v = *value;
+	bool real = v.type.id == RQL_TYPE_DOUBLE || v.type.id == RQL_TYPE_FLOAT;
+	if (real && !v.is_null && v.real == 0)
+		v.real = 0; /* equal keys may be either zero */
+	if (real && !v.is_null && isnan(v.real))
+		rql_strbuf_put(out, "NaN");
+	else if (!rql_value_print(out, &v))
+		fail_msg("a value cannot be printed");
+	rql_strbuf_put(out, "|");
+}
+
+static void put_rows(struct rows *rows, struct rql_strbuf *text)
+{
+	if (rows->count == rows->room)
+		rows->text = realloc(rows->text, (rows->room = rows->room ? 2 * rows->room : 64) * sizeof *rows->text);
+	rows->text[rows->count++] = strdup(rql_strbuf_text(text));
+	rql_strbuf_free(text);
+	*text = (struct rql_strbuf){0};
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static struct rql_value cell(const struct rql_rowset *set, uint64_t i, uint32_t c)
+{
+	return rql_vector_get(&set->vectors[c], rql_rowset_row(set, i));
+}
+
+static void rows_of(const struct rql_rowset *set, struct rows *rows)
+{
+	struct rql_strbuf text = {0};
+	for (uint64_t i = 0; i < set->rows; i++) {
+		for (uint32_t c = 0; c < set->vector_count; c++) {
+			struct rql_value v = cell(set, i, c);
+			put_value(&text, &v);
+		}
+		put_rows(rows, &text);
+	}
+}
+
+static void free_rows(struct rows *rows)
+{
+	for (uint64_t i = 0; i < rows->count; i++)
+		free(rows->text[i]);
+	free(rows->text);
+}
+
+static void same_rows(struct rows *got, struct rows *expected, const char *what, int round)
+{
+	if (got->count)
+		qsort(got->text, got->count, sizeof *got->text, compare_texts);
+	if (expected->count)
+		qsort(expected->text, expected->count, sizeof *expected->text, compare_texts);
+	for (uint64_t i = 0; i < got->count && i < expected->count; i++)
+		if (strcmp(got->text[i], expected->text[i]) != 0)
+			fail_msg("%s, round %d: row %llu is %s, not %s", what, round, (unsigned long long)i, got->text[i],
+			         expected->text[i]);
+	if (got->count != expected->count)
+		fail_msg("%s, round %d: %llu rows, not %llu", what, round, (unsigned long long)got->count,
+		         (unsigned long long)expected->count);
+	free_rows(got);
+	free_rows(expected);
+}
+
+/* ---- expressions ---- */
+
+static struct rql_expr *ref(struct world *w, uint32_t index, struct rql_type type)
+{
+	struct rql_expr *e = RQL_NEW(w->arena, struct rql_expr);
+	*e = (struct rql_expr){.kind = RQL_EXPR_REF, .type = type, .index = index};
+	return e;
+}
+
+static struct rql_expr *comparison(struct world *w, const char *name, struct rql_expr *a, struct rql_expr *b)
+{
+	struct rql_expr *e = RQL_NEW(w->arena, struct rql_expr);
+	*e = (struct rql_expr){.kind = RQL_EXPR_COMPARE,
+	                       .type = rql_type_simple(RQL_TYPE_BOOLEAN),
+	                       .name = name,
+	                       .child_count = 2,
+	                       .children = RQL_NEW_ARRAY(w->arena, struct rql_expr *, 2)};
+	e->children[0] = a;
+	e->children[1] = b;
+	return e;
+}
+
+/* -1: NULL */
+static int truth(const char *name, const struct rql_value *a, const struct rql_value *b)
+{
+	if (name[0] == 'I') {
+		bool same = a->is_null || b->is_null ? a->is_null == b->is_null : rql_value_compare(a, b) == 0;
+		return same == (strstr(name, "NOT") != NULL);
+	}
+	if (a->is_null || b->is_null)
+		return -1;
+	return rql_comparison_holds(name, rql_value_compare(a, b));
+}
+
+/* ---- joins ---- */
+
+struct join_case {
+	struct rql_rel rel, left, right;
+	struct rql_rowset sets[2];
+	bool swapped[4];
+};
+
+static void make_join(struct world *w, struct join_case *j, bool large)
+{
+	static const char *const rests[] = {"<", "<>", ">=", "IS DISTINCT FROM"};
+	struct rql_type types[COLUMNS];
+	uint64_t most = large ? ROWS_MOST : draw(2) ? 40 : 8;
+	uint32_t keys = (uint32_t)draw(COLUMNS);
+	memset(j, 0, sizeof *j);
+	j->rel.kind = RQL_REL_JOIN;
+	j->rel.join = (enum rql_join_type)draw(RQL_JOIN_CROSS + 1);
+	for (uint32_t c = 0; c < COLUMNS; c++)
+		types[c] = draw_type();
+	for (int s = 0; s < 2; s++)
+		make_set(w, types, COLUMNS, draw(most + 1), &j->sets[s]);
+	j->left.column_count = j->right.column_count = COLUMNS;
+	j->rel.children = RQL_NEW_ARRAY(w->arena, struct rql_rel *, 2);
+	j->rel.children[0] = &j->left;
+	j->rel.children[1] = &j->right;
+	j->rel.child_count = 2;
+	j->rel.exprs = RQL_NEW_ARRAY(w->arena, struct rql_expr *, COLUMNS + 1);
+	bool mark = j->rel.join == RQL_JOIN_MARK, open = false;
+	if (j->rel.join == RQL_JOIN_CROSS)
+		return;
+	for (uint32_t c = 0; c < keys || (mark && c == 0) || (large && c == 0); c++) {
+		bool equal = draw(3) && !(mark && open);
+		open |= equal;
+		struct rql_expr *a = ref(w, c, types[c]), *b = ref(w, c + COLUMNS, types[c]);
+		bool turned = draw(2);
+		j->rel.exprs[j->rel.expr_count++] =
+			comparison(w, equal ? "=" : "IS NOT DISTINCT FROM", turned ? b : a, turned ? a : b);
+	}
+	if (!mark && draw(2)) {
+		uint32_t c = (uint32_t)draw(COLUMNS);
+		j->rel.exprs[j->rel.expr_count++] =
+			comparison(w, rests[draw(4)], ref(w, c, types[c]), ref(w, c + COLUMNS, types[c]));
+	}
+}
+
+/* All conditions for a pair: 1, 0, -1. */
+static int holds(const struct join_case *j, uint64_t l, uint64_t r)
+{
+	int all = 1;
+	for (uint32_t i = 0; i < j->rel.expr_count; i++) {
+		struct rql_value v[2];
+		for (int k = 0; k < 2; k++) {
+			uint32_t index = j->rel.exprs[i]->children[k]->index;
+			v[k] = index < COLUMNS ? cell(&j->sets[0], l, index) : cell(&j->sets[1], r, index - COLUMNS);
+		}
+		int t = truth(j->rel.exprs[i]->name, &v[0], &v[1]);
+		all = !all || !t ? 0 : t < 0 ? -1 : all;
+	}
+	return all;
+}
+
+static void put_side(struct rql_strbuf *text, const struct rql_rowset *set, uint64_t i, bool null)
+{
+	for (uint32_t c = 0; c < COLUMNS; c++) {
+		struct rql_value v = null ? rql_value_null(set->vectors[c].type) : cell(set, i, c);
+		put_value(text, &v);
+	}
+}
+
+static void put_pair(const struct join_case *j, struct rows *rows, uint64_t l, uint64_t r, bool no_left, bool no_right)
+{
+	struct rql_strbuf text = {0};
+	put_side(&text, &j->sets[0], l, no_left);
+	put_side(&text, &j->sets[1], r, no_right);
+	put_rows(rows, &text);
+}
+
+/* false: a row has two partners where it may have one. */
+static bool join_by_loops(const struct join_case *j, struct rows *out)
+{
+	const struct rql_rowset *a = &j->sets[0], *b = &j->sets[1];
+	enum rql_join_type join = j->rel.join;
+	bool pairs = join <= RQL_JOIN_FULL || join == RQL_JOIN_SINGLE || join == RQL_JOIN_CROSS;
+	bool *found = calloc(b->rows + 1, 1), ok = true;
+	struct rql_strbuf text = {0};
+	for (uint64_t l = 0; l < a->rows; l++) {
+		uint64_t hits = 0, doubts = 0;
+		for (uint64_t r = 0; r < b->rows; r++) {
+			int t = holds(j, l, r);
+			doubts += t < 0;
+			if (t != 1)
+				continue;
+			hits++;
+			found[r] = true;
+			if (pairs)
+				put_pair(j, out, l, r, false, false);
+		}
+		ok = ok && (join != RQL_JOIN_SINGLE || hits < 2);
+		if (!hits && (join == RQL_JOIN_LEFT || join == RQL_JOIN_FULL || join == RQL_JOIN_SINGLE))
+			put_pair(j, out, l, 0, false, true);
+		if ((join == RQL_JOIN_SEMI && hits) || (join == RQL_JOIN_ANTI && !hits) || join == RQL_JOIN_MARK) {
+			put_side(&text, a, l, false);
+			struct rql_value mark = {.type = rql_type_simple(RQL_TYPE_BOOLEAN), .integer = hits > 0};
+			mark.is_null = !hits && doubts;
+			if (join == RQL_JOIN_MARK)
+				put_value(&text, &mark);
+			put_rows(out, &text);
+		}
+	}
+	for (uint64_t r = 0; r < b->rows; r++) {
+		if (!found[r] && (join == RQL_JOIN_RIGHT || join == RQL_JOIN_FULL))
+			put_pair(j, out, 0, r, true, false);
+		if ((join == RQL_JOIN_RIGHT_SEMI && found[r]) || (join == RQL_JOIN_RIGHT_ANTI && !found[r])) {
+			put_side(&text, b, r, false);
+			put_rows(out, &text);
+		}
+	}
+	free(found);
+	return ok;
+}
+
+static void check_join(int round, bool large)
+{
+	struct world w;
+	struct join_case j;
+	struct rows got = {0}, expected = {0};
+	struct rql_rowset out = {0};
+	char what[64];
+	open_world(&w);
+	make_join(&w, &j, large);
+	snprintf(what, sizeof what, "join of kind %d, %u conditions", (int)j.rel.join, j.rel.expr_count);
+	bool ok = join_by_loops(&j, &expected);
+	rql_status status = rql_rowset_join(&w.r, &j.rel, j.sets, &out);
+	if (ok && status != RQL_OK)
+		fail_msg("%s, round %d: %s", what, round, rql_error_message(&w.err));
+	if (!ok)
+		assert_int_equal(status, RQL_ERROR_UNSUPPORTED);
+	if (ok) {
+		rows_of(&out, &got);
+		same_rows(&got, &expected, what, round);
+	} else {
+		free_rows(&expected);
+	}
+	close_world(&w);
+}
+
+static void test_joins(void **state)
+{
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++)
+		check_join(round, false);
+	for (int round = 0; round < 12; round++)
+		check_join(round, true);
+}
+
+/* ---- many rows: tables in parts ---- */
+
+static void test_many_rows(void **state)
+{
+	enum { BUILD = 150000, PROBE = 210000, KEYS = 90000 };
+	(void)state;
+	for (int dense = 0; dense < 2; dense++) {
+		struct world w;
+		open_world(&w);
+		struct rql_type type = rql_type_simple(RQL_TYPE_BIGINT);
+		struct rql_rowset sets[2] = {{.arena = w.arena, .capacity = BUILD, .rows = BUILD, .vector_count = 1},
+		                             {.arena = w.arena, .capacity = PROBE, .rows = PROBE, .vector_count = 1}};
+		uint32_t *count = RQL_NEW_ARRAY(w.arena, uint32_t, KEYS);
+		uint64_t pairs = 0, groups = 0;
+		for (int s = 0; s < 2; s++) {
+			struct rql_column *c = NULL;
+			assert_int_equal(rql_column_room(&w.r, type, sets[s].rows, false, &c), RQL_OK);
+			for (uint64_t i = 0; i < sets[s].rows; i++) {
+				uint64_t key = s == 0 && i < 4 ? 0 : draw(KEYS); /* some keys several times, few of them often */
+				((uint64_t *)c->data)[i] = dense ? key : key * UINT64_C(0x9e3779b97f4a7c15);
+				if (s == 0)
+					groups += count[key]++ == 0;
+				else
+					pairs += count[key];
+			}
+			sets[s].vectors = RQL_NEW(w.arena, struct rql_vector);
+			*sets[s].vectors = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = type, .values = c};
+		}
+		struct rql_rowset one = sets[0], out;
+		struct rql_rel sides[2] = {{.column_count = 1}, {.column_count = 1}};
+		struct rql_rel *children[2] = {&sides[0], &sides[1]};
+		struct rql_expr *condition = comparison(&w, "=", ref(&w, 0, type), ref(&w, 1, type));
+		struct rql_rel rel = {.kind = RQL_REL_JOIN, .child_count = 2, .children = children, .expr_count = 1, .exprs = &condition};
+		assert_int_equal(rql_rowset_join(&w.r, &rel, sets, &out), RQL_OK);
+		assert_int_equal(out.rows, pairs);
+		for (uint64_t i = 0; i < out.rows; i++)
+			assert_true(cell(&out, i, 0).integer == cell(&out, i, 1).integer);
+		assert_int_equal(rql_rowset_distinct(&w.r, &one), RQL_OK);
+		assert_int_equal(one.rows, groups);
+		close_world(&w);
+	}
+}
+
+/* ---- groups ---- */
+
+static struct rql_expr *aggregate(struct world *w, const char *name, struct rql_expr *of, struct rql_type type)
+{
+	struct rql_expr *e = RQL_NEW(w->arena, struct rql_expr);
+	*e = (struct rql_expr){.kind = RQL_EXPR_AGGREGATE, .type = type, .name = name, .child_count = of != NULL};
+	e->children = RQL_NEW_ARRAY(w->arena, struct rql_expr *, 1);
+	e->children[0] = of;
+	return e;
+}
+
+static bool same_value(const struct rql_value *a, const struct rql_value *b)
+{
+	return a->is_null || b->is_null ? a->is_null == b->is_null : rql_value_compare(a, b) == 0;
+}
+
+/* The aggregate of the rows of one group by a loop. */
+static struct rql_value aggregate_by_loop(const struct rql_rowset *set, const struct rql_expr *e, const uint64_t *rows,
+                                          uint64_t n)
+{
+	struct rql_value best = rql_value_null(e->type), sum = {.type = e->type};
+	uint64_t count = 0;
+	rql_int128 integers = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		struct rql_value v = e->child_count ? cell(set, rows[i], e->children[0]->index) : (struct rql_value){0};
+		struct rql_value pass = e->filter ? cell(set, rows[i], e->filter->index) : (struct rql_value){.integer = 1};
+		bool again = v.is_null || pass.is_null || !pass.integer;
+		for (uint64_t k = 0; k < i && e->distinct && !again; k++) {
+			struct rql_value other = cell(set, rows[k], e->children[0]->index);
+			struct rql_value passed = e->filter ? cell(set, rows[k], e->filter->index) : pass;
+			again = !passed.is_null && passed.integer && same_value(&v, &other);
+		}
+		if (again)
+			continue;
+		count++;
+		integers += e->name[0] != 'm' && e->name[0] != 'c' && e->child_count && v.type.id != RQL_TYPE_VARCHAR && v.type.id != RQL_TYPE_DOUBLE ? v.integer : 0;
+		sum.real += v.type.id == RQL_TYPE_DOUBLE ? v.real : 0;
+		int c = best.is_null ? 0 : rql_value_compare(&v, &best);
+		if (best.is_null || (e->name[1] == 'i' ? c < 0 : c > 0))
+			best = v;
+	}
+	if (!strncmp(e->name, "count", 5))
+		return (struct rql_value){.type = e->type, .integer = count};
+	if (!count || e->name[0] == 'm')
+		return best.is_null || !count ? rql_value_null(e->type) : best;
+	if (!strcmp(e->name, "avg"))
+		sum.real = rql_integer_average(integers, count, e->children[0]->type.scale, rql_type_bytes(e->children[0]->type) == 2);
+	else
+		sum.integer = integers;
+	return sum;
+}
+
+static void check_groups(int round)
+{
+	struct world w;
+	struct rql_rowset set, copy, out;
+	struct rows got = {0}, expected = {0};
+	open_world(&w);
+	struct rql_type types[5] = {draw_type(), draw_type(), draw_type(), rql_type_simple(RQL_TYPE_BOOLEAN), {0}};
+	do
+		types[4] = draw_type();
+	while (!rql_type_is_integer(types[4]) || rql_type_bytes(types[4]) == 16);
+	uint32_t keys = (uint32_t)draw(3);
+	make_set(&w, types, 5, draw(draw(2) ? 300 : 20), &set);
+	copy = set;
+	struct rql_expr *exprs[12];
+	struct rql_type count = rql_type_simple(RQL_TYPE_BIGINT), sum = rql_type_simple(RQL_TYPE_HUGEINT);
+	uint32_t n = 0;
+	for (; n < keys; n++)
+		exprs[n] = ref(&w, n, types[n]);
+	exprs[n++] = aggregate(&w, "count_star", NULL, count);
+	exprs[n++] = aggregate(&w, "count", ref(&w, 2, types[2]), count);
+	exprs[n] = aggregate(&w, "count", ref(&w, 2, types[2]), count);
+	exprs[n++]->distinct = true;
+	exprs[n++] = aggregate(&w, "min", ref(&w, 2, types[2]), types[2]);
+	exprs[n++] = aggregate(&w, "max", ref(&w, 2, types[2]), types[2]);
+	exprs[n++] = aggregate(&w, "sum", ref(&w, 4, types[4]), sum);
+	exprs[n++] = aggregate(&w, "avg", ref(&w, 4, types[4]), rql_type_simple(RQL_TYPE_DOUBLE));
+	exprs[n] = aggregate(&w, "sum", ref(&w, 4, types[4]), sum);
+	exprs[n]->distinct = draw(2);
+	exprs[n++]->filter = ref(&w, 3, types[3]);
+	struct rql_rel rel = {.kind = RQL_REL_AGGREGATE, .expr_count = n, .exprs = exprs, .group_count = keys};
+	bool *done = calloc(set.rows + 1, 1);
+	uint64_t *rows = calloc(set.rows + 1, sizeof *rows), groups = 0;
+	struct rql_strbuf text = {0};
+	for (uint64_t i = 0; i < set.rows || (!keys && !groups); i++) {
+		uint64_t members = 0;
+		if (i < set.rows && done[i])
+			continue;
+		for (uint64_t k = i; k < set.rows; k++) {
+			bool same = true;
+			for (uint32_t c = 0; c < keys; c++) {
+				struct rql_value a = cell(&set, i, c), b = cell(&set, k, c);
+				same = same && same_value(&a, &b);
+			}
+			if (same) {
+				done[k] = true;
+				rows[members++] = k;
+			}
+		}
+		groups++;
+		for (uint32_t e = 0; e < n; e++) {
+			struct rql_value v = e < keys ? cell(&set, i, e) : aggregate_by_loop(&set, exprs[e], rows, members);
+			put_value(&text, &v);
+		}
+		put_rows(&expected, &text);
+	}
+	free(done);
+	free(rows);
+	if (rql_rowset_aggregate(&w.r, &rel, &copy, &out) != RQL_OK)
+		fail_msg("groups, round %d: %s", round, rql_error_message(&w.err));
+	rows_of(&out, &got);
+	same_rows(&got, &expected, "groups", round);
+	close_world(&w);
+}
+
+static void test_groups(void **state)
+{
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++)
+		check_groups(round);
+}
+
+/* ---- set operations ---- */
+
+static uint64_t times(const struct rows *rows, const char *text, uint64_t to)
+{
+	uint64_t n = 0;
+	for (uint64_t i = 0; i < to; i++)
+		n += strcmp(rows->text[i], text) == 0;
+	return n;
+}
+
+static void check_setop(int round)
+{
+	struct world w;
+	struct rql_rowset sets[2], out;
+	struct rows in[2] = {{0}, {0}}, got = {0}, expected = {0};
+	open_world(&w);
+	struct rql_type types[2] = {draw_type(), draw_type()};
+	struct rql_rel sides[2], *children[2] = {&sides[0], &sides[1]};
+	struct rql_rel rel = {.kind = RQL_REL_SETOP,
+	                      .column_count = 2,
+	                      .types = types,
+	                      .child_count = 2,
+	                      .children = children,
+	                      .setop = (enum rql_setop_type)draw(3),
+	                      .setop_all = draw(2)};
+	for (int s = 0; s < 2; s++) {
+		make_set(&w, types, 2, draw(150), &sets[s]);
+		rows_of(&sets[s], &in[s]);
+	}
+	struct rql_strbuf text = {0};
+	for (int s = 0; s < 2; s++)
+		for (uint64_t i = 0; i < in[s].count; i++) {
+			const char *row = in[s].text[i];
+			uint64_t before = times(&in[s], row, i), left = times(&in[0], row, in[0].count),
+			         right = times(&in[1], row, in[1].count), keep;
+			if (rel.setop == RQL_SETOP_UNION)
+				keep = rel.setop_all || (!before && (s == 0 || !left));
+			else if (s == 1)
+				keep = 0;
+			else if (rel.setop == RQL_SETOP_INTERSECT)
+				keep = rel.setop_all ? before < right : !before && right;
+			else
+				keep = rel.setop_all ? before + right < left : !before && !right;
+			if (keep) {
+				rql_strbuf_put(&text, row);
+				put_rows(&expected, &text);
+			}
+		}
+	if (rql_rowset_setop(&w.r, &rel, sets, &out) != RQL_OK)
+		fail_msg("set operation, round %d: %s", round, rql_error_message(&w.err));
+	rows_of(&out, &got);
+	same_rows(&got, &expected, "set operation", round);
+	free_rows(&in[0]);
+	free_rows(&in[1]);
+	close_world(&w);
+}
+
+static void test_set_operations(void **state)
+{
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++)
+		check_setop(round);
+}
+
+/* ---- conditions and values by vectors ---- */
+
+static void check_filter(int round)
+{
+	static const char *const names[] = {"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
+	struct world w;
+	struct rql_rowset set, out, computed;
+	struct rows got = {0}, expected = {0};
+	open_world(&w);
+	struct rql_type types[2] = {draw_type(), {0}};
+	types[1] = types[0];
+	make_set(&w, types, 2, draw(draw(8) ? 400 : 40000), &set);
+	struct rql_expr *e = comparison(&w, names[draw(8)], ref(&w, 0, types[0]), ref(&w, 1, types[1]));
+	struct rql_rel filter = {.kind = RQL_REL_FILTER, .expr_count = 1, .exprs = &e},
+				   project = {.kind = RQL_REL_PROJECT, .expr_count = 1, .exprs = &e};
+	struct rql_strbuf text = {0};
+	computed = set;
+	assert_int_equal(rql_rowset_step(&w.r, &project, &computed, &computed), RQL_OK);
+	assert_int_equal(computed.rows, set.rows);
+	for (uint64_t i = 0; i < set.rows; i++) {
+		struct rql_value a = cell(&set, i, 0), b = cell(&set, i, 1), value = cell(&computed, i, 0);
+		int t = truth(e->name, &a, &b);
+		assert_int_equal(value.is_null ? -1 : (int)value.integer, t);
+		if (t != 1)
+			continue;
+		put_value(&text, &a);
+		put_value(&text, &b);
+		put_rows(&expected, &text);
+	}
+	if (rql_rowset_step(&w.r, &filter, &set, &out) != RQL_OK)
+		fail_msg("filter, round %d: %s", round, rql_error_message(&w.err));
+	rows_of(&out, &got);
+	same_rows(&got, &expected, "filter", round);
+	close_world(&w);
+}
+
+static void test_filters(void **state)
+{
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++)
+		check_filter(round);
+}
+
+/* ---- rows that explode ---- */
+
+static void test_limit_of_memory(void **state)
+{
+	struct world w;
+	struct rql_type type = rql_type_simple(RQL_TYPE_INTEGER);
+	struct rql_rel sides[2] = {{.column_count = 1}, {.column_count = 1}}, *children[2] = {&sides[0], &sides[1]};
+	struct rql_rel rel = {.kind = RQL_REL_JOIN, .join = RQL_JOIN_CROSS, .child_count = 2, .children = children};
+	struct rql_rowset sets[2], out;
+	(void)state;
+	open_world(&w);
+	w.flow.budget = &w.budget;
+	atomic_store(&w.budget.limit, 64 << 20);
+	for (int s = 0; s < 2; s++)
+		make_set(&w, &type, 1, 50000, &sets[s]);
+	assert_int_equal(rql_rowset_join(&w.r, &rel, sets, &out), RQL_ERROR_LIMIT);
+	close_world(&w);
+}
+
+static int setup(void **state)
+{
+	struct rql_error err = {0};
+	(void)state;
+	return rql_pool_new(4, &pool, &err) != RQL_OK;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rql_pool_free(pool);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_filters),        cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_many_rows),      cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_set_operations), cmocka_unit_test(test_limit_of_memory),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
