@@ -420,6 +420,38 @@ static struct rql_bounds column_bounds(const struct rql_column *values, uint32_t
 	return bounds.low > bounds.high ? (struct rql_bounds){0, 0} : bounds;
 }
 
+/* What lengths and counts are: without a call for each of a large dictionary's values. */
+static struct rql_bounds bigint_bounds(const struct rql_column *values, uint32_t count)
+{
+	const int64_t *v = values->data;
+	int64_t low = INT64_MAX, high = INT64_MIN;
+	for (uint32_t i = 0; i < count; i++) {
+		bool valid = rql_column_valid(values, i);
+		low = valid && v[i] < low ? v[i] : low;
+		high = valid && v[i] > high ? v[i] : high;
+	}
+	return low > high ? (struct rql_bounds){0, 0} : (struct rql_bounds){low, high};
+}
+
+/* true: some are NULL. */
+static bool fill_bigints(const struct rql_column *values, uint32_t count, struct rql_program_table *table)
+{
+	const int64_t *v = values->data;
+	int32_t *narrow = (int32_t *)(uintptr_t)table->data;
+	uint64_t *valid = (uint64_t *)(uintptr_t)table->valid;
+	bool nulls = false;
+	if (table->kind == RQL_LANE_I64)
+		memcpy((void *)(uintptr_t)table->data, v, count * sizeof *v);
+	for (uint32_t i = 0; i < count && table->kind == RQL_LANE_I32; i++)
+		narrow[i] = (int32_t)v[i];
+	for (uint32_t i = 0; i < count && values->validity; i++) {
+		bool null = !rql_column_valid(values, i);
+		valid[i >> 6] &= ~((uint64_t)null << (i & 63));
+		nulls |= null;
+	}
+	return nulls;
+}
+
 rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, const struct rql_column *values,
                                   uint32_t count)
 {
@@ -428,10 +460,11 @@ rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, con
 	if (!rql_build_ok(b, a))
 		return RQL_VALUE_NONE;
 	bool readable = values->type.id != RQL_TYPE_VARCHAR && values->type.id != RQL_TYPE_BLOB;
+	bool is_bigint = values->type.id == RQL_TYPE_BIGINT;
 	if (!readable || !rql_lane_kind_of(values->type, none, &table.kind))
 		return rql_build_fail(b, RQL_ERROR_UNSUPPORTED, "a table of type %s", rql_type_id_name(values->type.id));
 	if (rql_kind_is_integer(table.kind)) {
-		bounds = column_bounds(values, count);
+		bounds = is_bigint ? bigint_bounds(values, count) : column_bounds(values, count);
 		table.kind = rql_bounds_kind(bounds);
 	}
 	if (count == 0) { /* an empty dictionary: all rows are NULL */
@@ -446,8 +479,8 @@ rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, con
 		return rql_build_fail(b, RQL_ERROR_MEMORY, "out of memory (a table of %u codes)", count);
 	memset(valid, 0xff, words * sizeof(*valid));
 	table.valid = valid;
-	bool nulls = false;
-	for (uint32_t i = 0; i < count; i++)
+	bool nulls = is_bigint && fill_bigints(values, count, &table);
+	for (uint32_t i = 0; i < count && !is_bigint; i++)
 		nulls |= !table_value(values, i, &table);
 	if (!nulls)
 		table.valid = NULL;
