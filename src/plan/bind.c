@@ -117,7 +117,7 @@ static rql_status boxes_of_atom(struct boxing *b, const struct rql_expr *e, uint
 	const uint64_t **box = new_box(b);
 	if (!box)
 		return out_of_memory(b);
-	RQL_TRY(rql_codes_select(b->ctx, b->arena, &b->relation->dimensions[d], e, negated, &set, b->err));
+	RQL_TRY(rql_codes_select(b->ctx, b->arena, &b->relation->dimensions[d], e, negated, NULL, &set, b->err));
 	box[d] = set;
 	return put_box(b, out, box);
 }

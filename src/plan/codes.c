@@ -2,6 +2,9 @@
 
 #include <math.h>
 #include <string.h>
+#include "plan/compile_entries.h"
+#include "plan/fallible.h"
+#include "plan/price_host.h"
 
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d)
 {
@@ -229,19 +232,47 @@ static bool tells_faces_apart(const struct rql_expr *e)
 	return false;
 }
 
-static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena,
-                                      const struct rql_dimension *d, const struct rql_expr *e,
+/* The dictionary's entries of some codes, beside the codes. */
+static rql_status gather_entries(struct rql_arena *arena, const struct rql_dimension *d, const uint64_t *within,
+                                 struct rql_batch *out, struct rql_error *err)
+{
+	unsigned bytes = rql_type_bytes(d->values.type);
+	uint32_t rows = 0, words = rql_codes_words(d);
+	for (uint32_t w = 0; within && w < words; w++)
+		rows += (uint32_t)__builtin_popcountll(within[w]);
+	rows = within ? rows : d->count;
+	uint32_t *codes = RQL_NEW_ARRAY(arena, uint32_t, rows + 1u);
+	struct rql_column *columns = RQL_NEW_ARRAY(arena, struct rql_column, 2);
+	if (!codes || !columns)
+		return rql_error_memory(err, 0, "a plan");
+	columns[0] = (struct rql_column){.type = rql_type_simple(RQL_TYPE_UINTEGER), .data = codes};
+	columns[1] = d->values;
+	*out = (struct rql_batch){.rows = rows, .column_count = 2, .columns = columns};
+	for (uint32_t c = 0; c < d->count && !within; c++)
+		codes[c] = c;
+	if (!within)
+		return RQL_OK;
+	char *data = rql_arena_array(arena, rows + 1u, bytes);
+	uint64_t *validity = RQL_NEW_ARRAY(arena, uint64_t, rows / 64 + 1u);
+	if (!data || !validity)
+		return rql_error_memory(err, 0, "a plan");
+	columns[1].data = data;
+	columns[1].validity = validity;
+	for (uint32_t w = 0, r = 0; w < words; w++)
+		for (uint64_t left = within[w]; left; left &= left - 1, r++) {
+			codes[r] = w * 64 + (uint32_t)__builtin_ctzll(left);
+			memcpy(data + (size_t)r * bytes, (const char *)d->values.data + (size_t)codes[r] * bytes, bytes);
+			validity[r >> 6] |= (uint64_t)rql_column_valid(&d->values, codes[r]) << (r & 63);
+		}
+	return RQL_OK;
+}
+
+static rql_status run_over_dictionary(const struct rql_plan_context *ctx, const struct rql_dimension *d,
+                                      const struct rql_batch *batch, const struct rql_expr *e,
                                       struct rql_host_result **out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
-	uint32_t *codes = RQL_NEW_ARRAY(arena, uint32_t, d->count);
-	if (!codes)
-		return rql_error_memory(err, 0, "a plan");
-	for (uint32_t c = 0; c < d->count; c++)
-		codes[c] = c;
-	struct rql_column columns[2] = {{.type = rql_type_simple(RQL_TYPE_UINTEGER), .data = codes}, d->values};
-	struct rql_batch batch = {.rows = d->count, .column_count = 2, .columns = columns};
-	uint64_t number = rql_host_lend(ctx->host_db, &batch);
+	uint64_t number = rql_host_lend(ctx->host_db, batch);
 	rql_strbuf_put(&sql, "SELECT c0, (");
 	bool ok = number && !(tells_faces_apart(e) && has_two_faces(d)) && rql_expr_print(&sql, e, print_dimension, NULL);
 	rql_strbuf_printf(&sql, ") FROM system.main.rayql_batch(%llu)", (unsigned long long)number);
@@ -268,17 +299,21 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, struct
 typedef rql_status put_fn(void *state, const struct rql_column *value, uint64_t row, uint32_t code,
                           struct rql_error *err);
 
+/* within: of these codes; NULL: of all. What can fail is evaluated for all: somewhere else it would have failed, too. */
 static rql_status over_dictionary(const struct rql_plan_context *ctx, struct rql_arena *arena,
-                                  const struct rql_dimension *d, const struct rql_expr *e, put_fn *put, void *state,
-                                  struct rql_error *err)
+                                  const struct rql_dimension *d, const struct rql_expr *e, const uint64_t *within,
+                                  put_fn *put, void *state, struct rql_error *err)
 {
 	struct rql_host_result *result = NULL;
-	struct rql_batch *batch = NULL;
+	struct rql_batch *batch = NULL, entries;
 	/* An error over a value that no row of the answer has would abort the user's transaction. */
 	if (ctx->snapshot_stamp)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
 		                     "inside a transaction expressions are not evaluated ahead over a dictionary");
-	RQL_TRY(run_over_dictionary(ctx, arena, d, e, &result, err));
+	RQL_TRY(gather_entries(arena, d, rql_expr_can_fail(e) ? NULL : within, &entries, err));
+	if (!entries.rows)
+		return RQL_OK;
+	RQL_TRY(run_over_dictionary(ctx, d, &entries, e, &result, err));
 	rql_status status;
 	uint64_t rows = 0;
 	while ((status = rql_host_fetch(result, &batch, err)) == RQL_OK && batch) {
@@ -291,9 +326,9 @@ static rql_status over_dictionary(const struct rql_plan_context *ctx, struct rql
 		if (status != RQL_OK)
 			break;
 	}
-	if (status == RQL_OK && rows != d->count)
-		status = rql_error_set(err, RQL_ERROR_INTERNAL, "the host evaluated %llu of %u dictionary entries",
-		                       (unsigned long long)rows, d->count);
+	if (status == RQL_OK && rows != entries.rows)
+		status = rql_error_set(err, RQL_ERROR_INTERNAL, "the host evaluated %llu of %llu dictionary entries",
+		                       (unsigned long long)rows, (unsigned long long)entries.rows);
 	rql_host_result_free(result);
 	return status;
 }
@@ -313,24 +348,149 @@ static rql_status put_code(void *state, const struct rql_column *value, uint64_t
 	return RQL_OK;
 }
 
-rql_status rql_codes_select(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
-                            const struct rql_expr *e, bool negated, uint64_t **out, struct rql_error *err)
+struct selection {
+	const struct rql_plan_context *ctx;
+	struct rql_arena *arena;
+	const struct rql_dimension *d;
+	struct rql_error *err;
+};
+
+static rql_status select_by_host(struct selection *s, const struct rql_expr *e, bool negated, const uint64_t *within,
+                                 uint64_t *set)
 {
+	struct selecting state = {set, negated};
+	return over_dictionary(s->ctx, s->arena, s->d, e, within, put_code, &state, s->err);
+}
+
+static rql_status refuse_entries(struct rql_error *err, const struct rql_expr *e)
+{
+	struct rql_strbuf text = {0};
+	rql_expr_describe(&text, e);
+	rql_status status =
+		rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the host's answer to %s depends on the column's statistics",
+	                  rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return status;
+}
+
+static rql_status begin_entries(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                const struct rql_dimension *d, const uint64_t *within, struct rql_entry_run *run,
+                                struct rql_error *err)
+{
+	const struct rql_device *cpu = &ctx->devices->device[0];
+	*run = (struct rql_entry_run){.dimension = d,
+	                              .pool = cpu->pool,
+	                              .simd = cpu->simd,
+	                              .arena = arena,
+	                              .within = within,
+	                              .unknown = rql_codes_new(arena, d)};
+	return run->unknown ? RQL_OK : rql_error_memory(err, 0, "a plan");
+}
+
+static rql_status select_by_entries(struct selection *s, const struct rql_expr *e, struct rql_entry *entry, bool negated,
+                                    const uint64_t *within, uint64_t *set)
+{
+	struct rql_entry_run run;
+	RQL_TRY(begin_entries(s->ctx, s->arena, s->d, within, &run, s->err));
+	RQL_TRY(rql_entry_select(&run, entry, negated, set, s->err));
+	if (run.refused)
+		return refuse_entries(s->err, e);
+	if (!run.unknown_count)
+		return RQL_OK;
+	for (uint32_t w = 0; w < rql_codes_words(s->d); w++)
+		set[w] &= ~run.unknown[w];
+	return select_by_host(s, e, negated, run.unknown, set);
+}
+
+static struct rql_entry *as_entries(struct selection *s, const struct rql_expr *e)
+{
+	return s->d->type.id == RQL_TYPE_VARCHAR ? rql_compile_entries(s->arena, e) : NULL;
+}
+
+static rql_status select_codes(struct selection *s, const struct rql_expr *e, bool negated, const uint64_t *within,
+                               uint64_t *set);
+
+/* set, of codes in *left, after one part: what it leaves open is left. */
+static rql_status select_part(struct selection *s, const struct rql_expr *e, bool negated, bool all, uint64_t *left,
+                              uint64_t *set)
+{
+	uint64_t *part = rql_codes_new(s->arena, s->d);
+	if (!part)
+		return rql_error_memory(s->err, 0, "a plan");
+	RQL_TRY(select_codes(s, e, negated, left, part));
+	for (uint32_t w = 0; w < rql_codes_words(s->d); w++) {
+		part[w] &= left[w];
+		left[w] &= all ? part[w] : ~part[w];
+		set[w] |= part[w];
+	}
+	return RQL_OK;
+}
+
+/* The parts of AND and OR: those first that need no host, then the others together, for the codes that are left open. */
+static rql_status select_parts(struct selection *s, const struct rql_expr *e, bool negated, const uint64_t *within,
+                               uint64_t *set)
+{
+	bool all = (e->kind == RQL_EXPR_AND) != negated;
+	uint64_t *left = rql_codes_new(s->arena, s->d);
+	struct rql_expr rest = *e;
+	if (!left || !(rest.children = RQL_NEW_ARRAY(s->arena, struct rql_expr *, e->child_count)))
+		return rql_error_memory(s->err, 0, "a plan");
+	rest.child_count = 0;
+	add_range(left, 0, s->d->count);
+	for (uint32_t w = 0; within && w < rql_codes_words(s->d); w++)
+		left[w] &= within[w];
+	for (uint32_t i = 0; i < e->child_count; i++) {
+		struct rql_expr *part = e->children[i];
+		if (is_plain(part, s->d->type) || as_entries(s, part))
+			RQL_TRY(select_part(s, part, negated, all, left, set));
+		else
+			rest.children[rest.child_count++] = part;
+	}
+	if (rest.child_count)
+		RQL_TRY(select_part(s, rest.child_count == 1 ? rest.children[0] : &rest, negated, all, left, set));
+	for (uint32_t w = 0; all && w < rql_codes_words(s->d); w++)
+		set[w] = left[w];
+	return RQL_OK;
+}
+
+static bool has_own_part(struct selection *s, const struct rql_expr *e)
+{
+	for (uint32_t i = 0; i < e->child_count; i++)
+		if (is_plain(e->children[i], s->d->type) || as_entries(s, e->children[i]))
+			return true;
+	return false;
+}
+
+static rql_status select_codes(struct selection *s, const struct rql_expr *e, bool negated, const uint64_t *within,
+                               uint64_t *set)
+{
+	if (is_plain(e, s->d->type))
+		return select_plain(s->arena, s->d, e, negated, set, s->err);
+	if (e->type.id != RQL_TYPE_BOOLEAN)
+		return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "a predicate is not of type BOOLEAN");
+	if (!s->d->count)
+		return RQL_OK;
+	if (e->kind == RQL_EXPR_NOT)
+		return select_codes(s, e->children[0], !negated, within, set);
+	if ((e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR) && has_own_part(s, e))
+		return select_parts(s, e, negated, within, set);
+	struct rql_entry *entry = as_entries(s, e);
+	if (entry)
+		return select_by_entries(s, e, entry, negated, within, set);
+	return select_by_host(s, e, negated, within, set);
+}
+
+rql_status rql_codes_select(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
+                            const struct rql_expr *e, bool negated, const uint64_t *within, uint64_t **out,
+                            struct rql_error *err)
+{
+	struct selection s = {ctx, arena, d, err};
 	uint64_t *set = rql_codes_new(arena, d);
 	if (!set)
 		return rql_error_memory(err, 0, "a plan");
-	rql_status status = RQL_OK;
-	if (is_plain(e, d->type)) {
-		status = select_plain(arena, d, e, negated, set, err);
-	} else if (e->type.id != RQL_TYPE_BOOLEAN) {
-		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a predicate is not of type BOOLEAN");
-	} else if (d->count) {
-		struct selecting s = {set, negated};
-		status = over_dictionary(ctx, arena, d, e, put_code, &s, err);
-	}
-	if (status == RQL_OK)
-		*out = set;
-	return status;
+	RQL_TRY(select_codes(&s, e, negated, within, set));
+	*out = set;
+	return RQL_OK;
 }
 
 struct evaluating {
@@ -361,6 +521,22 @@ static rql_status put_value(void *state, const struct rql_column *value, uint64_
 	return RQL_OK;
 }
 
+/* *by_host: what is left to it; NULL: nothing. */
+static rql_status evaluate_entries(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                   const struct rql_dimension *d, const struct rql_expr *e, struct rql_entry *entry,
+                                   struct rql_column *column, const uint64_t **by_host, struct rql_error *err)
+{
+	struct rql_entry_run run;
+	RQL_TRY(begin_entries(ctx, arena, d, NULL, &run, err));
+	RQL_TRY(rql_entry_evaluate(&run, entry, column, err));
+	if (run.refused)
+		return refuse_entries(err, e);
+	for (uint32_t w = 0; w < rql_codes_words(d) && run.unknown_count; w++)
+		column->validity[w] |= run.unknown[w]; /* put_value says what is not */
+	*by_host = run.unknown_count ? run.unknown : NULL;
+	return RQL_OK;
+}
+
 rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena,
                               const struct rql_dimension *d, const struct rql_expr *e, struct rql_column *out,
                               struct rql_error *err)
@@ -376,8 +552,49 @@ rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_are
 		return rql_error_memory(err, 0, "a plan");
 	memset(column.validity, 0xff, rql_codes_words(d) * sizeof *column.validity);
 	struct evaluating s = {arena, &column};
-	if (d->count)
-		RQL_TRY(over_dictionary(ctx, arena, d, e, put_value, &s, err));
+	const uint64_t *by_host = NULL;
+	struct rql_entry *entry = d->count && d->type.id == RQL_TYPE_VARCHAR ? rql_compile_entries(arena, e) : NULL;
+	if (entry)
+		RQL_TRY(evaluate_entries(ctx, arena, d, e, entry, &column, &by_host, err));
+	if (d->count && (!entry || by_host))
+		RQL_TRY(over_dictionary(ctx, arena, d, e, by_host, put_value, &s, err));
 	*out = column;
 	return RQL_OK;
+}
+
+/* ---- the price ---- */
+
+/* An entry whose value is fetched from the host, and one whose value is made here. */
+#define FETCHED_NS 50.0
+#define MADE_NS 4.0
+#define SAMPLED 64u
+
+static double mean_bytes(const struct rql_dimension *d)
+{
+	const struct rql_string *strings = d->values.data;
+	uint32_t count = value_count(d), step = count / SAMPLED + 1, sampled = 0;
+	double sum = 0;
+	for (uint32_t c = 0; c < count; c += step, sampled++)
+		sum += strings[c].length;
+	return sampled ? sum / sampled : 0;
+}
+
+double rql_codes_price(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
+                       const struct rql_expr *e, bool selects)
+{
+	const struct rql_device *cpu = &ctx->devices->device[0];
+	struct selection s = {ctx, arena, d, NULL};
+	if (selects && is_plain(e, d->type))
+		return 0;
+	bool logic = e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR;
+	double sum = 0;
+	if (selects && (e->kind == RQL_EXPR_NOT || (logic && has_own_part(&s, e)))) {
+		for (uint32_t i = 0; i < e->child_count; i++)
+			sum += rql_codes_price(ctx, arena, d, e->children[i], true);
+		return sum;
+	}
+	struct rql_entry *entry = as_entries(&s, e);
+	if (entry)
+		return d->count * (rql_entry_ns(entry, mean_bytes(d)) + MADE_NS) / rql_pool_threads(cpu->pool);
+	return d->count * (rql_host_work_expression(e) * cpu->profile.host_value_ns + FETCHED_NS);
 }

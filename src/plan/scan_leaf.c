@@ -3,16 +3,16 @@
 #include <strings.h>
 #include "method/scan/scan_rows.h"
 #include "plan/beyond.h"
+#include "plan/codes.h"
 #include "plan/leaf.h"
 #include "plan/price_host.h"
 #include "plan/scan_bind.h"
 
 /* The least that a scan may cost, nanoseconds for one value: what is decided before dimensions are read. */
 #define LEAST_VALUE_NS 0.05
-/* Preparing, beyond what the host takes: a row of a dimension fetched, numbered and put into a map; an entry of a
- * dictionary whose value is computed. And what they take of memory. */
+/* Preparing, beyond what the host takes: a row of a dimension fetched, numbered and put into a map. And what it takes of
+ * memory. */
 #define PREPARED_ROW_NS 150.0
-#define PREPARED_ENTRY_NS 50.0
 #define PREPARED_ROW_BYTES 48u
 
 struct trying {
@@ -202,7 +202,7 @@ struct preparation {
 };
 
 /* An expression of one coded column alone is evaluated for each entry of the dictionary. */
-static void add_dictionary(const struct trying *t, const struct rql_expr *e, struct preparation *sum)
+static void add_dictionary(const struct trying *t, const struct rql_expr *e, bool selects, struct preparation *sum)
 {
 	const struct rql_expr *column = e->kind == RQL_EXPR_COLUMN ? NULL : rql_scan_only_column(e);
 	if (!column || column->table != t->fact)
@@ -210,10 +210,9 @@ static void add_dictionary(const struct trying *t, const struct rql_expr *e, str
 	uint32_t at = rql_scan_find_column(t->s->snapshot, t->s->column_ids, column);
 	if (at == RQL_SCAN_NONE || !t->s->snapshot->columns[at].dimension)
 		return;
-	double entries = t->s->snapshot->columns[at].dimension->count;
-	double value_ns = t->p->ctx->devices->device[0].profile.host_value_ns;
-	sum->ns += entries * (rql_host_work_expression(e) * value_ns + PREPARED_ENTRY_NS);
-	sum->bytes += entries * sizeof(struct rql_string);
+	const struct rql_dimension *d = t->s->snapshot->columns[at].dimension;
+	sum->ns += rql_codes_price(t->p->ctx, t->p->arena, d, e, selects);
+	sum->bytes += selects ? d->count / 8.0 : (double)d->count * sizeof(struct rql_string);
 }
 
 /* What must be done once before the first scan: dimensions read, dictionaries gone through. */
@@ -227,12 +226,12 @@ static struct preparation estimate_preparation(const struct trying *t)
 	sum.ns = t->dim_values * profile->host_value_ns + rows * PREPARED_ROW_NS;
 	sum.bytes = rows * PREPARED_ROW_BYTES;
 	for (uint32_t i = 0; i < t->block->conjunct_count; i++)
-		add_dictionary(t, t->block->conjuncts[i], &sum);
+		add_dictionary(t, t->block->conjuncts[i], true, &sum);
 	for (uint32_t i = 0; i < t->block->group_count; i++)
-		add_dictionary(t, t->block->groups[i], &sum);
+		add_dictionary(t, t->block->groups[i], false, &sum);
 	for (uint32_t i = 0; i < t->block->agg_count; i++)
 		for (uint32_t k = 0; k < t->block->aggs[i]->child_count; k++)
-			add_dictionary(t, t->block->aggs[i]->children[k], &sum);
+			add_dictionary(t, t->block->aggs[i]->children[k], false, &sum);
 	return sum;
 }
 

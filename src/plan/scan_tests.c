@@ -36,6 +36,15 @@ static struct rql_scan_conjunct *find_test(struct rql_scan_binding *b, enum rql_
 
 /* ---- coded columns ---- */
 
+/* The codes that earlier conditions leave; NULL: all. */
+static const uint64_t *codes_left(const struct rql_scan_binding *b, uint32_t column)
+{
+	for (uint32_t i = 0; i < b->conjunct_count; i++)
+		if (b->conjuncts[i].test == RQL_SCAN_IN_CODES && b->conjuncts[i].index == column)
+			return b->conjuncts[i].codes;
+	return NULL;
+}
+
 static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
 {
 	const struct rql_dimension *d = b->snapshot->columns[column].dimension;
@@ -43,11 +52,11 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	uint64_t *set = NULL;
 	if (!over_ref)
 		return out_of_memory(b);
-	RQL_TRY(rql_codes_select(b->ctx, b->arena, d, over_ref, false, &set, b->err));
-	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
+	RQL_TRY(rql_codes_select(b->ctx, b->arena, d, over_ref, false, codes_left(b, column), &set, b->err));
 	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_CODES, column);
 	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
 		set[w] &= c->codes[w];
+	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
 	c->codes = set;
 	c->or_null = c->or_null && null;
 	return RQL_OK;
@@ -248,7 +257,7 @@ static rql_status test_days(struct rql_scan_binding *b, const struct rql_expr *e
 	struct rql_scan_days *d = find_days(b, column);
 	if (!d || !over_ref)
 		return out_of_memory(b);
-	rql_status status = rql_codes_select(b->ctx, b->arena, &d->days, over_ref, false, &set, &why);
+	rql_status status = rql_codes_select(b->ctx, b->arena, &d->days, over_ref, false, NULL, &set, &why);
 	uint32_t null = d->days.count - 1;
 	bool passes_null = status == RQL_OK && (set[null >> 6] >> (null & 63) & 1);
 	if (status == RQL_ERROR_UNSUPPORTED || passes_null) {

@@ -37,24 +37,67 @@ static const char *comparison(struct making *m)
 	return ops[dt_below(m->r, 8)];
 }
 
-static const char *string_predicate(struct making *m, const char *e)
+/* What begins before a string's first character depends on DuckDB's statistics, so no piece is counted from the end but
+ * by right(). */
+static const char *string_value(struct making *m, const char *e)
+{
+	static const char *const functions[] = {"upper(%s)",        "lower(%s)",        "substring(%s, 2, 3)", "substr(%s, 3)",
+	                                        "left(%s, 4)",      "right(%s, 3)",     "left(%s, -2)",        "right(%s, -1)",
+	                                        "coalesce(%s, '%')", "reverse(%s)"};
+	const char *f = functions[dt_below(m->r, 10)], *at = strstr(f, "%s");
+	if (dt_chance(m->r, 60))
+		return e;
+	if (dt_chance(m->r, 20))
+		return dt_printf(m->arena, "CASE WHEN %s LIKE '%%e%%' THEN %s WHEN %s IS NULL THEN '_' END", e, e, e);
+	return dt_printf(m->arena, "%.*s%s%s", (int)(at - f), f, e, at + 2);
+}
+
+static const char *like_pattern(struct making *m)
 {
 	static const char *const patterns[] = {
-		"a%", "%e%", "common prefix%", "_b%", "%1", "MFGR#1%", "%é%", "", "level _ member 1", "%\\%%' ESCAPE '\\"};
-	const char *p = patterns[dt_below(m->r, 10)];
-	switch (dt_below(m->r, 6)) {
+		"'a%'",     "'%e%'",         "'common prefix%'", "'_b%'",  "'%1'",      "'MFGR#1%'",      "'%é%'",
+		"''",       "'level _ member 1'", "'%'",         "'%%'",   "'_'",       "'%_'",           "'_%_%'",
+		"'%a%e%'",  "'%_1'",         "'%r_%x%'",         "'é_'",   "'%日_%'",   "'co%_%1'",       "'%ж%_'",
+		"'%\\%%' ESCAPE '\\'", "'%!_1%' ESCAPE '!'", "'a\\_%' ESCAPE '\\'", "'%1%' ESCAPE ''", "'%x%' ESCAPE 'é'"};
+	/* The last one is an error, wherever it is evaluated at all. */
+	return patterns[dt_below(m->r, dt_chance(m->r, 2) ? 26 : 25)];
+}
+
+static const char *like_predicate(struct making *m, const char *e)
+{
+	const char *pattern = like_pattern(m), *s = string_value(m, e);
+	bool escapes = strstr(pattern, "ESCAPE") != NULL;
+	const char *like = !escapes && dt_chance(m->r, 15) ? "ILIKE" : "LIKE";
+	return dt_printf(m->arena, "%s %s%s %s", s, dt_chance(m->r, 25) ? "NOT " : "", like, pattern);
+}
+
+static const char *string_predicate(struct making *m, const char *e)
+{
+	static const char *const functions[] = {"starts_with", "contains", "prefix", "suffix", "ends_with"};
+	static const char *const words[] = {"a", "common", "", "1", "é", "_", "ber"};
+	const char *s = string_value(m, e);
+	switch (dt_below(m->r, 9)) {
 	case 0:
 	case 1:
-		return dt_printf(m->arena, "%s %sLIKE '%s'", e, dt_chance(m->r, 25) ? "NOT " : "", p);
+		return like_predicate(m, e);
 	case 2:
-		return dt_printf(m->arena, "length(%s) %s %u", e, comparison(m), dt_below(m->r, 20));
+		return dt_printf(m->arena, "%s(%s) %s %u", dt_chance(m->r, 70) ? "length" : "strlen", s, comparison(m),
+		                 dt_below(m->r, 20));
 	case 3:
-		return dt_printf(m->arena, "upper(%s) >= 'C'", e);
+		return dt_printf(m->arena, "%s %s '%s'", s, comparison(m), words[dt_below(m->r, 7)]);
 	case 4:
-		return dt_printf(m->arena, "regexp_matches(%s, '[a-c]+.*1')", e);
+		return dt_printf(m->arena, "regexp_matches(%s, '[a-c]+.*1')", s);
+	case 5:
+		return dt_printf(m->arena, "(%s %s (%s OR regexp_matches(%s, '[a-c]+.*1')))", like_predicate(m, e),
+		                 dt_chance(m->r, 50) ? "AND" : "OR", like_predicate(m, e), e);
+	case 6:
+		return dt_printf(m->arena, "%s %sIN ('a', '', 'member', '%s')", s, dt_chance(m->r, 30) ? "NOT " : "",
+		                 words[dt_below(m->r, 7)]);
+	case 7:
+		return dt_printf(m->arena, "strpos(%s, '%s') %s %u", s, words[dt_below(m->r, 7)], comparison(m),
+		                 dt_below(m->r, 4));
 	default:
-		return dt_printf(m->arena, "%s(%s, '%s')", dt_chance(m->r, 50) ? "starts_with" : "contains", e,
-		                 dt_chance(m->r, 50) ? "a" : "common");
+		return dt_printf(m->arena, "%s(%s, '%s')", functions[dt_below(m->r, 5)], s, words[dt_below(m->r, 7)]);
 	}
 }
 
@@ -200,8 +243,17 @@ struct dt_item dt_expression_of(struct dt_arena *arena, struct dt_random *r, con
 		                : derived(m, DT_INT, dt_printf(arena, "(%s // 10)", e), "0;1;2;3;-1;-10");
 	case DT_STRING:
 		if (pick == 4)
-			return derived(m, DT_INT, dt_printf(arena, "length(%s)", e), "0;1;2;3;12;13;14");
-		return derived(m, DT_STRING, dt_printf(arena, pick < 7 ? "substr(%s, 1, 2)" : "upper(%s)", e),
+			return derived(m, DT_INT, dt_printf(arena, dt_chance(r, 70) ? "length(%s)" : "strlen(%s)", e),
+			               "0;1;2;3;12;13;14");
+		if (pick == 5)
+			return derived(m, DT_INT, dt_printf(arena, "strpos(%s, '%s')", e, dt_chance(r, 50) ? "e" : "é"), "0;1;2;3;9");
+		return derived(m, DT_STRING,
+		               dt_printf(arena,
+		                         pick < 7   ? "substr(%s, 1, 2)"
+		                         : pick < 8 ? "left(%s, -3)"
+		                         : pick < 9 ? "lower(right(%s, 5))"
+		                                    : "upper(%s)",
+		                         e),
 		               "'a';'co';'le';'MF';'';'AB';'ABC';'COMMON PREFIX 0001'");
 	case DT_DATE:
 	case DT_TIMESTAMP:
