@@ -64,3 +64,33 @@ bool rql_batch_set_string(struct rql_batch *batch, uint32_t column, uint64_t row
 	strings[row] = rql_string_make(data, length);
 	return true;
 }
+
+static bool copy_strings(struct rql_arena *arena, struct rql_column *column, uint64_t rows)
+{
+	struct rql_string *strings = column->data;
+	for (uint64_t i = 0; i < rows; i++) {
+		if (!rql_column_valid(column, i) || strings[i].length <= RQL_STRING_INLINE)
+			continue;
+		strings[i].pointer.data = rql_arena_strndup(arena, strings[i].pointer.data, strings[i].length);
+		if (!strings[i].pointer.data)
+			return false;
+	}
+	return true;
+}
+
+bool rql_column_copy(struct rql_arena *arena, const struct rql_column *column, uint64_t rows, struct rql_column *out)
+{
+	unsigned bytes = rql_type_bytes(column->type);
+	*out = (struct rql_column){.type = rql_type_copy(arena, column->type),
+	                           .data = rql_arena_array(arena, rows + 1, bytes),
+	                           .validity = RQL_NEW_ARRAY(arena, uint64_t, rows / 64 + 1)};
+	if (!out->data || !out->validity || out->type.id == RQL_TYPE_INVALID)
+		return false;
+	memcpy(out->data, column->data, rows * bytes);
+	if (column->validity)
+		memcpy(out->validity, column->validity, (rows + 63) / 64 * sizeof *out->validity);
+	else
+		memset(out->validity, 0xff, (rows / 64 + 1) * sizeof *out->validity);
+	bool strings = out->type.id == RQL_TYPE_VARCHAR || out->type.id == RQL_TYPE_BLOB;
+	return !strings || copy_strings(arena, out, rows);
+}

@@ -60,6 +60,10 @@ static inline bool rql_column_valid(const struct rql_column *column, uint64_t ro
 	return !column->validity || (column->validity[row >> 6] >> (row & 63) & 1);
 }
 
+/* A copy whose data, strings and type lie in arena. false: out of memory. */
+struct rql_arena;
+bool rql_column_copy(struct rql_arena *arena, const struct rql_column *column, uint64_t rows, struct rql_column *out);
+
 struct rql_batch {
 	uint64_t rows;
 	uint32_t column_count;

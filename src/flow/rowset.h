@@ -43,6 +43,7 @@ struct rql_rowset {
 	struct rql_vector *vectors;
 	struct rql_batch *batch; /* rows as they came, held by the run: there are no vectors until rql_rowset_open */
 	uint32_t sorted_keys; /* rows ascend by the vectors of rank 1..sorted_keys */
+	struct rql_keyed_rows keyed; /* of a map to build: the rows behind these groups */
 };
 
 static inline uint32_t rql_rowset_row(const struct rql_rowset *set, uint64_t i)

@@ -147,3 +147,29 @@ rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *
 	*out = batch;
 	return RQL_OK;
 }
+
+rql_status rql_flow_run_keyed(const struct rql_flow *flow, const struct rql_leaf *leaf, struct rql_flow_map *out,
+                              struct rql_error *err)
+{
+	struct rql_running r = {.flow = flow, .arena = rql_arena_new(), .err = err};
+	struct rql_rowset set = {0};
+	struct rql_batch *values = NULL;
+	rql_status status = r.arena ? rql_leaf_run(&r, leaf, &set) : rql_error_memory(err, 0, "a map");
+	if (status == RQL_OK)
+		status = rql_rowset_batch(&r, &set, &values);
+	if (r.charged)
+		rql_budget_release(flow->budget, r.charged);
+	if (status != RQL_OK) {
+		rql_arena_free(r.arena);
+		return status;
+	}
+	*out = (struct rql_flow_map){r.arena, set.keyed, values};
+	return RQL_OK;
+}
+
+void rql_flow_map_free(struct rql_flow_map *map)
+{
+	rql_batch_release(map->values);
+	rql_arena_free(map->arena);
+	*map = (struct rql_flow_map){0};
+}

@@ -6,6 +6,7 @@
 #include "column/batch.h"
 #include "device/work.h"
 #include "host/host.h"
+#include "method/method.h"
 #include "util/budget.h"
 #include "util/simd.h"
 #include "util/threads.h"
@@ -37,6 +38,16 @@ struct rql_flow {
 	enum rql_simd simd;
 	struct rql_budget *budget; /* of rows between operators; NULL: none */
 };
+/* What a METHOD operator gives whose sink is a map to build: the rows' keys and payloads, and the values of the payloads. */
+struct rql_flow_map {
+	struct rql_arena *arena; /* owned */
+	struct rql_keyed_rows rows;
+	struct rql_batch *values; /* owned: a row for each payload, a column for each slot of the leaf */
+};
+rql_status rql_flow_run_keyed(const struct rql_flow *flow, const struct rql_leaf *leaf, struct rql_flow_map *out,
+                              struct rql_error *err) RQL_MUST_CHECK;
+void rql_flow_map_free(struct rql_flow_map *map);
+
 /* *out holds all rows, with the types that the host would give, and is the caller's. RQL_ERROR_UNSUPPORTED: something that
  * only the run could show (an overflow in an expression, say): the host must answer, and err says why. passes (may be
  * NULL): the run measures its time on the device. *failed: the leaf whose method failed, when one did. */

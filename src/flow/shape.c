@@ -307,7 +307,8 @@ rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, stru
 	                           .capacity = visible.group_count,
 	                           .rows = visible.group_count,
 	                           .vector_count = leaf->slot_count,
-	                           .sorted_keys = visible.sorted_keys};
+	                           .sorted_keys = visible.sorted_keys,
+	                           .keyed = answer.keyed};
 	out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, leaf->slot_count);
 	if (!out->vectors)
 		return out_of_memory(&s);

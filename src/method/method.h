@@ -74,12 +74,20 @@ struct rql_agg_values {
 	double *real;
 	uint64_t *valid; /* bitmap: some non-NULL value was there; NULL: all valid. COUNT is always valid. */
 };
+/* The rows behind the groups, of a request whose sink is a map to build: in no order. */
+struct rql_keyed_rows {
+	uint64_t count;     /* rows without a NULL among their keys */
+	uint64_t nulls;     /* rows with one: they are not listed */
+	int64_t *keys[2];   /* [count]; the second NULL: there is one key */
+	uint32_t *groups;   /* [count]: number of the answer's group; NULL: all are of the first */
+};
 struct rql_answer {
 	uint64_t group_count; /* groups with at least one row; without group keys exactly 1, also over nothing */
 	uint32_t **keys;      /* [group key][group]: key code; NULL of a wide key */
 	uint64_t **wide_keys; /* the same of group keys with more than 2^32 codes (scans only); NULL: there is none */
 	struct rql_agg_values *aggs;
 	uint32_t sorted_keys; /* the groups ascend by this many leading group keys */
+	struct rql_keyed_rows keyed;
 	uint64_t cells_read, cells_covered, bytes_read, runs;
 	uint64_t bytes_uploaded; /* scans: columns and tables that this run put into the device's memory first */
 	uint64_t rays, hits; /* rt: launched; closest hits and any-hit calls */

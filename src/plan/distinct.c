@@ -234,37 +234,13 @@ uint32_t rql_distinct_count(const struct rql_distinct *d)
 
 /* ---- the result ---- */
 
-static bool copy_strings(struct rql_arena *arena, struct rql_column *column, uint32_t count)
-{
-	struct rql_string *strings = column->data;
-	for (uint32_t i = 0; i < count; i++) {
-		if (!rql_column_valid(column, i) || strings[i].length <= RQL_STRING_INLINE)
-			continue;
-		strings[i].pointer.data = rql_arena_strndup(arena, strings[i].pointer.data, strings[i].length);
-		if (!strings[i].pointer.data)
-			return false;
-	}
-	return true;
-}
-
 rql_status rql_distinct_columns(const struct rql_distinct *d, struct rql_arena *arena, struct rql_column **out,
                                 struct rql_error *err)
 {
 	struct rql_column *columns = RQL_NEW_ARRAY(arena, struct rql_column, d->column_count);
-	uint32_t words = (d->count + 63) / 64;
-	for (uint32_t c = 0; c < d->column_count && columns; c++) {
-		unsigned bytes = rql_type_bytes(d->columns[c].type);
-		struct rql_column column = {.type = rql_type_copy(arena, d->columns[c].type),
-		                            .data = rql_arena_array(arena, (size_t)d->count + 1, bytes),
-		                            .validity = RQL_NEW_ARRAY(arena, uint64_t, words + 1u)};
-		if (!column.data || !column.validity || column.type.id == RQL_TYPE_INVALID)
+	for (uint32_t c = 0; c < d->column_count && columns; c++)
+		if (!rql_column_copy(arena, &d->columns[c], d->count, &columns[c]))
 			return out_of_memory(err);
-		memcpy(column.data, d->columns[c].data, (size_t)d->count * bytes);
-		memcpy(column.validity, d->columns[c].validity, words * sizeof(uint64_t));
-		if (is_string(column.type) && !copy_strings(arena, &column, d->count))
-			return out_of_memory(err);
-		columns[c] = column;
-	}
 	if (!columns)
 		return out_of_memory(err);
 	*out = columns;

@@ -327,7 +327,7 @@ static rql_status try_any(struct rql_planning *p, const struct rql_block *block,
                           struct rql_structure *s, struct rql_leaf *leaf)
 {
 	if (s->kind != RQL_STRUCTURE_COLUMNS)
-		return rows ? RQL_OK : try_structure(p, block, s, leaf);
+		return rows || p->keyed ? RQL_OK : try_structure(p, block, s, leaf);
 	return rows ? rql_scan_leaf_try_rows(p, rows, s, leaf) : rql_scan_leaf_try(p, block, s, leaf);
 }
 

@@ -13,6 +13,9 @@ struct rql_planning {
 	struct rql_plan *plan;
 	struct rql_plan_nodes *nodes;
 	bool is_subplan; /* its rows are wanted while another plan is made (subplan.c) */
+	bool by_first;   /* ... and only the table of its first column may be the fact table: others cannot give it once */
+	/* Its leaf is to give a map: of this table of the block, by this column and maybe a second one (subplan.c). */
+	const struct rql_expr *keyed, *keyed_second; /* COLUMNs, or NULL */
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
 	const char *beyond;  /* of the block at hand (beyond.h); NULL: nothing */
@@ -36,10 +39,21 @@ rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel,
 /* There are leaves: methods against the host, by price. The plan's kind is METHOD then, or the reason is kept. */
 rql_status rql_planning_decide(struct rql_planning *p) RQL_MUST_CHECK;
 /* subplan.c: the rows of rel, which a plan needs while it is made, from the structures: planned as a statement would be and
- * run at once, on the CPU. *out NULL: the host is to be asked. *how: who gives them, for EXPLAIN. Fails only for memory and
+ * run at once, on the CPU. by_first: as in struct rql_planning. *out NULL: the host is to be asked. *how: who gives them, for EXPLAIN. Fails only for memory and
  * interruption. */
-rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, struct rql_batch **out, const char **how,
-                            struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by_first, struct rql_batch **out,
+                            const char **how, struct rql_error *err) RQL_MUST_CHECK;
+/* The same as keys beside groups, without a row being made: rel's first key_count columns are the keys, the others become
+ * payloads. *found false: its rows must be asked for. The snapshots' columns of the keys lie in *structure, which is
+ * retained. */
+struct rql_subplan_map {
+	struct rql_flow_map map;
+	struct rql_structure *structure;
+	const struct rql_store_column *keys[2];
+};
+rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, struct rql_subplan_map *out,
+                           bool *found, const char **how, struct rql_error *err) RQL_MUST_CHECK;
+void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);
 /* Tries to serve rel (AGGREGATE or DISTINCT) from the structures: RQL_OK and *found. Fails only for memory and

@@ -74,10 +74,12 @@ rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel,
 		*covered = false;
 		return RQL_OK;
 	}
-	for (uint32_t i = 0; i < rel->child_count; i++) {
+	/* Of a sub-plan a part is of no use: below one block there is no other that would do. */
+	for (uint32_t i = 0; i < rel->child_count && (all || !p->is_subplan) && !p->by_first; i++) {
 		RQL_TRY(rql_planning_cover(p, rel->children[i], covered));
 		all = all && *covered;
 	}
+	all = all && !p->by_first;
 	*covered = all;
 	return RQL_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "plan/distinct.h"
 #include "plan/leaf.h"
+#include "plan/scan_key_codes.h"
 #include "plan/scan_subtree.h"
 
 /* So many rows are looked at before all are read: most keys that are none show at once. */
@@ -22,6 +23,8 @@ struct making {
 	int32_t *payloads;
 	bool null_key;
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
+	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
+	uint32_t payload_count;
 	struct rql_error *err;
 };
 
@@ -128,47 +131,15 @@ static rql_status check_transaction(struct making *m)
 
 /* ---- keys ---- */
 
-/* The code of a value in the fact table's dictionary. */
-static bool code_of(const struct rql_dimension *d, const struct rql_value *value, int64_t *out)
-{
-	uint32_t low = 0, high = d->count - d->has_null;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		struct rql_value v = rql_column_get(&d->values, middle);
-		int order = rql_value_compare(&v, value);
-		if (order == 0) {
-			*out = middle;
-			return true;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
-}
-
-/* false: no row of the fact table has it. */
-static bool value_of(const struct rql_store_column *stored, const struct rql_column *column, uint64_t row, int64_t *out)
-{
-	if (!rql_column_valid(column, row))
-		return false;
-	struct rql_value v = rql_column_get(column, row);
-	if (stored->kind == RQL_STORE_CODED)
-		return code_of(stored->dimension, &v, out);
-	*out = (int64_t)v.integer;
-	return v.integer >= stored->least && v.integer <= stored->greatest;
-}
-
 static bool key_of(const struct making *m, const struct rql_batch *batch, uint64_t row, int64_t *out)
 {
 	int64_t first, second;
-	if (!value_of(m->at->first, &batch->columns[0], row, &first))
+	if (!rql_key_of_value(m->at->first, &batch->columns[0], row, &first))
 		return false;
 	*out = first;
 	if (!m->at->second)
 		return true;
-	if (!value_of(m->at->second, &batch->columns[1], row, &second))
+	if (!rql_key_of_value(m->at->second, &batch->columns[1], row, &second))
 		return false;
 	*out = rql_scan_pair_key(&m->at->pair, first, second);
 	return true;
@@ -278,14 +249,81 @@ static rql_status ask_host(struct making *m, struct rql_rel *rel, uint64_t most,
 	return status;
 }
 
+/* ---- keys beside groups ---- */
+
+/* Of a LEFT side the payloads must agree with that of rows without a match: they are numbered together. */
+static rql_status number_groups(struct making *m, const struct rql_batch *values, int32_t **out)
+{
+	struct rql_arena *arena = m->p->arena;
+	if (m->tree->side && m->distinct) {
+		if (!(*out = RQL_NEW_ARRAY(arena, int32_t, values->rows + 1)))
+			return out_of_memory(m);
+		return rql_distinct_add(m->distinct, values->columns, values->rows, *out, m->err);
+	}
+	*out = NULL;
+	m->payload_count = values->rows ? (uint32_t)values->rows : 1;
+	m->values = RQL_NEW_ARRAY(arena, struct rql_column, values->column_count);
+	for (uint32_t c = 0; c < values->column_count && m->values; c++)
+		if (!rql_column_copy(arena, &values->columns[c], values->rows, &m->values[c]))
+			return out_of_memory(m);
+	return m->values ? RQL_OK : out_of_memory(m);
+}
+
+static rql_status take_keyed(struct making *m, const struct rql_subplan_map *found)
+{
+	const struct rql_keyed_rows *rows = &found->map.rows;
+	struct rql_key_codes first, second = {0};
+	int32_t *payloads = NULL;
+	RQL_TRY(rql_key_codes_make(m->p->arena, found->keys[0], m->at->first, &first, m->err));
+	if (m->at->second)
+		RQL_TRY(rql_key_codes_make(m->p->arena, found->keys[1], m->at->second, &second, m->err));
+	if (m->tree->outputs.count)
+		RQL_TRY(number_groups(m, found->map.values, &payloads));
+	if (!room_for(m, rows->count))
+		return out_of_memory(m);
+	for (uint64_t i = 0; i < rows->count; i++) {
+		int64_t key, other;
+		if (!rql_key_code(&first, rows->keys[0][i], &key))
+			continue;
+		if (m->at->second) {
+			if (!rql_key_code(&second, rows->keys[1][i], &other))
+				continue;
+			key = rql_scan_pair_key(&m->at->pair, key, other);
+		}
+		uint32_t group = rows->groups ? rows->groups[i] : 0;
+		m->payloads[m->count] = payloads ? payloads[group] : (int32_t)group;
+		m->keys[m->count++] = key;
+	}
+	m->null_key |= rows->nulls > 0;
+	return RQL_OK;
+}
+
+/* The subtree's rows go from its columns to the map without being made. */
+static rql_status ask_keyed(struct making *m, struct rql_rel *rel, uint64_t *rows, bool *found, const char **how)
+{
+	struct rql_subplan_map map;
+	struct rql_rel *all = rel->kind == RQL_REL_DISTINCT ? rel->children[0] : rel; /* a map holds a key once anyway */
+	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, &map, found, how, m->err));
+	if (!*found)
+		return RQL_OK;
+	*rows = map.map.rows.count + map.map.rows.nulls;
+	rql_status status = take_keyed(m, &map);
+	rql_subplan_map_free(&map);
+	return status;
+}
+
 /* RayQL's own structures give the rows where they can, else the host does. */
 static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 {
 	struct rql_rel *rel = rql_subtree_rel(m->p->arena, m->star, m->number, NULL, false);
 	struct rql_batch *batch = NULL;
+	bool found = false;
 	if (!rel)
 		return out_of_memory(m);
-	RQL_TRY(rql_subplan_rows(m->p, rel, &batch, how, m->err));
+	RQL_TRY(ask_keyed(m, rel, rows, &found, how));
+	if (found)
+		return RQL_OK;
+	RQL_TRY(rql_subplan_rows(m->p, rel, !m->tree->side, &batch, how, m->err));
 	if (!batch)
 		return ask_host(m, rel, m->most, rows);
 	*rows = batch->rows;
@@ -406,8 +444,9 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	RQL_TRY(ask(m, &out->rows, &out->how));
 	out->null_key = m->null_key;
 	out->absent = left;
-	out->payload_count = m->distinct ? rql_distinct_count(m->distinct) : 1;
-	if (m->distinct)
+	out->payload_count = m->values ? m->payload_count : m->distinct ? rql_distinct_count(m->distinct) : 1;
+	out->values = m->values;
+	if (m->distinct && !m->values)
 		RQL_TRY(rql_distinct_columns(m->distinct, arena, &out->values, m->err));
 	if (mark)
 		RQL_TRY(make_marks(m, arena, out));

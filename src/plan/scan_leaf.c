@@ -72,6 +72,21 @@ static void use_columns(const struct rql_block *block, struct column_use *use)
 	rql_block_leaves(block, note_column, use);
 }
 
+/* The sink is a map by these columns. */
+static rql_status set_keyed(struct trying *t, struct rql_scan_request *request)
+{
+	const struct rql_expr *keys[] = {t->p->keyed, t->p->keyed_second};
+	uint32_t *columns[] = {&request->keyed, &request->keyed_second};
+	for (uint32_t k = 0; k < 2 && keys[k]; k++) {
+		uint32_t column = rql_scan_find_column(t->s->snapshot, t->s->column_ids, keys[k]);
+		if (column == RQL_SCAN_NONE)
+			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "column %s is not in it",
+			                     keys[k]->alias ? keys[k]->alias : "?");
+		*columns[k] = column + 1;
+	}
+	return RQL_OK;
+}
+
 static rql_status check_columns(struct trying *t)
 {
 	struct column_use *use = RQL_NEW(t->p->arena, struct column_use);
@@ -555,6 +570,7 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	if (t->rows)
 		return bind_rows(t, first, start_ns);
 	RQL_TRY(rql_scan_bind(t->p->ctx, t->p->arena, t->star, t->s, t->dims, &bound, t->err));
+	RQL_TRY(set_keyed(t, &bound.request));
 	RQL_TRY(take_dims(t));
 	struct rql_leaf *leaf = t->leaf;
 	leaf->slots = bound.slots;
@@ -587,13 +603,25 @@ static void forget_repetition(struct rql_plan_nodes *n)
 	}
 }
 
+/* May the structure's table, which is this one of the block, be scanned? */
+static bool is_fact(const struct rql_planning *p, const struct rql_structure *s, const struct rql_block *block,
+                    uint32_t table)
+{
+	const struct rql_expr *first = block->group_count ? block->groups[0] : NULL;
+	if (!s->table_count || !is_table(s, &block->tables[table]))
+		return false;
+	if (p->keyed)
+		return p->keyed->table == table;
+	return !p->by_first || !first || first->kind != RQL_EXPR_COLUMN || first->table == table;
+}
+
 static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
                            struct rql_structure *s, struct rql_leaf *leaf)
 {
 	struct rql_error why = {0};
 	bool refresh;
 	for (uint32_t fact = 0; fact < block->table_count && !leaf->prepared; fact++) {
-		if (!s->table_count || !is_table(s, &block->tables[fact]))
+		if (!is_fact(p, s, block, fact))
 			continue;
 		struct rql_candidate *c = rql_candidate_add(p, s);
 		if (!c)

@@ -54,48 +54,167 @@ static rql_status plan_and_run(struct rql_planning *sub, const struct rql_rel *r
 }
 
 /* For EXPLAIN; in p's arena. */
-static const char *describe(const struct rql_planning *p, const struct rql_planning *sub, const struct rql_batch *rows)
+static const char *describe(const struct rql_planning *p, const struct rql_planning *sub, bool found)
 {
-	const char *text = rows ? rql_arena_printf(p->arena, "by %s of %s%s", sub->plan->method, sub->plan->structure,
+	const char *text = found ? rql_arena_printf(p->arena, "by %s of %s%s", sub->plan->method, sub->plan->structure,
 	                                           rql_operator_needs_host(sub->nodes->tree) ? ", finished by the host" : "")
 	                        : rql_arena_printf(p->arena, "by the host: %s", sub->why_not ? sub->why_not : "no columns index serves it");
 	return text ? text : "";
 }
 
-rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, struct rql_batch **out, const char **how,
-                            struct rql_error *err)
+/* A plan of its own inside p's. On the CPU: the rows become a map in the host's memory, and a shape that a GPU's driver has
+ * not seen takes longer than that. */
+struct subplan {
+	struct rql_settings settings;
+	struct rql_plan_context ctx;
+	struct rql_plan plan;
+	struct rql_plan_nodes nodes;
+	struct rql_planning planning;
+};
+
+static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const struct rql_rel *rel,
+                               struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
-	struct rql_settings settings = *p->ctx->settings;
-	struct rql_plan_context ctx = *p->ctx;
-	struct rql_plan plan = {.kind = RQL_PLAN_HOST, .arena = arena, .reason = "", .structure = ""};
-	struct rql_plan_nodes nodes = {.root = rel};
-	struct rql_planning sub = {.ctx = &ctx,
-	                           .arena = arena,
-	                           .plan = &plan,
-	                           .nodes = &nodes,
-	                           .is_subplan = true,
-	                           .structures = p->structures,
-	                           .structure_count = p->structure_count,
-	                           .err = err};
-	*out = NULL;
-	*how = "";
 	if (!arena)
 		return rql_error_memory(err, 0, "a plan");
-	/* The rows become a map in the host's memory, and a shape that a GPU's driver has not seen takes longer than that. */
-	settings.only = NULL;
-	settings.unit_forced = true;
-	settings.unit = RQL_UNIT_CPU;
-	settings.layout[0] = 0;
-	settings.auto_columns = false;
-	ctx.settings = &settings;
-	rql_status status = reads_columns(p, rel) ? plan_and_run(&sub, rel, out) : RQL_OK;
-	*how = describe(p, &sub, *out);
-	if (!*out && !p->to_refresh)
-		p->to_refresh = sub.to_refresh;
-	p->refresh_first |= !*out && sub.to_refresh;
-	while (nodes.leaf_count) /* the last first: a node may have been replaced twice */
-		rql_leaf_drop(&nodes.leaves[--nodes.leaf_count]);
-	rql_arena_free(arena);
+	s->settings = *p->ctx->settings;
+	s->settings.only = NULL;
+	s->settings.unit_forced = true;
+	s->settings.unit = RQL_UNIT_CPU;
+	s->settings.layout[0] = 0;
+	s->settings.auto_columns = false;
+	s->ctx = *p->ctx;
+	s->ctx.settings = &s->settings;
+	s->plan = (struct rql_plan){.kind = RQL_PLAN_HOST, .arena = arena, .reason = "", .structure = ""};
+	s->nodes = (struct rql_plan_nodes){.root = rel};
+	s->planning = (struct rql_planning){.ctx = &s->ctx,
+	                                    .arena = arena,
+	                                    .plan = &s->plan,
+	                                    .nodes = &s->nodes,
+	                                    .is_subplan = true,
+	                                    .structures = p->structures,
+	                                    .structure_count = p->structure_count,
+	                                    .err = err};
+	return RQL_OK;
+}
+
+static void close_subplan(struct subplan *s)
+{
+	while (s->nodes.leaf_count) /* the last first: a node may have been replaced twice */
+		rql_leaf_drop(&s->nodes.leaves[--s->nodes.leaf_count]);
+	rql_arena_free(s->plan.arena);
+}
+
+/* A structure that is not there yet is made first, then all is planned again. */
+static void pass_on(struct rql_planning *p, const struct rql_planning *sub, bool found)
+{
+	if (found)
+		return;
+	if (!p->to_refresh)
+		p->to_refresh = sub->to_refresh;
+	p->refresh_first |= sub->to_refresh != NULL;
+}
+
+rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by_first, struct rql_batch **out,
+                            const char **how, struct rql_error *err)
+{
+	struct subplan s;
+	*out = NULL;
+	*how = "";
+	RQL_TRY(open_subplan(&s, p, rel, err));
+	s.planning.by_first = by_first;
+	rql_status status = reads_columns(p, rel) ? plan_and_run(&s.planning, rel, out) : RQL_OK;
+	*how = describe(p, &s.planning, *out != NULL);
+	pass_on(p, &s.planning, *out != NULL);
+	close_subplan(&s);
 	return status;
+}
+
+/* ---- maps ---- */
+
+/* The keys are columns of one table. */
+static bool take_keys(struct rql_planning *sub, const struct rql_rows_block *rows, uint32_t key_count)
+{
+	struct rql_expr *const *keys = rows->block->groups;
+	for (uint32_t k = 0; k < key_count; k++)
+		if (keys[k]->kind != RQL_EXPR_COLUMN || keys[k]->table >= rows->block->table_count ||
+		    keys[k]->table != keys[0]->table)
+			return false;
+	sub->keyed = keys[0];
+	sub->keyed_second = key_count > 1 ? keys[1] : NULL;
+	return rows->limit == UINT64_MAX && !rows->offset && !rows->order_count;
+}
+
+static const struct rql_store_column *key_column(const struct rql_structure *s, const struct rql_expr *key)
+{
+	for (uint32_t i = 0; i < s->snapshot->column_count; i++)
+		if (s->column_ids[i] == key->index)
+			return &s->snapshot->columns[i];
+	return NULL;
+}
+
+static rql_status run_map(struct rql_planning *sub, struct rql_subplan_map *out, bool *found)
+{
+	const struct rql_leaf *leaf = &sub->nodes->leaves[0];
+	struct rql_flow flow = rql_plan_flow(sub->ctx, sub->ctx->progress);
+	struct rql_error why = {0};
+	rql_status status = rql_flow_run_keyed(&flow, leaf, &out->map, &why);
+	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
+		rql_error_move(sub->err, &why);
+		return status;
+	}
+	rql_error_clear(&why); /* whatever it was, the host decides */
+	if (status != RQL_OK)
+		return RQL_OK;
+	out->structure = leaf->structure;
+	rql_structure_retain(out->structure);
+	out->keys[0] = key_column(out->structure, sub->keyed);
+	out->keys[1] = sub->keyed_second ? key_column(out->structure, sub->keyed_second) : NULL;
+	*found = true;
+	return RQL_OK;
+}
+
+static rql_status plan_map(struct rql_planning *sub, const struct rql_rel *rel, uint32_t key_count,
+                           struct rql_subplan_map *out, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_rows_block *rows;
+	bool served = false;
+	rql_status status = rql_block_make_rows(sub->arena, rel, &rows, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(sub, status, &why, -1, NULL);
+	if (!take_keys(sub, rows, key_count))
+		return RQL_OK;
+	rows->block->groups += key_count;
+	rows->block->group_count -= key_count;
+	RQL_TRY(rql_leaf_choose_block(sub, rel, rows->block, NULL, &served));
+	if (!served)
+		return RQL_OK;
+	RQL_TRY(rql_planning_decide(sub));
+	return sub->plan->kind == RQL_PLAN_METHOD ? run_map(sub, out, found) : RQL_OK;
+}
+
+rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, struct rql_subplan_map *out,
+                           bool *found, const char **how, struct rql_error *err)
+{
+	struct subplan s;
+	*found = false;
+	*out = (struct rql_subplan_map){0};
+	RQL_TRY(open_subplan(&s, p, rel, err));
+	rql_status status = reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, out, found) : RQL_OK;
+	if (*found)
+		*how = describe(p, &s.planning, true);
+	pass_on(p, &s.planning, *found);
+	close_subplan(&s);
+	return status;
+}
+
+void rql_subplan_map_free(struct rql_subplan_map *map)
+{
+	if (!map->structure)
+		return;
+	rql_flow_map_free(&map->map);
+	rql_structure_release(map->structure);
+	map->structure = NULL;
 }

@@ -154,10 +154,16 @@ struct rql_scan_request {
 	const struct rql_scan_group_key *groups;
 	uint32_t agg_count;
 	const struct rql_scan_agg *aggs;
+	/* The sink is a map to build: columns of the store by number plus 1, integers of up to 64 bits or coded; 0: none. Of
+	 * every row that passes the answer has their values (of coded columns the codes) and the row's group in its `keyed`,
+	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most
+	 * RQL_SCAN_KEYED_GROUPS numbers. */
+	uint32_t keyed, keyed_second;
 	/* In when it was taken, else out, so that the candidates that are prepared from one request sample once. NULL: each
 	 * samples for itself. */
 	struct rql_scan_sample *sample;
 };
+#define RQL_SCAN_KEYED_GROUPS (UINT64_C(1) << 20)
 
 /* ---- running ---- */
 struct rql_scan; /* a request bound to a snapshot; immutable: several threads may run it at once */

@@ -114,6 +114,8 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const str
 		return device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
 	if (!rql_scan_workgroup(&device->limits))
 		return "the device's workgroups, or their shared memory, are too small for scans";
+	if (r->keyed)
+		return "maps are built on the CPU";
 	for (uint32_t p = 0; !why && p < r->program_count; p++)
 		why = refuse_program(r, &r->programs[p], device);
 	for (uint32_t c = 0; !why && c < r->conjunct_count; c++)

@@ -130,6 +130,9 @@ static void add_source(const struct rql_scan *scan, const struct rql_scan_source
 		add_probe(scan, source->index, sum);
 }
 
+/* A key of a map to build that is listed, and put into it. */
+#define KEYED_ROW_NS 6.0
+
 static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 {
 	for (uint32_t p = 0; p < scan->part_count; p++)
@@ -139,6 +142,11 @@ static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 			add_program(scan, p, sum);
 	for (uint32_t o = 0; o < scan->operand_count; o++)
 		add_source(scan, &scan->operands[o].source, sum);
+	for (uint32_t k = 0; k < scan->keyed_count; k++) {
+		struct rql_scan_source key = {.kind = RQL_SCAN_COLUMN, .index = scan->columns[scan->keyed[k]].column};
+		add_source(scan, &key, sum);
+		sum->work += sum->left * KEYED_ROW_NS;
+	}
 	if (scan->scalar) {
 		sum->work += sum->left * sum->profile->value_ns * scan->slot_count;
 		return;

@@ -83,6 +83,7 @@ void rql_scan_worker_free(struct rql_scan_worker *w)
 		rql_scan_groups_free(&w->table);
 		free(w->memory);
 	}
+	rql_scan_keyed_free(w);
 	rql_error_clear(&w->error);
 	free(w);
 }

@@ -466,6 +466,28 @@ static rql_status bind_groups(struct binding *b)
 	return RQL_OK;
 }
 
+/* ---- maps to build ---- */
+
+static rql_status bind_keyed(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	const uint32_t wanted[] = {b->request->keyed, b->request->keyed_second};
+	for (uint32_t k = 0; k < 2 && wanted[k]; k++) {
+		RQL_TRY(need_column(b, wanted[k] - 1, &scan->keyed[k]));
+		enum rql_lane_kind lane = scan->columns[scan->keyed[k]].lane;
+		if (lane != RQL_LANE_I64 && lane != RQL_LANE_I32)
+			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "column %s, wider than 64 bits or a real number, is a key",
+			                     scan->snapshot->columns[wanted[k] - 1].name);
+		scan->keyed_count++;
+	}
+	if (scan->keyed_count && b->request->agg_count)
+		return wrong(b, "a map to build has aggregates", b->request->agg_count);
+	if (scan->keyed_count && (scan->wide || scan->group_count > RQL_SCAN_KEYED_GROUPS))
+		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "a map to build has more than %llu payloads",
+		                     (unsigned long long)RQL_SCAN_KEYED_GROUPS);
+	return RQL_OK;
+}
+
 /* ---- aggregates ---- */
 
 static bool same_source(const struct rql_scan_source *a, const struct rql_scan_source *b)
@@ -638,6 +660,7 @@ static rql_status bind(struct binding *b)
 	RQL_TRY(bind_steps(b));
 	note_checks(b->scan);
 	RQL_TRY(bind_groups(b));
+	RQL_TRY(bind_keyed(b));
 	for (uint32_t a = 0; a < r->agg_count; a++) {
 		RQL_TRY(bind_agg(b, a));
 		b->scan->output_count++;
@@ -668,6 +691,7 @@ rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_d
 		return status;
 	}
 	rql_scan_estimate(scan, request->sample);
+	scan->hashed = scan->hashed && !scan->keyed_count;
 	scan->few = !scan->scalar && !scan->hashed && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words;
 	for (uint32_t s = 0; s < scan->slot_count; s++)
 		scan->few &= scan->slots[s].filter == RQL_SCAN_NONE &&

@@ -141,6 +141,7 @@ struct rql_scan {
 	bool few;             /* groups that are kept in copies, with 64-bit or real sums and counts only */
 	bool checks;          /* some step is checked */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
+	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
 	uint32_t row_words;
 	uint64_t *row_template;
 	bool row_zero;
@@ -235,6 +236,14 @@ bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
                            struct rql_answer *out, struct rql_error *err);
 
+/* ---- maps to build (scan_keyed.c) ---- */
+/* Adds rows [first, first + n) of the loaded ones: their keys, and the groups that are numbered in w->groups. */
+rql_status rql_scan_keyed_add(struct rql_scan_worker *w, uint32_t first, uint32_t n);
+/* All workers' rows, with the numbers that the answer gives to groups; g: where the answer's groups were found. */
+rql_status rql_scan_keyed_answer(struct rql_scan_worker *const *workers, uint32_t count, const struct rql_scan_groups *g,
+                                 struct rql_arena *arena, struct rql_keyed_rows *out, struct rql_error *err);
+void rql_scan_keyed_free(struct rql_scan_worker *w);
+
 /* Leaves out keys that no row which passes can have; the steps are bound before. false: out of memory. */
 bool rql_scan_narrow(struct rql_scan *scan, struct rql_scan_part *part);
 /* Whether a test of a coded column lets a code of the snapshot pass. */
@@ -277,6 +286,8 @@ struct rql_scan_worker {
 	const struct rql_store_segment *segment;
 	uint32_t block, block_rows;
 	struct rql_scan_groups table;
+	struct rql_scan_keyed *keyed; /* the last one made; NULL: none yet */
+	uint64_t keyed_nulls;
 	struct rql_scan_counts counts;
 	struct rql_error error;
 	rql_status status;

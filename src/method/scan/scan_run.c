@@ -47,6 +47,7 @@ static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **ou
 static void rest_worker(struct rql_scan *scan, struct rql_scan_worker *w)
 {
 	const struct rql_scan_groups *table = &w->table;
+	rql_scan_keyed_free(w);
 	if (table->capacity * table->copies * scan->row_words > KEPT_WORDS || !table->ready)
 		rql_scan_groups_free(&w->table);
 	else
@@ -116,11 +117,16 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 	if (scan->scalar) {
 		w->rows[0] = w->table.rows;
 		w->rows[0][0] += n;
-		return add_slots(w, first, n, true);
+		return scan->keyed_count ? rql_scan_keyed_add(w, first, n) : add_slots(w, first, n, true);
 	}
 	if (!rql_scan_number_groups(w, first, n))
 		return rql_error_set(&w->error, RQL_ERROR_INTERNAL,
 		                     "a group key's value is outside the range that it was given");
+	if (scan->keyed_count) {
+		for (uint32_t i = 0; i < n; i++)
+			w->table.rows[w->groups[i]]++; /* a row is one word: there are no aggregates */
+		return rql_scan_keyed_add(w, first, n);
+	}
 	if (scan->few) {
 		add_few(w, first, n);
 		return RQL_OK;
@@ -198,6 +204,8 @@ static rql_status finish(struct run *run, struct rql_pool *pool, struct rql_aren
 	tables[0]->pool = pool;
 	if (status == RQL_OK)
 		status = rql_scan_answer(run->scan, tables[0], arena, out, err);
+	if (status == RQL_OK && run->scan->keyed_count)
+		status = rql_scan_keyed_answer(run->workers, run->threads, tables[0], arena, &out->keyed, err);
 	free(tables);
 	return status;
 }
