@@ -25,7 +25,7 @@ int bench_ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void verify(const struct query *q, const struct rql_answer *answer, const int64_t *sums, uint64_t groups)
+static void verify(const struct query *q, const struct rql_port *answer, const int64_t *sums, uint64_t groups)
 {
 	uint64_t at = 0;
 	for (uint64_t g = 0; g < groups; g++) {
@@ -80,7 +80,7 @@ static void measure(const struct data *d, const struct query *q, const struct re
 	out->price_ms = cost.run_ns / 1e6;
 	for (unsigned i = 0; i < runs + 2; i++) { /* two to warm up */
 		struct rql_arena *arena = bench_need(rql_arena_new());
-		struct rql_answer answer;
+		struct rql_port answer;
 		double cpu_start = cpu_ms();
 		start = rql_now_ns();
 		bench_check(rql_scan_run(scan, device, arena, NULL, &answer, &out->counts, &err), &err);

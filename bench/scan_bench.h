@@ -79,14 +79,14 @@ struct query {
 extern const struct query bench_queries[13];
 
 struct request {
-	struct rql_scan_request request;
-	struct rql_scan_conjunct conjuncts[MOST + 1];
-	struct rql_scan_join joins[4];
-	struct rql_scan_map *maps[4];
-	struct rql_scan_group_key groups[3];
-	struct rql_scan_source inputs[2];
-	struct rql_scan_program program;
-	struct rql_scan_agg agg;
+	struct rql_request request;
+	struct rql_conjunct conjuncts[MOST + 1];
+	struct rql_lookup joins[4];
+	struct rql_map *maps[4];
+	struct rql_group_key groups[3];
+	struct rql_source inputs[2];
+	struct rql_row_program program;
+	struct rql_agg agg;
 	struct rql_arena *arena;
 };
 

@@ -16,7 +16,7 @@ struct device_timing {
 	uint64_t passed;
 };
 
-static void check_same(const char *name, const struct rql_answer *a, const struct rql_answer *b, uint32_t aggs,
+static void check_same(const char *name, const struct rql_port *a, const struct rql_port *b, uint32_t aggs,
                        uint32_t keys)
 {
 	bool same = a->group_count == b->group_count;
@@ -32,7 +32,7 @@ static void check_same(const char *name, const struct rql_answer *a, const struc
 }
 
 /* The CPU's answer is compared with every run's. */
-static void measure_device(const char *name, const struct rql_scan_request *request, struct rql_device *cpu,
+static void measure_device(const char *name, const struct rql_request *request, struct rql_device *cpu,
                            struct rql_device *gpu, unsigned runs, struct device_timing *out)
 {
 	const struct rql_method *method = &rql_method_scan_compute;
@@ -40,17 +40,17 @@ static void measure_device(const char *name, const struct rql_scan_request *requ
 	struct rql_scan *scan = NULL;
 	struct rql_prepared *prepared = NULL;
 	struct rql_arena *arena = bench_need(rql_arena_new());
-	struct rql_answer want, have;
+	struct rql_port want, have;
 	double times[1000], walls[1000];
 	const char *why = "";
-	if (method->can_scan(request, gpu, &why) == RQL_SERVE_NO) {
+	if (method->offer(request, gpu, &why) == RQL_OFFER_NO) {
 		fprintf(stderr, "scan_bench: %s: %s\n", name, why);
 		exit(1);
 	}
 	bench_check(rql_scan_prepare(request, cpu, &scan, &err), &err);
 	bench_check(rql_scan_run(scan, cpu, arena, NULL, &want, NULL, &err), &err);
 	uint64_t start = rql_now_ns();
-	bench_check(method->prepare_scan(request, gpu, &prepared, &err), &err);
+	bench_check(method->prepare(request, gpu, &prepared, &err), &err);
 	bench_check(method->run(prepared, gpu, 0, arena, NULL, &have, &err), &err);
 	out->first_ms = (double)(rql_now_ns() - start) / 1e6;
 	/* A device that has idled while the kernel was compiled runs at a low clock for a while. */
@@ -72,7 +72,7 @@ static void measure_device(const char *name, const struct rql_scan_request *requ
 	out->wall_us = walls[runs / 2];
 	out->bytes = (double)have.bytes_read;
 	out->passed = have.cells_covered;
-	method->free_prepared(prepared);
+	method->free(prepared);
 	rql_scan_free(scan);
 	rql_arena_free(arena);
 }
@@ -117,7 +117,7 @@ static void report_wide(const struct data *d, struct rql_device *cpu, struct rql
 	struct rql_arena *arena = bench_need(rql_arena_new());
 	struct rql_builder *b = bench_need(rql_builder_new(arena));
 	struct rql_type bigint = rql_type_simple(RQL_TYPE_BIGINT);
-	struct rql_scan_source inputs[3];
+	struct rql_source inputs[3];
 	struct rql_error err = {0};
 	rql_value_number v[3], results[2];
 	for (uint32_t i = 0; i < 3; i++) {
@@ -125,33 +125,32 @@ static void report_wide(const struct data *d, struct rql_device *cpu, struct rql
 		struct rql_input_spec spec = {
 			.column = i, .type = bigint, .kind = RQL_LANE_I64, .bounds = {c->least, c->greatest}};
 		v[i] = rql_build_input(b, &spec);
-		inputs[i] = (struct rql_scan_source){.index = columns[i]};
+		inputs[i] = (struct rql_source){.index = columns[i]};
 	}
 	results[0] = rql_build_arithmetic(b, "*", v[0], v[1], bigint, true);
 	results[1] =
 		rql_build_arithmetic(b, "*", results[0], rql_build_arithmetic(b, "+", v[1], v[2], bigint, true), bigint, true);
 	struct rql_program *program = NULL;
 	bench_check(rql_builder_finish(b, results, 2, &program, &err), &err);
-	struct rql_scan_program programs = {.program = program, .inputs = inputs};
-	struct rql_scan_conjunct date = {
-		.test = RQL_SCAN_IN_RANGE, .index = DATE_CODE, .least = 0, .greatest = RQL_SSB_DATES - 60};
-	struct rql_scan_group_key groups[2] = {{.source = {.index = P_MFGR}, .key_count = 5, .null_key = RQL_SCAN_NONE},
-	                                       {.source = {.index = S_REGION}, .key_count = 5, .null_key = RQL_SCAN_NONE}};
-	struct rql_scan_agg aggs[5] = {
-		{.kind = RQL_AGG_SUM, .source = {.index = QUANTITY}, .filter = RQL_SCAN_NONE},
-		{.kind = RQL_AGG_SUM, .source = {.index = PRICE}, .filter = RQL_SCAN_NONE},
-		{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE},
-		{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM, .result = 1}, .filter = RQL_SCAN_NONE},
-		{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
-	struct rql_scan_request request = {.snapshot = d->snapshot,
-	                                   .program_count = 1,
-	                                   .programs = &programs,
-	                                   .conjunct_count = 1,
-	                                   .conjuncts = &date,
-	                                   .group_count = 2,
-	                                   .groups = groups,
-	                                   .agg_count = 5,
-	                                   .aggs = aggs};
+	struct rql_row_program programs = {.program = program, .inputs = inputs};
+	struct rql_conjunct date = {
+		.test = RQL_TEST_IN_RANGE, .index = DATE_CODE, .least = 0, .greatest = RQL_SSB_DATES - 60};
+	struct rql_group_key groups[2] = {{.source = {.index = P_MFGR}, .key_count = 5, .null_key = RQL_NONE},
+	                                  {.source = {.index = S_REGION}, .key_count = 5, .null_key = RQL_NONE}};
+	struct rql_agg aggs[5] = {{.kind = RQL_AGG_SUM, .source = {.index = QUANTITY}},
+	                          {.kind = RQL_AGG_SUM, .source = {.index = PRICE}},
+	                          {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_PROGRAM}},
+	                          {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_PROGRAM, .result = 1}},
+	                          {.kind = RQL_AGG_COUNT_STAR}};
+	struct rql_request request = {.snapshot = d->snapshot,
+	                              .program_count = 1,
+	                              .programs = &programs,
+	                              .conjunct_count = 1,
+	                              .conjuncts = &date,
+	                              .group_count = 2,
+	                              .groups = groups,
+	                              .agg_count = 5,
+	                              .aggs = aggs};
 	struct device_timing t;
 	printf("\nlike TPC-H's first query, with and without groups\n");
 	measure_device("h1", &request, cpu, gpu, runs, &t);

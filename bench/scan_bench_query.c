@@ -138,7 +138,7 @@ void bench_plain(const struct data *d, const struct query *q, uint64_t first, ui
 static void make_aggregate(struct request *r, const struct data *d, const struct query *q)
 {
 	struct rql_error err = {0};
-	r->agg = (struct rql_scan_agg){.kind = RQL_AGG_SUM, .source = {.index = REVENUE}, .filter = RQL_SCAN_NONE};
+	r->agg = (struct rql_agg){.kind = RQL_AGG_SUM, .source = {.index = REVENUE}};
 	r->request.agg_count = 1;
 	r->request.aggs = &r->agg;
 	if (q->operation == SUM)
@@ -153,16 +153,16 @@ static void make_aggregate(struct request *r, const struct data *d, const struct
 		                              .kind = RQL_LANE_I64,
 		                              .bounds = {c->least, c->greatest}};
 		v[i] = rql_build_input(b, &spec);
-		r->inputs[i] = (struct rql_scan_source){.index = columns[i]};
+		r->inputs[i] = (struct rql_source){.index = columns[i]};
 	}
 	rql_value_number result = rql_build_arithmetic(b, q->operation == PRODUCT ? "*" : "-", v[0], v[1],
 	                                               rql_type_simple(RQL_TYPE_BIGINT), true);
 	struct rql_program *program = NULL;
 	bench_check(rql_builder_finish(b, &result, 1, &program, &err), &err);
-	r->program = (struct rql_scan_program){.program = program, .inputs = r->inputs};
+	r->program = (struct rql_row_program){.program = program, .inputs = r->inputs};
 	r->request.program_count = 1;
 	r->request.programs = &r->program;
-	r->agg.source = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM};
+	r->agg.source = (struct rql_source){.kind = RQL_SOURCE_PROGRAM};
 }
 
 static uint32_t code_count(const struct data *d, uint32_t column)
@@ -179,9 +179,9 @@ static int32_t value_of(const struct data *d, uint32_t column, uint32_t code)
 
 static void flat_predicate(struct request *r, const struct data *d, const struct predicate *p)
 {
-	struct rql_scan_conjunct *c = &r->conjuncts[r->request.conjunct_count++];
-	*c = (struct rql_scan_conjunct){
-		.test = RQL_SCAN_IN_RANGE, .index = p->column, .least = p->least, .greatest = p->greatest};
+	struct rql_conjunct *c = &r->conjuncts[r->request.conjunct_count++];
+	*c = (struct rql_conjunct){
+		.test = RQL_TEST_IN_RANGE, .index = p->column, .least = p->least, .greatest = p->greatest};
 	if (!bench_is_coded(p->column))
 		return;
 	uint32_t count = code_count(d, p->column);
@@ -193,15 +193,15 @@ static void flat_predicate(struct request *r, const struct data *d, const struct
 		if (matches(p, value))
 			set[code / 64] |= UINT64_C(1) << code % 64;
 	}
-	c->test = RQL_SCAN_IN_CODES;
+	c->test = RQL_TEST_IN_CODES;
 	c->codes = set;
 }
 
 void bench_flat_request(struct request *r, const struct data *d, const struct query *q)
 {
 	*r = (struct request){.arena = bench_need(rql_arena_new())};
-	r->request = (struct rql_scan_request){
-		.snapshot = d->snapshot, .conjuncts = r->conjuncts, .groups = r->groups, .joins = r->joins};
+	r->request = (struct rql_request){
+		.snapshot = d->snapshot, .conjuncts = r->conjuncts, .groups = r->groups, .lookups = r->joins};
 	make_aggregate(r, d, q);
 	for (uint32_t i = 0; i < q->predicate_count; i++)
 		flat_predicate(r, d, &q->predicates[i]);
@@ -213,10 +213,8 @@ void bench_flat_request(struct request *r, const struct data *d, const struct qu
 			value = (column == DATE_CODE ? d->days[value - RQL_SSB_FIRST_DAY].year : value) - q->groups[g].first;
 			keys[code] = value >= 0 && (uint32_t)value < q->groups[g].count ? (uint32_t)value : 0; /* 0: never passes */
 		}
-		r->groups[r->request.group_count++] = (struct rql_scan_group_key){.source = {.index = column},
-		                                                                  .key_of_code = keys,
-		                                                                  .key_count = q->groups[g].count,
-		                                                                  .null_key = RQL_SCAN_NONE};
+		r->groups[r->request.group_count++] = (struct rql_group_key){
+			.source = {.index = column}, .key_of_code = keys, .key_count = q->groups[g].count, .null_key = RQL_NONE};
 	}
 }
 
@@ -286,7 +284,7 @@ static bool make_map(struct request *r, const struct data *d, const struct query
 		keys[row] = dimension == 0 ? d->days[row].key : (int64_t)row + 1;
 		payloads[row] = pass ? payload : -1;
 	}
-	bench_check(rql_scan_map_build(keys, payloads, n, &r->maps[r->request.join_count], &err), &err);
+	bench_check(rql_map_build(keys, payloads, n, &r->maps[r->request.lookup_count], &err), &err);
 	free(keys);
 	free(payloads);
 	return true;
@@ -298,8 +296,8 @@ void bench_star_request(struct request *r, const struct data *d, const struct qu
 	static const uint32_t columns[4] = {DATE_KEYS, CUSTOMER, SUPPLIER, PART};
 	uint32_t join_of[4] = {0};
 	*r = (struct request){.arena = bench_need(rql_arena_new())};
-	r->request = (struct rql_scan_request){
-		.snapshot = d->snapshot, .conjuncts = r->conjuncts, .groups = r->groups, .joins = r->joins};
+	r->request = (struct rql_request){
+		.snapshot = d->snapshot, .conjuncts = r->conjuncts, .groups = r->groups, .lookups = r->joins};
 	make_aggregate(r, d, q);
 	for (uint32_t i = 0; i < q->predicate_count; i++)
 		if (dimension_of(q->predicates[i].column) == 4)
@@ -310,20 +308,20 @@ void bench_star_request(struct request *r, const struct data *d, const struct qu
 			continue;
 		for (uint32_t g = 0; g < q->group_count; g++)
 			grouped |= dimension_of(q->groups[g].column) == dimension;
-		uint32_t j = join_of[dimension] = r->request.join_count++;
-		r->joins[j] = (struct rql_scan_join){
-			.kind = grouped ? RQL_SCAN_INNER : RQL_SCAN_SEMI, .column = columns[dimension], .map = r->maps[j]};
+		uint32_t j = join_of[dimension] = r->request.lookup_count++;
+		r->joins[j] = (struct rql_lookup){
+			.kind = grouped ? RQL_LOOKUP_INNER : RQL_LOOKUP_SEMI, .column = columns[dimension], .map = r->maps[j]};
 	}
 	for (uint32_t g = 0; g < q->group_count; g++)
-		r->groups[r->request.group_count++] = (struct rql_scan_group_key){
-			.source = {.kind = RQL_SCAN_JOIN, .index = join_of[dimension_of(q->groups[g].column)]},
+		r->groups[r->request.group_count++] = (struct rql_group_key){
+			.source = {.kind = RQL_SOURCE_LOOKUP, .index = join_of[dimension_of(q->groups[g].column)]},
 			.key_count = q->groups[g].count,
-			.null_key = RQL_SCAN_NONE};
+			.null_key = RQL_NONE};
 }
 
 void bench_request_free(struct request *r)
 {
-	for (uint32_t j = 0; j < r->request.join_count; j++)
-		rql_scan_map_free(r->maps[j]);
+	for (uint32_t j = 0; j < r->request.lookup_count; j++)
+		rql_map_free(r->maps[j]);
 	rql_arena_free(r->arena);
 }

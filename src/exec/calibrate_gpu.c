@@ -105,7 +105,7 @@ static rql_status time_rounds(struct rig *rig, const struct rql_method *method, 
                               struct timing *out)
 {
 	for (unsigned i = 0; i <= rig->rounds; i++) {
-		struct rql_answer answer = {0};
+		struct rql_port answer = {0};
 		struct rql_arena *arena = rql_arena_new();
 		if (!arena)
 			return rql_error_memory(rig->err, 0, "a device's calibration");
@@ -131,22 +131,28 @@ static rql_status ask(struct rig *rig, const struct rql_method *method, enum rql
 {
 	const uint64_t *pass[2] = {keys, codes};
 	struct rql_box box = {pass};
-	struct rql_agg agg = {kind, 0};
-	struct rql_group_key by[2] = {{.dimension = 0, .key_count = KEYS}, {.dimension = 1, .key_count = CODES}};
-	struct rql_request request = {
-		.group_count = groups, .groups = by, .box_count = 1, .boxes = &box, .agg_count = 1, .aggs = &agg};
+	struct rql_agg agg = {.kind = kind};
+	struct rql_group_key by[2] = {{.source = {.index = 0}, .key_count = KEYS},
+	                              {.source = {.index = 1}, .key_count = CODES}};
+	struct rql_request request = {.relation = &rig->cube->relation,
+	                              .group_count = groups,
+	                              .groups = by,
+	                              .box_count = 1,
+	                              .boxes = &box,
+	                              .agg_count = 1,
+	                              .aggs = &agg};
 	const char *reason = "it gives only a superset";
 	struct rql_prepared *prepared = NULL;
-	if (method->can_serve(&rig->cube->relation, &request, rig->device, &reason) != RQL_SERVE_FULL)
+	if (method->offer(&request, rig->device, &reason) != RQL_OFFER_FULL)
 		return rql_error_set(rig->err, RQL_ERROR_UNSUPPORTED, "%s cannot be measured on %s: %s", method->name,
 		                     rig->device->id, reason);
-	RQL_TRY(method->prepare(&rig->cube->relation, &request, rig->device, &prepared, rig->err));
+	RQL_TRY(method->prepare(&request, rig->device, &prepared, rig->err));
 	struct rql_cost cost = {0};
 	method->price(prepared, rig->device, &cost);
 	*out = (struct timing){0};
 	rql_status status = time_rounds(rig, method, prepared, out);
 	out->runs = cost.runs;
-	method->free_prepared(prepared);
+	method->free(prepared);
 	return status;
 }
 

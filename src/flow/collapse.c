@@ -10,7 +10,7 @@
 
 struct collapsing {
 	const struct rql_leaf *leaf;
-	const struct rql_answer *from;
+	const struct rql_port *from;
 	struct rql_arena *arena;
 	uint64_t groups;
 	uint32_t *group; /* [from's groups]: the visible group */
@@ -177,7 +177,7 @@ static rql_status collapse_agg(struct collapsing *c, uint32_t a, struct rql_agg_
 
 /* ---- the whole ---- */
 
-static rql_status visible_keys(struct collapsing *c, struct rql_answer *visible)
+static rql_status visible_keys(struct collapsing *c, struct rql_port *visible)
 {
 	uint32_t keys = c->leaf->group_count;
 	visible->keys = RQL_NEW_ARRAY(c->arena, uint32_t *, keys);
@@ -209,8 +209,8 @@ static bool needs_lists(const struct rql_leaf *leaf)
 	return false;
 }
 
-rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_answer *answer,
-                               struct rql_answer *visible, struct rql_hidden_groups *hidden, struct rql_error *err)
+rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
+                               struct rql_port *visible, struct rql_hidden_groups *hidden, struct rql_error *err)
 {
 	struct collapsing c = {.leaf = leaf, .from = answer, .arena = arena, .err = err};
 	RQL_TRY(number_groups(&c));

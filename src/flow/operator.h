@@ -15,7 +15,7 @@ struct rql_leaf_scan {
 	const char *table;
 	uint64_t rows, blocks; /* of the table */
 	uint32_t map_count;
-	struct rql_scan_map **maps; /* owned */
+	struct rql_map **maps;      /* owned */
 	const char **dimensions;    /* [map_count]: the tables behind them, "supplier with nation" */
 	const char **sources;       /* [map_count]: who gave their rows */
 	double host_values;         /* that the host would scan instead */

@@ -156,8 +156,8 @@ struct rql_hidden_groups {
 	const uint32_t *codes; /* the hidden key's code of each group of the answer; NULL: it is wide */
 	const uint64_t *wide;
 };
-rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_answer *answer,
-                               struct rql_answer *visible, struct rql_hidden_groups *hidden,
+rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
+                               struct rql_port *visible, struct rql_hidden_groups *hidden,
                                struct rql_error *err) RQL_MUST_CHECK;
 /* steps.c: what the node does with its children's rows (opened); native.c says which nodes may come. *out may be inputs[0],
  * which is used up. */

@@ -5,8 +5,8 @@
 struct shaping {
 	struct rql_arena *arena;
 	const struct rql_leaf *leaf;
-	const struct rql_answer *answer;
-	const struct rql_answer *raw; /* before groups were put together; equal to answer without a hidden key */
+	const struct rql_port *answer;
+	const struct rql_port *raw; /* before groups were put together; equal to answer without a hidden key */
 	struct rql_hidden_groups hidden;
 	struct rql_error *err;
 };
@@ -247,7 +247,7 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
 }
 
-static void count_run(const struct rql_answer *answer, struct rql_run_stats *stats, struct rql_run_passes *passes)
+static void count_run(const struct rql_port *answer, struct rql_run_stats *stats, struct rql_run_passes *passes)
 {
 	stats->cells_read += answer->cells_read;
 	stats->cells_covered += answer->cells_covered;
@@ -280,40 +280,34 @@ rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
 	return RQL_OK;
 }
 
-static rql_status run_rows(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out)
+static rql_status shape_groups(struct rql_running *r, const struct rql_leaf *leaf, const struct rql_port *answer,
+                               struct rql_rowset *out)
 {
-	struct rql_answer answer = {0};
-	struct rql_batch *batch = NULL;
-	RQL_TRY(leaf->method->run_rows(leaf->prepared, leaf->device, r->passes ? RQL_RUN_TIMED : 0, r->arena,
-	                               r->flow->progress, &batch, &answer, r->err));
-	count_run(&answer, &r->stats, r->passes);
-	return rql_rowset_take(r, batch, out);
-}
-
-rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out)
-{
-	struct rql_answer answer = {0};
-	if (leaf->scan && leaf->scan->selection)
-		return run_rows(r, leaf, out);
-	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, r->passes ? RQL_RUN_TIMED : 0, r->arena, r->flow->progress,
-	                          &answer, r->err));
-	if (answer.group_count > UINT32_MAX)
+	if (answer->group_count > UINT32_MAX)
 		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
-	struct rql_answer visible = answer;
-	struct shaping s = {.arena = r->arena, .leaf = leaf, .answer = &visible, .raw = &answer, .err = r->err};
+	struct rql_port visible = *answer;
+	struct shaping s = {.arena = r->arena, .leaf = leaf, .answer = &visible, .raw = answer, .err = r->err};
 	if (leaf->hidden_key)
-		RQL_TRY(rql_answer_collapse(leaf, r->arena, &answer, &visible, &s.hidden, r->err));
+		RQL_TRY(rql_answer_collapse(leaf, r->arena, answer, &visible, &s.hidden, r->err));
 	*out = (struct rql_rowset){.arena = r->arena,
 	                           .capacity = visible.group_count,
 	                           .rows = visible.group_count,
 	                           .vector_count = leaf->slot_count,
 	                           .sorted_keys = visible.sorted_keys,
-	                           .keyed = answer.keyed};
+	                           .keyed = answer->keyed};
 	out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, leaf->slot_count);
 	if (!out->vectors)
 		return out_of_memory(&s);
 	for (uint32_t i = 0; i < leaf->slot_count; i++)
 		RQL_TRY(shape(&s, &leaf->slots[i], &out->vectors[i]));
-	count_run(&answer, &r->stats, r->passes);
 	return RQL_OK;
+}
+
+rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out)
+{
+	struct rql_port port = {0};
+	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, r->passes ? RQL_RUN_TIMED : 0, r->arena, r->flow->progress,
+	                          &port, r->err));
+	count_run(&port, &r->stats, r->passes);
+	return port.kind == RQL_PORT_BATCH ? rql_rowset_take(r, port.batch, out) : shape_groups(r, leaf, &port, out);
 }

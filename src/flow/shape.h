@@ -35,7 +35,7 @@ struct rql_slot {
 	const struct rql_column *values; /* KEY, KEY_*, and VALUE of codes: the dictionary; NULL: KEY's codes are integers */
 	int64_t least;                   /* KEY and KEY_DISTINCT without values */
 	uint32_t null_key;               /* the same; UINT32_MAX: never NULL */
-	bool wide;                       /* the same: codes of 64 bits (rql_answer.wide_keys), and NULL's: */
+	bool wide;                       /* the same: codes of 64 bits (rql_port.wide_keys), and NULL's: */
 	uint64_t null_wide;              /* UINT64_MAX: never NULL */
 	bool ordered;                    /* KEY: the values ascend with the codes, NULL last */
 	struct rql_expr *of;             /* KEY_*: the argument, over one dimension, by which the method groups as well; */

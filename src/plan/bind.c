@@ -267,6 +267,6 @@ rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *
 		rql_strbuf_free(&text);
 		return status;
 	}
-	key->dimension = dimension;
+	key->source.index = dimension;
 	return rql_bind_dimension_group(ctx, arena, &relation->dimensions[dimension], e, key, values, err);
 }

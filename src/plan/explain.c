@@ -1,7 +1,7 @@
 /* EXPLAIN: what answers, its operators, what else was considered, and what a run measured. */
 #include <stdio.h>
 #include <string.h>
-#include "method/scan/scan.h"
+#include "method/request.h"
 #include "plan/plan_nodes.h"
 
 static void put_ms(struct rql_strbuf *out, double ns)
@@ -96,10 +96,9 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  (unsigned long long)scan->blocks);
 	for (uint32_t m = 0; m < scan->map_count; m++)
 		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",
-		                  scan->dimensions[m], (unsigned long long)rql_scan_map_entries(scan->maps[m]),
-		                  rql_scan_map_payloads(scan->maps[m]),
-		                  rql_scan_map_is_dense(scan->maps[m]) ? "dense" : "hashed",
-		                  (unsigned long long)rql_scan_map_bytes(scan->maps[m]), scan->sources[m]);
+		                  scan->dimensions[m], (unsigned long long)rql_map_entries(scan->maps[m]),
+		                  rql_map_payloads(scan->maps[m]), rql_map_is_dense(scan->maps[m]) ? "dense" : "hashed",
+		                  (unsigned long long)rql_map_bytes(scan->maps[m]), scan->sources[m]);
 	if (scan->selection)
 		put_selection(out, scan->selection);
 }

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "method/scan/scan.h"
+#include "method/request.h"
 #include "plan/beyond.h"
 #include "plan/bind.h"
 
@@ -26,9 +26,9 @@ void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 void rql_leaf_clear(struct rql_leaf *leaf)
 {
 	if (leaf->prepared)
-		leaf->method->free_prepared(leaf->prepared);
+		leaf->method->free(leaf->prepared);
 	for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
-		rql_scan_map_free(leaf->scan->maps[m]);
+		rql_map_free(leaf->scan->maps[m]);
 	if (leaf->structure)
 		rql_structure_release(leaf->structure);
 	*leaf = (struct rql_leaf){0};
@@ -122,12 +122,12 @@ static rql_status bind_hidden_key(struct binding *b, struct rql_slot *slots, uin
 		if (!rql_slot_is_of_key(slots[i].kind))
 			continue;
 		RQL_TRY(rql_bind_group(b->p->ctx, b->p->arena, b->leaf->relation, slots[i].of, &key, &slots[i].values, err));
-		if (b->leaf->hidden_key && hidden->dimension != key.dimension)
+		if (b->leaf->hidden_key && hidden->source.index != key.source.index)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "it aggregates two different dimensions at once");
 		slots[i].key_of_code = key.key_of_code;
 		slots[i].key_count = key.key_count;
-		*hidden = (struct rql_group_key){.dimension = key.dimension,
-		                                 .key_count = b->leaf->relation->dimensions[key.dimension].count};
+		*hidden = (struct rql_group_key){.source = {.index = key.source.index},
+		                                 .key_count = b->leaf->relation->dimensions[key.source.index].count};
 		b->leaf->hidden_key = true;
 	}
 	return RQL_OK;
@@ -155,7 +155,8 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 		RQL_TRY(rql_bind_group(b->p->ctx, arena, relation, b->match->groups[i], &keys[i], &slots[i].values, err));
 	}
 	RQL_TRY(bind_hidden_key(b, slots + groups, aggs, &keys[groups], err));
-	b->request = (struct rql_request){.group_count = groups + b->leaf->hidden_key,
+	b->request = (struct rql_request){.relation = relation,
+	                                  .group_count = groups + b->leaf->hidden_key,
 	                                  .groups = keys,
 	                                  .box_count = boxes->count,
 	                                  .boxes = boxes->boxes,
@@ -264,7 +265,7 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 	struct binding b = {.p = p, .block = block, .match = match, .leaf = leaf};
 	status = bind_request(&b, def, &why);
 	if (status == RQL_OK)
-		status = rql_price_methods(p, s, &b.request, NULL, leaf, c, &why);
+		status = rql_price_methods(p, s, &b.request, leaf, c, &why);
 	if (status == RQL_OK)
 		return RQL_OK;
 	rql_leaf_clear(leaf);

@@ -72,14 +72,8 @@ void rql_leaf_clear(struct rql_leaf *leaf);
 struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);
 /* Prices every method that may serve the request from s on every device that may be used, and leaves the cheapest in
  * leaf; `first` is the structure's first candidate. RQL_ERROR_UNSUPPORTED: none; err says why. */
-/* rows: of a columns structure, then request is NULL. */
 rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
-                             const struct rql_scan_request *rows, struct rql_leaf *leaf, struct rql_candidate *first,
-                             struct rql_error *err) RQL_MUST_CHECK;
-/* The same for a selection of rows. */
-rql_status rql_price_rows(struct rql_planning *p, const struct rql_structure *s,
-                          const struct rql_scan_rows_request *selection, struct rql_leaf *leaf,
-                          struct rql_candidate *first, struct rql_error *err) RQL_MUST_CHECK;
+                             struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err) RQL_MUST_CHECK;
 /* scan_leaf.c: fills leaf when the columns structure s serves the block. Reasons are kept; only memory and interruption
  * fail. */
 rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "method/scan/scan.h"
+#include "method/request.h"
 #include "plan/bound.h"
 #include "plan/leaf.h"
 #include "plan/normal.h"
@@ -399,9 +399,9 @@ uint64_t rql_plan_bytes(const struct rql_plan *plan)
 	uint64_t bytes = rql_arena_bytes(plan->arena) + rql_arena_bytes(plan->bound->arena);
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++) {
 		const struct rql_leaf *leaf = &plan->nodes->leaves[i];
-		bytes += leaf->method->prepared_bytes(leaf->prepared);
+		bytes += leaf->method->bytes(leaf->prepared);
 		for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
-			bytes += rql_scan_map_bytes(leaf->scan->maps[m]);
+			bytes += rql_map_bytes(leaf->scan->maps[m]);
 	}
 	return bytes;
 }

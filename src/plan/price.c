@@ -2,17 +2,14 @@
  * each with its price or the reason against it. */
 #include <stdio.h>
 #include <string.h>
-#include "method/scan/scan_rows.h"
 #include "plan/leaf.h"
 #include "util/threads.h"
 
 struct pricing {
 	struct rql_planning *p;
 	const struct rql_structure *s;
-	struct rql_request *request;         /* of cells, or */
-	const struct rql_scan_request *rows; /* of rows, */
-	const struct rql_scan_rows_request *selection; /* whose rows themselves are wanted; NULL: they are not */
-	const char *layout;                  /* that methods must have; NULL: none */
+	struct rql_request *request;
+	const char *layout; /* that methods must have; NULL: none */
 	struct rql_leaf *leaf;
 	struct rql_candidate *unused; /* the structure's first candidate, until something fills it */
 	const char *first_reason;     /* against a method that had a device; NULL: none */
@@ -29,7 +26,8 @@ static bool read_wishes(struct pricing *c)
 {
 	const struct rql_settings *settings = c->p->ctx->settings;
 	/* Layouts are of views; scans have none. */
-	const char *layout = c->rows ? NULL : settings->layout[0] ? settings->layout : c->s->layout;
+	const bool rows = rql_request_reads(c->request) == RQL_READS_STORE;
+	const char *layout = rows ? NULL : settings->layout[0] ? settings->layout : c->s->layout;
 	const struct rql_method *of = layout ? rql_layout_method(layout) : NULL;
 	struct rql_arena *arena = c->p->arena;
 	if (settings->unit_forced) {
@@ -37,7 +35,7 @@ static bool read_wishes(struct pricing *c)
 		if (!settings->layout[0] && of && of->unit != c->unit)
 			layout = NULL;
 		c->unit_reason = rql_arena_printf(arena, "rayql_unit says %s", rql_unit_name(c->unit));
-	} else if (!c->rows && settings->layout[0] && of) {
+	} else if (!rows && settings->layout[0] && of) {
 		c->unit = of->unit;
 		c->unit_reason = rql_arena_printf(arena, "rayql_layout says %s, which is one of the unit %s", layout,
 		                                  rql_unit_name(c->unit));
@@ -53,8 +51,7 @@ static bool read_wishes(struct pricing *c)
 
 static bool is_for(const struct pricing *c, const struct rql_method *method)
 {
-	return (method->can_scan != NULL) == (c->rows != NULL) && (!c->selection || method->prepare_rows) &&
-	       rql_method_has_layout(method, c->layout);
+	return rql_method_takes(method, c->request) && rql_method_has_layout(method, c->layout);
 }
 
 /* Drivers are loaded only when somebody may use them. */
@@ -82,8 +79,8 @@ static struct rql_candidate *next_candidate(struct pricing *c, const struct rql_
 		candidate->method = method->name;
 		candidate->unit = rql_unit_name(method->unit);
 		candidate->device = device;
-		candidate->rows = c->rows != NULL;
-		candidate->selects = c->selection != NULL;
+		candidate->rows = rql_request_reads(c->request) == RQL_READS_STORE;
+		candidate->selects = c->request->wants == RQL_PORT_BATCH;
 	}
 	return candidate;
 }
@@ -102,35 +99,15 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 {
 	struct rql_leaf *leaf = c->leaf;
 	if (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(cost)) {
-		method->free_prepared(prepared);
+		method->free(prepared);
 		return;
 	}
 	if (leaf->prepared)
-		leaf->method->free_prepared(leaf->prepared);
+		leaf->method->free(leaf->prepared);
 	leaf->prepared = prepared;
 	leaf->method = method;
 	leaf->device = device;
 	leaf->cost = *cost;
-}
-
-static enum rql_serve serves(const struct pricing *c, const struct rql_method *method, const struct rql_device *device,
-                             const char **reason)
-{
-	if (c->selection)
-		return method->can_rows(c->selection, device, reason);
-	if (c->rows)
-		return method->can_scan(c->rows, device, reason);
-	c->request->layout = c->layout;
-	return method->can_serve(c->leaf->relation, c->request, device, reason);
-}
-
-static rql_status prepare(const struct pricing *c, const struct rql_method *method, struct rql_device *device,
-                          struct rql_prepared **out, struct rql_error *err)
-{
-	if (c->selection)
-		return method->prepare_rows(c->selection, device, out, err);
-	return c->rows ? method->prepare_scan(c->rows, device, out, err)
-	               : method->prepare(c->leaf->relation, c->request, device, out, err);
 }
 
 /* False: the device has no room, and the candidate says so. What other plans keep there gives way, and may be columns of
@@ -162,11 +139,12 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	if (!candidate)
 		return rql_error_memory(c->err, 0, "a plan");
 	const char *reason = not_placeable(c, device);
+	c->request->layout = c->layout;
 	if (!reason) {
 		c->could = true;
 		if (ctx->settings->disabled_methods >> m & 1)
 			reason = "switched off";
-		else if (serves(c, method, device, &reason) == RQL_SERVE_FULL)
+		else if (method->offer(c->request, device, &reason) == RQL_OFFER_FULL)
 			reason = NULL;
 		else if (!reason)
 			reason = "it gives only a superset";
@@ -184,7 +162,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		ctx->device_ready(ctx->load_state, device);
 	struct rql_prepared *prepared = NULL;
 	struct rql_error why = {0};
-	rql_status status = prepare(c, method, device, &prepared, &why);
+	rql_status status = method->prepare(c->request, device, &prepared, &why);
 	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {
 		rql_error_move(c->err, &why);
 		return status;
@@ -198,7 +176,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		return RQL_OK;
 	}
 	if (!price_with_room(c, method, device, prepared, candidate)) {
-		method->free_prepared(prepared);
+		method->free(prepared);
 		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
 		return RQL_OK;
 	}
@@ -289,35 +267,15 @@ static rql_status nobody(struct pricing *c)
 	return status;
 }
 
-static rql_status price_methods(struct pricing *c)
-{
-	if (!read_wishes(c))
-		return rql_error_memory(c->err, 0, "a plan");
-	find_devices(c);
-	RQL_TRY(price_all(c));
-	if (!c->leaf->prepared && !c->could && gives_way(c))
-		RQL_TRY(price_cpu_instead(c));
-	return c->leaf->prepared ? RQL_OK : nobody(c);
-}
-
 rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
-                             const struct rql_scan_request *rows, struct rql_leaf *leaf, struct rql_candidate *first,
-                             struct rql_error *err)
+                             struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err)
 {
-	struct pricing c = {.p = p, .s = s, .request = request, .rows = rows, .leaf = leaf, .unused = first, .err = err};
-	return price_methods(&c);
-}
-
-rql_status rql_price_rows(struct rql_planning *p, const struct rql_structure *s,
-                          const struct rql_scan_rows_request *selection, struct rql_leaf *leaf,
-                          struct rql_candidate *first, struct rql_error *err)
-{
-	struct pricing c = {.p = p,
-	                    .s = s,
-	                    .rows = &selection->scan,
-	                    .selection = selection,
-	                    .leaf = leaf,
-	                    .unused = first,
-	                    .err = err};
-	return price_methods(&c);
+	struct pricing c = {.p = p, .s = s, .request = request, .leaf = leaf, .unused = first, .err = err};
+	if (!read_wishes(&c))
+		return rql_error_memory(err, 0, "a plan");
+	find_devices(&c);
+	RQL_TRY(price_all(&c));
+	if (!leaf->prepared && !c.could && gives_way(&c))
+		RQL_TRY(price_cpu_instead(&c));
+	return leaf->prepared ? RQL_OK : nobody(&c);
 }

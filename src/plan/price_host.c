@@ -112,9 +112,9 @@ double rql_host_work_expression(const struct rql_expr *e)
 
 static double string_read(const struct rql_host_work *w, const struct rql_expr *column)
 {
-	uint32_t at = w->snapshot && column->table == w->fact ? rql_scan_find_column(w->snapshot, w->column_ids, column)
-	                                                      : RQL_SCAN_NONE;
-	if (at == RQL_SCAN_NONE || !w->snapshot->columns[at].dimension)
+	uint32_t at =
+		w->snapshot && column->table == w->fact ? rql_scan_find_column(w->snapshot, w->column_ids, column) : RQL_NONE;
+	if (at == RQL_NONE || !w->snapshot->columns[at].dimension)
 		return STRING_SOME;
 	double values = w->snapshot->columns[at].dimension->count;
 	return values < FEW ? STRING_FEW : values > MANY_SHARE * (double)w->snapshot->rows ? STRING_MANY : STRING_SOME;

@@ -21,7 +21,7 @@ uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const u
 	for (uint32_t i = 0; i < snapshot->column_count; i++)
 		if (column_ids[i] == column->index && column->index != UINT32_MAX)
 			return i;
-	return RQL_SCAN_NONE;
+	return RQL_NONE;
 }
 
 struct only {
@@ -90,7 +90,7 @@ static bool compile_column(void *state, const struct rql_expr *e, struct rql_com
 		return true;
 	}
 	uint32_t column = rql_scan_find_column(b->snapshot, b->column_ids, e);
-	if (column == RQL_SCAN_NONE)
+	if (column == RQL_NONE)
 		return false;
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	struct rql_input_spec spec = {.column = column, .type = stored->type, .nullable = stored->nulls > 0};
@@ -152,28 +152,28 @@ void rql_scan_compile_context(struct rql_scan_binding *b)
 
 rql_status rql_scan_add_program(struct rql_scan_binding *b, const struct rql_program *program, uint32_t *out)
 {
-	struct rql_scan_source *inputs = RQL_NEW_ARRAY(b->arena, struct rql_scan_source, program->input_count);
+	struct rql_source *inputs = RQL_NEW_ARRAY(b->arena, struct rql_source, program->input_count);
 	if (!inputs)
 		return out_of_memory(b);
 	for (uint32_t i = 0; i < program->input_count; i++) {
 		uint32_t number = program->inputs[i].column;
-		inputs[i] = (struct rql_scan_source){.kind = number & PAYLOAD_INPUT ? RQL_SCAN_JOIN : RQL_SCAN_COLUMN,
-		                                     .index = number & ~PAYLOAD_INPUT};
+		inputs[i] = (struct rql_source){.kind = number & PAYLOAD_INPUT ? RQL_SOURCE_LOOKUP : RQL_SOURCE_COLUMN,
+		                                .index = number & ~PAYLOAD_INPUT};
 	}
-	b->programs[b->program_count] = (struct rql_scan_program){program, inputs};
+	b->programs[b->program_count] = (struct rql_row_program){program, inputs};
 	*out = b->program_count++;
 	return RQL_OK;
 }
 
 /* The program that groups and aggregates read is the last one: its number is known only at the end. */
-rql_status rql_scan_add_answer(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_scan_source *out)
+rql_status rql_scan_add_answer(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_source *out)
 {
 	uint32_t r = 0;
 	while (r < b->answers.count && !rql_expr_equal(b->answers.items[r], e))
 		r++;
 	if (r == b->answers.count && !rql_expr_list_add(b->arena, &b->answers, (struct rql_expr *)(uintptr_t)e))
 		return out_of_memory(b);
-	*out = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM, .result = r};
+	*out = (struct rql_source){.kind = RQL_SOURCE_PROGRAM, .result = r};
 	return RQL_OK;
 }
 
@@ -204,10 +204,10 @@ rql_status rql_scan_compile_answers(struct rql_scan_binding *b)
 	RQL_TRY(rql_compile_expressions(&b->compile, exprs, n, &program, b->err));
 	RQL_TRY(rql_scan_add_program(b, program, &index));
 	for (uint32_t g = 0; g < b->group_count; g++)
-		if (b->groups[g].source.kind == RQL_SCAN_PROGRAM)
+		if (b->groups[g].source.kind == RQL_SOURCE_PROGRAM)
 			b->groups[g].source.index = index;
 	for (uint32_t a = 0; a < b->agg_count; a++)
-		if (b->aggs[a].source.kind == RQL_SCAN_PROGRAM)
+		if (b->aggs[a].source.kind == RQL_SOURCE_PROGRAM)
 			b->aggs[a].source.index = index;
 	return rql_scan_finish_keys(b, program);
 }
@@ -223,26 +223,25 @@ static rql_status refuse_agg(struct rql_scan_binding *b, const struct rql_expr *
 	return status;
 }
 
-static bool same_source(const struct rql_scan_source *x, const struct rql_scan_source *y)
+static bool same_source(const struct rql_source *x, const struct rql_source *y)
 {
 	return x->kind == y->kind && x->index == y->index && x->result == y->result &&
 	       x->value_of_payload == y->value_of_payload && x->valid_of_payload == y->valid_of_payload;
 }
 
-static rql_status need(struct rql_scan_binding *b, enum rql_agg_kind kind, const struct rql_scan_source *source,
+static rql_status need(struct rql_scan_binding *b, enum rql_agg_kind kind, const struct rql_source *source,
                        uint32_t filter, uint32_t *out)
 {
-	struct rql_scan_agg agg = {.kind = kind, .filter = filter};
+	struct rql_agg agg = {.kind = kind, .filter = filter == RQL_NONE ? 0 : filter + 1};
 	if (source)
 		agg.source = *source;
 	for (uint32_t a = 0; a < b->agg_count; a++) {
-		const struct rql_scan_agg *other = &b->aggs[a];
-		if (other->kind == kind && other->filter == filter && same_source(&other->source, &agg.source)) {
+		const struct rql_agg *other = &b->aggs[a];
+		if (other->kind == kind && other->filter == agg.filter && same_source(&other->source, &agg.source)) {
 			*out = a;
 			return RQL_OK;
 		}
 	}
-	b->leaf_aggs[b->agg_count] = (struct rql_agg){kind, 0};
 	b->aggs[b->agg_count] = agg;
 	*out = b->agg_count++;
 	return RQL_OK;
@@ -254,14 +253,14 @@ static bool is_exact(struct rql_type type)
 }
 
 /* Codes of an extreme's values: they ascend with the values. */
-static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_scan_source *out,
+static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_source *out,
                                      struct rql_slot *slot)
 {
 	struct rql_slot key = {.type = e->type};
 	struct rql_expr *one[] = {(struct rql_expr *)(uintptr_t)e};
 	uint32_t before = b->group_count;
 	RQL_TRY(rql_scan_bind_keys(b, one, 1, &key));
-	const struct rql_scan_group_key *made = &b->groups[--b->group_count];
+	const struct rql_group_key *made = &b->groups[--b->group_count];
 	uint32_t n = b->dims[made->source.index].payload_count;
 	int64_t *values = RQL_NEW_ARRAY(b->arena, int64_t, n + 1u);
 	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, n / 64 + 1u);
@@ -275,27 +274,27 @@ static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rq
 		if (rql_column_valid(key.values, made->key_of_code[i]))
 			valid[i >> 6] |= UINT64_C(1) << (i & 63);
 	}
-	*out = (struct rql_scan_source){
-		.kind = RQL_SCAN_JOIN, .index = made->source.index, .value_of_payload = values, .valid_of_payload = valid};
+	*out = (struct rql_source){
+		.kind = RQL_SOURCE_LOOKUP, .index = made->source.index, .value_of_payload = values, .valid_of_payload = valid};
 	slot->values = key.values;
 	return RQL_OK;
 }
 
 /* What an aggregate reads. values: codes will not do (sums). */
-static rql_status source_of(struct rql_scan_binding *b, const struct rql_expr *e, bool values,
-                            struct rql_scan_source *out, struct rql_slot *slot)
+static rql_status source_of(struct rql_scan_binding *b, const struct rql_expr *e, bool values, struct rql_source *out,
+                            struct rql_slot *slot)
 {
-	uint32_t column = e->kind == RQL_EXPR_COLUMN ? rql_scan_find_column(b->snapshot, b->column_ids, e) : RQL_SCAN_NONE;
-	const struct rql_store_column *stored = column == RQL_SCAN_NONE ? NULL : &b->snapshot->columns[column];
+	uint32_t column = e->kind == RQL_EXPR_COLUMN ? rql_scan_find_column(b->snapshot, b->column_ids, e) : RQL_NONE;
+	const struct rql_store_column *stored = column == RQL_NONE ? NULL : &b->snapshot->columns[column];
 	if (stored && stored->type.id == RQL_TYPE_UHUGEINT && stored->kind == RQL_STORE_INTEGER)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "column %s is a UHUGEINT", stored->name);
 	if (stored && stored->kind != RQL_STORE_CODED) {
-		*out = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN, .index = column};
+		*out = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
 		slot->real = stored->kind == RQL_STORE_REAL;
 		return RQL_OK;
 	}
 	if (stored && !values) {
-		*out = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN, .index = column};
+		*out = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
 		slot->values = &stored->dimension->values;
 		return RQL_OK;
 	}
@@ -310,7 +309,7 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
                            struct rql_slot *slot)
 {
 	const struct rql_expr *arg = agg->children[0];
-	struct rql_scan_source source;
+	struct rql_source source;
 	bool average = !strcmp(agg->name, "avg");
 	if (!is_exact(arg->type) && (arg->type.id != RQL_TYPE_DOUBLE || agg->type.id != RQL_TYPE_DOUBLE))
 		return refuse_agg(b, agg, "is a sum of values that are no numbers");
@@ -333,7 +332,7 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
 static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr *agg, uint32_t filter,
                                struct rql_slot *slot)
 {
-	struct rql_scan_source source;
+	struct rql_source source;
 	if (!rql_type_equal(agg->type, agg->children[0]->type))
 		return refuse_agg(b, agg, "has another type than its argument");
 	slot->kind = RQL_SLOT_VALUE;
@@ -367,24 +366,23 @@ static rql_status distinct_slot(struct rql_scan_binding *b, const struct rql_exp
 }
 
 /* Only which rows are NULL matters. */
-static rql_status counted_source(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_scan_source *out,
+static rql_status counted_source(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_source *out,
                                  struct rql_slot *slot)
 {
 	if (e->kind != RQL_EXPR_REF)
 		return source_of(b, e, false, out, slot);
 	uint32_t subtree = RQL_STAR_REF_SUBTREE(e->index);
-	*out =
-		(struct rql_scan_source){.kind = RQL_SCAN_JOIN,
-	                             .index = subtree,
-	                             .valid_of_payload = b->dims[subtree].values[RQL_STAR_REF_OUTPUT(e->index)].validity};
+	*out = (struct rql_source){.kind = RQL_SOURCE_LOOKUP,
+	                           .index = subtree,
+	                           .valid_of_payload = b->dims[subtree].values[RQL_STAR_REF_OUTPUT(e->index)].validity};
 	return RQL_OK;
 }
 
 static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *agg, struct rql_slot *slot)
 {
-	uint32_t filter = RQL_SCAN_NONE;
+	uint32_t filter = RQL_NONE;
 	bool extreme = !strcmp(agg->name, "min") || !strcmp(agg->name, "max"), count = !strcmp(agg->name, "count");
-	*slot = (struct rql_slot){.type = agg->type, .null_key = RQL_SCAN_NONE};
+	*slot = (struct rql_slot){.type = agg->type, .null_key = RQL_NONE};
 	if (agg->order_count)
 		return refuse_agg(b, agg, "has an ORDER BY clause");
 	if (count && agg->distinct && agg->child_count == 1)
@@ -406,7 +404,7 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 	if (agg->child_count == 1 && extreme)
 		return extreme_slot(b, agg, filter, slot);
 	if (agg->child_count == 1 && count) {
-		struct rql_scan_source source;
+		struct rql_source source;
 		slot->kind = RQL_SLOT_COUNT;
 		RQL_TRY(counted_source(b, agg->children[0], &source, slot));
 		slot->values = NULL;
@@ -453,11 +451,11 @@ static rql_status bind_hidden_key(struct rql_scan_binding *b, struct rql_slot *s
 static rql_status check_sums(struct rql_scan_binding *b)
 {
 	for (uint32_t a = 0; a < b->agg_count; a++) {
-		const struct rql_scan_source *source = &b->aggs[a].source;
+		const struct rql_source *source = &b->aggs[a].source;
 		struct rql_bounds bounds = {0, 0};
 		if (b->aggs[a].kind != RQL_AGG_SUM)
 			continue;
-		if (source->kind == RQL_SCAN_PROGRAM) {
+		if (source->kind == RQL_SOURCE_PROGRAM) {
 			const struct rql_program_result *r = &b->programs[source->index].program->results[source->result];
 			bounds = r->kind < RQL_LANE_F32 ? r->bounds : bounds;
 		} else if (b->snapshot->columns[source->index].kind == RQL_STORE_INTEGER) {
@@ -479,32 +477,31 @@ static rql_status allocate(struct rql_scan_binding *b)
 {
 	const struct rql_block *block = b->star->block;
 	uint32_t aggs = block->agg_count, groups = block->group_count;
-	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_scan_program, b->star->conjuncts.count + aggs + 2u);
+	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_row_program, b->star->conjuncts.count + aggs + 2u);
 	b->conjuncts =
-		RQL_NEW_ARRAY(b->arena, struct rql_scan_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
-	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_scan_group_key, groups + aggs + 2u);
-	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_scan_agg, 2 * aggs + 1u);
-	b->leaf_aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 2 * aggs + 1u);
+		RQL_NEW_ARRAY(b->arena, struct rql_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
+	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, groups + aggs + 2u);
+	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 2 * aggs + 1u);
 	b->slots = RQL_NEW_ARRAY(b->arena, struct rql_slot, groups + aggs + 1u);
-	return b->programs && b->conjuncts && b->groups && b->aggs && b->leaf_aggs && b->slots ? RQL_OK : out_of_memory(b);
+	return b->programs && b->conjuncts && b->groups && b->aggs && b->slots ? RQL_OK : out_of_memory(b);
 }
 
-static rql_status bind_joins(struct rql_scan_binding *b, struct rql_scan_join **out)
+static rql_status bind_joins(struct rql_scan_binding *b, struct rql_lookup **out)
 {
-	static const enum rql_scan_join_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_SCAN_LEFT,
-	                                                [RQL_SIDE_SEMI] = RQL_SCAN_SEMI,
-	                                                [RQL_SIDE_ANTI] = RQL_SCAN_ANTI,
-	                                                [RQL_SIDE_MARK] = RQL_SCAN_LEFT};
-	struct rql_scan_join *joins = RQL_NEW_ARRAY(b->arena, struct rql_scan_join, b->star->subtree_count);
+	static const enum rql_lookup_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_LOOKUP_LEFT,
+	                                             [RQL_SIDE_SEMI] = RQL_LOOKUP_SEMI,
+	                                             [RQL_SIDE_ANTI] = RQL_LOOKUP_ANTI,
+	                                             [RQL_SIDE_MARK] = RQL_LOOKUP_LEFT};
+	struct rql_lookup *joins = RQL_NEW_ARRAY(b->arena, struct rql_lookup, b->star->subtree_count);
 	if (!joins)
 		return out_of_memory(b);
 	for (uint32_t s = 0; s < b->star->subtree_count; s++) {
 		const struct rql_star_subtree *tree = &b->star->subtrees[s];
 		struct rql_scan_keys keys;
-		joins[s] = (struct rql_scan_join){.kind = tree->side ? kinds[tree->side->kind] : RQL_SCAN_INNER,
-		                                  .column = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact),
-		                                  .map = b->dims[s].map,
-		                                  .absent = b->dims[s].absent};
+		joins[s] = (struct rql_lookup){.kind = tree->side ? kinds[tree->side->kind] : RQL_LOOKUP_INNER,
+		                               .column = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact),
+		                               .map = b->dims[s].map,
+		                               .absent = b->dims[s].absent};
 		if (!tree->fact2)
 			continue;
 		uint32_t second = rql_scan_find_column(b->snapshot, b->column_ids, tree->fact2);
@@ -516,7 +513,7 @@ static rql_status bind_joins(struct rql_scan_binding *b, struct rql_scan_join **
 	return RQL_OK;
 }
 
-rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_scan_join **joins)
+rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_lookup **joins)
 {
 	rql_scan_compile_context(b);
 	RQL_TRY(allocate(b));
@@ -529,7 +526,7 @@ rql_status rql_scan_bind(const struct rql_plan_context *ctx, struct rql_arena *a
 {
 	const struct rql_block *block = star->block;
 	struct rql_scan_binding *b = RQL_NEW(arena, struct rql_scan_binding);
-	struct rql_scan_join *joins = NULL;
+	struct rql_lookup *joins = NULL;
 	if (!b)
 		return rql_error_memory(err, 0, "a plan");
 	*b = (struct rql_scan_binding){.ctx = ctx,
@@ -553,15 +550,14 @@ rql_status rql_scan_bind(const struct rql_plan_context *ctx, struct rql_arena *a
 	                                           .programs = b->programs,
 	                                           .conjunct_count = b->conjunct_count,
 	                                           .conjuncts = b->conjuncts,
-	                                           .join_count = star->subtree_count,
-	                                           .joins = joins,
+	                                           .lookup_count = star->subtree_count,
+	                                           .lookups = joins,
 	                                           .group_count = b->group_count,
 	                                           .groups = b->groups,
 	                                           .agg_count = b->agg_count,
 	                                           .aggs = b->aggs},
 	                               .key_count = keys,
 	                               .hidden_key = b->hidden_key,
-	                               .slots = b->slots,
-	                               .aggs = b->leaf_aggs};
+	                               .slots = b->slots};
 	return RQL_OK;
 }

@@ -1,4 +1,4 @@
-/* A star over a columns structure -> a request of rows (method/scan/scan.h) and the slots of its answer. */
+/* A star over a columns structure -> a request of rows (method/request.h) and the slots of its answer. */
 #ifndef RQL_PLAN_SCAN_BIND_H
 #define RQL_PLAN_SCAN_BIND_H
 
@@ -18,27 +18,25 @@ struct rql_scan_binding {
 	struct rql_compile_context compile;
 	/* the request, as far as it is made */
 	uint32_t program_count, conjunct_count, group_count, agg_count;
-	struct rql_scan_program *programs;
-	struct rql_scan_conjunct *conjuncts;
+	struct rql_row_program *programs;
+	struct rql_conjunct *conjuncts;
 	bool at_first; /* of the condition that is being bound */
-	struct rql_scan_group_key *groups;
-	struct rql_scan_agg *aggs;
+	struct rql_group_key *groups;
+	struct rql_agg *aggs;
 	struct rql_scan_days *days; /* scan_tests.c: of columns of dates; NULL: none yet */
 	uint32_t days_count;
 	struct rql_expr_list answers; /* results of the program that is made last */
 	/* the leaf, as far as it is made */
 	struct rql_slot *slots; /* groups, then aggregates */
-	struct rql_agg *leaf_aggs;
 	bool hidden_key;
 	struct rql_error *err;
 };
 
 struct rql_scan_bound {
-	struct rql_scan_request request;
+	struct rql_request request;
 	uint32_t key_count; /* of the request's groups: without the hidden one */
 	bool hidden_key;
 	struct rql_slot *slots;
-	struct rql_agg *aggs; /* kinds of the request's */
 };
 
 /* joins: one for each subtree, in their order. Fails as RQL_ERROR_UNSUPPORTED with the reason. */
@@ -47,18 +45,17 @@ rql_status rql_scan_bind(const struct rql_plan_context *ctx, struct rql_arena *a
                          struct rql_scan_bound *out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* A selection over the same star: its columns and order keys are the block's groups. (scan_rows_bind.c) */
-struct rql_scan_rows_request;
 rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
                               const struct rql_rows_block *rows, const struct rql_structure *structure,
-                              const struct rql_scan_dim *dims, struct rql_scan_rows_request *out,
+                              const struct rql_scan_dim *dims, struct rql_request *out,
                               struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- parts ---- */
 /* Room for what the star asks for, and its joins. */
-rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_scan_join **joins) RQL_MUST_CHECK;
+rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_lookup **joins) RQL_MUST_CHECK;
 /* The last program, of all answers; none, when there is no answer. */
 rql_status rql_scan_compile_answers(struct rql_scan_binding *b) RQL_MUST_CHECK;
-/* The store's column of a COLUMN of the fact table; RQL_SCAN_NONE: the structure has it not. */
+/* The store's column of a COLUMN of the fact table; RQL_NONE: the structure has it not. */
 uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const uint32_t *column_ids,
                               const struct rql_expr *column);
 /* The only COLUMN that e reads, when it reads no REF; NULL: none, or several. */
@@ -85,6 +82,6 @@ rql_status rql_scan_bind_keys(struct rql_scan_binding *b, struct rql_expr *const
 rql_status rql_scan_finish_keys(struct rql_scan_binding *b, const struct rql_program *program) RQL_MUST_CHECK;
 /* A result of the last program. */
 rql_status rql_scan_add_answer(struct rql_scan_binding *b, const struct rql_expr *e,
-                               struct rql_scan_source *out) RQL_MUST_CHECK;
+                               struct rql_source *out) RQL_MUST_CHECK;
 
 #endif

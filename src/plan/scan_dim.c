@@ -141,7 +141,7 @@ static bool key_of(const struct making *m, const struct rql_batch *batch, uint64
 		return true;
 	if (!rql_key_of_value(m->at->second, &batch->columns[1], row, &second))
 		return false;
-	*out = rql_scan_pair_key(&m->at->pair, first, second);
+	*out = rql_pair_key(&m->at->pair, first, second);
 	return true;
 }
 
@@ -288,7 +288,7 @@ static rql_status take_keyed(struct making *m, const struct rql_subplan_map *fou
 		if (m->at->second) {
 			if (!rql_key_code(&second, rows->keys[1][i], &other))
 				continue;
-			key = rql_scan_pair_key(&m->at->pair, key, other);
+			key = rql_pair_key(&m->at->pair, key, other);
 		}
 		uint32_t group = rows->groups ? rows->groups[i] : 0;
 		m->payloads[m->count] = payloads ? payloads[group] : (int32_t)group;
@@ -451,11 +451,11 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	if (mark)
 		RQL_TRY(make_marks(m, arena, out));
 	if (side && !left)
-		return rql_scan_map_build(m->keys, NULL, m->count, &out->map, m->err);
+		return rql_map_build(m->keys, NULL, m->count, &out->map, m->err);
 	*twice = true;
 	if (out->rows > m->most)
 		return refuse_twice(m);
-	rql_status status = rql_scan_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
+	rql_status status = rql_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
 	*twice = status == RQL_ERROR_UNSUPPORTED;
 	return status;
 }

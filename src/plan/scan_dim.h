@@ -3,14 +3,14 @@
 #ifndef RQL_PLAN_SCAN_DIM_H
 #define RQL_PLAN_SCAN_DIM_H
 
-#include "method/scan/scan.h"
+#include "method/request.h"
 #include "plan/plan.h"
 #include "plan/scan_star.h"
 
 struct rql_planning;
 
 struct rql_scan_dim {
-	struct rql_scan_map *map;  /* owned by whoever holds the dim: rql_scan_map_free */
+	struct rql_map *map;       /* owned by whoever holds the dim: rql_map_free */
 	uint32_t payload_count;    /* distinct combinations of the outputs' values; 1 when there are none */
 	struct rql_column *values; /* [outputs]: payload_count entries each, in the planner's arena */
 	uint64_t rows;             /* that it was made from */
@@ -22,7 +22,7 @@ struct rql_scan_dim {
 /* The columns of tree->fact and fact2 in the structure; without fact2 second is NULL. */
 struct rql_scan_keys {
 	const struct rql_store_column *first, *second;
-	struct rql_scan_pair pair; /* with second */
+	struct rql_key_pair pair; /* with second */
 };
 /* false: two keys have more than 2^62 combinations. */
 bool rql_scan_keys_make(const struct rql_store_column *first, const struct rql_store_column *second,

@@ -30,12 +30,12 @@ static rql_status refuse_type(struct rql_scan_binding *b, const struct rql_expr 
 	return why ? refuse_key(b, e, why) : rql_error_memory(b->err, 0, "a plan");
 }
 
-static struct rql_scan_group_key *add_key(struct rql_scan_binding *b, struct rql_slot *slot)
+static struct rql_group_key *add_key(struct rql_scan_binding *b, struct rql_slot *slot)
 {
 	slot->kind = RQL_SLOT_KEY;
 	slot->key = b->group_count;
-	struct rql_scan_group_key *key = &b->groups[b->group_count++];
-	*key = (struct rql_scan_group_key){.null_key = RQL_SCAN_NONE};
+	struct rql_group_key *key = &b->groups[b->group_count++];
+	*key = (struct rql_group_key){.null_key = RQL_NONE};
 	return key;
 }
 
@@ -44,8 +44,8 @@ static struct rql_scan_group_key *add_key(struct rql_scan_binding *b, struct rql
 static rql_status coded_key(struct rql_scan_binding *b, uint32_t column, struct rql_slot *slot)
 {
 	const struct rql_dimension *d = b->snapshot->columns[column].dimension;
-	struct rql_scan_group_key *key = add_key(b, slot);
-	key->source = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN, .index = column};
+	struct rql_group_key *key = add_key(b, slot);
+	key->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
 	key->key_count = d->count ? d->count : 1;
 	slot->values = &d->values;
 	slot->ordered = true;
@@ -62,8 +62,8 @@ static rql_status coded_expression_key(struct rql_scan_binding *b, const struct 
 	if (!over_ref)
 		return out_of_memory(b);
 	for (uint32_t k = 0; k < b->group_count; k++) {
-		const struct rql_scan_group_key *other = &b->groups[k];
-		if (other->source.kind != RQL_SCAN_COLUMN || other->source.index != column || other->key_of_code)
+		const struct rql_group_key *other = &b->groups[k];
+		if (other->source.kind != RQL_SOURCE_COLUMN || other->source.index != column || other->key_of_code)
 			continue;
 		struct rql_column *all = RQL_NEW(b->arena, struct rql_column);
 		if (!all)
@@ -75,8 +75,8 @@ static rql_status coded_expression_key(struct rql_scan_binding *b, const struct 
 		return RQL_OK;
 	}
 	RQL_TRY(rql_bind_dimension_group(b->ctx, b->arena, d, over_ref, &mapped, &slot->values, b->err));
-	struct rql_scan_group_key *key = add_key(b, slot);
-	key->source = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN, .index = column};
+	struct rql_group_key *key = add_key(b, slot);
+	key->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
 	key->key_of_code = mapped.key_of_code;
 	key->key_count = mapped.key_count ? mapped.key_count : 1;
 	slot->ordered = true;
@@ -84,17 +84,17 @@ static rql_status coded_expression_key(struct rql_scan_binding *b, const struct 
 }
 
 /* The slot's codes are the key's. */
-static void codes_slot(const struct rql_scan_group_key *key, struct rql_slot *slot)
+static void codes_slot(const struct rql_group_key *key, struct rql_slot *slot)
 {
 	slot->null_key = key->null_key;
 	slot->wide = key->wide_count != 0;
-	slot->null_wide = key->null_key == RQL_SCAN_NONE ? UINT64_MAX : key->wide_count - 1;
+	slot->null_wide = key->null_key == RQL_NONE ? UINT64_MAX : key->wide_count - 1;
 	slot->ordered = true;
 }
 
 /* Values least..greatest, and NULL behind them. */
 static rql_status range_key(struct rql_scan_binding *b, const struct rql_expr *e, rql_int128 least, rql_int128 greatest,
-                            bool nullable, struct rql_scan_group_key *key, struct rql_slot *slot)
+                            bool nullable, struct rql_group_key *key, struct rql_slot *slot)
 {
 	rql_uint128 span = (rql_uint128)greatest - (rql_uint128)least + 1 + nullable;
 	if (least < INT64_MIN || greatest > INT64_MAX || span >= UINT64_MAX)
@@ -102,10 +102,10 @@ static rql_status range_key(struct rql_scan_binding *b, const struct rql_expr *e
 	key->least = slot->least = (int64_t)least;
 	if (span > MAX_KEYS) {
 		key->wide_count = (uint64_t)span;
-		key->null_key = nullable ? 0 : RQL_SCAN_NONE;
+		key->null_key = nullable ? 0 : RQL_NONE;
 	} else {
 		key->key_count = (uint32_t)span;
-		key->null_key = nullable ? key->key_count - 1 : RQL_SCAN_NONE;
+		key->null_key = nullable ? key->key_count - 1 : RQL_NONE;
 	}
 	codes_slot(key, slot);
 	return RQL_OK;
@@ -115,8 +115,8 @@ static rql_status integer_key(struct rql_scan_binding *b, const struct rql_expr 
                               struct rql_slot *slot)
 {
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
-	struct rql_scan_group_key *key = add_key(b, slot);
-	key->source = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN, .index = column};
+	struct rql_group_key *key = add_key(b, slot);
+	key->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
 	return range_key(b, e, stored->least, stored->greatest, stored->nulls > 0, key, slot);
 }
 
@@ -151,11 +151,11 @@ static rql_status shifted_key(struct rql_scan_binding *b, const struct rql_expr 
 {
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	uint32_t k = 0;
-	while (k < b->group_count && (b->groups[k].source.kind != RQL_SCAN_COLUMN || b->groups[k].source.index != column))
+	while (k < b->group_count && (b->groups[k].source.kind != RQL_SOURCE_COLUMN || b->groups[k].source.index != column))
 		k++;
 	if (k == b->group_count)
 		RQL_TRY(integer_key(b, e, column, slot));
-	const struct rql_scan_group_key *key = &b->groups[k];
+	const struct rql_group_key *key = &b->groups[k];
 	rql_int128 least = key->least + offset;
 	if (least < INT64_MIN || stored->greatest + offset > INT64_MAX)
 		return refuse_key(b, e, "has values of more than 64 bits");
@@ -184,7 +184,7 @@ static rql_status constant_key(struct rql_scan_binding *b, const struct rql_expr
 	value->validity[0] = !e->value.is_null;
 	if (!e->value.is_null)
 		rql_column_put(value, 0, &e->value);
-	struct rql_scan_group_key *key = add_key(b, slot);
+	struct rql_group_key *key = add_key(b, slot);
 	key->key_count = 2; /* the program's other results may be NULL, so that this one has to have a key for it */
 	key->null_key = 1;
 	slot->values = value;
@@ -199,7 +199,7 @@ static rql_status program_key(struct rql_scan_binding *b, const struct rql_expr 
 		                  e->type.id == RQL_TYPE_DOUBLE || e->type.id == RQL_TYPE_FLOAT
 		                      ? "is a real number"
 		                      : "is no integer and no expression of one coded column");
-	struct rql_scan_group_key *key = add_key(b, slot);
+	struct rql_group_key *key = add_key(b, slot);
 	return rql_scan_add_answer(b, e, &key->source);
 }
 
@@ -233,7 +233,7 @@ static rql_status day_key(struct rql_scan_binding *b, const struct rql_expr *e, 
 }
 
 /* The TIMESTAMPs that the codes of such a key stand for. */
-static rql_status day_values(struct rql_scan_binding *b, const struct rql_scan_group_key *key, struct rql_slot *slot)
+static rql_status day_values(struct rql_scan_binding *b, const struct rql_group_key *key, struct rql_slot *slot)
 {
 	struct rql_column *values = RQL_NEW(b->arena, struct rql_column);
 	int64_t *micros = RQL_NEW_ARRAY(b->arena, int64_t, key->key_count);
@@ -253,8 +253,8 @@ static rql_status day_values(struct rql_scan_binding *b, const struct rql_scan_g
 static bool reads_nullable(const struct rql_scan_binding *b, const struct rql_program *program)
 {
 	for (uint32_t i = 0; i < program->input_count; i++) {
-		const struct rql_scan_source *s = &b->programs[b->program_count - 1].inputs[i];
-		const struct rql_store_column *column = s->kind == RQL_SCAN_COLUMN ? &b->snapshot->columns[s->index] : NULL;
+		const struct rql_source *s = &b->programs[b->program_count - 1].inputs[i];
+		const struct rql_store_column *column = s->kind == RQL_SOURCE_COLUMN ? &b->snapshot->columns[s->index] : NULL;
 		if (column && (column->nulls > 0 || (column->dimension && column->dimension->has_null)))
 			return true;
 	}
@@ -265,9 +265,9 @@ rql_status rql_scan_finish_keys(struct rql_scan_binding *b, const struct rql_pro
 {
 	uint32_t slots = b->star->block->group_count + b->star->block->agg_count;
 	for (uint32_t k = 0; k < b->group_count; k++) {
-		struct rql_scan_group_key *key = &b->groups[k];
+		struct rql_group_key *key = &b->groups[k];
 		struct rql_slot made = {0};
-		if (key->source.kind != RQL_SCAN_PROGRAM || key->key_count || key->wide_count)
+		if (key->source.kind != RQL_SOURCE_PROGRAM || key->key_count || key->wide_count)
 			continue;
 		const struct rql_program_result *r = &program->results[key->source.result];
 		bool truth = r->kind == RQL_LANE_BOOL;
@@ -410,8 +410,8 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 		RQL_TRY(values_by_key(b, &p, RQL_STAR_REF_OUTPUT(exprs[i]->index), &slots[i]));
 	}
 	struct rql_slot unused;
-	struct rql_scan_group_key *made = add_key(b, &unused);
-	made->source = (struct rql_scan_source){.kind = RQL_SCAN_JOIN, .index = subtree};
+	struct rql_group_key *made = add_key(b, &unused);
+	made->source = (struct rql_source){.kind = RQL_SOURCE_LOOKUP, .index = subtree};
 	made->key_of_code = p.key_of_payload;
 	made->key_count = p.key_count ? p.key_count : 1;
 	return RQL_OK;
@@ -422,10 +422,10 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 static rql_status bind_key(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_slot *slot)
 {
 	const struct rql_expr *only = rql_scan_only_column(e);
-	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_SCAN_NONE;
+	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_NONE;
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return constant_key(b, e, slot);
-	if (column == RQL_SCAN_NONE)
+	if (column == RQL_NONE)
 		return program_key(b, e, slot);
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	if (stored->kind == RQL_STORE_CODED && e == only)
@@ -463,7 +463,7 @@ rql_status rql_scan_bind_keys(struct rql_scan_binding *b, struct rql_expr *const
 	if (!done)
 		return out_of_memory(b);
 	for (uint32_t i = 0; i < count; i++)
-		slots[i] = (struct rql_slot){.type = exprs[i]->type, .null_key = RQL_SCAN_NONE};
+		slots[i] = (struct rql_slot){.type = exprs[i]->type, .null_key = RQL_NONE};
 	for (int columns = 1; columns >= 0; columns--) {
 		for (uint32_t i = 0; i < count; i++) {
 			if (done[i] || (columns && exprs[i]->kind != RQL_EXPR_COLUMN && exprs[i]->kind != RQL_EXPR_REF))

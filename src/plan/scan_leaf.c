@@ -1,7 +1,6 @@
 /* A block over a columns structure: is the structure the fact table of a star, and is a scan worth preparing? */
 #include <string.h>
 #include <strings.h>
-#include "method/scan/scan_rows.h"
 #include "plan/beyond.h"
 #include "plan/codes.h"
 #include "plan/leaf.h"
@@ -62,7 +61,7 @@ static bool note_column(const struct rql_expr *leaf, void *state)
 			return true;
 	if (u->count < 256)
 		u->seen[u->count++] = leaf->index;
-	if (u->s && rql_scan_find_column(u->s->snapshot, u->s->column_ids, leaf) == RQL_SCAN_NONE)
+	if (u->s && rql_scan_find_column(u->s->snapshot, u->s->column_ids, leaf) == RQL_NONE)
 		u->missing = leaf;
 	return true;
 }
@@ -73,13 +72,13 @@ static void use_columns(const struct rql_block *block, struct column_use *use)
 }
 
 /* The sink is a map by these columns. */
-static rql_status set_keyed(struct trying *t, struct rql_scan_request *request)
+static rql_status set_keyed(struct trying *t, struct rql_request *request)
 {
 	const struct rql_expr *keys[] = {t->p->keyed, t->p->keyed_second};
 	uint32_t *columns[] = {&request->keyed, &request->keyed_second};
 	for (uint32_t k = 0; k < 2 && keys[k]; k++) {
 		uint32_t column = rql_scan_find_column(t->s->snapshot, t->s->column_ids, keys[k]);
-		if (column == RQL_SCAN_NONE)
+		if (column == RQL_NONE)
 			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED, "column %s is not in it",
 			                     keys[k]->alias ? keys[k]->alias : "?");
 		*columns[k] = column + 1;
@@ -223,7 +222,7 @@ static void add_dictionary(const struct trying *t, const struct rql_expr *e, boo
 	if (!column || column->table != t->fact)
 		return;
 	uint32_t at = rql_scan_find_column(t->s->snapshot, t->s->column_ids, column);
-	if (at == RQL_SCAN_NONE || !t->s->snapshot->columns[at].dimension)
+	if (at == RQL_NONE || !t->s->snapshot->columns[at].dimension)
 		return;
 	const struct rql_dimension *d = t->s->snapshot->columns[at].dimension;
 	sum->ns += rql_codes_price(t->p->ctx, t->p->arena, d, e, selects);
@@ -308,7 +307,7 @@ static rql_status check_worth(struct trying *t)
 static void free_dims(struct trying *t)
 {
 	for (uint32_t d = 0; d < t->dim_count; d++)
-		rql_scan_map_free(t->dims[d].map);
+		rql_map_free(t->dims[d].map);
 	t->dim_count = 0;
 }
 
@@ -372,7 +371,7 @@ static rql_status make_dim(struct trying *t, uint32_t i, struct rql_scan_dim *ou
 	RQL_TRY(rql_scan_dim_make(t->p, t->star, i, &keys, rows, out, twice, t->err));
 	rql_status status = check_null_keys(t, tree, &keys, out);
 	if (status != RQL_OK)
-		rql_scan_map_free(out->map);
+		rql_map_free(out->map);
 	return status;
 }
 
@@ -470,7 +469,7 @@ static rql_status take_dims(struct trying *t)
 	struct rql_arena *arena = t->p->arena;
 	struct rql_leaf_scan *scan = RQL_NEW(arena, struct rql_leaf_scan);
 	uint32_t n = t->star->subtree_count;
-	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_scan_map *, n)) ||
+	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_map *, n)) ||
 	    !(scan->dimensions = RQL_NEW_ARRAY(arena, const char *, n)) ||
 	    !(scan->sources = RQL_NEW_ARRAY(arena, const char *, n)))
 		return out_of_memory(t);
@@ -494,7 +493,7 @@ static void charge_preparation(struct trying *t, double ns)
 {
 	uint64_t bytes = rql_arena_bytes(t->p->arena);
 	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
-		bytes += rql_scan_map_bytes(t->leaf->scan->maps[m]);
+		bytes += rql_map_bytes(t->leaf->scan->maps[m]);
 	if (is_kept(t, (double)bytes))
 		t->leaf->cost.setup_ns += ns;
 	else
@@ -540,7 +539,7 @@ static rql_status host_selection(struct trying *t, const struct rql_cost *cost, 
 
 static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint64_t start_ns)
 {
-	struct rql_scan_rows_request request;
+	struct rql_request request;
 	struct rql_leaf *leaf = t->leaf;
 	RQL_TRY(rql_scan_bind_rows(t->p->ctx, t->p->arena, t->star, t->rows, t->s, t->dims, &request, t->err));
 	/* The host keeps a table's order; that of a join is nobody's promise. */
@@ -551,9 +550,9 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 	leaf->scan->selection = t->rows;
 	leaf->host_columns = t->block->column_count;
 	double prepared_ns = (double)(rql_now_ns() - start_ns);
-	struct rql_scan_sample sample = {0};
-	request.scan.sample = &sample;
-	RQL_TRY(rql_price_rows(t->p, t->s, &request, leaf, first, t->err));
+	struct rql_sample sample = {0};
+	request.sample = &sample;
+	RQL_TRY(rql_price_methods(t->p, t->s, &request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
 }
@@ -577,13 +576,13 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	leaf->slot_count = t->block->group_count + t->block->agg_count;
 	leaf->group_count = bound.key_count;
 	leaf->hidden_key = bound.hidden_key;
-	leaf->aggs = bound.aggs;
+	leaf->aggs = bound.request.aggs;
 	leaf->agg_count = bound.request.agg_count;
 	leaf->host_columns = t->block->column_count;
 	double prepared_ns = (double)(rql_now_ns() - start_ns);
-	struct rql_scan_sample sample = {0};
+	struct rql_sample sample = {0};
 	bound.request.sample = &sample;
-	RQL_TRY(rql_price_methods(t->p, t->s, NULL, &bound.request, leaf, first, t->err));
+	RQL_TRY(rql_price_methods(t->p, t->s, &bound.request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	leaf->scan->host_values = price_in_host(t, &leaf->cost);
 	return RQL_OK;

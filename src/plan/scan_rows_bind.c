@@ -1,6 +1,5 @@
 /* A selection over a star -> a request of rows: where each column of the result and each order key comes from. */
 #include <string.h>
-#include "method/scan/scan_rows.h"
 #include "plan/codes.h"
 #include "plan/scan_bind.h"
 #include "util/sort.h"
@@ -10,8 +9,8 @@
 
 struct binding {
 	struct rql_scan_binding b;
-	struct rql_scan_row_output *outputs;
-	struct rql_scan_row_order *orders;
+	struct rql_output *outputs;
+	struct rql_row_order *orders;
 	uint32_t order_count;
 };
 
@@ -45,7 +44,7 @@ static bool is_computed(struct rql_type type)
 /* ---- columns of the result ---- */
 
 /* One value in every row. */
-static rql_status constant_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_scan_row_output *out)
+static rql_status constant_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_output *out)
 {
 	struct rql_expr *zero = rql_expr_new(b->arena, RQL_EXPR_CONSTANT, rql_type_simple(RQL_TYPE_INTEGER), 0);
 	struct rql_column *value = RQL_NEW(b->arena, struct rql_column);
@@ -68,12 +67,12 @@ static rql_status constant_output(struct rql_scan_binding *b, const struct rql_e
 }
 
 /* What the host makes of a dictionary, entry by entry. false: it is not for that, or nobody can. */
-static rql_status evaluated_output(struct rql_scan_binding *b, const struct rql_expr *e,
-                                   struct rql_scan_row_output *out, bool *done)
+static rql_status evaluated_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_output *out,
+                                   bool *done)
 {
 	const struct rql_expr *only = rql_scan_only_column(e);
-	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_SCAN_NONE;
-	const struct rql_dimension *d = column == RQL_SCAN_NONE ? NULL : b->snapshot->columns[column].dimension;
+	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_NONE;
+	const struct rql_dimension *d = column == RQL_NONE ? NULL : b->snapshot->columns[column].dimension;
 	struct rql_error why = {0};
 	*done = false;
 	if (!d || d->count > MAX_EVALUATED)
@@ -84,7 +83,7 @@ static rql_status evaluated_output(struct rql_scan_binding *b, const struct rql_
 		return out_of_memory(b);
 	rql_status status = rql_codes_evaluate(b->ctx, b->arena, d, over_ref, all, &why);
 	if (status == RQL_OK) {
-		out->source = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN, .index = column};
+		out->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
 		out->values = all;
 		out->value_count = d->count;
 		*done = true;
@@ -96,19 +95,19 @@ static rql_status evaluated_output(struct rql_scan_binding *b, const struct rql_
 	return RQL_OK;
 }
 
-static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_scan_row_output *out)
+static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_output *out)
 {
 	bool done;
-	*out = (struct rql_scan_row_output){.type = e->type};
+	*out = (struct rql_output){.type = e->type};
 	if (e->kind == RQL_EXPR_COLUMN) {
 		out->source.index = rql_scan_find_column(b->snapshot, b->column_ids, e);
-		if (out->source.index == RQL_SCAN_NONE)
+		if (out->source.index == RQL_NONE)
 			return refuse(b, e, "is not in the structure");
 		return RQL_OK;
 	}
 	if (e->kind == RQL_EXPR_REF) {
 		const struct rql_scan_dim *dim = &b->dims[RQL_STAR_REF_SUBTREE(e->index)];
-		out->source = (struct rql_scan_source){.kind = RQL_SCAN_JOIN, .index = RQL_STAR_REF_SUBTREE(e->index)};
+		out->source = (struct rql_source){.kind = RQL_SOURCE_LOOKUP, .index = RQL_STAR_REF_SUBTREE(e->index)};
 		out->values = &dim->values[RQL_STAR_REF_OUTPUT(e->index)];
 		out->value_count = dim->payload_count;
 		return RQL_OK;
@@ -131,7 +130,7 @@ static int compare_entries(const void *context, uint32_t a, uint32_t b)
 }
 
 /* Payloads in the order of what they stand for. */
-static rql_status rank_payloads(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_scan_source *out)
+static rql_status rank_payloads(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_source *out)
 {
 	const struct rql_scan_dim *dim = &b->dims[RQL_STAR_REF_SUBTREE(e->index)];
 	const struct rql_column *values = &dim->values[RQL_STAR_REF_OUTPUT(e->index)];
@@ -150,10 +149,10 @@ static rql_status rank_payloads(struct rql_scan_binding *b, const struct rql_exp
 	rql_sort_items(order, spare, count, compare_entries, values);
 	for (uint32_t i = 1; i < count; i++)
 		rank[order[i]] = rank[order[i - 1]] + (rql_column_compare(values, order[i - 1], values, order[i]) != 0);
-	*out = (struct rql_scan_source){.kind = RQL_SCAN_JOIN,
-	                                .index = RQL_STAR_REF_SUBTREE(e->index),
-	                                .value_of_payload = rank,
-	                                .valid_of_payload = values->validity ? valid : NULL};
+	*out = (struct rql_source){.kind = RQL_SOURCE_LOOKUP,
+	                           .index = RQL_STAR_REF_SUBTREE(e->index),
+	                           .value_of_payload = rank,
+	                           .valid_of_payload = values->validity ? valid : NULL};
 	return RQL_OK;
 }
 
@@ -162,13 +161,13 @@ static rql_status bind_order(struct binding *s, const struct rql_expr *e, const 
 	struct rql_scan_binding *b = &s->b;
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return RQL_OK; /* orders nothing */
-	struct rql_scan_row_order *out = &s->orders[s->order_count++];
-	*out = (struct rql_scan_row_order){.descending = order->descending, .nulls_first = order->nulls == RQL_NULLS_FIRST};
+	struct rql_row_order *out = &s->orders[s->order_count++];
+	*out = (struct rql_row_order){.descending = order->descending, .nulls_first = order->nulls == RQL_NULLS_FIRST};
 	if (e->kind == RQL_EXPR_REF)
 		return rank_payloads(b, e, &out->source);
 	if (e->kind == RQL_EXPR_COLUMN) {
 		out->source.index = rql_scan_find_column(b->snapshot, b->column_ids, e);
-		return out->source.index == RQL_SCAN_NONE ? refuse(b, e, "is not in the structure") : RQL_OK;
+		return out->source.index == RQL_NONE ? refuse(b, e, "is not in the structure") : RQL_OK;
 	}
 	if (!is_computed(e->type))
 		return refuse(b, e, "orders rows and is no number");
@@ -185,7 +184,7 @@ static rql_status bind_orders(struct binding *s, const struct rql_rows_block *ro
 		RQL_TRY(bind_order(s, b->star->groups[rows->output_count + i], &rows->orders[i]));
 	RQL_TRY(rql_scan_compile_answers(b));
 	for (uint32_t i = 0; i < s->order_count; i++)
-		if (s->orders[i].source.kind == RQL_SCAN_PROGRAM)
+		if (s->orders[i].source.kind == RQL_SOURCE_PROGRAM)
 			s->orders[i].source.index = b->program_count - 1;
 	b->answers = (struct rql_expr_list){0};
 	return RQL_OK;
@@ -198,17 +197,17 @@ static rql_status bind_outputs(struct binding *s, const struct rql_rows_block *r
 		RQL_TRY(bind_output(b, b->star->groups[i], &s->outputs[i]));
 	RQL_TRY(rql_scan_compile_answers(b));
 	for (uint32_t i = 0; i < rows->output_count; i++)
-		if (s->outputs[i].source.kind == RQL_SCAN_PROGRAM)
+		if (s->outputs[i].source.kind == RQL_SOURCE_PROGRAM)
 			s->outputs[i].source.index = b->program_count - 1;
 	return RQL_OK;
 }
 
 rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
                               const struct rql_rows_block *rows, const struct rql_structure *structure,
-                              const struct rql_scan_dim *dims, struct rql_scan_rows_request *out, struct rql_error *err)
+                              const struct rql_scan_dim *dims, struct rql_request *out, struct rql_error *err)
 {
 	struct binding *s = RQL_NEW(arena, struct binding);
-	struct rql_scan_join *joins = NULL;
+	struct rql_lookup *joins = NULL;
 	if (!s)
 		return rql_error_memory(err, 0, "a plan");
 	s->b = (struct rql_scan_binding){.ctx = ctx,
@@ -218,27 +217,28 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
 	                                 .column_ids = structure->column_ids,
 	                                 .dims = dims,
 	                                 .err = err};
-	s->outputs = RQL_NEW_ARRAY(arena, struct rql_scan_row_output, rows->output_count);
-	s->orders = RQL_NEW_ARRAY(arena, struct rql_scan_row_order, rows->order_count);
+	s->outputs = RQL_NEW_ARRAY(arena, struct rql_output, rows->output_count);
+	s->orders = RQL_NEW_ARRAY(arena, struct rql_row_order, rows->order_count);
 	if (!s->outputs || !s->orders)
 		return out_of_memory(&s->b);
 	RQL_TRY(rql_scan_bind_begin(&s->b, &joins));
 	RQL_TRY(rql_scan_bind_conjuncts(&s->b));
 	RQL_TRY(bind_orders(s, rows));
 	RQL_TRY(bind_outputs(s, rows));
-	*out = (struct rql_scan_rows_request){.scan = {.snapshot = s->b.snapshot,
-	                                               .program_count = s->b.program_count,
-	                                               .programs = s->b.programs,
-	                                               .conjunct_count = s->b.conjunct_count,
-	                                               .conjuncts = s->b.conjuncts,
-	                                               .join_count = star->subtree_count,
-	                                               .joins = joins},
-	                                      .output_count = rows->output_count,
-	                                      .outputs = s->outputs,
-	                                      .order_count = s->order_count,
-	                                      .orders = s->orders,
-	                                      .limit = rows->limit,
-	                                      .offset = rows->offset,
-	                                      .budget = ctx->budget};
+	*out = (struct rql_request){.snapshot = s->b.snapshot,
+	                            .program_count = s->b.program_count,
+	                            .programs = s->b.programs,
+	                            .conjunct_count = s->b.conjunct_count,
+	                            .conjuncts = s->b.conjuncts,
+	                            .lookup_count = star->subtree_count,
+	                            .lookups = joins,
+	                            .wants = RQL_PORT_BATCH,
+	                            .output_count = rows->output_count,
+	                            .outputs = s->outputs,
+	                            .order_count = s->order_count,
+	                            .orders = s->orders,
+	                            .limit = rows->limit,
+	                            .offset = rows->offset,
+	                            .budget = ctx->budget};
 	return RQL_OK;
 }

@@ -15,22 +15,22 @@ static rql_status out_of_memory(struct rql_scan_binding *b)
 
 /* ---- the one test of a column: conditions of the same form are put together ---- */
 
-static struct rql_scan_conjunct *find_test(struct rql_scan_binding *b, enum rql_scan_test test, uint32_t column)
+static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test test, uint32_t column)
 {
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
 		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column) {
 			b->conjuncts[i].at_first &= b->at_first;
 			return &b->conjuncts[i];
 		}
-	struct rql_scan_conjunct *c = &b->conjuncts[b->conjunct_count++];
-	*c = (struct rql_scan_conjunct){.test = test,
-	                                .index = column,
-	                                .or_null = test == RQL_SCAN_IN_CODES,
-	                                .at_first = b->at_first,
-	                                .least = INT128_LEAST,
-	                                .greatest = INT128_GREATEST,
-	                                .real_least = -HUGE_VAL,
-	                                .real_greatest = NAN};
+	struct rql_conjunct *c = &b->conjuncts[b->conjunct_count++];
+	*c = (struct rql_conjunct){.test = test,
+	                           .index = column,
+	                           .or_null = test == RQL_TEST_IN_CODES,
+	                           .at_first = b->at_first,
+	                           .least = INT128_LEAST,
+	                           .greatest = INT128_GREATEST,
+	                           .real_least = -HUGE_VAL,
+	                           .real_greatest = NAN};
 	return c;
 }
 
@@ -40,7 +40,7 @@ static struct rql_scan_conjunct *find_test(struct rql_scan_binding *b, enum rql_
 static const uint64_t *codes_left(const struct rql_scan_binding *b, uint32_t column)
 {
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
-		if (b->conjuncts[i].test == RQL_SCAN_IN_CODES && b->conjuncts[i].index == column)
+		if (b->conjuncts[i].test == RQL_TEST_IN_CODES && b->conjuncts[i].index == column)
 			return b->conjuncts[i].codes;
 	return NULL;
 }
@@ -53,7 +53,7 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	if (!over_ref)
 		return out_of_memory(b);
 	RQL_TRY(rql_codes_select(b->ctx, b->arena, d, over_ref, false, codes_left(b, column), &set, b->err));
-	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_CODES, column);
+	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
 	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
 		set[w] &= c->codes[w];
 	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
@@ -90,7 +90,7 @@ static bool is_integral(const struct rql_store_column *column)
 	return column->kind == RQL_STORE_INTEGER && column->type.id != RQL_TYPE_UHUGEINT;
 }
 
-static void narrow_integers(struct rql_scan_conjunct *c, const char *op, rql_int128 value)
+static void narrow_integers(struct rql_conjunct *c, const char *op, rql_int128 value)
 {
 	bool equal = op[0] == '=' || op[1] == '=';
 	rql_int128 least = op[0] == '<' ? INT128_LEAST : value, greatest = op[0] == '>' ? INT128_GREATEST : value;
@@ -112,7 +112,7 @@ static bool real_above(double a, double b) /* DuckDB's order: NaN is the greates
 	return isnan(a) ? !isnan(b) : a > b;
 }
 
-static void narrow_reals(struct rql_scan_conjunct *c, const char *op, double value)
+static void narrow_reals(struct rql_conjunct *c, const char *op, double value)
 {
 	double least = op[0] == '<' ? -HUGE_VAL : value, greatest = op[0] == '>' ? NAN : value;
 	bool something = true;
@@ -156,7 +156,7 @@ static bool test_truth(struct rql_scan_binding *b, const struct rql_expr *e, uin
 	if (b->snapshot->columns[column].type.id != RQL_TYPE_BOOLEAN ||
 	    (negated ? e->children[0] : e)->kind != RQL_EXPR_COLUMN)
 		return false;
-	narrow_integers(find_test(b, RQL_SCAN_IN_RANGE, column), "=", !negated);
+	narrow_integers(find_test(b, RQL_TEST_IN_RANGE, column), "=", !negated);
 	return true;
 }
 
@@ -167,19 +167,19 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 	bool null = e->kind == RQL_EXPR_IS_NULL || e->kind == RQL_EXPR_IS_NOT_NULL;
 	rql_int128 least = 0, greatest = 0;
 	if (null && e->children[0]->kind == RQL_EXPR_COLUMN) {
-		find_test(b, e->kind == RQL_EXPR_IS_NULL ? RQL_SCAN_IS_NULL : RQL_SCAN_IS_NOT_NULL, column);
+		find_test(b, e->kind == RQL_EXPR_IS_NULL ? RQL_TEST_IS_NULL : RQL_TEST_IS_NOT_NULL, column);
 		return true;
 	}
 	if (is_integral(stored) && is_bound(e)) {
-		narrow_integers(find_test(b, RQL_SCAN_IN_RANGE, column), e->name, e->children[1]->value.integer);
+		narrow_integers(find_test(b, RQL_TEST_IN_RANGE, column), e->name, e->children[1]->value.integer);
 		return true;
 	}
 	if (stored->kind == RQL_STORE_REAL && is_bound(e)) {
-		narrow_reals(find_test(b, RQL_SCAN_IN_REALS, column), e->name, e->children[1]->value.real);
+		narrow_reals(find_test(b, RQL_TEST_IN_REALS, column), e->name, e->children[1]->value.real);
 		return true;
 	}
 	if (is_integral(stored) && is_run(e, &least, &greatest)) {
-		struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_RANGE, column);
+		struct rql_conjunct *c = find_test(b, RQL_TEST_IN_RANGE, column);
 		narrow_integers(c, ">=", least);
 		narrow_integers(c, "<=", greatest);
 		return true;
@@ -287,7 +287,7 @@ static rql_status finish_days(struct rql_scan_binding *b, const struct rql_scan_
 		runs += now && !before;
 		last = now ? i : last;
 	}
-	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_RANGE, d->column);
+	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_RANGE, d->column);
 	rql_int128 least = b->snapshot->columns[d->column].least;
 	narrow_integers(c, ">=", least + first);
 	narrow_integers(c, "<=", runs ? least + last : least - 1);
@@ -306,15 +306,15 @@ static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr
 		return out_of_memory(b);
 	RQL_TRY(rql_compile_filter(&b->compile, &e, 1, &program, b->err));
 	RQL_TRY(rql_scan_add_program(b, program, &index));
-	b->conjuncts[b->conjunct_count++] = (struct rql_scan_conjunct){.test = RQL_SCAN_IS_TRUE, .index = index};
+	b->conjuncts[b->conjunct_count++] = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = index};
 	return RQL_OK;
 }
 
 static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_expr *e)
 {
 	const struct rql_expr *only = rql_scan_only_column(e);
-	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_SCAN_NONE;
-	if (column == RQL_SCAN_NONE)
+	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_NONE;
+	if (column == RQL_NONE)
 		return test_program(b, e);
 	if (b->snapshot->columns[column].kind == RQL_STORE_CODED) {
 		struct rql_error why = {0}, *err = b->err;
@@ -341,16 +341,16 @@ static rql_status refuse_null(struct rql_scan_binding *b, uint32_t column, bool 
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	if (stored->kind != RQL_STORE_CODED) {
 		if (none)
-			narrow_integers(find_test(b, RQL_SCAN_IN_RANGE, column), "<", INT128_LEAST);
+			narrow_integers(find_test(b, RQL_TEST_IN_RANGE, column), "<", INT128_LEAST);
 		else
-			find_test(b, RQL_SCAN_IS_NOT_NULL, column);
+			find_test(b, RQL_TEST_IS_NOT_NULL, column);
 		return RQL_OK;
 	}
 	const struct rql_dimension *d = stored->dimension;
 	uint64_t *set = RQL_NEW_ARRAY(b->arena, uint64_t, rql_codes_words(d) + 1u);
 	if (!set)
 		return out_of_memory(b);
-	struct rql_scan_conjunct *c = find_test(b, RQL_SCAN_IN_CODES, column);
+	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
 	for (uint32_t code = 0; code < d->count - d->has_null && !none; code++)
 		if (!c->codes || (c->codes[code >> 6] >> (code & 63) & 1))
 			set[code >> 6] |= UINT64_C(1) << (code & 63);

@@ -51,7 +51,7 @@ static bool is_held(const struct rql_planning *p, const struct rql_table_ref *re
 		all = all && !strcmp(table, ref->table) && !strcmp(schema, ref->schema) && !strcmp(database, ref->catalog);
 		for (uint32_t c = 0; c < w->count && all; c++) {
 			const struct rql_expr column = {.kind = RQL_EXPR_COLUMN, .index = w->ids[c]};
-			all = rql_scan_find_column(s->snapshot, s->column_ids, &column) != RQL_SCAN_NONE;
+			all = rql_scan_find_column(s->snapshot, s->column_ids, &column) != RQL_NONE;
 		}
 		if (all)
 			return true;

@@ -44,14 +44,14 @@ static rql_status need(struct rql_agg *aggs, uint32_t *count, enum rql_agg_kind 
 	if (kind == RQL_AGG_COUNT_STAR)
 		measure = 0;
 	for (uint32_t i = 0; i < *count; i++) {
-		if (aggs[i].kind == kind && aggs[i].measure == measure) {
+		if (aggs[i].kind == kind && aggs[i].source.index == measure) {
 			*out = i;
 			return RQL_OK;
 		}
 	}
 	if (*count == RQL_SLOT_MAX_AGGS)
 		return no(err, "too many aggregates in one query");
-	aggs[*count] = (struct rql_agg){kind, measure};
+	aggs[*count] = (struct rql_agg){.kind = kind, .source = {.index = measure}};
 	*out = (*count)++;
 	return RQL_OK;
 }

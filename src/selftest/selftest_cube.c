@@ -128,13 +128,15 @@ static void draw_request(struct rql_selftest *t, const struct rql_relation *rela
 	uint32_t groups = (uint32_t)rql_selftest_below(t, 4);
 	for (uint32_t g = 0; g < groups; g++) {
 		uint32_t d = (uint32_t)rql_selftest_below(t, DIMENSIONS);
-		out->groups[g] = (struct rql_group_key){.dimension = d, .key_count = relation->dimensions[d].count};
+		out->groups[g] = (struct rql_group_key){.source = {.index = d}, .key_count = relation->dimensions[d].count};
 	}
 	out->aggs[0].kind = RQL_AGG_COUNT_STAR;
 	uint32_t aggs = 1 + (uint32_t)rql_selftest_below(t, 3);
 	for (uint32_t a = 1; a < aggs; a++)
-		out->aggs[a] = (struct rql_agg){kinds[rql_selftest_below(t, 5)], (uint32_t)rql_selftest_below(t, MEASURES)};
-	out->request = (struct rql_request){.group_count = groups,
+		out->aggs[a] = (struct rql_agg){.kind = kinds[rql_selftest_below(t, 5)],
+		                                .source = {.index = (uint32_t)rql_selftest_below(t, MEASURES)}};
+	out->request = (struct rql_request){.relation = relation,
+	                                    .group_count = groups,
 	                                    .groups = out->groups,
 	                                    .box_count = 1,
 	                                    .boxes = &out->box,
@@ -156,7 +158,7 @@ static int by_tuple(const void *left, const void *right)
 	return a->tuple < b->tuple ? -1 : a->tuple > b->tuple;
 }
 
-static rql_status order(struct rql_selftest *t, const struct rql_request *request, const struct rql_answer *answer,
+static rql_status order(struct rql_selftest *t, const struct rql_request *request, const struct rql_port *answer,
                         struct place **out, struct rql_error *err)
 {
 	struct place *places;
@@ -177,7 +179,7 @@ static bool is_valid(const struct rql_agg_values *values, uint64_t group)
 }
 
 rql_status rql_selftest_cube_compare(struct rql_selftest *t, const struct rql_request *request,
-                                     const struct rql_answer *got, const struct rql_answer *wanted, uint32_t number,
+                                     const struct rql_port *got, const struct rql_port *wanted, uint32_t number,
                                      struct rql_error *err)
 {
 	struct place *g, *w;
@@ -202,21 +204,21 @@ rql_status rql_selftest_cube_compare(struct rql_selftest *t, const struct rql_re
 
 /* ---- running ---- */
 
-rql_status rql_selftest_cube_answer(const struct rql_method *method, const struct rql_cube *cube, double most_rays,
+rql_status rql_selftest_cube_answer(const struct rql_method *method, double most_rays,
                                     const struct rql_request *request, struct rql_device *device,
-                                    struct rql_arena *arena, struct rql_answer *out, bool *ran, struct rql_error *err)
+                                    struct rql_arena *arena, struct rql_port *out, bool *ran, struct rql_error *err)
 {
 	const char *reason = NULL;
 	struct rql_prepared *prepared;
 	struct rql_cost cost;
-	*ran = method->can_serve(&cube->relation, request, device, &reason) == RQL_SERVE_FULL;
+	*ran = method->offer(request, device, &reason) == RQL_OFFER_FULL;
 	if (!*ran)
 		return RQL_OK;
-	RQL_TRY(method->prepare(&cube->relation, request, device, &prepared, err));
+	RQL_TRY(method->prepare(request, device, &prepared, err));
 	method->price(prepared, device, &cost);
 	*ran = cost.rays <= most_rays;
 	rql_status status = *ran ? method->run(prepared, device, 0, arena, NULL, out, err) : RQL_OK;
-	method->free_prepared(prepared);
+	method->free(prepared);
 	return status;
 }
 
@@ -226,15 +228,15 @@ static rql_status check_requests(struct rql_selftest *t, const struct rql_cube *
 	struct request *request;
 	RQL_TRY(rql_selftest_alloc(t, 1, sizeof(*request), &request, err));
 	for (uint32_t i = 0; i < REQUESTS; i++) {
-		struct rql_answer got, wanted;
+		struct rql_port got, wanted;
 		bool ran;
 		draw_request(t, &cube->relation, layout, request);
-		RQL_TRY(rql_selftest_cube_answer(method, cube, MAX_RAYS(t->thorough), &request->request, t->device, t->arena,
-		                                 &got, &ran, err));
+		RQL_TRY(rql_selftest_cube_answer(method, MAX_RAYS(t->thorough), &request->request, t->device, t->arena, &got,
+		                                 &ran, err));
 		if (!ran)
 			continue;
-		RQL_TRY(rql_selftest_cube_answer(&rql_method_cube_cpu, cube, 0, &request->request, t->cpu, t->arena, &wanted,
-		                                 &ran, err));
+		RQL_TRY(
+			rql_selftest_cube_answer(&rql_method_cube_cpu, 0, &request->request, t->cpu, t->arena, &wanted, &ran, err));
 		RQL_TRY(rql_selftest_cube_compare(t, &request->request, &got, &wanted, i, err));
 		++*compared;
 	}

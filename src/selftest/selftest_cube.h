@@ -7,13 +7,13 @@
 
 /* The method's answer, in arena. *ran is false, and nothing was done, when the method refuses the request or would need
  * more than `most_rays` rays for it. */
-rql_status rql_selftest_cube_answer(const struct rql_method *method, const struct rql_cube *cube, double most_rays,
+rql_status rql_selftest_cube_answer(const struct rql_method *method, double most_rays,
                                     const struct rql_request *request, struct rql_device *device,
-                                    struct rql_arena *arena, struct rql_answer *out, bool *ran,
+                                    struct rql_arena *arena, struct rql_port *out, bool *ran,
                                     struct rql_error *err) RQL_MUST_CHECK;
 /* Two answers to request `number` (for the message), whose groups may come in any order. Keys: at most 2^21 of each. */
 rql_status rql_selftest_cube_compare(struct rql_selftest *t, const struct rql_request *request,
-                                     const struct rql_answer *got, const struct rql_answer *wanted, uint32_t number,
+                                     const struct rql_port *got, const struct rql_port *wanted, uint32_t number,
                                      struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

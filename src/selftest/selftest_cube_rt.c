@@ -200,7 +200,7 @@ static rql_status check_runs(struct rql_selftest *t, struct rql_error *err)
 static rql_status check_range(struct rql_selftest *t, const struct rql_cube *cube, uint32_t number, uint32_t *compared,
                               struct rql_error *err)
 {
-	static const struct rql_agg aggs[2] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}};
+	static const struct rql_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}};
 	uint64_t set[(MOST_CODES + 63) / 64] = {0};
 	const uint64_t *pass[MOST_DIMENSIONS] = {0};
 	const struct rql_box box = {pass};
@@ -210,16 +210,20 @@ static rql_status check_range(struct rql_selftest *t, const struct rql_cube *cub
 	for (uint32_t c = low; c < high; c++)
 		set[c >> 6] |= UINT64_C(1) << (c & 63);
 	pass[dimension] = set;
-	const struct rql_group_key group = {.dimension = dimension, .key_count = codes};
-	const struct rql_request request = {
-		.group_count = number % 2, .groups = &group, .box_count = 1, .boxes = &box, .agg_count = 2, .aggs = aggs};
-	struct rql_answer got, wanted;
+	const struct rql_group_key group = {.source = {.index = dimension}, .key_count = codes};
+	const struct rql_request request = {.relation = &cube->relation,
+	                                    .group_count = number % 2,
+	                                    .groups = &group,
+	                                    .box_count = 1,
+	                                    .boxes = &box,
+	                                    .agg_count = 2,
+	                                    .aggs = aggs};
+	struct rql_port got, wanted;
 	bool ran;
-	RQL_TRY(
-		rql_selftest_cube_answer(&rql_method_cube_rt, cube, MAX_RAYS, &request, t->device, t->arena, &got, &ran, err));
+	RQL_TRY(rql_selftest_cube_answer(&rql_method_cube_rt, MAX_RAYS, &request, t->device, t->arena, &got, &ran, err));
 	if (!ran)
 		return RQL_OK;
-	RQL_TRY(rql_selftest_cube_answer(&rql_method_cube_cpu, cube, 0, &request, t->cpu, t->arena, &wanted, &ran, err));
+	RQL_TRY(rql_selftest_cube_answer(&rql_method_cube_cpu, 0, &request, t->cpu, t->arena, &wanted, &ran, err));
 	++*compared;
 	return rql_selftest_cube_compare(t, &request, &got, &wanted, number, err);
 }

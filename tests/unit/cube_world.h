@@ -449,9 +449,9 @@ static void random_aggs(struct query *q, const struct table *t)
 		*agg = (struct rql_agg){.kind = RQL_AGG_COUNT_STAR};
 		if (!t->measures || one_in(6))
 			continue;
-		agg->measure = below(t->measures);
+		agg->source.index = below(t->measures);
 		agg->kind = (enum rql_agg_kind)(RQL_AGG_COUNT + below(4));
-		if (agg->kind == RQL_AGG_SUM && t->kind[agg->measure] == RQL_MEASURE_CODE)
+		if (agg->kind == RQL_AGG_SUM && t->kind[agg->source.index] == RQL_MEASURE_CODE)
 			agg->kind = RQL_AGG_MIN;
 	}
 }
@@ -462,14 +462,14 @@ static void query_make(struct query *q, const struct table *t)
 	q->request.group_count = below(MAX_KEYS + 1);
 	for (uint32_t g = 0; g < q->request.group_count; g++) {
 		struct rql_group_key *key = &q->groups[g];
-		key->dimension = below(t->dims);
-		key->key_count = t->codes[key->dimension];
+		key->source.index = below(t->dims);
+		key->key_count = t->codes[key->source.index];
 		if (one_in(2))
 			continue;
 		key->key_count = 1 + below(12);
 		bool ordered = one_in(2);
-		for (uint32_t c = 0; c < t->codes[key->dimension]; c++)
-			q->maps[g][c] = ordered ? c * key->key_count / t->codes[key->dimension] : below(key->key_count);
+		for (uint32_t c = 0; c < t->codes[key->source.index]; c++)
+			q->maps[g][c] = ordered ? c * key->key_count / t->codes[key->source.index] : below(key->key_count);
 		key->key_of_code = q->maps[g];
 	}
 	q->request.box_count = one_in(15) ? 0 : one_in(2) ? 1 : 1 + below(MAX_BOXES);
@@ -520,7 +520,7 @@ static uint64_t tuple_of(const struct query *q, const struct table *t, uint32_t 
 {
 	uint64_t tuple = 0;
 	for (uint32_t g = 0; g < q->request.group_count; g++) {
-		uint32_t code = t->code[row][q->groups[g].dimension];
+		uint32_t code = t->code[row][q->groups[g].source.index];
 		tuple = tuple * q->groups[g].key_count + (q->groups[g].key_of_code ? q->groups[g].key_of_code[code] : code);
 	}
 	return tuple;
@@ -538,7 +538,7 @@ static void check_value(const struct table *t, const struct rql_agg *agg, const 
 	double real = 0;
 	uint64_t valid = 0;
 	for (uint64_t i = 0; i < count && agg->kind != RQL_AGG_COUNT_STAR; i++) {
-		const struct value *v = &t->value[rows[i].row][agg->measure];
+		const struct value *v = &t->value[rows[i].row][agg->source.index];
 		if (v->null)
 			continue;
 		if (agg->kind == RQL_AGG_SUM) {
@@ -559,7 +559,7 @@ static void check_value(const struct table *t, const struct rql_agg *agg, const 
 		assert_true(is_valid && got->kind == RQL_MEASURE_INTEGER && got->integer[group] == (rql_int128)want);
 		return;
 	}
-	assert_int_equal(got->kind, t->kind[agg->measure]);
+	assert_int_equal(got->kind, t->kind[agg->source.index]);
 	assert_int_equal(is_valid, valid > 0);
 	if (!valid)
 		return;
@@ -570,7 +570,7 @@ static void check_value(const struct table *t, const struct rql_agg *agg, const 
 }
 
 /* Checks an answer against the rows. */
-static void check_answer(const struct query *q, const struct table *t, const struct rql_answer *answer)
+static void check_answer(const struct query *q, const struct table *t, const struct rql_port *answer)
 {
 	struct naive_row *rows = need(calloc((size_t)t->rows + 1, sizeof(*rows)));
 	uint64_t count = 0, groups = 0;

@@ -10,7 +10,7 @@ static uint32_t conditioned(const struct query *q, uint32_t otherwise)
 {
 	for (uint32_t c = 0; c < q->request.conjunct_count; c++) {
 		uint32_t index = q->conjuncts[c].index;
-		if (q->conjuncts[c].test == RQL_SCAN_IS_TRUE || roll(2))
+		if (q->conjuncts[c].test == RQL_TEST_IS_TRUE || roll(2))
 			continue;
 		if (index == KIND || index == PART)
 			return roll(4) ? (index == KIND ? CODE : WORD) : index;
@@ -21,7 +21,7 @@ static uint32_t conditioned(const struct query *q, uint32_t otherwise)
 }
 
 /* Of integers: with some room beside the values, NULL's key (if any) before or behind them. */
-static void make_integer_key(struct rql_scan_group_key *g, int64_t least, uint32_t count, bool nulls)
+static void make_integer_key(struct rql_group_key *g, int64_t least, uint32_t count, bool nulls)
 {
 	uint32_t before = (uint32_t)roll(3), behind = (uint32_t)roll(3);
 	g->least = least - before;
@@ -38,13 +38,13 @@ static void make_integer_key(struct rql_scan_group_key *g, int64_t least, uint32
 
 static void make_group(struct query *q, const struct table *t)
 {
-	struct rql_scan_group_key *g = &q->groups[q->request.group_count++];
-	*g = (struct rql_scan_group_key){.null_key = RQL_SCAN_NONE};
+	struct rql_group_key *g = &q->groups[q->request.group_count++];
+	*g = (struct rql_group_key){.null_key = RQL_NONE};
 	uint32_t codes = 0, j = (uint32_t)roll(MAX);
-	if (roll(5) == 0 && j < q->request.join_count &&
-	    (q->joins[j].kind == RQL_SCAN_INNER || q->joins[j].kind == RQL_SCAN_LEFT)) {
-		g->source = (struct rql_scan_source){.kind = RQL_SCAN_JOIN, .index = j};
-		codes = rql_scan_join_payloads(q->maps[j], q->joins[j].absent);
+	if (roll(5) == 0 && j < q->request.lookup_count &&
+	    (q->joins[j].kind == RQL_LOOKUP_INNER || q->joins[j].kind == RQL_LOOKUP_LEFT)) {
+		g->source = (struct rql_source){.kind = RQL_SOURCE_LOOKUP, .index = j};
+		codes = rql_lookup_payloads(q->maps[j], q->joins[j].absent);
 		g->key_count = 12;
 		g->null_key = 11;
 	} else {
@@ -72,7 +72,7 @@ static void make_group(struct query *q, const struct table *t)
 }
 
 /* Whether conditions leave fewer groups than the request has room for. */
-static bool is_narrowed(const struct rql_scan_request *r, const struct rql_scan *scan)
+static bool is_narrowed(const struct rql_request *r, const struct rql_scan *scan)
 {
 	uint64_t groups = 1;
 	for (uint32_t g = 0; g < r->group_count; g++)
@@ -84,15 +84,15 @@ static bool is_narrowed(const struct rql_scan_request *r, const struct rql_scan 
 
 static void make_agg(struct query *q)
 {
-	struct rql_scan_agg *a = &q->aggs[q->request.agg_count++];
-	*a = (struct rql_scan_agg){.kind = (enum rql_agg_kind)roll(5), .filter = RQL_SCAN_NONE};
+	struct rql_agg *a = &q->aggs[q->request.agg_count++];
+	*a = (struct rql_agg){.kind = (enum rql_agg_kind)roll(5)};
 	if (roll(5) == 0 && q->request.program_count < MAX) {
 		make_program(q, LESS);
-		a->filter = q->request.program_count - 1;
+		a->filter = q->request.program_count; /* the last one, plus 1 */
 	}
 	if (roll(3) == 0 && q->request.program_count < MAX) {
 		make_program(q, roll(2) ? PLUS : CASES_OF);
-		a->source = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM, .index = q->request.program_count - 1};
+		a->source = (struct rql_source){.kind = RQL_SOURCE_PROGRAM, .index = q->request.program_count - 1};
 	} else if (roll(4) == 0) {
 		a->source = random_input(q);
 	} else {
@@ -104,12 +104,12 @@ static void make_agg(struct query *q)
 static void query_make(struct query *q, const struct table *t)
 {
 	*q = (struct query){.arena = need(rql_arena_new())};
-	q->request = (struct rql_scan_request){.snapshot = t->snapshot,
-	                                       .programs = q->programs,
-	                                       .conjuncts = q->conjuncts,
-	                                       .joins = q->joins,
-	                                       .groups = q->groups,
-	                                       .aggs = q->aggs};
+	q->request = (struct rql_request){.snapshot = t->snapshot,
+	                                  .programs = q->programs,
+	                                  .conjuncts = q->conjuncts,
+	                                  .lookups = q->joins,
+	                                  .groups = q->groups,
+	                                  .aggs = q->aggs};
 	for (uint64_t i = roll(3); i-- > 0;)
 		make_join(q, t);
 	for (uint64_t i = roll(4); i-- > 0;)

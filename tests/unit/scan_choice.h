@@ -12,31 +12,31 @@
 
 struct choice {
 	struct query q;
-	struct rql_scan_rows_request request;
-	struct rql_scan_row_output outputs[MAX_OUTPUTS];
-	struct rql_scan_row_order orders[MAX_ORDERS];
+	struct rql_request request;
+	struct rql_output outputs[MAX_OUTPUTS];
+	struct rql_row_order orders[MAX_ORDERS];
 	struct rql_batch *texts; /* what payloads stand for, of outputs that look them up */
 };
 
 /* ---- random requests ---- */
 
-static struct rql_scan_source random_source(struct choice *c)
+static struct rql_source random_source(struct choice *c)
 {
 	struct query *q = &c->q;
 	if (roll(4) == 0 && q->request.program_count < MAX) {
 		make_program(q, (unsigned)roll(3));
-		return (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM, .index = q->request.program_count - 1};
+		return (struct rql_source){.kind = RQL_SOURCE_PROGRAM, .index = q->request.program_count - 1};
 	}
 	if (roll(4) == 0)
 		return random_input(q);
-	return (struct rql_scan_source){.index = (uint32_t)roll(COLUMNS)};
+	return (struct rql_source){.index = (uint32_t)roll(COLUMNS)};
 }
 
-static struct rql_type type_of(const struct query *q, const struct rql_scan_source *s)
+static struct rql_type type_of(const struct query *q, const struct rql_source *s)
 {
-	if (s->kind == RQL_SCAN_COLUMN)
+	if (s->kind == RQL_SOURCE_COLUMN)
 		return rql_type_simple(kinds[s->index].type);
-	bool truth = s->kind == RQL_SCAN_PROGRAM && q->formulas[s->index].op == LESS;
+	bool truth = s->kind == RQL_SOURCE_PROGRAM && q->formulas[s->index].op == LESS;
 	return rql_type_simple(truth ? RQL_TYPE_BOOLEAN : RQL_TYPE_BIGINT);
 }
 
@@ -58,19 +58,20 @@ static inline void choice_make(struct choice *c, const struct table *t)
 {
 	*c = (struct choice){.q = {.arena = need(rql_arena_new())}};
 	struct query *q = &c->q;
-	q->request = (struct rql_scan_request){
-		.snapshot = t->snapshot, .programs = q->programs, .conjuncts = q->conjuncts, .joins = q->joins};
+	q->request = (struct rql_request){
+		.snapshot = t->snapshot, .programs = q->programs, .conjuncts = q->conjuncts, .lookups = q->joins};
 	make_texts(c);
 	for (uint64_t i = roll(3); i-- > 0;)
 		make_join(q, t);
 	for (uint64_t i = roll(3); i-- > 0;)
 		make_conjunct(q, t);
-	c->request = (struct rql_scan_rows_request){.outputs = c->outputs, .orders = c->orders, .limit = ALL};
+	c->request =
+		(struct rql_request){.wants = RQL_PORT_BATCH, .outputs = c->outputs, .orders = c->orders, .limit = ALL};
 	for (uint64_t i = 1 + roll(MAX_OUTPUTS); i-- > 0;) {
-		struct rql_scan_row_output *o = &c->outputs[c->request.output_count++];
+		struct rql_output *o = &c->outputs[c->request.output_count++];
 		o->source = random_source(c);
 		o->type = type_of(q, &o->source);
-		if (o->source.kind == RQL_SCAN_JOIN && roll(2)) {
+		if (o->source.kind == RQL_SOURCE_LOOKUP && roll(2)) {
 			o->type = rql_type_simple(RQL_TYPE_VARCHAR);
 			o->values = &c->texts->columns[0];
 			o->value_count = 300;
@@ -78,12 +79,18 @@ static inline void choice_make(struct choice *c, const struct table *t)
 	}
 	for (uint64_t i = roll(MAX_ORDERS + 1); i-- > 0;)
 		c->orders[c->request.order_count++] =
-			(struct rql_scan_row_order){.source = random_source(c), .descending = roll(2), .nulls_first = roll(2)};
+			(struct rql_row_order){.source = random_source(c), .descending = roll(2), .nulls_first = roll(2)};
 	if (roll(3)) {
 		c->request.limit = roll(4) ? roll(50) : roll(20000);
 		c->request.offset = roll(2) ? 0 : roll(t->rows + 10);
 	}
-	c->request.scan = q->request;
+	c->request.snapshot = q->request.snapshot;
+	c->request.program_count = q->request.program_count;
+	c->request.programs = q->request.programs;
+	c->request.conjunct_count = q->request.conjunct_count;
+	c->request.conjuncts = q->request.conjuncts;
+	c->request.lookup_count = q->request.lookup_count;
+	c->request.lookups = q->request.lookups;
 }
 
 static inline void choice_free(struct choice *c)
@@ -100,16 +107,16 @@ struct oracle {
 	uint32_t count, *rows; /* of the result, in its order */
 };
 
-static bool is_real_source(const struct rql_scan_source *s)
+static bool is_real_source(const struct rql_source *s)
 {
-	return s->kind == RQL_SCAN_COLUMN && s->index == REAL;
+	return s->kind == RQL_SOURCE_COLUMN && s->index == REAL;
 }
 
 static int compare_rows(const void *context, uint32_t a, uint32_t b)
 {
 	const struct oracle *o = context;
 	for (uint32_t i = 0; i < o->c->request.order_count; i++) {
-		const struct rql_scan_row_order *order = &o->c->orders[i];
+		const struct rql_row_order *order = &o->c->orders[i];
 		struct cell x = value_of(&o->c->q, o->t, a, &order->source), y = value_of(&o->c->q, o->t, b, &order->source);
 		if (x.null || y.null) {
 			if (x.null != y.null)
@@ -141,13 +148,13 @@ static inline void expect(struct oracle *o, const struct choice *c, const struct
 
 static inline void check_cell(const struct oracle *o, const struct rql_batch *batch, uint32_t c, uint32_t at)
 {
-	const struct rql_scan_row_output *output = &o->c->outputs[c];
+	const struct rql_output *output = &o->c->outputs[c];
 	struct cell want = value_of(&o->c->q, o->t, o->rows[at], &output->source);
 	struct rql_value have = rql_column_get(&batch->columns[c], at), text = {0};
 	if (output->values && !want.null)
 		text = rql_column_get(output->values, (uint64_t)want.integer);
 	else if (output->type.id == RQL_TYPE_VARCHAR ||
-	         (output->source.kind == RQL_SCAN_COLUMN && kinds[output->source.index].coding == RQL_STORE_CODES))
+	         (output->source.kind == RQL_SOURCE_COLUMN && kinds[output->source.index].coding == RQL_STORE_CODES))
 		text = want.null ? rql_value_null(output->type)
 		                 : rql_column_get(&o->t->snapshot->columns[output->source.index].dimension->values,
 		                                  (uint64_t)want.integer);

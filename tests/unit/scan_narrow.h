@@ -8,22 +8,11 @@ static const uint64_t no_codes[CODES / 64 + 1], second_code[CODES / 64 + 1] = {2
 																		 all_codes[CODES / 64 + 1] = {UINT64_MAX};
 
 /* RANGE: of values, or of codes. */
-#define RANGE(column, from, to)                                                                                        \
-	{                                                                                                                  \
-		.test = RQL_SCAN_IN_RANGE, .index = (column), .least = (from), .greatest = (to)                                \
-	}
+#define RANGE(column, from, to) {.test = RQL_TEST_IN_RANGE, .index = (column), .least = (from), .greatest = (to)}
 #define RANGE_OR_NULL(column, from, to)                                                                                \
-	{                                                                                                                  \
-		.test = RQL_SCAN_IN_RANGE, .index = (column), .least = (from), .greatest = (to), .or_null = true               \
-	}
-#define CODES_IN(column, set)                                                                                          \
-	{                                                                                                                  \
-		.test = RQL_SCAN_IN_CODES, .index = (column), .codes = (set)                                                   \
-	}
-#define CODES_OR_NULL(column, set)                                                                                     \
-	{                                                                                                                  \
-		.test = RQL_SCAN_IN_CODES, .index = (column), .codes = (set), .or_null = true                                  \
-	}
+	{.test = RQL_TEST_IN_RANGE, .index = (column), .least = (from), .greatest = (to), .or_null = true}
+#define CODES_IN(column, set) {.test = RQL_TEST_IN_CODES, .index = (column), .codes = (set)}
+#define CODES_OR_NULL(column, set) {.test = RQL_TEST_IN_CODES, .index = (column), .codes = (set), .or_null = true}
 #define NULLS(column, which)                                                                                           \
 	{                                                                                                                  \
 		.test = (which), .index = (column)                                                                             \
@@ -35,7 +24,7 @@ static const struct narrow_case {
 	uint32_t key;
 	enum { SAME_KEYS, FEWER_KEYS } narrowed;
 	uint32_t count;
-	struct rql_scan_conjunct conjuncts[2];
+	struct rql_conjunct conjuncts[2];
 } narrow_cases[] = {
 	{"its own codes", WORD, FEWER_KEYS, 1, {RANGE(WORD, 10, 20)}},
 	{"what it determines", WORD, FEWER_KEYS, 1, {CODES_IN(PART, second_code)}},
@@ -45,10 +34,10 @@ static const struct narrow_case {
 	{"what it determines, or NULL", WORD, FEWER_KEYS, 1, {CODES_OR_NULL(PART, second_code)}},
 	{"nothing but NULL", WORD, FEWER_KEYS, 1, {CODES_OR_NULL(PART, no_codes)}},
 	{"nothing but its own NULL", WORD, FEWER_KEYS, 1, {CODES_OR_NULL(WORD, no_codes)}},
-	{"NULL", WORD, FEWER_KEYS, 1, {NULLS(PART, RQL_SCAN_IS_NULL)}},
-	{"its own NULL", WORD, FEWER_KEYS, 1, {NULLS(WORD, RQL_SCAN_IS_NULL)}},
-	{"no NULL, which leaves nearly all", WORD, SAME_KEYS, 1, {NULLS(WORD, RQL_SCAN_IS_NOT_NULL)}},
-	{"no NULL, of few", KIND, FEWER_KEYS, 1, {NULLS(KIND, RQL_SCAN_IS_NOT_NULL)}},
+	{"NULL", WORD, FEWER_KEYS, 1, {NULLS(PART, RQL_TEST_IS_NULL)}},
+	{"its own NULL", WORD, FEWER_KEYS, 1, {NULLS(WORD, RQL_TEST_IS_NULL)}},
+	{"no NULL, which leaves nearly all", WORD, SAME_KEYS, 1, {NULLS(WORD, RQL_TEST_IS_NOT_NULL)}},
+	{"no NULL, of few", KIND, FEWER_KEYS, 1, {NULLS(KIND, RQL_TEST_IS_NOT_NULL)}},
 	{"everything", WORD, SAME_KEYS, 1, {CODES_OR_NULL(PART, all_codes)}},
 	{"nothing", WORD, FEWER_KEYS, 1, {CODES_IN(PART, no_codes)}},
 	{"an empty range", WORD, FEWER_KEYS, 1, {RANGE(WORD, 5, 4)}},
@@ -58,15 +47,15 @@ static const struct narrow_case {
 	{"two ranges", SORTED, FEWER_KEYS, 2, {RANGE(SORTED, -HUGE128, 9200), RANGE(SORTED, 9190, HUGE128)}},
 	{"a range or NULL", SORTED, SAME_KEYS, 1, {RANGE_OR_NULL(SORTED, 9100, 9200)}},
 	{"a range and a range or NULL",
-     SORTED,
-     FEWER_KEYS,
-     2,
-     {RANGE_OR_NULL(SORTED, 9100, 9200), RANGE(SORTED, 9150, 9500)}},
+	 SORTED,
+	 FEWER_KEYS,
+	 2,
+	 {RANGE_OR_NULL(SORTED, 9100, 9200), RANGE(SORTED, 9150, 9500)}},
 	{"the last value", SORTED, FEWER_KEYS, 1, {RANGE(SORTED, 9000 + (20000 - 1) / 7, HUGE128)}},
 	{"no value", SORTED, SAME_KEYS, 1, {RANGE(SORTED, HUGE128, -HUGE128)}},
 	{"no value, two ranges", SORTED, SAME_KEYS, 2, {RANGE(SORTED, 9000, 9001), RANGE(SORTED, 9003, 9004)}},
-	{"all values", SORTED, SAME_KEYS, 1, {NULLS(SORTED, RQL_SCAN_IS_NOT_NULL)}},
-	{"NULL of numbers", SORTED, SAME_KEYS, 1, {NULLS(SORTED, RQL_SCAN_IS_NULL)}},
+	{"all values", SORTED, SAME_KEYS, 1, {NULLS(SORTED, RQL_TEST_IS_NOT_NULL)}},
+	{"NULL of numbers", SORTED, SAME_KEYS, 1, {NULLS(SORTED, RQL_TEST_IS_NULL)}},
 	{"negative numbers", SMALL, FEWER_KEYS, 1, {RANGE(SMALL, -8, -3)}},
 	{"one number", SMALL, FEWER_KEYS, 1, {RANGE(SMALL, -10, -10)}},
 	{"a truth", FLAG, FEWER_KEYS, 1, {RANGE(FLAG, 1, 1)}},
@@ -91,18 +80,18 @@ static void narrow_query(struct query *q, const struct table *t, const struct na
 {
 	bool constant = form / 2 % 2 || c->key == FLAG;
 	*q = (struct query){.arena = need(rql_arena_new())};
-	struct rql_scan_group_key *keys = q->groups;
+	struct rql_group_key *keys = q->groups;
 	uint32_t own = form / 4 % 2, other = !own; /* which is the first of the two */
-	q->request = (struct rql_scan_request){.snapshot = t->snapshot,
-	                                       .conjunct_count = c->count,
-	                                       .conjuncts = q->conjuncts,
-	                                       .group_count = 2,
-	                                       .groups = keys,
-	                                       .agg_count = 2,
-	                                       .aggs = q->aggs};
+	q->request = (struct rql_request){.snapshot = t->snapshot,
+	                                  .conjunct_count = c->count,
+	                                  .conjuncts = q->conjuncts,
+	                                  .group_count = 2,
+	                                  .groups = keys,
+	                                  .agg_count = 2,
+	                                  .aggs = q->aggs};
 	memcpy(q->conjuncts, c->conjuncts, sizeof(c->conjuncts));
-	keys[own] = (struct rql_scan_group_key){.source = {.index = c->key}, .null_key = RQL_SCAN_NONE};
-	keys[other] = (struct rql_scan_group_key){
+	keys[own] = (struct rql_group_key){.source = {.index = c->key}, .null_key = RQL_NONE};
+	keys[other] = (struct rql_group_key){
 		.source = {.index = constant ? CONSTANT : FLAG}, .least = constant ? 7 : 0, .key_count = 3, .null_key = 2};
 	if (kinds[c->key].coding == RQL_STORE_CODES) {
 		uint32_t codes = dictionary_of(t, c->key), *map = need(RQL_NEW_ARRAY(q->arena, uint32_t, codes));
@@ -117,10 +106,10 @@ static void narrow_query(struct query *q, const struct table *t, const struct na
 	} else {
 		keys[own].least = c->key == SMALL ? -10 : c->key == FLAG ? 0 : 9000;
 		keys[own].key_count = c->key == SMALL ? 60 : c->key == FLAG ? 3 : (20000 - 1) / 7 + 2;
-		keys[own].null_key = c->key == SMALL ? RQL_SCAN_NONE : keys[own].key_count - 1;
+		keys[own].null_key = c->key == SMALL ? RQL_NONE : keys[own].key_count - 1;
 	}
-	q->aggs[0] = (struct rql_scan_agg){.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	q->aggs[1] = (struct rql_scan_agg){.kind = RQL_AGG_SUM, .source = {.index = MIDDLE}, .filter = RQL_SCAN_NONE};
+	q->aggs[0] = (struct rql_agg){.kind = RQL_AGG_COUNT_STAR};
+	q->aggs[1] = (struct rql_agg){.kind = RQL_AGG_SUM, .source = {.index = MIDDLE}};
 }
 #define NARROW_FORMS 8u
 

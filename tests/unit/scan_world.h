@@ -303,30 +303,30 @@ static void table_free(struct table *t)
 #define MAX 6u
 struct formula { /* what a program computes, over two sources */
 	enum { PLUS, LESS, CASES_OF } op;
-	struct rql_scan_source inputs[2];
+	struct rql_source inputs[2];
 };
 struct query {
-	struct rql_scan_request request;
+	struct rql_request request;
 	struct rql_arena *arena;
-	struct rql_scan_program programs[MAX];
+	struct rql_row_program programs[MAX];
 	struct formula formulas[MAX];
-	struct rql_scan_conjunct conjuncts[MAX];
-	struct rql_scan_join joins[MAX];
-	struct rql_scan_map *maps[MAX];
-	struct rql_scan_group_key groups[MAX];
-	struct rql_scan_agg aggs[MAX];
+	struct rql_conjunct conjuncts[MAX];
+	struct rql_lookup joins[MAX];
+	struct rql_map *maps[MAX];
+	struct rql_group_key groups[MAX];
+	struct rql_agg aggs[MAX];
 };
 
 static const uint32_t integer_columns[] = {SMALL, MIDDLE, SORTED, FLAG, CONSTANT};
 
 /* An integer column, or a join's payload. */
-static struct rql_scan_source random_input(const struct query *q)
+static struct rql_source random_input(const struct query *q)
 {
-	struct rql_scan_source s = {.index = integer_columns[roll(5)]};
-	if (q->request.join_count && roll(3) == 0) {
-		uint32_t j = (uint32_t)roll(q->request.join_count);
-		if (q->joins[j].kind == RQL_SCAN_INNER || q->joins[j].kind == RQL_SCAN_LEFT)
-			s = (struct rql_scan_source){.kind = RQL_SCAN_JOIN, .index = j};
+	struct rql_source s = {.index = integer_columns[roll(5)]};
+	if (q->request.lookup_count && roll(3) == 0) {
+		uint32_t j = (uint32_t)roll(q->request.lookup_count);
+		if (q->joins[j].kind == RQL_LOOKUP_INNER || q->joins[j].kind == RQL_LOOKUP_LEFT)
+			s = (struct rql_source){.kind = RQL_SOURCE_LOOKUP, .index = j};
 	}
 	return s;
 }
@@ -361,7 +361,7 @@ static void make_program(struct query *q, unsigned op)
 	ok(rql_builder_status(b, &err), &err);
 	ok(rql_builder_finish(b, &result, 1, &program, &err), &err);
 	assert_int_equal(program->input_count, 2);
-	q->programs[p] = (struct rql_scan_program){.program = program, .inputs = f->inputs};
+	q->programs[p] = (struct rql_row_program){.program = program, .inputs = f->inputs};
 }
 
 static uint32_t dictionary_of(const struct table *t, uint32_t column)
@@ -388,22 +388,22 @@ static uint64_t *random_set(struct query *q, uint32_t bits)
 
 static void make_conjunct(struct query *q, const struct table *t)
 {
-	const struct rql_scan_conjunct *same = /* whose column is tested twice */
+	const struct rql_conjunct *same = /* whose column is tested twice */
 		q->request.conjunct_count && roll(2) ? &q->conjuncts[q->request.conjunct_count - 1] : NULL;
-	struct rql_scan_conjunct *c = &q->conjuncts[q->request.conjunct_count++];
-	*c = (struct rql_scan_conjunct){.or_null = roll(4) == 0};
+	struct rql_conjunct *c = &q->conjuncts[q->request.conjunct_count++];
+	*c = (struct rql_conjunct){.or_null = roll(4) == 0};
 	switch (roll(6)) {
 	case 0:
-		c->test = RQL_SCAN_IN_CODES;
+		c->test = RQL_TEST_IN_CODES;
 		c->index = (const uint32_t[]){CODE, WORD, DAY, KIND, PART, KIND, PART}[roll(7)];
-		if (same && t->snapshot->columns[same->index].kind == RQL_STORE_CODED && same->test != RQL_SCAN_IS_TRUE)
+		if (same && t->snapshot->columns[same->index].kind == RQL_STORE_CODED && same->test != RQL_TEST_IS_TRUE)
 			c->index = same->index;
 		c->codes = random_set(q, dictionary_of(t, c->index));
 		break;
 	case 1:
-		c->test = RQL_SCAN_IN_RANGE;
+		c->test = RQL_TEST_IN_RANGE;
 		c->index = (const uint32_t[]){SMALL, MIDDLE, SORTED, BIG, WIDE, CODE, LONG, DATED, DAY, KIND, PART}[roll(11)];
-		if (same && same->test == RQL_SCAN_IN_RANGE)
+		if (same && same->test == RQL_TEST_IN_RANGE)
 			c->index = same->index;
 		if (t->rows) {
 			c->least = cell_of(t, (uint32_t)roll(t->rows), c->index)->integer;
@@ -415,28 +415,28 @@ static void make_conjunct(struct query *q, const struct table *t)
 			c->greatest = c->least;
 		break;
 	case 2:
-		c->test = RQL_SCAN_IN_REALS;
+		c->test = RQL_TEST_IN_REALS;
 		c->index = REAL;
 		c->real_least = (double)roll(900) - 500;
 		c->real_greatest = roll(2) ? NAN : (double)roll(1000) - 300;
 		break;
 	case 3:
-		c->test = roll(2) ? RQL_SCAN_IS_NULL : RQL_SCAN_IS_NOT_NULL;
+		c->test = roll(2) ? RQL_TEST_IS_NULL : RQL_TEST_IS_NOT_NULL;
 		c->index = (uint32_t)roll(COLUMNS);
 		c->or_null = false;
 		break;
 	case 4:
-		c->test = RQL_SCAN_IN_RANGE;
+		c->test = RQL_TEST_IN_RANGE;
 		c->index = SMALL;
 		c->greatest = 40;
 		break;
 	default:
 		if (q->request.program_count == MAX) {
-			c->test = RQL_SCAN_IS_NOT_NULL;
+			c->test = RQL_TEST_IS_NOT_NULL;
 			break;
 		}
 		make_program(q, LESS);
-		c->test = RQL_SCAN_IS_TRUE;
+		c->test = RQL_TEST_IS_TRUE;
 		c->index = q->request.program_count - 1;
 		c->or_null = false;
 		break;
@@ -445,13 +445,13 @@ static void make_conjunct(struct query *q, const struct table *t)
 
 static void make_join(struct query *q, const struct table *t)
 {
-	uint32_t j = q->request.join_count++;
-	struct rql_scan_join *join = &q->joins[j];
+	uint32_t j = q->request.lookup_count++;
+	struct rql_lookup *join = &q->joins[j];
 	int64_t keys[600];
 	int32_t payloads[600];
 	uint32_t count = 0, column = (const uint32_t[]){SMALL, SORTED, CODE, MIDDLE, BIG}[roll(5)];
 	struct rql_error err = {0};
-	*join = (struct rql_scan_join){.kind = (enum rql_scan_join_kind)roll(4), .column = column};
+	*join = (struct rql_lookup){.kind = (enum rql_lookup_kind)roll(4), .column = column};
 	/* Dense keys for the first three; those that occur for the others. Payloads are unique to a key by construction. */
 	for (uint32_t i = 0; i < 600; i++) {
 		int64_t key = column == SORTED ? 9000 + (int64_t)i : (int64_t)i - 20;
@@ -465,30 +465,30 @@ static void make_join(struct query *q, const struct table *t)
 		keys[count] = key;
 		payloads[count++] = (int32_t)roll(300) - 30;
 	}
-	bool set = join->kind == RQL_SCAN_SEMI || join->kind == RQL_SCAN_ANTI;
-	ok(rql_scan_map_build(keys, set && roll(2) ? NULL : payloads, count, &q->maps[j], &err), &err);
+	bool set = join->kind == RQL_LOOKUP_SEMI || join->kind == RQL_LOOKUP_ANTI;
+	ok(rql_map_build(keys, set && roll(2) ? NULL : payloads, count, &q->maps[j], &err), &err);
 	join->map = q->maps[j];
-	if (join->kind == RQL_SCAN_LEFT && count % 2)
+	if (join->kind == RQL_LOOKUP_LEFT && count % 2)
 		join->absent = 1 + count % 300;
 }
 
 static void query_free(struct query *q)
 {
-	for (uint32_t j = 0; j < q->request.join_count; j++)
-		rql_scan_map_free(q->maps[j]);
+	for (uint32_t j = 0; j < q->request.lookup_count; j++)
+		rql_map_free(q->maps[j]);
 	rql_arena_free(q->arena);
 }
 
 /* ---- the oracle ---- */
 
-static struct cell value_of(const struct query *q, const struct table *t, uint32_t row, const struct rql_scan_source *s)
+static struct cell value_of(const struct query *q, const struct table *t, uint32_t row, const struct rql_source *s)
 {
 	struct cell c = {.null = true};
-	if (s->kind == RQL_SCAN_COLUMN)
+	if (s->kind == RQL_SOURCE_COLUMN)
 		return *cell_of(t, row, s->index);
-	if (s->kind == RQL_SCAN_JOIN) {
+	if (s->kind == RQL_SOURCE_LOOKUP) {
 		const struct cell *key = cell_of(t, row, q->joins[s->index].column);
-		int32_t payload = key->null ? -1 : rql_scan_map_find(q->maps[s->index], (int64_t)key->integer);
+		int32_t payload = key->null ? -1 : rql_map_find(q->maps[s->index], (int64_t)key->integer);
 		payload = payload < 0 ? (int32_t)q->joins[s->index].absent - 1 : payload;
 		return payload < 0 ? c : (struct cell){.integer = payload};
 	}
@@ -512,7 +512,7 @@ static int order_real(double a, double b)
 
 static bool is_true(const struct query *q, const struct table *t, uint32_t row, uint32_t program)
 {
-	struct rql_scan_source s = {.kind = RQL_SCAN_PROGRAM, .index = program};
+	struct rql_source s = {.kind = RQL_SOURCE_PROGRAM, .index = program};
 	struct cell c = value_of(q, t, row, &s);
 	return !c.null && c.integer;
 }
@@ -520,32 +520,32 @@ static bool is_true(const struct query *q, const struct table *t, uint32_t row, 
 static bool passes(const struct query *q, const struct table *t, uint32_t row)
 {
 	for (uint32_t i = 0; i < q->request.conjunct_count; i++) {
-		const struct rql_scan_conjunct *c = &q->conjuncts[i];
-		if (c->test == RQL_SCAN_IS_TRUE) {
+		const struct rql_conjunct *c = &q->conjuncts[i];
+		if (c->test == RQL_TEST_IS_TRUE) {
 			if (!is_true(q, t, row, c->index))
 				return false;
 			continue;
 		}
 		const struct cell *v = cell_of(t, row, c->index);
 		bool pass = false;
-		if (c->test == RQL_SCAN_IS_NULL || c->test == RQL_SCAN_IS_NOT_NULL)
-			pass = v->null == (c->test == RQL_SCAN_IS_NULL);
+		if (c->test == RQL_TEST_IS_NULL || c->test == RQL_TEST_IS_NOT_NULL)
+			pass = v->null == (c->test == RQL_TEST_IS_NULL);
 		else if (v->null)
 			pass = c->or_null;
-		else if (c->test == RQL_SCAN_IN_CODES)
+		else if (c->test == RQL_TEST_IN_CODES)
 			pass = c->codes[v->integer / 64] >> (v->integer % 64) & 1;
-		else if (c->test == RQL_SCAN_IN_RANGE)
+		else if (c->test == RQL_TEST_IN_RANGE)
 			pass = c->least <= v->integer && v->integer <= c->greatest;
 		else
 			pass = order_real(c->real_least, v->real) <= 0 && order_real(v->real, c->real_greatest) <= 0;
 		if (!pass)
 			return false;
 	}
-	for (uint32_t j = 0; j < q->request.join_count; j++) {
-		struct rql_scan_source s = {.kind = RQL_SCAN_JOIN, .index = j};
+	for (uint32_t j = 0; j < q->request.lookup_count; j++) {
+		struct rql_source s = {.kind = RQL_SOURCE_LOOKUP, .index = j};
 		bool found = !value_of(q, t, row, &s).null;
-		enum rql_scan_join_kind kind = q->joins[j].kind;
-		if (kind != RQL_SCAN_LEFT && found == (kind == RQL_SCAN_ANTI))
+		enum rql_lookup_kind kind = q->joins[j].kind;
+		if (kind != RQL_LOOKUP_LEFT && found == (kind == RQL_LOOKUP_ANTI))
 			return false;
 	}
 	return true;

@@ -62,27 +62,27 @@ static bool wide_extreme(const struct rql_cube *cube, const struct query *q)
 		const struct rql_agg *agg = &q->aggs[a];
 		if (agg->kind != RQL_AGG_MIN && agg->kind != RQL_AGG_MAX)
 			continue;
-		const struct rql_cube_measure *m = &cube->measures[agg->measure];
+		const struct rql_cube_measure *m = &cube->measures[agg->source.index];
 		bool rolled_up = cube->relation.rolled_up;
 		const struct rql_packed *values = !rolled_up ? &m->sum : agg->kind == RQL_AGG_MAX ? &m->max : &m->min;
-		if (cube->relation.measures[agg->measure].kind != RQL_MEASURE_REAL && values->bits == 128)
+		if (cube->relation.measures[agg->source.index].kind != RQL_MEASURE_REAL && values->bits == 128)
 			return true;
 	}
 	return false;
 }
 
 /* What the CPU's method says about the same request: how many cells qualify. */
-static uint64_t covered_on_cpu(const struct rql_cube *cube, const struct query *q)
+static uint64_t covered_on_cpu(const struct query *q)
 {
 	const struct rql_method *method = &rql_method_cube_cpu;
 	struct rql_device *cpu = &devices->device[0];
 	struct rql_prepared *prepared;
 	struct rql_error err = {0};
-	struct rql_answer answer;
+	struct rql_port answer;
 	struct rql_arena *arena = need(rql_arena_new());
-	ok(method->prepare(&cube->relation, &q->request, cpu, &prepared, &err), &err);
+	ok(method->prepare(&q->request, cpu, &prepared, &err), &err);
 	ok(method->run(prepared, cpu, 0, arena, NULL, &answer, &err), &err);
-	method->free_prepared(prepared);
+	method->free(prepared);
 	uint64_t covered = answer.cells_covered;
 	rql_arena_free(arena);
 	return covered;
@@ -95,16 +95,16 @@ static unsigned plain, plain_lanes, copied, rounds, cut, forms;
 static unsigned owned, owned_lanes, owned_rounds, several; /* with several workgroups */
 
 /* Runs it and checks the answer. */
-static struct rql_answer run_prepared(struct rql_prepared *prepared, const struct query *q, const struct table *t,
-                                      unsigned flags)
+static struct rql_port run_prepared(struct rql_prepared *prepared, const struct query *q, const struct table *t,
+                                    unsigned flags)
 {
 	const struct rql_method *method = &rql_method_cube_compute;
 	struct rql_error err = {0};
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer answer;
+	struct rql_port answer;
 	ok(method->run(prepared, gpu, flags, arena, NULL, &answer, &err), &err);
 	check_answer(q, t, &answer);
-	assert_int_equal(answer.cells_covered, covered_on_cpu(prepared->cube, q));
+	assert_int_equal(answer.cells_covered, covered_on_cpu(q));
 	if (flags && prepared->unit->items) {
 		assert_true(answer.pass_count > 0 && answer.device_ns > 0);
 		for (uint32_t i = 0; i < answer.pass_count; i++)
@@ -148,7 +148,7 @@ static void note(const struct rql_prepared *prepared)
 	}
 }
 
-static void same_counts(const struct rql_answer *a, const struct rql_answer *b)
+static void same_counts(const struct rql_port *a, const struct rql_port *b)
 {
 	assert_int_equal(a->runs, b->runs);
 	assert_int_equal(a->cells_read, b->cells_read);
@@ -156,10 +156,10 @@ static void same_counts(const struct rql_answer *a, const struct rql_answer *b)
 }
 
 /* With its items resolved before the first run, and by every run itself: the answers and their counts agree. */
-static void run_ways(const struct rql_cube *cube, const struct query *q, const struct table *t)
+static void run_ways(const struct query *q, const struct table *t)
 {
 	const struct rql_method *method = &rql_method_cube_compute;
-	struct rql_answer answers[2];
+	struct rql_port answers[2];
 	const uint32_t subgroup = gpu->limits.subgroup_size;
 	/* Narrower subgroups than it has are planned for as well: fewer lanes share an item. */
 	while (gpu->limits.subgroup_size > 1 && one_in(5))
@@ -167,8 +167,8 @@ static void run_ways(const struct rql_cube *cube, const struct query *q, const s
 	for (unsigned way = 0; way < 2; way++) {
 		struct rql_prepared *prepared = NULL;
 		struct rql_error err = {0};
-		ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
-		assert_true(method->prepared_bytes(prepared) > 0);
+		ok(method->prepare(&q->request, gpu, &prepared, &err), &err);
+		assert_true(method->bytes(prepared) > 0);
 		struct rql_cost cost;
 		method->price(prepared, gpu, &cost);
 		assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
@@ -186,26 +186,26 @@ static void run_ways(const struct rql_cube *cube, const struct query *q, const s
 		first = false;
 		answers[way] = run_prepared(prepared, q, t, RQL_RUN_TIMED);
 		note(prepared);
-		method->free_prepared(prepared);
+		method->free(prepared);
 	}
 	gpu->limits.subgroup_size = subgroup;
 	same_counts(&answers[0], &answers[1]);
 }
 
-static void run_query(const struct rql_cube *cube, const struct query *q, const struct table *t)
+static void run_query(const struct rql_cube *cube, struct query *q, const struct table *t)
 {
 	const struct rql_method *method = &rql_method_cube_compute;
 	const char *reason = NULL;
+	q->request.relation = &cube->relation;
 	random_figures(&gpu->profile);
 	bool wide = wide_extreme(cube, q);
-	assert_int_equal(method->can_serve(&cube->relation, &q->request, gpu, &reason),
-	                 wide ? RQL_SERVE_NO : RQL_SERVE_FULL);
+	assert_int_equal(method->offer(&q->request, gpu, &reason), wide ? RQL_OFFER_NO : RQL_OFFER_FULL);
 	if (wide) {
 		assert_non_null(reason);
 		refused++;
 		return;
 	}
-	run_ways(cube, q, t);
+	run_ways(q, t);
 }
 
 static void test_random(void **state)
@@ -266,7 +266,8 @@ static void ask(struct query *q, uint32_t groups, uint32_t first_group, uint32_t
 {
 	*q = (struct query){.request = {.group_count = groups, .box_count = 1, .agg_count = aggs}};
 	for (uint32_t g = 0; g < groups; g++)
-		q->groups[g] = (struct rql_group_key){.dimension = first_group + g, .key_count = t->codes[first_group + g]};
+		q->groups[g] =
+			(struct rql_group_key){.source = {.index = first_group + g}, .key_count = t->codes[first_group + g]};
 	for (uint32_t a = 0; a < aggs; a++)
 		q->aggs[a] = wanted[a];
 	q->boxes[0].pass = q->pass[0];
@@ -275,10 +276,16 @@ static void ask(struct query *q, uint32_t groups, uint32_t first_group, uint32_t
 	q->request.aggs = q->aggs;
 }
 
-static const struct rql_agg all_kinds[] = {{RQL_AGG_SUM, 0}, {RQL_AGG_SUM, 1}, {RQL_AGG_MIN, 2},   {RQL_AGG_SUM, 3},
-                                           {RQL_AGG_MAX, 3}, {RQL_AGG_MIN, 4}, {RQL_AGG_COUNT, 1}, {RQL_AGG_MAX, 0}};
+static const struct rql_agg all_kinds[] = {{.kind = RQL_AGG_SUM},
+                                           {.kind = RQL_AGG_SUM, .source = {.index = 1}},
+                                           {.kind = RQL_AGG_MIN, .source = {.index = 2}},
+                                           {.kind = RQL_AGG_SUM, .source = {.index = 3}},
+                                           {.kind = RQL_AGG_MAX, .source = {.index = 3}},
+                                           {.kind = RQL_AGG_MIN, .source = {.index = 4}},
+                                           {.kind = RQL_AGG_COUNT, .source = {.index = 1}},
+                                           {.kind = RQL_AGG_MAX}};
 
-static const struct rql_agg sums[] = {{RQL_AGG_SUM, 2}, {RQL_AGG_SUM, 0}};
+static const struct rql_agg sums[] = {{.kind = RQL_AGG_SUM, .source = {.index = 2}}, {.kind = RQL_AGG_SUM}};
 
 /* Long intervals are cut into pieces; sums that need no cells are added once all the same. */
 static void test_lengths(void **state)
@@ -293,6 +300,7 @@ static void test_lengths(void **state)
 		cube_make(&made, &t);
 		for (uint32_t groups = 0; groups < 3; groups++) {
 			ask(&q, groups, 1, groups ? 8 : 3, all_kinds, &t);
+			q.request.relation = &made.cube.relation;
 			run_query(&made.cube, &q, &t);
 			q.sets[0][2] = 0x1b5; /* a filter as well, which may be tested in every cell */
 			q.pass[0][2] = &q.sets[0][2];
@@ -320,6 +328,7 @@ static void test_plain(void **state)
 		}
 		for (uint32_t groups = 0; groups < 3; groups++) {
 			ask(&q, groups, 1, 1 + (uint32_t)seed % 2, sums, &t);
+			q.request.relation = &made.cube.relation;
 			q.sets[0][3] = 0x555;
 			q.pass[0][3] = &q.sets[0][3];
 			run_query(&made.cube, &q, &t);
@@ -348,18 +357,19 @@ static void test_rounds(void **state)
 		cube_make(&made, &t);
 	}
 	ask(&q, 1, made.cube.digits[1].dimension, 2, sums, &t);
+	q.request.relation = &made.cube.relation;
 	for (uint32_t digit = 0; digit < 4; digit++) {
 		uint32_t d = made.cube.digits[digit].dimension;
 		q.sets[0][d] = 0x155;
 		q.pass[0][d] = digit == 1 ? NULL : &q.sets[0][d];
 	}
-	ok(rql_method_cube_compute.prepare(&made.cube.relation, &q.request, gpu, &prepared, &err), &err);
+	ok(rql_method_cube_compute.prepare(&q.request, gpu, &prepared, &err), &err);
 	for (unsigned run = 0; run < 2; run++)
 		run_prepared(prepared, &q, &t, 0);
 	const struct rql_cube_compute *plan = prepared->unit->method;
 	assert_true(plan->owned && plan->rounds > 1);
 	note(prepared);
-	rql_method_cube_compute.free_prepared(prepared);
+	rql_method_cube_compute.free(prepared);
 	made_free(&made);
 	table_free(&t);
 }
@@ -379,7 +389,8 @@ static void test_many_groups(void **state)
 		large_table(&t, 5, MAX_CODES, 6000);
 		cube_make(&made, &t);
 		ask(&q, groups, 1, 8, all_kinds, &t);
-		ok(rql_method_cube_compute.prepare(&made.cube.relation, &q.request, gpu, &prepared, &err), &err);
+		q.request.relation = &made.cube.relation;
+		ok(rql_method_cube_compute.prepare(&q.request, gpu, &prepared, &err), &err);
 		assert_false(prepared->unit->rows_whole);
 		assert_int_equal(prepared->unit->hashed, groups == 4);
 		if (groups == 4)
@@ -387,7 +398,7 @@ static void test_many_groups(void **state)
 		for (unsigned round = 0; round < 3; round++)
 			run_prepared(prepared, &q, &t, 0);
 		assert_true(prepared->unit->capacity > 1024);
-		rql_method_cube_compute.free_prepared(prepared);
+		rql_method_cube_compute.free(prepared);
 		made_free(&made);
 		table_free(&t);
 	}
@@ -417,7 +428,7 @@ static void test_ways(void **state)
 struct thread {
 	struct rql_prepared *prepared;
 	struct rql_arena *arena;
-	struct rql_answer answer;
+	struct rql_port answer;
 	rql_status status;
 };
 
@@ -452,7 +463,8 @@ static void test_threads(void **state)
 	large_table(&t, 3, 9, 3000);
 	cube_make(&made, &t);
 	ask(&q, 1, 1, 8, all_kinds, &t);
-	ok(rql_method_cube_compute.prepare(&made.cube.relation, &q.request, gpu, &prepared, &err), &err);
+	q.request.relation = &made.cube.relation;
+	ok(rql_method_cube_compute.prepare(&q.request, gpu, &prepared, &err), &err);
 	for (unsigned i = 0; i < 4; i++) {
 		threads[i] = (struct thread){.prepared = prepared};
 		assert_int_equal(pthread_create(&ids[i], NULL, run_often, &threads[i]), 0);
@@ -464,7 +476,7 @@ static void test_threads(void **state)
 		check_answer(&q, &t, &threads[i].answer);
 		rql_arena_free(threads[i].arena);
 	}
-	rql_method_cube_compute.free_prepared(prepared);
+	rql_method_cube_compute.free(prepared);
 	made_free(&made);
 	table_free(&t);
 }
@@ -491,10 +503,11 @@ static void test_cancel(void **state)
 	large_table(&t, 3, 9, LARGE_ROWS);
 	cube_make(&made, &t);
 	ask(&q, 1, 1, 8, all_kinds, &t);
-	ok(rql_method_cube_compute.prepare(&made.cube.relation, &q.request, gpu, &prepared, &err), &err);
+	q.request.relation = &made.cube.relation;
+	ok(rql_method_cube_compute.prepare(&q.request, gpu, &prepared, &err), &err);
 	for (unsigned round = 0; round < 12; round++) {
 		struct rql_progress progress = {0};
-		struct rql_answer answer;
+		struct rql_port answer;
 		struct rql_arena *arena = need(rql_arena_new());
 		pthread_t id;
 		if (round == 0)
@@ -509,7 +522,7 @@ static void test_cancel(void **state)
 		rql_arena_free(arena);
 	}
 	run_prepared(prepared, &q, &t, 0);
-	rql_method_cube_compute.free_prepared(prepared);
+	rql_method_cube_compute.free(prepared);
 	made_free(&made);
 	table_free(&t);
 }
@@ -529,6 +542,7 @@ static void test_placement(void **state)
 	large_table(&t, 3, 9, 500);
 	cube_make(&made, &t);
 	ask(&q, 1, 1, 2, all_kinds, &t);
+	q.request.relation = &made.cube.relation;
 	const struct rql_cube *cube = &made.cube;
 	assert_int_equal(rql_cube_device_bytes(cube, gpu, kinds, sizeof(kinds), &failure), 0);
 	ok(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), &err);
@@ -538,10 +552,10 @@ static void test_placement(void **state)
 	assert_null(failure);
 	/* A failed device is refused, by plans and by runs, until it is forgiven. */
 	struct rql_prepared *prepared;
-	ok(rql_method_cube_compute.prepare(&cube->relation, &q.request, gpu, &prepared, &err), &err);
+	ok(rql_method_cube_compute.prepare(&q.request, gpu, &prepared, &err), &err);
 	run_prepared(prepared, &q, &t, 0);
 	rql_cube_mark_failed(cube, gpu, "it smokes");
-	assert_int_equal(rql_method_cube_compute.can_serve(&cube->relation, &q.request, gpu, &reason), RQL_SERVE_NO);
+	assert_int_equal(rql_method_cube_compute.offer(&q.request, gpu, &reason), RQL_OFFER_NO);
 	assert_string_equal(reason, "it smokes");
 	assert_int_equal(rql_cube_device_bytes(cube, gpu, NULL, 0, &failure), 0);
 	assert_string_equal(failure, "it smokes");
@@ -549,9 +563,9 @@ static void test_placement(void **state)
 	assert_int_equal(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), RQL_ERROR_DEVICE);
 	rql_error_clear(&err);
 	rql_cube_forget_failures(cube, gpu);
-	assert_int_equal(rql_method_cube_compute.can_serve(&cube->relation, &q.request, gpu, &reason), RQL_SERVE_FULL);
+	assert_int_equal(rql_method_cube_compute.offer(&q.request, gpu, &reason), RQL_OFFER_FULL);
 	ok(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), &err);
-	rql_method_cube_compute.free_prepared(prepared);
+	rql_method_cube_compute.free(prepared);
 	made_free(&made);
 	table_free(&t);
 }
@@ -560,15 +574,16 @@ static void test_placement(void **state)
 
 /* One run with the nth call of a kind failing; false: there was no such call. Whatever failed, the error says so, and
  * once the fault is over the same request has the right answer. */
-static bool run_with_fault(const struct rql_cube *cube, const struct query *q, const struct table *t,
+static bool run_with_fault(const struct rql_cube *cube, struct query *q, const struct table *t,
                            enum rql_fault_kind kind, uint64_t nth)
 {
 	const struct rql_method *method = &rql_method_cube_compute;
 	struct rql_prepared *prepared;
 	struct rql_error err = {0};
-	struct rql_answer answer;
+	struct rql_port answer;
 	struct rql_arena *arena = need(rql_arena_new());
-	ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
+	q->request.relation = &cube->relation;
+	ok(method->prepare(&q->request, gpu, &prepared, &err), &err);
 	ok(rql_fault_set(gpu, kind, nth, &err), &err);
 	rql_status status = method->run(prepared, gpu, 0, arena, NULL, &answer, &err);
 	bool struck = rql_fault_struck(gpu);
@@ -578,7 +593,7 @@ static bool run_with_fault(const struct rql_cube *cube, const struct query *q, c
 		assert_int_equal(status, kind == RQL_FAULT_ALLOCATION ? RQL_ERROR_LIMIT : RQL_ERROR_DEVICE);
 		assert_non_null(strstr(rql_error_message(&err), "RAYQL_FAULT"));
 		if (status == RQL_ERROR_DEVICE)
-			assert_int_equal(method->can_serve(&cube->relation, &q->request, gpu, &reason), RQL_SERVE_NO);
+			assert_int_equal(method->offer(&q->request, gpu, &reason), RQL_OFFER_NO);
 		rql_cube_forget_failures(cube, gpu);
 		run_prepared(prepared, q, t, 0);
 	} else {
@@ -587,7 +602,7 @@ static bool run_with_fault(const struct rql_cube *cube, const struct query *q, c
 	}
 	rql_error_clear(&err);
 	rql_arena_free(arena);
-	method->free_prepared(prepared);
+	method->free(prepared);
 	return struck;
 }
 
@@ -603,6 +618,7 @@ static void test_faults(void **state)
 	unsigned struck = 0;
 	for (uint32_t groups = 0; groups < 4; groups += 3) { /* one group, and so many that they are downloaded */
 		ask(&q, groups, 1, 8, all_kinds, &t);
+		q.request.relation = &made.cube.relation;
 		for (unsigned kind = 0; kind < RQL_FAULT_KIND_COUNT; kind++)
 			for (uint64_t nth = 1; nth < 1000; nth += 1 + nth / 4) {
 				rql_cube_placements_free(&made.cube);

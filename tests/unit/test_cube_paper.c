@@ -55,9 +55,9 @@ static bool may_refuse(const struct rql_cube *cube, const struct query *q)
 		const struct rql_agg *agg = &q->aggs[a];
 		if (agg->kind == RQL_AGG_COUNT_STAR)
 			continue;
-		const struct rql_cube_measure *m = &cube->measures[agg->measure];
-		if (cube->relation.measures[agg->measure].kind != RQL_MEASURE_INTEGER || m->sum.bits > 64 || m->min.bits > 64 ||
-		    m->max.bits > 64)
+		const struct rql_cube_measure *m = &cube->measures[agg->source.index];
+		if (cube->relation.measures[agg->source.index].kind != RQL_MEASURE_INTEGER || m->sum.bits > 64 ||
+		    m->min.bits > 64 || m->max.bits > 64)
 			return true;
 	}
 	return q->request.agg_count > 3; /* they can need more than 5 columns */
@@ -81,7 +81,7 @@ static void random_layout(struct query *q, char layout[64])
 
 static unsigned refused, ran, tested;
 
-static void check_figures(const struct rql_paper_prepared *p, const struct rql_answer *answer)
+static void check_figures(const struct rql_paper_prepared *p, const struct rql_port *answer)
 {
 	assert_true(answer->hits >= answer->cells_covered);
 	if (answer->cells_covered)
@@ -95,8 +95,9 @@ static void check_figures(const struct rql_paper_prepared *p, const struct rql_a
 static void run_query(const struct rql_cube *cube, struct query *q, const struct table *t)
 {
 	const char *reason = NULL;
-	enum rql_serve serve = method->can_serve(&cube->relation, &q->request, gpu, &reason);
-	if (serve == RQL_SERVE_NO) {
+	q->request.relation = &cube->relation;
+	enum rql_offer serve = method->offer(&q->request, gpu, &reason);
+	if (serve == RQL_OFFER_NO) {
 		if (!may_refuse(cube, q))
 			print_message("refused: %s\n", reason);
 		assert_true(reason && may_refuse(cube, q));
@@ -105,11 +106,11 @@ static void run_query(const struct rql_cube *cube, struct query *q, const struct
 	}
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
-	assert_true(method->prepared_bytes(prepared) > 0);
+	ok(method->prepare(&q->request, gpu, &prepared, &err), &err);
+	assert_true(method->bytes(prepared) > 0);
 	const struct rql_paper_prepared *p = (const struct rql_paper_prepared *)prepared;
 	if (p->rays > 3e5) { /* a software device would take minutes over it */
-		method->free_prepared(prepared);
+		method->free(prepared);
 		return;
 	}
 	struct rql_cost cost;
@@ -117,14 +118,14 @@ static void run_query(const struct rql_cube *cube, struct query *q, const struct
 	assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
-		struct rql_answer answer;
+		struct rql_port answer;
 		ok(method->run(prepared, gpu, round ? RQL_RUN_TIMED : 0, arena, NULL, &answer, &err), &err);
 		check_answer(q, t, &answer);
 		check_figures(p, &answer);
 		rql_arena_free(arena);
 	}
 	ran++;
-	method->free_prepared(prepared);
+	method->free(prepared);
 }
 
 /* Real and coded measures become integers, most of the time: the method refuses the others. */
@@ -208,18 +209,18 @@ static void test_one_structure_for_many(void **state)
 	/* What the others ask for: scan 0, groups 0 and 2, both sums. */
 	q.sets[0][0] = 6;
 	q.pass[0][0] = &q.sets[0][0];
-	q.groups[0] = (struct rql_group_key){.dimension = 0, .key_count = t.codes[0]};
-	q.groups[1] = (struct rql_group_key){.dimension = 2, .key_count = t.codes[2]};
-	q.aggs[0] = (struct rql_agg){RQL_AGG_SUM, 0};
-	q.aggs[1] = (struct rql_agg){RQL_AGG_SUM, 1};
+	q.groups[0] = (struct rql_group_key){.source = {.index = 0}, .key_count = t.codes[0]};
+	q.groups[1] = (struct rql_group_key){.source = {.index = 2}, .key_count = t.codes[2]};
+	q.aggs[0] = (struct rql_agg){.kind = RQL_AGG_SUM};
+	q.aggs[1] = (struct rql_agg){.kind = RQL_AGG_SUM, .source = {.index = 1}};
 	run_query(&made.cube, &q, &t);
 	uint64_t bytes = rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL);
 	assert_true(bytes > 0);
 	/* A group and a predicate that its attributes determine, and fewer sums. */
 	q.request.group_count = 1;
-	q.groups[0] = (struct rql_group_key){.dimension = 1, .key_count = t.codes[1]};
+	q.groups[0] = (struct rql_group_key){.source = {.index = 1}, .key_count = t.codes[1]};
 	q.request.agg_count = 1;
-	q.aggs[0] = (struct rql_agg){RQL_AGG_SUM, 1};
+	q.aggs[0] = (struct rql_agg){.kind = RQL_AGG_SUM, .source = {.index = 1}};
 	q.pass[0][0] = NULL;
 	q.sets[0][1] = 1;
 	q.pass[0][1] = &q.sets[0][1];
@@ -296,9 +297,11 @@ static void check_wide(struct made *made, const char *layout, uint32_t step, uin
 		set[step * i >> 6] |= UINT64_C(1) << (step * i & 63);
 	const uint64_t *pass[] = {set};
 	struct rql_box box = {pass};
-	struct rql_group_key key = {.dimension = 0, .key_count = codes};
-	struct rql_agg aggs[] = {{RQL_AGG_SUM, 0}, {RQL_AGG_MIN, 0}, {RQL_AGG_MAX, 0}, {RQL_AGG_COUNT_STAR, 0}};
-	struct rql_request request = {.group_count = grouped,
+	struct rql_group_key key = {.source = {.index = 0}, .key_count = codes};
+	struct rql_agg aggs[] = {
+		{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}, {.kind = RQL_AGG_MAX}, {.kind = RQL_AGG_COUNT_STAR}};
+	struct rql_request request = {.relation = &cube->relation,
+	                              .group_count = grouped,
 	                              .groups = &key,
 	                              .box_count = 1,
 	                              .boxes = &box,
@@ -306,13 +309,13 @@ static void check_wide(struct made *made, const char *layout, uint32_t step, uin
 	                              .aggs = aggs,
 	                              .layout = layout};
 	const char *reason = NULL;
-	if (method->can_serve(&cube->relation, &request, gpu, &reason) != RQL_SERVE_FULL)
+	if (method->offer(&request, gpu, &reason) != RQL_OFFER_FULL)
 		fail_msg("refused: %s", reason);
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	ok(method->prepare(&cube->relation, &request, gpu, &prepared, &err), &err);
+	ok(method->prepare(&request, gpu, &prepared, &err), &err);
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer answer;
+	struct rql_port answer;
 	ok(method->run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
 	assert_int_equal(answer.group_count, grouped ? wanted : 1);
 	rql_int128 sum = 0, least = wide_values[first % 4], greatest = least;
@@ -331,7 +334,7 @@ static void check_wide(struct made *made, const char *layout, uint32_t step, uin
 		assert_true(answer.aggs[0].integer[0] == sum && answer.aggs[1].integer[0] == least &&
 		            answer.aggs[2].integer[0] == greatest && answer.aggs[3].integer[0] == (rql_int128)wanted);
 	rql_arena_free(arena);
-	method->free_prepared(prepared);
+	method->free(prepared);
 	free(set);
 }
 
@@ -378,14 +381,15 @@ static void test_many_groups(void **state)
 static void run_in_pieces(const struct rql_cube *cube, const char *layout)
 {
 	struct rql_box box = {NULL};
-	struct rql_agg agg = {RQL_AGG_SUM, 0};
-	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 1, .aggs = &agg, .layout = layout};
+	struct rql_agg agg = {.kind = RQL_AGG_SUM};
+	struct rql_request request = {
+		.relation = &cube->relation, .box_count = 1, .boxes = &box, .agg_count = 1, .aggs = &agg, .layout = layout};
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	struct rql_answer want, got;
+	struct rql_port want, got;
 	struct rql_arena *arena = need(rql_arena_new());
 	uint64_t most = gpu->limits.submission_rays;
-	ok(method->prepare(&cube->relation, &request, gpu, &prepared, &err), &err);
+	ok(method->prepare(&request, gpu, &prepared, &err), &err);
 	ok(method->run(prepared, gpu, 0, arena, NULL, &want, &err), &err);
 	submissions_count(gpu, 0, NULL);
 	ok(method->run(prepared, gpu, RQL_RUN_TIMED, arena, NULL, &got, &err), &err);
@@ -408,7 +412,7 @@ static void run_in_pieces(const struct rql_cube *cube, const char *layout)
 	gpu->limits.submission_rays = most;
 	ok(method->run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
 	assert_true(got.aggs[0].integer[0] == want.aggs[0].integer[0]);
-	method->free_prepared(prepared);
+	method->free(prepared);
 	rql_arena_free(arena);
 }
 
@@ -433,9 +437,10 @@ static void test_too_many_rays(void **state)
 		set[2047 * i >> 6] |= UINT64_C(1) << (2047 * i & 63);
 	const uint64_t *pass[] = {set};
 	struct rql_box box = {pass};
-	struct rql_group_key key = {.dimension = 0, .key_count = RQL_GRID_SIZE};
-	struct rql_agg agg = {RQL_AGG_SUM, 0};
-	struct rql_request request = {.group_count = 1,
+	struct rql_group_key key = {.source = {.index = 0}, .key_count = RQL_GRID_SIZE};
+	struct rql_agg agg = {.kind = RQL_AGG_SUM};
+	struct rql_request request = {.relation = &made.cube.relation,
+	                              .group_count = 1,
 	                              .groups = &key,
 	                              .box_count = 1,
 	                              .boxes = &box,
@@ -445,9 +450,9 @@ static void test_too_many_rays(void **state)
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
 	const char *reason = "";
-	assert_int_equal(method->can_serve(&made.cube.relation, &request, gpu, &reason), RQL_SERVE_NO);
+	assert_int_equal(method->offer(&request, gpu, &reason), RQL_OFFER_NO);
 	assert_non_null(strstr(reason, "10^10 rays"));
-	assert_int_equal(method->prepare(&made.cube.relation, &request, gpu, &prepared, &err), RQL_ERROR_UNSUPPORTED);
+	assert_int_equal(method->prepare(&request, gpu, &prepared, &err), RQL_ERROR_UNSUPPORTED);
 	assert_string_equal(rql_error_message(&err), reason);
 	rql_error_clear(&err);
 	free(set);
@@ -471,7 +476,7 @@ static void *run_some(void *state)
 	struct runner *r = state;
 	for (unsigned i = 0; i < 3 && r->status == RQL_OK; i++) {
 		struct rql_arena *arena = rql_arena_new();
-		struct rql_answer answer;
+		struct rql_port answer;
 		r->status = arena ? method->run(r->prepared, gpu, 0, arena, NULL, &answer, NULL) : RQL_ERROR_MEMORY;
 		r->sum = r->status == RQL_OK ? answer.aggs[0].integer[0] : 0;
 		rql_arena_free(arena);
@@ -485,11 +490,16 @@ static void test_threads_and_cancelling(void **state)
 	struct made made;
 	make_wide(&made, 5000, 2000, 1); /* the sum is just below 2^63 */
 	struct rql_box box = {NULL};
-	struct rql_agg agg = {RQL_AGG_SUM, 0};
-	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 1, .aggs = &agg, .layout = "paper"};
+	struct rql_agg agg = {.kind = RQL_AGG_SUM};
+	struct rql_request request = {.relation = &made.cube.relation,
+	                              .box_count = 1,
+	                              .boxes = &box,
+	                              .agg_count = 1,
+	                              .aggs = &agg,
+	                              .layout = "paper"};
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	ok(method->prepare(&made.cube.relation, &request, gpu, &prepared, &err), &err);
+	ok(method->prepare(&request, gpu, &prepared, &err), &err);
 	struct runner runners[THREADS] = {0};
 	for (unsigned i = 0; i < THREADS; i++) {
 		runners[i].prepared = prepared;
@@ -505,14 +515,14 @@ static void test_threads_and_cancelling(void **state)
 	struct rql_progress progress = {0};
 	atomic_store(&progress.cancel, true);
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer answer;
+	struct rql_port answer;
 	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &answer, &err);
 	assert_true(status == RQL_OK || status == RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	ok(method->run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == sum);
 	rql_arena_free(arena);
-	method->free_prepared(prepared);
+	method->free(prepared);
 	made_free(&made);
 }
 

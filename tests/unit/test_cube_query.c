@@ -22,7 +22,7 @@ static struct rql_profile random_profile(void)
 	};
 }
 
-static void run_query(const struct rql_cube *cube, const struct query *q, const struct table *t)
+static void run_query(const struct rql_cube *cube, struct query *q, const struct table *t)
 {
 	const struct rql_method *method = &rql_method_cube_cpu;
 	struct rql_device device = {.id = "cpu",
@@ -31,22 +31,23 @@ static void run_query(const struct rql_cube *cube, const struct query *q, const 
 	                            .pool = pools[below(2)],
 	                            .profile = random_profile()};
 	const char *reason = NULL;
-	assert_int_equal(method->can_serve(&cube->relation, &q->request, &device, &reason), RQL_SERVE_FULL);
+	q->request.relation = &cube->relation;
+	assert_int_equal(method->offer(&q->request, &device, &reason), RQL_OFFER_FULL);
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	assert_int_equal(method->prepare(&cube->relation, &q->request, &device, &prepared, &err), RQL_OK);
-	assert_true(method->prepared_bytes(prepared) > 0);
+	assert_int_equal(method->prepare(&q->request, &device, &prepared, &err), RQL_OK);
+	assert_true(method->bytes(prepared) > 0);
 	struct rql_cost cost;
 	method->price(prepared, &device, &cost);
 	assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
-		struct rql_answer answer;
+		struct rql_port answer;
 		assert_int_equal(method->run(prepared, &device, 0, arena, NULL, &answer, &err), RQL_OK);
 		check_answer(q, t, &answer);
 		rql_arena_free(arena);
 	}
-	method->free_prepared(prepared);
+	method->free(prepared);
 }
 
 static int make_pools(void **state)
@@ -186,16 +187,17 @@ static void test_cancelled(void **state)
 	struct rql_device device = {.units = {true}, .pool = pools[1], .profile = random_profile()};
 	struct rql_prepared *prepared;
 	struct rql_error err = {0};
-	assert_int_equal(rql_method_cube_cpu.prepare(&made.cube.relation, &q.request, &device, &prepared, &err), RQL_OK);
+	q.request.relation = &made.cube.relation;
+	assert_int_equal(rql_method_cube_cpu.prepare(&q.request, &device, &prepared, &err), RQL_OK);
 	struct rql_progress progress = {0};
 	atomic_store(&progress.cancel, true);
-	struct rql_answer answer;
+	struct rql_port answer;
 	struct rql_arena *arena = need(rql_arena_new());
 	rql_status status = rql_method_cube_cpu.run(prepared, &device, 0, arena, &progress, &answer, &err);
 	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	rql_arena_free(arena);
-	rql_method_cube_cpu.free_prepared(prepared);
+	rql_method_cube_cpu.free(prepared);
 	made_free(&made);
 	table_free(&t);
 }
@@ -216,11 +218,12 @@ static void test_refusals(void **state)
 	struct rql_measure measure = {.kind = RQL_MEASURE_CODE, .min = true};
 	struct rql_cube cube = {.relation = {.measure_count = 1, .measures = &measure}};
 	struct rql_device device = {.units = {true}, .pool = pools[0]};
-	static const struct rql_agg aggs[] = {{RQL_AGG_SUM, 0}, {RQL_AGG_MAX, 0}, {RQL_AGG_MIN, 1}};
+	static const struct rql_agg aggs[] = {
+		{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MAX}, {.kind = RQL_AGG_MIN, .source = {.index = 1}}};
 	for (unsigned i = 0; i < 3; i++) {
-		struct rql_request request = {.agg_count = 1, .aggs = &aggs[i]};
+		struct rql_request request = {.relation = &cube.relation, .agg_count = 1, .aggs = &aggs[i]};
 		const char *reason = NULL;
-		assert_int_equal(rql_method_cube_cpu.can_serve(&cube.relation, &request, &device, &reason), RQL_SERVE_NO);
+		assert_int_equal(rql_method_cube_cpu.offer(&request, &device, &reason), RQL_OFFER_NO);
 		assert_non_null(reason);
 	}
 }

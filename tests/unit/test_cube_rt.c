@@ -86,7 +86,7 @@ static void note_plan(const struct rql_prepared *p)
 	}
 }
 
-static void check_counts(const struct rql_prepared *p, const struct rql_answer *answer)
+static void check_counts(const struct rql_prepared *p, const struct rql_port *answer)
 {
 	const struct rql_cube_rays *rays = p->unit->method;
 	if (!rays->rt)
@@ -103,34 +103,35 @@ static void check_counts(const struct rql_prepared *p, const struct rql_answer *
 	assert_true(answer->cells_covered <= p->cube->relation.cells);
 }
 
-static void run_query(const struct rql_cube *cube, const struct query *q, const struct table *t)
+static void run_query(const struct rql_cube *cube, struct query *q, const struct table *t)
 {
 	const struct rql_method *method = &rql_method_cube_rt;
 	const char *reason = NULL;
+	q->request.relation = &cube->relation;
 	random_figures(&gpu->profile);
-	if (method->can_serve(&cube->relation, &q->request, gpu, &reason) == RQL_SERVE_NO) {
+	if (method->offer(&q->request, gpu, &reason) == RQL_OFFER_NO) {
 		assert_non_null(strstr(reason, "wider than 64 bits"));
 		seen.refused++;
 		return;
 	}
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	ok(method->prepare(&cube->relation, &q->request, gpu, &prepared, &err), &err);
-	assert_true(method->prepared_bytes(prepared) > 0);
+	ok(method->prepare(&q->request, gpu, &prepared, &err), &err);
+	assert_true(method->bytes(prepared) > 0);
 	struct rql_cost cost;
 	method->price(prepared, gpu, &cost);
 	assert_true(isfinite(rql_cost_total(&cost)) && rql_cost_total(&cost) >= 0);
 	assert_true(cost.rays >= 0 && cost.hits >= 0);
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
-		struct rql_answer answer;
+		struct rql_port answer;
 		ok(method->run(prepared, gpu, round ? RQL_RUN_TIMED : 0, arena, NULL, &answer, &err), &err);
 		check_answer(q, t, &answer);
 		check_counts(prepared, &answer);
 		rql_arena_free(arena);
 	}
 	note_plan(prepared);
-	method->free_prepared(prepared);
+	method->free(prepared);
 }
 
 static void test_random(void **state)
@@ -307,7 +308,7 @@ static uint64_t *edge_set(const struct edge_cube *e, uint32_t digit, uint32_t ra
 	return set;
 }
 
-static void same_answers(const struct rql_answer *a, const struct rql_answer *b, uint32_t keys, uint32_t aggs)
+static void same_answers(const struct rql_port *a, const struct rql_port *b, uint32_t keys, uint32_t aggs)
 {
 	assert_int_equal(a->group_count, b->group_count);
 	for (uint64_t g = 0; g < a->group_count; g++) {
@@ -324,20 +325,19 @@ static void same_answers(const struct rql_answer *a, const struct rql_answer *b,
 }
 
 /* copies: NULL, or of a run on the rt unit. */
-static void run_method(const struct rql_method *method, struct rql_device *device, const struct rql_cube *cube,
-                       const struct rql_request *request, struct rql_arena *arena, struct rql_answer *out,
-                       uint64_t *copies)
+static void run_method(const struct rql_method *method, struct rql_device *device, const struct rql_request *request,
+                       struct rql_arena *arena, struct rql_port *out, uint64_t *copies)
 {
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
 	const char *reason = "";
-	if (method->can_serve(&cube->relation, request, device, &reason) != RQL_SERVE_FULL)
+	if (method->offer(request, device, &reason) != RQL_OFFER_FULL)
 		print_message("refused: %s\n", reason);
-	ok(method->prepare(&cube->relation, request, device, &prepared, &err), &err);
+	ok(method->prepare(request, device, &prepared, &err), &err);
 	ok(method->run(prepared, device, 0, arena, NULL, out, &err), &err);
 	if (copies)
 		*copies = ((const struct rql_cube_rays *)prepared->unit->method)->copies;
-	method->free_prepared(prepared);
+	method->free(prepared);
 }
 
 static void edge_query(const struct edge_cube *e)
@@ -360,19 +360,20 @@ static void edge_query(const struct edge_cube *e)
 		}
 	}
 	struct rql_box box = {pass};
-	struct rql_group_key group = {.dimension = below(EDGE_DIGITS)};
-	group.key_count = cube->digits[group.dimension].radix;
-	struct rql_agg aggs[3] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}, {RQL_AGG_MAX, 0}};
-	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 2 + below(2), .aggs = aggs};
+	struct rql_group_key group = {.source = {.index = below(EDGE_DIGITS)}};
+	group.key_count = cube->digits[group.source.index].radix;
+	struct rql_agg aggs[3] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MAX}};
+	struct rql_request request = {
+		.relation = &e->cube.relation, .box_count = 1, .boxes = &box, .agg_count = 2 + below(2), .aggs = aggs};
 	if (one_in(2)) {
 		request.group_count = 1;
 		request.groups = &group;
 	}
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer want, got;
+	struct rql_port want, got;
 	random_figures(&gpu->profile);
-	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), cube, &request, arena, &want, NULL);
-	run_method(&rql_method_cube_rt, gpu, cube, &request, arena, &got, NULL);
+	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
+	run_method(&rql_method_cube_rt, gpu, &request, arena, &got, NULL);
 	same_answers(&got, &want, request.group_count, request.agg_count);
 	rql_arena_free(arena);
 	for (uint32_t d = 0; d < EDGE_DIGITS; d++)
@@ -415,8 +416,9 @@ static void test_copies(void **state)
 	(void)state;
 	static const uint32_t radix[EDGE_DIGITS] = {3, 7, 40, 500};
 	struct edge_cube e;
-	struct rql_agg aggs[] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}, {RQL_AGG_MIN, 0}, {RQL_AGG_MAX, 0}};
-	struct rql_group_key group = {.dimension = 0, .key_count = 3};
+	struct rql_agg aggs[] = {
+		{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}, {.kind = RQL_AGG_MAX}};
+	struct rql_group_key group = {.source = {.index = 0}, .key_count = 3};
 	random_state = 99;
 	gpu->profile.primitive_bytes = 80;
 	edge_make(&e, radix, 1);
@@ -428,19 +430,20 @@ static void test_copies(void **state)
 			set[w] = next_random();
 		const uint64_t *pass[EDGE_DIGITS] = {NULL, NULL, NULL, set};
 		struct rql_box box = {pass};
-		struct rql_request request = {.box_count = 1,
+		struct rql_request request = {.relation = &e.cube.relation,
+		                              .box_count = 1,
 		                              .boxes = &box,
 		                              .agg_count = 2 + 2 * (i / 2 % 2),
 		                              .aggs = aggs,
 		                              .group_count = i % 2,
 		                              .groups = &group};
 		struct rql_arena *arena = need(rql_arena_new());
-		struct rql_answer want, got;
+		struct rql_port want, got;
 		uint64_t copies = 0;
 		gpu->profile.ray_ns = i < 6 ? 0.001 : 1e5;
 		gpu->profile.hit_ns = i < 6 ? 1e5 : 0.001;
-		run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e.cube, &request, arena, &want, NULL);
-		run_method(&rql_method_cube_rt, gpu, &e.cube, &request, arena, &got, &copies);
+		run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
+		run_method(&rql_method_cube_rt, gpu, &request, arena, &got, &copies);
 		same_answers(&got, &want, request.group_count, request.agg_count);
 		most = copies > most ? copies : most;
 		rql_arena_free(arena);
@@ -455,28 +458,34 @@ static void test_hashed(void **state)
 	(void)state;
 	static const uint32_t radix[EDGE_DIGITS] = {1, 20, 2000, 2000};
 	struct edge_cube e;
-	struct rql_agg aggs[] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}, {RQL_AGG_MIN, 0}};
-	struct rql_group_key groups[] = {{.dimension = 3, .key_count = 2000}, {.dimension = 2, .key_count = 2000}};
+	struct rql_agg aggs[] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}};
+	struct rql_group_key groups[] = {{.source = {.index = 3}, .key_count = 2000},
+	                                 {.source = {.index = 2}, .key_count = 2000}};
 	struct rql_box everything = {NULL};
-	struct rql_request request = {
-		.box_count = 1, .boxes = &everything, .agg_count = 3, .aggs = aggs, .group_count = 2, .groups = groups};
+	struct rql_request request = {.relation = &e.cube.relation,
+	                              .box_count = 1,
+	                              .boxes = &everything,
+	                              .agg_count = 3,
+	                              .aggs = aggs,
+	                              .group_count = 2,
+	                              .groups = groups};
 	random_state = 5;
 	gpu->profile.primitive_bytes = 80;
 	gpu->profile.ray_ns = 1e5; /* enumerating all groups would be 80 million rays */
 	gpu->profile.hit_ns = 0.001;
 	edge_make(&e, radix, 2);
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer want, got;
+	struct rql_port want, got;
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
-	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e.cube, &request, arena, &want, NULL);
-	ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
+	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
+	ok(rql_method_cube_rt.prepare(&request, gpu, &prepared, &err), &err);
 	assert_true(prepared->unit->hashed);
 	for (unsigned i = 0; i < 2; i++) {
 		ok(rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
 		same_answers(&got, &want, 2, 3);
 	}
-	rql_method_cube_rt.free_prepared(prepared);
+	rql_method_cube_rt.free(prepared);
 	rql_arena_free(arena);
 	edge_free(&e);
 }
@@ -564,7 +573,7 @@ static void test_file(void **state)
 
 /* One digit's values [low, high], no groups; the answer of the rt unit, checked against the CPU's. */
 static void range_query(const struct edge_cube *e, uint32_t digit, uint32_t low, uint32_t high, struct rql_arena *arena,
-                        struct rql_answer *got)
+                        struct rql_port *got)
 {
 	uint64_t set[16] = {0};
 	for (uint32_t v = low; v <= high; v++)
@@ -572,11 +581,12 @@ static void range_query(const struct edge_cube *e, uint32_t digit, uint32_t low,
 	const uint64_t *pass[EDGE_DIGITS] = {NULL};
 	pass[digit] = set;
 	struct rql_box box = {pass};
-	struct rql_agg aggs[2] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}};
-	struct rql_request request = {.box_count = 1, .boxes = &box, .agg_count = 2, .aggs = aggs};
-	struct rql_answer want;
-	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e->cube, &request, arena, &want, NULL);
-	run_method(&rql_method_cube_rt, gpu, &e->cube, &request, arena, got, NULL);
+	struct rql_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}};
+	struct rql_request request = {
+		.relation = &e->cube.relation, .box_count = 1, .boxes = &box, .agg_count = 2, .aggs = aggs};
+	struct rql_port want;
+	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
+	run_method(&rql_method_cube_rt, gpu, &request, arena, got, NULL);
 	same_answers(got, &want, 0, 2);
 }
 
@@ -586,7 +596,7 @@ static void test_sparse(void **state)
 	(void)state;
 	static const uint32_t radix[EDGE_DIGITS] = {997, 997, 997, 997};
 	struct edge_cube e;
-	struct rql_answer answer;
+	struct rql_port answer;
 	struct rql_error err = {0};
 	struct bytes file = {0};
 	struct rql_cube_rt *rt = NULL;
@@ -648,8 +658,9 @@ static void test_refused(void **state)
 	static const uint32_t radix[EDGE_DIGITS] = {1, RQL_AXIS_SIZE, RQL_AXIS_SIZE, RQL_AXIS_SIZE};
 	struct edge_cube e;
 	struct rql_box everything = {NULL};
-	struct rql_agg agg = {RQL_AGG_SUM, 0};
-	struct rql_request request = {.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &agg};
+	struct rql_agg agg = {.kind = RQL_AGG_SUM};
+	struct rql_request request = {
+		.relation = &e.cube.relation, .box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &agg};
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
 	double run_rays = rql_rt_run_rays;
@@ -657,25 +668,25 @@ static void test_refused(void **state)
 	gpu->profile.primitive_bytes = 1;
 	edge_make(&e, radix, 0);
 	rql_rt_run_rays = 1e30;
-	rql_status status = rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err);
+	rql_status status = rql_method_cube_rt.prepare(&request, gpu, &prepared, &err);
 	rql_rt_run_rays = run_rays;
 	assert_int_equal(status, RQL_ERROR_UNSUPPORTED);
 	assert_non_null(strstr(rql_error_message(&err), "10^10 rays"));
 	rql_error_clear(&err);
-	ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
-	rql_method_cube_rt.free_prepared(prepared);
+	ok(rql_method_cube_rt.prepare(&request, gpu, &prepared, &err), &err);
+	rql_method_cube_rt.free(prepared);
 	edge_free(&e);
 }
 
 /* ---- more rays than a submission has ---- */
 
-static void run_in_pieces(const struct rql_prepared *prepared, const struct rql_answer *want, uint32_t keys,
+static void run_in_pieces(const struct rql_prepared *prepared, const struct rql_port *want, uint32_t keys,
                           struct rql_arena *arena)
 {
 	const struct rql_method *method = &rql_method_cube_rt;
 	const struct rql_cube_rays *rays = prepared->unit->method;
 	struct rql_error err = {0};
-	struct rql_answer got;
+	struct rql_port got;
 	for (unsigned timed = 0; timed < 2; timed++) {
 		submissions_count(gpu, 0, NULL);
 		rql_status status = method->run(prepared, gpu, timed ? RQL_RUN_TIMED : 0, arena, NULL, &got, &err);
@@ -703,8 +714,8 @@ static void test_pieces(void **state)
 	(void)state;
 	static const uint32_t radix[EDGE_DIGITS] = {3, 7, 40, 500};
 	struct edge_cube e;
-	struct rql_agg aggs[] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}};
-	struct rql_group_key group = {.dimension = 0, .key_count = 3};
+	struct rql_agg aggs[] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}};
+	struct rql_group_key group = {.source = {.index = 0}, .key_count = 3};
 	uint64_t most = gpu->limits.submission_rays, set[8];
 	random_state = 98;
 	edge_make(&e, radix, 1);
@@ -713,29 +724,34 @@ static void test_pieces(void **state)
 	const uint64_t *pass[EDGE_DIGITS] = {NULL, NULL, NULL, set};
 	struct rql_box box = {pass};
 	for (unsigned i = 0; i < 4; i++) {
-		struct rql_request request = {
-			.box_count = 1, .boxes = &box, .agg_count = 2, .aggs = aggs, .group_count = i % 2, .groups = &group};
+		struct rql_request request = {.relation = &e.cube.relation,
+		                              .box_count = 1,
+		                              .boxes = &box,
+		                              .agg_count = 2,
+		                              .aggs = aggs,
+		                              .group_count = i % 2,
+		                              .groups = &group};
 		struct rql_arena *arena = need(rql_arena_new());
 		struct rql_prepared *prepared = NULL;
-		struct rql_answer want, got;
+		struct rql_port want, got;
 		struct rql_error err = {0};
 		gpu->profile = rql_profile_guess;
 		gpu->profile.primitive_bytes = 80;
 		gpu->profile.ray_ns = i < 2 ? 0.001 : 10;
 		gpu->profile.hit_ns = i < 2 ? 10 : 0.001;
-		run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e.cube, &request, arena, &want, NULL);
-		ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
+		run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
+		ok(rql_method_cube_rt.prepare(&request, gpu, &prepared, &err), &err);
 		ok(rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
 		submissions_count(gpu, 0, NULL); /* warm: one submission */
 		rql_status status = rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err);
 		assert_int_equal(submissions_end(gpu), 1);
 		ok(status, &err);
 		uint64_t rays = ((const struct rql_cube_rays *)prepared->unit->method)->placed.rays;
-		rql_method_cube_rt.free_prepared(prepared);
+		rql_method_cube_rt.free(prepared);
 		gpu->limits.submission_rays = (rays + 5) / 6;
-		ok(rql_method_cube_rt.prepare(&e.cube.relation, &request, gpu, &prepared, &err), &err);
+		ok(rql_method_cube_rt.prepare(&request, gpu, &prepared, &err), &err);
 		run_in_pieces(prepared, &want, request.group_count, arena);
-		rql_method_cube_rt.free_prepared(prepared);
+		rql_method_cube_rt.free(prepared);
 		gpu->limits.submission_rays = most;
 		rql_arena_free(arena);
 	}
@@ -745,13 +761,13 @@ static void test_pieces(void **state)
 /* ---- failures ---- */
 
 /* From nothing placed to the answer; all that it made is gone afterwards. */
-static rql_status whole_job(const struct rql_cube *cube, const struct rql_request *request, struct rql_arena *arena,
-                            struct rql_answer *out, struct rql_error *err)
+static rql_status whole_job(const struct rql_request *request, struct rql_arena *arena, struct rql_port *out,
+                            struct rql_error *err)
 {
 	struct rql_prepared *prepared = NULL;
-	RQL_TRY(rql_method_cube_rt.prepare(&cube->relation, request, gpu, &prepared, err));
+	RQL_TRY(rql_method_cube_rt.prepare(request, gpu, &prepared, err));
 	rql_status status = rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, out, err);
-	rql_method_cube_rt.free_prepared(prepared);
+	rql_method_cube_rt.free(prepared);
 	return status;
 }
 
@@ -762,22 +778,23 @@ static void test_faults(void **state)
 	(void)state;
 	static const uint32_t radix[EDGE_DIGITS] = {3, 7, 40, 50};
 	struct edge_cube e;
-	struct rql_agg aggs[] = {{RQL_AGG_COUNT_STAR, 0}, {RQL_AGG_SUM, 0}, {RQL_AGG_MIN, 0}};
+	struct rql_agg aggs[] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}};
 	struct rql_box everything = {NULL};
-	struct rql_request request = {.box_count = 1, .boxes = &everything, .agg_count = 3, .aggs = aggs};
+	struct rql_request request = {
+		.relation = &e.cube.relation, .box_count = 1, .boxes = &everything, .agg_count = 3, .aggs = aggs};
 	random_state = 11;
 	gpu->profile.primitive_bytes = 80;
 	edge_make(&e, radix, 1);
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer want, got;
+	struct rql_port want, got;
 	unsigned failed = 0;
-	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &e.cube, &request, arena, &want, NULL);
+	run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
 	for (unsigned kind = 0; kind < RQL_FAULT_KIND_COUNT; kind++) {
 		bool again = true;
 		for (uint64_t nth = 1; again; nth++) {
 			struct rql_error err = {0};
 			assert_int_equal(rql_fault_set(gpu, (enum rql_fault_kind)kind, nth, NULL), RQL_OK);
-			rql_status status = whole_job(&e.cube, &request, arena, &got, &err);
+			rql_status status = whole_job(&request, arena, &got, &err);
 			again = rql_fault_struck(gpu);
 			if (status == RQL_OK) /* a failed allocation may be made up for: what a build has idle makes way */
 				same_answers(&got, &want, 0, 3);
@@ -788,7 +805,7 @@ static void test_faults(void **state)
 			rql_error_clear(&err);
 			rql_fault_remove(gpu);
 			rql_cube_placements_free(&e.cube);
-			ok(whole_job(&e.cube, &request, arena, &got, &err), &err);
+			ok(whole_job(&request, arena, &got, &err), &err);
 			same_answers(&got, &want, 0, 3);
 			rql_cube_placements_free(&e.cube);
 		}

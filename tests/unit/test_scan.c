@@ -11,9 +11,9 @@ static unsigned narrowed; /* requests whose conditions left fewer groups */
 
 static uint32_t key_of(const struct query *q, const struct table *t, uint32_t row, uint32_t g)
 {
-	const struct rql_scan_group_key *key = &q->groups[g];
+	const struct rql_group_key *key = &q->groups[g];
 	struct cell c = value_of(q, t, row, &key->source);
-	bool coded = key->source.kind == RQL_SCAN_COLUMN && kinds[key->source.index].coding == RQL_STORE_CODES;
+	bool coded = key->source.kind == RQL_SOURCE_COLUMN && kinds[key->source.index].coding == RQL_STORE_CODES;
 	if (c.null && !coded)
 		return key->null_key;
 	return key->key_of_code ? key->key_of_code[c.integer] : (uint32_t)(c.integer - key->least);
@@ -30,8 +30,8 @@ static void add(const struct query *q, const struct table *t, uint32_t row, stru
 {
 	total->rows++;
 	for (uint32_t a = 0; a < q->request.agg_count; a++) {
-		const struct rql_scan_agg *agg = &q->aggs[a];
-		if (agg->filter != RQL_SCAN_NONE && !is_true(q, t, row, agg->filter))
+		const struct rql_agg *agg = &q->aggs[a];
+		if (agg->filter && !is_true(q, t, row, agg->filter - 1))
 			continue;
 		struct cell c = {0};
 		if (agg->kind != RQL_AGG_COUNT_STAR)
@@ -52,8 +52,7 @@ static void add(const struct query *q, const struct table *t, uint32_t row, stru
 	}
 }
 
-static void check_group(const struct query *q, const struct rql_answer *answer, uint64_t group,
-                        const struct total *total)
+static void check_group(const struct query *q, const struct rql_port *answer, uint64_t group, const struct total *total)
 {
 	for (uint32_t a = 0; a < q->request.agg_count; a++) {
 		const struct rql_agg_values *v = &answer->aggs[a];
@@ -62,7 +61,7 @@ static void check_group(const struct query *q, const struct rql_answer *answer, 
 		assert_int_equal(valid, counts || total->count[a] > 0);
 		if (!valid)
 			continue;
-		bool real = !counts && q->aggs[a].source.kind == RQL_SCAN_COLUMN && q->aggs[a].source.index == REAL;
+		bool real = !counts && q->aggs[a].source.kind == RQL_SOURCE_COLUMN && q->aggs[a].source.index == REAL;
 		assert_int_equal(v->kind == RQL_MEASURE_REAL, real);
 		if (counts)
 			assert_true(v->integer[group] == (rql_int128)total->count[a]);
@@ -73,7 +72,7 @@ static void check_group(const struct query *q, const struct rql_answer *answer, 
 	}
 }
 
-static void check_answer(const struct query *q, const struct table *t, const struct rql_answer *answer, uint64_t passed)
+static void check_answer(const struct query *q, const struct table *t, const struct rql_port *answer, uint64_t passed)
 {
 	uint64_t groups = 1, at = 0, expected = 0;
 	for (uint32_t g = 0; g < q->request.group_count; g++)
@@ -115,7 +114,7 @@ static void run_query(const struct query *q, const struct table *t, unsigned sim
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes));
 	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
 		struct rql_arena *arena = need(rql_arena_new());
-		struct rql_answer answer;
+		struct rql_port answer;
 		struct rql_scan_counts counts;
 		ok(rql_scan_run(scan, &device, arena, NULL, &answer, &counts, &err), &err);
 		assert_int_equal(counts.blocks, t->snapshot->blocks);
@@ -208,24 +207,23 @@ static void test_narrowed_numbers(void **state)
 		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
 		for (unsigned l = 0; l < 6; l++) {
 			uint32_t first = (ROWS - lefts[l]) / 2, wide = 0;
-			struct rql_scan_group_key key = {
-				.least = from[f], .key_count = (ROWS - 1) * SPREAD + 1, .null_key = RQL_SCAN_NONE};
-			struct rql_scan_group_key keys[3] = {key, key, key};
-			struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+			struct rql_group_key key = {.least = from[f], .key_count = (ROWS - 1) * SPREAD + 1, .null_key = RQL_NONE};
+			struct rql_group_key keys[3] = {key, key, key};
+			struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
 			rql_int128 least = (rql_int128)from[f] + (rql_int128)first * SPREAD;
-			struct rql_scan_conjunct range = {
-				.test = RQL_SCAN_IN_RANGE, .least = least, .greatest = least + ((rql_int128)lefts[l] - 1) * SPREAD};
-			struct rql_scan_request request = {.snapshot = c.snapshot,
-			                                   .conjunct_count = 1,
-			                                   .conjuncts = &range,
-			                                   .groups = keys,
-			                                   .agg_count = 1,
-			                                   .aggs = &count};
+			struct rql_conjunct range = {
+				.test = RQL_TEST_IN_RANGE, .least = least, .greatest = least + ((rql_int128)lefts[l] - 1) * SPREAD};
+			struct rql_request request = {.snapshot = c.snapshot,
+			                              .conjunct_count = 1,
+			                              .conjuncts = &range,
+			                              .groups = keys,
+			                              .agg_count = 1,
+			                              .aggs = &count};
 			for (request.group_count = 1; request.group_count <= 3; request.group_count++) {
 				struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
 				struct rql_scan *scan = NULL;
 				struct rql_arena *arena = need(rql_arena_new());
-				struct rql_answer answer;
+				struct rql_port answer;
 				ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 				wide += scan->wide;
 				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
@@ -254,18 +252,18 @@ static void test_sparse_maps(void **state)
 	assert_non_null(keys);
 	assert_non_null(payloads);
 	for (uint32_t s = 0; s < 2; s++) {
-		struct rql_scan_map *map = NULL;
+		struct rql_map *map = NULL;
 		for (int32_t i = 0; i < ENTRIES; i++) {
 			keys[i] = i * apart[s] - 1000;
 			payloads[i] = i % 7 ? i : -1;
 		}
-		ok(rql_scan_map_build(keys, payloads, ENTRIES, &map, &err), &err);
-		assert_int_equal(rql_scan_map_is_dense(map), s == 0);
+		ok(rql_map_build(keys, payloads, ENTRIES, &map, &err), &err);
+		assert_int_equal(rql_map_is_dense(map), s == 0);
 		for (int32_t i = 0; i < ENTRIES; i++) {
-			assert_int_equal(rql_scan_map_find(map, keys[i]), payloads[i]);
-			assert_int_equal(rql_scan_map_find(map, keys[i] + 1), -1);
+			assert_int_equal(rql_map_find(map, keys[i]), payloads[i]);
+			assert_int_equal(rql_map_find(map, keys[i] + 1), -1);
 		}
-		rql_scan_map_free(map);
+		rql_map_free(map);
 	}
 	free(keys);
 	free(payloads);
@@ -275,42 +273,42 @@ static void test_maps(void **state)
 {
 	(void)state;
 	struct rql_error err = {0};
-	struct rql_scan_map *map = NULL;
+	struct rql_map *map = NULL;
 	static const int64_t dense[] = {5, 9, -3, 100}, far[] = {INT64_MIN, INT64_MAX, 0, 1}, twice[] = {4, 5, 4};
 	static const int32_t payloads[] = {3, 0, -1, 70000};
-	ok(rql_scan_map_build(dense, payloads, 4, &map, &err), &err);
-	assert_true(rql_scan_map_is_dense(map));
-	assert_int_equal(rql_scan_map_entries(map), 3);
-	assert_int_equal(rql_scan_map_payloads(map), 70001);
-	assert_int_equal(rql_scan_map_find(map, 5), 3);
-	assert_int_equal(rql_scan_map_find(map, 9), 0);
-	assert_int_equal(rql_scan_map_find(map, 100), 70000);
-	assert_int_equal(rql_scan_map_find(map, -3), -1);
-	assert_int_equal(rql_scan_map_find(map, 101), -1);
-	assert_int_equal(rql_scan_map_find(map, INT64_MIN), -1);
-	rql_scan_map_free(map);
-	ok(rql_scan_map_build(far, payloads, 4, &map, &err), &err);
-	assert_false(rql_scan_map_is_dense(map));
-	assert_int_equal(rql_scan_map_find(map, INT64_MIN), 3);
-	assert_int_equal(rql_scan_map_find(map, INT64_MAX), 0);
-	assert_int_equal(rql_scan_map_find(map, 0), -1);
-	assert_int_equal(rql_scan_map_find(map, 1), 70000);
-	rql_scan_map_free(map);
-	assert_int_equal(rql_scan_map_build(twice, payloads, 3, &map, &err), RQL_OK); /* the second 4 is no entry */
-	rql_scan_map_free(map);
+	ok(rql_map_build(dense, payloads, 4, &map, &err), &err);
+	assert_true(rql_map_is_dense(map));
+	assert_int_equal(rql_map_entries(map), 3);
+	assert_int_equal(rql_map_payloads(map), 70001);
+	assert_int_equal(rql_map_find(map, 5), 3);
+	assert_int_equal(rql_map_find(map, 9), 0);
+	assert_int_equal(rql_map_find(map, 100), 70000);
+	assert_int_equal(rql_map_find(map, -3), -1);
+	assert_int_equal(rql_map_find(map, 101), -1);
+	assert_int_equal(rql_map_find(map, INT64_MIN), -1);
+	rql_map_free(map);
+	ok(rql_map_build(far, payloads, 4, &map, &err), &err);
+	assert_false(rql_map_is_dense(map));
+	assert_int_equal(rql_map_find(map, INT64_MIN), 3);
+	assert_int_equal(rql_map_find(map, INT64_MAX), 0);
+	assert_int_equal(rql_map_find(map, 0), -1);
+	assert_int_equal(rql_map_find(map, 1), 70000);
+	rql_map_free(map);
+	assert_int_equal(rql_map_build(twice, payloads, 3, &map, &err), RQL_OK); /* the second 4 is no entry */
+	rql_map_free(map);
 	static const int32_t all[] = {1, 2, 3};
-	struct rql_scan_map *untouched = NULL;
-	assert_int_equal(rql_scan_map_build(twice, all, 3, &untouched, &err), RQL_ERROR_UNSUPPORTED);
+	struct rql_map *untouched = NULL;
+	assert_int_equal(rql_map_build(twice, all, 3, &untouched, &err), RQL_ERROR_UNSUPPORTED);
 	assert_non_null(strstr(rql_error_message(&err), "key 4 "));
 	assert_null(untouched);
 	rql_error_clear(&err);
-	ok(rql_scan_map_build(twice, NULL, 3, &map, &err), &err);
-	assert_int_equal(rql_scan_map_entries(map), 2);
-	rql_scan_map_free(map);
-	ok(rql_scan_map_build(NULL, NULL, 0, &map, &err), &err);
-	assert_int_equal(rql_scan_map_find(map, 0), -1);
-	assert_int_equal(rql_scan_map_payloads(map), 0);
-	rql_scan_map_free(map);
+	ok(rql_map_build(twice, NULL, 3, &map, &err), &err);
+	assert_int_equal(rql_map_entries(map), 2);
+	rql_map_free(map);
+	ok(rql_map_build(NULL, NULL, 0, &map, &err), &err);
+	assert_int_equal(rql_map_find(map, 0), -1);
+	assert_int_equal(rql_map_payloads(map), 0);
+	rql_map_free(map);
 }
 
 /* Every instruction set does what the portable kernels do. */
@@ -374,15 +372,15 @@ static void test_wide_sums(void **state)
 	(void)state;
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
-	struct rql_scan_agg sum = {.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {.agg_count = 1, .aggs = &sum};
+	struct rql_agg sum = {.kind = RQL_AGG_SUM};
+	struct rql_request request = {.agg_count = 1, .aggs = &sum};
 	static int64_t large[10000];
 	for (uint32_t i = 0; i < 10000; i++)
 		large[i] = i % 3 ? INT64_MAX : INT64_MIN + 5;
 	struct column c = column_of(RQL_TYPE_BIGINT, large, 8, 10000);
 	struct rql_scan *scan = NULL;
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer answer;
+	struct rql_port answer;
 	request.snapshot = c.snapshot;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
@@ -397,16 +395,16 @@ static void test_wide_sums(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), RQL_ERROR_UNSUPPORTED);
 	rql_scan_free(scan);
-	struct rql_scan_join join = {.kind = RQL_SCAN_SEMI};
-	struct rql_scan_map *map = NULL;
-	ok(rql_scan_map_build(NULL, NULL, 0, &map, &err), &err);
+	struct rql_lookup join = {.kind = RQL_LOOKUP_SEMI};
+	struct rql_map *map = NULL;
+	ok(rql_map_build(NULL, NULL, 0, &map, &err), &err);
 	join.map = map;
-	request.join_count = 1;
-	request.joins = &join;
+	request.lookup_count = 1;
+	request.lookups = &join;
 	assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_UNSUPPORTED);
 	assert_non_null(strstr(rql_error_message(&err), "column x"));
 	rql_error_clear(&err);
-	rql_scan_map_free(map);
+	rql_map_free(map);
 	rql_arena_free(arena);
 	column_free(&c);
 }
@@ -422,16 +420,15 @@ static void test_many_groups(void **state)
 		for (uint32_t i = 0; i < rows; i++)
 			values[(uint64_t)i * 7919 % rows] = (int64_t)i * spread - 1000;
 		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
-		struct rql_scan_group_key key = {.least = -1000, .key_count = rows * spread, .null_key = RQL_SCAN_NONE};
-		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_request request = {
+		struct rql_group_key key = {.least = -1000, .key_count = rows * spread, .null_key = RQL_NONE};
+		struct rql_agg aggs[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_COUNT_STAR}};
+		struct rql_request request = {
 			.snapshot = c.snapshot, .group_count = 1, .groups = &key, .agg_count = 2, .aggs = aggs};
 		for (unsigned pool = 0; pool < 2; pool++) {
 			struct rql_device device = cpu(RQL_SIMD_AVX512, pool);
 			struct rql_scan *scan = NULL;
 			struct rql_arena *arena = need(rql_arena_new());
-			struct rql_answer answer;
+			struct rql_port answer;
 			ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 			for (unsigned again = 0; again < 2; again++)
 				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
@@ -468,11 +465,10 @@ static void test_wide_groups(void **state)
 		for (uint32_t i = 0; i < rows; i++)
 			values[i] = (int64_t)((uint64_t)INT64_MIN + (uint64_t)i * 7919 % groups * step);
 		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
-		struct rql_scan_group_key key = {.least = INT64_MIN, .wide_count = last + 1, .null_key = RQL_SCAN_NONE};
-		struct rql_scan_group_key keys[3] = {key, key, {.key_count = 1}};
-		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_request request = {
+		struct rql_group_key key = {.least = INT64_MIN, .wide_count = last + 1, .null_key = RQL_NONE};
+		struct rql_group_key keys[3] = {key, key, {.key_count = 1}};
+		struct rql_agg aggs[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_COUNT_STAR}};
+		struct rql_request request = {
 			.snapshot = c.snapshot, .group_count = 3, .groups = keys, .agg_count = 2, .aggs = aggs};
 		struct rql_scan *scan = NULL;
 		struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
@@ -482,7 +478,7 @@ static void test_wide_groups(void **state)
 		for (unsigned pool = 0; pool < 2; pool++) {
 			device = cpu(RQL_SIMD_AVX512, pool);
 			struct rql_arena *arena = need(rql_arena_new());
-			struct rql_answer answer;
+			struct rql_port answer;
 			bool *seen = need(calloc(groups, sizeof(*seen)));
 			ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 			for (unsigned again = 0; again < 2; again++)
@@ -523,18 +519,18 @@ static void test_errors(void **state)
 	rql_value_number x = rql_build_input(b, &input), twice = rql_build_arithmetic(b, "+", x, x, bigint, true);
 	struct rql_program *program = NULL;
 	ok(rql_builder_finish(b, &twice, 1, &program, &err), &err);
-	struct rql_scan_source source = {.kind = RQL_SCAN_COLUMN};
-	struct rql_scan_program bound = {.program = program, .inputs = &source};
-	struct rql_scan_agg sum = {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE};
-	struct rql_scan_conjunct low = {.test = RQL_SCAN_IN_RANGE, .greatest = 10};
-	struct rql_scan_request request = {.snapshot = c.snapshot,
-	                                   .program_count = 1,
-	                                   .programs = &bound,
-	                                   .agg_count = 1,
-	                                   .aggs = &sum,
-	                                   .conjuncts = &low};
+	struct rql_source source = {.kind = RQL_SOURCE_COLUMN};
+	struct rql_row_program bound = {.program = program, .inputs = &source};
+	struct rql_agg sum = {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_PROGRAM}};
+	struct rql_conjunct low = {.test = RQL_TEST_IN_RANGE, .greatest = 10};
+	struct rql_request request = {.snapshot = c.snapshot,
+	                              .program_count = 1,
+	                              .programs = &bound,
+	                              .agg_count = 1,
+	                              .aggs = &sum,
+	                              .conjuncts = &low};
 	struct rql_scan *scan = NULL;
-	struct rql_answer answer = {.group_count = 99};
+	struct rql_port answer = {.group_count = 99};
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	assert_int_equal(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), RQL_ERROR_HOST);
 	assert_non_null(strstr(rql_error_message(&err), "Overflow"));
@@ -555,8 +551,8 @@ static void test_errors(void **state)
 	assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_INTERNAL);
 	rql_error_clear(&err);
 	request.conjunct_count = 0;
-	struct rql_scan_group_key wide = {.least = 0, .key_count = 2000000000, .null_key = RQL_SCAN_NONE};
-	struct rql_scan_group_key groups[5] = {wide, wide, wide, wide, wide}; /* 31 bits each */
+	struct rql_group_key wide = {.least = 0, .key_count = 2000000000, .null_key = RQL_NONE};
+	struct rql_group_key groups[5] = {wide, wide, wide, wide, wide}; /* 31 bits each */
 	request.group_count = 5;
 	request.groups = groups;
 	assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_UNSUPPORTED);
@@ -564,7 +560,7 @@ static void test_errors(void **state)
 	request.group_count = 1;
 	groups[0].key_count = 50; /* and INT64_MAX is there */
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	sum.source = (struct rql_scan_source){.kind = RQL_SCAN_COLUMN};
+	sum.source = (struct rql_source){.kind = RQL_SOURCE_COLUMN};
 	rql_status status = rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err);
 	assert_true(status == RQL_ERROR_INTERNAL || status == RQL_ERROR_HOST);
 	rql_error_clear(&err);
@@ -590,15 +586,15 @@ static void test_skipping(void **state)
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
 	struct column c = ascending();
-	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE, .least = 150000, .greatest = 151000};
-	struct rql_scan_request request = {
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_conjunct range = {.test = RQL_TEST_IN_RANGE, .least = 150000, .greatest = 151000};
+	struct rql_request request = {
 		.snapshot = c.snapshot, .conjunct_count = 1, .conjuncts = &range, .agg_count = 1, .aggs = &count};
 	struct rql_cost narrow, whole;
 	struct rql_scan_counts counts;
 	struct rql_scan *scan = NULL;
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer answer;
+	struct rql_port answer;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	ok(rql_scan_run(scan, &device, arena, NULL, &answer, &counts, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == 1001);
@@ -614,19 +610,19 @@ static void test_skipping(void **state)
 	rql_scan_free(scan);
 	/* A join whose keys lie in one place. */
 	int64_t keys[2] = {7, 12000};
-	struct rql_scan_join join = {.kind = RQL_SCAN_SEMI};
-	struct rql_scan_map *map = NULL;
-	ok(rql_scan_map_build(keys, NULL, 2, &map, &err), &err);
+	struct rql_lookup join = {.kind = RQL_LOOKUP_SEMI};
+	struct rql_map *map = NULL;
+	ok(rql_map_build(keys, NULL, 2, &map, &err), &err);
 	join.map = map;
 	request.conjunct_count = 0;
-	request.join_count = 1;
-	request.joins = &join;
+	request.lookup_count = 1;
+	request.lookups = &join;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	ok(rql_scan_run(scan, &device, arena, NULL, &answer, &counts, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == 2);
 	assert_true(counts.blocks_skipped > counts.blocks / 2);
 	rql_scan_free(scan);
-	rql_scan_map_free(map);
+	rql_map_free(map);
 	rql_arena_free(arena);
 	column_free(&c);
 }
@@ -638,15 +634,15 @@ static void test_shared_sample(void **state)
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
 	struct column c = ascending();
-	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE, .least = 0, .greatest = 149999};
-	struct rql_scan_sample sample = {0};
-	struct rql_scan_request request = {.snapshot = c.snapshot,
-	                                   .conjunct_count = 1,
-	                                   .conjuncts = &range,
-	                                   .agg_count = 1,
-	                                   .aggs = &count,
-	                                   .sample = &sample};
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_conjunct range = {.test = RQL_TEST_IN_RANGE, .least = 0, .greatest = 149999};
+	struct rql_sample sample = {0};
+	struct rql_request request = {.snapshot = c.snapshot,
+	                              .conjunct_count = 1,
+	                              .conjuncts = &range,
+	                              .agg_count = 1,
+	                              .aggs = &count,
+	                              .sample = &sample};
 	struct rql_cost cost;
 	struct rql_scan *scan = NULL;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
@@ -678,32 +674,32 @@ static void test_sampled_rows(void **state)
 	for (int64_t k = 0; k < 40; k++)
 		keys[k] = 25 * k + 3;
 	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, rows);
-	struct rql_scan_map *map = NULL;
-	ok(rql_scan_map_build(keys, NULL, 40, &map, &err), &err);
-	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_conjunct ranges[2] = {{.test = RQL_SCAN_IN_RANGE, .least = 5, .greatest = 5},
-	                                      {.test = RQL_SCAN_IN_RANGE, .least = 4, .greatest = 6}};
-	struct rql_scan_join join = {.kind = RQL_SCAN_SEMI, .map = map};
-	struct rql_scan_sample sample = {0};
-	struct rql_scan_request request = {
+	struct rql_map *map = NULL;
+	ok(rql_map_build(keys, NULL, 40, &map, &err), &err);
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_conjunct ranges[2] = {{.test = RQL_TEST_IN_RANGE, .least = 5, .greatest = 5},
+	                                 {.test = RQL_TEST_IN_RANGE, .least = 4, .greatest = 6}};
+	struct rql_lookup join = {.kind = RQL_LOOKUP_SEMI, .map = map};
+	struct rql_sample sample = {0};
+	struct rql_request request = {
 		.snapshot = c.snapshot, .conjuncts = ranges, .agg_count = 1, .aggs = &count, .sample = &sample};
 	struct rql_scan *scan = NULL;
 	struct rql_cost cost;
-	request.join_count = 1;
-	request.joins = &join;
+	request.lookup_count = 1;
+	request.lookups = &join;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err); /* a 25th of a tenth */
 	rql_scan_price(scan, &device, &rql_profile_guess.scan, &cost);
 	assert_true(cost.cells > 0.0005 * rows && cost.cells < 0.012 * rows);
 	rql_scan_free(scan);
-	request.join_count = 0;
+	request.lookup_count = 0;
 	request.conjunct_count = 2;
-	sample = (struct rql_scan_sample){0};
+	sample = (struct rql_sample){0};
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	assert_true(sample.steps[0] > 0.85 && sample.steps[0] < 0.95 && sample.steps[1] > 0.85 && sample.steps[1] < 0.95);
 	assert_true(sample.pass > 0.85 && sample.pass < 0.95); /* not 0.81 */
 	assert_true(sample.costs[0] >= 0 && sample.costs[1] >= 0);
 	rql_scan_free(scan);
-	rql_scan_map_free(map);
+	rql_map_free(map);
 	free(values);
 	column_free(&c);
 }
@@ -718,16 +714,16 @@ static double sampled_run(uint32_t together)
 	for (uint32_t i = 0; i < ROWS; i++)
 		values[i] = i % together ? values[i - 1] : (int32_t)roll(100);
 	struct column c = column_of(RQL_TYPE_INTEGER, values, 4, ROWS);
-	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_conjunct ranges[2] = {{.test = RQL_SCAN_IN_RANGE, .least = 7, .greatest = 7},
-	                                      {.test = RQL_SCAN_IN_RANGE, .least = 3, .greatest = 90}};
-	struct rql_scan_sample sample = {0};
-	struct rql_scan_request request = {.snapshot = c.snapshot,
-	                                   .conjunct_count = 2,
-	                                   .conjuncts = ranges,
-	                                   .agg_count = 1,
-	                                   .aggs = &count,
-	                                   .sample = &sample};
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_conjunct ranges[2] = {{.test = RQL_TEST_IN_RANGE, .least = 7, .greatest = 7},
+	                                 {.test = RQL_TEST_IN_RANGE, .least = 3, .greatest = 90}};
+	struct rql_sample sample = {0};
+	struct rql_request request = {.snapshot = c.snapshot,
+	                              .conjunct_count = 2,
+	                              .conjuncts = ranges,
+	                              .agg_count = 1,
+	                              .aggs = &count,
+	                              .sample = &sample};
 	struct rql_scan *scan = NULL;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	assert_true(sample.runs[1] == 1); /* they are everywhere */
@@ -747,7 +743,7 @@ static void test_sampled_runs(void **state)
 	assert_true(four > 2.5 && four < 6 && forty > 8);
 }
 
-static double price_of(const struct rql_scan_request *request, const struct rql_scan_profile *profile)
+static double price_of(const struct rql_request *request, const struct rql_scan_profile *profile)
 {
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
@@ -770,16 +766,15 @@ static void test_prices_rise(void **state)
 	double of_rows = 0;
 	for (uint32_t rows = 4096; rows <= most; rows *= 4) {
 		struct column c = column_of(RQL_TYPE_INTEGER, values, 4, rows);
-		struct rql_scan_agg sums[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_conjunct range = {.test = RQL_SCAN_IN_RANGE};
-		struct rql_scan_group_key key = {.key_count = 100000, .null_key = RQL_SCAN_NONE};
-		struct rql_scan_request request = {.snapshot = c.snapshot,
-		                                   .conjunct_count = 1,
-		                                   .conjuncts = &range,
-		                                   .agg_count = 1,
-		                                   .aggs = sums,
-		                                   .groups = &key};
+		struct rql_agg sums[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}};
+		struct rql_conjunct range = {.test = RQL_TEST_IN_RANGE};
+		struct rql_group_key key = {.key_count = 100000, .null_key = RQL_NONE};
+		struct rql_request request = {.snapshot = c.snapshot,
+		                              .conjunct_count = 1,
+		                              .conjuncts = &range,
+		                              .agg_count = 1,
+		                              .aggs = sums,
+		                              .groups = &key};
 		double before = 0;
 		for (int32_t pass = 1; pass <= 100000; pass *= 10) {
 			range.greatest = pass - 1;

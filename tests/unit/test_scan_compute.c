@@ -17,7 +17,7 @@ static unsigned limbs_seen[16];
 /* Answers where more than twice as many groups were possible as the result has room for: [hashed][found more than that] */
 static unsigned listed[2][2];
 
-static const struct rql_answer *ordered;
+static const struct rql_port *ordered;
 static uint32_t ordered_keys;
 static int by_keys(const void *x, const void *y)
 {
@@ -29,7 +29,7 @@ static int by_keys(const void *x, const void *y)
 }
 
 /* The groups ascending by their keys, whatever order they came in. */
-static uint64_t *order_of(const struct rql_answer *answer, uint32_t keys)
+static uint64_t *order_of(const struct rql_port *answer, uint32_t keys)
 {
 	uint64_t *order = need(calloc(answer->group_count + 1, sizeof(*order)));
 	for (uint64_t g = 0; g < answer->group_count; g++)
@@ -45,7 +45,7 @@ static bool is_valid(const struct rql_agg_values *v, uint64_t g)
 	return !v->valid || (v->valid[g / 64] >> g % 64 & 1);
 }
 
-static void same_answer(const struct rql_answer *a, const struct rql_answer *b, uint32_t keys, uint32_t aggs)
+static void same_answer(const struct rql_port *a, const struct rql_port *b, uint32_t keys, uint32_t aggs)
 {
 	assert_int_equal(a->group_count, b->group_count);
 	uint64_t *left = order_of(a, keys), *right = order_of(b, keys);
@@ -67,7 +67,7 @@ static void same_answer(const struct rql_answer *a, const struct rql_answer *b, 
 	free(right);
 }
 
-static void note_plan(const struct rql_scan_request *request, const struct rql_scan *scan)
+static void note_plan(const struct rql_request *request, const struct rql_scan *scan)
 {
 	struct rql_scan_plan plan;
 	struct rql_error err = {0};
@@ -91,7 +91,7 @@ static void note_plan(const struct rql_scan_request *request, const struct rql_s
 
 /* What a request that has run holds is what its price says: of the columns no more than foreseen, all of it there.
  * kept: bytes that requests before it had left there. */
-static void check_bytes(const struct rql_scan_request *request, uint64_t kept, const struct rql_cost *before,
+static void check_bytes(const struct rql_request *request, uint64_t kept, const struct rql_cost *before,
                         const struct rql_cost *after)
 {
 	uint32_t columns = 0;
@@ -110,7 +110,7 @@ static void check_bytes(const struct rql_scan_request *request, uint64_t kept, c
 
 /* A run with the buffers of one before: one submission, however many groups are possible; two more bring numbers and rows
  * of those that the result had no room for. */
-static void check_warm(const struct rql_prepared *p, const struct rql_answer *answer, uint64_t submissions)
+static void check_warm(const struct rql_prepared *p, const struct rql_port *answer, uint64_t submissions)
 {
 	uint64_t room = rql_scan_direct_groups(p), found = answer->group_count;
 	if (p->capacity > 2 * room)
@@ -119,7 +119,7 @@ static void check_warm(const struct rql_prepared *p, const struct rql_answer *an
 }
 
 static rql_status run_counted(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
-                              struct rql_answer *out, uint64_t *submissions, struct rql_error *err)
+                              struct rql_port *out, uint64_t *submissions, struct rql_error *err)
 {
 	ok(rql_fault_set(gpu, RQL_FAULT_SUBMISSION, 0, err), err);
 	rql_status status = rql_method_scan_compute.run(p, gpu, flags, arena, NULL, out, err);
@@ -129,7 +129,7 @@ static rql_status run_counted(const struct rql_prepared *p, unsigned flags, stru
 }
 
 /* Runs a request on both and compares; false: the device does not take it. */
-static bool compare_request(const struct rql_scan_request *request)
+static bool compare_request(const struct rql_request *request)
 {
 	const struct rql_method *method = &rql_method_scan_compute;
 	struct rql_device host = cpu(RQL_SIMD_AVX2, 0);
@@ -137,11 +137,11 @@ static bool compare_request(const struct rql_scan_request *request)
 	struct rql_scan *scan = NULL;
 	struct rql_prepared *prepared = NULL;
 	struct rql_scan_counts counts;
-	struct rql_answer want = {0}, have = {0};
+	struct rql_port want = {0}, have = {0};
 	struct rql_cost cost, first;
 	uint64_t submissions;
 	const char *why = NULL;
-	if (method->can_scan(request, gpu, &why) == RQL_SERVE_NO) {
+	if (method->offer(request, gpu, &why) == RQL_OFFER_NO) {
 		assert_non_null(why);
 		refused++;
 		return false;
@@ -155,7 +155,7 @@ static bool compare_request(const struct rql_scan_request *request)
 	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
 	rql_error_clear(&err);
 	note_plan(request, scan);
-	ok(method->prepare_scan(request, gpu, &prepared, &err), &err);
+	ok(method->prepare(request, gpu, &prepared, &err), &err);
 	for (unsigned again = 0; again < 3; again++) {
 		method->price(prepared, gpu, &cost);
 		first = again ? first : cost;
@@ -181,8 +181,8 @@ static bool compare_request(const struct rql_scan_request *request)
 	check_bytes(request, kept, &first, &cost);
 	if (status == RQL_OK)
 		assert_true(rql_scan_device_bytes(NULL, gpu, NULL, NULL) - kept <= uploaded);
-	assert_true(method->prepared_bytes(prepared) > 0);
-	method->free_prepared(prepared);
+	assert_true(method->bytes(prepared) > 0);
+	method->free(prepared);
 	rql_scan_free(scan);
 	rql_arena_free(arena);
 	ran++;
@@ -234,12 +234,10 @@ static void test_many_groups(void **state)
 		for (uint32_t r = 0; r < ROWS; r++)
 			values[(uint64_t)r * 7919 % ROWS] = (int64_t)(r % groups) * step - 1000;
 		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
-		struct rql_scan_group_key key = {.least = -1000, .key_count = ROWS * step, .null_key = RQL_SCAN_NONE};
-		struct rql_scan_agg aggs[4] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_request request = {
+		struct rql_group_key key = {.least = -1000, .key_count = ROWS * step, .null_key = RQL_NONE};
+		struct rql_agg aggs[4] = {
+			{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_MIN}, {.kind = RQL_AGG_MAX}};
+		struct rql_request request = {
 			.snapshot = c.snapshot, .group_count = 1, .groups = &key, .agg_count = 4, .aggs = aggs};
 		assert_true(compare_request(&request));
 		column_free(&c);
@@ -256,10 +254,8 @@ static void test_wide_sums(void **state)
 	for (uint32_t i = 0; i < 10000; i++)
 		large[i] = i % 3 ? INT64_MAX - i : INT64_MIN + 5 + i;
 	struct column c = column_of(RQL_TYPE_BIGINT, large, 8, 10000);
-	struct rql_scan_agg aggs[3] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
-	struct rql_scan_request request = {.snapshot = c.snapshot, .agg_count = 3, .aggs = aggs};
+	struct rql_agg aggs[3] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}, {.kind = RQL_AGG_MAX}};
+	struct rql_request request = {.snapshot = c.snapshot, .agg_count = 3, .aggs = aggs};
 	assert_true(compare_request(&request));
 	column_free(&c);
 }
@@ -268,31 +264,30 @@ static void test_wide_sums(void **state)
  * and extremes. */
 static void few_groups(uint32_t filters)
 {
-	static const struct rql_scan_conjunct range = {
-		.test = RQL_SCAN_IN_RANGE, .index = SMALL, .least = -5, .greatest = 30, .or_null = true};
+	static const struct rql_conjunct range = {
+		.test = RQL_TEST_IN_RANGE, .index = SMALL, .least = -5, .greatest = 30, .or_null = true};
 	static const uint32_t keys[] = {FLAG, SMALL}, columns[] = {SMALL, MIDDLE, BIG, REAL, CONSTANT, SORTED};
 	random_state = 13;
 	struct table t;
 	table_make(&t, 20000);
-	struct rql_scan_agg aggs[19] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}};
+	struct rql_agg aggs[19] = {{.kind = RQL_AGG_COUNT_STAR}};
 	for (uint32_t i = 0; i < 18; i++)
 		aggs[i + 1] =
-			(struct rql_scan_agg){.kind = (const enum rql_agg_kind[]){RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX}[i / 6],
-		                          .source = {.index = columns[i % 6]},
-		                          .filter = RQL_SCAN_NONE};
+			(struct rql_agg){.kind = (const enum rql_agg_kind[]){RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX}[i / 6],
+			                 .source = {.index = columns[i % 6]}};
 	memset(limbs_seen, 0, sizeof(limbs_seen));
 	copied = 0;
 	for (uint32_t k = 0; k < 2; k++)
 		for (uint32_t count = 1; count <= 19; count += 6) {
-			struct rql_scan_group_key key = {
+			struct rql_group_key key = {
 				.source = {.index = keys[k]}, .least = k ? -10 : 0, .key_count = k ? 61 : 3, .null_key = k ? 60 : 2};
-			struct rql_scan_request request = {.snapshot = t.snapshot,
-			                                   .conjunct_count = filters,
-			                                   .conjuncts = &range,
-			                                   .group_count = 1,
-			                                   .groups = &key,
-			                                   .agg_count = count,
-			                                   .aggs = aggs};
+			struct rql_request request = {.snapshot = t.snapshot,
+			                              .conjunct_count = filters,
+			                              .conjuncts = &range,
+			                              .group_count = 1,
+			                              .groups = &key,
+			                              .agg_count = count,
+			                              .aggs = aggs};
 			assert_true(compare_request(&request));
 		}
 	table_free(&t);
@@ -318,12 +313,10 @@ static void test_spread(void **state)
 	for (uint32_t i = 0; i < ROWS; i++)
 		values[i] = (int64_t)(roll(50) ? roll(3) * 700 : roll(KEYS));
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
-	struct rql_scan_group_key key = {.key_count = KEYS, .null_key = RQL_SCAN_NONE};
-	struct rql_scan_agg aggs[4] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_MIN, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
-	struct rql_scan_request request = {
+	struct rql_group_key key = {.key_count = KEYS, .null_key = RQL_NONE};
+	struct rql_agg aggs[4] = {
+		{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MIN}, {.kind = RQL_AGG_MAX}};
+	struct rql_request request = {
 		.snapshot = c.snapshot, .group_count = 1, .groups = &key, .agg_count = 4, .aggs = aggs};
 	assert_true(compare_request(&request));
 	assert_true(spread > 1);
@@ -340,7 +333,7 @@ static uint64_t shared_words(const struct rql_scan_plan *p)
 	       2 * (p->shared_extremes ? p->shared_extremes : 1) + 1;
 }
 
-static void check_limits(const struct rql_scan_request *request, const struct rql_scan *scan,
+static void check_limits(const struct rql_request *request, const struct rql_scan *scan,
                          const struct rql_gpu_limits *limits)
 {
 	struct rql_device device = {.units[RQL_UNIT_COMPUTE] = true, .limits = *limits};
@@ -470,18 +463,18 @@ static void test_limbs(void **state)
 		struct table t;
 		table_make(&t, 5000);
 		struct query q = {.arena = need(rql_arena_new())};
-		struct rql_scan_group_key key = {.source = {.index = FLAG}, .key_count = 3, .null_key = 2};
-		struct rql_scan_agg aggs[3] = {
-			{.kind = RQL_AGG_SUM, .source = {.index = LONG}, .filter = RQL_SCAN_NONE},
+		struct rql_group_key key = {.source = {.index = FLAG}, .key_count = 3, .null_key = 2};
+		struct rql_agg aggs[3] = {
+			{.kind = RQL_AGG_SUM, .source = {.index = LONG}},
 			{.kind = RQL_AGG_SUM, .source = {.index = LONG}},
 			{.kind = RQL_AGG_SUM, .source = {.index = BIG}},
 		};
-		q.request = (struct rql_scan_request){.snapshot = t.snapshot,
-		                                      .programs = q.programs,
-		                                      .group_count = seed % 6 ? 1 : 0,
-		                                      .groups = &key,
-		                                      .agg_count = 3,
-		                                      .aggs = aggs};
+		q.request = (struct rql_request){.snapshot = t.snapshot,
+		                                 .programs = q.programs,
+		                                 .group_count = seed % 6 ? 1 : 0,
+		                                 .groups = &key,
+		                                 .agg_count = 3,
+		                                 .aggs = aggs};
 		make_program(&q, LESS);
 		assert_true(compare_request(&q.request));
 		query_free(&q);
@@ -518,13 +511,12 @@ static void test_failures(void **state)
 			for (uint32_t i = 0; i < 100; i++)
 				values[i] = i == 63 ? edges[e] : (int64_t)i;
 			struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 100);
-			struct rql_scan_source input = {.index = 0};
-			struct rql_scan_program program = {
+			struct rql_source input = {.index = 0};
+			struct rql_row_program program = {
 				.program = sum_of_two(arena, RQL_TYPE_BIGINT, (const char *const[]){"+", "*", "-"}[op]),
 				.inputs = &input};
-			struct rql_scan_agg agg = {
-				.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE};
-			struct rql_scan_request request = {
+			struct rql_agg agg = {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_PROGRAM}};
+			struct rql_request request = {
 				.snapshot = c.snapshot, .program_count = 1, .programs = &program, .agg_count = 1, .aggs = &agg};
 			(void)compare_request(&request);
 			column_free(&c);
@@ -546,15 +538,14 @@ static void test_encodings(void **state)
 			            : kind == 39 ? (int64_t)i * 9 + (int64_t)roll(3)
 			                         : (int64_t)(bits ? roll(UINT64_C(1) << bits) : 0) - 1000;
 		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
-		struct rql_scan_conjunct range = {
-			.test = RQL_SCAN_IN_RANGE, .least = values[1] < values[2] ? values[1] : values[2], .greatest = INT64_MAX};
-		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_request request = {.snapshot = c.snapshot,
-		                                   .conjunct_count = kind % 3 ? 1 : 0,
-		                                   .conjuncts = &range,
-		                                   .agg_count = 2,
-		                                   .aggs = aggs};
+		struct rql_conjunct range = {
+			.test = RQL_TEST_IN_RANGE, .least = values[1] < values[2] ? values[1] : values[2], .greatest = INT64_MAX};
+		struct rql_agg aggs[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MAX}};
+		struct rql_request request = {.snapshot = c.snapshot,
+		                              .conjunct_count = kind % 3 ? 1 : 0,
+		                              .conjuncts = &range,
+		                              .agg_count = 2,
+		                              .aggs = aggs};
 		assert_true(compare_request(&request));
 		range.greatest = range.least; /* and from the one end of all integers to the other */
 		range.least = (rql_int128)((rql_uint128)1 << 127);
@@ -598,13 +589,12 @@ static void test_dates(void **state)
 		                              .regs = regs,
 		                              .inputs = &input,
 		                              .results = &result};
-		struct rql_scan_source source = {.index = 0};
-		struct rql_scan_program programs = {.program = &program, .inputs = &source};
-		struct rql_scan_agg aggs[3] = {
-			{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE},
-			{.kind = RQL_AGG_COUNT, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE},
-			{.kind = RQL_AGG_MAX, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_request request = {
+		struct rql_source source = {.index = 0};
+		struct rql_row_program programs = {.program = &program, .inputs = &source};
+		struct rql_agg aggs[3] = {{.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_PROGRAM}},
+		                          {.kind = RQL_AGG_COUNT, .source = {.kind = RQL_SOURCE_PROGRAM}},
+		                          {.kind = RQL_AGG_MAX, .source = {.kind = RQL_SOURCE_PROGRAM}}};
+		struct rql_request request = {
 			.snapshot = c.snapshot, .program_count = 1, .programs = &programs, .agg_count = 3, .aggs = aggs};
 		assert_true(compare_request(&request));
 	}
@@ -619,28 +609,28 @@ static void test_pair_join(void **state)
 	random_state = 11;
 	struct table t;
 	struct rql_error err = {0};
-	struct rql_scan_map *map = NULL;
-	struct rql_scan_join join = {
+	struct rql_map *map = NULL;
+	struct rql_lookup join = {
 		.column = SMALL, .second = FLAG + 1, .pair = {.least = -10, .second_least = 0, .second_span = 2}};
 	int64_t keys[120];
 	int32_t payloads[120];
 	table_make(&t, 9000);
 	for (int32_t i = 0; i < 120; i++) {
-		keys[i] = rql_scan_pair_key(&join.pair, i / 2 - 10, i % 2);
+		keys[i] = rql_pair_key(&join.pair, i / 2 - 10, i % 2);
 		payloads[i] = i % 3 ? i : -1;
 	}
-	ok(rql_scan_map_build(keys, payloads, 120, &map, &err), &err);
+	ok(rql_map_build(keys, payloads, 120, &map, &err), &err);
 	join.map = map;
-	struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_JOIN}, .filter = RQL_SCAN_NONE}};
-	struct rql_scan_request request = {
-		.snapshot = t.snapshot, .join_count = 1, .joins = &join, .agg_count = 2, .aggs = aggs};
+	struct rql_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR},
+	                          {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_LOOKUP}}};
+	struct rql_request request = {
+		.snapshot = t.snapshot, .lookup_count = 1, .lookups = &join, .agg_count = 2, .aggs = aggs};
 	for (unsigned kind = 0; kind < 4; kind++) {
-		join.kind = (enum rql_scan_join_kind)kind;
-		request.agg_count = kind == RQL_SCAN_SEMI || kind == RQL_SCAN_ANTI ? 1 : 2;
+		join.kind = (enum rql_lookup_kind)kind;
+		request.agg_count = kind == RQL_LOOKUP_SEMI || kind == RQL_LOOKUP_ANTI ? 1 : 2;
 		assert_true(compare_request(&request));
 	}
-	rql_scan_map_free(map);
+	rql_map_free(map);
 	table_free(&t);
 }
 
@@ -658,10 +648,10 @@ static void test_merged_lists(void **state)
 	uint64_t sets[2][1500 / 64 + 1] = {{0}};
 	for (uint32_t i = 0; i < 16; i++)
 		sets[i / 8][codes[i / 8][i % 8] / 64] |= UINT64_C(1) << codes[i / 8][i % 8] % 64;
-	struct rql_scan_conjunct lists[2] = {{.test = RQL_SCAN_IN_CODES, .codes = sets[0]},
-	                                     {.test = RQL_SCAN_IN_CODES, .codes = sets[1]}};
-	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {
+	struct rql_conjunct lists[2] = {{.test = RQL_TEST_IN_CODES, .codes = sets[0]},
+	                                {.test = RQL_TEST_IN_CODES, .codes = sets[1]}};
+	struct rql_agg agg = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_request request = {
 		.snapshot = c.snapshot, .conjunct_count = 2, .conjuncts = lists, .agg_count = 1, .aggs = &agg};
 	unsigned planes = tests_seen[RQL_SCAN_TEST_PLANES];
 	assert_true(compare_request(&request));
@@ -679,15 +669,15 @@ static void rough_codes(const struct table *t, uint32_t column)
 	uint64_t *set = need(calloc(d->count / 64 + 1, sizeof(*set)));
 	for (uint32_t code = first; code < first + span; code++)
 		set[code / 64] |= UINT64_C(1) << code % 64;
-	struct rql_scan_conjunct tests[2] = {
-		{.index = column, .test = RQL_SCAN_IN_CODES, .codes = set},
-		{.index = SMALL, .test = RQL_SCAN_IN_RANGE, .least = -1000, .greatest = (rql_int128)roll(100)}};
-	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {.snapshot = t->snapshot,
-	                                   .conjunct_count = 1 + (uint32_t)roll(2),
-	                                   .conjuncts = tests,
-	                                   .agg_count = 1,
-	                                   .aggs = &agg};
+	struct rql_conjunct tests[2] = {
+		{.index = column, .test = RQL_TEST_IN_CODES, .codes = set},
+		{.index = SMALL, .test = RQL_TEST_IN_RANGE, .least = -1000, .greatest = (rql_int128)roll(100)}};
+	struct rql_agg agg = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_request request = {.snapshot = t->snapshot,
+	                              .conjunct_count = 1 + (uint32_t)roll(2),
+	                              .conjuncts = tests,
+	                              .agg_count = 1,
+	                              .aggs = &agg};
 	assert_true(compare_request(&request));
 	free(set);
 }
@@ -696,15 +686,15 @@ static void rough_codes(const struct table *t, uint32_t column)
 static void rough_ranges(struct column c, const int32_t *values, uint32_t rows, bool codes)
 {
 	for (unsigned i = 0; i < CASES; i++) {
-		struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
+		struct rql_agg agg = {.kind = RQL_AGG_COUNT_STAR};
 		int32_t least = (int32_t)roll(4900), greatest = least + (int32_t)roll(20), expected = 0;
 		uint64_t set[5000 / 64 + 1] = {0};
 		for (int32_t code = least; code <= greatest; code++)
 			set[code / 64] |= UINT64_C(1) << code % 64;
-		struct rql_scan_conjunct test = {.test = RQL_SCAN_IN_RANGE, .least = least, .greatest = greatest};
+		struct rql_conjunct test = {.test = RQL_TEST_IN_RANGE, .least = least, .greatest = greatest};
 		if (codes)
-			test = (struct rql_scan_conjunct){.test = RQL_SCAN_IN_CODES, .codes = set};
-		struct rql_scan_request request = {
+			test = (struct rql_conjunct){.test = RQL_TEST_IN_CODES, .codes = set};
+		struct rql_request request = {
 			.snapshot = c.snapshot, .conjunct_count = 1, .conjuncts = &test, .agg_count = 1, .aggs = &agg};
 		for (uint32_t row = 0; row < rows; row++)
 			expected += least <= values[row] && values[row] <= greatest;
@@ -744,23 +734,23 @@ static void test_large_set(void **state)
 	(void)state;
 	static int64_t values[9000], keys[60000];
 	struct rql_error err = {0};
-	struct rql_scan_map *map = NULL;
+	struct rql_map *map = NULL;
 	random_state = 19;
 	for (uint32_t i = 0; i < 60000; i++)
 		keys[i] = 5 * (int64_t)i;
 	for (uint32_t i = 0; i < 9000; i++)
 		values[i] = (int64_t)roll(300000);
-	ok(rql_scan_map_build(keys, NULL, 60000, &map, &err), &err);
+	ok(rql_map_build(keys, NULL, 60000, &map, &err), &err);
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
-	struct rql_scan_join join = {.kind = RQL_SCAN_SEMI, .map = map};
-	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {
-		.snapshot = c.snapshot, .join_count = 1, .joins = &join, .agg_count = 1, .aggs = &agg};
+	struct rql_lookup join = {.kind = RQL_LOOKUP_SEMI, .map = map};
+	struct rql_agg agg = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_request request = {
+		.snapshot = c.snapshot, .lookup_count = 1, .lookups = &join, .agg_count = 1, .aggs = &agg};
 	unsigned sets = tests_seen[RQL_SCAN_TEST_SET];
 	assert_true(compare_request(&request));
 	assert_int_equal(tests_seen[RQL_SCAN_TEST_SET], sets + 1);
 	column_free(&c);
-	rql_scan_map_free(map);
+	rql_map_free(map);
 }
 
 /* Groups with extremes whose rows are too large for shared memory, although they are few: where that is 32 KiB. */
@@ -771,19 +761,19 @@ static void test_rows_too_large(void **state)
 	struct table t;
 	table_make(&t, 2000);
 	struct query q = {.arena = need(rql_arena_new())};
-	struct rql_scan_conjunct conjunct = {.test = RQL_SCAN_IS_TRUE};
-	struct rql_scan_group_key key = {.source = {.index = SORTED}, .least = 9000, .key_count = 287, .null_key = 286};
-	struct rql_scan_agg aggs[3] = {{.kind = RQL_AGG_SUM, .source = {.index = BIG}, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_MIN, .source = {.index = BIG}, .filter = RQL_SCAN_NONE},
-	                               {.kind = RQL_AGG_MAX, .source = {.index = BIG}, .filter = RQL_SCAN_NONE}};
-	q.request = (struct rql_scan_request){.snapshot = t.snapshot,
-	                                      .programs = q.programs,
-	                                      .conjunct_count = 1,
-	                                      .conjuncts = &conjunct,
-	                                      .group_count = 1,
-	                                      .groups = &key,
-	                                      .agg_count = 3,
-	                                      .aggs = aggs};
+	struct rql_conjunct conjunct = {.test = RQL_TEST_IS_TRUE};
+	struct rql_group_key key = {.source = {.index = SORTED}, .least = 9000, .key_count = 287, .null_key = 286};
+	struct rql_agg aggs[3] = {{.kind = RQL_AGG_SUM, .source = {.index = BIG}},
+	                          {.kind = RQL_AGG_MIN, .source = {.index = BIG}},
+	                          {.kind = RQL_AGG_MAX, .source = {.index = BIG}}};
+	q.request = (struct rql_request){.snapshot = t.snapshot,
+	                                 .programs = q.programs,
+	                                 .conjunct_count = 1,
+	                                 .conjuncts = &conjunct,
+	                                 .group_count = 1,
+	                                 .groups = &key,
+	                                 .agg_count = 3,
+	                                 .aggs = aggs};
 	make_program(&q, LESS); /* a stage of its own, which takes shared memory, too */
 	const struct rql_gpu_limits limits = gpu->limits;
 	unsigned global = modes[RQL_SCAN_MODE_GLOBAL];
@@ -818,19 +808,17 @@ static void test_narrowed_keys(void **state)
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
 	for (rql_int128 left = 0; left <= ROWS; left = left * 9 + 1) { /* the last ones */
 		rql_int128 greatest = (rql_int128)INT64_MIN + (rql_int128)(ROWS - 1) * SPREAD;
-		struct rql_scan_group_key key = {
-			.least = INT64_MIN, .key_count = (ROWS - 1) * SPREAD + 1, .null_key = RQL_SCAN_NONE};
-		struct rql_scan_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
-		                               {.kind = RQL_AGG_MAX, .filter = RQL_SCAN_NONE}};
-		struct rql_scan_conjunct range = {
-			.test = RQL_SCAN_IN_RANGE, .least = greatest - (left - 1) * SPREAD, .greatest = (rql_int128)1 << 100};
-		struct rql_scan_request request = {.snapshot = c.snapshot,
-		                                   .conjunct_count = 1,
-		                                   .conjuncts = &range,
-		                                   .group_count = 1,
-		                                   .groups = &key,
-		                                   .agg_count = 2,
-		                                   .aggs = aggs};
+		struct rql_group_key key = {.least = INT64_MIN, .key_count = (ROWS - 1) * SPREAD + 1, .null_key = RQL_NONE};
+		struct rql_agg aggs[2] = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_MAX}};
+		struct rql_conjunct range = {
+			.test = RQL_TEST_IN_RANGE, .least = greatest - (left - 1) * SPREAD, .greatest = (rql_int128)1 << 100};
+		struct rql_request request = {.snapshot = c.snapshot,
+		                              .conjunct_count = 1,
+		                              .conjuncts = &range,
+		                              .group_count = 1,
+		                              .groups = &key,
+		                              .agg_count = 2,
+		                              .aggs = aggs};
 		assert_true(compare_request(&request));
 		assert_int_equal(passed, left);
 	}
@@ -850,14 +838,14 @@ static void test_grown_dictionary(void **state)
 	for (uint32_t i = 0; i < 5000; i++)
 		days[i] = base[i % 4];
 	struct column c = column_coded(RQL_TYPE_DATE, RQL_STORE_CODES, days, 4, 5000);
-	struct rql_scan_conjunct since = {.test = RQL_SCAN_IN_RANGE, .least = 2, .greatest = 1 << 30};
-	struct rql_scan_agg agg = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {
+	struct rql_conjunct since = {.test = RQL_TEST_IN_RANGE, .least = 2, .greatest = 1 << 30};
+	struct rql_agg agg = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_request request = {
 		.snapshot = c.snapshot, .conjunct_count = 1, .conjuncts = &since, .agg_count = 1, .aggs = &agg};
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_prepared *held = NULL;
-	struct rql_answer answer;
-	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &held, &err), &err);
+	struct rql_port answer;
+	ok(rql_method_scan_compute.prepare(&request, gpu, &held, &err), &err);
 	ok(rql_method_scan_compute.run(held, gpu, 0, arena, NULL, &answer, &err), &err);
 	assert_int_equal(answer.cells_covered, 2500);
 	struct rql_batch *batch = need(rql_batch_new(1, &type, 3000));
@@ -867,11 +855,11 @@ static void test_grown_dictionary(void **state)
 	rql_batch_release(batch);
 	request.snapshot = rql_store_snapshot(c.store);
 	struct rql_prepared *prepared = NULL;
-	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
 	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
 	assert_int_equal(answer.cells_covered, 5500);
-	rql_method_scan_compute.free_prepared(prepared);
-	rql_method_scan_compute.free_prepared(held);
+	rql_method_scan_compute.free(prepared);
+	rql_method_scan_compute.free(held);
 	rql_arena_free(arena);
 	rql_store_snapshot_release(request.snapshot);
 	column_free(&c);
@@ -888,7 +876,7 @@ static void *run_often(void *state)
 	r->same = true;
 	for (unsigned i = 0; i < 10; i++) {
 		struct rql_arena *arena = rql_arena_new();
-		struct rql_answer answer;
+		struct rql_port answer;
 		r->same &= arena && rql_method_scan_compute.run(r->prepared, gpu, 0, arena, NULL, &answer, NULL) == RQL_OK &&
 		           answer.aggs[0].integer[0] == r->want;
 		rql_arena_free(arena);
@@ -905,12 +893,12 @@ static void test_threads(void **state)
 	for (uint32_t i = 0; i < 20000; i++)
 		want += values[i] = (int64_t)i * 31 % 1000 - 300;
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 20000);
-	struct rql_scan_agg agg = {.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {.snapshot = c.snapshot, .agg_count = 1, .aggs = &agg};
+	struct rql_agg agg = {.kind = RQL_AGG_SUM};
+	struct rql_request request = {.snapshot = c.snapshot, .agg_count = 1, .aggs = &agg};
 	struct rql_prepared *prepared = NULL;
 	struct runner runners[4];
 	pthread_t threads[4];
-	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
 	for (unsigned i = 0; i < 4; i++) {
 		runners[i] = (struct runner){.prepared = prepared, .want = want};
 		assert_int_equal(pthread_create(&threads[i], NULL, run_often, &runners[i]), 0);
@@ -921,12 +909,12 @@ static void test_threads(void **state)
 	}
 	struct rql_progress progress = {.cancel = true};
 	struct rql_arena *arena = need(rql_arena_new());
-	struct rql_answer answer;
+	struct rql_port answer;
 	assert_int_equal(rql_method_scan_compute.run(prepared, gpu, 0, arena, &progress, &answer, &err),
 	                 RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	rql_arena_free(arena);
-	rql_method_scan_compute.free_prepared(prepared);
+	rql_method_scan_compute.free(prepared);
 	column_free(&c);
 }
 
@@ -936,7 +924,7 @@ static void test_threads(void **state)
 static void run_shape(struct rql_prepared *prepared, uint32_t shape, const rql_int128 *want)
 {
 	struct rql_error err = {0};
-	struct rql_answer answer = {0};
+	struct rql_port answer = {0};
 	struct rql_arena *arena = need(rql_arena_new());
 	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
 	for (uint32_t kind = 0, a = 0; kind < 4; kind++)
@@ -948,14 +936,14 @@ static void run_shape(struct rql_prepared *prepared, uint32_t shape, const rql_i
 static struct rql_prepared *prepare_shape(const struct column *c, uint32_t shape)
 {
 	static const enum rql_agg_kind kinds[] = {RQL_AGG_COUNT_STAR, RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX};
-	struct rql_scan_agg aggs[4];
-	struct rql_scan_request request = {.snapshot = c->snapshot, .aggs = aggs};
+	struct rql_agg aggs[4];
+	struct rql_request request = {.snapshot = c->snapshot, .aggs = aggs};
 	struct rql_prepared *prepared = NULL;
 	struct rql_error err = {0};
 	for (uint32_t kind = 0; kind < 4; kind++)
 		if (shape >> kind & 1)
-			aggs[request.agg_count++] = (struct rql_scan_agg){.kind = kinds[kind], .filter = RQL_SCAN_NONE};
-	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+			aggs[request.agg_count++] = (struct rql_agg){.kind = kinds[kind]};
+	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
 	return prepared;
 }
 
@@ -975,7 +963,7 @@ static void test_shapes(void **state)
 		if (shape % 2)
 			held[shape] = prepared;
 		else
-			rql_method_scan_compute.free_prepared(prepared);
+			rql_method_scan_compute.free(prepared);
 	}
 	assert_true(rql_vk_of(gpu)->generated_count >= SHAPES / 2 && rql_vk_of(gpu)->generated_count < SHAPES);
 	for (uint32_t shape = SHAPES; shape >= 1; shape--) {
@@ -983,9 +971,9 @@ static void test_shapes(void **state)
 		run_shape(again, shape, want);
 		if (held[shape])
 			run_shape(held[shape], shape, want);
-		rql_method_scan_compute.free_prepared(held[shape]);
+		rql_method_scan_compute.free(held[shape]);
 		run_shape(again, shape, want);
-		rql_method_scan_compute.free_prepared(again);
+		rql_method_scan_compute.free(again);
 	}
 	assert_int_equal(rql_vk_of(gpu)->generated_count, rql_vk_of(gpu)->generated_most);
 	column_free(&c);

@@ -339,7 +339,7 @@ static bool is_valid(const struct rql_agg_values *v, uint64_t g)
 }
 
 /* The groups of both ascend by the id. */
-static void same_answer(const struct rql_answer *a, const struct rql_answer *b, const struct rql_program *p)
+static void same_answer(const struct rql_port *a, const struct rql_port *b, const struct rql_program *p)
 {
 	assert_int_equal(a->group_count, b->group_count);
 	for (uint64_t g = 0; g < a->group_count; g++) {
@@ -362,34 +362,32 @@ static void same_answer(const struct rql_answer *a, const struct rql_answer *b, 
 static void compare_program(const struct rql_store_snapshot *snapshot, const struct rql_program *p, bool part,
                             struct rql_arena *arena)
 {
-	struct rql_scan_source *inputs = need(RQL_NEW_ARRAY(arena, struct rql_scan_source, p->input_count + 1));
+	struct rql_source *inputs = need(RQL_NEW_ARRAY(arena, struct rql_source, p->input_count + 1));
 	struct rql_device host = cpu(RQL_SIMD_AVX2, 0);
 	struct rql_error err = {0}, other = {0};
 	struct rql_scan *scan = NULL;
 	struct rql_prepared *prepared = NULL;
 	struct rql_scan_counts counts;
-	struct rql_answer want = {0}, have = {0};
+	struct rql_port want = {0}, have = {0};
 	const char *why = NULL;
 	for (uint32_t i = 0; i < p->input_count; i++)
 		inputs[i].index = p->inputs[i].column;
-	struct rql_scan_program program = {.program = p, .inputs = inputs};
+	struct rql_row_program program = {.program = p, .inputs = inputs};
 	const rql_int128 rows = (rql_int128)snapshot->rows;
-	struct rql_scan_conjunct some = {.test = RQL_SCAN_IN_RANGE, .index = ID, .least = part ? roll(ROWS) : 0};
+	struct rql_conjunct some = {.test = RQL_TEST_IN_RANGE, .index = ID, .least = part ? roll(ROWS) : 0};
 	some.greatest = part && roll(2) ? some.least + (rql_int128)roll(30) : rows;
-	struct rql_scan_group_key key = {
-		.source.index = ID, .key_count = (uint32_t)rows, .null_key = RQL_SCAN_NONE};
-	struct rql_scan_agg agg = {
-		.kind = RQL_AGG_MIN, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request request = {.snapshot = snapshot,
-	                                   .program_count = 1,
-	                                   .programs = &program,
-	                                   .conjunct_count = 1,
-	                                   .conjuncts = &some,
-	                                   .group_count = 1,
-	                                   .groups = &key,
-	                                   .agg_count = 1,
-	                                   .aggs = &agg};
-	if (rql_method_scan_compute.can_scan(&request, gpu, &why) == RQL_SERVE_NO) {
+	struct rql_group_key key = {.source.index = ID, .key_count = (uint32_t)rows, .null_key = RQL_NONE};
+	struct rql_agg agg = {.kind = RQL_AGG_MIN, .source = {.kind = RQL_SOURCE_PROGRAM}};
+	struct rql_request request = {.snapshot = snapshot,
+	                              .program_count = 1,
+	                              .programs = &program,
+	                              .conjunct_count = 1,
+	                              .conjuncts = &some,
+	                              .group_count = 1,
+	                              .groups = &key,
+	                              .agg_count = 1,
+	                              .aggs = &agg};
+	if (rql_method_scan_compute.offer(&request, gpu, &why) == RQL_OFFER_NO) {
 		assert_string_equal(why, "an expression has 128-bit integers inside");
 		refused++;
 		return;
@@ -397,7 +395,7 @@ static void compare_program(const struct rql_store_snapshot *snapshot, const str
 	ok(rql_scan_prepare(&request, &host, &scan, &err), &err);
 	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
 	rql_error_clear(&err);
-	ok(rql_method_scan_compute.prepare_scan(&request, gpu, &prepared, &err), &err);
+	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
 	rql_status now = rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &have, &other);
 	if (now != status) {
 		struct rql_strbuf text = {0};
@@ -415,7 +413,7 @@ static void compare_program(const struct rql_store_snapshot *snapshot, const str
 		assert_int_equal(status, RQL_ERROR_HOST);
 		failed++;
 	}
-	rql_method_scan_compute.free_prepared(prepared);
+	rql_method_scan_compute.free(prepared);
 	rql_scan_free(scan);
 }
 

@@ -77,45 +77,41 @@ static void append(struct rql_store *store, uint32_t rows, uint32_t span)
 
 /* Rows and the sum of amounts, where two columns are in ranges of the snapshot's codes. */
 struct ask {
-	struct rql_scan_request request;
-	struct rql_scan_conjunct conjuncts[2];
-	struct rql_scan_agg aggs[2];
+	struct rql_request request;
+	struct rql_conjunct conjuncts[2];
+	struct rql_agg aggs[2];
 };
 
 static void ask_make(struct ask *a, const struct rql_store_snapshot *snapshot)
 {
-	*a = (struct ask){.aggs = {{.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE},
-	                           {.kind = RQL_AGG_SUM, .filter = RQL_SCAN_NONE, .source.index = AMOUNT}}};
+	*a = (struct ask){.aggs = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM, .source.index = AMOUNT}}};
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t column = CITY + i, codes = snapshot->columns[column].dimension->count;
 		/* About half of the rows each time, so that both are always tested 32 rows at once. */
 		uint32_t from = codes / 4 + (uint32_t)roll(codes / 8 + 1);
-		a->conjuncts[i] = (struct rql_scan_conjunct){
-			.test = RQL_SCAN_IN_RANGE, .index = column, .least = from, .greatest = from + codes / 2};
+		a->conjuncts[i] = (struct rql_conjunct){
+			.test = RQL_TEST_IN_RANGE, .index = column, .least = from, .greatest = from + codes / 2};
 	}
-	a->request = (struct rql_scan_request){.snapshot = snapshot,
-	                                       .conjunct_count = 2,
-	                                       .conjuncts = a->conjuncts,
-	                                       .agg_count = 2,
-	                                       .aggs = a->aggs};
+	a->request = (struct rql_request){
+		.snapshot = snapshot, .conjunct_count = 2, .conjuncts = a->conjuncts, .agg_count = 2, .aggs = a->aggs};
 }
 
-static struct rql_prepared *prepare(const struct rql_scan_request *request)
+static struct rql_prepared *prepare(const struct rql_request *request)
 {
 	struct rql_error err = {0};
 	struct rql_prepared *p = NULL;
-	ok(rql_method_scan_compute.prepare_scan(request, gpu, &p, &err), &err);
+	ok(rql_method_scan_compute.prepare(request, gpu, &p, &err), &err);
 	return p;
 }
 
 /* Runs and compares with the CPU; returns the bytes uploaded, of columns and of tables. */
-static uint64_t run_and_compare(struct rql_prepared *p, const struct rql_scan_request *request)
+static uint64_t run_and_compare(struct rql_prepared *p, const struct rql_request *request)
 {
 	struct rql_device host = cpu(RQL_SIMD_AVX2, 0);
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_scan *scan = NULL;
 	struct rql_scan_counts counts;
-	struct rql_answer want = {0}, have = {0};
+	struct rql_port want = {0}, have = {0};
 	struct rql_error err = {0};
 	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
 	ok(rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err), &err);
@@ -136,7 +132,7 @@ static uint64_t run_once(const struct rql_store_snapshot *snapshot)
 	ask_make(&a, snapshot);
 	struct rql_prepared *p = prepare(&a.request);
 	uint64_t bytes = run_and_compare(p, &a.request);
-	rql_method_scan_compute.free_prepared(p);
+	rql_method_scan_compute.free(p);
 	return bytes;
 }
 
@@ -233,7 +229,7 @@ struct holder {
 static void let_go(struct holder *h)
 {
 	if (h->prepared)
-		rql_method_scan_compute.free_prepared(h->prepared);
+		rql_method_scan_compute.free(h->prepared);
 	rql_store_snapshot_release(h->snapshot);
 	*h = (struct holder){0};
 }
@@ -292,7 +288,7 @@ static void step(struct rql_store *store, struct holder *h)
 		}
 		(void)run_and_compare(h->prepared, &h->ask.request);
 		if (roll(2)) {
-			rql_method_scan_compute.free_prepared(h->prepared);
+			rql_method_scan_compute.free(h->prepared);
 			h->prepared = NULL;
 		}
 		break;
@@ -353,7 +349,7 @@ static void test_eviction(void **state)
 	assert_true(placed_bytes(NULL) >= bytes[0]);
 	assert_true(run_once(snapshots[0]) >= bytes[0]);
 	(void)run_and_compare(p, &a.request);
-	rql_method_scan_compute.free_prepared(p);
+	rql_method_scan_compute.free(p);
 	assert_int_equal(placed_bytes(NULL), placed_bytes(snapshots[0]) + placed_bytes(snapshots[1]));
 	/* A reference outlives its segment. */
 	struct rql_scan_placed *placed = NULL;
@@ -385,7 +381,7 @@ static void test_failures(void **state)
 		for (uint64_t nth = 1; struck; nth++) {
 			struct ask a;
 			struct rql_error err = {0};
-			struct rql_answer answer;
+			struct rql_port answer;
 			struct rql_arena *arena = need(rql_arena_new());
 			ask_make(&a, snapshot);
 			struct rql_prepared *p = prepare(&a.request);
@@ -398,7 +394,7 @@ static void test_failures(void **state)
 			rql_fault_remove(gpu);
 			rql_error_clear(&err);
 			(void)run_and_compare(p, &a.request);
-			rql_method_scan_compute.free_prepared(p);
+			rql_method_scan_compute.free(p);
 			assert_int_equal(placed_bytes(NULL), placed_bytes(snapshot));
 			rql_arena_free(arena);
 		}

@@ -115,17 +115,18 @@ static void order_by(const struct table *t, uint32_t column, unsigned ends)
 	struct oracle o;
 	uint64_t values = t->rows - t->snapshot->columns[column].nulls, limits[] = {values + 3, values / 2 + 1, 5};
 	c.outputs[0].type = rql_type_simple(kinds[MIDDLE].type);
-	c.orders[0] = (struct rql_scan_row_order){
-		.source = {.index = column}, .descending = ends & 1, .nulls_first = ends >> 1 & 1};
-	c.orders[1] = (struct rql_scan_row_order){.source = {.index = MIDDLE}, .descending = roll(2), .nulls_first = roll(2)};
-	c.request = (struct rql_scan_rows_request){.scan = {.snapshot = t->snapshot},
-	                                           .output_count = 1,
-	                                           .outputs = c.outputs,
-	                                           .order_count = column == MIDDLE ? 1 : 2,
-	                                           .orders = c.orders,
-	                                           .limit = limits[roll(3)],
-	                                           .offset = roll(2) ? 0 : roll(t->rows)};
-	c.q.request = c.request.scan;
+	c.orders[0] =
+		(struct rql_row_order){.source = {.index = column}, .descending = ends & 1, .nulls_first = ends >> 1 & 1};
+	c.orders[1] = (struct rql_row_order){.source = {.index = MIDDLE}, .descending = roll(2), .nulls_first = roll(2)};
+	c.request = (struct rql_request){.snapshot = t->snapshot,
+	                                 .wants = RQL_PORT_BATCH,
+	                                 .output_count = 1,
+	                                 .outputs = c.outputs,
+	                                 .order_count = column == MIDDLE ? 1 : 2,
+	                                 .orders = c.orders,
+	                                 .limit = limits[roll(3)],
+	                                 .offset = roll(2) ? 0 : roll(t->rows)};
+	c.q.request = c.request;
 	expect(&o, &c, t);
 	run_choice(&c, t, &o, ends % 3, 0);
 	free(o.rows);
@@ -164,19 +165,20 @@ static void test_threads(void **state)
 
 /* A request of one column, all of whose rows are wanted in some order. */
 struct single {
-	struct rql_scan_row_output output;
-	struct rql_scan_row_order order;
-	struct rql_scan_rows_request request;
+	struct rql_output output;
+	struct rql_row_order order;
+	struct rql_request request;
 };
 static void single_make(struct single *s, const struct column *c, rql_type_id type)
 {
 	*s = (struct single){.output = {.type = rql_type_simple(type)}};
-	s->request = (struct rql_scan_rows_request){.scan = {.snapshot = c->snapshot},
-	                                            .output_count = 1,
-	                                            .outputs = &s->output,
-	                                            .order_count = 1,
-	                                            .orders = &s->order,
-	                                            .limit = ALL};
+	s->request = (struct rql_request){.snapshot = c->snapshot,
+	                                  .wants = RQL_PORT_BATCH,
+	                                  .output_count = 1,
+	                                  .outputs = &s->output,
+	                                  .order_count = 1,
+	                                  .orders = &s->order,
+	                                  .limit = ALL};
 }
 
 static struct rql_batch *single_run(const struct single *s, unsigned pool, struct rql_scan_counts *counts)
@@ -281,12 +283,12 @@ static void test_skipping(void **state)
 	/* A limit in table order stops the scan. */
 	struct single s;
 	struct rql_scan_counts counts;
-	struct rql_scan_conjunct even = {.test = RQL_SCAN_IN_RANGE, .least = 100, .greatest = 299000};
+	struct rql_conjunct even = {.test = RQL_TEST_IN_RANGE, .least = 100, .greatest = 299000};
 	single_make(&s, &c, RQL_TYPE_INTEGER);
 	s.request.order_count = 0;
 	s.request.limit = 3;
-	s.request.scan.conjunct_count = 1;
-	s.request.scan.conjuncts = &even;
+	s.request.conjunct_count = 1;
+	s.request.conjuncts = &even;
 	struct rql_batch *batch = single_run(&s, 1, &counts);
 	assert_int_equal(batch->rows, 3);
 	assert_int_equal(((const int32_t *)batch->columns[0].data)[2], 102);
@@ -316,8 +318,7 @@ static void outlive(uint32_t table_rows)
 	} while (true);
 	for (;;) {
 		choice_make(&c, &t);
-		c.outputs[1] =
-			(struct rql_scan_row_output){.source = {.index = WORD}, .type = rql_type_simple(RQL_TYPE_VARCHAR)};
+		c.outputs[1] = (struct rql_output){.source = {.index = WORD}, .type = rql_type_simple(RQL_TYPE_VARCHAR)};
 		c.request.output_count = 2;
 		c.request.limit = ALL;
 		c.request.offset = 0;
@@ -411,13 +412,13 @@ static void test_errors(void **state)
 	rql_value_number x = rql_build_input(b, &input), twice = rql_build_arithmetic(b, "+", x, x, bigint, true);
 	struct rql_program *program = NULL;
 	ok(rql_builder_finish(b, &twice, 1, &program, &err), &err);
-	struct rql_scan_source source = {.kind = RQL_SCAN_COLUMN};
-	struct rql_scan_program bound = {.program = program, .inputs = &source};
+	struct rql_source source = {.kind = RQL_SOURCE_COLUMN};
+	struct rql_row_program bound = {.program = program, .inputs = &source};
 	struct single s;
 	single_make(&s, &c, RQL_TYPE_BIGINT);
-	s.request.scan.program_count = 1;
-	s.request.scan.programs = &bound;
-	s.output.source = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM};
+	s.request.program_count = 1;
+	s.request.programs = &bound;
+	s.output.source = (struct rql_source){.kind = RQL_SOURCE_PROGRAM};
 	static const struct {
 		uint64_t limit, offset;
 		bool order, passes;
@@ -430,15 +431,15 @@ static void test_errors(void **state)
 		{ALL, 0, true, false, RQL_OK},             {10, 99500, false, false, RQL_OK},
 		{0, 0, true, true, RQL_OK},
 	};
-	const struct rql_scan_conjunct small = {.test = RQL_SCAN_IN_RANGE, .greatest = 7};
+	const struct rql_conjunct small = {.test = RQL_TEST_IN_RANGE, .greatest = 7};
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct rql_scan_rows *rows = NULL;
 		struct rql_batch *batch = NULL;
 		s.request.limit = cases[i].limit;
 		s.request.offset = cases[i].offset;
 		s.request.order_count = cases[i].order;
-		s.request.scan.conjunct_count = !cases[i].passes;
-		s.request.scan.conjuncts = &small;
+		s.request.conjunct_count = !cases[i].passes;
+		s.request.conjuncts = &small;
 		ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
 		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), cases[i].status);
 		if (cases[i].status != RQL_OK)

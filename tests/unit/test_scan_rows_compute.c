@@ -22,16 +22,16 @@ static void open_arena(struct rql_arena **arena)
 static void run_checked(struct rql_prepared *p, unsigned flags, const struct oracle *o)
 {
 	struct rql_error err = {0};
-	struct rql_batch *batch = NULL;
-	struct rql_answer answer = {0};
+	struct rql_port answer = {0};
 	struct rql_arena *arena;
 	open_arena(&arena);
-	ok(method->run_rows(p, gpu, flags, arena, NULL, &batch, &answer, &err), &err);
-	check_batch(o, batch);
+	ok(method->run(p, gpu, flags, arena, NULL, &answer, &err), &err);
+	assert_int_equal(answer.kind, RQL_PORT_BATCH);
+	check_batch(o, answer.batch);
 	assert_int_equal(answer.group_count, o->count);
 	assert_true(answer.cells_covered <= answer.cells_read);
 	assert_int_equal(answer.pass_count > 0, (flags & RQL_RUN_TIMED) && answer.runs);
-	rql_batch_release(batch);
+	rql_batch_release(answer.batch);
 	rql_arena_free(arena);
 }
 
@@ -62,7 +62,7 @@ static bool compare_choice(const struct choice *c, const struct table *t)
 	struct rql_cost cost;
 	struct oracle o;
 	const char *why = NULL;
-	if (method->can_rows(&c->request, gpu, &why) == RQL_SERVE_NO) {
+	if (method->offer(&c->request, gpu, &why) == RQL_OFFER_NO) {
 		assert_non_null(why);
 		refused++;
 		return false;
@@ -72,8 +72,8 @@ static bool compare_choice(const struct choice *c, const struct table *t)
 	if (roll(2))
 		rql_scan_evict(gpu, UINT64_MAX, UINT64_MAX);
 	const uint64_t kept = rql_scan_device_bytes(NULL, gpu, NULL, NULL);
-	ok(method->prepare_rows(&c->request, gpu, &p, &err), &err);
-	assert_true(method->prepared_bytes(p) > 0);
+	ok(method->prepare(&c->request, gpu, &p, &err), &err);
+	assert_true(method->bytes(p) > 0);
 	for (unsigned again = 0; again < 2; again++) {
 		method->price(p, gpu, &cost);
 		assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.setup_ns) && isfinite(cost.transfer_ns));
@@ -89,7 +89,7 @@ static bool compare_choice(const struct choice *c, const struct table *t)
 	method->price(p, gpu, &cost);
 	assert_true(!p->placed || cost.setup_ns == 0);
 	assert_true(rql_scan_device_bytes(p->snapshot, gpu, NULL, NULL) - kept + gpu->request_bytes <= cost.device_bytes);
-	method->free_prepared(p);
+	method->free(p);
 	free(o.rows);
 	ran++;
 	return true;
@@ -118,39 +118,41 @@ static void test_random(void **state)
 /* ---- one column ---- */
 
 struct single {
-	struct rql_scan_row_output output;
-	struct rql_scan_row_order order;
-	struct rql_scan_conjunct conjunct;
-	struct rql_scan_rows_request request;
+	struct rql_output output;
+	struct rql_row_order order;
+	struct rql_conjunct conjunct;
+	struct rql_request request;
 };
 /* Rows whose value is from least to greatest; as they stand. */
 static void single_make(struct single *s, const struct column *c, int64_t least, int64_t greatest)
 {
 	*s = (struct single){.output = {.type = rql_type_simple(RQL_TYPE_BIGINT)},
-	                     .conjunct = {.test = RQL_SCAN_IN_RANGE, .least = least, .greatest = greatest}};
-	s->request = (struct rql_scan_rows_request){
-		.scan = {.snapshot = c->snapshot, .conjunct_count = 1, .conjuncts = &s->conjunct},
-		.output_count = 1,
-		.outputs = &s->output,
-		.orders = &s->order,
-		.limit = ALL};
+	                     .conjunct = {.test = RQL_TEST_IN_RANGE, .least = least, .greatest = greatest}};
+	s->request = (struct rql_request){.snapshot = c->snapshot,
+	                                  .conjunct_count = 1,
+	                                  .conjuncts = &s->conjunct,
+	                                  .wants = RQL_PORT_BATCH,
+	                                  .output_count = 1,
+	                                  .outputs = &s->output,
+	                                  .orders = &s->order,
+	                                  .limit = ALL};
 }
 
 static struct rql_prepared *single_prepare(const struct single *s)
 {
 	struct rql_prepared *p = NULL;
 	struct rql_error err = {0};
-	ok(method->prepare_rows(&s->request, gpu, &p, &err), &err);
+	ok(method->prepare(&s->request, gpu, &p, &err), &err);
 	return p;
 }
 
 static rql_status single_run(struct rql_prepared *p, struct rql_progress *progress, struct rql_batch **batch,
-                             struct rql_answer *answer, struct rql_error *err)
+                             struct rql_port *answer, struct rql_error *err)
 {
 	struct rql_arena *arena;
 	open_arena(&arena);
-	*batch = NULL;
-	rql_status status = method->run_rows(p, gpu, 0, arena, progress, batch, answer, err);
+	rql_status status = method->run(p, gpu, 0, arena, progress, answer, err);
+	*batch = status == RQL_OK ? answer->batch : NULL;
 	rql_arena_free(arena);
 	return status;
 }
@@ -181,7 +183,7 @@ static void test_overflow(void **state)
 	for (unsigned limited = 0; limited < 3; limited++) {
 		struct single s;
 		struct rql_batch *batch;
-		struct rql_answer answer;
+		struct rql_port answer;
 		single_make(&s, &c, 1, 1);
 		s.request.limit = limited == 0 ? ALL : limited == 1 ? 10 : 40000;
 		s.request.offset = limited == 2 ? 100000 : 0;
@@ -200,7 +202,7 @@ static void test_overflow(void **state)
 			rql_batch_release(batch);
 		}
 		assert_true(p->capacity >= (limited == 1 ? 10 : 100000));
-		method->free_prepared(p);
+		method->free(p);
 	}
 	column_free(&c);
 	free(values);
@@ -226,7 +228,7 @@ static void test_unsampled(void **state)
 	for (unsigned form = 0; form < 3; form++) {
 		struct single s;
 		struct rql_batch *batch;
-		struct rql_answer answer;
+		struct rql_port answer;
 		single_make(&s, &c, 1, rows);
 		s.request.order_count = form == 1;
 		s.order.descending = true;
@@ -240,7 +242,7 @@ static void test_unsampled(void **state)
 				assert_int_equal(value_at(batch, r), form == 0 ? r + 1 : form == 1 ? want - r : want - 3 + r);
 			rql_batch_release(batch);
 		}
-		method->free_prepared(p);
+		method->free(p);
 	}
 	column_free(&c);
 	free(values);
@@ -255,7 +257,7 @@ static void test_limit(void **state)
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
 	struct single s;
 	struct rql_batch *batch;
-	struct rql_answer answer;
+	struct rql_port answer;
 	single_make(&s, &c, 0, 90000);
 	s.request.limit = 5;
 	s.request.offset = 3;
@@ -267,7 +269,7 @@ static void test_limit(void **state)
 		if (values[i] <= 90000 && seen++ >= 3)
 			assert_int_equal(value_at(batch, seen - 4), values[i]);
 	rql_batch_release(batch);
-	method->free_prepared(p);
+	method->free(p);
 	/* Beyond the end, and nothing. */
 	for (unsigned zero = 0; zero < 2; zero++) {
 		s.request.limit = zero ? 0 : 5;
@@ -277,7 +279,7 @@ static void test_limit(void **state)
 		assert_int_equal(batch->rows, 0);
 		assert_int_equal(p->placed, !zero); /* no row needs no device */
 		rql_batch_release(batch);
-		method->free_prepared(p);
+		method->free(p);
 	}
 	column_free(&c);
 	free(values);
@@ -294,9 +296,9 @@ static void test_bound(void **state)
 		for (unsigned filtered = 0; filtered < 2; filtered++) {
 			struct single s;
 			struct rql_batch *batch;
-			struct rql_answer answer;
+			struct rql_port answer;
 			single_make(&s, &c, 100, 99000);
-			s.request.scan.conjunct_count = filtered;
+			s.request.conjunct_count = filtered;
 			s.request.order_count = 1;
 			s.request.limit = 20;
 			s.order.descending = descending;
@@ -314,9 +316,9 @@ static void test_bound(void **state)
 				rql_batch_release(batch);
 				assert_true(answer.cells_covered < 3000);
 			}
-			assert_int_equal(p->bound_step, RQL_SCAN_NONE);
+			assert_int_equal(p->bound_step, RQL_NONE);
 			assert_true(p->bound_rows > 0);
-			method->free_prepared(p);
+			method->free(p);
 		}
 	column_free(&c);
 	free(values);
@@ -327,7 +329,7 @@ static struct rql_cost price_of(const struct single *s)
 	struct rql_prepared *p = single_prepare(s);
 	struct rql_cost cost;
 	method->price(p, gpu, &cost);
-	method->free_prepared(p);
+	method->free(p);
 	return cost;
 }
 
@@ -373,7 +375,7 @@ static void *run_often(void *state)
 	r->same = true;
 	for (unsigned i = 0; i < 12; i++) {
 		struct rql_batch *batch;
-		struct rql_answer answer;
+		struct rql_port answer;
 		rql_status status = single_run(r->p, NULL, &batch, &answer, NULL);
 		r->same = r->same && status == RQL_OK && batch->rows == r->rows && value_at(batch, 0) == 0;
 		rql_batch_release(batch);
@@ -406,7 +408,7 @@ static void test_threads(void **state)
 		pthread_join(threads[i], NULL);
 		assert_true(runners[i].same);
 	}
-	method->free_prepared(p);
+	method->free(p);
 	column_free(&c);
 	free(values);
 }
@@ -422,7 +424,7 @@ static void test_faults(void **state)
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
 	struct single s;
 	struct rql_batch *batch;
-	struct rql_answer answer;
+	struct rql_port answer;
 	single_make(&s, &c, 0, 50000);
 	for (unsigned form = 0; form < 2 * RQL_FAULT_LOST; form++) {
 		const unsigned kind = form / 2, placed = form % 2;
@@ -449,7 +451,7 @@ static void test_faults(void **state)
 			assert_true(batch->rows > ROWS / 3 && batch->rows < ROWS);
 			assert_true(!placed || !rql_scan_list_direct(p->capacity));
 			rql_batch_release(batch);
-			method->free_prepared(p);
+			method->free(p);
 			struck += has;
 			last = !has;
 		}
@@ -469,7 +471,7 @@ static void test_limits(void **state)
 	int64_t *values = make_values();
 	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, ROWS);
 	struct rql_batch *batch;
-	struct rql_answer answer;
+	struct rql_port answer;
 	for (unsigned form = 0; form < 3; form++) { /* as they stand, the first ones, and few behind a long list */
 		struct single s;
 		single_make(&s, &c, 0, 90000);
@@ -485,7 +487,7 @@ static void test_limits(void **state)
 		assert_int_equal(budget.used, 0);
 		assert_int_equal(single_run(p, &progress, &batch, &answer, &err), RQL_ERROR_INTERRUPTED);
 		rql_error_clear(&err);
-		method->free_prepared(p);
+		method->free(p);
 	}
 	column_free(&c);
 	free(values);
@@ -509,25 +511,25 @@ static void test_errors(void **state)
 		rql_value_number result = is_condition ? rql_build_compare(b, RQL_STEP_LE, x, twice) : twice;
 		ok(rql_builder_finish(b, &result, 1, &programs[is_condition], &err), &err);
 	}
-	const struct rql_scan_source source = {.kind = RQL_SCAN_COLUMN};
-	const struct rql_scan_program bound[2] = {{programs[0], &source}, {programs[1], &source}};
+	const struct rql_source source = {.kind = RQL_SOURCE_COLUMN};
+	const struct rql_row_program bound[2] = {{programs[0], &source}, {programs[1], &source}};
 	for (unsigned failing = 0; failing < 3; failing++) {
 		struct single s;
 		struct rql_batch *batch;
-		struct rql_answer answer;
+		struct rql_port answer;
 		single_make(&s, &c, 0, failing == 2 ? 200000 : INT64_MAX);
-		struct rql_scan_conjunct conjuncts[2] = {s.conjunct, {.test = RQL_SCAN_IS_TRUE, .index = 1}};
-		s.request.scan.program_count = 2;
-		s.request.scan.programs = bound;
-		s.request.scan.conjuncts = conjuncts;
-		s.request.scan.conjunct_count = failing == 0 ? 1 : 2;
-		s.output.source = (struct rql_scan_source){.kind = RQL_SCAN_PROGRAM, .index = 0};
+		struct rql_conjunct conjuncts[2] = {s.conjunct, {.test = RQL_TEST_IS_TRUE, .index = 1}};
+		s.request.program_count = 2;
+		s.request.programs = bound;
+		s.request.conjuncts = conjuncts;
+		s.request.conjunct_count = failing == 0 ? 1 : 2;
+		s.output.source = (struct rql_source){.kind = RQL_SOURCE_PROGRAM, .index = 0};
 		struct rql_prepared *p = single_prepare(&s);
 		rql_status status = single_run(p, NULL, &batch, &answer, &err);
 		assert_int_equal(status, failing == 2 ? RQL_OK : RQL_ERROR_HOST);
 		rql_error_clear(&err);
 		rql_batch_release(batch);
-		method->free_prepared(p);
+		method->free(p);
 	}
 	rql_arena_free(arena);
 	column_free(&c);
@@ -559,30 +561,30 @@ static void test_refusals(void **state)
 	struct single s;
 	single_make(&s, &c, 0, INT64_MAX);
 	s.output.type = rql_type_simple(RQL_TYPE_HUGEINT);
-	assert_int_equal(method->can_rows(&s.request, gpu, &why), RQL_SERVE_NO);
+	assert_int_equal(method->offer(&s.request, gpu, &why), RQL_OFFER_NO);
 	assert_string_equal(why, "a column's values need more than 64 bits");
 	/* As an order's first key it has no bound, and then there is nothing to find. */
-	s.request.scan.conjunct_count = 0;
+	s.request.conjunct_count = 0;
 	s.request.order_count = 1;
 	s.request.limit = 4;
 	s.order.descending = true;
-	assert_int_equal(method->can_rows(&s.request, gpu, &why), RQL_SERVE_NO);
+	assert_int_equal(method->offer(&s.request, gpu, &why), RQL_OFFER_NO);
 	assert_string_equal(why, "no condition drops a row, so there is nothing to find");
-	s.conjunct = (struct rql_scan_conjunct){.test = RQL_SCAN_IS_TRUE};
-	s.request.scan.conjunct_count = 1;
-	s.request.scan.program_count = 1;
-	const struct rql_scan_program program = {.program = truth(arena)};
-	s.request.scan.programs = &program;
-	assert_int_equal(method->can_rows(&s.request, gpu, &why), RQL_SERVE_FULL);
+	s.conjunct = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE};
+	s.request.conjunct_count = 1;
+	s.request.program_count = 1;
+	const struct rql_row_program program = {.program = truth(arena)};
+	s.request.programs = &program;
+	assert_int_equal(method->offer(&s.request, gpu, &why), RQL_OFFER_FULL);
 	struct rql_error err = {0};
 	struct rql_batch *batch;
-	struct rql_answer answer;
+	struct rql_port answer;
 	struct rql_prepared *p = single_prepare(&s);
 	ok(single_run(p, NULL, &batch, &answer, &err), &err);
 	for (uint32_t r = 0; r < 4; r++)
 		assert_true(rql_column_get(&batch->columns[0], r).integer == wide[9999 - r]);
 	rql_batch_release(batch);
-	method->free_prepared(p);
+	method->free(p);
 	rql_arena_free(arena);
 	column_free(&c);
 	free(wide);

@@ -42,7 +42,7 @@ static rql_status find_groups(const struct rql_cube_groups *g, struct found *out
 }
 
 static bool put_keys(const struct rql_prepared *p, const struct found *found, struct rql_arena *arena,
-                     struct rql_answer *out)
+                     struct rql_port *out)
 {
 	out->keys = RQL_NEW_ARRAY(arena, uint32_t *, p->group_key_count);
 	if (!out->keys)
@@ -115,13 +115,13 @@ static bool put_values(const struct rql_cube_groups *g, const struct rql_cube_ou
 	return true;
 }
 
-rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *arena, struct rql_answer *out,
+rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *arena, struct rql_port *out,
                            struct rql_error *err)
 {
 	const struct rql_prepared *p = g->prepared;
 	struct found found = {0};
 	RQL_TRY(find_groups(g, &found, err));
-	struct rql_answer answer = {
+	struct rql_port answer = {
 		.group_count = found.count,
 		.sorted_keys = p->sorted_keys,
 		.cells_read = g->cells_read,

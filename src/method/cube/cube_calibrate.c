@@ -130,13 +130,13 @@ static bool time_request(struct rig *rig, const struct rql_request *request, uns
 	const struct rql_method *method = &rql_method_cube_cpu;
 	struct rql_prepared *prepared;
 	rig->device.profile = (struct rql_profile){.read_gbps = 1, .handover_ns = 1, .run_ns = 1}; /* never searches */
-	if (method->prepare(&rig->cube.relation, request, &rig->device, &prepared, NULL) != RQL_OK)
+	if (method->prepare(request, &rig->device, &prepared, NULL) != RQL_OK)
 		return false;
 	bool done = true;
 	uint64_t best = UINT64_MAX;
 	for (unsigned r = 0; r < rounds && done; r++) {
 		struct rql_arena *arena = rql_arena_new();
-		struct rql_answer answer;
+		struct rql_port answer;
 		uint64_t start = rql_thread_ns();
 		done = arena && method->run(prepared, &rig->device, 0, arena, NULL, &answer, NULL) == RQL_OK;
 		uint64_t took = rql_thread_ns() - start;
@@ -145,7 +145,7 @@ static bool time_request(struct rig *rig, const struct rql_request *request, uns
 		best = took < best ? took : best;
 		rql_arena_free(arena);
 	}
-	method->free_prepared(prepared);
+	method->free(prepared);
 	out->ns = (double)best;
 	out->cells = (double)rig->cube.relation.cells;
 	return done;
@@ -161,20 +161,34 @@ rql_status rql_cube_calibrate(struct rql_device *device, bool thorough, struct r
 {
 	struct rig rig = {0};
 	unsigned rounds = thorough ? 40 : 5;
-	struct rql_group_key by_code = {.dimension = 2, .key_count = CODES};
-	struct rql_group_key by_key[2] = {{.dimension = 0, .key_count = KEYS_A}, {.dimension = 1, .key_count = KEYS_B}};
-	struct rql_agg sum = {RQL_AGG_SUM, 0}, least = {RQL_AGG_MIN, 0};
+	struct rql_group_key by_code = {.source = {.index = 2}, .key_count = CODES};
+	struct rql_group_key by_key[2] = {{.source = {.index = 0}, .key_count = KEYS_A},
+	                                  {.source = {.index = 1}, .key_count = KEYS_B}};
+	struct rql_agg sum = {.kind = RQL_AGG_SUM}, least = {.kind = RQL_AGG_MIN};
 	struct rql_box everything = {NULL};
+	const struct rql_relation *relation = &rig.cube.relation;
 	bool done = rig_make(&rig, device);
 	if (done) {
 		const uint64_t *odd_keys[3] = {rig.odd_a, rig.odd_b, NULL}, *odd_codes[3] = {NULL, NULL, rig.odd_codes};
 		struct rql_box keys = {odd_keys}, codes = {odd_codes};
-		struct rql_request intervals = {.box_count = 1, .boxes = &keys, .agg_count = 1, .aggs = &sum};
-		struct rql_request scan = {.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &least};
-		struct rql_request tested = {
-			.box_count = 1, .boxes = &codes, .agg_count = 1, .aggs = &sum, .group_count = 1, .groups = &by_code};
-		struct rql_request grouped = {
-			.box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &sum, .group_count = 2, .groups = by_key};
+		struct rql_request intervals = {
+			.relation = relation, .box_count = 1, .boxes = &keys, .agg_count = 1, .aggs = &sum};
+		struct rql_request scan = {
+			.relation = relation, .box_count = 1, .boxes = &everything, .agg_count = 1, .aggs = &least};
+		struct rql_request tested = {.relation = relation,
+		                             .box_count = 1,
+		                             .boxes = &codes,
+		                             .agg_count = 1,
+		                             .aggs = &sum,
+		                             .group_count = 1,
+		                             .groups = &by_code};
+		struct rql_request grouped = {.relation = relation,
+		                              .box_count = 1,
+		                              .boxes = &everything,
+		                              .agg_count = 1,
+		                              .aggs = &sum,
+		                              .group_count = 2,
+		                              .groups = by_key};
 		struct timing t[4];
 		done = time_request(&rig, &intervals, rounds, &t[0]) && time_request(&rig, &scan, rounds, &t[1]) &&
 		       time_request(&rig, &tested, rounds, &t[2]) && time_request(&rig, &grouped, rounds, &t[3]);

@@ -228,7 +228,7 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
 	return RQL_OK;
 }
 
-static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out)
+static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_port *out)
 {
 	const struct rql_cube_compute *plan = unit->method;
 	rql_cube_unit_count(unit, plan->resolves ? plan->totals : head + RQL_CUBE_STATE_COUNTERS, out);
@@ -239,19 +239,18 @@ static const struct rql_cube_unit_ops ops = {
 
 /* ---- the method ---- */
 
-static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
-                                const struct rql_device *device, const char **reason)
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const char *why = NULL;
 	if (!device->units[RQL_UNIT_COMPUTE])
 		why = device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
 	if (!why)
-		why = rql_cube_gpu_refusal(relation, request, device);
+		why = rql_cube_gpu_refusal(request, device);
 	if (!why)
-		rql_cube_is_placed((const struct rql_cube *)relation, device, RQL_CUBE_ARRAYS, "", &why);
+		rql_cube_is_placed((const struct rql_cube *)request->relation, device, RQL_CUBE_ARRAYS, "", &why);
 	if (why && reason)
 		*reason = why;
-	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
 static void free_prepared(struct rql_prepared *prepared)
@@ -262,11 +261,11 @@ static void free_prepared(struct rql_prepared *prepared)
 	rql_arena_free(prepared->arena);
 }
 
-static rql_status prepare(const struct rql_relation *relation, const struct rql_request *request,
-                          struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
 {
 	struct rql_prepared *p = NULL;
-	RQL_TRY(rql_cube_prepare(relation, request, device, &p, err));
+	RQL_TRY(rql_cube_prepare(request, device, &p, err));
 	struct rql_cube_compute *plan = RQL_NEW(p->arena, struct rql_cube_compute);
 	rql_status status = plan ? RQL_OK : rql_error_memory(err, sizeof(*plan), "a query on a GPU");
 	if (status == RQL_OK)
@@ -281,7 +280,7 @@ static rql_status prepare(const struct rql_relation *relation, const struct rql_
 }
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                       struct rql_error *err)
 {
 	(void)device; /* that of prepare */
@@ -298,10 +297,12 @@ const struct rql_method rql_method_cube_compute = {
 	.description = "sums the cells of key intervals of a materialized view on a GPU",
 	.paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 and 4",
 	.unit = RQL_UNIT_COMPUTE,
-	.can_serve = can_serve,
+	.reads = RQL_READS_RELATION,
+	.gives = 1u << RQL_PORT_GROUPS,
+	.offer = offer,
 	.prepare = prepare,
 	.price = rql_cube_compute_price,
 	.run = run,
-	.free_prepared = free_prepared,
-	.prepared_bytes = prepared_bytes,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
 };

@@ -281,7 +281,7 @@ static uint64_t chunk_count(const struct rql_prepared *p, const struct rql_devic
 	return chunks < (double)p->unit_count ? (uint64_t)chunks : p->unit_count;
 }
 
-static rql_status finish_run(struct run *run, unsigned threads, struct rql_arena *arena, struct rql_answer *out,
+static rql_status finish_run(struct run *run, unsigned threads, struct rql_arena *arena, struct rql_port *out,
                              struct rql_error *err)
 {
 	if (atomic_load(&run->cancelled))
@@ -296,8 +296,9 @@ static rql_status finish_run(struct run *run, unsigned threads, struct rql_arena
 	return rql_cube_answer(all, arena, out, err);
 }
 
-static rql_status run_request(const struct rql_prepared *p, struct rql_device *device, unsigned flags, struct rql_arena *arena,
-                              struct rql_progress *progress, struct rql_answer *out, struct rql_error *err)
+static rql_status run_request(const struct rql_prepared *p, struct rql_device *device, unsigned flags,
+                              struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
+                              struct rql_error *err)
 {
 	(void)flags; /* one pass, which the caller times */
 	uint64_t chunks = chunk_count(p, device);
@@ -322,19 +323,31 @@ static rql_status run_request(const struct rql_prepared *p, struct rql_device *d
 
 /* ---- the method ---- */
 
-const char *rql_cube_refusal(const struct rql_relation *relation, const struct rql_request *request)
+const char *rql_cube_form_refusal(const struct rql_request *request)
 {
+	for (uint32_t a = 0; a < request->agg_count; a++)
+		if (request->aggs[a].source.kind != RQL_SOURCE_COLUMN || request->aggs[a].filter)
+			return "a cube aggregates measures, not expressions, and without FILTER";
+	for (uint32_t g = 0; g < request->group_count; g++)
+		if (request->groups[g].source.kind != RQL_SOURCE_COLUMN)
+			return "a cube groups by dimensions, not by expressions";
+	return NULL;
+}
+
+const char *rql_cube_refusal(const struct rql_request *request)
+{
+	const struct rql_relation *relation = request->relation;
 	const struct rql_cube *cube = (const struct rql_cube *)relation;
-	const char *why = NULL;
+	const char *why = rql_cube_form_refusal(request);
 	for (uint32_t a = 0; a < request->agg_count && !why; a++) {
 		const struct rql_agg *agg = &request->aggs[a];
 		if (agg->kind == RQL_AGG_COUNT_STAR)
 			continue;
-		if (agg->measure >= relation->measure_count) {
+		if (agg->source.index >= relation->measure_count) {
 			why = "the cube has no such measure";
 			break;
 		}
-		const struct rql_measure *measure = &relation->measures[agg->measure];
+		const struct rql_measure *measure = &relation->measures[agg->source.index];
 		if (agg->kind == RQL_AGG_SUM && !measure->sum)
 			why = "the cube has no sum of this measure";
 		else if (agg->kind == RQL_AGG_MIN && !measure->min)
@@ -343,7 +356,7 @@ const char *rql_cube_refusal(const struct rql_relation *relation, const struct r
 			why = "the cube has no maximum of this measure";
 	}
 	for (uint32_t g = 0; g < request->group_count && !why; g++)
-		if (request->groups[g].dimension >= relation->dimension_count)
+		if (request->groups[g].source.index >= relation->dimension_count)
 			why = "the cube has no such dimension";
 	for (uint32_t d = 0; d < cube->digit_count && !why; d++)
 		if (cube->digits[d].radix > INT32_MAX)
@@ -353,13 +366,12 @@ const char *rql_cube_refusal(const struct rql_relation *relation, const struct r
 	return why;
 }
 
-static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
-                                const struct rql_device *device, const char **reason)
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = !device->units[RQL_UNIT_CPU] ? "the device is not a CPU" : rql_cube_refusal(relation, request);
+	const char *why = !device->units[RQL_UNIT_CPU] ? "the device is not a CPU" : rql_cube_refusal(request);
 	if (why && reason)
 		*reason = why;
-	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
 static void free_prepared(struct rql_prepared *prepared)
@@ -378,10 +390,12 @@ const struct rql_method rql_method_cube_cpu = {
 	.description = "sums the cells of key intervals of a materialized view",
 	.paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 and 4",
 	.unit = RQL_UNIT_CPU,
-	.can_serve = can_serve,
+	.reads = RQL_READS_RELATION,
+	.gives = 1u << RQL_PORT_GROUPS,
+	.offer = offer,
 	.prepare = rql_cube_prepare,
 	.price = rql_cube_price,
 	.run = run_request,
-	.free_prepared = free_prepared,
-	.prepared_bytes = prepared_bytes,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
 };

@@ -35,7 +35,7 @@ uint64_t rql_cube_group_bound(const struct rql_cube *cube, const struct rql_requ
 	for (uint32_t d = 0; d < cube->digit_count; d++) {
 		uint64_t tuples = 1;
 		for (uint32_t g = 0; g < request->group_count; g++)
-			if (cube->dimensions[request->groups[g].dimension].digit == d &&
+			if (cube->dimensions[request->groups[g].source.index].digit == d &&
 			    __builtin_mul_overflow(tuples, request->groups[g].key_count, &tuples))
 				tuples = UINT64_MAX;
 		tuples = tuples < cube->digits[d].radix ? tuples : cube->digits[d].radix;
@@ -47,7 +47,7 @@ uint64_t rql_cube_group_bound(const struct rql_cube *cube, const struct rql_requ
 
 static uint32_t key_at(const struct rql_cube *cube, const struct rql_group_key *key, uint32_t value)
 {
-	uint32_t code = cube->dimensions[key->dimension].code_of_digit[value];
+	uint32_t code = cube->dimensions[key->source.index].code_of_digit[value];
 	return key->key_of_code ? key->key_of_code[code] : code;
 }
 
@@ -121,7 +121,7 @@ static rql_status number_digit(struct rql_prepared *p, const struct rql_request 
 	uint64_t distinct = 1;
 	for (uint32_t g = 0; g < request->group_count; g++) {
 		const struct rql_group_key *key = &request->groups[g];
-		if (cube->dimensions[key->dimension].digit != gd->digit)
+		if (cube->dimensions[key->source.index].digit != gd->digit)
 			continue;
 		/* distinct <= radix and key_count are below 2^32: no overflow. */
 		for (uint32_t v = 0; v < radix; v++)
@@ -140,7 +140,7 @@ static rql_status number_digit(struct rql_prepared *p, const struct rql_request 
 	uint32_t k = 0;
 	for (uint32_t g = 0; g < request->group_count; g++) {
 		const struct rql_group_key *key = &request->groups[g];
-		if (cube->dimensions[key->dimension].digit != gd->digit)
+		if (cube->dimensions[key->source.index].digit != gd->digit)
 			continue;
 		uint32_t *keys = RQL_NEW_ARRAY(p->arena, uint32_t, distinct);
 		if (!keys)
@@ -165,7 +165,7 @@ static rql_status find_group_digits(struct rql_prepared *p, const struct rql_req
 	if (!p->group_keys || !p->group_digits)
 		return rql_error_memory(err, request->group_count * sizeof(*p->group_digits), "group keys");
 	for (uint32_t g = 0; g < request->group_count; g++) {
-		uint32_t digit = p->cube->dimensions[request->groups[g].dimension].digit, i = 0;
+		uint32_t digit = p->cube->dimensions[request->groups[g].source.index].digit, i = 0;
 		while (i < p->group_digit_count && p->group_digits[i].digit != digit)
 			i++;
 		if (i == p->group_digit_count)

@@ -113,13 +113,16 @@ struct binding {
 static const char *check_aggregates(const struct rql_cube *cube, const struct rql_request *request)
 {
 	const struct rql_relation *relation = &cube->relation;
+	const char *why = rql_cube_form_refusal(request);
+	if (why)
+		return why;
 	for (uint32_t a = 0; a < request->agg_count; a++) {
 		const struct rql_agg *agg = &request->aggs[a];
 		if (agg->kind == RQL_AGG_COUNT_STAR)
 			continue;
-		if (agg->measure >= relation->measure_count)
+		if (agg->source.index >= relation->measure_count)
 			return "the cube has no such measure";
-		const struct rql_measure *measure = &relation->measures[agg->measure];
+		const struct rql_measure *measure = &relation->measures[agg->source.index];
 		if (agg->kind != RQL_AGG_COUNT && measure->kind != RQL_MEASURE_INTEGER)
 			return "the paper's form has integer measures only";
 		if (agg->kind == RQL_AGG_SUM && !measure->sum)
@@ -130,7 +133,7 @@ static const char *check_aggregates(const struct rql_cube *cube, const struct rq
 			return "the cube has no maximum of this measure";
 	}
 	for (uint32_t g = 0; g < request->group_count; g++)
-		if (request->groups[g].dimension >= relation->dimension_count)
+		if (request->groups[g].source.index >= relation->dimension_count)
 			return "the cube has no such dimension";
 	return NULL;
 }
@@ -246,7 +249,7 @@ static void bind_groups(struct binding *b)
 	struct rql_paper_spec *spec = &b->p->spec;
 	uint64_t tuples = 1;
 	for (uint32_t g = 0; g < b->request->group_count && !b->why; g++) {
-		uint32_t d = b->request->groups[g].dimension, i = 0;
+		uint32_t d = b->request->groups[g].source.index, i = 0;
 		while (i < spec->group_count && spec->group[i] != d)
 			i++;
 		if (i < spec->group_count)
@@ -319,10 +322,9 @@ static uint64_t guess_rays(const struct rql_cube *cube, const struct rql_paper_s
 #define MAX_RAYS ((double)RQL_PAPER_MAX_RAYS)
 #define TOO_MANY_RAYS "the paper's grids for its query areas would be more than 10^10 rays"
 
-static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
-                                const struct rql_device *device, const char **reason)
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	struct binding b = {.cube = (const struct rql_cube *)relation, .request = request};
+	struct binding b = {.cube = (const struct rql_cube *)request->relation, .request = request};
 	if (!device->units[RQL_UNIT_RT])
 		b.why = "the device has no rt unit";
 	else if (prepared_new(b.cube, &b.p, NULL) != RQL_OK)
@@ -342,7 +344,7 @@ static enum rql_serve can_serve(const struct rql_relation *relation, const struc
 		rql_arena_free(b.p->bound.arena);
 	if (b.why && reason)
 		*reason = b.why;
-	return b.why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+	return b.why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
 /* ---- choosing a structure ---- */
@@ -475,7 +477,7 @@ static rql_status copy_groups(struct rql_paper_prepared *p, const struct rql_req
 	p->bound.groups = 1;
 	for (uint32_t g = 0; g < request->group_count && memory; g++) {
 		const struct rql_group_key *key = &request->groups[g];
-		uint32_t count = p->bound.cube->relation.dimensions[key->dimension].count;
+		uint32_t count = p->bound.cube->relation.dimensions[key->source.index].count;
 		p->bound.group_keys[g].key = g;
 		p->groups[g] = *key;
 		p->bound.groups *= key->key_count;
@@ -491,10 +493,10 @@ static rql_status copy_groups(struct rql_paper_prepared *p, const struct rql_req
 	return memory ? RQL_OK : rql_error_memory(err, 0, "binding a query to a cube");
 }
 
-static rql_status prepare(const struct rql_relation *relation, const struct rql_request *request,
-                          struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
 {
-	struct binding b = {.cube = (const struct rql_cube *)relation, .request = request};
+	struct binding b = {.cube = (const struct rql_cube *)request->relation, .request = request};
 	RQL_TRY(prepared_new(b.cube, &b.p, err));
 	rql_status status = bind(&b, err);
 	if (status == RQL_OK && b.why)
@@ -573,12 +575,14 @@ const struct rql_method rql_method_cube_paper = {
 	.description = "one triangle a row, a grid of rays for every query area, a flag bit and atomics in any-hit",
 	.paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 to 5, as published",
 	.unit = RQL_UNIT_RT,
+	.reads = RQL_READS_RELATION,
+	.gives = 1u << RQL_PORT_GROUPS,
 	.layouts = layouts,
 	.layout_ok = layout_ok,
-	.can_serve = can_serve,
+	.offer = offer,
 	.prepare = prepare,
 	.price = price,
 	.run = rql_paper_run,
-	.free_prepared = free_prepared,
-	.prepared_bytes = prepared_bytes,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
 };

@@ -180,10 +180,10 @@ struct rql_paper_prepared {
 	double qualifying, rays, hits;
 };
 rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                         struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                         struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                          struct rql_error *err);
 /* Rows of the structure's groups, in the device's form, become the answer. Both arrays in arena. */
 rql_status rql_paper_finish(const struct rql_paper_prepared *p, const struct rql_paper_structure *s, uint64_t *rows,
-                            struct rql_arena *arena, struct rql_answer *out, struct rql_error *err);
+                            struct rql_arena *arena, struct rql_port *out, struct rql_error *err);
 
 #endif

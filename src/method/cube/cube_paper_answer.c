@@ -104,7 +104,7 @@ static rql_status rank_by(const struct rql_paper_prepared *p, const struct rql_p
 {
 	const struct rql_group_key *wanted = &p->groups[g];
 	struct key_source source;
-	RQL_TRY(find_source(s, p->bound.cube, wanted->dimension, scratch, &source, err));
+	RQL_TRY(find_source(s, p->bound.cube, wanted->source.index, scratch, &source, err));
 	bool ascending = true;
 	struct rql_cube_pair *pairs = RQL_NEW_ARRAY(scratch, struct rql_cube_pair, groups->found);
 	struct rql_cube_pair *other = RQL_NEW_ARRAY(scratch, struct rql_cube_pair, groups->found);
@@ -158,7 +158,7 @@ static rql_status rank_groups(const struct rql_paper_prepared *p, const struct r
 /* ---- the answer ---- */
 
 static rql_status finish(const struct rql_paper_prepared *p, const struct rql_paper_structure *s, uint64_t *rows,
-                         struct rql_arena *arena, struct rql_arena *scratch, struct rql_answer *out,
+                         struct rql_arena *arena, struct rql_arena *scratch, struct rql_port *out,
                          struct rql_error *err)
 {
 	struct groups groups = {0};
@@ -194,7 +194,7 @@ static rql_status finish(const struct rql_paper_prepared *p, const struct rql_pa
 }
 
 rql_status rql_paper_finish(const struct rql_paper_prepared *p, const struct rql_paper_structure *s, uint64_t *rows,
-                            struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
+                            struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
 	struct rql_arena *scratch = rql_arena_new();
 	if (!scratch)

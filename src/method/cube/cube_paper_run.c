@@ -267,7 +267,7 @@ static rql_status trace_all(struct job *job, struct rql_error *err)
 
 /* Bytes that the method itself moved: corners and flag words of every call, codes that were tested, what a counted row
  * fetched and added; the flags and results cleared before. The traversal's own reads cannot be seen from here. */
-static void count(const struct job *job, struct rql_answer *out)
+static void count(const struct job *job, struct rql_port *out)
 {
 	const struct rql_paper_structure *s = job->s;
 	const uint64_t *counters = job->back->map, *rows = counters + RQL_PAPER_COUNTERS;
@@ -287,7 +287,7 @@ static void count(const struct job *job, struct rql_answer *out)
 	                  s->groups.count * words * 8;
 }
 
-static rql_status put_times(struct job *job, struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
+static rql_status put_times(struct job *job, struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
 	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, MAX_PASSES);
 	if (!out->passes)
@@ -300,12 +300,12 @@ static rql_status put_times(struct job *job, struct rql_arena *arena, struct rql
 
 /* ---- the run ---- */
 
-static rql_status run_job(struct job *job, struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
+static rql_status run_job(struct job *job, struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
 	RQL_TRY(make_memory(job, err));
 	RQL_TRY(list_uses(job, err));
 	RQL_TRY(trace_all(job, err));
-	struct rql_answer figures = {0};
+	struct rql_port figures = {0};
 	count(job, &figures);
 	if (job->timed)
 		RQL_TRY(put_times(job, arena, &figures, err));
@@ -327,7 +327,7 @@ static rql_status run_job(struct job *job, struct rql_arena *arena, struct rql_a
 }
 
 rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                         struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                         struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                          struct rql_error *err)
 {
 	const struct rql_paper_prepared *p = (const struct rql_paper_prepared *)prepared;

@@ -90,7 +90,7 @@ static rql_status pass_any(struct binding *b, uint8_t **any, struct rql_error *e
 {
 	const struct rql_cube *cube = b->p->cube;
 	for (uint32_t g = 0; g < b->request->group_count; g++) {
-		uint32_t digit = cube->dimensions[b->request->groups[g].dimension].digit, radix = cube->digits[digit].radix;
+		uint32_t digit = cube->dimensions[b->request->groups[g].source.index].digit, radix = cube->digits[digit].radix;
 		if (any[digit])
 			continue;
 		any[digit] = RQL_NEW_ARRAY(b->scratch, uint8_t, radix);
@@ -326,15 +326,15 @@ static rql_status bind(struct binding *b, struct rql_error *err)
 	return RQL_OK;
 }
 
-rql_status rql_cube_prepare(const struct rql_relation *relation, const struct rql_request *request,
-                            struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+rql_status rql_cube_prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                            struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new(), *scratch = rql_arena_new();
 	struct rql_prepared *p = arena ? RQL_NEW(arena, struct rql_prepared) : NULL;
 	rql_status status = p && scratch ? RQL_OK : no_memory(err);
 	if (status == RQL_OK) {
 		p->arena = arena;
-		p->cube = (const struct rql_cube *)relation; /* its first member */
+		p->cube = (const struct rql_cube *)request->relation; /* its first member */
 		p->kernels = rql_cube_kernels_for(device->simd);
 		struct binding b = {.p = p, .request = request, .device = device, .scratch = scratch};
 		status = bind(&b, err);

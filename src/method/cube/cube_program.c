@@ -18,8 +18,8 @@ _Static_assert(sizeof(struct rql_cube_step) == sizeof(struct rql_cube_step_entry
 
 static bool is_wide_extreme(const struct rql_cube *cube, const struct rql_agg *agg)
 {
-	const struct rql_cube_measure *m = &cube->measures[agg->measure];
-	if (cube->relation.measures[agg->measure].kind == RQL_MEASURE_REAL)
+	const struct rql_cube_measure *m = &cube->measures[agg->source.index];
+	if (cube->relation.measures[agg->source.index].kind == RQL_MEASURE_REAL)
 		return false;
 	const struct rql_packed *values = !cube->relation.rolled_up  ? &m->sum
 	                                  : agg->kind == RQL_AGG_MAX ? &m->max
@@ -27,16 +27,16 @@ static bool is_wide_extreme(const struct rql_cube *cube, const struct rql_agg *a
 	return values->bits > 64;
 }
 
-const char *rql_cube_gpu_refusal(const struct rql_relation *relation, const struct rql_request *request,
-                                 const struct rql_device *device)
+const char *rql_cube_gpu_refusal(const struct rql_request *request, const struct rql_device *device)
 {
+	const struct rql_relation *relation = request->relation;
 	const struct rql_cube *cube = (const struct rql_cube *)relation;
-	const char *why = rql_cube_refusal(relation, request);
+	const char *why = rql_cube_refusal(request);
 	for (uint32_t a = 0; a < request->agg_count && !why; a++) {
 		const struct rql_agg *agg = &request->aggs[a];
 		if ((agg->kind == RQL_AGG_MIN || agg->kind == RQL_AGG_MAX) && is_wide_extreme(cube, agg))
 			why = "minimum and maximum of values wider than 64 bits are not done on a GPU";
-		if (agg->kind == RQL_AGG_SUM && relation->measures[agg->measure].kind == RQL_MEASURE_REAL &&
+		if (agg->kind == RQL_AGG_SUM && relation->measures[agg->source.index].kind == RQL_MEASURE_REAL &&
 		    !device->limits.float64)
 			why = "the device has no double arithmetic";
 	}

@@ -8,8 +8,7 @@
 #include "method/cube/cube_query.h"
 
 /* What all GPU methods refuse and the CPU's does not: NULL, or a static text. device->units[...] is the caller's. */
-const char *rql_cube_gpu_refusal(const struct rql_relation *relation, const struct rql_request *request,
-                                 const struct rql_device *device);
+const char *rql_cube_gpu_refusal(const struct rql_request *request, const struct rql_device *device);
 /* Items of all boxes (struct rql_cube_box_entry). */
 uint64_t rql_cube_items(const struct rql_prepared *p);
 /* The program's buffer (DEVICE memory), uploaded; shaders get buffer->address. The arrays must outlive it. *head: its

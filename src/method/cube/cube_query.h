@@ -194,14 +194,16 @@ bool rql_cube_add_tested(struct rql_cube_groups *g, const struct rql_cube_bound_
                          uint64_t group);
 
 /* The answer of the merged groups, in arena. */
-rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *arena, struct rql_answer *out,
+rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *arena, struct rql_port *out,
                            struct rql_error *err);
 
 /* What the cube does not answer on any device (measures, dimensions, sizes): NULL or a static text. cube_cpu.c */
-const char *rql_cube_refusal(const struct rql_relation *relation, const struct rql_request *request);
+const char *rql_cube_refusal(const struct rql_request *request);
+/* The same of its form alone, which no cube has. */
+const char *rql_cube_form_refusal(const struct rql_request *request);
 /* The method's entries. */
-rql_status rql_cube_prepare(const struct rql_relation *relation, const struct rql_request *request,
-                            struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
+rql_status rql_cube_prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                            struct rql_error *err);
 void rql_cube_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 
 #endif

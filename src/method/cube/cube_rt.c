@@ -272,7 +272,7 @@ static rql_status run_before(const struct rql_cube_unit *unit, struct rql_cube_c
 
 /* ---- counting ---- */
 
-static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out)
+static void count(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_port *out)
 {
 	const struct rql_prepared *p = unit->prepared;
 	const struct rql_cube_rays *rays = unit->method;
@@ -301,22 +301,21 @@ static const struct rql_cube_unit_ops ops = {
 
 /* ---- the method ---- */
 
-static enum rql_serve can_serve(const struct rql_relation *relation, const struct rql_request *request,
-                                const struct rql_device *device, const char **reason)
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const struct rql_cube *cube = (const struct rql_cube *)relation;
+	const struct rql_cube *cube = (const struct rql_cube *)request->relation;
 	const char *why = NULL;
 	if (!device->units[RQL_UNIT_RT])
 		why = device->missing[RQL_UNIT_RT] ? device->missing[RQL_UNIT_RT] : "the device has no rt unit";
 	if (!why)
-		why = rql_cube_gpu_refusal(relation, request, device);
+		why = rql_cube_gpu_refusal(request, device);
 	if (!why)
 		rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, "", &why);
 	if (!why)
 		rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", &why);
 	if (why && reason)
 		*reason = why;
-	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
 static void free_prepared(struct rql_prepared *prepared)
@@ -362,11 +361,11 @@ static rql_status bind_rays(struct rql_prepared *p, struct rql_device *device, s
 	return rql_rt_plan_rays(p, rays->views, &rays->axes, rays->primitives, device, p->arena, &rays->plan, err);
 }
 
-static rql_status prepare(const struct rql_relation *relation, const struct rql_request *request,
-                          struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
 {
 	struct rql_prepared *p = NULL;
-	RQL_TRY(rql_cube_prepare(relation, request, device, &p, err));
+	RQL_TRY(rql_cube_prepare(request, device, &p, err));
 	struct rql_cube_rays *rays = RQL_NEW(p->arena, struct rql_cube_rays);
 	rql_status status = rays ? RQL_OK : rql_error_memory(err, sizeof(*rays), "a query's rays");
 	if (status == RQL_OK)
@@ -381,7 +380,7 @@ static rql_status prepare(const struct rql_relation *relation, const struct rql_
 }
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                       struct rql_error *err)
 {
 	(void)device; /* that of prepare */
@@ -398,10 +397,12 @@ const struct rql_method rql_method_cube_rt = {
 	.description = "finds the cells of key intervals of a materialized view with rays",
 	.paper = "RTCUDB (RayDB, PVLDB 19(1)), sections 3 to 5",
 	.unit = RQL_UNIT_RT,
-	.can_serve = can_serve,
+	.reads = RQL_READS_RELATION,
+	.gives = 1u << RQL_PORT_GROUPS,
+	.offer = offer,
 	.prepare = prepare,
 	.price = rql_cube_rays_price,
 	.run = run,
-	.free_prepared = free_prepared,
-	.prepared_bytes = prepared_bytes,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
 };

@@ -75,18 +75,18 @@ static struct rql_cube_output bind_aggregate(struct rql_prepared *p, const struc
 {
 	struct rql_cube_output out = {.kind = RQL_MEASURE_INTEGER, .valid = RQL_CUBE_NO_SLOT};
 	if (agg->kind == RQL_AGG_COUNT_STAR || agg->kind == RQL_AGG_COUNT) {
-		bool nulls = agg->kind == RQL_AGG_COUNT && has_null(p->cube, agg->measure);
+		bool nulls = agg->kind == RQL_AGG_COUNT && has_null(p->cube, agg->source.index);
 		out.counts = true;
-		out.slot = nulls ? valid_slot(p, agg->measure) : rows_slot(p);
+		out.slot = nulls ? valid_slot(p, agg->source.index) : rows_slot(p);
 		return out;
 	}
-	out.kind = p->cube->relation.measures[agg->measure].kind;
+	out.kind = p->cube->relation.measures[agg->source.index].kind;
 	if (agg->kind == RQL_AGG_SUM)
-		out.slot = sum_slot(p, agg->measure);
+		out.slot = sum_slot(p, agg->source.index);
 	else
-		out.slot = extreme_slot(p, agg->measure, agg->kind == RQL_AGG_MAX);
-	if (has_null(p->cube, agg->measure))
-		out.valid = valid_slot(p, agg->measure);
+		out.slot = extreme_slot(p, agg->source.index, agg->kind == RQL_AGG_MAX);
+	if (has_null(p->cube, agg->source.index))
+		out.valid = valid_slot(p, agg->source.index);
 	return out;
 }
 

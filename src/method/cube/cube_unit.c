@@ -312,7 +312,7 @@ static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64
 	return cells;
 }
 
-void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_answer *out)
+void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_port *out)
 {
 	const struct rql_prepared *p = unit->prepared;
 	uint64_t runs = counter[RQL_CUBE_COUNTER_RUNS], edges = counter[RQL_CUBE_COUNTER_EDGES];
@@ -330,7 +330,7 @@ void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *count
 	out->runs = runs;
 }
 
-static rql_status put_times(struct rql_cube_context *context, struct rql_arena *arena, struct rql_answer *out,
+static rql_status put_times(struct rql_cube_context *context, struct rql_arena *arena, struct rql_port *out,
                             struct rql_error *err)
 {
 	uint32_t count = rql_commands_times(context->timed, NULL, 0, &out->device_ns),
@@ -378,10 +378,10 @@ static rql_status fetch_groups(const struct rql_cube_unit *unit, const struct rq
 }
 
 static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context *context, bool timed,
-                            struct rql_arena *arena, struct rql_answer *out, struct rql_error *err)
+                            struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
 	struct rql_cube_groups groups;
-	struct rql_answer answer;
+	struct rql_port answer;
 	uint64_t *memory = NULL, covered = 0;
 	const uint64_t *head = context->result->map;
 	rql_status status = fetch_groups(unit, context, &groups, &memory, err);
@@ -406,7 +406,7 @@ static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context 
 /* ---- the run ---- */
 
 /* Nothing qualifies: no device is needed for that. */
-static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_answer *out,
+static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_port *out,
                                  struct rql_error *err)
 {
 	struct rql_cube_groups groups = {.prepared = p, .rows = p->row_template, .capacity = p->scalar, .ready = true};
@@ -415,7 +415,7 @@ static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena 
 
 /* *again: the hash table was too small, and the next context's is larger. */
 static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_arena *arena,
-                           struct rql_progress *progress, struct rql_answer *out, bool *again, struct rql_error *err)
+                           struct rql_progress *progress, struct rql_port *out, bool *again, struct rql_error *err)
 {
 	struct rql_cube_context *context = NULL;
 	RQL_TRY(take_context(unit, timed, &context, err));
@@ -446,7 +446,7 @@ static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_ar
 }
 
 rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
-                             struct rql_progress *progress, struct rql_answer *out, struct rql_error *err)
+                             struct rql_progress *progress, struct rql_port *out, struct rql_error *err)
 {
 	struct rql_cube_unit *unit = p->unit;
 	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))

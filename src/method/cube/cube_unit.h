@@ -47,7 +47,7 @@ struct rql_cube_unit_ops {
 	                         struct rql_progress *progress, struct rql_error *err);
 	/* Fills rays, hits and what else the method counts itself; head: RQL_CUBE_STATE_WORDS words as they were when the
 	 * groups were put out. NULL: cells_read, bytes_read and runs from the counters of cube_intervals.comp. */
-	void (*count)(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_answer *out);
+	void (*count)(const struct rql_cube_unit *unit, const uint64_t *head, struct rql_port *out);
 	/* When the request goes. NULL: nothing. */
 	void (*unplace)(struct rql_cube_unit *unit);
 };
@@ -77,10 +77,9 @@ rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, 
 void rql_cube_unit_free(struct rql_cube_unit *unit); /* NULL: nothing */
 /* method.h's run. A device that fails is noted with the cube (rql_cube_mark_failed). */
 rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
-                             struct rql_progress *progress, struct rql_answer *out,
-                             struct rql_error *err) RQL_MUST_CHECK;
+                             struct rql_progress *progress, struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;
 /* cells_read, bytes_read and runs from the counters RQL_CUBE_COUNTER_*, as cube_accumulate.c counts. */
-void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_answer *out);
+void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_port *out);
 /* The price of what follows the device's work: the groups' rows come to the host and become an answer there. */
 double rql_cube_unit_answer_ns(const struct rql_cube_unit *unit, const struct rql_device *device);
 /* Device memory of one context beside the cube's placements. */

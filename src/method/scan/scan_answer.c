@@ -19,7 +19,7 @@ struct answering {
 	struct found *found; /* malloc'ed, room for twice as many where they are sorted; NULL: in the order of the parts */
 	uint64_t first[RQL_SCAN_PARTS + 1]; /* groups before each part */
 	bool nothing;                       /* nothing passed: only an answer without group keys has a row then */
-	struct rql_answer *out;
+	struct rql_port *out;
 };
 
 /* Sorts by group, by bytes from the least significant. The result is in one of the two arrays, which is returned. */
@@ -171,7 +171,7 @@ static rql_int128 integer_of(enum rql_scan_slot_kind kind, const uint64_t *word)
 static void put_values(const struct answering *a, uint32_t agg, const struct found *found, uint64_t begin, uint64_t end)
 {
 	const struct rql_scan_output *output = &a->scan->outputs[agg];
-	const struct rql_scan_slot *slot = output->slot == RQL_SCAN_NONE ? NULL : &a->scan->slots[output->slot];
+	const struct rql_scan_slot *slot = output->slot == RQL_NONE ? NULL : &a->scan->slots[output->slot];
 	const struct rql_agg_values *out = &a->out->aggs[agg];
 	uint32_t valid_word = out->valid ? a->scan->slots[output->valid].word : 0;
 	for (uint64_t i = begin; i < end; i++) {
@@ -206,7 +206,7 @@ static void put_chunk(void *state, uint64_t index, unsigned worker)
 static bool make_columns(const struct answering *a, struct rql_arena *arena)
 {
 	const struct rql_scan *scan = a->scan;
-	struct rql_answer *out = a->out;
+	struct rql_port *out = a->out;
 	bool done = true;
 	out->keys = RQL_NEW_ARRAY(arena, uint32_t *, scan->part_count);
 	out->aggs = RQL_NEW_ARRAY(arena, struct rql_agg_values, scan->output_count);
@@ -228,16 +228,16 @@ static bool make_columns(const struct answering *a, struct rql_arena *arena)
 			done &= (v->real = RQL_NEW_ARRAY(arena, double, a->count)) != NULL;
 		else
 			done &= (v->integer = RQL_NEW_ARRAY(arena, rql_int128, a->count)) != NULL;
-		if (!output->counts && (a->nothing || output->valid != RQL_SCAN_NONE))
+		if (!output->counts && (a->nothing || output->valid != RQL_NONE))
 			done &= (v->valid = RQL_NEW_ARRAY(arena, uint64_t, (a->count + 63) / 64)) != NULL;
 	}
 	return done;
 }
 
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
-                           struct rql_answer *out, struct rql_error *err)
+                           struct rql_port *out, struct rql_error *err)
 {
-	struct rql_answer answer = {0};
+	struct rql_port answer = {0};
 	struct answering a = {.scan = scan, .g = g, .out = &answer};
 	struct found *memory;
 	RQL_TRY(find_groups(&a, &memory, err));

@@ -21,7 +21,7 @@
 struct rig {
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot;
-	struct rql_scan_map *map; /* every other key */
+	struct rql_map *map; /* every other key */
 	struct rql_arena *arena;
 	struct rql_device device;    /* the CPU with one thread */
 	struct rql_program *program; /* over columns 2 and 0 */
@@ -77,7 +77,7 @@ static rql_status make_map(struct rig *rig, struct rql_error *err)
 		keys[i] = 2 * (int64_t)i;
 		payloads[i] = (int32_t)(i % SMALL);
 	}
-	return rql_scan_map_build(keys, payloads, KEYS / 2, &rig->map, err);
+	return rql_map_build(keys, payloads, KEYS / 2, &rig->map, err);
 }
 
 /* p := v * a - v, greatest of p and v + a, times a: what queries are made of, as BIGINT. */
@@ -101,7 +101,7 @@ static rql_status make_program(struct rig *rig, struct rql_error *err)
 
 /* Least processor time of the runs of budget_ns: with one thread that is what they take on a machine that does nothing
  * else. */
-static rql_status time_request(struct rig *rig, struct rql_scan_request *request, uint64_t budget_ns, double *ns,
+static rql_status time_request(struct rig *rig, struct rql_request *request, uint64_t budget_ns, double *ns,
                                struct rql_scan_counts *counts, struct rql_error *err)
 {
 	struct rql_scan *scan;
@@ -111,7 +111,7 @@ static rql_status time_request(struct rig *rig, struct rql_scan_request *request
 	uint64_t best = UINT64_MAX, used = 0;
 	for (unsigned r = 0; (r < LEAST_RUNS || used < budget_ns) && status == RQL_OK; r++) {
 		struct rql_arena *arena = rql_arena_new();
-		struct rql_answer answer;
+		struct rql_port answer;
 		uint64_t start = rql_thread_ns();
 		status = arena ? rql_scan_run(scan, &rig->device, arena, NULL, &answer, counts, err)
 		               : rql_error_memory(err, 4096, "calibrating scans");
@@ -151,29 +151,28 @@ static void settle(const double *ns, const struct rql_scan_counts *counts, doubl
 
 static rql_status measure(struct rig *rig, uint64_t budget_ns, struct rql_scan_profile *out, struct rql_error *err)
 {
-	struct rql_scan_conjunct nothing = {.test = RQL_SCAN_IN_RANGE, .least = SMALL, .greatest = SMALL};
-	struct rql_scan_conjunct halves[2] = {{.test = RQL_SCAN_IN_RANGE, .greatest = SMALL / 2 - 1},
-	                                      {.test = RQL_SCAN_IN_RANGE, .index = 1, .greatest = KEYS / 2 - 1}};
-	struct rql_scan_conjunct few = {.test = RQL_SCAN_IN_RANGE, .greatest = SMALL / 100 - 1};
-	struct rql_scan_conjunct some = {.test = RQL_SCAN_IN_RANGE, .greatest = SMALL / 10 - 1};
-	struct rql_scan_join semi = {.kind = RQL_SCAN_SEMI, .column = 1, .map = rig->map};
-	struct rql_scan_source inputs[2] = {{.index = 2}, {.index = 0}}, computed = {.kind = RQL_SCAN_PROGRAM};
-	struct rql_scan_program program = {.program = rig->program, .inputs = inputs};
-	struct rql_scan_group_key by_small = {.source = {.index = 0}, .key_count = SMALL, .null_key = RQL_SCAN_NONE};
-	struct rql_scan_group_key by_key = {.source = {.index = 1}, .key_count = KEYS, .null_key = RQL_SCAN_NONE};
-	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE}, sums[COLUMNS];
+	struct rql_conjunct nothing = {.test = RQL_TEST_IN_RANGE, .least = SMALL, .greatest = SMALL};
+	struct rql_conjunct halves[2] = {{.test = RQL_TEST_IN_RANGE, .greatest = SMALL / 2 - 1},
+	                                 {.test = RQL_TEST_IN_RANGE, .index = 1, .greatest = KEYS / 2 - 1}};
+	struct rql_conjunct few = {.test = RQL_TEST_IN_RANGE, .greatest = SMALL / 100 - 1};
+	struct rql_conjunct some = {.test = RQL_TEST_IN_RANGE, .greatest = SMALL / 10 - 1};
+	struct rql_lookup semi = {.kind = RQL_LOOKUP_SEMI, .column = 1, .map = rig->map};
+	struct rql_source inputs[2] = {{.index = 2}, {.index = 0}}, computed = {.kind = RQL_SOURCE_PROGRAM};
+	struct rql_row_program program = {.program = rig->program, .inputs = inputs};
+	struct rql_group_key by_small = {.source = {.index = 0}, .key_count = SMALL, .null_key = RQL_NONE};
+	struct rql_group_key by_key = {.source = {.index = 1}, .key_count = KEYS, .null_key = RQL_NONE};
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR}, sums[COLUMNS];
 	for (uint32_t c = 0; c < COLUMNS; c++)
-		sums[c] =
-			(struct rql_scan_agg){.kind = RQL_AGG_SUM, .source = {.index = COLUMNS - 1 - c}, .filter = RQL_SCAN_NONE};
-	struct rql_scan_agg sum_computed = {.kind = RQL_AGG_SUM, .source = computed, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request requests[REQUESTS] = {
+		sums[c] = (struct rql_agg){.kind = RQL_AGG_SUM, .source = {.index = COLUMNS - 1 - c}};
+	struct rql_agg sum_computed = {.kind = RQL_AGG_SUM, .source = computed};
+	struct rql_request requests[REQUESTS] = {
 		[SKIPPED] = {.conjunct_count = 1, .conjuncts = &nothing, .agg_count = 1, .aggs = &count},
 		[TESTED] = {.conjunct_count = 2, .conjuncts = halves, .agg_count = 1, .aggs = &count},
 		[SUMMED] = {.agg_count = COLUMNS, .aggs = sums},
 		[FEW_COUNTED] = {.conjunct_count = 1, .conjuncts = &few, .agg_count = 1, .aggs = &count},
 		[FEW] = {.conjunct_count = 1, .conjuncts = &few, .agg_count = COLUMNS, .aggs = sums},
 		[SOME] = {.conjunct_count = 1, .conjuncts = &some, .agg_count = COLUMNS, .aggs = sums},
-		[PROBED] = {.join_count = 1, .joins = &semi, .agg_count = 1, .aggs = &count},
+		[PROBED] = {.lookup_count = 1, .lookups = &semi, .agg_count = 1, .aggs = &count},
 		[GROUPED] = {.group_count = 1, .groups = &by_small, .agg_count = 1, .aggs = sums},
 		[MANY] = {.group_count = 1, .groups = &by_key, .agg_count = 1, .aggs = sums},
 		[STEPS] = {.program_count = 1, .programs = &program, .agg_count = 1, .aggs = &sum_computed},
@@ -188,7 +187,7 @@ static rql_status measure(struct rig *rig, uint64_t budget_ns, struct rql_scan_p
 
 static void free_rig(struct rig *rig)
 {
-	rql_scan_map_free(rig->map);
+	rql_map_free(rig->map);
 	rql_store_snapshot_release(rig->snapshot);
 	rql_store_release(rig->store);
 	rql_pool_free(rig->device.pool);
@@ -253,7 +252,7 @@ static rql_status run_once(const struct rql_prepared *prepared, struct rql_devic
                            double *device_ns, double *groups, struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
-	struct rql_answer answer = {0};
+	struct rql_port answer = {0};
 	if (!arena)
 		return rql_error_memory(err, 4096, "calibrating scans");
 	uint64_t start = rql_now_ns();
@@ -265,16 +264,16 @@ static rql_status run_once(const struct rql_prepared *prepared, struct rql_devic
 	return status;
 }
 
-static rql_status time_on(struct rig *rig, struct rql_device *device, struct rql_scan_request *request, bool thorough,
+static rql_status time_on(struct rig *rig, struct rql_device *device, struct rql_request *request, bool thorough,
                           struct gpu_timing *out, struct rql_error *err)
 {
 	struct rql_prepared *prepared = NULL;
 	const char *why = "it cannot answer a scan";
 	double wall, on_device;
 	request->snapshot = rig->snapshot;
-	if (rql_method_scan_compute.can_scan(request, device, &why) != RQL_SERVE_FULL)
+	if (rql_method_scan_compute.offer(request, device, &why) != RQL_OFFER_FULL)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "scans cannot be measured on %s: %s", device->id, why);
-	RQL_TRY(rql_method_scan_compute.prepare_scan(request, device, &prepared, err));
+	RQL_TRY(rql_method_scan_compute.prepare(request, device, &prepared, err));
 	rql_status status = run_once(prepared, device, &out->first_ns, &on_device, &out->groups, err);
 	uint64_t until = rql_now_ns() + (thorough ? GPU_THOROUGH_NS : GPU_SHORT_NS);
 	out->wall_ns = out->device_ns = HUGE_VAL;
@@ -283,7 +282,7 @@ static rql_status time_on(struct rig *rig, struct rql_device *device, struct rql
 		out->wall_ns = fmin(out->wall_ns, wall);
 		out->device_ns = fmin(out->device_ns, on_device);
 	}
-	rql_method_scan_compute.free_prepared(prepared);
+	rql_method_scan_compute.free(prepared);
 	return status;
 }
 
@@ -291,15 +290,15 @@ static rql_status time_on(struct rig *rig, struct rql_device *device, struct rql
 static rql_status measure_gpu(struct rig *large, struct rig *small, struct rql_device *device, bool thorough,
                               struct rql_scan_profile *out, struct rql_error *err)
 {
-	struct rql_scan_conjunct tests[2] = {{.test = RQL_SCAN_IN_RANGE, .greatest = SMALL / 2 - 1},
-	                                     {.test = RQL_SCAN_IN_RANGE, .index = 2, .least = 12345, .greatest = 12345}};
-	struct rql_scan_source v = {.index = 2};
-	struct rql_scan_program program = {.program = large->program, .inputs = &v};
-	struct rql_scan_group_key key = {.source = {.index = 0}, .key_count = SMALL, .null_key = RQL_SCAN_NONE};
-	struct rql_scan_agg count = {.kind = RQL_AGG_COUNT_STAR, .filter = RQL_SCAN_NONE};
-	struct rql_scan_agg sum = {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SCAN_PROGRAM}, .filter = RQL_SCAN_NONE};
-	struct rql_scan_request filter = {.conjunct_count = 2, .conjuncts = tests, .agg_count = 1, .aggs = &count};
-	struct rql_scan_request dense = {
+	struct rql_conjunct tests[2] = {{.test = RQL_TEST_IN_RANGE, .greatest = SMALL / 2 - 1},
+	                                {.test = RQL_TEST_IN_RANGE, .index = 2, .least = 12345, .greatest = 12345}};
+	struct rql_source v = {.index = 2};
+	struct rql_row_program program = {.program = large->program, .inputs = &v};
+	struct rql_group_key key = {.source = {.index = 0}, .key_count = SMALL, .null_key = RQL_NONE};
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_agg sum = {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_PROGRAM}};
+	struct rql_request filter = {.conjunct_count = 2, .conjuncts = tests, .agg_count = 1, .aggs = &count};
+	struct rql_request dense = {
 		.program_count = 1, .programs = &program, .group_count = 1, .groups = &key, .agg_count = 1, .aggs = &sum};
 	struct gpu_timing idle, filtered, few, grouped;
 	RQL_TRY(time_on(small, device, &filter, thorough, &idle, err));

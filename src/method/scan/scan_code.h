@@ -33,7 +33,7 @@ struct rql_scan_coder {
 	bool out_of_memory;
 };
 uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative); /* u64 */
-struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_scan_source *source);
+struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_source *source);
 /* Its id has all bits of the kind: not narrow. */
 struct rql_scan_value rql_scan_code_convert(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_lane_kind kind);
 struct rql_bounds rql_scan_code_bounds(const struct rql_scan_value *v); /* of an I32 or I64 */

@@ -120,7 +120,7 @@ struct ref {
 static struct ref ref_of(struct rql_scan_coder *c, uint32_t column)
 {
 	struct rql_scan_plan *plan = c->plan;
-	if (plan->ref_of[column] == RQL_SCAN_NONE) {
+	if (plan->ref_of[column] == RQL_NONE) {
 		plan->refs[plan->ref_count] = column;
 		plan->ref_of[column] = plan->ref_count++;
 	}
@@ -145,7 +145,7 @@ static void load_coded(struct rql_scan_coder *c, uint32_t column, struct rql_sca
 	else
 		v->id = CALL(c, "scan_code", RQL_SPIRV_U32, r.head, r.width, c->row);
 	bound(v, 0, (rql_int128)about->codes - 1);
-	if (about->null_code != RQL_SCAN_NONE)
+	if (about->null_code != RQL_NONE)
 		v->valid = OP2(c, NOT_EQUAL, BOOL, v->id, param32(c, about->null_code));
 }
 
@@ -193,9 +193,9 @@ static struct rql_scan_value join_key(struct rql_scan_coder *c, uint32_t join)
 {
 	const struct rql_scan_bound_join *bound = &c->plan->scan->joins[join];
 	struct rql_scan_value key = load_column(c, bound->column);
-	if (bound->second == RQL_SCAN_NONE)
+	if (bound->second == RQL_NONE)
 		return key;
-	/* rql_scan_pair_key */
+	/* rql_pair_key */
 	struct rql_scan_value other = load_column(c, bound->second), pair = {.kind = RQL_LANE_I64};
 	uint32_t first = OP2(c, SUB, U64, wide_id(c, key), rql_scan_code_param(c, (uint64_t)bound->pair.least, false));
 	uint32_t second =
@@ -206,7 +206,7 @@ static struct rql_scan_value join_key(struct rql_scan_coder *c, uint32_t join)
 }
 
 /* The key's number in a map's dense range, as u32; at least the span, which has no entry, for keys outside. */
-static uint32_t map_place(struct rql_scan_coder *c, const struct rql_scan_map *map, struct rql_scan_value key)
+static uint32_t map_place(struct rql_scan_coder *c, const struct rql_map *map, struct rql_scan_value key)
 {
 	struct rql_bounds b = rql_scan_code_bounds(&key);
 	uint32_t span = param32(c, map->span), at;
@@ -225,7 +225,7 @@ static uint32_t map_place(struct rql_scan_coder *c, const struct rql_scan_map *m
 /* payload + 1, 0: none */
 static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 {
-	const struct rql_scan_map *map = c->plan->scan->joins[join].map;
+	const struct rql_map *map = c->plan->scan->joins[join].map;
 	if (c->found[join])
 		return c->found[join];
 	struct rql_scan_value key = join_key(c, join);
@@ -244,7 +244,7 @@ static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 /* Whether a dense map has the key: its bit. */
 static uint32_t has_key(struct rql_scan_coder *c, uint32_t join)
 {
-	const struct rql_scan_map *map = c->plan->scan->joins[join].map;
+	const struct rql_map *map = c->plan->scan->joins[join].map;
 	uint32_t at = map_place(c, map, join_key(c, join));
 	uint32_t inside = OP2(c, U_LESS, BOOL, at, param32(c, map->span));
 	uint32_t bits = table_param(c, map->bits, ((uint64_t)map->span / 32 + 2) * 4);
@@ -275,17 +275,17 @@ static void payload_values(struct rql_scan_coder *c, const int64_t *values, uint
 	v->id = CALL(c, "scan_u32_at", RQL_SPIRV_U32, table_param(c, halves, halves ? count * 4 : 0), index, live);
 }
 
-static struct rql_scan_value payload_value(struct rql_scan_coder *c, const struct rql_scan_source *s)
+static struct rql_scan_value payload_value(struct rql_scan_coder *c, const struct rql_source *s)
 {
 	const struct rql_scan_bound_join *join = &c->plan->scan->joins[s->index];
-	uint64_t payloads = rql_scan_join_payloads(join->map, join->absent);
+	uint64_t payloads = rql_lookup_payloads(join->map, join->absent);
 	uint32_t found = look_up(c, s->index), there = OP2(c, NOT_EQUAL, BOOL, found, U32(c, 0));
 	if (join->absent)
 		found = rql_spirv_select(&c->m, RQL_SPIRV_U32, there, found, param32(c, join->absent));
 	struct rql_scan_value v = {.id = OP2(c, SUB, U32, found, U32(c, 1)), .kind = RQL_LANE_I32};
 	uint32_t live = join->absent ? c->live : OP2(c, LOGICAL_AND, BOOL, c->live, there), index = v.id;
 	bound(&v, 0, (rql_int128)payloads - 1);
-	if (join->kind == RQL_SCAN_LEFT && !join->absent)
+	if (join->kind == RQL_LOOKUP_LEFT && !join->absent)
 		v.valid = there;
 	if (s->valid_of_payload)
 		v.valid = rql_scan_code_both(c, v.valid,
@@ -296,11 +296,11 @@ static struct rql_scan_value payload_value(struct rql_scan_coder *c, const struc
 	return v;
 }
 
-struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_scan_source *s)
+struct rql_scan_value rql_scan_code_source(struct rql_scan_coder *c, const struct rql_source *s)
 {
-	if (s->kind == RQL_SCAN_COLUMN)
+	if (s->kind == RQL_SOURCE_COLUMN)
 		return load_column(c, c->plan->scan->column_of[s->index]);
-	if (s->kind == RQL_SCAN_JOIN)
+	if (s->kind == RQL_SOURCE_LOOKUP)
 		return payload_value(c, s);
 	if (!c->results[s->index])
 		rql_scan_code_program(c, s->index);
@@ -385,7 +385,7 @@ static uint32_t late_join(struct rql_scan_coder *c, const struct rql_scan_late *
 		has = has_key(c, join);
 	else
 		has = OP2(c, NOT_EQUAL, BOOL, look_up(c, join), U32(c, 0));
-	return bound->kind == RQL_SCAN_ANTI ? OP1(c, LOGICAL_NOT, BOOL, has) : has;
+	return bound->kind == RQL_LOOKUP_ANTI ? OP1(c, LOGICAL_NOT, BOOL, has) : has;
 }
 
 static void code_lates(struct rql_scan_coder *c)
@@ -399,7 +399,7 @@ static void code_lates(struct rql_scan_coder *c)
 		} else if (step->kind == RQL_SCAN_BY_TEST) {
 			pass = late_column(c, step);
 		} else {
-			struct rql_scan_source s = {.kind = RQL_SCAN_PROGRAM, .index = step->index};
+			struct rql_source s = {.kind = RQL_SOURCE_PROGRAM, .index = step->index};
 			struct rql_scan_value v = rql_scan_code_source(c, &s);
 			pass = rql_scan_code_both(c, v.id, v.valid);
 		}
@@ -442,7 +442,7 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
 static uint32_t code_key(struct rql_scan_coder *c, const struct rql_scan_part *part)
 {
 	struct rql_scan_value v = rql_scan_code_source(c, &part->source);
-	bool coded = part->source.kind == RQL_SCAN_COLUMN &&
+	bool coded = part->source.kind == RQL_SOURCE_COLUMN &&
 	             c->plan->scan->columns[c->plan->scan->column_of[part->source.index]].kind == RQL_STORE_CODED;
 	uint32_t key, valid = coded ? 0 : v.valid;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
@@ -476,15 +476,15 @@ static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot
 	uint32_t live = c->live, value = rql_spirv_u64(&c->m, 1), about = c->plan->kinds[slot->word];
 	uint32_t kind = about & RQL_SCAN_WORD_KINDS;
 	struct rql_scan_value v = {0};
-	if (slot->operand != RQL_SCAN_NONE)
+	if (slot->operand != RQL_NONE)
 		v = rql_scan_code_source(c, &c->plan->scan->operands[slot->operand].source);
-	if (slot->filter != RQL_SCAN_NONE) {
-		struct rql_scan_source s = {.kind = RQL_SCAN_PROGRAM, .index = slot->filter};
+	if (slot->filter != RQL_NONE) {
+		struct rql_source s = {.kind = RQL_SOURCE_PROGRAM, .index = slot->filter};
 		struct rql_scan_value truth = rql_scan_code_source(c, &s);
 		live = OP2(c, LOGICAL_AND, BOOL, live, rql_scan_code_both(c, truth.id, truth.valid));
 	}
 	live = rql_scan_code_both(c, live, v.valid);
-	bool real = c->plan->scan->operands && slot->operand != RQL_SCAN_NONE &&
+	bool real = c->plan->scan->operands && slot->operand != RQL_NONE &&
 	            c->plan->scan->operands[slot->operand].lane == RQL_LANE_F64;
 	if (slot->kind != RQL_SCAN_SLOT_COUNT) {
 		value = rql_scan_code_convert(c, v, real ? RQL_LANE_F64 : RQL_LANE_I64).id;

@@ -443,10 +443,11 @@ rql_status rql_scan_compute_run(const struct rql_prepared *prepared, const struc
 }
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                       struct rql_error *err)
 {
-	(void)device; /* that of prepare */
+	if (prepared->rows)
+		return rql_scan_list_run(prepared, device, flags, arena, progress, out, err);
 	const struct rql_scan_taking taking = {.take = rql_scan_compute_answer,
 	                                       .timed = (flags & RQL_RUN_TIMED) != 0,
 	                                       .progress = progress,
@@ -457,13 +458,14 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 
 /* ---- the method ---- */
 
-static enum rql_serve can_scan(const struct rql_scan_request *request, const struct rql_device *device,
-                               const char **reason)
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
+	if (request->wants == RQL_PORT_BATCH)
+		return rql_scan_list_offer(request, device, reason);
 	const char *why = rql_scan_compute_refusal(request, device);
 	if (why && reason)
 		*reason = why;
-	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
 static void free_prepared(struct rql_prepared *p)
@@ -492,9 +494,10 @@ static uint64_t power_above(double n)
 	return power;
 }
 
-rql_status rql_scan_compute_new(const struct rql_scan_request *request, const struct rql_scan_rows_request *selection,
-                                struct rql_device *device, struct rql_prepared **out, struct rql_error *err)
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
 {
+	const bool selection = request->wants == RQL_PORT_BATCH;
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a query on a GPU");
@@ -507,12 +510,11 @@ rql_status rql_scan_compute_new(const struct rql_scan_request *request, const st
 	p->arena = rql_arena_new();
 	rql_status status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
-		status =
-			selection ? rql_scan_list_prepare(p, selection, err) : rql_scan_prepare(request, device, &p->scan, err);
+		status = selection ? rql_scan_list_prepare(p, request, err) : rql_scan_prepare(request, device, &p->scan, err);
 	if (status == RQL_OK)
 		rql_scan_dismiss(p->scan); /* who took the sample */
 	if (status == RQL_OK)
-		status = rql_scan_compute_plan(p->scan, selection != NULL, device, p->arena, &p->plan, err);
+		status = rql_scan_compute_plan(p->scan, selection, device, p->arena, &p->plan, err);
 	if (status != RQL_OK) {
 		free_prepared(p);
 		return status;
@@ -523,12 +525,6 @@ rql_status rql_scan_compute_new(const struct rql_scan_request *request, const st
 		rql_scan_list_size(p);
 	*out = p;
 	return RQL_OK;
-}
-
-static rql_status prepare_scan(const struct rql_scan_request *request, struct rql_device *device,
-                               struct rql_prepared **out, struct rql_error *err)
-{
-	return rql_scan_compute_new(request, NULL, device, out, err);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *p)
@@ -543,13 +539,12 @@ const struct rql_method rql_method_scan_compute = {
 	.description = "filters, joins, groups and sums compressed columns on a GPU, and finds the rows of selections",
 	.paper = "Crystal (Shanbhag et al., SIGMOD 2020), section 3",
 	.unit = RQL_UNIT_COMPUTE,
-	.can_scan = can_scan,
-	.prepare_scan = prepare_scan,
+	.reads = RQL_READS_STORE,
+	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_BATCH,
+	.offer = offer,
+	.prepare = prepare,
 	.price = rql_scan_compute_price,
 	.run = run,
-	.can_rows = rql_scan_list_can,
-	.prepare_rows = rql_scan_list_new,
-	.run_rows = rql_scan_list_run,
-	.free_prepared = free_prepared,
-	.prepared_bytes = prepared_bytes,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
 };

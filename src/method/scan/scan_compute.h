@@ -54,7 +54,7 @@ struct rql_scan_chunk_test {
 	/* ranges of numbers, by bit planes; a set, by packed fields; whether there is a value */
 	enum { RQL_SCAN_TEST_PLANES, RQL_SCAN_TEST_SET, RQL_SCAN_TEST_NULL } kind;
 	uint32_t step;   /* of the request */
-	uint32_t also;   /* another one over the same column that is tested with it; RQL_SCAN_NONE: none */
+	uint32_t also;   /* another one over the same column that is tested with it; RQL_NONE: none */
 	uint32_t column; /* of the store */
 	double pass, run; /* as a step's */
 	uint32_t skip; /* PLANES: so many low ones are read in no block */
@@ -105,7 +105,7 @@ struct rql_scan_plan {
 	/* columns that single rows need: references test_count + i */
 	uint32_t ref_count;
 	uint32_t *refs;   /* [columns]: entry in scan->columns */
-	uint32_t *ref_of; /* [columns], or RQL_SCAN_NONE */
+	uint32_t *ref_of; /* [columns], or RQL_NONE */
 	/* groups */
 	uint32_t mode, copies;
 	bool hashed, whole;
@@ -131,7 +131,7 @@ uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql
 const char *rql_scan_column_refusal(const struct rql_store_snapshot *snapshot, uint32_t column,
                                     const struct rql_device *device);
 /* Why a device cannot run a request; NULL: it can. */
-const char *rql_scan_compute_refusal(const struct rql_scan_request *request, const struct rql_device *device);
+const char *rql_scan_compute_refusal(const struct rql_request *request, const struct rql_device *device);
 /* listed: the rows that pass are wanted (mode LIST); the scan then has neither groups nor aggregates. */
 rql_status rql_scan_compute_plan(const struct rql_scan *scan, bool listed, const struct rql_device *device,
                                  struct rql_arena *arena, struct rql_scan_plan *out,

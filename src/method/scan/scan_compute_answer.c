@@ -35,7 +35,7 @@ static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_
 	return passed;
 }
 
-rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_answer *out,
+rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_port *out,
                                   struct rql_error *err)
 {
 	out->pass_count = rql_commands_times(x->timed, NULL, 0, &out->device_ns);
@@ -78,7 +78,7 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct contex
 }
 
 /* The zone maps leave nothing: no device is needed for that. */
-static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_answer *out,
+static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_port *out,
                                  struct rql_error *err)
 {
 	struct rql_scan_groups groups = {
@@ -90,7 +90,7 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, co
                                    struct rql_error *err)
 {
 	struct rql_scan_groups groups;
-	struct rql_answer answer = {0};
+	struct rql_port answer = {0};
 	uint64_t *memory = NULL, passed = 0;
 	if (!x)
 		return answer_nothing(p, taking->arena, taking->answer, err);

@@ -245,7 +245,7 @@ static bool choose_early(const struct rql_scan_plan *plan, struct choice *c)
 static void leave(struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t, double pass)
 {
 	rql_scan_leave_step(plan, t->step, pass);
-	if (t->also != RQL_SCAN_NONE)
+	if (t->also != RQL_NONE)
 		rql_scan_leave_step(plan, t->also, 1);
 }
 

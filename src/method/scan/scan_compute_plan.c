@@ -65,20 +65,20 @@ const char *rql_scan_column_refusal(const struct rql_store_snapshot *snapshot, u
 	return NULL;
 }
 
-static const char *refuse_source(const struct rql_scan_request *r, const struct rql_scan_source *s,
+static const char *refuse_source(const struct rql_request *r, const struct rql_source *s,
                                  const struct rql_device *device)
 {
-	return s->kind == RQL_SCAN_COLUMN ? rql_scan_column_refusal(r->snapshot, s->index, device) : NULL;
+	return s->kind == RQL_SOURCE_COLUMN ? rql_scan_column_refusal(r->snapshot, s->index, device) : NULL;
 }
 
-static const char *refuse_join(const struct rql_scan_request *r, const struct rql_scan_join *join,
+static const char *refuse_join(const struct rql_request *r, const struct rql_lookup *join,
                                const struct rql_device *device)
 {
 	const char *why = rql_scan_column_refusal(r->snapshot, join->column, device);
 	return !why && join->second ? rql_scan_column_refusal(r->snapshot, join->second - 1, device) : why;
 }
 
-static const char *refuse_program(const struct rql_scan_request *r, const struct rql_scan_program *p,
+static const char *refuse_program(const struct rql_request *r, const struct rql_row_program *p,
                                   const struct rql_device *device)
 {
 	const char *why = rql_scan_code_refusal(p->program);
@@ -93,21 +93,21 @@ static const char *refuse_program(const struct rql_scan_request *r, const struct
 }
 
 /* A device tests each row by what is left of it: what can fail would not see the rows that others drop. */
-static const char *refuse_checks(const struct rql_scan_request *r)
+static const char *refuse_checks(const struct rql_request *r)
 {
 	uint32_t others = 0, failing = 0;
 	for (uint32_t c = 0; c < r->conjunct_count; c++) {
-		const struct rql_scan_conjunct *conjunct = &r->conjuncts[c];
+		const struct rql_conjunct *conjunct = &r->conjuncts[c];
 		others += !conjunct->at_first;
-		failing += conjunct->test == RQL_SCAN_IS_TRUE && conjunct->index < r->program_count &&
+		failing += conjunct->test == RQL_TEST_IS_TRUE && conjunct->index < r->program_count &&
 		           rql_program_can_fail(r->programs[conjunct->index].program);
 	}
-	for (uint32_t j = 0; j < r->join_count; j++)
-		others += r->joins[j].kind != RQL_SCAN_LEFT;
+	for (uint32_t j = 0; j < r->lookup_count; j++)
+		others += r->lookups[j].kind != RQL_LOOKUP_LEFT;
 	return failing && others > 1 ? "a condition can fail in rows that another one drops" : NULL;
 }
 
-const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const struct rql_device *device)
+const char *rql_scan_compute_refusal(const struct rql_request *r, const struct rql_device *device)
 {
 	const char *why = NULL;
 	if (!device->units[RQL_UNIT_COMPUTE])
@@ -119,10 +119,10 @@ const char *rql_scan_compute_refusal(const struct rql_scan_request *r, const str
 	for (uint32_t p = 0; !why && p < r->program_count; p++)
 		why = refuse_program(r, &r->programs[p], device);
 	for (uint32_t c = 0; !why && c < r->conjunct_count; c++)
-		if (r->conjuncts[c].test != RQL_SCAN_IS_TRUE)
+		if (r->conjuncts[c].test != RQL_TEST_IS_TRUE)
 			why = rql_scan_column_refusal(r->snapshot, r->conjuncts[c].index, device);
-	for (uint32_t j = 0; !why && j < r->join_count; j++)
-		why = refuse_join(r, &r->joins[j], device);
+	for (uint32_t j = 0; !why && j < r->lookup_count; j++)
+		why = refuse_join(r, &r->lookups[j], device);
 	for (uint32_t g = 0; !why && g < r->group_count; g++)
 		why = r->groups[g].wide_count ? "a group key has values in a range of more than 2^32"
 		                              : refuse_source(r, &r->groups[g].source, device);
@@ -265,7 +265,7 @@ static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t su
 		if (kind >= RQL_SCAN_WORD_REAL) {
 			plan->row_extremes++;
 		} else {
-			const struct rql_scan_operand *o = &scan->operands[slot->operand == RQL_SCAN_NONE ? 0 : slot->operand];
+			const struct rql_scan_operand *o = &scan->operands[slot->operand == RQL_NONE ? 0 : slot->operand];
 			struct rql_bounds b = {0, 1};
 			if (slot->kind != RQL_SCAN_SLOT_COUNT)
 				b = (struct rql_bounds){o->least, o->greatest};
@@ -411,7 +411,7 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, bool listed, const
 	RQL_TRY(rql_scan_compute_tests(plan, device, err));
 	for (uint32_t c = 0; c < scan->column_count; c++) {
 		uint32_t most;
-		plan->ref_of[c] = RQL_SCAN_NONE;
+		plan->ref_of[c] = RQL_NONE;
 		rql_scan_survey(scan->snapshot, scan->columns[c].column, &plan->field_bits[c], &most);
 		plan->translated[c] = rql_scan_is_translated(scan->snapshot, scan->columns[c].column);
 	}

@@ -8,9 +8,9 @@
 
 /* ---- what is read ---- */
 
-static bool reads(const struct rql_scan_source *source, uint32_t column)
+static bool reads(const struct rql_source *source, uint32_t column)
 {
-	return source->kind == RQL_SCAN_COLUMN && source->index == column;
+	return source->kind == RQL_SOURCE_COLUMN && source->index == column;
 }
 
 static bool program_reads(const struct rql_scan_bound_program *program, uint32_t column)
@@ -25,7 +25,7 @@ static bool join_reads(const struct rql_scan *scan, uint32_t index, uint32_t col
 {
 	const struct rql_scan_bound_join *join = &scan->joins[index];
 	return scan->columns[join->column].column == column ||
-	       (join->second != RQL_SCAN_NONE && scan->columns[join->second].column == column);
+	       (join->second != RQL_NONE && scan->columns[join->second].column == column);
 }
 
 static bool step_reads(const struct rql_scan *scan, const struct rql_scan_step *step, uint32_t column)
@@ -135,7 +135,7 @@ static uint64_t scratch_bytes(const struct rql_prepared *p)
 	if (p->tables)
 		return rql_scan_context_bytes(p) + p->tables->bytes;
 	for (uint32_t j = 0; j < scan->join_count; j++)
-		bytes += rql_scan_map_bytes(scan->joins[j].map);
+		bytes += rql_map_bytes(scan->joins[j].map);
 	return bytes + p->snapshot->blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
 }
 

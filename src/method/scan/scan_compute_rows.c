@@ -35,30 +35,30 @@ struct rql_scan_list {
 /* ---- the conditions alone ---- */
 
 struct reducing {
-	const struct rql_scan_request *from;
+	const struct rql_request *from;
 	struct rql_arena *arena;
 	bool *needed;    /* [programs]: some condition is one */
 	bool *looked_up; /* [joins]: a needed program has its payload */
 	uint32_t *place; /* [joins] in the reduced request */
-	struct rql_scan_conjunct *conjuncts;
-	struct rql_scan_request to;
+	struct rql_conjunct *conjuncts;
+	struct rql_request to;
 };
 
 static bool note_needed(struct reducing *r)
 {
 	r->needed = RQL_NEW_ARRAY(r->arena, bool, r->from->program_count);
-	r->looked_up = RQL_NEW_ARRAY(r->arena, bool, r->from->join_count);
-	r->place = RQL_NEW_ARRAY(r->arena, uint32_t, r->from->join_count);
+	r->looked_up = RQL_NEW_ARRAY(r->arena, bool, r->from->lookup_count);
+	r->place = RQL_NEW_ARRAY(r->arena, uint32_t, r->from->lookup_count);
 	if (!r->needed || !r->looked_up || !r->place)
 		return false;
 	for (uint32_t c = 0; c < r->from->conjunct_count; c++) {
-		const struct rql_scan_conjunct *conjunct = &r->from->conjuncts[c];
-		if (conjunct->test != RQL_SCAN_IS_TRUE || conjunct->index >= r->from->program_count)
+		const struct rql_conjunct *conjunct = &r->from->conjuncts[c];
+		if (conjunct->test != RQL_TEST_IS_TRUE || conjunct->index >= r->from->program_count)
 			continue; /* prepare speaks of those that are none */
-		const struct rql_scan_program *p = &r->from->programs[conjunct->index];
+		const struct rql_row_program *p = &r->from->programs[conjunct->index];
 		r->needed[conjunct->index] = true;
 		for (uint32_t i = 0; i < p->program->input_count; i++)
-			if (p->inputs[i].kind == RQL_SCAN_JOIN && p->inputs[i].index < r->from->join_count)
+			if (p->inputs[i].kind == RQL_SOURCE_LOOKUP && p->inputs[i].index < r->from->lookup_count)
 				r->looked_up[p->inputs[i].index] = true;
 	}
 	return true;
@@ -67,23 +67,23 @@ static bool note_needed(struct reducing *r)
 /* Left joins drop no row: they are left out unless a condition reads their payloads. */
 static bool reduce_joins(struct reducing *r)
 {
-	struct rql_scan_join *joins = RQL_NEW_ARRAY(r->arena, struct rql_scan_join, r->from->join_count);
-	for (uint32_t j = 0; joins && j < r->from->join_count; j++) {
-		if (r->from->joins[j].kind == RQL_SCAN_LEFT && !r->looked_up[j])
+	struct rql_lookup *joins = RQL_NEW_ARRAY(r->arena, struct rql_lookup, r->from->lookup_count);
+	for (uint32_t j = 0; joins && j < r->from->lookup_count; j++) {
+		if (r->from->lookups[j].kind == RQL_LOOKUP_LEFT && !r->looked_up[j])
 			continue;
-		r->place[j] = r->to.join_count;
-		joins[r->to.join_count++] = r->from->joins[j];
+		r->place[j] = r->to.lookup_count;
+		joins[r->to.lookup_count++] = r->from->lookups[j];
 	}
-	r->to.joins = joins;
+	r->to.lookups = joins;
 	return joins != NULL;
 }
 
-static const struct rql_scan_source *reduce_inputs(struct reducing *r, const struct rql_scan_program *p)
+static const struct rql_source *reduce_inputs(struct reducing *r, const struct rql_row_program *p)
 {
-	struct rql_scan_source *inputs = RQL_NEW_ARRAY(r->arena, struct rql_scan_source, p->program->input_count);
+	struct rql_source *inputs = RQL_NEW_ARRAY(r->arena, struct rql_source, p->program->input_count);
 	for (uint32_t i = 0; inputs && i < p->program->input_count; i++) {
 		inputs[i] = p->inputs[i];
-		if (inputs[i].kind == RQL_SCAN_JOIN && inputs[i].index < r->from->join_count)
+		if (inputs[i].kind == RQL_SOURCE_LOOKUP && inputs[i].index < r->from->lookup_count)
 			inputs[i].index = r->place[inputs[i].index];
 	}
 	return inputs;
@@ -92,10 +92,9 @@ static const struct rql_scan_source *reduce_inputs(struct reducing *r, const str
 /* Programs of conditions, and room for one more condition. */
 static bool reduce_conjuncts(struct reducing *r)
 {
-	const struct rql_scan_request *from = r->from;
-	struct rql_scan_program *programs = RQL_NEW_ARRAY(r->arena, struct rql_scan_program, from->program_count);
-	struct rql_scan_conjunct *conjuncts =
-		RQL_NEW_ARRAY(r->arena, struct rql_scan_conjunct, (size_t)from->conjunct_count + 1);
+	const struct rql_request *from = r->from;
+	struct rql_row_program *programs = RQL_NEW_ARRAY(r->arena, struct rql_row_program, from->program_count);
+	struct rql_conjunct *conjuncts = RQL_NEW_ARRAY(r->arena, struct rql_conjunct, (size_t)from->conjunct_count + 1);
 	uint32_t *place = RQL_NEW_ARRAY(r->arena, uint32_t, from->program_count);
 	if (!programs || !conjuncts || !place)
 		return false;
@@ -103,14 +102,14 @@ static bool reduce_conjuncts(struct reducing *r)
 		if (!r->needed[p])
 			continue;
 		place[p] = r->to.program_count;
-		programs[r->to.program_count++] = (struct rql_scan_program){.program = from->programs[p].program,
-		                                                            .inputs = reduce_inputs(r, &from->programs[p])};
+		programs[r->to.program_count++] = (struct rql_row_program){.program = from->programs[p].program,
+		                                                           .inputs = reduce_inputs(r, &from->programs[p])};
 		if (!programs[place[p]].inputs)
 			return false;
 	}
 	for (uint32_t c = 0; c < from->conjunct_count; c++) {
 		conjuncts[c] = from->conjuncts[c];
-		if (conjuncts[c].test == RQL_SCAN_IS_TRUE && conjuncts[c].index < from->program_count)
+		if (conjuncts[c].test == RQL_TEST_IS_TRUE && conjuncts[c].index < from->program_count)
 			conjuncts[c].index = place[conjuncts[c].index];
 	}
 	r->to.programs = programs;
@@ -121,8 +120,8 @@ static bool reduce_conjuncts(struct reducing *r)
 
 /* What of a selection decides which rows pass, in arena: a request without groups and aggregates. *more: room for one
  * condition behind the others. */
-static bool reduce(const struct rql_scan_request *from, struct rql_arena *arena, struct rql_scan_request *out,
-                   struct rql_scan_conjunct **more)
+static bool reduce(const struct rql_request *from, struct rql_arena *arena, struct rql_request *out,
+                   struct rql_conjunct **more)
 {
 	struct reducing r = {.from = from, .arena = arena, .to = {.snapshot = from->snapshot}};
 	if (!arena || !note_needed(&r) || !reduce_joins(&r) || !reduce_conjuncts(&r))
@@ -132,71 +131,71 @@ static bool reduce(const struct rql_scan_request *from, struct rql_arena *arena,
 	return true;
 }
 
-static bool can_fail(const struct rql_scan_request *scan, const struct rql_scan_source *s)
+static bool can_fail(const struct rql_request *scan, const struct rql_source *s)
 {
-	return s->kind == RQL_SCAN_PROGRAM && s->index < scan->program_count &&
+	return s->kind == RQL_SOURCE_PROGRAM && s->index < scan->program_count &&
 	       rql_program_can_fail(scan->programs[s->index].program);
 }
 
 /* Whether something of the result can fail in rows that are not wanted: then all that pass are listed. */
-static bool checks(const struct rql_scan_rows_request *r)
+static bool checks(const struct rql_request *r)
 {
 	bool some = false;
 	for (uint32_t i = 0; i < r->output_count; i++)
-		some |= can_fail(&r->scan, &r->outputs[i].source);
+		some |= can_fail(r, &r->outputs[i].source);
 	for (uint32_t i = 0; i < r->order_count; i++)
-		some |= can_fail(&r->scan, &r->orders[i].source);
-	for (uint32_t c = 0; c < r->scan.conjunct_count; c++) {
-		const struct rql_scan_source program = {.kind = RQL_SCAN_PROGRAM, .index = r->scan.conjuncts[c].index};
-		some |= r->scan.conjuncts[c].test == RQL_SCAN_IS_TRUE && can_fail(&r->scan, &program);
+		some |= can_fail(r, &r->orders[i].source);
+	for (uint32_t c = 0; c < r->conjunct_count; c++) {
+		const struct rql_source program = {.kind = RQL_SOURCE_PROGRAM, .index = r->conjuncts[c].index};
+		some |= r->conjuncts[c].test == RQL_TEST_IS_TRUE && can_fail(r, &program);
 	}
 	return some && rql_rows_leaves_rows(r);
 }
 
 /* Whether the first key of the wanted rows may become a test: they are few, and it is a column. */
-static bool may_bound(const struct rql_scan_rows_request *r, const struct rql_device *device)
+static bool may_bound(const struct rql_request *r, const struct rql_device *device)
 {
 	return !checks(r) && r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
-	       r->orders[0].source.kind == RQL_SCAN_COLUMN && r->orders[0].source.index < r->scan.snapshot->column_count &&
-	       !rql_scan_column_refusal(r->scan.snapshot, r->orders[0].source.index, device);
+	       r->orders[0].source.kind == RQL_SOURCE_COLUMN && r->orders[0].source.index < r->snapshot->column_count &&
+	       !rql_scan_column_refusal(r->snapshot, r->orders[0].source.index, device);
 }
 
 /* Whether something may drop a row. */
-static bool drops(const struct rql_scan_request *conditions)
+static bool drops(const struct rql_request *conditions)
 {
 	bool some = conditions->conjunct_count > 0;
-	for (uint32_t j = 0; j < conditions->join_count; j++)
-		some |= conditions->joins[j].kind != RQL_SCAN_LEFT;
+	for (uint32_t j = 0; j < conditions->lookup_count; j++)
+		some |= conditions->lookups[j].kind != RQL_LOOKUP_LEFT;
 	return some;
 }
 
-enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, const struct rql_device *device,
-                                 const char **reason)
+enum rql_offer rql_scan_list_offer(const struct rql_request *request, const struct rql_device *device,
+                                   const char **reason)
 {
 	struct rql_arena *arena = rql_arena_new();
-	struct rql_scan_request conditions;
-	struct rql_scan_conjunct *more;
+	struct rql_request conditions;
+	struct rql_conjunct *more;
 	const char *why = "out of memory";
-	if (request->scan.snapshot->blocks > RQL_SCAN_BLOCKS_MOST)
+	if (request->snapshot->blocks > RQL_SCAN_BLOCKS_MOST)
 		why = "the table has more than 2^20 blocks";
-	else if (reduce(&request->scan, arena, &conditions, &more))
+	else if (reduce(request, arena, &conditions, &more))
 		why = drops(&conditions) || may_bound(request, device)
 		          ? rql_scan_compute_refusal(&conditions, device)
 		          : "no condition drops a row, so there is nothing to find";
 	rql_arena_free(arena);
 	if (why && reason)
 		*reason = why;
-	return why ? RQL_SERVE_NO : RQL_SERVE_FULL;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
 /* ---- a bound for the first key ---- */
 
 /* All values: the place of the step that the bound will be. */
-static struct rql_scan_conjunct anything(uint32_t index, const struct rql_store_column *column)
+static struct rql_conjunct anything(uint32_t index, const struct rql_store_column *column)
 {
-	struct rql_scan_conjunct c = {.test = RQL_SCAN_IN_RANGE, .index = index, .or_null = true};
+	struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .index = index, .or_null = true};
 	if (column->kind == RQL_STORE_REAL) {
-		c.test = RQL_SCAN_IN_REALS;
+		c.test = RQL_TEST_IN_REALS;
 		c.real_least = -(double)INFINITY;
 		c.real_greatest = (double)NAN;
 	} else if (column->kind == RQL_STORE_CODED) {
@@ -209,10 +208,10 @@ static struct rql_scan_conjunct anything(uint32_t index, const struct rql_store_
 }
 
 /* The sample that others have taken, with a step more, which drops nothing. False: it has no room for that. */
-static bool sample_with(const struct rql_scan_sample *sample, uint32_t step, struct rql_scan_sample *out)
+static bool sample_with(const struct rql_sample *sample, uint32_t step, struct rql_sample *out)
 {
 	*out = *sample;
-	if (!sample->taken || sample->step_count == RQL_SCAN_SAMPLED_STEPS || step > sample->step_count)
+	if (!sample->taken || sample->step_count == RQL_SAMPLED_STEPS || step > sample->step_count)
 		return false;
 	for (uint32_t s = out->step_count++; s > step; s--) {
 		out->steps[s] = out->steps[s - 1];
@@ -225,23 +224,22 @@ static bool sample_with(const struct rql_scan_sample *sample, uint32_t step, str
 	return true;
 }
 
-rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_rows_request *request,
-                                 struct rql_error *err)
+rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err)
 {
-	struct rql_scan_rows_request sampled = *request;
-	struct rql_scan_sample sample = {0}, bounded;
-	struct rql_scan_request conditions;
-	struct rql_scan_conjunct *more;
-	if (!sampled.scan.sample)
-		sampled.scan.sample = &sample;
-	p->bound_step = RQL_SCAN_NONE;
+	struct rql_request sampled = *request;
+	struct rql_sample sample = {0}, bounded;
+	struct rql_request conditions;
+	struct rql_conjunct *more;
+	if (!sampled.sample)
+		sampled.sample = &sample;
+	p->bound_step = RQL_NONE;
 	RQL_TRY(rql_scan_rows_prepare(&sampled, p->device, &p->rows, err));
 	struct rql_arena *arena = rql_arena_new();
-	bool reduced = reduce(&request->scan, arena, &conditions, &more);
-	conditions.sample = sampled.scan.sample;
+	bool reduced = reduce(request, arena, &conditions, &more);
+	conditions.sample = sampled.sample;
 	const uint32_t step = reduced ? conditions.conjunct_count : 0;
 	if (reduced && may_bound(request, p->device) && rql_rows_boundable(p->rows) &&
-	    sample_with(sampled.scan.sample, step, &bounded)) {
+	    sample_with(sampled.sample, step, &bounded)) {
 		const uint32_t key = p->rows->fields[0].column;
 		*more = anything(key, &p->snapshot->columns[key]);
 		conditions.conjunct_count++;
@@ -278,7 +276,7 @@ rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *prog
 	struct rql_rows_run run;
 	struct rql_scan_step step;
 	bool found = false;
-	if (p->bound_step == RQL_SCAN_NONE)
+	if (p->bound_step == RQL_NONE)
 		return RQL_OK;
 	rql_status status = rql_rows_open(&run, p->rows, p->device, progress, err);
 	if (status == RQL_OK)
@@ -302,7 +300,7 @@ rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *prog
 		memmove(at, at + 1, (scan->step_count - p->bound_step) * sizeof(*at));
 		p->bound_rows = 0;
 	}
-	p->bound_step = RQL_SCAN_NONE;
+	p->bound_step = RQL_NONE;
 	rql_scan_compute_plan_free(&p->plan);
 	return RQL_OK;
 }
@@ -403,7 +401,7 @@ static rql_status fetch(const struct context *x, uint64_t count, uint32_t *to, s
 static rql_status take_list(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
                             struct rql_error *err)
 {
-	struct rql_answer *answer = taking->answer;
+	struct rql_port *answer = taking->answer;
 	if (!x)
 		return RQL_OK;
 	const uint64_t count = ((const uint64_t *)x->result->map)[RQL_SCAN_STATE_FOUND];
@@ -425,11 +423,11 @@ static rql_status take_list(struct rql_prepared *p, struct context *x, const str
 }
 
 rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                             struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
-                             struct rql_answer *out, struct rql_error *err)
+                             struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
+                             struct rql_error *err)
 {
 	struct rql_scan_list list = {0};
-	struct rql_answer answer = {0};
+	struct rql_port answer = {.kind = RQL_PORT_BATCH};
 	struct rql_batch *batch = NULL;
 	const struct rql_scan_taking taking = {.take = take_list,
 	                                       .timed = (flags & RQL_RUN_TIMED) != 0,
@@ -447,14 +445,8 @@ rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_dev
 	}
 	rql_mem_clear(&list.mem);
 	RQL_TRY(status);
+	answer.batch = batch;
 	answer.group_count = batch->rows;
 	*out = answer;
-	*rows = batch;
 	return RQL_OK;
-}
-
-rql_status rql_scan_list_new(const struct rql_scan_rows_request *request, struct rql_device *device,
-                             struct rql_prepared **out, struct rql_error *err)
-{
-	return rql_scan_compute_new(&request->scan, request, device, out, err);
 }

@@ -26,7 +26,7 @@ struct rql_prepared {
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
 	uint32_t items;           /* of the table, that the next context reads: all, fewer for the sake of a limit */
 	struct context *contexts; /* those not in use by a thread */
-	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_SCAN_NONE:
+	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_NONE:
 	 * it is, or there is none. And how many rows for each wanted one are expected to pass it; 0: there is no such step. */
 	uint32_t bound_step;
 	double bound_rows;
@@ -53,20 +53,16 @@ struct rql_scan_taking {
 	bool timed;
 	struct rql_progress *progress;
 	struct rql_arena *arena;
-	struct rql_answer *answer;
+	struct rql_port *answer;
 	struct rql_scan_list *list; /* scan_compute_rows.c's */
 };
 /* Places what is not there yet, submits, waits, and again when something was too small; then `take`. */
 rql_status rql_scan_compute_run(const struct rql_prepared *prepared, const struct rql_scan_taking *taking,
                                 struct rql_error *err);
-/* A request, or (selection not NULL) a selection's, bound. */
-rql_status rql_scan_compute_new(const struct rql_scan_request *request, const struct rql_scan_rows_request *selection,
-                                struct rql_device *device, struct rql_prepared **out, struct rql_error *err);
-
 /* scan_compute_answer.c: groups; and the passes' times of a timed run. */
 rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
                                    struct rql_error *err);
-rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_answer *out,
+rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_port *out,
                                   struct rql_error *err);
 /* Bytes of a group in a list. */
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
@@ -80,17 +76,14 @@ uint64_t rql_scan_direct_groups(const struct rql_prepared *p);
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p);
 /* Bytes of the columns that are read where rows are left, when the share `passed` of them passes everything. */
 double rql_scan_late_bytes(const struct rql_prepared *p, double passed);
-/* scan_compute_rows.c, selections. As rql_method's can_rows, prepare_rows and run_rows: */
-enum rql_serve rql_scan_list_can(const struct rql_scan_rows_request *request, const struct rql_device *device,
-                                 const char **reason);
-rql_status rql_scan_list_new(const struct rql_scan_rows_request *request, struct rql_device *device,
-                             struct rql_prepared **out, struct rql_error *err);
+/* scan_compute_rows.c, selections. As rql_method's offer and run: */
+enum rql_offer rql_scan_list_offer(const struct rql_request *request, const struct rql_device *device,
+                                   const char **reason);
 rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                             struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
-                             struct rql_answer *out, struct rql_error *err);
+                             struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
+                             struct rql_error *err);
 /* Fills p->rows and p->scan. */
-rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_scan_rows_request *request,
-                                 struct rql_error *err);
+rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err);
 /* Before a first run: what the first key of a wanted row must be becomes a step, and a plan without it is forgotten. */
 rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err);
 /* Chooses how many blocks the next context reads, and the capacity of its list: what is expected, until it is placed. */

@@ -109,13 +109,13 @@ static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bo
                       struct rql_scan_chunk_test *t)
 {
 	const struct rql_scan_column *c = &plan->scan->columns[join->column];
-	const struct rql_scan_map *map = join->map;
+	const struct rql_map *map = join->map;
 	t->set = map->bits;
 	t->least = map->least;
 	t->span = map->span;
-	t->negate = join->kind == RQL_SCAN_ANTI;
+	t->negate = join->kind == RQL_LOOKUP_ANTI;
 	/* NULL's code is the last, and joins nothing. */
-	if (c->null_code != RQL_SCAN_NONE && map->least + (int64_t)map->span > (int64_t)c->null_code)
+	if (c->null_code != RQL_NONE && map->least + (int64_t)map->span > (int64_t)c->null_code)
 		t->span = map->least < (int64_t)c->null_code ? (uint32_t)((int64_t)c->null_code - map->least) : 0;
 	shape_set(t, map->least);
 }
@@ -123,7 +123,7 @@ static void join_test(const struct rql_scan_plan *plan, const struct rql_scan_bo
 bool rql_scan_payload_used(const struct rql_scan *scan, uint32_t join)
 {
 	bool used = false;
-#define USES(s) ((s).kind == RQL_SCAN_JOIN && (s).index == join)
+#define USES(s) ((s).kind == RQL_SOURCE_LOOKUP && (s).index == join)
 	for (uint32_t p = 0; p < scan->part_count; p++)
 		used |= USES(scan->parts[p].source);
 	for (uint32_t o = 0; o < scan->operand_count; o++)
@@ -155,7 +155,7 @@ static bool merge_test(struct rql_scan_plan *plan, const struct rql_scan_chunk_t
 		return false;
 	for (uint32_t i = 0; i < plan->test_count; i++) {
 		struct rql_scan_chunk_test *o = &plan->tests[i];
-		if (o->column != t->column || !o->own || o->also != RQL_SCAN_NONE)
+		if (o->column != t->column || !o->own || o->also != RQL_NONE)
 			continue;
 		uint32_t codes = 0, *set = (uint32_t *)(uintptr_t)o->set; /* made by code_test */
 		for (uint32_t word = 0; word < t->span / 32 + 1; word++) {
@@ -183,8 +183,12 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 {
 	const struct rql_scan *scan = plan->scan;
 	const struct rql_scan_step *step = &scan->steps[s];
-	struct rql_scan_chunk_test t = {
-		.step = s, .also = RQL_SCAN_NONE, .column = step->index, .or_null = step->or_null, .pass = step->pass, .run = step->run};
+	struct rql_scan_chunk_test t = {.step = s,
+	                                .also = RQL_NONE,
+	                                .column = step->index,
+	                                .or_null = step->or_null,
+	                                .pass = step->pass,
+	                                .run = step->run};
 	const struct rql_scan_bound_join *join = NULL;
 	uint32_t widest;
 	*can = false;
@@ -200,7 +204,7 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	if (join) {
 		/* One that drops next to nothing is left to the look-up of its payload. */
 		bool useless = step->pass > USELESS_PASS && rql_scan_payload_used(scan, step->index);
-		if (useless || join->second != RQL_SCAN_NONE || !join->map->dense ||
+		if (useless || join->second != RQL_NONE || !join->map->dense ||
 		    rql_scan_is_translated(scan->snapshot, t.column))
 			return RQL_OK;
 		join_test(plan, join, &t);

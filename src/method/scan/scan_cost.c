@@ -18,9 +18,9 @@
 /* Hash tables lie in huge pages, which are had at a quarter of the price. */
 #define FRESH_HASHED_BYTE_NS 0.06
 
-void rql_scan_estimate(struct rql_scan *scan, struct rql_scan_sample *sample)
+void rql_scan_estimate(struct rql_scan *scan, struct rql_sample *sample)
 {
-	struct rql_scan_sample own = {0}, *taken = sample ? sample : &own;
+	struct rql_sample own = {0}, *taken = sample ? sample : &own;
 	if (!taken->taken)
 		rql_scan_take_sample(scan, taken);
 	scan->read_share = taken->read_share;
@@ -79,9 +79,9 @@ static void add_probe(const struct rql_scan *scan, uint32_t j, struct rql_scan_e
 {
 	const struct rql_scan_bound_join *join = &scan->joins[j];
 	add_column(scan, scan->columns[join->column].column, sum);
-	if (join->second != RQL_SCAN_NONE)
+	if (join->second != RQL_NONE)
 		add_column(scan, scan->columns[join->second].column, sum);
-	double far = rql_scan_map_bytes(join->map) > FAR_BYTES ? FAR_NS : 0;
+	double far = rql_map_bytes(join->map) > FAR_BYTES ? FAR_NS : 0;
 	sum->work += sum->left * (sum->profile->probe_ns * (join->map->dense ? 1 : 3) + far);
 }
 
@@ -89,7 +89,7 @@ static void add_program(const struct rql_scan *scan, uint32_t p, struct rql_scan
 {
 	const struct rql_scan_bound_program *bound = &scan->programs[p];
 	for (uint32_t i = 0; i < bound->program->input_count; i++)
-		if (bound->inputs[i].kind == RQL_SCAN_COLUMN)
+		if (bound->inputs[i].kind == RQL_SOURCE_COLUMN)
 			add_column(scan, bound->inputs[i].index, sum);
 	sum->work += sum->left * sum->profile->step_ns * bound->program->step_count;
 }
@@ -98,7 +98,7 @@ static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
 {
 	uint64_t done = 0;
 	for (uint32_t i = 0; i < scan->step_count && i < 64; i++) {
-		uint32_t best = RQL_SCAN_NONE;
+		uint32_t best = RQL_NONE;
 		double least = HUGE_VAL;
 		for (uint32_t s = 0; s < scan->step_count && s < 64; s++) {
 			double rank = rql_scan_first_rank(&scan->steps[s]);
@@ -107,7 +107,7 @@ static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
 				best = s;
 			}
 		}
-		if (best == RQL_SCAN_NONE)
+		if (best == RQL_NONE)
 			break; /* infinite ranks: no guess */
 		done |= UINT64_C(1) << best;
 		const struct rql_scan_step *step = &scan->steps[best];
@@ -122,11 +122,11 @@ static void add_steps(const struct rql_scan *scan, struct rql_scan_effort *sum)
 	}
 }
 
-static void add_source(const struct rql_scan *scan, const struct rql_scan_source *source, struct rql_scan_effort *sum)
+static void add_source(const struct rql_scan *scan, const struct rql_source *source, struct rql_scan_effort *sum)
 {
-	if (source->kind == RQL_SCAN_COLUMN)
+	if (source->kind == RQL_SOURCE_COLUMN)
 		add_column(scan, source->index, sum);
-	else if (source->kind == RQL_SCAN_JOIN)
+	else if (source->kind == RQL_SOURCE_LOOKUP)
 		add_probe(scan, source->index, sum);
 }
 
@@ -143,7 +143,7 @@ static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 	for (uint32_t o = 0; o < scan->operand_count; o++)
 		add_source(scan, &scan->operands[o].source, sum);
 	for (uint32_t k = 0; k < scan->keyed_count; k++) {
-		struct rql_scan_source key = {.kind = RQL_SCAN_COLUMN, .index = scan->columns[scan->keyed[k]].column};
+		struct rql_source key = {.kind = RQL_SOURCE_COLUMN, .index = scan->columns[scan->keyed[k]].column};
 		add_source(scan, &key, sum);
 		sum->work += sum->left * KEYED_ROW_NS;
 	}
@@ -174,10 +174,10 @@ double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_sca
 	return share;
 }
 
-void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_scan_source *source,
+void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_source *source,
                             struct rql_scan_effort *effort)
 {
-	if (source->kind == RQL_SCAN_PROGRAM)
+	if (source->kind == RQL_SOURCE_PROGRAM)
 		add_program(scan, source->index, effort);
 	else
 		add_source(scan, source, effort);

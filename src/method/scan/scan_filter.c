@@ -45,7 +45,7 @@ static enum rql_store_match match_test(const struct rql_scan_worker *w, const st
 }
 
 /* Whether some key of [least, greatest] can be in a map: its range, and, over few places, its bits. */
-static bool may_join(const struct rql_scan_map *map, int64_t least, int64_t greatest)
+static bool may_join(const struct rql_map *map, int64_t least, int64_t greatest)
 {
 	if (!map->dense)
 		return map->entries > 0;
@@ -79,11 +79,11 @@ static enum rql_store_match match_join(const struct rql_scan_worker *w, const st
 	bool may = true;
 	if (block->nulls == block->rows)
 		may = false;
-	else if (join->second != RQL_SCAN_NONE)
+	else if (join->second != RQL_NONE)
 		return RQL_MATCH_SOME;
 	else if (c->kind != RQL_STORE_CODED || !view->translate)
 		may = may_join(join->map, least, greatest);
-	if (join->kind == RQL_SCAN_ANTI)
+	if (join->kind == RQL_LOOKUP_ANTI)
 		return may ? RQL_MATCH_SOME : RQL_MATCH_ALL;
 	return may ? RQL_MATCH_SOME : RQL_MATCH_NONE;
 }
@@ -197,10 +197,10 @@ static bool test_narrow_keys(struct rql_scan_worker *w, const struct rql_scan_bo
 {
 	const struct rql_scan_column *c = &w->scan->columns[join->column];
 	const struct rql_store_view *view = &w->segment->columns[c->column];
-	const struct rql_scan_map *map = join->map;
+	const struct rql_map *map = join->map;
 	bool loaded = w->columns[join->column].generation == w->generation;
-	if (join->second != RQL_SCAN_NONE || !w->full || loaded || c->lane != RQL_LANE_I64 || !map->dense || map->least < 0 || map->least > INT32_MAX ||
-	    view->blocks[w->block].nulls || !rql_store_fits32(view, w->block) ||
+	if (join->second != RQL_NONE || !w->full || loaded || c->lane != RQL_LANE_I64 || !map->dense || map->least < 0 ||
+	    map->least > INT32_MAX || view->blocks[w->block].nulls || !rql_store_fits32(view, w->block) ||
 	    (int64_t)view->blocks[w->block].least[0] < 0)
 		return false;
 	count_whole(w, c->column);
@@ -216,11 +216,11 @@ static void test_keys(struct rql_scan_worker *w, const struct rql_scan_bound_joi
 {
 	const struct rql_scan_kernels *k = w->scan->kernels;
 	const struct rql_scan_column *c = &w->scan->columns[join->column];
-	const struct rql_scan_map *map = join->map;
+	const struct rql_map *map = join->map;
 	const struct rql_scan_loaded *keys = rql_scan_load_column(w, join->column);
 	uint32_t n = w->left;
 	rql_scan_fill_mask(bits, n);
-	if (!map->dense || join->second != RQL_SCAN_NONE) {
+	if (!map->dense || join->second != RQL_NONE) {
 		const uint32_t *found = rql_scan_load_payloads(w, (uint32_t)(join - w->scan->joins))->data;
 		for (uint32_t i = 0; i < n; i++)
 			bits[i / 64] &= ~((uint64_t)(found[i] == 0) << i % 64);
@@ -231,7 +231,7 @@ static void test_keys(struct rql_scan_worker *w, const struct rql_scan_bound_joi
 	} else {
 		/* Codes ascend and NULL's is the last: keys from it on are cut off. */
 		int64_t end = (int64_t)map->span;
-		if (c->null_code != RQL_SCAN_NONE && map->least + end > c->null_code)
+		if (c->null_code != RQL_NONE && map->least + end > c->null_code)
 			end = c->null_code > map->least ? c->null_code - map->least : 0;
 		k->bits32(keys->data, n, (uint32_t)-map->least, map->bits, (uint32_t)end, bits);
 	}
@@ -246,7 +246,7 @@ static void filter_join(struct rql_scan_worker *w, const struct rql_scan_bound_j
 	uint32_t n = w->left;
 	if (!test_narrow_keys(w, join, bits))
 		test_keys(w, join, bits);
-	if (join->kind == RQL_SCAN_ANTI) {
+	if (join->kind == RQL_LOOKUP_ANTI) {
 		for (uint32_t i = 0; i < n / 64; i++)
 			bits[i] = ~bits[i];
 		if (n % 64)
@@ -295,7 +295,7 @@ static double own_rank(const struct rql_scan_worker *w, uint32_t s)
 static bool reads_join(const struct rql_scan_bound_program *program, uint32_t join)
 {
 	for (uint32_t i = 0; i < program->program->input_count; i++)
-		if (program->inputs[i].kind == RQL_SCAN_JOIN && program->inputs[i].index == join)
+		if (program->inputs[i].kind == RQL_SOURCE_LOOKUP && program->inputs[i].index == join)
 			return true;
 	return false;
 }
@@ -307,7 +307,7 @@ static double rank_of(const struct rql_scan_worker *w, uint32_t s)
 	const struct rql_scan_step *step = &w->scan->steps[s], *steps = w->scan->steps;
 	double rank = own_rank(w, s);
 	for (uint32_t i = 0; step->kind == RQL_SCAN_BY_PROGRAM && i < w->scan->step_count; i++) {
-		bool before = steps[i].kind == RQL_SCAN_BY_JOIN && w->scan->joins[steps[i].index].kind == RQL_SCAN_INNER &&
+		bool before = steps[i].kind == RQL_SCAN_BY_JOIN && w->scan->joins[steps[i].index].kind == RQL_LOOKUP_INNER &&
 		              reads_join(&w->scan->programs[step->index], steps[i].index);
 		double other = before ? 1.001 * own_rank(w, i) : 0;
 		rank = other > rank ? other : rank;

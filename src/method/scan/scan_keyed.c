@@ -45,7 +45,7 @@ void rql_scan_keyed_free(struct rql_scan_worker *w)
 static bool is_null(const struct rql_scan_column *column, const struct rql_scan_loaded *loaded, uint32_t i)
 {
 	if (column->lane == RQL_LANE_I32)
-		return column->null_code != RQL_SCAN_NONE && ((const uint32_t *)loaded->data)[i] == column->null_code;
+		return column->null_code != RQL_NONE && ((const uint32_t *)loaded->data)[i] == column->null_code;
 	return column->nullable && loaded->nulls && !(loaded->valid[i >> 6] >> (i & 63) & 1);
 }
 
@@ -92,7 +92,7 @@ rql_status rql_scan_keyed_add(struct rql_scan_worker *w, uint32_t first, uint32_
 		const struct rql_scan_column *column = &scan->columns[scan->keyed[k]];
 		loaded[k] = rql_scan_load_column(w, scan->keyed[k]);
 		copy_keys(column, loaded[k], first, n, list->keys[k] + list->count);
-		nulls |= column->null_code != RQL_SCAN_NONE || (column->nullable && loaded[k]->nulls);
+		nulls |= column->null_code != RQL_NONE || (column->nullable && loaded[k]->nulls);
 	}
 	for (uint32_t i = 0; i < n && !scan->scalar; i++)
 		list->groups[list->count + i] = (uint32_t)w->groups[i];

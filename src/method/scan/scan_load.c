@@ -191,12 +191,12 @@ const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, ui
 
 #define AHEAD 16u /* rows between the prefetch of a hash table's place and its use */
 
-static void probe_hashed(const struct rql_scan_map *map, const int64_t *keys, uint32_t n, uint32_t *out)
+static void probe_hashed(const struct rql_map *map, const int64_t *keys, uint32_t n, uint32_t *out)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + AHEAD < n)
-			__builtin_prefetch(&map->table[rql_scan_map_home(map, keys[i + AHEAD])]);
-		out[i] = rql_scan_map_probe(map, keys[i]);
+			__builtin_prefetch(&map->table[rql_map_home(map, keys[i + AHEAD])]);
+		out[i] = rql_map_probe(map, keys[i]);
 	}
 }
 
@@ -215,7 +215,7 @@ static void probe_pairs(struct rql_scan_worker *w, const struct rql_scan_bound_j
 		int64_t x = key_at(keys, a->lane, i), y = key_at(others, b->lane, i);
 		bool null = (a->lane == RQL_LANE_I32 && x == a->null_code) || (b->lane == RQL_LANE_I32 && y == b->null_code) ||
 		            (others->nulls && !(others->valid[i / 64] >> i % 64 & 1));
-		out[i] = null ? 0 : rql_scan_map_get(join->map, rql_scan_pair_key(&join->pair, x, y));
+		out[i] = null ? 0 : rql_map_get(join->map, rql_pair_key(&join->pair, x, y));
 	}
 }
 
@@ -223,24 +223,24 @@ const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, 
 {
 	const struct rql_scan_bound_join *join = &w->scan->joins[j];
 	const struct rql_scan_column *c = &w->scan->columns[join->column];
-	const struct rql_scan_map *map = join->map;
+	const struct rql_map *map = join->map;
 	struct rql_scan_loaded *out = &w->payloads[j];
 	if (out->generation == w->generation)
 		return out;
 	out->generation = w->generation;
 	const struct rql_scan_loaded *keys = rql_scan_load_column(w, join->column);
 	uint32_t n = w->left, *found = out->data;
-	if (join->second != RQL_SCAN_NONE) {
+	if (join->second != RQL_NONE) {
 		probe_pairs(w, join, keys, found);
 	} else if (c->lane == RQL_LANE_I32) {
 		const uint32_t *codes = keys->data;
 		for (uint32_t i = 0; i < n; i++)
-			found[i] = codes[i] == c->null_code ? 0 : rql_scan_map_get(map, codes[i]);
+			found[i] = codes[i] == c->null_code ? 0 : rql_map_get(map, codes[i]);
 	} else if (map->dense) {
 		const int64_t *values = keys->data;
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t at = (uint64_t)values[i] - (uint64_t)map->least;
-			found[i] = at < map->span ? rql_scan_map_place(map, at) : 0;
+			found[i] = at < map->span ? rql_map_place(map, at) : 0;
 		}
 	} else {
 		probe_hashed(map, keys->data, n, found);
@@ -262,7 +262,7 @@ static bool bit_of(const uint64_t *bits, uint32_t at)
 }
 
 /* Values of a join's payloads [first, first + n) as int64, and which are NULL; false: none is. */
-static bool payload_values(struct rql_scan_worker *w, const struct rql_scan_source *s, uint32_t first, uint32_t n,
+static bool payload_values(struct rql_scan_worker *w, const struct rql_source *s, uint32_t first, uint32_t n,
                            int64_t *out, uint64_t *valid)
 {
 	const uint32_t *found = (const uint32_t *)rql_scan_load_payloads(w, s->index)->data + first;
@@ -349,11 +349,11 @@ static unsigned bytes_of(enum rql_lane_kind lane)
 }
 
 /* Rows [first, first + n) of a column or join as lanes of a kind: in place, or made in data and valid. */
-static struct rql_lanes source_lanes(struct rql_scan_worker *w, const struct rql_scan_source *s, uint32_t first,
-                                     uint32_t n, enum rql_lane_kind wanted, void *data, uint64_t *valid)
+static struct rql_lanes source_lanes(struct rql_scan_worker *w, const struct rql_source *s, uint32_t first, uint32_t n,
+                                     enum rql_lane_kind wanted, void *data, uint64_t *valid)
 {
 	struct rql_lanes out = {.data = data};
-	if (s->kind == RQL_SCAN_JOIN) {
+	if (s->kind == RQL_SOURCE_LOOKUP) {
 		int64_t *values = (int64_t *)w->groups; /* free until groups are numbered */
 		out.valid = payload_values(w, s, first, n, wanted == RQL_LANE_I64 ? data : values, valid) ? valid : NULL;
 		if (wanted != RQL_LANE_I64)
@@ -366,7 +366,7 @@ static struct rql_lanes source_lanes(struct rql_scan_worker *w, const struct rql
 	const char *from = (const char *)loaded->data + (size_t)first * bytes_of(c->lane);
 	if (loaded->nulls)
 		out.valid = loaded->valid + first / 64;
-	if (c->null_code != RQL_SCAN_NONE && code_valid((const void *)from, n, c->null_code, valid))
+	if (c->null_code != RQL_NONE && code_valid((const void *)from, n, c->null_code, valid))
 		out.valid = valid;
 	if (c->lane == wanted)
 		out.data = from;
@@ -388,7 +388,7 @@ struct rql_scan_values rql_scan_operand_values(struct rql_scan_worker *w, uint32
 {
 	const struct rql_scan_operand *o = &w->scan->operands[operand];
 	struct rql_lanes lanes;
-	if (o->source.kind == RQL_SCAN_PROGRAM) {
+	if (o->source.kind == RQL_SOURCE_PROGRAM) {
 		lanes = rql_program_result(w->states[o->source.index], o->source.result);
 		if (o->from == RQL_LANE_BOOL) {
 			int64_t *out = w->operands[operand];
@@ -453,7 +453,7 @@ static bool codes_of_payloads(const struct rql_scan_part *part, const uint32_t *
 
 static bool program_codes(struct rql_scan_worker *w, const struct rql_scan_part *part, uint32_t n, uint64_t *codes)
 {
-	const struct rql_scan_source *s = &part->source;
+	const struct rql_source *s = &part->source;
 	struct rql_lanes lanes = rql_program_result(w->states[s->index], s->result);
 	enum rql_lane_kind kind = w->scan->programs[s->index].program->results[s->result].kind;
 	int64_t values[RQL_VECTOR_ROWS];
@@ -471,10 +471,10 @@ static bool part_codes(struct rql_scan_worker *w, const struct rql_scan_part *pa
                        uint64_t *codes)
 {
 	const struct rql_scan *scan = w->scan;
-	const struct rql_scan_source *s = &part->source;
-	if (s->kind == RQL_SCAN_PROGRAM)
+	const struct rql_source *s = &part->source;
+	if (s->kind == RQL_SOURCE_PROGRAM)
 		return program_codes(w, part, n, codes);
-	if (s->kind == RQL_SCAN_JOIN) {
+	if (s->kind == RQL_SOURCE_LOOKUP) {
 		int64_t values[RQL_VECTOR_ROWS];
 		uint64_t valid[RQL_VECTOR_WORDS];
 		if (part->key_of_code)

@@ -9,21 +9,14 @@ struct rql_prepared {
 	const struct rql_store_snapshot *snapshot; /* one reference */
 };
 
-static enum rql_serve can_scan(const struct rql_scan_request *request, const struct rql_device *device,
-                               const char **reason)
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)request; /* what it cannot answer, preparing says */
 	if (device->units[RQL_UNIT_CPU])
-		return RQL_SERVE_FULL;
+		return RQL_OFFER_FULL;
 	if (reason)
 		*reason = "the device is not a CPU";
-	return RQL_SERVE_NO;
-}
-
-static enum rql_serve can_rows(const struct rql_scan_rows_request *request, const struct rql_device *device,
-                               const char **reason)
-{
-	return can_scan(&request->scan, device, reason);
+	return RQL_OFFER_NO;
 }
 
 static void free_prepared(struct rql_prepared *prepared)
@@ -36,34 +29,19 @@ static void free_prepared(struct rql_prepared *prepared)
 	free(prepared);
 }
 
-static rql_status prepare_scan(const struct rql_scan_request *request, struct rql_device *device,
-                               struct rql_prepared **out, struct rql_error *err)
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
 {
 	struct rql_prepared *prepared = calloc(1, sizeof *prepared);
 	if (!prepared)
 		return rql_error_memory(err, sizeof *prepared, "preparing a scan");
-	rql_status status = rql_scan_prepare(request, device, &prepared->scan, err);
+	rql_status status = request->wants == RQL_PORT_BATCH ? rql_scan_rows_prepare(request, device, &prepared->rows, err)
+	                                                     : rql_scan_prepare(request, device, &prepared->scan, err);
 	if (status != RQL_OK) {
 		free(prepared);
 		return status;
 	}
 	prepared->snapshot = rql_store_snapshot_retain(request->snapshot);
-	*out = prepared;
-	return RQL_OK;
-}
-
-static rql_status prepare_rows(const struct rql_scan_rows_request *request, struct rql_device *device,
-                               struct rql_prepared **out, struct rql_error *err)
-{
-	struct rql_prepared *prepared = calloc(1, sizeof *prepared);
-	if (!prepared)
-		return rql_error_memory(err, sizeof *prepared, "preparing a selection of rows");
-	rql_status status = rql_scan_rows_prepare(request, device, &prepared->rows, err);
-	if (status != RQL_OK) {
-		free(prepared);
-		return status;
-	}
-	prepared->snapshot = rql_store_snapshot_retain(request->scan.snapshot);
 	*out = prepared;
 	return RQL_OK;
 }
@@ -77,28 +55,30 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 	out->device_bytes = 0; /* the columns are where they are */
 }
 
+static rql_status run_rows(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
+                           struct rql_port *out, struct rql_error *err)
+{
+	struct rql_batch *batch;
+	struct rql_scan_counts counts;
+	RQL_TRY(rql_scan_rows_run(rows, device, progress, &batch, &counts, err));
+	*out = (struct rql_port){.kind = RQL_PORT_BATCH,
+	                         .batch = batch,
+	                         .group_count = batch->rows,
+	                         .cells_read = counts.rows_read,
+	                         .cells_covered = counts.rows_passed,
+	                         .bytes_read = counts.bytes_read,
+	                         .runs = counts.blocks - counts.blocks_skipped};
+	return RQL_OK;
+}
+
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_answer *out,
+                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                       struct rql_error *err)
 {
 	(void)flags; /* one pass, which the caller times */
+	if (prepared->rows)
+		return run_rows(prepared->rows, device, progress, out, err);
 	return rql_scan_run(prepared->scan, device, arena, progress, out, NULL, err);
-}
-
-static rql_status run_rows(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                           struct rql_arena *arena, struct rql_progress *progress, struct rql_batch **rows,
-                           struct rql_answer *out, struct rql_error *err)
-{
-	(void)flags;
-	(void)arena;
-	struct rql_scan_counts counts;
-	RQL_TRY(rql_scan_rows_run(prepared->rows, device, progress, rows, &counts, err));
-	*out = (struct rql_answer){.group_count = (*rows)->rows,
-	                           .cells_read = counts.rows_read,
-	                           .cells_covered = counts.rows_passed,
-	                           .bytes_read = counts.bytes_read,
-	                           .runs = counts.blocks - counts.blocks_skipped};
-	return RQL_OK;
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)
@@ -111,13 +91,12 @@ const struct rql_method rql_method_scan_cpu = {
 	.description = "filters, joins, groups, sums and selects compressed columns in one pass",
 	.paper = "Crystal (SIGMOD 2020), section 3; MonetDB/X100 (CIDR 2005)",
 	.unit = RQL_UNIT_CPU,
-	.can_scan = can_scan,
-	.prepare_scan = prepare_scan,
+	.reads = RQL_READS_STORE,
+	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_BATCH,
+	.offer = offer,
+	.prepare = prepare,
 	.price = price,
 	.run = run,
-	.can_rows = can_rows,
-	.prepare_rows = prepare_rows,
-	.run_rows = run_rows,
-	.free_prepared = free_prepared,
-	.prepared_bytes = prepared_bytes,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
 };

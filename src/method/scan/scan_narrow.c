@@ -96,7 +96,7 @@ static bool narrow_codes(struct rql_scan *scan, uint32_t codes, struct rql_scan_
 /* A range of integers that a condition on the column itself leaves; no NULL passes one. */
 static void narrow_range(const struct rql_scan *scan, struct rql_scan_part *part)
 {
-	bool nulls = part->null_key != RQL_SCAN_NONE, some = false;
+	bool nulls = part->null_key != RQL_NONE, some = false;
 	if (nulls && part->null_key + 1 != part->key_count)
 		return;
 	rql_int128 least = part->least, greatest = least + part->key_count - nulls - 1;
@@ -119,7 +119,7 @@ static void narrow_range(const struct rql_scan *scan, struct rql_scan_part *part
 
 bool rql_scan_narrow(struct rql_scan *scan, struct rql_scan_part *part)
 {
-	if (part->source.kind != RQL_SCAN_COLUMN || part->wide)
+	if (part->source.kind != RQL_SOURCE_COLUMN || part->wide)
 		return true;
 	const struct rql_store_column *column = &scan->snapshot->columns[part->source.index];
 	if (column->kind == RQL_STORE_INTEGER && !part->key_of_code)

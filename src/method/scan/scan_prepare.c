@@ -6,7 +6,7 @@
 /* A binding under way. */
 struct binding {
 	struct rql_scan *scan;
-	const struct rql_scan_request *request;
+	const struct rql_request *request;
 	struct rql_error *err;
 };
 
@@ -48,7 +48,7 @@ static rql_status need_column(struct binding *b, uint32_t index, uint32_t *out)
 	struct rql_scan *scan = b->scan;
 	if (index >= scan->snapshot->column_count)
 		return wrong(b, "no such column", index);
-	if (scan->column_of[index] == RQL_SCAN_NONE) {
+	if (scan->column_of[index] == RQL_NONE) {
 		const struct rql_store_column *column = &scan->snapshot->columns[index];
 		bool coded = column->kind == RQL_STORE_CODED;
 		scan->columns[scan->column_count] = (struct rql_scan_column){
@@ -57,7 +57,7 @@ static rql_status need_column(struct binding *b, uint32_t index, uint32_t *out)
 			.lane = lane_of(column),
 			.nullable = !coded && column->nulls > 0,
 			.codes = coded ? column->dimension->count : 0,
-			.null_code = coded && column->dimension->has_null ? column->dimension->count - 1 : RQL_SCAN_NONE,
+			.null_code = coded && column->dimension->has_null ? column->dimension->count - 1 : RQL_NONE,
 			.least = coded ? 0 : column->least,
 			.greatest = coded ? column->dimension->count : column->greatest,
 		};
@@ -71,15 +71,15 @@ static rql_status need_column(struct binding *b, uint32_t index, uint32_t *out)
 
 static bool leaves_null(const struct rql_scan_bound_join *join)
 {
-	return join->kind == RQL_SCAN_LEFT && !join->absent;
+	return join->kind == RQL_LOOKUP_LEFT && !join->absent;
 }
 
 /* Checks a source, copies its arrays, and gives what is known of its values. */
-static rql_status bind_join_source(struct binding *b, struct rql_scan_source *s, struct rql_scan_operand *about)
+static rql_status bind_join_source(struct binding *b, struct rql_source *s, struct rql_scan_operand *about)
 {
 	struct rql_scan_bound_join *join = &b->scan->joins[s->index];
-	uint64_t payloads = rql_scan_join_payloads(join->map, join->absent);
-	if (join->kind == RQL_SCAN_SEMI || join->kind == RQL_SCAN_ANTI)
+	uint64_t payloads = rql_lookup_payloads(join->map, join->absent);
+	if (join->kind == RQL_LOOKUP_SEMI || join->kind == RQL_LOOKUP_ANTI)
 		return wrong(b, "a semi or anti join has no payload", s->index);
 	about->from = s->value_of_payload ? RQL_LANE_I64 : RQL_LANE_I32;
 	about->nullable = leaves_null(join) || s->valid_of_payload;
@@ -102,8 +102,7 @@ static rql_status bind_join_source(struct binding *b, struct rql_scan_source *s,
 	return RQL_OK;
 }
 
-static rql_status bind_program_source(struct binding *b, const struct rql_scan_source *s,
-                                      struct rql_scan_operand *about)
+static rql_status bind_program_source(struct binding *b, const struct rql_source *s, struct rql_scan_operand *about)
 {
 	const struct rql_scan_bound_program *bound = &b->scan->programs[s->index];
 	if (s->result >= bound->program->result_count)
@@ -112,12 +111,12 @@ static rql_status bind_program_source(struct binding *b, const struct rql_scan_s
 	about->from = result->kind;
 	about->nullable = result->nullable;
 	for (uint32_t i = 0; i < bound->program->input_count; i++) {
-		const struct rql_scan_source *input = &bound->inputs[i];
-		if (input->kind == RQL_SCAN_JOIN)
+		const struct rql_source *input = &bound->inputs[i];
+		if (input->kind == RQL_SOURCE_LOOKUP)
 			about->nullable |= leaves_null(&b->scan->joins[input->index]) || input->valid_of_payload;
 		else
 			about->nullable |= b->scan->columns[bound->columns[i]].nullable ||
-			                   b->scan->columns[bound->columns[i]].null_code != RQL_SCAN_NONE;
+			                   b->scan->columns[bound->columns[i]].null_code != RQL_NONE;
 	}
 	about->least = result->bounds.low;
 	about->greatest = result->bounds.high;
@@ -128,28 +127,28 @@ static rql_status bind_program_source(struct binding *b, const struct rql_scan_s
 	return RQL_OK;
 }
 
-static rql_status bind_source(struct binding *b, const struct rql_scan_source *source, struct rql_scan_operand *about)
+static rql_status bind_source(struct binding *b, const struct rql_source *source, struct rql_scan_operand *about)
 {
 	struct rql_scan *scan = b->scan;
 	uint32_t at;
-	*about = (struct rql_scan_operand){.source = *source, .null_code = RQL_SCAN_NONE};
+	*about = (struct rql_scan_operand){.source = *source, .null_code = RQL_NONE};
 	switch (source->kind) {
-	case RQL_SCAN_COLUMN:
+	case RQL_SOURCE_COLUMN:
 		RQL_TRY(need_column(b, source->index, &at));
 		about->from = scan->columns[at].lane;
-		about->nullable = scan->columns[at].nullable || scan->columns[at].null_code != RQL_SCAN_NONE;
+		about->nullable = scan->columns[at].nullable || scan->columns[at].null_code != RQL_NONE;
 		about->null_code = scan->columns[at].null_code;
 		about->least = scan->columns[at].least;
 		about->greatest = scan->columns[at].greatest;
 		if (scan->columns[at].kind == RQL_STORE_CODED)
 			about->kind = RQL_MEASURE_CODE;
 		break;
-	case RQL_SCAN_JOIN:
+	case RQL_SOURCE_LOOKUP:
 		if (source->index >= scan->join_count)
 			return wrong(b, "no such join", source->index);
 		RQL_TRY(bind_join_source(b, &about->source, about));
 		break;
-	case RQL_SCAN_PROGRAM:
+	case RQL_SOURCE_PROGRAM:
 		if (source->index >= scan->program_count)
 			return wrong(b, "no such program", source->index);
 		RQL_TRY(bind_program_source(b, source, about));
@@ -164,9 +163,9 @@ static rql_status bind_source(struct binding *b, const struct rql_scan_source *s
 }
 
 /* What an answer's source needs at the end of every block. */
-static void mark_answer(struct rql_scan *scan, const struct rql_scan_source *source)
+static void mark_answer(struct rql_scan *scan, const struct rql_source *source)
 {
-	if (source->kind == RQL_SCAN_PROGRAM)
+	if (source->kind == RQL_SOURCE_PROGRAM)
 		scan->programs[source->index].in_answer = true;
 }
 
@@ -174,18 +173,18 @@ static void mark_answer(struct rql_scan *scan, const struct rql_scan_source *sou
 
 static rql_status bind_joins(struct binding *b)
 {
-	const struct rql_scan_request *r = b->request;
+	const struct rql_request *r = b->request;
 	struct rql_scan *scan = b->scan;
-	for (uint32_t j = 0; j < r->join_count; j++) {
+	for (uint32_t j = 0; j < r->lookup_count; j++) {
 		struct rql_scan_bound_join *join = &scan->joins[j];
 		*join = (struct rql_scan_bound_join){
-			.kind = r->joins[j].kind, .map = r->joins[j].map, .second = RQL_SCAN_NONE, .pair = r->joins[j].pair};
-		if (r->joins[j].absent && r->joins[j].kind != RQL_SCAN_LEFT)
+			.kind = r->lookups[j].kind, .map = r->lookups[j].map, .second = RQL_NONE, .pair = r->lookups[j].pair};
+		if (r->lookups[j].absent && r->lookups[j].kind != RQL_LOOKUP_LEFT)
 			return wrong(b, "a payload for rows without a match, which the join drops", j);
-		join->absent = r->joins[j].absent;
-		RQL_TRY(need_column(b, r->joins[j].column, &join->column));
-		if (r->joins[j].second) {
-			RQL_TRY(need_column(b, r->joins[j].second - 1, &join->second));
+		join->absent = r->lookups[j].absent;
+		RQL_TRY(need_column(b, r->lookups[j].column, &join->column));
+		if (r->lookups[j].second) {
+			RQL_TRY(need_column(b, r->lookups[j].second - 1, &join->second));
 			enum rql_lane_kind other = scan->columns[join->second].lane;
 			if (other != RQL_LANE_I32 && other != RQL_LANE_I64)
 				return wrong(b, "a second join key that is no integer of up to 64 bits", j);
@@ -193,7 +192,7 @@ static rql_status bind_joins(struct binding *b)
 		enum rql_lane_kind lane = scan->columns[join->column].lane;
 		if (lane != RQL_LANE_I32 && lane != RQL_LANE_I64)
 			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "column %s cannot be a join key: it is %s",
-			                     scan->snapshot->columns[r->joins[j].column].name,
+			                     scan->snapshot->columns[r->lookups[j].column].name,
 			                     lane == RQL_LANE_F64 ? "real" : "wider than 64 bits");
 		scan->join_count++;
 	}
@@ -209,23 +208,23 @@ static bool input_fits(enum rql_lane_kind from, enum rql_lane_kind to)
 static rql_status bind_program(struct binding *b, uint32_t p)
 {
 	struct rql_scan *scan = b->scan;
-	const struct rql_scan_program *from = &b->request->programs[p];
+	const struct rql_row_program *from = &b->request->programs[p];
 	struct rql_scan_bound_program *bound = &scan->programs[p];
 	uint32_t count = from->program->input_count;
 	bound->program = from->program;
-	bound->inputs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_source, count);
+	bound->inputs = RQL_NEW_ARRAY(scan->arena, struct rql_source, count);
 	bound->columns = RQL_NEW_ARRAY(scan->arena, uint32_t, count);
 	if (!bound->inputs || !bound->columns)
 		return no_memory(b, count * sizeof(*bound->inputs));
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_operand about;
-		if (from->inputs[i].kind == RQL_SCAN_PROGRAM)
+		if (from->inputs[i].kind == RQL_SOURCE_PROGRAM)
 			return wrong(b, "a program's input is a program", p);
 		RQL_TRY(bind_source(b, &from->inputs[i], &about));
 		if (!input_fits(about.from, from->program->inputs[i].kind))
 			return wrong(b, "a program's input has another kind of value", p);
 		bound->inputs[i] = about.source;
-		if (about.source.kind == RQL_SCAN_COLUMN)
+		if (about.source.kind == RQL_SOURCE_COLUMN)
 			bound->columns[i] = scan->column_of[about.source.index];
 	}
 	scan->program_count++;
@@ -271,8 +270,8 @@ static double clamp_share(double share)
 }
 
 /* A set without gaps is a range, which needs no look-up. NULL's code is never in it. */
-static rql_status bind_codes(struct binding *b, const struct rql_scan_conjunct *c,
-                             const struct rql_dimension *dimension, struct rql_scan_step *step)
+static rql_status bind_codes(struct binding *b, const struct rql_conjunct *c, const struct rql_dimension *dimension,
+                             struct rql_scan_step *step)
 {
 	uint32_t count = dimension->count, words = (count + 63) / 64, set = 0, first = 0, last = 0;
 	uint64_t *codes = RQL_NEW_ARRAY(b->scan->arena, uint64_t, words + 1);
@@ -293,7 +292,7 @@ static rql_status bind_codes(struct binding *b, const struct rql_scan_conjunct *
 	return RQL_OK;
 }
 
-static void bind_code_range(const struct rql_scan_conjunct *c, const struct rql_dimension *dimension,
+static void bind_code_range(const struct rql_conjunct *c, const struct rql_dimension *dimension,
                             struct rql_scan_step *step)
 {
 	rql_int128 last = (rql_int128)dimension->count - dimension->has_null - 1;
@@ -308,29 +307,29 @@ static void bind_code_range(const struct rql_scan_conjunct *c, const struct rql_
 
 static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step *step)
 {
-	const struct rql_scan_conjunct *c = &b->request->conjuncts[i];
+	const struct rql_conjunct *c = &b->request->conjuncts[i];
 	if (c->index >= b->scan->snapshot->column_count)
 		return wrong(b, "no such column", c->index);
 	const struct rql_store_column *column = &b->scan->snapshot->columns[c->index];
 	double rows = b->scan->snapshot->rows ? (double)b->scan->snapshot->rows : 1, nulls = (double)column->nulls / rows;
 	*step = (struct rql_scan_step){
 		.kind = RQL_SCAN_BY_TEST, .index = c->index, .or_null = c->or_null, .at_first = c->at_first, .cost = 0.2};
-	if (c->test == RQL_SCAN_IS_NULL || c->test == RQL_SCAN_IS_NOT_NULL) {
-		bool null = c->test == RQL_SCAN_IS_NULL;
+	if (c->test == RQL_TEST_IS_NULL || c->test == RQL_TEST_IS_NOT_NULL) {
+		bool null = c->test == RQL_TEST_IS_NULL;
 		step->filter.kind = null ? RQL_FILTER_IS_NULL : RQL_FILTER_IS_NOT_NULL;
 		step->pass = null ? nulls : 1 - nulls;
 		step->cost = 0.05;
-	} else if (c->test == RQL_SCAN_IN_CODES && column->kind == RQL_STORE_CODED) {
+	} else if (c->test == RQL_TEST_IN_CODES && column->kind == RQL_STORE_CODED) {
 		RQL_TRY(bind_codes(b, c, column->dimension, step));
-	} else if (c->test == RQL_SCAN_IN_RANGE && column->kind == RQL_STORE_CODED) {
+	} else if (c->test == RQL_TEST_IN_RANGE && column->kind == RQL_STORE_CODED) {
 		bind_code_range(c, column->dimension, step);
-	} else if (c->test == RQL_SCAN_IN_RANGE && column->kind == RQL_STORE_INTEGER) {
+	} else if (c->test == RQL_TEST_IN_RANGE && column->kind == RQL_STORE_INTEGER) {
 		step->filter =
 			(struct rql_store_filter){.kind = RQL_FILTER_INTEGER_RANGE, .least = c->least, .greatest = c->greatest};
 		double least = c->least > column->least ? (double)c->least : (double)column->least;
 		double greatest = c->greatest < column->greatest ? (double)c->greatest : (double)column->greatest;
 		step->pass = (greatest - least + 1) / ((double)column->greatest - (double)column->least + 1);
-	} else if (c->test == RQL_SCAN_IN_REALS && column->kind == RQL_STORE_REAL) {
+	} else if (c->test == RQL_TEST_IN_REALS && column->kind == RQL_STORE_REAL) {
 		step->filter = (struct rql_store_filter){
 			.kind = RQL_FILTER_REAL_RANGE, .real_least = c->real_least, .real_greatest = c->real_greatest};
 		step->pass = 0.3;
@@ -347,28 +346,28 @@ static rql_status bind_join_step(struct binding *b, uint32_t j, struct rql_scan_
 	const struct rql_scan_bound_join *join = &b->scan->joins[j];
 	const struct rql_scan_column *column = &b->scan->columns[join->column];
 	double range = (double)(column->greatest - column->least) + 1;
-	if (join->second != RQL_SCAN_NONE)
+	if (join->second != RQL_NONE)
 		range *= (double)join->pair.second_span;
-	double entries = (double)rql_scan_map_entries(join->map), share = entries / (range > 1 ? range : 1);
+	double entries = (double)rql_map_entries(join->map), share = entries / (range > 1 ? range : 1);
 	/* A dimension's keys are mostly all those that there are: what was filtered out of them says more than the range. */
 	if (join->map->offered > join->map->entries || share < 0.05)
 		share = entries / (join->map->offered ? (double)join->map->offered : 1);
 	*step = (struct rql_scan_step){
 		.kind = RQL_SCAN_BY_JOIN,
 		.index = j,
-		.cost = rql_scan_map_is_dense(join->map) ? 0.6 : 4,
-		.pass = clamp_share(join->kind == RQL_SCAN_ANTI ? 1 - share : share),
+		.cost = rql_map_is_dense(join->map) ? 0.6 : 4,
+		.pass = clamp_share(join->kind == RQL_LOOKUP_ANTI ? 1 - share : share),
 	};
 	return RQL_OK;
 }
 
 static rql_status bind_steps(struct binding *b)
 {
-	const struct rql_scan_request *r = b->request;
+	const struct rql_request *r = b->request;
 	struct rql_scan *scan = b->scan;
 	for (uint32_t c = 0; c < r->conjunct_count; c++) {
 		struct rql_scan_step *step = &scan->steps[scan->step_count++];
-		if (r->conjuncts[c].test != RQL_SCAN_IS_TRUE) {
+		if (r->conjuncts[c].test != RQL_TEST_IS_TRUE) {
 			RQL_TRY(bind_test(b, c, step));
 			continue;
 		}
@@ -379,8 +378,8 @@ static rql_status bind_steps(struct binding *b)
 		                               .cost = 1 + 0.3 * scan->programs[p].program->step_count,
 		                               .pass = 0.3};
 	}
-	for (uint32_t j = 0; j < r->join_count; j++)
-		if (scan->joins[j].kind != RQL_SCAN_LEFT)
+	for (uint32_t j = 0; j < r->lookup_count; j++)
+		if (scan->joins[j].kind != RQL_LOOKUP_LEFT)
 			RQL_TRY(bind_join_step(b, j, &scan->steps[scan->step_count++]));
 	return RQL_OK;
 }
@@ -403,12 +402,12 @@ static void note_checks(struct rql_scan *scan)
 
 static rql_status bind_group_key(struct binding *b, uint32_t g)
 {
-	const struct rql_scan_group_key *key = &b->request->groups[g];
+	const struct rql_group_key *key = &b->request->groups[g];
 	struct rql_scan_part *part = &b->scan->parts[g];
 	struct rql_scan_operand about;
 	RQL_TRY(bind_source(b, &key->source, &about));
 	mark_answer(b->scan, &about.source);
-	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SCAN_JOIN;
+	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SOURCE_LOOKUP;
 	*part = (struct rql_scan_part){
 		.source = about.source, .least = key->least, .key_count = key->key_count, .null_key = key->null_key};
 	if (key->wide_count) {
@@ -417,13 +416,13 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 		part->null_key = key->wide_count - 1;
 	}
 	if (part->key_count == 0 || (key->wide_count && (key->key_count || key->key_of_code)) ||
-	    (key->null_key != RQL_SCAN_NONE && part->null_key >= part->key_count))
+	    (key->null_key != RQL_NONE && part->null_key >= part->key_count))
 		return wrong(b, "a group key without room", g);
 	if (about.kind == RQL_MEASURE_REAL || about.from == RQL_LANE_I128)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %u is no integer of up to 64 bits", g);
-	if (about.nullable && !coded && key->null_key == RQL_SCAN_NONE)
+	if (about.nullable && !coded && key->null_key == RQL_NONE)
 		return wrong(b, "a group key can be NULL and has no key for it", g);
-	part->plain = about.source.kind == RQL_SCAN_COLUMN && coded && !key->key_of_code && key->least == 0 &&
+	part->plain = about.source.kind == RQL_SOURCE_COLUMN && coded && !key->key_of_code && key->least == 0 &&
 	              about.greatest <= part->key_count;
 	if (key->key_of_code) {
 		if ((!coded && !join) || (join && (key->source.value_of_payload || key->source.valid_of_payload)))
@@ -482,21 +481,21 @@ static rql_status bind_keyed(struct binding *b)
 	}
 	if (scan->keyed_count && b->request->agg_count)
 		return wrong(b, "a map to build has aggregates", b->request->agg_count);
-	if (scan->keyed_count && (scan->wide || scan->group_count > RQL_SCAN_KEYED_GROUPS))
+	if (scan->keyed_count && (scan->wide || scan->group_count > RQL_KEYED_GROUPS))
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "a map to build has more than %llu payloads",
-		                     (unsigned long long)RQL_SCAN_KEYED_GROUPS);
+		                     (unsigned long long)RQL_KEYED_GROUPS);
 	return RQL_OK;
 }
 
 /* ---- aggregates ---- */
 
-static bool same_source(const struct rql_scan_source *a, const struct rql_scan_source *b)
+static bool same_source(const struct rql_source *a, const struct rql_source *b)
 {
 	return a->kind == b->kind && a->index == b->index &&
-	       (a->kind == RQL_SCAN_COLUMN || (a->kind == RQL_SCAN_PROGRAM && a->result == b->result));
+	       (a->kind == RQL_SOURCE_COLUMN || (a->kind == RQL_SOURCE_PROGRAM && a->result == b->result));
 }
 
-static rql_status need_operand(struct binding *b, const struct rql_scan_source *source, uint32_t *out)
+static rql_status need_operand(struct binding *b, const struct rql_source *source, uint32_t *out)
 {
 	struct rql_scan *scan = b->scan;
 	for (uint32_t o = 0; o < scan->operand_count; o++)
@@ -557,20 +556,21 @@ static rql_status value_slot_kind(struct binding *b, const struct rql_scan_opera
 static rql_status bind_agg(struct binding *b, uint32_t a)
 {
 	struct rql_scan *scan = b->scan;
-	const struct rql_scan_agg *agg = &b->request->aggs[a];
+	const struct rql_agg *agg = &b->request->aggs[a];
 	struct rql_scan_output *out = &scan->outputs[a];
-	uint32_t operand = RQL_SCAN_NONE;
-	*out = (struct rql_scan_output){.kind = RQL_MEASURE_INTEGER, .slot = RQL_SCAN_NONE, .valid = RQL_SCAN_NONE};
-	if (agg->filter != RQL_SCAN_NONE) {
-		RQL_TRY(need_filter(b, agg->filter));
-		scan->programs[agg->filter].in_answer = true;
+	const uint32_t filter = agg->filter ? agg->filter - 1 : RQL_NONE;
+	uint32_t operand = RQL_NONE;
+	*out = (struct rql_scan_output){.kind = RQL_MEASURE_INTEGER, .slot = RQL_NONE, .valid = RQL_NONE};
+	if (agg->filter) {
+		RQL_TRY(need_filter(b, filter));
+		scan->programs[filter].in_answer = true;
 	}
 	if (agg->kind != RQL_AGG_COUNT_STAR)
 		RQL_TRY(need_operand(b, &agg->source, &operand));
-	bool nullable = operand != RQL_SCAN_NONE && scan->operands[operand].nullable;
-	uint32_t counted = nullable || agg->filter != RQL_SCAN_NONE
-	                       ? need_slot(scan, RQL_SCAN_SLOT_COUNT, nullable ? operand : RQL_SCAN_NONE, agg->filter)
-	                       : RQL_SCAN_NONE;
+	bool nullable = operand != RQL_NONE && scan->operands[operand].nullable;
+	uint32_t counted = nullable || agg->filter
+	                       ? need_slot(scan, RQL_SCAN_SLOT_COUNT, nullable ? operand : RQL_NONE, filter)
+	                       : RQL_NONE;
 	if (agg->kind == RQL_AGG_COUNT_STAR || agg->kind == RQL_AGG_COUNT) {
 		out->counts = true;
 		out->slot = counted;
@@ -580,7 +580,7 @@ static rql_status bind_agg(struct binding *b, uint32_t a)
 	RQL_TRY(value_slot_kind(b, &scan->operands[operand], a, &kind));
 	out->kind = scan->operands[operand].kind;
 	out->valid = counted;
-	out->slot = need_slot(scan, kind, operand, agg->filter);
+	out->slot = need_slot(scan, kind, operand, filter);
 	return RQL_OK;
 }
 
@@ -629,13 +629,13 @@ static rql_status make_template(struct binding *b)
 static rql_status allocate(struct binding *b)
 {
 	struct rql_scan *scan = b->scan;
-	const struct rql_scan_request *r = b->request;
+	const struct rql_request *r = b->request;
 	uint32_t columns = r->snapshot->column_count;
 	scan->columns = RQL_NEW_ARRAY(scan->arena, struct rql_scan_column, columns);
 	scan->column_of = RQL_NEW_ARRAY(scan->arena, uint32_t, columns);
 	scan->programs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_program, r->program_count);
-	scan->joins = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_join, r->join_count);
-	scan->steps = RQL_NEW_ARRAY(scan->arena, struct rql_scan_step, (size_t)r->conjunct_count + r->join_count);
+	scan->joins = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_join, r->lookup_count);
+	scan->steps = RQL_NEW_ARRAY(scan->arena, struct rql_scan_step, (size_t)r->conjunct_count + r->lookup_count);
 	scan->parts = RQL_NEW_ARRAY(scan->arena, struct rql_scan_part, r->group_count);
 	scan->operands = RQL_NEW_ARRAY(scan->arena, struct rql_scan_operand, r->agg_count);
 	scan->slots = RQL_NEW_ARRAY(scan->arena, struct rql_scan_slot, (size_t)r->agg_count * 2);
@@ -644,14 +644,14 @@ static rql_status allocate(struct binding *b)
 	    !scan->operands || !scan->slots || !scan->outputs)
 		return no_memory(b, columns * sizeof(*scan->columns));
 	for (uint32_t c = 0; c < columns; c++)
-		scan->column_of[c] = RQL_SCAN_NONE;
+		scan->column_of[c] = RQL_NONE;
 	scan->row_words = 1;
 	return RQL_OK;
 }
 
 static rql_status bind(struct binding *b)
 {
-	const struct rql_scan_request *r = b->request;
+	const struct rql_request *r = b->request;
 	RQL_TRY(allocate(b));
 	RQL_TRY(bind_joins(b));
 	for (uint32_t p = 0; p < r->program_count; p++)
@@ -668,7 +668,7 @@ static rql_status bind(struct binding *b)
 	return make_template(b);
 }
 
-rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_device *device, struct rql_scan **out,
+rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device *device, struct rql_scan **out,
                             struct rql_error *err)
 {
 	struct rql_scan *scan = calloc(1, sizeof(*scan));
@@ -694,7 +694,7 @@ rql_status rql_scan_prepare(const struct rql_scan_request *request, struct rql_d
 	scan->hashed = scan->hashed && !scan->keyed_count;
 	scan->few = !scan->scalar && !scan->hashed && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words;
 	for (uint32_t s = 0; s < scan->slot_count; s++)
-		scan->few &= scan->slots[s].filter == RQL_SCAN_NONE &&
+		scan->few &= scan->slots[s].filter == RQL_NONE &&
 		             (scan->slots[s].kind == RQL_SCAN_SLOT_SUM || scan->slots[s].kind == RQL_SCAN_SLOT_SUM_REAL ||
 		              scan->slots[s].kind == RQL_SCAN_SLOT_COUNT);
 	*out = scan;

@@ -9,7 +9,8 @@
 #ifndef RQL_METHOD_SCAN_SCAN_QUERY_H
 #define RQL_METHOD_SCAN_SCAN_QUERY_H
 
-#include "method/scan/scan_map.h"
+#include "column/map_layout.h"
+#include "method/scan/scan.h"
 #include "method/scan/scan_simd.h"
 #include "util/mem.h"
 
@@ -31,7 +32,7 @@ struct rql_scan_column {
 	enum rql_store_kind kind;
 	enum rql_lane_kind lane; /* I32: codes; I64, I128, F64 */
 	bool nullable;           /* CODED: never: NULL is a code */
-	uint32_t null_code;      /* CODED: its NULL; RQL_SCAN_NONE: none */
+	uint32_t null_code;      /* CODED: its NULL; RQL_NONE: none */
 	uint32_t codes;          /* CODED */
 	rql_int128 least, greatest;
 };
@@ -50,7 +51,7 @@ struct rql_scan_step {
 
 /* ---- groups ---- */
 struct rql_scan_part {
-	struct rql_scan_source source;
+	struct rql_source source;
 	const uint32_t *key_of_code; /* [codes or payloads] */
 	uint32_t codes;              /* entries of key_of_code */
 	int64_t least;
@@ -81,39 +82,39 @@ enum rql_scan_slot_kind {
 };
 /* A value that slots read: I64, I128 or F64, whatever the source has. */
 struct rql_scan_operand {
-	struct rql_scan_source source;
+	struct rql_source source;
 	enum rql_lane_kind from, lane;
 	bool nullable;
-	uint32_t null_code;         /* of a coded column: NULL in aggregates; RQL_SCAN_NONE: none */
+	uint32_t null_code;         /* of a coded column: NULL in aggregates; RQL_NONE: none */
 	rql_int128 least, greatest; /* integers */
 	enum rql_measure_kind kind;
 };
 struct rql_scan_slot {
 	enum rql_scan_slot_kind kind;
-	uint32_t operand; /* COUNT: only its validity; RQL_SCAN_NONE: rows that the filter lets through */
-	uint32_t filter;  /* program, or RQL_SCAN_NONE */
+	uint32_t operand; /* COUNT: only its validity; RQL_NONE: rows that the filter lets through */
+	uint32_t filter;  /* program, or RQL_NONE */
 	uint32_t word;
 };
 struct rql_scan_output {
 	enum rql_measure_kind kind;
-	uint32_t slot;  /* the value; RQL_SCAN_NONE: word 0 */
-	uint32_t valid; /* a COUNT slot: NULL where it is 0; RQL_SCAN_NONE: never NULL over some row */
+	uint32_t slot;  /* the value; RQL_NONE: word 0 */
+	uint32_t valid; /* a COUNT slot: NULL where it is 0; RQL_NONE: never NULL over some row */
 	bool counts;    /* 0, not NULL, over nothing */
 };
 
 struct rql_scan_bound_program {
 	const struct rql_program *program;
-	struct rql_scan_source *inputs;
+	struct rql_source *inputs;
 	uint32_t *columns;    /* of input i: its entry in scan->columns, for COLUMN */
 	uint32_t first_input; /* in the workers' inputs */
 	bool in_answer;       /* run over what passed */
 };
 struct rql_scan_bound_join {
-	enum rql_scan_join_kind kind;
+	enum rql_lookup_kind kind;
 	uint32_t column; /* entry in scan->columns */
-	const struct rql_scan_map *map;
-	uint32_t second; /* entry of a second key column; RQL_SCAN_NONE: there is none */
-	struct rql_scan_pair pair;
+	const struct rql_map *map;
+	uint32_t second; /* entry of a second key column; RQL_NONE: there is none */
+	struct rql_key_pair pair;
 	uint32_t absent; /* as the request's */
 };
 
@@ -126,7 +127,7 @@ struct rql_scan {
 	struct rql_arena *arena;
 	uint32_t column_count; /* loaded ones */
 	struct rql_scan_column *columns;
-	uint32_t *column_of;  /* [snapshot's columns]: entry in columns, or RQL_SCAN_NONE */
+	uint32_t *column_of;  /* [snapshot's columns]: entry in columns, or RQL_NONE */
 	uint32_t input_count; /* of programs, in a worker: see place_inputs */
 	uint32_t program_count, join_count, step_count, part_count, operand_count, slot_count, output_count;
 	struct rql_scan_bound_program *programs;
@@ -234,7 +235,7 @@ void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values v
 bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from);
 
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
-                           struct rql_answer *out, struct rql_error *err);
+                           struct rql_port *out, struct rql_error *err);
 
 /* ---- maps to build (scan_keyed.c) ---- */
 /* Adds rows [first, first + n) of the loaded ones: their keys, and the groups that are numbered in w->groups. */
@@ -328,9 +329,9 @@ double rql_scan_first_rank(const struct rql_scan_step *step);
 /* Applies one step to the rows in w->mask. */
 rql_status rql_scan_apply(struct rql_scan_worker *w, uint32_t step);
 /* Estimates what blocks the zone maps leave, and what of their rows passes; its worker is left at rest. */
-void rql_scan_take_sample(struct rql_scan *scan, struct rql_scan_sample *out);
+void rql_scan_take_sample(struct rql_scan *scan, struct rql_sample *out);
 /* Fills pass, rows_out, read_share, hashed, and the steps' pass. sample: as in the request. */
-void rql_scan_estimate(struct rql_scan *scan, struct rql_scan_sample *sample);
+void rql_scan_estimate(struct rql_scan *scan, struct rql_sample *sample);
 
 /* ---- prices ---- */
 struct rql_scan_effort {
@@ -342,7 +343,7 @@ struct rql_scan_effort {
 double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_scan_profile *profile,
                                struct rql_scan_effort *out);
 /* Adds that of having a source's values, for the rows that are left. */
-void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_scan_source *source,
+void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_source *source,
                             struct rql_scan_effort *effort);
 /* Nanoseconds on all threads of the device. */
 double rql_scan_effort_shared(const struct rql_scan_effort *effort, const struct rql_device *device);

@@ -10,34 +10,33 @@
 
 /* ---- binding ---- */
 
-bool rql_rows_leaves_rows(const struct rql_scan_rows_request *request)
+bool rql_rows_leaves_rows(const struct rql_request *request)
 {
 	/* Rows behind a limit are looked at by nobody when there is no order: neither here nor by the host. */
 	return request->offset || (request->limit != UINT64_MAX && request->order_count);
 }
 
 /* An error counts in every row that passes: the host computes the outputs before it knows which rows are wanted. */
-static void note_checks(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request)
+static void note_checks(struct rql_scan_rows *rows, const struct rql_request *request)
 {
-	for (uint32_t p = 0; p < request->scan.program_count && rql_rows_leaves_rows(request); p++) {
+	for (uint32_t p = 0; p < request->program_count && rql_rows_leaves_rows(request); p++) {
 		const bool answers = rows->gathered[p] || rows->ordering[p];
-		rows->checked[p] = answers && rql_program_can_fail(request->scan.programs[p].program);
+		rows->checked[p] = answers && rql_program_can_fail(request->programs[p].program);
 		rows->checks |= rows->checked[p];
 	}
 	rows->checks |= rows->scan->checks && rql_rows_leaves_rows(request);
 }
 
 /* Outputs and order keys become a scan's operands: the least of each, as aggregates that are never computed. */
-static rql_status bind(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
-                       struct rql_device *device, struct rql_scan_agg *aggs, uint32_t *operands, struct rql_error *err)
+static rql_status bind(struct rql_scan_rows *rows, const struct rql_request *request, struct rql_device *device,
+                       struct rql_agg *aggs, uint32_t *operands, struct rql_error *err)
 {
-	struct rql_scan_request scan = request->scan;
+	struct rql_request scan = *request;
 	uint32_t outputs = request->output_count, orders = request->order_count;
 	for (uint32_t i = 0; i < outputs + orders; i++)
-		aggs[i] = (struct rql_scan_agg){.kind = RQL_AGG_MIN,
-		                                .source = i < outputs ? request->outputs[i].source
-		                                                      : request->orders[i - outputs].source,
-		                                .filter = RQL_SCAN_NONE};
+		aggs[i] =
+			(struct rql_agg){.kind = RQL_AGG_MIN,
+			                 .source = i < outputs ? request->outputs[i].source : request->orders[i - outputs].source};
 	scan.group_count = 0;
 	scan.agg_count = outputs + orders;
 	scan.aggs = aggs;
@@ -66,12 +65,12 @@ static rql_status bind(struct rql_scan_rows *rows, const struct rql_scan_rows_re
 	return RQL_OK;
 }
 
-rql_status rql_scan_rows_prepare(const struct rql_scan_rows_request *request, struct rql_device *device,
+rql_status rql_scan_rows_prepare(const struct rql_request *request, struct rql_device *device,
                                  struct rql_scan_rows **out, struct rql_error *err)
 {
 	uint64_t count = (uint64_t)request->output_count + request->order_count;
 	struct rql_scan_rows *rows = calloc(1, sizeof(*rows));
-	struct rql_scan_agg *aggs = calloc(count + 1, sizeof(*aggs));
+	struct rql_agg *aggs = calloc(count + 1, sizeof(*aggs));
 	uint32_t *operands = calloc(count + 1, sizeof(*operands));
 	rql_status status =
 		rows && aggs && operands ? RQL_OK : rql_error_memory(err, count * sizeof(*aggs), "preparing rows");

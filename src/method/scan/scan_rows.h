@@ -7,40 +7,11 @@
 
 #include "method/scan/scan.h"
 
-/* A column of the result, in the host's layout. */
-struct rql_scan_row_output {
-	struct rql_scan_source source;
-	struct rql_type type; /* integral, FLOAT or DOUBLE as the source is; with values: theirs */
-	/* The source counts entries of these: a join's payload, a code that a program made. Columns with a dictionary have
-	 * theirs by themselves. NULL: the source's value is meant. Entries must outlive the prepared selection, not the rows
-	 * that it gives. */
-	const struct rql_column *values;
-	uint32_t value_count;
-};
-
-/* Integers and reals as the host orders them; coded columns by their codes, which ascend as the values do; payloads by
- * value_of_payload (their rank) or by themselves. */
-struct rql_scan_row_order {
-	struct rql_scan_source source;
-	bool descending, nulls_first;
-};
-
-struct rql_scan_rows_request {
-	struct rql_scan_request scan; /* programs, conjuncts and joins; its groups and aggregates are not looked at */
-	uint32_t output_count;
-	const struct rql_scan_row_output *outputs;
-	uint32_t order_count; /* 0: as they stand in the snapshot: table order, if that is `ordered` */
-	const struct rql_scan_row_order *orders;
-	uint64_t limit, offset; /* limit UINT64_MAX: none */
-	struct rql_budget
-		*budget; /* of the rows, charged until they are released, and of what sorting needs; may be NULL */
-};
-
 struct rql_scan_rows; /* bound to its snapshot, which it retains; immutable: several threads may run it at once */
 
 /* Programs and maps are borrowed, everything else is copied. Errors as rql_scan_prepare; RQL_ERROR_UNSUPPORTED also for
  * order keys of more than 1024 bits together. */
-rql_status rql_scan_rows_prepare(const struct rql_scan_rows_request *request, struct rql_device *device,
+rql_status rql_scan_rows_prepare(const struct rql_request *request, struct rql_device *device,
                                  struct rql_scan_rows **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_scan_rows_free(struct rql_scan_rows *rows);            /* NULL accepted */
 uint64_t rql_scan_rows_bytes(const struct rql_scan_rows *rows); /* that it holds between runs, without its workers */

@@ -30,7 +30,7 @@ static void add_keys(const struct rql_scan_rows *rows, struct rql_scan_effort *e
 static void add_checks(const struct rql_scan_rows *rows, struct rql_scan_effort *effort)
 {
 	for (uint32_t p = 0; p < rows->scan->program_count && rows->checks; p++) {
-		const struct rql_scan_source source = {.kind = RQL_SCAN_PROGRAM, .index = p};
+		const struct rql_source source = {.kind = RQL_SOURCE_PROGRAM, .index = p};
 		if (rows->checked[p] && !rows->ordering[p])
 			rql_scan_effort_source(rows->scan, &source, effort);
 	}
@@ -46,7 +46,7 @@ static double heaped_rows(double left, double wanted, double threads)
 static void add_top(const struct rql_scan_rows *rows, double wanted, double threads, struct rql_scan_effort *effort)
 {
 	double left = effort->left, kept = heaped_rows(left, wanted, threads);
-	bool filtered = rows->fields[0].column != RQL_SCAN_NONE && !rows->checks;
+	bool filtered = rows->fields[0].column != RQL_NONE && !rows->checks;
 	effort->work += kept * HEAPED_ROW_NS;
 	if (!filtered) {
 		add_keys(rows, effort);

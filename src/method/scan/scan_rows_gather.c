@@ -22,8 +22,8 @@ static bool is_real(struct rql_type type)
 	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
 }
 
-static rql_status bind_output(struct rql_scan_rows *rows, uint32_t i, const struct rql_scan_row_output *from,
-                              uint32_t operand, struct rql_error *err)
+static rql_status bind_output(struct rql_scan_rows *rows, uint32_t i, const struct rql_output *from, uint32_t operand,
+                              struct rql_error *err)
 {
 	const struct rql_scan *scan = rows->scan;
 	const struct rql_scan_operand *o = &scan->operands[operand];
@@ -32,16 +32,16 @@ static rql_status bind_output(struct rql_scan_rows *rows, uint32_t i, const stru
 		.type = rql_type_copy(scan->arena, from->type),
 		.bytes = rql_type_bytes(from->type),
 		.operand = operand,
-		.column = RQL_SCAN_NONE,
+		.column = RQL_NONE,
 		.values = from->values,
 		.value_count = from->value_count,
 		.nullable = o->nullable || (from->values && from->values->validity),
 	};
 	if (!out->bytes)
 		return wrong(i, "a type that has no columns", err);
-	if (o->source.kind == RQL_SCAN_PROGRAM)
+	if (o->source.kind == RQL_SOURCE_PROGRAM)
 		rows->gathered[o->source.index] = true;
-	if (o->source.kind == RQL_SCAN_COLUMN) {
+	if (o->source.kind == RQL_SOURCE_COLUMN) {
 		const struct rql_store_column *column = &scan->snapshot->columns[o->source.index];
 		out->column = scan->column_of[o->source.index];
 		if (o->kind == RQL_MEASURE_CODE && !out->values) {
@@ -58,7 +58,7 @@ static rql_status bind_output(struct rql_scan_rows *rows, uint32_t i, const stru
 	return RQL_OK;
 }
 
-rql_status rql_rows_bind_outputs(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
+rql_status rql_rows_bind_outputs(struct rql_scan_rows *rows, const struct rql_request *request,
                                  const uint32_t *operands, struct rql_error *err)
 {
 	for (; rows->output_count < request->output_count; rows->output_count++)
@@ -329,7 +329,7 @@ static rql_status gather_vector(struct rql_rows_run *run, struct rql_scan_worker
 	uint32_t room[RQL_VECTOR_ROWS];
 	uint64_t nulls[RQL_VECTOR_WORDS] = {0};
 	struct rql_scan_values values = {NULL, NULL};
-	if (output->column != RQL_SCAN_NONE && o->kind == RQL_MEASURE_CODE) {
+	if (output->column != RQL_NONE && o->kind == RQL_MEASURE_CODE) {
 		codes = (const uint32_t *)rql_scan_load_column(w, output->column)->data + first;
 	} else {
 		values = rql_scan_operand_values(w, output->operand, first, n);

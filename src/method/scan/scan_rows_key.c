@@ -11,7 +11,7 @@
 static void bind_integer(const struct rql_scan *scan, const struct rql_scan_operand *o, struct rql_rows_field *f)
 {
 	rql_int128 least = o->least, greatest = o->greatest;
-	bool column = o->source.kind == RQL_SCAN_COLUMN;
+	bool column = o->source.kind == RQL_SOURCE_COLUMN;
 	if (o->kind == RQL_MEASURE_CODE) {
 		/* NULL is the greatest code: where the order has it at that end, it needs no bit of its own. */
 		const struct rql_scan_column *c = &scan->columns[scan->column_of[o->source.index]];
@@ -29,17 +29,17 @@ static void bind_integer(const struct rql_scan *scan, const struct rql_scan_oper
 	f->bits = rql_bits_for(f->span);
 }
 
-rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
-                               const uint32_t *operands, struct rql_error *err)
+rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_request *request, const uint32_t *operands,
+                               struct rql_error *err)
 {
 	const struct rql_scan *scan = rows->scan;
 	for (uint32_t i = 0; i < request->order_count; i++) {
-		const struct rql_scan_row_order *order = &request->orders[i];
+		const struct rql_row_order *order = &request->orders[i];
 		const struct rql_scan_operand *o = &scan->operands[operands[i]];
 		struct rql_rows_field *f = &rows->fields[rows->field_count++];
 		*f = (struct rql_rows_field){
 			.operand = operands[i],
-			.column = o->source.kind == RQL_SCAN_COLUMN ? o->source.index : RQL_SCAN_NONE,
+			.column = o->source.kind == RQL_SOURCE_COLUMN ? o->source.index : RQL_NONE,
 			.at = rows->key_bits,
 			.flag = o->nullable,
 			.nulls_first = order->nulls_first,
@@ -49,7 +49,7 @@ rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan
 		};
 		if (!f->real)
 			bind_integer(scan, o, f);
-		if (o->source.kind == RQL_SCAN_PROGRAM)
+		if (o->source.kind == RQL_SOURCE_PROGRAM)
 			rows->ordering[o->source.index] = true;
 		rows->key_bits += f->flag + f->bits;
 		if (rows->key_bits > RQL_ROWS_KEY_WORDS * 64)
@@ -196,7 +196,7 @@ bool rql_rows_threshold(const struct rql_scan_rows *rows, uint64_t word, bool st
 {
 	const struct rql_rows_field *f = &rows->fields[0];
 	*nothing = strict && word == 0;
-	if (*nothing || f->column == RQL_SCAN_NONE || (word == UINT64_MAX && !strict))
+	if (*nothing || f->column == RQL_NONE || (word == UINT64_MAX && !strict))
 		return false;
 	if (strict)
 		word -= UINT64_C(1) << (64 - rows->key_bits);

@@ -149,7 +149,7 @@ static rql_status order_blocks(struct rql_rows_run *run, struct rql_error *err)
 	struct rql_records sort = {.rows = run->blocks, .words = 2, .limbs = 1, .limb_bits = &bits};
 	uint64_t block = 0, last = 0;
 	bool ascending = true;
-	if (rows->fields[0].column == RQL_SCAN_NONE)
+	if (rows->fields[0].column == RQL_NONE)
 		return RQL_OK;
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, sort.records, 2 * run->blocks, err));
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
@@ -254,8 +254,8 @@ rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
 bool rql_rows_boundable(const struct rql_scan_rows *rows)
 {
 	double passed = rows->scan->pass * (double)rows->scan->snapshot->rows, wanted = (double)rows->wanted;
-	return rows->field_count && rows->wanted && rows->wanted <= RQL_ROWS_TOP &&
-	       rows->fields[0].column != RQL_SCAN_NONE && !rows->checks && passed > 4 * wanted + BOUND_LEAST_ROWS;
+	return rows->field_count && rows->wanted && rows->wanted <= RQL_ROWS_TOP && rows->fields[0].column != RQL_NONE &&
+	       !rows->checks && passed > 4 * wanted + BOUND_LEAST_ROWS;
 }
 
 static uint64_t sampled_blocks(uint64_t blocks)

@@ -23,7 +23,7 @@ struct rql_rows_output {
 	struct rql_type type;
 	unsigned bytes;
 	uint32_t operand;
-	uint32_t column;                 /* entry of scan->columns that it is, or RQL_SCAN_NONE */
+	uint32_t column;                 /* entry of scan->columns that it is, or RQL_NONE */
 	const struct rql_column *values; /* NULL: numbers */
 	uint32_t value_count;
 	bool nullable, strings;
@@ -33,7 +33,7 @@ struct rql_rows_output {
  * begins. Keys are strings of bits, compared as such, so that several short ones make one word. */
 struct rql_rows_field {
 	uint32_t operand;
-	uint32_t column; /* of the store, or RQL_SCAN_NONE: no column by itself */
+	uint32_t column; /* of the store, or RQL_NONE: no column by itself */
 	uint32_t at;     /* first bit; bit 0 is the most significant one of word 0 */
 	uint32_t bits;   /* 0..128 */
 	bool flag, nulls_first, descending, real;
@@ -133,7 +133,7 @@ void rql_rows_touch(const struct rql_rows_run *run, const struct rql_rows_column
 bool rql_rows_worth_sharing(const struct rql_rows_run *run, const struct rql_rows_columns *columns, uint64_t rows,
                             uint32_t values);
 /* What a source reads joins the columns. */
-void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_scan_source *source,
+void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_source *source,
                            struct rql_rows_columns *columns);
 /* Puts a worker on a block of the run. */
 void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
@@ -141,7 +141,7 @@ void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, u
 rql_status rql_rows_restore(struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err);
 /* Whether rows that pass may stay unseen by the outputs, or by an order's later keys, unless something can fail in them. */
-bool rql_rows_leaves_rows(const struct rql_scan_rows_request *request);
+bool rql_rows_leaves_rows(const struct rql_request *request);
 /* The programs of order keys, and those that are checked, for rows [first, first + n) of the worker's block. */
 rql_status rql_rows_run_programs(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first,
                                  uint32_t n);
@@ -166,8 +166,8 @@ double rql_rows_price_listed(const struct rql_scan_rows *rows, const struct rql_
 double rql_rows_price_out(const struct rql_scan_rows *rows, double passed);
 
 /* scan_rows_order.c */
-rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
-                               const uint32_t *operands, struct rql_error *err);
+rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_request *request, const uint32_t *operands,
+                               struct rql_error *err);
 /* Fills picked and result_rows. */
 rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err);
 rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err);
@@ -192,7 +192,7 @@ bool rql_rows_threshold(const struct rql_scan_rows *rows, uint64_t word, bool st
 uint64_t rql_rows_best(const struct rql_scan_rows *rows, const struct rql_store_segment *segment, uint32_t block);
 
 /* scan_rows_gather.c */
-rql_status rql_rows_bind_outputs(struct rql_scan_rows *rows, const struct rql_scan_rows_request *request,
+rql_status rql_rows_bind_outputs(struct rql_scan_rows *rows, const struct rql_request *request,
                                  const uint32_t *operands, struct rql_error *err);
 /* The result's batch, of run->result_rows rows. */
 rql_status rql_rows_gather(struct rql_rows_run *run, struct rql_error *err);

@@ -26,16 +26,16 @@ static void note_join(const struct rql_scan *scan, uint32_t j, struct rql_rows_c
 {
 	const struct rql_scan_bound_join *join = &scan->joins[j];
 	note_column(scan->columns[join->column].column, columns);
-	if (join->second != RQL_SCAN_NONE)
+	if (join->second != RQL_NONE)
 		note_column(scan->columns[join->second].column, columns);
 }
 
-void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_scan_source *source,
+void rql_rows_note_columns(const struct rql_scan *scan, const struct rql_source *source,
                            struct rql_rows_columns *columns)
 {
-	if (source->kind == RQL_SCAN_COLUMN)
+	if (source->kind == RQL_SOURCE_COLUMN)
 		note_column(source->index, columns);
-	else if (source->kind == RQL_SCAN_JOIN)
+	else if (source->kind == RQL_SOURCE_LOOKUP)
 		note_join(scan, source->index, columns);
 	else
 		for (uint32_t i = 0; i < scan->programs[source->index].program->input_count; i++)

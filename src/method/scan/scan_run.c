@@ -65,7 +65,7 @@ static void rest_worker(struct rql_scan *scan, struct rql_scan_worker *w)
 static const uint64_t *slot_live(struct rql_scan_worker *w, const struct rql_scan_slot *slot, uint32_t n,
                                  uint64_t *room)
 {
-	if (slot->filter == RQL_SCAN_NONE)
+	if (slot->filter == RQL_NONE)
 		return NULL;
 	struct rql_lanes truth = rql_program_result(w->states[slot->filter], 0);
 	const uint64_t *bits = truth.data;
@@ -80,11 +80,11 @@ static rql_status add_slots(struct rql_scan_worker *w, uint32_t first, uint32_t 
 {
 	const struct rql_scan *scan = w->scan;
 	struct rql_scan_values values = {NULL, NULL};
-	uint32_t held = RQL_SCAN_NONE; /* whose values these are: slots of an operand often follow each other */
+	uint32_t held = RQL_NONE; /* whose values these are: slots of an operand often follow each other */
 	uint64_t room[RQL_VECTOR_WORDS];
 	for (uint32_t s = 0; s < scan->slot_count; s++) {
 		const struct rql_scan_slot *slot = &scan->slots[s];
-		if (slot->operand == RQL_SCAN_NONE)
+		if (slot->operand == RQL_NONE)
 			values = (struct rql_scan_values){NULL, NULL};
 		else if (slot->operand != held)
 			values = rql_scan_operand_values(w, slot->operand, first, n);
@@ -185,7 +185,7 @@ static void add_counts(struct rql_scan_counts *sum, const struct rql_scan_counts
 }
 
 /* Merges what the workers have and shapes the answer. */
-static rql_status finish(struct run *run, struct rql_pool *pool, struct rql_arena *arena, struct rql_answer *out,
+static rql_status finish(struct run *run, struct rql_pool *pool, struct rql_arena *arena, struct rql_port *out,
                          struct rql_scan_counts *counts, struct rql_error *err)
 {
 	struct rql_scan_groups **tables = calloc(run->threads, sizeof(struct rql_scan_groups *));
@@ -226,14 +226,14 @@ static rql_status first_error(struct run *run, struct rql_error *err)
 }
 
 rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, struct rql_arena *arena,
-                        struct rql_progress *progress, struct rql_answer *out, struct rql_scan_counts *counts,
+                        struct rql_progress *progress, struct rql_port *out, struct rql_scan_counts *counts,
                         struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = scan->snapshot;
 	bool shared = snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1;
 	struct run run = {.scan = (struct rql_scan *)scan, .progress = progress, .morsel = RQL_SCAN_MORSEL};
 	struct rql_scan_counts sum = {0};
-	struct rql_answer answer;
+	struct rql_port answer;
 	rql_status status = RQL_OK;
 	uint32_t threads = shared ? rql_pool_threads(device->pool) : 1;
 	run.workers = calloc(threads, sizeof(struct rql_scan_worker *));

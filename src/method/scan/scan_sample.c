@@ -39,12 +39,12 @@ static uint32_t sample_maps(const struct rql_scan *scan, uint64_t *left, double 
 
 struct sampling {
 	struct rql_scan_worker *worker;
-	struct rql_scan_sample *sample;
+	struct rql_sample *sample;
 	uint32_t rows, passed;                        /* seen; through all steps */
-	uint32_t passed_step[RQL_SCAN_SAMPLED_STEPS]; /* of them */
-	bool failed[RQL_SCAN_SAMPLED_STEPS];          /* programs, in some row */
+	uint32_t passed_step[RQL_SAMPLED_STEPS];      /* of them */
+	bool failed[RQL_SAMPLED_STEPS];               /* programs, in some row */
 	/* Of timed blocks: rows that passed, and words of 64 rows that had some, of how many */
-	uint32_t whole_passed[RQL_SCAN_SAMPLED_STEPS], words_hit[RQL_SCAN_SAMPLED_STEPS], words;
+	uint32_t whole_passed[RQL_SAMPLED_STEPS], words_hit[RQL_SAMPLED_STEPS], words;
 };
 
 /* Every block_rows / SAMPLED_ROWS-th row, not always the same ones: keys often come in a pattern. */
@@ -141,7 +141,7 @@ static double run_of(const struct sampling *s, uint32_t step)
 }
 
 /* Without memory for a worker the priors stand. */
-static void sample_rows(struct rql_scan *scan, const uint64_t *left, uint32_t count, struct rql_scan_sample *sample)
+static void sample_rows(struct rql_scan *scan, const uint64_t *left, uint32_t count, struct rql_sample *sample)
 {
 	struct sampling s = {.sample = sample};
 	uint32_t steps = sample->step_count, blocks = count < SAMPLED_BLOCKS ? count : SAMPLED_BLOCKS;
@@ -165,10 +165,10 @@ static void sample_rows(struct rql_scan *scan, const uint64_t *left, uint32_t co
 	sample->pass = failed ? product : share_of(s.passed, s.rows, product);
 }
 
-void rql_scan_take_sample(struct rql_scan *scan, struct rql_scan_sample *sample)
+void rql_scan_take_sample(struct rql_scan *scan, struct rql_sample *sample)
 {
 	uint64_t left[SAMPLED_MAPS];
-	sample->step_count = scan->step_count < RQL_SCAN_SAMPLED_STEPS ? scan->step_count : RQL_SCAN_SAMPLED_STEPS;
+	sample->step_count = scan->step_count < RQL_SAMPLED_STEPS ? scan->step_count : RQL_SAMPLED_STEPS;
 	sample->read_share = sample->pass = 1;
 	for (uint32_t i = 0; i < sample->step_count; i++)
 		sample->costs[i] = -1;

@@ -277,7 +277,7 @@ static void put_block(struct making *m, uint32_t block, const enum rql_store_mat
 	for (uint32_t i = 0; i < plan->test_count + plan->ref_count; i++) {
 		enum rql_store_match match = i < plan->test_count ? matches[plan->tests[i].step] : RQL_MATCH_SOME;
 		uint64_t to = at + RQL_SCAN_ITEM_HEAD + (uint64_t)i * RQL_SCAN_REF_BYTES;
-		if (i < plan->test_count && plan->tests[i].also != RQL_SCAN_NONE && match == RQL_MATCH_ALL)
+		if (i < plan->test_count && plan->tests[i].also != RQL_NONE && match == RQL_MATCH_ALL)
 			match = matches[plan->tests[i].also];
 		if (rql_scan_plan_layout(plan, i) == RQL_SCAN_PLANES)
 			put_planes(m, i, block, match, to);

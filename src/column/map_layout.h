@@ -1,16 +1,17 @@
-/* How join maps lie in memory (scan.h has the contract). For this folder only. */
-#ifndef RQL_METHOD_SCAN_SCAN_MAP_H
-#define RQL_METHOD_SCAN_SCAN_MAP_H
+/* How maps lie in memory (map.h has the contract), and look-ups in them: for the inner loops of those who join, and for
+ * copies on a device. */
+#ifndef RQL_COLUMN_MAP_LAYOUT_H
+#define RQL_COLUMN_MAP_LAYOUT_H
 
-#include "method/scan/scan.h"
+#include "column/map.h"
 
-struct rql_scan_entry {
+struct rql_map_entry {
 	int64_t key;
 	uint32_t found; /* payload + 1; 0: an empty place */
 	uint32_t zero;
 };
 
-struct rql_scan_map {
+struct rql_map {
 	uint64_t entries, bytes;
 	uint64_t offered; /* keys that it was made from, those without an entry too */
 	uint32_t payloads;
@@ -24,26 +25,26 @@ struct rql_scan_map {
 	void *found;
 	/* Hashed: open addressing, at most half full. */
 	uint64_t capacity; /* a power of 2 */
-	struct rql_scan_entry *table;
+	struct rql_map_entry *table;
 };
 
-static inline uint64_t rql_scan_map_home(const struct rql_scan_map *map, int64_t key)
+static inline uint64_t rql_map_home(const struct rql_map *map, int64_t key)
 {
 	uint64_t hash = (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15);
 	return (hash ^ hash >> 32) & (map->capacity - 1);
 }
 
 /* payload + 1; 0: no entry. Hashed maps only. */
-static inline uint32_t rql_scan_map_probe(const struct rql_scan_map *map, int64_t key)
+static inline uint32_t rql_map_probe(const struct rql_map *map, int64_t key)
 {
-	uint64_t at = rql_scan_map_home(map, key);
+	uint64_t at = rql_map_home(map, key);
 	while (map->table[at].found && map->table[at].key != key)
 		at = (at + 1) & (map->capacity - 1);
 	return map->table[at].found;
 }
 
 /* payload + 1 of place `at` < span. Dense maps only. */
-static inline uint32_t rql_scan_map_place(const struct rql_scan_map *map, uint64_t at)
+static inline uint32_t rql_map_place(const struct rql_map *map, uint64_t at)
 {
 	return map->width == 1   ? ((const uint8_t *)map->found)[at]
 	       : map->width == 2 ? ((const uint16_t *)map->found)[at]
@@ -51,12 +52,12 @@ static inline uint32_t rql_scan_map_place(const struct rql_scan_map *map, uint64
 }
 
 /* payload + 1 of any key; 0: no entry. */
-static inline uint32_t rql_scan_map_get(const struct rql_scan_map *map, int64_t key)
+static inline uint32_t rql_map_get(const struct rql_map *map, int64_t key)
 {
 	if (!map->dense)
-		return rql_scan_map_probe(map, key);
+		return rql_map_probe(map, key);
 	uint64_t at = (uint64_t)key - (uint64_t)map->least;
-	return at < map->span ? rql_scan_map_place(map, at) : 0;
+	return at < map->span ? rql_map_place(map, at) : 0;
 }
 
 #endif

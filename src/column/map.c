@@ -1,5 +1,5 @@
-/* Join maps: what a filtered dimension comes down to. */
-#include "method/scan/scan_map.h"
+/* Building maps. */
+#include "column/map_layout.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #define DENSE_FACTOR 64u
 #define LEAST_CAPACITY 16u
 
-void rql_scan_map_free(struct rql_scan_map *map)
+void rql_map_free(struct rql_map *map)
 {
 	if (!map)
 		return;
@@ -21,34 +21,33 @@ void rql_scan_map_free(struct rql_scan_map *map)
 	free(map);
 }
 
-uint64_t rql_scan_map_bytes(const struct rql_scan_map *map)
+uint64_t rql_map_bytes(const struct rql_map *map)
 {
 	return map->bytes;
 }
 
-uint64_t rql_scan_map_entries(const struct rql_scan_map *map)
+uint64_t rql_map_entries(const struct rql_map *map)
 {
 	return map->entries;
 }
 
-bool rql_scan_map_is_dense(const struct rql_scan_map *map)
+bool rql_map_is_dense(const struct rql_map *map)
 {
 	return map->dense;
 }
 
-uint32_t rql_scan_map_payloads(const struct rql_scan_map *map)
+uint32_t rql_map_payloads(const struct rql_map *map)
 {
 	return map->payloads;
 }
 
-int32_t rql_scan_map_find(const struct rql_scan_map *map, int64_t key)
+int32_t rql_map_find(const struct rql_map *map, int64_t key)
 {
-	return (int32_t)(rql_scan_map_get(map, key) - 1);
+	return (int32_t)(rql_map_get(map, key) - 1);
 }
 
 /* The keys' range, the number of entries before duplicates, the greatest payload. */
-static void survey(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_scan_map *map,
-                   uint64_t *range)
+static void survey(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_map *map, uint64_t *range)
 {
 	int64_t least = INT64_MAX, greatest = INT64_MIN;
 	for (uint64_t i = 0; i < count; i++) {
@@ -65,7 +64,7 @@ static void survey(const int64_t *keys, const int32_t *payloads, uint64_t count,
 }
 
 /* Room for 4 bytes more than needed: vectors gather words at any place. */
-static bool allocate(struct rql_scan_map *map, uint64_t range)
+static bool allocate(struct rql_map *map, uint64_t range)
 {
 	map->dense = range < DENSE_ANYWAY || (range < (UINT64_C(1) << 31) && range / DENSE_FACTOR < map->entries);
 	if (map->dense) {
@@ -86,15 +85,15 @@ static bool allocate(struct rql_scan_map *map, uint64_t range)
 }
 
 /* false: the key is there already. */
-static bool put(struct rql_scan_map *map, int64_t key, uint32_t found)
+static bool put(struct rql_map *map, int64_t key, uint32_t found)
 {
 	if (!map->dense) {
-		uint64_t at = rql_scan_map_home(map, key);
+		uint64_t at = rql_map_home(map, key);
 		while (map->table[at].found && map->table[at].key != key)
 			at = (at + 1) & (map->capacity - 1);
 		if (map->table[at].found)
 			return false;
-		map->table[at] = (struct rql_scan_entry){.key = key, .found = found};
+		map->table[at] = (struct rql_map_entry){.key = key, .found = found};
 		return true;
 	}
 	uint64_t at = (uint64_t)key - (uint64_t)map->least;
@@ -110,13 +109,13 @@ static bool put(struct rql_scan_map *map, int64_t key, uint32_t found)
 	return true;
 }
 
-rql_status rql_scan_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_scan_map **out,
-                              struct rql_error *err)
+rql_status rql_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_map **out,
+                         struct rql_error *err)
 {
 	if (count > UINT64_C(1) << 31)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join map takes at most 2^31 keys, not %llu",
 		                     (unsigned long long)count);
-	struct rql_scan_map *map = calloc(1, sizeof(*map));
+	struct rql_map *map = calloc(1, sizeof(*map));
 	if (!map)
 		return rql_error_memory(err, sizeof(*map), "a join map");
 	uint64_t range, entries = 0;
@@ -143,6 +142,6 @@ rql_status rql_scan_map_build(const int64_t *keys, const int32_t *payloads, uint
 	*out = map;
 	return RQL_OK;
 error:
-	rql_scan_map_free(map);
+	rql_map_free(map);
 	return status;
 }

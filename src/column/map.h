@@ -1,0 +1,28 @@
+/* Maps: from an integer key (or a code) to a payload in [0, 2^31): what a dimension table filtered by its own
+ * predicates comes down to for whoever joins it. Keys that lie densely are looked up in an array from the least one,
+ * others in a hash table. Immutable once built: several readers may use one at once. map_layout.h is for inner loops. */
+#ifndef RQL_COLUMN_MAP_H
+#define RQL_COLUMN_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "util/status.h"
+
+struct rql_map;
+/* keys[i] leads to payloads[i]; a negative payload is no entry at all (the dimension's row was filtered out), and
+ * payloads NULL makes a set, for semi and anti joins: every payload is 0 and a key may come twice. Otherwise a key that
+ * comes twice is RQL_ERROR_UNSUPPORTED (the join would multiply rows: the planner must aggregate the other side first,
+ * or leave the join to the host), with the key in the message. NULL keys join nothing: leave them out. count up to
+ * 2^31. Arrays are copied. */
+rql_status rql_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_map **out,
+                         struct rql_error *err) RQL_MUST_CHECK;
+void rql_map_free(struct rql_map *map); /* NULL accepted */
+uint64_t rql_map_bytes(const struct rql_map *map);
+uint64_t rql_map_entries(const struct rql_map *map);
+bool rql_map_is_dense(const struct rql_map *map);
+/* One more than the greatest payload; 0: the map is empty. */
+uint32_t rql_map_payloads(const struct rql_map *map);
+/* The payload of a key; -1: none. */
+int32_t rql_map_find(const struct rql_map *map, int64_t key);
+
+#endif

@@ -1,0 +1,45 @@
+/* What a method leaves for whoever comes next, and what its run took. */
+#ifndef RQL_METHOD_PORT_H
+#define RQL_METHOD_PORT_H
+
+#include "column/batch.h"
+#include "device/work.h"
+#include "method/request.h"
+
+/* An aggregate of every group. */
+struct rql_agg_values {
+	enum rql_measure_kind kind;
+	/* COUNT, COUNT_STAR, INTEGER and CODE use integer; REAL uses real. One entry per group. */
+	rql_int128 *integer;
+	double *real;
+	uint64_t *valid; /* bitmap: some non-NULL value was there; NULL: all valid. COUNT is always valid. */
+};
+/* The rows behind the groups, of a request whose sink is a map to build: in no order. */
+struct rql_keyed_rows {
+	uint64_t count;   /* rows without a NULL among their keys */
+	uint64_t nulls;   /* rows with one: they are not listed */
+	int64_t *keys[2]; /* [count]; the second NULL: there is one key */
+	uint32_t *groups; /* [count]: number of the port's group; NULL: all are of the first */
+};
+struct rql_port {
+	enum rql_port_kind kind;
+	/* BATCH: the caller releases it. */
+	struct rql_batch *batch;
+	/* GROUPS; of a batch group_count is its rows. All in the arena of the run. */
+	uint64_t group_count; /* groups with at least one row; without group keys exactly 1, also over nothing */
+	uint32_t **keys;      /* [group key][group]: key code; NULL of a wide key */
+	uint64_t **wide_keys; /* the same of group keys with more than 2^32 codes (of stores only); NULL: there is none */
+	struct rql_agg_values *aggs;
+	uint32_t sorted_keys; /* the groups ascend by this many leading group keys */
+	struct rql_keyed_rows keyed;
+	/* Of every kind: what the run read and took. */
+	uint64_t cells_read, cells_covered, bytes_read, runs;
+	uint64_t bytes_uploaded; /* stores: columns and tables that this run put into the device's memory first */
+	uint64_t rays, hits;     /* rt: launched; closest hits and any-hit calls */
+	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */
+	double device_ns;
+	uint32_t pass_count;
+	struct rql_pass_time *passes;
+};
+
+#endif

@@ -1,0 +1,236 @@
+/* What is asked of a method, in words that all of them share: predicates, keys, values, aggregates. A request is asked of
+ * a coded relation or of the rows of a column store, and wants groups or the rows themselves. It speaks of columns by
+ * number, of codes where a column has a dictionary, and of stored integers elsewhere (dates as days, decimals without
+ * their point): the planner has translated everything else. A code c stands for values[c]; codes ascend in the host's
+ * order of the values; NULL, when there is one, is the last code. */
+#ifndef RQL_METHOD_REQUEST_H
+#define RQL_METHOD_REQUEST_H
+
+#include "column/dimension.h"
+#include "column/map.h"
+#include "column/store.h"
+#include "column/value.h"
+#include "util/budget.h"
+
+#define RQL_NONE UINT32_MAX
+#define RQL_KEYED_GROUPS (UINT64_C(1) << 20)
+
+/* ---- coded relations ---- */
+/* Their columns are dictionaries, so that a predicate on a dimension is a set of codes, and a group key is a map from
+ * codes. */
+enum rql_measure_kind {
+	RQL_MEASURE_INTEGER /* answers as int128 */,
+	RQL_MEASURE_REAL /* answers as double */,
+	RQL_MEASURE_CODE /* MIN and MAX only: answers are codes of `dictionary` */
+};
+struct rql_measure {
+	struct rql_type type; /* of the argument: DECIMAL(12,2), INTEGER, DOUBLE, VARCHAR, ... */
+	enum rql_measure_kind kind;
+	bool sum, min, max;              /* what can be asked; COUNT always can */
+	bool has_null;                   /* some row's value is NULL */
+	rql_int128 least, greatest;      /* INTEGER: bounds of the single rows' values (not of sums), when any */
+	struct rql_dimension dictionary; /* CODE */
+};
+
+/* A structure that answers aggregate requests: rows with dimensions and measures, grouped or not. */
+struct rql_relation {
+	uint32_t dimension_count;
+	const struct rql_dimension *dimensions;
+	uint32_t measure_count;
+	const struct rql_measure *measures;
+	uint64_t rows;  /* of the base relation */
+	uint64_t cells; /* stored: equal to rows when rollup is off */
+	bool rolled_up;
+	uint64_t bytes; /* resident */
+};
+
+/* A conjunction of one set of codes per dimension; pass[d] is a bitmap over dimension d's codes, NULL: all pass. The
+ * boxes of a request are disjoint: it asks for their union. No box at all: nothing qualifies. */
+struct rql_box {
+	const uint64_t *const *pass;
+};
+
+/* ---- rows of a store ---- */
+/* What a program, a group key or an aggregate reads in every row. */
+enum rql_source_kind {
+	/* index: column of the store, of a coded one the code; of a relation a key's dimension, an aggregate's measure */
+	RQL_SOURCE_COLUMN,
+	RQL_SOURCE_LOOKUP,  /* index: lookup of the request; the payload, or what value_of_payload makes of it; NULL where
+	                      a left one found nothing and has no payload for that */
+	RQL_SOURCE_PROGRAM, /* index: program of the request (not as a program's input) */
+};
+struct rql_source {
+	enum rql_source_kind kind;
+	uint32_t index;
+	uint32_t result;                  /* PROGRAM: which of its results */
+	const int64_t *value_of_payload;  /* LOOKUP: [rql_lookup_payloads]; NULL: the payload itself */
+	const uint64_t *valid_of_payload; /* LOOKUP: bitmap over payloads; NULL: all valid */
+};
+
+struct rql_program; /* expr/expr.h */
+struct rql_row_program {
+	const struct rql_program *program; /* verified */
+	const struct rql_source *inputs;   /* one for each of the program's inputs; not PROGRAM */
+};
+
+/* One member of the WHERE clause's conjunction. A row passes when the test is true: a comparison with NULL is not. */
+enum rql_test {
+	RQL_TEST_IN_CODES, /* coded column: the code's bit in `codes` is set (NULL never passes) */
+	RQL_TEST_IN_RANGE, /* integer or coded column: least <= value <= greatest */
+	RQL_TEST_IN_REALS, /* DOUBLE or FLOAT: real_least <= value <= real_greatest; NaN is the greatest, as with DuckDB */
+	RQL_TEST_IS_NULL,
+	RQL_TEST_IS_NOT_NULL,
+	RQL_TEST_IS_TRUE, /* a program whose result 0 is boolean */
+};
+struct rql_conjunct {
+	enum rql_test test;
+	uint32_t index; /* column, or of IS_TRUE the program */
+	bool or_null;   /* NULL passes too (column tests) */
+	/* The host tests nothing but such conditions before it: what can fail need not see the rows that this one drops. */
+	bool at_first;
+	const uint64_t *codes; /* bitmap over the column's codes */
+	rql_int128 least, greatest;
+	double real_least, real_greatest;
+};
+
+enum rql_lookup_kind {
+	RQL_LOOKUP_INNER, /* rows without a match are dropped */
+	RQL_LOOKUP_SEMI,  /* the same, without a payload */
+	RQL_LOOKUP_ANTI,  /* rows with a match are dropped; a NULL key has none (NOT EXISTS, not NOT IN) */
+	RQL_LOOKUP_LEFT,  /* no row is dropped; without a match the payload is the lookup's `absent` */
+};
+struct rql_lookup {
+	enum rql_lookup_kind kind;
+	uint32_t column; /* integer or coded (its codes), up to 64 bits */
+	const struct rql_map *map;
+	/* A key of two columns: the number of the other one plus 1; 0: there is none. The map's keys are then
+	 * rql_pair_key of both. Both columns' values must lie in the spans. */
+	uint32_t second;
+	struct rql_key_pair {
+		int64_t least, second_least;
+		uint64_t second_span; /* values of the second column; times those of the first below 2^62 */
+	} pair;
+	uint32_t absent; /* LEFT: the payload of rows without a match, plus 1, up to 2^31; 0: it is NULL */
+};
+/* One more than the greatest payload that the lookup gives. */
+static inline uint32_t rql_lookup_payloads(const struct rql_map *map, uint32_t absent)
+{
+	uint32_t payloads = rql_map_payloads(map);
+	return payloads > absent ? payloads : absent;
+}
+static inline int64_t rql_pair_key(const struct rql_key_pair *pair, int64_t value, int64_t second)
+{
+	return (int64_t)(((uint64_t)value - (uint64_t)pair->least) * pair->second_span +
+	                 ((uint64_t)second - (uint64_t)pair->second_least));
+}
+
+/* ---- keys and values ---- */
+/* A part of the group number: a row's key code in [0, key_count). NULL is a key like others. */
+struct rql_group_key {
+	struct rql_source source;
+	/* Dimensions and coded columns (NULL is one of the codes, null_key is not used) and lookups (without value_of_payload
+	 * and valid_of_payload): key code of the code or payload, entries below key_count. NULL: value - least. */
+	const uint32_t *key_of_code;
+	int64_t least;      /* without key_of_code: the value of key code 0; all values are below least + key_count */
+	uint32_t key_count; /* NULL's included */
+	uint32_t null_key;  /* below key_count, or RQL_NONE: the source is never NULL */
+	/* Instead of key_count, when it would be more: the port has the key's codes in wide_keys. A null_key other than
+	 * RQL_NONE stands for wide_count - 1. Not with key_of_code, and not for GPUs. */
+	uint64_t wide_count;
+};
+
+enum rql_agg_kind { RQL_AGG_COUNT_STAR, RQL_AGG_COUNT, RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX };
+struct rql_agg {
+	enum rql_agg_kind kind;
+	struct rql_source source; /* not for COUNT_STAR */
+	uint32_t filter; /* FILTER clause: the number of a program whose result 0 is boolean, plus 1; 0: every row */
+};
+
+/* ---- rows that are wanted themselves ---- */
+/* A column of the result, in the host's layout. */
+struct rql_output {
+	struct rql_source source;
+	struct rql_type type; /* integral, FLOAT or DOUBLE as the source is; with values: theirs */
+	/* The source counts entries of these: a lookup's payload, a code that a program made. Columns with a dictionary have
+	 * theirs by themselves. NULL: the source's value is meant. Entries must outlive the prepared selection, not the rows
+	 * that it gives. */
+	const struct rql_column *values;
+	uint32_t value_count;
+};
+
+/* Integers and reals as the host orders them; coded columns by their codes, which ascend as the values do; payloads by
+ * value_of_payload (their rank) or by themselves. */
+struct rql_row_order {
+	struct rql_source source;
+	bool descending, nulls_first;
+};
+
+/* What a sample of the rows says about a request over its snapshot. All zero: not taken yet. */
+#define RQL_SAMPLED_STEPS 64u
+struct rql_sample {
+	bool taken;
+	double read_share; /* of blocks: what the zone maps leave */
+	double pass;       /* of the rows in those: what passes everything */
+	uint32_t step_count;
+	/* Of each conjunct, then each lookup but left ones: of the rows in those blocks, what passes it; nanoseconds a row on one
+	 * thread, negative where it was not timed. */
+	double steps[RQL_SAMPLED_STEPS], costs[RQL_SAMPLED_STEPS];
+	/* How many rows that pass it lie together: 1 when each lies anywhere, 4 of orders with four lines. */
+	double runs[RQL_SAMPLED_STEPS];
+};
+
+/* ---- the request ---- */
+enum rql_reads { RQL_READS_RELATION, RQL_READS_STORE };
+/* What is wanted, and what a method gives: port.h has the forms. */
+enum rql_port_kind {
+	RQL_PORT_GROUPS, /* keys and states of aggregates */
+	RQL_PORT_BATCH,  /* rows in the host's layout */
+};
+
+struct rql_request {
+	/* Of what it is asked: one of them. */
+	const struct rql_relation *relation;       /* must outlive what is prepared from the request */
+	const struct rql_store_snapshot *snapshot; /* retained by that */
+	/* Which rows. Of a relation those of all boxes: */
+	uint32_t box_count;
+	const struct rql_box *boxes;
+	/* of a store those that pass every conjunct and lookup. Programs and maps must outlive what is prepared,
+	 * everything else is copied. */
+	uint32_t program_count;
+	const struct rql_row_program *programs;
+	uint32_t conjunct_count;
+	const struct rql_conjunct *conjuncts;
+	uint32_t lookup_count;
+	const struct rql_lookup *lookups;
+	/* What of them. */
+	enum rql_port_kind wants;
+	/* GROUPS */
+	uint32_t group_count;
+	const struct rql_group_key *groups;
+	uint32_t agg_count;
+	const struct rql_agg *aggs;
+	/* The sink is a map to build: columns of the store by number plus 1, integers of up to 64 bits or coded; 0: none. Of
+	 * every row that passes the port has their values (of coded columns the codes) and the row's group in its `keyed`,
+	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most
+	 * RQL_KEYED_GROUPS numbers. */
+	uint32_t keyed, keyed_second;
+	/* BATCH, of a store only */
+	uint32_t output_count;
+	const struct rql_output *outputs;
+	uint32_t order_count; /* 0: as they stand in the snapshot: table order, if that is `ordered` */
+	const struct rql_row_order *orders;
+	uint64_t limit, offset; /* limit UINT64_MAX: none */
+	struct rql_budget
+		*budget; /* of the rows, charged until they are released, and of what sorting needs; may be NULL */
+	/* What the structure's WITH (layout = ...) asks for ("paper"); NULL: auto. */
+	const char *layout;
+	/* In when it was taken, else out, so that the candidates that are prepared from one request sample once. NULL: each
+	 * samples for itself. */
+	struct rql_sample *sample;
+};
+static inline enum rql_reads rql_request_reads(const struct rql_request *request)
+{
+	return request->relation ? RQL_READS_RELATION : RQL_READS_STORE;
+}
+
+#endif
