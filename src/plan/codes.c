@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "plan/compile_entries.h"
+#include "plan/evaluate.h"
 #include "plan/fallible.h"
 #include "plan/price_host.h"
 
@@ -184,7 +185,7 @@ static rql_status select_plain(struct rql_arena *arena, const struct rql_dimensi
 	}
 }
 
-/* ---- by the host ---- */
+/* ---- by programs, or by the host ---- */
 
 static void print_dimension(struct rql_strbuf *out, uint32_t index, void *state)
 {
@@ -306,13 +307,20 @@ static rql_status over_dictionary(const struct rql_plan_context *ctx, struct rql
 {
 	struct rql_host_result *result = NULL;
 	struct rql_batch *batch = NULL, entries;
+	struct rql_column made;
+	RQL_TRY(gather_entries(arena, d, rql_expr_can_fail(e) ? NULL : within, &entries, err));
+	if (!entries.rows)
+		return RQL_OK;
+	if (rql_evaluate_column(arena, e, &entries.columns[1], entries.rows, &made)) {
+		const uint32_t *codes = entries.columns[0].data;
+		for (uint64_t r = 0; r < entries.rows; r++)
+			RQL_TRY(put(state, &made, r, codes[r], err));
+		return RQL_OK;
+	}
 	/* An error over a value that no row of the answer has would abort the user's transaction. */
 	if (ctx->snapshot_stamp)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
 		                     "inside a transaction expressions are not evaluated ahead over a dictionary");
-	RQL_TRY(gather_entries(arena, d, rql_expr_can_fail(e) ? NULL : within, &entries, err));
-	if (!entries.rows)
-		return RQL_OK;
 	RQL_TRY(run_over_dictionary(ctx, d, &entries, e, &result, err));
 	rql_status status;
 	uint64_t rows = 0;

@@ -1,7 +1,7 @@
 /* Constant folding. RayQL evaluates what its own programs know; the rest goes to the host as one SELECT of TRY(...)s on the
  * user's connection, under the statement's own settings, and an error there neither shows nor ends a transaction. */
 #include <string.h>
-#include "flow/compile.h"
+#include "plan/evaluate.h"
 #include "plan/normal.h"
 #include "plan/stability.h"
 
@@ -39,65 +39,6 @@ static void note_pending(struct folding *f, struct rql_expr *e)
 }
 
 /* ---- what RayQL evaluates itself ---- */
-
-static bool no_column(void *state, const struct rql_expr *ref, struct rql_compile_column *out)
-{
-	(void)state;
-	(void)ref;
-	(void)out;
-	return false;
-}
-
-/* The result of one row as a value. false: of a kind that is none. */
-static bool value_of(const struct rql_program_result *result, struct rql_lanes lanes, struct rql_type type,
-                     struct rql_value *out)
-{
-	*out = rql_value_null(type);
-	if (lanes.valid && !(lanes.valid[0] & 1))
-		return true;
-	out->is_null = false;
-	switch (result->kind) {
-	case RQL_LANE_BOOL:
-		out->integer = (rql_int128)(((const uint64_t *)lanes.data)[0] & 1);
-		return true;
-	case RQL_LANE_I32:
-		out->integer = ((const int32_t *)lanes.data)[0];
-		return true;
-	case RQL_LANE_I64:
-		out->integer = ((const int64_t *)lanes.data)[0];
-		return true;
-	case RQL_LANE_I128:
-		memcpy(&out->integer, lanes.data, sizeof out->integer);
-		return true;
-	case RQL_LANE_F32:
-		out->real = (double)((const float *)lanes.data)[0];
-		return true;
-	case RQL_LANE_F64:
-		out->real = ((const double *)lanes.data)[0];
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* false: RayQL's programs do not know it, or it fails. */
-static bool run_program(struct folding *f, const struct rql_expr *e, struct rql_value *out)
-{
-	struct rql_compile_context c = {.arena = f->arena, .column = no_column};
-	struct rql_error why = {0};
-	struct rql_program *program;
-	struct rql_program_state *state = NULL;
-	rql_status status = rql_compile_expressions(&c, &e, 1, &program, &why);
-	if (status == RQL_OK)
-		status = rql_program_state_new(program, RQL_SIMD_PORTABLE, &state, &why);
-	if (status == RQL_OK)
-		status = rql_program_run(state, NULL, 1, NULL, &why);
-	bool done = status == RQL_OK && rql_type_equal(program->results[0].type, e->type) &&
-	            value_of(&program->results[0], rql_program_result(state, 0), e->type, out);
-	rql_program_state_free(state);
-	rql_error_clear(&why);
-	return done;
-}
 
 /* The cast of a constant. */
 static bool cast_constant(const struct rql_expr *e, struct rql_value *out)
@@ -199,7 +140,7 @@ static enum folded evaluate(struct folding *f, struct rql_expr *e, bool constant
 	struct rql_value value;
 	bool plain = e->kind != RQL_EXPR_FUNCTION || e->child_count; /* current_date() has no form as a program */
 	if (!constants || !plain || !((e->kind == RQL_EXPR_CAST && cast_constant(e, &value)) ||
-	                             rql_plan_fold_call(e, &value) || run_program(f, e, &value)))
+	                             rql_plan_fold_call(e, &value) || rql_evaluate_constant(f->arena, e, &value)))
 		return FOR_HOST;
 	become_constant(e, &value);
 	return CONSTANT;
