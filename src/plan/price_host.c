@@ -173,7 +173,7 @@ double rql_host_work_scan(const struct rql_host_work *w)
 	/* Of other columns only the vectors are decoded in which something is left. */
 	r.share = rows > 0 ? fmin(1, 8 * w->passed / rows) : 1;
 	rql_block_leaves(w->block, read_column, &r);
-	return r.values + w->inner_rows;
+	return r.values + w->inner_rows * RQL_HOST_INNER_ROW_VALUES;
 }
 
 /* ---- joins and groups ---- */

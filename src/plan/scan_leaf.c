@@ -12,6 +12,7 @@
 /* Preparing, beyond what the host takes: a row of a dimension fetched, numbered and put into a map. And what it takes of
  * memory. */
 #define PREPARED_ROW_NS 150.0
+#define SUBPLAN_ROW_NS 20.0 /* ... a row that columns in memory give (subplan.c) */
 #define PREPARED_ROW_BYTES 48u
 
 struct trying {
@@ -27,6 +28,7 @@ struct trying {
 	uint64_t table_rows[RQL_BLOCK_MAX_TABLES];
 	double inner_rows; /* of the tables of other than inner joins */
 	double dim_values; /* that are read before a scan can start */
+	double prepared_ns, prepared_rows; /* what that takes; of all tables but the one that is scanned */
 	struct rql_error *err;
 };
 
@@ -168,12 +170,22 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 	return RQL_OK;
 }
 
+/* The host reads the columns of a table that no structure holds; all of them take a row each of what is made. */
+static void add_prepared(struct trying *t, const struct rql_table_ref *table, double rows, double columns)
+{
+	double value_ns = t->p->ctx->devices->device[0].profile.host_value_ns;
+	t->prepared_rows += rows;
+	t->prepared_ns += rows * (rql_subplan_has_columns(t->p, table) ? SUBPLAN_ROW_NS : PREPARED_ROW_NS + columns * value_ns);
+}
+
 static rql_status count_side_rows(struct trying *t, const struct rql_rel *rel)
 {
 	uint64_t rows = 0;
 	if (rel->kind == RQL_REL_GET)
 		RQL_TRY(rql_scan_table_rows(t->p, &rel->table, &rows, t->err));
 	t->inner_rows += (double)rows;
+	if (rel->kind == RQL_REL_GET)
+		add_prepared(t, &rel->table, (double)rows, 0);
 	for (uint32_t i = 0; i < rel->child_count; i++)
 		RQL_TRY(count_side_rows(t, rel->children[i]));
 	return RQL_OK;
@@ -232,13 +244,7 @@ static void add_dictionary(const struct trying *t, const struct rql_expr *e, boo
 /* What must be done once before the first scan: dimensions read, dictionaries gone through. */
 static struct preparation estimate_preparation(const struct trying *t)
 {
-	const struct rql_profile *profile = &t->p->ctx->devices->device[0].profile;
-	struct preparation sum = {0};
-	double rows = t->inner_rows;
-	for (uint32_t i = 0; i < t->block->table_count; i++)
-		rows += i == t->fact ? 0 : (double)t->table_rows[i];
-	sum.ns = t->dim_values * profile->host_value_ns + rows * PREPARED_ROW_NS;
-	sum.bytes = rows * PREPARED_ROW_BYTES;
+	struct preparation sum = {.ns = t->prepared_ns, .bytes = t->prepared_rows * PREPARED_ROW_BYTES};
 	for (uint32_t i = 0; i < t->block->conjunct_count; i++)
 		add_dictionary(t, t->block->conjuncts[i], true, &sum);
 	for (uint32_t i = 0; i < t->block->group_count; i++)
@@ -267,7 +273,9 @@ static rql_status count_dimension_values(struct trying *t)
 			return out_of_memory(t);
 		use->table = i;
 		use_columns(t->block, use);
-		t->dim_values += (double)t->table_rows[i] * (use->count ? use->count : 1);
+		double columns = use->count ? use->count : 1;
+		t->dim_values += (double)t->table_rows[i] * columns;
+		add_prepared(t, &t->block->tables[i], (double)t->table_rows[i], columns);
 	}
 	return RQL_OK;
 }
@@ -491,6 +499,8 @@ static rql_status take_dims(struct trying *t)
 /* What was prepared, and how long it took: in the price of one of many runs, or of this one. */
 static void charge_preparation(struct trying *t, double ns)
 {
+	if (t->p->is_subplan) /* it runs at once: what is done by now the host would only do again */
+		return;
 	uint64_t bytes = rql_arena_bytes(t->p->arena);
 	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
 		bytes += rql_map_bytes(t->leaf->scan->maps[m]);
@@ -533,7 +543,8 @@ static rql_status host_selection(struct trying *t, const struct rql_cost *cost, 
 	if (rows->order_count)
 		read += rows->limit == UINT64_MAX ? cost->cells * HOST_SORTED_ROW : cost->cells + wanted * HOST_SORTED_ROW;
 	double each = rows->is_result ? HOST_RESULT_VALUE : HOST_INNER_VALUE;
-	*out = spread(t, read + t->dim_values + cost->rows_out * rows->output_count * each);
+	read += t->dim_values + t->inner_rows * RQL_HOST_INNER_ROW_VALUES;
+	*out = spread(t, read + cost->rows_out * rows->output_count * each);
 	return RQL_OK;
 }
 
