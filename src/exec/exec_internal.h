@@ -228,6 +228,7 @@ struct rql_session {
 	uint64_t variables;      /* moves with SET VARIABLE */
 	struct rql_plan_cache *cache;
 	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
+	struct rql_map_cache *maps;     /* plan/map_cache.h */
 	struct rql_transaction txn;
 	bool guard;              /* plans are made in a transaction of their own (session.c) */
 	uint64_t guard_epoch;    /* one more than the schema epoch at which that was found out; 0: never */

@@ -4,6 +4,7 @@
 #include "exec/bound_cache.h"
 #include "exec/columns.h"
 #include "exec/text.h"
+#include "plan/map_cache.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,11 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	s->db = db;
 	s->cache = rql_plan_cache_new(&db->budget);
 	s->bounds = rql_bound_cache_new();
-	if (!s->cache || !s->bounds || pthread_mutex_init(&s->running_lock, NULL) != 0) {
+	s->maps = rql_map_cache_new();
+	if (!s->cache || !s->bounds || !s->maps || pthread_mutex_init(&s->running_lock, NULL) != 0) {
 		rql_plan_cache_free(s->cache);
 		rql_bound_cache_free(s->bounds);
+		rql_map_cache_free(s->maps);
 		free(s);
 		return rql_error_memory(err, sizeof *s, "a connection");
 	}
@@ -28,6 +31,7 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 		pthread_mutex_destroy(&s->running_lock);
 		rql_plan_cache_free(s->cache);
 		rql_bound_cache_free(s->bounds);
+		rql_map_cache_free(s->maps);
 		free(s);
 		return status;
 	}
@@ -60,6 +64,7 @@ void rql_session_close(struct rql_session *s)
 	rql_host_disconnect(s->host);
 	rql_plan_cache_free(s->cache);
 	rql_bound_cache_free(s->bounds);
+	rql_map_cache_free(s->maps);
 	rql_write_set_clear(&s->txn.set);
 	rql_write_set_clear(&s->txn.appends);
 	rql_strbuf_free(&s->report.reason);
@@ -121,7 +126,11 @@ static void guard_plans(struct rql_session *s)
 
 struct rql_plan_context rql_session_plan_context(struct rql_session *s)
 {
+	const struct rql_map_epochs epochs = {rql_catalog_structure_epoch(s->db->catalog),
+	                                      rql_catalog_schema_epoch(s->db->catalog), s->epoch,
+	                                      atomic_load(&s->db->settings_epoch)};
 	guard_plans(s);
+	rql_map_cache_begin(s->maps, &epochs);
 	return rql_session_context(s);
 }
 
@@ -137,6 +146,7 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.snapshot_stamp = s->txn.open ? s->txn.stamp : 0,
 		.budget = &s->db->budget,
 		.progress = &s->progress,
+		.maps = s->maps,
 		.load = rql_structure_bound,
 		.load_state = s,
 		.build_failure = rql_structure_build_failure,

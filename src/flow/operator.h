@@ -9,13 +9,14 @@
 #include "flow/shape.h"
 
 struct rql_rows_block;
+struct rql_kept_map;
 
 /* A leaf that scans rows. */
 struct rql_leaf_scan {
 	const char *table;
 	uint64_t rows, blocks; /* of the table */
 	uint32_t map_count;
-	struct rql_map **maps;      /* owned */
+	struct rql_kept_map **maps; /* references (plan/map_cache.h) */
 	const char **dimensions;    /* [map_count]: the tables behind them, "supplier with nation" */
 	const char **sources;       /* [map_count]: who gave their rows */
 	double host_values;         /* that the host would scan instead */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "method/request.h"
+#include "plan/map_cache.h"
 #include "plan/plan_nodes.h"
 
 static void put_ms(struct rql_strbuf *out, double ns)
@@ -94,11 +95,14 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  leaf->method->name, rql_unit_name(leaf->method->unit), leaf->device->name, cpu ? "" : ", ",
 	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
 	                  (unsigned long long)scan->blocks);
-	for (uint32_t m = 0; m < scan->map_count; m++)
+	for (uint32_t m = 0; m < scan->map_count; m++) {
+		const struct rql_map *map = scan->maps[m]->dim.map;
 		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",
-		                  scan->dimensions[m], (unsigned long long)rql_map_entries(scan->maps[m]),
-		                  rql_map_payloads(scan->maps[m]), rql_map_is_dense(scan->maps[m]) ? "dense" : "hashed",
-		                  (unsigned long long)rql_map_bytes(scan->maps[m]), scan->sources[m]);
+		                  scan->dimensions[m], (unsigned long long)rql_map_entries(map),
+		                  rql_map_payloads(map),
+		                  rql_map_is_dense(map) ? "dense" : "hashed",
+		                  (unsigned long long)rql_map_bytes(map), scan->sources[m]);
+	}
 	if (scan->selection)
 		put_selection(out, scan->selection);
 }

@@ -6,6 +6,7 @@
 #include "method/request.h"
 #include "plan/beyond.h"
 #include "plan/bind.h"
+#include "plan/map_cache.h"
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 {
@@ -28,7 +29,7 @@ void rql_leaf_clear(struct rql_leaf *leaf)
 	if (leaf->prepared)
 		leaf->method->free(leaf->prepared);
 	for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
-		rql_map_free(leaf->scan->maps[m]);
+		rql_kept_map_release(leaf->scan->maps[m]);
 	if (leaf->structure)
 		rql_structure_release(leaf->structure);
 	*leaf = (struct rql_leaf){0};

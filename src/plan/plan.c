@@ -6,6 +6,7 @@
 #include "method/request.h"
 #include "plan/bound.h"
 #include "plan/leaf.h"
+#include "plan/map_cache.h"
 #include "plan/normal.h"
 #include "plan/price_host.h"
 #include "plan/price_tree.h"
@@ -251,6 +252,8 @@ static rql_status check_stable(struct rql_planning *p, const struct rql_plan_fac
 	RQL_TRY(rql_stability_load(p->ctx, p->err));
 	enum rql_stability stability = rql_plan_stability(p->ctx->planner, facts, &name);
 	p->plan->cacheable = stability == RQL_CONSISTENT;
+	/* Inside a transaction the snapshot is its own. */
+	p->shares_maps = p->plan->cacheable && p->plan->tables_known && !p->ctx->snapshot_stamp;
 	*usable = stability != RQL_VOLATILE;
 	if (!*usable)
 		rql_planning_reason(p, 9, "%s() may give another value at each call", name);
@@ -319,6 +322,7 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 		return RQL_OK;
 	}
 	p->plan->read = true;
+	p->stamp = stamp;
 	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free);
 	if (!root)
 		return rql_error_memory(p->err, 0, "a plan");
@@ -401,7 +405,7 @@ uint64_t rql_plan_bytes(const struct rql_plan *plan)
 		const struct rql_leaf *leaf = &plan->nodes->leaves[i];
 		bytes += leaf->method->bytes(leaf->prepared);
 		for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
-			bytes += rql_map_bytes(leaf->scan->maps[m]);
+			bytes += rql_kept_map_bytes(leaf->scan->maps[m]);
 	}
 	return bytes;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "plan/distinct.h"
 #include "plan/leaf.h"
+#include "plan/map_cache.h"
 #include "plan/scan_key_codes.h"
 #include "plan/scan_subtree.h"
 
@@ -13,6 +14,7 @@
 
 struct making {
 	struct rql_planning *p;
+	struct rql_arena *arena; /* of what the map keeps */
 	const struct rql_star *star;
 	const struct rql_star_subtree *tree;
 	uint32_t number; /* of the subtree */
@@ -262,9 +264,9 @@ static rql_status number_groups(struct making *m, const struct rql_batch *values
 	}
 	*out = NULL;
 	m->payload_count = values->rows ? (uint32_t)values->rows : 1;
-	m->values = RQL_NEW_ARRAY(arena, struct rql_column, values->column_count);
+	m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, values->column_count);
 	for (uint32_t c = 0; c < values->column_count && m->values; c++)
-		if (!rql_column_copy(arena, &values->columns[c], values->rows, &m->values[c]))
+		if (!rql_column_copy(m->arena, &values->columns[c], values->rows, &m->values[c]))
 			return out_of_memory(m);
 	return m->values ? RQL_OK : out_of_memory(m);
 }
@@ -460,9 +462,81 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	return status;
 }
 
-rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star,
-                             uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
-                             struct rql_scan_dim *out, bool *twice, struct rql_error *err)
+/* ---- maps of earlier plans ---- */
+
+static void put_key(struct rql_strbuf *out, const struct rql_store_column *column)
+{
+	if (!column)
+		return;
+	rql_strbuf_printf(out, "; %d ", (int)column->kind);
+	if (column->kind == RQL_STORE_CODED) /* the structure that has it lives as long as its epoch, and the map no longer */
+		rql_strbuf_printf(out, "codes of %p", (const void *)column->dimension);
+	else
+		rql_strbuf_printf(out, "%lld to %lld", (long long)column->least, (long long)column->greatest);
+}
+
+/* All that the map depends on but the rows of its tables: what is asked of them, and what is made of it. */
+static bool describe(const struct making *m, const struct rql_rel *rel, struct rql_strbuf *out)
+{
+	const struct rql_block_side *side = m->tree->side;
+	bool ok = rql_rel_print(out, rel, NULL, NULL);
+	rql_strbuf_printf(out, "; %llu", (unsigned long long)m->most);
+	put_key(out, m->at->first);
+	put_key(out, m->at->second);
+	if (side)
+		rql_strbuf_printf(out, "; side %d %d", (int)side->kind, side->not_in);
+	for (uint32_t k = 0; side && k < side->key_count; k++)
+		rql_strbuf_printf(out, " %d", side->keys[k].null_safe);
+	for (uint32_t o = 0; side && side->kind == RQL_SIDE_MARK && o < m->tree->outputs.count; o++)
+		rql_strbuf_printf(out, " mark %u", m->tree->outputs.items[o]->index);
+	return ok && !out->failed;
+}
+
+#define TABLES_MOST 32u
+struct tables {
+	uint32_t count;
+	struct rql_table *list[TABLES_MOST];
+};
+
+/* false: there are others than these, or too many. */
+static bool collect_tables(const struct making *m, const struct rql_rel *rel, struct tables *out)
+{
+	if (rel->kind == RQL_REL_GET) {
+		const struct rql_table_ref *ref = &rel->table;
+		if (out->count == TABLES_MOST)
+			return false;
+		out->list[out->count] = rql_catalog_table(m->p->ctx->catalog, ref->catalog, ref->schema, ref->table);
+		return out->list[out->count++] != NULL;
+	}
+	bool known = rel->kind != RQL_REL_OPAQUE;
+	for (uint32_t i = 0; i < rel->child_count && known; i++)
+		known = collect_tables(m, rel->children[i], out);
+	return known;
+}
+
+static rql_status make_new(struct making *m, struct rql_kept_map **out, bool *twice)
+{
+	struct rql_kept_map *map = rql_kept_map_new();
+	if (!map)
+		return out_of_memory(m);
+	m->arena = map->arena;
+	rql_status status = make(m, map->arena, &map->dim, twice);
+	if (status == RQL_OK && !(map->dim.how = rql_arena_strdup(map->arena, map->dim.how ? map->dim.how : "")))
+		status = out_of_memory(m);
+	rql_distinct_free(m->distinct);
+	free(m->keys);
+	free(m->payloads);
+	if (status != RQL_OK) {
+		rql_kept_map_release(map);
+		return status;
+	}
+	*out = map;
+	return RQL_OK;
+}
+
+rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star, uint32_t subtree,
+                             const struct rql_scan_keys *keys, uint64_t most, struct rql_kept_map **out, bool *twice,
+                             struct rql_error *err)
 {
 	struct making m = {.p = p,
 	                   .star = star,
@@ -471,17 +545,22 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	                   .at = keys,
 	                   .most = most,
 	                   .err = err};
-	struct rql_scan_dim dim = {0};
+	struct rql_strbuf text = {0};
+	struct tables tables = {0};
 	*twice = false;
 	RQL_TRY(check_transaction(&m));
-	rql_status status = make(&m, p->arena, &dim, twice);
-	rql_distinct_free(m.distinct);
-	free(m.keys);
-	free(m.payloads);
-	if (status != RQL_OK)
-		return status;
-	*out = dim;
-	return RQL_OK;
+	struct rql_map_cache *cache = p->shares_maps ? p->ctx->maps : NULL;
+	struct rql_rel *rel = rql_subtree_rel(p->arena, star, subtree, NULL, false);
+	if (!rel)
+		return out_of_memory(&m);
+	bool kept = cache && describe(&m, rel, &text) && collect_tables(&m, rel, &tables);
+	*out = kept ? rql_map_cache_find(cache, p->ctx->catalog, rql_strbuf_text(&text)) : NULL;
+	rql_status status = *out ? RQL_OK : make_new(&m, out, twice);
+	if (status == RQL_OK && kept && *out)
+		rql_map_cache_put(cache, p->ctx->catalog, rql_strbuf_text(&text), tables.list, tables.count, p->stamp,
+		                  rql_plan_most_bytes(p->ctx->budget), *out);
+	rql_strbuf_free(&text);
+	return status;
 }
 
 /* Some table of the subtree's is read by the host. */

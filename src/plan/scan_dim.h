@@ -10,9 +10,9 @@
 struct rql_planning;
 
 struct rql_scan_dim {
-	struct rql_map *map;       /* owned by whoever holds the dim: rql_map_free */
+	struct rql_map *map;
 	uint32_t payload_count;    /* distinct combinations of the outputs' values; 1 when there are none */
-	struct rql_column *values; /* [outputs]: payload_count entries each, in the planner's arena */
+	struct rql_column *values; /* [outputs]: payload_count entries each */
 	uint64_t rows;             /* that it was made from */
 	const char *how;           /* who gave them, for EXPLAIN */
 	uint32_t absent;           /* LEFT and MARK sides: the payload of rows without a match, plus 1; else 0 */
@@ -27,12 +27,13 @@ struct rql_scan_keys {
 /* false: two keys have more than 2^62 combinations. */
 bool rql_scan_keys_make(const struct rql_store_column *first, const struct rql_store_column *second,
                         struct rql_scan_keys *out);
-/* RQL_ERROR_UNSUPPORTED with the reason: a key comes twice (*twice:
- * another way of joining may do), the host fails, or a type is in the way. */
-/* most: a subtree with more rows has a key that comes twice. */
-rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star,
-                             uint32_t subtree, const struct rql_scan_keys *keys, uint64_t most,
-                             struct rql_scan_dim *out, bool *twice, struct rql_error *err) RQL_MUST_CHECK;
+/* The map, from the plans before (map_cache.h) or made now; the caller releases it. RQL_ERROR_UNSUPPORTED with the reason: a
+ * key comes twice (*twice: another way of joining may do), the host fails, or a type is in the way. most: a subtree with more
+ * rows has a key that comes twice. */
+struct rql_kept_map;
+rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star, uint32_t subtree,
+                             const struct rql_scan_keys *keys, uint64_t most, struct rql_kept_map **out, bool *twice,
+                             struct rql_error *err) RQL_MUST_CHECK;
 
 /* Looks at some rows only: RQL_ERROR_UNSUPPORTED and *twice when a key comes twice among them already, so that not all are
  * read in vain. */

@@ -4,6 +4,7 @@
 #include "plan/beyond.h"
 #include "plan/codes.h"
 #include "plan/leaf.h"
+#include "plan/map_cache.h"
 #include "plan/price_host.h"
 #include "plan/scan_bind.h"
 
@@ -23,7 +24,8 @@ struct trying {
 	struct rql_leaf *leaf;
 	uint32_t fact;
 	struct rql_star *star;
-	struct rql_scan_dim *dims; /* [subtrees]: maps are owned here until the leaf takes them */
+	struct rql_scan_dim *dims; /* [subtrees]: what lies in */
+	struct rql_kept_map **kept; /* ... these: references, until the leaf takes them */
 	uint32_t dim_count;        /* made so far */
 	uint64_t table_rows[RQL_BLOCK_MAX_TABLES];
 	double inner_rows; /* of the tables of other than inner joins */
@@ -315,7 +317,7 @@ static rql_status check_worth(struct trying *t)
 static void free_dims(struct trying *t)
 {
 	for (uint32_t d = 0; d < t->dim_count; d++)
-		rql_map_free(t->dims[d].map);
+		rql_kept_map_release(t->kept[d]);
 	t->dim_count = 0;
 }
 
@@ -367,19 +369,31 @@ static rql_status check_null_keys(struct trying *t, const struct rql_star_subtre
 	return RQL_OK;
 }
 
-/* out NULL: only a look at it. */
-static rql_status make_dim(struct trying *t, uint32_t i, struct rql_scan_dim *out, bool *twice)
+static rql_status keys_of(struct trying *t, uint32_t i, struct rql_scan_keys *keys, uint64_t *rows)
 {
 	const struct rql_star_subtree *tree = &t->star->subtrees[i];
+	*rows = tree->side ? UINT64_MAX : t->table_rows[tree->root];
+	return find_keys(t, tree, keys);
+}
+
+static rql_status look_at_dim(struct trying *t, uint32_t i, bool *twice)
+{
 	struct rql_scan_keys keys;
-	uint64_t rows = tree->side ? UINT64_MAX : t->table_rows[tree->root];
-	RQL_TRY(find_keys(t, tree, &keys));
-	if (!out)
-		return rql_scan_dim_sample(t->p, t->star, i, &keys, rows, twice, t->err);
-	RQL_TRY(rql_scan_dim_make(t->p, t->star, i, &keys, rows, out, twice, t->err));
-	rql_status status = check_null_keys(t, tree, &keys, out);
+	uint64_t rows;
+	RQL_TRY(keys_of(t, i, &keys, &rows));
+	return rql_scan_dim_sample(t->p, t->star, i, &keys, rows, twice, t->err);
+}
+
+static rql_status make_dim(struct trying *t, uint32_t i, bool *twice)
+{
+	struct rql_scan_keys keys;
+	uint64_t rows;
+	RQL_TRY(keys_of(t, i, &keys, &rows));
+	RQL_TRY(rql_scan_dim_make(t->p, t->star, i, &keys, rows, &t->kept[i], twice, t->err));
+	t->dims[i] = t->kept[i]->dim;
+	rql_status status = check_null_keys(t, &t->star->subtrees[i], &keys, &t->dims[i]);
 	if (status != RQL_OK)
-		rql_map_free(out->map);
+		rql_kept_map_release(t->kept[i]);
 	return status;
 }
 
@@ -389,9 +403,9 @@ static rql_status make_dims(struct trying *t, uint32_t *subtree, bool *twice)
 	uint32_t n = t->star->subtree_count;
 	rql_status status = RQL_OK;
 	for (*subtree = 0; *subtree < n; ++*subtree)
-		RQL_TRY(make_dim(t, *subtree, NULL, twice));
+		RQL_TRY(look_at_dim(t, *subtree, twice));
 	for (*subtree = 0; *subtree < n && status == RQL_OK; *subtree += status == RQL_OK) {
-		status = make_dim(t, *subtree, &t->dims[*subtree], twice);
+		status = make_dim(t, *subtree, twice);
 		t->dim_count += status == RQL_OK;
 	}
 	return status;
@@ -423,7 +437,8 @@ static rql_status make_star(struct trying *t)
 		uint32_t subtree = 0;
 		RQL_TRY(rql_star_make(t->p->arena, t->block, t->fact, choices, &t->star, t->err));
 		t->dims = RQL_NEW_ARRAY(t->p->arena, struct rql_scan_dim, t->star->subtree_count);
-		if (!t->dims)
+		t->kept = RQL_NEW_ARRAY(t->p->arena, struct rql_kept_map *, t->star->subtree_count);
+		if (!t->dims || !t->kept)
 			return out_of_memory(t);
 		rql_status status = make_dims(t, &subtree, &twice);
 		if (status == RQL_OK || !twice || t->star->subtrees[subtree].side)
@@ -477,7 +492,7 @@ static rql_status take_dims(struct trying *t)
 	struct rql_arena *arena = t->p->arena;
 	struct rql_leaf_scan *scan = RQL_NEW(arena, struct rql_leaf_scan);
 	uint32_t n = t->star->subtree_count;
-	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_map *, n)) ||
+	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_kept_map *, n)) ||
 	    !(scan->dimensions = RQL_NEW_ARRAY(arena, const char *, n)) ||
 	    !(scan->sources = RQL_NEW_ARRAY(arena, const char *, n)))
 		return out_of_memory(t);
@@ -489,7 +504,7 @@ static rql_status take_dims(struct trying *t)
 	scan->blocks = t->s->snapshot->blocks;
 	for (uint32_t i = 0; i < n; i++) {
 		scan->sources[i] = t->dims[i].how;
-		scan->maps[scan->map_count++] = t->dims[i].map;
+		scan->maps[scan->map_count++] = t->kept[i];
 	}
 	t->dim_count = 0;
 	t->leaf->scan = scan;
@@ -503,7 +518,7 @@ static void charge_preparation(struct trying *t, double ns)
 		return;
 	uint64_t bytes = rql_arena_bytes(t->p->arena);
 	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
-		bytes += rql_map_bytes(t->leaf->scan->maps[m]);
+		bytes += rql_kept_map_bytes(t->leaf->scan->maps[m]);
 	if (is_kept(t, (double)bytes))
 		t->leaf->cost.setup_ns += ns;
 	else

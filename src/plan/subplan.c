@@ -92,6 +92,8 @@ static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const 
 	                                    .arena = arena,
 	                                    .plan = &s->plan,
 	                                    .nodes = &s->nodes,
+	                                    .stamp = p->stamp,
+	                                    .shares_maps = p->shares_maps,
 	                                    .is_subplan = true,
 	                                    .structures = p->structures,
 	                                    .structure_count = p->structure_count,
