@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "exec/exec_internal.h"
-#include "method/scan/scan.h"
 
 #define COLUMNS 3u        /* that the timed query reads */
 #define ROW_GROUP 122880u /* rows that a thread of the host takes at once */
@@ -84,21 +83,31 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 	return status;
 }
 
+/* A driver that fails at one method has guesses for that, and the constants of the others all the same. */
+static rql_status calibrate_methods(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	struct rql_error ignored = {0};
+	for (const struct rql_method *const *m = rql_methods(); *m; m++) {
+		if (!(*m)->calibrate || !device->units[(*m)->unit])
+			continue;
+		if (device->kind == RQL_DEVICE_CPU)
+			RQL_TRY((*m)->calibrate(device, thorough, err));
+		else if ((*m)->calibrate(device, thorough, &ignored) != RQL_OK)
+			rql_error_clear(&ignored);
+	}
+	return RQL_OK;
+}
+
 static rql_status measure_all(const struct rql_device *cpu, struct rql_device *device, bool thorough,
                               struct rql_error *err)
 {
 	if (device->kind != RQL_DEVICE_CPU) {
-		struct rql_error ignored = {0};
 		RQL_TRY(rql_calibrate_gpu(cpu, device, thorough, err));
-		/* A driver that fails at scans has guesses for them, and its cubes' constants all the same. */
-		if (rql_scan_calibrate_gpu(device, thorough, &device->profile.scan, &ignored) != RQL_OK)
-			rql_error_clear(&ignored);
-		return RQL_OK;
+		return calibrate_methods(device, thorough, err);
 	}
 	if (thorough) /* opening the devices has measured the short form */
 		rql_device_measure(device, true);
-	RQL_TRY(rql_cube_calibrate(device, thorough, err));
-	RQL_TRY(rql_scan_calibrate(device, thorough, &device->profile.scan, err));
+	RQL_TRY(calibrate_methods(device, thorough, err));
 	return calibrate_host(device, thorough, err);
 }
 

@@ -58,6 +58,9 @@ struct rql_method {
 	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
 	                  struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
 	                  struct rql_error *err);
+	/* Measures what its prices read of the device's profile; on failure that stays as it is. NULL: it reads nothing that is
+	 * measured by a method. */
+	rql_status (*calibrate)(struct rql_device *device, bool thorough, struct rql_error *err);
 	void (*free)(struct rql_prepared *prepared); /* NULL accepted */
 	uint64_t (*bytes)(const struct rql_prepared *prepared);
 };

@@ -396,6 +396,7 @@ const struct rql_method rql_method_cube_cpu = {
 	.prepare = rql_cube_prepare,
 	.price = rql_cube_price,
 	.run = run_request,
+	.calibrate = rql_cube_calibrate,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

@@ -533,6 +533,11 @@ static uint64_t prepared_bytes(const struct rql_prepared *p)
 	       (p->rows ? rql_scan_rows_bytes(p->rows) : 0);
 }
 
+static rql_status calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	return rql_scan_calibrate_gpu(device, thorough, &device->profile.scan, err);
+}
+
 extern const struct rql_method rql_method_scan_compute;
 const struct rql_method rql_method_scan_compute = {
 	.name = "scan",
@@ -545,6 +550,7 @@ const struct rql_method rql_method_scan_compute = {
 	.prepare = prepare,
 	.price = rql_scan_compute_price,
 	.run = run,
+	.calibrate = calibrate,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

@@ -86,6 +86,11 @@ static uint64_t prepared_bytes(const struct rql_prepared *prepared)
 	return sizeof *prepared + (prepared->rows ? rql_scan_rows_bytes(prepared->rows) : rql_scan_bytes(prepared->scan));
 }
 
+static rql_status calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	return rql_scan_calibrate(device, thorough, &device->profile.scan, err);
+}
+
 const struct rql_method rql_method_scan_cpu = {
 	.name = "scan",
 	.description = "filters, joins, groups, sums and selects compressed columns in one pass",
@@ -97,6 +102,7 @@ const struct rql_method rql_method_scan_cpu = {
 	.prepare = prepare,
 	.price = price,
 	.run = run,
+	.calibrate = calibrate,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };
