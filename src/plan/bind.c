@@ -218,11 +218,13 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 	uint64_t *validity = RQL_NEW_ARRAY(arena, uint64_t, rql_codes_words(d) + 1);
 	if (!codes || !map || !spare || !distinct || !data || !validity)
 		return rql_error_memory(err, 0, "a plan");
+	/* What neighbours in the dictionary become is often equal, as hosts of URLs are: only the first of a run is sorted. */
+	uint32_t heads = 0, n = 0;
 	for (uint32_t c = 0; c < d->count; c++)
-		codes[c] = c;
-	rql_sort_items(codes, spare, d->count, compare_entries, all);
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < d->count; i++) {
+		if (c == 0 || compare_entries(all, c - 1, c) != 0)
+			codes[heads++] = c;
+	rql_sort_items(codes, spare, heads, compare_entries, all);
+	for (uint32_t i = 0; i < heads; i++) {
 		if (i == 0 || compare_entries(all, codes[i - 1], codes[i]) != 0) {
 			memcpy(data + (size_t)n * bytes, (const char *)all->data + (size_t)codes[i] * bytes, bytes);
 			if (rql_column_valid(all, codes[i]))
@@ -230,6 +232,8 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 			n++;
 		}
 		map[codes[i]] = n - 1;
+		for (uint32_t c = codes[i] + 1; c < d->count && compare_entries(all, c - 1, c) == 0; c++)
+			map[c] = n - 1;
 	}
 	*distinct = (struct rql_column){.type = all->type, .data = data, .validity = validity};
 	key->key_of_code = map;
