@@ -57,6 +57,26 @@ void rql_like_select(const struct rql_text_kernels *kernels, const struct rql_li
 /* Will bytes be searched, or only beginnings and ends looked at? */
 bool rql_like_searches(const struct rql_like *like);
 
+/* ---- regular expressions (text_regexp.c) ---- */
+
+#define RQL_REGEXP_GROUPS 10u
+struct rql_regexp; /* immutable */
+/* NULL: out of memory, or something in it is not known here. The pattern is borrowed. */
+struct rql_regexp *rql_regexp_parse(struct rql_arena *arena, const char *pattern, uint32_t length);
+uint32_t rql_regexp_groups(const struct rql_regexp *re); /* group 0, the whole match, among them */
+bool rql_regexp_is_whole(const struct rql_regexp *re);   /* ^...$: a match is the whole string */
+struct rql_regexp_match {
+	const char *begin[RQL_REGEXP_GROUPS], *end[RQL_REGEXP_GROUPS]; /* NULL: the group is not in the match */
+};
+enum rql_regexp_found {
+	RQL_REGEXP_NO,
+	RQL_REGEXP_YES,
+	RQL_REGEXP_UNKNOWN, /* it takes too long */
+};
+/* The first match; whole: only of all of the string. */
+enum rql_regexp_found rql_regexp_search(const struct rql_regexp *re, const char *data, uint32_t length, bool whole,
+                                        struct rql_regexp_match *out);
+
 /* ---- pieces and case (text_case.c) ---- */
 
 /* The first byte of character `index` (from 0), or the end where there are not so many. */

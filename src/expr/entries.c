@@ -135,6 +135,56 @@ struct rql_entry *rql_entry_case(struct rql_arena *arena, struct rql_entry *text
 	return e;
 }
 
+struct rql_entry *rql_entry_regexp(struct rql_arena *arena, struct rql_entry *text, const struct rql_regexp *re,
+                                   bool whole)
+{
+	struct rql_entry *e = re ? of_text(arena, RQL_ENTRY_OP_REGEXP, RQL_ENTRY_TRUTH, text) : NULL;
+	if (e) {
+		e->regexp = re;
+		e->truth = whole;
+	}
+	return e;
+}
+
+/* The parts of what a match is replaced by, bytes between backslashes as one. */
+static bool read_parts(struct rql_entry *e, const char *by, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i++) {
+		bool escaped = by[i] == '\\';
+		if (escaped && ++i == length)
+			return false;
+		bool is_group = escaped && by[i] >= '0' && by[i] <= '9';
+		if (escaped && !is_group && by[i] != '\\')
+			return false;
+		struct rql_entry_part *last = e->part_count ? &e->parts[e->part_count - 1] : NULL;
+		if (is_group)
+			e->parts[e->part_count++].group = (uint32_t)(by[i] - '0');
+		else if (last && last->bytes && last->bytes + last->length == by + i)
+			last->length++;
+		else
+			e->parts[e->part_count++] = (struct rql_entry_part){.bytes = by + i, .length = 1};
+	}
+	for (uint32_t i = 0; i < e->part_count; i++)
+		if (!e->parts[i].bytes && e->parts[i].group >= rql_regexp_groups(e->regexp))
+			return false;
+	return true;
+}
+
+struct rql_entry *rql_entry_replace(struct rql_arena *arena, struct rql_entry *text, const struct rql_regexp *re,
+                                    const char *by, uint32_t length)
+{
+	struct rql_entry *e = re ? of_text(arena, RQL_ENTRY_OP_REPLACE, RQL_ENTRY_TEXT, text) : NULL;
+	if (!e || !(e->parts = RQL_NEW_ARRAY(arena, struct rql_entry_part, length + 1u)))
+		return NULL;
+	e->regexp = re;
+	if (!read_parts(e, by, length))
+		return NULL;
+	/* One group instead of all of a text is a piece of it. */
+	bool is_piece = rql_regexp_is_whole(re) && e->part_count == 1 && !e->parts[0].bytes;
+	e->fresh = text->fresh || !is_piece;
+	return e;
+}
+
 struct rql_entry *rql_entry_compare(struct rql_arena *arena, enum rql_entry_comparison op, struct rql_entry *a,
                                     struct rql_entry *b)
 {
@@ -290,6 +340,10 @@ static double own_ns(const struct rql_entry *e, double bytes)
 		return 15 + bytes * 0.1;
 	case RQL_ENTRY_OP_CASE:
 		return 10 + bytes * 0.4;
+	case RQL_ENTRY_OP_REGEXP:
+		return 40 + bytes * 2;
+	case RQL_ENTRY_OP_REPLACE:
+		return 60 + bytes * 2;
 	case RQL_ENTRY_OP_COMPARE:
 		return e->child[0]->kind == RQL_ENTRY_TEXT ? 6 : 1;
 	case RQL_ENTRY_OP_IN:

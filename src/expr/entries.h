@@ -46,6 +46,12 @@ struct rql_entry *rql_entry_slice(struct rql_arena *arena, struct rql_entry *tex
 struct rql_entry *rql_entry_left(struct rql_arena *arena, struct rql_entry *text, int64_t count);
 struct rql_entry *rql_entry_right(struct rql_arena *arena, struct rql_entry *text, int64_t count);
 struct rql_entry *rql_entry_case(struct rql_arena *arena, struct rql_entry *text, bool upper);
+/* Is there a match; whole: of all of the text? */
+struct rql_entry *rql_entry_regexp(struct rql_arena *arena, struct rql_entry *text, const struct rql_regexp *re,
+                                   bool whole);
+/* The first match replaced: \0 to \9 in `by` are groups, \\ is a backslash; NULL where there is anything else behind one. */
+struct rql_entry *rql_entry_replace(struct rql_arena *arena, struct rql_entry *text, const struct rql_regexp *re,
+                                    const char *by, uint32_t length);
 struct rql_entry *rql_entry_compare(struct rql_arena *arena, enum rql_entry_comparison op, struct rql_entry *a,
                                     struct rql_entry *b);
 /* text or integer among constants; some may be NULL. */

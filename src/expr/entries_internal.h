@@ -15,6 +15,8 @@ enum rql_entry_op {
 	RQL_ENTRY_OP_LEFT,
 	RQL_ENTRY_OP_RIGHT,
 	RQL_ENTRY_OP_CASE,
+	RQL_ENTRY_OP_REGEXP,
+	RQL_ENTRY_OP_REPLACE,
 	RQL_ENTRY_OP_COMPARE,
 	RQL_ENTRY_OP_IN,
 	RQL_ENTRY_OP_ARITHMETIC,
@@ -25,6 +27,13 @@ enum rql_entry_op {
 	RQL_ENTRY_OP_CHOOSE,
 };
 
+/* What a match is replaced by: some bytes, or a group. */
+struct rql_entry_part {
+	const char *bytes; /* NULL: */
+	uint32_t group;
+	uint32_t length;
+};
+
 struct rql_entry {
 	enum rql_entry_op op;
 	enum rql_entry_kind kind;
@@ -32,11 +41,14 @@ struct rql_entry {
 	rql_int128 least, greatest; /* of an INTEGER */
 	int64_t integer, count;     /* CONSTANT; SLICE's, LEFT's and RIGHT's arguments; ARITHMETIC's operator */
 	struct rql_string text;     /* CONSTANT, and what POSITION looks for */
-	bool truth;                 /* CONSTANT; CASE: upper */
+	bool truth;                 /* CONSTANT; CASE: upper; REGEXP: whole */
 	bool null;                  /* CONSTANT; IN: one of the list is */
 	bool fresh;                 /* of a TEXT: its bytes may be made for it */
 	enum rql_entry_comparison comparison;
 	struct rql_like *like;
+	const struct rql_regexp *regexp;
+	uint32_t part_count; /* REPLACE */
+	struct rql_entry_part *parts;
 	uint32_t list_count; /* IN: without NULLs */
 	int64_t *integers;
 	struct rql_string *strings;

@@ -159,6 +159,12 @@ static bool reserve(struct vector *v, size_t bytes)
 	return v->bytes;
 }
 
+static void mark_unknown(struct worker *w, struct vector *v, uint32_t i)
+{
+	w->job->run->unknown[(w->first + i) >> 6] |= UINT64_C(1) << (i & 63);
+	v->valid[i >> 6] &= ~(UINT64_C(1) << (i & 63));
+}
+
 static bool cases(struct worker *w, const struct rql_entry *e, const uint64_t *mask)
 {
 	struct vector *v = vector_of(w, e), *text = vector_of(w, e->child[0]);
@@ -174,13 +180,86 @@ static bool cases(struct worker *w, const struct rql_entry *e, const uint64_t *m
 		bool is_short = s->length <= RQL_STRING_INLINE;
 		char *to = is_short ? few : at;
 		if (!rql_text_case(rql_string_data(s), s->length, e->truth, to)) {
-			w->job->run->unknown[(w->first + i) >> 6] |= UINT64_C(1) << (i & 63);
-			v->valid[i >> 6] &= ~(UINT64_C(1) << (i & 63));
+			mark_unknown(w, v, i);
 			v->strings[i] = rql_string_make("", 0);
 			continue;
 		}
 		v->strings[i] = rql_string_make(to, s->length);
 		at += is_short ? 0 : s->length;
+	}
+	return true;
+}
+
+static void regexp(struct worker *w, const struct rql_entry *e, const uint64_t *mask)
+{
+	struct vector *v = vector_of(w, e), *text = vector_of(w, e->child[0]);
+	struct rql_regexp_match match;
+	uint64_t left[WORDS];
+	both_valid(left, mask, text, NULL, w->words);
+	memcpy(v->valid, left, w->words * sizeof *left);
+	memset(v->truth, 0, sizeof v->truth);
+	EACH(left, w->words, i) {
+		const struct rql_string *s = &text->strings[i];
+		enum rql_regexp_found found = rql_regexp_search(e->regexp, rql_string_data(s), s->length, e->truth, &match);
+		v->truth[i >> 6] |= (uint64_t)(found == RQL_REGEXP_YES) << (i & 63);
+		if (found == RQL_REGEXP_UNKNOWN)
+			mark_unknown(w, v, i);
+	}
+}
+
+static char *append(char *to, const char *from, const char *end)
+{
+	if (from != end)
+		memcpy(to, from, (size_t)(end - from));
+	return to + (end - from);
+}
+
+/* Where the match is the text, and one group replaces it, the result is a piece of the text. */
+static struct rql_string replaced(const struct rql_entry *e, const struct rql_string *s,
+                                  const struct rql_regexp_match *match, char *to)
+{
+	const char *data = rql_string_data(s), *end = data + s->length;
+	const struct rql_entry_part *part = e->parts;
+	if (!e->fresh || (e->part_count == 1 && !part->bytes && match->begin[0] == data && match->end[0] == end))
+		return rql_string_make(match->begin[part->group] ? match->begin[part->group] : "",
+		                       (uint32_t)(match->end[part->group] - match->begin[part->group]));
+	char *at = append(to, data, match->begin[0]);
+	for (uint32_t k = 0; k < e->part_count; k++, part++)
+		at = part->bytes ? append(at, part->bytes, part->bytes + part->length)
+		                 : append(at, match->begin[part->group], match->end[part->group]);
+	at = append(at, match->end[0], end);
+	return rql_string_make(to, (uint32_t)(at - to));
+}
+
+/* The most that one may become. */
+static size_t most_bytes(const struct rql_entry *e, uint32_t length)
+{
+	size_t sum = length;
+	for (uint32_t k = 0; k < e->part_count; k++)
+		sum += e->parts[k].bytes ? e->parts[k].length : length;
+	return sum;
+}
+
+static bool replace(struct worker *w, const struct rql_entry *e, const uint64_t *mask)
+{
+	struct vector *v = vector_of(w, e), *text = vector_of(w, e->child[0]);
+	struct rql_regexp_match match;
+	uint64_t left[WORDS];
+	size_t bytes = 0;
+	both_valid(left, mask, text, NULL, w->words);
+	memcpy(v->valid, left, w->words * sizeof *left);
+	EACH(left, w->words, i)
+		bytes += e->fresh ? most_bytes(e, text->strings[i].length) : 0;
+	if (!reserve(v, bytes))
+		return false;
+	char *at = v->bytes;
+	EACH(left, w->words, i) {
+		const struct rql_string *s = &text->strings[i];
+		enum rql_regexp_found found = rql_regexp_search(e->regexp, rql_string_data(s), s->length, false, &match);
+		v->strings[i] = found == RQL_REGEXP_YES ? replaced(e, s, &match, at) : *s;
+		at += e->fresh ? v->strings[i].length : 0;
+		if (found == RQL_REGEXP_UNKNOWN)
+			mark_unknown(w, v, i);
 	}
 	return true;
 }
@@ -390,6 +469,11 @@ static bool evaluate(struct worker *w, const struct rql_entry *e, const uint64_t
 		return true;
 	case RQL_ENTRY_OP_CASE:
 		return cases(w, e, mask);
+	case RQL_ENTRY_OP_REPLACE:
+		return replace(w, e, mask);
+	case RQL_ENTRY_OP_REGEXP:
+		regexp(w, e, mask);
+		return true;
 	case RQL_ENTRY_OP_COMPARE:
 		compare(w, e, mask);
 		return true;

@@ -63,6 +63,9 @@ enum function {
 	RIGHT,
 	UPPER,
 	LOWER,
+	REGEXP,
+	REGEXP_WHOLE,
+	REGEXP_REPLACE,
 	ARITHMETIC,
 	NO_FUNCTION,
 };
@@ -81,7 +84,8 @@ static enum function function_of(const char *name)
 		{"instr", POSITION},    {"strpos", POSITION},        {"position", POSITION},   {"substring", SUBSTRING},
 		{"substr", SUBSTRING},  {"left", LEFT},              {"right", RIGHT},         {"upper", UPPER},
 		{"ucase", UPPER},       {"lower", LOWER},            {"lcase", LOWER},         {"+", ARITHMETIC},
-		{"-", ARITHMETIC},      {"*", ARITHMETIC},
+		{"-", ARITHMETIC},      {"*", ARITHMETIC},           {"regexp_matches", REGEXP},
+		{"regexp_full_match", REGEXP_WHOLE},                 {"regexp_replace", REGEXP_REPLACE},
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(names[i].name, name))
@@ -130,6 +134,23 @@ static struct rql_entry *position(struct mapping *m, const struct rql_expr *e)
 		return NULL;
 	const struct rql_value *v = &e->children[1]->value;
 	return rql_entry_position(m->arena, map(m, e->children[0]), v->string.data, (uint32_t)v->string.length);
+}
+
+/* Without options. */
+static struct rql_entry *regexp(struct mapping *m, const struct rql_expr *e, enum function f)
+{
+	uint32_t children = f == REGEXP_REPLACE ? 3 : 2;
+	for (uint32_t i = 1; i < children && i < e->child_count; i++)
+		if (!is_text_constant(e->children[i]))
+			return NULL;
+	if (e->child_count != children)
+		return NULL;
+	const struct rql_value *v = &e->children[1]->value, *by = &e->children[children - 1]->value;
+	const struct rql_regexp *re = rql_regexp_parse(m->arena, v->string.data, (uint32_t)v->string.length);
+	struct rql_entry *text = re ? map(m, e->children[0]) : NULL;
+	if (f == REGEXP_REPLACE)
+		return text ? rql_entry_replace(m->arena, text, re, by->string.data, (uint32_t)by->string.length) : NULL;
+	return rql_entry_regexp(m->arena, text, re, f == REGEXP_WHOLE);
 }
 
 /* Numbers beyond these are errors, or have been. */
@@ -196,6 +217,10 @@ static struct rql_entry *function(struct mapping *m, const struct rql_expr *e)
 	case UPPER:
 	case LOWER:
 		return one ? rql_entry_case(m->arena, map(m, e->children[0]), f == UPPER) : NULL;
+	case REGEXP:
+	case REGEXP_WHOLE:
+	case REGEXP_REPLACE:
+		return regexp(m, e, f);
 	case ARITHMETIC:
 		return arithmetic(m, e);
 	case NO_FUNCTION:

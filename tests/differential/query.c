@@ -43,8 +43,10 @@ static const char *string_value(struct making *m, const char *e)
 {
 	static const char *const functions[] = {"upper(%s)",        "lower(%s)",        "substring(%s, 2, 3)", "substr(%s, 3)",
 	                                        "left(%s, 4)",      "right(%s, 3)",     "left(%s, -2)",        "right(%s, -1)",
-	                                        "coalesce(%s, '%')", "reverse(%s)"};
-	const char *f = functions[dt_below(m->r, 10)], *at = strstr(f, "%s");
+	                                        "coalesce(%s, '%')", "reverse(%s)",
+	                                        "regexp_replace(%s, '^([a-z]+)[^a-z].*$', '\\1')",
+	                                        "regexp_replace(%s, '[^/]e(r)?', '<\\0>')"};
+	const char *f = functions[dt_below(m->r, 12)], *at = strstr(f, "%s");
 	if (dt_chance(m->r, 60))
 		return e;
 	if (dt_chance(m->r, 20))
@@ -86,9 +88,10 @@ static const char *string_predicate(struct making *m, const char *e)
 	case 3:
 		return dt_printf(m->arena, "%s %s '%s'", s, comparison(m), words[dt_below(m->r, 7)]);
 	case 4:
-		return dt_printf(m->arena, "regexp_matches(%s, '[a-c]+.*1')", s);
+		return dt_printf(m->arena, dt_chance(m->r, 50) ? "regexp_matches(%s, '[a-c]+.*1')"
+		                                               : "regexp_full_match(%s, '\\w+ ?(.*)1')", s);
 	case 5:
-		return dt_printf(m->arena, "(%s %s (%s OR regexp_matches(%s, '[a-c]+.*1')))", like_predicate(m, e),
+		return dt_printf(m->arena, "(%s %s (%s OR regexp_matches(%s, '(a|b|c)+.*1')))", like_predicate(m, e),
 		                 dt_chance(m->r, 50) ? "AND" : "OR", like_predicate(m, e), e);
 	case 6:
 		return dt_printf(m->arena, "%s %sIN ('a', '', 'member', '%s')", s, dt_chance(m->r, 30) ? "NOT " : "",

@@ -45,8 +45,8 @@ static void make_tables(struct fixture *f)
 		         "from (select range as r, hash(range) as h from range(%u))",
 		         plain ? "plain" : "mixed",
 		         plain ? "['a','b','c','A','B','%','_','.',' ','x']"
-		               : "['a','b','ab','A','B','%','_','.','\\','é','É','ж','Ж','日','😀','ß','\xef\xbf\xbf']",
-		         plain ? 10 : 17, ENTRIES);
+		               : "['a','b','ab','A','B','%','_','.','\\','é','É','ж','Ж','日','😀','ß',chr(10),'/']",
+		         plain ? 10 : 18, ENTRIES);
 		sql(f, text);
 		snprintf(text, sizeof text, "update %s set s = coalesce(s, ''); insert into %s values (NULL)",
 		         plain ? "plain" : "mixed", plain ? "plain" : "mixed");
@@ -157,12 +157,43 @@ static void put_word(struct text *t, bool wild)
 	put(t, "'");
 }
 
+/* Regular expressions: of all kinds that there are kernels for, and some that are the host's. */
+static void put_regexp(struct text *t, unsigned depth)
+{
+	static const char *const atoms[] = {"a",   "b",    "é",     ".",     "[^/]", "[a-c]", "[^a]", "\\d", "\\.", "A",
+	                                    "\\s", "\\W",  "[.%_]", "[^é]",  "ab",   "\\\\", "日",  "[^\\w]", "[\\]a]", "x"};
+	for (unsigned n = 1 + roll(4); n; n--) {
+		if (depth && roll(4) == 0) {
+			put(t, roll(2) ? "(" : "(?:");
+			put_regexp(t, depth - 1);
+			put(t, roll(3) ? ")" : ")?");
+		} else {
+			put(t, "%s%s", PICK(atoms), PICK(((const char *const[]){"", "", "", "*", "+", "?", "+", "*?", "{2}"})));
+		}
+	}
+	if (roll(20) == 0)
+		put(t, "|b");
+}
+
+static void put_anchored(struct text *t)
+{
+	put(t, ", '%s", roll(3) ? "" : "^");
+	put_regexp(t, 2);
+	put(t, "%s'", roll(3) ? "" : "$");
+}
+
 static void gen_truth(struct text *t, unsigned depth);
 static void gen_integer(struct text *t, unsigned depth);
 
 static void gen_text(struct text *t, unsigned depth)
 {
-	switch (depth ? roll(10) : 0) {
+	switch (depth ? roll(11) : 0) {
+	case 6:
+		put(t, "regexp_replace(");
+		gen_text(t, depth - 1);
+		put_anchored(t);
+		put(t, ", '%s')", PICK(((const char *const[]){"", "\\1", "<\\0>", "\\2\\1", "x\\\\é", "\\1", "a longer text", "\\x"})));
+		break;
 	case 1:
 		put(t, "%s(", roll(2) ? "upper" : "lower");
 		gen_text(t, depth - 1);
@@ -237,7 +268,14 @@ static void gen_integer(struct text *t, unsigned depth)
 
 static void gen_match(struct text *t, unsigned depth)
 {
-	switch (roll(7)) {
+	switch (roll(9)) {
+	case 3:
+	case 4:
+		put(t, "%s(", roll(3) ? "regexp_matches" : "regexp_full_match");
+		gen_text(t, depth);
+		put_anchored(t);
+		put(t, ")");
+		break;
 	case 0:
 		put(t, "%s(", PICK(((const char *const[]){"prefix", "starts_with", "suffix", "ends_with", "contains"})));
 		gen_text(t, depth);
