@@ -34,7 +34,7 @@ struct aggregating {
 	struct rql_running *r;
 	const struct rql_rowset *set; /* rebased */
 	const struct rql_rel *rel;
-	struct rql_key_groups groups; /* group NULL: all rows are one group */
+	struct rql_key_groups groups; /* without group keys of one group that has no rows of its own */
 	uint32_t agg_count, copies;
 	struct aggregate *aggs;
 	struct aggregate *alone; /* the one that is run by itself; NULL: all others */
@@ -200,20 +200,21 @@ static rql_status add_block(const struct aggregate *a, struct block *b, const st
 
 /* ---- all rows ---- */
 
-/* Rows list[0..n), or `first`, ... where there is no list. */
+/* Rows list[0..n), or `first`, ... where there is no list. groups: of list[i]; NULL: what groups.group says. */
 static rql_status add_rows(const struct aggregating *g, const struct aggregate *a, const struct states *s,
-                           const uint32_t *list, uint64_t first, uint64_t rows, struct rql_error *err)
+                           const uint32_t *list, const uint32_t *of, uint64_t first, uint64_t rows,
+                           struct rql_error *err)
 {
 	struct block b;
 	uint32_t numbers[RQL_VECTOR_ROWS], groups[RQL_VECTOR_ROWS] = {0};
 	for (uint64_t at = 0; at < rows; at += RQL_VECTOR_ROWS) {
 		b.n = rows - at < RQL_VECTOR_ROWS ? (uint32_t)(rows - at) : RQL_VECTOR_ROWS;
-		for (uint32_t i = 0; i < b.n; i++)
-			numbers[i] = list ? list[at + i] : (uint32_t)(first + at + i);
-		for (uint32_t i = 0; i < b.n && g->groups.group; i++)
-			groups[i] = g->groups.group[numbers[i]];
-		b.rows = numbers;
-		b.groups = groups;
+		for (uint32_t i = 0; i < b.n && !list; i++)
+			numbers[i] = (uint32_t)(first + at + i);
+		b.rows = list ? list + at : numbers;
+		for (uint32_t i = 0; i < b.n && !of && g->groups.group; i++)
+			groups[i] = g->groups.group[b.rows[i]];
+		b.groups = of ? of + at : groups;
 		RQL_TRY(add_block(a, &b, s, err));
 	}
 	return RQL_OK;
@@ -224,7 +225,7 @@ static rql_status add_morsel(void *state, uint64_t first, uint64_t rows, unsigne
 	const struct aggregating *g = state;
 	for (uint32_t i = 0; i < g->agg_count; i++)
 		if (!g->aggs[i].rows)
-			RQL_TRY(add_rows(g, &g->aggs[i], &g->aggs[i].states[worker], NULL, first, rows, err));
+			RQL_TRY(add_rows(g, &g->aggs[i], &g->aggs[i].states[worker], NULL, NULL, first, rows, err));
 	return RQL_OK;
 }
 
@@ -235,7 +236,8 @@ static rql_status add_part(void *state, uint64_t part, uint64_t rows, unsigned w
 	(void)rows, (void)worker;
 	for (uint32_t i = 0; i < g->agg_count; i++)
 		if (!g->aggs[i].rows)
-			RQL_TRY(add_rows(g, &g->aggs[i], &g->aggs[i].states[0], g->groups.row + from[0], 0, from[1] - from[0], err));
+			RQL_TRY(add_rows(g, &g->aggs[i], &g->aggs[i].states[0], g->groups.row + from[0],
+			                 g->groups.group_in_part + from[0], 0, from[1] - from[0], err));
 	return RQL_OK;
 }
 
@@ -270,7 +272,9 @@ static rql_status find_distinct(struct aggregating *g, struct aggregate *a)
 {
 	uint32_t *list;
 	uint64_t n = 0;
-	RQL_TRY(RQL_ROOM(g->r, list, g->set->rows));
+	if (g->groups.row)
+		RQL_TRY(rql_key_groups_spread(g->r, &g->groups, g->set->rows));
+	RQL_TRY(RQL_SCRATCH(g->r, list, g->set->rows));
 	for (uint64_t i = 0; i < g->set->rows; i++) {
 		if (a->has_filter) {
 			struct rql_value pass = rql_vector_get(&a->filter, (uint32_t)i);
@@ -330,11 +334,11 @@ static enum agg_form form_of(enum agg_kind kind, struct rql_type type)
 
 static rql_status new_states(struct rql_running *r, const struct aggregate *a, uint64_t groups, struct states *s)
 {
-	RQL_TRY(RQL_ROOM(r, s->count, groups));
+	RQL_TRY(RQL_ZEROED_SCRATCH(r, s->count, groups));
 	if (a->form == FORM_I64 || a->form == FORM_I128)
-		RQL_TRY(RQL_ROOM(r, s->integer, groups));
+		RQL_TRY(RQL_ZEROED_SCRATCH(r, s->integer, groups));
 	if (a->form == FORM_REAL)
-		RQL_TRY(RQL_ROOM(r, s->real, groups));
+		RQL_TRY(RQL_ZEROED_SCRATCH(r, s->real, groups));
 	if (a->form == FORM_STRING)
 		RQL_TRY(RQL_ROOM(r, s->row, groups));
 	return RQL_OK;
@@ -466,16 +470,13 @@ static rql_status finish(struct aggregating *g, struct aggregate *a, struct rql_
 	return a->form == FORM_STRING ? RQL_OK : rql_morsels_run(g->r, groups, finish_morsel, &f);
 }
 
-/* So few groups have states of each thread's own. */
-#define GROUPS_OF_THREADS 16384u
-
 rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *input,
                                 struct rql_rowset *out)
 {
 	struct aggregating g = {.r = r, .rel = rel, .set = input, .agg_count = rel->expr_count - rel->group_count};
 	RQL_TRY(rql_rowset_rebase(r, input));
 	RQL_TRY(make_groups(&g, out));
-	bool own = g.groups.count <= GROUPS_OF_THREADS || !g.groups.row;
+	bool own = !g.groups.row;
 	g.copies = own ? rql_running_threads(r) : 1;
 	if (!(g.aggs = RQL_NEW_ARRAY(r->arena, struct aggregate, g.agg_count)))
 		return rql_error_memory(r->err, 0, "groups of rows");
@@ -485,7 +486,7 @@ rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel
 	for (uint32_t i = 0; i < g.agg_count; i++) {
 		struct aggregate *a = &g.aggs[i];
 		if (a->rows)
-			RQL_TRY(add_rows(&g, a, &a->states[0], a->rows, 0, a->row_count, r->err));
+			RQL_TRY(add_rows(&g, a, &a->states[0], a->rows, NULL, 0, a->row_count, r->err));
 		for (uint32_t c = 1; c < g.copies && !a->rows; c++)
 			RQL_TRY(merge(&g, a, c));
 		RQL_TRY(finish(&g, a, &out->vectors[rel->group_count + i]));

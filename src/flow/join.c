@@ -37,6 +37,7 @@ struct joining {
 	enum wants wants;
 	bool keep_probe, keep_build; /* rows without a partner appear, too */
 	bool single;                 /* a second partner is an error */
+	bool plain;                  /* none of that, and at most one partner */
 	struct rql_keys words;       /* side 0 is the table's */
 	struct rql_key_table table;
 	struct rql_evaluator *rest; /* NULL: no further conditions */
@@ -182,12 +183,31 @@ static rql_status propose(struct joining *j, struct pairs *p, struct pair_room *
 
 /* ---- looking up ---- */
 
+/* An inner join by unique keys, which most are: a pair for each row that finds one. */
+static rql_status take_pairs(struct joining *j, struct pairs *p, const struct rql_key_rows *rows, uint64_t at,
+                             uint32_t n, struct rql_error *err)
+{
+	const struct rql_key_side *side = &j->words.sides[1];
+	if (p->room - p->count < n)
+		RQL_TRY(add_room(j, p, n, err));
+	uint32_t *probe = p->probe + p->count, *build = p->build + p->count, count = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		probe[count] = (uint32_t)(at + i);
+		build[count] = rows[i].first;
+		count += rows[i].count && !rql_key_is_none(side, at + i);
+	}
+	p->count += count;
+	return RQL_OK;
+}
+
 static rql_status look_up(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint64_t at,
                           uint32_t n, unsigned worker, struct rql_error *err)
 {
 	const struct rql_key_side *side = &j->words.sides[1];
 	struct rql_key_rows rows[RQL_VECTOR_ROWS];
 	rql_key_table_find(&j->table, side->words + at, n, rows);
+	if (j->plain)
+		return take_pairs(j, p, rows, at, n, err);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!rows[i].count || rql_key_is_none(side, at + i))
 			continue;
@@ -386,7 +406,7 @@ static rql_status make_doubts(struct joining *j, struct doubts *d)
 	RQL_TRY(rql_key_table_make(j->r, &d->keys.sides[0], d->keys.bits, &d->all));
 	/* The same without the rows whose key has a value. */
 	struct rql_key_side *side = &d->keys.sides[0];
-	RQL_TRY(RQL_ROOM(j->r, side->none, (side->set->rows + 63) / 64));
+	RQL_TRY(RQL_ZEROED_SCRATCH(j->r, side->none, (side->set->rows + 63) / 64));
 	for (uint64_t i = 0; i < side->set->rows; i++)
 		if (!is_null(&j->words.sides[0].vectors[open], (uint32_t)i))
 			side->none[i >> 6] |= UINT64_C(1) << (i & 63);
@@ -478,13 +498,14 @@ static rql_status prepare(struct joining *j)
 	j->words.side_count = 2;
 	RQL_TRY(rql_keys_make(j->r, &j->words));
 	RQL_TRY(rql_key_table_make(j->r, &j->words.sides[0], j->words.bits, &j->table));
-	RQL_TRY(RQL_ROOM(j->r, j->morsels, (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS));
+	RQL_TRY(RQL_ZEROED_SCRATCH(j->r, j->morsels, (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS));
 	if (j->keep_build || j->wants == WANT_BUILD_HITS || j->wants == WANT_BUILD_MISSES)
-		RQL_TRY(RQL_ROOM(j->r, j->found, (builds + 63) / 64));
+		RQL_TRY(RQL_ZEROED_SCRATCH(j->r, j->found, (builds + 63) / 64));
 	if (j->wants == WANT_MARK)
-		RQL_TRY(RQL_ROOM(j->r, j->hit, probes));
+		RQL_TRY(RQL_SCRATCH(j->r, j->hit, probes));
 	if (!(j->rooms = RQL_NEW_ARRAY(j->r->arena, struct pair_room *, rql_running_threads(j->r))))
 		return rql_error_memory(j->r->err, 0, "the rows of a join");
+	j->plain = j->table.unique && j->wants == WANT_PAIRS && !j->keep_probe && !j->keep_build && !j->keys.rest_count;
 	if (!j->keys.rest_count)
 		return RQL_OK;
 	if (!(both.vectors = RQL_NEW_ARRAY(j->r->arena, struct rql_vector, both.vector_count)))

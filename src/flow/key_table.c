@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_ROWS 32768u /* of a part, about: 1 MiB of slots */
+#define PART_ROWS 8192u /* of a part, about: 256 KiB of slots */
 #define PARTS_MOST 1024u
+#define AHEAD 32u /* rows whose slots are on their way */
 #define FEW_ROWS 65536u /* so many rows are not split */
 
 /* ---- splitting ---- */
@@ -23,7 +24,8 @@ struct splitting {
 	bool dense;
 	uint64_t *counts; /* [morsel][part]: rows, then where the next one goes */
 	uint64_t *part_rows; /* [parts + 1] */
-	uint32_t *row;
+	uint32_t *row;       /* rows of one part together, ascending, */
+	uint64_t *word;      /* and their words: they would be a line of memory each if they were read where they lie */
 };
 
 static inline unsigned part_of(const struct splitting *s, uint64_t word)
@@ -51,19 +53,23 @@ static rql_status scatter_morsel(void *state, uint64_t first, uint64_t rows, uns
 	const struct splitting *s = state;
 	uint64_t *counts = s->counts + first / RQL_MORSEL_ROWS * s->parts;
 	(void)worker, (void)err;
-	for (uint64_t i = first; i < first + rows; i++)
-		if (!is_none(s->none, i))
-			s->row[counts[part_of(s, s->words[i])]++] = (uint32_t)i;
+	for (uint64_t i = first; i < first + rows; i++) {
+		if (is_none(s->none, i))
+			continue;
+		uint64_t at = counts[part_of(s, s->words[i])]++;
+		s->row[at] = (uint32_t)i;
+		s->word[at] = s->words[i];
+	}
 	return RQL_OK;
 }
 
-/* Rows of one part together, ascending. */
 static rql_status split(struct rql_running *r, struct splitting *s)
 {
 	uint64_t morsels = (s->rows + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS, at = 0;
-	RQL_TRY(RQL_ROOM(r, s->counts, morsels * s->parts));
-	RQL_TRY(RQL_ROOM(r, s->part_rows, s->parts + UINT64_C(1)));
-	RQL_TRY(RQL_ROOM(r, s->row, s->rows));
+	RQL_TRY(RQL_ZEROED_SCRATCH(r, s->counts, morsels * s->parts));
+	RQL_TRY(RQL_SCRATCH(r, s->part_rows, s->parts + UINT64_C(1)));
+	RQL_TRY(RQL_SCRATCH(r, s->row, s->rows));
+	RQL_TRY(RQL_SCRATCH(r, s->word, s->rows));
 	RQL_TRY(rql_morsels_run(r, s->rows, count_morsel, s));
 	for (unsigned p = 0; p < s->parts; p++) {
 		s->part_rows[p] = at;
@@ -89,7 +95,6 @@ static unsigned part_bits_for(uint64_t rows, unsigned bits)
 /* ---- a table for joins ---- */
 
 struct building {
-	const uint64_t *words;
 	struct rql_key_table *t;
 	struct splitting split;
 	uint32_t *slot_of; /* [rows in parts]: in the region, or the word itself */
@@ -117,7 +122,7 @@ static rql_status insert_part(void *state, uint64_t part, uint64_t rows, unsigne
 	(void)rows, (void)worker, (void)err;
 	for (uint64_t i = b->split.part_rows[part]; i < b->split.part_rows[part + 1]; i++) {
 		uint32_t row = b->split.row[i];
-		uint64_t word = b->words[row];
+		uint64_t word = b->split.word[i];
 		if (t->dense) {
 			b->slot_of[i] = (uint32_t)word;
 		} else {
@@ -181,7 +186,7 @@ static rql_status make_regions(struct rql_running *r, struct building *b)
 		t->regions[p].mask = size - 1;
 		all += size;
 	}
-	RQL_TRY(RQL_ROOM(r, slots, all));
+	RQL_TRY(RQL_ZEROED_SCRATCH(r, slots, all));
 	for (uint64_t p = 0; p < parts; p++) {
 		t->regions[p].slots = slots;
 		slots += t->regions[p].mask + 1;
@@ -198,7 +203,7 @@ rql_status rql_key_table_make(struct rql_running *r, const struct rql_key_side *
 {
 	uint64_t rows = side->set->rows;
 	*out = (struct rql_key_table){0};
-	struct building b = {.words = side->words, .t = out};
+	struct building b = {.t = out};
 	bool dense = bits < 31 && (UINT64_C(1) << bits) <= DENSE_ROOM * rows + DENSE_LEAST;
 	unsigned part_bits = part_bits_for(rows, dense ? bits : 64);
 	b.split = (struct splitting){.words = side->words,
@@ -211,46 +216,44 @@ rql_status rql_key_table_make(struct rql_running *r, const struct rql_key_side *
 	out->part_bits = part_bits;
 	if (dense) {
 		out->dense_count = UINT64_C(1) << bits;
-		RQL_TRY(RQL_ROOM(r, out->dense, out->dense_count));
+		RQL_TRY(RQL_ZEROED_SCRATCH(r, out->dense, out->dense_count));
 	} else {
 		RQL_TRY(make_regions(r, &b));
 	}
-	RQL_TRY(RQL_ROOM(r, b.slot_of, rows));
+	RQL_TRY(RQL_SCRATCH(r, b.slot_of, rows));
 	RQL_TRY(rql_parts_run(r, b.split.parts, insert_part, &b));
 	out->unique = !b.several;
 	if (out->unique)
 		return RQL_OK;
-	RQL_TRY(RQL_ROOM(r, out->rows, rows));
+	RQL_TRY(RQL_SCRATCH(r, out->rows, rows));
 	return rql_parts_run(r, b.split.parts, gather_part, &b);
+}
+
+static inline const struct rql_key_region *region_of(const struct rql_key_table *t, uint64_t hash)
+{
+	return &t->regions[t->part_bits ? hash >> (64 - t->part_bits) : 0];
 }
 
 void rql_key_table_find(const struct rql_key_table *t, const uint64_t *words, uint32_t n, struct rql_key_rows *out)
 {
-	struct wanted {
-		const struct rql_key_region *region;
-		uint64_t hash;
-	} wanted[RQL_VECTOR_ROWS];
 	if (t->dense) {
-		for (uint32_t i = 0; i < n; i++)
-			__builtin_prefetch(&t->dense[words[i]]);
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++) {
+			__builtin_prefetch(&t->dense[words[i + AHEAD < n ? i + AHEAD : i]]);
 			out[i] = t->dense[words[i]];
+		}
 		return;
 	}
-	unsigned shift = 64 - t->part_bits;
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t hash = rql_key_hash(words[i]);
-		wanted[i] = (struct wanted){&t->regions[t->part_bits ? hash >> shift : 0], hash};
-		__builtin_prefetch(&wanted[i].region->slots[hash & wanted[i].region->mask]);
+		uint64_t later = rql_key_hash(words[i + AHEAD < n ? i + AHEAD : i]), hash = rql_key_hash(words[i]);
+		const struct rql_key_region *region = region_of(t, later);
+		__builtin_prefetch(&region->slots[later & region->mask]);
+		out[i] = find_slot(region_of(t, hash), words[i], hash)->rows;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		out[i] = find_slot(wanted[i].region, words[i], wanted[i].hash)->rows;
 }
 
 /* ---- numbers for groups ---- */
 
 struct grouping {
-	const uint64_t *words;
 	struct rql_key_groups *g;
 	struct splitting split;
 	uint64_t *counts; /* [parts]: groups, then the first one's number */
@@ -282,15 +285,14 @@ static rql_status number_part(void *state, uint64_t part, uint64_t rows, unsigne
 	struct group_slot *slots = g->rooms[worker];
 	memset(slots, 0, size * sizeof *slots);
 	for (uint64_t i = first; i < last; i++) {
-		uint32_t row = g->split.row[i];
-		uint64_t word = g->words[row], at = rql_key_hash(word) & (size - 1);
+		uint64_t word = g->split.word[i], at = rql_key_hash(word) & (size - 1);
 		while (slots[at].number && slots[at].word != word)
 			at = (at + 1) & (size - 1);
 		if (!slots[at].number) {
 			slots[at] = (struct group_slot){word, ++count};
-			g->part_first[first + count - 1] = row;
+			g->part_first[first + count - 1] = g->split.row[i];
 		}
-		g->g->group[row] = slots[at].number - 1;
+		g->g->group_in_part[i] = slots[at].number - 1;
 	}
 	g->counts[part] = count;
 	return RQL_OK;
@@ -304,7 +306,7 @@ static rql_status place_part(void *state, uint64_t part, uint64_t rows, unsigned
 	uint64_t count = (part + 1 < g->split.parts ? g->counts[part + 1] : g->g->count) - base;
 	(void)rows, (void)worker, (void)err;
 	for (uint64_t i = first; i < last; i++)
-		g->g->group[g->split.row[i]] += (uint32_t)base;
+		g->g->group_in_part[i] += (uint32_t)base;
 	if (count)
 		memcpy(g->g->first + base, g->part_first + first, count * sizeof *g->g->first);
 	return RQL_OK;
@@ -364,9 +366,9 @@ static rql_status number_few(struct rql_running *r, const uint64_t *words, uint6
 	if (!(f.first = RQL_NEW_ARRAY(r->arena, uint32_t *, threads)))
 		return rql_error_memory(r->err, 0, "groups of rows");
 	for (unsigned t = 0; t < threads; t++)
-		RQL_TRY(RQL_ROOM(r, f.first[t], f.values));
-	RQL_TRY(RQL_ROOM(r, f.number, f.values));
-	RQL_TRY(RQL_ROOM(r, out->group, rows));
+		RQL_TRY(RQL_ZEROED_SCRATCH(r, f.first[t], f.values));
+	RQL_TRY(RQL_SCRATCH(r, f.number, f.values));
+	RQL_TRY(RQL_SCRATCH(r, out->group, rows));
 	RQL_TRY(RQL_ROOM(r, out->first, f.values < rows ? f.values : rows));
 	RQL_TRY(rql_morsels_run(r, rows, meet_morsel, &f));
 	for (uint64_t v = 0; v < f.values; v++) {
@@ -387,13 +389,13 @@ rql_status rql_key_groups_make(struct rql_running *r, const uint64_t *words, uin
 	*out = (struct rql_key_groups){0};
 	if (bits <= FEW_BITS && (UINT64_C(1) << bits) <= rows + 64)
 		return number_few(r, words, rows, bits, out);
-	struct grouping g = {.words = words, .g = out, .r = r};
+	struct grouping g = {.g = out, .r = r};
 	unsigned part_bits = part_bits_for(rows, bits < 64 ? bits : 64);
 	g.split = (struct splitting){.words = words, .rows = rows, .parts = 1u << part_bits, .shift = 64 - part_bits};
 	RQL_TRY(split(r, &g.split));
-	RQL_TRY(RQL_ROOM(r, out->group, rows));
-	RQL_TRY(RQL_ROOM(r, g.part_first, rows));
-	RQL_TRY(RQL_ROOM(r, g.counts, g.split.parts));
+	RQL_TRY(RQL_SCRATCH(r, out->group_in_part, rows));
+	RQL_TRY(RQL_SCRATCH(r, g.part_first, rows));
+	RQL_TRY(RQL_SCRATCH(r, g.counts, g.split.parts));
 	RQL_TRY(number_groups(r, &g));
 	for (unsigned p = 0; p < g.split.parts; p++) {
 		uint64_t count = g.counts[p];
@@ -405,5 +407,30 @@ rql_status rql_key_groups_make(struct rql_running *r, const uint64_t *words, uin
 	out->part_count = g.split.parts;
 	out->part_rows = g.split.part_rows;
 	out->row = g.split.row;
+	return RQL_OK;
+}
+
+struct spreading {
+	const struct rql_key_groups *g;
+	uint32_t *group;
+};
+
+static rql_status spread_part(void *state, uint64_t part, uint64_t rows, unsigned worker, struct rql_error *err)
+{
+	const struct spreading *s = state;
+	(void)rows, (void)worker, (void)err;
+	for (uint64_t i = s->g->part_rows[part]; i < s->g->part_rows[part + 1]; i++)
+		s->group[s->g->row[i]] = s->g->group_in_part[i];
+	return RQL_OK;
+}
+
+rql_status rql_key_groups_spread(struct rql_running *r, struct rql_key_groups *groups, uint64_t rows)
+{
+	struct spreading s = {.g = groups};
+	if (groups->group)
+		return RQL_OK;
+	RQL_TRY(RQL_SCRATCH(r, s.group, rows));
+	RQL_TRY(rql_parts_run(r, groups->part_count, spread_part, &s));
+	groups->group = s.group;
 	return RQL_OK;
 }

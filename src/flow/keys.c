@@ -219,7 +219,7 @@ static rql_status grow(struct numbering *n)
 {
 	struct entry *old = n->entries;
 	uint64_t size = n->mask + 1, wider = old ? 4 * size : 1024;
-	RQL_TRY(RQL_ROOM(n->r, n->entries, wider));
+	RQL_TRY(RQL_ZEROED_SCRATCH(n->r, n->entries, wider));
 	n->mask = wider - 1;
 	for (uint64_t i = 0; old && i < size; i++) {
 		if (!old[i].number)
@@ -314,7 +314,7 @@ static rql_status number_strings(struct column *c, uint32_t side, struct numberi
 	if (s.v->kind == RQL_VECTOR_CODES && set->rows) {
 		uint64_t entries = (uint64_t)greatest_code(s.v, set) + 1;
 		if (entries <= set->rows) {
-			RQL_TRY(RQL_ROOM(c->r, s.of_code, entries));
+			RQL_TRY(RQL_SCRATCH(c->r, s.of_code, entries));
 			memset(s.of_code, 0xff, entries * sizeof *s.of_code);
 		}
 	}
@@ -356,7 +356,7 @@ static rql_status number_column(struct column *c)
 	if (!(c->distances = RQL_NEW_ARRAY(c->r->arena, uint64_t *, c->keys->side_count)))
 		return rql_error_memory(c->r->err, 0, "keys of rows");
 	for (uint32_t s = 0; s < c->keys->side_count; s++) {
-		RQL_TRY(RQL_ROOM(c->r, c->distances[s], c->keys->sides[s].set->rows));
+		RQL_TRY(RQL_SCRATCH(c->r, c->distances[s], c->keys->sides[s].set->rows));
 		RQL_TRY(n.strings ? number_strings(c, s, &n, c->distances[s]) : number_places(c, s, &n, c->distances[s]));
 	}
 	c->numbered = true;
@@ -371,6 +371,7 @@ struct appending {
 	struct column *c;
 	struct rql_key_side *side;
 	unsigned shift;
+	bool first; /* there are no words yet */
 };
 
 /* What becomes of `n` rows' distances. */
@@ -378,10 +379,11 @@ static void append(const struct appending *a, uint64_t first, uint32_t n, const 
 {
 	uint64_t *words = a->side->words + first;
 	unsigned shift = a->shift;
-	if (shift == 64)
-		memset(words, 0, n * sizeof *words);
-	for (uint32_t i = 0; i < n; i++)
-		words[i] = (shift < 64 ? words[i] << shift : 0) | distances[i];
+	if (a->first || shift == 64)
+		memcpy(words, distances, n * sizeof *words);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			words[i] = words[i] << shift | distances[i];
 	for (uint32_t i = 0; i < n && a->side->none; i++)
 		if (out[i])
 			set_bit(a->side->none, first + i);
@@ -476,9 +478,10 @@ static rql_status make_room(struct rql_running *r, struct rql_keys *keys, uint32
 	bool none = s > 0;
 	for (uint32_t k = 0; k < keys->columns; k++)
 		none |= !keys->nulls_equal[k] && rql_vector_nullable(&side->vectors[k]);
-	RQL_TRY(RQL_ROOM(r, side->words, side->set->rows));
+	RQL_TRY(keys->columns ? RQL_SCRATCH(r, side->words, side->set->rows)
+	                      : RQL_ZEROED_SCRATCH(r, side->words, side->set->rows));
 	if (none)
-		RQL_TRY(RQL_ROOM(r, side->none, (side->set->rows + 63) / 64));
+		RQL_TRY(RQL_ZEROED_SCRATCH(r, side->none, (side->set->rows + 63) / 64));
 	return RQL_OK;
 }
 
@@ -497,7 +500,7 @@ static rql_status add_column(struct rql_running *r, struct rql_keys *keys, uint3
 		RQL_TRY(number_column(&c));
 	}
 	for (uint32_t s = 0; s < keys->side_count; s++) {
-		struct appending a = {&c, &keys->sides[s], c.bits};
+		struct appending a = {&c, &keys->sides[s], c.bits, k == 0};
 		RQL_TRY(rql_morsels_run(r, keys->sides[s].set->rows, append_morsel, &a));
 	}
 	keys->bits += c.bits;

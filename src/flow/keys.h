@@ -70,15 +70,17 @@ void rql_key_table_find(const struct rql_key_table *t, const uint64_t *words, ui
 /* Numbers for the groups of rows with equal words. */
 struct rql_key_groups {
 	uint64_t count;
-	uint32_t *group; /* [rows] */
 	uint32_t *first; /* [count]: a group's first row */
+	uint32_t *group; /* [rows]; NULL: only by parts, until rql_key_groups_spread */
 	/* Groups of one part are next to each other, and so are its rows in `row`, ascending: what goes over the rows of a part
-	 * touches the groups of that part alone. Without parts (few groups) row is NULL. */
+	 * touches the groups of that part alone. Without parts (there are few groups) row is NULL. */
 	uint32_t part_count;
-	uint64_t *part_rows; /* [part_count + 1] */
-	uint32_t *row;       /* [rows] */
+	uint64_t *part_rows;     /* [part_count + 1] */
+	uint32_t *row;           /* [rows] */
+	uint32_t *group_in_part; /* [rows]: of row[i] */
 };
 rql_status rql_key_groups_make(struct rql_running *r, const uint64_t *words, uint64_t rows, unsigned bits,
                                struct rql_key_groups *out) RQL_MUST_CHECK;
+rql_status rql_key_groups_spread(struct rql_running *r, struct rql_key_groups *groups, uint64_t rows) RQL_MUST_CHECK;
 
 #endif

@@ -1,6 +1,8 @@
 /* Loops of operators over rows, on all threads of the CPU; and the room that rows take. */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "flow/rowset.h"
 
 struct loop {
@@ -67,23 +69,111 @@ rql_status rql_parts_run(struct rql_running *r, uint64_t parts, rql_morsel_fn *f
 	return run_loop(&l);
 }
 
+/* ---- room ---- */
+
 #define CHARGED_FROM 65536u /* bytes; less is not worth asking for */
+
+static bool charge(struct rql_running *r, uint64_t bytes)
+{
+	r->refused = RQL_OK;
+	if (bytes < CHARGED_FROM || !r->flow || !r->flow->budget)
+		return true;
+	r->refused = rql_budget_charge(r->flow->budget, bytes, "putting rows together", r->err);
+	if (r->refused == RQL_OK)
+		r->charged += bytes;
+	return r->refused == RQL_OK;
+}
+
+static uint64_t product(uint64_t count, size_t size)
+{
+	uint64_t bytes;
+	return __builtin_mul_overflow(count, (uint64_t)size, &bytes) ? UINT64_MAX : bytes;
+}
 
 void *rql_running_room(struct rql_running *r, uint64_t count, size_t size)
 {
-	uint64_t bytes;
-	void *room = NULL;
-	r->refused = RQL_OK;
-	if (__builtin_mul_overflow(count, (uint64_t)size, &bytes))
-		bytes = UINT64_MAX;
-	if (bytes >= CHARGED_FROM && r->flow && r->flow->budget) {
-		r->refused = rql_budget_charge(r->flow->budget, bytes, "putting rows together", r->err);
-		if (r->refused != RQL_OK)
-			return NULL;
-		r->charged += bytes;
-	}
-	room = rql_arena_array(r->arena, count, size);
+	uint64_t bytes = product(count, size);
+	if (!charge(r, bytes))
+		return NULL;
+	void *room = rql_arena_array(r->arena, count, size);
 	if (!room)
 		r->refused = rql_error_memory(r->err, bytes, "rows of an operator");
 	return room;
+}
+
+#define HUGE_PAGE (UINT64_C(2) << 20)
+
+static void ask_huge(void *memory, uint64_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+	(void)madvise(memory, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
+#else
+	(void)memory;
+	(void)bytes;
+#endif
+}
+
+struct rql_scratch {
+	struct rql_scratch *next;
+	uint64_t bytes;
+	bool used;
+	_Alignas(64) char data[];
+};
+
+/* The smallest block that is large enough, and not much larger. */
+static struct rql_scratch *find_block(const struct rql_running *r, uint64_t bytes)
+{
+	struct rql_scratch *best = NULL;
+	for (struct rql_scratch *s = r->scratch; s; s = s->next)
+		if (!s->used && s->bytes >= bytes && s->bytes / 8 <= bytes && (!best || s->bytes < best->bytes))
+			best = s;
+	return best;
+}
+
+/* Blocks of a table's size are mostly paid for by their page faults: huge pages have 512 times fewer of them. */
+static struct rql_scratch *new_block(struct rql_running *r, uint64_t bytes)
+{
+	bool large = bytes >= HUGE_PAGE;
+	uint64_t size = sizeof(struct rql_scratch) + bytes, page = large ? HUGE_PAGE : 64;
+	if (bytes > UINT64_MAX / 2 || !charge(r, bytes)) {
+		r->refused = r->refused == RQL_OK ? rql_error_memory(r->err, bytes, "rows of an operator") : r->refused;
+		return NULL;
+	}
+	size = (size + page - 1) / page * page;
+	struct rql_scratch *s = aligned_alloc(page, size);
+	if (!s) {
+		r->refused = rql_error_memory(r->err, bytes, "rows of an operator");
+		return NULL;
+	}
+	if (large)
+		ask_huge(s, size);
+	*s = (struct rql_scratch){.next = r->scratch, .bytes = size - sizeof *s};
+	r->scratch = s;
+	return s;
+}
+
+void *rql_running_scratch(struct rql_running *r, uint64_t count, size_t size, bool zero)
+{
+	uint64_t bytes = product(count, size);
+	struct rql_scratch *s = find_block(r, bytes);
+	r->refused = RQL_OK;
+	if (!s && !(s = new_block(r, bytes)))
+		return NULL;
+	s->used = true;
+	return zero ? memset(s->data, 0, bytes) : s->data;
+}
+
+void rql_scratch_give_back(struct rql_running *r)
+{
+	for (struct rql_scratch *s = r->scratch; s; s = s->next)
+		s->used = false;
+}
+
+void rql_scratch_free(struct rql_running *r)
+{
+	for (struct rql_scratch *s = r->scratch, *next; s; s = next) {
+		next = s->next;
+		free(s);
+	}
+	r->scratch = NULL;
 }

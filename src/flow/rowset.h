@@ -75,6 +75,7 @@ struct rql_running {
 	const struct rql_leaf *failed;
 	struct rql_shared_rows *shared; /* of common table expressions (run.c) */
 	uint64_t charged;               /* bytes of flow->budget, given back at the end */
+	struct rql_scratch *scratch;    /* morsels.c */
 	rql_status refused;             /* the last room that was not to be had */
 	struct rql_error *err;
 };
@@ -83,6 +84,15 @@ struct rql_running {
 void *rql_running_room(struct rql_running *r, uint64_t count, size_t size);
 #define RQL_ROOM(r, pointer, count)                                                                                    \
 	(((pointer) = rql_running_room((r), (count), sizeof(*(pointer)))) ? RQL_OK : (r)->refused)
+/* The same for what one operator needs while it works: it goes to the next one, pages and all, when run.c says so. `zero`:
+ * else there is anything in it. */
+void *rql_running_scratch(struct rql_running *r, uint64_t count, size_t size, bool zero);
+#define RQL_SCRATCH(r, pointer, count)                                                                                 \
+	(((pointer) = rql_running_scratch((r), (count), sizeof(*(pointer)), false)) ? RQL_OK : (r)->refused)
+#define RQL_ZEROED_SCRATCH(r, pointer, count)                                                                          \
+	(((pointer) = rql_running_scratch((r), (count), sizeof(*(pointer)), true)) ? RQL_OK : (r)->refused)
+void rql_scratch_give_back(struct rql_running *r); /* all of it may be used again */
+void rql_scratch_free(struct rql_running *r);
 
 /* ---- morsels (morsels.c): loops over rows on all threads of the CPU ---- */
 #define RQL_MORSEL_ROWS 16384u /* 16 vectors of expr/expr.h, and a multiple of 64: a morsel's bits are words of its own */

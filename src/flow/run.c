@@ -61,7 +61,9 @@ static rql_status run_native(struct rql_running *r, const struct rql_operator *o
 		RQL_TRY(run(r, op->inputs[i], &sets[i]));
 		RQL_TRY(rql_rowset_open(&sets[i], r->err));
 	}
-	return rql_rowset_step(r, op->rel, sets, out);
+	rql_status status = rql_rowset_step(r, op->rel, sets, out);
+	rql_scratch_give_back(r);
+	return status;
 }
 
 static rql_status run_host(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
@@ -136,6 +138,7 @@ rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *
 	for (struct rql_held_batch *held = r.held; held; held = held->next)
 		rql_batch_release(held->batch);
 	rql_arena_free(r.arena);
+	rql_scratch_free(&r);
 	if (r.charged)
 		rql_budget_release(flow->budget, r.charged);
 	*failed = r.failed;

@@ -86,8 +86,9 @@ rql_status rql_rowset_setop(struct rql_running *r, const struct rql_rel *rel, st
 		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "a union of %u columns", rel->column_count);
 	RQL_TRY(rql_keys_make(r, &keys));
 	RQL_TRY(rql_key_groups_make(r, keys.sides[0].words, out->rows, keys.bits, &groups));
-	RQL_TRY(RQL_ROOM(r, left, groups.count));
-	RQL_TRY(RQL_ROOM(r, right, groups.count));
+	RQL_TRY(rql_key_groups_spread(r, &groups, out->rows));
+	RQL_TRY(RQL_ZEROED_SCRATCH(r, left, groups.count));
+	RQL_TRY(RQL_ZEROED_SCRATCH(r, right, groups.count));
 	for (uint64_t i = 0; i < out->rows; i++)
 		(i < inputs[0].rows ? left : right)[groups.group[i]]++;
 	for (uint64_t g = 0; g < groups.count; g++)

@@ -36,17 +36,19 @@ static rql_status filter(struct rql_running *r, struct rql_rowset *set, const st
 {
 	struct filtering f = {.set = set};
 	uint64_t morsels = (set->rows + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS, n = 0;
-	RQL_TRY(RQL_ROOM(r, f.kept, set->rows));
-	RQL_TRY(RQL_ROOM(r, f.counts, morsels));
+	RQL_TRY(RQL_SCRATCH(r, f.kept, set->rows));
+	RQL_TRY(RQL_SCRATCH(r, f.counts, morsels));
 	RQL_TRY(rql_evaluator_new(r, set, rel->exprs, rel->expr_count, true, set->rows, &f.e));
 	rql_status status = rql_morsels_run(r, set->rows, filter_morsel, &f);
 	rql_evaluator_free(f.e);
 	if (status != RQL_OK)
 		return status;
+	for (uint64_t m = 0; m < morsels; m++)
+		n += f.counts[m];
+	RQL_TRY(RQL_ROOM(r, set->selection, n));
+	n = 0;
 	for (uint64_t m = 0; m < morsels; n += f.counts[m++])
-		if (n != m * RQL_MORSEL_ROWS)
-			memmove(f.kept + n, f.kept + m * RQL_MORSEL_ROWS, f.counts[m] * sizeof *f.kept);
-	set->selection = f.kept;
+		memcpy(set->selection + n, f.kept + m * RQL_MORSEL_ROWS, f.counts[m] * sizeof *f.kept);
 	set->rows = n;
 	return RQL_OK;
 }

@@ -43,6 +43,7 @@ static void open_world(struct world *w)
 static void close_world(struct world *w)
 {
 	rql_error_clear(&w->err);
+	rql_scratch_free(&w->r);
 	rql_arena_free(w->arena);
 }
 
