@@ -3,19 +3,22 @@
 
 #include <math.h>
 
-/* Nanoseconds on one thread of an AMD EPYC with two, good to a factor of two (test: `rayql bench`, unit.flow_join). */
-#define FILTER_ROW 3.0 /* a row of a condition */
-#define COMPUTED_VALUE 3.0
+/* Nanoseconds of one thread of an AMD EPYC, good to a factor of two: joins and groups of 1.5 and 6 million rows, measured
+ * alone. */
+#define FILTER_ROW 4.0 /* a row of a condition */
+#define COMPUTED_VALUE 4.0
 #define SORTED_ROW 30.0
 #define PASSED_ROW 4.0 /* of which only the first few are wanted */
-#define KEY_VALUE 3.0
-#define BUILT_ROW 15.0
-#define PROBED_ROW 8.0
+#define KEY_VALUE 4.0
+#define BUILT_ROW 30.0
+#define PROBED_ROW 12.0
 #define PAIRED_ROW 5.0
-#define GROUPED_ROW 12.0
+#define GROUPED_ROW 12.0      /* of fewer groups than */
+#define GROUPS_NEAR 16384.0   /* these; else */
+#define GROUPED_ROW_FAR 35.0
 #define AGGREGATED_VALUE 3.0
-#define APPENDED_VALUE 3.0
-#define GIVEN_VALUE 3.0
+#define APPENDED_VALUE 5.0
+#define GIVEN_VALUE 6.0
 /* A value that the host reads, and goes on with, on one thread. */
 #define LENT_VALUE 8.0
 /* The same work by the host, without reading. */
@@ -23,8 +26,8 @@
 #define HOST_COMPUTED_VALUE 2.0
 #define HOST_SORTED_ROW 60.0
 #define HOST_BUILT_ROW 35.0
-#define HOST_PROBED_ROW 10.0
-#define HOST_GROUPED_ROW 20.0
+#define HOST_PROBED_ROW 12.0
+#define HOST_GROUPED_ROW 25.0
 #define HOST_AGGREGATED_VALUE 3.0
 /* What conditions leave, and groups that rows are of. */
 #define SELECTED 0.33
@@ -42,13 +45,10 @@ static double expected_join(const struct rql_rel *rel, double left, double right
 	case RQL_JOIN_RIGHT_SEMI:
 	case RQL_JOIN_RIGHT_ANTI:
 		return right / 2;
-	case RQL_JOIN_LEFT:
 	case RQL_JOIN_MARK:
 	case RQL_JOIN_SINGLE:
 		return left;
-	case RQL_JOIN_RIGHT:
-		return right;
-	default:
+	default: /* one side's keys are unique, as a rule */
 		return rel->expr_count ? fmax(left, right) : left * right;
 	}
 }
@@ -115,6 +115,11 @@ static uint32_t computed(const struct rql_rel *rel, uint32_t from)
 	return n;
 }
 
+static double group_row(double groups)
+{
+	return groups < GROUPS_NEAR ? GROUPED_ROW : GROUPED_ROW_FAR;
+}
+
 double rql_price_native(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
 	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 0, second, out;
@@ -128,14 +133,14 @@ double rql_price_native(const struct rql_known_rows *known, const struct rql_rel
 	case RQL_REL_TOP_N:
 		return rows * (rql_expected_rows(known, rel) * 16 < rows ? PASSED_ROW : SORTED_ROW);
 	case RQL_REL_DISTINCT:
-		return rows * (GROUPED_ROW + rel->column_count * KEY_VALUE);
+		return rows * (group_row(rows * GROUPS) + rel->column_count * KEY_VALUE);
 	case RQL_REL_AGGREGATE:
-		return rows * ((rel->group_count ? GROUPED_ROW : 0) + rel->group_count * KEY_VALUE +
+		return rows * ((rel->group_count ? group_row(rows * GROUPS) : 0) + rel->group_count * KEY_VALUE +
 		               (rel->expr_count - rel->group_count) * AGGREGATED_VALUE);
 	case RQL_REL_SETOP:
 		out = expected_setop(known, rel);
 		return out * (rel->column_count * APPENDED_VALUE +
-		              (rel->setop_all && rel->setop == RQL_SETOP_UNION ? 0 : GROUPED_ROW));
+		              (rel->setop_all && rel->setop == RQL_SETOP_UNION ? 0 : group_row(out)));
 	case RQL_REL_JOIN:
 		second = rql_expected_rows(known, rel->children[1]);
 		out = expected_join(rel, rows, second);
