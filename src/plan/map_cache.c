@@ -53,7 +53,7 @@ void rql_kept_map_release(struct rql_kept_map *map)
 
 uint64_t rql_kept_map_bytes(const struct rql_kept_map *map)
 {
-	return rql_arena_bytes(map->arena) + rql_map_bytes(map->dim.map);
+	return rql_arena_bytes(map->arena) + (map->dim.map ? rql_map_bytes(map->dim.map) : 0);
 }
 
 /* ---- the cache ---- */

@@ -7,11 +7,13 @@
 
 #include "plan/scan_dim.h"
 
-/* A map and the values of its payloads, counted by reference. */
+/* A map and the values of its payloads, or why there is none; counted by reference. */
 struct rql_kept_map {
 	_Atomic uint32_t references;
 	struct rql_arena *arena; /* of dim's values */
-	struct rql_scan_dim dim; /* its map is owned */
+	struct rql_scan_dim dim; /* its map is owned; NULL: it cannot be made, because of: */
+	const char *refusal;
+	bool twice; /* a key comes twice */
 };
 struct rql_kept_map *rql_kept_map_new(void); /* one reference; NULL: out of memory */
 struct rql_kept_map *rql_kept_map_retain(struct rql_kept_map *map);

@@ -514,24 +514,42 @@ static bool collect_tables(const struct making *m, const struct rql_rel *rel, st
 	return known;
 }
 
-static rql_status make_new(struct making *m, struct rql_kept_map **out, bool *twice)
+/* What cannot be made is remembered, too: the ways in which tables may be joined are many, and meet again. */
+static rql_status make_new(struct making *m, struct rql_kept_map **out)
 {
 	struct rql_kept_map *map = rql_kept_map_new();
 	if (!map)
 		return out_of_memory(m);
 	m->arena = map->arena;
-	rql_status status = make(m, map->arena, &map->dim, twice);
-	if (status == RQL_OK && !(map->dim.how = rql_arena_strdup(map->arena, map->dim.how ? map->dim.how : "")))
-		status = out_of_memory(m);
+	rql_status status = make(m, map->arena, &map->dim, &map->twice);
 	rql_distinct_free(m->distinct);
 	free(m->keys);
 	free(m->payloads);
+	const char *how = map->dim.how ? map->dim.how : "";
+	if (status == RQL_ERROR_UNSUPPORTED) {
+		map->refusal = rql_arena_strdup(map->arena, rql_error_message(m->err));
+		rql_error_clear(m->err);
+		status = map->refusal ? RQL_OK : out_of_memory(m);
+	}
+	if (status == RQL_OK && !(map->dim.how = rql_arena_strdup(map->arena, how)))
+		status = out_of_memory(m);
 	if (status != RQL_OK) {
 		rql_kept_map_release(map);
 		return status;
 	}
 	*out = map;
 	return RQL_OK;
+}
+
+/* Takes the reference over when the map is a refusal. */
+static rql_status refuse_kept(struct making *m, struct rql_kept_map *map, bool *twice)
+{
+	if (!map->refusal)
+		return RQL_OK;
+	*twice = map->twice;
+	rql_status status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "%s", map->refusal);
+	rql_kept_map_release(map);
+	return status;
 }
 
 rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star, uint32_t subtree,
@@ -555,12 +573,13 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 		return out_of_memory(&m);
 	bool kept = cache && describe(&m, rel, &text) && collect_tables(&m, rel, &tables);
 	*out = kept ? rql_map_cache_find(cache, p->ctx->catalog, rql_strbuf_text(&text)) : NULL;
-	rql_status status = *out ? RQL_OK : make_new(&m, out, twice);
-	if (status == RQL_OK && kept && *out)
+	bool found = *out != NULL;
+	rql_status status = found ? RQL_OK : make_new(&m, out);
+	if (status == RQL_OK && kept && !found)
 		rql_map_cache_put(cache, p->ctx->catalog, rql_strbuf_text(&text), tables.list, tables.count, p->stamp,
 		                  rql_plan_most_bytes(p->ctx->budget), *out);
 	rql_strbuf_free(&text);
-	return status;
+	return status == RQL_OK ? refuse_kept(&m, *out, twice) : status;
 }
 
 /* Some table of the subtree's is read by the host. */

@@ -291,7 +291,7 @@ static rql_status check_worth(struct trying *t)
 	bool force = t->p->ctx->settings->force;
 	RQL_TRY(count_rows(t));
 	RQL_TRY(count_dimension_values(t));
-	for (uint32_t i = 0; i < t->block->table_count && !force; i++)
+	for (uint32_t i = 0; i < t->block->table_count && (!force || t->p->is_subplan); i++)
 		if (t->table_rows[i] > t->s->snapshot->rows)
 			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
 			                     "table %s, which would be joined to it, has more rows (%llu)",
