@@ -171,9 +171,7 @@ static void load(const struct aggregate *a, struct block *b)
 	}
 	if (!rql_vector_nullable(&a->argument))
 		return;
-	memset(b->valid, 0, sizeof b->valid);
-	for (uint32_t i = 0; i < b->n; i++)
-		b->valid[i >> 6] |= (uint64_t)!rql_vector_get(&a->argument, b->rows[i]).is_null << (i & 63);
+	rql_vector_valid(&a->argument, b->rows, b->n, b->valid);
 	mask(b, b->valid);
 }
 

@@ -186,6 +186,14 @@ void rql_vector_load(const struct rql_vector *v, const uint32_t *rows, uint32_t 
 	*out = (struct rql_lanes){data, nullable ? valid : NULL};
 }
 
+void rql_vector_valid(const struct rql_vector *v, const uint32_t *rows, uint32_t n, uint64_t *valid)
+{
+	uint32_t room[RQL_VECTOR_ROWS];
+	room[0] = 0;
+	memset(valid, 0xff, RQL_VECTOR_WORDS * sizeof *valid);
+	find_nulls(v, resolve(v, rows, n, room, valid), n, valid);
+}
+
 /* ---- flat columns ---- */
 
 rql_status rql_column_room(struct rql_running *r, struct rql_type type, uint64_t rows, bool nullable,

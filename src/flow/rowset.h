@@ -109,6 +109,8 @@ rql_status rql_parts_run(struct rql_running *r, uint64_t parts, rql_morsel_fn *f
  * reals. data, valid: as in rql_lanes_load; no lanes of strings and intervals. */
 void rql_vector_load(const struct rql_vector *v, const uint32_t *rows, uint32_t n, enum rql_lane_kind kind, void *data,
                      uint64_t *valid, struct rql_lanes *out);
+/* Their validity alone, of any type. */
+void rql_vector_valid(const struct rql_vector *v, const uint32_t *rows, uint32_t n, uint64_t *valid);
 /* The same rows from row `first` (a multiple of 64) of a column of the vector's type; strings by reference. The column has
  * validity if the vector is nullable. */
 void rql_vector_store(const struct rql_vector *v, const uint32_t *rows, uint32_t n, struct rql_column *column,

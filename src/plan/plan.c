@@ -127,11 +127,16 @@ static double price_above_in_host(const struct rql_known_rows *known, const stru
 	return sum + rql_price_in_host(known, rel);
 }
 
+static struct rql_known_rows known_rows(const struct rql_planning *p)
+{
+	return (struct rql_known_rows){.nodes = p->nodes, .threads = rql_pool_threads(p->ctx->devices->device[0].pool)};
+}
+
 static void price_plans(struct rql_planning *p)
 {
 	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
 	const struct rql_plan_nodes *n = p->nodes;
-	const struct rql_known_rows known = {.nodes = n};
+	const struct rql_known_rows known = known_rows(p);
 	struct rql_plan *plan = p->plan;
 	plan->host_estimated_ns = profile->host_statement_ns + price_above_in_host(&known, n->root);
 	plan->estimated_ns = profile->statement_ns + rql_price_tree(n->tree);
@@ -146,8 +151,9 @@ static void price_plans(struct rql_planning *p)
 /* Made of the leaves that there are now. */
 static rql_status make_tree(struct rql_planning *p, bool *possible, const char **reason)
 {
-	return rql_plan_tree(p->nodes, p->arena, p->ctx->devices->device[0].profile.host_statement_ns, possible, reason,
-	                     p->err);
+	const struct rql_known_rows known = known_rows(p);
+	return rql_plan_tree(p->nodes, p->arena, &known, p->ctx->devices->device[0].profile.host_statement_ns, possible,
+	                     reason, p->err);
 }
 
 static double price_handed_over(const struct rql_leaf *leaf)

@@ -39,7 +39,8 @@ struct rql_plan_nodes {
 
 /* tree.c: the operators over the leaves that were chosen. *possible: false where what the host would have to do cannot be
  * written as SQL; *reason then says what. */
-rql_status rql_plan_tree(struct rql_plan_nodes *nodes, struct rql_arena *arena, double host_statement_ns,
-                         bool *possible, const char **reason, struct rql_error *err) RQL_MUST_CHECK;
+struct rql_known_rows;
+rql_status rql_plan_tree(struct rql_plan_nodes *nodes, struct rql_arena *arena, const struct rql_known_rows *known,
+                         double host_statement_ns, bool *possible, const char **reason, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -7,6 +7,7 @@
 /* The rows that a node gives, as far as counts of its leaves tell. ctes: of CTE_REFs, NULL: none is known. */
 struct rql_known_rows {
 	const struct rql_plan_nodes *nodes;
+	unsigned threads; /* that large numbers of rows are shared by */
 	const struct rql_known_cte {
 		uint64_t cte;
 		double rows;
@@ -14,7 +15,7 @@ struct rql_known_rows {
 	} *ctes;
 };
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel);
-/* Of the node itself, without what is below it. */
+/* Of the node itself, without what is below it: time, not processor time. */
 double rql_price_native(const struct rql_known_rows *known, const struct rql_rel *rel);
 double rql_price_in_host(const struct rql_known_rows *known, const struct rql_rel *rel);
 /* Rows of an operator that the host reads from memory. */

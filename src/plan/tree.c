@@ -104,7 +104,8 @@ static bool pays(struct building *b, const struct rql_operator *op)
 static void collect(struct building *b, const struct rql_rel *rel, struct rql_operator *host)
 {
 	bool before = b->without_host;
-	host->ns += rql_price_in_host(&b->known, rel);
+	const struct rql_known_rows alone = {b->known.nodes, 1, b->known.ctes}; /* rows in memory are read by one thread */
+	host->ns += rql_price_in_host(&alone, rel);
 	host->reads_tables |= rel->kind == RQL_REL_GET;
 	for (uint32_t i = 0; i < rel->child_count && !b->failed; i++) {
 		b->without_host = true;
@@ -218,11 +219,11 @@ static const char *reason_of(const struct rql_operator *op)
 	return reason;
 }
 
-rql_status rql_plan_tree(struct rql_plan_nodes *nodes, struct rql_arena *arena, double host_statement_ns,
-                         bool *possible, const char **reason, struct rql_error *err)
+rql_status rql_plan_tree(struct rql_plan_nodes *nodes, struct rql_arena *arena, const struct rql_known_rows *known,
+                         double host_statement_ns, bool *possible, const char **reason, struct rql_error *err)
 {
 	struct building b = {
-		.nodes = nodes, .arena = arena, .known = {.nodes = nodes}, .host_statement_ns = host_statement_ns};
+		.nodes = nodes, .arena = arena, .known = *known, .host_statement_ns = host_statement_ns};
 	nodes->tree = build(&b, nodes->root);
 	if (nodes->tree && !rql_operator_needs_host(nodes->tree) && nodes->tree->kind == RQL_OPERATOR_NATIVE) {
 		struct rql_operator *other = host(&b, nodes->root);
