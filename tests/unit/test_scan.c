@@ -627,6 +627,74 @@ static void test_skipping(void **state)
 	column_free(&c);
 }
 
+/* A map to build: every row that passes once, beside the group that its value makes. */
+static void check_keyed(const struct rql_request *request, unsigned pool, uint64_t least, uint64_t greatest)
+{
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, pool);
+	struct rql_scan *scan = NULL;
+	struct rql_port answer;
+	struct rql_arena *arena = need(rql_arena_new());
+	uint64_t rows = greatest - least + 1;
+	ok(rql_scan_prepare(request, &device, &scan, &err), &err);
+	for (unsigned again = 0; again < 2; again++) {
+		bool *seen = need(calloc(rows, sizeof(*seen)));
+		ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+		assert_int_equal(answer.keyed.count, rows);
+		assert_int_equal(answer.keyed.nulls, 0);
+		assert_int_equal(answer.group_count, request->group_count ? rows : 1);
+		assert_int_equal(answer.keyed.groups != NULL, request->group_count);
+		for (uint64_t i = 0; i < rows; i++) {
+			uint64_t key = (uint64_t)answer.keyed.keys[0][i];
+			if (key < least || key > greatest || seen[key - least] ||
+			    (answer.keyed.groups && answer.keys[0][answer.keyed.groups[i]] != key))
+				fail_msg("row %llu has key %llu", (unsigned long long)i, (unsigned long long)key);
+			seen[key - least] = true;
+		}
+		free(seen);
+	}
+	rql_scan_free(scan);
+	rql_arena_free(arena);
+}
+
+static void test_keyed(void **state)
+{
+	(void)state;
+	const uint32_t rows = 200000;
+	int64_t *values = need(malloc(rows * sizeof(*values)));
+	for (uint32_t i = 0; i < rows; i++)
+		values[(uint64_t)i * 7919 % rows] = i;
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
+	struct rql_group_key key = {.key_count = rows, .null_key = RQL_NONE};
+	struct rql_conjunct range = {.test = RQL_TEST_IN_RANGE, .least = 777, .greatest = 150776};
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_request request = {.snapshot = c.snapshot, .group_count = 1, .groups = &key, .keyed = 1};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
+	struct rql_scan *scan = NULL;
+	struct rql_error err = {0};
+	for (unsigned pool = 0; pool < 2; pool++) {
+		request.conjunct_count = 0;
+		check_keyed(&request, pool, 0, rows - 1);
+		request.conjunct_count = 1;
+		request.conjuncts = &range;
+		check_keyed(&request, pool, 777, 150776);
+	}
+	request.group_count = 0;
+	check_keyed(&request, 1, 777, 150776);
+	request.agg_count = 1;
+	request.aggs = &count;
+	assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_INTERNAL);
+	rql_error_clear(&err);
+	request.agg_count = 0;
+	request.group_count = 1;
+	key.key_count = (uint32_t)RQL_KEYED_GROUPS + 1;
+	request.conjunct_count = 0;
+	assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_UNSUPPORTED);
+	rql_error_clear(&err);
+	column_free(&c);
+	free(values);
+}
+
 /* What the zone maps leave is sampled once for all that is prepared from a request. */
 static void test_shared_sample(void **state)
 {
@@ -819,7 +887,7 @@ int main(void)
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
 		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_narrowed_numbers),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
-		cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
+		cmocka_unit_test(test_keyed), cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
 		cmocka_unit_test(test_prices_rise),
 		cmocka_unit_test(test_calibrate),
 	};
