@@ -76,15 +76,28 @@ static rql_status gather(struct rql_arena *arena, struct rql_host_result *result
 	}
 }
 
-static bool copy_row(struct rql_batch *to, uint32_t c, uint64_t at, const struct rql_column *from, uint64_t row)
+static bool copy_strings(struct rql_batch *to, uint32_t c, uint64_t at, const struct rql_column *from, uint64_t rows)
 {
-	struct rql_value v = rql_column_get(from, row);
-	if (v.is_null)
-		return rql_batch_set_null(to, c, at);
-	if (v.type.id == RQL_TYPE_VARCHAR || v.type.id == RQL_TYPE_BLOB)
-		return rql_batch_set_string(to, c, at, v.string.data, (uint32_t)v.string.length);
-	rql_column_put(&to->columns[c], at, &v);
-	return true;
+	const struct rql_string *strings = from->data;
+	bool ok = true;
+	for (uint64_t r = 0; r < rows && ok; r++)
+		ok = !rql_column_valid(from, r) ||
+		     rql_batch_set_string(to, c, at + r, rql_string_data(&strings[r]), strings[r].length);
+	return ok;
+}
+
+/* The column's rows to rows `at`, ... of column c. */
+static bool copy_column(struct rql_batch *to, uint32_t c, uint64_t at, const struct rql_column *from, uint64_t rows)
+{
+	unsigned bytes = rql_type_bytes(from->type);
+	bool ok = true;
+	if (from->type.id == RQL_TYPE_VARCHAR || from->type.id == RQL_TYPE_BLOB)
+		ok = copy_strings(to, c, at, from, rows);
+	else if (rows && bytes)
+		memcpy((char *)to->columns[c].data + at * bytes, from->data, rows * bytes);
+	for (uint64_t r = 0; r < rows && ok && from->validity; r++)
+		ok = rql_column_valid(from, r) || rql_batch_set_null(to, c, at + r);
+	return ok;
 }
 
 static rql_status join_batches(const struct rql_rel *root, const struct gathered *g, struct rql_batch **out,
@@ -93,10 +106,9 @@ static rql_status join_batches(const struct rql_rel *root, const struct gathered
 	struct rql_batch *batch = rql_batch_new(root->column_count, root->types, g->rows);
 	bool ok = batch != NULL;
 	uint64_t at = 0;
-	for (uint32_t i = 0; ok && i < g->count; i++)
-		for (uint64_t r = 0; ok && r < g->items[i]->rows; r++, at++)
-			for (uint32_t c = 0; ok && c < root->column_count; c++)
-				ok = copy_row(batch, c, at, &g->items[i]->columns[c], r);
+	for (uint32_t i = 0; ok && i < g->count; at += g->items[i++]->rows)
+		for (uint32_t c = 0; ok && c < root->column_count; c++)
+			ok = copy_column(batch, c, at, &g->items[i]->columns[c], g->items[i]->rows);
 	if (!ok) {
 		rql_batch_release(batch);
 		return rql_error_memory(err, 0, "an answer");
