@@ -582,10 +582,18 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	return status == RQL_OK ? refuse_kept(&m, *out, twice) : status;
 }
 
+static bool host_reads_rel(const struct making *m, const struct rql_rel *rel)
+{
+	bool found = rel->kind == RQL_REL_GET && !rql_subplan_has_columns(m->p, &rel->table);
+	for (uint32_t i = 0; i < rel->child_count && !found; i++)
+		found = host_reads_rel(m, rel->children[i]);
+	return found;
+}
+
 /* Some table of the subtree's is read by the host. */
 static bool host_reads(const struct making *m)
 {
-	bool found = m->tree->side != NULL;
+	bool found = m->tree->side && host_reads_rel(m, m->tree->side->rel);
 	for (uint32_t t = 0; t < m->star->block->table_count && !found; t++)
 		found = m->star->owner[t] == m->number && !rql_subplan_has_columns(m->p, &m->star->block->tables[t]);
 	return found;

@@ -14,6 +14,7 @@
  * memory. */
 #define PREPARED_ROW_NS 150.0
 #define SUBPLAN_ROW_NS 20.0 /* ... a row that columns in memory give (subplan.c) */
+#define SUBQUERY_ROW_NS 5.0 /* ... a row below a subquery, of which few remain as a rule */
 #define PREPARED_ROW_BYTES 48u
 
 struct trying {
@@ -173,11 +174,12 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 }
 
 /* The host reads the columns of a table that no structure holds; all of them take a row each of what is made. */
-static void add_prepared(struct trying *t, const struct rql_table_ref *table, double rows, double columns)
+static void add_prepared(struct trying *t, const struct rql_table_ref *table, double rows, double columns,
+                         double subplan_ns)
 {
 	double value_ns = t->p->ctx->devices->device[0].profile.host_value_ns;
 	t->prepared_rows += rows;
-	t->prepared_ns += rows * (rql_subplan_has_columns(t->p, table) ? SUBPLAN_ROW_NS : PREPARED_ROW_NS + columns * value_ns);
+	t->prepared_ns += rows * (rql_subplan_has_columns(t->p, table) ? subplan_ns : PREPARED_ROW_NS + columns * value_ns);
 }
 
 static rql_status count_side_rows(struct trying *t, const struct rql_rel *rel)
@@ -187,7 +189,7 @@ static rql_status count_side_rows(struct trying *t, const struct rql_rel *rel)
 		RQL_TRY(rql_scan_table_rows(t->p, &rel->table, &rows, t->err));
 	t->inner_rows += (double)rows;
 	if (rel->kind == RQL_REL_GET)
-		add_prepared(t, &rel->table, (double)rows, 0);
+		add_prepared(t, &rel->table, (double)rows, 0, SUBQUERY_ROW_NS);
 	for (uint32_t i = 0; i < rel->child_count; i++)
 		RQL_TRY(count_side_rows(t, rel->children[i]));
 	return RQL_OK;
@@ -277,7 +279,7 @@ static rql_status count_dimension_values(struct trying *t)
 		use_columns(t->block, use);
 		double columns = use->count ? use->count : 1;
 		t->dim_values += (double)t->table_rows[i] * columns;
-		add_prepared(t, &t->block->tables[i], (double)t->table_rows[i], columns);
+		add_prepared(t, &t->block->tables[i], (double)t->table_rows[i], columns, SUBPLAN_ROW_NS);
 	}
 	return RQL_OK;
 }
