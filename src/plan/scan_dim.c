@@ -184,6 +184,8 @@ static rql_status take_rows(struct making *m, const struct rql_batch *batch)
 {
 	if (!room_for(m, batch->rows))
 		return out_of_memory(m);
+	if (!batch->rows)
+		return RQL_OK;
 	int32_t *payloads = m->payloads + m->count;
 	if (m->distinct)
 		RQL_TRY(rql_distinct_add(m->distinct, batch->columns + (m->at->second ? 2 : 1), batch->rows, payloads, m->err));
