@@ -19,7 +19,7 @@ static const char help[] =
 	"every figure is. The exit code is 1 when an answer differs or a query fails.\n"
 	"\n"
 	"  --suite S           ssb-flat, ssb-rows, ssb, tpch, clickbench, groupby\n"
-	"  --sf N,...          scale factors of ssb[-flat, -rows] and tpch[-sub] (default 1)\n"
+	"  --sf N,...          scale factors of ssb[-flat, -rows] and tpch (default 1)\n"
 	"  --rows N,...        rows of clickbench and groupby (default 1000000)\n"
 	"  --queries Q,...     only these: q1.1,q3.4\n"
 	"  --units U,...       cpu, compute (default: cpu)\n"
