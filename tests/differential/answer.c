@@ -402,6 +402,9 @@ static char *compare_errors(const struct dt_answer *ours, const struct dt_answer
 	struct dt_text out = {0};
 	if (ours->error && hosts->error && same_error(ours->error, hosts->error))
 		return NULL;
+	/* An assertion of DuckDB's own has failed: RayQL's answer stands alone (docs/sql.md). */
+	if (!ours->error && !strncmp(hosts->error, "INTERNAL Error", 14))
+		return NULL;
 	/* Inside a transaction the first of two errors is the one that says what happened. */
 	static const char aborted[] = "Current transaction is aborted";
 	if (ours->error && hosts->error && (strstr(ours->error, aborted) || strstr(hosts->error, aborted)))
