@@ -6,6 +6,7 @@
 #include "flow/run.h"
 #include "method/scan/scan_place.h"
 #include "plan/extreme.h"
+#include "plan/map_cache.h"
 #include "plan/plan_nodes.h"
 #include "sql/result_names.h"
 #include <stdio.h>
@@ -132,6 +133,8 @@ static rql_status plan_once(struct rql_session *s, const struct rql_plan_context
 {
 	uint64_t stamp = rql_catalog_stamp(s->db->catalog);
 	read_epochs(s, epochs);
+	rql_map_cache_begin(s->maps, &(struct rql_map_epochs){epochs->structure_epoch, epochs->schema_epoch,
+	                                                      epochs->session_epoch, epochs->settings_epoch});
 	RQL_TRY(rql_binding_get(s, ctx, text, epochs, binding, err));
 	const struct rql_literals *literals = binding->readable ? &binding->literals : &binding->bound->literals;
 	return rql_plan_make(ctx, binding->bound, literals, stamp, out, err);

@@ -126,11 +126,7 @@ static void guard_plans(struct rql_session *s)
 
 struct rql_plan_context rql_session_plan_context(struct rql_session *s)
 {
-	const struct rql_map_epochs epochs = {rql_catalog_structure_epoch(s->db->catalog),
-	                                      rql_catalog_schema_epoch(s->db->catalog), s->epoch,
-	                                      atomic_load(&s->db->settings_epoch)};
 	guard_plans(s);
-	rql_map_cache_begin(s->maps, &epochs);
 	return rql_session_context(s);
 }
 

@@ -112,9 +112,17 @@ static bool is_current(const struct entry *e, const struct rql_catalog *catalog)
 	return current;
 }
 
+/* The catalog moves its counter before it lets a structure go, so that no dictionary lies where another one did. */
+static bool structures_stand(const struct rql_map_cache *cache, const struct rql_catalog *catalog)
+{
+	return rql_catalog_structure_epoch(catalog) == cache->epochs.structures;
+}
+
 struct rql_kept_map *rql_map_cache_find(struct rql_map_cache *cache, const struct rql_catalog *catalog, const char *text)
 {
 	uint64_t hash = hash_of(text);
+	if (!structures_stand(cache, catalog))
+		return NULL;
 	for (struct entry **at = &cache->first; *at; at = &(*at)->next) {
 		struct entry *e = *at;
 		if (e->hash != hash || strcmp(e->text, text) != 0)
@@ -161,7 +169,7 @@ void rql_map_cache_put(struct rql_map_cache *cache, const struct rql_catalog *ca
 	e->bytes = rql_kept_map_bytes(map) + strlen(text);
 	e->map = rql_kept_map_retain(map);
 	e->table_count = table_count;
-	bool moved = false;
+	bool moved = !structures_stand(cache, catalog);
 	for (uint32_t i = 0; i < table_count; i++) {
 		e->tables[i].table = tables[i];
 		e->tables[i].version = rql_table_version(catalog, tables[i]);

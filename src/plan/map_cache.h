@@ -23,7 +23,9 @@ uint64_t rql_kept_map_bytes(const struct rql_kept_map *map);
 struct rql_map_cache; /* of one connection, used by one thread at a time */
 struct rql_map_cache *rql_map_cache_new(void);   /* NULL: out of memory */
 void rql_map_cache_free(struct rql_map_cache *cache); /* NULL accepted */
-/* Before planning: what any of these counters was before makes all maps worthless. */
+/* Before each planning: when one of these counters has moved, all maps are worthless. Some name a dictionary by its address,
+ * which is its own only as long as no structure has changed: so nothing is found or kept either once `structures` is no
+ * longer the catalog's. */
 struct rql_map_epochs {
 	uint64_t structures, schema, session, settings;
 };
