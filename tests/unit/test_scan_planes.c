@@ -221,6 +221,26 @@ static void test_calendar(void **state)
 	table_free(&t);
 }
 
+/* A predicate's ends are of 128 bits: their least and greatest are no values, and ranges of them alone are empty. */
+static void test_extremes(void **state)
+{
+	(void)state;
+	const rql_int128 greatest = (rql_int128)(~(rql_uint128)0 >> 1), least = -greatest - 1;
+	const int64_t firsts[] = {INT64_MIN, -5, 81, INT64_MAX - 6};
+	for (size_t f = 0; f < sizeof(firsts) / sizeof(*firsts); f++) {
+		struct rql_scan_numbers n = {.first = firsts[f], .count = 7, .bits = 3};
+		struct rql_scan_range all = rql_scan_numbers_range(&n, least, greatest);
+		assert_int_equal(all.low, 0);
+		assert_int_equal(all.high, 7);
+		const struct rql_scan_range empty[] = {
+			rql_scan_numbers_range(&n, least, least), rql_scan_numbers_range(&n, greatest, greatest),
+			rql_scan_numbers_range(&n, greatest, least), rql_scan_numbers_range(&n, least, (rql_int128)firsts[f] - 1),
+			rql_scan_numbers_range(&n, (rql_int128)firsts[f] + 7, greatest)};
+		for (size_t e = 0; e < sizeof(empty) / sizeof(*empty); e++)
+			assert_true(empty[e].low > empty[e].high);
+	}
+}
+
 /* Two blocks of integers from `least` on, the second so much higher, and one of three rows that lacks both ends. */
 static void integers_make(struct table *t, int64_t least, uint32_t span, int64_t higher)
 {
@@ -287,7 +307,7 @@ static void test_null_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_columns), cmocka_unit_test(test_dates),
-	                                   cmocka_unit_test(test_calendar), cmocka_unit_test(test_integers),
-	                                   cmocka_unit_test(test_null_block)};
+	                                   cmocka_unit_test(test_calendar), cmocka_unit_test(test_extremes),
+	                                   cmocka_unit_test(test_integers), cmocka_unit_test(test_null_block)};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);
 }

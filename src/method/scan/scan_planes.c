@@ -178,10 +178,12 @@ static uint32_t mask_of(uint32_t bits)
 struct rql_scan_range rql_scan_numbers_range(const struct rql_scan_numbers *n, rql_int128 low, rql_int128 high)
 {
 	const struct rql_scan_range none = {UINT32_MAX, 0}; /* empty also without its low bits */
-	low = low <= n->first ? 0 : low - n->first;
-	high = high - n->first >= (rql_int128)n->count ? (rql_int128)n->count - 1 : high - n->first;
-	if (low > high)
+	const rql_int128 end = n->first + (rql_int128)n->count;
+	/* Outside the numbers' values first: the least value of all, less one of them, is no number. */
+	if (low > high || low >= end || high < n->first)
 		return none;
+	low = low <= n->first ? 0 : low - n->first;
+	high = high >= end ? (rql_int128)n->count - 1 : high - n->first;
 	/* From just above the number before, and to just below the one after. */
 	uint32_t first = number_at(n, (uint64_t)low), last = number_at(n, (uint64_t)high);
 	uint32_t from = low ? number_at(n, (uint64_t)low - 1) + 1 : 0;
