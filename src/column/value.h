@@ -2,6 +2,7 @@
 #ifndef RQL_COLUMN_VALUE_H
 #define RQL_COLUMN_VALUE_H
 
+#include <string.h>
 #include "column/batch.h"
 
 __extension__ typedef __int128 rql_int128;
@@ -29,6 +30,16 @@ void rql_column_put(struct rql_column *column, uint64_t row, const struct rql_va
 /* DuckDB's order for two non-NULL values of one type: -1, 0, 1. NaN equals NaN and is the greatest, -0.0 equals 0.0;
  * VARCHAR and BLOB bytewise; ENUM by member position; UHUGEINT unsigned; INTERVAL normalised (30-day months). */
 int rql_value_compare(const struct rql_value *a, const struct rql_value *b);
+/* A DOUBLE or FLOAT as an unsigned number in that order. */
+static inline uint64_t rql_real_place(double value)
+{
+	uint64_t bits;
+	if (value != value)
+		return UINT64_MAX;
+	value += 0.0; /* -0.0 */
+	memcpy(&bits, &value, sizeof bits);
+	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
 /* Order of two rows of columns of one type, neither NULL. */
 int rql_column_compare(const struct rql_column *a, uint64_t row_a, const struct rql_column *b, uint64_t row_b);
 /* Appends the value as an SQL literal that the host parses back to exactly this value and type:

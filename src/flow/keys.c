@@ -4,7 +4,6 @@
  * the first: some 20 bytes and 3 ns a row; a string is hashed and looked up, some 50 ns, unless its dictionary was. */
 #include "flow/keys.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -32,16 +31,6 @@ static bool is_wide(struct rql_type t)
 	return rql_type_bytes(t) == 16 && !is_string(t);
 }
 
-static uint64_t real_place(double value)
-{
-	uint64_t bits;
-	if (isnan(value))
-		return UINT64_MAX;
-	value = value == 0 ? 0 : value; /* -0.0 */
-	memcpy(&bits, &value, sizeof bits);
-	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
 struct place_room {
 	_Alignas(16) rql_int128 data[RQL_VECTOR_ROWS];
 	uint64_t valid[RQL_VECTOR_WORDS];
@@ -55,7 +44,7 @@ static const uint64_t *narrow_places(const struct rql_vector *v, const uint32_t 
 	if (is_real(v->type)) {
 		rql_vector_load(v, rows, n, RQL_LANE_F64, room->data, room->valid, &lanes);
 		for (uint32_t i = 0; i < n; i++)
-			places[i] = real_place(((const double *)lanes.data)[i]);
+			places[i] = rql_real_place(((const double *)lanes.data)[i]);
 	} else {
 		rql_vector_load(v, rows, n, RQL_LANE_I64, places, room->valid, &lanes);
 		uint64_t sign = rql_type_is_signed(v->type) ? UINT64_C(1) << 63 : 0;

@@ -1,7 +1,6 @@
 /* ORDER BY keys as words: see the header. */
 #include "flow/order_words.h"
 
-#include <math.h>
 #include <string.h>
 
 static bool is_real(struct rql_type type)
@@ -22,17 +21,6 @@ bool rql_sort_key_has_words(const struct rql_sort_key *key)
 static rql_uint128 integer_place(rql_int128 value, struct rql_type type)
 {
 	return type.id == RQL_TYPE_UHUGEINT ? (rql_uint128)value : (rql_uint128)value ^ (rql_uint128)1 << 127;
-}
-
-/* Bits of doubles ascend with positive values and descend with negative ones. */
-static rql_uint128 real_place(double value)
-{
-	uint64_t bits;
-	if (isnan(value))
-		return UINT64_MAX;
-	value = value == 0 ? 0 : value; /* -0.0 */
-	memcpy(&bits, &value, sizeof bits);
-	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
 static bool is_valid(const struct rql_vector *v, uint32_t row)
@@ -56,12 +44,12 @@ static inline bool place_of(const struct rql_vector *v, uint32_t row, rql_uint12
 		return v->wide[row] != v->null_wide;
 	}
 	if (v->kind == RQL_VECTOR_REAL) {
-		*place = real_place(v->real[row]);
+		*place = rql_real_place(v->real[row]);
 		return is_valid(v, row);
 	}
 	struct rql_value value = rql_vector_get(v, row);
 	if (!value.is_null)
-		*place = is_real(value.type) ? real_place(value.real) : integer_place(value.integer, value.type);
+		*place = is_real(value.type) ? rql_real_place(value.real) : integer_place(value.integer, value.type);
 	return !value.is_null;
 }
 

@@ -63,17 +63,6 @@ rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_requ
 
 /* ---- values to bits and back ---- */
 
-/* Doubles as integers in the host's order: -0.0 is 0.0, every NaN is the greatest. */
-static uint64_t bits_of_real(double x)
-{
-	uint64_t bits;
-	if (isnan(x))
-		return UINT64_MAX;
-	x += 0.0;
-	memcpy(&bits, &x, sizeof(bits));
-	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
 static double real_of_bits(uint64_t bits)
 {
 	double x;
@@ -112,7 +101,7 @@ static void distances(const struct rql_rows_field *f, enum rql_lane_kind lane, c
 	uint64_t base = (uint64_t)f->base;
 	if (f->real) {
 		for (uint32_t i = 0; i < n; i++)
-			low[i] = f->descending ? ~bits_of_real(real[i]) : bits_of_real(real[i]);
+			low[i] = f->descending ? ~rql_real_place(real[i]) : rql_real_place(real[i]);
 	} else if (lane == RQL_LANE_I64 && f->descending) {
 		for (uint32_t i = 0; i < n; i++)
 			low[i] = base - (uint64_t)narrow[i];
@@ -179,7 +168,7 @@ uint64_t rql_rows_best(const struct rql_scan_rows *rows, const struct rql_store_
 	if (f->real) {
 		double x;
 		memcpy(&x, end, sizeof(x));
-		distance = f->descending ? ~bits_of_real(x) : bits_of_real(x);
+		distance = f->descending ? ~rql_real_place(x) : rql_real_place(x);
 	} else {
 		if (view->kind == RQL_STORE_CODED && view->translate)
 			value = view->translate[value];
