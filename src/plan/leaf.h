@@ -76,7 +76,9 @@ struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql
  * leaf; `first` is the structure's first candidate. RQL_ERROR_UNSUPPORTED: none; err says why. */
 rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure *s, struct rql_request *request,
                              struct rql_leaf *leaf, struct rql_candidate *first, struct rql_error *err) RQL_MUST_CHECK;
-/* scan_leaf.c: fills leaf when the columns structure s serves the block. Reasons are kept; only memory and interruption
+/* scan_leaf.c: is the columns structure, which is bound, of this table? */
+bool rql_structure_is_of(const struct rql_structure *s, const struct rql_table_ref *ref);
+/* Fills leaf when the columns structure s serves the block. Reasons are kept; only memory and interruption
  * fail. */
 rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *block, struct rql_structure *s,
                              struct rql_leaf *leaf) RQL_MUST_CHECK;

@@ -18,6 +18,7 @@ struct making {
 	const struct rql_star *star;
 	const struct rql_star_subtree *tree;
 	uint32_t number; /* of the subtree */
+	struct rql_rel *rel; /* its rows */
 	const struct rql_scan_keys *at;
 	uint64_t most;            /* rows */
 	uint64_t count, capacity; /* of keys */
@@ -303,10 +304,11 @@ static rql_status take_keyed(struct making *m, const struct rql_subplan_map *fou
 }
 
 /* The subtree's rows go from its columns to the map without being made. */
-static rql_status ask_keyed(struct making *m, struct rql_rel *rel, uint64_t *rows, bool *found, const char **how)
+static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const char **how)
 {
 	struct rql_subplan_map map;
-	struct rql_rel *all = rel->kind == RQL_REL_DISTINCT ? rel->children[0] : rel; /* a map holds a key once anyway */
+	/* A map holds a key once anyway. */
+	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
 	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, &map, found, how, m->err));
 	if (!*found)
 		return RQL_OK;
@@ -319,17 +321,14 @@ static rql_status ask_keyed(struct making *m, struct rql_rel *rel, uint64_t *row
 /* RayQL's own structures give the rows where they can, else the host does. */
 static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 {
-	struct rql_rel *rel = rql_subtree_rel(m->p->arena, m->star, m->number, NULL, false);
 	struct rql_batch *batch = NULL;
 	bool found = false;
-	if (!rel)
-		return out_of_memory(m);
-	RQL_TRY(ask_keyed(m, rel, rows, &found, how));
+	RQL_TRY(ask_keyed(m, rows, &found, how));
 	if (found)
 		return RQL_OK;
-	RQL_TRY(rql_subplan_rows(m->p, rel, !m->tree->side, &batch, how, m->err));
+	RQL_TRY(rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
 	if (!batch)
-		return ask_host(m, rel, m->most, rows);
+		return ask_host(m, m->rel, m->most, rows);
 	*rows = batch->rows;
 	rql_status status = take_rows(m, batch);
 	rql_batch_release(batch);
@@ -478,10 +477,10 @@ static void put_key(struct rql_strbuf *out, const struct rql_store_column *colum
 }
 
 /* All that the map depends on but the rows of its tables: what is asked of them, and what is made of it. */
-static bool describe(const struct making *m, const struct rql_rel *rel, struct rql_strbuf *out)
+static bool describe(const struct making *m, struct rql_strbuf *out)
 {
 	const struct rql_block_side *side = m->tree->side;
-	bool ok = rql_rel_print(out, rel, NULL, NULL);
+	bool ok = rql_rel_print(out, m->rel, NULL, NULL);
 	rql_strbuf_printf(out, "; %llu", (unsigned long long)m->most);
 	put_key(out, m->at->first);
 	put_key(out, m->at->second);
@@ -570,10 +569,9 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	*twice = false;
 	RQL_TRY(check_transaction(&m));
 	struct rql_map_cache *cache = p->shares_maps ? p->ctx->maps : NULL;
-	struct rql_rel *rel = rql_subtree_rel(p->arena, star, subtree, NULL, false);
-	if (!rel)
+	if (!(m.rel = rql_subtree_rel(p->arena, star, subtree, NULL, false)))
 		return out_of_memory(&m);
-	bool kept = cache && describe(&m, rel, &text) && collect_tables(&m, rel, &tables);
+	bool kept = cache && describe(&m, &text) && collect_tables(&m, m.rel, &tables);
 	*out = kept ? rql_map_cache_find(cache, p->ctx->catalog, rql_strbuf_text(&text)) : NULL;
 	bool found = *out != NULL;
 	rql_status status = found ? RQL_OK : make_new(&m, out);

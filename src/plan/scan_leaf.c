@@ -42,7 +42,7 @@ static rql_status out_of_memory(struct trying *t)
 
 /* ---- does the structure hold the table and its columns? ---- */
 
-static bool is_table(const struct rql_structure *s, const struct rql_table_ref *ref)
+bool rql_structure_is_of(const struct rql_structure *s, const struct rql_table_ref *ref)
 {
 	const char *database, *schema, *table;
 	rql_table_name(s->tables[0], &database, &schema, &table);
@@ -635,7 +635,7 @@ static bool is_fact(const struct rql_planning *p, const struct rql_structure *s,
                     uint32_t table)
 {
 	const struct rql_expr *first = block->group_count ? block->groups[0] : NULL;
-	if (!s->table_count || !is_table(s, &block->tables[table]))
+	if (!s->table_count || !rql_structure_is_of(s, &block->tables[table]))
 		return false;
 	if (p->keyed)
 		return p->keyed->table == table;

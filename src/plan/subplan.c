@@ -1,21 +1,18 @@
 /* Rows that a plan needs while it is made: of a dimension's tables, or of a subquery that joins by its keys. They are
  * planned as a statement of their own would be, and run at once. */
-#include <string.h>
 #include "plan/leaf.h"
 
-static bool is_table(const struct rql_structure *s, const struct rql_table_ref *ref)
+static bool may_hold(const struct rql_structure *s, const struct rql_table_ref *table)
 {
-	const char *database, *schema, *table;
-	if (s->kind != RQL_STRUCTURE_COLUMNS || !s->table_count)
-		return s->kind == RQL_STRUCTURE_COLUMNS && s->state != RQL_STATE_INVALID; /* not bound yet: it may be */
-	rql_table_name(s->tables[0], &database, &schema, &table);
-	return !strcmp(table, ref->table) && !strcmp(schema, ref->schema) && !strcmp(database, ref->catalog);
+	if (s->kind != RQL_STRUCTURE_COLUMNS)
+		return false;
+	return s->table_count ? rql_structure_is_of(s, table) : s->state != RQL_STATE_INVALID; /* not bound yet */
 }
 
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table)
 {
 	for (uint32_t i = 0; i < p->structure_count; i++)
-		if (is_table(p->structures[i], table))
+		if (may_hold(p->structures[i], table))
 			return true;
 	return false;
 }
@@ -35,12 +32,7 @@ static rql_status run(struct rql_planning *sub, struct rql_batch **out)
 	const struct rql_leaf *failed;
 	struct rql_error why = {0};
 	rql_status status = rql_flow_run(&flow, sub->nodes->tree, out, &stats, NULL, &failed, &why);
-	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
-		rql_error_move(sub->err, &why);
-		return status;
-	}
-	rql_error_clear(&why); /* whatever it was, the host decides */
-	return RQL_OK;
+	return rql_planning_swallow(sub, status, &why, -1, NULL); /* whatever it was, the host decides */
 }
 
 static rql_status plan_and_run(struct rql_planning *sub, const struct rql_rel *rel, struct rql_batch **out)
@@ -162,13 +154,8 @@ static rql_status run_map(struct rql_planning *sub, struct rql_subplan_map *out,
 	struct rql_flow flow = rql_plan_flow(sub->ctx, sub->ctx->progress);
 	struct rql_error why = {0};
 	rql_status status = rql_flow_run_keyed(&flow, leaf, &out->map, &why);
-	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
-		rql_error_move(sub->err, &why);
-		return status;
-	}
-	rql_error_clear(&why); /* whatever it was, the host decides */
 	if (status != RQL_OK)
-		return RQL_OK;
+		return rql_planning_swallow(sub, status, &why, -1, NULL);
 	out->structure = leaf->structure;
 	rql_structure_retain(out->structure);
 	out->keys[0] = key_column(out->structure, sub->keyed);
