@@ -6,7 +6,7 @@ rql_add_test(tree.layering_finds_faults COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/
 	LABELS tree release)
 
 find_program(rql_cxx NAMES c++ g++ clang++ REQUIRED)
-set(rql_third_party_flags "-I${DuckDBHost_INCLUDE_DIR} ${JSONC_CFLAGS_OTHER}")
+set(rql_third_party_flags "-I${DuckDBHost_INCLUDE_DIR} -I${CMAKE_BINARY_DIR}/src ${JSONC_CFLAGS_OTHER}")
 foreach(folder IN LISTS JSONC_INCLUDE_DIRS LIBEDIT_INCLUDE_DIRS)
 	string(APPEND rql_third_party_flags " -I${folder}")
 endforeach()

@@ -7,11 +7,6 @@
 atomic_uint host_crossings;
 #endif
 
-const char *rql_host_library_version(void)
-{
-	return duckdb_library_version();
-}
-
 static rql_status make_config(const struct rql_host_option *options, unsigned option_count, duckdb_config *out,
                               struct rql_error *err)
 {
@@ -57,6 +52,7 @@ static void make_locks(struct rql_host_db *db)
 rql_status rql_host_open(const char *path, const struct rql_host_option *options, unsigned option_count,
                          struct rql_host_db **out, struct rql_error *err)
 {
+	RQL_TRY(host_library(err));
 	struct rql_host_db *db = calloc(1, sizeof *db);
 	if (!db)
 		return rql_error_memory(err, sizeof *db, "a database handle");

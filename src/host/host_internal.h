@@ -31,6 +31,13 @@ void *duckdb_scalar_function_get_state(duckdb_function_info info);
 void duckdb_unsafe_vector_assign_string_element_len(duckdb_vector vector, idx_t row, const char *text, idx_t length);
 enum { HOST_TYPE_GEOMETRY = 40, HOST_TYPE_VARIANT = 41, HOST_STATEMENT_COPY_DATABASE = 28, HOST_STATEMENT_MERGE = 30 };
 
+/* From here on a function of DuckDB's is a pointer of host_api. */
+#include "host/host_functions.h"
+
+/* ---- host_library.c ---- */
+/* Before anything else of DuckDB's: finds it, once in a process. */
+rql_status host_library(struct rql_error *err) RQL_MUST_CHECK;
+
 /* ---- handles ---- */
 struct host_lent {
 	struct host_lent *next;

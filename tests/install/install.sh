@@ -57,13 +57,13 @@ for file in "$library/librayql.so" "$library/rayql/libduckdb.so" "$prefix/bin/ra
 done
 
 echo "-- where things come from"
-ldd "$scratch/by_pkg_config" | awk '/librayql|libduckdb/ { print $1, $3 }'
+ldd "$scratch/by_pkg_config" | awk '/librayql/ { print $1, $3 }'
 if ldd "$scratch/by_pkg_config" "$library/librayql.so" | grep -E "not found|=> $build/"; then
 	echo "the installed library needs something outside of its prefix"
 	exit 1
 fi
-# A libduckdb that was installed along is the one that is loaded.
+# A libduckdb that was installed along is the one that is loaded, when a database is opened.
 if [ -e "$library/rayql/libduckdb.so" ]; then
-	ldd "$scratch/by_pkg_config" | grep -q "libduckdb.so => .*/rayql/libduckdb.so"
+	LD_DEBUG=libs "$scratch/by_pkg_config" 2>&1 | grep -q "calling init: $library/rayql/libduckdb.so"
 	[ -e "$prefix/share/doc/rayql/LICENSE.duckdb" ]
 fi

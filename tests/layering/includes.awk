@@ -36,7 +36,8 @@ FNR == 1 {
 		if (folder_of(made) != folder) fault("shaders of another folder: " header)
 		next
 	}
-	known = is_file("src/" header) || is_file("include/" header) || (folder == "shell" && is_file(header))
+	made = header; sub(/\.h$/, ".txt", made) # made from a list of that name (cmake/RqlHostFunctions.cmake)
+	known = is_file("src/" header) || is_file("src/" made) || is_file("include/" header) || (folder == "shell" && is_file(header))
 	if (quote == "\"" && header !~ /\// && header != "duckdb.h") {
 		# The programs' own folders lie outside src/; their headers are named as they lie.
 		if (folder != "shell" && folder != "bench")
