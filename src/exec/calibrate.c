@@ -98,24 +98,21 @@ static rql_status calibrate_methods(struct rql_device *device, bool thorough, st
 	return RQL_OK;
 }
 
-static rql_status measure_all(const struct rql_device *cpu, struct rql_device *device, bool thorough,
-                              struct rql_error *err)
+static rql_status measure_all(struct rql_device *device, bool thorough, struct rql_error *err)
 {
-	if (device->kind != RQL_DEVICE_CPU) {
-		RQL_TRY(rql_calibrate_gpu(cpu, device, thorough, err));
-		return calibrate_methods(device, thorough, err);
-	}
-	if (thorough) /* opening the devices has measured the short form */
-		rql_device_measure(device, true);
+	bool gpu = device->kind != RQL_DEVICE_CPU;
+	if (gpu)
+		RQL_TRY(rql_device_start(device, err));
+	if (gpu || thorough) /* opening the devices has measured the CPU's short form */
+		rql_device_measure(device, thorough);
 	RQL_TRY(calibrate_methods(device, thorough, err));
-	return calibrate_host(device, thorough, err);
+	return gpu ? RQL_OK : calibrate_host(device, thorough, err);
 }
 
-rql_status rql_calibrate_device(const struct rql_device *cpu, struct rql_device *device, bool thorough,
-                                struct rql_error *err)
+rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err)
 {
 	const struct rql_profile before = device->profile;
-	rql_status status = measure_all(cpu, device, thorough, err);
+	rql_status status = measure_all(device, thorough, err);
 	if (status == RQL_OK)
 		device->profile.measured = true;
 	else
@@ -123,13 +120,13 @@ rql_status rql_calibrate_device(const struct rql_device *cpu, struct rql_device 
 	return status;
 }
 
-void rql_calibrate_first_start(const struct rql_device *cpu, struct rql_device *device)
+void rql_calibrate_first_start(struct rql_device *device)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	(void)cpu, (void)device; /* a slow build must not leave its constants behind for the others */
+	(void)device; /* a slow build must not leave its constants behind for the others */
 #else
 	struct rql_error ignored = {0};
-	if (!device->profile.measured && rql_calibrate_device(cpu, device, false, &ignored) == RQL_OK)
+	if (!device->profile.measured && rql_calibrate_device(device, false, &ignored) == RQL_OK)
 		(void)rql_profile_save(device, &ignored); /* without a cache folder it is measured again next time */
 	rql_error_clear(&ignored);
 #endif

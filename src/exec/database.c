@@ -77,7 +77,7 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 	RQL_TRY(rql_catalog_new(&db->catalog, err));
 	RQL_TRY(rql_planner_new(&db->planner, err));
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
-	rql_calibrate_first_start(&db->devices->device[0], &db->devices->device[0]);
+	rql_calibrate_first_start(&db->devices->device[0]);
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
 	RQL_TRY(rql_host_connect_own(db->host, &db->loader, err));
 	rql_host_guard_plans(db->loader, true);
@@ -203,7 +203,7 @@ void rql_database_close(struct rql_database *db)
 static rql_status calibrate_one(struct rql_database *db, struct rql_device *device, struct rql_error *err)
 {
 	pthread_mutex_lock(&db->devices_lock);
-	rql_status status = rql_calibrate_device(&db->devices->device[0], device, true, err);
+	rql_status status = rql_calibrate_device(device, true, err);
 	atomic_fetch_or(&db->devices_ready, 1u << device->index);
 	pthread_mutex_unlock(&db->devices_lock);
 	atomic_fetch_add(&db->settings_epoch, 1); /* plans were priced with the old constants */

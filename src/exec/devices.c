@@ -19,7 +19,7 @@ void rql_device_first_use(void *session, struct rql_device *device)
 	if (!(atomic_load(&db->devices_ready) & bit)) {
 		/* A driver in software has no constants worth a second of everybody's time: rayql calibrate measures it. */
 		if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU)
-			rql_calibrate_first_start(&db->devices->device[0], device);
+			rql_calibrate_first_start(device);
 		atomic_fetch_or(&db->devices_ready, bit);
 	}
 	pthread_mutex_unlock(&db->devices_lock);

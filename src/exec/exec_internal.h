@@ -311,12 +311,9 @@ rql_status rql_host_run_text(const struct rql_call *call, enum rql_host_class ki
 void rql_host_abandon(struct rql_session *s);
 
 /* ---- the cost model's constants (calibrate.c) ---- */
-rql_status rql_calibrate_device(const struct rql_device *cpu, struct rql_device *device, bool thorough,
-                                struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_calibrate_gpu(const struct rql_device *cpu, struct rql_device *device, bool thorough,
-                             struct rql_error *err) RQL_MUST_CHECK; /* calibrate_gpu.c */
+rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
 /* Measures the short form and keeps it, when no profile is there yet. Not in a build with sanitizers. */
-void rql_calibrate_first_start(const struct rql_device *cpu, struct rql_device *device);
+void rql_calibrate_first_start(struct rql_device *device);
 
 /* ---- what writes touch (write_set.c) ---- */
 struct rql_effects {

@@ -150,5 +150,9 @@ extern const struct rql_method rql_method_cube_paper; /* the paper's own layout,
 /* Measures run_ns, cell_ns, tested_cell_ns and group_ns of the CPU's profile over a made-up cube: about 50 ms, thorough
  * 0.5 s. Only fails for want of memory, and then leaves the profile as it was. */
 rql_status rql_cube_calibrate(struct rql_device *device, bool thorough, struct rql_error *err);
+/* The same of a GPU's profile, and ray_ns, hit_ns, primitive_ns and primitive_bytes: on its own clock, over a cube that
+ * fills it. On failure the profile stays as it was. */
+rql_status rql_cube_calibrate_compute(struct rql_device *device, bool thorough, struct rql_error *err);
+rql_status rql_cube_calibrate_rt(struct rql_device *device, bool thorough, struct rql_error *err);
 
 #endif

@@ -303,6 +303,7 @@ const struct rql_method rql_method_cube_compute = {
 	.prepare = prepare,
 	.price = rql_cube_compute_price,
 	.run = run,
+	.calibrate = rql_cube_calibrate_compute,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

@@ -403,6 +403,7 @@ const struct rql_method rql_method_cube_rt = {
 	.prepare = prepare,
 	.price = rql_cube_rays_price,
 	.run = run,
+	.calibrate = rql_cube_calibrate_rt,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/trace.h"
-#include "exec/exec_internal.h"
+#include "method/cube/cube_internal.h"
 
 #define KEYS 65536u
 #define CODES 64u
 #define CHUNK 65536u
 
 struct rig {
-	const struct rql_device *cpu;
 	struct rql_device *device;
 	struct rql_cube *cube;
 	struct rql_arena *arena;
@@ -72,7 +71,7 @@ static rql_status make_cube(struct rig *rig, uint64_t rows)
 		.rollup = RQL_ROLLUP_OFF,
 		.order_count = 2,
 		.order = order,
-		.device = rig->cpu,
+		.device = rig->device,
 	};
 	struct rql_cube_builder *builder = NULL;
 	RQL_TRY(rql_cube_builder_new(&spec, &builder, rig->err));
@@ -93,14 +92,6 @@ static uint64_t *set_of(struct rql_arena *arena, uint32_t codes, uint64_t word)
 }
 
 /* ---- one question ---- */
-static const struct rql_method *method_of(enum rql_unit unit)
-{
-	for (uint32_t m = 0; rql_methods()[m]; m++)
-		if (rql_methods()[m]->unit == unit && !rql_methods()[m]->layouts)
-			return rql_methods()[m];
-	return NULL;
-}
-
 static rql_status time_rounds(struct rig *rig, const struct rql_method *method, const struct rql_prepared *prepared,
                               struct timing *out)
 {
@@ -166,11 +157,9 @@ static double per_item(double ns, double items, double least, double most)
 /* ---- the units ---- */
 static rql_status measure_compute(struct rig *rig)
 {
-	const struct rql_method *method = method_of(RQL_UNIT_COMPUTE);
+	const struct rql_method *method = &rql_method_cube_compute;
 	struct rql_profile *profile = &rig->device->profile;
 	struct timing idle, intervals, scan, tested, grouped;
-	if (!method || !rig->device->units[RQL_UNIT_COMPUTE])
-		return RQL_OK;
 	RQL_TRY(ask(rig, method, RQL_AGG_SUM, rig->one_key, NULL, 0, &idle));
 	RQL_TRY(ask(rig, method, RQL_AGG_SUM, rig->odd_keys, NULL, 0, &intervals));
 	RQL_TRY(ask(rig, method, RQL_AGG_MIN, NULL, NULL, 0, &scan));
@@ -238,11 +227,9 @@ static rql_status measure_builds(struct rig *rig, uint64_t count)
 
 static rql_status measure_rays(struct rig *rig)
 {
-	const struct rql_method *method = method_of(RQL_UNIT_RT);
+	const struct rql_method *method = &rql_method_cube_rt;
 	struct rql_profile *profile = &rig->device->profile;
 	struct timing idle, intervals, tested;
-	if (!method || !rig->device->units[RQL_UNIT_RT])
-		return RQL_OK;
 	RQL_TRY(measure_builds(rig, 1u << 20));
 	/* The method chooses between pairs of rays and any-hit calls by these two: first the one, then the other. */
 	double guessed_ray_ns = profile->ray_ns, guessed_hit_ns = profile->hit_ns;
@@ -266,12 +253,11 @@ static rql_status measure_rays(struct rig *rig)
 	return RQL_OK;
 }
 
-rql_status rql_calibrate_gpu(const struct rql_device *cpu, struct rql_device *device, bool thorough,
-                             struct rql_error *err)
+static rql_status calibrate(struct rql_device *device, bool thorough, rql_status (*measure)(struct rig *rig),
+                            struct rql_error *err)
 {
-	struct rig rig = {.cpu = cpu, .device = device, .rounds = thorough ? 9 : 2, .err = err};
-	RQL_TRY(rql_device_start(device, err));
-	rql_device_measure(device, thorough);
+	struct rig rig = {.device = device, .rounds = thorough ? 9 : 2, .err = err};
+	const struct rql_profile before = device->profile;
 	rig.arena = rql_arena_new();
 	rig.one_key = rig.arena ? set_of(rig.arena, KEYS, 0) : NULL;
 	rig.odd_keys = rig.arena ? set_of(rig.arena, KEYS, UINT64_C(0xaaaaaaaaaaaaaaaa)) : NULL;
@@ -284,11 +270,20 @@ rql_status rql_calibrate_gpu(const struct rql_device *cpu, struct rql_device *de
 	if (status == RQL_OK)
 		status = make_cube(&rig, thorough ? 4u << 20 : 1u << 20);
 	if (status == RQL_OK)
-		status = measure_compute(&rig);
-	if (status == RQL_OK)
-		status = measure_rays(&rig);
-	if (rig.cube)
-		rql_cube_release(rig.cube);
+		status = measure(&rig);
+	if (status != RQL_OK)
+		device->profile = before; /* half of the constants compare with nothing */
+	rql_cube_release(rig.cube);
 	rql_arena_free(rig.arena);
 	return status;
+}
+
+rql_status rql_cube_calibrate_compute(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	return calibrate(device, thorough, measure_compute, err);
+}
+
+rql_status rql_cube_calibrate_rt(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	return calibrate(device, thorough, measure_rays, err);
 }
