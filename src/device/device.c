@@ -1,4 +1,5 @@
 #include "device/device_internal.h"
+#include "device/placement.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -68,11 +69,8 @@ void rql_devices_close(struct rql_devices *devices)
 	if (!devices)
 		return;
 	for (uint32_t i = 1; i < devices->count; i++) {
-		struct rql_device *device = &devices->device[i];
-		void (*closing)(const struct rql_device *) = atomic_load(&device->closing);
-		if (closing)
-			closing(device);
-		rql_fault_remove(device);
+		rql_placements_close(&devices->device[i]);
+		rql_fault_remove(&devices->device[i]);
 	}
 	rql_vulkan_close(devices);
 	rql_cpu_close(&devices->device[0]);

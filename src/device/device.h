@@ -102,8 +102,6 @@ struct rql_device {
 	/* Of its memory, what scans' requests keep beside columns for their next run (tables, rows of groups): counted by
 	 * themselves, read by whoever looks after rayql_device_memory_limit. */
 	_Atomic uint64_t request_bytes;
-	/* Whoever keeps buffers there beyond anybody's use gives them up: called when the device is closed; NULL: nobody. */
-	void (*_Atomic closing)(const struct rql_device *device);
 };
 
 #define RQL_DEVICES_MAX 17u /* the CPU and 16 others */
@@ -117,7 +115,7 @@ struct rql_devices {
 
 /* threads: as rql_pool_new. Never fails for a missing GPU. Reads the kept profile or measures the short form. */
 rql_status rql_devices_open(unsigned threads, struct rql_devices **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Closes every device; nothing of work.h may be alive but what `closing` gives up. */
+/* Closes every device; nothing of work.h may be alive but placements that give way. */
 void rql_devices_close(struct rql_devices *devices);
 /* Lists Vulkan's physical devices, the first time; afterwards free. Thread-safe. A missing loader, a broken driver or a
  * lacking feature is no error: it is a reason in no_gpu or in a device's missing[]. RAYQL_VULKAN=off finds none. Each
@@ -131,7 +129,7 @@ struct rql_device *rql_devices_get(struct rql_devices *devices, const char *name
  * foreign file is ignored and measured anew. Constants that an older format did not have yet stay at their guesses. */
 rql_status rql_profile_save(const struct rql_device *device, struct rql_error *err);
 bool rql_profile_load(struct rql_device *device);
-/* The method-independent constants (bandwidth, hand-over); the methods' own are measured by exec/calibrate.c. */
+/* The method-independent constants (bandwidth, hand-over); the methods' own are measured by them. */
 void rql_device_measure(struct rql_device *device, bool thorough);
 
 #endif

@@ -2,8 +2,7 @@
  * fails. The CPU always has the structure; a GPU is only ever a faster place. */
 #include "exec/exec_internal.h"
 
-#include "method/cube/cube_place.h"
-#include "method/scan/scan_place.h"
+#include "device/placement.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,34 +30,12 @@ const char *rql_device_failure(const struct rql_structure *s, const struct rql_d
 	/* Of no kind in particular: what holds for the whole device. The methods know of their own kinds' failures. */
 	const char *failure = NULL;
 	if (s->cube)
-		(void)rql_cube_is_placed(s->cube, device, "", "", &failure);
+		(void)rql_placement_there(&(struct rql_place){.owner = s->cube, .kind = "", .kept = true}, device, &failure);
 	return failure ? failure : rql_structure_failed_on(s, device);
 }
 
-/* Of the device's memory that this database's views hold. */
-static uint64_t cube_bytes(struct rql_database *db, struct rql_arena *arena, const struct rql_device *device)
-{
-	struct rql_structure **list = NULL;
-	uint32_t count = 0;
-	uint64_t sum = 0;
-	if (rql_catalog_structures(db->catalog, arena, &list, &count, NULL) != RQL_OK)
-		return 0;
-	for (uint32_t i = 0; i < count; i++) {
-		if (list[i]->cube)
-			sum += rql_cube_device_bytes(list[i]->cube, device, NULL, 0, NULL);
-		rql_structure_release(list[i]);
-	}
-	return sum;
-}
-
-/* And that columns and the requests over them do. */
-static uint64_t scan_bytes(const struct rql_device *device)
-{
-	return rql_scan_device_bytes(NULL, device, NULL, NULL) + atomic_load(&device->request_bytes);
-}
-
 /* What may still be taken, if `freed` bytes of that were given back. */
-static uint64_t room_on(struct rql_database *db, struct rql_arena *arena, struct rql_device *device, uint64_t freed)
+static uint64_t room_on(struct rql_database *db, struct rql_device *device, uint64_t freed)
 {
 	uint64_t available = 0, total = 0, value = atomic_load(&db->device_limit.value);
 	enum rql_device_limit_kind kind = (enum rql_device_limit_kind)atomic_load(&db->device_limit.kind);
@@ -67,35 +44,31 @@ static uint64_t room_on(struct rql_database *db, struct rql_arena *arena, struct
 		return (available + freed) / 5 * 4;
 	if (kind == RQL_LIMIT_PERCENT)
 		value = (uint64_t)((double)total * (double)value / 100000);
-	uint64_t used = cube_bytes(db, arena, device) + scan_bytes(device);
+	uint64_t used = rql_placements_bytes(device, false) + atomic_load(&device->request_bytes);
 	used = used > freed ? used - freed : 0;
 	return value > used ? value - used : 0;
 }
 
 /* Gives up idle columns, as many as `missing` bytes need. False: there are none. */
-static bool evict_columns(struct rql_database *db, struct rql_arena *arena, struct rql_device *device, uint64_t missing,
-                          uint64_t since)
+static bool evict_columns(struct rql_database *db, struct rql_device *device, uint64_t missing, uint64_t since)
 {
-	uint64_t room = room_on(db, arena, device, 0);
-	return missing > room && rql_scan_evict(device, missing - room, since) > 0;
+	uint64_t room = room_on(db, device, 0);
+	return missing > room && rql_placements_evict(device, missing - room, since) > 0;
 }
 
 bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since)
 {
 	struct rql_session *s = session;
-	struct rql_arena *arena = rql_arena_new();
-	bool enough = arena && bytes <= room_on(s->db, arena, device, scan_bytes(device));
-	bool made = enough && (evict_columns(s->db, arena, device, missing, since) ||
-	                       rql_plan_cache_drop_scan(s->cache, device));
-	rql_arena_free(arena);
-	return made;
+	uint64_t most = rql_placements_bytes(device, true) + atomic_load(&device->request_bytes);
+	return bytes <= room_on(s->db, device, most) &&
+	       (evict_columns(s->db, device, missing, since) || rql_plan_cache_drop_scan(s->cache, device));
 }
 
 bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
                      const char **why)
 {
 	struct rql_session *s = session;
-	uint64_t room = room_on(s->db, arena, device, 0);
+	uint64_t room = room_on(s->db, device, 0);
 	char need[32], have[32];
 	if (bytes <= room)
 		return true;
@@ -137,7 +110,7 @@ static void place_on(struct rql_session *session, struct rql_structure *s, struc
 	struct rql_error failed = {0};
 	const char *why = NULL;
 	uint64_t bytes = estimate_bytes(s->cube, device, unit);
-	while (evict_columns(session->db, arena, device, bytes, UINT64_MAX))
+	while (evict_columns(session->db, device, bytes, UINT64_MAX))
 		;
 	if (!rql_device_fits(session, device, bytes, arena, &why)) {
 		add_note(session, s, device, why);
@@ -237,11 +210,12 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 	struct rql_catalog *catalog = session->db->catalog;
 	if (s->store) {
 		mark_columns(catalog, s, device, message);
-		rql_scan_forget(s->snapshot, device);
+		for (uint32_t i = 0; s->snapshot && i < s->snapshot->segment_count; i++)
+			rql_placements_forget(s->snapshot->segments[i].identity, device);
 	}
 	if (!s->cube)
 		return;
-	rql_cube_mark_failed(s->cube, device, message);
+	rql_placements_fail(s->cube, device, message);
 	/* Other sessions look at the structure epoch before they use a cached plan: a new object moves it. */
 	struct rql_structure *now = rql_catalog_find_id(catalog, s->id);
 	struct rql_structure *marked = now && now->cube == s->cube ? rql_structure_clone(now) : NULL;
@@ -258,7 +232,7 @@ void rql_device_failed(struct rql_session *session, const struct rql_structure *
 void rql_device_retry(const struct rql_structure *s, const struct rql_device *device)
 {
 	if (s->cube)
-		rql_cube_forget_failures(s->cube, device);
+		rql_placements_forgive(s->cube, device);
 }
 
 /* ---- WITH (unit = ...) ---- */

@@ -1,7 +1,7 @@
 /* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
 #include "exec/exec_internal.h"
 
-#include "method/scan/scan_place.h"
+#include "device/placement.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,23 +268,40 @@ static void put_order(const struct rql_structure *s, struct table *t)
 	rql_strbuf_free(&text);
 }
 
+struct placed_columns {
+	uint64_t bytes;
+	double ms;
+	uint32_t count;
+	bool *seen; /* [columns of the snapshot] */
+};
+
+static void see_placed(void *state, const struct rql_place *at, const struct rql_placement *placement)
+{
+	struct placed_columns *sum = state;
+	sum->bytes += placement->bytes;
+	sum->ms += placement->build_ms;
+	sum->count += sum->seen && !sum->seen[at->part];
+	if (sum->seen)
+		sum->seen[at->part] = true;
+}
+
 /* Bytes on one device; kinds: "arrays in 0.4 ms, rt in 12.0 ms", "3 of 17 columns in 2.1 ms". */
 static uint64_t placed_on(const struct rql_structure *s, const struct rql_device *d, char *kinds, size_t size,
                           double *ms, const char **failure)
 {
-	uint32_t columns = 0;
 	if (d->kind == RQL_DEVICE_CPU)
 		return 0;
-	if (s->cube) {
-		uint64_t bytes = rql_cube_device_bytes(s->cube, d, kinds, size, failure);
-		*ms = rql_cube_device_ms(s->cube, d);
-		return bytes;
-	}
-	uint64_t bytes = rql_scan_device_bytes(s->snapshot, d, &columns, ms);
+	if (s->cube)
+		return rql_placements_of(s->cube, d, kinds, size, ms, failure);
+	struct placed_columns sum = {.seen = calloc(s->snapshot->column_count + 1, sizeof(bool))};
+	for (uint32_t i = 0; i < s->snapshot->segment_count; i++)
+		rql_placements_each(s->snapshot->segments[i].identity, d, see_placed, &sum);
+	free(sum.seen);
+	*ms = sum.ms;
 	*failure = rql_structure_failed_on(s, d);
-	if (columns)
-		snprintf(kinds, size, "%u of %u columns in %.1f ms", columns, s->snapshot->column_count, *ms);
-	return bytes;
+	if (sum.count)
+		snprintf(kinds, size, "%u of %u columns in %.1f ms", sum.count, s->snapshot->column_count, sum.ms);
+	return sum.bytes;
 }
 
 /* "vulkan:0 (arrays in 0.4 ms, rt in 12.0 ms): 12.0 MiB", and all bytes and times together. */

@@ -4,7 +4,7 @@
 #include "exec/bound_cache.h"
 #include "exec/text.h"
 #include "flow/run.h"
-#include "method/scan/scan_place.h"
+#include "device/placement.h"
 #include "plan/extreme.h"
 #include "plan/map_cache.h"
 #include "plan/plan_nodes.h"
@@ -490,7 +490,7 @@ static bool make_room(struct rql_session *s, const struct rql_plan *plan, const 
 	if (!device_failed(leaf, status) || status != RQL_ERROR_LIMIT)
 		return false;
 	bool dropped = rql_plan_cache_make_room(s->cache, leaf->device, plan);
-	if (!rql_scan_evict(leaf->device, UINT64_MAX, start) && !dropped)
+	if (!rql_placements_evict(leaf->device, UINT64_MAX, start) && !dropped)
 		return false;
 	rql_device_retry(leaf->structure, leaf->device);
 	return true;

@@ -67,9 +67,9 @@ static bool write_beside(const struct rql_file_place *place, const struct rql_cu
 void rql_side_write_rt(struct rql_side *side, const char *file, const struct rql_cube *cube, struct rql_device *device)
 {
 	char kinds[512], *beside = NULL;
-	uint64_t bytes = rql_cube_device_bytes(cube, device, kinds, sizeof kinds, NULL);
-	if (!strstr(kinds, "rt") || !side->writable ||
-	    rql_cube_device_ms(cube, device) < (double)bytes / READ_BYTES_PER_MS)
+	double ms = 0;
+	uint64_t bytes = rql_placements_of(cube, device, kinds, sizeof kinds, &ms, NULL);
+	if (!strstr(kinds, "rt") || !side->writable || ms < (double)bytes / READ_BYTES_PER_MS)
 		return;
 	char *name = name_of(side, file, device);
 	if (name && asprintf(&beside, "%s.tmp", name) >= 0) {

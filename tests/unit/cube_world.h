@@ -399,7 +399,7 @@ static void cube_make(struct made *made, const struct table *t)
 static void made_free(struct made *made)
 {
 	struct rql_cube *cube = &made->cube;
-	rql_cube_placements_free(cube);
+	rql_placements_drop(cube);
 	for (uint32_t d = cube->directory_digits; d < cube->digit_count; d++)
 		free(cube->residual[d - cube->directory_digits].data);
 	for (uint32_t m = 0; m < cube->relation.measure_count; m++) {

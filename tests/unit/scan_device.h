@@ -27,6 +27,31 @@ static int open_keeping(void **state, const char *pipelines)
 	return gpu ? open_pools(state) : -1;
 }
 
+/* What lies on the device of a snapshot's columns. */
+struct placed_columns {
+	uint64_t bytes;
+	double ms;
+	uint32_t columns;
+	bool seen[64];
+};
+
+static void see_placed(void *state, const struct rql_place *at, const struct rql_placement *placement)
+{
+	struct placed_columns *sum = state;
+	sum->bytes += placement->bytes;
+	sum->ms += placement->build_ms;
+	sum->columns += !sum->seen[at->part];
+	sum->seen[at->part] = true;
+}
+
+static inline struct placed_columns placed_columns(const struct rql_store_snapshot *snapshot)
+{
+	struct placed_columns sum = {0};
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		rql_placements_each(snapshot->segments[s].identity, gpu, see_placed, &sum);
+	return sum;
+}
+
 /* Far fewer pipelines than there are shapes of requests. */
 static int open_device(void **state)
 {
@@ -37,7 +62,7 @@ static int close_device(void **state)
 {
 	uint64_t errors = rql_vulkan_validation_errors();
 	/* Everything was given back. */
-	uint64_t left = rql_scan_device_bytes(NULL, gpu, NULL, NULL) + gpu->request_bytes;
+	uint64_t left = rql_placements_bytes(gpu, false) + gpu->request_bytes;
 	rql_devices_close(devices);
 	return close_pools(state) || errors || left ? -1 : 0;
 }

@@ -544,9 +544,9 @@ static void test_placement(void **state)
 	ask(&q, 1, 1, 2, all_kinds, &t);
 	q.request.relation = &made.cube.relation;
 	const struct rql_cube *cube = &made.cube;
-	assert_int_equal(rql_cube_device_bytes(cube, gpu, kinds, sizeof(kinds), &failure), 0);
+	assert_int_equal(rql_placements_of(cube, gpu, kinds, sizeof(kinds), NULL, &failure), 0);
 	ok(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), &err);
-	uint64_t bytes = rql_cube_device_bytes(cube, gpu, kinds, sizeof(kinds), &failure);
+	uint64_t bytes = rql_placements_of(cube, gpu, kinds, sizeof(kinds), NULL, &failure);
 	assert_int_equal(bytes, rql_cube_arrays_bytes(cube));
 	assert_memory_equal(kinds, "arrays in ", 10);
 	assert_null(failure);
@@ -554,15 +554,15 @@ static void test_placement(void **state)
 	struct rql_prepared *prepared;
 	ok(rql_method_cube_compute.prepare(&q.request, gpu, &prepared, &err), &err);
 	run_prepared(prepared, &q, &t, 0);
-	rql_cube_mark_failed(cube, gpu, "it smokes");
+	rql_placements_fail(cube, gpu, "it smokes");
 	assert_int_equal(rql_method_cube_compute.offer(&q.request, gpu, &reason), RQL_OFFER_NO);
 	assert_string_equal(reason, "it smokes");
-	assert_int_equal(rql_cube_device_bytes(cube, gpu, NULL, 0, &failure), 0);
+	assert_int_equal(rql_placements_of(cube, gpu, NULL, 0, NULL, &failure), 0);
 	assert_string_equal(failure, "it smokes");
 	run_prepared(prepared, &q, &t, 0); /* what it holds is its own */
 	assert_int_equal(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), RQL_ERROR_DEVICE);
 	rql_error_clear(&err);
-	rql_cube_forget_failures(cube, gpu);
+	rql_placements_forgive(cube, gpu);
 	assert_int_equal(rql_method_cube_compute.offer(&q.request, gpu, &reason), RQL_OFFER_FULL);
 	ok(rql_cube_place_for(cube, gpu, RQL_UNIT_COMPUTE, &err), &err);
 	rql_method_cube_compute.free(prepared);
@@ -594,7 +594,7 @@ static bool run_with_fault(const struct rql_cube *cube, struct query *q, const s
 		assert_non_null(strstr(rql_error_message(&err), "RAYQL_FAULT"));
 		if (status == RQL_ERROR_DEVICE)
 			assert_int_equal(method->offer(&q->request, gpu, &reason), RQL_OFFER_NO);
-		rql_cube_forget_failures(cube, gpu);
+		rql_placements_forgive(cube, gpu);
 		run_prepared(prepared, q, t, 0);
 	} else {
 		ok(status, &err);
@@ -621,7 +621,7 @@ static void test_faults(void **state)
 		q.request.relation = &made.cube.relation;
 		for (unsigned kind = 0; kind < RQL_FAULT_KIND_COUNT; kind++)
 			for (uint64_t nth = 1; nth < 1000; nth += 1 + nth / 4) {
-				rql_cube_placements_free(&made.cube);
+				rql_placements_drop(&made.cube);
 				if (!run_with_fault(&made.cube, &q, &t, (enum rql_fault_kind)kind, nth))
 					break;
 				struck++;

@@ -214,7 +214,7 @@ static void test_one_structure_for_many(void **state)
 	q.aggs[0] = (struct rql_agg){.kind = RQL_AGG_SUM};
 	q.aggs[1] = (struct rql_agg){.kind = RQL_AGG_SUM, .source = {.index = 1}};
 	run_query(&made.cube, &q, &t);
-	uint64_t bytes = rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL);
+	uint64_t bytes = rql_placements_of(&made.cube, gpu, NULL, 0, NULL, NULL);
 	assert_true(bytes > 0);
 	/* A group and a predicate that its attributes determine, and fewer sums. */
 	q.request.group_count = 1;
@@ -225,20 +225,20 @@ static void test_one_structure_for_many(void **state)
 	q.sets[0][1] = 1;
 	q.pass[0][1] = &q.sets[0][1];
 	run_query(&made.cube, &q, &t);
-	assert_int_equal(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL), bytes);
+	assert_int_equal(rql_placements_of(&made.cube, gpu, NULL, 0, NULL, NULL), bytes);
 	q.request.group_count = 0;
 	q.sets[0][1] = 2;
 	run_query(&made.cube, &q, &t);
-	assert_int_equal(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL), bytes);
+	assert_int_equal(rql_placements_of(&made.cube, gpu, NULL, 0, NULL, NULL), bytes);
 	/* An attribute that it does not have, and another variant. */
 	q.sets[0][2] = 1;
 	q.pass[0][2] = &q.sets[0][2];
 	run_query(&made.cube, &q, &t);
-	uint64_t two = rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL);
+	uint64_t two = rql_placements_of(&made.cube, gpu, NULL, 0, NULL, NULL);
 	assert_true(t.codes[2] == 1 ? two == bytes : two > bytes);
 	q.request.layout = "paper:operators";
 	run_query(&made.cube, &q, &t);
-	assert_true(rql_cube_device_bytes(&made.cube, gpu, NULL, 0, NULL) > two);
+	assert_true(rql_placements_of(&made.cube, gpu, NULL, 0, NULL, NULL) > two);
 	made_free(&made);
 	table_free(&t);
 }

@@ -282,7 +282,7 @@ static void edge_make(struct edge_cube *e, const uint32_t *radix, uint32_t direc
 
 static void edge_free(struct edge_cube *e)
 {
-	rql_cube_placements_free(&e->cube);
+	rql_placements_drop(&e->cube);
 	for (uint32_t d = e->cube.directory_digits; d < EDGE_DIGITS; d++)
 		free(e->cube.residual[d - e->cube.directory_digits].data);
 	free(e->cube.measures->sum.data);
@@ -529,7 +529,7 @@ static void read_damaged(const struct rql_cube *cube, const struct bytes *file, 
 	rql_status status = rql_cube_rt_read(cube, gpu, get_bytes, &copy, &err);
 	assert_true(status == RQL_ERROR_CORRUPT || status == RQL_ERROR_STALE);
 	assert_true(strlen(rql_error_message(&err)) > 0);
-	assert_false(rql_cube_is_placed(cube, gpu, RQL_CUBE_RT, "", NULL));
+	assert_false(rql_cube_is_placed(cube, gpu, RQL_CUBE_RT, NULL, NULL));
 	rql_error_clear(&err);
 	free(copy.data);
 }
@@ -551,7 +551,7 @@ static void test_file(void **state)
 	assert_non_null(rt->starts);
 	rql_placement_release(&rt->placement);
 	ok(rql_cube_rt_write(&e.cube, gpu, put_bytes, &file, &err), &err);
-	rql_cube_placements_free(&e.cube);
+	rql_placements_drop(&e.cube);
 	read_damaged(&foreign.cube, &file, file.used, true);
 	static const uint64_t places[] = {0, 9, 40, 70, 100, 1000, 5000};
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -560,7 +560,7 @@ static void test_file(void **state)
 	}
 	read_damaged(&e.cube, &file, file.used - 1, true);
 	ok(rql_cube_rt_read(&e.cube, gpu, get_bytes, &file, &err), &err);
-	assert_true(rql_cube_is_placed(&e.cube, gpu, RQL_CUBE_RT, "", NULL));
+	assert_true(rql_cube_is_placed(&e.cube, gpu, RQL_CUBE_RT, NULL, NULL));
 	assert_int_equal(file.at, file.used);
 	for (unsigned i = 0; i < 10; i++)
 		edge_query(&e);
@@ -611,14 +611,14 @@ static void test_sparse(void **state)
 		assert_true(answer.rays > 0 && answer.rays <= 16 * EDGE_CELLS);
 	}
 	/* A structure that was made otherwise is not taken from a file. */
-	rql_cube_placements_free(&e.cube);
+	rql_placements_drop(&e.cube);
 	double run_rays = rql_rt_run_rays;
 	rql_rt_run_rays = 1e30;
 	ok(rql_cube_rt_get(&e.cube, gpu, NULL, &rt, &err), &err);
 	assert_int_equal(rt->axes.depth, 4);
 	rql_placement_release(&rt->placement);
 	ok(rql_cube_rt_write(&e.cube, gpu, put_bytes, &file, &err), &err);
-	rql_cube_placements_free(&e.cube);
+	rql_placements_drop(&e.cube);
 	rql_rt_run_rays = run_rays;
 	assert_int_equal(rql_cube_rt_read(&e.cube, gpu, get_bytes, &file, &err), RQL_ERROR_STALE);
 	rql_error_clear(&err);
@@ -804,10 +804,10 @@ static void test_faults(void **state)
 			failed += status != RQL_OK;
 			rql_error_clear(&err);
 			rql_fault_remove(gpu);
-			rql_cube_placements_free(&e.cube);
+			rql_placements_drop(&e.cube);
 			ok(whole_job(&request, arena, &got, &err), &err);
 			same_answers(&got, &want, 0, 3);
-			rql_cube_placements_free(&e.cube);
+			rql_placements_drop(&e.cube);
 		}
 	}
 	assert_true(failed > 40);

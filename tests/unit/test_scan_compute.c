@@ -94,11 +94,10 @@ static void note_plan(const struct rql_request *request, const struct rql_scan *
 static void check_bytes(const struct rql_request *request, uint64_t kept, const struct rql_cost *before,
                         const struct rql_cost *after)
 {
-	uint32_t columns = 0;
-	double ms = -1;
-	uint64_t bytes = rql_scan_device_bytes(request->snapshot, gpu, &columns, &ms);
-	assert_int_equal(bytes, rql_scan_device_bytes(NULL, gpu, NULL, NULL));
-	assert_true(columns <= request->snapshot->column_count && ms >= 0 && (columns || !bytes));
+	const struct placed_columns placed = placed_columns(request->snapshot);
+	const uint64_t bytes = placed.bytes;
+	assert_int_equal(bytes, rql_placements_bytes(gpu, false));
+	assert_true(placed.columns <= request->snapshot->column_count && placed.ms >= 0 && (placed.columns || !bytes));
 	assert_true(bytes - kept <= before->device_bytes - before->placed_bytes);
 	reused += kept > 0 && before->placed_bytes > 0;
 	if (kept)
@@ -148,8 +147,8 @@ static bool compare_request(const struct rql_request *request)
 	}
 	/* Half of them find what the ones before have left on the device. */
 	if (roll(2))
-		rql_scan_evict(gpu, UINT64_MAX, UINT64_MAX);
-	uint64_t kept = rql_scan_device_bytes(NULL, gpu, NULL, NULL), uploaded = 0;
+		rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+	uint64_t kept = rql_placements_bytes(gpu, false), uploaded = 0;
 	struct rql_arena *arena = need(rql_arena_new());
 	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
 	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
@@ -180,7 +179,7 @@ static bool compare_request(const struct rql_request *request)
 	method->price(prepared, gpu, &cost);
 	check_bytes(request, kept, &first, &cost);
 	if (status == RQL_OK)
-		assert_true(rql_scan_device_bytes(NULL, gpu, NULL, NULL) - kept <= uploaded);
+		assert_true(rql_placements_bytes(gpu, false) - kept <= uploaded);
 	assert_true(method->bytes(prepared) > 0);
 	method->free(prepared);
 	rql_scan_free(scan);

@@ -16,7 +16,7 @@ static int open_some(void **state)
 
 static uint64_t placed_bytes(const struct rql_store_snapshot *snapshot)
 {
-	return rql_scan_device_bytes(snapshot, gpu, NULL, NULL);
+	return snapshot ? placed_columns(snapshot).bytes : rql_placements_bytes(gpu, false);
 }
 
 /* ---- a store that grows ---- */
@@ -277,7 +277,7 @@ static void step(struct rql_store *store, struct holder *h)
 		let_go(h);
 		break;
 	case 4:
-		assert_true(rql_scan_evict(gpu, roll(before + 1), UINT64_MAX) <= before);
+		assert_true(rql_placements_evict(gpu, roll(before + 1), UINT64_MAX) <= before);
 		break;
 	default:
 		if (!h->snapshot)
@@ -330,7 +330,7 @@ static void test_eviction(void **state)
 		bytes[i] = placed_bytes(snapshots[i]);
 	}
 	/* The one that has been idle longest, as much of it as is asked for. */
-	assert_in_range(rql_scan_evict(gpu, 1, UINT64_MAX), 1, bytes[0] - 1);
+	assert_in_range(rql_placements_evict(gpu, 1, UINT64_MAX), 1, bytes[0] - 1);
 	assert_true(placed_bytes(snapshots[0]) < bytes[0] && placed_bytes(snapshots[1]) == bytes[1]);
 	/* Not what is in use, nor what was wanted since. */
 	struct ask a;
@@ -339,12 +339,13 @@ static void test_eviction(void **state)
 	(void)run_and_compare(p, &a.request);
 	uint64_t since = rql_now_ns();
 	assert_true(rql_scan_is_placed(&snapshots[1]->segments[0], CITY, RQL_SCAN_PLANES, gpu));
-	uint64_t freed = rql_scan_evict(gpu, UINT64_MAX, since);
+	uint64_t freed = rql_placements_evict(gpu, UINT64_MAX, since);
 	assert_int_equal(placed_bytes(snapshots[0]), bytes[0]);
 	assert_true(placed_bytes(snapshots[1]) > 0 && placed_bytes(snapshots[2]) == 0);
 	assert_int_equal(freed, bytes[1] + bytes[2] - placed_bytes(snapshots[1]));
 	/* A device that has failed: the plan's own go with the plan, and meanwhile nobody else finds them. */
-	rql_scan_forget(snapshots[0], gpu);
+	for (uint32_t s = 0; s < snapshots[0]->segment_count; s++)
+		rql_placements_forget(snapshots[0]->segments[s].identity, gpu);
 	assert_int_equal(placed_bytes(snapshots[0]), 0);
 	assert_true(placed_bytes(NULL) >= bytes[0]);
 	assert_true(run_once(snapshots[0]) >= bytes[0]);
@@ -385,7 +386,7 @@ static void test_failures(void **state)
 			struct rql_arena *arena = need(rql_arena_new());
 			ask_make(&a, snapshot);
 			struct rql_prepared *p = prepare(&a.request);
-			rql_scan_evict(gpu, UINT64_MAX, UINT64_MAX);
+			rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
 			assert_int_equal(placed_bytes(NULL), 0);
 			ok(rql_fault_set(gpu, kinds[kind], nth, &err), &err);
 			rql_status status = rql_method_scan_compute.run(p, gpu, 0, arena, NULL, &answer, &err);

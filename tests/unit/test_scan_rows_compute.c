@@ -70,8 +70,8 @@ static bool compare_choice(const struct choice *c, const struct table *t)
 	expect(&o, c, t);
 	/* Half of them find what the ones before have left on the device. */
 	if (roll(2))
-		rql_scan_evict(gpu, UINT64_MAX, UINT64_MAX);
-	const uint64_t kept = rql_scan_device_bytes(NULL, gpu, NULL, NULL);
+		rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+	const uint64_t kept = rql_placements_bytes(gpu, false);
 	ok(method->prepare(&c->request, gpu, &p, &err), &err);
 	assert_true(method->bytes(p) > 0);
 	for (unsigned again = 0; again < 2; again++) {
@@ -88,7 +88,7 @@ static bool compare_choice(const struct choice *c, const struct table *t)
 	run_checked(p, 0, &o);
 	method->price(p, gpu, &cost);
 	assert_true(!p->placed || cost.setup_ns == 0);
-	assert_true(rql_scan_device_bytes(p->snapshot, gpu, NULL, NULL) - kept + gpu->request_bytes <= cost.device_bytes);
+	assert_true(placed_columns(p->snapshot).bytes - kept + gpu->request_bytes <= cost.device_bytes);
 	method->free(p);
 	free(o.rows);
 	ran++;

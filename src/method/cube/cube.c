@@ -39,7 +39,7 @@ void rql_cube_release(struct rql_cube *cube)
 	struct rql_cube_owned *owned = (struct rql_cube_owned *)cube;
 	if (!owned || atomic_fetch_sub_explicit(&owned->references, 1, memory_order_acq_rel) != 1)
 		return;
-	rql_cube_placements_free(cube);
+	rql_placements_drop(cube);
 	rql_mem_clear(&owned->mem);
 	rql_arena_free(cube->arena);
 	free(owned);

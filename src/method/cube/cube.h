@@ -57,7 +57,6 @@ struct rql_cube_measure {
 	double *real_min, *real_max;
 };
 
-struct rql_cube_placements; /* cube_place.h */
 struct rql_cube {
 	struct rql_relation relation; /* first: what the planner sees */
 	uint32_t digit_count;
@@ -75,7 +74,6 @@ struct rql_cube {
 	struct rql_budget *budget; /* what `bytes` are charged to */
 	struct rql_arena *arena;   /* small things: dictionaries' strings, maps, this struct */
 	uint32_t *order_chosen;    /* [digit_count] dimensions in key order, for EXPLAIN and rayql_structures() */
-	_Atomic(struct rql_cube_placements *) placements; /* on devices; cube_place.c */
 	/* build statistics */
 	double read_ms, encode_ms, sort_ms, pack_ms;
 };
@@ -132,12 +130,6 @@ rql_status rql_cube_write(const struct rql_cube *cube, const struct rql_file_pla
 rql_status rql_cube_read(const struct rql_file_place *place, const void *identity, uint32_t identity_size,
                          struct rql_budget *budget, struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
 
-/* Bytes of the device's memory that the cube's placements (cube_place.h) hold there, and why it is not used there
- * (NULL: nothing is wrong); kinds, when not NULL, gets their names and build times ("arrays in 0.4 ms, rt in 12.0 ms"), at most `size` bytes. */
-uint64_t rql_cube_device_bytes(const struct rql_cube *cube, const struct rql_device *device, char *kinds, size_t size,
-                               const char **failure);
-/* How long making these placements took, in milliseconds: uploads, and builds of acceleration structures. */
-double rql_cube_device_ms(const struct rql_cube *cube, const struct rql_device *device);
 /* Puts the cube where a unit of a device needs it, ahead of the first query: its arrays for COMPUTE, its acceleration
  * structure for RT. What the first query would do otherwise. */
 rql_status rql_cube_place_for(const struct rql_cube *cube, struct rql_device *device, enum rql_unit unit,

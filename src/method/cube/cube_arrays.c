@@ -197,9 +197,10 @@ static rql_status upload(struct rql_cube_arrays *a, struct rql_device *device, s
 	return status;
 }
 
-static rql_status make(const struct rql_cube *cube, struct rql_device *device, const char *key, void *state,
-                       struct rql_placement **out, struct rql_error *err)
+static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                       struct rql_error *err)
 {
+	const struct rql_cube *cube = at->owner;
 	(void)state;
 	uint64_t start = rql_now_ns();
 	uint32_t count = 0;
@@ -207,8 +208,7 @@ static rql_status make(const struct rql_cube *cube, struct rql_device *device, c
 	struct rql_cube_arrays *a = calloc(1, sizeof(*a));
 	if (!a)
 		return rql_error_memory(err, sizeof(*a), "a cube's placement");
-	a->placement = (struct rql_placement){.device = device, .kind = RQL_CUBE_ARRAYS, .key = key, .destroy = destroy};
-	atomic_init(&a->placement.references, 1);
+	a->placement = (struct rql_placement){.device = device, .destroy = destroy};
 	a->arrays = calloc(count + 1u, sizeof(*a->arrays));
 	a->buffers = calloc(count + 1u, sizeof(struct rql_buffer *));
 	rql_status status = RQL_OK;
@@ -226,7 +226,6 @@ static rql_status make(const struct rql_cube *cube, struct rql_device *device, c
 		destroy(&a->placement);
 		return status;
 	}
-	a->placement.key = "";
 	a->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &a->placement;
 	return RQL_OK;
@@ -236,7 +235,7 @@ rql_status rql_cube_arrays_get(const struct rql_cube *cube, struct rql_device *d
                                struct rql_error *err)
 {
 	struct rql_placement *placement = NULL;
-	RQL_TRY(rql_cube_place(cube, device, RQL_CUBE_ARRAYS, "", make, NULL, &placement, err));
+	RQL_TRY(rql_cube_get(cube, device, RQL_CUBE_ARRAYS, NULL, make, NULL, &placement, err));
 	*out = (struct rql_cube_arrays *)placement;
 	return RQL_OK;
 }

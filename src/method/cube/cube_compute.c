@@ -247,7 +247,7 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	if (!why)
 		why = rql_cube_gpu_refusal(request, device);
 	if (!why)
-		rql_cube_is_placed((const struct rql_cube *)request->relation, device, RQL_CUBE_ARRAYS, "", &why);
+		rql_cube_is_placed((const struct rql_cube *)request->relation, device, RQL_CUBE_ARRAYS, NULL, &why);
 	if (why && reason)
 		*reason = why;
 	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;

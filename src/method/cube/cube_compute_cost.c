@@ -266,7 +266,7 @@ void rql_cube_compute_price(const struct rql_prepared *p, const struct rql_devic
 	const struct rql_cube_unit *unit = p->unit;
 	const struct rql_cube_compute *plan = unit->method;
 	uint64_t arrays = rql_cube_arrays_bytes(p->cube);
-	bool placed = rql_cube_is_placed(p->cube, device, RQL_CUBE_ARRAYS, "", NULL);
+	bool placed = rql_cube_is_placed(p->cube, device, RQL_CUBE_ARRAYS, NULL, NULL);
 	double scanned, tested, groups = p->groups;
 	count_reads(p, &scanned, &tested);
 	double cells = scanned * profile->cell_ns + tested * profile->tested_cell_ns;

@@ -379,11 +379,11 @@ static bool covers(const struct rql_cube *cube, const struct rql_paper_spec *hav
 	return true;
 }
 
-static void consider(void *state, const struct rql_placement *placement)
+static void consider(void *state, const struct rql_place *at, const struct rql_placement *placement)
 {
 	struct choice *c = state;
 	const struct rql_paper_structure *s = (const struct rql_paper_structure *)placement;
-	if (!covers(c->cube, &s->spec, c->wanted) || (c->found && placement->bytes >= c->bytes))
+	if (strcmp(at->kind, RQL_PAPER) != 0 || !covers(c->cube, &s->spec, c->wanted) || (c->found && placement->bytes >= c->bytes))
 		return;
 	c->found = true;
 	c->spec = s->spec;
@@ -417,7 +417,7 @@ static rql_status choose(struct rql_paper_prepared *p, const struct rql_request 
 	RQL_TRY(rql_paper_make_areas(cube, &p->spec, request, p->bound.arena, &p->areas, err));
 	uint64_t rays = guess_rays(cube, &p->spec);
 	struct choice choice = {.cube = cube, .wanted = &p->spec};
-	rql_cube_each_placed(cube, device, RQL_PAPER, consider, &choice);
+	rql_placements_each(cube, device, consider, &choice);
 	if (choice.found) {
 		struct rql_paper_areas areas;
 		rql_status status = rql_paper_make_areas(cube, &choice.spec, request, p->bound.arena, &areas, NULL);

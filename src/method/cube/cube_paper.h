@@ -160,8 +160,8 @@ struct rql_paper_structure {
 	struct rql_buffer *rest[RQL_PAPER_COLUMNS], *test[RQL_PAPER_TESTS], *group[RQL_PAPER_GROUP_ARRAYS];
 	uint64_t row_bytes; /* of device memory that a counted row reads, without its corner and tests */
 };
-/* make of rql_cube_place; state: const struct rql_paper_spec. */
-rql_status rql_paper_build(const struct rql_cube *cube, struct rql_device *device, const char *key, void *state,
+/* rql_placement_make; state: const struct rql_paper_spec. */
+rql_status rql_paper_build(const struct rql_place *at, struct rql_device *device, void *state,
                            struct rql_placement **out, struct rql_error *err);
 /* The group's code of the structure's group attribute i. */
 uint32_t rql_paper_group_code(const struct rql_cube *cube, const struct rql_paper_structure *s, uint64_t number,

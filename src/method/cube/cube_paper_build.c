@@ -235,19 +235,18 @@ static rql_status make_structure(struct rql_paper_structure *s, const struct rql
 	return status;
 }
 
-rql_status rql_paper_build(const struct rql_cube *cube, struct rql_device *device, const char *key, void *state,
+rql_status rql_paper_build(const struct rql_place *at, struct rql_device *device, void *state,
                            struct rql_placement **out, struct rql_error *err)
 {
+	const struct rql_cube *cube = at->owner;
 	uint64_t started = rql_now_ns(), most = device->limits.part_primitives;
 	struct rql_arena *arena = rql_arena_new();
 	struct rql_paper_structure *s = arena ? RQL_NEW(arena, struct rql_paper_structure) : NULL;
-	char *name = s ? rql_arena_strdup(arena, key) : NULL;
-	if (!name) {
+	if (!s) {
 		rql_arena_free(arena);
 		return rql_error_memory(err, sizeof(*s), "the paper's layout of a cube");
 	}
-	s->placement = (struct rql_placement){.device = device, .kind = RQL_PAPER, .key = name, .destroy = destroy};
-	atomic_init(&s->placement.references, 1);
+	s->placement = (struct rql_placement){.device = device, .destroy = destroy};
 	s->arena = arena;
 	s->spec = *(const struct rql_paper_spec *)state;
 	s->rows = cube->relation.cells;

@@ -334,8 +334,8 @@ rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device 
 	if (p->areas.count == 0 || p->bound.cube->relation.cells == 0)
 		return rql_paper_finish(p, NULL, NULL, arena, out, err);
 	struct rql_placement *placement = NULL;
-	RQL_TRY(rql_cube_place(p->bound.cube, device, RQL_PAPER, p->key, rql_paper_build, (void *)(uintptr_t)&p->spec,
-	                       &placement, err));
+	RQL_TRY(rql_cube_get(p->bound.cube, device, RQL_PAPER, p->key, rql_paper_build, (void *)(uintptr_t)&p->spec,
+	                     &placement, err));
 	struct job job = {.p = p,
 	                  .s = (struct rql_paper_structure *)placement,
 	                  .device = device,
@@ -344,7 +344,7 @@ rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device 
 	struct rql_error why = {0};
 	rql_status status = run_job(&job, arena, out, &why);
 	if (status == RQL_ERROR_DEVICE)
-		rql_cube_mark_failed(p->bound.cube, device, rql_error_message(&why));
+		rql_placements_fail(p->bound.cube, device, rql_error_message(&why));
 	if (status != RQL_OK)
 		rql_error_set(err, status, "%s", rql_error_message(&why));
 	rql_error_clear(&why);

@@ -310,9 +310,9 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	if (!why)
 		why = rql_cube_gpu_refusal(request, device);
 	if (!why)
-		rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, "", &why);
+		rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, NULL, &why);
 	if (!why)
-		rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", &why);
+		rql_cube_is_placed(cube, device, RQL_CUBE_RT, NULL, &why);
 	if (why && reason)
 		*reason = why;
 	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
@@ -330,7 +330,7 @@ static void free_prepared(struct rql_prepared *prepared)
 static rql_status expect_axes(const struct rql_cube *cube, struct rql_device *device, struct rql_cube_rays *rays,
                               struct rql_error *err)
 {
-	if (rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", NULL)) {
+	if (rql_cube_is_placed(cube, device, RQL_CUBE_RT, NULL, NULL)) {
 		struct rql_cube_rt *rt;
 		if (rql_cube_rt_get(cube, device, NULL, &rt, NULL) == RQL_OK) {
 			rays->axes = rt->axes;

@@ -309,9 +309,7 @@ rql_status rql_cube_rt_new(const struct rql_cube *cube, struct rql_device *devic
 	struct rql_cube_rt *rt = calloc(1, sizeof(*rt));
 	if (!rt)
 		return rql_error_memory(err, sizeof(*rt), "a cube's placement");
-	rt->placement =
-		(struct rql_placement){.device = device, .kind = RQL_CUBE_RT, .key = "", .destroy = rql_cube_rt_free};
-	atomic_init(&rt->placement.references, 1);
+	rt->placement = (struct rql_placement){.device = device, .destroy = rql_cube_rt_free};
 	rql_status status = rql_cube_arrays_get(cube, device, &rt->arrays, err);
 	if (status == RQL_OK)
 		status = rql_buffer_new(device, (cube->digit_count + 1u) * sizeof(struct rql_rt_digit), RQL_MEMORY_DEVICE,
@@ -351,10 +349,10 @@ static rql_status build(struct building *b, struct rql_error *err)
 	return RQL_OK;
 }
 
-static rql_status make(const struct rql_cube *cube, struct rql_device *device, const char *key, void *state,
-                       struct rql_placement **out, struct rql_error *err)
+static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                       struct rql_error *err)
 {
-	(void)key;
+	const struct rql_cube *cube = at->owner;
 	struct building b = {.cube = cube, .device = device, .progress = state};
 	RQL_TRY(rql_cube_rt_new(cube, device, &b.rt, err));
 	rql_status status = cube->relation.cells ? build(&b, err) : RQL_OK;
@@ -374,7 +372,7 @@ rql_status rql_cube_rt_get(const struct rql_cube *cube, struct rql_device *devic
                            struct rql_cube_rt **out, struct rql_error *err)
 {
 	struct rql_placement *placement = NULL;
-	RQL_TRY(rql_cube_place(cube, device, RQL_CUBE_RT, "", make, progress, &placement, err));
+	RQL_TRY(rql_cube_get(cube, device, RQL_CUBE_RT, NULL, make, progress, &placement, err));
 	*out = (struct rql_cube_rt *)placement;
 	return RQL_OK;
 }

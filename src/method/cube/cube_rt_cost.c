@@ -12,10 +12,10 @@ void rql_cube_rays_price(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_cube *cube = p->cube;
 	double arrays = (double)rql_cube_arrays_bytes(cube), setup = 0;
 	double primitive_bytes = profile->primitive_bytes + 8; /* with its start and z */
-	if (!rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, "", NULL))
+	if (!rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, NULL, NULL))
 		setup += arrays / profile->upload_gbps + profile->submit_ns;
 	/* The runs are counted and written, two readings of the keys, before the triangles are built. */
-	if (!rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", NULL))
+	if (!rql_cube_is_placed(cube, device, RQL_CUBE_RT, NULL, NULL))
 		setup += rays->primitives * profile->primitive_ns + 2 * (double)cube->relation.cells * profile->tested_cell_ns +
 		         4 * profile->submit_ns;
 	double bytes = plan->cells * (double)plan->cell_bits / 8 + plan->found * 16;

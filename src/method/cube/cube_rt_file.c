@@ -105,7 +105,7 @@ rql_status rql_cube_rt_write(const struct rql_cube *cube, struct rql_device *dev
                              struct rql_error *err)
 {
 	struct rql_cube_rt *rt;
-	if (!rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", NULL))
+	if (!rql_cube_is_placed(cube, device, RQL_CUBE_RT, NULL, NULL))
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the cube has no ray-tracing structure on %s", device->id);
 	RQL_TRY(rql_cube_rt_get(cube, device, NULL, &rt, err));
 	rql_status status = rt->accel ? write_structure(cube, rt, put, state, err)
@@ -207,10 +207,10 @@ static rql_status read_structure(const struct rql_cube *cube, const struct readi
 	return RQL_OK;
 }
 
-static rql_status make(const struct rql_cube *cube, struct rql_device *device, const char *key, void *state,
-                       struct rql_placement **out, struct rql_error *err)
+static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                       struct rql_error *err)
 {
-	(void)key;
+	const struct rql_cube *cube = at->owner;
 	struct rql_cube_rt *rt;
 	uint64_t start = rql_now_ns();
 	RQL_TRY(rql_cube_rt_new(cube, device, &rt, err));
@@ -230,12 +230,12 @@ rql_status rql_cube_rt_read(const struct rql_cube *cube, struct rql_device *devi
 {
 	struct reading r = {.get = get, .state = state};
 	struct rql_placement *placement = NULL;
-	if (rql_cube_is_placed(cube, device, RQL_CUBE_RT, "", NULL))
+	if (rql_cube_is_placed(cube, device, RQL_CUBE_RT, NULL, NULL))
 		return RQL_OK;
-	rql_status status = rql_cube_place(cube, device, RQL_CUBE_RT, "", make, &r, &placement, err);
+	rql_status status = rql_cube_get(cube, device, RQL_CUBE_RT, NULL, make, &r, &placement, err);
 	if (status == RQL_OK)
 		rql_placement_release(placement);
 	else if (status == RQL_ERROR_STALE || status == RQL_ERROR_CORRUPT || status == RQL_ERROR_IO)
-		rql_cube_forget_failures(cube, device); /* a bad file does not keep the structure from being built */
+		rql_placements_forgive(cube, device); /* a bad file does not keep the structure from being built */
 	return status;
 }

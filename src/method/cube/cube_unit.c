@@ -460,7 +460,7 @@ rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struc
 		status = run_once(unit, (flags & RQL_RUN_TIMED) != 0, arena, progress, out, &again, &why);
 	while (status == RQL_OK && again);
 	if (status == RQL_ERROR_DEVICE)
-		rql_cube_mark_failed(p->cube, unit->device, rql_error_message(&why));
+		rql_placements_fail(p->cube, unit->device, rql_error_message(&why));
 	if (status != RQL_OK)
 		rql_error_set(err, status, "%s", rql_error_message(&why));
 	rql_error_clear(&why);

@@ -1,5 +1,5 @@
 /* What of a segment's column goes to a device's memory: fields as they lie in the store or written out, or planes. */
-#include "method/scan/scan_place_internal.h"
+#include "method/scan/scan_place.h"
 
 #include <stdlib.h>
 
@@ -141,7 +141,7 @@ static void write_planes(void *state, uint64_t index, unsigned worker)
 
 static rql_status upload(struct rql_scan_placed *p, const void *data, uint64_t bytes, struct rql_error *err)
 {
-	RQL_TRY(rql_buffer_new(p->device, bytes, RQL_MEMORY_DEVICE, "columns of a table", &p->buffer, err));
+	RQL_TRY(rql_buffer_new(p->placement.device, bytes, RQL_MEMORY_DEVICE, "columns of a table", &p->buffer, err));
 	return rql_buffer_upload(p->buffer, 0, data, bytes, err);
 }
 
@@ -178,10 +178,10 @@ static rql_status make_fields(struct rql_scan_placed *p, const struct rql_store_
 }
 
 static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_snapshot *snapshot,
-                              const struct rql_store_segment *segment, struct rql_error *err)
+                              const struct rql_store_segment *segment, uint32_t column, struct rql_error *err)
 {
-	const struct rql_store_view *view = &segment->columns[p->column];
-	const struct rql_scan_numbering numbering = rql_scan_numbering_of(snapshot, segment, p->column);
+	const struct rql_store_view *view = &segment->columns[column];
+	const struct rql_scan_numbering numbering = rql_scan_numbering_of(snapshot, segment, column);
 	uint64_t bytes = lay_planes(p, &numbering, view, segment->blocks);
 	if (!bytes)
 		return RQL_OK; /* constants without NULLs */
@@ -189,12 +189,12 @@ static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_
 	struct plane_writing w = {.placed = p,
 	                          .numbering = &numbering,
 	                          .view = view,
-	                          .kernels = rql_store_kernels_for(p->device->simd),
+	                          .kernels = rql_store_kernels_for(p->placement.device->simd),
 	                          .table = table,
 	                          .to = malloc(bytes)};
 	rql_status status = w.to ? RQL_OK : rql_error_memory(err, bytes, "a column's copy for a device");
 	if (status == RQL_OK)
-		rql_pool_run(p->device->pool, segment->blocks, write_planes, &w);
+		rql_pool_run(p->placement.device->pool, segment->blocks, write_planes, &w);
 	if (status == RQL_OK && w.out_of_memory)
 		status = rql_error_memory(err, sizeof(uint64_t) * RQL_STORE_BLOCK, "a block of a column");
 	if (status == RQL_OK)
@@ -204,15 +204,79 @@ static rql_status make_planes(struct rql_scan_placed *p, const struct rql_store_
 	return status;
 }
 
-rql_status rql_scan_placed_make(struct rql_scan_placed *placed, const struct rql_store_snapshot *snapshot,
-                                const struct rql_store_segment *segment, struct rql_error *err)
+static void destroy(struct rql_placement *placement)
 {
-	placed->blocks = calloc(segment->blocks, sizeof(*placed->blocks));
-	if (!placed->blocks)
-		return rql_error_memory(err, segment->blocks * sizeof(*placed->blocks), "a column on a device");
-	return placed->layout == RQL_SCAN_PLANES
-	           ? make_planes(placed, snapshot, segment, err)
-	           : make_fields(placed, &segment->columns[placed->column], segment->blocks, err);
+	struct rql_scan_placed *p = (struct rql_scan_placed *)placement;
+	rql_buffer_free(p->buffer);
+	free(p->blocks);
+	free(p);
+}
+
+struct wanted {
+	const struct rql_store_snapshot *snapshot;
+	const struct rql_store_segment *segment;
+	enum rql_scan_layout layout;
+	uint64_t *uploaded;
+};
+
+static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                       struct rql_error *err)
+{
+	const struct wanted *w = state;
+	const struct rql_store_segment *segment = w->segment;
+	uint64_t start = rql_now_ns();
+	struct rql_scan_placed *p = calloc(1, sizeof(*p));
+	struct rql_scan_placed_block *blocks = calloc(segment->blocks, sizeof(*blocks));
+	if (!p || !blocks) {
+		free(p);
+		free(blocks);
+		return rql_error_memory(err, segment->blocks * sizeof(*blocks), "a column on a device");
+	}
+	p->blocks = blocks;
+	p->placement = (struct rql_placement){.device = device, .destroy = destroy};
+	rql_status status = w->layout == RQL_SCAN_PLANES
+	                        ? make_planes(p, w->snapshot, segment, at->part, err)
+	                        : make_fields(p, &segment->columns[at->part], segment->blocks, err);
+	if (status != RQL_OK) {
+		destroy(&p->placement);
+		return status;
+	}
+	p->placement.bytes = p->buffer ? p->buffer->bytes : 0;
+	p->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
+	*w->uploaded += p->placement.bytes;
+	*out = &p->placement;
+	return RQL_OK;
+}
+
+static struct rql_place place_of(const struct rql_store_segment *segment, uint32_t column, enum rql_scan_layout layout)
+{
+	return (struct rql_place){
+		.owner = segment->identity, .kind = layout == RQL_SCAN_PLANES ? "planes" : "fields", .part = column};
+}
+
+rql_status rql_scan_place(const struct rql_store_snapshot *snapshot, const struct rql_store_segment *segment,
+                          uint32_t column, enum rql_scan_layout layout, struct rql_device *device, uint64_t *uploaded,
+                          struct rql_scan_placed **out, struct rql_error *err)
+{
+	const struct rql_place at = place_of(segment, column, layout);
+	struct wanted wanted = {.snapshot = snapshot, .segment = segment, .layout = layout, .uploaded = uploaded};
+	struct rql_placement *placement = NULL;
+	rql_store_segment_watch(segment, rql_placements_drop);
+	RQL_TRY(rql_placement_get(&at, device, make, &wanted, &placement, err));
+	*out = (struct rql_scan_placed *)placement;
+	return RQL_OK;
+}
+
+void rql_scan_placed_release(struct rql_scan_placed *placed)
+{
+	rql_placement_release(&placed->placement);
+}
+
+bool rql_scan_is_placed(const struct rql_store_segment *segment, uint32_t column, enum rql_scan_layout layout,
+                        const struct rql_device *device)
+{
+	const struct rql_place at = place_of(segment, column, layout);
+	return rql_placement_there(&at, device, NULL);
 }
 
 /* ---- how much ---- */

@@ -67,7 +67,8 @@ void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table
 {
 	uint64_t count = plan->scan ? rql_scan_table_places(plan) : 0;
 	for (uint64_t i = 0; table->placed && i < count; i++)
-		rql_scan_placed_release(table->placed[i]);
+		if (table->placed[i])
+			rql_scan_placed_release(table->placed[i]);
 	free(table->placed);
 	*table = (struct rql_scan_table){0};
 }
