@@ -105,6 +105,16 @@ RAYQL_API rayql_status rayql_bind_text(rayql_statement *stmt, uint64_t index, co
 RAYQL_API rayql_status rayql_bind_blob(rayql_statement *stmt, uint64_t index, const void *value, size_t length);
 RAYQL_API rayql_status rayql_bind_date(rayql_statement *stmt, uint64_t index, int32_t days); /* since 1970-01-01 */
 RAYQL_API rayql_status rayql_bind_timestamp(rayql_statement *stmt, uint64_t index, int64_t micros); /* since 1970 */
+RAYQL_API rayql_status rayql_bind_timestamp_tz(rayql_statement *stmt, uint64_t index, int64_t micros); /* since 1970 */
+RAYQL_API rayql_status rayql_bind_time(rayql_statement *stmt, uint64_t index, int64_t micros); /* since midnight */
+RAYQL_API rayql_status rayql_bind_interval(rayql_statement *stmt, uint64_t index, int32_t months, int32_t days,
+                                           int64_t micros);
+/* 128 bits in two's complement: upper * 2^64 + lower. RAYQL_ERROR_MISUSE: width not in 1..38, scale
+ * above it, or a value of more digits than width. */
+RAYQL_API rayql_status rayql_bind_hugeint(rayql_statement *stmt, uint64_t index, uint64_t lower, int64_t upper);
+RAYQL_API rayql_status rayql_bind_decimal(rayql_statement *stmt, uint64_t index, uint8_t width, uint8_t scale,
+                                          uint64_t lower, int64_t upper);
+RAYQL_API rayql_status rayql_bind_uuid(rayql_statement *stmt, uint64_t index, const uint8_t bytes[16]); /* as written */
 RAYQL_API rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_error **err);
 RAYQL_API void rayql_statement_free(rayql_statement *stmt);
 
@@ -162,6 +172,7 @@ RAYQL_API rayql_type rayql_column_type(const rayql_result *res, uint32_t column)
 RAYQL_API const char *rayql_column_type_name(const rayql_result *res,
                                              uint32_t column);                  /* as typeof(): "DECIMAL(12,2)" */
 RAYQL_API uint8_t rayql_column_scale(const rayql_result *res, uint32_t column); /* DECIMAL */
+RAYQL_API uint8_t rayql_column_width(const rayql_result *res, uint32_t column); /* DECIMAL: its digits; else 0 */
 typedef enum rayql_result_kind {
 	RAYQL_RESULT_ROWS,    /* a query's rows */
 	RAYQL_RESULT_CHANGED, /* INSERT, UPDATE, DELETE, COPY: one row, one column `Count` */
@@ -202,6 +213,39 @@ struct ArrowArrayStream;
  * the result is then empty, and the stream keeps what it needs alive. Its arrays have about 120,000 rows where there are
  * as many, fewer where strings are long. */
 RAYQL_API rayql_status rayql_result_to_arrow(rayql_result *res, struct ArrowArrayStream *out, rayql_error **err);
+
+struct ArrowSchema;
+/* The result's schema before the statement runs, to be released by the caller. RAYQL_ERROR_UNSUPPORTED: it is not known
+ * before, since a column's type depends on a parameter's. Like a new statement, it ends the connection's open result. */
+RAYQL_API rayql_status rayql_statement_schema(rayql_statement *stmt, struct ArrowSchema *out, rayql_error **err);
+/* The parameters': a field for each, by its name, of type null ("n") where any would do. */
+RAYQL_API rayql_status rayql_parameter_schema(rayql_statement *stmt, struct ArrowSchema *out, rayql_error **err);
+/* Runs the statement once for each row of the stream, whose columns are its parameters in their order, in one transaction
+ * (the connection's, if it has one open). changed: rows that it changed, over all; may be NULL. A query is refused. The
+ * stream is taken over, also on failure. */
+RAYQL_API rayql_status rayql_execute_arrow(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
+                                           rayql_error **err);
+/* Makes the rows of an Arrow C stream readable as a table of that name on this connection, until it is unregistered or the
+ * connection closes: a temporary view, which hides a table of the name. The stream is taken over, also on failure, and read
+ * to its end. Its data is shared, not copied, where DuckDB's layout is Arrow's. What breaks Arrow's rules is
+ * RAYQL_ERROR_MISUSE. */
+RAYQL_API rayql_status rayql_register_arrow(rayql_connection *con, const char *name, struct ArrowArrayStream *stream,
+                                            rayql_error **err);
+RAYQL_API rayql_status rayql_unregister_arrow(rayql_connection *con, const char *name, rayql_error **err);
+/* Runs sql with the stream's rows as the table function call that stands where sql has the words `rayql_stream`, as in
+ * INSERT INTO t SELECT * FROM rayql_stream. They are read once, as the statement goes, so the stream may be longer than
+ * memory. The stream is taken over, also on failure. changed as in rayql_execute_arrow. */
+RAYQL_API rayql_status rayql_query_arrow(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
+                                         uint64_t *changed, rayql_error **err);
+
+/* ---- DuckDB's own C API ---- */
+struct _duckdb_connection;
+/* A connection of DuckDB's to the same database, for what RayQL has no call for: appenders, functions in C, other
+ * libraries. The function table is that of the process's DuckDB. RayQL does not see what is written through it, so while
+ * there is one, DuckDB answers every query on the database, and says so; afterwards all structures count as outdated. To be
+ * given back by rayql_duckdb_disconnect, which rolls back what is not committed. Any thread. */
+RAYQL_API rayql_status rayql_duckdb_connect(rayql_database *db, struct _duckdb_connection **out, rayql_error **err);
+RAYQL_API void rayql_duckdb_disconnect(rayql_database *db, struct _duckdb_connection *con);
 
 /* ---- what the last statement on the connection did (also: SELECT * FROM rayql_last_query()) ---- */
 typedef struct rayql_query_info {

@@ -22,6 +22,7 @@ struct rayql_connection {
 	uint32_t references; /* the handle's own, and one for every statement, result and stream */
 	rayql_database *database;
 	struct rql_session *session;
+	struct rql_api_frame *frames; /* what is registered */
 };
 
 struct rayql_statement {
@@ -49,5 +50,15 @@ void rql_api_statement_unref(rayql_statement *stmt);
 /* A public result over res, which it takes over, also on failure. statement may be NULL. */
 rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
                             rayql_result **out, rayql_error **err);
+
+
+struct ArrowArrayStream;
+struct ArrowSchema;
+/* What the public functions of these names do (frame.c, arrow.c), for the ADBC driver, too. */
+void rql_api_frames_free(rayql_connection *con);
+rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
+                               uint64_t *changed, struct rql_error *err);
+rql_status rql_api_execute_frame(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
+                                 struct rql_error *err);
 
 #endif

@@ -168,3 +168,41 @@ rayql_status rayql_result_to_arrow(rayql_result *res, struct ArrowArrayStream *o
 	*out = (struct ArrowArrayStream){get_schema, get_next, get_last_error, release, st};
 	return RAYQL_OK;
 }
+
+/* ---- before a statement runs ---- */
+rayql_status rayql_statement_schema(rayql_statement *stmt, struct ArrowSchema *out, rayql_error **error)
+{
+	struct rql_error err = {0};
+	struct rql_columns *columns = NULL;
+	if (!stmt || !out)
+		return rql_api_misuse(error, "rayql_statement_schema: stmt or out is NULL");
+	rql_status status = rql_prepared_columns(stmt->query, &columns, &err);
+	if (status == RQL_OK)
+		status = rql_host_arrow_schema(rql_session_host(stmt->connection->session), columns->count, columns->types,
+		                               columns->names, out, &err);
+	rql_columns_release(columns);
+	return status == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
+}
+
+rayql_status rayql_parameter_schema(rayql_statement *stmt, struct ArrowSchema *out, rayql_error **error)
+{
+	struct rql_error err = {0};
+	if (!stmt || !out)
+		return rql_api_misuse(error, "rayql_parameter_schema: stmt or out is NULL");
+	uint32_t count = (uint32_t)rql_prepared_parameters(stmt->query);
+	struct rql_type *types = calloc(count + 1, sizeof *types);
+	const char **names = calloc(count + 1, sizeof *names);
+	rql_status status = types && names ? RQL_OK : rql_error_memory(&err, count * sizeof *types, "a schema");
+	for (uint32_t i = 0; i < count && status == RQL_OK; i++) {
+		types[i] = rql_prepared_parameter_type(stmt->query, i + 1);
+		if (types[i].id == RQL_TYPE_INVALID)
+			types[i] = rql_type_simple(RQL_TYPE_SQLNULL);
+		names[i] = rql_prepared_parameter_name(stmt->query, i + 1);
+	}
+	if (status == RQL_OK)
+		status =
+			rql_host_arrow_schema(rql_session_host(stmt->connection->session), count, types, names, out, &err);
+	free(types);
+	free(names);
+	return status == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
+}

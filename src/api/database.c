@@ -118,6 +118,7 @@ void rql_api_connection_unref(rayql_connection *con)
 {
 	if (--con->references)
 		return;
+	rql_api_frames_free(con);
 	rql_session_close(con->session);
 	rql_api_database_unref(con->database);
 	free(con);
@@ -127,6 +128,28 @@ void rayql_disconnect(rayql_connection *con)
 {
 	if (con)
 		rql_api_connection_unref(con);
+}
+
+/* ---- DuckDB's own connections ---- */
+rayql_status rayql_duckdb_connect(rayql_database *db, struct _duckdb_connection **out, rayql_error **error)
+{
+	struct rql_error err = {0};
+	void *con = NULL;
+	if (!db || !out)
+		return rql_api_misuse(error, "rayql_duckdb_connect: db or out is NULL");
+	if (rql_database_lend(db->db, &con, &err) != RQL_OK)
+		return rql_api_fail(&err, error);
+	atomic_fetch_add(&db->references, 1);
+	*out = con;
+	return RAYQL_OK;
+}
+
+void rayql_duckdb_disconnect(rayql_database *db, struct _duckdb_connection *con)
+{
+	if (!db || !con)
+		return;
+	rql_database_unlend(db->db, con);
+	rql_api_database_unref(db);
 }
 
 void rayql_interrupt(rayql_connection *con)

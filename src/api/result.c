@@ -67,6 +67,11 @@ uint8_t rayql_column_scale(const rayql_result *res, uint32_t column)
 	return has_column(res, column) ? res->result->columns->types[column].scale : 0;
 }
 
+uint8_t rayql_column_width(const rayql_result *res, uint32_t column)
+{
+	return has_column(res, column) ? res->result->columns->types[column].width : 0;
+}
+
 rayql_result_kind rayql_result_kind_of(const rayql_result *res)
 {
 	if (!res || res->result->kind == RQL_HOST_NOTHING)

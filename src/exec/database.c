@@ -200,6 +200,27 @@ void rql_database_close(struct rql_database *db)
 	free(db);
 }
 
+/* ---- connections of the host's own ---- */
+
+/* One long write of everything: structures are used only while none of their tables is being written. */
+static const struct rql_write_set everything = {.everything = true};
+
+rql_status rql_database_lend(struct rql_database *db, void **out, struct rql_error *err)
+{
+	RQL_TRY(rql_host_lend_connection(db->host, out, err));
+	rql_catalog_write_begin(db->catalog, &everything);
+	return RQL_OK;
+}
+
+void rql_database_unlend(struct rql_database *db, void *con)
+{
+	rql_host_unlend_connection(db->host, con);
+	rql_catalog_write_end(db->catalog, &everything);
+	rql_catalog_schema_changed(db->catalog);
+	atomic_fetch_add(&db->settings_epoch, 1);
+	rql_structures_sync(db);
+}
+
 static rql_status calibrate_one(struct rql_database *db, struct rql_device *device, struct rql_error *err)
 {
 	pthread_mutex_lock(&db->devices_lock);

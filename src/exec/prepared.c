@@ -248,6 +248,36 @@ static const struct rql_columns *column_names(struct rql_prepared_query *q)
 	return q->names;
 }
 
+/* ---- what is known before it runs ---- */
+static rql_status have_statement(struct rql_prepared_query *q, struct rql_error *err)
+{
+	rql_session_begin_call(q->s); /* to prepare ends an open result */
+	return q->stmt ? RQL_OK : rql_host_prepare(q->s->host, q->sql, &q->stmt, err);
+}
+
+struct rql_type rql_prepared_parameter_type(struct rql_prepared_query *q, uint64_t index)
+{
+	if (q->own || have_statement(q, NULL) != RQL_OK)
+		return rql_type_simple(RQL_TYPE_INVALID);
+	return rql_host_stmt_parameter_type(q->stmt, index);
+}
+
+rql_status rql_prepared_columns(struct rql_prepared_query *q, struct rql_columns **out, struct rql_error *err)
+{
+	if (q->own)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "the columns of a statement of RayQL's own are known when it has run");
+	RQL_TRY(have_statement(q, err));
+	if (columns_are_open(q->stmt))
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "the columns' types depend on the parameters: write CAST(? AS type), or execute it");
+	struct rql_columns *columns = rql_columns_of_stmt(q->stmt);
+	if (!columns)
+		return rql_error_memory(err, 0, "a result's columns");
+	*out = columns;
+	return RQL_OK;
+}
+
 /* ---- running ---- */
 
 /* The text with its values, where a method may answer it; NULL: the host is to. */

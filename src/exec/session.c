@@ -78,6 +78,11 @@ struct rql_host_con *rql_session_host(struct rql_session *s)
 	return s->host;
 }
 
+bool rql_session_in_transaction(const struct rql_session *s)
+{
+	return s->txn.open;
+}
+
 const struct rql_report *rql_session_report(const struct rql_session *s)
 {
 	return &s->report;

@@ -13,6 +13,7 @@ struct rql_database;
 struct rql_session;
 struct rql_prepared_query;
 struct rql_result;
+struct rql_columns;
 
 /* ---- database (thread-safe) ---- */
 struct rql_database_config {
@@ -29,6 +30,10 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 void rql_database_close(struct rql_database *db);
 /* RayQL's own host connection, for registrations right after opening. */
 struct rql_host_con *rql_database_host(struct rql_database *db);
+/* A connection of the host's own (its duckdb_connection), whose writes nobody sees: while it is lent, the host answers
+ * everything. */
+rql_status rql_database_lend(struct rql_database *db, void **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_database_unlend(struct rql_database *db, void *con);
 /* device NULL: the CPU and every real GPU. */
 rql_status rql_database_calibrate(struct rql_database *db, const char *device, struct rql_error *err) RQL_MUST_CHECK;
 
@@ -39,6 +44,7 @@ void rql_session_interrupt(struct rql_session *s);
 void rql_session_progress(struct rql_session *s, double *percentage, uint64_t *rows, uint64_t *total_rows,
                           const char **phase);
 struct rql_host_con *rql_session_host(struct rql_session *s);
+bool rql_session_in_transaction(const struct rql_session *s);
 
 /* Runs every statement of sql; the result is the last one's. out NULL: the rows are thrown away. */
 rql_status rql_session_query(struct rql_session *s, const char *sql, struct rql_result **out,
@@ -52,6 +58,11 @@ const char *rql_prepared_parameter_name(const struct rql_prepared_query *q, uint
 /* Copies the value. RQL_ERROR_MISUSE: no such parameter. */
 rql_status rql_prepared_bind(struct rql_prepared_query *q, uint64_t index, const struct rql_value *value,
                              struct rql_error *err);
+/* INVALID while the statement leaves it open. */
+struct rql_type rql_prepared_parameter_type(struct rql_prepared_query *q, uint64_t index);
+/* The columns that the result will have, without running it. RQL_ERROR_UNSUPPORTED: they are not known before. Ends an open
+ * result of the session. */
+rql_status rql_prepared_columns(struct rql_prepared_query *q, struct rql_columns **out, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result **out,
                                 struct rql_error *err) RQL_MUST_CHECK;
 void rql_prepared_free(struct rql_prepared_query *q);

@@ -16,6 +16,8 @@ struct rql_host_stmt;
 struct rql_host_result;
 struct ArrowSchema;
 struct ArrowArray;
+struct ArrowArrayStream;
+struct rql_host_frame;
 
 /* ---- database and connection ---- */
 struct rql_host_option {
@@ -46,6 +48,10 @@ bool rql_host_is_keyword(struct rql_host_db *db, const char *word, size_t length
 void rql_host_progress(struct rql_host_con *con, double *percentage, uint64_t *rows, uint64_t *total_rows);
 /* The id that table functions see through rql_host_tf_connection_id. */
 uint64_t rql_host_connection_id(struct rql_host_con *con);
+
+/* A duckdb_connection for somebody else, and back; what it set counts from then on. */
+rql_status rql_host_lend_connection(struct rql_host_db *db, void **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_unlend_connection(struct rql_host_db *db, void *con);
 
 /* ---- settings of DuckDB's (host_settings.c has a table of what each means for an answer) ---- */
 /* A connection for RayQL's own questions. Settings that are changed for the database are at their defaults here, unless
@@ -169,6 +175,21 @@ rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, con
 /* The rows of all batches in one array; they have the same types, and count > 0. */
 rql_status rql_host_arrow_batches(struct rql_host_con *con, struct rql_batch *const *batches, uint64_t count,
                                   struct ArrowArray *out, struct rql_error *err);
+
+/* ---- Arrow in ---- */
+/* Rows of an Arrow C stream, which is taken over, also on failure. keep: the stream is read to its end now, and the rows can
+ * be read as often as wanted; else it is read when the rows are, once. Arrays that break Arrow's rules are
+ * RQL_ERROR_MISUSE, formats that DuckDB does not read RQL_ERROR_UNSUPPORTED. Counted: a scan keeps it, too. */
+rql_status rql_host_frame_new(struct rql_host_con *con, struct ArrowArrayStream *stream, bool keep,
+                              struct rql_host_frame **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_frame_release(struct rql_host_frame *frame); /* NULL accepted */
+uint64_t rql_host_frame_rows(const struct rql_host_frame *frame); /* of one that is kept */
+uint32_t rql_host_frame_columns(const struct rql_host_frame *frame);
+/* The table function call `rayql_arrow(N)`, N being the number given back, reads it in any statement on the database. */
+uint64_t rql_host_frame_lend(struct rql_host_frame *frame);
+void rql_host_frame_unlend(struct rql_host_frame *frame);
+/* The rows of the next array of one that is not kept; *out NULL at the end. */
+rql_status rql_host_frame_next(struct rql_host_frame *frame, struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- rows pushed into RayQL by DuckDB's own parallel pipelines ---- */
 /* A registered sink is fed by running `SELECT count(rayql_sink(N, a, b, ...)) FROM ...` where N is the number: fn is

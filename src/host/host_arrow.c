@@ -2,16 +2,6 @@
 
 #include <stdlib.h>
 
-/* Takes data over. */
-static rql_status arrow_status(duckdb_error_data data, struct rql_error *err)
-{
-	rql_status status = RQL_OK;
-	if (data && duckdb_error_data_has_error(data))
-		status = host_error(err, duckdb_error_data_message(data));
-	duckdb_destroy_error_data(&data);
-	return status;
-}
-
 rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, const struct rql_type *types,
                                  const char *const *names, struct ArrowSchema *out, struct rql_error *err)
 {
@@ -29,7 +19,8 @@ rql_status rql_host_arrow_schema(struct rql_host_con *con, uint32_t columns, con
 	}
 	duckdb_arrow_options options;
 	duckdb_connection_get_arrow_options(con->con, &options);
-	status = arrow_status(duckdb_to_arrow_schema(options, logical, (const char **)(uintptr_t)names, columns, out), err);
+	status = host_error_data(duckdb_to_arrow_schema(options, logical, (const char **)(uintptr_t)names, columns, out),
+	                         RQL_ERROR_HOST, "DuckDB cannot make the Arrow schema", err);
 	duckdb_destroy_arrow_options(&options);
 done:
 	for (uint32_t c = 0; c < columns; c++)
@@ -46,7 +37,8 @@ rql_status rql_host_arrow_batches(struct rql_host_con *con, struct rql_batch *co
 	                   : host_chunk_join(con->db, batches, count, &chunk, err));
 	duckdb_arrow_options options;
 	duckdb_connection_get_arrow_options(con->con, &options);
-	rql_status status = arrow_status(duckdb_data_chunk_to_arrow(options, chunk, out), err);
+	rql_status status = host_error_data(duckdb_data_chunk_to_arrow(options, chunk, out), RQL_ERROR_HOST,
+	                                    "DuckDB cannot make the Arrow array", err);
 	duckdb_destroy_arrow_options(&options);
 	duckdb_destroy_data_chunk(&chunk);
 	return status;

@@ -68,6 +68,8 @@ rql_status rql_host_open(const char *path, const struct rql_host_option *options
 	if (status == RQL_OK)
 		status = host_batch_register(db, err);
 	if (status == RQL_OK)
+		status = host_frame_register(db, err);
+	if (status == RQL_OK)
 		status = host_sink_register(db, err);
 	if (status == RQL_OK)
 		status = host_fold_register(db, err);
@@ -134,6 +136,22 @@ void rql_host_disconnect(struct rql_host_con *con)
 		duckdb_disconnect(&con->text);
 	duckdb_disconnect(&con->con);
 	free(con);
+}
+
+rql_status rql_host_lend_connection(struct rql_host_db *db, void **out, struct rql_error *err)
+{
+	duckdb_connection con = NULL;
+	if (duckdb_connect(db->db, &con) != DuckDBSuccess)
+		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused another connection to the database");
+	*out = con;
+	return RQL_OK;
+}
+
+void rql_host_unlend_connection(struct rql_host_db *db, void *con)
+{
+	duckdb_connection lent = con;
+	duckdb_disconnect(&lent);
+	host_settings_moved(db, true);
 }
 
 /* ---- interrupts ---- */

@@ -37,3 +37,33 @@ rql_status host_error_result(struct rql_error *err, duckdb_result *result)
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "%s", text);
 	return host_error(err, text);
 }
+
+/* The message of such a text as {"exception_type":"Invalid Input","exception_message":"..."}; malloc'ed. */
+static char *message_of(const char *json)
+{
+	static const char key[] = "\"exception_message\":\"";
+	const char *at = strstr(json, key);
+	char *out = at ? malloc(strlen(at)) : strdup(json);
+	if (!at || !out)
+		return out;
+	char *to = out;
+	for (at += sizeof key - 1; *at && *at != '"'; at++) {
+		at += at[0] == '\\' && at[1];
+		*to++ = at[-1] == '\\' && *at == 'n' ? '\n' : *at;
+	}
+	*to = 0;
+	return out;
+}
+
+rql_status host_error_data(duckdb_error_data data, rql_status status, const char *what, struct rql_error *err)
+{
+	if (!data || !duckdb_error_data_has_error(data)) {
+		duckdb_destroy_error_data(&data);
+		return RQL_OK;
+	}
+	char *message = message_of(duckdb_error_data_message(data));
+	rql_error_set(err, status, "%s: %s", what, message ? message : "out of memory");
+	free(message);
+	duckdb_destroy_error_data(&data);
+	return status;
+}

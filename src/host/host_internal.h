@@ -72,6 +72,7 @@ struct rql_host_db {
 	pthread_cond_t sink_idle;
 	uint64_t next_number;
 	struct host_lent *lent;
+	struct rql_host_frame *frames;
 	struct host_sink *sinks;
 	struct host_fold *folds;
 	void (*point)(void *state); /* rql_host_set_point */
@@ -163,10 +164,19 @@ rql_status host_chunk_new(struct rql_host_db *db, const struct rql_batch *batch,
 rql_status host_chunk_join(struct rql_host_db *db, struct rql_batch *const *batches, uint64_t count,
                            duckdb_data_chunk *out, struct rql_error *err);
 
+/* ---- host_arrow_check.c, host_frame.c ---- */
+/* Does array keep Arrow's rules, as one of schema? */
+rql_status host_arrow_check(const struct ArrowSchema *schema, const struct ArrowArray *array, struct rql_error *err);
+/* An array of no rows. false: out of memory, or a format that is not known. */
+bool host_arrow_empty(const struct ArrowSchema *schema, struct ArrowArray *out);
+rql_status host_frame_register(struct rql_host_db *db, struct rql_error *err);
+
 /* ---- host_error.c ---- */
 /* DuckDB's text as an error of ours, with the status and message of RayQL's own functions where they raised it. */
 rql_status host_error(struct rql_error *err, const char *text);
 rql_status host_error_result(struct rql_error *err, duckdb_result *result);
+/* RQL_OK where data has no error, else status with "what: message". Takes data over. */
+rql_status host_error_data(duckdb_error_data data, rql_status status, const char *what, struct rql_error *err);
 /* The text by which a callback hands status and message through DuckDB; malloc'ed, NULL when out of memory. */
 char *host_error_pack(rql_status status, const char *message);
 
