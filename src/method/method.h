@@ -7,6 +7,7 @@
 #include "device/work.h"
 #include "method/port.h"
 #include "method/request.h"
+#include "method/stage.h"
 #include "util/arena.h"
 
 /* ---- prices ---- */
@@ -27,8 +28,6 @@ static inline double rql_cost_total(const struct rql_cost *c)
 /* What a method can give of a request. A superset has every row that is asked for, and perhaps more: whoever takes the
  * port tests them again. */
 enum rql_offer { RQL_OFFER_NO, RQL_OFFER_SUPERSET, RQL_OFFER_FULL };
-
-#define RQL_RUN_TIMED 1u /* flag of run: measure the passes (EXPLAIN ANALYZE, benchmarks); costs a little */
 
 struct rql_prepared; /* a request bound to its structure by one method: everything that does not depend on the run */
 

@@ -21,6 +21,13 @@ struct rql_keyed_rows {
 	int64_t *keys[2]; /* [count]; the second NULL: there is one key */
 	uint32_t *groups; /* [count]: number of the port's group; NULL: all are of the first */
 };
+/* Which rows of a snapshot pass: a bit each, bitmap by block. Bits beyond a block's rows may be anything. */
+#define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)
+struct rql_rows {
+	const uint64_t *bits;      /* CPU: uint64_t[blocks][RQL_ROWS_BLOCK_WORDS] */
+	struct rql_buffer *buffer; /* GPU: the same, in its memory, from `offset` on */
+	uint64_t offset;           /* a multiple of 256 */
+};
 struct rql_port {
 	enum rql_port_kind kind;
 	/* BATCH: the caller releases it. */

@@ -45,7 +45,7 @@ static uint64_t passing(const struct choice *c, const struct table *t)
 
 static void note_list(const struct rql_prepared *p, uint64_t passed)
 {
-	const struct context *x = p->contexts;
+	const struct rql_scan_context *x = (const struct rql_scan_context *)p->stage.contexts;
 	if (!x)
 		return;
 	uint64_t found = ((const uint64_t *)x->result->map)[RQL_SCAN_STATE_FOUND];

@@ -73,7 +73,7 @@ static rql_status make_sums(const struct rql_cube_unit *unit, uint64_t stride, s
 	if (!zeros)
 		return rql_error_memory(err, bytes, "a query's sums");
 	rql_status status =
-		rql_buffer_new(unit->device, bytes, RQL_MEMORY_DEVICE, "the sums of a query", &context->queue, err);
+		rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the sums of a query", &context->queue, err);
 	if (status == RQL_OK)
 		status = rql_buffer_upload(context->queue, 0, zeros, bytes, err);
 	free(zeros);
@@ -112,7 +112,7 @@ static rql_status record_owned(const struct rql_cube_unit *unit, struct rql_cube
 	const struct rql_pipeline *pipeline;
 	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->slot_count,    form_of(p, 0),
 	                              form_of(p, 1),      plan->tests,       plan->entry_round};
-	RQL_TRY(rql_pipeline_get(unit->device, &owned_kernel, constants, sizeof(constants) / sizeof(*constants), &pipeline,
+	RQL_TRY(rql_pipeline_get(unit->stage.device, &owned_kernel, constants, sizeof(constants) / sizeof(*constants), &pipeline,
 	                         err));
 	struct rql_cube_owned_args args = {.entries = plan->entries->address,
 	                                   .found = context->accumulator.found,
@@ -134,7 +134,7 @@ static rql_status record_plain(const struct rql_cube_unit *unit, struct rql_cube
 	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->scalar,   plan->copies,     p->slot_count,
 	                              form_of(p, 0),      form_of(p, 1),     plan->tests, plan->entry_round};
 	uint64_t words = p->group_count * p->row_words, stride = (words + 15) / 16 * 16;
-	RQL_TRY(rql_pipeline_get(unit->device, &entries_kernel, constants, sizeof(constants) / sizeof(*constants),
+	RQL_TRY(rql_pipeline_get(unit->stage.device, &entries_kernel, constants, sizeof(constants) / sizeof(*constants),
 	                         &pipeline, err));
 	if (!context->queue)
 		RQL_TRY(make_sums(unit, stride, context, err));
@@ -177,7 +177,7 @@ static rql_status get_pipeline(const struct rql_cube_unit *unit, bool pieces, co
 	};
 	const struct rql_kernel *kernel =
 		rql_cube_has_real_sum(unit->prepared) ? &intervals_real_kernel : &intervals_kernel;
-	return rql_pipeline_get(unit->device, kernel, constants, sizeof(constants) / sizeof(*constants), out, err);
+	return rql_pipeline_get(unit->stage.device, kernel, constants, sizeof(constants) / sizeof(*constants), out, err);
 }
 
 static rql_status record_pass(const struct rql_cube_unit *unit, const struct rql_cube_context *context, bool pieces,
@@ -220,7 +220,7 @@ static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *co
 	if (plan->plain)
 		return record_plain(unit, context, commands, err);
 	if (plan->queues && !context->queue)
-		RQL_TRY(rql_buffer_new(unit->device, plan->queue_entries * sizeof(struct rql_cube_long_entry),
+		RQL_TRY(rql_buffer_new(unit->stage.device, plan->queue_entries * sizeof(struct rql_cube_long_entry),
 		                       RQL_MEMORY_DEVICE, "the long intervals of a query", &context->queue, err));
 	RQL_TRY(record_pass(unit, context, false, commands, err));
 	if (plan->queues)

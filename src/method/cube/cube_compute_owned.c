@@ -145,7 +145,7 @@ static rql_status replace(struct rql_cube_unit *unit, const struct deal *d, cons
 		return rql_error_memory(err, bytes, "the intervals of a query");
 	deal_out(d, entries, plan->entry_count, dealt);
 	rql_status status =
-		rql_buffer_new(unit->device, bytes, RQL_MEMORY_DEVICE, "the intervals of a query", &buffer, err);
+		rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the intervals of a query", &buffer, err);
 	if (status == RQL_OK)
 		status = rql_buffer_upload(buffer, 0, dealt, bytes, err);
 	free(dealt);
@@ -178,7 +178,7 @@ rql_status rql_cube_compute_own(struct rql_cube_unit *unit, struct rql_error *er
 		status = rql_buffer_download(plan->entries, 0, entries, count * sizeof(*entries), err);
 	if (status == RQL_OK) {
 		count_entries(&d, entries, count);
-		if (choose_shape(&d, rql_cube_compute_lanes(unit->device), plan))
+		if (choose_shape(&d, rql_cube_compute_lanes(unit->stage.device), plan))
 			status = replace(unit, &d, entries, err);
 	}
 	free(d.groups);

@@ -23,7 +23,7 @@ static rql_status record_resolve(const struct rql_cube_unit *unit, struct rql_bu
 	const struct rql_cube_compute *plan = unit->method;
 	const struct rql_pipeline *pipeline;
 	const uint32_t size = RESOLVE_SIZE;
-	RQL_TRY(rql_pipeline_get(unit->device, &resolve_kernel, &size, 1, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(unit->stage.device, &resolve_kernel, &size, 1, &pipeline, err));
 	struct rql_cube_resolve_args args = {.program = unit->program->address,
 	                                     .entries = plan->entries->address,
 	                                     .totals = totals->address,
@@ -59,11 +59,11 @@ static rql_status resolve(struct rql_cube_unit *unit, struct rql_error *err)
 	struct rql_buffer *totals = NULL, *read = NULL;
 	struct rql_commands *commands = NULL;
 	rql_status status =
-		rql_buffer_new(unit->device, TOTALS_BYTES, RQL_MEMORY_DEVICE, "the counters of a query", &totals, err);
+		rql_buffer_new(unit->stage.device, TOTALS_BYTES, RQL_MEMORY_DEVICE, "the counters of a query", &totals, err);
 	if (status == RQL_OK)
-		status = rql_buffer_new(unit->device, TOTALS_BYTES, RQL_MEMORY_READBACK, "the counters of a query", &read, err);
+		status = rql_buffer_new(unit->stage.device, TOTALS_BYTES, RQL_MEMORY_READBACK, "the counters of a query", &read, err);
 	if (status == RQL_OK)
-		status = rql_commands_new(unit->device, RQL_COMMANDS_TIMED, &commands, err);
+		status = rql_commands_new(unit->stage.device, RQL_COMMANDS_TIMED, &commands, err);
 	if (status == RQL_OK)
 		status = record_resolve(unit, totals, read, commands, err);
 	if (status == RQL_OK)
@@ -91,8 +91,8 @@ static rql_status give_back(struct rql_cube_unit *unit, struct rql_error *err)
 		return RQL_OK;
 	struct rql_buffer *smaller = NULL;
 	struct rql_commands *commands = NULL;
-	RQL_TRY(rql_buffer_new(unit->device, bytes, RQL_MEMORY_DEVICE, "the intervals of a query", &smaller, err));
-	rql_status status = rql_commands_new(unit->device, 0, &commands, err);
+	RQL_TRY(rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the intervals of a query", &smaller, err));
+	rql_status status = rql_commands_new(unit->stage.device, 0, &commands, err);
 	uint64_t ticket;
 	if (status == RQL_OK) {
 		rql_record_copy(commands, plan->entries, 0, smaller, 0, bytes);
@@ -117,14 +117,14 @@ rql_status rql_cube_compute_place(struct rql_cube_unit *unit, struct rql_error *
 		return RQL_OK;
 	const uint64_t bytes = plan->capacity * sizeof(struct rql_cube_entry);
 	rql_status status =
-		rql_buffer_new(unit->device, bytes, RQL_MEMORY_DEVICE, "the intervals of a query", &plan->entries, err);
+		rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the intervals of a query", &plan->entries, err);
 	if (status == RQL_OK)
 		status = resolve(unit, err);
 	if (status == RQL_OK)
 		status = rql_cube_compute_own(unit, err);
 	if (status == RQL_OK && !plan->owned) {
 		status = give_back(unit, err);
-		rql_cube_compute_spread(unit->prepared, unit->device, plan);
+		rql_cube_compute_spread(unit->prepared, unit->stage.device, plan);
 	}
 	if (status != RQL_OK)
 		rql_cube_compute_unplace(unit);

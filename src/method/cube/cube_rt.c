@@ -113,10 +113,10 @@ static rql_status place_rays(struct rql_cube_unit *unit, struct rql_cube_rays *r
 	rays->arena = rql_arena_new();
 	if (!rays->arena)
 		return rql_error_memory(err, 0, "a query's rays");
-	RQL_TRY(rql_cube_rt_get(p->cube, unit->device, NULL, &rays->rt, err));
-	RQL_TRY(rql_rt_plan_rays(p, rays->views, &rays->rt->axes, (double)rays->rt->primitives, unit->device, rays->arena,
+	RQL_TRY(rql_cube_rt_get(p->cube, unit->stage.device, NULL, &rays->rt, err));
+	RQL_TRY(rql_rt_plan_rays(p, rays->views, &rays->rt->axes, (double)rays->rt->primitives, unit->stage.device, rays->arena,
 	                         &rays->placed, err));
-	rays->piece = rql_trace_piece(unit->device, rays->placed.rays, rays->placed.work_ns);
+	rays->piece = rql_trace_piece(unit->stage.device, rays->placed.rays, rays->placed.work_ns);
 	rays->local = is_local(p, &rays->placed);
 	rays->copies = choose_copies(unit, rays);
 	rays->merges = rays->copies > 1 || rql_cube_rays_are_many(&rays->placed);
@@ -149,7 +149,7 @@ static rql_status make_queue(const struct rql_cube_unit *unit, struct rql_cube_c
 			if (p->slots[s].kind == RQL_SLOT_MIN || p->slots[s].kind == RQL_SLOT_MIN_REAL)
 				row[p->slots[s].word] = UINT64_MAX; /* cube_identity of cube_cells.glsl */
 	rql_status status =
-		rql_buffer_new(unit->device, bytes, RQL_MEMORY_DEVICE, "the counters of a query", &context->queue, err);
+		rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the counters of a query", &context->queue, err);
 	if (status == RQL_OK)
 		status = rql_buffer_upload(context->queue, 0, image, bytes, err);
 	free(image);
@@ -183,7 +183,7 @@ static rql_status record_rays(const struct rql_cube_unit *unit, const struct rql
 	bool pair = rays->placed.mode == RQL_RT_PAIR, real = rql_cube_has_real_sum(unit->prepared);
 	const struct rql_trace_kernel *kernel = pair ? &pair_kernels[real] : &hits_kernels[real][rays->local];
 	const struct rql_pipeline *pipeline;
-	RQL_TRY(rql_trace_pipeline_get(unit->device, kernel, NULL, 0, &pipeline, err));
+	RQL_TRY(rql_trace_pipeline_get(unit->stage.device, kernel, NULL, 0, &pipeline, err));
 	struct rql_rt_args args = {.first_ray = first,
 	                           .accel = rays->rt->accel->address,
 	                           .launch = rays->tables->address,
@@ -210,7 +210,7 @@ static rql_status record_merge(const struct rql_cube_unit *unit, const struct rq
 	const struct rql_cube_rays *rays = unit->method;
 	const struct rql_pipeline *pipeline;
 	const uint32_t size = MERGE_SIZE;
-	RQL_TRY(rql_pipeline_get(unit->device, &merge_kernels[rql_cube_has_real_sum(unit->prepared)], &size, 1, &pipeline,
+	RQL_TRY(rql_pipeline_get(unit->stage.device, &merge_kernels[rql_cube_has_real_sum(unit->prepared)], &size, 1, &pipeline,
 	                         err));
 	bool copies = rays->copies > 1;
 	struct rql_rt_merge_args args = {.program = unit->program->address,
@@ -245,7 +245,7 @@ static rql_status run_piece(const struct rql_cube_unit *unit, struct rql_cube_co
 	double ns = 0;
 	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	RQL_TRY(rql_commands_new(unit->device, timed ? RQL_COMMANDS_TIMED : 0, &commands, err));
+	RQL_TRY(rql_commands_new(unit->stage.device, timed ? RQL_COMMANDS_TIMED : 0, &commands, err));
 	rql_status status = record_rays(unit, context, first, rays->piece, commands, err);
 	if (status == RQL_OK)
 		status = rql_commands_end(commands, err);

@@ -1,4 +1,4 @@
-/* Contexts, their pool, and a run from submission to answer. */
+/* The stage of a cube on a GPU: contexts, the pass that puts groups out, and the answer. */
 #include "method/cube/cube_unit.h"
 
 #include <math.h>
@@ -19,7 +19,6 @@
 #define GROW 8u /* of a hash table that was too small: its run is lost */
 /* Found groups of up to so many bytes go straight into memory that the host reads. */
 #define DIRECT_BYTES ((uint64_t)4 << 20)
-#define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u /* workgroups: rows per invocation beyond */
 
@@ -38,77 +37,22 @@ static uint64_t power_above(uint64_t n)
 	return power;
 }
 
-/* ---- the unit ---- */
+/* ---- placing ---- */
 
-static void choose_rows(struct rql_cube_unit *unit)
+static struct rql_cube_unit *unit_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = unit->prepared;
-	uint64_t groups = p->group_count;
-	bool large = groups > DENSE_WORDS / p->row_words;
-	unit->hashed = groups > RQL_CUBE_DENSE_WORDS / p->row_words || (large && (double)groups > 4 * p->groups);
-	unit->rows_whole = !unit->hashed && groups * p->row_words <= RQL_CUBE_WHOLE_WORDS;
-	/* Twice the expected groups and some more; the estimate may be wrong, then the table grows. */
-	unit->capacity = unit->hashed ? power_above((uint64_t)(2.5 * p->groups)) : groups;
+	return (struct rql_cube_unit *)(uintptr_t)stage; /* its first member */
 }
 
-rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, const struct rql_cube_unit_ops *ops,
-                             void *method, struct rql_error *err)
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
-	struct rql_cube_unit *unit = calloc(1, sizeof(*unit));
-	if (!unit)
-		return rql_error_memory(err, sizeof(*unit), "a query on a GPU");
-	if (pthread_mutex_init(&unit->lock, NULL) != 0) {
-		free(unit);
-		return rql_error_memory(err, sizeof(unit->lock), "a query's lock");
-	}
-	unit->prepared = p;
-	unit->device = device;
-	unit->ops = ops;
-	unit->method = method;
-	unit->items = rql_cube_items(p);
-	choose_rows(unit);
-	p->unit = unit;
-	return RQL_OK;
-}
-
-static void free_context(struct rql_cube_context *context)
-{
-	if (!context)
-		return;
-	rql_commands_free(context->commands);
-	rql_commands_free(context->timed);
-	struct rql_buffer *buffers[] = {context->rows,   context->keys,  context->state,
-	                                context->result, context->found, context->queue};
-	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
-		rql_buffer_free(buffers[i]);
-	free(context);
-}
-
-void rql_cube_unit_free(struct rql_cube_unit *unit)
-{
-	if (!unit)
-		return;
-	while (unit->contexts) {
-		struct rql_cube_context *context = unit->contexts;
-		unit->contexts = context->next;
-		free_context(context);
-	}
-	if (unit->placed && unit->ops->unplace)
-		unit->ops->unplace(unit);
-	rql_buffer_free(unit->program);
-	if (unit->arrays)
-		rql_placement_release(&unit->arrays->placement);
-	pthread_mutex_destroy(&unit->lock);
-	free(unit);
-}
-
-/* lock held */
-static rql_status place(struct rql_cube_unit *unit, struct rql_error *err)
-{
-	if (unit->placed)
+	struct rql_cube_unit *unit = unit_of(stage);
+	(void)progress;
+	*nothing = !unit->items;
+	if (unit->placed || *nothing)
 		return RQL_OK;
 	if (!unit->arrays)
-		RQL_TRY(rql_cube_arrays_get(unit->prepared->cube, unit->device, &unit->arrays, err));
+		RQL_TRY(rql_cube_arrays_get(unit->prepared->cube, unit->stage.device, &unit->arrays, err));
 	if (!unit->program)
 		RQL_TRY(rql_cube_program_new(unit->prepared, unit->arrays, &unit->program, &unit->head, err));
 	if (unit->ops->place)
@@ -161,7 +105,7 @@ static rql_status record_collect(const struct rql_cube_unit *unit, const struct 
 {
 	const struct rql_pipeline *pipeline;
 	const uint32_t size = COLLECT_SIZE;
-	RQL_TRY(rql_pipeline_get(unit->device, &collect_kernel, &size, 1, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(unit->stage.device, &collect_kernel, &size, 1, &pipeline, err));
 	uint64_t groups = (context->capacity + COLLECT_SIZE - 1) / COLLECT_SIZE;
 	groups = mode == RQL_CUBE_COLLECT_ROWS ? 1 : groups < COLLECT_MOST ? groups : COLLECT_MOST;
 	struct rql_cube_collect_args args = {.program = unit->program->address,
@@ -179,20 +123,20 @@ static rql_status record_collect(const struct rql_cube_unit *unit, const struct 
 static rql_status put_at_rest(struct rql_cube_unit *unit, struct rql_cube_context *context, struct rql_error *err)
 {
 	struct rql_commands *commands;
-	RQL_TRY(rql_commands_new(unit->device, 0, &commands, err));
+	RQL_TRY(rql_commands_new(unit->stage.device, 0, &commands, err));
 	rql_record_fill(commands, context->state, 0, context->state->bytes, 0);
 	rql_status status = record_collect(unit, context, RQL_CUBE_COLLECT_RESET, commands, err);
 	if (status == RQL_OK)
 		status = rql_commands_end(commands, err);
 	if (status == RQL_OK)
-		status = rql_submit(commands, &context->ticket, err); /* the first run comes after it in the queue */
+		status = rql_submit(commands, &context->base.ticket, err); /* the first run comes after it in the queue */
 	rql_commands_free(commands);
 	return status;
 }
 
 static rql_status make_buffers(struct rql_cube_unit *unit, struct rql_cube_context *context, struct rql_error *err)
 {
-	struct rql_device *device = unit->device;
+	struct rql_device *device = unit->stage.device;
 	const uint64_t word = sizeof(uint64_t), head = RQL_CUBE_STATE_WORDS * word;
 	uint64_t rows = unit->capacity * unit->prepared->row_words * word, found = found_bytes(unit);
 	bool direct = found <= DIRECT_BYTES;
@@ -217,75 +161,72 @@ static rql_status make_buffers(struct rql_cube_unit *unit, struct rql_cube_conte
 	return put_at_rest(unit, context, err);
 }
 
-static rql_status record(struct rql_cube_unit *unit, struct rql_cube_context *context, unsigned flags,
-                         struct rql_commands **out, struct rql_error *err)
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
 {
-	struct rql_commands *commands;
-	RQL_TRY(rql_commands_new(unit->device, flags, &commands, err));
+	struct rql_cube_context *context = calloc(1, sizeof(*context));
+	if (!context)
+		return rql_error_memory(err, sizeof(*context), "a query's run");
+	*out = &context->base;
+	return make_buffers(unit_of(stage), context, err);
+}
+
+static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
+{
+	struct rql_cube_context *context = (struct rql_cube_context *)base;
+	(void)stage;
+	struct rql_buffer *buffers[] = {context->rows,   context->keys,  context->state,
+	                                context->result, context->found, context->queue};
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		rql_buffer_free(buffers[i]);
+	free(context);
+}
+
+static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
+{
+	return ((const struct rql_cube_context *)base)->capacity == unit_of(stage)->capacity;
+}
+
+static uint64_t context_bytes(const struct rql_stage *stage)
+{
+	return rql_cube_unit_bytes(unit_of(stage));
+}
+
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
+                         struct rql_error *err)
+{
+	struct rql_cube_unit *unit = unit_of(stage);
+	struct rql_cube_context *context = (struct rql_cube_context *)base;
 	context->collects = false;
-	rql_status status = unit->ops->record(unit, context, commands, err);
-	if (status == RQL_OK && !context->collects) {
-		uint32_t mode = unit->rows_whole ? RQL_CUBE_COLLECT_ROWS : RQL_CUBE_COLLECT_GROUPS;
-		status = record_collect(unit, context, mode, commands, err);
-	}
-	if (status == RQL_OK)
-		status = rql_commands_end(commands, err);
-	if (status == RQL_OK)
-		*out = commands;
-	else
-		rql_commands_free(commands);
-	return status;
+	RQL_TRY(unit->ops->record(unit, context, commands, err));
+	if (context->collects)
+		return RQL_OK;
+	uint32_t mode = unit->rows_whole ? RQL_CUBE_COLLECT_ROWS : RQL_CUBE_COLLECT_GROUPS;
+	return record_collect(unit, context, mode, commands, err);
 }
 
-/* A context that nobody uses and the device is done with; a new one when there is none. */
-static rql_status take_context(struct rql_cube_unit *unit, bool timed, struct rql_cube_context **out,
-                               struct rql_error *err)
+static rql_status run_before(struct rql_stage *stage, struct rql_stage_context *base, bool timed,
+                             struct rql_progress *progress, struct rql_error *err)
 {
-	pthread_mutex_lock(&unit->lock);
-	rql_status status = place(unit, err);
-	struct rql_cube_context **at = &unit->contexts, *context = NULL;
-	while (status == RQL_OK && *at && !context) {
-		if (rql_is_done(unit->device, (*at)->ticket)) {
-			context = *at;
-			*at = context->next;
-			if (context->capacity != unit->capacity) { /* the table has grown since */
-				free_context(context);
-				context = NULL;
-			}
-		} else {
-			at = &(*at)->next;
-		}
-	}
-	if (status == RQL_OK && !context) {
-		context = calloc(1, sizeof(*context));
-		status = context ? make_buffers(unit, context, err) : rql_error_memory(err, sizeof(*context), "a query's run");
-	}
-	struct rql_commands **commands = !context ? NULL : timed ? &context->timed : &context->commands;
-	if (status == RQL_OK && !*commands)
-		status = record(unit, context, timed ? RQL_COMMANDS_TIMED : 0, commands, err);
-	if (status == RQL_OK) {
-		context->before = unit->once;
-		unit->once = (struct rql_pass_time){0};
-	}
-	pthread_mutex_unlock(&unit->lock);
-	if (status == RQL_OK)
-		*out = context;
-	else
-		free_context(context);
-	return status;
+	struct rql_cube_unit *unit = unit_of(stage);
+	struct rql_cube_context *context = (struct rql_cube_context *)base;
+	pthread_mutex_lock(&stage->lock);
+	context->before = unit->once;
+	unit->once = (struct rql_pass_time){0};
+	pthread_mutex_unlock(&stage->lock);
+	return unit->ops->run_before ? unit->ops->run_before(unit, context, timed, progress, err) : RQL_OK;
 }
 
-static void give_context(struct rql_cube_unit *unit, struct rql_cube_context *context)
+/* A hash table was too small: the next context's is larger. */
+static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
-	pthread_mutex_lock(&unit->lock);
-	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
-	if (!unit->contexts || rql_cube_unit_bytes(unit) <= SMALL_CONTEXT) {
-		context->next = unit->contexts;
-		unit->contexts = context;
-		context = NULL;
-	}
-	pthread_mutex_unlock(&unit->lock);
-	free_context(context);
+	struct rql_cube_unit *unit = unit_of(stage);
+	const struct rql_cube_context *context = (const struct rql_cube_context *)base;
+	const uint64_t *head = context->result->map;
+	(void)err;
+	*again = head[RQL_CUBE_STATE_OVERFLOW] != 0;
+	if (*again && unit->capacity == context->capacity)
+		unit->capacity *= GROW;
+	return RQL_OK;
 }
 
 /* ---- answers ---- */
@@ -330,18 +271,21 @@ void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *count
 	out->runs = runs;
 }
 
-static rql_status put_times(struct rql_cube_context *context, struct rql_arena *arena, struct rql_port *out,
+/* What ran before the recording comes first. */
+static rql_status put_times(const struct rql_cube_context *context, struct rql_arena *arena, struct rql_port *out,
                             struct rql_error *err)
 {
-	uint32_t count = rql_commands_times(context->timed, NULL, 0, &out->device_ns),
-			 before = context->before.pass != NULL;
-	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, before + count);
-	if (!out->passes)
-		return rql_error_memory(err, (before + count) * sizeof(*out->passes), "a query's timings");
-	out->passes[0] = context->before;
+	RQL_TRY(rql_stage_times(&context->base, arena, out, err));
+	if (!context->before.pass)
+		return RQL_OK;
+	struct rql_pass_time *passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count + 1);
+	if (!passes)
+		return rql_error_memory(err, (out->pass_count + 1) * sizeof(*passes), "a query's timings");
+	passes[0] = context->before;
+	memcpy(passes + 1, out->passes, out->pass_count * sizeof(*passes));
+	out->passes = passes;
+	out->pass_count++;
 	out->device_ns += context->before.ns;
-	rql_commands_times(context->timed, out->passes + before, count, NULL);
-	out->pass_count = before + count;
 	return RQL_OK;
 }
 
@@ -377,8 +321,8 @@ static rql_status fetch_groups(const struct rql_cube_unit *unit, const struct rq
 	return rql_buffer_download(context->found, rows_at, g->rows, count * words * sizeof(uint64_t), err);
 }
 
-static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context *context, bool timed,
-                            struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
+static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context *context,
+                            const struct rql_stage_run *run, struct rql_error *err)
 {
 	struct rql_cube_groups groups;
 	struct rql_port answer;
@@ -387,7 +331,7 @@ static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context 
 	rql_status status = fetch_groups(unit, context, &groups, &memory, err);
 	if (status == RQL_OK) {
 		covered = settle_rows(unit->prepared, groups.rows, groups.capacity);
-		status = rql_cube_answer(&groups, arena, &answer, err);
+		status = rql_cube_answer(&groups, run->arena, &answer, err);
 	}
 	free(memory);
 	if (status != RQL_OK)
@@ -397,70 +341,87 @@ static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context 
 		unit->ops->count(unit, head, &answer);
 	else
 		rql_cube_unit_count(unit, head + RQL_CUBE_STATE_COUNTERS, &answer);
-	if (timed)
-		RQL_TRY(put_times(context, arena, &answer, err));
-	*out = answer;
+	if (run->timed)
+		RQL_TRY(put_times(context, run->arena, &answer, err));
+	*run->port = answer;
 	return RQL_OK;
 }
 
-/* ---- the run ---- */
-
-/* Nothing qualifies: no device is needed for that. */
-static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_port *out,
-                                 struct rql_error *err)
+static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, const struct rql_stage_run *run,
+                       struct rql_error *err)
 {
+	struct rql_cube_unit *unit = unit_of(stage);
+	const struct rql_prepared *p = unit->prepared;
+	if (base)
+		return answer_of(unit, (struct rql_cube_context *)base, run, err);
 	struct rql_cube_groups groups = {.prepared = p, .rows = p->row_template, .capacity = p->scalar, .ready = true};
-	return rql_cube_answer(&groups, arena, out, err);
+	return rql_cube_answer(&groups, run->arena, run->port, err);
 }
 
-/* *again: the hash table was too small, and the next context's is larger. */
-static rql_status run_once(struct rql_cube_unit *unit, bool timed, struct rql_arena *arena,
-                           struct rql_progress *progress, struct rql_port *out, bool *again, struct rql_error *err)
+static const struct rql_stage_ops stage_ops = {.place = place,
+                                               .open = open_context,
+                                               .close = close_context,
+                                               .fits = fits,
+                                               .record = record,
+                                               .before = run_before,
+                                               .check = check,
+                                               .take = take,
+                                               .bytes = context_bytes};
+
+/* ---- the unit ---- */
+
+static void choose_rows(struct rql_cube_unit *unit)
 {
-	struct rql_cube_context *context = NULL;
-	RQL_TRY(take_context(unit, timed, &context, err));
-	rql_status status = RQL_OK;
-	if (unit->ops->run_before)
-		status = unit->ops->run_before(unit, context, timed, progress, err);
-	bool submitted = status == RQL_OK;
-	if (status == RQL_OK)
-		status = rql_submit(timed ? context->timed : context->commands, &context->ticket, err);
-	if (status == RQL_OK)
-		status = rql_wait(unit->device, context->ticket, progress, err);
-	const uint64_t *head = context->result->map;
-	*again = status == RQL_OK && head[RQL_CUBE_STATE_OVERFLOW] != 0;
-	if (status == RQL_OK && !*again)
-		status = answer_of(unit, context, timed, arena, out, err);
-	if (*again) {
-		pthread_mutex_lock(&unit->lock);
-		if (unit->capacity == context->capacity)
-			unit->capacity *= GROW;
-		pthread_mutex_unlock(&unit->lock);
+	const struct rql_prepared *p = unit->prepared;
+	uint64_t groups = p->group_count;
+	bool large = groups > DENSE_WORDS / p->row_words;
+	unit->hashed = groups > RQL_CUBE_DENSE_WORDS / p->row_words || (large && (double)groups > 4 * p->groups);
+	unit->rows_whole = !unit->hashed && groups * p->row_words <= RQL_CUBE_WHOLE_WORDS;
+	/* Twice the expected groups and some more; the estimate may be wrong, then the table grows. */
+	unit->capacity = unit->hashed ? power_above((uint64_t)(2.5 * p->groups)) : groups;
+}
+
+rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, const struct rql_cube_unit_ops *ops,
+                             void *method, struct rql_error *err)
+{
+	struct rql_cube_unit *unit = calloc(1, sizeof(*unit));
+	if (!unit)
+		return rql_error_memory(err, sizeof(*unit), "a query on a GPU");
+	rql_status status = rql_stage_init(&unit->stage, &stage_ops, device, err);
+	if (status != RQL_OK) {
+		free(unit);
+		return status;
 	}
-	/* An interrupted run goes on; its context is looked at again when it is done. */
-	if (status == RQL_OK || (status == RQL_ERROR_INTERRUPTED && submitted))
-		give_context(unit, context);
-	else
-		free_context(context);
-	return status;
+	unit->prepared = p;
+	unit->ops = ops;
+	unit->method = method;
+	unit->items = rql_cube_items(p);
+	choose_rows(unit);
+	p->unit = unit;
+	return RQL_OK;
+}
+
+void rql_cube_unit_free(struct rql_cube_unit *unit)
+{
+	if (!unit)
+		return;
+	rql_stage_clear(&unit->stage);
+	if (unit->placed && unit->ops->unplace)
+		unit->ops->unplace(unit);
+	rql_buffer_free(unit->program);
+	if (unit->arrays)
+		rql_placement_release(&unit->arrays->placement);
+	free(unit);
 }
 
 rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
                              struct rql_progress *progress, struct rql_port *out, struct rql_error *err)
 {
 	struct rql_cube_unit *unit = p->unit;
-	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
-		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	if (!unit->items)
-		return answer_nothing(p, arena, out, err);
 	struct rql_error why = {0};
-	rql_status status;
-	bool again = false;
-	do
-		status = run_once(unit, (flags & RQL_RUN_TIMED) != 0, arena, progress, out, &again, &why);
-	while (status == RQL_OK && again);
+	rql_status status = rql_stage_run(&unit->stage, flags, arena, progress, NULL, out, &why);
 	if (status == RQL_ERROR_DEVICE)
-		rql_placements_fail(p->cube, unit->device, rql_error_message(&why));
+		rql_placements_fail(p->cube, unit->stage.device, rql_error_message(&why));
 	if (status != RQL_OK)
 		rql_error_set(err, status, "%s", rql_error_message(&why));
 	rql_error_clear(&why);

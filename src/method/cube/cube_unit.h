@@ -1,9 +1,6 @@
-/* Running a bound request on a GPU, whatever adds up the rows (unit compute: cube_compute.c, rt: cube_rt.c).
- *
- * A run needs accumulator rows, which are at rest (templates) between runs, a small result that the host reads, and
- * recorded commands: a CONTEXT. Contexts are made on first need, kept with the prepared request and submitted again and
- * again, so that a warm run is one submission and one wait. Several threads run one request at once with a context
- * each; one whose run was interrupted is used again when the device is done with it.
+/* Running a bound request on a GPU, whatever adds up the rows (unit compute: cube_compute.c, rt: cube_rt.c): a stage
+ * (method/stage.h), whose contexts have accumulator rows, which are at rest (templates) between runs, and a small result
+ * that the host reads.
  *
  * The method records the passes that add to the rows (cube_cells.glsl); this file adds the pass that puts the groups
  * out and the rows back at rest, unless the method's last pass does that itself (context->collects: rows_whole only).
@@ -11,8 +8,8 @@
 #ifndef RQL_METHOD_CUBE_CUBE_UNIT_H
 #define RQL_METHOD_CUBE_CUBE_UNIT_H
 
-#include <pthread.h>
 #include "method/cube/cube_program.h"
+#include "method/stage.h"
 
 /* Up to so many words of rows are copied whole into the result by one workgroup; beyond, existing groups are put out by
  * a pass of its own. */
@@ -21,15 +18,13 @@
 
 struct rql_cube_unit;
 struct rql_cube_context {
-	struct rql_cube_context *next;
+	struct rql_stage_context base;
 	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */, *found /* DEVICE; NULL: in result */;
 	struct rql_cube_accumulator accumulator; /* their addresses, for the shaders' arguments */
 	uint64_t capacity;                       /* rows */
 	struct rql_buffer *queue;                /* the method's own, or NULL; freed with the context */
-	struct rql_commands *commands, *timed;   /* NULL: not recorded yet */
 	bool collects;                           /* set by record: the last recorded pass puts the groups out */
 	struct rql_pass_time before;             /* what ran before this run's recording; pass NULL: nothing */
-	uint64_t ticket;                         /* of the last submission; 0: none */
 };
 
 struct rql_cube_unit_ops {
@@ -54,19 +49,18 @@ struct rql_cube_unit_ops {
 
 /* prepared->unit. */
 struct rql_cube_unit {
+	struct rql_stage stage;
 	const struct rql_prepared *prepared;
-	struct rql_device *device;
 	const struct rql_cube_unit_ops *ops;
 	void *method; /* the method's own; in prepared->arena or freed by unplace */
 	uint64_t items;
-	bool rows_whole;      /* dense and few: the result has every row */
-	pthread_mutex_t lock; /* everything below */
+	bool rows_whole; /* dense and few: the result has every row */
+	/* under the stage's lock: */
 	bool placed;
 	struct rql_cube_arrays *arrays;
 	struct rql_buffer *program;
 	struct rql_cube_program head;      /* its first struct */
 	struct rql_pass_time once;         /* a pass that `place` ran: told with the next run's times; pass NULL: none */
-	struct rql_cube_context *contexts; /* not in use by a thread */
 	bool hashed;
 	uint64_t capacity; /* of the next context: rows; hashed: a power of two, grows after an overflow */
 };

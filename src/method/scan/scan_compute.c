@@ -1,18 +1,15 @@
-/* The fused scan on the compute unit: one dispatch of the request's kernel (shaders/scan_kernel.comp) and, when groups
- * are many, one that collects them.
- *
- * A run needs rows of groups, which are at rest between runs, a result that the host reads, and recorded commands: a
- * CONTEXT. Contexts are kept with the request and submitted again and again, so that a warm run is one submission and
- * one wait. Several threads run one request at once with a context each. */
+/* The fused scan on the compute unit: a stage (method/stage.h) of one dispatch of the request's kernel
+ * (shaders/scan_kernel.comp) and, when groups are many, one that collects them. A context has rows of groups, which are at
+ * rest between runs, and a result that the host reads. */
 #include "method/scan/scan_compute_run.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "shaders/method/scan/scan_collect.comp.h"
 
 #define LEAST_CAPACITY 1024u
 #define GROW 8u                            /* of a hash table that was too small: its run is lost */
-#define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
 #define COLLECT_SIZE 256u
 #define COLLECT_MOST 1056u    /* workgroups: rows per invocation beyond */
 
@@ -42,7 +39,7 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 	                              plan->set_words ? plan->set_words : 1,
 	                              plan->copies,
 	                              plan->whole,
-	                              p->device->kind == RQL_DEVICE_SOFTWARE,
+	                              p->stage.device->kind == RQL_DEVICE_SOFTWARE,
 	                              plan->words,
 	                              plan->limb_bits,
 	                              plan->row_sums,
@@ -50,7 +47,7 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 	                              params ? params : 1,
 	                              heads ? heads : 1,
 	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0};
-	rql_status status = rql_pipeline_get_generated(p->device, &kernel, constants,
+	rql_status status = rql_pipeline_get_generated(p->stage.device, &kernel, constants,
 	                                               sizeof(constants) / sizeof(*constants), &p->pipeline, err);
 	free(code);
 	return status;
@@ -76,7 +73,7 @@ static void give_up(struct rql_buffer *buffer)
 static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
 {
 	struct rql_scan_blob *blob = &p->plan.blob;
-	RQL_TRY(keep(p->device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
+	RQL_TRY(keep(p->stage.device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
 	for (uint64_t i = 0; i < blob->relocation_count; i++) {
 		uint64_t value;
 		memcpy(&value, blob->bytes + blob->relocations[i], sizeof(value));
@@ -98,18 +95,24 @@ static void unplace(struct rql_prepared *p)
 	rql_scan_compute_plan_free(&p->plan);
 }
 
-/* lock held. What fails is undone, so that a later run tries anew. */
-static rql_status place(struct rql_prepared *p, struct rql_progress *progress, struct rql_error *err)
+static struct rql_prepared *prepared_of(const struct rql_stage *stage)
 {
+	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
+}
+
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
+{
+	struct rql_prepared *p = prepared_of(stage);
+	*nothing = p->placed && !p->table.item_count;
 	if (p->placed)
 		return RQL_OK;
 	rql_status status = p->rows ? rql_scan_list_bound(p, progress, err) : RQL_OK;
 	if (status == RQL_OK && !p->plan.scan)
-		status = rql_scan_compute_plan(p->scan, p->rows != NULL, p->device, p->arena, &p->plan, err);
+		status = rql_scan_compute_plan(p->scan, p->rows != NULL, p->stage.device, p->arena, &p->plan, err);
 	if (status == RQL_OK)
 		status = get_pipeline(p, err);
 	if (status == RQL_OK)
-		status = rql_scan_table_make(&p->plan, p->device, &p->table, err);
+		status = rql_scan_table_make(&p->plan, p->stage.device, &p->table, err);
 	if (status == RQL_OK && p->table.item_count > RQL_SCAN_BLOCKS_MOST)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a scan of %u blocks; the device takes up to %u",
 		                       p->table.item_count, RQL_SCAN_BLOCKS_MOST);
@@ -122,9 +125,10 @@ static rql_status place(struct rql_prepared *p, struct rql_progress *progress, s
 	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
 	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
 	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
-	p->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
+	stage->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
 	p->items = p->table.item_count;
 	p->placed = true;
+	*nothing = !p->table.item_count;
 	if (p->rows)
 		rql_scan_list_size(p);
 	return RQL_OK;
@@ -132,12 +136,10 @@ static rql_status place(struct rql_prepared *p, struct rql_progress *progress, s
 
 /* ---- contexts ---- */
 
-static void free_context(struct context *x)
+static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
-	if (!x)
-		return;
-	rql_commands_free(x->commands);
-	rql_commands_free(x->timed);
+	struct rql_scan_context *x = (struct rql_scan_context *)base;
+	(void)stage;
 	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->others};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		give_up(buffers[i]);
@@ -166,7 +168,7 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 }
 
 /* Every buffer that the kernels touch; malloc'ed. */
-static struct rql_use *uses_of(const struct rql_prepared *p, const struct context *x, uint32_t *count)
+static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
 	uint64_t columns = rql_scan_table_places(&p->plan);
 	struct rql_use *uses = calloc(columns + 8, sizeof(*uses));
@@ -184,13 +186,13 @@ static struct rql_use *uses_of(const struct rql_prepared *p, const struct contex
 	return uses;
 }
 
-static rql_status record_collect(const struct rql_prepared *p, const struct context *x, bool reset,
+static rql_status record_collect(const struct rql_prepared *p, const struct rql_scan_context *x, bool reset,
                                  struct rql_commands *commands, const struct rql_use *uses, uint32_t count,
                                  struct rql_error *err)
 {
 	const struct rql_pipeline *pipeline;
-	const uint32_t most = p->device->limits.group_size, size = most < COLLECT_SIZE ? most : COLLECT_SIZE;
-	RQL_TRY(rql_pipeline_get(p->device, &collect_kernel, &size, 1, &pipeline, err));
+	const uint32_t most = p->stage.device->limits.group_size, size = most < COLLECT_SIZE ? most : COLLECT_SIZE;
+	RQL_TRY(rql_pipeline_get(p->stage.device, &collect_kernel, &size, 1, &pipeline, err));
 	uint64_t groups = (x->capacity + size - 1) / size;
 	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
 	struct rql_scan_collect_args args = {.accumulator = x->accumulator,
@@ -206,15 +208,15 @@ static rql_status record_collect(const struct rql_prepared *p, const struct cont
 
 /* A workgroup's subgroups are at neighbouring tiles, so that what it reads of a column is in few pages at a time; a block's
  * tiles stay together where there are blocks for all subgroups. */
-static uint32_t visit_of(const struct rql_prepared *p, const struct context *x)
+static uint32_t visit_of(const struct rql_prepared *p, const struct rql_scan_context *x)
 {
-	uint32_t subgroup = p->device->limits.subgroup_size, subgroups = p->plan.workgroup / subgroup;
+	uint32_t subgroup = p->stage.device->limits.subgroup_size, subgroups = p->plan.workgroup / subgroup;
 	uint64_t all = (uint64_t)p->workgroups * subgroups;
 	uint32_t tiles = subgroups * (x->items >= all ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1);
 	return (uint32_t)__builtin_ctz(tiles); /* all of them are powers of two */
 }
 
-static void record_scan(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,
+static void record_scan(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_commands *commands,
                         const struct rql_use *uses, uint32_t count)
 {
 	uint64_t base = p->tables->address;
@@ -234,47 +236,56 @@ static void record_scan(const struct rql_prepared *p, const struct context *x, s
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
 }
 
-/* reset: puts rows and keys at rest instead. */
-static rql_status record(const struct rql_prepared *p, const struct context *x, unsigned flags, bool reset,
-                         struct rql_commands **out, struct rql_error *err)
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
+                         struct rql_error *err)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
+	uint32_t count;
+	struct rql_use *uses = uses_of(p, x, &count);
+	rql_status status = uses ? RQL_OK : rql_error_memory(err, 4096, "a query's commands");
+	if (uses)
+		record_scan(p, x, commands, uses, count);
+	if (uses && !p->rows && !p->plan.whole)
+		status = record_collect(p, x, false, commands, uses, count, err);
+	free(uses);
+	return status;
+}
+
+/* Puts state, rows and keys at rest: the first run comes after it in the queue. */
+static rql_status reset(const struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
 {
 	struct rql_commands *commands;
 	uint32_t count;
 	struct rql_use *uses = uses_of(p, x, &count);
 	if (!uses)
 		return rql_error_memory(err, 4096, "a query's commands");
-	rql_status status = rql_commands_new(p->device, flags, &commands, err);
-	if (status != RQL_OK) {
-		free(uses);
-		return status;
-	}
-	if (reset)
+	rql_status status = rql_commands_new(p->stage.device, 0, &commands, err);
+	if (status == RQL_OK) {
 		rql_record_fill(commands, x->state, 0, x->state->bytes, 0);
-	if (reset && x->keys)
-		rql_record_fill(commands, x->keys, 0, x->keys->bytes, 0);
-	if (!reset)
-		record_scan(p, x, commands, uses, count);
-	if (!p->rows && (reset || !p->plan.whole))
-		status = record_collect(p, x, reset, commands, uses, count, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(commands, err);
-	free(uses);
-	if (status == RQL_OK)
-		*out = commands;
-	else
+		if (x->keys)
+			rql_record_fill(commands, x->keys, 0, x->keys->bytes, 0);
+		if (!p->rows)
+			status = record_collect(p, x, true, commands, uses, count, err);
+		if (status == RQL_OK)
+			status = rql_commands_end(commands, err);
+		if (status == RQL_OK)
+			status = rql_submit(commands, &x->base.ticket, err);
 		rql_commands_free(commands);
+	}
+	free(uses);
 	return status;
 }
 
 /* Of a selection: a list of rows, in memory that the host reads or, when it is long, in the device's. */
-static rql_status make_list(struct rql_prepared *p, struct context *x, struct rql_error *err)
+static rql_status make_list(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
 {
 	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), bytes = x->capacity * sizeof(uint32_t);
 	const bool direct = rql_scan_list_direct(x->capacity);
 	if (!direct)
-		RQL_TRY(keep(p->device, bytes, RQL_MEMORY_DEVICE, "the list of a query's rows", &x->rows, err));
-	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result,
+		RQL_TRY(keep(p->stage.device, bytes, RQL_MEMORY_DEVICE, "the list of a query's rows", &x->rows, err));
+	RQL_TRY(keep(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(keep(p->stage.device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result,
 	             err));
 	x->accumulator = (struct rql_scan_accumulator){.rows = direct ? x->result->address + head : x->rows->address,
 	                                               .mask = x->capacity,
@@ -285,19 +296,19 @@ static rql_status make_list(struct rql_prepared *p, struct context *x, struct rq
 	return RQL_OK;
 }
 
-static rql_status make_groups(struct rql_prepared *p, struct context *x, struct rql_error *err)
+static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
 {
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word;
 	x->room = rql_scan_direct_groups(p);
-	RQL_TRY(keep(p->device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
+	RQL_TRY(keep(p->stage.device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
-		RQL_TRY(keep(p->device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
-	RQL_TRY(keep(p->device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query",
+		RQL_TRY(keep(p->stage.device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
+	RQL_TRY(keep(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(keep(p->stage.device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query",
 	             &x->result, err));
 	if (x->room < x->capacity)
-		RQL_TRY(keep(p->device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
+		RQL_TRY(keep(p->stage.device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
 		             "the found groups of a query", &x->others, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
@@ -312,135 +323,63 @@ static rql_status make_groups(struct rql_prepared *p, struct context *x, struct 
 	return RQL_OK;
 }
 
-static rql_status make_buffers(struct rql_prepared *p, struct context *x, struct rql_error *err)
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
 {
+	struct rql_prepared *p = prepared_of(stage);
+	struct rql_scan_context *x = calloc(1, sizeof(*x));
+	if (!x)
+		return rql_error_memory(err, sizeof(*x), "a query's run");
+	*out = &x->base;
 	x->capacity = p->capacity;
 	x->items = p->items;
 	RQL_TRY(p->rows ? make_list(p, x, err) : make_groups(p, x, err));
-	struct rql_commands *commands;
-	RQL_TRY(record(p, x, 0, true, &commands, err));
-	rql_status status = rql_submit(commands, &x->ticket, err); /* the first run comes after it in the queue */
-	rql_commands_free(commands);
-	return status;
+	return reset(p, x, err);
 }
 
-/* A context that nobody uses and the device is done with; a new one when there is none. lock held. */
-static rql_status find_context(struct rql_prepared *p, bool timed, struct context **out, struct rql_error *err)
+static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
 {
-	struct context **at = &p->contexts, *x = NULL;
-	while (*at && !x) {
-		if (!rql_is_done(p->device, (*at)->ticket)) {
-			at = &(*at)->next;
-			continue;
-		}
-		x = *at;
-		*at = x->next;
-		if (x->capacity != p->capacity || x->items != p->items) { /* they have grown since */
-			free_context(x);
-			x = NULL;
-		}
-	}
-	rql_status status = RQL_OK;
-	if (!x) {
-		x = calloc(1, sizeof(*x));
-		status = x ? make_buffers(p, x, err) : rql_error_memory(err, sizeof(*x), "a query's run");
-	}
-	struct rql_commands **commands = !x ? NULL : timed ? &x->timed : &x->commands;
-	if (status == RQL_OK && !*commands)
-		status = record(p, x, timed ? RQL_COMMANDS_TIMED : 0, false, commands, err);
-	if (status == RQL_OK)
-		*out = x;
-	else
-		free_context(x);
-	return status;
+	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
+	return x->capacity == p->capacity && x->items == p->items;
 }
 
-static void give_context(struct rql_prepared *p, struct context *x)
+static uint64_t context_bytes(const struct rql_stage *stage)
 {
-	pthread_mutex_lock(&p->lock);
-	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
-	if (!p->contexts || rql_scan_context_bytes(p) <= SMALL_CONTEXT) {
-		x->next = p->contexts;
-		p->contexts = x;
-		x = NULL;
-	}
-	pthread_mutex_unlock(&p->lock);
-	free_context(x);
+	return rql_scan_context_bytes(prepared_of(stage));
 }
 
 /* ---- runs ---- */
 
-/* A hash table was too small, or a list, or too few blocks were looked at: the next context has more. lock held. */
-static bool grow(struct rql_prepared *p, const struct context *x)
+/* A hash table was too small, or a list, or too few blocks were looked at: the next context has more. */
+static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
+	struct rql_prepared *p = prepared_of(stage);
+	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
 	const uint64_t *head = x->result->map;
-	if (p->rows)
-		return rql_scan_list_grow(p, x, head[RQL_SCAN_STATE_FOUND]);
-	if (!head[RQL_SCAN_STATE_OVERFLOW])
-		return false;
-	if (p->capacity == x->capacity)
+	if (head[RQL_SCAN_STATE_FAILED])
+		return rql_error_set(err, RQL_ERROR_HOST, "an expression of the query failed in some row");
+	*again = p->rows ? rql_scan_list_grow(p, x, head[RQL_SCAN_STATE_FOUND]) : head[RQL_SCAN_STATE_OVERFLOW] != 0;
+	if (*again && !p->rows && p->capacity == x->capacity)
 		p->capacity *= GROW;
-	return true;
+	return RQL_OK;
 }
 
-/* *again: something was too small, and the next context's is larger. *uploaded grows by what was put on the device
- * for it. */
-static rql_status run_once(struct rql_prepared *p, const struct rql_scan_taking *taking, bool *again,
-                           uint64_t *uploaded, struct rql_error *err)
+static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, const struct rql_stage_run *run,
+                       struct rql_error *err)
 {
-	struct context *x = NULL;
-	*again = false;
-	pthread_mutex_lock(&p->lock);
-	rql_status status = place(p, taking->progress, err);
-	*uploaded += p->uploaded;
-	p->uploaded = 0;
-	bool nothing = status == RQL_OK && p->table.item_count == 0;
-	if (status == RQL_OK && !nothing)
-		status = find_context(p, taking->timed, &x, err);
-	pthread_mutex_unlock(&p->lock);
-	if (nothing)
-		return taking->take(p, NULL, taking, err);
-	if (status != RQL_OK)
-		return status;
-	status = rql_submit(taking->timed ? x->timed : x->commands, &x->ticket, err);
-	bool submitted = status == RQL_OK;
-	if (submitted)
-		status = rql_wait(p->device, x->ticket, taking->progress, err);
-	const uint64_t *head = x->result->map;
-	if (status == RQL_OK && head[RQL_SCAN_STATE_FAILED]) {
-		status = rql_error_set(err, RQL_ERROR_HOST, "an expression of the query failed in some row");
-	} else if (status == RQL_OK) {
-		pthread_mutex_lock(&p->lock);
-		*again = grow(p, x);
-		pthread_mutex_unlock(&p->lock);
-		if (!*again)
-			status = taking->take(p, x, taking, err);
-	}
-	/* An interrupted run goes on; its context is looked at again when it is done. */
-	if (status == RQL_OK || status == RQL_ERROR_HOST || (status == RQL_ERROR_INTERRUPTED && submitted))
-		give_context(p, x);
-	else
-		free_context(x);
-	return status;
+	struct rql_prepared *p = prepared_of(stage);
+	struct rql_scan_context *x = (struct rql_scan_context *)base;
+	return p->rows ? rql_scan_list_take(p, x, run, err) : rql_scan_compute_answer(p, x, run, err);
 }
 
-rql_status rql_scan_compute_run(const struct rql_prepared *prepared, const struct rql_scan_taking *taking,
-                                struct rql_error *err)
-{
-	/* What a run keeps for the next one is not part of what others see. */
-	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
-	rql_status status;
-	uint64_t uploaded = 0;
-	bool again = false;
-	if (taking->progress && atomic_load_explicit(&taking->progress->cancel, memory_order_relaxed))
-		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	do
-		status = run_once(p, taking, &again, &uploaded, err);
-	while (status == RQL_OK && again);
-	if (status == RQL_OK)
-		taking->answer->bytes_uploaded = uploaded;
-	return status;
-}
+static const struct rql_stage_ops ops = {.place = place,
+                                         .open = open_context,
+                                         .close = close_context,
+                                         .fits = fits,
+                                         .record = record,
+                                         .check = check,
+                                         .take = take,
+                                         .bytes = context_bytes};
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
                       struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
@@ -448,12 +387,9 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 {
 	if (prepared->rows)
 		return rql_scan_list_run(prepared, device, flags, arena, progress, out, err);
-	const struct rql_scan_taking taking = {.take = rql_scan_compute_answer,
-	                                       .timed = (flags & RQL_RUN_TIMED) != 0,
-	                                       .progress = progress,
-	                                       .arena = arena,
-	                                       .answer = out};
-	return rql_scan_compute_run(prepared, &taking, err);
+	/* What a run keeps for the next one is not part of what others see. */
+	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
+	return rql_stage_run(&p->stage, flags, arena, progress, NULL, out, err);
 }
 
 /* ---- the method ---- */
@@ -472,16 +408,11 @@ static void free_prepared(struct rql_prepared *p)
 {
 	if (!p)
 		return;
-	while (p->contexts) {
-		struct context *x = p->contexts;
-		p->contexts = x->next;
-		free_context(x);
-	}
+	rql_stage_clear(&p->stage);
 	unplace(p);
 	rql_scan_rows_free(p->rows);
 	rql_scan_free(p->scan);
 	rql_store_snapshot_release(p->snapshot);
-	pthread_mutex_destroy(&p->lock);
 	rql_arena_free(p->arena);
 	free(p);
 }
@@ -501,14 +432,14 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a query on a GPU");
-	if (pthread_mutex_init(&p->lock, NULL) != 0) {
+	rql_status status = rql_stage_init(&p->stage, &ops, device, err);
+	if (status != RQL_OK) {
 		free(p);
-		return rql_error_memory(err, sizeof(p->lock), "a query's lock");
+		return status;
 	}
-	p->device = device;
 	p->snapshot = rql_store_snapshot_retain(request->snapshot);
 	p->arena = rql_arena_new();
-	rql_status status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
+	status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
 		status = selection ? rql_scan_list_prepare(p, request, err) : rql_scan_prepare(request, device, &p->scan, err);
 	if (status == RQL_OK)

@@ -35,19 +35,8 @@ static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_
 	return passed;
 }
 
-rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_port *out,
-                                  struct rql_error *err)
-{
-	out->pass_count = rql_commands_times(x->timed, NULL, 0, &out->device_ns);
-	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
-	if (!out->passes)
-		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
-	rql_commands_times(x->timed, out->passes, out->pass_count, NULL);
-	return RQL_OK;
-}
-
 /* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
-static rql_status fetch_groups(const struct rql_prepared *p, const struct context *x, struct rql_scan_groups *g,
+static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_scan_groups *g,
                                uint64_t **memory, struct rql_error *err)
 {
 	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
@@ -86,18 +75,18 @@ static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena 
 	return rql_scan_answer(p->scan, &groups, arena, out, err);
 }
 
-rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
+rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
                                    struct rql_error *err)
 {
 	struct rql_scan_groups groups;
 	struct rql_port answer = {0};
 	uint64_t *memory = NULL, passed = 0;
 	if (!x)
-		return answer_nothing(p, taking->arena, taking->answer, err);
+		return answer_nothing(p, run->arena, run->port, err);
 	rql_status status = fetch_groups(p, x, &groups, &memory, err);
 	if (status == RQL_OK) {
 		passed = settle_rows(p->scan, groups.rows, groups.capacity);
-		status = rql_scan_answer(p->scan, &groups, taking->arena, &answer, err);
+		status = rql_scan_answer(p->scan, &groups, run->arena, &answer, err);
 	}
 	free(memory);
 	if (status != RQL_OK)
@@ -107,8 +96,8 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, co
 	answer.runs = p->table.item_count;
 	answer.bytes_read =
 		(uint64_t)(p->table.bytes + rql_scan_late_bytes(p, p->table.rows ? (double)passed / (double)p->table.rows : 0));
-	if (taking->timed)
-		RQL_TRY(rql_scan_compute_times(x, taking->arena, &answer, err));
-	*taking->answer = answer;
+	if (run->timed)
+		RQL_TRY(rql_stage_times(&x->base, run->arena, &answer, err));
+	*run->port = answer;
 	return RQL_OK;
 }

@@ -102,7 +102,7 @@ static void want_layout(const struct rql_prepared *p, uint32_t column, enum rql_
 		const struct rql_store_segment *segment = &p->snapshot->segments[s];
 		uint64_t bytes = rql_scan_place_bound(p->snapshot, segment, column, layout);
 		w->resident += bytes;
-		w->missing += rql_scan_is_placed(segment, column, layout, p->device) ? 0 : bytes;
+		w->missing += rql_scan_is_placed(segment, column, layout, p->stage.device) ? 0 : bytes;
 	}
 }
 
@@ -201,7 +201,7 @@ static void price_list(const struct rql_prepared *p, const struct rql_device *de
 void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	/* A first run on another thread changes what is placed. */
-	pthread_mutex_t *lock = &((struct rql_prepared *)(uintptr_t)p)->lock;
+	pthread_mutex_t *lock = &((struct rql_prepared *)(uintptr_t)p)->stage.lock;
 	pthread_mutex_lock(lock);
 	if (p->rows)
 		price_list(p, device, out);

@@ -233,12 +233,12 @@ rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_reques
 	if (!sampled.sample)
 		sampled.sample = &sample;
 	p->bound_step = RQL_NONE;
-	RQL_TRY(rql_scan_rows_prepare(&sampled, p->device, &p->rows, err));
+	RQL_TRY(rql_scan_rows_prepare(&sampled, p->stage.device, &p->rows, err));
 	struct rql_arena *arena = rql_arena_new();
 	bool reduced = reduce(request, arena, &conditions, &more);
 	conditions.sample = sampled.sample;
 	const uint32_t step = reduced ? conditions.conjunct_count : 0;
-	if (reduced && may_bound(request, p->device) && rql_rows_boundable(p->rows) &&
+	if (reduced && may_bound(request, p->stage.device) && rql_rows_boundable(p->rows) &&
 	    sample_with(sampled.sample, step, &bounded)) {
 		const uint32_t key = p->rows->fields[0].column;
 		*more = anything(key, &p->snapshot->columns[key]);
@@ -247,7 +247,7 @@ rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_reques
 		p->bound_step = step;
 		p->bound_rows = rql_rows_bound_guess(p->rows);
 	}
-	rql_status status = reduced ? rql_scan_prepare(&conditions, p->device, &p->scan, err)
+	rql_status status = reduced ? rql_scan_prepare(&conditions, p->stage.device, &p->scan, err)
 	                            : rql_error_memory(err, 4096, "a query on a GPU");
 	rql_arena_free(arena);
 	return status;
@@ -278,7 +278,7 @@ rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *prog
 	bool found = false;
 	if (p->bound_step == RQL_NONE)
 		return RQL_OK;
-	rql_status status = rql_rows_open(&run, p->rows, p->device, progress, err);
+	rql_status status = rql_rows_open(&run, p->rows, p->stage.device, progress, err);
 	if (status == RQL_OK)
 		status = rql_rows_bound(&run, &step, &p->bound_rows, &found, err);
 	rql_rows_close(&run);
@@ -367,7 +367,7 @@ bool rql_scan_list_direct(uint64_t capacity)
 	return capacity * sizeof(uint32_t) <= RQL_SCAN_DIRECT_BYTES;
 }
 
-bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_t found)
+bool rql_scan_list_grow(struct rql_prepared *p, const struct rql_scan_context *x, uint64_t found)
 {
 	uint64_t room = x->capacity;
 	if (x->items == p->table.item_count)
@@ -388,7 +388,7 @@ bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_
 
 /* ---- runs ---- */
 
-static rql_status fetch(const struct context *x, uint64_t count, uint32_t *to, struct rql_error *err)
+static rql_status fetch(const struct rql_scan_context *x, uint64_t count, uint32_t *to, struct rql_error *err)
 {
 	const uint64_t bytes = count * sizeof(*to);
 	if (x->rows)
@@ -398,21 +398,21 @@ static rql_status fetch(const struct context *x, uint64_t count, uint32_t *to, s
 }
 
 /* The list is taken out of the context, which the next run may then have. */
-static rql_status take_list(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
-                            struct rql_error *err)
+rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
+                              struct rql_error *err)
 {
-	struct rql_port *answer = taking->answer;
+	struct rql_port *answer = run->port;
 	if (!x)
 		return RQL_OK;
 	const uint64_t count = ((const uint64_t *)x->result->map)[RQL_SCAN_STATE_FOUND];
 	const uint64_t most = (uint64_t)x->items * RQL_STORE_BLOCK, rows = most < p->table.rows ? most : p->table.rows;
 	const double part = (double)x->items / p->table.item_count;
-	struct rql_scan_list *list = taking->list;
+	struct rql_scan_list *list = run->own;
 	RQL_TRY(on_host(RQL_MEM_ARRAY(&list->mem, list->entries, count, err), err));
 	if (count)
 		RQL_TRY(fetch(x, count, list->entries, err));
-	if (taking->timed)
-		RQL_TRY(rql_scan_compute_times(x, taking->arena, answer, err));
+	if (run->timed)
+		RQL_TRY(rql_stage_times(&x->base, run->arena, answer, err));
 	list->count = count;
 	answer->cells_read = rows;
 	answer->cells_covered = count;
@@ -429,16 +429,12 @@ rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_dev
 	struct rql_scan_list list = {0};
 	struct rql_port answer = {.kind = RQL_PORT_BATCH};
 	struct rql_batch *batch = NULL;
-	const struct rql_scan_taking taking = {.take = take_list,
-	                                       .timed = (flags & RQL_RUN_TIMED) != 0,
-	                                       .progress = progress,
-	                                       .arena = arena,
-	                                       .answer = &answer,
-	                                       .list = &list};
+	/* What a run keeps for the next one is not part of what others see. */
+	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
 	rql_status status = RQL_OK;
 	rql_mem_init(&list.mem, prepared->rows->budget, "the rows of a query");
 	if (prepared->rows->limit) /* else no row is wanted, and no device needed */
-		status = rql_scan_compute_run(prepared, &taking, err);
+		status = rql_stage_run(&p->stage, flags, arena, progress, &list, &answer, err);
 	if (status == RQL_OK) {
 		status = rql_rows_run_listed(prepared->rows, device, progress, list.entries, list.count, &batch, err);
 		status = on_host(status, err);

@@ -3,10 +3,9 @@
 #ifndef RQL_METHOD_SCAN_SCAN_COMPUTE_RUN_H
 #define RQL_METHOD_SCAN_SCAN_COMPUTE_RUN_H
 
-#include <pthread.h>
-
 #include "method/scan/scan_compute.h"
 #include "method/scan/scan_rows.h"
+#include "method/stage.h"
 
 /* A request bound to a store by this method. */
 struct rql_prepared {
@@ -14,18 +13,15 @@ struct rql_prepared {
 	struct rql_scan *scan; /* of a selection: its conditions alone (scan_compute_rows.c) */
 	struct rql_scan_rows *rows; /* a selection: what the host does with the rows that pass; NULL: groups */
 	const struct rql_store_snapshot *snapshot; /* retained */
-	struct rql_device *device;
+	struct rql_stage stage; /* its lock: everything below */
 	struct rql_scan_plan plan;
-	pthread_mutex_t lock; /* everything below */
 	bool placed;
 	struct rql_scan_table table;
 	struct rql_buffer *tables;           /* the blob */
-	uint64_t uploaded;                   /* bytes of columns and tables, that no run has reported yet */
 	const struct rql_pipeline *pipeline; /* one reference */
 	uint32_t workgroups;
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
 	uint32_t items;           /* of the table, that the next context reads: all, fewer for the sake of a limit */
-	struct context *contexts; /* those not in use by a thread */
 	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_NONE:
 	 * it is, or there is none. And how many rows for each wanted one are expected to pass it; 0: there is no such step. */
 	uint32_t bound_step;
@@ -34,36 +30,19 @@ struct rql_prepared {
 };
 
 /* What a run writes to; at rest between runs. */
-struct context {
-	struct context *next;
+struct rql_scan_context {
+	struct rql_stage_context base;
 	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
 	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
 	struct rql_scan_accumulator accumulator;
 	uint64_t capacity; /* rows */
 	uint32_t items;
 	uint64_t room;     /* groups in result */
-	struct rql_commands *commands, *timed;
-	uint64_t ticket; /* of the last submission; 0: none */
 };
 
-/* What becomes of a run that has succeeded. x NULL: the zone maps left nothing to run. */
-struct rql_scan_taking {
-	rql_status (*take)(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
-	                   struct rql_error *err);
-	bool timed;
-	struct rql_progress *progress;
-	struct rql_arena *arena;
-	struct rql_port *answer;
-	struct rql_scan_list *list; /* scan_compute_rows.c's */
-};
-/* Places what is not there yet, submits, waits, and again when something was too small; then `take`. */
-rql_status rql_scan_compute_run(const struct rql_prepared *prepared, const struct rql_scan_taking *taking,
-                                struct rql_error *err);
-/* scan_compute_answer.c: groups; and the passes' times of a timed run. */
-rql_status rql_scan_compute_answer(struct rql_prepared *p, struct context *x, const struct rql_scan_taking *taking,
+/* scan_compute_answer.c: the groups of a run. x NULL: the zone maps left nothing to run. */
+rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
                                    struct rql_error *err);
-rql_status rql_scan_compute_times(const struct context *x, struct rql_arena *arena, struct rql_port *out,
-                                  struct rql_error *err);
 /* Bytes of a group in a list. */
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
 
@@ -76,7 +55,10 @@ uint64_t rql_scan_direct_groups(const struct rql_prepared *p);
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p);
 /* Bytes of the columns that are read where rows are left, when the share `passed` of them passes everything. */
 double rql_scan_late_bytes(const struct rql_prepared *p, double passed);
-/* scan_compute_rows.c, selections. As rql_method's offer and run: */
+/* scan_compute_rows.c, selections. Takes the list out of the context; run->own is a struct rql_scan_list: */
+rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
+                              struct rql_error *err);
+/* As rql_method's offer and run: */
 enum rql_offer rql_scan_list_offer(const struct rql_request *request, const struct rql_device *device,
                                    const char **reason);
 rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
@@ -92,7 +74,7 @@ void rql_scan_list_size(struct rql_prepared *p);
 bool rql_scan_list_direct(uint64_t capacity);
 /* True: `found` rows passed, which were more than the list has room for, or too few for the limit though there are more
  * blocks; the next context has what it takes. */
-bool rql_scan_list_grow(struct rql_prepared *p, const struct context *x, uint64_t found);
+bool rql_scan_list_grow(struct rql_prepared *p, const struct rql_scan_context *x, uint64_t found);
 /* Rows that a run will list, and the share of the blocks left by the zone maps that it will read. */
 double rql_scan_list_expected(const struct rql_prepared *p);
 double rql_scan_list_part(const struct rql_prepared *p);

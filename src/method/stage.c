@@ -1,0 +1,239 @@
+/* Contexts, their pool, and a run from submission to port. */
+#include "method/stage.h"
+
+#include "util/threads.h"
+
+#define SMALL_CONTEXT ((uint64_t)64 << 20) /* bytes of device memory */
+
+rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *ops, struct rql_device *device,
+                          struct rql_error *err)
+{
+	*stage = (struct rql_stage){.device = device};
+	if (pthread_mutex_init(&stage->lock, NULL) != 0)
+		return rql_error_memory(err, sizeof(stage->lock), "a query's lock");
+	stage->ops = ops;
+	return RQL_OK;
+}
+
+void rql_stage_read(struct rql_stage *stage, struct rql_stage *input)
+{
+	stage->inputs[stage->input_count++] = input;
+}
+
+/* ---- contexts ---- */
+
+static void close_context(struct rql_stage *stage, struct rql_stage_context *context)
+{
+	if (!context)
+		return;
+	rql_commands_free(context->commands);
+	rql_commands_free(context->timed);
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		close_context(stage->inputs[i], context->inputs[i]);
+	stage->ops->close(stage, context);
+}
+
+void rql_stage_clear(struct rql_stage *stage)
+{
+	if (!stage->ops)
+		return;
+	while (stage->contexts) {
+		struct rql_stage_context *context = stage->contexts;
+		stage->contexts = context->next;
+		close_context(stage, context);
+	}
+	pthread_mutex_destroy(&stage->lock);
+}
+
+/* lock held; inputs' locks are taken behind it. */
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, uint64_t *uploaded,
+                        struct rql_error *err)
+{
+	for (uint32_t i = 0; i < stage->input_count && !*nothing; i++) {
+		struct rql_stage *input = stage->inputs[i];
+		pthread_mutex_lock(&input->lock);
+		rql_status status = place(input, progress, nothing, uploaded, err);
+		pthread_mutex_unlock(&input->lock);
+		RQL_TRY(status);
+	}
+	rql_status status = *nothing ? RQL_OK : stage->ops->place(stage, progress, nothing, err);
+	*uploaded += stage->uploaded;
+	stage->uploaded = 0;
+	return status;
+}
+
+static bool fits(struct rql_stage *stage, const struct rql_stage_context *context)
+{
+	bool all = stage->ops->fits(stage, context);
+	for (uint32_t i = 0; i < stage->input_count && all; i++) {
+		pthread_mutex_lock(&stage->inputs[i]->lock);
+		all = fits(stage->inputs[i], context->inputs[i]);
+		pthread_mutex_unlock(&stage->inputs[i]->lock);
+	}
+	return all;
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
+{
+	rql_status status = stage->ops->open(stage, out, err);
+	for (uint32_t i = 0; i < stage->input_count && status == RQL_OK; i++) {
+		pthread_mutex_lock(&stage->inputs[i]->lock);
+		status = open_context(stage->inputs[i], &(*out)->inputs[i], err);
+		pthread_mutex_unlock(&stage->inputs[i]->lock);
+	}
+	return status;
+}
+
+static rql_status record_passes(struct rql_stage *stage, struct rql_stage_context *context,
+                                struct rql_commands *commands, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++) {
+		pthread_mutex_lock(&stage->inputs[i]->lock);
+		rql_status status = record_passes(stage->inputs[i], context->inputs[i], commands, err);
+		pthread_mutex_unlock(&stage->inputs[i]->lock);
+		RQL_TRY(status);
+	}
+	return stage->ops->record(stage, context, commands, err);
+}
+
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *context, bool timed, struct rql_error *err)
+{
+	struct rql_commands **out = timed ? &context->timed : &context->commands, *commands;
+	if (*out)
+		return RQL_OK;
+	RQL_TRY(rql_commands_new(stage->device, timed ? RQL_COMMANDS_TIMED : 0, &commands, err));
+	rql_status status = record_passes(stage, context, commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(commands, err);
+	if (status == RQL_OK)
+		*out = commands;
+	else
+		rql_commands_free(commands);
+	return status;
+}
+
+/* A context that nobody uses and the device is done with; a new one when there is none. lock held. */
+static rql_status find_context(struct rql_stage *stage, bool timed, struct rql_stage_context **out,
+                               struct rql_error *err)
+{
+	struct rql_stage_context **at = &stage->contexts, *context = NULL;
+	while (*at && !context) {
+		if (!rql_is_done(stage->device, (*at)->ticket)) {
+			at = &(*at)->next;
+			continue;
+		}
+		context = *at;
+		*at = context->next;
+		if (!fits(stage, context)) { /* the next ones have grown since */
+			close_context(stage, context);
+			context = NULL;
+		}
+	}
+	rql_status status = context ? RQL_OK : open_context(stage, &context, err);
+	if (status == RQL_OK)
+		status = record(stage, context, timed, err);
+	if (status == RQL_OK)
+		*out = context;
+	else
+		close_context(stage, context);
+	return status;
+}
+
+static void give_context(struct rql_stage *stage, struct rql_stage_context *context)
+{
+	pthread_mutex_lock(&stage->lock);
+	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
+	if (!stage->contexts || stage->ops->bytes(stage) <= SMALL_CONTEXT) {
+		context->next = stage->contexts;
+		stage->contexts = context;
+		context = NULL;
+	}
+	pthread_mutex_unlock(&stage->lock);
+	close_context(stage, context);
+}
+
+/* ---- runs ---- */
+
+static rql_status run_before(struct rql_stage *stage, struct rql_stage_context *context,
+                             const struct rql_stage_run *run, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		RQL_TRY(run_before(stage->inputs[i], context->inputs[i], run, err));
+	return stage->ops->before ? stage->ops->before(stage, context, run->timed, run->progress, err) : RQL_OK;
+}
+
+/* What an input had no room for is not looked at further: this stage has read too little of it. */
+static rql_status check(struct rql_stage *stage, struct rql_stage_context *context, bool *again, struct rql_error *err)
+{
+	rql_status status = RQL_OK;
+	for (uint32_t i = 0; i < stage->input_count && status == RQL_OK && !*again; i++)
+		status = check(stage->inputs[i], context->inputs[i], again, err);
+	if (status != RQL_OK || *again || !stage->ops->check)
+		return status;
+	pthread_mutex_lock(&stage->lock);
+	status = stage->ops->check(stage, context, again, err);
+	pthread_mutex_unlock(&stage->lock);
+	return status;
+}
+
+static rql_status run_once(struct rql_stage *stage, const struct rql_stage_run *run, bool *again, uint64_t *uploaded,
+                           struct rql_error *err)
+{
+	struct rql_stage_context *context = NULL;
+	bool nothing = false;
+	*again = false;
+	pthread_mutex_lock(&stage->lock);
+	rql_status status = place(stage, run->progress, &nothing, uploaded, err);
+	if (status == RQL_OK && !nothing)
+		status = find_context(stage, run->timed, &context, err);
+	pthread_mutex_unlock(&stage->lock);
+	if (status != RQL_OK)
+		return status;
+	if (nothing)
+		return stage->ops->take(stage, NULL, run, err);
+	status = run_before(stage, context, run, err);
+	if (status == RQL_OK)
+		status = rql_submit(run->timed ? context->timed : context->commands, &context->ticket, err);
+	bool submitted = status == RQL_OK;
+	if (submitted)
+		status = rql_wait(stage->device, context->ticket, run->progress, err);
+	if (status == RQL_OK)
+		status = check(stage, context, again, err);
+	if (status == RQL_OK && !*again)
+		status = stage->ops->take(stage, context, run, err);
+	/* An interrupted run goes on; its context is looked at again when it is done. */
+	if (status == RQL_OK || status == RQL_ERROR_HOST || (status == RQL_ERROR_INTERRUPTED && submitted))
+		give_context(stage, context);
+	else
+		close_context(stage, context);
+	return status;
+}
+
+rql_status rql_stage_run(struct rql_stage *stage, unsigned flags, struct rql_arena *arena,
+                         struct rql_progress *progress, void *own, struct rql_port *out, struct rql_error *err)
+{
+	const struct rql_stage_run run = {
+		.timed = (flags & RQL_RUN_TIMED) != 0, .progress = progress, .arena = arena, .port = out, .own = own};
+	rql_status status;
+	uint64_t uploaded = 0;
+	bool again = false;
+	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
+	do
+		status = run_once(stage, &run, &again, &uploaded, err);
+	while (status == RQL_OK && again);
+	if (status == RQL_OK)
+		out->bytes_uploaded = uploaded;
+	return status;
+}
+
+rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_arena *arena, struct rql_port *out,
+                           struct rql_error *err)
+{
+	out->pass_count = rql_commands_times(context->timed, NULL, 0, &out->device_ns);
+	out->passes = RQL_NEW_ARRAY(arena, struct rql_pass_time, out->pass_count);
+	if (!out->passes)
+		return rql_error_memory(err, out->pass_count * sizeof(*out->passes), "a query's timings");
+	rql_commands_times(context->timed, out->passes, out->pass_count, NULL);
+	return RQL_OK;
+}

@@ -1,0 +1,94 @@
+/* A bound request's work on a GPU: passes that are recorded once and submitted again and again.
+ *
+ * A run needs memory that is at rest between runs, and recorded commands: a CONTEXT. Contexts are made on first need and
+ * kept with the stage, so that a warm run is one submission and one wait. Several threads run one request at once with
+ * a context each; one whose run was interrupted is used again when the device is done with it.
+ *
+ * A stage may read what other stages leave on the device, its INPUTS. They are recorded before it into the same
+ * commands, so that a chain of stages is one submission, too. */
+#ifndef RQL_METHOD_STAGE_H
+#define RQL_METHOD_STAGE_H
+
+#include <pthread.h>
+#include "device/work.h"
+#include "method/port.h"
+#include "util/arena.h"
+
+#define RQL_RUN_TIMED 1u /* flag of runs: measure the passes (EXPLAIN ANALYZE, benchmarks); costs a little */
+#define RQL_STAGE_INPUTS_MAX 2u
+
+struct rql_stage;
+/* The first member of a method's own struct. */
+struct rql_stage_context {
+	struct rql_stage_context *next;
+	struct rql_stage_context *inputs[RQL_STAGE_INPUTS_MAX]; /* of the stage's inputs: owned */
+	struct rql_commands *commands, *timed;                  /* NULL: not recorded yet, or recorded by who reads it */
+	uint64_t ticket;                                        /* of the last submission; 0: none */
+};
+
+/* One run, as `take` sees it. */
+struct rql_stage_run {
+	bool timed;
+	struct rql_progress *progress; /* may be NULL */
+	struct rql_arena *arena;
+	struct rql_port *port; /* to be filled */
+	void *own;             /* the method's own, as given to rql_stage_run */
+};
+
+/* What a method does. `stage` is a member of its own struct, too. */
+struct rql_stage_ops {
+	/* Puts what the recordings need where the device needs it, and fetches pipelines: before each run, idempotent. What
+	 * fails is undone, so that a later run tries anew. *nothing: no device is needed, since nothing qualifies. Locked. */
+	rql_status (*place)(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err);
+	/* Makes a context's memory, at rest in the queue's order; after an error the stage closes what *out has. Locked. */
+	rql_status (*open)(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err);
+	/* Frees the memory and the context itself. */
+	void (*close)(struct rql_stage *stage, struct rql_stage_context *context);
+	/* Is the context as large as the next run needs it? Locked. */
+	bool (*fits)(const struct rql_stage *stage, const struct rql_stage_context *context);
+	/* Records the passes. The inputs' passes come before. Locked. */
+	rql_status (*record)(struct rql_stage *stage, struct rql_stage_context *context, struct rql_commands *commands,
+	                     struct rql_error *err);
+	/* What is too long for one submission: runs in submissions of its own and waits for each, so that an interrupt takes
+	 * effect between two. After an error the memory is not at rest. NULL: nothing. */
+	rql_status (*before)(struct rql_stage *stage, struct rql_stage_context *context, bool timed,
+	                     struct rql_progress *progress, struct rql_error *err);
+	/* The run is done. *again: something was too small, and the next context has more. RQL_ERROR_HOST: an expression failed
+	 * in some row; the memory is at rest. Locked. */
+	rql_status (*check)(struct rql_stage *stage, struct rql_stage_context *context, bool *again, struct rql_error *err);
+	/* Makes the port of a run that has succeeded; context NULL: nothing qualifies. Not asked of inputs. */
+	rql_status (*take)(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
+	                   struct rql_error *err);
+	/* ROWS as they lie in the context's memory when the recorded passes are done: what the reader records. NULL: the stage
+	 * gives none. */
+	void (*rows)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_rows *out);
+	/* Of the device's memory, in the next context. */
+	uint64_t (*bytes)(const struct rql_stage *stage);
+};
+
+/* Fields are the stage's own but for ops, device and inputs, which its method reads. */
+struct rql_stage {
+	const struct rql_stage_ops *ops;
+	struct rql_device *device;
+	uint32_t input_count;
+	struct rql_stage *inputs[RQL_STAGE_INPUTS_MAX]; /* not owned; on the same device */
+	pthread_mutex_t lock;                           /* everything below, and what the ops change */
+	uint64_t uploaded;                              /* bytes that `place` has put there, which no run has reported yet */
+	struct rql_stage_context *contexts;             /* not in use by a thread */
+};
+
+rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *ops, struct rql_device *device,
+                          struct rql_error *err) RQL_MUST_CHECK;
+/* Closes the contexts. A stage of zeros is fine. */
+void rql_stage_clear(struct rql_stage *stage);
+/* Records what a run over `input` leaves before this stage's own passes. */
+void rql_stage_read(struct rql_stage *stage, struct rql_stage *input);
+/* Places, submits, waits, and again when something was too small; then takes. flags: RQL_RUN_*. */
+rql_status rql_stage_run(struct rql_stage *stage, unsigned flags, struct rql_arena *arena,
+                         struct rql_progress *progress, void *own, struct rql_port *out,
+                         struct rql_error *err) RQL_MUST_CHECK;
+/* The times of a timed run's passes, in arena. */
+rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_arena *arena, struct rql_port *out,
+                           struct rql_error *err) RQL_MUST_CHECK;
+
+#endif
