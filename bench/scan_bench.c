@@ -83,7 +83,7 @@ static void measure(const struct data *d, const struct query *q, const struct re
 		struct rql_port answer;
 		double cpu_start = cpu_ms();
 		start = rql_now_ns();
-		bench_check(rql_scan_run(scan, device, arena, NULL, &answer, &out->counts, &err), &err);
+		bench_check(rql_scan_run(scan, device, NULL, arena, NULL, &answer, &out->counts, &err), &err);
 		times[i < 2 ? 0 : i - 2] = (double)(rql_now_ns() - start) / 1e6;
 		cpu[i < 2 ? 0 : i - 2] = cpu_ms() - cpu_start;
 		verify(q, &answer, sums, groups);

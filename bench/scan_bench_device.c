@@ -48,7 +48,7 @@ static void measure_device(const char *name, const struct rql_request *request, 
 		exit(1);
 	}
 	bench_check(rql_scan_prepare(request, cpu, &scan, &err), &err);
-	bench_check(rql_scan_run(scan, cpu, arena, NULL, &want, NULL, &err), &err);
+	bench_check(rql_scan_run(scan, cpu, NULL, arena, NULL, &want, NULL, &err), &err);
 	uint64_t start = rql_now_ns();
 	bench_check(method->prepare(request, gpu, &prepared, &err), &err);
 	bench_check(method->run(prepared, gpu, 0, arena, NULL, &have, &err), &err);

@@ -37,7 +37,8 @@ struct rql_method {
 	const char *paper;       /* the source */
 	enum rql_unit unit;
 	enum rql_reads reads;
-	unsigned gives; /* bit k: ports of kind k */
+	unsigned gives;  /* bit k: ports of kind k */
+	bool takes_rows; /* requests under ROWS */
 	/* The values of WITH (layout = ...) that it is for, NULL-terminated ("paper", "paper:split-scan"): it is priced for
 	 * requests with one of them only. NULL: for requests without a layout. */
 	const char *const *layouts;
@@ -51,7 +52,9 @@ struct rql_method {
 	rql_status (*prepare)(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
 	                      struct rql_error *err);
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
-	/* Gives the port that the request wants. flags: RQL_RUN_*. progress may be NULL; its cancel flag is polled. What must
+	/* GPUs: its work, to be recorded before that of whoever reads what it gives. NULL: nobody can. */
+	struct rql_stage *(*stage)(struct rql_prepared *prepared);
+	/* Gives the port that the request wants; of ROWS on a GPU there is only the stage. flags: RQL_RUN_*. progress may be NULL; its cancel flag is polled. What must
 	 * be in the device's memory and is not yet is put there first (a price counts that as setup). RQL_ERROR_DEVICE,
 	 * LIMIT or MEMORY: nothing is lost, the host can answer. */
 	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
@@ -67,7 +70,8 @@ struct rql_method {
 /* Is the request one of the method's kind at all: of what it reads, for a port that it gives? */
 static inline bool rql_method_takes(const struct rql_method *method, const struct rql_request *request)
 {
-	return method->reads == rql_request_reads(request) && (method->gives >> request->wants & 1);
+	return method->reads == rql_request_reads(request) && (method->gives >> request->wants & 1) &&
+	       (!request->under.method || method->takes_rows);
 }
 
 /* NULL-terminated list of every method compiled in. */

@@ -30,6 +30,8 @@ struct rql_rows {
 };
 struct rql_port {
 	enum rql_port_kind kind;
+	/* ROWS: on a CPU, in the arena of the run. */
+	struct rql_rows rows;
 	/* BATCH: the caller releases it. */
 	struct rql_batch *batch;
 	/* GROUPS; of a batch group_count is its rows. All in the arena of the run. */

@@ -185,6 +185,16 @@ enum rql_reads { RQL_READS_RELATION, RQL_READS_STORE };
 enum rql_port_kind {
 	RQL_PORT_GROUPS, /* keys and states of aggregates */
 	RQL_PORT_BATCH,  /* rows in the host's layout */
+	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
+};
+
+/* ROWS that come in: what a method gives of a request for them. */
+struct rql_method;
+struct rql_prepared;
+struct rql_rows_source {
+	const struct rql_method *method;
+	struct rql_prepared *prepared; /* of the same snapshot, on the same device */
+	double share;                  /* of the snapshot's rows: expected to be among them */
 };
 
 struct rql_request {
@@ -202,6 +212,9 @@ struct rql_request {
 	const struct rql_conjunct *conjuncts;
 	uint32_t lookup_count;
 	const struct rql_lookup *lookups;
+	/* ... and are among these; method NULL: all are. What is prepared from the request takes them over, when it succeeds.
+	 * Programs then cannot fail. */
+	struct rql_rows_source under;
 	/* What of them. */
 	enum rql_port_kind wants;
 	/* GROUPS */

@@ -139,11 +139,19 @@ static rql_status find_context(struct rql_stage *stage, bool timed, struct rql_s
 	return status;
 }
 
+static uint64_t context_bytes(const struct rql_stage *stage)
+{
+	uint64_t bytes = stage->ops->bytes(stage);
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		bytes += context_bytes(stage->inputs[i]);
+	return bytes;
+}
+
 static void give_context(struct rql_stage *stage, struct rql_stage_context *context)
 {
 	pthread_mutex_lock(&stage->lock);
 	/* A cached plan keeps one large context for its next run, not as many as ran at once. */
-	if (!stage->contexts || stage->ops->bytes(stage) <= SMALL_CONTEXT) {
+	if (!stage->contexts || context_bytes(stage) <= SMALL_CONTEXT) {
 		context->next = stage->contexts;
 		stage->contexts = context;
 		context = NULL;

@@ -50,7 +50,8 @@ static void put_candidate(struct rql_strbuf *out, const struct rql_candidate *c)
 {
 	rql_strbuf_printf(out, "  %c %s", c->chosen ? '*' : ' ', c->structure ? c->structure : "?");
 	if (c->method[0])
-		rql_strbuf_printf(out, " by %s on %s", c->method, c->unit);
+		rql_strbuf_printf(out, " by %s%s%s on %s", c->method, c->under ? " under " : "", c->under ? c->under : "",
+		                  c->unit);
 	if (c->device && c->device->kind != RQL_DEVICE_CPU) {
 		rql_strbuf_put(out, " (");
 		rql_put_device(out, c->device);
@@ -95,6 +96,10 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  leaf->method->name, rql_unit_name(leaf->method->unit), leaf->device->name, cpu ? "" : ", ",
 	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
 	                  (unsigned long long)scan->blocks);
+	if (leaf->under)
+		rql_strbuf_printf(out, "  under rows of %s on %s, by %u condition%s%s\n", leaf->under->name,
+		                  rql_unit_name(leaf->under->unit), leaf->under_tests, leaf->under_tests == 1 ? "" : "s",
+		                  leaf->under_superset ? ", tested again" : "");
 	for (uint32_t m = 0; m < scan->map_count; m++) {
 		const struct rql_map *map = scan->maps[m]->dim.map;
 		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",

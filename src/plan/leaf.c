@@ -319,7 +319,8 @@ static void mark_candidates(struct rql_planning *p, uint32_t first, const struct
 		if (c->reason)
 			continue;
 		c->chosen = c->of == best->structure && c->device == best->device && !strcmp(c->method, best->method->name) &&
-		            !strcmp(c->unit, rql_unit_name(best->method->unit));
+		            !strcmp(c->unit, rql_unit_name(best->method->unit)) &&
+		            c->under == (best->under ? best->under->name : NULL);
 		c->dominated = !c->chosen && dominates(&best->cost, &c->cost);
 	}
 }

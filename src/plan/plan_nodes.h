@@ -18,6 +18,7 @@ static inline double rql_cost_expected(const struct rql_cost *c)
 /* What was considered for a leaf; EXPLAIN prints all. */
 struct rql_candidate {
 	const char *structure, *method, *unit;
+	const char *under;               /* the method whose ROWS come in, "scan under sieve"; NULL: none do */
 	const struct rql_structure *of;  /* only compared: it may be gone */
 	const struct rql_device *device; /* NULL: of no device in particular */
 	bool rows;                       /* it scans rows: cells are rows, runs are blocks */

@@ -2,7 +2,7 @@
  * each with its price or the reason against it. */
 #include <stdio.h>
 #include <string.h>
-#include "plan/leaf.h"
+#include "plan/price_rows.h"
 #include "util/threads.h"
 
 struct pricing {
@@ -95,7 +95,8 @@ static const char *not_placeable(const struct pricing *c, struct rql_device *dev
 }
 
 static void keep_cheapest(struct pricing *c, const struct rql_method *method, struct rql_device *device,
-                          struct rql_prepared *prepared, const struct rql_cost *cost)
+                          const struct rql_rows_offer *under, struct rql_prepared *prepared,
+                          const struct rql_cost *cost)
 {
 	struct rql_leaf *leaf = c->leaf;
 	if (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(cost)) {
@@ -107,13 +108,29 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->prepared = prepared;
 	leaf->method = method;
 	leaf->device = device;
+	leaf->under = under ? under->method : NULL;
+	leaf->under_tests = under ? under->tests : 0;
+	leaf->under_superset = under && under->superset;
 	leaf->cost = *cost;
+}
+
+static void add_cost(struct rql_cost *cost, const struct rql_cost *more)
+{
+	cost->setup_ns += more->setup_ns;
+	cost->run_ns += more->run_ns;
+	cost->transfer_ns += more->transfer_ns;
+	cost->device_bytes += more->device_bytes;
+	cost->placed_bytes += more->placed_bytes;
+	cost->rays += more->rays;
+	cost->hits += more->hits;
+	cost->bytes += more->bytes;
 }
 
 /* False: the device has no room, and the candidate says so. What other plans keep there gives way, and may be columns of
  * this one's, so that the price is another then. */
 static bool price_with_room(const struct pricing *c, const struct rql_method *method, struct rql_device *device,
-                            const struct rql_prepared *prepared, struct rql_candidate *candidate)
+                            const struct rql_rows_offer *under, const struct rql_prepared *prepared,
+                            struct rql_candidate *candidate)
 {
 	const struct rql_plan_context *ctx = c->p->ctx;
 	struct rql_cost *cost = &candidate->cost;
@@ -121,6 +138,8 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 	do {
 		candidate->reason = NULL;
 		method->price(prepared, device, cost);
+		if (under)
+			add_cost(cost, &under->cost);
 		if (cost->setup_ns <= 0 || !ctx->device_fits ||
 		    ctx->device_fits(ctx->load_state, device, cost->device_bytes - cost->placed_bytes, c->p->arena,
 		                     &candidate->reason))
@@ -128,6 +147,72 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 	} while (ctx->device_make_room && ctx->device_make_room(ctx->load_state, device, cost->device_bytes,
 	                                                            cost->device_bytes - cost->placed_bytes, since));
 	return false;
+}
+
+static rql_status refuse(struct pricing *c, struct rql_candidate *candidate, const char *reason)
+{
+	/* A method's reason may be the structure's own text, and EXPLAIN may read it when that is gone. */
+	candidate->reason = rql_arena_strdup(c->p->arena, reason);
+	if (!candidate->reason)
+		return rql_error_memory(c->err, 0, "a plan");
+	c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+	return RQL_OK;
+}
+
+/* A method that has offered to answer the request, which may be under ROWS: they are freed with what is prepared, and here
+ * where nothing is. */
+static rql_status price_offer(struct pricing *c, const struct rql_method *method, struct rql_device *device,
+                              const struct rql_rows_offer *under, struct rql_candidate *candidate)
+{
+	struct rql_prepared *prepared = NULL;
+	struct rql_error why = {0};
+	rql_status status = method->prepare(under ? &under->request : c->request, device, &prepared, &why);
+	if (status != RQL_OK && under)
+		under->method->free(under->request.under.prepared);
+	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {
+		rql_error_move(c->err, &why);
+		return status;
+	}
+	if (status != RQL_OK) { /* the others may still do */
+		status = refuse(c, candidate, rql_error_message(&why));
+		rql_error_clear(&why);
+		return status;
+	}
+	if (!price_with_room(c, method, device, under, prepared, candidate)) {
+		method->free(prepared);
+		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+		return RQL_OK;
+	}
+	keep_cheapest(c, method, device, under, prepared, &candidate->cost);
+	return RQL_OK;
+}
+
+/* The same under the ROWS of each method that gives some there: alternatives of their own. */
+static rql_status price_under(struct pricing *c, const struct rql_method *method, struct rql_device *device)
+{
+	const struct rql_settings *settings = c->p->ctx->settings;
+	for (uint32_t s = 0; rql_methods()[s] && method->takes_rows; s++) {
+		const struct rql_method *select = rql_methods()[s];
+		struct rql_rows_offer under;
+		bool found = false;
+		if (!(select->gives >> RQL_PORT_ROWS & 1) || (settings->disabled_methods >> s & 1) ||
+		    rql_device_refused(settings, device, select->unit) || (!c->any_unit && select->unit != c->unit))
+			continue;
+		RQL_TRY(rql_price_rows(c->p, select, device, c->request, &under, &found, c->err));
+		if (!found)
+			continue;
+		struct rql_candidate *candidate = next_candidate(c, method, device);
+		const char *reason = NULL;
+		bool offered = candidate && method->offer(&under.request, device, &reason) == RQL_OFFER_FULL;
+		if (!offered)
+			select->free(under.request.under.prepared);
+		if (!candidate)
+			return rql_error_memory(c->err, 0, "a plan");
+		candidate->under = select->name;
+		RQL_TRY(offered ? price_offer(c, method, device, &under, candidate)
+		                : refuse(c, candidate, reason ? reason : "it gives only a superset"));
+	}
+	return RQL_OK;
 }
 
 /* One method on one device that may be used. */
@@ -149,39 +234,12 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		else if (!reason)
 			reason = "it gives only a superset";
 	}
-	if (reason) {
-		/* A method's reason may be the structure's own text, and EXPLAIN may read it when that is gone. */
-		candidate->reason = rql_arena_strdup(c->p->arena, reason);
-		if (!candidate->reason)
-			return rql_error_memory(c->err, 0, "a plan");
-		reason = candidate->reason;
-		c->first_reason = c->first_reason ? c->first_reason : reason;
-		return RQL_OK;
-	}
+	if (reason)
+		return refuse(c, candidate, reason);
 	if (device->kind != RQL_DEVICE_CPU && ctx->device_ready)
 		ctx->device_ready(ctx->load_state, device);
-	struct rql_prepared *prepared = NULL;
-	struct rql_error why = {0};
-	rql_status status = method->prepare(c->request, device, &prepared, &why);
-	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {
-		rql_error_move(c->err, &why);
-		return status;
-	}
-	if (status != RQL_OK) { /* the others may still do */
-		candidate->reason = rql_arena_strdup(c->p->arena, rql_error_message(&why));
-		rql_error_clear(&why);
-		if (!candidate->reason)
-			return rql_error_memory(c->err, 0, "a plan");
-		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
-		return RQL_OK;
-	}
-	if (!price_with_room(c, method, device, prepared, candidate)) {
-		method->free(prepared);
-		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
-		return RQL_OK;
-	}
-	keep_cheapest(c, method, device, prepared, &candidate->cost);
-	return RQL_OK;
+	RQL_TRY(price_offer(c, method, device, NULL, candidate));
+	return price_under(c, method, device);
 }
 
 /* A method whose unit is not wanted: one line in EXPLAIN, whatever the devices. */

@@ -2,7 +2,7 @@
 # a few for every lower SIMD level; sanitizer builds run fewer.
 rql_test_wanted(wanted)
 if(wanted)
-	add_executable(test_differential
+	set(rql_differential
 		differential/answer.c
 		differential/main.c
 		differential/query.c
@@ -14,6 +14,7 @@ if(wanted)
 		differential/stress.c
 		differential/values.c
 		differential/world.c)
+	add_executable(test_differential ${rql_differential})
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)
 		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 11 --jobs 2
@@ -30,6 +31,16 @@ if(wanted)
 				$<TARGET_FILE:test_differential> --queries 1500 --seed 3 --jobs 2
 				LABELS differential TIMEOUT 300 PROCESSORS 2)
 		endforeach()
+	endif()
+	# With methods that give ROWS to scans (toy/README.md): without sanitizers, since unit.scan_under has them.
+	if(NOT RAYQL_SANITIZE)
+		add_executable(test_differential_toy ${rql_differential})
+		target_link_libraries(test_differential_toy PRIVATE rayql_toy Threads::Threads m)
+		rql_add_test(differential.toy COMMAND test_differential_toy --queries 1500 --seed 7 --jobs 2 --columns 100
+			LABELS differential TIMEOUT 300 PROCESSORS 2)
+		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 200 --seed 8 --jobs 2 --columns 100
+			--needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
+			LABELS differential vulkan slow TIMEOUT 900 PROCESSORS 2)
 	endif()
 	# The units of a GPU, on whatever is vulkan:0 (lavapipe in CI): software is slow, so the worlds are few. The share of
 	# cubes is lower: what a method of the unit cannot serve is DuckDB's. Scans are no ray tracing.

@@ -72,7 +72,7 @@ static void make_group(struct query *q, const struct table *t)
 }
 
 /* Whether conditions leave fewer groups than the request has room for. */
-static bool is_narrowed(const struct rql_request *r, const struct rql_scan *scan)
+static inline bool is_narrowed(const struct rql_request *r, const struct rql_scan *scan)
 {
 	uint64_t groups = 1;
 	for (uint32_t g = 0; g < r->group_count; g++)

@@ -517,7 +517,7 @@ static bool is_true(const struct query *q, const struct table *t, uint32_t row, 
 	return !c.null && c.integer;
 }
 
-static bool passes(const struct query *q, const struct table *t, uint32_t row)
+static inline bool passes(const struct query *q, const struct table *t, uint32_t row)
 {
 	for (uint32_t i = 0; i < q->request.conjunct_count; i++) {
 		const struct rql_conjunct *c = &q->conjuncts[i];
@@ -556,7 +556,7 @@ struct column {
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot;
 };
-static struct column column_coded(rql_type_id id, enum rql_store_coding coding, const void *values, uint32_t bytes,
+static inline struct column column_coded(rql_type_id id, enum rql_store_coding coding, const void *values, uint32_t bytes,
                                   uint32_t rows)
 {
 	struct rql_error err = {0};
@@ -577,11 +577,11 @@ static struct column column_coded(rql_type_id id, enum rql_store_coding coding, 
 	out.snapshot = rql_store_snapshot(out.store);
 	return out;
 }
-static struct column column_of(rql_type_id id, const void *values, uint32_t bytes, uint32_t rows)
+static inline struct column column_of(rql_type_id id, const void *values, uint32_t bytes, uint32_t rows)
 {
 	return column_coded(id, RQL_STORE_VALUES, values, bytes, rows);
 }
-static void column_free(struct column *c)
+static inline void column_free(struct column *c)
 {
 	rql_store_snapshot_release(c->snapshot);
 	rql_store_release(c->store);

@@ -116,7 +116,7 @@ static void run_query(const struct query *q, const struct table *t, unsigned sim
 		struct rql_arena *arena = need(rql_arena_new());
 		struct rql_port answer;
 		struct rql_scan_counts counts;
-		ok(rql_scan_run(scan, &device, arena, NULL, &answer, &counts, &err), &err);
+		ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, &counts, &err), &err);
 		assert_int_equal(counts.blocks, t->snapshot->blocks);
 		check_answer(q, t, &answer, counts.rows_passed);
 		rql_arena_free(arena);
@@ -226,7 +226,7 @@ static void test_narrowed_numbers(void **state)
 				struct rql_port answer;
 				ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 				wide += scan->wide;
-				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+				ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 				assert_int_equal(answer.group_count, lefts[l]);
 				for (uint32_t i = 0; i < lefts[l]; i++)
 					for (uint32_t g = 0; g < request.group_count; g++)
@@ -383,7 +383,7 @@ static void test_wide_sums(void **state)
 	struct rql_port answer;
 	request.snapshot = c.snapshot;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+	ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == (rql_int128)INT64_MAX * 6666 + ((rql_int128)INT64_MIN + 5) * 3334);
 	rql_scan_free(scan);
 	column_free(&c);
@@ -393,7 +393,7 @@ static void test_wide_sums(void **state)
 	request.snapshot = c.snapshot;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), RQL_ERROR_UNSUPPORTED);
+		assert_int_equal(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), RQL_ERROR_UNSUPPORTED);
 	rql_scan_free(scan);
 	struct rql_lookup join = {.kind = RQL_LOOKUP_SEMI};
 	struct rql_map *map = NULL;
@@ -431,7 +431,7 @@ static void test_many_groups(void **state)
 			struct rql_port answer;
 			ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 			for (unsigned again = 0; again < 2; again++)
-				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+				ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 			assert_int_equal(answer.group_count, rows);
 			/* So many hashed groups come in any order: each of them once. */
 			bool *seen = need(calloc(rows, sizeof(*seen)));
@@ -482,7 +482,7 @@ static void test_wide_groups(void **state)
 			bool *seen = need(calloc(groups, sizeof(*seen)));
 			ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 			for (unsigned again = 0; again < 2; again++)
-				ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+				ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 			assert_int_equal(answer.group_count, groups);
 			assert_int_equal(answer.sorted_keys, groups <= 65536 ? 2 : 0);
 			for (uint32_t i = 0; i < groups; i++) {
@@ -532,18 +532,18 @@ static void test_errors(void **state)
 	struct rql_scan *scan = NULL;
 	struct rql_port answer = {.group_count = 99};
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	assert_int_equal(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), RQL_ERROR_HOST);
+	assert_int_equal(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), RQL_ERROR_HOST);
 	assert_non_null(strstr(rql_error_message(&err), "Overflow"));
 	assert_int_equal(answer.group_count, 99);
 	rql_error_clear(&err);
 	struct rql_progress progress = {.cancel = true};
-	assert_int_equal(rql_scan_run(scan, &device, arena, &progress, &answer, NULL, &err), RQL_ERROR_INTERRUPTED);
+	assert_int_equal(rql_scan_run(scan, &device, NULL, arena, &progress, &answer, NULL, &err), RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	rql_scan_free(scan);
 	/* The row that would overflow is filtered out: no error. */
 	request.conjunct_count = 1;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+	ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == 0);
 	rql_scan_free(scan);
 	/* What is no request. */
@@ -561,7 +561,7 @@ static void test_errors(void **state)
 	groups[0].key_count = 50; /* and INT64_MAX is there */
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
 	sum.source = (struct rql_source){.kind = RQL_SOURCE_COLUMN};
-	rql_status status = rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err);
+	rql_status status = rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err);
 	assert_true(status == RQL_ERROR_INTERNAL || status == RQL_ERROR_HOST);
 	rql_error_clear(&err);
 	rql_scan_free(scan);
@@ -596,7 +596,7 @@ static void test_skipping(void **state)
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_port answer;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	ok(rql_scan_run(scan, &device, arena, NULL, &answer, &counts, &err), &err);
+	ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, &counts, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == 1001);
 	assert_true(counts.blocks - counts.blocks_skipped <= 2);
 	assert_int_equal(counts.rows_passed, 1001);
@@ -618,7 +618,7 @@ static void test_skipping(void **state)
 	request.lookup_count = 1;
 	request.lookups = &join;
 	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-	ok(rql_scan_run(scan, &device, arena, NULL, &answer, &counts, &err), &err);
+	ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, &counts, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == 2);
 	assert_true(counts.blocks_skipped > counts.blocks / 2);
 	rql_scan_free(scan);
@@ -639,7 +639,7 @@ static void check_keyed(const struct rql_request *request, unsigned pool, uint64
 	ok(rql_scan_prepare(request, &device, &scan, &err), &err);
 	for (unsigned again = 0; again < 2; again++) {
 		bool *seen = need(calloc(rows, sizeof(*seen)));
-		ok(rql_scan_run(scan, &device, arena, NULL, &answer, NULL, &err), &err);
+		ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 		assert_int_equal(answer.keyed.count, rows);
 		assert_int_equal(answer.keyed.nulls, 0);
 		assert_int_equal(answer.group_count, request->group_count ? rows : 1);

@@ -393,7 +393,7 @@ static void compare_program(const struct rql_store_snapshot *snapshot, const str
 		return;
 	}
 	ok(rql_scan_prepare(&request, &host, &scan, &err), &err);
-	rql_status status = rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err);
+	rql_status status = rql_scan_run(scan, &host, NULL, arena, NULL, &want, &counts, &err);
 	rql_error_clear(&err);
 	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
 	rql_status now = rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &have, &other);

@@ -114,7 +114,7 @@ static uint64_t run_and_compare(struct rql_prepared *p, const struct rql_request
 	struct rql_port want = {0}, have = {0};
 	struct rql_error err = {0};
 	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
-	ok(rql_scan_run(scan, &host, arena, NULL, &want, &counts, &err), &err);
+	ok(rql_scan_run(scan, &host, NULL, arena, NULL, &want, &counts, &err), &err);
 	ok(rql_method_scan_compute.run(p, gpu, 0, arena, NULL, &have, &err), &err);
 	assert_int_equal(have.cells_covered, counts.rows_passed);
 	assert_true(have.aggs[0].integer[0] == want.aggs[0].integer[0]);

@@ -72,7 +72,7 @@ static void run_choice(const struct choice *c, const struct table *t, const stru
 	assert_true(cost.run_ns >= 0 && isfinite(cost.run_ns) && isfinite(cost.bytes) && isfinite(cost.rows_out));
 	for (unsigned again = 0; again < 2; again++) { /* the second run finds warm workers */
 		struct rql_batch *batch = NULL;
-		ok(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), &err);
+		ok(rql_scan_rows_run(rows, &device, NULL, NULL, &batch, NULL, &err), &err);
 		check_batch(o, batch);
 		rql_batch_release(batch);
 	}
@@ -188,7 +188,7 @@ static struct rql_batch *single_run(const struct single *s, unsigned pool, struc
 	struct rql_scan_rows *rows = NULL;
 	struct rql_batch *batch = NULL;
 	ok(rql_scan_rows_prepare(&s->request, &device, &rows, &err), &err);
-	ok(rql_scan_rows_run(rows, &device, NULL, &batch, counts, &err), &err);
+	ok(rql_scan_rows_run(rows, &device, NULL, NULL, &batch, counts, &err), &err);
 	rql_scan_rows_free(rows);
 	return batch;
 }
@@ -331,7 +331,7 @@ static void outlive(uint32_t table_rows)
 	struct rql_scan_rows *rows = NULL;
 	struct rql_batch *batch = NULL;
 	ok(rql_scan_rows_prepare(&c.request, &device, &rows, &err), &err);
-	ok(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), &err);
+	ok(rql_scan_rows_run(rows, &device, NULL, NULL, &batch, NULL, &err), &err);
 	rql_scan_rows_free(rows);
 	uint64_t letters = 0;
 	for (uint64_t r = 0; r < batch->rows; r++)
@@ -376,18 +376,18 @@ static void test_limits(void **state)
 	for (unsigned orders = 0; orders < 2; orders++) {
 		s.request.order_count = orders;
 		ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
-		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), RQL_ERROR_LIMIT);
+		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, NULL, &batch, NULL, &err), RQL_ERROR_LIMIT);
 		assert_non_null(strstr(rql_error_message(&err), "the rows of a query"));
 		assert_null(batch);
 		assert_int_equal(budget.used, 0);
 		rql_error_clear(&err);
-		assert_int_equal(rql_scan_rows_run(rows, &device, &progress, &batch, NULL, &err), RQL_ERROR_INTERRUPTED);
+		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, &progress, &batch, NULL, &err), RQL_ERROR_INTERRUPTED);
 		rql_error_clear(&err);
 		rql_scan_rows_free(rows);
 	}
 	budget.limit = UINT64_C(1) << 30;
 	ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
-	ok(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), &err);
+	ok(rql_scan_rows_run(rows, &device, NULL, NULL, &batch, NULL, &err), &err);
 	assert_int_equal(budget.used, 0);
 	rql_batch_release(batch);
 	rql_scan_rows_free(rows);
@@ -441,7 +441,7 @@ static void test_errors(void **state)
 		s.request.conjunct_count = !cases[i].passes;
 		s.request.conjuncts = &small;
 		ok(rql_scan_rows_prepare(&s.request, &device, &rows, &err), &err);
-		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, &batch, NULL, &err), cases[i].status);
+		assert_int_equal(rql_scan_rows_run(rows, &device, NULL, NULL, &batch, NULL, &err), cases[i].status);
 		if (cases[i].status != RQL_OK)
 			assert_non_null(strstr(rql_error_message(&err), "Overflow"));
 		rql_error_clear(&err);

@@ -113,7 +113,7 @@ static rql_status time_request(struct rig *rig, struct rql_request *request, uin
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_port answer;
 		uint64_t start = rql_thread_ns();
-		status = arena ? rql_scan_run(scan, &rig->device, arena, NULL, &answer, counts, err)
+		status = arena ? rql_scan_run(scan, &rig->device, NULL, arena, NULL, &answer, counts, err)
 		               : rql_error_memory(err, 4096, "calibrating scans");
 		uint64_t took = rql_thread_ns() - start;
 		best = took < best ? took : best;

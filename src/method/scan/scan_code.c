@@ -253,6 +253,10 @@ static void code_tests(struct rql_scan_coder *c)
 		const uint32_t two[] = {part_of(c, mask, 0), part_of(c, mask, 1)};
 		mask = rql_spirv_op(&c->m, RQL_SPIRV_COMPOSITE_CONSTRUCT, RQL_SPIRV_U32X2, 2, two);
 	}
+	if (plan->scan->under) {
+		static const char *const loads[] = {NULL, "scan_under_word", "scan_under_pair", NULL, "scan_under_words"};
+		mask = words2(c, RQL_SPIRV_AND, mask, CALL(c, loads[plan->words], words_type(c), c->item, params[1]));
+	}
 	while (planes < plan->test_count && plan->tests[planes].kind != RQL_SCAN_TEST_SET)
 		planes++;
 	struct planes *loaded = calloc(planes + 1u, sizeof(*loaded));

@@ -171,7 +171,7 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
 	uint64_t columns = rql_scan_table_places(&p->plan);
-	struct rql_use *uses = calloc(columns + 8, sizeof(*uses));
+	struct rql_use *uses = calloc(columns + 9, sizeof(*uses)); /* and ROWS that come in */
 	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others};
 	*count = 0;
 	if (!uses)
@@ -217,9 +217,15 @@ static uint32_t visit_of(const struct rql_prepared *p, const struct rql_scan_con
 }
 
 static void record_scan(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_commands *commands,
-                        const struct rql_use *uses, uint32_t count)
+                        struct rql_use *uses, uint32_t count)
 {
 	uint64_t base = p->tables->address;
+	struct rql_rows under = {0};
+	if (p->under.method) {
+		const struct rql_stage *input = p->stage.inputs[0];
+		input->ops->rows(input, x->base.inputs[0], &under);
+		uses[count++] = (struct rql_use){under.buffer, RQL_READ};
+	}
 	bool no_rows = p->rows || (p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole);
 	struct rql_scan_args args = {
 		.accumulator = x->accumulator,
@@ -232,7 +238,8 @@ static void record_scan(const struct rql_prepared *p, const struct rql_scan_cont
 		.group_count = no_rows ? 0 : (uint32_t)p->scan->group_count,
 		.set_words = p->plan.set_words,
 		.visit = visit_of(p, x),
-		.copies = p->plan.copies};
+		.copies = p->plan.copies,
+		.under = under.buffer ? under.buffer->address + under.offset : 0};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
 }
 
@@ -412,6 +419,8 @@ static void free_prepared(struct rql_prepared *p)
 	unplace(p);
 	rql_scan_rows_free(p->rows);
 	rql_scan_free(p->scan);
+	if (p->under.method)
+		p->under.method->free(p->under.prepared);
 	rql_store_snapshot_release(p->snapshot);
 	rql_arena_free(p->arena);
 	free(p);
@@ -454,6 +463,9 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->capacity = p->plan.hashed ? power_above(2.5 * p->scan->rows_out) : p->scan->group_count;
 	if (selection)
 		rql_scan_list_size(p);
+	p->under = request->under;
+	if (p->under.method)
+		rql_stage_read(&p->stage, p->under.method->stage(p->under.prepared));
 	*out = p;
 	return RQL_OK;
 }
@@ -461,7 +473,8 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_arena_bytes(p->arena) + rql_arena_bytes(p->scan->arena) + p->plan.blob.room +
-	       (p->rows ? rql_scan_rows_bytes(p->rows) : 0);
+	       (p->rows ? rql_scan_rows_bytes(p->rows) : 0) +
+	       (p->under.method ? p->under.method->bytes(p->under.prepared) : 0);
 }
 
 static rql_status calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
@@ -477,6 +490,7 @@ const struct rql_method rql_method_scan_compute = {
 	.unit = RQL_UNIT_COMPUTE,
 	.reads = RQL_READS_STORE,
 	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_BATCH,
+	.takes_rows = true,
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_scan_compute_price,

@@ -194,7 +194,7 @@ static bool next_choice(struct choice *c)
 /* What a row costs. */
 static double cost_of(const struct rql_scan_plan *plan, const struct choice *c)
 {
-	struct rql_scan_left left = {1, 1, 1};
+	struct rql_scan_left left = {plan->scan->under_share, 1, plan->scan->under_share};
 	double cost = 0, worked = TILED_ROW_BYTES;
 	uint32_t late = plan->late_count;
 	for (uint32_t i = 0; i < c->test_count; i++) {
@@ -268,7 +268,7 @@ static bool choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 	struct rql_scan_chunk_test *tests = plan->tests;
 	struct choice choice;
 	uint32_t count = plan->test_count;
-	double pass = 1;
+	double pass = plan->scan->under_share;
 	qsort(tests, count, sizeof(*tests), compare_tests);
 	if (!choose_early(plan, &choice))
 		return false;

@@ -42,7 +42,7 @@ static bool step_reads(const struct rql_scan *scan, const struct rql_scan_step *
 static double share_wanted(const struct rql_prepared *p, uint32_t column, double passed)
 {
 	const struct rql_scan *scan = p->scan;
-	struct rql_scan_left left = {1, 1, 1};
+	struct rql_scan_left left = {scan->under_share, 1, scan->under_share};
 	for (uint32_t i = 0; i < p->plan.test_count; i++)
 		rql_scan_drop(&left, p->plan.tests[i].pass, p->plan.tests[i].run);
 	for (uint32_t i = 0; i < p->plan.late_count; i++) {

@@ -127,6 +127,7 @@ static bool reduce(const struct rql_request *from, struct rql_arena *arena, stru
 	if (!arena || !note_needed(&r) || !reduce_joins(&r) || !reduce_conjuncts(&r))
 		return false;
 	*out = r.to;
+	out->under = from->under;
 	*more = r.conjuncts + from->conjunct_count;
 	return true;
 }
@@ -155,7 +156,7 @@ static bool checks(const struct rql_request *r)
 /* Whether the first key of the wanted rows may become a test: they are few, and it is a column. */
 static bool may_bound(const struct rql_request *r, const struct rql_device *device)
 {
-	return !checks(r) && r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
+	return !checks(r) && !r->under.method && r->order_count && r->limit <= RQL_ROWS_TOP && r->offset <= RQL_ROWS_TOP - r->limit &&
 	       r->orders[0].source.kind == RQL_SOURCE_COLUMN && r->orders[0].source.index < r->snapshot->column_count &&
 	       !rql_scan_column_refusal(r->snapshot, r->orders[0].source.index, device);
 }
@@ -163,7 +164,7 @@ static bool may_bound(const struct rql_request *r, const struct rql_device *devi
 /* Whether something may drop a row. */
 static bool drops(const struct rql_request *conditions)
 {
-	bool some = conditions->conjunct_count > 0;
+	bool some = conditions->conjunct_count > 0 || conditions->under.method;
 	for (uint32_t j = 0; j < conditions->lookup_count; j++)
 		some |= conditions->lookups[j].kind != RQL_LOOKUP_LEFT;
 	return some;
@@ -278,7 +279,7 @@ rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *prog
 	bool found = false;
 	if (p->bound_step == RQL_NONE)
 		return RQL_OK;
-	rql_status status = rql_rows_open(&run, p->rows, p->stage.device, progress, err);
+	rql_status status = rql_rows_open(&run, p->rows, p->stage.device, NULL, progress, err);
 	if (status == RQL_OK)
 		status = rql_rows_bound(&run, &step, &p->bound_rows, &found, err);
 	rql_rows_close(&run);

@@ -13,6 +13,7 @@ struct rql_prepared {
 	struct rql_scan *scan; /* of a selection: its conditions alone (scan_compute_rows.c) */
 	struct rql_scan_rows *rows; /* a selection: what the host does with the rows that pass; NULL: groups */
 	const struct rql_store_snapshot *snapshot; /* retained */
+	struct rql_rows_source under; /* owned; method NULL: none */
 	struct rql_stage stage; /* its lock: everything below */
 	struct rql_scan_plan plan;
 	bool placed;

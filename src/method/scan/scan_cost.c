@@ -24,7 +24,7 @@ void rql_scan_estimate(struct rql_scan *scan, struct rql_sample *sample)
 	if (!taken->taken)
 		rql_scan_take_sample(scan, taken);
 	scan->read_share = taken->read_share;
-	scan->pass = taken->read_share * taken->pass;
+	scan->pass = taken->read_share * taken->pass * scan->under_share;
 	for (uint32_t s = 0; s < taken->step_count; s++) {
 		struct rql_scan_step *step = &scan->steps[s];
 		step->pass = taken->steps[s];
@@ -169,6 +169,7 @@ double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_sca
 	double rows = (double)scan->snapshot->rows, share = scan->read_share;
 	*out = (struct rql_scan_effort){.rows = rows * share, .left = rows * share, .profile = profile};
 	out->work = (double)scan->snapshot->blocks * profile->block_ns;
+	out->left *= scan->under_share; /* wherever they lie: blocks without any of them are not read */
 	add_steps(scan, out);
 	out->left = rows * scan->pass; /* steps may hang together */
 	return share;

@@ -389,6 +389,16 @@ static rql_status check_block(struct rql_scan_worker *w)
 	return RQL_OK;
 }
 
+/* Leaves those that come in; false: none. */
+static bool enter_under(struct rql_scan_worker *w)
+{
+	const uint64_t *rows = w->under + (w->segment->first_block + w->block) * RQL_ROWS_BLOCK_WORDS;
+	for (uint32_t i = 0; i < (w->block_rows + 63) / 64; i++)
+		w->mask[i] &= rows[i];
+	changed(w);
+	return w->left > 0;
+}
+
 rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 {
 	const struct rql_scan *scan = w->scan;
@@ -412,12 +422,16 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 		if ((match == RQL_MATCH_ALL || done) && s < 64)
 			all |= UINT64_C(1) << s;
 	}
-	w->counts.rows_read += w->block_rows;
-	if (scan->step_count > 1 && w->blocks_seen++ % REORDER_BLOCKS == 0)
-		reorder(w);
 	rql_scan_fill_mask(w->mask, w->block_rows);
 	w->left = w->block_rows;
 	w->full = true;
+	if (w->under && !enter_under(w)) {
+		w->counts.blocks_skipped++;
+		return RQL_OK;
+	}
+	w->counts.rows_read += w->block_rows;
+	if (scan->step_count > 1 && w->blocks_seen++ % REORDER_BLOCKS == 0)
+		reorder(w);
 	if (scan->checks)
 		RQL_TRY(check_block(w));
 	if (nothing)

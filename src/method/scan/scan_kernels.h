@@ -111,8 +111,9 @@ struct rql_scan_args {
 	uint32_t visit;  /* 1 << visit neighbouring tiles are one workgroup's */
 	uint32_t copies; /* of groups' rows in shared memory */
 	uint32_t unused;
+	uint64_t under; /* ROWS that come in: uint32_t[blocks][RQL_SCAN_BLOCK_WORDS]. Not read by code of other requests */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 128);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;

@@ -7,6 +7,7 @@ struct rql_prepared {
 	struct rql_scan *scan;      /* groups and aggregates, or */
 	struct rql_scan_rows *rows; /* a selection */
 	const struct rql_store_snapshot *snapshot; /* one reference */
+	struct rql_rows_source under; /* owned; method NULL: none */
 };
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
@@ -26,6 +27,8 @@ static void free_prepared(struct rql_prepared *prepared)
 	rql_scan_free(prepared->scan);
 	rql_scan_rows_free(prepared->rows);
 	rql_store_snapshot_release(prepared->snapshot);
+	if (prepared->under.method)
+		prepared->under.method->free(prepared->under.prepared);
 	free(prepared);
 }
 
@@ -42,6 +45,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		return status;
 	}
 	prepared->snapshot = rql_store_snapshot_retain(request->snapshot);
+	prepared->under = request->under;
 	*out = prepared;
 	return RQL_OK;
 }
@@ -55,12 +59,12 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 	out->device_bytes = 0; /* the columns are where they are */
 }
 
-static rql_status run_rows(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
-                           struct rql_port *out, struct rql_error *err)
+static rql_status run_rows(const struct rql_scan_rows *rows, struct rql_device *device, const uint64_t *under,
+                           struct rql_progress *progress, struct rql_port *out, struct rql_error *err)
 {
 	struct rql_batch *batch;
 	struct rql_scan_counts counts;
-	RQL_TRY(rql_scan_rows_run(rows, device, progress, &batch, &counts, err));
+	RQL_TRY(rql_scan_rows_run(rows, device, under, progress, &batch, &counts, err));
 	*out = (struct rql_port){.kind = RQL_PORT_BATCH,
 	                         .batch = batch,
 	                         .group_count = batch->rows,
@@ -75,15 +79,20 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
                       struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                       struct rql_error *err)
 {
-	(void)flags; /* one pass, which the caller times */
+	const struct rql_rows_source *under = &prepared->under;
+	struct rql_port rows = {0};
+	if (under->method)
+		RQL_TRY(under->method->run(under->prepared, device, flags, arena, progress, &rows, err));
 	if (prepared->rows)
-		return run_rows(prepared->rows, device, progress, out, err);
-	return rql_scan_run(prepared->scan, device, arena, progress, out, NULL, err);
+		return run_rows(prepared->rows, device, rows.rows.bits, progress, out, err);
+	return rql_scan_run(prepared->scan, device, rows.rows.bits, arena, progress, out, NULL, err);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)
 {
-	return sizeof *prepared + (prepared->rows ? rql_scan_rows_bytes(prepared->rows) : rql_scan_bytes(prepared->scan));
+	const struct rql_rows_source *under = &prepared->under;
+	return sizeof *prepared + (under->method ? under->method->bytes(under->prepared) : 0) +
+	       (prepared->rows ? rql_scan_rows_bytes(prepared->rows) : rql_scan_bytes(prepared->scan));
 }
 
 static rql_status calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
@@ -98,6 +107,7 @@ const struct rql_method rql_method_scan_cpu = {
 	.unit = RQL_UNIT_CPU,
 	.reads = RQL_READS_STORE,
 	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_BATCH,
+	.takes_rows = true,
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,

@@ -649,6 +649,18 @@ static rql_status allocate(struct binding *b)
 	return RQL_OK;
 }
 
+/* Whoever gave ROWS has not tested what can fail. */
+static rql_status bind_under(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	scan->under = b->request->under.method != NULL;
+	scan->under_share = scan->under ? b->request->under.share : 1;
+	for (uint32_t p = 0; scan->under && p < scan->program_count; p++)
+		if (rql_program_can_fail(scan->programs[p].program))
+			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "an expression that can fail is not computed under ROWS");
+	return RQL_OK;
+}
+
 static rql_status bind(struct binding *b)
 {
 	const struct rql_request *r = b->request;
@@ -659,6 +671,7 @@ static rql_status bind(struct binding *b)
 	place_inputs(b->scan);
 	RQL_TRY(bind_steps(b));
 	note_checks(b->scan);
+	RQL_TRY(bind_under(b));
 	RQL_TRY(bind_groups(b));
 	RQL_TRY(bind_keyed(b));
 	for (uint32_t a = 0; a < r->agg_count; a++) {

@@ -141,6 +141,8 @@ struct rql_scan {
 	bool wide;            /* more than 2^62: numbers of 128 bits, the keys' codes side by side; always hashed */
 	bool few;             /* groups that are kept in copies, with 64-bit or real sums and counts only */
 	bool checks;          /* some step is checked */
+	bool under;           /* rows come in as ROWS, of which there are expected: */
+	double under_share;   /* of the snapshot's */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
 	uint32_t row_words;
@@ -279,6 +281,7 @@ struct rql_scan_worker {
 	uint64_t *groups, *high, **rows;    /* [RQL_VECTOR_ROWS] */
 	uint32_t *order;                    /* steps, as they are tried */
 	const struct rql_scan_step *before; /* a test that comes first (of the first rows of an order), or NULL */
+	const uint64_t *under;              /* the ROWS that come in (port.h); NULL: all */
 	struct rql_scan_measured *measured;
 	uint64_t generation, blocks_seen;
 	uint32_t left; /* rows set in mask */

@@ -125,6 +125,7 @@ static rql_status take_workers(struct rql_rows_run *run, uint32_t threads, struc
 			RQL_TRY(rql_scan_worker_new(scan, &w, err));
 		w->counts = (struct rql_scan_counts){0};
 		w->status = RQL_OK;
+		w->under = run->under;
 		run->workers[run->threads] = w;
 	}
 	return RQL_OK;
@@ -259,7 +260,7 @@ rql_status rql_rows_select(struct rql_rows_run *run, struct rql_error *err)
 		return rql_rows_split(run, err);
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->left, run->blocks, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, run->blocks + 1, err));
-	if (rows->scan->step_count)
+	if (rows->scan->step_count || rows->scan->under)
 		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->masks, run->blocks * RQL_SCAN_MASK_WORDS, err));
 	if (limited)
 		RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->done, run->blocks, err));
@@ -351,11 +352,11 @@ static rql_status run_passes(struct rql_rows_run *run, struct rql_error *err)
 }
 
 rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
-                         struct rql_progress *progress, struct rql_error *err)
+                         const uint64_t *under, struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
 	*run = (struct rql_rows_run){
-		.rows = rows, .progress = progress, .blocks = snapshot->blocks, .mutex = PTHREAD_MUTEX_INITIALIZER};
+		.rows = rows, .under = under, .progress = progress, .blocks = snapshot->blocks, .mutex = PTHREAD_MUTEX_INITIALIZER};
 	if (snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1)
 		run->pool = device->pool;
 	rql_mem_init(&run->mem, rows->budget, "the rows of a query");
@@ -384,11 +385,11 @@ static rql_status run_whole(struct rql_rows_run *run, rql_status opened, struct 
 	return status;
 }
 
-rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, struct rql_progress *progress,
-                             struct rql_batch **out, struct rql_scan_counts *counts, struct rql_error *err)
+rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, const uint64_t *under,
+                             struct rql_progress *progress, struct rql_batch **out, struct rql_scan_counts *counts, struct rql_error *err)
 {
 	struct rql_rows_run run;
-	rql_status status = rql_rows_open(&run, rows, device, progress, err);
+	rql_status status = rql_rows_open(&run, rows, device, under, progress, err);
 	return run_whole(&run, status, out, counts, err);
 }
 
@@ -398,7 +399,7 @@ rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_devi
 {
 	static const uint32_t none;
 	struct rql_rows_run run;
-	rql_status status = rql_rows_open(&run, rows, device, progress, err);
+	rql_status status = rql_rows_open(&run, rows, device, NULL, progress, err);
 	run.listed = listed ? listed : &none;
 	run.listed_count = count;
 	return run_whole(&run, status, out, NULL, err);

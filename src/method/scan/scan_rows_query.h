@@ -77,6 +77,7 @@ struct rql_rows_top {
 
 struct rql_rows_run {
 	const struct rql_scan_rows *rows;
+	const uint64_t *under; /* the ROWS that come in (port.h); NULL: all */
 	struct rql_pool *pool; /* NULL: the caller alone */
 	struct rql_progress *progress;
 	struct rql_mem mem; /* of this run: charged */
@@ -153,7 +154,7 @@ rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err);
 rql_status rql_rows_mark(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 /* A run with its workers; to be closed also when that fails. */
 rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
-                         struct rql_progress *progress, struct rql_error *err);
+                         const uint64_t *under, struct rql_progress *progress, struct rql_error *err);
 void rql_rows_close(struct rql_rows_run *run);
 /* The rows of a list (malloc'ed or not, borrowed) of all that passed; the same result as that of rql_scan_rows_run. */
 rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device,

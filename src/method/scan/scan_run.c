@@ -20,7 +20,8 @@ struct run {
 
 /* ---- workers at rest ---- */
 
-static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err)
+static rql_status take_worker(struct rql_scan *scan, const uint64_t *under, struct rql_scan_worker **out,
+                              struct rql_error *err)
 {
 	pthread_mutex_lock(&scan->mutex);
 	struct rql_scan_worker *w = scan->idle;
@@ -40,6 +41,7 @@ static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **ou
 		return status;
 	w->counts = (struct rql_scan_counts){0};
 	w->status = RQL_OK;
+	w->under = under;
 	*out = w;
 	return RQL_OK;
 }
@@ -225,9 +227,9 @@ static rql_status first_error(struct run *run, struct rql_error *err)
 	return RQL_OK;
 }
 
-rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, struct rql_arena *arena,
-                        struct rql_progress *progress, struct rql_port *out, struct rql_scan_counts *counts,
-                        struct rql_error *err)
+rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, const uint64_t *under,
+                        struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
+                        struct rql_scan_counts *counts, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = scan->snapshot;
 	bool shared = snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1;
@@ -240,7 +242,7 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
 	if (!run.workers)
 		return rql_error_memory(err, threads * sizeof(*run.workers), "a query's workers");
 	for (; run.threads < threads && status == RQL_OK; run.threads += status == RQL_OK)
-		status = take_worker(run.scan, &run.workers[run.threads], err);
+		status = take_worker(run.scan, under, &run.workers[run.threads], err);
 	if (status != RQL_OK)
 		goto done;
 	uint64_t morsels = (snapshot->blocks + run.morsel - 1) / run.morsel;

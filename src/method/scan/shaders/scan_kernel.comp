@@ -228,6 +228,24 @@ uvec4 scan_valid_words(const uint64_t ref, const uint chunk)
 		return uvec4(valid == 0ul ? 0xffffffffu : 0u);
 	return ScanU32x4(valid + uint64_t(chunk * 16u)).v;
 }
+// Which of a word's rows come in as ROWS, and of two words, and of four.
+uint64_t scan_under_at(const uint64_t item, const uint chunk, const uint bytes)
+{
+	return args.under + uint64_t(ScanU32(item + 4ul).v) * uint64_t(RQL_SCAN_BLOCK_WORDS * 4u) + uint64_t(chunk * bytes);
+}
+uint scan_under_word(const uint64_t item, const uint chunk)
+{
+	return ScanU32(scan_under_at(item, chunk, 4u)).v;
+}
+uvec2 scan_under_pair(const uint64_t item, const uint chunk)
+{
+	return ScanU32x2(scan_under_at(item, chunk, 8u)).v;
+}
+uvec4 scan_under_words(const uint64_t item, const uint chunk)
+{
+	return ScanU32x4(scan_under_at(item, chunk, 16u)).v;
+}
+
 bool scan_is_all(const uvec4 head)
 {
 	return ((head.z >> 8) & 0xffu) == RQL_SCAN_HOW_ALL;
@@ -423,6 +441,7 @@ uvec4 scan_test_rows(const uint64_t item, const uint chunk, const uvec4 mask)
 	uint found = scan_in_set(words, rest.x, rest.y) | scan_slow_test(head, rest, chunk, mask.x, false);
 	found |= scan_in_table(words, rest.x, scan_table_of(rest), mask.x);
 	found |= scan_valid_pair(ref, chunk).x | scan_valid_word(ref, chunk);
+	found |= scan_under_words(item, chunk).x | scan_under_pair(item, chunk).x | scan_under_word(item, chunk);
 	return scan_is_all(head) ? mask : scan_valid_words(ref, chunk) & found;
 }
 // Once per invocation: parameters, and in mode SCALAR its row.

@@ -1,0 +1,20 @@
+/* The engine's methods, and the toys. */
+#include "toy.h"
+
+extern const struct rql_method rql_method_cube_cpu;
+extern const struct rql_method rql_method_cube_compute;
+extern const struct rql_method rql_method_cube_rt;
+extern const struct rql_method rql_method_cube_paper;
+extern const struct rql_method rql_method_scan_cpu;
+extern const struct rql_method rql_method_scan_compute;
+
+const struct rql_method *const *rql_methods(void)
+{
+	static const struct rql_method *const methods[] = {
+		&rql_method_cube_cpu,      &rql_method_cube_compute,    &rql_method_cube_rt,
+		&rql_method_cube_paper,    &rql_method_scan_cpu,        &rql_method_scan_compute,
+		&rql_method_toy_all_cpu,   &rql_method_toy_all_compute, &rql_method_toy_exact_cpu,
+		&rql_method_toy_exact_compute, NULL,
+	};
+	return methods;
+}
