@@ -65,3 +65,22 @@ if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/rayql.pc.in" "${CMAKE_BINARY_DIR}/rayql.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/rayql.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# By this file ADBC's driver managers find the driver as "rayql". They take absolute paths only.
+install(CODE "
+	set(prefix \"\${CMAKE_INSTALL_PREFIX}\")
+	cmake_path(ABSOLUTE_PATH prefix)
+	file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_SYSCONFDIR}/adbc/drivers/rayql.toml\"
+\"manifest_version = 1
+name = \\\"RayQL\\\"
+version = \\\"${PROJECT_VERSION}\\\"
+license = \\\"Apache-2.0\\\"
+
+[ADBC]
+version = \\\"1.1.0\\\"
+
+[Driver]
+entrypoint = \\\"AdbcRayqlInit\\\"
+shared = \\\"\${prefix}/${CMAKE_INSTALL_LIBDIR}/librayql.so\\\"
+\")
+")

@@ -234,7 +234,8 @@ RAYQL_API rayql_status rayql_register_arrow(rayql_connection *con, const char *n
 RAYQL_API rayql_status rayql_unregister_arrow(rayql_connection *con, const char *name, rayql_error **err);
 /* Runs sql with the stream's rows as the table function call that stands where sql has the words `rayql_stream`, as in
  * INSERT INTO t SELECT * FROM rayql_stream. They are read once, as the statement goes, so the stream may be longer than
- * memory. The stream is taken over, also on failure. changed as in rayql_execute_arrow. */
+ * memory. The stream is taken over, also on failure. changed: rows that the statement changed, or read from the stream
+ * when DuckDB does not say that, as of CREATE TABLE ... AS; may be NULL. */
 RAYQL_API rayql_status rayql_query_arrow(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
                                          uint64_t *changed, rayql_error **err);
 

@@ -58,6 +58,8 @@ struct ArrowSchema;
 void rql_api_frames_free(rayql_connection *con);
 rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
                                uint64_t *changed, struct rql_error *err);
+/* Binds the columns of a row of batch to the parameters, in their order. */
+rql_status rql_api_bind_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, struct rql_error *err);
 rql_status rql_api_execute_frame(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
                                  struct rql_error *err);
 

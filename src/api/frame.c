@@ -180,8 +180,10 @@ rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct Ar
 		status = rql_error_set(err, RQL_ERROR_MISUSE, "the statement does not say rayql_stream, which stands for the rows");
 	if (status == RQL_OK)
 		status = rql_session_query(con->session, rql_strbuf_text(&text), &res, err);
-	if (status == RQL_OK)
+	if (status == RQL_OK && res->kind == RQL_HOST_CHANGED)
 		status = count_changes(res, &count, err);
+	else if (status == RQL_OK) /* CREATE TABLE ... AS does not say how many rows the table has */
+		count = rql_host_frame_rows(frame);
 	rql_result_free(res);
 	rql_strbuf_free(&text);
 	rql_host_frame_unlend(frame);
@@ -203,10 +205,8 @@ rayql_status rayql_query_arrow(rayql_connection *con, const char *sql, struct Ar
 }
 
 /* ---- parameters row by row ---- */
-static rql_status execute_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, uint64_t *changed,
-                              struct rql_error *err)
+rql_status rql_api_bind_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, struct rql_error *err)
 {
-	struct rql_result *res = NULL;
 	for (uint32_t c = 0; c < batch->column_count; c++) {
 		struct rql_value value = rql_column_get(&batch->columns[c], row);
 		if (batch->columns[c].type.id == RQL_TYPE_OTHER && rql_column_valid(&batch->columns[c], row))
@@ -214,6 +214,14 @@ static rql_status execute_row(rayql_statement *stmt, const struct rql_batch *bat
 			                     batch->columns[c].type.info ? batch->columns[c].type.info->text : "");
 		RQL_TRY(rql_prepared_bind(stmt->query, c + 1, &value, err));
 	}
+	return RQL_OK;
+}
+
+static rql_status execute_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, uint64_t *changed,
+                              struct rql_error *err)
+{
+	struct rql_result *res = NULL;
+	RQL_TRY(rql_api_bind_row(stmt, batch, row, err));
 	RQL_TRY(rql_prepared_execute(stmt->query, &res, err));
 	rql_status status = res->kind == RQL_HOST_ROWS
 	                        ? rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a query runs with one row of parameters at a time")

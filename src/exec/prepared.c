@@ -103,6 +103,11 @@ rql_status rql_session_prepare(struct rql_session *s, const char *sql, struct rq
 	return RQL_OK;
 }
 
+bool rql_prepared_is_query(const struct rql_prepared_query *q)
+{
+	return q->own || q->kind == RQL_HOST_SELECT;
+}
+
 /* ---- parameters ---- */
 uint64_t rql_prepared_parameters(const struct rql_prepared_query *q)
 {
@@ -144,7 +149,7 @@ static uint64_t parameter_of(const struct rql_prepared_query *q, const char *tex
 /* The statement with its values written in place of the parameters: what the planner can read. Each is written in its
  * own type: DuckDB binds the statement again where that is not the parameter's, so 1.5 for an INTEGER column compares as
  * a DOUBLE. A string is a plain literal in both. NULL: a value has no text, or no memory. */
-static char *substitute(const struct rql_prepared_query *q)
+char *rql_prepared_text(const struct rql_prepared_query *q)
 {
 	struct rql_strbuf out = {0};
 	uint32_t position = 0, copied = 0;
@@ -290,7 +295,7 @@ static char *text_to_plan(const struct rql_prepared_query *q)
 	/* Inside a transaction a value that cannot be cast would abort it before the host has seen the statement. */
 	if (!all || s->txn.open || rql_text_runs_unprepared(q->sql))
 		return NULL;
-	return substitute(q);
+	return rql_prepared_text(q);
 }
 
 static rql_status execute_select(const struct rql_call *call, struct rql_prepared_query *q, struct rql_error *err)

@@ -53,11 +53,14 @@ rql_status rql_session_query(struct rql_session *s, const char *sql, struct rql_
 /* One statement, run as often as wanted. Parameters count from 1. */
 rql_status rql_session_prepare(struct rql_session *s, const char *sql, struct rql_prepared_query **out,
                                struct rql_error *err) RQL_MUST_CHECK;
+bool rql_prepared_is_query(const struct rql_prepared_query *q); /* it gives rows */
 uint64_t rql_prepared_parameters(const struct rql_prepared_query *q);
 const char *rql_prepared_parameter_name(const struct rql_prepared_query *q, uint64_t index);
 /* Copies the value. RQL_ERROR_MISUSE: no such parameter. */
 rql_status rql_prepared_bind(struct rql_prepared_query *q, uint64_t index, const struct rql_value *value,
                              struct rql_error *err);
+/* The statement with its values in place of the parameters, malloc'ed; NULL: one of them has no text, or no memory. */
+char *rql_prepared_text(const struct rql_prepared_query *q);
 /* INVALID while the statement leaves it open. */
 struct rql_type rql_prepared_parameter_type(struct rql_prepared_query *q, uint64_t index);
 /* The columns that the result will have, without running it. RQL_ERROR_UNSUPPORTED: they are not known before. Ends an open

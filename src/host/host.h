@@ -183,7 +183,7 @@ rql_status rql_host_arrow_batches(struct rql_host_con *con, struct rql_batch *co
 rql_status rql_host_frame_new(struct rql_host_con *con, struct ArrowArrayStream *stream, bool keep,
                               struct rql_host_frame **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_frame_release(struct rql_host_frame *frame); /* NULL accepted */
-uint64_t rql_host_frame_rows(const struct rql_host_frame *frame); /* of one that is kept */
+uint64_t rql_host_frame_rows(const struct rql_host_frame *frame); /* that were read so far */
 uint32_t rql_host_frame_columns(const struct rql_host_frame *frame);
 /* The table function call `rayql_arrow(N)`, N being the number given back, reads it in any statement on the database. */
 uint64_t rql_host_frame_lend(struct rql_host_frame *frame);

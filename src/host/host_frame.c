@@ -92,8 +92,11 @@ static rql_status pull(struct rql_host_frame *frame, duckdb_data_chunk *out, str
 	int code = frame->stream.get_next(&frame->stream, &array);
 	if (code != 0)
 		return stream_failed(frame, code, err);
-	if (array.release)
-		return convert(frame, &array, out, err);
+	if (array.release) {
+		RQL_TRY(convert(frame, &array, out, err));
+		frame->rows += duckdb_data_chunk_get_size(*out);
+		return RQL_OK;
+	}
 	frame->stream.release(&frame->stream);
 	frame->stream.release = NULL;
 	return RQL_OK;
@@ -112,7 +115,6 @@ static rql_status keep_chunk(struct rql_host_frame *frame, duckdb_data_chunk chu
 		frame->chunk_room = room;
 	}
 	frame->chunks[frame->chunk_count++] = chunk;
-	frame->rows += duckdb_data_chunk_get_size(chunk);
 	return RQL_OK;
 }
 

@@ -35,17 +35,15 @@ static void all_types_come_back(void **state)
 	struct ArrowArrayStream stream;
 	char sql[2000];
 	(void)state;
-	snprintf(sql, sizeof sql, EVERY_TYPE, 5000);
+	snprintf(sql, sizeof sql, EVERY_TYPE, 3000);
 	char *want = rows_of(from.con, sql, NULL);
 	stream_of(from.con, sql, &stream);
 	assert_int_equal(rayql_register_arrow(to.con, "frame", &stream, NULL), RAYQL_OK);
 	assert_null(stream.release);
 	close_session(&from);
-	for (int again = 0; again < 2; again++) {
-		char *got = rows_of(to.con, "SELECT * FROM frame ORDER BY i", NULL);
-		assert_string_equal(got, want);
-		free(got);
-	}
+	char *got = rows_of(to.con, "SELECT * FROM frame ORDER BY i", NULL);
+	assert_string_equal(got, want);
+	free(got);
 	gives(to.con, "SELECT typeof(e), 1, i8 FROM frame WHERE s.a IN (134, 135) ORDER BY i",
 	       "VARCHAR|1|9\nVARCHAR|1|10\n");
 	free(want);
@@ -104,14 +102,14 @@ static void streamed_into_a_table(void **state)
 	char method[32];
 	rayql_error *err = NULL;
 	(void)state;
-	stream_of(from.con, "SELECT i, i % 10 AS g FROM range(500000) r(i)", &stream);
+	stream_of(from.con, "SELECT i, i % 10 AS g FROM range(100000) r(i)", &stream);
 	run(s.con, "CREATE TABLE t (i BIGINT, g BIGINT)");
 	run(s.con, "CREATE INDEX c ON t USING columns (*)");
 	assert_int_equal(rayql_query_arrow(s.con, "INSERT INTO t SELECT * FROM rayql_stream", &stream, &changed, NULL),
 	                 RAYQL_OK);
-	assert_int_equal(changed, 500000);
+	assert_int_equal(changed, 100000);
 	char *rows = rows_of(s.con, "SELECT sum(i), count(*) FROM t WHERE g = 3", method);
-	assert_string_equal(rows, "12499900000|50000\n"); /* the columns have seen the rows */
+	assert_string_equal(rows, "499980000|10000\n"); /* the columns have seen the rows */
 	assert_string_equal(method, "scan");
 	free(rows);
 	stream_of(from.con, "SELECT 1 AS i", &stream);
@@ -261,9 +259,8 @@ static struct crafted craft(const char *format, int64_t rows, int64_t buffers)
 	};
 }
 
-static void refused(struct crafted *c, const char *message)
+static void refused(struct session s, struct crafted *c, const char *message)
 {
-	struct session s = open_session(NULL, NULL);
 	struct ArrowArrayStream stream = {crafted_schema, crafted_next, NULL, crafted_release, c};
 	rayql_error *err = NULL;
 	c->schema_children[0] = &c->child;
@@ -285,7 +282,6 @@ static void refused(struct crafted *c, const char *message)
 		free(rows);
 	}
 	rayql_error_free(err);
-	close_session(&s);
 	assert_int_equal(c->released, 1);
 }
 
@@ -294,39 +290,41 @@ static void broken_arrays(void **state)
 	static const int32_t rising[] = {0, 1, 2}, falling[] = {0, 2, 1}, negative[] = {-1, 0, 1};
 	static const int32_t far[4] = {13, 0, 0, 100};
 	static const int64_t sizes[] = {50};
+	struct session s = open_session(NULL, NULL);
 	(void)state;
 	struct crafted c = craft("u", 2, 3);
 	c.buffers[1] = rising;
 	c.buffers[2] = "ab";
 	struct crafted good = c;
-	refused(&good, NULL);
+	refused(s, &good, NULL);
 	c.buffers[1] = falling;
-	refused(&c, "its offsets do not rise");
+	refused(s, &c, "its offsets do not rise");
 	c = good, c.left = 1, c.released = 0, c.buffers[1] = negative;
-	refused(&c, "an offset is negative");
+	refused(s, &c, "an offset is negative");
 	c = good, c.left = 1, c.released = 0, c.buffers[2] = "a\xff";
-	refused(&c, "not UTF-8");
+	refused(s, &c, "not UTF-8");
 	c = good, c.left = 1, c.released = 0, c.buffers[1] = NULL;
-	refused(&c, "a buffer is missing");
+	refused(s, &c, "a buffer is missing");
 	c = good, c.left = 1, c.released = 0, c.column.length = 1;
-	refused(&c, "a child is shorter");
+	refused(s, &c, "a child is shorter");
 	c = good, c.left = 1, c.released = 0, c.column.n_buffers = 2;
-	refused(&c, "another number of buffers");
+	refused(s, &c, "another number of buffers");
 	c = good, c.left = 1, c.released = 0, c.column.null_count = 1;
-	refused(&c, "no validity bitmap");
+	refused(s, &c, "no validity bitmap");
 	c = good, c.left = 1, c.released = 0, c.array.length = -1;
-	refused(&c, "negative");
+	refused(s, &c, "negative");
 	c = good, c.left = 1, c.released = 0, c.array.n_children = 0;
-	refused(&c, "another number of children");
+	refused(s, &c, "another number of children");
 	c = good, c.left = 1, c.released = 0, c.child.format = "?";
-	refused(&c, "");
+	refused(s, &c, "");
 	c = craft("vu", 1, 3);
 	c.buffers[1] = far;
 	c.buffers[2] = sizes;
-	refused(&c, "a view leads beyond its buffers");
+	refused(s, &c, "a view leads beyond its buffers");
 	c = craft("i", 0, 2);
 	c.schema.format = "i";
-	refused(&c, "no stream of record batches");
+	refused(s, &c, "no stream of record batches");
+	close_session(&s);
 }
 
 /* ---- DuckDB's own connections ---- */

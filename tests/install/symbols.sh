@@ -10,8 +10,8 @@ cat "$root"/include/rayql/*.h | tr '\n' ' ' | grep -oE 'RAYQL_API [^();#]*\(' |
 	sed -E 's/.*[ *]([A-Za-z_0-9]+)[ ]*\($/\1/' | grep -v ^__attribute__ | LC_ALL=C sort -u >"$scratch/declared"
 
 failed=0
-if grep -v '^rayql_' "$scratch/exported"; then
-	echo "exported, but not of the form rayql_*"
+if grep -v -e '^rayql_' -e '^AdbcRayqlInit$' "$scratch/exported"; then
+	echo "exported, but not of the form rayql_*, nor the entry point of the ADBC driver"
 	failed=1
 fi
 if LC_ALL=C comm -23 "$scratch/exported" "$scratch/declared" | grep .; then
