@@ -433,14 +433,14 @@ static struct rql_bounds bigint_bounds(const struct rql_column *values, uint32_t
 	return low > high ? (struct rql_bounds){0, 0} : (struct rql_bounds){low, high};
 }
 
-/* true: some are NULL. */
-static bool fill_bigints(const struct rql_column *values, uint32_t count, struct rql_program_table *table)
+/* BIGINT and DOUBLE, as they lie. true: some are NULL. */
+static bool fill_words(const struct rql_column *values, uint32_t count, struct rql_program_table *table)
 {
 	const int64_t *v = values->data;
 	int32_t *narrow = (int32_t *)(uintptr_t)table->data;
 	uint64_t *valid = (uint64_t *)(uintptr_t)table->valid;
 	bool nulls = false;
-	if (table->kind == RQL_LANE_I64)
+	if (table->kind == RQL_LANE_I64 || table->kind == RQL_LANE_F64)
 		memcpy((void *)(uintptr_t)table->data, v, count * sizeof *v);
 	for (uint32_t i = 0; i < count && table->kind == RQL_LANE_I32; i++)
 		narrow[i] = (int32_t)v[i];
@@ -460,7 +460,7 @@ rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, con
 	if (!rql_build_ok(b, a))
 		return RQL_VALUE_NONE;
 	bool readable = values->type.id != RQL_TYPE_VARCHAR && values->type.id != RQL_TYPE_BLOB;
-	bool is_bigint = values->type.id == RQL_TYPE_BIGINT;
+	bool is_bigint = values->type.id == RQL_TYPE_BIGINT, in_words = is_bigint || values->type.id == RQL_TYPE_DOUBLE;
 	if (!readable || !rql_lane_kind_of(values->type, none, &table.kind))
 		return rql_build_fail(b, RQL_ERROR_UNSUPPORTED, "a table of type %s", rql_type_id_name(values->type.id));
 	if (rql_kind_is_integer(table.kind)) {
@@ -479,8 +479,8 @@ rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, con
 		return rql_build_fail(b, RQL_ERROR_MEMORY, "out of memory (a table of %u codes)", count);
 	memset(valid, 0xff, words * sizeof(*valid));
 	table.valid = valid;
-	bool nulls = is_bigint && fill_bigints(values, count, &table);
-	for (uint32_t i = 0; i < count && !is_bigint; i++)
+	bool nulls = in_words && fill_words(values, count, &table);
+	for (uint32_t i = 0; i < count && !in_words; i++)
 		nulls |= !table_value(values, i, &table);
 	if (!nulls)
 		table.valid = NULL;

@@ -3,13 +3,21 @@
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 256u
-#define AHEAD 16u /* rows between the prefetch of a place and its use */
+#define MANY (1u << 16) /* rows: a table of more grows by more at a time, since each row moves */
+#define CHUNK 256u /* rows that are hashed together */
+#define NULL_WORD UINT64_C(0x9e3779b97f4a7c15)
+
+/* Most rows that are not the one looked for are told apart by the tag, without a look at them. */
+struct place {
+	uint32_t number; /* + 1; 0: free */
+	uint32_t tag;    /* upper half of the hash */
+};
 
 struct rql_distinct {
 	uint32_t column_count, count, capacity; /* rows, and room for them */
 	struct rql_column *columns;             /* validity is there always */
 	uint64_t *hashes;                       /* [capacity] */
-	uint32_t *places;                       /* number + 1; 0: free. Twice the capacity, a power of two */
+	struct place *places;                   /* twice the capacity, a power of two */
 	struct rql_arena *strings;
 };
 
@@ -36,14 +44,14 @@ void rql_distinct_free(struct rql_distinct *d)
 static void put_place(struct rql_distinct *d, uint32_t number)
 {
 	uint64_t mask = 2 * (uint64_t)d->capacity - 1, at = d->hashes[number] & mask;
-	while (d->places[at])
+	while (d->places[at].number)
 		at = (at + 1) & mask;
-	d->places[at] = number + 1;
+	d->places[at] = (struct place){number + 1, (uint32_t)(d->hashes[number] >> 32)};
 }
 
 static bool grow(struct rql_distinct *d)
 {
-	uint32_t capacity = d->capacity ? 2 * d->capacity : FIRST_CAPACITY;
+	uint32_t capacity = !d->capacity ? FIRST_CAPACITY : (d->capacity < MANY || d->capacity > UINT32_MAX / 8 ? 2 : 4) * d->capacity;
 	void *p = realloc(d->hashes, capacity * sizeof(uint64_t));
 	if (!p)
 		return false;
@@ -58,7 +66,7 @@ static bool grow(struct rql_distinct *d)
 		column->validity = p;
 	}
 	free(d->places);
-	if (!(d->places = calloc(2 * (size_t)capacity, sizeof(uint32_t))))
+	if (!(d->places = calloc(2 * (size_t)capacity, sizeof *d->places)))
 		return false;
 	d->capacity = capacity;
 	for (uint32_t i = 0; i < d->count; i++)
@@ -117,19 +125,68 @@ static bool is_string(struct rql_type type)
 	return type.id == RQL_TYPE_VARCHAR || type.id == RQL_TYPE_BLOB;
 }
 
-static uint64_t hash_value(uint64_t hash, const struct rql_column *column, uint64_t row, unsigned bytes)
+/* The copy has a known size in each case, which the compiler makes one instruction of. */
+static inline void copy_value(void *to, const void *from, unsigned bytes)
 {
-	uint64_t words[2] = {0, 0};
-	const char *at = (const char *)column->data + row * bytes;
-	if (!rql_column_valid(column, row))
-		return mix(hash, 0x9e3779b97f4a7c15u);
-	if (is_string(column->type)) {
-		const struct rql_string *s = (const struct rql_string *)(const void *)at;
-		return hash_bytes(hash, rql_string_data(s), s->length);
+	switch (bytes) {
+	case 1:
+		memcpy(to, from, 1);
+		break;
+	case 2:
+		memcpy(to, from, 2);
+		break;
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	default:
+		memcpy(to, from, 16);
 	}
-	memcpy(words, at, bytes);
-	hash = mix(hash, words[0]);
-	return bytes > 8 ? mix(hash, words[1]) : hash;
+}
+
+static void hash_strings(const struct rql_column *column, uint64_t first, uint32_t n, uint64_t *hashes)
+{
+	const struct rql_string *s = (const struct rql_string *)column->data + first;
+	for (uint32_t i = 0; i < n; i++)
+		hashes[i] = rql_column_valid(column, first + i) ? hash_bytes(hashes[i], rql_string_data(&s[i]), s[i].length)
+		                                                : mix(hashes[i], NULL_WORD);
+}
+
+static inline void hash_words(const struct rql_column *column, uint64_t first, uint32_t n, unsigned bytes,
+                              uint64_t *hashes)
+{
+	const char *at = (const char *)column->data + first * bytes;
+	for (uint32_t i = 0; i < n; i++, at += bytes) {
+		uint64_t words[2] = {NULL_WORD, 0};
+		if (rql_column_valid(column, first + i)) {
+			words[0] = 0;
+			copy_value(words, at, bytes);
+		}
+		hashes[i] = mix(hashes[i], words[0]);
+		if (bytes == 16)
+			hashes[i] = mix(hashes[i], words[1]);
+	}
+}
+
+/* Rows [first, first + n) of all columns, one column after the other. */
+static void hash_rows(const struct rql_distinct *d, const struct rql_column *columns, uint64_t first, uint32_t n,
+                      uint64_t *hashes)
+{
+	memset(hashes, 0, n * sizeof *hashes);
+	for (uint32_t c = 0; c < d->column_count; c++) {
+		if (is_string(columns[c].type))
+			hash_strings(&columns[c], first, n, hashes);
+		else if (rql_type_bytes(columns[c].type) == 8)
+			hash_words(&columns[c], first, n, 8, hashes);
+		else if (rql_type_bytes(columns[c].type) == 4)
+			hash_words(&columns[c], first, n, 4, hashes);
+		else
+			hash_words(&columns[c], first, n, rql_type_bytes(columns[c].type), hashes);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		hashes[i] ^= hashes[i] >> 29;
 }
 
 /* ---- rows ---- */
@@ -143,8 +200,12 @@ static bool same_value(const struct rql_column *a, uint64_t row_a, const struct 
 		return false;
 	if (!valid)
 		return true;
-	if (!is_string(a->type))
-		return memcmp(x, y, bytes) == 0;
+	if (!is_string(a->type)) {
+		uint64_t left[2] = {0, 0}, right[2] = {0, 0};
+		copy_value(left, x, bytes);
+		copy_value(right, y, bytes);
+		return left[0] == right[0] && left[1] == right[1];
+	}
 	const struct rql_string *s = (const struct rql_string *)(const void *)x;
 	const struct rql_string *t = (const struct rql_string *)(const void *)y;
 	return s->length == t->length && memcmp(rql_string_data(s), rql_string_data(t), s->length) == 0;
@@ -164,12 +225,13 @@ static bool put_value(struct rql_distinct *d, uint32_t c, const struct rql_colum
 	unsigned bytes = rql_type_bytes(column->type);
 	char *to = (char *)column->data + (size_t)d->count * bytes;
 	uint64_t bit = UINT64_C(1) << (d->count & 63);
-	memset(to, 0, bytes);
 	column->validity[d->count >> 6] &= ~bit;
-	if (!rql_column_valid(from, row))
+	if (!rql_column_valid(from, row)) {
+		memset(to, 0, bytes);
 		return true;
+	}
 	column->validity[d->count >> 6] |= bit;
-	memcpy(to, (const char *)from->data + row * bytes, bytes);
+	copy_value(to, (const char *)from->data + row * bytes, bytes);
 	struct rql_string *s = (struct rql_string *)(void *)to;
 	if (is_string(column->type) && s->length > RQL_STRING_INLINE) {
 		s->pointer.data = rql_arena_strndup(d->strings, s->pointer.data, s->length);
@@ -193,36 +255,32 @@ static rql_status add_row(struct rql_distinct *d, const struct rql_column *colum
 	return RQL_OK;
 }
 
-static uint64_t hash_row(const struct rql_distinct *d, const struct rql_column *columns, uint64_t row)
+/* The place of a row, or the free one where it belongs. */
+static uint64_t find(const struct rql_distinct *d, const struct rql_column *columns, uint64_t row, uint64_t hash)
 {
-	uint64_t hash = 0;
-	for (uint32_t c = 0; c < d->column_count; c++)
-		hash = hash_value(hash, &columns[c], row, rql_type_bytes(columns[c].type));
-	return hash ^ hash >> 29;
+	uint64_t mask = 2 * (uint64_t)d->capacity - 1, at = hash & mask;
+	while (d->places[at].number &&
+	       (d->places[at].tag != (uint32_t)(hash >> 32) || !same_row(d, d->places[at].number - 1, columns, row)))
+		at = (at + 1) & mask;
+	return at;
 }
 
-/* A table of many rows lies in memory: places are asked for some rows ahead. */
+/* A table of many rows lies in memory: the places of a chunk are asked for at once. */
 rql_status rql_distinct_add(struct rql_distinct *d, const struct rql_column *columns, uint64_t rows, int32_t *numbers,
                             struct rql_error *err)
 {
-	uint64_t hashes[AHEAD] = {0};
-	for (uint64_t r = 0; r < rows + AHEAD; r++) {
-		uint64_t mask = 2 * (uint64_t)d->capacity - 1, hash = hashes[r % AHEAD];
-		if (r < rows) {
-			hashes[r % AHEAD] = hash_row(d, columns, r);
-			__builtin_prefetch(&d->places[hashes[r % AHEAD] & mask]);
+	uint64_t hashes[CHUNK];
+	for (uint64_t first = 0; first < rows; first += CHUNK) {
+		uint32_t n = rows - first < CHUNK ? (uint32_t)(rows - first) : CHUNK;
+		hash_rows(d, columns, first, n, hashes);
+		for (uint32_t i = 0; i < n; i++)
+			__builtin_prefetch(&d->places[hashes[i] & (2 * (uint64_t)d->capacity - 1)]);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t number = d->places[find(d, columns, first + i, hashes[i])].number;
+			numbers[first + i] = (int32_t)(number ? number - 1 : d->count);
+			if (!number)
+				RQL_TRY(add_row(d, columns, first + i, hashes[i], err));
 		}
-		if (r < AHEAD)
-			continue;
-		uint64_t at = hash & mask, row = r - AHEAD;
-		while (d->places[at] && (d->hashes[d->places[at] - 1] != hash || !same_row(d, d->places[at] - 1, columns, row)))
-			at = (at + 1) & mask;
-		if (d->places[at]) {
-			numbers[row] = (int32_t)(d->places[at] - 1);
-			continue;
-		}
-		numbers[row] = (int32_t)d->count;
-		RQL_TRY(add_row(d, columns, row, hash, err));
 	}
 	return RQL_OK;
 }

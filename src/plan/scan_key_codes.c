@@ -30,6 +30,11 @@ bool rql_key_of_value(const struct rql_store_column *stored, const struct rql_co
 {
 	if (!rql_column_valid(column, row))
 		return false;
+	if (stored->kind == RQL_STORE_INTEGER && (column->type.id == RQL_TYPE_INTEGER || column->type.id == RQL_TYPE_BIGINT)) {
+		*out = column->type.id == RQL_TYPE_BIGINT ? ((const int64_t *)column->data)[row]
+		                                          : ((const int32_t *)column->data)[row];
+		return *out >= stored->least && *out <= stored->greatest;
+	}
 	struct rql_value v = rql_column_get(column, row);
 	if (stored->kind == RQL_STORE_CODED)
 		return code_of(stored->dimension, &v, out);
