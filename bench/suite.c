@@ -5,7 +5,7 @@
 
 #include "ssb_queries.h"
 
-/* ---- db-benchmark (https://github.com/h2oai/db-benchmark): questions 1 to 5 about grouping ---- */
+/* ---- db-benchmark (https://github.com/h2oai/db-benchmark): questions 1 to 5, 7 and 10 about grouping ---- */
 
 static const struct rql_suite_query groupby_queries[] = {
 	{.name = "q1", .select = "id1, sum(v1) AS v1", .rest = "FROM x GROUP BY id1"},
@@ -13,11 +13,15 @@ static const struct rql_suite_query groupby_queries[] = {
 	{.name = "q3", .select = "id3, sum(v1) AS v1, avg(v3) AS v3", .rest = "FROM x GROUP BY id3"},
 	{.name = "q4", .select = "id4, avg(v1) AS v1, avg(v2) AS v2, avg(v3) AS v3", .rest = "FROM x GROUP BY id4"},
 	{.name = "q5", .select = "id6, sum(v1) AS v1, sum(v2) AS v2, sum(v3) AS v3", .rest = "FROM x GROUP BY id6"},
+	{.name = "q7", .select = "id3, max(v1) - min(v2) AS range_v1_v2", .rest = "FROM x GROUP BY id3"},
+	{.name = "q10",
+     .select = "id1, id2, id3, id4, id5, id6, sum(v3) AS v3, count(*) AS count",
+     .rest = "FROM x GROUP BY id1, id2, id3, id4, id5, id6"},
 };
 static const char *const groupby_tables[] = {"x", NULL};
-static const struct rql_suite_fact groupby_facts[] = {{"x", "id1, id2, id3, id4, id6, v1, v2, v3"}};
+static const struct rql_suite_fact groupby_facts[] = {{"x", "*"}};
 static const struct rql_suite groupby = {"groupby",
-                                         "db-benchmark's questions 1 to 5 about grouping",
+                                         "db-benchmark's questions 1 to 5, 7 and 10 about grouping",
                                          RQL_SUITE_GROUPBY,
                                          true,
                                          0,
@@ -26,6 +30,29 @@ static const struct rql_suite groupby = {"groupby",
                                          1,
                                          groupby_queries,
                                          sizeof groupby_queries / sizeof *groupby_queries};
+
+/* ---- and its five questions about joins, under the sums that it checks them by ---- */
+
+#define JOIN_SUMS "count(*) AS count, sum(v1) AS v1, sum(v2) AS v2"
+static const struct rql_suite_query join_queries[] = {
+	{.name = "q1", .select = JOIN_SUMS, .rest = "FROM x JOIN small USING (id1)"},
+	{.name = "q2", .select = JOIN_SUMS, .rest = "FROM x JOIN medium USING (id2)"},
+	{.name = "q3", .select = JOIN_SUMS, .rest = "FROM x LEFT JOIN medium USING (id2)"},
+	{.name = "q4", .select = JOIN_SUMS, .rest = "FROM x JOIN medium USING (id5)"},
+	{.name = "q5", .select = JOIN_SUMS, .rest = "FROM x JOIN big USING (id3)"},
+};
+static const char *const join_tables[] = {"x", "small", "medium", "big", NULL};
+static const struct rql_suite_fact join_facts[] = {{"x", "*"}, {"small", "*"}, {"medium", "*"}, {"big", "*"}};
+static const struct rql_suite join = {"join",
+                                      "db-benchmark's five questions about joins",
+                                      RQL_SUITE_JOIN,
+                                      true,
+                                      0,
+                                      join_tables,
+                                      join_facts,
+                                      sizeof join_facts / sizeof *join_facts,
+                                      join_queries,
+                                      sizeof join_queries / sizeof *join_queries};
 
 /* ---- the Star Schema Benchmark, from the data of `rayql bench ssb` ---- */
 
@@ -74,7 +101,7 @@ const struct rql_suite *rql_suite_ssb(bool flat)
 const struct rql_suite *rql_suite_find(const char *name)
 {
 	static const struct rql_suite *const suites[] = {&rql_suite_tpch, &rql_suite_clickbench,
-	                                                  &groupby, &rql_suite_rows};
+	                                                  &groupby, &join, &rql_suite_rows};
 	for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
 		if (!strcmp(suites[i]->name, name))
 			return suites[i];
@@ -99,5 +126,5 @@ struct rql_suite_query rql_suite_sized(const struct rql_suite *suite, const stru
 
 const char *rql_suite_names(void)
 {
-	return "ssb-flat, ssb-rows, ssb, tpch, clickbench or groupby";
+	return "ssb-flat, ssb-rows, ssb, tpch, clickbench, groupby or join";
 }

@@ -1,7 +1,9 @@
 #include "suite_data.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ssb_data.h"
@@ -51,6 +53,32 @@ static rql_status load_generated(rayql_connection *con, const struct rql_suite *
 	return rql_client_run(con, err, "COMMIT");
 }
 
+/* Keys of a table: 1.1 times as many as it has rows; x has the lower ten elevenths of them, the other side the upper ones,
+ * so that a tenth of each matches nothing (join-datagen.R). Row numbers are scattered over them by a factor that shares
+ * no divisor with powers of ten. */
+static rql_status load_join(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
+                            struct rql_error *err)
+{
+	const double rows = o->size, medium = rows / 1e3 < 100 ? 100 : rows / 1e3, small = rows / 1e6 < 10 ? 10 : rows / 1e6;
+	const bool x = !strcmp(table, "x"), big = !strcmp(table, "big");
+	const double count = x || big ? rows : !strcmp(table, "medium") ? medium : small;
+	struct rql_strbuf sql = {0};
+	rql_strbuf_printf(&sql, "CREATE TABLE %s AS SELECT ", table);
+	const struct level {
+		const char *key, *text;
+		double keys;
+	} levels[] = {{"id1", "id4", small}, {"id2", "id5", medium}, {"id3", "id6", rows}};
+	for (unsigned l = 0; l < 3 && levels[l].keys <= count; l++)
+		rql_strbuf_printf(&sql, "(%.0f + i * %s %% %.0f)::INTEGER AS %s, 'id' || %s AS %s, ",
+		                  1 + (x ? 0 : trunc(levels[l].keys / 10)), levels[l].keys < count ? "48271 % 2147483647" : "7368787",
+		                  levels[l].keys, levels[l].key, levels[l].key, levels[l].text);
+	rql_strbuf_printf(&sql, "(i * %u %% 1000003) / 10000.0 AS %s FROM (SELECT range + %lld AS i FROM range(%.0f))",
+	                  x ? 16807u : 69621u, x ? "v1" : "v2", (long long)(o->seed & 0xffff) * 1009, count);
+	rql_status status = sql.failed ? rql_error_memory(err, 512, "a statement") : rql_client_run(con, err, "%s", sql.data);
+	rql_strbuf_free(&sql);
+	return status;
+}
+
 static rql_status load_parquet(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
                                struct rql_error *err)
 {
@@ -89,6 +117,8 @@ static rql_status load_table(rayql_connection *con, const struct rql_suite *suit
 {
 	if (suite->source == RQL_SUITE_TPCH)
 		return load_parquet(con, table, o, err);
+	if (suite->source == RQL_SUITE_JOIN)
+		return load_join(con, table, o, err);
 	if (suite->source != RQL_SUITE_SSB)
 		return load_generated(con, suite, table, o, err);
 	struct rql_ssb_loaded loaded;

@@ -141,7 +141,7 @@ static rql_status plain_bytes(struct bench *b, const struct rql_suite_fact *fact
 		"('BIGINT', 'UBIGINT', 'DOUBLE') OR data_type LIKE 'TIME%%' THEN 8 ELSE 4 END) FROM "
 		"duckdb_columns() WHERE database_name = current_database() AND lower(table_name) = '%s' AND (%s "
 		"OR list_contains(string_split(lower('%s'), ', '), lower(column_name)))",
-		fact->table, b->options->all_columns ? "true" : "false", fact->columns));
+		fact->table, b->options->all_columns || !strcmp(fact->columns, "*") ? "true" : "false", fact->columns));
 	*out = width * rows;
 	return RQL_OK;
 }
