@@ -25,7 +25,6 @@
 #include "util/status.h"
 
 struct rql_catalog;
-struct rql_cube;
 
 rql_status rql_catalog_new(struct rql_catalog **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_catalog_free(struct rql_catalog *catalog); /* releases every structure */
@@ -78,10 +77,7 @@ void rql_catalog_schema_changed(struct rql_catalog *catalog);
 uint64_t rql_catalog_structure_epoch(const struct rql_catalog *catalog);
 
 /* ---- structures ---- */
-enum rql_structure_kind {
-	RQL_STRUCTURE_CUBE,   /* CREATE MATERIALIZED VIEW */
-	RQL_STRUCTURE_COLUMNS /* CREATE INDEX ... USING columns, or loaded by rayql_auto_columns: of exactly one table */
-};
+struct rql_structure_kind; /* structure/kind.h: what is done with the contents; unknown here */
 enum rql_refresh { RQL_REFRESH_MANUAL, RQL_REFRESH_AUTO };
 enum rql_structure_state {
 	RQL_STATE_UNBUILT, /* defined, no contents yet (after reopening): built on the first matching query */
@@ -107,10 +103,11 @@ struct rql_build_failure {
  * structure: readers hold references and never see half a change. */
 struct rql_structure {
 	_Atomic uint32_t references;
-	enum rql_structure_kind kind;
+	const struct rql_structure_kind *kind;
+	enum rql_reads reads; /* what requests over the contents read: their relation, or rows of their store */
 	enum rql_structure_state state;
 	enum rql_refresh refresh;
-	char *database, *schema, *name; /* CUBE: of the view in DuckDB's catalog; COLUMNS: the index's own */
+	char *database, *schema, *name; /* of a view: its own in DuckDB's catalog */
 	char *statement;                /* the CREATE statement, normalised, for rayql_structures() and .schema */
 	char *query;                    /* the defining SELECT */
 	char *options;                  /* "rollup = auto, refresh = manual" */
@@ -122,10 +119,10 @@ struct rql_structure {
 	uint32_t table_count;
 	struct rql_table **tables;
 	uint64_t *versions;    /* at the build's snapshot */
-	struct rql_cube *cube; /* READY: one reference, counted by the two functions below */
-	struct rql_cube *(*retain_cube)(const struct rql_cube *cube);
-	void (*release_cube)(struct rql_cube *cube);
-	/* COLUMNS, READY: what scans read (one reference), the store that appends go to (one reference), and for each of the
+	const struct rql_relation *relation; /* READY, RELATION: one reference, counted by the two functions below */
+	void (*retain_relation)(const struct rql_relation *relation);
+	void (*release_relation)(const struct rql_relation *relation);
+	/* READY, STORE (of exactly one table): what scans read (one reference), the store that appends go to (one reference), and for each of the
 	 * snapshot's columns the table's column (as rql_expr.index of a RQL_EXPR_COLUMN and rql_rel.column_ids count them). */
 	const struct rql_store_snapshot *snapshot;
 	struct rql_store *store;
@@ -133,17 +130,17 @@ struct rql_structure {
 	uint32_t column_count;  /* READY: the snapshot's; known from the binding on, as the one table and its columns are */
 	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
 	bool automatic;         /* made by rayql_auto_columns, not by CREATE INDEX */
-	_Atomic uint64_t used;  /* COLUMNS: rql_now_ns of the last run, by which automatic ones are given up */
-	/* COLUMNS: where runs over these contents failed, so that nobody's plans use them there any more: until the contents
-	 * are given up, whatever is appended to them. (A cube remembers its own.) */
+	_Atomic uint64_t used;  /* STORE: rql_now_ns of the last run, by which automatic ones are given up */
+	/* STORE: where runs over these contents failed, so that nobody's plans use them there any more: until the contents
+	 * are given up, whatever is appended to them. (device/placement.h remembers a relation's.) */
 	uint32_t failure_count;
 	struct rql_structure_failure *failures;
-	void *definition; /* CUBE: struct rql_definition of plan/, shared by reference */
+	void *definition; /* RELATION: struct rql_definition of plan/, shared by reference */
 	void (*retain_definition)(void *definition);
 	void (*release_definition)(void *definition);
 	double build_ms;
 	uint64_t id; /* never reused; 0 until the first publication gives it one */
-	/* What exec/ needs to make it again: */
+	/* What structure/ needs to make it again: */
 	char *note;            /* for rayql_structures(): why a side file was not used or not written; or NULL */
 	char *search_path;     /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */
 	char *view_sql;        /* DuckDB's own text of the view, to notice that the view was replaced; NULL: not known */
@@ -156,7 +153,7 @@ struct rql_structure {
 struct rql_structure *rql_structure_new(void);
 /* A copy to change and publish: shares contents and definition by reference. NULL when out of memory. */
 struct rql_structure *rql_structure_clone(const struct rql_structure *s);
-/* Gives up the contents (cube, snapshot, store) of an unpublished structure, and what is known of their failures; its
+/* Gives up the contents (relation, snapshot, store) of an unpublished structure, and what is known of their failures; its
  * state is the caller's to set. */
 void rql_structure_clear(struct rql_structure *s);
 /* Why the contents are not used on the device any more, as long as s; NULL: they are. */
@@ -171,7 +168,7 @@ void rql_structure_retain(struct rql_structure *s);
 void rql_structure_release(struct rql_structure *s);
 /* Fresh: READY, nothing being written, versions equal. */
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s);
-/* COLUMNS, READY and stale: nothing but rows at the end was added since, so that appending them makes it fresh. */
+/* A STORE, READY and stale: nothing but rows at the end was added since, so that appending them makes it fresh. */
 bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s);
 /* The first table that moved or is being written, for messages; NULL when fresh. */
 const struct rql_table *rql_structure_moved_table(const struct rql_catalog *catalog, const struct rql_structure *s);

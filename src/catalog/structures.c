@@ -123,6 +123,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	if (!copy)
 		return NULL;
 	copy->kind = s->kind;
+	copy->reads = s->reads;
 	copy->state = s->state;
 	copy->failed = s->failed;
 	copy->refresh = s->refresh;
@@ -158,9 +159,11 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->column_count = s->column_count;
 	if (s->column_ids)
 		memcpy(copy->column_ids, s->column_ids, s->column_count * sizeof *copy->column_ids);
-	copy->retain_cube = s->retain_cube;
-	copy->release_cube = s->release_cube;
-	copy->cube = s->cube ? s->retain_cube(s->cube) : NULL;
+	copy->retain_relation = s->retain_relation;
+	copy->release_relation = s->release_relation;
+	copy->relation = s->relation;
+	if (s->relation)
+		s->retain_relation(s->relation);
 	copy->snapshot = s->snapshot ? rql_store_snapshot_retain(s->snapshot) : NULL;
 	copy->store = s->store ? rql_store_retain(s->store) : NULL;
 	if (s->definition) {
@@ -174,11 +177,11 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 
 void rql_structure_clear(struct rql_structure *s)
 {
-	if (s->cube)
-		s->release_cube(s->cube);
+	if (s->relation)
+		s->release_relation(s->relation);
 	rql_store_snapshot_release(s->snapshot);
 	rql_store_release(s->store);
-	s->cube = NULL;
+	s->relation = NULL;
 	s->snapshot = NULL;
 	s->store = NULL;
 	s->greatest_rowid = RQL_NO_ROWID;
@@ -219,12 +222,12 @@ const struct rql_table *rql_structure_moved_table(const struct rql_catalog *cata
 
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	return s->state == RQL_STATE_READY && (s->cube || s->snapshot) && !rql_structure_moved_table(catalog, s);
+	return s->state == RQL_STATE_READY && (s->relation || s->snapshot) && !rql_structure_moved_table(catalog, s);
 }
 
 bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	return s->kind == RQL_STRUCTURE_COLUMNS && s->state == RQL_STATE_READY && s->snapshot && s->store &&
+	return s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->snapshot && s->store &&
 	       s->table_count == 1 && s->greatest_rowid != RQL_NO_ROWID &&
 	       rql_table_version(catalog, s->tables[0]) != s->versions[0] &&
 	       rql_table_only_grew(catalog, s->tables[0], s->versions[0]);

@@ -76,10 +76,10 @@ static bool is_attached(struct rql_database *db, const char *local)
 	if (real) {
 		rql_strbuf_put(&sql, "SELECT count(*) FROM system.main.duckdb_databases() WHERE path = ");
 		rql_strbuf_put_literal(&sql, real, strlen(real));
-		pthread_mutex_lock(&db->loader_lock);
-		if (rql_host_query_int(db->loader, rql_strbuf_text(&sql), &count, NULL) != RQL_OK)
+		pthread_mutex_lock(&db->structures.loader_lock);
+		if (rql_host_query_int(db->structures.loader, rql_strbuf_text(&sql), &count, NULL) != RQL_OK)
 			count = 0;
-		pthread_mutex_unlock(&db->loader_lock);
+		pthread_mutex_unlock(&db->structures.loader_lock);
 	}
 	rql_strbuf_free(&sql);
 	free(real);
@@ -109,7 +109,7 @@ void rql_attach_done(struct rql_database *db)
 	if (!rql_open_file_follow(db->open_file))
 		return;
 	/* Others may have written meanwhile, or another file has the database's name now. */
-	atomic_store(&db->side.writable, false);
+	atomic_store(&db->structures.side.writable, false);
 	rql_catalog_write_begin(db->catalog, &everything);
 	rql_catalog_write_end(db->catalog, &everything);
 	rql_catalog_schema_changed(db->catalog);

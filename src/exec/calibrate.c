@@ -131,3 +131,19 @@ void rql_calibrate_first_start(struct rql_device *device)
 	rql_error_clear(&ignored);
 #endif
 }
+
+void rql_device_first_use(void *state, struct rql_device *device)
+{
+	struct rql_database *db = ((struct rql_session *)((struct rql_build_context *)state)->session)->db;
+	uint32_t bit = 1u << device->index;
+	if (atomic_load(&db->devices_ready) & bit)
+		return;
+	pthread_mutex_lock(&db->devices_lock);
+	if (!(atomic_load(&db->devices_ready) & bit)) {
+		/* A driver in software has no constants worth a second of everybody's time: rayql calibrate measures it. */
+		if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU)
+			rql_calibrate_first_start(device);
+		atomic_fetch_or(&db->devices_ready, bit);
+	}
+	pthread_mutex_unlock(&db->devices_lock);
+}

@@ -1,6 +1,5 @@
 /* Opening and closing a database. */
-#include "exec/columns.h"
-#include "exec/view_build.h"
+#include "exec/exec_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static rql_status open_file(struct rql_database *db, const char *path, struct rq
 	if (status == RQL_OK)
 		status = rql_open_file_enter(local, db->read_only, &db->open_file, err);
 	if (status == RQL_OK)
-		status = rql_side_open(local, db->open_file ? db->open_file->fd : -1, db->read_only, &db->side, err);
+		status = rql_side_open(local, db->open_file ? db->open_file->fd : -1, db->read_only, &db->structures.side, err);
 	free(local);
 	return status;
 }
@@ -32,12 +31,12 @@ static rql_status open_file(struct rql_database *db, const char *path, struct rq
 /* What is done with it afterwards. */
 static rql_status hold_file(struct rql_database *db, struct rql_error *err)
 {
-	if (db->side.database && !db->open_file) /* DuckDB has made it */
-		RQL_TRY(rql_open_file_enter(db->side.database, db->read_only, &db->open_file, err));
+	if (db->structures.side.database && !db->open_file) /* DuckDB has made it */
+		RQL_TRY(rql_open_file_enter(db->structures.side.database, db->read_only, &db->open_file, err));
 	if (!db->open_file)
 		return RQL_OK;
-	RQL_TRY(rql_open_file_hold(db->open_file, db->side.database, err));
-	rql_side_recheck(&db->side, db->open_file->fd);
+	RQL_TRY(rql_open_file_hold(db->open_file, db->structures.side.database, err));
+	rql_side_recheck(&db->structures.side, db->open_file->fd);
 	return RQL_OK;
 }
 
@@ -79,11 +78,19 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
 	rql_calibrate_first_start(&db->devices->device[0]);
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
-	RQL_TRY(rql_host_connect_own(db->host, &db->loader, err));
-	rql_host_guard_plans(db->loader, true);
-	RQL_TRY(rql_host_query_text(db->loader, "SELECT system.main.current_database()", &db->name, err));
-	RQL_TRY(rql_functions_register(db, db->loader, err));
-	RQL_TRY(rql_store_read(db, err));
+	RQL_TRY(rql_host_connect_own(db->host, &db->structures.loader, err));
+	rql_host_guard_plans(db->structures.loader, true);
+	RQL_TRY(rql_host_query_text(db->structures.loader, "SELECT system.main.current_database()", &db->name, err));
+	db->structures.host = db->host;
+	db->structures.catalog = db->catalog;
+	db->structures.devices = db->devices;
+	db->structures.planner = db->planner;
+	db->structures.budget = &db->budget;
+	db->structures.name = db->name;
+	db->structures.read_only = db->read_only;
+	db->structures.settings_epoch = &db->settings_epoch;
+	RQL_TRY(rql_functions_register(db, db->structures.loader, err));
+	RQL_TRY(rql_definitions_read(&db->structures, err));
 	return rql_settings_open(db, config, err);
 }
 
@@ -99,8 +106,8 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 	pthread_mutex_init(&db->settings.lock, NULL);
 	atomic_store(&db->settings.stamp, 1);
 	pthread_mutex_init(&db->sessions_lock, NULL);
-	pthread_mutex_init(&db->loader_lock, NULL);
-	pthread_mutex_init(&db->build_lock, NULL);
+	pthread_mutex_init(&db->structures.loader_lock, NULL);
+	pthread_mutex_init(&db->structures.build_lock, NULL);
 	pthread_mutex_init(&db->devices_lock, NULL);
 	db->in_memory = is_memory(path);
 	atomic_store(&db->budget.limit, config->memory_limit ? config->memory_limit : rql_machine_memory() / 2);
@@ -108,7 +115,7 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 	if (status == RQL_OK)
 		status = open_parts(db, config, err);
 	if (status != RQL_OK) {
-		db->side.writable = false; /* nothing on disk changes because an opening failed */
+		db->structures.side.writable = false; /* nothing on disk changes because an opening failed */
 		rql_database_close(db);
 		return status;
 	}
@@ -118,52 +125,23 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 
 struct rql_host_con *rql_database_host(struct rql_database *db)
 {
-	return db->loader;
-}
-
-/* What the next opening may use: contents of fresh structures with a file, and files that were never needed and are
- * still valid. */
-static uint32_t list_kept(struct rql_database *db, struct rql_side_entry *kept, struct rql_structure **list,
-                          uint32_t count)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		struct rql_structure *s = list[i];
-		bool usable = rql_structure_fresh(db->catalog, s);
-		if (s->state == RQL_STATE_UNBUILT && s->side_file_valid) {
-			/* Which tables it reads may not be known yet: then any write at all may have been to one of them. */
-			usable = s->table_count ? true : rql_catalog_stamp(db->catalog) == RQL_FIRST_STAMP;
-			for (uint32_t k = 0; k < s->table_count; k++)
-				usable = usable && rql_table_version(db->catalog, s->tables[k]) == 0;
-		}
-		if (usable && s->side_file && s->definition_hash)
-			kept[n++] = (struct rql_side_entry){s->schema, s->name, s->side_file, s->definition_hash};
-	}
-	return n;
-}
-
-/* Columns that rows were appended to have no file any more: one is written now, not after every INSERT. */
-static void save_appended(struct rql_database *db, struct rql_structure **list, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (list[i]->kind == RQL_STRUCTURE_COLUMNS && !list[i]->side_file && rql_structure_fresh(db->catalog, list[i]))
-			rql_build_save(db, list[i]); /* nobody else has it any more */
+	return db->structures.loader;
 }
 
 static void close_side(struct rql_database *db, struct rql_structure **list, uint32_t count)
 {
-	save_appended(db, list, count);
-	if (rql_host_query(db->loader, "CHECKPOINT", NULL, NULL) == RQL_OK)
-		rql_side_seal(&db->side);
-	rql_host_disconnect(db->loader);
-	db->loader = NULL;
+	rql_structures_save_appended(&db->structures, list, count);
+	if (rql_host_query(db->structures.loader, "CHECKPOINT", NULL, NULL) == RQL_OK)
+		rql_side_seal(&db->structures.side);
+	rql_host_disconnect(db->structures.loader);
+	db->structures.loader = NULL;
 	struct rql_side_entry *kept = calloc(count + 1, sizeof *kept);
-	uint32_t n = kept && list ? list_kept(db, kept, list, count) : 0;
+	uint32_t n = kept && list ? rql_structures_kept(&db->structures, list, count, kept) : 0;
 	/* DuckDB checkpoints and closes first: the manifest describes the file that it leaves. */
 	rql_host_close(db->host);
 	db->host = NULL;
 	if (kept)
-		rql_side_close(&db->side, kept, n);
+		rql_side_close(&db->structures.side, kept, n);
 	free(kept);
 }
 
@@ -171,7 +149,7 @@ void rql_database_close(struct rql_database *db)
 {
 	if (!db)
 		return;
-	if (db->host && db->loader && db->catalog && db->side.folder && db->side.writable) {
+	if (db->host && db->structures.loader && db->catalog && db->structures.side.folder && db->structures.side.writable) {
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_structure **list = NULL;
 		uint32_t count = 0;
@@ -182,19 +160,19 @@ void rql_database_close(struct rql_database *db)
 			rql_structure_release(list[i]);
 		rql_arena_free(arena);
 	}
-	rql_host_disconnect(db->loader);
+	rql_host_disconnect(db->structures.loader);
 	rql_host_close(db->host);
 	rql_catalog_free(db->catalog);
 	rql_planner_free(db->planner);
 	rql_devices_close(db->devices);
-	rql_side_free(&db->side);
+	rql_side_free(&db->structures.side);
 	rql_open_file_leave(db->open_file);
 	pthread_mutex_destroy(&db->settings.lock);
 	pthread_mutex_destroy(&db->sessions_lock);
-	pthread_mutex_destroy(&db->loader_lock);
-	pthread_mutex_destroy(&db->build_lock);
+	pthread_mutex_destroy(&db->structures.loader_lock);
+	pthread_mutex_destroy(&db->structures.build_lock);
 	pthread_mutex_destroy(&db->devices_lock);
-	rql_load_failures_free(db->load_failures);
+	rql_load_failures_free(db->structures.load_failures);
 	free(db->functions);
 	free(db->name);
 	free(db);
@@ -218,7 +196,7 @@ void rql_database_unlend(struct rql_database *db, void *con)
 	rql_catalog_write_end(db->catalog, &everything);
 	rql_catalog_schema_changed(db->catalog);
 	atomic_fetch_add(&db->settings_epoch, 1);
-	rql_structures_sync(db);
+	rql_structures_sync(&db->structures);
 }
 
 static rql_status calibrate_one(struct rql_database *db, struct rql_device *device, struct rql_error *err)

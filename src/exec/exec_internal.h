@@ -3,10 +3,7 @@
 #define RQL_EXEC_INTERNAL_H
 
 #include "exec/session.h"
-#include "method/cube/cube.h"
-#include "sql/statement.h"
-#include "util/files.h"
-#include "util/mac.h"
+#include "structure/kind.h"
 #include <pthread.h>
 #include <sys/types.h>
 
@@ -38,69 +35,6 @@ void rql_open_file_leave(struct rql_open_file *file); /* NULL accepted */
 rql_status rql_attach_check(struct rql_database *db, const char *sql, struct rql_error *err) RQL_MUST_CHECK;
 /* After an ATTACH or DETACH: when the database itself was closed or came back, nothing that is known of it holds. */
 void rql_attach_done(struct rql_database *db);
-
-/* ---- the side folder (sidefile.c) ---- */
-/* What tells one state of a database file from another. */
-struct rql_file_identity {
-	uint64_t size, hash[2];
-	int64_t seconds, nanoseconds; /* of the last change */
-};
-struct rql_side_entry {
-	char *schema, *name, *file, *hash;
-};
-struct rql_side_stamped {
-	char name[72];
-	struct rql_file_stamp stamp;
-};
-struct rql_side {
-	char *folder;   /* FILE.db.rayql, or NULL: no side files for this database */
-	char *database; /* the database's file */
-	int file;       /* that file, or -1: borrowed from the database's rql_open_file */
-	int dir;        /* the folder, open, or -1; meaningless while `folder` is NULL */
-	mode_t mode;    /* of new files: the user's part of the database file's own */
-	_Atomic bool writable;
-	bool valid;  /* the manifest describes the database file as it was opened */
-	bool sealed; /* `seal` is the file as DuckDB left it, taken while it still held its lock */
-	struct rql_file_identity seal, opened; /* opened: the manifest's, when it is valid */
-	bool has_key;
-	struct rql_mac_key key; /* what manifests are signed with */
-	char *why;              /* not valid: the reason, when there was a manifest; else NULL */
-	uint32_t count, capacity, stamp_count, stamp_capacity;
-	struct rql_side_entry *entries;
-	struct rql_side_stamped *stamps; /* of files that the manifest names, or that were written since */
-};
-/* Before DuckDB opens the file (file: a descriptor of it, -1 where there is none yet): reads the manifest and compares
- * it with the file. */
-rql_status rql_side_open(const char *path, int file, bool read_only, struct rql_side *side,
-                         struct rql_error *err) RQL_MUST_CHECK;
-/* After DuckDB has opened it: the file must still be the same (no replayed log). */
-void rql_side_recheck(struct rql_side *side, int file);
-const struct rql_side_entry *rql_side_find(const struct rql_side *side, const char *schema, const char *name);
-/* s's contents. *file: the new file's name, malloc'ed. */
-rql_status rql_side_write(struct rql_side *side, const struct rql_structure *s, char **file,
-                          struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
-                         struct rql_cube **out, struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_side_read_store(const struct rql_side *side, const char *file, const char *hash,
-                               struct rql_budget *budget, struct rql_store **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Acceleration structures beside a cube's file (side_rt.c); what does not work is built instead. No file is written
- * when reading it would take longer than building took. read: false when there was nothing to use. */
-void rql_side_write_rt(struct rql_side *side, const char *file, const struct rql_cube *cube,
-                       struct rql_device *device);
-bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
-                      struct rql_device *device);
-bool rql_side_is_rt_file(const char *name);
-/* Deletes a file and the acceleration structures beside it. */
-void rql_side_forget(struct rql_side *side, const char *file);
-/* The same, of contents that others have replaced, but for a file that the next opening may still want: when this
- * process dies now, the manifest of the session before counts, unless the database has changed. file: NULL accepted. */
-void rql_side_replaced(struct rql_side *side, const char *file);
-/* Before DuckDB closes the database, after a checkpoint that left nothing to write: notes what the file is now, so that
- * nobody's writing between DuckDB's closing and the manifest goes unnoticed. */
-void rql_side_seal(struct rql_side *side);
-/* After DuckDB has closed the database: writes the manifest of `kept` and deletes every other file of ours. */
-void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count);
-void rql_side_free(struct rql_side *side);
 
 /* ---- the plan cache (plan_cache.c) ---- */
 struct rql_plan_cache;
@@ -138,35 +72,6 @@ bool rql_plan_cache_drop_scan(struct rql_plan_cache *cache, const struct rql_dev
 bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_device *device,
                               const struct rql_plan *but);
 
-/* ---- devices (devices.c) ---- */
-enum rql_device_limit_kind { RQL_LIMIT_AUTO, RQL_LIMIT_BYTES, RQL_LIMIT_PERCENT };
-struct rql_device_limit { /* rayql_device_memory_limit */
-	_Atomic int kind;
-	_Atomic uint64_t value; /* BYTES: of each GPU; PERCENT: thousandths of a percent of its memory */
-};
-/* plan_context's four questions. */
-void rql_device_first_use(void *session, struct rql_device *device);
-const char *rql_device_failure(const struct rql_structure *s, const struct rql_device *device);
-bool rql_device_fits(void *session, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
-                     const char **why);
-bool rql_device_make_room(void *session, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since);
-/* Puts s (unpublished, READY, with its cube) on the devices that the view and the session want. What does not work is a
- * note of s and, with rayql_fallback = 'notice', a notice of the statement: the CPU has the cube all the same. */
-void rql_device_place(struct rql_session *session, struct rql_structure *s);
-/* Writes the acceleration structures that rql_device_place made beside s's side file. */
-void rql_device_save(struct rql_database *db, const struct rql_structure *s);
-/* A run of the leaf failed on its device: the structure is marked and nobody's plans use it there any more. */
-void rql_device_failed(struct rql_session *session, const struct rql_structure *s, const struct rql_device *device,
-                       const char *message);
-/* What a structure so marked says of itself. */
-void rql_device_put_failure(struct rql_strbuf *out, const struct rql_structure *s, const struct rql_device *device,
-                            const char *message);
-/* The device's memory was full and has room now: what could not be placed may be tried again. */
-void rql_device_retry(const struct rql_structure *s, const struct rql_device *device);
-/* What a view asks for is there: checked by CREATE only. */
-rql_status rql_device_check_unit(struct rql_session *session, const char *sql, bool wanted, enum rql_unit unit,
-                                 uint32_t position, struct rql_error *err) RQL_MUST_CHECK;
-
 /* ---- database and session ---- */
 #define RQL_SETTINGS_MAX 64u /* also bits of rql_session.own_settings */
 #define RQL_SETTING_VALUE_MAX 128u
@@ -191,20 +96,12 @@ struct rql_database {
 	struct rql_global_settings settings;
 	_Atomic uint64_t settings_epoch; /* DuckDB settings may have changed, or RayQL's database-wide ones */
 	void *functions;                 /* what the registered table functions point to (functions.c) */
-	struct rql_side side;
+	struct rql_structures structures;
 	struct rql_open_file *open_file;
 	pthread_mutex_t sessions_lock;
 	struct rql_session *sessions;
-	/* Binds definitions and looks at the committed catalog, whatever the users' connections are in the middle of. */
-	pthread_mutex_t loader_lock;
-	struct rql_host_con *loader;
-	/* One build, or change of definitions, at a time: a build uses every thread anyway. */
-	pthread_mutex_t build_lock;
-	struct rql_device_limit device_limit;
-	pthread_mutex_t devices_lock;            /* one measuring at a time */
-	_Atomic uint32_t devices_ready;          /* bit i: device i has its profile, measured or not to be measured */
-	struct rql_load_failures *load_failures; /* of rayql_auto_columns (columns_auto.c); with build_lock held */
-	_Atomic bool sync_wanted;                /* rql_structures_sync found the lock taken: its holder does it */
+	pthread_mutex_t devices_lock;   /* one measuring at a time */
+	_Atomic uint32_t devices_ready; /* bit i: device i has its profile, measured or not to be measured */
 };
 
 struct rql_transaction {
@@ -234,10 +131,8 @@ struct rql_session {
 	uint64_t guard_epoch;    /* one more than the schema epoch at which that was found out; 0: never */
 	struct rql_result *open; /* the streaming result that the next statement closes */
 	struct rql_report report;
-	char *notice; /* of RayQL's own statement that runs: malloc'ed, or NULL */
+	struct rql_build_context build;
 	struct rql_progress progress;
-	pthread_mutex_t running_lock;
-	struct rql_host_con *running; /* a second host connection at work for this session (a build) */
 	struct rql_session *next;
 };
 
@@ -265,7 +160,6 @@ rql_status rql_session_hand_out(struct rql_session *s, rql_status status, struct
 const char *rql_session_single(const char *sql);
 /* Starts the report of a statement that is going to be answered by `method`. */
 void rql_report_start(struct rql_session *s, const char *method, const char *reason);
-rql_status rql_interrupted(struct rql_error *err);
 /* One query by its text, call->sql. It is planned before it is prepared, and prepared only where the host answers: what
  * DuckDB does while it binds (opens a file, attaches a database) is not done twice at a time. */
 rql_status rql_select_text(const struct rql_call *call, struct rql_error *err);
@@ -275,6 +169,9 @@ rql_status rql_select_unplanned(const struct rql_call *call, struct rql_host_stm
 /* A cached plan for call->sql, when there is one that may run now: *done tells whether it answered; when it failed,
  * *why is set (malloc'ed) and the host must answer. */
 rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why, struct rql_error *err);
+/* Carries an RQL_PLAN_LOAD out, outside a transaction only. */
+rql_status rql_session_load(struct rql_session *s, const struct rql_plan_load *load,
+                            struct rql_error *err) RQL_MUST_CHECK;
 /* What select.c decided about a SELECT. */
 struct rql_choice {
 	bool bound;                    /* what the host had bound before served */
@@ -312,6 +209,8 @@ void rql_host_abandon(struct rql_session *s);
 
 /* ---- the cost model's constants (calibrate.c) ---- */
 rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
+/* plan_context.device_ready; state: struct rql_build_context. Measures a GPU before its first use. */
+void rql_device_first_use(void *state, struct rql_device *device);
 /* Measures the short form and keeps it, when no profile is there yet. Not in a build with sanitizers. */
 void rql_calibrate_first_start(struct rql_device *device);
 
@@ -341,22 +240,20 @@ rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, st
 void rql_result_close(struct rql_result *res); /* what a later statement does */
 
 /* ---- RayQL's own statements ---- */
+/* CREATE INDEX ... USING, REFRESH INDEX, DROP INDEX (columns.c). */
+rql_status rql_index_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                            struct rql_error *err);
+rql_status rql_index_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                             struct rql_error *err);
+/* Is DROP INDEX's name one of ours? Else it is the host's. */
+bool rql_index_is_ours(struct rql_session *s, const char *sql, const struct rql_statement *st);
+rql_status rql_index_drop(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                          struct rql_error *err);
 rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
                            struct rql_error *err);
 rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
                             struct rql_error *err);
 rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
-/* Makes the structure (of a REFRESH plan) ready: from its side file or by building it. RQL_ERROR_STALE: another
- * session is at it. */
-rql_status rql_structure_make_ready(struct rql_session *s, const struct rql_structure *structure,
-                                    struct rql_error *err);
-/* plan_context.load */
-/* plan_context.build_failure. */
-const char *rql_structure_build_failure(void *session, const struct rql_structure *s);
-struct rql_structure *rql_structure_bound(void *session, struct rql_structure *structure);
-/* After schema statements: structures whose view is gone are removed, whose definition no longer binds become
- * INVALID. */
-void rql_structures_sync(struct rql_database *db);
 /* SET and RESET (settings_scope.c). */
 rql_status rql_settings_set(struct rql_session *s, const struct rql_statement *st, struct rql_error *err);
 /* Takes over what others have set globally since the last call, where s has no value of its own. */
@@ -379,45 +276,5 @@ bool rql_settings_row(const struct rql_session *s, uint32_t i, struct rql_settin
 rql_status rql_explain(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err);
 rql_status rql_functions_register(struct rql_database *db, struct rql_host_con *con,
                                   struct rql_error *err) RQL_MUST_CHECK;
-
-/* ---- definitions in the database (store.c) ---- */
-rql_status rql_store_read(struct rql_database *db, struct rql_error *err) RQL_MUST_CHECK;
-const char *rql_structure_kind_name(enum rql_structure_kind kind); /* "cube", "columns": in rayql.structures, too */
-/* A change of the database: DuckDB's side of it and the structure's row, together or not at all. */
-struct rql_store_change {
-	const char *sql, *search_path;   /* DuckDB's side, and where its names are found; sql NULL: there is none */
-	const struct rql_structure *put; /* NULL: no row is put */
-	const char *schema, *name;       /* of the row that goes; NULL: none goes */
-	bool try_only;                   /* only to see whether sql works */
-};
-/* On a connection of its own, so that nothing of the user's (transaction, settings, query log, an interrupt) has to
- * do with it, and what fails leaves nothing behind. cancel (may be NULL) is looked at before it becomes permanent. */
-rql_status rql_store_change(struct rql_database *db, const struct rql_store_change *change, const _Atomic bool *cancel,
-                            struct rql_error *err) RQL_MUST_CHECK;
-/* Options of a CREATE statement (view_options.c). */
-struct rql_view_options {
-	enum rql_rollup rollup;
-	enum rql_refresh refresh;
-	bool unit_wanted; /* not auto */
-	enum rql_unit unit;
-	uint32_t unit_position; /* of the option, or of the layout that implies it, for the caret */
-	const char *layout;     /* NULL: auto; in arena */
-	uint32_t order_count;
-	const char **order;      /* names, in arena */
-	uint32_t order_position; /* of the option, for the caret */
-};
-rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
-                                 struct rql_view_options *out, struct rql_error *err) RQL_MUST_CHECK;
-/* "rollup = off, refresh = auto, order = 'a, b'"; all that matter are written. */
-void rql_view_options_print(struct rql_strbuf *out, const struct rql_view_options *options);
-/* Those of CREATE INDEX ... USING columns: refresh and unit. */
-rql_status rql_columns_options_read(const char *sql, const struct rql_statement *st, struct rql_view_options *out,
-                                    struct rql_error *err) RQL_MUST_CHECK;
-void rql_columns_options_print(struct rql_strbuf *out, const struct rql_view_options *options);
-/* An error with DuckDB's caret under `position` of sql. */
-rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...)
-	RQL_PRINTF(4, 5);
-/* An identifier as it must be written: quoted only when needed. */
-void rql_put_name(struct rql_strbuf *out, const char *name);
 
 #endif

@@ -1,7 +1,6 @@
 /* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
 #include "exec/exec_internal.h"
 
-#include "device/placement.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,9 +222,8 @@ static void put_reason(const struct rql_database *db, const struct rql_structure
 		rql_table_name(moved, &database, &schema, &name);
 		const char *then = rql_structure_appendable(db->catalog, s) ? "; the next matching query appends the added rows"
 		                   : s->refresh == RQL_REFRESH_AUTO         ? "; the next matching query rebuilds it"
-		                   : s->kind == RQL_STRUCTURE_COLUMNS       ? "; REFRESH INDEX rebuilds it"
-		                                                            : "; REFRESH MATERIALIZED VIEW rebuilds it";
-		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built%s", name, then));
+		                                                            : rql_arena_printf(t->arena, "; %s rebuilds it", s->kind->refresh);
+		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built%s", name, then ? then : ""));
 	} else {
 		struct rql_strbuf text = {0};
 		rql_strbuf_put(&text, s->reason ? s->reason : s->note ? s->note : "");
@@ -255,60 +253,11 @@ static void put_tables(const struct rql_structure *s, struct table *t)
 	rql_strbuf_free(&text);
 }
 
-/* The dimensions in the order of the key, most significant first. */
-static void put_order(const struct rql_structure *s, struct table *t)
-{
-	struct rql_strbuf text = {0};
-	const struct rql_cube *cube = s->cube;
-	for (uint32_t i = 0; cube && s->definition && cube->order_chosen && i < cube->digit_count; i++)
-		if (cube->order_chosen[i] < rql_definition_dimension_count(s->definition))
-			rql_strbuf_printf(&text, "%s%s", i ? ", " : "",
-			                  rql_definition_dimension_name(s->definition, cube->order_chosen[i]));
-	put_text(t, cube ? rql_strbuf_text(&text) : NULL);
-	rql_strbuf_free(&text);
-}
-
-struct placed_columns {
-	uint64_t bytes;
-	double ms;
-	uint32_t count;
-	bool *seen; /* [columns of the snapshot] */
-};
-
-static void see_placed(void *state, const struct rql_place *at, const struct rql_placement *placement)
-{
-	struct placed_columns *sum = state;
-	sum->bytes += placement->bytes;
-	sum->ms += placement->build_ms;
-	sum->count += sum->seen && !sum->seen[at->part];
-	if (sum->seen)
-		sum->seen[at->part] = true;
-}
-
-/* Bytes on one device; kinds: "arrays in 0.4 ms, rt in 12.0 ms", "3 of 17 columns in 2.1 ms". */
-static uint64_t placed_on(const struct rql_structure *s, const struct rql_device *d, char *kinds, size_t size,
-                          double *ms, const char **failure)
-{
-	if (d->kind == RQL_DEVICE_CPU)
-		return 0;
-	if (s->cube)
-		return rql_placements_of(s->cube, d, kinds, size, ms, failure);
-	struct placed_columns sum = {.seen = calloc(s->snapshot->column_count + 1, sizeof(bool))};
-	for (uint32_t i = 0; i < s->snapshot->segment_count; i++)
-		rql_placements_each(s->snapshot->segments[i].identity, d, see_placed, &sum);
-	free(sum.seen);
-	*ms = sum.ms;
-	*failure = rql_structure_failed_on(s, d);
-	if (sum.count)
-		snprintf(kinds, size, "%u of %u columns in %.1f ms", sum.count, s->snapshot->column_count, sum.ms);
-	return sum.bytes;
-}
-
 /* "vulkan:0 (arrays in 0.4 ms, rt in 12.0 ms): 12.0 MiB", and all bytes and times together. */
 static void put_placements(const struct rql_database *db, const struct rql_structure *s, struct table *t)
 {
 	struct rql_strbuf text = {0};
-	bool built = s->cube || s->snapshot;
+	bool built = s->relation || s->snapshot;
 	uint64_t sum = 0;
 	double ms = 0;
 	for (uint32_t i = 0; built && i < atomic_load(&db->devices->count); i++) {
@@ -316,7 +265,8 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 		const char *failure = NULL;
 		char kinds[512] = "", size[32];
 		double took = 0;
-		uint64_t bytes = placed_on(s, d, kinds, sizeof kinds, &took, &failure);
+		uint64_t bytes =
+			d->kind == RQL_DEVICE_CPU ? 0 : s->kind->on_device(s, d, kinds, sizeof kinds, &took, &failure);
 		if (bytes && atomic_load(&d->lost)) { /* by another structure's query: its memory went with it */
 			failure = failure ? failure : "the device was lost";
 			bytes = 0;
@@ -344,37 +294,41 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 	rql_strbuf_free(&text);
 }
 
-/* rows, cells, bytes, bytes_per_row, build_ms, rolled_up: a table's columns have no cells and no rollup. */
-static void put_size(const struct rql_structure *s, struct table *t)
+/* rows, cells, bytes, bytes_per_row, build_ms, rolled_up, and the dimensions in the order of the key. */
+static void put_contents(const struct rql_structure *s, struct table *t)
 {
-	const struct rql_relation *r = s->cube ? &s->cube->relation : NULL;
-	if (!r && !s->snapshot) {
-		for (int i = 0; i < 6; i++)
+	struct rql_structure_size size;
+	struct rql_strbuf order = {0};
+	if (!s->relation && !s->snapshot) {
+		for (int i = 0; i < 7; i++)
 			put_null(t);
 		return;
 	}
-	uint64_t rows = r ? r->rows : s->snapshot->rows, bytes = r ? s->cube->bytes : s->snapshot->bytes;
-	put_uint(t, rows);
-	put(t, r ? (struct cell){.kind = CELL_UINT, .number = r->cells} : (struct cell){.kind = CELL_NULL});
-	put_uint(t, bytes);
-	if (rows)
-		put_real(t, (double)bytes / (double)rows);
+	s->kind->size(s, &size);
+	put_uint(t, size.rows);
+	put(t, size.has_cells ? (struct cell){.kind = CELL_UINT, .number = size.cells} : (struct cell){.kind = CELL_NULL});
+	put_uint(t, size.bytes);
+	if (size.rows)
+		put_real(t, (double)size.bytes / (double)size.rows);
 	else
 		put_null(t);
 	put_real(t, s->build_ms);
-	put(t, r ? (struct cell){.kind = CELL_BOOL, .flag = r->rolled_up} : (struct cell){.kind = CELL_NULL});
+	put(t, size.has_cells ? (struct cell){.kind = CELL_BOOL, .flag = size.rolled_up} : (struct cell){.kind = CELL_NULL});
+	if (s->kind->put_order)
+		s->kind->put_order(s, &order);
+	put_text(t, s->kind->put_order ? rql_strbuf_text(&order) : NULL);
+	rql_strbuf_free(&order);
 }
 
 static void put_structure(const struct rql_database *db, const struct rql_structure *s, struct table *t)
 {
 	row_begin(t);
 	put_text(t, s->name);
-	put_text(t, rql_structure_kind_name(s->kind));
+	put_text(t, s->kind->name);
 	put_text(t, s->automatic ? NULL : s->statement); /* nobody's statement */
 	put_text(t, state_of(db, s));
 	put_reason(db, s, t);
-	put_size(s, t);
-	put_order(s, t);
+	put_contents(s, t);
 	put_text(t, s->options);
 	put_tables(s, t);
 	put_text(t, s->schema);

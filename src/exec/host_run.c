@@ -98,7 +98,7 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 		if (effects.schema) {
 			rql_catalog_schema_changed(catalog);
 			if (effects.replace || any_invalid(catalog))
-				rql_structures_sync(s->db);
+				rql_structures_sync(&s->db->structures);
 		}
 	}
 	if (effects.attach)
@@ -136,7 +136,7 @@ static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *
 	transaction_over(s);
 	if (schema) {
 		rql_catalog_schema_changed(s->db->catalog);
-		rql_structures_sync(s->db);
+		rql_structures_sync(&s->db->structures);
 	}
 	return status;
 }

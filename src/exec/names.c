@@ -99,15 +99,6 @@ rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct
 	return status;
 }
 
-void rql_put_qualified(struct rql_strbuf *out, const struct rql_database *db, const char *schema, const char *name)
-{
-	rql_strbuf_put_ident(out, db->name);
-	rql_strbuf_putc(out, '.');
-	rql_strbuf_put_ident(out, schema);
-	rql_strbuf_putc(out, '.');
-	rql_strbuf_put_ident(out, name);
-}
-
 rql_status rql_host_object(struct rql_database *db, const struct rql_name *n, const char **kind, struct rql_error *err)
 {
 	static const char *const kinds[][2] = {{"duckdb_views() WHERE system.main.lower(view_name)", "View"},

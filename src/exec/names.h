@@ -16,7 +16,6 @@ void rql_name_free(struct rql_name *n);
  * "materialized views", for the message that they live in no other database. */
 rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct rql_qualified_name *given,
                             const char *what, struct rql_name *out, struct rql_error *err) RQL_MUST_CHECK;
-void rql_put_qualified(struct rql_strbuf *out, const struct rql_database *db, const char *schema, const char *name);
 /* One number out of the committed catalog. It is asked for on a connection of its own: the user's may have a query
  * log and a search path, and what fails there may abort a transaction. */
 rql_status rql_ask_int(struct rql_database *db, const char *sql, int64_t *out, struct rql_error *err) RQL_MUST_CHECK;

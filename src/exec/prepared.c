@@ -1,5 +1,5 @@
 /* Prepared statements: the planner sees the text with the values written into it, the host the bound parameters. */
-#include "exec/columns.h"
+#include "exec/exec_internal.h"
 #include "exec/text.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static rql_status prepare_host(struct rql_prepared_query *q, struct rql_error *e
 		return rql_error_memory(err, 0, "a statement");
 	rql_status status = rql_statement_parse(arena, q->sql, &st, err);
 	q->own = st.kind != RQL_STATEMENT_HOST &&
-	         !(st.kind == RQL_STATEMENT_DROP_INDEX && !rql_columns_owns(q->s, q->sql, &st)) &&
+	         !(st.kind == RQL_STATEMENT_DROP_INDEX && !rql_index_is_ours(q->s, q->sql, &st)) &&
 	         !(st.kind == RQL_STATEMENT_EXPLAIN && st.host_only);
 	rql_arena_free(arena);
 	RQL_TRY(status);

@@ -118,8 +118,8 @@ rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, st
 {
 	if (!out)
 		return RQL_OK;
-	bool notice = s->notice && s->settings.fallback == RQL_FALLBACK_NOTICE;
-	RQL_TRY(rql_result_new(s, rql_columns_make(0, NULL, NULL), "rayql", notice ? s->notice : "RayQL's own statement",
+	bool notice = s->build.notice && s->settings.fallback == RQL_FALLBACK_NOTICE;
+	RQL_TRY(rql_result_new(s, rql_columns_make(0, NULL, NULL), "rayql", notice ? s->build.notice : "RayQL's own statement",
 	                       out, err));
 	(*out)->kind = RQL_HOST_NOTHING;
 	(*out)->notice = notice;

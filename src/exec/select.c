@@ -1,5 +1,4 @@
 /* Who answers a SELECT: a cached or fresh plan's method, or the host; and what is said about it. */
-#include "exec/columns.h"
 
 #include "exec/bound_cache.h"
 #include "exec/text.h"
@@ -15,11 +14,6 @@
 
 #define CALLS_ONCE "it calls a function that must not be evaluated twice"
 #define REFRESH_ATTEMPTS 8u /* structures that one statement may have to build first */
-
-rql_status rql_interrupted(struct rql_error *err)
-{
-	return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-}
 
 void rql_report_start(struct rql_session *s, const char *method, const char *reason)
 {
@@ -105,7 +99,14 @@ static rql_status make_ready(struct rql_session *s, struct rql_plan *plan, uint6
 		return rql_error_set(err, RQL_ERROR_STALE, "its tables change faster than it can be rebuilt");
 	done[n] = plan->refresh->id;
 	let_contents_go(plan);
-	return rql_structure_make_ready(s, plan->refresh, err);
+	return rql_structure_make_ready(&s->build, plan->refresh, err);
+}
+
+rql_status rql_session_load(struct rql_session *s, const struct rql_plan_load *load, struct rql_error *err)
+{
+	if (s->txn.open)
+		return rql_error_set(err, RQL_ERROR_STALE, "columns are not loaded inside a transaction");
+	return rql_columns_load(&s->build, load, err);
 }
 
 /* Once a statement: a plan that still asks afterwards has lost what was loaded to somebody else. */
@@ -114,7 +115,7 @@ static rql_status load_columns(struct rql_session *s, const struct rql_plan *pla
 {
 	if ((*loaded)++)
 		return rql_error_set(err, RQL_ERROR_STALE, "they were given up again meanwhile");
-	return rql_columns_load(s, plan->load, err);
+	return rql_session_load(s, plan->load, err);
 }
 
 static char *say_not_ready(const struct rql_plan *plan, const char *message)
@@ -180,13 +181,13 @@ static const char *done_first(const struct rql_plan *plan)
 		return "load columns, then scan";
 	if (plan->kind != RQL_PLAN_REFRESH)
 		return NULL;
-	return plan->refresh->kind == RQL_STRUCTURE_COLUMNS ? "refresh, then scan" : "refresh, then cube";
+	return plan->refresh->kind->first;
 }
 
 static bool has_columns(struct rql_structure *const *list, uint32_t count, const struct rql_table *table)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (list[i]->kind == RQL_STRUCTURE_COLUMNS && list[i]->table_count && list[i]->tables[0] == table)
+		if (list[i]->reads == RQL_READS_STORE && list[i]->table_count && list[i]->tables[0] == table)
 			return true;
 	return false;
 }
@@ -553,7 +554,7 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	}
 	*why = say_failure(plan, leaf, rql_error_message(&failed));
 	if (device_failed(leaf, status))
-		rql_device_failed(s, leaf->structure, leaf->device, rql_error_message(&failed));
+		leaf->structure->kind->fail(&s->db->structures, leaf->structure, leaf->device, rql_error_message(&failed));
 	rql_error_clear(&failed);
 	return *why ? RQL_OK : rql_error_memory(err, 0, "a reason");
 }

@@ -2,7 +2,6 @@
 #include "exec/session.h"
 
 #include "exec/bound_cache.h"
-#include "exec/columns.h"
 #include "exec/text.h"
 #include "plan/map_cache.h"
 #include <stdio.h>
@@ -10,16 +9,33 @@
 #include <string.h>
 
 /* ---- opening and closing ---- */
+/* rql_build_context's two. */
+static void drop_plans(void *session)
+{
+	rql_plan_cache_clear(((struct rql_session *)session)->cache);
+}
+
+static bool drop_plan_on(void *session, const struct rql_device *device)
+{
+	return rql_plan_cache_drop_scan(((struct rql_session *)session)->cache, device);
+}
+
 rql_status rql_session_open(struct rql_database *db, struct rql_session **out, struct rql_error *err)
 {
 	struct rql_session *s = calloc(1, sizeof *s);
 	if (!s)
 		return rql_error_memory(err, sizeof *s, "a connection");
 	s->db = db;
+	s->build = (struct rql_build_context){.structures = &db->structures,
+	                                      .settings = &s->settings,
+	                                      .progress = &s->progress,
+	                                      .session = s,
+	                                      .drop_plans = drop_plans,
+	                                      .drop_plan_on = drop_plan_on};
 	s->cache = rql_plan_cache_new(&db->budget);
 	s->bounds = rql_bound_cache_new();
 	s->maps = rql_map_cache_new();
-	if (!s->cache || !s->bounds || !s->maps || pthread_mutex_init(&s->running_lock, NULL) != 0) {
+	if (!s->cache || !s->bounds || !s->maps || pthread_mutex_init(&s->build.running_lock, NULL) != 0) {
 		rql_plan_cache_free(s->cache);
 		rql_bound_cache_free(s->bounds);
 		rql_map_cache_free(s->maps);
@@ -28,7 +44,7 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	}
 	rql_status status = rql_host_connect(db->host, &s->host, err);
 	if (status != RQL_OK) {
-		pthread_mutex_destroy(&s->running_lock);
+		pthread_mutex_destroy(&s->build.running_lock);
 		rql_plan_cache_free(s->cache);
 		rql_bound_cache_free(s->bounds);
 		rql_map_cache_free(s->maps);
@@ -68,8 +84,8 @@ void rql_session_close(struct rql_session *s)
 	rql_write_set_clear(&s->txn.set);
 	rql_write_set_clear(&s->txn.appends);
 	rql_strbuf_free(&s->report.reason);
-	free(s->notice);
-	pthread_mutex_destroy(&s->running_lock);
+	free(s->build.notice);
+	pthread_mutex_destroy(&s->build.running_lock);
 	free(s);
 }
 
@@ -92,10 +108,10 @@ void rql_session_interrupt(struct rql_session *s)
 {
 	atomic_store(&s->progress.cancel, true);
 	rql_host_interrupt(s->host);
-	pthread_mutex_lock(&s->running_lock);
-	if (s->running)
-		rql_host_interrupt(s->running);
-	pthread_mutex_unlock(&s->running_lock);
+	pthread_mutex_lock(&s->build.running_lock);
+	if (s->build.running)
+		rql_host_interrupt(s->build.running);
+	pthread_mutex_unlock(&s->build.running_lock);
 }
 
 void rql_session_progress(struct rql_session *s, double *percentage, uint64_t *rows, uint64_t *total_rows,
@@ -149,7 +165,7 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.progress = &s->progress,
 		.maps = s->maps,
 		.load = rql_structure_bound,
-		.load_state = s,
+		.load_state = &s->build,
 		.build_failure = rql_structure_build_failure,
 		.device_ready = rql_device_first_use,
 		.device_failure = rql_device_failure,
@@ -246,13 +262,13 @@ static rql_status run_own(const struct rql_call *call, const struct rql_statemen
 		status = rql_view_drop(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_CREATE_INDEX:
-		status = rql_columns_create(s, call->sql, st, err);
+		status = rql_index_create(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_REFRESH_INDEX:
-		status = rql_columns_refresh(s, call->sql, st, err);
+		status = rql_index_refresh(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_DROP_INDEX:
-		status = rql_columns_drop(s, call->sql, st, err);
+		status = rql_index_drop(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_SET:
 	case RQL_STATEMENT_RESET:
@@ -280,7 +296,7 @@ static rql_status run_statement(const struct rql_call *call, struct rql_error *e
 	if (status != RQL_OK)
 		goto done;
 	if (st.kind == RQL_STATEMENT_HOST ||
-	    (st.kind == RQL_STATEMENT_DROP_INDEX && !rql_columns_owns(call->s, call->sql, &st)) ||
+	    (st.kind == RQL_STATEMENT_DROP_INDEX && !rql_index_is_ours(call->s, call->sql, &st)) ||
 	    (st.kind == RQL_STATEMENT_EXPLAIN &&
 	     (st.host_only || (st.explain_format && strcmp(st.explain_format, "text") != 0))))
 		status = run_on_host(call, err);
@@ -380,8 +396,8 @@ static rql_status run_pieces(struct rql_session *s, const char *sql, struct rql_
 
 void rql_session_begin_call(struct rql_session *s)
 {
-	free(s->notice);
-	s->notice = NULL;
+	free(s->build.notice);
+	s->build.notice = NULL;
 	if (s->open)
 		rql_result_close(s->open);
 	atomic_store(&s->progress.cancel, false);

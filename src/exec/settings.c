@@ -228,7 +228,7 @@ static bool parse_percent(const char *value, uint64_t *out)
 
 static rql_status set_device_memory(struct rql_session *s, const char *value, struct rql_error *err)
 {
-	struct rql_device_limit *limit = &s->db->device_limit;
+	struct rql_device_limit *limit = &s->db->structures.device_limit;
 	enum rql_device_limit_kind kind = RQL_LIMIT_BYTES;
 	uint64_t number = 0;
 	if (strcasecmp(value, "auto") == 0)
@@ -344,8 +344,8 @@ bool rql_setting_is_shared(const char *name)
 static void print_device_limit(const struct rql_database *db, char *out, size_t size)
 {
 	char text[32];
-	uint64_t value = atomic_load(&db->device_limit.value);
-	switch ((enum rql_device_limit_kind)atomic_load(&db->device_limit.kind)) {
+	uint64_t value = atomic_load(&db->structures.device_limit.value);
+	switch ((enum rql_device_limit_kind)atomic_load(&db->structures.device_limit.kind)) {
 	case RQL_LIMIT_AUTO:
 		snprintf(out, size, "auto");
 		break;

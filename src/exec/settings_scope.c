@@ -151,8 +151,8 @@ static struct before state_of(const struct rql_session *s)
 	return (struct before){.settings = s->settings,
 	                       .own = s->own_settings,
 	                       .memory = atomic_load(&db->budget.limit),
-	                       .device_memory = atomic_load(&db->device_limit.value),
-	                       .device_memory_kind = atomic_load(&db->device_limit.kind)};
+	                       .device_memory = atomic_load(&db->structures.device_limit.value),
+	                       .device_memory_kind = atomic_load(&db->structures.device_limit.kind)};
 }
 
 static void put_back(struct rql_session *s, const struct before *before)
@@ -161,8 +161,8 @@ static void put_back(struct rql_session *s, const struct before *before)
 	s->settings = before->settings;
 	s->own_settings = before->own;
 	atomic_store(&db->budget.limit, before->memory);
-	atomic_store(&db->device_limit.value, before->device_memory);
-	atomic_store(&db->device_limit.kind, before->device_memory_kind);
+	atomic_store(&db->structures.device_limit.value, before->device_memory);
+	atomic_store(&db->structures.device_limit.kind, before->device_memory_kind);
 	s->epoch++;
 }
 
@@ -334,13 +334,13 @@ static void give_kept(struct rql_session *probe)
 	                     "table_oid IN (SELECT table_oid FROM system.main.duckdb_tables() WHERE table_name = 'settings' "
 	                     "AND schema_name = 'rayql') AND database_name = ");
 	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-	if (sql.failed || rql_host_query_int(db->loader, rql_strbuf_text(&sql), &ours, NULL) != RQL_OK || ours != 2)
+	if (sql.failed || rql_host_query_int(db->structures.loader, rql_strbuf_text(&sql), &ours, NULL) != RQL_OK || ours != 2)
 		goto done;
 	rql_strbuf_clear(&sql);
 	rql_strbuf_put(&sql, "SELECT name, value FROM ");
 	put_table(&sql, db);
 	rql_strbuf_printf(&sql, " WHERE name IS NOT NULL AND value IS NOT NULL LIMIT %u", RQL_SETTINGS_MAX);
-	if (sql.failed || rql_host_query(db->loader, rql_strbuf_text(&sql), &res, NULL) != RQL_OK ||
+	if (sql.failed || rql_host_query(db->structures.loader, rql_strbuf_text(&sql), &res, NULL) != RQL_OK ||
 	    rql_host_fetch(res, &rows, NULL) != RQL_OK || !rows)
 		goto done;
 	for (uint64_t r = 0; r < rows->rows; r++) {

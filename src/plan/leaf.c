@@ -94,7 +94,7 @@ const char *rql_leaf_unusable(struct rql_planning *p, const struct rql_structure
 		const char *copy = rql_arena_strdup(p->arena, failed);
 		return copy ? copy : "its last build failed";
 	}
-	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
+	bool columns = s->reads == RQL_READS_STORE;
 	*refresh = !p->ctx->snapshot_stamp && (s->state == RQL_STATE_UNBUILT || s->refresh == RQL_REFRESH_AUTO ||
 	                                       (columns && rql_structure_appendable(p->ctx->catalog, s)));
 	if (s->state == RQL_STATE_UNBUILT)
@@ -223,7 +223,7 @@ static void say_unrelated(struct rql_planning *p, const struct rql_block *block,
 {
 	struct rql_strbuf text = {0};
 	for (uint32_t i = 0; i < p->structure_count; i++)
-		if (is_related(p->structures[i], block) && (!rows || p->structures[i]->kind == RQL_STRUCTURE_COLUMNS))
+		if (is_related(p->structures[i], block) && (!rows || p->structures[i]->reads == RQL_READS_STORE))
 			return;
 	for (uint32_t i = 0; i < block->table_count; i++)
 		rql_strbuf_printf(&text, "%s%s", !i ? "" : i + 1 < block->table_count ? ", " : " or ", block->tables[i].table);
@@ -261,8 +261,7 @@ static rql_status try_structure(struct rql_planning *p, const struct rql_block *
 	}
 	leaf->structure = s;
 	rql_structure_retain(s);
-	/* A cube starts with its relation (method/cube/cube.h), so its pointer is read as one. */
-	leaf->relation = (const struct rql_relation *)(const void *)s->cube;
+	leaf->relation = s->relation;
 	struct binding b = {.p = p, .block = block, .match = match, .leaf = leaf};
 	status = bind_request(&b, def, &why);
 	if (status == RQL_OK)
@@ -294,7 +293,7 @@ static struct rql_leaf *add_leaf(struct rql_planning *p)
 static bool definition_loaded(struct rql_planning *p, uint32_t i)
 {
 	struct rql_structure *s = p->structures[i];
-	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
+	bool columns = s->reads == RQL_READS_STORE;
 	if (!(columns ? s->table_count != 0 : s->definition != NULL) && s->state != RQL_STATE_INVALID && p->ctx->load) {
 		struct rql_structure *loaded = p->ctx->load(p->ctx->load_state, s);
 		if (loaded) {
@@ -329,7 +328,7 @@ static void mark_candidates(struct rql_planning *p, uint32_t first, const struct
 static rql_status try_any(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
                           struct rql_structure *s, struct rql_leaf *leaf)
 {
-	if (s->kind != RQL_STRUCTURE_COLUMNS)
+	if (s->reads != RQL_READS_STORE)
 		return rows || p->keyed ? RQL_OK : try_structure(p, block, s, leaf);
 	return rows ? rql_scan_leaf_try_rows(p, rows, s, leaf) : rql_scan_leaf_try(p, block, s, leaf);
 }
@@ -348,7 +347,7 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 	for (uint32_t n = 0; n < 2 * p->structure_count && status == RQL_OK; n++) {
 		struct rql_leaf leaf = {0};
 		uint32_t i = n % p->structure_count;
-		bool columns = p->structures[i]->kind == RQL_STRUCTURE_COLUMNS;
+		bool columns = p->structures[i]->reads == RQL_READS_STORE;
 		if (columns != (n >= p->structure_count) || !definition_loaded(p, i))
 			continue;
 		if (best.scan && best.structure->tables[0] == p->structures[i]->tables[0])

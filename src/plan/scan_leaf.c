@@ -112,7 +112,7 @@ static bool held_rows(const struct rql_planning *p, const struct rql_table *tabl
 {
 	for (uint32_t i = 0; i < p->structure_count; i++) {
 		const struct rql_structure *s = p->structures[i];
-		if (s->kind != RQL_STRUCTURE_COLUMNS || !s->snapshot || !s->table_count || s->tables[0] != table ||
+		if (s->reads != RQL_READS_STORE || !s->snapshot || !s->table_count || s->tables[0] != table ||
 		    !rql_structure_fresh(p->ctx->catalog, s))
 			continue;
 		*out = s->snapshot->rows;

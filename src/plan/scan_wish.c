@@ -44,7 +44,7 @@ static bool is_held(const struct rql_planning *p, const struct rql_table_ref *re
 	for (uint32_t i = 0; i < p->structure_count; i++) {
 		const struct rql_structure *s = p->structures[i];
 		const char *database, *schema, *table;
-		bool all = s->kind == RQL_STRUCTURE_COLUMNS && s->snapshot && s->table_count &&
+		bool all = s->reads == RQL_READS_STORE && s->snapshot && s->table_count &&
 		           rql_structure_fresh(p->ctx->catalog, s);
 		if (all)
 			rql_table_name(s->tables[0], &database, &schema, &table);

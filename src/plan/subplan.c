@@ -4,7 +4,7 @@
 
 static bool may_hold(const struct rql_structure *s, const struct rql_table_ref *table)
 {
-	if (s->kind != RQL_STRUCTURE_COLUMNS)
+	if (s->reads != RQL_READS_STORE)
 		return false;
 	return s->table_count ? rql_structure_is_of(s, table) : s->state != RQL_STATE_INVALID; /* not bound yet */
 }

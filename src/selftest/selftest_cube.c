@@ -30,7 +30,7 @@ static void draw_row(struct rql_selftest *t, int32_t dims[DIMENSIONS], int64_t m
 	measures[2] = (int64_t)(rql_selftest_random(t) >> 20) - (INT64_C(1) << 42);
 }
 
-static rql_status add_rows(struct rql_selftest *t, struct rql_cube_builder *builder, uint64_t rows,
+static rql_status add_rows(struct rql_selftest *t, struct rql_relation_builder *builder, uint64_t rows,
                            struct rql_error *err)
 {
 	struct rql_column columns[DIMENSIONS + MEASURES] = {0};
@@ -67,13 +67,13 @@ static rql_status make_cube(struct rql_selftest *t, uint64_t rows, enum rql_roll
 {
 	static const char *const names[DIMENSIONS] = {"day", "month", "a", "b", "c", "d"};
 	struct rql_type types[DIMENSIONS];
-	struct rql_cube_measure_spec measures[MEASURES];
+	struct rql_measure_spec measures[MEASURES];
 	for (uint32_t d = 0; d < DIMENSIONS; d++)
 		types[d] = rql_type_simple(RQL_TYPE_INTEGER);
 	for (uint32_t m = 0; m < MEASURES; m++)
-		measures[m] = (struct rql_cube_measure_spec){
+		measures[m] = (struct rql_measure_spec){
 			.type = rql_type_simple(RQL_TYPE_BIGINT), .name = "m", .sum = true, .min = true, .max = true};
-	struct rql_cube_spec spec = {.name = "selftest",
+	struct rql_relation_spec spec = {.name = "selftest",
 	                             .dimension_count = DIMENSIONS,
 	                             .dimension_types = types,
 	                             .dimension_names = names,
@@ -81,7 +81,7 @@ static rql_status make_cube(struct rql_selftest *t, uint64_t rows, enum rql_roll
 	                             .measures = measures,
 	                             .rollup = rollup,
 	                             .device = t->cpu};
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	RQL_TRY(rql_cube_builder_new(&spec, &builder, err));
 	rql_status status = add_rows(t, builder, rows, err);
 	if (status == RQL_OK)

@@ -32,7 +32,7 @@ static const struct shape shapes[] = {
 /* ---- cubes ---- */
 
 static rql_status add_rows(struct rql_selftest *t, const struct shape *shape, uint64_t rows,
-                           struct rql_cube_builder *builder, struct rql_error *err)
+                           struct rql_relation_builder *builder, struct rql_error *err)
 {
 	struct rql_column columns[MOST_DIMENSIONS + 1] = {0};
 	for (uint32_t c = 0; c <= shape->dimensions; c++) {
@@ -59,8 +59,8 @@ static rql_status make_cube(struct rql_selftest *t, const struct shape *shape, s
 	static const char *const names[MOST_DIMENSIONS] = {"a", "b", "c", "d"};
 	const struct rql_type integer = rql_type_simple(RQL_TYPE_INTEGER);
 	const struct rql_type types[MOST_DIMENSIONS] = {integer, integer, integer, integer};
-	const struct rql_cube_measure_spec measure = {.type = integer, .name = "m", .sum = true};
-	const struct rql_cube_spec spec = {.name = "selftest",
+	const struct rql_measure_spec measure = {.type = integer, .name = "m", .sum = true};
+	const struct rql_relation_spec spec = {.name = "selftest",
 	                                   .dimension_count = shape->dimensions,
 	                                   .dimension_types = types,
 	                                   .dimension_names = names,
@@ -68,7 +68,7 @@ static rql_status make_cube(struct rql_selftest *t, const struct shape *shape, s
 	                                   .measures = &measure,
 	                                   .rollup = RQL_ROLLUP_OFF,
 	                                   .device = t->cpu};
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	RQL_TRY(rql_cube_builder_new(&spec, &builder, err));
 	rql_status status = add_rows(t, shape, shape->rows * (t->thorough ? 10 : 1), builder, err);
 	if (status == RQL_OK)

@@ -1,5 +1,7 @@
 /* Where in a statement an error is, drawn as DuckDB draws it: the line, cut to 60 columns on either side (at a natural
- * break near there), and a caret under the place. */
+ * break near there), and a caret under the place. And names as statements write them. */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include "sql/statement.h"
 
@@ -138,4 +140,50 @@ void rql_statement_caret(struct rql_strbuf *out, const char *sql, uint32_t posit
 	for (size_t i = from; i < error; i++)
 		columns += line[i].width;
 	rql_strbuf_printf(out, "%*s^", (int)columns, "");
+}
+
+rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...)
+{
+	struct rql_error plain = {0};
+	va_list args;
+	va_start(args, fmt);
+	rql_error_vset(&plain, RQL_ERROR_STATEMENT, fmt, args);
+	va_end(args);
+	struct rql_strbuf text = {0};
+	rql_strbuf_put(&text, rql_error_message(&plain));
+	rql_statement_caret(&text, sql, position);
+	rql_status status = rql_error_set(err, RQL_ERROR_STATEMENT, "%s", rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	rql_error_clear(&plain);
+	return status;
+}
+
+/* DuckDB's reserved words (duckdb_keywords()): a name that is one must be quoted. */
+static bool reserved(const char *name)
+{
+	static const char words[] =
+		" all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create "
+		"default "
+		"deferrable desc describe distinct do else end except false fetch for foreign from group having in initially "
+		"intersect into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider "
+		"placing "
+		"primary qualify references returning select show some summarize symmetric table then to trailing true union "
+		"unique "
+		"unpivot using variadic when where window with ";
+	char padded[72];
+	if (strlen(name) > 64)
+		return false;
+	snprintf(padded, sizeof padded, " %s ", name);
+	return strstr(words, padded) != NULL;
+}
+
+void rql_put_name(struct rql_strbuf *out, const char *name)
+{
+	bool plain = islower((unsigned char)name[0]) || name[0] == '_';
+	for (const char *c = name; *c && plain; c++)
+		plain = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_';
+	if (plain && !reserved(name))
+		rql_strbuf_put(out, name);
+	else
+		rql_strbuf_put_ident(out, name);
 }

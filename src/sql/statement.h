@@ -65,6 +65,11 @@ rql_status rql_statement_parse(struct rql_arena *arena, const char *sql, struct 
                                struct rql_error *err) RQL_MUST_CHECK;
 /* Appends "\n\nLINE n: ...\n        ^" for a byte position of sql, cut to the terminal width as DuckDB does. */
 void rql_statement_caret(struct rql_strbuf *out, const char *sql, uint32_t position);
+/* RQL_ERROR_STATEMENT with the caret under `position` of sql. */
+rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...)
+	RQL_PRINTF(4, 5);
+/* An identifier as it must be written: quoted only when needed. */
+void rql_put_name(struct rql_strbuf *out, const char *name);
 /* Length of the first complete statement with its semicolon, 0 when incomplete (rayql_statement_length). */
 size_t rql_statement_split(const char *sql);
 

@@ -216,17 +216,16 @@ static void what_was_removed_does_not_come_back(void **state)
 	rql_structure_release(a);
 }
 
-/* Cubes are counted through the structure's own functions: a counter stands in for one. */
-static int cubes;
-static struct rql_cube *retain_counter(const struct rql_cube *cube)
+/* Relations are counted through the structure's own functions. */
+static int relations;
+static const struct rql_relation counted;
+static void retain_counter(const struct rql_relation *relation)
 {
-	cubes++;
-	return (struct rql_cube *)(uintptr_t)cube;
+	relations += relation == &counted;
 }
-static void release_counter(struct rql_cube *cube)
+static void release_counter(const struct rql_relation *relation)
 {
-	(void)cube;
-	cubes--;
+	relations -= relation == &counted;
 }
 
 static void freshness(void **state)
@@ -236,10 +235,10 @@ static void freshness(void **state)
 	struct rql_write_set t = {0}, u = {0};
 	assert_true(rql_write_set_add(&t, "t") && rql_write_set_add(&u, "u"));
 	assert_false(rql_structure_fresh(c, s)); /* unbuilt */
-	cubes = 1;
-	s->cube = (struct rql_cube *)&cubes;
-	s->retain_cube = retain_counter;
-	s->release_cube = release_counter;
+	relations = 1;
+	s->relation = &counted;
+	s->retain_relation = retain_counter;
+	s->release_relation = release_counter;
 	s->state = RQL_STATE_READY;
 	assert_true(rql_structure_fresh(c, s));
 	rql_catalog_write_begin(c, &u);
@@ -257,10 +256,10 @@ static void freshness(void **state)
 	s->versions[0] = rql_table_version(c, s->tables[0]);
 	assert_true(rql_structure_fresh(c, s));
 	struct rql_structure *copy = rql_structure_clone(s);
-	assert_int_equal(cubes, 2);
+	assert_int_equal(relations, 2);
 	rql_structure_release(copy);
 	rql_structure_release(s);
-	assert_int_equal(cubes, 0);
+	assert_int_equal(relations, 0);
 	rql_write_set_clear(&t);
 	rql_write_set_clear(&u);
 }
@@ -278,7 +277,7 @@ struct shared {
 /* Copies take failures along; they go with the contents. */
 static void failures(void **state)
 {
-	const struct rql_device *one = (const void *)&cubes, *two = (const void *)&state; /* only compared */
+	const struct rql_device *one = (const void *)&relations, *two = (const void *)&state; /* only compared */
 	struct rql_structure *s = structure("v", *state, NULL);
 	assert_null(rql_structure_failed_on(s, one));
 	assert_true(rql_structure_mark_failed(s, one, "it smokes"));

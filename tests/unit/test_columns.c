@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "exec/columns.h"
-#include "exec/structure.h"
+#include "exec/exec_internal.h"
 
 struct world {
 	struct rql_database *db;
@@ -202,7 +201,7 @@ static rql_status use(struct rql_session *session, const char *name, struct rql_
 {
 	struct rql_structure *s = rql_catalog_find(session->db->catalog, NULL, NULL, name);
 	assert_non_null(s);
-	rql_status status = rql_structure_make_ready(session, s, err);
+	rql_status status = rql_structure_make_ready(&session->build, s, err);
 	rql_structure_release(s);
 	return status;
 }
@@ -398,7 +397,7 @@ static void side_files_are_used(void **state)
 	assert_int_equal(side_files(name), 1);
 	/* Bound without being read: what a planner wants to know. */
 	struct rql_structure *s = rql_catalog_find(w.db->catalog, NULL, NULL, "c");
-	struct rql_structure *bound = rql_structure_bound(w.s, s);
+	struct rql_structure *bound = rql_structure_bound(&w.s->build, s);
 	assert_int_equal(bound->state, RQL_STATE_UNBUILT);
 	assert_int_equal(bound->table_count, 1);
 	assert_int_equal(bound->column_count, 4);
@@ -611,7 +610,7 @@ static rql_status load(struct rql_session *s, const char *table, uint32_t count,
 	                               .column_count = count,
 	                               .column_ids = ids,
 	                               .column_names = names};
-	rql_status status = rql_columns_load(s, &wanted, err);
+	rql_status status = rql_session_load(s, &wanted, err);
 	free(database);
 	return status;
 }
@@ -800,7 +799,7 @@ static void *read_states(void *arg)
 	while (!atomic_load(&race->stop)) {
 		struct rql_structure *c = rql_catalog_find(race->w->db->catalog, NULL, NULL, "c");
 		struct rql_error err = {0};
-		rql_status status = rql_structure_make_ready(s, c, &err);
+		rql_status status = rql_structure_make_ready(&s->build, c, &err);
 		if (status == RQL_OK)
 			atomic_fetch_add(&race->appends, 1);
 		else if (status != RQL_ERROR_STALE)

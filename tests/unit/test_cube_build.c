@@ -215,7 +215,7 @@ struct table {
 	uint32_t dims, measures, rows;
 	struct domain dim[MAX_DIMS];
 	struct domain measure[MAX_MEASURES];
-	struct rql_cube_measure_spec spec[MAX_MEASURES];
+	struct rql_measure_spec spec[MAX_MEASURES];
 	int32_t code[MAX_ROWS][MAX_DIMS + MAX_MEASURES]; /* index in the domain; -1: NULL */
 };
 static struct table table;
@@ -246,12 +246,12 @@ static uint32_t random_card(void)
 	}
 }
 
-static void random_measure(struct rql_cube_measure_spec *spec, struct domain *domain)
+static void random_measure(struct rql_measure_spec *spec, struct domain *domain)
 {
 	struct rql_type type = random_type();
 	random_domain(domain, type, random_card());
 	number_classes(domain);
-	*spec = (struct rql_cube_measure_spec){.type = type, .name = "m", .min = one_in(2), .max = one_in(2)};
+	*spec = (struct rql_measure_spec){.type = type, .name = "m", .min = one_in(2), .max = one_in(2)};
 	spec->sum = rql_cube_summable(type) && one_in(2);
 }
 
@@ -326,7 +326,7 @@ static struct rql_batch *make_batch(uint32_t first, uint32_t count)
  */
 
 struct pusher {
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	unsigned worker;
 	uint32_t first, end, step;
 	rql_status status;
@@ -344,11 +344,11 @@ static void *push(void *argument)
 	return NULL;
 }
 
-static struct rql_cube_spec table_spec(struct rql_type *types, struct rql_budget *budget)
+static struct rql_relation_spec table_spec(struct rql_type *types, struct rql_budget *budget)
 {
 	for (uint32_t d = 0; d < table.dims; d++)
 		types[d] = table.dim[d].type;
-	return (struct rql_cube_spec){.name = "v",
+	return (struct rql_relation_spec){.name = "v",
 	                              .dimension_count = table.dims,
 	                              .dimension_types = types,
 	                              .measure_count = table.measures,
@@ -357,7 +357,7 @@ static struct rql_cube_spec table_spec(struct rql_type *types, struct rql_budget
 	                              .device = &device};
 }
 
-static rql_status push_table(struct rql_cube_builder *builder, uint32_t workers, uint32_t step)
+static rql_status push_table(struct rql_relation_builder *builder, uint32_t workers, uint32_t step)
 {
 	pthread_t thread[8];
 	struct pusher pusher[8];
@@ -377,10 +377,10 @@ static rql_status push_table(struct rql_cube_builder *builder, uint32_t workers,
 	return status;
 }
 
-static struct rql_cube *build_table(const struct rql_cube_spec *spec, uint32_t workers, uint32_t step)
+static struct rql_cube *build_table(const struct rql_relation_spec *spec, uint32_t workers, uint32_t step)
 {
 	struct rql_error err = {0};
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	struct rql_cube *cube = NULL;
 	if (rql_cube_builder_new(spec, &builder, &err) != RQL_OK)
 		fail_msg("new: %s", rql_error_message(&err));
@@ -612,7 +612,7 @@ static void random_cubes(void **state)
 		struct rql_type types[MAX_DIMS];
 		uint32_t order[MAX_DIMS];
 		random_table();
-		struct rql_cube_spec spec = table_spec(types, &budget);
+		struct rql_relation_spec spec = table_spec(types, &budget);
 		spec.rollup = (enum rql_rollup)below(3);
 		spec.order = order;
 		for (; table.dims && spec.order_count < MAX_DIMS && one_in(3); spec.order_count++)
@@ -646,7 +646,7 @@ static void simple_table(uint32_t dims, uint32_t rows, int32_t (*value)(uint32_t
 		for (uint32_t r = 0; r < rows; r++)
 			table.code[r][d] = value(r, d);
 	}
-	table.spec[0] = (struct rql_cube_measure_spec){.type = rql_type_simple(RQL_TYPE_INTEGER), .name = "m", .sum = true};
+	table.spec[0] = (struct rql_measure_spec){.type = rql_type_simple(RQL_TYPE_INTEGER), .name = "m", .sum = true};
 }
 
 /* 0: day of 2555, 1: month of 84, 2: year of 7, 3: month of the year, 4: two values, 5: constant; the day's numbers are
@@ -689,7 +689,7 @@ static void hierarchies_are_folded(void **state)
 	struct rql_type types[MAX_DIMS];
 	const uint32_t order[] = {2};
 	simple_table(6, 15330, calendar);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	struct rql_cube *cube = build_table(&spec, 3, 1000);
 	compare_cube(cube);
 	assert_int_equal(cube->digit_count, 2);
@@ -729,7 +729,7 @@ static void long_keys(void **state)
 	struct rql_budget budget = {0};
 	struct rql_type types[MAX_DIMS];
 	simple_table(8, MAX_ROWS, scattered);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	for (int rollup = 0; rollup < 3; rollup++) {
 		spec.rollup = (enum rql_rollup)rollup;
 		struct rql_cube *cube = build_table(&spec, 2, 2048);
@@ -751,7 +751,7 @@ static void ties_in_long_keys(void **state)
 	struct rql_budget budget = {0};
 	struct rql_type types[MAX_DIMS];
 	simple_table(8, MAX_ROWS, tied);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	spec.rollup = RQL_ROLLUP_OFF;
 	struct rql_cube *cube = build_table(&spec, 2, 2048);
 	assert_int_equal(cube->digit_count, 8);
@@ -773,7 +773,7 @@ static void workers_contradict(void **state)
 	struct rql_budget budget = {0};
 	struct rql_type types[MAX_DIMS];
 	simple_table(2, 2000, contradicting);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	struct rql_cube *cube = build_table(&spec, 2, 500);
 	assert_int_equal(cube->digit_count, 2);
 	compare_cube(cube);
@@ -787,9 +787,9 @@ static void reals_as_dimensions(void **state)
 	(void)state;
 	static const double values[] = {NAN, -0.0, 1.5, 0.0, -NAN, -INFINITY};
 	const struct rql_type type = rql_type_simple(RQL_TYPE_DOUBLE);
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	struct rql_cube *cube = NULL;
-	const struct rql_cube_spec spec = {.name = "v", .dimension_count = 1, .dimension_types = &type};
+	const struct rql_relation_spec spec = {.name = "v", .dimension_count = 1, .dimension_types = &type};
 	struct rql_batch *batch = rql_batch_new(1, &type, 6);
 	memcpy(batch->columns[0].data, values, sizeof values);
 	assert_int_equal(rql_cube_builder_new(&spec, &builder, NULL), RQL_OK);
@@ -816,7 +816,7 @@ static void skewed_keys(void **state)
 	struct rql_budget budget = {0};
 	struct rql_type types[MAX_DIMS];
 	simple_table(6, MAX_ROWS, skewed);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	spec.rollup = RQL_ROLLUP_OFF;
 	struct rql_cube *cube = build_table(&spec, 2, 2048);
 	compare_cube(cube);
@@ -830,7 +830,7 @@ static void no_rows(void **state)
 		struct rql_budget budget = {0};
 		struct rql_type types[MAX_DIMS];
 		simple_table(dims, 0, scattered);
-		struct rql_cube_spec spec = table_spec(types, &budget);
+		struct rql_relation_spec spec = table_spec(types, &budget);
 		for (int rollup = 0; rollup < 3; rollup++) {
 			spec.rollup = (enum rql_rollup)rollup;
 			struct rql_cube *cube = build_table(&spec, 2, 100);
@@ -865,7 +865,7 @@ static void wide_sums(void **state)
 			table.measure[0].value[i].type = table.spec[0].type;
 			table.measure[0].value[i].integer = (((rql_int128)1 << cases[c].shift) - (rql_int128)i) * (i % 3 ? 1 : -1);
 		}
-		struct rql_cube_spec spec = table_spec(types, &budget);
+		struct rql_relation_spec spec = table_spec(types, &budget);
 		for (int rollup = 1; rollup < 3; rollup++) {
 			spec.rollup = (enum rql_rollup)rollup;
 			struct rql_cube *cube = build_table(&spec, 2, 700);
@@ -888,10 +888,10 @@ static void budget_failures(void **state)
 	for (uint32_t attempts = 0;; attempts++) {
 		struct rql_budget budget = {0};
 		struct rql_error err = {0};
-		struct rql_cube_builder *builder;
+		struct rql_relation_builder *builder;
 		struct rql_cube *cube = NULL;
 		atomic_store(&budget.limit, limit);
-		struct rql_cube_spec spec = table_spec(types, &budget);
+		struct rql_relation_spec spec = table_spec(types, &budget);
 		assert_int_equal(rql_cube_builder_new(&spec, &builder, &err), RQL_OK);
 		rql_status status = push_table(builder, 1, 500);
 		if (status != RQL_OK)
@@ -923,10 +923,10 @@ static void interrupts(void **state)
 		struct rql_budget budget = {0};
 		struct rql_progress progress = {0};
 		struct rql_error err = {0};
-		struct rql_cube_builder *builder;
+		struct rql_relation_builder *builder;
 		struct rql_cube *cube = NULL;
 		simple_table(3, 5000, scattered);
-		struct rql_cube_spec spec = table_spec(types, &budget);
+		struct rql_relation_spec spec = table_spec(types, &budget);
 		spec.progress = &progress;
 		assert_int_equal(rql_cube_builder_new(&spec, &builder, &err), RQL_OK);
 		assert_string_equal(atomic_load(&progress.phase), "reading");
@@ -947,16 +947,16 @@ static void refusals(void **state)
 {
 	(void)state;
 	struct rql_error err = {0};
-	struct rql_cube_builder *builder = NULL;
+	struct rql_relation_builder *builder = NULL;
 	struct rql_type types[] = {rql_type_simple(RQL_TYPE_INTERVAL)};
 	const char *names[] = {"waiting"};
-	struct rql_cube_spec spec = {.name = "v", .dimension_count = 1, .dimension_types = types, .dimension_names = names};
+	struct rql_relation_spec spec = {.name = "v", .dimension_count = 1, .dimension_types = types, .dimension_names = names};
 	assert_int_equal(rql_cube_builder_new(&spec, &builder, &err), RQL_ERROR_UNSUPPORTED);
 	assert_string_equal(rql_error_message(&err),
 	                    "cube v: dimension waiting of type INTERVAL cannot be a dimension; leave it "
 	                    "out, or cast it to VARCHAR");
-	struct rql_cube_measure_spec measure = {.type = rql_type_simple(RQL_TYPE_DATE), .name = "max(d)", .sum = true};
-	spec = (struct rql_cube_spec){.name = "v", .measure_count = 1, .measures = &measure};
+	struct rql_measure_spec measure = {.type = rql_type_simple(RQL_TYPE_DATE), .name = "max(d)", .sum = true};
+	spec = (struct rql_relation_spec){.name = "v", .measure_count = 1, .measures = &measure};
 	assert_int_equal(rql_cube_builder_new(&spec, &builder, &err), RQL_ERROR_UNSUPPORTED);
 	assert_non_null(strstr(rql_error_message(&err), "max(d)"));
 	/* Rows of another shape. */
@@ -1002,7 +1002,7 @@ static void damaged_files(void **state)
 		struct rql_budget budget = {0};
 		random_table();
 		table.rows = table.rows < 500 ? table.rows : 500;
-		struct rql_cube_spec spec = table_spec(types, &budget);
+		struct rql_relation_spec spec = table_spec(types, &budget);
 		spec.rollup = (enum rql_rollup)(c % 3);
 		struct rql_cube *cube = build_table(&spec, 2, 100), *again;
 		assert_int_equal(rql_cube_write(cube, RQL_PLACE(path), "id", 2, NULL), RQL_OK);
@@ -1053,7 +1053,7 @@ static void damage_is_named(void **state)
 	struct rql_type types[MAX_DIMS];
 	(void)state;
 	simple_table(3, 5000, scattered);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	struct rql_cube *cube = build_table(&spec, 2, 1000), *again;
 	assert_int_equal(rql_cube_write(cube, RQL_PLACE(path), "id", 2, NULL), RQL_OK);
 	rql_cube_release(cube);
@@ -1081,7 +1081,7 @@ static void failing_writes(void **state)
 	struct rql_error err = {0};
 	struct rql_type types[MAX_DIMS];
 	simple_table(3, 5000, scattered);
-	struct rql_cube_spec spec = table_spec(types, &budget);
+	struct rql_relation_spec spec = table_spec(types, &budget);
 	struct rql_cube *cube = build_table(&spec, 2, 1000), *again;
 	assert_int_equal(rql_cube_write(cube, RQL_PLACE("/nonexistent/folder/x"), "id", 2, &err), RQL_ERROR_IO);
 	assert_non_null(strstr(rql_error_message(&err), "/nonexistent/folder/x"));

@@ -90,16 +90,16 @@ static rql_status build_real(const struct table *t, enum rql_rollup rollup, cons
                              struct rql_cube **out, struct rql_error *err)
 {
 	struct rql_type types[MAX_DIMS + MAX_MEASURES];
-	struct rql_cube_measure_spec measures[MAX_MEASURES];
+	struct rql_measure_spec measures[MAX_MEASURES];
 	const char *names[MAX_DIMS] = {"a", "b", "c", "d", "e", "f", "g"};
 	for (uint32_t d = 0; d < t->dims; d++)
 		types[d] = rql_type_simple(RQL_TYPE_INTEGER);
 	for (uint32_t m = 0; m < t->measures; m++) {
 		types[t->dims + m] = rql_type_simple(t->kind[m] == RQL_MEASURE_REAL ? RQL_TYPE_DOUBLE : RQL_TYPE_HUGEINT);
-		measures[m] = (struct rql_cube_measure_spec){
+		measures[m] = (struct rql_measure_spec){
 			.type = types[t->dims + m], .name = "m", .sum = true, .min = true, .max = true};
 	}
-	struct rql_cube_spec spec = {.name = "v",
+	struct rql_relation_spec spec = {.name = "v",
 	                             .dimension_count = t->dims,
 	                             .dimension_types = types,
 	                             .dimension_names = names,
@@ -107,7 +107,7 @@ static rql_status build_real(const struct table *t, enum rql_rollup rollup, cons
 	                             .measures = measures,
 	                             .rollup = rollup,
 	                             .device = device};
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	RQL_TRY(rql_cube_builder_new(&spec, &builder, err));
 	struct rql_batch *batch = need(rql_batch_new(t->dims + t->measures, types, t->rows ? t->rows : 1));
 	for (uint32_t r = 0; r < t->rows; r++) {

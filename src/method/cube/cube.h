@@ -19,8 +19,8 @@
 #define RQL_METHOD_CUBE_CUBE_H
 
 #include "column/pack.h"
+#include "method/contents.h"
 #include "method/method.h"
-#include "util/files.h"
 
 #define RQL_CUBE_BLOCK 64u /* cells per cumulative sum */
 #define RQL_CUBE_MAX_DIMENSIONS 64u
@@ -78,41 +78,18 @@ struct rql_cube {
 	double read_ms, encode_ms, sort_ms, pack_ms;
 };
 
-/* ---- building ---- */
-enum rql_rollup { RQL_ROLLUP_AUTO, RQL_ROLLUP_ON, RQL_ROLLUP_OFF };
-
-struct rql_cube_measure_spec {
-	struct rql_type type;
-	const char *name;
-	bool sum, min, max; /* none: COUNT(x) only */
-};
-struct rql_cube_spec {
-	const char *name; /* for messages */
-	uint32_t dimension_count;
-	const struct rql_type *dimension_types;
-	const char *const *dimension_names;
-	uint32_t measure_count;
-	const struct rql_cube_measure_spec *measures;
-	enum rql_rollup rollup; /* AUTO: on when cells <= rows / 2 (counted, not guessed) */
-	uint32_t order_count;   /* WITH (order = ...): dimensions, most significant first; the rest follows by rule */
-	const uint32_t *order;
-	struct rql_budget *budget;
-	struct rql_progress *progress;
-	const struct rql_device *device; /* the CPU: its threads do the work after the rows are in */
-};
-
-struct rql_cube_builder;
+/* ---- building (method/contents.h) ---- */
 /* Unsupported types (nested, INTERVAL as a dimension, ...) are RQL_ERROR_UNSUPPORTED, naming the column. */
-rql_status rql_cube_builder_new(const struct rql_cube_spec *spec, struct rql_cube_builder **out,
+rql_status rql_cube_builder_new(const struct rql_relation_spec *spec, struct rql_relation_builder **out,
                                 struct rql_error *err) RQL_MUST_CHECK;
 /* Takes rows: columns are the dimensions, then the measures. Called from several threads at once with different
  * workers (any value < 1024); never twice at once with the same. */
-rql_status rql_cube_builder_add(struct rql_cube_builder *builder, unsigned worker, const struct rql_batch *rows,
+rql_status rql_cube_builder_add(struct rql_relation_builder *builder, unsigned worker, const struct rql_batch *rows,
                                 struct rql_error *err) RQL_MUST_CHECK;
 /* Encodes, folds, sorts, packs. Frees the builder, also on failure. */
-rql_status rql_cube_builder_finish(struct rql_cube_builder *builder, struct rql_cube **out,
+rql_status rql_cube_builder_finish(struct rql_relation_builder *builder, struct rql_cube **out,
                                    struct rql_error *err) RQL_MUST_CHECK;
-void rql_cube_builder_abort(struct rql_cube_builder *builder);
+void rql_cube_builder_abort(struct rql_relation_builder *builder);
 
 /* Reference-counted: a cached plan and a running query keep the cube they read. New cubes have one reference. */
 struct rql_cube *rql_cube_retain(const struct rql_cube *cube);

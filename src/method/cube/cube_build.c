@@ -9,12 +9,12 @@
 
 /* ---- shared by the stages ---- */
 
-void rql_build_parallel(struct rql_cube_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state)
+void rql_build_parallel(struct rql_relation_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state)
 {
 	rql_crew_run(&builder->crew, count, fn, state);
 }
 
-bool rql_build_cancelled(const struct rql_cube_builder *builder)
+bool rql_build_cancelled(const struct rql_relation_builder *builder)
 {
 	return rql_crew_cancelled(&builder->crew);
 }
@@ -24,12 +24,12 @@ rql_status rql_build_interrupted(struct rql_error *err)
 	return rql_crew_interrupted(err);
 }
 
-void rql_build_phase(struct rql_cube_builder *builder, const char *phase)
+void rql_build_phase(struct rql_relation_builder *builder, const char *phase)
 {
 	rql_crew_phase(&builder->crew, phase, builder->rows);
 }
 
-void rql_build_advance(struct rql_cube_builder *builder, uint64_t rows)
+void rql_build_advance(struct rql_relation_builder *builder, uint64_t rows)
 {
 	rql_crew_advance(&builder->crew, rows);
 }
@@ -51,7 +51,7 @@ void rql_vec_codes(const struct rql_vec *vec, uint32_t first, uint32_t count, ui
 
 /* ---- a builder ---- */
 
-static rql_status unsupported(const struct rql_cube_spec *spec, const char *role, const char *name,
+static rql_status unsupported(const struct rql_relation_spec *spec, const char *role, const char *name,
                               struct rql_type type, const char *what, struct rql_error *err)
 {
 	struct rql_strbuf text = {0};
@@ -62,7 +62,7 @@ static rql_status unsupported(const struct rql_cube_spec *spec, const char *role
 	return status;
 }
 
-static rql_status check_spec(const struct rql_cube_spec *spec, struct rql_error *err)
+static rql_status check_spec(const struct rql_relation_spec *spec, struct rql_error *err)
 {
 	if (spec->dimension_count > RQL_CUBE_MAX_DIMENSIONS || spec->measure_count > RQL_CUBE_MAX_MEASURES)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
@@ -75,7 +75,7 @@ static rql_status check_spec(const struct rql_cube_spec *spec, struct rql_error 
 			                   err);
 	}
 	for (uint32_t m = 0; m < spec->measure_count; m++) {
-		const struct rql_cube_measure_spec *measure = &spec->measures[m];
+		const struct rql_measure_spec *measure = &spec->measures[m];
 		enum rql_measure_kind kind;
 		if (!rql_cube_measure_kind(measure->type, &kind))
 			return unsupported(spec, "measure", measure->name, measure->type,
@@ -93,11 +93,11 @@ static rql_status check_spec(const struct rql_cube_spec *spec, struct rql_error 
 }
 
 /* The spec with everything it points to in the builder's arena. false: out of memory. */
-static bool copy_spec(struct rql_cube_builder *builder, const struct rql_cube_spec *spec)
+static bool copy_spec(struct rql_relation_builder *builder, const struct rql_relation_spec *spec)
 {
 	struct rql_arena *arena = builder->arena;
 	struct rql_type *types = RQL_NEW_ARRAY(arena, struct rql_type, spec->dimension_count);
-	struct rql_cube_measure_spec *measures = RQL_NEW_ARRAY(arena, struct rql_cube_measure_spec, spec->measure_count);
+	struct rql_measure_spec *measures = RQL_NEW_ARRAY(arena, struct rql_measure_spec, spec->measure_count);
 	uint32_t *order = RQL_NEW_ARRAY(arena, uint32_t, spec->order_count);
 	builder->spec = *spec;
 	builder->spec.name = rql_arena_printf(arena, "building cube %s", spec->name);
@@ -127,7 +127,7 @@ static bool copy_spec(struct rql_cube_builder *builder, const struct rql_cube_sp
 }
 
 /* The relation's descriptions, in the cube's own arena. */
-static bool start_relation(struct rql_cube_builder *builder)
+static bool start_relation(struct rql_relation_builder *builder)
 {
 	struct rql_cube *cube = &builder->cube->cube;
 	struct rql_dimension *dimensions = RQL_NEW_ARRAY(cube->arena, struct rql_dimension, builder->spec.dimension_count);
@@ -147,10 +147,10 @@ static bool start_relation(struct rql_cube_builder *builder)
 	return true;
 }
 
-rql_status rql_cube_builder_new(const struct rql_cube_spec *spec, struct rql_cube_builder **out, struct rql_error *err)
+rql_status rql_cube_builder_new(const struct rql_relation_spec *spec, struct rql_relation_builder **out, struct rql_error *err)
 {
 	RQL_TRY(check_spec(spec, err));
-	struct rql_cube_builder *builder = calloc(1, sizeof(*builder));
+	struct rql_relation_builder *builder = calloc(1, sizeof(*builder));
 	if (!builder)
 		return rql_error_memory(err, sizeof(*builder), "a cube builder");
 	rql_status status = RQL_OK;
@@ -181,7 +181,7 @@ error:
 	return status;
 }
 
-void rql_cube_builder_abort(struct rql_cube_builder *builder)
+void rql_cube_builder_abort(struct rql_relation_builder *builder)
 {
 	if (!builder)
 		return;
@@ -194,7 +194,7 @@ void rql_cube_builder_abort(struct rql_cube_builder *builder)
 
 /* ---- rows come in ---- */
 
-static rql_status new_worker(struct rql_cube_builder *builder, struct rql_build_worker **out, struct rql_error *err)
+static rql_status new_worker(struct rql_relation_builder *builder, struct rql_build_worker **out, struct rql_error *err)
 {
 	struct rql_mem *mem = &builder->mem;
 	uint32_t dimensions = builder->spec.dimension_count, measures = builder->spec.measure_count;
@@ -214,7 +214,7 @@ static rql_status new_worker(struct rql_cube_builder *builder, struct rql_build_
 	return RQL_OK;
 }
 
-static rql_status new_chunk(struct rql_cube_builder *builder, struct rql_build_worker *worker, struct rql_error *err)
+static rql_status new_chunk(struct rql_relation_builder *builder, struct rql_build_worker *worker, struct rql_error *err)
 {
 	struct rql_mem *mem = &builder->mem;
 	uint32_t dimensions = builder->spec.dimension_count, vecs = dimensions + builder->spec.measure_count;
@@ -491,7 +491,7 @@ static void add_reals(const struct rql_column *column, uint64_t first, uint32_t 
 	}
 }
 
-static rql_status add_measure(struct rql_cube_builder *builder, struct rql_build_worker *worker, uint32_t m,
+static rql_status add_measure(struct rql_relation_builder *builder, struct rql_build_worker *worker, uint32_t m,
                               const struct rql_column *column, uint64_t first, uint32_t count, struct rql_error *err)
 {
 	struct rql_mem *mem = &builder->mem;
@@ -511,7 +511,7 @@ static rql_status add_measure(struct rql_cube_builder *builder, struct rql_build
 	}
 }
 
-static rql_status add_slice(struct rql_cube_builder *builder, struct rql_build_worker *worker,
+static rql_status add_slice(struct rql_relation_builder *builder, struct rql_build_worker *worker,
                             const struct rql_batch *rows, uint64_t first, uint32_t count, struct rql_error *err)
 {
 	struct rql_chunk *chunk = worker->chunks[worker->chunk_count - 1];
@@ -529,7 +529,7 @@ static rql_status add_slice(struct rql_cube_builder *builder, struct rql_build_w
 }
 
 /* The rows must have the types that the builder was made for. */
-static rql_status check_batch(const struct rql_cube_builder *builder, unsigned worker, const struct rql_batch *rows,
+static rql_status check_batch(const struct rql_relation_builder *builder, unsigned worker, const struct rql_batch *rows,
                               struct rql_error *err)
 {
 	uint32_t dimensions = builder->spec.dimension_count, columns = dimensions + builder->spec.measure_count;
@@ -550,7 +550,7 @@ static rql_status check_batch(const struct rql_cube_builder *builder, unsigned w
 	return RQL_OK;
 }
 
-rql_status rql_cube_builder_add(struct rql_cube_builder *builder, unsigned worker_index, const struct rql_batch *rows,
+rql_status rql_cube_builder_add(struct rql_relation_builder *builder, unsigned worker_index, const struct rql_batch *rows,
                                 struct rql_error *err)
 {
 	RQL_TRY(check_batch(builder, worker_index, rows, err));
@@ -597,7 +597,7 @@ static void unite_stats(struct rql_measure_stats *into, const struct rql_measure
 }
 
 /* Workers that brought no rows are dropped, the others closed up; totals over all. */
-static rql_status unite_workers(struct rql_cube_builder *builder, struct rql_error *err)
+static rql_status unite_workers(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	uint32_t measures = builder->spec.measure_count;
 	builder->stats = RQL_NEW_ARRAY(builder->arena, struct rql_measure_stats, measures);
@@ -615,7 +615,7 @@ static rql_status unite_workers(struct rql_cube_builder *builder, struct rql_err
 	return RQL_OK;
 }
 
-static rql_status sort_records(struct rql_cube_builder *builder, struct rql_error *err)
+static rql_status sort_records(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	uint64_t *scratch, *sorted;
 	RQL_TRY(RQL_MEM_ARRAY(&builder->mem, scratch, builder->rows * builder->layout.words, err));
@@ -632,7 +632,7 @@ static rql_status sort_records(struct rql_cube_builder *builder, struct rql_erro
 	return RQL_OK;
 }
 
-static rql_status run_stages(struct rql_cube_builder *builder, struct rql_error *err)
+static rql_status run_stages(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	struct rql_cube *cube = &builder->cube->cube;
 	uint64_t start = rql_now_ns();
@@ -655,7 +655,7 @@ static rql_status run_stages(struct rql_cube_builder *builder, struct rql_error 
 	return RQL_OK;
 }
 
-rql_status rql_cube_builder_finish(struct rql_cube_builder *builder, struct rql_cube **out, struct rql_error *err)
+rql_status rql_cube_builder_finish(struct rql_relation_builder *builder, struct rql_cube **out, struct rql_error *err)
 {
 	rql_status status = rql_build_cancelled(builder) ? rql_build_interrupted(err) : run_stages(builder, err);
 	if (status == RQL_OK) {

@@ -71,8 +71,8 @@ struct rql_record_layout {
 	rql_int128 *base;         /* [measure_count] */
 };
 
-struct rql_cube_builder {
-	struct rql_cube_spec spec; /* a copy */
+struct rql_relation_builder {
+	struct rql_relation_spec spec; /* a copy */
 	enum rql_measure_kind *kinds;
 	struct rql_arena *arena; /* the spec's copy, small structs */
 	struct rql_mem mem;
@@ -91,22 +91,22 @@ struct rql_cube_builder {
 };
 
 /* A parallel loop on the builder's threads, or inline. */
-void rql_build_parallel(struct rql_cube_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state);
-bool rql_build_cancelled(const struct rql_cube_builder *builder);
+void rql_build_parallel(struct rql_relation_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state);
+bool rql_build_cancelled(const struct rql_relation_builder *builder);
 rql_status rql_build_interrupted(struct rql_error *err);
-void rql_build_phase(struct rql_cube_builder *builder, const char *phase);
-void rql_build_advance(struct rql_cube_builder *builder, uint64_t rows);
+void rql_build_phase(struct rql_relation_builder *builder, const char *phase);
+void rql_build_advance(struct rql_relation_builder *builder, uint64_t rows);
 
 /* Codes [first, first + count) of a vec, widened. */
 void rql_vec_codes(const struct rql_vec *vec, uint32_t first, uint32_t count, uint32_t *out);
 
 /* Merges the workers' dictionaries of every dimension and CODE measure into the cube's. */
-rql_status rql_build_dictionaries(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_build_dictionaries(struct rql_relation_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 /* Fills builder->shape. */
-rql_status rql_build_hierarchies(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_build_hierarchies(struct rql_relation_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 /* Fills builder->layout and builder->records; frees the chunks. */
-rql_status rql_build_encode(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_build_encode(struct rql_relation_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 /* Stores the sorted records as the cube's cells. */
-rql_status rql_build_store(struct rql_cube_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_build_store(struct rql_relation_builder *builder, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

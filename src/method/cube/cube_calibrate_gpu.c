@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t x)
 }
 
 /* ---- the cube ---- */
-static rql_status add_rows(struct rql_cube_builder *builder, uint64_t rows, struct rql_error *err)
+static rql_status add_rows(struct rql_relation_builder *builder, uint64_t rows, struct rql_error *err)
 {
 	const struct rql_type integer = rql_type_simple(RQL_TYPE_INTEGER);
 	const struct rql_type types[3] = {integer, integer, integer};
@@ -60,8 +60,8 @@ static rql_status make_cube(struct rig *rig, uint64_t rows)
 	static const uint32_t order[] = {0, 1};
 	const struct rql_type integer = rql_type_simple(RQL_TYPE_INTEGER);
 	const struct rql_type types[2] = {integer, integer};
-	const struct rql_cube_measure_spec measure = {.type = integer, .name = "value", .sum = true, .min = true};
-	const struct rql_cube_spec spec = {
+	const struct rql_measure_spec measure = {.type = integer, .name = "value", .sum = true, .min = true};
+	const struct rql_relation_spec spec = {
 		.name = "of a device's calibration",
 		.dimension_count = 2,
 		.dimension_types = types,
@@ -73,7 +73,7 @@ static rql_status make_cube(struct rig *rig, uint64_t rows)
 		.order = order,
 		.device = rig->device,
 	};
-	struct rql_cube_builder *builder = NULL;
+	struct rql_relation_builder *builder = NULL;
 	RQL_TRY(rql_cube_builder_new(&spec, &builder, rig->err));
 	rql_status status = add_rows(builder, rows, rig->err);
 	if (status != RQL_OK) {

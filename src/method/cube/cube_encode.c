@@ -41,7 +41,7 @@ static struct rql_field take(struct room *room, uint32_t bits, bool key)
 	return take_new(room, bits);
 }
 
-static void place_measure(struct rql_cube_builder *builder, uint32_t m, struct room *room)
+static void place_measure(struct rql_relation_builder *builder, uint32_t m, struct room *room)
 {
 	struct rql_record_layout *layout = &builder->layout;
 	const struct rql_measure_stats *stats = &builder->stats[m];
@@ -64,7 +64,7 @@ static void place_measure(struct rql_cube_builder *builder, uint32_t m, struct r
 	layout->valid[m] = take(room, stats->has_null, false);
 }
 
-static rql_status make_layout(struct rql_cube_builder *builder, struct rql_error *err)
+static rql_status make_layout(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	struct rql_record_layout *layout = &builder->layout;
 	const struct rql_build_shape *shape = &builder->shape;
@@ -100,7 +100,7 @@ struct encode_task {
 	uint64_t first; /* record of the chunk's first row */
 };
 struct encode {
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	struct encode_task *tasks;
 };
 
@@ -167,7 +167,7 @@ static void encode_codes(const struct rql_record_layout *layout, uint32_t m, con
 static void encode_measure(const struct encode *encode, const struct encode_task *task, uint32_t m, uint32_t first,
                            uint32_t count, uint64_t *records)
 {
-	const struct rql_cube_builder *builder = encode->builder;
+	const struct rql_relation_builder *builder = encode->builder;
 	const struct rql_record_layout *layout = &builder->layout;
 	const struct rql_vec *vec = &task->chunk->vecs[builder->spec.dimension_count + m];
 	struct rql_field field = layout->values[m], valid = layout->valid[m];
@@ -188,7 +188,7 @@ static void encode_measure(const struct encode *encode, const struct encode_task
 static void encode_strip(const struct encode *encode, const struct encode_task *task, uint32_t first, uint32_t count,
                          uint64_t *records)
 {
-	const struct rql_cube_builder *builder = encode->builder;
+	const struct rql_relation_builder *builder = encode->builder;
 	const struct rql_record_layout *layout = &builder->layout;
 	uint32_t codes[STRIP], words = layout->words;
 	memset(records, 0, (uint64_t)count * words * 8);
@@ -209,7 +209,7 @@ static void encode_chunk(void *state, uint64_t index, unsigned thread)
 {
 	(void)thread;
 	const struct encode *encode = state;
-	struct rql_cube_builder *builder = encode->builder;
+	struct rql_relation_builder *builder = encode->builder;
 	struct encode_task *task = &encode->tasks[index];
 	if (rql_build_cancelled(builder))
 		return;
@@ -227,7 +227,7 @@ static void encode_chunk(void *state, uint64_t index, unsigned thread)
 }
 
 /* The shifted digit field of every local code of one worker. */
-static rql_status make_tables(struct rql_cube_builder *builder, const struct rql_build_worker *worker, uint64_t ***out,
+static rql_status make_tables(struct rql_relation_builder *builder, const struct rql_build_worker *worker, uint64_t ***out,
                               struct rql_error *err)
 {
 	uint64_t **tables = RQL_NEW_ARRAY(builder->arena, uint64_t *, builder->shape.digit_count);
@@ -245,7 +245,7 @@ static rql_status make_tables(struct rql_cube_builder *builder, const struct rql
 	return RQL_OK;
 }
 
-rql_status rql_build_encode(struct rql_cube_builder *builder, struct rql_error *err)
+rql_status rql_build_encode(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	struct encode encode = {.builder = builder};
 	uint64_t task_count = 0, n = 0, first = 0;

@@ -18,14 +18,14 @@
 #define EVIDENCE 2u /* rows per code of the determining dimension */
 
 struct pair_test {
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	uint32_t a; /* a root: does it determine b? */
 	uint32_t b;
 	uint32_t **maps; /* [worker_count]: local b of local a */
 	atomic_bool refuted;
 };
 
-static uint64_t card(const struct rql_cube_builder *builder, uint32_t d)
+static uint64_t card(const struct rql_relation_builder *builder, uint32_t d)
 {
 	return builder->cube->cube.relation.dimensions[d].count;
 }
@@ -55,7 +55,7 @@ static void test_worker(void *state, uint64_t index, unsigned thread)
 {
 	(void)thread;
 	struct pair_test *tests = state;
-	struct rql_cube_builder *builder = tests[0].builder;
+	struct rql_relation_builder *builder = tests[0].builder;
 	struct pair_test *test = &tests[index / builder->worker_count];
 	uint32_t w = (uint32_t)(index % builder->worker_count);
 	const struct rql_build_worker *worker = builder->workers[w];
@@ -72,7 +72,7 @@ static void test_worker(void *state, uint64_t index, unsigned thread)
 /* Brings the workers' maps together: global b of global a. false: they contradict each other. */
 static bool unite(const struct pair_test *test, uint32_t *map)
 {
-	const struct rql_cube_builder *builder = test->builder;
+	const struct rql_relation_builder *builder = test->builder;
 	uint64_t count = card(builder, test->a);
 	for (uint64_t i = 0; i < count; i++)
 		map[i] = UNSET;
@@ -92,7 +92,7 @@ static bool unite(const struct pair_test *test, uint32_t *map)
 }
 
 struct hierarchy {
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	uint32_t root_count, *roots; /* in the order found: by descending cardinality */
 	uint32_t *root_of;           /* [dimension]: itself when it is a root */
 	uint32_t **map;              /* [dimension]: over its root's codes; NULL for roots */
@@ -100,7 +100,7 @@ struct hierarchy {
 
 static rql_status start_test(struct pair_test *test, struct rql_error *err)
 {
-	struct rql_cube_builder *builder = test->builder;
+	struct rql_relation_builder *builder = test->builder;
 	test->maps = RQL_NEW_ARRAY(builder->arena, uint32_t *, builder->worker_count);
 	if (!test->maps)
 		return rql_error_memory(err, builder->worker_count * sizeof(*test->maps), builder->mem.what);
@@ -131,7 +131,7 @@ static bool worth_testing(const struct hierarchy *h, uint32_t a, uint32_t b)
 /* Finds the smallest root that determines b, and the map; *found is the root's number, or UNSET. */
 static rql_status find_root(struct hierarchy *h, uint32_t b, uint32_t *found, uint32_t **map, struct rql_error *err)
 {
-	struct rql_cube_builder *builder = h->builder;
+	struct rql_relation_builder *builder = h->builder;
 	struct pair_test *tests = RQL_NEW_ARRAY(builder->arena, struct pair_test, h->root_count);
 	uint32_t test_count = 0;
 	*found = UNSET;
@@ -181,7 +181,7 @@ static bool implies(const uint32_t *x, const uint32_t *y, uint32_t count, uint32
 }
 
 /* Dimensions by ascending (or descending) number of codes, equal ones as they were declared. */
-static void by_card(const struct rql_cube_builder *builder, uint32_t *list, uint32_t count, bool descending)
+static void by_card(const struct rql_relation_builder *builder, uint32_t *list, uint32_t count, bool descending)
 {
 	for (uint32_t i = 1; i < count; i++) {
 		uint32_t d = list[i], j = i;
@@ -237,7 +237,7 @@ static void sort_by_level(uint32_t *codes, uint32_t *other, uint32_t count, cons
 
 static rql_status order_codes(const struct hierarchy *h, struct rql_build_digit *digit, struct rql_error *err)
 {
-	struct rql_cube_builder *builder = h->builder;
+	struct rql_relation_builder *builder = h->builder;
 	struct rql_mem *mem = &builder->mem;
 	uint32_t level[RQL_CUBE_MAX_DIMENSIONS], count = 0, *scratch, *other;
 	for (uint32_t d = 0; d < builder->spec.dimension_count; d++) {
@@ -269,7 +269,7 @@ static rql_status order_codes(const struct hierarchy *h, struct rql_build_digit 
 
 static rql_status order_digits(const struct hierarchy *h, struct rql_error *err)
 {
-	struct rql_cube_builder *builder = h->builder;
+	struct rql_relation_builder *builder = h->builder;
 	struct rql_build_shape *shape = &builder->shape;
 	uint32_t ordered[RQL_CUBE_MAX_DIMENSIONS], count = 0;
 	bool taken[RQL_CUBE_MAX_DIMENSIONS] = {false};
@@ -304,7 +304,7 @@ static rql_status order_digits(const struct hierarchy *h, struct rql_error *err)
 	return RQL_OK;
 }
 
-rql_status rql_build_hierarchies(struct rql_cube_builder *builder, struct rql_error *err)
+rql_status rql_build_hierarchies(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	uint32_t n = builder->spec.dimension_count, order[RQL_CUBE_MAX_DIMENSIONS];
 	struct hierarchy h = {.builder = builder};

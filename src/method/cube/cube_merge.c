@@ -1,7 +1,7 @@
 /* The workers' dictionaries become one per dimension and CODE measure (column/dict.h). */
 #include "method/cube/cube_build.h"
 
-rql_status rql_build_dictionaries(struct rql_cube_builder *builder, struct rql_error *err)
+rql_status rql_build_dictionaries(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	uint32_t workers = builder->worker_count, dimensions = builder->spec.dimension_count;
 	struct rql_cube *cube = &builder->cube->cube;

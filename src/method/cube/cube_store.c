@@ -23,7 +23,7 @@ struct range_stats {
 };
 
 struct store {
-	struct rql_cube_builder *builder;
+	struct rql_relation_builder *builder;
 	struct rql_cube *cube;
 	const struct rql_record_layout *layout;
 	const uint64_t *records;
@@ -109,7 +109,7 @@ static void mark_cells(void *state, uint64_t range, unsigned thread)
 /* Counts the distinct keys, decides about rolling up, and finds the cells. */
 static rql_status find_cells(struct store *store, struct rql_error *err)
 {
-	struct rql_cube_builder *builder = store->builder;
+	struct rql_relation_builder *builder = store->builder;
 	uint64_t ranges = (store->rows + RANGE_CELLS - 1) / RANGE_CELLS;
 	store->cells = store->rows;
 	if (builder->spec.rollup == RQL_ROLLUP_OFF)
@@ -665,10 +665,10 @@ static void add_totals(const struct store *store)
 
 static void describe_measures(const struct store *store)
 {
-	const struct rql_cube_builder *builder = store->builder;
+	const struct rql_relation_builder *builder = store->builder;
 	for (uint32_t m = 0; m < builder->spec.measure_count; m++) {
 		struct rql_measure *measure = (struct rql_measure *)(uintptr_t)&store->cube->relation.measures[m];
-		const struct rql_cube_measure_spec *spec = &builder->spec.measures[m];
+		const struct rql_measure_spec *spec = &builder->spec.measures[m];
 		const struct rql_measure_stats *stats = &builder->stats[m];
 		bool summable = rql_cube_summable(measure->type) && !stats->unbounded;
 		/* A row's value answers everything. */
@@ -718,7 +718,7 @@ static rql_status describe_digits(const struct store *store, struct rql_error *e
 
 static rql_status allocate_all(struct store *store, struct rql_error *err)
 {
-	struct rql_cube_builder *builder = store->builder;
+	struct rql_relation_builder *builder = store->builder;
 	uint32_t measures = builder->spec.measure_count;
 	store->ranges = store->cells / RANGE_CELLS + 1; /* the last one may be empty: it writes the entries of the end */
 	RQL_TRY(RQL_MEM_ZARRAY(&builder->mem, store->stats, store->ranges * measures, err));
@@ -735,7 +735,7 @@ static rql_status allocate_all(struct store *store, struct rql_error *err)
 	return RQL_OK;
 }
 
-rql_status rql_build_store(struct rql_cube_builder *builder, struct rql_error *err)
+rql_status rql_build_store(struct rql_relation_builder *builder, struct rql_error *err)
 {
 	struct store store = {.builder = builder,
 	                      .cube = &builder->cube->cube,

@@ -1,20 +1,21 @@
-/* Acceleration structures in the side folder: <cube's file>.<device's UUID>.rt beside the cube's own file, whose name
- * is never used twice, so the name alone says which contents it belongs to. The file's head says which cube, driver and
- * device it is for; a foreign or damaged one is passed over, and the structure is built. */
-#include "exec/side.h"
+/* What devices made of contents (acceleration structures), in the side folder: <contents' stem>.<device's UUID>.rt beside
+ * the contents' own file, whose name is never used twice, so the name alone says which contents it belongs to. The file's
+ * head says which contents, driver and device it is for; a foreign or damaged one is passed over, and it is made again. */
+#include "structure/side_internal.h"
 
-#include "method/cube/cube_rt.h"
+#include "device/placement.h"
+#include "method/contents.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define NAME 32u /* of a cube's file, without its suffix */
+#define NAME RQL_SIDE_STEM
 #define SUFFIX ".rt"
-/* A fast GPU builds faster than a disk reads: then a file would only cost. */
+/* A fast GPU makes it faster than a disk reads: then a file would only cost. */
 #define READ_BYTES_PER_MS 1e6
 
-bool rql_side_is_rt_file(const char *name)
+bool rql_side_is_placed_file(const char *name)
 {
 	static const char hex[] = "0123456789abcdef";
 	size_t length = strlen(name), most = NAME + 1 + NAME + sizeof SUFFIX - 1;
@@ -49,7 +50,7 @@ static rql_status get(void *state, void *data, uint64_t bytes, struct rql_error 
 }
 
 /* Into NAME.tmp, synced. */
-static bool write_beside(const struct rql_file_place *place, const struct rql_cube *cube, struct rql_device *device,
+static bool write_beside(const struct rql_file_place *place, const struct rql_structure *s, struct rql_device *device,
                          struct rql_error *err)
 {
 	int fd = -1;
@@ -60,22 +61,23 @@ static bool write_beside(const struct rql_file_place *place, const struct rql_cu
 		close(fd);
 		return false;
 	}
-	bool ok = rql_cube_rt_write(cube, device, put, f, err) == RQL_OK && fflush(f) == 0 && fsync(fd) == 0;
+	bool ok = s->kind->contents->write_placed(s->relation, device, put, f, err) == RQL_OK && fflush(f) == 0 &&
+	          fsync(fd) == 0;
 	return fclose(f) == 0 && ok;
 }
 
-void rql_side_write_rt(struct rql_side *side, const char *file, const struct rql_cube *cube, struct rql_device *device)
+void rql_side_write_placed(struct rql_side *side, const struct rql_structure *s, struct rql_device *device)
 {
 	char kinds[512], *beside = NULL;
 	double ms = 0;
-	uint64_t bytes = rql_placements_of(cube, device, kinds, sizeof kinds, &ms, NULL);
-	if (!strstr(kinds, "rt") || !side->writable || ms < (double)bytes / READ_BYTES_PER_MS)
+	uint64_t bytes = rql_placements_of(s->relation, device, kinds, sizeof kinds, &ms, NULL);
+	if (!strstr(kinds, s->kind->contents->written_kind) || !side->writable || ms < (double)bytes / READ_BYTES_PER_MS)
 		return;
-	char *name = name_of(side, file, device);
+	char *name = name_of(side, s->side_file, device);
 	if (name && asprintf(&beside, "%s.tmp", name) >= 0) {
-		struct rql_error ignored = {0}; /* without the file the structure is built again: nothing is lost */
+		struct rql_error ignored = {0}; /* without the file it is made again: nothing is lost */
 		const struct rql_file_place place = {.folder = side->dir, .name = beside, .path = beside, .mode = side->mode};
-		if (!write_beside(&place, cube, device, &ignored) || renameat(side->dir, beside, side->dir, name) != 0)
+		if (!write_beside(&place, s, device, &ignored) || renameat(side->dir, beside, side->dir, name) != 0)
 			(void)unlinkat(side->dir, beside, 0);
 		else
 			(void)rql_side_stamp(side, name);
@@ -85,10 +87,9 @@ void rql_side_write_rt(struct rql_side *side, const char *file, const struct rql
 	free(name);
 }
 
-bool rql_side_read_rt(const struct rql_side *side, const char *file, const struct rql_cube *cube,
-                      struct rql_device *device)
+bool rql_side_read_placed(const struct rql_side *side, const struct rql_structure *s, struct rql_device *device)
 {
-	char *name = name_of(side, file, device);
+	char *name = name_of(side, s->side_file, device);
 	struct rql_error why = {0};
 	int fd = -1;
 	bool read = false;
@@ -99,12 +100,12 @@ bool rql_side_read_rt(const struct rql_side *side, const char *file, const struc
 	}
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (f) {
-		read = rql_cube_rt_read(cube, device, get, f, &why) == RQL_OK;
+		read = s->kind->contents->read_placed(s->relation, device, get, f, &why) == RQL_OK;
 		fclose(f);
 	} else if (fd >= 0) {
 		close(fd);
 	}
-	rql_error_clear(&why); /* it is built instead */
+	rql_error_clear(&why); /* it is made instead */
 	free(name);
 	return read;
 }

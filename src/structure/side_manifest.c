@@ -4,30 +4,24 @@
  *
  * Signing the table is enough: nobody but the system sets the time of an inode's last change, so a file that was
  * unpacked, copied or written to by anybody has another stamp than the one that was signed. */
-#include "exec/side.h"
+#include "structure/side_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HEAD "rayql-manifest 3"
-static const char *const suffixes[] = {[RQL_STRUCTURE_CUBE] = ".cube", [RQL_STRUCTURE_COLUMNS] = ".columns"};
 
 bool rql_side_is_contents_file(const char *name, const char *end)
 {
 	if (strlen(name) <= RQL_SIDE_STEM || strspn(name, "0123456789abcdef") < RQL_SIDE_STEM)
 		return false;
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		size_t length = strlen(suffixes[i]);
-		if (strncmp(name + RQL_SIDE_STEM, suffixes[i], length) == 0 && strcmp(name + RQL_SIDE_STEM + length, end) == 0)
+	for (const struct rql_structure_kind *const *k = rql_structure_kinds(); *k; k++) {
+		size_t length = strlen((*k)->suffix);
+		if (strncmp(name + RQL_SIDE_STEM, (*k)->suffix, length) == 0 && strcmp(name + RQL_SIDE_STEM + length, end) == 0)
 			return true;
 	}
 	return false;
-}
-
-const char *rql_side_suffix(enum rql_structure_kind kind)
-{
-	return suffixes[kind];
 }
 
 /* ---- texts ---- */

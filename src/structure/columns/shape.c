@@ -1,8 +1,8 @@
 /* Which table and columns a columns structure holds: from DuckDB's own plan of SELECT * FROM the table, so that
  * names are found and columns numbered as in the plans of queries. */
-#include "exec/columns.h"
+#include "structure/columns/columns.h"
 
-#include "exec/view_build.h"
+#include "structure/structure_internal.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -130,23 +130,10 @@ rql_status rql_columns_shape_read(struct rql_host_con *con, const char *table, u
 }
 
 /* ---- a structure's ---- */
-rql_status rql_columns_check_table(const struct rql_database *db, const struct rql_table_ref *table,
+rql_status rql_columns_check_table(const struct rql_structures *all, const struct rql_table_ref *table,
                                    struct rql_error *err)
 {
-	if (strcasecmp(table->catalog, "temp") == 0)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "Binder Error: columns cannot be held of the temporary table \"%s\", which other "
-		                     "connections do not see; copy it into an ordinary table first",
-		                     table->table);
-	if (strcasecmp(table->catalog, db->name) != 0)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "Binder Error: columns can only be held of tables of the database that was opened "
-		                     "(\"%s\"); \"%s\".\"%s\" is in \"%s\"",
-		                     db->name, table->schema, table->table, table->catalog);
-	if (strcasecmp(table->schema, "rayql") == 0)
-		return rql_error_set(err, RQL_ERROR_STATEMENT,
-		                     "Binder Error: columns cannot be held of RayQL's own table rayql.%s", table->table);
-	return RQL_OK;
+	return rql_structure_check_table(all, table, "columns cannot be held of", "columns can only be held of", err);
 }
 
 /* Without the database's name, which is the file's: a copy of the file has the same columns. */
@@ -161,46 +148,29 @@ static char *hash_shape(const struct rql_columns_shape *shape)
 		rql_strbuf_putc(&text, ' ');
 		rql_type_print(&text, shape->types[i]);
 	}
-	char *hash = text.failed ? NULL : rql_build_hash(rql_strbuf_text(&text));
+	char *hash = text.failed ? NULL : rql_structure_hash(rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return hash;
 }
 
-rql_status rql_columns_define(struct rql_database *db, struct rql_structure *s, const struct rql_columns_shape *shape,
-                              struct rql_error *err)
+rql_status rql_columns_define(struct rql_structures *all, struct rql_structure *s,
+                              const struct rql_columns_shape *shape, struct rql_error *err)
 {
-	RQL_TRY(rql_columns_check_table(db, &shape->table, err));
-	char *hash = hash_shape(shape);
+	RQL_TRY(rql_columns_check_table(all, &shape->table, err));
 	struct rql_table *table =
-		rql_catalog_table(db->catalog, shape->table.catalog, shape->table.schema, shape->table.table);
-	struct rql_table **tables = calloc(1, sizeof(struct rql_table *));
-	uint64_t *versions = calloc(1, sizeof *versions);
+		rql_catalog_table(all->catalog, shape->table.catalog, shape->table.schema, shape->table.table);
 	uint32_t *ids = calloc(shape->count + 1, sizeof *ids);
-	if (!hash || !table || !tables || !versions || !ids) {
-		free(hash);
-		free(tables);
-		free(versions);
-		free(ids);
+	if (!ids)
 		return rql_error_memory(err, shape->count, "a columns structure");
+	rql_status status = rql_structure_define(s, 1, &table, hash_shape(shape), err);
+	if (status != RQL_OK) {
+		free(ids);
+		return status;
 	}
 	memcpy(ids, shape->ids, shape->count * sizeof *ids);
-	tables[0] = table;
-	if (s->side_file && s->side_file_valid && (!s->definition_hash || strcmp(s->definition_hash, hash) != 0)) {
-		s->side_file_valid = false;
-		(void)rql_structure_set_text(&s->note,
-		                             "its side file was not used: its table has other columns than when it was "
-		                             "written");
-	}
-	free(s->tables);
-	free(s->versions);
 	free(s->column_ids);
-	free(s->definition_hash);
-	s->tables = tables;
-	s->versions = versions;
-	s->table_count = 1;
 	s->column_ids = ids;
 	s->column_count = shape->count;
 	s->greatest_rowid = shape->no_rowid ? RQL_NO_ROWID : -1;
-	s->definition_hash = hash;
 	return RQL_OK;
 }

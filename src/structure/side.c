@@ -8,7 +8,7 @@
  * the headers. The manifest (side_manifest.c) is written after DuckDB has closed the file, and names files that are
  * never rewritten: a process that dies leaves an old manifest with old files, valid exactly as long as the database file
  * is the old one, too. All of it is worked in through the folder's descriptor (util/files.h). */
-#include "exec/side.h"
+#include "structure/side_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -229,7 +229,7 @@ bool rql_side_stamp(struct rql_side *side, const char *name)
 }
 
 /* 128 random bits: no name is used twice. */
-static rql_status new_name(enum rql_structure_kind kind, char **out, struct rql_error *err)
+static rql_status new_name(const char *suffix, char **out, struct rql_error *err)
 {
 	unsigned char id[RQL_SIDE_STEM / 2];
 	char stem[RQL_SIDE_STEM + 1];
@@ -237,19 +237,10 @@ static rql_status new_name(enum rql_structure_kind kind, char **out, struct rql_
 		return rql_error_set(err, RQL_ERROR_IO, "no random name for a side file: %s", strerror(errno));
 	for (size_t i = 0; i < sizeof id; i++)
 		snprintf(stem + i * 2, 3, "%02x", id[i]);
-	if (asprintf(out, "%s%s", stem, rql_side_suffix(kind)) >= 0)
+	if (asprintf(out, "%s%s", stem, suffix) >= 0)
 		return RQL_OK;
 	*out = NULL;
 	return rql_error_memory(err, sizeof stem, "a side file");
-}
-
-static rql_status write_contents(const struct rql_structure *s, const struct rql_file_place *place,
-                                 const char *identity, struct rql_error *err)
-{
-	uint32_t length = (uint32_t)strlen(identity);
-	if (s->kind == RQL_STRUCTURE_COLUMNS)
-		return rql_store_file_write(s->snapshot, place, identity, length, err);
-	return rql_cube_write(s->cube, place, identity, length, err);
 }
 
 /* The folder and the key that its manifest will be signed with: without either a file would be of no use. */
@@ -267,11 +258,11 @@ rql_status rql_side_write(struct rql_side *side, const struct rql_structure *s, 
 {
 	char *name = NULL;
 	RQL_TRY(prepare(side, err));
-	RQL_TRY(new_name(s->kind, &name, err));
+	RQL_TRY(new_name(s->kind->suffix, &name, err));
 	char *path = join(side->folder, name), *identity = file_identity(name, s->definition_hash);
 	struct rql_file_place place = rql_side_place(side, name, path);
 	rql_status status =
-		path && identity ? write_contents(s, &place, identity, err) : rql_error_memory(err, 0, "a side file");
+		path && identity ? s->kind->save(s, &place, identity, err) : rql_error_memory(err, 0, "a side file");
 	if (status == RQL_OK && !rql_side_stamp(side, name)) {
 		status = rql_error_set(err, RQL_ERROR_IO, "%s was written, but is not there", path);
 		(void)unlinkat(side->dir, name, 0);
@@ -286,27 +277,13 @@ rql_status rql_side_write(struct rql_side *side, const struct rql_structure *s, 
 	return RQL_OK;
 }
 
-rql_status rql_side_read(const struct rql_side *side, const char *file, const char *hash, struct rql_budget *budget,
-                         struct rql_cube **out, struct rql_error *err)
+rql_status rql_side_read(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
 {
-	char *path = join(side->folder, file), *identity = file_identity(file, hash);
-	struct rql_file_place place = rql_side_place(side, file, path);
-	rql_status status = path && identity
-	                        ? rql_cube_read(&place, identity, (uint32_t)strlen(identity), budget, out, err)
-	                        : rql_error_memory(err, 0, "a side file");
-	free(path);
-	free(identity);
-	return status;
-}
-
-rql_status rql_side_read_store(const struct rql_side *side, const char *file, const char *hash,
-                               struct rql_budget *budget, struct rql_store **out, struct rql_error *err)
-{
-	char *path = join(side->folder, file), *identity = file_identity(file, hash);
-	struct rql_file_place place = rql_side_place(side, file, path);
-	rql_status status = path && identity
-	                        ? rql_store_file_read(&place, identity, (uint32_t)strlen(identity), budget, out, err)
-	                        : rql_error_memory(err, 0, "a side file");
+	const struct rql_side *side = &all->side;
+	char *path = join(side->folder, s->side_file), *identity = file_identity(s->side_file, s->definition_hash);
+	struct rql_file_place place = rql_side_place(side, s->side_file, path);
+	rql_status status =
+		path && identity ? s->kind->load(all, s, &place, identity, err) : rql_error_memory(err, 0, "a side file");
 	free(path);
 	free(identity);
 	return status;
@@ -329,7 +306,7 @@ void rql_side_forget(struct rql_side *side, const char *file)
 	DIR *dir = strlen(file) > RQL_SIDE_STEM ? list_folder(side) : NULL;
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		if (strcmp(e->d_name, file) != 0 &&
-		    !(rql_side_is_rt_file(e->d_name) && strncmp(e->d_name, file, RQL_SIDE_STEM) == 0))
+		    !(rql_side_is_placed_file(e->d_name) && strncmp(e->d_name, file, RQL_SIDE_STEM) == 0))
 			continue;
 		rql_side_drop_stamp(side, e->d_name);
 		(void)unlinkat(dirfd(dir), e->d_name, 0);
@@ -373,7 +350,7 @@ static bool write_manifest(struct rql_side *side, const struct rql_side_entry *k
 static bool is_ours(const char *name, const struct rql_side_entry *kept, uint32_t count)
 {
 	size_t length = strlen(name);
-	bool beside = rql_side_is_rt_file(name); /* kept with its cube's file */
+	bool beside = rql_side_is_placed_file(name); /* kept with its contents' file */
 	bool ours = beside || rql_side_is_contents_file(name, "") || rql_side_is_contents_file(name, ".tmp") ||
 	            strcmp(name, MANIFEST ".tmp") == 0;
 	for (uint32_t i = 0; i < count && ours; i++)

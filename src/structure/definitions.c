@@ -1,6 +1,6 @@
 /* Definitions in the database itself: one row a structure in the table rayql.structures; a materialized view's stands
  * beside the view of the same name that DuckDB keeps, an index's is all there is of it. */
-#include "exec/exec_internal.h"
+#include "structure/structure_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,9 @@ static void put_condition(struct rql_strbuf *out, const char *schema, const char
 	rql_strbuf_put(out, ")");
 }
 
-static void put_table(struct rql_strbuf *out, const struct rql_database *db)
+static void put_table(struct rql_strbuf *out, const struct rql_structures *all)
 {
-	rql_strbuf_put_ident(out, db->name);
+	rql_strbuf_put_ident(out, all->name);
 	rql_strbuf_put(out, ".rayql.structures");
 }
 
@@ -38,11 +38,11 @@ static const char *const table_columns[][2] = {
 };
 #define TABLE_COLUMNS (sizeof table_columns / sizeof *table_columns)
 
-static void put_where_table(struct rql_strbuf *out, const struct rql_database *db)
+static void put_where_table(struct rql_strbuf *out, const struct rql_structures *all)
 {
 	rql_strbuf_put(out, " WHERE system.main.lower(schema_name) = 'rayql' AND system.main.lower(table_name) = "
 	                    "'structures' AND database_name = ");
-	put_literal(out, db->name);
+	put_literal(out, all->name);
 }
 
 static bool is_column(const struct rql_batch *rows, uint64_t row)
@@ -57,13 +57,13 @@ static bool is_column(const struct rql_batch *rows, uint64_t row)
 }
 
 /* Has the table, or whatever else is called so, the columns of RayQL's own? */
-static rql_status has_columns(struct rql_host_con *con, const struct rql_database *db, bool *out, struct rql_error *err)
+static rql_status has_columns(struct rql_host_con *con, const struct rql_structures *all, bool *out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	struct rql_host_result *res = NULL;
 	struct rql_batch *rows = NULL;
 	rql_strbuf_put(&sql, "SELECT column_name, data_type FROM system.main.duckdb_columns()");
-	put_where_table(&sql, db);
+	put_where_table(&sql, all);
 	rql_strbuf_put(&sql, " ORDER BY column_index ASC");
 	rql_status status = rql_host_query(con, rql_strbuf_text(&sql), &res, err);
 	if (status == RQL_OK)
@@ -77,26 +77,26 @@ static rql_status has_columns(struct rql_host_con *con, const struct rql_databas
 	return status;
 }
 
-static rql_status count_objects(struct rql_host_con *con, const struct rql_database *db, const char *function,
+static rql_status count_objects(struct rql_host_con *con, const struct rql_structures *all, const char *function,
                                 int64_t *out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s", function);
-	put_where_table(&sql, db);
+	put_where_table(&sql, all);
 	rql_status status = rql_host_query_int(con, rql_strbuf_text(&sql), out, err);
 	rql_strbuf_free(&sql);
 	return status;
 }
 
 /* Is there the table? RQL_ERROR_STATEMENT: what there is under its name is somebody else's, and stays as it is. */
-static rql_status find_table(struct rql_host_con *con, const struct rql_database *db, bool *there,
+static rql_status find_table(struct rql_host_con *con, const struct rql_structures *all, bool *there,
                              struct rql_error *err)
 {
 	int64_t tables = 0, columns = 0;
 	bool ours = false;
-	RQL_TRY(count_objects(con, db, "duckdb_tables()", &tables, err));
-	RQL_TRY(count_objects(con, db, "duckdb_columns()", &columns, err));
-	RQL_TRY(has_columns(con, db, &ours, err));
+	RQL_TRY(count_objects(con, all, "duckdb_tables()", &tables, err));
+	RQL_TRY(count_objects(con, all, "duckdb_columns()", &columns, err));
+	RQL_TRY(has_columns(con, all, &ours, err));
 	*there = columns > 0;
 	if (!columns || (tables == 1 && ours))
 		return RQL_OK;
@@ -116,36 +116,36 @@ static rql_status run(struct rql_host_con *con, struct rql_strbuf *sql, struct r
 	return status;
 }
 
-static rql_status make_table(struct rql_host_con *con, const struct rql_database *db, struct rql_error *err)
+static rql_status make_table(struct rql_host_con *con, const struct rql_structures *all, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	rql_strbuf_put(&sql, "CREATE SCHEMA IF NOT EXISTS ");
-	rql_strbuf_put_ident(&sql, db->name);
+	rql_strbuf_put_ident(&sql, all->name);
 	rql_strbuf_put(&sql, ".rayql; CREATE TABLE ");
-	put_table(&sql, db);
+	put_table(&sql, all);
 	for (size_t i = 0; i < TABLE_COLUMNS; i++)
 		rql_strbuf_printf(&sql, "%s%s %s", i ? ", " : " (", table_columns[i][0], table_columns[i][1]);
 	rql_strbuf_putc(&sql, ')');
 	return run(con, &sql, err);
 }
 
-static rql_status delete_row(struct rql_host_con *con, const struct rql_database *db, const char *schema,
+static rql_status delete_row(struct rql_host_con *con, const struct rql_structures *all, const char *schema,
                              const char *name, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	rql_strbuf_put(&sql, "DELETE FROM ");
-	put_table(&sql, db);
+	put_table(&sql, all);
 	put_condition(&sql, schema, name);
 	return run(con, &sql, err);
 }
 
-static rql_status insert_row(struct rql_host_con *con, const struct rql_database *db, const struct rql_structure *s,
+static rql_status insert_row(struct rql_host_con *con, const struct rql_structures *all, const struct rql_structure *s,
                              struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	const char *before[] = {s->schema, s->name}, *behind[] = {s->statement, s->query, s->options, s->search_path};
 	rql_strbuf_put(&sql, "INSERT INTO ");
-	put_table(&sql, db);
+	put_table(&sql, all);
 	for (size_t i = 0; i < TABLE_COLUMNS; i++)
 		rql_strbuf_printf(&sql, "%s%s", i ? ", " : " (", table_columns[i][0]);
 	rql_strbuf_put(&sql, ") VALUES (");
@@ -153,7 +153,7 @@ static rql_status insert_row(struct rql_host_con *con, const struct rql_database
 		put_literal(&sql, before[i]);
 		rql_strbuf_put(&sql, ", ");
 	}
-	rql_strbuf_printf(&sql, "'%s', %d", rql_structure_kind_name(s->kind), STORE_FORMAT);
+	rql_strbuf_printf(&sql, "'%s', %d", s->kind->name, STORE_FORMAT);
 	for (size_t i = 0; i < 4; i++) {
 		rql_strbuf_put(&sql, ", ");
 		put_literal(&sql, behind[i]);
@@ -162,24 +162,24 @@ static rql_status insert_row(struct rql_host_con *con, const struct rql_database
 	return run(con, &sql, err);
 }
 
-static rql_status change_row(struct rql_host_con *con, const struct rql_database *db,
-                             const struct rql_store_change *change, struct rql_error *err)
+static rql_status change_row(struct rql_host_con *con, const struct rql_structures *all,
+                             const struct rql_definition_change *change, struct rql_error *err)
 {
 	const struct rql_structure *put = change->put;
 	const char *schema = put ? put->schema : change->schema, *name = put ? put->name : change->name;
 	bool there = false;
 	if (!name)
 		return RQL_OK;
-	RQL_TRY(find_table(con, db, &there, err));
+	RQL_TRY(find_table(con, all, &there, err));
 	if (!there && put)
-		RQL_TRY(make_table(con, db, err));
+		RQL_TRY(make_table(con, all, err));
 	if (there)
-		RQL_TRY(delete_row(con, db, schema, name, err));
-	return put ? insert_row(con, db, put, err) : RQL_OK;
+		RQL_TRY(delete_row(con, all, schema, name, err));
+	return put ? insert_row(con, all, put, err) : RQL_OK;
 }
 
-static rql_status change_within(struct rql_host_con *con, const struct rql_database *db,
-                                const struct rql_store_change *change, const _Atomic bool *cancel,
+static rql_status change_within(struct rql_host_con *con, const struct rql_structures *all,
+                                const struct rql_definition_change *change, const _Atomic bool *cancel,
                                 struct rql_error *err)
 {
 	struct rql_strbuf path = {0};
@@ -191,18 +191,18 @@ static rql_status change_within(struct rql_host_con *con, const struct rql_datab
 	RQL_TRY(rql_host_query(con, "BEGIN TRANSACTION", NULL, err));
 	if (change->sql)
 		RQL_TRY(rql_host_query(con, change->sql, NULL, err));
-	RQL_TRY(change_row(con, db, change, err));
+	RQL_TRY(change_row(con, all, change, err));
 	if (cancel && atomic_load(cancel))
 		return rql_interrupted(err);
 	return rql_host_query(con, change->try_only ? "ROLLBACK" : "COMMIT", NULL, err);
 }
 
-rql_status rql_store_change(struct rql_database *db, const struct rql_store_change *change, const _Atomic bool *cancel,
+rql_status rql_definition_change(struct rql_structures *all, const struct rql_definition_change *change, const _Atomic bool *cancel,
                             struct rql_error *err)
 {
 	struct rql_host_con *con = NULL;
-	RQL_TRY(rql_host_connect_own(db->host, &con, err));
-	rql_status status = change_within(con, db, change, cancel, err);
+	RQL_TRY(rql_host_connect_own(all->host, &con, err));
+	rql_status status = change_within(con, all, change, cancel, err);
 	rql_host_disconnect(con); /* rolls back what did not get to its end */
 	return status;
 }
@@ -218,7 +218,7 @@ enum column {
 	COL_PATH,
 	COL_SQL,
 	COL_THERE,
-	COL_COLUMNS
+	COL_KIND
 };
 
 static char *text_at(const struct rql_batch *batch, uint32_t column, uint64_t row)
@@ -237,13 +237,11 @@ static int64_t int_at(const struct rql_batch *batch, uint32_t column, uint64_t r
 static rql_status read_statement(struct rql_structure *s, struct rql_arena *arena, struct rql_error *err)
 {
 	struct rql_statement st = {0};
-	struct rql_view_options options;
-	bool columns = s->kind == RQL_STRUCTURE_COLUMNS;
+	struct rql_structure_options options;
 	RQL_TRY(rql_statement_parse(arena, s->statement, &st, err));
-	if (st.kind != (columns ? RQL_STATEMENT_CREATE_INDEX : RQL_STATEMENT_CREATE_VIEW))
+	if (st.kind != s->kind->statement)
 		return rql_error_set(err, RQL_ERROR_CORRUPT, "it is another statement");
-	RQL_TRY(columns ? rql_columns_options_read(s->statement, &st, &options, err)
-	                : rql_view_options_read(arena, s->statement, &st, &options, err));
+	RQL_TRY(s->kind->options(arena, s->statement, &st, &options, err));
 	s->refresh = options.refresh;
 	s->unit_wanted = options.unit_wanted;
 	s->unit = options.unit;
@@ -281,26 +279,30 @@ static void read_options(struct rql_structure *s, int64_t format)
 	rql_arena_free(arena);
 }
 
-static void read_side(struct rql_database *db, struct rql_structure *s)
+static void read_side(struct rql_structures *all, struct rql_structure *s)
 {
-	if (!db->side.folder)
+	if (!all->side.folder)
 		return;
-	const struct rql_side_entry *e = rql_side_find(&db->side, s->schema, s->name);
+	const struct rql_side_entry *e = rql_side_find(&all->side, s->schema, s->name);
 	if (e && rql_structure_set_text(&s->side_file, e->file) && rql_structure_set_text(&s->definition_hash, e->hash))
-		s->side_file_valid = db->side.valid;
-	if (!s->side_file_valid && db->side.why)
-		(void)rql_structure_set_text(&s->note, db->side.why);
+		s->side_file_valid = all->side.valid;
+	if (!s->side_file_valid && all->side.why)
+		(void)rql_structure_set_text(&s->note, all->side.why);
 }
 
-static rql_status read_row(struct rql_database *db, const struct rql_batch *batch, uint64_t row, struct rql_error *err)
+static rql_status read_row(struct rql_structures *all, const struct rql_batch *batch, uint64_t row, struct rql_error *err)
 {
-	if (!int_at(batch, COL_THERE, row))
+	struct rql_value name = rql_column_get(&batch->columns[COL_KIND], row);
+	const struct rql_structure_kind *kind =
+		name.is_null ? NULL : rql_structure_kind_named(name.string.data, name.string.length);
+	if (!kind || (kind->is_gone && !int_at(batch, COL_THERE, row)))
 		return RQL_OK; /* its view was dropped by another program: the definition has gone with it */
 	struct rql_structure *s = rql_structure_new();
 	if (!s)
 		return rql_error_memory(err, sizeof *s, "a structure");
-	s->kind = int_at(batch, COL_COLUMNS, row) ? RQL_STRUCTURE_COLUMNS : RQL_STRUCTURE_CUBE;
-	s->database = strdup(db->name);
+	s->kind = kind;
+	s->reads = kind->reads;
+	s->database = strdup(all->name);
 	s->schema = text_at(batch, COL_SCHEMA, row);
 	s->name = text_at(batch, COL_NAME, row);
 	s->statement = text_at(batch, COL_STATEMENT, row);
@@ -308,22 +310,22 @@ static rql_status read_row(struct rql_database *db, const struct rql_batch *batc
 	s->options = text_at(batch, COL_OPTIONS, row);
 	s->search_path = text_at(batch, COL_PATH, row);
 	/* DuckDB's own text as it prints it now: another version may print it differently. */
-	s->view_sql = text_at(batch, COL_SQL, row);
+	s->view_sql = kind->is_gone ? text_at(batch, COL_SQL, row) : NULL;
 	if (!s->database || !s->schema || !s->name || (!s->options && !(s->options = strdup("")))) {
 		rql_structure_release(s);
 		return RQL_OK; /* a row without a name names nothing */
 	}
 	read_options(s, int_at(batch, COL_FORMAT, row));
-	read_side(db, s);
-	return rql_catalog_publish(db->catalog, s, err);
+	read_side(all, s);
+	return rql_catalog_publish(all->catalog, s, err);
 }
 
-rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
+rql_status rql_definitions_read(struct rql_structures *all, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	struct rql_error foreign = {0};
 	bool there = false;
-	rql_status status = find_table(db->loader, db, &there, &foreign);
+	rql_status status = find_table(all->loader, all, &there, &foreign);
 	if (status != RQL_ERROR_STATEMENT)
 		rql_error_move(err, &foreign);
 	rql_error_clear(&foreign);
@@ -332,19 +334,19 @@ rql_status rql_store_read(struct rql_database *db, struct rql_error *err)
 	RQL_TRY(status);
 	rql_strbuf_put(
 		&sql, "SELECT s.schema_name, s.name, s.format_version::BIGINT, s.statement, s.query, s.options, s.search_path, "
-			  "v.sql, (v.view_name IS NOT NULL OR s.kind = 'columns')::BIGINT, (s.kind = 'columns')::BIGINT FROM ");
-	put_table(&sql, db);
+			  "v.sql, (v.view_name IS NOT NULL)::BIGINT, s.kind FROM ");
+	put_table(&sql, all);
 	rql_strbuf_put(&sql, " s LEFT JOIN system.main.duckdb_views() v ON system.main.lower(v.schema_name) = "
 	                     "system.main.lower(s.schema_name) AND system.main.lower(v.view_name) = "
-	                     "system.main.lower(s.name) AND s.kind = 'cube' AND v.database_name = ");
-	put_literal(&sql, db->name);
+	                     "system.main.lower(s.name) AND v.database_name = ");
+	put_literal(&sql, all->name);
 	rql_strbuf_put(&sql, " ORDER BY s.rowid ASC");
 	struct rql_host_result *res = NULL;
 	struct rql_batch *batch = NULL;
-	status = rql_host_query(db->loader, rql_strbuf_text(&sql), &res, err);
+	status = rql_host_query(all->loader, rql_strbuf_text(&sql), &res, err);
 	while (status == RQL_OK && (status = rql_host_fetch(res, &batch, err)) == RQL_OK && batch) {
 		for (uint64_t row = 0; row < batch->rows && status == RQL_OK; row++)
-			status = read_row(db, batch, row, err);
+			status = read_row(all, batch, row, err);
 		rql_batch_release(batch);
 	}
 	rql_host_result_free(res);

@@ -2,11 +2,9 @@
  * belongs to nobody: it is not stored in the database, takes new columns by being built again with them, is brought
  * up to date by the next query that wants it, and is given up, the least recently used first, when another one needs
  * the memory. */
-#include "exec/columns.h"
+#include "structure/columns/columns.h"
 
-#include "exec/names.h"
-#include "exec/structure.h"
-#include "exec/view_build.h"
+#include "structure/structure_internal.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,50 +29,50 @@ void rql_load_failures_free(struct rql_load_failures *failures)
 	free(failures);
 }
 
-static const char *known_failure(struct rql_database *db, const struct rql_structure *s)
+static const char *known_failure(const struct rql_structures *all, const struct rql_structure *s)
 {
-	for (uint32_t i = 0; db->load_failures && i < FAILURES; i++) {
-		const struct rql_load_failure *f = &db->load_failures->list[i];
+	for (uint32_t i = 0; all->load_failures && i < FAILURES; i++) {
+		const struct rql_load_failure *f = &all->load_failures->list[i];
 		if (f->key && f->reason && strcmp(f->key, s->definition_hash) == 0 &&
-		    f->version == rql_table_version(db->catalog, s->tables[0]) && f->limit == atomic_load(&db->budget.limit) &&
-		    f->used <= atomic_load(&db->budget.used))
+		    f->version == rql_table_version(all->catalog, s->tables[0]) && f->limit == atomic_load(&all->budget->limit) &&
+		    f->used <= atomic_load(&all->budget->used))
 			return f->reason;
 	}
 	return NULL;
 }
 
-static void remember(struct rql_database *db, const struct rql_structure *s, const char *reason)
+static void remember(struct rql_structures *all, const struct rql_structure *s, const char *reason)
 {
-	if (!db->load_failures && !(db->load_failures = calloc(1, sizeof *db->load_failures)))
+	if (!all->load_failures && !(all->load_failures = calloc(1, sizeof *all->load_failures)))
 		return; /* then it is tried again */
-	struct rql_load_failure *f = &db->load_failures->list[db->load_failures->next++ % FAILURES];
+	struct rql_load_failure *f = &all->load_failures->list[all->load_failures->next++ % FAILURES];
 	free(f->key);
 	free(f->reason);
 	*f = (struct rql_load_failure){.key = strdup(s->definition_hash),
 	                               .reason = strdup(reason),
-	                               .version = rql_table_version(db->catalog, s->tables[0]),
-	                               .limit = atomic_load(&db->budget.limit),
-	                               .used = atomic_load(&db->budget.used)};
+	                               .version = rql_table_version(all->catalog, s->tables[0]),
+	                               .limit = atomic_load(&all->budget->limit),
+	                               .used = atomic_load(&all->budget->used)};
 }
 
 /* ---- room ---- */
-bool rql_columns_evict(struct rql_session *s, const struct rql_structure *keep)
+bool rql_columns_evict(struct rql_build_context *ctx, const struct rql_structure *keep)
 {
 	struct rql_structure **list = NULL, *oldest = NULL;
 	struct rql_arena *arena = rql_arena_new();
 	uint32_t count = 0;
-	if (!arena || rql_catalog_structures(s->db->catalog, arena, &list, &count, NULL) != RQL_OK)
+	if (!arena || rql_catalog_structures(ctx->structures->catalog, arena, &list, &count, NULL) != RQL_OK)
 		count = 0;
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i]->automatic && list[i]->snapshot && (!keep || list[i]->id != keep->id) &&
 		    (!oldest || atomic_load(&list[i]->used) < atomic_load(&oldest->used)))
 			oldest = list[i];
 	if (oldest)
-		rql_catalog_remove(s->db->catalog, oldest->id);
+		rql_catalog_remove(ctx->structures->catalog, oldest->id);
 	for (uint32_t i = 0; i < count; i++)
 		rql_structure_release(list[i]);
 	rql_arena_free(arena);
-	rql_plan_cache_clear(s->cache); /* its plans hold what was given up */
+	ctx->drop_plans(ctx->session); /* they hold what was given up */
 	return oldest != NULL;
 }
 
@@ -89,17 +87,17 @@ static uint64_t estimate_bytes(const struct rql_columns_shape *shape, uint64_t r
 	return bytes * rows;
 }
 
-static void make_room(struct rql_session *s, uint64_t bytes, const struct rql_structure *keep)
+static void make_room(struct rql_build_context *ctx, uint64_t bytes, const struct rql_structure *keep)
 {
-	const struct rql_budget *budget = &s->db->budget;
+	const struct rql_budget *budget = ctx->structures->budget;
 	uint64_t limit = atomic_load(&budget->limit);
-	while (limit && bytes <= limit && atomic_load(&budget->used) > limit - bytes && rql_columns_evict(s, keep))
+	while (limit && bytes <= limit && atomic_load(&budget->used) > limit - bytes && rql_columns_evict(ctx, keep))
 		;
 }
 
 /* ---- loading ---- */
 struct load {
-	struct rql_session *s;
+	struct rql_build_context *ctx;
 	const struct rql_plan_load *wanted;
 	struct rql_arena *arena;
 	char *name, *table;        /* of the structure; of the table, qualified */
@@ -134,20 +132,20 @@ static rql_status unite(const struct load *l, bool with_old, const char ***names
 static rql_status describe(const struct load *l, bool with_old, struct rql_columns_shape *shape,
                            struct rql_structure **out, struct rql_error *err)
 {
-	struct rql_database *db = l->s->db;
-	const struct rql_view_options options = {.refresh = RQL_REFRESH_AUTO};
+	struct rql_structures *all = l->ctx->structures;
+	const struct rql_structure_options options = {.refresh = RQL_REFRESH_AUTO};
 	const char **names = NULL;
 	uint32_t count = 0;
 	RQL_TRY(unite(l, with_old, &names, &count, err));
-	pthread_mutex_lock(&db->loader_lock);
-	rql_status status = rql_host_hold_settings(db->loader, err);
+	pthread_mutex_lock(&all->loader_lock);
+	rql_status status = rql_host_hold_settings(all->loader, err);
 	if (status == RQL_OK)
-		status = rql_columns_shape_read(db->loader, l->table, count, names, l->arena, shape, err);
-	pthread_mutex_unlock(&db->loader_lock);
+		status = rql_columns_shape_read(all->loader, l->table, count, names, l->arena, shape, err);
+	pthread_mutex_unlock(&all->loader_lock);
 	RQL_TRY(status);
-	RQL_TRY(rql_columns_describe(db, l->name, false, shape, &options, out, err));
+	RQL_TRY(rql_columns_describe(all, l->name, false, shape, &options, out, err));
 	(*out)->automatic = true;
-	status = rql_columns_define(db, *out, shape, err);
+	status = rql_columns_define(all, *out, shape, err);
 	if (status != RQL_OK) {
 		rql_structure_release(*out);
 		*out = NULL;
@@ -159,19 +157,19 @@ static rql_status describe(const struct load *l, bool with_old, struct rql_colum
 static rql_status build(const struct load *l, struct rql_structure *c, const struct rql_columns_shape *shape,
                         struct rql_error *err)
 {
-	struct rql_database *db = l->s->db;
-	pthread_mutex_lock(&db->loader_lock);
-	uint64_t rows = rql_build_estimate(c, db->loader);
-	pthread_mutex_unlock(&db->loader_lock);
-	make_room(l->s, estimate_bytes(shape, rows), l->old);
+	struct rql_structures *all = l->ctx->structures;
+	pthread_mutex_lock(&all->loader_lock);
+	uint64_t rows = rql_build_estimate(c, all->loader);
+	pthread_mutex_unlock(&all->loader_lock);
+	make_room(l->ctx, estimate_bytes(shape, rows), l->old);
 	c->id = l->old ? l->old->id : 0; /* it is not given up for itself */
-	return rql_structure_build(l->s, c, err);
+	return rql_structure_build(l->ctx, c, err);
 }
 
 static rql_status publish(const struct load *l, struct rql_structure *c, struct rql_error *err)
 {
 	atomic_store(&c->used, rql_now_ns());
-	return rql_catalog_publish(l->s->db->catalog, c, err);
+	return rql_catalog_publish(l->ctx->structures->catalog, c, err);
 }
 
 /* With what is there already, or (when that does not fit or is not there any more) without. */
@@ -180,19 +178,19 @@ static rql_status try_load(struct load *l, bool with_old, struct rql_error *err)
 	struct rql_columns_shape shape;
 	struct rql_structure *c = NULL;
 	RQL_TRY(describe(l, with_old, &shape, &c, err));
-	const char *failed = known_failure(l->s->db, c);
+	const char *failed = known_failure(l->ctx->structures, c);
 	rql_status status = failed ? rql_error_set(err, RQL_ERROR_LIMIT, "%s", failed) : build(l, c, &shape, err);
 	if (status == RQL_OK)
 		return publish(l, c, err);
 	if (!failed && status == RQL_ERROR_LIMIT)
-		remember(l->s->db, c, rql_error_message(err));
+		remember(l->ctx->structures, c, rql_error_message(err));
 	rql_structure_release(c);
 	return status;
 }
 
 static rql_status load_locked(struct load *l, struct rql_error *err)
 {
-	struct rql_session *s = l->s;
+	struct rql_build_context *ctx = l->ctx;
 	struct rql_error first = {0};
 	rql_status status = try_load(l, true, &first);
 	if (status == RQL_OK || status == RQL_ERROR_INTERRUPTED || !l->old) {
@@ -200,10 +198,10 @@ static rql_status load_locked(struct load *l, struct rql_error *err)
 		return status;
 	}
 	rql_error_clear(&first);
-	rql_catalog_remove(s->db->catalog, l->old->id);
+	rql_catalog_remove(ctx->structures->catalog, l->old->id);
 	rql_structure_release(l->old);
 	l->old = NULL;
-	rql_plan_cache_clear(s->cache);
+	ctx->drop_plans(ctx->session);
 	return try_load(l, false, err);
 }
 
@@ -211,31 +209,29 @@ static rql_status prepare(struct load *l, struct rql_error *err)
 {
 	const struct rql_table_ref *table = &l->wanted->table;
 	struct rql_strbuf text = {0};
-	RQL_TRY(rql_columns_check_table(l->s->db, table, err));
-	rql_put_qualified(&text, l->s->db, table->schema, table->table);
+	RQL_TRY(rql_columns_check_table(l->ctx->structures, table, err));
+	rql_put_qualified(&text, l->ctx->structures->name, table->schema, table->table);
 	l->table = rql_arena_strdup(l->arena, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	l->name = rql_arena_printf(l->arena, "auto columns of %s", table->table);
 	if (!l->table || !l->name)
 		return rql_error_memory(err, 0, "columns");
-	l->old = rql_structure_find(l->s->db, table->schema, l->name, RQL_STRUCTURE_COLUMNS);
+	l->old = rql_structure_find(l->ctx->structures, table->schema, l->name, RQL_STATEMENT_CREATE_INDEX);
 	if (!l->old || l->old->automatic)
 		return RQL_OK;
 	return rql_error_set(err, RQL_ERROR_STATEMENT, "an index called \"%s\" is in the way; drop it", l->name);
 }
 
-rql_status rql_columns_load(struct rql_session *s, const struct rql_plan_load *load, struct rql_error *err)
+rql_status rql_columns_load(struct rql_build_context *ctx, const struct rql_plan_load *load, struct rql_error *err)
 {
-	struct load l = {.s = s, .wanted = load};
-	if (s->txn.open)
-		return rql_error_set(err, RQL_ERROR_STALE, "columns are not loaded inside a transaction");
-	RQL_TRY(rql_build_lock(s, true, err));
+	struct load l = {.ctx = ctx, .wanted = load};
+	RQL_TRY(rql_structures_lock(ctx, true, err));
 	l.arena = rql_arena_new();
 	rql_status status = l.arena ? prepare(&l, err) : rql_error_memory(err, 0, "columns");
 	if (status == RQL_OK)
 		status = load_locked(&l, err);
 	rql_structure_release(l.old);
 	rql_arena_free(l.arena);
-	rql_structures_unlock(s);
+	rql_structures_unlock(ctx->structures);
 	return status;
 }

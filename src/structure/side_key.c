@@ -1,7 +1,7 @@
 /* The user's key: 16 random bytes in ${XDG_CACHE_HOME:-~/.cache}/rayql/key, made when it is first wanted. Who does not
  * have it cannot write a manifest that is believed, so what came with a database from elsewhere is built again. Nothing
  * is lost with the key but side files. */
-#include "exec/side.h"
+#include "structure/side_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

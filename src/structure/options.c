@@ -1,57 +1,11 @@
-/* WITH (...) of CREATE MATERIALIZED VIEW and CREATE INDEX, and the texts around it. */
-#include "exec/exec_internal.h"
+/* WITH (...) of CREATE MATERIALIZED VIEW and CREATE INDEX. */
+#include "structure/options.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-rql_status rql_error_at(struct rql_error *err, const char *sql, uint32_t position, const char *fmt, ...)
-{
-	struct rql_error plain = {0};
-	va_list args;
-	va_start(args, fmt);
-	rql_error_vset(&plain, RQL_ERROR_STATEMENT, fmt, args);
-	va_end(args);
-	struct rql_strbuf text = {0};
-	rql_strbuf_put(&text, rql_error_message(&plain));
-	rql_statement_caret(&text, sql, position);
-	rql_status status = rql_error_set(err, RQL_ERROR_STATEMENT, "%s", rql_strbuf_text(&text));
-	rql_strbuf_free(&text);
-	rql_error_clear(&plain);
-	return status;
-}
-
-/* DuckDB's reserved words (duckdb_keywords()): a name that is one must be quoted. */
-static bool reserved(const char *name)
-{
-	static const char words[] =
-		" all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create "
-		"default "
-		"deferrable desc describe distinct do else end except false fetch for foreign from group having in initially "
-		"intersect into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider "
-		"placing "
-		"primary qualify references returning select show some summarize symmetric table then to trailing true union "
-		"unique "
-		"unpivot using variadic when where window with ";
-	char padded[72];
-	if (strlen(name) > 64)
-		return false;
-	snprintf(padded, sizeof padded, " %s ", name);
-	return strstr(words, padded) != NULL;
-}
-
-void rql_put_name(struct rql_strbuf *out, const char *name)
-{
-	bool plain = islower((unsigned char)name[0]) || name[0] == '_';
-	for (const char *c = name; *c && plain; c++)
-		plain = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_';
-	if (plain && !reserved(name))
-		rql_strbuf_put(out, name);
-	else
-		rql_strbuf_put_ident(out, name);
-}
 
 /* ---- reading ---- */
 static rql_status bad_value(const char *sql, const struct rql_option *o, const char *expected, struct rql_error *err)
@@ -60,7 +14,7 @@ static rql_status bad_value(const char *sql, const struct rql_option *o, const c
 	                    o->value, expected);
 }
 
-static rql_status read_rollup(const char *sql, const struct rql_option *o, struct rql_view_options *out,
+static rql_status read_rollup(const char *sql, const struct rql_option *o, struct rql_structure_options *out,
                               struct rql_error *err)
 {
 	if (strcasecmp(o->value, "auto") == 0)
@@ -74,7 +28,7 @@ static rql_status read_rollup(const char *sql, const struct rql_option *o, struc
 	return RQL_OK;
 }
 
-static rql_status read_refresh(const char *sql, const struct rql_option *o, struct rql_view_options *out,
+static rql_status read_refresh(const char *sql, const struct rql_option *o, struct rql_structure_options *out,
                                struct rql_error *err)
 {
 	if (strcasecmp(o->value, "auto") == 0)
@@ -86,7 +40,7 @@ static rql_status read_refresh(const char *sql, const struct rql_option *o, stru
 	return RQL_OK;
 }
 
-static rql_status read_unit(const char *sql, const struct rql_option *o, struct rql_view_options *out,
+static rql_status read_unit(const char *sql, const struct rql_option *o, struct rql_structure_options *out,
                             struct rql_error *err)
 {
 	out->unit_wanted = false;
@@ -109,7 +63,7 @@ static rql_status read_unit(const char *sql, const struct rql_option *o, struct 
 }
 
 static rql_status read_layout(struct rql_arena *arena, const char *sql, const struct rql_option *o,
-                              struct rql_view_options *out, struct rql_error *err)
+                              struct rql_structure_options *out, struct rql_error *err)
 {
 	char *value = rql_arena_strdup(arena, o->value);
 	if (!value)
@@ -132,7 +86,7 @@ static rql_status read_layout(struct rql_arena *arena, const char *sql, const st
 }
 
 /* A layout is one unit's: which one, its method says. */
-static rql_status join_layout_and_unit(const char *sql, uint32_t position, struct rql_view_options *out,
+static rql_status join_layout_and_unit(const char *sql, uint32_t position, struct rql_structure_options *out,
                                        struct rql_error *err)
 {
 	if (!out->layout)
@@ -151,7 +105,7 @@ static rql_status join_layout_and_unit(const char *sql, uint32_t position, struc
 
 /* a, "b c", d: names separated by commas, quoted or not, with or without parentheses around. */
 static rql_status read_order(struct rql_arena *arena, const char *sql, const struct rql_option *o,
-                             struct rql_view_options *out, struct rql_error *err)
+                             struct rql_structure_options *out, struct rql_error *err)
 {
 	size_t length = strlen(o->value);
 	out->order = RQL_NEW_ARRAY(arena, const char *, length + 1);
@@ -183,9 +137,9 @@ static rql_status read_order(struct rql_arena *arena, const char *sql, const str
 }
 
 rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
-                                 struct rql_view_options *out, struct rql_error *err)
+                                 struct rql_structure_options *out, struct rql_error *err)
 {
-	*out = (struct rql_view_options){.rollup = RQL_ROLLUP_AUTO, .refresh = RQL_REFRESH_MANUAL};
+	*out = (struct rql_structure_options){.rollup = RQL_ROLLUP_AUTO, .refresh = RQL_REFRESH_MANUAL};
 	uint32_t layout_position = 0;
 	for (uint32_t i = 0; i < st->option_count; i++) {
 		const struct rql_option *o = &st->options[i];
@@ -212,10 +166,11 @@ rql_status rql_view_options_read(struct rql_arena *arena, const char *sql, const
 	return join_layout_and_unit(sql, layout_position, out, err);
 }
 
-rql_status rql_columns_options_read(const char *sql, const struct rql_statement *st, struct rql_view_options *out,
-                                    struct rql_error *err)
+rql_status rql_columns_options_read(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
+                                    struct rql_structure_options *out, struct rql_error *err)
 {
-	*out = (struct rql_view_options){.refresh = RQL_REFRESH_MANUAL};
+	(void)arena; /* its values are words */
+	*out = (struct rql_structure_options){.refresh = RQL_REFRESH_MANUAL};
 	for (uint32_t i = 0; i < st->option_count; i++) {
 		const struct rql_option *o = &st->options[i];
 		if (strcmp(o->name, "refresh") == 0)
@@ -233,14 +188,14 @@ rql_status rql_columns_options_read(const char *sql, const struct rql_statement 
 	return RQL_OK;
 }
 
-void rql_columns_options_print(struct rql_strbuf *out, const struct rql_view_options *options)
+void rql_columns_options_print(struct rql_strbuf *out, const struct rql_structure_options *options)
 {
 	rql_strbuf_printf(out, "refresh = %s", options->refresh == RQL_REFRESH_AUTO ? "auto" : "manual");
 	if (options->unit_wanted)
 		rql_strbuf_printf(out, ", unit = %s", rql_unit_name(options->unit));
 }
 
-void rql_view_options_print(struct rql_strbuf *out, const struct rql_view_options *options)
+void rql_view_options_print(struct rql_strbuf *out, const struct rql_structure_options *options)
 {
 	static const char *const rollup[] = {[RQL_ROLLUP_AUTO] = "auto", [RQL_ROLLUP_ON] = "on", [RQL_ROLLUP_OFF] = "off"};
 	rql_strbuf_printf(out, "rollup = %s, refresh = %s", rollup[options->rollup],

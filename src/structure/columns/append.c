@@ -5,9 +5,9 @@
  * rowid of the last read as were read then, these are the very rows, and all others are new. That is checked in the
  * transaction that reads the new ones. So is their order, which becomes the store's: DuckDB delivers rows by ascending
  * rowids unless preserve_insertion_order is off, so sorting them would be work for nothing. */
-#include "exec/columns.h"
+#include "structure/columns/columns.h"
 
-#include "exec/view_build.h"
+#include "structure/structure_internal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,19 +75,19 @@ static rql_status slice_flush(struct slice *slice, struct rql_store *store, stru
 
 /* ---- reading ---- */
 struct append {
-	struct rql_session *session;
+	struct rql_build_context *ctx;
 	struct rql_structure *s;
 	struct rql_host_con *con;
 	int64_t greatest_rowid, last_rowid; /* of the table; of what was taken */
 	uint64_t found, taken;
-	bool disordered;
+	bool same, disordered;
 	struct slice slice;
 };
 
 static void put_where(struct rql_strbuf *sql, const struct append *a)
 {
 	rql_strbuf_put(sql, " FROM ");
-	rql_columns_put_table(sql, a->session->db, a->s);
+	rql_columns_put_table(sql, a->s);
 	rql_strbuf_printf(sql, " WHERE rowid > %lld", (long long)a->s->greatest_rowid);
 }
 
@@ -97,7 +97,7 @@ static rql_status look(struct append *a, bool *same, struct rql_error *err)
 	struct rql_strbuf sql = {0};
 	int64_t total = 0, numbers[2] = {0};
 	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
-	rql_columns_put_table(&sql, a->session->db, a->s);
+	rql_columns_put_table(&sql, a->s);
 	rql_status status = rql_columns_count(a->con, rql_strbuf_text(&sql), 1, &total, err);
 	rql_strbuf_clear(&sql);
 	rql_strbuf_printf(&sql, "SELECT system.main.count(*), coalesce(system.main.max(rowid), %lld)", (long long)a->s->greatest_rowid);
@@ -176,13 +176,13 @@ static rql_status read_rows(struct append *a, struct rql_error *err)
 	if (status == RQL_OK)
 		status = rql_host_execute(stmt, true, &res, err);
 	while (status == RQL_OK && !a->disordered && (status = rql_host_fetch(res, &chunk, err)) == RQL_OK && chunk) {
-		status = atomic_load(&a->session->progress.cancel) ? rql_interrupted(err) : RQL_OK;
+		status = atomic_load(&a->ctx->progress->cancel) ? rql_interrupted(err) : RQL_OK;
 		a->disordered = !in_order(a, chunk);
 		if (status == RQL_OK && !a->disordered)
 			status = take_chunk(a, chunk, err);
 		else
 			rql_batch_release(chunk);
-		atomic_store(&a->session->progress.rows, a->taken);
+		atomic_store(&a->ctx->progress->rows, a->taken);
 	}
 	if (status == RQL_OK && a->slice.rows && !a->disordered)
 		status = slice_flush(&a->slice, a->s->store, err);
@@ -196,18 +196,17 @@ static rql_status read_rows(struct append *a, struct rql_error *err)
 }
 
 /* All of it in one transaction, so of one state of the table. */
-static rql_status read_added(struct append *a, bool *same, struct rql_error *err)
+static rql_status read_added(void *state, struct rql_host_con *con, struct rql_error *err)
 {
-	RQL_TRY(rql_host_query(a->con, "BEGIN TRANSACTION", NULL, err));
-	rql_status status = look(a, same, err);
-	atomic_store(&a->session->progress.rows, 0);
-	atomic_store(&a->session->progress.total_rows, a->found);
-	atomic_store(&a->session->progress.phase, "reading added rows");
-	if (status == RQL_OK && *same)
+	struct append *a = state;
+	a->con = con;
+	RQL_TRY(rql_host_query(con, "BEGIN TRANSACTION", NULL, err));
+	rql_status status = look(a, &a->same, err);
+	rql_build_show(a->ctx, "reading added rows", a->found);
+	if (status == RQL_OK && a->same)
 		status = read_rows(a, err);
-	*same = *same && !a->disordered;
-	(void)rql_host_query(a->con, "ROLLBACK", NULL, NULL); /* it has read only */
-	atomic_store(&a->session->progress.phase, NULL);
+	a->same = a->same && !a->disordered;
+	(void)rql_host_query(con, "ROLLBACK", NULL, NULL); /* it has read only */
 	return status;
 }
 
@@ -231,7 +230,7 @@ static void take_over(struct append *a, uint64_t start)
 	s->snapshot = rql_store_snapshot(s->store);
 	s->greatest_rowid = a->greatest_rowid;
 	s->side_file_valid = false;
-	rql_side_replaced(&a->session->db->side, s->side_file);
+	rql_side_replaced(&a->ctx->structures->side, s->side_file);
 	(void)rql_structure_set_text(&s->side_file, NULL); /* it is written again when the database is closed */
 	rql_strbuf_printf(&note, "%llu added rows were appended in %.1f ms", (unsigned long long)a->found,
 	                  (double)(rql_now_ns() - start) / 1e6);
@@ -239,29 +238,24 @@ static void take_over(struct append *a, uint64_t start)
 	rql_strbuf_free(&note);
 }
 
-rql_status rql_columns_append(struct rql_session *session, struct rql_structure *s, bool *done, struct rql_error *err)
+rql_status rql_columns_append(struct rql_build_context *ctx, struct rql_structure *s, bool *done, struct rql_error *err)
 {
 	struct append *a = calloc(1, sizeof *a);
+	struct rql_host_con *con = NULL;
 	uint64_t since = s->versions[0], start = rql_now_ns();
-	bool same = false;
 	*done = false;
 	if (!a)
 		return rql_error_memory(err, sizeof *a, "appended rows");
-	*a = (struct append){.session = session, .s = s, .last_rowid = s->greatest_rowid};
-	rql_status status = rql_build_note_versions(session, s, err);
-	if (status != RQL_OK || !is_present(s) || !rql_table_only_grew(session->db->catalog, s->tables[0], since))
+	*a = (struct append){.ctx = ctx, .s = s, .last_rowid = s->greatest_rowid};
+	rql_status status = rql_build_note_versions(ctx, s, err);
+	if (status != RQL_OK || !is_present(s) || !rql_table_only_grew(ctx->structures->catalog, s->tables[0], since))
 		goto done;
-	status = rql_host_connect_own(session->db->host, &a->con, err);
-	if (status != RQL_OK)
-		goto done;
-	rql_build_set_running(session, a->con);
-	status = atomic_load(&session->progress.cancel) ? rql_interrupted(err) : read_added(a, &same, err);
-	rql_build_set_running(session, NULL);
-	rql_host_disconnect(a->con);
-	if (status == RQL_OK && same) {
+	status = rql_host_connect_own(ctx->structures->host, &con, err);
+	if (status == RQL_OK)
+		status = rql_build_on(ctx, con, read_added, a, err);
+	*done = status == RQL_OK && a->same;
+	if (*done)
 		take_over(a, start);
-		*done = true;
-	}
 	/* A build gives up the old contents first, so it may find the room that this did not. */
 	if (status == RQL_ERROR_LIMIT) {
 		rql_error_clear(err);

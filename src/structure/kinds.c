@@ -1,0 +1,21 @@
+/* The kinds of structures that are compiled in: one line each. */
+#include <string.h>
+#include "structure/kind.h"
+
+const struct rql_structure_kind *const *rql_structure_kinds(void)
+{
+	static const struct rql_structure_kind *const kinds[] = {
+		&rql_structure_cube,
+		&rql_structure_columns,
+		NULL,
+	};
+	return kinds;
+}
+
+const struct rql_structure_kind *rql_structure_kind_named(const char *name, size_t length)
+{
+	const struct rql_structure_kind *const *k = rql_structure_kinds();
+	while (*k && (strlen((*k)->name) != length || memcmp((*k)->name, name, length) != 0))
+		k++;
+	return *k;
+}
