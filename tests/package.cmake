@@ -20,7 +20,7 @@ if(TARGET rql_api)
 		COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/install/symbols.sh" "$<TARGET_FILE:librayql>" "${PROJECT_SOURCE_DIR}"
 		LABELS package release)
 	rql_add_test(package.install
-		COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}"
+		COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${rql_cxx}"
 			"${CMAKE_BINARY_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer" "${PROJECT_SOURCE_DIR}/README.md"
 		LABELS package release)
 endif()

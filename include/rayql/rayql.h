@@ -195,6 +195,21 @@ RAYQL_API bool rayql_batch_is_null(const rayql_batch *batch, uint32_t column, ui
  * integer of its width's size, HUGEINT as {uint64_t lower; int64_t upper}, DATE as int32_t days, TIMESTAMP as int64_t
  * micros). NULL for VARCHAR, BLOB (rayql_batch_text) and nested types (rayql_batch_to_text). */
 RAYQL_API const void *rayql_batch_data(const rayql_batch *batch, uint32_t column);
+/* A column's NULLs: bit r % 64 of word r / 64 is set where row r has a value. NULL: no row is NULL. */
+RAYQL_API const uint64_t *rayql_batch_validity(const rayql_batch *batch, uint32_t column);
+/* VARCHAR and BLOB, all rows at once: up to 12 bytes lie in the string itself, of a longer one its first 4 and a pointer to
+ * all of them. NULL for other types. Rows that are NULL hold nothing to be read. */
+typedef struct rayql_string {
+	uint32_t length;
+	union {
+		char inlined[12];
+		struct {
+			char prefix[4];
+			const char *data;
+		} pointer;
+	} bytes;
+} rayql_string;
+RAYQL_API const rayql_string *rayql_batch_strings(const rayql_batch *batch, uint32_t column);
 /* VARCHAR and BLOB: the bytes (not NUL-terminated) and their number. */
 RAYQL_API const char *rayql_batch_text(const rayql_batch *batch, uint32_t column, uint64_t row, size_t *length);
 /* A new batch of the same rows with every column cast to VARCHAR by DuckDB: how a shell prints any type. */

@@ -156,6 +156,18 @@ const void *rayql_batch_data(const rayql_batch *batch, uint32_t column)
 	return is_text(c) || rql_type_bytes(c->type) == 0 ? NULL : c->data;
 }
 
+const uint64_t *rayql_batch_validity(const rayql_batch *batch, uint32_t column)
+{
+	return batch && column < batch->batch->column_count ? batch->batch->columns[column].validity : NULL;
+}
+
+const rayql_string *rayql_batch_strings(const rayql_batch *batch, uint32_t column)
+{
+	if (!batch || column >= batch->batch->column_count || !is_text(&batch->batch->columns[column]))
+		return NULL;
+	return batch->batch->columns[column].data;
+}
+
 const char *rayql_batch_text(const rayql_batch *batch, uint32_t column, uint64_t row, size_t *length)
 {
 	if (rayql_batch_is_null(batch, column, row) || !is_text(&batch->batch->columns[column])) {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# install.sh CMAKE CC BUILD CONSUMER README: installs BUILD under a folder that is then moved, builds the program in
+# install.sh CMAKE CC CXX BUILD CONSUMER README: installs BUILD under a folder that is then moved, builds the program in
 # CONSUMER against it through find_package(RayQL) and through pkg-config, and runs both and the shell from there; the C
-# program in README likewise.
+# program in README and the examples beside it likewise.
 set -eu
-cmake=$1 cc=$2 build=$3 consumer=$4 readme=$5
+cmake=$1 cc=$2 cxx=$3 build=$4 consumer=$5 readme=$6
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 prefix=$scratch/moved
@@ -40,6 +40,15 @@ awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$readme" >"$s
 	grep -q "sales does not exist" readme.err
 )
 
+echo "-- the examples"
+examples=$(dirname "$readme")/examples
+# shellcheck disable=SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror "$examples/c/arrow.c" -o "$scratch/arrow" $flags "-Wl,-rpath,$library"
+[ "$("$scratch/arrow")" = "$(printf 'answered by: scan\n10 groups')" ]
+# shellcheck disable=SC2086
+"$cxx" -std=c++17 -Wall -Wextra -Werror "$examples/cpp/rows.cpp" -o "$scratch/rows" $flags "-Wl,-rpath,$library"
+[ "$("$scratch/rows")" = "$(printf '8 16\n9 18')" ]
+
 echo "-- the shell"
 if [ -x "$prefix/bin/rayql" ]; then
 	[ "$("$prefix/bin/rayql" -csv -c "SELECT 40 + 2 AS answer")" = "$(printf 'answer\n42')" ]
@@ -55,6 +64,8 @@ for file in "$library/librayql.so" "$library/rayql/libduckdb.so" "$prefix/bin/ra
 		exit 1
 	fi
 done
+
+grep -q "entrypoint = \"AdbcRayqlInit\"" "$prefix/etc/adbc/drivers/rayql.toml"
 
 echo "-- where things come from"
 ldd "$scratch/by_pkg_config" | awk '/librayql/ { print $1, $3 }'

@@ -1,0 +1,235 @@
+"""The package `rayql`: PEP 249, values both ways, frames in and out, one DuckDB in the process, Ctrl-C, forks."""
+
+import datetime as dt
+import decimal
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+import pandas
+import polars
+import pyarrow
+
+import rayql
+
+
+class Package(unittest.TestCase):
+    def setUp(self):
+        self.con = rayql.connect(config={"threads": 2})
+        self.addCleanup(self.con.close)
+
+    # ---- PEP 249 ----
+    def test_module(self):
+        self.assertEqual((rayql.apilevel, rayql.threadsafety, rayql.paramstyle), ("2.0", 1, "qmark"))
+        self.assertTrue(rayql.duckdb_version().startswith("v1.5."))
+        for name in ("InterfaceError", "DatabaseError"):
+            self.assertTrue(issubclass(getattr(rayql, name), rayql.Error))
+        for name in "DataError OperationalError IntegrityError InternalError ProgrammingError NotSupportedError".split():
+            self.assertTrue(issubclass(getattr(rayql, name), rayql.DatabaseError))
+
+    def test_cursor(self):
+        cursor = self.con.cursor()
+        cursor.execute("CREATE TABLE t (i INTEGER, s VARCHAR)")
+        cursor.executemany("INSERT INTO t VALUES (?, ?)", [(i, f"text {i}") for i in range(5)])
+        self.assertEqual(cursor.rowcount, 5)
+        cursor.execute("SELECT * FROM t ORDER BY i")
+        self.assertEqual([column[0] for column in cursor.description], ["i", "s"])
+        self.assertEqual(cursor.description[0][1], rayql.NUMBER)
+        self.assertEqual(cursor.description[1][1], rayql.STRING)
+        self.assertEqual(cursor.fetchone(), (0, "text 0"))
+        self.assertEqual(cursor.fetchmany(2), [(1, "text 1"), (2, "text 2")])
+        self.assertEqual(list(cursor), [(3, "text 3"), (4, "text 4")])
+        self.assertIsNone(cursor.fetchone())
+        cursor.execute("UPDATE t SET i = i + 1 WHERE i > $least", {"least": 2})
+        self.assertEqual(cursor.rowcount, 2)
+        cursor.close()
+        self.assertEqual(self.con.execute("SELECT sum(i) FROM t").fetchall(), [(12,)])
+        with self.assertRaises(rayql.InterfaceError):
+            cursor.execute("SELECT 1")
+
+    def test_transactions(self):
+        self.con.commit()  # there is none
+        self.con.execute("CREATE TABLE t (i INTEGER)")
+        self.con.begin().execute("INSERT INTO t VALUES (1)")
+        self.con.rollback()
+        with self.assertRaises(rayql.IntegrityError):
+            self.con.execute("CREATE TABLE u (i INTEGER PRIMARY KEY)")
+            self.con.executemany("INSERT INTO u VALUES (?)", [[1], [2], [1]])
+        self.assertEqual(self.con.execute("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)").fetchone(), (0, 0))
+
+    def test_errors(self):
+        for sql, kind in (
+            ("selec", rayql.ProgrammingError),
+            ("SELECT * FROM no_such_table", rayql.ProgrammingError),
+            ("SELECT 'x'::INTEGER", rayql.DataError),
+            ("CREATE MATERIALIZED VIEW v", rayql.ProgrammingError),
+            ("ATTACH '/no/such/folder/x.db'", rayql.OperationalError),
+        ):
+            with self.assertRaises(kind, msg=sql):
+                self.con.execute(sql).fetchall()
+        with self.assertRaisesRegex(rayql.ProgrammingError, "has 2 parameters, and 1 values"):
+            self.con.execute("SELECT ?, ?", [1])
+        with self.assertRaisesRegex(rayql.NotSupportedError, "type list cannot be bound"):
+            self.con.execute("SELECT ?", [[1]])
+        with self.assertRaisesRegex(rayql.DataError, "128 bits"):
+            self.con.execute("SELECT ?", [2**128])
+        with self.assertRaisesRegex(rayql.DataError, "cannot be one of Python's"):
+            self.con.execute("SELECT DATE '20000-01-01'").fetchall()
+
+    # ---- values ----
+    def test_values_both_ways(self):
+        utc = dt.timezone.utc
+        values = [None, True, -5, 2**63, -(2**100), 1.5, "", "ü" * 40, b"\0bytes of more than twelve", decimal.Decimal("-12.345"),
+                  decimal.Decimal("1e10"), dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.datetime(1969, 7, 20, 20, 17, 40, 123456),
+                  dt.datetime(2024, 2, 29, tzinfo=utc), dt.time(23, 59, 59, 999999), dt.timedelta(days=-2, microseconds=5),
+                  uuid.UUID(int=1), uuid.UUID(int=2**128 - 1)]  # fmt: skip
+        marks = ", ".join("?" * len(values))
+        row = self.con.execute(f"SELECT {marks}", values).fetchone()
+        self.assertEqual(list(row), values)
+        self.con.execute(f"SELECT {marks}, [1, 2]", values)  # the same beside a nested value, through Arrow
+        self.assertEqual(list(self.con.fetchone()), values + [[1, 2]])
+
+    def test_more_types(self):
+        row = self.con.execute(
+            "SELECT 'a'::ENUM('b', 'a'), 255::UTINYINT, 18446744073709551615::UBIGINT, 1.25::FLOAT, 0.5::DECIMAL(4, 3), "
+            "TIMESTAMP_NS '2020-01-01 00:00:00.123456789', 'infinity'::DATE, '101'::BIT, 5::DECIMAL(38, 10)"
+        ).fetchone()
+        expected = ("a", 255, 2**64 - 1, 1.25, decimal.Decimal("0.500"), dt.datetime(2020, 1, 1, 0, 0, 0, 123456),
+                    dt.date.max, "101", decimal.Decimal("5.0000000000"))  # fmt: skip
+        self.assertEqual(row, expected)
+        nested = self.con.execute("SELECT {'a': [1, NULL]}, MAP {'k': 1}").fetchone()
+        self.assertEqual(nested, ({"a": [1, None]}, [("k", 1)]))
+
+    def test_many_rows(self):
+        rows = self.con.execute("SELECT i, CASE WHEN i % 7 > 0 THEN 'number ' || i END FROM range(10000) r(i)").fetchall()
+        self.assertEqual(rows, [(i, f"number {i}" if i % 7 else None) for i in range(10000)])
+
+    # ---- frames ----
+    def test_frames_out(self):
+        relation = self.con.sql("SELECT i, 's' || i AS s FROM range(300000) r(i)")
+        self.assertEqual(relation.columns, ["i", "s"])
+        table = relation.arrow()
+        self.assertEqual(table.schema.names, ["i", "s"])
+        self.assertEqual(table.num_rows, 300000)
+        self.assertGreater(max(len(batch) for batch in relation.fetch_record_batch()), 100000)
+        self.assertEqual(relation.df()["i"].sum(), 299999 * 150000)
+        self.assertEqual(relation.pl()["s"][299999], "s299999")
+        self.assertEqual(pyarrow.table(relation).num_rows, 300000)
+        self.assertIn("more rows", repr(relation))
+        self.assertIsNone(self.con.sql("CREATE TABLE made (i INTEGER)"))
+
+    def test_frames_in(self):
+        table = pyarrow.table({"a": list(range(100000)), "b": [f"text {i}" for i in range(100000)]})
+        frames = {"arrow": table, "pandas": table.to_pandas(), "polars": polars.from_arrow(table)}
+        for name, frame in frames.items():
+            self.con.register(name, frame)
+            self.assertEqual(self.con.execute(f"SELECT sum(a), max(b) FROM {name}").fetchone(), (4999950000, "text 99999"))
+            self.assertEqual(self.con.sql(f"FROM {name}").arrow(), table)
+        self.con.unregister("arrow")
+        with self.assertRaises(rayql.ProgrammingError):
+            self.con.execute("SELECT * FROM arrow")
+        with self.assertRaisesRegex(rayql.NotSupportedError, "__arrow_c_stream__"):
+            self.con.register("x", [1, 2])
+
+    def test_variables(self):
+        frame = pandas.DataFrame({"x": [1, 2, 3]})
+        self.assertEqual(self.con.sql("SELECT sum(x) FROM frame").fetchall(), [(6,)])
+        frame = pandas.DataFrame({"x": [10]})  # noqa: F841
+        self.assertEqual(self.con.execute("SELECT sum(x) FROM frame").fetchall(), [(10,)])
+
+    # ---- what RayQL does ----
+    def test_acceleration(self):
+        self.con.execute("CREATE TABLE t AS SELECT i, i % 10 AS g FROM range(200000) r(i)")
+        self.con.execute("CREATE INDEX c ON t USING columns (*)")
+        self.assertEqual(self.con.execute("SELECT sum(i) FROM t WHERE g = 3").fetchone()[0], 1999960000)
+        method = self.con.execute("SELECT method FROM rayql_last_query()").fetchone()
+        self.assertEqual(method, ("scan",))
+
+    # ---- interrupts, threads, processes ----
+    def test_ctrl_c(self):
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.monotonic()
+        with self.assertRaises((KeyboardInterrupt, rayql.InterruptError)):
+            self.con.execute("SELECT count(*) FROM range(100000000000) a, range(1000) b").fetchall()
+            time.sleep(5)  # the handler's turn comes between two instructions
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertEqual(self.con.execute("SELECT 1").fetchall(), [(1,)])
+
+    def test_threads(self):
+        self.con.execute("CREATE TABLE t AS SELECT i FROM range(100000) r(i)")
+        sums = []
+
+        def work(cursor):
+            sums.append([cursor.execute("SELECT sum(i) FROM t").fetchone()[0] for _ in range(20)])
+
+        threads = [threading.Thread(target=work, args=(self.con.cursor(),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sums, [[4999950000] * 20] * 4)
+
+    def test_fork(self):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.con.execute("SELECT 1")
+            except rayql.InterfaceError as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(self.con.execute("SELECT 1").fetchone(), (1,))
+
+    def test_results_outlive_connections(self):
+        relation = rayql.connect().execute("SELECT * FROM range(300000)").fetch_record_batch()
+        gc.collect()
+        self.assertEqual(sum(len(batch) for batch in relation), 300000)
+
+    def run_python(self, code):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_shutdown_with_open_results(self):
+        self.run_python("import rayql; c = rayql.connect(); r = c.sql('FROM range(9999999)'); r.fetchone(); s = r.execute()")
+
+    # ---- one DuckDB ----
+    def test_one_duckdb(self):
+        code = (
+            "{}; import rayql; rayql.connect().execute('SELECT 1'); print(sorted({{l.split()[-1].split('/')[-1][:9] "
+            "for l in open('/proc/self/maps') if 'duckdb' in l.split()[-1].split('/')[-1]}}))"
+        )
+        self.assertEqual(self.run_python(code.format("import duckdb")), "['_duckdb.c']\n")
+        hidden = "import sys; sys.modules['duckdb'] = None"  # as if it were not installed
+        self.assertEqual(self.run_python(code.format(hidden)), "['libduckdb']\n")
+
+    def test_another_opening_of_the_file(self):
+        import duckdb
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.db")
+            with rayql.connect(path) as con:
+                con.execute("CREATE TABLE t AS SELECT 42 AS i")
+                with self.assertRaises(duckdb.IOException):
+                    duckdb.connect(path)
+                with self.assertRaisesRegex(rayql.OperationalError, "open already"):
+                    rayql.connect(path)
+            other = duckdb.connect(path)
+            with self.assertRaisesRegex(rayql.OperationalError, "open already"):
+                rayql.connect(path)
+            with self.assertRaisesRegex(rayql.NotSupportedError, "cannot be taken over"):
+                rayql.connect(other)
+            self.assertEqual(other.execute("FROM t").fetchall(), [(42,)])
+            other.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
