@@ -41,18 +41,12 @@ static uint64_t order_key(struct rql_type type, uint32_t width, const uint8_t *v
 	if (type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE) {
 		float f;
 		double d;
-		uint64_t bits;
 		memcpy(&f, value, 4);
 		if (type.id == RQL_TYPE_DOUBLE)
 			memcpy(&d, value, 8);
 		else
 			d = (double)f;
-		if (isnan(d))
-			return UINT64_MAX;
-		if (d == 0)
-			return top;
-		memcpy(&bits, &d, 8);
-		return bits & top ? ~bits : bits | top;
+		return rql_real_place(d);
 	}
 	uint64_t key = 0;
 	if (width == 16) {

@@ -154,11 +154,11 @@ static void widen_bounds(struct rql_store_part *part, struct rql_type type, enum
                          rql_int128 greatest)
 {
 	if (kind == RQL_STORE_REAL) {
-		uint64_t low = rql_real_order(rql_store_real((uint64_t)least)),
-				 high = rql_real_order(rql_store_real((uint64_t)greatest));
-		if (!part->any || low < rql_real_order(rql_store_real((uint64_t)part->least)))
+		uint64_t low = rql_real_place(rql_store_real((uint64_t)least)),
+				 high = rql_real_place(rql_store_real((uint64_t)greatest));
+		if (!part->any || low < rql_real_place(rql_store_real((uint64_t)part->least)))
 			part->least = least;
-		if (!part->any || high > rql_real_order(rql_store_real((uint64_t)part->greatest)))
+		if (!part->any || high > rql_real_place(rql_store_real((uint64_t)part->greatest)))
 			part->greatest = greatest;
 	} else {
 		if (!part->any || rql_store_less(type, least, part->least))

@@ -84,31 +84,10 @@ static uint32_t count_valid(const struct rql_store_rows *rows)
 			(array)[r] = valid_at(rows, r) ? (array)[r] : (array)[r - 1];                                              \
 	} while (0)
 
-uint64_t rql_real_order(double x)
-{
-	const uint64_t top = UINT64_C(1) << 63;
-	uint64_t bits;
-	if (isnan(x))
-		return UINT64_MAX;
-	if (x == 0)
-		return top;
-	memcpy(&bits, &x, 8);
-	return bits & top ? ~bits : bits | top;
-}
-
-static double from_order(uint64_t order)
-{
-	const uint64_t top = UINT64_C(1) << 63;
-	if (order == UINT64_MAX)
-		return (double)NAN;
-	uint64_t bits = order & top ? order & ~top : ~order;
-	return rql_store_real(bits);
-}
-
 bool rql_real_next(double x, bool above, double *out)
 {
-	uint64_t order = rql_real_order(x), infinite = rql_real_order((double)INFINITY);
-	if (above ? order == UINT64_MAX : order == rql_real_order(-(double)INFINITY))
+	uint64_t order = rql_real_place(x), infinite = rql_real_place((double)INFINITY);
+	if (above ? order == UINT64_MAX : order == rql_real_place(-(double)INFINITY))
 		return false;
 	if (above)
 		order = order == infinite ? UINT64_MAX : order + 1;
@@ -116,7 +95,7 @@ bool rql_real_next(double x, bool above, double *out)
 		order = order == UINT64_MAX ? infinite : order - 1;
 	if (order == (UINT64_C(1) << 63) - 1) /* the bits of -0.0, which is 0.0 */
 		order += above ? 1 : UINT64_MAX;
-	*out = from_order(order);
+	*out = rql_real_at(order);
 	return true;
 }
 
@@ -131,11 +110,11 @@ static void real_bounds(const struct rql_store_rows *rows, bool is_float, struct
 			memcpy(&f, &bits, 4);
 			x = (double)f;
 		}
-		uint64_t order = rql_real_order(x);
+		uint64_t order = rql_real_place(x);
 		low = order < low ? order : low;
 		high = order > high ? order : high;
 	}
-	double least = from_order(low), greatest = from_order(high);
+	double least = rql_real_at(low), greatest = rql_real_at(high);
 	memcpy(&block->least[0], &least, 8);
 	memcpy(&block->greatest[0], &greatest, 8);
 }

@@ -124,9 +124,9 @@ static struct test bound_set(const struct rql_store_view *view, const struct rql
 static struct test bound_reals(const struct rql_store_block *block, double least, double greatest)
 {
 	struct test test = {.match = RQL_MATCH_SOME, .real_least = least, .real_greatest = greatest};
-	uint64_t low = rql_real_order(rql_store_real(block->least[0])),
-			 high = rql_real_order(rql_store_real(block->greatest[0])), from = rql_real_order(least),
-			 to = rql_real_order(greatest);
+	uint64_t low = rql_real_place(rql_store_real(block->least[0])),
+			 high = rql_real_place(rql_store_real(block->greatest[0])), from = rql_real_place(least),
+			 to = rql_real_place(greatest);
 	if (to < low || high < from || to < from)
 		test.match = RQL_MATCH_NONE;
 	else if (from <= low && high <= to)

@@ -75,8 +75,6 @@ static inline bool rql_store_less(struct rql_type type, rql_int128 a, rql_int128
 {
 	return type.id == RQL_TYPE_UHUGEINT ? (rql_uint128)a < (rql_uint128)b : a < b;
 }
-/* The host's order of doubles as unsigned numbers; equal reals and all NaNs have one key each. */
-uint64_t rql_real_order(double x);
 static inline double rql_store_real(uint64_t bits)
 {
 	double x;

@@ -40,6 +40,18 @@ static inline uint64_t rql_real_place(double value)
 	memcpy(&bits, &value, sizeof bits);
 	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
+/* The bits of the value at a place, and the value. */
+static inline uint64_t rql_real_bits(uint64_t place)
+{
+	return place >> 63 ? place & ~(UINT64_C(1) << 63) : ~place;
+}
+static inline double rql_real_at(uint64_t place)
+{
+	const uint64_t bits = place == UINT64_MAX ? UINT64_C(0x7ff8000000000000) : rql_real_bits(place); /* one NaN */
+	double value;
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
 /* Order of two rows of columns of one type, neither NULL. */
 int rql_column_compare(const struct rql_column *a, uint64_t row_a, const struct rql_column *b, uint64_t row_b);
 /* Appends the value as an SQL literal that the host parses back to exactly this value and type:

@@ -172,14 +172,12 @@ static rql_status bind_request(struct binding *b, const struct rql_definition *d
 	return RQL_OK;
 }
 
-static bool has_table(const struct rql_block *block, const char *database, const char *schema, const char *table)
+static bool has_table(const struct rql_block *block, const struct rql_table_ref *table)
 {
-	for (uint32_t i = 0; i < block->table_count; i++) {
-		const struct rql_table_ref *ref = &block->tables[i];
-		if (!strcmp(ref->table, table) && !strcmp(ref->schema, schema) && !strcmp(ref->catalog, database))
-			return true;
-	}
-	return false;
+	bool has = false;
+	for (uint32_t i = 0; i < block->table_count && !has; i++)
+		has = rql_table_ref_same(&block->tables[i], table);
+	return has;
 }
 
 /* A view over the query's own tables has the reason that a user wants to read, one over some of them lacks or joins
@@ -188,7 +186,7 @@ static int rank_of_mismatch(const struct rql_block *block, const struct rql_bloc
 {
 	uint32_t shared = 0;
 	for (uint32_t i = 0; i < view->table_count; i++)
-		shared += has_table(block, view->tables[i].catalog, view->tables[i].schema, view->tables[i].table);
+		shared += has_table(block, &view->tables[i]);
 	if (!shared)
 		return RQL_REASON_UNRELATED;
 	return shared == view->table_count && shared == block->table_count ? RQL_REASON_NO_MATCH : RQL_REASON_OTHER_TABLES;
@@ -197,13 +195,13 @@ static int rank_of_mismatch(const struct rql_block *block, const struct rql_bloc
 /* Does the structure read a table of the block? */
 static bool is_related(const struct rql_structure *s, const struct rql_block *block)
 {
-	const char *database, *schema, *table;
-	for (uint32_t i = 0; i < s->table_count; i++) {
-		rql_table_name(s->tables[i], &database, &schema, &table);
-		if (has_table(block, database, schema, table))
-			return true;
+	bool some = false;
+	for (uint32_t i = 0; i < s->table_count && !some; i++) {
+		struct rql_table_ref of;
+		rql_table_name(s->tables[i], &of.catalog, &of.schema, &of.table);
+		some = has_table(block, &of);
 	}
-	return false;
+	return some;
 }
 
 int rql_rank_beyond(const struct rql_rows_block *rows)

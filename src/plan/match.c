@@ -293,11 +293,6 @@ static rql_status match_mapped(struct matching *m, struct rql_match **out)
 
 /* ---- assignments: by name; a table that is joined to itself can be assigned in several ways ---- */
 
-static bool same_table(const struct rql_table_ref *a, const struct rql_table_ref *b)
-{
-	return !strcmp(a->table, b->table) && !strcmp(a->schema, b->schema) && !strcmp(a->catalog, b->catalog);
-}
-
 #define MAX_ASSIGNMENTS 24u
 
 static rql_status assign(struct matching *m, uint32_t table, uint32_t used, uint32_t *tries, struct rql_match **out)
@@ -310,7 +305,7 @@ static rql_status assign(struct matching *m, uint32_t table, uint32_t used, uint
 	bool found = false;
 	for (uint32_t t = 0; t < m->def->block->table_count && status == RQL_ERROR_UNSUPPORTED && *tries < MAX_ASSIGNMENTS;
 	     t++) {
-		if ((used >> t & 1) || !same_table(&m->block->tables[table], &m->def->block->tables[t]))
+		if ((used >> t & 1) || !rql_table_ref_same(&m->block->tables[table], &m->def->block->tables[t]))
 			continue;
 		found = true;
 		m->map[table] = t;

@@ -44,9 +44,9 @@ static rql_status out_of_memory(struct trying *t)
 
 bool rql_structure_is_of(const struct rql_structure *s, const struct rql_table_ref *ref)
 {
-	const char *database, *schema, *table;
-	rql_table_name(s->tables[0], &database, &schema, &table);
-	return !strcmp(table, ref->table) && !strcmp(schema, ref->schema) && !strcmp(database, ref->catalog);
+	struct rql_table_ref of;
+	rql_table_name(s->tables[0], &of.catalog, &of.schema, &of.table);
+	return rql_table_ref_same(&of, ref);
 }
 
 struct column_use {
@@ -153,9 +153,7 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 {
 	struct rql_catalog *catalog = p->ctx->catalog;
 	for (uint32_t i = 0; i < p->size_count; i++) {
-		const struct rql_table_ref *known = p->sizes[i].table;
-		if (!strcmp(known->table, ref->table) && !strcmp(known->schema, ref->schema) &&
-		    !strcmp(known->catalog, ref->catalog)) {
+		if (rql_table_ref_same(p->sizes[i].table, ref)) {
 			*out = p->sizes[i].rows;
 			return RQL_OK;
 		}

@@ -43,12 +43,8 @@ static bool is_held(const struct rql_planning *p, const struct rql_table_ref *re
 {
 	for (uint32_t i = 0; i < p->structure_count; i++) {
 		const struct rql_structure *s = p->structures[i];
-		const char *database, *schema, *table;
 		bool all = s->reads == RQL_READS_STORE && s->snapshot && s->table_count &&
-		           rql_structure_fresh(p->ctx->catalog, s);
-		if (all)
-			rql_table_name(s->tables[0], &database, &schema, &table);
-		all = all && !strcmp(table, ref->table) && !strcmp(schema, ref->schema) && !strcmp(database, ref->catalog);
+		           rql_structure_fresh(p->ctx->catalog, s) && rql_structure_is_of(s, ref);
 		for (uint32_t c = 0; c < w->count && all; c++) {
 			const struct rql_expr column = {.kind = RQL_EXPR_COLUMN, .index = w->ids[c]};
 			all = rql_scan_find_column(s->snapshot, s->column_ids, &column) != RQL_NONE;

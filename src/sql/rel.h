@@ -107,6 +107,10 @@ enum rql_setop_type { RQL_SETOP_UNION, RQL_SETOP_EXCEPT, RQL_SETOP_INTERSECT };
 struct rql_table_ref {
 	const char *catalog, *schema, *table; /* a DuckDB base table */
 };
+static inline bool rql_table_ref_same(const struct rql_table_ref *a, const struct rql_table_ref *b)
+{
+	return !strcmp(a->table, b->table) && !strcmp(a->schema, b->schema) && !strcmp(a->catalog, b->catalog);
+}
 
 struct rql_rel {
 	enum rql_rel_kind kind;

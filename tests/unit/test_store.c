@@ -340,8 +340,8 @@ static void check_reals(const struct world *w, const struct block_of *b, uint32_
 		if (is_null(b, first + i))
 			continue;
 		assert_true(same_bits(values[i], want) || (isnan(want) && isnan(values[i])));
-		assert_true(rql_real_order(want) >= rql_real_order(b->column->real_least) &&
-		            rql_real_order(want) <= rql_real_order(b->column->real_greatest));
+		assert_true(rql_real_place(want) >= rql_real_place(b->column->real_least) &&
+		            rql_real_place(want) <= rql_real_place(b->column->real_greatest));
 	}
 }
 
@@ -436,8 +436,8 @@ static bool passes(const struct block_of *b, const struct rql_store_filter *f, u
 	if (f->kind == RQL_FILTER_INTEGER_RANGE)
 		return !rql_store_less(b->column->type, integer_at(b, r), f->least) &&
 		       !rql_store_less(b->column->type, f->greatest, integer_at(b, r));
-	uint64_t order = rql_real_order(real_at(b, r));
-	return rql_real_order(f->real_least) <= order && order <= rql_real_order(f->real_greatest);
+	uint64_t order = rql_real_place(real_at(b, r));
+	return rql_real_place(f->real_least) <= order && order <= rql_real_place(f->real_greatest);
 }
 
 /* A bound that some row has, or one beside it. */

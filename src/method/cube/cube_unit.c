@@ -231,13 +231,7 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 
 /* ---- answers ---- */
 
-/* Extremes of doubles come as keys that order like them (cube_real_key). */
-static uint64_t real_of_key(uint64_t key)
-{
-	return key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
-}
-
-/* Makes the device's rows the CPU's; returns the cells in them. */
+/* Makes the device's rows the CPU's, where extremes of doubles are places (cube_real_key); returns the cells in them. */
 static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64_t count)
 {
 	uint64_t cells = 0;
@@ -248,7 +242,7 @@ static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64
 		if (slot->kind != RQL_SLOT_MIN_REAL && slot->kind != RQL_SLOT_MAX_REAL)
 			continue;
 		for (uint64_t i = 0; i < count; i++)
-			rows[i * p->row_words + slot->word] = real_of_key(rows[i * p->row_words + slot->word]);
+			rows[i * p->row_words + slot->word] = rql_real_bits(rows[i * p->row_words + slot->word]);
 	}
 	return cells;
 }

@@ -316,11 +316,7 @@ uint32_t rql_scan_code_real_key(struct rql_scan_coder *c, uint32_t real)
 
 uint64_t rql_scan_code_key_of_real(double real)
 {
-	uint64_t bits;
-	memcpy(&bits, &real, sizeof(bits));
-	if (real != real)
-		return UINT64_C(0xfff8000000000000);
-	return real == 0 ? UINT64_C(1) << 63 : bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+	return real != real ? UINT64_C(0xfff8000000000000) : rql_real_place(real); /* the shaders' NaN */
 }
 
 /* low <= id <= high, signed. */

@@ -6,14 +6,13 @@
 /* Extremes come as unsigned keys. */
 static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
 {
-	const uint64_t top = UINT64_C(1) << 63;
 	switch (kind) {
 	case RQL_SCAN_SLOT_MIN:
 	case RQL_SCAN_SLOT_MAX:
-		return key ^ top;
+		return key ^ UINT64_C(1) << 63;
 	case RQL_SCAN_SLOT_MIN_REAL:
 	case RQL_SCAN_SLOT_MAX_REAL:
-		return key & top ? key & ~top : ~key;
+		return rql_real_bits(key);
 	default:
 		return key;
 	}

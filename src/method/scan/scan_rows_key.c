@@ -63,16 +63,6 @@ rql_status rql_rows_bind_order(struct rql_scan_rows *rows, const struct rql_requ
 
 /* ---- values to bits and back ---- */
 
-static double real_of_bits(uint64_t bits)
-{
-	double x;
-	if (bits == UINT64_MAX)
-		return (double)NAN;
-	bits = bits >> 63 ? bits & ~(UINT64_C(1) << 63) : ~bits;
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
-
 /* Adds fields of `bits` bits, from bit `at` on, to n keys. */
 static void put(uint64_t *keys, uint32_t at, uint32_t bits, const uint64_t *values, uint32_t n)
 {
@@ -205,7 +195,7 @@ bool rql_rows_threshold(const struct rql_scan_rows *rows, uint64_t word, bool st
 	enum rql_store_kind kind = rows->scan->snapshot->columns[f->column].kind;
 	if (kind == RQL_STORE_REAL) {
 		uint64_t bits = f->descending ? ~(uint64_t)value : (uint64_t)value;
-		double x = real_of_bits(bits - (!f->descending && bits == INT64_MAX)); /* would be -0.0, which is 0.0 */
+		double x = rql_real_at(bits - (!f->descending && bits == INT64_MAX)); /* would be -0.0, which is 0.0 */
 		out->filter.kind = RQL_FILTER_REAL_RANGE;
 		out->filter.real_least = f->descending ? x : -(double)INFINITY;
 		out->filter.real_greatest = f->descending ? (double)NAN : x;
