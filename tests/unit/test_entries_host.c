@@ -12,7 +12,12 @@
 #include "host_fixture.h"
 #include "plan/compile_entries.h"
 
+/* Under TSan the host gives every answer many times as slowly, and what runs threads is the same for any expression. */
+#ifdef __SANITIZE_THREAD__
+static unsigned expression_count = 150;
+#else
 static unsigned expression_count = 1200;
+#endif
 static uint64_t seed = 20261123;
 
 static uint32_t roll(uint32_t n)
@@ -516,6 +521,7 @@ static void test_expressions(void **state)
 }
 
 /* What the tables know of case is the host's. */
+#ifndef __SANITIZE_THREAD__
 static void test_case(void **state)
 {
 	struct rows in, want;
@@ -546,11 +552,14 @@ static void test_case(void **state)
 	}
 	assert_true(known > 2 * 30000);
 }
+#endif
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+#ifndef __SANITIZE_THREAD__ /* it runs none */
 		cmocka_unit_test_setup_teardown(test_case, setup, teardown),
+#endif
 		cmocka_unit_test_setup_teardown(test_expressions, setup, teardown),
 	};
 	if (argc > 1)
