@@ -3,6 +3,8 @@
 #   memory   runs under ASan+UBSan only: it looks for what these see, and its other checks are the same there
 #   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
 #   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
+#   narrow   makes many pipelines, which lavapipe compiles faster for subgroups of 4; all others have those that it
+#            has by itself (8 with AVX2), on which selftest.vulkan and the tests of whole programs run the same kernels
 #   slow     left out by script/test --quick
 
 # The sanitizer builds' tests carry it in their names, since script/test runs all builds in one ctest.
@@ -25,6 +27,10 @@ set(rql_test_environment
 if(RAYQL_SANITIZE MATCHES "thread")
 	list(APPEND rql_test_environment "RAYQL_VULKAN=off") # nor are the drivers, with threads of their own
 endif()
+
+# lavapipe compiles each pipeline with LLVM, which takes most of the time of tests that make hundreds of them, and about
+# half of that with vectors of 128 bits. GPUs' drivers do not read it.
+set(rql_narrow_environment "LP_NATIVE_VECTOR_WIDTH=128")
 
 # A time limit ends what hangs and judges no speed, but what hangs must not hold CI for long: a limit is about six times
 # what the test takes in the release build on a busy machine of two cores, and three times that with a sanitizer, but never
@@ -70,10 +76,14 @@ function(rql_add_test name)
 		set(arg_TIMEOUT "${rql_test_most_timeout}")
 	endif()
 	math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${RAYQL_TEST_TIMEOUT_FACTOR}")
+	set(environment "${rql_test_environment}")
+	if("narrow" IN_LIST arg_LABELS)
+		list(APPEND environment "${rql_narrow_environment}")
+	endif()
 	set(name "${rql_test_prefix}${name}")
 	add_test(NAME "${name}" COMMAND ${arg_COMMAND})
 	set_tests_properties("${name}" PROPERTIES
-		ENVIRONMENT "${rql_test_environment}"
+		ENVIRONMENT "${environment}"
 		LABELS "${arg_LABELS}"
 		TIMEOUT "${arg_TIMEOUT}"
 		PROCESSORS "${arg_PROCESSORS}")
