@@ -9,8 +9,7 @@ import threading
 from ctypes import byref, c_char_p, c_int, c_uint64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence
 
-from . import _arrow, _errors, _values
-from ._interrupt import interruptible
+from . import _arrow, _errors, _interrupt, _values
 from ._library import Config, Progress, call, lib, quick, raise_error
 
 if TYPE_CHECKING:
@@ -57,18 +56,35 @@ class Result:
     def __init__(self, connection: Connection, handle: c_void_p) -> None:
         self._connection = connection
         self._handle = handle
-        self._process = os.getpid()
+        self._process = connection._process
         self._buffer: list[tuple] = []
         self._next = 0
         self._reader: Any = None
-        count = quick.rayql_column_count(handle)
+        self._known: list[tuple[int, int, int]] | None = None
         self.kind: int = quick.rayql_result_kind_of(handle)
-        self.columns = [quick.rayql_column_name(handle, i).decode() for i in range(count)]
-        self.types = [quick.rayql_column_type_name(handle, i).decode() for i in range(count)]
-        self._forms = [
-            (quick.rayql_column_type(handle, i), quick.rayql_column_width(handle, i), quick.rayql_column_scale(handle, i))
-            for i in range(count)
-        ]
+
+    @property
+    def _forms(self) -> list[tuple[int, int, int]]:
+        """Type, digits and scale of each column."""
+        if self._known is None:
+            handle = self._handle
+            self._known = []
+            for i in range(quick.rayql_column_count(handle)):
+                kind = quick.rayql_column_type(handle, i)
+                decimal = kind == _values.DECIMAL
+                width = quick.rayql_column_width(handle, i) if decimal else 0
+                self._known.append((kind, width, quick.rayql_column_scale(handle, i) if decimal else 0))
+        return self._known
+
+    @property
+    def columns(self) -> list[str]:
+        handle = self._open()
+        return [quick.rayql_column_name(handle, i).decode() for i in range(quick.rayql_column_count(handle))]
+
+    @property
+    def types(self) -> list[str]:
+        handle = self._open()
+        return [quick.rayql_column_type_name(handle, i).decode() for i in range(quick.rayql_column_count(handle))]
 
     def __del__(self, getpid=os.getpid, free=lib.rayql_result_free) -> None:
         self._drop(getpid, free)
@@ -101,15 +117,13 @@ class Result:
     def _open(self) -> c_void_p:
         if not self._handle:
             raise _errors.InterfaceError("the result is closed")
-        _check_process(self._process)
         return self._handle
 
     # ---- rows ----
     def _nested(self) -> bool:
-        return any(
-            kind == _values.OTHER and (text.endswith("]") or text.startswith(("STRUCT", "MAP", "UNION")))
-            for (kind, _, _), text in zip(self._forms, self.types)
-        )
+        if all(kind != _values.OTHER for kind, _, _ in self._forms):
+            return False
+        return any(text.endswith("]") or text.startswith(("STRUCT", "MAP", "UNION")) for text in self.types)
 
     def _rows_of(self, batch: c_void_p) -> list[tuple]:
         text = c_void_p()
@@ -126,20 +140,24 @@ class Result:
         except (OverflowError, ValueError) as error:
             raise _errors.DataError(f"a value cannot be one of Python's: {error}; cast it to VARCHAR, or use arrow()") from None
         finally:
-            quick.rayql_batch_free(text)
+            if text:
+                quick.rayql_batch_free(text)
 
     def _next_rows(self) -> list[tuple] | None:
-        if self._reader is None and self._nested():
+        if self._reader is None and self._known is None and self._nested():
             self._reader = self.fetch_record_batch()
         if self._reader is not None:
-            with interruptible(self._connection._handle):
-                for batch in self._reader:
-                    kinds = (kind for kind, _, _ in self._forms)
-                    return list(zip(*(_values.from_arrow(c.to_pylist(), kind) for c, kind in zip(batch.columns, kinds))))
+            for batch in self._reader:
+                kinds = (kind for kind, _, _ in self._forms)
+                return list(zip(*(_values.from_arrow(c.to_pylist(), kind) for c, kind in zip(batch.columns, kinds))))
             return None
         batch = c_void_p()
-        with self._connection._lock, interruptible(self._connection._handle):
-            call(lib.rayql_fetch, self._open(), byref(batch))
+        with self._connection._lock:
+            _interrupt.resume(self._connection._handle)
+            try:
+                call(lib.rayql_fetch, self._open(), byref(batch))
+            finally:
+                _interrupt.leave()
         if not batch:
             return None
         try:
@@ -194,8 +212,11 @@ class Result:
     def arrow(self) -> pyarrow.Table:
         """The rows that are left as a table of pyarrow's."""
         reader = self.fetch_record_batch()
-        with interruptible(self._connection._handle):
+        _interrupt.enter(self._connection._handle)
+        try:
             return reader.read_all()
+        finally:
+            _interrupt.leave()
 
     fetch_arrow_table = to_arrow_table = arrow
 
@@ -318,6 +339,7 @@ class Connection:
         self._handle = c_void_p()
         self._lock = threading.RLock()
         self._result: Result | None = None
+        self._process = database.process
         self._rowcount = -1
         self._variables: list[str] = []
         self.arraysize = 1
@@ -329,7 +351,8 @@ class Connection:
         with self._lock:
             self._result = None
             handle, self._handle = self._handle, None
-            if handle and self._database.process == os.getpid():
+            if handle and self._process == os.getpid():
+                _interrupt.forget(handle)
                 lib.rayql_disconnect(handle)
             self._database = None  # type: ignore[assignment]
 
@@ -353,10 +376,19 @@ class Connection:
     def _open(self) -> c_void_p:
         if not self._handle:
             raise _errors.InterfaceError("the connection is closed")
-        _check_process(self._database.process)
+        _check_process(self._process)
         return self._handle
 
     # ---- statements ----
+    def _call(self, function: Any, *arguments: Any) -> None:
+        """A call that runs something of the connection's: Ctrl-C reaches it."""
+        error = c_void_p()
+        _interrupt.enter(self._handle)
+        status = function(*arguments, byref(error))
+        _interrupt.leave()
+        if status:
+            raise_error(error)
+
     def _bind_all(self, statement: c_void_p, parameters: Parameters) -> None:
         count = quick.rayql_parameter_count(statement)
         given = len(parameters or ())
@@ -373,22 +405,16 @@ class Connection:
             _values.bind(statement, index, value)
 
     def _run(self, sql: str, parameters: Parameters) -> c_void_p:
-        handle, error, out = self._open(), c_void_p(), c_void_p()
+        handle, out = self._open(), c_void_p()
         text = sql.encode()
         if not parameters:
-            with interruptible(handle):
-                status = lib.rayql_query(handle, text, byref(out), byref(error))
-            if status:
-                raise_error(error)
+            self._call(lib.rayql_query, handle, text, byref(out))
             return out
         statement = c_void_p()
         call(lib.rayql_prepare, handle, text, byref(statement))
         try:
             self._bind_all(statement, parameters)
-            with interruptible(handle):
-                status = lib.rayql_execute(statement, byref(out), byref(error))
-            if status:
-                raise_error(error)
+            self._call(lib.rayql_execute, statement, byref(out))
             return out
         finally:
             lib.rayql_statement_free(statement)
@@ -443,8 +469,7 @@ class Connection:
                 for row in rows:
                     self._bind_all(statement, row)
                     out = c_void_p()
-                    with interruptible(handle):
-                        call(lib.rayql_execute, statement, byref(out))
+                    self._call(lib.rayql_execute, statement, byref(out))
                     result = Result(self, out)
                     if result.kind == _CHANGED:
                         changed += result.fetchall()[0][0]

@@ -3,63 +3,78 @@ when the statement is done. The interpreter's wake-up descriptor is written to a
 
 from __future__ import annotations
 
+import os
 import signal
-import socket
 import threading
 from ctypes import c_void_p
 
 from ._library import lib
 
+_MAIN = threading.main_thread().ident
 _lock = threading.Lock()
 _running: c_void_p | None = None  # the connection whose statement the main thread waits for
-_ends: tuple[socket.socket, socket.socket] | None = None
-_before = -1  # whose descriptor was there: asyncio's, IPython's
+_descriptor = -1
+_before = -1  # whose descriptor was there: asyncio's, IPython's. It gets what we read
 
 
-def _watch(end: socket.socket) -> None:
+def _watch(end: int) -> None:
     while True:
-        data = end.recv(64)
-        if not data:
-            return
+        data = os.read(end, 64)
         with _lock:
             if signal.SIGINT in data and _running is not None:
                 lib.rayql_interrupt(_running)
-            if _before >= 0:
-                try:
-                    socket.socket(fileno=socket.dup(_before)).send(data)
-                except OSError:
-                    pass
+            try:
+                if _before >= 0:
+                    os.write(_before, data)
+            except OSError:
+                pass
 
 
-def _start() -> tuple[socket.socket, socket.socket]:
-    global _ends
-    if _ends is None:
-        _ends = socket.socketpair()
-        _ends[0].setblocking(False)
-        threading.Thread(target=_watch, args=(_ends[1],), daemon=True, name="rayql-interrupt").start()
-    return _ends
+def _start() -> None:
+    global _descriptor
+    end, _descriptor = os.pipe()
+    os.set_blocking(_descriptor, False)
+    threading.Thread(target=_watch, args=(end,), daemon=True, name="rayql-interrupt").start()
 
 
-class interruptible:
-    """While it is open, SIGINT interrupts the connection, if this is the main thread."""
+def enter(connection: c_void_p) -> None:
+    """From now on SIGINT interrupts the connection, if this is the main thread."""
+    global _running, _before
+    if threading.get_ident() != _MAIN:
+        return
+    if _descriptor < 0:
+        _start()
+    before = signal.set_wakeup_fd(_descriptor, warn_on_full_buffer=False)
+    if before != _descriptor:
+        _before = before
+    _running = connection
 
-    def __init__(self, connection: c_void_p) -> None:
-        self._connection = connection
-        self._main = threading.current_thread() is threading.main_thread()
 
-    def __enter__(self) -> None:
-        global _running, _before
-        if not self._main:
-            return
-        descriptor = _start()[0].fileno()
-        before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
-        _before = -1 if before == descriptor else before
-        _running = self._connection
+def resume(connection: c_void_p) -> None:
+    """The same for more rows of a statement, which came through enter() itself."""
+    global _running
+    if _descriptor >= 0 and threading.get_ident() == _MAIN:
+        _running = connection
 
-    def __exit__(self, *_: object) -> None:
-        global _running
-        if not self._main:
-            return
-        with _lock:
+
+def leave() -> None:
+    global _running
+    if _running is not None and threading.get_ident() == _MAIN:
+        _running = None
+
+
+def forget(connection: c_void_p) -> None:
+    """Before the connection is closed: nobody may interrupt it any more."""
+    global _running
+    with _lock:
+        if _running is connection:
             _running = None
-        signal.set_wakeup_fd(_before)
+
+
+def after_fork() -> None:
+    """The thread that reads did not come along into the child."""
+    global _descriptor, _running
+    _descriptor, _running = -1, None
+
+
+os.register_at_fork(after_in_child=after_fork)
