@@ -122,8 +122,9 @@ struct rql_structure {
 	const struct rql_relation *relation; /* READY, RELATION: one reference, counted by the two functions below */
 	void (*retain_relation)(const struct rql_relation *relation);
 	void (*release_relation)(const struct rql_relation *relation);
-	/* READY, STORE (of exactly one table): what scans read (one reference), the store that appends go to (one reference), and for each of the
-	 * snapshot's columns the table's column (as rql_expr.index of a RQL_EXPR_COLUMN and rql_rel.column_ids count them). */
+	/* READY, STORE (of exactly one table): what scans read (one reference), the store that appends go to (one
+	 * reference), and for each of the snapshot's columns the table's column (as rql_expr.index of a RQL_EXPR_COLUMN and
+	 * rql_rel.column_ids count them). */
 	const struct rql_store_snapshot *snapshot;
 	struct rql_store *store;
 	uint32_t *column_ids;   /* [column_count]; NULL: not bound yet (after reopening): plan_context.load binds it */

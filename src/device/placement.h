@@ -3,7 +3,7 @@
  * ways to stay there:
  *   kept      its owner (a cube) keeps it to its end, and remembers why one could not be made. When memory does not
  *             suffice for another of the same kind, those that nobody uses are given back first.
- *   movable   (columns of a store) while nobody uses it, it gives way to whatever needs the room, and can be made again.
+ *   movable   (columns of a store) while nobody uses it, it gives way to what needs the room, and can be made again.
  * One table for the process; thread-safe. Nothing is made or destroyed under its lock, which prices wait for. */
 #ifndef RQL_DEVICE_PLACEMENT_H
 #define RQL_DEVICE_PLACEMENT_H
@@ -28,25 +28,26 @@ struct rql_placement {
 	struct rql_placed *placed; /* placement.c's */
 };
 
-/* Makes what belongs at the place; `out`'s fields but `placed` are set. Called by one thread at a time for a place, while
- * others wait for it; it may itself get placements of other places. */
+/* Makes what belongs at the place; `out`'s fields but `placed` are set. Called by one thread at a time for a place,
+ * while others wait for it; it may itself get placements of other places. */
 typedef rql_status rql_placement_make(const struct rql_place *at, struct rql_device *device, void *state,
                                       struct rql_placement **out, struct rql_error *err);
-/* The placement with one more reference: the present one, or made. A failure to make a kept one is remembered, unless it
- * was interrupted: later calls return it again at once, until rql_placements_forgive. */
+/* The placement with one more reference: the present one, or made. A failure to make a kept one is remembered, unless
+ * it was interrupted: later calls return it again at once, until rql_placements_forgive. */
 rql_status rql_placement_get(const struct rql_place *at, struct rql_device *device, rql_placement_make *make,
                              void *state, struct rql_placement **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_placement_release(struct rql_placement *placement); /* NULL accepted */
 /* Is it there, so that a price need not hold its making? A movable one that is on its way is, too, and wanted as of now
- * (rql_placements_evict). *failure (which may be NULL): the remembered error's message, or NULL; valid as the owner is. */
+ * (rql_placements_evict). *failure (which may be NULL): the remembered error's message, or NULL; it lives as the owner
+ * does. */
 bool rql_placement_there(const struct rql_place *at, const struct rql_device *device, const char **failure);
-/* Calls visit with each that an owner has on a device, none of which can go meanwhile; visit must not come back here. */
+/* Calls visit with each that an owner has on a device, none of which can go meanwhile; visit must not come back. */
 void rql_placements_each(const void *owner, const struct rql_device *device,
                          void (*visit)(void *state, const struct rql_place *at, const struct rql_placement *placement),
                          void *state);
 /* What an owner has on a device in all: bytes, and milliseconds that making it took. kinds, when not NULL, gets their
- * names and times ("arrays in 0.4 ms, rt in 12.0 ms"), at most `size` bytes. *failure: why it is not used there. All but
- * the first two may be NULL. */
+ * names and times ("arrays in 0.4 ms, rt in 12.0 ms"), at most `size` bytes. *failure: why it is not used there. All
+ * but the first two may be NULL. */
 uint64_t rql_placements_of(const void *owner, const struct rql_device *device, char *kinds, size_t size, double *ms,
                            const char **failure);
 /* What lies on a device in all, used or not; movable: of that, what would give way if nobody used it. */

@@ -220,10 +220,15 @@ static void put_reason(const struct rql_database *db, const struct rql_structure
 	const struct rql_table *moved = s->state == RQL_STATE_READY ? rql_structure_moved_table(db->catalog, s) : NULL;
 	if (moved) {
 		rql_table_name(moved, &database, &schema, &name);
-		const char *then = rql_structure_appendable(db->catalog, s) ? "; the next matching query appends the added rows"
-		                   : s->refresh == RQL_REFRESH_AUTO         ? "; the next matching query rebuilds it"
-		                                                            : rql_arena_printf(t->arena, "; %s rebuilds it", s->kind->refresh);
-		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built%s", name, then ? then : ""));
+		struct rql_strbuf then = {0};
+		if (rql_structure_appendable(db->catalog, s))
+			rql_strbuf_put(&then, "the next matching query appends the added rows");
+		else
+			rql_strbuf_printf(&then, "%s rebuilds it",
+			                  s->refresh == RQL_REFRESH_AUTO ? "the next matching query" : s->kind->refresh);
+		put_text(t, rql_arena_printf(t->arena, "the table %s has changed since it was built; %s", name,
+		                             rql_strbuf_text(&then)));
+		rql_strbuf_free(&then);
 	} else {
 		struct rql_strbuf text = {0};
 		rql_strbuf_put(&text, s->reason ? s->reason : s->note ? s->note : "");
@@ -306,14 +311,14 @@ static void put_contents(const struct rql_structure *s, struct table *t)
 	}
 	s->kind->size(s, &size);
 	put_uint(t, size.rows);
-	put(t, size.has_cells ? (struct cell){.kind = CELL_UINT, .number = size.cells} : (struct cell){.kind = CELL_NULL});
+	put(t, (struct cell){.kind = size.has_cells ? CELL_UINT : CELL_NULL, .number = size.cells});
 	put_uint(t, size.bytes);
 	if (size.rows)
 		put_real(t, (double)size.bytes / (double)size.rows);
 	else
 		put_null(t);
 	put_real(t, s->build_ms);
-	put(t, size.has_cells ? (struct cell){.kind = CELL_BOOL, .flag = size.rolled_up} : (struct cell){.kind = CELL_NULL});
+	put(t, (struct cell){.kind = size.has_cells ? CELL_BOOL : CELL_NULL, .flag = size.rolled_up});
 	if (s->kind->put_order)
 		s->kind->put_order(s, &order);
 	put_text(t, s->kind->put_order ? rql_strbuf_text(&order) : NULL);

@@ -33,25 +33,17 @@ void rql_name_free(struct rql_name *n)
 	free(n->name);
 }
 
-rql_status rql_ask_int(struct rql_database *db, const char *sql, int64_t *out, struct rql_error *err)
+rql_status rql_host_has(struct rql_database *db, const char *function, const char *column, const char *schema,
+                        const char *name, bool *out, struct rql_error *err)
 {
 	struct rql_host_con *con = NULL;
-	RQL_TRY(rql_host_connect_own(db->host, &con, err));
-	rql_status status = rql_host_query_int(con, sql, out, err);
-	rql_host_disconnect(con);
-	return status;
-}
-
-static rql_status has_schema(struct rql_database *db, const char *schema, bool *out, struct rql_error *err)
-{
 	struct rql_strbuf sql = {0};
 	int64_t count = 0;
-	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM system.main.duckdb_schemas() WHERE database_name = ");
-	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-	rql_strbuf_put(&sql, " AND system.main.lower(schema_name) = system.main.lower(");
-	rql_strbuf_put_literal(&sql, schema, strlen(schema));
-	rql_strbuf_put(&sql, ")");
-	rql_status status = rql_ask_int(db, rql_strbuf_text(&sql), &count, err);
+	RQL_TRY(rql_host_connect_own(db->host, &con, err));
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
+	rql_put_objects(&sql, function, column, db->name, schema, name);
+	rql_status status = rql_host_query_int(con, rql_strbuf_text(&sql), &count, err);
+	rql_host_disconnect(con);
 	rql_strbuf_free(&sql);
 	*out = count > 0;
 	return status;
@@ -73,7 +65,7 @@ rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct
 	rql_status status = RQL_OK;
 	if (!database && schema && strcasecmp(schema, s->db->name) == 0) {
 		bool there = false;
-		RQL_TRY(has_schema(s->db, schema, &there, err));
+		RQL_TRY(rql_host_has(s->db, "duckdb_schemas", "schema_name", NULL, schema, &there, err));
 		database = there ? NULL : schema;
 		schema = there ? schema : NULL;
 	}
@@ -101,22 +93,13 @@ rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct
 
 rql_status rql_host_object(struct rql_database *db, const struct rql_name *n, const char **kind, struct rql_error *err)
 {
-	static const char *const kinds[][2] = {{"duckdb_views() WHERE system.main.lower(view_name)", "View"},
-	                                       {"duckdb_tables() WHERE system.main.lower(table_name)", "Table"}};
+	static const char *const kinds[][3] = {{"duckdb_views", "view_name", "View"},
+	                                       {"duckdb_tables", "table_name", "Table"}};
 	*kind = NULL;
 	for (size_t i = 0; i < 2 && !*kind; i++) {
-		struct rql_strbuf sql = {0};
-		int64_t count = 0;
-		rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s = system.main.lower(", kinds[i][0]);
-		rql_strbuf_put_literal(&sql, n->name, strlen(n->name));
-		rql_strbuf_put(&sql, ") AND system.main.lower(schema_name) = system.main.lower(");
-		rql_strbuf_put_literal(&sql, n->schema, strlen(n->schema));
-		rql_strbuf_put(&sql, ") AND database_name = ");
-		rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-		rql_status status = rql_ask_int(db, rql_strbuf_text(&sql), &count, err);
-		rql_strbuf_free(&sql);
-		RQL_TRY(status);
-		*kind = count > 0 ? kinds[i][1] : NULL;
+		bool there = false;
+		RQL_TRY(rql_host_has(db, kinds[i][0], kinds[i][1], n->schema, n->name, &there, err));
+		*kind = there ? kinds[i][2] : NULL;
 	}
 	return RQL_OK;
 }

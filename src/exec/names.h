@@ -16,9 +16,10 @@ void rql_name_free(struct rql_name *n);
  * "materialized views", for the message that they live in no other database. */
 rql_status rql_name_resolve(struct rql_session *s, const char *sql, const struct rql_qualified_name *given,
                             const char *what, struct rql_name *out, struct rql_error *err) RQL_MUST_CHECK;
-/* One number out of the committed catalog. It is asked for on a connection of its own: the user's may have a query
- * log and a search path, and what fails there may abort a transaction. */
-rql_status rql_ask_int(struct rql_database *db, const char *sql, int64_t *out, struct rql_error *err) RQL_MUST_CHECK;
+/* Has the committed catalog such an object (rql_put_objects)? It is asked on a connection of its own: the user's may have
+ * a query log and a search path, and what fails there may abort a transaction. */
+rql_status rql_host_has(struct rql_database *db, const char *function, const char *column, const char *schema,
+                        const char *name, bool *out, struct rql_error *err) RQL_MUST_CHECK;
 /* *kind: "View", "Table", or NULL: what DuckDB has under the name. */
 rql_status rql_host_object(struct rql_database *db, const struct rql_name *n, const char **kind,
                            struct rql_error *err) RQL_MUST_CHECK;

@@ -1,6 +1,6 @@
-/* CREATE, REFRESH and DROP of MATERIALIZED VIEW and of INDEX ... USING: DuckDB's catalog, our row in the database and the
- * structure change together or not at all. A view is an object of DuckDB's, too, so it can be read by name anywhere. Of an
- * index DuckDB knows nothing: its table can be altered and dropped as if it were not there. */
+/* CREATE, REFRESH and DROP of MATERIALIZED VIEW and of INDEX ... USING: DuckDB's catalog, our row in the database and
+ * the structure change together or not at all. A view is an object of DuckDB's, too, so it can be read by name anywhere.
+ * Of an index DuckDB knows nothing: its table can be altered and dropped as if it were not there. */
 #include "exec/names.h"
 
 #include <stdlib.h>
@@ -11,19 +11,7 @@
 static rql_status host_has_index(struct rql_database *db, const char *schema, const char *name, bool *out,
                                  struct rql_error *err)
 {
-	struct rql_strbuf sql = {0};
-	int64_t count = 0;
-	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM system.main.duckdb_indexes() WHERE "
-	                     "system.main.lower(index_name) = system.main.lower(");
-	rql_strbuf_put_literal(&sql, name, strlen(name));
-	rql_strbuf_put(&sql, ") AND system.main.lower(schema_name) = system.main.lower(");
-	rql_strbuf_put_literal(&sql, schema, strlen(schema));
-	rql_strbuf_put(&sql, ") AND database_name = ");
-	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-	rql_status status = rql_ask_int(db, rql_strbuf_text(&sql), &count, err);
-	rql_strbuf_free(&sql);
-	*out = count > 0;
-	return status;
+	return rql_host_has(db, "duckdb_indexes", "index_name", schema, name, out, err);
 }
 
 static rql_status no_such_view(struct rql_session *s, const struct rql_name *n, const char *verb, struct rql_error *err)

@@ -1,5 +1,5 @@
-/* Contents of structures that a method keeps as a coded relation (request.h): made of rows, kept in files, put on devices
- * ahead. The method's folder gives one table of functions; whoever makes structures knows it only so. Contents that are
+/* Contents of structures that a method keeps as a coded relation (request.h): made of rows, kept in files, put on
+ * devices ahead. The method's folder gives one table of functions; whoever makes structures knows it only so. Contents that are
  * columns of a table need none: they are a store (column/store.h). */
 #ifndef RQL_METHOD_CONTENTS_H
 #define RQL_METHOD_CONTENTS_H
@@ -51,8 +51,8 @@ struct rql_contents {
 	/* The dimensions in the order of the key, most significant first; false: there is no i-th. */
 	bool (*order)(const struct rql_relation *relation, uint32_t i, uint32_t *dimension);
 
-	/* A side file (docs/format.md): written whole to NAME.tmp, synced, renamed. Reading verifies everything before it is
-	 * used; identity must be what was given to write. RQL_ERROR_CORRUPT says what was wrong. */
+	/* A side file (docs/format.md): written whole to NAME.tmp, synced, renamed. Reading verifies everything before it
+	 * is used; identity must be what was given to write. RQL_ERROR_CORRUPT says what was wrong. */
 	rql_status (*write)(const struct rql_relation *relation, const struct rql_file_place *place, const void *identity,
 	                    uint32_t identity_size, struct rql_error *err);
 	rql_status (*read)(const struct rql_file_place *place, const void *identity, uint32_t identity_size,
@@ -64,8 +64,8 @@ struct rql_contents {
 	                    struct rql_error *err);
 	/* At most so many bytes of the device's memory will be wanted for that. */
 	uint64_t (*place_bytes)(const struct rql_relation *relation, const struct rql_device *device, enum rql_unit unit);
-	/* The form of it there that took long to make, beside the side file, one per device. write: RQL_ERROR_UNSUPPORTED when
-	 * there is none on that device. read places it; RQL_ERROR_STALE (other contents, driver or device) and
+	/* The form of it there that took long to make, beside the side file, one per device. write: RQL_ERROR_UNSUPPORTED
+	 * when there is none on that device. read places it; RQL_ERROR_STALE (other contents, driver or device) and
 	 * RQL_ERROR_CORRUPT: it is made when it is needed. */
 	rql_status (*write_placed)(const struct rql_relation *relation, struct rql_device *device,
 	                           rql_status (*put)(void *state, const void *data, uint64_t bytes, struct rql_error *err),

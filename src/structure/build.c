@@ -137,6 +137,23 @@ void rql_put_qualified(struct rql_strbuf *out, const char *database, const char 
 	rql_strbuf_put_ident(out, name);
 }
 
+static void put_same(struct rql_strbuf *out, const char *column, const char *name)
+{
+	rql_strbuf_printf(out, " AND system.main.lower(%s) = system.main.lower(", column);
+	rql_strbuf_put_literal(out, name, strlen(name));
+	rql_strbuf_putc(out, ')');
+}
+
+void rql_put_objects(struct rql_strbuf *out, const char *function, const char *column, const char *database,
+                     const char *schema, const char *name)
+{
+	rql_strbuf_printf(out, "system.main.%s() WHERE database_name = ", function);
+	rql_strbuf_put_literal(out, database, strlen(database));
+	if (schema)
+		put_same(out, "schema_name", schema);
+	put_same(out, column, name);
+}
+
 /* ---- reading ---- */
 /* The largest table's size is what a star join reads, and DuckDB knows it without reading a row. */
 uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *con)
@@ -147,14 +164,8 @@ uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *
 		int64_t rows = 0;
 		struct rql_strbuf sql = {0};
 		rql_table_name(s->tables[i], &database, &schema, &name);
-		rql_strbuf_put(&sql,
-		               "SELECT coalesce(system.main.max(estimated_size), 0)::BIGINT FROM system.main.duckdb_tables() WHERE "
-		               "database_name = ");
-		rql_strbuf_put_literal(&sql, database, strlen(database));
-		rql_strbuf_put(&sql, " AND schema_name = ");
-		rql_strbuf_put_literal(&sql, schema, strlen(schema));
-		rql_strbuf_put(&sql, " AND table_name = ");
-		rql_strbuf_put_literal(&sql, name, strlen(name));
+		rql_strbuf_put(&sql, "SELECT coalesce(system.main.max(estimated_size), 0)::BIGINT FROM ");
+		rql_put_objects(&sql, "duckdb_tables", "table_name", database, schema, name);
 		if (rql_host_query_int(con, rql_strbuf_text(&sql), &rows, NULL) == RQL_OK && rows > 0 && (uint64_t)rows > most)
 			most = (uint64_t)rows;
 		rql_strbuf_free(&sql);

@@ -57,7 +57,8 @@ static bool is_column(const struct rql_batch *rows, uint64_t row)
 }
 
 /* Has the table, or whatever else is called so, the columns of RayQL's own? */
-static rql_status has_columns(struct rql_host_con *con, const struct rql_structures *all, bool *out, struct rql_error *err)
+static rql_status has_columns(struct rql_host_con *con, const struct rql_structures *all, bool *out,
+                              struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	struct rql_host_result *res = NULL;
@@ -197,8 +198,8 @@ static rql_status change_within(struct rql_host_con *con, const struct rql_struc
 	return rql_host_query(con, change->try_only ? "ROLLBACK" : "COMMIT", NULL, err);
 }
 
-rql_status rql_definition_change(struct rql_structures *all, const struct rql_definition_change *change, const _Atomic bool *cancel,
-                            struct rql_error *err)
+rql_status rql_definition_change(struct rql_structures *all, const struct rql_definition_change *change,
+                                 const _Atomic bool *cancel, struct rql_error *err)
 {
 	struct rql_host_con *con = NULL;
 	RQL_TRY(rql_host_connect_own(all->host, &con, err));
@@ -290,7 +291,8 @@ static void read_side(struct rql_structures *all, struct rql_structure *s)
 		(void)rql_structure_set_text(&s->note, all->side.why);
 }
 
-static rql_status read_row(struct rql_structures *all, const struct rql_batch *batch, uint64_t row, struct rql_error *err)
+static rql_status read_row(struct rql_structures *all, const struct rql_batch *batch, uint64_t row,
+                           struct rql_error *err)
 {
 	struct rql_value name = rql_column_get(&batch->columns[COL_KIND], row);
 	const struct rql_structure_kind *kind =

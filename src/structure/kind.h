@@ -25,8 +25,8 @@ struct rql_structure_kind {
 	/* Reads WITH (...) of such a statement. */
 	rql_status (*options)(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
 	                      struct rql_structure_options *out, struct rql_error *err);
-	/* What the statement says, as the session's connection (plan's) finds it: a new structure, not yet published. sql: for
-	 * carets. schema: where a view lives; an index lives with its table. */
+	/* What the statement says, as the session's connection (plan's) finds it: a new structure, not yet published. sql:
+	 * for carets. schema: where a view lives; an index lives with its table. */
 	rql_status (*describe)(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
 	                       const struct rql_statement *st, const char *schema,
 	                       const struct rql_structure_options *options, struct rql_structure **out,
@@ -39,11 +39,12 @@ struct rql_structure_kind {
 	bool (*is_gone)(struct rql_structures *all, const struct rql_structure *s);
 
 	/* ---- contents; s is unpublished and bound ---- */
-	/* On success s is READY with the versions of the snapshot that was read. When tables move meanwhile it is tried once
-	 * more; what then comes out is stale and says so by its versions. */
+	/* On success s is READY with the versions of the snapshot that was read. When tables move meanwhile it is tried
+	 * once more; what then comes out is stale and says so by its versions. */
 	rql_status (*build)(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err);
-	/* s is READY and nothing but rows were added to its table: adds them. *done false: they cannot be told apart any more
-	 * (or are too many, or came in another order than the table's), so it must be built again. NULL: it never can. */
+	/* s is READY and nothing but rows were added to its table: adds them. *done false: they cannot be told apart any
+	 * more (or are too many, or came in another order than the table's), so it must be built again. NULL: it never can.
+	 */
 	rql_status (*append)(struct rql_build_context *ctx, struct rql_structure *s, bool *done, struct rql_error *err);
 	/* The payload of a side file; identity must be what was given to save. */
 	rql_status (*save)(const struct rql_structure *s, const struct rql_file_place *place, const char *identity,

@@ -118,8 +118,10 @@ static void publish_failure(struct rql_structures *all, const struct rql_structu
 	v->state = RQL_STATE_UNBUILT;
 	v->side_file_valid = false;
 	if (!again)
-		v->failed = (struct rql_build_failure){status, atomic_load(&all->budget->limit), atomic_load(&all->budget->used),
-		                                       epochs(all)};
+		v->failed = (struct rql_build_failure){.status = status,
+		                                       .limit = atomic_load(&all->budget->limit),
+		                                       .used = atomic_load(&all->budget->used),
+		                                       .epochs = epochs(all)};
 	(void)rql_structure_set_text(again ? &v->note : &v->reason, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	(void)rql_catalog_replace(all->catalog, now, v);
@@ -357,7 +359,7 @@ static void sync_one(struct rql_structures *all, struct rql_structure *v)
 {
 	if (v->kind->is_gone && v->kind->is_gone(all, v)) {
 		const struct rql_definition_change change = {.schema = v->schema, .name = v->name};
-		/* When the row cannot be deleted now it is harmless: a definition without its view is passed over at opening. */
+		/* A row that cannot be deleted now is harmless: a definition without its view is passed over at opening. */
 		if (!all->read_only)
 			(void)!rql_definition_change(all, &change, NULL, NULL);
 		rql_catalog_remove(all->catalog, v->id);

@@ -1,5 +1,5 @@
-/* Structures on devices: what may be placed where, what is placed ahead when they are built, and what happens when a device
- * fails. The CPU always has the structure; a GPU is only ever a faster place. */
+/* Structures on devices: what may be placed where, what is placed ahead when they are built, and what happens when a
+ * device fails. The CPU always has the structure; a GPU is only ever a faster place. */
 #include "structure/structure_internal.h"
 
 #include "device/placement.h"
@@ -12,8 +12,9 @@ const char *rql_device_failure(const struct rql_structure *s, const struct rql_d
 {
 	/* Of no kind in particular: what holds for the whole device. The methods know of their own kinds' failures. */
 	const char *failure = NULL;
+	const struct rql_place any = {.owner = s->relation, .kind = "", .kept = true};
 	if (s->relation)
-		(void)rql_placement_there(&(struct rql_place){.owner = s->relation, .kind = "", .kept = true}, device, &failure);
+		(void)rql_placement_there(&any, device, &failure);
 	return failure ? failure : rql_structure_failed_on(s, device);
 }
 
@@ -117,7 +118,8 @@ void rql_device_place(struct rql_build_context *ctx, struct rql_structure *s)
 	bool wanted = settings->unit_forced || s->unit_wanted;
 	enum rql_unit unit = settings->unit_forced ? settings->unit : s->unit_wanted ? s->unit : RQL_UNIT_COMPUTE;
 	/* The paper's layouts are for comparison, several to a view: each is made by the first query that wants it. */
-	if (!s->kind->contents || unit == RQL_UNIT_CPU || s->layout || settings->layout[0] || !some_method(unit, settings->disabled_methods))
+	if (!s->kind->contents || unit == RQL_UNIT_CPU || s->layout || settings->layout[0] ||
+	    !some_method(unit, settings->disabled_methods))
 		return;
 	struct rql_arena *arena = rql_arena_new();
 	if (!arena)

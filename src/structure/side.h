@@ -1,5 +1,5 @@
-/* The side folder FILE.db.rayql: contents of structures that outlive a session (docs/format.md). The database says when it
- * is opened and closed; what is in the files is the kinds' affair. */
+/* The side folder FILE.db.rayql: contents of structures that outlive a session (docs/format.md). The database says when
+ * it is opened and closed; what is in the files is the kinds' affair. */
 #ifndef RQL_STRUCTURE_SIDE_H
 #define RQL_STRUCTURE_SIDE_H
 

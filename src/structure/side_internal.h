@@ -1,5 +1,5 @@
-/* What the files of the side folder share: side.c (the folder), side_manifest.c (its table of contents), side_key.c (what
- * the table is signed with), side_placed.c (what devices made of contents). */
+/* What the files of the side folder share: side.c (the folder), side_manifest.c (its table of contents), side_key.c
+ * (what the table is signed with), side_placed.c (what devices made of contents). */
 #ifndef RQL_STRUCTURE_SIDE_INTERNAL_H
 #define RQL_STRUCTURE_SIDE_INTERNAL_H
 
@@ -13,12 +13,12 @@ const char *rql_manifest_parse(struct rql_side *side, char *text, uint64_t lengt
 /* False: out of memory. A file without a stamp is left out. */
 bool rql_manifest_print(const struct rql_side *side, const struct rql_file_identity *id,
                         const struct rql_side_entry *kept, uint32_t count, struct rql_strbuf *out);
-/* The contents of s (unpublished, bound) in a file of its own; *file: its name, malloc'ed. read: those of s->side_file. */
+/* The contents of s (unpublished, bound) in a file of its own; *file: its name, malloc'ed. read: from s->side_file. */
 rql_status rql_side_write(struct rql_side *side, const struct rql_structure *s, char **file,
                           struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_side_read(struct rql_structures *all, struct rql_structure *s, struct rql_error *err) RQL_MUST_CHECK;
-/* What a device made of the contents, beside their file; what does not work is made again instead. No file is written when
- * reading it would take longer than making did. read: false when there was nothing to use. */
+/* What a device made of the contents, beside their file; what does not work is made again instead. No file is written
+ * when reading it would take longer than making did. read: false when there was nothing to use. */
 void rql_side_write_placed(struct rql_side *side, const struct rql_structure *s, struct rql_device *device);
 bool rql_side_read_placed(const struct rql_side *side, const struct rql_structure *s, struct rql_device *device);
 /* A name that rql_side_write makes, with `end` behind it. */

@@ -1,6 +1,6 @@
-/* What devices made of contents (acceleration structures), in the side folder: <contents' stem>.<device's UUID>.rt beside
- * the contents' own file, whose name is never used twice, so the name alone says which contents it belongs to. The file's
- * head says which contents, driver and device it is for; a foreign or damaged one is passed over, and it is made again. */
+/* What devices made of contents (acceleration structures), in the side folder: <contents' stem>.<device's UUID>.rt
+ * beside the contents' own file. Its name is never used twice, so the name alone says which contents it belongs to. The
+ * file's head says which contents, driver and device it is for; a foreign or damaged one is passed over. */
 #include "structure/side_internal.h"
 
 #include "device/placement.h"

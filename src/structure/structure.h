@@ -89,6 +89,10 @@ rql_status rql_definitions_read(struct rql_structures *all, struct rql_error *er
 
 /* database.schema.name, quoted. */
 void rql_put_qualified(struct rql_strbuf *out, const char *database, const char *schema, const char *name);
+/* "system.main.duckdb_views() WHERE ...": those of the database whose schema and `column` have these names, in any case.
+ * schema NULL: of any. */
+void rql_put_objects(struct rql_strbuf *out, const char *function, const char *column, const char *database,
+                     const char *schema, const char *name);
 
 /* ---- making ---- */
 /* Waits for the build lock, polling for an interrupt; try_only: RQL_ERROR_STALE when another session has it. */
@@ -106,11 +110,12 @@ rql_status rql_structure_create(struct rql_build_context *ctx, struct rql_struct
 /* Builds the contents of s (unpublished, described); automatic ones make room. */
 rql_status rql_structure_build(struct rql_build_context *ctx, struct rql_structure *s,
                                struct rql_error *err) RQL_MUST_CHECK;
-/* Takes over the reference to old. use_side: its side file will do, when it is still right. What only grew is extended. */
+/* Takes over the reference to old. use_side: its side file will do, when it is still right. What only grew is
+ * extended. */
 rql_status rql_structure_rebuild(struct rql_build_context *ctx, struct rql_structure *old, bool use_side,
                                  struct rql_error *err) RQL_MUST_CHECK;
-/* Without the lock. Makes the structure (of a REFRESH plan) ready: from its side file or by building it. RQL_ERROR_STALE:
- * another session is at it. */
+/* Without the lock. Makes the structure (of a REFRESH plan) ready: from its side file or by building it.
+ * RQL_ERROR_STALE: another session is at it. */
 rql_status rql_structure_make_ready(struct rql_build_context *ctx, const struct rql_structure *structure,
                                     struct rql_error *err) RQL_MUST_CHECK;
 /* Carries an RQL_PLAN_LOAD out. On failure the host answers; the reason is remembered until something changes. */
@@ -120,8 +125,8 @@ void rql_load_failures_free(struct rql_load_failures *failures); /* NULL accepte
 /* After schema statements: structures whose view is gone are removed, whose definition no longer binds become
  * INVALID. */
 void rql_structures_sync(struct rql_structures *all);
-/* When the database is closed. What rows were appended to has no side file any more: one is written now, not after every
- * INSERT. */
+/* When the database is closed. What rows were appended to has no side file any more: one is written now, not after
+ * every INSERT. */
 void rql_structures_save_appended(struct rql_structures *all, struct rql_structure **list, uint32_t count);
 /* What the next opening may use, into kept[count]: contents of fresh structures with a file, and files that were never
  * needed and are still valid. Returns how many. */

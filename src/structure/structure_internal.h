@@ -5,13 +5,13 @@
 #include "structure/side_internal.h"
 
 /* ---- building (build.c) ---- */
-/* A new structure without contents, not yet published, of this kind and these options; owns database, schema and name. */
+/* A new structure without contents, not yet published, of this kind and these options; with database, schema, name. */
 rql_status rql_structure_describe(const struct rql_structures *all, const struct rql_structure_kind *kind,
                                   const char *schema, const char *name, const struct rql_structure_options *options,
                                   struct rql_structure **out, struct rql_error *err) RQL_MUST_CHECK;
 char *rql_structure_hash(const char *text); /* malloc'ed hex digest; NULL: out of memory */
-/* Gives s (unpublished) its tables and the hash of its definition, a malloc'ed text that is taken over, also on failure.
- * A side file of another definition is not used any more. */
+/* Gives s (unpublished) its tables and the hash of its definition, a malloc'ed text that is taken over, also on
+ * failure. A side file of another definition is not used any more. */
 rql_status rql_structure_define(struct rql_structure *s, uint32_t count, struct rql_table *const *tables, char *hash,
                                 struct rql_error *err) RQL_MUST_CHECK;
 /* Is (database, schema, table) a table that a structure may read? RQL_ERROR_STATEMENT; `cannot` and `can` begin the
@@ -29,7 +29,7 @@ uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *
 rql_status rql_build_on(struct rql_build_context *ctx, struct rql_host_con *con,
                         rql_status (*read)(void *state, struct rql_host_con *con, struct rql_error *err), void *state,
                         struct rql_error *err) RQL_MUST_CHECK;
-/* Calls once, which replaces the result of the call before, until s's tables have not moved meanwhile: twice at most. */
+/* Calls once, which replaces the result of the call before, until s's tables have not moved meanwhile: at most twice. */
 rql_status rql_build_settled(struct rql_build_context *ctx, struct rql_structure *s,
                              rql_status (*once)(void *state, struct rql_error *err), void *state,
                              struct rql_error *err) RQL_MUST_CHECK;

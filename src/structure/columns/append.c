@@ -100,7 +100,8 @@ static rql_status look(struct append *a, bool *same, struct rql_error *err)
 	rql_columns_put_table(&sql, a->s);
 	rql_status status = rql_columns_count(a->con, rql_strbuf_text(&sql), 1, &total, err);
 	rql_strbuf_clear(&sql);
-	rql_strbuf_printf(&sql, "SELECT system.main.count(*), coalesce(system.main.max(rowid), %lld)", (long long)a->s->greatest_rowid);
+	rql_strbuf_printf(&sql, "SELECT system.main.count(*), coalesce(system.main.max(rowid), %lld)",
+	                  (long long)a->s->greatest_rowid);
 	put_where(&sql, a);
 	if (status == RQL_OK)
 		status = rql_columns_count(a->con, rql_strbuf_text(&sql), 2, numbers, err);

@@ -34,8 +34,8 @@ static const char *known_failure(const struct rql_structures *all, const struct 
 	for (uint32_t i = 0; all->load_failures && i < FAILURES; i++) {
 		const struct rql_load_failure *f = &all->load_failures->list[i];
 		if (f->key && f->reason && strcmp(f->key, s->definition_hash) == 0 &&
-		    f->version == rql_table_version(all->catalog, s->tables[0]) && f->limit == atomic_load(&all->budget->limit) &&
-		    f->used <= atomic_load(&all->budget->used))
+		    f->version == rql_table_version(all->catalog, s->tables[0]) &&
+		    f->limit == atomic_load(&all->budget->limit) && f->used <= atomic_load(&all->budget->used))
 			return f->reason;
 	}
 	return NULL;

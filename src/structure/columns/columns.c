@@ -251,7 +251,8 @@ static char *source_sql(const struct build *b, uint64_t sink)
 	struct rql_strbuf sql = {0};
 	rql_strbuf_printf(&sql, "SELECT system.main.count(system.main.rayql_sink(%llu, ", (unsigned long long)sink);
 	put_columns(&sql, &b->shape);
-	rql_strbuf_put(&sql, b->shape.no_rowid ? ")), CAST(-1 AS BIGINT)" : ", rowid)), coalesce(system.main.max(rowid), -1)");
+	rql_strbuf_put(&sql, b->shape.no_rowid ? ")), CAST(-1 AS BIGINT)"
+	                                       : ", rowid)), coalesce(system.main.max(rowid), -1)");
 	rql_strbuf_put(&sql, ", system.main.count(*) FROM ");
 	rql_columns_put_table(&sql, b->s);
 	return rql_strbuf_take(&sql);
@@ -354,8 +355,9 @@ static rql_status find_rowid(struct rql_structures *all, struct rql_structure *s
 {
 	struct rql_strbuf sql = {0};
 	int64_t numbers[2] = {0};
+	bool known = s->greatest_rowid != RQL_NO_ROWID;
 	rql_strbuf_printf(&sql, "SELECT %s, system.main.count(*) FROM ",
-	                  s->greatest_rowid == RQL_NO_ROWID ? "CAST(-1 AS BIGINT)" : "coalesce(system.main.max(rowid), -1)");
+	                  known ? "coalesce(system.main.max(rowid), -1)" : "CAST(-1 AS BIGINT)");
 	rql_columns_put_table(&sql, s);
 	pthread_mutex_lock(&all->loader_lock);
 	rql_status status = rql_columns_count(all->loader, rql_strbuf_text(&sql), 2, numbers, err);
@@ -365,7 +367,7 @@ static rql_status find_rowid(struct rql_structures *all, struct rql_structure *s
 	if ((uint64_t)numbers[1] != rows)
 		return rql_error_set(err, RQL_ERROR_CORRUPT, "it holds %llu rows, the table has %lld", (unsigned long long)rows,
 		                     (long long)numbers[1]);
-	if (s->greatest_rowid != RQL_NO_ROWID)
+	if (known)
 		s->greatest_rowid = numbers[0];
 	return RQL_OK;
 }

@@ -29,8 +29,8 @@ rql_status rql_columns_describe(const struct rql_structures *all, const char *na
 rql_status rql_columns_check_table(const struct rql_structures *all, const struct rql_table_ref *table,
                                    struct rql_error *err) RQL_MUST_CHECK;
 /* Gives s (unpublished) the one table, its columns and the hash of both; takes nothing over. */
-rql_status rql_columns_define(struct rql_structures *all, struct rql_structure *s, const struct rql_columns_shape *shape,
-                              struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_columns_define(struct rql_structures *all, struct rql_structure *s,
+                              const struct rql_columns_shape *shape, struct rql_error *err) RQL_MUST_CHECK;
 /* rql_structure_kind's. */
 rql_status rql_columns_append(struct rql_build_context *ctx, struct rql_structure *s, bool *done,
                               struct rql_error *err) RQL_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* The kind "cube": what a materialized view's SELECT ... GROUP BY gives, kept as a coded relation (method/contents.h). DuckDB
- * runs the SELECT without its aggregates and pushes every row into the method's builder. */
+/* The kind "cube": what a materialized view's SELECT ... GROUP BY gives, kept as a coded relation (method/contents.h).
+ * DuckDB runs the SELECT without its aggregates and pushes every row into the method's builder. */
 #include "structure/structure_internal.h"
 
 #include <stdlib.h>
@@ -89,8 +89,8 @@ static rql_status bind(struct rql_structures *all, struct rql_structure *s, stru
 	return status == RQL_OK ? define(all, s, def, err) : status;
 }
 
-/* The query means what the loader binds (default settings, committed state), so that a rebuild after reopening means the
- * same. A session in which it means something else must say so now. */
+/* The query means what the loader binds (default settings, committed state), so that a rebuild after reopening means
+ * the same. A session in which it means something else must say so now. */
 static rql_status define_for(const struct rql_plan_context *plan, struct rql_structures *all, struct rql_structure *s,
                              struct rql_error *err)
 {
@@ -143,7 +143,8 @@ static rql_status describe(const struct rql_plan_context *plan, struct rql_struc
 	s->query = trimmed(st->query);
 	s->options = rql_strbuf_take(&text);
 	s->statement = s->query && s->options ? statement_text(s) : NULL;
-	rql_status status = rql_host_fold_text(plan->host, "system.main.current_setting('search_path')", &s->search_path, err);
+	rql_status status =
+		rql_host_fold_text(plan->host, "system.main.current_setting('search_path')", &s->search_path, err);
 	if (status == RQL_OK && !s->statement)
 		status = rql_error_memory(err, sizeof *s, "a structure");
 	if (status == RQL_OK)
@@ -164,13 +165,8 @@ static rql_status view_text(const struct rql_structures *all, const char *schema
 	struct rql_strbuf sql = {0};
 	struct rql_host_con *con = NULL;
 	RQL_TRY(rql_host_connect_own(all->host, &con, err));
-	rql_strbuf_put(&sql, "SELECT sql FROM system.main.duckdb_views() WHERE database_name = ");
-	rql_strbuf_put_literal(&sql, all->name, strlen(all->name));
-	rql_strbuf_put(&sql, " AND system.main.lower(schema_name) = system.main.lower(");
-	rql_strbuf_put_literal(&sql, schema, strlen(schema));
-	rql_strbuf_put(&sql, ") AND system.main.lower(view_name) = system.main.lower(");
-	rql_strbuf_put_literal(&sql, name, strlen(name));
-	rql_strbuf_put(&sql, ")");
+	rql_strbuf_put(&sql, "SELECT sql FROM ");
+	rql_put_objects(&sql, "duckdb_views", "view_name", all->name, schema, name);
 	rql_status status = rql_host_query_text(con, rql_strbuf_text(&sql), out, err);
 	rql_host_disconnect(con);
 	rql_strbuf_free(&sql);
