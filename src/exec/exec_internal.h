@@ -240,20 +240,17 @@ rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, st
 void rql_result_close(struct rql_result *res); /* what a later statement does */
 
 /* ---- RayQL's own statements ---- */
-/* CREATE INDEX ... USING, REFRESH INDEX, DROP INDEX (columns.c). */
-rql_status rql_index_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                            struct rql_error *err);
-rql_status rql_index_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                             struct rql_error *err);
-/* Is DROP INDEX's name one of ours? Else it is the host's. */
-bool rql_index_is_ours(struct rql_session *s, const char *sql, const struct rql_statement *st);
-rql_status rql_index_drop(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                          struct rql_error *err);
+/* structures.c: CREATE of a view, of an index USING ..., REFRESH and DROP of either. */
 rql_status rql_view_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
                            struct rql_error *err);
-rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
+rql_status rql_index_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
                             struct rql_error *err);
-rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err);
+rql_status rql_structure_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                                 struct rql_error *err);
+rql_status rql_structure_drop(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                              struct rql_error *err);
+/* Is DROP INDEX's name one of ours? Else it is the host's. */
+bool rql_index_is_ours(struct rql_session *s, const char *sql, const struct rql_statement *st);
 /* SET and RESET (settings_scope.c). */
 rql_status rql_settings_set(struct rql_session *s, const struct rql_statement *st, struct rql_error *err);
 /* Takes over what others have set globally since the last call, where s has no value of its own. */

@@ -255,20 +255,16 @@ static rql_status run_own(const struct rql_call *call, const struct rql_statemen
 	case RQL_STATEMENT_CREATE_VIEW:
 		status = rql_view_create(s, call->sql, st, err);
 		break;
-	case RQL_STATEMENT_REFRESH_VIEW:
-		status = rql_view_refresh(s, call->sql, st, err);
-		break;
-	case RQL_STATEMENT_DROP_VIEW:
-		status = rql_view_drop(s, call->sql, st, err);
-		break;
 	case RQL_STATEMENT_CREATE_INDEX:
 		status = rql_index_create(s, call->sql, st, err);
 		break;
+	case RQL_STATEMENT_REFRESH_VIEW:
 	case RQL_STATEMENT_REFRESH_INDEX:
-		status = rql_index_refresh(s, call->sql, st, err);
+		status = rql_structure_refresh(s, call->sql, st, err);
 		break;
+	case RQL_STATEMENT_DROP_VIEW:
 	case RQL_STATEMENT_DROP_INDEX:
-		status = rql_index_drop(s, call->sql, st, err);
+		status = rql_structure_drop(s, call->sql, st, err);
 		break;
 	case RQL_STATEMENT_SET:
 	case RQL_STATEMENT_RESET:

@@ -1,6 +1,6 @@
 /* CREATE, REFRESH and DROP of MATERIALIZED VIEW and of INDEX ... USING: DuckDB's catalog, our row in the database and
- * the structure change together or not at all. A view is an object of DuckDB's, too, so it can be read by name anywhere.
- * Of an index DuckDB knows nothing: its table can be altered and dropped as if it were not there. */
+ * the structure change together or not at all. A view is an object of DuckDB's, too, so it can be read by name. Of an
+ * index DuckDB knows nothing: its table can be altered and dropped as if it were not there. */
 #include "exec/names.h"
 
 #include <stdlib.h>
@@ -51,6 +51,11 @@ static const struct noun views = {RQL_STATEMENT_CREATE_VIEW, "materialized views
                                   "DROP MATERIALIZED VIEW", no_such_view};
 static const struct noun indexes = {RQL_STATEMENT_CREATE_INDEX, "indexes of RayQL's", "REFRESH INDEX",
                                     "DROP INDEX of columns", no_such_index};
+
+static const struct noun *noun_of(const struct rql_statement *st)
+{
+	return st->kind == RQL_STATEMENT_REFRESH_VIEW || st->kind == RQL_STATEMENT_DROP_VIEW ? &views : &indexes;
+}
 
 /* ---- CREATE ---- */
 static rql_status create_view_locked(struct rql_session *s, const struct rql_statement *st, const struct rql_name *n,
@@ -181,9 +186,10 @@ rql_status rql_index_create(struct rql_session *s, const char *sql, const struct
 }
 
 /* ---- REFRESH ---- */
-static rql_status refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                          const struct noun *noun, struct rql_error *err)
+rql_status rql_structure_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                                 struct rql_error *err)
 {
+	const struct noun *noun = noun_of(st);
 	struct rql_structures *all = &s->db->structures;
 	struct rql_name n = {0};
 	RQL_TRY(rql_refuse_inside(s, noun->refresh, err));
@@ -196,18 +202,6 @@ static rql_status refresh(struct rql_session *s, const char *sql, const struct r
 	}
 	rql_name_free(&n);
 	return status;
-}
-
-rql_status rql_view_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                            struct rql_error *err)
-{
-	return refresh(s, sql, st, &views, err);
-}
-
-rql_status rql_index_refresh(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                             struct rql_error *err)
-{
-	return refresh(s, sql, st, &indexes, err);
 }
 
 /* ---- DROP ---- */
@@ -254,11 +248,15 @@ static rql_status drop_found(struct rql_session *s, struct rql_structure *v, str
 	return RQL_OK;
 }
 
-static rql_status drop(struct rql_session *s, const char *sql, const struct rql_statement *st, const struct noun *noun,
-                       struct rql_error *err)
+rql_status rql_structure_drop(struct rql_session *s, const char *sql, const struct rql_statement *st,
+                              struct rql_error *err)
 {
+	const struct noun *noun = noun_of(st);
 	struct rql_structures *all = &s->db->structures;
 	struct rql_name n = {0};
+	RQL_TRY(rql_refuse_inside(s, noun->drop, err));
+	if (noun == &views)
+		RQL_TRY(rql_refuse_read_only(s, "DROP", err));
 	RQL_TRY(rql_name_resolve(s, sql, &st->name, noun->what, &n, err));
 	rql_status status = rql_structures_lock(&s->build, false, err);
 	if (status == RQL_OK) {
@@ -275,18 +273,4 @@ static rql_status drop(struct rql_session *s, const char *sql, const struct rql_
 	}
 	rql_name_free(&n);
 	return status;
-}
-
-rql_status rql_view_drop(struct rql_session *s, const char *sql, const struct rql_statement *st, struct rql_error *err)
-{
-	RQL_TRY(rql_refuse_inside(s, views.drop, err));
-	RQL_TRY(rql_refuse_read_only(s, "DROP", err));
-	return drop(s, sql, st, &views, err);
-}
-
-rql_status rql_index_drop(struct rql_session *s, const char *sql, const struct rql_statement *st,
-                          struct rql_error *err)
-{
-	RQL_TRY(rql_refuse_inside(s, indexes.drop, err));
-	return drop(s, sql, st, &indexes, err);
 }

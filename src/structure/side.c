@@ -6,8 +6,8 @@
  * the script that wrote it, can have the same headers over other rows: the time of its last change tells them apart
  * when it takes the first one's place. A log (FILE.db.wal) that is there when the file is opened means changes behind
  * the headers. The manifest (side_manifest.c) is written after DuckDB has closed the file, and names files that are
- * never rewritten: a process that dies leaves an old manifest with old files, valid exactly as long as the database file
- * is the old one, too. All of it is worked in through the folder's descriptor (util/files.h). */
+ * never rewritten: a process that dies leaves an old manifest with old files, valid exactly as long as the database
+ * file is the old one, too. All of it is worked in through the folder's descriptor (util/files.h). */
 #include "structure/side_internal.h"
 
 #include <dirent.h>

@@ -29,7 +29,7 @@ uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *
 rql_status rql_build_on(struct rql_build_context *ctx, struct rql_host_con *con,
                         rql_status (*read)(void *state, struct rql_host_con *con, struct rql_error *err), void *state,
                         struct rql_error *err) RQL_MUST_CHECK;
-/* Calls once, which replaces the result of the call before, until s's tables have not moved meanwhile: at most twice. */
+/* Calls once, which replaces the result of the call before, until s's tables have not moved meanwhile, or twice. */
 rql_status rql_build_settled(struct rql_build_context *ctx, struct rql_structure *s,
                              rql_status (*once)(void *state, struct rql_error *err), void *state,
                              struct rql_error *err) RQL_MUST_CHECK;
