@@ -75,7 +75,7 @@ static rql_status create_view_locked(struct rql_session *s, const struct rql_sta
 		status =
 			rql_error_set(err, RQL_ERROR_STATEMENT, "Catalog Error: Index with name \"%s\" already exists!", n->name);
 	if (status == RQL_OK)
-		status = rql_structure_cube.describe(&plan, all, NULL, st, n->schema, options, &v, err);
+		status = rql_structure_kind_of(st->kind)->describe(&plan, all, NULL, st, n->schema, options, &v, err);
 	if (status != RQL_OK)
 		goto done;
 	rql_strbuf_printf(&sql, "CREATE %sVIEW ", st->or_replace ? "OR REPLACE " : "");
@@ -99,7 +99,7 @@ rql_status rql_view_create(struct rql_session *s, const char *sql, const struct 
 	rql_status status =
 		arena ? rql_refuse_inside(s, "CREATE MATERIALIZED VIEW", err) : rql_error_memory(err, 0, "a statement");
 	if (status == RQL_OK)
-		status = rql_structure_cube.options(arena, sql, st, &options, err);
+		status = rql_structure_kind_of(st->kind)->options(arena, sql, st, &options, err);
 	if (status == RQL_OK)
 		status = rql_device_check_unit(&s->build, sql, &options, err);
 	if (status == RQL_OK)

@@ -70,7 +70,7 @@ struct rql_structure_kind {
 
 const struct rql_structure_kind *const *rql_structure_kinds(void); /* NULL-terminated */
 const struct rql_structure_kind *rql_structure_kind_named(const char *name, size_t length); /* NULL: there is none */
-extern const struct rql_structure_kind rql_structure_cube;
-extern const struct rql_structure_kind rql_structure_columns;
+/* The one that such a statement defines when it names none. */
+const struct rql_structure_kind *rql_structure_kind_of(enum rql_statement_kind statement);
 
 #endif

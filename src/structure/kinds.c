@@ -2,6 +2,10 @@
 #include <string.h>
 #include "structure/kind.h"
 
+/* The kinds' tables; their own headers are not for this file. */
+extern const struct rql_structure_kind rql_structure_cube;
+extern const struct rql_structure_kind rql_structure_columns;
+
 const struct rql_structure_kind *const *rql_structure_kinds(void)
 {
 	static const struct rql_structure_kind *const kinds[] = {
@@ -16,6 +20,14 @@ const struct rql_structure_kind *rql_structure_kind_named(const char *name, size
 {
 	const struct rql_structure_kind *const *k = rql_structure_kinds();
 	while (*k && (strlen((*k)->name) != length || memcmp((*k)->name, name, length) != 0))
+		k++;
+	return *k;
+}
+
+const struct rql_structure_kind *rql_structure_kind_of(enum rql_statement_kind statement)
+{
+	const struct rql_structure_kind *const *k = rql_structure_kinds();
+	while (*k && (*k)->statement != statement)
 		k++;
 	return *k;
 }

@@ -5,6 +5,8 @@
 
 #include "structure/kind.h"
 
+extern const struct rql_structure_kind rql_structure_columns;
+
 /* What a columns structure's query says of its table: `SELECT a, b FROM main.t`, or * for all columns. */
 struct rql_columns_shape {
 	struct rql_table_ref table;

@@ -9,6 +9,8 @@
 #include "method/contents.h"
 #include "structure/options.h"
 
+extern const struct rql_structure_kind rql_structure_cube;
+
 /* ---- definitions ---- */
 static void retain_definition(void *definition)
 {
