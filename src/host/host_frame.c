@@ -280,6 +280,7 @@ struct piece {
 static void scan_free(void *state)
 {
 	struct scan *scan = state;
+	HOST_CROSS();
 	rql_host_frame_release(scan->frame);
 	free(scan);
 }
@@ -287,6 +288,7 @@ static void scan_free(void *state)
 static void piece_free(void *state)
 {
 	struct piece *piece = state;
+	HOST_CROSS();
 	if (piece->owned)
 		duckdb_destroy_data_chunk(&piece->chunk);
 	if (piece->sel)
@@ -410,6 +412,7 @@ static void frame_fill(duckdb_function_info info, duckdb_data_chunk output)
 		duckdb_function_set_error(info, text ? text : "rayql_arrow: out of memory");
 		free(text);
 		rql_error_clear(&err);
+		HOST_CROSS();
 		return;
 	}
 	uint64_t rows = piece->end - piece->at, room = duckdb_vector_size();

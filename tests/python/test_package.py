@@ -144,6 +144,16 @@ class Package(unittest.TestCase):
         frame = pandas.DataFrame({"x": [10]})  # noqa: F841
         self.assertEqual(self.con.execute("SELECT sum(x) FROM frame").fetchall(), [(10,)])
 
+    def test_magic(self):
+        from rayql import _magic
+
+        variables = {"con": self.con}
+        self.assertIsNone(_magic.run("con", "CREATE TABLE made AS SELECT 7 AS x", variables))
+        self.assertEqual(_magic.run("con", "FROM made", variables)["x"].tolist(), [7])
+        self.assertIsNone(_magic.run("con >> kept", "FROM made", variables))
+        self.assertEqual(variables["kept"]["x"].tolist(), [7])
+        self.assertEqual(_magic.run("", "SELECT 1 AS y", variables)["y"].tolist(), [1])
+
     # ---- what RayQL does ----
     def test_acceleration(self):
         self.con.execute("CREATE TABLE t AS SELECT i, i % 10 AS g FROM range(200000) r(i)")
@@ -200,6 +210,29 @@ class Package(unittest.TestCase):
 
     def test_shutdown_with_open_results(self):
         self.run_python("import rayql; c = rayql.connect(); r = c.sql('FROM range(9999999)'); r.fetchone(); s = r.execute()")
+
+    # ---- what goes wrong elsewhere ----
+    def test_exceptions_of_producers(self):
+        schema = pyarrow.schema([("a", pyarrow.int64())])
+
+        def batches():
+            yield pyarrow.record_batch([[1, 2]], schema=schema)
+            raise ValueError("the producer is out of rows")
+
+        reader = pyarrow.RecordBatchReader.from_batches(schema, batches())
+        with self.assertRaisesRegex(rayql.OperationalError, "the producer is out of rows"):
+            self.con.register("x", reader)
+        with self.assertRaises(rayql.ProgrammingError):
+            self.con.execute("SELECT * FROM x")
+
+    def test_another_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.db")
+            with rayql.connect(path):
+                self.run_python(
+                    f"import rayql\ntry:\n    rayql.connect({path!r})\nexcept rayql.OperationalError as error:\n"
+                    "    assert 'lock' in str(error), error\nelse:\n    raise SystemExit('it was opened twice')"
+                )
 
     # ---- one DuckDB ----
     def test_one_duckdb(self):
