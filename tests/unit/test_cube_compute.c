@@ -12,7 +12,10 @@
 #include "method/cube/cube_compute.h"
 #include "vulkan_fixture.h"
 
-#define CASES 40u /* a query makes pipelines of its own: the driver's compiler takes nearly all the time */
+/* A query makes pipelines of its own, and the driver's compiler takes nearly all the time: of the first 40 seeds those whose
+ * cubes go ways that the ones before did not (test_ways). */
+static const uint64_t seeds[] = {1, 2, 3, 5, 6, 9, 15, 17, 20, 26, 33, 34, 39};
+#define CASES (sizeof seeds / sizeof *seeds)
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
@@ -212,14 +215,14 @@ static void test_random(void **state)
 {
 	(void)state;
 	const char *first = getenv("RAYQL_TEST_SEED");
-	uint64_t from = first ? strtoull(first, NULL, 10) : 1;
-	for (uint64_t seed = from; seed < from + (first ? 1 : CASES); seed++) {
+	for (size_t i = 0; i < (first ? 1 : CASES); i++) {
+		uint64_t seed = first ? strtoull(first, NULL, 10) : seeds[i];
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct table t;
 		struct made made;
 		table_make(&t);
 		cube_make(&made, &t);
-		for (unsigned i = 0; i < 4; i++) {
+		for (unsigned k = 0; k < 4; k++) {
 			struct query q;
 			query_make(&q, &t);
 			run_query(&made.cube, &q, &t);
