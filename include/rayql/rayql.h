@@ -256,6 +256,14 @@ RAYQL_API rayql_status rayql_query_arrow(rayql_connection *con, const char *sql,
 
 /* ---- DuckDB's own C API ---- */
 struct _duckdb_connection;
+struct _duckdb_database;
+/* A database that the program has opened through DuckDB's C API, with configuration and extensions of its own. It
+ * becomes RayQL's and closes with the rayql_database; *db is NULL then. After a failure *db is NULL, too, if the database was
+ * taken over before that, and it is closed. The program has closed its own connections to it before: what they wrote later
+ * would not be seen. config: host_options may have RayQL's settings only (RAYQL_ERROR_MISUSE). No side files are kept, so
+ * structures are built anew at their first use. */
+RAYQL_API rayql_status rayql_open_duckdb(struct _duckdb_database **db, const rayql_config *config,
+                                         rayql_database **out, rayql_error **err);
 /* A connection of DuckDB's to the same database, for what RayQL has no call for: appenders, functions in C, other
  * libraries. The function table is that of the process's DuckDB. RayQL does not see what is written through it, so while
  * there is one, DuckDB answers every query on the database, and says so; afterwards all structures count as outdated. To be

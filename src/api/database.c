@@ -36,17 +36,18 @@ static rql_status read_config(const rayql_config *config, struct rql_database_co
 	return RQL_OK;
 }
 
-rayql_status rayql_open(const char *path, const rayql_config *config, rayql_database **out, rayql_error **error)
+/* host: of a duckdb_database to take over, or NULL. */
+static rayql_status open_any(const char *path, void **host, const rayql_config *config, rayql_database **out,
+                             rayql_error **error)
 {
 	struct rql_database_config internal = {0};
 	struct rql_host_option *options = NULL;
 	struct rql_error err = {0};
-	if (!out)
-		return rql_api_misuse(error, "rayql_open: out is NULL");
 	rayql_database *db = calloc(1, sizeof *db);
 	rql_status status = db ? RQL_OK : rql_error_memory(&err, sizeof *db, "a database");
 	if (status == RQL_OK && config)
 		status = read_config(config, &internal, &options, &err);
+	internal.database = host;
 	if (status == RQL_OK)
 		status = rql_database_open(path, &internal, &db->db, &err);
 	free(options);
@@ -61,6 +62,22 @@ rayql_status rayql_open(const char *path, const rayql_config *config, rayql_data
 	atomic_store(&db->references, 1);
 	*out = db;
 	return RAYQL_OK;
+}
+
+rayql_status rayql_open(const char *path, const rayql_config *config, rayql_database **out, rayql_error **error)
+{
+	return out ? open_any(path, NULL, config, out, error) : rql_api_misuse(error, "rayql_open: out is NULL");
+}
+
+rayql_status rayql_open_duckdb(struct _duckdb_database **db, const rayql_config *config, rayql_database **out,
+                               rayql_error **error)
+{
+	if (!db || !*db || !out)
+		return rql_api_misuse(error, "rayql_open_duckdb: db, *db or out is NULL");
+	void *host = *db;
+	rayql_status status = open_any(NULL, &host, config, out, error);
+	*db = host;
+	return status;
 }
 
 void rql_api_database_unref(rayql_database *db)

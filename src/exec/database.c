@@ -70,6 +70,37 @@ static rql_status open_host(struct rql_database *db, const char *path, const str
 	return status;
 }
 
+/* The options are RayQL's own: DuckDB's were given when it was opened. */
+static rql_status adopt_host(struct rql_database *db, const struct rql_database_config *config, struct rql_error *err)
+{
+	for (unsigned i = 0; i < config->host_option_count; i++)
+		if (!rql_setting_is_own(config->host_options[i].name))
+			return rql_error_set(err, RQL_ERROR_MISUSE, "the option \"%s\" is DuckDB's, and the database is open already",
+			                     config->host_options[i].name);
+	return rql_host_adopt(config->database, &db->host, err);
+}
+
+/* As it was opened by somebody else, it keeps no side files; its file is guarded like any. */
+static rql_status hold_adopted(struct rql_database *db, struct rql_error *err)
+{
+	char *mode = NULL, *path = NULL;
+	rql_status status =
+		rql_host_query_text(db->structures.loader, "SELECT lower(system.main.current_setting('access_mode'))", &mode, err);
+	db->read_only = mode && strcmp(mode, "read_only") == 0;
+	if (status == RQL_OK)
+		status = rql_host_query_text(db->structures.loader,
+		                             "SELECT path FROM system.main.duckdb_databases() WHERE database_name = "
+		                             "system.main.current_database()",
+		                             &path, err);
+	if (status == RQL_OK && path)
+		status = rql_open_file_enter(path, db->read_only, &db->open_file, err);
+	if (status == RQL_OK && db->open_file)
+		status = rql_open_file_hold(db->open_file, path, err);
+	free(mode);
+	free(path);
+	return status;
+}
+
 static rql_status open_parts(struct rql_database *db, const struct rql_database_config *config, struct rql_error *err)
 {
 	RQL_TRY(hold_file(db, err));
@@ -80,6 +111,8 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
 	RQL_TRY(rql_host_connect_own(db->host, &db->structures.loader, err));
 	rql_host_guard_plans(db->structures.loader, true);
+	if (config->database)
+		RQL_TRY(hold_adopted(db, err));
 	RQL_TRY(rql_host_query_text(db->structures.loader, "SELECT system.main.current_database()", &db->name, err));
 	db->structures.host = db->host;
 	db->structures.catalog = db->catalog;
@@ -111,7 +144,8 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 	pthread_mutex_init(&db->devices_lock, NULL);
 	db->in_memory = is_memory(path);
 	atomic_store(&db->budget.limit, config->memory_limit ? config->memory_limit : rql_machine_memory() / 2);
-	rql_status status = open_host(db, db->in_memory ? NULL : path, config, err);
+	rql_status status =
+		config->database ? adopt_host(db, config, err) : open_host(db, db->in_memory ? NULL : path, config, err);
 	if (status == RQL_OK)
 		status = open_parts(db, config, err);
 	if (status != RQL_OK) {

@@ -22,6 +22,7 @@ struct rql_database_config {
 	uint32_t threads;      /* 0: all CPUs */
 	const struct rql_host_option *host_options;
 	unsigned host_option_count;
+	void **database; /* a duckdb_database that is open (rql_host_adopt); path is NULL then */
 };
 /* path NULL: in memory. */
 rql_status rql_database_open(const char *path, const struct rql_database_config *config, struct rql_database **out,

@@ -26,6 +26,9 @@ struct rql_host_option {
 /* path NULL: in memory. Options are DuckDB's (threads, access_mode, ...). */
 rql_status rql_host_open(const char *path, const struct rql_host_option *options, unsigned option_count,
                          struct rql_host_db **out, struct rql_error *err) RQL_MUST_CHECK;
+/* A duckdb_database that somebody has opened. *database is NULL once it is taken over: from then on it closes with *out, or
+ * with a failure. */
+rql_status rql_host_adopt(void **database, struct rql_host_db **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_close(struct rql_host_db *db); /* checkpoints and closes the file; NULL accepted */
 const char *rql_host_library_version(void);
 rql_status rql_host_connect(struct rql_host_db *db, struct rql_host_con **out, struct rql_error *err) RQL_MUST_CHECK;

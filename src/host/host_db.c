@@ -49,6 +49,19 @@ static void make_locks(struct rql_host_db *db)
 	pthread_cond_init(&db->sink_idle, NULL);
 }
 
+/* What a database needs whoever opened it. */
+static rql_status make_parts(struct rql_host_db *db, const struct rql_host_option *options, unsigned option_count,
+                             struct rql_error *err)
+{
+	if (duckdb_connect(db->db, &db->service) != DuckDBSuccess)
+		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB opened the database but refused a connection to it");
+	RQL_TRY(host_settings_open(db, options, option_count, err));
+	RQL_TRY(host_batch_register(db, err));
+	RQL_TRY(host_frame_register(db, err));
+	RQL_TRY(host_sink_register(db, err));
+	return host_fold_register(db, err);
+}
+
 rql_status rql_host_open(const char *path, const struct rql_host_option *options, unsigned option_count,
                          struct rql_host_db **out, struct rql_error *err)
 {
@@ -58,28 +71,32 @@ rql_status rql_host_open(const char *path, const struct rql_host_option *options
 		return rql_error_memory(err, sizeof *db, "a database handle");
 	make_locks(db);
 	rql_status status = open_database(path, options, option_count, &db->db, err);
-	if (status != RQL_OK)
-		goto error;
-	if (duckdb_connect(db->db, &db->service) != DuckDBSuccess) {
-		status = rql_error_set(err, RQL_ERROR_HOST, "DuckDB opened the database but refused a connection to it");
-		goto error;
+	if (status == RQL_OK)
+		status = make_parts(db, options, option_count, err);
+	if (status != RQL_OK) {
+		rql_host_close(db);
+		return status;
 	}
-	status = host_settings_open(db, options, option_count, err);
-	if (status == RQL_OK)
-		status = host_batch_register(db, err);
-	if (status == RQL_OK)
-		status = host_frame_register(db, err);
-	if (status == RQL_OK)
-		status = host_sink_register(db, err);
-	if (status == RQL_OK)
-		status = host_fold_register(db, err);
-	if (status != RQL_OK)
-		goto error;
 	*out = db;
 	return RQL_OK;
-error:
-	rql_host_close(db);
-	return status;
+}
+
+rql_status rql_host_adopt(void **database, struct rql_host_db **out, struct rql_error *err)
+{
+	RQL_TRY(host_library(err));
+	struct rql_host_db *db = calloc(1, sizeof *db);
+	if (!db)
+		return rql_error_memory(err, sizeof *db, "a database handle");
+	make_locks(db);
+	db->db = *database;
+	*database = NULL;
+	rql_status status = make_parts(db, NULL, 0, err);
+	if (status != RQL_OK) {
+		rql_host_close(db);
+		return status;
+	}
+	*out = db;
+	return RQL_OK;
 }
 
 void rql_host_close(struct rql_host_db *db)

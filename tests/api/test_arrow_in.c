@@ -367,6 +367,51 @@ static void while_one_is_lent(void **state)
 	close_session(&s);
 }
 
+/* A database that the program has opened itself. */
+static void taken_over(void **state)
+{
+	int (*open_it)(const char *, struct _duckdb_database **) = NULL;
+	int (*connect)(struct _duckdb_database *, struct _duckdb_connection **) = NULL;
+	void (*disconnect)(struct _duckdb_connection **) = NULL;
+	struct _duckdb_database *duckdb = NULL;
+	struct _duckdb_connection *con = NULL;
+	rayql_database *second = NULL;
+	rayql_error *err = NULL;
+	struct session s = {0};
+	char path[300], method[32];
+	const char *options[] = {"threads", "1", NULL};
+	rayql_config config = {.size = sizeof config, .host_options = options};
+	(void)state;
+	void *library = dlopen("libduckdb.so", RTLD_NOW | RTLD_NOLOAD);
+	*(void **)&open_it = dlsym(library, "duckdb_open");
+	*(void **)&connect = dlsym(library, "duckdb_connect");
+	*(void **)&disconnect = dlsym(library, "duckdb_disconnect");
+	dlclose(library);
+	scratch_path(path, "taken.db");
+	assert_int_equal(open_it(path, &duckdb), 0);
+	assert_int_equal(connect(duckdb, &con), 0);
+	assert_int_equal(lent_query(con, "CREATE TABLE t AS SELECT i % 10 AS g, i FROM range(1000) r(i)"), 0);
+	disconnect(&con);
+	assert_int_equal(rayql_open_duckdb(&duckdb, &config, &s.db, &err), RAYQL_ERROR_MISUSE);
+	assert_non_null(strstr(rayql_error_message(err), "\"threads\" is DuckDB's"));
+	assert_non_null(duckdb);
+	rayql_error_free(err);
+	assert_int_equal(rayql_open_duckdb(&duckdb, NULL, &s.db, NULL), RAYQL_OK);
+	assert_null(duckdb);
+	assert_int_equal(rayql_connect(s.db, &s.con, NULL), RAYQL_OK);
+	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT g, sum(i) FROM t GROUP BY g");
+	char *rows = rows_of(s.con, "SELECT sum(i) FROM t WHERE g < 2", method);
+	assert_string_equal(rows, "99100\n");
+	assert_string_equal(method, "cube");
+	free(rows);
+	/* Its file is guarded like any that RayQL opened. */
+	assert_int_equal(rayql_open(path, NULL, &second, NULL), RAYQL_ERROR_IO);
+	close_session(&s);
+	s = open_session(path, NULL);
+	gives(s.con, "SELECT sum(i) FROM t WHERE g < 2", "99100\n");
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,7 +419,7 @@ int main(void)
 		cmocka_unit_test(open_results),        cmocka_unit_test(streamed_into_a_table),
 		cmocka_unit_test(rows_of_parameters),  cmocka_unit_test(schemas_before_execution),
 		cmocka_unit_test(wider_parameters),    cmocka_unit_test(broken_arrays),
-		cmocka_unit_test(while_one_is_lent),
+		cmocka_unit_test(while_one_is_lent),   cmocka_unit_test(taken_over),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
