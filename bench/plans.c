@@ -1,6 +1,6 @@
 /* How many statements a second RayQL plans and answers when no text comes twice, by the number of connections, and what
- * planning one takes; beside a prepared statement with other parameters each time, one repeated text, and DuckDB. Each answer is checked: the table is such that sums of its ranges are
- * known. */
+ * planning one takes; beside a prepared statement with other parameters each time, one repeated text, and DuckDB. Each
+ * answer is checked: the table is such that sums of its ranges are known. */
 #include "plans.h"
 
 #include <pthread.h>

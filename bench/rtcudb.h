@@ -1,4 +1,4 @@
-/* rayql bench rtcudb: the experiments of the paper on RTCUDB (papers/000, section 6), by their figure numbers, as
+/* rayql bench rtcudb: the experiments of the paper on RTCUDB (section 6), by their figure numbers, as
  * selections of what ssb-flat measures. Figure 12 (its GPU without ray-tracing hardware) is any such GPU's figure 11. */
 #ifndef RQL_BENCH_RTCUDB_H
 #define RQL_BENCH_RTCUDB_H

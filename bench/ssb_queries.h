@@ -14,7 +14,7 @@ struct rql_ssb_query {
 	const char *from;   /* tables */
 	const char *where;  /* conditions, joins included */
 	const char *tail;   /* GROUP BY and ORDER BY, or "" */
-	double published;   /* selectivity in percent: papers/000 table 1 */
+	double published;   /* selectivity in percent: RTCUDB table 1 */
 };
 
 struct rql_ssb_flight {

@@ -1,6 +1,5 @@
 /* EXPLAIN [ANALYZE] of a query: two VARCHAR columns as DuckDB's EXPLAIN has. A method's plan is one row; where the
- * host answers,
- * the first row says why and DuckDB's own rows follow. */
+ * host answers, the first row says why and DuckDB's own rows follow. */
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>

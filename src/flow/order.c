@@ -209,7 +209,7 @@ static bool has_null_code(const struct rql_vector *v, const struct rql_rowset *s
 	return false;
 }
 
-/* Group keys come out in natural order (papers/000 section 5): nothing to do when the ORDER BY is a prefix of them. */
+/* Group keys come out in natural order (RTCUDB section 5): nothing to do when the ORDER BY is a prefix of them. */
 static bool already_sorted(const struct rql_rowset *set, const struct sorting *s)
 {
 	if (s->count > set->sorted_keys)

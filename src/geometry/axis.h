@@ -2,7 +2,7 @@
  * "Exactness"). axis.glsl says the same for shaders; the selftest compares the two bit by bit.
  *
  * A point (x, y, z) is a triangle of its own in the plane of its z. Queries are rays along z: a ray belongs to one
- * (x, y) and sees the points whose z is in an inclusive interval, which is the paper's query area (papers/000 section
+ * (x, y) and sees the points whose z is in an inclusive interval, which is the paper's query area (RTCUDB section
  * 3.2) one column wide, so that no ray ever sees another's points and nothing has to be counted once only.
  *
  * Range: every coordinate is below RQL_AXIS_SIZE. Corners and ray ends are multiples of one half, and float32 holds

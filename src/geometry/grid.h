@@ -1,4 +1,4 @@
-/* The paper's own mapping (papers/000 section 3.2): a row is a right triangle with its right-angle corner at the
+/* The paper's own mapping (RTCUDB section 3.2): a row is a right triangle with its right-angle corner at the
  * integers (a, b, c) and legs along x and y, and a query is a grid of parallel rays along z, half a leg apart. grid.glsl
  * says the same for shaders.
  *

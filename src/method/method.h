@@ -54,9 +54,9 @@ struct rql_method {
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
 	/* GPUs: its work, to be recorded before that of whoever reads what it gives. NULL: nobody can. */
 	struct rql_stage *(*stage)(struct rql_prepared *prepared);
-	/* Gives the port that the request wants; of ROWS on a GPU there is only the stage. flags: RQL_RUN_*. progress may be NULL; its cancel flag is polled. What must
-	 * be in the device's memory and is not yet is put there first (a price counts that as setup). RQL_ERROR_DEVICE,
-	 * LIMIT or MEMORY: nothing is lost, the host can answer. */
+	/* Gives the port that the request wants; of ROWS on a GPU there is only the stage. flags: RQL_RUN_*. progress may be
+	 * NULL; its cancel flag is polled. What must be in the device's memory and is not yet is put there first (a price counts
+	 * that as setup). RQL_ERROR_DEVICE, LIMIT or MEMORY: nothing is lost, the host can answer. */
 	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
 	                  struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
 	                  struct rql_error *err);

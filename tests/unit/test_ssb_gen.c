@@ -1,5 +1,5 @@
 /* The Star Schema Benchmark's generator: counts, independence of threads and chunks, distributions, the selectivities
- * of the 13 queries (papers/000, table 1), and flat rows as the join of the others. The argument is the scale of the
+ * of the 13 queries (RTCUDB, table 1), and flat rows as the join of the others. The argument is the scale of the
  * selectivities. */
 #include <math.h>
 #include <setjmp.h>
@@ -526,7 +526,7 @@ static void test_selectivities(void **state)
 		rql_batch_release(b);
 	}
 	rql_ssb_scratch_free(scratch);
-	/* papers/000, table 1, in percent, with the further digits of notes/h200.md; 4.3 as the flat form has it */
+	/* RTCUDB, table 1, in percent, with further digits; 4.3 as the flat form has it */
 	static const double published[13] = {1.99,  0.070,   0.016,     0.80, 0.16, 0.020, 3.67,
 	                                     0.145, 0.00576, 0.0000733, 1.59, 0.38, 0.0385};
 	for (unsigned q = 0; q < 13; q++) {

@@ -1,4 +1,4 @@
-/* The cube (RTCUDB, papers/000): rows of a relation as sorted cells of one key.
+/* The cube (RTCUDB): rows of a relation as sorted cells of one key.
  *
  * Build (sections 3.1, 4.2, 4.3; design.md "What a cube is made of"): every dimension is dictionary-encoded; where one
  * dimension determines another, the coarser is folded into the finer (a map over its codes) and the finer's codes are

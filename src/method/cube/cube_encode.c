@@ -1,5 +1,5 @@
 /* Rows become records: the key's digits as bit fields from the top bit on, so that records ascend as the mixed-radix
- * key does (papers/000 section 4.2; a field per digit costs under a bit more than the product of the radices and no
+ * key does (RTCUDB section 4.2; a field per digit costs under a bit more than the product of the radices and no
  * division), and the measures, as offsets from their least value, in the bits that are left (section 4.4 packs a
  * coordinate the same way). For most cubes a row is one 64-bit word, and the sort moves nothing else. A key longer than
  * 64 bits goes on in the next word. */

@@ -1,4 +1,4 @@
-/* Group numbers (papers/000 section 4.3: group keys are dictionary-encoded in their natural order, so that ORDER BY
+/* Group numbers (RTCUDB section 4.3: group keys are dictionary-encoded in their natural order, so that ORDER BY
  * over a prefix of them costs nothing). Keys that live on one digit are numbered together, by their distinct tuples: a
  * hierarchy's levels cost no more than its finest. Only values that can qualify are numbered, so the groups are as few
  * as possible. */

@@ -10,7 +10,7 @@
  * A root of nearly as many codes as rows determines everything by accident; folding into it would tear the other
  * dimensions' intervals apart for nothing. It takes two rows per code on average to be believed.
  *
- * Order of the digits: as given, then by ascending radix (papers/000 section 4.2: a range on a late digit is one
+ * Order of the digits: as given, then by ascending radix (RTCUDB section 4.2: a range on a late digit is one
  * interval per combination of the digits before it, so what has many values, and wide ranges, comes late). */
 #include "method/cube/cube_build.h"
 

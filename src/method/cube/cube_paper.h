@@ -1,4 +1,4 @@
-/* The paper's own form of the rt unit (RTCUDB, papers/000 sections 3.2, 4 and 5), kept as the honest baseline of our
+/* The paper's own form of the rt unit (RTCUDB sections 3.2, 4 and 5), kept as the honest baseline of our
  * own (cube_rt): one triangle a cell, x = the aggregated measures packed, y = the group's number, z = the bijection
  * encoding of the scan attributes; a grid of rays for every query area; any-hit with a flag bit and atomics.
  *

@@ -1,4 +1,4 @@
-/* Query areas (papers/000 section 4.2): a conjunction over the encoded attributes is a set of intervals of z. */
+/* Query areas (RTCUDB section 4.2): a conjunction over the encoded attributes is a set of intervals of z. */
 #include "method/cube/cube_paper.h"
 
 static rql_status no_memory(struct rql_error *err)

@@ -1,4 +1,4 @@
-/* A structure of the paper's form on a device (papers/000 section 3.2, "Mapping Data to Primitives"): cells are encoded
+/* A structure of the paper's form on a device (RTCUDB section 3.2, "Mapping Data to Primitives"): cells are encoded
  * here, in pieces, and become triangles there. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Cells become coordinates: measures packed into x (papers/000 section 4.4), groups numbered for y (4.3), scan attributes
+/* Cells become coordinates: measures packed into x (RTCUDB section 4.4), groups numbered for y (4.3), scan attributes
  * encoded for z (4.2), and what does not fit in arrays by primitive number (4.5). */
 #include <stdlib.h>
 

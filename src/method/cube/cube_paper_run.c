@@ -1,4 +1,4 @@
-/* The ray-tracing job of a query (papers/000 section 3.2 and Algorithm 1), and its groups on the way out. */
+/* The ray-tracing job of a query (RTCUDB section 3.2 and Algorithm 1), and its groups on the way out. */
 #include <stdlib.h>
 
 #include "method/cube/cube_paper.h"

@@ -1,4 +1,4 @@
-/* Binds a request to a cube: code sets become steps and segments of the digits (papers/000 section 4.2: a conjunction
+/* Binds a request to a cube: code sets become steps and segments of the digits (RTCUDB section 4.2: a conjunction
  * over encoded attributes is a set of intervals of the key), group keys become group numbers. Nothing here depends on
  * the run. */
 #include "method/cube/cube_query.h"

@@ -1,4 +1,4 @@
-/* The cube on the rt unit: scan, group-by and aggregation as one launch of rays (papers/000 section 3.1), exact and
+/* The cube on the rt unit: scan, group-by and aggregation as one launch of rays (RTCUDB section 3.1), exact and
  * without a hit that must be deduplicated. Then the copies of the rows are folded, and cube_unit.c puts the groups out. */
 #include "method/cube/cube_rt_unit.h"
 

@@ -1,6 +1,6 @@
 /* The cube on the rt unit: what cube_rt*.c share.
  *
- * Data to geometry (papers/000 sections 3.1 and 4.2, turned around so that no hit must be deduplicated). A primitive is
+ * Data to geometry (RTCUDB sections 3.1 and 4.2, turned around so that no hit must be deduplicated). A primitive is
  * not a row but a RUN: the cells with one value of the key's leading digits, cells [start[i], start[i + 1]). Digits are
  * folded by mixed radix into the axes: the trailing ones into z, along which rays run, those before them into y and x.
  * A predicate then is a set of rays, each with an (x, y) of its own and an interval of z: no run is seen by two rays.

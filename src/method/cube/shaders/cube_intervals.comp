@@ -1,4 +1,4 @@
-// The cells of a query's intervals summed into its groups' rows (papers/000, section 3, on the compute unit).
+// The cells of a query's intervals summed into its groups' rows (RTCUDB, section 3, on the compute unit).
 //
 // Every TILE of LANES neighbouring lanes of a subgroup takes an item: it works out the interval's keys and group, looks
 // its cells up, and sums them for every slot; the lanes share the cells that are read one by one. Where the sums meet:
