@@ -64,8 +64,10 @@ static bool add_row(void *state, const rayql_batch *text, uint64_t row)
 			continue;
 		size_t length;
 		const char *data = rayql_batch_text(text, c, row, &length);
-		if (!(to[c] = strndup(data, length)))
+		if (!(to[c] = malloc(length + 1))) /* the text has no NUL of its own */
 			return false;
+		memcpy(to[c], data, length);
+		to[c][length] = 0;
 	}
 	return true;
 }

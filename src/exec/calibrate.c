@@ -83,41 +83,46 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 	return status;
 }
 
-/* A driver that fails at one method has guesses for that, and the constants of the others all the same. */
-static rql_status calibrate_methods(struct rql_device *device, bool thorough, struct rql_error *err)
+/* guesses: a driver that fails at one method has guesses for that, and the constants of the others all the same. */
+static rql_status calibrate_methods(struct rql_device *device, bool thorough, bool guesses, struct rql_error *err)
 {
-	struct rql_error ignored = {0};
 	for (const struct rql_method *const *m = rql_methods(); *m; m++) {
 		if (!(*m)->calibrate || !device->units[(*m)->unit])
 			continue;
-		if (device->kind == RQL_DEVICE_CPU)
-			RQL_TRY((*m)->calibrate(device, thorough, err));
-		else if ((*m)->calibrate(device, thorough, &ignored) != RQL_OK)
-			rql_error_clear(&ignored);
+		rql_status status = (*m)->calibrate(device, thorough, err);
+		if (status != RQL_OK && !guesses)
+			return status;
+		if (status != RQL_OK && err)
+			rql_error_clear(err);
 	}
 	return RQL_OK;
 }
 
-static rql_status measure_all(struct rql_device *device, bool thorough, struct rql_error *err)
+static rql_status measure_all(struct rql_device *device, bool thorough, bool guesses, struct rql_error *err)
 {
 	bool gpu = device->kind != RQL_DEVICE_CPU;
 	if (gpu)
 		RQL_TRY(rql_device_start(device, err));
 	if (gpu || thorough) /* opening the devices has measured the CPU's short form */
 		rql_device_measure(device, thorough);
-	RQL_TRY(calibrate_methods(device, thorough, err));
+	RQL_TRY(calibrate_methods(device, thorough, guesses, err));
 	return gpu ? RQL_OK : calibrate_host(device, thorough, err);
 }
 
-rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err)
+static rql_status calibrate(struct rql_device *device, bool thorough, bool guesses, struct rql_error *err)
 {
 	const struct rql_profile before = device->profile;
-	rql_status status = measure_all(device, thorough, err);
+	rql_status status = measure_all(device, thorough, guesses, err);
 	if (status == RQL_OK)
 		device->profile.measured = true;
 	else
 		device->profile = before; /* half of one measurement and half of another compare with nothing */
 	return status;
+}
+
+rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err)
+{
+	return calibrate(device, thorough, false, err);
 }
 
 void rql_calibrate_first_start(struct rql_device *device)
@@ -126,7 +131,7 @@ void rql_calibrate_first_start(struct rql_device *device)
 	(void)device; /* a slow build must not leave its constants behind for the others */
 #else
 	struct rql_error ignored = {0};
-	if (!device->profile.measured && rql_calibrate_device(device, false, &ignored) == RQL_OK)
+	if (!device->profile.measured && calibrate(device, false, device->kind != RQL_DEVICE_CPU, &ignored) == RQL_OK)
 		(void)rql_profile_save(device, &ignored); /* without a cache folder it is measured again next time */
 	rql_error_clear(&ignored);
 #endif

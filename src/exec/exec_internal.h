@@ -208,6 +208,7 @@ rql_status rql_host_run_text(const struct rql_call *call, enum rql_host_class ki
 void rql_host_abandon(struct rql_session *s);
 
 /* ---- the cost model's constants (calibrate.c) ---- */
+/* All of it, or the constants stay as they were. */
 rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
 /* plan_context.device_ready; state: struct rql_build_context. Measures a GPU before its first use. */
 void rql_device_first_use(void *state, struct rql_device *device);
