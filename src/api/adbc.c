@@ -185,14 +185,17 @@ static AdbcStatusCode database_get_bytes(struct AdbcDatabase *database, const ch
 	return adbc_fail(error, ADBC_NOT_FOUND, "42704", "the database has no option \"%s\" of bytes", key);
 }
 
+static AdbcStatusCode no_number(const char *key, struct AdbcError *error)
+{
+	return adbc_fail(error, ADBC_NOT_FOUND, "42704", "the option \"%s\" is no number", key);
+}
+
 /* An option that was given as a number, or reads as one. */
 static AdbcStatusCode number_of(struct AdbcDatabase *database, const char *key, char text[40], struct AdbcError *error)
 {
 	size_t length = 40;
 	AdbcStatusCode status = database_get_option(database, key, text, &length, error);
-	if (status == ADBC_OK && length > 40)
-		status = adbc_fail(error, ADBC_NOT_FOUND, "42704", "the option \"%s\" is no number", key);
-	return status;
+	return status == ADBC_OK && length > 40 ? no_number(key, error) : status;
 }
 
 static AdbcStatusCode database_get_int(struct AdbcDatabase *database, const char *key, int64_t *value,
@@ -203,8 +206,7 @@ static AdbcStatusCode database_get_int(struct AdbcDatabase *database, const char
 	if (status != ADBC_OK)
 		return status;
 	*value = strtoll(text, &end, 10);
-	return end != text && !*end ? ADBC_OK
-	                            : adbc_fail(error, ADBC_NOT_FOUND, "42704", "the option \"%s\" is no number", key);
+	return end != text && !*end ? ADBC_OK : no_number(key, error);
 }
 
 static AdbcStatusCode database_get_double(struct AdbcDatabase *database, const char *key, double *value,
@@ -215,8 +217,7 @@ static AdbcStatusCode database_get_double(struct AdbcDatabase *database, const c
 	if (status != ADBC_OK)
 		return status;
 	*value = strtod(text, &end);
-	return end != text && !*end ? ADBC_OK
-	                            : adbc_fail(error, ADBC_NOT_FOUND, "42704", "the option \"%s\" is no number", key);
+	return end != text && !*end ? ADBC_OK : no_number(key, error);
 }
 
 /* ---- the driver ---- */

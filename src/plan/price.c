@@ -149,6 +149,16 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 	return false;
 }
 
+/* Why the method does not answer all of the request; NULL: it does. */
+static const char *refusal(const struct rql_method *method, const struct rql_request *request,
+                           const struct rql_device *device)
+{
+	const char *reason = NULL;
+	if (method->offer(request, device, &reason) == RQL_OFFER_FULL)
+		return NULL;
+	return reason ? reason : "it gives only a superset";
+}
+
 static rql_status refuse(struct pricing *c, struct rql_candidate *candidate, const char *reason)
 {
 	/* A method's reason may be the structure's own text, and EXPLAIN may read it when that is gone. */
@@ -202,15 +212,13 @@ static rql_status price_under(struct pricing *c, const struct rql_method *method
 		if (!found)
 			continue;
 		struct rql_candidate *candidate = next_candidate(c, method, device);
-		const char *reason = NULL;
-		bool offered = candidate && method->offer(&under.request, device, &reason) == RQL_OFFER_FULL;
-		if (!offered)
+		const char *reason = refusal(method, &under.request, device);
+		if (!candidate || reason)
 			select->free(under.request.under.prepared);
 		if (!candidate)
 			return rql_error_memory(c->err, 0, "a plan");
 		candidate->under = select->name;
-		RQL_TRY(offered ? price_offer(c, method, device, &under, candidate)
-		                : refuse(c, candidate, reason ? reason : "it gives only a superset"));
+		RQL_TRY(reason ? refuse(c, candidate, reason) : price_offer(c, method, device, &under, candidate));
 	}
 	return RQL_OK;
 }
@@ -227,12 +235,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	c->request->layout = c->layout;
 	if (!reason) {
 		c->could = true;
-		if (ctx->settings->disabled_methods >> m & 1)
-			reason = "switched off";
-		else if (method->offer(c->request, device, &reason) == RQL_OFFER_FULL)
-			reason = NULL;
-		else if (!reason)
-			reason = "it gives only a superset";
+		reason = ctx->settings->disabled_methods >> m & 1 ? "switched off" : refusal(method, c->request, device);
 	}
 	if (reason)
 		return refuse(c, candidate, reason);
