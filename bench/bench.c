@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "options.h"
 #include "plans.h"
+#include "relation_bench.h"
 #include "report.h"
 #include "ssb_run.h"
 #include "stats.h"
@@ -18,6 +19,7 @@ static const char help[] =
 	"Usage: rayql bench ssb [options]\n"
 	"       rayql bench ssb-flat --help      cubes on the units of a GPU, beside scans of columns there\n"
 	"       rayql bench rtcudb --help        the experiments of the paper on RTCUDB\n"
+	"       rayql bench device --help        joins and group-bys of unindexed columns on a GPU, by device time\n"
 	"       rayql bench scan --help          SSB, TPC-H, ClickBench and db-benchmark from columns in memory, without views\n"
 	"\n"
 	"Runs the 13 queries of the Star Schema Benchmark through RayQL and through DuckDB, checks that every row is the\n"
@@ -81,9 +83,9 @@ static bool parse(struct rql_args *args, struct rql_bench_options *o, bool *want
 			rql_args_benchmark(args, &benchmark);
 	}
 	if (!args->failed && !benchmark)
-		rql_args_error(args, "say which benchmark to run: ssb, ssb-flat, rtcudb or scan");
+		rql_args_error(args, "say which benchmark to run: ssb, ssb-flat, rtcudb, device or scan");
 	else if (!args->failed && strcmp(benchmark, "ssb"))
-		rql_args_error(args, "there is no benchmark %s: use ssb, ssb-flat, rtcudb or scan", benchmark);
+		rql_args_error(args, "there is no benchmark %s: use ssb, ssb-flat, rtcudb, device or scan", benchmark);
 	if (directory)
 		o->directory = strdup(directory);
 	return !args->failed;
@@ -141,6 +143,8 @@ static rql_status run_all(const struct rql_bench_options *o, struct rql_bench_ru
 
 int rql_bench_main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "device"))
+		return rql_relation_main(argc, argv);
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "plans"))
 			return rql_plans_main(argc, argv);

@@ -1,0 +1,72 @@
+/* rayql bench device: joins, group-bys and partitions of unindexed columns that lie on a device, by device time. Every
+ * answer is checked in full, on the device, by kernels that share no code with what is measured. */
+#ifndef RQL_RELATION_BENCH_H
+#define RQL_RELATION_BENCH_H
+
+#include "args.h"
+#include "flat.h"
+#include "primitive/relation.h"
+#include "relation_bench_kernels.h"
+#include "util/strbuf.h"
+
+struct rql_relation_options {
+	const char *device, *json, *cases;
+	bool join, group, partition, variants;
+	int64_t log2_scale; /* sizes are multiplied by 2^this */
+	int64_t runs;
+};
+
+#define RQL_RELATION_BUFFERS 48u
+struct rql_relation_bench {
+	const struct rql_relation_options *options;
+	struct rql_device *device;
+	struct rql_flat_device floors;
+	double awake_ns;
+	struct rql_buffer *buffers[RQL_RELATION_BUFFERS]; /* of the case that runs */
+	uint32_t buffer_count;
+	struct rql_buffer *results; /* RQL_RELATION_RESULTS words, mapped */
+	struct rql_strbuf json;
+	uint32_t wrong, measured;
+};
+#define RQL_RELATION_RESULTS 4u
+
+/* One way to run a case. */
+struct rql_relation_variant {
+	const char *name;
+	bool random_keys; /* the keys' own bits instead of a hash */
+	struct rql_relation_tuning tuning;
+};
+
+/* What is measured: records itself; check sets *good. */
+struct rql_relation_case {
+	char name[96];
+	double floor_bytes; /* inputs and outputs once */
+	uint64_t scratch_bytes;
+	rql_status (*record)(struct rql_relation_case *one, struct rql_commands *c, struct rql_error *err);
+	rql_status (*check)(struct rql_relation_bench *b, struct rql_relation_case *one, bool *good, struct rql_error *err);
+	void *state;
+};
+
+/* Memory until rql_relation_drop. */
+rql_status rql_relation_buffer(struct rql_relation_bench *b, uint64_t bytes, struct rql_buffer **out,
+                               struct rql_error *err) RQL_MUST_CHECK;
+void rql_relation_drop(struct rql_relation_bench *b);
+/* Frees the buffers that were made after the first `count`. */
+void rql_relation_drop_to(struct rql_relation_bench *b, uint32_t count);
+/* Runs one of relation_data.comp's kernels over args->rows rows. */
+rql_status rql_relation_data(struct rql_relation_bench *b, uint32_t what, struct rql_relation_bench_args *args,
+                             struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_relation_fill(struct rql_relation_bench *b, struct rql_buffer *buffer, uint64_t offset, uint64_t bytes,
+                             uint32_t word, struct rql_error *err) RQL_MUST_CHECK;
+/* Warms up, runs, checks, reports. */
+rql_status rql_relation_measure(struct rql_relation_bench *b, struct rql_relation_case *one,
+                                const struct rql_relation_variant *variant, struct rql_error *err) RQL_MUST_CHECK;
+/* Is the case asked for (--cases: part of its name)? */
+bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name);
+
+rql_status rql_relation_joins(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_relation_groups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_relation_partitions(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+int rql_relation_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,31 @@
+/* What the kernels that make and check the data of rayql bench device are told, for C and GLSL. */
+#ifndef RQL_RELATION_BENCH_KERNELS_H
+#define RQL_RELATION_BENCH_KERNELS_H
+
+#include "device/kernel_types.h"
+
+/* Specialization constant 1: what is done with each of `rows` rows. */
+#define RQL_BENCH_MAKE_BUILD 0  /* keys, payloads of row r; key number: a permutation of rows modulo `distinct` */
+#define RQL_BENCH_MAKE_PROBE 1  /* keys, payloads; key number drawn of `range` */
+#define RQL_BENCH_JOIN_SUM 2    /* results[0]: rows that the join must have, [1]: the sum of their mixes */
+#define RQL_BENCH_JOIN_CHECK 3  /* results[2]: rows that are wrong, [3]: the sum of the mixes of those put out */
+#define RQL_BENCH_MAKE_GROUPS 4 /* keys, values; key number drawn of `range` */
+#define RQL_BENCH_GROUP_SUM 5   /* by plain atomics: column[0..3] of reference words a group: rows, sum, least, greatest */
+#define RQL_BENCH_GROUP_CHECK 6 /* results[2]: groups that are wrong; rows of the reference are taken away */
+#define RQL_BENCH_COUNT_GROUPS 7 /* results[0]: groups that have rows */
+#define RQL_BENCH_PART_CHECK 8  /* results[2]: rows in the wrong partition, [3]: sum of mixes of rows */
+#define RQL_BENCH_PART_SUM 9    /* results[1]: what it must be */
+
+struct rql_relation_bench_args {
+	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */
+	uint64_t column[4];      /* 0: there is none */
+	uint64_t column_to[4];
+	uint64_t results;
+	uint64_t rows;
+	uint32_t log2_rows, log2_build; /* of the build side: rows */
+	uint32_t log2_distinct, log2_range;
+	uint32_t zipf, part;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 120);
+
+#endif

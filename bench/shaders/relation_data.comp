@@ -1,0 +1,224 @@
+#version 460
+// Data of rayql bench device, made on the device, and the checks of answers: complete ones, which share no code with what
+// is measured. Keys are a one-to-one mix of their number, payloads of their row, so that each row of an answer tells which
+// rows it came from; the sum of a mix of such pairs says that none is there twice or missing.
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#include "../bench/relation_bench_kernels.h"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint WHAT = 0u;
+layout(push_constant, scalar) uniform rql_push { rql_relation_bench_args args; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer bench_word32 { uint v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer bench_word64 { uint64_t v; };
+#define W32(address, i) bench_word32((address) + uint64_t(i) * 4ul).v
+#define W64(address, i) bench_word64((address) + uint64_t(i) * 8ul).v
+const uint A = 0xa24baed5u;
+const uint B = 0x9fb21c65u;
+
+uint inverse(uint odd)
+{
+	uint x = odd;
+	for (uint i = 0u; i < 5u; i++)
+		x *= 2u - odd * x;
+	return x;
+}
+
+uint mix32(uint x)
+{
+	x = (x ^ x >> 16u) * A;
+	x = (x ^ x >> 15u) * B;
+	return x ^ x >> 16u;
+}
+
+uint unmix32(uint x)
+{
+	x = (x ^ x >> 16u) * inverse(B);
+	x = (x ^ x >> 15u ^ x >> 30u) * inverse(A);
+	return x ^ x >> 16u;
+}
+
+uint64_t mix64(uint64_t x)
+{
+	x = (x ^ x >> 31u) * 0x9d5e1fb7c2a86b4dul;
+	x = (x ^ x >> 29u) * 0xc4f3a6912be7d085ul;
+	return x ^ x >> 32u;
+}
+
+// A permutation of the numbers below 2^bits, and back.
+uint permuted(uint x, uint bits)
+{
+	uint mask = (1u << bits) - 1u;
+	x = x * A & mask;
+	x ^= x >> (bits + 1u) / 2u;
+	return x * B & mask;
+}
+
+uint unpermuted(uint x, uint bits)
+{
+	uint mask = (1u << bits) - 1u;
+	x = x * inverse(B) & mask;
+	x ^= x >> (bits + 1u) / 2u;
+	return x * inverse(A) & mask;
+}
+
+uint payload(uint row, uint column)
+{
+	return column == 0u ? row * A + 7u : mix32(row + column * B);
+}
+
+uint row_of_payload(uint word)
+{
+	return (word - 7u) * inverse(A);
+}
+
+// Uniform, or the n-th with a frequency of about 1 / n.
+uint drawn(uint row, uint bits)
+{
+	uint64_t u = mix64(uint64_t(row) + 0x123456789ul);
+	if (args.zipf == 0u)
+		return uint(u >> 20u) & ((1u << bits) - 1u);
+	float top = log2(float(1u << bits) + 1.0);
+	uint n = uint(exp2(float(uint(u >> 40u)) / 16777216.0 * top));
+	return min(max(n, 1u), 1u << bits) - 1u;
+}
+
+uint value_of(uint row, uint column)
+{
+	return uint(int(mix32(row * 4u + column) % 2000001u) - 1000000);
+}
+
+void add_result(uint word, uint64_t value)
+{
+	uvec2 halves = unpackUint2x32(value);
+	// 64 bits as 32-bit halves of 16: subgroups add words of 32 bits everywhere.
+	uint a = subgroupAdd(halves.x & 0xffffu);
+	uint b = subgroupAdd(halves.x >> 16u);
+	uint c = subgroupAdd(halves.y & 0xffffu);
+	uint d = subgroupAdd(halves.y >> 16u);
+	uint64_t sum = uint64_t(a) + (uint64_t(b) << 16u) + (uint64_t(c) << 32u) + (uint64_t(d) << 48u);
+	if (subgroupElect() && sum != 0ul)
+		atomicAdd(W64(args.results, word), sum);
+}
+
+void make(uint row)
+{
+	uint number = WHAT == RQL_BENCH_MAKE_BUILD
+		? permuted(row, args.log2_build) & ((1u << args.log2_distinct) - 1u)
+		: drawn(row, args.log2_range);
+	W32(args.keys, row) = mix32(number);
+	for (uint c = 0u; c < 4u; c++)
+		if (args.column[c] != 0ul)
+			W32(args.column[c], row) = WHAT == RQL_BENCH_MAKE_GROUPS ? value_of(row, c) : payload(row, c);
+}
+
+// What row `row` of the probe side adds to the join: without any table.
+void join_sum(uint row, bool is)
+{
+	uint number = is ? unmix32(W32(args.keys, row)) : ~0u;
+	uint rows = 0u;
+	uint64_t sum = 0ul;
+	if (number >> args.log2_distinct == 0u)
+		for (uint d = 0u; d < 1u << args.log2_build - args.log2_distinct; d++) {
+			uint from = unpermuted(number + (d << args.log2_distinct), args.log2_build);
+			sum += mix64(uint64_t(from) << 32u | row);
+			rows++;
+		}
+	add_result(0u, uint64_t(rows));
+	add_result(1u, sum);
+}
+
+void join_check(uint row, bool is)
+{
+	uint64_t sum = 0ul;
+	bool good = true;
+	if (is) {
+		uint key = W32(args.keys_to, row);
+		uint build = row_of_payload(W32(args.column[0], row));
+		uint probe = row_of_payload(W32(args.column[2], row));
+		good = build >> args.log2_build == 0u && probe >> args.log2_rows == 0u;
+		if (good) {
+			uint number = permuted(build, args.log2_build) & ((1u << args.log2_distinct) - 1u);
+			good = mix32(number) == key && W32(args.keys, probe) == key;
+			good = good && (args.column[1] == 0ul || W32(args.column[1], row) == payload(build, 1u));
+			good = good && (args.column[3] == 0ul || W32(args.column[3], row) == payload(probe, 1u));
+		}
+		sum = mix64(uint64_t(build) << 32u | probe);
+	}
+	add_result(2u, good ? 0ul : 1ul);
+	add_result(3u, sum);
+}
+
+// `part` is the value column.
+void group_sum(uint row)
+{
+	uint number = unmix32(W32(args.keys, row));
+	int value = int(W32(args.column[args.part], row));
+	if (args.part == 0u)
+		atomicAdd(W64(args.column_to[0], number), 1ul);
+	atomicAdd(W64(args.column_to[1], number), uint64_t(int64_t(value)));
+	uint64_t ordered = uint64_t(uint(value) ^ 0x80000000u);
+	if (ordered < W64(args.column_to[2], number))
+		atomicMin(W64(args.column_to[2], number), ordered);
+	if (ordered > W64(args.column_to[3], number))
+		atomicMax(W64(args.column_to[3], number), ordered);
+}
+
+void group_check(uint row, bool is)
+{
+	bool good = true;
+	if (is) {
+		uint number = unmix32(W32(args.keys_to, row));
+		good = number >> args.log2_range == 0u;
+		if (good) {
+			if (args.part == 0u) {
+				uint64_t rows = atomicExchange(W64(args.column_to[0], number), 0ul);
+				good = rows != 0ul && rows == W64(args.column[0], row);
+			}
+			good = good && W64(args.column[1], row) == W64(args.column_to[1], number);
+			good = good && int64_t(W64(args.column[2], row)) == int64_t(int(uint(W64(args.column_to[2], number)) ^ 0x80000000u));
+			good = good && int64_t(W64(args.column[3], row)) == int64_t(int(uint(W64(args.column_to[3], number)) ^ 0x80000000u));
+		}
+	}
+	add_result(2u, good ? 0ul : 1ul);
+}
+
+// Of raw keys: partitions are their top bits. column_to[0]: starts.
+void part_check(uint row, bool is)
+{
+	bool good = true;
+	uint64_t sum = 0ul;
+	if (is) {
+		uint from = row_of_payload(W32(args.column[0], row));
+		uint part = W32(args.keys_to, row) >> 32u - args.part;
+		good = from >> args.log2_rows == 0u && W32(args.keys_to, row) == W32(args.keys, from) &&
+			W32(args.column_to[0], part) <= row && row < W32(args.column_to[0], part + 1u);
+		sum = mix64(uint64_t(from));
+	}
+	add_result(2u, good ? 0ul : 1ul);
+	add_result(3u, sum);
+}
+
+void main()
+{
+	uint64_t at = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
+	bool is = at < args.rows;
+	uint row = uint(at);
+	if (WHAT == RQL_BENCH_JOIN_SUM)
+		join_sum(row, is);
+	else if (WHAT == RQL_BENCH_JOIN_CHECK)
+		join_check(row, is);
+	else if (WHAT == RQL_BENCH_GROUP_CHECK)
+		group_check(row, is);
+	else if (WHAT == RQL_BENCH_COUNT_GROUPS)
+		add_result(0u, is && W64(args.column_to[0], row) != 0ul ? 1ul : 0ul);
+	else if (WHAT == RQL_BENCH_PART_CHECK)
+		part_check(row, is);
+	else if (WHAT == RQL_BENCH_PART_SUM)
+		add_result(1u, is ? mix64(uint64_t(row)) : 0ul);
+	else if (is && WHAT == RQL_BENCH_GROUP_SUM)
+		group_sum(row);
+	else if (is)
+		make(row);
+}

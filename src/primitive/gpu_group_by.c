@@ -1,0 +1,288 @@
+/* Group-by on a GPU over any number of groups: as many partitions as it takes for a partition's groups to fit a table in
+ * shared memory (none for few groups), then a workgroup aggregates each. Large partitions are cut into pieces, and the
+ * whole input is one such partition when there is no other; pieces meet in a table in device memory.
+ * Floor: keys and values read once; each pass of partitioning adds 2 (keys 3) reads and writes. */
+#include "primitive/relation_internal.h"
+
+#define THREADS 512u
+#define PIECES 1024u /* of the input: each merges its groups */
+#define PIECE_LOG2_LEAST 13u
+#define PARTS_LEAST 6u   /* log2: fewer partitions cost the same */
+#define SPILL_LEAST UINT64_C(8192)
+#define SPILL_MOST (UINT64_C(1) << 20) /* unless asked for */
+
+struct group_by_plan {
+	uint32_t bits, threads, slots, places, copies, piece_log2, value_bits;
+	uint64_t table_slots;
+	/* offsets in temp */
+	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS];
+	uint64_t table_keys, table_words, part_temp, bytes;
+};
+
+static uint32_t log2_up(uint64_t value)
+{
+	uint32_t log2 = 0;
+	while (log2 < 63 && UINT64_C(1) << log2 < value)
+		log2++;
+	return log2;
+}
+
+static uint32_t places_for(uint32_t room, uint32_t slots, uint32_t key_bytes, uint32_t value_bits)
+{
+	uint32_t table = (slots + 1) * key_bytes + slots * 2 + 4, place = value_bits == 64 ? 32 : 20;
+	return table < room ? (room - table) / place : 0;
+}
+
+/* The table holds at most 40 % of its slots: a fuller one is much slower. */
+static void choose_table(const struct rql_group_by *group, struct group_by_plan *plan)
+{
+	const struct rql_device *device = group->keys.buffer->device;
+	uint32_t room = rql_relation_shared(device) - 64, best = 0;
+	for (uint32_t slots = 512; slots <= 8192; slots *= 2) {
+		uint32_t places = places_for(room, slots, group->key_bits / 8, plan->value_bits), full = slots * 2 / 5;
+		uint32_t useful = places < full ? places : full;
+		if (useful > best) {
+			best = useful;
+			plan->slots = slots;
+			plan->places = places;
+		}
+	}
+	if (group->tuning.slots) {
+		plan->slots = group->tuning.slots;
+		plan->places = places_for(room, plan->slots, group->key_bits / 8, plan->value_bits);
+	}
+	plan->threads = rql_relation_threads(device, group->tuning.threads ? group->tuning.threads : THREADS);
+}
+
+static void choose_parts(const struct rql_group_by *group, struct group_by_plan *plan)
+{
+	uint32_t fit = plan->places - plan->places / 10;
+	uint64_t guess = group->guess < group->count ? group->guess : group->count;
+	if (guess > fit) {
+		plan->bits = log2_up(rql_div_up(guess, fit));
+		plan->bits = plan->bits < PARTS_LEAST ? PARTS_LEAST : plan->bits;
+	}
+	if (group->tuning.bits)
+		plan->bits = group->tuning.bits - 1;
+	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
+		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
+	plan->copies = 1;
+	while (!plan->bits && plan->copies < 32 && guess * plan->copies * 2 <= fit)
+		plan->copies *= 2;
+	uint32_t piece = log2_up(rql_div_up(group->count, PIECES));
+	plan->piece_log2 = group->tuning.piece_log2 ? group->tuning.piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
+	uint64_t spill = guess * 2 < SPILL_LEAST ? SPILL_LEAST : guess * 2 > SPILL_MOST ? SPILL_MOST : guess * 2;
+	spill = group->spill > spill ? group->spill : spill;
+	plan->table_slots = UINT64_C(1) << log2_up(spill < UINT64_C(1) << 31 ? spill : UINT64_C(1) << 31);
+}
+
+static struct rql_partition partition_of(const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	struct rql_partition p = {
+		.key_bits = group->key_bits,
+		.bits = plan->bits,
+		.random_keys = group->random_keys,
+		.count = group->count,
+		.found = group->found,
+		.keys = group->keys,
+		.keys_out = rql_span_at(&group->temp, plan->keys),
+		.column_count = group->column_count,
+		.starts = rql_span_at(&group->temp, plan->starts),
+		.tuning = group->tuning,
+		.temp = rql_span_at(&group->temp, plan->part_temp),
+	};
+	for (uint32_t i = 0; i < group->column_count; i++)
+		p.columns[i] = (struct rql_relation_column){group->columns[i].bits, group->columns[i].values,
+		                                            rql_span_at(&group->temp, plan->columns[i])};
+	return p;
+}
+
+static struct group_by_plan plan_of(const struct rql_group_by *group)
+{
+	struct group_by_plan plan = {.value_bits = 32};
+	for (uint32_t i = 0; i < group->column_count; i++)
+		plan.value_bits = group->columns[i].bits == 64 ? 64 : plan.value_bits;
+	choose_table(group, &plan);
+	choose_parts(group, &plan);
+	uint64_t at = 0;
+	plan.columns_table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
+	plan.table_keys = rql_temp_take(&at, (plan.table_slots + 1) * group->key_bits / 8);
+	plan.table_words = rql_temp_take(&at, (plan.table_slots + 1) * (1 + RQL_MERGE_WORDS * group->column_count) * 8);
+	if (plan.bits) {
+		plan.starts = rql_temp_take(&at, ((UINT64_C(1) << plan.bits) + 1) * 4);
+		plan.keys = rql_temp_take(&at, group->count * group->key_bits / 8);
+		for (uint32_t i = 0; i < group->column_count; i++)
+			plan.columns[i] = rql_temp_take(&at, group->count * group->columns[i].bits / 8);
+		plan.part_temp = at;
+		struct rql_partition p = partition_of(group, &plan);
+		at += rql_partition_temp_bytes(&p);
+	}
+	plan.bytes = at;
+	return plan;
+}
+
+uint64_t rql_group_by_temp_bytes(const struct rql_group_by *group)
+{
+	return plan_of(group).bytes;
+}
+
+void rql_group_by_retry(struct rql_group_by *group, uint64_t groups)
+{
+	uint64_t spill = group->spill ? group->spill : SPILL_LEAST;
+	group->guess = (groups > group->guess ? groups : group->guess) * 16;
+	group->spill = spill * 16;
+}
+
+static rql_status check_column(const struct rql_group_by *group, const struct rql_group_by_column *column,
+                               struct rql_error *err)
+{
+	if (column->bits != 32 && column->bits != 64)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a column of a group-by has %u bits: 32 or 64", column->bits);
+	RQL_TRY(rql_span_check(&column->values, group->count, column->bits / 8, "values of a group-by", err));
+	if (column->sum.buffer)
+		RQL_TRY(rql_span_check(&column->sum, group->capacity, column->wide_sum ? 16 : 8, "sums of a group-by", err));
+	if (column->min.buffer)
+		RQL_TRY(rql_span_check(&column->min, group->capacity, 8, "minima of a group-by", err));
+	if (column->max.buffer)
+		RQL_TRY(rql_span_check(&column->max, group->capacity, 8, "maxima of a group-by", err));
+	return RQL_OK;
+}
+
+static rql_status check(const struct rql_group_by *group, struct rql_error *err)
+{
+	const struct rql_relation_tuning *t = &group->tuning;
+	if ((group->key_bits != 32 && group->key_bits != 64) || group->count > RQL_RELATION_ROWS || !group->keys.buffer ||
+	    group->column_count > RQL_RELATION_COLUMNS || (t->slots & (t->slots - 1)) || (t->threads & (t->threads - 1)) ||
+	    t->piece_log2 > 30)
+		return rql_error_set(err, RQL_ERROR_INTERNAL,
+		                     "a group-by of %llu keys of %u bits with %u columns cannot be asked for",
+		                     (unsigned long long)group->count, group->key_bits, group->column_count);
+	RQL_TRY(rql_span_check(&group->keys, group->count, group->key_bits / 8, "keys of a group-by", err));
+	RQL_TRY(rql_span_check(&group->keys_out, group->capacity, group->key_bits / 8, "keys that a group-by puts out", err));
+	RQL_TRY(rql_span_check(&group->result, 2, 8, "result of a group-by", err));
+	if (group->counts.buffer)
+		RQL_TRY(rql_span_check(&group->counts, group->capacity, 8, "counts of a group-by", err));
+	if (group->found.buffer)
+		RQL_TRY(rql_span_check(&group->found, 1, 8, "number of rows of a group-by", err));
+	for (uint32_t i = 0; i < group->column_count; i++)
+		RQL_TRY(check_column(group, &group->columns[i], err));
+	return rql_span_check(&group->temp, plan_of(group).bytes / 8, 8, "temporary words of a group-by", err);
+}
+
+static uint64_t column_flags(const struct rql_group_by_column *column)
+{
+	uint64_t flags = column->bits == 64 ? RQL_COLUMN_WIDE : 0;
+	flags |= column->is_signed ? RQL_GROUP_SIGNED : 0;
+	if (column->sum.buffer)
+		flags |= RQL_GROUP_SUM | (column->wide_sum ? RQL_GROUP_SUM_WIDE : 0);
+	flags |= column->min.buffer ? RQL_GROUP_MIN : 0;
+	flags |= column->max.buffer ? RQL_GROUP_MAX : 0;
+	return flags;
+}
+
+static rql_status record_columns(struct rql_commands *c, const struct rql_group_by *group,
+                                 const struct group_by_plan *plan, struct rql_error *err)
+{
+	struct rql_word_table table = {.count = 0};
+	struct rql_span to = rql_span_at(&group->temp, plan->columns_table);
+	for (uint32_t i = 0; i < group->column_count; i++) {
+		const struct rql_group_by_column *column = &group->columns[i];
+		struct rql_span moved = rql_span_at(&group->temp, plan->columns[i]);
+		uint64_t *words = table.words + table.count;
+		words[0] = rql_span_address(plan->bits ? &moved : &column->values);
+		words[1] = column_flags(column);
+		words[2] = rql_span_address(&column->sum);
+		words[3] = rql_span_address(&column->min);
+		words[4] = rql_span_address(&column->max);
+		table.count += RQL_GROUP_COLUMN_WORDS;
+	}
+	return rql_record_words(c, &table, &to, err);
+}
+
+/* Counts and sums begin as 0, least values as the greatest. */
+static void record_clear(struct rql_commands *c, const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	uint64_t words = (plan->table_slots + 1) * 8, first = group->temp.offset + plan->table_words;
+	rql_record_fill(c, group->result.buffer, group->result.offset, 16, 0);
+	rql_record_fill(c, group->temp.buffer, group->temp.offset + plan->table_keys,
+	                (plan->table_slots + 1) * group->key_bits / 8, UINT32_MAX);
+	rql_record_fill(c, group->temp.buffer, first, words * (1 + RQL_MERGE_WORDS * group->column_count), 0);
+	for (uint32_t i = 0; i < group->column_count; i++)
+		if (group->columns[i].min.buffer)
+			rql_record_fill(c, group->temp.buffer, first + words * (1 + RQL_MERGE_WORDS * i + 2), words, UINT32_MAX);
+}
+
+static struct rql_group_by_args args_of(const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	uint64_t temp = rql_span_address(&group->temp);
+	return (struct rql_group_by_args){
+		.keys = plan->bits ? temp + plan->keys : rql_span_address(&group->keys),
+		.columns = temp + plan->columns_table,
+		.starts = plan->bits ? temp + plan->starts : 0,
+		.found = plan->bits ? 0 : rql_span_address(&group->found),
+		.control = rql_span_address(&group->result),
+		.keys_out = rql_span_address(&group->keys_out),
+		.counts_out = rql_span_address(&group->counts),
+		.capacity = group->capacity,
+		.table_keys = temp + plan->table_keys,
+		.table_words = temp + plan->table_words,
+		.count = (uint32_t)group->count,
+		.column_count = group->column_count,
+		.slots = (uint32_t)plan->table_slots,
+		.parts = 1u << plan->bits,
+		.piece_log2 = plan->piece_log2,
+		.copies = plan->copies,
+		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | plan->value_bits << 8,
+	};
+}
+
+static void add_uses(const struct rql_group_by *group, struct rql_uses *uses)
+{
+	rql_uses_add(uses, &group->temp, RQL_READ_WRITE);
+	rql_uses_add(uses, &group->result, RQL_READ_WRITE);
+	rql_uses_add(uses, &group->keys, RQL_READ);
+	rql_uses_add(uses, &group->found, RQL_READ);
+	rql_uses_add(uses, &group->keys_out, RQL_WRITE);
+	rql_uses_add(uses, &group->counts, RQL_WRITE);
+	for (uint32_t i = 0; i < group->column_count; i++) {
+		rql_uses_add(uses, &group->columns[i].values, RQL_READ);
+		rql_uses_add(uses, &group->columns[i].sum, RQL_WRITE);
+		rql_uses_add(uses, &group->columns[i].min, RQL_WRITE);
+		rql_uses_add(uses, &group->columns[i].max, RQL_WRITE);
+	}
+}
+
+static rql_status record_groups(struct rql_commands *c, const struct rql_group_by *group,
+                                const struct group_by_plan *plan, struct rql_error *err)
+{
+	struct rql_device *device = group->keys.buffer->device;
+	struct rql_group_by_args args = args_of(group, plan);
+	bool wide = group->key_bits == 64;
+	const struct rql_pipeline *groups, *merge;
+	const uint32_t constants[] = {plan->threads, plan->slots, plan->places};
+	const uint32_t merge_constants[] = {rql_relation_threads(device, 256)};
+	enum rql_relation_kernel kernel = wide ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
+	RQL_TRY(rql_relation_pipeline(device, kernel + (plan->value_bits == 64), constants, 3, &groups, err));
+	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_GROUP_BY_MERGE_64 : RQL_RELATION_GROUP_BY_MERGE_32,
+	                              merge_constants, 1, &merge, err));
+	struct rql_uses uses = {.count = 0};
+	add_uses(group, &uses);
+	uint64_t pieces = (group->count >> plan->piece_log2) + 1;
+	rql_record_dispatch(c, "group_by.groups", groups, &args, args.parts + pieces, uses.use, uses.count);
+	rql_record_dispatch(c, "group_by.merge", merge, &args, rql_div_up(plan->table_slots + 1, merge_constants[0]), uses.use,
+	                    uses.count);
+	return RQL_OK;
+}
+
+rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+{
+	RQL_TRY(check(group, err));
+	struct group_by_plan plan = plan_of(group);
+	record_clear(c, group, &plan);
+	if (plan.bits) {
+		struct rql_partition p = partition_of(group, &plan);
+		RQL_TRY(rql_record_partition(c, &p, err));
+	}
+	RQL_TRY(record_columns(c, group, &plan, err));
+	return record_groups(c, group, &plan, err);
+}

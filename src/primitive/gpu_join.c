@@ -1,0 +1,304 @@
+/* Join on a GPU: both sides are partitioned until the build rows of a partition fit a table in shared memory, then each
+ * partition is joined by a workgroup, or by several where it has many probe rows. A build side that fits one table is
+ * not partitioned, nor is its probe side. More build rows than a table holds, as when one key has many, are looped over.
+ * Floor: both sides read, the output written once; each pass of partitioning adds 2 (keys 3) reads and writes. */
+#include "primitive/relation_internal.h"
+
+#define SLOTS 2560u
+#define BUCKETS 2048u
+#define THREADS 256u
+#define PIECE_LOG2_LEAST 13u
+#define PIECE_LOG2_PARTS 15u /* at most, of partitions */
+#define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
+#define PIECES 2048u
+
+struct side_plan {
+	bool parted;
+	uint64_t starts, keys, columns[RQL_RELATION_COLUMNS]; /* offsets in temp */
+};
+
+struct join_plan {
+	uint32_t bits, threads, slots, buckets, piece_log2;
+	uint32_t staged, words; /* staged: columns in the table, or 0: row numbers, or NOTHING_STAGED */
+	struct side_plan build, probe;
+	uint64_t table, part_temp, bytes;
+};
+#define NOTHING_STAGED 3u
+
+/* What of the build side lies in the table beside the keys: its payloads while they are short, else row numbers. */
+static void choose_staged(const struct rql_join *join, struct join_plan *plan)
+{
+	const struct rql_join_side *build = &join->build;
+	bool narrow = build->column_count <= 2;
+	for (uint32_t i = 0; i < build->column_count && narrow; i++)
+		narrow = build->columns[i].bits == 32;
+	plan->staged = !build->column_count ? NOTHING_STAGED : narrow ? build->column_count : 0;
+	plan->words = !build->column_count ? 0 : narrow ? build->column_count : 1;
+}
+
+static uint32_t log2_up(uint64_t value)
+{
+	uint32_t log2 = 0;
+	while (log2 < 63 && UINT64_C(1) << log2 < value)
+		log2++;
+	return log2;
+}
+
+static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
+{
+	const struct rql_device *device = join->probe.keys.buffer->device;
+	const struct rql_relation_tuning *t = &join->tuning;
+	uint32_t room = rql_relation_shared(device);
+	plan->threads = rql_relation_threads(device, t->threads ? t->threads : THREADS);
+	plan->buckets = t->buckets ? t->buckets : BUCKETS;
+	uint32_t most = (room - (plan->buckets + 1) * 4) / (join->key_bits / 8 + plan->words * 4);
+	plan->slots = t->slots ? t->slots : SLOTS;
+	plan->slots = plan->slots < most ? plan->slots : most;
+	/* Sizes of partitions vary with the square root of their mean; a fifth of room is beyond all chance. */
+	if (join->build.count > plan->slots)
+		plan->bits = log2_up(rql_div_up(join->build.count, plan->slots - plan->slots / 5));
+	if (t->bits)
+		plan->bits = t->bits - 1;
+	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
+		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
+	uint32_t piece = log2_up(rql_div_up(join->probe.count, PIECES));
+	uint32_t piece_most = plan->bits ? PIECE_LOG2_PARTS : PIECE_LOG2_ALONE;
+	piece = piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece > piece_most ? piece_most : piece;
+	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece;
+}
+
+static struct rql_partition partition_of(const struct rql_join *join, const struct join_plan *plan, bool probe)
+{
+	const struct rql_join_side *side = probe ? &join->probe : &join->build;
+	const struct side_plan *s = probe ? &plan->probe : &plan->build;
+	/* Probe rows that a left join or an anti join keeps although their key is NULL go with the others when a key says
+	 * so: no build row has that key any more. Those of a bitmap go their own way (join_nulls.comp). */
+	bool keeps = probe && (join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_ANTI);
+	struct rql_partition p = {
+		.key_bits = join->key_bits,
+		.bits = plan->bits,
+		.random_keys = join->random_keys,
+		.has_null_key = join->has_null_key && !keeps,
+		.null_key = join->null_key,
+		.count = side->count,
+		.found = side->found,
+		.keys = side->keys,
+		.keys_out = rql_span_at(&join->temp, s->keys),
+		.valid = side->valid,
+		.column_count = side->column_count,
+		.starts = rql_span_at(&join->temp, s->starts),
+		.tuning = join->tuning,
+		.temp = rql_span_at(&join->temp, plan->part_temp),
+	};
+	for (uint32_t i = 0; i < side->column_count; i++) {
+		p.columns[i] = side->columns[i];
+		p.columns[i].out = rql_span_at(&join->temp, s->columns[i]);
+	}
+	return p;
+}
+
+static void take_side(const struct rql_join_side *side, const struct rql_join *join, uint32_t bits, struct side_plan *out,
+                      uint64_t *at)
+{
+	out->parted = bits != 0;
+	if (!bits)
+		return;
+	out->starts = rql_temp_take(at, ((UINT64_C(1) << bits) + 1) * 4);
+	out->keys = rql_temp_take(at, side->count * join->key_bits / 8);
+	for (uint32_t i = 0; i < side->column_count; i++)
+		out->columns[i] = rql_temp_take(at, side->count * side->columns[i].bits / 8);
+}
+
+static struct join_plan plan_of(const struct rql_join *join)
+{
+	struct join_plan plan = {.bits = 0};
+	choose_staged(join, &plan);
+	choose_sizes(join, &plan);
+	uint64_t at = 0;
+	plan.table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
+	take_side(&join->build, join, plan.bits, &plan.build, &at);
+	take_side(&join->probe, join, plan.bits, &plan.probe, &at);
+	plan.part_temp = at;
+	for (int probe = 0; probe < 2 && plan.bits; probe++) {
+		struct rql_partition p = partition_of(join, &plan, probe);
+		uint64_t end = plan.part_temp + rql_partition_temp_bytes(&p);
+		at = end > at ? end : at;
+	}
+	plan.bytes = at;
+	return plan;
+}
+
+uint64_t rql_join_temp_bytes(const struct rql_join *join)
+{
+	return plan_of(join).bytes;
+}
+
+static rql_status check_side(const struct rql_join *join, const struct rql_join_side *side, const char *what,
+                             struct rql_error *err)
+{
+	if (side->count > RQL_RELATION_ROWS)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s has %llu rows: at most %llu can be asked for", what,
+		                     (unsigned long long)side->count, (unsigned long long)RQL_RELATION_ROWS);
+	RQL_TRY(rql_span_check(&side->keys, side->count, join->key_bits / 8, "keys of a join", err));
+	if (side->found.buffer)
+		RQL_TRY(rql_span_check(&side->found, 1, 8, "number of rows of a join's side", err));
+	if (side->valid.buffer)
+		RQL_TRY(rql_span_check(&side->valid, rql_div_up(side->count, 64), 8, "bitmap of a join's side", err));
+	return rql_relation_check_columns(side->columns, side->column_count, side->count, join->capacity, true, what, err);
+}
+
+static rql_status check(const struct rql_join *join, struct rql_error *err)
+{
+	bool rows_only = join->kind == RQL_JOIN_SEMI || join->kind == RQL_JOIN_ANTI;
+	const struct rql_relation_tuning *t = &join->tuning;
+	if ((join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->kind > RQL_JOIN_ANTI ||
+	    (rows_only && join->build.column_count) || !join->probe.keys.buffer || (t->buckets & (t->buckets - 1)) ||
+	    (t->threads & (t->threads - 1)) || t->slots > 65000 || t->piece_log2 > 30)
+		return rql_error_set(err, RQL_ERROR_INTERNAL,
+		                     "a join of kind %d with keys of %u bits and %u columns of the build side cannot be asked for",
+		                     (int)join->kind, join->key_bits, join->build.column_count);
+	RQL_TRY(check_side(join, &join->build, "the build side of a join", err));
+	RQL_TRY(check_side(join, &join->probe, "the probe side of a join", err));
+	if (join->keys_out.buffer)
+		RQL_TRY(rql_span_check(&join->keys_out, join->capacity, join->key_bits / 8, "keys that a join puts out", err));
+	RQL_TRY(rql_span_check(&join->rows, 1, 8, "number of a join's rows", err));
+	return rql_span_check(&join->temp, plan_of(join).bytes / 8, 8, "temporary words of a join", err);
+}
+
+static struct rql_span source_of(const struct rql_join *join, const struct rql_relation_column *column,
+                                 const struct side_plan *s, uint32_t i)
+{
+	return s->parted ? rql_span_at(&join->temp, s->columns[i]) : column->in;
+}
+
+static void add_columns(struct rql_word_table *table, const struct rql_join *join, const struct rql_join_side *side,
+                        const struct side_plan *s)
+{
+	for (uint32_t i = 0; i < side->column_count; i++) {
+		const struct rql_relation_column *column = &side->columns[i];
+		struct rql_span from = source_of(join, column, s, i);
+		rql_table_column(table, &from, &column->out,
+		                 (column->bits == 64 ? RQL_COLUMN_WIDE : 0) | (column->in.buffer ? 0 : RQL_COLUMN_NUMBER));
+	}
+}
+
+static void add_uses(const struct rql_join *join, struct rql_uses *uses)
+{
+	const struct rql_join_side *sides[] = {&join->build, &join->probe};
+	rql_uses_add(uses, &join->temp, RQL_READ);
+	rql_uses_add(uses, &join->rows, RQL_READ_WRITE);
+	rql_uses_add(uses, &join->keys_out, RQL_WRITE);
+	for (uint32_t s = 0; s < 2; s++) {
+		rql_uses_add(uses, &sides[s]->keys, RQL_READ);
+		rql_uses_add(uses, &sides[s]->found, RQL_READ);
+		rql_uses_add(uses, &sides[s]->valid, RQL_READ);
+		for (uint32_t i = 0; i < sides[s]->column_count; i++) {
+			rql_uses_add(uses, &sides[s]->columns[i].in, RQL_READ);
+			rql_uses_add(uses, &sides[s]->columns[i].out, RQL_WRITE);
+		}
+	}
+}
+
+static struct rql_join_args args_of(const struct rql_join *join, const struct join_plan *plan)
+{
+	uint64_t temp = rql_span_address(&join->temp);
+	struct rql_join_args args = {
+		.keys_out = rql_span_address(&join->keys_out),
+		.columns = temp + plan->table,
+		.found = rql_span_address(&join->rows),
+		.capacity = join->capacity,
+		.null_key = join->null_key,
+		.build_count = (uint32_t)join->build.count,
+		.probe_count = (uint32_t)join->probe.count,
+		.parts_piece = plan->bits << 8 | plan->piece_log2,
+		.flags = (uint32_t)join->kind | join->build.column_count << 8 | join->probe.column_count << 16 |
+		         (join->random_keys ? RQL_ROWS_RAW << 24 : 0),
+	};
+	if (plan->bits) {
+		args.build_keys = temp + plan->build.keys;
+		args.probe_keys = temp + plan->probe.keys;
+		args.build_starts = temp + plan->build.starts;
+		args.probe_starts = temp + plan->probe.starts;
+		return args;
+	}
+	args.build_keys = rql_span_address(&join->build.keys);
+	args.probe_keys = rql_span_address(&join->probe.keys);
+	args.build_valid = rql_span_address(&join->build.valid);
+	args.probe_valid = rql_span_address(&join->probe.valid);
+	args.build_found = rql_span_address(&join->build.found);
+	args.probe_found = rql_span_address(&join->probe.found);
+	args.flags |= join->has_null_key ? RQL_ROWS_NULL_KEY << 24 : 0;
+	return args;
+}
+
+static rql_status record_probe(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                               struct rql_error *err)
+{
+	struct rql_device *device = join->probe.keys.buffer->device;
+	struct rql_join_args args = args_of(join, plan);
+	const struct rql_pipeline *pipeline;
+	const uint32_t constants[] = {plan->threads, plan->slots, plan->buckets, plan->staged,
+	                              plan->words ? plan->words * plan->slots : 1};
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_64 : RQL_RELATION_JOIN_32, constants, 5,
+	                              &pipeline, err));
+	struct rql_uses uses = {.count = 0};
+	add_uses(join, &uses);
+	uint64_t groups = (UINT64_C(1) << plan->bits) + (join->probe.count >> plan->piece_log2) + 1;
+	rql_record_dispatch(c, "join.probe", pipeline, &args, groups, uses.use, uses.count);
+	return RQL_OK;
+}
+
+/* Probe rows that were left out of the partitions and are rows of the output all the same. */
+static rql_status record_nulls(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                               struct rql_error *err)
+{
+	struct rql_device *device = join->probe.keys.buffer->device;
+	struct rql_word_table table = {.count = 0};
+	const struct side_plan in_place = {.parted = false};
+	struct rql_span to = rql_span_at(&join->temp, plan->table);
+	add_columns(&table, join, &join->build, &in_place);
+	add_columns(&table, join, &join->probe, &in_place);
+	RQL_TRY(rql_record_words(c, &table, &to, err));
+	struct rql_join_nulls_args args = {
+		.keys = rql_span_address(&join->probe.keys),
+		.keys_out = rql_span_address(&join->keys_out),
+		.columns = rql_span_address(&to),
+		.found = rql_span_address(&join->rows),
+		.capacity = join->capacity,
+		.valid = rql_span_address(&join->probe.valid),
+		.probe_found = rql_span_address(&join->probe.found),
+		.count = join->probe.count,
+		.build_columns = join->build.column_count,
+		.probe_columns = join->probe.column_count,
+	};
+	const uint32_t constants[] = {rql_relation_threads(device, THREADS)};
+	const struct rql_pipeline *pipeline;
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_NULLS_64 : RQL_RELATION_JOIN_NULLS_32,
+	                              constants, 1, &pipeline, err));
+	struct rql_uses uses = {.count = 0};
+	add_uses(join, &uses);
+	rql_record_dispatch(c, "join.nulls", pipeline, &args, rql_div_up(join->probe.count, constants[0]), uses.use,
+	                    uses.count);
+	return RQL_OK;
+}
+
+rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+{
+	RQL_TRY(check(join, err));
+	struct join_plan plan = plan_of(join);
+	struct rql_word_table table = {.count = 0};
+	struct rql_span to = rql_span_at(&join->temp, plan.table);
+	rql_record_fill(c, join->rows.buffer, join->rows.offset, 8, 0);
+	for (int probe = 0; probe < 2 && plan.bits; probe++) {
+		struct rql_partition p = partition_of(join, &plan, probe);
+		RQL_TRY(rql_record_partition(c, &p, err));
+	}
+	add_columns(&table, join, &join->build, &plan.build);
+	add_columns(&table, join, &join->probe, &plan.probe);
+	RQL_TRY(rql_record_words(c, &table, &to, err));
+	RQL_TRY(record_probe(c, join, &plan, err));
+	bool keeps = join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_ANTI;
+	if (plan.bits && keeps && join->probe.valid.buffer)
+		RQL_TRY(record_nulls(c, join, &plan, err));
+	return RQL_OK;
+}

@@ -1,0 +1,216 @@
+/* Radix partition on a GPU, the most significant digit first, in one or two passes: count, a prefix sum, scatter. The
+ * second pass cuts its tiles at the borders of the first one's partitions, so that no list of tiles is made.
+ * Floor of a pass over n rows of b bytes with keys of k: n * (k + 2 * b) bytes. */
+#include "primitive/relation_internal.h"
+
+#define CHUNK_GROUPS 2048u /* workgroups that count: each adds up its counters once */
+#define THREADS 512u
+#define ITEMS 16u
+
+struct partition_plan {
+	uint32_t passes, bits[2];
+	uint32_t threads, items, chunk; /* chunk: rows that a workgroup counts */
+	uint64_t parts[2];              /* after each pass */
+	/* offsets in temp */
+	uint64_t keys, columns[RQL_RELATION_COLUMNS]; /* between the passes */
+	uint64_t starts, counts[2], tables[2], scan_temp, bytes;
+};
+
+static struct rql_span starts_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
+{
+	return pass + 1 == plan->passes ? p->starts : rql_span_at(&p->temp, plan->starts);
+}
+
+static struct rql_scan scan_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
+{
+	return (struct rql_scan){
+		.kind = RQL_SCAN_U32_U32,
+		.count = plan->parts[pass] + 1,
+		.in = rql_span_at(&p->temp, plan->counts[pass]),
+		.out = starts_of(p, plan, pass),
+		.temp = rql_span_at(&p->temp, plan->scan_temp),
+	};
+}
+
+/* Counters of a pass: few sizes, as each is a pipeline. */
+static uint32_t digits_of(uint32_t bits)
+{
+	return bits <= 8 ? 256 : 1u << RQL_PARTITION_PASS_BITS;
+}
+
+/* Tiles as large as shared memory allows: the runs of a partition are then the longest. */
+static void choose_tile(const struct rql_partition *p, struct partition_plan *plan)
+{
+	const struct rql_device *device = p->keys.buffer->device;
+	uint32_t room = rql_relation_shared(device) - digits_of(plan->bits[0]) * 8;
+	plan->items = p->tuning.partition_items ? p->tuning.partition_items : ITEMS;
+	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : THREADS;
+	while (plan->threads > 64 && (plan->threads > device->limits.group_size || plan->threads * plan->items * 4 > room))
+		plan->threads /= 2;
+	uint32_t tile = plan->threads * plan->items;
+	uint64_t each = rql_div_up(rql_div_up(p->count, CHUNK_GROUPS), tile);
+	plan->chunk = (uint32_t)(each ? each : 1) * tile;
+}
+
+static struct partition_plan plan_of(const struct rql_partition *p)
+{
+	struct partition_plan plan = {.passes = !p->bits ? 0 : p->bits <= RQL_PARTITION_PASS_BITS ? 1 : 2};
+	plan.bits[0] = plan.passes == 2 ? (p->bits + 1) / 2 : p->bits;
+	plan.bits[1] = plan.passes == 2 ? p->bits / 2 : 0;
+	plan.parts[0] = UINT64_C(1) << plan.bits[0];
+	plan.parts[1] = UINT64_C(1) << p->bits;
+	choose_tile(p, &plan);
+	uint64_t at = 0;
+	for (uint32_t pass = 0; pass < plan.passes; pass++) {
+		plan.counts[pass] = rql_temp_take(&at, (plan.parts[pass] + 1) * 4);
+		plan.tables[pass] = rql_temp_take(&at, p->column_count * RQL_COLUMN_WORDS * 8);
+	}
+	if (plan.passes == 2) {
+		plan.starts = rql_temp_take(&at, (plan.parts[0] + 1) * 4);
+		plan.keys = rql_temp_take(&at, p->count * p->key_bits / 8);
+		for (uint32_t i = 0; i < p->column_count; i++)
+			plan.columns[i] = rql_temp_take(&at, p->count * p->columns[i].bits / 8);
+	}
+	plan.scan_temp = at;
+	for (uint32_t pass = 0; pass < plan.passes; pass++) {
+		struct rql_scan scan = scan_of(p, &plan, pass);
+		uint64_t end = plan.scan_temp + rql_scan_temp_bytes(&scan);
+		at = end > at ? end : at;
+	}
+	plan.bytes = at;
+	return plan;
+}
+
+uint64_t rql_partition_temp_bytes(const struct rql_partition *partition)
+{
+	return plan_of(partition).bytes;
+}
+
+static rql_status check(const struct rql_partition *p, struct rql_error *err)
+{
+	const struct rql_relation_tuning *t = &p->tuning;
+	if ((p->key_bits != 32 && p->key_bits != 64) || !p->bits || p->bits > 2 * RQL_PARTITION_PASS_BITS ||
+	    p->count > RQL_RELATION_ROWS || (t->partition_items && t->partition_items != 8 && t->partition_items != 16) ||
+	    (t->partition_threads & (t->partition_threads - 1)) || !p->keys.buffer)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a partition of %llu keys of %u bits by %u bits cannot be asked for",
+		                     (unsigned long long)p->count, p->key_bits, p->bits);
+	RQL_TRY(rql_span_check(&p->keys, p->count, p->key_bits / 8, "keys of a partition", err));
+	RQL_TRY(rql_span_check(&p->keys_out, p->count, p->key_bits / 8, "partitioned keys", err));
+	RQL_TRY(rql_span_check(&p->starts, (UINT64_C(1) << p->bits) + 1, 4, "starts of partitions", err));
+	RQL_TRY(rql_relation_check_columns(p->columns, p->column_count, p->count, p->count, true, "a partition", err));
+	if (p->found.buffer)
+		RQL_TRY(rql_span_check(&p->found, 1, 8, "number of rows of a partition", err));
+	if (p->valid.buffer)
+		RQL_TRY(rql_span_check(&p->valid, rql_div_up(p->count, 64), 8, "bitmap of a partition", err));
+	return rql_span_check(&p->temp, plan_of(p).bytes / 8, 8, "temporary words of a partition", err);
+}
+
+/* Where keys and columns are before and after a pass. */
+struct partition_move {
+	struct rql_span keys_in, keys_out;
+	struct rql_relation_column columns[RQL_RELATION_COLUMNS];
+};
+
+static struct partition_move move_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
+{
+	bool first = pass == 0, last = pass + 1 == plan->passes;
+	struct partition_move move = {
+		.keys_in = first ? p->keys : rql_span_at(&p->temp, plan->keys),
+		.keys_out = last ? p->keys_out : rql_span_at(&p->temp, plan->keys),
+	};
+	for (uint32_t i = 0; i < p->column_count; i++) {
+		struct rql_span between = rql_span_at(&p->temp, plan->columns[i]);
+		move.columns[i] = p->columns[i];
+		if (!first)
+			move.columns[i].in = between;
+		if (!last)
+			move.columns[i].out = between;
+	}
+	return move;
+}
+
+static rql_status record_table(struct rql_commands *c, const struct rql_partition *p, const struct partition_move *move,
+                               uint64_t at, struct rql_error *err)
+{
+	struct rql_word_table table = {.count = 0};
+	struct rql_span to = rql_span_at(&p->temp, at);
+	for (uint32_t i = 0; i < p->column_count; i++)
+		rql_table_column(&table, &move->columns[i].in, &move->columns[i].out,
+		                 move->columns[i].bits == 64 ? RQL_COLUMN_WIDE : 0);
+	return rql_record_words(c, &table, &to, err);
+}
+
+static struct rql_partition_args args_of(const struct rql_partition *p, const struct partition_plan *plan,
+                                         const struct partition_move *move, uint32_t pass)
+{
+	struct rql_span starts = starts_of(p, plan, pass), parents = rql_span_at(&p->temp, plan->starts);
+	struct rql_partition_args args = {
+		.keys_in = rql_span_address(&move->keys_in),
+		.keys_out = rql_span_address(&move->keys_out),
+		.columns = rql_span_address(&p->temp) + plan->tables[pass],
+		.counts = rql_span_address(&p->temp) + plan->counts[pass],
+		.starts = rql_span_address(&starts),
+		.count = p->count,
+		.flags = p->random_keys ? RQL_ROWS_RAW : 0,
+		.shift = 32 - plan->bits[0] - (pass ? plan->bits[1] : 0),
+		.bits = plan->bits[pass],
+		.parent_count = 1,
+		.column_count = p->column_count,
+		.chunk = plan->chunk,
+	};
+	if (pass) {
+		args.parents = rql_span_address(&parents);
+		args.parent_count = (uint32_t)plan->parts[0];
+	} else {
+		args.found = rql_span_address(&p->found);
+		args.valid = rql_span_address(&p->valid);
+		args.null_key = p->null_key;
+		args.flags |= p->has_null_key ? RQL_ROWS_NULL_KEY : 0;
+	}
+	return args;
+}
+
+static rql_status record_pass(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
+                              uint32_t pass, struct rql_error *err)
+{
+	struct rql_device *device = p->keys.buffer->device;
+	struct partition_move move = move_of(p, plan, pass);
+	struct rql_partition_args args = args_of(p, plan, &move, pass);
+	struct rql_scan scan = scan_of(p, plan, pass);
+	bool wide = p->key_bits == 64;
+	uint32_t tile = plan->threads * plan->items;
+	const uint32_t count_constants[] = {rql_relation_threads(device, 512)};
+	const uint32_t constants[] = {plan->threads, digits_of(plan->bits[0]), tile};
+	enum rql_relation_kernel scatter_kernel = wide ? RQL_RELATION_PARTITION_SCATTER_64_8 : RQL_RELATION_PARTITION_SCATTER_32_8;
+	const struct rql_pipeline *count, *scatter;
+	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
+	                              count_constants, 1, &count, err));
+	RQL_TRY(rql_relation_pipeline(device, scatter_kernel + (plan->items == 16), constants, 3, &scatter, err));
+	RQL_TRY(record_table(c, p, &move, plan->tables[pass], err));
+	rql_record_fill(c, p->temp.buffer, p->temp.offset + plan->counts[pass], (plan->parts[pass] + 1) * 4, 0);
+	struct rql_uses uses = {.count = 0};
+	rql_uses_add(&uses, &p->temp, RQL_READ_WRITE);
+	rql_uses_add(&uses, &move.keys_in, RQL_READ);
+	rql_uses_add(&uses, &p->found, RQL_READ);
+	rql_uses_add(&uses, &p->valid, RQL_READ);
+	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, plan->chunk), uses.use, uses.count);
+	RQL_TRY(rql_record_scan(c, &scan, err));
+	args.chunk = tile;
+	rql_uses_add(&uses, &p->starts, RQL_READ);
+	rql_uses_add(&uses, &move.keys_out, RQL_WRITE);
+	for (uint32_t i = 0; i < p->column_count; i++) {
+		rql_uses_add(&uses, &move.columns[i].in, RQL_READ);
+		rql_uses_add(&uses, &move.columns[i].out, RQL_WRITE);
+	}
+	rql_record_dispatch(c, "partition.scatter", scatter, &args, rql_div_up(p->count, tile), uses.use, uses.count);
+	return RQL_OK;
+}
+
+rql_status rql_record_partition(struct rql_commands *c, const struct rql_partition *partition, struct rql_error *err)
+{
+	RQL_TRY(check(partition, err));
+	struct partition_plan plan = plan_of(partition);
+	for (uint32_t pass = 0; pass < plan.passes; pass++)
+		RQL_TRY(record_pass(c, partition, &plan, pass, err));
+	return RQL_OK;
+}

@@ -1,0 +1,122 @@
+/* Rows of unindexed columns on a GPU: partitions by hash, joins, group-bys over any number of groups.
+ *
+ * As in primitive.h each has one description struct, a function that says how much temporary memory it takes, and one
+ * that records it. The plan depends on the device, which is that of the keys' buffer: fill everything but `temp` before
+ * asking for its size. A count is a bound, and the true number may lie on the device (`found`, uint64_t), made by an
+ * earlier pass. At most RQL_RELATION_ROWS rows a side. The order of output rows is not determined.
+ *
+ * Outputs have a capacity in rows. Nothing is written beyond it, but the number of rows goes on counting, so that a run
+ * with room for that many is the last. */
+#ifndef RQL_PRIMITIVE_RELATION_H
+#define RQL_PRIMITIVE_RELATION_H
+
+#include "primitive/primitive.h"
+
+#define RQL_RELATION_ROWS UINT64_C(0xffff0000)
+#define RQL_RELATION_COLUMNS 8u /* carried, of a side */
+
+/* For measuring variants; 0: what is best by the device and the sizes. */
+struct rql_relation_tuning {
+	uint32_t bits;              /* log2 of the partitions plus 1: 1 is one partition, no pass */
+	uint32_t partition_threads; /* of a workgroup: 256, 512, 1024 */
+	uint32_t partition_items;   /* rows of a thread: 8 or 16 */
+	uint32_t threads;           /* of a join's or group-by's workgroup */
+	uint32_t slots, buckets;    /* of its table in shared memory; buckets: joins */
+	uint32_t piece_log2;        /* rows of a piece that a large partition is cut into */
+};
+
+/* A column that goes with the keys. in left out: the row's number, 32 bits. */
+struct rql_relation_column {
+	uint32_t bits; /* 32 or 64 */
+	struct rql_span in, out;
+};
+
+/* Rows in order of partitions: those of partition p are [starts[p], starts[p + 1]), in no particular order (not
+ * stable). p is the top `bits` bits of a hash of the key, in one or two passes. Floor of a pass: reads the keys twice,
+ * the columns once, and writes all. Rows whose key is NULL are left out. */
+#define RQL_PARTITION_PASS_BITS 10u
+struct rql_partition {
+	uint32_t key_bits; /* 32 or 64 */
+	uint32_t bits;     /* 0 to 2 * RQL_PARTITION_PASS_BITS */
+	bool random_keys;  /* keys are random bits already: they are not hashed (of 64 bits the halves are combined) */
+	bool has_null_key; /* rows with the key null_key are left out */
+	uint64_t null_key;
+	uint64_t count;
+	struct rql_span found;          /* may be left out: then count rows */
+	struct rql_span keys, keys_out; /* not the same memory */
+	struct rql_span valid;          /* a bitmap as RQL_COMPACT_BITS; may be left out: then all rows take part */
+	uint32_t column_count;
+	struct rql_relation_column columns[RQL_RELATION_COLUMNS];
+	struct rql_span starts; /* uint32_t[2^bits + 1] */
+	struct rql_relation_tuning tuning;
+	struct rql_span temp;
+};
+uint64_t rql_partition_temp_bytes(const struct rql_partition *partition);
+rql_status rql_record_partition(struct rql_commands *c, const struct rql_partition *partition,
+                                struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- join of two sides by equal keys ---- */
+enum rql_join_kind {
+	RQL_JOIN_INNER,
+	RQL_JOIN_LEFT, /* also each probe row without a match, once */
+	RQL_JOIN_SEMI, /* probe rows that have a match, once; no build columns */
+	RQL_JOIN_ANTI  /* probe rows that have none */
+};
+/* Columns: a payload goes from `in` to `out`; in left out, 32 bits: the row's number in its side, which gives pairs.
+ * Of a probe row without a match the build side's numbers are UINT32_MAX and its payloads 0. */
+struct rql_join_side {
+	uint64_t count;
+	struct rql_span found, keys, valid; /* as in rql_partition */
+	uint32_t column_count;
+	struct rql_relation_column columns[RQL_RELATION_COLUMNS];
+};
+/* Keys may occur any number of times on both sides. A key that is NULL matches nothing; for NULL to equal NULL let it be
+ * a key like any other (no null_key, no bitmap). The build side should be the smaller one. */
+struct rql_join {
+	enum rql_join_kind kind;
+	uint32_t key_bits;
+	bool random_keys, has_null_key;
+	uint64_t null_key;
+	struct rql_join_side build, probe;
+	uint64_t capacity;
+	struct rql_span keys_out; /* the probe rows' keys; may be left out */
+	struct rql_span rows;     /* uint64_t: rows of the output, also those beyond the capacity */
+	struct rql_relation_tuning tuning;
+	struct rql_span temp;
+};
+uint64_t rql_join_temp_bytes(const struct rql_join *join);
+rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- group-by ---- */
+/* Aggregates of one column of integers; what is left out is not made. Each is one word of 64 bits a group (minima and
+ * maxima in the column's type, extended), wide sums two, low first. Sums of 64 bits are modular. */
+struct rql_group_by_column {
+	uint32_t bits; /* 32 or 64 */
+	bool is_signed, wide_sum;
+	struct rql_span values, sum, min, max;
+};
+struct rql_group_by {
+	uint32_t key_bits;
+	bool random_keys;
+	uint64_t count;
+	struct rql_span found, keys; /* found: may be left out. Every key is one, NULL too if the caller gave it one */
+	/* How many groups there may be. The answer does not depend on it, only whether it comes: see result. */
+	uint64_t guess;
+	uint64_t spill; /* groups that the table of what does not fit elsewhere holds; 0: chosen */
+	uint32_t column_count;
+	struct rql_group_by_column columns[RQL_RELATION_COLUMNS];
+	uint64_t capacity; /* groups */
+	struct rql_span keys_out, counts; /* counts: uint64_t a group; may be left out */
+	/* uint64_t[2]: groups, also those beyond the capacity; and rows or groups that found no place. Is the second not 0,
+	 * the output is useless and the first a lower bound: rql_group_by_retry, then again. */
+	struct rql_span result;
+	struct rql_relation_tuning tuning;
+	struct rql_span temp;
+};
+/* Sets guess and spill higher after a run that found no place for some rows. A few times always suffice. */
+void rql_group_by_retry(struct rql_group_by *group, uint64_t groups);
+uint64_t rql_group_by_temp_bytes(const struct rql_group_by *group);
+rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group,
+                               struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

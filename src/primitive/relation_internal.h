@@ -1,0 +1,87 @@
+/* What partitions, joins and group-bys share. */
+#ifndef RQL_RELATION_INTERNAL_H
+#define RQL_RELATION_INTERNAL_H
+
+#include "primitive/primitive_internal.h"
+#include "primitive/relation.h"
+#include "primitive/relation_kernels.h"
+
+#define RQL_SHARED_MOST 49152u /* bytes of a workgroup: more is not used, so that several run side by side */
+#define RQL_SHARED_SUMS 2112u  /* of them for prefix sums and counters (relation.glsl, join_write.glsl) */
+
+#define RQL_RELATION_KERNELS(X)                                                                                        \
+	X(WORDS_WRITE, words_write, poke)                                                                                  \
+	X(PARTITION_COUNT_32, partition_count_32, partition)                                                               \
+	X(PARTITION_COUNT_64, partition_count_64, partition)                                                               \
+	X(PARTITION_SCATTER_32_8, partition_scatter_32_8, partition)                                                       \
+	X(PARTITION_SCATTER_32_16, partition_scatter_32_16, partition)                                                     \
+	X(PARTITION_SCATTER_64_8, partition_scatter_64_8, partition)                                                       \
+	X(PARTITION_SCATTER_64_16, partition_scatter_64_16, partition)                                                     \
+	X(JOIN_32, join_32, join)                                                                                          \
+	X(JOIN_64, join_64, join)                                                                                          \
+	X(JOIN_NULLS_32, join_nulls_32, join_nulls)                                                                        \
+	X(JOIN_NULLS_64, join_nulls_64, join_nulls)                                                                        \
+	X(GROUP_BY_32_32, group_by_32_32, group_by)                                                                        \
+	X(GROUP_BY_32_64, group_by_32_64, group_by)                                                                        \
+	X(GROUP_BY_64_32, group_by_64_32, group_by)                                                                        \
+	X(GROUP_BY_64_64, group_by_64_64, group_by)                                                                        \
+	X(GROUP_BY_MERGE_32, group_by_merge_32, group_by)                                                                  \
+	X(GROUP_BY_MERGE_64, group_by_merge_64, group_by)
+
+enum rql_relation_kernel {
+#define X(name, symbol, args) RQL_RELATION_##name,
+	RQL_RELATION_KERNELS(X)
+#undef X
+		RQL_RELATION_KERNEL_COUNT
+};
+/* constants[0]: the workgroup's size. */
+rql_status rql_relation_pipeline(struct rql_device *device, enum rql_relation_kernel kernel, const uint32_t *constants,
+                                 uint32_t count, const struct rql_pipeline **out, struct rql_error *err) RQL_MUST_CHECK;
+
+/* Shared memory that a workgroup's tables may take. */
+static inline uint32_t rql_relation_shared(const struct rql_device *device)
+{
+	uint32_t bytes = device->limits.shared_bytes;
+	return (bytes < RQL_SHARED_MOST ? bytes : RQL_SHARED_MOST) - RQL_SHARED_SUMS;
+}
+static inline uint32_t rql_relation_threads(const struct rql_device *device, uint32_t wanted)
+{
+	return wanted < device->limits.group_size ? wanted : device->limits.group_size;
+}
+
+/* Words that a kernel finds in device memory, recorded a few a dispatch. */
+#define RQL_TABLE_WORDS 64u
+struct rql_word_table {
+	uint64_t words[RQL_TABLE_WORDS];
+	uint32_t count;
+};
+rql_status rql_record_words(struct rql_commands *c, const struct rql_word_table *table, const struct rql_span *to,
+                            struct rql_error *err) RQL_MUST_CHECK;
+static inline void rql_table_column(struct rql_word_table *table, const struct rql_span *from, const struct rql_span *to,
+                                    uint64_t flags)
+{
+	table->words[table->count++] = rql_span_address(from);
+	table->words[table->count++] = rql_span_address(to);
+	table->words[table->count++] = flags;
+}
+
+/* The buffers that a dispatch touches; each once. */
+#define RQL_USES_MOST 48u
+struct rql_uses {
+	struct rql_use use[RQL_USES_MOST];
+	uint32_t count;
+};
+void rql_uses_add(struct rql_uses *uses, const struct rql_span *span, enum rql_access access);
+
+/* Memory from a temporary buffer on, piece by piece. */
+static inline uint64_t rql_temp_take(uint64_t *at, uint64_t bytes)
+{
+	uint64_t first = *at;
+	*at += rql_temp_round(bytes);
+	return first;
+}
+
+rql_status rql_relation_check_columns(const struct rql_relation_column *columns, uint32_t count, uint64_t rows,
+                                      uint64_t capacity, bool out, const char *what, struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

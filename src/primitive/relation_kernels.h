@@ -1,0 +1,84 @@
+/* Arguments of the kernels of partitions, joins and group-bys over unindexed columns, for C and GLSL. Addresses are
+ * uint64_t; 0 is "not given". Row numbers and counts of rows are below 2^32. */
+#ifndef RQL_RELATION_KERNELS_H
+#define RQL_RELATION_KERNELS_H
+
+#include "device/kernel_types.h"
+
+/* How kernels see a column: RQL_COLUMN_WORDS words in a table in device memory, `from`, `to`, flags. */
+#define RQL_COLUMN_WORDS 3u
+#define RQL_COLUMN_WIDE 1u   /* 64 bits */
+#define RQL_COLUMN_NUMBER 2u /* a row number: of a row that is not there it is UINT32_MAX, other columns have 0 */
+
+/* words.comp: writes words to an address: tables of columns, which are too long for push constants. */
+#define RQL_POKE_WORDS 14u
+struct rql_poke_args {
+	uint64_t to;
+	uint32_t count, unused;
+	uint64_t words[RQL_POKE_WORDS];
+};
+RQL_KERNEL_STRUCT_SIZE(rql_poke_args, 128);
+
+/* Which rows take part, and how keys are hashed. */
+#define RQL_ROWS_NULL_KEY 1u /* the key null_key is no key */
+#define RQL_ROWS_RAW 2u      /* keys are random bits: they are their own hash */
+
+/* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1). */
+struct rql_partition_args {
+	uint64_t keys_in, keys_out, columns;
+	uint64_t counts, starts; /* uint32_t[parents << bits], + 1 in starts */
+	uint64_t parents;        /* uint32_t[parent_count + 1]: rows of each lie together; 0: one, all rows */
+	uint64_t found, valid;   /* without parents: uint64_t, a bitmap */
+	uint64_t null_key, count;
+	uint32_t flags, shift, bits, parent_count, column_count;
+	uint32_t chunk; /* rows of a workgroup */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_partition_args, 104);
+
+/* join.comp */
+struct rql_join_args {
+	uint64_t build_keys, probe_keys, keys_out;
+	uint64_t columns;                    /* those of the build side, then those of the probe side */
+	uint64_t build_starts, probe_starts; /* uint32_t[parts + 1]; 0: one part, all rows */
+	uint64_t found, capacity;            /* found: rows of the output */
+	uint64_t build_valid, probe_valid;   /* bitmaps; only without starts */
+	uint64_t build_found, probe_found;   /* only without starts */
+	uint64_t null_key;
+	uint32_t build_count, probe_count; /* bounds, only without starts */
+	uint32_t parts_piece;              /* log2 of the parts << 8 | log2 of a piece's rows */
+	uint32_t flags;                    /* kind | build columns << 8 | probe columns << 16 | RQL_ROWS_... << 24 */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_join_args, 120);
+
+/* join_nulls.comp: probe rows whose key is NULL, as rows without a match. */
+struct rql_join_nulls_args {
+	uint64_t keys, keys_out, columns, found, capacity, valid, probe_found, count;
+	uint32_t build_columns, probe_columns;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_join_nulls_args, 72);
+
+/* Value columns of a group-by: RQL_GROUP_COLUMN_WORDS words each: the values' address, flags (RQL_COLUMN_WIDE and
+ * below), addresses of the output's sums, minima and maxima. */
+#define RQL_GROUP_COLUMN_WORDS 5u
+#define RQL_GROUP_SIGNED 4u
+#define RQL_GROUP_SUM 8u
+#define RQL_GROUP_SUM_WIDE 16u /* two words */
+#define RQL_GROUP_MIN 32u
+#define RQL_GROUP_MAX 64u
+/* The table that pieces merge in: `slots` + 1 keys (the last is of the key that marks an empty one), then words of 64
+ * bits, each an array over them: rows, and for each column sum low, sum high, least, greatest. */
+#define RQL_MERGE_WORDS 4u
+/* group_by.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that found no place. */
+struct rql_group_by_args {
+	uint64_t keys, columns, starts, found;
+	uint64_t control, keys_out, counts_out, capacity;
+	uint64_t table_keys, table_words;
+	uint32_t count, column_count;
+	uint32_t slots; /* of the table, a power of two */
+	uint32_t parts, piece_log2;
+	uint32_t copies; /* of a workgroup's accumulators, a power of two */
+	uint32_t flags, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_group_by_args, 112);
+
+#endif

@@ -1,0 +1,344 @@
+#version 460
+// Join of two sides whose rows lie together by partitions. A workgroup takes a piece of a partition's probe rows: it puts
+// the partition's build rows into a table in shared memory, ordered by buckets (as many tables, one after the other, as
+// they need), and looks up ROWS probe rows a thread. Matches are counted, places for all of them taken at once, and then
+// written. Floor: reads both sides once, writes the output once. KEY_BITS: 32 or 64.
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "primitive/relation_kernels.h"
+#include "primitive/shaders/relation.glsl"
+layout(push_constant, scalar) uniform rql_push { rql_join_args args; };
+#include "primitive/shaders/join_write.glsl"
+layout(constant_id = 1) const uint SLOTS = 2560u;  // rows of a table
+layout(constant_id = 2) const uint BUCKETS = 2048u; // a power of two, a multiple of the threads or less
+layout(constant_id = 3) const uint STAGED = 0u;     // build columns, all of 32 bits, that lie in the table; 0: rows' numbers; 3: nothing
+layout(constant_id = 4) const uint WORDS = 2560u;   // SLOTS times the words of a row beside its key
+#define ROWS 8u
+#define NONE 0xffffffffu
+#define MISS 0xffffu
+shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
+shared KEY keys[SLOTS];
+shared uint words[WORDS];
+
+struct side_rows {
+	uint first, end;
+};
+
+bool is_key(KEY key, uint row, uint64_t valid)
+{
+	return !((args.flags >> 24u & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key)) && rql_valid_bit(valid, row);
+}
+
+uint bucket_of(KEY key)
+{
+	return rql_hash(key, (args.flags >> 24u & RQL_ROWS_RAW) != 0u) & (BUCKETS - 1u);
+}
+
+// Counts of ends[b + 1] to the first places of buckets b.
+void place_buckets()
+{
+	uint t = rql_thread();
+	uint each = (BUCKETS + THREADS - 1u) / THREADS;
+	uint sum = 0u;
+	for (uint k = 0u; k < each; k++)
+		sum += t * each + k < BUCKETS ? ends[1u + t * each + k] : 0u;
+	uint total;
+	uint before = rql_before(sum, total);
+	for (uint k = 0u; k < each && t * each + k < BUCKETS; k++) {
+		uint own = ends[1u + t * each + k];
+		ends[1u + t * each + k] = before;
+		before += own;
+	}
+	barrier();
+}
+
+void put_row(uint row, KEY key, uint build_first)
+{
+	uint slot = atomicAdd(ends[1u + bucket_of(key)], 1u);
+	keys[slot] = key;
+	if (STAGED == 0u)
+		words[slot] = row;
+	[[unroll]] for (uint c = 0u; c < 2u; c++)
+		if (c < STAGED && STAGED != 3u) {
+			uint64_t from = column_word(c, 0u);
+			words[c * SLOTS + slot] = from != 0ul ? RQL_U32(from, row) : row;
+		}
+}
+
+// At most SLOTS rows. Begins with a write of shared memory: all must have done with the last table.
+void build_table(uint first, uint end)
+{
+	uint t = rql_thread();
+	for (uint b = t; b <= BUCKETS; b += THREADS)
+		ends[b] = 0u;
+	barrier();
+	for (uint row = first + t; row < end; row += THREADS) {
+		KEY key = RQL_KEY(args.build_keys, row);
+		if (is_key(key, row, args.build_valid))
+			atomicAdd(ends[1u + bucket_of(key)], 1u);
+	}
+	barrier();
+	place_buckets();
+	for (uint row = first + t; row < end; row += THREADS) {
+		KEY key = RQL_KEY(args.build_keys, row);
+		if (is_key(key, row, args.build_valid))
+			put_row(row, key, first);
+	}
+	barrier();
+}
+
+// Number of matches << 16 | the first one's slot.
+uint look_up(KEY key, bool one)
+{
+	uint b = bucket_of(key);
+	uint end = ends[b + 1u];
+	uint hit = 0u;
+	for (uint slot = ends[b]; slot < end; slot++)
+		if (keys[slot] == key) {
+			hit = (hit == 0u ? slot : hit) + 0x10000u;
+			if (one)
+				break;
+		}
+	return hit;
+}
+
+// The k-th match of a key, from the first one's slot on.
+uint match_at(KEY key, uint slot, uint k)
+{
+	for (; k != 0u; k--)
+		do {
+			slot++;
+		} while (keys[slot] != key);
+	return slot;
+}
+
+uint64_t build_value(uint column, uint64_t from, uint flags, uint slot)
+{
+	if (slot == MISS)
+		return missing_value(flags);
+	return column < STAGED ? uint64_t(words[column * SLOTS + slot]) : read_value(from, flags, words[slot]);
+}
+
+// Every row of the subgroup has one match or none: a column at a time, its reads under way together.
+void write_single(in KEY key[ROWS], in uint hit[ROWS], uint first, uint64_t place)
+{
+	uint t = rql_thread();
+	uint to[ROWS];
+	uint64_t room = args.capacity > place ? args.capacity - place : 0ul;
+	uint before = 0u;
+	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+		bool is = hit[r] >= 0x10000u;
+		uvec4 ballot = subgroupBallot(is);
+		to[r] = before + subgroupBallotExclusiveBitCount(ballot);
+		to[r] = is && to[r] < room ? to[r] : NONE;
+		before += subgroupBallotBitCount(ballot);
+	}
+	if (args.keys_out != 0ul)
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			if (to[r] != NONE)
+				RQL_KEY(args.keys_out, place + to[r]) = key[r];
+	uint build_columns = args.flags >> 8u & 255u;
+	uint columns = build_columns + (args.flags >> 16u & 255u);
+	for (uint c = 0u; c < columns; c++) {
+		uint64_t from = column_word(c, 0u);
+		uint64_t out_at = column_word(c, 1u);
+		uint flags = uint(column_word(c, 2u));
+		if (out_at == 0ul)
+			continue;
+		if ((flags & RQL_COLUMN_WIDE) != 0u) {
+			[[unroll]] for (uint r = 0u; r < ROWS; r++)
+				if (to[r] != NONE)
+					RQL_U64(out_at, place + to[r]) = c < build_columns
+						? build_value(c, from, flags, hit[r] & 0xffffu)
+						: RQL_U64(from, first + r * THREADS + t);
+			continue;
+		}
+		uint values[ROWS];
+		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+			uint row = first + r * THREADS + t;
+			values[r] = 0u;
+			if (to[r] != NONE)
+				values[r] = c < build_columns ? uint(build_value(c, from, flags, hit[r] & 0xffffu))
+				            : from != 0ul     ? RQL_U32(from, row)
+				                              : row;
+		}
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			if (to[r] != NONE)
+				RQL_U32(out_at, place + to[r]) = values[r];
+	}
+}
+
+void write_row(KEY key, uint slot, uint row, uint64_t place)
+{
+	if (place >= args.capacity)
+		return;
+	if (args.keys_out != 0ul)
+		RQL_KEY(args.keys_out, place) = key;
+	uint build_columns = args.flags >> 8u & 255u;
+	uint columns = build_columns + (args.flags >> 16u & 255u);
+	for (uint c = 0u; c < columns; c++) {
+		uint64_t from = column_word(c, 0u);
+		uint64_t out_at = column_word(c, 1u);
+		uint flags = uint(column_word(c, 2u));
+		if (out_at != 0ul)
+			write_value(out_at, flags, place,
+			            c < build_columns ? build_value(c, from, flags, slot) : read_value(from, flags, row));
+	}
+}
+
+KEY key_of_lane(KEY key, uint lane)
+{
+#if KEY_BITS == 64
+	return packUint2x32(uvec2(subgroupShuffle(unpackUint2x32(key).x, lane), subgroupShuffle(unpackUint2x32(key).y, lane)));
+#else
+	return subgroupShuffle(key, lane);
+#endif
+}
+
+// Rows of the output are dealt out to the subgroup's lanes, so that neighbours write side by side: each looks for the
+// lane whose row it is by the prefix sums of their matches.
+void write_many(KEY key, uint hit, uint row, uint64_t place)
+{
+	uint count = hit >> 16u;
+	uint before = subgroupExclusiveAdd(count);
+	uint total = subgroupBroadcast(before + count, gl_SubgroupSize - 1u);
+	for (uint base = 0u; base < total; base += gl_SubgroupSize) {
+		uint o = min(base + gl_SubgroupInvocationID, total - 1u);
+		uint lane = 0u;
+		for (uint step = gl_SubgroupSize / 2u; step != 0u; step /= 2u) {
+			uint other = subgroupShuffle(before, lane + step);
+			lane += other <= o ? step : 0u;
+		}
+		KEY key_there = key_of_lane(key, lane);
+		uint slot = subgroupShuffle(hit, lane) & 0xffffu;
+		uint k = o - subgroupShuffle(before, lane);
+		uint row_there = subgroupShuffle(row, lane);
+		if (base + gl_SubgroupInvocationID < total)
+			write_row(key_there, slot == MISS ? slot : match_at(key_there, slot, k), row_there, place + o);
+	}
+}
+
+#if KEY_BITS == 64
+#define NO_KEY 0ul
+#else
+#define NO_KEY 0u
+#endif
+
+void write_rows(in KEY key[ROWS], in uint hit[ROWS], uint first)
+{
+	uint mine = 0u;
+	bool single = true;
+	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+		mine += hit[r] >> 16u;
+		single = single && hit[r] < 0x20000u;
+	}
+	uint64_t place = reserve(mine);
+	if (subgroupAll(single)) {
+		write_single(key, hit, first, place);
+		return;
+	}
+	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+		uint sum = subgroupAdd(hit[r] >> 16u);
+		if (sum != 0u)
+			write_many(key[r], hit[r], first + r * THREADS + rql_thread(), place);
+		place += sum;
+	}
+}
+
+// Each thread's rows against each of the build side's tables.
+void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool built)
+{
+	uint kind = args.flags & 255u;
+	uint t = rql_thread();
+	KEY key[ROWS];
+	uint hit[ROWS];
+	uint is = 0u;   // bit r: there is such a row
+	uint keyed = 0u; // and its key is not NULL
+	uint met = 0u;  // and it had a match
+	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+		uint row = first + r * THREADS + t;
+		key[r] = NO_KEY;
+		if (row < end) {
+			key[r] = RQL_KEY(args.probe_keys, row);
+			is |= 1u << r;
+		}
+	}
+	[[unroll]] for (uint r = 0u; r < ROWS; r++)
+		if ((is >> r & 1u) != 0u && is_key(key[r], first + r * THREADS + t, args.probe_valid))
+			keyed |= 1u << r;
+	for (uint table = 0u; table < tables; table++) {
+		if (!built) {
+			barrier();
+			uint begin = build.first + table * SLOTS;
+			build_table(begin, min(build.end, begin + SLOTS));
+			built = tables == 1u;
+		}
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			hit[r] = (keyed >> r & 1u) != 0u ? look_up(key[r], kind >= JOIN_SEMI) : 0u;
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			met |= hit[r] >= 0x10000u ? 1u << r : 0u;
+		if (kind != JOIN_INNER) {
+			bool last = table + 1u == tables;
+			[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+				bool exists = (is >> r & 1u) != 0u;
+				bool matched = (met >> r & 1u) != 0u;
+				if (kind == JOIN_LEFT && last && exists && !matched)
+					hit[r] = 0x10000u | MISS;
+				if (kind >= JOIN_SEMI)
+					hit[r] = last && exists && matched == (kind == JOIN_SEMI) ? 0x10000u | MISS : 0u;
+			}
+		}
+		write_rows(key, hit, first);
+	}
+}
+
+side_rows rows_of(uint64_t starts, uint part, uint64_t found, uint count)
+{
+	if (starts == 0ul)
+		return side_rows(0u, rql_rows(found, count));
+	return side_rows(RQL_U32(starts, part), RQL_U32(starts, part + 1u));
+}
+
+// Workgroups 0 .. parts - 1 take the parts, or of a part larger than two pieces what lies before the first multiple of a
+// piece's rows. The following ones take what begins at such a multiple within a large part. No list is needed for it.
+bool piece_of(uint64_t group, out uint part, out side_rows probe)
+{
+	uint parts = 1u << (args.parts_piece >> 8u);
+	uint piece = 1u << (args.parts_piece & 255u);
+	if (group < parts) {
+		part = uint(group);
+		probe = rows_of(args.probe_starts, part, args.probe_found, args.probe_count);
+		if (probe.end - probe.first > 2u * piece)
+			probe.end = (probe.first / piece + 1u) * piece;
+		return probe.first < probe.end;
+	}
+	uint rows = args.probe_starts != 0ul ? RQL_U32(args.probe_starts, parts)
+	                                     : rql_rows(args.probe_found, args.probe_count);
+	uint64_t begin = (group - parts + 1u) * piece;
+	part = 0u;
+	probe = side_rows(0u, 0u);
+	if (begin >= rows)
+		return false;
+	part = args.probe_starts != 0ul ? rql_part_of(args.probe_starts, parts, uint(begin)) : 0u;
+	probe = rows_of(args.probe_starts, part, args.probe_found, args.probe_count);
+	if (probe.end - probe.first <= 2u * piece || probe.first == uint(begin))
+		return false;
+	probe = side_rows(uint(begin), min(probe.end, uint(begin) + piece));
+	return true;
+}
+
+void main()
+{
+	uint part;
+	side_rows probe;
+	if (!piece_of(rql_group(), part, probe))
+		return;
+	side_rows build = rows_of(args.build_starts, part, args.build_found, args.build_count);
+	uint kind = args.flags & 255u;
+	if (build.first == build.end && (kind == JOIN_INNER || kind == JOIN_SEMI))
+		return;
+	uint tables = max((build.end - build.first + SLOTS - 1u) / SLOTS, 1u);
+	bool built = false;
+	for (uint first = probe.first; first < probe.end; first += ROWS * THREADS)
+		probe_rows(first, probe.end, build, tables, built);
+}

@@ -1,0 +1,56 @@
+// Writing rows of a join: places in the output, and columns to them.
+#define JOIN_INNER 0u
+#define JOIN_LEFT 1u
+#define JOIN_SEMI 2u
+#define JOIN_ANTI 3u
+
+uint64_t column_word(uint column, uint word)
+{
+	return RQL_U64(args.columns, column * RQL_COLUMN_WORDS + word);
+}
+
+shared uint64_t join_base;
+shared uint join_sums[256];
+
+// Takes places for all threads' rows with one atomic: those of this subgroup begin at the result. It goes on counting
+// past the capacity. Ends with a barrier.
+uint64_t reserve(uint rows_of_thread)
+{
+	uint sum = subgroupAdd(rows_of_thread);
+	if (subgroupElect())
+		join_sums[gl_SubgroupID] = sum;
+	barrier();
+	uint before = 0u;
+	uint total = 0u;
+	for (uint s = 0u; s < gl_NumSubgroups; s++) {
+		before += s < gl_SubgroupID ? join_sums[s] : 0u;
+		total += join_sums[s];
+	}
+	if (rql_thread() == 0u)
+		join_base = total != 0u ? atomicAdd(RQL_U64(args.found, 0), uint64_t(total)) : 0ul;
+	barrier();
+	return join_base + before;
+}
+
+void write_value(uint64_t to, uint flags, uint64_t place, uint64_t value)
+{
+	if (place >= args.capacity)
+		return;
+	if ((flags & RQL_COLUMN_WIDE) != 0u)
+		RQL_U64(to, place) = value;
+	else
+		RQL_U32(to, place) = uint(value);
+}
+
+uint64_t read_value(uint64_t from, uint flags, uint row)
+{
+	if (from == 0ul)
+		return row;
+	return (flags & RQL_COLUMN_WIDE) != 0u ? RQL_U64(from, row) : uint64_t(RQL_U32(from, row));
+}
+
+// Of a row that has no match.
+uint64_t missing_value(uint flags)
+{
+	return (flags & RQL_COLUMN_NUMBER) != 0u ? 0xfffffffful : 0ul;
+}

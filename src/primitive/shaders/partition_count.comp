@@ -1,0 +1,69 @@
+#version 460
+// Radix partition, first part of a pass: how many rows each partition of each parent has. A workgroup counts a chunk in
+// shared memory and adds it up once. Floor: reads every key once. KEY_BITS: 32 or 64.
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "primitive/relation_kernels.h"
+#include "primitive/shaders/relation.glsl"
+layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
+#define MOST 1024u
+#define ROWS 8u
+shared uint counters[MOST];
+
+void count_row(uint row, KEY key, bool raw)
+{
+	if ((args.flags & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key))
+		return;
+	if (!rql_valid_bit(args.valid, row))
+		return;
+	atomicAdd(counters[rql_hash(key, raw) >> args.shift & (1u << args.bits) - 1u], 1u);
+}
+
+void count_rows(uint first, uint end, uint parent)
+{
+	uint t = rql_thread();
+	uint digits = 1u << args.bits;
+	bool raw = (args.flags & RQL_ROWS_RAW) != 0u;
+	for (uint d = t; d < digits; d += THREADS)
+		counters[d] = 0u;
+	barrier();
+	for (uint base = first; base < end; base += ROWS * THREADS) {
+		KEY keys[ROWS];
+		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+			uint row = base + r * THREADS + t;
+			keys[r] = row < end ? RQL_KEY(args.keys_in, row) : KEY(0);
+		}
+		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+			uint row = base + r * THREADS + t;
+			if (row < end)
+				count_row(row, keys[r], raw);
+		}
+	}
+	barrier();
+	for (uint d = t; d < digits; d += THREADS)
+		if (counters[d] != 0u)
+			atomicAdd(RQL_U32(args.counts, (parent << args.bits) + d), counters[d]);
+	barrier();
+}
+
+void main()
+{
+	uint64_t group = rql_group();
+	uint rows = args.parents != 0ul ? RQL_U32(args.parents, args.parent_count) : rql_rows(args.found, args.count);
+	if (group * args.chunk >= rows)
+		return;
+	uint first = uint(group) * args.chunk;
+	uint end = rows - first < args.chunk ? rows : first + args.chunk;
+	if (args.parents == 0ul) {
+		count_rows(first, end, 0u);
+		return;
+	}
+	uint parent = rql_part_of(args.parents, args.parent_count, first);
+	while (first < end) {
+		uint stop = min(RQL_U32(args.parents, parent + 1u), end);
+		if (stop > first)
+			count_rows(first, stop, parent);
+		first = max(first, stop);
+		parent++;
+	}
+}

@@ -1,0 +1,208 @@
+#version 460
+// Radix partition, last part of a pass: each workgroup ranks a tile's rows by their partition in shared memory, takes the
+// partitions' next places by one atomic each, brings keys and columns into the order of the ranks, and writes them as
+// runs. Rows of a partition come in no particular order. Floor: reads and writes every key and column once.
+// KEY_BITS: 32 or 64. ITEMS: rows of a thread.
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "primitive/relation_kernels.h"
+#include "primitive/shaders/relation.glsl"
+layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
+layout(constant_id = 1) const uint DIGITS = 256u; // a power of two, at least the partitions
+#define TILE (ITEMS * THREADS)
+#define NOT_HERE 0xffffffffu
+layout(constant_id = 2) const uint STAGE = 4096u; // ITEMS times the workgroup's size
+shared uint stage[STAGE];
+shared uint counters[DIGITS]; // of the tile, then where each partition begins in it
+shared uint moves[DIGITS];    // from a place in the tile to one in the output, modulo 2^32
+
+uint digit_of(KEY key)
+{
+	return rql_hash(key, (args.flags & RQL_ROWS_RAW) != 0u) >> args.shift & (1u << args.bits) - 1u;
+}
+
+bool kept(uint row, KEY key)
+{
+	return !((args.flags & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key)) && rql_valid_bit(args.valid, row);
+}
+
+// Digits' counts to their first places in the tile and in the output; returns the number of rows kept.
+uint place_digits(uint parent)
+{
+	uint t = rql_thread();
+	uint digits = 1u << args.bits;
+	uint each = (digits + THREADS - 1u) / THREADS;
+	uint sum = 0u;
+	for (uint k = 0u; k < each; k++)
+		sum += t * each + k < digits ? counters[t * each + k] : 0u;
+	uint total;
+	uint before = rql_before(sum, total);
+	for (uint k = 0u; k < each; k++) {
+		uint d = t * each + k;
+		if (d >= digits)
+			break;
+		uint own = counters[d];
+		counters[d] = before;
+		if (own != 0u) {
+			uint at = (parent << args.bits) + d;
+			uint left = atomicAdd(RQL_U32(args.counts, at), 0u - own);
+			moves[d] = RQL_U32(args.starts, at) + left - own - before;
+		}
+		before += own;
+	}
+	barrier();
+	return total;
+}
+
+// Keys to the output; `to` becomes the place of what lies at i * THREADS + t in the tile's order.
+void move_keys(in KEY keys[ITEMS], in uint at[ITEMS], uint total, out uint to[ITEMS])
+{
+	uint t = rql_thread();
+#if KEY_BITS == 32
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		if (at[j] != NOT_HERE)
+			stage[at[j]] = keys[j];
+	barrier();
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint i = j * THREADS + t;
+		to[j] = 0u;
+		if (i < total) {
+			uint key = stage[i];
+			to[j] = i + moves[digit_of(key)];
+			RQL_U32(args.keys_out, to[j]) = key;
+		}
+	}
+	barrier();
+#else
+	[[unroll]] for (uint side = 0u; side < 2u; side++) {
+		uint first = side * (TILE / 2u);
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+			uint own = at[j] - first;
+			if (own < TILE / 2u) {
+				uvec2 halves = unpackUint2x32(keys[j]);
+				stage[own * 2u] = halves.x;
+				stage[own * 2u + 1u] = halves.y;
+			}
+		}
+		barrier();
+		[[unroll]] for (uint j = 0u; j < ITEMS / 2u; j++) {
+			uint own = j * THREADS + t;
+			uint k = side * (ITEMS / 2u) + j;
+			to[k] = 0u;
+			if (first + own < total) {
+				uint64_t key = packUint2x32(uvec2(stage[own * 2u], stage[own * 2u + 1u]));
+				to[k] = first + own + moves[digit_of(key)];
+				RQL_U64(args.keys_out, to[k]) = key;
+			}
+		}
+		barrier();
+	}
+#endif
+}
+
+void move_narrow(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in uint to[ITEMS], uint total)
+{
+	uint t = rql_thread();
+	uint values[ITEMS];
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint row = base + j * THREADS + t;
+		values[j] = at[j] == NOT_HERE ? 0u : from != 0ul ? RQL_U32(from, row) : row;
+	}
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		if (at[j] != NOT_HERE)
+			stage[at[j]] = values[j];
+	barrier();
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint i = j * THREADS + t;
+		if (i < total)
+			RQL_U32(out_at, to[j]) = stage[i];
+	}
+	barrier();
+}
+
+// Twice as wide: half of the tile at a time.
+void move_wide(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in uint to[ITEMS], uint total)
+{
+	uint t = rql_thread();
+	uint64_t values[ITEMS];
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		values[j] = at[j] == NOT_HERE ? 0ul : RQL_U64(from, base + j * THREADS + t);
+	[[unroll]] for (uint side = 0u; side < 2u; side++) {
+		uint first = side * (TILE / 2u);
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+			uint own = at[j] - first;
+			if (own < TILE / 2u) {
+				uvec2 halves = unpackUint2x32(values[j]);
+				stage[own * 2u] = halves.x;
+				stage[own * 2u + 1u] = halves.y;
+			}
+		}
+		barrier();
+		[[unroll]] for (uint j = 0u; j < ITEMS / 2u; j++) {
+			uint own = j * THREADS + t;
+			if (first + own < total)
+				RQL_U64(out_at, to[side * (ITEMS / 2u) + j]) =
+					packUint2x32(uvec2(stage[own * 2u], stage[own * 2u + 1u]));
+		}
+		barrier();
+	}
+}
+
+void move_rows(uint base, uint end, uint parent)
+{
+	uint t = rql_thread();
+	KEY keys[ITEMS];
+	uint at[ITEMS]; // digit << 16 | rank, then the place in the tile's order
+	uint to[ITEMS];
+	for (uint d = t; d < 1u << args.bits; d += THREADS)
+		counters[d] = 0u;
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint row = base + j * THREADS + t;
+		keys[j] = row < end ? RQL_KEY(args.keys_in, row) : KEY(0);
+	}
+	barrier();
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint row = base + j * THREADS + t;
+		at[j] = NOT_HERE;
+		if (row < end && kept(row, keys[j])) {
+			uint digit = digit_of(keys[j]);
+			at[j] = digit << 16u | atomicAdd(counters[digit], 1u);
+		}
+	}
+	barrier();
+	uint total = place_digits(parent);
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		if (at[j] != NOT_HERE)
+			at[j] = counters[at[j] >> 16u] + (at[j] & 0xffffu);
+	move_keys(keys, at, total, to);
+	for (uint c = 0u; c < args.column_count; c++) {
+		uint64_t from = RQL_U64(args.columns, c * RQL_COLUMN_WORDS);
+		uint64_t out_at = RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 1u);
+		if ((uint(RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) != 0u)
+			move_wide(from, out_at, base, at, to, total);
+		else
+			move_narrow(from, out_at, base, at, to, total);
+	}
+}
+
+void main()
+{
+	uint64_t group = rql_group();
+	uint rows = args.parents != 0ul ? RQL_U32(args.parents, args.parent_count) : rql_rows(args.found, args.count);
+	if (group * args.chunk >= rows)
+		return;
+	uint first = uint(group) * args.chunk;
+	uint end = rows - first < args.chunk ? rows : first + args.chunk;
+	if (args.parents == 0ul) {
+		move_rows(first, end, 0u);
+		return;
+	}
+	uint parent = rql_part_of(args.parents, args.parent_count, first);
+	while (first < end) {
+		uint stop = min(RQL_U32(args.parents, parent + 1u), end);
+		if (stop > first)
+			move_rows(first, stop, parent);
+		first = max(first, stop);
+		parent++;
+	}
+}
