@@ -22,7 +22,6 @@ static const struct rql_relation_variant variants[] = {
 	{"256 threads", false, {.threads = 256}},
 	{"1024 threads", false, {.threads = 1024}},
 	{"2048 slots", false, {.slots = 2048}},
-	{"8192 slots", false, {.slots = 8192}},
 	{"pieces 2^16", false, {.piece_log2 = 16}},
 	{"pieces 2^18", false, {.piece_log2 = 18}},
 	{"tiles 512 x 8", false, {.partition_threads = 512, .partition_items = 8}},

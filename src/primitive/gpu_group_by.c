@@ -166,7 +166,10 @@ static rql_status check(const struct rql_group_by *group, struct rql_error *err)
 		RQL_TRY(rql_span_check(&group->found, 1, 8, "number of rows of a group-by", err));
 	for (uint32_t i = 0; i < group->column_count; i++)
 		RQL_TRY(check_column(group, &group->columns[i], err));
-	return rql_span_check(&group->temp, plan_of(group).bytes / 8, 8, "temporary words of a group-by", err);
+	struct group_by_plan plan = plan_of(group);
+	if (plan.places < plan.copies)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a group-by's table of %u slots leaves no room for groups", plan.slots);
+	return rql_span_check(&group->temp, plan.bytes / 8, 8, "temporary words of a group-by", err);
 }
 
 static uint64_t column_flags(const struct rql_group_by_column *column)
