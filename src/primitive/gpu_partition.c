@@ -38,12 +38,16 @@ static uint32_t digits_of(uint32_t bits)
 	return bits <= 8 ? 256 : 1u << RQL_PARTITION_PASS_BITS;
 }
 
-/* Tiles as large as shared memory allows: the runs of a partition are then the longest. */
+/* Tiles as large as shared memory allows: the runs of a partition are then the longest. Half the rows a thread for 64
+ * bits, which take twice the registers. */
 static void choose_tile(const struct rql_partition *p, struct partition_plan *plan)
 {
 	const struct rql_device *device = p->keys.buffer->device;
 	uint32_t room = rql_relation_shared(device) - digits_of(plan->bits[0]) * 8;
-	plan->items = p->tuning.partition_items ? p->tuning.partition_items : ITEMS;
+	bool wide = p->key_bits == 64;
+	for (uint32_t i = 0; i < p->column_count; i++)
+		wide |= p->columns[i].bits == 64;
+	plan->items = wide ? 8 : p->tuning.partition_items ? p->tuning.partition_items : ITEMS;
 	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : THREADS;
 	while (plan->threads > 64 && (plan->threads > device->limits.group_size || plan->threads * plan->items * 4 > room))
 		plan->threads /= 2;
@@ -181,11 +185,13 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	uint32_t tile = plan->threads * plan->items;
 	const uint32_t count_constants[] = {rql_relation_threads(device, 512)};
 	const uint32_t constants[] = {plan->threads, digits_of(plan->bits[0]), tile};
-	enum rql_relation_kernel scatter_kernel = wide ? RQL_RELATION_PARTITION_SCATTER_64_8 : RQL_RELATION_PARTITION_SCATTER_32_8;
+	enum rql_relation_kernel scatter_kernel = wide                ? RQL_RELATION_PARTITION_SCATTER_64_8
+	                                          : plan->items == 16 ? RQL_RELATION_PARTITION_SCATTER_32_16
+	                                                              : RQL_RELATION_PARTITION_SCATTER_32_8;
 	const struct rql_pipeline *count, *scatter;
 	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
 	                              count_constants, 1, &count, err));
-	RQL_TRY(rql_relation_pipeline(device, scatter_kernel + (plan->items == 16), constants, 3, &scatter, err));
+	RQL_TRY(rql_relation_pipeline(device, scatter_kernel, constants, 3, &scatter, err));
 	RQL_TRY(record_table(c, p, &move, plan->tables[pass], err));
 	rql_record_fill(c, p->temp.buffer, p->temp.offset + plan->counts[pass], (plan->parts[pass] + 1) * 4, 0);
 	struct rql_uses uses = {.count = 0};

@@ -15,7 +15,6 @@
 #include "shaders/primitive/partition_count_64.comp.h"
 #include "shaders/primitive/partition_scatter_32_16.comp.h"
 #include "shaders/primitive/partition_scatter_32_8.comp.h"
-#include "shaders/primitive/partition_scatter_64_16.comp.h"
 #include "shaders/primitive/partition_scatter_64_8.comp.h"
 #include "shaders/primitive/words_write.comp.h"
 

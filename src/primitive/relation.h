@@ -19,7 +19,7 @@
 struct rql_relation_tuning {
 	uint32_t bits;              /* log2 of the partitions plus 1: 1 is one partition, no pass */
 	uint32_t partition_threads; /* of a workgroup: 256, 512, 1024 */
-	uint32_t partition_items;   /* rows of a thread: 8 or 16 */
+	uint32_t partition_items;   /* rows of a thread: 8 or 16; with 64-bit keys or columns always 8 */
 	uint32_t threads;           /* of a join's or group-by's workgroup */
 	uint32_t slots, buckets;    /* of its table in shared memory; buckets: joins */
 	uint32_t piece_log2;        /* rows of a piece that a large partition is cut into */

@@ -16,7 +16,6 @@
 	X(PARTITION_SCATTER_32_8, partition_scatter_32_8, partition)                                                       \
 	X(PARTITION_SCATTER_32_16, partition_scatter_32_16, partition)                                                     \
 	X(PARTITION_SCATTER_64_8, partition_scatter_64_8, partition)                                                       \
-	X(PARTITION_SCATTER_64_16, partition_scatter_64_16, partition)                                                     \
 	X(JOIN_32, join_32, join)                                                                                          \
 	X(JOIN_64, join_64, join)                                                                                          \
 	X(JOIN_NULLS_32, join_nulls_32, join_nulls)                                                                        \

@@ -237,10 +237,17 @@ void write_rows(in KEY key[ROWS], in uint hit[ROWS], uint first)
 		write_single(key, hit, first, place);
 		return;
 	}
-	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		uint sum = subgroupAdd(hit[r] >> 16u);
+	// A loop that is kept: its body is long. The rows' registers are picked by comparison.
+	[[dont_unroll]] for (uint r = 0u; r < ROWS; r++) {
+		KEY key_there = key[0];
+		uint hit_there = hit[0];
+		[[unroll]] for (uint k = 1u; k < ROWS; k++) {
+			key_there = k == r ? key[k] : key_there;
+			hit_there = k == r ? hit[k] : hit_there;
+		}
+		uint sum = subgroupAdd(hit_there >> 16u);
 		if (sum != 0u)
-			write_many(key[r], hit[r], first + r * THREADS + rql_thread(), place);
+			write_many(key_there, hit_there, first + r * THREADS + rql_thread(), place);
 		place += sum;
 	}
 }

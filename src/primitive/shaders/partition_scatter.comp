@@ -193,13 +193,11 @@ void main()
 		return;
 	uint first = uint(group) * args.chunk;
 	uint end = rows - first < args.chunk ? rows : first + args.chunk;
-	if (args.parents == 0ul) {
-		move_rows(first, end, 0u);
-		return;
-	}
-	uint parent = rql_part_of(args.parents, args.parent_count, first);
+	// Without parents all rows are of one. One call: functions are expanded where they are called.
+	bool alone = args.parents == 0ul;
+	uint parent = alone ? 0u : rql_part_of(args.parents, args.parent_count, first);
 	while (first < end) {
-		uint stop = min(RQL_U32(args.parents, parent + 1u), end);
+		uint stop = alone ? end : min(RQL_U32(args.parents, parent + 1u), end);
 		if (stop > first)
 			move_rows(first, stop, parent);
 		first = max(first, stop);
