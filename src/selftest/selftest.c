@@ -15,6 +15,7 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_primitive,
 	rql_selftest_sort,
 	rql_selftest_group,
+	rql_selftest_relation,
 	rql_selftest_cube,
 	rql_selftest_cube_rt,
 	/* clang-format on */

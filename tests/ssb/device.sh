@@ -1,0 +1,16 @@
+#!/bin/sh
+# device.sh RAYQL FOLDER: rayql bench device on vulkan:0 at small sizes: all answers right, valid JSON. 77: no such device.
+rayql=$1 folder=$2
+mkdir -p "$folder"
+device=$("$rayql" -list -noheader -c "SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0'") || exit 1
+[ "$device" = 1 ] || { echo "there is no device vulkan:0"; exit 77; }
+export RAYQL_VULKAN_VALIDATION=1
+"$rayql" bench device --device vulkan:0 --log2-scale -10 --runs 1 --only partition,join,group --json "$folder/device.json" \
+	>"$folder/out" 2>&1 || { cat "$folder/out"; echo "failed"; exit 1; }
+if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
+python3 - "$folder/device.json" <<'PY'
+import json, sys
+cases = json.load(open(sys.argv[1]))["cases"]
+wrong = [c["case"] for c in cases if not c["right"]]
+assert len(cases) == 34 and not wrong, (len(cases), wrong)
+PY
