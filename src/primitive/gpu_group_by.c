@@ -4,7 +4,8 @@
  * Floor: keys and values read once; each pass of partitioning adds 2 (keys 3) reads and writes. */
 #include "primitive/relation_internal.h"
 
-#define THREADS 512u
+#define PLACES_LEAST 512u /* of a workgroup's accumulators: copies of few groups */
+#define PART_ROWS 1024u   /* of a partition: fewer are not worth a workgroup */
 #define PIECES 1024u /* of the input: each merges its groups */
 #define PIECE_LOG2_LEAST 13u
 #define PARTS_LEAST 6u   /* log2: fewer partitions cost the same */
@@ -33,44 +34,71 @@ static uint32_t places_for(uint32_t room, uint32_t slots, uint32_t key_bytes, ui
 	return table < room ? (room - table) / place : 0;
 }
 
-/* The table holds at most 40 % of its slots: a fuller one is much slower. */
-static void choose_table(const struct rql_group_by *group, struct group_by_plan *plan)
+/* A table holds at most 40 % of its slots: a fuller one is much slower. Small tables are best, as several workgroups are
+ * then in work at once; the largest takes all of shared memory. */
+static const struct table_size {
+	uint32_t slots, threads;
+} sizes[] = {{1024, 256}, {2048, 512}, {4096, 1024}};
+#define SIZES (sizeof(sizes) / sizeof(*sizes))
+
+static void take_size(const struct rql_group_by *group, uint32_t slots, uint32_t threads, struct group_by_plan *plan)
 {
 	const struct rql_device *device = group->keys.buffer->device;
-	uint32_t room = rql_relation_shared(device) - 64, best = 0;
-	for (uint32_t slots = 512; slots <= 8192; slots *= 2) {
-		uint32_t places = places_for(room, slots, group->key_bits / 8, plan->value_bits), full = slots * 2 / 5;
-		uint32_t useful = places < full ? places : full;
-		if (useful > best) {
-			best = useful;
-			plan->slots = slots;
-			plan->places = places;
-		}
-	}
-	if (group->tuning.slots) {
-		plan->slots = group->tuning.slots;
-		plan->places = places_for(room, plan->slots, group->key_bits / 8, plan->value_bits);
-	}
-	plan->threads = rql_relation_threads(device, group->tuning.threads ? group->tuning.threads : THREADS);
+	uint32_t room = rql_relation_shared(device, device->limits.group_size);
+	uint32_t places = places_for(room, slots, group->key_bits / 8, plan->value_bits), full = slots * 2 / 5;
+	full = full < PLACES_LEAST ? PLACES_LEAST : full;
+	plan->slots = slots;
+	plan->places = places < full ? places : full;
+	plan->threads = rql_relation_threads(device, group->tuning.threads ? group->tuning.threads : threads);
 }
 
-static void choose_parts(const struct rql_group_by *group, struct group_by_plan *plan)
+/* Groups of a partition that a table is to have, so that chance does not make them too many. */
+static uint32_t fit_of(const struct group_by_plan *plan)
 {
-	uint32_t fit = plan->places - plan->places / 10;
-	uint64_t guess = group->guess < group->count ? group->guess : group->count;
-	if (guess > fit) {
-		plan->bits = log2_up(rql_div_up(guess, fit));
-		plan->bits = plan->bits < PARTS_LEAST ? PARTS_LEAST : plan->bits;
+	uint32_t full = plan->slots * 2 / 5, useful = plan->places < full ? plan->places : full;
+	return useful - useful / 10;
+}
+
+/* The smallest number of passes counts most, then the smallest table with partitions of PART_ROWS or more. */
+static void choose_parts(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
+{
+	static const uint32_t most_bits[] = {0, 8, RQL_PARTITION_PASS_BITS, 16, 2 * RQL_PARTITION_PASS_BITS};
+	uint32_t row_bits = log2_up(rql_div_up(group->count, PART_ROWS)), usable = 0;
+	/* A table of more slots has fewer groups once its keys take most of shared memory. */
+	for (uint32_t i = 0, best = 0; i < SIZES; i++) {
+		take_size(group, sizes[i].slots, sizes[i].threads, plan);
+		usable = fit_of(plan) > best ? i + 1 : usable;
+		best = fit_of(plan) > best ? fit_of(plan) : best;
 	}
-	if (group->tuning.bits)
-		plan->bits = group->tuning.bits - 1;
+	for (uint32_t step = 0; step < sizeof(most_bits) / sizeof(*most_bits); step++) {
+		for (uint32_t i = 0; i < usable; i++) {
+			take_size(group, sizes[i].slots, sizes[i].threads, plan);
+			uint32_t fit = fit_of(plan), bits = guess > fit ? log2_up(rql_div_up(guess, fit)) : 0;
+			bool last = i + 1 == usable;
+			plan->bits = bits && bits < PARTS_LEAST ? PARTS_LEAST : bits;
+			if (plan->bits <= most_bits[step] && (last || step == 0 || bits <= row_bits))
+				return;
+		}
+	}
+	plan->bits = 2 * RQL_PARTITION_PASS_BITS;
+}
+
+static void choose_sizes(const struct rql_group_by *group, struct group_by_plan *plan)
+{
+	const struct rql_relation_tuning *t = &group->tuning;
+	uint64_t guess = group->guess < group->count ? group->guess : group->count;
+	choose_parts(group, guess, plan);
+	if (t->slots)
+		take_size(group, t->slots, t->threads ? t->threads : plan->threads, plan);
+	if (t->bits)
+		plan->bits = t->bits - 1;
 	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
 		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
 	plan->copies = 1;
-	while (!plan->bits && plan->copies < 32 && guess * plan->copies * 2 <= fit)
+	while (!plan->bits && plan->copies < 32 && guess * plan->copies * 2 <= plan->places - plan->places / 10)
 		plan->copies *= 2;
 	uint32_t piece = log2_up(rql_div_up(group->count, PIECES));
-	plan->piece_log2 = group->tuning.piece_log2 ? group->tuning.piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
+	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
 	uint64_t spill = guess * 2 < SPILL_LEAST ? SPILL_LEAST : guess * 2 > SPILL_MOST ? SPILL_MOST : guess * 2;
 	spill = group->spill > spill ? group->spill : spill;
 	plan->table_slots = UINT64_C(1) << log2_up(spill < UINT64_C(1) << 31 ? spill : UINT64_C(1) << 31);
@@ -102,8 +130,7 @@ static struct group_by_plan plan_of(const struct rql_group_by *group)
 	struct group_by_plan plan = {.value_bits = 32};
 	for (uint32_t i = 0; i < group->column_count; i++)
 		plan.value_bits = group->columns[i].bits == 64 ? 64 : plan.value_bits;
-	choose_table(group, &plan);
-	choose_parts(group, &plan);
+	choose_sizes(group, &plan);
 	uint64_t at = 0;
 	plan.columns_table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
 	plan.table_keys = rql_temp_take(&at, (plan.table_slots + 1) * group->key_bits / 8);
@@ -262,12 +289,12 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	struct rql_group_by_args args = args_of(group, plan);
 	bool wide = group->key_bits == 64;
 	const struct rql_pipeline *groups, *merge;
-	const uint32_t constants[] = {plan->threads, plan->slots, plan->places};
-	const uint32_t merge_constants[] = {rql_relation_threads(device, 256)};
+	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->places};
+	uint32_t merge_constants[] = {rql_relation_threads(device, 256), 0};
 	enum rql_relation_kernel kernel = wide ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
-	RQL_TRY(rql_relation_pipeline(device, kernel + (plan->value_bits == 64), constants, 3, &groups, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel + (plan->value_bits == 64), constants, 4, &groups, err));
 	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_GROUP_BY_MERGE_64 : RQL_RELATION_GROUP_BY_MERGE_32,
-	                              merge_constants, 1, &merge, err));
+	                              merge_constants, 2, &merge, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
 	uint64_t pieces = (group->count >> plan->piece_log2) + 1;

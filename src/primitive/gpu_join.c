@@ -4,9 +4,13 @@
  * Floor: both sides read, the output written once; each pass of partitioning adds 2 (keys 3) reads and writes. */
 #include "primitive/relation_internal.h"
 
-#define SLOTS 2560u
-#define BUCKETS 2048u
+/* Small tables, so that several workgroups are in work at once and one's waiting is another's time: an H200 was found to
+ * give a multiprocessor's workgroups of Vulkan no more than about 56 KB together. */
+#define SLOTS 1280u
+#define BUCKETS 1024u
 #define THREADS 256u
+/* A build side that fits one table needs no partitions: up to four times the size, with as many threads. */
+#define SLOTS_ALONE 4u
 #define PIECE_LOG2_LEAST 13u
 #define PIECE_LOG2_PARTS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
@@ -44,15 +48,28 @@ static uint32_t log2_up(uint64_t value)
 	return log2;
 }
 
+/* Rows of a table with `times` the buckets that there are else, as shared memory allows. */
+static uint32_t fitting(const struct rql_join *join, const struct join_plan *plan, uint32_t times)
+{
+	const struct rql_device *device = join->probe.keys.buffer->device;
+	uint32_t buckets = plan->buckets ? plan->buckets : times * BUCKETS;
+	uint32_t room = rql_relation_shared(device, device->limits.group_size), heads = (buckets + 1) * 4;
+	return heads < room ? (room - heads) / (join->key_bits / 8 + plan->words * 4) : 0;
+}
+
 static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 {
 	const struct rql_device *device = join->probe.keys.buffer->device;
 	const struct rql_relation_tuning *t = &join->tuning;
-	uint32_t room = rql_relation_shared(device);
-	plan->threads = rql_relation_threads(device, t->threads ? t->threads : THREADS);
-	plan->buckets = t->buckets ? t->buckets : BUCKETS;
-	uint32_t most = (room - (plan->buckets + 1) * 4) / (join->key_bits / 8 + plan->words * 4);
-	plan->slots = t->slots ? t->slots : SLOTS;
+	uint32_t times = 1;
+	while (times < SLOTS_ALONE && join->build.count > times * SLOTS)
+		times *= 2;
+	if (join->build.count > fitting(join, plan, times))
+		times = 1;
+	plan->threads = rql_relation_threads(device, t->threads ? t->threads : times * THREADS);
+	plan->buckets = t->buckets ? t->buckets : times * BUCKETS;
+	uint32_t most = fitting(join, plan, 1);
+	plan->slots = t->slots ? t->slots : times * SLOTS;
 	plan->slots = plan->slots < most ? plan->slots : most;
 	/* Sizes of partitions vary with the square root of their mean; a fifth of room is beyond all chance. */
 	if (join->build.count > plan->slots)
@@ -237,9 +254,9 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	struct rql_device *device = join->probe.keys.buffer->device;
 	struct rql_join_args args = args_of(join, plan);
 	const struct rql_pipeline *pipeline;
-	const uint32_t constants[] = {plan->threads, plan->slots, plan->buckets, plan->staged,
-	                              plan->words ? plan->words * plan->slots : 1};
-	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_64 : RQL_RELATION_JOIN_32, constants, 5,
+	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
+	                        plan->words ? plan->words * plan->slots : 1};
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_64 : RQL_RELATION_JOIN_32, constants, 6,
 	                              &pipeline, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
@@ -271,10 +288,10 @@ static rql_status record_nulls(struct rql_commands *c, const struct rql_join *jo
 		.build_columns = join->build.column_count,
 		.probe_columns = join->probe.column_count,
 	};
-	const uint32_t constants[] = {rql_relation_threads(device, THREADS)};
+	uint32_t constants[] = {rql_relation_threads(device, THREADS), 0};
 	const struct rql_pipeline *pipeline;
 	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_NULLS_64 : RQL_RELATION_JOIN_NULLS_32,
-	                              constants, 1, &pipeline, err));
+	                              constants, 2, &pipeline, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
 	rql_record_dispatch(c, "join.nulls", pipeline, &args, rql_div_up(join->probe.count, constants[0]), uses.use,

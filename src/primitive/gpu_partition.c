@@ -5,7 +5,8 @@
 
 #define CHUNK_GROUPS 2048u /* workgroups that count: each adds up its counters once */
 #define THREADS 512u
-#define ITEMS 16u
+#define THREADS_MANY 1024u /* above 8 bits: the runs of a partition stay long */
+#define ITEMS 8u
 
 struct partition_plan {
 	uint32_t passes, bits[2];
@@ -43,12 +44,12 @@ static uint32_t digits_of(uint32_t bits)
 static void choose_tile(const struct rql_partition *p, struct partition_plan *plan)
 {
 	const struct rql_device *device = p->keys.buffer->device;
-	uint32_t room = rql_relation_shared(device) - digits_of(plan->bits[0]) * 8;
+	uint32_t room = rql_relation_shared(device, device->limits.group_size) - digits_of(plan->bits[0]) * 8;
 	bool wide = p->key_bits == 64;
 	for (uint32_t i = 0; i < p->column_count; i++)
 		wide |= p->columns[i].bits == 64;
 	plan->items = wide ? 8 : p->tuning.partition_items ? p->tuning.partition_items : ITEMS;
-	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : THREADS;
+	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : plan->bits[0] > 8 ? THREADS_MANY : THREADS;
 	while (plan->threads > 64 && (plan->threads > device->limits.group_size || plan->threads * plan->items * 4 > room))
 		plan->threads /= 2;
 	uint32_t tile = plan->threads * plan->items;
@@ -183,15 +184,15 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	struct rql_scan scan = scan_of(p, plan, pass);
 	bool wide = p->key_bits == 64;
 	uint32_t tile = plan->threads * plan->items;
-	const uint32_t count_constants[] = {rql_relation_threads(device, 512)};
-	const uint32_t constants[] = {plan->threads, digits_of(plan->bits[0]), tile};
+	uint32_t count_constants[] = {rql_relation_threads(device, 512), 0};
+	uint32_t constants[] = {plan->threads, 0, digits_of(plan->bits[0]), tile};
 	enum rql_relation_kernel scatter_kernel = wide                ? RQL_RELATION_PARTITION_SCATTER_64_8
 	                                          : plan->items == 16 ? RQL_RELATION_PARTITION_SCATTER_32_16
 	                                                              : RQL_RELATION_PARTITION_SCATTER_32_8;
 	const struct rql_pipeline *count, *scatter;
 	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
-	                              count_constants, 1, &count, err));
-	RQL_TRY(rql_relation_pipeline(device, scatter_kernel, constants, 3, &scatter, err));
+	                              count_constants, 2, &count, err));
+	RQL_TRY(rql_relation_pipeline(device, scatter_kernel, constants, 4, &scatter, err));
 	RQL_TRY(record_table(c, p, &move, plan->tables[pass], err));
 	rql_record_fill(c, p->temp.buffer, p->temp.offset + plan->counts[pass], (plan->parts[pass] + 1) * 4, 0);
 	struct rql_uses uses = {.count = 0};

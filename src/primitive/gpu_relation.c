@@ -28,16 +28,18 @@ static const struct rql_kernel kernels[RQL_RELATION_KERNEL_COUNT] = {RQL_RELATIO
 _Static_assert(RQL_JOIN_INNER == 0 && RQL_JOIN_LEFT == 1 && RQL_JOIN_SEMI == 2 && RQL_JOIN_ANTI == 3,
                "join_write.glsl has the same");
 
-rql_status rql_relation_pipeline(struct rql_device *device, enum rql_relation_kernel kernel, const uint32_t *constants,
+rql_status rql_relation_pipeline(struct rql_device *device, enum rql_relation_kernel kernel, uint32_t *constants,
                                  uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
 {
+	if (count > 1)
+		constants[1] = rql_relation_subgroups(device, constants[0]);
 	return rql_pipeline_get(device, &kernels[kernel], constants, count, out, err);
 }
 
 rql_status rql_record_words(struct rql_commands *c, const struct rql_word_table *table, const struct rql_span *to,
                             struct rql_error *err)
 {
-	const uint32_t constants[1] = {32};
+	uint32_t constants[1] = {32};
 	const struct rql_pipeline *pipeline;
 	struct rql_use use = {to->buffer, RQL_WRITE};
 	if (!table->count)

@@ -7,7 +7,6 @@
 #include "primitive/relation_kernels.h"
 
 #define RQL_SHARED_MOST 49152u /* bytes of a workgroup: more is not used, so that several run side by side */
-#define RQL_SHARED_SUMS 2112u  /* of them for prefix sums and counters (relation.glsl, join_write.glsl) */
 
 #define RQL_RELATION_KERNELS(X)                                                                                        \
 	X(WORDS_WRITE, words_write, poke)                                                                                  \
@@ -33,15 +32,20 @@ enum rql_relation_kernel {
 #undef X
 		RQL_RELATION_KERNEL_COUNT
 };
-/* constants[0]: the workgroup's size. */
-rql_status rql_relation_pipeline(struct rql_device *device, enum rql_relation_kernel kernel, const uint32_t *constants,
+/* constants[0]: the workgroup's size. constants[1] is filled in: its subgroups. */
+rql_status rql_relation_pipeline(struct rql_device *device, enum rql_relation_kernel kernel, uint32_t *constants,
                                  uint32_t count, const struct rql_pipeline **out, struct rql_error *err) RQL_MUST_CHECK;
 
-/* Shared memory that a workgroup's tables may take. */
-static inline uint32_t rql_relation_shared(const struct rql_device *device)
+/* Of a workgroup of this size, at most. */
+static inline uint32_t rql_relation_subgroups(const struct rql_device *device, uint32_t threads)
+{
+	return (uint32_t)rql_div_up(threads, device->limits.subgroup_size);
+}
+/* Shared memory that a workgroup's tables may take: less than all by what prefix sums and single words take. */
+static inline uint32_t rql_relation_shared(const struct rql_device *device, uint32_t threads)
 {
 	uint32_t bytes = device->limits.shared_bytes;
-	return (bytes < RQL_SHARED_MOST ? bytes : RQL_SHARED_MOST) - RQL_SHARED_SUMS;
+	return (bytes < RQL_SHARED_MOST ? bytes : RQL_SHARED_MOST) - rql_relation_subgroups(device, threads) * 4 - 64;
 }
 static inline uint32_t rql_relation_threads(const struct rql_device *device, uint32_t wanted)
 {

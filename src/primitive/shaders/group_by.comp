@@ -13,9 +13,9 @@
 #include "primitive/shaders/slots.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
 #include "primitive/shaders/group_by_table.glsl"
-layout(constant_id = 1) const uint SLOTS = 2048u; // of the hash table, a power of two
-layout(constant_id = 2) const uint PLACES = 512u; // accumulators, copies included
-#define ROWS 8u
+layout(constant_id = 2) const uint SLOTS = 2048u; // of the hash table, a power of two
+layout(constant_id = 3) const uint PLACES = 512u; // accumulators, copies included
+#define ROWS 4u
 #define PROBES 64u
 #define NO_GROUP 0xffffu
 #if VALUE_BITS == 64
@@ -138,8 +138,7 @@ void clear(bool groups_too)
 		if (t == 0u)
 			used = 0u;
 	}
-	uint end = PLACES;
-	for (uint i = t; i < end; i += THREADS) {
+	for (uint i = t; i < PLACES; i += THREADS) {
 		counts[i] = 0u;
 		least[i] = ~VALUE(0);
 		greatest[i] = VALUE(0);
@@ -179,36 +178,56 @@ void add_row(uint place, uint flags, VALUE value, bool counted)
 		atomicMax(greatest[place], ordered);
 }
 
-void add_rows(uint first, piece_rows piece, uint column, uint64_t from, uint flags, inout uint slots[ROWS], bool known)
+void load_rows(uint first, uint end, uint64_t from, uint flags, out KEY key[ROWS], out VALUE value[ROWS])
 {
 	uint t = rql_thread();
-	KEY key[ROWS];
-	VALUE value[ROWS];
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 		uint row = first + r * THREADS + t;
-		key[r] = EMPTY;
-		value[r] = VALUE(0);
-		if (row < piece.end) {
-			key[r] = RQL_KEY(args.keys, row);
-			value[r] = value_at(from, flags, row);
-		}
+		bool is = first < end && row < end;
+		key[r] = is ? RQL_KEY(args.keys, row) : EMPTY;
+		value[r] = is ? value_at(from, flags, row) : VALUE(0);
 	}
+}
+
+void add_rows(uint first, uint end, uint column, uint flags, in KEY key[ROWS], in VALUE value[ROWS],
+              inout uint slots[ROWS], bool known)
+{
+	uint t = rql_thread();
 	if (!known) {
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			if (first + r * THREADS + t < piece.end)
+			if (first + r * THREADS + t < end)
 				slots[r] = slot_of(key[r]);
 		barrier();
 	}
 	bool counted = column == 0u;
 	uint copy = t & (args.copies - 1u);
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		if (first + r * THREADS + t < piece.end) {
+		if (first + r * THREADS + t < end) {
 			uint number = number_of(slots[r]);
 			if (number != NO_GROUP)
 				add_row(number * args.copies + copy, flags, value[r], counted);
 			else
 				add_table(key[r], column, flags, value[r], counted);
 		}
+}
+
+// All rows of a piece to the accumulators; the next rows are under way while some are added.
+void add_piece(piece_rows piece, uint column, uint64_t from, uint flags, inout uint slots[ROWS])
+{
+	bool known = column != 0u && piece.end - piece.first <= ROWS * THREADS;
+	KEY key[ROWS];
+	VALUE value[ROWS];
+	load_rows(piece.first, piece.end, from, flags, key, value);
+	clear(column == 0u);
+	for (uint first = piece.first; first < piece.end && stopped == 0u; first += ROWS * THREADS) {
+		KEY next_key[ROWS];
+		VALUE next_value[ROWS];
+		load_rows(first + ROWS * THREADS, piece.end, from, flags, next_key, next_value);
+		add_rows(first, piece.end, column, flags, key, value, slots, known);
+		key = next_key;
+		value = next_value;
+	}
+	barrier();
 }
 
 struct group_words {
@@ -358,17 +377,13 @@ void main()
 	if (!piece_of(rql_group(), piece))
 		return;
 	uint slots[ROWS];
-	bool once = piece.end - piece.first <= ROWS * THREADS;
 	for (uint column = 0u; column < max(args.column_count, 1u); column++) {
 		bool is = column < args.column_count;
 		uint64_t from = is ? group_column(column, 0u) : 0ul;
 		uint flags = is ? uint(group_column(column, 1u)) : 0u;
-		clear(column == 0u);
+		add_piece(piece, column, from, flags, slots);
 		if (stopped != 0u)
 			return;
-		for (uint first = piece.first; first < piece.end; first += ROWS * THREADS)
-			add_rows(first, piece, column, from, flags, slots, once && column != 0u);
-		barrier();
 		uint groups = min(used, groups_most());
 		if (column == 0u && piece.whole) {
 			if (rql_thread() == 0u)

@@ -1,7 +1,7 @@
 #version 460
 // Join of two sides whose rows lie together by partitions. A workgroup takes a piece of a partition's probe rows: it puts
 // the partition's build rows into a table in shared memory, ordered by buckets (as many tables, one after the other, as
-// they need), and looks up ROWS probe rows a thread. Matches are counted, places for all of them taken at once, and then
+// they need), and looks up ROWS probe rows a thread at a time. Matches are counted, places for all of them taken at once, and then
 // written. Floor: reads both sides once, writes the output once. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
@@ -9,11 +9,11 @@
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_join_args args; };
 #include "primitive/shaders/join_write.glsl"
-layout(constant_id = 1) const uint SLOTS = 2560u;  // rows of a table
-layout(constant_id = 2) const uint BUCKETS = 2048u; // a power of two, a multiple of the threads or less
-layout(constant_id = 3) const uint STAGED = 0u;     // build columns, all of 32 bits, that lie in the table; 0: rows' numbers; 3: nothing
-layout(constant_id = 4) const uint WORDS = 2560u;   // SLOTS times the words of a row beside its key
-#define ROWS 8u
+layout(constant_id = 2) const uint SLOTS = 2560u;  // rows of a table
+layout(constant_id = 3) const uint BUCKETS = 2048u; // a power of two, a multiple of the threads or less
+layout(constant_id = 4) const uint STAGED = 0u;     // build columns, all of 32 bits, that lie in the table; 0: rows' numbers; 3: nothing
+layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of a row beside its key
+#define ROWS 4u
 #define NONE 0xffffffffu
 #define MISS 0xffffu
 shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
@@ -52,17 +52,9 @@ void place_buckets()
 	barrier();
 }
 
-void put_row(uint row, KEY key, uint build_first)
+uint staged_value(uint64_t from, uint row)
 {
-	uint slot = atomicAdd(ends[1u + bucket_of(key)], 1u);
-	keys[slot] = key;
-	if (STAGED == 0u)
-		words[slot] = row;
-	[[unroll]] for (uint c = 0u; c < 2u; c++)
-		if (c < STAGED && STAGED != 3u) {
-			uint64_t from = column_word(c, 0u);
-			words[c * SLOTS + slot] = from != 0ul ? RQL_U32(from, row) : row;
-		}
+	return from != 0ul ? RQL_U32(from, row) : row;
 }
 
 // At most SLOTS rows. Begins with a write of shared memory: all must have done with the last table.
@@ -79,10 +71,21 @@ void build_table(uint first, uint end)
 	}
 	barrier();
 	place_buckets();
+	uint64_t from = STAGED == 1u || STAGED == 2u ? column_word(0u, 0u) : 0ul;
+	uint64_t from_next = STAGED == 2u ? column_word(1u, 0u) : 0ul;
 	for (uint row = first + t; row < end; row += THREADS) {
 		KEY key = RQL_KEY(args.build_keys, row);
-		if (is_key(key, row, args.build_valid))
-			put_row(row, key, first);
+		// Row numbers, too, are what a column without an address has.
+		uint value = STAGED < 3u ? staged_value(from, row) : 0u;
+		uint value_next = STAGED == 2u ? staged_value(from_next, row) : 0u;
+		if (!is_key(key, row, args.build_valid))
+			continue;
+		uint slot = atomicAdd(ends[1u + bucket_of(key)], 1u);
+		keys[slot] = key;
+		if (STAGED < 3u)
+			words[slot] = value;
+		if (STAGED == 2u)
+			words[SLOTS + slot] = value_next;
 	}
 	barrier();
 }

@@ -10,7 +10,6 @@ uint64_t column_word(uint column, uint word)
 }
 
 shared uint64_t join_base;
-shared uint join_sums[256];
 
 // Takes places for all threads' rows with one atomic: those of this subgroup begin at the result. It goes on counting
 // past the capacity. Ends with a barrier.
@@ -18,13 +17,13 @@ uint64_t reserve(uint rows_of_thread)
 {
 	uint sum = subgroupAdd(rows_of_thread);
 	if (subgroupElect())
-		join_sums[gl_SubgroupID] = sum;
+		rql_subgroup_sums[gl_SubgroupID] = sum;
 	barrier();
 	uint before = 0u;
 	uint total = 0u;
 	for (uint s = 0u; s < gl_NumSubgroups; s++) {
-		before += s < gl_SubgroupID ? join_sums[s] : 0u;
-		total += join_sums[s];
+		before += s < gl_SubgroupID ? rql_subgroup_sums[s] : 0u;
+		total += rql_subgroup_sums[s];
 	}
 	if (rql_thread() == 0u)
 		join_base = total != 0u ? atomicAdd(RQL_U64(args.found, 0), uint64_t(total)) : 0ul;

@@ -8,10 +8,10 @@
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
-layout(constant_id = 1) const uint DIGITS = 256u; // a power of two, at least the partitions
+layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
 #define TILE (ITEMS * THREADS)
 #define NOT_HERE 0xffffffffu
-layout(constant_id = 2) const uint STAGE = 4096u; // ITEMS times the workgroup's size
+layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
 shared uint stage[STAGE];
 shared uint counters[DIGITS]; // of the tile, then where each partition begins in it
 shared uint moves[DIGITS];    // from a place in the tile to one in the output, modulo 2^32

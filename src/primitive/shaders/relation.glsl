@@ -69,7 +69,8 @@ uint rql_part_of(uint64_t starts, uint count, uint row)
 	return low;
 }
 
-shared uint rql_subgroup_sums[256];
+layout(constant_id = 1) const uint SUBGROUPS = 256u; // of the workgroup
+shared uint rql_subgroup_sums[SUBGROUPS];
 // Sum of `value` over the threads before this one. Begins with a write of the workgroup's memory, ends with a barrier.
 uint rql_before(uint value, out uint total)
 {
