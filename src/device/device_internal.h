@@ -40,7 +40,7 @@ struct rql_device_ops {
 	void (*trace)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
 	              uint64_t rays, struct rql_accel *const *accels, uint32_t accel_count, const struct rql_use *uses,
 	              uint32_t use_count);
-	rql_status (*submit)(struct rql_commands *c, uint64_t *ticket, struct rql_error *err);
+	rql_status (*submit)(struct rql_commands *const *list, uint32_t count, uint64_t *ticket, struct rql_error *err);
 	rql_status (*wait)(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
 	                   struct rql_error *err);
 	bool (*is_done)(struct rql_device *device, uint64_t ticket);

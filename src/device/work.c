@@ -274,12 +274,25 @@ void rql_record_trace(struct rql_commands *c, const char *pass, const struct rql
 
 /* ---- running ---- */
 
+rql_status rql_submit_all(struct rql_commands *const *list, uint32_t count, uint64_t *ticket, struct rql_error *err)
+{
+	if (!count || count > RQL_SUBMIT_MOST || !ticket)
+		return INTERNAL(err, "rql_submit_all: %u recordings of at most %u, or no place for the ticket", (unsigned)count,
+		                RQL_SUBMIT_MOST);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!list[i] || !list[i]->ended || list[i]->device != list[0]->device)
+			return INTERNAL(err, "rql_submit: recording %u is missing, has not ended or is another device's", (unsigned)i);
+		for (uint32_t k = 0; k < i; k++)
+			if (list[k] == list[i])
+				return INTERNAL(err, "rql_submit_all: recording %u is there twice", (unsigned)i);
+	}
+	RQL_TRY(not_lost(list[0]->device, err));
+	return list[0]->device->ops->submit(list, count, ticket, err);
+}
+
 rql_status rql_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err)
 {
-	if (!c || !ticket || !c->ended)
-		return INTERNAL(err, "rql_submit: no recording, one that has not ended, or no place for the ticket");
-	RQL_TRY(not_lost(c->device, err));
-	return c->device->ops->submit(c, ticket, err);
+	return rql_submit_all(&c, 1, ticket, err);
 }
 
 rql_status rql_wait(struct rql_device *device, uint64_t ticket, struct rql_progress *progress, struct rql_error *err)

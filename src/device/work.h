@@ -113,6 +113,10 @@ void rql_record_dispatch_indirect(struct rql_commands *c, const char *pass, cons
 /* Puts the recording into the device's queue and returns at once. Several may be in flight. *ticket is for rql_wait;
  * tickets of one device ascend, and a later one being done means that all earlier ones are. */
 rql_status rql_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err) RQL_MUST_CHECK;
+/* Several recordings of one device, each once, as one submission: they run in this order. After an error none runs. */
+#define RQL_SUBMIT_MOST 16u
+rql_status rql_submit_all(struct rql_commands *const *list, uint32_t count, uint64_t *ticket,
+                          struct rql_error *err) RQL_MUST_CHECK;
 /* progress may be NULL; when its cancel flag is set it returns RQL_ERROR_INTERRUPTED early and the work goes on. */
 rql_status rql_wait(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
                     struct rql_error *err) RQL_MUST_CHECK;

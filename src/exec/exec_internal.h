@@ -194,10 +194,10 @@ rql_status rql_select_try(const struct rql_call *call, const char *text, struct 
                           struct rql_error *err);
 rql_status rql_select_host(const struct rql_call *call, const struct rql_choice *choice, struct rql_host_stmt *stmt,
                            bool keep_stmt, struct rql_error *err);
-/* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. passes (may be NULL): the run
+/* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. profile (may be NULL): the run
  * measures itself on the device. */
 rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
-                             struct rql_run_stats *stats, struct rql_run_passes *passes, char **why,
+                             struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
                              struct rql_error *err);
 bool rql_mentions_own_functions(const char *sql);
 /* Runs one host statement of whatever class. Takes stmt over unless keep_stmt. */

@@ -63,16 +63,16 @@ static rql_status explain_method(struct rql_session *s, const struct rql_stateme
                                  struct rows *rows, char **why, struct rql_error *err)
 {
 	struct rql_run_stats stats = {0};
-	struct rql_run_passes passes = {0};
+	struct rql_run_profile profile = {0};
 	if (st->analyze) {
 		struct rql_batch *batch = NULL;
-		RQL_TRY(rql_select_method(s, plan, &batch, &stats, &passes, why, err));
+		RQL_TRY(rql_select_method(s, plan, &batch, &stats, &profile, why, err));
 		if (*why)
 			return RQL_OK;
 		stats.rows = batch ? batch->rows : 0;
 		rql_batch_release(batch);
 	}
-	rql_plan_explain(plan, st->analyze ? &stats : NULL, &passes, add_row(rows, "rayql_plan"));
+	rql_plan_explain(plan, st->analyze ? &stats : NULL, &profile, add_row(rows, "rayql_plan"));
 	return RQL_OK;
 }
 

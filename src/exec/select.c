@@ -527,7 +527,7 @@ static bool host_cannot_decide(const struct rql_session *s, const struct rql_lea
 }
 
 rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
-                             struct rql_run_stats *stats, struct rql_run_passes *passes, char **why,
+                             struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
                              struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
@@ -535,11 +535,11 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
 	const uint64_t start = rql_now_ns();
-	rql_status status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, passes, &leaf, &failed);
+	rql_status status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, profile, &leaf, &failed);
 	if (status != RQL_OK && make_room(s, plan, leaf, status, start)) {
 		rql_error_clear(&failed);
 		leaf = NULL;
-		status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, passes, &leaf, &failed);
+		status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, profile, &leaf, &failed);
 	}
 	atomic_store(&s->progress.phase, NULL);
 	if (status == RQL_OK)
@@ -594,8 +594,8 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	struct rql_batch *batch = NULL;
 	struct rql_run_stats stats = {0};
 	double plan_ms = ms_since(call->start_ns);
-	struct rql_run_passes passes;
-	RQL_TRY(rql_select_method(s, e->plan, &batch, &stats, s->settings.timing ? &passes : NULL, why, err));
+	struct rql_run_profile profile;
+	RQL_TRY(rql_select_method(s, e->plan, &batch, &stats, s->settings.timing ? &profile : NULL, why, err));
 	if (*why)
 		return RQL_OK;
 	note_use(e->plan);

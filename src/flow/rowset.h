@@ -71,7 +71,11 @@ struct rql_running {
 	struct rql_arena *arena;
 	struct rql_held_batch *held; /* released at the end */
 	struct rql_run_stats stats;
-	struct rql_run_passes *passes; /* NULL: they are not measured */
+	struct rql_run_profile *profile; /* NULL: parts are not measured */
+	double inner_ns;                 /* of the inputs of the operator that runs, so far */
+	uint32_t ahead_count;            /* methods whose work was started together (start.c) */
+	const struct rql_leaf *ahead_of[RQL_SUBMIT_MOST];
+	struct rql_stage_ahead ahead[RQL_SUBMIT_MOST];
 	const struct rql_leaf *failed;
 	struct rql_shared_rows *shared; /* of common table expressions (run.c) */
 	uint64_t charged;               /* bytes of flow->budget, given back at the end */
@@ -91,6 +95,10 @@ void *rql_running_scratch(struct rql_running *r, uint64_t count, size_t size, bo
 	(((pointer) = rql_running_scratch((r), (count), sizeof(*(pointer)), false)) ? RQL_OK : (r)->refused)
 #define RQL_ZEROED_SCRATCH(r, pointer, count)                                                                          \
 	(((pointer) = rql_running_scratch((r), (count), sizeof(*(pointer)), true)) ? RQL_OK : (r)->refused)
+/* start.c: before the tree runs; what was started for the leaf (NULL: nothing was); and at the end, whatever happened. */
+void rql_leaves_start(struct rql_running *r, const struct rql_operator *tree);
+struct rql_stage_ahead *rql_leaf_ahead(struct rql_running *r, const struct rql_leaf *leaf);
+void rql_leaves_abandon(struct rql_running *r);
 void rql_scratch_give_back(struct rql_running *r); /* all of it may be used again */
 void rql_scratch_free(struct rql_running *r);
 

@@ -78,7 +78,7 @@ static rql_status run_host(struct rql_running *r, const struct rql_operator *op,
 	return rql_rowset_take(r, batch, out);
 }
 
-static rql_status run(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+static rql_status run_operator(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
 	switch (op->kind) {
 	case RQL_OPERATOR_METHOD:
@@ -87,6 +87,41 @@ static rql_status run(struct rql_running *r, const struct rql_operator *op, stru
 		return run_native(r, op, out);
 	default:
 		return run_host(r, op, out);
+	}
+}
+
+static rql_status run(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	struct rql_run_profile *profile = r->profile;
+	if (!profile)
+		return run_operator(r, op, out);
+	uint64_t start = rql_now_ns();
+	double before = r->inner_ns, device_before = r->stats.device_ns;
+	r->inner_ns = 0;
+	rql_status status = run_operator(r, op, out);
+	double ns = (double)(rql_now_ns() - start);
+	if (profile->count < RQL_MEASURED_MAX)
+		profile->part[profile->count++] = (struct rql_measured){
+			.op = op,
+			.rows = out->rows,
+			.ns = ns - r->inner_ns,
+			.device_ns = op->kind == RQL_OPERATOR_METHOD ? r->stats.device_ns - device_before : 0};
+	r->inner_ns = before + ns;
+	return status;
+}
+
+/* Work that starts together is the methods', as waiting for it is. */
+static void start_together(struct rql_running *r, const struct rql_operator *tree)
+{
+	uint64_t begin = rql_now_ns();
+	rql_leaves_start(r, tree);
+	double ns = (double)(rql_now_ns() - begin);
+	if (!r->ahead_count)
+		return;
+	r->stats.run_ns += ns;
+	if (r->profile) {
+		r->profile->together = r->ahead_count;
+		r->profile->together_ns = ns;
 	}
 }
 
@@ -123,20 +158,23 @@ static rql_status give_out(struct rql_running *r, const struct rql_rowset *set, 
 }
 
 rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
-                        struct rql_run_stats *stats, struct rql_run_passes *passes, const struct rql_leaf **failed,
+                        struct rql_run_stats *stats, struct rql_run_profile *profile, const struct rql_leaf **failed,
                         struct rql_error *err)
 {
-	struct rql_running r = {.flow = flow, .arena = rql_arena_new(), .passes = passes, .err = err};
+	struct rql_running r = {.flow = flow, .arena = rql_arena_new(), .profile = profile, .err = err};
 	struct rql_rowset set = {0};
 	struct rql_batch *batch = NULL;
 	uint64_t start = rql_now_ns();
-	if (passes)
-		passes->count = 0;
+	if (profile)
+		profile->count = profile->pass_count = profile->together = 0;
+	if (r.arena)
+		start_together(&r, tree);
 	rql_status status = r.arena ? run(&r, tree, &set) : rql_error_memory(err, 0, "an answer");
 	if (status == RQL_OK)
 		status = give_out(&r, &set, &batch);
 	for (struct rql_held_batch *held = r.held; held; held = held->next)
 		rql_batch_release(held->batch);
+	rql_leaves_abandon(&r);
 	rql_arena_free(r.arena);
 	rql_scratch_free(&r);
 	if (r.charged)

@@ -20,11 +20,24 @@ struct rql_run_stats {
 	double run_ns, finish_ns;
 	double device_ns; /* time on the device, when it was measured */
 };
-/* A GPU's passes, in the order in which they ran. */
+/* What a run measured of its parts, for EXPLAIN ANALYZE; parts beyond these numbers are left out. */
 #define RQL_PASSES_MAX 64u
-struct rql_run_passes {
-	uint32_t count; /* those beyond RQL_PASSES_MAX are left out */
+#define RQL_MEASURED_MAX 256u
+struct rql_run_profile {
+	/* Operators, inputs first. */
+	uint32_t count;
+	struct rql_measured {
+		const struct rql_operator *op;
+		uint64_t rows; /* that came out */
+		double ns;     /* its own work, without that of its inputs */
+		double device_ns;
+	} part[RQL_MEASURED_MAX];
+	/* A GPU's passes, in the order in which they ran. */
+	uint32_t pass_count;
 	struct rql_pass_time pass[RQL_PASSES_MAX];
+	const struct rql_leaf *pass_of[RQL_PASSES_MAX];
+	uint32_t together; /* methods whose work was one submission; 0: each had its own */
+	double together_ns; /* until that was under way */
 };
 
 /* What operators need of the session that runs them. */
@@ -49,10 +62,10 @@ rql_status rql_flow_run_keyed(const struct rql_flow *flow, const struct rql_leaf
 void rql_flow_map_free(struct rql_flow_map *map);
 
 /* *out holds all rows, with the types that the host would give, and is the caller's. RQL_ERROR_UNSUPPORTED: something that
- * only the run could show (an overflow in an expression, say): the host must answer, and err says why. passes (may be
- * NULL): the run measures its time on the device. *failed: the leaf whose method failed, when one did. */
+ * only the run could show (an overflow in an expression, say): the host must answer, and err says why. profile (may be
+ * NULL): the run measures its parts, on the device, too. *failed: the leaf whose method failed, when one did. */
 rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
-                        struct rql_run_stats *stats, struct rql_run_passes *passes, const struct rql_leaf **failed,
+                        struct rql_run_stats *stats, struct rql_run_profile *profile, const struct rql_leaf **failed,
                         struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -247,7 +247,8 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
 }
 
-static void count_run(const struct rql_port *answer, struct rql_run_stats *stats, struct rql_run_passes *passes)
+static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer, struct rql_run_stats *stats,
+                      struct rql_run_profile *profile)
 {
 	stats->cells_read += answer->cells_read;
 	stats->cells_covered += answer->cells_covered;
@@ -258,8 +259,10 @@ static void count_run(const struct rql_port *answer, struct rql_run_stats *stats
 	stats->rays += answer->rays;
 	stats->hits += answer->hits;
 	stats->device_ns += answer->device_ns;
-	for (uint32_t i = 0; passes && i < answer->pass_count && passes->count < RQL_PASSES_MAX; i++)
-		passes->pass[passes->count++] = answer->passes[i];
+	for (uint32_t i = 0; profile && i < answer->pass_count && profile->pass_count < RQL_PASSES_MAX; i++) {
+		profile->pass_of[profile->pass_count] = leaf;
+		profile->pass[profile->pass_count++] = answer->passes[i];
+	}
 }
 
 rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)
@@ -306,8 +309,11 @@ static rql_status shape_groups(struct rql_running *r, const struct rql_leaf *lea
 rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, struct rql_rowset *out)
 {
 	struct rql_port port = {0};
-	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, r->passes ? RQL_RUN_TIMED : 0, r->arena, r->flow->progress,
-	                          &port, r->err));
-	count_run(&port, &r->stats, r->passes);
+	const struct rql_run how = {.flags = r->profile ? RQL_RUN_TIMED : 0,
+	                            .arena = r->arena,
+	                            .progress = r->flow->progress,
+	                            .ahead = rql_leaf_ahead(r, leaf)};
+	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, &how, &port, r->err));
+	count_run(leaf, &port, &r->stats, r->profile);
 	return port.kind == RQL_PORT_BATCH ? rql_rowset_take(r, port.batch, out) : shape_groups(r, leaf, &port, out);
 }

@@ -52,14 +52,14 @@ struct rql_method {
 	rql_status (*prepare)(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
 	                      struct rql_error *err);
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
-	/* GPUs: its work, to be recorded before that of whoever reads what it gives. NULL: nobody can. */
-	struct rql_stage *(*stage)(struct rql_prepared *prepared);
-	/* Gives the port that the request wants; of ROWS on a GPU there is only the stage. flags: RQL_RUN_*. progress may be
-	 * NULL; its cancel flag is polled. What must be in the device's memory and is not yet is put there first (a price counts
-	 * that as setup). RQL_ERROR_DEVICE, LIMIT or MEMORY: nothing is lost, the host can answer. */
-	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-	                  struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-	                  struct rql_error *err);
+	/* GPUs: its work, to be recorded before that of whoever reads what it gives, or started with others. NULL, or giving
+	 * NULL: neither can be done. */
+	struct rql_stage *(*stage)(const struct rql_prepared *prepared);
+	/* Gives the port that the request wants; of ROWS on a GPU there is only the stage. What must be in the device's memory
+	 * and is not yet is put there first (a price counts that as setup). RQL_ERROR_DEVICE, LIMIT or MEMORY: nothing is lost,
+	 * the host can answer. */
+	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+	                  struct rql_port *out, struct rql_error *err);
 	/* Measures what its prices read of the device's profile; on failure that stays as it is. NULL: it reads nothing that is
 	 * measured by a method. */
 	rql_status (*calibrate)(struct rql_device *device, bool thorough, struct rql_error *err);

@@ -163,11 +163,11 @@ static void give_context(struct rql_stage *stage, struct rql_stage_context *cont
 /* ---- runs ---- */
 
 static rql_status run_before(struct rql_stage *stage, struct rql_stage_context *context,
-                             const struct rql_stage_run *run, struct rql_error *err)
+                             bool timed, struct rql_progress *progress, struct rql_error *err)
 {
 	for (uint32_t i = 0; i < stage->input_count; i++)
-		RQL_TRY(run_before(stage->inputs[i], context->inputs[i], run, err));
-	return stage->ops->before ? stage->ops->before(stage, context, run->timed, run->progress, err) : RQL_OK;
+		RQL_TRY(run_before(stage->inputs[i], context->inputs[i], timed, progress, err));
+	return stage->ops->before ? stage->ops->before(stage, context, timed, progress, err) : RQL_OK;
 }
 
 /* What an input had no room for is not looked at further: this stage has read too little of it. */
@@ -184,55 +184,124 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *conte
 	return status;
 }
 
-static rql_status run_once(struct rql_stage *stage, const struct rql_stage_run *run, bool *again, uint64_t *uploaded,
-                           struct rql_error *err)
+/* The stage is placed, and there is a context that may be submitted; *context NULL: nothing qualifies. */
+static rql_status begin(struct rql_stage *stage, bool timed, struct rql_progress *progress,
+                        struct rql_stage_context **context, uint64_t *uploaded, struct rql_error *err)
 {
-	struct rql_stage_context *context = NULL;
 	bool nothing = false;
-	*again = false;
+	*context = NULL;
 	pthread_mutex_lock(&stage->lock);
-	rql_status status = place(stage, run->progress, &nothing, uploaded, err);
+	rql_status status = place(stage, progress, &nothing, uploaded, err);
 	if (status == RQL_OK && !nothing)
-		status = find_context(stage, run->timed, &context, err);
+		status = find_context(stage, timed, context, err);
 	pthread_mutex_unlock(&stage->lock);
-	if (status != RQL_OK)
+	if (status != RQL_OK || nothing)
 		return status;
-	if (nothing)
-		return stage->ops->take(stage, NULL, run, err);
-	status = run_before(stage, context, run, err);
+	status = run_before(stage, *context, timed, progress, err);
 	if (status == RQL_OK)
-		status = rql_submit(run->timed ? context->timed : context->commands, &context->ticket, err);
-	bool submitted = status == RQL_OK;
-	if (submitted)
-		status = rql_wait(stage->device, context->ticket, run->progress, err);
+		return RQL_OK;
+	close_context(stage, *context);
+	*context = NULL;
+	return status;
+}
+
+/* Waits for what was submitted. */
+static rql_status finish(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
+                         bool *again, struct rql_error *err)
+{
+	if (!context)
+		return stage->ops->take(stage, NULL, run, err);
+	rql_status status = rql_wait(stage->device, context->ticket, run->progress, err);
+	bool goes_on = status == RQL_ERROR_INTERRUPTED;
 	if (status == RQL_OK)
 		status = check(stage, context, again, err);
 	if (status == RQL_OK && !*again)
 		status = stage->ops->take(stage, context, run, err);
 	/* An interrupted run goes on; its context is looked at again when it is done. */
-	if (status == RQL_OK || status == RQL_ERROR_HOST || (status == RQL_ERROR_INTERRUPTED && submitted))
+	if (status == RQL_OK || status == RQL_ERROR_HOST || goes_on)
 		give_context(stage, context);
 	else
 		close_context(stage, context);
 	return status;
 }
 
-rql_status rql_stage_run(struct rql_stage *stage, unsigned flags, struct rql_arena *arena,
-                         struct rql_progress *progress, void *own, struct rql_port *out, struct rql_error *err)
+static rql_status run_once(struct rql_stage *stage, const struct rql_stage_run *run, struct rql_stage_ahead *ahead,
+                           bool *again, uint64_t *uploaded, struct rql_error *err)
 {
-	const struct rql_stage_run run = {
-		.timed = (flags & RQL_RUN_TIMED) != 0, .progress = progress, .arena = arena, .port = out, .own = own};
+	struct rql_stage_ahead alone = {.stage = stage};
+	*again = false;
+	if (!ahead || !ahead->started) {
+		ahead = &alone;
+		RQL_TRY(rql_stage_start(ahead, 1, run->timed, run->progress, err));
+	}
+	ahead->started = false;
+	*uploaded += ahead->uploaded;
+	return finish(stage, ahead->context, run, again, err);
+}
+
+rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, void *own, struct rql_port *out,
+                         struct rql_error *err)
+{
+	struct rql_progress *progress = run->progress;
+	const struct rql_stage_run taken = {.timed = (run->flags & RQL_RUN_TIMED) != 0,
+	                                    .progress = progress,
+	                                    .arena = run->arena,
+	                                    .port = out,
+	                                    .own = own};
 	rql_status status;
 	uint64_t uploaded = 0;
 	bool again = false;
 	if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
 	do
-		status = run_once(stage, &run, &again, &uploaded, err);
+		status = run_once(stage, &taken, run->ahead, &again, &uploaded, err);
 	while (status == RQL_OK && again);
 	if (status == RQL_OK)
 		out->bytes_uploaded = uploaded;
 	return status;
+}
+
+/* ---- runs that start together ---- */
+
+static rql_status submit(struct rql_stage_ahead *runs, uint32_t count, bool timed, struct rql_error *err)
+{
+	struct rql_commands *list[RQL_SUBMIT_MOST];
+	uint32_t submitted = 0;
+	uint64_t ticket = 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (runs[i].context)
+			list[submitted++] = timed ? runs[i].context->timed : runs[i].context->commands;
+	RQL_TRY(submitted ? rql_submit_all(list, submitted, &ticket, err) : RQL_OK);
+	for (uint32_t i = 0; i < count; i++) {
+		if (runs[i].context)
+			runs[i].context->ticket = ticket;
+		runs[i].started = true;
+	}
+	return RQL_OK;
+}
+
+rql_status rql_stage_start(struct rql_stage_ahead *runs, uint32_t count, bool timed, struct rql_progress *progress,
+                           struct rql_error *err)
+{
+	rql_status status = RQL_OK;
+	if (count > RQL_SUBMIT_MOST)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%u runs cannot start together", count);
+	for (uint32_t i = 0; i < count && status == RQL_OK; i++)
+		status = begin(runs[i].stage, timed, progress, &runs[i].context, &runs[i].uploaded, err);
+	if (status == RQL_OK)
+		status = submit(runs, count, timed, err);
+	for (uint32_t i = 0; i < count && status != RQL_OK; i++) {
+		close_context(runs[i].stage, runs[i].context); /* what ran before the recording is not at rest */
+		runs[i].context = NULL;
+	}
+	return status;
+}
+
+void rql_stage_abandon(struct rql_stage_ahead *run)
+{
+	if (run->started && run->context)
+		give_context(run->stage, run->context);
+	run->started = false;
 }
 
 rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_arena *arena, struct rql_port *out,

@@ -5,7 +5,8 @@
  * a context each; one whose run was interrupted is used again when the device is done with it.
  *
  * A stage may read what other stages leave on the device, its INPUTS. They are recorded before it into the same
- * commands, so that a chain of stages is one submission, too. */
+ * commands, so that a chain of stages is one submission, too. Stages that have nothing to do with each other can START
+ * together: their recordings are one submission and each run goes on from there. */
 #ifndef RQL_METHOD_STAGE_H
 #define RQL_METHOD_STAGE_H
 
@@ -18,6 +19,16 @@
 #define RQL_STAGE_INPUTS_MAX 2u
 
 struct rql_stage;
+struct rql_stage_ahead;
+
+/* How a request is run. */
+struct rql_run {
+	unsigned flags;                /* RQL_RUN_* */
+	struct rql_arena *arena;       /* of the port */
+	struct rql_progress *progress; /* may be NULL; its cancel flag is polled */
+	struct rql_stage_ahead *ahead; /* GPUs: the run that was started for the request; NULL: none was */
+};
+
 /* The first member of a method's own struct. */
 struct rql_stage_context {
 	struct rql_stage_context *next;
@@ -33,6 +44,14 @@ struct rql_stage_run {
 	struct rql_arena *arena;
 	struct rql_port *port; /* to be filled */
 	void *own;             /* the method's own, as given to rql_stage_run */
+};
+
+/* A run that was started: its recording is submitted. */
+struct rql_stage_ahead {
+	struct rql_stage *stage;
+	struct rql_stage_context *context; /* NULL: nothing qualifies */
+	bool started;                      /* and nobody has gone on with it yet */
+	uint64_t uploaded;
 };
 
 /* What a method does. `stage` is a member of its own struct, too. */
@@ -83,10 +102,15 @@ rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *o
 void rql_stage_clear(struct rql_stage *stage);
 /* Records what a run over `input` leaves before this stage's own passes. */
 void rql_stage_read(struct rql_stage *stage, struct rql_stage *input);
-/* Places, submits, waits, and again when something was too small; then takes. flags: RQL_RUN_*. */
-rql_status rql_stage_run(struct rql_stage *stage, unsigned flags, struct rql_arena *arena,
-                         struct rql_progress *progress, void *own, struct rql_port *out,
+/* Places, submits, waits, and again when something was too small; then takes. What was started is waited for first. */
+rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, void *own, struct rql_port *out,
                          struct rql_error *err) RQL_MUST_CHECK;
+/* Places the stages of runs[], all of one device, and submits their recordings at once: up to RQL_SUBMIT_MOST, each stage
+ * once. The caller has filled in the stages and zeroed the rest. After an error nothing is started. */
+rql_status rql_stage_start(struct rql_stage_ahead *runs, uint32_t count, bool timed, struct rql_progress *progress,
+                           struct rql_error *err) RQL_MUST_CHECK;
+/* What was started and will not be gone on with. Started no longer, or never: nothing. */
+void rql_stage_abandon(struct rql_stage_ahead *run);
 /* The times of a timed run's passes, in arena. */
 rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_arena *arena, struct rql_port *out,
                            struct rql_error *err) RQL_MUST_CHECK;

@@ -126,9 +126,21 @@ static void put_leaf(struct rql_strbuf *out, const struct rql_leaf *leaf)
 		r->rolled_up ? "rolled up" : "row-level", (unsigned long long)r->rows, (unsigned long long)r->cells);
 }
 
+static void put_passes(struct rql_strbuf *out, const struct rql_run_profile *profile, const struct rql_leaf *leaf,
+                       unsigned depth)
+{
+	for (uint32_t i = 0; profile && i < profile->pass_count; i++) {
+		if (profile->pass_of[i] != leaf)
+			continue;
+		rql_strbuf_printf(out, "%*spass %s: ", (int)(2 * depth), "", profile->pass[i].pass);
+		put_duration(out, profile->pass[i].ns);
+		rql_strbuf_putc(out, '\n');
+	}
+}
+
 /* On a GPU: its own clock, each pass, and what was expected of it. */
 static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *plan, const struct rql_run_stats *s,
-                                const struct rql_run_passes *passes)
+                                const struct rql_run_profile *profile)
 {
 	double rays = 0, hits = 0, bytes = 0, run = 0;
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++) {
@@ -153,14 +165,12 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 		put_count(out, hits);
 	}
 	rql_strbuf_putc(out, '\n');
-	for (uint32_t i = 0; passes && i < passes->count; i++) {
-		rql_strbuf_printf(out, "  pass %s: ", passes->pass[i].pass);
-		put_duration(out, passes->pass[i].ns);
-		rql_strbuf_putc(out, '\n');
-	}
+	if (!plan->nodes->tree->input_count) /* else each operator has its own, in the tree */
+		put_passes(out, profile, &plan->nodes->leaves[0], 1);
 }
 
-static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, const struct rql_run_stats *s)
+static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, const struct rql_run_stats *s,
+                         const struct rql_run_profile *profile)
 {
 	rql_strbuf_put(out, "measured: ");
 	put_ms(out, s->run_ns);
@@ -168,6 +178,10 @@ static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, co
 	put_ms(out, s->finish_ns);
 	rql_strbuf_printf(out, " finishing; estimated ");
 	put_ms(out, plan->estimated_ns);
+	if (profile && profile->together) {
+		rql_strbuf_printf(out, "\n  %u methods in one submission, under way after ", profile->together);
+		put_duration(out, profile->together_ns);
+	}
 	uint64_t blocks = 0;
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
 		blocks += plan->nodes->leaves[i].scan ? plan->nodes->leaves[i].scan->blocks : 0;
@@ -218,8 +232,26 @@ static const char *node_name(const struct rql_rel *rel)
 	return rel->kind == RQL_REL_SETOP ? setops[rel->setop] : names[rel->kind];
 }
 
+/* What an operator gave and took, once it has run. */
+static void put_part(struct rql_strbuf *out, const struct rql_operator *op, const struct rql_run_profile *profile)
+{
+	const struct rql_measured *part = NULL;
+	for (uint32_t i = 0; profile && i < profile->count && !part; i++)
+		if (profile->part[i].op == op)
+			part = &profile->part[i];
+	if (!part)
+		return;
+	rql_strbuf_printf(out, "; %llu in ", (unsigned long long)part->rows);
+	put_duration(out, part->ns);
+	if (part->device_ns > 0) {
+		rql_strbuf_put(out, ", device ");
+		put_duration(out, part->device_ns);
+	}
+}
+
 /* An operator a line, its inputs indented below it. */
-static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, unsigned depth)
+static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, const struct rql_run_profile *profile,
+                         unsigned depth)
 {
 	rql_strbuf_printf(out, "%*s", (int)(2 * depth), "");
 	if (op->kind == RQL_OPERATOR_METHOD)
@@ -231,13 +263,17 @@ static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, 
 		rql_strbuf_printf(out, "host %s and below (%s)", node_name(op->rel), op->reason ? op->reason : "");
 	rql_strbuf_put(out, ", about ");
 	put_count(out, op->rows);
-	rql_strbuf_put(out, " rows\n");
+	rql_strbuf_put(out, " rows");
+	put_part(out, op, profile);
+	rql_strbuf_putc(out, '\n');
+	if (op->kind == RQL_OPERATOR_METHOD)
+		put_passes(out, profile, op->leaf, depth + 1);
 	for (uint32_t i = 0; i < op->input_count; i++)
-		put_operator(out, op->inputs[i], depth + 1);
+		put_operator(out, op->inputs[i], profile, depth + 1);
 }
 
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
-                      const struct rql_run_passes *passes, struct rql_strbuf *out)
+                      const struct rql_run_profile *profile, struct rql_strbuf *out)
 {
 	const struct rql_plan_nodes *n = plan->nodes;
 	if (plan->kind == RQL_PLAN_METHOD) {
@@ -251,7 +287,7 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 			                  n->leaves[0].scan && n->leaves[0].scan->selection ? "the selected" : "the aggregated",
 			                  reason);
 		if (n->tree->input_count)
-			put_operator(out, n->tree, 1);
+			put_operator(out, n->tree, stats ? profile : NULL, 1);
 	} else {
 		rql_strbuf_put(out, "method: host\n");
 	}
@@ -267,7 +303,7 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 		}
 	}
 	if (stats)
-		put_measured(out, plan, stats);
+		put_measured(out, plan, stats, profile);
 	if (stats && (stats->device_ns > 0 || stats->rays))
-		put_device_measured(out, plan, stats, passes);
+		put_device_measured(out, plan, stats, profile);
 }

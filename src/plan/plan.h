@@ -185,8 +185,8 @@ uint64_t rql_plan_most_bytes(const struct rql_budget *budget);
 bool rql_plan_alive(const struct rql_plan *plan);
 /* Does it read columns that lie on the device? */
 bool rql_plan_scans_on(const struct rql_plan *plan, const struct rql_device *device);
-/* Appends EXPLAIN's text. stats NULL: EXPLAIN without ANALYZE; passes may be NULL. */
+/* Appends EXPLAIN's text. stats NULL: EXPLAIN without ANALYZE; profile may be NULL. */
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
-                      const struct rql_run_passes *passes, struct rql_strbuf *out);
+                      const struct rql_run_profile *profile, struct rql_strbuf *out);
 
 #endif

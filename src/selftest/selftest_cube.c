@@ -217,7 +217,7 @@ rql_status rql_selftest_cube_answer(const struct rql_method *method, double most
 	RQL_TRY(method->prepare(request, device, &prepared, err));
 	method->price(prepared, device, &cost);
 	*ran = cost.rays <= most_rays;
-	rql_status status = *ran ? method->run(prepared, device, 0, arena, NULL, out, err) : RQL_OK;
+	rql_status status = *ran ? method->run(prepared, device, &(struct rql_run){.arena = arena}, out, err) : RQL_OK;
 	method->free(prepared);
 	return status;
 }

@@ -234,6 +234,17 @@ static void candidates(void **state)
 	holds(text, "  pass scan: ");
 	holds(text, " 20 rows passed, 20000 rows read");
 	free(text);
+	/* Two methods of one device are one submission, and every operator says what it gave. */
+	static const char union_all[] = "SELECT a, count(*) FROM f WHERE a < 5 GROUP BY a UNION ALL "
+	                                "SELECT id, a FROM f WHERE a = 7 AND id < 9000";
+	text = rows_of(s.con, "EXPLAIN ANALYZE SELECT a, count(*) FROM f WHERE a < 5 GROUP BY a UNION ALL "
+	                      "SELECT id, a FROM f WHERE a = 7 AND id < 9000", NULL);
+	holds(text, "\n  2 methods in one submission, under way after ");
+	holds(text, "RayQL union all, about ");
+	holds(text, " us, device ");
+	holds(text, "\n        pass scan: ");
+	free(text);
+	same_there(s.con, union_all);
 	text = explain(s.con, "SELECT id FROM f WHERE h > 5");
 	holds(text, "a column's values need more than 64 bits");
 	free(text);

@@ -143,7 +143,8 @@ static void on_unit(const char *unit)
 	free(plan);
 	plan = rows_of(s.con, "EXPLAIN ANALYZE " QUERY, NULL);
 	holds(plan, "\ndevice: ");
-	holds(plan, "\n  pass ");
+	holds(plan, ", device "); /* of the operator, and its passes below it */
+	holds(plan, "\n        pass ");
 	free(plan);
 	/* Without the name a driver in software is not used, and the view's wish falls to the CPU, which says so. */
 	run(s.con, "RESET rayql_device; RESET rayql_unit");

@@ -166,9 +166,9 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .rows = give_rows,
                                          .bytes = context_bytes};
 
-static struct rql_stage *stage_of(struct rql_prepared *p)
+static struct rql_stage *stage_of(const struct rql_prepared *p)
 {
-	return &p->stage;
+	return &((struct rql_prepared *)(uintptr_t)p)->stage;
 }
 
 /* ---- the methods ---- */
@@ -263,13 +263,11 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	*out = (struct rql_cost){.rows_out = 1, .run_ns = atomic_fetch_add(&turn, 1) * 7 % 5};
 }
 
-static rql_status run(const struct rql_prepared *p, struct rql_device *device, unsigned flags, struct rql_arena *arena,
-                      struct rql_progress *progress, struct rql_port *out, struct rql_error *err)
+static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
 {
 	(void)device;
-	(void)flags;
-	(void)progress;
-	uint64_t *bits = rql_arena_alloc(arena, bitmap_bytes(p));
+	uint64_t *bits = rql_arena_alloc(how->arena, bitmap_bytes(p));
 	if (!bits)
 		return rql_error_memory(err, bitmap_bytes(p), "the rows of a toy");
 	fill(p, bits);

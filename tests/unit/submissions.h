@@ -12,9 +12,10 @@ static struct {
 	struct rql_progress *progress;
 } submissions;
 
-static rql_status counted_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err)
+static rql_status counted_submit(struct rql_commands *const *list, uint32_t count, uint64_t *ticket,
+                                 struct rql_error *err)
 {
-	rql_status status = submissions.real->submit(c, ticket, err);
+	rql_status status = submissions.real->submit(list, count, ticket, err);
 	if (++submissions.count == submissions.cancel_at)
 		atomic_store(&submissions.progress->cancel, true);
 	return status;

@@ -84,7 +84,7 @@ static uint64_t covered_on_cpu(const struct query *q)
 	struct rql_port answer;
 	struct rql_arena *arena = need(rql_arena_new());
 	ok(method->prepare(&q->request, cpu, &prepared, &err), &err);
-	ok(method->run(prepared, cpu, 0, arena, NULL, &answer, &err), &err);
+	ok(method->run(prepared, cpu, &(struct rql_run){.arena = arena}, &answer, &err), &err);
 	method->free(prepared);
 	uint64_t covered = answer.cells_covered;
 	rql_arena_free(arena);
@@ -105,7 +105,7 @@ static struct rql_port run_prepared(struct rql_prepared *prepared, const struct 
 	struct rql_error err = {0};
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_port answer;
-	ok(method->run(prepared, gpu, flags, arena, NULL, &answer, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.flags = flags, .arena = arena}, &answer, &err), &err);
 	check_answer(q, t, &answer);
 	assert_int_equal(answer.cells_covered, covered_on_cpu(q));
 	if (flags && prepared->unit->items) {
@@ -445,7 +445,8 @@ static void *run_often(void *argument)
 		if (!thread->arena)
 			return NULL;
 		thread->status =
-			rql_method_cube_compute.run(thread->prepared, gpu, 0, thread->arena, NULL, &thread->answer, NULL);
+			rql_method_cube_compute.run(thread->prepared, gpu, &(struct rql_run){.arena = thread->arena},
+		                            &thread->answer, NULL);
 		if (thread->status != RQL_OK)
 			return NULL;
 	}
@@ -517,7 +518,7 @@ static void test_cancel(void **state)
 			atomic_store(&progress.cancel, true);
 		else
 			assert_int_equal(pthread_create(&id, NULL, set_cancel, &progress), 0);
-		rql_status status = rql_method_cube_compute.run(prepared, gpu, 0, arena, &progress, &answer, &err);
+		rql_status status = rql_method_cube_compute.run(prepared, gpu, &(struct rql_run){.arena = arena, .progress = &progress}, &answer, &err);
 		if (round)
 			pthread_join(id, NULL);
 		assert_true(status == RQL_ERROR_INTERRUPTED || (round && status == RQL_OK));
@@ -588,7 +589,7 @@ static bool run_with_fault(const struct rql_cube *cube, struct query *q, const s
 	q->request.relation = &cube->relation;
 	ok(method->prepare(&q->request, gpu, &prepared, &err), &err);
 	ok(rql_fault_set(gpu, kind, nth, &err), &err);
-	rql_status status = method->run(prepared, gpu, 0, arena, NULL, &answer, &err);
+	rql_status status = method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &answer, &err);
 	bool struck = rql_fault_struck(gpu);
 	rql_fault_remove(gpu);
 	if (struck) {

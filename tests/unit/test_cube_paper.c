@@ -119,7 +119,7 @@ static void run_query(const struct rql_cube *cube, struct query *q, const struct
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
 		struct rql_port answer;
-		ok(method->run(prepared, gpu, round ? RQL_RUN_TIMED : 0, arena, NULL, &answer, &err), &err);
+		ok(method->run(prepared, gpu, &(struct rql_run){.flags = round ? RQL_RUN_TIMED : 0, .arena = arena}, &answer, &err), &err);
 		check_answer(q, t, &answer);
 		check_figures(p, &answer);
 		rql_arena_free(arena);
@@ -316,7 +316,7 @@ static void check_wide(struct made *made, const char *layout, uint32_t step, uin
 	ok(method->prepare(&request, gpu, &prepared, &err), &err);
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_port answer;
-	ok(method->run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &answer, &err), &err);
 	assert_int_equal(answer.group_count, grouped ? wanted : 1);
 	rql_int128 sum = 0, least = wide_values[first % 4], greatest = least;
 	for (uint64_t i = first; i < cells; i++) {
@@ -390,14 +390,14 @@ static void run_in_pieces(const struct rql_cube *cube, const char *layout)
 	struct rql_arena *arena = need(rql_arena_new());
 	uint64_t most = gpu->limits.submission_rays;
 	ok(method->prepare(&request, gpu, &prepared, &err), &err);
-	ok(method->run(prepared, gpu, 0, arena, NULL, &want, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &want, &err), &err);
 	submissions_count(gpu, 0, NULL);
-	ok(method->run(prepared, gpu, RQL_RUN_TIMED, arena, NULL, &got, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.flags = RQL_RUN_TIMED, .arena = arena}, &got, &err), &err);
 	assert_int_equal(submissions_end(gpu), 1);
 	uint32_t passes = got.pass_count;
 	gpu->limits.submission_rays = want.rays / 10;
 	submissions_count(gpu, 0, NULL);
-	ok(method->run(prepared, gpu, RQL_RUN_TIMED, arena, NULL, &got, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.flags = RQL_RUN_TIMED, .arena = arena}, &got, &err), &err);
 	assert_true(submissions_end(gpu) >= 10);
 	assert_true(got.aggs[0].integer[0] == want.aggs[0].integer[0]);
 	assert_int_equal(got.pass_count, passes);
@@ -405,12 +405,12 @@ static void run_in_pieces(const struct rql_cube *cube, const char *layout)
 	assert_int_equal(got.hits, want.hits);
 	struct rql_progress progress = {0};
 	submissions_count(gpu, 3, &progress);
-	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &got, &err);
+	rql_status status = method->run(prepared, gpu, &(struct rql_run){.arena = arena, .progress = &progress}, &got, &err);
 	assert_int_equal(submissions_end(gpu), 3);
 	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	gpu->limits.submission_rays = most;
-	ok(method->run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &got, &err), &err);
 	assert_true(got.aggs[0].integer[0] == want.aggs[0].integer[0]);
 	method->free(prepared);
 	rql_arena_free(arena);
@@ -477,7 +477,7 @@ static void *run_some(void *state)
 	for (unsigned i = 0; i < 3 && r->status == RQL_OK; i++) {
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_port answer;
-		r->status = arena ? method->run(r->prepared, gpu, 0, arena, NULL, &answer, NULL) : RQL_ERROR_MEMORY;
+		r->status = arena ? method->run(r->prepared, gpu, &(struct rql_run){.arena = arena}, &answer, NULL) : RQL_ERROR_MEMORY;
 		r->sum = r->status == RQL_OK ? answer.aggs[0].integer[0] : 0;
 		rql_arena_free(arena);
 	}
@@ -516,10 +516,10 @@ static void test_threads_and_cancelling(void **state)
 	atomic_store(&progress.cancel, true);
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_port answer;
-	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &answer, &err);
+	rql_status status = method->run(prepared, gpu, &(struct rql_run){.arena = arena, .progress = &progress}, &answer, &err);
 	assert_true(status == RQL_OK || status == RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
-	ok(method->run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &answer, &err), &err);
 	assert_true(answer.aggs[0].integer[0] == sum);
 	rql_arena_free(arena);
 	method->free(prepared);

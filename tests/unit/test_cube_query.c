@@ -43,7 +43,7 @@ static void run_query(const struct rql_cube *cube, struct query *q, const struct
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
 		struct rql_port answer;
-		assert_int_equal(method->run(prepared, &device, 0, arena, NULL, &answer, &err), RQL_OK);
+		assert_int_equal(method->run(prepared, &device, &(struct rql_run){.arena = arena}, &answer, &err), RQL_OK);
 		check_answer(q, t, &answer);
 		rql_arena_free(arena);
 	}
@@ -193,7 +193,8 @@ static void test_cancelled(void **state)
 	atomic_store(&progress.cancel, true);
 	struct rql_port answer;
 	struct rql_arena *arena = need(rql_arena_new());
-	rql_status status = rql_method_cube_cpu.run(prepared, &device, 0, arena, &progress, &answer, &err);
+	rql_status status = rql_method_cube_cpu.run(
+		prepared, &device, &(struct rql_run){.arena = arena, .progress = &progress}, &answer, &err);
 	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	rql_arena_free(arena);

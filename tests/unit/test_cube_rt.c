@@ -125,7 +125,7 @@ static void run_query(const struct rql_cube *cube, struct query *q, const struct
 	for (unsigned round = 0; round < 2; round++) {
 		struct rql_arena *arena = need(rql_arena_new());
 		struct rql_port answer;
-		ok(method->run(prepared, gpu, round ? RQL_RUN_TIMED : 0, arena, NULL, &answer, &err), &err);
+		ok(method->run(prepared, gpu, &(struct rql_run){.flags = round ? RQL_RUN_TIMED : 0, .arena = arena}, &answer, &err), &err);
 		check_answer(q, t, &answer);
 		check_counts(prepared, &answer);
 		rql_arena_free(arena);
@@ -334,7 +334,7 @@ static void run_method(const struct rql_method *method, struct rql_device *devic
 	if (method->offer(request, device, &reason) != RQL_OFFER_FULL)
 		print_message("refused: %s\n", reason);
 	ok(method->prepare(request, device, &prepared, &err), &err);
-	ok(method->run(prepared, device, 0, arena, NULL, out, &err), &err);
+	ok(method->run(prepared, device, &(struct rql_run){.arena = arena}, out, &err), &err);
 	if (copies)
 		*copies = ((const struct rql_cube_rays *)prepared->unit->method)->copies;
 	method->free(prepared);
@@ -482,7 +482,7 @@ static void test_hashed(void **state)
 	ok(rql_method_cube_rt.prepare(&request, gpu, &prepared, &err), &err);
 	assert_true(prepared->unit->hashed);
 	for (unsigned i = 0; i < 2; i++) {
-		ok(rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+		ok(rql_method_cube_rt.run(prepared, gpu, &(struct rql_run){.arena = arena}, &got, &err), &err);
 		same_answers(&got, &want, 2, 3);
 	}
 	rql_method_cube_rt.free(prepared);
@@ -689,7 +689,7 @@ static void run_in_pieces(const struct rql_prepared *prepared, const struct rql_
 	struct rql_port got;
 	for (unsigned timed = 0; timed < 2; timed++) {
 		submissions_count(gpu, 0, NULL);
-		rql_status status = method->run(prepared, gpu, timed ? RQL_RUN_TIMED : 0, arena, NULL, &got, &err);
+		rql_status status = method->run(prepared, gpu, &(struct rql_run){.flags = timed ? RQL_RUN_TIMED : 0, .arena = arena}, &got, &err);
 		unsigned count = submissions_end(gpu);
 		ok(status, &err);
 		same_answers(&got, want, keys, 2);
@@ -701,11 +701,11 @@ static void run_in_pieces(const struct rql_prepared *prepared, const struct rql_
 	}
 	struct rql_progress progress = {0};
 	submissions_count(gpu, 3, &progress);
-	rql_status status = method->run(prepared, gpu, 0, arena, &progress, &got, &err);
+	rql_status status = method->run(prepared, gpu, &(struct rql_run){.arena = arena, .progress = &progress}, &got, &err);
 	assert_int_equal(submissions_end(gpu), 3);
 	assert_int_equal(status, RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
-	ok(method->run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+	ok(method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &got, &err), &err);
 	same_answers(&got, want, keys, 2);
 }
 
@@ -741,9 +741,9 @@ static void test_pieces(void **state)
 		gpu->profile.hit_ns = i < 2 ? 10 : 0.001;
 		run_method(&rql_method_cube_cpu, rql_devices_get(devices, "cpu"), &request, arena, &want, NULL);
 		ok(rql_method_cube_rt.prepare(&request, gpu, &prepared, &err), &err);
-		ok(rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err), &err);
+		ok(rql_method_cube_rt.run(prepared, gpu, &(struct rql_run){.arena = arena}, &got, &err), &err);
 		submissions_count(gpu, 0, NULL); /* warm: one submission */
-		rql_status status = rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, &got, &err);
+		rql_status status = rql_method_cube_rt.run(prepared, gpu, &(struct rql_run){.arena = arena}, &got, &err);
 		assert_int_equal(submissions_end(gpu), 1);
 		ok(status, &err);
 		uint64_t rays = ((const struct rql_cube_rays *)prepared->unit->method)->placed.rays;
@@ -766,7 +766,7 @@ static rql_status whole_job(const struct rql_request *request, struct rql_arena 
 {
 	struct rql_prepared *prepared = NULL;
 	RQL_TRY(rql_method_cube_rt.prepare(request, gpu, &prepared, err));
-	rql_status status = rql_method_cube_rt.run(prepared, gpu, 0, arena, NULL, out, err);
+	rql_status status = rql_method_cube_rt.run(prepared, gpu, &(struct rql_run){.arena = arena}, out, err);
 	rql_method_cube_rt.free(prepared);
 	return status;
 }

@@ -72,7 +72,7 @@ static rql_status run_counted(const struct rql_prepared *p, unsigned flags, stru
                               struct rql_port *out, uint64_t *submissions, struct rql_error *err)
 {
 	ok(rql_fault_set(gpu, RQL_FAULT_SUBMISSION, 0, err), err);
-	rql_status status = rql_method_scan_compute.run(p, gpu, flags, arena, NULL, out, err);
+	rql_status status = rql_method_scan_compute.run(p, gpu, &(struct rql_run){.flags = flags, .arena = arena}, out, err);
 	*submissions = rql_fault_count(gpu, RQL_FAULT_SUBMISSION);
 	rql_fault_remove(gpu);
 	return status;
@@ -796,7 +796,7 @@ static void test_grown_dictionary(void **state)
 	struct rql_prepared *held = NULL;
 	struct rql_port answer;
 	ok(rql_method_scan_compute.prepare(&request, gpu, &held, &err), &err);
-	ok(rql_method_scan_compute.run(held, gpu, 0, arena, NULL, &answer, &err), &err);
+	ok(rql_method_scan_compute.run(held, gpu, &(struct rql_run){.arena = arena}, &answer, &err), &err);
 	assert_int_equal(answer.cells_covered, 2500);
 	struct rql_batch *batch = need(rql_batch_new(1, &type, 3000));
 	for (int32_t i = 0; i < 3000; i++)
@@ -806,7 +806,7 @@ static void test_grown_dictionary(void **state)
 	request.snapshot = rql_store_snapshot(c.store);
 	struct rql_prepared *prepared = NULL;
 	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
-	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	ok(rql_method_scan_compute.run(prepared, gpu, &(struct rql_run){.arena = arena}, &answer, &err), &err);
 	assert_int_equal(answer.cells_covered, 5500);
 	rql_method_scan_compute.free(prepared);
 	rql_method_scan_compute.free(held);
@@ -827,7 +827,9 @@ static void *run_often(void *state)
 	for (unsigned i = 0; i < 10; i++) {
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_port answer;
-		r->same &= arena && rql_method_scan_compute.run(r->prepared, gpu, 0, arena, NULL, &answer, NULL) == RQL_OK &&
+		r->same &= arena &&
+		           rql_method_scan_compute.run(r->prepared, gpu, &(struct rql_run){.arena = arena}, &answer, NULL) ==
+		               RQL_OK &&
 		           answer.aggs[0].integer[0] == r->want;
 		rql_arena_free(arena);
 	}
@@ -860,7 +862,7 @@ static void test_threads(void **state)
 	struct rql_progress progress = {.cancel = true};
 	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_port answer;
-	assert_int_equal(rql_method_scan_compute.run(prepared, gpu, 0, arena, &progress, &answer, &err),
+	assert_int_equal(rql_method_scan_compute.run(prepared, gpu, &(struct rql_run){.arena = arena, .progress = &progress}, &answer, &err),
 	                 RQL_ERROR_INTERRUPTED);
 	rql_error_clear(&err);
 	rql_arena_free(arena);
@@ -876,7 +878,7 @@ static void run_shape(struct rql_prepared *prepared, uint32_t shape, const rql_i
 	struct rql_error err = {0};
 	struct rql_port answer = {0};
 	struct rql_arena *arena = need(rql_arena_new());
-	ok(rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &answer, &err), &err);
+	ok(rql_method_scan_compute.run(prepared, gpu, &(struct rql_run){.arena = arena}, &answer, &err), &err);
 	for (uint32_t kind = 0, a = 0; kind < 4; kind++)
 		if (shape >> kind & 1)
 			assert_true(answer.aggs[a++].integer[0] == want[kind]);

@@ -396,7 +396,7 @@ static void compare_program(const struct rql_store_snapshot *snapshot, const str
 	rql_status status = rql_scan_run(scan, &host, NULL, arena, NULL, &want, &counts, &err);
 	rql_error_clear(&err);
 	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
-	rql_status now = rql_method_scan_compute.run(prepared, gpu, 0, arena, NULL, &have, &other);
+	rql_status now = rql_method_scan_compute.run(prepared, gpu, &(struct rql_run){.arena = arena}, &have, &other);
 	if (now != status) {
 		struct rql_strbuf text = {0};
 		rql_program_print(&text, p);

@@ -115,7 +115,7 @@ static uint64_t run_and_compare(struct rql_prepared *p, const struct rql_request
 	struct rql_error err = {0};
 	ok(rql_scan_prepare(request, &host, &scan, &err), &err);
 	ok(rql_scan_run(scan, &host, NULL, arena, NULL, &want, &counts, &err), &err);
-	ok(rql_method_scan_compute.run(p, gpu, 0, arena, NULL, &have, &err), &err);
+	ok(rql_method_scan_compute.run(p, gpu, &(struct rql_run){.arena = arena}, &have, &err), &err);
 	assert_int_equal(have.cells_covered, counts.rows_passed);
 	assert_true(have.aggs[0].integer[0] == want.aggs[0].integer[0]);
 	if (counts.rows_passed)
@@ -389,7 +389,7 @@ static void test_failures(void **state)
 			rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
 			assert_int_equal(placed_bytes(NULL), 0);
 			ok(rql_fault_set(gpu, kinds[kind], nth, &err), &err);
-			rql_status status = rql_method_scan_compute.run(p, gpu, 0, arena, NULL, &answer, &err);
+			rql_status status = rql_method_scan_compute.run(p, gpu, &(struct rql_run){.arena = arena}, &answer, &err);
 			struck = rql_fault_struck(gpu);
 			assert_true(struck == (status != RQL_OK));
 			rql_fault_remove(gpu);

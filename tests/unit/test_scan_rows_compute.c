@@ -25,7 +25,7 @@ static void run_checked(struct rql_prepared *p, unsigned flags, const struct ora
 	struct rql_port answer = {0};
 	struct rql_arena *arena;
 	open_arena(&arena);
-	ok(method->run(p, gpu, flags, arena, NULL, &answer, &err), &err);
+	ok(method->run(p, gpu, &(struct rql_run){.flags = flags, .arena = arena}, &answer, &err), &err);
 	assert_int_equal(answer.kind, RQL_PORT_BATCH);
 	check_batch(o, answer.batch);
 	assert_int_equal(answer.group_count, o->count);
@@ -151,7 +151,7 @@ static rql_status single_run(struct rql_prepared *p, struct rql_progress *progre
 {
 	struct rql_arena *arena;
 	open_arena(&arena);
-	rql_status status = method->run(p, gpu, 0, arena, progress, answer, err);
+	rql_status status = method->run(p, gpu, &(struct rql_run){.arena = arena, .progress = progress}, answer, err);
 	*batch = status == RQL_OK ? answer->batch : NULL;
 	rql_arena_free(arena);
 	return status;

@@ -61,7 +61,7 @@ static void check(const struct rql_request *request, const struct rql_method *sc
 				scan->price(prepared, device, &cost);
 				assert_true(cost.run_ns >= 0 && cost.rows_out >= 0);
 				ok(rql_fault_set(gpu, RQL_FAULT_SUBMISSION, 0, &err), &err);
-				ok(scan->run(prepared, device, again == 1 ? RQL_RUN_TIMED : 0, arena, NULL, &have, &err), &err);
+				ok(scan->run(prepared, device, &(struct rql_run){.flags = again == 1 ? RQL_RUN_TIMED : 0, .arena = arena}, &have, &err), &err);
 				uint64_t submissions = rql_fault_count(gpu, RQL_FAULT_SUBMISSION);
 				rql_fault_remove(gpu);
 				same_answer(want, &have, request->group_count, request->agg_count);

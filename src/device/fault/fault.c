@@ -89,10 +89,11 @@ static rql_status fault_download(struct rql_buffer *buffer, uint64_t offset, voi
 	return fault_of(buffer->device)->real->download(buffer, offset, data, bytes, err);
 }
 
-static rql_status fault_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err)
+static rql_status fault_submit(struct rql_commands *const *list, uint32_t count, uint64_t *ticket,
+                               struct rql_error *err)
 {
-	RQL_TRY(submission(c->device, err));
-	return fault_of(c->device)->real->submit(c, ticket, err);
+	RQL_TRY(submission(list[0]->device, err));
+	return fault_of(list[0]->device)->real->submit(list, count, ticket, err);
 }
 
 static rql_status fault_wait(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,

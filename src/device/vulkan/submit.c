@@ -48,8 +48,8 @@ bool rql_vk_is_done(struct rql_device *device, uint64_t ticket)
 }
 
 /* submit_lock is held. */
-static rql_status submit_locked(struct rql_vk_gpu *gpu, VkCommandBuffer commands, uint64_t *ticket,
-                                struct rql_error *err)
+static rql_status submit_locked(struct rql_vk_gpu *gpu, const VkCommandBuffer *commands, uint32_t count,
+                                uint64_t *ticket, struct rql_error *err)
 {
 	uint64_t value = gpu->submitted + 1;
 	VkTimelineSemaphoreSubmitInfo timeline = {
@@ -60,8 +60,8 @@ static rql_status submit_locked(struct rql_vk_gpu *gpu, VkCommandBuffer commands
 	VkSubmitInfo submit = {
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
 		.pNext = &timeline,
-		.commandBufferCount = 1,
-		.pCommandBuffers = &commands,
+		.commandBufferCount = count,
+		.pCommandBuffers = commands,
 		.signalSemaphoreCount = 1,
 		.pSignalSemaphores = &gpu->timeline,
 	};
@@ -77,33 +77,52 @@ rql_status rql_vk_queue_submit(struct rql_vk_gpu *gpu, VkCommandBuffer commands,
                                struct rql_error *err)
 {
 	pthread_mutex_lock(&gpu->submit_lock);
-	rql_status status = submit_locked(gpu, commands, ticket, err);
+	rql_status status = submit_locked(gpu, &commands, 1, ticket, err);
 	pthread_mutex_unlock(&gpu->submit_lock);
 	return status;
 }
 
-rql_status rql_vk_submit(struct rql_commands *commands, uint64_t *ticket, struct rql_error *err)
+static rql_status may_submit(struct rql_vk_commands *c, struct rql_error *err)
 {
-	struct rql_vk_commands *c = (struct rql_vk_commands *)commands;
-	struct rql_vk_gpu *gpu = c->gpu;
 	if (c->failed.status != RQL_OK)
 		return rql_error_set(err, c->failed.status, "%s", rql_error_message(&c->failed));
 	if (c->last_ticket && !rql_vk_is_done(c->base.device, c->last_ticket))
 		return rql_error_set(err, RQL_ERROR_MISUSE,
 		                     "a recording was submitted again while its last submission still runs: wait for it first");
+	return RQL_OK;
+}
+
+/* What the recording touches stays until the ticket is done. submit_lock is held. */
+static void mark_used(struct rql_vk_commands *c, uint64_t ticket)
+{
+	for (uint32_t i = 0; i < c->touched_count; i++)
+		c->touched[i].buffer->life.last_used = ticket;
+	for (uint32_t i = 0; i < c->kept_count; i++)
+		c->kept[i]->last_used = ticket;
+	c->last_ticket = ticket;
+}
+
+rql_status rql_vk_submit(struct rql_commands *const *list, uint32_t count, uint64_t *ticket, struct rql_error *err)
+{
+	struct rql_vk_gpu *gpu = ((struct rql_vk_commands *)list[0])->gpu;
+	VkCommandBuffer handles[RQL_SUBMIT_MOST];
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_vk_commands *c = (struct rql_vk_commands *)list[i];
+		RQL_TRY(may_submit(c, err));
+		handles[i] = c->handle;
+	}
 	uint64_t given = 0;
 	pthread_mutex_lock(&gpu->submit_lock);
-	if (c->queries && c->timed && c->pass_count)
-		gpu->vk.vkResetQueryPool(gpu->handle, c->queries, 0, 2 * c->pass_count);
-	rql_status status = submit_locked(gpu, c->handle, &given, err);
-	if (status == RQL_OK) {
-		for (uint32_t i = 0; i < c->touched_count; i++)
-			c->touched[i].buffer->life.last_used = given;
-		for (uint32_t i = 0; i < c->kept_count; i++)
-			c->kept[i]->last_used = given;
-		c->last_ticket = given;
-		*ticket = given;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rql_vk_commands *c = (const struct rql_vk_commands *)list[i];
+		if (c->queries && c->timed && c->pass_count)
+			gpu->vk.vkResetQueryPool(gpu->handle, c->queries, 0, 2 * c->pass_count);
 	}
+	rql_status status = submit_locked(gpu, handles, count, &given, err);
+	for (uint32_t i = 0; i < count && status == RQL_OK; i++)
+		mark_used((struct rql_vk_commands *)list[i], given);
+	if (status == RQL_OK)
+		*ticket = given;
 	pthread_mutex_unlock(&gpu->submit_lock);
 	return status;
 }

@@ -298,7 +298,7 @@ void rql_vk_keep(struct rql_vk_commands *c, struct rql_vk_life *life);
 void rql_vk_commands_close(struct rql_vk_gpu *gpu);
 
 /* ---- submit.c ---- */
-rql_status rql_vk_submit(struct rql_commands *c, uint64_t *ticket, struct rql_error *err);
+rql_status rql_vk_submit(struct rql_commands *const *list, uint32_t count, uint64_t *ticket, struct rql_error *err);
 rql_status rql_vk_wait(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
                        struct rql_error *err);
 /* True on a device that the driver calls lost: nothing runs there any more. */

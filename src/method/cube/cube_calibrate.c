@@ -138,7 +138,7 @@ static bool time_request(struct rig *rig, const struct rql_request *request, uns
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_port answer;
 		uint64_t start = rql_thread_ns();
-		done = arena && method->run(prepared, &rig->device, 0, arena, NULL, &answer, NULL) == RQL_OK;
+		done = arena && method->run(prepared, &rig->device, &(struct rql_run){.arena = arena}, &answer, NULL) == RQL_OK;
 		uint64_t took = rql_thread_ns() - start;
 		if (done)
 			*out = (struct timing){.intervals = (double)answer.runs, .groups = (double)answer.group_count};

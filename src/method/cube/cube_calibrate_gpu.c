@@ -101,7 +101,7 @@ static rql_status time_rounds(struct rig *rig, const struct rql_method *method, 
 		if (!arena)
 			return rql_error_memory(rig->err, 0, "a device's calibration");
 		uint64_t start = rql_now_ns();
-		rql_status status = method->run(prepared, rig->device, RQL_RUN_TIMED, arena, NULL, &answer, rig->err);
+		rql_status status = method->run(prepared, rig->device, &(struct rql_run){.flags = RQL_RUN_TIMED, .arena = arena}, &answer, rig->err);
 		double wall = (double)(rql_now_ns() - start) - rig->device->profile.submit_ns;
 		double ns = answer.device_ns > 0 ? answer.device_ns : wall > 0 ? wall : 0;
 		if (status == RQL_OK && i > 0 && (i == 1 || ns < out->ns)) /* the first one places and compiles */

@@ -296,14 +296,12 @@ static rql_status finish_run(struct run *run, unsigned threads, struct rql_arena
 	return rql_cube_answer(all, arena, out, err);
 }
 
-static rql_status run_request(const struct rql_prepared *p, struct rql_device *device, unsigned flags,
-                              struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                              struct rql_error *err)
+static rql_status run_request(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                              struct rql_port *out, struct rql_error *err)
 {
-	(void)flags; /* one pass, which the caller times */
 	uint64_t chunks = chunk_count(p, device);
 	unsigned threads = chunks > 1 ? rql_pool_threads(device->pool) : 1;
-	struct run run = {.p = p, .progress = progress, .arena = threads == 1 ? arena : NULL};
+	struct run run = {.p = p, .progress = how->progress, .arena = threads == 1 ? how->arena : NULL};
 	run.units_per_chunk = (p->unit_count + chunks - 1) / chunks;
 	struct rql_cube_groups single = {0};
 	run.groups = threads == 1 ? &single : calloc(threads, sizeof(*run.groups));
@@ -313,7 +311,7 @@ static rql_status run_request(const struct rql_prepared *p, struct rql_device *d
 		run_chunk(&run, 0, 0);
 	else
 		rql_pool_run(device->pool, chunks, run_chunk, &run);
-	rql_status status = finish_run(&run, threads, arena, out, err);
+	rql_status status = finish_run(&run, threads, how->arena, out, err);
 	for (unsigned w = 0; w < threads; w++)
 		rql_cube_groups_free(&run.groups[w]);
 	if (threads > 1)

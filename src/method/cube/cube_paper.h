@@ -179,9 +179,8 @@ struct rql_paper_prepared {
 	uint32_t slot_column[RQL_PAPER_SLOTS], slot_valid[RQL_PAPER_SLOTS]; /* columns of spec, or RQL_PAPER_NO_COLUMN */
 	double qualifying, rays, hits;
 };
-rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                         struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                         struct rql_error *err);
+rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                         struct rql_port *out, struct rql_error *err);
 /* Rows of the structure's groups, in the device's form, become the answer. Both arrays in arena. */
 rql_status rql_paper_finish(const struct rql_paper_prepared *p, const struct rql_paper_structure *s, uint64_t *rows,
                             struct rql_arena *arena, struct rql_port *out, struct rql_error *err);

@@ -326,23 +326,22 @@ static rql_status run_job(struct job *job, struct rql_arena *arena, struct rql_p
 	return RQL_OK;
 }
 
-rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                         struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                         struct rql_error *err)
+rql_status rql_paper_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                         struct rql_port *out, struct rql_error *err)
 {
 	const struct rql_paper_prepared *p = (const struct rql_paper_prepared *)prepared;
 	if (p->areas.count == 0 || p->bound.cube->relation.cells == 0)
-		return rql_paper_finish(p, NULL, NULL, arena, out, err);
+		return rql_paper_finish(p, NULL, NULL, run->arena, out, err);
 	struct rql_placement *placement = NULL;
 	RQL_TRY(rql_cube_get(p->bound.cube, device, RQL_PAPER, p->key, rql_paper_build, (void *)(uintptr_t)&p->spec,
 	                     &placement, err));
 	struct job job = {.p = p,
 	                  .s = (struct rql_paper_structure *)placement,
 	                  .device = device,
-	                  .timed = (flags & RQL_RUN_TIMED) != 0,
-	                  .progress = progress};
+	                  .timed = (run->flags & RQL_RUN_TIMED) != 0,
+	                  .progress = run->progress};
 	struct rql_error why = {0};
-	rql_status status = run_job(&job, arena, out, &why);
+	rql_status status = run_job(&job, run->arena, out, &why);
 	if (status == RQL_ERROR_DEVICE)
 		rql_placements_fail(p->bound.cube, device, rql_error_message(&why));
 	if (status != RQL_OK)

@@ -379,12 +379,11 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return status;
 }
 
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                      struct rql_error *err)
+static rql_status run_request(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                              struct rql_port *out, struct rql_error *err)
 {
 	(void)device; /* that of prepare */
-	return rql_cube_unit_run(prepared, flags, arena, progress, out, err);
+	return rql_cube_unit_run(prepared, run, out, err);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)
@@ -402,7 +401,8 @@ const struct rql_method rql_method_cube_rt = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_cube_rays_price,
-	.run = run,
+	.stage = rql_cube_unit_stage,
+	.run = run_request,
 	.calibrate = rql_cube_calibrate_rt,
 	.free = free_prepared,
 	.bytes = prepared_bytes,

@@ -408,12 +408,17 @@ void rql_cube_unit_free(struct rql_cube_unit *unit)
 	free(unit);
 }
 
-rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
-                             struct rql_progress *progress, struct rql_port *out, struct rql_error *err)
+struct rql_stage *rql_cube_unit_stage(const struct rql_prepared *p)
+{
+	return &p->unit->stage;
+}
+
+rql_status rql_cube_unit_run(const struct rql_prepared *p, const struct rql_run *run, struct rql_port *out,
+                             struct rql_error *err)
 {
 	struct rql_cube_unit *unit = p->unit;
 	struct rql_error why = {0};
-	rql_status status = rql_stage_run(&unit->stage, flags, arena, progress, NULL, out, &why);
+	rql_status status = rql_stage_run(&unit->stage, run, NULL, out, &why);
 	if (status == RQL_ERROR_DEVICE)
 		rql_placements_fail(p->cube, unit->stage.device, rql_error_message(&why));
 	if (status != RQL_OK)

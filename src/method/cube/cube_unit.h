@@ -70,8 +70,9 @@ rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, 
                              void *method, struct rql_error *err) RQL_MUST_CHECK;
 void rql_cube_unit_free(struct rql_cube_unit *unit); /* NULL: nothing */
 /* method.h's run. A device that fails is noted with the cube (rql_placements_fail). */
-rql_status rql_cube_unit_run(const struct rql_prepared *p, unsigned flags, struct rql_arena *arena,
-                             struct rql_progress *progress, struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;
+struct rql_stage *rql_cube_unit_stage(const struct rql_prepared *p);
+rql_status rql_cube_unit_run(const struct rql_prepared *p, const struct rql_run *run, struct rql_port *out,
+                             struct rql_error *err) RQL_MUST_CHECK;
 /* cells_read, bytes_read and runs from the counters RQL_CUBE_COUNTER_*, as cube_accumulate.c counts. */
 void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_port *out);
 /* The price of what follows the device's work: the groups' rows come to the host and become an answer there. */

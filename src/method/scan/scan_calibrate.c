@@ -256,7 +256,8 @@ static rql_status run_once(const struct rql_prepared *prepared, struct rql_devic
 	if (!arena)
 		return rql_error_memory(err, 4096, "calibrating scans");
 	uint64_t start = rql_now_ns();
-	rql_status status = rql_method_scan_compute.run(prepared, device, RQL_RUN_TIMED, arena, NULL, &answer, err);
+	rql_status status = rql_method_scan_compute.run(
+		prepared, device, &(struct rql_run){.flags = RQL_RUN_TIMED, .arena = arena}, &answer, err);
 	*wall_ns = (double)(rql_now_ns() - start);
 	*device_ns = answer.device_ns;
 	*groups = (double)answer.group_count;

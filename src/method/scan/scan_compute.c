@@ -388,15 +388,20 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .take = take,
                                          .bytes = context_bytes};
 
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                      struct rql_error *err)
+static struct rql_stage *stage_of(const struct rql_prepared *prepared)
+{
+	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared; /* as in run */
+	return p->rows && rql_scan_list_empty(p) ? NULL : &p->stage;
+}
+
+static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
 {
 	if (prepared->rows)
-		return rql_scan_list_run(prepared, device, flags, arena, progress, out, err);
+		return rql_scan_list_run(prepared, device, how, out, err);
 	/* What a run keeps for the next one is not part of what others see. */
 	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
-	return rql_stage_run(&p->stage, flags, arena, progress, NULL, out, err);
+	return rql_stage_run(&p->stage, how, NULL, out, err);
 }
 
 /* ---- the method ---- */
@@ -494,6 +499,7 @@ const struct rql_method rql_method_scan_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_scan_compute_price,
+	.stage = stage_of,
 	.run = run,
 	.calibrate = calibrate,
 	.free = free_prepared,

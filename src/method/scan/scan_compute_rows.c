@@ -423,9 +423,13 @@ rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x
 	return RQL_OK;
 }
 
-rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                             struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                             struct rql_error *err)
+bool rql_scan_list_empty(const struct rql_prepared *p)
+{
+	return !p->rows->limit;
+}
+
+rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                             struct rql_port *out, struct rql_error *err)
 {
 	struct rql_scan_list list = {0};
 	struct rql_port answer = {.kind = RQL_PORT_BATCH};
@@ -434,10 +438,10 @@ rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_dev
 	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
 	rql_status status = RQL_OK;
 	rql_mem_init(&list.mem, prepared->rows->budget, "the rows of a query");
-	if (prepared->rows->limit) /* else no row is wanted, and no device needed */
-		status = rql_stage_run(&p->stage, flags, arena, progress, &list, &answer, err);
+	if (!rql_scan_list_empty(prepared))
+		status = rql_stage_run(&p->stage, run, &list, &answer, err);
 	if (status == RQL_OK) {
-		status = rql_rows_run_listed(prepared->rows, device, progress, list.entries, list.count, &batch, err);
+		status = rql_rows_run_listed(prepared->rows, device, run->progress, list.entries, list.count, &batch, err);
 		status = on_host(status, err);
 	}
 	rql_mem_clear(&list.mem);

@@ -62,9 +62,10 @@ rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x
 /* As rql_method's offer and run: */
 enum rql_offer rql_scan_list_offer(const struct rql_request *request, const struct rql_device *device,
                                    const char **reason);
-rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                             struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                             struct rql_error *err);
+rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                             struct rql_port *out, struct rql_error *err);
+/* No row is wanted, whatever passes: no device is needed. */
+bool rql_scan_list_empty(const struct rql_prepared *p);
 /* Fills p->rows and p->scan. */
 rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err);
 /* Before a first run: what the first key of a wanted row must be becomes a step, and a plan without it is forgotten. */

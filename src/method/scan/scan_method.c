@@ -75,17 +75,16 @@ static rql_status run_rows(const struct rql_scan_rows *rows, struct rql_device *
 	return RQL_OK;
 }
 
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, unsigned flags,
-                      struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
-                      struct rql_error *err)
+static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
 {
 	const struct rql_rows_source *under = &prepared->under;
 	struct rql_port rows = {0};
 	if (under->method)
-		RQL_TRY(under->method->run(under->prepared, device, flags, arena, progress, &rows, err));
+		RQL_TRY(under->method->run(under->prepared, device, how, &rows, err));
 	if (prepared->rows)
-		return run_rows(prepared->rows, device, rows.rows.bits, progress, out, err);
-	return rql_scan_run(prepared->scan, device, rows.rows.bits, arena, progress, out, NULL, err);
+		return run_rows(prepared->rows, device, rows.rows.bits, how->progress, out, err);
+	return rql_scan_run(prepared->scan, device, rows.rows.bits, how->arena, how->progress, out, NULL, err);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)
