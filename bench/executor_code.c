@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "method/scan/scan_spirv.h"
+#include "device/spirv.h"
 
 static rql_status check_program(const struct rql_program *p, struct rql_error *err)
 {

@@ -2,7 +2,7 @@
 # not used, because it declares a non-static array under a name that two includers would both define.
 separate_arguments(defines UNIX_COMMAND "${DEFINES}")
 string(REPLACE ";" ";" defines "${DEFINES}")
-# RQL_NAMES: functions keep their names, because code is written into the module at run time (method/scan/scan_spirv.h).
+# RQL_NAMES: functions keep their names, because code is written into the module at run time (device/spirv.h).
 set(debug -g0)
 if(DEFINES MATCHES "-DRQL_NAMES")
 	set(debug)

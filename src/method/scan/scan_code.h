@@ -3,7 +3,7 @@
 #define RQL_METHOD_SCAN_SCAN_CODE_H
 
 #include "method/scan/scan_compute.h"
-#include "method/scan/scan_spirv.h"
+#include "device/spirv.h"
 
 /* Instructions, short: CALL(c, "scan_valid", RQL_SPIRV_BOOL, ids ...), OP2(c, AND, U32, a, b), U32(c, 7). */
 #define CALL(c, function, type, ...)                                                                                   \

@@ -8,8 +8,8 @@
  *
  * Failures (out of memory, a name that the template lacks) are kept and returned by rql_spirv_finish; ids are 0 from
  * then on. */
-#ifndef RQL_METHOD_SCAN_SCAN_SPIRV_H
-#define RQL_METHOD_SCAN_SCAN_SPIRV_H
+#ifndef RQL_DEVICE_SPIRV_H
+#define RQL_DEVICE_SPIRV_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Modules of SPIR-V: a template's words with some functions' bodies exchanged. */
-#include "method/scan/scan_spirv.h"
+#include "device/spirv.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
