@@ -17,16 +17,27 @@ static const struct shape {
 };
 
 static const struct rql_relation_variant chosen = {.name = "chosen"};
-static const struct rql_relation_variant variants[] = {
-	{"raw keys", true, {0}},
-	{"256 threads", false, {.threads = 256}},
-	{"1024 threads", false, {.threads = 1024}},
-	{"2048 slots", false, {.slots = 2048}},
-	{"pieces 2^16", false, {.piece_log2 = 16}},
-	{"pieces 2^18", false, {.piece_log2 = 18}},
-	{"tiles 512 x 8", false, {.partition_threads = 512, .partition_items = 8}},
-	{"tiles 256 x 16", false, {.partition_threads = 256, .partition_items = 16}},
-	{"tiles 1024 x 8", false, {.partition_threads = 1024, .partition_items = 8}},
+static const struct {
+	struct rql_relation_variant variant;
+	uint32_t least_log2, most_log2; /* of the groups, where it makes sense */
+} variants[] = {
+	{{"raw keys", true, {0}}, 0, 31},
+	{{"128 threads", false, {.threads = 128}}, 0, 31},
+	{{"256 threads", false, {.threads = 256}}, 0, 31},
+	{{"512 threads", false, {.threads = 512}}, 0, 31},
+	{{"1024 threads", false, {.threads = 1024}}, 0, 31},
+	{{"512 slots", false, {.slots = 512}}, 0, 6},
+	{{"2048 slots", false, {.slots = 2048}}, 0, 10},
+	{{"4096 slots", false, {.slots = 4096, .threads = 1024}}, 0, 9},
+	{{"pieces 2^15", false, {.piece_log2 = 15}}, 0, 16},
+	{{"pieces 2^18", false, {.piece_log2 = 18}}, 0, 16},
+	{{"6 bits, 4096 slots", false, {.bits = 7, .slots = 4096, .threads = 1024}}, 16, 16},
+	{{"7 bits, 2048 slots", false, {.bits = 8, .slots = 2048, .threads = 512}}, 16, 16},
+	{{"12 bits, 1024 slots", false, {.bits = 13, .slots = 1024, .threads = 256}}, 20, 20},
+	{{"14 bits, 4096 slots", false, {.bits = 15, .slots = 4096, .threads = 1024}}, 24, 24},
+	{{"15 bits, 2048 slots", false, {.bits = 16, .slots = 2048, .threads = 512}}, 24, 24},
+	{{"17 bits, 2048 slots", false, {.bits = 18, .slots = 2048, .threads = 512}}, 26, 26},
+	{{"18 bits, 1024 slots", false, {.bits = 19, .slots = 1024, .threads = 256}}, 26, 26},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 
@@ -171,8 +182,9 @@ static rql_status run_groups(struct rql_relation_bench *b, const struct shape *s
 	RQL_TRY(make_rows(b, s, &one, err));
 	RQL_TRY(make_room(b, &one, err));
 	RQL_TRY(measure_groups(b, &one, &chosen, err));
-	for (uint32_t i = 0; b->options->variants && !s->zipf && i < VARIANTS; i++)
-		RQL_TRY(measure_groups(b, &one, &variants[i], err));
+	for (uint32_t i = 0; b->options->variants && !s->zipf && s->columns == 1 && i < VARIANTS; i++)
+		if (s->log2_groups >= variants[i].least_log2 && s->log2_groups <= variants[i].most_log2)
+			RQL_TRY(measure_groups(b, &one, &variants[i].variant, err));
 	rql_relation_drop(b);
 	return RQL_OK;
 }

@@ -28,6 +28,8 @@ static const struct rql_kernel kernels[RQL_RELATION_KERNEL_COUNT] = {RQL_RELATIO
 _Static_assert(RQL_JOIN_INNER == 0 && RQL_JOIN_LEFT == 1 && RQL_JOIN_SEMI == 2 && RQL_JOIN_ANTI == 3,
                "join_write.glsl has the same");
 
+_Static_assert(RQL_RELATION_COLUMNS == RQL_JOIN_COLUMNS, "relation_kernels.h has the same");
+
 rql_status rql_relation_pipeline(struct rql_device *device, enum rql_relation_kernel kernel, uint32_t *constants,
                                  uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
 {

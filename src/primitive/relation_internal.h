@@ -8,6 +8,8 @@
 
 #define RQL_SHARED_MOST 49152u /* bytes of a workgroup: more is not used, so that several run side by side */
 
+#define RQL_SHARED_WORDS 512u  /* of them for single words and the table of columns (join_write.glsl) */
+
 #define RQL_RELATION_KERNELS(X)                                                                                        \
 	X(WORDS_WRITE, words_write, poke)                                                                                  \
 	X(PARTITION_COUNT_32, partition_count_32, partition)                                                               \
@@ -45,7 +47,8 @@ static inline uint32_t rql_relation_subgroups(const struct rql_device *device, u
 static inline uint32_t rql_relation_shared(const struct rql_device *device, uint32_t threads)
 {
 	uint32_t bytes = device->limits.shared_bytes;
-	return (bytes < RQL_SHARED_MOST ? bytes : RQL_SHARED_MOST) - rql_relation_subgroups(device, threads) * 4 - 64;
+	return (bytes < RQL_SHARED_MOST ? bytes : RQL_SHARED_MOST) - rql_relation_subgroups(device, threads) * 4 -
+	       RQL_SHARED_WORDS;
 }
 static inline uint32_t rql_relation_threads(const struct rql_device *device, uint32_t wanted)
 {

@@ -10,7 +10,9 @@
 #define RQL_COLUMN_WIDE 1u   /* 64 bits */
 #define RQL_COLUMN_NUMBER 2u /* a row number: of a row that is not there it is UINT32_MAX, other columns have 0 */
 
-/* words.comp: writes words to an address: tables of columns, which are too long for push constants. */
+#define RQL_JOIN_COLUMNS 8u /* of a side: RQL_RELATION_COLUMNS */
+
+/* words_write.comp: writes words to an address: tables of columns, which are too long for push constants. */
 #define RQL_POKE_WORDS 14u
 struct rql_poke_args {
 	uint64_t to;

@@ -271,23 +271,27 @@ uint64_t word_of(VALUE ordered, uint flags)
 
 void write_groups(uint groups, uint column, uint flags)
 {
+	uint64_t counts_at = column == 0u ? args.counts_out : 0ul;
+	uint64_t sums_at = flags != 0u ? group_column(column, 2u) : 0ul;
+	uint64_t least_at = flags != 0u ? group_column(column, 3u) : 0ul;
+	uint64_t greatest_at = flags != 0u ? group_column(column, 4u) : 0ul;
 	for (uint number = rql_thread(); number < groups; number += THREADS) {
 		uint64_t place = base + number;
 		if (place >= args.capacity)
 			break;
 		group_words g = gather(number, (flags & RQL_GROUP_SIGNED) != 0u);
-		if (column == 0u && args.counts_out != 0ul)
-			RQL_U64(args.counts_out, place) = uint64_t(g.count);
+		if (counts_at != 0ul)
+			RQL_U64(counts_at, place) = uint64_t(g.count);
 		if ((flags & RQL_GROUP_SUM_WIDE) != 0u) {
-			RQL_U64(group_column(column, 2u), 2ul * place) = g.low;
-			RQL_U64(group_column(column, 2u), 2ul * place + 1ul) = g.high;
+			RQL_U64(sums_at, 2ul * place) = g.low;
+			RQL_U64(sums_at, 2ul * place + 1ul) = g.high;
 		} else if ((flags & RQL_GROUP_SUM) != 0u) {
-			RQL_U64(group_column(column, 2u), place) = g.low;
+			RQL_U64(sums_at, place) = g.low;
 		}
 		if ((flags & RQL_GROUP_MIN) != 0u)
-			RQL_U64(group_column(column, 3u), place) = word_of(g.least, flags);
+			RQL_U64(least_at, place) = word_of(g.least, flags);
 		if ((flags & RQL_GROUP_MAX) != 0u)
-			RQL_U64(group_column(column, 4u), place) = word_of(g.greatest, flags);
+			RQL_U64(greatest_at, place) = word_of(g.greatest, flags);
 	}
 }
 

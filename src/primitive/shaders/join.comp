@@ -347,6 +347,7 @@ void main()
 	uint kind = args.flags & 255u;
 	if (build.first == build.end && (kind == JOIN_INNER || kind == JOIN_SEMI))
 		return;
+	read_columns((args.flags >> 8u & 255u) + (args.flags >> 16u & 255u));
 	uint tables = max((build.end - build.first + SLOTS - 1u) / SLOTS, 1u);
 	bool built = false;
 	for (uint first = probe.first; first < probe.end; first += ROWS * THREADS)

@@ -14,6 +14,7 @@ void main()
 	uint64_t first = rql_group() * THREADS;
 	if (first >= rows)
 		return;
+	read_columns(args.build_columns + args.probe_columns);
 	uint row = uint(first) + rql_thread();
 	bool is = row < rows && !rql_valid_bit(args.valid, row);
 	uvec4 ballot = subgroupBallot(is);

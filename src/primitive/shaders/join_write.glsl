@@ -4,9 +4,20 @@
 #define JOIN_SEMI 2u
 #define JOIN_ANTI 3u
 
+// The table of columns; every thread reads it again and again.
+shared uint64_t join_columns[2u * RQL_JOIN_COLUMNS * RQL_COLUMN_WORDS];
+
+// Ends with a barrier.
+void read_columns(uint columns)
+{
+	for (uint i = rql_thread(); i < columns * RQL_COLUMN_WORDS; i += THREADS)
+		join_columns[i] = RQL_U64(args.columns, i);
+	barrier();
+}
+
 uint64_t column_word(uint column, uint word)
 {
-	return RQL_U64(args.columns, column * RQL_COLUMN_WORDS + word);
+	return join_columns[column * RQL_COLUMN_WORDS + word];
 }
 
 shared uint64_t join_base;

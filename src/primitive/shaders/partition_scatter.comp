@@ -100,18 +100,29 @@ void move_keys(in KEY keys[ITEMS], in uint at[ITEMS], uint total, out uint to[IT
 #endif
 }
 
-void move_narrow(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in uint to[ITEMS], uint total)
+// The values of a column of 32 bits, if there is such a one.
+void load_narrow(uint column, uint base, uint end, inout uint values[ITEMS])
+{
+	if (column >= args.column_count || (uint(RQL_U64(args.columns, column * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) != 0u)
+		return;
+	uint64_t from = RQL_U64(args.columns, column * RQL_COLUMN_WORDS);
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint row = base + j * THREADS + rql_thread();
+		values[j] = row >= end ? 0u : from != 0ul ? RQL_U32(from, row) : row;
+	}
+}
+
+// Those of the next column are read while these are written.
+void move_narrow(uint column, uint base, uint end, in uint at[ITEMS], in uint to[ITEMS], uint total,
+                 inout uint values[ITEMS])
 {
 	uint t = rql_thread();
-	uint values[ITEMS];
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint row = base + j * THREADS + t;
-		values[j] = at[j] == NOT_HERE ? 0u : from != 0ul ? RQL_U32(from, row) : row;
-	}
+	uint64_t out_at = RQL_U64(args.columns, column * RQL_COLUMN_WORDS + 1u);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
 		if (at[j] != NOT_HERE)
 			stage[at[j]] = values[j];
 	barrier();
+	load_narrow(column + 1u, base, end, values);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint i = j * THREADS + t;
 		if (i < total)
@@ -154,12 +165,15 @@ void move_rows(uint base, uint end, uint parent)
 	KEY keys[ITEMS];
 	uint at[ITEMS]; // digit << 16 | rank, then the place in the tile's order
 	uint to[ITEMS];
+	uint values[ITEMS]; // of the next column
 	for (uint d = t; d < 1u << args.bits; d += THREADS)
 		counters[d] = 0u;
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint row = base + j * THREADS + t;
 		keys[j] = row < end ? RQL_KEY(args.keys_in, row) : KEY(0);
+		values[j] = 0u;
 	}
+	load_narrow(0u, base, end, values);
 	barrier();
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint row = base + j * THREADS + t;
@@ -176,12 +190,13 @@ void move_rows(uint base, uint end, uint parent)
 			at[j] = counters[at[j] >> 16u] + (at[j] & 0xffffu);
 	move_keys(keys, at, total, to);
 	for (uint c = 0u; c < args.column_count; c++) {
-		uint64_t from = RQL_U64(args.columns, c * RQL_COLUMN_WORDS);
-		uint64_t out_at = RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 1u);
-		if ((uint(RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) != 0u)
-			move_wide(from, out_at, base, at, to, total);
-		else
-			move_narrow(from, out_at, base, at, to, total);
+		if ((uint(RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) == 0u) {
+			move_narrow(c, base, end, at, to, total, values);
+			continue;
+		}
+		move_wide(RQL_U64(args.columns, c * RQL_COLUMN_WORDS), RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 1u), base, at,
+		          to, total);
+		load_narrow(c + 1u, base, end, values);
 	}
 }
 
