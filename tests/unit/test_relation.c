@@ -461,7 +461,9 @@ static void test_join(void **state)
 			                       .nulls = (int)(turn / 2 % 4), .payloads = turn % 3, .found = turn % 7 == 3};
 			if (k.pattern == EXTREMES && k.build * k.probe > 5000000)
 				k.pattern = UNIFORM;
-			check_join(k);
+			/* Sizes of tables go with those of inputs, and each is a pipeline. */
+			if (i < 4 || kind == turn / 4 % 4 || i == 8)
+				check_join(k);
 			k.tuning.bits = 1 + (turn % 2 ? 12 : 6);
 			check_join(k);
 		}
