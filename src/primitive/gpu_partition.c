@@ -44,7 +44,7 @@ static uint32_t digits_of(uint32_t bits)
 static void choose_tile(const struct rql_partition *p, struct partition_plan *plan)
 {
 	const struct rql_device *device = p->keys.buffer->device;
-	uint32_t room = rql_relation_shared(device, device->limits.group_size) - digits_of(plan->bits[0]) * 8;
+	uint32_t room = rql_relation_shared(device, device->limits.group_size) - digits_of(plan->bits[0]) * 8 - 4;
 	bool wide = p->key_bits == 64;
 	for (uint32_t i = 0; i < p->column_count; i++)
 		wide |= p->columns[i].bits == 64;

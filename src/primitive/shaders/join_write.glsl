@@ -30,12 +30,8 @@ uint64_t reserve(uint rows_of_thread)
 	if (subgroupElect())
 		rql_subgroup_sums[gl_SubgroupID] = sum;
 	barrier();
-	uint before = 0u;
-	uint total = 0u;
-	for (uint s = 0u; s < gl_NumSubgroups; s++) {
-		before += s < gl_SubgroupID ? rql_subgroup_sums[s] : 0u;
-		total += rql_subgroup_sums[s];
-	}
+	uint total;
+	uint before = rql_subgroups_before(total);
 	if (rql_thread() == 0u)
 		join_base = total != 0u ? atomicAdd(RQL_U64(args.found, 0), uint64_t(total)) : 0ul;
 	barrier();

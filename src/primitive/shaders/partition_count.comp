@@ -56,7 +56,7 @@ void main()
 	uint end = rows - first < args.chunk ? rows : first + args.chunk;
 	// Without parents all rows are of one. One call: functions are expanded where they are called.
 	bool alone = args.parents == 0ul;
-	uint parent = alone ? 0u : rql_part_of(args.parents, args.parent_count, first);
+	uint parent = alone ? 0u : rql_part_of_all(args.parents, args.parent_count, first);
 	while (first < end) {
 		uint stop = alone ? end : min(RQL_U32(args.parents, parent + 1u), end);
 		if (stop > first)

@@ -1,7 +1,8 @@
 #version 460
 // Radix partition, last part of a pass: each workgroup ranks a tile's rows by their partition in shared memory, takes the
 // partitions' next places by one atomic each, brings keys and columns into the order of the ranks, and writes them as
-// runs. Rows of a partition come in no particular order. Floor: reads and writes every key and column once.
+// runs. Rows that are not there or are left out get a digit of their own behind all others, so that no step but the last
+// looks at them. Rows of a partition come in no particular order. Floor: reads and writes every key and column once.
 // KEY_BITS: 32 or 64. ITEMS: rows of a thread.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
@@ -10,10 +11,9 @@
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
 layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
 #define TILE (ITEMS * THREADS)
-#define NOT_HERE 0xffffffffu
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
 shared uint stage[STAGE];
-shared uint counters[DIGITS]; // of the tile, then where each partition begins in it
+shared uint counters[DIGITS + 1u]; // of the tile, then where each partition begins in it
 shared uint moves[DIGITS];    // from a place in the tile to one in the output, modulo 2^32
 
 uint digit_of(KEY key)
@@ -21,9 +21,21 @@ uint digit_of(KEY key)
 	return rql_hash(key, (args.flags & RQL_ROWS_RAW) != 0u) >> args.shift & (1u << args.bits) - 1u;
 }
 
-bool kept(uint row, KEY key)
+// Bit j: the thread's j-th row takes part.
+uint kept_rows(uint base, uint end, in KEY keys[ITEMS])
 {
-	return !((args.flags & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key)) && rql_valid_bit(args.valid, row);
+	uint kept = 0u;
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		kept |= base + j * THREADS + rql_thread() < end ? 1u << j : 0u;
+	if ((args.flags & RQL_ROWS_NULL_KEY) != 0u)
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+			kept &= keys[j] == KEY(args.null_key) ? ~(1u << j) : ~0u;
+	if (args.valid != 0ul)
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+			uint row = min(base + j * THREADS + rql_thread(), end - 1u);
+			kept &= rql_valid_bit(args.valid, row) ? ~0u : ~(1u << j);
+		}
+	return kept;
 }
 
 // Digits' counts to their first places in the tile and in the output; returns the number of rows kept.
@@ -50,6 +62,8 @@ uint place_digits(uint parent)
 		}
 		before += own;
 	}
+	if (t == 0u)
+		counters[digits] = total;
 	barrier();
 	return total;
 }
@@ -60,8 +74,7 @@ void move_keys(in KEY keys[ITEMS], in uint at[ITEMS], uint total, out uint to[IT
 	uint t = rql_thread();
 #if KEY_BITS == 32
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		if (at[j] != NOT_HERE)
-			stage[at[j]] = keys[j];
+		stage[at[j]] = keys[j];
 	barrier();
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint i = j * THREADS + t;
@@ -107,8 +120,8 @@ void load_narrow(uint column, uint base, uint end, inout uint values[ITEMS])
 		return;
 	uint64_t from = RQL_U64(args.columns, column * RQL_COLUMN_WORDS);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint row = base + j * THREADS + rql_thread();
-		values[j] = row >= end ? 0u : from != 0ul ? RQL_U32(from, row) : row;
+		uint row = min(base + j * THREADS + rql_thread(), end - 1u);
+		values[j] = from != 0ul ? RQL_U32(from, row) : row;
 	}
 }
 
@@ -119,8 +132,7 @@ void move_narrow(uint column, uint base, uint end, in uint at[ITEMS], in uint to
 	uint t = rql_thread();
 	uint64_t out_at = RQL_U64(args.columns, column * RQL_COLUMN_WORDS + 1u);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		if (at[j] != NOT_HERE)
-			stage[at[j]] = values[j];
+		stage[at[j]] = values[j];
 	barrier();
 	load_narrow(column + 1u, base, end, values);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
@@ -132,12 +144,13 @@ void move_narrow(uint column, uint base, uint end, in uint at[ITEMS], in uint to
 }
 
 // Twice as wide: half of the tile at a time.
-void move_wide(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in uint to[ITEMS], uint total)
+void move_wide(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in uint to[ITEMS], uint total,
+               uint end)
 {
 	uint t = rql_thread();
 	uint64_t values[ITEMS];
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		values[j] = at[j] == NOT_HERE ? 0ul : RQL_U64(from, base + j * THREADS + t);
+		values[j] = RQL_U64(from, min(base + j * THREADS + t, end - 1u));
 	[[unroll]] for (uint side = 0u; side < 2u; side++) {
 		uint first = side * (TILE / 2u);
 		[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
@@ -168,26 +181,23 @@ void move_rows(uint base, uint end, uint parent)
 	uint values[ITEMS]; // of the next column
 	for (uint d = t; d < 1u << args.bits; d += THREADS)
 		counters[d] = 0u;
+	if (t == 0u)
+		counters[1u << args.bits] = 0u;
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint row = base + j * THREADS + t;
-		keys[j] = row < end ? RQL_KEY(args.keys_in, row) : KEY(0);
+		keys[j] = RQL_KEY(args.keys_in, min(base + j * THREADS + t, end - 1u));
 		values[j] = 0u;
 	}
 	load_narrow(0u, base, end, values);
 	barrier();
+	uint kept = kept_rows(base, end, keys);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint row = base + j * THREADS + t;
-		at[j] = NOT_HERE;
-		if (row < end && kept(row, keys[j])) {
-			uint digit = digit_of(keys[j]);
-			at[j] = digit << 16u | atomicAdd(counters[digit], 1u);
-		}
+		uint digit = (kept >> j & 1u) != 0u ? digit_of(keys[j]) : 1u << args.bits;
+		at[j] = digit << 16u | atomicAdd(counters[digit], 1u);
 	}
 	barrier();
 	uint total = place_digits(parent);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		if (at[j] != NOT_HERE)
-			at[j] = counters[at[j] >> 16u] + (at[j] & 0xffffu);
+		at[j] = counters[at[j] >> 16u] + (at[j] & 0xffffu);
 	move_keys(keys, at, total, to);
 	for (uint c = 0u; c < args.column_count; c++) {
 		if ((uint(RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) == 0u) {
@@ -195,7 +205,7 @@ void move_rows(uint base, uint end, uint parent)
 			continue;
 		}
 		move_wide(RQL_U64(args.columns, c * RQL_COLUMN_WORDS), RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 1u), base, at,
-		          to, total);
+		          to, total, end);
 		load_narrow(c + 1u, base, end, values);
 	}
 }
@@ -210,7 +220,7 @@ void main()
 	uint end = rows - first < args.chunk ? rows : first + args.chunk;
 	// Without parents all rows are of one. One call: functions are expanded where they are called.
 	bool alone = args.parents == 0ul;
-	uint parent = alone ? 0u : rql_part_of(args.parents, args.parent_count, first);
+	uint parent = alone ? 0u : rql_part_of_all(args.parents, args.parent_count, first);
 	while (first < end) {
 		uint stop = alone ? end : min(RQL_U32(args.parents, parent + 1u), end);
 		if (stop > first)

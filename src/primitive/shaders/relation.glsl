@@ -71,6 +71,24 @@ uint rql_part_of(uint64_t starts, uint count, uint row)
 
 layout(constant_id = 1) const uint SUBGROUPS = 256u; // of the workgroup
 shared uint rql_subgroup_sums[SUBGROUPS];
+// Sums over the subgroups before this one and over all, of what each has put into rql_subgroup_sums. Between barriers.
+uint rql_subgroups_before(out uint total)
+{
+	if (gl_NumSubgroups <= gl_SubgroupSize) { // a lane for each
+		uint sum = gl_SubgroupInvocationID < gl_NumSubgroups ? rql_subgroup_sums[gl_SubgroupInvocationID] : 0u;
+		total = subgroupAdd(sum);
+		return subgroupAdd(gl_SubgroupInvocationID < gl_SubgroupID ? sum : 0u);
+	}
+	uint before = 0u;
+	total = 0u;
+	for (uint s = 0u; s < gl_NumSubgroups; s++) {
+		uint sum = rql_subgroup_sums[s];
+		before += s < gl_SubgroupID ? sum : 0u;
+		total += sum;
+	}
+	return before;
+}
+
 // Sum of `value` over the threads before this one. Begins with a write of the workgroup's memory, ends with a barrier.
 uint rql_before(uint value, out uint total)
 {
@@ -78,12 +96,19 @@ uint rql_before(uint value, out uint total)
 	if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
 		rql_subgroup_sums[gl_SubgroupID] = before + value;
 	barrier();
-	total = 0u;
-	for (uint s = 0u; s < gl_NumSubgroups; s++) {
-		uint sum = rql_subgroup_sums[s];
-		before += s < gl_SubgroupID ? sum : 0u;
-		total += sum;
-	}
+	before += rql_subgroups_before(total);
 	barrier();
 	return before;
+}
+
+shared uint rql_part_found;
+// The last part that is not empty with starts[part] <= row, by all threads together: row is below starts[count]. Ends
+// with a barrier.
+uint rql_part_of_all(uint64_t starts, uint count, uint row)
+{
+	for (uint i = rql_thread(); i < count; i += THREADS)
+		if (RQL_U32(starts, i) <= row && row < RQL_U32(starts, i + 1u))
+			rql_part_found = i;
+	barrier();
+	return rql_part_found;
 }
