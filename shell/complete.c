@@ -54,7 +54,7 @@ static void add_sql(struct rql_sh *sh, struct rql_sh_completion *out)
 	                "SELECT schema_name FROM duckdb_schemas() WHERE NOT internal AND schema_name <> 'rayql' UNION "
 	                "SELECT column_name FROM duckdb_columns() WHERE NOT internal AND schema_name <> 'rayql'",
 	                true, add_row, out);
-	rql_sh_each_row(sh, "SELECT name FROM rayql_structures()", true, add_row, out);
+	rql_sh_each_row(sh, "SELECT name FROM rayql_structures() WHERE kind <> 'map'", true, add_row, out);
 	rql_strbuf_put_literal(&prefix, rql_strbuf_text(&out->word), out->word.length);
 	rql_strbuf_printf(&sql,
 	                  "SELECT DISTINCT function_name || '(' AS name FROM duckdb_functions() WHERE "

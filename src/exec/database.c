@@ -1,5 +1,6 @@
 /* Opening and closing a database. */
 #include "exec/exec_internal.h"
+#include "plan/map_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,8 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 {
 	RQL_TRY(hold_file(db, err));
 	RQL_TRY(rql_catalog_new(&db->catalog, err));
+	if (!(db->maps = rql_map_cache_new()))
+		return rql_error_memory(err, 0, "a database's maps");
 	RQL_TRY(rql_planner_new(&db->planner, err));
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
 	rql_calibrate_first_start(&db->devices->device[0]);
@@ -196,6 +199,7 @@ void rql_database_close(struct rql_database *db)
 	}
 	rql_host_disconnect(db->structures.loader);
 	rql_host_close(db->host);
+	rql_map_cache_free(db->maps);
 	rql_catalog_free(db->catalog);
 	rql_planner_free(db->planner);
 	rql_devices_close(db->devices);

@@ -100,6 +100,8 @@ struct rql_database {
 	struct rql_open_file *open_file;
 	pthread_mutex_t sessions_lock;
 	struct rql_session *sessions;
+	uint64_t session_count;       /* that there have been */
+	struct rql_map_cache *maps;   /* plan/map_cache.h */
 	pthread_mutex_t devices_lock;   /* one measuring at a time */
 	_Atomic uint32_t devices_ready; /* bit i: device i has its profile, measured or not to be measured */
 };
@@ -123,9 +125,10 @@ struct rql_session {
 	bool settings_untold;    /* DuckDB does not know all of them yet (settings_scope.c) */
 	uint64_t epoch;          /* moves with the session's settings */
 	uint64_t variables;      /* moves with SET VARIABLE */
+	uint64_t host_settings;  /* moves with what may change DuckDB's settings of the connection */
+	uint64_t number;         /* of the database's connections: never 0, never used again */
 	struct rql_plan_cache *cache;
 	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
-	struct rql_map_cache *maps;     /* plan/map_cache.h */
 	struct rql_transaction txn;
 	bool guard;              /* plans are made in a transaction of their own (session.c) */
 	uint64_t guard_epoch;    /* one more than the schema epoch at which that was found out; 0: never */

@@ -1,5 +1,6 @@
 /* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
 #include "exec/exec_internal.h"
+#include "plan/map_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,6 +343,47 @@ static void put_structure(const struct rql_database *db, const struct rql_struct
 	put_placements(db, s, t);
 }
 
+/* "map of supplier with nation": what plans have made of dimensions, and share. */
+static void put_map(void *state, const struct rql_map_seen *seen)
+{
+	struct table *t = state;
+	const struct rql_scan_dim *dim = &seen->map->dim;
+	struct rql_strbuf tables = {0};
+	const char *database, *schema = NULL, *name;
+	if (!dim->map)
+		return;
+	for (uint32_t i = 0; i < seen->table_count; i++) {
+		rql_table_name(seen->tables[i], &database, &schema, &name);
+		rql_strbuf_put(&tables, i ? ", " : "");
+		rql_put_name(&tables, name);
+	}
+	row_begin(t);
+	put_text(t, rql_arena_printf(t->arena, "map of %s", rql_strbuf_text(&tables)));
+	put_text(t, "map");
+	put_null(t);
+	put_text(t, seen->current ? "ready" : "stale");
+	put_text(t, rql_arena_printf(t->arena, "made for plans; its rows came %s", dim->how));
+	put_uint(t, rql_map_entries(dim->map));
+	put_null(t);
+	put_uint(t, seen->bytes);
+	if (rql_map_entries(dim->map))
+		put_real(t, (double)seen->bytes / (double)rql_map_entries(dim->map));
+	else
+		put_null(t);
+	put_real(t, dim->build_ms);
+	put_null(t);
+	put_null(t);
+	put_null(t);
+	put_text(t, rql_strbuf_text(&tables));
+	put_text(t, schema);
+	put_text(t, rql_unit_name(RQL_UNIT_CPU));
+	put_text(t, rql_map_is_dense(dim->map) ? "dense" : "hashed");
+	put_null(t);
+	put_null(t);
+	put_null(t);
+	rql_strbuf_free(&tables);
+}
+
 static void fill_structures(struct rql_database *db, struct rql_session *session, struct table *t)
 {
 	struct rql_structure **list = NULL;
@@ -355,6 +397,7 @@ static void fill_structures(struct rql_database *db, struct rql_session *session
 		put_structure(db, list[i], t);
 		rql_structure_release(list[i]);
 	}
+	rql_map_cache_each(db->maps, db->catalog, put_map, t);
 }
 
 static void fill_methods(struct rql_database *db, struct rql_session *session, struct table *t)

@@ -104,8 +104,10 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 	if (effects.attach)
 		rql_attach_done(s->db);
 	rql_effects_clear(&effects);
-	if (kind == RQL_HOST_OTHER) /* CALL enable_logging(), say */
+	if (kind == RQL_HOST_OTHER) { /* CALL enable_logging(), say */
 		atomic_fetch_add(&s->db->settings_epoch, 1);
+		s->host_settings++;
+	}
 	return status;
 }
 
@@ -191,6 +193,7 @@ static rql_status run_setting(const struct rql_call *call, struct rql_host_stmt 
 	struct rql_session *s = call->s;
 	rql_status status = execute(call, stmt, err);
 	atomic_fetch_add(&s->db->settings_epoch, 1);
+	s->host_settings++;
 	s->variables += is_variable(call->sql);
 	rql_host_follow_settings(s->host);
 	if (status != RQL_OK)

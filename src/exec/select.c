@@ -127,6 +127,13 @@ static char *say_not_ready(const struct rql_plan *plan, const char *message)
 	return n < 0 ? NULL : out;
 }
 
+/* What the connection does not share with one that was just opened: settings, DuckDB's and RayQL's, and variables. It moves
+ * with them; 0: nothing. */
+static uint64_t own_state(const struct rql_session *s)
+{
+	return (s->variables + s->host_settings) << 32 | (s->own_settings ? s->epoch + 1 : 0);
+}
+
 /* Plans text once. epochs: those before, so that what moves meanwhile makes the entry dead, not wrong. */
 static rql_status plan_once(struct rql_session *s, const struct rql_plan_context *ctx, const char *text,
                             struct rql_binding *binding, struct rql_cache_entry *epochs, struct rql_plan **out,
@@ -134,11 +141,17 @@ static rql_status plan_once(struct rql_session *s, const struct rql_plan_context
 {
 	uint64_t stamp = rql_catalog_stamp(s->db->catalog);
 	read_epochs(s, epochs);
-	rql_map_cache_begin(s->maps, &(struct rql_map_epochs){epochs->structure_epoch, epochs->schema_epoch,
-	                                                      epochs->session_epoch, epochs->settings_epoch});
 	RQL_TRY(rql_binding_get(s, ctx, text, epochs, binding, err));
 	const struct rql_literals *literals = binding->readable ? &binding->literals : &binding->bound->literals;
-	return rql_plan_make(ctx, binding->bound, literals, stamp, out, err);
+	const struct rql_map_epochs map_epochs = {.structures = epochs->structure_epoch,
+	                                          .schema = epochs->schema_epoch,
+	                                          .settings = epochs->settings_epoch,
+	                                          .session = s->number,
+	                                          .own = own_state(s)};
+	struct rql_plan_context with_maps = *ctx;
+	with_maps.maps = s->db->maps;
+	with_maps.map_epochs = &map_epochs;
+	return rql_plan_make(&with_maps, binding->bound, literals, stamp, out, err);
 }
 
 /* Plans text; REFRESH and LOAD plans are carried out, each structure at most once. */

@@ -34,11 +34,9 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	                                      .drop_plan_on = drop_plan_on};
 	s->cache = rql_plan_cache_new(&db->budget);
 	s->bounds = rql_bound_cache_new();
-	s->maps = rql_map_cache_new();
-	if (!s->cache || !s->bounds || !s->maps || pthread_mutex_init(&s->build.running_lock, NULL) != 0) {
+	if (!s->cache || !s->bounds || pthread_mutex_init(&s->build.running_lock, NULL) != 0) {
 		rql_plan_cache_free(s->cache);
 		rql_bound_cache_free(s->bounds);
-		rql_map_cache_free(s->maps);
 		free(s);
 		return rql_error_memory(err, sizeof *s, "a connection");
 	}
@@ -47,7 +45,6 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 		pthread_mutex_destroy(&s->build.running_lock);
 		rql_plan_cache_free(s->cache);
 		rql_bound_cache_free(s->bounds);
-		rql_map_cache_free(s->maps);
 		free(s);
 		return status;
 	}
@@ -56,6 +53,7 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	snprintf(s->settings.device, sizeof s->settings.device, "auto");
 	s->report.serial = 1;
 	pthread_mutex_lock(&db->sessions_lock);
+	s->number = ++db->session_count;
 	s->next = db->sessions;
 	db->sessions = s;
 	pthread_mutex_unlock(&db->sessions_lock);
@@ -80,7 +78,7 @@ void rql_session_close(struct rql_session *s)
 	rql_host_disconnect(s->host);
 	rql_plan_cache_free(s->cache);
 	rql_bound_cache_free(s->bounds);
-	rql_map_cache_free(s->maps);
+	rql_map_cache_leave(db->maps, s->number);
 	rql_write_set_clear(&s->txn.set);
 	rql_write_set_clear(&s->txn.appends);
 	rql_strbuf_free(&s->report.reason);
@@ -163,7 +161,6 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.snapshot_stamp = s->txn.open ? s->txn.stamp : 0,
 		.budget = &s->db->budget,
 		.progress = &s->progress,
-		.maps = s->maps,
 		.load = rql_structure_bound,
 		.load_state = &s->build,
 		.build_failure = rql_structure_build_failure,

@@ -13,7 +13,7 @@ struct rql_planning {
 	struct rql_plan *plan;
 	struct rql_plan_nodes *nodes;
 	uint64_t stamp;   /* the catalog's before anything was read */
-	bool shares_maps; /* with the connection's other plans (map_cache.h) */
+	bool shares_maps; /* with other plans (map_cache.h) */
 	bool is_subplan; /* its rows are wanted while another plan is made (subplan.c) */
 	bool by_first;   /* ... and only the table of its first column may be the fact table: others cannot give it once */
 	/* Its leaf is to give a map: of this table of the block, by this column and maybe a second one (subplan.c). */

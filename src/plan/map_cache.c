@@ -1,6 +1,7 @@
-/* Maps of dimensions that the plans of a connection share. */
+/* Maps of dimensions that the plans of a database share. */
 #include "plan/map_cache.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +11,14 @@ struct entry {
 	struct entry *next; /* used before */
 	char *text;
 	uint64_t hash, bytes;
+	uint64_t session, own; /* whose it is; 0: everybody's */
 	struct rql_kept_map *map;
 	uint32_t table_count;
-	struct {
-		struct rql_table *table;
-		uint64_t version;
-	} tables[];
+	struct rql_table **tables; /* behind versions */
+	uint64_t versions[];
 };
 struct rql_map_cache {
+	pthread_mutex_t lock;
 	struct entry *first; /* the last one used */
 	struct rql_map_epochs epochs;
 };
@@ -60,39 +61,31 @@ uint64_t rql_kept_map_bytes(const struct rql_kept_map *map)
 
 struct rql_map_cache *rql_map_cache_new(void)
 {
-	return calloc(1, sizeof(struct rql_map_cache));
+	struct rql_map_cache *cache = calloc(1, sizeof *cache);
+	if (cache && pthread_mutex_init(&cache->lock, NULL) != 0) {
+		free(cache);
+		return NULL;
+	}
+	return cache;
 }
 
-static void free_entry(struct entry *e)
+static void drop(struct entry **at)
 {
+	struct entry *e = *at;
+	*at = e->next;
 	rql_kept_map_release(e->map);
 	free(e->text);
 	free(e);
 }
 
-static void clear(struct rql_map_cache *cache)
-{
-	while (cache->first) {
-		struct entry *next = cache->first->next;
-		free_entry(cache->first);
-		cache->first = next;
-	}
-}
-
 void rql_map_cache_free(struct rql_map_cache *cache)
 {
-	if (cache)
-		clear(cache);
+	if (!cache)
+		return;
+	while (cache->first)
+		drop(&cache->first);
+	pthread_mutex_destroy(&cache->lock);
 	free(cache);
-}
-
-void rql_map_cache_begin(struct rql_map_cache *cache, const struct rql_map_epochs *epochs)
-{
-	const struct rql_map_epochs *old = &cache->epochs;
-	if (old->structures != epochs->structures || old->schema != epochs->schema || old->session != epochs->session ||
-	    old->settings != epochs->settings)
-		clear(cache);
-	cache->epochs = *epochs;
 }
 
 static uint64_t hash_of(const char *text)
@@ -103,83 +96,161 @@ static uint64_t hash_of(const char *text)
 	return hash;
 }
 
+/* Versions only grow: what has moved is never right again. */
+static bool has_moved(const struct entry *e, const struct rql_catalog *catalog)
+{
+	bool moved = false;
+	for (uint32_t i = 0; i < e->table_count && !moved; i++)
+		moved = rql_table_version(catalog, e->tables[i]) != e->versions[i];
+	return moved;
+}
+
 static bool is_current(const struct entry *e, const struct rql_catalog *catalog)
 {
-	bool current = true;
-	for (uint32_t i = 0; i < e->table_count && current; i++)
-		current = !rql_table_being_written(catalog, e->tables[i].table) &&
-		          rql_table_version(catalog, e->tables[i].table) == e->tables[i].version;
-	return current;
+	bool written = false;
+	for (uint32_t i = 0; i < e->table_count && !written; i++)
+		written = rql_table_being_written(catalog, e->tables[i]);
+	return !written && !has_moved(e, catalog);
 }
 
-/* The catalog moves its counter before it lets a structure go, so that no dictionary lies where another one did. */
-static bool structures_stand(const struct rql_map_cache *cache, const struct rql_catalog *catalog)
+/* Brings the cache up to these epochs; false: they are older than the cache's. The counters only grow. The catalog moves
+ * its counter of structures before it lets one go, so that no dictionary lies where another one did. Locked. */
+static bool stands(struct rql_map_cache *cache, const struct rql_catalog *catalog, const struct rql_map_epochs *now)
 {
-	return rql_catalog_structure_epoch(catalog) == cache->epochs.structures;
+	const struct rql_map_epochs *old = &cache->epochs;
+	if (now->structures < old->structures || now->schema < old->schema || now->settings < old->settings)
+		return false;
+	if (now->structures > old->structures || now->schema > old->schema || now->settings > old->settings)
+		while (cache->first)
+			drop(&cache->first);
+	cache->epochs = *now;
+	return rql_catalog_structure_epoch(catalog) == now->structures;
 }
 
-struct rql_kept_map *rql_map_cache_find(struct rql_map_cache *cache, const struct rql_catalog *catalog, const char *text)
+/* Of everybody, or of this connection in this state. */
+static uint64_t owner_of(const struct rql_map_epochs *epochs, bool temporary)
 {
-	uint64_t hash = hash_of(text);
-	if (!structures_stand(cache, catalog))
-		return NULL;
+	return temporary || epochs->own ? epochs->session : 0;
+}
+
+static struct entry *find(struct rql_map_cache *cache, const struct rql_catalog *catalog,
+                          const struct rql_map_epochs *epochs, const char *text, bool temporary)
+{
+	const uint64_t hash = hash_of(text), session = owner_of(epochs, temporary), own = session ? epochs->own : 0;
 	for (struct entry **at = &cache->first; *at; at = &(*at)->next) {
 		struct entry *e = *at;
-		if (e->hash != hash || strcmp(e->text, text) != 0)
+		if (e->hash != hash || e->session != session || e->own != own || strcmp(e->text, text) != 0)
 			continue;
-		*at = e->next;
-		if (!is_current(e, catalog)) {
-			free_entry(e);
+		if (!is_current(e, catalog))
 			return NULL;
-		}
+		*at = e->next;
 		e->next = cache->first;
 		cache->first = e;
-		return rql_kept_map_retain(e->map);
+		return e;
 	}
 	return NULL;
 }
 
-/* What was used longest ago goes. */
-static void make_room(struct rql_map_cache *cache, uint64_t most)
+struct rql_kept_map *rql_map_cache_find(struct rql_map_cache *cache, const struct rql_catalog *catalog,
+                                        const struct rql_map_epochs *epochs, const char *text, bool temporary)
+{
+	pthread_mutex_lock(&cache->lock);
+	const struct entry *e =
+		stands(cache, catalog, epochs) ? find(cache, catalog, epochs, text, temporary) : NULL;
+	struct rql_kept_map *map = e ? rql_kept_map_retain(e->map) : NULL;
+	pthread_mutex_unlock(&cache->lock);
+	return map;
+}
+
+/* What has moved goes, and what was used longest ago. */
+static void make_room(struct rql_map_cache *cache, const struct rql_catalog *catalog, uint64_t most)
 {
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 	for (struct entry **at = &cache->first; *at;) {
-		struct entry *e = *at;
-		bytes += e->bytes;
-		if (++count <= MOST_MAPS && bytes <= most) {
-			at = &e->next;
+		const uint64_t with = bytes + (*at)->bytes;
+		if (has_moved(*at, catalog) || count == MOST_MAPS || with > most) {
+			drop(at);
 			continue;
 		}
-		*at = e->next;
-		free_entry(e);
+		bytes = with;
+		count++;
+		at = &(*at)->next;
 	}
 }
 
-void rql_map_cache_put(struct rql_map_cache *cache, const struct rql_catalog *catalog, const char *text,
-                       struct rql_table *const *tables, uint32_t table_count, uint64_t stamp, uint64_t most,
-                       struct rql_kept_map *map)
+/* NULL: there is no memory for it. */
+static struct entry *new_entry(const char *text, const struct rql_map_origin *origin, struct rql_kept_map *map)
 {
-	struct entry *e = calloc(1, sizeof *e + table_count * sizeof *e->tables);
+	const uint32_t count = origin->table_count;
+	struct entry *e = calloc(1, sizeof *e + count * (sizeof *e->versions + sizeof(void *)));
 	if (!e || !(e->text = strdup(text))) {
 		free(e);
-		return;
+		return NULL;
 	}
 	e->hash = hash_of(text);
 	e->bytes = rql_kept_map_bytes(map) + strlen(text);
 	e->map = rql_kept_map_retain(map);
-	e->table_count = table_count;
-	bool moved = !structures_stand(cache, catalog);
-	for (uint32_t i = 0; i < table_count; i++) {
-		e->tables[i].table = tables[i];
-		e->tables[i].version = rql_table_version(catalog, tables[i]);
-		moved |= rql_table_being_written(catalog, tables[i]) || rql_table_moved(catalog, tables[i]) > stamp;
+	e->table_count = count;
+	e->tables = (struct rql_table **)(e->versions + count);
+	return e;
+}
+
+/* The tables as they are; false: one has moved since they were read. */
+static bool take_versions(struct entry *e, const struct rql_catalog *catalog, const struct rql_map_origin *origin)
+{
+	bool still = true;
+	for (uint32_t i = 0; i < origin->table_count; i++) {
+		e->tables[i] = origin->tables[i];
+		e->versions[i] = rql_table_version(catalog, e->tables[i]);
+		still = still && !rql_table_being_written(catalog, e->tables[i]) &&
+		        rql_table_moved(catalog, e->tables[i]) <= origin->stamp;
 	}
-	if (moved) {
-		free_entry(e);
+	return still;
+}
+
+void rql_map_cache_put(struct rql_map_cache *cache, const struct rql_catalog *catalog,
+                       const struct rql_map_epochs *epochs, const char *text, const struct rql_map_origin *origin,
+                       uint64_t most, struct rql_kept_map *map)
+{
+	struct entry *e = new_entry(text, origin, map);
+	if (!e)
 		return;
-	}
+	e->session = owner_of(epochs, origin->temporary);
+	e->own = e->session ? epochs->own : 0;
+	pthread_mutex_lock(&cache->lock);
+	bool good = stands(cache, catalog, epochs) && take_versions(e, catalog, origin);
+	/* Another connection may have made the same meanwhile: one of them is used, the other grows old. */
 	e->next = cache->first;
 	cache->first = e;
-	make_room(cache, most);
+	if (good)
+		make_room(cache, catalog, most);
+	else
+		drop(&cache->first);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+void rql_map_cache_leave(struct rql_map_cache *cache, uint64_t session)
+{
+	pthread_mutex_lock(&cache->lock);
+	for (struct entry **at = &cache->first; *at;) {
+		if ((*at)->session == session)
+			drop(at);
+		else
+			at = &(*at)->next;
+	}
+	pthread_mutex_unlock(&cache->lock);
+}
+
+void rql_map_cache_each(struct rql_map_cache *cache, const struct rql_catalog *catalog,
+                        void (*see)(void *state, const struct rql_map_seen *map), void *state)
+{
+	pthread_mutex_lock(&cache->lock);
+	for (const struct entry *e = cache->first; e; e = e->next)
+		see(state, &(struct rql_map_seen){.map = e->map,
+		                                  .tables = e->tables,
+		                                  .table_count = e->table_count,
+		                                  .bytes = e->bytes,
+		                                  .current = is_current(e, catalog)});
+	pthread_mutex_unlock(&cache->lock);
 }

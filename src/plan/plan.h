@@ -29,6 +29,7 @@ struct rql_settings {
 };
 
 struct rql_map_cache;
+struct rql_map_epochs;
 /* What planning learns once per database: which functions change their value, whether views or macros use them. Shared
  * by the database's connections; made at open. */
 struct rql_planner;
@@ -47,7 +48,8 @@ struct rql_plan_context {
 	uint64_t snapshot_stamp;
 	struct rql_budget *budget; /* rayql_memory_limit: of large answers; NULL: none */
 	struct rql_progress *progress; /* cancels what is run while planning; NULL: nothing does */
-	struct rql_map_cache *maps;    /* of the connection (map_cache.h); NULL: every plan makes its own */
+	struct rql_map_cache *maps;    /* of the database (map_cache.h); NULL: every plan makes its own */
+	const struct rql_map_epochs *map_epochs; /* with maps */
 	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained),
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);

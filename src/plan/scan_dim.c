@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "plan/distinct.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
@@ -496,6 +497,7 @@ static bool describe(const struct making *m, struct rql_strbuf *out)
 #define TABLES_MOST 32u
 struct tables {
 	uint32_t count;
+	bool temporary; /* one of them is */
 	struct rql_table *list[TABLES_MOST];
 };
 
@@ -506,6 +508,7 @@ static bool collect_tables(const struct making *m, const struct rql_rel *rel, st
 		const struct rql_table_ref *ref = &rel->table;
 		if (out->count == TABLES_MOST)
 			return false;
+		out->temporary |= strcasecmp(ref->catalog, "temp") == 0;
 		out->list[out->count] = rql_catalog_table(m->p->ctx->catalog, ref->catalog, ref->schema, ref->table);
 		return out->list[out->count++] != NULL;
 	}
@@ -522,7 +525,9 @@ static rql_status make_new(struct making *m, struct rql_kept_map **out)
 	if (!map)
 		return out_of_memory(m);
 	m->arena = map->arena;
+	uint64_t start = rql_now_ns();
 	rql_status status = make(m, map->arena, &map->dim, &map->twice);
+	map->dim.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	rql_distinct_free(m->distinct);
 	free(m->keys);
 	free(m->payloads);
@@ -572,11 +577,14 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	if (!(m.rel = rql_subtree_rel(p->arena, star, subtree, NULL, false)))
 		return out_of_memory(&m);
 	bool kept = cache && describe(&m, &text) && collect_tables(&m, m.rel, &tables);
-	*out = kept ? rql_map_cache_find(cache, p->ctx->catalog, rql_strbuf_text(&text)) : NULL;
+	*out = kept ? rql_map_cache_find(cache, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
+	                                 tables.temporary)
+	            : NULL;
 	bool found = *out != NULL;
 	rql_status status = found ? RQL_OK : make_new(&m, out);
 	if (status == RQL_OK && kept && !found)
-		rql_map_cache_put(cache, p->ctx->catalog, rql_strbuf_text(&text), tables.list, tables.count, p->stamp,
+		rql_map_cache_put(cache, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
+		                  &(struct rql_map_origin){tables.list, tables.count, tables.temporary, p->stamp},
 		                  rql_plan_most_bytes(p->ctx->budget), *out);
 	rql_strbuf_free(&text);
 	return status == RQL_OK ? refuse_kept(&m, *out, twice) : status;

@@ -15,6 +15,7 @@ struct rql_scan_dim {
 	struct rql_column *values; /* [outputs]: payload_count entries each */
 	uint64_t rows;             /* that it was made from */
 	const char *how;           /* who gave them, for EXPLAIN */
+	double build_ms;           /* from asking for the rows to the map */
 	uint32_t absent;           /* LEFT and MARK sides: the payload of rows without a match, plus 1; else 0 */
 	bool null_key;             /* a row of a side has a NULL among its keys */
 };

@@ -1,0 +1,189 @@
+/* Maps that plans share: which connections find each other's, which must not, and what is to be seen of them. */
+#include "check.h"
+
+#include <pthread.h>
+
+#define STAR "SELECT region, count(*), sum(a) FROM f JOIN big USING (k) WHERE weight < 60 GROUP BY region ORDER BY region"
+#define MAPS "SELECT count(*) FROM rayql_structures() WHERE kind = 'map'"
+
+static rayql_connection *another(const struct session *s)
+{
+	rayql_connection *con = NULL;
+	assert_int_equal(rayql_connect(s->db, &con, NULL), RAYQL_OK);
+	return con;
+}
+
+/* A setting of everybody's, so that connections stay alike. */
+static struct session open_alike(void)
+{
+	struct session s = open_session(NULL, NULL);
+	run(s.con, "SET GLOBAL rayql_force = on");
+	run(s.con, "CREATE TABLE f AS SELECT (i * 7919 % 1000)::INTEGER AS a, (i % 40)::INTEGER AS k FROM range(30000) r(i)");
+	run(s.con, "CREATE TABLE big AS SELECT k::INTEGER AS k, 'region ' || (k % 4) AS region, (k * 3)::INTEGER AS weight "
+	           "FROM range(38) AS q(k)");
+	run(s.con, "CREATE INDEX fc ON f USING columns (*)");
+	return s;
+}
+
+/* DuckDB's rows, of a connection of its own. */
+static char *host_rows(const struct session *s, const char *sql)
+{
+	rayql_connection *con = another(s);
+	run(con, "SET rayql_enable_scan = off");
+	char *rows = rows_of(con, sql, NULL);
+	rayql_disconnect(con);
+	return rows;
+}
+
+static void shared(void **state)
+{
+	(void)state;
+	struct session s = open_alike();
+	rayql_connection *other = another(&s);
+	char *want = host_rows(&s, STAR);
+	expect(s.con, STAR, "scan", want);
+	expect(s.con, MAPS, NULL, "1\n");
+	expect(other, STAR " -- another text", "scan", want);
+	expect(other, MAPS, NULL, "1\n");
+	expect(other, "SELECT name, state, rows, tables, schema, layout, bytes > 0, build_ms > 0, reason LIKE '%by the host%' "
+	              "FROM rayql_structures() WHERE kind = 'map'",
+	       NULL, "map of big|ready|20|big|main|dense|true|true|true\n");
+	free(want);
+	/* A change is seen by both, and what was made before is no longer used. */
+	run(other, "INSERT INTO big VALUES (38, 'region 9', 1)");
+	expect(s.con, "SELECT state FROM rayql_structures() WHERE kind = 'map'", NULL, "stale\n");
+	want = host_rows(&s, STAR);
+	expect(s.con, STAR, "scan", want);
+	expect(other, STAR, "scan", want);
+	expect(s.con, "SELECT state FROM rayql_structures() WHERE kind = 'map'", NULL, "ready\n");
+	free(want);
+	/* A structure more, and all that names one by its address is gone. */
+	run(other, "CREATE INDEX bc ON big USING columns (*)");
+	want = host_rows(&s, STAR);
+	expect(s.con, STAR, "scan", want);
+	expect(s.con, "SELECT reason LIKE '%by scan of bc' FROM rayql_structures() WHERE kind = 'map'", NULL, "true\n");
+	free(want);
+	rayql_disconnect(other);
+	close_session(&s);
+}
+
+/* Temporary tables of one name, and variables and settings, are each connection's own. */
+static void apart(void **state)
+{
+	(void)state;
+	struct session s = open_alike();
+	rayql_connection *other = another(&s);
+	static const char temporary[] = "SELECT t.v, count(*), sum(a) FROM f JOIN t USING (k) GROUP BY t.v ORDER BY ALL";
+	run(s.con, "CREATE TEMP TABLE t AS SELECT range::INTEGER AS k, 'mine' AS v FROM range(5)");
+	run(other, "CREATE TEMP TABLE t AS SELECT range::INTEGER AS k, 'yours' AS v FROM range(5, 7)");
+	for (int round = 0; round < 2; round++) {
+		expect(s.con, temporary, "scan", "mine|3750|1912500\n");
+		expect(other, temporary, "scan", "yours|1500|771750\n");
+	}
+	expect(s.con, MAPS, NULL, "2\n");
+	static const char variable[] = "SELECT count(*) FROM f JOIN big USING (k) WHERE region = getvariable('r')";
+	run(s.con, "SET VARIABLE r = 'region 1'");
+	run(other, "SET VARIABLE r = 'region 9'");
+	for (int round = 0; round < 2; round++) {
+		expect(s.con, variable, NULL, "7500\n");
+		expect(other, variable, NULL, "0\n");
+		run(other, "SET VARIABLE r = 'region 9'");
+	}
+	static const char setting[] = "SELECT count(*) FROM f JOIN big USING (k) WHERE 1 / (big.k % 3) > 1";
+	char *want = host_rows(&s, setting);
+	expect(s.con, setting, NULL, want);
+	run(other, "SET ieee_floating_point_ops = false");
+	expect(other, setting, NULL, "0\n");
+	expect(s.con, setting, NULL, want);
+	free(want);
+	/* What was a closed connection's own goes with it. */
+	run(other, "RESET ieee_floating_point_ops");
+	expect(s.con, temporary, "scan", "mine|3750|1912500\n");
+	expect(other, temporary, "scan", "yours|1500|771750\n");
+	expect(s.con, MAPS " AND tables = 't'", NULL, "2\n");
+	rayql_disconnect(other);
+	expect(s.con, MAPS " AND tables = 't'", NULL, "1\n");
+	close_session(&s);
+}
+
+/* An open transaction reads what others do not see yet, and keeps no map. */
+static void transactions(void **state)
+{
+	(void)state;
+	struct session s = open_alike();
+	rayql_connection *other = another(&s);
+	char *before = host_rows(&s, STAR);
+	run(s.con, "BEGIN");
+	run(s.con, "UPDATE big SET region = 'moved' WHERE k < 9");
+	expect(other, STAR, NULL, before);
+	char *inside = rows_of(s.con, STAR, NULL);
+	assert_string_not_equal(inside, before);
+	expect(other, STAR " -- again", NULL, before);
+	run(s.con, "ROLLBACK");
+	expect(s.con, STAR, NULL, before);
+	expect(other, STAR, "scan", before);
+	free(before);
+	free(inside);
+	rayql_disconnect(other);
+	close_session(&s);
+}
+
+/* ---- several at once ---- */
+
+#define READERS 3
+#define ROUNDS 12
+
+struct reader {
+	const struct session *s;
+	unsigned number;
+	bool right;
+};
+
+/* Texts that nobody has seen; the sum of all regions' rows is the same whatever the writer does. */
+static void *read_stars(void *argument)
+{
+	struct reader *r = argument;
+	rayql_connection *con = NULL;
+	r->right = rayql_connect(r->s->db, &con, NULL) == RAYQL_OK;
+	for (unsigned i = 0; i < ROUNDS && r->right; i++) {
+		char sql[256];
+		rayql_result *res = NULL;
+		snprintf(sql, sizeof sql,
+		         "SELECT sum(n)::BIGINT FROM (SELECT region, count(*) AS n FROM f JOIN big USING (k) WHERE weight < %u GROUP BY "
+		         "region) -- %u",
+		         900 + i % 3, r->number);
+		char *rows = rayql_query(con, sql, &res, NULL) == RAYQL_OK ? read_rows(res, NULL) : NULL;
+		r->right = rows && strcmp(rows, "28500\n") == 0;
+		free(rows);
+	}
+	rayql_disconnect(con);
+	return NULL;
+}
+
+static void at_once(void **state)
+{
+	(void)state;
+	struct session s = open_alike();
+	pthread_t threads[READERS];
+	struct reader readers[READERS];
+	for (unsigned i = 0; i < READERS; i++) {
+		readers[i] = (struct reader){&s, i, false};
+		assert_int_equal(pthread_create(&threads[i], NULL, read_stars, &readers[i]), 0);
+	}
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		run(s.con, i % 2 ? "UPDATE big SET region = 'region 1' WHERE k = 3" : "UPDATE big SET region = 'other' WHERE k = 3");
+		free(rows_of(s.con, "SELECT * FROM rayql_structures()", NULL));
+	}
+	for (unsigned i = 0; i < READERS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_true(readers[i].right);
+	}
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(shared), cmocka_unit_test(apart), cmocka_unit_test(transactions),
+	                                   cmocka_unit_test(at_once)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
