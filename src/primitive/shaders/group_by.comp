@@ -219,11 +219,21 @@ void add_piece(piece_rows piece, uint column, uint64_t from, uint flags, inout u
 	VALUE value[ROWS];
 	load_rows(piece.first, piece.end, from, flags, key, value);
 	clear(column == 0u);
-	for (uint first = piece.first; first < piece.end && stopped == 0u; first += ROWS * THREADS) {
+	if (stopped != 0u)
+		return;
+	uint sweep = 0u;
+	for (uint first = piece.first; first < piece.end; first += ROWS * THREADS) {
+		// Where the guess of the groups was far too low the answer is lost: the sooner that is seen the better. All read
+		// the word behind add_rows' barrier, and it is not written again before many more.
+		bool look = !known && (++sweep & 15u) == 0u;
+		if (look && rql_thread() == 0u)
+			stopped = atomicOr(RQL_U64(args.control, 1), 0ul) != 0ul ? 1u : 0u;
 		KEY next_key[ROWS];
 		VALUE next_value[ROWS];
 		load_rows(first + ROWS * THREADS, piece.end, from, flags, next_key, next_value);
 		add_rows(first, piece.end, column, flags, key, value, slots, known);
+		if (look && stopped != 0u)
+			break;
 		key = next_key;
 		value = next_value;
 	}
