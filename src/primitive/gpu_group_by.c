@@ -5,7 +5,7 @@
 #include "primitive/relation_internal.h"
 
 #define PLACES_LEAST 512u /* of a workgroup's accumulators: copies of few groups */
-#define PART_ROWS 1024u   /* of a partition: fewer are not worth a workgroup */
+#define SHORT_BITS 8u      /* of a pass, up to which it costs about the same */
 #define PIECES 1024u /* of the input: each merges its groups */
 #define PIECE_LOG2_LEAST 13u
 #define PARTS_LEAST 6u   /* log2: fewer partitions cost the same */
@@ -34,11 +34,12 @@ static uint32_t places_for(uint32_t room, uint32_t slots, uint32_t key_bytes, ui
 	return table < room ? (room - table) / place : 0;
 }
 
-/* A table holds at most 40 % of its slots: a fuller one is much slower. Small tables are best, as several workgroups are
- * then in work at once; the largest takes all of shared memory. */
+/* A table holds at most 40 % of its slots: a fuller one is much slower. Small tables are good, as several workgroups are
+ * then in work at once, but where more partitions would cost another pass one that takes all of shared memory is better.
+ * Those between are neither: on an H200 two of them do not run at once. */
 static const struct table_size {
 	uint32_t slots, threads;
-} sizes[] = {{1024, 256}, {2048, 512}, {4096, 1024}};
+} sizes[] = {{1024, 512}, {2048, 1024}, {4096, 1024}};
 #define SIZES (sizeof(sizes) / sizeof(*sizes))
 
 static void take_size(const struct rql_group_by *group, uint32_t slots, uint32_t threads, struct group_by_plan *plan)
@@ -59,26 +60,32 @@ static uint32_t fit_of(const struct group_by_plan *plan)
 	return useful - useful / 10;
 }
 
-/* The smallest number of passes counts most, then the smallest table with partitions of PART_ROWS or more. */
-static void choose_parts(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
+/* The largest of `sizes` whose keys leave room for more groups than the smaller ones have. */
+static uint32_t largest_size(const struct rql_group_by *group, struct group_by_plan *plan)
 {
-	static const uint32_t most_bits[] = {0, 8, RQL_PARTITION_PASS_BITS, 16, 2 * RQL_PARTITION_PASS_BITS};
-	uint32_t row_bits = log2_up(rql_div_up(group->count, PART_ROWS)), usable = 0;
-	/* A table of more slots has fewer groups once its keys take most of shared memory. */
-	for (uint32_t i = 0, best = 0; i < SIZES; i++) {
+	uint32_t largest = 0, best = 0;
+	for (uint32_t i = 0; i < SIZES; i++) {
 		take_size(group, sizes[i].slots, sizes[i].threads, plan);
-		usable = fit_of(plan) > best ? i + 1 : usable;
+		largest = fit_of(plan) > best ? i : largest;
 		best = fit_of(plan) > best ? fit_of(plan) : best;
 	}
-	for (uint32_t step = 0; step < sizeof(most_bits) / sizeof(*most_bits); step++) {
-		for (uint32_t i = 0; i < usable; i++) {
-			take_size(group, sizes[i].slots, sizes[i].threads, plan);
-			uint32_t fit = fit_of(plan), bits = guess > fit ? log2_up(rql_div_up(guess, fit)) : 0;
-			bool last = i + 1 == usable;
-			plan->bits = bits && bits < PARTS_LEAST ? PARTS_LEAST : bits;
-			if (plan->bits <= most_bits[step] && (last || step == 0 || bits <= row_bits))
-				return;
-		}
+	return largest;
+}
+
+/* The number of passes counts most. Small tables are for none, and for one with long runs. */
+static void choose_parts(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
+{
+	const uint32_t large = largest_size(group, plan);
+	const struct {
+		uint32_t size, most_bits;
+	} steps[] = {{0, 0}, {large, 0}, {0, SHORT_BITS}, {large, 2 * RQL_PARTITION_PASS_BITS}};
+	for (uint32_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		const struct table_size *size = &sizes[steps[i].size];
+		take_size(group, size->slots, size->threads, plan);
+		uint32_t fit = fit_of(plan), bits = guess > fit ? log2_up(rql_div_up(guess, fit)) : 0;
+		plan->bits = bits && bits < PARTS_LEAST ? PARTS_LEAST : bits;
+		if (plan->bits <= steps[i].most_bits)
+			return;
 	}
 	plan->bits = 2 * RQL_PARTITION_PASS_BITS;
 }

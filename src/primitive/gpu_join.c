@@ -8,9 +8,10 @@
  * give a multiprocessor's workgroups of Vulkan no more than about 56 KB together. */
 #define SLOTS 1280u
 #define BUCKETS 1024u
-#define THREADS 256u
-/* A build side that fits one table needs no partitions: up to four times the size, with as many threads. */
+#define THREADS 512u
+/* A build side that fits one table needs no partitions: up to four times the size, with more threads. */
 #define SLOTS_ALONE 4u
+#define NULLS_THREADS 256u
 #define PIECE_LOG2_LEAST 13u
 #define PIECE_LOG2_PARTS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
@@ -66,7 +67,7 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 		times *= 2;
 	if (join->build.count > fitting(join, plan, times))
 		times = 1;
-	plan->threads = rql_relation_threads(device, t->threads ? t->threads : times * THREADS);
+	plan->threads = rql_relation_threads(device, t->threads ? t->threads : times > 1 ? 2 * THREADS : THREADS);
 	plan->buckets = t->buckets ? t->buckets : times * BUCKETS;
 	uint32_t most = fitting(join, plan, 1);
 	plan->slots = t->slots ? t->slots : times * SLOTS;
@@ -288,7 +289,7 @@ static rql_status record_nulls(struct rql_commands *c, const struct rql_join *jo
 		.build_columns = join->build.column_count,
 		.probe_columns = join->probe.column_count,
 	};
-	uint32_t constants[] = {rql_relation_threads(device, THREADS), 0};
+	uint32_t constants[] = {rql_relation_threads(device, NULLS_THREADS), 0};
 	const struct rql_pipeline *pipeline;
 	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_NULLS_64 : RQL_RELATION_JOIN_NULLS_32,
 	                              constants, 2, &pipeline, err));

@@ -4,8 +4,9 @@
 #include "primitive/relation_internal.h"
 
 #define CHUNK_GROUPS 2048u /* workgroups that count: each adds up its counters once */
-#define THREADS 512u
-#define THREADS_MANY 1024u /* above 8 bits: the runs of a partition stay long */
+/* Of a workgroup that scatters. With fewer threads NVIDIA's compiler takes more registers for each, so that no more of
+ * them run; with more items the same. */
+#define THREADS 1024u
 #define ITEMS 8u
 
 struct partition_plan {
@@ -49,7 +50,7 @@ static void choose_tile(const struct rql_partition *p, struct partition_plan *pl
 	for (uint32_t i = 0; i < p->column_count; i++)
 		wide |= p->columns[i].bits == 64;
 	plan->items = wide ? 8 : p->tuning.partition_items ? p->tuning.partition_items : ITEMS;
-	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : plan->bits[0] > 8 ? THREADS_MANY : THREADS;
+	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : THREADS;
 	while (plan->threads > 64 && (plan->threads > device->limits.group_size || plan->threads * plan->items * 4 > room))
 		plan->threads /= 2;
 	uint32_t tile = plan->threads * plan->items;

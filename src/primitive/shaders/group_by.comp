@@ -190,14 +190,17 @@ void load_rows(uint first, uint end, uint64_t from, uint flags, out KEY key[ROWS
 }
 
 void add_rows(uint first, uint end, uint column, uint flags, in KEY key[ROWS], in VALUE value[ROWS],
-              inout uint slots[ROWS], bool known)
+              inout uint slots[ROWS], bool known, bool meet)
 {
 	uint t = rql_thread();
 	if (!known) {
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			if (first + r * THREADS + t < end)
 				slots[r] = slot_of(key[r]);
-		barrier();
+		if (meet)
+			barrier();
+		else
+			subgroupBarrier();
 	}
 	bool counted = column == 0u;
 	uint copy = t & (args.copies - 1u);
@@ -231,7 +234,10 @@ void add_piece(piece_rows piece, uint column, uint64_t from, uint flags, inout u
 		KEY next_key[ROWS];
 		VALUE next_value[ROWS];
 		load_rows(first + ROWS * THREADS, piece.end, from, flags, next_key, next_value);
-		add_rows(first, piece.end, column, flags, key, value, slots, known);
+		// A group whose number is not to be seen yet goes to the device's table, where those of pieces meet anyway: then a
+		// barrier is needed only while most groups are new.
+		bool meet = piece.whole || look || sweep <= 2u;
+		add_rows(first, piece.end, column, flags, key, value, slots, known, meet);
 		if (look && stopped != 0u)
 			break;
 		key = next_key;
