@@ -2,8 +2,9 @@
 // Group-by of rows that lie together by partitions, or of a table as it is. A workgroup finds its rows' groups in a hash
 // table in shared memory that numbers them, so that the accumulators lie dense, and goes over the value columns one by
 // one. Of a whole partition the groups go straight to the output; those of pieces are merged in a table in device memory,
-// as are rows whose group has no place here. Between looking for groups and adding to them there is a barrier: numbers
-// are visible then, and lanes that left the loop at different times add together.
+// as are rows whose group has no place here. Between looking for groups and adding to them there is a barrier, of the
+// workgroup while groups' numbers must become visible, else of the subgroup: lanes that left the loop at different times
+// add together.
 // Sums are 32-bit words with carries: 64-bit atomics on shared memory are loops on some GPUs.
 // Floor: reads every key and value once. KEY_BITS: 32 or 64. VALUE_BITS: 32: all values have 32 bits.
 #extension GL_GOOGLE_include_directive : require
