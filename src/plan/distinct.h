@@ -12,6 +12,10 @@ struct rql_distinct;
 rql_status rql_distinct_new(const struct rql_type *types, uint32_t count, struct rql_distinct **out,
                             struct rql_error *err) RQL_MUST_CHECK;
 void rql_distinct_free(struct rql_distinct *d); /* NULL accepted */
+/* From now on rows may be numbered that are there already, once most of many were not: looking for them would take longer
+ * than they save. rql_distinct_repeats says whether it came to that. */
+void rql_distinct_relax(struct rql_distinct *d);
+bool rql_distinct_repeats(const struct rql_distinct *d);
 /* numbers[r] = the number of row r of the columns. RQL_ERROR_UNSUPPORTED: 2^31 rows or more. */
 rql_status rql_distinct_add(struct rql_distinct *d, const struct rql_column *columns, uint64_t rows, int32_t *numbers,
                             struct rql_error *err) RQL_MUST_CHECK;

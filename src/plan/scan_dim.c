@@ -434,7 +434,9 @@ static rql_status make_distinct(struct making *m, struct rql_arena *arena)
 		return out_of_memory(m);
 	for (uint32_t o = 0; o < outputs->count; o++)
 		types[o] = outputs->items[o]->type;
-	return rql_distinct_new(types, outputs->count, &m->distinct, m->err);
+	RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
+	rql_distinct_relax(m->distinct);
+	return RQL_OK;
 }
 
 static rql_status make(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out, bool *twice)
@@ -450,6 +452,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	out->absent = left;
 	out->payload_count = m->values ? m->payload_count : m->distinct ? rql_distinct_count(m->distinct) : 1;
 	out->values = m->values;
+	out->repeats = m->distinct && !m->values && rql_distinct_repeats(m->distinct);
 	if (m->distinct && !m->values)
 		RQL_TRY(rql_distinct_columns(m->distinct, arena, &out->values, m->err));
 	if (mark)

@@ -11,7 +11,8 @@ struct rql_planning;
 
 struct rql_scan_dim {
 	struct rql_map *map;
-	uint32_t payload_count;    /* distinct combinations of the outputs' values; 1 when there are none */
+	uint32_t payload_count;    /* combinations of the outputs' values; 1 when there are none */
+	bool repeats;              /* two payloads may have the same values */
 	struct rql_column *values; /* [outputs]: payload_count entries each */
 	uint64_t rows;             /* that it was made from */
 	const char *how;           /* who gave them, for EXPLAIN */

@@ -286,12 +286,43 @@ static void sub_plans(void **state)
 	close_session(&s);
 }
 
+/* A dimension whose rows mostly differ, and then come again: its payloads may have equal values, which groups, ranks and
+ * counts of distinct values must not show. */
+static void payloads_that_repeat(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT count(*), sum(v), min(v), max(v), count(w) FROM g JOIN wide ON g.k = wide.k",
+		"SELECT v, count(*), sum(a) FROM g JOIN wide ON g.k = wide.k GROUP BY v ORDER BY 2 DESC, v LIMIT 300",
+		"SELECT v, w, count(*), sum(a) FROM g JOIN wide ON g.k = wide.k GROUP BY v, w ORDER BY 3 DESC, v LIMIT 300",
+		"SELECT w, count(*) FROM g LEFT JOIN wide ON g.k = wide.k GROUP BY w ORDER BY 2 DESC, w LIMIT 300",
+		"SELECT w, v, count(*) FROM g LEFT JOIN wide ON g.k = wide.k GROUP BY w, v ORDER BY 3 DESC, w LIMIT 300",
+		"SELECT count(DISTINCT v) FROM g JOIN wide ON g.k = wide.k",
+		"SELECT g.id, v, w FROM g JOIN wide ON g.k = wide.k ORDER BY v DESC, g.id LIMIT 500",
+		"SELECT a, sum(v) FROM g JOIN wide ON g.k = wide.k WHERE v BETWEEN 5 AND 2000 GROUP BY a ORDER BY a",
+	};
+	struct session s = scan_session();
+	(void)state;
+	run(s.con, "CREATE TABLE wide AS SELECT i::INTEGER AS k, (CASE WHEN i < 80000 THEN i ELSE i % 900 END)::INTEGER AS v, "
+	           "CASE WHEN i % 900 <> 7 THEN 'word ' || (CASE WHEN i < 80000 THEN i ELSE i % 900 END) END AS w "
+	           "FROM range(120000) AS q(i)");
+	run(s.con, "CREATE TABLE g AS SELECT i::INTEGER AS id, (i * 7919 % 130000)::INTEGER AS k, (i % 5)::INTEGER AS a "
+	           "FROM range(50000) AS q(i)");
+	run(s.con, "CREATE INDEX g_columns ON g USING columns (*)");
+	for (unsigned indexed = 0; indexed < 2; indexed++) {
+		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+			same(s.con, queries[i]);
+		if (!indexed)
+			run(s.con, "CREATE INDEX wide_columns ON wide USING columns (*)");
+	}
+	close_session(&s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outer_joins), cmocka_unit_test(exists), cmocka_unit_test(in_subqueries),
 		cmocka_unit_test(refusals),    cmocka_unit_test(plans),  cmocka_unit_test(shared_dimension),
-		cmocka_unit_test(sub_plans),
+		cmocka_unit_test(sub_plans),   cmocka_unit_test(payloads_that_repeat),
 	};
 	setenv("RAYQL_VULKAN", "off", 1);
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
