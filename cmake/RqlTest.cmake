@@ -5,6 +5,7 @@
 #   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
 #   narrow   makes many pipelines, which lavapipe compiles faster for subgroups of 4; all others have those that it
 #            has by itself (8 with AVX2), on which selftest.vulkan and the tests of whole programs run the same kernels
+#   plain    makes many pipelines and runs each over few rows: lavapipe compiles them without optimisations
 #   slow     left out by script/test --quick
 
 # The sanitizer builds' tests carry it in their names, since script/test runs all builds in one ctest.
@@ -31,6 +32,9 @@ endif()
 # lavapipe compiles each pipeline with LLVM, which takes most of the time of tests that make hundreds of them, and about
 # half of that with vectors of 128 bits. GPUs' drivers do not read it.
 set(rql_narrow_environment "LP_NATIVE_VECTOR_WIDTH=128")
+
+# Without LLVM's optimisations that takes a third less. Kernels run slower for it: not for tests whose kernels run long.
+set(rql_plain_environment "GALLIVM_PERF=nopt")
 
 # A time limit ends what hangs and judges no speed, but what hangs must not hold CI for long: a limit is about six times
 # what the test takes in the release build on a busy machine of two cores, and three times that with a sanitizer, but never
@@ -71,21 +75,27 @@ function(rql_add_test name)
 	if(NOT arg_PROCESSORS)
 		set(arg_PROCESSORS 1)
 	endif()
+	# The longest start first, and the release build's before the same with a sanitizer, which then find its pipelines in
+	# the cache that Mesa keeps on disk: two at a time would compile the same ones.
+	math(EXPR cost "${arg_TIMEOUT} / ${rql_test_slowdown} / ${rql_test_slowdown}")
 	math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${rql_test_slowdown}")
 	if(arg_TIMEOUT GREATER rql_test_most_timeout)
 		set(arg_TIMEOUT "${rql_test_most_timeout}")
 	endif()
 	math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${RAYQL_TEST_TIMEOUT_FACTOR}")
 	set(environment "${rql_test_environment}")
-	if("narrow" IN_LIST arg_LABELS)
-		list(APPEND environment "${rql_narrow_environment}")
-	endif()
+	foreach(label narrow plain)
+		if("${label}" IN_LIST arg_LABELS)
+			list(APPEND environment "${rql_${label}_environment}")
+		endif()
+	endforeach()
 	set(name "${rql_test_prefix}${name}")
 	add_test(NAME "${name}" COMMAND ${arg_COMMAND})
 	set_tests_properties("${name}" PROPERTIES
 		ENVIRONMENT "${environment}"
 		LABELS "${arg_LABELS}"
 		TIMEOUT "${arg_TIMEOUT}"
+		COST "${cost}"
 		PROCESSORS "${arg_PROCESSORS}")
 	if("vulkan" IN_LIST arg_LABELS)
 		set_tests_properties("${name}" PROPERTIES SKIP_RETURN_CODE 77)

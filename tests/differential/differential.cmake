@@ -40,7 +40,7 @@ if(wanted)
 			LABELS differential TIMEOUT 300 PROCESSORS 2)
 		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 200 --seed 8 --jobs 2 --columns 100
 			--needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
-			LABELS differential vulkan slow TIMEOUT 900 PROCESSORS 2)
+			LABELS differential vulkan narrow plain slow TIMEOUT 900 PROCESSORS 2)
 	endif()
 	# The units of a GPU, on whatever is vulkan:0 (lavapipe in CI): software is slow, so the worlds are few. The share of
 	# cubes is lower: what a method of the unit cannot serve is DuckDB's. Scans are no ray tracing.
@@ -50,13 +50,19 @@ if(wanted)
 			set(queries 200)
 		endif()
 		set(scans_rt --columns 0)
+		# Each statement of a scan is a pipeline to compile: two worlds, and a third with ROWS (toy_compute).
+		set(queries_compute 400)
+		set(queries_rt ${queries})
+		if(RAYQL_SANITIZE)
+			set(queries_compute ${queries})
+		endif()
 		foreach(unit compute rt)
-			rql_add_test(differential.${unit} COMMAND test_differential --queries ${queries} --seed 4 --jobs 2 --share 50
+			rql_add_test(differential.${unit} COMMAND test_differential --queries ${queries_${unit}} --seed 4 --jobs 2 --share 50
 				${scans_${unit}} --needs ${unit} --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = '${unit}'"
-				LABELS differential vulkan narrow slow TIMEOUT 900 PROCESSORS 2)
+				LABELS differential vulkan narrow plain slow TIMEOUT 900 PROCESSORS 2)
 		endforeach()
 		rql_add_test(differential.rtcudb COMMAND test_differential --queries ${queries} --seed 5 --jobs 2 --share 30 --columns 0
 			--needs rt --setup "SET rayql_device = 'vulkan:0'; SET rayql_layout = 'paper'"
-			LABELS differential vulkan narrow slow TIMEOUT 900 PROCESSORS 2)
+			LABELS differential vulkan narrow plain slow TIMEOUT 900 PROCESSORS 2)
 	endif()
 endif()

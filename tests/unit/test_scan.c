@@ -129,6 +129,7 @@ static void run_query(const struct query *q, const struct table *t, unsigned sim
 static void test_random(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	static const uint32_t sizes[] = {0, 1, 2, 63, 64, 65, 1000, 4095, 4096, 4097, 9000, 20000};
 	for (uint64_t seed = 1; seed <= CASES; seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);

@@ -98,6 +98,7 @@ static void random_choices(const struct table *t, unsigned count, unsigned pool)
 static void test_random(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	static const uint32_t sizes[] = {0, 1, 2, 63, 64, 65, 1000, 4095, 4096, 4097, 9000, 20000};
 	for (uint64_t seed = 1; seed <= CASES; seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 3;
@@ -137,6 +138,7 @@ static void order_by(const struct table *t, uint32_t column, unsigned ends)
 static void test_blocks(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	for (uint64_t seed = 1; seed <= (SLOW ? 1 : 4); seed++) {
 		struct table t;
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 5;
@@ -353,6 +355,7 @@ static void outlive(uint32_t table_rows)
 static void test_lifetime(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	random_state = 13;
 	outlive(1000);
 	outlive(20000);
