@@ -343,7 +343,7 @@ static void put_structure(const struct rql_database *db, const struct rql_struct
 	put_placements(db, s, t);
 }
 
-/* "map of supplier with nation": what plans have made of dimensions, and share. */
+/* "map of supplier, nation": what plans have made of dimensions, and share. */
 static void put_map(void *state, const struct rql_map_seen *seen)
 {
 	struct table *t = state;
@@ -397,7 +397,10 @@ static void fill_structures(struct rql_database *db, struct rql_session *session
 		put_structure(db, list[i], t);
 		rql_structure_release(list[i]);
 	}
-	rql_map_cache_each(db->maps, db->catalog, put_map, t);
+	const struct rql_map_epochs now = {.structures = rql_catalog_structure_epoch(db->catalog),
+	                                   .schema = rql_catalog_schema_epoch(db->catalog),
+	                                   .settings = atomic_load(&db->settings_epoch)};
+	rql_map_cache_each(db->maps, db->catalog, &now, put_map, t);
 }
 
 static void fill_methods(struct rql_database *db, struct rql_session *session, struct table *t)

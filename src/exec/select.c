@@ -128,7 +128,8 @@ static char *say_not_ready(const struct rql_plan *plan, const char *message)
 }
 
 /* What the connection does not share with one that was just opened: settings, DuckDB's and RayQL's, and variables. It moves
- * with them; 0: nothing. */
+ * with them; 0: nothing. Statements that are not known to leave DuckDB's settings alone (PREPARE, CALL, USE) count, too, and
+ * nothing brings it back to 0. */
 static uint64_t own_state(const struct rql_session *s)
 {
 	return (s->variables + s->host_settings) << 32 | (s->own_settings ? s->epoch + 1 : 0);

@@ -111,18 +111,19 @@ static rql_status run(struct rql_running *r, const struct rql_operator *op, stru
 }
 
 /* Work that starts together is the methods', as waiting for it is. */
-static void start_together(struct rql_running *r, const struct rql_operator *tree)
+static rql_status start_together(struct rql_running *r, const struct rql_operator *tree)
 {
 	uint64_t begin = rql_now_ns();
-	rql_leaves_start(r, tree);
+	rql_status status = rql_leaves_start(r, tree);
 	double ns = (double)(rql_now_ns() - begin);
-	if (!r->ahead_count)
-		return;
+	if (status != RQL_OK || !r->ahead_count)
+		return status;
 	r->stats.run_ns += ns;
 	if (r->profile) {
 		r->profile->together = r->ahead_count;
 		r->profile->together_ns = ns;
 	}
+	return RQL_OK;
 }
 
 /* ---- batches that rowsets stand over ---- */
@@ -167,9 +168,9 @@ rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *
 	uint64_t start = rql_now_ns();
 	if (profile)
 		profile->count = profile->pass_count = profile->together = 0;
-	if (r.arena)
-		start_together(&r, tree);
-	rql_status status = r.arena ? run(&r, tree, &set) : rql_error_memory(err, 0, "an answer");
+	rql_status status = r.arena ? start_together(&r, tree) : rql_error_memory(err, 0, "an answer");
+	if (status == RQL_OK)
+		status = run(&r, tree, &set);
 	if (status == RQL_OK)
 		status = give_out(&r, &set, &batch);
 	for (struct rql_held_batch *held = r.held; held; held = held->next)

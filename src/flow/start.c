@@ -35,19 +35,24 @@ static void collect(struct rql_running *r, const struct rql_operator *op, double
 		collect(r, op->inputs[i], ns);
 }
 
-void rql_leaves_start(struct rql_running *r, const struct rql_operator *tree)
+rql_status rql_leaves_start(struct rql_running *r, const struct rql_operator *tree)
 {
+	rql_status status = RQL_OK;
 	struct rql_progress *progress = r->flow->progress;
 	struct rql_error why = {0};
 	double ns = 0;
 	if (!tree->input_count || (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed)))
-		return;
+		return RQL_OK;
 	collect(r, tree, &ns);
 	/* There may be no room for all at a time. Then each runs alone, and says what is wrong if that fails as well. */
-	if (r->ahead_count < 2 ||
-	    rql_stage_start(r->ahead, r->ahead_count, r->profile != NULL, progress, &why) != RQL_OK)
+	if (r->ahead_count > 1)
+		status = rql_stage_start(r->ahead, r->ahead_count, r->profile != NULL, progress, &why);
+	if (r->ahead_count < 2 || status != RQL_OK)
 		r->ahead_count = 0;
+	if (status == RQL_ERROR_INTERNAL)
+		rql_error_set(r->err, status, "%s", rql_error_message(&why));
 	rql_error_clear(&why);
+	return status == RQL_ERROR_INTERNAL ? status : RQL_OK;
 }
 
 struct rql_stage_ahead *rql_leaf_ahead(struct rql_running *r, const struct rql_leaf *leaf)

@@ -243,14 +243,18 @@ void rql_map_cache_leave(struct rql_map_cache *cache, uint64_t session)
 }
 
 void rql_map_cache_each(struct rql_map_cache *cache, const struct rql_catalog *catalog,
-                        void (*see)(void *state, const struct rql_map_seen *map), void *state)
+                        const struct rql_map_epochs *now, void (*see)(void *state, const struct rql_map_seen *map),
+                        void *state)
 {
 	pthread_mutex_lock(&cache->lock);
+	const struct rql_map_epochs *old = &cache->epochs;
+	const bool same =
+		old->structures == now->structures && old->schema == now->schema && old->settings == now->settings;
 	for (const struct entry *e = cache->first; e; e = e->next)
 		see(state, &(struct rql_map_seen){.map = e->map,
 		                                  .tables = e->tables,
 		                                  .table_count = e->table_count,
 		                                  .bytes = e->bytes,
-		                                  .current = is_current(e, catalog)});
+		                                  .current = same && is_current(e, catalog)});
 	pthread_mutex_unlock(&cache->lock);
 }

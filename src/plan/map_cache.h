@@ -58,9 +58,10 @@ struct rql_map_seen {
 	struct rql_table *const *tables;
 	uint32_t table_count;
 	uint64_t bytes;
-	bool current; /* else one of its tables has moved */
+	bool current; /* else a table, a structure, the schema or a setting has moved */
 };
+/* now: structures, schema and settings count. */
 void rql_map_cache_each(struct rql_map_cache *cache, const struct rql_catalog *catalog,
-                        void (*see)(void *state, const struct rql_map_seen *map), void *state);
+                        const struct rql_map_epochs *now, void (*see)(void *state, const struct rql_map_seen *map), void *state);
 
 #endif

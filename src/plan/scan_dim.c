@@ -1,3 +1,4 @@
+/* Maps of dimensions: a subtree's rows, from RayQL's own structures or the host, as a map from key to payload. */
 #include "plan/scan_dim.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@ struct making {
 	int64_t *keys;
 	int32_t *payloads;
 	bool null_key;
+	bool host_failed; /* which may be well again the next time */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
 	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
 	uint32_t payload_count;
@@ -223,6 +225,7 @@ static rql_status fetch_rows(struct making *m, const char *sql, uint64_t *rows)
 	struct rql_batch *batch = NULL;
 	rql_status status = rql_host_query(m->p->ctx->host, sql, &result, m->err);
 	if (status == RQL_ERROR_HOST) { /* the statement itself may meet other rows first, or none: the host decides */
+		m->host_failed = true;
 		if (m->err)
 			m->err->status = RQL_ERROR_UNSUPPORTED;
 		return RQL_ERROR_UNSUPPORTED;
@@ -585,7 +588,7 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	            : NULL;
 	bool found = *out != NULL;
 	rql_status status = found ? RQL_OK : make_new(&m, out);
-	if (status == RQL_OK && kept && !found)
+	if (status == RQL_OK && kept && !found && !m.host_failed)
 		rql_map_cache_put(cache, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
 		                  &(struct rql_map_origin){tables.list, tables.count, tables.temporary, p->stamp},
 		                  rql_plan_most_bytes(p->ctx->budget), *out);

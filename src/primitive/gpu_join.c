@@ -72,6 +72,7 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 	uint32_t most = fitting(join, plan, 1);
 	plan->slots = t->slots ? t->slots : times * SLOTS;
 	plan->slots = plan->slots < most ? plan->slots : most;
+	plan->slots += !plan->slots; /* no room: check says so */
 	/* Sizes of partitions vary with the square root of their mean; a fifth of room is beyond all chance. */
 	if (join->build.count > plan->slots)
 		plan->bits = log2_up(rql_div_up(join->build.count, plan->slots - plan->slots / 5));
@@ -165,6 +166,13 @@ static rql_status check_side(const struct rql_join *join, const struct rql_join_
 	return rql_relation_check_columns(side->columns, side->column_count, side->count, join->capacity, true, what, err);
 }
 
+/* Is there room for rows beside the buckets that somebody asks for? */
+static bool fits(const struct rql_join *join)
+{
+	const struct join_plan asked = {.buckets = join->tuning.buckets, .words = 2};
+	return fitting(join, &asked, 1) > 0;
+}
+
 static rql_status check(const struct rql_join *join, struct rql_error *err)
 {
 	bool rows_only = join->kind == RQL_JOIN_SEMI || join->kind == RQL_JOIN_ANTI;
@@ -180,6 +188,8 @@ static rql_status check(const struct rql_join *join, struct rql_error *err)
 	if (join->keys_out.buffer)
 		RQL_TRY(rql_span_check(&join->keys_out, join->capacity, join->key_bits / 8, "keys that a join puts out", err));
 	RQL_TRY(rql_span_check(&join->rows, 1, 8, "number of a join's rows", err));
+	if (t->buckets && !fits(join))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's table of %u buckets is too large for the device", t->buckets);
 	return rql_span_check(&join->temp, plan_of(join).bytes / 8, 8, "temporary words of a join", err);
 }
 

@@ -37,7 +37,7 @@ struct rql_relation_column {
 #define RQL_PARTITION_PASS_BITS 10u
 struct rql_partition {
 	uint32_t key_bits; /* 32 or 64 */
-	uint32_t bits;     /* 0 to 2 * RQL_PARTITION_PASS_BITS */
+	uint32_t bits;     /* 1 to 2 * RQL_PARTITION_PASS_BITS */
 	bool random_keys;  /* keys are random bits already: they are not hashed (of 64 bits the halves are combined) */
 	bool has_null_key; /* rows with the key null_key are left out */
 	uint64_t null_key;

@@ -1,3 +1,4 @@
+/* The conformance suite: its cases, run one after the other on one device, and what they say. */
 #include "selftest/selftest_case.h"
 
 #include <stdarg.h>

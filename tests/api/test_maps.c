@@ -89,6 +89,21 @@ static void apart(void **state)
 		expect(other, variable, NULL, "0\n");
 		run(other, "SET VARIABLE r = 'region 9'");
 	}
+	/* The same text means other rows where the clock is another one. */
+	static const char *const zones[] = {"Pacific/Kiritimati", "America/New_York"}, *const days[] = {"0\n", "3750\n"};
+	static const char zoned[] = "SELECT count(*) FROM f JOIN hours USING (k) WHERE t::DATE = DATE '2019-12-31'";
+	run(s.con, "CREATE TABLE hours AS SELECT k::INTEGER AS k, TIMESTAMPTZ '2020-01-01 00:00:00+00' + to_hours(k::INTEGER) "
+	           "AS t FROM range(38) AS q(k)");
+	char *here = host_rows(&s, zoned);
+	for (int i = 0; i < 2; i++) {
+		char sql[64];
+		snprintf(sql, sizeof sql, "SET TimeZone = '%s'", zones[i]);
+		run(other, sql);
+		expect(s.con, zoned, "scan", here);
+		expect(other, zoned, "scan", days[i]);
+		expect(s.con, zoned, "scan", here);
+	}
+	free(here);
 	static const char setting[] = "SELECT count(*) FROM f JOIN big USING (k) WHERE 1 / (big.k % 3) > 1";
 	char *want = host_rows(&s, setting);
 	expect(s.con, setting, NULL, want);

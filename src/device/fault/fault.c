@@ -1,3 +1,4 @@
+/* Faults on purpose: the wrapper around a device's ops that counts calls and lets one of them fail. */
 #include "device/fault/fault.h"
 
 #include <stdio.h>

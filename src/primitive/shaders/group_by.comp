@@ -228,7 +228,7 @@ void add_piece(piece_rows piece, uint column, uint64_t from, uint flags, inout u
 	uint sweep = 0u;
 	for (uint first = piece.first; first < piece.end; first += ROWS * THREADS) {
 		// Where the guess of the groups was far too low the answer is lost: the sooner that is seen the better. All read
-		// the word behind add_rows' barrier, and it is not written again before many more.
+		// the word behind add_rows' barrier, and before it is written again.
 		bool look = !known && (++sweep & 15u) == 0u;
 		if (look && rql_thread() == 0u)
 			stopped = atomicOr(RQL_U64(args.control, 1), 0ul) != 0ul ? 1u : 0u;
@@ -239,7 +239,10 @@ void add_piece(piece_rows piece, uint column, uint64_t from, uint flags, inout u
 		// barrier is needed only while most groups are new.
 		bool meet = piece.whole || look || sweep <= 2u;
 		add_rows(first, piece.end, column, flags, key, value, slots, known, meet);
-		if (look && stopped != 0u)
+		bool lost = look && stopped != 0u;
+		if (look)
+			barrier();
+		if (lost)
 			break;
 		key = next_key;
 		value = next_value;
@@ -388,7 +391,7 @@ bool piece_of(uint64_t group, out piece_rows piece)
 	}
 	if (piece.end - piece.first <= 2u * size || piece.first == uint(begin))
 		return false;
-	piece = piece_rows(uint(begin), min(piece.end, uint(begin) + size), false);
+	piece = piece_rows(uint(begin), uint(begin) + min(piece.end - uint(begin), size), false);
 	return true;
 }
 

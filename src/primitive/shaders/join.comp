@@ -333,7 +333,7 @@ bool piece_of(uint64_t group, out uint part, out side_rows probe)
 	probe = rows_of(args.probe_starts, part, args.probe_found, args.probe_count);
 	if (probe.end - probe.first <= 2u * piece || probe.first == uint(begin))
 		return false;
-	probe = side_rows(uint(begin), min(probe.end, uint(begin) + piece));
+	probe = side_rows(uint(begin), uint(begin) + min(probe.end - uint(begin), piece));
 	return true;
 }
 
