@@ -6,19 +6,19 @@
  * statement say, waits as long. */
 #define TOGETHER_MOST_NS 50e6
 
-static bool is_there(const struct rql_running *r, const struct rql_leaf *leaf)
+struct rql_stage_ahead *rql_leaf_ahead(struct rql_running *r, const struct rql_leaf *leaf)
 {
-	bool found = false;
-	for (uint32_t i = 0; i < r->ahead_count && !found; i++)
-		found = r->ahead_of[i] == leaf;
-	return found;
+	for (uint32_t i = 0; i < r->ahead_count; i++)
+		if (r->ahead_of[i] == leaf)
+			return &r->ahead[i];
+	return NULL;
 }
 
 static void take(struct rql_running *r, const struct rql_leaf *leaf, double *ns)
 {
 	struct rql_stage *stage = leaf->method->stage ? leaf->method->stage(leaf->prepared) : NULL;
 	double price = leaf->cost.run_ns;
-	if (!stage || r->ahead_count == RQL_SUBMIT_MOST || is_there(r, leaf) || *ns + price > TOGETHER_MOST_NS ||
+	if (!stage || r->ahead_count == RQL_SUBMIT_MOST || rql_leaf_ahead(r, leaf) || *ns + price > TOGETHER_MOST_NS ||
 	    (r->ahead_count && r->ahead[0].stage->device != stage->device))
 		return;
 	r->ahead_of[r->ahead_count] = leaf;
@@ -53,14 +53,6 @@ rql_status rql_leaves_start(struct rql_running *r, const struct rql_operator *tr
 		rql_error_set(r->err, status, "%s", rql_error_message(&why));
 	rql_error_clear(&why);
 	return status == RQL_ERROR_INTERNAL ? status : RQL_OK;
-}
-
-struct rql_stage_ahead *rql_leaf_ahead(struct rql_running *r, const struct rql_leaf *leaf)
-{
-	for (uint32_t i = 0; i < r->ahead_count; i++)
-		if (r->ahead_of[i] == leaf)
-			return &r->ahead[i];
-	return NULL;
 }
 
 void rql_leaves_abandon(struct rql_running *r)

@@ -20,14 +20,6 @@ struct group_by_plan {
 	uint64_t table_keys, table_words, part_temp, bytes;
 };
 
-static uint32_t log2_up(uint64_t value)
-{
-	uint32_t log2 = 0;
-	while (log2 < 63 && UINT64_C(1) << log2 < value)
-		log2++;
-	return log2;
-}
-
 static uint32_t places_for(uint32_t room, uint32_t slots, uint32_t key_bytes, uint32_t value_bits)
 {
 	uint32_t table = (slots + 1) * key_bytes + slots * 2 + 4, place = value_bits == 64 ? 32 : 20;
@@ -82,7 +74,7 @@ static void choose_parts(const struct rql_group_by *group, uint64_t guess, struc
 	for (uint32_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		const struct table_size *size = &sizes[steps[i].size];
 		take_size(group, size->slots, size->threads, plan);
-		uint32_t fit = fit_of(plan), bits = guess > fit ? log2_up(rql_div_up(guess, fit)) : 0;
+		uint32_t fit = fit_of(plan), bits = guess > fit ? rql_log2_up(rql_div_up(guess, fit)) : 0;
 		plan->bits = bits && bits < PARTS_LEAST ? PARTS_LEAST : bits;
 		if (plan->bits <= steps[i].most_bits)
 			return;
@@ -104,11 +96,11 @@ static void choose_sizes(const struct rql_group_by *group, struct group_by_plan 
 	plan->copies = 1;
 	while (!plan->bits && plan->copies < 32 && guess * plan->copies * 2 <= plan->places - plan->places / 10)
 		plan->copies *= 2;
-	uint32_t piece = log2_up(rql_div_up(group->count, PIECES));
+	uint32_t piece = rql_log2_up(rql_div_up(group->count, PIECES));
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
 	uint64_t spill = guess * 2 < SPILL_LEAST ? SPILL_LEAST : guess * 2 > SPILL_MOST ? SPILL_MOST : guess * 2;
 	spill = group->spill > spill ? group->spill : spill;
-	plan->table_slots = UINT64_C(1) << log2_up(spill < UINT64_C(1) << 31 ? spill : UINT64_C(1) << 31);
+	plan->table_slots = UINT64_C(1) << rql_log2_up(spill < UINT64_C(1) << 31 ? spill : UINT64_C(1) << 31);
 }
 
 static struct rql_partition partition_of(const struct rql_group_by *group, const struct group_by_plan *plan)

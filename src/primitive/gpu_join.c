@@ -41,14 +41,6 @@ static void choose_staged(const struct rql_join *join, struct join_plan *plan)
 	plan->words = !build->column_count ? 0 : narrow ? build->column_count : 1;
 }
 
-static uint32_t log2_up(uint64_t value)
-{
-	uint32_t log2 = 0;
-	while (log2 < 63 && UINT64_C(1) << log2 < value)
-		log2++;
-	return log2;
-}
-
 /* Rows of a table with `times` the buckets that there are else, as shared memory allows. */
 static uint32_t fitting(const struct rql_join *join, const struct join_plan *plan, uint32_t times)
 {
@@ -72,15 +64,16 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 	uint32_t most = fitting(join, plan, 1);
 	plan->slots = t->slots ? t->slots : times * SLOTS;
 	plan->slots = plan->slots < most ? plan->slots : most;
-	plan->slots += !plan->slots; /* no room: check says so */
+	if (!plan->slots) /* no room beside the buckets that were asked for: check says so */
+		return;
 	/* Sizes of partitions vary with the square root of their mean; a fifth of room is beyond all chance. */
 	if (join->build.count > plan->slots)
-		plan->bits = log2_up(rql_div_up(join->build.count, plan->slots - plan->slots / 5));
+		plan->bits = rql_log2_up(rql_div_up(join->build.count, plan->slots - plan->slots / 5));
 	if (t->bits)
 		plan->bits = t->bits - 1;
 	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
 		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
-	uint32_t piece = log2_up(rql_div_up(join->probe.count, PIECES));
+	uint32_t piece = rql_log2_up(rql_div_up(join->probe.count, PIECES));
 	uint32_t piece_most = plan->bits ? PIECE_LOG2_PARTS : PIECE_LOG2_ALONE;
 	piece = piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece > piece_most ? piece_most : piece;
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece;
@@ -166,13 +159,6 @@ static rql_status check_side(const struct rql_join *join, const struct rql_join_
 	return rql_relation_check_columns(side->columns, side->column_count, side->count, join->capacity, true, what, err);
 }
 
-/* Is there room for rows beside the buckets that somebody asks for? */
-static bool fits(const struct rql_join *join)
-{
-	const struct join_plan asked = {.buckets = join->tuning.buckets, .words = 2};
-	return fitting(join, &asked, 1) > 0;
-}
-
 static rql_status check(const struct rql_join *join, struct rql_error *err)
 {
 	bool rows_only = join->kind == RQL_JOIN_SEMI || join->kind == RQL_JOIN_ANTI;
@@ -188,9 +174,10 @@ static rql_status check(const struct rql_join *join, struct rql_error *err)
 	if (join->keys_out.buffer)
 		RQL_TRY(rql_span_check(&join->keys_out, join->capacity, join->key_bits / 8, "keys that a join puts out", err));
 	RQL_TRY(rql_span_check(&join->rows, 1, 8, "number of a join's rows", err));
-	if (t->buckets && !fits(join))
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's table of %u buckets is too large for the device", t->buckets);
-	return rql_span_check(&join->temp, plan_of(join).bytes / 8, 8, "temporary words of a join", err);
+	struct join_plan plan = plan_of(join);
+	if (!plan.slots)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's table of %u buckets leaves no room for rows", plan.buckets);
+	return rql_span_check(&join->temp, plan.bytes / 8, 8, "temporary words of a join", err);
 }
 
 static struct rql_span source_of(const struct rql_join *join, const struct rql_relation_column *column,

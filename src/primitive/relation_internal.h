@@ -55,6 +55,15 @@ static inline uint32_t rql_relation_threads(const struct rql_device *device, uin
 	return wanted < device->limits.group_size ? wanted : device->limits.group_size;
 }
 
+/* The least power of two that is not below the value, by its exponent; at most 63. */
+static inline uint32_t rql_log2_up(uint64_t value)
+{
+	uint32_t log2 = 0;
+	while (log2 < 63 && UINT64_C(1) << log2 < value)
+		log2++;
+	return log2;
+}
+
 /* Words that a kernel finds in device memory, recorded a few a dispatch. */
 #define RQL_TABLE_WORDS 64u
 struct rql_word_table {
