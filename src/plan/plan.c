@@ -5,6 +5,7 @@
 #include <string.h>
 #include "method/request.h"
 #include "plan/bound.h"
+#include "plan/codes_memo.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
 #include "plan/normal.h"
@@ -364,8 +365,11 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *b
 	                          .bound = bound,
 	                          .nodes = nodes};
 	rql_bound_retain(bound);
-	struct rql_planning p = {.ctx = ctx, .arena = arena, .plan = plan, .nodes = nodes, .err = err};
+	struct rql_plan_context with_memo = *ctx;
+	with_memo.codes = rql_codes_memo_new();
+	struct rql_planning p = {.ctx = &with_memo, .arena = arena, .plan = plan, .nodes = nodes, .err = err};
 	rql_status status = fill(&p, bound, literals, stamp);
+	rql_codes_memo_free(with_memo.codes);
 	if (status != RQL_OK) {
 		rql_plan_free(plan);
 		return status;

@@ -28,6 +28,7 @@ struct rql_settings {
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };
 
+struct rql_codes_memo;
 struct rql_map_cache;
 struct rql_map_epochs;
 /* What planning learns once per database: which functions change their value, whether views or macros use them. Shared
@@ -50,6 +51,7 @@ struct rql_plan_context {
 	struct rql_progress *progress; /* cancels what is run while planning; NULL: nothing does */
 	struct rql_map_cache *maps;    /* of the database (map_cache.h); NULL: every plan makes its own */
 	const struct rql_map_epochs *map_epochs; /* with maps */
+	struct rql_codes_memo *codes; /* of the plan being made (codes_memo.h); NULL: none */
 	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained),
 	 * or NULL. */
 	struct rql_structure *(*load)(void *state, struct rql_structure *s);

@@ -11,8 +11,10 @@
 #include "plan/scan_key_codes.h"
 #include "plan/scan_subtree.h"
 
-/* So many rows are looked at before all are read: most keys that are none show at once. */
+/* So many rows are looked at before all are read: most keys that are none show at once. Tables of fewer than SAMPLED_FROM
+ * are read as fast as they are looked at. */
 #define SAMPLE_ROWS 16384u
+#define SAMPLED_FROM (8 * SAMPLE_ROWS)
 
 struct making {
 	struct rql_planning *p;
@@ -429,6 +431,47 @@ static rql_status make_marks(struct making *m, struct rql_arena *arena, struct r
 	return RQL_OK;
 }
 
+/* ---- keys that come twice ---- */
+
+/* The only table that rel reads, with nothing but conditions and projections above it; NULL: there are several. */
+static const struct rql_table_ref *only_table(const struct rql_rel *rel)
+{
+	while ((rel->kind == RQL_REL_PROJECT || rel->kind == RQL_REL_FILTER) && rel->child_count == 1)
+		rel = rel->children[0];
+	return rel->kind == RQL_REL_GET ? &rel->table : NULL;
+}
+
+/* Looks for a key that comes twice among the first rows of a large table that has columns. */
+static rql_status look_for_twice(struct making *m)
+{
+	const struct rql_table_ref *table = only_table(m->rel);
+	struct making look = {.p = m->p, .star = m->star, .tree = m->tree, .number = m->number, .at = m->at, .err = m->err};
+	struct rql_rel *rel = NULL;
+	struct rql_batch *batch = NULL;
+	struct rql_map *map = NULL;
+	const char *how;
+	uint64_t rows;
+	if (!table || !rql_subplan_has_columns(m->p, table))
+		return RQL_OK;
+	RQL_TRY(rql_scan_table_rows(m->p, table, &rows, m->err));
+	if (rows < SAMPLED_FROM)
+		return RQL_OK;
+	rel = rql_subtree_rel(m->p->arena, m->star, m->number, NULL, true);
+	if (!rel || !(rel = rql_subtree_limit(m->p->arena, rel, SAMPLE_ROWS)))
+		return out_of_memory(m);
+	RQL_TRY(rql_subplan_rows(m->p, rel, !m->tree->side, &batch, &how, m->err));
+	if (!batch)
+		return RQL_OK;
+	rql_status status = take_rows(&look, batch);
+	if (status == RQL_OK)
+		status = rql_map_build(look.keys, look.payloads, look.count, &map, m->err);
+	rql_map_free(map);
+	free(look.keys);
+	free(look.payloads);
+	rql_batch_release(batch);
+	return status;
+}
+
 static rql_status make_distinct(struct making *m, struct rql_arena *arena)
 {
 	const struct rql_expr_list *outputs = &m->tree->outputs;
@@ -450,6 +493,10 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 		RQL_TRY(make_distinct(m, arena));
 	if (left)
 		RQL_TRY(ask_absent(m, arena));
+	*twice = true;
+	if (!side || left)
+		RQL_TRY(look_for_twice(m));
+	*twice = false;
 	RQL_TRY(ask(m, &out->rows, &out->how));
 	out->null_key = m->null_key;
 	out->absent = left;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "plan/codes.h"
+#include "plan/codes_memo.h"
 #include "plan/scan_bind.h"
 
 static rql_status out_of_memory(struct rql_scan_binding *b)
@@ -45,6 +46,25 @@ static const uint64_t *codes_left(const struct rql_scan_binding *b, uint32_t col
 	return NULL;
 }
 
+/* A dictionary of a snapshot lives as long as the planning, so what was found over it holds. */
+static rql_status select_codes(struct rql_scan_binding *b, const struct rql_dimension *d, const struct rql_expr *e,
+                               const uint64_t *within, uint64_t **out)
+{
+	const uint64_t *known = rql_codes_memo_find(b->ctx->codes, d, e, false);
+	if (!known) {
+		RQL_TRY(rql_codes_select(b->ctx, b->arena, d, e, false, within, out, b->err));
+		if (!within)
+			rql_codes_memo_put(b->ctx->codes, d, e, false, *out);
+		return RQL_OK;
+	}
+	uint64_t *set = rql_codes_new(b->arena, d);
+	if (!set)
+		return out_of_memory(b);
+	memcpy(set, known, rql_codes_words(d) * sizeof *set);
+	*out = set;
+	return RQL_OK;
+}
+
 static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
 {
 	const struct rql_dimension *d = b->snapshot->columns[column].dimension;
@@ -52,7 +72,7 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	uint64_t *set = NULL;
 	if (!over_ref)
 		return out_of_memory(b);
-	RQL_TRY(rql_codes_select(b->ctx, b->arena, d, over_ref, false, codes_left(b, column), &set, b->err));
+	RQL_TRY(select_codes(b, d, over_ref, codes_left(b, column), &set));
 	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
 	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
 		set[w] &= c->codes[w];
