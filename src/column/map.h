@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "util/status.h"
+#include "util/threads.h"
 
 struct rql_map;
 /* keys[i] leads to payloads[i]; a negative payload is no entry at all (the dimension's row was filtered out), and
@@ -16,6 +17,16 @@ struct rql_map;
  * 2^31. Arrays are copied. */
 rql_status rql_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_map **out,
                          struct rql_error *err) RQL_MUST_CHECK;
+/* The same from several arrays, by all threads of the pool (NULL: the caller's alone). once: without payloads every one
+ * is 0, but a key must not come twice. Either all parts make a set, or none does. */
+struct rql_map_part {
+	const int64_t *keys;
+	const int32_t *payloads;
+	uint64_t count;
+	bool once;
+};
+rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
+                               struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_map_free(struct rql_map *map); /* NULL accepted */
 uint64_t rql_map_bytes(const struct rql_map *map);
 uint64_t rql_map_entries(const struct rql_map *map);

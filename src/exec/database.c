@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "util/large.h"
 
 static bool is_memory(const char *path)
 {
@@ -211,6 +212,7 @@ void rql_database_close(struct rql_database *db)
 	pthread_mutex_destroy(&db->structures.build_lock);
 	pthread_mutex_destroy(&db->devices_lock);
 	rql_load_failures_free(db->structures.load_failures);
+	rql_large_give_up(0);
 	free(db->functions);
 	free(db->name);
 	free(db);

@@ -2,8 +2,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "flow/rowset.h"
+#include "util/large.h"
 
 struct loop {
 	struct rql_running *r;
@@ -101,18 +101,6 @@ void *rql_running_room(struct rql_running *r, uint64_t count, size_t size)
 	return room;
 }
 
-#define HUGE_PAGE (UINT64_C(2) << 20)
-
-static void ask_huge(void *memory, uint64_t bytes)
-{
-#ifdef MADV_HUGEPAGE
-	(void)madvise(memory, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#else
-	(void)memory;
-	(void)bytes;
-#endif
-}
-
 struct rql_scratch {
 	struct rql_scratch *next;
 	uint64_t bytes;
@@ -130,24 +118,18 @@ static struct rql_scratch *find_block(const struct rql_running *r, uint64_t byte
 	return best;
 }
 
-/* Blocks of a table's size are mostly paid for by their page faults: huge pages have 512 times fewer of them. */
 static struct rql_scratch *new_block(struct rql_running *r, uint64_t bytes)
 {
-	bool large = bytes >= HUGE_PAGE;
-	uint64_t size = sizeof(struct rql_scratch) + bytes, page = large ? HUGE_PAGE : 64;
 	if (bytes > UINT64_MAX / 2 || !charge(r, bytes)) {
 		r->refused = r->refused == RQL_OK ? rql_error_memory(r->err, bytes, "rows of an operator") : r->refused;
 		return NULL;
 	}
-	size = (size + page - 1) / page * page;
-	struct rql_scratch *s = aligned_alloc(page, size);
+	struct rql_scratch *s = rql_large_alloc(sizeof *s + bytes);
 	if (!s) {
 		r->refused = rql_error_memory(r->err, bytes, "rows of an operator");
 		return NULL;
 	}
-	if (large)
-		ask_huge(s, size);
-	*s = (struct rql_scratch){.next = r->scratch, .bytes = size - sizeof *s};
+	*s = (struct rql_scratch){.next = r->scratch, .bytes = bytes};
 	r->scratch = s;
 	return s;
 }
@@ -173,7 +155,7 @@ void rql_scratch_free(struct rql_running *r)
 {
 	for (struct rql_scratch *s = r->scratch, *next; s; s = next) {
 		next = s->next;
-		free(s);
+		rql_large_free(s);
 	}
 	r->scratch = NULL;
 }

@@ -15,11 +15,17 @@ struct rql_agg_values {
 	uint64_t *valid; /* bitmap: some non-NULL value was there; NULL: all valid. COUNT is always valid. */
 };
 /* The rows behind the groups, of a request whose sink is a map to build: in no order. */
-struct rql_keyed_rows {
-	uint64_t count;   /* rows without a NULL among their keys */
-	uint64_t nulls;   /* rows with one: they are not listed */
+struct rql_keyed_list {
+	struct rql_keyed_list *next; /* while they are made */
+	uint64_t count;
 	int64_t *keys[2]; /* [count]; the second NULL: there is one key */
 	uint32_t *groups; /* [count]: number of the port's group; NULL: all are of the first */
+};
+struct rql_keyed_rows {
+	uint64_t count; /* rows without a NULL among their keys, in all lists */
+	uint64_t nulls; /* rows with one: they are not listed */
+	uint64_t list_count;
+	struct rql_keyed_list **lists; /* whoever takes them may write into them */
 };
 /* Which rows of a snapshot pass: a bit each, bitmap by block. Bits beyond a block's rows may be anything. */
 #define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)

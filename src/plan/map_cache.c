@@ -49,12 +49,33 @@ void rql_kept_map_release(struct rql_kept_map *map)
 		return;
 	rql_map_free(map->dim.map);
 	rql_arena_free(map->arena);
+	rql_batch_release(map->batch);
 	free(map);
+}
+
+static uint64_t batch_bytes(const struct rql_batch *batch)
+{
+	uint64_t bytes = 0;
+	for (uint32_t c = 0; c < batch->column_count; c++) {
+		const struct rql_column *column = &batch->columns[c];
+		const struct rql_string *strings = column->data;
+		bytes += batch->rows * rql_type_bytes(column->type);
+		bool texts = column->type.id == RQL_TYPE_VARCHAR || column->type.id == RQL_TYPE_BLOB;
+		for (uint64_t r = 0; r < batch->rows && texts; r++)
+			bytes += strings[r].length > RQL_STRING_INLINE && rql_column_valid(column, r) ? strings[r].length : 0;
+	}
+	return bytes;
+}
+
+void rql_kept_map_take(struct rql_kept_map *map, struct rql_batch *batch)
+{
+	map->batch = batch;
+	map->batch_bytes = batch_bytes(batch);
 }
 
 uint64_t rql_kept_map_bytes(const struct rql_kept_map *map)
 {
-	return rql_arena_bytes(map->arena) + (map->dim.map ? rql_map_bytes(map->dim.map) : 0);
+	return rql_arena_bytes(map->arena) + map->batch_bytes + (map->dim.map ? rql_map_bytes(map->dim.map) : 0);
 }
 
 /* ---- the cache ---- */

@@ -10,12 +10,15 @@
 /* A map and the values of its payloads, or why there is none; counted by reference. */
 struct rql_kept_map {
 	_Atomic uint32_t references;
-	struct rql_arena *arena; /* of dim's values */
+	struct rql_arena *arena; /* of dim's values, or */
+	struct rql_batch *batch; /* ... they are columns of these rows; NULL */
+	uint64_t batch_bytes;
 	struct rql_scan_dim dim; /* its map is owned; NULL: it cannot be made, because of: */
 	const char *refusal;
 	bool twice; /* a key comes twice */
 };
 struct rql_kept_map *rql_kept_map_new(void); /* one reference; NULL: out of memory */
+void rql_kept_map_take(struct rql_kept_map *map, struct rql_batch *batch); /* the rows are the map's now */
 struct rql_kept_map *rql_kept_map_retain(struct rql_kept_map *map);
 void rql_kept_map_release(struct rql_kept_map *map); /* NULL accepted */
 uint64_t rql_kept_map_bytes(const struct rql_kept_map *map);

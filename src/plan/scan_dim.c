@@ -19,6 +19,7 @@
 struct making {
 	struct rql_planning *p;
 	struct rql_arena *arena; /* of what the map keeps */
+	struct rql_kept_map *kept;
 	const struct rql_star *star;
 	const struct rql_star_subtree *tree;
 	uint32_t number; /* of the subtree */
@@ -28,11 +29,13 @@ struct making {
 	uint64_t count, capacity; /* of keys */
 	int64_t *keys;
 	int32_t *payloads;
+	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
 	bool null_key;
 	bool host_failed; /* which may be well again the next time */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
 	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
 	uint32_t payload_count;
+	uint32_t unique; /* as in struct rql_scan_dim */
 	struct rql_error *err;
 };
 
@@ -196,7 +199,8 @@ static rql_status take_rows(struct making *m, const struct rql_batch *batch)
 	if (m->distinct)
 		RQL_TRY(rql_distinct_add(m->distinct, batch->columns + (m->at->second ? 2 : 1), batch->rows, payloads, m->err));
 	else
-		memset(payloads, 0, batch->rows * sizeof *payloads);
+		for (uint64_t r = 0; r < batch->rows; r++)
+			payloads[r] = m->values ? (int32_t)r : 0;
 	for (uint64_t r = 0; r < batch->rows; r++) {
 		m->null_key |=
 			!rql_column_valid(&batch->columns[0], r) || (m->at->second && !rql_column_valid(&batch->columns[1], r));
@@ -280,31 +284,56 @@ static rql_status number_groups(struct making *m, const struct rql_batch *values
 	return m->values ? RQL_OK : out_of_memory(m);
 }
 
-static rql_status take_keyed(struct making *m, const struct rql_subplan_map *found)
+struct translating {
+	struct rql_key_codes first, second;
+	const struct rql_key_pair *pair; /* NULL: there is one key */
+	const int32_t *payloads;         /* of groups; NULL: a group is its payload */
+	struct rql_keyed_list **lists;
+};
+
+/* Keys as the fact table's column has them, groups as payloads, in their places. */
+static void translate(void *state, uint64_t index, unsigned worker)
 {
+	const struct translating *t = state;
+	struct rql_keyed_list *list = t->lists[index];
+	uint64_t kept = 0;
+	(void)worker;
+	for (uint64_t i = 0; i < list->count; i++) {
+		int64_t key, other;
+		if (!rql_key_code(&t->first, list->keys[0][i], &key))
+			continue;
+		if (t->pair) {
+			if (!rql_key_code(&t->second, list->keys[1][i], &other))
+				continue;
+			key = rql_pair_key(t->pair, key, other);
+		}
+		if (list->groups)
+			list->groups[kept] = t->payloads ? (uint32_t)t->payloads[list->groups[i]] : list->groups[i];
+		list->keys[0][kept++] = key;
+	}
+	list->count = kept;
+}
+
+static struct rql_pool *pool_of(const struct making *m)
+{
+	return m->p->ctx->devices->device[0].pool;
+}
+
+static rql_status take_keyed(struct making *m)
+{
+	struct rql_subplan_map *found = &m->keyed;
 	const struct rql_keyed_rows *rows = &found->map.rows;
-	struct rql_key_codes first, second = {0};
+	struct translating t = {.lists = rows->lists};
 	int32_t *payloads = NULL;
-	RQL_TRY(rql_key_codes_make(m->p->arena, found->keys[0], m->at->first, &first, m->err));
-	if (m->at->second)
-		RQL_TRY(rql_key_codes_make(m->p->arena, found->keys[1], m->at->second, &second, m->err));
+	RQL_TRY(rql_key_codes_make(m->p->arena, found->keys[0], m->at->first, &t.first, m->err));
+	if (m->at->second) {
+		RQL_TRY(rql_key_codes_make(m->p->arena, found->keys[1], m->at->second, &t.second, m->err));
+		t.pair = &m->at->pair;
+	}
 	if (m->tree->outputs.count)
 		RQL_TRY(number_groups(m, found->map.values, &payloads));
-	if (!room_for(m, rows->count))
-		return out_of_memory(m);
-	for (uint64_t i = 0; i < rows->count; i++) {
-		int64_t key, other;
-		if (!rql_key_code(&first, rows->keys[0][i], &key))
-			continue;
-		if (m->at->second) {
-			if (!rql_key_code(&second, rows->keys[1][i], &other))
-				continue;
-			key = rql_pair_key(&m->at->pair, key, other);
-		}
-		uint32_t group = rows->groups ? rows->groups[i] : 0;
-		m->payloads[m->count] = payloads ? payloads[group] : (int32_t)group;
-		m->keys[m->count++] = key;
-	}
+	t.payloads = payloads;
+	rql_pool_run(pool_of(m), rows->list_count, translate, &t);
 	m->null_key |= rows->nulls > 0;
 	return RQL_OK;
 }
@@ -312,16 +341,47 @@ static rql_status take_keyed(struct making *m, const struct rql_subplan_map *fou
 /* The subtree's rows go from its columns to the map without being made. */
 static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const char **how)
 {
-	struct rql_subplan_map map;
 	/* A map holds a key once anyway. */
 	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
-	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, &map, found, how, m->err));
+	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, &m->keyed, found, how, m->err));
 	if (!*found)
 		return RQL_OK;
-	*rows = map.map.rows.count + map.map.rows.nulls;
-	rql_status status = take_keyed(m, &map);
-	rql_subplan_map_free(&map);
-	return status;
+	*rows = m->keyed.map.rows.count + m->keyed.map.rows.nulls;
+	return take_keyed(m);
+}
+
+/* Rows that all differ, as their keys do, are the values of the payloads. The batch is the map's then. */
+static rql_status take_unique(struct making *m, struct rql_batch *batch)
+{
+	uint32_t outputs = m->tree->outputs.count;
+	if (batch->rows > INT32_MAX)
+		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "a dimension has more than 2^31 different rows");
+	if (!(m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, outputs)))
+		return out_of_memory(m);
+	for (uint32_t o = 0; o < outputs; o++) {
+		m->values[o] = batch->columns[o + 1];
+		if (m->values[o].validity)
+			continue;
+		if (!(m->values[o].validity = RQL_NEW_ARRAY(m->arena, uint64_t, batch->rows / 64 + 1)))
+			return out_of_memory(m);
+		memset(m->values[o].validity, 0xff, (batch->rows / 64 + 1) * sizeof(uint64_t));
+	}
+	m->payload_count = batch->rows ? (uint32_t)batch->rows : 1;
+	rql_kept_map_take(m->kept, batch);
+	return take_rows(m, batch);
+}
+
+static rql_status make_distinct(struct making *m)
+{
+	const struct rql_expr_list *outputs = &m->tree->outputs;
+	struct rql_type *types = RQL_NEW_ARRAY(m->arena, struct rql_type, outputs->count);
+	if (!types)
+		return out_of_memory(m);
+	for (uint32_t o = 0; o < outputs->count; o++)
+		types[o] = outputs->items[o]->type;
+	RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
+	rql_distinct_relax(m->distinct);
+	return RQL_OK;
 }
 
 /* RayQL's own structures give the rows where they can, else the host does. */
@@ -333,10 +393,15 @@ static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 	if (found)
 		return RQL_OK;
 	RQL_TRY(rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
-	if (!batch)
+	if (batch && m->unique && batch->release && batch->rows) {
+		*rows = batch->rows;
+		return take_unique(m, batch);
+	}
+	rql_status status = m->unique ? make_distinct(m) : RQL_OK;
+	if (status == RQL_OK && !batch)
 		return ask_host(m, m->rel, m->most, rows);
-	*rows = batch->rows;
-	rql_status status = take_rows(m, batch);
+	*rows = batch ? batch->rows : 0;
+	status = status == RQL_OK ? take_rows(m, batch) : status;
 	rql_batch_release(batch);
 	return status;
 }
@@ -472,25 +537,36 @@ static rql_status look_for_twice(struct making *m)
 	return status;
 }
 
-static rql_status make_distinct(struct making *m, struct rql_arena *arena)
+/* An output that is the key itself; plus 1, 0: there is none. */
+static uint32_t key_output(const struct making *m)
 {
-	const struct rql_expr_list *outputs = &m->tree->outputs;
-	struct rql_type *types = RQL_NEW_ARRAY(arena, struct rql_type, outputs->count);
-	if (!types)
+	for (uint32_t o = 0; o < m->tree->outputs.count && !m->tree->key2 && !m->tree->side; o++)
+		if (rql_expr_equal(m->tree->outputs.items[o], m->tree->key))
+			return o + 1;
+	return 0;
+}
+
+static rql_status build(struct making *m, bool set, struct rql_map **out)
+{
+	const struct rql_keyed_rows *rows = &m->keyed.map.rows;
+	struct rql_map_part *parts = RQL_NEW_ARRAY(m->p->arena, struct rql_map_part, rows->list_count + 1);
+	if (!parts)
 		return out_of_memory(m);
-	for (uint32_t o = 0; o < outputs->count; o++)
-		types[o] = outputs->items[o]->type;
-	RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
-	rql_distinct_relax(m->distinct);
-	return RQL_OK;
+	parts[0] = (struct rql_map_part){m->keys, set ? NULL : m->payloads, m->count, !set};
+	for (uint64_t i = 0; i < rows->list_count; i++) {
+		const struct rql_keyed_list *list = rows->lists[i];
+		parts[i + 1] = (struct rql_map_part){list->keys[0], set ? NULL : (const int32_t *)list->groups, list->count, !set};
+	}
+	return rql_map_build_parts(parts, rows->list_count + 1, pool_of(m), out, m->err);
 }
 
 static rql_status make(struct making *m, struct rql_arena *arena, struct rql_scan_dim *out, bool *twice)
 {
 	const struct rql_block_side *side = m->tree->side;
 	bool left = side && side->kind == RQL_SIDE_LEFT, mark = side && side->kind == RQL_SIDE_MARK;
-	if (m->tree->outputs.count && !mark)
-		RQL_TRY(make_distinct(m, arena));
+	m->unique = key_output(m);
+	if (m->tree->outputs.count && !mark && !m->unique)
+		RQL_TRY(make_distinct(m));
 	if (left)
 		RQL_TRY(ask_absent(m, arena));
 	*twice = true;
@@ -502,17 +578,18 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	out->absent = left;
 	out->payload_count = m->values ? m->payload_count : m->distinct ? rql_distinct_count(m->distinct) : 1;
 	out->values = m->values;
+	out->unique = m->unique;
 	out->repeats = m->distinct && !m->values && rql_distinct_repeats(m->distinct);
 	if (m->distinct && !m->values)
 		RQL_TRY(rql_distinct_columns(m->distinct, arena, &out->values, m->err));
 	if (mark)
 		RQL_TRY(make_marks(m, arena, out));
 	if (side && !left)
-		return rql_map_build(m->keys, NULL, m->count, &out->map, m->err);
+		return build(m, true, &out->map);
 	*twice = true;
 	if (out->rows > m->most)
 		return refuse_twice(m);
-	rql_status status = rql_map_build(m->keys, m->payloads, m->count, &out->map, m->err);
+	rql_status status = build(m, false, &out->map);
 	*twice = status == RQL_ERROR_UNSUPPORTED;
 	return status;
 }
@@ -578,10 +655,12 @@ static rql_status make_new(struct making *m, struct rql_kept_map **out)
 	if (!map)
 		return out_of_memory(m);
 	m->arena = map->arena;
+	m->kept = map;
 	uint64_t start = rql_now_ns();
 	rql_status status = make(m, map->arena, &map->dim, &map->twice);
 	map->dim.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	rql_distinct_free(m->distinct);
+	rql_subplan_map_free(&m->keyed);
 	free(m->keys);
 	free(m->payloads);
 	const char *how = map->dim.how ? map->dim.how : "";

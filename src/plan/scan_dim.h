@@ -13,6 +13,7 @@ struct rql_scan_dim {
 	struct rql_map *map;
 	uint32_t payload_count;    /* combinations of the outputs' values; 1 when there are none */
 	bool repeats;              /* two payloads may have the same values */
+	uint32_t unique;           /* plus 1: an output in which all payloads that have a key differ; 0: none is known */
 	struct rql_column *values; /* [outputs]: payload_count entries each */
 	uint64_t rows;             /* that it was made from */
 	const char *how;           /* who gave them, for EXPLAIN */

@@ -401,7 +401,10 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 		if (!again)
 			p.outputs[p.count++] = RQL_STAR_REF_OUTPUT(exprs[i]->index);
 	}
-	RQL_TRY(number_payloads(b, &p, p.count == outputs && !p.dim->repeats));
+	bool differ = p.count == outputs && !p.dim->repeats;
+	for (uint32_t k = 0; k < p.count; k++)
+		differ |= p.outputs[k] + 1 == p.dim->unique;
+	RQL_TRY(number_payloads(b, &p, differ));
 	for (uint32_t i = first; i < count; i++) {
 		if (exprs[i]->kind != RQL_EXPR_REF || RQL_STAR_REF_SUBTREE(exprs[i]->index) != subtree)
 			continue;

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include "util/large.h"
 
 #define ALIGNMENT 16
 #define FIRST_CHUNK ((size_t)4 << 10)
 #define LARGEST_CHUNK ((size_t)1 << 20)
-#define HUGE_PAGE ((size_t)2 << 20)
 
 /* The data follow the header, whose size keeps them aligned. */
 struct chunk {
@@ -35,28 +34,28 @@ struct rql_arena *rql_arena_new(void)
 	return arena;
 }
 
+static struct chunk *new_chunk(size_t bytes)
+{
+	return bytes < RQL_LARGE_LEAST ? calloc(1, bytes) : rql_large_zalloc(bytes, NULL);
+}
+
+static void free_chunk(struct chunk *chunk)
+{
+	if (HEADER + chunk->size < RQL_LARGE_LEAST)
+		free(chunk);
+	else
+		rql_large_free(chunk);
+}
+
 void rql_arena_free(struct rql_arena *arena)
 {
 	if (!arena)
 		return;
 	for (struct chunk *chunk = arena->current, *next; chunk; chunk = next) {
 		next = chunk->next;
-		free(chunk);
+		free_chunk(chunk);
 	}
 	free(arena);
-}
-
-/* What fills an array of millions of entries mostly waits for its pages: large ones are 512 times fewer. */
-static void ask_huge(void *memory, size_t bytes)
-{
-#ifdef MADV_HUGEPAGE
-	uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	uintptr_t end = ((uintptr_t)memory + bytes) / HUGE_PAGE * HUGE_PAGE;
-	(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#else
-	(void)memory;
-	(void)bytes;
-#endif
 }
 
 /* A zeroed chunk with room for size bytes, put in front unless that would waste the rest of the current one. */
@@ -66,11 +65,9 @@ static struct chunk *add_chunk(struct rql_arena *arena, size_t size)
 	size_t data = own ? size : arena->next_size;
 	if (data > SIZE_MAX - HEADER)
 		return NULL;
-	struct chunk *chunk = calloc(1, HEADER + data);
+	struct chunk *chunk = new_chunk(HEADER + data);
 	if (!chunk)
 		return NULL;
-	if (data >= 2 * HUGE_PAGE)
-		ask_huge(chunk, data);
 	chunk->size = data;
 	if (own && arena->current) {
 		chunk->next = arena->current->next;
@@ -138,6 +135,21 @@ char *rql_arena_printf(struct rql_arena *arena, const char *fmt, ...)
 	va_end(again);
 	va_end(args);
 	return text;
+}
+
+void rql_arena_join(struct rql_arena *to, struct rql_arena *from)
+{
+	struct chunk *last = from->current;
+	while (last && last->next)
+		last = last->next;
+	if (last && to->current) {
+		last->next = to->current->next;
+		to->current->next = from->current;
+	} else if (last) {
+		to->current = from->current;
+	}
+	to->bytes += from->bytes;
+	free(from);
 }
 
 size_t rql_arena_bytes(const struct rql_arena *arena)

@@ -16,6 +16,8 @@ void *rql_arena_array(struct rql_arena *arena, size_t count, size_t size);
 char *rql_arena_strdup(struct rql_arena *arena, const char *text);
 char *rql_arena_strndup(struct rql_arena *arena, const char *text, size_t length);
 char *rql_arena_printf(struct rql_arena *arena, const char *fmt, ...) RQL_PRINTF(2, 3);
+/* All that `from` handed out becomes `to`'s, and `from` is gone. */
+void rql_arena_join(struct rql_arena *to, struct rql_arena *from);
 /* Bytes handed out so far (for the plan cache's budget). */
 size_t rql_arena_bytes(const struct rql_arena *arena);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include "util/large.h"
 
 rql_status rql_budget_charge(struct rql_budget *budget, uint64_t bytes, const char *what, struct rql_error *err)
 {
@@ -20,6 +21,8 @@ rql_status rql_budget_charge(struct rql_budget *budget, uint64_t bytes, const ch
 			                     rql_format_bytes(text[1], bytes), rql_format_bytes(text[2], used));
 		}
 	} while (!atomic_compare_exchange_weak(&budget->used, &used, sum));
+	if (limit && rql_large_kept() > limit - sum)
+		rql_large_give_up(limit - sum);
 	return RQL_OK;
 }
 

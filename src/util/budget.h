@@ -14,7 +14,8 @@ struct rql_budget {
 };
 
 /* Reserves bytes for `what`, or RQL_ERROR_LIMIT: "memory limit of 8.0 GiB reached: building cube v needs 512.0 MiB
- * more, 7.8 GiB are in use; raise it with SET rayql_memory_limit, or drop a structure". Nothing is allocated. */
+ * more, 7.8 GiB are in use; raise it with SET rayql_memory_limit, or drop a structure". Nothing is allocated; blocks that
+ * large.h keeps give way. */
 rql_status rql_budget_charge(struct rql_budget *budget, uint64_t bytes, const char *what, struct rql_error *err);
 void rql_budget_release(struct rql_budget *budget, uint64_t bytes);
 /* "512.0 MiB" into out (at least 24 bytes). */

@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include "util/large.h"
 
-#define HUGE_PAGE (UINT64_C(2) << 20)
 #define CACHE_LINE 64u
 
 struct rql_mem_block {
@@ -32,27 +31,20 @@ static void *fail(struct rql_mem *mem, rql_status status)
 void *rql_mem_alloc(struct rql_mem *mem, uint64_t count, uint64_t size, struct rql_error *err)
 {
 	uint64_t bytes;
-	if (__builtin_mul_overflow(count, size, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - 2 * HUGE_PAGE)
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > (uint64_t)PTRDIFF_MAX / 2)
 		return fail(mem, rql_error_memory(err, UINT64_MAX, mem->what));
 	bytes = (bytes + 2 * CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-	/* Large arrays are walked at random by the sort: huge pages save most of its TLB misses. */
-	uint64_t alignment = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;
 	if (mem->budget) {
 		rql_status status = rql_budget_charge(mem->budget, bytes, mem->what, err);
 		if (status != RQL_OK)
 			return fail(mem, status);
 	}
-	void *memory = NULL;
-	if (posix_memalign(&memory, alignment, bytes) != 0) {
+	struct rql_mem_block *block = rql_large_alloc(bytes);
+	if (!block) {
 		if (mem->budget)
 			rql_budget_release(mem->budget, bytes);
 		return fail(mem, rql_error_memory(err, bytes, mem->what));
 	}
-	struct rql_mem_block *block = memory;
-#ifdef MADV_HUGEPAGE
-	if (alignment == HUGE_PAGE)
-		(void)madvise(block, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#endif
 	block->bytes = bytes;
 	block->previous = NULL;
 	pthread_mutex_lock(&mem->lock);
@@ -96,7 +88,7 @@ void rql_mem_free(struct rql_mem *mem, void *pointer)
 		block->next->previous = block->previous;
 	mem->held -= bytes;
 	pthread_mutex_unlock(&mem->lock);
-	free(block);
+	rql_large_free(block);
 	if (mem->budget)
 		rql_budget_release(mem->budget, bytes);
 }
@@ -105,29 +97,11 @@ void rql_mem_clear(struct rql_mem *mem)
 {
 	for (struct rql_mem_block *block = mem->blocks, *next; block; block = next) {
 		next = block->next;
-		free(block);
+		rql_large_free(block);
 	}
 	if (mem->budget)
 		rql_budget_release(mem->budget, mem->held);
 	mem->blocks = NULL;
 	mem->held = 0;
 	pthread_mutex_destroy(&mem->lock);
-}
-
-uint64_t *rql_zeroed_words(uint64_t words)
-{
-	uint64_t bytes;
-	if (__builtin_mul_overflow(words ? words : 1, sizeof(uint64_t), &bytes) || bytes > PTRDIFF_MAX - HUGE_PAGE)
-		return NULL;
-	if (bytes < 2 * HUGE_PAGE)
-		return calloc(1, bytes);
-	bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	uint64_t *table = aligned_alloc(HUGE_PAGE, bytes);
-	if (!table)
-		return NULL;
-#ifdef MADV_HUGEPAGE
-	(void)madvise(table, bytes, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#endif
-	memset(table, 0, bytes);
-	return table;
 }

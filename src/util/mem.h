@@ -30,8 +30,4 @@ void rql_mem_clear(struct rql_mem *mem);               /* frees every block */
 #define RQL_MEM_ZARRAY(mem, pointer, count, err)                                                                       \
 	(((pointer) = rql_mem_zalloc((mem), (count), sizeof(*(pointer)), (err))) ? RQL_OK : rql_mem_failure(mem))
 
-/* Words of 0, not charged; free() them. NULL: out of memory. A large table is mostly paid for by its page faults: huge
- * pages have 512 times fewer of them. */
-uint64_t *rql_zeroed_words(uint64_t words);
-
 #endif

@@ -196,9 +196,49 @@ static void at_once(void **state)
 	close_session(&s);
 }
 
+/* Large dimensions with columns, whose maps all threads make: keys that are outputs, too, NULL keys and keys that the fact
+ * table has not, strings; keys that lie far apart; keys of which one comes twice, behind the rows that are looked at
+ * first, or among them. */
+static void large(void **state)
+{
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	static const char *const plain[] = {
+		"SELECT d.k, name, v, count(*), sum(a) FROM f JOIN d ON f.k = d.k WHERE v > 3 GROUP BY ALL ORDER BY ALL LIMIT 50",
+		"SELECT name, count(*), sum(a) FROM f JOIN d ON f.k = d.k GROUP BY name ORDER BY ALL LIMIT 50",
+		"SELECT v, count(*), min(a) FROM f JOIN d ON f.k = d.k GROUP BY v ORDER BY ALL",
+		"SELECT d.k, count(*), count(v), max(name) FROM f LEFT JOIN d ON f.k = d.k GROUP BY d.k ORDER BY ALL LIMIT 70",
+		"SELECT v, count(*) FROM f JOIN d ON f.far = d.far GROUP BY v ORDER BY ALL",
+		"SELECT d.far, name, sum(a) FROM f JOIN d ON f.far = d.far GROUP BY ALL ORDER BY ALL LIMIT 50",
+		"SELECT count(*), sum(a) FROM f WHERE EXISTS (SELECT 1 FROM d WHERE d.k = f.k AND v < 5)",
+		"SELECT count(*), sum(a) FROM f WHERE far IN (SELECT far FROM d WHERE v < 5)",
+		"SELECT count(*), sum(a) FROM f WHERE k NOT IN (SELECT k FROM d WHERE v < 5 AND k IS NOT NULL)",
+		"SELECT v, count(*) FROM f JOIN d ON f.k = d.k AND f.far = d.far GROUP BY v ORDER BY ALL"};
+	static const char *const changes[] = {NULL, "UPDATE d SET k = 8, far = 800000 WHERE k = 249000",
+	                                      "UPDATE d SET k = 6, far = 600000 WHERE k = 8"};
+	run(s.con, "SET rayql_force = on");
+	run(s.con, "CREATE TABLE d AS SELECT CASE WHEN i % 1001 = 0 THEN NULL ELSE i END::INTEGER AS k, (i * 100000)::BIGINT "
+	           "AS far, 'the name of number ' || (i % 90000) AS name, (i % 13)::SMALLINT AS v FROM range(250000) r(i)");
+	run(s.con, "CREATE TABLE f AS SELECT (i * 7919 % 1000)::INTEGER AS a, (i * 31 % 240007)::INTEGER AS k, "
+	           "((i * 31 % 240007) * 100000)::BIGINT AS far FROM range(300000) r(i)");
+	run(s.con, "CREATE INDEX fc ON f USING columns (*)");
+	for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
+		if (changes[c])
+			run(s.con, changes[c]);
+		run(s.con, "CREATE OR REPLACE INDEX dc ON d USING columns (*)");
+		for (size_t q = 0; q < sizeof plain / sizeof *plain; q++) {
+			char *want = host_rows(&s, plain[q]);
+			bool scans = c == 0 && (q < 3 || q > 3);
+			expect(s.con, plain[q], scans ? "scan" : NULL, want);
+			free(want);
+		}
+	}
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(shared), cmocka_unit_test(apart), cmocka_unit_test(transactions),
-	                                   cmocka_unit_test(at_once)};
+	                                   cmocka_unit_test(at_once), cmocka_unit_test(large)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

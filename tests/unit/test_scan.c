@@ -270,6 +270,77 @@ static void test_sparse_maps(void **state)
 	free(payloads);
 }
 
+/* Many keys in several parts, by several threads and by one: the same map. `step`: how far keys lie apart. */
+static void check_map_parts(struct rql_pool *pool, uint64_t count, int64_t step, uint32_t payload_end, bool shuffled)
+{
+	struct rql_error err = {0};
+	struct rql_map *alone = NULL, *shared = NULL;
+	int64_t *keys = need(malloc(count * sizeof *keys));
+	int32_t *payloads = need(malloc(count * sizeof *payloads));
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t at = shuffled ? i * 7919 % count : i;
+		keys[at] = (int64_t)i * step - 1000;
+		payloads[at] = i % 7 ? (int32_t)(i % payload_end) : -1;
+	}
+	struct rql_map_part parts[] = {{.keys = keys, .payloads = payloads, .count = count / 3},
+	                               {.keys = NULL, .payloads = payloads, .count = 0},
+	                               {.keys = keys + count / 3, .payloads = payloads + count / 3, .count = count - count / 3}};
+	ok(rql_map_build(keys, payloads, count, &alone, &err), &err);
+	ok(rql_map_build_parts(parts, 3, pool, &shared, &err), &err);
+	assert_int_equal(rql_map_entries(shared), rql_map_entries(alone));
+	assert_int_equal(rql_map_payloads(shared), rql_map_payloads(alone));
+	assert_int_equal(rql_map_is_dense(shared), rql_map_is_dense(alone));
+	for (uint64_t i = 0; i < count; i++) {
+		if (rql_map_find(shared, keys[i]) != payloads[i] || (step > 1 && rql_map_find(shared, keys[i] + 1) != -1))
+			fail_msg("key %lld", (long long)keys[i]);
+	}
+	if (alone->dense)
+		assert_memory_equal(shared->bits, alone->bits, ((uint64_t)alone->span + 31) / 32 * 4);
+	rql_map_free(shared);
+	/* A key that comes twice, with its first place in another part than its second. */
+	int64_t again = keys[count - 1];
+	keys[0] = again;
+	payloads[0] = payloads[count - 1] = 1;
+	struct rql_map *untouched = NULL;
+	char expected[40];
+	snprintf(expected, sizeof expected, "key %lld ", (long long)again);
+	assert_int_equal(rql_map_build_parts(parts, 3, pool, &untouched, &err), RQL_ERROR_UNSUPPORTED);
+	assert_non_null(strstr(rql_error_message(&err), expected));
+	assert_null(untouched);
+	rql_error_clear(&err);
+	for (uint32_t p = 0; p < 3; p++)
+		parts[p].payloads = NULL;
+	ok(rql_map_build_parts(parts, 3, pool, &shared, &err), &err);
+	assert_int_equal(rql_map_entries(shared), count - 1);
+	assert_int_equal(rql_map_find(shared, again), 0);
+	rql_map_free(shared);
+	for (uint32_t p = 0; p < 3; p++)
+		parts[p].once = true;
+	assert_int_equal(rql_map_build_parts(parts, 3, pool, &untouched, &err), RQL_ERROR_UNSUPPORTED);
+	rql_error_clear(&err);
+	rql_map_free(alone);
+	free(keys);
+	free(payloads);
+}
+
+static void test_map_parts(void **state)
+{
+	struct rql_error err = {0};
+	struct rql_pool *pool = NULL;
+	(void)state;
+	ok(rql_pool_new(3, &pool, &err), &err);
+	for (unsigned shuffled = 0; shuffled < 2; shuffled++) {
+		check_map_parts(pool, 300007, 1, 200, shuffled);      /* an array of bytes */
+		check_map_parts(pool, 300007, 4, 60000, shuffled);    /* of 16 bits */
+		check_map_parts(pool, 300007, 3, 70000, shuffled);    /* of 32 */
+		check_map_parts(pool, 300007, 50, 300000, shuffled);  /* mostly free */
+		check_map_parts(pool, 300007, 1000, 70000, shuffled); /* a hash table */
+		check_map_parts(pool, 1000, 3, 70000, shuffled);
+	}
+	check_map_parts(NULL, 100000, 3, 70000, true);
+	rql_pool_free(pool);
+}
+
 static void test_maps(void **state)
 {
 	(void)state;
@@ -644,14 +715,19 @@ static void check_keyed(const struct rql_request *request, unsigned pool, uint64
 		assert_int_equal(answer.keyed.count, rows);
 		assert_int_equal(answer.keyed.nulls, 0);
 		assert_int_equal(answer.group_count, request->group_count ? rows : 1);
-		assert_int_equal(answer.keyed.groups != NULL, request->group_count);
-		for (uint64_t i = 0; i < rows; i++) {
-			uint64_t key = (uint64_t)answer.keyed.keys[0][i];
-			if (key < least || key > greatest || seen[key - least] ||
-			    (answer.keyed.groups && answer.keys[0][answer.keyed.groups[i]] != key))
-				fail_msg("row %llu has key %llu", (unsigned long long)i, (unsigned long long)key);
-			seen[key - least] = true;
+		uint64_t listed = 0;
+		for (uint64_t l = 0; l < answer.keyed.list_count; l++) {
+			const struct rql_keyed_list *list = answer.keyed.lists[l];
+			assert_int_equal(list->groups != NULL, request->group_count);
+			for (uint64_t i = 0; i < list->count; i++, listed++) {
+				uint64_t key = (uint64_t)list->keys[0][i];
+				if (key < least || key > greatest || seen[key - least] ||
+				    (list->groups && answer.keys[0][list->groups[i]] != key))
+					fail_msg("row %llu has key %llu", (unsigned long long)i, (unsigned long long)key);
+				seen[key - least] = true;
+			}
 		}
+		assert_int_equal(listed, rows);
 		free(seen);
 	}
 	rql_scan_free(scan);
@@ -888,7 +964,7 @@ int main(void)
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
 		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_narrowed_numbers),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
-		cmocka_unit_test(test_keyed), cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
+		cmocka_unit_test(test_keyed), cmocka_unit_test(test_map_parts), cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
 		cmocka_unit_test(test_prices_rise),
 		cmocka_unit_test(test_calibrate),
 	};

@@ -1,4 +1,4 @@
-/* util: arena, status, strbuf, thread pool, keyed checksums, files of others. `test_util latency` prints what a
+/* util: arena, large blocks, status, strbuf, thread pool, keyed checksums, files of others. `test_util latency` prints what a
  * hand-over to the pool costs. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include "util/arena.h"
 #include "util/budget.h"
 #include "util/files.h"
+#include "util/large.h"
 #include "util/mac.h"
 #include "util/status.h"
 #include "util/strbuf.h"
@@ -55,6 +56,123 @@ static void test_arena_aligned_zeroed_disjoint(void **state)
 	assert_true(rql_arena_bytes(arena) <= total + 16 * N);
 	rql_arena_free(arena);
 	rql_arena_free(NULL);
+}
+
+/* What another arena handed out stays where it is, whichever of the two has something. */
+static void test_arena_join(void **state)
+{
+	(void)state;
+	for (unsigned first = 0; first < 2; first++) {
+		for (unsigned second = 0; second < 2; second++) {
+			struct rql_arena *to = rql_arena_new(), *from = rql_arena_new();
+			char *a = first ? rql_arena_strdup(to, "first") : NULL;
+			char *b = second ? rql_arena_strdup(from, "second") : NULL;
+			char *large = second ? rql_arena_alloc(from, 1000000) : NULL;
+			size_t bytes = rql_arena_bytes(to) + rql_arena_bytes(from);
+			rql_arena_join(to, from);
+			assert_int_equal(rql_arena_bytes(to), bytes);
+			char *c = rql_arena_strdup(to, "third");
+			assert_true(!a || !strcmp(a, "first"));
+			assert_true(!b || !strcmp(b, "second"));
+			assert_true(!large || !large[999999]);
+			assert_string_equal(c, "third");
+			rql_arena_free(to);
+		}
+	}
+}
+
+/* ---- large blocks ----------------------------------------------------------------------------------------------- */
+
+static void test_large_blocks(void **state)
+{
+	struct rql_error err = {0};
+	struct rql_pool *pool = NULL;
+	(void)state;
+	assert_int_equal(rql_pool_new(3, &pool, &err), RQL_OK);
+	rql_large_give_up(0);
+	assert_int_equal(rql_large_kept(), 0);
+	for (uint64_t bytes = 1000; bytes < UINT64_C(40) << 20; bytes = bytes * 3 + 7) {
+		for (unsigned shared = 0; shared < 2; shared++) {
+			unsigned char *dirty = rql_large_alloc(bytes);
+			assert_int_equal((uintptr_t)dirty % 64, 0);
+			memset(dirty, 0xa5, bytes);
+			rql_large_free(dirty);
+			assert_int_equal(rql_large_kept() >= bytes, bytes >= RQL_LARGE_LEAST);
+			unsigned char *clean = rql_large_zalloc(bytes, shared ? pool : NULL);
+			assert_true(bytes < RQL_LARGE_LEAST || clean == dirty);
+			for (uint64_t i = 0; i < bytes; i++)
+				if (clean[i])
+					fail_msg("byte %llu of %llu", (unsigned long long)i, (unsigned long long)bytes);
+			rql_large_free(clean);
+		}
+		rql_large_give_up(0);
+		assert_int_equal(rql_large_kept(), 0);
+	}
+	assert_null(rql_large_alloc(UINT64_MAX));
+	assert_null(rql_large_words(UINT64_MAX / 4, NULL));
+	rql_large_free(NULL);
+	rql_pool_free(pool);
+}
+
+/* The oldest go first; and a database takes its memory from them when its limit is near. */
+static void test_large_give_up(void **state)
+{
+	struct rql_budget budget = {.limit = 9 << 20};
+	struct rql_error err = {0};
+	void *blocks[4];
+	(void)state;
+	rql_large_give_up(0);
+	for (unsigned i = 0; i < 4; i++)
+		blocks[i] = rql_large_alloc((2 << 20) - 1);
+	for (unsigned i = 0; i < 4; i++)
+		rql_large_free(blocks[i]);
+	assert_int_equal(rql_large_kept(), 8 << 20);
+	rql_large_give_up(5 << 20);
+	assert_int_equal(rql_large_kept(), 4 << 20);
+	assert_ptr_equal(rql_large_alloc(2 << 20), blocks[3]);
+	assert_ptr_equal(rql_large_alloc(2 << 20), blocks[2]);
+	rql_large_free(blocks[2]);
+	rql_large_free(blocks[3]);
+	assert_int_equal(rql_budget_charge(&budget, 5 << 20, "a test", &err), RQL_OK);
+	assert_int_equal(rql_large_kept(), 4 << 20);
+	assert_int_equal(rql_budget_charge(&budget, 1 << 20, "a test", &err), RQL_OK);
+	assert_int_equal(rql_large_kept(), 2 << 20);
+	rql_large_give_up(0);
+}
+
+#define BLOCK_ROUNDS 300u
+
+static void *use_blocks(void *argument)
+{
+	uint64_t seed = (uintptr_t)argument;
+	for (unsigned i = 0; i < BLOCK_ROUNDS; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		uint64_t words = 65536 + (seed >> 33) % 65536;
+		uint64_t *block = i % 2 ? rql_large_words(words, NULL) : rql_large_alloc(words * 8);
+		if (!block || (i % 2 && block[words - 1]))
+			return argument;
+		block[0] = block[words - 1] = seed;
+		if (i % 50 == 0)
+			rql_large_give_up(1 << 20);
+		if (block[0] != seed || block[words - 1] != seed)
+			return argument;
+		rql_large_free(block);
+	}
+	return NULL;
+}
+
+static void test_large_threads(void **state)
+{
+	pthread_t threads[4];
+	(void)state;
+	for (uintptr_t t = 0; t < 4; t++)
+		assert_int_equal(pthread_create(&threads[t], NULL, use_blocks, (void *)(t + 1)), 0);
+	for (unsigned t = 0; t < 4; t++) {
+		void *failed;
+		pthread_join(threads[t], &failed);
+		assert_null(failed);
+	}
+	rql_large_give_up(0);
 }
 
 static void test_arena_empty_allocations(void **state)
@@ -742,6 +860,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arena_aligned_zeroed_disjoint),
 		cmocka_unit_test(test_arena_empty_allocations),
+		cmocka_unit_test(test_arena_join),
+		cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_large_give_up),
+		cmocka_unit_test(test_large_threads),
 		cmocka_unit_test(test_arena_overflow),
 		cmocka_unit_test(test_arena_text),
 		cmocka_unit_test(test_error_set_and_move),

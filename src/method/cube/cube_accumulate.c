@@ -3,6 +3,7 @@
 #include "method/cube/cube_query.h"
 
 #include <stdlib.h>
+#include "util/large.h"
 
 /* ---- group rows ---- */
 
@@ -31,8 +32,8 @@ bool rql_cube_groups_init(struct rql_cube_groups *g, const struct rql_prepared *
 	uint64_t words = g->capacity * p->row_words;
 	g->owned = !arena || g->hashed || words * sizeof(uint64_t) > SMALL_TABLE;
 	if (g->owned) {
-		g->rows = rql_zeroed_words(words);
-		g->keys = g->hashed ? rql_zeroed_words(g->capacity) : NULL;
+		g->rows = rql_large_words(words, NULL);
+		g->keys = g->hashed ? rql_large_words(g->capacity, NULL) : NULL;
 	} else {
 		g->rows = RQL_NEW_ARRAY(arena, uint64_t, words);
 	}
@@ -45,8 +46,8 @@ bool rql_cube_groups_init(struct rql_cube_groups *g, const struct rql_prepared *
 void rql_cube_groups_free(struct rql_cube_groups *g)
 {
 	if (g->owned) {
-		free(g->rows);
-		free(g->keys);
+		rql_large_free(g->rows);
+		rql_large_free(g->keys);
 	}
 	g->rows = g->keys = NULL;
 }
@@ -71,10 +72,10 @@ bool rql_cube_groups_reserve(struct rql_cube_groups *g, uint64_t more)
 	uint64_t capacity = g->capacity * 2, words = g->prepared->row_words;
 	while ((g->used + more) * 2 > capacity)
 		capacity *= 2;
-	uint64_t *keys = rql_zeroed_words(capacity), *rows = rql_zeroed_words(capacity * words);
+	uint64_t *keys = rql_large_words(capacity, NULL), *rows = rql_large_words(capacity * words, NULL);
 	if (!keys || !rows) {
-		free(keys);
-		free(rows);
+		rql_large_free(keys);
+		rql_large_free(rows);
 		return false;
 	}
 	for (uint64_t i = 0; i < g->capacity; i++) {
@@ -84,8 +85,8 @@ bool rql_cube_groups_reserve(struct rql_cube_groups *g, uint64_t more)
 		keys[at] = g->keys[i];
 		memcpy(rows + at * words, g->rows + i * words, words * sizeof(*rows));
 	}
-	free(g->keys);
-	free(g->rows);
+	rql_large_free(g->keys);
+	rql_large_free(g->rows);
 	g->keys = keys;
 	g->rows = rows;
 	g->capacity = capacity;

@@ -3,6 +3,7 @@
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
+#include "util/large.h"
 
 #define MERGE_ROWS (UINT64_C(1) << 14) /* arrays are merged in runs of this many */
 
@@ -12,7 +13,7 @@ static void fill_rows(const struct rql_scan *scan, uint64_t *rows, uint64_t coun
 		memcpy(rows + i * scan->row_words, scan->row_template, scan->row_words * sizeof(*rows));
 }
 
-bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan)
+bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan, struct rql_pool *pool)
 {
 	*g = (struct rql_scan_groups){.scan = scan, .copies = 1};
 	if (scan->hashed)
@@ -20,7 +21,7 @@ bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan
 	g->capacity = scan->group_count;
 	if (!scan->scalar && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words)
 		g->copies = RQL_SCAN_COPIES;
-	g->rows = rql_zeroed_words(g->capacity * g->copies * scan->row_words);
+	g->rows = rql_large_words(g->capacity * g->copies * scan->row_words, pool);
 	g->ready = g->rows != NULL;
 	if (g->ready && !scan->row_zero)
 		fill_rows(scan, g->rows, g->capacity * g->copies);
@@ -31,7 +32,7 @@ void rql_scan_groups_free(struct rql_scan_groups *g)
 {
 	rql_scan_hash_free(&g->hash);
 	rql_scan_hash_free_parts(g->parts);
-	free(g->rows);
+	rql_large_free(g->rows);
 	g->rows = NULL;
 	g->parts = NULL;
 	g->ready = false;

@@ -12,7 +12,7 @@
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
+#include "util/large.h"
 
 #define AHEAD 12u                         /* rows between the prefetch of a place and its use */
 #define TABLE_BYTES (UINT64_C(512) << 10) /* of groups in a worker's table */
@@ -31,26 +31,21 @@ static uint32_t entry_words(const struct rql_scan *scan)
 /* ---- memory of runs ---- */
 
 #define BLOCK_BYTES ((uint64_t)8 << 20)
-#define HUGE_PAGE ((uint64_t)2 << 20)
 
 struct rql_scan_block {
 	struct rql_scan_block *next;
 	uint64_t used, bytes;
 };
 
-/* Pages that nobody has touched cost as much as what is written to them: large blocks have 512 times fewer. */
 static void *carve(struct rql_scan_hash *h, uint64_t bytes)
 {
 	struct rql_scan_block *block = h->blocks;
 	bytes = (bytes + 63) / 64 * 64;
 	if (!block || block->used + bytes > block->bytes) {
 		uint64_t size = (bytes + 64 + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
-		block = aligned_alloc(HUGE_PAGE, size);
+		block = rql_large_alloc(size);
 		if (!block)
 			return NULL;
-#ifdef MADV_HUGEPAGE
-		(void)madvise(block, size, MADV_HUGEPAGE); /* advice: nothing depends on it */
-#endif
 		*block = (struct rql_scan_block){.next = h->blocks, .used = 64, .bytes = size};
 		h->blocks = block;
 	}
@@ -63,7 +58,7 @@ static void free_blocks(struct rql_scan_hash *h)
 {
 	while (h->blocks) {
 		struct rql_scan_block *next = h->blocks->next;
-		free(h->blocks);
+		rql_large_free(h->blocks);
 		h->blocks = next;
 	}
 	h->runs = NULL;

@@ -1,43 +1,41 @@
 /* A map to build: of every row that passes its keys and the number of its group, which becomes the payload. Nothing else is
  * made of the rows, so that a dimension goes from its compressed columns to a map without being materialised.
  *
- * Floor for a row that passes: 8 bytes a key and 4 of the group written, and read once more when the workers' lists are put
- * together, about 2 ns on one thread. */
+ * Floor for a row that passes: 8 bytes a key and 4 of the group written once, about 1 ns on one thread. The lists that
+ * workers fill are the answer. */
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
 
-#define LIST_ROWS (16u * RQL_VECTOR_ROWS)
+/* The first list is short: most maps are of a few rows. */
+#define FIRST_ROWS (2u * RQL_VECTOR_ROWS)
+#define LIST_ROWS (64u * RQL_VECTOR_ROWS) /* as many bytes as util/large.h keeps */
 
-struct rql_scan_keyed {
-	struct rql_scan_keyed *next;
-	uint32_t count;
-	int64_t *keys[2]; /* behind it */
-	uint32_t *groups;
-};
-
-static struct rql_scan_keyed *more(struct rql_scan_worker *w)
+static struct rql_keyed_list *more(struct rql_scan_worker *w)
 {
-	uint32_t keys = w->scan->keyed_count;
-	struct rql_scan_keyed *list =
-		malloc(sizeof *list + LIST_ROWS * (keys * sizeof(int64_t) + (w->scan->scalar ? 0 : sizeof(uint32_t))));
-	if (!list)
+	if (!w->keyed_arena && !(w->keyed_arena = rql_arena_new()))
 		return NULL;
-	*list = (struct rql_scan_keyed){.next = w->keyed};
+	struct rql_keyed_list *list = RQL_NEW(w->keyed_arena, struct rql_keyed_list);
+	uint32_t keys = w->scan->keyed_count, rows = w->keyed ? LIST_ROWS : FIRST_ROWS;
+	bool ok = list != NULL;
+	char *room = ok ? rql_arena_array(w->keyed_arena, rows, keys * sizeof(int64_t) + (w->scan->scalar ? 0 : 4)) : NULL;
+	if (!room)
+		return NULL;
 	for (uint32_t k = 0; k < keys; k++)
-		list->keys[k] = (int64_t *)(list + 1) + (size_t)k * LIST_ROWS;
-	list->groups = (uint32_t *)((int64_t *)(list + 1) + (size_t)keys * LIST_ROWS);
+		list->keys[k] = (int64_t *)(void *)room + (uint64_t)k * rows;
+	if (!w->scan->scalar)
+		list->groups = (uint32_t *)(void *)((int64_t *)(void *)room + (uint64_t)keys * rows);
+	list->next = w->keyed;
 	w->keyed = list;
+	w->keyed_room = rows;
 	return list;
 }
 
 void rql_scan_keyed_free(struct rql_scan_worker *w)
 {
-	while (w->keyed) {
-		struct rql_scan_keyed *next = w->keyed->next;
-		free(w->keyed);
-		w->keyed = next;
-	}
+	rql_arena_free(w->keyed_arena);
+	w->keyed_arena = NULL;
+	w->keyed = NULL;
 	w->keyed_nulls = 0;
 }
 
@@ -63,10 +61,11 @@ static void copy_keys(const struct rql_scan_column *column, const struct rql_sca
 
 /* Closes up the last n rows of the list around those with a NULL key. */
 static uint32_t drop_nulls(struct rql_scan_worker *w, const struct rql_scan_loaded *const *loaded, uint32_t first,
-                           uint32_t n, struct rql_scan_keyed *list)
+                           uint32_t n, struct rql_keyed_list *list)
 {
 	const struct rql_scan *scan = w->scan;
-	uint32_t kept = 0, at = list->count;
+	uint32_t kept = 0;
+	uint64_t at = list->count;
 	for (uint32_t i = 0; i < n; i++) {
 		bool null = false;
 		for (uint32_t k = 0; k < scan->keyed_count; k++)
@@ -84,9 +83,9 @@ rql_status rql_scan_keyed_add(struct rql_scan_worker *w, uint32_t first, uint32_
 {
 	const struct rql_scan *scan = w->scan;
 	const struct rql_scan_loaded *loaded[2] = {NULL, NULL};
-	struct rql_scan_keyed *list = w->keyed;
+	struct rql_keyed_list *list = w->keyed;
 	bool nulls = false;
-	if ((!list || list->count + n > LIST_ROWS) && !(list = more(w)))
+	if ((!list || list->count + n > w->keyed_room) && !(list = more(w)))
 		return rql_error_memory(&w->error, LIST_ROWS * 20u, "the keys of a map");
 	for (uint32_t k = 0; k < scan->keyed_count; k++) {
 		const struct rql_scan_column *column = &scan->columns[scan->keyed[k]];
@@ -115,41 +114,53 @@ static uint32_t *number(const struct rql_scan_groups *g)
 	return numbers;
 }
 
-static void put_list(const struct rql_scan *scan, const struct rql_scan_keyed *list, const uint32_t *numbers,
-                     uint64_t at, struct rql_keyed_rows *out)
+struct numbering {
+	const uint32_t *numbers;
+	struct rql_keyed_list **lists;
+};
+
+static void number_list(void *state, uint64_t index, unsigned worker)
 {
-	for (uint32_t k = 0; k < scan->keyed_count; k++)
-		memcpy(out->keys[k] + at, list->keys[k], list->count * sizeof(int64_t));
-	for (uint32_t i = 0; i < list->count && numbers; i++)
-		out->groups[at + i] = numbers[list->groups[i]];
+	const struct numbering *n = state;
+	struct rql_keyed_list *list = n->lists[index];
+	(void)worker;
+	for (uint64_t i = 0; i < list->count; i++)
+		list->groups[i] = n->numbers[list->groups[i]];
 }
 
+/* The lists themselves are the answer: no key is copied. */
 rql_status rql_scan_keyed_answer(struct rql_scan_worker *const *workers, uint32_t count, const struct rql_scan_groups *g,
                                  struct rql_arena *arena, struct rql_keyed_rows *out, struct rql_error *err)
 {
-	const struct rql_scan *scan = g->scan;
 	struct rql_keyed_rows rows = {0};
-	for (uint32_t t = 0; t < count; t++) {
-		rows.nulls += workers[t]->keyed_nulls;
-		for (const struct rql_scan_keyed *list = workers[t]->keyed; list; list = list->next)
-			rows.count += list->count;
+	for (uint32_t t = 0; t < count; t++)
+		for (const struct rql_keyed_list *list = workers[t]->keyed; list; list = list->next)
+			rows.list_count++;
+	struct numbering n = {.numbers = g->scan->scalar ? NULL : number(g)};
+	rows.lists = n.lists = RQL_NEW_ARRAY(arena, struct rql_keyed_list *, rows.list_count);
+	if (!rows.lists || (!n.numbers && !g->scan->scalar)) {
+		free((void *)n.numbers);
+		return rql_error_memory(err, rows.list_count * sizeof *rows.lists, "the keys of a map");
 	}
-	uint32_t *numbers = scan->scalar ? NULL : number(g);
-	bool ok = scan->scalar || numbers;
-	for (uint32_t k = 0; k < scan->keyed_count; k++)
-		ok = ok && (rows.keys[k] = RQL_NEW_ARRAY(arena, int64_t, rows.count));
-	if (!scan->scalar)
-		ok = ok && (rows.groups = RQL_NEW_ARRAY(arena, uint32_t, rows.count));
 	uint64_t at = 0;
-	for (uint32_t t = 0; t < count && ok; t++) {
-		for (const struct rql_scan_keyed *list = workers[t]->keyed; list; list = list->next) {
-			put_list(scan, list, numbers, at, &rows);
-			at += list->count;
+	for (uint32_t t = 0; t < count; t++) {
+		struct rql_scan_worker *w = workers[t];
+		rows.nulls += w->keyed_nulls;
+		for (struct rql_keyed_list *list = w->keyed; list; list = list->next) {
+			rows.count += list->count;
+			rows.lists[at++] = list;
 		}
+		if (w->keyed_arena)
+			rql_arena_join(arena, w->keyed_arena);
+		w->keyed_arena = NULL;
+		w->keyed = NULL;
 	}
-	free(numbers);
-	if (!ok)
-		return rql_error_memory(err, rows.count * 12, "the keys of a map");
+	if (n.numbers && g->pool)
+		rql_pool_run(g->pool, rows.list_count, number_list, &n);
+	else
+		for (uint64_t i = 0; i < rows.list_count && n.numbers; i++)
+			number_list(&n, i, 0);
+	free((void *)n.numbers);
 	*out = rows;
 	return RQL_OK;
 }

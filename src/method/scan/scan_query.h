@@ -205,7 +205,8 @@ struct rql_scan_groups {
 	struct rql_scan_part_groups *parts; /* what rql_scan_groups_merge has made of it and the others', or NULL */
 	struct rql_pool *pool;              /* for shaping an answer; NULL: the caller alone */
 };
-bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan);
+/* pool: whose threads make large arrays present; NULL: the caller's. */
+bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan, struct rql_pool *pool);
 void rql_scan_groups_free(struct rql_scan_groups *g);
 void rql_scan_groups_clear(struct rql_scan_groups *g); /* as after init; keeps the memory */
 /* rows[i] = the row of group number groups[i] (and high[i], of wide scans), in which the row is counted. false: out of
@@ -290,8 +291,9 @@ struct rql_scan_worker {
 	const struct rql_store_segment *segment;
 	uint32_t block, block_rows;
 	struct rql_scan_groups table;
-	struct rql_scan_keyed *keyed; /* the last one made; NULL: none yet */
-	uint64_t keyed_nulls;
+	struct rql_arena *keyed_arena; /* of the lists; NULL: none yet */
+	struct rql_keyed_list *keyed;  /* the last one made; NULL: none yet */
+	uint64_t keyed_room, keyed_nulls; /* rows that `keyed` takes; rows with a NULL among their keys */
 	struct rql_scan_counts counts;
 	struct rql_error error;
 	rql_status status;

@@ -20,8 +20,8 @@ struct run {
 
 /* ---- workers at rest ---- */
 
-static rql_status take_worker(struct rql_scan *scan, const uint64_t *under, struct rql_scan_worker **out,
-                              struct rql_error *err)
+static rql_status take_worker(struct rql_scan *scan, const uint64_t *under, struct rql_pool *pool,
+                              struct rql_scan_worker **out, struct rql_error *err)
 {
 	pthread_mutex_lock(&scan->mutex);
 	struct rql_scan_worker *w = scan->idle;
@@ -31,7 +31,7 @@ static rql_status take_worker(struct rql_scan *scan, const uint64_t *under, stru
 	rql_status status = w ? RQL_OK : rql_scan_worker_new(scan, &w, err);
 	if (status == RQL_OK && !w->table.ready) {
 		rql_scan_groups_free(&w->table);
-		if (!rql_scan_groups_init(&w->table, scan)) {
+		if (!rql_scan_groups_init(&w->table, scan, pool)) {
 			rql_scan_worker_free(w);
 			return rql_error_memory(err, scan->hashed ? 0 : scan->group_count * scan->row_words * 8,
 			                        "the groups of a query");
@@ -242,7 +242,7 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
 	if (!run.workers)
 		return rql_error_memory(err, threads * sizeof(*run.workers), "a query's workers");
 	for (; run.threads < threads && status == RQL_OK; run.threads += status == RQL_OK)
-		status = take_worker(run.scan, under, &run.workers[run.threads], err);
+		status = take_worker(run.scan, under, device->pool, &run.workers[run.threads], err);
 	if (status != RQL_OK)
 		goto done;
 	uint64_t morsels = (snapshot->blocks + run.morsel - 1) / run.morsel;
