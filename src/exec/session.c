@@ -223,8 +223,10 @@ static rql_status run_on_host(const struct rql_call *call, struct rql_error *err
 	struct rql_error failed = {0};
 	enum rql_host_class kind = rql_text_class(call->sql);
 	rql_status status;
+	bool unseen = rql_host_prepares_aloud() && rql_host_watched(s->host); /* a log shall have the statement once */
+	guard_plans(s);
 	/* What has parameters has no values for them here: DuckDB says so when it is to run the text. */
-	if (rql_text_runs_unprepared(call->sql) || rql_text_has_parameters(call->sql))
+	if (rql_text_runs_unprepared(call->sql) || rql_text_has_parameters(call->sql) || unseen)
 		status = rql_host_run_text(call, kind, &failed);
 	else
 		status = rql_text_is_query(call->sql) ? rql_select_text(call, &failed) : run_prepared(call, &failed);
@@ -397,6 +399,8 @@ void rql_session_begin_call(struct rql_session *s)
 	rql_host_interrupt_clear(s->host);
 	atomic_store(&s->progress.phase, NULL);
 	(void)!rql_settings_follow(s, NULL); /* a value that does not fit this connection leaves its own */
+	if (rql_host_prepares_aloud())
+		guard_plans(s);
 }
 
 /* The last step of a call: its result becomes the caller's, or nobody's when it failed. */

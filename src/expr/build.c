@@ -11,6 +11,11 @@ struct rql_builder *rql_builder_new(struct rql_arena *arena)
 	return b;
 }
 
+void rql_builder_cast_to_nearest(struct rql_builder *b)
+{
+	b->nearest = true;
+}
+
 /* ---- failing ---- */
 static void vfail(struct rql_builder *b, rql_status status, const char *fmt, va_list args)
 {

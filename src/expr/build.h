@@ -17,6 +17,8 @@ struct rql_builder;
 
 /* The builder and its program live in arena. NULL: out of memory. */
 struct rql_builder *rql_builder_new(struct rql_arena *arena);
+/* From now on a DECIMAL that is cast to a real becomes the nearest one, as in DuckDB 2, whatever its digits. */
+void rql_builder_cast_to_nearest(struct rql_builder *b);
 /* What went wrong so far, with its reason; RQL_OK: nothing. */
 rql_status rql_builder_status(const struct rql_builder *b, struct rql_error *err);
 /* Fails the builder as RQL_ERROR_UNSUPPORTED, for what the caller cannot express. */

@@ -101,6 +101,9 @@ static rql_value_number decimal_to_real(struct rql_builder *b, const struct cast
 	struct rql_type integer = rql_type_simple(RQL_TYPE_HUGEINT);
 	if (!inside && (rql_builder_kind(b, x) == RQL_LANE_I128 || c->from.scale == 0))
 		return unsupported(b, c); /* DuckDB's 128-bit numbers round in a way of their own */
+	/* Where number and power are exact, one division gives the nearest. */
+	if (b->nearest && (!inside || c->from.scale > (kind == RQL_LANE_F32 ? 10 : 22)))
+		return unsupported(b, c);
 	rql_value_number power = rql_build_real(b, kind == RQL_LANE_F32 ? (float)factor : (double)factor, c->to);
 	rql_value_number whole = converted(b, x, kind, c->to, RQL_STEP_NO_ERROR, c->from);
 	rql_value_number once = c->from.scale ? real_step(b, RQL_STEP_DIV, whole, power, c->to) : whole;

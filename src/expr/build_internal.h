@@ -40,6 +40,7 @@ struct rql_builder {
 	uint32_t table_count, table_capacity;
 	uint16_t masks[RQL_BUILD_MAX_DEPTH];
 	uint32_t depth;
+	bool nearest;
 };
 
 /* Records the first failure. Gives RQL_VALUE_NONE. */

@@ -419,10 +419,12 @@ static rql_status put_result(const struct aggregate *a, uint64_t i, struct rql_c
 		return RQL_OK;
 	else if (a->kind == AGG_AVERAGE && a->form == FORM_REAL)
 		v.real = s->real[i] / (double)s->count[i];
-	else if (a->kind == AGG_AVERAGE)
-		v.real = rql_integer_average(s->integer[i], s->count[i],
-		                             a->argument.type.id == RQL_TYPE_DECIMAL ? a->argument.type.scale : 0,
-		                             rql_type_bytes(a->argument.type) == 2);
+	else if (a->kind == AGG_AVERAGE) {
+		unsigned scale = a->argument.type.id == RQL_TYPE_DECIMAL ? a->argument.type.scale : 0;
+		bool narrow = rql_type_bytes(a->argument.type) == 2;
+		if (!rql_integer_average(s->integer[i], s->count[i], scale, narrow, a->expr->average, &v.real))
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, RQL_NO_AVERAGE);
+	}
 	else if (a->form == FORM_REAL)
 		v.real = s->real[i];
 	else

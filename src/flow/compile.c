@@ -1,4 +1,5 @@
 #include "flow/compile.h"
+#include "host/host.h"
 
 #include <string.h>
 #include <strings.h>
@@ -378,6 +379,12 @@ static rql_status finish(struct compiler *c, const rql_value_number *results, ui
 	return c->status != RQL_OK ? c->status : rql_builder_finish(c->b, results, count, out, c->err);
 }
 
+static void as_host_casts(struct compiler *c)
+{
+	if (rql_host_major() >= 2)
+		rql_builder_cast_to_nearest(c->b);
+}
+
 rql_status rql_compile_expressions(const struct rql_compile_context *ctx, const struct rql_expr *const *exprs,
                                    uint32_t count, struct rql_program **out, struct rql_error *err)
 {
@@ -385,6 +392,7 @@ rql_status rql_compile_expressions(const struct rql_compile_context *ctx, const 
 	rql_value_number *results = RQL_NEW_ARRAY(ctx->arena, rql_value_number, count);
 	if (!c.b || !results)
 		return rql_error_memory(err, 0, "an expression");
+	as_host_casts(&c);
 	for (uint32_t i = 0; i < count; i++)
 		results[i] = compile(&c, exprs[i]);
 	return finish(&c, results, count, out);
@@ -396,6 +404,7 @@ rql_status rql_compile_filter(const struct rql_compile_context *ctx, const struc
 	struct compiler c = {.ctx = ctx, .b = rql_builder_new(ctx->arena), .err = err};
 	if (!c.b)
 		return rql_error_memory(err, 0, "an expression");
+	as_host_casts(&c);
 	c.selecting = true;
 	rql_value_number v = compile(&c, conjuncts[0]);
 	for (uint32_t i = 1; i < count && v != RQL_VALUE_NONE; i++) {

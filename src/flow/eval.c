@@ -162,8 +162,7 @@ static bool fits(struct rql_type type, rql_int128 v)
 
 #define INT128_GREATEST ((((rql_int128)1 << 126) - 1) * 2 + 1)
 
-/* DuckDB's hugeint to double: exact halves, one rounding each. */
-static double hugeint_to_double(rql_int128 v)
+double rql_hugeint_to_double(rql_int128 v)
 {
 	int64_t upper = (int64_t)(v >> 64);
 	uint64_t lower = (uint64_t)v;
@@ -183,7 +182,7 @@ static rql_status eval_cast(const struct rql_rowset *set, const struct rql_expr 
 	if (v.is_null || rql_type_equal(from, e->type))
 		return RQL_OK;
 	if (e->type.id == RQL_TYPE_DOUBLE) {
-		out->real = from.id == RQL_TYPE_HUGEINT ? hugeint_to_double(v.integer) : (double)v.integer;
+		out->real = from.id == RQL_TYPE_HUGEINT ? rql_hugeint_to_double(v.integer) : (double)v.integer;
 		return RQL_OK;
 	}
 	return fits(e->type, v.integer) ? RQL_OK : host_decides(err, "a cast out of range");

@@ -194,9 +194,14 @@ rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel
 rql_status rql_rowset_distinct(struct rql_running *r, struct rql_rowset *set) RQL_MUST_CHECK;
 rql_status rql_rowset_setop(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
                             struct rql_rowset *out) RQL_MUST_CHECK;
-/* As DuckDB divides: by long double where its state is a hugeint, by double where it is an int64 (arguments of two bytes:
- * narrow). scale: of a DECIMAL argument. */
-double rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow);
+/* As DuckDB divides, where it does so itself: by long double where its state is a hugeint, by double where it is an int64
+ * (arguments of two bytes: narrow). false: another way may give another digit, or the sum is too large for it. scale: of
+ * a DECIMAL argument. */
+bool rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow, enum rql_average average,
+                         double *out);
+#define RQL_NO_AVERAGE "an average whose last digit depends on how DuckDB's optimiser has it computed"
+/* As DuckDB: exact halves, one rounding each. */
+double rql_hugeint_to_double(rql_int128 v);
 /* eval.c: one row's value of a native expression (native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
  * error. */
 rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row,

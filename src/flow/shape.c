@@ -1,4 +1,6 @@
 /* METHOD operators: a method is run, and its groups become columns as the slots say (shape.h). */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "flow/rowset.h"
 
@@ -51,14 +53,42 @@ static rql_status integer_sum(struct shaping *s, const struct rql_slot *slot, co
 	return add_terms(s, slot, sum);
 }
 
-double rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow)
+/* sum / 10^scale, rounded once. */
+static double nearest(rql_int128 sum, unsigned scale)
 {
-	long double power = 1;
+	rql_int128 exact = (rql_int128)1 << 53;
+	char digits[48];
+	double power = 1;
+	unsigned at = sizeof digits, end;
 	for (unsigned i = 0; i < scale; i++)
 		power *= 10;
-	if (narrow)
-		return (double)sum / ((double)count * (double)power);
-	return (double)((long double)sum / ((long double)count * power));
+	if (sum >= -exact && sum <= exact && scale <= 22)
+		return (double)sum / power;
+	end = at -= (unsigned)snprintf(NULL, 0, "e-%u", scale) + 1;
+	snprintf(digits + end, sizeof digits - end, "e-%u", scale);
+	for (rql_int128 rest = sum < 0 ? -sum : sum; rest || at == end; rest /= 10)
+		digits[--at] = (char)('0' + (int)(rest % 10));
+	return sum < 0 ? -strtod(digits + at, NULL) : strtod(digits + at, NULL);
+}
+
+bool rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow, enum rql_average average,
+                         double *out)
+{
+	long double power = 1;
+	rql_int128 most = 1;
+	for (unsigned i = 0; i < scale; i++)
+		power *= 10;
+	double own = narrow ? (double)sum / ((double)count * (double)power)
+	                    : (double)((long double)sum / ((long double)count * power));
+	*out = own;
+	if (average == RQL_AVERAGE_OWN)
+		return true;
+	for (unsigned i = 0; i < 38; i++)
+		most *= 10;
+	if (sum <= -most || sum >= most)
+		return false;
+	*out = (scale ? nearest(sum, scale) : rql_hugeint_to_double(sum)) / (double)count;
+	return average == RQL_AVERAGE_OF_SUM || *out == own;
 }
 
 static rql_status average(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
@@ -73,8 +103,10 @@ static rql_status average(struct shaping *s, const struct rql_slot *slot, struct
 	for (uint64_t g = 0; g < s->answer->group_count; g++) {
 		if (!bit(sum->valid, g) || !count->integer[g])
 			continue;
-		real[g] = slot->real ? sum->real[g] / (double)count->integer[g]
-		                     : rql_integer_average(integer[g], count->integer[g], slot->scale, slot->narrow);
+		if (slot->real)
+			real[g] = sum->real[g] / (double)count->integer[g];
+		else if (!rql_integer_average(integer[g], count->integer[g], slot->scale, slot->narrow, slot->average, &real[g]))
+			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, RQL_NO_AVERAGE);
 	}
 	v->kind = RQL_VECTOR_REAL;
 	v->real = real;
@@ -184,10 +216,10 @@ static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, s
 			value = rql_value_null(slot->type);
 		else if (slot->kind == RQL_SLOT_KEY_SUM)
 			value.integer = t.sum;
-		else if (slot->kind == RQL_SLOT_KEY_AVG)
-			value.real = rql_integer_average(t.sum, t.rows, slot->scale, slot->narrow);
-		else
+		else if (slot->kind != RQL_SLOT_KEY_AVG)
 			value = rql_column_get(slot->values, slot->kind == RQL_SLOT_KEY_LEAST ? t.least : t.greatest);
+		else if (!rql_integer_average(t.sum, t.rows, slot->scale, slot->narrow, slot->average, &value.real))
+			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, RQL_NO_AVERAGE);
 		put_value(column, g, &value);
 	}
 	return RQL_OK;

@@ -45,6 +45,7 @@ struct rql_slot {
 	struct rql_slot_term *terms;
 	uint32_t count;
 	uint8_t scale;
+	enum rql_average average;
 	bool narrow; /* AVG of a two-byte argument: DuckDB divides doubles there, long doubles elsewhere */
 	bool real;   /* the terms' measure is REAL (then there is one term, of coefficient 1) */
 };

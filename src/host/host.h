@@ -31,6 +31,8 @@ rql_status rql_host_open(const char *path, const struct rql_host_option *options
 rql_status rql_host_adopt(void **database, struct rql_host_db **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_close(struct rql_host_db *db); /* checkpoints and closes the file; NULL accepted */
 const char *rql_host_library_version(void);
+/* The first number of its version: 1 or 2. */
+unsigned rql_host_major(void);
 rql_status rql_host_connect(struct rql_host_db *db, struct rql_host_con **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_disconnect(struct rql_host_con *con);
 /* Stops what runs on con, and keeps what follows from running until rql_host_interrupt_clear: DuckDB forgets an
@@ -145,8 +147,10 @@ rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, 
 rql_status rql_host_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err) RQL_MUST_CHECK;
 /* From now on plans are made in a transaction that is rolled back (the connection must not be in one). Binding may change
  * something: a view can hide range(nextval('s')). DuckDB takes such a planning for a read, and a read that commits changes
- * for an error so grave that it closes the database. */
+ * for an error so grave that it closes the database. Where preparing is a statement of its own, that is guarded, too. */
 void rql_host_guard_plans(struct rql_host_con *con, bool guard);
+/* Is preparing a statement of its own, as in DuckDB 2? Logs and profiles have it then beside what is prepared. */
+bool rql_host_prepares_aloud(void);
 
 /* ---- settings of RayQL's own ---- */
 /* Makes DuckDB know a setting (a VARCHAR) whose value nobody of DuckDB's reads, for current_setting(),

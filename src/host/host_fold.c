@@ -1,7 +1,7 @@
 /* The value of an expression without a statement: preparing `rayql_fold(e)` binds e on the connection as it is, with
  * its search path, temporary objects, transaction and settings, and the function's bind callback folds it. Nothing
- * is executed, so nothing gets into the user's query log or profile, no transaction can be aborted, and no interrupt
- * can come between. */
+ * is executed, so nothing gets into the user's query log or profile, and no interrupt can come between. What fails there
+ * is told beside the binding, which succeeds: DuckDB 2 aborts the transaction of a statement that cannot be bound. */
 #include "host/host_internal.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ struct host_fold {
 	struct host_fold *next;
 	uint64_t connection;
 	bool taken, found;
-	char *text; /* NULL: it is NULL, or there was no memory */
+	char *text;             /* NULL: it is NULL, or there was no memory */
+	struct rql_error error; /* why there is no value */
 };
 
 /* Who waits on this connection; *first: nobody has bound for it before. Later binds of the same text are DuckDB's own
@@ -45,13 +46,13 @@ static void fold_argument(duckdb_bind_info info, duckdb_client_context context, 
 	duckdb_expression argument = duckdb_scalar_function_bind_get_argument(info, 0);
 	duckdb_value value = NULL;
 	if (!argument || !duckdb_expression_is_foldable(argument)) {
-		duckdb_scalar_function_bind_set_error(info, "rayql_fold: the argument is no constant");
+		rql_error_set(&to->error, RQL_ERROR_HOST, "rayql_fold: the argument is no constant");
 		duckdb_destroy_expression(&argument);
 		return;
 	}
 	duckdb_error_data failed = duckdb_expression_fold(context, argument, &value);
 	if (failed && duckdb_error_data_has_error(failed)) {
-		duckdb_scalar_function_bind_set_error(info, duckdb_error_data_message(failed));
+		host_error(&to->error, duckdb_error_data_message(failed));
 	} else {
 		char *text = duckdb_is_null_value(value) ? NULL : duckdb_get_varchar(value);
 		to->text = text ? strdup(text) : NULL;
@@ -111,12 +112,15 @@ rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, 
 	rql_status status = RQL_OK;
 	if (state != DuckDBSuccess)
 		status = host_error(err, prepared ? duckdb_prepare_error(prepared) : NULL);
+	else if ((status = fold.error.status) != RQL_OK)
+		rql_error_move(err, &fold.error);
 	else if (!fold.found)
 		status = rql_error_memory(err, 0, "an answer of DuckDB's");
 	else
 		*out = fold.text;
 	if (status != RQL_OK)
 		free(fold.text);
+	rql_error_clear(&fold.error);
 	duckdb_destroy_prepare(&prepared);
 	free(text);
 	return status;

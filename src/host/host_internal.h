@@ -29,7 +29,13 @@ void duckdb_scalar_function_init_set_error(duckdb_init_info info, const char *er
 void *duckdb_scalar_function_get_state(duckdb_function_info info);
 /* As duckdb_vector_assign_string_element_len, but the bytes are not checked to be UTF-8 (they came from DuckDB). */
 void duckdb_unsafe_vector_assign_string_element_len(duckdb_vector vector, idx_t row, const char *text, idx_t length);
-enum { HOST_TYPE_GEOMETRY = 40, HOST_TYPE_VARIANT = 41, HOST_STATEMENT_COPY_DATABASE = 28, HOST_STATEMENT_MERGE = 30 };
+enum {
+	HOST_TYPE_GEOMETRY = 40,
+	HOST_TYPE_VARIANT = 41,
+	HOST_TYPE_TIMESTAMP_TZ_NS = 42, /* since 2.0 */
+	HOST_STATEMENT_COPY_DATABASE = 28,
+	HOST_STATEMENT_MERGE = 30
+};
 
 /* From here on a function of DuckDB's is a pointer of host_api. */
 #include "host/host_functions.h"

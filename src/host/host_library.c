@@ -69,7 +69,7 @@ static bool is_known(const char *version)
 	unsigned major = 0, minor = 0, patch = 0;
 	if (sscanf(version, "v%u.%u.%u", &major, &minor, &patch) != 3)
 		return false;
-	return major == 1 && (minor > 5 || (minor == 5 && patch >= 6));
+	return (major == 1 && (minor > 5 || (minor == 5 && patch >= 6))) || (major == 2 && minor == 0);
 }
 
 /* Of a library that is loaded already, or NULL. The program itself has no name. */
@@ -119,7 +119,7 @@ static rql_status fill(void *library)
 	return RQL_OK;
 }
 
-#define KNOWN_VERSIONS "RayQL works with 1.5.6 and later versions below 2"
+#define KNOWN_VERSIONS "RayQL works with 1.5.6 and later versions of 1, and with 2.0"
 
 static rql_status find(void)
 {
@@ -161,4 +161,10 @@ rql_status host_library(struct rql_error *err)
 const char *rql_host_library_version(void)
 {
 	return host_library(NULL) == RQL_OK ? duckdb_library_version() : "";
+}
+
+unsigned rql_host_major(void)
+{
+	const char *version = rql_host_library_version();
+	return *version ? (unsigned)strtoul(version + 1, NULL, 10) : 0;
 }

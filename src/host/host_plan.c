@@ -167,6 +167,11 @@ static rql_status ask(struct rql_host_con *con, const char *sql, char **out, str
 	return status;
 }
 
+bool rql_host_prepares_aloud(void)
+{
+	return rql_host_major() >= 2;
+}
+
 void rql_host_guard_plans(struct rql_host_con *con, bool guard)
 {
 	con->guard_plans = guard;
@@ -176,5 +181,10 @@ rql_status rql_host_plan(struct rql_host_con *con, const char *sql, char **out, 
 {
 	RQL_TRY(host_enter(con, err));
 	RQL_TRY(host_settings_allow(con, err));
-	return rql_host_watched(con) ? ask_unseen(con, sql, out, err) : ask(con, sql, out, err);
+	const char *watched = rql_host_watched(con);
+	if (watched && rql_host_prepares_aloud())
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "the setting %s is changed: DuckDB 2 takes down what it prepares, the question for a plan too",
+		                     watched);
+	return watched ? ask_unseen(con, sql, out, err) : ask(con, sql, out, err);
 }

@@ -19,94 +19,117 @@ struct setting {
 	const char *name;
 	enum verdict verdict;
 	/* DuckDB's default: what "changed" is measured by, and what RayQL's own connections hold. NULL: they follow the
-	 * database. "*": the default is the machine's, and RESET gives it. */
+	 * database. "*": the default is the machine's, and RESET gives it. "A|B": written either way. */
 	const char *standard;
+	unsigned of; /* the DuckDB that has it (1, 2), or that has it with this default; 0: all */
 };
 
 /* What changes the meaning of a statement, or the way it is read. */
 static const struct setting meaning[] = {
 	/* json_serialize_plan parses with the default options: `/` is another operator there. */
-	{"integer_division", REFUSES, "false"},
-	{"allow_parser_override_extension", REFUSES, "DEFAULT"},
+	{"integer_division", REFUSES, "false", 0},
+	{"allow_parser_override_extension", REFUSES, "DEFAULT", 0},
 	/* Another division under the same name: NULL for x / 0.0, where the standard has infinity. */
-	{"ieee_floating_point_ops", REFUSES, "true"},
+	{"ieee_floating_point_ops", REFUSES, "true", 0},
+	/* // and % by 0: plans look alike. */
+	{"error_on_division_by_zero", REFUSES, "true", 2},
+	/* json_serialize_plan parses with the default options. */
+	{"active_grammar_extensions", REFUSES, "[]", 2},
+	{"current_dialect", REFUSES, "*", 2}, /* NULL unless it is set */
+	{"dialect_compatibility_mode", REFUSES, "NONE", 2},
+	/* What type a NULL of a result has is decided behind the plan. */
+	{"legacy_disable_null_type", REFUSES, "false", 2},
+	/* The last digit of an average depends on whether it is computed of a sum. */
+	{"disabled_optimizers", REFUSES, "", 2},
+	{"enable_optimizer", REFUSES, "true", 2},
 	/* The join that finds a second row looks at it when it runs. */
-	{"scalar_subquery_error_on_multiple_rows", REFUSES, "true"},
+	{"scalar_subquery_error_on_multiple_rows", REFUSES, "true", 0},
 
 	/* The functions that it puts around values are in the plan, but for EXCEPT and INTERSECT: see unseen_nodes. */
-	{"default_collation", READ, ""},
+	{"default_collation", READ, "", 0},
 	/* Orders have both spelt out in the plan. list_sort and its kin look at them too, but what is computed of lists is
 	 * the host's. */
-	{"default_null_order", READ, "NULLS_LAST"},
-	{"null_order", READ, NULL}, /* its other name */
-	{"default_order", READ, "ASCENDING"},
+	{"default_null_order", READ, "NULLS_LAST", 0},
+	{"null_order", READ, NULL, 0}, /* its other name */
+	{"default_order", READ, "ASCENDING|ASC", 0},
 	/* Cast and constants are in the plan; values that differ by it are evaluated on the user's connection only. */
-	{"TimeZone", READ, "*"},
-	{"Calendar", READ, "*"},
+	{"TimeZone", READ, "*", 0},
+	{"Calendar", READ, "*", 0},
 	/* What the binder does with the text is in the plan, and RayQL writes every cast, name and type out. */
-	{"disable_timestamptz_casts", READ, "false"},
-	{"old_implicit_casting", READ, "false"},
-	{"lambda_syntax", READ, "DEFAULT"},
-	{"deprecated_using_key_syntax", READ, "DEFAULT"},
-	{"order_by_non_integer_literal", READ, "false"},
-	{"ignore_unknown_crs", READ, "false"},
-	{"preserve_identifier_case", READ, "true"}, /* names of columns come from the statement, not from the plan */
-	{"max_expression_depth", READ, "1000"},
-	{"pivot_limit", READ, NULL},
+	{"disable_timestamptz_casts", READ, "false", 0},
+	{"old_implicit_casting", READ, "false", 1},
+	{"lambda_syntax", READ, "DEFAULT", 1},
+	{"deprecated_using_key_syntax", READ, "DEFAULT", 1},
+	{"table_function_identifier_conversion", READ, "DEFAULT", 2},
+	{"show_behavior", READ, "AUTO", 2},
+	{"regex_match_operator_semantics", READ, "partial", 2},
+	{"order_by_non_integer_literal", READ, "false", 0},
+	{"ignore_unknown_crs", READ, "false", 0},
+	/* names of columns come from the statement, not from the plan */
+	{"preserve_identifier_case", READ, "true", 1},
+	{"preserve_identifier_case", READ, "preserve_case", 2},
+	{"max_expression_depth", READ, "1000", 0},
+	{"pivot_limit", READ, NULL, 0},
 	/* Tables have their database and schema in the plan. A definition brings the search path of its CREATE. */
-	{"search_path", READ, NULL},
-	{"schema", READ, NULL},
+	{"search_path", READ, NULL, 0},
+	{"schema", READ, NULL, 0},
 
-	{"enable_profiling", WATCHES, NULL},
-	{"log_query_path", WATCHES, ""},
+	{"enable_profiling", WATCHES, NULL, 0},
+	{"log_query_path", WATCHES, "", 0},
 	/* Only the words of an error depend on it; RayQL reads those of its own connections. */
-	{"errors_as_json", HARMLESS, "false"},
+	{"errors_as_json", HARMLESS, "false", 0},
 };
 
 /* How fast, how much, where to, who may: whatever these are, a query has the same rows. */
 static const char *const harmless[] = {
 	/* memory, threads, files of its own */
-	"access_mode", "allocator_*", "block_allocator_memory", "duckdb_api", "enable_caching_operators",
-	"enable_external_file_cache", "enable_fsst_vectors", "enable_http_metadata_cache", "enable_object_cache",
-	"external_threads", "home_directory", "immediate_transaction_mode", "lock_configuration", "max_memory",
-	"max_temp_directory_size", "memory_limit", "password", "pin_threads", "scheduler_process_partial",
-	"streaming_buffer_size", "temp_directory", "temp_file_encryption", "threads", "user", "username",
-	"validate_external_file_cache", "worker_threads",
+	"access_mode", "allocator_*", "async_threads", "block_allocator_memory", "cache_local_files", "duckdb_api",
+	"enable_caching_operators", "enable_external_file_cache", "external_file_cache_*", "enable_fsst_vectors",
+	"enable_http_metadata_cache", "enable_object_cache", "external_threads", "home_directory",
+	"immediate_transaction_mode", "lock_configuration", "max_execution_time", "max_memory",
+	"max_streaming_buffer_size", "max_temp_directory_size", "memory_limit", "operator_memory_limit", "password",
+	"pin_threads", "read_ahead_depth", "scheduler_process_partial", "standard_vector_size", "streaming_buffer_size",
+	"temp_directory", "temp_file_encryption", "threads", "user", "username", "validate_external_file_cache",
+	"worker_threads",
 	/* storage and checkpoints */
-	"auto_checkpoint_skip_wal_threshold", "checkpoint_threshold", "default_block_size", "disable_database_invalidation",
-	"disabled_compression_methods", "enable_optimistic_write", "experimental_metadata_reuse", "force_bitpacking_mode",
-	"force_column_metadata_reuse", "force_compression", "force_mbedtls_unsafe", "force_variant_shredding",
-	"geometry_minimum_shredding_size", "max_vacuum_tasks", "storage_block_prefetch", "storage_compatibility_version",
+	"auto_checkpoint_skip_wal_threshold", "checkpoint_on_detach", "checkpoint_threshold", "default_block_size",
+	"disable_database_invalidation", "disabled_compression_methods", "enable_optimistic_write",
+	"experimental_metadata_reuse", "force_bitpacking_mode", "force_column_metadata_reuse", "force_compression",
+	"force_mbedtls_unsafe", "force_variant_shredding", "fsync_mode", "geometry_minimum_shredding_size",
+	"initial_column_segment_size", "max_vacuum_tasks", "storage_block_prefetch", "storage_compatibility_version",
 	"vacuum_rebuild_indexes", "variant_minimum_shredding_size", "wal_autocheckpoint", "wal_autocheckpoint_entries",
 	"write_buffer_row_group_*", "zstd_min_string_length",
 	/* how a plan is made and run; without preserve_insertion_order any order will do, that of the table too */
-	"asof_loop_join_threshold", "debug_*", "disabled_optimizers", "dynamic_or_filter_threshold", "index_scan_*",
+	"approximate_join_order_threshold", "asof_loop_join_threshold", "debug_*", "delim_join_as_cte",
+	"disabled_optimizers", "dynamic_or_filter_threshold", "enable_optimizer", "index_scan_*",
 	"late_materialization_max_rows", "merge_join_threshold", "nested_loop_join_threshold",
 	"ordered_aggregate_threshold", "perfect_ht_threshold", "pivot_filter_threshold", "prefer_range_joins",
 	"preserve_insertion_order",
 	/* reading and writing other files, which the host does */
 	"__delta_only_variant_encoding_enabled", "arrow_*", "binary_as_string", "disable_parquet_prefetching",
-	"enable_geoparquet_conversion", "file_search_path", "parquet_metadata_cache", "partitioned_write_*",
-	"prefetch_all_parquet_files", "produce_arrow_string_view",
+	"enable_geoparquet_conversion", "file_search_path", "json_geometry_format", "parquet_metadata_cache",
+	"parquet_prefetch_column_gap", "partitioned_write_*", "prefetch_all_parquet_files", "produce_arrow_string_view",
 	/* messages, logs, progress */
 	"catalog_error_max_schemas", "custom_profiling_settings", "custom_user_agent", "disabled_log_types",
 	"enable_http_logging", "enable_logging", "enable_progress_bar", "enable_progress_bar_print", "enabled_log_types",
 	"explain_output", "http_logging_output", "logging_*", "profile_output", "profiling_coverage", "profiling_mode",
-	"profiling_output", "progress_bar_time", "warnings_as_errors",
+	"profiling_output", "profiling_renderer_settings", "progress_bar_time", "redact_http_logs", "tracked_metrics",
+	"warnings_as_errors",
 	/* what is allowed, and where things come from */
-	"allow_community_extensions", "allow_extensions_metadata_mismatch", "allow_persistent_secrets",
-	"allow_unredacted_secrets", "allow_unsigned_extensions", "allowed_configs", "allowed_directories", "allowed_paths",
-	"autoinstall_*", "autoload_known_extensions", "current_transaction_invalidation_policy",
-	"custom_extension_repository", "default_secret_storage", "disabled_filesystems", "enable_external_access",
+	"allow_community_extensions", "allow_extension_repositories", "allow_extensions_metadata_mismatch",
+	"allow_persistent_secrets", "allow_unredacted_secrets", "allow_unsigned_extensions", "allowed_configs",
+	"allowed_directories", "allowed_paths", "autoinstall_*", "autoload_known_extensions",
+	"current_transaction_invalidation_policy", "custom_extension_repository", "default_secret_storage",
+	"default_transaction_invalidation_policy", "disabled_filesystems", "enable_external_access",
 	"enable_macro_dependencies", "enable_view_dependencies", "extension_directories", "extension_directory",
-	"secret_directory",
+	"extension_repository_directory", "secret_directory",
 	/* extensions for files and other databases, whose tables RayQL keeps no copy of */
 	"allow_asterisks_in_http_paths", "auto_fallback_to_full_download", "azure_*", "ca_cert_file", "ducklake_*",
 	"enable_curl_server_cert_verification", "enable_global_s3_configuration", "enable_server_cert_verification",
 	"force_download*", "hf_*", "http_*", "httpfs_*", "iceberg_*", "ignore_row_group_size_for_partitioned_tables",
-	"ignore_target_file_size_for_partitioned_tables", "merge_http_secret_into_s3_request", "mysql_*", "pg_*", "quack_*",
-	"rtree_index_scan_*", "s3_*", "sqlite_*", "ui_*", "unsafe_disable_etag_checks", "unsafe_enable_version_guessing",
-	"unsafe_iceberg_ignore_sort_order", "whoami_*",
+	"ignore_target_file_size_for_partitioned_tables", "merge_http_secret_into_s3_request", "mysql_*", "pg_*",
+	"quack_*", "rtree_index_scan_*", "s3_*", "sqlite_*", "ui_*", "unsafe_disable_etag_checks",
+	"unsafe_enable_version_guessing", "unsafe_iceberg_ignore_sort_order", "whoami_*",
 	/* RayQL's own */
 	"rayql_*",
 };
@@ -127,10 +150,16 @@ static bool is_named(const char *entry, const char *name)
 	return strcasecmp(entry, name) == 0;
 }
 
+/* Has this DuckDB it? */
+static bool applies(const struct setting *s)
+{
+	return !s->of || s->of == rql_host_major();
+}
+
 static bool is_known(const char *name)
 {
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
-		if (is_named(meaning[i].name, name))
+		if (applies(&meaning[i]) && is_named(meaning[i].name, name))
 			return true;
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
 		if (is_named(harmless[i], name))
@@ -239,11 +268,24 @@ rql_status host_settings_open(struct rql_host_db *db, const struct rql_host_opti
 }
 
 /* ---- what a connection's settings allow ---- */
+static bool is_standard(const struct setting *s, const char *value)
+{
+	const char *word = s->standard;
+	for (;;) {
+		size_t length = strcspn(word, "|");
+		if (strlen(value) == length && strncasecmp(value, word, length) == 0)
+			return true;
+		if (!word[length])
+			return false;
+		word += length + 1;
+	}
+}
+
 static bool is_changed(const struct setting *s, const char *value)
 {
 	if (s->verdict == WATCHES)
 		return value && *value;
-	return value && strcasecmp(value, s->standard) != 0;
+	return value && !is_standard(s, value);
 }
 
 static bool has_collation(const char *value)
@@ -310,7 +352,7 @@ static void read_settings(struct rql_host_con *con)
 	s->meaning = 0xcbf29ce484222325u;
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
-		char *value = host_option(con->context, m->name);
+		char *value = applies(m) ? host_option(con->context, m->name) : NULL;
 		if (m->verdict == REFUSES && !s->forbids && is_changed(m, value))
 			s->forbids = m->name;
 		if (m->verdict == WATCHES && !s->watches && is_changed(m, value))
@@ -389,10 +431,10 @@ static const char *first_changed(struct rql_host_con *con)
 {
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
-		if (!m->standard || *m->standard == '*' || m->verdict == WATCHES || m->verdict == HARMLESS)
+		if (!applies(m) || !m->standard || *m->standard == '*' || m->verdict == WATCHES || m->verdict == HARMLESS)
 			continue;
 		char *value = host_option(con->context, m->name);
-		bool changed = value && strcasecmp(value, m->standard) != 0;
+		bool changed = value && !is_standard(m, value);
 		free(value);
 		if (changed)
 			return m->name;
@@ -407,11 +449,11 @@ rql_status rql_host_hold_settings(struct rql_host_con *con, struct rql_error *er
 		return RQL_OK;
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
-		if (!m->standard)
+		if (!m->standard || !applies(m))
 			continue;
 		rql_strbuf_printf(&sql, *m->standard == '*' ? "RESET SESSION %s" : "SET SESSION %s = ", m->name);
 		if (*m->standard != '*')
-			rql_strbuf_put_literal(&sql, m->standard, strlen(m->standard));
+			rql_strbuf_put_literal(&sql, m->standard, strcspn(m->standard, "|"));
 		rql_strbuf_put(&sql, "; ");
 	}
 	if (sql.failed) {

@@ -145,7 +145,11 @@ rql_status rql_host_prepare(struct rql_host_con *con, const char *sql, struct rq
 {
 	duckdb_prepared_statement prepared = NULL;
 	RQL_TRY(host_enter(con, err));
+	bool own = con->guard_plans && rql_host_prepares_aloud() &&
+	           duckdb_query(con->con, "BEGIN TRANSACTION", NULL) == DuckDBSuccess;
 	duckdb_state state = duckdb_prepare(con->con, sql, &prepared);
+	if (own)
+		rql_host_rollback(con);
 	return stmt_new(con, state, prepared, mentions_analyze(sql), out, err);
 }
 

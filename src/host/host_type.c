@@ -94,6 +94,8 @@ static const char *rare_name(duckdb_type theirs)
 		return "GEOMETRY";
 	case HOST_TYPE_VARIANT:
 		return "VARIANT";
+	case HOST_TYPE_TIMESTAMP_TZ_NS:
+		return "TIMESTAMPTZ_NS";
 	default:
 		return NULL;
 	}
@@ -142,7 +144,10 @@ static void put_enum(struct rql_strbuf *out, duckdb_logical_type logical)
 static void put_members(struct rql_host_db *db, struct rql_strbuf *out, duckdb_logical_type logical, bool is_union)
 {
 	idx_t count = is_union ? duckdb_union_type_member_count(logical) : duckdb_struct_type_child_count(logical);
-	rql_strbuf_put(out, is_union ? "UNION(" : "STRUCT(");
+	rql_strbuf_put(out, is_union ? "UNION" : "STRUCT");
+	if (!count) /* DuckDB 2 has empty ones */
+		return;
+	rql_strbuf_putc(out, '(');
 	for (idx_t i = 0; i < count; i++) {
 		rql_strbuf_put(out, i ? ", " : "");
 		put_member(db, out,

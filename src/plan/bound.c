@@ -65,7 +65,9 @@ static rql_status read_plan(struct rql_bound *bound, const char *json, uint32_t 
 	struct rql_plan_source source = {.literals = &bound->literals, .offset = offset};
 	struct rql_error why = {0};
 	struct rql_rel *root;
-	rql_status status = rql_plan_read(bound->arena, json, strlen(json), offset ? &source : NULL, &root, &bound->facts, &why);
+	enum rql_plan_dialect dialect = rql_plan_dialect_of(rql_host_library_version());
+	rql_status status =
+		rql_plan_read(bound->arena, dialect, json, strlen(json), offset ? &source : NULL, &root, &bound->facts, &why);
 	if (status != RQL_OK)
 		return failed(bound, "read", &why, status, err);
 	bound->root = root;

@@ -302,7 +302,8 @@ static rql_status plan_of(const struct rql_plan_context *ctx, struct rql_arena *
 	char *json = NULL;
 	rql_status status = rql_host_plan(ctx->host, query, &json, err);
 	if (status == RQL_OK)
-		status = rql_plan_read(arena, json, strlen(json), NULL, root, &facts, err);
+		status = rql_plan_read(arena, rql_plan_dialect_of(rql_host_library_version()), json, strlen(json), NULL, root,
+		                       &facts, err);
 	free(json);
 	if (status == RQL_ERROR_UNSUPPORTED)
 		return no_plan(err);

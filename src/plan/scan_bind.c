@@ -318,6 +318,7 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
 	slot->kind = average ? RQL_SLOT_AVG : RQL_SLOT_SUM;
 	slot->scale = arg->type.id == RQL_TYPE_DECIMAL ? arg->type.scale : 0;
 	slot->narrow = rql_type_bytes(arg->type) == 2;
+	slot->average = agg->average;
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
 	if (!slot->terms)
 		return out_of_memory(b);

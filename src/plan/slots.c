@@ -275,13 +275,15 @@ static rql_status extreme_slot(struct linear *l, const struct rql_expr *agg, boo
 	return add_term(l, least ? RQL_AGG_MIN : RQL_AGG_MAX, m, 1);
 }
 
-static rql_status average_slot(struct linear *l, const struct rql_expr *arg)
+static rql_status average_slot(struct linear *l, const struct rql_expr *agg)
 {
+	const struct rql_expr *arg = agg->children[0];
 	if (l->slot->type.id != RQL_TYPE_DOUBLE)
 		return not_derivable(l->err, arg);
 	l->slot->kind = RQL_SLOT_AVG;
 	l->slot->scale = arg->type.id == RQL_TYPE_DECIMAL ? arg->type.scale : 0;
 	l->slot->narrow = rql_type_bytes(arg->type) == 2;
+	l->slot->average = agg->average;
 	return sum_terms(l, arg);
 }
 
@@ -295,7 +297,7 @@ static rql_status measure_slot(struct linear *l, const struct rql_expr *agg)
 	if (extreme)
 		return extreme_slot(l, agg, agg->name[1] == 'i');
 	if (!strcmp(agg->name, "avg"))
-		return average_slot(l, agg->children[0]);
+		return average_slot(l, agg);
 	if (strcmp(agg->name, "sum") != 0)
 		return not_derivable(l->err, agg);
 	l->slot->kind = RQL_SLOT_SUM;
@@ -332,6 +334,7 @@ static rql_status key_slot(struct linear *l, const struct rql_expr *agg)
 		return not_derivable(l->err, agg);
 	l->slot->scale = agg->children[0]->type.id == RQL_TYPE_DECIMAL ? agg->children[0]->type.scale : 0;
 	l->slot->narrow = rql_type_bytes(agg->children[0]->type) == 2;
+	l->slot->average = agg->average;
 	return need(l->aggs, l->agg_count, RQL_AGG_COUNT_STAR, 0, &l->slot->count, l->err);
 }
 

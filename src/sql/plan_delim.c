@@ -132,7 +132,7 @@ static bool add_filters(struct replacing *r, const struct rql_expr *const *taken
 	return true;
 }
 
-/* join, an inner one with D, becomes a projection of the other input's rows that D could have met. */
+/* join, an inner or semi one with D, becomes a projection of the other input's rows that D could have met. */
 static bool replace_join(struct decorrelating *d, struct rql_rel *join, uint32_t child, struct place *places)
 {
 	struct rql_plan_reader *reader = d->reader;
@@ -145,6 +145,7 @@ static bool replace_join(struct decorrelating *d, struct rql_rel *join, uint32_t
 	                      .others = other->column_count,
 	                      .equal = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, n)};
 	const struct rql_expr **taken = RQL_NEW_ARRAY(reader->arena, const struct rql_expr *, n);
+	bool semi = join->join == RQL_JOIN_SEMI; /* whose columns are the other input's alone */
 	if (!r.equal || !taken)
 		goto no_memory;
 	for (uint32_t i = 0; i < n; i++) {
@@ -152,7 +153,10 @@ static bool replace_join(struct decorrelating *d, struct rql_rel *join, uint32_t
 		bool wide;
 		if (!(taken[i] = equality_of(&r, i, &side, &wide)))
 			return false;
-		places[i] = (struct place){{r.first + i, side->kind == RQL_EXPR_REF && !wide ? side->index : NOWHERE}};
+		uint32_t beside = side->kind == RQL_EXPR_REF && !wide ? side->index : NOWHERE;
+		places[i] = (struct place){{semi ? beside : r.first + i, semi ? NOWHERE : beside}};
+		if (places[i].at[0] == NOWHERE)
+			return false;
 		if (d->apply && !(r.equal[i] = stand_in(&r, i, side, wide)))
 			goto no_memory;
 	}
@@ -219,9 +223,10 @@ static bool carry_join(struct decorrelating *d, struct rql_rel *join, struct pla
 	}
 	bool keeps_left = join->join == RQL_JOIN_LEFT || join->join == RQL_JOIN_SEMI || join->join == RQL_JOIN_ANTI ||
 	                  join->join == RQL_JOIN_MARK || join->join == RQL_JOIN_SINGLE;
-	if (!inner && (!keeps_left || child))
+	bool semi = join->join == RQL_JOIN_SEMI && child && is_delim_get(d, join->children[1]);
+	if (!inner && !semi && (!keeps_left || child))
 		return false;
-	if (inner && is_delim_get(d, join->children[child]))
+	if ((inner || semi) && is_delim_get(d, join->children[child]))
 		return replace_join(d, join, child, places);
 	if (!carry(d, join->children[child], places))
 		return false;

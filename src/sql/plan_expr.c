@@ -153,9 +153,11 @@ static struct rql_expr *read_constant(struct rql_plan_reader *reader, struct jso
 		return rql_plan_expr_opaque(reader, type, "a constant of type %s",
 		                            type.info ? type.info->text : rql_type_id_name(type.id));
 	}
-	struct rql_expr *expr = rql_plan_expr_new(reader, RQL_EXPR_CONSTANT, value.type, 0);
-	if (!expr)
-		return NULL;
+	bool typed = reader->source && reader->dialect == RQL_PLAN_2 && !value.is_null;
+	struct rql_expr *expr =
+		typed ? rql_plan_cast_literal(reader, rql_json_index(json, "query_location"), value.type) : NULL;
+	if (expr || !(expr = rql_plan_expr_new(reader, RQL_EXPR_CONSTANT, value.type, 0)))
+		return expr;
 	expr->value = value;
 	if (reader->source)
 		mark_literal(reader, json, expr);
@@ -219,7 +221,12 @@ static struct rql_expr *read_cast(struct rql_plan_reader *reader, struct json_ob
 	if (type.id == RQL_TYPE_OTHER || child->type.id == RQL_TYPE_OTHER)
 		return rql_plan_expr_opaque(reader, type, "a cast from or to %s",
 		                            type.id == RQL_TYPE_OTHER ? type.info->text : child->type.info->text);
-	struct rql_expr *expr = rql_plan_expr_new(reader, RQL_EXPR_CAST, type, 1);
+	struct rql_expr *expr = NULL;
+	if (reader->source && reader->dialect == RQL_PLAN_2 && child->kind == RQL_EXPR_CONSTANT && !child->literal)
+		expr = rql_plan_cast_literal(reader, rql_json_index(json, "query_location"), type);
+	if (expr && rql_value_identical(&expr->children[0]->value, &child->value) && !rql_json_bool(json, "try_cast", false))
+		return expr;
+	expr = rql_plan_expr_new(reader, RQL_EXPR_CAST, type, 1);
 	if (expr) {
 		expr->children[0] = child;
 		expr->try_cast = rql_json_bool(json, "try_cast", false);
@@ -330,6 +337,8 @@ static struct rql_expr *read_function(struct rql_plan_reader *reader, struct jso
 		return rql_plan_expr_opaque(reader, type, "a function over a nested or rare type: %s", name);
 	expr->name = keep_text(reader, name);
 	expr->is_operator = rql_json_bool(json, "is_operator", false);
+	if (expr->name && reader->dialect == RQL_PLAN_2 && rql_plan_divides_by_zero(expr))
+		return rql_plan_expr_opaque(reader, type, "%s by what may be 0, an error in DuckDB 2", name);
 	return expr->name ? expr : NULL;
 }
 

@@ -397,7 +397,7 @@ static const struct field aggregate_fields[] = {
 	ONLY("delim_flipped", FLAG, MAY, flipped), FIELD("predicate", ANY, REFUSED)
 static const struct field condition_fields[] = {
 	FIELD("left", NODE, MUST),
-	FIELD("right", NODE, MUST),
+	FIELD("right", NODE, MAY), /* its reader asks for it where there is a comparison */
 	FIELD("comparison", TEXT, MUST),
 };
 static const struct shape condition = {FIELDS(condition_fields)};

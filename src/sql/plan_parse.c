@@ -95,6 +95,15 @@ static struct rql_rel *read_filter(struct rql_plan_reader *reader, struct json_o
 	return rql_plan_map_columns(reader, filter, rql_json_field(json, "projection_map"));
 }
 
+/* A projection of all columns as they are, without names: DuckDB 2 has some around correlated subqueries. */
+static bool is_nothing(const struct rql_rel *project)
+{
+	bool same = project->column_count && project->column_count == project->children[0]->column_count;
+	for (uint32_t i = 0; i < project->column_count && same; i++)
+		same = project->exprs[i]->kind == RQL_EXPR_REF && project->exprs[i]->index == i && !project->names[i];
+	return same;
+}
+
 static struct rql_rel *read_project(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct json_object *list = rql_json_field(json, "expressions");
@@ -102,7 +111,9 @@ static struct rql_rel *read_project(struct rql_plan_reader *reader, struct json_
 	struct rql_rel *rel = over_child(reader, json, RQL_REL_PROJECT, count);
 	if (!rel || !new_exprs(reader, rel, count))
 		return NULL;
-	return read_exprs(reader, rel, list, scope_of(rel->children[0]), 0, 0) ? rel : NULL;
+	if (!read_exprs(reader, rel, list, scope_of(rel->children[0]), 0, 0))
+		return NULL;
+	return is_nothing(rel) ? rel->children[0] : rel;
 }
 
 /* One grouping set of all the keys is what GROUP BY means; others are ROLLUP, CUBE and GROUPING SETS. */
@@ -131,6 +142,8 @@ static struct rql_rel *read_aggregate(struct rql_plan_reader *reader, struct jso
 	for (uint32_t i = groups; i < count; i++)
 		if (rel->exprs[i]->kind != RQL_EXPR_AGGREGATE && rel->exprs[i]->kind != RQL_EXPR_OPAQUE)
 			return rql_plan_make_opaque(reader, rel, "an aggregation of what is no aggregate");
+	if (reader->dialect == RQL_PLAN_2)
+		rql_plan_note_averages(rel);
 	return rel;
 }
 
@@ -329,8 +342,22 @@ static struct rql_expr *shift_ref(struct rql_arena *arena, const struct rql_expr
 	return copy;
 }
 
+/* A condition that is no comparison of the two sides: over the columns of both. Of a mark, which it may make NULL, it is not
+ * followed. */
+static struct rql_expr *other_condition(struct rql_plan_reader *reader, struct json_object *json, const struct rql_rel *join)
+{
+	struct rql_rel *both =
+		join_of(reader, "LOGICAL_CROSS_PRODUCT", RQL_JOIN_CROSS, join->children[0], join->children[1]);
+	if (both && join->join == RQL_JOIN_MARK)
+		return rql_plan_expr_opaque(reader, rql_type_simple(RQL_TYPE_BOOLEAN), "a mark by a condition that is no comparison");
+	return both ? rql_plan_expr(reader, rql_json_field(json, "left"), scope_of(both)) : NULL;
+}
+
 static struct rql_expr *join_condition(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *join)
 {
+	if (strcmp(rql_json_text(json, "comparison"), "INVALID") == 0 && !rql_json_field(json, "right") &&
+	    rql_json_field(json, "left"))
+		return other_condition(reader, json, join);
 	const char *name = rql_plan_comparison(rql_json_text(json, "comparison"));
 	struct rql_type boolean = rql_type_simple(RQL_TYPE_BOOLEAN);
 	struct rql_expr *left, *right, *expr;
@@ -385,6 +412,15 @@ done:
 	return rel;
 }
 
+/* Each row of left with the one row of right. */
+static struct rql_rel *with_row(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *left,
+                                struct rql_rel *right)
+{
+	struct rql_rel *cross = join_of(reader, "LOGICAL_CROSS_PRODUCT", RQL_JOIN_CROSS, left, right);
+	struct rql_rel *mapped = cross ? join_maps(reader, json, cross) : NULL;
+	return mapped == cross && cross ? rql_plan_join_row(reader, cross) : mapped;
+}
+
 static struct rql_rel *comparison_join(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *left,
                                        struct rql_rel *right)
 {
@@ -392,6 +428,8 @@ static struct rql_rel *comparison_join(struct rql_plan_reader *reader, struct js
 	uint32_t count = (uint32_t)rql_json_length(conditions);
 	enum rql_join_type type = RQL_JOIN_INNER;
 	bool known = join_type_of(rql_json_text(json, "join_type"), &type);
+	if (known && type == RQL_JOIN_LEFT && count == 0 && rql_plan_is_one_row(right))
+		return with_row(reader, json, left, right);
 	struct rql_rel *join = join_of(reader, rql_json_text(json, "type"), type, left, right);
 	if (!join || !new_exprs(reader, join, count))
 		return NULL;
@@ -514,10 +552,11 @@ static struct rql_rel *read_cte(struct rql_plan_reader *reader, struct json_obje
 	reader->ctes = &scope;
 	struct rql_rel *use = read_rel(reader, child_json(json, 1));
 	reader->ctes = scope.next;
-	return use ? cte_over(reader, scope.index, definition, use) : NULL;
+	struct rql_rel *cte = use ? cte_over(reader, scope.index, definition, use) : NULL;
+	return cte ? rql_plan_delim_of_ctes(reader, cte) : NULL;
 }
 
-static struct rql_rel *cte_ref(struct rql_plan_reader *reader, uint64_t index, const struct rql_rel *definition)
+struct rql_rel *rql_plan_cte_ref(struct rql_plan_reader *reader, uint64_t index, const struct rql_rel *definition)
 {
 	struct rql_rel *rel = rql_plan_rel_new(reader, RQL_REL_CTE_REF, "LOGICAL_CTE_REF", definition->column_count, 0);
 	if (!rel)
@@ -545,7 +584,7 @@ static struct rql_rel *read_cte_ref(struct rql_plan_reader *reader, struct json_
 		same++;
 	if (same < rel->column_count || same < scope->definition->column_count)
 		return rql_plan_make_opaque(reader, rel, "a common table expression that RayQL cannot read");
-	return cte_ref(reader, index, scope->definition);
+	return rql_plan_cte_ref(reader, index, scope->definition);
 }
 
 /* ---- correlated subqueries ----
@@ -561,28 +600,10 @@ static struct rql_rel *read_delim_get(struct rql_plan_reader *reader, struct jso
 		return NULL;
 	if (!scope || scope->nested || opaque->column_count != scope->column_count)
 		return rql_plan_make_opaque(reader, opaque, "a correlated subquery inside another");
-	struct rql_rel *ref = cte_ref(reader, scope->cte, scope->outer);
-	struct rql_rel *project =
-		ref ? rql_plan_rel_new(reader, RQL_REL_PROJECT, "LOGICAL_PROJECTION", scope->column_count, 1) : NULL;
-	struct rql_rel *distinct =
-		project ? rql_plan_rel_new(reader, RQL_REL_DISTINCT, RQL_DELIM_GET, scope->column_count, 1) : NULL;
-	if (!distinct)
-		return NULL;
-	project->children[0] = ref;
-	project->expr_count = scope->column_count;
-	if (!(project->exprs = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, scope->column_count))) {
-		reader->no_memory = true;
-		return NULL;
-	}
-	memcpy(project->exprs, scope->columns, scope->column_count * sizeof *project->exprs);
-	distinct->children[0] = project;
-	for (uint32_t i = 0; i < scope->column_count; i++) {
-		distinct->types[i] = project->types[i] = scope->columns[i]->type;
-		distinct->names[i] = project->names[i] = scope->columns[i]->alias;
-		if (!rql_type_equal(opaque->types[i], project->types[i]))
+	for (uint32_t i = 0; i < scope->column_count; i++)
+		if (!rql_type_equal(opaque->types[i], scope->columns[i]->type))
 			return rql_plan_make_opaque(reader, opaque, "a correlated subquery over other types");
-	}
-	return distinct;
+	return rql_plan_delim_values(reader, scope);
 }
 
 static bool holds_operator(struct json_object *json, const char *type)
@@ -623,7 +644,7 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 		reader->no_memory = true;
 	reader->delim = around;
 	reader->ctes = cte.next;
-	struct rql_rel *ref = cte_ref(reader, scope.cte, outer);
+	struct rql_rel *ref = rql_plan_cte_ref(reader, scope.cte, outer);
 	struct rql_rel *join = NULL;
 	if (inner && ref)
 		join = comparison_join(reader, json, flipped ? inner : ref, flipped ? ref : inner);
@@ -722,17 +743,18 @@ static rql_status json_parse(const char *text, size_t length, struct json_object
 	return status;
 }
 
-rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
-                         struct rql_error *err)
+rql_status rql_rel_parse(struct rql_arena *arena, enum rql_plan_dialect dialect, const char *json, size_t length,
+                         struct rql_rel **out, struct rql_error *err)
 {
 	struct rql_plan_facts unused;
-	return rql_plan_read(arena, json, length, NULL, out, &unused, err);
+	return rql_plan_read(arena, dialect, json, length, NULL, out, &unused, err);
 }
 
-rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_plan_source *source,
-                         struct rql_rel **out, struct rql_plan_facts *facts, struct rql_error *err)
+rql_status rql_plan_read(struct rql_arena *arena, enum rql_plan_dialect dialect, const char *json, size_t length,
+                         struct rql_plan_source *source, struct rql_rel **out, struct rql_plan_facts *facts,
+                         struct rql_error *err)
 {
-	struct rql_plan_reader reader = {.arena = arena, .source = source, .next_cte = RQL_DELIM_CTE};
+	struct rql_plan_reader reader = {.arena = arena, .dialect = dialect, .source = source, .next_cte = RQL_DELIM_CTE};
 	struct json_object *root = NULL, *plans;
 	struct rql_rel *rel;
 	rql_status status = json_parse(json, length, &root, err);
@@ -755,6 +777,8 @@ rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t lengt
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s", trouble);
 		goto done;
 	}
+	if (dialect == RQL_PLAN_2)
+		reader.no_memory |= !rql_plan_from_2(plans);
 	rel = reader.no_memory ? NULL : read_rel(&reader, json_object_array_get_idx(plans, 0));
 	if (!rel || !rql_plan_facts_read(arena, plans, facts)) {
 		status = rql_error_memory(err, rql_arena_bytes(arena), "a plan");

@@ -35,6 +35,10 @@ enum rql_expr_kind {
 
 enum rql_order_nulls { RQL_NULLS_FIRST, RQL_NULLS_LAST };
 
+/* How DuckDB comes to the average of integers or DECIMALs; the last digit depends on it. 2 takes the sum, as a DOUBLE, by
+ * the count where it computes one of them anyway, or has one group. */
+enum rql_average { RQL_AVERAGE_OWN, RQL_AVERAGE_OF_SUM, RQL_AVERAGE_EITHER };
+
 struct rql_expr {
 	enum rql_expr_kind kind;
 	struct rql_type type;
@@ -47,6 +51,7 @@ struct rql_expr {
 	uint32_t literal; /* CONSTANT of a plan that was read with its text: the literal's number there and 1; 0: none */
 	bool negated;     /* ... it is minus the literal */
 	bool try_cast, distinct, is_operator; /* is_operator: infix or prefix in SQL */
+	enum rql_average average;             /* of avg */
 	struct rql_expr *filter;              /* aggregates: FILTER (WHERE ...), or NULL */
 	struct rql_order *orders;             /* aggregates with ORDER BY inside, windows */
 	uint32_t order_count;
@@ -139,11 +144,15 @@ struct rql_rel {
 	uint64_t cte;
 };
 
+/* The form of a plan, which is that of its DuckDB. */
+enum rql_plan_dialect { RQL_PLAN_1_5, RQL_PLAN_2 };
+enum rql_plan_dialect rql_plan_dialect_of(const char *version); /* "v1.5.6" */
+
 /* Reads the text of json_serialize_plan. *out is the root, in arena. Only text that is no plan at all fails
  * (RQL_ERROR_UNSUPPORTED: the plan's own "error" message; RQL_ERROR_CORRUPT: not JSON or not of the plan's shape).
  * Depth and size are bounded. */
-rql_status rql_rel_parse(struct rql_arena *arena, const char *json, size_t length, struct rql_rel **out,
-                         struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_rel_parse(struct rql_arena *arena, enum rql_plan_dialect dialect, const char *json, size_t length,
+                         struct rql_rel **out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* What a plan calls and reads, also where the tree is opaque: from all of its JSON. */
 struct rql_plan_facts {
@@ -160,8 +169,9 @@ struct rql_plan_source {
 	bool foreign;    /* set when a place behind it is none of this text all the same */
 };
 /* As rql_rel_parse; *facts in arena. source: NULL, or constants are marked with their literals. */
-rql_status rql_plan_read(struct rql_arena *arena, const char *json, size_t length, struct rql_plan_source *source,
-                         struct rql_rel **out, struct rql_plan_facts *facts, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_plan_read(struct rql_arena *arena, enum rql_plan_dialect dialect, const char *json, size_t length,
+                         struct rql_plan_source *source, struct rql_rel **out, struct rql_plan_facts *facts,
+                         struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- other values (plan_bind.c) ---- */
 /* Which literals may take other values of their class: those that only stand in conditions, beside what they are compared

@@ -36,6 +36,7 @@ struct rql_delim_scope {
 /* State of one parse. Running out of memory sets no_memory; what is returned is then NULL. */
 struct rql_plan_reader {
 	struct rql_arena *arena;
+	enum rql_plan_dialect dialect;
 	bool no_memory;
 	struct rql_cte_scope *ctes, *seen_ctes; /* around what is read; all so far, without definitions */
 	struct rql_delim_scope *delim;
@@ -103,6 +104,17 @@ static inline bool rql_rel_is_delim_get(const struct rql_rel *rel)
 	return rel->kind == RQL_REL_DISTINCT && !strcmp(rel->name, RQL_DELIM_GET);
 }
 
+/* ---- plan_dialect.c ---- */
+/* Brings plans of DuckDB 2 into the form of 1.5's. false: out of memory. */
+bool rql_plan_from_2(struct json_object *plans);
+/* e is an integer division whose divisor may be 0. That is NULL in 1.5, as in all of RayQL, and an error in 2. */
+bool rql_plan_divides_by_zero(const struct rql_expr *e);
+/* A constant of the type that stands at the place as DATE '...' or TIMESTAMP '...', as the cast of its literal. NULL: it is
+ * another one, or there is no memory. */
+struct rql_expr *rql_plan_cast_literal(struct rql_plan_reader *reader, uint64_t query_location, struct rql_type type);
+/* Notes of each average of the aggregation how DuckDB 2 comes to it. */
+void rql_plan_note_averages(struct rql_rel *aggregate);
+
 /* ---- plan_facts.c ---- */
 /* false: out of memory. */
 bool rql_plan_facts_read(struct rql_arena *arena, struct json_object *json, struct rql_plan_facts *out);
@@ -137,6 +149,19 @@ struct rql_rel *rql_plan_get(struct rql_plan_reader *reader, struct json_object 
  * join. */
 bool rql_plan_decorrelate(struct rql_plan_reader *reader, const struct rql_delim_scope *scope, struct rql_rel **rel,
                           bool flipped, struct rql_rel **join);
+
+/* ---- plan_delim_cte.c ---- */
+/* What a correlated subquery is computed for: DISTINCT(PROJECT(columns, CTE_REF)). */
+struct rql_rel *rql_plan_delim_values(struct rql_plan_reader *reader, const struct rql_delim_scope *scope);
+/* cte, or where it is the outer side of a correlated subquery as DuckDB 2 plans it, what plan_delim.c makes of that. */
+struct rql_rel *rql_plan_delim_of_ctes(struct rql_plan_reader *reader, struct rql_rel *cte);
+/* An aggregation without keys. */
+bool rql_plan_is_one_row(const struct rql_rel *rel);
+/* A cross product with such a row: where that is made of no rows, its values as constants. */
+struct rql_rel *rql_plan_join_row(struct rql_plan_reader *reader, struct rql_rel *cross);
+
+/* ---- plan_parse.c ---- */
+struct rql_rel *rql_plan_cte_ref(struct rql_plan_reader *reader, uint64_t index, const struct rql_rel *definition);
 
 /* ---- rel_exists.c ---- */
 /* A common table expression that is EXISTS and no more: CTE(outer, MARK join). */

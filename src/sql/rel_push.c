@@ -376,7 +376,7 @@ static bool is_mark(const struct rql_expr *e, uint32_t column)
 static bool is_null_safe(const struct rql_rel *join)
 {
 	for (uint32_t i = 0; i < join->expr_count; i++)
-		if (join->exprs[i]->kind != RQL_EXPR_COMPARE || strcmp(join->exprs[i]->name, "IS NOT DISTINCT FROM") != 0)
+		if (join->exprs[i]->kind != RQL_EXPR_COMPARE || join->exprs[i]->name[0] != 'I') /* IS [NOT] DISTINCT FROM */
 			return false;
 	return true;
 }
@@ -425,6 +425,37 @@ static void narrow_outer(struct rql_rel *join, const struct rql_expr_list *conju
 	keeps_left = keeps_left && !any_drops_nulls(conjuncts, lefts, rights);
 	keeps_right = keeps_right && !any_drops_nulls(conjuncts, 0, lefts);
 	join->join = keeps_left ? (keeps_right ? RQL_JOIN_FULL : RQL_JOIN_LEFT) : keeps_right ? RQL_JOIN_RIGHT : RQL_JOIN_INNER;
+}
+
+/* The right input has one row of each key: a projection of groups, all of whose keys the join compares. */
+static bool is_one_each(const struct rql_rel *join)
+{
+	const struct rql_rel *project = join->children[1];
+	const struct rql_rel *groups = project->kind == RQL_REL_PROJECT ? project->children[0] : NULL;
+	uint32_t lefts = join->children[0]->column_count;
+	if (!groups || groups->kind != RQL_REL_AGGREGATE || !groups->group_count || join->expr_count != groups->group_count ||
+	    groups->group_count > 64)
+		return false;
+	uint64_t seen = 0;
+	for (uint32_t i = 0; i < join->expr_count; i++) {
+		const struct rql_expr *e = join->exprs[i];
+		const struct rql_expr *right = e->kind == RQL_EXPR_COMPARE ? e->children[1] : NULL;
+		if (!right || strcmp(e->name, "IS NOT DISTINCT FROM") != 0 || right->kind != RQL_EXPR_REF || right->index < lefts)
+			return false;
+		const struct rql_expr *key = project->exprs[right->index - lefts];
+		if (key->kind != RQL_EXPR_REF || key->index >= groups->group_count)
+			return false;
+		seen |= UINT64_C(1) << key->index;
+	}
+	return seen == (groups->group_count == 64 ? UINT64_MAX : (UINT64_C(1) << groups->group_count) - 1);
+}
+
+/* The value of a subquery that a condition compares, as DuckDB 2 plans it: rows without one are dropped by that, too. */
+static void find_single(struct rql_rel *join, const struct rql_expr_list *conjuncts)
+{
+	uint32_t lefts = join->children[0]->column_count, rights = join->children[1]->column_count;
+	if (join->join == RQL_JOIN_INNER && is_one_each(join) && any_drops_nulls(conjuncts, lefts, rights))
+		join->join = RQL_JOIN_SINGLE;
 }
 
 /* Which input may be filtered before the join by a condition above it, and by one of the join's own. */
@@ -478,6 +509,7 @@ static struct rql_rel *push_join(struct pusher *p, struct rql_rel *join, const s
 		return filter_above(p, p->no_memory ? NULL : join, conjuncts);
 	}
 	narrow_outer(join, conjuncts);
+	find_single(join, conjuncts);
 	if (is_inner(join))
 		return push_region(p, join, conjuncts);
 	struct ways w = ways_of(join->join);

@@ -70,6 +70,12 @@ static inline char *read_rows(rayql_result *res, rayql_error **err)
 	return NULL;
 }
 
+/* DuckDB 2 says some things in other words, and some mean another thing there. */
+static inline bool host_is_2(void)
+{
+	return rayql_host_version()[1] == '2';
+}
+
 /* Runs sql and gives its rows; method (32 bytes, or NULL) gets who answered. */
 static inline char *rows_of(rayql_connection *con, const char *sql, char *method)
 {

@@ -117,10 +117,12 @@ static void streamed_into_a_table(void **state)
 	assert_non_null(strstr(rayql_error_message(err), "rayql_stream"));
 	rayql_error_free(err);
 	stream_of(from.con, "SELECT 1 AS i", &stream);
+	err = NULL;
+	/* DuckDB 2 sees that both are the same, and reads it once. */
 	assert_int_equal(
 		rayql_query_arrow(s.con, "SELECT * FROM rayql_stream a, rayql_stream b", &stream, NULL, &err),
-		RAYQL_ERROR_HOST);
-	assert_non_null(strstr(rayql_error_message(err), "once only"));
+		host_is_2() ? RAYQL_OK : RAYQL_ERROR_HOST);
+	assert_true(host_is_2() || strstr(rayql_error_message(err), "once only"));
 	rayql_error_free(err);
 	close_session(&from);
 	close_session(&s);

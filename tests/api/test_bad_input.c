@@ -32,7 +32,8 @@ static void unknown_and_ambiguous_columns(void **state)
 		      "Binder Error: Referenced column \"nosuch\" not found in FROM clause!");
 		fails(s.con, "SELECT nosuch FROM t", RAYQL_ERROR_HOST, "LINE 1: SELECT nosuch FROM t\n               ^");
 		fails(s.con, "SELECT g FROM t x, t y", RAYQL_ERROR_HOST,
-		      "Ambiguous reference to column name \"g\" (use: \"x.g\" or \"y.g\")");
+		      host_is_2() ? "Ambiguous reference to column name \"g\" (use: 'x.g' or 'y.g')"
+		                  : "Ambiguous reference to column name \"g\" (use: \"x.g\" or \"y.g\")");
 		fails(s.con, "CREATE MATERIALIZED VIEW w AS SELECT g, count(*) FROM t x, t y GROUP BY g", RAYQL_ERROR_HOST,
 		      "Ambiguous reference to column name \"g\"");
 	}
@@ -81,7 +82,9 @@ static void files_are_refused(void **state)
 	snprintf(sql, sizeof sql, "COPY (SELECT 1 AS a, 2 AS v) TO '%s'", scratch_path(path, "f.parquet"));
 	run(s.con, sql);
 	snprintf(sql, sizeof sql, "CREATE MATERIALIZED VIEW m AS SELECT a, sum(v) FROM '%s' GROUP BY a", path);
-	fails(s.con, sql, RAYQL_ERROR_STATEMENT, "cannot read parquet_scan(), whose rows RayQL cannot see change");
+	fails(s.con, sql, RAYQL_ERROR_STATEMENT, 
+	      host_is_2() ? "If it reads files, load them into a table first"
+	                  : "cannot read parquet_scan(), whose rows RayQL cannot see change");
 	close_session(&s);
 }
 
@@ -123,9 +126,9 @@ static void nonsense(void **state)
 	(void)state;
 	struct session s = with_view(NULL);
 	fails(s.con, "\xff\xfe", RAYQL_ERROR_HOST, "");
-	fails(s.con, "SELECT '\xff'", RAYQL_ERROR_HOST, "Invalid unicode");
+	fails(s.con, "SELECT '\xff'", RAYQL_ERROR_HOST, host_is_2() ? "Invalid UTF-8" : "Invalid unicode");
 	fails(s.con, "CREATE MATERIALIZED VIEW \xff AS SELECT g, count(*) FROM t GROUP BY g", RAYQL_ERROR_HOST,
-	      "Invalid unicode");
+	      host_is_2() ? "Invalid UTF-8" : "Invalid unicode");
 	fails(s.con, "CREATE MATERIALIZED VIEW \"\" AS SELECT g, count(*) FROM t GROUP BY g", RAYQL_ERROR_STATEMENT,
 	      "syntax error at or near \"\"\"\"");
 	fails(s.con, "CREATE MATERIALIZED", RAYQL_ERROR_STATEMENT, "syntax error at end of input");

@@ -190,7 +190,8 @@ static void errors_of_the_optimiser(void **state)
 	run(s.con, "CREATE INDEX c ON x USING columns (*); SET rayql_force = on");
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		same(s.con, texts[i], true, false);
-	fails(s.con, texts[0], RAYQL_ERROR_HOST, "infinite");
+	if (!host_is_2())
+		fails(s.con, texts[0], RAYQL_ERROR_HOST, "infinite");
 	close_session(&s);
 }
 

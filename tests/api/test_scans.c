@@ -173,7 +173,12 @@ static void errors(void **state)
 	same_error(s.con, "SELECT sum(word::INTEGER) FROM e", "Could not convert string 'seven' to INT32");
 	same_error(s.con, "SELECT count(*) FROM e WHERE big * 2 > 5", "Overflow in multiplication of INT32");
 	same_error(s.con, "SELECT max(wide::INTEGER) FROM e", "out of range for the destination type INT32");
-	same(s.con, "SELECT g, sum(g / z), sum(g // z), count(g % z), max(1.0 / z) FROM e GROUP BY g ORDER BY g");
+	static const char zero[] = "SELECT g, sum(g / z), sum(g // z), count(g % z), max(1.0 / z) FROM e GROUP BY g ORDER BY g";
+	if (host_is_2())
+		same_error(s.con, zero, "Division by zero");
+	else
+		same(s.con, zero);
+	same(s.con, "SELECT g, sum(g / z), sum(g // 3), count(g % 7), max(1.0 / z) FROM e GROUP BY g ORDER BY g");
 	same(s.con, "SELECT sum(TRY_CAST(word AS INTEGER)), count(TRY_CAST(wide AS INTEGER)) FROM e");
 	same(s.con, "SELECT sum(odd), avg(odd), min(odd), max(odd) FROM e");
 	same(s.con, "SELECT g, max(odd), min(q), sum(q) > 1000 FROM e WHERE odd > 100 GROUP BY g ORDER BY g");

@@ -198,8 +198,13 @@ static void infinite_dates(void **state)
 		snprintf(sql, sizeof sql, "SELECT count(*) FROM t WHERE d < TIMESTAMP '199%d-01-01'", i);
 		ask(&s, sql, i > 2);
 	}
-	fails(s.con, "SELECT count(*) FROM t WHERE d < TIMESTAMP 'infinity'", RAYQL_ERROR_HOST, "infinite");
-	fails(s.con, "SELECT count(*) FROM t WHERE d < TIMESTAMP '-Infinity'", RAYQL_ERROR_HOST, "infinite");
+	static const char *const infinite[] = {"SELECT count(*) FROM t WHERE d < TIMESTAMP 'infinity'",
+	                                       "SELECT count(*) FROM t WHERE d < TIMESTAMP '-Infinity'"};
+	for (int i = 0; i < 2; i++)
+		if (host_is_2())
+			expect(s.con, infinite[i], NULL, i ? "0\n" : NULL);
+		else
+			fails(s.con, infinite[i], RAYQL_ERROR_HOST, "infinite");
 	close_session(&s);
 }
 
@@ -246,8 +251,10 @@ static void parameters_without_values(void **state)
 {
 	struct session s = with_columns();
 	(void)state;
-	fails(s.con, "SELECT count(*) FROM t WHERE k = ?", RAYQL_ERROR_HOST, "Expected 1 parameters, but none were supplied");
-	fails(s.con, "CREATE TABLE u (i INTEGER CHECK (i > $1))", RAYQL_ERROR_HOST, "Expected 1 parameters, but none were supplied");
+	const char *none = host_is_2() ? "Values were not provided for the following parameters: 1"
+	                               : "Expected 1 parameters, but none were supplied";
+	fails(s.con, "SELECT count(*) FROM t WHERE k = ?", RAYQL_ERROR_HOST, none);
+	fails(s.con, "CREATE TABLE u (i INTEGER CHECK (i > $1))", RAYQL_ERROR_HOST, none);
 	run(s.con, "PREPARE counted AS SELECT count(*) FROM t WHERE k = $1");
 	expect(s.con, "EXECUTE counted(5)", "host", "200\n");
 	close_session(&s);

@@ -215,7 +215,8 @@ static void host_errors_are_duckdbs(void **state)
 	(void)state;
 	fails(s.con, "SELECT nosuch FROM range(3)", RAYQL_ERROR_HOST,
 	      "Binder Error: Referenced column \"nosuch\" not found");
-	fails(s.con, "SELECT 1 +", RAYQL_ERROR_HOST, "syntax error at end of input");
+	fails(s.con, "SELECT 1 +", RAYQL_ERROR_HOST,
+	      host_is_2() ? "syntax error at or near \"+\"" : "syntax error at end of input");
 	fails(s.con, "SELECT error('mine')", RAYQL_ERROR_HOST, "mine");
 	fails(s.con, "SELECT ?", RAYQL_ERROR_HOST, "parameter");
 	close_session(&s);
@@ -431,7 +432,8 @@ static void explaining(void **state)
 /* Nested and floating values as DuckDB's JSON, all else as text; types as typeof() has them. */
 static void rows_as_json(void **state)
 {
-	static const char *const expected[] = {"1e300", "Infinity", "[1,null]", "{\"a\":\"x\"}", "{\"\":1,\"\":\"y\"}",
+	const char *const expected[] = {"1e300", "Infinity", "[1,null]", "{\"a\":\"x\"}",
+		host_is_2() ? "[1,\"y\"]" : "{\"\":1,\"\":\"y\"}",
 		"{\"k\": 1}", "it's", "9007199254740993"};
 	struct session s = open_session(NULL, NULL);
 	rayql_result *res = NULL;

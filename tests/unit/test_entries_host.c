@@ -399,7 +399,7 @@ static const struct rql_expr *planned(struct world *w, struct rql_arena *arena, 
 	struct rql_error err = {0};
 	struct rql_expr *expr = NULL;
 	if (rql_host_plan(w->f->con, query, &json, &err) == RQL_OK &&
-	    rql_rel_parse(arena, json, strlen(json), &rel, &err) == RQL_OK && rel->kind == RQL_REL_PROJECT &&
+	    rql_rel_parse(arena, rql_plan_dialect_of(rql_host_library_version()), json, strlen(json), &rel, &err) == RQL_OK && rel->kind == RQL_REL_PROJECT &&
 	    rel->children[0]->kind == RQL_REL_GET && rel->expr_count == 1)
 		fold(expr = rel->exprs[0]);
 	free(json);

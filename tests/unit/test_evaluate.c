@@ -51,7 +51,7 @@ static const struct rql_expr *expression(struct rql_arena *arena, const char *te
 	struct rql_error err = {0};
 	char sql[256], *json = NULL;
 	snprintf(sql, sizeof sql, "SELECT %s FROM (SELECT %s FROM t)", text, column);
-	if (rql_host_plan(con, sql, &json, &err) != RQL_OK || rql_rel_parse(arena, json, strlen(json), &root, &err) != RQL_OK)
+	if (rql_host_plan(con, sql, &json, &err) != RQL_OK || rql_rel_parse(arena, rql_plan_dialect_of(rql_host_library_version()), json, strlen(json), &root, &err) != RQL_OK)
 		fail_msg("%s\n%s", sql, rql_error_message(&err));
 	free(json);
 	assert_int_equal(root->kind, RQL_REL_PROJECT);

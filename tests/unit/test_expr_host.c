@@ -406,12 +406,17 @@ static const struct rql_expr *planned(struct world *w, const char *query)
 	struct rql_rel *rel = NULL;
 	struct rql_error err = {0};
 	const struct rql_expr *expr = NULL;
+	enum rql_plan_dialect dialect = rql_plan_dialect_of(rql_host_library_version());
+	if (dialect == RQL_PLAN_2) /* RayQL refuses plans without it there */
+		sql(w->f, "PRAGMA enable_optimizer");
 	if (rql_host_plan(w->f->con, query, &json, &err) == RQL_OK &&
-	    rql_rel_parse(w->arena, json, strlen(json), &rel, &err) == RQL_OK && rel->kind == RQL_REL_PROJECT &&
+	    rql_rel_parse(w->arena, dialect, json, strlen(json), &rel, &err) == RQL_OK && rel->kind == RQL_REL_PROJECT &&
 	    rel->children[0]->kind == RQL_REL_GET && rel->expr_count == 1) {
 		w->get = rel->children[0];
 		expr = rel->exprs[0];
 	}
+	if (dialect == RQL_PLAN_2)
+		sql(w->f, "PRAGMA disable_optimizer");
 	free(json);
 	rql_error_clear(&err);
 	return expr;
@@ -507,7 +512,8 @@ static rql_status run_all(const char *query, const struct table *t, const struct
 			for (uint32_t r = 0; status == RQL_OK && expected && r < rows; r++, row++) {
 				struct rql_value got = lane_value(program->results[0].type, program->results[0].kind, out, r);
 				struct rql_value want = next_expected(expected);
-				if (!rql_type_equal(got.type, want.type) || !same_value(&got, &want))
+				bool untyped = want.type.id == RQL_TYPE_SQLNULL && got.is_null; /* DuckDB 2 has a type of NULL */
+				if (!untyped && (!rql_type_equal(got.type, want.type) || !same_value(&got, &want)))
 					report(query, program, &got, &want, row);
 				if (got.is_null
 				        ? !program->results[0].nullable
@@ -673,6 +679,7 @@ static void test_errors(void **state)
 	struct table mild, wild;
 	struct world w;
 	struct tally tally = {0};
+	size_t skipped = 0;
 	open_world(&w, *state, &mild, &wild);
 	for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
 		w.arena = rql_arena_new();
@@ -680,8 +687,10 @@ static void test_errors(void **state)
 		w.how = (unsigned)i % 3;
 		try_expression(&w, expressions[i], &tally, true);
 		rql_arena_free(w.arena);
-		if (tally.both_fail != i + 1)
+		bool widened = rql_host_major() >= 2 && strcmp(expressions[i], "d18 + d18") == 0; /* to DECIMAL(19, 2) */
+		if (tally.both_fail + skipped != i + 1 && !widened)
 			fail_msg("%s does not fail", expressions[i]);
+		skipped += widened;
 	}
 	close_table(&mild);
 	close_table(&wild);

@@ -588,7 +588,8 @@ static struct rql_value aggregate_by_loop(const struct rql_rowset *set, const st
 	if (!count || e->name[0] == 'm')
 		return best.is_null || !count ? rql_value_null(e->type) : best;
 	if (!strcmp(e->name, "avg"))
-		sum.real = rql_integer_average(integers, count, e->children[0]->type.scale, rql_type_bytes(e->children[0]->type) == 2);
+		(void)!rql_integer_average(integers, count, e->children[0]->type.scale,
+		                           rql_type_bytes(e->children[0]->type) == 2, e->average, &sum.real);
 	else
 		sum.integer = integers;
 	return sum;

@@ -110,9 +110,10 @@ static void test_multi(void **state)
 	const char *sql =
 		"CREATE TABLE m (a INT); INSERT INTO m VALUES (1), (2); SELECT sum(a) FROM m; PIVOT m ON a; -- end";
 	assert_int_equal(rql_host_extract(f->con, sql, &list, &count, &err), RQL_OK);
-	assert_int_equal(count, 5); /* DuckDB makes two of PIVOT */
-	const enum rql_host_rows kinds[] = {RQL_HOST_NOTHING, RQL_HOST_CHANGED, RQL_HOST_ROWS, RQL_HOST_NOTHING,
-	                                    RQL_HOST_ROWS};
+	bool two = rql_host_major() < 2;
+	assert_int_equal(count, two ? 5 : 4); /* DuckDB 1.5 makes two of PIVOT */
+	const enum rql_host_rows kinds[] = {RQL_HOST_NOTHING, RQL_HOST_CHANGED, RQL_HOST_ROWS,
+	                                    two ? RQL_HOST_NOTHING : RQL_HOST_ROWS, RQL_HOST_ROWS};
 	for (uint64_t i = 0; i < count; i++) {
 		struct rql_host_stmt *stmt;
 		struct rql_host_result *res;
@@ -134,8 +135,11 @@ static void test_multi(void **state)
 	assert_int_equal(count, 0);
 	rql_host_list_free(list);
 	assert_int_equal(rql_host_extract(f->con, "SELECT 1; SELEC 2", &list, &count, &err), RQL_ERROR_HOST);
-	assert_string_equal(rql_error_message(&err), "Parser Error: syntax error at or near \"SELEC\"\n\n"
-	                                             "LINE 1: SELECT 1; SELEC 2\n                  ^");
+	assert_string_equal(rql_error_message(&err),
+	                    two ? "Parser Error: syntax error at or near \"SELEC\"\n\n"
+	                          "LINE 1: SELECT 1; SELEC 2\n                  ^"
+	                        : "Parser Error: syntax error at or near \"SELEC\"\n\n"
+	                          "LINE 1: SELECT 1; SELEC 2\n                  ^^^^^");
 	rql_error_clear(&err);
 }
 
@@ -148,13 +152,15 @@ static void test_error_texts(void **state)
 	assert_int_equal(rql_host_prepare(f->con, "SELECT nope FROM t", &stmt, &err), RQL_ERROR_HOST);
 	assert_string_equal(
 		rql_error_message(&err),
-		"Binder Error: Referenced column \"nope\" not found in FROM clause!\nCandidate bindings: \"a\"\n\n"
-		"LINE 1: SELECT nope FROM t\n               ^");
+		rql_host_major() >= 2 ? "Binder Error: Referenced column \"nope\" not found in FROM clause!\nCandidate bindings: \"a\"\n\n"
+		                        "LINE 1: SELECT nope FROM t\n               ^^^^"
+		                      : "Binder Error: Referenced column \"nope\" not found in FROM clause!\nCandidate bindings: \"a\"\n\n"
+		                        "LINE 1: SELECT nope FROM t\n               ^");
 	rql_error_clear(&err);
 	assert_int_equal(rql_host_query(f->con, "INSERT INTO t VALUES ('abc', 'x')", NULL, &err), RQL_ERROR_HOST);
-	assert_string_equal(rql_error_message(&err),
-	                    "Conversion Error: Could not convert string 'abc' to INT32\n\n"
-	                    "LINE 1: INSERT INTO t VALUES ('abc', 'x')\n                              ^");
+	assert_non_null(strstr(rql_error_message(&err),
+	                       "Conversion Error: Could not convert string 'abc' to INT32\n\n"
+	                       "LINE 1: INSERT INTO t VALUES ('abc', 'x')\n                              ^"));
 	rql_error_clear(&err);
 	struct rql_host_db *db;
 	assert_int_equal(rql_host_open("/nonexistent/x.db", NULL, 0, &db, &err), RQL_ERROR_HOST);
@@ -320,9 +326,11 @@ static void test_fold(void **state)
 	assert_int_equal(rql_host_fold_text(f->con, "CAST(NULL AS VARCHAR)", &text, &err), RQL_OK);
 	assert_null(text);
 	run(f->con, "RESET search_path; RESET TimeZone; BEGIN");
-	static const char *const bad[] = {"nosuch", "CAST('x' AS INTEGER)", "system.main.random()", "(SELECT 1)",
+	/* What cannot be bound at all comes last: DuckDB 2 aborts a transaction for it, and RayQL asks none of it. */
+	static const char *const bad[] = {"CAST('x' AS INTEGER)", "system.main.random()", "nosuch", "(SELECT 1)",
 	                                  "1) FROM ("};
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+	size_t count = rql_host_major() >= 2 ? 2 : sizeof bad / sizeof *bad;
+	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(rql_host_fold_text(f->con, bad[i], &text, &err), RQL_ERROR_HOST);
 		rql_error_clear(&err);
 	}
@@ -407,7 +415,10 @@ static void test_plan(void **state)
 	expect_no_plan(f->con, "SELEC 1", "syntax error at or near \"SELEC\"");
 	/* The user's settings of optimisers come back. */
 	run(f->con, "SET disabled_optimizers = 'filter_pushdown,join_order'");
-	free(plan_of(f->con, "SELECT sum(a) FROM t"));
+	if (rql_host_major() >= 2) /* where averages depend on them */
+		expect_no_plan(f->con, "SELECT sum(a) FROM t", "disabled_optimizers");
+	else
+		free(plan_of(f->con, "SELECT sum(a) FROM t"));
 	char *setting = text_of(f->con, "SELECT current_setting('disabled_optimizers')");
 	assert_string_equal(setting, "filter_pushdown,join_order");
 	free(setting);
@@ -463,15 +474,21 @@ static void test_plan_leaves_no_trace(void **state)
 	assert_string_equal(rql_host_watched(f->con), "enable_profiling");
 	run(f->con, "SELECT 1");
 	assert_int_equal(remove(profile), 0);
-	free(plan_of(f->con, "SELECT sum(range) FROM range(100)"));
-	expect_no_plan(f->con, "SELECT nope", "nope");
+	if (rql_host_prepares_aloud())
+		expect_no_plan(f->con, "SELECT sum(range) FROM range(100)", "enable_profiling");
+	else
+		free(plan_of(f->con, "SELECT sum(range) FROM range(100)"));
+	expect_no_plan(f->con, "SELECT nope", rql_host_prepares_aloud() ? "enable_profiling" : "nope");
 	assert_int_equal(access(profile, F_OK), -1);
 	run(f->con, "PRAGMA disable_profiling");
 	snprintf(sql, sizeof sql, "SET log_query_path = '%s'", log);
 	run(f->con, sql);
 	assert_string_equal(rql_host_watched(f->con), "log_query_path");
-	free(plan_of(f->con, "SELECT sum(range) FROM range(100)"));
-	expect_no_plan(f->con, "SELECT nope", "nope");
+	if (rql_host_prepares_aloud()) /* the question would be in the log, too */
+		expect_no_plan(f->con, "SELECT sum(range) FROM range(100)", "log_query_path");
+	else
+		free(plan_of(f->con, "SELECT sum(range) FROM range(100)"));
+	expect_no_plan(f->con, "SELECT nope", rql_host_prepares_aloud() ? "log_query_path" : "nope");
 	run(f->con, "SET log_query_path = ''");
 	assert_null(rql_host_watched(f->con));
 	FILE *file = fopen(log, "r");

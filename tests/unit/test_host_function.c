@@ -262,13 +262,17 @@ static void test_table_function(void **state)
 	rql_host_disconnect(other);
 	assert_int_equal(rql_host_query(f->con, "FROM series(-1, 1)", NULL, &err), RQL_ERROR_STATEMENT);
 	assert_string_equal(rql_error_message(&err),
-	                    "series: a length is not negative\n\n"
-	                    "LINE 1: FROM series(-1, 1)\n             ^"); /* the place is DuckDB's */
+	                    rql_host_major() >= 2 ? "series: a length is not negative\n\n"
+	                                            "LINE 1: FROM series(-1, 1)\n             ^^^^^^^^^^^^^"
+	                                          : "series: a length is not negative\n\n"
+	                                            "LINE 1: FROM series(-1, 1)\n             ^"); /* DuckDB's place */
 	rql_error_clear(&err);
 	/* Planned without being run. */
-	char *json;
-	assert_int_equal(rql_host_plan(f->con, "SELECT sum(n) FROM series(10, 1)", &json, &err), RQL_OK);
-	assert_non_null(strstr(json, "series"));
+	char *json = NULL;
+	rql_status planned = rql_host_plan(f->con, "SELECT sum(n) FROM series(10, 1)", &json, &err);
+	assert_int_equal(planned, rql_host_major() >= 2 ? RQL_ERROR_UNSUPPORTED : RQL_OK); /* DuckDB 2 writes none of it */
+	assert_true(planned != RQL_OK || strstr(json, "series"));
+	rql_error_clear(&err);
 	free(json);
 	assert_int_equal(atomic_load(&live_states), 0);
 }

@@ -122,7 +122,7 @@ static bool refused(struct json_object *root, char *text, size_t size)
 	struct rql_error err = {0};
 	assert_non_null(arena);
 	const char *reason = NULL;
-	if (rql_rel_parse(arena, json, length, &rel, &err) != RQL_OK)
+	if (rql_rel_parse(arena, rql_plan_dialect_of(rql_host_library_version()), json, length, &rel, &err) != RQL_OK)
 		reason = rql_error_message(&err);
 	else
 		reason = rql_rel_reason(rel);

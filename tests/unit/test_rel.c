@@ -49,7 +49,7 @@ static const struct rql_rel *parsed(const char *json)
 {
 	struct rql_rel *rel = NULL;
 	struct rql_error err = {0};
-	if (rql_rel_parse(arena, json, strlen(json), &rel, &err) != RQL_OK)
+	if (rql_rel_parse(arena, RQL_PLAN_1_5, json, strlen(json), &rel, &err) != RQL_OK)
 		fail_msg("%s", rql_error_message(&err));
 	return rel;
 }
@@ -252,7 +252,7 @@ static void expect_status(const char *json, rql_status expected)
 {
 	struct rql_rel *rel = NULL;
 	struct rql_error err = {0};
-	assert_int_equal(rql_rel_parse(arena, json, strlen(json), &rel, &err), expected);
+	assert_int_equal(rql_rel_parse(arena, RQL_PLAN_1_5, json, strlen(json), &rel, &err), expected);
 	assert_null(rel);
 	assert_true(rql_error_message(&err)[0] != '\0');
 	rql_error_clear(&err);

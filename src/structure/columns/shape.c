@@ -21,7 +21,7 @@ static rql_status read_scan(struct rql_host_con *con, const char *table, struct 
 	rql_host_stmt_free(stmt);
 	rql_status status = rql_host_plan(con, sql, &json, err);
 	if (status == RQL_OK)
-		status = rql_rel_parse(arena, json, strlen(json), &root, err);
+		status = rql_rel_parse(arena, rql_plan_dialect_of(rql_host_library_version()), json, strlen(json), &root, err);
 	free(json);
 	RQL_TRY(status);
 	const struct rql_rel *get = root->kind == RQL_REL_PROJECT ? root->children[0] : NULL;
