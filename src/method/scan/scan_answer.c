@@ -3,6 +3,7 @@
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
+#include "util/large.h"
 
 #define CHUNK 1024u /* groups that are put out at once, a multiple of 64: words of bitmaps belong to one chunk */
 
@@ -16,7 +17,8 @@ struct answering {
 	const struct rql_scan *scan;
 	const struct rql_scan_groups *g;
 	uint64_t count;
-	struct found *found; /* malloc'ed, room for twice as many where they are sorted; NULL: in the order of the parts */
+	struct found *found; /* room for twice as many where they are sorted; NULL: in the order of the parts */
+	uint64_t *starts;                   /* of an array: groups before each stretch of it */
 	uint64_t first[RQL_SCAN_PARTS + 1]; /* groups before each part */
 	bool nothing;                       /* nothing passed: only an answer without group keys has a row then */
 	struct rql_port *out;
@@ -51,14 +53,13 @@ static struct found *sort_found(struct found *found, struct found *scratch, uint
 	return found;
 }
 
-static uint64_t add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct found *to)
+static void add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct found *to)
 {
 	uint32_t keys = scan->wide ? 2 : 1, words = keys + scan->row_words;
 	for (uint64_t i = 0; i < h->used; i++) {
 		const uint64_t *entry = h->entries + i * words;
 		to[i] = (struct found){entry[0], scan->wide ? entry[1] : 0, entry + keys};
 	}
-	return h->used;
 }
 
 /* Groups [begin, begin + n), from the parts that they are in. */
@@ -76,8 +77,59 @@ static void fetch_parts(const struct answering *a, uint64_t begin, uint64_t n, s
 	}
 }
 
-static uint64_t count_groups(const struct rql_scan *scan, const struct rql_scan_groups *g)
+/* An array's rows that are groups, in stretches that threads share. */
+#define STRETCH (UINT64_C(1) << 16)
+
+static void count_stretch(void *state, uint64_t index, unsigned worker)
 {
+	const struct answering *a = state;
+	const struct rql_scan_groups *g = a->g;
+	uint64_t words = a->scan->row_words, end = (index + 1) * STRETCH < g->capacity ? (index + 1) * STRETCH : g->capacity;
+	uint64_t count = 0;
+	(void)worker;
+	for (uint64_t i = index * STRETCH; i < end; i++)
+		count += g->rows[i * words] != 0;
+	a->starts[index] = count;
+}
+
+static void list_stretch(void *state, uint64_t index, unsigned worker)
+{
+	const struct answering *a = state;
+	const struct rql_scan_groups *g = a->g;
+	uint64_t words = a->scan->row_words, end = (index + 1) * STRETCH < g->capacity ? (index + 1) * STRETCH : g->capacity;
+	struct found *to = a->found + a->starts[index];
+	(void)worker;
+	for (uint64_t i = index * STRETCH; i < end; i++)
+		if (g->rows[i * words])
+			*to++ = (struct found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
+}
+
+static void each_stretch(const struct answering *a, rql_chunk_fn *fn)
+{
+	uint64_t count = (a->g->capacity + STRETCH - 1) / STRETCH;
+	if (a->g->pool)
+		rql_pool_run(a->g->pool, count, fn, (void *)(uintptr_t)a);
+	else
+		for (uint64_t i = 0; i < count; i++)
+			fn((void *)(uintptr_t)a, i, 0);
+}
+
+static uint64_t count_rows(const struct answering *a)
+{
+	uint64_t count = 0;
+	each_stretch(a, count_stretch);
+	for (uint64_t i = 0; i * STRETCH < a->g->capacity; i++) {
+		uint64_t here = a->starts[i];
+		a->starts[i] = count;
+		count += here;
+	}
+	return count;
+}
+
+static uint64_t count_groups(const struct answering *a)
+{
+	const struct rql_scan *scan = a->scan;
+	const struct rql_scan_groups *g = a->g;
 	uint64_t count = 0;
 	if (scan->scalar)
 		return 1;
@@ -86,20 +138,15 @@ static uint64_t count_groups(const struct rql_scan *scan, const struct rql_scan_
 			count += g->parts[p].count;
 		return count;
 	}
-	if (g->hash.entries)
-		return g->hash.used;
-	for (uint64_t i = 0; i < g->capacity; i++)
-		count += g->rows[i * scan->row_words] != 0;
-	return count;
+	return g->hash.entries ? g->hash.used : count_rows(a);
 }
 
-/* *memory: malloc'ed. */
+/* *memory: of rql_large_alloc. */
 static rql_status find_groups(struct answering *a, struct found **memory, struct rql_error *err)
 {
 	const struct rql_scan *scan = a->scan;
 	const struct rql_scan_groups *g = a->g;
-	uint64_t words = scan->row_words, n = 0;
-	a->count = count_groups(scan, g);
+	a->count = count_groups(a);
 	bool listed = g->keys || g->hash.entries, sorted = listed && (g->keys || a->count <= RQL_SCAN_SORTED_GROUPS);
 	uint64_t bytes = (a->count + 1) * (sorted ? 2 : 1) * sizeof(struct found);
 	a->nothing = scan->scalar && g->rows[0] == 0;
@@ -110,19 +157,17 @@ static rql_status find_groups(struct answering *a, struct found **memory, struct
 	*memory = NULL;
 	if (g->parts && !sorted)
 		return RQL_OK;
-	*memory = a->found = malloc(bytes);
+	*memory = a->found = rql_large_alloc(bytes);
 	if (!a->found)
 		return rql_error_memory(err, bytes, "the groups of an answer");
 	if (g->parts)
 		fetch_parts(a, 0, a->count, a->found);
 	else if (g->hash.entries)
-		n += add_entries(scan, &g->hash, a->found);
+		add_entries(scan, &g->hash, a->found);
 	else if (scan->scalar)
 		a->found[0] = (struct found){.row = g->rows};
 	else
-		for (uint64_t i = 0; i < g->capacity; i++)
-			if (g->rows[i * words])
-				a->found[n++] = (struct found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
+		each_stretch(a, list_stretch);
 	if (sorted)
 		a->found = sort_found(a->found, a->found + a->count, a->count);
 	return RQL_OK;
@@ -240,9 +285,14 @@ rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *
 	struct rql_port answer = {0};
 	struct answering a = {.scan = scan, .g = g, .out = &answer};
 	struct found *memory;
-	RQL_TRY(find_groups(&a, &memory, err));
+	bool array = !scan->scalar && !g->parts && !g->hash.entries;
+	if (array && !(a.starts = calloc(g->capacity / STRETCH + 1, sizeof *a.starts)))
+		return rql_error_memory(err, g->capacity / STRETCH * sizeof *a.starts, "the groups of an answer");
+	rql_status status = find_groups(&a, &memory, err);
+	free(a.starts);
+	RQL_TRY(status);
 	if (!make_columns(&a, arena)) {
-		free(memory);
+		rql_large_free(memory);
 		return rql_error_memory(err, a.count * 16, "an answer's columns");
 	}
 	uint64_t chunks = (a.count + CHUNK - 1) / CHUNK;
@@ -251,7 +301,7 @@ rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *
 	else
 		for (uint64_t c = 0; c < chunks; c++)
 			put_chunk(&a, c, 0);
-	free(memory);
+	rql_large_free(memory);
 	*out = answer;
 	return RQL_OK;
 }
