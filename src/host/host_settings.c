@@ -10,6 +10,7 @@ enum verdict {
 	HARMLESS, /* no answer depends on it */
 	READ,     /* the plan shows what it does, and RayQL's own text binds to what the plan shows, whatever it is */
 	REFUSES,  /* a statement means something by it that its plan does not show: the host answers while it is changed */
+	FORBIDS,  /* the same, but it is the whole database's: RayQL's own connections, which build of rows, pass over it */
 	WATCHES,  /* while it is set, DuckDB reports each statement of a connection: the host answers, so that all of them
 	           * are there, and RayQL asks for plans without a statement, so that no other one is */
 };
@@ -40,8 +41,8 @@ static const struct setting meaning[] = {
 	/* What type a NULL of a result has is decided behind the plan. */
 	{"legacy_disable_null_type", REFUSES, "false", 2},
 	/* The last digit of an average depends on whether it is computed of a sum. */
-	{"disabled_optimizers", REFUSES, "", 2},
-	{"enable_optimizer", REFUSES, "true", 2},
+	{"disabled_optimizers", FORBIDS, "", 2},
+	{"enable_optimizer", FORBIDS, "true", 2},
 	/* The join that finds a second row looks at it when it runs. */
 	{"scalar_subquery_error_on_multiple_rows", REFUSES, "true", 0},
 
@@ -353,13 +354,13 @@ static void read_settings(struct rql_host_con *con)
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
 		char *value = applies(m) ? host_option(con->context, m->name) : NULL;
-		if (m->verdict == REFUSES && !s->forbids && is_changed(m, value))
+		if ((m->verdict == REFUSES || m->verdict == FORBIDS) && !s->forbids && is_changed(m, value))
 			s->forbids = m->name;
 		if (m->verdict == WATCHES && !s->watches && is_changed(m, value))
 			s->watches = m->name;
 		if (strcmp(m->name, "default_collation") == 0)
 			s->collation = has_collation(value);
-		if (m->verdict == READ || m->verdict == REFUSES)
+		if (m->verdict == READ || m->verdict == REFUSES || m->verdict == FORBIDS)
 			s->meaning = mix(s->meaning, value ? value : "");
 		free(value);
 	}
@@ -431,7 +432,7 @@ static const char *first_changed(struct rql_host_con *con)
 {
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
-		if (!applies(m) || !m->standard || *m->standard == '*' || m->verdict == WATCHES || m->verdict == HARMLESS)
+		if (!applies(m) || !m->standard || *m->standard == '*' || m->verdict == WATCHES || m->verdict == FORBIDS || m->verdict == HARMLESS)
 			continue;
 		char *value = host_option(con->context, m->name);
 		bool changed = value && !is_standard(m, value);
@@ -449,7 +450,7 @@ rql_status rql_host_hold_settings(struct rql_host_con *con, struct rql_error *er
 		return RQL_OK;
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
-		if (!m->standard || !applies(m))
+		if (!m->standard || !applies(m) || m->verdict == FORBIDS)
 			continue;
 		rql_strbuf_printf(&sql, *m->standard == '*' ? "RESET SESSION %s" : "SET SESSION %s = ", m->name);
 		if (*m->standard != '*')

@@ -144,7 +144,10 @@ static void put_enum(struct rql_strbuf *out, duckdb_logical_type logical)
 static void put_members(struct rql_host_db *db, struct rql_strbuf *out, duckdb_logical_type logical, bool is_union)
 {
 	idx_t count = is_union ? duckdb_union_type_member_count(logical) : duckdb_struct_type_child_count(logical);
-	rql_strbuf_put(out, is_union ? "UNION" : "STRUCT");
+	char *first = is_union || !count ? NULL : duckdb_struct_type_child_name(logical, 0);
+	bool tuple = first && !*first && rql_host_major() >= 2; /* what typeof() calls a struct without names there */
+	duckdb_free(first);
+	rql_strbuf_put(out, is_union ? "UNION" : tuple ? "TUPLE" : "STRUCT");
 	if (!count) /* DuckDB 2 has empty ones */
 		return;
 	rql_strbuf_putc(out, '(');
