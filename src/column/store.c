@@ -268,6 +268,8 @@ void rql_store_map_release(struct rql_store_map *map)
 static void release_state(struct rql_store_state *state)
 {
 	uint32_t segments = state->snapshot.segment_count, columns = state->snapshot.column_count;
+	for (uint32_t s = 0; s < state->source_count; s++)
+		rql_store_snapshot_release(state->sources[s]);
 	for (uint32_t s = 0; state->pieces && s < segments; s++)
 		rql_store_piece_release(state->pieces[s]);
 	for (uint32_t c = 0; state->dictionaries && c < columns; c++)

@@ -212,6 +212,8 @@ struct rql_store_state {                /* a snapshot and what it holds */
 	struct rql_store_dictionary **dictionaries; /* [column_count]: NULL unless CODED */
 	struct rql_store_map **maps;                /* [segment_count * column_count]: NULL: none */
 	struct rql_store_dependencies *dependencies; /* NULL: not looked for */
+	uint32_t source_count;                       /* of a form (form.h): the snapshots behind it, retained */
+	const struct rql_store_snapshot **sources;
 };
 struct rql_store {
 	_Atomic uint64_t references;

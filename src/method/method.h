@@ -24,6 +24,18 @@ static inline double rql_cost_total(const struct rql_cost *c)
 {
 	return c->setup_ns + c->run_ns + c->transfer_ns;
 }
+/* What is done in one run: what comes out, and the cells that decide it, are those of `cost`. */
+static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *more)
+{
+	cost->setup_ns += more->setup_ns;
+	cost->run_ns += more->run_ns;
+	cost->transfer_ns += more->transfer_ns;
+	cost->device_bytes += more->device_bytes;
+	cost->placed_bytes += more->placed_bytes;
+	cost->rays += more->rays;
+	cost->hits += more->hits;
+	cost->bytes += more->bytes;
+}
 
 /* What a method can give of a request. A superset has every row that is asked for, and perhaps more: whoever takes the
  * port tests them again. */
@@ -36,7 +48,8 @@ struct rql_method {
 	const char *description; /* one line */
 	const char *paper;       /* the source */
 	enum rql_unit unit;
-	enum rql_reads reads;
+	enum rql_reads reads; /* READS_STORE with takes_columns: READS_COLUMNS, too */
+	bool takes_columns;
 	unsigned gives;  /* bit k: ports of kind k */
 	bool takes_rows; /* requests under ROWS */
 	/* The values of WITH (layout = ...) that it is for, NULL-terminated ("paper", "paper:split-scan"): it is priced for
@@ -70,7 +83,9 @@ struct rql_method {
 /* Is the request one of the method's kind at all: of what it reads, for a port that it gives? */
 static inline bool rql_method_takes(const struct rql_method *method, const struct rql_request *request)
 {
-	return method->reads == rql_request_reads(request) && (method->gives >> request->wants & 1) &&
+	enum rql_reads reads = rql_request_reads(request);
+	return (method->reads == reads || (reads == RQL_READS_COLUMNS && method->takes_columns)) &&
+	       (method->gives >> request->wants & 1) &&
 	       (!request->under.method || method->takes_rows);
 }
 

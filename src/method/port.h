@@ -3,6 +3,7 @@
 #define RQL_METHOD_PORT_H
 
 #include "column/batch.h"
+#include "column/form.h"
 #include "device/work.h"
 #include "method/request.h"
 
@@ -33,6 +34,14 @@ struct rql_rows {
 	const uint64_t *bits;      /* CPU: uint64_t[blocks][RQL_ROWS_BLOCK_WORDS] */
 	struct rql_buffer *buffer; /* GPU: the same, in its memory, from `offset` on */
 	uint64_t offset;           /* a multiple of 256 */
+};
+/* Rows of a form in a device's memory. Their number lies there, too: uint64_t, also when it is more than there is room
+ * for. */
+struct rql_columns_port {
+	const struct rql_store_snapshot *form; /* column/form.h */
+	uint64_t room;                         /* rows; a multiple of RQL_FORM_ROWS */
+	struct rql_buffer *values, *count;
+	uint64_t count_at; /* bytes into its buffer */
 };
 struct rql_port {
 	enum rql_port_kind kind;

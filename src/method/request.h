@@ -156,6 +156,10 @@ struct rql_output {
 	 * that it gives. */
 	const struct rql_column *values;
 	uint32_t value_count;
+	/* COLUMNS: instead of a source the number that these keys make together, as groups are numbered: a join's key. NULL
+	 * where one of them is NULL and has no key code for it. */
+	uint32_t part_count;
+	const struct rql_group_key *parts;
 };
 
 /* Integers and reals as the host orders them; coded columns by their codes, which ascend as the values do; payloads by
@@ -180,12 +184,13 @@ struct rql_sample {
 };
 
 /* ---- the request ---- */
-enum rql_reads { RQL_READS_RELATION, RQL_READS_STORE };
+enum rql_reads { RQL_READS_RELATION, RQL_READS_STORE, RQL_READS_COLUMNS, RQL_READS_PAIR };
 /* What is wanted, and what a method gives: port.h has the forms. */
 enum rql_port_kind {
 	RQL_PORT_GROUPS, /* keys and states of aggregates */
 	RQL_PORT_BATCH,  /* rows in the host's layout */
 	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
+	RQL_PORT_COLUMNS, /* rows of a form (column/form.h), in no order, in a device's memory for whoever comes next there */
 };
 
 /* ROWS that come in: what a method gives of a request for them. */
@@ -196,11 +201,34 @@ struct rql_rows_source {
 	struct rql_prepared *prepared; /* of the same snapshot, on the same device */
 	double share;                  /* of the snapshot's rows: expected to be among them */
 };
+/* COLUMNS that come in. */
+struct rql_columns_source {
+	const struct rql_method *method; /* NULL: none */
+	struct rql_prepared *prepared;   /* on the same device */
+	const struct rql_store_snapshot *form;
+	double rows; /* expected */
+};
+/* A join of two such by one column of each, whose fields say the same on both sides. A row whose key is NULL has no match.
+ * Either key may come any number of times. */
+struct rql_pair {
+	enum rql_lookup_kind kind; /* SEMI, ANTI: no columns of the build side */
+	struct rql_columns_source probe, build;
+	uint32_t probe_key, build_key;
+	uint32_t column_count;
+	const struct rql_pair_column { /* in the order of the form that it gives */
+		bool of_build;
+		uint32_t column;
+	} *columns;
+};
 
 struct rql_request {
 	/* Of what it is asked: one of them. */
 	const struct rql_relation *relation;       /* must outlive what is prepared from the request */
 	const struct rql_store_snapshot *snapshot; /* retained by that */
+	/* ... the rows of the form `snapshot` that come in here; or a join alone: its rows are all that is asked for. What is
+	 * prepared takes them over, when it succeeds. */
+	struct rql_columns_source from;
+	const struct rql_pair *pair;
 	/* Which rows. Of a relation those of all boxes: */
 	uint32_t box_count;
 	const struct rql_box *boxes;
@@ -227,7 +255,10 @@ struct rql_request {
 	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most
 	 * RQL_KEYED_GROUPS numbers. */
 	uint32_t keyed, keyed_second;
-	/* BATCH, of a store only */
+	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. */
+	const struct rql_store_snapshot *gives;
+	double expected;
+	/* BATCH, of a store only; COLUMNS, not of a pair */
 	uint32_t output_count;
 	const struct rql_output *outputs;
 	uint32_t order_count; /* 0: as they stand in the snapshot: table order, if that is `ordered` */
@@ -243,7 +274,10 @@ struct rql_request {
 };
 static inline enum rql_reads rql_request_reads(const struct rql_request *request)
 {
-	return request->relation ? RQL_READS_RELATION : RQL_READS_STORE;
+	return request->relation      ? RQL_READS_RELATION
+	       : request->pair        ? RQL_READS_PAIR
+	       : request->from.method ? RQL_READS_COLUMNS
+	                              : RQL_READS_STORE;
 }
 
 #endif

@@ -15,6 +15,22 @@ rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *o
 	return RQL_OK;
 }
 
+rql_status rql_stage_buffer_new(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
+                                struct rql_buffer **out, struct rql_error *err)
+{
+	RQL_TRY(rql_buffer_new(device, bytes, memory, what, out, err));
+	if (memory == RQL_MEMORY_DEVICE)
+		atomic_fetch_add(&device->request_bytes, bytes);
+	return RQL_OK;
+}
+
+void rql_stage_buffer_free(struct rql_buffer *buffer)
+{
+	if (buffer && buffer->memory == RQL_MEMORY_DEVICE)
+		atomic_fetch_sub(&buffer->device->request_bytes, buffer->bytes);
+	rql_buffer_free(buffer);
+}
+
 void rql_stage_read(struct rql_stage *stage, struct rql_stage *input)
 {
 	stage->inputs[stage->input_count++] = input;
@@ -73,14 +89,28 @@ static bool fits(struct rql_stage *stage, const struct rql_stage_context *contex
 	return all;
 }
 
+/* The inputs' first: what a stage needs follows from what they have room for. */
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
 {
-	rql_status status = stage->ops->open(stage, out, err);
+	struct rql_stage_context *inputs[RQL_STAGE_INPUTS_MAX] = {NULL}, *context = NULL;
+	rql_status status = RQL_OK;
 	for (uint32_t i = 0; i < stage->input_count && status == RQL_OK; i++) {
 		pthread_mutex_lock(&stage->inputs[i]->lock);
-		status = open_context(stage->inputs[i], &(*out)->inputs[i], err);
+		status = open_context(stage->inputs[i], &inputs[i], err);
 		pthread_mutex_unlock(&stage->inputs[i]->lock);
 	}
+	if (status == RQL_OK)
+		status = stage->ops->open(stage, inputs, &context, err);
+	for (uint32_t i = 0; i < stage->input_count; i++) {
+		if (context)
+			context->inputs[i] = inputs[i];
+		else
+			close_context(stage->inputs[i], inputs[i]);
+	}
+	if (status == RQL_OK)
+		*out = context;
+	else
+		close_context(stage, context);
 	return status;
 }
 

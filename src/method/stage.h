@@ -59,8 +59,10 @@ struct rql_stage_ops {
 	/* Puts what the recordings need where the device needs it, and fetches pipelines: before each run, idempotent. What
 	 * fails is undone, so that a later run tries anew. *nothing: no device is needed, since nothing qualifies. Locked. */
 	rql_status (*place)(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err);
-	/* Makes a context's memory, at rest in the queue's order; after an error the stage closes what *out has. Locked. */
-	rql_status (*open)(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err);
+	/* Makes a context's memory, at rest in the queue's order; after an error the stage closes what *out has. inputs: the
+	 * contexts that will be its inputs'. Locked. */
+	rql_status (*open)(struct rql_stage *stage, struct rql_stage_context *const *inputs, struct rql_stage_context **out,
+	                   struct rql_error *err);
 	/* Frees the memory and the context itself. */
 	void (*close)(struct rql_stage *stage, struct rql_stage_context *context);
 	/* Is the context as large as the next run needs it? Locked. */
@@ -81,6 +83,8 @@ struct rql_stage_ops {
 	/* ROWS as they lie in the context's memory when the recorded passes are done: what the reader records. NULL: the stage
 	 * gives none. */
 	void (*rows)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_rows *out);
+	/* The same of COLUMNS. */
+	void (*columns)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out);
 	/* Of the device's memory, in the next context. */
 	uint64_t (*bytes)(const struct rql_stage *stage);
 };
@@ -95,6 +99,11 @@ struct rql_stage {
 	uint64_t uploaded;                              /* bytes that `place` has put there, which no run has reported yet */
 	struct rql_stage_context *contexts;             /* not in use by a thread */
 };
+
+/* Memory that a request keeps on its device: rql_buffer_new, counted in the device's request_bytes. NULL: nothing. */
+rql_status rql_stage_buffer_new(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
+                                struct rql_buffer **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_stage_buffer_free(struct rql_buffer *buffer);
 
 rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *ops, struct rql_device *device,
                           struct rql_error *err) RQL_MUST_CHECK;

@@ -114,18 +114,6 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->cost = *cost;
 }
 
-static void add_cost(struct rql_cost *cost, const struct rql_cost *more)
-{
-	cost->setup_ns += more->setup_ns;
-	cost->run_ns += more->run_ns;
-	cost->transfer_ns += more->transfer_ns;
-	cost->device_bytes += more->device_bytes;
-	cost->placed_bytes += more->placed_bytes;
-	cost->rays += more->rays;
-	cost->hits += more->hits;
-	cost->bytes += more->bytes;
-}
-
 /* False: the device has no room, and the candidate says so. What other plans keep there gives way, and may be columns of
  * this one's, so that the price is another then. */
 static bool price_with_room(const struct pricing *c, const struct rql_method *method, struct rql_device *device,
@@ -139,7 +127,7 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 		candidate->reason = NULL;
 		method->price(prepared, device, cost);
 		if (under)
-			add_cost(cost, &under->cost);
+			rql_cost_add(cost, &under->cost);
 		if (cost->setup_ns <= 0 || !ctx->device_fits ||
 		    ctx->device_fits(ctx->load_state, device, cost->device_bytes - cost->placed_bytes, c->p->arena,
 		                     &candidate->reason))

@@ -116,9 +116,11 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return status;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
 {
 	struct context *x = calloc(1, sizeof(*x));
+	(void)inputs;
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "the rows of a toy");
 	*out = &x->base;

@@ -161,9 +161,11 @@ static rql_status make_buffers(struct rql_cube_unit *unit, struct rql_cube_conte
 	return put_at_rest(unit, context, err);
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
 {
 	struct rql_cube_context *context = calloc(1, sizeof(*context));
+	(void)inputs;
 	if (!context)
 		return rql_error_memory(err, sizeof(*context), "a query's run");
 	*out = &context->base;

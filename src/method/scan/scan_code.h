@@ -44,6 +44,11 @@ uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b);
 /* A real's bits as an integer that orders as SQL does, unsigned: of an id, and of a constant. */
 uint32_t rql_scan_code_real_key(struct rql_scan_coder *c, uint32_t real);
 uint64_t rql_scan_code_key_of_real(double real);
+/* The number, u64, that parts make together, of which there are `numbers`. */
+uint32_t rql_scan_code_number_of(struct rql_scan_coder *c, const struct rql_scan_part *parts, uint32_t count,
+                                 uint64_t numbers);
+/* scan_code_emit.c: the row's values to the columns that are wanted. */
+void rql_scan_code_emit(struct rql_scan_coder *c);
 /* The bodies of what is done with a row. */
 void rql_scan_code_row(struct rql_scan_coder *c);
 enum rql_spirv_type rql_scan_code_type(enum rql_lane_kind kind);

@@ -172,6 +172,37 @@ static void load_number(struct rql_scan_coder *c, uint32_t column, struct rql_sc
 	}
 }
 
+/* A column of rows that come in: its fields are whole words, and NULL is 0 (column/form.h). */
+static void load_formed(struct rql_scan_coder *c, uint32_t column, struct rql_scan_value *v)
+{
+	const struct rql_scan_column *about = &c->plan->scan->columns[column];
+	struct ref r = ref_of(c, column);
+	bool short_field = c->plan->field_bits[column] == 32, null = about->nullable || about->null_code != RQL_NONE;
+	uint32_t field = short_field ? CALL(c, "scan_code", RQL_SPIRV_U32, r.head, r.width, c->row)
+	                             : CALL(c, "scan_integer", RQL_SPIRV_U64, r.ref, r.head, c->row);
+	if (null)
+		v->valid = OP2(c, NOT_EQUAL, BOOL, field, short_field ? U32(c, 0) : rql_spirv_u64(&c->m, 0));
+	if (about->kind == RQL_STORE_CODED) {
+		bound(v, 0, (rql_int128)about->codes - 1);
+		v->id = OP2(c, SUB, U32, field, U32(c, 1));
+		if (null)
+			v->id = rql_spirv_select(&c->m, RQL_SPIRV_U32, v->valid, v->id, param32(c, about->null_code));
+		return;
+	}
+	if (about->kind == RQL_STORE_REAL) {
+		v->id = OP1(c, BITCAST, F64, OP1(c, NOT, U64, field));
+		return;
+	}
+	const uint64_t before = (uint64_t)about->least - 1;
+	bound(v, about->least, about->greatest);
+	v->narrow = short_field && rql_scan_code_fits32(rql_scan_code_bounds(v));
+	if (v->narrow)
+		v->id = OP2(c, ADD, U32, field, param32(c, before));
+	else
+		v->id = OP2(c, ADD, U64, short_field ? OP1(c, U_CONVERT, U64, field) : field,
+		            rql_scan_code_param(c, before, false));
+}
+
 /* Entry `column` of scan->columns. */
 static struct rql_scan_value load_column(struct rql_scan_coder *c, uint32_t column)
 {
@@ -180,7 +211,9 @@ static struct rql_scan_value load_column(struct rql_scan_coder *c, uint32_t colu
 	if (v->id)
 		return *v;
 	*v = (struct rql_scan_value){.kind = about->lane};
-	if (about->kind == RQL_STORE_CODED)
+	if (rql_is_form(c->plan->scan->snapshot))
+		load_formed(c, column, v);
+	else if (about->kind == RQL_STORE_CODED)
 		load_coded(c, column, v);
 	else
 		load_number(c, column, v);
@@ -452,19 +485,19 @@ static uint32_t code_key(struct rql_scan_coder *c, const struct rql_scan_part *p
 	return valid ? rql_spirv_select(&c->m, type, valid, key, key_param(c, part->null_key)) : key;
 }
 
-/* The group's number as u64. */
-static uint32_t code_group(struct rql_scan_coder *c)
+uint32_t rql_scan_code_number_of(struct rql_scan_coder *c, const struct rql_scan_part *parts, uint32_t count,
+                                 uint64_t numbers)
 {
-	const struct rql_scan *scan = c->plan->scan;
+	c->group32 = numbers <= INT32_MAX;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
-	uint32_t group = 0;
-	for (uint32_t p = 0; p < scan->part_count; p++) {
-		uint32_t key = code_key(c, &scan->parts[p]);
-		if (scan->parts[p].stride != 1)
-			key = rql_spirv_op2(&c->m, RQL_SPIRV_MUL, type, key, key_param(c, scan->parts[p].stride));
-		group = group ? rql_spirv_op2(&c->m, RQL_SPIRV_ADD, type, group, key) : key;
+	uint32_t number = 0;
+	for (uint32_t p = 0; p < count; p++) {
+		uint32_t key = code_key(c, &parts[p]);
+		if (parts[p].stride != 1)
+			key = rql_spirv_op2(&c->m, RQL_SPIRV_MUL, type, key, key_param(c, parts[p].stride));
+		number = number ? rql_spirv_op2(&c->m, RQL_SPIRV_ADD, type, number, key) : key;
 	}
-	return !group ? rql_spirv_u64(&c->m, 0) : c->group32 ? OP1(c, U_CONVERT, U64, group) : group;
+	return !number ? rql_spirv_u64(&c->m, 0) : c->group32 ? OP1(c, U_CONVERT, U64, number) : number;
 }
 
 static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot)
@@ -501,7 +534,6 @@ static void code_take(struct rql_scan_coder *c)
 	c->item = params[0];
 	c->row = params[1];
 	c->live = params[2];
-	c->group32 = scan->group_count <= INT32_MAX;
 	if (!c->plan->staged)
 		code_lates(c);
 	if (c->plan->mode == RQL_SCAN_MODE_LIST) {
@@ -509,7 +541,12 @@ static void code_take(struct rql_scan_coder *c)
 		rql_spirv_end(&c->m, 0);
 		return;
 	}
-	uint32_t group = code_group(c);
+	if (scan->gives) {
+		rql_scan_code_emit(c);
+		rql_spirv_end(&c->m, 0);
+		return;
+	}
+	uint32_t group = rql_scan_code_number_of(c, scan->parts, scan->part_count, scan->group_count);
 	/* The values are there before the first addition, so that their loads are in flight at once. */
 	for (uint32_t o = 0; o < scan->operand_count; o++)
 		(void)rql_scan_code_source(c, &scan->operands[o].source);

@@ -53,27 +53,10 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 	return status;
 }
 
-/* What a request keeps in the device's memory beside the columns is counted there. */
-static rql_status keep(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
-                       struct rql_buffer **out, struct rql_error *err)
-{
-	RQL_TRY(rql_buffer_new(device, bytes, memory, what, out, err));
-	if (memory == RQL_MEMORY_DEVICE)
-		atomic_fetch_add(&device->request_bytes, bytes);
-	return RQL_OK;
-}
-
-static void give_up(struct rql_buffer *buffer)
-{
-	if (buffer && buffer->memory == RQL_MEMORY_DEVICE)
-		atomic_fetch_sub(&buffer->device->request_bytes, buffer->bytes);
-	rql_buffer_free(buffer);
-}
-
 static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
 {
 	struct rql_scan_blob *blob = &p->plan.blob;
-	RQL_TRY(keep(p->stage.device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, blob->count + 64, RQL_MEMORY_DEVICE, "the tables of a query", &p->tables, err));
 	for (uint64_t i = 0; i < blob->relocation_count; i++) {
 		uint64_t value;
 		memcpy(&value, blob->bytes + blob->relocations[i], sizeof(value));
@@ -87,7 +70,7 @@ static rql_status upload_tables(struct rql_prepared *p, struct rql_error *err)
 
 static void unplace(struct rql_prepared *p)
 {
-	give_up(p->tables);
+	rql_stage_buffer_free(p->tables);
 	p->tables = NULL;
 	rql_pipeline_release(p->pipeline);
 	p->pipeline = NULL;
@@ -95,15 +78,17 @@ static void unplace(struct rql_prepared *p)
 	rql_scan_compute_plan_free(&p->plan);
 }
 
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
+struct rql_prepared *rql_scan_prepared_of(const struct rql_stage *stage)
 {
 	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
 }
 
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
-	*nothing = p->placed && !p->table.item_count;
+	struct rql_prepared *p = rql_scan_prepared_of(stage);
+	/* Rows for another step are given also when there are none. */
+	const bool always = p->from.method || p->scan->gives;
+	*nothing = p->placed && !p->table.item_count && !always;
 	if (p->placed)
 		return RQL_OK;
 	rql_status status = p->rows ? rql_scan_list_bound(p, progress, err) : RQL_OK;
@@ -116,19 +101,16 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	if (status == RQL_OK && p->table.item_count > RQL_SCAN_BLOCKS_MOST)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a scan of %u blocks; the device takes up to %u",
 		                       p->table.item_count, RQL_SCAN_BLOCKS_MOST);
-	if (status == RQL_OK && p->table.item_count)
+	if (status == RQL_OK && (p->table.item_count || always))
 		status = upload_tables(p, err);
 	if (status != RQL_OK) {
 		unplace(p);
 		return status;
 	}
-	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
-	uint64_t tiles = (uint64_t)p->table.item_count * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
-	p->workgroups = (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 	stage->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
 	p->items = p->table.item_count;
 	p->placed = true;
-	*nothing = !p->table.item_count;
+	*nothing = !p->table.item_count && !always;
 	if (p->rows)
 		rql_scan_list_size(p);
 	return RQL_OK;
@@ -140,9 +122,9 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 {
 	struct rql_scan_context *x = (struct rql_scan_context *)base;
 	(void)stage;
-	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->others};
+	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->others, x->table, x->seen};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
-		give_up(buffers[i]);
+		rql_stage_buffer_free(buffers[i]);
 	free(x);
 }
 
@@ -160,6 +142,8 @@ uint64_t rql_scan_direct_groups(const struct rql_prepared *p)
 uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 {
 	const uint64_t state = RQL_SCAN_STATE_WORDS * sizeof(uint64_t);
+	if (p->scan->gives)
+		return rql_scan_emit_bytes(p);
 	if (p->rows)
 		return state + (rql_scan_list_direct(p->capacity) ? 0 : p->capacity * sizeof(uint32_t));
 	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
@@ -171,7 +155,7 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
 	uint64_t columns = rql_scan_table_places(&p->plan);
-	struct rql_use *uses = calloc(columns + 9, sizeof(*uses)); /* and ROWS that come in */
+	struct rql_use *uses = calloc(columns + 11, sizeof(*uses)); /* and what comes in */
 	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others};
 	*count = 0;
 	if (!uses)
@@ -206,18 +190,26 @@ static rql_status record_collect(const struct rql_prepared *p, const struct rql_
 	return RQL_OK;
 }
 
+static uint32_t workgroups_of(const struct rql_prepared *p, const struct rql_scan_context *x)
+{
+	uint32_t items = x->table ? x->items : p->table.item_count;
+	uint64_t most = RQL_SCAN_INVOCATIONS / p->plan.workgroup;
+	uint64_t tiles = (uint64_t)items * RQL_SCAN_BLOCK_WORDS / p->plan.words / p->plan.workgroup;
+	return (uint32_t)(tiles < 1 ? 1 : tiles < most ? tiles : most);
+}
+
 /* A workgroup's subgroups are at neighbouring tiles, so that what it reads of a column is in few pages at a time; a block's
  * tiles stay together where there are blocks for all subgroups. */
 static uint32_t visit_of(const struct rql_prepared *p, const struct rql_scan_context *x)
 {
 	uint32_t subgroup = p->stage.device->limits.subgroup_size, subgroups = p->plan.workgroup / subgroup;
-	uint64_t all = (uint64_t)p->workgroups * subgroups;
+	uint64_t all = (uint64_t)workgroups_of(p, x) * subgroups;
 	uint32_t tiles = subgroups * (x->items >= all ? RQL_SCAN_BLOCK_WORDS / p->plan.words / subgroup : 1);
 	return (uint32_t)__builtin_ctz(tiles); /* all of them are powers of two */
 }
 
-static void record_scan(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_commands *commands,
-                        struct rql_use *uses, uint32_t count)
+static void record_scan(const struct rql_prepared *p, const struct rql_scan_context *x, const struct rql_columns_port *in,
+                        struct rql_commands *commands, struct rql_use *uses, uint32_t count)
 {
 	uint64_t base = p->tables->address;
 	struct rql_rows under = {0};
@@ -226,34 +218,45 @@ static void record_scan(const struct rql_prepared *p, const struct rql_scan_cont
 		input->ops->rows(input, x->base.inputs[0], &under);
 		uses[count++] = (struct rql_use){under.buffer, RQL_READ};
 	}
-	bool no_rows = p->rows || (p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole);
+	if (x->table) {
+		uses[count++] = (struct rql_use){x->table, RQL_READ};
+		uses[count++] = (struct rql_use){in->values, RQL_READ};
+	}
+	bool no_rows = p->rows || p->scan->gives || (p->plan.mode == RQL_SCAN_MODE_GLOBAL && !p->plan.whole);
 	struct rql_scan_args args = {
 		.accumulator = x->accumulator,
-		.items = base + p->table.items,
+		.items = x->table ? x->table->address : base + p->table.items,
 		.params = base + p->table.params,
 		.sets = base + p->table.sets,
 		.item_count = x->items,
 		.item_bytes = p->table.item_bytes,
-		.groups = p->workgroups,
+		.groups = workgroups_of(p, x),
 		.group_count = no_rows ? 0 : (uint32_t)p->scan->group_count,
 		.set_words = p->plan.set_words,
 		.visit = visit_of(p, x),
 		.copies = p->plan.copies,
 		.under = under.buffer ? under.buffer->address + under.offset : 0};
-	rql_record_dispatch(commands, "scan", p->pipeline, &args, p->workgroups, uses, count);
+	rql_record_dispatch(commands, "scan", p->pipeline, &args, args.groups, uses, count);
+	if (x->seen)
+		rql_record_copy(commands, x->result, 0, x->seen, 0, x->seen->bytes);
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
+	struct rql_columns_port in = {0};
 	uint32_t count;
 	struct rql_use *uses = uses_of(p, x, &count);
 	rql_status status = uses ? RQL_OK : rql_error_memory(err, 4096, "a query's commands");
-	if (uses)
-		record_scan(p, x, commands, uses, count);
-	if (uses && !p->rows && !p->plan.whole)
+	if (uses && x->table) {
+		rql_scan_columns_in(p, base->inputs[0], &in);
+		status = rql_scan_items_record(p, x, &in, commands, err);
+	}
+	if (status == RQL_OK)
+		record_scan(p, x, &in, commands, uses, count);
+	if (status == RQL_OK && !p->rows && !p->plan.whole)
 		status = record_collect(p, x, false, commands, uses, count, err);
 	free(uses);
 	return status;
@@ -272,7 +275,7 @@ static rql_status reset(const struct rql_prepared *p, struct rql_scan_context *x
 		rql_record_fill(commands, x->state, 0, x->state->bytes, 0);
 		if (x->keys)
 			rql_record_fill(commands, x->keys, 0, x->keys->bytes, 0);
-		if (!p->rows)
+		if (!p->rows && !p->scan->gives)
 			status = record_collect(p, x, true, commands, uses, count, err);
 		if (status == RQL_OK)
 			status = rql_commands_end(commands, err);
@@ -290,9 +293,9 @@ static rql_status make_list(struct rql_prepared *p, struct rql_scan_context *x, 
 	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), bytes = x->capacity * sizeof(uint32_t);
 	const bool direct = rql_scan_list_direct(x->capacity);
 	if (!direct)
-		RQL_TRY(keep(p->stage.device, bytes, RQL_MEMORY_DEVICE, "the list of a query's rows", &x->rows, err));
-	RQL_TRY(keep(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->stage.device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result,
+		RQL_TRY(rql_stage_buffer_new(p->stage.device, bytes, RQL_MEMORY_DEVICE, "the list of a query's rows", &x->rows, err));
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, head + (direct ? bytes : 0), RQL_MEMORY_READBACK, "the result of a query", &x->result,
 	             err));
 	x->accumulator = (struct rql_scan_accumulator){.rows = direct ? x->result->address + head : x->rows->address,
 	                                               .mask = x->capacity,
@@ -307,15 +310,15 @@ static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x
 {
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word;
 	x->room = rql_scan_direct_groups(p);
-	RQL_TRY(keep(p->stage.device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
-		RQL_TRY(keep(p->stage.device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
-	RQL_TRY(keep(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(keep(p->stage.device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query",
+		RQL_TRY(rql_stage_buffer_new(p->stage.device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query",
 	             &x->result, err));
 	if (x->room < x->capacity)
-		RQL_TRY(keep(p->stage.device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
+		RQL_TRY(rql_stage_buffer_new(p->stage.device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
 		             "the found groups of a query", &x->others, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
@@ -330,29 +333,37 @@ static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x
 	return RQL_OK;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_scan_prepared_of(stage);
 	struct rql_scan_context *x = calloc(1, sizeof(*x));
+	struct rql_columns_port in;
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "a query's run");
 	*out = &x->base;
 	x->capacity = p->capacity;
 	x->items = p->items;
-	RQL_TRY(p->rows ? make_list(p, x, err) : make_groups(p, x, err));
+	if (p->from.method) {
+		rql_scan_columns_in(p, inputs[0], &in);
+		RQL_TRY(rql_scan_items_make(p, &in, x, err));
+	}
+	RQL_TRY(p->rows          ? make_list(p, x, err)
+	        : p->scan->gives ? rql_scan_emit_make(p, x, err)
+	                         : make_groups(p, x, err));
 	return reset(p, x, err);
 }
 
 static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
-	return x->capacity == p->capacity && x->items == p->items;
+	return x->capacity == p->capacity && (x->table || x->items == p->items);
 }
 
 static uint64_t context_bytes(const struct rql_stage *stage)
 {
-	return rql_scan_context_bytes(prepared_of(stage));
+	return rql_scan_context_bytes(rql_scan_prepared_of(stage));
 }
 
 /* ---- runs ---- */
@@ -360,11 +371,15 @@ static uint64_t context_bytes(const struct rql_stage *stage)
 /* A hash table was too small, or a list, or too few blocks were looked at: the next context has more. */
 static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
-	const uint64_t *head = x->result->map;
+	const uint64_t *head = x->seen ? x->seen->map : x->result->map;
 	if (head[RQL_SCAN_STATE_FAILED])
 		return rql_error_set(err, RQL_ERROR_HOST, "an expression of the query failed in some row");
+	if (p->scan->gives) {
+		*again = rql_scan_emit_grow(p, x, head[RQL_SCAN_STATE_FOUND]);
+		return RQL_OK;
+	}
 	*again = p->rows ? rql_scan_list_grow(p, x, head[RQL_SCAN_STATE_FOUND]) : head[RQL_SCAN_STATE_OVERFLOW] != 0;
 	if (*again && !p->rows && p->capacity == x->capacity)
 		p->capacity *= GROW;
@@ -374,7 +389,7 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, const struct rql_stage_run *run,
                        struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_scan_prepared_of(stage);
 	struct rql_scan_context *x = (struct rql_scan_context *)base;
 	return p->rows ? rql_scan_list_take(p, x, run, err) : rql_scan_compute_answer(p, x, run, err);
 }
@@ -386,7 +401,23 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .record = record,
                                          .check = check,
                                          .take = take,
+                                         .columns = rql_scan_columns_out,
                                          .bytes = context_bytes};
+
+/* What the scans of stores before this one read, whose rows came in here. */
+static void add_sources(const struct rql_stage *stage, struct rql_port *out)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++) {
+		const struct rql_stage *input = stage->inputs[i];
+		const struct rql_prepared *p = input->ops == &ops ? rql_scan_prepared_of(input) : NULL;
+		add_sources(input, out);
+		if (!p || p->from.method)
+			continue;
+		out->cells_read += p->table.rows;
+		out->runs += p->table.item_count;
+		out->bytes_read += (uint64_t)(p->table.bytes + rql_scan_late_bytes(p, p->scan->pass));
+	}
+}
 
 static struct rql_stage *stage_of(const struct rql_prepared *prepared)
 {
@@ -399,18 +430,24 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 {
 	if (prepared->rows)
 		return rql_scan_list_run(prepared, device, how, out, err);
+	if (prepared->scan->gives)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "rows for another step of a plan are asked for by themselves");
 	/* What a run keeps for the next one is not part of what others see. */
 	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
-	return rql_stage_run(&p->stage, how, NULL, out, err);
+	RQL_TRY(rql_stage_run(&p->stage, how, NULL, out, err));
+	if (p->from.method)
+		add_sources(&p->stage, out);
+	return RQL_OK;
 }
 
 /* ---- the method ---- */
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	if (request->wants == RQL_PORT_BATCH)
+	const char *why = rql_scan_emit_refusal(request);
+	if (!why && request->wants == RQL_PORT_BATCH)
 		return rql_scan_list_offer(request, device, reason);
-	const char *why = rql_scan_compute_refusal(request, device);
+	why = why ? why : rql_scan_compute_refusal(request, device);
 	if (why && reason)
 		*reason = why;
 	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
@@ -426,6 +463,9 @@ static void free_prepared(struct rql_prepared *p)
 	rql_scan_free(p->scan);
 	if (p->under.method)
 		p->under.method->free(p->under.prepared);
+	if (p->from.method)
+		p->from.method->free(p->from.prepared);
+	rql_store_snapshot_release(p->gives);
 	rql_store_snapshot_release(p->snapshot);
 	rql_arena_free(p->arena);
 	free(p);
@@ -452,6 +492,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		return status;
 	}
 	p->snapshot = rql_store_snapshot_retain(request->snapshot);
+	p->gives = request->wants == RQL_PORT_COLUMNS ? rql_store_snapshot_retain(request->gives) : NULL;
 	p->arena = rql_arena_new();
 	status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
@@ -471,6 +512,11 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->under = request->under;
 	if (p->under.method)
 		rql_stage_read(&p->stage, p->under.method->stage(p->under.prepared));
+	p->from = request->from;
+	if (p->from.method)
+		rql_stage_read(&p->stage, p->from.method->stage(p->from.prepared));
+	if (p->gives)
+		rql_scan_emit_size(p);
 	*out = p;
 	return RQL_OK;
 }
@@ -479,7 +525,8 @@ static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_arena_bytes(p->arena) + rql_arena_bytes(p->scan->arena) + p->plan.blob.room +
 	       (p->rows ? rql_scan_rows_bytes(p->rows) : 0) +
-	       (p->under.method ? p->under.method->bytes(p->under.prepared) : 0);
+	       (p->under.method ? p->under.method->bytes(p->under.prepared) : 0) +
+	       (p->from.method ? p->from.method->bytes(p->from.prepared) : 0);
 }
 
 static rql_status calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
@@ -494,7 +541,8 @@ const struct rql_method rql_method_scan_compute = {
 	.paper = "Crystal (Shanbhag et al., SIGMOD 2020), section 3",
 	.unit = RQL_UNIT_COMPUTE,
 	.reads = RQL_READS_STORE,
-	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_BATCH,
+	.takes_columns = true,
+	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_BATCH | 1u << RQL_PORT_COLUMNS,
 	.takes_rows = true,
 	.offer = offer,
 	.prepare = prepare,

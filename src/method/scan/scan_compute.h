@@ -168,7 +168,7 @@ const char *rql_scan_code_refusal(const struct rql_program *program);
 
 /* ---- items ---- */
 struct rql_scan_table {
-	uint64_t items, params, sets, kinds; /* offsets in the blob */
+	uint64_t items, params, sets, kinds; /* offsets in the blob; items: of rows that come in, references' templates */
 	uint32_t item_count, item_bytes;
 	uint64_t rows;                   /* that are read */
 	double bytes;                    /* of what is tested 32 rows at once, and of items */

@@ -349,7 +349,7 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	uint64_t groups = scan->group_count, words = scan->row_words;
 	uint32_t subgroup = subgroup_of(&device->limits), room = rql_scan_shared_room(plan, device);
 	plan->copies = plan->spread = 1;
-	if (plan->mode == RQL_SCAN_MODE_LIST) {
+	if (plan->mode >= RQL_SCAN_MODE_LIST) {
 		plan->whole = true; /* the last workgroup puts the state out, and there are no rows of groups */
 		return;
 	}
@@ -405,15 +405,23 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, bool listed, const
 	*plan = (struct rql_scan_plan){.scan = scan,
 	                               .arena = arena,
 	                               .workgroup = rql_scan_workgroup(&device->limits),
-	                               .mode = listed ? RQL_SCAN_MODE_LIST : RQL_SCAN_MODE_GLOBAL};
+	                               .mode = listed        ? RQL_SCAN_MODE_LIST
+	                                       : scan->gives ? RQL_SCAN_MODE_EMIT
+	                                                     : RQL_SCAN_MODE_GLOBAL};
 	if (!allocate(plan))
 		return rql_error_memory(err, scan->step_count * sizeof(*plan->tests), "a query on a GPU");
 	RQL_TRY(rql_scan_compute_tests(plan, device, err));
+	if (scan->gives && plan->late_count)
+		plan->mode = RQL_SCAN_MODE_SIFT;
 	for (uint32_t c = 0; c < scan->column_count; c++) {
+		const uint32_t column = scan->columns[c].column;
 		uint32_t most;
 		plan->ref_of[c] = RQL_NONE;
-		rql_scan_survey(scan->snapshot, scan->columns[c].column, &plan->field_bits[c], &most);
-		plan->translated[c] = rql_scan_is_translated(scan->snapshot, scan->columns[c].column);
+		if (rql_is_form(scan->snapshot))
+			plan->field_bits[c] = rql_form_bits(&scan->snapshot->columns[column]);
+		else
+			rql_scan_survey(scan->snapshot, column, &plan->field_bits[c], &most);
+		plan->translated[c] = rql_scan_is_translated(scan->snapshot, column);
 	}
 	plan->real = needs_reals(scan);
 	word_kinds(plan);

@@ -126,6 +126,13 @@ static struct wanted want_column(const struct rql_prepared *p, uint32_t column, 
 	return w;
 }
 
+/* The same of rows that come in, which are in memory and nowhere else: all fields that are read. */
+static struct wanted want_field(const struct rql_prepared *p, uint32_t column)
+{
+	const uint32_t bytes = rql_form_bits(&p->snapshot->columns[column]) / 8;
+	return (struct wanted){.read = is_late(p, column) ? p->scan->expected_rows * bytes : 0};
+}
+
 /* What a run keeps on the device beside columns: the tables as they are or will be, and a context. */
 static uint64_t scratch_bytes(const struct rql_prepared *p)
 {
@@ -136,7 +143,9 @@ static uint64_t scratch_bytes(const struct rql_prepared *p)
 		return rql_scan_context_bytes(p) + p->tables->bytes;
 	for (uint32_t j = 0; j < scan->join_count; j++)
 		bytes += rql_map_bytes(scan->joins[j].map);
-	return bytes + p->snapshot->blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
+	const uint64_t blocks =
+		p->from.method ? (uint64_t)(scan->expected_rows / RQL_STORE_BLOCK) + 1 : p->snapshot->blocks;
+	return bytes + blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
 }
 
 /* What is the same for groups and rows. */
@@ -149,10 +158,12 @@ static struct reading reading_of(const struct rql_prepared *p)
 {
 	const struct rql_scan *scan = p->scan;
 	const double part = p->rows ? rql_scan_list_part(p) : 1, all = (double)p->snapshot->rows;
-	struct reading r = {.share = scan->read_share * part, .rows = all * scan->read_share * part};
+	struct reading r = {.share = scan->read_share * part, .rows = scan->expected_rows * scan->read_share * part};
 	r.passed = p->rows ? rql_scan_list_expected(p) : fmin(r.rows, all * scan->pass);
 	for (uint32_t c = 0; c < scan->column_count; c++) {
-		struct wanted w = want_column(p, scan->columns[c].column, r.rows > 0 ? r.passed / r.rows : 0);
+		const uint32_t column = scan->columns[c].column;
+		struct wanted w = p->from.method ? want_field(p, column)
+		                                 : want_column(p, column, r.rows > 0 ? r.passed / r.rows : 0);
 		r.wanted += w.read * r.share;
 		r.missing += w.missing;
 		r.resident += w.resident;
@@ -166,14 +177,17 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
 	const struct reading r = reading_of(p);
-	double groups = p->rows ? 0 : scan->rows_out;
+	double groups = p->rows || p->gives ? 0 : scan->rows_out;
 	double work = fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns);
 	work += r.passed * profile->scan.taken_row_ns;
+	if (p->gives)
+		work += r.passed * rql_form_offset(p->gives, p->gives->column_count) / profile->read_gbps;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
 	double upload = (double)r.missing / profile->upload_gbps;
 	*out = (struct rql_cost){
 		.setup_ns = r.missing > 0 || !p->placed ? upload + profile->scan.compile_ns : 0,
-		.run_ns = profile->submit_ns + (p->plan.whole ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
+		.run_ns = (p->gives ? profile->pass_ns : profile->submit_ns) +
+		          (p->plan.whole && !p->from.method ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
 		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
 		.rows_out = groups,
 		.device_bytes = r.resident + scratch_bytes(p),
@@ -182,6 +196,20 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 		.runs = (double)p->snapshot->blocks * r.share,
 		.bytes = r.wanted,
 	};
+	if (p->gives) {
+		out->rows_out = r.passed;
+		out->transfer_ns = 0;
+	}
+}
+
+/* What comes in is made in the same run. */
+static void add_source(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	struct rql_cost in;
+	if (!p->from.method)
+		return;
+	p->from.method->price(p->from.prepared, device, &in);
+	rql_cost_add(out, &in);
 }
 
 /* The list comes over the link, and the host does the rest. lock held. */
@@ -208,4 +236,5 @@ void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_devic
 	else
 		price_locked(p, device, out);
 	pthread_mutex_unlock(lock);
+	add_source(p, device, out);
 }

@@ -13,14 +13,15 @@ struct rql_prepared {
 	struct rql_scan *scan; /* of a selection: its conditions alone (scan_compute_rows.c) */
 	struct rql_scan_rows *rows; /* a selection: what the host does with the rows that pass; NULL: groups */
 	const struct rql_store_snapshot *snapshot; /* retained */
+	const struct rql_store_snapshot *gives;    /* the form of the rows that are given, retained; NULL: none are */
 	struct rql_rows_source under; /* owned; method NULL: none */
+	struct rql_columns_source from; /* owned; method NULL: the snapshot is a store's, no form */
 	struct rql_stage stage; /* its lock: everything below */
 	struct rql_scan_plan plan;
 	bool placed;
 	struct rql_scan_table table;
 	struct rql_buffer *tables;           /* the blob */
 	const struct rql_pipeline *pipeline; /* one reference */
-	uint32_t workgroups;
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
 	uint32_t items;           /* of the table, that the next context reads: all, fewer for the sake of a limit */
 	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_NONE:
@@ -35,6 +36,8 @@ struct rql_scan_context {
 	struct rql_stage_context base;
 	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
 	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
+	struct rql_buffer *table;  /* DEVICE: items, of rows that come in; else NULL */
+	struct rql_buffer *seen;   /* READBACK: columns are given, and result is DEVICE memory: what the host reads of it */
 	struct rql_scan_accumulator accumulator;
 	uint64_t capacity; /* rows */
 	uint32_t items;
@@ -80,6 +83,27 @@ bool rql_scan_list_grow(struct rql_prepared *p, const struct rql_scan_context *x
 /* Rows that a run will list, and the share of the blocks left by the zone maps that it will read. */
 double rql_scan_list_expected(const struct rql_prepared *p);
 double rql_scan_list_part(const struct rql_prepared *p);
+
+/* scan_compute_emit.c: rows as columns for whoever comes next, and rows that came in so. */
+/* As rql_method's offer. */
+const char *rql_scan_emit_refusal(const struct rql_request *request);
+/* Room for the rows that are expected, until more were found. */
+void rql_scan_emit_size(struct rql_prepared *p);
+bool rql_scan_emit_grow(struct rql_prepared *p, const struct rql_scan_context *x, uint64_t found);
+uint64_t rql_scan_emit_bytes(const struct rql_prepared *p);
+/* Memory of a context. */
+rql_status rql_scan_emit_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err);
+rql_status rql_scan_items_make(struct rql_prepared *p, const struct rql_columns_port *in, struct rql_scan_context *x,
+                               struct rql_error *err);
+/* What comes in, as it lies in the context of the stage that gives it. */
+void rql_scan_columns_in(const struct rql_prepared *p, const struct rql_stage_context *input, struct rql_columns_port *out);
+/* Before the scan: the items of what came in. */
+rql_status rql_scan_items_record(const struct rql_prepared *p, const struct rql_scan_context *x,
+                                 const struct rql_columns_port *in, struct rql_commands *commands, struct rql_error *err);
+/* As the stage's operation. */
+void rql_scan_columns_out(const struct rql_stage *stage, const struct rql_stage_context *context,
+                          struct rql_columns_port *out);
+struct rql_prepared *rql_scan_prepared_of(const struct rql_stage *stage);
 
 /* As rql_method's price. */
 void rql_scan_compute_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);

@@ -192,7 +192,7 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	const struct rql_scan_bound_join *join = NULL;
 	uint32_t widest;
 	*can = false;
-	if (step->kind == RQL_SCAN_BY_PROGRAM)
+	if (step->kind == RQL_SCAN_BY_PROGRAM || rql_is_form(scan->snapshot)) /* which has neither planes nor zone maps */
 		return RQL_OK;
 	if (step->kind == RQL_SCAN_BY_JOIN) {
 		join = &scan->joins[step->index];

@@ -15,7 +15,9 @@
 #define RQL_SCAN_MODE_SCALAR 0u /* one group: registers, then a row in shared memory, then the row */
 #define RQL_SCAN_MODE_SHARED 1u /* few groups: rows in shared memory, in copies when very few */
 #define RQL_SCAN_MODE_GLOBAL 2u /* an array or hash table of rows */
-#define RQL_SCAN_MODE_LIST 3u   /* nowhere: the rows themselves are wanted, and their numbers are listed */
+#define RQL_SCAN_MODE_LIST 3u   /* nowhere: the rows themselves are wanted, and their numbers are listed, */
+#define RQL_SCAN_MODE_EMIT 4u   /* or their values are put into columns; */
+#define RQL_SCAN_MODE_SIFT 5u   /* the same of rows of which some still fail a test when they are taken */
 /* Words of a row that the scalar mode keeps in registers. */
 #define RQL_SCAN_SCALAR_WORDS 24u
 
@@ -80,7 +82,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
  * row of each. The first ones are a list in the result, as long as it has room; the others a second one, in memory of the
  * device.
  * Mode LIST: `rows` is a uint32_t[mask] for the rows that passed, in any order: the block's number << 12 | the row in it.
- * FOUND says how many there were, also when they were more. */
+ * FOUND says how many there were, also when they were more.
+ * Modes EMIT and SIFT: `rows` are the columns of a form (column/form.h), with room for `mask` rows each; FOUND as with lists. */
 #define RQL_SCAN_STATE_TICKET 0u
 #define RQL_SCAN_STATE_OVERFLOW 1u /* the hash table was full */
 #define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
@@ -114,6 +117,16 @@ struct rql_scan_args {
 	uint64_t under; /* ROWS that come in: uint32_t[blocks][RQL_SCAN_BLOCK_WORDS]. Not read by code of other requests */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 128);
+
+/* Rows that come in as COLUMNS: items are made for them on the device. A template of a reference for each column, whose
+ * `data` is the bytes of a row in the columns before. */
+struct rql_scan_items_args {
+	uint64_t items, templates; /* struct rql_scan_ref[ref_count] */
+	uint64_t values, room;     /* as struct rql_columns_port has them */
+	uint64_t count;            /* the address of their number */
+	uint32_t item_count, item_bytes, ref_count, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_items_args, 56);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;

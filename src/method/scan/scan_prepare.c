@@ -400,10 +400,10 @@ static void note_checks(struct rql_scan *scan)
 
 /* ---- groups ---- */
 
-static rql_status bind_group_key(struct binding *b, uint32_t g)
+/* g: its number, for messages. joins: it is part of a join's key, so that NULL may have no key code. */
+static rql_status bind_part(struct binding *b, const struct rql_group_key *key, uint32_t g, bool joins,
+                            struct rql_scan_part *part)
 {
-	const struct rql_group_key *key = &b->request->groups[g];
-	struct rql_scan_part *part = &b->scan->parts[g];
 	struct rql_scan_operand about;
 	RQL_TRY(bind_source(b, &key->source, &about));
 	mark_answer(b->scan, &about.source);
@@ -420,7 +420,7 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 		return wrong(b, "a group key without room", g);
 	if (about.kind == RQL_MEASURE_REAL || about.from == RQL_LANE_I128)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %u is no integer of up to 64 bits", g);
-	if (about.nullable && !coded && key->null_key == RQL_NONE)
+	if (about.nullable && !coded && key->null_key == RQL_NONE && !joins)
 		return wrong(b, "a group key can be NULL and has no key for it", g);
 	part->plain = about.source.kind == RQL_SOURCE_COLUMN && coded && !key->key_of_code && key->least == 0 &&
 	              about.greatest <= part->key_count;
@@ -435,7 +435,7 @@ static rql_status bind_group_key(struct binding *b, uint32_t g)
 			if (part->key_of_code[c] >= key->key_count)
 				return wrong(b, "a key code above its count", g);
 	}
-	if (!rql_scan_narrow(b->scan, part))
+	if (!joins && !rql_scan_narrow(b->scan, part))
 		return no_memory(b, part->key_count * sizeof(uint32_t));
 	part->bits = part->key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key_count - 1) : 1;
 	return RQL_OK;
@@ -449,7 +449,7 @@ static rql_status bind_groups(struct binding *b)
 	scan->group_count = 1;
 	uint32_t bits = 0;
 	for (uint32_t g = scan->part_count; g-- > 0;) {
-		RQL_TRY(bind_group_key(b, g));
+		RQL_TRY(bind_part(b, &b->request->groups[g], g, false, &scan->parts[g]));
 		scan->parts[g].stride = scan->group_count;
 		scan->parts[g].shift = bits;
 		bits += scan->parts[g].bits;
@@ -584,6 +584,66 @@ static rql_status bind_agg(struct binding *b, uint32_t a)
 	return RQL_OK;
 }
 
+/* ---- columns of rows ---- */
+
+static rql_status bind_key(struct binding *b, const struct rql_output *output, struct rql_scan_emit *emit)
+{
+	rql_int128 numbers = 1;
+	emit->operand = RQL_NONE;
+	emit->part_count = output->part_count;
+	emit->parts = RQL_NEW_ARRAY(b->scan->arena, struct rql_scan_part, output->part_count);
+	if (!emit->parts)
+		return no_memory(b, output->part_count * sizeof(*emit->parts));
+	for (uint32_t p = output->part_count; p-- > 0;) {
+		RQL_TRY(bind_part(b, &output->parts[p], p, true, &emit->parts[p]));
+		emit->parts[p].stride = (uint64_t)numbers;
+		numbers *= (rql_int128)emit->parts[p].key_count;
+		if (numbers > (rql_int128)RQL_SCAN_MAX_GROUPS || emit->parts[p].wide)
+			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "a join's key has more than 2^62 values");
+	}
+	if (emit->column->kind != RQL_STORE_INTEGER || emit->column->least != 0 || emit->column->greatest < numbers - 1)
+		return wrong(b, "a join's key does not fit its column", emit->part_count);
+	return RQL_OK;
+}
+
+/* Every value has a field of the form's column. */
+static bool emit_fits(const struct rql_scan_operand *o, const struct rql_store_column *column)
+{
+	if ((o->kind == RQL_MEASURE_REAL) != (column->kind == RQL_STORE_REAL) ||
+	    (o->kind == RQL_MEASURE_CODE) != (column->kind == RQL_STORE_CODED))
+		return false;
+	if (column->kind == RQL_STORE_CODED)
+		return o->source.kind == RQL_SOURCE_COLUMN && o->greatest <= (rql_int128)column->dimension->count;
+	return column->kind == RQL_STORE_REAL ||
+	       (o->lane != RQL_LANE_I128 && column->least <= o->least && o->greatest <= column->greatest) ||
+	       o->least > o->greatest;
+}
+
+static rql_status bind_emits(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_request *r = b->request;
+	if (r->wants != RQL_PORT_COLUMNS)
+		return RQL_OK;
+	scan->gives = r->gives;
+	for (uint32_t i = 0; i < r->output_count; i++) {
+		struct rql_scan_emit *emit = &scan->emits[scan->emit_count++];
+		if (i >= r->gives->column_count)
+			return wrong(b, "no such column of the form", i);
+		*emit = (struct rql_scan_emit){.column = &r->gives->columns[i],
+		                               .bits = rql_form_bits(&r->gives->columns[i]),
+		                               .offset = rql_form_offset(r->gives, i)};
+		if (r->outputs[i].part_count) {
+			RQL_TRY(bind_key(b, &r->outputs[i], emit));
+			continue;
+		}
+		RQL_TRY(need_operand(b, &r->outputs[i].source, &emit->operand));
+		if (!emit_fits(&scan->operands[emit->operand], emit->column))
+			return wrong(b, "values without a field in the form", i);
+	}
+	return RQL_OK;
+}
+
 /* What a row holds before anything was added. */
 static rql_status make_template(struct binding *b)
 {
@@ -630,14 +690,15 @@ static rql_status allocate(struct binding *b)
 {
 	struct rql_scan *scan = b->scan;
 	const struct rql_request *r = b->request;
-	uint32_t columns = r->snapshot->column_count;
+	uint32_t columns = r->snapshot->column_count, emits = r->wants == RQL_PORT_COLUMNS ? r->output_count : 0;
 	scan->columns = RQL_NEW_ARRAY(scan->arena, struct rql_scan_column, columns);
 	scan->column_of = RQL_NEW_ARRAY(scan->arena, uint32_t, columns);
 	scan->programs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_program, r->program_count);
 	scan->joins = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_join, r->lookup_count);
 	scan->steps = RQL_NEW_ARRAY(scan->arena, struct rql_scan_step, (size_t)r->conjunct_count + r->lookup_count);
 	scan->parts = RQL_NEW_ARRAY(scan->arena, struct rql_scan_part, r->group_count);
-	scan->operands = RQL_NEW_ARRAY(scan->arena, struct rql_scan_operand, r->agg_count);
+	scan->operands = RQL_NEW_ARRAY(scan->arena, struct rql_scan_operand, (size_t)r->agg_count + emits);
+	scan->emits = RQL_NEW_ARRAY(scan->arena, struct rql_scan_emit, emits);
 	scan->slots = RQL_NEW_ARRAY(scan->arena, struct rql_scan_slot, (size_t)r->agg_count * 2);
 	scan->outputs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_output, r->agg_count);
 	if (!scan->columns || !scan->column_of || !scan->programs || !scan->joins || !scan->steps || !scan->parts ||
@@ -678,6 +739,7 @@ static rql_status bind(struct binding *b)
 		RQL_TRY(bind_agg(b, a));
 		b->scan->output_count++;
 	}
+	RQL_TRY(bind_emits(b));
 	return make_template(b);
 }
 
@@ -692,6 +754,7 @@ rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device
 		return rql_error_memory(err, sizeof(*scan), "preparing a scan");
 	}
 	scan->snapshot = request->snapshot;
+	scan->expected_rows = request->from.method ? request->from.rows : (double)request->snapshot->rows;
 	scan->kernels = rql_scan_kernels_for(device->simd);
 	scan->store = rql_store_kernels_for(device->simd);
 	scan->simd = device->simd;

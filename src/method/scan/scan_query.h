@@ -9,6 +9,7 @@
 #ifndef RQL_METHOD_SCAN_SCAN_QUERY_H
 #define RQL_METHOD_SCAN_SCAN_QUERY_H
 
+#include "column/form.h"
 #include "column/map_layout.h"
 #include "method/scan/scan.h"
 #include "method/scan/scan_simd.h"
@@ -118,9 +119,19 @@ struct rql_scan_bound_join {
 	uint32_t absent; /* as the request's */
 };
 
+/* A column of the rows that a request for COLUMNS gives. */
+struct rql_scan_emit {
+	const struct rql_store_column *column; /* of the form */
+	uint32_t bits, offset;                 /* of its fields; bytes of a row in the columns before */
+	uint32_t operand;                      /* RQL_NONE: the number of these: */
+	uint32_t part_count;
+	struct rql_scan_part *parts;
+};
+
 struct rql_scan_worker;
 struct rql_scan {
-	const struct rql_store_snapshot *snapshot;
+	const struct rql_store_snapshot *snapshot; /* or a form: rows that come in as COLUMNS, of which there are expected: */
+	double expected_rows;
 	const struct rql_scan_kernels *kernels;
 	const struct rql_store_kernels *store;
 	enum rql_simd simd;
@@ -145,6 +156,9 @@ struct rql_scan {
 	double under_share;   /* of the snapshot's */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
+	const struct rql_store_snapshot *gives; /* the form of the rows that are wanted; NULL: groups are */
+	uint32_t emit_count;
+	struct rql_scan_emit *emits;
 	uint32_t row_words;
 	uint64_t *row_template;
 	bool row_zero;

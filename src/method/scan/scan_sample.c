@@ -165,6 +165,17 @@ static void sample_rows(struct rql_scan *scan, const uint64_t *left, uint32_t co
 	sample->pass = failed ? product : share_of(s.passed, s.rows, product);
 }
 
+/* Of rows that are on a device there is nothing to see: what is expected stands. */
+static void guess_form(const struct rql_scan *scan, struct rql_sample *sample)
+{
+	sample->pass = fmin(1, scan->expected_rows / (double)scan->snapshot->rows);
+	for (uint32_t i = 0; i < sample->step_count; i++) {
+		sample->steps[i] = scan->steps[i].pass;
+		sample->runs[i] = 1;
+		sample->pass *= sample->steps[i];
+	}
+}
+
 void rql_scan_take_sample(struct rql_scan *scan, struct rql_sample *sample)
 {
 	uint64_t left[SAMPLED_MAPS];
@@ -172,7 +183,9 @@ void rql_scan_take_sample(struct rql_scan *scan, struct rql_sample *sample)
 	sample->read_share = sample->pass = 1;
 	for (uint32_t i = 0; i < sample->step_count; i++)
 		sample->costs[i] = -1;
-	if (scan->step_count) {
+	if (rql_is_form(scan->snapshot)) {
+		guess_form(scan, sample);
+	} else if (scan->step_count) {
 		uint32_t count = sample_maps(scan, left, &sample->read_share);
 		sample_rows(scan, left, count, sample);
 	}

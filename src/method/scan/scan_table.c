@@ -345,6 +345,24 @@ static rql_status put_items(struct making *m)
 	return RQL_OK;
 }
 
+/* Of rows that come in, which the device itself makes items of: a reference for each column. */
+static rql_status put_templates(struct rql_scan_plan *plan, struct rql_scan_table *table, struct rql_error *err)
+{
+	const struct rql_store_snapshot *form = plan->scan->snapshot;
+	table->item_bytes = RQL_SCAN_ITEM_HEAD + plan->ref_count * RQL_SCAN_REF_BYTES;
+	table->column_bytes = RQL_NEW_ARRAY(plan->arena, double, plan->ref_count + 1u);
+	if (!table->column_bytes)
+		return rql_error_memory(err, plan->ref_count * sizeof(double), "a query's tables");
+	table->items = rql_scan_blob_put(&plan->blob, NULL, plan->ref_count * sizeof(struct rql_scan_ref));
+	for (uint32_t i = 0; i < plan->ref_count && !plan->blob.out_of_memory; i++) {
+		bool whole = plan->field_bits[plan->refs[i]] == 64;
+		const struct rql_scan_ref ref = {.data = rql_form_offset(form, rql_scan_plan_column(plan, i)),
+		                                 .bits_how = whole ? 64 : UINT32_MAX};
+		memcpy(plan->blob.bytes + table->items + i * sizeof(ref), &ref, sizeof(ref));
+	}
+	return RQL_OK;
+}
+
 static uint64_t put_sets(struct rql_scan_plan *plan)
 {
 	uint64_t at = rql_scan_blob_put(&plan->blob, NULL, plan->set_words * 4ull);
@@ -374,7 +392,7 @@ rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *de
 	struct making m = {.plan = plan, .table = out, .err = err};
 	*out = (struct rql_scan_table){0};
 	RQL_TRY(place_columns(plan, device, out, err));
-	RQL_TRY(put_items(&m));
+	RQL_TRY(rql_is_form(plan->scan->snapshot) ? put_templates(plan, out, err) : put_items(&m));
 	out->sets = put_sets(plan);
 	out->params = put_params(plan);
 	out->kinds = rql_scan_blob_put(&plan->blob, plan->kinds, plan->scan->row_words * sizeof(uint32_t));

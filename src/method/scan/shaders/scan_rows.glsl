@@ -13,6 +13,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Sc
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ScanU64 { uint64_t v; };
 // A list of rows.
 layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer ScanEntry { uint v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) writeonly buffer ScanEntry64 { uint64_t v; };
 // What other invocations of the dispatch write.
 layout(buffer_reference, scalar, buffer_reference_align = 8) coherent buffer ScanWord { uint64_t v; };
 

@@ -1,0 +1,40 @@
+/* Forms: what rows look like that a plan has on a device, between its operators. A form is a store's snapshot without
+ * segments: it has columns with types, bounds and dictionaries, and no values, so that whoever binds a request to a
+ * store binds one to such rows in the same way.
+ *
+ * VALUES. Of each row a column has a field of 32 or 64 bits. 0 is NULL, so that a join which finds no row leaves NULLs
+ * where it writes zeros. Else it is, CODED: the code plus 1; INTEGER: the value less the column's least plus 1; REAL:
+ * the complement of the double's bits (also of a FLOAT's, widened; the NaN without a zero among its bits is another).
+ * Fields of one column lie side by side; column k begins behind `room` fields of each column before it. */
+#ifndef RQL_COLUMN_FORM_H
+#define RQL_COLUMN_FORM_H
+
+#include "column/store.h"
+
+struct rql_form_column {
+	/* As a snapshot has it: name, type, kind, bounds, dictionary. Its name and dictionary are those of a source. */
+	struct rql_store_column of;
+	bool nullable; /* some row may be NULL, whatever `of` says */
+};
+struct rql_form_spec {
+	uint64_t rows; /* there will never be more */
+	uint32_t column_count;
+	const struct rql_form_column *columns;
+	uint32_t source_count; /* snapshots that names and dictionaries are from: retained */
+	const struct rql_store_snapshot *const *sources;
+};
+/* RQL_ERROR_UNSUPPORTED: a column's values have no field. Release it as a snapshot. */
+rql_status rql_form_new(const struct rql_form_spec *spec, const struct rql_store_snapshot **out,
+                        struct rql_error *err) RQL_MUST_CHECK;
+/* 32 or 64; 0: values of the column have no field. */
+uint32_t rql_form_bits(const struct rql_store_column *column);
+/* Bytes of a row in the columns before `column`; with column == column_count those of a whole row. */
+uint32_t rql_form_offset(const struct rql_store_snapshot *form, uint32_t column);
+static inline bool rql_is_form(const struct rql_store_snapshot *snapshot)
+{
+	return !snapshot->segment_count && snapshot->blocks;
+}
+/* Rows are given room for in multiples of so many, so that every column begins aligned. */
+#define RQL_FORM_ROWS 64u
+
+#endif

@@ -1,0 +1,359 @@
+/* The join of two sides that other stages leave on a GPU: a stage around the partitioned hash join of
+ * primitive/relation.h, whose sides, keys and payloads are columns of forms. The output has room for what is expected; what
+ * is found beyond it is counted, and the next run has room for that. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "method/method.h"
+#include "primitive/relation.h"
+
+#define ROOM 1.125
+#define ROOM_LEAST 4096u
+#define COUNT_BYTES 8u
+#define SLACK 64u /* readable bytes behind the last field */
+/* Passes over both sides' keys and payloads, and over the output, as bytes at the speed of reading (an H200 takes 6.2 ms
+ * for 2^26 x 2^27 rows of 8 bytes: bench/results, 2026-11-23). */
+#define SIDE_PASSES 12.0
+#define OUTPUT_PASSES 4.0
+#define PASSES 8.0 /* dispatches */
+
+struct rql_prepared {
+	struct rql_stage stage; /* its lock: capacity */
+	struct rql_pair pair;   /* its sources are owned, its columns are ours */
+	struct rql_pair_column *columns;
+	const struct rql_store_snapshot *form; /* retained: of the rows that come out */
+	uint32_t key_bits;
+	double expected;
+	uint64_t capacity;
+};
+
+struct context {
+	struct rql_stage_context base;
+	struct rql_buffer *values, *count, *seen /* READBACK: count, as the host reads it */, *temp;
+	uint64_t capacity;
+	struct rql_join join; /* as it is recorded */
+};
+
+static struct rql_prepared *prepared_of(const struct rql_stage *stage)
+{
+	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
+}
+
+/* ---- what is recorded ---- */
+
+static struct rql_span field_of(const struct rql_columns_port *in, uint32_t column)
+{
+	return (struct rql_span){in->values, in->room * rql_form_offset(in->form, column)};
+}
+
+static void lay_side(const struct rql_prepared *p, const struct context *x, bool build, const struct rql_columns_port *in,
+                     struct rql_join_side *out)
+{
+	*out = (struct rql_join_side){.count = in->room,
+	                              .found = {in->count, in->count_at},
+	                              .keys = field_of(in, build ? p->pair.build_key : p->pair.probe_key)};
+	for (uint32_t c = 0; c < p->pair.column_count; c++) {
+		const struct rql_pair_column *column = &p->columns[c];
+		if (column->of_build != build)
+			continue;
+		out->columns[out->column_count++] = (struct rql_relation_column){
+			.bits = rql_form_bits(&p->form->columns[c]),
+			.in = field_of(in, column->column),
+			.out = {x->values, x->capacity * rql_form_offset(p->form, c)}};
+	}
+}
+
+static void input_of(const struct rql_stage *stage, struct rql_stage_context *const *inputs, uint32_t i,
+                     struct rql_columns_port *out)
+{
+	stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], out);
+}
+
+static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                                const struct context *x)
+{
+	static const enum rql_join_kind kinds[] = {[RQL_LOOKUP_INNER] = RQL_JOIN_INNER,
+	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
+	                                           [RQL_LOOKUP_SEMI] = RQL_JOIN_SEMI,
+	                                           [RQL_LOOKUP_ANTI] = RQL_JOIN_ANTI};
+	const struct rql_prepared *p = prepared_of(stage);
+	struct rql_columns_port probe, build;
+	input_of(stage, inputs, 0, &probe);
+	input_of(stage, inputs, 1, &build);
+	struct rql_join join = {.kind = kinds[p->pair.kind],
+	                        .key_bits = p->key_bits,
+	                        .has_null_key = true, /* the field of NULL */
+	                        .capacity = x->capacity,
+	                        .rows = {x->count, 0}};
+	lay_side(p, x, false, &probe, &join.probe);
+	lay_side(p, x, true, &build, &join.build);
+	return join;
+}
+
+/* ---- the stage ---- */
+
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
+{
+	(void)stage;
+	(void)progress;
+	(void)nothing;
+	(void)err;
+	return RQL_OK; /* all that is read is its inputs' */
+}
+
+static uint64_t value_bytes(const struct rql_prepared *p, uint64_t capacity)
+{
+	return capacity * rql_form_offset(p->form, p->form->column_count) + SLACK;
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	struct context *x = calloc(1, sizeof(*x));
+	struct rql_device *device = stage->device;
+	if (!x)
+		return rql_error_memory(err, sizeof(*x), "a query's join");
+	*out = &x->base;
+	x->capacity = p->capacity;
+	RQL_TRY(rql_stage_buffer_new(device, value_bytes(p, x->capacity), RQL_MEMORY_DEVICE, "the rows of a join", &x->values,
+	                             err));
+	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_DEVICE, "the number of rows of a join", &x->count, err));
+	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of rows of a join", &x->seen,
+	                             err));
+	x->join = lay_join(stage, inputs, x);
+	RQL_TRY(rql_stage_buffer_new(device, rql_join_temp_bytes(&x->join), RQL_MEMORY_DEVICE,
+	                             "the partitions of a join", &x->temp, err));
+	x->join.temp = (struct rql_span){x->temp, 0};
+	return RQL_OK;
+}
+
+static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
+{
+	struct context *x = (struct context *)base;
+	struct rql_buffer *buffers[] = {x->values, x->count, x->seen, x->temp};
+	(void)stage;
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		rql_stage_buffer_free(buffers[i]);
+	free(x);
+}
+
+static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
+{
+	return ((const struct context *)base)->capacity == prepared_of(stage)->capacity;
+}
+
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
+                         struct rql_error *err)
+{
+	const struct context *x = (const struct context *)base;
+	(void)stage;
+	RQL_TRY(rql_record_join(commands, &x->join, err));
+	rql_record_copy(commands, x->count, 0, x->seen, 0, COUNT_BYTES);
+	return RQL_OK;
+}
+
+static uint64_t whole_rows(double rows)
+{
+	return ((uint64_t)rows / RQL_FORM_ROWS + 1) * RQL_FORM_ROWS;
+}
+
+static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
+{
+	struct rql_prepared *p = prepared_of(stage);
+	const struct context *x = (const struct context *)base;
+	const uint64_t found = *(const uint64_t *)x->seen->map;
+	if (found <= x->capacity)
+		return RQL_OK;
+	if (found > p->form->rows)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "a join gives %llu rows, more than the %llu that the plan was made for",
+		                     (unsigned long long)found, (unsigned long long)p->form->rows);
+	uint64_t room = whole_rows((double)found * ROOM), most = whole_rows((double)p->form->rows);
+	room = room < most ? room : most;
+	p->capacity = room > p->capacity ? room : p->capacity;
+	*again = true;
+	return RQL_OK;
+}
+
+static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
+                       struct rql_error *err)
+{
+	(void)stage;
+	(void)context;
+	(void)run;
+	return rql_error_set(err, RQL_ERROR_INTERNAL, "the rows of a join are asked for by themselves");
+}
+
+static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
+{
+	const struct context *x = (const struct context *)context;
+	*out = (struct rql_columns_port){
+		.form = prepared_of(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
+}
+
+/* Partitions hold both sides once more, twice where there are two passes. */
+static double temp_bytes(const struct rql_prepared *p)
+{
+	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
+	double bytes = 0;
+	for (uint32_t s = 0; s < 2; s++)
+		bytes += 2 * sides[s]->rows * rql_form_offset(sides[s]->form, sides[s]->form->column_count);
+	return bytes;
+}
+
+static uint64_t bytes_of(const struct rql_stage *stage)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	return value_bytes(p, p->capacity) + (uint64_t)temp_bytes(p);
+}
+
+static const struct rql_stage_ops ops = {.place = place,
+                                         .open = open_context,
+                                         .close = close_context,
+                                         .fits = fits,
+                                         .record = record,
+                                         .check = check,
+                                         .take = take,
+                                         .columns = columns,
+                                         .bytes = bytes_of};
+
+/* ---- the method ---- */
+
+static uint32_t key_bits(const struct rql_columns_source *side, uint32_t key)
+{
+	return key < side->form->column_count ? rql_form_bits(&side->form->columns[key]) : 0;
+}
+
+/* The fields of both keys say the same: they count from one value on, in as many bits, or in one dictionary. */
+static bool same_fields(const struct rql_store_column *a, const struct rql_store_column *b)
+{
+	if (a->kind != b->kind || rql_form_bits(a) != rql_form_bits(b))
+		return false;
+	return a->kind == RQL_STORE_INTEGER ? a->least == b->least
+	       : a->kind == RQL_STORE_CODED && a->dimension->values.data == b->dimension->values.data;
+}
+
+static const char *refusal(const struct rql_request *request)
+{
+	const struct rql_pair *pair = request->pair;
+	uint32_t of_build = 0;
+	for (uint32_t c = 0; c < pair->column_count; c++)
+		of_build += pair->columns[c].of_build;
+	if (of_build > RQL_RELATION_COLUMNS || pair->column_count - of_build > RQL_RELATION_COLUMNS)
+		return "a join hands on more than 8 columns of a side";
+	if (!request->gives || request->gives->column_count != pair->column_count)
+		return "no form says what a join gives";
+	if (!key_bits(&pair->probe, pair->probe_key) || !key_bits(&pair->build, pair->build_key) ||
+	    !same_fields(&pair->probe.form->columns[pair->probe_key], &pair->build.form->columns[pair->build_key]))
+		return "the keys of a join are not of one form";
+	if (of_build && (pair->kind == RQL_LOOKUP_SEMI || pair->kind == RQL_LOOKUP_ANTI))
+		return "a semi or anti join hands on columns of its build side";
+	return NULL;
+}
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	const char *why = device->units[RQL_UNIT_COMPUTE] ? refusal(request)
+	                  : device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE]
+	                                                      : "the device has no compute unit";
+	if (why && reason)
+		*reason = why;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	const struct rql_pair *pair = request->pair;
+	const uint64_t bytes = pair->column_count * sizeof(*pair->columns);
+	struct rql_prepared *p = calloc(1, sizeof(*p));
+	struct rql_pair_column *copies = malloc(bytes + 1);
+	rql_status status = p && copies ? RQL_OK : rql_error_memory(err, bytes + sizeof(*p), "a query's join");
+	if (status == RQL_OK)
+		status = rql_stage_init(&p->stage, &ops, device, err);
+	if (status != RQL_OK) {
+		free(copies);
+		free(p);
+		return status;
+	}
+	if (bytes)
+		memcpy(copies, pair->columns, bytes);
+	p->pair = *pair;
+	p->pair.columns = p->columns = copies;
+	p->form = rql_store_snapshot_retain(request->gives);
+	p->key_bits = key_bits(&pair->probe, pair->probe_key);
+	p->expected = request->expected;
+	double room = p->expected * ROOM + ROOM_LEAST, most = (double)p->form->rows;
+	p->capacity = whole_rows(room < most ? room : most);
+	rql_stage_read(&p->stage, pair->probe.method->stage(pair->probe.prepared));
+	rql_stage_read(&p->stage, pair->build.method->stage(pair->build.prepared));
+	*out = p;
+	return RQL_OK;
+}
+
+static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
+	const struct rql_profile *profile = &device->profile;
+	double bytes = p->expected * rql_form_offset(p->form, p->form->column_count) * OUTPUT_PASSES;
+	for (uint32_t s = 0; s < 2; s++)
+		bytes += sides[s]->rows * rql_form_offset(sides[s]->form, sides[s]->form->column_count) * SIDE_PASSES;
+	*out = (struct rql_cost){.run_ns = PASSES * profile->pass_ns + bytes / profile->read_gbps,
+	                         .rows_out = p->expected,
+	                         .device_bytes = bytes_of(&p->stage),
+	                         .cells = p->expected,
+	                         .bytes = bytes};
+	for (uint32_t s = 0; s < 2; s++) {
+		struct rql_cost in;
+		sides[s]->method->price(sides[s]->prepared, device, &in);
+		rql_cost_add(out, &in);
+	}
+}
+
+static struct rql_stage *stage_of(const struct rql_prepared *p)
+{
+	return &((struct rql_prepared *)(uintptr_t)p)->stage;
+}
+
+static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
+{
+	(void)device;
+	return rql_stage_run(stage_of(prepared), how, NULL, out, err);
+}
+
+static void free_prepared(struct rql_prepared *p)
+{
+	if (!p)
+		return;
+	rql_stage_clear(&p->stage);
+	p->pair.probe.method->free(p->pair.probe.prepared);
+	p->pair.build.method->free(p->pair.build.prepared);
+	rql_store_snapshot_release(p->form);
+	free(p->columns);
+	free(p);
+}
+
+static uint64_t prepared_bytes(const struct rql_prepared *p)
+{
+	return sizeof(*p) + p->pair.column_count * sizeof(*p->columns) +
+	       p->pair.probe.method->bytes(p->pair.probe.prepared) + p->pair.build.method->bytes(p->pair.build.prepared);
+}
+
+extern const struct rql_method rql_method_join_compute;
+const struct rql_method rql_method_join_compute = {
+	.name = "join",
+	.description = "joins rows of unindexed columns by hash on a GPU, any number of them to a key on both sides",
+	.paper = "Sioulas et al., ICDE 2019, sections 4 and 5",
+	.unit = RQL_UNIT_COMPUTE,
+	.reads = RQL_READS_PAIR,
+	.gives = 1u << RQL_PORT_COLUMNS,
+	.offer = offer,
+	.prepare = prepare,
+	.price = price,
+	.stage = stage_of,
+	.run = run,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
+};
