@@ -306,6 +306,7 @@ static rql_status take_condition(struct joining *j, const struct rql_expr *e)
 		return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED,
 		                     "EXISTS or IN by a condition that is not an equality of two columns");
 	struct rql_expr *both = rql_expr_rewrite(j->f->arena, e, to_both, j);
+	j->side.open = true;
 	return both && rql_expr_list_add(j->f->arena, &j->open, both) ? RQL_OK : out_of_memory(j->f);
 }
 
@@ -325,6 +326,7 @@ static rql_status set_kind(struct joining *j)
 		if (kinds[i].join != j->rel->join)
 			continue;
 		j->side.kind = kinds[i].kind;
+		j->side.single = j->rel->join == RQL_JOIN_SINGLE;
 		j->right = kinds[i].right;
 		return RQL_OK;
 	}

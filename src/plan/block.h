@@ -22,6 +22,8 @@ enum { RQL_MARK_OF_KEY, RQL_MARK_OF_NULL };
 struct rql_block_side {
 	enum rql_side_kind kind;
 	bool not_in;        /* ANTI: NOT IN: what a MARK leaves open is no row either */
+	bool single;        /* LEFT: a scalar subquery, whose second row with a key is an error */
+	bool open;          /* LEFT: conditions beyond the keys are in the expressions over it, true of one row of a key at most */
 	uint32_t key_count; /* 1 or 2; conjuncts, but 1 for MARK and not_in */
 	struct rql_side_key {
 		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */

@@ -108,6 +108,8 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 		                  rql_map_is_dense(map) ? "dense" : "hashed",
 		                  (unsigned long long)rql_map_bytes(map), scan->sources[m]);
 	}
+	if (scan->joins)
+		rql_strbuf_put(out, scan->joins);
 	if (scan->selection)
 		put_selection(out, scan->selection);
 }

@@ -361,6 +361,8 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		best = leaf;
 		p->best_ns = rql_cost_expected(&best.cost);
 	}
+	if (status == RQL_OK && !best.prepared && !rows)
+		status = rql_join_leaf_try(p, block, &best);
 	if (status == RQL_OK && best.prepared) {
 		struct rql_leaf *leaf = add_leaf(p);
 		if (leaf) {

@@ -1,0 +1,71 @@
+/* A block as joins of columns on a GPU. No side needs a key that comes once, and nothing is read while planning:
+ *
+ *   join_shape.c   relations (tables and sides of the block, each the rows of one columns structure), and the steps that
+ *                  join them, one after the other, to what there is so far
+ *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
+ *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
+ *
+ * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
+#ifndef RQL_PLAN_JOIN_H
+#define RQL_PLAN_JOIN_H
+
+#include "column/form.h"
+#include "plan/leaf.h"
+#include "plan/scan_bind.h"
+
+#define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
+#define RQL_JOIN_KEYS 4u /* equalities that make one key */
+
+/* Rows of one table, filtered: outputs are over its columns as COLUMNs of table 0. */
+struct rql_join_relation {
+	uint32_t number;                   /* of its columns in the block: a table's, or RQL_BLOCK_SIDE(i) */
+	const struct rql_block_side *side; /* NULL: a table of inner joins */
+	struct rql_structure *structure;   /* fresh, of the table; borrowed */
+	const char *table;
+	struct rql_expr *const *of_side;   /* side: its columns over the table's */
+	struct rql_expr_list conjuncts;
+	/* What it gives: first the block's columns that are read above, then one or more for each key. */
+	struct rql_expr_list columns; /* as the block calls them */
+	struct rql_expr_list outputs;
+	/* join_bind.c */
+	struct rql_request request;     /* for COLUMNS; gives and outputs are the bound ones */
+	uint32_t form_count;            /* columns of its form: `columns`, then a key for each step that has one here */
+	struct rql_form_column *form;
+};
+
+/* A relation joined to what there is. */
+struct rql_join_step {
+	uint32_t relation;
+	enum rql_lookup_kind kind;
+	uint32_t owner; /* the relation before it that has the other keys */
+	uint32_t key_count;
+	struct rql_join_key {
+		struct rql_expr *outer, *inner; /* over the owner's, and the relation's own columns */
+		bool null_safe;
+		uint32_t outer_output, inner_output; /* in their relations' outputs */
+	} keys[RQL_JOIN_KEYS];
+	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
+	double distinct;                     /* values of the key, on the side that has more */
+};
+
+struct rql_join_graph {
+	struct rql_planning *p;
+	const struct rql_block *block;
+	uint32_t relation_count, step_count, first; /* first: the relation that the steps begin with */
+	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
+	struct rql_join_step steps[RQL_JOIN_RELATIONS];
+	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
+	struct rql_error *err;
+};
+
+/* RQL_ERROR_UNSUPPORTED with the reason when the block is no such chain. */
+rql_status rql_join_shape(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* Can the program raise an error in some row, whatever else is tested? The host sees other rows than a join's. */
+static inline bool rql_join_can_fail(const struct rql_request *request, const struct rql_source *source)
+{
+	return source->kind == RQL_SOURCE_PROGRAM && rql_program_can_fail(request->programs[source->index].program);
+}
+/* Fills requests, forms and keys. */
+rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,314 @@
+/* What each relation of a join gives: its request, the form of its rows, and keys that say the same on both sides. */
+#include <string.h>
+
+#include "plan/join.h"
+
+
+static rql_status out_of_memory(struct rql_join_graph *g)
+{
+	return rql_error_memory(g->err, 0, "a plan");
+}
+
+static rql_status refuse(struct rql_join_graph *g, const char *why)
+{
+	return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s", why);
+}
+
+/* ---- outputs ---- */
+
+static bool is_text(struct rql_type type)
+{
+	return type.id == RQL_TYPE_VARCHAR || type.id == RQL_TYPE_BLOB || type.id == RQL_TYPE_ENUM ||
+	       type.id == RQL_TYPE_UUID;
+}
+
+/* Numbers that lie as codes are keys as numbers: another table's codes are others. */
+static const struct rql_expr *key_value(struct rql_join_graph *g, const struct rql_expr *e)
+{
+	if (e->kind != RQL_EXPR_COLUMN || is_text(e->type))
+		return e;
+	struct rql_expr *cast = rql_expr_new(g->p->arena, RQL_EXPR_CAST, e->type, 1);
+	if (cast)
+		cast->children[0] = (struct rql_expr *)(uintptr_t)e;
+	return cast;
+}
+
+static bool is_coded(const struct rql_join_relation *r, const struct rql_expr *e)
+{
+	uint32_t column = e->kind == RQL_EXPR_COLUMN
+	                      ? rql_scan_find_column(r->structure->snapshot, r->structure->column_ids, e)
+	                      : RQL_NONE;
+	return column != RQL_NONE && r->structure->snapshot->columns[column].kind == RQL_STORE_CODED;
+}
+
+static rql_status add_key_output(struct rql_join_graph *g, struct rql_join_relation *r, struct rql_expr *e,
+                                 uint32_t *out)
+{
+	const struct rql_expr *value = is_coded(r, e) ? key_value(g, e) : e;
+	*out = r->outputs.count;
+	if (!value || !rql_expr_list_add(g->p->arena, &r->outputs, (struct rql_expr *)(uintptr_t)value))
+		return out_of_memory(g);
+	return RQL_OK;
+}
+
+static rql_status add_keys(struct rql_join_graph *g)
+{
+	for (uint32_t s = 0; s < g->step_count; s++)
+		for (uint32_t k = 0; k < g->steps[s].key_count; k++) {
+			struct rql_join_key *key = &g->steps[s].keys[k];
+			RQL_TRY(add_key_output(g, &g->relations[g->steps[s].owner], key->outer, &key->outer_output));
+			RQL_TRY(add_key_output(g, &g->relations[g->steps[s].relation], key->inner, &key->inner_output));
+		}
+	return RQL_OK;
+}
+
+/* The relation's rows as a selection of its columns structure, bound as any. */
+static rql_status bind_relation(struct rql_join_graph *g, struct rql_join_relation *r)
+{
+	struct rql_arena *arena = g->p->arena;
+	struct rql_block *block = RQL_NEW(arena, struct rql_block);
+	struct rql_rows_block *rows = RQL_NEW(arena, struct rql_rows_block);
+	struct rql_table_ref *table = RQL_NEW(arena, struct rql_table_ref);
+	struct rql_star *star;
+	if (!block || !rows || !table)
+		return out_of_memory(g);
+	*table = (struct rql_table_ref){.table = r->table};
+	*block = (struct rql_block){.table_count = 1,
+	                            .tables = table,
+	                            .conjunct_count = r->conjuncts.count,
+	                            .conjuncts = r->conjuncts.items,
+	                            .group_count = r->outputs.count,
+	                            .groups = r->outputs.items};
+	*rows = (struct rql_rows_block){.block = block, .output_count = r->outputs.count, .limit = UINT64_MAX};
+	RQL_TRY(rql_star_make(arena, block, 0, NULL, &star, g->err));
+	return rql_scan_bind_rows(g->p->ctx, arena, star, rows, r->structure, NULL, &r->request, g->err);
+}
+
+/* ---- forms ---- */
+
+static bool program_nullable(const struct rql_request *request, const struct rql_source *source)
+{
+	const struct rql_row_program *p = &request->programs[source->index];
+	bool some = p->program->results[source->result].nullable;
+	for (uint32_t i = 0; i < p->program->input_count; i++) {
+		const struct rql_store_column *column = &request->snapshot->columns[p->inputs[i].index];
+		some |= p->inputs[i].kind != RQL_SOURCE_COLUMN || column->nulls ||
+		        (column->kind == RQL_STORE_CODED && column->dimension->has_null);
+	}
+	return some;
+}
+
+/* What is known of an output, as a column of the form. */
+static rql_status describe(struct rql_join_graph *g, const struct rql_join_relation *r, uint32_t output,
+                           struct rql_form_column *out)
+{
+	const struct rql_request *request = &r->request;
+	const struct rql_output *o = &request->outputs[output];
+	*out = (struct rql_form_column){.of = {.name = "expression", .type = o->type}};
+	if (o->source.kind == RQL_SOURCE_COLUMN && !o->values) {
+		out->of = request->snapshot->columns[o->source.index];
+		out->nullable = out->of.nulls || (out->of.kind == RQL_STORE_CODED && out->of.dimension->has_null);
+		if (out->of.type.id == RQL_TYPE_UHUGEINT && out->of.kind == RQL_STORE_INTEGER)
+			return refuse(g, "a column is a UHUGEINT");
+		return RQL_OK;
+	}
+	if (o->source.kind != RQL_SOURCE_PROGRAM || o->values)
+		return refuse(g, "a text is made of columns before they are joined");
+	const struct rql_program_result *result =
+		&request->programs[o->source.index].program->results[o->source.result];
+	const bool real = result->kind == RQL_LANE_F32 || result->kind == RQL_LANE_F64;
+	out->of.kind = real ? RQL_STORE_REAL : RQL_STORE_INTEGER;
+	out->of.least = result->kind == RQL_LANE_BOOL ? 0 : result->bounds.low;
+	out->of.greatest = result->kind == RQL_LANE_BOOL ? 1 : result->bounds.high;
+	out->nullable = program_nullable(request, &o->source);
+	return RQL_OK;
+}
+
+/* ---- keys ---- */
+
+struct key_side {
+	struct rql_join_relation *r;
+	uint32_t output;
+	struct rql_form_column column;
+	struct rql_group_key part;
+};
+
+static uint32_t count_distinct(const struct key_side *s)
+{
+	const struct rql_store_column *c = &s->column.of;
+	rql_int128 rows = s->r->structure->snapshot->rows;
+	rql_int128 values = c->kind == RQL_STORE_CODED ? c->dimension->count : c->greatest - c->least + 1;
+	values = values < rows ? values : rows;
+	return values < 1 ? 1 : values > UINT32_MAX ? UINT32_MAX : (uint32_t)values;
+}
+
+/* Codes of `from` as codes of `to`; what is not there becomes `to`'s count. */
+static uint32_t *codes_in(struct rql_arena *arena, const struct rql_dimension *from, const struct rql_dimension *to)
+{
+	uint32_t *out = RQL_NEW_ARRAY(arena, uint32_t, from->count + 1u), at = 0;
+	const uint32_t last = to->count - to->has_null;
+	for (uint32_t code = 0; out && code < from->count; code++) {
+		out[code] = to->count;
+		if (from->has_null && code + 1 == from->count)
+			break;
+		while (at < last && rql_column_compare(&to->values, at, &from->values, code) < 0)
+			at++;
+		if (at < last && rql_column_compare(&to->values, at, &from->values, code) == 0)
+			out[code] = at;
+	}
+	return out;
+}
+
+static bool same_codes(const struct key_side *a, const struct key_side *b)
+{
+	return a->column.of.dimension->values.data == b->column.of.dimension->values.data;
+}
+
+/* Both sides' parts: numbers below *count that are equal where the values are. */
+static rql_status make_parts(struct rql_join_graph *g, struct key_side *outer, struct key_side *inner, bool null_safe,
+                             uint32_t *count)
+{
+	struct key_side *sides[] = {outer, inner};
+	struct rql_store_column *a = &outer->column.of, *b = &inner->column.of;
+	rql_int128 least = a->least < b->least ? a->least : b->least;
+	rql_int128 greatest = a->greatest > b->greatest ? a->greatest : b->greatest, numbers = greatest - least + 1;
+	const bool coded = a->kind == RQL_STORE_CODED;
+	if (coded)
+		numbers = (rql_int128)a->dimension->count + 1;
+	numbers += null_safe;
+	if (numbers > UINT32_MAX || least < INT64_MIN || greatest > INT64_MAX)
+		return refuse(g, "a key of several columns has one with a range of more than 2^32");
+	*count = (uint32_t)numbers;
+	for (uint32_t s = 0; s < 2; s++)
+		sides[s]->part = (struct rql_group_key){.source = sides[s]->r->request.outputs[sides[s]->output].source,
+		                                        .least = coded ? 0 : (int64_t)least,
+		                                        .key_count = *count,
+		                                        .null_key = null_safe ? *count - 1 : RQL_NONE};
+	if (!coded)
+		return RQL_OK;
+	for (uint32_t s = 0; s < 2; s++) {
+		uint32_t *codes = codes_in(g->p->arena, sides[s]->column.of.dimension, a->dimension);
+		if (!codes)
+			return out_of_memory(g);
+		if (null_safe && sides[s]->column.of.dimension->has_null)
+			codes[sides[s]->column.of.dimension->count - 1] = *count - 1;
+		sides[s]->part.key_of_code = codes;
+	}
+	return RQL_OK;
+}
+
+/* One column as it is: integers of one range, or codes of one dictionary. */
+static bool share_column(struct key_side *outer, struct key_side *inner)
+{
+	struct rql_store_column *a = &outer->column.of, *b = &inner->column.of;
+	if (a->kind == RQL_STORE_CODED)
+		return same_codes(outer, inner);
+	a->least = b->least = a->least < b->least ? a->least : b->least;
+	a->greatest = b->greatest = a->greatest > b->greatest ? a->greatest : b->greatest;
+	return true;
+}
+
+/* Puts a key behind the relation's columns: an output as it is, or one of several parts. */
+static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct rql_output *output, uint32_t *column)
+{
+	struct rql_join_relation *r = s->r;
+	*column = r->form_count;
+	((struct rql_output *)(uintptr_t)r->request.outputs)[r->form_count] = *output;
+	r->form[r->form_count++] = s->column;
+	return rql_form_bits(&s->column.of) ? RQL_OK : refuse(g, "a key takes more than 64 bits");
+}
+
+static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
+{
+	struct key_side sides[2][RQL_JOIN_KEYS];
+	struct rql_group_key *parts[2];
+	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
+	uint32_t *columns[] = {&step->outer_column, &step->inner_column}, n = step->key_count;
+	double distinct[2] = {1, 1};
+	rql_int128 numbers = 1;
+	for (uint32_t s = 0; s < 2; s++) {
+		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
+			return out_of_memory(g);
+		for (uint32_t k = 0; k < n; k++) {
+			sides[s][k] = (struct key_side){
+				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
+			RQL_TRY(describe(g, of[s], sides[s][k].output, &sides[s][k].column));
+			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
+				return refuse(g, "a key can raise an error in some row");
+			distinct[s] *= count_distinct(&sides[s][k]);
+		}
+		double rows = (double)of[s]->structure->snapshot->rows;
+		distinct[s] = distinct[s] < rows ? distinct[s] : rows;
+	}
+	step->distinct = distinct[0] > distinct[1] ? distinct[0] : distinct[1];
+	for (uint32_t k = 0; k < n; k++) {
+		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
+		if (a->kind != b->kind || a->kind == RQL_STORE_REAL || !rql_type_equal(a->type, b->type))
+			return refuse(g, "a key is a real number, or the two sides' types differ");
+	}
+	if (n == 1 && !step->keys[0].null_safe && share_column(&sides[0][0], &sides[1][0])) {
+		for (uint32_t s = 0; s < 2; s++) {
+			struct rql_output as_it_is = of[s]->request.outputs[sides[s][0].output];
+			RQL_TRY(put_key(g, &sides[s][0], &as_it_is, columns[s]));
+		}
+		return RQL_OK;
+	}
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t count = 1;
+		RQL_TRY(make_parts(g, &sides[0][k], &sides[1][k], step->keys[k].null_safe, &count));
+		numbers *= count;
+		if (numbers > (rql_int128)1 << 62)
+			return refuse(g, "the columns of a key have more than 2^62 combinations");
+		parts[0][k] = sides[0][k].part;
+		parts[1][k] = sides[1][k].part;
+	}
+	for (uint32_t s = 0; s < 2; s++) {
+		struct rql_output output = {.type = rql_type_simple(RQL_TYPE_BIGINT), .part_count = n, .parts = parts[s]};
+		sides[s][0].column = (struct rql_form_column){.of = {.name = "key",
+		                                                     .type = rql_type_simple(RQL_TYPE_BIGINT),
+		                                                     .kind = RQL_STORE_INTEGER,
+		                                                     .greatest = numbers - 1},
+		                                              .nullable = true};
+		RQL_TRY(put_key(g, &sides[s][0], &output, columns[s]));
+	}
+	return RQL_OK;
+}
+
+/* ---- the whole ---- */
+
+/* Keys take the places of outputs that are keys' columns: there are no more keys than those, and each is read before. */
+static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *r)
+{
+	struct rql_output *outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_output, 2 * r->outputs.count + 1u);
+	r->form = RQL_NEW_ARRAY(g->p->arena, struct rql_form_column, 2 * r->outputs.count + 1u);
+	if (!r->form || !outputs)
+		return out_of_memory(g);
+	for (uint32_t i = 0; i < r->columns.count; i++)
+		RQL_TRY(describe(g, r, i, &r->form[r->form_count++]));
+	/* The keys' columns move behind, where they are read from until their keys are made. */
+	const uint32_t keys = r->outputs.count - r->columns.count;
+	memcpy(outputs, r->request.outputs, r->columns.count * sizeof *outputs);
+	memcpy(outputs + r->outputs.count, r->request.outputs + r->columns.count, keys * sizeof *outputs);
+	r->request.outputs = outputs;
+	return RQL_OK;
+}
+
+rql_status rql_join_bind(struct rql_join_graph *g)
+{
+	RQL_TRY(add_keys(g));
+	for (uint32_t r = 0; r < g->relation_count; r++) {
+		RQL_TRY(bind_relation(g, &g->relations[r]));
+		RQL_TRY(open_form(g, &g->relations[r]));
+	}
+	for (uint32_t s = 0; s < g->step_count; s++) {
+		for (uint32_t k = 0; k < g->steps[s].key_count; k++) {
+			struct rql_join_key *key = &g->steps[s].keys[k];
+			const struct rql_join_relation *owner = &g->relations[g->steps[s].owner];
+			const struct rql_join_relation *own = &g->relations[g->steps[s].relation];
+			key->outer_output += owner->outputs.count - owner->columns.count;
+			key->inner_output += own->outputs.count - own->columns.count;
+		}
+		RQL_TRY(bind_key(g, &g->steps[s]));
+	}
+	return RQL_OK;
+}

@@ -1,0 +1,526 @@
+/* The chain of methods that joins a block's relations on a GPU, and the leaf above it. */
+#include <string.h>
+
+#include "plan/join.h"
+#include "plan/price_host.h"
+#include "util/threads.h"
+
+/* Rows that a join may give, for each that is expected: what is found beyond is the host's. */
+#define ROWS_PER_EXPECTED 64.0
+#define ROWS_LEAST ((uint64_t)1 << 22)
+#define ROWS_MOST UINT64_C(0xf0000000)
+#define ANTI_SHARE 0.5 /* of rows without a match, a guess */
+
+/* What there is so far: rows of several relations, by one method. */
+struct chain {
+	struct rql_columns_source source;
+	uint32_t column_count;
+	struct chained { /* where a column of the form is from */
+		uint32_t relation, column;
+	} * columns;
+	struct rql_form_column *form;
+};
+
+struct building {
+	struct rql_join_graph *g;
+	struct rql_device *device;
+	bool joined[RQL_JOIN_RELATIONS];
+	uint32_t next; /* step */
+	struct rql_error *err;
+};
+
+static rql_status out_of_memory(struct rql_join_graph *g)
+{
+	return rql_error_memory(g->err, 0, "a plan");
+}
+
+static bool switched_off(const struct rql_planning *p, uint32_t m)
+{
+	return p->ctx->settings->disabled_methods >> m & 1;
+}
+
+/* The first method of the compute unit that takes the request on the device. */
+static rql_status prepare(struct building *b, const struct rql_request *request, const struct rql_method **method,
+                          struct rql_prepared **out)
+{
+	const char *reason = NULL;
+	for (uint32_t m = 0; rql_methods()[m]; m++) {
+		*method = rql_methods()[m];
+		if ((*method)->unit != RQL_UNIT_COMPUTE || switched_off(b->g->p, m) || !rql_method_takes(*method, request))
+			continue;
+		if ((*method)->offer(request, b->device, &reason) == RQL_OFFER_FULL)
+			return (*method)->prepare(request, b->device, out, b->g->err);
+	}
+	return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
+	                     reason ? reason : "the method is switched off");
+}
+
+static void drop_source(struct rql_columns_source *source)
+{
+	if (source->prepared)
+		source->method->free(source->prepared);
+	if (source->form)
+		rql_store_snapshot_release(source->form);
+	*source = (struct rql_columns_source){0};
+}
+
+/* ---- relations ---- */
+
+/* Rows of one relation, all columns of its form. */
+static rql_status open_relation(struct building *b, uint32_t relation, struct chain *out)
+{
+	struct rql_join_graph *g = b->g;
+	struct rql_join_relation *r = &g->relations[relation];
+	const struct rql_store_snapshot *snapshot = r->structure->snapshot;
+	const struct rql_form_spec spec = {.rows = snapshot->rows,
+	                                   .column_count = r->form_count,
+	                                   .columns = r->form,
+	                                   .source_count = 1,
+	                                   .sources = &snapshot};
+	struct rql_cost cost;
+	*out = (struct chain){.column_count = r->form_count,
+	                      .form = r->form,
+	                      .columns = RQL_NEW_ARRAY(g->p->arena, struct chained, r->form_count)};
+	if (!out->columns)
+		return out_of_memory(g);
+	for (uint32_t c = 0; c < r->form_count; c++)
+		out->columns[c] = (struct chained){relation, c};
+	RQL_TRY(rql_form_new(&spec, &out->source.form, g->err));
+	struct rql_request request = r->request;
+	request.wants = RQL_PORT_COLUMNS;
+	request.gives = out->source.form;
+	request.output_count = r->form_count;
+	request.limit = UINT64_MAX;
+	RQL_TRY(prepare(b, &request, &out->source.method, &out->source.prepared));
+	out->source.method->price(out->source.prepared, b->device, &cost);
+	out->source.rows = cost.rows_out;
+	return RQL_OK;
+}
+
+/* ---- joins ---- */
+
+static uint32_t find_column(const struct chain *c, uint32_t relation, uint32_t column)
+{
+	uint32_t at = 0;
+	while (at < c->column_count && (c->columns[at].relation != relation || c->columns[at].column != column))
+		at++;
+	return at < c->column_count ? at : RQL_NONE;
+}
+
+/* Is a column read by whoever comes behind the step that is made now? */
+static bool is_wanted(const struct building *b, const struct chained *c)
+{
+	bool wanted = c->column < b->g->relations[c->relation].columns.count;
+	for (uint32_t s = b->next + 1; s < b->g->step_count && !wanted; s++)
+		wanted = b->g->steps[s].owner == c->relation && b->g->steps[s].outer_column == c->column;
+	return wanted;
+}
+
+/* Rows that the step gives: keys are taken to be spread evenly over the values that there are. */
+static double expected_rows(const struct rql_join_step *step, const struct chain *outer, const struct chain *inner)
+{
+	const double a = outer->source.rows, b = inner->source.rows, pairs = a * b / step->distinct;
+	const double share = b < step->distinct ? b / step->distinct : 1;
+	switch (step->kind) {
+	case RQL_LOOKUP_INNER:
+		return pairs;
+	case RQL_LOOKUP_LEFT:
+		return pairs > a ? pairs : a;
+	case RQL_LOOKUP_SEMI:
+		return a * share;
+	default:
+		return a * (1 - ANTI_SHARE * share);
+	}
+}
+
+static uint64_t most_rows(const struct rql_join_step *step, const struct chain *outer, double expected)
+{
+	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI)
+		return outer->source.form->rows;
+	double most = expected * ROWS_PER_EXPECTED;
+	return most < (double)ROWS_LEAST ? ROWS_LEAST : most < (double)ROWS_MOST ? (uint64_t)most : ROWS_MOST;
+}
+
+/* The columns that go on, of both chains; at least one, so that there are rows to count. */
+static bool keep_columns(const struct building *b, const struct chain *probe, const struct chain *build,
+                         enum rql_lookup_kind kind, uint32_t probe_key, struct chain *out,
+                         struct rql_pair_column *columns)
+{
+	const struct chain *chains[] = {probe, build};
+	struct rql_arena *arena = b->g->p->arena;
+	const uint32_t most = probe->column_count + build->column_count + 1;
+	out->columns = RQL_NEW_ARRAY(arena, struct chained, most);
+	out->form = RQL_NEW_ARRAY(arena, struct rql_form_column, most);
+	if (!out->columns || !out->form)
+		return false;
+	for (uint32_t s = 0; s < 2; s++)
+		for (uint32_t c = 0; c < chains[s]->column_count; c++) {
+			if (!is_wanted(b, &chains[s]->columns[c]))
+				continue;
+			out->columns[out->column_count] = chains[s]->columns[c];
+			out->form[out->column_count] = chains[s]->form[c];
+			out->form[out->column_count].nullable |= s && kind == RQL_LOOKUP_LEFT;
+			columns[out->column_count++] = (struct rql_pair_column){.of_build = s, .column = c};
+		}
+	if (out->column_count)
+		return true;
+	out->columns[0] = probe->columns[probe_key];
+	out->form[0] = probe->form[probe_key];
+	columns[out->column_count++] = (struct rql_pair_column){.column = probe_key};
+	return true;
+}
+
+/* outer becomes its join with inner. What is prepared takes both sources over. */
+static rql_status join(struct building *b, const struct rql_join_step *step, struct chain *outer, struct chain *inner)
+{
+	struct rql_join_graph *g = b->g;
+	const uint32_t outer_key = find_column(outer, step->owner, step->outer_column);
+	const uint32_t inner_key = find_column(inner, step->relation, step->inner_column);
+	const double expected = expected_rows(step, outer, inner);
+	const bool swap = step->kind == RQL_LOOKUP_INNER && inner->source.rows > outer->source.rows;
+	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
+	struct chain next = {0};
+	struct rql_pair_column *columns =
+		RQL_NEW_ARRAY(g->p->arena, struct rql_pair_column, outer->column_count + inner->column_count + 1u);
+	const struct rql_store_snapshot *sources[] = {outer->source.form, inner->source.form};
+	struct rql_pair pair = {.kind = step->kind,
+	                        .probe = probe->source,
+	                        .build = build->source,
+	                        .probe_key = swap ? inner_key : outer_key,
+	                        .build_key = swap ? outer_key : inner_key,
+	                        .columns = columns};
+	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
+		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
+	if (!columns || !keep_columns(b, probe, build, step->kind, pair.probe_key, &next, columns))
+		return out_of_memory(g);
+	pair.column_count = next.column_count;
+	const struct rql_form_spec spec = {.rows = most_rows(step, outer, expected),
+	                                   .column_count = next.column_count,
+	                                   .columns = next.form,
+	                                   .source_count = 2,
+	                                   .sources = sources};
+	RQL_TRY(rql_form_new(&spec, &next.source.form, g->err));
+	const struct rql_request request = {
+		.wants = RQL_PORT_COLUMNS, .pair = &pair, .gives = next.source.form, .expected = expected};
+	rql_status status = prepare(b, &request, &next.source.method, &next.source.prepared);
+	if (status != RQL_OK) {
+		drop_source(&next.source);
+		return status;
+	}
+	next.source.rows = expected;
+	outer->source.prepared = inner->source.prepared = NULL; /* the join's */
+	drop_source(&outer->source);
+	drop_source(&inner->source);
+	*outer = next;
+	return RQL_OK;
+}
+
+static rql_status join_all(struct building *b, struct chain *out)
+{
+	struct rql_join_graph *g = b->g;
+	RQL_TRY(open_relation(b, g->first, out));
+	for (b->next = 0; b->next < g->step_count; b->next++) {
+		const struct rql_join_step *step = &g->steps[b->next];
+		struct chain inner;
+		rql_status status = open_relation(b, step->relation, &inner);
+		if (status == RQL_OK)
+			status = join(b, step, out, &inner);
+		drop_source(&inner.source);
+		RQL_TRY(status);
+	}
+	return RQL_OK;
+}
+
+/* ---- above ---- */
+
+struct rewriting {
+	const struct rql_join_graph *g;
+	const struct chain *chain;
+};
+
+static struct rql_expr *to_chain(struct rql_arena *arena, const struct rql_expr *e, void *state)
+{
+	const struct rewriting *w = state;
+	if (e->kind != RQL_EXPR_COLUMN)
+		return NULL;
+	for (uint32_t r = 0; r < w->g->relation_count; r++) {
+		const struct rql_join_relation *of = &w->g->relations[r];
+		for (uint32_t c = 0; c < of->columns.count && of->number == e->table; c++) {
+			uint32_t at = of->columns.items[c]->index == e->index ? find_column(w->chain, r, c) : RQL_NONE;
+			if (at == RQL_NONE)
+				continue;
+			struct rql_expr *copy = rql_expr_new(arena, RQL_EXPR_COLUMN, e->type, 0);
+			if (copy) {
+				copy->index = at;
+				copy->alias = e->alias;
+			}
+			return copy;
+		}
+	}
+	return NULL;
+}
+
+static struct rql_expr **rewrite_all(const struct rewriting *w, struct rql_expr *const *from, uint32_t count)
+{
+	struct rql_arena *arena = w->g->p->arena;
+	struct rql_expr **out = RQL_NEW_ARRAY(arena, struct rql_expr *, count + 1u);
+	for (uint32_t i = 0; out && i < count; i++)
+		if (!(out[i] = rql_expr_transform(arena, from[i], to_chain, (void *)(uintptr_t)w)))
+			return NULL;
+	return out;
+}
+
+/* Groups and aggregates over the chain's rows, as over a table's. */
+static rql_status bind_above(struct rql_join_graph *g, const struct chain *chain, struct rql_scan_bound *out)
+{
+	const struct rewriting w = {g, chain};
+	struct rql_block *block = RQL_NEW(g->p->arena, struct rql_block);
+	struct rql_table_ref *table = RQL_NEW(g->p->arena, struct rql_table_ref);
+	uint32_t *ids = RQL_NEW_ARRAY(g->p->arena, uint32_t, chain->column_count + 1u);
+	struct rql_star *star;
+	if (!block || !table || !ids)
+		return out_of_memory(g);
+	for (uint32_t c = 0; c < chain->column_count; c++)
+		ids[c] = c;
+	*table = (struct rql_table_ref){.table = g->relations[g->first].table};
+	*block = g->above;
+	block->table_count = 1;
+	block->tables = table;
+	block->conjuncts = rewrite_all(&w, g->above.conjuncts, g->above.conjunct_count);
+	block->groups = rewrite_all(&w, g->above.groups, g->above.group_count);
+	block->aggs = rewrite_all(&w, g->above.aggs, g->above.agg_count);
+	if (!block->conjuncts || !block->groups || !block->aggs)
+		return out_of_memory(g);
+	RQL_TRY(rql_star_make(g->p->arena, block, 0, NULL, &star, g->err));
+	const struct rql_structure rows = {.snapshot = chain->source.form, .column_ids = ids};
+	return rql_scan_bind(g->p->ctx, g->p->arena, star, &rows, NULL, out, g->err);
+}
+
+/* A condition over rows that are joined sees others than the host's. */
+static rql_status check_above(const struct rql_join_graph *g, const struct rql_request *request)
+{
+	for (uint32_t c = 0; c < request->conjunct_count; c++) {
+		const struct rql_source tested = {.kind = RQL_SOURCE_PROGRAM, .index = request->conjuncts[c].index};
+		if (request->conjuncts[c].test == RQL_TEST_IS_TRUE && rql_join_can_fail(request, &tested))
+			return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED,
+			                     "joined as columns on a GPU: a condition over several tables can raise an error");
+	}
+	return RQL_OK;
+}
+
+/* "  join with orders by o_custkey ..." */
+static const char *describe(const struct rql_join_graph *g)
+{
+	static const char *const kinds[] = {[RQL_LOOKUP_INNER] = "join with",
+	                                    [RQL_LOOKUP_LEFT] = "left join with",
+	                                    [RQL_LOOKUP_SEMI] = "semi join with",
+	                                    [RQL_LOOKUP_ANTI] = "anti join with"};
+	struct rql_strbuf text = {0};
+	for (uint32_t s = 0; s < g->step_count; s++) {
+		const struct rql_join_step *step = &g->steps[s];
+		const struct rql_join_relation *r = &g->relations[step->relation];
+		rql_strbuf_printf(&text, "  %s %s (%llu rows, structure %s) by %u column%s, on the device, keys need not be unique\n",
+		                  kinds[step->kind], r->table, (unsigned long long)r->structure->snapshot->rows,
+		                  r->structure->name, step->key_count, step->key_count == 1 ? "" : "s");
+	}
+	const char *copy = rql_arena_strdup(g->p->arena, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return copy;
+}
+
+/* What the host would need for the same. */
+static double host_values(const struct rql_join_graph *g, const struct rql_cost *cost)
+{
+	uint64_t rows[RQL_BLOCK_MAX_TABLES];
+	double inner = 0, selected = 0;
+	for (uint32_t r = 0; r < g->relation_count; r++) {
+		uint64_t all = g->relations[r].structure->snapshot->rows;
+		if (g->relations[r].side)
+			inner += (double)all;
+		else
+			rows[r] = all;
+		selected += r == g->first ? 0 : (double)all;
+	}
+	const struct rql_structure *s = g->relations[g->first].structure;
+	const struct rql_host_work work = {.block = g->block,
+	                                   .fact = g->first,
+	                                   .rows = rows,
+	                                   .inner_rows = inner,
+	                                   .selected = selected,
+	                                   .passed = cost->cells,
+	                                   .groups = cost->rows_out,
+	                                   .snapshot = s->snapshot,
+	                                   .column_ids = s->column_ids};
+	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
+	return rql_host_work_values(&work) * rql_host_idle_factor(threads, s->snapshot->rows);
+}
+
+static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_bound *bound, struct rql_leaf *leaf)
+{
+	struct rql_leaf_scan *scan = RQL_NEW(g->p->arena, struct rql_leaf_scan);
+	const struct rql_join_relation *first = &g->relations[g->first];
+	if (!scan || !(scan->joins = describe(g)))
+		return out_of_memory(g);
+	scan->table = first->table;
+	scan->rows = first->structure->snapshot->rows;
+	scan->blocks = first->structure->snapshot->blocks;
+	scan->host_values = host_values(g, &leaf->cost);
+	leaf->scan = scan;
+	leaf->structure = first->structure;
+	rql_structure_retain(leaf->structure);
+	leaf->slots = bound->slots;
+	leaf->slot_count = g->block->group_count + g->block->agg_count;
+	leaf->group_count = bound->key_count;
+	leaf->hidden_key = bound->hidden_key;
+	leaf->aggs = bound->request.aggs;
+	leaf->agg_count = bound->request.agg_count;
+	leaf->host_columns = g->block->column_count;
+	return RQL_OK;
+}
+
+/* All of it on one device. */
+static rql_status try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf)
+{
+	struct building b = {.g = g, .device = device};
+	struct rql_scan_bound bound;
+	struct chain chain = {0};
+	rql_status status = join_all(&b, &chain);
+	if (status == RQL_OK)
+		status = bind_above(g, &chain, &bound);
+	if (status == RQL_OK)
+		status = check_above(g, &bound.request);
+	if (status == RQL_OK) {
+		bound.request.from = chain.source;
+		status = prepare(&b, &bound.request, &leaf->method, &leaf->prepared);
+	}
+	if (status == RQL_OK) {
+		chain.source.prepared = NULL; /* the scan's */
+		leaf->device = device;
+		leaf->method->price(leaf->prepared, device, &leaf->cost);
+		status = fill_leaf(g, &bound, leaf);
+	}
+	drop_source(&chain.source);
+	if (status != RQL_OK)
+		rql_leaf_clear(leaf);
+	return status;
+}
+
+/* ---- the whole ---- */
+
+/* Why it is not to be had there; NULL: it is. */
+static const char *refused(const struct rql_join_graph *g, struct rql_device *device)
+{
+	const struct rql_plan_context *ctx = g->p->ctx;
+	const char *why = rql_device_refused(ctx->settings, device, RQL_UNIT_COMPUTE);
+	for (uint32_t r = 0; r < g->relation_count && !why && ctx->device_failure; r++)
+		why = ctx->device_failure(g->relations[r].structure, device);
+	return why;
+}
+
+static bool has_room(const struct rql_join_graph *g, struct rql_device *device, const struct rql_cost *cost,
+                     const char **why)
+{
+	const struct rql_plan_context *ctx = g->p->ctx;
+	const uint64_t since = rql_now_ns(), missing = cost->device_bytes - cost->placed_bytes;
+	do {
+		if (!ctx->device_fits || ctx->device_fits(ctx->load_state, device, missing, g->p->arena, why))
+			return true;
+	} while (ctx->device_make_room &&
+	         ctx->device_make_room(ctx->load_state, device, cost->device_bytes, missing, since));
+	return false;
+}
+
+static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
+{
+	struct rql_devices *devices = g->p->ctx->devices;
+	const char *why = "no GPU may be used";
+	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
+		struct rql_device *device = &devices->device[d];
+		struct rql_leaf here = {0};
+		if (device->kind == RQL_DEVICE_CPU || refused(g, device))
+			continue;
+		if (g->p->ctx->device_ready)
+			g->p->ctx->device_ready(g->p->ctx->load_state, device);
+		rql_status status = try_device(g, device, &here);
+		if (status != RQL_OK) {
+			if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
+				return status;
+			why = rql_arena_strdup(g->p->arena, rql_error_message(g->err));
+			rql_error_clear(g->err);
+			continue;
+		}
+		if (!has_room(g, device, &here.cost, &why) ||
+		    (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(&here.cost))) {
+			rql_leaf_clear(&here);
+			continue;
+		}
+		rql_leaf_clear(leaf);
+		*leaf = here;
+	}
+	return leaf->prepared ? RQL_OK : rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "%s", why ? why : "");
+}
+
+/* What costs more than the host leaves the block to smaller leaves, whose rows RayQL joins on the CPU. */
+static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
+{
+	const struct rql_settings *settings = g->p->ctx->settings;
+	const double host_ns = leaf->scan->host_values * g->p->ctx->devices->device[0].profile.host_value_ns;
+	const double ns = rql_cost_expected(&leaf->cost);
+	if (settings->force || settings->unit_forced || ns <= host_ns)
+		return RQL_OK;
+	rql_leaf_clear(leaf);
+	return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %.3f ms, the host takes %.3f ms",
+	                     ns / 1e6, host_ns / 1e6);
+}
+
+/* May a GPU's compute unit be used at all, as the session has it? */
+static bool may_compute(const struct rql_planning *p)
+{
+	const struct rql_settings *settings = p->ctx->settings;
+	if (settings->unit_forced ? settings->unit != RQL_UNIT_COMPUTE : settings->only && settings->only->kind == RQL_DEVICE_CPU)
+		return false;
+	if (!settings->only)
+		rql_devices_find(p->ctx->devices);
+	bool some = false;
+	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
+		some = p->ctx->devices->device[d].kind != RQL_DEVICE_CPU &&
+		       !rql_device_refused(settings, &p->ctx->devices->device[d], RQL_UNIT_COMPUTE);
+	return some;
+}
+
+rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, struct rql_leaf *leaf)
+{
+	struct rql_error why = {0};
+	struct rql_join_graph *g;
+	if (p->is_subplan || p->keyed || block->table_count + block->side_count < 2 || p->beyond ||
+	    rql_block_counts_several(block) || !may_compute(p))
+		return RQL_OK;
+	if (!(g = RQL_NEW(p->arena, struct rql_join_graph)))
+		return rql_error_memory(p->err, 0, "a plan");
+	*g = (struct rql_join_graph){.p = p, .block = block, .err = &why};
+	rql_status status = rql_join_shape(g);
+	if (status == RQL_OK)
+		status = rql_join_bind(g);
+	if (status == RQL_OK)
+		status = try_devices(g, leaf);
+	if (status == RQL_OK)
+		status = compare(g, leaf);
+	if (!g->relation_count || !g->relations[0].structure)
+		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
+	struct rql_candidate *c = rql_candidate_add(p, g->relations[g->first].structure);
+	if (!c) {
+		rql_leaf_clear(leaf);
+		rql_error_clear(&why);
+		return rql_error_memory(p->err, 0, "a plan");
+	}
+	c->rows = true;
+	if (status == RQL_OK) {
+		c->method = leaf->method->name;
+		c->unit = rql_unit_name(leaf->method->unit);
+		c->device = leaf->device;
+		c->cost = leaf->cost;
+		return RQL_OK;
+	}
+	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
+	return rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, NULL);
+}
