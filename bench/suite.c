@@ -54,6 +54,40 @@ static const struct rql_suite join = {"join",
                                       join_queries,
                                       sizeof join_queries / sizeof *join_queries};
 
+/* ---- joins whose keys come more than once on both sides: no star, and nothing to look a row up by ---- */
+
+#define PAIR_SUMS "count(*) AS count, sum(v) AS v, sum(w) AS w"
+static const struct rql_suite_query pairs_queries[] = {
+	{.name = "all", .select = PAIR_SUMS, .rest = "FROM l JOIN r ON l.k = r.k"},
+	{.name = "few", .select = PAIR_SUMS, .rest = "FROM l JOIN r ON l.k = r.k WHERE v < 100 AND w < 100"},
+	{.name = "both", .select = "count(*) AS count, sum(v * w) AS vw", .rest = "FROM l JOIN r ON l.k = r.k WHERE l.g + r.h < 90"},
+	{.name = "groups",
+     .select = "g, h, count(*) AS count, sum(w) AS w, max(v) AS v",
+     .rest = "FROM l JOIN r ON l.k = r.k GROUP BY g, h"},
+	{.name = "keys",
+     .select = "r.k, count(*) AS count, sum(v) AS v",
+     .rest = "FROM l JOIN r ON l.k = r.k WHERE w < 100 GROUP BY r.k",
+     .order = "v DESC, r.k",
+     .limit = 10,
+     .key_order = "v DESC, k"},
+	{.name = "left", .select = "count(*) AS count, count(v) AS found, sum(v) AS v", .rest = "FROM r LEFT JOIN l ON l.k = r.k"},
+	{.name = "three",
+     .select = "count(*) AS count, sum(a.v + b.v) AS v",
+     .rest = "FROM l a JOIN r ON a.k = r.k JOIN l b ON b.k = r.j WHERE w < 100"},
+};
+static const char *const pairs_tables[] = {"l", "r", NULL};
+static const struct rql_suite_fact pairs_facts[] = {{"l", "*"}, {"r", "*"}};
+static const struct rql_suite pairs = {"pairs",
+                                       "joins with keys that come more than once on both sides",
+                                       RQL_SUITE_PAIRS,
+                                       true,
+                                       0,
+                                       pairs_tables,
+                                       pairs_facts,
+                                       sizeof pairs_facts / sizeof *pairs_facts,
+                                       pairs_queries,
+                                       sizeof pairs_queries / sizeof *pairs_queries};
+
 /* ---- the Star Schema Benchmark, from the data of `rayql bench ssb` ---- */
 
 struct ssb_texts {
@@ -101,7 +135,7 @@ const struct rql_suite *rql_suite_ssb(bool flat)
 const struct rql_suite *rql_suite_find(const char *name)
 {
 	static const struct rql_suite *const suites[] = {&rql_suite_tpch, &rql_suite_clickbench,
-	                                                  &groupby, &join, &rql_suite_rows};
+	                                                  &groupby, &join, &pairs, &rql_suite_rows};
 	for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
 		if (!strcmp(suites[i]->name, name))
 			return suites[i];
@@ -126,5 +160,5 @@ struct rql_suite_query rql_suite_sized(const struct rql_suite *suite, const stru
 
 const char *rql_suite_names(void)
 {
-	return "ssb-flat, ssb-rows, ssb, tpch, clickbench, groupby or join";
+	return "ssb-flat, ssb-rows, ssb, tpch, clickbench, groupby, join or pairs";
 }

@@ -79,6 +79,28 @@ static rql_status load_join(rayql_connection *con, const char *table, const stru
 	return status;
 }
 
+/* l has four rows of each of rows / 4 keys; r twice as many rows, over four times as many keys, so that one in four finds
+ * four, each. Scattered as above, but by multiplication modulo a prime, so that rows come in no order of their keys. */
+static rql_status load_pairs(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
+                             struct rql_error *err)
+{
+	const bool left = *table == 'l';
+	const long long seed = (long long)(o->seed & 0xffff) * 1009, rows = (long long)o->size, keys = rows / 4 ? rows / 4 : 1;
+	char text[512];
+	if (left)
+		snprintf(text, sizeof text,
+		         "(i * 7368787 %% 2147483647 %% %lld)::INTEGER AS k, (i * 48271 %% 100)::INTEGER AS g, "
+		         "(i * 16807 %% 10007 %% 1000)::INTEGER AS v",
+		         keys);
+	else
+		snprintf(text, sizeof text,
+		         "(i * 6700417 %% 2147483647 %% %lld)::INTEGER AS k, (i * 69621 %% 2147483629 %% %lld)::INTEGER AS j, "
+		         "(i * 48271 %% 50)::INTEGER AS h, (i * 69621 %% 10009 %% 1000)::INTEGER AS w",
+		         4 * keys, 4 * keys);
+	return rql_client_run(con, err, "CREATE TABLE %s AS SELECT %s FROM (SELECT range + %lld AS i FROM range(%lld))", table,
+	                      text, seed, left ? rows : 2 * rows);
+}
+
 static rql_status load_parquet(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
                                struct rql_error *err)
 {
@@ -119,6 +141,8 @@ static rql_status load_table(rayql_connection *con, const struct rql_suite *suit
 		return load_parquet(con, table, o, err);
 	if (suite->source == RQL_SUITE_JOIN)
 		return load_join(con, table, o, err);
+	if (suite->source == RQL_SUITE_PAIRS)
+		return load_pairs(con, table, o, err);
 	if (suite->source != RQL_SUITE_SSB)
 		return load_generated(con, suite, table, o, err);
 	struct rql_ssb_loaded loaded;
