@@ -417,16 +417,20 @@ static const char *refused(const struct rql_join_graph *g, struct rql_device *de
 	return why;
 }
 
-static bool has_room(const struct rql_join_graph *g, struct rql_device *device, const struct rql_cost *cost,
-                     const char **why)
+/* As price_with_room of price.c: what gives way may be columns of this plan, so that it is priced again. */
+static bool has_room(const struct rql_join_graph *g, struct rql_leaf *leaf, const char **why)
 {
 	const struct rql_plan_context *ctx = g->p->ctx;
-	const uint64_t since = rql_now_ns(), missing = cost->device_bytes - cost->placed_bytes;
+	struct rql_cost *cost = &leaf->cost;
+	const uint64_t since = rql_now_ns();
 	do {
-		if (!ctx->device_fits || ctx->device_fits(ctx->load_state, device, missing, g->p->arena, why))
+		leaf->method->price(leaf->prepared, leaf->device, cost);
+		if (!ctx->device_fits || ctx->device_fits(ctx->load_state, leaf->device,
+		                                          cost->device_bytes - cost->placed_bytes, g->p->arena, why))
 			return true;
 	} while (ctx->device_make_room &&
-	         ctx->device_make_room(ctx->load_state, device, cost->device_bytes, missing, since));
+	         ctx->device_make_room(ctx->load_state, leaf->device, cost->device_bytes,
+	                               cost->device_bytes - cost->placed_bytes, since));
 	return false;
 }
 
@@ -449,7 +453,7 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 			rql_error_clear(g->err);
 			continue;
 		}
-		if (!has_room(g, device, &here.cost, &why) ||
+		if (!has_room(g, &here, &why) ||
 		    (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(&here.cost))) {
 			rql_leaf_clear(&here);
 			continue;

@@ -196,6 +196,9 @@ static rql_status join_side(struct shaping *s, uint32_t relation)
 		uint32_t owner = relation_of(g, reader_of(side->keys[k].outer));
 		if (owner == RQL_NONE || !s->joined[owner] || (k && owner != step->owner))
 			return refuse(g, "an outer, semi or anti join by columns of several tables", "");
+		/* It is made before rows of NULLs are: they must have no match, as 0 has none. */
+		if (g->relations[owner].side && (side->keys[k].null_safe || side->keys[k].outer->kind != RQL_EXPR_COLUMN))
+			return refuse(g, "a join by an outer join's columns of which NULL may have a match", "");
 		step->owner = owner;
 		RQL_TRY(add_key(g, step, side->keys[k].outer, side->keys[k].inner, side->keys[k].null_safe));
 	}

@@ -129,6 +129,9 @@ static void refusals(void **state)
 		"SELECT count(*) FROM a JOIN b ON a.d = b.d",
 		"SELECT count(*), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.t < b.t",
 		"SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE CASE WHEN a.v < 3 THEN a.v ELSE 0 END * b.w * 1000000000000000 > 5",
+		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON b.s IS NOT DISTINCT FROM c.s",
+		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON coalesce(b.k2, 3) = c.k2",
+		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.s IS NOT DISTINCT FROM b.s)",
 		"SET rayql_enable_join = off",
 		"SELECT count(*) FROM a JOIN b ON a.k = b.k",
 	};

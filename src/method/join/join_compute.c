@@ -9,6 +9,7 @@
 
 #define ROOM 1.125
 #define ROOM_LEAST 4096u
+#define SIDE_ROWS (RQL_RELATION_ROWS - RQL_FORM_ROWS)
 #define COUNT_BYTES 8u
 #define SLACK 64u /* readable bytes behind the last field */
 /* Passes over both sides' keys and payloads, and over the output, as bytes at the speed of reading (an H200 takes 6.2 ms
@@ -18,13 +19,14 @@
 #define PASSES 8.0 /* dispatches */
 
 struct rql_prepared {
-	struct rql_stage stage; /* its lock: capacity */
+	struct rql_stage stage; /* its lock: capacity, beyond */
 	struct rql_pair pair;   /* its sources are owned, its columns are ours */
 	struct rql_pair_column *columns;
 	const struct rql_store_snapshot *form; /* retained: of the rows that come out */
 	uint32_t key_bits;
 	double expected;
 	uint64_t capacity;
+	uint64_t beyond; /* rows that a run has found, more than the form may have; 0: none has */
 };
 
 struct context {
@@ -92,13 +94,19 @@ static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_
 
 /* ---- the stage ---- */
 
+static rql_status too_many(const struct rql_prepared *p, struct rql_error *err)
+{
+	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join gives %llu rows, more than the %llu that the plan was made for",
+	                     (unsigned long long)p->beyond, (unsigned long long)p->form->rows);
+}
+
+/* All that is read is its inputs'. What one run has found to be too much is not tried again. */
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
-	(void)stage;
+	const struct rql_prepared *p = prepared_of(stage);
 	(void)progress;
 	(void)nothing;
-	(void)err;
-	return RQL_OK; /* all that is read is its inputs' */
+	return p->beyond ? too_many(p, err) : RQL_OK;
 }
 
 static uint64_t value_bytes(const struct rql_prepared *p, uint64_t capacity)
@@ -163,12 +171,12 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	struct rql_prepared *p = prepared_of(stage);
 	const struct context *x = (const struct context *)base;
 	const uint64_t found = *(const uint64_t *)x->seen->map;
+	if (found > p->form->rows) {
+		p->beyond = found;
+		return too_many(p, err);
+	}
 	if (found <= x->capacity)
 		return RQL_OK;
-	if (found > p->form->rows)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-		                     "a join gives %llu rows, more than the %llu that the plan was made for",
-		                     (unsigned long long)found, (unsigned long long)p->form->rows);
 	uint64_t room = whole_rows((double)found * ROOM), most = whole_rows((double)p->form->rows);
 	room = room < most ? room : most;
 	p->capacity = room > p->capacity ? room : p->capacity;
@@ -247,6 +255,8 @@ static const char *refusal(const struct rql_request *request)
 	if (!key_bits(&pair->probe, pair->probe_key) || !key_bits(&pair->build, pair->build_key) ||
 	    !same_fields(&pair->probe.form->columns[pair->probe_key], &pair->build.form->columns[pair->build_key]))
 		return "the keys of a join are not of one form";
+	if (pair->probe.form->rows > SIDE_ROWS || pair->build.form->rows > SIDE_ROWS)
+		return "a side of a join may have 2^32 rows or more";
 	if (of_build && (pair->kind == RQL_LOOKUP_SEMI || pair->kind == RQL_LOOKUP_ANTI))
 		return "a semi or anti join hands on columns of its build side";
 	return NULL;

@@ -92,7 +92,7 @@ rql_status rql_scan_items_make(struct rql_prepared *p, const struct rql_columns_
 {
 	uint64_t items = (in->room + RQL_STORE_BLOCK - 1) / RQL_STORE_BLOCK;
 	if (items > RQL_SCAN_BLOCKS_MOST || items > p->snapshot->blocks)
-		return rql_error_set(err, RQL_ERROR_LIMIT, "a join gives more rows (%llu) than a plan on this device was made for",
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join gives more rows (%llu) than a plan on this device was made for",
 		                     (unsigned long long)in->room);
 	x->items = (uint32_t)items;
 	return rql_stage_buffer_new(p->stage.device, items * p->table.item_bytes + SLACK, RQL_MEMORY_DEVICE, "the tables of a query",
