@@ -96,7 +96,7 @@ static bool is_syntax(struct json_object *json, const char *name, size_t argumen
 /* What is_syntax() has looked at, and the children, which have other names now. */
 static void drop_call(struct json_object *json)
 {
-	static const char *const fields[] = {"name", "children", "arguments", "is_operator", "has_serialize"};
+	static const char *const fields[] = {"name", "children", "is_operator", "has_serialize"};
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		json_object_object_del(json, fields[i]);
 }
@@ -104,7 +104,8 @@ static void drop_call(struct json_object *json)
 static bool is_boolean(struct json_object *json)
 {
 	struct json_object *type = rql_json_field(json, "return_type");
-	return type && json_object_object_length(type) == 1 && strcmp(rql_json_text(type, "id"), "BOOLEAN") == 0;
+	return json_object_is_type(type, json_type_object) && json_object_object_length(type) == 1 &&
+	       strcmp(rql_json_text(type, "id"), "BOOLEAN") == 0;
 }
 
 static void convert_comparison(struct converting *c, struct json_object *json)
@@ -132,7 +133,7 @@ static void move_flags(struct converting *c, struct json_object *json, const cha
 		put_shared(c, json, names[i], flag);
 		json_object_object_del(data, names[i]);
 	}
-	if (data && json_object_object_length(data) == 0)
+	if (json_object_is_type(data, json_type_object) && json_object_object_length(data) == 0)
 		json_object_object_del(json, "function_data");
 }
 

@@ -164,6 +164,9 @@ static const struct shape order_modifier = {FIELDS(order_modifier_fields)};
 	FIELD("expression_class", TEXT, MUST), ONLY("type", TEXT, MUST, kinds), FIELD("alias", TEXT, MAY),                 \
 	FIELD("query_location", COUNT, HARMLESS)
 
+/* DuckDB 2 has them as functions, whose arguments' types it tells once more. */
+#define ARGUMENTS OF("arguments", LIST(PART), HARMLESS, &type)
+
 static const struct field ref_fields[] = {
 	EXPRESSION("BOUND_REF"),
 	OF("return_type", PART, MUST, &type),
@@ -175,6 +178,7 @@ static const struct field constant_fields[] = {
 };
 static const struct field comparison_fields[] = {
 	EXPRESSION(NULL),
+	ARGUMENTS,
 	FIELD("left", NODE, MUST),
 	FIELD("right", NODE, MUST),
 };
@@ -187,6 +191,7 @@ static const struct field function_fields[] = {
 };
 static const struct field cast_fields[] = {
 	EXPRESSION("OPERATOR_CAST"),
+	ARGUMENTS,
 	FIELD("child", NODE, MUST),
 	OF("return_type", PART, MUST, &type),
 	FIELD("try_cast", FLAG, MAY),
@@ -211,6 +216,7 @@ static const struct field operator_expr_fields[] = {
 };
 static const struct field between_fields[] = {
 	EXPRESSION("COMPARE_BETWEEN"),
+	ARGUMENTS,
 	FIELD("input", NODE, MUST),
 	FIELD("lower", NODE, MUST),
 	FIELD("upper", NODE, MUST),
