@@ -179,28 +179,9 @@ static void convert_cast(struct converting *c, struct json_object *json)
 
 /* ---- functions ---- */
 
-/* 2 keeps the separator of string_agg as an argument, too, which 1.5 has in function_data alone. */
-static void convert_separator(struct json_object *json)
-{
-	struct json_object *separator = rql_json_field(rql_json_field(json, "function_data"), "separator");
-	struct json_object *children = rql_json_field(json, "children");
-	struct json_object *last = rql_json_length(children) == 2 ? json_object_array_get_idx(children, 1) : NULL;
-	struct json_object *value = rql_json_field(last, "value"), *text = rql_json_field(value, "value");
-	if (strcmp(rql_json_text(last, "expression_class"), "BOUND_CONSTANT") == 0 &&
-	    strcmp(rql_json_text(rql_json_field(value, "type"), "id"), "VARCHAR") == 0 &&
-	    json_object_is_type(separator, json_type_string) && json_object_equal(separator, text))
-		json_object_array_del_idx(children, 1, 1);
-}
-
 static void convert_function(struct converting *c, struct json_object *json)
 {
 	put(c, json, "original_arguments", json_object_new_array());
-}
-
-static void convert_aggregate(struct converting *c, struct json_object *json)
-{
-	convert_function(c, json);
-	convert_separator(json);
 }
 
 /* 2 has the offset and the default of lag and lead as arguments. */
@@ -229,7 +210,7 @@ static void convert_expression(struct converting *c, struct json_object *json, c
 		{"BOUND_FUNCTION", "OPERATOR_CAST", convert_cast},
 		{"BOUND_FUNCTION", "COMPARE_BETWEEN", convert_between},
 		{"BOUND_FUNCTION", NULL, convert_comparison},
-		{"BOUND_AGGREGATE", NULL, convert_aggregate},
+		{"BOUND_AGGREGATE", NULL, convert_function},
 		{"BOUND_WINDOW", NULL, convert_window},
 	};
 	const char *type = rql_json_text(json, "type");

@@ -358,11 +358,25 @@ static bool aggregate_is_plain(const char *name)
 	return false;
 }
 
-/* string_agg keeps its constant separator as bind data only: give it back as the second argument. */
+/* DuckDB 2 keeps it as the second argument, too. */
+static bool has_separator(struct json_object *separator, const struct rql_expr *expr)
+{
+	const struct rql_expr *last = expr->child_count == 2 ? expr->children[1] : NULL;
+	size_t length = (size_t)json_object_get_string_len(separator);
+	return last && last->kind == RQL_EXPR_CONSTANT && last->type.id == RQL_TYPE_VARCHAR && !last->value.is_null &&
+	       last->value.string.length == length &&
+	       memcmp(last->value.string.data, json_object_get_string(separator), length) == 0;
+}
+
+/* string_agg of 1.5 keeps its constant separator as bind data only: give it back as the second argument. */
 static bool add_separator(struct rql_plan_reader *reader, struct json_object *json, struct rql_expr *expr)
 {
 	struct json_object *separator = rql_json_field(rql_json_field(json, "function_data"), "separator");
-	if (!separator || !json_object_is_type(separator, json_type_string) || expr->child_count != 1)
+	if (!separator || !json_object_is_type(separator, json_type_string))
+		return false;
+	if (has_separator(separator, expr))
+		return true;
+	if (expr->child_count != 1)
 		return false;
 	struct rql_expr *constant = rql_plan_expr_new(reader, RQL_EXPR_CONSTANT, rql_type_simple(RQL_TYPE_VARCHAR), 0);
 	struct rql_expr **children = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, 2);
