@@ -61,7 +61,7 @@ static rql_status describe(struct rql_store_state *state, const struct rql_form_
 		if (spec->columns[c].nullable && columns[c].kind == RQL_STORE_CODED && !columns[c].dimension->has_null)
 			RQL_TRY(with_null(state, columns[c].dimension, &columns[c].dimension, err));
 		if (!rql_form_bits(&columns[c]))
-			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "values of column %s take more than 64 bits",
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "column %s has values of more than 64 bits, or none at all",
 			                     columns[c].name ? columns[c].name : "?");
 	}
 	state->snapshot.columns = columns;

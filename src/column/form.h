@@ -36,5 +36,14 @@ static inline bool rql_is_form(const struct rql_store_snapshot *snapshot)
 }
 /* Rows are given room for in multiples of so many, so that every column begins aligned. */
 #define RQL_FORM_ROWS 64u
+/* The room for so many rows, and some more; and its bytes: behind the last field there are readable ones. */
+static inline uint64_t rql_form_room(double rows)
+{
+	return ((uint64_t)rows / RQL_FORM_ROWS + 1) * RQL_FORM_ROWS;
+}
+static inline uint64_t rql_form_bytes(const struct rql_store_snapshot *form, uint64_t room)
+{
+	return room * rql_form_offset(form, form->column_count) + 64;
+}
 
 #endif

@@ -11,7 +11,6 @@
 #define ROOM_LEAST 4096u
 #define SIDE_ROWS (RQL_RELATION_ROWS - RQL_FORM_ROWS)
 #define COUNT_BYTES 8u
-#define SLACK 64u /* readable bytes behind the last field */
 /* Passes over both sides' keys and payloads, and over the output, as bytes at the speed of reading (an H200 takes 6.2 ms
  * for 2^26 x 2^27 rows of 8 bytes: bench/results, 2026-11-23). */
 #define SIDE_PASSES 12.0
@@ -109,11 +108,6 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return p->beyond ? too_many(p, err) : RQL_OK;
 }
 
-static uint64_t value_bytes(const struct rql_prepared *p, uint64_t capacity)
-{
-	return capacity * rql_form_offset(p->form, p->form->column_count) + SLACK;
-}
-
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
@@ -124,8 +118,8 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 		return rql_error_memory(err, sizeof(*x), "a query's join");
 	*out = &x->base;
 	x->capacity = p->capacity;
-	RQL_TRY(rql_stage_buffer_new(device, value_bytes(p, x->capacity), RQL_MEMORY_DEVICE, "the rows of a join", &x->values,
-	                             err));
+	RQL_TRY(rql_stage_buffer_new(device, rql_form_bytes(p->form, x->capacity), RQL_MEMORY_DEVICE,
+	                             "the rows of a join", &x->values, err));
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_DEVICE, "the number of rows of a join", &x->count, err));
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of rows of a join", &x->seen,
 	                             err));
@@ -161,11 +155,6 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	return RQL_OK;
 }
 
-static uint64_t whole_rows(double rows)
-{
-	return ((uint64_t)rows / RQL_FORM_ROWS + 1) * RQL_FORM_ROWS;
-}
-
 static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
 	struct rql_prepared *p = prepared_of(stage);
@@ -177,7 +166,7 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	}
 	if (found <= x->capacity)
 		return RQL_OK;
-	uint64_t room = whole_rows((double)found * ROOM), most = whole_rows((double)p->form->rows);
+	uint64_t room = rql_form_room((double)found * ROOM), most = rql_form_room((double)p->form->rows);
 	room = room < most ? room : most;
 	p->capacity = room > p->capacity ? room : p->capacity;
 	*again = true;
@@ -213,7 +202,7 @@ static double temp_bytes(const struct rql_prepared *p)
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = prepared_of(stage);
-	return value_bytes(p, p->capacity) + (uint64_t)temp_bytes(p);
+	return rql_form_bytes(p->form, p->capacity) + (uint64_t)temp_bytes(p);
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -295,7 +284,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->key_bits = key_bits(&pair->probe, pair->probe_key);
 	p->expected = request->expected;
 	double room = p->expected * ROOM + ROOM_LEAST, most = (double)p->form->rows;
-	p->capacity = whole_rows(room < most ? room : most);
+	p->capacity = rql_form_room(room < most ? room : most);
 	rql_stage_read(&p->stage, pair->probe.method->stage(pair->probe.prepared));
 	rql_stage_read(&p->stage, pair->build.method->stage(pair->build.prepared));
 	*out = p;

@@ -8,7 +8,6 @@
 #define EMIT_LEAST 4096u /* rows that there is always room for */
 #define EMIT_ROOM 1.125
 #define ITEMS_SIZE 128u
-#define SLACK 64u /* readable bytes behind the last field */
 
 static const struct rql_kernel items_kernel = {
 	.name = "scan.items",
@@ -30,11 +29,6 @@ const char *rql_scan_emit_refusal(const struct rql_request *request)
 
 /* ---- sizes ---- */
 
-static uint64_t whole_rows(double rows)
-{
-	return ((uint64_t)rows / RQL_FORM_ROWS + 1) * RQL_FORM_ROWS;
-}
-
 /* No more rows than are read; nothing drops one of a whole table. */
 static double most_rows(const struct rql_prepared *p)
 {
@@ -44,29 +38,28 @@ static double most_rows(const struct rql_prepared *p)
 void rql_scan_emit_size(struct rql_prepared *p)
 {
 	double passed = p->scan->pass * (double)p->snapshot->rows * EMIT_ROOM + EMIT_LEAST, most = most_rows(p);
-	p->capacity = whole_rows(passed < most ? passed : most);
+	p->capacity = rql_form_room(passed < most ? passed : most);
 }
 
 bool rql_scan_emit_grow(struct rql_prepared *p, const struct rql_scan_context *x, uint64_t found)
 {
 	if (found <= x->capacity)
 		return false;
-	uint64_t room = whole_rows((double)found * EMIT_ROOM);
+	uint64_t room = rql_form_room((double)found * EMIT_ROOM);
 	p->capacity = room > p->capacity ? room : p->capacity;
 	return true;
 }
 
 uint64_t rql_scan_emit_bytes(const struct rql_prepared *p)
 {
-	const uint64_t row = rql_form_offset(p->scan->gives, p->scan->gives->column_count);
-	return p->capacity * row + SLACK + 2 * RQL_SCAN_STATE_WORDS * sizeof(uint64_t);
+	return rql_form_bytes(p->gives, p->capacity) + 2 * RQL_SCAN_STATE_WORDS * sizeof(uint64_t);
 }
 
 /* ---- memory ---- */
 
 rql_status rql_scan_emit_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
 {
-	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), bytes = rql_scan_emit_bytes(p) - 2 * head;
+	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), bytes = rql_form_bytes(p->gives, p->capacity);
 	struct rql_device *device = p->stage.device;
 	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the rows between two steps of a query", &x->rows, err));
 	RQL_TRY(rql_stage_buffer_new(device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
@@ -95,7 +88,7 @@ rql_status rql_scan_items_make(struct rql_prepared *p, const struct rql_columns_
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join gives more rows (%llu) than a plan on this device was made for",
 		                     (unsigned long long)in->room);
 	x->items = (uint32_t)items;
-	return rql_stage_buffer_new(p->stage.device, items * p->table.item_bytes + SLACK, RQL_MEMORY_DEVICE, "the tables of a query",
+	return rql_stage_buffer_new(p->stage.device, items * p->table.item_bytes, RQL_MEMORY_DEVICE, "the tables of a query",
 	                     &x->table, err);
 }
 
