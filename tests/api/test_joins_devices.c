@@ -3,7 +3,8 @@
 #include "check.h"
 #include "device.h"
 
-static const char on_device[] = "SELECT method = 'scan' AND device = 'vulkan:0' AND unit = 'compute' FROM rayql_last_query()";
+static const char on_device[] = "SELECT method = 'scan' AND device = 'vulkan:0' AND unit = 'compute' FROM "
+    "rayql_last_query()";
 static const char joined[] = "on the device, keys need not be unique";
 
 static struct session joins_session(void)
@@ -11,12 +12,16 @@ static struct session joins_session(void)
 	struct session s = open_session(NULL, NULL);
 	run(s.con,
 	    "CREATE TABLE a AS SELECT (hash(i) % 500)::INTEGER k, (hash(i * 3) % 40)::SMALLINT k2, i::BIGINT v, "
-	    "'n' || (hash(i * 5) % 13) s, (hash(i * 7) % 1000 / 7.0)::DOUBLE d, DATE '2020-01-01' + (hash(i * 11) % 300)::INTEGER t, "
+	    "'n' || (hash(i * 5) % 13) s, (hash(i * 7) % 1000 / 7.0)::DOUBLE d, DATE '2020-01-01' + (hash(i * 11) % "
+	    "300)::INTEGER t, "
 	    "((hash(i * 17) % 100000) / 100)::DECIMAL(9, 2) m, hash(i * 23) % 2 = 0 AS yes FROM range(5000) r(i)");
-	run(s.con, "CREATE TABLE b AS SELECT (hash(i * 29) % 700)::INTEGER - 100 k, (hash(i * 31) % 50)::SMALLINT k2, i::BIGINT * 2 w, "
-	           "'n' || (hash(i * 37) % 20) s, (hash(i * 9) % 100 / 3.0)::DOUBLE d, DATE '2020-03-01' + (hash(i * 13) % 300)::INTEGER t, "
+	run(s.con, "CREATE TABLE b AS SELECT (hash(i * 29) % 700)::INTEGER - 100 k, (hash(i * 31) % 50)::SMALLINT "
+	    "k2, i::BIGINT * 2 w, "
+	           "'n' || (hash(i * 37) % 20) s, (hash(i * 9) % 100 / 3.0)::DOUBLE d, DATE '2020-03-01' + (hash(i "
+	           "* 13) % 300)::INTEGER t, "
 	           "(-((hash(i * 19) % 1000000)::DOUBLE) / 100.0)::DECIMAL(12, 2) m FROM range(900) r(i)");
-	run(s.con, "CREATE TABLE c AS SELECT (hash(i * 41) % 60)::BIGINT * 1000000000000 big, (hash(i * 43) % 45)::SMALLINT k2, "
+	run(s.con, "CREATE TABLE c AS SELECT (hash(i * 41) % 60)::BIGINT * 1000000000000 big, (hash(i * 43) % "
+	    "45)::SMALLINT k2, "
 	           "(hash(i * 47) % 700)::INTEGER k, 'q' || (hash(i * 53) % 7) s, i::INTEGER x FROM range(150) r(i)");
 	run(s.con, "CREATE TABLE e (k INTEGER, k2 SMALLINT, w BIGINT, s VARCHAR)");
 	run(s.con, "UPDATE a SET k = NULL WHERE v % 17 = 0; UPDATE a SET s = NULL WHERE v % 19 = 3; "
@@ -55,28 +60,35 @@ static void answers(void **state)
 		/* keys: integers, dates, texts of two dictionaries, several columns, wide ranges, NULLs */
 		"SELECT count(*), sum(v), sum(w), count(w), min(b.m), max(a.t) FROM a, b WHERE a.k = b.k",
 		"SELECT b.s, count(*), sum(a.m), avg(w) FROM a JOIN b ON a.t = b.t GROUP BY b.s ORDER BY b.s",
-		"SELECT a.yes, count(*), sum(a.k2 * b.k2), max(b.s), min(a.s) FROM a JOIN b ON a.s = b.s WHERE w > 100 AND a.d < 100 "
+		"SELECT a.yes, count(*), sum(a.k2 * b.k2), max(b.s), min(a.s) FROM a JOIN b ON a.s = b.s WHERE w > 100 "
+		"AND a.d < 100 "
 		"GROUP BY a.yes ORDER BY ALL",
 		"SELECT a.k2, count(*) FROM a JOIN b ON a.k = b.k AND a.s = b.s AND a.k2 = b.k2 GROUP BY a.k2 ORDER BY a.k2",
 		"SELECT count(*), sum(l.x), max(r.big) FROM c l JOIN c r ON l.big = r.big",
 		"SELECT l.s, sum(r.x) FROM c l JOIN c r ON l.s = r.s WHERE r.x < 90 GROUP BY l.s ORDER BY 1",
 		/* conditions over both sides, expressions, reals */
-		"SELECT a.k2, sum(a.v * b.k2), count(*) FILTER (WHERE b.m < a.m - 5000) FROM a JOIN b ON a.k = b.k AND a.t < b.t "
+		"SELECT a.k2, sum(a.v * b.k2), count(*) FILTER (WHERE b.m < a.m - 5000) FROM a JOIN b ON a.k = b.k AND "
+		"a.t < b.t "
 		"WHERE a.s LIKE 'n1%' GROUP BY a.k2 ORDER BY a.k2",
 		"SELECT max(a.d + b.d), min(b.d), count(a.d) FROM a JOIN b ON a.k2 = b.k2 WHERE a.v < 700",
 		"SELECT count(DISTINCT a.s), sum(w) FROM a JOIN b ON a.k = b.k",
 		/* three tables, in the order of their sizes */
-		"SELECT c.s, count(*), sum(x), sum(v) FROM a, b, c WHERE a.k = b.k AND b.k2 = c.k2 AND x > 20 GROUP BY c.s ORDER BY c.s",
+		"SELECT c.s, count(*), sum(x), sum(v) FROM a, b, c WHERE a.k = b.k AND b.k2 = c.k2 AND x > 20 GROUP BY "
+		"c.s ORDER BY c.s",
 		/* outer, semi and anti joins; what NULL has to say; a dictionary that had no NULL */
 		"SELECT b.s, count(*), count(w), sum(a.k) FROM a LEFT JOIN b ON a.k = b.k GROUP BY b.s ORDER BY b.s",
-		"SELECT c.s, count(*), max(b.m) FROM b LEFT JOIN c ON b.k2 = c.k2 AND c.x % 3 = 1 WHERE b.k > 10 GROUP BY c.s ORDER BY c.s",
-		"SELECT a.s, count(b.k), sum(b.m) FROM a LEFT JOIN b ON a.k = b.k AND b.s <> 'n3' WHERE a.yes GROUP BY a.s ORDER BY a.s",
-		"SELECT b.s, sum(w), count(*) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c WHERE c.k2 = a.k2 AND c.k > 99) "
+		"SELECT c.s, count(*), max(b.m) FROM b LEFT JOIN c ON b.k2 = c.k2 AND c.x % 3 = 1 WHERE b.k > 10 GROUP "
+		"BY c.s ORDER BY c.s",
+		"SELECT a.s, count(b.k), sum(b.m) FROM a LEFT JOIN b ON a.k = b.k AND b.s <> 'n3' WHERE a.yes GROUP BY "
+		"a.s ORDER BY a.s",
+		"SELECT b.s, sum(w), count(*) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c WHERE c.k2 = "
+		"a.k2 AND c.k > 99) "
 		"GROUP BY b.s ORDER BY b.s",
 		"SELECT count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k2 = a.k2)",
 		/* no row has a match */
 		"SELECT count(*), sum(v), min(a.d) FROM a JOIN b ON a.s = b.s WHERE a.s < 'n2' AND b.s >= 'n2'",
-		"SELECT a.s, count(*), count(w) FROM a LEFT JOIN b ON a.s = b.s AND b.s >= 'n2' WHERE a.s < 'n2' GROUP BY a.s ORDER BY a.s",
+		"SELECT a.s, count(*), count(w) FROM a LEFT JOIN b ON a.s = b.s AND b.s >= 'n2' WHERE a.s < 'n2' GROUP "
+		"BY a.s ORDER BY a.s",
 		"SELECT a.k, count(*) FROM a JOIN b ON a.s = b.s WHERE a.s < 'n2' AND b.s >= 'n2' GROUP BY a.k",
 	};
 	struct session s;
@@ -97,8 +109,10 @@ static void growth(void **state)
 	if (!has_unit("compute"))
 		skip();
 	s = joins_session();
-	run(s.con, "CREATE TABLE l AS SELECT CASE WHEN i % 10 < 7 THEN 42 ELSE i END::INTEGER k, i::INTEGER v FROM range(3000) r(i); "
-	           "CREATE TABLE r AS SELECT CASE WHEN i % 10 < 5 THEN 42 ELSE i END::INTEGER k, (i % 11)::INTEGER g FROM range(2000) r(i); "
+	run(s.con, "CREATE TABLE l AS SELECT CASE WHEN i % 10 < 7 THEN 42 ELSE i END::INTEGER k, i::INTEGER v FROM "
+	    "range(3000) r(i); "
+	           "CREATE TABLE r AS SELECT CASE WHEN i % 10 < 5 THEN 42 ELSE i END::INTEGER k, (i % 11)::INTEGER "
+	           "g FROM range(2000) r(i); "
 	           "CREATE INDEX cl ON l USING columns (*); CREATE INDEX cr ON r USING columns (*)");
 	same_there(s.con, "SELECT g, count(*), sum(v) FROM l JOIN r ON l.k = r.k GROUP BY g ORDER BY g");
 	same_there(s.con, "SELECT count(*), sum(v) FROM l LEFT JOIN r ON l.k = r.k AND g < 5");
@@ -107,7 +121,8 @@ static void growth(void **state)
 
 static void inserts(void **state)
 {
-	static const char sql[] = "SELECT b.s, count(*), sum(v), max(b.t) FROM a JOIN b ON a.k = b.k GROUP BY b.s ORDER BY b.s";
+	static const char sql[] = "SELECT b.s, count(*), sum(v), max(b.t) FROM a JOIN b ON a.k = b.k GROUP BY b.s "
+	    "ORDER BY b.s";
 	struct session s;
 	(void)state;
 	if (!has_unit("compute"))
@@ -128,10 +143,12 @@ static void refusals(void **state)
 	static const char *const queries[] = {
 		"SELECT count(*) FROM a JOIN b ON a.d = b.d",
 		"SELECT count(*), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.t < b.t",
-		"SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE CASE WHEN a.v < 3 THEN a.v ELSE 0 END * b.w * 1000000000000000 > 5",
+		"SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE CASE WHEN a.v < 3 THEN a.v ELSE 0 END * b.w * "
+		"1000000000000000 > 5",
 		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON b.s IS NOT DISTINCT FROM c.s",
 		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON coalesce(b.k2, 3) = c.k2",
-		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.s IS NOT DISTINCT FROM b.s)",
+		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.s IS NOT "
+		"DISTINCT FROM b.s)",
 		"SET rayql_enable_join = off",
 		"SELECT count(*) FROM a JOIN b ON a.k = b.k",
 	};
@@ -166,8 +183,10 @@ static void refusals(void **state)
 static void faults(void **state)
 {
 	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
-	static const char make[] = "CREATE TABLE l AS SELECT CASE WHEN i % 10 < 7 THEN 42 ELSE i END::INTEGER k, i::INTEGER v FROM range(300) r(i); "
-	                           "CREATE TABLE r AS SELECT CASE WHEN i % 10 < 5 THEN 42 ELSE i END::INTEGER k, (i % 11)::INTEGER g FROM range(200) r(i); "
+	static const char make[] = "CREATE TABLE l AS SELECT CASE WHEN i % 10 < 7 THEN 42 ELSE i END::INTEGER k, "
+	    "i::INTEGER v FROM range(300) r(i); "
+	                           "CREATE TABLE r AS SELECT CASE WHEN i % 10 < 5 THEN 42 ELSE i END::INTEGER k, (i "
+	                           "% 11)::INTEGER g FROM range(200) r(i); "
 	                           "CREATE INDEX cl ON l USING columns (*); CREATE INDEX cr ON r USING columns (*)";
 	static const char sql[] = "SELECT g, count(*), sum(v) FROM l JOIN r ON l.k = r.k GROUP BY g ORDER BY g";
 	(void)state;
@@ -189,7 +208,8 @@ static void faults(void **state)
 			use(s.con, "compute");
 			for (int i = 0; i < 2; i++)
 				expect(s.con, sql, NULL, want);
-			char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
+			char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE "
+			    "'%vulkan:0%'", NULL);
 			clean = strcmp(marked, "0\n") == 0;
 			struck += !clean;
 			free(marked);
