@@ -2,7 +2,8 @@
 
 The wheel holds librayql, libduckdb for those who have no `duckdb` package, and their licences; it fits any Python 3. Its
 platform tag is the C library's version that the binaries need. RAYQL_BUILD names a build folder to install from; without it
-one is configured and built here.
+one is configured, built and removed here, with the words of CMAKE_ARGS given to CMake. The sdist holds this folder and, below
+`source`, what the library is built from.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -51,12 +53,12 @@ def _metadata() -> str:
 
 
 # ---- the library ----
-def _build() -> Path:
+def _build(folder: Path) -> Path:
     given = os.environ.get("RAYQL_BUILD")
     if given:
         return Path(given)
-    folder = Path(tempfile.gettempdir()) / f"rayql-wheel-{os.getuid()}"
-    _run("cmake", "-S", _root(), "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DRAYQL_TESTS=OFF")
+    options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DRAYQL_TESTS=OFF", *shlex.split(os.environ.get("CMAKE_ARGS", ""))]
+    _run("cmake", "-S", _root(), "-B", folder, "-G", "Ninja", *options)
     _run("cmake", "--build", folder)
     return folder
 
@@ -75,11 +77,10 @@ def _licence_of(library: Path) -> Path | None:
     return text if found and text.exists() else None
 
 
-def _install(target: Path) -> list[Path]:
-    """Fills target (rayql/lib) with the libraries and gives the licences."""
-    build = _build()
-    prefix = Path(tempfile.mkdtemp()) / "prefix"
-    _run("cmake", "--install", build, "--prefix", prefix)
+def _install(target: Path, scratch: Path) -> list[Path]:
+    """Fills target (rayql/lib) with the libraries and gives the licences, which lie in scratch."""
+    prefix = scratch / "prefix"
+    _run("cmake", "--install", _build(scratch / "build"), "--prefix", prefix)
     library = next(prefix.glob("lib*/librayql.so")).resolve()
     beside = target / "rayql"  # where librayql looks for what it needs
     beside.mkdir(parents=True)
@@ -121,7 +122,7 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
     record: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         lib = Path(scratch) / "lib"
-        licences = _install(lib)
+        licences = _install(lib, Path(scratch))
         tag = f"py3-none-{_platform(lib)}"
         path = Path(wheel_directory) / f"{name}-{version}-{tag}.whl"
         with zipfile.ZipFile(path, "w", compresslevel=9) as archive:
@@ -140,23 +141,28 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
     return path.name
 
 
+def _member(archive: tarfile.TarFile, name: str, data: bytes, mode: int) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = len(data), mode, 1767225600  # as in the wheel: 2026-01-01
+    archive.addfile(info, io.BytesIO(data))
+
+
 def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
     name = f"{_field('name')}-{_field('version')}"
     root = _root()
     path = Path(sdist_directory) / f"{name}.tar.gz"
-    files = _run("git", "-C", root, "ls-files", "--", ".", ":!bench/results", ":!tests").splitlines()
-    with tarfile.open(path, "w:gz") as archive:
-        for file in files:
+    left_out = (":!bench/results", ":!tests", ":!.ci", ":!script")
+    files = _run("git", "-C", root, "ls-files", "--", ".", *left_out).splitlines()
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for file in sorted(files):
             inside = file.removeprefix("bindings/python/") if file.startswith("bindings/python/") else f"source/{file}"
-            archive.add(root / file, f"{name}/{inside}")
-        info = tarfile.TarInfo(f"{name}/PKG-INFO")
-        data = _metadata().encode()
-        info.size = len(data)
-        archive.addfile(info, io.BytesIO(data))
+            _member(archive, f"{name}/{inside}", (root / file).read_bytes(), (root / file).stat().st_mode & 0o755)
+        _member(archive, f"{name}/PKG-INFO", _metadata().encode(), 0o644)
     return path.name
 
 
 if __name__ == "__main__":
-    target = sys.argv[1] if len(sys.argv) > 1 else "."
-    Path(target).mkdir(parents=True, exist_ok=True)
-    print(Path(target) / build_wheel(target))
+    words = [word for word in sys.argv[1:] if word != "--sdist"]
+    target = Path(words[0] if words else ".")
+    target.mkdir(parents=True, exist_ok=True)
+    print(target / (build_sdist if "--sdist" in sys.argv else build_wheel)(str(target)))
