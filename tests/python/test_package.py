@@ -12,6 +12,7 @@ import threading
 import time
 import unittest
 import uuid
+import xml.etree.ElementTree
 
 import pandas
 import polars
@@ -153,6 +154,42 @@ class Package(unittest.TestCase):
         self.assertIsNone(_magic.run("con >> kept", "FROM made", variables))
         self.assertEqual(variables["kept"]["x"].tolist(), [7])
         self.assertEqual(_magic.run("", "SELECT 1 AS y", variables)["y"].tolist(), [1])
+
+    # ---- plans as pictures ----
+    def parts(self, plan):
+        """The text and the class of each box of the picture, which has to be XML."""
+        root = xml.etree.ElementTree.fromstring(plan._repr_svg_())
+        texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+        boxes = [element.get("class") for element in root.iter("{http://www.w3.org/2000/svg}rect")]
+        return "\n".join(texts), boxes
+
+    def test_plan_picture(self):
+        self.con.execute("CREATE TABLE t AS SELECT i, i % 10 AS g FROM range(200000) r(i)")
+        self.con.execute("CREATE TABLE names AS SELECT i AS g, 'n' || i AS n FROM range(10) r(i)")
+        self.con.execute("CREATE INDEX \"<c>&\x01\" ON t USING columns (*)")
+        query = "SELECT n, sum(i) AS s, row_number() OVER (ORDER BY sum(i)) FROM t JOIN names USING (g) GROUP BY n"
+        plan = self.con.sql(query).explain("analyze")
+        self.assertTrue(plan.startswith("method: scan on cpu"), plan)
+        self.assertEqual(repr(plan), str(plan))
+        text, boxes = self.parts(plan)
+        for words in ("DuckDB: window and below", "map of names", "<c>&\ufffd", "cpu on", "measured", "price ", "rows came"):
+            self.assertIn(words, text.replace(", 10 came", " rows came"))
+        self.assertEqual(boxes.count("host"), 2, "the window, and the map's rows")
+        self.assertEqual(boxes.count("method"), 1)
+        text, boxes = self.parts(self.con.sql(query).explain())
+        self.assertNotIn("measured", text)
+        with self.assertRaisesRegex(rayql.ProgrammingError, "standard"):
+            self.con.sql(query).explain("json")
+
+    def test_plan_picture_of_host(self):
+        from rayql import _magic
+
+        plan = _magic.run("con", "EXPLAIN SELECT 'a<b' FROM range(3)", {"con": self.con})
+        self.assertIsInstance(plan, rayql.Plan)
+        text, boxes = self.parts(plan)
+        self.assertEqual(boxes, ["page", "host"])
+        self.assertIn("DuckDB answers the whole statement", text)
+        self.assertIn("a<b", text)
 
     # ---- what RayQL does ----
     def test_acceleration(self):

@@ -24,6 +24,7 @@ from ._errors import (
     ProgrammingError,
     Warning,
 )
+from ._explain import Plan
 from ._library import path as _path
 from ._library import quick as _quick
 

@@ -10,6 +10,7 @@ from ctypes import byref, c_char_p, c_int, c_uint64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence
 
 from . import _arrow, _errors, _interrupt, _values
+from ._explain import Plan
 from ._library import Config, Progress, call, lib, quick, raise_error
 
 if TYPE_CHECKING:
@@ -314,6 +315,13 @@ class Relation:
     def show(self) -> None:
         """Prints the first rows."""
         print(self)
+
+    def explain(self, type: str = "standard") -> Plan:
+        """How the query is answered: a text that notebooks show as a picture. "analyze" runs the query and measures it."""
+        if str(type) not in ("standard", "analyze"):
+            raise _errors.ProgrammingError(f'explain() knows "standard" and "analyze", not {type!r}')
+        analyze = "ANALYZE " if type == "analyze" else ""
+        return Plan.of(self._connection._query(f"EXPLAIN {analyze}{self._sql}", self._parameters).fetchall())
 
 
 def _table(columns: list[str], types: list[str], rows: list[tuple], limit: int = 20) -> str:

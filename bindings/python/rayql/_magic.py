@@ -1,10 +1,12 @@
-"""%%rayql [DATABASE] [>> NAME]: a cell of SQL. Its rows are a frame of pandas', kept as NAME where one is given."""
+"""%%rayql [DATABASE] [>> NAME]: a cell of SQL. Its rows are a frame of pandas', kept as NAME where one is given. EXPLAIN gives
+a plan, which a notebook draws."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from . import connect, default_connection
+from ._explain import Plan
 
 _connections: dict[str, Any] = {}
 
@@ -21,7 +23,9 @@ def run(line: str, cell: str, variables: dict[str, Any]) -> Any:
     relation = connection.sql(cell)
     if relation is None:
         return None
-    frame = relation.df()
+    rows = relation._run()
+    is_plan = rows.columns == ["explain_key", "explain_value"]
+    frame = Plan.of(rows.fetchall()) if is_plan else rows.df()
     if name:
         variables[name] = frame
         return None
