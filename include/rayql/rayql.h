@@ -60,6 +60,7 @@ typedef struct rayql_connection rayql_connection;
 typedef struct rayql_statement rayql_statement;
 typedef struct rayql_result rayql_result;
 typedef struct rayql_batch rayql_batch;
+typedef struct rayql_appender rayql_appender;
 
 /* ---- errors and version ---- */
 RAYQL_API rayql_status rayql_error_status(const rayql_error *err); /* RAYQL_OK for NULL */
@@ -112,6 +113,7 @@ RAYQL_API rayql_status rayql_bind_interval(rayql_statement *stmt, uint64_t index
 /* 128 bits in two's complement: upper * 2^64 + lower. RAYQL_ERROR_MISUSE: width not in 1..38, scale
  * above it, or a value of more digits than width. */
 RAYQL_API rayql_status rayql_bind_hugeint(rayql_statement *stmt, uint64_t index, uint64_t lower, int64_t upper);
+RAYQL_API rayql_status rayql_bind_uhugeint(rayql_statement *stmt, uint64_t index, uint64_t lower, uint64_t upper);
 RAYQL_API rayql_status rayql_bind_decimal(rayql_statement *stmt, uint64_t index, uint8_t width, uint8_t scale,
                                           uint64_t lower, int64_t upper);
 RAYQL_API rayql_status rayql_bind_uuid(rayql_statement *stmt, uint64_t index, const uint8_t bytes[16]); /* as written */
@@ -132,6 +134,64 @@ typedef struct rayql_progress_info {
 	const char *phase; /* static text such as "reading", "sorting"; NULL for the host's own */
 } rayql_progress_info;
 RAYQL_API void rayql_progress(rayql_connection *con, rayql_progress_info *out);
+
+/* ---- rows into a table ---- */
+/* An appender gathers rows for a table and inserts many at a time: by INSERT statements of its connection, so constraints,
+ * transactions and structures are as with any other, and an open result of the connection is closed. Outside a transaction
+ * a flush is one of its own. Rows that are flushed are in the order in which they were appended.
+ *
+ *   rayql_append_int64(app, 7);
+ *   rayql_append_text(app, "seven", 5);
+ *   if (rayql_appender_end_row(app, &err)) ...         -- errors of the values, too
+ *   if (rayql_appender_close(app, &err)) ...           -- flushes; the rows are kept where that fails
+ *
+ * catalog and schema may be NULL: the table is found as by SQL. Its columns are those of SELECT *, without generated ones.
+ * RAYQL_ERROR_HOST: there is no such table. RAYQL_ERROR_MISUSE: it is a view. A table that is altered later makes the next
+ * flush fail. */
+RAYQL_API rayql_status rayql_appender_open(rayql_connection *con, const char *catalog, const char *schema,
+                                           const char *table, rayql_appender **out, rayql_error **err);
+RAYQL_API uint32_t rayql_appender_column_count(const rayql_appender *app);
+RAYQL_API const char *rayql_appender_column_name(const rayql_appender *app, uint32_t column); /* NULL when out of range */
+RAYQL_API const char *rayql_appender_column_type_name(const rayql_appender *app, uint32_t column);
+/* The next value of the row, in the units of rayql_bind_...; bytes are copied. A column takes values of its own kind,
+ * if it can hold them exactly: any integer for integers, DECIMAL, FLOAT and DOUBLE; a double for FLOAT (rounded) and
+ * DOUBLE; a timestamp for TIMESTAMP, _S, _MS and _NS. Every column takes text, which DuckDB casts when it is inserted;
+ * types that are not named here (ENUM, nested ones, JSON, ...) take nothing else. Where a value cannot be taken the
+ * row is lost: the status is RAYQL_ERROR_MISUSE, further values of the row have the same, and rayql_appender_end_row
+ * says why. */
+RAYQL_API rayql_status rayql_append_null(rayql_appender *app);
+/* The column's DEFAULT, or NULL. Rows whose DEFAULTs are in other columns than the row's before begin an INSERT of
+ * their own. */
+RAYQL_API rayql_status rayql_append_default(rayql_appender *app);
+RAYQL_API rayql_status rayql_append_bool(rayql_appender *app, bool value);
+RAYQL_API rayql_status rayql_append_int64(rayql_appender *app, int64_t value);
+RAYQL_API rayql_status rayql_append_uint64(rayql_appender *app, uint64_t value);
+RAYQL_API rayql_status rayql_append_hugeint(rayql_appender *app, uint64_t lower, int64_t upper);
+RAYQL_API rayql_status rayql_append_uhugeint(rayql_appender *app, uint64_t lower, uint64_t upper);
+RAYQL_API rayql_status rayql_append_double(rayql_appender *app, double value);
+RAYQL_API rayql_status rayql_append_decimal(rayql_appender *app, uint8_t width, uint8_t scale, uint64_t lower,
+                                            int64_t upper);
+RAYQL_API rayql_status rayql_append_text(rayql_appender *app, const char *value, size_t length);
+RAYQL_API rayql_status rayql_append_blob(rayql_appender *app, const void *value, size_t length);
+RAYQL_API rayql_status rayql_append_date(rayql_appender *app, int32_t days);
+RAYQL_API rayql_status rayql_append_time(rayql_appender *app, int64_t micros);
+RAYQL_API rayql_status rayql_append_timestamp(rayql_appender *app, int64_t micros);
+RAYQL_API rayql_status rayql_append_timestamp_tz(rayql_appender *app, int64_t micros);
+RAYQL_API rayql_status rayql_append_interval(rayql_appender *app, int32_t months, int32_t days, int64_t micros);
+RAYQL_API rayql_status rayql_append_uuid(rayql_appender *app, const uint8_t bytes[16]);
+/* The row is complete. RAYQL_ERROR_MISUSE: too few or too many values, or one that its column cannot take; the row is
+ * dropped, and the next one can begin. From 122,880 rows or 64 MB of strings on they are flushed: a failure of that is
+ * told here, too, and the row is among those that are kept. */
+RAYQL_API rayql_status rayql_appender_end_row(rayql_appender *app, rayql_error **err);
+/* Inserts the complete rows: all of them, or none. After a failure (a constraint, a text that cannot be cast, an
+ * interrupt) they are kept: mend the cause and flush again, or drop them. No row can be appended before one of both
+ * has succeeded. An unfinished row is RAYQL_ERROR_MISUSE. */
+RAYQL_API rayql_status rayql_appender_flush(rayql_appender *app, rayql_error **err);
+RAYQL_API uint64_t rayql_appender_rows(const rayql_appender *app); /* complete, and not in the table yet */
+RAYQL_API void rayql_appender_clear(rayql_appender *app);          /* drops them, and the unfinished one */
+/* Flushes and frees; where the flush fails, the appender and its rows stay. */
+RAYQL_API rayql_status rayql_appender_close(rayql_appender *app, rayql_error **err);
+RAYQL_API void rayql_appender_free(rayql_appender *app); /* without a flush: rayql_appender_rows are dropped */
 
 /* ---- results ---- */
 typedef enum rayql_type {

@@ -47,6 +47,14 @@ rayql_status rql_api_misuse(rayql_error **out, const char *message);
 void rql_api_database_unref(rayql_database *db);
 void rql_api_connection_unref(rayql_connection *con);
 void rql_api_statement_unref(rayql_statement *stmt);
+/* 128 bits of two words. */
+static inline rql_int128 rql_api_wide(uint64_t lower, int64_t upper)
+{
+	return (rql_int128)((rql_uint128)(rql_int128)upper << 64 | lower);
+}
+/* false: no DECIMAL(width, scale) has this value. */
+bool rql_api_decimal(uint8_t width, uint8_t scale, rql_int128 number, struct rql_value *out);
+struct rql_value rql_api_uuid(const uint8_t bytes[16]);
 /* A public result over res, which it takes over, also on failure. statement may be NULL. */
 rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
                             rayql_result **out, rayql_error **err);

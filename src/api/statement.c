@@ -157,38 +157,49 @@ rayql_status rayql_bind_interval(rayql_statement *stmt, uint64_t index, int32_t 
 	return bind(stmt, index, &v);
 }
 
-static rql_int128 wide(uint64_t lower, int64_t upper)
-{
-	return (rql_int128)((rql_uint128)(rql_int128)upper << 64 | lower);
-}
-
 rayql_status rayql_bind_hugeint(rayql_statement *stmt, uint64_t index, uint64_t lower, int64_t upper)
 {
-	return bind_integer(stmt, index, RQL_TYPE_HUGEINT, wide(lower, upper));
+	return bind_integer(stmt, index, RQL_TYPE_HUGEINT, rql_api_wide(lower, upper));
+}
+
+rayql_status rayql_bind_uhugeint(rayql_statement *stmt, uint64_t index, uint64_t lower, uint64_t upper)
+{
+	return bind_integer(stmt, index, RQL_TYPE_UHUGEINT, rql_api_wide(lower, (int64_t)upper));
+}
+
+bool rql_api_decimal(uint8_t width, uint8_t scale, rql_int128 number, struct rql_value *out)
+{
+	rql_int128 most = 1;
+	if (width < 1 || width > 38 || scale > width)
+		return false;
+	for (unsigned i = 0; i < width; i++)
+		most *= 10;
+	*out = (struct rql_value){.type = {.id = RQL_TYPE_DECIMAL, .width = width, .scale = scale}, .integer = number};
+	return number < most && number > -most;
 }
 
 rayql_status rayql_bind_decimal(rayql_statement *stmt, uint64_t index, uint8_t width, uint8_t scale, uint64_t lower,
                                 int64_t upper)
 {
-	rql_int128 value = wide(lower, upper), most = 1;
-	if (width < 1 || width > 38 || scale > width)
-		return RAYQL_ERROR_MISUSE;
-	for (unsigned i = 0; i < width; i++)
-		most *= 10;
-	if (value >= most || value <= -most)
-		return RAYQL_ERROR_MISUSE;
-	struct rql_value v = {.type = {.id = RQL_TYPE_DECIMAL, .width = width, .scale = scale}, .integer = value};
-	return bind(stmt, index, &v);
+	struct rql_value v;
+	return rql_api_decimal(width, scale, rql_api_wide(lower, upper), &v) ? bind(stmt, index, &v) : RAYQL_ERROR_MISUSE;
+}
+
+struct rql_value rql_api_uuid(const uint8_t bytes[16])
+{
+	rql_uint128 value = 0;
+	for (unsigned i = 0; i < 16; i++)
+		value = value << 8 | bytes[i];
+	return (struct rql_value){.type = rql_type_simple(RQL_TYPE_UUID),
+	                          .integer = (rql_int128)(value ^ (rql_uint128)1 << 127)};
 }
 
 rayql_status rayql_bind_uuid(rayql_statement *stmt, uint64_t index, const uint8_t bytes[16])
 {
-	rql_uint128 value = 0;
 	if (!bytes)
 		return RAYQL_ERROR_MISUSE;
-	for (unsigned i = 0; i < 16; i++)
-		value = value << 8 | bytes[i];
-	return bind_integer(stmt, index, RQL_TYPE_UUID, (rql_int128)(value ^ (rql_uint128)1 << 127));
+	struct rql_value v = rql_api_uuid(bytes);
+	return bind(stmt, index, &v);
 }
 
 rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_error **error)

@@ -160,3 +160,44 @@ void rql_text_holding(const struct rql_text_kernels *kernels, const struct rql_s
 		}
 	search(&run, out);
 }
+
+/* ---- UTF-8 ---- */
+/* Bytes of the character at data, 0 where none begins. */
+static unsigned character_bytes(const unsigned char *data, uint64_t left)
+{
+	static const struct {
+		unsigned below, bytes;
+	} leads[] = {{0x80, 1}, {0xc2, 0}, {0xe0, 2}, {0xf0, 3}, {0xf5, 4}, {0x100, 0}};
+	unsigned lead = 0;
+	while (data[0] >= leads[lead].below)
+		lead++;
+	unsigned bytes = leads[lead].bytes;
+	if (bytes > left)
+		return 0;
+	for (unsigned i = 1; i < bytes; i++)
+		if ((data[i] & 0xc0) != 0x80)
+			return 0;
+	bool longer = (data[0] == 0xe0 && data[1] < 0xa0) || (data[0] == 0xf0 && data[1] < 0x90);
+	bool beyond = (data[0] == 0xed && data[1] >= 0xa0) || (data[0] == 0xf4 && data[1] >= 0x90);
+	return longer || beyond ? 0 : bytes;
+}
+
+bool rql_text_is_utf8(const char *data, uint64_t length)
+{
+	uint64_t at = 0;
+	while (at < length) {
+		uint64_t eight;
+		if (length - at >= 8) {
+			memcpy(&eight, data + at, 8);
+			if (!(eight & UINT64_C(0x8080808080808080))) {
+				at += 8;
+				continue;
+			}
+		}
+		unsigned bytes = character_bytes((const unsigned char *)data + at, length - at);
+		if (!bytes)
+			return false;
+		at += bytes;
+	}
+	return true;
+}

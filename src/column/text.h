@@ -1,6 +1,6 @@
 /* Kernels over the bytes of strings: searching, LIKE, characters, case. Strings are UTF-8, as the host has checked; a
- * character is a code point. What is searched is many strings at once, as a dictionary holds them: a selection of them is
- * a mask, 64 strings a word. */
+ * character is a code point. What is searched is many strings at once, as a dictionary holds them: a selection of them
+ * is a mask, 64 strings a word. */
 #ifndef RQL_COLUMN_TEXT_H
 #define RQL_COLUMN_TEXT_H
 
@@ -26,8 +26,8 @@ struct rql_text_kernels {
 };
 const struct rql_text_kernels *rql_text_kernels_for(enum rql_simd simd);
 
-/* Of the strings in mask, those that hold the needle; no other string is looked at. At most RQL_TEXT_VECTOR strings. Texts
- * that lie side by side, as those of a dictionary do, are searched as one. */
+/* Of the strings in mask, those that hold the needle; no other string is looked at. At most RQL_TEXT_VECTOR strings.
+ * Texts that lie side by side, as those of a dictionary do, are searched as one. */
 #define RQL_TEXT_VECTOR 1024u
 #define RQL_TEXT_WORDS (RQL_TEXT_VECTOR / 64)
 void rql_text_holding(const struct rql_text_kernels *kernels, const struct rql_string *strings, uint32_t count,
@@ -79,11 +79,13 @@ enum rql_regexp_found rql_regexp_search(const struct rql_regexp *re, const char 
 
 /* ---- pieces and case (text_case.c) ---- */
 
+/* Is it UTF-8 as DuckDB has it: no surrogates, no longer forms, nothing beyond U+10FFFF? */
+bool rql_text_is_utf8(const char *data, uint64_t length);
 /* The first byte of character `index` (from 0), or the end where there are not so many. */
 const char *rql_text_character(const char *data, const char *end, uint64_t index);
-/* The host's substring(s, from, count): characters from `from` on (1 is the first, -1 the last), `count` of them, or those
- * before it when it is negative. false: from lies before the first character, or behind the last one and it goes back:
- * then the host's answer depends on what it knows of the column. */
+/* The host's substring(s, from, count): characters from `from` on (1 is the first, -1 the last), `count` of them, or
+ * those before it when it is negative. false: from lies before the first character, or behind the last one and it goes
+ * back: then the host's answer depends on what it knows of the column. */
 bool rql_text_slice(const struct rql_text_kernels *kernels, const struct rql_string *s, int64_t from, int64_t count,
                     struct rql_string *out);
 /* Upper or lower case into out, of the same length. false: it holds a character whose case is not known here; out is

@@ -92,6 +92,11 @@ struct rql_host_con *rql_session_host(struct rql_session *s)
 	return s->host;
 }
 
+struct rql_host_db *rql_session_host_db(struct rql_session *s)
+{
+	return s->db->host;
+}
+
 bool rql_session_in_transaction(const struct rql_session *s)
 {
 	return s->txn.open;

@@ -45,6 +45,7 @@ void rql_session_interrupt(struct rql_session *s);
 void rql_session_progress(struct rql_session *s, double *percentage, uint64_t *rows, uint64_t *total_rows,
                           const char **phase);
 struct rql_host_con *rql_session_host(struct rql_session *s);
+struct rql_host_db *rql_session_host_db(struct rql_session *s);
 bool rql_session_in_transaction(const struct rql_session *s);
 
 /* Runs every statement of sql; the result is the last one's. out NULL: the rows are thrown away. */
