@@ -11,6 +11,7 @@
 #include "shaders/primitive/group_hash.comp.h"
 #include "shaders/primitive/group_private.comp.h"
 #include "shaders/primitive/indirect.comp.h"
+#include "shaders/primitive/nth.comp.h"
 #include "shaders/primitive/reduce.comp.h"
 #include "shaders/primitive/scan_sums_32.comp.h"
 #include "shaders/primitive/scan_sums_64.comp.h"

@@ -1,5 +1,5 @@
-/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, group-by
- * accumulation.
+/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, selection,
+ * group-by accumulation.
  *
  * Each has one description struct. A GPU version is recorded into rql_commands and needs no host round trip: fill the
  * struct, ask rql_X_temp_bytes for the temporary memory, give a buffer of that size as `temp`, and call rql_record_X.
@@ -136,6 +136,22 @@ struct rql_cpu_sort {
 	bool iota;
 };
 rql_status rql_cpu_sort(struct rql_device *cpu, const struct rql_cpu_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- the n-th greatest key ---- */
+/* Unsigned keys; equal ones count as often as they come. In rounds of digits from the top, each of which reads the keys. */
+#define RQL_NTH_KEYS UINT64_C(0xffffffff) /* at most */
+struct rql_nth {
+	uint64_t n; /* from 1 on */
+	uint64_t count;
+	struct rql_span found; /* uint64_t: how many of the keys there are, up to count; left out: all */
+	struct rql_span keys;  /* uint64_t each */
+	struct rql_span out;   /* uint64_t; 0 where there are fewer than n */
+	struct rql_span temp;
+};
+uint64_t rql_nth_temp_bytes(const struct rql_nth *nth);
+rql_status rql_record_nth(struct rql_commands *c, const struct rql_nth *nth, struct rql_error *err) RQL_MUST_CHECK;
+/* On the caller's thread; what lies in keys afterwards is of no use. */
+uint64_t rql_cpu_nth(uint64_t *keys, uint64_t count, uint64_t n);
 
 /* ---- group-by accumulation ---- */
 enum rql_slot_kind { RQL_SLOT_COUNT, RQL_SLOT_SUM64, RQL_SLOT_SUM128, RQL_SLOT_MIN, RQL_SLOT_MAX };

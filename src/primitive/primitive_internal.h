@@ -21,6 +21,7 @@
 	X(COMPACT_WRITE_FLAGS_64, compact_write_flags_64, compact)                                                         \
 	X(INDIRECT, indirect, indirect)                                                                                    \
 	X(REDUCE, reduce, reduce)                                                                                          \
+	X(NTH, nth, nth)                                                                                                   \
 	X(SORT_COUNT_32, sort_count_32, sort)                                                                              \
 	X(SORT_COUNT_64, sort_count_64, sort)                                                                              \
 	X(SORT_SCATTER_32_0, sort_scatter_32_0, sort)                                                                      \

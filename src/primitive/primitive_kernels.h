@@ -51,6 +51,20 @@ struct rql_sort_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sort_args, 80);
 
+/* Six rounds of digits, the last one of 9 bits; then the answer. Temporary memory: uint64_t[RQL_NTH_ROUNDS][2], the digits
+ * so far and what n is among the keys that have them (0: there is no n-th key); then uint32_t[RQL_NTH_ROUNDS][RQL_NTH_DIGITS],
+ * how many of those have each digit. */
+#define RQL_NTH_BITS 11u
+#define RQL_NTH_DIGITS 2048u
+#define RQL_NTH_ROUNDS 6u
+struct rql_nth_args {
+	uint64_t keys, found, out_items;
+	uint64_t temp;
+	uint64_t count, n;
+	uint32_t groups, round;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_nth_args, 56);
+
 /* Specialization constants 1: number of slots, 2..7: kind | type << 8 of each. */
 #define RQL_GROUP_SHARED_WORDS 4096u
 struct rql_group_args {

@@ -1,4 +1,4 @@
-/* Prefix sum, compaction and reduction against loops. Each check runs on the device under test: the CPU versions on the
+/* Prefix sum, compaction, reduction and selection against loops. Each check runs on the device under test: the CPU versions on the
  * CPU, recorded passes on a GPU. */
 #include "selftest/selftest_case.h"
 
@@ -342,10 +342,73 @@ static rql_status test_reduce(struct rql_selftest *t, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* ---- the n-th greatest ---- */
+
+static rql_status gpu_nth(struct rql_selftest *t, const uint64_t *keys, uint64_t room, uint64_t count, uint64_t n,
+                          uint64_t *out, struct rql_error *err)
+{
+	struct rql_nth nth = {.n = n, .count = room};
+	struct rql_commands *c;
+	RQL_TRY(rql_selftest_buffer(t, room * 8, keys, "keys of a selection", &nth.keys.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, 8, NULL, "result of a selection", &nth.out.buffer, err));
+	if (room != count)
+		RQL_TRY(rql_selftest_buffer(t, 8, &count, "number of keys of a selection", &nth.found.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, rql_nth_temp_bytes(&nth), NULL, "selection temp", &nth.temp.buffer, err));
+	RQL_TRY(rql_selftest_record(t, &c, err));
+	RQL_TRY(rql_record_nth(c, &nth, err));
+	RQL_TRY(rql_selftest_execute(t, err));
+	RQL_TRY(rql_buffer_download(nth.out.buffer, 0, out, 8, err));
+	rql_selftest_drop(t);
+	return RQL_OK;
+}
+
+static int descending(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+	return (a < b) - (a > b);
+}
+
+/* Keys that differ in this mask alone; behind those that count there are others. */
+static rql_status check_nth(struct rql_selftest *t, uint64_t count, uint64_t mask, struct rql_error *err)
+{
+	const uint64_t room = count + rql_selftest_below(t, 3) * 100, base = rql_selftest_random(t) & ~mask;
+	const uint64_t ns[] = {1, 2, 10, count / 2 + 1, count, count + 1};
+	uint64_t *keys = malloc(room * 8 + 8), *sorted = malloc(room * 8 + 8), got = 1;
+	rql_status status = keys && sorted ? RQL_OK : rql_error_memory(err, room * 16, "a selftest's data");
+	for (uint64_t i = 0; status == RQL_OK && i < room; i++)
+		keys[i] = sorted[i] = i < count ? base | (rql_selftest_random(t) & mask) : UINT64_MAX - i;
+	if (status == RQL_OK)
+		qsort(sorted, count, 8, descending);
+	for (size_t i = count % 3; i < sizeof ns / sizeof *ns && status == RQL_OK; i += 3) {
+		const uint64_t n = ns[i] ? ns[i] : 1, wanted = n <= count ? sorted[n - 1] : 0;
+		if (rql_selftest_on_cpu(t))
+			got = rql_cpu_nth(keys, count, n);
+		else
+			status = gpu_nth(t, keys, room, count, n, &got, err);
+		if (status == RQL_OK && got != wanted)
+			status = rql_selftest_wrong(err, "key %llu of %llu, mask %#llx: %#llx instead of %#llx", (unsigned long long)n,
+			                            (unsigned long long)count, (unsigned long long)mask, (unsigned long long)got,
+			                            (unsigned long long)wanted);
+		memcpy(keys, sorted, count * 8); /* a selection may change them */
+	}
+	free(keys);
+	free(sorted);
+	return status;
+}
+
+static rql_status test_nth(struct rql_selftest *t, struct rql_error *err)
+{
+	static const uint64_t masks[] = {UINT64_MAX, 0, 1, 0x1ff, UINT64_C(0xff) << 56, UINT64_C(0xffff) << 32, 0x7fffffff};
+	for (uint32_t i = 0; i < SIZES; i++)
+		RQL_TRY(check_nth(t, sizes[i], masks[i % (sizeof masks / sizeof *masks)], err));
+	return check_nth(t, LARGE, UINT64_MAX >> 20, err);
+}
+
 #define ANYWHERE (RQL_SELFTEST_UNIT(RQL_UNIT_CPU) | RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE))
 const struct rql_selftest_case rql_selftest_primitive[] = {
 	{"primitive.scan", ANYWHERE, test_scan},
 	{"primitive.compact", ANYWHERE, test_compact},
 	{"primitive.reduce", ANYWHERE, test_reduce},
+	{"primitive.nth", ANYWHERE, test_nth},
 	{0},
 };
