@@ -9,10 +9,10 @@ static struct rql_tiling tiling(const struct rql_compact *compact)
 }
 
 /* The prefix sum over the workgroups' counts, in place at the start of temp. */
-static struct rql_scan scan_of(const struct rql_compact *compact, uint64_t groups)
+static struct rql_prefix_sum prefix_of(const struct rql_compact *compact, uint64_t groups)
 {
-	return (struct rql_scan){
-		.kind = RQL_SCAN_U64_U64,
+	return (struct rql_prefix_sum){
+		.kind = RQL_PREFIX_U64_U64,
 		.count = groups,
 		.in = compact->temp,
 		.out = compact->temp,
@@ -25,8 +25,8 @@ uint64_t rql_compact_temp_bytes(const struct rql_compact *compact)
 	struct rql_tiling t = tiling(compact);
 	if (t.groups <= 1)
 		return 0;
-	struct rql_scan scan = scan_of(compact, t.groups);
-	return rql_temp_round(t.groups * 8) + rql_scan_temp_bytes(&scan);
+	struct rql_prefix_sum prefix = prefix_of(compact, t.groups);
+	return rql_temp_round(t.groups * 8) + rql_prefix_temp_bytes(&prefix);
 }
 
 static rql_status check(const struct rql_compact *compact, struct rql_error *err)
@@ -58,8 +58,8 @@ static rql_status record_counts(struct rql_commands *c, const struct rql_compact
 	                               &count, err));
 	const struct rql_use uses[] = {{compact->in.buffer, RQL_READ}, {compact->temp.buffer, RQL_WRITE}};
 	rql_record_dispatch(c, "compact.count", count, args, groups, uses, 2);
-	struct rql_scan scan = scan_of(compact, groups);
-	return rql_record_scan(c, &scan, err);
+	struct rql_prefix_sum prefix = prefix_of(compact, groups);
+	return rql_record_prefix_sum(c, &prefix, err);
 }
 
 rql_status rql_record_compact(struct rql_commands *c, const struct rql_compact *compact, struct rql_error *err)

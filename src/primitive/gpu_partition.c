@@ -23,10 +23,10 @@ static struct rql_span starts_of(const struct rql_partition *p, const struct par
 	return pass + 1 == plan->passes ? p->starts : rql_span_at(&p->temp, plan->starts);
 }
 
-static struct rql_scan scan_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
+static struct rql_prefix_sum prefix_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
 {
-	return (struct rql_scan){
-		.kind = RQL_SCAN_U32_U32,
+	return (struct rql_prefix_sum){
+		.kind = RQL_PREFIX_U32_U32,
 		.count = plan->parts[pass] + 1,
 		.in = rql_span_at(&p->temp, plan->counts[pass]),
 		.out = starts_of(p, plan, pass),
@@ -79,8 +79,8 @@ static struct partition_plan plan_of(const struct rql_partition *p)
 	}
 	plan.scan_temp = at;
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
-		struct rql_scan scan = scan_of(p, &plan, pass);
-		uint64_t end = plan.scan_temp + rql_scan_temp_bytes(&scan);
+		struct rql_prefix_sum prefix = prefix_of(p, &plan, pass);
+		uint64_t end = plan.scan_temp + rql_prefix_temp_bytes(&prefix);
 		at = end > at ? end : at;
 	}
 	plan.bytes = at;
@@ -182,7 +182,7 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	struct rql_device *device = p->keys.buffer->device;
 	struct partition_move move = move_of(p, plan, pass);
 	struct rql_partition_args args = args_of(p, plan, &move, pass);
-	struct rql_scan scan = scan_of(p, plan, pass);
+	struct rql_prefix_sum prefix = prefix_of(p, plan, pass);
 	bool wide = p->key_bits == 64;
 	uint32_t tile = plan->threads * plan->items;
 	uint32_t count_constants[] = {rql_relation_threads(device, 512), 0};
@@ -202,7 +202,7 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	rql_uses_add(&uses, &p->found, RQL_READ);
 	rql_uses_add(&uses, &p->valid, RQL_READ);
 	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, plan->chunk), uses.use, uses.count);
-	RQL_TRY(rql_record_scan(c, &scan, err));
+	RQL_TRY(rql_record_prefix_sum(c, &prefix, err));
 	args.chunk = tile;
 	rql_uses_add(&uses, &p->starts, RQL_READ);
 	rql_uses_add(&uses, &move.keys_out, RQL_WRITE);

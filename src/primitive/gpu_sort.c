@@ -15,10 +15,10 @@ struct sort_plan {
 	uint64_t keys, values, histogram, positions, scan_temp, bytes;
 };
 
-static struct rql_scan scan_of(const struct rql_sort *sort, const struct sort_plan *plan)
+static struct rql_prefix_sum prefix_of(const struct rql_sort *sort, const struct sort_plan *plan)
 {
-	return (struct rql_scan){
-		.kind = plan->wide ? RQL_SCAN_U32_U64 : RQL_SCAN_U32_U32,
+	return (struct rql_prefix_sum){
+		.kind = plan->wide ? RQL_PREFIX_U32_U64 : RQL_PREFIX_U32_U32,
 		.count = RQL_SORT_DIGITS * plan->groups,
 		.in = rql_span_at(&sort->temp, plan->histogram),
 		.out = rql_span_at(&sort->temp, plan->positions),
@@ -53,8 +53,8 @@ static struct sort_plan plan_of(const struct rql_sort *sort)
 	p.positions = p.wide ? at : p.histogram; /* 32-bit ones in place */
 	at += p.wide ? rql_temp_round(RQL_SORT_DIGITS * p.groups * 8) : 0;
 	p.scan_temp = at;
-	struct rql_scan scan = scan_of(sort, &p);
-	p.bytes = p.passes ? at + rql_scan_temp_bytes(&scan) : 0;
+	struct rql_prefix_sum prefix = prefix_of(sort, &p);
+	p.bytes = p.passes ? at + rql_prefix_temp_bytes(&prefix) : 0;
 	return p;
 }
 
@@ -102,14 +102,14 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 	RQL_TRY(rql_primitive_pipeline(device, wide_keys ? RQL_KERNEL_SORT_COUNT_64 : RQL_KERNEL_SORT_COUNT_32, NULL, 0,
 	                               &count, err));
 	RQL_TRY(rql_primitive_pipeline(device, scatters[wide_keys][sort->value_bits / 32], NULL, 0, &scatter, err));
-	struct rql_scan scan = scan_of(sort, plan);
-	scan.count = plan->groups << move->bits;
+	struct rql_prefix_sum prefix = prefix_of(sort, plan);
+	prefix.count = plan->groups << move->bits;
 	struct rql_sort_args args = {
 		.keys_in = rql_span_address(&move->keys_in),
 		.keys_out = rql_span_address(&move->keys_out),
 		.values_in = rql_span_address(&move->values_in),
 		.values_out = rql_span_address(&move->values_out),
-		.histogram = rql_span_address(&scan.in),
+		.histogram = rql_span_address(&prefix.in),
 		.count = sort->count,
 		.group_items = plan->group_items,
 		.groups = plan->groups,
@@ -119,8 +119,8 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 	};
 	struct rql_use uses[5] = {{sort->temp.buffer, RQL_WRITE}, {move->keys_in.buffer, RQL_READ}};
 	rql_record_dispatch(c, "sort.count", count, &args, plan->groups, uses, 2);
-	RQL_TRY(rql_record_scan(c, &scan, err));
-	args.histogram = rql_span_address(&scan.out);
+	RQL_TRY(rql_record_prefix_sum(c, &prefix, err));
+	args.histogram = rql_span_address(&prefix.out);
 	uint32_t use_count = 0;
 	uses[use_count++] = (struct rql_use){sort->temp.buffer, RQL_READ_WRITE};
 	uses[use_count++] = (struct rql_use){move->keys_in.buffer, RQL_READ};

@@ -55,19 +55,19 @@ static inline double rql_f64_of_key(uint64_t key)
 
 /* ---- prefix sum ---- */
 /* Modular in the width of the output. */
-enum rql_scan_kind { RQL_SCAN_U32_U32, RQL_SCAN_U32_U64, RQL_SCAN_U64_U64 };
-struct rql_scan {
-	enum rql_scan_kind kind;
+enum rql_prefix_kind { RQL_PREFIX_U32_U32, RQL_PREFIX_U32_U64, RQL_PREFIX_U64_U64 };
+struct rql_prefix_sum {
+	enum rql_prefix_kind kind;
 	bool inclusive; /* out[i] = in[0] + .. + in[i]; else without in[i] */
 	uint64_t count;
 	struct rql_span in, out; /* out may be in when the widths are equal */
 	struct rql_span total;   /* one uint64_t: the sum of all, modular as the output is. May be left out. */
 	struct rql_span temp;
 };
-uint64_t rql_scan_temp_bytes(const struct rql_scan *scan);
-rql_status rql_record_scan(struct rql_commands *c, const struct rql_scan *scan, struct rql_error *err) RQL_MUST_CHECK;
+uint64_t rql_prefix_temp_bytes(const struct rql_prefix_sum *scan);
+rql_status rql_record_prefix_sum(struct rql_commands *c, const struct rql_prefix_sum *scan, struct rql_error *err) RQL_MUST_CHECK;
 /* total may be NULL. */
-rql_status rql_cpu_scan(struct rql_device *cpu, enum rql_scan_kind kind, bool inclusive, const void *in, void *out,
+rql_status rql_cpu_prefix_sum(struct rql_device *cpu, enum rql_prefix_kind kind, bool inclusive, const void *in, void *out,
                         uint64_t count, uint64_t *total, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- compaction ---- */

@@ -8,11 +8,11 @@
 /* ---- GPU ---- */
 /* name, symbol of the SPIR-V, argument struct */
 #define RQL_PRIMITIVE_KERNELS(X)                                                                                       \
-	X(SCAN_SUMS_32, scan_sums_32, scan)                                                                                \
-	X(SCAN_SUMS_64, scan_sums_64, scan)                                                                                \
-	X(SCAN_TILES_32_32, scan_tiles_32_32, scan)                                                                        \
-	X(SCAN_TILES_32_64, scan_tiles_32_64, scan)                                                                        \
-	X(SCAN_TILES_64_64, scan_tiles_64_64, scan)                                                                        \
+	X(PREFIX_SUMS_32, prefix_sums_32, prefix)                                                                          \
+	X(PREFIX_SUMS_64, prefix_sums_64, prefix)                                                                          \
+	X(PREFIX_TILES_32_32, prefix_tiles_32_32, prefix)                                                                  \
+	X(PREFIX_TILES_32_64, prefix_tiles_32_64, prefix)                                                                  \
+	X(PREFIX_TILES_64_64, prefix_tiles_64_64, prefix)                                                                  \
 	X(COMPACT_COUNT_BITS, compact_count_bits, compact)                                                                 \
 	X(COMPACT_COUNT_FLAGS, compact_count_flags, compact)                                                               \
 	X(COMPACT_WRITE_BITS_32, compact_write_bits_32, compact)                                                           \

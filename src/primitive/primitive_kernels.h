@@ -7,15 +7,15 @@
 #define RQL_THREADS 256u /* of every workgroup here */
 
 /* A workgroup handles tiles_per_group consecutive tiles, one after the other. */
-#define RQL_SCAN_TILE 2048u
-struct rql_scan_args {
+#define RQL_PREFIX_TILE 2048u
+struct rql_prefix_args {
 	uint64_t in_items, out_items;
-	uint64_t sums;  /* uint64_t per workgroup: written by scan_sums, the start of each in scan_tiles (0: starts at 0) */
-	uint64_t total; /* scan_tiles: uint64_t */
+	uint64_t sums;  /* uint64_t per workgroup: written by prefix_sums, the start of each in prefix_tiles (0: starts at 0) */
+	uint64_t total; /* prefix_tiles: uint64_t */
 	uint64_t count, tiles_per_group;
 	uint32_t inclusive, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 56);
+RQL_KERNEL_STRUCT_SIZE(rql_prefix_args, 56);
 
 #define RQL_COMPACT_TILE 4096u
 struct rql_compact_args {

@@ -20,24 +20,24 @@ enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 /* ---- prefix sum ---- */
 
 struct scan_check {
-	enum rql_scan_kind kind;
+	enum rql_prefix_kind kind;
 	bool inclusive, in_place;
 	uint64_t count;
 };
 
-static uint32_t scan_in_width(enum rql_scan_kind kind)
+static uint32_t scan_in_width(enum rql_prefix_kind kind)
 {
-	return kind == RQL_SCAN_U64_U64 ? 8 : 4;
+	return kind == RQL_PREFIX_U64_U64 ? 8 : 4;
 }
-static uint32_t scan_out_width(enum rql_scan_kind kind)
+static uint32_t scan_out_width(enum rql_prefix_kind kind)
 {
-	return kind == RQL_SCAN_U32_U32 ? 4 : 8;
+	return kind == RQL_PREFIX_U32_U32 ? 4 : 8;
 }
 
 static rql_status gpu_scan(struct rql_selftest *t, const struct scan_check *k, const void *in, void *out,
                            uint64_t *total, struct rql_error *err)
 {
-	struct rql_scan scan = {.kind = k->kind, .inclusive = k->inclusive, .count = k->count};
+	struct rql_prefix_sum scan = {.kind = k->kind, .inclusive = k->inclusive, .count = k->count};
 	struct rql_commands *c;
 	uint64_t out_bytes = k->count * scan_out_width(k->kind);
 	RQL_TRY(rql_selftest_buffer(t, k->count * scan_in_width(k->kind), in, "scan input", &scan.in.buffer, err));
@@ -45,9 +45,9 @@ static rql_status gpu_scan(struct rql_selftest *t, const struct scan_check *k, c
 	if (!k->in_place)
 		RQL_TRY(rql_selftest_buffer(t, out_bytes, NULL, "scan output", &scan.out.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, 8, NULL, "scan total", &scan.total.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, rql_scan_temp_bytes(&scan), NULL, "scan temp", &scan.temp.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, rql_prefix_temp_bytes(&scan), NULL, "scan temp", &scan.temp.buffer, err));
 	RQL_TRY(rql_selftest_record(t, &c, err));
-	RQL_TRY(rql_record_scan(c, &scan, err));
+	RQL_TRY(rql_record_prefix_sum(c, &scan, err));
 	RQL_TRY(rql_selftest_execute(t, err));
 	RQL_TRY(rql_buffer_download(scan.out.buffer, 0, out, out_bytes, err));
 	RQL_TRY(rql_buffer_download(scan.total.buffer, 0, total, 8, err));
@@ -59,15 +59,15 @@ static void plain_scan(const struct scan_check *k, const void *in, void *out, ui
 {
 	uint64_t sum = 0;
 	for (uint64_t i = 0; i < k->count; i++) {
-		uint64_t value = k->kind == RQL_SCAN_U64_U64 ? ((const uint64_t *)in)[i] : ((const uint32_t *)in)[i];
+		uint64_t value = k->kind == RQL_PREFIX_U64_U64 ? ((const uint64_t *)in)[i] : ((const uint32_t *)in)[i];
 		uint64_t entry = k->inclusive ? sum + value : sum;
 		sum += value;
-		if (k->kind == RQL_SCAN_U32_U32)
+		if (k->kind == RQL_PREFIX_U32_U32)
 			((uint32_t *)out)[i] = (uint32_t)entry;
 		else
 			((uint64_t *)out)[i] = entry;
 	}
-	*total = k->kind == RQL_SCAN_U32_U32 ? (uint32_t)sum : sum;
+	*total = k->kind == RQL_PREFIX_U32_U32 ? (uint32_t)sum : sum;
 }
 
 static rql_status check_scan(struct rql_selftest *t, const struct scan_check *k, struct rql_error *err)
@@ -79,7 +79,7 @@ static rql_status check_scan(struct rql_selftest *t, const struct scan_check *k,
 	if (status != RQL_OK)
 		goto done;
 	for (uint64_t i = 0; i < k->count; i++) {
-		if (k->kind == RQL_SCAN_U64_U64)
+		if (k->kind == RQL_PREFIX_U64_U64)
 			((uint64_t *)in)[i] = rql_selftest_random(t);
 		else
 			((uint32_t *)in)[i] = (uint32_t)rql_selftest_random(t);
@@ -90,9 +90,9 @@ static rql_status check_scan(struct rql_selftest *t, const struct scan_check *k,
 	if (!rql_selftest_on_cpu(t))
 		status = gpu_scan(t, k, in, got, &got_total, err);
 	else if (k->in_place)
-		status = rql_cpu_scan(t->cpu, k->kind, k->inclusive, in, in, k->count, &got_total, err);
+		status = rql_cpu_prefix_sum(t->cpu, k->kind, k->inclusive, in, in, k->count, &got_total, err);
 	else
-		status = rql_cpu_scan(t->cpu, k->kind, k->inclusive, in, got, k->count, &got_total, err);
+		status = rql_cpu_prefix_sum(t->cpu, k->kind, k->inclusive, in, got, k->count, &got_total, err);
 	if (status == RQL_OK)
 		status = rql_selftest_same(rql_selftest_on_cpu(t) && k->in_place ? in : got, wanted, k->count,
 		                           scan_out_width(k->kind), what, err);
@@ -108,12 +108,12 @@ done:
 
 static rql_status test_scan(struct rql_selftest *t, struct rql_error *err)
 {
-	for (int kind = RQL_SCAN_U32_U32; kind <= RQL_SCAN_U64_U64; kind++) {
-		struct scan_check k = {.kind = (enum rql_scan_kind)kind};
+	for (int kind = RQL_PREFIX_U32_U32; kind <= RQL_PREFIX_U64_U64; kind++) {
+		struct scan_check k = {.kind = (enum rql_prefix_kind)kind};
 		for (uint32_t i = 0; i < SIZES; i++) {
 			k.count = sizes[i];
 			k.inclusive = i % 2;
-			k.in_place = kind != RQL_SCAN_U32_U64 && i % 3 == 0;
+			k.in_place = kind != RQL_PREFIX_U32_U64 && i % 3 == 0;
 			RQL_TRY(check_scan(t, &k, err));
 		}
 		k.count = t->thorough ? HUGE_SIZE : LARGE;

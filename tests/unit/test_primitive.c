@@ -71,11 +71,11 @@ static void test_scan_wraps(void **state)
 	uint64_t *wide = array(LARGE, 8), total;
 	for (uint64_t i = 0; i < LARGE; i++)
 		in[i] = UINT32_MAX;
-	assert_int_equal(rql_cpu_scan(cpu, RQL_SCAN_U32_U64, true, in, wide, LARGE, &total, NULL), RQL_OK);
+	assert_int_equal(rql_cpu_prefix_sum(cpu, RQL_PREFIX_U32_U64, true, in, wide, LARGE, &total, NULL), RQL_OK);
 	for (uint64_t i = 0; i < LARGE; i++)
 		assert_int_equal(wide[i], (i + 1) * UINT32_MAX);
 	assert_int_equal(total, LARGE * UINT32_MAX);
-	assert_int_equal(rql_cpu_scan(cpu, RQL_SCAN_U32_U32, false, in, in, LARGE, &total, NULL), RQL_OK);
+	assert_int_equal(rql_cpu_prefix_sum(cpu, RQL_PREFIX_U32_U32, false, in, in, LARGE, &total, NULL), RQL_OK);
 	for (uint64_t i = 0; i < LARGE; i++)
 		assert_int_equal(in[i], (uint32_t)(i * UINT32_MAX));
 	assert_int_equal(total, (uint32_t)(LARGE * UINT32_MAX));
@@ -203,11 +203,11 @@ static void test_misuse(void **state)
 	assert_int_equal(rql_cpu_group(cpu, &g, words, words, words, &overflow, &err), RQL_ERROR_INTERNAL);
 	/* Recording refuses before it needs a device. */
 	struct rql_buffer small = {.bytes = 60};
-	struct rql_scan scan = {.kind = RQL_SCAN_U32_U64, .count = 8, .in = {&small, 0}, .out = {&small, 0}};
-	assert_int_equal(rql_record_scan(NULL, &scan, &err), RQL_ERROR_INTERNAL);
+	struct rql_prefix_sum scan = {.kind = RQL_PREFIX_U32_U64, .count = 8, .in = {&small, 0}, .out = {&small, 0}};
+	assert_int_equal(rql_record_prefix_sum(NULL, &scan, &err), RQL_ERROR_INTERNAL);
 	assert_non_null(strstr(rql_error_message(&err), "output of a prefix sum"));
-	scan = (struct rql_scan){.kind = RQL_SCAN_U64_U64, .count = 1, .in = {&small, 4}, .out = {&small, 0}};
-	assert_int_equal(rql_record_scan(NULL, &scan, &err), RQL_ERROR_INTERNAL);
+	scan = (struct rql_prefix_sum){.kind = RQL_PREFIX_U64_U64, .count = 1, .in = {&small, 4}, .out = {&small, 0}};
+	assert_int_equal(rql_record_prefix_sum(NULL, &scan, &err), RQL_ERROR_INTERNAL);
 	assert_non_null(strstr(rql_error_message(&err), "multiple"));
 	rql_error_clear(&err);
 }
@@ -216,10 +216,10 @@ static void test_misuse(void **state)
 static void test_temp_bytes(void **state)
 {
 	(void)state;
-	struct rql_scan scan = {.kind = RQL_SCAN_U32_U32, .count = 100};
-	assert_int_equal(rql_scan_temp_bytes(&scan), 0);
+	struct rql_prefix_sum scan = {.kind = RQL_PREFIX_U32_U32, .count = 100};
+	assert_int_equal(rql_prefix_temp_bytes(&scan), 0);
 	scan.count = UINT64_C(1) << 36;
-	assert_in_range(rql_scan_temp_bytes(&scan), 8, 1 << 20);
+	assert_in_range(rql_prefix_temp_bytes(&scan), 8, 1 << 20);
 	struct rql_sort sort = {.key_bits = 64, .value_bits = 32, .high_bit = 64, .count = UINT64_C(1) << 33};
 	uint64_t items = sort.count * 12, bytes = rql_sort_temp_bytes(&sort);
 	assert_true(bytes > items && bytes < items + (UINT64_C(64) << 20));

@@ -8,7 +8,7 @@
 #include "primitive/primitive_kernels.h"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
-layout(push_constant, scalar) uniform rql_push { rql_scan_args args; };
+layout(push_constant, scalar) uniform rql_push { rql_prefix_args args; };
 
 #if IN_BITS == 32
 #define RQL_IN RQL_U32
@@ -27,14 +27,14 @@ layout(push_constant, scalar) uniform rql_push { rql_scan_args args; };
 #endif
 #include "primitive/shaders/group_scan.glsl"
 
-const uint ITEMS = RQL_SCAN_TILE / RQL_THREADS;
-shared RQL_SUM tile_items[RQL_PADDED(RQL_SCAN_TILE)];
+const uint ITEMS = RQL_PREFIX_TILE / RQL_THREADS;
+shared RQL_SUM tile_items[RQL_PADDED(RQL_PREFIX_TILE)];
 
 // Returns the tile's sum.
 RQL_SUM scan_tile(uint64_t base, uint valid, RQL_SUM carry)
 {
 	uint t = gl_LocalInvocationIndex;
-	for (uint i = t; i < RQL_SCAN_TILE; i += RQL_THREADS)
+	for (uint i = t; i < RQL_PREFIX_TILE; i += RQL_THREADS)
 		tile_items[RQL_PADDED(i)] = i < valid ? RQL_SUM(RQL_IN(args.in_items, base + i)) : RQL_SUM(0);
 	barrier();
 	RQL_SUM item[ITEMS];
@@ -60,15 +60,15 @@ RQL_SUM scan_tile(uint64_t base, uint valid, RQL_SUM carry)
 void main()
 {
 	uint64_t group = rql_group();
-	uint64_t tiles = (args.count + RQL_SCAN_TILE - 1ul) / RQL_SCAN_TILE;
+	uint64_t tiles = (args.count + RQL_PREFIX_TILE - 1ul) / RQL_PREFIX_TILE;
 	uint64_t first = group * args.tiles_per_group;
 	if (first >= tiles)
 		return;
 	uint64_t end = min(first + args.tiles_per_group, tiles);
 	RQL_SUM carry = args.sums != 0ul ? RQL_SUM(RQL_U64(args.sums, group)) : RQL_SUM(0);
 	for (uint64_t tile = first; tile < end; tile++) {
-		uint64_t base = tile * RQL_SCAN_TILE;
-		carry += scan_tile(base, uint(min(args.count - base, uint64_t(RQL_SCAN_TILE))), carry);
+		uint64_t base = tile * RQL_PREFIX_TILE;
+		carry += scan_tile(base, uint(min(args.count - base, uint64_t(RQL_PREFIX_TILE))), carry);
 	}
 	if (args.total != 0ul && end == tiles && gl_LocalInvocationIndex == 0u)
 		RQL_U64(args.total, 0) = uint64_t(carry);

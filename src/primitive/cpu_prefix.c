@@ -5,7 +5,7 @@
 
 struct scan_state {
 	struct rql_cpu_chunks chunks;
-	enum rql_scan_kind kind;
+	enum rql_prefix_kind kind;
 	bool inclusive;
 	const void *in;
 	void *out;
@@ -32,9 +32,9 @@ DEFINE_SCAN(64_64, uint64_t, uint64_t)
 static uint64_t scan_range(const struct scan_state *s, uint64_t first, uint64_t end, uint64_t start)
 {
 	switch (s->kind) {
-	case RQL_SCAN_U32_U32:
+	case RQL_PREFIX_U32_U32:
 		return scan_32_32(s->in, s->out, first, end, start, s->inclusive);
-	case RQL_SCAN_U32_U64:
+	case RQL_PREFIX_U32_U64:
 		return scan_32_64(s->in, s->out, first, end, start, s->inclusive);
 	default:
 		return scan_64_64(s->in, s->out, first, end, start, s->inclusive);
@@ -48,7 +48,7 @@ static void sum_chunk(void *state, uint64_t chunk, unsigned worker)
 	const uint32_t *narrow = s->in;
 	const uint64_t *wide = s->in;
 	uint64_t sum = 0, end = rql_chunk_end(&s->chunks, chunk);
-	if (s->kind == RQL_SCAN_U64_U64)
+	if (s->kind == RQL_PREFIX_U64_U64)
 		for (uint64_t i = chunk * s->chunks.size; i < end; i++)
 			sum += wide[i];
 	else
@@ -64,11 +64,11 @@ static void scan_chunk(void *state, uint64_t chunk, unsigned worker)
 	scan_range(s, chunk * s->chunks.size, rql_chunk_end(&s->chunks, chunk), s->starts[chunk]);
 }
 
-rql_status rql_cpu_scan(struct rql_device *cpu, enum rql_scan_kind kind, bool inclusive, const void *in, void *out,
+rql_status rql_cpu_prefix_sum(struct rql_device *cpu, enum rql_prefix_kind kind, bool inclusive, const void *in, void *out,
                         uint64_t count, uint64_t *total, struct rql_error *err)
 {
 	struct scan_state s = {rql_cpu_chunks(cpu, count), kind, inclusive, in, out, NULL, 0};
-	if ((unsigned)kind > RQL_SCAN_U64_U64)
+	if ((unsigned)kind > RQL_PREFIX_U64_U64)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "there is no prefix sum of kind %d", (int)kind);
 	if (s.chunks.number <= 1) {
 		s.total = scan_range(&s, 0, count, 0);
@@ -86,6 +86,6 @@ rql_status rql_cpu_scan(struct rql_device *cpu, enum rql_scan_kind kind, bool in
 		free(s.starts);
 	}
 	if (total)
-		*total = kind == RQL_SCAN_U32_U32 ? (uint32_t)s.total : s.total;
+		*total = kind == RQL_PREFIX_U32_U32 ? (uint32_t)s.total : s.total;
 	return RQL_OK;
 }

@@ -6,17 +6,17 @@
 #include "primitive/primitive_kernels.h"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
-layout(push_constant, scalar) uniform rql_push { rql_scan_args args; };
+layout(push_constant, scalar) uniform rql_push { rql_prefix_args args; };
 #define RQL_SUM uint64_t
 #include "primitive/shaders/group_scan.glsl"
 
 void main()
 {
 	uint64_t group = rql_group();
-	uint64_t first = group * args.tiles_per_group * RQL_SCAN_TILE;
+	uint64_t first = group * args.tiles_per_group * RQL_PREFIX_TILE;
 	if (first >= args.count)
 		return;
-	uint64_t end = min(first + args.tiles_per_group * RQL_SCAN_TILE, args.count);
+	uint64_t end = min(first + args.tiles_per_group * RQL_PREFIX_TILE, args.count);
 	uint64_t sum = 0ul;
 	for (uint64_t i = first + gl_LocalInvocationIndex; i < end; i += RQL_THREADS) {
 #if IN_BITS == 32
