@@ -146,6 +146,24 @@ struct rql_agg {
 	uint32_t filter; /* FILTER clause: the number of a program whose result 0 is boolean, plus 1; 0: every row */
 };
 
+/* Which of the groups are wanted: those that pass every test, and of these the first ones of an order, with all others
+ * that are equal in it to the last of them. Whoever takes the groups does the same once more, exactly, so that a method may
+ * give more of them; it is for what they cost to be handed on. */
+#define RQL_GROUP_TESTS 4u
+struct rql_group_test {
+	uint32_t agg; /* integers or codes; NULL does not pass */
+	rql_int128 least, greatest;
+};
+struct rql_wanted_groups {
+	uint32_t test_count; /* up to RQL_GROUP_TESTS */
+	struct rql_group_test tests[RQL_GROUP_TESTS];
+	uint64_t first; /* 0: all that pass */
+	bool of_key;    /* ordered by key codes of a group key that ascend as its values do, else by an aggregate */
+	uint32_t index; /* of the group key, or of the aggregate */
+	uint64_t null_key; /* a group key's: its greatest code; UINT64_MAX: it is never NULL */
+	bool descending, nulls_first;
+};
+
 /* ---- rows that are wanted themselves ---- */
 /* A column of the result, in the host's layout. */
 struct rql_output {
@@ -250,6 +268,7 @@ struct rql_request {
 	const struct rql_group_key *groups;
 	uint32_t agg_count;
 	const struct rql_agg *aggs;
+	struct rql_wanted_groups wanted; /* of zeros: all */
 	/* The sink is a map to build: columns of the store by number plus 1, integers of up to 64 bits or coded; 0: none. Of
 	 * every row that passes the port has their values (of coded columns the codes) and the row's group in its `keyed`,
 	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most

@@ -7,17 +7,11 @@
 
 #define CHUNK 1024u /* groups that are put out at once, a multiple of 64: words of bitmaps belong to one chunk */
 
-/* The groups that exist, as they come out: the number where it is not the row's place in the array. */
-struct found {
-	uint64_t low, high; /* of a wide scan's: both; else the lower */
-	const uint64_t *row;
-};
-
 struct answering {
 	const struct rql_scan *scan;
 	const struct rql_scan_groups *g;
 	uint64_t count;
-	struct found *found; /* room for twice as many where they are sorted; NULL: in the order of the parts */
+	struct rql_scan_found *found; /* room for twice as many where they are sorted; NULL: in the order of the parts */
 	uint64_t *starts;                   /* of an array: groups before each stretch of it */
 	uint64_t first[RQL_SCAN_PARTS + 1]; /* groups before each part */
 	bool nothing;                       /* nothing passed: only an answer without group keys has a row then */
@@ -25,7 +19,7 @@ struct answering {
 };
 
 /* Sorts by group, by bytes from the least significant. The result is in one of the two arrays, which is returned. */
-static struct found *sort_found(struct found *found, struct found *scratch, uint64_t count)
+static struct rql_scan_found *sort_found(struct rql_scan_found *found, struct rql_scan_found *scratch, uint64_t count)
 {
 	uint64_t differ[2] = {0, 0};
 	for (uint64_t i = 1; i < count; i++) {
@@ -46,24 +40,24 @@ static struct found *sort_found(struct found *found, struct found *scratch, uint
 		}
 		for (uint64_t i = 0; i < count; i++)
 			scratch[at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++] = found[i];
-		struct found *swap = found;
+		struct rql_scan_found *swap = found;
 		found = scratch;
 		scratch = swap;
 	}
 	return found;
 }
 
-static void add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct found *to)
+static void add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct rql_scan_found *to)
 {
 	uint32_t keys = scan->wide ? 2 : 1, words = keys + scan->row_words;
 	for (uint64_t i = 0; i < h->used; i++) {
 		const uint64_t *entry = h->entries + i * words;
-		to[i] = (struct found){entry[0], scan->wide ? entry[1] : 0, entry + keys};
+		to[i] = (struct rql_scan_found){entry[0], scan->wide ? entry[1] : 0, entry + keys};
 	}
 }
 
 /* Groups [begin, begin + n), from the parts that they are in. */
-static void fetch_parts(const struct answering *a, uint64_t begin, uint64_t n, struct found *to)
+static void fetch_parts(const struct answering *a, uint64_t begin, uint64_t n, struct rql_scan_found *to)
 {
 	bool wide = a->scan->wide;
 	uint32_t p = 0;
@@ -73,7 +67,7 @@ static void fetch_parts(const struct answering *a, uint64_t begin, uint64_t n, s
 		while (begin + i >= a->first[p + 1])
 			p++;
 		const uint64_t *row = a->g->parts[p].rows[begin + i - a->first[p]];
-		to[i] = wide ? (struct found){row[-2], row[-1], row} : (struct found){row[-1], 0, row};
+		to[i] = wide ? (struct rql_scan_found){row[-2], row[-1], row} : (struct rql_scan_found){row[-1], 0, row};
 	}
 }
 
@@ -97,11 +91,11 @@ static void list_stretch(void *state, uint64_t index, unsigned worker)
 	const struct answering *a = state;
 	const struct rql_scan_groups *g = a->g;
 	uint64_t words = a->scan->row_words, end = (index + 1) * STRETCH < g->capacity ? (index + 1) * STRETCH : g->capacity;
-	struct found *to = a->found + a->starts[index];
+	struct rql_scan_found *to = a->found + a->starts[index];
 	(void)worker;
 	for (uint64_t i = index * STRETCH; i < end; i++)
 		if (g->rows[i * words])
-			*to++ = (struct found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
+			*to++ = (struct rql_scan_found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
 }
 
 static void each_stretch(const struct answering *a, rql_chunk_fn *fn)
@@ -112,6 +106,25 @@ static void each_stretch(const struct answering *a, rql_chunk_fn *fn)
 	else
 		for (uint64_t i = 0; i < count; i++)
 			fn((void *)(uintptr_t)a, i, 0);
+}
+
+/* The groups of all parts, in their order. */
+static void fetch_stretch(void *state, uint64_t index, unsigned worker)
+{
+	const struct answering *a = state;
+	uint64_t begin = index * STRETCH, end = begin + STRETCH < a->count ? begin + STRETCH : a->count;
+	(void)worker;
+	fetch_parts(a, begin, end - begin, a->found + begin);
+}
+
+static void each_part(const struct answering *a)
+{
+	uint64_t count = (a->count + STRETCH - 1) / STRETCH;
+	if (a->g->pool)
+		rql_pool_run(a->g->pool, count, fetch_stretch, (void *)(uintptr_t)a);
+	else
+		for (uint64_t i = 0; i < count; i++)
+			fetch_stretch((void *)(uintptr_t)a, i, 0);
 }
 
 static uint64_t count_rows(const struct answering *a)
@@ -141,79 +154,61 @@ static uint64_t count_groups(const struct answering *a)
 	return g->hash.entries ? g->hash.used : count_rows(a);
 }
 
+/* Into found[], as they come. */
+static void list_groups(struct answering *a)
+{
+	if (a->g->parts)
+		each_part(a);
+	else if (a->g->hash.entries)
+		add_entries(a->scan, &a->g->hash, a->found);
+	else if (a->scan->scalar)
+		a->found[0] = (struct rql_scan_found){.row = a->g->rows};
+	else
+		each_stretch(a, list_stretch);
+}
+
 /* *memory: of rql_large_alloc. */
-static rql_status find_groups(struct answering *a, struct found **memory, struct rql_error *err)
+static rql_status find_groups(struct answering *a, struct rql_scan_found **memory, struct rql_error *err)
 {
 	const struct rql_scan *scan = a->scan;
 	const struct rql_scan_groups *g = a->g;
-	a->count = count_groups(a);
-	bool listed = g->keys || g->hash.entries, sorted = listed && (g->keys || a->count <= RQL_SCAN_SORTED_GROUPS);
-	uint64_t bytes = (a->count + 1) * (sorted ? 2 : 1) * sizeof(struct found);
+	const uint64_t all = a->count = count_groups(a);
+	bool listed = g->keys || g->hash.entries, sorted = listed && (g->keys || all <= RQL_SCAN_SORTED_GROUPS);
+	uint64_t room = (all + 1) * (sorted ? 2 : 1);
 	a->nothing = scan->scalar && g->rows[0] == 0;
-	a->out->group_count = a->count;
-	a->out->sorted_keys = listed && !sorted ? 0 : scan->part_count;
 	for (uint32_t p = 0; g->parts && p < RQL_SCAN_PARTS; p++)
 		a->first[p + 1] = a->first[p] + g->parts[p].count;
 	*memory = NULL;
-	if (g->parts && !sorted)
-		return RQL_OK;
-	*memory = a->found = rql_large_alloc(bytes);
-	if (!a->found)
-		return rql_error_memory(err, bytes, "the groups of an answer");
-	if (g->parts)
-		fetch_parts(a, 0, a->count, a->found);
-	else if (g->hash.entries)
-		add_entries(scan, &g->hash, a->found);
-	else if (scan->scalar)
-		a->found[0] = (struct found){.row = g->rows};
-	else
-		each_stretch(a, list_stretch);
-	if (sorted)
+	if (!g->parts || sorted || !rql_scan_wants_all(scan)) {
+		*memory = a->found = rql_large_alloc(room * sizeof(struct rql_scan_found));
+		if (!a->found)
+			return rql_error_memory(err, room * sizeof(struct rql_scan_found), "the groups of an answer");
+		list_groups(a);
+		RQL_TRY(rql_scan_keep_wanted(scan, g->pool, a->found, &a->count, err));
+	}
+	sorted |= listed && a->count <= RQL_SCAN_SORTED_GROUPS && 2 * a->count <= room;
+	a->out->group_count = a->count;
+	a->out->sorted_keys = listed && !sorted ? 0 : scan->part_count;
+	if (listed && sorted)
 		a->found = sort_found(a->found, a->found + a->count, a->count);
 	return RQL_OK;
 }
 
 /* ---- columns ---- */
 
-static uint64_t code_of(const struct rql_scan *scan, const struct rql_scan_part *part, const struct found *f)
-{
-	rql_uint128 number = (rql_uint128)f->high << 64 | f->low;
-	uint64_t key = scan->wide ? (uint64_t)(number >> part->shift) & (UINT64_MAX >> (64 - part->bits))
-	               : scan->group_count <= UINT32_MAX /* a division of 64 bits takes three times as long */
-	                   ? (uint32_t)f->low / (uint32_t)part->stride % (uint32_t)part->key_count
-	                   : f->low / part->stride % part->key_count;
-	return part->keys ? part->keys[key] : part->first_key + key;
-}
-
 /* found: of groups [begin, end). */
-static void put_keys(const struct answering *a, uint32_t p, const struct found *found, uint64_t begin, uint64_t end)
+static void put_keys(const struct answering *a, uint32_t p, const struct rql_scan_found *found, uint64_t begin, uint64_t end)
 {
 	const struct rql_scan_part *part = &a->scan->parts[p];
 	if (part->wide)
 		for (uint64_t i = begin; i < end; i++)
-			a->out->wide_keys[p][i] = code_of(a->scan, part, found++);
+			a->out->wide_keys[p][i] = rql_scan_code_of(a->scan, part, found++);
 	else
 		for (uint64_t i = begin; i < end; i++)
-			a->out->keys[p][i] = (uint32_t)code_of(a->scan, part, found++);
+			a->out->keys[p][i] = (uint32_t)rql_scan_code_of(a->scan, part, found++);
 }
 
-static rql_int128 integer_of(enum rql_scan_slot_kind kind, const uint64_t *word)
-{
-	rql_int128 wide;
-	switch (kind) {
-	case RQL_SCAN_SLOT_COUNT:
-		return (rql_int128)*word;
-	case RQL_SCAN_SLOT_SUM_WIDE:
-	case RQL_SCAN_SLOT_MIN_WIDE:
-	case RQL_SCAN_SLOT_MAX_WIDE:
-		memcpy(&wide, word, sizeof(wide));
-		return wide;
-	default:
-		return (int64_t)*word;
-	}
-}
-
-static void put_values(const struct answering *a, uint32_t agg, const struct found *found, uint64_t begin, uint64_t end)
+static void put_values(const struct answering *a, uint32_t agg, const struct rql_scan_found *found, uint64_t begin, uint64_t end)
 {
 	const struct rql_scan_output *output = &a->scan->outputs[agg];
 	const struct rql_scan_slot *slot = output->slot == RQL_NONE ? NULL : &a->scan->slots[output->slot];
@@ -228,7 +223,7 @@ static void put_values(const struct answering *a, uint32_t agg, const struct fou
 		if (output->kind == RQL_MEASURE_REAL)
 			memcpy(&out->real[i], row + slot->word, sizeof(double));
 		else
-			out->integer[i] = slot ? integer_of(slot->kind, row + slot->word) : (rql_int128)row[0];
+			out->integer[i] = rql_scan_integer_of(a->scan, output, row);
 	}
 }
 
@@ -236,8 +231,8 @@ static void put_chunk(void *state, uint64_t index, unsigned worker)
 {
 	const struct answering *a = state;
 	uint64_t begin = index * CHUNK, end = begin + CHUNK < a->count ? begin + CHUNK : a->count;
-	struct found room[CHUNK];
-	const struct found *found = a->found ? a->found + begin : room;
+	struct rql_scan_found room[CHUNK];
+	const struct rql_scan_found *found = a->found ? a->found + begin : room;
 	(void)worker;
 	if (!a->found)
 		fetch_parts(a, begin, end - begin, room);
@@ -284,13 +279,16 @@ rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *
 {
 	struct rql_port answer = {0};
 	struct answering a = {.scan = scan, .g = g, .out = &answer};
-	struct found *memory;
+	struct rql_scan_found *memory;
 	bool array = !scan->scalar && !g->parts && !g->hash.entries;
 	if (array && !(a.starts = calloc(g->capacity / STRETCH + 1, sizeof *a.starts)))
 		return rql_error_memory(err, g->capacity / STRETCH * sizeof *a.starts, "the groups of an answer");
 	rql_status status = find_groups(&a, &memory, err);
 	free(a.starts);
-	RQL_TRY(status);
+	if (status != RQL_OK) {
+		rql_large_free(memory);
+		return status;
+	}
 	if (!make_columns(&a, arena)) {
 		rql_large_free(memory);
 		return rql_error_memory(err, a.count * 16, "an answer's columns");

@@ -644,6 +644,23 @@ static rql_status bind_emits(struct binding *b)
 	return RQL_OK;
 }
 
+/* One group is made whatever passes, and a map to build speaks of groups by their numbers: all of them are given. */
+static rql_status bind_wanted(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_wanted_groups *w = &b->request->wanted;
+	if (scan->scalar || scan->keyed_count)
+		return RQL_OK;
+	for (uint32_t i = 0; i < w->test_count; i++)
+		if (i >= RQL_GROUP_TESTS || w->tests[i].agg >= scan->output_count ||
+		    scan->outputs[w->tests[i].agg].kind == RQL_MEASURE_REAL)
+			return wrong(b, "a test of groups", i);
+	if (w->first && w->index >= (w->of_key ? scan->part_count : scan->output_count))
+		return wrong(b, "an order of groups", w->index);
+	scan->wanted = *w;
+	return RQL_OK;
+}
+
 /* What a row holds before anything was added. */
 static rql_status make_template(struct binding *b)
 {
@@ -740,6 +757,7 @@ static rql_status bind(struct binding *b)
 		b->scan->output_count++;
 	}
 	RQL_TRY(bind_emits(b));
+	RQL_TRY(bind_wanted(b));
 	return make_template(b);
 }
 

@@ -155,6 +155,7 @@ struct rql_scan {
 	bool under;           /* rows come in as ROWS, of which there are expected: */
 	double under_share;   /* of the snapshot's */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
+	struct rql_wanted_groups wanted; /* as the request's; of zeros where there is one group, or a map to build */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
 	const struct rql_store_snapshot *gives; /* the form of the rows that are wanted; NULL: groups are */
 	uint32_t emit_count;
@@ -253,6 +254,55 @@ bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_
 
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
                            struct rql_port *out, struct rql_error *err);
+
+/* ---- groups that are wanted (scan_wanted.c) ---- */
+/* A group that exists: its number, of a wide scan both words; and its row. */
+struct rql_scan_found {
+	uint64_t low, high;
+	const uint64_t *row;
+};
+/* The code of a group's key, as the request counts them. */
+static inline uint64_t rql_scan_code_of(const struct rql_scan *scan, const struct rql_scan_part *part,
+                                        const struct rql_scan_found *f)
+{
+	rql_uint128 number = (rql_uint128)f->high << 64 | f->low;
+	uint64_t key = scan->wide ? (uint64_t)(number >> part->shift) & (UINT64_MAX >> (64 - part->bits))
+	               : scan->group_count <= UINT32_MAX /* a division of 64 bits takes three times as long */
+	                   ? (uint32_t)f->low / (uint32_t)part->stride % (uint32_t)part->key_count
+	                   : f->low / part->stride % part->key_count;
+	return part->keys ? part->keys[key] : part->first_key + key;
+}
+/* The aggregate's value in a row; integers and codes. */
+static inline rql_int128 rql_scan_integer_of(const struct rql_scan *scan, const struct rql_scan_output *output,
+                                             const uint64_t *row)
+{
+	const struct rql_scan_slot *slot = output->slot == RQL_NONE ? NULL : &scan->slots[output->slot];
+	rql_int128 wide;
+	switch (slot ? slot->kind : RQL_SCAN_SLOT_COUNT) {
+	case RQL_SCAN_SLOT_COUNT:
+		return (rql_int128)row[slot ? slot->word : 0];
+	case RQL_SCAN_SLOT_SUM_WIDE:
+	case RQL_SCAN_SLOT_MIN_WIDE:
+	case RQL_SCAN_SLOT_MAX_WIDE:
+		memcpy(&wide, row + slot->word, sizeof(wide));
+		return wide;
+	default:
+		return (int64_t)row[slot->word];
+	}
+}
+/* An aggregate that is never NULL has no `valid`. */
+static inline bool rql_scan_is_valid(const struct rql_scan *scan, const struct rql_scan_output *output,
+                                     const uint64_t *row)
+{
+	return output->counts || output->valid == RQL_NONE || row[scan->slots[output->valid].word] != 0;
+}
+static inline bool rql_scan_wants_all(const struct rql_scan *scan)
+{
+	return !scan->wanted.test_count && !scan->wanted.first;
+}
+/* Leaves in found[] those that are wanted, in their order, and in *count how many. */
+rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_found *found,
+                                uint64_t *count, struct rql_error *err);
 
 /* ---- maps to build (scan_keyed.c) ---- */
 /* Adds rows [first, first + n) of the loaded ones: their keys, and the groups that are numbered in w->groups. */

@@ -1,0 +1,119 @@
+/* Groups that are wanted (request.h): on the CPU, of those that exist. Every group gets a rank, the greater the more it is
+ * wanted; the n-th greatest rank is the bound, and equal ones stay.
+ *
+ * Floor: every row's words are read once, 16 bytes of ranks are written and read for each group. */
+#include "method/scan/scan_query.h"
+
+#include <stdatomic.h>
+#include "primitive/primitive.h"
+#include "util/large.h"
+#include "util/threads.h"
+
+#define STRETCH (UINT64_C(1) << 16) /* groups that a thread takes at once */
+
+struct keeping {
+	const struct rql_scan *scan;
+	struct rql_scan_found *found;
+	uint64_t count;
+	uint64_t *ranks, *spare; /* [count]; NULL: no order */
+	_Atomic uint64_t bound;  /* no group below it is among the first */
+};
+
+static bool passes(const struct rql_scan *scan, const uint64_t *row)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < scan->wanted.test_count && all; i++) {
+		const struct rql_group_test *test = &scan->wanted.tests[i];
+		const struct rql_scan_output *output = &scan->outputs[test->agg];
+		rql_int128 value = rql_scan_integer_of(scan, output, row);
+		all = rql_scan_is_valid(scan, output, row) && test->least <= value && value <= test->greatest;
+	}
+	return all;
+}
+
+/* As far as 64 bits tell them apart. */
+static uint64_t rank_of_integer(rql_int128 value)
+{
+	return rql_key_of_i64(value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+static uint64_t rank_of(const struct rql_scan *scan, const struct rql_scan_found *f)
+{
+	const struct rql_wanted_groups *w = &scan->wanted;
+	uint64_t rank;
+	bool null;
+	if (w->of_key) {
+		rank = rql_scan_code_of(scan, &scan->parts[w->index], f);
+		null = rank == w->null_key;
+	} else {
+		const struct rql_scan_output *output = &scan->outputs[w->index];
+		double real = 0;
+		null = !rql_scan_is_valid(scan, output, f->row);
+		if (output->kind == RQL_MEASURE_REAL)
+			memcpy(&real, f->row + scan->slots[output->slot].word, sizeof real);
+		rank = output->kind == RQL_MEASURE_REAL ? rql_key_of_f64(real == 0 ? 0 : real) /* no -0 */
+		                                        : rank_of_integer(rql_scan_integer_of(scan, output, f->row));
+	}
+	if (null)
+		return w->nulls_first ? UINT64_MAX : 0;
+	return w->descending ? rank : ~rank;
+}
+
+/* Marks what does not pass by the row NULL. Where a stretch alone has enough groups, its own bound is one for all. */
+static void rank_stretch(void *state, uint64_t index, unsigned worker)
+{
+	struct keeping *k = state;
+	uint64_t begin = index * STRETCH, end = begin + STRETCH < k->count ? begin + STRETCH : k->count, n = 0;
+	(void)worker;
+	for (uint64_t i = begin; i < end; i++) {
+		if (!passes(k->scan, k->found[i].row))
+			k->found[i].row = NULL;
+		else if (k->ranks)
+			k->spare[begin + n++] = k->ranks[i] = rank_of(k->scan, &k->found[i]);
+	}
+	if (!k->ranks || n < k->scan->wanted.first)
+		return;
+	uint64_t bound = rql_cpu_nth(k->spare + begin, n, k->scan->wanted.first), now = atomic_load(&k->bound);
+	while (now < bound && !atomic_compare_exchange_weak(&k->bound, &now, bound))
+		;
+}
+
+/* What is left of the found ones, in their order; their ranks go with them. */
+static void close_up(struct keeping *k, uint64_t bound)
+{
+	uint64_t kept = 0;
+	for (uint64_t i = 0; i < k->count; i++) {
+		if (!k->found[i].row || (k->ranks && k->ranks[i] < bound))
+			continue;
+		k->found[kept] = k->found[i];
+		if (k->ranks)
+			k->ranks[kept] = k->ranks[i];
+		kept++;
+	}
+	k->count = kept;
+}
+
+rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_found *found,
+                                uint64_t *count, struct rql_error *err)
+{
+	const uint64_t first = scan->wanted.first, stretches = (*count + STRETCH - 1) / STRETCH;
+	struct keeping k = {.scan = scan, .found = found, .count = *count};
+	if (!scan->wanted.test_count && (!first || first >= *count))
+		return RQL_OK;
+	if (first && !(k.ranks = rql_large_alloc(2 * *count * sizeof(uint64_t))))
+		return rql_error_memory(err, 2 * *count * sizeof(uint64_t), "the groups of an answer");
+	k.spare = k.ranks ? k.ranks + *count : NULL;
+	if (pool && stretches > 1)
+		rql_pool_run(pool, stretches, rank_stretch, &k);
+	else
+		for (uint64_t i = 0; i < stretches; i++)
+			rank_stretch(&k, i, 0);
+	close_up(&k, atomic_load(&k.bound));
+	if (k.ranks && k.count > first) {
+		memcpy(k.spare, k.ranks, k.count * sizeof(uint64_t));
+		close_up(&k, rql_cpu_nth(k.spare, k.count, first));
+	}
+	rql_large_free(k.ranks);
+	*count = k.count;
+	return RQL_OK;
+}
