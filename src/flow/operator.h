@@ -20,6 +20,7 @@ struct rql_leaf_scan {
 	const char **dimensions;    /* [map_count]: the tables behind them, "supplier with nation" */
 	const char **sources;       /* [map_count]: who gave their rows */
 	const char *joins;          /* rows of columns that are joined on the device before: a line each; NULL: none are */
+	const char *wanted;         /* which groups are asked for, a line; NULL: all */
 	double host_values;         /* that the host would scan instead */
 	const struct rql_rows_block *selection; /* rows themselves are wanted (plan/block.h); NULL: groups and aggregates */
 };

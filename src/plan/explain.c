@@ -110,6 +110,8 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	}
 	if (scan->joins)
 		rql_strbuf_put(out, scan->joins);
+	if (scan->wanted)
+		rql_strbuf_put(out, scan->wanted);
 	if (scan->selection)
 		put_selection(out, scan->selection);
 }

@@ -55,6 +55,7 @@ struct rql_join_graph {
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
 	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
+	const char *wanted; /* for EXPLAIN: which groups are asked for; NULL: all */
 	struct rql_error *err;
 };
 

@@ -348,7 +348,7 @@ static double host_values(const struct rql_join_graph *g, const struct rql_cost 
 	                                   .inner_rows = inner,
 	                                   .selected = selected,
 	                                   .passed = cost->cells,
-	                                   .groups = cost->rows_out,
+	                                   .groups = cost->groups > 0 ? cost->groups : cost->rows_out,
 	                                   .snapshot = s->snapshot,
 	                                   .column_ids = s->column_ids};
 	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
@@ -365,6 +365,7 @@ static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_boun
 	scan->rows = first->structure->snapshot->rows;
 	scan->blocks = first->structure->snapshot->blocks;
 	scan->host_values = host_values(g, &leaf->cost);
+	scan->wanted = g->wanted;
 	leaf->scan = scan;
 	leaf->structure = first->structure;
 	rql_structure_retain(leaf->structure);
@@ -389,6 +390,10 @@ static rql_status try_device(struct rql_join_graph *g, struct rql_device *device
 		status = bind_above(g, &chain, &bound);
 	if (status == RQL_OK)
 		status = check_above(g, &bound.request);
+	if (status == RQL_OK && !bound.hidden_key &&
+	    !rql_wanted_groups(g->p->arena, g->p->above, bound.slots, g->block->group_count + g->block->agg_count,
+	                       bound.request.groups, &bound.request.wanted, &g->wanted))
+		status = out_of_memory(g);
 	if (status == RQL_OK) {
 		bound.request.from = chain.source;
 		status = prepare(&b, &bound.request, &leaf->method, &leaf->prepared);

@@ -5,6 +5,7 @@
 #include "plan/block.h"
 #include "plan/plan_nodes.h"
 #include "plan/slots.h"
+#include "plan/wanted.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {
@@ -20,6 +21,7 @@ struct rql_planning {
 	const struct rql_expr *keyed, *keyed_second; /* COLUMNs, or NULL */
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
+	const struct rql_above *above; /* the aggregate at hand; NULL: its rows are not those of the plan's node */
 	const char *beyond;  /* of the block at hand (beyond.h); NULL: nothing */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;

@@ -58,6 +58,7 @@ static bool gives_rows(const struct rql_rel *rel)
 
 rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered)
 {
+	const struct rql_above here = {rel, p->above}, *above = p->above;
 	bool found = false, all = true;
 	*covered = true;
 	if (rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT)
@@ -77,10 +78,12 @@ rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel,
 		return RQL_OK;
 	}
 	/* Of a sub-plan a part is of no use: below one block there is no other that would do. */
+	p->above = &here;
 	for (uint32_t i = 0; i < rel->child_count && (all || !p->is_subplan) && !p->by_first; i++) {
 		RQL_TRY(rql_planning_cover(p, rel->children[i], covered));
 		all = all && *covered;
 	}
+	p->above = above;
 	all = all && !p->by_first;
 	*covered = all;
 	return RQL_OK;

@@ -527,7 +527,7 @@ static void charge_preparation(struct trying *t, double ns)
 
 static double price_in_host(const struct trying *t, const struct rql_cost *cost)
 {
-	struct rql_host_work work = host_work(t, cost->cells, cost->rows_out);
+	struct rql_host_work work = host_work(t, cost->cells, cost->groups > 0 ? cost->groups : cost->rows_out);
 	for (uint32_t d = 0; d < t->star->subtree_count; d++)
 		work.selected += (double)t->dims[d].rows;
 	return spread(t, rql_host_work_values(&work));
@@ -605,6 +605,9 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	leaf->aggs = bound.request.aggs;
 	leaf->agg_count = bound.request.agg_count;
 	leaf->host_columns = t->block->column_count;
+	if (!leaf->hidden_key && !rql_wanted_groups(t->p->arena, t->p->above, leaf->slots, leaf->slot_count,
+	                                            bound.request.groups, &bound.request.wanted, &leaf->scan->wanted))
+		return out_of_memory(t);
 	double prepared_ns = (double)(rql_now_ns() - start_ns);
 	struct rql_sample sample = {0};
 	bound.request.sample = &sample;

@@ -122,7 +122,8 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 {
 	struct rql_scan_context *x = (struct rql_scan_context *)base;
 	(void)stage;
-	struct rql_buffer *buffers[] = {x->rows, x->keys, x->state, x->result, x->others, x->table, x->seen};
+	struct rql_buffer *buffers[] = {x->rows,  x->keys,   x->state, x->result, x->others,
+	                                x->ranks, x->choice, x->table, x->seen};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
 	free(x);
@@ -148,6 +149,8 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 		return state + (rql_scan_list_direct(p->capacity) ? 0 : p->capacity * sizeof(uint32_t));
 	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
 	uint64_t rows = p->capacity * words * sizeof(uint64_t);
+	if (rql_scan_chooses(p, p->capacity))
+		return rows + rql_scan_first_bytes(p, p->capacity);
 	return rows + state + (p->capacity - rql_scan_direct_groups(p)) * rql_scan_entry_bytes(p);
 }
 
@@ -155,8 +158,8 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
 	uint64_t columns = rql_scan_table_places(&p->plan);
-	struct rql_use *uses = calloc(columns + 11, sizeof(*uses)); /* and what comes in */
-	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others};
+	struct rql_use *uses = calloc(columns + 12, sizeof(*uses)); /* and what comes in */
+	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others, x->ranks};
 	*count = 0;
 	if (!uses)
 		return NULL;
@@ -181,7 +184,9 @@ static rql_status record_collect(const struct rql_prepared *p, const struct rql_
 	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
 	struct rql_scan_collect_args args = {.accumulator = x->accumulator,
 	                                     .capacity = x->capacity,
-	                                     .room = x->room,
+	                                     .room = x->ranks ? 0 : x->room,
+	                                     .wanted = p->table.wanted ? p->tables->address + p->table.wanted : 0,
+	                                     .ranks = x->ranks ? x->ranks->address : 0,
 	                                     .others = x->others ? x->others->address : 0,
 	                                     .groups = (uint32_t)groups,
 	                                     .row_words = p->scan->row_words,
@@ -237,7 +242,7 @@ static void record_scan(const struct rql_prepared *p, const struct rql_scan_cont
 		.copies = p->plan.copies,
 		.under = under.buffer ? under.buffer->address + under.offset : 0};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, args.groups, uses, count);
-	if (x->seen)
+	if (x->seen && !x->ranks)
 		rql_record_copy(commands, x->result, 0, x->seen, 0, x->seen->bytes);
 }
 
@@ -258,6 +263,8 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 		record_scan(p, x, &in, commands, uses, count);
 	if (status == RQL_OK && !p->rows && !p->plan.whole)
 		status = record_collect(p, x, false, commands, uses, count, err);
+	if (status == RQL_OK && x->ranks)
+		status = rql_scan_first_record(p, x, commands, err);
 	free(uses);
 	return status;
 }
@@ -306,20 +313,28 @@ static rql_status make_list(struct rql_prepared *p, struct rql_scan_context *x, 
 	return RQL_OK;
 }
 
+/* A list in the result, and what has no room there in a second one. */
+static rql_status make_lists(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
+{
+	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), entry = rql_scan_entry_bytes(p);
+	x->room = rql_scan_direct_groups(p);
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, head + x->room * entry, RQL_MEMORY_READBACK, "the result of a query",
+	                             &x->result, err));
+	if (x->room == x->capacity)
+		return RQL_OK;
+	return rql_stage_buffer_new(p->stage.device, (x->capacity - x->room) * entry, RQL_MEMORY_DEVICE,
+	                            "the found groups of a query", &x->others, err);
+}
+
 static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
 {
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word;
-	x->room = rql_scan_direct_groups(p);
 	RQL_TRY(rql_stage_buffer_new(p->stage.device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
 		RQL_TRY(rql_stage_buffer_new(p->stage.device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
 	RQL_TRY(rql_stage_buffer_new(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(rql_stage_buffer_new(p->stage.device, head + x->room * rql_scan_entry_bytes(p), RQL_MEMORY_READBACK, "the result of a query",
-	             &x->result, err));
-	if (x->room < x->capacity)
-		RQL_TRY(rql_stage_buffer_new(p->stage.device, (x->capacity - x->room) * rql_scan_entry_bytes(p), RQL_MEMORY_DEVICE,
-		             "the found groups of a query", &x->others, err));
+	RQL_TRY(rql_scan_chooses(p, x->capacity) ? rql_scan_first_make(p, x, err) : make_lists(p, x, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
 		.keys = x->keys ? x->keys->address : 0,

@@ -38,6 +38,8 @@ static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_
 static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_scan_groups *g,
                                uint64_t **memory, struct rql_error *err)
 {
+	if (x->ranks)
+		return rql_scan_first_fetch(p, x, g, memory, err);
 	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
 	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
 	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1};
@@ -85,6 +87,8 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_conte
 	rql_status status = fetch_groups(p, x, &groups, &memory, err);
 	if (status == RQL_OK) {
 		passed = settle_rows(p->scan, groups.rows, groups.capacity);
+		if (p->table.wanted) /* these are not all */
+			passed = ((const uint64_t *)(x->seen ? x->seen : x->result)->map)[RQL_SCAN_STATE_PASSED];
 		status = rql_scan_answer(p->scan, &groups, run->arena, &answer, err);
 	}
 	free(memory);

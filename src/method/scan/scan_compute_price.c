@@ -177,7 +177,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
 	const struct reading r = reading_of(p);
-	double groups = p->rows || p->gives ? 0 : scan->rows_out;
+	const double made = p->rows || p->gives ? 0 : scan->rows_out, groups = fmin(made, rql_scan_wanted_out(scan));
 	double work = fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns);
 	work += r.passed * profile->scan.taken_row_ns;
 	if (p->gives)
@@ -187,9 +187,10 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	*out = (struct rql_cost){
 		.setup_ns = r.missing > 0 || !p->placed ? upload + profile->scan.compile_ns : 0,
 		.run_ns = (p->gives ? profile->pass_ns : profile->submit_ns) +
-		          (p->plan.whole && !p->from.method ? 0 : profile->pass_ns) + work + groups * profile->group_ns,
+		          (p->plan.whole && !p->from.method ? 0 : profile->pass_ns) + work + made * profile->group_ns,
 		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,
 		.rows_out = groups,
+		.groups = made,
 		.device_bytes = r.resident + scratch_bytes(p),
 		.placed_bytes = r.resident - r.missing,
 		.cells = r.passed,

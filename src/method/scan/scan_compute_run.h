@@ -36,12 +36,15 @@ struct rql_scan_context {
 	struct rql_stage_context base;
 	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
 	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
+	struct rql_buffer *ranks;  /* DEVICE: of the found groups, all in `others`, when some are chosen (scan_compute_first.c); */
+	struct rql_buffer *choice; /* DEVICE: the bound of ranks, and what finding it takes */
 	struct rql_buffer *table;  /* DEVICE: items, of rows that come in; else NULL */
-	struct rql_buffer *seen;   /* READBACK: columns are given, and result is DEVICE memory: what the host reads of it */
+	/* READBACK: columns are given, or groups are chosen, and result is DEVICE memory: what the host reads of it. */
+	struct rql_buffer *seen;
 	struct rql_scan_accumulator accumulator;
 	uint64_t capacity; /* rows */
 	uint32_t items;
-	uint64_t room;     /* groups in result */
+	uint64_t room;     /* groups in result, or where they are chosen in `seen` */
 };
 
 /* scan_compute_answer.c: the groups of a run. x NULL: the zone maps left nothing to run. */
@@ -49,6 +52,19 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_conte
                                    struct rql_error *err);
 /* Bytes of a group in a list. */
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
+
+/* scan_compute_first.c: the first groups of an order, chosen on the device. Are some of so many
+ * rows' groups? */
+bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity);
+/* Memory of a context, whose capacity is set, and its bytes beside the groups' rows. */
+rql_status rql_scan_first_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err);
+uint64_t rql_scan_first_bytes(const struct rql_prepared *p, uint64_t capacity);
+/* Behind the collecting pass. */
+rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_scan_context *x,
+                                 struct rql_commands *commands, struct rql_error *err);
+/* As fetch_groups of scan_compute_answer.c. */
+rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
+                                struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err);
 
 /* Found groups go straight into memory that the host reads, up to so many bytes of them: hardly any of many possible
  * groups may exist, and a download is a submission and a wait. */

@@ -6,6 +6,7 @@
 
 /* Memory that was never touched before: a page fault and the zeroing. */
 #define FRESH_BYTE_NS 0.25
+#define RANK_BYTES 40.0 /* of a group, where some are chosen: its place, its rank, and both once more */
 /* A look-up beyond the second-level cache. */
 #define FAR_BYTES ((uint64_t)1 << 20)
 #define FAR_NS 8.0
@@ -151,7 +152,7 @@ static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 		sum->work += sum->left * sum->profile->value_ns * scan->slot_count;
 		return;
 	}
-	double groups = scan->rows_out, columns = groups * (16.0 + 4 * scan->part_count + 16 * scan->output_count);
+	double groups = scan->rows_out, out = fmin(groups, rql_scan_wanted_out(scan)), columns = out * (16.0 + 4 * scan->part_count + 16 * scan->output_count);
 	double rows = scan->hashed ? groups * (1 + scan->wide) + groups * scan->row_words
 	                           : (double)scan->group_count * scan->row_words;
 	double far = rows * 8 > (double)FAR_BYTES ? FAR_NS : 0;
@@ -159,7 +160,9 @@ static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 		sum->work += groups * HASHED_GROUP_NS;
 	sum->work += sum->left * (sum->profile->row_ns * (1 + scan->slot_count + scan->part_count) / 3 + far);
 	/* The answer is put out by all threads. */
-	sum->work += groups * sum->profile->group_ns * (scan->part_count + scan->output_count) / 4;
+	sum->work += out * sum->profile->group_ns * (scan->part_count + scan->output_count) / 4;
+	if (out < groups)
+		sum->work += groups * (sum->profile->group_ns + RANK_BYTES * FRESH_BYTE_NS);
 	sum->work += rows * 8 * (scan->hashed ? FRESH_HASHED_BYTE_NS : FRESH_BYTE_NS) + columns * FRESH_BYTE_NS;
 }
 
@@ -201,7 +204,8 @@ void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device
 	add_answer(scan, &sum);
 	*out = (struct rql_cost){
 		.run_ns = rql_scan_effort_shared(&sum, device),
-		.rows_out = scan->rows_out,
+		.rows_out = fmin(scan->rows_out, rql_scan_wanted_out(scan)),
+		.groups = scan->rows_out,
 		.device_bytes = scan->snapshot->bytes,
 		.cells = sum.left,
 		.runs = (double)scan->snapshot->blocks * share,

@@ -88,7 +88,9 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_STATE_OVERFLOW 1u /* the hash table was full */
 #define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
 #define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass; LIST: rows that passed */
-#define RQL_SCAN_STATE_WORDS 4u
+#define RQL_SCAN_STATE_PASSED 4u   /* rows in groups, also in those that are not wanted; by the collecting pass */
+#define RQL_SCAN_STATE_CHOSEN 5u   /* of the result alone: groups in its list, also those that it has no room for */
+#define RQL_SCAN_STATE_WORDS 8u
 struct rql_scan_accumulator {
 	uint64_t rows;   /* uint64_t[spread][capacity][row_words] */
 	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
@@ -135,7 +137,44 @@ struct rql_scan_collect_args {
 	uint64_t others;   /* the second list, with room for capacity - room; 0: none is needed */
 	uint32_t groups, row_words;
 	uint32_t reset, unused; /* reset: only puts everything at rest */
+	uint64_t wanted;        /* struct rql_scan_wanted_args; 0: all groups are */
+	uint64_t ranks;         /* uint64_t[capacity], of the listed groups; 0: none are needed */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 104);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 120);
+
+/* Which groups are wanted (method/request.h). A word of a row as an unsigned key that orders as its values do: */
+#define RQL_SCAN_KEY_INTEGER 0u      /* a signed integer */
+#define RQL_SCAN_KEY_EXTREME 1u      /* such a key already */
+#define RQL_SCAN_KEY_REAL 2u         /* a double */
+#define RQL_SCAN_KEY_REAL_EXTREME 3u /* a key of one */
+#define RQL_SCAN_KEY_GROUP 4u        /* no word: a part of the group's number */
+#define RQL_SCAN_KEY_NONE 5u
+#define RQL_SCAN_NO_WORD 0xffffffffu
+/* Behind it tests, RQL_GROUP_TESTS at most. */
+struct rql_scan_wanted_args {
+	uint32_t test_count, kind; /* of the rank */
+	uint32_t word, valid;      /* valid: a count that is 0 for NULL, or RQL_SCAN_NO_WORD */
+	uint32_t descending, nulls_first;
+	uint64_t stride, key_count; /* GROUP: number / stride % key_count, and NULL's */
+	uint64_t null_key;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_wanted_args, 48);
+struct rql_scan_group_test {
+	uint32_t kind, word, valid, unused;
+	uint64_t least, greatest; /* keys */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_group_test, 32);
+
+/* Of the listed groups those that have no rank below the bound. */
+struct rql_scan_choose_args {
+	uint64_t list;  /* uint64_t[capacity], uint64_t[capacity][row_words] */
+	uint64_t ranks; /* uint64_t[capacity] */
+	uint64_t bound; /* the address of it */
+	uint64_t head;  /* the result's state */
+	uint64_t to;    /* uint64_t[room], uint64_t[room][row_words] */
+	uint64_t capacity, room;
+	uint32_t groups, row_words;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_choose_args, 64);
 
 #endif

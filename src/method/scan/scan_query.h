@@ -300,6 +300,11 @@ static inline bool rql_scan_wants_all(const struct rql_scan *scan)
 {
 	return !scan->wanted.test_count && !scan->wanted.first;
 }
+/* So many groups are handed on at most, but for equal ones. */
+static inline double rql_scan_wanted_out(const struct rql_scan *scan)
+{
+	return scan->wanted.first ? (double)scan->wanted.first : __builtin_inf();
+}
 /* Leaves in found[] those that are wanted, in their order, and in *count how many. */
 rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_found *found,
                                 uint64_t *count, struct rql_error *err);

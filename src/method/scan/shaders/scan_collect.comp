@@ -1,5 +1,6 @@
 // Puts the groups of a run out and everything back at rest, when there are too many for the last workgroup of the scan.
-// Groups come in any order; the host sorts them by number.
+// Groups come in any order; the host sorts them by number. Where not all are wanted, those that fail a test stay away, and
+// each that is listed gets a rank: the greater, the more it is wanted.
 //
 // Floor: every row, of all arrays, read and written once, 16 bytes a word, at the memory's speed.
 #version 460
@@ -11,6 +12,14 @@ layout(local_size_x_id = 0) in;
 #include "method/scan/shaders/scan_rows.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wanted { rql_scan_wanted_args v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer GroupTest { rql_scan_group_test v; };
+
+#define SIGN 0x8000000000000000ul
+#define ZERO_KEY SIGN                       // of 0.0
+#define MINUS_ZERO_KEY 0x7ffffffffffffffful // of -0.0, which is equal
+#define NAN_KEY 0xfff8000000000000ul
+shared uint64_t passed_rows[gl_WorkGroupSize.x];
 
 // One entry for each invocation that has a group: one atomic a subgroup.
 uint64_t new_entry(bool wanted)
@@ -59,18 +68,75 @@ void reset_row(uint64_t at)
 			ScanWord(at + uint64_t(s) * acc.stride + uint64_t(w) * 8ul).v = scan_identity(scan_kind_of(acc, w));
 }
 
-void take_row(uint64_t row, bool exists)
+uint64_t key_of(uint kind, uint64_t word)
+{
+	if (kind == RQL_SCAN_KEY_INTEGER)
+		return word ^ SIGN;
+	if (kind == RQL_SCAN_KEY_REAL) {
+		bool nan = (word & ~SIGN) > 0x7ff0000000000000ul;
+		word = nan ? NAN_KEY : (word & SIGN) != 0ul ? ~word : word | SIGN;
+	}
+	return kind != RQL_SCAN_KEY_EXTREME && word == MINUS_ZERO_KEY ? ZERO_KEY : word;
+}
+
+bool is_wanted(uint64_t at)
+{
+	uint count = args.wanted != 0ul ? Wanted(args.wanted).v.test_count : 0u;
+	bool all = true;
+	for (uint i = 0u; i < count && all; i++) {
+		rql_scan_group_test test = GroupTest(args.wanted + 48ul + uint64_t(i) * 32ul).v;
+		uint64_t key = key_of(test.kind, word_of(at, test.word));
+		all = (test.valid == RQL_SCAN_NO_WORD || word_of(at, test.valid) != 0ul) && test.least <= key &&
+		      key <= test.greatest;
+	}
+	return all;
+}
+
+uint64_t rank_of(uint64_t number, uint64_t at)
+{
+	rql_scan_wanted_args w = Wanted(args.wanted).v;
+	bool group = w.kind == RQL_SCAN_KEY_GROUP;
+	uint64_t key = group ? number / w.stride % w.key_count : key_of(w.kind, word_of(at, w.word));
+	bool null = group ? key == w.null_key : w.valid != RQL_SCAN_NO_WORD && word_of(at, w.valid) == 0ul;
+	if (null)
+		return w.nulls_first != 0u ? SCAN_ONES : 0ul;
+	return w.descending != 0u ? key : ~key;
+}
+
+// Returns the rows of the group.
+uint64_t take_row(uint64_t row, bool exists)
 {
 	rql_scan_accumulator acc = args.accumulator;
 	uint64_t at = acc.rows + row * args.row_words * 8ul;
-	bool wanted = exists && args.reset == 0u && word_of(at, 0u) != 0ul;
+	uint64_t rows = exists && args.reset == 0u ? word_of(at, 0u) : 0ul;
+	bool wanted = rows != 0ul && is_wanted(at);
 	uint64_t entry = new_entry(wanted);
-	if (wanted)
-		put_row(entry, acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul, at);
-	if (exists && (wanted || args.reset != 0u))
+	if (wanted) {
+		uint64_t key = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
+		put_row(entry, key, at);
+		if (args.ranks != 0ul)
+			ScanWord(args.ranks + entry * 8ul).v = rank_of(key - 1ul, at);
+	}
+	if (exists && (rows != 0ul || args.reset != 0u))
 		reset_row(at);
 	if (exists && acc.keys != 0ul)
 		ScanWord(acc.keys + row * 8ul).v = 0ul;
+	return rows;
+}
+
+// Of all invocations of the workgroup.
+void count_passed(uint64_t rows)
+{
+	uint t = gl_LocalInvocationIndex;
+	passed_rows[t] = rows;
+	barrier();
+	for (uint half_ = gl_WorkGroupSize.x / 2u; half_ > 0u; half_ >>= 1u) {
+		if (t < half_)
+			passed_rows[t] += passed_rows[t + half_];
+		barrier();
+	}
+	if (t == 0u && passed_rows[0] != 0ul)
+		atomicAdd(ScanWord(args.accumulator.state + RQL_SCAN_STATE_PASSED * 8u).v, passed_rows[0]);
 }
 
 void main()
@@ -78,11 +144,13 @@ void main()
 	uint64_t group = rql_group();
 	if (group >= args.groups)
 		return;
-	uint64_t step = uint64_t(args.groups) * gl_WorkGroupSize.x;
+	uint64_t step = uint64_t(args.groups) * gl_WorkGroupSize.x, passed = 0ul;
 	for (uint64_t first = group * gl_WorkGroupSize.x; first < args.capacity; first += step) {
 		uint64_t row = first + gl_LocalInvocationIndex;
-		take_row(row, row < args.capacity);
+		passed += take_row(row, row < args.capacity);
 	}
+	if (args.wanted != 0ul)
+		count_passed(passed);
 	if (scan_last_workgroup(args.accumulator, args.groups))
 		scan_put_state(args.accumulator);
 }

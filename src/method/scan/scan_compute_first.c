@@ -1,0 +1,230 @@
+/* The first groups of an order on the compute unit. The collecting pass lists all groups in the device's memory, each with a
+ * rank; the n-th greatest rank is found there; what has no lower one goes into memory that the host reads. Where that has
+ * too little room, since very many are equal, the host fetches the whole list.
+ *
+ * Floor: the list is written once; ranks are read eight times, 8 bytes each. Of 2^26 groups that is 0.9 ms on an H200, and
+ * their way to the host would be 30 ms or more. */
+#include "method/scan/scan_compute_run.h"
+
+#include <stdlib.h>
+
+#include "primitive/primitive.h"
+#include "shaders/method/scan/scan_choose.comp.h"
+
+#define CHOOSE_SIZE 256u
+#define CHOOSE_MOST 1056u /* workgroups: ranks per invocation beyond */
+#define EQUAL_ROOM 1024u  /* groups beyond twice those that are wanted */
+#define BOUND_BYTES 256u  /* of `choice`; then what finding it takes */
+
+static const struct rql_kernel choose_kernel = {
+	.name = "scan.choose",
+	.spirv = rql_spv_scan_choose_comp,
+	.spirv_bytes = sizeof(rql_spv_scan_choose_comp),
+	.args_bytes = sizeof(struct rql_scan_choose_args),
+};
+
+/* ---- what a group's rank is ---- */
+
+/* How a row of the device holds an aggregate; RQL_SCAN_KEY_NONE: in two words. */
+static uint32_t key_kind(const struct rql_scan *scan, const struct rql_scan_output *output)
+{
+	switch (output->slot == RQL_NONE ? RQL_SCAN_SLOT_COUNT : scan->slots[output->slot].kind) {
+	case RQL_SCAN_SLOT_COUNT:
+	case RQL_SCAN_SLOT_SUM:
+		return RQL_SCAN_KEY_INTEGER;
+	case RQL_SCAN_SLOT_MIN:
+	case RQL_SCAN_SLOT_MAX:
+		return RQL_SCAN_KEY_EXTREME;
+	case RQL_SCAN_SLOT_SUM_REAL:
+		return RQL_SCAN_KEY_REAL;
+	case RQL_SCAN_SLOT_MIN_REAL:
+	case RQL_SCAN_SLOT_MAX_REAL:
+		return RQL_SCAN_KEY_REAL_EXTREME;
+	default:
+		return RQL_SCAN_KEY_NONE;
+	}
+}
+
+static uint32_t word_of(const struct rql_scan *scan, const struct rql_scan_output *output)
+{
+	return output->slot == RQL_NONE ? 0 : scan->slots[output->slot].word;
+}
+
+static uint32_t valid_of(const struct rql_scan *scan, const struct rql_scan_output *output)
+{
+	return output->counts || output->valid == RQL_NONE ? RQL_SCAN_NO_WORD : scan->slots[output->valid].word;
+}
+
+static bool can_test(const struct rql_scan *scan)
+{
+	bool can = true;
+	for (uint32_t i = 0; i < scan->wanted.test_count; i++)
+		can &= key_kind(scan, &scan->outputs[scan->wanted.tests[i].agg]) != RQL_SCAN_KEY_NONE;
+	return can;
+}
+
+static bool can_rank(const struct rql_scan *scan)
+{
+	const struct rql_wanted_groups *w = &scan->wanted;
+	return w->first && can_test(scan) &&
+	       (w->of_key ? !scan->wide : key_kind(scan, &scan->outputs[w->index]) != RQL_SCAN_KEY_NONE);
+}
+
+/* Keys of integers that 64 bits do not hold are those of the nearest that they do. */
+static uint64_t integer_key(rql_int128 value)
+{
+	return rql_key_of_i64(value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+/* Codes ascend with the numbers that stand for them in groups: NULL's is the last one. */
+static uint64_t last_if_null(const struct rql_scan_part *part, uint64_t null_key)
+{
+	const uint64_t last = part->key_count - 1;
+	return (part->keys ? part->keys[last] : part->first_key + last) == null_key ? last : UINT64_MAX;
+}
+
+static struct rql_scan_wanted_args rank_args(const struct rql_scan *scan)
+{
+	const struct rql_wanted_groups *w = &scan->wanted;
+	struct rql_scan_wanted_args out = {.test_count = w->test_count,
+	                                   .kind = RQL_SCAN_KEY_NONE,
+	                                   .valid = RQL_SCAN_NO_WORD,
+	                                   .descending = w->descending,
+	                                   .nulls_first = w->nulls_first};
+	if (!can_rank(scan))
+		return out;
+	if (w->of_key) {
+		const struct rql_scan_part *part = &scan->parts[w->index];
+		out.kind = RQL_SCAN_KEY_GROUP;
+		out.stride = part->stride;
+		out.key_count = part->key_count;
+		out.null_key = last_if_null(part, w->null_key);
+		return out;
+	}
+	const struct rql_scan_output *output = &scan->outputs[w->index];
+	out.kind = key_kind(scan, output);
+	out.word = word_of(scan, output);
+	out.valid = valid_of(scan, output);
+	return out;
+}
+
+uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
+{
+	const struct rql_scan *scan = plan->scan;
+	struct {
+		struct rql_scan_wanted_args rank;
+		struct rql_scan_group_test tests[RQL_GROUP_TESTS];
+	} out = {.rank = rank_args(scan)};
+	if (plan->whole || rql_scan_wants_all(scan) || !can_test(scan))
+		return 0;
+	for (uint32_t i = 0; i < scan->wanted.test_count; i++) {
+		const struct rql_group_test *test = &scan->wanted.tests[i];
+		const struct rql_scan_output *output = &scan->outputs[test->agg];
+		out.tests[i] = (struct rql_scan_group_test){.kind = key_kind(scan, output),
+		                                            .word = word_of(scan, output),
+		                                            .valid = valid_of(scan, output),
+		                                            .least = integer_key(test->least),
+		                                            .greatest = integer_key(test->greatest)};
+	}
+	return rql_scan_blob_put(&plan->blob, &out, sizeof out);
+}
+
+/* ---- memory ---- */
+
+bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity)
+{
+	return !p->plan.whole && can_rank(p->scan) && p->scan->wanted.first < capacity && capacity <= RQL_NTH_KEYS;
+}
+
+/* Of the list that the host reads. */
+static uint64_t room_of(const struct rql_prepared *p, uint64_t capacity)
+{
+	const uint64_t first = p->scan->wanted.first, most = RQL_SCAN_DIRECT_BYTES / rql_scan_entry_bytes(p);
+	uint64_t room = first < most ? 2 * first + EQUAL_ROOM : most;
+	room = room < most ? room : most;
+	return room < capacity ? room : capacity;
+}
+
+static struct rql_nth nth_of(const struct rql_prepared *p, const struct rql_scan_context *x)
+{
+	return (struct rql_nth){.n = p->scan->wanted.first,
+	                        .count = x->capacity,
+	                        .found = {x->result, RQL_SCAN_STATE_FOUND * sizeof(uint64_t)},
+	                        .keys = {x->ranks, 0},
+	                        .out = {x->choice, 0},
+	                        .temp = {x->choice, BOUND_BYTES}};
+}
+
+uint64_t rql_scan_first_bytes(const struct rql_prepared *p, uint64_t capacity)
+{
+	const struct rql_nth nth = {.n = 1, .count = capacity};
+	return RQL_SCAN_STATE_WORDS * sizeof(uint64_t) * 2 + capacity * (rql_scan_entry_bytes(p) + sizeof(uint64_t)) +
+	       BOUND_BYTES + rql_nth_temp_bytes(&nth);
+}
+
+rql_status rql_scan_first_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
+{
+	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t), entry = rql_scan_entry_bytes(p);
+	struct rql_device *device = p->stage.device;
+	const struct rql_nth nth = nth_of(p, x);
+	x->room = room_of(p, x->capacity);
+	RQL_TRY(rql_stage_buffer_new(device, head, RQL_MEMORY_DEVICE, "the result of a query", &x->result, err));
+	RQL_TRY(rql_stage_buffer_new(device, head + x->room * entry, RQL_MEMORY_READBACK, "the result of a query", &x->seen,
+	                             err));
+	RQL_TRY(rql_stage_buffer_new(device, x->capacity * entry, RQL_MEMORY_DEVICE, "the found groups of a query",
+	                             &x->others, err));
+	RQL_TRY(rql_stage_buffer_new(device, BOUND_BYTES + rql_nth_temp_bytes(&nth), RQL_MEMORY_DEVICE,
+	                             "the choice of a query's groups", &x->choice, err));
+	return rql_stage_buffer_new(device, x->capacity * sizeof(uint64_t), RQL_MEMORY_DEVICE, "the ranks of a query's groups",
+	                            &x->ranks, err);
+}
+
+/* ---- runs ---- */
+
+rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_scan_context *x,
+                                 struct rql_commands *commands, struct rql_error *err)
+{
+	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t);
+	const uint32_t most = p->stage.device->limits.group_size, size = most < CHOOSE_SIZE ? most : CHOOSE_SIZE;
+	const struct rql_nth nth = nth_of(p, x);
+	const struct rql_pipeline *pipeline;
+	uint64_t groups = (x->capacity + size - 1) / size;
+	groups = groups < CHOOSE_MOST ? groups : CHOOSE_MOST;
+	RQL_TRY(rql_record_nth(commands, &nth, err));
+	RQL_TRY(rql_pipeline_get(p->stage.device, &choose_kernel, &size, 1, &pipeline, err));
+	const struct rql_scan_choose_args args = {.list = x->others->address,
+	                                          .ranks = x->ranks->address,
+	                                          .bound = x->choice->address,
+	                                          .head = x->result->address,
+	                                          .to = x->seen->address + head,
+	                                          .capacity = x->capacity,
+	                                          .room = x->room,
+	                                          .groups = (uint32_t)groups,
+	                                          .row_words = p->scan->row_words};
+	const struct rql_use uses[] = {{x->others, RQL_READ},
+	                               {x->ranks, RQL_READ},
+	                               {x->choice, RQL_READ},
+	                               {x->result, RQL_READ_WRITE},
+	                               {x->seen, RQL_WRITE}};
+	rql_record_dispatch(commands, "choose", pipeline, &args, groups, uses, 5);
+	rql_record_copy(commands, x->result, 0, x->seen, 0, head);
+	return RQL_OK;
+}
+
+rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
+                                struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err)
+{
+	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS;
+	const uint64_t found = head[RQL_SCAN_STATE_FOUND], chosen = head[RQL_SCAN_STATE_CHOSEN], word = sizeof(uint64_t);
+	*g = (struct rql_scan_groups){
+		.scan = p->scan, .ready = true, .copies = 1, .capacity = chosen, .used = chosen, .keys = list, .rows = list + x->room};
+	if (chosen <= x->room)
+		return RQL_OK;
+	g->capacity = g->used = found;
+	g->keys = *memory = malloc(found * rql_scan_entry_bytes(p));
+	if (!*memory)
+		return rql_error_memory(err, found * rql_scan_entry_bytes(p), "the groups of a query");
+	g->rows = g->keys + found;
+	RQL_TRY(rql_buffer_download(x->others, 0, g->keys, found * word, err));
+	return rql_buffer_download(x->others, x->capacity * word, g->rows, found * p->scan->row_words * word, err);
+}

@@ -1,0 +1,44 @@
+// Puts those of the listed groups into memory that the host reads which have no rank below the bound.
+//
+// Floor: every rank is read once, at the memory's speed.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#include "device/kernel.glsl"
+layout(local_size_x_id = 0) in;
+#include "method/scan/shaders/scan_rows.glsl"
+
+layout(push_constant, scalar) uniform Args { rql_scan_choose_args args; };
+
+// One entry for each invocation that has a group: one atomic a subgroup.
+uint64_t new_entry(bool wanted)
+{
+	uvec4 ballot = subgroupBallot(wanted);
+	uint count = subgroupBallotBitCount(ballot);
+	uvec2 first = uvec2(0u);
+	if (subgroupElect() && count != 0u)
+		first = unpackUint2x32(atomicAdd(ScanWord(args.head + RQL_SCAN_STATE_CHOSEN * 8u).v, uint64_t(count)));
+	first = subgroupBroadcastFirst(first);
+	return packUint2x32(first) + subgroupBallotExclusiveBitCount(ballot);
+}
+
+void main()
+{
+	uint64_t group = rql_group();
+	if (group >= args.groups)
+		return;
+	uint64_t found = min(ScanU64(args.head + RQL_SCAN_STATE_FOUND * 8u).v, args.capacity);
+	uint64_t bound = ScanU64(args.bound).v, step = uint64_t(args.groups) * gl_WorkGroupSize.x;
+	uint64_t rows = args.list + args.capacity * 8ul, to_rows = args.to + args.room * 8ul;
+	for (uint64_t first = group * gl_WorkGroupSize.x; first < found; first += step) {
+		uint64_t i = first + gl_LocalInvocationIndex;
+		bool wanted = i < found && ScanU64(args.ranks + i * 8ul).v >= bound;
+		uint64_t entry = new_entry(wanted);
+		if (!wanted || entry >= args.room)
+			continue;
+		ScanWord(args.to + entry * 8ul).v = ScanU64(args.list + i * 8ul).v;
+		for (uint w = 0u; w < args.row_words; w++)
+			ScanWord(to_rows + (entry * args.row_words + w) * 8ul).v = ScanU64(rows + (i * args.row_words + w) * 8ul).v;
+	}
+}

@@ -1,0 +1,197 @@
+/* What the nodes above an aggregate leave of its groups, as far as a method can find it out by itself: conditions that
+ * compare one aggregate with a constant, and the first key of an order with a limit. The nodes stay where they are and do
+ * the same exactly; so a condition that is not understood ends the way for the order alone. */
+#include "plan/wanted.h"
+
+#include <string.h>
+
+#include "plan/block.h"
+#include "plan/fallible.h"
+
+#define INTEGER_MOST ((rql_int128)(~(rql_uint128)0 >> 1))
+
+struct wanting {
+	struct rql_arena *arena;
+	const struct rql_slot *slots;
+	const struct rql_group_key *groups;
+	uint32_t column_count;
+	uint32_t *slot_of; /* of the columns here: a slot, or RQL_NONE */
+	bool all_tested;   /* by the conditions that were passed */
+	const struct rql_rel *order; /* passed, with nothing but this behind it; NULL: none */
+	struct rql_wanted_groups *out;
+};
+
+static bool is_plain_sum(const struct rql_slot *s)
+{
+	return s->kind == RQL_SLOT_SUM && s->term_count == 1 && s->terms[0].coefficient == 1;
+}
+
+/* The aggregate that alone makes a column; RQL_NONE: none does. */
+static uint32_t agg_of(const struct rql_slot *s)
+{
+	if (s->kind == RQL_SLOT_COUNT)
+		return s->count;
+	return is_plain_sum(s) || s->kind == RQL_SLOT_VALUE ? s->terms[0].agg : RQL_NONE;
+}
+
+static const struct rql_slot *slot_of(const struct wanting *w, const struct rql_expr *e)
+{
+	bool known = e->kind == RQL_EXPR_REF && e->index < w->column_count && w->slot_of[e->index] != RQL_NONE;
+	return known ? &w->slots[w->slot_of[e->index]] : NULL;
+}
+
+/* Stored integers of the type ascend as its values do. */
+static bool is_ordered_integer(struct rql_type type)
+{
+	return rql_type_is_integral(type) && type.id != RQL_TYPE_UHUGEINT && type.id != RQL_TYPE_ENUM;
+}
+
+/* ---- conditions ---- */
+
+/* "aggregate < constant" */
+static bool add_test(struct wanting *w, const struct rql_expr *e)
+{
+	struct rql_group_test test = {.least = -INTEGER_MOST - 1, .greatest = INTEGER_MOST};
+	const struct rql_slot *slot = e->kind == RQL_EXPR_COMPARE ? slot_of(w, e->children[0]) : NULL;
+	if (!slot || slot->real || slot->values || e->children[1]->kind != RQL_EXPR_CONSTANT ||
+	    e->children[1]->value.is_null || !rql_type_equal(e->children[0]->type, e->children[1]->type) ||
+	    !is_ordered_integer(slot->type) || w->out->test_count == RQL_GROUP_TESTS || (test.agg = agg_of(slot)) == RQL_NONE)
+		return false;
+	const rql_int128 value = e->children[1]->value.integer;
+	const bool equal = !strcmp(e->name, "="), strict = e->name[0] && !e->name[1];
+	if (e->name[0] == '>' || equal)
+		test.least = value;
+	if (e->name[0] == '<' || equal)
+		test.greatest = value;
+	if (e->name[0] == '>' && strict && !__builtin_add_overflow(value, 1, &test.least))
+		;
+	else if (e->name[0] == '<' && strict && !__builtin_sub_overflow(value, 1, &test.greatest))
+		;
+	else if (!equal && strcmp(e->name, ">=") != 0 && strcmp(e->name, "<=") != 0)
+		return false; /* <>, IS DISTINCT FROM */
+	w->out->tests[w->out->test_count++] = test;
+	return true;
+}
+
+/* false: out of memory. */
+static bool pass_filter(struct wanting *w, const struct rql_rel *rel, bool *on)
+{
+	struct rql_expr_list list = {0};
+	for (uint32_t i = 0; i < rel->expr_count && *on; i++) {
+		*on = !rql_expr_can_fail(rel->exprs[i]);
+		if (!rql_conjuncts_add(w->arena, &list, rel->exprs[i]))
+			return false;
+	}
+	for (uint32_t i = 0; i < list.count && *on; i++)
+		w->all_tested &= add_test(w, list.items[i]);
+	return true;
+}
+
+/* ---- the way up ---- */
+
+static bool pass_project(struct wanting *w, const struct rql_rel *rel, bool *on)
+{
+	uint32_t *slots = RQL_NEW_ARRAY(w->arena, uint32_t, rel->expr_count + 1u);
+	if (!slots)
+		return false;
+	for (uint32_t i = 0; i < rel->expr_count; i++) {
+		const struct rql_slot *slot = slot_of(w, rel->exprs[i]);
+		slots[i] = slot ? (uint32_t)(slot - w->slots) : RQL_NONE;
+		*on &= !rql_expr_can_fail(rel->exprs[i]);
+	}
+	w->slot_of = slots;
+	w->column_count = rel->expr_count;
+	return true;
+}
+
+/* The greatest of a key's codes is NULL's, where it has one. */
+static uint64_t null_code(const struct wanting *w, const struct rql_slot *s)
+{
+	if (!s->values)
+		return s->wide ? s->null_wide : s->null_key == RQL_NONE ? UINT64_MAX : s->null_key;
+	const uint32_t count = w->groups[s->key].key_count;
+	return count && !rql_column_valid(s->values, count - 1) ? count - 1 : UINT64_MAX;
+}
+
+static void take_first(struct wanting *w, const struct rql_rel *order, const struct rql_rel *limit)
+{
+	struct rql_wanted_groups *out = w->out;
+	const struct rql_slot *slot = order->order_count ? slot_of(w, order->orders[0].expr) : NULL;
+	uint64_t first;
+	if (!slot || !w->all_tested || limit->limit == UINT64_MAX ||
+	    __builtin_add_overflow(limit->limit, limit->offset, &first) || !first || first == UINT64_MAX)
+		return;
+	out->of_key = slot->kind == RQL_SLOT_KEY;
+	if (out->of_key ? !slot->ordered : !slot->values && !slot->real && !is_ordered_integer(slot->type))
+		return;
+	out->index = out->of_key ? slot->key : agg_of(slot);
+	if (out->index == RQL_NONE)
+		return;
+	out->null_key = out->of_key ? null_code(w, slot) : UINT64_MAX;
+	out->descending = order->orders[0].descending;
+	out->nulls_first = order->orders[0].nulls == RQL_NULLS_FIRST;
+	out->first = first;
+}
+
+/* false: out of memory. *on: whether to go on above. */
+static bool pass(struct wanting *w, const struct rql_rel *rel, bool *on)
+{
+	const struct rql_rel *order = w->order;
+	*on = rel->child_count == 1;
+	if (order || !*on) { /* behind an order there is but its limit */
+		if (order && rel->kind == RQL_REL_LIMIT)
+			take_first(w, order, rel);
+		*on = false;
+		return true;
+	}
+	switch (rel->kind) {
+	case RQL_REL_FILTER:
+		return pass_filter(w, rel, on);
+	case RQL_REL_PROJECT:
+		return pass_project(w, rel, on);
+	case RQL_REL_ORDER:
+		w->order = rel;
+		return true;
+	case RQL_REL_TOP_N:
+		take_first(w, rel, rel);
+		break;
+	default:
+		break;
+	}
+	*on = false;
+	return true;
+}
+
+static const char *describe(struct rql_arena *arena, const struct rql_wanted_groups *w)
+{
+	if (!w->first)
+		return rql_arena_printf(arena, "  groups: those that pass %u condition%s of their aggregates\n", w->test_count,
+		                        w->test_count == 1 ? "" : "s");
+	return rql_arena_printf(arena, "  groups: the first %llu by %s%s\n", (unsigned long long)w->first,
+	                        w->of_key ? "a key" : "an aggregate",
+	                        w->test_count ? ", of those that pass the conditions" : "");
+}
+
+bool rql_wanted_groups(struct rql_arena *arena, const struct rql_above *above, const struct rql_slot *slots,
+                       uint32_t slot_count, const struct rql_group_key *groups, struct rql_wanted_groups *out,
+                       const char **text)
+{
+	struct wanting w = {.arena = arena,
+	                    .slots = slots,
+	                    .groups = groups,
+	                    .column_count = slot_count,
+	                    .slot_of = RQL_NEW_ARRAY(arena, uint32_t, slot_count + 1u),
+	                    .all_tested = true,
+	                    .out = out};
+	bool on = true;
+	*out = (struct rql_wanted_groups){0};
+	*text = NULL;
+	for (uint32_t i = 0; w.slot_of && i < slot_count; i++)
+		w.slot_of[i] = i;
+	for (; w.slot_of && above && on; above = above->next)
+		if (!pass(&w, above->rel, &on))
+			return false;
+	if (w.slot_of && (out->first || out->test_count))
+		return (*text = describe(arena, out)) != NULL;
+	return w.slot_of != NULL;
+}
