@@ -60,6 +60,7 @@ typedef struct rayql_connection rayql_connection;
 typedef struct rayql_statement rayql_statement;
 typedef struct rayql_result rayql_result;
 typedef struct rayql_batch rayql_batch;
+typedef struct rayql_vector rayql_vector;
 typedef struct rayql_appender rayql_appender;
 
 /* ---- errors and version ---- */
@@ -117,6 +118,10 @@ RAYQL_API rayql_status rayql_bind_uhugeint(rayql_statement *stmt, uint64_t index
 RAYQL_API rayql_status rayql_bind_decimal(rayql_statement *stmt, uint64_t index, uint8_t width, uint8_t scale,
                                           uint64_t lower, int64_t upper);
 RAYQL_API rayql_status rayql_bind_uuid(rayql_statement *stmt, uint64_t index, const uint8_t bytes[16]); /* as written */
+/* A value of any type, by DuckDB's cast of a text: ("INTEGER[]", "[1, 2]"), ("TIMESTAMP_NS", "2020-01-01 00:00:00.1"). A
+ * text that cannot be cast fails when the statement is executed. */
+RAYQL_API rayql_status rayql_bind_cast(rayql_statement *stmt, uint64_t index, const char *type, const char *text,
+                                       size_t length, rayql_error **err);
 RAYQL_API rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_error **err);
 RAYQL_API void rayql_statement_free(rayql_statement *stmt);
 
@@ -223,7 +228,12 @@ typedef enum rayql_type {
 	RAYQL_TYPE_UUID,
 	RAYQL_TYPE_ENUM,
 	RAYQL_TYPE_SQLNULL,
-	RAYQL_TYPE_OTHER
+	RAYQL_TYPE_OTHER, /* of a result's column: LIST, STRUCT, MAP, ARRAY, UNION, and what has no name here */
+	RAYQL_TYPE_LIST,  /* from here on of rayql_vector_type alone */
+	RAYQL_TYPE_STRUCT,
+	RAYQL_TYPE_MAP,
+	RAYQL_TYPE_ARRAY,
+	RAYQL_TYPE_UNION
 } rayql_type;
 
 RAYQL_API uint32_t rayql_column_count(const rayql_result *res);
@@ -261,17 +271,57 @@ RAYQL_API const uint64_t *rayql_batch_validity(const rayql_batch *batch, uint32_
  * all of them. NULL for other types. Rows that are NULL hold nothing to be read. */
 typedef struct rayql_string {
 	uint32_t length;
+	char prefix[4];
 	union {
-		char inlined[12];
-		struct {
-			char prefix[4];
-			const char *data;
-		} pointer;
-	} bytes;
+		char rest[8]; /* behind the prefix */
+		const char *data;
+	} tail;
 } rayql_string;
+static inline const char *rayql_string_data(const rayql_string *string)
+{
+	return string->length <= 12 ? (const char *)string + offsetof(rayql_string, prefix) : string->tail.data;
+}
 RAYQL_API const rayql_string *rayql_batch_strings(const rayql_batch *batch, uint32_t column);
 /* VARCHAR and BLOB: the bytes (not NUL-terminated) and their number. */
 RAYQL_API const char *rayql_batch_text(const rayql_batch *batch, uint32_t column, uint64_t row, size_t *length);
+/* ---- nested values ---- */
+/* A column of a batch as a tree: a value's parts are vectors, too. It is borrowed from the batch, and what its functions give
+ * is, too; res is the result that the batch came from. */
+RAYQL_API rayql_status rayql_batch_vector(rayql_result *res, rayql_batch *batch, uint32_t column,
+                                          const rayql_vector **out, rayql_error **err);
+/* LIST, STRUCT, MAP, ARRAY or UNION for what has parts, a type by another name as what it is (JSON: VARCHAR), OTHER for
+ * what is read by rayql_batch_to_text alone (BIT, TIMETZ, VARIANT, ...). */
+RAYQL_API rayql_type rayql_vector_type(const rayql_vector *vector);
+RAYQL_API const char *rayql_vector_type_name(const rayql_vector *vector); /* as typeof(): "STRUCT(a INTEGER[])", "JSON" */
+RAYQL_API uint8_t rayql_vector_width(const rayql_vector *vector);         /* DECIMAL: its digits; else 0 */
+RAYQL_API uint8_t rayql_vector_scale(const rayql_vector *vector);         /* DECIMAL */
+/* ENUM: its members. Values are numbers of members, as uint8_t up to 255 members, uint16_t up to 65,535, else uint32_t. */
+RAYQL_API uint32_t rayql_vector_member_count(const rayql_vector *vector);
+RAYQL_API const char *rayql_vector_member(const rayql_vector *vector, uint32_t member); /* NULL when out of range */
+/* Values, strings and NULLs as of a batch: rayql_batch_data, rayql_batch_strings, rayql_batch_validity. Where a row of what
+ * has parts is NULL, its parts say nothing. */
+RAYQL_API uint64_t rayql_vector_rows(const rayql_vector *vector);
+RAYQL_API bool rayql_vector_is_null(const rayql_vector *vector, uint64_t row);
+RAYQL_API const uint64_t *rayql_vector_validity(const rayql_vector *vector);
+RAYQL_API const void *rayql_vector_data(const rayql_vector *vector);
+RAYQL_API const rayql_string *rayql_vector_strings(const rayql_vector *vector);
+/* LIST: one child, the elements of all rows; row r has elements [offset, offset + length) of its entry. MAP: two, "key" and
+ * "value", by entries likewise. ARRAY: one; row r has elements [r * array_size, (r + 1) * array_size). STRUCT: its members,
+ * each with the struct's rows. UNION: likewise; the row's tag is the member that holds its value. */
+RAYQL_API uint32_t rayql_vector_child_count(const rayql_vector *vector);
+RAYQL_API const rayql_vector *rayql_vector_child(const rayql_vector *vector, uint32_t child);
+RAYQL_API const char *rayql_vector_child_name(const rayql_vector *vector, uint32_t child); /* "": it has none */
+typedef struct rayql_entry {
+	uint64_t offset, length;
+} rayql_entry;
+RAYQL_API const rayql_entry *rayql_vector_entries(const rayql_vector *vector); /* LIST and MAP, else NULL */
+RAYQL_API uint64_t rayql_vector_array_size(const rayql_vector *vector);        /* ARRAY, else 0 */
+RAYQL_API const uint8_t *rayql_vector_tags(const rayql_vector *vector);        /* UNION, else NULL */
+/* The value of a row as a parameter, of any type but those that are OTHER and structs without names
+ * (RAYQL_ERROR_UNSUPPORTED). */
+RAYQL_API rayql_status rayql_bind_vector(rayql_statement *stmt, uint64_t index, const rayql_vector *vector, uint64_t row,
+                                         rayql_error **err);
+
 /* A new batch of the same rows with every column cast to VARCHAR by DuckDB: how a shell prints any type. */
 RAYQL_API rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out,
                                            rayql_error **err);

@@ -39,6 +39,8 @@ struct rayql_result {
 
 struct rayql_batch {
 	struct rql_batch *batch;
+	struct rql_arena *arena;           /* of vectors, which rayql_batch_vector makes; both NULL until then */
+	const struct rql_nested **vectors; /* of each column, or NULL */
 };
 
 /* Moves err into a new public error (*out untouched when out is NULL) and returns its status. */
@@ -66,6 +68,12 @@ struct ArrowSchema;
 void rql_api_frames_free(rayql_connection *con);
 rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
                                uint64_t *changed, struct rql_error *err);
+/* A column's parts, in arena. */
+rql_status rql_api_nested(rayql_connection *con, struct rql_arena *arena, const struct rql_batch *batch, uint32_t column,
+                          const struct rql_nested **out, struct rql_error *err);
+/* Binds the value of a row of any type. */
+rql_status rql_api_bind_nested(rayql_statement *stmt, uint64_t index, const struct rql_nested *nested, uint64_t row,
+                               struct rql_error *err);
 /* Binds the columns of a row of batch to the parameters, in their order. */
 rql_status rql_api_bind_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, struct rql_error *err);
 rql_status rql_api_execute_frame(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,

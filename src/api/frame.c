@@ -207,14 +207,25 @@ rayql_status rayql_query_arrow(rayql_connection *con, const char *sql, struct Ar
 /* ---- parameters row by row ---- */
 rql_status rql_api_bind_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, struct rql_error *err)
 {
-	for (uint32_t c = 0; c < batch->column_count; c++) {
-		struct rql_value value = rql_column_get(&batch->columns[c], row);
-		if (batch->columns[c].type.id == RQL_TYPE_OTHER && rql_column_valid(&batch->columns[c], row))
-			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "parameter %u: a value of the type %s cannot be bound", c + 1,
-			                     batch->columns[c].type.info ? batch->columns[c].type.info->text : "");
-		RQL_TRY(rql_prepared_bind(stmt->query, c + 1, &value, err));
+	struct rql_arena *arena = NULL;
+	rql_status status = RQL_OK;
+	for (uint32_t c = 0; c < batch->column_count && status == RQL_OK; c++) {
+		const struct rql_column *column = &batch->columns[c];
+		struct rql_value value = rql_column_get(column, row);
+		if (column->type.id != RQL_TYPE_OTHER || !rql_column_valid(column, row)) {
+			status = rql_prepared_bind(stmt->query, c + 1, &value, err);
+			continue;
+		}
+		const struct rql_nested *nested = NULL;
+		if (!arena && !(arena = rql_arena_new()))
+			status = rql_error_memory(err, 0, "a parameter");
+		if (status == RQL_OK)
+			status = rql_api_nested(stmt->connection, arena, batch, c, &nested, err);
+		if (status == RQL_OK)
+			status = rql_api_bind_nested(stmt, c + 1, nested, row, err);
 	}
-	return RQL_OK;
+	rql_arena_free(arena);
+	return status;
 }
 
 static rql_status execute_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, uint64_t *changed,

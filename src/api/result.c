@@ -1,11 +1,14 @@
 /* Results and batches. */
 #include "api/api_internal.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SAME_TYPE(id, text, bytes)                                                                                     \
 	_Static_assert((int)RAYQL_TYPE_##id == (int)RQL_TYPE_##id, "the public type is the internal one");
 RQL_TYPES(SAME_TYPE)
+_Static_assert(sizeof(rayql_string) == sizeof(struct rql_string), "strings are the internal ones");
+_Static_assert(offsetof(rayql_string, tail) == offsetof(struct rql_string, pointer.data), "and in the same layout");
 
 rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
                             rayql_result **out, rayql_error **error)
@@ -127,6 +130,7 @@ void rayql_batch_free(rayql_batch *batch)
 {
 	if (!batch)
 		return;
+	rql_arena_free(batch->arena);
 	rql_batch_release(batch->batch);
 	free(batch);
 }

@@ -7,6 +7,7 @@
 #define RQL_HOST_HOST_H
 
 #include "column/batch.h"
+#include "column/nested.h"
 #include "column/value.h"
 #include "util/status.h"
 
@@ -135,6 +136,14 @@ rql_status rql_host_query_int(struct rql_host_con *con, const char *sql, int64_t
  * logged or profiled, and a failure aborts no transaction. Functions must be qualified. */
 rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, char **out,
                               struct rql_error *err) RQL_MUST_CHECK;
+
+/* A type by its text as con reads it. RQL_ERROR_HOST: there is none. */
+rql_status rql_host_type_named(struct rql_host_con *con, const char *text, struct rql_arena *arena, struct rql_type *out,
+                               struct rql_error *err) RQL_MUST_CHECK;
+
+/* The parts of a column of a fetched batch, of any type; data is borrowed from the batch, all else lies in arena. */
+rql_status rql_host_nested(struct rql_host_db *db, const struct rql_column *column, uint64_t rows,
+                           struct rql_arena *arena, struct rql_nested *out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- planning ---- */
 /* The bound plan of one SELECT as JSON (malloc'ed; design.md, "The life of a query", 2): typed, expressions positional,

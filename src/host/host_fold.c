@@ -13,6 +13,8 @@ struct host_fold {
 	uint64_t connection;
 	bool taken, found;
 	char *text;             /* NULL: it is NULL, or there was no memory */
+	bool whole;             /* the value is wanted, not its text */
+	duckdb_value value;
 	struct rql_error error; /* why there is no value */
 };
 
@@ -51,8 +53,15 @@ static void fold_argument(duckdb_bind_info info, duckdb_client_context context, 
 		return;
 	}
 	duckdb_error_data failed = duckdb_expression_fold(context, argument, &value);
-	if (failed && duckdb_error_data_has_error(failed)) {
+	if (to->whole && failed && duckdb_error_data_has_error(failed)) {
+		(void)host_error_data(failed, RQL_ERROR_HOST, "DuckDB cannot make the value", &to->error);
+		failed = NULL;
+	} else if (failed && duckdb_error_data_has_error(failed)) {
 		host_error(&to->error, duckdb_error_data_message(failed));
+	} else if (to->whole) {
+		to->value = value;
+		to->found = value != NULL;
+		value = NULL;
 	} else {
 		char *text = duckdb_is_null_value(value) ? NULL : duckdb_get_varchar(value);
 		to->text = text ? strdup(text) : NULL;
@@ -88,10 +97,11 @@ static void fold_call(duckdb_function_info info, duckdb_data_chunk input, duckdb
 	duckdb_scalar_function_set_error(info, "rayql_fold(e) is for RayQL's own questions");
 }
 
-rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, char **out, struct rql_error *err)
+/* On success fold has the value or its text. */
+static rql_status fold_expression(struct rql_host_con *con, const char *expression, struct host_fold *fold,
+                                  struct rql_error *err)
 {
 	struct rql_host_db *db = con->db;
-	struct host_fold fold = {.connection = con->id};
 	struct rql_strbuf sql = {0};
 	duckdb_prepared_statement prepared = NULL;
 	RQL_TRY(host_enter(con, err));
@@ -102,28 +112,44 @@ rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, 
 	if (!text)
 		return rql_error_memory(err, strlen(expression), "a question to DuckDB");
 	pthread_mutex_lock(&db->registry);
-	fold.next = db->folds;
-	db->folds = &fold;
+	fold->next = db->folds;
+	db->folds = fold;
 	pthread_mutex_unlock(&db->registry);
 	HOST_CROSS();
 	duckdb_state state = duckdb_prepare(con->con, text, &prepared);
 	HOST_CROSS();
-	stop_waiting(db, &fold);
+	stop_waiting(db, fold);
 	rql_status status = RQL_OK;
 	if (state != DuckDBSuccess)
 		status = host_error(err, prepared ? duckdb_prepare_error(prepared) : NULL);
-	else if ((status = fold.error.status) != RQL_OK)
-		rql_error_move(err, &fold.error);
-	else if (!fold.found)
+	else if ((status = fold->error.status) != RQL_OK)
+		rql_error_move(err, &fold->error);
+	else if (!fold->found)
 		status = rql_error_memory(err, 0, "an answer of DuckDB's");
-	else
-		*out = fold.text;
-	if (status != RQL_OK)
-		free(fold.text);
-	rql_error_clear(&fold.error);
+	if (status != RQL_OK) {
+		free(fold->text);
+		duckdb_destroy_value(&fold->value);
+	}
+	rql_error_clear(&fold->error);
 	duckdb_destroy_prepare(&prepared);
 	free(text);
 	return status;
+}
+
+rql_status rql_host_fold_text(struct rql_host_con *con, const char *expression, char **out, struct rql_error *err)
+{
+	struct host_fold fold = {.connection = con->id};
+	RQL_TRY(fold_expression(con, expression, &fold, err));
+	*out = fold.text;
+	return RQL_OK;
+}
+
+rql_status host_fold_value(struct rql_host_con *con, const char *expression, duckdb_value *out, struct rql_error *err)
+{
+	struct host_fold fold = {.connection = con->id, .whole = true};
+	RQL_TRY(fold_expression(con, expression, &fold, err));
+	*out = fold.value;
+	return RQL_OK;
 }
 
 rql_status host_fold_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err)

@@ -134,6 +134,8 @@ struct host_types *host_types_ref(struct host_types *types);
 void host_types_unref(struct host_types *types); /* NULL accepted */
 /* false: out of memory (or an unreadable keyword list). */
 bool host_type_in(struct rql_host_db *db, struct rql_arena *arena, duckdb_logical_type logical, struct rql_type *out);
+/* A scalar type without the name that it may have beside (JSON is VARCHAR); INVALID: it is none of RayQL's. */
+struct rql_type host_type_plain(duckdb_logical_type logical);
 /* The caller destroys it. NULL when DuckDB has no such type. */
 duckdb_logical_type host_type_out(struct rql_host_db *db, struct rql_type type);
 
@@ -221,6 +223,8 @@ char *host_option(duckdb_client_context context, const char *name);
 /* Before every call that enters DuckDB on con: RQL_ERROR_INTERRUPTED after an interrupt. */
 rql_status host_enter(struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
 rql_status host_fold_register(struct rql_host_db *db, struct rql_error *err);
+/* The value itself, to be destroyed by the caller. */
+rql_status host_fold_value(struct rql_host_con *con, const char *expression, duckdb_value *out, struct rql_error *err);
 /* The answer of json_serialize_plan for the bound plan of sql, without a statement. */
 rql_status host_fold_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err);
 rql_status host_batch_register(struct rql_host_db *db, struct rql_error *err);

@@ -267,13 +267,29 @@ struct rql_type rql_host_stmt_parameter_type(const struct rql_host_stmt *stmt, u
 	return self->parameter_types->types[index - 1];
 }
 
+/* A value that is known by its SQL (nested ones are), made by DuckDB. */
+static rql_status value_of_text(struct rql_host_con *con, const struct rql_value *value, duckdb_value *out,
+                                struct rql_error *err)
+{
+	struct rql_strbuf text = {0};
+	bool printed = rql_value_print(&text, value) && !text.failed;
+	rql_status status = printed ? host_fold_value(con, rql_strbuf_text(&text), out, err)
+	                            : rql_error_memory(err, value->string.length, "a parameter");
+	rql_strbuf_free(&text);
+	return status;
+}
+
 rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struct rql_value *value,
                          struct rql_error *err)
 {
 	if (index < 1 || index > stmt->parameter_count)
 		return rql_error_set(err, RQL_ERROR_MISUSE, "parameter %llu of %llu: the statement has no such parameter",
 		                     (unsigned long long)index, (unsigned long long)stmt->parameter_count);
-	duckdb_value out = host_value_out(stmt->con->db, value);
+	duckdb_value out = NULL;
+	if (value->type.id == RQL_TYPE_OTHER && !value->is_null && value->string.data)
+		RQL_TRY(value_of_text(stmt->con, value, &out, err));
+	else
+		out = host_value_out(stmt->con->db, value);
 	if (!out && value->type.id == RQL_TYPE_VARCHAR)
 		return rql_error_set(err, RQL_ERROR_MISUSE, "parameter %llu: the text is not valid UTF-8; bind it as a BLOB",
 		                     (unsigned long long)index);

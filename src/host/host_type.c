@@ -240,6 +240,14 @@ static bool enum_in(struct rql_arena *arena, duckdb_logical_type logical, struct
 	return true;
 }
 
+struct rql_type host_type_plain(duckdb_logical_type logical)
+{
+	struct rql_type type = rql_type_simple(simple_in(duckdb_get_type_id(logical)));
+	if (duckdb_get_type_id(logical) == DUCKDB_TYPE_DECIMAL)
+		type = (struct rql_type){RQL_TYPE_DECIMAL, duckdb_decimal_width(logical), duckdb_decimal_scale(logical), NULL};
+	return type;
+}
+
 bool host_type_in(struct rql_host_db *db, struct rql_arena *arena, duckdb_logical_type logical, struct rql_type *out)
 {
 	duckdb_type id = duckdb_get_type_id(logical);
@@ -314,4 +322,23 @@ duckdb_logical_type host_type_out(struct rql_host_db *db, struct rql_type type)
 		}
 		return NULL;
 	}
+}
+
+/* As a value's, so that a name that is none is told and aborts no transaction. */
+rql_status rql_host_type_named(struct rql_host_con *con, const char *text, struct rql_arena *arena, struct rql_type *out,
+                               struct rql_error *err)
+{
+	struct rql_strbuf sql = {0};
+	duckdb_value value = NULL;
+	rql_strbuf_printf(&sql, "CAST(NULL AS %s)", text);
+	rql_status status = sql.failed ? rql_error_memory(err, strlen(text), "a type")
+	                               : host_fold_value(con, rql_strbuf_text(&sql), &value, err);
+	rql_strbuf_free(&sql);
+	if (status != RQL_OK)
+		return status;
+	/* The type is the value's. */
+	if (!host_type_in(con->db, arena, duckdb_get_value_type(value), out))
+		status = rql_error_memory(err, 0, "a type");
+	duckdb_destroy_value(&value);
+	return status;
 }
