@@ -1,8 +1,10 @@
 """The package `rayql`: PEP 249, values both ways, frames in and out, one DuckDB in the process, Ctrl-C, forks."""
 
+import contextlib
 import datetime as dt
 import decimal
 import gc
+import io
 import os
 import signal
 import subprocess
@@ -11,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import uuid
 import xml.etree.ElementTree
 
@@ -29,7 +32,7 @@ class Package(unittest.TestCase):
     # ---- PEP 249 ----
     def test_module(self):
         self.assertEqual((rayql.apilevel, rayql.threadsafety, rayql.paramstyle), ("2.0", 1, "qmark"))
-        self.assertTrue(rayql.duckdb_version().startswith("v1.5."))
+        self.assertTrue(rayql.duckdb_version().startswith(os.environ.get("RAYQL_TEST_DUCKDB", "v1.5.")))
         for name in ("InterfaceError", "DatabaseError"):
             self.assertTrue(issubclass(getattr(rayql, name), rayql.Error))
         for name in "DataError OperationalError IntegrityError InternalError ProgrammingError NotSupportedError".split():
@@ -199,6 +202,54 @@ class Package(unittest.TestCase):
         method = self.con.execute("SELECT method FROM rayql_last_query()").fetchone()
         self.assertEqual(method, ("scan",))
 
+    # ---- the progress bar ----
+    SLOW = "SELECT count(*) FROM range(20000000) a WHERE hash(range) % 7 = 3"
+
+    def drawn(self, statement, shown=True):
+        """What a statement leaves on the terminal, with a bar from its first moment on."""
+        from rayql import _progress
+
+        con = self.con.cursor()
+        con.progress_bar = shown
+        with unittest.mock.patch.object(_progress, "_AFTER", 0.0), unittest.mock.patch.object(_progress, "_EVERY", 0.01):
+            with contextlib.redirect_stderr(io.StringIO()) as screen:
+                try:
+                    con.execute(statement).fetchall()
+                finally:
+                    con.close()
+                    self.screen = screen.getvalue()
+        return self.screen
+
+    def test_progress_bar(self):
+        lines = self.drawn(self.SLOW).split("\r")
+        self.assertTrue(any("▏" in line or "running" in line for line in lines), lines)
+        self.assertEqual(lines[-1], "", "the line is wiped")
+        self.assertEqual(lines[-2].strip(), "")
+        self.assertEqual(self.drawn(self.SLOW, shown=False), "")
+
+    def test_progress_bar_is_quiet(self):
+        from rayql import _progress
+
+        self.assertFalse(self.con.progress_bar, "nobody looks on at a test")
+        self.con.progress_bar = True
+        with contextlib.redirect_stderr(io.StringIO()) as screen:
+            self.con.execute("SELECT 1").fetchall()
+        self.assertEqual(screen.getvalue(), "")
+        self.assertTrue(self.con.cursor().progress_bar)
+        with unittest.mock.patch.object(_progress, "_in_notebook", lambda: True):
+            self.assertTrue(_progress.wanted())
+            with unittest.mock.patch.dict(os.environ, {"RAYQL_PROGRESS_BAR": "off"}):
+                self.assertFalse(_progress.wanted())
+        self.assertEqual(_progress.bar(50, 3), " 50 % ▕" + "█" * 20 + " " * 20 + "▏ 3 s")
+        self.assertEqual(_progress.bar(-1, 3), "  running 3 s")
+
+    def test_progress_bar_and_ctrl_c(self):
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises((KeyboardInterrupt, rayql.InterruptError)):
+            self.drawn("SELECT count(*) FROM range(100000000000) a, range(1000) b")
+            time.sleep(5)
+        self.assertTrue(self.screen.endswith("\r"), "the line is wiped")
+
     # ---- interrupts, threads, processes ----
     def test_ctrl_c(self):
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -235,6 +286,21 @@ class Package(unittest.TestCase):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         self.assertEqual(self.con.execute("SELECT 1").fetchone(), (1,))
 
+    def test_fork_with_open_results(self):
+        result = self.con.sql("FROM range(300000)").execute()
+        result.fetchone()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                del result
+                gc.collect()
+                self.con.close()  # frees nothing that is the parent's
+                os._exit(0 if rayql.connect().execute("SELECT 42").fetchone() == (42,) else 1)
+            except BaseException:
+                os._exit(2)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(len(result.fetchmany(300000)), 299999)
+
     def test_results_outlive_connections(self):
         relation = rayql.connect().execute("SELECT * FROM range(300000)").fetch_record_batch()
         gc.collect()
@@ -248,7 +314,57 @@ class Package(unittest.TestCase):
     def test_shutdown_with_open_results(self):
         self.run_python("import rayql; c = rayql.connect(); r = c.sql('FROM range(9999999)'); r.fetchone(); s = r.execute()")
 
+    def test_shutdown_while_a_statement_runs(self):
+        code = (
+            "import rayql, threading, time; c = rayql.connect(); c.progress_bar = True\n"
+            "def work():\n    try:\n        c.execute('SELECT count(*) FROM range(100000000000) a, range(1000) b')\n"
+            "    except rayql.InterruptError: print('stopped')\n"
+            "t = threading.Thread(target=work); t.start(); time.sleep(0.3); c.interrupt(); t.join()\n"
+            "k = rayql.connect().sql('FROM range(300000)').fetch_record_batch(); next(k); g = globals()"
+        )
+        self.assertEqual(self.run_python(code), "stopped\n")
+
     # ---- what goes wrong elsewhere ----
+    def test_broken_arrow(self):
+        class Broken:
+            def __arrow_c_stream__(self, requested_schema=None):
+                raise RuntimeError("no stream today")
+
+        with self.assertRaisesRegex(RuntimeError, "no stream today"):
+            self.con.register("x", Broken())
+        text = pyarrow.array(["ab", "cd"])
+        offsets = pyarrow.py_buffer(b"\0\0\0\0\x05\0\0\0\x01\0\0\0")  # they go back
+        broken = pyarrow.Array.from_buffers(pyarrow.string(), 2, [None, offsets, text.buffers()[2]])
+        with self.assertRaisesRegex(rayql.Error, "s"):
+            self.con.register("x", pyarrow.table({"s": broken}))
+        self.assertEqual(self.con.execute("SELECT 1").fetchall(), [(1,)])
+
+    def test_unknown_duckdb(self):
+        """A module of another version is there already: opening says which, and nothing else is loaded."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "old.c"), "w") as file:
+                file.write('const char *duckdb_library_version(void) { return "v1.4.2"; }\n')
+                file.write("".join(f"void {name}(void) {{}}\n" for name in ("duckdb_open_ext", "duckdb_connect", "duckdb_query")))
+            library = os.path.join(folder, "libduckdb.so")
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", library, file.name], check=True)
+            self.run_python(
+                f"import ctypes, sys; ctypes.CDLL({library!r}, ctypes.RTLD_GLOBAL); sys.modules['duckdb'] = None\nimport rayql\n"
+                "try:\n    rayql.connect()\nexcept rayql.Error as error:\n"
+                "    assert 'v1.4.2' in str(error) and 'libduckdb.so' in str(error), error\nelse:\n    raise SystemExit('opened')"
+            )
+
+    def test_database_from_the_future(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.db")
+            rayql.connect(path).close()
+            with open(path, "r+b") as file:  # DuckDB's header: a checksum, "DUCK", the version of the format
+                file.seek(12)
+                file.write((9999).to_bytes(8, "little"))
+            with self.assertRaises(rayql.Error):
+                rayql.connect(path)
+            with self.assertRaises(rayql.Error):
+                rayql.connect(folder)
+
     def test_exceptions_of_producers(self):
         schema = pyarrow.schema([("a", pyarrow.int64())])
 

@@ -9,7 +9,7 @@ import threading
 from ctypes import byref, c_char_p, c_int, c_uint64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence
 
-from . import _arrow, _errors, _interrupt, _values
+from . import _arrow, _errors, _interrupt, _progress, _values
 from ._explain import Plan
 from ._library import Config, Progress, call, lib, quick, raise_error
 
@@ -154,11 +154,11 @@ class Result:
             return None
         batch = c_void_p()
         with self._connection._lock:
-            _interrupt.resume(self._connection._handle)
+            self._connection._wait(_interrupt.resume)
             try:
                 call(lib.rayql_fetch, self._open(), byref(batch))
             finally:
-                _interrupt.leave()
+                self._connection._waited()
         if not batch:
             return None
         try:
@@ -213,11 +213,11 @@ class Result:
     def arrow(self) -> pyarrow.Table:
         """The rows that are left as a table of pyarrow's."""
         reader = self.fetch_record_batch()
-        _interrupt.enter(self._connection._handle)
+        self._connection._wait()
         try:
             return reader.read_all()
         finally:
-            _interrupt.leave()
+            self._connection._waited()
 
     fetch_arrow_table = to_arrow_table = arrow
 
@@ -342,8 +342,9 @@ class Connection:
     """A connection, and PEP 249's cursor at once, as DuckDB's package has it. One thread's at a time: cursor() gives another
     connection to the same database."""
 
-    def __init__(self, database: _Database) -> None:
+    def __init__(self, database: _Database, progress_bar: bool | None = None) -> None:
         self._database = database
+        self.progress_bar: bool = _progress.wanted() if progress_bar is None else progress_bar
         self._handle = c_void_p()
         self._lock = threading.RLock()
         self._result: Result | None = None
@@ -360,7 +361,7 @@ class Connection:
             self._result = None
             handle, self._handle = self._handle, None
             if handle and self._process == os.getpid():
-                _interrupt.forget(handle)
+                _progress.forget(handle)
                 lib.rayql_disconnect(handle)
             self._database = None  # type: ignore[assignment]
 
@@ -377,7 +378,7 @@ class Connection:
     def cursor(self) -> Connection:
         """Another connection to the same database, for another thread or another result."""
         self._open()
-        return Connection(self._database)
+        return Connection(self._database, self.progress_bar)
 
     duplicate = cursor
 
@@ -391,11 +392,24 @@ class Connection:
     def _call(self, function: Any, *arguments: Any) -> None:
         """A call that runs something of the connection's: Ctrl-C reaches it."""
         error = c_void_p()
-        _interrupt.enter(self._handle)
-        status = function(*arguments, byref(error))
-        _interrupt.leave()
+        self._wait()
+        try:
+            status = function(*arguments, byref(error))
+        finally:
+            self._waited()
         if status:
             raise_error(error)
+
+    def _wait(self, enter: Any = _interrupt.enter) -> None:
+        """Before the connection works: from now on Ctrl-C reaches it, and its progress is shown."""
+        enter(self._handle)
+        if self.progress_bar:
+            _progress.begin(self._handle)
+
+    def _waited(self) -> None:
+        _interrupt.leave()
+        if self.progress_bar:
+            _progress.wipe()
 
     def _bind_all(self, statement: c_void_p, parameters: Parameters) -> None:
         count = quick.rayql_parameter_count(statement)

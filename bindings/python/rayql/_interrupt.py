@@ -13,6 +13,7 @@ from ._library import lib
 _MAIN = threading.main_thread().ident
 _lock = threading.Lock()
 _running: c_void_p | None = None  # the connection whose statement the main thread waits for
+serial = 0  # counts what it has waited for
 _descriptor = -1
 _before = -1  # whose descriptor was there: asyncio's, IPython's. It gets what we read
 
@@ -37,9 +38,14 @@ def _start() -> None:
     threading.Thread(target=_watch, args=(end,), daemon=True, name="rayql-interrupt").start()
 
 
+def running() -> c_void_p | None:
+    """The connection whose statement the main thread waits for."""
+    return _running
+
+
 def enter(connection: c_void_p) -> None:
     """From now on SIGINT interrupts the connection, if this is the main thread."""
-    global _running, _before
+    global _running, _before, serial
     if threading.get_ident() != _MAIN:
         return
     if _descriptor < 0:
@@ -47,13 +53,15 @@ def enter(connection: c_void_p) -> None:
     before = signal.set_wakeup_fd(_descriptor, warn_on_full_buffer=False)
     if before != _descriptor:
         _before = before
+    serial += 1
     _running = connection
 
 
 def resume(connection: c_void_p) -> None:
     """The same for more rows of a statement, which came through enter() itself."""
-    global _running
+    global _running, serial
     if _descriptor >= 0 and threading.get_ident() == _MAIN:
+        serial += 1
         _running = connection
 
 
@@ -72,9 +80,9 @@ def forget(connection: c_void_p) -> None:
 
 
 def after_fork() -> None:
-    """The thread that reads did not come along into the child."""
-    global _descriptor, _running
-    _descriptor, _running = -1, None
+    """The thread that reads did not come along into the child, and the lock may be one that it held."""
+    global _descriptor, _running, _lock
+    _descriptor, _running, _lock = -1, None, threading.Lock()
 
 
 os.register_at_fork(after_in_child=after_fork)

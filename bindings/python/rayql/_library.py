@@ -39,7 +39,7 @@ def _load_host() -> None:
         parts = [int(part) for part in version("duckdb").split(".")[:3]]
     except (PackageNotFoundError, ValueError):
         return
-    if [1, 5, 6] <= parts < [2]:
+    if [1, 5, 6] <= parts < [2, 1]:
         import duckdb  # noqa: F401
 
 
