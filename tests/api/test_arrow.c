@@ -121,7 +121,9 @@ static void arrays_are_large(void **state)
 			wrong += list[r + 1] - list[r] != 3 || item[list[r]] != i[r] || item[list[r] + 2] != i[r] + 1 || b[r] != i[r];
 			lists += list[r + 1] - list[r];
 		}
-		assert_int_equal(a.children[3]->null_count, a.length);
+		/* An array of type null has no buffers; DuckDB 2 counts no NULLs in it. */
+		const struct ArrowArray *nulls = a.children[3];
+		assert_true(nulls->null_count == a.length || (host_is_2() && nulls->n_buffers == 0));
 		most = a.length > most ? a.length : most;
 		rows += a.length;
 		a.release(&a);

@@ -65,7 +65,7 @@ static void newer_and_damaged(void **state)
 	/* Bytes 12..19 of the main header are the storage version. */
 	FILE *f = fopen(path, "r");
 	fseek(f, 12, SEEK_SET);
-	int version = fgetc(f);
+	int version = fgetc(f), above = fgetc(f);
 	fclose(f);
 	patch(path, 13, 0x7f);
 	rayql_error *err = NULL;
@@ -73,7 +73,7 @@ static void newer_and_damaged(void **state)
 	assert_int_equal(rayql_open(path, NULL, &db, &err), RAYQL_ERROR_HOST);
 	assert_int_not_equal(strlen(rayql_error_message(err)), 0);
 	rayql_error_free(err);
-	patch(path, 13, 0);
+	patch(path, 13, (unsigned char)above);
 	patch(path, 12, (unsigned char)version);
 	s = open_session(path, NULL);
 	expect(s.con, "SELECT count(*) FROM t", NULL, "10\n");
