@@ -140,6 +140,28 @@ typedef struct rayql_progress_info {
 } rayql_progress_info;
 RAYQL_API void rayql_progress(rayql_connection *con, rayql_progress_info *out);
 
+/* ---- callbacks ---- */
+/* A callback returns as any function: no exception may leave it, and no longjmp. It may be called until it is replaced or set
+ * to NULL, which waits for one that runs; state must live as long. */
+/* Called from a thread of RayQL's own, first when a call of the connection (rayql_query, rayql_execute, rayql_fetch, their
+ * Arrow forms, an appender's flush) has lasted interval_ms, and from then on every interval_ms until it returns; never
+ * later. false ends the statement, as rayql_interrupt does. Inside, nothing of the connection and its children may be called
+ * but rayql_interrupt and rayql_progress; other connections may. */
+typedef bool rayql_progress_function(void *state, const rayql_progress_info *progress);
+/* fn NULL: no callback any more. interval_ms 0: 100. RAYQL_ERROR_MEMORY: there is no thread for it. */
+RAYQL_API rayql_status rayql_set_progress(rayql_connection *con, uint32_t interval_ms, rayql_progress_function *fn,
+                                          void *state, rayql_error **err);
+typedef enum rayql_log_level {
+	RAYQL_LOG_ERROR,    /* a statement failed: its error's message */
+	RAYQL_LOG_NOTICE,   /* rayql_result_notice, when there is one */
+	RAYQL_LOG_STATEMENT /* who answered a statement, how long it took, and why */
+} rayql_log_level;
+typedef void rayql_log_function(void *state, rayql_log_level level, const char *text); /* text: for the call */
+/* Called for everything up to the level, from the thread of the call, before rayql_query, rayql_execute or an Arrow form of
+ * them returns: once a call, for its last statement. Nothing of the connection and its children may be called inside. fn
+ * NULL: no log any more. */
+RAYQL_API void rayql_set_log(rayql_connection *con, rayql_log_level level, rayql_log_function *fn, void *state);
+
 /* ---- rows into a table ---- */
 /* An appender gathers rows for a table and inserts many at a time: by INSERT statements of its connection, so constraints,
  * transactions and structures are as with any other, and an open result of the connection is closed. Outside a transaction

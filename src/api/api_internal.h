@@ -23,6 +23,10 @@ struct rayql_connection {
 	rayql_database *database;
 	struct rql_session *session;
 	struct rql_api_frame *frames; /* what is registered */
+	struct rql_api_watch *watch;  /* who is told of progress; NULL: nobody */
+	rayql_log_level log_level;
+	rayql_log_function *log; /* NULL: nobody */
+	void *log_state;
 };
 
 struct rayql_statement {
@@ -49,6 +53,12 @@ rayql_status rql_api_misuse(rayql_error **out, const char *message);
 void rql_api_database_unref(rayql_database *db);
 void rql_api_connection_unref(rayql_connection *con);
 void rql_api_statement_unref(rayql_statement *stmt);
+/* Around every call that may take long: whoever watches the connection is told of progress in between (watch.c). */
+void rql_api_begin(rayql_connection *con);
+void rql_api_end(rayql_connection *con);
+void rql_api_unwatch(rayql_connection *con);
+/* Tells the connection's log of a statement: err where it failed, else NULL; res may be NULL. */
+void rql_api_log(rayql_connection *con, const struct rql_error *err, const struct rql_result *res);
 /* 128 bits of two words. */
 static inline rql_int128 rql_api_wide(uint64_t lower, int64_t upper)
 {

@@ -295,7 +295,9 @@ static rql_status flush(rayql_appender *app, struct rql_error *err)
 {
 	if (!app->rows)
 		return RQL_OK;
+	rql_api_begin(app->connection);
 	rql_status status = rql_append_insert(app, err);
+	rql_api_end(app->connection);
 	app->stuck = status != RQL_OK;
 	if (status == RQL_OK)
 		rql_append_drop_all(app);

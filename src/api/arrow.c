@@ -118,7 +118,9 @@ static int get_next(struct ArrowArrayStream *s, struct ArrowArray *out)
 {
 	struct stream *st = s->private_data;
 	memset(out, 0, sizeof *out); /* released: the end, if it stays so */
+	rql_api_begin(st->connection);
 	rql_status status = next_array(st, out);
+	rql_api_end(st->connection);
 	if (status != RQL_OK) {
 		drop_batches(st);
 		memset(out, 0, sizeof *out);

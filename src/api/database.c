@@ -135,6 +135,7 @@ void rql_api_connection_unref(rayql_connection *con)
 {
 	if (--con->references)
 		return;
+	rql_api_unwatch(con);
 	rql_api_frames_free(con);
 	rql_session_close(con->session);
 	rql_api_database_unref(con->database);

@@ -201,7 +201,11 @@ rayql_status rayql_query_arrow(rayql_connection *con, const char *sql, struct Ar
 		drop_stream(stream);
 		return rql_api_misuse(error, "rayql_query_arrow: con, sql or stream is NULL or released");
 	}
-	return rql_api_query_frame(con, sql, stream, changed, &err) == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
+	rql_api_begin(con);
+	rql_status status = rql_api_query_frame(con, sql, stream, changed, &err);
+	rql_api_end(con);
+	rql_api_log(con, status == RQL_OK ? NULL : &err, NULL);
+	return status == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
 }
 
 /* ---- parameters row by row ---- */
@@ -294,5 +298,9 @@ rayql_status rayql_execute_arrow(rayql_statement *stmt, struct ArrowArrayStream 
 		drop_stream(rows);
 		return rql_api_misuse(error, "rayql_execute_arrow: stmt or rows is NULL or released");
 	}
-	return rql_api_execute_frame(stmt, rows, changed, &err) == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
+	rql_api_begin(stmt->connection);
+	rql_status status = rql_api_execute_frame(stmt, rows, changed, &err);
+	rql_api_end(stmt->connection);
+	rql_api_log(stmt->connection, status == RQL_OK ? NULL : &err, NULL);
+	return status == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
 }

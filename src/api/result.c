@@ -118,7 +118,10 @@ rayql_status rayql_fetch(rayql_result *res, rayql_batch **out, rayql_error **err
 	struct rql_batch *batch = NULL;
 	if (!res || !out)
 		return rql_api_misuse(error, "rayql_fetch: res or out is NULL");
-	if (rql_result_fetch(res->result, &batch, &err) != RQL_OK)
+	rql_api_begin(res->connection);
+	rql_status status = rql_result_fetch(res->result, &batch, &err);
+	rql_api_end(res->connection);
+	if (status != RQL_OK)
 		return rql_api_fail(&err, error);
 	if (batch)
 		return wrap(batch, out, error);

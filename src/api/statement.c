@@ -10,7 +10,11 @@ rayql_status rayql_query(rayql_connection *con, const char *sql, rayql_result **
 	struct rql_result *res = NULL;
 	if (!con || !sql)
 		return rql_api_misuse(error, con ? "rayql_query: sql is NULL" : "rayql_query: con is NULL");
-	if (rql_session_query(con->session, sql, out ? &res : NULL, &err) != RQL_OK)
+	rql_api_begin(con);
+	rql_status status = rql_session_query(con->session, sql, out ? &res : NULL, &err);
+	rql_api_end(con);
+	rql_api_log(con, status == RQL_OK ? NULL : &err, res);
+	if (status != RQL_OK)
 		return rql_api_fail(&err, error);
 	return out ? rql_api_result(con, NULL, res, out, error) : RAYQL_OK;
 }
@@ -208,7 +212,11 @@ rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_erro
 	struct rql_result *res = NULL;
 	if (!stmt)
 		return rql_api_misuse(error, "rayql_execute: stmt is NULL");
-	if (rql_prepared_execute(stmt->query, out ? &res : NULL, &err) != RQL_OK)
+	rql_api_begin(stmt->connection);
+	rql_status status = rql_prepared_execute(stmt->query, out ? &res : NULL, &err);
+	rql_api_end(stmt->connection);
+	rql_api_log(stmt->connection, status == RQL_OK ? NULL : &err, res);
+	if (status != RQL_OK)
 		return rql_api_fail(&err, error);
 	return out ? rql_api_result(stmt->connection, stmt, res, out, error) : RAYQL_OK;
 }
