@@ -21,6 +21,6 @@ if(TARGET rql_api)
 		LABELS package release)
 	rql_add_test(package.install
 		COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${rql_cxx}"
-			"${CMAKE_BINARY_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer" "${PROJECT_SOURCE_DIR}/README.md"
+			"${CMAKE_BINARY_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer" "${PROJECT_SOURCE_DIR}/docs/c.md"
 		LABELS package release)
 endif()

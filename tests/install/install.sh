@@ -1,9 +1,9 @@
 #!/bin/sh
-# install.sh CMAKE CC CXX BUILD CONSUMER README: installs BUILD under a folder that is then moved, builds the program in
+# install.sh CMAKE CC CXX BUILD CONSUMER MANUAL: installs BUILD under a folder that is then moved, builds the program in
 # CONSUMER against it through find_package(RayQL) and through pkg-config, and runs both and the shell from there; the C
-# program in README and the examples beside it likewise.
+# program in MANUAL and the examples of its repository likewise.
 set -eu
-cmake=$1 cc=$2 cxx=$3 build=$4 consumer=$5 readme=$6
+cmake=$1 cc=$2 cxx=$3 build=$4 consumer=$5 manual=$6
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 prefix=$scratch/moved
@@ -25,23 +25,23 @@ library=$(dirname "$(dirname "$pc")")
 "$cc" -std=c17 "$consumer/consumer.c" -o "$scratch/by_pkg_config" $flags "-Wl,-rpath,$library"
 "$scratch/by_pkg_config"
 
-echo "-- the program in the README"
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$readme" >"$scratch/readme.c"
+echo "-- the program in the manual"
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$manual" >"$scratch/manual.c"
 # shellcheck disable=SC2086
-"$cc" -std=c17 -Wall -Wextra -Werror "$scratch/readme.c" -o "$scratch/readme" $flags "-Wl,-rpath,$library"
+"$cc" -std=c17 -Wall -Wextra -Werror "$scratch/manual.c" -o "$scratch/manual" $flags "-Wl,-rpath,$library"
 (
 	cd "$scratch"
 	"$prefix/bin/rayql" shop.db -c "CREATE TABLE sales AS SELECT 'region ' || i % 2 AS region,
 		i::DECIMAL(9,2) AS amount FROM range(5) r(i); CREATE MATERIALIZED VIEW v AS SELECT region, sum(amount)
 		FROM sales GROUP BY region"
-	[ "$(./readme)" = "$(printf 'region 0: 6.00\nregion 1: 4.00')" ]
+	[ "$(./manual)" = "$(printf 'region 0: 6.00\nregion 1: 4.00')" ]
 	rm shop.db
-	if ./readme 2>readme.err; then exit 1; fi
-	grep -q "sales does not exist" readme.err
+	if ./manual 2>manual.err; then exit 1; fi
+	grep -q "sales does not exist" manual.err
 )
 
 echo "-- the examples"
-examples=$(dirname "$readme")/examples
+examples=$(dirname "$(dirname "$manual")")/examples
 # shellcheck disable=SC2086
 "$cc" -std=c17 -Wall -Wextra -Werror "$examples/c/arrow.c" -o "$scratch/arrow" $flags "-Wl,-rpath,$library"
 [ "$("$scratch/arrow")" = "$(printf 'answered by: scan\n10 groups')" ]
