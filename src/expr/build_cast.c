@@ -98,7 +98,8 @@ static rql_value_number decimal_to_real(struct rql_builder *b, const struct cast
 	rql_int128 exact = (rql_int128)1 << (kind == RQL_LANE_F32 ? 24 : 53), factor = rql_power_of_ten(c->from.scale);
 	struct rql_bounds all = rql_builder_bounds(b, x), near = {-exact, exact};
 	bool inside = rql_bounds_inside(all, near);
-	struct rql_type integer = rql_type_simple(RQL_TYPE_HUGEINT);
+	/* DuckDB's DECIMALs of up to 18 digits are 64-bit numbers, which round once. */
+	struct rql_type integer = rql_type_simple(c->from.width > 18 ? RQL_TYPE_HUGEINT : RQL_TYPE_BIGINT);
 	if (!inside && (rql_builder_kind(b, x) == RQL_LANE_I128 || c->from.scale == 0))
 		return unsupported(b, c); /* DuckDB's 128-bit numbers round in a way of their own */
 	/* Where number and power are exact, one division gives the nearest. */

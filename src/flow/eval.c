@@ -1,4 +1,6 @@
 /* Expressions over single rows, with SQL's three-valued logic; native.c lists what can arrive here. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "flow/rowset.h"
 
@@ -171,6 +173,42 @@ double rql_hugeint_to_double(rql_int128 v)
 	return (double)lower + (double)upper * 18446744073709551616.0;
 }
 
+double rql_decimal_nearest(rql_int128 value, unsigned scale)
+{
+	rql_int128 exact = (rql_int128)1 << 53;
+	char digits[48];
+	double power = 1;
+	unsigned at = sizeof digits, end;
+	for (unsigned i = 0; i < scale; i++)
+		power *= 10;
+	if (value >= -exact && value <= exact && scale <= 22)
+		return (double)value / power;
+	end = at -= (unsigned)snprintf(NULL, 0, "e-%u", scale) + 1;
+	snprintf(digits + end, sizeof digits - end, "e-%u", scale);
+	for (rql_int128 rest = value < 0 ? -value : value; rest || at == end; rest /= 10)
+		digits[--at] = (char)('0' + (int)(rest % 10));
+	return value < 0 ? -strtod(digits + at, NULL) : strtod(digits + at, NULL);
+}
+
+/* DuckDB 2 gives the nearest. Before it, a number that a double holds is divided once; of a greater one the whole and the
+ * fraction are converted apart, each as the decimal's integers are. */
+static double decimal_to_double(rql_int128 value, struct rql_type type)
+{
+	const rql_int128 exact = (rql_int128)1 << 53;
+	const bool wide = type.width > 18;
+	rql_int128 power = 1;
+	for (unsigned i = 0; i < type.scale; i++)
+		power *= 10;
+	if (rql_host_major() >= 2 && type.scale)
+		return rql_decimal_nearest(value, type.scale);
+	if (value >= -exact && value <= exact)
+		return (double)value / (double)power;
+	const rql_int128 whole = value / power, rest = value % power;
+	double of_whole = wide ? rql_hugeint_to_double(whole) : (double)(int64_t)whole;
+	double of_rest = wide ? rql_hugeint_to_double(rest) : (double)(int64_t)rest;
+	return type.scale ? of_whole + of_rest / (double)power : of_whole;
+}
+
 static rql_status eval_cast(const struct rql_rowset *set, const struct rql_expr *e, uint32_t row, struct rql_value *out,
                             struct rql_error *err)
 {
@@ -182,7 +220,9 @@ static rql_status eval_cast(const struct rql_rowset *set, const struct rql_expr 
 	if (v.is_null || rql_type_equal(from, e->type))
 		return RQL_OK;
 	if (e->type.id == RQL_TYPE_DOUBLE) {
-		out->real = from.id == RQL_TYPE_HUGEINT ? rql_hugeint_to_double(v.integer) : (double)v.integer;
+		out->real = from.id == RQL_TYPE_DECIMAL   ? decimal_to_double(v.integer, from)
+		            : from.id == RQL_TYPE_HUGEINT ? rql_hugeint_to_double(v.integer)
+		                                          : (double)v.integer;
 		return RQL_OK;
 	}
 	return fits(e->type, v.integer) ? RQL_OK : host_decides(err, "a cast out of range");

@@ -20,6 +20,8 @@ static bool cast_is_native(const struct rql_expr *e)
 	if (rql_type_is_integer(from))
 		return (rql_type_is_integer(to) || to.id == RQL_TYPE_DOUBLE) && from.id != RQL_TYPE_UHUGEINT &&
 		       to.id != RQL_TYPE_UHUGEINT;
+	if (from.id == RQL_TYPE_DECIMAL)
+		return to.id == RQL_TYPE_DOUBLE || (to.id == RQL_TYPE_DECIMAL && to.scale == from.scale);
 	return false;
 }
 
@@ -32,8 +34,10 @@ static bool function_is_native(const struct rql_expr *e)
 	if (!strcmp(e->name, "+") || !strcmp(e->name, "-"))
 		return same || (e->type.id == RQL_TYPE_DECIMAL && a->id == RQL_TYPE_DECIMAL && b->id == RQL_TYPE_DECIMAL &&
 		                a->scale == e->type.scale && b->scale == e->type.scale);
+	if (!strcmp(e->name, "*") && e->type.id == RQL_TYPE_DECIMAL)
+		return a->id == RQL_TYPE_DECIMAL && b->id == RQL_TYPE_DECIMAL && a->scale + b->scale == e->type.scale;
 	if (!strcmp(e->name, "*"))
-		return same && e->type.id != RQL_TYPE_DECIMAL;
+		return same;
 	return !strcmp(e->name, "/") && same && e->type.id == RQL_TYPE_DOUBLE;
 }
 

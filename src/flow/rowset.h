@@ -202,6 +202,7 @@ bool rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool 
 #define RQL_NO_AVERAGE "an average whose last digit depends on how DuckDB's optimiser has it computed"
 /* As DuckDB: exact halves, one rounding each. */
 double rql_hugeint_to_double(rql_int128 v);
+double rql_decimal_nearest(rql_int128 value, unsigned scale); /* value / 10^scale, rounded once */
 /* eval.c: one row's value of a native expression (native.c). RQL_ERROR_UNSUPPORTED: the host would raise an
  * error. */
 rql_status rql_rowset_eval(const struct rql_rowset *set, const struct rql_expr *expr, uint32_t row,

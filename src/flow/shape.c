@@ -53,24 +53,6 @@ static rql_status integer_sum(struct shaping *s, const struct rql_slot *slot, co
 	return add_terms(s, slot, sum);
 }
 
-/* sum / 10^scale, rounded once. */
-static double nearest(rql_int128 sum, unsigned scale)
-{
-	rql_int128 exact = (rql_int128)1 << 53;
-	char digits[48];
-	double power = 1;
-	unsigned at = sizeof digits, end;
-	for (unsigned i = 0; i < scale; i++)
-		power *= 10;
-	if (sum >= -exact && sum <= exact && scale <= 22)
-		return (double)sum / power;
-	end = at -= (unsigned)snprintf(NULL, 0, "e-%u", scale) + 1;
-	snprintf(digits + end, sizeof digits - end, "e-%u", scale);
-	for (rql_int128 rest = sum < 0 ? -sum : sum; rest || at == end; rest /= 10)
-		digits[--at] = (char)('0' + (int)(rest % 10));
-	return sum < 0 ? -strtod(digits + at, NULL) : strtod(digits + at, NULL);
-}
-
 bool rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow, enum rql_average average,
                          double *out)
 {
@@ -87,7 +69,7 @@ bool rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool 
 		most *= 10;
 	if (sum <= -most || sum >= most)
 		return false;
-	*out = (scale ? nearest(sum, scale) : rql_hugeint_to_double(sum)) / (double)count;
+	*out = (scale ? rql_decimal_nearest(sum, scale) : rql_hugeint_to_double(sum)) / (double)count;
 	return average == RQL_AVERAGE_OF_SUM || *out == own;
 }
 

@@ -121,6 +121,34 @@ static void set_operations(void **state)
 	ask(questions);
 }
 
+/* Decimals as doubles and multiplied, in the digits that DuckDB has: below and beyond what a double holds, of both signs, as
+ * single rows and in programs. */
+static void decimals(void **state)
+{
+	static const struct {
+		unsigned width, scale;
+	} types[] = {{38, 1}, {38, 10}, {38, 36}, {30, 4}, {18, 2}, {18, 17}};
+	char sql[1024];
+	struct session s = rows_session();
+	(void)state;
+	for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+		const unsigned w = types[t].width, p = types[t].scale;
+		snprintf(sql, sizeof sql,
+		         "CREATE OR REPLACE TABLE t AS SELECT k, (CASE WHEN k %% 3 = 0 THEN '-' ELSE '' END || left(x, %u) || '.' || "
+		         "right(x, %u))::DECIMAL(%u, %u) v FROM (SELECT i::INTEGER k, repeat('0', (%u - i %% %u)::INTEGER) || "
+		         "left((hash(i)::HUGEINT * (hash(i * 7) %% 9000000000000000000))::VARCHAR || '17', (1 + i %% %u)::INTEGER) x "
+		         "FROM range(1, 700) r(i)); CREATE INDEX c%zu ON t USING columns (*)",
+		         w - p, p, w, p, w - 1, w - 1, w - 1, t);
+		run(s.con, sql);
+		same(s.con, "SELECT k, v::DOUBLE FROM t ORDER BY k", NULL);
+		same(s.con, "SELECT k, max(v)::DOUBLE, sum(v) / 3.0::DOUBLE, sum(v) / sum(v) FROM t GROUP BY k ORDER BY k LIMIT 40",
+		     "finish: RayQL");
+		same(s.con, "SELECT k, max(v)::DOUBLE, sum(v)::DOUBLE FROM t GROUP BY k ORDER BY k", "finish: RayQL");
+		same(s.con, "SELECT 1.5::DECIMAL(2, 1) * sum(v) / max(v) FROM t WHERE k < 9", "finish: RayQL");
+	}
+	close_session(&s);
+}
+
 /* What RayQL does not do is the host's, over rows of RayQL's own. */
 static void mixed(void **state)
 {
@@ -140,7 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins),          cmocka_unit_test(members), cmocka_unit_test(groups),
-		cmocka_unit_test(set_operations), cmocka_unit_test(mixed),
+		cmocka_unit_test(set_operations), cmocka_unit_test(decimals), cmocka_unit_test(mixed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
