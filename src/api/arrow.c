@@ -1,6 +1,7 @@
 /* Results as Arrow C streams: the stream takes the rows over and keeps the connection. */
 #include "rayql/arrow.h"
 #include "api/api_internal.h"
+#include "api/arrow_array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct stream {
 	struct rql_batch **batches; /* gathered for one array; [next, count) could not be one and go out alone */
 	uint64_t count, capacity, next;
 	bool ended;
+	bool asked, plain; /* plain: the arrays are made here, not by DuckDB; known once asked */
 };
 
 static int code_of(rql_status status)
@@ -92,16 +94,31 @@ static rql_status gather(struct stream *st)
 	return RQL_OK;
 }
 
-static rql_status next_array(struct stream *st, struct ArrowArray *out)
+/* The batches as one array. */
+static rql_status make_array(struct stream *st, struct rql_batch *const *batches, uint64_t count, struct ArrowArray *out,
+                             struct rql_error *err)
 {
 	struct rql_host_con *con = rql_session_host(st->connection->session);
+	const struct rql_columns *c = st->result->columns;
+	struct ArrowSchema schema;
+	if (!st->asked) { /* DuckDB's settings say what the formats are */
+		RQL_TRY(rql_host_arrow_schema(con, c->count, c->types, c->names, &schema, err));
+		st->plain = rql_arrow_is_plain(&schema, c->types, c->count);
+		st->asked = true;
+		schema.release(&schema);
+	}
+	return st->plain ? rql_arrow_array(batches, count, out, err) : rql_host_arrow_batches(con, batches, count, out, err);
+}
+
+static rql_status next_array(struct stream *st, struct ArrowArray *out)
+{
 	if (st->next == st->count) {
 		st->next = st->count = 0;
 		RQL_TRY(gather(st));
 		if (!st->count)
 			return RQL_OK;
 		struct rql_error failed = {0};
-		rql_status status = rql_host_arrow_batches(con, st->batches, st->count, out, &failed);
+		rql_status status = make_array(st, st->batches, st->count, out, &failed);
 		rql_error_clear(&failed);
 		if (status == RQL_OK) {
 			drop_batches(st);
@@ -109,7 +126,7 @@ static rql_status next_array(struct stream *st, struct ArrowArray *out)
 		}
 	}
 	struct rql_batch *batch = st->batches[st->next++];
-	rql_status status = rql_host_arrow_batches(con, &batch, 1, out, &st->err);
+	rql_status status = make_array(st, &batch, 1, out, &st->err);
 	rql_batch_release(batch);
 	return status;
 }
