@@ -13,6 +13,8 @@
  *    last connection, statement and result are gone, whatever the order.
  *  - Handles are not thread-safe, except a database (connect from any thread), rayql_interrupt and rayql_progress.
  *    Use one connection per thread.
+ *  - In a process that was forked after a database was opened, its handles give RAYQL_ERROR_MISUSE and free nothing; it
+ *    can open databases of its own.
  *  - Text is UTF-8. Returned `const char *` are borrowed from the handle that gave them.
  *  - Answers are DuckDB's: row for row, type for type; see docs/.
  */

@@ -6,6 +6,8 @@
 #include "exec/session.h"
 #include "rayql/rayql.h"
 #include <stdatomic.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 struct rayql_error {
 	rayql_status status;
@@ -15,6 +17,7 @@ struct rayql_error {
 struct rayql_database {
 	_Atomic uint32_t references; /* the handle's own, and one for every connection */
 	struct rql_database *db;
+	pid_t process; /* that opened it: DuckDB's threads are that one's alone */
 };
 
 /* A connection and its children belong to one thread at a time, so plain counts do. */
@@ -47,6 +50,12 @@ struct rayql_batch {
 	const struct rql_nested **vectors; /* of each column, or NULL */
 };
 
+/* Is this a process that was forked from the one that opened it? There nothing of it may be used, or freed. */
+static inline bool rql_api_is_forked(const rayql_database *db)
+{
+	return db->process != getpid();
+}
+rayql_status rql_api_forked(rayql_error **out);
 /* Moves err into a new public error (*out untouched when out is NULL) and returns its status. */
 rayql_status rql_api_fail(struct rql_error *err, rayql_error **out);
 rayql_status rql_api_misuse(rayql_error **out, const char *message);

@@ -127,6 +127,8 @@ rayql_status rayql_appender_open(rayql_connection *con, const char *catalog, con
 	struct rql_error err = {0};
 	if (!con || !table || !out)
 		return rql_api_misuse(error, "rayql_appender_open: con, table or out is NULL");
+	if (rql_api_is_forked(con->database))
+		return rql_api_forked(error);
 	rayql_appender *app = calloc(1, sizeof *app);
 	char *name = qualified(catalog, schema, table);
 	if (app && name && (app->arena = rql_arena_new()))
@@ -295,6 +297,8 @@ static rql_status flush(rayql_appender *app, struct rql_error *err)
 {
 	if (!app->rows)
 		return RQL_OK;
+	if (rql_api_is_forked(app->connection->database))
+		return rql_error_set(err, RQL_ERROR_MISUSE, "the appender was opened before this process was forked");
 	rql_api_begin(app->connection);
 	rql_status status = rql_append_insert(app, err);
 	rql_api_end(app->connection);

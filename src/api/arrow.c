@@ -135,6 +135,8 @@ static int get_next(struct ArrowArrayStream *s, struct ArrowArray *out)
 {
 	struct stream *st = s->private_data;
 	memset(out, 0, sizeof *out); /* released: the end, if it stays so */
+	if (rql_api_is_forked(st->connection->database))
+		return EINVAL;
 	rql_api_begin(st->connection);
 	rql_status status = next_array(st, out);
 	rql_api_end(st->connection);
@@ -156,7 +158,8 @@ static void release(struct ArrowArrayStream *s)
 	struct stream *st = s->private_data;
 	drop_batches(st);
 	free(st->batches);
-	rql_result_free(st->result);
+	if (!rql_api_is_forked(st->connection->database))
+		rql_result_free(st->result);
 	if (st->statement)
 		rql_api_statement_unref(st->statement);
 	rql_api_connection_unref(st->connection);

@@ -60,6 +60,7 @@ static rayql_status open_any(const char *path, void **host, const rayql_config *
 		return rql_api_fail(&err, error);
 	}
 	atomic_store(&db->references, 1);
+	db->process = getpid();
 	*out = db;
 	return RAYQL_OK;
 }
@@ -82,7 +83,7 @@ rayql_status rayql_open_duckdb(struct _duckdb_database **db, const rayql_config 
 
 void rql_api_database_unref(rayql_database *db)
 {
-	if (atomic_fetch_sub(&db->references, 1) != 1)
+	if (atomic_fetch_sub(&db->references, 1) != 1 || rql_api_is_forked(db))
 		return;
 	rql_database_close(db->db);
 	free(db);
@@ -117,6 +118,8 @@ rayql_status rayql_connect(rayql_database *db, rayql_connection **out, rayql_err
 	struct rql_error err = {0};
 	if (!db || !out)
 		return rql_api_misuse(error, db ? "rayql_connect: out is NULL" : "rayql_connect: db is NULL");
+	if (rql_api_is_forked(db))
+		return rql_api_forked(error);
 	rayql_connection *con = calloc(1, sizeof *con);
 	rql_status status =
 		con ? rql_session_open(db->db, &con->session, &err) : rql_error_memory(&err, sizeof *con, "a connection");
@@ -133,7 +136,7 @@ rayql_status rayql_connect(rayql_database *db, rayql_connection **out, rayql_err
 
 void rql_api_connection_unref(rayql_connection *con)
 {
-	if (--con->references)
+	if (--con->references || rql_api_is_forked(con->database))
 		return;
 	rql_api_unwatch(con);
 	rql_api_frames_free(con);

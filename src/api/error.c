@@ -42,6 +42,11 @@ rayql_status rql_api_misuse(rayql_error **out, const char *message)
 	return rql_api_fail(&err, out);
 }
 
+rayql_status rql_api_forked(rayql_error **out)
+{
+	return rql_api_misuse(out, "the database was opened before this process was forked: open it here anew");
+}
+
 rayql_status rayql_error_status(const rayql_error *err)
 {
 	return err ? err->status : RAYQL_OK;

@@ -30,7 +30,7 @@ rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, s
 
 void rayql_result_free(rayql_result *res)
 {
-	if (!res)
+	if (!res || rql_api_is_forked(res->connection->database))
 		return;
 	rql_result_free(res->result);
 	if (res->statement)
@@ -118,6 +118,8 @@ rayql_status rayql_fetch(rayql_result *res, rayql_batch **out, rayql_error **err
 	struct rql_batch *batch = NULL;
 	if (!res || !out)
 		return rql_api_misuse(error, "rayql_fetch: res or out is NULL");
+	if (rql_api_is_forked(res->connection->database))
+		return rql_api_forked(error);
 	rql_api_begin(res->connection);
 	rql_status status = rql_result_fetch(res->result, &batch, &err);
 	rql_api_end(res->connection);

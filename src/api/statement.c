@@ -10,6 +10,8 @@ rayql_status rayql_query(rayql_connection *con, const char *sql, rayql_result **
 	struct rql_result *res = NULL;
 	if (!con || !sql)
 		return rql_api_misuse(error, con ? "rayql_query: sql is NULL" : "rayql_query: con is NULL");
+	if (rql_api_is_forked(con->database))
+		return rql_api_forked(error);
 	rql_api_begin(con);
 	rql_status status = rql_session_query(con->session, sql, out ? &res : NULL, &err);
 	rql_api_end(con);
@@ -29,6 +31,8 @@ rayql_status rayql_prepare(rayql_connection *con, const char *sql, rayql_stateme
 	struct rql_error err = {0};
 	if (!con || !sql || !out)
 		return rql_api_misuse(error, "rayql_prepare: con, sql or out is NULL");
+	if (rql_api_is_forked(con->database))
+		return rql_api_forked(error);
 	rayql_statement *stmt = calloc(1, sizeof *stmt);
 	rql_status status = stmt ? rql_session_prepare(con->session, sql, &stmt->query, &err)
 	                         : rql_error_memory(&err, sizeof *stmt, "a statement");
@@ -45,7 +49,7 @@ rayql_status rayql_prepare(rayql_connection *con, const char *sql, rayql_stateme
 
 void rql_api_statement_unref(rayql_statement *stmt)
 {
-	if (--stmt->references)
+	if (--stmt->references || rql_api_is_forked(stmt->connection->database))
 		return;
 	rql_prepared_free(stmt->query);
 	rql_api_connection_unref(stmt->connection);
@@ -212,6 +216,8 @@ rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_erro
 	struct rql_result *res = NULL;
 	if (!stmt)
 		return rql_api_misuse(error, "rayql_execute: stmt is NULL");
+	if (rql_api_is_forked(stmt->connection->database))
+		return rql_api_forked(error);
 	rql_api_begin(stmt->connection);
 	rql_status status = rql_prepared_execute(stmt->query, out ? &res : NULL, &err);
 	rql_api_end(stmt->connection);

@@ -106,6 +106,49 @@ static void locked(void **state)
 	close_session(&s);
 }
 
+/* A child has none of DuckDB's threads: it is told so, frees nothing of its parent's, and can open another database. */
+static int in_a_child(struct session *s, rayql_result *res, rayql_statement *stmt)
+{
+	rayql_batch *batch = NULL;
+	rayql_error *err = NULL;
+	rayql_connection *con = NULL;
+	bool ok = rayql_query(s->con, "SELECT 1", NULL, &err) == RAYQL_ERROR_MISUSE &&
+	          strstr(rayql_error_message(err), "forked") && rayql_fetch(res, &batch, NULL) == RAYQL_ERROR_MISUSE &&
+	          rayql_execute(stmt, NULL, NULL) == RAYQL_ERROR_MISUSE &&
+	          rayql_connect(s->db, &con, NULL) == RAYQL_ERROR_MISUSE;
+	rayql_error_free(err);
+	rayql_result_free(res);
+	rayql_statement_free(stmt);
+	close_session(s);
+	struct session own = open_session(NULL, NULL);
+	expect(own.con, "SELECT 42", NULL, "42\n");
+	close_session(&own);
+	return ok ? 0 : 1;
+}
+
+static void forked(void **state)
+{
+	struct session s = open_session(NULL, NULL);
+	rayql_result *res = NULL;
+	rayql_statement *stmt = NULL;
+	int status = -1;
+	(void)state;
+	assert_int_equal(rayql_prepare(s.con, "SELECT ?::INTEGER", &stmt, NULL), RAYQL_OK);
+	assert_int_equal(rayql_query(s.con, "FROM range(1000000)", &res, NULL), RAYQL_OK);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(120);
+		_exit(in_a_child(&s, res, stmt));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	char *rows = read_rows(res, NULL);
+	assert_non_null(rows);
+	free(rows);
+	rayql_statement_free(stmt);
+	close_session(&s);
+}
+
 static void bad_options(void **state)
 {
 	const char *const unknown[] = {"no_such_option", "1", NULL}, *const half[] = {"threads", NULL};
@@ -137,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_memory), cmocka_unit_test(bad_paths),   cmocka_unit_test(newer_and_damaged),
 		cmocka_unit_test(locked),    cmocka_unit_test(bad_options), cmocka_unit_test(options_arrive),
+		cmocka_unit_test(forked),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
