@@ -78,6 +78,7 @@ struct rql_entry_run {
 	struct rql_pool *pool;                 /* NULL: the calling thread alone */
 	enum rql_simd simd;
 	struct rql_arena *arena; /* where results live */
+	bool unsorted;           /* the entries are rows, in any order */
 	/* Which entries are wanted, a bit each; NULL: all. What the results say of the others does not matter. */
 	const uint64_t *within;
 	/* Out, (count + 63) / 64 words, zeroed by the caller: entries of which the result is not known. */

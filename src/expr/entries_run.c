@@ -657,14 +657,15 @@ static uint32_t prefix_bound(const struct rql_dimension *d, const char *prefix, 
 }
 
 /* Numbers the nodes, and tells searches about the dictionary. */
-static void prepare(const struct rql_dimension *d, const uint32_t common[256], struct rql_entry *e, uint32_t *nodes)
+static void prepare(const struct rql_dimension *d, const uint32_t common[256], bool sorted, struct rql_entry *e,
+                    uint32_t *nodes)
 {
 	e->number = (*nodes)++;
 	if (e->op == RQL_ENTRY_OP_LIKE) {
 		uint32_t length;
 		rql_like_aim(e->like, common);
 		const char *prefix = rql_like_prefix(e->like, &length, &e->only);
-		e->ranged = length && e->child[0]->op == RQL_ENTRY_OP_VALUE;
+		e->ranged = sorted && length && e->child[0]->op == RQL_ENTRY_OP_VALUE;
 		e->only = e->only && e->ranged;
 		if (e->ranged) {
 			e->first = prefix_bound(d, prefix, length, false);
@@ -674,7 +675,7 @@ static void prepare(const struct rql_dimension *d, const uint32_t common[256], s
 	if (e->op == RQL_ENTRY_OP_POSITION && e->text.length)
 		e->needle = rql_needle_make(rql_string_data(&e->text), e->text.length, common);
 	for (unsigned i = 0; i < 3 && e->child[i]; i++)
-		prepare(d, common, e->child[i], nodes);
+		prepare(d, common, sorted, e->child[i], nodes);
 }
 
 static rql_status run(struct job *job, struct rql_error *err)
@@ -683,7 +684,7 @@ static rql_status run(struct job *job, struct rql_error *err)
 	uint32_t common[256], vectors = (d->count + VECTOR - 1) / VECTOR;
 	unsigned threads = job->run->pool ? rql_pool_threads(job->run->pool) : 1;
 	rql_text_common(d->values.data, d->count - d->has_null, common);
-	prepare(d, common, job->root, &job->nodes);
+	prepare(d, common, !job->run->unsorted, job->root, &job->nodes);
 	job->kernels = rql_text_kernels_for(job->run->simd);
 	job->workers = calloc(threads, sizeof *job->workers);
 	if (!job->workers)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "flow/compile.h"
-#include "flow/rowset.h"
+#include "flow/strings.h"
 
 /* So few rows are done before a program is made (some 10 us). */
 #define FEW_ROWS 128u
@@ -355,6 +355,8 @@ rql_status rql_rowset_compute(struct rql_running *r, const struct rql_rowset *se
 	}
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return rql_vector_constant(r, &e->value, set->rows, out);
+	if (!rql_expr_by_rows(e) && rql_expr_of_string(r->arena, e))
+		return rql_rowset_compute_string(r, set, e, out);
 	RQL_TRY(rql_column_room(r, e->type, set->rows, true, &c.column));
 	RQL_TRY(rql_evaluator_new(r, set, &one, 1, false, set->rows, &c.e));
 	rql_status status = rql_morsels_run(r, set->rows, compute_morsel, &c);

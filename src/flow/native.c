@@ -4,6 +4,7 @@
 #include <string.h>
 #include "flow/join_keys.h"
 #include "flow/keys.h"
+#include "flow/strings.h"
 
 static bool is_number(struct rql_type t)
 {
@@ -95,6 +96,12 @@ static bool expr_is_native(struct rql_arena *arena, const struct rql_expr *e)
 	return rql_expr_by_rows(e) || rql_expr_has_program(arena, e);
 }
 
+/* The same of what is computed for all rows of a set at once: no condition. */
+static bool value_is_native(struct rql_arena *arena, const struct rql_expr *e)
+{
+	return expr_is_native(arena, e) || rql_expr_of_string(arena, e);
+}
+
 /* ---- aggregates ---- */
 
 static bool named(const struct rql_expr *e, const char *name)
@@ -130,8 +137,8 @@ static bool aggregates(const struct rql_expr *e)
 static bool aggregate_is_native(struct rql_arena *arena, const struct rql_expr *e)
 {
 	return e->kind == RQL_EXPR_AGGREGATE && !e->order_count && aggregates(e) &&
-	       (!e->child_count || expr_is_native(arena, e->children[0])) &&
-	       (!e->filter || expr_is_native(arena, e->filter));
+	       (!e->child_count || value_is_native(arena, e->children[0])) &&
+	       (!e->filter || value_is_native(arena, e->filter));
 }
 
 /* ---- nodes ---- */
@@ -151,11 +158,14 @@ static bool join_is_native(struct rql_arena *arena, const struct rql_rel *rel)
 	uint32_t open = 0;
 	if (!rql_join_keys_find(arena, rel, &keys))
 		return false;
-	for (uint32_t i = 0; i < rel->expr_count; i++)
-		if (!expr_is_native(arena, rel->exprs[i]))
+	for (uint32_t i = 0; i < keys.rest_count; i++)
+		if (!expr_is_native(arena, keys.rest[i]))
 			return false;
-	for (uint32_t k = 0; k < keys.key_count; k++)
+	for (uint32_t k = 0; k < keys.key_count; k++) {
+		if (!value_is_native(arena, keys.sides[0][k]) || !value_is_native(arena, keys.sides[1][k]))
+			return false;
 		open += !keys.nulls_equal[k];
+	}
 	return rel->join != RQL_JOIN_MARK || (keys.key_count && !keys.rest_count && open <= 1);
 }
 
@@ -184,7 +194,7 @@ static bool groups_are_native(struct rql_arena *arena, const struct rql_rel *rel
 {
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
 		bool key = i < rel->group_count;
-		if (key ? !rql_key_type(rel->exprs[i]->type) || !expr_is_native(arena, rel->exprs[i])
+		if (key ? !rql_key_type(rel->exprs[i]->type) || !value_is_native(arena, rel->exprs[i])
 		        : !aggregate_is_native(arena, rel->exprs[i]))
 			return false;
 	}
@@ -194,10 +204,10 @@ static bool groups_are_native(struct rql_arena *arena, const struct rql_rel *rel
 static bool exprs_are_native(struct rql_arena *arena, const struct rql_rel *rel)
 {
 	for (uint32_t i = 0; i < rel->expr_count; i++)
-		if (!expr_is_native(arena, rel->exprs[i]))
+		if (!(rel->kind == RQL_REL_FILTER ? expr_is_native : value_is_native)(arena, rel->exprs[i]))
 			return false;
 	for (uint32_t i = 0; i < rel->order_count; i++)
-		if (!expr_is_native(arena, rel->orders[i].expr))
+		if (!value_is_native(arena, rel->orders[i].expr))
 			return false;
 	return true;
 }

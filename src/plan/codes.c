@@ -2,7 +2,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "plan/compile_entries.h"
+#include "flow/compile_entries.h"
 #include "plan/evaluate.h"
 #include "plan/fallible.h"
 #include "plan/price_host.h"

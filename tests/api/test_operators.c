@@ -121,6 +121,43 @@ static void set_operations(void **state)
 	ask(questions);
 }
 
+/* Functions of strings over rows that stand in any order, with NULLs: of groups, of joins, as keys and as arguments. */
+static void strings(void **state)
+{
+	static const struct question questions[] = {
+		{"SELECT t, upper(t), length(t), strlen(s), substring(t, 3, 9), right(t, 2), t LIKE 'name%2', "
+	     "s LIKE 's1%' FROM (SELECT t, s, count(*) AS n FROM f GROUP BY t, s) ORDER BY ALL LIMIT 3000",
+	     NULL},
+		{"SELECT substring(t, 11), t LIKE 'name number 1%', t LIKE '%9', t IS NULL OR t LIKE '_a%', upper(t), length(t) FROM (SELECT "
+	     "t, min(k) AS k FROM f GROUP BY t) ORDER BY k, t",
+	     "RayQL project"},
+		{"SELECT substring(a.t, 13, 1), count(*), bool_or(lower(b.t) LIKE '%3'), count(DISTINCT left(b.t, 13)), sum(length(a.t)) FROM (SELECT t, "
+	     "max(x) AS m FROM f GROUP BY t) AS a LEFT JOIN (SELECT t, c FROM h GROUP BY t, c) AS b ON a.t = b.t AND m > c "
+	     "GROUP BY substring(a.t, 13, 1) ORDER BY ALL",
+	     "RayQL left join"},
+		{"SELECT t, n FROM (SELECT t, count(*) AS n FROM f GROUP BY t) ORDER BY right(t, 1) DESC NULLS FIRST, length(t), t LIMIT 30",
+	     "RayQL top-N"},
+		{"SELECT a.t, b.t FROM (SELECT t FROM f GROUP BY t) AS a JOIN (SELECT t FROM h GROUP BY t) AS b ON substring(a.t, 10, 9) = "
+	     "substring(b.t, 10, 9) AND a.t <> b.t ORDER BY ALL",
+	     "RayQL inner join"},
+	};
+	(void)state;
+	ask(questions);
+	/* letters whose case RayQL does not know are DuckDB's */
+	struct session s = rows_session();
+	run(s.con, "CREATE TABLE u AS SELECT i AS id, CASE WHEN i % 3 = 0 THEN chr((300 + i)::INTEGER) ELSE 'a' || i END AS t FROM "
+	           "range(2000) AS r(i); CREATE INDEX cu ON u USING columns (*)");
+	char *want = NULL, *have;
+	run(s.con, "SET rayql_enable_scan = off");
+	want = rows_of(s.con, "SELECT upper(t), n FROM (SELECT t, count(*) AS n FROM u GROUP BY t) ORDER BY ALL", NULL);
+	run(s.con, "SET rayql_enable_scan = on");
+	have = rows_of(s.con, "SELECT upper(t), n FROM (SELECT t, count(*) AS n FROM u GROUP BY t) ORDER BY ALL", NULL);
+	assert_string_equal(have, want);
+	free(have);
+	free(want);
+	close_session(&s);
+}
+
 /* Decimals as doubles and multiplied, in the digits that DuckDB has: below and beyond what a double holds, of both signs, as
  * single rows and in programs. */
 static void decimals(void **state)
@@ -168,7 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins),          cmocka_unit_test(members), cmocka_unit_test(groups),
-		cmocka_unit_test(set_operations), cmocka_unit_test(decimals), cmocka_unit_test(mixed),
+		cmocka_unit_test(set_operations), cmocka_unit_test(decimals), cmocka_unit_test(strings),
+		cmocka_unit_test(mixed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

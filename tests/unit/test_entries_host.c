@@ -1,4 +1,4 @@
-/* Expressions over a dictionary's entries (expr/entries.h), made of DuckDB's plans by plan/compile_entries.c, against
+/* Expressions over a dictionary's entries (expr/entries.h), made of DuckDB's plans by flow/compile_entries.c, against
  * DuckDB over a table of the same strings: random functions, patterns, escapes and lists; in every instruction set, alone
  * and on two threads. Case is compared for every code point. test_entries_host [EXPRESSIONS [SEED]] */
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "host_fixture.h"
-#include "plan/compile_entries.h"
+#include "flow/compile_entries.h"
 
 /* Under TSan the host gives every answer many times as slowly, and what runs threads is the same for any expression. */
 #ifdef __SANITIZE_THREAD__

@@ -1,6 +1,6 @@
 /* The algebra's functions of strings as RayQL's own. What is not here, or not with constants where it needs them, is the
  * host's: functions are known by DuckDB's names and the types of their arguments. */
-#include "plan/compile_entries.h"
+#include "flow/compile_entries.h"
 
 #include <string.h>
 #include "expr/build.h"

@@ -1,6 +1,6 @@
 /* Expressions of one column of strings as trees over its dictionary's entries (expr/entries.h). */
-#ifndef RQL_PLAN_COMPILE_ENTRIES_H
-#define RQL_PLAN_COMPILE_ENTRIES_H
+#ifndef RQL_FLOW_COMPILE_ENTRIES_H
+#define RQL_FLOW_COMPILE_ENTRIES_H
 
 #include "expr/entries.h"
 #include "sql/rel.h"
