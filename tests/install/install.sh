@@ -46,6 +46,9 @@ examples=$(dirname "$(dirname "$manual")")/examples
 "$cc" -std=c17 -Wall -Wextra -Werror "$examples/c/arrow.c" -o "$scratch/arrow" $flags "-Wl,-rpath,$library"
 [ "$("$scratch/arrow")" = "$(printf 'answered by: scan\n10 groups')" ]
 # shellcheck disable=SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror "$examples/c/append.c" -o "$scratch/append" $flags "-Wl,-rpath,$library"
+[ "$("$scratch/append")" = "$(printf '0 1 2\n0.5 1.5 2.5')" ]
+# shellcheck disable=SC2086
 "$cxx" -std=c++17 -Wall -Wextra -Werror "$examples/cpp/rows.cpp" -o "$scratch/rows" $flags "-Wl,-rpath,$library"
 [ "$("$scratch/rows")" = "$(printf '8 16\n9 18')" ]
 
