@@ -120,8 +120,8 @@ RAYQL_API rayql_status rayql_bind_uhugeint(rayql_statement *stmt, uint64_t index
 RAYQL_API rayql_status rayql_bind_decimal(rayql_statement *stmt, uint64_t index, uint8_t width, uint8_t scale,
                                           uint64_t lower, int64_t upper);
 RAYQL_API rayql_status rayql_bind_uuid(rayql_statement *stmt, uint64_t index, const uint8_t bytes[16]); /* as written */
-/* A value of any type, by DuckDB's cast of a text: ("INTEGER[]", "[1, 2]"), ("TIMESTAMP_NS", "2020-01-01 00:00:00.1"). A
- * text that cannot be cast fails when the statement is executed. */
+/* A value of any type, by DuckDB's cast of a text: ("INTEGER[]", "[1, 2]"), ("TIMESTAMP_NS", "2020-01-01 00:00:00.1").
+ * A text that cannot be cast fails when the statement is executed. */
 RAYQL_API rayql_status rayql_bind_cast(rayql_statement *stmt, uint64_t index, const char *type, const char *text,
                                        size_t length, rayql_error **err);
 RAYQL_API rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_error **err);
@@ -143,12 +143,12 @@ typedef struct rayql_progress_info {
 RAYQL_API void rayql_progress(rayql_connection *con, rayql_progress_info *out);
 
 /* ---- callbacks ---- */
-/* A callback returns as any function: no exception may leave it, and no longjmp. It may be called until it is replaced or set
- * to NULL, which waits for one that runs; state must live as long. */
-/* Called from a thread of RayQL's own, first when a call of the connection (rayql_query, rayql_execute, rayql_fetch, their
- * Arrow forms, an appender's flush) has lasted interval_ms, and from then on every interval_ms until it returns; never
- * later. false ends the statement, as rayql_interrupt does. Inside, nothing of the connection and its children may be called
- * but rayql_interrupt and rayql_progress; other connections may. */
+/* A callback returns as any function: no exception may leave it, and no longjmp. It may be called until it is replaced
+ * or set to NULL, which waits for one that runs; state must live as long. */
+/* Called from a thread of RayQL's own, first when a call of the connection (rayql_query, rayql_execute, rayql_fetch,
+ * their Arrow forms, an appender's flush) has lasted interval_ms, and from then on every interval_ms until it returns;
+ * never later. false ends the statement, as rayql_interrupt does. Inside, nothing of the connection and its children
+ * may be called but rayql_interrupt and rayql_progress; other connections may. */
 typedef bool rayql_progress_function(void *state, const rayql_progress_info *progress);
 /* fn NULL: no callback any more. interval_ms 0: 100. RAYQL_ERROR_MEMORY: there is no thread for it. */
 RAYQL_API rayql_status rayql_set_progress(rayql_connection *con, uint32_t interval_ms, rayql_progress_function *fn,
@@ -159,28 +159,28 @@ typedef enum rayql_log_level {
 	RAYQL_LOG_STATEMENT /* who answered a statement, how long it took, and why */
 } rayql_log_level;
 typedef void rayql_log_function(void *state, rayql_log_level level, const char *text); /* text: for the call */
-/* Called for everything up to the level, from the thread of the call, before rayql_query, rayql_execute or an Arrow form of
- * them returns: once a call, for its last statement. Nothing of the connection and its children may be called inside. fn
- * NULL: no log any more. */
+/* Called for everything up to the level, from the thread of the call, before rayql_query, rayql_execute or an Arrow
+ * form of them returns: once a call, for its last statement. Nothing of the connection and its children may be called
+ * inside. fn NULL: no log any more. */
 RAYQL_API void rayql_set_log(rayql_connection *con, rayql_log_level level, rayql_log_function *fn, void *state);
 
 /* ---- rows into a table ---- */
-/* An appender gathers rows for a table and inserts many at a time: by INSERT statements of its connection, so constraints,
- * transactions and structures are as with any other, and an open result of the connection is closed. Outside a transaction
- * a flush is one of its own. Rows that are flushed are in the order in which they were appended.
+/* An appender gathers rows for a table and inserts many at a time: by INSERT statements of its connection, so
+ * constraints, transactions and structures are as with any other, and an open result of the connection is closed.
+ * Outside a transaction a flush is one of its own. Rows that are flushed are in the order in which they were appended.
  *
  *   rayql_append_int64(app, 7);
  *   rayql_append_text(app, "seven", 5);
  *   if (rayql_appender_end_row(app, &err)) ...         -- errors of the values, too
  *   if (rayql_appender_close(app, &err)) ...           -- flushes; the rows are kept where that fails
  *
- * catalog and schema may be NULL: the table is found as by SQL. Its columns are those of SELECT *, without generated ones.
- * RAYQL_ERROR_HOST: there is no such table. RAYQL_ERROR_MISUSE: it is a view. A table that is altered later makes the next
- * flush fail. */
+ * catalog and schema may be NULL: the table is found as by SQL. Its columns are those of SELECT *, without generated
+ * ones. RAYQL_ERROR_HOST: there is no such table. RAYQL_ERROR_MISUSE: it is a view. A table that is altered later makes
+ * the next flush fail. */
 RAYQL_API rayql_status rayql_appender_open(rayql_connection *con, const char *catalog, const char *schema,
                                            const char *table, rayql_appender **out, rayql_error **err);
 RAYQL_API uint32_t rayql_appender_column_count(const rayql_appender *app);
-RAYQL_API const char *rayql_appender_column_name(const rayql_appender *app, uint32_t column); /* NULL when out of range */
+RAYQL_API const char *rayql_appender_column_name(const rayql_appender *app, uint32_t column); /* NULL: out of range */
 RAYQL_API const char *rayql_appender_column_type_name(const rayql_appender *app, uint32_t column);
 /* The next value of the row, in the units of rayql_bind_...; bytes are copied. A column takes values of its own kind,
  * if it can hold them exactly: any integer for integers, DECIMAL, FLOAT and DOUBLE; a double for FLOAT (rounded) and
@@ -277,8 +277,9 @@ RAYQL_API rayql_result_kind rayql_result_kind_of(const rayql_result *res);
 /* Where the statement ran: "cube" (or another method's name) or "host", and one line why. */
 RAYQL_API const char *rayql_result_method(const rayql_result *res);
 RAYQL_API const char *rayql_result_reason(const rayql_result *res);
-/* With rayql_fallback = 'notice', to be shown to the user: why DuckDB answered a query over tables, or (rayql_result_method
- * is then "rayql") why a view that was built could not be placed on a device. NULL when there is nothing to say. */
+/* With rayql_fallback = 'notice', to be shown to the user: why DuckDB answered a query over tables, or
+ * (rayql_result_method is then "rayql") why a view that was built could not be placed on a device. NULL when there is
+ * nothing to say. */
 RAYQL_API const char *rayql_result_notice(const rayql_result *res);
 
 /* The next batch of rows; *out is NULL at the end. The batch belongs to the caller and may outlive the result. */
@@ -291,8 +292,8 @@ RAYQL_API bool rayql_batch_is_null(const rayql_batch *batch, uint32_t column, ui
 RAYQL_API const void *rayql_batch_data(const rayql_batch *batch, uint32_t column);
 /* A column's NULLs: bit r % 64 of word r / 64 is set where row r has a value. NULL: no row is NULL. */
 RAYQL_API const uint64_t *rayql_batch_validity(const rayql_batch *batch, uint32_t column);
-/* VARCHAR and BLOB, all rows at once: up to 12 bytes lie in the string itself, of a longer one its first 4 and a pointer to
- * all of them. NULL for other types. Rows that are NULL hold nothing to be read. */
+/* VARCHAR and BLOB, all rows at once: up to 12 bytes lie in the string itself, of a longer one its first 4 and a
+ * pointer to all of them. NULL for other types. Rows that are NULL hold nothing to be read. */
 typedef struct rayql_string {
 	uint32_t length;
 	char prefix[4];
@@ -309,29 +310,31 @@ RAYQL_API const rayql_string *rayql_batch_strings(const rayql_batch *batch, uint
 /* VARCHAR and BLOB: the bytes (not NUL-terminated) and their number. */
 RAYQL_API const char *rayql_batch_text(const rayql_batch *batch, uint32_t column, uint64_t row, size_t *length);
 /* ---- nested values ---- */
-/* A column of a batch as a tree: a value's parts are vectors, too. It is borrowed from the batch, and what its functions give
- * is, too; res is the result that the batch came from. */
+/* A column of a batch as a tree: a value's parts are vectors, too. It is borrowed from the batch, and what its
+ * functions give is, too; res is the result that the batch came from. */
 RAYQL_API rayql_status rayql_batch_vector(rayql_result *res, rayql_batch *batch, uint32_t column,
                                           const rayql_vector **out, rayql_error **err);
 /* LIST, STRUCT, MAP, ARRAY or UNION for what has parts, a type by another name as what it is (JSON: VARCHAR), OTHER for
  * what is read by rayql_batch_to_text alone (BIT, TIMETZ, VARIANT, ...). */
 RAYQL_API rayql_type rayql_vector_type(const rayql_vector *vector);
-RAYQL_API const char *rayql_vector_type_name(const rayql_vector *vector); /* as typeof(): "STRUCT(a INTEGER[])", "JSON" */
+RAYQL_API const char *rayql_vector_type_name(const rayql_vector *vector); /* as typeof(): "STRUCT(a INTEGER)", "JSON" */
 RAYQL_API uint8_t rayql_vector_width(const rayql_vector *vector);         /* DECIMAL: its digits; else 0 */
 RAYQL_API uint8_t rayql_vector_scale(const rayql_vector *vector);         /* DECIMAL */
-/* ENUM: its members. Values are numbers of members, as uint8_t up to 255 members, uint16_t up to 65,535, else uint32_t. */
+/* ENUM: its members. Values are numbers of members, as uint8_t up to 255 members, uint16_t up to 65,535, else
+ * uint32_t. */
 RAYQL_API uint32_t rayql_vector_member_count(const rayql_vector *vector);
 RAYQL_API const char *rayql_vector_member(const rayql_vector *vector, uint32_t member); /* NULL when out of range */
-/* Values, strings and NULLs as of a batch: rayql_batch_data, rayql_batch_strings, rayql_batch_validity. Where a row of what
- * has parts is NULL, its parts say nothing. */
+/* Values, strings and NULLs as of a batch: rayql_batch_data, rayql_batch_strings, rayql_batch_validity. Where a row of
+ * what has parts is NULL, its parts say nothing. */
 RAYQL_API uint64_t rayql_vector_rows(const rayql_vector *vector);
 RAYQL_API bool rayql_vector_is_null(const rayql_vector *vector, uint64_t row);
 RAYQL_API const uint64_t *rayql_vector_validity(const rayql_vector *vector);
 RAYQL_API const void *rayql_vector_data(const rayql_vector *vector);
 RAYQL_API const rayql_string *rayql_vector_strings(const rayql_vector *vector);
-/* LIST: one child, the elements of all rows; row r has elements [offset, offset + length) of its entry. MAP: two, "key" and
- * "value", by entries likewise. ARRAY: one; row r has elements [r * array_size, (r + 1) * array_size). STRUCT: its members,
- * each with the struct's rows. UNION: likewise; the row's tag is the member that holds its value. */
+/* LIST: one child, the elements of all rows; row r has elements [offset, offset + length) of its entry. MAP: two,
+ * "key" and "value", by entries likewise. ARRAY: one; row r has elements [r * array_size, (r + 1) * array_size).
+ * STRUCT: its members, each with the struct's rows. UNION: likewise; the row's tag is the member that holds its value.
+ * */
 RAYQL_API uint32_t rayql_vector_child_count(const rayql_vector *vector);
 RAYQL_API const rayql_vector *rayql_vector_child(const rayql_vector *vector, uint32_t child);
 RAYQL_API const char *rayql_vector_child_name(const rayql_vector *vector, uint32_t child); /* "": it has none */
@@ -343,14 +346,14 @@ RAYQL_API uint64_t rayql_vector_array_size(const rayql_vector *vector);        /
 RAYQL_API const uint8_t *rayql_vector_tags(const rayql_vector *vector);        /* UNION, else NULL */
 /* The value of a row as a parameter, of any type but those that are OTHER and structs without names
  * (RAYQL_ERROR_UNSUPPORTED). */
-RAYQL_API rayql_status rayql_bind_vector(rayql_statement *stmt, uint64_t index, const rayql_vector *vector, uint64_t row,
-                                         rayql_error **err);
+RAYQL_API rayql_status rayql_bind_vector(rayql_statement *stmt, uint64_t index, const rayql_vector *vector,
+                                         uint64_t row, rayql_error **err);
 
 /* A new batch of the same rows with every column cast to VARCHAR by DuckDB: how a shell prints any type. */
 RAYQL_API rayql_status rayql_batch_to_text(rayql_result *res, const rayql_batch *batch, rayql_batch **out,
                                            rayql_error **err);
-/* Likewise, but columns of FLOAT, DOUBLE and OTHER types (nested ones among them) are cast to JSON: "[1, null]", "1e300".
- * All other columns are text that a writer of JSON quotes, or numbers. */
+/* Likewise, but columns of FLOAT, DOUBLE and OTHER types (nested ones among them) are cast to JSON: "[1, null]",
+ * "1e300". All other columns are text that a writer of JSON quotes, or numbers. */
 RAYQL_API rayql_status rayql_batch_to_json(rayql_result *res, const rayql_batch *batch, rayql_batch **out,
                                            rayql_error **err);
 RAYQL_API void rayql_batch_free(rayql_batch *batch);
@@ -359,24 +362,25 @@ RAYQL_API void rayql_result_free(rayql_result *res);
 /* ---- Arrow (include rayql/arrow.h, or your own Arrow headers, for the structs) ---- */
 struct ArrowArrayStream;
 /* Hands the rest of the result over as an Arrow C stream (https://arrow.apache.org/docs/format/CStreamInterface.html);
- * the result is then empty, and the stream keeps what it needs alive. Its arrays have about 120,000 rows where there are
- * as many, fewer where strings are long. */
+ * the result is then empty, and the stream keeps what it needs alive. Its arrays have about 120,000 rows where there
+ * are as many, fewer where strings are long. */
 RAYQL_API rayql_status rayql_result_to_arrow(rayql_result *res, struct ArrowArrayStream *out, rayql_error **err);
 
 struct ArrowSchema;
-/* The result's schema before the statement runs, to be released by the caller. RAYQL_ERROR_UNSUPPORTED: it is not known
- * before, since a column's type depends on a parameter's. Like a new statement, it ends the connection's open result. */
+/* The result's schema before the statement runs, to be released by the caller. RAYQL_ERROR_UNSUPPORTED: it is not
+ * known before, since a column's type depends on a parameter's. Like a new statement, it ends the connection's open
+ * result. */
 RAYQL_API rayql_status rayql_statement_schema(rayql_statement *stmt, struct ArrowSchema *out, rayql_error **err);
 /* The parameters': a field for each, by its name, of type null ("n") where any would do. */
 RAYQL_API rayql_status rayql_parameter_schema(rayql_statement *stmt, struct ArrowSchema *out, rayql_error **err);
-/* Runs the statement once for each row of the stream, whose columns are its parameters in their order, in one transaction
- * (the connection's, if it has one open). changed: rows that it changed, over all; may be NULL. A query is refused. The
- * stream is taken over, also on failure. */
+/* Runs the statement once for each row of the stream, whose columns are its parameters in their order, in one
+ * transaction (the connection's, if it has one open). changed: rows that it changed, over all; may be NULL. A query is
+ * refused. The stream is taken over, also on failure. */
 RAYQL_API rayql_status rayql_execute_arrow(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
                                            rayql_error **err);
-/* Makes the rows of an Arrow C stream readable as a table of that name on this connection, until it is unregistered or the
- * connection closes: a temporary view, which hides a table of the name. The stream is taken over, also on failure, and read
- * to its end. Its data is shared, not copied, where DuckDB's layout is Arrow's. What breaks Arrow's rules is
+/* Makes the rows of an Arrow C stream readable as a table of that name on this connection, until it is unregistered or
+ * the connection closes: a temporary view, which hides a table of the name. The stream is taken over, also on failure,
+ * and read to its end. Its data is shared, not copied, where DuckDB's layout is Arrow's. What breaks Arrow's rules is
  * RAYQL_ERROR_MISUSE. */
 RAYQL_API rayql_status rayql_register_arrow(rayql_connection *con, const char *name, struct ArrowArrayStream *stream,
                                             rayql_error **err);
@@ -392,16 +396,16 @@ RAYQL_API rayql_status rayql_query_arrow(rayql_connection *con, const char *sql,
 struct _duckdb_connection;
 struct _duckdb_database;
 /* A database that the program has opened through DuckDB's C API, with configuration and extensions of its own. It
- * becomes RayQL's and closes with the rayql_database; *db is NULL then. After a failure *db is NULL, too, if the database was
- * taken over before that, and it is closed. The program has closed its own connections to it before: what they wrote later
- * would not be seen. config: host_options may have RayQL's settings only (RAYQL_ERROR_MISUSE). No side files are kept, so
- * structures are built anew at their first use. */
+ * becomes RayQL's and closes with the rayql_database; *db is NULL then. After a failure *db is NULL, too, if the
+ * database was taken over before that, and it is closed. The program has closed its own connections to it before: what
+ * they wrote later would not be seen. config: host_options may have RayQL's settings only (RAYQL_ERROR_MISUSE). No
+ * side files are kept, so structures are built anew at their first use. */
 RAYQL_API rayql_status rayql_open_duckdb(struct _duckdb_database **db, const rayql_config *config,
                                          rayql_database **out, rayql_error **err);
 /* A connection of DuckDB's to the same database, for what RayQL has no call for: appenders, functions in C, other
- * libraries. The function table is that of the process's DuckDB. RayQL does not see what is written through it, so while
- * there is one, DuckDB answers every query on the database, and says so; afterwards all structures count as outdated. To be
- * given back by rayql_duckdb_disconnect, which rolls back what is not committed. Any thread. */
+ * libraries. The function table is that of the process's DuckDB. RayQL does not see what is written through it, so
+ * while there is one, DuckDB answers every query on the database, and says so; afterwards all structures count as
+ * outdated. To be given back by rayql_duckdb_disconnect, which rolls back what is not committed. Any thread. */
 RAYQL_API rayql_status rayql_duckdb_connect(rayql_database *db, struct _duckdb_connection **out, rayql_error **err);
 RAYQL_API void rayql_duckdb_disconnect(rayql_database *db, struct _duckdb_connection *con);
 
@@ -434,8 +438,8 @@ RAYQL_API rayql_status rayql_last_query(const rayql_connection *con, rayql_query
 
 /* ---- device profile ---- */
 /* Measures this machine's constants for the cost model (about 2 s a device; the first use runs a short form) and keeps
- * them in the user's cache folder: the CPU's and every real GPU's, or those of one device of rayql_devices() (an id, UUID
- * or PCI address; this is how a driver in software is measured). */
+ * them in the user's cache folder: the CPU's and every real GPU's, or those of one device of rayql_devices() (an id,
+ * UUID or PCI address; this is how a driver in software is measured). */
 RAYQL_API rayql_status rayql_calibrate(rayql_database *db, rayql_error **err);
 
 /* ---- self test ---- */

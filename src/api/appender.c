@@ -112,7 +112,7 @@ static rql_status read_columns(rayql_appender *app, const char *catalog, const c
 	if (status == RQL_OK)
 		status = table_text(app->connection, catalog, schema, table, &text, err);
 	if (status == RQL_OK && !text)
-		status = rql_error_set(err, RQL_ERROR_MISUSE, "%s is no table: rows can be appended to tables only", app->table);
+		status = rql_error_set(err, RQL_ERROR_MISUSE, "%s is no table: rows are appended to tables only", app->table);
 	if (status == RQL_OK)
 		status = copy_columns(app, columns, text, err);
 	rql_columns_release(columns);
@@ -190,7 +190,7 @@ static rayql_status append_integer(rayql_appender *app, rql_type_id type, rql_in
 static rayql_status append_bytes(rayql_appender *app, rql_type_id type, const void *value, size_t length)
 {
 	if (!value && length)
-		return app ? (rayql_status)rql_error_set(&app->row, RQL_ERROR_MISUSE, "a value is NULL, and its length is not 0")
+		return app ? (rayql_status)rql_error_set(&app->row, RQL_ERROR_MISUSE, "value is NULL, but its length is not 0")
 		           : RAYQL_ERROR_MISUSE;
 	struct rql_value v = {.type = rql_type_simple(type), .string = {value ? value : "", length}};
 	return append(app, &v);
@@ -244,7 +244,8 @@ rayql_status rayql_append_decimal(rayql_appender *app, uint8_t width, uint8_t sc
 	if (!app)
 		return RAYQL_ERROR_MISUSE;
 	if (!rql_api_decimal(width, scale, rql_api_wide(lower, upper), &v))
-		return (rayql_status)rql_error_set(&app->row, RQL_ERROR_MISUSE, "no DECIMAL(%u,%u) has such a value", width, scale);
+		return (rayql_status)rql_error_set(&app->row, RQL_ERROR_MISUSE, "no DECIMAL(%u,%u) has such a value", width,
+		                                   scale);
 	return append(app, &v);
 }
 
@@ -314,8 +315,8 @@ rayql_status rayql_appender_end_row(rayql_appender *app, rayql_error **error)
 	if (!app)
 		return rql_api_misuse(error, "rayql_appender_end_row: app is NULL");
 	if (app->row.status == RQL_OK && app->at < app->count)
-		rql_error_set(&app->row, RQL_ERROR_MISUSE, "%s has %u columns, and the row has %u values", app->table, app->count,
-		              app->at);
+		rql_error_set(&app->row, RQL_ERROR_MISUSE, "%s has %u columns, and the row has %u values", app->table,
+		              app->count, app->at);
 	if (app->row.status != RQL_OK) {
 		rql_error_move(&err, &app->row);
 		rql_append_drop_row(app);

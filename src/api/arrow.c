@@ -95,8 +95,8 @@ static rql_status gather(struct stream *st)
 }
 
 /* The batches as one array. */
-static rql_status make_array(struct stream *st, struct rql_batch *const *batches, uint64_t count, struct ArrowArray *out,
-                             struct rql_error *err)
+static rql_status make_array(struct stream *st, struct rql_batch *const *batches, uint64_t count,
+                             struct ArrowArray *out, struct rql_error *err)
 {
 	struct rql_host_con *con = rql_session_host(st->connection->session);
 	const struct rql_columns *c = st->result->columns;
@@ -107,7 +107,8 @@ static rql_status make_array(struct stream *st, struct rql_batch *const *batches
 		st->asked = true;
 		schema.release(&schema);
 	}
-	return st->plain ? rql_arrow_array(batches, count, out, err) : rql_host_arrow_batches(con, batches, count, out, err);
+	return st->plain ? rql_arrow_array(batches, count, out, err)
+	                 : rql_host_arrow_batches(con, batches, count, out, err);
 }
 
 static rql_status next_array(struct stream *st, struct ArrowArray *out)

@@ -16,7 +16,8 @@ static const struct {
 	{RQL_TYPE_BOOLEAN, "b"},      {RQL_TYPE_TINYINT, "c"},      {RQL_TYPE_SMALLINT, "s"},     {RQL_TYPE_INTEGER, "i"},
 	{RQL_TYPE_BIGINT, "l"},       {RQL_TYPE_UTINYINT, "C"},     {RQL_TYPE_USMALLINT, "S"},    {RQL_TYPE_UINTEGER, "I"},
 	{RQL_TYPE_UBIGINT, "L"},      {RQL_TYPE_FLOAT, "f"},        {RQL_TYPE_DOUBLE, "g"},       {RQL_TYPE_VARCHAR, "u"},
-	{RQL_TYPE_BLOB, "z"},         {RQL_TYPE_DATE, "tdD"},       {RQL_TYPE_TIME, "ttu"},       {RQL_TYPE_TIMESTAMP, "tsu:"},
+	{RQL_TYPE_BLOB, "z"},         {RQL_TYPE_DATE, "tdD"},       {RQL_TYPE_TIME, "ttu"},
+	{RQL_TYPE_TIMESTAMP, "tsu:"},
 	{RQL_TYPE_TIMESTAMP_S, "tss:"}, {RQL_TYPE_TIMESTAMP_MS, "tsm:"}, {RQL_TYPE_TIMESTAMP_NS, "tsn:"},
 	{RQL_TYPE_TIMESTAMP_TZ, "tsu:"},
 };

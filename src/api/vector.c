@@ -16,8 +16,8 @@ static const rayql_vector *vector_of(const struct rql_nested *nested)
 
 _Static_assert(sizeof(rayql_entry) == sizeof(struct rql_entry), "the public entry is the internal one");
 
-rql_status rql_api_nested(rayql_connection *con, struct rql_arena *arena, const struct rql_batch *batch, uint32_t column,
-                          const struct rql_nested **out, struct rql_error *err)
+rql_status rql_api_nested(rayql_connection *con, struct rql_arena *arena, const struct rql_batch *batch,
+                          uint32_t column, const struct rql_nested **out, struct rql_error *err)
 {
 	struct rql_nested *made = RQL_NEW(arena, struct rql_nested);
 	if (!made)

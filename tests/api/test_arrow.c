@@ -90,8 +90,8 @@ static void errors_on_the_way(void **state)
 	close_session(&s);
 }
 
-/* Batches are large where there are rows for them, and hold what the small ones held: NULLs, long strings, nested values,
- * and rows of uneven chunks. */
+/* Batches are large where there are rows for them, and hold what the small ones held: NULLs, long strings, nested
+ * values, and rows of uneven chunks. */
 static void arrays_are_large(void **state)
 {
 	struct session s = open_session(NULL, NULL);
