@@ -70,12 +70,6 @@ static bool can_rank(const struct rql_scan *scan)
 	       (w->of_key ? !scan->wide : key_kind(scan, &scan->outputs[w->index]) != RQL_SCAN_KEY_NONE);
 }
 
-/* Keys of integers that 64 bits do not hold are those of the nearest that they do. */
-static uint64_t integer_key(rql_int128 value)
-{
-	return rql_key_of_i64(value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value);
-}
-
 /* Codes ascend with the numbers that stand for them in groups: NULL's is the last one. */
 static uint64_t last_if_null(const struct rql_scan_part *part, uint64_t null_key)
 {
@@ -123,8 +117,8 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
 		out.tests[i] = (struct rql_scan_group_test){.kind = key_kind(scan, output),
 		                                            .word = word_of(scan, output),
 		                                            .valid = valid_of(scan, output),
-		                                            .least = integer_key(test->least),
-		                                            .greatest = integer_key(test->greatest)};
+		                                            .least = rql_scan_integer_key(test->least),
+		                                            .greatest = rql_scan_integer_key(test->greatest)};
 	}
 	return rql_scan_blob_put(&plan->blob, &out, sizeof out);
 }

@@ -296,6 +296,12 @@ static inline bool rql_scan_is_valid(const struct rql_scan *scan, const struct r
 {
 	return output->counts || output->valid == RQL_NONE || row[scan->slots[output->valid].word] != 0;
 }
+/* An unsigned key that orders as the integers do, as far as 64 bits tell them apart. */
+static inline uint64_t rql_scan_integer_key(rql_int128 value)
+{
+	int64_t near = value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value;
+	return (uint64_t)near ^ UINT64_C(1) << 63;
+}
 static inline bool rql_scan_wants_all(const struct rql_scan *scan)
 {
 	return !scan->wanted.test_count && !scan->wanted.first;

@@ -31,12 +31,6 @@ static bool passes(const struct rql_scan *scan, const uint64_t *row)
 	return all;
 }
 
-/* As far as 64 bits tell them apart. */
-static uint64_t rank_of_integer(rql_int128 value)
-{
-	return rql_key_of_i64(value < INT64_MIN ? INT64_MIN : value > INT64_MAX ? INT64_MAX : (int64_t)value);
-}
-
 static uint64_t rank_of(const struct rql_scan *scan, const struct rql_scan_found *f)
 {
 	const struct rql_wanted_groups *w = &scan->wanted;
@@ -52,7 +46,7 @@ static uint64_t rank_of(const struct rql_scan *scan, const struct rql_scan_found
 		if (output->kind == RQL_MEASURE_REAL)
 			memcpy(&real, f->row + scan->slots[output->slot].word, sizeof real);
 		rank = output->kind == RQL_MEASURE_REAL ? rql_key_of_f64(real == 0 ? 0 : real) /* no -0 */
-		                                        : rank_of_integer(rql_scan_integer_of(scan, output, f->row));
+		                                        : rql_scan_integer_key(rql_scan_integer_of(scan, output, f->row));
 	}
 	if (null)
 		return w->nulls_first ? UINT64_MAX : 0;
