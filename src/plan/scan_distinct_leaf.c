@@ -201,8 +201,9 @@ rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_re
 		return out_of_memory(p);
 	const struct rql_above *above = p->above;
 	p->above = NULL; /* the parts are joined first */
-	RQL_TRY(choose_parts(p, &s, found));
+	rql_status status = choose_parts(p, &s, found);
 	p->above = above;
+	RQL_TRY(status);
 	if (!*found)
 		drop_leaves(p, leaves);
 	else /* made by rql_rel_parse, in this plan's arena; its parts have its child */

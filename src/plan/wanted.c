@@ -118,6 +118,9 @@ static void take_first(struct wanting *w, const struct rql_rel *order, const str
 	struct rql_wanted_groups *out = w->out;
 	const struct rql_slot *slot = order->order_count ? slot_of(w, order->orders[0].expr) : NULL;
 	uint64_t first;
+	for (uint32_t i = 0; i < order->order_count; i++)
+		if (rql_expr_can_fail(order->orders[i].expr))
+			return; /* of the groups that are left out, too */
 	if (!slot || !w->all_tested || limit->limit == UINT64_MAX ||
 	    __builtin_add_overflow(limit->limit, limit->offset, &first) || !first || first == UINT64_MAX)
 		return;

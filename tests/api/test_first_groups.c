@@ -100,6 +100,18 @@ static void shapes(rayql_connection *con)
 	     10000);
 }
 
+/* Dictionaries without an entry, keys that are never there. */
+static void nothing(rayql_connection *con)
+{
+	run(con, "CREATE TABLE IF NOT EXISTS e AS FROM t WHERE k < -1; CREATE INDEX IF NOT EXISTS ce ON e USING columns (*)");
+	for (int on = 0; on < 2; on++) {
+		run(con, on ? "SET rayql_enable_scan = on" : "SET rayql_enable_scan = off");
+		expect(con, "SELECT s, count(*) FROM e GROUP BY s ORDER BY s LIMIT 2", NULL, "");
+		expect(con, "SELECT k, sum(v) x FROM e GROUP BY k HAVING count(*) > 1 ORDER BY x DESC LIMIT 2", NULL, "");
+	}
+	same(con, "SELECT k, sum(v) x FROM t WHERE k < -5 GROUP BY k ORDER BY x DESC LIMIT 2", 0);
+}
+
 /* A column that can raise an error is computed of all groups, as the host does. */
 static void errors(rayql_connection *con)
 {
@@ -116,6 +128,7 @@ static void everything(const char *unit)
 	orders(s.con);
 	conditions(s.con);
 	shapes(s.con);
+	nothing(s.con);
 	errors(s.con);
 	close_session(&s);
 }

@@ -36,7 +36,8 @@ struct rql_scan_context {
 	struct rql_stage_context base;
 	struct rql_buffer *rows, *keys /* hashed */, *state, *result /* READBACK */;
 	struct rql_buffer *others; /* DEVICE: found groups that result has no room for; NULL: it has room for all */
-	struct rql_buffer *ranks;  /* DEVICE: of the found groups, all in `others`, when some are chosen (scan_compute_first.c); */
+	/* DEVICE: ranks of the found groups, all in `others`, where some are chosen (scan_compute_first.c); else NULL. */
+	struct rql_buffer *ranks;
 	struct rql_buffer *choice; /* DEVICE: the bound of ranks, and what finding it takes */
 	struct rql_buffer *table;  /* DEVICE: items, of rows that come in; else NULL */
 	/* READBACK: columns are given, or groups are chosen, and result is DEVICE memory: what the host reads of it. */
@@ -53,8 +54,7 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_conte
 /* Bytes of a group in a list. */
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
 
-/* scan_compute_first.c: the first groups of an order, chosen on the device. Are some of so many
- * rows' groups? */
+/* scan_compute_first.c: the first groups of an order, chosen on the device. Does a context of this capacity do so? */
 bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity);
 /* Memory of a context, whose capacity is set, and its bytes beside the groups' rows. */
 rql_status rql_scan_first_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err);

@@ -2,7 +2,8 @@
 // Groups come in any order; the host sorts them by number. Where not all are wanted, those that fail a test stay away, and
 // each that is listed gets a rank: the greater, the more it is wanted.
 //
-// Floor: every row, of all arrays, read and written once, 16 bytes a word, at the memory's speed.
+// Floor: every row, of all arrays, read and written once, 16 bytes a word, at the memory's speed. Words that tests and ranks
+// read once more are in the caches.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
