@@ -101,19 +101,31 @@ static rql_status run_rivals(struct bench *b)
 	return RQL_OK;
 }
 
+/* With `auto` there may be no GPU: then the CPU is RayQL's choice. */
+static rql_status open_gpu(struct bench *b, bool needed)
+{
+	if (b->gpu.devices)
+		return RQL_OK;
+	rql_status status = rql_suite_gpu_open(b->options->device, (unsigned)b->options->threads, &b->gpu, b->err);
+	if (status == RQL_OK || needed || b->options->device)
+		return status;
+	rql_error_clear(b->err);
+	return RQL_OK;
+}
+
 static rql_status use_unit(struct bench *b)
 {
-	const char *device = "cpu";
+	const bool chooses = !strcmp(b->run->unit, "auto"), gpu = strcmp(b->run->unit, "cpu") != 0;
 	b->run->read_gbps = b->machine->read_gbps;
-	if (strcmp(b->run->unit, "cpu")) {
-		if (!b->gpu.devices)
-			RQL_TRY(rql_suite_gpu_open(b->options->device, (unsigned)b->options->threads, &b->gpu, b->err));
+	if (gpu)
+		RQL_TRY(open_gpu(b, !chooses));
+	if (gpu && b->gpu.device) {
 		b->run->read_gbps = b->gpu.floors.read_gbps;
 		b->run->launch_us = b->gpu.floors.launch_us;
-		device = b->gpu.device->id;
 		RQL_TRY(run_rivals(b));
 	}
-	RQL_TRY(rql_client_run(b->con, b->err, "SET rayql_device = '%s'", device));
+	RQL_TRY(rql_client_run(b->con, b->err, "SET rayql_device = '%s'",
+	                       chooses ? "auto" : gpu ? b->gpu.device->id : "cpu"));
 	return rql_client_run(b->con, b->err, "SET rayql_unit = '%s'", b->run->unit);
 }
 
@@ -121,7 +133,7 @@ static rql_status use_unit(struct bench *b)
  * when what follows is too little work. So the statement itself is run for a while, too. */
 static rql_status wake(struct bench *b, const char *sql)
 {
-	if (!strcmp(b->run->unit, "cpu") || b->gpu.device->kind == RQL_DEVICE_SOFTWARE)
+	if (!strcmp(b->run->unit, "cpu") || !b->gpu.device || b->gpu.device->kind == RQL_DEVICE_SOFTWARE)
 		return RQL_OK;
 	b->gpu.awake_ns = 0; /* whatever a probe would say */
 	RQL_TRY(rql_flat_wake(b->gpu.device, &b->gpu.awake_ns, b->err));
@@ -213,8 +225,10 @@ static rql_status note_run(struct bench *b, struct rql_suite_result *r)
 	r->host_estimated_ms = info.host_estimated_ms;
 	if (!r->by_rayql && (!info.reason || !*info.reason))
 		return rql_error_set(b->err, RQL_ERROR_INTERNAL, "DuckDB answered and nothing says why");
-	if (r->by_rayql && b->run->read_gbps > 0)
-		r->floor_ms = (double)r->bytes_read / (b->run->read_gbps * 1e6) + b->run->launch_us / 1e3;
+	const bool on_cpu = !strcmp(r->unit, "cpu");
+	const double gbps = on_cpu ? b->machine->read_gbps : b->run->read_gbps;
+	if (r->by_rayql && gbps > 0)
+		r->floor_ms = (double)r->bytes_read / (gbps * 1e6) + (on_cpu ? 0 : b->run->launch_us / 1e3);
 	return RQL_OK;
 }
 
