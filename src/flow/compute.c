@@ -355,8 +355,10 @@ rql_status rql_rowset_compute(struct rql_running *r, const struct rql_rowset *se
 	}
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return rql_vector_constant(r, &e->value, set->rows, out);
-	if (!rql_expr_by_rows(e) && rql_expr_of_string(r->arena, e))
-		return rql_rowset_compute_string(r, set, e, out);
+	uint32_t column;
+	struct rql_entry *tree = rql_expr_by_rows(e) ? NULL : rql_expr_of_string(r->arena, e, &column);
+	if (tree)
+		return rql_rowset_compute_string(r, set, tree, column, e->type, out);
 	RQL_TRY(rql_column_room(r, e->type, set->rows, true, &c.column));
 	RQL_TRY(rql_evaluator_new(r, set, &one, 1, false, set->rows, &c.e));
 	rql_status status = rql_morsels_run(r, set->rows, compute_morsel, &c);

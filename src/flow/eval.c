@@ -147,12 +147,18 @@ static rql_status eval_coalesce(const struct rql_rowset *set, const struct rql_e
 
 /* ---- numbers ---- */
 
+static rql_int128 power_of_ten(unsigned n)
+{
+	rql_int128 power = 1;
+	while (n--)
+		power *= 10;
+	return power;
+}
+
 static bool fits(struct rql_type type, rql_int128 v)
 {
 	if (type.id == RQL_TYPE_DECIMAL) {
-		rql_int128 limit = 1;
-		for (unsigned i = 0; i < type.width; i++)
-			limit *= 10;
+		rql_int128 limit = power_of_ten(type.width);
 		return v > -limit && v < limit;
 	}
 	unsigned bits = rql_type_bytes(type) * 8;
@@ -194,11 +200,8 @@ double rql_decimal_nearest(rql_int128 value, unsigned scale)
  * fraction are converted apart, each as the decimal's integers are. */
 static double decimal_to_double(rql_int128 value, struct rql_type type)
 {
-	const rql_int128 exact = (rql_int128)1 << 53;
+	const rql_int128 exact = (rql_int128)1 << 53, power = power_of_ten(type.scale);
 	const bool wide = type.width > 18;
-	rql_int128 power = 1;
-	for (unsigned i = 0; i < type.scale; i++)
-		power *= 10;
 	if (rql_host_major() >= 2 && type.scale)
 		return rql_decimal_nearest(value, type.scale);
 	if (value >= -exact && value <= exact)

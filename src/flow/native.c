@@ -99,7 +99,8 @@ static bool expr_is_native(struct rql_arena *arena, const struct rql_expr *e)
 /* The same of what is computed for all rows of a set at once: no condition. */
 static bool value_is_native(struct rql_arena *arena, const struct rql_expr *e)
 {
-	return expr_is_native(arena, e) || rql_expr_of_string(arena, e);
+	uint32_t column;
+	return expr_is_native(arena, e) || rql_expr_of_string(arena, e, &column);
 }
 
 /* ---- aggregates ---- */

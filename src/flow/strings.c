@@ -31,10 +31,9 @@ static bool only_column(const struct rql_expr *e, uint32_t *out)
 	return o.known && !o.several;
 }
 
-bool rql_expr_of_string(struct rql_arena *arena, const struct rql_expr *e)
+struct rql_entry *rql_expr_of_string(struct rql_arena *arena, const struct rql_expr *e, uint32_t *column)
 {
-	uint32_t column;
-	return only_column(e, &column) && rql_type_bytes(e->type) && rql_compile_entries(arena, e) != NULL;
+	return only_column(e, column) && rql_type_bytes(e->type) ? rql_compile_entries(arena, e) : NULL;
 }
 
 struct gathering {
@@ -60,19 +59,17 @@ static rql_status gather_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	return RQL_OK;
 }
 
-rql_status rql_rowset_compute_string(struct rql_running *r, const struct rql_rowset *set, const struct rql_expr *e,
-                                     struct rql_vector *out)
+rql_status rql_rowset_compute_string(struct rql_running *r, const struct rql_rowset *set, struct rql_entry *tree,
+                                     uint32_t column, struct rql_type type, struct rql_vector *out)
 {
-	uint32_t column;
-	struct rql_entry *entry = only_column(e, &column) ? rql_compile_entries(r->arena, e) : NULL;
 	struct gathering g = {.set = set, .vector = &set->vectors[column]};
 	struct rql_column *result;
 	struct rql_entry_run run = {.pool = r->flow->pool, .simd = r->flow->simd, .arena = r->arena, .unsorted = true};
-	if (!entry || set->rows > UINT32_MAX - 1)
+	if (set->rows > UINT32_MAX - 1)
 		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "a function of strings over %llu rows",
 		                     (unsigned long long)set->rows);
-	RQL_TRY(rql_column_room(r, e->type, set->rows + 1, true, &result));
-	*out = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = e->type, .values = result};
+	RQL_TRY(rql_column_room(r, type, set->rows + 1, true, &result));
+	*out = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = type, .values = result};
 	if (!set->rows)
 		return RQL_OK;
 	RQL_TRY(rql_column_room(r, rql_type_simple(RQL_TYPE_VARCHAR), set->rows + 1, rql_vector_nullable(g.vector), &g.strings));
@@ -81,7 +78,7 @@ rql_status rql_rowset_compute_string(struct rql_running *r, const struct rql_row
 	const struct rql_dimension strings = {
 		.type = rql_type_simple(RQL_TYPE_VARCHAR), .count = (uint32_t)set->rows, .values = *g.strings};
 	run.dimension = &strings;
-	RQL_TRY(rql_entry_evaluate(&run, entry, result, r->err));
+	RQL_TRY(rql_entry_evaluate(&run, tree, result, r->err));
 	if (run.refused || run.unknown_count)
 		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "a function of strings has letters that the host knows");
 	return RQL_OK;

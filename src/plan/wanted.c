@@ -58,17 +58,21 @@ static bool add_test(struct wanting *w, const struct rql_expr *e)
 	    !is_ordered_integer(slot->type) || w->out->test_count == RQL_GROUP_TESTS || (test.agg = agg_of(slot)) == RQL_NONE)
 		return false;
 	const rql_int128 value = e->children[1]->value.integer;
-	const bool equal = !strcmp(e->name, "="), strict = e->name[0] && !e->name[1];
-	if (e->name[0] == '>' || equal)
+	bool understood = true;
+	if (!strcmp(e->name, "="))
+		test.least = test.greatest = value;
+	else if (!strcmp(e->name, ">="))
 		test.least = value;
-	if (e->name[0] == '<' || equal)
+	else if (!strcmp(e->name, "<="))
 		test.greatest = value;
-	if (e->name[0] == '>' && strict && !__builtin_add_overflow(value, 1, &test.least))
-		;
-	else if (e->name[0] == '<' && strict && !__builtin_sub_overflow(value, 1, &test.greatest))
-		;
-	else if (!equal && strcmp(e->name, ">=") != 0 && strcmp(e->name, "<=") != 0)
-		return false; /* <>, IS DISTINCT FROM */
+	else if (!strcmp(e->name, ">"))
+		understood = !__builtin_add_overflow(value, 1, &test.least);
+	else if (!strcmp(e->name, "<"))
+		understood = !__builtin_sub_overflow(value, 1, &test.greatest);
+	else
+		understood = false; /* <>, IS DISTINCT FROM */
+	if (!understood)
+		return false;
 	w->out->tests[w->out->test_count++] = test;
 	return true;
 }
