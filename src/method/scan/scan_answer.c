@@ -98,14 +98,10 @@ static void list_stretch(void *state, uint64_t index, unsigned worker)
 			*to++ = (struct rql_scan_found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
 }
 
-static void each_stretch(const struct answering *a, rql_chunk_fn *fn)
+/* So many groups, in stretches. */
+static void each_stretch(const struct answering *a, uint64_t groups, rql_chunk_fn *fn)
 {
-	uint64_t count = (a->g->capacity + STRETCH - 1) / STRETCH;
-	if (a->g->pool)
-		rql_pool_run(a->g->pool, count, fn, (void *)(uintptr_t)a);
-	else
-		for (uint64_t i = 0; i < count; i++)
-			fn((void *)(uintptr_t)a, i, 0);
+	rql_scan_each(a->g->pool, (groups + STRETCH - 1) / STRETCH, fn, (void *)(uintptr_t)a);
 }
 
 /* The groups of all parts, in their order. */
@@ -117,20 +113,10 @@ static void fetch_stretch(void *state, uint64_t index, unsigned worker)
 	fetch_parts(a, begin, end - begin, a->found + begin);
 }
 
-static void each_part(const struct answering *a)
-{
-	uint64_t count = (a->count + STRETCH - 1) / STRETCH;
-	if (a->g->pool)
-		rql_pool_run(a->g->pool, count, fetch_stretch, (void *)(uintptr_t)a);
-	else
-		for (uint64_t i = 0; i < count; i++)
-			fetch_stretch((void *)(uintptr_t)a, i, 0);
-}
-
 static uint64_t count_rows(const struct answering *a)
 {
 	uint64_t count = 0;
-	each_stretch(a, count_stretch);
+	each_stretch(a, a->g->capacity, count_stretch);
 	for (uint64_t i = 0; i * STRETCH < a->g->capacity; i++) {
 		uint64_t here = a->starts[i];
 		a->starts[i] = count;
@@ -158,13 +144,13 @@ static uint64_t count_groups(const struct answering *a)
 static void list_groups(struct answering *a)
 {
 	if (a->g->parts)
-		each_part(a);
+		each_stretch(a, a->count, fetch_stretch);
 	else if (a->g->hash.entries)
 		add_entries(a->scan, &a->g->hash, a->found);
 	else if (a->scan->scalar)
 		a->found[0] = (struct rql_scan_found){.row = a->g->rows};
 	else
-		each_stretch(a, list_stretch);
+		each_stretch(a, a->g->capacity, list_stretch);
 }
 
 /* *memory: of rql_large_alloc. */
@@ -293,12 +279,7 @@ rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *
 		rql_large_free(memory);
 		return rql_error_memory(err, a.count * 16, "an answer's columns");
 	}
-	uint64_t chunks = (a.count + CHUNK - 1) / CHUNK;
-	if (g->pool && chunks > 1)
-		rql_pool_run(g->pool, chunks, put_chunk, &a);
-	else
-		for (uint64_t c = 0; c < chunks; c++)
-			put_chunk(&a, c, 0);
+	rql_scan_each(g->pool, (a.count + CHUNK - 1) / CHUNK, put_chunk, &a);
 	rql_large_free(memory);
 	*out = answer;
 	return RQL_OK;

@@ -14,6 +14,7 @@
 #include "method/scan/scan.h"
 #include "method/scan/scan_simd.h"
 #include "util/mem.h"
+#include "util/threads.h"
 
 #include <pthread.h>
 
@@ -251,6 +252,17 @@ void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values v
                       const uint32_t *places, uint32_t n, bool count);
 /* Adds row `from` to row `into`. false: a 128-bit sum overflowed. */
 bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from);
+
+/* Every chunk once; pool NULL: by the caller alone. */
+static inline void rql_scan_each(struct rql_pool *pool, uint64_t chunks, rql_chunk_fn *fn, void *state)
+{
+	if (pool && chunks > 1) {
+		rql_pool_run(pool, chunks, fn, state);
+		return;
+	}
+	for (uint64_t i = 0; i < chunks; i++)
+		fn(state, i, 0);
+}
 
 rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *g, struct rql_arena *arena,
                            struct rql_port *out, struct rql_error *err);

@@ -97,11 +97,7 @@ rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *po
 	if (first && !(k.ranks = rql_large_alloc(2 * *count * sizeof(uint64_t))))
 		return rql_error_memory(err, 2 * *count * sizeof(uint64_t), "the groups of an answer");
 	k.spare = k.ranks ? k.ranks + *count : NULL;
-	if (pool && stretches > 1)
-		rql_pool_run(pool, stretches, rank_stretch, &k);
-	else
-		for (uint64_t i = 0; i < stretches; i++)
-			rank_stretch(&k, i, 0);
+	rql_scan_each(pool, stretches, rank_stretch, &k);
 	close_up(&k, atomic_load(&k.bound));
 	if (k.ranks && k.count > first) {
 		memcpy(k.spare, k.ranks, k.count * sizeof(uint64_t));

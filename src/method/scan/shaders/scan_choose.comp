@@ -8,20 +8,9 @@
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in;
 #include "method/scan/shaders/scan_rows.glsl"
+#include "method/scan/shaders/scan_entry.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_scan_choose_args args; };
-
-// One entry for each invocation that has a group: one atomic a subgroup.
-uint64_t new_entry(bool wanted)
-{
-	uvec4 ballot = subgroupBallot(wanted);
-	uint count = subgroupBallotBitCount(ballot);
-	uvec2 first = uvec2(0u);
-	if (subgroupElect() && count != 0u)
-		first = unpackUint2x32(atomicAdd(ScanWord(args.head + RQL_SCAN_STATE_CHOSEN * 8u).v, uint64_t(count)));
-	first = subgroupBroadcastFirst(first);
-	return packUint2x32(first) + subgroupBallotExclusiveBitCount(ballot);
-}
 
 void main()
 {
@@ -34,7 +23,7 @@ void main()
 	for (uint64_t first = group * gl_WorkGroupSize.x; first < found; first += step) {
 		uint64_t i = first + gl_LocalInvocationIndex;
 		bool wanted = i < found && ScanU64(args.ranks + i * 8ul).v >= bound;
-		uint64_t entry = new_entry(wanted);
+		uint64_t entry = scan_new_entry(args.head + RQL_SCAN_STATE_CHOSEN * 8u, wanted);
 		if (!wanted || entry >= args.room)
 			continue;
 		ScanWord(args.to + entry * 8ul).v = ScanU64(args.list + i * 8ul).v;

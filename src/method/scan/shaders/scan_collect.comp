@@ -11,6 +11,7 @@
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in;
 #include "method/scan/shaders/scan_rows.glsl"
+#include "method/scan/shaders/scan_entry.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wanted { rql_scan_wanted_args v; };
@@ -21,19 +22,6 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Gro
 #define MINUS_ZERO_KEY 0x7ffffffffffffffful // of -0.0, which is equal
 #define NAN_KEY 0xfff8000000000000ul
 shared uint64_t passed_rows[gl_WorkGroupSize.x];
-
-// One entry for each invocation that has a group: one atomic a subgroup.
-uint64_t new_entry(bool wanted)
-{
-	uvec4 ballot = subgroupBallot(wanted);
-	uint count = subgroupBallotBitCount(ballot);
-	uvec2 first = uvec2(0u);
-	if (subgroupElect() && count != 0u)
-		first = unpackUint2x32(
-			atomicAdd(ScanWord(args.accumulator.state + RQL_SCAN_STATE_FOUND * 8u).v, uint64_t(count)));
-	first = subgroupBroadcastFirst(first);
-	return packUint2x32(first) + subgroupBallotExclusiveBitCount(ballot);
-}
 
 // A word of a row, of all its arrays.
 uint64_t word_of(uint64_t at, uint word)
@@ -111,7 +99,7 @@ uint64_t take_row(uint64_t row, bool exists)
 	uint64_t at = acc.rows + row * args.row_words * 8ul;
 	uint64_t rows = exists && args.reset == 0u ? word_of(at, 0u) : 0ul;
 	bool wanted = rows != 0ul && is_wanted(at);
-	uint64_t entry = new_entry(wanted);
+	uint64_t entry = scan_new_entry(args.accumulator.state + RQL_SCAN_STATE_FOUND * 8u, wanted);
 	if (wanted) {
 		uint64_t key = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
 		put_row(entry, key, at);
