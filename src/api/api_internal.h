@@ -62,6 +62,8 @@ rayql_status rql_api_misuse(rayql_error **out, const char *message);
 void rql_api_database_unref(rayql_database *db);
 void rql_api_connection_unref(rayql_connection *con);
 void rql_api_statement_unref(rayql_statement *stmt);
+/* Ends a transaction that a call has begun for itself (own), as far as there still is one: status, or what COMMIT says. */
+rql_status rql_api_end_own(struct rql_session *session, bool own, rql_status status, struct rql_error *err) RQL_MUST_CHECK;
 /* Around every call that may take long: whoever watches the connection is told of progress in between (watch.c). */
 void rql_api_begin(rayql_connection *con);
 void rql_api_end(rayql_connection *con);

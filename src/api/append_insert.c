@@ -127,12 +127,5 @@ rql_status rql_append_insert(rayql_appender *app, struct rql_error *err)
 		to = same_defaults(app, from);
 		status = insert_rows(app, from, to, err);
 	}
-	if (own && rql_session_in_transaction(session)) {
-		struct rql_error ignored = {0};
-		rql_status ended = rql_session_query(session, status == RQL_OK ? "COMMIT" : "ROLLBACK", NULL,
-		                                     status == RQL_OK ? err : &ignored);
-		rql_error_clear(&ignored);
-		status = status == RQL_OK ? ended : status;
-	}
-	return status;
+	return rql_api_end_own(session, own, status, err);
 }

@@ -222,3 +222,15 @@ rayql_status rayql_last_query(const rayql_connection *con, rayql_query_info *out
 	memcpy(out, &info, size);
 	return RAYQL_OK;
 }
+
+/* ---- transactions ---- */
+rql_status rql_api_end_own(struct rql_session *session, bool own, rql_status status, struct rql_error *err)
+{
+	struct rql_error ignored = {0};
+	if (!own || !rql_session_in_transaction(session))
+		return status;
+	rql_status ended = rql_session_query(session, status == RQL_OK ? "COMMIT" : "ROLLBACK", NULL,
+	                                     status == RQL_OK ? err : &ignored);
+	rql_error_clear(&ignored);
+	return status == RQL_OK ? ended : status;
+}

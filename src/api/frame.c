@@ -277,13 +277,7 @@ rql_status rql_api_execute_frame(rayql_statement *stmt, struct ArrowArrayStream 
 		status = rql_session_query(session, "BEGIN", NULL, err);
 	if (status == RQL_OK)
 		status = execute_rows(stmt, frame, &count, err);
-	if (own && rql_session_in_transaction(session)) {
-		struct rql_error ignored = {0};
-		rql_status ended = rql_session_query(session, status == RQL_OK ? "COMMIT" : "ROLLBACK", NULL,
-		                                     status == RQL_OK ? err : &ignored);
-		rql_error_clear(&ignored);
-		status = status == RQL_OK ? ended : status;
-	}
+	status = rql_api_end_own(session, own, status, err);
 	rql_host_frame_release(frame);
 	if (status == RQL_OK && changed)
 		*changed = count;
