@@ -8,7 +8,7 @@
 #include "suite_gpu.h"
 
 #define RQL_SUITE_SIZES 16u
-#define RQL_SUITE_UNITS 3
+#define RQL_SUITE_UNITS 3u
 #define RQL_SUITE_FACTS 8u
 
 /* Where the columns come from. */
