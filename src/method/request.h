@@ -164,6 +164,16 @@ struct rql_wanted_groups {
 	bool descending, nulls_first;
 };
 
+/* A column of the form that groups are given in, where COLUMNS of groups are wanted. NULL is a key's null_key, and of an
+ * aggregate other than a count what no value was in. */
+struct rql_group_output {
+	bool of_key;
+	uint32_t index; /* of the group key, or of the aggregate */
+	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
+	const uint32_t *number_of_key;
+	uint64_t null_key; /* UINT64_MAX: there is none */
+};
+
 /* ---- rows that are wanted themselves ---- */
 /* A column of the result, in the host's layout. */
 struct rql_output {
@@ -274,8 +284,11 @@ struct rql_request {
 	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most
 	 * RQL_KEYED_GROUPS numbers. */
 	uint32_t keyed, keyed_second;
-	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. */
+	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. Of groups
+	 * (there is no output then, and at least one group key) group output i is column i. */
 	const struct rql_store_snapshot *gives;
+	uint32_t group_output_count;
+	const struct rql_group_output *group_outputs;
 	double expected;
 	/* BATCH, of a store only; COLUMNS, not of a pair */
 	uint32_t output_count;

@@ -87,7 +87,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 {
 	struct rql_prepared *p = rql_scan_prepared_of(stage);
 	/* Rows for another step are given also when there are none. */
-	const bool always = p->from.method || p->scan->gives;
+	const bool always = p->from.method || p->gives;
 	*nothing = p->placed && !p->table.item_count && !always;
 	if (p->placed)
 		return RQL_OK;
@@ -123,7 +123,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	struct rql_scan_context *x = (struct rql_scan_context *)base;
 	(void)stage;
 	struct rql_buffer *buffers[] = {x->rows,  x->keys,   x->state, x->result, x->others,
-	                                x->ranks, x->choice, x->table, x->seen};
+	                                x->ranks, x->choice, x->table, x->values, x->seen};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
 	free(x);
@@ -149,6 +149,8 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 		return state + (rql_scan_list_direct(p->capacity) ? 0 : p->capacity * sizeof(uint32_t));
 	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
 	uint64_t rows = p->capacity * words * sizeof(uint64_t);
+	if (p->scan->groups_form)
+		return rows + rql_scan_groups_bytes(p);
 	if (rql_scan_chooses(p, p->capacity))
 		return rows + rql_scan_first_bytes(p, p->capacity);
 	return rows + state + (p->capacity - rql_scan_direct_groups(p)) * rql_scan_entry_bytes(p);
@@ -158,8 +160,8 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
 	uint64_t columns = rql_scan_table_places(&p->plan);
-	struct rql_use *uses = calloc(columns + 12, sizeof(*uses)); /* and what comes in */
-	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others, x->ranks};
+	struct rql_use *uses = calloc(columns + 13, sizeof(*uses)); /* and what comes in */
+	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others, x->ranks, x->values};
 	*count = 0;
 	if (!uses)
 		return NULL;
@@ -182,12 +184,15 @@ static rql_status record_collect(const struct rql_prepared *p, const struct rql_
 	RQL_TRY(rql_pipeline_get(p->stage.device, &collect_kernel, &size, 1, &pipeline, err));
 	uint64_t groups = (x->capacity + size - 1) / size;
 	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
+	const struct rql_buffer *lists = x->values ? x->values : x->others;
 	struct rql_scan_collect_args args = {.accumulator = x->accumulator,
 	                                     .capacity = x->capacity,
 	                                     .room = x->ranks ? 0 : x->room,
 	                                     .wanted = p->table.wanted ? p->tables->address + p->table.wanted : 0,
 	                                     .ranks = x->ranks ? x->ranks->address : 0,
-	                                     .others = x->others ? x->others->address : 0,
+	                                     .others = lists ? lists->address : 0,
+	                                     .columns = x->values ? p->tables->address + p->table.columns : 0,
+	                                     .column_count = x->values ? p->gives->column_count : 0,
 	                                     .groups = (uint32_t)groups,
 	                                     .row_words = p->scan->row_words,
 	                                     .reset = reset};
@@ -242,8 +247,6 @@ static void record_scan(const struct rql_prepared *p, const struct rql_scan_cont
 		.copies = p->plan.copies,
 		.under = under.buffer ? under.buffer->address + under.offset : 0};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, args.groups, uses, count);
-	if (x->seen && !x->ranks)
-		rql_record_copy(commands, x->result, 0, x->seen, 0, x->seen->bytes);
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
@@ -265,6 +268,8 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 		status = record_collect(p, x, false, commands, uses, count, err);
 	if (status == RQL_OK && x->ranks)
 		status = rql_scan_first_record(p, x, commands, err);
+	else if (status == RQL_OK && x->seen)
+		rql_record_copy(commands, x->result, 0, x->seen, 0, x->seen->bytes);
 	free(uses);
 	return status;
 }
@@ -334,7 +339,9 @@ static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x
 	if (p->plan.hashed)
 		RQL_TRY(rql_stage_buffer_new(p->stage.device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
 	RQL_TRY(rql_stage_buffer_new(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
-	RQL_TRY(rql_scan_chooses(p, x->capacity) ? rql_scan_first_make(p, x, err) : make_lists(p, x, err));
+	RQL_TRY(p->scan->groups_form               ? rql_scan_groups_make(p, x, err)
+	        : rql_scan_chooses(p, x->capacity) ? rql_scan_first_make(p, x, err)
+	                                           : make_lists(p, x, err));
 	x->accumulator = (struct rql_scan_accumulator){
 		.rows = x->rows->address,
 		.keys = x->keys ? x->keys->address : 0,
@@ -373,7 +380,7 @@ static bool fits(const struct rql_stage *stage, const struct rql_stage_context *
 {
 	const struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
-	return x->capacity == p->capacity && (x->table || x->items == p->items);
+	return x->capacity == p->capacity && (x->table || x->items == p->items) && (!x->values || x->room == p->group_room);
 }
 
 static uint64_t context_bytes(const struct rql_stage *stage)
@@ -398,6 +405,8 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	*again = p->rows ? rql_scan_list_grow(p, x, head[RQL_SCAN_STATE_FOUND]) : head[RQL_SCAN_STATE_OVERFLOW] != 0;
 	if (*again && !p->rows && p->capacity == x->capacity)
 		p->capacity *= GROW;
+	if (!*again && x->values)
+		*again = rql_scan_groups_grow(p, x, head[RQL_SCAN_STATE_FOUND]);
 	return RQL_OK;
 }
 
@@ -445,7 +454,7 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 {
 	if (prepared->rows)
 		return rql_scan_list_run(prepared, device, how, out, err);
-	if (prepared->scan->gives)
+	if (prepared->gives)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "rows for another step of a plan are asked for by themselves");
 	/* What a run keeps for the next one is not part of what others see. */
 	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
@@ -512,6 +521,8 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
 		status = selection ? rql_scan_list_prepare(p, request, err) : rql_scan_prepare(request, device, &p->scan, err);
+	if (status == RQL_OK && p->scan->wide)
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the group keys have more than 2^62 combinations");
 	if (status == RQL_OK)
 		rql_scan_dismiss(p->scan); /* who took the sample */
 	if (status == RQL_OK)
@@ -530,8 +541,10 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->from = request->from;
 	if (p->from.method)
 		rql_stage_read(&p->stage, p->from.method->stage(p->from.prepared));
-	if (p->gives)
+	if (p->scan->gives)
 		rql_scan_emit_size(p);
+	if (p->scan->groups_form)
+		rql_scan_groups_size(p);
 	*out = p;
 	return RQL_OK;
 }

@@ -168,7 +168,8 @@ const char *rql_scan_code_refusal(const struct rql_program *program);
 
 /* ---- items ---- */
 struct rql_scan_table {
-	uint64_t wanted; /* struct rql_scan_wanted_args; 0: none, all groups are listed */
+	uint64_t wanted;  /* struct rql_scan_wanted_args; 0: none, all groups are listed */
+	uint64_t columns; /* struct rql_scan_group_column of each of the form's that groups are given in */
 	uint64_t items, params, sets, kinds; /* offsets in the blob; items: of rows that come in, references' templates */
 	uint32_t item_count, item_bytes;
 	uint64_t rows;                   /* that are read */
@@ -184,6 +185,8 @@ void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table
 uint64_t rql_scan_table_places(const struct rql_scan_plan *plan);
 /* scan_compute_first.c: puts what says which groups are wanted into the blob; 0: all are, or the host has to find out. */
 uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan);
+/* scan_compute_groups.c: puts what says how groups become columns into the blob; 0: they do not. */
+uint64_t rql_scan_group_columns_put(struct rql_scan_plan *plan);
 /* What the i-th of the tests, and the references behind them, reads: a column of the store, and how it lies. */
 uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i);
 enum rql_scan_layout rql_scan_plan_layout(const struct rql_scan_plan *plan, uint32_t i);

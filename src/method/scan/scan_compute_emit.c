@@ -18,7 +18,8 @@ static const struct rql_kernel items_kernel = {
 
 const char *rql_scan_emit_refusal(const struct rql_request *request)
 {
-	if (request->wants == RQL_PORT_COLUMNS && (!request->gives || request->output_count != request->gives->column_count))
+	const uint32_t outputs = request->group_output_count ? request->group_output_count : request->output_count;
+	if (request->wants == RQL_PORT_COLUMNS && (!request->gives || outputs != request->gives->column_count))
 		return "no form says what the rows are";
 	if (request->from.method && request->from.form != request->snapshot)
 		return "the rows that come in have another form";
@@ -118,9 +119,10 @@ void rql_scan_columns_out(const struct rql_stage *stage, const struct rql_stage_
                           struct rql_columns_port *out)
 {
 	const struct rql_scan_context *x = (const struct rql_scan_context *)context;
-	*out = (struct rql_columns_port){.form = rql_scan_prepared_of(stage)->scan->gives,
-	                            .room = x->capacity,
-	                            .values = x->rows,
+	const bool groups = x->values != NULL;
+	*out = (struct rql_columns_port){.form = rql_scan_prepared_of(stage)->gives,
+	                            .room = groups ? x->room : x->capacity,
+	                            .values = groups ? x->values : x->rows,
 	                            .count = x->result,
 	                            .count_at = RQL_SCAN_STATE_FOUND * sizeof(uint64_t)};
 }

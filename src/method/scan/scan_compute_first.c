@@ -25,8 +25,7 @@ static const struct rql_kernel choose_kernel = {
 
 /* ---- what a group's rank is ---- */
 
-/* How a row of the device holds an aggregate; RQL_SCAN_KEY_NONE: in two words. */
-static uint32_t key_kind(const struct rql_scan *scan, const struct rql_scan_output *output)
+uint32_t rql_scan_key_kind(const struct rql_scan *scan, const struct rql_scan_output *output)
 {
 	switch (output->slot == RQL_NONE ? RQL_SCAN_SLOT_COUNT : scan->slots[output->slot].kind) {
 	case RQL_SCAN_SLOT_COUNT:
@@ -45,12 +44,12 @@ static uint32_t key_kind(const struct rql_scan *scan, const struct rql_scan_outp
 	}
 }
 
-static uint32_t word_of(const struct rql_scan *scan, const struct rql_scan_output *output)
+uint32_t rql_scan_key_word(const struct rql_scan *scan, const struct rql_scan_output *output)
 {
 	return output->slot == RQL_NONE ? 0 : scan->slots[output->slot].word;
 }
 
-static uint32_t valid_of(const struct rql_scan *scan, const struct rql_scan_output *output)
+uint32_t rql_scan_key_valid(const struct rql_scan *scan, const struct rql_scan_output *output)
 {
 	return output->counts || output->valid == RQL_NONE ? RQL_SCAN_NO_WORD : scan->slots[output->valid].word;
 }
@@ -59,7 +58,7 @@ static bool can_test(const struct rql_scan *scan)
 {
 	bool can = true;
 	for (uint32_t i = 0; i < scan->wanted.test_count; i++)
-		can &= key_kind(scan, &scan->outputs[scan->wanted.tests[i].agg]) != RQL_SCAN_KEY_NONE;
+		can &= rql_scan_key_kind(scan, &scan->outputs[scan->wanted.tests[i].agg]) != RQL_SCAN_KEY_NONE;
 	return can;
 }
 
@@ -67,7 +66,7 @@ static bool can_rank(const struct rql_scan *scan)
 {
 	const struct rql_wanted_groups *w = &scan->wanted;
 	return w->first && can_test(scan) &&
-	       (w->of_key ? !scan->wide : key_kind(scan, &scan->outputs[w->index]) != RQL_SCAN_KEY_NONE);
+	       (w->of_key ? !scan->wide : rql_scan_key_kind(scan, &scan->outputs[w->index]) != RQL_SCAN_KEY_NONE);
 }
 
 /* Codes ascend with the numbers that stand for them in groups: NULL's is the last one. */
@@ -96,9 +95,9 @@ static struct rql_scan_wanted_args rank_args(const struct rql_scan *scan)
 		return out;
 	}
 	const struct rql_scan_output *output = &scan->outputs[w->index];
-	out.kind = key_kind(scan, output);
-	out.word = word_of(scan, output);
-	out.valid = valid_of(scan, output);
+	out.kind = rql_scan_key_kind(scan, output);
+	out.word = rql_scan_key_word(scan, output);
+	out.valid = rql_scan_key_valid(scan, output);
 	return out;
 }
 
@@ -114,9 +113,9 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
 	for (uint32_t i = 0; i < scan->wanted.test_count; i++) {
 		const struct rql_group_test *test = &scan->wanted.tests[i];
 		const struct rql_scan_output *output = &scan->outputs[test->agg];
-		out.tests[i] = (struct rql_scan_group_test){.kind = key_kind(scan, output),
-		                                            .word = word_of(scan, output),
-		                                            .valid = valid_of(scan, output),
+		out.tests[i] = (struct rql_scan_group_test){.kind = rql_scan_key_kind(scan, output),
+		                                            .word = rql_scan_key_word(scan, output),
+		                                            .valid = rql_scan_key_valid(scan, output),
 		                                            .least = rql_scan_integer_key(test->least),
 		                                            .greatest = rql_scan_integer_key(test->greatest)};
 	}
@@ -127,7 +126,7 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
 
 bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity)
 {
-	return !p->plan.whole && can_rank(p->scan) && p->scan->wanted.first < capacity && capacity <= RQL_NTH_KEYS;
+	return !p->plan.whole && !p->scan->groups_form && can_rank(p->scan) && p->scan->wanted.first < capacity && capacity <= RQL_NTH_KEYS;
 }
 
 /* Of the list that the host reads. */

@@ -366,7 +366,7 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	bool large = groups > DENSE_WORDS / words;
 	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
 	choose_spread(plan);
-	plan->whole = !plan->hashed && plan->spread == 1 && groups <= WHOLE_WORDS / words;
+	plan->whole = !plan->hashed && plan->spread == 1 && groups <= WHOLE_WORDS / words && !scan->groups_form;
 }
 
 /* ---- the whole ---- */

@@ -177,11 +177,12 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
 	const struct reading r = reading_of(p);
-	const double made = p->rows || p->gives ? 0 : scan->rows_out, groups = fmin(made, rql_scan_wanted_out(scan));
+	const double made = p->rows || scan->gives ? 0 : scan->rows_out;
+	const double groups = fmin(made, rql_scan_wanted_out(scan)), given = scan->gives ? r.passed : groups;
 	double work = fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns);
 	work += r.passed * profile->scan.taken_row_ns;
 	if (p->gives)
-		work += r.passed * rql_form_offset(p->gives, p->gives->column_count) / profile->read_gbps;
+		work += given * rql_form_offset(p->gives, p->gives->column_count) / profile->read_gbps;
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
 	double upload = (double)r.missing / profile->upload_gbps;
 	*out = (struct rql_cost){
@@ -198,7 +199,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 		.bytes = r.wanted,
 	};
 	if (p->gives) {
-		out->rows_out = r.passed;
+		out->rows_out = given;
 		out->transfer_ns = 0;
 	}
 }

@@ -23,6 +23,7 @@ struct rql_prepared {
 	struct rql_buffer *tables;           /* the blob */
 	const struct rql_pipeline *pipeline; /* one reference */
 	uint64_t capacity;        /* of the next context; hashed: a power of two, grows after an overflow */
+	uint64_t group_room;      /* of the next context: groups that are given as columns */
 	uint32_t items;           /* of the table, that the next context reads: all, fewer for the sake of a limit */
 	/* Of the first rows of an order: the step that will hold what the first key must be, until it is known; RQL_NONE:
 	 * it is, or there is none. And how many rows for each wanted one are expected to pass it; 0: there is no such step. */
@@ -40,12 +41,13 @@ struct rql_scan_context {
 	struct rql_buffer *ranks;
 	struct rql_buffer *choice; /* DEVICE: the bound of ranks, and what finding it takes */
 	struct rql_buffer *table;  /* DEVICE: items, of rows that come in; else NULL */
+	struct rql_buffer *values; /* DEVICE: groups as columns, where these are given; else NULL */
 	/* READBACK: columns are given, or groups are chosen, and result is DEVICE memory: what the host reads of it. */
 	struct rql_buffer *seen;
 	struct rql_scan_accumulator accumulator;
 	uint64_t capacity; /* rows */
 	uint32_t items;
-	uint64_t room;     /* groups in result, or where they are chosen in `seen` */
+	uint64_t room;     /* groups in result, or where they are chosen in `seen`, or in `values` */
 };
 
 /* scan_compute_answer.c: the groups of a run. x NULL: the zone maps left nothing to run. */
@@ -65,6 +67,20 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 /* As fetch_groups of scan_compute_answer.c. */
 rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
                                 struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err);
+
+/* How a row of the device holds an aggregate: RQL_SCAN_KEY_*, NONE in two words; in which word; and the one that is 0 where
+ * it is NULL, or RQL_SCAN_NO_WORD. */
+uint32_t rql_scan_key_kind(const struct rql_scan *scan, const struct rql_scan_output *output);
+uint32_t rql_scan_key_word(const struct rql_scan *scan, const struct rql_scan_output *output);
+uint32_t rql_scan_key_valid(const struct rql_scan *scan, const struct rql_scan_output *output);
+
+/* scan_compute_groups.c: groups as the columns of a form, for whoever comes next on the device. Room for those that are
+ * expected, until more were found. */
+void rql_scan_groups_size(struct rql_prepared *p);
+bool rql_scan_groups_grow(struct rql_prepared *p, const struct rql_scan_context *x, uint64_t found);
+/* Memory of a context, whose capacity is set, and its bytes beside the groups' rows. */
+rql_status rql_scan_groups_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err);
+uint64_t rql_scan_groups_bytes(const struct rql_prepared *p);
 
 /* Found groups go straight into memory that the host reads, up to so many bytes of them: hardly any of many possible
  * groups may exist, and a download is a submission and a wait. */

@@ -136,11 +136,13 @@ struct rql_scan_collect_args {
 	uint64_t room;     /* of the list in the result: uint64_t[room], uint64_t[room][row_words] */
 	uint64_t others;   /* the second list, with room for capacity - room; 0: none is needed */
 	uint32_t groups, row_words;
-	uint32_t reset, unused; /* reset: only puts everything at rest */
-	uint64_t wanted;        /* struct rql_scan_wanted_args; 0: all groups are */
-	uint64_t ranks;         /* uint64_t[capacity], of the listed groups; 0: none are needed */
+	uint32_t reset;        /* only puts everything at rest */
+	uint32_t column_count; /* COLUMNS are given instead of lists: the values begin at `others`, with room for `room` rows */
+	uint64_t wanted;       /* struct rql_scan_wanted_args; 0: all groups are */
+	uint64_t ranks;        /* uint64_t[capacity], of the listed groups; 0: none are needed */
+	uint64_t columns;      /* struct rql_scan_group_column[column_count] */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 128);
 
 /* Which groups are wanted (method/request.h). A word of a row as an unsigned key that orders as its values do: */
 #define RQL_SCAN_KEY_INTEGER 0u      /* a signed integer */
@@ -164,6 +166,21 @@ struct rql_scan_group_test {
 	uint64_t least, greatest; /* keys */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_group_test, 32);
+
+/* A column of the form (column/form.h) that groups are given in: a word of their rows, or a part of their number. A field is
+ * what there is less `less`, as 64 bits go, or of reals the complement. */
+struct rql_scan_group_column {
+	uint32_t kind;   /* RQL_SCAN_KEY_*, not NONE */
+	uint32_t bits;   /* of its fields */
+	uint32_t word;   /* not GROUP */
+	uint32_t valid;  /* ... a count that is 0 for NULL, or RQL_SCAN_NO_WORD */
+	uint64_t offset; /* bytes of a row in the columns before */
+	uint64_t less;
+	uint64_t stride, key_count; /* GROUP: number / stride % key_count, */
+	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none */
+	uint64_t fields;            /* and uint32_t[key_count]: their fields; 0: as above */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_group_column, 64);
 
 /* Of the listed groups those that have no rank below the bound. */
 struct rql_scan_choose_args {

@@ -644,6 +644,62 @@ static rql_status bind_emits(struct binding *b)
 	return RQL_OK;
 }
 
+/* ---- columns of groups ---- */
+
+static rql_status bind_key_output(struct binding *b, struct rql_group_output *o, const struct rql_store_column *column)
+{
+	const struct rql_group_key *key = o->index < b->request->group_count ? &b->request->groups[o->index] : NULL;
+	if (!key || key->wide_count || column->kind == RQL_STORE_REAL)
+		return wrong(b, "a group key without a field in the form", o->index);
+	const rql_int128 numbers =
+		column->kind == RQL_STORE_CODED ? column->dimension->count : column->greatest - column->least + 1;
+	const uint32_t *from = o->number_of_key;
+	if (!from && key->key_count > numbers + (o->null_key != UINT64_MAX))
+		return wrong(b, "a key beyond its column", o->index);
+	if (!from)
+		return RQL_OK;
+	if (!(o->number_of_key = copy_of(b, from, key->key_count * sizeof(uint32_t))))
+		return no_memory(b, key->key_count * sizeof(uint32_t));
+	for (uint32_t k = 0; k < key->key_count; k++)
+		if (from[k] >= numbers && k != o->null_key)
+			return wrong(b, "a key beyond its column", o->index);
+	return RQL_OK;
+}
+
+static rql_status bind_agg_output(struct binding *b, const struct rql_group_output *o,
+                                  const struct rql_store_column *column)
+{
+	static const enum rql_store_kind kinds[] = {[RQL_MEASURE_INTEGER] = RQL_STORE_INTEGER,
+	                                            [RQL_MEASURE_REAL] = RQL_STORE_REAL,
+	                                            [RQL_MEASURE_CODE] = RQL_STORE_CODED};
+	const struct rql_scan_output *out = o->index < b->scan->output_count ? &b->scan->outputs[o->index] : NULL;
+	if (!out || kinds[out->kind] != column->kind || (out->valid != RQL_NONE && !out->counts && !column->nulls))
+		return wrong(b, "an aggregate does not fit its column", o->index);
+	if (out->slot != RQL_NONE && is_wide(b->scan->slots[out->slot].kind))
+		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "aggregate %u of groups on a device takes more than 64 bits",
+		                     o->index);
+	return RQL_OK;
+}
+
+static rql_status bind_group_outputs(struct binding *b)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_request *r = b->request;
+	if (r->wants != RQL_PORT_COLUMNS || r->gives->column_count != r->group_output_count)
+		return wrong(b, "groups without a form", r->group_output_count);
+	if (scan->scalar)
+		return wrong(b, "groups without a key as columns", r->group_output_count);
+	scan->groups_form = r->gives;
+	scan->group_outputs = copy_of(b, r->group_outputs, r->group_output_count * sizeof(*r->group_outputs));
+	if (!scan->group_outputs)
+		return no_memory(b, r->group_output_count * sizeof(*r->group_outputs));
+	for (uint32_t i = 0; i < r->group_output_count; i++) {
+		struct rql_group_output *o = &scan->group_outputs[i];
+		RQL_TRY(o->of_key ? bind_key_output(b, o, &r->gives->columns[i]) : bind_agg_output(b, o, &r->gives->columns[i]));
+	}
+	return RQL_OK;
+}
+
 /* One group is made whatever passes, and a map to build speaks of groups by their numbers: all of them are given. */
 static rql_status bind_wanted(struct binding *b)
 {
@@ -756,7 +812,7 @@ static rql_status bind(struct binding *b)
 		RQL_TRY(bind_agg(b, a));
 		b->scan->output_count++;
 	}
-	RQL_TRY(bind_emits(b));
+	RQL_TRY(b->request->group_output_count ? bind_group_outputs(b) : bind_emits(b));
 	RQL_TRY(bind_wanted(b));
 	return make_template(b);
 }

@@ -159,6 +159,8 @@ struct rql_scan {
 	struct rql_wanted_groups wanted; /* as the request's; of zeros where there is one group, or a map to build */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
 	const struct rql_store_snapshot *gives; /* the form of the rows that are wanted; NULL: groups are */
+	const struct rql_store_snapshot *groups_form; /* ... in the columns of this form; NULL: as GROUPS */
+	struct rql_group_output *group_outputs;       /* [groups_form's columns] */
 	uint32_t emit_count;
 	struct rql_scan_emit *emits;
 	uint32_t row_words;

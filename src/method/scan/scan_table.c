@@ -397,6 +397,7 @@ rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *de
 	out->params = put_params(plan);
 	out->kinds = rql_scan_blob_put(&plan->blob, plan->kinds, plan->scan->row_words * sizeof(uint32_t));
 	out->wanted = rql_scan_wanted_put(plan);
+	out->columns = rql_scan_group_columns_put(plan);
 	if (plan->blob.out_of_memory)
 		return rql_error_memory(err, plan->blob.room, "a query's tables");
 	return RQL_OK;

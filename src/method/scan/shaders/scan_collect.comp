@@ -1,6 +1,7 @@
 // Puts the groups of a run out and everything back at rest, when there are too many for the last workgroup of the scan.
 // Groups come in any order; the host sorts them by number. Where not all are wanted, those that fail a test stay away, and
-// each that is listed gets a rank: the greater, the more it is wanted.
+// each that is listed gets a rank: the greater, the more it is wanted. Where they are another operator's rows, their fields
+// are put into the columns of a form instead.
 //
 // Floor: every row, of all arrays, read and written once, 16 bytes a word, at the memory's speed. Words that tests and ranks
 // read once more are in the caches.
@@ -16,11 +17,13 @@ layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wanted { rql_scan_wanted_args v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer GroupTest { rql_scan_group_test v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Column { rql_scan_group_column v; };
 
 #define SIGN 0x8000000000000000ul
 #define ZERO_KEY SIGN                       // of 0.0
 #define MINUS_ZERO_KEY 0x7ffffffffffffffful // of -0.0, which is equal
 #define NAN_KEY 0xfff8000000000000ul
+#define NAN_BITS 0x7ff8000000000000ul
 shared uint64_t passed_rows[gl_WorkGroupSize.x];
 
 // A word of a row, of all its arrays.
@@ -92,6 +95,39 @@ uint64_t rank_of(uint64_t number, uint64_t at)
 	return w.descending != 0u ? key : ~key;
 }
 
+// As column/form.h has it; 0 is NULL.
+uint64_t field_of(rql_scan_group_column c, uint64_t number, uint64_t at)
+{
+	if (c.kind == RQL_SCAN_KEY_GROUP) {
+		uint64_t key = number / c.stride % c.key_count;
+		return key == c.null_key ? 0ul : c.fields != 0ul ? uint64_t(ScanU32(c.fields + key * 4ul).v) : key - c.less;
+	}
+	if (c.valid != RQL_SCAN_NO_WORD && word_of(at, c.valid) == 0ul)
+		return 0ul;
+	uint64_t word = word_of(at, c.word);
+	if (c.kind == RQL_SCAN_KEY_INTEGER)
+		return word - c.less;
+	if (c.kind == RQL_SCAN_KEY_EXTREME)
+		return (word ^ SIGN) - c.less;
+	if (c.kind == RQL_SCAN_KEY_REAL_EXTREME)
+		word = (word & SIGN) != 0ul ? word & ~SIGN : ~word;
+	return word == SCAN_ONES ? ~NAN_BITS : ~word;
+}
+
+void put_fields(uint64_t entry, uint64_t number, uint64_t at)
+{
+	if (entry >= args.room)
+		return;
+	for (uint i = 0u; i < args.column_count; i++) {
+		rql_scan_group_column c = Column(args.columns + uint64_t(i) * 64ul).v;
+		uint64_t field = field_of(c, number, at), to = args.others + args.room * c.offset;
+		if (c.bits == 64u)
+			ScanEntry64(to + entry * 8ul).v = field;
+		else
+			ScanEntry(to + entry * 4ul).v = uint(field);
+	}
+}
+
 // Returns the rows of the group.
 uint64_t take_row(uint64_t row, bool exists)
 {
@@ -102,7 +138,10 @@ uint64_t take_row(uint64_t row, bool exists)
 	uint64_t entry = scan_new_entry(args.accumulator.state + RQL_SCAN_STATE_FOUND * 8u, wanted);
 	if (wanted) {
 		uint64_t key = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
-		put_row(entry, key, at);
+		if (args.column_count != 0u)
+			put_fields(entry, key - 1ul, at);
+		else
+			put_row(entry, key, at);
 		if (args.ranks != 0ul)
 			ScanWord(args.ranks + entry * 8ul).v = rank_of(key - 1ul, at);
 	}
