@@ -85,7 +85,9 @@ bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, stru
 struct flattening {
 	struct rql_arena *arena;
 	struct rql_table_ref tables[RQL_BLOCK_MAX_TABLES];
+	const struct rql_rel *derived[RQL_BLOCK_MAX_TABLES];
 	uint32_t table_count;
+	bool over_groups; /* which may take a table's place */
 	struct rql_expr_list conjuncts;
 	uint32_t side_count;
 	struct rql_block_side sides[RQL_BLOCK_MAX_SIDES];
@@ -159,12 +161,15 @@ static rql_status add_conditions(struct flattening *f, const struct rql_rel *rel
 	return RQL_OK;
 }
 
+/* A table, or groups. */
 static rql_status flatten_get(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
+	const bool derived = rel->kind != RQL_REL_GET;
 	if (f->table_count == RQL_BLOCK_MAX_TABLES)
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "more than %u tables are joined", RQL_BLOCK_MAX_TABLES);
 	uint32_t table = f->table_count++;
-	f->tables[table] = rel->table;
+	f->tables[table] = derived ? (struct rql_table_ref){.catalog = "", .schema = "", .table = "(groups)"} : rel->table;
+	f->derived[table] = derived ? rel : NULL;
 	out->count = rel->column_count;
 	out->items = RQL_NEW_ARRAY(f->arena, struct rql_expr *, rel->column_count);
 	if (!out->items)
@@ -174,8 +179,8 @@ static rql_status flatten_get(struct flattening *f, const struct rql_rel *rel, s
 		if (!e)
 			return out_of_memory(f);
 		e->table = table;
-		e->index = rel->column_ids[i];
-		e->alias = rel->column_names ? rel->column_names[i] : NULL;
+		e->index = derived ? i : rel->column_ids[i];
+		e->alias = derived ? rel->names ? rel->names[i] : NULL : rel->column_names ? rel->column_names[i] : NULL;
 		out->items[i] = e;
 	}
 	return RQL_OK;
@@ -473,6 +478,8 @@ static rql_status flatten_project(struct flattening *f, const struct rql_rel *re
 
 static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
+	if (f->over_groups && (rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT))
+		return flatten_get(f, rel, out);
 	switch (rel->kind) {
 	case RQL_REL_GET:
 		return flatten_get(f, rel, out);
@@ -534,8 +541,8 @@ static rql_status take_outputs(struct flattening *f, const struct rql_rel *rel, 
 	return RQL_OK;
 }
 
-rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
-                          struct rql_error *err)
+static rql_status make_block(struct rql_arena *arena, const struct rql_rel *rel, bool over_groups,
+                             struct rql_block **out, struct rql_error *err)
 {
 	struct flattening *f = RQL_NEW(arena, struct flattening);
 	struct rql_block *b = RQL_NEW(arena, struct rql_block);
@@ -543,12 +550,14 @@ rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, st
 		return rql_error_memory(err, sizeof *f, "a plan");
 	f->arena = arena;
 	f->above = "aggregate";
+	f->over_groups = over_groups;
 	f->err = err;
 	struct columns input;
 	RQL_TRY(flatten(f, rel->children[0], &input));
 	RQL_TRY(take_outputs(f, rel, &input, b));
 	b->table_count = f->table_count;
 	b->tables = f->tables;
+	b->derived = over_groups ? f->derived : NULL;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
 	b->side_count = f->side_count;
@@ -556,6 +565,18 @@ rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, st
 	b->column_count = count_columns(b);
 	*out = b;
 	return RQL_OK;
+}
+
+rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
+                          struct rql_error *err)
+{
+	return make_block(arena, rel, false, out, err);
+}
+
+rql_status rql_block_make_over(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
+                               struct rql_error *err)
+{
+	return make_block(arena, rel, true, out, err);
 }
 
 /* ---- rows ---- */

@@ -39,6 +39,9 @@ struct rql_block_side {
 struct rql_block {
 	uint32_t table_count;
 	struct rql_table_ref *tables;
+	/* [table_count], of rql_block_make_over: what AGGREGATE or DISTINCT gives table t's rows, whose columns are its outputs;
+	 * NULL: it is a table of the database. NULL itself: all are. */
+	const struct rql_rel *const *derived;
 	uint32_t side_count; /* of definitions, and for cubes: 0 */
 	struct rql_block_side *sides;
 	/* All expressions are over RQL_EXPR_COLUMN (table: index into tables, or a side; index: column of the table). */
@@ -54,6 +57,10 @@ struct rql_block {
 /* rel is an AGGREGATE or a DISTINCT. RQL_ERROR_UNSUPPORTED with the reason when it is no block. */
 rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
                           struct rql_error *err) RQL_MUST_CHECK;
+
+/* The same where groups may take a table's place. */
+rql_status rql_block_make_over(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,
+                               struct rql_error *err) RQL_MUST_CHECK;
 
 /* Rows themselves: no aggregate. The block's groups are the columns of the result, then the order keys. */
 struct rql_rows_block {

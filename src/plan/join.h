@@ -4,6 +4,7 @@
  *                  join them, one after the other, to what there is so far
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
+ *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
  *
  * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
 #ifndef RQL_PLAN_JOIN_H
@@ -16,11 +17,14 @@
 #define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
 #define RQL_JOIN_KEYS 4u /* equalities that make one key */
 
-/* Rows of one table, filtered: outputs are over its columns as COLUMNs of table 0. */
+/* Rows of one table, or groups, filtered: outputs are over its columns as COLUMNs of table 0. */
 struct rql_join_relation {
 	uint32_t number;                   /* of its columns in the block: a table's, or RQL_BLOCK_SIDE(i) */
 	const struct rql_block_side *side; /* NULL: a table of inner joins */
-	struct rql_structure *structure;   /* fresh, of the table; borrowed */
+	struct rql_structure *structure;   /* fresh, of the table; borrowed. Of groups: what stands for one, once they are there */
+	struct rql_join_graph *groups;     /* what gives them; NULL: they are a table's */
+	struct rql_columns_source source;  /* groups, on the device at hand: owned, until what reads them is prepared */
+	struct rql_cost cost;              /* of that */
 	const char *table;
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */
 	struct rql_expr_list conjuncts;
@@ -54,10 +58,24 @@ struct rql_join_graph {
 	uint32_t relation_count, step_count, first; /* first: the relation that the steps begin with */
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
+	bool is_below;          /* its groups are a relation of another graph */
 	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
 	const char *wanted; /* for EXPLAIN: which groups are asked for; NULL: all */
 	struct rql_error *err;
 };
+
+/* The structure that the graph's first relation reads, or that its groups are made of. */
+static inline struct rql_structure *rql_join_base(const struct rql_join_graph *g)
+{
+	while (g->relation_count && g->relations[g->first].groups)
+		g = g->relations[g->first].groups;
+	return g->relation_count ? g->relations[g->first].structure : NULL;
+}
+/* Rows of a relation, or most of its groups. */
+static inline uint64_t rql_join_rows(const struct rql_join_relation *r)
+{
+	return r->structure ? r->structure->snapshot->rows : rql_join_base(r->groups)->snapshot->rows;
+}
 
 /* RQL_ERROR_UNSUPPORTED with the reason when the block is no such chain. */
 rql_status rql_join_shape(struct rql_join_graph *g) RQL_MUST_CHECK;
@@ -66,7 +84,11 @@ static inline bool rql_join_can_fail(const struct rql_request *request, const st
 {
 	return source->kind == RQL_SOURCE_PROGRAM && rql_program_can_fail(request->programs[source->index].program);
 }
-/* Fills requests, forms and keys. */
+/* Fills requests, forms and keys. Groups are there. */
 rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* A request for groups, whose slots are given, becomes one for these as COLUMNS: of each slot one. `gives` is the caller's
+ * to release. */
+rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *slots, uint32_t count,
+                                struct rql_request *request, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -295,6 +295,10 @@ static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *
 
 rql_status rql_join_bind(struct rql_join_graph *g)
 {
+	for (uint32_t r = 0; r < g->relation_count; r++) { /* perhaps once more, for another device */
+		g->relations[r].outputs.count = g->relations[r].columns.count;
+		g->relations[r].form_count = 0;
+	}
 	RQL_TRY(add_keys(g));
 	for (uint32_t r = 0; r < g->relation_count; r++) {
 		RQL_TRY(bind_relation(g, &g->relations[r]));

@@ -91,7 +91,10 @@ static rql_status open_relation(struct building *b, uint32_t relation, struct ch
 	request.gives = out->source.form;
 	request.output_count = r->form_count;
 	request.limit = UINT64_MAX;
+	request.from = r->source;
 	RQL_TRY(prepare(b, &request, &out->source.method, &out->source.prepared));
+	r->source.prepared = NULL; /* what was prepared has it now */
+	drop_source(&r->source);
 	out->source.method->price(out->source.prepared, b->device, &cost);
 	out->source.rows = cost.rows_out;
 	return RQL_OK;
@@ -296,6 +299,14 @@ static rql_status bind_above(struct rql_join_graph *g, const struct chain *chain
 	return rql_scan_bind(g->p->ctx, g->p->arena, star, &rows, NULL, out, g->err);
 }
 
+/* The same over the one relation that there is: nothing is joined, so that it need not be rows before. */
+static rql_status bind_alone(struct rql_join_graph *g, struct rql_scan_bound *out)
+{
+	struct rql_star *star;
+	RQL_TRY(rql_star_make(g->p->arena, g->block, 0, NULL, &star, g->err));
+	return rql_scan_bind(g->p->ctx, g->p->arena, star, g->relations[0].structure, NULL, out, g->err);
+}
+
 /* A condition over rows that are joined sees others than the host's. */
 static rql_status check_above(const struct rql_join_graph *g, const struct rql_request *request)
 {
@@ -309,20 +320,34 @@ static rql_status check_above(const struct rql_join_graph *g, const struct rql_r
 }
 
 /* "  join with orders by o_custkey ..." */
-static const char *describe(const struct rql_join_graph *g)
+static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 {
 	static const char *const kinds[] = {[RQL_LOOKUP_INNER] = "join with",
 	                                    [RQL_LOOKUP_LEFT] = "left join with",
 	                                    [RQL_LOOKUP_SEMI] = "semi join with",
 	                                    [RQL_LOOKUP_ANTI] = "anti join with"};
-	struct rql_strbuf text = {0};
+	const struct rql_join_relation *first = &g->relations[g->first];
+	if (first->groups) {
+		put_joins(text, first->groups);
+		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s, which stay on the device\n",
+		                  first->groups->block->group_count, first->groups->block->group_count == 1 ? "" : "s",
+		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s");
+	}
 	for (uint32_t s = 0; s < g->step_count; s++) {
 		const struct rql_join_step *step = &g->steps[s];
 		const struct rql_join_relation *r = &g->relations[step->relation];
-		rql_strbuf_printf(&text, "  %s %s (%llu rows, structure %s) by %u column%s, on the device, keys need not be unique\n",
-		                  kinds[step->kind], r->table, (unsigned long long)r->structure->snapshot->rows,
-		                  r->structure->name, step->key_count, step->key_count == 1 ? "" : "s");
+		const struct rql_structure *of = r->groups ? rql_join_base(r->groups) : r->structure;
+		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s, on the device, keys need not be unique\n",
+		                  kinds[step->kind], r->groups ? "groups of " : "", r->groups ? of->name : r->table,
+		                  (unsigned long long)of->snapshot->rows, of->name, step->key_count,
+		                  step->key_count == 1 ? "" : "s");
 	}
+}
+
+static const char *describe(const struct rql_join_graph *g)
+{
+	struct rql_strbuf text = {0};
+	put_joins(&text, g);
 	const char *copy = rql_arena_strdup(g->p->arena, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return copy;
@@ -332,9 +357,11 @@ static const char *describe(const struct rql_join_graph *g)
 static double host_values(const struct rql_join_graph *g, const struct rql_cost *cost)
 {
 	uint64_t rows[RQL_BLOCK_MAX_TABLES];
-	double inner = 0, selected = 0;
+	double inner = 0, selected = 0, below = 0;
 	for (uint32_t r = 0; r < g->relation_count; r++) {
-		uint64_t all = g->relations[r].structure->snapshot->rows;
+		const struct rql_join_relation *relation = &g->relations[r];
+		uint64_t all = relation->groups ? (uint64_t)relation->cost.rows_out : rql_join_rows(relation);
+		below += relation->groups ? host_values(relation->groups, &relation->cost) : 0;
 		if (g->relations[r].side)
 			inner += (double)all;
 		else
@@ -342,6 +369,7 @@ static double host_values(const struct rql_join_graph *g, const struct rql_cost 
 		selected += r == g->first ? 0 : (double)all;
 	}
 	const struct rql_structure *s = g->relations[g->first].structure;
+	const uint64_t rows_first = rows[g->first];
 	const struct rql_host_work work = {.block = g->block,
 	                                   .fact = g->first,
 	                                   .rows = rows,
@@ -352,22 +380,23 @@ static double host_values(const struct rql_join_graph *g, const struct rql_cost 
 	                                   .snapshot = s->snapshot,
 	                                   .column_ids = s->column_ids};
 	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
-	return rql_host_work_values(&work) * rql_host_idle_factor(threads, s->snapshot->rows);
+	return below + rql_host_work_values(&work) * rql_host_idle_factor(threads, rows_first);
 }
 
 static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_bound *bound, struct rql_leaf *leaf)
 {
 	struct rql_leaf_scan *scan = RQL_NEW(g->p->arena, struct rql_leaf_scan);
-	const struct rql_join_relation *first = &g->relations[g->first];
+	struct rql_structure *base = rql_join_base(g);
+	const char *catalog, *schema;
 	if (!scan || !(scan->joins = describe(g)))
 		return out_of_memory(g);
-	scan->table = first->table;
-	scan->rows = first->structure->snapshot->rows;
-	scan->blocks = first->structure->snapshot->blocks;
+	rql_table_name(base->tables[0], &catalog, &schema, &scan->table);
+	scan->rows = base->snapshot->rows;
+	scan->blocks = base->snapshot->blocks;
 	scan->host_values = host_values(g, &leaf->cost);
 	scan->wanted = g->wanted;
 	leaf->scan = scan;
-	leaf->structure = first->structure;
+	leaf->structure = base;
 	rql_structure_retain(leaf->structure);
 	leaf->slots = bound->slots;
 	leaf->slot_count = g->block->group_count + g->block->agg_count;
@@ -379,32 +408,111 @@ static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_boun
 	return RQL_OK;
 }
 
+static rql_status open_groups(struct rql_join_relation *r, struct rql_device *device);
+
+/* Groups and aggregates over what the relations give on a device. `from` is the caller's to drop, also after an error. */
+static rql_status bind_all(struct rql_join_graph *g, struct rql_device *device, struct rql_scan_bound *bound,
+                           struct rql_columns_source *from)
+{
+	struct building b = {.g = g, .device = device};
+	struct chain chain = {0};
+	*from = (struct rql_columns_source){0};
+	for (uint32_t r = 0; r < g->relation_count; r++)
+		RQL_TRY(g->relations[r].groups ? open_groups(&g->relations[r], device) : RQL_OK);
+	if (!g->step_count) {
+		*from = g->relations[0].source;
+		g->relations[0].source = (struct rql_columns_source){0};
+		RQL_TRY(bind_alone(g, bound));
+	} else {
+		RQL_TRY(rql_join_bind(g));
+		rql_status status = join_all(&b, &chain);
+		*from = chain.source;
+		RQL_TRY(status);
+		RQL_TRY(bind_above(g, &chain, bound));
+	}
+	bound->request.from = *from;
+	return check_above(g, &bound->request);
+}
+
+/* What stands for a structure whose rows these are. */
+static rql_status stand_in(struct rql_join_graph *g, struct rql_join_relation *r)
+{
+	const struct rql_store_snapshot *form = r->source.form;
+	struct rql_structure *structure = RQL_NEW(g->p->arena, struct rql_structure);
+	uint32_t *ids = RQL_NEW_ARRAY(g->p->arena, uint32_t, form->column_count + 1u);
+	if (!structure || !ids)
+		return out_of_memory(g);
+	for (uint32_t c = 0; c < form->column_count; c++)
+		ids[c] = c;
+	structure->snapshot = form;
+	structure->column_ids = ids;
+	r->structure = structure;
+	return RQL_OK;
+}
+
+/* The groups of the graph below, as columns on the device. */
+static rql_status open_groups(struct rql_join_relation *r, struct rql_device *device)
+{
+	struct rql_join_graph *g = r->groups;
+	struct building b = {.g = g, .device = device};
+	struct rql_scan_bound bound;
+	struct rql_columns_source from, *out = &r->source;
+	drop_source(out);
+	rql_status status = bind_all(g, device, &bound, &from);
+	if (status == RQL_OK && bound.hidden_key)
+		status = rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "groups that stay on a GPU: a DISTINCT argument is counted");
+	if (status == RQL_OK)
+		status = rql_join_groups_form(g->p->arena, bound.slots, g->block->group_count + g->block->agg_count,
+		                              &bound.request, g->err);
+	if (status == RQL_OK) {
+		out->form = bound.request.gives;
+		status = prepare(&b, &bound.request, &out->method, &out->prepared);
+	}
+	if (status == RQL_OK)
+		from.prepared = NULL; /* the groups' */
+	drop_source(&from);
+	if (status == RQL_OK)
+		status = stand_in(g, r);
+	if (status != RQL_OK)
+		return status;
+	out->method->price(out->prepared, device, &r->cost);
+	out->rows = r->cost.rows_out;
+	return RQL_OK;
+}
+
+static void drop_sources(struct rql_join_graph *g)
+{
+	for (uint32_t r = 0; r < g->relation_count; r++) {
+		struct rql_join_relation *relation = &g->relations[r];
+		if (!relation->groups)
+			continue;
+		drop_source(&relation->source);
+		relation->structure = NULL;
+		drop_sources(relation->groups);
+	}
+}
+
 /* All of it on one device. */
 static rql_status try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf)
 {
 	struct building b = {.g = g, .device = device};
 	struct rql_scan_bound bound;
-	struct chain chain = {0};
-	rql_status status = join_all(&b, &chain);
-	if (status == RQL_OK)
-		status = bind_above(g, &chain, &bound);
-	if (status == RQL_OK)
-		status = check_above(g, &bound.request);
+	struct rql_columns_source from;
+	rql_status status = bind_all(g, device, &bound, &from);
 	if (status == RQL_OK && !bound.hidden_key &&
 	    !rql_wanted_groups(g->p->arena, g->p->above, bound.slots, g->block->group_count + g->block->agg_count,
 	                       bound.request.groups, &bound.request.wanted, &g->wanted))
 		status = out_of_memory(g);
-	if (status == RQL_OK) {
-		bound.request.from = chain.source;
+	if (status == RQL_OK)
 		status = prepare(&b, &bound.request, &leaf->method, &leaf->prepared);
-	}
 	if (status == RQL_OK) {
-		chain.source.prepared = NULL; /* the scan's */
+		from.prepared = NULL; /* the scan's */
 		leaf->device = device;
 		leaf->method->price(leaf->prepared, device, &leaf->cost);
 		status = fill_leaf(g, &bound, leaf);
 	}
-	drop_source(&chain.source);
+	drop_source(&from);
+	drop_sources(g);
 	if (status != RQL_OK)
 		rql_leaf_clear(leaf);
 	return status;
@@ -417,8 +525,13 @@ static const char *refused(const struct rql_join_graph *g, struct rql_device *de
 {
 	const struct rql_plan_context *ctx = g->p->ctx;
 	const char *why = rql_device_refused(ctx->settings, device, RQL_UNIT_COMPUTE);
-	for (uint32_t r = 0; r < g->relation_count && !why && ctx->device_failure; r++)
-		why = ctx->device_failure(g->relations[r].structure, device);
+	for (uint32_t r = 0; r < g->relation_count && !why; r++) {
+		const struct rql_join_relation *relation = &g->relations[r];
+		if (relation->groups)
+			why = refused(relation->groups, device);
+		else if (ctx->device_failure)
+			why = ctx->device_failure(relation->structure, device);
+	}
 	return why;
 }
 
@@ -501,7 +614,7 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 {
 	struct rql_error why = {0};
 	struct rql_join_graph *g;
-	if (p->is_subplan || p->keyed || block->table_count + block->side_count < 2 || p->beyond ||
+	if (p->is_subplan || p->keyed || (block->table_count + block->side_count < 2 && !block->derived) || p->beyond ||
 	    rql_block_counts_several(block) || !may_compute(p))
 		return RQL_OK;
 	if (!(g = RQL_NEW(p->arena, struct rql_join_graph)))
@@ -509,20 +622,19 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	*g = (struct rql_join_graph){.p = p, .block = block, .err = &why};
 	rql_status status = rql_join_shape(g);
 	if (status == RQL_OK)
-		status = rql_join_bind(g);
-	if (status == RQL_OK)
 		status = try_devices(g, leaf);
 	if (status == RQL_OK)
 		status = compare(g, leaf);
-	if (!g->relation_count || !g->relations[0].structure)
+	struct rql_structure *base = rql_join_base(g);
+	if (!base)
 		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
-	struct rql_candidate *c = rql_candidate_add(p, g->relations[g->first].structure);
+	struct rql_candidate *c = rql_candidate_add(p, base);
 	if (!c) {
 		rql_leaf_clear(leaf);
 		rql_error_clear(&why);
 		return rql_error_memory(p->err, 0, "a plan");
 	}
-	c->rows = true;
+	c->rows = c->joined = true;
 	if (status == RQL_OK) {
 		c->method = leaf->method->name;
 		c->unit = rql_unit_name(leaf->method->unit);

@@ -39,11 +39,27 @@ static rql_status find_structure(struct rql_join_graph *g, const struct rql_tabl
 	return refuse(g, "no columns are in memory of table ", table->table);
 }
 
+static rql_status add_groups(struct rql_join_graph *g, const struct rql_rel *rel, struct rql_join_relation *r)
+{
+	struct rql_block *block;
+	struct rql_join_graph *below = RQL_NEW(g->p->arena, struct rql_join_graph);
+	if (!below)
+		return out_of_memory(g);
+	RQL_TRY(rql_block_make_over(g->p->arena, rel, &block, g->err));
+	if (!block->group_count)
+		return refuse(g, "groups without a key lie below", "");
+	*below = (struct rql_join_graph){.p = g->p, .block = block, .is_below = true, .err = g->err};
+	r->groups = below;
+	return rql_join_shape(below);
+}
+
 static rql_status add_table(struct rql_join_graph *g, uint32_t t)
 {
 	struct rql_join_relation *r = &g->relations[g->relation_count++];
 	r->number = t;
 	r->table = g->block->tables[t].table;
+	if (g->block->derived && g->block->derived[t])
+		return add_groups(g, g->block->derived[t], r);
 	return find_structure(g, &g->block->tables[t], &r->structure);
 }
 
@@ -208,7 +224,7 @@ static rql_status join_side(struct shaping *s, uint32_t relation)
 
 static uint64_t rows_of(const struct rql_join_graph *g, uint32_t relation)
 {
-	return g->relations[relation].structure->snapshot->rows;
+	return rql_join_rows(&g->relations[relation]);
 }
 
 static rql_status order_tables(struct shaping *s)
@@ -308,7 +324,7 @@ rql_status rql_join_shape(struct rql_join_graph *g)
 		RQL_TRY(add_table(g, t));
 	for (uint32_t i = 0; i < block->side_count; i++)
 		RQL_TRY(add_side(g, i));
-	if (g->relation_count < 2)
+	if (g->relation_count < 2 && !g->is_below && !g->relations[0].groups)
 		return refuse(g, "there is nothing to join", "");
 	g->above = (struct rql_block){.group_count = block->group_count,
 	                              .groups = block->groups,

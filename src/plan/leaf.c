@@ -7,6 +7,8 @@
 #include "plan/beyond.h"
 #include "plan/bind.h"
 #include "plan/map_cache.h"
+#include "plan/price_tree.h"
+#include "util/threads.h"
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 {
@@ -22,6 +24,14 @@ void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
 		p->why_not = copy;
 		p->why_not_rank = rank;
 	}
+}
+
+/* A row that is put together with those of other values of a DISTINCT argument. */
+#define COLLAPSED_ROW_NS 10.0
+
+double rql_leaf_price(const struct rql_leaf *leaf)
+{
+	return rql_cost_expected(&leaf->cost) + (leaf->hidden_key ? leaf->cost.rows_out * COLLAPSED_ROW_NS : 0);
 }
 
 void rql_leaf_clear(struct rql_leaf *leaf)
@@ -317,7 +327,8 @@ static void mark_candidates(struct rql_planning *p, uint32_t first, const struct
 			continue;
 		c->chosen = c->of == best->structure && c->device == best->device && !strcmp(c->method, best->method->name) &&
 		            !strcmp(c->unit, rql_unit_name(best->method->unit)) &&
-		            c->under == (best->under ? best->under->name : NULL);
+		            c->under == (best->under ? best->under->name : NULL) &&
+		            c->joined == (best->scan && best->scan->joins);
 		c->dominated = !c->chosen && dominates(&best->cost, &c->cost);
 	}
 }
@@ -363,6 +374,8 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 	}
 	if (status == RQL_OK && !best.prepared && !rows)
 		status = rql_join_leaf_try(p, block, &best);
+	if (status == RQL_OK && best.prepared && best.hidden_key)
+		status = rql_leaf_distinct_over_groups(p, rel, &best);
 	if (status == RQL_OK && best.prepared) {
 		struct rql_leaf *leaf = add_leaf(p);
 		if (leaf) {
@@ -379,6 +392,76 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		status = rql_scan_leaf_wish(p, block);
 	rql_leaf_clear(&best);
 	return status;
+}
+
+/* ---- over groups that stay on a device ---- */
+
+/* What the leaves from `first` on, and what RayQL does with their rows up to rel, take. */
+static double price_below(const struct rql_known_rows *known, const struct rql_rel *rel, uint32_t first)
+{
+	double sum = rql_price_native(known, rel);
+	for (uint32_t i = first; i < known->nodes->leaf_count; i++)
+		if (known->nodes->leaves[i].rel == rel)
+			return rql_leaf_price(&known->nodes->leaves[i]);
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		sum += price_below(known, rel->children[i], first);
+	return sum;
+}
+
+static void drop_leaves(struct rql_planning *p, uint32_t first)
+{
+	while (p->nodes->leaf_count > first)
+		rql_leaf_drop(&p->nodes->leaves[--p->nodes->leaf_count]);
+}
+
+/* Are leaves below rel, and the CPU above them, cheaper than this one leaf? Then they stay. */
+static rql_status compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
+                                bool *cheaper)
+{
+	const struct rql_known_rows known = {.nodes = p->nodes,
+	                                     .threads = rql_pool_threads(p->ctx->devices->device[0].pool)};
+	const struct rql_above here = {rel, p->above}, *above = p->above;
+	const uint32_t first = p->nodes->leaf_count;
+	bool covered;
+	*cheaper = false;
+	if (p->ctx->settings->force || p->ctx->settings->unit_forced)
+		return RQL_OK;
+	p->above = &here;
+	rql_status status = rql_planning_cover(p, rel->children[0], &covered);
+	p->above = above;
+	*cheaper = status == RQL_OK && covered && p->nodes->leaf_count > first &&
+	           price_below(&known, rel, first) < rql_leaf_price(leaf);
+	if (!*cheaper)
+		drop_leaves(p, first);
+	return status;
+}
+
+/* rel as one leaf over groups of an aggregate below it. */
+static rql_status choose_over_groups(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_block *block;
+	struct rql_leaf leaf = {0};
+	bool cheaper = false;
+	const uint32_t first_candidate = p->nodes->candidate_count;
+	rql_status status = rql_block_make_over(p->arena, rel, &block, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
+	p->beyond = NULL;
+	RQL_TRY(rql_join_leaf_try(p, block, &leaf));
+	if (!leaf.prepared)
+		return RQL_OK;
+	mark_candidates(p, first_candidate, &leaf);
+	status = compare_below(p, rel, &leaf, &cheaper);
+	struct rql_leaf *to = status == RQL_OK && !cheaper ? add_leaf(p) : NULL;
+	if (to) {
+		*to = leaf;
+		to->rel = rel;
+	} else {
+		rql_leaf_clear(&leaf);
+	}
+	*found = status == RQL_OK;
+	return status != RQL_OK || to || cheaper ? status : rql_error_memory(p->err, 0, "a plan");
 }
 
 /* Another aggregate below has reasons of its own. */
@@ -399,8 +482,12 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 	if (p->structure_count == 0)
 		rql_planning_reason(p, RQL_REASON_NO_STRUCTURE, "there is no materialized view and no columns index");
 	rql_status status = rql_block_make(p->arena, rel, &block, &why);
+	if (status != RQL_OK && has_aggregate(rel)) {
+		RQL_TRY(rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL));
+		return choose_over_groups(p, rel, found);
+	}
 	if (status != RQL_OK)
-		return rql_planning_swallow(p, status, &why, has_aggregate(rel) ? RQL_REASON_UNRELATED : RQL_REASON_NO_BLOCK, NULL);
+		return rql_planning_swallow(p, status, &why, RQL_REASON_NO_BLOCK, NULL);
 	RQL_TRY(rql_leaf_choose_block(p, rel, block, NULL, found));
 	if (*found || rel->kind != RQL_REL_AGGREGATE || !rql_block_counts_several(block))
 		return RQL_OK;

@@ -95,6 +95,12 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
  * together. */
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 bool rql_block_counts_several(const struct rql_block *block);
+/* The leaf counts DISTINCT values, whose groups the host would put together: takes one that groups twice on a GPU in its
+ * place where that is cheaper. */
+rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rql_rel *rel,
+                                         struct rql_leaf *leaf) RQL_MUST_CHECK;
+/* What RayQL takes until a leaf's rows are there. */
+double rql_leaf_price(const struct rql_leaf *leaf);
 /* The rows of a table: of fresh columns, else counted by the host, once for each version of the table. */
 rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_ref *table, uint64_t *out,
                                struct rql_error *err) RQL_MUST_CHECK;

@@ -91,9 +91,6 @@ rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel,
 
 /* ---- deciding ---- */
 
-/* A row that is put together with those of other values of a DISTINCT argument. */
-#define COLLAPSED_ROW_NS 10.0
-
 /* What the host would take for a leaf. */
 static double price_in_host(const struct rql_planning *p, const struct rql_leaf *leaf)
 {
@@ -103,13 +100,6 @@ static double price_in_host(const struct rql_planning *p, const struct rql_leaf 
 	                           : (double)leaf->relation->rows * columns *
 	                                 rql_host_idle_factor(rql_pool_threads(cpu->pool), leaf->relation->rows);
 	return values * cpu->profile.host_value_ns;
-}
-
-/* What RayQL takes until a leaf's rows are there. */
-static double price_leaf(const struct rql_leaf *leaf)
-{
-	double run = rql_cost_expected(&leaf->cost);
-	return run + (leaf->hidden_key ? leaf->cost.rows_out * COLLAPSED_ROW_NS : 0);
 }
 
 static bool is_leaf(const struct rql_plan_nodes *n, const struct rql_rel *rel)
@@ -148,7 +138,7 @@ static void price_plans(struct rql_planning *p)
 		plan->estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
 	for (uint32_t i = 0; i < n->leaf_count; i++) {
 		plan->host_estimated_ns += price_in_host(p, &n->leaves[i]);
-		plan->estimated_ns += price_leaf(&n->leaves[i]);
+		plan->estimated_ns += rql_leaf_price(&n->leaves[i]);
 	}
 }
 
@@ -162,7 +152,7 @@ static rql_status make_tree(struct rql_planning *p, bool *possible, const char *
 
 static double price_handed_over(const struct rql_leaf *leaf)
 {
-	return price_leaf(leaf) + rql_price_lending(leaf->cost.rows_out, leaf->rel->column_count);
+	return rql_leaf_price(leaf) + rql_price_lending(leaf->cost.rows_out, leaf->rel->column_count);
 }
 
 /* Of a plan whose other tables the host reads anyway, only those leaves are RayQL's that are cheaper there. */

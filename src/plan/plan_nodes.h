@@ -23,6 +23,7 @@ struct rql_candidate {
 	const struct rql_device *device; /* NULL: of no device in particular */
 	bool rows;                       /* it scans rows: cells are rows, runs are blocks */
 	bool selects;                    /* and rows are what it gives */
+	bool joined;                     /* joins, or groups below groups, as columns on the device (join.h) */
 	struct rql_cost cost;
 	const char *reason; /* NULL: it could have been used */
 	bool chosen, dominated;

@@ -1,5 +1,6 @@
-/* COUNT(DISTINCT) of several arguments. A scan has one hidden key (scan_bind.c), so that each argument is a leaf of its own
- * over the same rows, and the leaves' rows are joined by the group keys above them. */
+/* COUNT(DISTINCT). A scan has one hidden key (scan_bind.c), so that each of several arguments is a leaf of its own over the
+ * same rows, and the leaves' rows are joined by the group keys above them. On a GPU groups by the argument, too, may stay
+ * there and be grouped once more, instead of being put together by the host. */
 #include <string.h>
 #include "plan/leaf.h"
 
@@ -208,5 +209,106 @@ rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_re
 		drop_leaves(p, leaves);
 	else /* made by rql_rel_parse, in this plan's arena; its parts have its child */
 		*(struct rql_rel *)(uintptr_t)rel = *joined;
+	return RQL_OK;
+}
+
+/* ---- groups over groups ---- */
+
+/* Of an aggregate of groups by the DISTINCT argument, too, what the groups without it have. NULL: that does not say it, or
+ * out of memory. */
+static struct rql_expr *over_part(struct rql_arena *arena, const struct rql_expr *e, uint32_t column)
+{
+	const bool counts = !strcmp(e->name, "count") || !strcmp(e->name, "count_star");
+	if (!counts && strcmp(e->name, "sum") != 0 && strcmp(e->name, "min") != 0 && strcmp(e->name, "max") != 0)
+		return NULL;
+	struct rql_expr *out = rql_expr_new(arena, RQL_EXPR_AGGREGATE, e->type, 1);
+	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->type, 0);
+	if (!out || !ref)
+		return NULL;
+	ref->index = column;
+	out->name = counts ? "sum" : e->name;
+	out->children[0] = ref;
+	return out;
+}
+
+/* count(x) of the groups' keys x. */
+static struct rql_expr *count_key(struct rql_arena *arena, const struct rql_expr *e, uint32_t column)
+{
+	struct rql_expr *out = rql_expr_new(arena, RQL_EXPR_AGGREGATE, e->type, 1);
+	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->children[0]->type, 0);
+	if (!out || !ref)
+		return NULL;
+	ref->index = column;
+	out->name = "count";
+	out->children[0] = ref;
+	return out;
+}
+
+/* rel's outputs as aggregates over those of `below`, which has the argument behind the group keys. */
+static bool fill_levels(struct rql_arena *arena, const struct rql_rel *rel, const struct rql_expr *argument,
+                        struct rql_rel *below, struct rql_rel *above)
+{
+	const uint32_t keys = rel->group_count;
+	uint32_t n = keys + 1;
+	below->exprs[keys] = (struct rql_expr *)(uintptr_t)argument;
+	below->types[keys] = argument->type;
+	for (uint32_t i = 0; i < rel->expr_count; i++) {
+		const bool distinct = i >= keys && counts_distinct(rel->exprs[i]);
+		above->types[i] = rel->types[i];
+		above->names[i] = rel->names ? rel->names[i] : NULL;
+		above->exprs[i] = i < keys  ? new_ref(arena, above, i, i)
+		                  : distinct ? count_key(arena, rel->exprs[i], keys)
+		                             : over_part(arena, rel->exprs[i], n);
+		if (!above->exprs[i])
+			return false;
+		if (distinct)
+			continue;
+		const uint32_t at = i < keys ? i : n++;
+		below->exprs[at] = rel->exprs[i];
+		below->types[at] = rel->types[i];
+	}
+	below->column_count = below->expr_count = n;
+	below->group_count = keys + 1;
+	above->group_count = keys;
+	below->children[0] = rel->children[0];
+	above->children[0] = below;
+	return true;
+}
+
+/* NULL: it cannot be said so, or out of memory. Over no rows at all a sum of counts would be NULL. */
+static struct rql_rel *two_levels(struct rql_arena *arena, const struct rql_rel *rel)
+{
+	const struct rql_expr *counted = NULL;
+	for (uint32_t i = rel->group_count; i < rel->expr_count; i++) {
+		const struct rql_expr *e = rel->exprs[i];
+		if (counts_distinct(e) ? e->filter || strcmp(e->name, "count") != 0 : !rel->group_count && e->name[0] == 'c')
+			return NULL;
+		counted = counts_distinct(e) ? e : counted;
+	}
+	struct rql_rel *below = new_rel(arena, RQL_REL_AGGREGATE, rel->name, rel->expr_count + 1, rel->expr_count + 1, 1);
+	struct rql_rel *above = new_rel(arena, RQL_REL_AGGREGATE, rel->name, rel->expr_count, rel->expr_count, 1);
+	if (!counted || !below || !above)
+		return NULL;
+	return fill_levels(arena, rel, counted->children[0], below, above) ? above : NULL;
+}
+
+rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rql_rel *rel, struct rql_leaf *leaf)
+{
+	struct rql_error why = {0};
+	struct rql_leaf other = {0};
+	struct rql_block *block;
+	const struct rql_rel *above = rel->kind == RQL_REL_AGGREGATE ? two_levels(p->arena, rel) : NULL;
+	if (!above)
+		return RQL_OK;
+	rql_status status = rql_block_make_over(p->arena, above, &block, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
+	RQL_TRY(rql_join_leaf_try(p, block, &other));
+	if (other.prepared && rql_leaf_price(&other) < rql_leaf_price(leaf)) {
+		const struct rql_leaf before = *leaf;
+		*leaf = other;
+		other = before;
+	}
+	rql_leaf_clear(&other);
 	return RQL_OK;
 }

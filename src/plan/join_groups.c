@@ -1,0 +1,232 @@
+/* The groups of a block as rows of a form, which stay on the device for what is above them: a column for each slot. */
+#include <string.h>
+
+#include "plan/join.h"
+#include "util/sort.h"
+
+/* Values whose codes do not ascend as they do are sorted while planning, up to so many. */
+#define SORTED_VALUES (UINT32_C(1) << 20)
+
+struct forming {
+	struct rql_arena *arena;
+	const struct rql_request *request;
+	struct rql_error *err;
+};
+
+static rql_status refuse(struct forming *f, const char *why)
+{
+	return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "groups that stay on a GPU: %s", why);
+}
+
+static rql_status out_of_memory(struct forming *f)
+{
+	return rql_error_memory(f->err, 0, "a plan");
+}
+
+/* ---- keys ---- */
+
+static int compare_values(const void *context, uint32_t a, uint32_t b)
+{
+	const struct rql_column *values = context;
+	bool valid_a = rql_column_valid(values, a), valid_b = rql_column_valid(values, b);
+	if (!valid_a || !valid_b)
+		return (int)!valid_a - (int)!valid_b; /* NULL last */
+	return rql_column_compare(values, a, values, b);
+}
+
+/* A dictionary of the values of `count` key codes, and the code that each of these has in it. */
+static rql_status sort_values(struct forming *f, const struct rql_column *values, uint32_t count,
+                              struct rql_dimension *out, uint32_t **code_of_key)
+{
+	uint32_t *order = RQL_NEW_ARRAY(f->arena, uint32_t, count + 1u);
+	uint32_t *spare = RQL_NEW_ARRAY(f->arena, uint32_t, count + 1u);
+	uint32_t *codes = RQL_NEW_ARRAY(f->arena, uint32_t, count + 1u);
+	const size_t bytes = rql_type_bytes(values->type);
+	if (count > SORTED_VALUES)
+		return refuse(f, "a key has too many values that would have to be sorted");
+	out->values = (struct rql_column){.type = values->type,
+	                                  .data = rql_arena_array(f->arena, count + 1u, bytes),
+	                                  .validity = RQL_NEW_ARRAY(f->arena, uint64_t, count / 64 + 1u)};
+	if (!order || !spare || !codes || !out->values.data || !out->values.validity)
+		return out_of_memory(f);
+	for (uint32_t k = 0; k < count; k++)
+		order[k] = k;
+	rql_sort_items(order, spare, count, compare_values, (void *)(uintptr_t)values);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t k = order[i];
+		if (i && compare_values(values, order[i - 1], k) == 0) {
+			codes[k] = out->count - 1;
+			continue;
+		}
+		memcpy((char *)out->values.data + out->count * bytes, (const char *)values->data + k * bytes, bytes);
+		if (rql_column_valid(values, k))
+			out->values.validity[out->count >> 6] |= UINT64_C(1) << (out->count & 63);
+		else
+			out->has_null = true;
+		codes[k] = out->count++;
+	}
+	*code_of_key = codes;
+	return RQL_OK;
+}
+
+/* The codes of a column's own dictionary stand for themselves. */
+static const struct rql_dimension *own_dictionary(const struct forming *f, const struct rql_group_key *key,
+                                                  const struct rql_slot *slot)
+{
+	if (key->source.kind != RQL_SOURCE_COLUMN || key->key_of_code)
+		return NULL;
+	const struct rql_dimension *d = f->request->snapshot->columns[key->source.index].dimension;
+	return d && d->count && slot->values == &d->values ? d : NULL;
+}
+
+static rql_status coded_key(struct forming *f, const struct rql_group_key *key, const struct rql_slot *slot,
+                            struct rql_form_column *column, struct rql_group_output *out)
+{
+	const struct rql_dimension *own = own_dictionary(f, key, slot);
+	struct rql_dimension *made = own ? NULL : RQL_NEW(f->arena, struct rql_dimension);
+	uint32_t *codes = NULL;
+	if (!own && !made)
+		return out_of_memory(f);
+	if (!own) {
+		made->type = slot->type;
+		RQL_TRY(sort_values(f, slot->values, key->key_count, made, &codes));
+	}
+	const struct rql_dimension *d = own ? own : made;
+	column->of.kind = RQL_STORE_CODED;
+	column->of.dimension = d;
+	column->nullable = d->has_null;
+	out->number_of_key = codes;
+	for (uint32_t k = 0; codes && d->has_null && k < key->key_count; k++)
+		if (codes[k] == d->count - 1)
+			out->null_key = k;
+	if (own && d->has_null)
+		out->null_key = d->count - 1;
+	return RQL_OK;
+}
+
+static rql_status key_column(struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
+                             struct rql_group_output *out)
+{
+	const struct rql_group_key *key = &f->request->groups[slot->key];
+	out->of_key = true;
+	out->index = slot->key;
+	if (slot->wide)
+		return refuse(f, "a key has values in a range of more than 2^32");
+	if (slot->values)
+		return coded_key(f, key, slot, column, out);
+	column->of.kind = RQL_STORE_INTEGER;
+	column->nullable = slot->null_key != RQL_NONE;
+	column->of.least = slot->least;
+	column->of.greatest = (rql_int128)slot->least + key->key_count - 1 - column->nullable;
+	if (column->nullable)
+		out->null_key = slot->null_key;
+	return RQL_OK;
+}
+
+/* ---- aggregates ---- */
+
+static void count_column(const struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
+                         struct rql_group_output *out)
+{
+	column->of.kind = RQL_STORE_INTEGER;
+	column->of.greatest = (rql_int128)f->request->snapshot->rows;
+	out->index = slot->count;
+}
+
+/* Of the single values that an aggregate reads. */
+static rql_status bounds_of(struct forming *f, const struct rql_source *source, struct rql_bounds *out)
+{
+	if (source->kind == RQL_SOURCE_PROGRAM) {
+		const struct rql_program_result *r = &f->request->programs[source->index].program->results[source->result];
+		*out = r->kind == RQL_LANE_BOOL ? (struct rql_bounds){0, 1} : r->bounds;
+		return RQL_OK;
+	}
+	if (source->kind != RQL_SOURCE_COLUMN)
+		return refuse(f, "an aggregate reads a joined dimension");
+	const struct rql_store_column *column = &f->request->snapshot->columns[source->index];
+	*out = (struct rql_bounds){column->least, column->greatest};
+	return RQL_OK;
+}
+
+static rql_int128 least_of(rql_int128 a, rql_int128 b)
+{
+	return a < b ? a : b;
+}
+
+static rql_status sum_column(struct forming *f, const struct rql_agg *agg, struct rql_form_column *column)
+{
+	const rql_int128 rows = (rql_int128)f->request->snapshot->rows;
+	struct rql_bounds b;
+	RQL_TRY(bounds_of(f, &agg->source, &b));
+	rql_int128 low, high;
+	if (__builtin_mul_overflow(b.low, rows, &low) || __builtin_mul_overflow(b.high, rows, &high))
+		return refuse(f, "a sum takes more than 64 bits");
+	column->of.least = least_of(b.low, low);
+	column->of.greatest = -least_of(-b.high, -high);
+	return RQL_OK;
+}
+
+static rql_status extreme_column(struct forming *f, const struct rql_agg *agg, const struct rql_slot *slot,
+                                 struct rql_form_column *column)
+{
+	struct rql_bounds b;
+	if (slot->values) {
+		if (agg->source.kind != RQL_SOURCE_COLUMN)
+			return refuse(f, "an extreme of a joined dimension");
+		column->of.kind = RQL_STORE_CODED;
+		column->of.dimension = f->request->snapshot->columns[agg->source.index].dimension;
+		return RQL_OK;
+	}
+	RQL_TRY(bounds_of(f, &agg->source, &b));
+	column->of.least = b.low;
+	column->of.greatest = b.high;
+	return RQL_OK;
+}
+
+static rql_status agg_column(struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
+                             struct rql_group_output *out)
+{
+	if (slot->kind == RQL_SLOT_COUNT) {
+		count_column(f, slot, column, out);
+		return RQL_OK;
+	}
+	if (slot->kind != RQL_SLOT_SUM && slot->kind != RQL_SLOT_VALUE)
+		return refuse(f, "an aggregate is made of several ones");
+	if (slot->term_count != 1 || slot->terms[0].coefficient != 1)
+		return refuse(f, "a sum is made of several ones");
+	const struct rql_agg *agg = &f->request->aggs[slot->terms[0].agg];
+	out->index = slot->terms[0].agg;
+	column->nullable = true; /* what no value was in */
+	column->of.kind = slot->real ? RQL_STORE_REAL : RQL_STORE_INTEGER;
+	if (slot->real)
+		return RQL_OK;
+	return slot->kind == RQL_SLOT_SUM ? sum_column(f, agg, column) : extreme_column(f, agg, slot, column);
+}
+
+/* ---- the whole ---- */
+
+rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *slots, uint32_t count,
+                                struct rql_request *request, struct rql_error *err)
+{
+	struct forming f = {arena, request, err};
+	struct rql_form_column *columns = RQL_NEW_ARRAY(arena, struct rql_form_column, count + 1u);
+	struct rql_group_output *outputs = RQL_NEW_ARRAY(arena, struct rql_group_output, count + 1u);
+	if (!columns || !outputs)
+		return out_of_memory(&f);
+	for (uint32_t i = 0; i < count; i++) {
+		columns[i].of = (struct rql_store_column){.name = "group", .type = slots[i].type};
+		outputs[i].null_key = UINT64_MAX;
+		RQL_TRY(slots[i].kind == RQL_SLOT_KEY ? key_column(&f, &slots[i], &columns[i], &outputs[i])
+		                                      : agg_column(&f, &slots[i], &columns[i], &outputs[i]));
+	}
+	const struct rql_form_spec spec = {.rows = request->snapshot->rows,
+	                                   .column_count = count,
+	                                   .columns = columns,
+	                                   .source_count = 1,
+	                                   .sources = &request->snapshot};
+	RQL_TRY(rql_form_new(&spec, &request->gives, err));
+	request->wants = RQL_PORT_COLUMNS;
+	request->group_output_count = count;
+	request->group_outputs = outputs;
+	return RQL_OK;
+}

@@ -1,0 +1,207 @@
+/* Groups that stay on a device: grouped once more, filtered, joined, and counted DISTINCT there. Every answer is DuckDB's, and
+ * EXPLAIN says that the groups stayed. Random queries, keys and aggregates of every kind that has a field, NULLs, groups
+ * that are more than was expected, none at all, errors, and devices that fail. */
+#include "check.h"
+#include "device.h"
+
+static struct session groups_session(void)
+{
+	struct session s = open_session(NULL, NULL);
+	run(s.con,
+	    "CREATE TABLE t AS SELECT (hash(i) % 3000)::INTEGER k, (hash(i % 9000) % 1000000007)::BIGINT * 3 w, "
+	    "(i % 23)::SMALLINT f, (hash(i * 3) % 2000)::INTEGER - 1000 v, ((hash(i * 5) % 100000)::BIGINT - 50000)::DECIMAL(9, 2) m, "
+	    "((hash(i * 7) % 64)::DOUBLE - 32) / 8 d, DATE '2019-01-01' + (hash(i * 11) % 90)::INTEGER a, "
+	    "'s' || (hash(i * 13) % 70) s, i % 3 = 0 b FROM range(20000) r(i)");
+	run(s.con, "UPDATE t SET k = NULL WHERE v = 7; UPDATE t SET v = NULL WHERE hash(k) % 5 = 0; "
+	           "UPDATE t SET d = CASE k % 4 WHEN 0 THEN 'NaN'::DOUBLE WHEN 1 THEN -0.0 WHEN 2 THEN 0.0 END WHERE k % 7 < 2; "
+	           "UPDATE t SET m = NULL WHERE k % 11 = 3; UPDATE t SET s = NULL WHERE k % 13 = 2; "
+	           "UPDATE t SET f = NULL WHERE v % 50 = 1");
+	run(s.con, "CREATE TABLE o AS SELECT (hash(i * 17) % 4000)::INTEGER k, (i % 23)::SMALLINT f, 's' || (hash(i) % 90) s, i::INTEGER n "
+	           "FROM range(5000) r(i)");
+	run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX co ON o USING columns (*)");
+	use(s.con, "compute");
+	return s;
+}
+
+/* DuckDB's answer, by a scan over groups that stay on the device. */
+static void same_at(rayql_connection *con, const char *sql, int line)
+{
+	char text[2048];
+	run(con, "SET rayql_enable_scan = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_enable_scan = on");
+	expect_at(con, sql, "scan", want, __FILE__, line);
+	snprintf(text, sizeof text, "EXPLAIN %s", sql);
+	char *explain = rows_of(con, text, NULL);
+	if (!strstr(explain, "which stay on the device"))
+		fail_msg("line %d: no groups stay on the device: %s\n%s", line, sql, explain);
+	free(explain);
+	free(want);
+}
+#define same(con, sql) same_at(con, sql, __LINE__)
+
+/* Every kind of key and aggregate as a column that is grouped by, added up or compared. */
+static void columns(rayql_connection *con)
+{
+	same(con, "SELECT n, count(*) FROM (SELECT k, count(*) n FROM t GROUP BY k) GROUP BY n ORDER BY ALL");
+	same(con, "SELECT f, count(*), count(k), sum(n), sum(sv), sum(sm), min(lo), max(hi), min(ld), max(hd), max(ha), min(ls), "
+	          "count(c), count(sv) FROM (SELECT f, k, b, count(*) n, count(v) c, sum(v) sv, sum(m) sm, min(v) lo, "
+	          "max(v) hi, min(d) ld, max(d) hd, max(a) ha, min(s) ls FROM t GROUP BY f, k, b) GROUP BY f ORDER BY ALL");
+	same(con, "SELECT ls, ha, count(*) FROM (SELECT k, max(a) ha, min(s) ls FROM t GROUP BY k) GROUP BY ls, ha ORDER BY ALL");
+	same(con, "SELECT s, count(*), sum(n) FROM (SELECT DISTINCT s, a, 1 n FROM t) GROUP BY s ORDER BY ALL");
+	same(con, "SELECT y, sum(n) FROM (SELECT year(a) * 100 + month(a) y, substring(s, 1, 2) x, count(*) n FROM t GROUP BY ALL) "
+	          "GROUP BY y ORDER BY ALL");
+	same(con, "SELECT x, sum(n), count(*) FROM (SELECT substring(s, 1, 2) x, s z, count(*) n FROM t GROUP BY ALL) GROUP BY x ORDER BY ALL");
+	same(con, "SELECT b, count(*) FROM (SELECT b, f FROM t GROUP BY b, f) GROUP BY b ORDER BY ALL");
+	same(con, "SELECT n % 3, count(*) FROM (SELECT w, count(*) n FROM t GROUP BY w) GROUP BY ALL ORDER BY ALL");
+}
+
+/* What is above: conditions, expressions, three levels, no key, the first groups of an order. */
+static void above(rayql_connection *con)
+{
+	same(con, "SELECT n, count(*) FROM (SELECT k, count(*) n, sum(v) x FROM t GROUP BY k) WHERE x > 0 AND n > 5 GROUP BY n ORDER BY ALL");
+	same(con, "SELECT count(*), sum(n), min(x), max(x) FROM (SELECT k, count(*) n, sum(v) x FROM t GROUP BY k) WHERE x IS NOT NULL");
+	same(con, "SELECT count(*), sum(n) FROM (SELECT k, count(*) n FROM t WHERE v > 5000 GROUP BY k)");
+	same(con, "SELECT c, count(*) FROM (SELECT n, count(*) c FROM (SELECT k, count(*) n FROM t GROUP BY k) GROUP BY n) GROUP BY c ORDER BY ALL");
+	same(con, "SELECT x, count(*) c FROM (SELECT k, sum(v) x FROM t GROUP BY k) GROUP BY x ORDER BY c DESC, x LIMIT 5");
+	same(con, "SELECT max(x + n) - min(x) FROM (SELECT k, sum(v) x, count(*) n FROM t GROUP BY k)");
+}
+
+/* Rows that are joined, and groups that are. */
+static void joins(rayql_connection *con)
+{
+	same(con, "SELECT c, count(*) FROM (SELECT o.k, count(t.v) c FROM o LEFT JOIN t ON o.k = t.k GROUP BY o.k) GROUP BY c ORDER BY ALL");
+	same(con, "SELECT o.f, count(*), sum(g.x) FROM o JOIN (SELECT k, sum(v) x FROM t GROUP BY k) g ON o.k = g.k GROUP BY o.f ORDER BY ALL");
+	same(con, "SELECT g.n, count(*), sum(h.n) FROM (SELECT k, count(*) n FROM t GROUP BY k) g JOIN (SELECT k, max(n) n FROM o GROUP BY k) h "
+	          "ON g.k = h.k GROUP BY g.n ORDER BY ALL");
+	same(con, "SELECT g.s, count(*), min(o.n) FROM (SELECT DISTINCT s, f FROM t) g JOIN o ON g.f = o.f GROUP BY g.s ORDER BY ALL");
+}
+
+/* A DISTINCT argument with so many values that grouping twice is cheaper than handing the groups on. */
+static void distinct(rayql_connection *con)
+{
+	run(con, "CREATE TABLE u AS SELECT (hash(i) % 400000)::INTEGER x, (i % 7)::INTEGER g, i::INTEGER v FROM range(500000) r(i); "
+	         "UPDATE u SET x = NULL WHERE x % 91 = 0; CREATE INDEX cu ON u USING columns (*)");
+	same(con, "SELECT count(DISTINCT x), sum(v), max(v) FROM u");
+	same(con, "SELECT g, count(DISTINCT x) c, count(*), sum(v), min(v), count(x) FROM u GROUP BY g ORDER BY ALL");
+}
+
+/* Far more groups than a sample says, so that the memory for them grows. */
+static void growth(rayql_connection *con)
+{
+	run(con, "CREATE TABLE h AS SELECT CASE WHEN i % 4096 < 64 OR i > 60000 THEN (i * 7919)::BIGINT % 4000000007 ELSE 5 END x FROM "
+	         "range(120000) r(i); CREATE INDEX ch ON h USING columns (*)");
+	for (int again = 0; again < 2; again++)
+		same(con, "SELECT n, count(*) FROM (SELECT x, count(*) n FROM h GROUP BY x) GROUP BY n ORDER BY ALL");
+}
+
+/* What fails in a group fails as with DuckDB; an empty table has no groups. */
+static void edges(rayql_connection *con)
+{
+	static const char sql[] = "SELECT sum((n * 9000000000000000000)::BIGINT) FROM (SELECT k, count(*) n FROM t GROUP BY k)";
+	for (int on = 0; on < 2; on++) {
+		run(con, on ? "SET rayql_enable_scan = on" : "SET rayql_enable_scan = off");
+		fails_at(con, sql, RAYQL_ERROR_HOST, "Out of Range", __FILE__, __LINE__);
+	}
+	run(con, "CREATE TABLE e AS FROM t WHERE k < -1; CREATE INDEX ce ON e USING columns (*)");
+	expect(con, "SELECT s, count(*) FROM (SELECT DISTINCT s, f FROM e) GROUP BY s", NULL, "");
+	expect(con, "SELECT count(*), sum(n) FROM (SELECT k, count(*) n FROM e GROUP BY k)", NULL, "0|NULL\n");
+}
+
+/* Numbers of groups that 64 bits do not hold: another unit's, for a GPU's would be mixed up. */
+static void wide_keys(rayql_connection *con)
+{
+	static const char sql[] = "SELECT a, b, c, count(*) FROM x GROUP BY ALL ORDER BY ALL LIMIT 5";
+	run(con, "CREATE TABLE x AS SELECT (i * 7919) % 1000000007 a, (i * 104729) % 1000000009 b, (i * 31) % 1000003 c FROM range(5000) r(i); "
+	         "CREATE INDEX cx ON x USING columns (*); SET rayql_enable_scan = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_enable_scan = on");
+	expect(con, sql, "host", want);
+	free(want);
+}
+
+/* ---- random queries ---- */
+
+static uint64_t seed = 20261124;
+static const char *one_of(const char *const *list, size_t count)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return list[(seed >> 33) % count];
+}
+#define ONE_OF(list) one_of(list, sizeof(list) / sizeof *(list))
+
+static void random_query(rayql_connection *con, int number)
+{
+	static const char *const keys[] = {"k", "f", "s", "a", "b", "w", "k % 50", "length(s)", "upper(s)", "v"};
+	static const char *const aggs[] = {"count(*)", "count(v)", "count(m)", "sum(v)", "sum(f)", "min(v)", "max(k)", "count(s) FILTER (WHERE v > 0)"};
+	static const char *const from[] = {"t", "t", "t WHERE v > 200", "t WHERE s LIKE '%3' OR k IS NULL", "(SELECT t.* FROM t JOIN o ON t.k = o.k)"};
+	static const char *const group[] = {"p", "q", "x", "y", "x % 7", "p, y", "q, x"};
+	static const char *const over[] = {"count(*)", "count(p)", "count(q)", "min(q)", "max(p)", "sum(x)", "sum(y)", "max(y - x)"};
+	static const char *const where[] = {"", "", " WHERE x > 2", " WHERE y IS NULL OR y < 10", " WHERE q IS NOT NULL"};
+	char sql[768];
+	const char *by = ONE_OF(group), *first = ONE_OF(keys), *second = first;
+	while (second == first)
+		second = ONE_OF(keys);
+	snprintf(sql, sizeof sql,
+	         "SELECT %s, %s, %s FROM (SELECT %s AS p, %s AS q, %s AS x, %s AS y FROM %s GROUP BY p, q)%s GROUP BY %s ORDER BY ALL", by,
+	         ONE_OF(over), ONE_OF(over), first, second, ONE_OF(aggs), ONE_OF(aggs), ONE_OF(from), ONE_OF(where), by);
+	same_at(con, sql, 1000 + number);
+}
+
+static void everything(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = groups_session();
+	columns(s.con);
+	above(s.con);
+	joins(s.con);
+	distinct(s.con);
+	growth(s.con);
+	edges(s.con);
+	wide_keys(s.con);
+	for (int i = 0; i < 16; i++)
+		random_query(s.con, i);
+	close_session(&s);
+}
+
+/* A device that fails while groups are handed on: the same answer, by the host. */
+static void faults(void **state)
+{
+	static const char *const kinds[] = {"allocation", "submission", "wait"};
+	static const char sql[] = "SELECT n, count(*) FROM (SELECT k, count(*) n FROM t GROUP BY k) GROUP BY n ORDER BY ALL";
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		bool clean = false;
+		int struck = 0;
+		for (int n = 1; n < 200 && !clean; n += k ? 2 : 5) {
+			char fault[64];
+			snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
+			with_vulkan(fault);
+			struct session s = open_session(NULL, NULL);
+			run(s.con, "CREATE TABLE t AS SELECT (hash(i) % 500)::INTEGER k FROM range(6000) r(i); CREATE INDEX c ON t USING columns (*)");
+			char *want = rows_of(s.con, sql, NULL);
+			use(s.con, "compute");
+			for (int i = 0; i < 2; i++)
+				expect_at(s.con, sql, NULL, want, __FILE__, __LINE__);
+			char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
+			clean = strcmp(marked, "0\n") == 0;
+			struck += !clean;
+			free(marked);
+			free(want);
+			close_session(&s);
+		}
+		assert_true(clean);
+		assert_true(struck > 0);
+	}
+	with_vulkan(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(everything), cmocka_unit_test(faults)};
+	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+}
