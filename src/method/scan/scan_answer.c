@@ -159,7 +159,7 @@ static rql_status find_groups(struct answering *a, struct rql_scan_found **memor
 	const struct rql_scan *scan = a->scan;
 	const struct rql_scan_groups *g = a->g;
 	const uint64_t all = a->count = count_groups(a);
-	bool listed = g->keys || g->hash.entries, sorted = listed && (g->keys || all <= RQL_SCAN_SORTED_GROUPS);
+	bool listed = g->keys || g->hash.entries, sorted = listed && all <= RQL_SCAN_SORTED_GROUPS;
 	uint64_t room = (all + 1) * (sorted ? 2 : 1);
 	a->nothing = scan->scalar && g->rows[0] == 0;
 	for (uint32_t p = 0; g->parts && p < RQL_SCAN_PARTS; p++)

@@ -1,7 +1,9 @@
 /* The groups of a finished run on a GPU, as an answer. */
 #include "method/scan/scan_compute_run.h"
 
-#include <stdlib.h>
+#include <stdatomic.h>
+
+#include "util/large.h"
 
 /* Extremes come as unsigned keys. */
 static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
@@ -18,20 +20,36 @@ static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
 	}
 }
 
-/* Makes the device's rows the CPU's; returns the table rows in them. */
-static uint64_t settle_rows(const struct rql_scan *scan, uint64_t *rows, uint64_t count)
+#define SETTLED UINT64_C(16384) /* groups that a thread takes at once */
+struct settling {
+	const struct rql_scan *scan;
+	uint64_t *rows, count;
+	_Atomic uint64_t passed;
+};
+
+static void settle_some(void *state, uint64_t index, unsigned worker)
 {
+	struct settling *t = state;
+	const uint32_t words = t->scan->row_words;
+	const uint64_t first = index * SETTLED, end = first + SETTLED < t->count ? first + SETTLED : t->count;
 	uint64_t passed = 0;
-	for (uint64_t i = 0; i < count; i++)
-		passed += rows[i * scan->row_words];
-	for (uint32_t s = 0; s < scan->slot_count; s++) {
-		const struct rql_scan_slot *slot = &scan->slots[s];
-		if (slot->kind < RQL_SCAN_SLOT_MIN)
-			continue;
-		for (uint64_t i = 0; i < count; i++)
-			rows[i * scan->row_words + slot->word] = value_of_key(slot->kind, rows[i * scan->row_words + slot->word]);
+	(void)worker;
+	for (uint64_t i = first; i < end; i++)
+		passed += t->rows[i * words];
+	for (uint32_t s = 0; s < t->scan->slot_count; s++) {
+		const struct rql_scan_slot *slot = &t->scan->slots[s];
+		for (uint64_t i = first; i < end && slot->kind >= RQL_SCAN_SLOT_MIN; i++)
+			t->rows[i * words + slot->word] = value_of_key(slot->kind, t->rows[i * words + slot->word]);
 	}
-	return passed;
+	atomic_fetch_add(&t->passed, passed);
+}
+
+/* Makes the device's rows the CPU's; returns the table rows in them. */
+static uint64_t settle_rows(const struct rql_scan_groups *g)
+{
+	struct settling t = {.scan = g->scan, .rows = g->rows, .count = g->capacity};
+	rql_scan_each(g->pool, (t.count + SETTLED - 1) / SETTLED, settle_some, &t);
+	return t.passed;
 }
 
 /* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
@@ -42,7 +60,7 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_sc
 		return rql_scan_first_fetch(p, x, g, memory, err);
 	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
 	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
-	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1};
+	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1, .pool = p->stage.device->pool};
 	if (p->plan.whole) {
 		g->capacity = x->capacity;
 		g->rows = list;
@@ -54,7 +72,7 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_sc
 		g->rows = list + x->room;
 		return RQL_OK;
 	}
-	*memory = malloc(count * rql_scan_entry_bytes(p));
+	*memory = rql_large_alloc(count * rql_scan_entry_bytes(p));
 	if (!*memory)
 		return rql_error_memory(err, count * rql_scan_entry_bytes(p), "the groups of a query");
 	g->keys = *memory;
@@ -86,12 +104,12 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_conte
 		return answer_nothing(p, run->arena, run->port, err);
 	rql_status status = fetch_groups(p, x, &groups, &memory, err);
 	if (status == RQL_OK) {
-		passed = settle_rows(p->scan, groups.rows, groups.capacity);
+		passed = settle_rows(&groups);
 		if (p->table.wanted) /* these are not all */
 			passed = ((const uint64_t *)(x->seen ? x->seen : x->result)->map)[RQL_SCAN_STATE_PASSED];
 		status = rql_scan_answer(p->scan, &groups, run->arena, &answer, err);
 	}
-	free(memory);
+	rql_large_free(memory);
 	if (status != RQL_OK)
 		return status;
 	answer.cells_read = p->table.rows;

@@ -6,10 +6,9 @@
  * on an H200 (4.3 GB at 4.4 TB/s), and their way to the host would be 30 ms or more. */
 #include "method/scan/scan_compute_run.h"
 
-#include <stdlib.h>
-
 #include "primitive/primitive.h"
 #include "shaders/method/scan/scan_choose.comp.h"
+#include "util/large.h"
 
 #define CHOOSE_SIZE 256u
 #define CHOOSE_MOST 1056u /* workgroups: ranks per invocation beyond */
@@ -210,11 +209,11 @@ rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_s
 	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS;
 	const uint64_t found = head[RQL_SCAN_STATE_FOUND], chosen = head[RQL_SCAN_STATE_CHOSEN], word = sizeof(uint64_t);
 	*g = (struct rql_scan_groups){
-		.scan = p->scan, .ready = true, .copies = 1, .capacity = chosen, .used = chosen, .keys = list, .rows = list + x->room};
+		.scan = p->scan, .ready = true, .copies = 1, .pool = p->stage.device->pool, .capacity = chosen, .used = chosen, .keys = list, .rows = list + x->room};
 	if (chosen <= x->room)
 		return RQL_OK;
 	g->capacity = g->used = found;
-	g->keys = *memory = malloc(found * rql_scan_entry_bytes(p));
+	g->keys = *memory = rql_large_alloc(found * rql_scan_entry_bytes(p));
 	if (!*memory)
 		return rql_error_memory(err, found * rql_scan_entry_bytes(p), "the groups of a query");
 	g->rows = g->keys + found;
