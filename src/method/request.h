@@ -135,7 +135,7 @@ struct rql_group_key {
 	uint32_t key_count; /* NULL's included */
 	uint32_t null_key;  /* below key_count, or RQL_NONE: the source is never NULL */
 	/* Instead of key_count, when it would be more: the port has the key's codes in wide_keys. A null_key other than
-	 * RQL_NONE stands for wide_count - 1. Not with key_of_code, and not for GPUs. */
+	 * RQL_NONE stands for wide_count - 1. Not with key_of_code. */
 	uint64_t wide_count;
 };
 

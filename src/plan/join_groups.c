@@ -110,16 +110,14 @@ static rql_status key_column(struct forming *f, const struct rql_slot *slot, str
 	const struct rql_group_key *key = &f->request->groups[slot->key];
 	out->of_key = true;
 	out->index = slot->key;
-	if (slot->wide)
-		return refuse(f, "a key has values in a range of more than 2^32");
 	if (slot->values)
 		return coded_key(f, key, slot, column, out);
+	const rql_int128 keys = slot->wide ? (rql_int128)key->wide_count : (rql_int128)key->key_count;
+	out->null_key = slot->wide ? slot->null_wide : slot->null_key == RQL_NONE ? UINT64_MAX : slot->null_key;
 	column->of.kind = RQL_STORE_INTEGER;
-	column->nullable = slot->null_key != RQL_NONE;
+	column->nullable = out->null_key != UINT64_MAX;
 	column->of.least = slot->least;
-	column->of.greatest = (rql_int128)slot->least + key->key_count - 1 - column->nullable;
-	if (column->nullable)
-		out->null_key = slot->null_key;
+	column->of.greatest = slot->least + keys - 1 - column->nullable;
 	return RQL_OK;
 }
 

@@ -1,5 +1,6 @@
 /* From group rows to an answer: the groups that exist, ascending unless they are many and hashed, their keys and
  * values. */
+#include "method/scan/scan_kernels.h"
 #include "method/scan/scan_query.h"
 
 #include <stdlib.h>
@@ -86,6 +87,20 @@ static void count_stretch(void *state, uint64_t index, unsigned worker)
 	a->starts[index] = count;
 }
 
+/* Entry i of an array, or of a list. */
+static struct rql_scan_found found_at(const struct rql_scan_groups *g, uint64_t i)
+{
+	struct rql_scan_found f = {.low = i, .row = g->rows + i * g->scan->row_words};
+	if (g->keys && g->two_words) {
+		const uint64_t high = g->keys[2 * i] - 1;
+		f.low = g->keys[2 * i + 1] | high << RQL_SCAN_LOW_BITS;
+		f.high = high >> (64 - RQL_SCAN_LOW_BITS);
+	} else if (g->keys) {
+		f.low = g->keys[i] - 1;
+	}
+	return f;
+}
+
 static void list_stretch(void *state, uint64_t index, unsigned worker)
 {
 	const struct answering *a = state;
@@ -95,7 +110,7 @@ static void list_stretch(void *state, uint64_t index, unsigned worker)
 	(void)worker;
 	for (uint64_t i = index * STRETCH; i < end; i++)
 		if (g->rows[i * words])
-			*to++ = (struct rql_scan_found){g->keys ? g->keys[i] - 1 : i, 0, g->rows + i * words};
+			*to++ = found_at(g, i);
 }
 
 /* So many groups, in stretches. */

@@ -500,6 +500,35 @@ uint32_t rql_scan_code_number_of(struct rql_scan_coder *c, const struct rql_scan
 	return !number ? rql_spirv_u64(&c->m, 0) : c->group32 ? OP1(c, U_CONVERT, U64, number) : number;
 }
 
+static uint32_t either(struct rql_scan_coder *c, uint32_t bits, uint32_t more)
+{
+	return bits ? OP2(c, OR, U64, bits, more) : more;
+}
+
+/* The numbers of a wide scan: keys side by side (scan_kernels.h). */
+static uint32_t code_wide_number(struct rql_scan_coder *c)
+{
+	const struct rql_scan *scan = c->plan->scan;
+	const uint32_t low_bits = RQL_SCAN_LOW_BITS;
+	uint32_t low = 0, high = 0;
+	c->group32 = false;
+	for (uint32_t p = 0; p < scan->part_count; p++) {
+		const struct rql_scan_part *part = &scan->parts[p];
+		const uint32_t key = code_key(c, part), shift = part->shift;
+		uint32_t to = shift < low_bits ? shift : shift - low_bits;
+		uint32_t moved = to ? OP2(c, SHIFT_LEFT, U64, key, rql_scan_code_param(c, to, false)) : key;
+		if (shift >= low_bits) {
+			high = either(c, high, moved);
+		} else if (shift + part->bits <= low_bits) {
+			low = either(c, low, moved);
+		} else {
+			low = either(c, low, OP2(c, AND, U64, moved, rql_spirv_u64(&c->m, UINT64_MAX >> (64 - low_bits))));
+			high = either(c, high, OP2(c, SHIFT_RIGHT, U64, key, rql_scan_code_param(c, low_bits - shift, false)));
+		}
+	}
+	return high ? OP2(c, OR, U64, CALL(c, "scan_low_bits", RQL_SPIRV_U64, low, c->live), high) : low;
+}
+
 static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot)
 {
 	uint32_t live = c->live, value = rql_spirv_u64(&c->m, 1), about = c->plan->kinds[slot->word];
@@ -546,7 +575,8 @@ static void code_take(struct rql_scan_coder *c)
 		rql_spirv_end(&c->m, 0);
 		return;
 	}
-	uint32_t group = rql_scan_code_number_of(c, scan->parts, scan->part_count, scan->group_count);
+	uint32_t group = scan->wide ? code_wide_number(c)
+	                            : rql_scan_code_number_of(c, scan->parts, scan->part_count, scan->group_count);
 	/* The values are there before the first addition, so that their loads are in flight at once. */
 	for (uint32_t o = 0; o < scan->operand_count; o++)
 		(void)rql_scan_code_source(c, &scan->operands[o].source);

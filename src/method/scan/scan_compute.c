@@ -131,7 +131,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p)
 {
-	return (p->scan->row_words + UINT64_C(1)) * sizeof(uint64_t);
+	return (p->scan->row_words + rql_scan_key_words(p)) * sizeof(uint64_t);
 }
 
 uint64_t rql_scan_direct_groups(const struct rql_prepared *p)
@@ -147,7 +147,7 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 		return rql_scan_emit_bytes(p);
 	if (p->rows)
 		return state + (rql_scan_list_direct(p->capacity) ? 0 : p->capacity * sizeof(uint32_t));
-	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? 1u : 0u);
+	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? rql_scan_key_words(p) : 0);
 	uint64_t rows = p->capacity * words * sizeof(uint64_t);
 	if (p->scan->groups_form)
 		return rows + rql_scan_groups_bytes(p);
@@ -266,6 +266,9 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 		record_scan(p, x, &in, commands, uses, count);
 	if (status == RQL_OK && !p->rows && !p->plan.whole)
 		status = record_collect(p, x, false, commands, uses, count, err);
+	/* Groups still need each other's low bits while they are collected. */
+	if (status == RQL_OK && p->plan.wide)
+		rql_record_fill(commands, x->keys, x->keys->bytes / 2, x->keys->bytes / 2, 0);
 	if (status == RQL_OK && x->ranks)
 		status = rql_scan_first_record(p, x, commands, err);
 	else if (status == RQL_OK && x->seen)
@@ -337,7 +340,8 @@ static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x
 	RQL_TRY(rql_stage_buffer_new(p->stage.device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
-		RQL_TRY(rql_stage_buffer_new(p->stage.device, x->capacity * word, RQL_MEMORY_DEVICE, "the group numbers of a query", &x->keys, err));
+		RQL_TRY(rql_stage_buffer_new(p->stage.device, x->capacity * rql_scan_key_words(p) * word, RQL_MEMORY_DEVICE,
+		                             "the group numbers of a query", &x->keys, err));
 	RQL_TRY(rql_stage_buffer_new(p->stage.device, head, RQL_MEMORY_DEVICE, "the state of a query", &x->state, err));
 	RQL_TRY(p->scan->groups_form               ? rql_scan_groups_make(p, x, err)
 	        : rql_scan_chooses(p, x->capacity) ? rql_scan_first_make(p, x, err)
@@ -351,6 +355,7 @@ static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x
 		.kinds = p->tables->address + p->table.kinds,
 		.stride = x->capacity * p->scan->row_words * word,
 		.spread = p->plan.spread,
+		.wide = p->plan.wide,
 	};
 	return RQL_OK;
 }
@@ -521,8 +526,9 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
 		status = selection ? rql_scan_list_prepare(p, request, err) : rql_scan_prepare(request, device, &p->scan, err);
-	if (status == RQL_OK && p->scan->wide)
-		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the group keys have more than 2^62 combinations");
+	if (status == RQL_OK && p->scan->wide && rql_scan_number_bits(p->scan) > RQL_SCAN_LOW_BITS + RQL_SCAN_HIGH_BITS)
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the group keys take more than %u bits together",
+		                       RQL_SCAN_LOW_BITS + RQL_SCAN_HIGH_BITS);
 	if (status == RQL_OK)
 		rql_scan_dismiss(p->scan); /* who took the sample */
 	if (status == RQL_OK)

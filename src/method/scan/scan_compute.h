@@ -109,6 +109,7 @@ struct rql_scan_plan {
 	/* groups */
 	uint32_t mode, copies;
 	bool hashed, whole;
+	bool wide;       /* group numbers are (scan_kernels.h) */
 	uint32_t spread; /* arrays of rows in device memory: see struct rql_scan_accumulator */
 	uint32_t *kinds; /* [row_words]: as the kernel's table has them (scan_kernels.h) */
 	/* mode SHARED: words of 32 bits, and of 64, of a copy of a group's row; bits of a sum's limb */

@@ -59,8 +59,8 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_sc
 	if (x->ranks)
 		return rql_scan_first_fetch(p, x, g, memory, err);
 	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
-	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words;
-	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1, .pool = p->stage.device->pool};
+	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words, keys = rql_scan_key_words(p);
+	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1, .two_words = keys == 2, .pool = p->stage.device->pool};
 	if (p->plan.whole) {
 		g->capacity = x->capacity;
 		g->rows = list;
@@ -69,20 +69,20 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_sc
 	g->capacity = g->used = count;
 	if (count <= x->room) {
 		g->keys = list;
-		g->rows = list + x->room;
+		g->rows = list + x->room * keys;
 		return RQL_OK;
 	}
 	*memory = rql_large_alloc(count * rql_scan_entry_bytes(p));
 	if (!*memory)
 		return rql_error_memory(err, count * rql_scan_entry_bytes(p), "the groups of a query");
 	g->keys = *memory;
-	g->rows = g->keys + count;
+	g->rows = g->keys + count * keys;
 	const uint64_t word = sizeof(uint64_t), room = x->room, others = count - room;
-	memcpy(g->keys, list, room * word);
-	memcpy(g->rows, list + room, room * words * word);
-	RQL_TRY(rql_buffer_download(x->others, 0, g->keys + room, others * word, err));
-	return rql_buffer_download(x->others, (x->capacity - room) * word, g->rows + room * words, others * words * word,
-	                           err);
+	memcpy(g->keys, list, room * keys * word);
+	memcpy(g->rows, list + room * keys, room * words * word);
+	RQL_TRY(rql_buffer_download(x->others, 0, g->keys + room * keys, others * keys * word, err));
+	return rql_buffer_download(x->others, (x->capacity - room) * keys * word, g->rows + room * words,
+	                           others * words * word, err);
 }
 
 /* The zone maps leave nothing: no device is needed for that. */

@@ -192,7 +192,8 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 	                                          .capacity = x->capacity,
 	                                          .room = x->room,
 	                                          .groups = (uint32_t)groups,
-	                                          .row_words = p->scan->row_words};
+	                                          .row_words = p->scan->row_words,
+	                                          .key_words = (uint32_t)rql_scan_key_words(p)};
 	const struct rql_use uses[] = {{x->others, RQL_READ},
 	                               {x->ranks, RQL_READ},
 	                               {x->choice, RQL_READ},
@@ -206,17 +207,18 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
                                 struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err)
 {
-	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS;
+	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS, keys = rql_scan_key_words(p);
 	const uint64_t found = head[RQL_SCAN_STATE_FOUND], chosen = head[RQL_SCAN_STATE_CHOSEN], word = sizeof(uint64_t);
 	*g = (struct rql_scan_groups){
-		.scan = p->scan, .ready = true, .copies = 1, .pool = p->stage.device->pool, .capacity = chosen, .used = chosen, .keys = list, .rows = list + x->room};
+		.scan = p->scan, .ready = true, .copies = 1, .two_words = p->plan.wide, .pool = p->stage.device->pool,
+		.capacity = chosen, .used = chosen, .keys = list, .rows = list + x->room * keys};
 	if (chosen <= x->room)
 		return RQL_OK;
 	g->capacity = g->used = found;
 	g->keys = *memory = rql_large_alloc(found * rql_scan_entry_bytes(p));
 	if (!*memory)
 		return rql_error_memory(err, found * rql_scan_entry_bytes(p), "the groups of a query");
-	g->rows = g->keys + found;
-	RQL_TRY(rql_buffer_download(x->others, 0, g->keys, found * word, err));
-	return rql_buffer_download(x->others, x->capacity * word, g->rows, found * p->scan->row_words * word, err);
+	g->rows = g->keys + found * keys;
+	RQL_TRY(rql_buffer_download(x->others, 0, g->keys, found * keys * word, err));
+	return rql_buffer_download(x->others, x->capacity * keys * word, g->rows, found * p->scan->row_words * word, err);
 }

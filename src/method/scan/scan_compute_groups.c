@@ -74,10 +74,11 @@ static struct rql_scan_group_column key_column(struct rql_scan_plan *plan, const
 	const struct rql_scan_part *part = &plan->scan->parts[o->index];
 	const uint64_t first = part->first_key;
 	const bool null = !needs_fields(part, o) && o->null_key != UINT64_MAX && o->null_key >= first;
-	return (struct rql_scan_group_column){.kind = RQL_SCAN_KEY_GROUP,
+	const bool wide = plan->scan->wide;
+	return (struct rql_scan_group_column){.kind = wide ? RQL_SCAN_KEY_BITS : RQL_SCAN_KEY_GROUP,
 	                                      .less = 0 - (first + 1),
-	                                      .stride = part->stride,
-	                                      .key_count = part->key_count,
+	                                      .stride = wide ? part->shift : part->stride,
+	                                      .key_count = wide ? UINT64_MAX >> (64 - part->bits) : part->key_count,
 	                                      .null_key = null ? o->null_key - first : UINT64_MAX,
 	                                      .fields = put_fields(&plan->blob, part, o)};
 }

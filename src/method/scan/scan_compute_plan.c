@@ -124,8 +124,7 @@ const char *rql_scan_compute_refusal(const struct rql_request *r, const struct r
 	for (uint32_t j = 0; !why && j < r->lookup_count; j++)
 		why = refuse_join(r, &r->lookups[j], device);
 	for (uint32_t g = 0; !why && g < r->group_count; g++)
-		why = r->groups[g].wide_count ? "a group key has values in a range of more than 2^32"
-		                              : refuse_source(r, &r->groups[g].source, device);
+		why = refuse_source(r, &r->groups[g].source, device);
 	for (uint32_t a = 0; !why && a < r->agg_count; a++)
 		if (r->aggs[a].kind != RQL_AGG_COUNT_STAR)
 			why = refuse_source(r, &r->aggs[a].source, device);
@@ -364,6 +363,7 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	plan->shared_extremes =
 		plan->mode == RQL_SCAN_MODE_SCALAR ? plan->workgroup / subgroup * scan->row_words : rows * plan->row_extremes;
 	bool large = groups > DENSE_WORDS / words;
+	plan->wide = scan->wide && rql_scan_number_bits(scan) > RQL_SCAN_LOW_BITS;
 	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
 	choose_spread(plan);
 	plan->whole = !plan->hashed && plan->spread == 1 && groups <= WHOLE_WORDS / words && !scan->groups_form;

@@ -53,6 +53,11 @@ struct rql_scan_context {
 /* scan_compute_answer.c: the groups of a run. x NULL: the zone maps left nothing to run. */
 rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
                                    struct rql_error *err);
+/* Words of a group's number in a list. */
+static inline uint64_t rql_scan_key_words(const struct rql_prepared *p)
+{
+	return p->plan.wide ? 2 : 1;
+}
 /* Bytes of a group in a list. */
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
 

@@ -91,16 +91,23 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_STATE_PASSED 4u   /* rows in groups, also in those that are not wanted; by the collecting pass */
 #define RQL_SCAN_STATE_CHOSEN 5u   /* of the result alone: groups in its list, also those that it has no room for */
 #define RQL_SCAN_STATE_WORDS 8u
+/* Of wide numbers, up to 95 bits, the low ones are put into a hash table of their own, and where they lie there is the upper
+ * half of a number of 64 bits, below which are the high ones. In lists such a group has two words: its high bits + 1, and
+ * the low ones. */
+#define RQL_SCAN_LOW_BITS 63u
+#define RQL_SCAN_HIGH_BITS 32u
 struct rql_scan_accumulator {
 	uint64_t rows;   /* uint64_t[spread][capacity][row_words] */
-	uint64_t keys;   /* hashed: uint64_t[capacity], group number + 1, 0: free. 0: rows are found by group number */
+	/* Hashed: uint64_t[capacity], group number + 1, 0: free; wide: behind them the same of low bits. 0: rows are found by
+	 * group number. */
+	uint64_t keys;
 	uint64_t mask;   /* hashed: capacity - 1; LIST: entries that there is room for */
 	uint64_t state;  /* uint64_t[RQL_SCAN_STATE_WORDS] */
 	uint64_t result; /* the state as it was at the end, then groups: uint64_t[RQL_SCAN_STATE_WORDS], uint64_t[] */
 	uint64_t kinds;  /* uint32_t[row_words]: kind | limbs << 4 | place << 16 */
 	uint64_t stride; /* bytes from one array of rows to the next, when there are several of them: */
 	uint32_t spread; /* a power of two; workgroups take turns, and the collecting pass folds them. Hashed: 1 */
-	uint32_t unused;
+	uint32_t wide;   /* numbers are */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_accumulator, 64);
 
@@ -133,7 +140,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_items_args, 56);
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
 	uint64_t capacity; /* rows */
-	uint64_t room;     /* of the list in the result: uint64_t[room], uint64_t[room][row_words] */
+	uint64_t room;     /* of the list in the result: numbers, then uint64_t[room][row_words] */
 	uint64_t others;   /* the second list, with room for capacity - room; 0: none is needed */
 	uint32_t groups, row_words;
 	uint32_t reset;        /* only puts everything at rest */
@@ -151,6 +158,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 128);
 #define RQL_SCAN_KEY_REAL_EXTREME 3u /* a key of one */
 #define RQL_SCAN_KEY_GROUP 4u        /* no word: a part of the group's number */
 #define RQL_SCAN_KEY_NONE 5u
+#define RQL_SCAN_KEY_BITS 6u /* as GROUP, of numbers whose parts lie side by side: number >> stride & key_count */
 #define RQL_SCAN_NO_WORD 0xffffffffu
 /* Behind it tests, RQL_GROUP_TESTS at most. */
 struct rql_scan_wanted_args {
@@ -172,11 +180,11 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_group_test, 32);
 struct rql_scan_group_column {
 	uint32_t kind;   /* RQL_SCAN_KEY_*, not NONE */
 	uint32_t bits;   /* of its fields */
-	uint32_t word;   /* not GROUP */
+	uint32_t word;   /* not GROUP or BITS */
 	uint32_t valid;  /* ... a count that is 0 for NULL, or RQL_SCAN_NO_WORD */
 	uint64_t offset; /* bytes of a row in the columns before */
 	uint64_t less;
-	uint64_t stride, key_count; /* GROUP: number / stride % key_count, */
+	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS */
 	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none */
 	uint64_t fields;            /* and uint32_t[key_count]: their fields; 0: as above */
 };
@@ -184,14 +192,15 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_group_column, 64);
 
 /* Of the listed groups those that have no rank below the bound. */
 struct rql_scan_choose_args {
-	uint64_t list;  /* uint64_t[capacity], uint64_t[capacity][row_words] */
+	uint64_t list;  /* uint64_t[capacity][key_words], uint64_t[capacity][row_words] */
 	uint64_t ranks; /* uint64_t[capacity] */
 	uint64_t bound; /* the address of it */
 	uint64_t head;  /* the result's state */
-	uint64_t to;    /* uint64_t[room], uint64_t[room][row_words] */
+	uint64_t to;    /* uint64_t[room][key_words], uint64_t[room][row_words] */
 	uint64_t capacity, room;
 	uint32_t groups, row_words;
+	uint32_t key_words, unused; /* of a number */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_choose_args, 64);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_choose_args, 72);
 
 #endif

@@ -649,12 +649,13 @@ static rql_status bind_emits(struct binding *b)
 static rql_status bind_key_output(struct binding *b, struct rql_group_output *o, const struct rql_store_column *column)
 {
 	const struct rql_group_key *key = o->index < b->request->group_count ? &b->request->groups[o->index] : NULL;
-	if (!key || key->wide_count || column->kind == RQL_STORE_REAL)
+	if (!key || column->kind == RQL_STORE_REAL)
 		return wrong(b, "a group key without a field in the form", o->index);
 	const rql_int128 numbers =
 		column->kind == RQL_STORE_CODED ? column->dimension->count : column->greatest - column->least + 1;
+	const rql_int128 keys = key->wide_count ? key->wide_count : key->key_count;
 	const uint32_t *from = o->number_of_key;
-	if (!from && key->key_count > numbers + (o->null_key != UINT64_MAX))
+	if (!from && keys > numbers + (o->null_key != UINT64_MAX))
 		return wrong(b, "a key beyond its column", o->index);
 	if (!from)
 		return RQL_OK;

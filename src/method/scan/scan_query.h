@@ -214,7 +214,8 @@ void rql_scan_hash_free_parts(struct rql_scan_part_groups *parts); /* NULL accep
 struct rql_scan_groups {
 	const struct rql_scan *scan;
 	uint64_t *rows;    /* [copies * group_count * row_words]; of a list: [capacity * row_words] */
-	uint64_t *keys;    /* a list of groups, not an array: group number + 1 */
+	uint64_t *keys;    /* a list of groups, not an array: group number + 1; of two words as a GPU lists them: */
+	bool two_words;    /* (scan_kernels.h) */
 	uint64_t capacity; /* array: group_count */
 	uint64_t used;
 	uint32_t copies;
@@ -309,6 +310,11 @@ static inline bool rql_scan_is_valid(const struct rql_scan *scan, const struct r
                                      const uint64_t *row)
 {
 	return output->counts || output->valid == RQL_NONE || row[scan->slots[output->valid].word] != 0;
+}
+/* Of a wide scan's group numbers. */
+static inline uint32_t rql_scan_number_bits(const struct rql_scan *scan)
+{
+	return scan->part_count ? scan->parts[0].shift + scan->parts[0].bits : 0;
 }
 /* An unsigned key that orders as the integers do, as far as 64 bits tell them apart. */
 static inline uint64_t rql_scan_integer_key(rql_int128 value)

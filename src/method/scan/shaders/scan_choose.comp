@@ -19,14 +19,17 @@ void main()
 		return;
 	uint64_t found = min(ScanU64(args.head + RQL_SCAN_STATE_FOUND * 8u).v, args.capacity);
 	uint64_t bound = ScanU64(args.bound).v, step = uint64_t(args.groups) * gl_WorkGroupSize.x;
-	uint64_t rows = args.list + args.capacity * 8ul, to_rows = args.to + args.room * 8ul;
+	uint64_t key_bytes = uint64_t(args.key_words) * 8ul;
+	uint64_t rows = args.list + args.capacity * key_bytes, to_rows = args.to + args.room * key_bytes;
 	for (uint64_t first = group * gl_WorkGroupSize.x; first < found; first += step) {
 		uint64_t i = first + gl_LocalInvocationIndex;
 		bool wanted = i < found && ScanU64(args.ranks + i * 8ul).v >= bound;
 		uint64_t entry = scan_new_entry(args.head + RQL_SCAN_STATE_CHOSEN * 8u, wanted);
 		if (!wanted || entry >= args.room)
 			continue;
-		ScanWord(args.to + entry * 8ul).v = ScanU64(args.list + i * 8ul).v;
+		for (uint w = 0u; w < args.key_words; w++)
+			ScanWord(args.to + entry * key_bytes + uint64_t(w) * 8ul).v =
+				ScanU64(args.list + i * key_bytes + uint64_t(w) * 8ul).v;
 		for (uint w = 0u; w < args.row_words; w++)
 			ScanWord(to_rows + (entry * args.row_words + w) * 8ul).v = ScanU64(rows + (i * args.row_words + w) * 8ul).v;
 	}

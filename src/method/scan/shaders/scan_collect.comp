@@ -39,15 +39,27 @@ uint64_t word_of(uint64_t at, uint word)
 	return value;
 }
 
-// To its place: in the result's list, or beyond its room in the second one.
-void put_row(uint64_t entry, uint64_t key, uint64_t at)
+// A group's number: of a wide one its low and its high bits.
+u64vec2 number_of(uint64_t number)
 {
-	bool direct = entry < args.room;
+	if (args.accumulator.wide == 0u)
+		return u64vec2(number, 0ul);
+	uint64_t place = number >> RQL_SCAN_HIGH_BITS;
+	return u64vec2(ScanWord(scan_low_keys(args.accumulator) + place * 8ul).v - 1ul,
+	               number & ((1ul << RQL_SCAN_HIGH_BITS) - 1ul));
+}
+
+// To its place: in the result's list, or beyond its room in the second one.
+void put_row(uint64_t entry, u64vec2 number, uint64_t at)
+{
+	bool direct = entry < args.room, wide = args.accumulator.wide != 0u;
 	uint64_t list = direct ? args.accumulator.result + RQL_SCAN_STATE_WORDS * 8u : args.others;
 	uint64_t room = direct ? args.room : args.capacity - args.room;
-	uint64_t place = direct ? entry : entry - args.room;
-	ScanWord(list + place * 8ul).v = key;
-	uint64_t to = list + (room + place * args.row_words) * 8ul;
+	uint64_t place = direct ? entry : entry - args.room, key_words = wide ? 2ul : 1ul;
+	ScanWord(list + place * key_words * 8ul).v = (wide ? number.y : number.x) + 1ul;
+	if (wide)
+		ScanWord(list + (place * 2ul + 1ul) * 8ul).v = number.x;
+	uint64_t to = list + (room * key_words + place * args.row_words) * 8ul;
 	for (uint w = 0u; w < args.row_words; w++)
 		ScanWord(to + uint64_t(w) * 8ul).v = word_of(at, w);
 }
@@ -95,11 +107,21 @@ uint64_t rank_of(uint64_t number, uint64_t at)
 	return w.descending != 0u ? key : ~key;
 }
 
-// As column/form.h has it; 0 is NULL.
-uint64_t field_of(rql_scan_group_column c, uint64_t number, uint64_t at)
+uint64_t key_part(rql_scan_group_column c, u64vec2 number)
 {
-	if (c.kind == RQL_SCAN_KEY_GROUP) {
-		uint64_t key = number / c.stride % c.key_count;
+	if (c.kind == RQL_SCAN_KEY_GROUP)
+		return number.x / c.stride % c.key_count;
+	uint shift = uint(c.stride);
+	if (shift >= RQL_SCAN_LOW_BITS)
+		return number.y >> (shift - RQL_SCAN_LOW_BITS) & c.key_count;
+	return (number.x >> shift | number.y << (RQL_SCAN_LOW_BITS - shift)) & c.key_count;
+}
+
+// As column/form.h has it; 0 is NULL.
+uint64_t field_of(rql_scan_group_column c, u64vec2 number, uint64_t at)
+{
+	if (c.kind == RQL_SCAN_KEY_GROUP || c.kind == RQL_SCAN_KEY_BITS) {
+		uint64_t key = key_part(c, number);
 		return key == c.null_key ? 0ul : c.fields != 0ul ? uint64_t(ScanU32(c.fields + key * 4ul).v) : key - c.less;
 	}
 	if (c.valid != RQL_SCAN_NO_WORD && word_of(at, c.valid) == 0ul)
@@ -114,7 +136,7 @@ uint64_t field_of(rql_scan_group_column c, uint64_t number, uint64_t at)
 	return word == SCAN_ONES ? ~NAN_BITS : ~word;
 }
 
-void put_fields(uint64_t entry, uint64_t number, uint64_t at)
+void put_fields(uint64_t entry, u64vec2 number, uint64_t at)
 {
 	if (entry >= args.room)
 		return;
@@ -137,13 +159,13 @@ uint64_t take_row(uint64_t row, bool exists)
 	bool wanted = rows != 0ul && is_wanted(at);
 	uint64_t entry = scan_new_entry(args.accumulator.state + RQL_SCAN_STATE_FOUND * 8u, wanted);
 	if (wanted) {
-		uint64_t key = acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v : row + 1ul;
+		u64vec2 number = number_of(acc.keys != 0ul ? ScanWord(acc.keys + row * 8ul).v - 1ul : row);
 		if (args.column_count != 0u)
-			put_fields(entry, key - 1ul, at);
+			put_fields(entry, number, at);
 		else
-			put_row(entry, key, at);
+			put_row(entry, number, at);
 		if (args.ranks != 0ul)
-			ScanWord(args.ranks + entry * 8ul).v = rank_of(key - 1ul, at);
+			ScanWord(args.ranks + entry * 8ul).v = rank_of(number.x, at);
 	}
 	if (exists && (rows != 0ul || args.reset != 0u))
 		reset_row(at);

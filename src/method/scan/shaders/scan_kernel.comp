@@ -375,6 +375,13 @@ void scan_add(const uint kind, const uint word, const uint place, const uint lim
 	}
 }
 
+// The upper half of a wide group number, shifted there: which low bits it has.
+uint64_t scan_low_bits(const uint64_t low, const bool live)
+{
+	uint64_t place = live ? scan_find_place(args.accumulator, scan_low_keys(args.accumulator), low) : 0ul;
+	return place == SCAN_ONES ? 0ul : place << RQL_SCAN_HIGH_BITS;
+}
+
 // The row that the next additions go to, and a row more in it.
 void scan_begin_row(const uint64_t group, const bool live)
 {
@@ -521,7 +528,7 @@ void scan_take_row(const uint64_t item, const uint row, const bool live)
 	value += scan_rounded(value) + scan_real_remainder(value, map) + scan_float_of(scan_jammed(value));
 	pass = pass && scan_in_list(map, row, value);
 	scan_fail(scan_product_overflows(map, value));
-	scan_begin_row(value, pass);
+	scan_begin_row(value + scan_low_bits(value, pass), pass);
 	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 0u, value, pass);
 	scan_put_row(item, row, pass);
 	scan_emit32(scan_emit_place(pass), row, code);

@@ -85,26 +85,39 @@ void scan_atomic(uint kind, uint64_t word, u64vec2 value)
 	}
 }
 
-// The group's row, made in the hash table when it is new; 0: the table is full, which is noted and ends in a larger
-// one.
+// The number's place in a hash table, made when it is new; all ones: the table is full, which is noted and ends in a
+// larger one.
+uint64_t scan_find_place(rql_scan_accumulator acc, uint64_t keys, uint64_t number)
+{
+	uint64_t at = ((number * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
+	uint64_t tries = min(acc.mask + 1ul, 512ul);
+	for (uint64_t i = 0ul; i < tries; i++) {
+		ScanWord key = ScanWord(keys + at * 8ul);
+		uint64_t now = key.v;
+		if (now == 0ul)
+			now = atomicCompSwap(key.v, 0ul, number + 1ul);
+		if (now == 0ul || now == number + 1ul)
+			return at;
+		at = (at + 1ul) & acc.mask;
+	}
+	atomicMax(ScanWord(acc.state + RQL_SCAN_STATE_OVERFLOW * 8u).v, 1ul);
+	return SCAN_ONES;
+}
+
+// The low bits of wide numbers.
+uint64_t scan_low_keys(rql_scan_accumulator acc)
+{
+	return acc.keys + (acc.mask + 1ul) * 8ul;
+}
+
+// The group's row; 0: there is no room for it.
 uint64_t scan_find_row(rql_scan_accumulator acc, uint row_words, uint64_t group)
 {
 	uint64_t row_bytes = uint64_t(row_words) * 8ul;
 	if (acc.keys == 0ul)
 		return acc.rows + uint64_t(uint(rql_group()) & (acc.spread - 1u)) * acc.stride + group * row_bytes;
-	uint64_t at = ((group * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
-	uint64_t tries = min(acc.mask + 1ul, 512ul);
-	for (uint64_t i = 0ul; i < tries; i++) {
-		ScanWord key = ScanWord(acc.keys + at * 8ul);
-		uint64_t now = key.v;
-		if (now == 0ul)
-			now = atomicCompSwap(key.v, 0ul, group + 1ul);
-		if (now == 0ul || now == group + 1ul)
-			return acc.rows + at * row_bytes;
-		at = (at + 1ul) & acc.mask;
-	}
-	atomicMax(ScanWord(acc.state + RQL_SCAN_STATE_OVERFLOW * 8u).v, 1ul);
-	return 0ul;
+	uint64_t place = scan_find_place(acc, acc.keys, group);
+	return place == SCAN_ONES ? 0ul : acc.rows + place * row_bytes;
 }
 
 // ---- the end of a dispatch ----
