@@ -147,7 +147,7 @@ struct rql_agg {
 };
 
 /* Which of the groups are wanted: those that pass every test, and of these the first ones of an order, with all others
- * that are equal in it to the last of them. Whoever takes the groups does the same once more, exactly, so that a method may
+ * that are equal in it to the last of them, or as many of these as complete their number. Whoever takes the groups does the same once more, exactly, so that a method may
  * give more of them; it is for what they cost to be handed on. */
 #define RQL_GROUP_TESTS 4u
 struct rql_group_test {
@@ -158,6 +158,8 @@ struct rql_wanted_groups {
 	uint32_t test_count; /* up to RQL_GROUP_TESTS */
 	struct rql_group_test tests[RQL_GROUP_TESTS];
 	uint64_t first; /* 0: all that pass */
+	bool any;       /* there is no order: whichever so many */
+	bool ties_free; /* ... nor one of those that are equal to the last of them */
 	bool of_key;    /* ordered by key codes of a group key that ascend as its values do, else by an aggregate */
 	uint32_t index; /* of the group key, or of the aggregate */
 	uint64_t null_key; /* a group key's: its greatest code; UINT64_MAX: it is never NULL */

@@ -117,16 +117,29 @@ static uint64_t null_code(const struct wanting *w, const struct rql_slot *s)
 	return count && !rql_column_valid(s->values, count - 1) ? count - 1 : UINT64_MAX;
 }
 
+/* How many rows a limit may look at; 0: it does not say. */
+static uint64_t rows_of(const struct rql_rel *limit)
+{
+	uint64_t rows;
+	bool known = limit->limit != UINT64_MAX && !__builtin_add_overflow(limit->limit, limit->offset, &rows);
+	return known && rows < UINT64_MAX ? rows : 0;
+}
+
+static void take_any(struct wanting *w, const struct rql_rel *limit)
+{
+	w->out->first = w->all_tested ? rows_of(limit) : 0;
+	w->out->any = w->out->first != 0;
+}
+
 static void take_first(struct wanting *w, const struct rql_rel *order, const struct rql_rel *limit)
 {
 	struct rql_wanted_groups *out = w->out;
 	const struct rql_slot *slot = order->order_count ? slot_of(w, order->orders[0].expr) : NULL;
-	uint64_t first;
+	const uint64_t first = rows_of(limit);
 	for (uint32_t i = 0; i < order->order_count; i++)
 		if (rql_expr_can_fail(order->orders[i].expr))
 			return; /* of the groups that are left out, too */
-	if (!slot || !w->all_tested || limit->limit == UINT64_MAX ||
-	    __builtin_add_overflow(limit->limit, limit->offset, &first) || !first || first == UINT64_MAX)
+	if (!slot || !w->all_tested || !first)
 		return;
 	out->of_key = slot->kind == RQL_SLOT_KEY;
 	if (out->of_key ? !slot->ordered : !slot->values && !slot->real && !is_ordered_integer(slot->type))
@@ -137,6 +150,7 @@ static void take_first(struct wanting *w, const struct rql_rel *order, const str
 	out->null_key = out->of_key ? null_code(w, slot) : UINT64_MAX;
 	out->descending = order->orders[0].descending;
 	out->nulls_first = order->orders[0].nulls == RQL_NULLS_FIRST;
+	out->ties_free = order->order_count == 1;
 	out->first = first;
 }
 
@@ -162,6 +176,9 @@ static bool pass(struct wanting *w, const struct rql_rel *rel, bool *on)
 	case RQL_REL_TOP_N:
 		take_first(w, rel, rel);
 		break;
+	case RQL_REL_LIMIT:
+		take_any(w, rel);
+		break;
 	default:
 		break;
 	}
@@ -174,8 +191,10 @@ static const char *describe(struct rql_arena *arena, const struct rql_wanted_gro
 	if (!w->first)
 		return rql_arena_printf(arena, "  groups: those that pass %u condition%s of their aggregates\n", w->test_count,
 		                        w->test_count == 1 ? "" : "s");
-	return rql_arena_printf(arena, "  groups: the first %llu by %s%s\n", (unsigned long long)w->first,
-	                        w->of_key ? "a key" : "an aggregate",
+	return rql_arena_printf(arena, "  groups: %s %llu%s%s\n", w->any ? "any" : "the first", (unsigned long long)w->first,
+	                        w->any      ? ""
+	                        : w->of_key ? " by a key"
+	                                    : " by an aggregate",
 	                        w->test_count ? ", of those that pass the conditions" : "");
 }
 

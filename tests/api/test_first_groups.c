@@ -68,6 +68,28 @@ static void orders(rayql_connection *con)
 	same(con, "SELECT * FROM (" ALL_OF_K ") ORDER BY ha - DATE '2000-01-01' LIMIT 0", 9001);
 }
 
+/* An order of one key: of groups that are equal in it any will do, so that no more are handed on than are wanted. Without an
+ * order any groups will. */
+static void ties(rayql_connection *con)
+{
+	same(con, "SELECT n FROM (" ALL_OF_K " ORDER BY n DESC LIMIT 10)", 10);
+	same(con, "SELECT n FROM (" ALL_OF_K " ORDER BY n LIMIT 10 OFFSET 3)", 13);
+	same(con, "SELECT lo FROM (" ALL_OF_K " ORDER BY lo NULLS LAST LIMIT 12)", 12);
+	same(con, "SELECT ld FROM (" ALL_OF_K " ORDER BY ld LIMIT 12)", 12);
+	same(con, "SELECT hd FROM (" ALL_OF_K " ORDER BY hd DESC NULLS LAST LIMIT 9)", 9);
+	same(con, "SELECT ls FROM (" ALL_OF_K " ORDER BY ls NULLS LAST LIMIT 9)", 8600); /* the first code is a rank at the end */
+	same(con, "SELECT sv FROM (" ALL_OF_K " ORDER BY sv DESC NULLS FIRST LIMIT 9)", 8600);
+	same(con, "SELECT count(*) FROM (SELECT k, count(*) n FROM t GROUP BY k LIMIT 7) g JOIN (SELECT k, count(*) n FROM t GROUP BY k) h "
+	          "ON g.k IS NOT DISTINCT FROM h.k AND g.n = h.n",
+	     9008);
+	char *rows = rows_of(con, "SELECT k, count(*) FROM t GROUP BY k LIMIT 7 OFFSET 2", NULL), *at = rows;
+	unsigned lines = 0;
+	while ((at = strchr(at, '\n')) && ++at)
+		lines++;
+	assert_int_equal(lines, 7);
+	free(rows);
+}
+
 static void conditions(rayql_connection *con)
 {
 	same(con, ALL_OF_K " HAVING sum(m) > 900 AND count(*) >= 3 ORDER BY sm, k LIMIT 7", 20);
@@ -126,6 +148,7 @@ static void everything(const char *unit)
 {
 	struct session s = groups_session(unit);
 	orders(s.con);
+	ties(s.con);
 	conditions(s.con);
 	shapes(s.con);
 	nothing(s.con);

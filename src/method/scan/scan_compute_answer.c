@@ -60,6 +60,8 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_sc
 		return rql_scan_first_fetch(p, x, g, memory, err);
 	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
 	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words, keys = rql_scan_key_words(p);
+	if (p->table.wanted && p->scan->wanted.any && count > p->scan->wanted.first)
+		count = p->scan->wanted.first;
 	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1, .two_words = keys == 2, .pool = p->stage.device->pool};
 	if (p->plan.whole) {
 		g->capacity = x->capacity;

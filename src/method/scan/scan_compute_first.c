@@ -1,6 +1,6 @@
 /* The first groups of an order on the compute unit. The collecting pass lists all groups in the device's memory, each with a
  * rank; the n-th greatest rank is found there; what has no lower one goes into memory that the host reads. Where that has
- * too little room, since very many are equal, the host fetches the whole list.
+ * too little room, since very many are equal and all are wanted, the host fetches the whole list.
  *
  * Floor: the list is written once; ranks are written once and read seven times, 8 bytes each. Of 2^26 groups that is 1 ms
  * on an H200 (4.3 GB at 4.4 TB/s), and their way to the host would be 30 ms or more. */
@@ -64,7 +64,7 @@ static bool can_test(const struct rql_scan *scan)
 static bool can_rank(const struct rql_scan *scan)
 {
 	const struct rql_wanted_groups *w = &scan->wanted;
-	return w->first && can_test(scan) &&
+	return w->first && !w->any && can_test(scan) &&
 	       (w->of_key ? !scan->wide : rql_scan_key_kind(scan, &scan->outputs[w->index]) != RQL_SCAN_KEY_NONE);
 }
 
@@ -193,7 +193,8 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 	                                          .room = x->room,
 	                                          .groups = (uint32_t)groups,
 	                                          .row_words = p->scan->row_words,
-	                                          .key_words = (uint32_t)rql_scan_key_words(p)};
+	                                          .key_words = (uint32_t)rql_scan_key_words(p),
+	                                          .first = p->scan->wanted.first};
 	const struct rql_use uses[] = {{x->others, RQL_READ},
 	                               {x->ranks, RQL_READ},
 	                               {x->choice, RQL_READ},
@@ -204,15 +205,34 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 	return RQL_OK;
 }
 
+/* Those that are equal to the last one behind the others; *count: groups then. false: the list has not all that are
+ * needed. Ranks at the ends may be several values'. */
+static bool close_list(const struct rql_prepared *p, const struct rql_scan_context *x, uint64_t *list, uint64_t *count)
+{
+	const uint64_t *head = x->seen->map, first = p->scan->wanted.first, keys = rql_scan_key_words(p);
+	const uint64_t chosen = head[RQL_SCAN_STATE_CHOSEN], bound = head[RQL_SCAN_STATE_BOUND], words = p->scan->row_words;
+	const bool all = !p->scan->wanted.ties_free || bound == 0 || bound == UINT64_MAX;
+	uint64_t equal = head[RQL_SCAN_STATE_EQUAL];
+	equal = all || equal < first - chosen ? equal : first - chosen;
+	if (chosen > first || first + equal > x->room)
+		return false;
+	uint64_t *rows = list + x->room * keys;
+	memmove(list + chosen * keys, list + first * keys, equal * keys * sizeof(*list));
+	memmove(rows + chosen * words, rows + first * words, equal * words * sizeof(*rows));
+	*count = chosen + equal;
+	return true;
+}
+
 rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
                                 struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err)
 {
-	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS, keys = rql_scan_key_words(p);
-	const uint64_t found = head[RQL_SCAN_STATE_FOUND], chosen = head[RQL_SCAN_STATE_CHOSEN], word = sizeof(uint64_t);
+	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS, keys = rql_scan_key_words(p), count = 0;
+	const uint64_t found = head[RQL_SCAN_STATE_FOUND], word = sizeof(uint64_t);
+	const bool closed = close_list(p, x, list, &count);
 	*g = (struct rql_scan_groups){
 		.scan = p->scan, .ready = true, .copies = 1, .two_words = p->plan.wide, .pool = p->stage.device->pool,
-		.capacity = chosen, .used = chosen, .keys = list, .rows = list + x->room * keys};
-	if (chosen <= x->room)
+		.capacity = count, .used = count, .keys = list, .rows = list + x->room * keys};
+	if (closed)
 		return RQL_OK;
 	g->capacity = g->used = found;
 	g->keys = *memory = rql_large_alloc(found * rql_scan_entry_bytes(p));

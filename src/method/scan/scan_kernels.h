@@ -89,7 +89,11 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_plane_ref, 64);
 #define RQL_SCAN_STATE_FAILED 2u   /* an expression failed in some row, or a key was out of range */
 #define RQL_SCAN_STATE_FOUND 3u    /* groups put out by the collecting pass; LIST: rows that passed */
 #define RQL_SCAN_STATE_PASSED 4u   /* rows in groups, also in those that are not wanted; by the collecting pass */
-#define RQL_SCAN_STATE_CHOSEN 5u   /* of the result alone: groups in its list, also those that it has no room for */
+/* Of the result alone, where the first groups of an order are chosen: those of a higher rank than the last of them, those of
+ * the same, and this rank. The list has the first of these from 0 on, the second from where the first are not beyond. */
+#define RQL_SCAN_STATE_CHOSEN 5u
+#define RQL_SCAN_STATE_EQUAL 6u
+#define RQL_SCAN_STATE_BOUND 7u
 #define RQL_SCAN_STATE_WORDS 8u
 /* Of wide numbers, up to 95 bits, the low ones are put into a hash table of their own, and where they lie there is the upper
  * half of a number of 64 bits, below which are the high ones. In lists such a group has two words: its high bits + 1, and
@@ -200,7 +204,8 @@ struct rql_scan_choose_args {
 	uint64_t capacity, room;
 	uint32_t groups, row_words;
 	uint32_t key_words, unused; /* of a number */
+	uint64_t first;             /* so many are wanted */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_choose_args, 72);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_choose_args, 80);
 
 #endif

@@ -72,19 +72,32 @@ static void rank_stretch(void *state, uint64_t index, unsigned worker)
 		;
 }
 
-/* What is left of the found ones, in their order; their ranks go with them. */
-static void close_up(struct keeping *k, uint64_t bound)
+/* What is left of the found ones, in their order, with so many at most whose rank is the bound; their ranks go with them. */
+static void close_up(struct keeping *k, uint64_t bound, uint64_t equal)
 {
 	uint64_t kept = 0;
 	for (uint64_t i = 0; i < k->count; i++) {
-		if (!k->found[i].row || (k->ranks && k->ranks[i] < bound))
+		const bool last = k->ranks && k->ranks[i] == bound;
+		if (!k->found[i].row || (k->ranks && k->ranks[i] < bound) || (last && !equal))
 			continue;
+		equal -= last;
 		k->found[kept] = k->found[i];
 		if (k->ranks)
 			k->ranks[kept] = k->ranks[i];
 		kept++;
 	}
 	k->count = kept;
+}
+
+/* How many of those are needed that are equal to the last of the first ones. Ranks at the ends may be several values'. */
+static uint64_t equal_needed(const struct keeping *k, uint64_t bound)
+{
+	uint64_t greater = 0;
+	if (!k->scan->wanted.ties_free || bound == 0 || bound == UINT64_MAX)
+		return UINT64_MAX;
+	for (uint64_t i = 0; i < k->count; i++)
+		greater += k->ranks[i] > bound;
+	return k->scan->wanted.first - greater;
 }
 
 rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_found *found,
@@ -94,15 +107,18 @@ rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *po
 	struct keeping k = {.scan = scan, .found = found, .count = *count};
 	if (!scan->wanted.test_count && (!first || first >= *count))
 		return RQL_OK;
-	if (first && !(k.ranks = rql_large_alloc(2 * *count * sizeof(uint64_t))))
+	if (first && !scan->wanted.any && !(k.ranks = rql_large_alloc(2 * *count * sizeof(uint64_t))))
 		return rql_error_memory(err, 2 * *count * sizeof(uint64_t), "the groups of an answer");
 	k.spare = k.ranks ? k.ranks + *count : NULL;
 	rql_scan_each(pool, stretches, rank_stretch, &k);
-	close_up(&k, atomic_load(&k.bound));
+	close_up(&k, atomic_load(&k.bound), UINT64_MAX);
 	if (k.ranks && k.count > first) {
 		memcpy(k.spare, k.ranks, k.count * sizeof(uint64_t));
-		close_up(&k, rql_cpu_nth(k.spare, k.count, first));
+		const uint64_t bound = rql_cpu_nth(k.spare, k.count, first);
+		close_up(&k, bound, equal_needed(&k, bound));
 	}
+	if (scan->wanted.any && k.count > first)
+		k.count = first;
 	rql_large_free(k.ranks);
 	*count = k.count;
 	return RQL_OK;
