@@ -60,7 +60,7 @@ struct rql_kernel {
 	uint32_t args_bytes; /* <= RQL_ARGS_MAX */
 };
 #define RQL_ARGS_MAX 128u
-#define RQL_CONSTANTS_MAX 16u
+#define RQL_CONSTANTS_MAX 20u
 
 /* A kernel specialised: made once per device and constants, kept in the device (nobody frees it), its compiled form in
  * the cache on disk, keyed by device and driver. */

@@ -96,7 +96,7 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 bool rql_block_counts_several(const struct rql_block *block);
 /* The leaf counts DISTINCT values, whose groups the host would put together: takes one that groups twice on a GPU in its
- * place where that is cheaper. */
+ * place where that is cheaper, or the session names the unit. */
 rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rql_rel *rel,
                                          struct rql_leaf *leaf) RQL_MUST_CHECK;
 /* What RayQL takes until a leaf's rows are there. */

@@ -330,6 +330,26 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
 	return need(b, RQL_AGG_SUM, &source, filter, &slot->terms[0].agg);
 }
 
+/* An average whose values were added up and counted before: of their sums, their numbers, and a value of their type. */
+static rql_status average_slot(struct rql_scan_binding *b, const struct rql_expr *agg, struct rql_slot *slot)
+{
+	const struct rql_type of = agg->children[2]->type;
+	struct rql_source sum, count;
+	slot->kind = RQL_SLOT_AVG;
+	slot->scale = of.id == RQL_TYPE_DECIMAL ? of.scale : 0;
+	slot->narrow = rql_type_bytes(of) == 2;
+	slot->average = agg->average;
+	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
+	if (!slot->terms)
+		return out_of_memory(b);
+	RQL_TRY(source_of(b, agg->children[0], true, &sum, slot));
+	RQL_TRY(source_of(b, agg->children[1], true, &count, slot));
+	slot->term_count = 1;
+	slot->terms[0].coefficient = 1;
+	RQL_TRY(need(b, RQL_AGG_SUM, &count, RQL_NONE, &slot->count));
+	return need(b, RQL_AGG_SUM, &sum, RQL_NONE, &slot->terms[0].agg);
+}
+
 static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr *agg, uint32_t filter,
                                struct rql_slot *slot)
 {
@@ -413,6 +433,8 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 	}
 	if (agg->child_count == 1 && (!strcmp(agg->name, "sum") || !strcmp(agg->name, "avg")))
 		return sum_slot(b, agg, filter, slot);
+	if (agg->child_count == 3 && !strcmp(agg->name, "avg"))
+		return average_slot(b, agg, slot);
 	return refuse_agg(b, agg, "is not among COUNT, SUM, AVG, MIN and MAX");
 }
 

@@ -214,6 +214,20 @@ rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_re
 
 /* ---- groups over groups ---- */
 
+/* name(column `column` of the groups) */
+static struct rql_expr *over_column(struct rql_arena *arena, const char *name, struct rql_type type,
+                                    struct rql_type argument, uint32_t column)
+{
+	struct rql_expr *out = rql_expr_new(arena, RQL_EXPR_AGGREGATE, type, 1);
+	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, argument, 0);
+	if (!out || !ref)
+		return NULL;
+	ref->index = column;
+	out->name = name;
+	out->children[0] = ref;
+	return out;
+}
+
 /* Of an aggregate of groups by the DISTINCT argument, too, what the groups without it have. NULL: that does not say it, or
  * out of memory. */
 static struct rql_expr *over_part(struct rql_arena *arena, const struct rql_expr *e, uint32_t column)
@@ -221,26 +235,42 @@ static struct rql_expr *over_part(struct rql_arena *arena, const struct rql_expr
 	const bool counts = !strcmp(e->name, "count") || !strcmp(e->name, "count_star");
 	if (!counts && strcmp(e->name, "sum") != 0 && strcmp(e->name, "min") != 0 && strcmp(e->name, "max") != 0)
 		return NULL;
-	struct rql_expr *out = rql_expr_new(arena, RQL_EXPR_AGGREGATE, e->type, 1);
-	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->type, 0);
-	if (!out || !ref)
-		return NULL;
-	ref->index = column;
-	out->name = counts ? "sum" : e->name;
-	out->children[0] = ref;
-	return out;
+	return over_column(arena, counts ? "sum" : e->name, e->type, e->type, column);
 }
 
-/* count(x) of the groups' keys x. */
-static struct rql_expr *count_key(struct rql_arena *arena, const struct rql_expr *e, uint32_t column)
+/* An average of integers or decimals is made of their sum and their number. */
+static bool is_average(const struct rql_expr *e)
 {
-	struct rql_expr *out = rql_expr_new(arena, RQL_EXPR_AGGREGATE, e->type, 1);
-	struct rql_expr *ref = rql_expr_new(arena, RQL_EXPR_REF, e->children[0]->type, 0);
-	if (!out || !ref)
+	return e->kind == RQL_EXPR_AGGREGATE && !strcmp(e->name, "avg") && e->child_count == 1 && !e->distinct &&
+	       (e->children[0]->type.id == RQL_TYPE_DECIMAL || rql_type_is_integer(e->children[0]->type));
+}
+
+/* Puts both into `below` from column n on, and gives the average over them (scan_bind.c). NULL: out of memory. */
+static struct rql_expr *split_average(struct rql_arena *arena, const struct rql_expr *e, struct rql_rel *below, uint32_t n)
+{
+	const struct rql_type of = e->children[0]->type;
+	struct rql_type types[] = {rql_type_simple(RQL_TYPE_HUGEINT), rql_type_simple(RQL_TYPE_BIGINT)};
+	if (of.id == RQL_TYPE_DECIMAL) {
+		types[0] = of;
+		types[0].width = 38;
+	}
+	struct rql_expr *out = rql_expr_new(arena, RQL_EXPR_AGGREGATE, e->type, 3);
+	if (!out || !(out->children[2] = rql_expr_new(arena, RQL_EXPR_CONSTANT, of, 0)))
 		return NULL;
-	ref->index = column;
-	out->name = "count";
-	out->children[0] = ref;
+	out->name = e->name;
+	out->average = e->average;
+	out->children[2]->value = rql_value_null(of);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rql_expr *part = rql_expr_new(arena, RQL_EXPR_AGGREGATE, types[i], 1);
+		if (!part || !(out->children[i] = rql_expr_new(arena, RQL_EXPR_REF, types[i], 0)))
+			return NULL;
+		part->name = i ? "count" : "sum";
+		part->children[0] = e->children[0];
+		part->filter = e->filter;
+		out->children[i]->index = n + i;
+		below->exprs[n + i] = part;
+		below->types[n + i] = types[i];
+	}
 	return out;
 }
 
@@ -253,15 +283,18 @@ static bool fill_levels(struct rql_arena *arena, const struct rql_rel *rel, cons
 	below->exprs[keys] = (struct rql_expr *)(uintptr_t)argument;
 	below->types[keys] = argument->type;
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
-		const bool distinct = i >= keys && counts_distinct(rel->exprs[i]);
+		struct rql_expr *e = rel->exprs[i];
+		const bool distinct = i >= keys && counts_distinct(e), average = i >= keys && is_average(e);
 		above->types[i] = rel->types[i];
 		above->names[i] = rel->names ? rel->names[i] : NULL;
-		above->exprs[i] = i < keys  ? new_ref(arena, above, i, i)
-		                  : distinct ? count_key(arena, rel->exprs[i], keys)
-		                             : over_part(arena, rel->exprs[i], n);
+		above->exprs[i] = i < keys   ? new_ref(arena, above, i, i)
+		                  : distinct ? over_column(arena, "count", e->type, argument->type, keys)
+		                  : average  ? split_average(arena, e, below, n)
+		                             : over_part(arena, e, n);
 		if (!above->exprs[i])
 			return false;
-		if (distinct)
+		n += average ? 2 : 0;
+		if (distinct || average)
 			continue;
 		const uint32_t at = i < keys ? i : n++;
 		below->exprs[at] = rel->exprs[i];
@@ -285,7 +318,8 @@ static struct rql_rel *two_levels(struct rql_arena *arena, const struct rql_rel 
 			return NULL;
 		counted = counts_distinct(e) ? e : counted;
 	}
-	struct rql_rel *below = new_rel(arena, RQL_REL_AGGREGATE, rel->name, rel->expr_count + 1, rel->expr_count + 1, 1);
+	const uint32_t most = 2 * rel->expr_count + 1; /* outputs below */
+	struct rql_rel *below = new_rel(arena, RQL_REL_AGGREGATE, rel->name, most, most, 1);
 	struct rql_rel *above = new_rel(arena, RQL_REL_AGGREGATE, rel->name, rel->expr_count, rel->expr_count, 1);
 	if (!counted || !below || !above)
 		return NULL;
@@ -304,7 +338,8 @@ rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rq
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
 	RQL_TRY(rql_join_leaf_try(p, block, &other));
-	if (other.prepared && rql_leaf_price(&other) < rql_leaf_price(leaf)) {
+	const bool forced = p->ctx->settings->unit_forced; /* that unit is to do what it can */
+	if (other.prepared && (forced || rql_leaf_price(&other) < rql_leaf_price(leaf))) {
 		const struct rql_leaf before = *leaf;
 		*leaf = other;
 		other = before;

@@ -77,12 +77,15 @@ static void joins(rayql_connection *con)
 	same(con, "SELECT g.s, count(*), min(o.n) FROM (SELECT DISTINCT s, f FROM t) g JOIN o ON g.f = o.f GROUP BY g.s ORDER BY ALL");
 }
 
-/* A DISTINCT argument with so many values that grouping twice is cheaper than handing the groups on. */
+/* A DISTINCT argument: groups by it, too, are grouped once more. */
 static void distinct(rayql_connection *con)
 {
-	run(con, "CREATE TABLE u AS SELECT (hash(i) % 400000)::INTEGER x, (i % 7)::INTEGER g, i::INTEGER v FROM range(500000) r(i); "
+	run(con, "CREATE TABLE u AS SELECT (hash(i) % 15000)::INTEGER x, (i % 7)::INTEGER g, i::INTEGER v, (i % 1001)::SMALLINT s, "
+	         "(hash(i) % 100000)::DECIMAL(9, 2) m FROM range(20000) r(i); UPDATE u SET s = NULL WHERE v % 3 = 0; "
 	         "UPDATE u SET x = NULL WHERE x % 91 = 0; CREATE INDEX cu ON u USING columns (*)");
 	same(con, "SELECT count(DISTINCT x), sum(v), max(v) FROM u");
+	same(con, "SELECT count(DISTINCT x), avg(s) FROM u");
+	same(con, "SELECT g, avg(m), count(DISTINCT x), avg(v) FROM u GROUP BY g ORDER BY ALL");
 	same(con, "SELECT g, count(DISTINCT x) c, count(*), sum(v), min(v), count(x) FROM u GROUP BY g ORDER BY ALL");
 }
 

@@ -46,7 +46,8 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 	                              plan->row_extremes,
 	                              params ? params : 1,
 	                              heads ? heads : 1,
-	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0};
+	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0,
+	                              plan->scan->groups_form && !plan->scan->output_count};
 	rql_status status = rql_pipeline_get_generated(p->stage.device, &kernel, constants,
 	                                               sizeof(constants) / sizeof(*constants), &p->pipeline, err);
 	free(code);

@@ -43,6 +43,7 @@ layout(constant_id = 12) const uint ROW_EXTREMES = 0u;
 layout(constant_id = 13) const uint KEPT_PARAMS = 1u; // that stay in registers
 layout(constant_id = 14) const uint KEPT_HEADS = 1u;
 layout(constant_id = 15) const uint SECOND_ROWS = 0u; // AHEAD + 1: rows that passed are tested before they are taken
+layout(constant_id = 16) const bool UNCOUNTED = false; // a group's rows need not be counted, it is enough that there are some
 
 layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
@@ -392,6 +393,11 @@ void scan_begin_row(const uint64_t group, const bool live)
 		scan_extremes_at = at * (ROW_EXTREMES * COPIES) + copy;
 	} else if (MODE == RQL_SCAN_MODE_GLOBAL) {
 		scan_row_at = live ? scan_find_row(args.accumulator, ROW_WORDS, group) : 0ul;
+		if (UNCOUNTED) { /* additions to one address would take turns */
+			if (scan_row_at != 0ul && ScanWord(scan_row_at).v == 0ul)
+				atomicMax(ScanWord(scan_row_at).v, 1ul);
+			return;
+		}
 	}
 	scan_add(RQL_SCAN_WORD_SUM, 0u, 0u, 1u, 1ul, live);
 }
