@@ -24,5 +24,7 @@ bool rql_plan_fold_text(const struct rql_value *text, struct rql_type type, stru
 bool rql_plan_fold_call(const struct rql_expr *call, struct rql_value *out);
 /* simplify.c: NULL: out of memory. */
 struct rql_rel *rql_plan_simplify(struct rql_arena *arena, struct rql_rel *root);
+/* exists_extremes.c: semi and anti joins with one comparison beyond their keys as joins with groups. NULL: out of memory. */
+struct rql_rel *rql_plan_exists_extremes(struct rql_arena *arena, struct rql_rel *root);
 
 #endif
