@@ -14,6 +14,7 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_trace,
 	rql_selftest_geometry,
 	rql_selftest_key,
+	rql_selftest_keyray,
 	rql_selftest_primitive,
 	rql_selftest_sort,
 	rql_selftest_group,
