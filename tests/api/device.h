@@ -57,4 +57,45 @@ static inline void make_data(rayql_connection *con)
 	    "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 2) g, (i % 10001)::INTEGER v FROM range(40133) r(i)");
 }
 
+/* Two runs on a device that fails so: the same answers, by the host. Returns whether nothing failed after all. */
+static inline bool survives(const char *fault, const char *make, const char *sql, const char *want)
+{
+	with_vulkan(fault);
+	struct session s = open_session(NULL, NULL);
+	run(s.con, make);
+	use(s.con, "compute");
+	for (int i = 0; i < 2; i++)
+		expect_at(s.con, sql, NULL, want, __FILE__, __LINE__);
+	char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
+	bool clean = strcmp(marked, "0\n") == 0;
+	free(marked);
+	close_session(&s);
+	return clean;
+}
+
+/* The n-th allocation, submission or wait fails, or the device is lost there, for every `step`-th n until none does. */
+static inline void survives_faults(const char *make, const char *sql, int step)
+{
+	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
+	with_vulkan(NULL);
+	struct session plain = open_session(NULL, NULL);
+	run(plain.con, make);
+	char *want = rows_of(plain.con, sql, NULL);
+	close_session(&plain);
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		bool clean = false;
+		int struck = 0;
+		for (int n = 1; n < 400 && !clean; n += step) {
+			char fault[64];
+			snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
+			clean = survives(fault, make, sql, want);
+			struck += !clean;
+		}
+		assert_true(clean);
+		assert_true(struck > 0);
+	}
+	with_vulkan(NULL);
+	free(want);
+}
+
 #endif

@@ -190,35 +190,13 @@ static void everything(void **state)
 /* A device that fails while groups are handed on: the same answer, by the host. */
 static void faults(void **state)
 {
-	static const char *const kinds[] = {"allocation", "submission", "wait"};
+	static const char make[] = "CREATE TABLE t AS SELECT (hash(i) % 500)::INTEGER k FROM range(6000) r(i); "
+	                           "CREATE INDEX c ON t USING columns (*)";
 	static const char sql[] = "SELECT n, count(*) FROM (SELECT k, count(*) n FROM t GROUP BY k) GROUP BY n ORDER BY ALL";
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
-	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		bool clean = false;
-		int struck = 0;
-		for (int n = 1; n < 200 && !clean; n += k ? 2 : 5) {
-			char fault[64];
-			snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
-			with_vulkan(fault);
-			struct session s = open_session(NULL, NULL);
-			run(s.con, "CREATE TABLE t AS SELECT (hash(i) % 500)::INTEGER k FROM range(6000) r(i); CREATE INDEX c ON t USING columns (*)");
-			char *want = rows_of(s.con, sql, NULL);
-			use(s.con, "compute");
-			for (int i = 0; i < 2; i++)
-				expect_at(s.con, sql, NULL, want, __FILE__, __LINE__);
-			char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%vulkan:0%'", NULL);
-			clean = strcmp(marked, "0\n") == 0;
-			struck += !clean;
-			free(marked);
-			free(want);
-			close_session(&s);
-		}
-		assert_true(clean);
-		assert_true(struck > 0);
-	}
-	with_vulkan(NULL);
+	survives_faults(make, sql, 3);
 }
 
 int main(void)

@@ -178,11 +178,8 @@ static void refusals(void **state)
 }
 
 /* A device that fails somewhere in a chain: the right answer all the same, and a structure that says so. */
-#define MANY 400
-#define STEP 13
 static void faults(void **state)
 {
-	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
 	static const char make[] = "CREATE TABLE l AS SELECT CASE WHEN i % 10 < 7 THEN 42 ELSE i END::INTEGER k, "
 	    "i::INTEGER v FROM range(300) r(i); "
 	                           "CREATE TABLE r AS SELECT CASE WHEN i % 10 < 5 THEN 42 ELSE i END::INTEGER k, (i "
@@ -192,34 +189,7 @@ static void faults(void **state)
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
-	struct session plain = open_session(NULL, NULL);
-	run(plain.con, make);
-	char *want = rows_of(plain.con, sql, NULL);
-	close_session(&plain);
-	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		bool clean = false;
-		int struck = 0;
-		for (int n = 1; n < MANY && !clean; n += STEP) {
-			char fault[64];
-			snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
-			with_vulkan(fault);
-			struct session s = open_session(NULL, NULL);
-			run(s.con, make);
-			use(s.con, "compute");
-			for (int i = 0; i < 2; i++)
-				expect(s.con, sql, NULL, want);
-			char *marked = rows_of(s.con, "SELECT count(*) FROM rayql_structures() WHERE reason LIKE "
-			    "'%vulkan:0%'", NULL);
-			clean = strcmp(marked, "0\n") == 0;
-			struck += !clean;
-			free(marked);
-			close_session(&s);
-		}
-		assert_true(clean);
-		assert_true(struck > 0);
-	}
-	with_vulkan(NULL);
-	free(want);
+	survives_faults(make, sql, 13);
 }
 
 int main(void)
