@@ -23,6 +23,7 @@ struct rql_planning {
 	uint32_t structure_count;
 	const struct rql_above *above; /* the aggregate at hand; NULL: its rows are not those of the plan's node */
 	const char *beyond;  /* of the block at hand (beyond.h); NULL: nothing */
+	const char *scalars; /* who gave the values of scalar subqueries (scalar.c); NULL: there are none */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
@@ -60,6 +61,11 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);
+/* ... or of any table that rel reads? */
+bool rql_subplan_reads_columns(const struct rql_planning *p, const struct rql_rel *rel);
+/* scalar.c: scalar subqueries that depend on no row become constants, where the structures give their one row. *changed: some
+ * did, and the plan is to be made normal again. Fails only for memory and interruption. */
+rql_status rql_plan_scalars(struct rql_planning *p, struct rql_rel **root, bool *changed) RQL_MUST_CHECK;
 /* Tries to serve rel (AGGREGATE or DISTINCT) from the structures: RQL_OK and *found. Fails only for memory and
  * interruption. */
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;

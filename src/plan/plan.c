@@ -209,6 +209,8 @@ static void take_methods(struct rql_planning *p)
 	                           p->why_not ? "; not all of it: " : "", p->why_not ? p->why_not : "")
 			: rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s", plan->estimated_ns / 1e6,
 	                           plan->host_estimated_ns / 1e6, leaf->note ? "; " : "", leaf->note ? leaf->note : "");
+	if (reason && p->scalars)
+		reason = rql_arena_printf(p->arena, "%s; scalar subqueries as constants, %s", reason, p->scalars);
 	plan->reason = reason ? reason : "cheapest";
 }
 
@@ -273,26 +275,38 @@ static void written_meanwhile(struct rql_planning *p)
 	rql_planning_reason(p, 10, "a table of it was written while it was planned");
 }
 
-/* The plan itself, as far as it can be made of what the host has bound. */
-static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_facts *facts, struct rql_rel *root)
+/* *normal false: the host must answer, and the reason is kept. */
+static rql_status normalise(struct rql_planning *p, struct rql_rel **root, bool *normal)
 {
 	struct rql_error why = {0};
-	bool covered = false, usable = false;
-	if (!collect_tables(p, facts))
-		return rql_error_memory(p->err, 0, "a plan");
-	RQL_TRY(check_stable(p, facts, &usable));
-	if (!usable)
-		return RQL_OK;
-	rql_status status = rql_plan_normalise(p->ctx, p->arena, &root, &why);
+	rql_status status = rql_plan_normalise(p->ctx, p->arena, root, &why);
+	*normal = status == RQL_OK;
 	if (status == RQL_ERROR_UNSUPPORTED) {
 		rql_planning_reason(p, 9, "%s", rql_error_message(&why));
 		rql_error_clear(&why);
 		return RQL_OK;
 	}
-	if (status != RQL_OK) {
+	if (status != RQL_OK)
 		rql_error_move(p->err, &why);
-		return status;
-	}
+	return status;
+}
+
+/* The plan itself, as far as it can be made of what the host has bound. */
+static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_facts *facts, struct rql_rel *root)
+{
+	bool covered = false, usable = false, changed = false;
+	if (!collect_tables(p, facts))
+		return rql_error_memory(p->err, 0, "a plan");
+	RQL_TRY(check_stable(p, facts, &usable));
+	if (!usable)
+		return RQL_OK;
+	RQL_TRY(normalise(p, &root, &usable));
+	if (usable)
+		RQL_TRY(rql_plan_scalars(p, &root, &changed));
+	if (changed)
+		RQL_TRY(normalise(p, &root, &usable));
+	if (!usable)
+		return RQL_OK;
 	p->nodes->root = root;
 	RQL_TRY(rql_planning_cover(p, root, &covered));
 	p->nodes->partial = !covered;

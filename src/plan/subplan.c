@@ -17,11 +17,11 @@ bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_tabl
 	return false;
 }
 
-static bool reads_columns(const struct rql_planning *p, const struct rql_rel *rel)
+bool rql_subplan_reads_columns(const struct rql_planning *p, const struct rql_rel *rel)
 {
 	bool found = rel->kind == RQL_REL_GET && rql_subplan_has_columns(p, &rel->table);
 	for (uint32_t i = 0; i < rel->child_count && !found; i++)
-		found = reads_columns(p, rel->children[i]);
+		found = rql_subplan_reads_columns(p, rel->children[i]);
 	return found;
 }
 
@@ -118,7 +118,7 @@ rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by
 	*how = "";
 	RQL_TRY(open_subplan(&s, p, rel, err));
 	s.planning.by_first = by_first;
-	rql_status status = reads_columns(p, rel) ? plan_and_run(&s.planning, rel, out) : RQL_OK;
+	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_and_run(&s.planning, rel, out) : RQL_OK;
 	*how = describe(p, &s.planning, *out != NULL);
 	pass_on(p, &s.planning, *out != NULL);
 	close_subplan(&s);
@@ -191,7 +191,7 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 	*found = false;
 	*out = (struct rql_subplan_map){0};
 	RQL_TRY(open_subplan(&s, p, rel, err));
-	rql_status status = reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, out, found) : RQL_OK;
+	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, out, found) : RQL_OK;
 	if (*found)
 		*how = describe(p, &s.planning, true);
 	pass_on(p, &s.planning, *found);
