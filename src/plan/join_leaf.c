@@ -501,7 +501,7 @@ static rql_status try_device(struct rql_join_graph *g, struct rql_device *device
 	rql_status status = bind_all(g, device, &bound, &from);
 	if (status == RQL_OK && !bound.hidden_key &&
 	    !rql_wanted_groups(g->p->arena, g->p->above, bound.slots, g->block->group_count + g->block->agg_count,
-	                       bound.request.groups, &bound.request.wanted, &g->wanted))
+	                       &bound.request, &bound.request.wanted, &g->wanted))
 		status = out_of_memory(g);
 	if (status == RQL_OK)
 		status = prepare(&b, &bound.request, &leaf->method, &leaf->prepared);

@@ -606,7 +606,7 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	leaf->agg_count = bound.request.agg_count;
 	leaf->host_columns = t->block->column_count;
 	if (!leaf->hidden_key && !rql_wanted_groups(t->p->arena, t->p->above, leaf->slots, leaf->slot_count,
-	                                            bound.request.groups, &bound.request.wanted, &leaf->scan->wanted))
+	                                            &bound.request, &bound.request.wanted, &leaf->scan->wanted))
 		return out_of_memory(t);
 	double prepared_ns = (double)(rql_now_ns() - start_ns);
 	struct rql_sample sample = {0};

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "expr/expr.h"
 #include "plan/block.h"
 #include "plan/fallible.h"
 
@@ -13,7 +14,7 @@
 struct wanting {
 	struct rql_arena *arena;
 	const struct rql_slot *slots;
-	const struct rql_group_key *groups;
+	const struct rql_request *request;
 	uint32_t column_count;
 	uint32_t *slot_of; /* of the columns here: a slot, or RQL_NONE */
 	bool all_tested;   /* by the conditions that were passed */
@@ -48,44 +49,102 @@ static bool is_ordered_integer(struct rql_type type)
 
 /* ---- conditions ---- */
 
-/* "aggregate < constant" */
+static rql_int128 power_of_ten(unsigned n)
+{
+	rql_int128 power = 1;
+	while (n--)
+		power *= 10;
+	return power;
+}
+
+/* No sum of the slot is further from 0; 0: it is not known how far they are. */
+static rql_int128 most_of_sum(const struct wanting *w, const struct rql_slot *s)
+{
+	const struct rql_request *r = w->request;
+	const rql_int128 rows = r->from.method || !r->snapshot ? 0 : (rql_int128)r->snapshot->rows;
+	const struct rql_source *source = is_plain_sum(s) ? &r->aggs[s->terms[0].agg].source : NULL;
+	rql_int128 low, most;
+	if (!source || source->kind != RQL_SOURCE_PROGRAM)
+		return 0;
+	const struct rql_bounds *one = &r->programs[source->index].program->results[source->result].bounds;
+	if (__builtin_sub_overflow(0, one->low, &low))
+		return 0;
+	return __builtin_mul_overflow(one->high > low ? one->high : low, rows, &most) ? 0 : most;
+}
+
+/* By how much CAST(sum) of a DECIMAL to one of a greater scale multiplies what is stored, where no sum is too great for
+ * that; 0: it is no such cast, or may fail. */
+static rql_int128 unit_of_cast(const struct wanting *w, const struct rql_expr *e)
+{
+	const struct rql_slot *slot = e->kind == RQL_EXPR_CAST && !e->try_cast ? slot_of(w, e->children[0]) : NULL;
+	if (!slot || slot->real || slot->type.id != RQL_TYPE_DECIMAL || e->type.id != RQL_TYPE_DECIMAL ||
+	    e->type.scale < slot->type.scale || !rql_type_equal(slot->type, e->children[0]->type))
+		return 0;
+	const rql_int128 unit = power_of_ten(e->type.scale - slot->type.scale), most = most_of_sum(w, slot);
+	return most && most <= (power_of_ten(e->type.width) - 1) / unit ? unit : 0;
+}
+
+/* As x / unit rounded down, and up, where x * unit is compared: of what is stored the nearest below and above. */
+static rql_int128 divided(rql_int128 value, rql_int128 unit, bool up)
+{
+	const rql_int128 quotient = value / unit, rest = value - quotient * unit;
+	return quotient + (up ? rest > 0 : -(rest < 0));
+}
+
+/* "aggregate < constant", whose stored value is compared with value / unit. */
+static bool set_range(struct rql_group_test *test, const char *name, rql_int128 value, rql_int128 unit)
+{
+	const rql_int128 down = divided(value, unit, false), up = divided(value, unit, true);
+	if (!strcmp(name, "=") && down == up)
+		test->least = test->greatest = down;
+	else if (!strcmp(name, ">="))
+		test->least = up;
+	else if (!strcmp(name, "<="))
+		test->greatest = down;
+	else if (!strcmp(name, ">"))
+		return !__builtin_add_overflow(down, 1, &test->least);
+	else if (!strcmp(name, "<"))
+		return !__builtin_sub_overflow(up, 1, &test->greatest);
+	else
+		return false; /* <>, IS DISTINCT FROM */
+	return true;
+}
+
 static bool add_test(struct wanting *w, const struct rql_expr *e)
 {
 	struct rql_group_test test = {.least = -INTEGER_MOST - 1, .greatest = INTEGER_MOST};
-	const struct rql_slot *slot = e->kind == RQL_EXPR_COMPARE ? slot_of(w, e->children[0]) : NULL;
-	if (!slot || slot->real || slot->values || e->children[1]->kind != RQL_EXPR_CONSTANT ||
-	    e->children[1]->value.is_null || !rql_type_equal(e->children[0]->type, e->children[1]->type) ||
-	    !is_ordered_integer(slot->type) || w->out->test_count == RQL_GROUP_TESTS || (test.agg = agg_of(slot)) == RQL_NONE)
+	if (e->kind != RQL_EXPR_COMPARE)
 		return false;
-	const rql_int128 value = e->children[1]->value.integer;
-	bool understood = true;
-	if (!strcmp(e->name, "="))
-		test.least = test.greatest = value;
-	else if (!strcmp(e->name, ">="))
-		test.least = value;
-	else if (!strcmp(e->name, "<="))
-		test.greatest = value;
-	else if (!strcmp(e->name, ">"))
-		understood = !__builtin_add_overflow(value, 1, &test.least);
-	else if (!strcmp(e->name, "<"))
-		understood = !__builtin_sub_overflow(value, 1, &test.greatest);
-	else
-		understood = false; /* <>, IS DISTINCT FROM */
+	const struct rql_expr *of = e->children[0], *constant = e->children[1];
+	const rql_int128 cast = unit_of_cast(w, of), unit = cast ? cast : 1;
+	const struct rql_slot *slot = slot_of(w, cast ? of->children[0] : of);
+	if (!slot || slot->real || slot->values || constant->kind != RQL_EXPR_CONSTANT || constant->value.is_null ||
+	    !rql_type_equal(of->type, constant->type) || !is_ordered_integer(slot->type) ||
+	    w->out->test_count == RQL_GROUP_TESTS || (test.agg = agg_of(slot)) == RQL_NONE)
+		return false;
+	const bool understood = set_range(&test, e->name, constant->value.integer, unit);
 	if (!understood)
 		return false;
 	w->out->tests[w->out->test_count++] = test;
 	return true;
 }
 
+/* Of a group that is left out nobody hears. */
+static bool may_be_left(const struct wanting *w, const struct rql_expr *e)
+{
+	return !rql_expr_can_fail(e) ||
+	       (e->kind == RQL_EXPR_COMPARE && e->children[1]->kind == RQL_EXPR_CONSTANT && unit_of_cast(w, e->children[0]));
+}
+
 /* false: out of memory. */
 static bool pass_filter(struct wanting *w, const struct rql_rel *rel, bool *on)
 {
 	struct rql_expr_list list = {0};
-	for (uint32_t i = 0; i < rel->expr_count && *on; i++) {
-		*on = !rql_expr_can_fail(rel->exprs[i]);
+	for (uint32_t i = 0; i < rel->expr_count; i++)
 		if (!rql_conjuncts_add(w->arena, &list, rel->exprs[i]))
 			return false;
-	}
+	for (uint32_t i = 0; i < list.count && *on; i++)
+		*on = may_be_left(w, list.items[i]);
 	for (uint32_t i = 0; i < list.count && *on; i++)
 		w->all_tested &= add_test(w, list.items[i]);
 	return true;
@@ -113,7 +172,7 @@ static uint64_t null_code(const struct wanting *w, const struct rql_slot *s)
 {
 	if (!s->values)
 		return s->wide ? s->null_wide : s->null_key == RQL_NONE ? UINT64_MAX : s->null_key;
-	const uint32_t count = w->groups[s->key].key_count;
+	const uint32_t count = w->request->groups[s->key].key_count;
 	return count && !rql_column_valid(s->values, count - 1) ? count - 1 : UINT64_MAX;
 }
 
@@ -199,12 +258,12 @@ static const char *describe(struct rql_arena *arena, const struct rql_wanted_gro
 }
 
 bool rql_wanted_groups(struct rql_arena *arena, const struct rql_above *above, const struct rql_slot *slots,
-                       uint32_t slot_count, const struct rql_group_key *groups, struct rql_wanted_groups *out,
+                       uint32_t slot_count, const struct rql_request *request, struct rql_wanted_groups *out,
                        const char **text)
 {
 	struct wanting w = {.arena = arena,
 	                    .slots = slots,
-	                    .groups = groups,
+	                    .request = request,
 	                    .column_count = slot_count,
 	                    .slot_of = RQL_NEW_ARRAY(arena, uint32_t, slot_count + 1u),
 	                    .all_tested = true,

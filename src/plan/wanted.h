@@ -12,10 +12,10 @@ struct rql_above {
 	const struct rql_above *next;
 };
 
-/* What may be left out of the groups that `slots` make into the columns of a node below `above`. groups: the request's
- * group keys. *text: for EXPLAIN, NULL when all are wanted; false: out of memory. */
+/* What may be left out of the groups that `slots` make into the columns of a node below `above`. request: whose
+ * groups they are. *text: for EXPLAIN, NULL when all are wanted; false: out of memory. */
 bool rql_wanted_groups(struct rql_arena *arena, const struct rql_above *above, const struct rql_slot *slots,
-                       uint32_t slot_count, const struct rql_group_key *groups, struct rql_wanted_groups *out,
+                       uint32_t slot_count, const struct rql_request *request, struct rql_wanted_groups *out,
                        const char **text);
 
 #endif
