@@ -133,6 +133,8 @@ static void price_plans(struct rql_planning *p)
 	const struct rql_known_rows known = known_rows(p);
 	struct rql_plan *plan = p->plan;
 	plan->host_estimated_ns = profile->host_statement_ns + price_above_in_host(&known, n->root);
+	if (p->is_subplan) /* its rows become RayQL's, whoever gives them */
+		plan->host_estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
 	plan->estimated_ns = profile->statement_ns + rql_price_tree(n->tree);
 	if (n->tree->kind == RQL_OPERATOR_NATIVE)
 		plan->estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);

@@ -741,7 +741,7 @@ static const char *within_text(struct making *m, const struct dt_source *source)
 	const struct dt_item *c = &source->columns[dt_below(m->r, source->column_count)];
 	const struct dt_table *t = &source->all[dt_below(m->r, source->all_count)];
 	const struct dt_item *a = dt_chance(m->r, 50) ? &t->columns[0].item : partner_of(m, t, c);
-	uint32_t kind = dt_below(m->r, 10);
+	uint32_t kind = dt_below(m->r, 13);
 	if (!a || a->class != c->class || a->class == DT_REAL)
 		return NULL;
 	const char *equal = dt_printf(m->arena, "%s %s e_a", c->text, dt_chance(m->r, 90) ? "=" : "IS NOT DISTINCT FROM");
@@ -753,8 +753,13 @@ static const char *within_text(struct making *m, const struct dt_source *source)
 		return dt_printf(m->arena, "EXISTS (SELECT 1 %s)", subquery_from(m, source, t, a, equal));
 	if (kind < 9)
 		return dt_printf(m->arena, "NOT EXISTS (SELECT 1 %s)", subquery_from(m, source, t, a, equal));
-	return dt_printf(m->arena, "(SELECT max(e_a) %s) %s %s", subquery_from(m, source, t, a, equal), comparison(m),
-	                 literal(m, a));
+	if (kind < 10)
+		return dt_printf(m->arena, "(SELECT max(e_a) %s) %s %s", subquery_from(m, source, t, a, equal), comparison(m),
+		                 literal(m, a));
+	static const char *const one_row[] = {"min(e_a)", "max(e_a)", "count(*)", "count(e_a)", "avg(e_a)", "sum(e_a)"};
+	const bool number = c->class == DT_INT || c->class == DT_DECIMAL;
+	return dt_printf(m->arena, "%s %s (SELECT %s %s)", c->text, comparison(m), one_row[dt_below(m->r, number ? 6 : 2)],
+	                 subquery_from(m, source, t, a, NULL));
 }
 
 static struct dt_pred *within(struct making *m, const struct dt_source *source)
