@@ -133,6 +133,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->id = s->id;
 	copy->side_file_valid = s->side_file_valid;
 	copy->greatest_rowid = s->greatest_rowid;
+	copy->index_form = s->index_form;
 	copy->automatic = s->automatic;
 	atomic_store(&copy->used, atomic_load(&s->used));
 	bool ok = copy_texts(copy, s);
@@ -212,7 +213,7 @@ void rql_structure_release(struct rql_structure *s)
 
 const struct rql_table *rql_structure_moved_table(const struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	for (uint32_t i = 0; i < s->table_count; i++)
+	for (uint32_t i = 0; i < s->table_count && s->reads != RQL_READS_INDEX; i++)
 		/* Writers first: a write that ends between the two has moved the version. */
 		if (rql_table_being_written(catalog, s->tables[i]) ||
 		    rql_table_version(catalog, s->tables[i]) != s->versions[i])
@@ -222,7 +223,7 @@ const struct rql_table *rql_structure_moved_table(const struct rql_catalog *cata
 
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	return s->state == RQL_STATE_READY && (s->relation || s->snapshot) && !rql_structure_moved_table(catalog, s);
+	return s->state == RQL_STATE_READY && (s->relation || s->snapshot || s->reads == RQL_READS_INDEX) && !rql_structure_moved_table(catalog, s);
 }
 
 bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s)

@@ -437,6 +437,11 @@ void rql_store_segment_watch(const struct rql_store_segment *segment, void (*gon
 	atomic_store(&piece->gone, gone);
 }
 
+struct rql_budget *rql_store_budget(const struct rql_store_snapshot *snapshot)
+{
+	return ((const struct rql_store_state *)snapshot)->schema->budget;
+}
+
 const struct rql_store_segment *rql_store_locate(const struct rql_store_snapshot *snapshot, uint64_t block)
 {
 	uint32_t low = 0, high = snapshot->segment_count - 1;

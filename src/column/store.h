@@ -184,6 +184,9 @@ rql_status rql_store_compact(struct rql_store *store, struct rql_error *err) RQL
  * segment, whoever keeps how many copies; the caller holds a snapshot with the segment. Any thread. */
 void rql_store_segment_watch(const struct rql_store_segment *segment, void (*gone)(const void *identity));
 
+/* What the store's memory is charged to, and copies of its segments on the host should be; may be NULL. */
+struct rql_budget *rql_store_budget(const struct rql_store_snapshot *snapshot);
+
 /* The segment that holds a block of the snapshot (block < blocks). */
 const struct rql_store_segment *rql_store_locate(const struct rql_store_snapshot *snapshot, uint64_t block);
 

@@ -301,16 +301,16 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 }
 
 /* rows, cells, bytes, bytes_per_row, build_ms, rolled_up, and the dimensions in the order of the key. */
-static void put_contents(const struct rql_structure *s, struct table *t)
+static void put_contents(const struct rql_database *db, const struct rql_structure *s, struct table *t)
 {
 	struct rql_structure_size size;
 	struct rql_strbuf order = {0};
-	if (!s->relation && !s->snapshot) {
+	if (!s->relation && !s->snapshot && s->reads != RQL_READS_INDEX) {
 		for (int i = 0; i < 7; i++)
 			put_null(t);
 		return;
 	}
-	s->kind->size(s, &size);
+	s->kind->size((struct rql_structures *)(uintptr_t)&db->structures, s, &size);
 	put_uint(t, size.rows);
 	put(t, (struct cell){.kind = size.has_cells ? CELL_UINT : CELL_NULL, .number = size.cells});
 	put_uint(t, size.bytes);
@@ -334,7 +334,7 @@ static void put_structure(const struct rql_database *db, const struct rql_struct
 	put_text(t, s->automatic ? NULL : s->statement); /* nobody's statement */
 	put_text(t, state_of(db, s));
 	put_reason(db, s, t);
-	put_contents(s, t);
+	put_contents(db, s, t);
 	put_text(t, s->options);
 	put_tables(s, t);
 	put_text(t, s->schema);

@@ -78,4 +78,12 @@ struct rql_contents {
 
 extern const struct rql_contents rql_cube_contents;
 
+/* ---- indexes: kept by the segments of a column store, on the CPU ---- */
+/* Makes what look-ups by the index need ahead of them, of all segments. A column that cannot have one needs nothing. */
+rql_status rql_index_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                           struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err) RQL_MUST_CHECK;
+/* What is there of it now: bytes, and rows that have a key. */
+uint64_t rql_index_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                         struct rql_device *cpu, uint64_t *rows);
+
 #endif

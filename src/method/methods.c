@@ -8,6 +8,7 @@ extern const struct rql_method rql_method_cube_paper;
 extern const struct rql_method rql_method_scan_cpu;
 extern const struct rql_method rql_method_scan_compute;
 extern const struct rql_method rql_method_join_compute;
+extern const struct rql_method rql_method_index_cpu;
 
 const struct rql_method *const *rql_methods(void)
 {
@@ -19,6 +20,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_scan_cpu,
 	    &rql_method_scan_compute,
 	    &rql_method_join_compute,
+	    &rql_method_index_cpu,
 	    NULL,
 	};
 	return methods;

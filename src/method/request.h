@@ -82,6 +82,11 @@ enum rql_test {
 	RQL_TEST_IS_NOT_NULL,
 	RQL_TEST_IS_TRUE, /* a program whose result 0 is boolean */
 };
+/* A list of integers that a program tests a column for. */
+struct rql_value_list {
+	uint32_t column, count;
+	const int64_t *values; /* in any order; NULL: it is not known to be one */
+};
 struct rql_conjunct {
 	enum rql_test test;
 	uint32_t index; /* column, or of IS_TRUE the program */
@@ -91,6 +96,16 @@ struct rql_conjunct {
 	const uint64_t *codes; /* bitmap over the column's codes */
 	rql_int128 least, greatest;
 	double real_least, real_greatest;
+	struct rql_value_list list; /* IS_TRUE: it is true for exactly these values of a column, not copied */
+};
+
+/* ---- indexes ---- */
+/* What CREATE INDEX asks for: columns whose values are worth to be looked up, and how. A hint: whoever looks up keeps what
+ * that needs by the segments of the snapshot, so it says nothing about what is there. */
+enum rql_index_form { RQL_INDEX_SORTED, RQL_INDEX_HASH };
+struct rql_index_of {
+	uint32_t column; /* of the snapshot */
+	enum rql_index_form form;
 };
 
 enum rql_lookup_kind {
@@ -214,7 +229,13 @@ struct rql_sample {
 };
 
 /* ---- the request ---- */
-enum rql_reads { RQL_READS_RELATION, RQL_READS_STORE, RQL_READS_COLUMNS, RQL_READS_PAIR };
+enum rql_reads {
+	RQL_READS_RELATION,
+	RQL_READS_STORE,
+	RQL_READS_COLUMNS,
+	RQL_READS_PAIR,
+	RQL_READS_INDEX, /* of structures only: requests over other ones' stores have it in `indexes` */
+};
 /* What is wanted, and what a method gives: port.h has the forms. */
 enum rql_port_kind {
 	RQL_PORT_GROUPS, /* keys and states of aggregates */
@@ -255,6 +276,8 @@ struct rql_request {
 	/* Of what it is asked: one of them. */
 	const struct rql_relation *relation;       /* must outlive what is prepared from the request */
 	const struct rql_store_snapshot *snapshot; /* retained by that */
+	uint32_t index_count;                      /* of its columns */
+	const struct rql_index_of *indexes;
 	/* ... the rows of the form `snapshot` that come in here; or a join alone: its rows are all that is asked for. What is
 	 * prepared takes them over, when it succeeds. */
 	struct rql_columns_source from;

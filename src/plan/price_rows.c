@@ -19,11 +19,13 @@ static uint32_t collect(const struct rql_method *method, const struct rql_device
 	uint32_t count = 0;
 	for (uint32_t c = 0; c < request->conjunct_count; c++) {
 		const struct rql_request one = {.snapshot = request->snapshot,
+		                                .index_count = request->index_count,
+		                                .indexes = request->indexes,
 		                                .wants = RQL_PORT_ROWS,
 		                                .conjunct_count = 1,
 		                                .conjuncts = &request->conjuncts[c]};
 		exact[c] = false;
-		if (request->conjuncts[c].test == RQL_TEST_IS_TRUE || !rql_method_takes(method, &one))
+		if ((request->conjuncts[c].test == RQL_TEST_IS_TRUE && !request->conjuncts[c].list.values) || !rql_method_takes(method, &one))
 			continue;
 		enum rql_offer offer = method->offer(&one, device, NULL);
 		exact[c] = offer == RQL_OFFER_FULL;
@@ -53,7 +55,11 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 	struct rql_conjunct *asked = RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count);
 	struct rql_conjunct *rest = RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count);
 	bool *exact = RQL_NEW_ARRAY(p->arena, bool, request->conjunct_count);
-	struct rql_request rows = {.snapshot = request->snapshot, .wants = RQL_PORT_ROWS, .conjuncts = asked};
+	struct rql_request rows = {.snapshot = request->snapshot,
+	                           .index_count = request->index_count,
+	                           .indexes = request->indexes,
+	                           .wants = RQL_PORT_ROWS,
+	                           .conjuncts = asked};
 	*found = false;
 	if (!asked || !rest || !exact)
 		return rql_error_memory(err, 0, "a plan");

@@ -7,6 +7,7 @@
 #include "plan/map_cache.h"
 #include "plan/price_host.h"
 #include "plan/scan_bind.h"
+#include "plan/scan_index.h"
 
 /* The least that a scan may cost, nanoseconds for one value: what is decided before dimensions are read. */
 #define LEAST_VALUE_NS 0.05
@@ -578,6 +579,8 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 	double prepared_ns = (double)(rql_now_ns() - start_ns);
 	struct rql_sample sample = {0};
 	request.sample = &sample;
+	if (!rql_scan_indexes(t->p, t->s, &request))
+		return out_of_memory(t);
 	RQL_TRY(rql_price_methods(t->p, t->s, &request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
@@ -611,6 +614,8 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	double prepared_ns = (double)(rql_now_ns() - start_ns);
 	struct rql_sample sample = {0};
 	bound.request.sample = &sample;
+	if (!rql_scan_indexes(t->p, t->s, &bound.request))
+		return out_of_memory(t);
 	RQL_TRY(rql_price_methods(t->p, t->s, &bound.request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
 	leaf->scan->host_values = price_in_host(t, &leaf->cost);

@@ -330,6 +330,26 @@ static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr
 	return RQL_OK;
 }
 
+/* The integers of `column IN (...)` that it can be equal to: NULL is none of them, nor what no row has. */
+static rql_status list_values(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
+{
+	const struct rql_store_column *stored = &b->snapshot->columns[column];
+	int64_t *values = RQL_NEW_ARRAY(b->arena, int64_t, e->child_count);
+	uint32_t count = 0;
+	if (!values)
+		return out_of_memory(b);
+	for (uint32_t i = 1; i < e->child_count; i++) {
+		const struct rql_expr *c = e->children[i];
+		if (c->kind != RQL_EXPR_CONSTANT || !rql_type_equal(c->type, e->children[0]->type))
+			return RQL_OK;
+		if (!c->value.is_null && stored->least <= c->value.integer && c->value.integer <= stored->greatest)
+			values[count++] = (int64_t)c->value.integer;
+	}
+	b->conjuncts[b->conjunct_count - 1].list =
+		(struct rql_value_list){.column = column, .count = count, .values = values};
+	return RQL_OK;
+}
+
 static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_expr *e)
 {
 	const struct rql_expr *only = rql_scan_only_column(e);
@@ -352,7 +372,11 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 	bool done = test_values(b, e, column);
 	if (!done)
 		RQL_TRY(test_days(b, e, column, &done));
-	return done ? RQL_OK : test_program(b, e);
+	if (done)
+		return RQL_OK;
+	RQL_TRY(test_program(b, e));
+	bool list = e->kind == RQL_EXPR_IN && e->children[0]->kind == RQL_EXPR_COLUMN;
+	return list && is_integral(&b->snapshot->columns[column]) ? list_values(b, e, column) : RQL_OK;
 }
 
 /* Only rows whose key is not NULL pass; none: no row does. */

@@ -1,6 +1,7 @@
 /* Building: what all kinds need for it. The lock, the tables and their versions, a connection, the side file. */
 #include "structure/structure_internal.h"
 
+#include "device/placement.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,10 +249,12 @@ void rql_build_ready(struct rql_structure *s, uint64_t start)
 rql_status rql_structure_build(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
 {
 	rql_status status;
+	const uint64_t start = rql_now_ns(); /* what this build makes on the host (an index) must not give way to itself */
 	do {
 		rql_error_clear(err);
 		status = s->kind->build(ctx, s, err);
-	} while (status == RQL_ERROR_LIMIT && rql_columns_evict(ctx, s));
+	} while (status == RQL_ERROR_LIMIT &&
+	         (rql_placements_evict(&ctx->structures->devices->device[0], UINT64_MAX, start) || rql_columns_evict(ctx, s)));
 	return status;
 }
 
@@ -260,7 +263,7 @@ void rql_structure_save(struct rql_structures *all, struct rql_structure *s)
 {
 	struct rql_error failed = {0};
 	char *file = NULL;
-	if (!all->side.folder || !all->side.writable || s->automatic)
+	if (!s->kind->save || !all->side.folder || !all->side.writable || s->automatic)
 		return;
 	rql_side_replaced(&all->side, s->side_file); /* first: its room on the disk may be wanted */
 	(void)rql_structure_set_text(&s->side_file, NULL);

@@ -46,7 +46,8 @@ struct rql_structure_kind {
 	 * more (or are too many, or came in another order than the table's), so it must be built again. NULL: it never can.
 	 */
 	rql_status (*append)(struct rql_build_context *ctx, struct rql_structure *s, bool *done, struct rql_error *err);
-	/* The payload of a side file; identity must be what was given to save. */
+	/* The payload of a side file; identity must be what was given to save. NULL: it has no contents of its own, neither on
+	 * devices. */
 	rql_status (*save)(const struct rql_structure *s, const struct rql_file_place *place, const char *identity,
 	                   struct rql_error *err);
 	rql_status (*load)(struct rql_structures *all, struct rql_structure *s, const struct rql_file_place *place,
@@ -63,7 +64,7 @@ struct rql_structure_kind {
 	             const char *message);
 
 	/* ---- what it is; s is READY ---- */
-	void (*size)(const struct rql_structure *s, struct rql_structure_size *out);
+	void (*size)(struct rql_structures *all, const struct rql_structure *s, struct rql_structure_size *out);
 	/* The columns of its key in their order. NULL: it has no key. */
 	void (*put_order)(const struct rql_structure *s, struct rql_strbuf *out);
 };

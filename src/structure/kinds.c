@@ -5,12 +5,16 @@
 /* The kinds' tables; their own headers are not for this file. */
 extern const struct rql_structure_kind rql_structure_cube;
 extern const struct rql_structure_kind rql_structure_columns;
+extern const struct rql_structure_kind rql_structure_sorted_index;
+extern const struct rql_structure_kind rql_structure_hash_index;
 
 const struct rql_structure_kind *const *rql_structure_kinds(void)
 {
 	static const struct rql_structure_kind *const kinds[] = {
 		&rql_structure_cube,
 		&rql_structure_columns,
+		&rql_structure_sorted_index,
+		&rql_structure_hash_index,
 		NULL,
 	};
 	return kinds;

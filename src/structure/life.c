@@ -337,14 +337,22 @@ struct rql_structure *rql_structure_bound(void *state, struct rql_structure *str
 	return v;
 }
 
+/* An index's key is another column of its table now. (Other kinds are bound again when they are built.) */
+static bool binds_elsewhere(const struct rql_structure *before, const struct rql_structure *now)
+{
+	return now->reads == RQL_READS_INDEX &&
+	       (!before->column_ids || before->tables[0] != now->tables[0] || before->column_ids[0] != now->column_ids[0]);
+}
+
 /* Does the definition still bind? An invalid one that does again may be built again. */
 static void check_binding(struct rql_structures *all, const struct rql_structure *v)
 {
 	struct rql_error why = {0};
 	struct rql_structure *again = rql_structure_clone(v);
 	rql_status status = again ? v->kind->bind(all, again, &why) : RQL_ERROR_MEMORY;
-	if (status == RQL_OK && v->state == RQL_STATE_INVALID) {
-		again->state = RQL_STATE_UNBUILT;
+	if (status == RQL_OK && (v->state == RQL_STATE_INVALID || binds_elsewhere(v, again))) {
+		if (v->state == RQL_STATE_INVALID && v->reads != RQL_READS_INDEX)
+			again->state = RQL_STATE_UNBUILT;
 		(void)rql_structure_set_text(&again->reason, NULL);
 		(void)rql_catalog_replace(all->catalog, v, again);
 		again = NULL;
@@ -367,7 +375,7 @@ static void sync_one(struct rql_structures *all, struct rql_structure *v)
 			rql_side_forget(&all->side, v->side_file);
 		return;
 	}
-	if (v->query && !rql_structure_fresh(all->catalog, v))
+	if (v->query && (v->reads == RQL_READS_INDEX || !rql_structure_fresh(all->catalog, v)))
 		check_binding(all, v);
 }
 

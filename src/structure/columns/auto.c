@@ -143,7 +143,7 @@ static rql_status describe(const struct load *l, bool with_old, struct rql_colum
 		status = rql_columns_shape_read(all->loader, l->table, count, names, l->arena, shape, err);
 	pthread_mutex_unlock(&all->loader_lock);
 	RQL_TRY(status);
-	RQL_TRY(rql_columns_describe(all, l->name, false, shape, &options, out, err));
+	RQL_TRY(rql_columns_describe(all, &rql_structure_columns, l->name, false, shape, &options, out, err));
 	(*out)->automatic = true;
 	status = rql_columns_define(all, *out, shape, err);
 	if (status != RQL_OK) {

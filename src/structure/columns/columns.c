@@ -45,7 +45,7 @@ static rql_status read_shape(struct rql_host_con *con, const struct rql_structur
 	return status;
 }
 
-static rql_status bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
+rql_status rql_columns_bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
 {
 	struct rql_columns_shape shape;
 	struct rql_arena *arena = rql_arena_new();
@@ -82,28 +82,31 @@ static void put_table(struct rql_strbuf *out, const struct rql_table_ref *table)
 	rql_put_name(out, table->table);
 }
 
-rql_status rql_columns_describe(const struct rql_structures *all, const char *name, bool every,
-                                const struct rql_columns_shape *shape, const struct rql_structure_options *options,
-                                struct rql_structure **out, struct rql_error *err)
+rql_status rql_columns_describe(const struct rql_structures *all, const struct rql_structure_kind *kind,
+                                const char *name, bool every, const struct rql_columns_shape *shape,
+                                const struct rql_structure_options *options, struct rql_structure **out,
+                                struct rql_error *err)
 {
 	struct rql_structure *s = NULL;
 	struct rql_strbuf statement = {0}, query = {0}, with = {0};
-	RQL_TRY(rql_structure_describe(all, &rql_structure_columns, shape->table.schema, name, options, &s, err));
-	rql_columns_options_print(&with, options);
+	RQL_TRY(rql_structure_describe(all, kind, shape->table.schema, name, options, &s, err));
+	if (kind == &rql_structure_columns)
+		rql_columns_options_print(&with, options);
 	rql_strbuf_put(&statement, "CREATE INDEX ");
 	rql_put_name(&statement, name);
 	rql_strbuf_put(&statement, " ON ");
 	put_table(&statement, &shape->table);
-	rql_strbuf_put(&statement, " USING columns (");
+	rql_strbuf_printf(&statement, " USING %s (", kind->name);
 	put_list(&statement, every, shape->count, shape->names);
-	rql_strbuf_printf(&statement, ") WITH (%s);", rql_strbuf_text(&with));
+	rql_strbuf_printf(&statement, with.length ? ") WITH (%s);" : ")%s;", rql_strbuf_text(&with));
 	rql_strbuf_put(&query, "SELECT ");
 	put_list(&query, every, shape->count, shape->names);
 	rql_strbuf_put(&query, " FROM ");
 	put_table(&query, &shape->table);
 	s->statement = rql_strbuf_take(&statement);
 	s->query = rql_strbuf_take(&query);
-	s->options = rql_strbuf_take(&with);
+	s->options = strdup(rql_strbuf_text(&with));
+	rql_strbuf_free(&with);
 	if (!s->statement || !s->query || !s->options) {
 		rql_structure_release(s);
 		return rql_error_memory(err, sizeof *s, "a structure");
@@ -140,8 +143,9 @@ static rql_status check_place(const struct rql_structures *all, const char *sql,
 }
 
 /* The table as the session's connection finds it; refuses what is not the database's own. */
-static rql_status describe_in(struct rql_arena *arena, const struct rql_plan_context *plan,
-                              const struct rql_structures *all, const char *sql, const struct rql_statement *st,
+static rql_status describe_in(struct rql_arena *arena, const struct rql_structure_kind *kind,
+                              const struct rql_plan_context *plan, const struct rql_structures *all, const char *sql,
+                              const struct rql_statement *st, rql_columns_check *check,
                               const struct rql_structure_options *options, struct rql_structure **out,
                               struct rql_error *err)
 {
@@ -164,7 +168,21 @@ static rql_status describe_in(struct rql_arena *arena, const struct rql_plan_con
 	RQL_TRY(status);
 	RQL_TRY(rql_columns_check_table(all, &shape.table, err));
 	RQL_TRY(check_place(all, sql, st, &shape.table, err));
-	return rql_columns_describe(all, st->name.name, every, &shape, options, out, err);
+	if (check)
+		RQL_TRY(check(sql, st, &shape, err));
+	return rql_columns_describe(all, kind, st->name.name, every, &shape, options, out, err);
+}
+
+rql_status rql_columns_describe_statement(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
+                                          struct rql_structures *all, const char *sql, const struct rql_statement *st,
+                                          rql_columns_check *check, const struct rql_structure_options *options,
+                                          struct rql_structure **out, struct rql_error *err)
+{
+	struct rql_arena *arena = rql_arena_new();
+	rql_status status = arena ? describe_in(arena, kind, plan, all, sql, st, check, options, out, err)
+	                          : rql_error_memory(err, 0, "a statement");
+	rql_arena_free(arena);
+	return status;
 }
 
 static rql_status describe(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -172,12 +190,8 @@ static rql_status describe(const struct rql_plan_context *plan, struct rql_struc
                            const struct rql_structure_options *options, struct rql_structure **out,
                            struct rql_error *err)
 {
-	struct rql_arena *arena = rql_arena_new();
 	(void)schema;
-	rql_status status = arena ? describe_in(arena, plan, all, sql, st, options, out, err)
-	                          : rql_error_memory(err, 0, "a statement");
-	rql_arena_free(arena);
-	return status;
+	return rql_columns_describe_statement(&rql_structure_columns, plan, all, sql, st, NULL, options, out, err);
 }
 
 /* ---- one row of integers ---- */
@@ -447,8 +461,9 @@ static void fail(struct rql_structures *all, const struct rql_structure *s, cons
 }
 
 /* ---- what it is ---- */
-static void size(const struct rql_structure *s, struct rql_structure_size *out)
+static void size(struct rql_structures *all, const struct rql_structure *s, struct rql_structure_size *out)
 {
+	(void)all;
 	*out = (struct rql_structure_size){.rows = s->snapshot->rows, .bytes = s->snapshot->bytes};
 }
 
@@ -462,7 +477,7 @@ const struct rql_structure_kind rql_structure_columns = {
 	.statement = RQL_STATEMENT_CREATE_INDEX,
 	.options = rql_columns_options_read,
 	.describe = describe,
-	.bind = bind,
+	.bind = rql_columns_bind,
 	.build = build,
 	.append = rql_columns_append,
 	.save = save,

@@ -1,5 +1,6 @@
 /* The kind "columns": compressed columns of one base table (column/store.h), by CREATE INDEX ... USING columns or by
- * rayql_auto_columns. Private to this folder. */
+ * rayql_auto_columns. Of structure/ only this folder and the indexes of such columns
+ * (index/) see it. */
 #ifndef RQL_STRUCTURE_COLUMNS_COLUMNS_H
 #define RQL_STRUCTURE_COLUMNS_COLUMNS_H
 
@@ -23,10 +24,19 @@ struct rql_columns_shape {
 rql_status rql_columns_shape_read(struct rql_host_con *con, const char *table, uint32_t count,
                                   const char *const *wanted, struct rql_arena *arena, struct rql_columns_shape *out,
                                   struct rql_error *err) RQL_MUST_CHECK;
-/* A new structure without contents, not yet published; every: its statement says (*). */
-rql_status rql_columns_describe(const struct rql_structures *all, const char *name, bool every,
+/* A new structure without contents, not yet published, of this kind; every: its statement says (*). */
+rql_status rql_columns_describe(const struct rql_structures *all, const struct rql_structure_kind *kind, const char *name, bool every,
                                 const struct rql_columns_shape *shape, const struct rql_structure_options *options,
                                 struct rql_structure **out, struct rql_error *err) RQL_MUST_CHECK;
+/* The same of a CREATE INDEX, as rql_structure_kind.describe. check (may be NULL) looks at what it names. */
+typedef rql_status rql_columns_check(const char *sql, const struct rql_statement *st,
+                                     const struct rql_columns_shape *shape, struct rql_error *err);
+rql_status rql_columns_describe_statement(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
+                                          struct rql_structures *all, const char *sql, const struct rql_statement *st,
+                                          rql_columns_check *check, const struct rql_structure_options *options,
+                                          struct rql_structure **out, struct rql_error *err) RQL_MUST_CHECK;
+/* rql_structure_kind.bind: of a structure whose statement is a CREATE INDEX. */
+rql_status rql_columns_bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err) RQL_MUST_CHECK;
 /* Refuses temporary tables, those of other databases and RayQL's own. */
 rql_status rql_columns_check_table(const struct rql_structures *all, const struct rql_table_ref *table,
                                    struct rql_error *err) RQL_MUST_CHECK;

@@ -399,8 +399,9 @@ static void fail(struct rql_structures *all, const struct rql_structure *s, cons
 }
 
 /* ---- what it is ---- */
-static void size(const struct rql_structure *s, struct rql_structure_size *out)
+static void size(struct rql_structures *all, const struct rql_structure *s, struct rql_structure_size *out)
 {
+	(void)all;
 	const struct rql_relation *r = s->relation;
 	*out = (struct rql_structure_size){
 		.rows = r->rows, .bytes = r->bytes, .has_cells = true, .cells = r->cells, .rolled_up = r->rolled_up};

@@ -1,0 +1,56 @@
+/* Maps from keys to rows: what an index keeps of one segment of a store. Keys are distances from the segment's least
+ * value, so that most of them have 32 bits; rows are numbers below 2^31 that mean nothing here. Every row has one key,
+ * a key any number of rows. Immutable once made; any thread may look up. */
+#ifndef RQL_METHOD_INDEX_INDEX_MAP_H
+#define RQL_METHOD_INDEX_INDEX_MAP_H
+
+#include "method/request.h"
+#include "util/mem.h"
+
+struct rql_index_pair {
+	uint64_t key;
+	uint32_t row;
+};
+
+struct rql_index_map {
+	enum rql_index_form form;
+	bool narrow;       /* keys are uint32_t, else uint64_t */
+	uint32_t count;    /* rows */
+	uint64_t greatest; /* key; 0 when there is none */
+	struct rql_mem mem;
+	void *keys;      /* SORTED: of each row, ascending; HASH: of each slot */
+	uint32_t *rows;  /* SORTED: [count]; HASH: of each key with several rows their number, then they */
+	uint32_t *table; /* SORTED: for each value of the keys' top bits its first row; HASH: of each slot (index_hash.c) */
+	uint32_t shift;  /* SORTED: the other bits */
+	uint32_t slots;  /* HASH */
+};
+
+/* Takes `count` pairs in any order, which it sorts; spare has room for as many. Nothing is left behind on failure. */
+rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *pairs, struct rql_index_pair *spare,
+                              uint32_t count, struct rql_budget *budget, struct rql_index_map *out,
+                              struct rql_error *err) RQL_MUST_CHECK;
+void rql_index_map_clear(struct rql_index_map *map);
+/* How many rows have keys in [least, greatest], and where they stand: one behind another, of one key in ascending order.
+ * HASH: least == greatest. */
+uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest, const uint32_t **rows);
+
+/* ---- the forms, for index_map.c: pairs ascend by key, then row ---- */
+rql_status rql_index_sorted_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
+uint32_t rql_index_sorted_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
+                               const uint32_t **rows);
+rql_status rql_index_hash_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
+uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, const uint32_t **rows);
+
+static inline uint64_t rql_index_key(const struct rql_index_map *map, uint32_t at)
+{
+	return map->narrow ? ((const uint32_t *)map->keys)[at] : ((const uint64_t *)map->keys)[at];
+}
+static inline void rql_index_set_key(const struct rql_index_map *map, uint32_t at, uint64_t key)
+{
+	if (map->narrow)
+		((uint32_t *)map->keys)[at] = (uint32_t)key;
+	else
+		((uint64_t *)map->keys)[at] = key;
+}
+
+#endif

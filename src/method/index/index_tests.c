@@ -1,0 +1,192 @@
+/* Conditions of one column as ranges. */
+#include "method/index/index_tests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS (RQL_STORE_BLOCK / 64)
+
+uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
+{
+	bool program = c->test == RQL_TEST_IS_TRUE;
+	uint32_t column = program ? c->list.column : c->index;
+	if (c->or_null || (program && !c->list.values) || column >= snapshot->column_count)
+		return RQL_NONE;
+	const struct rql_store_column *of = &snapshot->columns[column];
+	bool integers = of->kind == RQL_STORE_INTEGER && !of->wide;
+	switch (c->test) {
+	case RQL_TEST_IN_CODES:
+		return of->kind == RQL_STORE_CODED ? column : RQL_NONE;
+	case RQL_TEST_IN_RANGE:
+		return of->kind == RQL_STORE_CODED || integers ? column : RQL_NONE;
+	case RQL_TEST_IS_TRUE:
+		return integers ? column : RQL_NONE;
+	default:
+		return RQL_NONE;
+	}
+}
+
+/* ---- ranges ---- */
+static rql_status new_ranges(struct rql_index_test *test, uint64_t count, struct rql_error *err)
+{
+	if (count > RQL_INDEX_RANGES_MOST)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "it looks up more than %u ranges", RQL_INDEX_RANGES_MOST);
+	test->ranges = malloc((count + 1) * sizeof(*test->ranges));
+	return test->ranges ? RQL_OK : rql_error_memory(err, count * sizeof(*test->ranges), "ranges of an index");
+}
+
+static uint32_t codes_of(const struct rql_store_column *column)
+{
+	return column->dimension->count - column->dimension->has_null;
+}
+
+/* Runs of bits. ranges NULL: only how many. */
+static uint64_t runs_of(const uint64_t *codes, uint32_t count, struct rql_index_range *ranges)
+{
+	uint64_t runs = 0;
+	for (uint32_t at = 0; at < count;) {
+		uint64_t word = codes[at / 64] >> at % 64;
+		if (!word) {
+			at = (at / 64 + 1) * 64;
+			continue;
+		}
+		uint32_t first = at + (uint32_t)__builtin_ctzll(word);
+		for (at = first; at < count && codes[at / 64] >> at % 64 & 1;)
+			at++;
+		if (first < count && ranges)
+			ranges[runs] = (struct rql_index_range){first, (int64_t)at - 1};
+		runs += first < count;
+	}
+	return runs;
+}
+
+static rql_status take_codes(const struct rql_store_column *column, const uint64_t *codes, struct rql_index_test *out,
+                             struct rql_error *err)
+{
+	uint64_t runs = runs_of(codes, codes_of(column), NULL);
+	RQL_TRY(new_ranges(out, runs, err));
+	out->count = (uint32_t)runs_of(codes, codes_of(column), out->ranges);
+	return RQL_OK;
+}
+
+static rql_status take_range(const struct rql_store_column *column, rql_int128 least, rql_int128 greatest,
+                             struct rql_index_test *out, struct rql_error *err)
+{
+	const bool coded = column->kind == RQL_STORE_CODED;
+	const rql_int128 low = coded ? 0 : INT64_MIN, high = coded ? (rql_int128)codes_of(column) - 1 : INT64_MAX;
+	least = least < low ? low : least;
+	greatest = greatest > high ? high : greatest;
+	RQL_TRY(new_ranges(out, 1, err));
+	out->count = least <= greatest;
+	out->ranges[0] = (struct rql_index_range){(int64_t)least, (int64_t)greatest};
+	return RQL_OK;
+}
+
+static int by_least(const void *a, const void *b)
+{
+	int64_t x = ((const struct rql_index_range *)a)->least, y = ((const struct rql_index_range *)b)->least;
+	return (x > y) - (x < y);
+}
+
+static rql_status take_list(const struct rql_value_list *list, struct rql_index_test *out, struct rql_error *err)
+{
+	RQL_TRY(new_ranges(out, list->count, err));
+	for (uint32_t i = 0; i < list->count; i++)
+		out->ranges[i] = (struct rql_index_range){list->values[i], list->values[i]};
+	if (list->count)
+		qsort(out->ranges, list->count, sizeof(*out->ranges), by_least);
+	for (uint32_t i = 0; i < list->count; i++)
+		if (!i || out->ranges[i].least != out->ranges[out->count - 1].least)
+			out->ranges[out->count++] = out->ranges[i];
+	return RQL_OK;
+}
+
+rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
+                               struct rql_index_test *out, struct rql_error *err)
+{
+	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c)};
+	const struct rql_store_column *column = &snapshot->columns[out->column];
+	if (c->test == RQL_TEST_IN_CODES)
+		return take_codes(column, c->codes, out, err);
+	if (c->test == RQL_TEST_IN_RANGE)
+		return take_range(column, c->least, c->greatest, out, err);
+	return take_list(&c->list, out, err);
+}
+
+uint64_t rql_index_test_values(const struct rql_index_test *test)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < test->count; i++) {
+		uint64_t more = (uint64_t)test->ranges[i].greatest - (uint64_t)test->ranges[i].least;
+		sum = more < UINT64_MAX - sum ? sum + more + 1 : UINT64_MAX;
+	}
+	return sum;
+}
+
+rql_status rql_index_test_spread(struct rql_index_test *test, uint64_t values, struct rql_error *err)
+{
+	struct rql_index_test spread = {.column = test->column};
+	if (values == test->count)
+		return RQL_OK;
+	RQL_TRY(new_ranges(&spread, values, err));
+	for (uint32_t i = 0; i < test->count; i++)
+		for (int64_t v = test->ranges[i].least;; v++) { /* the greatest may be the last there is */
+			spread.ranges[spread.count++] = (struct rql_index_range){v, v};
+			if (v == test->ranges[i].greatest)
+				break;
+		}
+	free(test->ranges);
+	*test = spread;
+	return RQL_OK;
+}
+
+/* ---- testing ---- */
+static bool passes(const struct rql_index_test *test, int64_t value)
+{
+	uint32_t low = 0, high = test->count; /* the first range that does not end before it */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (test->ranges[middle].greatest < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < test->count && test->ranges[low].least <= value;
+}
+
+/* Those of the first 64 rows from `first` on that have a bit. */
+static uint64_t test_word(const struct rql_index_test *test, const int64_t *values, const uint32_t *codes,
+                          uint64_t bits)
+{
+	for (uint64_t left = bits; left; left &= left - 1) {
+		unsigned r = (unsigned)__builtin_ctzll(left);
+		if (!passes(test, values ? values[r] : (int64_t)codes[r]))
+			bits &= ~(UINT64_C(1) << r);
+	}
+	return bits;
+}
+
+void rql_index_test_block(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
+                          const struct rql_index_test *test, uint64_t *bits)
+{
+	const bool coded = view->kind == RQL_STORE_CODED;
+	const uint32_t rows = view->blocks[block].rows;
+	uint64_t valid[1];
+	uint32_t codes[64];
+	int64_t values[64];
+	for (uint32_t w = 0; w < WORDS; w++) {
+		const uint32_t count = w * 64 >= rows ? 0 : rows - w * 64 < 64 ? rows - w * 64 : 64;
+		bits[w] &= !count ? 0 : count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+		if (!bits[w])
+			continue;
+		(void)rql_store_decode_validity(k, view, block, w * 64, count, valid);
+		bits[w] &= valid[0];
+		if (!bits[w])
+			continue;
+		if (coded)
+			rql_store_decode_codes(k, view, block, w * 64, count, codes);
+		else
+			rql_store_decode_int64(k, view, block, w * 64, count, values);
+		bits[w] = test_word(test, coded ? NULL : values, codes, bits[w]);
+	}
+}

@@ -1,0 +1,192 @@
+/* The kinds "sorted" and "hash": indexes of one column. They hold no rows of their own. An index says that look-ups are
+ * wanted in the columns structures of its table, and the method that looks up keeps what it needs by their segments
+ * (method/contents.h); so an index is never stale. CREATE and REFRESH make that ahead of the first query. */
+#include <stdlib.h>
+#include "structure/columns/columns.h"
+#include "structure/structure_internal.h"
+
+extern const struct rql_structure_kind rql_structure_sorted_index;
+extern const struct rql_structure_kind rql_structure_hash_index;
+
+/* ---- definition ---- */
+static rql_status read_options(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
+                               struct rql_structure_options *out, struct rql_error *err)
+{
+	(void)arena;
+	*out = (struct rql_structure_options){.refresh = RQL_REFRESH_MANUAL};
+	if (!st->option_count)
+		return RQL_OK;
+	return rql_error_at(err, sql, st->options[0].position,
+	                    "Binder Error: CREATE INDEX ... USING %s has no option \"%s\", nor any other", st->method,
+	                    st->options[0].name);
+}
+
+/* What has codes or at most 64 bits. */
+static bool can_index(struct rql_type type)
+{
+	switch (type.id) {
+	case RQL_TYPE_FLOAT:
+	case RQL_TYPE_DOUBLE:
+	case RQL_TYPE_HUGEINT:
+	case RQL_TYPE_UHUGEINT:
+		return false;
+	case RQL_TYPE_DECIMAL:
+		return rql_type_bytes(type) <= 8;
+	default:
+		return true;
+	}
+}
+
+static rql_status check_key(const char *sql, const struct rql_statement *st, const struct rql_columns_shape *shape,
+                            struct rql_error *err)
+{
+	if (can_index(shape->types[0]))
+		return RQL_OK;
+	struct rql_strbuf type = {0};
+	rql_type_print(&type, shape->types[0]);
+	rql_error_at(err, sql, st->table.position,
+	             "Not implemented Error: the key \"%s\" is of type %s; an index that is %s holds integers of up to 64 "
+	             "bits, decimals of up to 18 digits, dates, times, timestamps and texts",
+	             shape->names[0], rql_strbuf_text(&type), st->method);
+	rql_strbuf_free(&type);
+	return RQL_ERROR_STATEMENT;
+}
+
+static rql_status describe_as(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
+                              struct rql_structures *all, const char *sql, const struct rql_statement *st,
+                              const struct rql_structure_options *options, struct rql_structure **out,
+                              struct rql_error *err)
+{
+	if (st->column_count != 1 || (st->columns[0][0] == '*' && !st->columns[0][1]))
+		return rql_error_at(err, sql, st->name.position,
+		                    "Not implemented Error: an index that is %s has one key column in this version of RayQL",
+		                    st->method);
+	return rql_columns_describe_statement(kind, plan, all, sql, st, check_key, options, out, err);
+}
+
+static rql_status describe_sorted(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                  const struct rql_statement *st, const char *schema,
+                                  const struct rql_structure_options *options, struct rql_structure **out,
+                                  struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_sorted_index, plan, all, sql, st, options, out, err);
+}
+
+static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                const struct rql_statement *st, const char *schema,
+                                const struct rql_structure_options *options, struct rql_structure **out,
+                                struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_hash_index, plan, all, sql, st, options, out, err);
+}
+
+/* Bound is all that it can be. */
+static rql_status bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
+{
+	RQL_TRY(rql_columns_bind(all, s, err));
+	s->index_form = s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
+	s->state = RQL_STATE_READY;
+	return RQL_OK;
+}
+
+/* ---- the columns that it is of ---- */
+/* Calls once for each structure of columns of s's table that holds its key. */
+static rql_status each_columns(struct rql_structures *all, const struct rql_structure *s,
+                               rql_status (*once)(void *state, const struct rql_store_snapshot *snapshot,
+                                                  const struct rql_index_of *of, struct rql_error *err),
+                               void *state, struct rql_error *err)
+{
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_structure **list = NULL;
+	uint32_t count = 0;
+	rql_status status = arena ? rql_catalog_structures(all->catalog, arena, &list, &count, err)
+	                          : rql_error_memory(err, 0, "an index");
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rql_structure *c = list[i];
+		bool holds = c->reads == RQL_READS_STORE && c->snapshot && c->table_count == 1 && c->tables[0] == s->tables[0];
+		for (uint32_t k = 0; holds && k < c->column_count && status == RQL_OK; k++) {
+			const struct rql_index_of of = {.column = k, .form = s->index_form};
+			if (c->column_ids[k] == s->column_ids[0])
+				status = once(state, c->snapshot, &of, err);
+		}
+		rql_structure_release(list[i]);
+	}
+	rql_arena_free(arena);
+	return status;
+}
+
+struct placing {
+	struct rql_build_context *ctx;
+	uint32_t placed;
+};
+
+static rql_status place(void *state, const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                        struct rql_error *err)
+{
+	struct placing *p = state;
+	p->placed++;
+	return rql_index_place(snapshot, of, &p->ctx->structures->devices->device[0], p->ctx->progress, err);
+}
+
+static void note_nothing(struct rql_build_context *ctx, const struct rql_structure *s)
+{
+	const char *database, *schema, *table;
+	struct rql_strbuf text = {0};
+	rql_table_name(s->tables[0], &database, &schema, &table);
+	rql_strbuf_printf(&text,
+	                  "the index %s is used when the columns of %s are held, which they are not yet: CREATE INDEX ... ON "
+	                  "%s USING columns (*), or SET rayql_auto_columns = true",
+	                  s->name, table, table);
+	free(ctx->notice);
+	ctx->notice = rql_strbuf_take(&text);
+}
+
+static rql_status build(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
+{
+	struct placing p = {.ctx = ctx};
+	uint64_t start = rql_now_ns();
+	RQL_TRY(bind(ctx->structures, s, err));
+	atomic_store(&ctx->progress->phase, "making an index");
+	rql_status status = each_columns(ctx->structures, s, place, &p, err);
+	atomic_store(&ctx->progress->phase, NULL);
+	RQL_TRY(status);
+	if (!p.placed)
+		note_nothing(ctx, s);
+	rql_build_ready(s, start);
+	return RQL_OK;
+}
+
+/* ---- what it is ---- */
+struct sizing {
+	struct rql_structures *all;
+	struct rql_structure_size *size;
+};
+
+static rql_status add_size(void *state, const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                           struct rql_error *err)
+{
+	struct sizing *s = state;
+	uint64_t rows = 0;
+	(void)err;
+	s->size->bytes += rql_index_bytes(snapshot, of, &s->all->devices->device[0], &rows);
+	s->size->rows += rows;
+	return RQL_OK;
+}
+
+static void size(struct rql_structures *all, const struct rql_structure *s, struct rql_structure_size *out)
+{
+	struct sizing sizing = {.all = all, .size = out};
+	*out = (struct rql_structure_size){0};
+	if (s->table_count)
+		(void)!each_columns(all, s, add_size, &sizing, NULL);
+}
+
+#define KIND(text)                                                                                                     \
+	.name = text, .refresh = "REFRESH INDEX", .first = "refresh, then look up", .suffix = "." text,                    \
+	.moved = "its table has other columns", .reads = RQL_READS_INDEX, .statement = RQL_STATEMENT_CREATE_INDEX,         \
+	.options = read_options, .bind = bind, .build = build, .size = size
+
+const struct rql_structure_kind rql_structure_sorted_index = {KIND("sorted"), .describe = describe_sorted};
+const struct rql_structure_kind rql_structure_hash_index = {KIND("hash"), .describe = describe_hash};

@@ -1,0 +1,174 @@
+/* The forms of an index's maps (method/index/index_map.h) beside a search of all pairs: random keys of many widths, with
+ * duplicates, crowded, all equal, the extremes of 64 bits, none; points, misses and ranges. test_index_map [MAPS [SEED]] */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "method/index/index_map.h"
+
+static unsigned maps = 400;
+static uint64_t seed = 20261124;
+
+static uint64_t next_random(void)
+{
+	uint64_t x = seed += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static uint64_t roll(uint64_t n)
+{
+	return next_random() % n;
+}
+
+struct world {
+	uint32_t count;
+	struct rql_index_pair *pairs; /* in any order, as they were given */
+	struct rql_index_map map;
+};
+
+/* Keys below 2^bits, of which most may crowd at the low end; rows as they come, or any. */
+static struct world make_world(enum rql_index_form form, uint32_t count, unsigned bits, bool crowded,
+                               struct rql_budget *budget)
+{
+	struct world w = {.count = count};
+	struct rql_index_pair *given = calloc(count + 1, sizeof(*given)), *spare = calloc(count + 1, sizeof(*spare));
+	w.pairs = calloc(count + 1, sizeof(*w.pairs));
+	assert_true(given && spare && w.pairs);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t key = bits ? next_random() >> (64 - bits) : 0;
+		given[i] = (struct rql_index_pair){crowded && roll(8) ? key % 16 : key, 2 * i + 1};
+	}
+	if (count > 2 && bits == 64) { /* both ends */
+		given[roll(count)].key = 0;
+		given[roll(count)].key = UINT64_MAX;
+	}
+	memcpy(w.pairs, given, count * sizeof(*given));
+	assert_int_equal(rql_index_map_make(form, given, spare, count, budget, &w.map, NULL), RQL_OK);
+	free(given);
+	free(spare);
+	return w;
+}
+
+static void free_world(struct world *w)
+{
+	rql_index_map_clear(&w->map);
+	free(w->pairs);
+}
+
+static void check(const struct world *w, uint64_t least, uint64_t greatest)
+{
+	const uint32_t *rows = NULL;
+	uint32_t found = rql_index_map_find(&w->map, least, greatest, &rows), want = 0, taken = 0;
+	bool *seen = calloc(2 * (size_t)w->count + 2, sizeof(*seen));
+	assert_non_null(seen);
+	for (uint32_t i = 0; i < w->count; i++)
+		want += least <= w->pairs[i].key && w->pairs[i].key <= greatest;
+	assert_int_equal(found, want);
+	for (uint32_t i = 0; i < found; i++) {
+		const uint32_t pair = rows[i] / 2;
+		assert_true(rows[i] % 2 == 1 && pair < w->count && !seen[pair]);
+		assert_in_range(w->pairs[pair].key, least, greatest);
+		/* Of one key they ascend. */
+		if (i && w->pairs[rows[i - 1] / 2].key == w->pairs[pair].key)
+			assert_true(rows[i - 1] < rows[i]);
+		seen[pair] = true;
+		taken++;
+	}
+	assert_int_equal(taken, want);
+	free(seen);
+}
+
+static void look_up(const struct world *w)
+{
+	const bool ranges = w->map.form == RQL_INDEX_SORTED;
+	check(w, 0, 0);
+	check(w, UINT64_MAX, UINT64_MAX);
+	if (ranges)
+		check(w, 0, UINT64_MAX);
+	for (unsigned i = 0; i < 40; i++) {
+		uint64_t key = w->count && roll(4) ? w->pairs[roll(w->count)].key : next_random() >> roll(64);
+		check(w, key, key);
+		check(w, key + 1, key + 1);
+		if (!ranges)
+			continue;
+		uint64_t other = w->count && roll(2) ? w->pairs[roll(w->count)].key : key + roll(1000);
+		check(w, key, other); /* nothing, where the ends are the wrong way round */
+	}
+}
+
+static void random_maps(void **state)
+{
+	static const unsigned widths[] = {0, 1, 3, 8, 16, 31, 32, 33, 48, 63, 64};
+	static const uint32_t counts[] = {0, 1, 2, 7, 8, 9, 100, 1000, 5000};
+	struct rql_budget budget = {0};
+	(void)state;
+	for (unsigned m = 0; m < maps; m++) {
+		const enum rql_index_form form = m % 2 ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
+		struct world w = make_world(form, counts[roll(sizeof counts / sizeof *counts)],
+		                            widths[roll(sizeof widths / sizeof *widths)], roll(3) == 0, &budget);
+		assert_true(atomic_load(&budget.used) > 0);
+		look_up(&w);
+		free_world(&w);
+		assert_int_equal(atomic_load(&budget.used), 0);
+	}
+}
+
+/* What a key takes at most, where no two are equal: the promise of the forms. */
+static void bytes_of_a_key(void **state)
+{
+	(void)state;
+	for (unsigned form = 0; form < 2; form++) {
+		for (unsigned bits = 32; bits <= 64; bits += 32) {
+			struct world w = make_world(form ? RQL_INDEX_HASH : RQL_INDEX_SORTED, 200000, bits, false, NULL);
+			double each = (double)w.map.mem.held / w.count;
+			assert_true(each < (bits == 32 ? 11 : form ? 16.1 : 13));
+			free_world(&w);
+		}
+	}
+}
+
+/* Without room nothing is left behind. */
+static void no_room(void **state)
+{
+	enum { COUNT = 1000 };
+	static struct rql_index_pair pairs[COUNT], spare[COUNT];
+	(void)state;
+	for (uint64_t limit = 1; limit < 20000; limit += 997) {
+		for (unsigned form = 0; form < 2; form++) {
+			struct rql_budget budget = {.limit = limit};
+			struct rql_index_map map;
+			struct rql_error err = {0};
+			for (uint32_t i = 0; i < COUNT; i++)
+				pairs[i] = (struct rql_index_pair){next_random(), i};
+			rql_status status = rql_index_map_make(form ? RQL_INDEX_HASH : RQL_INDEX_SORTED, pairs, spare, COUNT,
+			                                       &budget, &map, &err);
+			assert_true(status == RQL_OK || status == RQL_ERROR_LIMIT);
+			assert_true(status == RQL_OK || limit < 17000);
+			if (status == RQL_OK)
+				rql_index_map_clear(&map);
+			rql_error_clear(&err);
+			assert_int_equal(atomic_load(&budget.used), 0);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		maps = (unsigned)strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		seed = strtoull(argv[2], NULL, 10);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_maps),
+		cmocka_unit_test(bytes_of_a_key),
+		cmocka_unit_test(no_room),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
