@@ -172,7 +172,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 #define MAKING_ROW_BYTES 32.0 /* beside, while one is made */
 #define LOOK_UP_NS 250.0 /* some lines of memory that nobody has read lately */
 #define ROW_NS 3.0       /* a bit set; rows of a key lie anywhere */
-/* A row of a run that is to be made takes about 30 ns. CREATE INDEX has asked for it, so the first query that gains from it
+/* A row of a run that is to be made takes tens of ns. CREATE INDEX has asked for it, so the first query that gains from it
  * bears little of that in its price: else a large index that gave way, or was never made, would not come back. */
 #define MAKE_ROW_NS 1.0
 #define TEST_ROW_NS 2.0  /* a row decoded and tested */
