@@ -1,5 +1,6 @@
 /* CREATE INDEX ... USING sorted and hash: who answers, what a definition may say, and random points, lists and ranges of
  * many types beside the host, while rows come and go. test_indexes [STATEMENTS [SEED]] */
+#include <pthread.h>
 #include "scans.h"
 
 static unsigned statements = 260;
@@ -300,6 +301,354 @@ static void random_statements(void **state)
 	close_session(&s);
 }
 
+/* ---- keys of every type, whatever they are compared with ---- */
+/* The rows, or that there is an error: then the host's, whose words are its own. */
+static char *outcome(rayql_connection *con, const char *sql)
+{
+	rayql_result *res = NULL;
+	rayql_error *err = NULL;
+	char *rows = rayql_query(con, sql, &res, &err) == RAYQL_OK ? read_rows(res, &err) : NULL;
+	rayql_error_free(err);
+	return rows ? rows : strdup("error");
+}
+
+static void same_outcome(rayql_connection *con, const char *sql)
+{
+	run(con, "SET rayql_enable_scan = off");
+	char *want = outcome(con, sql);
+	run(con, "SET rayql_enable_scan = on");
+	for (unsigned i = 0; i < 2; i++) { /* the second from the plan cache */
+		char *have = outcome(con, sql);
+		if (strcmp(have, want) != 0)
+			fail_msg("%s\nhave:\n%.300s\nwant:\n%.300s", sql, have, want);
+		free(have);
+	}
+	free(want);
+}
+
+struct typed {
+	const char *name, *type, *make; /* make: of r, a hash */
+	const char *values[12];         /* what it is compared with; ends with NULL */
+};
+static const struct typed keys[] = {
+	{"ti", "TINYINT", "(r % 256)::INTEGER - 128",
+     {"-128", "127", "128", "5.0", "5.5", "'5'", "-129", "5::HUGEINT", "5e0"}},
+	{"ii", "INTEGER", "(r % 40000)::INTEGER - 20000",
+     {"7", "7.0", "7.00001", "'7'", "2147483648", "-2147483649", "'nan'::DOUBLE", "7::UBIGINT",
+      "'inf'::DOUBLE", "1e300"}},
+	{"ub", "UBIGINT", "r // 2",
+     {"0", "9223372036854775807", "9223372036854775808", "18446744073709551615", "-1", "'12'", "18446744073709551616"}},
+	{"uw", "UBIGINT", "CASE r % 5 WHEN 0 THEN 18446744073709551615 WHEN 1 THEN 9223372036854775808 ELSE r % 1000 END",
+     {"18446744073709551615", "9223372036854775808", "9223372036854775807", "17", "-1", "'17'", "0.5"}},
+	{"bi", "BIGINT",
+     "CASE r % 900 WHEN 0 THEN 9223372036854775807 WHEN 1 THEN -9223372036854775808 ELSE (r % 30000)::BIGINT - 9 END",
+     {"9223372036854775807", "-9223372036854775808", "9223372036854775808", "-9", "3.0", "9223372036854775807::DOUBLE",
+      "170141183460469231731687303715884105727", "'-9'", "3::TINYINT"}},
+	{"de", "DECIMAL(18,3)", "((r % 50000)::DECIMAL(18,3) / 8)::DECIMAL(18,3)",
+     {"1.125", "1.12", "1", "1.1251", "'1.125'", "999999999999999.999", "1.125::DOUBLE", "-0.0", "9999999999999999"}},
+	{"da", "DATE",
+     "CASE r % 700 WHEN 0 THEN 'infinity'::DATE WHEN 1 THEN '-infinity'::DATE ELSE DATE '2000-01-01' + (r % "
+     "9000)::INTEGER END",
+     {"DATE '2000-01-01'", "'2003-04-05'", "DATE 'infinity'", "DATE '-infinity'", "TIMESTAMP '2001-01-01 00:00:00'",
+      "TIMESTAMP '2001-01-01 00:00:01'", "DATE '2000-02-30'"}},
+	{"ts", "TIMESTAMP",
+     "CASE r % 700 WHEN 0 THEN 'infinity'::TIMESTAMP WHEN 1 THEN '-infinity'::TIMESTAMP ELSE TIMESTAMP '1999-12-31' + "
+     "to_microseconds((r % 90000000000)::BIGINT) END",
+     {"TIMESTAMP '1999-12-31'", "DATE '1999-12-31'", "TIMESTAMP 'infinity'", "'-infinity'",
+      "TIMESTAMP '1999-12-31 12:00:00.000001'", "TIMESTAMP_NS '1999-12-31 12:00:00'", "TIMESTAMP_S '1999-12-31'"}},
+	{"tm", "TIME", "TIME '00:00:00' + to_seconds((r % 86400)::BIGINT)",
+     {"TIME '00:00:00'", "'12:00:01'", "TIME '23:59:59'"}},
+	{"bo", "BOOLEAN", "r % 100 = 0", {"true", "false", "1", "'t'"}},
+	{"vc", "VARCHAR", "CASE r % 300 WHEN 0 THEN '' WHEN 1 THEN 'A' ELSE 'a' || r % 7000 END",
+     {"''", "'a'", "'A'", "'a10'", "'a6999'", "'zz'", "'a1' || '0'"}},
+	{"uu", "UUID", "md5((r % 20000)::VARCHAR)::UUID",
+     {"'cfcd2084-95d5-65ef-66e7-dff9f98764da'", "'00000000-0000-0000-0000-000000000000'",
+      "'ffffffff-ffff-ffff-ffff-ffffffffffff'"}},
+};
+#define KEYS (sizeof keys / sizeof *keys)
+
+static void make_typed(rayql_connection *con, const char *table, unsigned rows, bool turned)
+{
+	char sql[4096], name[64];
+	size_t n = (size_t)snprintf(sql, sizeof sql, "CREATE OR REPLACE TABLE %s AS SELECT i::INTEGER AS id", table);
+	for (unsigned k = 0; k < KEYS; k++) {
+		const struct typed *t = &keys[turned ? KEYS - 1 - k : k];
+		n += (size_t)snprintf(sql + n, sizeof sql - n, 
+		                      ", CASE WHEN hash(i * %u) %% 23 = 0 THEN NULL ELSE (%s)::%s END AS %s", k + 2, t->make, t->type, t->name);
+	}
+	snprintf(sql + n, sizeof sql - n, " FROM (SELECT i, hash(i) AS r FROM range(%u) q(i))", rows);
+	run(con, sql);
+	snprintf(sql, sizeof sql, "CREATE OR REPLACE INDEX %s_c ON %s USING columns (*) WITH (refresh = auto)", table, table);
+	run(con, sql);
+	for (unsigned k = 0; k < KEYS; k++) {
+		snprintf(name, sizeof name, "%s_%s", table, keys[k].name);
+		snprintf(sql, sizeof sql, "CREATE OR REPLACE INDEX %s ON %s USING %s (%s)", name, table,
+		         roll(2) ? "hash" : "sorted", keys[k].name);
+		run(con, sql);
+	}
+}
+
+static const char *value_of(const struct typed *t)
+{
+	unsigned n = 0;
+	while (t->values[n])
+		n++;
+	unsigned at = roll(n + 1);
+	return at < n ? t->values[at] : "NULL";
+}
+
+static void put_test(char *out, size_t size, const struct typed *t)
+{
+	static const char *const ops[] = {"=", "=", "=", "<", "<=", ">", ">=", "<>", "IS NOT DISTINCT FROM"};
+	const char *a = value_of(t), *b = value_of(t), *c = value_of(t);
+	switch (roll(8)) {
+	case 0:
+		snprintf(out, size, "%s IN (%s, %s, %s)", t->name, a, b, c);
+		break;
+	case 1:
+		snprintf(out, size, "%s NOT IN (%s, %s)", t->name, a, b);
+		break;
+	case 2:
+		snprintf(out, size, "%s BETWEEN %s AND %s", t->name, a, b);
+		break;
+	case 3:
+		snprintf(out, size, "(%s = %s OR %s = %s)", t->name, a, t->name, b);
+		break;
+	case 4:
+		snprintf(out, size, "NOT (%s %s %s)", t->name, ops[roll(8)], a);
+		break;
+	default:
+		snprintf(out, size, "%s %s %s", t->name, ops[roll(9)], a);
+	}
+}
+
+static void put_query(char *out, size_t size, const char *table)
+{
+	static const char *const shapes[] = {
+		"SELECT count(*), sum(id), min(vc), max(bi) FROM %s WHERE %s%s%s",
+		"SELECT id, de, vc FROM %s WHERE %s%s%s ORDER BY id LIMIT 7",
+		"SELECT id FROM %s WHERE %s%s%s LIMIT 5 OFFSET 2",
+		"SELECT bo, count(*), min(ts) FROM %s WHERE %s%s%s GROUP BY bo ORDER BY bo",
+		"SELECT ii, id FROM %s WHERE %s%s%s ORDER BY ii DESC NULLS LAST, id LIMIT 9",
+	};
+	char one[256], two[256];
+	put_test(one, sizeof one, &keys[roll(KEYS)]);
+	put_test(two, sizeof two, &keys[roll(KEYS)]);
+	bool both = roll(3) == 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(out, size, shapes[roll(5)], table, one, both ? " AND " : "", both ? two : "");
+#pragma GCC diagnostic pop
+}
+
+/* Rows come and go: by this session or another, for good or until a rollback. */
+static void disturb(rayql_connection *con, rayql_connection *other, unsigned rows)
+{
+	char sql[512];
+	rayql_connection *by = roll(2) ? con : other;
+	bool open = roll(3) == 0, back = roll(2);
+	if (open)
+		run(by, "BEGIN");
+	switch (roll(5)) {
+	case 0:
+		snprintf(sql, sizeof sql, "DELETE FROM h WHERE id %% 1000 = %u", roll(1000));
+		break;
+	case 1:
+		snprintf(sql, sizeof sql, "UPDATE h SET ii = 7, vc = 'a10', ti = NULL, bi = 9223372036854775807 WHERE id = %u",
+		         roll(rows));
+		break;
+	case 2:
+		snprintf(sql, sizeof sql, "INSERT INTO h (id, ii, vc, de) VALUES (%u, 7, 'new%u', 1.125)",
+		         rows + roll(1000), roll(99));
+		break;
+	default:
+		snprintf(sql, sizeof sql, "INSERT INTO h SELECT * FROM h WHERE id %% 100 = %u", roll(100));
+	}
+	run(by, sql);
+	for (unsigned i = 0; open && i < 2; i++) {
+		put_query(sql, sizeof sql, "h");
+		char *mine = outcome(by, sql); /* a failure would abort it */
+		bool failed = strcmp(mine, "error") == 0;
+		free(mine);
+		if (failed)
+			break;
+		same_outcome(by, sql);
+		same_outcome(by == con ? other : con, sql);
+	}
+	if (open)
+		run(by, back ? "ROLLBACK" : "COMMIT");
+}
+
+static void keys_of_all_types(void **state)
+{
+	enum { ROWS = 30000 };
+	char sql[1024];
+	(void)state;
+	struct session s = scan_session();
+	rayql_connection *other = NULL;
+	assert_int_equal(rayql_connect(s.db, &other, NULL), RAYQL_OK);
+	run(other, "SET rayql_force = on");
+	make_typed(s.con, "h", ROWS, false);
+	for (unsigned i = 0; i < statements; i++) {
+		if (roll(12) == 0)
+			disturb(s.con, other, ROWS);
+		if (roll(100) == 0) { /* another table by that name, its columns in another order */
+			if (roll(2))
+				run(s.con, "DROP TABLE h");
+			make_typed(s.con, "h", ROWS, roll(2));
+		}
+		put_query(sql, sizeof sql, "h");
+		same_outcome(roll(4) ? s.con : other, sql);
+	}
+	rayql_disconnect(other);
+	close_session(&s);
+}
+
+/* ---- parameters ---- */
+static char *executed(rayql_statement *stmt)
+{
+	rayql_result *res = NULL;
+	rayql_error *err = NULL;
+	char *rows = rayql_execute(stmt, &res, &err) == RAYQL_OK ? read_rows(res, &err) : NULL;
+	rayql_error_free(err);
+	return rows ? rows : strdup("error");
+}
+
+/* As the values of one statement change, so do their types. */
+static void bind_some(rayql_statement *stmt, uint64_t at)
+{
+	static const int64_t integers[] = {7, 7, 30000, -1, 0, INT64_MAX, INT64_MIN, 2147483648, 3, 299997, 9};
+	const char *text = roll(2) ? "30000" : "w77";
+	switch (roll(9)) {
+	case 0:
+		assert_int_equal(rayql_bind_null(stmt, at), RAYQL_OK);
+		break;
+	case 1:
+		assert_int_equal(rayql_bind_double(stmt, at, roll(2) ? 30000.0 : 30000.5), RAYQL_OK);
+		break;
+	case 2:
+		assert_int_equal(rayql_bind_text(stmt, at, text, strlen(text)), RAYQL_OK);
+		break;
+	case 3:
+		assert_int_equal(rayql_bind_uint64(stmt, at, roll(2) ? UINT64_MAX : 30000), RAYQL_OK);
+		break;
+	case 4:
+		assert_int_equal(rayql_bind_hugeint(stmt, at, 30000, roll(2)), RAYQL_OK);
+		break;
+	default:
+		assert_int_equal(rayql_bind_int64(stmt, at, roll(2) ? integers[roll(11)] : (int64_t)roll(100000) * 3), RAYQL_OK);
+	}
+}
+
+static void parameters(void **state)
+{
+	static const char *const texts[] = {
+		"SELECT id, k FROM t WHERE k = ? ORDER BY id",
+		"SELECT count(*), sum(id), min(b) FROM t WHERE k = $1",
+		"SELECT id, k + ?, ? FROM t WHERE k = ? AND c < 40 ORDER BY id",
+		"SELECT id FROM t WHERE k IN (?, 9, ?) ORDER BY id",
+		"SELECT count(*) FROM t WHERE k BETWEEN ? AND ?",
+		"SELECT id, b FROM t WHERE ? = k AND id > 100 LIMIT 3",
+		"SELECT count(*), min(id) FROM t WHERE p = ?",
+		"SELECT id FROM t WHERE w = ? ORDER BY id",
+		"SELECT id FROM t WHERE k = ? LIMIT ?",
+	};
+	(void)state;
+	struct session s = scan_session();
+	unsigned rows = 60000;
+	make_keys(s.con, rows);
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX i0 ON t USING sorted (k); "
+	           "CREATE INDEX j ON t USING hash (w); CREATE INDEX l ON t USING hash (p)");
+	rayql_statement *stmts[9];
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(rayql_prepare(s.con, texts[i], &stmts[i], NULL), RAYQL_OK);
+	for (unsigned i = 0; i < statements; i++) {
+		unsigned which = roll(9);
+		if (roll(12) == 0)
+			change(s.con, &rows);
+		if (roll(30) == 0)
+			run(s.con, roll(2) ? "CREATE OR REPLACE INDEX i0 ON t USING hash (k)"
+			                   : "CREATE OR REPLACE INDEX i0 ON t USING sorted (k)");
+		for (uint64_t at = 1; at <= rayql_parameter_count(stmts[which]); at++)
+			bind_some(stmts[which], at);
+		char *have = executed(stmts[which]);
+		run(s.con, "SET rayql_enable_scan = off");
+		char *want = executed(stmts[which]);
+		run(s.con, "SET rayql_enable_scan = on");
+		if (strcmp(have, want) != 0)
+			fail_msg("%s\nhave:\n%.300s\nwant:\n%.300s", texts[which], have, want);
+		free(have);
+		free(want);
+	}
+	for (unsigned i = 0; i < 9; i++)
+		rayql_statement_free(stmts[i]);
+	close_session(&s);
+}
+
+/* ---- several at once ---- */
+#define ASKING 4u
+struct asking {
+	rayql_database *db;
+	const char *const *want;
+	unsigned failures;
+};
+static const char *const questions[] = {
+	"SELECT count(*), sum(id) FROM t WHERE k = 30000", "SELECT count(*), sum(id) FROM t WHERE k BETWEEN 600 AND 900",
+	"SELECT count(*), sum(id) FROM t WHERE w IN ('w77', 'w4000')",
+	"SELECT count(*), sum(id) FROM t WHERE k = 30000 AND c < 30"};
+
+static void *ask(void *state)
+{
+	struct asking *a = state;
+	rayql_connection *con = NULL;
+	if (rayql_connect(a->db, &con, NULL) != RAYQL_OK) {
+		a->failures++;
+		return NULL;
+	}
+	for (unsigned i = 0; i < 12; i++) {
+		rayql_result *res = NULL;
+		char *rows = rayql_query(con, questions[i % 4], &res, NULL) == RAYQL_OK ? read_rows(res, NULL) : NULL;
+		a->failures += !rows || strcmp(rows, a->want[i % 4]) != 0;
+		free(rows);
+	}
+	rayql_disconnect(con);
+	return NULL;
+}
+
+/* Nobody has made the index when all of them want it; then its segments go, and it is given up, while they read. */
+static void at_once(void **state)
+{
+	(void)state;
+	struct session s = scan_session();
+	char *want[4];
+	run(s.con, "SET GLOBAL rayql_force = on");
+	make_keys(s.con, 100000);
+	run(s.con, "CREATE INDEX i ON t USING sorted (k); CREATE INDEX h ON t USING hash (w)");
+	for (unsigned q = 0; q < 4; q++)
+		want[q] = rows_of(s.con, questions[q], NULL);
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto)");
+	for (unsigned round = 0; round < 3; round++) {
+		pthread_t threads[ASKING];
+		struct asking asking[ASKING];
+		for (unsigned i = 0; i < ASKING; i++) {
+			asking[i] = (struct asking){.db = s.db, .want = (const char *const *)want};
+			assert_int_equal(pthread_create(&threads[i], NULL, ask, &asking[i]), 0);
+		}
+		if (round) { /* rows that no question asks for */
+			run(s.con, "INSERT INTO t SELECT id, -1, b, d, p, s, c, 'none' FROM t LIMIT 3000");
+			run(s.con, "REFRESH INDEX c");
+			run(s.con, "CREATE OR REPLACE INDEX i ON t USING hash (k); CREATE OR REPLACE INDEX h ON t USING sorted (w)");
+		}
+		for (unsigned i = 0; i < ASKING; i++) {
+			pthread_join(threads[i], NULL);
+			assert_int_equal(asking[i].failures, 0);
+		}
+	}
+	for (unsigned q = 0; q < 4; q++)
+		free(want[q]);
+	close_session(&s);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -308,7 +657,8 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[2], NULL, 10);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(points_and_ranges), cmocka_unit_test(extremes),          cmocka_unit_test(definitions),
-		cmocka_unit_test(memory),            cmocka_unit_test(random_statements),
+		cmocka_unit_test(memory),            cmocka_unit_test(random_statements), cmocka_unit_test(keys_of_all_types),
+		cmocka_unit_test(parameters),        cmocka_unit_test(at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
