@@ -28,12 +28,16 @@ struct rql_keyed_rows {
 	uint64_t list_count;
 	struct rql_keyed_list **lists; /* whoever takes them may write into them */
 };
-/* Which rows of a snapshot pass: a bit each, bitmap by block. Bits beyond a block's rows may be anything. */
+/* Which rows of a snapshot pass: a bit each, bitmap by block. Bits beyond a block's rows may be anything. On a CPU only
+ * blocks that may have such rows have a bitmap, so that few rows are found and read in time that does not grow with the
+ * table. */
 #define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)
 struct rql_rows {
-	const uint64_t *bits;      /* CPU: uint64_t[blocks][RQL_ROWS_BLOCK_WORDS] */
-	struct rql_buffer *buffer; /* GPU: the same, in its memory, from `offset` on */
-	uint64_t offset;           /* a multiple of 256 */
+	uint64_t block_count;      /* CPU */
+	const uint32_t *blocks;    /* [block_count]: of the snapshot, ascending */
+	const uint64_t *bits;      /* uint64_t[block_count][RQL_ROWS_BLOCK_WORDS] */
+	struct rql_buffer *buffer; /* GPU: uint64_t[blocks of the snapshot][RQL_ROWS_BLOCK_WORDS], in its memory from.. */
+	uint64_t offset;           /* ... here on; a multiple of 256 */
 };
 /* Rows of a form in a device's memory. Their number lies there, too: uint64_t, also when it is more than there is room
  * for. */

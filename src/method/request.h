@@ -251,6 +251,7 @@ struct rql_rows_source {
 	const struct rql_method *method;
 	struct rql_prepared *prepared; /* of the same snapshot, on the same device */
 	double share;                  /* of the snapshot's rows: expected to be among them */
+	double blocks;                 /* that are expected to have some */
 };
 /* COLUMNS that come in. */
 struct rql_columns_source {

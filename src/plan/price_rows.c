@@ -86,6 +86,7 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 	const double all = (double)request->snapshot->rows;
 	out->request.under.method = method;
 	out->request.under.share = all > 0 && out->cost.rows_out < all ? out->cost.rows_out / all : 1;
+	out->request.under.blocks = out->cost.runs;
 	*found = true;
 	return RQL_OK;
 }

@@ -172,6 +172,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 #define MAKING_ROW_BYTES 32.0 /* beside, while one is made */
 #define LOOK_UP_NS 250.0 /* some lines of memory that nobody has read lately */
 #define ROW_NS 3.0       /* a bit set; rows of a key lie anywhere */
+#define BLOCK_NS 100.0   /* ... in a block that is listed: its bitmap cleared, read, and what the scan does with it */
 /* A row of a run that is to be made takes tens of ns. CREATE INDEX has asked for it, so the first query that gains from it
  * bears little of that in its price: else a large index that gave way, or was never made, would not come back. */
 #define MAKE_ROW_NS 1.0
@@ -188,18 +189,20 @@ static bool has_room(const struct rql_prepared *p)
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
-	const double bitmap = (double)snapshot->blocks * WORDS * sizeof(uint64_t);
-	double left = p->found, tested = p->found < (double)snapshot->blocks ? p->found : (double)snapshot->blocks;
+	const bool room = has_room(p);
+	double left = p->found, blocks = p->found + (room ? 0 : p->missing_rows / RQL_STORE_BLOCK);
+	blocks = blocks < (double)snapshot->blocks ? blocks : (double)snapshot->blocks;
+	(void)device;
 	for (uint32_t t = 1; t < p->test_count; t++)
 		left *= guess(&snapshot->columns[p->tests[t].column], &p->tests[t], 1);
-	const bool room = has_room(p);
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing_rows * MAKE_ROW_NS : 0,
 		.run_ns = (p->look_ups + p->missing * (double)p->tests[0].count) * LOOK_UP_NS + p->found * ROW_NS +
-		          (p->test_count - 1) * tested * 64 * TEST_ROW_NS + bitmap / device->profile.read_gbps +
+		          (p->test_count - 1) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
 		          (room ? 0 : p->missing_rows * TEST_ROW_NS),
 		.rows_out = left,
-		.bytes = bitmap + p->found * sizeof(uint32_t),
+		.runs = blocks,
+		.bytes = blocks * WORDS * sizeof(uint64_t) + p->found * sizeof(uint32_t),
 	};
 }
 
@@ -209,76 +212,149 @@ struct running {
 	struct rql_device *device;
 	const struct rql_store_kernels *kernels;
 	struct rql_progress *progress;
-	uint64_t *bits; /* of all blocks */
+	struct rql_index_run **runs; /* [segments]: references; NULL: there is no room for it, its rows are tested */
+	uint64_t *some;              /* a bit for each block of the snapshot that may have rows */
+	uint32_t *before;            /* [words of some]: such blocks before the word's */
+	uint64_t block_count;
+	uint32_t *blocks; /* [block_count] */
+	uint64_t *bits;   /* [block_count][WORDS] */
 };
 
-static void test_rest(const struct running *r, const struct rql_store_segment *segment, uint32_t block, uint32_t first)
-{
-	uint64_t *bits = r->bits + (segment->first_block + block) * WORDS, some = 0;
-	for (uint32_t w = 0; w < WORDS; w++)
-		some |= bits[w];
-	for (uint32_t t = first; t < r->p->test_count && some; t++)
-		rql_index_test_block(r->kernels, &segment->columns[r->p->tests[t].column], block, &r->p->tests[t], bits);
-}
-
-static void test_all(const struct running *r, const struct rql_store_segment *segment)
-{
-	for (uint32_t b = 0; b < segment->blocks; b++) {
-		memset(r->bits + (segment->first_block + b) * WORDS, 0xff, WORDS * sizeof(uint64_t));
-		test_rest(r, segment, b, 0);
-	}
-}
-
-static void look_up(const struct running *r, const struct rql_store_segment *segment, const struct rql_index_run *run)
-{
-	const struct rql_index_test *test = &r->p->tests[0];
-	uint64_t *bits = r->bits + segment->first_block * WORDS;
-	for (uint32_t i = 0; i < test->count; i++) {
-		const uint32_t *rows = NULL;
-		uint32_t count = rql_index_run_find(run, &segment->columns[test->column], test->ranges[i].least,
-		                                    test->ranges[i].greatest, &rows);
-		for (uint32_t k = 0; k < count; k++)
-			bits[rows[k] / 64] |= UINT64_C(1) << rows[k] % 64;
-	}
-	for (uint32_t b = 0; b < segment->blocks && r->p->test_count > 1; b++)
-		test_rest(r, segment, b, 1);
-}
-
-static rql_status run_segment(const struct running *r, uint32_t s, struct rql_error *err)
+/* Calls `each` for all rows of a segment that are looked up. */
+static void find_rows(const struct running *r, uint32_t s,
+                      void (*each)(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count))
 {
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
-	struct rql_index_run *run = NULL;
+	const struct rql_index_test *test = &r->p->tests[0];
+	for (uint32_t i = 0; i < test->count; i++) {
+		const uint32_t *rows = NULL;
+		uint32_t count = rql_index_run_find(r->runs[s], &segment->columns[test->column], test->ranges[i].least,
+		                                    test->ranges[i].greatest, &rows);
+		each(r, segment->first_block, rows, count);
+	}
+}
+
+static void mark_blocks(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		uint64_t block = first_block + rows[k] / RQL_STORE_BLOCK;
+		r->some[block / 64] |= UINT64_C(1) << block % 64;
+	}
+}
+
+/* Where the bits of a block that is marked are. */
+static uint64_t *bits_of(const struct running *r, uint64_t block)
+{
+	uint64_t lower = r->some[block / 64] & ((UINT64_C(1) << block % 64) - 1);
+	return r->bits + (r->before[block / 64] + (uint64_t)__builtin_popcountll(lower)) * WORDS;
+}
+
+static void mark_rows(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t row = rows[k] % RQL_STORE_BLOCK;
+		bits_of(r, first_block + rows[k] / RQL_STORE_BLOCK)[row / 64] |= UINT64_C(1) << row % 64;
+	}
+}
+
+/* A segment's run, and in which of its blocks rows are found. */
+static rql_status find_blocks(const struct running *r, uint32_t s, struct rql_error *err)
+{
+	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
 	struct rql_error why = {0};
 	if (r->progress && atomic_load(&r->progress->cancel))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-	rql_status status = rql_index_run_get(r->p->snapshot, s, &r->p->of, r->device, r->progress, &run, &why);
+	rql_status status = rql_index_run_get(r->p->snapshot, s, &r->p->of, r->device, r->progress, &r->runs[s], &why);
 	if (status == RQL_OK) {
-		look_up(r, segment, run);
-		rql_placement_release(&run->placement);
+		find_rows(r, s, mark_blocks);
 	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
 		rql_error_clear(&why);
-		test_all(r, segment);
+		for (uint64_t b = segment->first_block; b < segment->first_block + segment->blocks; b++)
+			r->some[b / 64] |= UINT64_C(1) << b % 64;
 		return RQL_OK;
 	}
 	rql_error_move(err, &why);
 	return status;
 }
 
+/* Room for the bits of the blocks that are marked. */
+static rql_status list_blocks(struct running *r, struct rql_arena *arena, struct rql_error *err)
+{
+	const uint64_t words = r->p->snapshot->blocks / 64 + 1;
+	for (uint64_t w = 0; w < words; w++) {
+		r->before[w] = (uint32_t)r->block_count;
+		r->block_count += (uint64_t)__builtin_popcountll(r->some[w]);
+	}
+	const uint64_t bytes = (r->block_count + 1) * WORDS * sizeof(uint64_t);
+	r->blocks = RQL_NEW_ARRAY(arena, uint32_t, r->block_count + 1);
+	r->bits = rql_arena_alloc(arena, bytes);
+	if (!r->blocks || !r->bits)
+		return rql_error_memory(err, bytes, "the rows that were looked up");
+	memset(r->bits, 0, bytes);
+	for (uint64_t w = 0, n = 0; w < words; w++)
+		for (uint64_t left = r->some[w]; left; left &= left - 1)
+			r->blocks[n++] = (uint32_t)(w * 64 + (uint64_t)__builtin_ctzll(left));
+	return RQL_OK;
+}
+
+/* Rows of the segments that were looked up, and all of the others. */
+static void set_bits(const struct running *r)
+{
+	const struct rql_store_snapshot *snapshot = r->p->snapshot;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &snapshot->segments[s];
+		if (r->runs[s])
+			find_rows(r, s, mark_rows);
+		else
+			memset(bits_of(r, segment->first_block), 0xff, segment->blocks * WORDS * sizeof(uint64_t));
+	}
+}
+
+/* What was not looked up is tested. */
+static void test_blocks(const struct running *r)
+{
+	const struct rql_store_snapshot *snapshot = r->p->snapshot;
+	const struct rql_store_segment *segment = snapshot->segments;
+	for (uint64_t i = 0; i < r->block_count; i++) {
+		while (r->blocks[i] >= segment->first_block + segment->blocks)
+			segment++;
+		for (uint32_t t = r->runs[segment - snapshot->segments] ? 1 : 0; t < r->p->test_count; t++)
+			rql_index_test_block(r->kernels, &segment->columns[r->p->tests[t].column],
+			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->p->tests[t], r->bits + i * WORDS);
+	}
+}
+
+static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql_error *err)
+{
+	for (uint32_t s = 0; s < r->p->snapshot->segment_count; s++)
+		RQL_TRY(find_blocks(r, s, err));
+	RQL_TRY(list_blocks(r, arena, err));
+	set_bits(r);
+	test_blocks(r);
+	return RQL_OK;
+}
+
 static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                       struct rql_port *out, struct rql_error *err)
 {
-	const uint64_t bytes = (p->snapshot->blocks + !p->snapshot->blocks) * WORDS * sizeof(uint64_t);
+	const struct rql_store_snapshot *snapshot = p->snapshot;
+	const uint64_t words = snapshot->blocks / 64 + 1;
 	struct running r = {.p = p,
 	                    .device = device,
 	                    .kernels = rql_store_kernels_for(device->simd),
 	                    .progress = how->progress,
-	                    .bits = rql_arena_alloc(how->arena, bytes)};
-	if (!r.bits)
-		return rql_error_memory(err, bytes, "the rows that were looked up");
-	memset(r.bits, 0, bytes);
-	for (uint32_t s = 0; s < p->snapshot->segment_count; s++)
-		RQL_TRY(run_segment(&r, s, err));
-	*out = (struct rql_port){.kind = RQL_PORT_ROWS, .rows.bits = r.bits, .bytes_read = bytes};
+	                    .runs = RQL_NEW_ARRAY(how->arena, struct rql_index_run *, snapshot->segment_count + 1),
+	                    .some = RQL_NEW_ARRAY(how->arena, uint64_t, words),
+	                    .before = RQL_NEW_ARRAY(how->arena, uint32_t, words)};
+	if (!r.runs || !r.some || !r.before)
+		return rql_error_memory(err, words * 12, "the rows that were looked up");
+	rql_status status = look_up(&r, how->arena, err);
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);
+	RQL_TRY(status);
+	*out = (struct rql_port){.kind = RQL_PORT_ROWS,
+	                         .rows = {.block_count = r.block_count, .blocks = r.blocks, .bits = r.bits},
+	                         .bytes_read = r.block_count * WORDS * sizeof(uint64_t)};
 	return RQL_OK;
 }
 

@@ -31,7 +31,7 @@ struct rql_scan_counts {
  * cells_covered: rows that passed; runs: blocks read. counts may be NULL. An error of a program (overflow,
  * division, cast) stops the scan with the program's status and message. RQL_ERROR_INTERRUPTED when progress->cancel
  * is set; progress may be NULL. under: of a request under ROWS those (port.h), else NULL. */
-rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, const uint64_t *under,
+rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, const struct rql_rows *under,
                         struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                         struct rql_scan_counts *counts, struct rql_error *err) RQL_MUST_CHECK;
 

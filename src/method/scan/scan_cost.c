@@ -171,7 +171,7 @@ double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_sca
 {
 	double rows = (double)scan->snapshot->rows, share = scan->read_share;
 	*out = (struct rql_scan_effort){.rows = rows * share, .left = rows * share, .profile = profile};
-	out->work = (double)scan->snapshot->blocks * profile->block_ns;
+	out->work = scan->under_blocks * profile->block_ns;
 	out->left *= scan->under_share; /* wherever they lie: blocks without any of them are not read */
 	add_steps(scan, out);
 	out->left = rows * scan->pass; /* steps may hang together */
@@ -208,7 +208,7 @@ void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device
 		.groups = scan->rows_out,
 		.device_bytes = scan->snapshot->bytes,
 		.cells = sum.left,
-		.runs = (double)scan->snapshot->blocks * share,
+		.runs = scan->under_blocks * share,
 		.bytes = sum.bytes,
 	};
 }

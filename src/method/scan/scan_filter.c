@@ -392,9 +392,8 @@ static rql_status check_block(struct rql_scan_worker *w)
 /* Leaves those that come in; false: none. */
 static bool enter_under(struct rql_scan_worker *w)
 {
-	const uint64_t *rows = w->under + (w->segment->first_block + w->block) * RQL_ROWS_BLOCK_WORDS;
 	for (uint32_t i = 0; i < (w->block_rows + 63) / 64; i++)
-		w->mask[i] &= rows[i];
+		w->mask[i] &= w->under[i];
 	changed(w);
 	return w->left > 0;
 }

@@ -59,7 +59,7 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 	out->device_bytes = 0; /* the columns are where they are */
 }
 
-static rql_status run_rows(const struct rql_scan_rows *rows, struct rql_device *device, const uint64_t *under,
+static rql_status run_rows(const struct rql_scan_rows *rows, struct rql_device *device, const struct rql_rows *under,
                            struct rql_progress *progress, struct rql_port *out, struct rql_error *err)
 {
 	struct rql_batch *batch;
@@ -82,9 +82,10 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 	struct rql_port rows = {0};
 	if (under->method)
 		RQL_TRY(under->method->run(under->prepared, device, how, &rows, err));
+	const struct rql_rows *come_in = under->method ? &rows.rows : NULL;
 	if (prepared->rows)
-		return run_rows(prepared->rows, device, rows.rows.bits, how->progress, out, err);
-	return rql_scan_run(prepared->scan, device, rows.rows.bits, how->arena, how->progress, out, NULL, err);
+		return run_rows(prepared->rows, device, come_in, how->progress, out, err);
+	return rql_scan_run(prepared->scan, device, come_in, how->arena, how->progress, out, NULL, err);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)

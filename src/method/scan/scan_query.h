@@ -155,6 +155,7 @@ struct rql_scan {
 	bool checks;          /* some step is checked */
 	bool under;           /* rows come in as ROWS, of which there are expected: */
 	double under_share;   /* of the snapshot's */
+	double under_blocks;  /* in so many; without ROWS all of the snapshot's */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
 	struct rql_wanted_groups wanted; /* as the request's; of zeros where there is one group, or a map to build */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
@@ -377,7 +378,7 @@ struct rql_scan_worker {
 	uint64_t *groups, *high, **rows;    /* [RQL_VECTOR_ROWS] */
 	uint32_t *order;                    /* steps, as they are tried */
 	const struct rql_scan_step *before; /* a test that comes first (of the first rows of an order), or NULL */
-	const uint64_t *under;              /* the ROWS that come in (port.h); NULL: all */
+	const uint64_t *under;              /* of the block, the ROWS that come in (port.h); NULL: all */
 	struct rql_scan_measured *measured;
 	uint64_t generation, blocks_seen;
 	uint32_t left; /* rows set in mask */
@@ -447,5 +448,8 @@ void rql_scan_effort_source(const struct rql_scan *scan, const struct rql_source
                             struct rql_scan_effort *effort);
 /* Nanoseconds on all threads of the device. */
 double rql_scan_effort_shared(const struct rql_scan_effort *effort, const struct rql_device *device);
+
+/* scan_run.c: enough work to wake the pool's workers for; under NULL: all rows. */
+bool rql_scan_worth_sharing(const struct rql_store_snapshot *snapshot, const struct rql_rows *under);
 
 #endif

@@ -5,8 +5,6 @@
 
 /* Blocks that the caller looks at alone when a limit may be reached in the first of them. */
 #define ALONE_BLOCKS 16u
-/* Fewer rows than this stay with the caller: waking a worker takes longer than the work. */
-#define LEAST_SHARED_ROWS (UINT64_C(1) << 16)
 
 /* ---- binding ---- */
 
@@ -125,7 +123,7 @@ static rql_status take_workers(struct rql_rows_run *run, uint32_t threads, struc
 			RQL_TRY(rql_scan_worker_new(scan, &w, err));
 		w->counts = (struct rql_scan_counts){0};
 		w->status = RQL_OK;
-		w->under = run->under;
+		w->under = NULL;
 		run->workers[run->threads] = w;
 	}
 	return RQL_OK;
@@ -197,6 +195,7 @@ rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_p
 
 void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)
 {
+	w->under = run->under ? run->under->bits + block * RQL_ROWS_BLOCK_WORDS : NULL;
 	block = run->block_of ? run->block_of[block] : block;
 	w->segment = rql_store_locate(w->scan->snapshot, block);
 	w->block = (uint32_t)(block - w->segment->first_block);
@@ -352,12 +351,16 @@ static rql_status run_passes(struct rql_rows_run *run, struct rql_error *err)
 }
 
 rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
-                         const uint64_t *under, struct rql_progress *progress, struct rql_error *err)
+                         const struct rql_rows *under, struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
 	*run = (struct rql_rows_run){
 		.rows = rows, .under = under, .progress = progress, .blocks = snapshot->blocks, .mutex = PTHREAD_MUTEX_INITIALIZER};
-	if (snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1)
+	if (under) {
+		run->blocks = under->block_count;
+		run->block_of = under->blocks;
+	}
+	if (rql_scan_worth_sharing(snapshot, under) && rql_pool_threads(device->pool) > 1)
 		run->pool = device->pool;
 	rql_mem_init(&run->mem, rows->budget, "the rows of a query");
 	return take_workers(run, run->pool ? rql_pool_threads(run->pool) : 1, err);
@@ -385,7 +388,7 @@ static rql_status run_whole(struct rql_rows_run *run, rql_status opened, struct 
 	return status;
 }
 
-rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, const uint64_t *under,
+rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, const struct rql_rows *under,
                              struct rql_progress *progress, struct rql_batch **out, struct rql_scan_counts *counts, struct rql_error *err)
 {
 	struct rql_rows_run run;

@@ -21,7 +21,7 @@ uint64_t rql_scan_rows_bytes(const struct rql_scan_rows *rows); /* that it holds
  * threads. Programs of outputs and order keys that can fail run for all rows that pass, also where a limit or an offset
  * does not want them, but not behind a limit without an order. counts may be NULL; with a limit it tells what was looked at before it was reached. Errors as rql_scan_run; RQL_ERROR_LIMIT: the
  * budget; RQL_ERROR_UNSUPPORTED: more than 2^32 - 1 rows. */
-rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, const uint64_t *under,
+rql_status rql_scan_rows_run(const struct rql_scan_rows *rows, struct rql_device *device, const struct rql_rows *under,
                              struct rql_progress *progress, struct rql_batch **out, struct rql_scan_counts *counts,
                              struct rql_error *err) RQL_MUST_CHECK;
 

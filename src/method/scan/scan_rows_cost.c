@@ -46,7 +46,8 @@ static double heaped_rows(double left, double wanted, double threads)
 static void add_top(const struct rql_scan_rows *rows, double wanted, double threads, struct rql_scan_effort *effort)
 {
 	double left = effort->left, kept = heaped_rows(left, wanted, threads);
-	bool filtered = rows->fields[0].column != RQL_NONE && !rows->checks;
+	/* Under ROWS the rows of a block are too few for that. */
+	bool filtered = rows->fields[0].column != RQL_NONE && !rows->checks && !rows->scan->under;
 	effort->work += kept * HEAPED_ROW_NS;
 	if (!filtered) {
 		add_keys(rows, effort);
@@ -126,7 +127,7 @@ void rql_scan_rows_price(const struct rql_scan_rows *rows, const struct rql_devi
 		.rows_out = rows_out,
 		.device_bytes = rows->scan->snapshot->bytes,
 		.cells = passed,
-		.runs = (double)rows->scan->snapshot->blocks * share,
+		.runs = rows->scan->under_blocks * share,
 		.bytes = effort.bytes,
 	};
 }

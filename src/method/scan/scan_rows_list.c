@@ -66,9 +66,10 @@ static rql_status number_blocks(struct splitting *s, struct rql_error *err)
 {
 	struct rql_rows_run *run = s->run;
 	uint64_t count = 0, rows = 0, words = s->blocks / 64 + 1;
+	uint32_t *block_of;
 	for (uint64_t w = 0; w < words; w++)
 		count += (uint64_t)__builtin_popcountll(s->some[w]);
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->block_of, count, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, block_of, count, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->left, count, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, count + 1, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, s->next, count, err));
@@ -80,12 +81,13 @@ static rql_status number_blocks(struct splitting *s, struct rql_error *err)
 			s->strange = s->strange || listed > RQL_STORE_BLOCK;
 			s->next[i] = run->first[i] = rows;
 			run->left[i] = listed;
-			run->block_of[i] = (uint32_t)block;
+			block_of[i] = (uint32_t)block;
 			s->counts[block] = (uint32_t)i;
 			rows += listed;
 		}
 	}
 	run->first[run->blocks] = rows;
+	run->block_of = block_of;
 	return RQL_OK;
 }
 

@@ -121,7 +121,7 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 		return RQL_OK;
 	}
 	rql_rows_enter(run, w, block);
-	rql_status status = run->listed ? rql_rows_restore(run, w, block) : rql_scan_filter_block(w);
+	rql_status status = run->left ? rql_rows_restore(run, w, block) : rql_scan_filter_block(w);
 	w->before = NULL;
 	RQL_TRY(status);
 	if (w->left)
@@ -143,23 +143,24 @@ static struct rql_crew crew_of(struct rql_rows_run *run)
 static rql_status order_blocks(struct rql_rows_run *run, struct rql_error *err)
 {
 	const struct rql_scan_rows *rows = run->rows;
-	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
+	const struct rql_store_segment *segment = NULL;
 	struct rql_crew crew = crew_of(run);
 	const uint32_t bits = 64;
 	struct rql_records sort = {.rows = run->blocks, .words = 2, .limbs = 1, .limb_bits = &bits};
-	uint64_t block = 0, last = 0;
+	uint64_t last = 0;
 	bool ascending = true;
 	if (rows->fields[0].column == RQL_NONE)
 		return RQL_OK;
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, sort.records, 2 * run->blocks, err));
-	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
-		for (uint32_t b = 0; b < snapshot->segments[s].blocks; b++, block++) {
-			uint64_t best = rql_rows_best(rows, &snapshot->segments[s], b);
-			sort.records[2 * block] = best;
-			sort.records[2 * block + 1] = block;
-			ascending = ascending && last <= best;
-			last = best;
-		}
+	for (uint64_t i = 0; i < run->blocks; i++) {
+		uint64_t block = run->block_of ? run->block_of[i] : i;
+		if (!segment || block - segment->first_block >= segment->blocks)
+			segment = rql_store_locate(rows->scan->snapshot, block);
+		uint64_t best = rql_rows_best(rows, segment, (uint32_t)(block - segment->first_block));
+		sort.records[2 * i] = best;
+		sort.records[2 * i + 1] = i;
+		ascending = ascending && last <= best;
+		last = best;
 	}
 	run->visit = sort.records;
 	if (ascending)
@@ -230,7 +231,7 @@ rql_status rql_rows_top(struct rql_rows_run *run, struct rql_error *err)
 	uint64_t count;
 	struct rql_rows_pass pass = {.shared = true, .fn = top_block};
 	RQL_TRY(make_heaps(run, err));
-	if (run->listed) { /* blocks of few rows are not worth being put in order */
+	if (run->listed || run->under) { /* blocks of few rows are not worth being put in order */
 		RQL_TRY(rql_rows_select(run, err));
 		pass = key_pass(run, top_block);
 	} else {

@@ -77,7 +77,7 @@ struct rql_rows_top {
 
 struct rql_rows_run {
 	const struct rql_scan_rows *rows;
-	const uint64_t *under; /* the ROWS that come in (port.h); NULL: all */
+	const struct rql_rows *under; /* the ROWS that come in (port.h); NULL: all */
 	struct rql_pool *pool; /* NULL: the caller alone */
 	struct rql_progress *progress;
 	struct rql_mem mem; /* of this run: charged */
@@ -88,7 +88,7 @@ struct rql_rows_run {
 	/* which rows passed, when somebody else has found that: block << RQL_ROWS_BITS | row, in any order; NULL: filters say */
 	const uint32_t *listed;
 	uint64_t listed_count;
-	uint32_t *block_of; /* [blocks]: then these are the ones that have such rows, ascending; NULL: all of the snapshot */
+	const uint32_t *block_of; /* [blocks]: then, or under ROWS, those that have any, ascending; NULL: all */
 	/* which rows passed */
 	uint64_t *masks;    /* [blocks][RQL_SCAN_MASK_WORDS]: of blocks that some, but not 4096, passed; NULL: all did */
 	uint16_t *row_list; /* [listed_count]: by block, from first[block] on, in any order; a list's, instead of masks */
@@ -154,7 +154,7 @@ rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err);
 rql_status rql_rows_mark(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 /* A run with its workers; to be closed also when that fails. */
 rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
-                         const uint64_t *under, struct rql_progress *progress, struct rql_error *err);
+                         const struct rql_rows *under, struct rql_progress *progress, struct rql_error *err);
 void rql_rows_close(struct rql_rows_run *run);
 /* The rows of a list (malloc'ed or not, borrowed) of all that passed; the same result as that of rql_scan_rows_run. */
 rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_device *device,

@@ -6,13 +6,17 @@
 
 /* A table that is larger than this is given back after the run. */
 #define KEPT_WORDS (UINT64_C(1) << 18)
-/* Fewer rows than this stay with the caller: waking a worker takes longer than the work. */
+/* Fewer rows than this stay with the caller: waking a worker takes longer than the work. Of blocks under ROWS few rows
+ * are read. */
 #define LEAST_SHARED_ROWS (UINT64_C(1) << 16)
+#define LEAST_SHARED_BLOCKS 128u
 
 struct run {
 	struct rql_scan *scan; /* for its idle workers, under the mutex; the rest is only read */
 	struct rql_progress *progress;
+	const struct rql_rows *under; /* NULL: all rows */
 	uint32_t threads;
+	uint64_t blocks;                  /* of the snapshot, or that have rows */
 	uint64_t morsel;                  /* blocks */
 	struct rql_scan_worker **workers; /* [threads], made when first used */
 	_Atomic bool stop, cancelled;
@@ -20,8 +24,8 @@ struct run {
 
 /* ---- workers at rest ---- */
 
-static rql_status take_worker(struct rql_scan *scan, const uint64_t *under, struct rql_pool *pool,
-                              struct rql_scan_worker **out, struct rql_error *err)
+static rql_status take_worker(struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_worker **out,
+                              struct rql_error *err)
 {
 	pthread_mutex_lock(&scan->mutex);
 	struct rql_scan_worker *w = scan->idle;
@@ -41,7 +45,7 @@ static rql_status take_worker(struct rql_scan *scan, const uint64_t *under, stru
 		return status;
 	w->counts = (struct rql_scan_counts){0};
 	w->status = RQL_OK;
-	w->under = under;
+	w->under = NULL;
 	*out = w;
 	return RQL_OK;
 }
@@ -146,10 +150,19 @@ static rql_status scan_block(struct rql_scan_worker *w)
 	return RQL_OK;
 }
 
+static void enter_block(const struct run *run, struct rql_scan_worker *w, uint64_t index)
+{
+	uint64_t block = run->under ? run->under->blocks[index] : index;
+	if (!w->segment || block - w->segment->first_block >= w->segment->blocks)
+		w->segment = rql_store_locate(run->scan->snapshot, block);
+	w->block = (uint32_t)(block - w->segment->first_block);
+	w->block_rows = w->segment->columns[0].blocks[w->block].rows;
+	w->under = run->under ? run->under->bits + index * RQL_ROWS_BLOCK_WORDS : NULL;
+}
+
 static void scan_morsel(void *state, uint64_t index, unsigned worker)
 {
 	struct run *run = state;
-	struct rql_scan *scan = run->scan;
 	struct rql_scan_worker *w = run->workers[worker];
 	if (run->progress && atomic_load_explicit(&run->progress->cancel, memory_order_relaxed)) {
 		run->cancelled = true;
@@ -158,19 +171,13 @@ static void scan_morsel(void *state, uint64_t index, unsigned worker)
 	if (atomic_load_explicit(&run->stop, memory_order_relaxed))
 		return;
 	uint64_t block = index * run->morsel, end = block + run->morsel;
-	end = end < scan->snapshot->blocks ? end : scan->snapshot->blocks;
-	while (block < end) {
-		w->segment = rql_store_locate(scan->snapshot, block);
-		uint64_t stop = w->segment->first_block + w->segment->blocks;
-		stop = stop < end ? stop : end;
-		for (; block < stop; block++) {
-			w->block = (uint32_t)(block - w->segment->first_block);
-			w->block_rows = w->segment->columns[0].blocks[w->block].rows;
-			w->status = scan_block(w);
-			if (w->status != RQL_OK) {
-				run->stop = true;
-				return;
-			}
+	end = end < run->blocks ? end : run->blocks;
+	for (w->segment = NULL; block < end; block++) {
+		enter_block(run, w, block);
+		w->status = scan_block(w);
+		if (w->status != RQL_OK) {
+			run->stop = true;
+			return;
 		}
 	}
 }
@@ -227,13 +234,18 @@ static rql_status first_error(struct run *run, struct rql_error *err)
 	return RQL_OK;
 }
 
-rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, const uint64_t *under,
+bool rql_scan_worth_sharing(const struct rql_store_snapshot *snapshot, const struct rql_rows *under)
+{
+	return under ? under->block_count >= LEAST_SHARED_BLOCKS : snapshot->rows >= LEAST_SHARED_ROWS;
+}
+
+rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, const struct rql_rows *under,
                         struct rql_arena *arena, struct rql_progress *progress, struct rql_port *out,
                         struct rql_scan_counts *counts, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = scan->snapshot;
-	bool shared = snapshot->rows >= LEAST_SHARED_ROWS && rql_pool_threads(device->pool) > 1;
-	struct run run = {.scan = (struct rql_scan *)scan, .progress = progress, .morsel = RQL_SCAN_MORSEL};
+	bool shared = rql_scan_worth_sharing(snapshot, under) && rql_pool_threads(device->pool) > 1;
+	struct run run = {.scan = (struct rql_scan *)scan, .progress = progress, .under = under, .morsel = RQL_SCAN_MORSEL};
 	struct rql_scan_counts sum = {0};
 	struct rql_port answer;
 	rql_status status = RQL_OK;
@@ -242,10 +254,11 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
 	if (!run.workers)
 		return rql_error_memory(err, threads * sizeof(*run.workers), "a query's workers");
 	for (; run.threads < threads && status == RQL_OK; run.threads += status == RQL_OK)
-		status = take_worker(run.scan, under, device->pool, &run.workers[run.threads], err);
+		status = take_worker(run.scan, device->pool, &run.workers[run.threads], err);
 	if (status != RQL_OK)
 		goto done;
-	uint64_t morsels = (snapshot->blocks + run.morsel - 1) / run.morsel;
+	run.blocks = under ? under->block_count : snapshot->blocks;
+	uint64_t morsels = (run.blocks + run.morsel - 1) / run.morsel;
 	if (shared)
 		rql_pool_run(device->pool, morsels, scan_morsel, &run);
 	else
