@@ -408,6 +408,50 @@ static void test_generated_order(void **state)
 	assert_true(open_device());
 }
 
+#define ASKING 4u
+
+static void *ask_for_one(void *out)
+{
+	const struct rql_pipeline *pipeline = generated_of(VARIANTS + 1, 0);
+	*(const struct rql_pipeline **)out = pipeline;
+	return NULL;
+}
+
+/* Who wants a kernel that is being compiled waits for it; who wants another one does not. */
+static void test_generated_at_once(void **state)
+{
+	(void)state;
+	struct rql_vk_gpu *gpu = rql_vk_of(device);
+	const struct rql_pipeline *got[ASKING] = {0};
+	pthread_t threads[ASKING];
+	const uint32_t before = generated_count();
+	for (uint32_t i = 0; i < ASKING; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_for_one, &got[i]), 0);
+	for (uint32_t i = 0; i < ASKING; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(generated_count(), before + 1); /* compiled once */
+	for (uint32_t i = 1; i < ASKING; i++)
+		assert_ptr_equal(got[i], got[0]);
+
+	/* As if the driver were at it: */
+	struct rql_vk_pipeline *p = (struct rql_vk_pipeline *)(uintptr_t)got[0];
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	p->compiling = true;
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	assert_int_equal(pthread_create(&threads[0], NULL, ask_for_one, &got[1]), 0);
+	const struct rql_pipeline *other = generated_of(VARIANTS + 2, 0);
+	assert_ptr_not_equal(other, got[0]);
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	p->compiling = false;
+	pthread_cond_broadcast(&gpu->pipeline_made);
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	assert_int_equal(pthread_join(threads[0], NULL), 0);
+	assert_ptr_equal(got[1], got[0]);
+	rql_pipeline_release(other);
+	for (uint32_t i = 0; i <= ASKING; i++)
+		rql_pipeline_release(got[0]);
+}
+
 static void test_resubmission(void **state)
 {
 	(void)state;
@@ -971,6 +1015,7 @@ int main(void)
 		cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_cancel),       cmocka_unit_test(test_misuse),
 		cmocka_unit_test(test_measure),      cmocka_unit_test(test_threads),      cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_generated),    cmocka_unit_test(test_generated_order),
+		cmocka_unit_test(test_generated_at_once),
 		cmocka_unit_test(test_validation),
 	};
 	if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1) != 0 || setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0)

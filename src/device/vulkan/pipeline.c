@@ -139,8 +139,16 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 	pthread_mutex_lock(&gpu->pipeline_lock);
 	struct rql_vk_pipeline *p = rql_vk_pipeline_find(gpu, kernel, constants, count);
 	rql_status status = p ? RQL_OK : rql_error_memory(err, sizeof(*p), "a kernel's pipeline");
-	if (p && !p->handle)
+	while (p && p->compiling)
+		pthread_cond_wait(&gpu->pipeline_made, &gpu->pipeline_lock);
+	if (p && !p->handle) {
+		p->compiling = true;
+		pthread_mutex_unlock(&gpu->pipeline_lock);
 		status = rql_vk_pipeline_compile(gpu, p, kernel, err);
+		pthread_mutex_lock(&gpu->pipeline_lock);
+		p->compiling = false;
+		pthread_cond_broadcast(&gpu->pipeline_made);
+	}
 	pthread_mutex_unlock(&gpu->pipeline_lock);
 	if (status == RQL_OK)
 		*out = &p->base;

@@ -29,18 +29,19 @@ static void bury(struct rql_vk_gpu *gpu, void *object)
 	rql_vk_pipeline_destroy(gpu, object);
 }
 
-static rql_status make(struct rql_vk_gpu *gpu, const struct rql_kernel *kernel, uint64_t hash,
-                       const uint32_t *constants, uint32_t count, struct rql_vk_pipeline **out, struct rql_error *err)
+/* Without a handle yet; NULL: out of memory. */
+static struct rql_vk_pipeline *blank(struct rql_vk_gpu *gpu, const struct rql_kernel *kernel, uint64_t hash,
+                                     const uint32_t *constants, uint32_t count)
 {
 	struct rql_vk_pipeline *p = calloc(1, sizeof(*p));
 	uint32_t *words = malloc(kernel->spirv_bytes);
 	if (!p || !words) {
 		free(p);
 		free(words);
-		return rql_error_memory(err, kernel->spirv_bytes, "a kernel's pipeline");
+		return NULL;
 	}
 	memcpy(words, kernel->spirv, kernel->spirv_bytes);
-	*p = (struct rql_vk_pipeline){.base.device = gpu->device,
+	*p = (struct rql_vk_pipeline){.base = {.device = gpu->device, .args_bytes = kernel->args_bytes},
 	                              .constant_count = count,
 	                              .words = words,
 	                              .words_bytes = kernel->spirv_bytes,
@@ -48,11 +49,47 @@ static rql_status make(struct rql_vk_gpu *gpu, const struct rql_kernel *kernel, 
 	                              .life = {.bury = bury, .object = p}};
 	atomic_init(&p->life.holders, 1);
 	memcpy(p->constants, constants, count * sizeof(*constants));
+	return p;
+}
+
+/* pipeline_lock held. The place that points to the kernel's entry, or the list's end. */
+static struct rql_vk_pipeline **place_of(struct rql_vk_gpu *gpu, const struct rql_kernel *kernel, uint64_t hash,
+                                         const uint32_t *constants, uint32_t count)
+{
+	struct rql_vk_pipeline **at = &gpu->generated;
+	while (*at && !is_same(*at, kernel, hash, constants, count))
+		at = &(*at)->next;
+	return at;
+}
+
+/* pipeline_lock held: the newest, with one reference more. */
+static void put_first(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p)
+{
+	p->next = gpu->generated;
+	gpu->generated = p;
+	p->references++;
+}
+
+/* pipeline_lock held, but not while the driver works: whoever wants the same kernel waits, all others go on. What fails is
+ * taken out again. */
+static rql_status make(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
+                       struct rql_error *err)
+{
+	p->compiling = true;
+	put_first(gpu, p);
+	gpu->generated_count++;
+	pthread_mutex_unlock(&gpu->pipeline_lock);
 	rql_status status = rql_vk_pipeline_compile(gpu, p, kernel, err);
-	if (status == RQL_OK)
-		*out = p;
-	else
-		rql_vk_pipeline_destroy(gpu, p);
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	p->compiling = false;
+	if (status != RQL_OK) {
+		struct rql_vk_pipeline **at = &gpu->generated;
+		while (*at != p)
+			at = &(*at)->next;
+		*at = p->next;
+		gpu->generated_count--;
+	}
+	pthread_cond_broadcast(&gpu->pipeline_made);
 	return status;
 }
 
@@ -91,29 +128,27 @@ rql_status rql_vk_pipeline_get_generated(struct rql_device *device, const struct
 {
 	struct rql_vk_gpu *gpu = rql_vk_of(device);
 	uint64_t hash = hash_of(kernel->spirv, kernel->spirv_bytes);
-	struct rql_vk_pipeline *surplus = NULL;
+	struct rql_vk_pipeline *surplus = NULL, **at, *p;
 	rql_status status = RQL_OK;
 	pthread_mutex_lock(&gpu->pipeline_lock);
-	struct rql_vk_pipeline **at = &gpu->generated, *p;
-	while (*at && !is_same(*at, kernel, hash, constants, count))
-		at = &(*at)->next;
+	while (*(at = place_of(gpu, kernel, hash, constants, count)) && (*at)->compiling)
+		pthread_cond_wait(&gpu->pipeline_made, &gpu->pipeline_lock);
 	p = *at;
 	if (p) {
 		*at = p->next;
+		put_first(gpu, p);
 	} else {
-		status = make(gpu, kernel, hash, constants, count, &p, err);
-		gpu->generated_count += status == RQL_OK;
+		p = blank(gpu, kernel, hash, constants, count);
+		status = p ? make(gpu, p, kernel, err) : rql_error_memory(err, kernel->spirv_bytes, "a kernel's pipeline");
 	}
-	if (status == RQL_OK) {
-		p->next = gpu->generated;
-		gpu->generated = p;
-		p->references++;
+	if (status == RQL_OK)
 		surplus = take_surplus(gpu);
-	}
 	pthread_mutex_unlock(&gpu->pipeline_lock);
 	let_go(gpu, surplus);
 	if (status == RQL_OK)
 		*out = &p->base;
+	else if (p)
+		rql_vk_pipeline_destroy(gpu, p);
 	return status;
 }
 

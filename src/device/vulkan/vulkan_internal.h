@@ -139,9 +139,10 @@ struct rql_vk_gpu {
 	uint64_t block_count[RQL_MEMORY_COUNT]; /* ever made: block sizes grow */
 	struct rql_vk_staging *staging;         /* transfer.c */
 
-	pthread_mutex_t pipeline_lock;
+	pthread_mutex_t pipeline_lock; /* nobody holds it while the driver compiles */
+	pthread_cond_t pipeline_made;  /* some pipeline is no longer `compiling` */
 	VkPipelineCache pipeline_cache;
-	bool pipeline_cache_changed;
+	_Atomic bool pipeline_cache_changed;
 	uint64_t pipeline_cache_checksum; /* of what the file held at the start; 0: nothing usable */
 	struct rql_vk_pipeline *pipelines;
 	struct rql_vk_pipeline *generated;        /* the last asked for first */
@@ -200,6 +201,7 @@ void rql_vk_transfer_close(struct rql_vk_gpu *gpu);
 /* ---- pipeline.c ---- */
 struct rql_vk_pipeline {
 	struct rql_pipeline base; /* first */
+	bool compiling;           /* by a thread, to whom the rest belongs; under pipeline_lock */
 	const void *kernel;       /* its identity; NULL: its words are */
 	uint32_t constants[RQL_CONSTANTS_MAX], constant_count;
 	VkPipelineLayout layout; /* push constants only; no descriptor set */
@@ -224,7 +226,7 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err);
 void rql_vk_cache_close(struct rql_vk_gpu *gpu); /* writes it back when it changed */
 void rql_vk_pipelines_close(struct rql_vk_gpu *gpu);
-/* Makes p's handle of the kernel's words; pipeline_lock held. What there is of it is p's also after a failure. */
+/* Makes p's handle of the kernel's words, without a lock: p is nobody's yet, or `compiling`. What there is of it is p's also after a failure. */
 rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
                                    struct rql_error *err);
 void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p);
