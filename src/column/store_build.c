@@ -481,7 +481,8 @@ static rql_status find_dependencies(struct rql_store_builder *builder, struct rq
 		rql_store_state_relate(state, found);
 		rql_store_dependencies_release(found);
 	} else if (status == RQL_ERROR_INTERRUPTED) {
-		return rql_crew_interrupted(err);
+		rql_error_move(err, &why);
+		return status;
 	}
 	rql_error_clear(&why);
 	return RQL_OK;
