@@ -1,5 +1,5 @@
 /* 256 bound statements a session, found by the hash of their shape; the least recently used of a bucket of four goes
- * first. They are small (some kilobytes, none above BYTES_MOST of plan/bound.c), and hold nothing of any table. */
+ * first. They are small (some kilobytes, none above BYTES_MOST of bind/normal/bound.c), and hold nothing of any table. */
 #include "exec/bound_cache.h"
 
 #include <stdlib.h>

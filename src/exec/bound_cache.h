@@ -2,8 +2,8 @@
 #ifndef RQL_EXEC_BOUND_CACHE_H
 #define RQL_EXEC_BOUND_CACHE_H
 
+#include "bind/normal/bound.h"
 #include "exec/exec_internal.h"
-#include "plan/bound.h"
 
 /* A statement about to be planned: its literals, and the bound statement that serves it. */
 struct rql_binding {

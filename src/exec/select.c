@@ -1,10 +1,10 @@
 /* Who answers a SELECT: a cached or fresh plan's method, or the host; and what is said about it. */
 
+#include "bind/normal/extreme.h"
+#include "device/placement.h"
 #include "exec/bound_cache.h"
 #include "exec/text.h"
 #include "flow/run.h"
-#include "device/placement.h"
-#include "plan/extreme.h"
 #include "plan/map_cache.h"
 #include "plan/plan_nodes.h"
 #include "sql/result_names.h"

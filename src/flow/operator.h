@@ -22,7 +22,7 @@ struct rql_leaf_scan {
 	const char *joins;          /* rows of columns that are joined on the device before: a line each; NULL: none are */
 	const char *wanted;         /* which groups are asked for, a line; NULL: all */
 	double host_values;         /* that the host would scan instead */
-	const struct rql_rows_block *selection; /* rows themselves are wanted (plan/block.h); NULL: groups and aggregates */
+	const struct rql_rows_block *selection; /* rows themselves are wanted (bind/block/block.h); NULL: groups and aggregates */
 };
 
 /* A node of the host's plan whose rows a method gives. */

@@ -10,9 +10,9 @@
 #ifndef RQL_PLAN_JOIN_H
 #define RQL_PLAN_JOIN_H
 
+#include "bind/star/scan_bind.h"
 #include "column/form.h"
 #include "plan/leaf.h"
-#include "plan/scan_bind.h"
 
 #define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
 #define RQL_JOIN_KEYS 4u /* equalities that make one key */

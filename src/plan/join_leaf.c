@@ -1,8 +1,8 @@
 /* The chain of methods that joins a block's relations on a GPU, and the leaf above it. */
 #include <string.h>
 
+#include "bind/block/price_host.h"
 #include "plan/join.h"
-#include "plan/price_host.h"
 #include "util/threads.h"
 
 /* Rows that a join may give, for each that is expected: what is found beyond is the host's. */

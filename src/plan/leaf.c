@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "bind/block/beyond.h"
+#include "bind/relation/bind.h"
 #include "method/request.h"
-#include "plan/beyond.h"
-#include "plan/bind.h"
 #include "plan/map_cache.h"
 #include "plan/price_tree.h"
 #include "util/threads.h"

@@ -2,10 +2,10 @@
 #ifndef RQL_PLAN_LEAF_H
 #define RQL_PLAN_LEAF_H
 
-#include "plan/block.h"
+#include "bind/block/block.h"
+#include "bind/block/wanted.h"
+#include "bind/relation/slots.h"
 #include "plan/plan_nodes.h"
-#include "plan/slots.h"
-#include "plan/wanted.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {

@@ -3,15 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bind/block/price_host.h"
+#include "bind/normal/bound.h"
+#include "bind/normal/normal.h"
+#include "bind/normal/stability.h"
+#include "bind/relation/codes_memo.h"
 #include "method/request.h"
-#include "plan/bound.h"
-#include "plan/codes_memo.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
-#include "plan/normal.h"
-#include "plan/price_host.h"
 #include "plan/price_tree.h"
-#include "plan/stability.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
 #define PLAN_BYTES_LEAST (UINT64_C(32) << 20)

@@ -2,8 +2,8 @@
 #ifndef RQL_PLAN_PLAN_NODES_H
 #define RQL_PLAN_PLAN_NODES_H
 
+#include "bind/block/block.h"
 #include "flow/operator.h"
-#include "plan/block.h"
 #include "plan/plan.h"
 
 /* Putting a structure into a device's memory pays off over the queries that follow: a query's price holds this part

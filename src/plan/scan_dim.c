@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "plan/distinct.h"
+#include "bind/star/distinct.h"
+#include "bind/star/scan_key_codes.h"
+#include "bind/star/scan_subtree.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
-#include "plan/scan_key_codes.h"
-#include "plan/scan_subtree.h"
 
 /* So many rows are looked at before all are read: most keys that are none show at once. Tables of fewer than SAMPLED_FROM
  * are read as fast as they are looked at. */
@@ -154,24 +154,6 @@ static bool key_of(const struct making *m, const struct rql_batch *batch, uint64
 		return false;
 	*out = rql_pair_key(&m->at->pair, first, second);
 	return true;
-}
-
-static rql_int128 span_of(const struct rql_store_column *column, int64_t *least)
-{
-	bool coded = column->kind == RQL_STORE_CODED;
-	*least = coded ? 0 : (int64_t)column->least;
-	return coded ? column->dimension->count + 1 : column->greatest - column->least + 1;
-}
-
-bool rql_scan_keys_make(const struct rql_store_column *first, const struct rql_store_column *second,
-                        struct rql_scan_keys *out)
-{
-	*out = (struct rql_scan_keys){.first = first, .second = second};
-	if (!second)
-		return true;
-	rql_int128 span = span_of(first, &out->pair.least), other = span_of(second, &out->pair.second_least);
-	out->pair.second_span = (uint64_t)other;
-	return other < ((rql_int128)1 << 62) && span < ((rql_int128)1 << 62) / other;
 }
 
 static bool room_for(struct making *m, uint64_t rows)

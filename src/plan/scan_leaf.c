@@ -1,12 +1,12 @@
 /* A block over a columns structure: is the structure the fact table of a star, and is a scan worth preparing? */
 #include <string.h>
 #include <strings.h>
-#include "plan/beyond.h"
-#include "plan/codes.h"
+#include "bind/block/beyond.h"
+#include "bind/block/price_host.h"
+#include "bind/relation/codes.h"
+#include "bind/star/scan_bind.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
-#include "plan/price_host.h"
-#include "plan/scan_bind.h"
 #include "plan/scan_index.h"
 
 /* The least that a scan may cost, nanoseconds for one value: what is decided before dimensions are read. */

@@ -1,7 +1,7 @@
 /* Selections as leaves. Columns of the result that no scan can compute (texts made of numbers, functions that only the
  * host has) are put off: the leaf gives what they are made of, for the rows that are wanted, and a projection above it
  * makes them. Not those that can fail in a row which is not wanted: DuckDB would have computed them there, too. */
-#include "plan/fallible.h"
+#include "bind/normal/fallible.h"
 #include "plan/leaf.h"
 
 void rql_leaf_drop(struct rql_leaf *leaf)

@@ -1,8 +1,8 @@
 /* rayql_auto_columns: which columns, once in memory, would let a scan answer. */
 #include <string.h>
-#include "plan/beyond.h"
+#include "bind/block/beyond.h"
+#include "bind/star/scan_bind.h"
 #include "plan/leaf.h"
-#include "plan/scan_bind.h"
 
 /* The least that a scan may cost, nanoseconds for one value. */
 #define LEAST_VALUE_NS 0.05

@@ -12,7 +12,7 @@
 
 enum rql_expr_kind {
 	RQL_EXPR_REF,      /* index: column of the input */
-	RQL_EXPR_COLUMN,   /* table, index: column of a base table of a block (plan/block.h makes these from REFs) */
+	RQL_EXPR_COLUMN,   /* table, index: column of a base table of a block (bind/block/block.h makes these from REFs) */
 	RQL_EXPR_CONSTANT, /* value */
 	RQL_EXPR_CAST,     /* child 0 to type; try_cast */
 	RQL_EXPR_COMPARE,  /* name: = <> < <= > >= "IS DISTINCT FROM" "IS NOT DISTINCT FROM"; children 2 */

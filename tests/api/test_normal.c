@@ -1,4 +1,4 @@
-/* The normal form of plans (src/plan/normal.h): what an optimiser would do and RayQL does itself, each answer beside the
+/* The normal form of plans (src/bind/normal/normal.h): what an optimiser would do and RayQL does itself, each answer beside the
  * host's. The host plans these with its own optimiser. */
 #include "scans.h"
 

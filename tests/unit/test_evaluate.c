@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "bind/normal/evaluate.h"
 #include "host/host.h"
-#include "plan/evaluate.h"
 
 static struct rql_host_db *db;
 static struct rql_host_con *con;

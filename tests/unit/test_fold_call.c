@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "bind/normal/normal.h"
 #include "host/host.h"
-#include "plan/normal.h"
 
 #define ROWS 20000
 

@@ -1,0 +1,87 @@
+/* A star over a columns structure -> a request of rows (method/request.h) and the slots of its answer. */
+#ifndef RQL_BIND_SCAN_BIND_H
+#define RQL_BIND_SCAN_BIND_H
+
+#include "bind/relation/slots.h"
+#include "bind/star/scan_map.h"
+#include "catalog/catalog.h"
+#include "flow/compile.h"
+
+/* A list of expressions that become results of one program: what groups and aggregates read. */
+struct rql_scan_binding {
+	const struct rql_plan_context *ctx;
+	struct rql_arena *arena; /* everything lives here */
+	const struct rql_star *star;
+	const struct rql_store_snapshot *snapshot;
+	const uint32_t *column_ids;      /* of the snapshot's columns, in the table */
+	const struct rql_scan_dim *dims; /* by subtree */
+	struct rql_compile_context compile;
+	/* the request, as far as it is made */
+	uint32_t program_count, conjunct_count, group_count, agg_count;
+	struct rql_row_program *programs;
+	struct rql_conjunct *conjuncts;
+	bool at_first; /* of the condition that is being bound */
+	struct rql_group_key *groups;
+	struct rql_agg *aggs;
+	struct rql_scan_days *days; /* scan_tests.c: of columns of dates; NULL: none yet */
+	uint32_t days_count;
+	struct rql_expr_list answers; /* results of the program that is made last */
+	/* the leaf, as far as it is made */
+	struct rql_slot *slots; /* groups, then aggregates */
+	bool hidden_key;
+	struct rql_error *err;
+};
+
+struct rql_scan_bound {
+	struct rql_request request;
+	uint32_t key_count; /* of the request's groups: without the hidden one */
+	bool hidden_key;
+	struct rql_slot *slots;
+};
+
+/* joins: one for each subtree, in their order. Fails as RQL_ERROR_UNSUPPORTED with the reason. */
+rql_status rql_scan_bind(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+                         const struct rql_structure *structure, const struct rql_scan_dim *dims,
+                         struct rql_scan_bound *out, struct rql_error *err) RQL_MUST_CHECK;
+
+/* A selection over the same star: its columns and order keys are the block's groups. (scan_rows_bind.c) */
+rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_star *star,
+                              const struct rql_rows_block *rows, const struct rql_structure *structure,
+                              const struct rql_scan_dim *dims, struct rql_request *out,
+                              struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- parts ---- */
+/* Room for what the star asks for, and its joins. */
+rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_lookup **joins) RQL_MUST_CHECK;
+/* The last program, of all answers; none, when there is no answer. */
+rql_status rql_scan_compile_answers(struct rql_scan_binding *b) RQL_MUST_CHECK;
+/* The store's column of a COLUMN of the fact table; RQL_NONE: the structure has it not. */
+uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const uint32_t *column_ids,
+                              const struct rql_expr *column);
+/* The only COLUMN that e reads, when it reads no REF; NULL: none, or several. */
+const struct rql_expr *rql_scan_only_column(const struct rql_expr *e);
+/* e with its only COLUMN as REF 0, for codes.h. NULL: out of memory. */
+struct rql_expr *rql_scan_over_ref(struct rql_arena *arena, const struct rql_expr *e);
+/* Starts b->compile. */
+void rql_scan_compile_context(struct rql_scan_binding *b);
+/* e as a program must be given it: a bare column as its values, not its codes. NULL: out of memory. */
+const struct rql_expr *rql_scan_as_value(struct rql_scan_binding *b, const struct rql_expr *e);
+/* Adds a program; its inputs follow from the compiler's numbers. */
+rql_status rql_scan_add_program(struct rql_scan_binding *b, const struct rql_program *program,
+                                uint32_t *out) RQL_MUST_CHECK;
+/* scan_tests.c: how many days lie between the least and the greatest of a column of dates that is not coded, when they
+ * are few enough to be tried one by one, else 0; and these days, in order, NULL last (NULL: out of memory). */
+uint32_t rql_scan_span(const struct rql_store_column *stored);
+const struct rql_dimension *rql_scan_days(struct rql_scan_binding *b, uint32_t column);
+/* The star's conjuncts. */
+rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b) RQL_MUST_CHECK;
+/* scan_keys.c: group keys of these expressions; slots[i] is the i-th one's. Keys that are results of the last program
+ * get their range by rql_scan_finish_keys. */
+rql_status rql_scan_bind_keys(struct rql_scan_binding *b, struct rql_expr *const *exprs, uint32_t count,
+                              struct rql_slot *slots) RQL_MUST_CHECK;
+rql_status rql_scan_finish_keys(struct rql_scan_binding *b, const struct rql_program *program) RQL_MUST_CHECK;
+/* A result of the last program. */
+rql_status rql_scan_add_answer(struct rql_scan_binding *b, const struct rql_expr *e,
+                               struct rql_source *out) RQL_MUST_CHECK;
+
+#endif
