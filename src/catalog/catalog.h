@@ -129,7 +129,8 @@ struct rql_structure {
 	struct rql_store *store;
 	uint32_t *column_ids;   /* [column_count]; NULL: not bound yet (after reopening): plan_context.load binds it */
 	uint32_t column_count;  /* READY: the snapshot's; known from the binding on, as the one table and its columns are */
-	enum rql_index_form index_form; /* INDEX: of the one table's column column_ids[0]; it has no contents of its own */
+	enum rql_index_form index_form; /* INDEX: of the one table's columns column_ids; it has no contents of its own */
+	struct rql_sieve_form sieve;    /* WITH (vectors = ..., components = ...) */
 	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
 	bool automatic;         /* made by rayql_auto_columns, not by CREATE INDEX */
 	_Atomic uint64_t used;  /* STORE: rql_now_ns of the last run, by which automatic ones are given up */

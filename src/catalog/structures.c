@@ -134,6 +134,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->side_file_valid = s->side_file_valid;
 	copy->greatest_rowid = s->greatest_rowid;
 	copy->index_form = s->index_form;
+	copy->sieve = s->sieve;
 	copy->automatic = s->automatic;
 	atomic_store(&copy->used, atomic_load(&s->used));
 	bool ok = copy_texts(copy, s);

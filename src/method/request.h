@@ -102,10 +102,16 @@ struct rql_conjunct {
 /* ---- indexes ---- */
 /* What CREATE INDEX asks for: columns whose values are worth to be looked up, and how. A hint: whoever looks up keeps what
  * that needs by the segments of the snapshot, so it says nothing about what is there. */
-enum rql_index_form { RQL_INDEX_SORTED, RQL_INDEX_HASH };
+enum rql_index_form { RQL_INDEX_SORTED, RQL_INDEX_HASH, RQL_INDEX_SIEVE };
+/* Bit vectors of a column: how many at most, and as digits of how many components (method/sieve). */
+#define RQL_SIEVE_VECTORS_MOST 1022u
+struct rql_sieve_form {
+	uint32_t vectors, components;
+};
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */
 	enum rql_index_form form;
+	struct rql_sieve_form sieve; /* SIEVE */
 };
 
 enum rql_lookup_kind {

@@ -4,20 +4,25 @@
 static bool is_usable(const struct rql_structure *index, const struct rql_structure *s)
 {
 	return index->reads == RQL_READS_INDEX && index->state != RQL_STATE_INVALID && index->table_count == 1 &&
-	       index->column_count == 1 && index->column_ids && s->table_count == 1 && index->tables[0] == s->tables[0];
+	       index->column_ids && s->table_count == 1 && index->tables[0] == s->tables[0];
 }
 
 bool rql_scan_indexes(const struct rql_planning *p, const struct rql_structure *s, struct rql_request *request)
 {
-	struct rql_index_of *indexes = RQL_NEW_ARRAY(p->arena, struct rql_index_of, p->structure_count + 1);
+	uint64_t most = 0;
+	for (uint32_t i = 0; i < p->structure_count; i++)
+		most += is_usable(p->structures[i], s) ? p->structures[i]->column_count : 0;
+	struct rql_index_of *indexes = RQL_NEW_ARRAY(p->arena, struct rql_index_of, most + 1);
 	request->index_count = 0;
 	for (uint32_t i = 0; i < p->structure_count && indexes; i++) {
 		const struct rql_structure *index = p->structures[i];
 		if (!is_usable(index, s))
 			continue;
 		for (uint32_t c = 0; c < s->column_count; c++)
-			if (s->column_ids[c] == index->column_ids[0])
-				indexes[request->index_count++] = (struct rql_index_of){.column = c, .form = index->index_form};
+			for (uint32_t k = 0; k < index->column_count; k++)
+				if (s->column_ids[c] == index->column_ids[k])
+					indexes[request->index_count++] = (struct rql_index_of){
+						.column = c, .form = index->index_form, .sieve = index->sieve};
 	}
 	request->indexes = indexes;
 	return indexes != NULL;

@@ -246,6 +246,7 @@ static rql_status read_statement(struct rql_structure *s, struct rql_arena *aren
 	s->refresh = options.refresh;
 	s->unit_wanted = options.unit_wanted;
 	s->unit = options.unit;
+	s->sieve = options.sieve;
 	(void)rql_structure_set_text(&s->layout, options.layout); /* without memory: as if it were auto */
 	return RQL_OK;
 }

@@ -25,6 +25,8 @@ struct rql_structure_kind {
 	/* Reads WITH (...) of such a statement. */
 	rql_status (*options)(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
 	                      struct rql_structure_options *out, struct rql_error *err);
+	/* Prints those of a CREATE INDEX, for the stored statement. NULL: it has none. */
+	void (*put_options)(struct rql_strbuf *out, const struct rql_structure_options *options);
 	/* What the statement says, as the session's connection (plan's) finds it: a new structure, not yet published. sql:
 	 * for carets. schema: where a view lives; an index lives with its table. */
 	rql_status (*describe)(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,

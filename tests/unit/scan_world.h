@@ -450,7 +450,7 @@ static void make_conjunct(struct query *q, const struct table *t)
 	}
 }
 
-static void make_join(struct query *q, const struct table *t)
+static inline void make_join(struct query *q, const struct table *t)
 {
 	uint32_t j = q->request.lookup_count++;
 	struct rql_lookup *join = &q->joins[j];

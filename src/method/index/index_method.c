@@ -24,7 +24,7 @@ struct rql_prepared {
 /* ---- what it can do ---- */
 static bool usable(const struct rql_index_of *of, const struct rql_store_snapshot *snapshot, uint32_t column)
 {
-	return of->column == column && rql_index_can(&snapshot->columns[column]);
+	return of->form != RQL_INDEX_SIEVE && of->column == column && rql_index_can(&snapshot->columns[column]);
 }
 
 static bool has_index(const struct rql_request *request, uint32_t column)

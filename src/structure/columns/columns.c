@@ -90,8 +90,8 @@ rql_status rql_columns_describe(const struct rql_structures *all, const struct r
 	struct rql_structure *s = NULL;
 	struct rql_strbuf statement = {0}, query = {0}, with = {0};
 	RQL_TRY(rql_structure_describe(all, kind, shape->table.schema, name, options, &s, err));
-	if (kind == &rql_structure_columns)
-		rql_columns_options_print(&with, options);
+	if (kind->put_options)
+		kind->put_options(&with, options);
 	rql_strbuf_put(&statement, "CREATE INDEX ");
 	rql_put_name(&statement, name);
 	rql_strbuf_put(&statement, " ON ");
@@ -476,6 +476,7 @@ const struct rql_structure_kind rql_structure_columns = {
 	.reads = RQL_READS_STORE,
 	.statement = RQL_STATEMENT_CREATE_INDEX,
 	.options = rql_columns_options_read,
+	.put_options = rql_columns_options_print,
 	.describe = describe,
 	.bind = rql_columns_bind,
 	.build = build,

@@ -1,8 +1,9 @@
-/* The kinds "sorted" and "hash": indexes of one column. They hold no rows of their own. An index says that look-ups are
+/* The kinds "sorted" and "hash": indexes of one column; and what sieves (sieve.c) have in common with them. They hold no rows of their own. An index says that look-ups are
  * wanted in the columns structures of its table, and the method that looks up keeps what it needs by their segments
  * (method/contents.h); so an index is never stale. CREATE and REFRESH make that ahead of the first query. */
 #include <stdlib.h>
 #include "structure/columns/columns.h"
+#include "structure/index/index.h"
 #include "structure/structure_internal.h"
 
 extern const struct rql_structure_kind rql_structure_sorted_index;
@@ -83,16 +84,26 @@ static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_
 }
 
 /* Bound is all that it can be. */
-static rql_status bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
+rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
 {
 	RQL_TRY(rql_columns_bind(all, s, err));
-	s->index_form = s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
+	s->index_form = s->kind == &rql_structure_sieve        ? RQL_INDEX_SIEVE
+	                : s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH
+	                                                       : RQL_INDEX_SORTED;
 	s->state = RQL_STATE_READY;
 	return RQL_OK;
 }
 
 /* ---- the columns that it is of ---- */
-/* Calls once for each structure of columns of s's table that holds its key. */
+static bool is_of(const struct rql_structure *s, uint32_t column_id)
+{
+	bool some = false;
+	for (uint32_t k = 0; k < s->column_count; k++)
+		some = some || s->column_ids[k] == column_id;
+	return some;
+}
+
+/* Calls once for each structure of columns of s's table, and each column of s that it holds. */
 static rql_status each_columns(struct rql_structures *all, const struct rql_structure *s,
                                rql_status (*once)(void *state, const struct rql_store_snapshot *snapshot,
                                                   const struct rql_index_of *of, struct rql_error *err),
@@ -107,8 +118,8 @@ static rql_status each_columns(struct rql_structures *all, const struct rql_stru
 		const struct rql_structure *c = list[i];
 		bool holds = c->reads == RQL_READS_STORE && c->snapshot && c->table_count == 1 && c->tables[0] == s->tables[0];
 		for (uint32_t k = 0; holds && k < c->column_count && status == RQL_OK; k++) {
-			const struct rql_index_of of = {.column = k, .form = s->index_form};
-			if (c->column_ids[k] == s->column_ids[0])
+			const struct rql_index_of of = {.column = k, .form = s->index_form, .sieve = s->sieve};
+			if (is_of(s, c->column_ids[k]))
 				status = once(state, c->snapshot, &of, err);
 		}
 		rql_structure_release(list[i]);
@@ -126,8 +137,10 @@ static rql_status place(void *state, const struct rql_store_snapshot *snapshot, 
                         struct rql_error *err)
 {
 	struct placing *p = state;
+	struct rql_device *cpu = &p->ctx->structures->devices->device[0];
 	p->placed++;
-	return rql_index_place(snapshot, of, &p->ctx->structures->devices->device[0], p->ctx->progress, err);
+	return of->form == RQL_INDEX_SIEVE ? rql_sieve_place(snapshot, of, cpu, p->ctx->progress, err)
+	                                   : rql_index_place(snapshot, of, cpu, p->ctx->progress, err);
 }
 
 static void note_nothing(struct rql_build_context *ctx, const struct rql_structure *s)
@@ -143,11 +156,11 @@ static void note_nothing(struct rql_build_context *ctx, const struct rql_structu
 	ctx->notice = rql_strbuf_take(&text);
 }
 
-static rql_status build(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
+rql_status rql_structure_index_build(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
 {
 	struct placing p = {.ctx = ctx};
 	uint64_t start = rql_now_ns();
-	RQL_TRY(bind(ctx->structures, s, err));
+	RQL_TRY(rql_structure_index_bind(ctx->structures, s, err));
 	atomic_store(&ctx->progress->phase, "making an index");
 	rql_status status = each_columns(ctx->structures, s, place, &p, err);
 	atomic_store(&ctx->progress->phase, NULL);
@@ -170,12 +183,18 @@ static rql_status add_size(void *state, const struct rql_store_snapshot *snapsho
 	struct sizing *s = state;
 	uint64_t rows = 0;
 	(void)err;
-	s->size->bytes += rql_index_bytes(snapshot, of, &s->all->devices->device[0], &rows);
-	s->size->rows += rows;
+	struct rql_device *cpu = &s->all->devices->device[0];
+	if (of->form != RQL_INDEX_SIEVE) {
+		s->size->bytes += rql_index_bytes(snapshot, of, cpu, &rows);
+		s->size->rows += rows;
+		return RQL_OK;
+	}
+	s->size->bytes += rql_sieve_bytes(snapshot, of, cpu, &rows);
+	s->size->rows = rows > s->size->rows ? rows : s->size->rows; /* of several columns: not each once more */
 	return RQL_OK;
 }
 
-static void size(struct rql_structures *all, const struct rql_structure *s, struct rql_structure_size *out)
+void rql_structure_index_size(struct rql_structures *all, const struct rql_structure *s, struct rql_structure_size *out)
 {
 	struct sizing sizing = {.all = all, .size = out};
 	*out = (struct rql_structure_size){0};
@@ -183,10 +202,7 @@ static void size(struct rql_structures *all, const struct rql_structure *s, stru
 		(void)!each_columns(all, s, add_size, &sizing, NULL);
 }
 
-#define KIND(text)                                                                                                     \
-	.name = text, .refresh = "REFRESH INDEX", .first = "refresh, then look up", .suffix = "." text,                    \
-	.moved = "its table has other columns", .reads = RQL_READS_INDEX, .statement = RQL_STATEMENT_CREATE_INDEX,         \
-	.options = read_options, .bind = bind, .build = build, .size = size
-
-const struct rql_structure_kind rql_structure_sorted_index = {KIND("sorted"), .describe = describe_sorted};
-const struct rql_structure_kind rql_structure_hash_index = {KIND("hash"), .describe = describe_hash};
+const struct rql_structure_kind rql_structure_sorted_index = {
+	RQL_INDEX_KIND("sorted"), .options = read_options, .describe = describe_sorted};
+const struct rql_structure_kind rql_structure_hash_index = {
+	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};

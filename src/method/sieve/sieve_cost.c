@@ -1,0 +1,119 @@
+/* What a sieve will read: exactly what its vectors say of the segments whose runs are there, a guess of the others. */
+#include <math.h>
+#include "method/sieve/sieve_query.h"
+
+#define MAKING_BYTES 24.0  /* a row, beside the run, while it is made; sample and scratch of the threads */
+#define MAKE_ROW_NS 1.0    /* as an index's: CREATE has asked for it, so who gains from it first bears little of it */
+#define BLOCK_NS 60.0      /* ... and predicate: where its vectors are, what its bins say */
+#define WORDS_NS 14.0      /* a vector's words of a block, read and put together */
+#define TEST_NS 4.0        /* a value fetched and compared: its line is nowhere near */
+#define DECODE_NS 2.0      /* a value of a segment without a run */
+#define LIST_NS 40.0       /* a block's bitmap put where it belongs, and taken by whoever reads it */
+#define GUESS_SHARE 0.3    /* of a condition without bins or bounds */
+
+/* ---- what is expected ---- */
+/* Of one predicate in one segment, as shares of its rows. */
+struct expected {
+	double sure, maybe, reads;
+};
+
+/* Values in ranges, among evenly spread ones. */
+static double guess(const struct rql_store_column *column, const struct rql_sieve_predicate *p, double rows)
+{
+	double low = 0, high = 0, in = 0;
+	if (column->kind == RQL_STORE_CODED) {
+		high = (double)column->dimension->count;
+	} else if (column->kind == RQL_STORE_INTEGER) {
+		low = (double)rql_sieve_integer_key((int64_t)column->least);
+		high = (double)rql_sieve_integer_key((int64_t)column->greatest);
+	} else {
+		return GUESS_SHARE;
+	}
+	for (uint32_t i = 0; i < p->count; i++) {
+		const double from = fmax(low, (double)p->ranges[i].least), to = fmin(high, (double)p->ranges[i].greatest);
+		in += from <= to ? to - from + 1 : 0;
+	}
+	const double nulls = rows > 0 ? (double)column->nulls / rows : 0;
+	return fmin(1, in / (high - low + 1) * (1 - nulls) + (p->nulls ? nulls : 0));
+}
+
+static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uint32_t t, struct rql_device *cpu,
+                             struct rql_arena *arena, struct expected *out, struct rql_error *err)
+{
+	const struct rql_store_segment *s = &p->snapshot->segments[segment];
+	struct rql_sieve_test test = {0};
+	RQL_TRY(rql_sieve_run_get(p->snapshot, segment, &p->of[t], cpu, NULL, &test.run, err));
+	rql_status status = rql_sieve_test_make(&test, &p->predicates[t], &s->columns[p->of[t].column], arena, err);
+	if (status == RQL_OK) {
+		double nulls = 0;
+		for (uint32_t b = 0; b < test.run->block_count && test.predicate.nulls; b++)
+			nulls += test.run->blocks[b].nulls;
+		*out = (struct expected){.sure = (test.spans.sure + nulls) / (double)s->rows,
+		                         .maybe = test.spans.maybe / (double)s->rows,
+		                         .reads = rql_sieve_test_reads(&test)};
+	}
+	rql_placement_release(&test.run->placement);
+	return status;
+}
+
+static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struct rql_device *cpu,
+                                 struct rql_arena *arena, struct rql_error *err)
+{
+	const struct rql_store_segment *s = &p->snapshot->segments[segment];
+	const double weight = (double)s->rows / (double)p->snapshot->rows;
+	double pass = 1, may = 1, doubt = 0;
+	for (uint32_t t = 0; t < p->count; t++) {
+		const struct rql_store_column *column = &p->snapshot->columns[p->of[t].column];
+		struct expected e;
+		if (rql_sieve_run_there(s, &p->of[t], cpu)) {
+			RQL_TRY(expect_run(p, segment, t, cpu, arena, &e, err));
+		} else {
+			e = (struct expected){.sure = guess(column, &p->predicates[t], (double)p->snapshot->rows), .reads = 3};
+			p->missing += (double)s->rows;
+			p->missing_bytes += (double)s->blocks * (RQL_STORE_BLOCK / 8.0) * p->of[t].sieve.vectors;
+		}
+		doubt = doubt * (e.sure + e.maybe) + may * e.maybe; /* of the rows that may pass so far */
+		pass *= e.sure + e.maybe / 2;
+		may *= e.sure + e.maybe;
+		p->reads += weight * e.reads;
+	}
+	p->share += weight * pass;
+	p->tested += weight * doubt;
+	return RQL_OK;
+}
+
+rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_error *err)
+{
+	struct rql_arena *arena = rql_arena_new();
+	rql_status status = arena ? RQL_OK : rql_error_memory(err, 0, "predicates");
+	for (uint32_t g = 0; g < p->snapshot->segment_count && status == RQL_OK; g++)
+		status = expect_segment(p, g, cpu, arena, err);
+	rql_arena_free(arena);
+	return status;
+}
+
+/* ---- the price ---- */
+/* May the runs that are not there be made? Else their rows are tested. */
+static bool has_room(const struct rql_prepared *p)
+{
+	const struct rql_budget *budget = rql_store_budget(p->snapshot);
+	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = budget ? atomic_load(&budget->used) : 0;
+	const double making = p->missing > 0 ? (double)RQL_STORE_SEGMENT * RQL_STORE_BLOCK * MAKING_BYTES / 16 : 0;
+	return !limit || (double)used + p->missing_bytes + making <= (double)limit;
+}
+
+void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu, struct rql_cost *out)
+{
+	const bool room = has_room(p);
+	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
+	const double blocks = all * -expm1(-p->share * RQL_STORE_BLOCK), threads = rql_pool_threads(cpu->pool);
+	const double work = all * (p->count * BLOCK_NS + p->reads * WORDS_NS) + rows * p->tested * TEST_NS +
+	                    (room ? 0 : p->missing * DECODE_NS);
+	*out = (struct rql_cost){
+		.setup_ns = room ? p->missing * MAKE_ROW_NS : 0,
+		.run_ns = (threads > 1 ? fmin(work, work / threads + cpu->profile.handover_ns) : work) + blocks * LIST_NS,
+		.rows_out = rows * p->share,
+		.runs = blocks,
+		.bytes = rows / 8 * (p->reads + 1) + rows * p->tested * 64,
+	};
+}

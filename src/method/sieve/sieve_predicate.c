@@ -1,0 +1,186 @@
+/* Conditions as ranges of keys. */
+#include "method/sieve/sieve_predicate.h"
+
+#include <stdlib.h>
+
+uint32_t rql_sieve_predicate_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
+{
+	const bool program = c->test == RQL_TEST_IS_TRUE;
+	const uint32_t column = program ? c->list.column : c->index;
+	if ((program && (!c->list.values || c->or_null)) || column >= snapshot->column_count ||
+	    !rql_sieve_can(&snapshot->columns[column]))
+		return RQL_NONE;
+	const enum rql_store_kind kind = snapshot->columns[column].kind;
+	switch (c->test) {
+	case RQL_TEST_IN_CODES:
+		return kind == RQL_STORE_CODED ? column : RQL_NONE;
+	case RQL_TEST_IN_RANGE:
+		return kind != RQL_STORE_REAL ? column : RQL_NONE;
+	case RQL_TEST_IN_REALS:
+		return kind == RQL_STORE_REAL ? column : RQL_NONE;
+	case RQL_TEST_IS_NULL:
+	case RQL_TEST_IS_NOT_NULL:
+		return column;
+	case RQL_TEST_IS_TRUE:
+		return kind == RQL_STORE_INTEGER ? column : RQL_NONE;
+	}
+	return RQL_NONE;
+}
+
+/* ---- ranges ---- */
+static rql_status new_ranges(struct rql_sieve_predicate *p, uint64_t count, struct rql_error *err)
+{
+	if (count > RQL_SIEVE_RANGES_MOST)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "it asks for more than %u ranges", RQL_SIEVE_RANGES_MOST);
+	p->ranges = malloc((count + 1) * sizeof(*p->ranges));
+	return p->ranges ? RQL_OK : rql_error_memory(err, count * sizeof(*p->ranges), "ranges of a sieve");
+}
+
+static void put(struct rql_sieve_predicate *p, uint64_t least, uint64_t greatest)
+{
+	if (p->count && p->ranges[p->count - 1].greatest != UINT64_MAX && p->ranges[p->count - 1].greatest + 1 == least)
+		p->ranges[p->count - 1].greatest = greatest;
+	else
+		p->ranges[p->count++] = (struct rql_sieve_range){least, greatest};
+}
+
+static uint32_t codes_of(const struct rql_store_column *column)
+{
+	return column->dimension->count - column->dimension->has_null;
+}
+
+/* The first bit at or behind `at` that is set (or not), at most count. */
+static uint32_t next_bit(const uint64_t *bits, uint32_t count, uint32_t at, bool set)
+{
+	while (at < count) {
+		uint64_t word = (set ? bits[at / 64] : ~bits[at / 64]) >> at % 64;
+		if (word) {
+			at += (uint32_t)__builtin_ctzll(word);
+			break;
+		}
+		at = (at / 64 + 1) * 64;
+	}
+	return at < count ? at : count;
+}
+
+static rql_status take_codes(const struct rql_store_column *column, const uint64_t *codes,
+                             struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	const uint32_t count = codes_of(column);
+	uint64_t runs = 0;
+	for (uint32_t at = next_bit(codes, count, 0, true); at < count; runs++)
+		at = next_bit(codes, count, next_bit(codes, count, at, false), true);
+	RQL_TRY(new_ranges(out, runs, err));
+	for (uint32_t at = next_bit(codes, count, 0, true); at < count;) {
+		uint32_t end = next_bit(codes, count, at, false);
+		put(out, at, end - 1);
+		at = next_bit(codes, count, end, true);
+	}
+	return RQL_OK;
+}
+
+static rql_status take_range(const struct rql_store_column *column, rql_int128 least, rql_int128 greatest,
+                             struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	const bool coded = column->kind == RQL_STORE_CODED;
+	const rql_int128 low = coded ? 0 : INT64_MIN, high = coded ? (rql_int128)codes_of(column) - 1 : INT64_MAX;
+	least = least < low ? low : least;
+	greatest = greatest > high ? high : greatest;
+	RQL_TRY(new_ranges(out, 1, err));
+	if (least <= greatest)
+		put(out, coded ? (uint64_t)least : rql_sieve_integer_key((int64_t)least),
+		    coded ? (uint64_t)greatest : rql_sieve_integer_key((int64_t)greatest));
+	return RQL_OK;
+}
+
+static rql_status take_reals(double least, double greatest, struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	RQL_TRY(new_ranges(out, 1, err));
+	if (rql_sieve_real_key(least) <= rql_sieve_real_key(greatest))
+		put(out, rql_sieve_real_key(least), rql_sieve_real_key(greatest));
+	return RQL_OK;
+}
+
+static int by_least(const void *a, const void *b)
+{
+	uint64_t x = ((const struct rql_sieve_range *)a)->least, y = ((const struct rql_sieve_range *)b)->least;
+	return (x > y) - (x < y);
+}
+
+static rql_status take_list(const struct rql_value_list *list, struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	RQL_TRY(new_ranges(out, list->count, err));
+	struct rql_sieve_range *keys = out->ranges;
+	for (uint32_t i = 0; i < list->count; i++)
+		keys[i].least = keys[i].greatest = rql_sieve_integer_key(list->values[i]);
+	if (list->count)
+		qsort(keys, list->count, sizeof(*keys), by_least);
+	for (uint32_t i = 0; i < list->count; i++) {
+		const uint64_t key = keys[i].least; /* put writes no farther than it has been read */
+		if (!out->count || out->ranges[out->count - 1].greatest != key)
+			put(out, key, key);
+	}
+	return RQL_OK;
+}
+
+rql_status rql_sieve_predicate_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
+                                    struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	*out = (struct rql_sieve_predicate){.column = rql_sieve_predicate_column(snapshot, c), .nulls = c->or_null};
+	const struct rql_store_column *column = &snapshot->columns[out->column];
+	switch (c->test) {
+	case RQL_TEST_IN_CODES:
+		return take_codes(column, c->codes, out, err);
+	case RQL_TEST_IN_RANGE:
+		return take_range(column, c->least, c->greatest, out, err);
+	case RQL_TEST_IN_REALS:
+		return take_reals(c->real_least, c->real_greatest, out, err);
+	case RQL_TEST_IS_NULL:
+		out->nulls = true;
+		return new_ranges(out, 0, err);
+	case RQL_TEST_IS_NOT_NULL:
+		RQL_TRY(new_ranges(out, 1, err));
+		put(out, 0, UINT64_MAX);
+		return RQL_OK;
+	case RQL_TEST_IS_TRUE:
+		break;
+	}
+	return take_list(&c->list, out, err);
+}
+
+/* ---- in a segment ---- */
+/* The first stored code whose present one is not below `code`. */
+static uint64_t stored_code(const struct rql_store_view *view, uint64_t code)
+{
+	uint32_t low = 0, high = view->stored_codes;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (view->translate[middle] < code)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+rql_status rql_sieve_predicate_in(const struct rql_sieve_predicate *predicate, const struct rql_store_view *view,
+                                  struct rql_arena *arena, struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	*out = *predicate;
+	if (view->kind != RQL_STORE_CODED || !view->translate)
+		return RQL_OK;
+	out->ranges = RQL_NEW_ARRAY(arena, struct rql_sieve_range, predicate->count + 1);
+	out->count = 0;
+	if (!out->ranges)
+		return rql_error_memory(err, predicate->count * sizeof(*out->ranges), "ranges of a sieve");
+	for (uint32_t i = 0; i < predicate->count; i++) { /* ascending maps keep ranges together, and apart */
+		const struct rql_sieve_range *range = &predicate->ranges[i];
+		uint64_t least = stored_code(view, range->least), end = stored_code(view, range->greatest + 1);
+		/* IS NOT NULL asks for all codes. */
+		if (range->greatest == UINT64_MAX)
+			end = view->stored_codes;
+		if (least < end)
+			put(out, least, end - 1);
+	}
+	return RQL_OK;
+}

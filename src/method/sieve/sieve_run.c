@@ -1,0 +1,345 @@
+/* Runs: made of a segment's column, found and given up by the table of placements. */
+#include "method/sieve/sieve_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "method/contents.h"
+#include "util/simd.h"
+#include "util/sort.h"
+
+#define SAMPLE 65536u /* keys of which bounds are quantiles: an even bin is then within some per cent of its share */
+#define MORSEL 8u     /* blocks */
+#define WORDS RQL_SIEVE_WORDS
+
+/* ---- cuts ---- */
+static const uint64_t *vector_of(const struct rql_sieve_run *run, uint32_t i)
+{
+	return run->vectors + (uint64_t)i * run->block_count * WORDS;
+}
+
+const uint64_t *rql_sieve_valid(const struct rql_sieve_run *run)
+{
+	return run->has_null ? vector_of(run, run->highs + run->lows) : NULL;
+}
+
+struct rql_sieve_cut rql_sieve_cut(const struct rql_sieve_run *run, uint32_t i)
+{
+	struct rql_sieve_cut cut = {0};
+	if (!i)
+		return cut;
+	if (i >= run->bins.count) {
+		cut.first = rql_sieve_valid(run);
+		cut.all = !cut.first;
+		return cut;
+	}
+	const uint32_t high = run->base ? i / run->base : i, low = run->base ? i % run->base : 0;
+	if (high)
+		cut.first = vector_of(run, high - 1);
+	if (!low)
+		return cut;
+	cut.third = vector_of(run, run->highs + low - 1); /* has no NULL either */
+	if (high < run->highs)
+		cut.second = vector_of(run, high);
+	return cut;
+}
+
+/* ---- making ---- */
+struct worker {
+	uint64_t *keys;            /* [RQL_STORE_BLOCK] */
+	uint16_t *bin;             /* [RQL_STORE_BLOCK] */
+	uint64_t *digit;           /* [digits][WORDS]: rows with each */
+	struct rql_sieve_bin *bins; /* of the blocks that it has read */
+	uint64_t valid[WORDS];
+};
+struct making {
+	const struct rql_store_segment *segment;
+	const struct rql_store_view *view;
+	const struct rql_store_kernels *kernels;
+	struct rql_sieve_form form;
+	struct rql_device *device;
+	struct rql_budget *budget;
+	struct rql_progress *progress;
+	struct rql_sieve_run *run;
+	struct rql_mem scratch;
+	struct worker *workers; /* [threads] */
+};
+
+static bool is_cancelled(const struct making *m)
+{
+	return m->progress && atomic_load(&m->progress->cancel);
+}
+
+/* Words of 64 rows from anywhere in every block, so that tables in any order give fair quantiles. */
+static uint32_t take_sample(struct making *m, uint32_t words, uint64_t *sample)
+{
+	uint32_t count = 0;
+	for (uint32_t b = 0; b < m->segment->blocks; b++) {
+		const uint32_t there = (m->view->blocks[b].rows + 63u) / 64, taken = words < there ? words : there;
+		for (uint32_t w = 0; w < taken; w++) {
+			const uint32_t first = (b * 29 + w * there / taken) % there * 64;
+			const uint32_t left = m->view->blocks[b].rows - first, rows = left < 64 ? left : 64;
+			uint64_t keys[64], valid[1];
+			rql_sieve_decode(m->kernels, m->view, b, first, rows, keys, valid);
+			for (uint32_t r = 0; r < rows; r++)
+				if (valid[0] >> r & 1)
+					sample[count++] = keys[r];
+		}
+	}
+	return count;
+}
+
+/* Two components where they make more bins of the vectors than one does, and there are as many. */
+static void choose_digits(struct rql_sieve_run *run, const struct rql_sieve_form *form)
+{
+	const uint32_t count = run->bins.count;
+	if (count - 1 <= form->vectors) {
+		run->highs = count - 1;
+		return;
+	}
+	run->base = 1;
+	while (run->base * run->base < count)
+		run->base++;
+	run->lows = run->base - 1;
+	run->highs = (count + run->base - 1) / run->base - 1;
+}
+
+static uint32_t bins_of(const struct rql_sieve_form *form)
+{
+	const uint32_t highs = form->vectors / 2 + 1, lows = form->vectors + 2 - highs;
+	const uint32_t bins = form->components == 1 ? form->vectors + 1 : highs * lows;
+	return bins < RQL_SIEVE_BINS_MOST ? bins : RQL_SIEVE_BINS_MOST;
+}
+
+static rql_status make_bins(struct making *m, struct rql_error *err)
+{
+	struct rql_sieve_run *run = m->run;
+	const uint32_t most = bins_of(&m->form), words = (SAMPLE / 64 + m->segment->blocks - 1) / m->segment->blocks;
+	uint64_t *sample, *spare;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->bins.bounds, most, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->bins.bin, most, err));
+	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, sample, (uint64_t)m->segment->blocks * words * 64, err));
+	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, spare, (uint64_t)m->segment->blocks * words * 64, err));
+	const uint32_t count = take_sample(m, words, sample);
+	run->bins.count = rql_sieve_bounds(rql_sort_words(sample, spare, count, 0), count, most, run->bins.bounds);
+	for (uint32_t b = 0; b < run->bins.count; b++)
+		run->bins.bin[b] = (struct rql_sieve_bin){.least = UINT64_MAX};
+	choose_digits(run, &m->form);
+	rql_mem_free(&m->scratch, sample);
+	rql_mem_free(&m->scratch, spare);
+	return RQL_OK;
+}
+
+static rql_status open_workers(struct making *m, struct rql_error *err)
+{
+	const struct rql_sieve_run *run = m->run;
+	const unsigned threads = rql_pool_threads(m->device->pool);
+	const uint32_t digits = (run->highs > run->lows ? run->highs : run->lows) + 1;
+	RQL_TRY(RQL_MEM_ZARRAY(&m->scratch, m->workers, threads, err));
+	for (unsigned t = 0; t < threads; t++) {
+		struct worker *w = &m->workers[t];
+		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->keys, RQL_STORE_BLOCK, err));
+		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->bin, RQL_STORE_BLOCK, err));
+		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->digit, (uint64_t)digits * WORDS, err));
+		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->bins, run->bins.count, err));
+		memcpy(w->bins, run->bins.bin, run->bins.count * sizeof(*w->bins));
+	}
+	return RQL_OK;
+}
+
+/* The bin of each row, and what the block and the bins have. */
+static void find_bins(const struct making *m, struct worker *w, uint32_t b)
+{
+	const uint32_t rows = m->view->blocks[b].rows;
+	struct rql_sieve_block block = {.least = UINT16_MAX, .rows = (uint16_t)rows, .nulls = m->view->blocks[b].nulls};
+	rql_sieve_decode(m->kernels, m->view, b, 0, rows, w->keys, w->valid);
+	for (uint32_t r = 0; r < rows; r++) {
+		const uint32_t at = rql_sieve_bin_of(&m->run->bins, w->keys[r]);
+		struct rql_sieve_bin *bin = &w->bins[at];
+		w->bin[r] = (uint16_t)at;
+		if (!(w->valid[r / 64] >> r % 64 & 1))
+			continue;
+		bin->rows++;
+		bin->least = w->keys[r] < bin->least ? w->keys[r] : bin->least;
+		bin->greatest = w->keys[r] > bin->greatest ? w->keys[r] : bin->greatest;
+		block.least = at < block.least ? (uint16_t)at : block.least;
+		block.greatest = at > block.greatest ? (uint16_t)at : block.greatest;
+	}
+	m->run->blocks[b] = block;
+}
+
+/* The nested vectors of one digit, from `vector` on: bit r of the i-th says that row r's digit is not above i. */
+static void write_digit(const struct making *m, struct worker *w, uint32_t b, uint32_t divisor, uint32_t modulus,
+                        uint32_t vector, uint32_t count)
+{
+	const uint32_t rows = m->view->blocks[b].rows;
+	if (!count)
+		return;
+	memset(w->digit, 0, (uint64_t)(count + 1) * WORDS * sizeof(*w->digit));
+	for (uint32_t r = 0; r < rows; r++) {
+		const uint32_t digit = modulus ? w->bin[r] % modulus : w->bin[r] / divisor;
+		w->digit[(uint64_t)digit * WORDS + r / 64] |= (w->valid[r / 64] >> r % 64 & 1) << r % 64;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t *to = m->run->vectors + ((uint64_t)(vector + i) * m->run->block_count + b) * WORDS;
+		for (uint32_t k = 0; k < WORDS && i; k++)
+			w->digit[i * WORDS + k] |= w->digit[(i - 1) * WORDS + k];
+		memcpy(to, &w->digit[i * WORDS], WORDS * sizeof(*to));
+	}
+}
+
+static void write_blocks(void *state, uint64_t index, unsigned worker)
+{
+	const struct making *m = state;
+	struct rql_sieve_run *run = m->run;
+	struct worker *w = &m->workers[worker];
+	for (uint32_t b = (uint32_t)index * MORSEL; b < run->block_count && b < (index + 1) * MORSEL; b++) {
+		if (is_cancelled(m))
+			return;
+		const uint32_t rows = m->view->blocks[b].rows;
+		find_bins(m, w, b);
+		write_digit(m, w, b, run->base ? run->base : 1, 0, 0, run->highs);
+		write_digit(m, w, b, 1, run->base, run->highs, run->lows);
+		if (!run->has_null)
+			continue;
+		uint64_t *valid = (uint64_t *)(uintptr_t)rql_sieve_valid(run) + (uint64_t)b * WORDS;
+		memset(valid, 0, WORDS * sizeof(*valid));
+		memcpy(valid, w->valid, (rows + 63) / 64 * sizeof(*valid));
+	}
+}
+
+static void merge_bins(const struct making *m)
+{
+	for (unsigned t = 0; t < rql_pool_threads(m->device->pool); t++)
+		for (uint32_t b = 0; b < m->run->bins.count; b++) {
+			const struct rql_sieve_bin *from = &m->workers[t].bins[b];
+			struct rql_sieve_bin *to = &m->run->bins.bin[b];
+			to->rows += from->rows;
+			to->least = from->least < to->least ? from->least : to->least;
+			to->greatest = from->greatest > to->greatest ? from->greatest : to->greatest;
+		}
+}
+
+static rql_status fill(struct making *m, struct rql_error *err)
+{
+	struct rql_sieve_run *run = m->run;
+	run->block_count = m->segment->blocks;
+	for (uint32_t b = 0; b < run->block_count; b++)
+		run->has_null = run->has_null || m->view->blocks[b].nulls;
+	RQL_TRY(make_bins(m, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->blocks, run->block_count, err));
+	const uint64_t vectors = run->highs + run->lows + run->has_null;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->vectors, vectors * run->block_count * WORDS, err));
+	RQL_TRY(open_workers(m, err));
+	rql_pool_run(m->device->pool, (run->block_count + MORSEL - 1) / MORSEL, write_blocks, m);
+	if (is_cancelled(m))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+	merge_bins(m);
+	return RQL_OK;
+}
+
+static void destroy(struct rql_placement *placement)
+{
+	struct rql_sieve_run *run = (struct rql_sieve_run *)placement;
+	rql_mem_clear(&run->mem);
+	free(run);
+}
+
+static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                       struct rql_error *err)
+{
+	struct making *m = state;
+	struct rql_sieve_run *run = calloc(1, sizeof(*run));
+	const uint64_t start = rql_now_ns();
+	(void)at;
+	if (!run)
+		return rql_error_memory(err, sizeof(*run), "a sieve");
+	m->run = run;
+	m->device = device;
+	rql_mem_init(&run->mem, m->budget, "a sieve");
+	rql_mem_init(&m->scratch, m->budget, "building a sieve");
+	rql_status status = fill(m, err);
+	rql_mem_clear(&m->scratch);
+	run->placement = (struct rql_placement){.device = device,
+	                                        .bytes = run->mem.held,
+	                                        .build_ms = (double)(rql_now_ns() - start) / 1e6,
+	                                        .destroy = destroy};
+	if (status == RQL_OK)
+		*out = &run->placement;
+	else
+		destroy(&run->placement);
+	return status;
+}
+
+/* ---- finding ---- */
+/* The kind says the form, so that sieves of several forms of one column live beside each other. */
+struct place {
+	struct rql_place at;
+	char key[32];
+};
+
+static const struct rql_place *place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                        struct place *place)
+{
+	(void)snprintf(place->key, sizeof(place->key), "%ux%u", of->sieve.vectors, of->sieve.components);
+	place->at =
+		(struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = place->key};
+	return &place->at;
+}
+
+bool rql_sieve_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                         const struct rql_device *cpu)
+{
+	struct place place;
+	return rql_placement_there(place_of(segment, of, &place), cpu, NULL);
+}
+
+rql_status rql_sieve_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
+                             struct rql_device *cpu, struct rql_progress *progress, struct rql_sieve_run **out,
+                             struct rql_error *err)
+{
+	const struct rql_store_segment *s = &snapshot->segments[segment];
+	struct making m = {.segment = s,
+	                   .view = &s->columns[of->column],
+	                   .kernels = rql_store_kernels_for(cpu->simd),
+	                   .form = of->sieve,
+	                   .budget = rql_store_budget(snapshot),
+	                   .progress = progress};
+	struct rql_placement *placement = NULL;
+	struct rql_error why = {0};
+	struct place place;
+	rql_store_segment_watch(s, rql_placements_drop);
+	rql_status status = rql_placement_get(place_of(s, of, &place), cpu, make, &m, &placement, &why);
+	if (status == RQL_OK)
+		*out = (struct rql_sieve_run *)placement;
+	rql_error_move(err, &why);
+	return status;
+}
+
+/* ---- ahead of the first query ---- */
+rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                           struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)
+{
+	for (uint32_t s = 0; s < snapshot->segment_count && rql_sieve_can(&snapshot->columns[of->column]); s++) {
+		struct rql_sieve_run *run = NULL;
+		RQL_TRY(rql_sieve_run_get(snapshot, s, of, cpu, progress, &run, err));
+		rql_placement_release(&run->placement);
+	}
+	return RQL_OK;
+}
+
+uint64_t rql_sieve_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                         struct rql_device *cpu, uint64_t *rows)
+{
+	uint64_t bytes = 0;
+	*rows = 0;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		struct rql_sieve_run *run = NULL;
+		if (!rql_sieve_run_there(&snapshot->segments[s], of, cpu) ||
+		    rql_sieve_run_get(snapshot, s, of, cpu, NULL, &run, NULL) != RQL_OK)
+			continue;
+		bytes += run->placement.bytes;
+		*rows += snapshot->segments[s].rows;
+		rql_placement_release(&run->placement);
+	}
+	return bytes;
+}

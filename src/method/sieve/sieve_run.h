@@ -1,0 +1,62 @@
+/* What a sieve keeps of one segment and column: bins, and bit vectors that say of every row in which it is. It lies in the
+ * table of placements, as copies of segments on GPUs do: made by the first who needs it, found again by the segment's
+ * identity, gone with the segment. So nothing of it can be stale.
+ *
+ * A vector has a bit for each row, blocks of 64 words as ROWS have. The vectors are nested (RTScan 4.3.1): C(i), the rows of
+ * bins below i. Two forms are stored:
+ *   one component    C(1) .. C(n - 1) of n bins: a cut reads one vector.
+ *   two components   bins as numbers of two digits, bin = high * base + low, each digit's vectors nested (Chan and Ioannidis,
+ *                    SIGMOD 1998, range-encoded): C(i) = high(h) | (high(h + 1) & low(l)) of i = h * base + l. A cut reads
+ *                    three vectors, but v vectors make about (v / 2 + 1)^2 bins instead of v + 1.
+ * NULL rows are in no bin. C(n) has all others: a vector where the segment has NULLs, else all its rows.
+ *
+ * Bytes: rows / 8 a vector. A one-sided predicate cuts twice, below its boundary bin and behind it, and both cuts share
+ * what they read mostly: 2 or 4 vectors. The rows between the cuts are tested, rows / bins of them. */
+#ifndef RQL_METHOD_SIEVE_SIEVE_RUN_H
+#define RQL_METHOD_SIEVE_SIEVE_RUN_H
+
+#include "device/placement.h"
+#include "method/sieve/sieve_bins.h"
+#include "util/mem.h"
+
+struct rql_sieve_block {
+	uint16_t least, greatest; /* bins of its rows; least > greatest: all are NULL */
+	uint16_t rows, nulls;
+};
+struct rql_sieve_run {
+	struct rql_placement placement; /* first */
+	struct rql_mem mem;
+	struct rql_sieve_bins bins;
+	uint32_t base;                  /* two components; 0: one */
+	uint32_t highs, lows;           /* vectors of the digits: high(1) .. high(highs); one component: C(1) .. C(highs) */
+	bool has_null;                  /* then C(bins.count) is a vector, behind those */
+	uint32_t block_count;
+	struct rql_sieve_block *blocks; /* [block_count] */
+	uint64_t *vectors;              /* [highs + lows + has_null][block_count][RQL_SIEVE_WORDS] */
+};
+
+/* Where C(i) of a segment is: first | (second & third). NULL of first and third: no row; of second, where third is not
+ * NULL: every row. all: C(bins.count) without a vector. */
+struct rql_sieve_cut {
+	const uint64_t *first, *second, *third; /* [block_count][RQL_SIEVE_WORDS] */
+	bool all;
+};
+struct rql_sieve_cut rql_sieve_cut(const struct rql_sieve_run *run, uint32_t i);
+/* The vector of rows with a key; NULL: all have one. */
+const uint64_t *rql_sieve_valid(const struct rql_sieve_run *run);
+/* How many vectors a cut reads. */
+static inline uint32_t rql_sieve_cut_reads(const struct rql_sieve_cut *cut)
+{
+	return (cut->first != NULL) + (cut->second != NULL) + (cut->third != NULL);
+}
+
+/* Is it there? */
+bool rql_sieve_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                         const struct rql_device *cpu);
+/* The run, made where it is not there; release its placement. RQL_ERROR_LIMIT: there is no room for it. progress may be
+ * NULL. */
+rql_status rql_sieve_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
+                             struct rql_device *cpu, struct rql_progress *progress, struct rql_sieve_run **out,
+                             struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,23 @@
+/* What kinds of indexes share: they hold no rows of their own, but are of the columns that a columns structure of their
+ * table holds (index.c). Only this folder sees it. */
+#ifndef RQL_STRUCTURE_INDEX_INDEX_H
+#define RQL_STRUCTURE_INDEX_INDEX_H
+
+#include "structure/kind.h"
+
+extern const struct rql_structure_kind rql_structure_sieve;
+
+/* rql_structure_kind's. */
+rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_structure *s,
+                                    struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_structure_index_build(struct rql_build_context *ctx, struct rql_structure *s,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+void rql_structure_index_size(struct rql_structures *all, const struct rql_structure *s,
+                              struct rql_structure_size *out);
+
+#define RQL_INDEX_KIND(text)                                                                                           \
+	.name = text, .refresh = "REFRESH INDEX", .first = "refresh, then look up", .suffix = "." text,                    \
+	.moved = "its table has other columns", .reads = RQL_READS_INDEX, .statement = RQL_STATEMENT_CREATE_INDEX,         \
+	.bind = rql_structure_index_bind, .build = rql_structure_index_build, .size = rql_structure_index_size
+
+#endif

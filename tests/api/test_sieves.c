@@ -1,0 +1,285 @@
+/* CREATE INDEX ... USING sieve: who answers, what a definition may say, and random conjunctions over columns of many types
+ * beside the host, while rows come and go, and while there is no room. test_sieves [STATEMENTS [SEED]] */
+#include "scans.h"
+
+static unsigned statements = 260;
+static uint64_t seed = 20261125;
+
+static unsigned roll(unsigned n)
+{
+	uint64_t x = seed += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (unsigned)((x ^ x >> 31) % n);
+}
+
+static unsigned asked, taken; /* statements that a sieve could answer; that it did */
+
+/* Is a sieve a candidate? What is taken depends on prices, which are another machine's other ones. */
+static bool by_sieve(rayql_connection *con, const char *sql)
+{
+	char *explain = malloc(strlen(sql) + 32);
+	assert_non_null(explain);
+	sprintf(explain, "EXPLAIN %s", sql);
+	char *text = rows_of(con, explain, NULL);
+	const bool offered = strstr(text, "by scan under sieve on cpu: ") != NULL;
+	asked += offered;
+	taken += strstr(text, "under rows of sieve on cpu") != NULL;
+	free(text);
+	free(explain);
+	return offered;
+}
+
+static void sieved_at(rayql_connection *con, const char *sql, const char *file, int line)
+{
+	same_at(con, sql, "scan", file, line);
+	const bool found = by_sieve(con, sql);
+	if (!found)
+		print_error("%s:%d: %s\nno sieve is asked\n", file, line, sql);
+	_assert_true(found, sql, file, line);
+}
+#define sieved(con, sql) sieved_at(con, sql, __FILE__, __LINE__)
+
+static void make_rows(rayql_connection *con, unsigned rows)
+{
+	char sql[1536];
+	snprintf(sql, sizeof sql,
+	         "CREATE TABLE t AS SELECT i::INTEGER AS id, CASE WHEN i %% 89 = 0 THEN NULL ELSE "
+	         "(hash(i) %% 100000 * 3)::INTEGER END AS k, (hash(i * 3) %% 1000000000000)::BIGINT - 500000000000 AS b, "
+	         "DATE '1970-01-01' + (hash(i * 5) %% 70000)::INTEGER - 35000 AS d, "
+	         "(hash(i * 7) %% 10000000)::DECIMAL(12,2) AS p, CASE i %% 97 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN "
+	         "'inf'::DOUBLE WHEN 2 THEN '-inf'::DOUBLE WHEN 3 THEN NULL WHEN 4 THEN -0.0 ELSE (hash(i * 9) %% "
+	         "100000)::DOUBLE / 7 - 5000 END AS r, (hash(i * 11) %% 50)::TINYINT AS c, 'w' || (hash(i * 13) %% 5000) AS w, "
+	         "(1e6 / (1 + hash(i * 17) %% 1000000))::INTEGER AS z FROM range(%u) q(i)",
+	         rows);
+	run(con, sql);
+}
+
+static void conjunctions(void **state)
+{
+	(void)state;
+	struct session s = scan_session();
+	make_rows(s.con, 300000);
+	run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX i ON t USING sieve (k, b, d, p); "
+	           "CREATE INDEX j ON t USING sieve (r, c, w, z) WITH (vectors = 60, components = 1)");
+	expect(s.con, "SELECT name, kind, state, rows, bytes > rows FROM rayql_structures() WHERE kind <> 'columns'", NULL,
+	       "i|sieve|ready|300000|true\nj|sieve|ready|300000|true\n");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k < 90000");
+	sieved(s.con, "SELECT count(*), sum(id), min(w) FROM t WHERE k < 90000 AND b > 0 AND d < DATE '1980-01-01'");
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE k BETWEEN 1000 AND 250000 AND p >= 100.5");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k IN (3, 9, 10, 299997, NULL)");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k IS NULL AND b < 0");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k IS NOT NULL AND z > 3");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k < 10 AND k > 20"); /* a contradiction */
+	sieved(s.con, "SELECT count(*) FROM t WHERE b > 700000000000 AND k > 5");
+	sieved(s.con, "SELECT count(*) FROM t WHERE r > 5000 AND c = 7");
+	sieved(s.con, "SELECT count(*) FROM t WHERE r = 'nan'::DOUBLE");
+	sieved(s.con, "SELECT count(*) FROM t WHERE r >= 'inf'::DOUBLE");
+	sieved(s.con, "SELECT count(*) FROM t WHERE r = 0");
+	sieved(s.con, "SELECT count(*) FROM t WHERE w LIKE 'w1%' AND k < 100000");
+	sieved(s.con, "SELECT c, count(*), sum(b) FROM t WHERE w < 'w3' AND z <= 2 GROUP BY c ORDER BY c");
+	sieved(s.con, "SELECT id FROM t WHERE k < 3000 AND id > c"); /* the rest is the scan's */
+	sieved(s.con, "SELECT id, p FROM t WHERE k < 30000 AND d > DATE '1975-01-01' ORDER BY p, id LIMIT 10");
+	run(s.con, "SET rayql_enable_sieve = off");
+	assert_false(by_sieve(s.con, "SELECT count(*) FROM t WHERE k < 90000"));
+	run(s.con, "SET rayql_enable_sieve = on");
+	run(s.con, "DROP INDEX i");
+	assert_false(by_sieve(s.con, "SELECT count(*) FROM t WHERE k < 90000"));
+	same(s.con, "SELECT count(*) FROM t WHERE k < 90000");
+	sieved(s.con, "SELECT count(*) FROM t WHERE z < 4 AND c > 20");
+	close_session(&s);
+}
+
+static void definitions(void **state)
+{
+	char path[256];
+	(void)state;
+	struct session s = open_session(scratch_path(path, "sieves.db"), NULL);
+	run(s.con, "SET rayql_force = on");
+	make_rows(s.con, 100000);
+	fails(s.con, "CREATE INDEX i ON t USING sieve (*)", RAYQL_ERROR_STATEMENT, "names its columns");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (nothing)", RAYQL_ERROR_STATEMENT, "nothing");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k, k)", RAYQL_ERROR_STATEMENT, "given twice");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (unit = cpu)", RAYQL_ERROR_STATEMENT, "no option");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 0)", RAYQL_ERROR_STATEMENT, "number from 1");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 5000)", RAYQL_ERROR_STATEMENT, "number from 1");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (components = 3)", RAYQL_ERROR_STATEMENT, "number from 1");
+	/* Before the columns: it says so, and is used when they are there. */
+	run(s.con, "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40)");
+	expect(s.con, "SELECT kind, state, rows FROM rayql_structures()", NULL, "sieve|ready|0\n");
+	run(s.con, "CREATE INDEX c ON t USING columns (k, w, id)");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k < 30000 AND w > 'w2'");
+	close_session(&s);
+	s = open_session(path, NULL);
+	run(s.con, "SET rayql_force = on");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k < 60000 AND w > 'w3'");
+	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
+	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2);|ready\n");
+	run(s.con, "REFRESH INDEX i");
+	expect(s.con, "SELECT rows, bytes > 5 * rows FROM rayql_structures() WHERE name = 'i'", NULL, "100000|true\n");
+	/* One of its columns goes; another is retyped. */
+	run(s.con, "ALTER TABLE t ALTER COLUMN w TYPE BLOB");
+	run(s.con, "REFRESH INDEX c");
+	same(s.con, "SELECT count(*) FROM t WHERE k < 60000 AND w > 'w3'::BLOB");
+	run(s.con, "ALTER TABLE t DROP COLUMN k");
+	expect(s.con, "SELECT state FROM rayql_structures() WHERE name = 'i'", NULL, "invalid\n");
+	run(s.con, "DROP INDEX i");
+	/* Numbers beyond 64 bits have no keys, wherever there are some. */
+	run(s.con, "CREATE TABLE h AS SELECT i::HUGEINT AS x, i::INTEGER AS id FROM range(9000) q(i)");
+	run(s.con, "CREATE INDEX hc ON h USING columns (*) WITH (refresh = auto); CREATE INDEX hs ON h USING sieve (x)");
+	sieved(s.con, "SELECT count(*) FROM h WHERE x < 100");
+	run(s.con, "INSERT INTO h VALUES (170141183460469231731687303715884105727, -1)");
+	same(s.con, "SELECT count(*) FROM h WHERE x > 100");
+	assert_false(by_sieve(s.con, "SELECT count(*) FROM h WHERE x > 100"));
+	close_session(&s);
+}
+
+/* A sieve larger than the room there is: the error says so, and queries are answered all the same. */
+static void memory(void **state)
+{
+	(void)state;
+	struct session s = scan_session();
+	make_rows(s.con, 200000);
+	run(s.con, "CREATE INDEX c ON t USING columns (*)");
+	char *bytes = rows_of(s.con, "SELECT sum(bytes)::BIGINT // 1024 + 2000 FROM rayql_structures()", NULL), sql[128];
+	snprintf(sql, sizeof sql, "SET rayql_memory_limit = '%sKiB'", strtok(bytes, "\n"));
+	free(bytes);
+	run(s.con, sql);
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k, b) WITH (vectors = 500)", RAYQL_ERROR_LIMIT, "memory limit");
+	expect(s.con, "SELECT count(*) FROM rayql_structures() WHERE kind = 'sieve'", NULL, "0\n");
+	same(s.con, "SELECT count(*) FROM t WHERE k < 70000 AND b > 0");
+	run(s.con, "CREATE INDEX i ON t USING sieve (k, b) WITH (vectors = 4, components = 1)");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k < 70000 AND b > 0");
+	close_session(&s);
+}
+
+/* ---- random statements ---- */
+static void put_value(char *out, size_t size, char column)
+{
+	static const char *const reals[] = {"'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "0.0", "-0.0", "1e300"};
+	switch (column) {
+	case 'k':
+		snprintf(out, size, "%u", roll(3) ? roll(100000) * 3 : roll(310000));
+		break;
+	case 'b':
+		snprintf(out, size, "%lld", (long long)roll(1000000) * 1000000 - 500000000000);
+		break;
+	case 'd':
+		snprintf(out, size, "(DATE '1970-01-01' + %d)", (int)roll(72000) - 36000);
+		break;
+	case 'p':
+		snprintf(out, size, "%u::DECIMAL(12,2)", roll(10100000));
+		break;
+	case 'r':
+		if (roll(4) == 0)
+			snprintf(out, size, "%s", reals[roll(6)]);
+		else
+			snprintf(out, size, "%d::DOUBLE / 7", (int)roll(100000) - 35000);
+		break;
+	case 'c':
+		snprintf(out, size, "%u", roll(52));
+		break;
+	case 'z':
+		snprintf(out, size, "%u", roll(3) ? roll(6) : roll(1000));
+		break;
+	default:
+		snprintf(out, size, "'w%u'", roll(5200));
+	}
+}
+
+static void put_condition(char *out, size_t size)
+{
+	static const char *const ops[] = {"=", "<", "<=", ">", ">=", "<", ">", "<>"};
+	const char column = "kbdprcwz"[roll(8)];
+	char a[64], b[64], c[64];
+	put_value(a, sizeof a, column);
+	put_value(b, sizeof b, column);
+	put_value(c, sizeof c, column);
+	switch (roll(8)) {
+	case 0:
+		snprintf(out, size, "%c IN (%s, %s, %s)", column, a, b, c);
+		break;
+	case 1:
+	case 2:
+		snprintf(out, size, "%c BETWEEN %s AND %s", column, a, b);
+		break;
+	case 3:
+		snprintf(out, size, "%c IS %sNULL", column, roll(3) ? "NOT " : "");
+		break;
+	case 4:
+		snprintf(out, size, "(%c < %s OR %c IS NULL)", column, a, column);
+		break;
+	default:
+		snprintf(out, size, "%c %s %s", column, ops[roll(8)], a);
+	}
+}
+
+static void change(rayql_connection *con, unsigned *rows)
+{
+	char sql[512];
+	switch (roll(8)) {
+	case 0:
+		snprintf(sql, sizeof sql, "DELETE FROM t WHERE id = %u", roll(*rows));
+		break;
+	case 1:
+		snprintf(sql, sizeof sql, "UPDATE t SET k = %u, r = 'nan', w = NULL WHERE id = %u", roll(300000), roll(*rows));
+		break;
+	case 2:
+		snprintf(sql, sizeof sql, "REFRESH INDEX %s", roll(2) ? "c" : "i");
+		break;
+	default: {
+		const unsigned more = roll(2) ? 1 + roll(20) : 1 + roll(9000);
+		snprintf(sql, sizeof sql,
+		         "INSERT INTO t SELECT id + %u, k, b + %u, d, p, r, c, 'v' || w, z FROM t LIMIT %u", *rows, roll(5), more);
+		*rows += more;
+		break;
+	}
+	}
+	run(con, sql);
+}
+
+static void random_statements(void **state)
+{
+	static const char *const shapes[] = {"SELECT count(*), sum(id), min(b), max(w) FROM t WHERE ",
+	                                     "SELECT count(*) FROM t WHERE ", "SELECT c, count(*) FROM t WHERE "};
+	unsigned rows = 120000;
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	struct session s = scan_session();
+	make_rows(s.con, rows);
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX i ON t USING sieve (k, b, d, r); "
+	           "CREATE INDEX j ON t USING sieve (p, c, w, z) WITH (vectors = 90, components = 1); "
+	           "CREATE INDEX l ON t USING sieve (k, z) WITH (vectors = 9)");
+	for (unsigned i = 0; i < statements; i++) {
+		char sql[1024], condition[256];
+		const unsigned shape = roll(3), conditions = 1 + roll(4);
+		if (roll(8) == 0)
+			change(s.con, &rows);
+		size_t n = (size_t)snprintf(sql, sizeof sql, "%s", shapes[shape]);
+		for (unsigned c = 0; c < conditions; c++) {
+			put_condition(condition, sizeof condition);
+			n += (size_t)snprintf(sql + n, sizeof sql - n, "%s%s", c ? " AND " : "", condition);
+		}
+		snprintf(sql + n, sizeof sql - n, "%s", shape == 2 ? " GROUP BY c ORDER BY c" : "");
+		same(s.con, sql);
+		(void)by_sieve(s.con, sql);
+	}
+	print_message("of %u statements that sieves could answer they answered %u\n", asked, taken);
+	assert_true(asked > statements / 2 && taken > asked / 10);
+	close_session(&s);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		statements = (unsigned)strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		seed = strtoull(argv[2], NULL, 10);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(conjunctions),
+		cmocka_unit_test(definitions),
+		cmocka_unit_test(memory),
+		cmocka_unit_test(random_statements),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
