@@ -10,6 +10,7 @@ extern const struct rql_method rql_method_scan_compute;
 extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_sieve_cpu;
+extern const struct rql_method rql_method_sieve_compute;
 
 const struct rql_method *const *rql_methods(void)
 {
@@ -23,6 +24,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_join_compute,
 	    &rql_method_index_cpu,
 	    &rql_method_sieve_cpu,
+	    &rql_method_sieve_compute,
 	    NULL,
 	};
 	return methods;

@@ -1,5 +1,6 @@
 /* CREATE INDEX ... USING sieve: who answers, what a definition may say, and random conjunctions over columns of many types
- * beside the host, while rows come and go, and while there is no room. test_sieves [STATEMENTS [SEED]] */
+ * beside the host, while rows come and go, and while there is no room; the same on a GPU. test_sieves [STATEMENTS [SEED]] */
+#include "device.h"
 #include "scans.h"
 
 static unsigned statements = 260;
@@ -269,6 +270,45 @@ static void random_statements(void **state)
 	close_session(&s);
 }
 
+/* ---- on a GPU ---- */
+/* One shape of statements, so that one kernel is made: rows come and go, and the device fails. */
+static void on_a_device(void **state)
+{
+	static const char statement[] = "SELECT count(*), sum(id) FROM t WHERE k < %u AND b > %lld AND r >= %d";
+	unsigned rows = 30000, under = 0;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = scan_session();
+	make_rows(s.con, rows);
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX i ON t USING sieve (k, b, r)");
+	use(s.con, "compute");
+	for (unsigned i = 0; i < 24; i++) {
+		char sql[512], explain[600];
+		if (roll(4) == 0)
+			change(s.con, &rows);
+		snprintf(sql, sizeof sql, statement, roll(300000), (long long)roll(1000) * 1000000000 - 500000000000,
+		         (int)roll(20000) - 5000);
+		snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+		same(s.con, sql);
+		char *text = rows_of(s.con, explain, NULL);
+		holds(text, "by scan under sieve on compute (");
+		under += strstr(text, "under rows of sieve on compute") != NULL;
+		free(text);
+	}
+	print_message("%u of 24 under a sieve's rows on the device\n", under);
+	assert_true(under > 0);
+	close_session(&s);
+	with_vulkan("vulkan:0 submission 4");
+	s = scan_session();
+	make_rows(s.con, 30000);
+	run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX i ON t USING sieve (k, b, r)");
+	use(s.con, "compute");
+	same_at(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 3000 AND b > 0 AND r >= 7", NULL, __FILE__, __LINE__);
+	close_session(&s);
+	with_vulkan(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -280,6 +320,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(definitions),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(random_statements),
+		cmocka_unit_test(on_a_device),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ rql_status rql_sieve_test_make(struct rql_sieve_test *test, const struct rql_sie
 	RQL_TRY(rql_sieve_predicate_in(predicate, view, arena, &test->predicate, err));
 	if (!test->run)
 		return RQL_OK;
-	RQL_TRY(rql_sieve_spans_make(&test->run->bins, &test->predicate, arena, &test->spans, err));
+	RQL_TRY(rql_sieve_spans_make(&test->run->shape.bins, &test->predicate, arena, &test->spans, err));
 	test->cuts = RQL_NEW_ARRAY(arena, struct rql_sieve_cut, 2 * test->spans.count + 1);
 	if (!test->cuts)
 		return rql_error_memory(err, test->spans.count * sizeof(*test->cuts), "bins of a sieve");

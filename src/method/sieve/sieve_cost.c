@@ -46,7 +46,7 @@ static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uin
 	rql_status status = rql_sieve_test_make(&test, &p->predicates[t], &s->columns[p->of[t].column], arena, err);
 	if (status == RQL_OK) {
 		double nulls = 0;
-		for (uint32_t b = 0; b < test.run->block_count && test.predicate.nulls; b++)
+		for (uint32_t b = 0; b < test.run->shape.block_count && test.predicate.nulls; b++)
 			nulls += test.run->blocks[b].nulls;
 		*out = (struct expected){.sure = (test.spans.sure + nulls) / (double)s->rows,
 		                         .maybe = test.spans.maybe / (double)s->rows,
@@ -93,8 +93,7 @@ rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, stru
 }
 
 /* ---- the price ---- */
-/* May the runs that are not there be made? Else their rows are tested. */
-static bool has_room(const struct rql_prepared *p)
+bool rql_sieve_has_room(const struct rql_prepared *p)
 {
 	const struct rql_budget *budget = rql_store_budget(p->snapshot);
 	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = budget ? atomic_load(&budget->used) : 0;
@@ -104,7 +103,7 @@ static bool has_room(const struct rql_prepared *p)
 
 void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu, struct rql_cost *out)
 {
-	const bool room = has_room(p);
+	const bool room = rql_sieve_has_room(p);
 	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
 	const double blocks = all * -expm1(-p->share * RQL_STORE_BLOCK), threads = rql_pool_threads(cpu->pool);
 	const double work = all * (p->count * BLOCK_NS + p->reads * WORDS_NS) + rows * p->tested * TEST_NS +

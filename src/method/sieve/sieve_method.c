@@ -17,11 +17,9 @@ static const struct rql_index_of *sieve_of(const struct rql_request *request, ui
 	return best;
 }
 
-static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+enum rql_offer rql_sieve_offer(const struct rql_request *request)
 {
-	(void)reason;
-	if (request->under.method || device->kind != RQL_DEVICE_CPU || !request->conjunct_count ||
-	    request->conjunct_count > PREDICATES_MOST)
+	if (request->under.method || !request->conjunct_count || request->conjunct_count > PREDICATES_MOST)
 		return RQL_OFFER_NO;
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
 		if (!sieve_of(request, rql_sieve_predicate_column(request->snapshot, &request->conjuncts[c])))
@@ -29,7 +27,7 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	return RQL_OFFER_FULL;
 }
 
-static void free_prepared(struct rql_prepared *p)
+void rql_sieve_unbind(struct rql_prepared *p)
 {
 	if (!p)
 		return;
@@ -41,7 +39,7 @@ static void free_prepared(struct rql_prepared *p)
 	free(p);
 }
 
-static rql_status bind(const struct rql_request *request, struct rql_prepared *p, struct rql_error *err)
+static rql_status bind_predicates(const struct rql_request *request, struct rql_prepared *p, struct rql_error *err)
 {
 	p->predicates = calloc(request->conjunct_count + 1, sizeof(*p->predicates));
 	p->of = calloc(request->conjunct_count + 1, sizeof(*p->of));
@@ -55,29 +53,36 @@ static rql_status bind(const struct rql_request *request, struct rql_prepared *p
 	return RQL_OK;
 }
 
-static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+rql_status rql_sieve_bind(const struct rql_request *request, struct rql_device *cpu, struct rql_prepared **out,
                           struct rql_error *err)
 {
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "predicates");
 	p->snapshot = rql_store_snapshot_retain(request->snapshot);
-	rql_status status = bind(request, p, err);
+	rql_status status = bind_predicates(request, p, err);
 	if (status == RQL_OK)
-		status = rql_sieve_expect(p, device, err);
+		status = rql_sieve_expect(p, cpu, err);
 	if (status == RQL_OK)
 		*out = p;
 	else
-		free_prepared(p);
+		rql_sieve_unbind(p);
 	return status;
 }
 
-static uint64_t bytes(const struct rql_prepared *p)
+uint64_t rql_sieve_bound_bytes(const struct rql_prepared *p)
 {
 	uint64_t sum = sizeof(*p) + p->count * (sizeof(*p->predicates) + sizeof(*p->of));
 	for (uint32_t c = 0; c < p->count; c++)
 		sum += p->predicates[c].count * sizeof(struct rql_sieve_range);
 	return sum;
+}
+
+/* ---- on the CPU ---- */
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	(void)reason;
+	return device->kind == RQL_DEVICE_CPU ? rql_sieve_offer(request) : RQL_OFFER_NO;
 }
 
 const struct rql_method rql_method_sieve_cpu = {
@@ -88,9 +93,9 @@ const struct rql_method rql_method_sieve_cpu = {
 	.reads = RQL_READS_STORE,
 	.gives = 1u << RQL_PORT_ROWS,
 	.offer = offer,
-	.prepare = prepare,
+	.prepare = rql_sieve_bind,
 	.price = rql_sieve_price,
 	.run = rql_sieve_select,
-	.free = free_prepared,
-	.bytes = bytes,
+	.free = rql_sieve_unbind,
+	.bytes = rql_sieve_bound_bytes,
 };

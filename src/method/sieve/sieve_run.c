@@ -12,35 +12,42 @@
 #define WORDS RQL_SIEVE_WORDS
 
 /* ---- cuts ---- */
+struct rql_sieve_vectors rql_sieve_cut_vectors(const struct rql_sieve_shape *shape, uint32_t i)
+{
+	struct rql_sieve_vectors cut = {RQL_SIEVE_NO_ROW, RQL_SIEVE_NO_ROW, RQL_SIEVE_NO_ROW};
+	if (!i)
+		return cut;
+	if (i >= shape->bins.count) {
+		cut.first = shape->has_null ? shape->highs + shape->lows : RQL_SIEVE_EVERY_ROW;
+		return cut;
+	}
+	const uint32_t high = shape->base ? i / shape->base : i, low = shape->base ? i % shape->base : 0;
+	if (high)
+		cut.first = high - 1;
+	if (!low)
+		return cut;
+	cut.second = high < shape->highs ? high : RQL_SIEVE_EVERY_ROW;
+	cut.third = shape->highs + low - 1; /* has no NULL either */
+	return cut;
+}
+
 static const uint64_t *vector_of(const struct rql_sieve_run *run, uint32_t i)
 {
-	return run->vectors + (uint64_t)i * run->block_count * WORDS;
+	return i < RQL_SIEVE_EVERY_ROW ? run->vectors + (uint64_t)i * run->shape.block_count * WORDS : NULL;
 }
 
 const uint64_t *rql_sieve_valid(const struct rql_sieve_run *run)
 {
-	return run->has_null ? vector_of(run, run->highs + run->lows) : NULL;
+	return run->shape.has_null ? vector_of(run, run->shape.highs + run->shape.lows) : NULL;
 }
 
 struct rql_sieve_cut rql_sieve_cut(const struct rql_sieve_run *run, uint32_t i)
 {
-	struct rql_sieve_cut cut = {0};
-	if (!i)
-		return cut;
-	if (i >= run->bins.count) {
-		cut.first = rql_sieve_valid(run);
-		cut.all = !cut.first;
-		return cut;
-	}
-	const uint32_t high = run->base ? i / run->base : i, low = run->base ? i % run->base : 0;
-	if (high)
-		cut.first = vector_of(run, high - 1);
-	if (!low)
-		return cut;
-	cut.third = vector_of(run, run->highs + low - 1); /* has no NULL either */
-	if (high < run->highs)
-		cut.second = vector_of(run, high);
-	return cut;
+	const struct rql_sieve_vectors cut = rql_sieve_cut_vectors(&run->shape, i);
+	return (struct rql_sieve_cut){.first = vector_of(run, cut.first),
+	                              .second = vector_of(run, cut.second),
+	                              .third = vector_of(run, cut.third),
+	                              .all = cut.first == RQL_SIEVE_EVERY_ROW};
 }
 
 /* ---- making ---- */
@@ -89,18 +96,18 @@ static uint32_t take_sample(struct making *m, uint32_t words, uint64_t *sample)
 }
 
 /* Two components where they make more bins of the vectors than one does, and there are as many. */
-static void choose_digits(struct rql_sieve_run *run, const struct rql_sieve_form *form)
+static void choose_digits(struct rql_sieve_shape *shape, const struct rql_sieve_form *form)
 {
-	const uint32_t count = run->bins.count;
+	const uint32_t count = shape->bins.count;
 	if (count - 1 <= form->vectors) {
-		run->highs = count - 1;
+		shape->highs = count - 1;
 		return;
 	}
-	run->base = 1;
-	while (run->base * run->base < count)
-		run->base++;
-	run->lows = run->base - 1;
-	run->highs = (count + run->base - 1) / run->base - 1;
+	shape->base = 1;
+	while (shape->base * shape->base < count)
+		shape->base++;
+	shape->lows = shape->base - 1;
+	shape->highs = (count + shape->base - 1) / shape->base - 1;
 }
 
 static uint32_t bins_of(const struct rql_sieve_form *form)
@@ -115,15 +122,15 @@ static rql_status make_bins(struct making *m, struct rql_error *err)
 	struct rql_sieve_run *run = m->run;
 	const uint32_t most = bins_of(&m->form), words = (SAMPLE / 64 + m->segment->blocks - 1) / m->segment->blocks;
 	uint64_t *sample, *spare;
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->bins.bounds, most, err));
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->bins.bin, most, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->shape.bins.bounds, most, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->shape.bins.bin, most, err));
 	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, sample, (uint64_t)m->segment->blocks * words * 64, err));
 	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, spare, (uint64_t)m->segment->blocks * words * 64, err));
 	const uint32_t count = take_sample(m, words, sample);
-	run->bins.count = rql_sieve_bounds(rql_sort_words(sample, spare, count, 0), count, most, run->bins.bounds);
-	for (uint32_t b = 0; b < run->bins.count; b++)
-		run->bins.bin[b] = (struct rql_sieve_bin){.least = UINT64_MAX};
-	choose_digits(run, &m->form);
+	run->shape.bins.count = rql_sieve_bounds(rql_sort_words(sample, spare, count, 0), count, most, run->shape.bins.bounds);
+	for (uint32_t b = 0; b < run->shape.bins.count; b++)
+		run->shape.bins.bin[b] = (struct rql_sieve_bin){.least = UINT64_MAX};
+	choose_digits(&run->shape, &m->form);
 	rql_mem_free(&m->scratch, sample);
 	rql_mem_free(&m->scratch, spare);
 	return RQL_OK;
@@ -133,15 +140,15 @@ static rql_status open_workers(struct making *m, struct rql_error *err)
 {
 	const struct rql_sieve_run *run = m->run;
 	const unsigned threads = rql_pool_threads(m->device->pool);
-	const uint32_t digits = (run->highs > run->lows ? run->highs : run->lows) + 1;
+	const uint32_t digits = (run->shape.highs > run->shape.lows ? run->shape.highs : run->shape.lows) + 1;
 	RQL_TRY(RQL_MEM_ZARRAY(&m->scratch, m->workers, threads, err));
 	for (unsigned t = 0; t < threads; t++) {
 		struct worker *w = &m->workers[t];
 		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->keys, RQL_STORE_BLOCK, err));
 		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->bin, RQL_STORE_BLOCK, err));
 		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->digit, (uint64_t)digits * WORDS, err));
-		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->bins, run->bins.count, err));
-		memcpy(w->bins, run->bins.bin, run->bins.count * sizeof(*w->bins));
+		RQL_TRY(RQL_MEM_ARRAY(&m->scratch, w->bins, run->shape.bins.count, err));
+		memcpy(w->bins, run->shape.bins.bin, run->shape.bins.count * sizeof(*w->bins));
 	}
 	return RQL_OK;
 }
@@ -153,7 +160,7 @@ static void find_bins(const struct making *m, struct worker *w, uint32_t b)
 	struct rql_sieve_block block = {.least = UINT16_MAX, .rows = (uint16_t)rows, .nulls = m->view->blocks[b].nulls};
 	rql_sieve_decode(m->kernels, m->view, b, 0, rows, w->keys, w->valid);
 	for (uint32_t r = 0; r < rows; r++) {
-		const uint32_t at = rql_sieve_bin_of(&m->run->bins, w->keys[r]);
+		const uint32_t at = rql_sieve_bin_of(&m->run->shape.bins, w->keys[r]);
 		struct rql_sieve_bin *bin = &w->bins[at];
 		w->bin[r] = (uint16_t)at;
 		if (!(w->valid[r / 64] >> r % 64 & 1))
@@ -180,7 +187,7 @@ static void write_digit(const struct making *m, struct worker *w, uint32_t b, ui
 		w->digit[(uint64_t)digit * WORDS + r / 64] |= (w->valid[r / 64] >> r % 64 & 1) << r % 64;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t *to = m->run->vectors + ((uint64_t)(vector + i) * m->run->block_count + b) * WORDS;
+		uint64_t *to = m->run->vectors + ((uint64_t)(vector + i) * m->run->shape.block_count + b) * WORDS;
 		for (uint32_t k = 0; k < WORDS && i; k++)
 			w->digit[i * WORDS + k] |= w->digit[(i - 1) * WORDS + k];
 		memcpy(to, &w->digit[i * WORDS], WORDS * sizeof(*to));
@@ -192,14 +199,14 @@ static void write_blocks(void *state, uint64_t index, unsigned worker)
 	const struct making *m = state;
 	struct rql_sieve_run *run = m->run;
 	struct worker *w = &m->workers[worker];
-	for (uint32_t b = (uint32_t)index * MORSEL; b < run->block_count && b < (index + 1) * MORSEL; b++) {
+	for (uint32_t b = (uint32_t)index * MORSEL; b < run->shape.block_count && b < (index + 1) * MORSEL; b++) {
 		if (is_cancelled(m))
 			return;
 		const uint32_t rows = m->view->blocks[b].rows;
 		find_bins(m, w, b);
-		write_digit(m, w, b, run->base ? run->base : 1, 0, 0, run->highs);
-		write_digit(m, w, b, 1, run->base, run->highs, run->lows);
-		if (!run->has_null)
+		write_digit(m, w, b, run->shape.base ? run->shape.base : 1, 0, 0, run->shape.highs);
+		write_digit(m, w, b, 1, run->shape.base, run->shape.highs, run->shape.lows);
+		if (!run->shape.has_null)
 			continue;
 		uint64_t *valid = (uint64_t *)(uintptr_t)rql_sieve_valid(run) + (uint64_t)b * WORDS;
 		memset(valid, 0, WORDS * sizeof(*valid));
@@ -210,9 +217,9 @@ static void write_blocks(void *state, uint64_t index, unsigned worker)
 static void merge_bins(const struct making *m)
 {
 	for (unsigned t = 0; t < rql_pool_threads(m->device->pool); t++)
-		for (uint32_t b = 0; b < m->run->bins.count; b++) {
+		for (uint32_t b = 0; b < m->run->shape.bins.count; b++) {
 			const struct rql_sieve_bin *from = &m->workers[t].bins[b];
-			struct rql_sieve_bin *to = &m->run->bins.bin[b];
+			struct rql_sieve_bin *to = &m->run->shape.bins.bin[b];
 			to->rows += from->rows;
 			to->least = from->least < to->least ? from->least : to->least;
 			to->greatest = from->greatest > to->greatest ? from->greatest : to->greatest;
@@ -222,15 +229,15 @@ static void merge_bins(const struct making *m)
 static rql_status fill(struct making *m, struct rql_error *err)
 {
 	struct rql_sieve_run *run = m->run;
-	run->block_count = m->segment->blocks;
-	for (uint32_t b = 0; b < run->block_count; b++)
-		run->has_null = run->has_null || m->view->blocks[b].nulls;
+	run->shape.block_count = m->segment->blocks;
+	for (uint32_t b = 0; b < run->shape.block_count; b++)
+		run->shape.has_null = run->shape.has_null || m->view->blocks[b].nulls;
 	RQL_TRY(make_bins(m, err));
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->blocks, run->block_count, err));
-	const uint64_t vectors = run->highs + run->lows + run->has_null;
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->vectors, vectors * run->block_count * WORDS, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->blocks, run->shape.block_count, err));
+	const uint64_t vectors = rql_sieve_vector_count(&run->shape);
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->vectors, vectors * run->shape.block_count * WORDS, err));
 	RQL_TRY(open_workers(m, err));
-	rql_pool_run(m->device->pool, (run->block_count + MORSEL - 1) / MORSEL, write_blocks, m);
+	rql_pool_run(m->device->pool, (run->shape.block_count + MORSEL - 1) / MORSEL, write_blocks, m);
 	if (is_cancelled(m))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	merge_bins(m);
@@ -271,26 +278,19 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 }
 
 /* ---- finding ---- */
-/* The kind says the form, so that sieves of several forms of one column live beside each other. */
-struct place {
-	struct rql_place at;
-	char key[32];
-};
-
-static const struct rql_place *place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
-                                        struct place *place)
+/* The key says the form, so that sieves of several forms of one column live beside each other. */
+struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of, char key[32])
 {
-	(void)snprintf(place->key, sizeof(place->key), "%ux%u", of->sieve.vectors, of->sieve.components);
-	place->at =
-		(struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = place->key};
-	return &place->at;
+	(void)snprintf(key, 32, "%ux%u", of->sieve.vectors, of->sieve.components);
+	return (struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = key};
 }
 
 bool rql_sieve_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu)
 {
-	struct place place;
-	return rql_placement_there(place_of(segment, of, &place), cpu, NULL);
+	char key[32];
+	const struct rql_place at = rql_sieve_place_of(segment, of, key);
+	return rql_placement_there(&at, cpu, NULL);
 }
 
 rql_status rql_sieve_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
@@ -306,9 +306,10 @@ rql_status rql_sieve_run_get(const struct rql_store_snapshot *snapshot, uint32_t
 	                   .progress = progress};
 	struct rql_placement *placement = NULL;
 	struct rql_error why = {0};
-	struct place place;
+	char key[32];
+	const struct rql_place at = rql_sieve_place_of(s, of, key);
 	rql_store_segment_watch(s, rql_placements_drop);
-	rql_status status = rql_placement_get(place_of(s, of, &place), cpu, make, &m, &placement, &why);
+	rql_status status = rql_placement_get(&at, cpu, make, &m, &placement, &why);
 	if (status == RQL_OK)
 		*out = (struct rql_sieve_run *)placement;
 	rql_error_move(err, &why);

@@ -23,20 +23,36 @@ struct rql_sieve_block {
 	uint16_t least, greatest; /* bins of its rows; least > greatest: all are NULL */
 	uint16_t rows, nulls;
 };
+/* Bins and how vectors tell them apart. */
+struct rql_sieve_shape {
+	struct rql_sieve_bins bins;
+	uint32_t base;        /* two components; 0: one */
+	uint32_t highs, lows; /* vectors of the digits: high(1) .. high(highs); one component: C(1) .. C(highs) */
+	bool has_null;        /* then C(bins.count) is a vector, behind those */
+	uint32_t block_count;
+};
+static inline uint32_t rql_sieve_vector_count(const struct rql_sieve_shape *shape)
+{
+	return shape->highs + shape->lows + shape->has_null;
+}
+/* C(i) = first | (second & third), numbers of vectors or one of these two. */
+#define RQL_SIEVE_NO_ROW UINT32_MAX
+#define RQL_SIEVE_EVERY_ROW (UINT32_MAX - 1)
+struct rql_sieve_vectors {
+	uint32_t first, second, third;
+};
+struct rql_sieve_vectors rql_sieve_cut_vectors(const struct rql_sieve_shape *shape, uint32_t i);
+
 struct rql_sieve_run {
 	struct rql_placement placement; /* first */
 	struct rql_mem mem;
-	struct rql_sieve_bins bins;
-	uint32_t base;                  /* two components; 0: one */
-	uint32_t highs, lows;           /* vectors of the digits: high(1) .. high(highs); one component: C(1) .. C(highs) */
-	bool has_null;                  /* then C(bins.count) is a vector, behind those */
-	uint32_t block_count;
+	struct rql_sieve_shape shape;
 	struct rql_sieve_block *blocks; /* [block_count] */
-	uint64_t *vectors;              /* [highs + lows + has_null][block_count][RQL_SIEVE_WORDS] */
+	uint64_t *vectors;              /* [rql_sieve_vector_count][block_count][RQL_SIEVE_WORDS] */
 };
 
-/* Where C(i) of a segment is: first | (second & third). NULL of first and third: no row; of second, where third is not
- * NULL: every row. all: C(bins.count) without a vector. */
+/* The same as pointers. NULL of first and third: no row; of second, where third is not NULL: every row. all: every row,
+ * without a vector. */
 struct rql_sieve_cut {
 	const uint64_t *first, *second, *third; /* [block_count][RQL_SIEVE_WORDS] */
 	bool all;
@@ -44,12 +60,10 @@ struct rql_sieve_cut {
 struct rql_sieve_cut rql_sieve_cut(const struct rql_sieve_run *run, uint32_t i);
 /* The vector of rows with a key; NULL: all have one. */
 const uint64_t *rql_sieve_valid(const struct rql_sieve_run *run);
-/* How many vectors a cut reads. */
-static inline uint32_t rql_sieve_cut_reads(const struct rql_sieve_cut *cut)
-{
-	return (cut->first != NULL) + (cut->second != NULL) + (cut->third != NULL);
-}
 
+/* Where a segment's sieve is found, on any device; key: room for its text. */
+struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                    char key[32]);
 /* Is it there? */
 bool rql_sieve_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu);

@@ -1,0 +1,109 @@
+// ROWS of a conjunction (sieve_kernels.h): a lane ANDs what the vectors say of 128 rows, then tests the values of those
+// that they leave undecided.
+//
+// Floor, in bytes a row: 1/8 for each vector and for the bitmap, and 32 or 64 for each row that is tested. Vectors are
+// read again for the tests, from the first cache mostly.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "method/sieve/sieve_kernels.h"
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, scalar) uniform Args { rql_sieve_select_args args; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveTest { rql_sieve_kernel_test v; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SievePart { rql_sieve_kernel_part v; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SieveSpan { rql_sieve_kernel_span v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveRange { rql_sieve_kernel_range v; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer SieveWords { uvec4 v; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) writeonly buffer SieveRows { uvec4 v; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SieveKey32 { uint v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveKey64 { uint64_t v; };
+
+uvec4 vector_at(const rql_sieve_kernel_test t, uint number, uint lane)
+{
+	if (number >= RQL_SIEVE_KERNEL_EVERY_ROW)
+		return uvec4(number == RQL_SIEVE_KERNEL_EVERY_ROW ? 0xffffffffu : 0u);
+	return SieveWords(t.vectors + (uint64_t(number) * t.lanes + lane) * RQL_SIEVE_LANE_BYTES).v;
+}
+
+uvec4 cut_at(const rql_sieve_kernel_test t, uint first, uint second, uint third, uint lane)
+{
+	uvec4 rows = vector_at(t, first, lane);
+	if (third != RQL_SIEVE_KERNEL_NO_ROW)
+		rows |= vector_at(t, second, lane) & vector_at(t, third, lane);
+	return rows;
+}
+
+// Rows that pass, and rows that may.
+void read_spans(const rql_sieve_kernel_test t, uint lane, out uvec4 sure, out uvec4 maybe)
+{
+	sure = uvec4(0u);
+	maybe = uvec4(0u);
+	for (uint s = 0u; s < t.span_count; s++) {
+		const rql_sieve_kernel_span span = SieveSpan(t.spans + uint64_t(s) * 32ul).v;
+		const uvec4 rows = cut_at(t, span.to_first, span.to_second, span.to_third, lane) &
+		                   ~cut_at(t, span.from_first, span.from_second, span.from_third, lane);
+		if (span.sure != 0u)
+			sure |= rows;
+		else
+			maybe |= rows;
+	}
+	if (t.nulls != 0ul)
+		sure |= ~SieveWords(t.nulls + uint64_t(lane) * RQL_SIEVE_LANE_BYTES).v;
+}
+
+// Ranges are disjoint and ascend: the first that does not end before the key.
+bool in_ranges(const rql_sieve_kernel_test t, uint64_t key)
+{
+	uint low = 0u, high = t.range_count;
+	while (low < high) {
+		const uint middle = (low + high) / 2u;
+		if (SieveRange(t.ranges + uint64_t(middle) * 16ul).v.greatest < key)
+			low = middle + 1u;
+		else
+			high = middle;
+	}
+	return low < t.range_count && SieveRange(t.ranges + uint64_t(low) * 16ul).v.least <= key;
+}
+
+uint test_word(const rql_sieve_kernel_test t, uint64_t first, uint rows, uint asked)
+{
+	for (; asked != 0u; asked &= asked - 1u) {
+		const uint bit = uint(findLSB(asked));
+		const uint64_t row = first + bit;
+		const uint64_t key = t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
+		if (!in_ranges(t, key))
+			rows &= ~(1u << bit);
+	}
+	return rows;
+}
+
+void main()
+{
+	const uint64_t group = rql_group();
+	if (group >= args.part_count)
+		return;
+	const rql_sieve_kernel_part part = SievePart(args.parts + group * 16ul).v;
+	const uint lane = part.first + gl_LocalInvocationIndex;
+	if (lane >= part.last)
+		return;
+	const uint64_t tests = args.tests + uint64_t(part.test) * 56ul;
+	uvec4 rows = uvec4(0xffffffffu), decided = uvec4(0xffffffffu), sure, maybe;
+	for (uint i = 0u; i < args.test_count && any(notEqual(rows, uvec4(0u))); i++) {
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 56ul).v;
+		read_spans(t, lane, sure, maybe);
+		rows &= sure | maybe;
+		decided &= sure;
+	}
+	for (uint i = 0u; i < args.test_count && any(notEqual(rows & ~decided, uvec4(0u))); i++) {
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 56ul).v;
+		const uint64_t first = uint64_t(lane) * RQL_SIEVE_LANE_ROWS;
+		read_spans(t, lane, sure, maybe);
+		maybe &= ~sure;
+		rows.x = test_word(t, first, rows.x, rows.x & maybe.x);
+		rows.y = test_word(t, first + 32ul, rows.y, rows.y & maybe.y);
+		rows.z = test_word(t, first + 64ul, rows.z, rows.z & maybe.z);
+		rows.w = test_word(t, first + 96ul, rows.w, rows.w & maybe.w);
+	}
+	SieveRows(args.rows + (uint64_t(part.place) + gl_LocalInvocationIndex) * RQL_SIEVE_LANE_BYTES).v = rows;
+}

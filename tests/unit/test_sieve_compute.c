@@ -1,0 +1,166 @@
+/* Sieves on a Vulkan device: the same worlds as on the CPU (sieve_world.h), with the validation layer watching; and a device
+ * that fails at each of its calls. */
+#ifdef __SANITIZE_ADDRESS__
+#define CASES 8u
+#else
+#define CASES 24u
+#endif
+#include "sieve_world.h"
+
+#include "device/fault/fault.h"
+#include "device/vulkan/vulkan_internal.h"
+#include "vulkan_fixture.h"
+
+extern const struct rql_method rql_method_sieve_compute;
+
+static struct rql_devices *devices;
+static struct rql_device *gpu;
+static unsigned ran, failed;
+
+static int open_device(void **state)
+{
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	vulkan_keep_drivers();
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, NULL) != RQL_OK)
+		return -1;
+	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
+	return gpu ? open_pools(state) : -1;
+}
+
+static int close_device(void **state)
+{
+	const uint64_t errors = rql_vulkan_validation_errors();
+	const uint64_t left = rql_placements_bytes(gpu, false) + gpu->request_bytes; /* everything was given back */
+	rql_devices_close(devices);
+	return close_pools(state) || errors || left ? -1 : 0;
+}
+
+/* Runs the stage alone and takes its bitmap. */
+static rql_status rows_of_gpu(const struct rql_prepared *p, uint64_t *bits, struct rql_error *err)
+{
+	struct rql_stage *stage = rql_method_sieve_compute.stage(p);
+	struct rql_stage_context *x = NULL;
+	struct rql_commands *commands = NULL;
+	struct rql_rows rows = {0};
+	bool nothing = false;
+	RQL_TRY(stage->ops->place(stage, NULL, &nothing, err));
+	assert_false(nothing);
+	rql_status status = stage->ops->open(stage, NULL, &x, err);
+	if (status == RQL_OK)
+		status = rql_commands_new(gpu, 0, &commands, err);
+	if (status == RQL_OK)
+		status = stage->ops->record(stage, x, commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(commands, NULL, err);
+	if (status == RQL_OK)
+		stage->ops->rows(stage, x, &rows);
+	if (status == RQL_OK && p->snapshot->blocks)
+		status = rql_buffer_download(rows.buffer, rows.offset, bits, p->snapshot->blocks * RQL_SIEVE_WORDS * 8, err);
+	rql_commands_free(commands);
+	if (x)
+		stage->ops->close(stage, x);
+	return status;
+}
+
+static void same_bits(const struct rql_store_snapshot *snapshot, const uint64_t *have, const uint64_t *want)
+{
+	for (uint64_t b = 0; b < snapshot->blocks; b++) {
+		const struct rql_store_segment *segment = rql_store_locate(snapshot, b);
+		const uint32_t rows = segment->columns[0].blocks[b - segment->first_block].rows;
+		for (uint32_t r = 0; r < rows; r++) {
+			const uint64_t at = b * RQL_SIEVE_WORDS + r / 64;
+			if ((have[at] ^ want[at]) >> r % 64 & 1)
+				fail_msg("block %llu, row %u: not %u", (unsigned long long)b, r, (unsigned)(want[at] >> r % 64 & 1));
+		}
+	}
+}
+
+static void on_gpu(const struct rql_request *request, const uint64_t *want)
+{
+	struct rql_prepared *p = NULL;
+	struct rql_error err = {0};
+	struct rql_cost cost;
+	uint64_t *bits = need(calloc(request->snapshot->blocks * RQL_SIEVE_WORDS + 1, sizeof(*bits)));
+	assert_int_equal(rql_method_sieve_compute.offer(request, gpu, NULL), RQL_OFFER_FULL);
+	ok(rql_method_sieve_compute.prepare(request, gpu, &p, &err), &err);
+	rql_method_sieve_compute.price(p, gpu, &cost);
+	assert_true(cost.run_ns > 0 && cost.device_bytes >= cost.placed_bytes);
+	for (unsigned again = 0; again < 2; again++) { /* placed, and there already */
+		ok(rows_of_gpu(p, bits, &err), &err);
+		same_bits(request->snapshot, bits, want);
+	}
+	rql_method_sieve_compute.price(p, gpu, &cost);
+	assert_true(cost.setup_ns == 0 && rql_method_sieve_compute.bytes(p) > sizeof(*p));
+	rql_method_sieve_compute.free(p);
+	free(bits);
+	ran++;
+}
+
+/* Whichever call fails, the error is the device's, nothing is lost, and the next run is right. */
+static void fail_each(const struct rql_request *request, const uint64_t *want)
+{
+	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
+	uint64_t *bits = need(calloc(request->snapshot->blocks * RQL_SIEVE_WORDS + 1, sizeof(*bits)));
+	for (unsigned f = 0; f < 3; f++)
+		for (uint64_t at = 1; at < 40; at++) {
+			struct rql_prepared *p = NULL;
+			struct rql_error err = {0};
+			rql_placements_drop(request->snapshot->segments[0].identity);
+			ok(rql_method_sieve_compute.prepare(request, gpu, &p, &err), &err);
+			ok(rql_fault_set(gpu, faults[f], at, &err), &err);
+			rql_status status = rows_of_gpu(p, bits, &err);
+			const bool reached = rql_fault_count(gpu, faults[f]) >= at;
+			rql_fault_remove(gpu);
+			failed += status != RQL_OK;
+			rql_error_clear(&err);
+			if (status != RQL_OK)
+				ok(rows_of_gpu(p, bits, &err), &err);
+			same_bits(request->snapshot, bits, want);
+			rql_method_sieve_compute.free(p);
+			if (!reached)
+				break;
+		}
+	free(bits);
+}
+
+static void test_faults(void **state)
+{
+	(void)state;
+	int64_t values[9000];
+	bool pass[9000];
+	random_state = 12;
+	for (uint32_t r = 0; r < 9000; r++)
+		values[r] = (int64_t)roll(1u << 20);
+	struct column x = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
+	struct rql_device device = cpu(RQL_SIMD_AVX2, 0);
+	struct rql_index_of of = {.form = RQL_INDEX_SIEVE, .sieve = {.vectors = 26, .components = 2}};
+	struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .least = 1000, .greatest = 700000};
+	const struct rql_request request = {.snapshot = x.snapshot,
+	                                    .index_count = 1,
+	                                    .indexes = &of,
+	                                    .wants = RQL_PORT_ROWS,
+	                                    .conjunct_count = 1,
+	                                    .conjuncts = &c};
+	for (uint32_t r = 0; r < 9000; r++)
+		pass[r] = c.least <= values[r] && values[r] <= c.greatest;
+	also = fail_each;
+	check_rows(&request, &device, pass);
+	also = on_gpu;
+	column_free(&x);
+	assert_true(failed > 5);
+}
+
+int main(void)
+{
+	const int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
+	if (skip)
+		return skip;
+	also = on_gpu;
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_reals),
+	                                   cmocka_unit_test(test_integers), cmocka_unit_test(test_faults)};
+	const int result = cmocka_run_group_tests(tests, open_device, close_device);
+	printf("%u requests on the device\n", ran);
+	return result || !ran;
+}
