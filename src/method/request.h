@@ -107,6 +107,7 @@ enum rql_index_form { RQL_INDEX_SORTED, RQL_INDEX_HASH, RQL_INDEX_SIEVE };
 #define RQL_SIEVE_VECTORS_MOST 1022u
 struct rql_sieve_form {
 	uint32_t vectors, components;
+	bool positions; /* rows in the order of their values, beside */
 };
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */

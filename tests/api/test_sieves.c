@@ -1,5 +1,6 @@
-/* CREATE INDEX ... USING sieve: who answers, what a definition may say, and random conjunctions over columns of many types
- * beside the host, while rows come and go, and while there is no room; the same on a GPU. test_sieves [STATEMENTS [SEED]] */
+/* CREATE INDEX ... USING sieve: who answers, what a definition may say, and random conjunctions over columns of many
+ * types beside the host, while rows come and go, and while there is no room; the same on a GPU. test_sieves
+ * [STATEMENTS [SEED]] */
 #include "device.h"
 #include "scans.h"
 
@@ -50,8 +51,8 @@ static void make_rows(rayql_connection *con, unsigned rows)
 	         "DATE '1970-01-01' + (hash(i * 5) %% 70000)::INTEGER - 35000 AS d, "
 	         "(hash(i * 7) %% 10000000)::DECIMAL(12,2) AS p, CASE i %% 97 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN "
 	         "'inf'::DOUBLE WHEN 2 THEN '-inf'::DOUBLE WHEN 3 THEN NULL WHEN 4 THEN -0.0 ELSE (hash(i * 9) %% "
-	         "100000)::DOUBLE / 7 - 5000 END AS r, (hash(i * 11) %% 50)::TINYINT AS c, 'w' || (hash(i * 13) %% 5000) AS w, "
-	         "(1e6 / (1 + hash(i * 17) %% 1000000))::INTEGER AS z FROM range(%u) q(i)",
+	         "100000)::DOUBLE / 7 - 5000 END AS r, (hash(i * 11) %% 50)::TINYINT AS c, 'w' || (hash(i * 13) %% 5000) "
+	         "AS w, (1e6 / (1 + hash(i * 17) %% 1000000))::INTEGER AS z FROM range(%u) q(i)",
 	         rows);
 	run(con, sql);
 }
@@ -62,7 +63,7 @@ static void conjunctions(void **state)
 	struct session s = scan_session();
 	make_rows(s.con, 300000);
 	run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX i ON t USING sieve (k, b, d, p); "
-	           "CREATE INDEX j ON t USING sieve (r, c, w, z) WITH (vectors = 60, components = 1)");
+	           "CREATE INDEX j ON t USING sieve (r, c, w, z) WITH (vectors = 60, components = 1, refine = positions)");
 	expect(s.con, "SELECT name, kind, state, rows, bytes > rows FROM rayql_structures() WHERE kind <> 'columns'", NULL,
 	       "i|sieve|ready|300000|true\nj|sieve|ready|300000|true\n");
 	sieved(s.con, "SELECT count(*) FROM t WHERE k < 90000");
@@ -102,9 +103,11 @@ static void definitions(void **state)
 	fails(s.con, "CREATE INDEX i ON t USING sieve (nothing)", RAYQL_ERROR_STATEMENT, "nothing");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k, k)", RAYQL_ERROR_STATEMENT, "given twice");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (unit = cpu)", RAYQL_ERROR_STATEMENT, "no option");
-	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 0)", RAYQL_ERROR_STATEMENT, "number from 1");
-	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 5000)", RAYQL_ERROR_STATEMENT, "number from 1");
-	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (components = 3)", RAYQL_ERROR_STATEMENT, "number from 1");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 0)", RAYQL_ERROR_STATEMENT, "a number from 1");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 5000)", RAYQL_ERROR_STATEMENT, "a number from 1");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (components = 3)", RAYQL_ERROR_STATEMENT, "a number from 1");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (refine = rays)", RAYQL_ERROR_STATEMENT,
+	      "values or positions");
 	/* Before the columns: it says so, and is used when they are there. */
 	run(s.con, "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40)");
 	expect(s.con, "SELECT kind, state, rows FROM rayql_structures()", NULL, "sieve|ready|0\n");
@@ -115,7 +118,7 @@ static void definitions(void **state)
 	run(s.con, "SET rayql_force = on");
 	sieved(s.con, "SELECT count(*) FROM t WHERE k < 60000 AND w > 'w3'");
 	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
-	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2);|ready\n");
+	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2, refine = positions);|ready\n");
 	run(s.con, "REFRESH INDEX i");
 	expect(s.con, "SELECT rows, bytes > 5 * rows FROM rayql_structures() WHERE name = 'i'", NULL, "100000|true\n");
 	/* One of its columns goes; another is retyped. */
@@ -149,7 +152,7 @@ static void memory(void **state)
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k, b) WITH (vectors = 500)", RAYQL_ERROR_LIMIT, "memory limit");
 	expect(s.con, "SELECT count(*) FROM rayql_structures() WHERE kind = 'sieve'", NULL, "0\n");
 	same(s.con, "SELECT count(*) FROM t WHERE k < 70000 AND b > 0");
-	run(s.con, "CREATE INDEX i ON t USING sieve (k, b) WITH (vectors = 4, components = 1)");
+	run(s.con, "CREATE INDEX i ON t USING sieve (k, b) WITH (vectors = 4, components = 1, refine = values)");
 	sieved(s.con, "SELECT count(*) FROM t WHERE k < 70000 AND b > 0");
 	close_session(&s);
 }
@@ -231,7 +234,8 @@ static void change(rayql_connection *con, unsigned *rows)
 	default: {
 		const unsigned more = roll(2) ? 1 + roll(20) : 1 + roll(9000);
 		snprintf(sql, sizeof sql,
-		         "INSERT INTO t SELECT id + %u, k, b + %u, d, p, r, c, 'v' || w, z FROM t LIMIT %u", *rows, roll(5), more);
+		         "INSERT INTO t SELECT id + %u, k, b + %u, d, p, r, c, 'v' || w, z FROM t LIMIT %u", *rows, roll(5),
+		         more);
 		*rows += more;
 		break;
 	}
@@ -248,9 +252,10 @@ static void random_statements(void **state)
 	print_message("seed %llu\n", (unsigned long long)seed);
 	struct session s = scan_session();
 	make_rows(s.con, rows);
-	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX i ON t USING sieve (k, b, d, r); "
-	           "CREATE INDEX j ON t USING sieve (p, c, w, z) WITH (vectors = 90, components = 1); "
-	           "CREATE INDEX l ON t USING sieve (k, z) WITH (vectors = 9)");
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); "
+	           "CREATE INDEX i ON t USING sieve (k, b, d, r) WITH (refine = values); "
+	           "CREATE INDEX j ON t USING sieve (p, c, w, z) WITH (vectors = 20, components = 1, refine = positions); "
+	           "CREATE INDEX l ON t USING sieve (k, z, b) WITH (vectors = 30, refine = positions)");
 	for (unsigned i = 0; i < statements; i++) {
 		char sql[1024], condition[256];
 		const unsigned shape = roll(3), conditions = 1 + roll(4);
@@ -281,7 +286,8 @@ static void on_a_device(void **state)
 		skip();
 	struct session s = scan_session();
 	make_rows(s.con, rows);
-	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX i ON t USING sieve (k, b, r)");
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); "
+	           "CREATE INDEX i ON t USING sieve (k, b, r)");
 	use(s.con, "compute");
 	for (unsigned i = 0; i < 24; i++) {
 		char sql[512], explain[600];

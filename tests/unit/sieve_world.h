@@ -26,7 +26,9 @@ static void forms_of(const struct rql_store_snapshot *snapshot, struct rql_index
 		out[c] = (struct rql_index_of){
 			.column = c,
 			.form = RQL_INDEX_SIEVE,
-			.sieve = {.vectors = 1 + (uint32_t)roll(roll(2) ? 8 : 200), .components = 1 + (uint32_t)roll(2)}};
+			.sieve = {.vectors = 1 + (uint32_t)roll(roll(2) ? 8 : 200),
+		              .components = 1 + (uint32_t)roll(2),
+		              .positions = roll(3) > 0}};
 }
 
 /* The rows that a method gives of a request, a bit each in the order of the table. */
@@ -90,7 +92,8 @@ static bool make_predicates(struct query *q, const struct table *t, int64_t *lis
 		if (roll(8)) {
 			make_conjunct(q, t);
 		} else {
-			*c = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .list = {.column = MIDDLE, .count = 30, .values = list}};
+			*c = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE,
+			                           .list = {.column = MIDDLE, .count = 30, .values = list}};
 			q->request.conjunct_count++;
 			for (uint32_t i = 0; i < 30; i++)
 				list[i] = t->rows ? (int64_t)cell_of(t, (uint32_t)roll(t->rows), MIDDLE)->integer : 5;
@@ -212,7 +215,10 @@ static void test_reals(void **state)
 	random_state = 4711;
 	for (unsigned kind = 0; kind < 3; kind++) { /* anything, few values, one value */
 		for (uint32_t r = 0; r < ROWS; r++) {
-			values[r] = kind == 2 ? -0.0 : roll(4) == 0 ? ends[roll(9)] : kind ? (double)roll(9) : (double)roll(1u << 30) / 7;
+			values[r] = kind == 2      ? -0.0
+			            : roll(4) == 0 ? ends[roll(9)]
+			            : kind         ? (double)roll(9)
+			                           : (double)roll(1u << 30) / 7;
 			narrow[r] = (float)values[r];
 		}
 		struct column wide = column_of(RQL_TYPE_DOUBLE, values, 8, ROWS);
@@ -256,7 +262,8 @@ static void test_integers(void **state)
 		struct rql_device device = cpu((unsigned)roll(3), kind % 2);
 		for (unsigned i = 0; i < 60; i++) {
 			struct rql_index_of of;
-			struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .least = values[roll(ROWS)], .greatest = values[roll(ROWS)]};
+			struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .least = values[roll(ROWS)]};
+			c.greatest = values[roll(ROWS)];
 			c.least = i % 7 == 0 ? -((rql_int128)1 << 90) : c.least;
 			c.greatest = i % 5 == 0 ? (rql_int128)1 << 90 : i % 5 == 1 ? c.least : c.greatest;
 			if (i % 20 == 1) /* wholly outside */

@@ -1,6 +1,8 @@
 /* Sieves on the CPU (sieve_world.h); bounds of bins; too little memory. */
 #include "sieve_world.h"
 
+#include "method/sieve/sieve_positions.h"
+
 /* ---- bounds ---- */
 static void test_bounds(void **state)
 {
@@ -26,6 +28,92 @@ static void test_bounds(void **state)
 	}
 }
 
+/* ---- several parts of positions ---- */
+/* Three parts, the last of them short, with NULLs in some; then rows of another segment. */
+#define LONG_ROWS 1100000u
+#define MORE_ROWS 900u
+
+static struct rql_batch *integers(const int32_t *values, const bool *null, uint32_t first, uint32_t rows)
+{
+	struct rql_type type = rql_type_simple(RQL_TYPE_INTEGER);
+	struct rql_batch *batch = need(rql_batch_new(1, &type, rows));
+	memcpy(batch->columns[0].data, values + first, rows * sizeof(*values));
+	for (uint32_t r = 0; r < rows; r++)
+		assert_true(!null[first + r] || rql_batch_set_null(batch, 0, r));
+	return batch;
+}
+
+static struct rql_store *long_store(const int32_t *values, const bool *null)
+{
+	struct rql_error err = {0};
+	struct rql_store_column_spec spec = {.name = "x",
+	                                     .type = rql_type_simple(RQL_TYPE_INTEGER),
+	                                     .coding = RQL_STORE_VALUES,
+	                                     .encoding = RQL_STORE_AUTO};
+	struct rql_store_spec store_spec = {.name = "columns of x", .column_count = 1, .columns = &spec};
+	struct rql_store_builder *builder = NULL;
+	struct rql_store *store = NULL;
+	ok(rql_store_builder_new(&store_spec, &builder, &err), &err);
+	for (uint32_t at = 0; at < LONG_ROWS; at += 100000) {
+		struct rql_batch *batch = integers(values, null, at, 100000);
+		ok(rql_store_builder_add(builder, 0, batch, NULL, &err), &err);
+		rql_batch_release(batch);
+	}
+	ok(rql_store_builder_finish(builder, &store, &err), &err);
+	struct rql_batch *batch = integers(values, null, LONG_ROWS, MORE_ROWS);
+	ok(rql_store_append(store, batch, &err), &err);
+	rql_batch_release(batch);
+	return store;
+}
+
+/* kind 0: any values; 1: ascending, so that parts decide alone; 2: nothing but NULL in the second part. */
+static void check_parts(unsigned kind)
+{
+	const uint32_t rows = LONG_ROWS + MORE_ROWS;
+	int32_t *values = need(calloc(rows, sizeof(*values)));
+	bool *null = need(calloc(rows, sizeof(*null))), *pass = need(calloc(rows, sizeof(*pass)));
+	random_state = 300 + kind;
+	for (uint32_t r = 0; r < rows; r++) {
+		values[r] = kind == 1 ? (int32_t)(r / 3) : (int32_t)roll(1u << 20);
+		null[r] = kind == 2 && r >= RQL_SIEVE_PART_ROWS && (r < 2 * RQL_SIEVE_PART_ROWS || roll(13) == 0);
+	}
+	struct rql_store *store = long_store(values, null);
+	const struct rql_store_snapshot *snapshot = rql_store_snapshot(store);
+	struct rql_device device = cpu(RQL_SIMD_AVX2, 1);
+	for (unsigned i = 0; i < 8; i++) {
+		struct rql_index_of of = {.form = RQL_INDEX_SIEVE};
+		of.sieve = (struct rql_sieve_form){.vectors = 4 + 20 * (i % 2), .components = 1 + i / 2 % 2, .positions = true};
+		struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .or_null = i % 3 == 1};
+		c.least = (rql_int128)roll(i % 4 ? 1u << 19 : 1u << 20);
+		c.greatest = c.least + (rql_int128)roll(i % 4 ? 1u << 19 : 500);
+		if (i == 7)
+			c = (struct rql_conjunct){.test = kind == 2 ? RQL_TEST_IS_NULL : RQL_TEST_IS_NOT_NULL};
+		const struct rql_request request = {.snapshot = snapshot,
+		                                    .index_count = 1,
+		                                    .indexes = &of,
+		                                    .wants = RQL_PORT_ROWS,
+		                                    .conjunct_count = 1,
+		                                    .conjuncts = &c};
+		for (uint32_t r = 0; r < rows; r++)
+			pass[r] = i == 7    ? null[r] == (kind == 2)
+			          : null[r] ? c.or_null
+			                    : c.least <= values[r] && values[r] <= c.greatest;
+		check_rows(&request, &device, pass);
+	}
+	rql_store_snapshot_release(snapshot);
+	rql_store_release(store);
+	free(values);
+	free(null);
+	free(pass);
+}
+
+static void test_parts(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < 3; kind++)
+		check_parts(kind);
+}
+
 /* ---- memory ---- */
 /* Where there is no room for runs, rows are tested one by one; what was asked for ahead says so. */
 static void test_budget(void **state)
@@ -41,7 +129,8 @@ static void test_budget(void **state)
 	for (uint32_t r = 0; r < ROWS; r++)
 		values[r] = (int32_t)roll(1000000);
 	struct rql_type type = rql_type_simple(RQL_TYPE_INTEGER);
-	struct rql_store_column_spec spec = {.name = "x", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
+	struct rql_store_column_spec spec = {
+		.name = "x", .type = type, .coding = RQL_STORE_VALUES, .encoding = RQL_STORE_AUTO};
 	struct rql_store_spec store_spec = {.name = "columns of x", .column_count = 1, .columns = &spec, .budget = &budget};
 	struct rql_store_builder *builder = NULL;
 	struct rql_store *store = NULL;
@@ -88,7 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_random), cmocka_unit_test(test_reals),
-		cmocka_unit_test(test_integers), cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_integers), cmocka_unit_test(test_budget), cmocka_unit_test(test_parts),
 	};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);
 }

@@ -1,5 +1,5 @@
-/* Sieves on a Vulkan device: the same worlds as on the CPU (sieve_world.h), with the validation layer watching; and a device
- * that fails at each of its calls. */
+/* Sieves on a Vulkan device: the same worlds as on the CPU (sieve_world.h), with the validation layer watching; and a
+ * device that fails at each of its calls. */
 #ifdef __SANITIZE_ADDRESS__
 #define CASES 8u
 #else

@@ -1,9 +1,10 @@
-/* Bins: neighbouring keys of one segment and column, about as many rows in each (quantiles, RTScan 4.3.1). Equal keys never
- * straddle a bound. What many rows have gets a bin of its own, so that a predicate decides it without looking at rows.
+/* Bins: neighbouring keys of one segment and column, about as many rows in each (quantiles, RTScan 4.3.1). Equal keys
+ * never straddle a bound. What many rows have gets a bin of its own, so that a predicate decides it without looking at
+ * rows.
  *
  * Bins are a segment's own, not the table's: they follow its values, however these drift as rows come; what is in no
- * segment yet needs none; and nothing is ever encoded anew. With exact refinement the paper's ranks (Uniform Encoding, 4.2)
- * have nothing left to do but to make bins even, which quantiles do. */
+ * segment yet needs none; and nothing is ever encoded anew. With exact refinement the paper's ranks (Uniform Encoding,
+ * 4.2) have nothing left to do but to make bins even, which quantiles do. */
 #ifndef RQL_METHOD_SIEVE_SIEVE_BINS_H
 #define RQL_METHOD_SIEVE_SIEVE_BINS_H
 
@@ -21,8 +22,8 @@ struct rql_sieve_bins {
 	struct rql_sieve_bin *bin; /* [count] */
 };
 
-/* Bounds from `count` keys of a sample, which is sorted, for at most `most` bins; bounds has room for most - 1. Returns how
- * many bins those are. */
+/* Bounds from `count` keys of a sample, which is sorted, for at most `most` bins; bounds has room for most - 1.
+ * Returns how many bins those are. */
 uint32_t rql_sieve_bounds(const uint64_t *sample, uint32_t count, uint32_t most, uint64_t *bounds);
 
 static inline uint32_t rql_sieve_bin_of(const struct rql_sieve_bins *bins, uint64_t key)

@@ -44,10 +44,8 @@ uint32_t rql_sieve_test_reads(const struct rql_sieve_test *test)
 /* ---- vectors ---- */
 static void put_live(uint32_t rows, uint64_t *out)
 {
-	for (uint32_t w = 0; w < WORDS; w++) {
-		const uint32_t left = w * 64 < rows ? rows - w * 64 : 0;
-		out[w] = left >= 64 ? UINT64_MAX : left ? (UINT64_C(1) << left) - 1 : 0;
-	}
+	for (uint32_t w = 0; w < WORDS; w++)
+		out[w] = rql_sieve_live(rows, w);
 }
 
 static void put_cut(const struct rql_sieve_cut *cut, uint32_t block, uint32_t rows, uint64_t *out)
@@ -188,8 +186,8 @@ static const uint8_t *value_at(const struct rql_store_view *view, const struct r
 	return view->bytes + (uint64_t)block->data * 64 + row * block->bits / 8;
 }
 
-/* A line of memory takes as long as fifty of these steps, and a core has a dozen of them under way: so all are asked for
- * before the first is read. */
+/* A line of memory takes as long as fifty of these steps, and a core has a dozen of them under way: so all are asked
+ * for before the first is read. */
 void rql_sieve_block_fetch(const struct rql_sieve_test *tests, uint32_t count, uint32_t block, const uint64_t *bits,
                            const struct rql_sieve_doubt *doubt)
 {

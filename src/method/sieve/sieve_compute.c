@@ -1,5 +1,5 @@
-/* The method on a GPU: one pass of a fixed kernel over all segments, whose tables say which vectors are read and which keys
- * are tested. Nothing is generated for a query. */
+/* The method on a GPU: one pass of a fixed kernel over all segments, whose tables say which vectors are read and which
+ * keys are tested. Nothing is generated for a query. */
 #include <stddef.h>
 #include <stdlib.h>
 #include "method/sieve/sieve_kernels.h"
@@ -164,7 +164,8 @@ static rql_status upload_tables(struct rql_sieve_gpu *gpu, struct rql_error *err
 	rql_status status = arena ? put_tables(&t, gpu, arena, err) : rql_error_memory(err, 0, "a query on a GPU");
 	const uint64_t bytes = t.size + 16;
 	if (status == RQL_OK)
-		status = rql_stage_buffer_new(gpu->stage.device, bytes, RQL_MEMORY_DEVICE, "the tables of a query", &gpu->tables, err);
+		status = rql_stage_buffer_new(gpu->stage.device, bytes, RQL_MEMORY_DEVICE, "the tables of a query",
+		                              &gpu->tables, err);
 	if (status == RQL_OK && !(t.bytes = calloc(1, bytes)))
 		status = rql_error_memory(err, bytes, "a query on a GPU");
 	if (status == RQL_OK) {
@@ -211,8 +212,8 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	if (gpu->placed)
 		return RQL_OK;
 	gpu->placed = calloc(placed_count(gpu->p) + 1, sizeof(*gpu->placed));
-	rql_status status =
-		gpu->placed ? place_all(gpu, progress, err) : rql_error_memory(err, placed_count(gpu->p) * 8, "a query on a GPU");
+	rql_status status = gpu->placed ? place_all(gpu, progress, err)
+	                                : rql_error_memory(err, placed_count(gpu->p) * 8, "a query on a GPU");
 	if (status != RQL_OK)
 		unplace(gpu);
 	return status;

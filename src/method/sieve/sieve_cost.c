@@ -1,5 +1,6 @@
 /* What a sieve will read: exactly what its vectors say of the segments whose runs are there, a guess of the others. */
 #include <math.h>
+#include "method/sieve/sieve_positions.h"
 #include "method/sieve/sieve_query.h"
 
 #define MAKING_BYTES 24.0  /* a row, beside the run, while it is made; sample and scratch of the threads */
@@ -7,6 +8,8 @@
 #define BLOCK_NS 60.0      /* ... and predicate: where its vectors are, what its bins say */
 #define WORDS_NS 14.0      /* a vector's words of a block, read and put together */
 #define TEST_NS 4.0        /* a value fetched and compared: its line is nowhere near */
+#define RANK_NS 1500.0     /* a bound searched for in a part: a dozen values, one behind another */
+#define TURN_NS 1.5        /* a row turned over: its bit is in the second cache */
 #define DECODE_NS 2.0      /* a value of a segment without a run */
 #define LIST_NS 40.0       /* a block's bitmap put where it belongs, and taken by whoever reads it */
 #define GUESS_SHARE 0.3    /* of a condition without bins or bounds */
@@ -15,6 +18,8 @@
 /* Of one predicate in one segment, as shares of its rows. */
 struct expected {
 	double sure, maybe, reads;
+	double ranks, rank_reads, turned; /* by positions: bounds that are searched for, their vectors, rows turned over */
+	bool positions;
 };
 
 /* Values in ranges, among evenly spread ones. */
@@ -37,6 +42,21 @@ static double guess(const struct rql_store_column *column, const struct rql_siev
 	return fmin(1, in / (high - low + 1) * (1 - nulls) + (p->nulls ? nulls : 0));
 }
 
+/* By positions: a bound inside the segment's keys is a rank, whose nearest cut is a quarter of a bin away on average.
+ * */
+static void expect_ranks(const struct rql_sieve_test *test, struct expected *out)
+{
+	const struct rql_sieve_bins *bins = &test->run->shape.bins;
+	const uint64_t least = bins->bin[0].least, greatest = bins->bin[bins->count - 1].greatest;
+	if (!test->run->parts || test->predicate.count > RQL_SIEVE_PART_RANGES_MOST)
+		return;
+	for (uint32_t r = 0; r < test->predicate.count; r++)
+		out->ranks += (test->predicate.ranges[r].least > least) + (test->predicate.ranges[r].greatest < greatest);
+	out->turned = out->ranks / 4 / bins->count;
+	out->rank_reads = out->ranks * (test->run->shape.base ? 3 : 1);
+	out->positions = true;
+}
+
 static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uint32_t t, struct rql_device *cpu,
                              struct rql_arena *arena, struct expected *out, struct rql_error *err)
 {
@@ -51,6 +71,7 @@ static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uin
 		*out = (struct expected){.sure = (test.spans.sure + nulls) / (double)s->rows,
 		                         .maybe = test.spans.maybe / (double)s->rows,
 		                         .reads = rql_sieve_test_reads(&test)};
+		expect_ranks(&test, out);
 	}
 	rql_placement_release(&test.run->placement);
 	return status;
@@ -68,11 +89,18 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 		if (rql_sieve_run_there(s, &p->of[t], cpu)) {
 			RQL_TRY(expect_run(p, segment, t, cpu, arena, &e, err));
 		} else {
-			e = (struct expected){.sure = guess(column, &p->predicates[t], (double)p->snapshot->rows), .reads = 3};
+			e = (struct expected){.sure = guess(column, &p->predicates[t], (double)p->snapshot->rows),
+			                      .reads = 3,
+			                      .positions = p->of[t].sieve.positions};
 			p->missing += (double)s->rows;
-			p->missing_bytes += (double)s->blocks * (RQL_STORE_BLOCK / 8.0) * p->of[t].sieve.vectors;
+			p->missing_bytes += (double)s->blocks * (RQL_STORE_BLOCK / 8.0) *
+			                    (p->of[t].sieve.vectors + (p->of[t].sieve.positions ? 32 : 0));
 		}
 		doubt = doubt * (e.sure + e.maybe) + may * e.maybe; /* of the rows that may pass so far */
+		p->positions = p->positions && e.positions;
+		p->ranks += e.ranks * rql_sieve_part_count(s->blocks);
+		p->rank_reads += weight * e.rank_reads;
+		p->turned += weight * e.turned;
 		pass *= e.sure + e.maybe / 2;
 		may *= e.sure + e.maybe;
 		p->reads += weight * e.reads;
@@ -86,6 +114,7 @@ rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, stru
 {
 	struct rql_arena *arena = rql_arena_new();
 	rql_status status = arena ? RQL_OK : rql_error_memory(err, 0, "predicates");
+	p->positions = true;
 	for (uint32_t g = 0; g < p->snapshot->segment_count && status == RQL_OK; g++)
 		status = expect_segment(p, g, cpu, arena, err);
 	rql_arena_free(arena);
@@ -106,13 +135,15 @@ void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu,
 	const bool room = rql_sieve_has_room(p);
 	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
 	const double blocks = all * -expm1(-p->share * RQL_STORE_BLOCK), threads = rql_pool_threads(cpu->pool);
-	const double work = all * (p->count * BLOCK_NS + p->reads * WORDS_NS) + rows * p->tested * TEST_NS +
-	                    (room ? 0 : p->missing * DECODE_NS);
+	const double reads = p->positions ? p->rank_reads : p->reads, tested = p->positions ? 0 : p->tested;
+	const double refine = p->positions ? p->ranks * RANK_NS + rows * p->turned * TURN_NS : rows * tested * TEST_NS;
+	const double work =
+		all * (p->count * BLOCK_NS + reads * WORDS_NS) + refine + (room ? 0 : p->missing * DECODE_NS);
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing * MAKE_ROW_NS : 0,
 		.run_ns = (threads > 1 ? fmin(work, work / threads + cpu->profile.handover_ns) : work) + blocks * LIST_NS,
 		.rows_out = rows * p->share,
 		.runs = blocks,
-		.bytes = rows / 8 * (p->reads + 1) + rows * p->tested * 64,
+		.bytes = rows / 8 * (reads + 1) + rows * tested * 64 + (p->positions ? rows * p->turned * 4 : 0),
 	};
 }

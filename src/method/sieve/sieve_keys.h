@@ -7,6 +7,13 @@
 
 #define RQL_SIEVE_WORDS (RQL_STORE_BLOCK / 64) /* of a block's bit vector */
 
+/* The rows that there are, in a word of a block's bit vector. */
+static inline uint64_t rql_sieve_live(uint32_t rows, uint32_t word)
+{
+	const uint32_t left = word * 64 < rows ? rows - word * 64 : 0;
+	return left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
+}
+
 /* Has the column such keys? Not one with an integer beyond 64 bits. */
 static inline bool rql_sieve_can(const struct rql_store_column *column)
 {
@@ -40,7 +47,8 @@ static inline uint64_t rql_sieve_key_of(const struct rql_store_view *view, uint6
 	return rql_real_place(wide);
 }
 
-/* Keys of rows [first, first + count) of a block, as rql_store_decode_*; valid: bit set: there is one. count is not 0. */
+/* Keys of rows [first, first + count) of a block, as rql_store_decode_*; valid: bit set: there is one. count is not 0.
+ * */
 void rql_sieve_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                       uint32_t first, uint32_t count, uint64_t *keys, uint64_t *valid);
 

@@ -1,8 +1,8 @@
 /* A sieve's vectors of one segment and column in a GPU's memory, and the keys that decide what they leave undecided: a
  * movable placement (device/placement.h) that the segment owns, as the run it is a copy of.
  *
- * Keys are a copy of their own, distances from the segment's least one in 32 bits where they fit, else 64: a lane takes one
- * key of a row, wherever blocks of the store are packed otherwise. Bytes a row: vectors / 8 + 4 or 8. */
+ * Keys are a copy of their own, distances from the segment's least one in 32 bits where they fit, else 64: a lane
+ * takes one key of a row, wherever blocks of the store are packed otherwise. Bytes a row: vectors / 8 + 4 or 8. */
 #ifndef RQL_METHOD_SIEVE_SIEVE_PLACE_H
 #define RQL_METHOD_SIEVE_SIEVE_PLACE_H
 
@@ -12,14 +12,14 @@
 struct rql_sieve_placed {
 	struct rql_placement placement; /* first */
 	struct rql_sieve_shape shape;   /* bins: its own */
-	struct rql_buffer *buffer;      /* uint64_t vectors[rql_sieve_vector_count][block_count][RQL_SIEVE_WORDS], then keys */
+	struct rql_buffer *buffer;      /* vectors as the run has them, then keys */
 	uint64_t keys_at;               /* bytes into it */
-	bool wide;                      /* uint64_t keys[block_count][RQL_STORE_BLOCK], else uint32_t; under NULLs anything */
+	bool wide;                      /* keys: uint64_t[block_count][RQL_STORE_BLOCK], else uint32_t */
 	uint64_t least, span;           /* keys: least .. least + span */
 };
 
-/* One more reference; made of the CPU's run (cpu), which is made where it is not there, and uploaded: *uploaded grows by
- * that. Release its placement. */
+/* One more reference; made of the CPU's run (cpu), which is made where it is not there, and uploaded: *uploaded grows
+ * by that. Release its placement. */
 rql_status rql_sieve_placed_get(const struct rql_store_snapshot *snapshot, uint32_t segment,
                                 const struct rql_index_of *of, struct rql_device *gpu, struct rql_device *cpu,
                                 struct rql_progress *progress, uint64_t *uploaded, struct rql_sieve_placed **out,

@@ -1,5 +1,5 @@
-/* A condition of one column as ranges of keys: what bins are compared with, and rows of bins at the boundary. Ranges of a
- * coded column are codes of the snapshot until they are those of a segment. */
+/* A condition of one column as ranges of keys: what bins are compared with, and rows of bins at the boundary. Ranges
+ * of a coded column are codes of the snapshot until they are those of a segment. */
 #ifndef RQL_METHOD_SIEVE_SIEVE_PREDICATE_H
 #define RQL_METHOD_SIEVE_SIEVE_PREDICATE_H
 

@@ -14,8 +14,12 @@ struct rql_prepared {
 	struct rql_index_of *of;                /* [count]: the sieve of each */
 	/* Expected, of what was there when it was prepared; shares of the snapshot's rows. */
 	double share;         /* that pass all */
-	double tested;        /* whose values are read */
-	double reads;         /* vectors, as many as a segment reads on average */
+	double tested;        /* by values: whose values are read */
+	double reads;         /* ... vectors, as many as a segment reads on average */
+	bool positions;       /* all segments are answered by them on the CPU; else by values, as on GPUs */
+	double ranks;         /* by positions: bounds searched for, in all parts together */
+	double rank_reads;    /* ... vectors */
+	double turned;        /* ... rows turned over, as a share */
 	double missing;       /* of all predicates' rows, those without a run */
 	double missing_bytes; /* that the runs will take which are not there */
 };
@@ -40,9 +44,9 @@ struct rql_sieve_doubt {
 	uint64_t tests;  /* a bit for each test that has some */
 	uint64_t *maybe; /* [tests][RQL_SIEVE_WORDS] */
 };
-/* A block of the segment under `count` tests, in three steps, which are as many passes over some blocks: the rows that pass
- * or may, as ROWS have them (false: none does); their values asked for ahead; and those that pass (false: none does).
- * *tested grows by the values that were read. */
+/* A block of the segment under `count` tests, in three steps, which are as many passes over some blocks: the rows that
+ * pass or may, as ROWS have them (false: none does); their values asked for ahead; and those that pass (false: none
+ * does). *tested grows by the values that were read. */
 bool rql_sieve_block_vectors(const struct rql_sieve_test *tests, uint32_t count, uint32_t block, uint64_t *bits,
                              struct rql_sieve_doubt *doubt);
 void rql_sieve_block_fetch(const struct rql_sieve_test *tests, uint32_t count, uint32_t block, const uint64_t *bits,

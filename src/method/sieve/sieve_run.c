@@ -1,5 +1,5 @@
 /* Runs: made of a segment's column, found and given up by the table of placements. */
-#include "method/sieve/sieve_run.h"
+#include "method/sieve/sieve_positions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,8 @@ static rql_status make_bins(struct making *m, struct rql_error *err)
 	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, sample, (uint64_t)m->segment->blocks * words * 64, err));
 	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, spare, (uint64_t)m->segment->blocks * words * 64, err));
 	const uint32_t count = take_sample(m, words, sample);
-	run->shape.bins.count = rql_sieve_bounds(rql_sort_words(sample, spare, count, 0), count, most, run->shape.bins.bounds);
+	const uint64_t *sorted = rql_sort_words(sample, spare, count, 0);
+	run->shape.bins.count = rql_sieve_bounds(sorted, count, most, run->shape.bins.bounds);
 	for (uint32_t b = 0; b < run->shape.bins.count; b++)
 		run->shape.bins.bin[b] = (struct rql_sieve_bin){.least = UINT64_MAX};
 	choose_digits(&run->shape, &m->form);
@@ -241,6 +242,8 @@ static rql_status fill(struct making *m, struct rql_error *err)
 	if (is_cancelled(m))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	merge_bins(m);
+	if (m->form.positions)
+		RQL_TRY(rql_sieve_positions_make(run, m->segment, m->view, m->device, m->progress, &m->scratch, err));
 	return RQL_OK;
 }
 
@@ -279,9 +282,10 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 
 /* ---- finding ---- */
 /* The key says the form, so that sieves of several forms of one column live beside each other. */
-struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of, char key[32])
+struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                    char key[32])
 {
-	(void)snprintf(key, 32, "%ux%u", of->sieve.vectors, of->sieve.components);
+	(void)snprintf(key, 32, "%ux%u%s", of->sieve.vectors, of->sieve.components, of->sieve.positions ? "p" : "");
 	return (struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = key};
 }
 

@@ -1,13 +1,13 @@
-/* What a sieve keeps of one segment and column: bins, and bit vectors that say of every row in which it is. It lies in the
- * table of placements, as copies of segments on GPUs do: made by the first who needs it, found again by the segment's
- * identity, gone with the segment. So nothing of it can be stale.
+/* What a sieve keeps of one segment and column: bins, and bit vectors that say of every row in which it is. It lies in
+ * the table of placements, as copies of segments on GPUs do: made by the first who needs it, found again by the
+ * segment's identity, gone with the segment. So nothing of it can be stale.
  *
- * A vector has a bit for each row, blocks of 64 words as ROWS have. The vectors are nested (RTScan 4.3.1): C(i), the rows of
- * bins below i. Two forms are stored:
+ * A vector has a bit for each row, blocks of 64 words as ROWS have. The vectors are nested (RTScan 4.3.1): C(i), the
+ * rows of bins below i. Two forms are stored:
  *   one component    C(1) .. C(n - 1) of n bins: a cut reads one vector.
- *   two components   bins as numbers of two digits, bin = high * base + low, each digit's vectors nested (Chan and Ioannidis,
- *                    SIGMOD 1998, range-encoded): C(i) = high(h) | (high(h + 1) & low(l)) of i = h * base + l. A cut reads
- *                    three vectors, but v vectors make about (v / 2 + 1)^2 bins instead of v + 1.
+ *   two components   bins as numbers of two digits, bin = high * base + low, each digit's vectors nested (Chan and
+ *                    Ioannidis, SIGMOD 1998, range-encoded): C(i) = high(h) | (high(h + 1) & low(l)) of
+ *                    i = h * base + l. A cut reads three vectors, but v vectors make about (v / 2 + 1)^2 bins.
  * NULL rows are in no bin. C(n) has all others: a vector where the segment has NULLs, else all its rows.
  *
  * Bytes: rows / 8 a vector. A one-sided predicate cuts twice, below its boundary bin and behind it, and both cuts share
@@ -43,12 +43,17 @@ struct rql_sieve_vectors {
 };
 struct rql_sieve_vectors rql_sieve_cut_vectors(const struct rql_sieve_shape *shape, uint32_t i);
 
+struct rql_sieve_part;
 struct rql_sieve_run {
 	struct rql_placement placement; /* first */
 	struct rql_mem mem;
 	struct rql_sieve_shape shape;
 	struct rql_sieve_block *blocks; /* [block_count] */
 	uint64_t *vectors;              /* [rql_sieve_vector_count][block_count][RQL_SIEVE_WORDS] */
+	/* sieve_positions.h; NULL: the form has none. */
+	struct rql_sieve_part *parts;
+	uint32_t *starts;    /* [parts][bins.count + 1]: ranks in the part at which bins begin */
+	uint32_t *positions; /* rows of a part by rank */
 };
 
 /* The same as pointers. NULL of first and third: no row; of second, where third is not NULL: every row. all: every row,

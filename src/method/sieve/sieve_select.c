@@ -1,19 +1,31 @@
 /* A run on the CPU: blocks under all predicates, by all threads, then the blocks that have rows. */
+#include "method/sieve/sieve_positions.h"
 #include "method/sieve/sieve_query.h"
 #include "util/simd.h"
 
 #define WORDS RQL_SIEVE_WORDS
 #define MORSEL 8u /* blocks: their vectors stay in the first caches until their values have come */
 
+/* Neighbouring blocks of a segment that a thread takes at once: a part of positions, or a few blocks whose values are
+ * read. */
+struct task {
+	const struct rql_sieve_test *tests;
+	uint64_t out; /* the first block in the snapshot */
+	uint32_t first, count;
+	bool by_positions;
+};
 struct selecting {
 	const struct rql_prepared *p;
 	const struct rql_store_kernels *kernels;
 	struct rql_progress *progress;
-	struct rql_sieve_test *tests;      /* [segments][predicates] */
-	struct rql_sieve_doubt *doubts;    /* [threads][MORSEL] */
-	uint64_t *tested;                  /* [threads] */
-	uint64_t *bits;                    /* [blocks][WORDS] */
-	bool *some;                        /* [blocks] */
+	struct rql_sieve_test *tests;   /* [segments][predicates] */
+	struct task *tasks;             /* [task_count] */
+	uint64_t task_count;
+	struct rql_sieve_doubt *doubts; /* [threads][MORSEL] */
+	uint64_t **room;                /* [threads]: a part's bitmap; NULL: no task is by positions */
+	uint64_t *tested;               /* [threads]: values read, or rows turned over */
+	uint64_t *bits;                 /* [blocks][WORDS] */
+	bool *some;                     /* [blocks] */
 };
 
 static bool is_cancelled(const struct selecting *s)
@@ -21,42 +33,92 @@ static bool is_cancelled(const struct selecting *s)
 	return s->progress && atomic_load(&s->progress->cancel);
 }
 
-/* A block of the morsel, in its segment. */
-struct place {
-	const struct rql_sieve_test *tests;
-	uint32_t block;
-	struct rql_sieve_doubt *doubt;
-};
-
-static struct place place_of(const struct selecting *s, uint64_t block, unsigned worker)
+static void select_by_values(const struct selecting *s, const struct task *t, unsigned worker)
 {
-	const struct rql_store_snapshot *snapshot = s->p->snapshot;
-	const struct rql_store_segment *segment = rql_store_locate(snapshot, block);
-	return (struct place){.tests = s->tests + (segment - snapshot->segments) * s->p->count,
-	                      .block = (uint32_t)(block - segment->first_block),
-	                      .doubt = &s->doubts[worker * MORSEL + block % MORSEL]};
+	const uint32_t count = s->p->count;
+	struct rql_sieve_doubt *doubts = &s->doubts[worker * MORSEL];
+	for (uint32_t b = 0; b < t->count; b++) {
+		uint64_t *bits = s->bits + (t->out + b) * WORDS;
+		bool *some = &s->some[t->out + b];
+		*some = rql_sieve_block_vectors(t->tests, count, t->first + b, bits, &doubts[b]);
+		if (*some)
+			rql_sieve_block_fetch(t->tests, count, t->first + b, bits, &doubts[b]);
+	}
+	for (uint32_t b = 0; b < t->count; b++)
+		if (s->some[t->out + b])
+			s->some[t->out + b] = rql_sieve_block_values(t->tests, count, s->kernels, t->first + b, &doubts[b],
+			                                             s->bits + (t->out + b) * WORDS, &s->tested[worker]);
 }
 
-static void select_blocks(void *state, uint64_t index, unsigned worker)
+static void select_by_positions(const struct selecting *s, const struct task *t, unsigned worker)
+{
+	const uint32_t part = t->first / RQL_SIEVE_PART_BLOCKS;
+	uint64_t *bits = s->bits + t->out * WORDS, *room = s->room[worker];
+	bool first = true;
+	for (uint32_t k = 0; k < s->p->count; k++) {
+		const struct rql_sieve_test *test = &t->tests[k];
+		const enum rql_sieve_part_says says = rql_sieve_part_ask(test->run, part, &test->predicate);
+		if (says == RQL_SIEVE_PART_NONE)
+			return;
+		if (says == RQL_SIEVE_PART_ALL)
+			continue;
+		s->tested[worker] += rql_sieve_part_rows(test->run, s->kernels, test->view, part, &test->predicate,
+		                                         first ? bits : room);
+		for (uint32_t w = 0; w < t->count * WORDS && !first; w++)
+			bits[w] &= room[w];
+		first = false;
+	}
+	if (first)
+		memset(bits, 0xff, (uint64_t)t->count * WORDS * sizeof(*bits));
+	for (uint32_t b = 0; b < t->count; b++) {
+		uint64_t any = 0;
+		for (uint32_t w = 0; w < WORDS; w++)
+			any |= bits[b * WORDS + w];
+		s->some[t->out + b] = any != 0;
+	}
+}
+
+static void select_task(void *state, uint64_t index, unsigned worker)
 {
 	const struct selecting *s = state;
-	const uint32_t count = s->p->count;
-	const uint64_t first = index * MORSEL, blocks = s->p->snapshot->blocks;
-	const uint64_t end = first + MORSEL < blocks ? first + MORSEL : blocks;
+	const struct task *t = &s->tasks[index];
 	if (is_cancelled(s))
 		return;
-	for (uint64_t b = first; b < end; b++) {
-		const struct place at = place_of(s, b, worker);
-		s->some[b] = rql_sieve_block_vectors(at.tests, count, at.block, s->bits + b * WORDS, at.doubt);
-		if (s->some[b])
-			rql_sieve_block_fetch(at.tests, count, at.block, s->bits + b * WORDS, at.doubt);
+	if (t->by_positions)
+		select_by_positions(s, t, worker);
+	else
+		select_by_values(s, t, worker);
+}
+
+static bool has_positions(const struct selecting *s, uint32_t segment)
+{
+	bool all = true;
+	for (uint32_t t = 0; t < s->p->count; t++) {
+		const struct rql_sieve_test *test = &s->tests[(uint64_t)segment * s->p->count + t];
+		all = all && test->run && test->run->parts && test->predicate.count <= RQL_SIEVE_PART_RANGES_MOST;
 	}
-	for (uint64_t b = first; b < end; b++) {
-		const struct place at = place_of(s, b, worker);
-		if (s->some[b])
-			s->some[b] = rql_sieve_block_values(at.tests, count, s->kernels, at.block, at.doubt, s->bits + b * WORDS,
-			                                    &s->tested[worker]);
+	return all;
+}
+
+static rql_status cut_tasks(struct selecting *s, struct rql_arena *arena, struct rql_error *err)
+{
+	const struct rql_store_snapshot *snapshot = s->p->snapshot;
+	const uint64_t most = snapshot->blocks / MORSEL + snapshot->segment_count + 1;
+	s->tasks = RQL_NEW_ARRAY(arena, struct task, most);
+	if (!s->tasks)
+		return rql_error_memory(err, most * sizeof(*s->tasks), "the rows of a sieve");
+	for (uint32_t g = 0; g < snapshot->segment_count; g++) {
+		const struct rql_store_segment *segment = &snapshot->segments[g];
+		const bool positions = has_positions(s, g);
+		const uint32_t step = positions ? RQL_SIEVE_PART_BLOCKS : MORSEL;
+		for (uint32_t b = 0; b < segment->blocks; b += step)
+			s->tasks[s->task_count++] = (struct task){.tests = s->tests + (uint64_t)g * s->p->count,
+			                                          .out = segment->first_block + b,
+			                                          .first = b,
+			                                          .count = segment->blocks - b < step ? segment->blocks - b : step,
+			                                          .by_positions = positions};
 	}
+	return RQL_OK;
 }
 
 /* A run that there is no room for is done without. */
@@ -90,7 +152,14 @@ static rql_status open_selecting(struct selecting *s, struct rql_device *cpu, st
 	s->tested = RQL_NEW_ARRAY(arena, uint64_t, threads);
 	s->some = RQL_NEW_ARRAY(arena, bool, snapshot->blocks + 1);
 	s->bits = rql_arena_alloc(arena, bytes); /* every block that counts is written whole */
-	bool ok = s->doubts && s->tested && s->some && s->bits;
+	s->room = RQL_NEW_ARRAY(arena, uint64_t *, threads);
+	bool ok = s->doubts && s->tested && s->some && s->bits && s->room, positions = false;
+	for (uint64_t t = 0; t < s->task_count; t++)
+		positions = positions || s->tasks[t].by_positions;
+	for (unsigned t = 0; t < threads && ok && positions; t++) {
+		s->room[t] = rql_arena_alloc(arena, RQL_SIEVE_PART_ROWS / 8);
+		ok = s->room[t] != NULL;
+	}
 	for (unsigned d = 0; d < threads * MORSEL && ok; d++) {
 		s->doubts[d].maybe = rql_arena_alloc(arena, (uint64_t)s->p->count * WORDS * sizeof(uint64_t));
 		ok = s->doubts[d].maybe != NULL;
@@ -122,7 +191,6 @@ static rql_status select_rows(struct selecting *s, struct rql_device *cpu, struc
                               struct rql_port *out, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = s->p->snapshot;
-	RQL_TRY(open_selecting(s, cpu, arena, err));
 	double bytes = 0;
 	for (uint32_t g = 0; g < snapshot->segment_count; g++) {
 		RQL_TRY(bind_segment(s, g, cpu, arena, err));
@@ -130,7 +198,9 @@ static rql_status select_rows(struct selecting *s, struct rql_device *cpu, struc
 			bytes += rql_sieve_test_reads(&s->tests[(uint64_t)g * s->p->count + t]) *
 			         (double)snapshot->segments[g].blocks * RQL_STORE_BLOCK / 8;
 	}
-	rql_pool_run(cpu->pool, (snapshot->blocks + MORSEL - 1) / MORSEL, select_blocks, s);
+	RQL_TRY(cut_tasks(s, arena, err));
+	RQL_TRY(open_selecting(s, cpu, arena, err));
+	rql_pool_run(cpu->pool, s->task_count, select_task, s);
 	if (is_cancelled(s))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	RQL_TRY(list_blocks(s, arena, out, err));

@@ -1,6 +1,7 @@
-/* The kinds "sorted" and "hash": indexes of one column; and what sieves (sieve.c) have in common with them. They hold no rows of their own. An index says that look-ups are
- * wanted in the columns structures of its table, and the method that looks up keeps what it needs by their segments
- * (method/contents.h); so an index is never stale. CREATE and REFRESH make that ahead of the first query. */
+/* The kinds "sorted" and "hash": indexes of one column; and what sieves (sieve.c) have in common with them. They hold
+ * no rows of their own. An index says that look-ups are wanted in the columns structures of its table, and the method
+ * that looks up keeps what it needs by their segments (method/contents.h); so an index is never stale. CREATE and
+ * REFRESH make that ahead of the first query. */
 #include <stdlib.h>
 #include "structure/columns/columns.h"
 #include "structure/index/index.h"

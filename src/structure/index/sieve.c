@@ -1,6 +1,7 @@
-/* The kind "sieve": bit vectors of one or more columns, by which conjunctions of predicates become rows. What CREATE INDEX
- * says; index.c does the rest. */
+/* The kind "sieve": bit vectors of one or more columns, by which conjunctions of predicates become rows. What CREATE
+ * INDEX says; index.c does the rest. */
 #include <stdlib.h>
+#include <strings.h>
 #include "structure/columns/columns.h"
 #include "structure/index/index.h"
 
@@ -18,31 +19,45 @@ static bool read_number(const struct rql_option *o, uint32_t least, uint32_t mos
 	return true;
 }
 
+static bool read_refine(const struct rql_option *o, bool *positions)
+{
+	*positions = strcasecmp(o->value, "positions") == 0;
+	return *positions || strcasecmp(o->value, "values") == 0;
+}
+
 static rql_status read_options(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
                                struct rql_structure_options *out, struct rql_error *err)
 {
 	(void)arena;
 	*out = (struct rql_structure_options){.refresh = RQL_REFRESH_MANUAL,
-	                                      .sieve = {.vectors = VECTORS, .components = 2}};
+	                                      .sieve = {.vectors = VECTORS, .components = 2, .positions = true}};
 	for (uint32_t i = 0; i < st->option_count; i++) {
 		const struct rql_option *o = &st->options[i];
-		const bool vectors = strcmp(o->name, "vectors") == 0;
-		if (!vectors && strcmp(o->name, "components") != 0)
+		bool known = true;
+		if (strcmp(o->name, "vectors") == 0)
+			known = read_number(o, 1, RQL_SIEVE_VECTORS_MOST, &out->sieve.vectors);
+		else if (strcmp(o->name, "components") == 0)
+			known = read_number(o, 1, 2, &out->sieve.components);
+		else if (strcmp(o->name, "refine") == 0)
+			known = read_refine(o, &out->sieve.positions);
+		else
 			return rql_error_at(err, sql, o->position,
-			                    "Binder Error: CREATE INDEX ... USING sieve has no option \"%s\"; its options are vectors "
-			                    "(1 to %u) and components (1, 2)",
+			                    "Binder Error: CREATE INDEX ... USING sieve has no option \"%s\"; its options are "
+			                    "vectors (1 to %u), components (1, 2) and refine (values, positions)",
 			                    o->name, RQL_SIEVE_VECTORS_MOST);
-		if (vectors ? !read_number(o, 1, RQL_SIEVE_VECTORS_MOST, &out->sieve.vectors)
-		            : !read_number(o, 1, 2, &out->sieve.components))
-			return rql_error_at(err, sql, o->position, "Binder Error: the option %s cannot be '%s'; it is a number from 1 to %u",
-			                    o->name, o->value, vectors ? RQL_SIEVE_VECTORS_MOST : 2);
+		if (!known)
+			return rql_error_at(err, sql, o->position,
+			                    "Binder Error: the option %s cannot be '%s'; vectors is a number from 1 to %u, "
+			                    "components is 1 or 2, refine is values or positions",
+			                    o->name, o->value, RQL_SIEVE_VECTORS_MOST);
 	}
 	return RQL_OK;
 }
 
 static void put_options(struct rql_strbuf *out, const struct rql_structure_options *options)
 {
-	rql_strbuf_printf(out, "vectors = %u, components = %u", options->sieve.vectors, options->sieve.components);
+	rql_strbuf_printf(out, "vectors = %u, components = %u, refine = %s", options->sieve.vectors,
+	                  options->sieve.components, options->sieve.positions ? "positions" : "values");
 }
 
 static rql_status describe(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,

@@ -71,7 +71,8 @@ uint test_word(const rql_sieve_kernel_test t, uint64_t first, uint rows, uint as
 	for (; asked != 0u; asked &= asked - 1u) {
 		const uint bit = uint(findLSB(asked));
 		const uint64_t row = first + bit;
-		const uint64_t key = t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
+		const uint64_t key =
+			t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
 		if (!in_ranges(t, key))
 			rows &= ~(1u << bit);
 	}
