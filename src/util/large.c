@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +177,12 @@ void *rql_large_alloc(uint64_t bytes)
 {
 	bool clean;
 	struct block *b = take(bytes, false, true, &clean);
+	return b ? b + 1 : NULL;
+}
+
+void *rql_large_reserve(uint64_t bytes, bool *zero)
+{
+	struct block *b = take(bytes, true, false, zero);
 	return b ? b + 1 : NULL;
 }
 

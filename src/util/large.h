@@ -6,6 +6,7 @@
 #ifndef RQL_UTIL_LARGE_H
 #define RQL_UTIL_LARGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "util/threads.h"
 
@@ -17,6 +18,9 @@ void *rql_large_alloc(uint64_t bytes);
 /* Zeroed; by all threads of the pool where that takes long (NULL: by the caller). */
 void *rql_large_zalloc(uint64_t bytes, struct rql_pool *pool);
 uint64_t *rql_large_words(uint64_t words, struct rql_pool *pool); /* words of 0 */
+/* For arrays of which each part is zeroed by whoever first writes there: *zero: it is zero already, else it has any
+ * content. Its pages are small, so that no memory is asked for but what is written. */
+void *rql_large_reserve(uint64_t bytes, bool *zero);
 void rql_large_free(void *block); /* NULL accepted */
 /* Bytes that are kept, and at most so many from now on. */
 uint64_t rql_large_kept(void);

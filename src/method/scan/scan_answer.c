@@ -12,8 +12,8 @@ struct answering {
 	const struct rql_scan *scan;
 	const struct rql_scan_groups *g;
 	uint64_t count;
-	struct rql_scan_found *found; /* room for twice as many where they are sorted; NULL: in the order of the parts */
-	uint64_t *starts;                   /* of an array: groups before each stretch of it */
+	struct rql_scan_found *found; /* room for twice as many where they are sorted; NULL: in the order of the parts, or of the array */
+	uint64_t *starts;                   /* of an array, or a list: groups before each stretch of it */
 	uint64_t first[RQL_SCAN_PARTS + 1]; /* groups before each part */
 	bool nothing;                       /* nothing passed: only an answer without group keys has a row then */
 	struct rql_port *out;
@@ -72,25 +72,35 @@ static void fetch_parts(const struct answering *a, uint64_t begin, uint64_t n, s
 	}
 }
 
-/* An array's rows that are groups, in stretches that threads share. */
-#define STRETCH (UINT64_C(1) << 16)
+/* An array's rows that are groups, in stretches that threads share. A chunk of an answer looks for its first group from the
+ * beginning of a stretch on. */
+#define STRETCH (UINT64_C(1) << 10)
+_Static_assert(RQL_SCAN_RUN % STRETCH == 0, "a stretch lies in one run");
+
+/* The rows of a stretch; NULL: there are none, so that all of them would be empty. */
+static const uint64_t *stretch_rows(const struct rql_scan_groups *g, uint64_t index, uint64_t *count)
+{
+	uint64_t begin = index * STRETCH, in_run = begin % RQL_SCAN_RUN, left = g->capacity - begin;
+	const uint64_t *run = rql_scan_groups_run(g, begin - in_run);
+	*count = left < STRETCH ? left : STRETCH;
+	return run ? run + in_run * g->scan->row_words : NULL;
+}
 
 static void count_stretch(void *state, uint64_t index, unsigned worker)
 {
 	const struct answering *a = state;
-	const struct rql_scan_groups *g = a->g;
-	uint64_t words = a->scan->row_words, end = (index + 1) * STRETCH < g->capacity ? (index + 1) * STRETCH : g->capacity;
-	uint64_t count = 0;
+	uint64_t words = a->scan->row_words, count = 0, room;
+	const uint64_t *row = stretch_rows(a->g, index, &room);
 	(void)worker;
-	for (uint64_t i = index * STRETCH; i < end; i++)
-		count += g->rows[i * words] != 0;
+	for (uint64_t i = 0; i < room && row; i++, row += words)
+		count += *row != 0;
 	a->starts[index] = count;
 }
 
-/* Entry i of an array, or of a list. */
-static struct rql_scan_found found_at(const struct rql_scan_groups *g, uint64_t i)
+/* Entry i of an array, or of a list, whose row this is. */
+static struct rql_scan_found found_at(const struct rql_scan_groups *g, uint64_t i, const uint64_t *row)
 {
-	struct rql_scan_found f = {.low = i, .row = g->rows + i * g->scan->row_words};
+	struct rql_scan_found f = {.low = i, .row = row};
 	if (g->keys && g->two_words) {
 		const uint64_t high = g->keys[2 * i] - 1;
 		f.low = g->keys[2 * i + 1] | high << RQL_SCAN_LOW_BITS;
@@ -104,13 +114,34 @@ static struct rql_scan_found found_at(const struct rql_scan_groups *g, uint64_t 
 static void list_stretch(void *state, uint64_t index, unsigned worker)
 {
 	const struct answering *a = state;
-	const struct rql_scan_groups *g = a->g;
-	uint64_t words = a->scan->row_words, end = (index + 1) * STRETCH < g->capacity ? (index + 1) * STRETCH : g->capacity;
+	uint64_t words = a->scan->row_words, room;
+	const uint64_t *row = stretch_rows(a->g, index, &room);
 	struct rql_scan_found *to = a->found + a->starts[index];
 	(void)worker;
-	for (uint64_t i = index * STRETCH; i < end; i++)
-		if (g->rows[i * words])
-			*to++ = found_at(g, i);
+	for (uint64_t i = 0; i < room && row; i++, row += words)
+		if (*row)
+			*to++ = found_at(a->g, index * STRETCH + i, row);
+}
+
+/* Groups [begin, begin + n) of an array, n > 0. */
+static void fetch_array(const struct answering *a, uint64_t begin, uint64_t n, struct rql_scan_found *to)
+{
+	uint64_t words = a->scan->row_words, low = 0, high = (a->g->capacity + STRETCH - 1) / STRETCH, room, got = 0;
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+		*(a->starts[middle] <= begin ? &low : &high) = middle;
+	}
+	for (uint64_t skip = begin - a->starts[low]; got < n; low++) {
+		const uint64_t *row = stretch_rows(a->g, low, &room);
+		for (uint64_t i = 0; i < room && row && got < n; i++, row += words) {
+			if (!*row)
+				continue;
+			if (skip)
+				skip--;
+			else
+				to[got++] = found_at(a->g, low * STRETCH + i, row);
+		}
+	}
 }
 
 /* So many groups, in stretches. */
@@ -180,7 +211,8 @@ static rql_status find_groups(struct answering *a, struct rql_scan_found **memor
 	for (uint32_t p = 0; g->parts && p < RQL_SCAN_PARTS; p++)
 		a->first[p + 1] = a->first[p] + g->parts[p].count;
 	*memory = NULL;
-	if (!g->parts || sorted || !rql_scan_wants_all(scan)) {
+	bool whole = g->parts || (a->starts && !g->keys); /* groups are found again where they lie */
+	if (!whole || sorted || !rql_scan_wants_all(scan)) {
 		*memory = a->found = rql_large_alloc(room * sizeof(struct rql_scan_found));
 		if (!a->found)
 			return rql_error_memory(err, room * sizeof(struct rql_scan_found), "the groups of an answer");
@@ -235,7 +267,9 @@ static void put_chunk(void *state, uint64_t index, unsigned worker)
 	struct rql_scan_found room[CHUNK];
 	const struct rql_scan_found *found = a->found ? a->found + begin : room;
 	(void)worker;
-	if (!a->found)
+	if (!a->found && a->starts)
+		fetch_array(a, begin, end - begin, room);
+	else if (!a->found)
 		fetch_parts(a, begin, end - begin, room);
 	for (uint32_t p = 0; p < a->scan->part_count; p++)
 		put_keys(a, p, found, begin, end);
@@ -285,17 +319,13 @@ rql_status rql_scan_answer(const struct rql_scan *scan, struct rql_scan_groups *
 	if (array && !(a.starts = calloc(g->capacity / STRETCH + 1, sizeof *a.starts)))
 		return rql_error_memory(err, g->capacity / STRETCH * sizeof *a.starts, "the groups of an answer");
 	rql_status status = find_groups(&a, &memory, err);
-	free(a.starts);
-	if (status != RQL_OK) {
-		rql_large_free(memory);
-		return status;
+	if (status == RQL_OK && !make_columns(&a, arena))
+		status = rql_error_memory(err, a.count * 16, "an answer's columns");
+	if (status == RQL_OK) {
+		rql_scan_each(g->pool, (a.count + CHUNK - 1) / CHUNK, put_chunk, &a);
+		*out = answer;
 	}
-	if (!make_columns(&a, arena)) {
-		rql_large_free(memory);
-		return rql_error_memory(err, a.count * 16, "an answer's columns");
-	}
-	rql_scan_each(g->pool, (a.count + CHUNK - 1) / CHUNK, put_chunk, &a);
 	rql_large_free(memory);
-	*out = answer;
-	return RQL_OK;
+	free(a.starts);
+	return status;
 }

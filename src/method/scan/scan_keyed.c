@@ -107,9 +107,13 @@ rql_status rql_scan_keyed_add(struct rql_scan_worker *w, uint32_t first, uint32_
 static uint32_t *number(const struct rql_scan_groups *g)
 {
 	uint32_t *numbers = malloc((g->capacity + 1) * sizeof *numbers), found = 0;
-	for (uint64_t i = 0; i < g->capacity && numbers; i++) {
-		numbers[i] = found;
-		found += g->rows[i * g->scan->row_words] != 0;
+	for (uint64_t begin = 0; begin < g->capacity && numbers; begin += RQL_SCAN_RUN) {
+		const uint64_t *row = rql_scan_groups_run(g, begin);
+		uint64_t end = begin + RQL_SCAN_RUN < g->capacity ? begin + RQL_SCAN_RUN : g->capacity;
+		for (uint64_t i = begin; i < end && row; i++, row += g->scan->row_words) {
+			numbers[i] = found;
+			found += *row != 0;
+		}
 	}
 	return numbers;
 }

@@ -212,12 +212,21 @@ rql_status rql_scan_hash_merge(struct rql_scan_hash *const *all, uint32_t count,
                                struct rql_scan_part_groups **parts, struct rql_error *err);
 void rql_scan_hash_free_parts(struct rql_scan_part_groups *parts); /* NULL accepted */
 
+/* A large array is made ready run by run, so many rows at once, by the worker that first counts something there: of groups
+ * that lie together in the table each worker fills its own share of its array, and no other page of it is asked for. */
+#define RQL_SCAN_RUN_SHIFT 14u
+#define RQL_SCAN_RUN (UINT64_C(1) << RQL_SCAN_RUN_SHIFT)
+
 struct rql_scan_groups {
 	const struct rql_scan *scan;
 	uint64_t *rows;    /* [copies * group_count * row_words]; of a list: [capacity * row_words] */
 	uint64_t *keys;    /* a list of groups, not an array: group number + 1; of two words as a GPU lists them: */
 	bool two_words;    /* (scan_kernels.h) */
 	uint64_t capacity; /* array: group_count */
+	uint64_t **runs;   /* of a large array: each run's rows, NULL: none of its groups exists; after rql_scan_groups_merge
+	                    * perhaps in another worker's array. NULL: `rows` has them all */
+	uint64_t missing;  /* runs that are not there yet */
+	bool zero;         /* what is not there yet is zero */
 	uint64_t used;
 	uint32_t copies;
 	bool ready;                         /* its memory is there */
@@ -225,8 +234,12 @@ struct rql_scan_groups {
 	struct rql_scan_part_groups *parts; /* what rql_scan_groups_merge has made of it and the others', or NULL */
 	struct rql_pool *pool;              /* for shaping an answer; NULL: the caller alone */
 };
-/* pool: whose threads make large arrays present; NULL: the caller's. */
-bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan, struct rql_pool *pool);
+/* Groups [i, i + RQL_SCAN_RUN) of an array, i a multiple of that; NULL: none of them exists. */
+static inline const uint64_t *rql_scan_groups_run(const struct rql_scan_groups *g, uint64_t i)
+{
+	return g->runs ? g->runs[i >> RQL_SCAN_RUN_SHIFT] : g->rows + i * g->scan->row_words;
+}
+bool rql_scan_groups_init(struct rql_scan_groups *g, const struct rql_scan *scan);
 void rql_scan_groups_free(struct rql_scan_groups *g);
 void rql_scan_groups_clear(struct rql_scan_groups *g); /* as after init; keeps the memory */
 /* rows[i] = the row of group number groups[i] (and high[i], of wide scans), in which the row is counted. false: out of

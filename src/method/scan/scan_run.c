@@ -24,8 +24,7 @@ struct run {
 
 /* ---- workers at rest ---- */
 
-static rql_status take_worker(struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_worker **out,
-                              struct rql_error *err)
+static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err)
 {
 	pthread_mutex_lock(&scan->mutex);
 	struct rql_scan_worker *w = scan->idle;
@@ -35,7 +34,7 @@ static rql_status take_worker(struct rql_scan *scan, struct rql_pool *pool, stru
 	rql_status status = w ? RQL_OK : rql_scan_worker_new(scan, &w, err);
 	if (status == RQL_OK && !w->table.ready) {
 		rql_scan_groups_free(&w->table);
-		if (!rql_scan_groups_init(&w->table, scan, pool)) {
+		if (!rql_scan_groups_init(&w->table, scan)) {
 			rql_scan_worker_free(w);
 			return rql_error_memory(err, scan->hashed ? 0 : scan->group_count * scan->row_words * 8,
 			                        "the groups of a query");
@@ -128,18 +127,14 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 	if (!rql_scan_number_groups(w, first, n))
 		return rql_error_set(&w->error, RQL_ERROR_INTERNAL,
 		                     "a group key's value is outside the range that it was given");
-	if (scan->keyed_count) {
-		for (uint32_t i = 0; i < n; i++)
-			w->table.rows[w->groups[i]]++; /* a row is one word: there are no aggregates */
-		return rql_scan_keyed_add(w, first, n);
-	}
-	if (scan->few) {
+	if (scan->few && !scan->keyed_count) {
 		add_few(w, first, n);
 		return RQL_OK;
 	}
 	if (!rql_scan_groups_rows(&w->table, w->groups, w->high, n, w->rows))
 		return rql_error_memory(&w->error, w->table.hash.used * scan->row_words * 16, "the groups of a query");
-	return add_slots(w, first, n, false);
+	/* With keys a row is its count alone: there are no aggregates. */
+	return scan->keyed_count ? rql_scan_keyed_add(w, first, n) : add_slots(w, first, n, false);
 }
 
 static rql_status scan_block(struct rql_scan_worker *w)
@@ -254,7 +249,7 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
 	if (!run.workers)
 		return rql_error_memory(err, threads * sizeof(*run.workers), "a query's workers");
 	for (; run.threads < threads && status == RQL_OK; run.threads += status == RQL_OK)
-		status = take_worker(run.scan, device->pool, &run.workers[run.threads], err);
+		status = take_worker(run.scan, &run.workers[run.threads], err);
 	if (status != RQL_OK)
 		goto done;
 	run.blocks = under ? under->block_count : snapshot->blocks;
