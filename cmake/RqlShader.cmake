@@ -4,7 +4,7 @@ find_program(RAYQL_GLSLANG NAMES glslangValidator glslang REQUIRED)
 find_program(RAYQL_SPIRV_VAL NAMES spirv-val)
 
 # rql_shaders(TARGET file... )
-# Compiles shader files (stage by extension: .comp .rgen .rmiss .rchit .rahit .rint) of the calling folder
+# Compiles shader files (stage by extension: .comp .vert .frag .rgen .rmiss .rchit .rahit .rint) of the calling folder
 # into headers <build>/shaders/<folder>/<name>.<stage>.h (<folder>: src/device is "device", bench is "bench"), each declaring `static const uint32_t rql_spv_<name>_<stage>[]`
 # (dots and dashes become underscores), and lets TARGET include them as "shaders/<folder>/<name>.<stage>.h". Included
 # files are searched from src/. Variants: "name.comp:variant:-DX=1,-DY" compiles name.comp as name_variant.
@@ -32,6 +32,8 @@ function(rql_shaders target)
 		endif()
 		if(stage STREQUAL "comp")
 			list(APPEND defines -DRQL_COMPUTE=1)
+		elseif(stage STREQUAL "vert")
+			list(APPEND defines -DRQL_VERTEX=1)
 		endif()
 		string(MAKE_C_IDENTIFIER "rql_spv_${name}_${stage}" symbol)
 		set(spv "${out_dir}/${name}.${stage}.spv")

@@ -74,6 +74,9 @@ struct rql_gpu_limits {
 	uint64_t part_primitives;  /* rt: primitives of one part (trace.h) */
 	uint64_t rays_per_launch;  /* rt */
 	uint64_t submission_rays;  /* rt: more are cut into several submissions (rql_trace_piece) */
+	uint32_t image_side;       /* raster: the greatest width and height of an image; and of its layers */
+	uint32_t image_layers;
+	uint32_t targets;          /* raster: images that one draw may write */
 };
 
 struct rql_device_ops; /* device_internal.h: src/device/vulkan, or src/device/fault around it */

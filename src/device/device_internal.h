@@ -2,6 +2,7 @@
 #ifndef RQL_DEVICE_DEVICE_INTERNAL_H
 #define RQL_DEVICE_DEVICE_INTERNAL_H
 
+#include "device/draw.h"
 #include "device/trace.h"
 
 /* What a GPU implementation provides; work.h and trace.h say what each does. The front door (work.c, trace.c) has
@@ -40,6 +41,24 @@ struct rql_device_ops {
 	void (*trace)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
 	              uint64_t rays, struct rql_accel *const *accels, uint32_t accel_count, const struct rql_use *uses,
 	              uint32_t use_count);
+	unsigned (*format_roles)(const struct rql_device *device, enum rql_format format);
+	rql_status (*image_new)(struct rql_device *device, const struct rql_image_spec *spec, const char *what,
+	                        struct rql_image **out, struct rql_error *err);
+	void (*image_free)(struct rql_image *image);
+	rql_status (*draw_pipeline)(struct rql_device *device, const struct rql_draw_kernel *kernel,
+	                            const struct rql_draw_state *state, const uint32_t *constants, uint32_t count,
+	                            const struct rql_pipeline **out, struct rql_error *err);
+	rql_status (*image_pipeline)(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+	                             uint32_t count, const struct rql_pipeline **out, struct rql_error *err);
+	void (*draw)(struct rql_commands *c, const struct rql_draw *draw);
+	void (*dispatch_images)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+	                        const void *args, uint64_t groups, const struct rql_use *uses, uint32_t use_count,
+	                        const struct rql_image_use *images, uint32_t image_count);
+	void (*clear)(struct rql_commands *c, struct rql_image *image, uint32_t first_layer, uint32_t layers,
+	              const uint32_t word[4]);
+	/* read: from the image to the buffer; else the other way */
+	void (*image_copy)(struct rql_commands *c, const struct rql_image_rows *rows, struct rql_buffer *buffer,
+	                   uint64_t offset, bool read);
 	rql_status (*submit)(struct rql_commands *const *list, uint32_t count, uint64_t *ticket, struct rql_error *err);
 	rql_status (*wait)(struct rql_device *device, uint64_t ticket, struct rql_progress *progress,
 	                   struct rql_error *err);
@@ -68,10 +87,12 @@ struct rql_commands {
 	struct rql_error misuse; /* the front door's first complaint; rql_commands_end returns it */
 };
 /* And rql_pipeline with this. */
+enum rql_pipeline_kind { RQL_PIPELINE_COMPUTE, RQL_PIPELINE_IMAGES, RQL_PIPELINE_TRACE, RQL_PIPELINE_DRAW };
 struct rql_pipeline {
 	struct rql_device *device;
-	bool trace;
+	enum rql_pipeline_kind kind;
 	uint32_t args_bytes;
+	struct rql_draw_state state; /* DRAW */
 };
 
 /* src/device/vulkan: fills devices->device[1...] (count is the caller's to move) and returns how many; why there are none
@@ -83,6 +104,17 @@ uint64_t rql_vulkan_validation_errors(void);
 
 /* What can be asked of every device: RQL_OK, or the error of a CPU, a lost device, a device that does not start. */
 rql_status rql_device_ready(struct rql_device *device, struct rql_error *err) RQL_MUST_CHECK;
+/* The checks that all recorders share (work.c). What is wrong is kept for rql_commands_end; false: record nothing. */
+void rql_record_misuse(struct rql_commands *c, const char *fmt, ...) RQL_PRINTF(2, 3);
+bool rql_record_may(struct rql_commands *c, const char *what, bool there);
+bool rql_record_range(struct rql_commands *c, const char *what, const struct rql_buffer *buffer, uint64_t offset,
+                      uint64_t bytes);
+bool rql_record_pass(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                     enum rql_pipeline_kind kind, const void *args, const struct rql_use *uses, uint32_t use_count);
+/* Are a compute kernel and its constants such as rql_pipeline_get takes, and is the device ready? place: of
+ * the result. */
+rql_status rql_kernel_check(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                            uint32_t count, bool place, struct rql_error *err);
 /* Guesses for a GPU of that kind. */
 void rql_profile_guess_gpu(struct rql_device *device);
 void rql_cpu_measure(struct rql_device *device, bool thorough);

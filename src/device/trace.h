@@ -68,10 +68,6 @@ rql_status rql_accel_read(struct rql_device *device,
                           void *state, struct rql_accel **out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- ray-tracing pipelines ---- */
-struct rql_shader {
-	const uint32_t *spirv; /* NULL: none */
-	uint64_t spirv_bytes;
-};
 /* One ray generation shader, one miss shader (it may be empty), one hit group. Static const data. */
 struct rql_trace_kernel {
 	const char *name;

@@ -2,6 +2,7 @@
  * a bug of the caller (RQL_ERROR_INTERNAL), and the message names it. */
 #include "device/device_internal.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #define INTERNAL(err, ...) rql_error_set(err, RQL_ERROR_INTERNAL, __VA_ARGS__)
@@ -97,8 +98,8 @@ rql_status rql_buffer_download(struct rql_buffer *buffer, uint64_t offset, void 
 
 /* ---- kernels ---- */
 
-static rql_status check_kernel(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
-                               uint32_t count, bool place, struct rql_error *err)
+rql_status rql_kernel_check(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                            uint32_t count, bool place, struct rql_error *err)
 {
 	if (!kernel || !kernel->name || !kernel->spirv || !place)
 		return INTERNAL(err, "rql_pipeline_get: no kernel or no place for the result");
@@ -120,7 +121,7 @@ static rql_status check_kernel(struct rql_device *device, const struct rql_kerne
 rql_status rql_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
                             uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
 {
-	RQL_TRY(check_kernel(device, kernel, constants, count, out != NULL, err));
+	RQL_TRY(rql_kernel_check(device, kernel, constants, count, out != NULL, err));
 	return device->ops->pipeline(device, kernel, constants, count, out, err);
 }
 
@@ -128,7 +129,7 @@ rql_status rql_pipeline_get_generated(struct rql_device *device, const struct rq
                                       const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
                                       struct rql_error *err)
 {
-	RQL_TRY(check_kernel(device, kernel, constants, count, out != NULL, err));
+	RQL_TRY(rql_kernel_check(device, kernel, constants, count, out != NULL, err));
 	return device->ops->pipeline_generated(device, kernel, constants, count, out, err);
 }
 
@@ -170,14 +171,19 @@ void rql_commands_free(struct rql_commands *c)
 	c->device->ops->commands_free(c);
 }
 
-/* Keeps the first complaint for rql_commands_end. */
-#define MISUSE(c, ...)                                                                                                 \
-	do {                                                                                                               \
-		if ((c)->misuse.status == RQL_OK)                                                                              \
-			INTERNAL(&(c)->misuse, __VA_ARGS__);                                                                       \
-	} while (0)
+void rql_record_misuse(struct rql_commands *c, const char *fmt, ...)
+{
+	if (c->misuse.status != RQL_OK)
+		return;
+	va_list args;
+	va_start(args, fmt);
+	rql_error_vset(&c->misuse, RQL_ERROR_INTERNAL, fmt, args);
+	va_end(args);
+}
 
-static bool may_record(struct rql_commands *c, const char *what, bool there)
+#define MISUSE rql_record_misuse
+
+bool rql_record_may(struct rql_commands *c, const char *what, bool there)
 {
 	if (!there)
 		MISUSE(c, "%s: device %s has no such operation", what, c->device->id);
@@ -186,8 +192,8 @@ static bool may_record(struct rql_commands *c, const char *what, bool there)
 	return there && !c->ended && c->misuse.status == RQL_OK;
 }
 
-static bool range_is_good(struct rql_commands *c, const char *what, const struct rql_buffer *buffer, uint64_t offset,
-                          uint64_t bytes)
+bool rql_record_range(struct rql_commands *c, const char *what, const struct rql_buffer *buffer, uint64_t offset,
+                      uint64_t bytes)
 {
 	if (!buffer || buffer->device != c->device)
 		MISUSE(c, "%s: no buffer, or one of another device", what);
@@ -200,10 +206,10 @@ static bool range_is_good(struct rql_commands *c, const char *what, const struct
 	return c->misuse.status == RQL_OK;
 }
 
-static bool pass_is_good(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, bool trace,
-                         const void *args, const struct rql_use *uses, uint32_t use_count)
+bool rql_record_pass(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                     enum rql_pipeline_kind kind, const void *args, const struct rql_use *uses, uint32_t use_count)
 {
-	if (!pass || !pipeline || pipeline->device != c->device || pipeline->trace != trace)
+	if (!pass || !pipeline || pipeline->device != c->device || pipeline->kind != kind)
 		MISUSE(c, "pass %s: no pipeline, one of another device, or of another kind", pass ? pass : "(no name)");
 	else if (pipeline->args_bytes && !args)
 		MISUSE(c, "pass %s: no arguments", pass);
@@ -218,8 +224,8 @@ static bool pass_is_good(struct rql_commands *c, const char *pass, const struct 
 void rql_record_fill(struct rql_commands *c, struct rql_buffer *buffer, uint64_t offset, uint64_t bytes, uint32_t word)
 {
 	const struct rql_device_ops *ops = c->device->ops;
-	if (may_record(c, "rql_record_fill", ops->fill) && range_is_good(c, "rql_record_fill", buffer, offset, bytes) &&
-	    bytes > 0)
+	if (rql_record_may(c, "rql_record_fill", ops->fill) &&
+	    rql_record_range(c, "rql_record_fill", buffer, offset, bytes) && bytes > 0)
 		ops->fill(c, buffer, offset, bytes, word);
 }
 
@@ -227,9 +233,9 @@ void rql_record_copy(struct rql_commands *c, struct rql_buffer *from, uint64_t f
                      uint64_t to_offset, uint64_t bytes)
 {
 	const struct rql_device_ops *ops = c->device->ops;
-	if (!may_record(c, "rql_record_copy", ops->copy) ||
-	    !range_is_good(c, "rql_record_copy, from", from, from_offset, bytes) ||
-	    !range_is_good(c, "rql_record_copy, to", to, to_offset, bytes))
+	if (!rql_record_may(c, "rql_record_copy", ops->copy) ||
+	    !rql_record_range(c, "rql_record_copy, from", from, from_offset, bytes) ||
+	    !rql_record_range(c, "rql_record_copy, to", to, to_offset, bytes))
 		return;
 	if (from == to && from_offset < to_offset + bytes && to_offset < from_offset + bytes && bytes > 0)
 		MISUSE(c, "rql_record_copy: the ranges overlap");
@@ -242,8 +248,8 @@ void rql_record_dispatch(struct rql_commands *c, const char *pass, const struct 
 {
 	const struct rql_device_ops *ops = c->device->ops;
 	/* Without workgroups it is still a pass in the list of times. */
-	if (may_record(c, "rql_record_dispatch", ops->dispatch) &&
-	    pass_is_good(c, pass, pipeline, false, args, uses, use_count))
+	if (rql_record_may(c, "rql_record_dispatch", ops->dispatch) &&
+	    rql_record_pass(c, pass, pipeline, RQL_PIPELINE_COMPUTE, args, uses, use_count))
 		ops->dispatch(c, pass, pipeline, args, groups, uses, use_count);
 }
 
@@ -252,9 +258,9 @@ void rql_record_dispatch_indirect(struct rql_commands *c, const char *pass, cons
                                   const struct rql_use *uses, uint32_t use_count)
 {
 	const struct rql_device_ops *ops = c->device->ops;
-	if (may_record(c, "rql_record_dispatch_indirect", ops->dispatch_indirect) &&
-	    pass_is_good(c, pass, pipeline, false, args, uses, use_count) &&
-	    range_is_good(c, "rql_record_dispatch_indirect", counts, offset, 3 * sizeof(uint32_t)))
+	if (rql_record_may(c, "rql_record_dispatch_indirect", ops->dispatch_indirect) &&
+	    rql_record_pass(c, pass, pipeline, RQL_PIPELINE_COMPUTE, args, uses, use_count) &&
+	    rql_record_range(c, "rql_record_dispatch_indirect", counts, offset, 3 * sizeof(uint32_t)))
 		ops->dispatch_indirect(c, pass, pipeline, args, counts, offset, uses, use_count);
 }
 
@@ -263,7 +269,8 @@ void rql_record_trace(struct rql_commands *c, const char *pass, const struct rql
                       uint32_t use_count)
 {
 	const struct rql_device_ops *ops = c->device->ops;
-	if (!may_record(c, "rql_record_trace", ops->trace) || !pass_is_good(c, pass, pipeline, true, args, uses, use_count))
+	if (!rql_record_may(c, "rql_record_trace", ops->trace) ||
+	    !rql_record_pass(c, pass, pipeline, RQL_PIPELINE_TRACE, args, uses, use_count))
 		return;
 	for (uint32_t i = 0; i < accel_count; i++)
 		if (!accels[i] || accels[i]->device != c->device)

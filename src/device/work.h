@@ -59,6 +59,11 @@ struct rql_kernel {
 	uint64_t spirv_bytes;
 	uint32_t args_bytes; /* <= RQL_ARGS_MAX */
 };
+/* One shader of a kernel that has several (trace.h, draw.h). */
+struct rql_shader {
+	const uint32_t *spirv; /* NULL: none */
+	uint64_t spirv_bytes;
+};
 #define RQL_ARGS_MAX 128u
 #define RQL_CONSTANTS_MAX 20u
 

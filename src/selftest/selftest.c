@@ -12,6 +12,7 @@ static const struct rql_selftest_case *const tables[] = {
 	/* clang-format off: a line each */
 	rql_selftest_work,
 	rql_selftest_trace,
+	rql_selftest_draw,
 	rql_selftest_geometry,
 	rql_selftest_key,
 	rql_selftest_keyray,

@@ -32,6 +32,7 @@ struct rql_selftest_case {
 
 extern const struct rql_selftest_case rql_selftest_work[];
 extern const struct rql_selftest_case rql_selftest_trace[];
+extern const struct rql_selftest_case rql_selftest_draw[];
 extern const struct rql_selftest_case rql_selftest_primitive[];
 extern const struct rql_selftest_case rql_selftest_sort[];
 extern const struct rql_selftest_case rql_selftest_group[];

@@ -113,13 +113,16 @@ static void test_list(void **state)
 		assert_true(d->memory_bytes > 0);
 		for (unsigned unit = 0; unit < RQL_UNIT_COUNT; unit++)
 			assert_int_equal(d->missing[unit] == NULL, d->units[unit]);
-		assert_false(d->units[RQL_UNIT_CPU] || d->units[RQL_UNIT_RASTER]);
+		assert_false(d->units[RQL_UNIT_CPU]);
 		assert_ptr_equal(rql_devices_get(devices, d->id), d);
 	}
 	assert_true(device->limits.subgroup_size >= 1 && device->limits.group_size >= 128);
 	assert_true(device->limits.shared_bytes >= 16384 && device->limits.buffer_bytes >= (uint64_t)1 << 28);
 	if (device->units[RQL_UNIT_RT])
 		assert_true(device->limits.part_primitives > 0 && device->limits.rays_per_launch > 0);
+	if (device->units[RQL_UNIT_RASTER])
+		assert_true(device->limits.image_side >= 4096 && device->limits.image_layers >= 256 &&
+		            device->limits.targets >= 4);
 	assert_false(device->profile.measured);
 	assert_true(device->profile.submit_ns > 0 && device->profile.cell_ns > 0);
 	assert_int_equal(device->profile.ray_ns > 0, device->units[RQL_UNIT_RT]);

@@ -75,6 +75,13 @@ static rql_status fault_buffer_new(struct rql_device *device, uint64_t bytes, en
 	return fault_of(device)->real->buffer_new(device, bytes, memory, what, out, err);
 }
 
+static rql_status fault_image_new(struct rql_device *device, const struct rql_image_spec *spec, const char *what,
+                                  struct rql_image **out, struct rql_error *err)
+{
+	RQL_TRY(allocation(device, what, err));
+	return fault_of(device)->real->image_new(device, spec, what, out, err);
+}
+
 static rql_status fault_upload(struct rql_buffer *buffer, uint64_t offset, const void *data, uint64_t bytes,
                                struct rql_error *err)
 {
@@ -113,6 +120,7 @@ static void wrap(struct fault *fault)
 	if (fault->real->op)                                                                                               \
 		fault->ops.op = fault_##op;
 	WRAP(buffer_new)
+	WRAP(image_new)
 	WRAP(upload)
 	WRAP(download)
 	WRAP(submit)

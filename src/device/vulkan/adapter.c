@@ -36,6 +36,7 @@ static void extensions_get(VkPhysicalDevice physical, struct rql_vk_features *ou
 		{VK_KHR_MAINTENANCE_4_EXTENSION_NAME, &out->has_maintenance4},
 		{VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &out->has_subgroup},
 		{VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME, &out->has_statistics},
+		{VK_KHR_DYNAMIC_RENDERING_EXTENSION_NAME, &out->has_rendering},
 	};
 	for (uint32_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
@@ -63,6 +64,11 @@ void rql_vk_features_get(VkPhysicalDevice physical, struct rql_vk_features *out)
 	if (out->has_subgroup) {
 		out->subgroup.pNext = out->core.pNext;
 		out->core.pNext = &out->subgroup;
+	}
+	out->rendering.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES_KHR;
+	if (out->has_rendering) {
+		out->rendering.pNext = out->core.pNext;
+		out->core.pNext = &out->rendering;
 	}
 	vkGetPhysicalDeviceFeatures2(physical, &out->core);
 }
@@ -110,7 +116,7 @@ static void properties_get(VkPhysicalDevice physical, const struct rql_vk_featur
 }
 
 /* The family that compute goes to: one that can rasterise as well, so that later methods use the same queue. */
-static bool choose_queue_family(struct rql_vk_gpu *gpu)
+static bool choose_queue_family(struct rql_vk_gpu *gpu, bool *draws)
 {
 	uint32_t count = 0, best = UINT32_MAX;
 	vkGetPhysicalDeviceQueueFamilyProperties(gpu->physical, &count, NULL);
@@ -128,6 +134,7 @@ static bool choose_queue_family(struct rql_vk_gpu *gpu)
 	}
 	if (best != UINT32_MAX) {
 		gpu->queue_family = best;
+		*draws = families[best].queueFlags & VK_QUEUE_GRAPHICS_BIT;
 		gpu->timestamp_bits = families[best].timestampValidBits;
 		gpu->timestamp_ns = (double)gpu->properties.limits.timestampPeriod;
 	}
@@ -197,6 +204,28 @@ static void trace_reasons(const struct rql_vk_gpu *gpu, const struct rql_vk_feat
 	lack(missing, compute, "the compute unit");
 }
 
+/* What draw.h needs; which formats have which role is asked for each (rql_format_roles). */
+static void raster_reasons(const struct rql_vk_gpu *gpu, const struct rql_vk_features *f, bool draws, bool compute,
+                           struct rql_strbuf *missing)
+{
+	const VkPhysicalDeviceFeatures *core = &f->core.features;
+	lack(missing, draws, "a queue that draws and computes");
+	lack(missing, f->has_rendering && f->rendering.dynamicRendering, "VK_KHR_dynamic_rendering");
+	lack(missing, core->independentBlend, "independentBlend");
+	lack(missing, core->logicOp, "logicOp");
+	lack(missing, core->fragmentStoresAndAtomics, "fragmentStoresAndAtomics");
+	lack(missing, core->shaderSampledImageArrayDynamicIndexing, "shaderSampledImageArrayDynamicIndexing");
+	lack(missing, core->shaderStorageImageArrayDynamicIndexing, "shaderStorageImageArrayDynamicIndexing");
+	lack(missing, f->v12.shaderOutputLayer, "shaderOutputLayer");
+	lack(missing, f->v12.runtimeDescriptorArray, "runtimeDescriptorArray");
+	lack(missing, f->v12.descriptorBindingPartiallyBound, "descriptorBindingPartiallyBound");
+	lack(missing, f->v12.descriptorBindingUpdateUnusedWhilePending, "descriptorBindingUpdateUnusedWhilePending");
+	lack(missing, f->v12.descriptorBindingSampledImageUpdateAfterBind, "descriptorBindingSampledImageUpdateAfterBind");
+	lack(missing, f->v12.descriptorBindingStorageImageUpdateAfterBind, "descriptorBindingStorageImageUpdateAfterBind");
+	lack(missing, gpu->properties.limits.maxColorAttachments >= 4, "four targets of a draw");
+	lack(missing, compute, "the compute unit");
+}
+
 /* An empty text: the unit is there. false: out of memory. */
 static bool unit_set(struct rql_device *device, enum rql_unit unit, struct rql_strbuf *missing)
 {
@@ -215,14 +244,16 @@ static bool units_describe(struct rql_vk_gpu *gpu, struct rql_device *device, co
 {
 	struct rql_strbuf cpu = {0}, compute = {0}, trace = {0}, raster = {0};
 	rql_strbuf_put(&cpu, "the processor is a device of its own (cpu)");
-	rql_strbuf_put(&raster, "no method of this version uses it");
-	compute_reasons(f, p, choose_queue_family(gpu), &compute);
+	bool draws = false;
+	compute_reasons(f, p, choose_queue_family(gpu, &draws), &compute);
 	bool good = unit_set(device, RQL_UNIT_COMPUTE, &compute);
 	trace_reasons(gpu, f, device->units[RQL_UNIT_COMPUTE], &trace);
 	good &= unit_set(device, RQL_UNIT_RT, &trace);
+	raster_reasons(gpu, f, draws, device->units[RQL_UNIT_COMPUTE], &raster);
 	good &= unit_set(device, RQL_UNIT_CPU, &cpu);
 	good &= unit_set(device, RQL_UNIT_RASTER, &raster);
 	gpu->has_trace = device->units[RQL_UNIT_RT];
+	gpu->has_raster = device->units[RQL_UNIT_RASTER];
 	return good;
 }
 
@@ -291,6 +322,13 @@ static void limits_describe(struct rql_vk_gpu *gpu, struct rql_device *device, c
 		.buffer_bytes = largest < device->memory_bytes ? largest : device->memory_bytes,
 		.float64 = f->core.features.shaderFloat64,
 	};
+	if (gpu->has_raster) {
+		uint32_t framebuffer = least(limits->maxFramebufferWidth, limits->maxFramebufferHeight);
+		uint32_t viewport = least(limits->maxViewportDimensions[0], limits->maxViewportDimensions[1]);
+		device->limits.image_side = least(limits->maxImageDimension2D, least(framebuffer, viewport));
+		device->limits.image_layers = least(limits->maxImageArrayLayers, limits->maxFramebufferLayers);
+		device->limits.targets = least(limits->maxColorAttachments, RQL_TARGETS_MAX);
+	}
 	if (!gpu->has_trace)
 		return;
 	gpu->trace = (struct rql_vk_trace_limits){

@@ -25,11 +25,16 @@ static const struct {
          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT},
 	{VK_PIPELINE_STAGE_RAY_TRACING_SHADER_BIT_KHR,
      VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT},
+	{RQL_VK_DRAW_STAGES, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT},
+	{VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
+     VK_ACCESS_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT},
 };
 
 #define FIRST_TRACE_STAGE 3u /* of stages[] */
+#define FIRST_DRAW_STAGE 5u
 #define WRITES                                                                                                         \
-	(VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR)
+	(VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR |      \
+	 VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT)
 
 static struct rql_vk_commands *own(struct rql_commands *c)
 {
@@ -56,7 +61,7 @@ void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const ch
 static void let_go(struct rql_vk_gpu *gpu, struct rql_vk_commands *c)
 {
 	for (; c->touched_count > 0; c->touched_count--)
-		rql_vk_release(gpu, &c->touched[c->touched_count - 1].buffer->life);
+		rql_vk_release(gpu, c->touched[c->touched_count - 1].life);
 	for (; c->kept_count > 0; c->kept_count--)
 		rql_vk_release(gpu, c->kept[c->kept_count - 1]);
 }
@@ -163,17 +168,50 @@ static void record_barrier(struct rql_vk_commands *c, VkPipelineStageFlags from,
 	c->gpu->vk.vkCmdPipelineBarrier(c->handle, from, to, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
+/* The stages first to end - 1 of stages[], and what they do. */
+static VkPipelineStageFlags stages_of(unsigned first, unsigned end, VkAccessFlags *accesses)
+{
+	VkPipelineStageFlags all = 0;
+	*accesses = 0;
+	for (unsigned s = first; s < end; s++) {
+		all |= stages[s].stage;
+		*accesses |= stages[s].access;
+	}
+	return all;
+}
+
+/* The stages that every recording has: none of draws. */
+static VkPipelineStageFlags usual_stages(const struct rql_vk_commands *c, VkAccessFlags *accesses)
+{
+	return stages_of(0, c->gpu->has_trace ? FIRST_DRAW_STAGE : FIRST_TRACE_STAGE, accesses);
+}
+
 /* Uploads and the recordings that were submitted before are over for everything in this one. The stages that exist here
  * and no others: "all commands" has drivers flush the caches of a rasteriser that nobody uses, once a statement. */
 static void opening_barrier(struct rql_vk_commands *c)
 {
-	VkPipelineStageFlags all = 0;
-	VkAccessFlags accesses = 0;
-	for (unsigned s = 0; s < (c->gpu->has_trace ? RQL_VK_STAGES : FIRST_TRACE_STAGE); s++) {
-		all |= stages[s].stage;
-		accesses |= stages[s].access;
-	}
+	VkAccessFlags accesses;
+	VkPipelineStageFlags all = usual_stages(c, &accesses);
 	record_barrier(c, all, accesses & WRITES, all, accesses);
+}
+
+/* So a recording that draws joins the stages of draws to the others: before its first draw, and at its end. */
+static void draws_begin(struct rql_vk_commands *c)
+{
+	VkAccessFlags before, accesses;
+	VkPipelineStageFlags from = usual_stages(c, &before), to = stages_of(FIRST_DRAW_STAGE, RQL_VK_STAGES, &accesses);
+	record_barrier(c, from, before & WRITES, to, accesses);
+	c->draws = true;
+	c->barriers++;
+	for (unsigned s = FIRST_DRAW_STAGE; s < RQL_VK_STAGES; s++)
+		c->covered[s] = c->barriers;
+}
+
+static void draws_end(struct rql_vk_commands *c)
+{
+	VkAccessFlags after, accesses;
+	VkPipelineStageFlags to = usual_stages(c, &after), from = stages_of(FIRST_DRAW_STAGE, RQL_VK_STAGES, &accesses);
+	record_barrier(c, from, accesses & WRITES, to, after);
 }
 
 static rql_status prepare_queries(struct rql_vk_commands *c, struct rql_error *err)
@@ -203,7 +241,7 @@ rql_status rql_vk_commands_new(struct rql_device *device, unsigned flags, struct
 	c->base.ended = false;
 	c->timed = flags & RQL_COMMANDS_TIMED;
 	c->pass_count = 0;
-	c->pass_open = c->passes_full = c->host_reads = false;
+	c->pass_open = c->passes_full = c->host_reads = c->draws = false;
 	c->last_ticket = 0;
 	rql_status status = c->timed ? prepare_queries(c, err) : RQL_OK;
 	if (status == RQL_OK) {
@@ -221,7 +259,7 @@ rql_status rql_vk_commands_new(struct rql_device *device, unsigned flags, struct
 	c->writes = 0;
 	c->barriers = 1;
 	for (unsigned s = 0; s < RQL_VK_STAGES; s++)
-		c->covered[s] = 1;
+		c->covered[s] = s < FIRST_DRAW_STAGE ? 1 : 0;
 	*out = &c->base;
 	return RQL_OK;
 }
@@ -234,6 +272,8 @@ rql_status rql_vk_commands_end(struct rql_commands *commands, struct rql_error *
 		c->passes_full = false;
 		rql_vk_pass_end(c);
 	}
+	if (c->draws)
+		draws_end(c);
 	if (c->host_reads) {
 		record_barrier(c, c->stages, c->writes, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 		c->barriers++;
@@ -256,10 +296,10 @@ void rql_vk_commands_free(struct rql_commands *commands)
 }
 
 /* ---- what a recording touches ---- */
-static struct rql_vk_touch *touch_of(struct rql_vk_commands *c, struct rql_vk_buffer *buffer)
+static struct rql_vk_touch *touch_of(struct rql_vk_commands *c, struct rql_vk_life *life)
 {
 	for (uint32_t i = c->touched_count; i-- > 0;)
-		if (c->touched[i].buffer == buffer)
+		if (c->touched[i].life == life)
 			return &c->touched[i];
 	if (c->touched_count == c->touched_capacity) {
 		uint32_t capacity = c->touched_capacity ? 2 * c->touched_capacity : 16;
@@ -273,8 +313,8 @@ static struct rql_vk_touch *touch_of(struct rql_vk_commands *c, struct rql_vk_bu
 		c->touched_capacity = capacity;
 	}
 	struct rql_vk_touch *touch = &c->touched[c->touched_count++];
-	*touch = (struct rql_vk_touch){.buffer = buffer};
-	atomic_fetch_add(&buffer->life.holders, 1);
+	*touch = (struct rql_vk_touch){.life = life};
+	atomic_fetch_add(&life->holders, 1);
 	return touch;
 }
 
@@ -336,38 +376,86 @@ static uint32_t covered_for(const struct rql_vk_commands *c, VkPipelineStageFlag
 	return least;
 }
 
+/* Use i of a group: its buffers, then its images. */
+static struct rql_vk_life *life_of(const struct rql_vk_touching *g, uint32_t i, enum rql_access *access, bool *mapped)
+{
+	if (i < g->use_count) {
+		*access = g->uses[i].access;
+		*mapped = g->uses[i].buffer->memory != RQL_MEMORY_DEVICE;
+		return &own_buffer(g->uses[i].buffer)->life;
+	}
+	const struct rql_image_use *use = &g->images[i - g->use_count];
+	*access = use->access;
+	*mapped = false;
+	return &((struct rql_vk_image *)use->image)->life;
+}
+
+/* Recorded after barrier number `at`, before number at + 1: is a pass in these stages too early? */
+static bool conflicts(struct rql_vk_commands *c, const struct rql_vk_touching *g)
+{
+	uint32_t covered = covered_for(c, g->stages);
+	bool conflict = false, mapped;
+	enum rql_access access;
+	for (uint32_t i = 0; i < g->use_count + g->image_count; i++) {
+		const struct rql_vk_touch *touch = touch_of(c, life_of(g, i, &access, &mapped));
+		if (!touch)
+			return false; /* the recording has failed */
+		conflict |= touch->written_at >= covered;
+		conflict |= (access & RQL_WRITE) && touch->read_at >= covered;
+	}
+	return conflict;
+}
+
+static void mark(struct rql_vk_commands *c, const struct rql_vk_touching *g)
+{
+	bool written = false, mapped;
+	enum rql_access access;
+	for (uint32_t i = 0; i < g->use_count + g->image_count; i++) {
+		struct rql_vk_touch *touch = touch_of(c, life_of(g, i, &access, &mapped));
+		if (!touch)
+			return;
+		if (access & RQL_READ)
+			touch->read_at = c->barriers;
+		if (access & RQL_WRITE) {
+			touch->written_at = c->barriers;
+			written = true;
+			c->host_reads |= mapped;
+		}
+	}
+	c->stages |= g->stages;
+	if (written)
+		c->writes |= g->writes;
+}
+
+void rql_vk_touch_all(struct rql_vk_commands *c, const struct rql_vk_touching *groups, uint32_t count)
+{
+	VkPipelineStageFlags which = 0;
+	VkAccessFlags accesses = 0;
+	bool conflict = false;
+	if (c->failed.status != RQL_OK)
+		return;
+	for (uint32_t i = 0; i < count && !c->draws; i++)
+		if (groups[i].stages & RQL_VK_DRAW_STAGES)
+			draws_begin(c);
+	/* Of the kinds of stages that must wait: the others go on. */
+	for (uint32_t i = 0; i < count; i++)
+		if (conflicts(c, &groups[i])) {
+			which |= groups[i].stages;
+			accesses |= groups[i].reads | groups[i].writes;
+			conflict = true;
+		}
+	if (conflict && c->failed.status == RQL_OK)
+		barrier_for(c, which, accesses);
+	for (uint32_t i = 0; i < count && c->failed.status == RQL_OK; i++)
+		mark(c, &groups[i]);
+}
+
 void rql_vk_touch(struct rql_vk_commands *c, VkPipelineStageFlags which, VkAccessFlags reads, VkAccessFlags writes,
                   const struct rql_use *uses, uint32_t use_count)
 {
-	if (c->failed.status != RQL_OK)
-		return;
-	uint32_t covered = covered_for(c, which);
-	bool conflict = false, written = false;
-	for (uint32_t i = 0; i < use_count; i++) {
-		const struct rql_vk_touch *touch = touch_of(c, own_buffer(uses[i].buffer));
-		if (!touch)
-			return;
-		/* Recorded after barrier number at, before number at + 1. */
-		conflict |= touch->written_at >= covered;
-		conflict |= (uses[i].access & RQL_WRITE) && touch->read_at >= covered;
-	}
-	if (conflict)
-		barrier_for(c, which, reads | writes);
-	for (uint32_t i = 0; i < use_count; i++) {
-		struct rql_vk_touch *touch = touch_of(c, own_buffer(uses[i].buffer));
-		if (!touch)
-			return;
-		if (uses[i].access & RQL_READ)
-			touch->read_at = c->barriers;
-		if (uses[i].access & RQL_WRITE) {
-			touch->written_at = c->barriers;
-			written = true;
-			c->host_reads |= uses[i].buffer->memory != RQL_MEMORY_DEVICE;
-		}
-	}
-	c->stages |= which;
-	if (written)
-		c->writes |= writes;
+	const struct rql_vk_touching group = {
+		.stages = which, .reads = reads, .writes = writes, .uses = uses, .use_count = use_count};
+	rql_vk_touch_all(c, &group, 1);
 }
 
 /* ---- timestamps ---- */
@@ -400,7 +488,7 @@ void rql_vk_pass_end(struct rql_vk_commands *c)
 }
 
 /* A pass without work: its name, and no timestamps, which reads as 0 ns. */
-static void empty_pass(struct rql_vk_commands *c, const char *pass)
+void rql_vk_pass_empty(struct rql_vk_commands *c, const char *pass)
 {
 	if (c->timed && c->pass_count < RQL_VK_MAX_PASSES - 1 && c->failed.status == RQL_OK)
 		c->pass_name[c->pass_count++] = pass;
@@ -488,29 +576,37 @@ static void bind(struct rql_vk_commands *c, const struct rql_vk_pipeline *p, con
 		c->gpu->vk.vkCmdPushConstants(c->handle, p->layout, p->stages, 0, p->base.args_bytes, args);
 }
 
+/* Two dimensions where one does not suffice, as square as needed: fewer than y groups are beyond the number. */
+bool rql_vk_grid(struct rql_vk_commands *c, const char *pass, uint64_t groups, uint32_t *x, uint32_t *y)
+{
+	const uint32_t *most = c->gpu->properties.limits.maxComputeWorkGroupCount;
+	uint64_t high = (groups - 1) / most[0] + 1, wide = (groups - 1) / high + 1;
+	*x = (uint32_t)wide;
+	*y = (uint32_t)high;
+	if (high > most[1])
+		rql_vk_record_failed(c, RQL_ERROR_LIMIT, "pass %s needs %llu workgroups; device %s can start %llu at once",
+		                     pass, (unsigned long long)groups, c->base.device->id,
+		                     (unsigned long long)most[0] * most[1]);
+	return high <= most[1];
+}
+
 void rql_vk_dispatch(struct rql_commands *commands, const char *pass, const struct rql_pipeline *pipeline,
                      const void *args, uint64_t groups, const struct rql_use *uses, uint32_t use_count)
 {
 	struct rql_vk_commands *c = own(commands);
 	if (groups == 0) {
-		empty_pass(c, pass);
+		rql_vk_pass_empty(c, pass);
 		return;
 	}
-	/* Two dimensions where one does not suffice, as square as needed: fewer than y groups are beyond the number. */
-	const uint32_t *most = c->gpu->properties.limits.maxComputeWorkGroupCount;
-	uint64_t y = (groups - 1) / most[0] + 1, x = (groups - 1) / y + 1;
-	if (y > most[1]) {
-		rql_vk_record_failed(c, RQL_ERROR_LIMIT, "pass %s needs %llu workgroups; device %s can start %llu at once",
-		                     pass, (unsigned long long)groups, c->base.device->id,
-		                     (unsigned long long)most[0] * most[1]);
+	uint32_t x, y;
+	if (!rql_vk_grid(c, pass, groups, &x, &y))
 		return;
-	}
 	rql_vk_touch(c, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT, uses,
 	             use_count);
 	rql_vk_pass_begin(c, pass);
 	if (c->failed.status == RQL_OK) {
 		bind(c, (const struct rql_vk_pipeline *)pipeline, args);
-		c->gpu->vk.vkCmdDispatch(c->handle, (uint32_t)x, (uint32_t)y, 1);
+		c->gpu->vk.vkCmdDispatch(c->handle, x, y, 1);
 	}
 	rql_vk_pass_end(c);
 }
@@ -522,9 +618,13 @@ void rql_vk_dispatch_indirect(struct rql_commands *commands, const char *pass, c
 	struct rql_vk_commands *c = own(commands);
 	const struct rql_vk_buffer *where = own_buffer(counts);
 	struct rql_use count_use = {counts, RQL_READ};
-	rql_vk_touch(c, VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT, 0, &count_use, 1);
-	rql_vk_touch(c, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT, uses,
-	             use_count);
+	const struct rql_vk_touching groups[] = {
+		{.stages = VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, .reads = VK_ACCESS_INDIRECT_COMMAND_READ_BIT,
+	     .uses = &count_use, .use_count = 1},
+		{.stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, .reads = VK_ACCESS_SHADER_READ_BIT,
+	     .writes = VK_ACCESS_SHADER_WRITE_BIT, .uses = uses, .use_count = use_count},
+	};
+	rql_vk_touch_all(c, groups, 2);
 	rql_vk_pass_begin(c, pass);
 	if (c->failed.status == RQL_OK) {
 		bind(c, (const struct rql_vk_pipeline *)pipeline, args);

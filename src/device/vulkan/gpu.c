@@ -5,7 +5,7 @@
 
 #include "device/vulkan/vulkan_internal.h"
 
-/* Every op stands here; what is not there answers "unsupported" at the front door (work.c, trace.c). */
+/* Every op stands here; what is not there answers "unsupported" at the front door (work.c, trace.c, draw.c). */
 const struct rql_device_ops rql_vk_ops = {
 	.start = rql_vk_start,
 	.memory = rql_vk_memory,
@@ -30,6 +30,15 @@ const struct rql_device_ops rql_vk_ops = {
 	.measure = rql_vk_measure,
 	.trace_pipeline = rql_vk_trace_pipeline_get,
 	.trace = rql_vk_trace,
+	.format_roles = rql_vk_format_roles,
+	.image_new = rql_vk_image_new,
+	.image_free = rql_vk_image_free,
+	.draw_pipeline = rql_vk_draw_pipeline_get,
+	.image_pipeline = rql_vk_image_pipeline_get,
+	.draw = rql_vk_draw,
+	.dispatch_images = rql_vk_dispatch_images,
+	.clear = rql_vk_clear,
+	.image_copy = rql_vk_image_copy,
 	.accel_build = rql_vk_accel_build,
 	.accel_refit = rql_vk_accel_refit,
 	.accel_free = rql_vk_accel_free,
@@ -142,11 +151,28 @@ static void features_choose(const struct rql_vk_features *have, bool trace, bool
 		want->core.pNext = &want->subgroup;
 }
 
+/* What draws need besides (raster_reasons of adapter.c has found all of it). */
+static void features_of_draws(const struct rql_vk_features *have, struct rql_vk_features *want)
+{
+	VkPhysicalDeviceFeatures *core = &want->core.features;
+	core->independentBlend = core->logicOp = core->fragmentStoresAndAtomics = VK_TRUE;
+	core->shaderSampledImageArrayDynamicIndexing = core->shaderStorageImageArrayDynamicIndexing = VK_TRUE;
+	core->drawIndirectFirstInstance = have->core.features.drawIndirectFirstInstance;
+	want->v12.shaderOutputLayer = want->v12.runtimeDescriptorArray = VK_TRUE;
+	want->v12.descriptorBindingPartiallyBound = want->v12.descriptorBindingUpdateUnusedWhilePending = VK_TRUE;
+	want->v12.descriptorBindingSampledImageUpdateAfterBind = VK_TRUE;
+	want->v12.descriptorBindingStorageImageUpdateAfterBind = VK_TRUE;
+	want->rendering.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES_KHR;
+	want->rendering.dynamicRendering = VK_TRUE;
+	want->rendering.pNext = want->core.pNext;
+	want->core.pNext = &want->rendering;
+}
+
 static rql_status device_create(struct rql_vk_gpu *gpu, struct rql_error *err)
 {
 	static const float priority = 1.0f;
 	struct rql_vk_features have, want;
-	const char *extensions[8];
+	const char *extensions[9];
 	uint32_t extension_count = 0;
 	rql_vk_features_get(gpu->physical, &have);
 	features_choose(&have, gpu->has_trace, gpu->pinned_subgroup != 0, &want);
@@ -159,6 +185,10 @@ static rql_status device_create(struct rql_vk_gpu *gpu, struct rql_error *err)
 		extensions[extension_count++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
 		want.statistics.pNext = want.core.pNext;
 		want.core.pNext = &want.statistics;
+	}
+	if (gpu->has_raster) {
+		extensions[extension_count++] = VK_KHR_DYNAMIC_RENDERING_EXTENSION_NAME;
+		features_of_draws(&have, &want);
 	}
 	if (gpu->has_trace) {
 		extensions[extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
@@ -219,6 +249,8 @@ rql_status rql_vk_start(struct rql_device *device, struct rql_error *err)
 			status = timeline_create(gpu, err);
 		if (status == RQL_OK)
 			status = rql_vk_cache_open(gpu, err);
+		if (status == RQL_OK && gpu->has_raster)
+			status = rql_vk_table_open(gpu, err);
 		if (status == RQL_OK)
 			atomic_store_explicit(&gpu->started, true, memory_order_release);
 		else
@@ -241,6 +273,7 @@ void rql_vk_stop(struct rql_vk_gpu *gpu)
 		rql_vk_pipelines_close(gpu);
 		rql_vk_cache_close(gpu);
 		rql_vk_memory_close(gpu);
+		rql_vk_table_close(gpu);
 		rql_vk_commands_close(gpu);
 		gpu->vk.vkDestroySemaphore(gpu->handle, gpu->timeline, NULL);
 	}

@@ -219,6 +219,7 @@ static void gpu_free(struct rql_vk_gpu *gpu)
 	pthread_mutex_destroy(&gpu->memory_lock);
 	pthread_mutex_destroy(&gpu->pipeline_lock);
 	pthread_cond_destroy(&gpu->pipeline_made);
+	pthread_mutex_destroy(&gpu->image_lock);
 	pthread_mutex_destroy(&gpu->commands_lock);
 	free(gpu);
 }
@@ -238,6 +239,7 @@ static rql_status gpu_new(struct rql_vk_instance *instance, VkPhysicalDevice phy
 	pthread_mutex_init(&gpu->memory_lock, NULL);
 	pthread_mutex_init(&gpu->pipeline_lock, NULL);
 	pthread_cond_init(&gpu->pipeline_made, NULL);
+	pthread_mutex_init(&gpu->image_lock, NULL);
 	pthread_mutex_init(&gpu->commands_lock, NULL);
 	rql_status status = rql_vk_adapter_describe(gpu, device, err);
 	if (status != RQL_OK) {

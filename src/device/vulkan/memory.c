@@ -410,6 +410,47 @@ static rql_status block_for(struct rql_vk_gpu *gpu, uint64_t bytes, enum rql_mem
 	return status == RQL_ERROR_LIMIT ? too_little(gpu, heap, own, available, what, err) : status;
 }
 
+/* ---- images ---- */
+
+rql_status rql_vk_image_memory_new(struct rql_vk_gpu *gpu, const VkMemoryRequirements *needs, const char *what,
+                                   VkDeviceMemory *out, struct rql_error *err)
+{
+	uint32_t type = type_for(gpu, RQL_MEMORY_DEVICE, needs->memoryTypeBits);
+	if (type == UINT32_MAX)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "device %s has no memory type for %s", gpu->device->id, what);
+	uint32_t heap = gpu->memory_properties.memoryTypes[type].heapIndex;
+	const VkMemoryAllocateInfo memory = {
+		.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+		.allocationSize = needs->size,
+		.memoryTypeIndex = type,
+	};
+	rql_status status = RQL_OK;
+	pthread_mutex_lock(&gpu->memory_lock);
+	uint64_t available = heap_available(gpu, heap, taken_from(gpu, heap));
+	if (available < needs->size) {
+		drop_empty_blocks(gpu);
+		available = heap_available(gpu, heap, taken_from(gpu, heap));
+	}
+	VkResult result = available < needs->size ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+	                                          : gpu->vk.vkAllocateMemory(gpu->handle, &memory, NULL, out);
+	if (result == VK_SUCCESS)
+		gpu->allocated[RQL_MEMORY_DEVICE] += needs->size;
+	else if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+		status = too_little(gpu, heap, needs->size, available, what, err);
+	else
+		status = rql_vk_fail(gpu, result, "vkAllocateMemory", what, err);
+	pthread_mutex_unlock(&gpu->memory_lock);
+	return status;
+}
+
+void rql_vk_image_memory_free(struct rql_vk_gpu *gpu, VkDeviceMemory memory, uint64_t bytes)
+{
+	gpu->vk.vkFreeMemory(gpu->handle, memory, NULL);
+	pthread_mutex_lock(&gpu->memory_lock);
+	gpu->allocated[RQL_MEMORY_DEVICE] -= bytes;
+	pthread_mutex_unlock(&gpu->memory_lock);
+}
+
 /* ---- ranges ---- */
 
 /* memory_lock is held. The first free range that is long enough, cut to size; NULL: none here. A range that is taken

@@ -27,12 +27,14 @@ struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void 
 	return p;
 }
 
-rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags stages, uint32_t args_bytes,
+rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags stages, uint32_t args_bytes, bool images,
                                   VkPipelineLayout *out, struct rql_error *err)
 {
 	VkPushConstantRange range = {.stageFlags = stages, .size = args_bytes};
 	VkPipelineLayoutCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+		.setLayoutCount = images ? 1 : 0,
+		.pSetLayouts = &gpu->table.layout,
 		.pushConstantRangeCount = args_bytes ? 1 : 0,
 		.pPushConstantRanges = &range,
 	};
@@ -117,7 +119,8 @@ rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipelin
 	p->base.args_bytes = kernel->args_bytes;
 	p->stages = VK_SHADER_STAGE_COMPUTE_BIT;
 	if (!p->layout)
-		RQL_TRY(rql_vk_pipeline_layout(gpu, p->stages, kernel->args_bytes, &p->layout, err));
+		RQL_TRY(rql_vk_pipeline_layout(gpu, p->stages, kernel->args_bytes, p->base.kind == RQL_PIPELINE_IMAGES,
+		                               &p->layout, err));
 	VkShaderModuleCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
 		.codeSize = kernel->spirv_bytes,
@@ -132,10 +135,10 @@ rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipelin
 	return status;
 }
 
-rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
-                               uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+rql_status rql_vk_pipeline_made(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants, uint32_t count,
+                                rql_vk_compile *compile, const void *state, const struct rql_pipeline **out,
+                                struct rql_error *err)
 {
-	struct rql_vk_gpu *gpu = rql_vk_of(device);
 	pthread_mutex_lock(&gpu->pipeline_lock);
 	struct rql_vk_pipeline *p = rql_vk_pipeline_find(gpu, kernel, constants, count);
 	rql_status status = p ? RQL_OK : rql_error_memory(err, sizeof(*p), "a kernel's pipeline");
@@ -144,7 +147,7 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 	if (p && !p->handle) {
 		p->compiling = true;
 		pthread_mutex_unlock(&gpu->pipeline_lock);
-		status = rql_vk_pipeline_compile(gpu, p, kernel, err);
+		status = compile(gpu, p, state, err);
 		pthread_mutex_lock(&gpu->pipeline_lock);
 		p->compiling = false;
 		pthread_cond_broadcast(&gpu->pipeline_made);
@@ -153,6 +156,18 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 	if (status == RQL_OK)
 		*out = &p->base;
 	return status;
+}
+
+static rql_status compile_kernel(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const void *state,
+                                 struct rql_error *err)
+{
+	return rql_vk_pipeline_compile(gpu, p, state, err);
+}
+
+rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                               uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+{
+	return rql_vk_pipeline_made(rql_vk_of(device), kernel, constants, count, compile_kernel, kernel, out, err);
 }
 
 void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p)

@@ -96,7 +96,7 @@ static rql_status may_submit(struct rql_vk_commands *c, struct rql_error *err)
 static void mark_used(struct rql_vk_commands *c, uint64_t ticket)
 {
 	for (uint32_t i = 0; i < c->touched_count; i++)
-		c->touched[i].buffer->life.last_used = ticket;
+		c->touched[i].life->last_used = ticket;
 	for (uint32_t i = 0; i < c->kept_count; i++)
 		c->kept[i]->last_used = ticket;
 	c->last_ticket = ticket;

@@ -146,7 +146,7 @@ static rql_status compile(struct rql_vk_gpu *gpu, const struct rql_trace_kernel 
 	s.constants.pMapEntries = s.entries;
 	for (uint32_t i = 0; i < p->constant_count; i++)
 		s.entries[i] = (VkSpecializationMapEntry){.constantID = i, .offset = 4 * i, .size = 4};
-	rql_status status = rql_vk_pipeline_layout(gpu, p->stages, kernel->args_bytes, &p->layout, err);
+	rql_status status = rql_vk_pipeline_layout(gpu, p->stages, kernel->args_bytes, false, &p->layout, err);
 	if (status == RQL_OK)
 		status = add_groups(gpu, kernel, &s, groups, &group_count, at, err);
 	if (status == RQL_OK) {
@@ -198,7 +198,7 @@ static rql_status compile_into(struct rql_vk_gpu *gpu, const struct rql_trace_ke
 	rql_status status = compile(gpu, kernel, &mine, err);
 	pthread_mutex_lock(&gpu->pipeline_lock);
 	if (status == RQL_OK && !entry->handle) {
-		entry->base.trace = true;
+		entry->base.kind = RQL_PIPELINE_TRACE;
 		entry->base.args_bytes = kernel->args_bytes;
 		entry->layout = mine.layout;
 		entry->stages = mine.stages;

@@ -12,9 +12,11 @@
  *   measure.c    the profile's constants that no method owns
  *   accel.c      acceleration structures; accel_file.c their serialised form
  *   trace.c      ray-tracing pipelines, shader binding tables, launches
+ *   image.c      images, the table of them that shaders see, clears and copies
+ *   draw.c       graphics pipelines, draws, kernels that look images up
  *
  * Locks, always taken in this order: gpu->start_lock, gpu->submit_lock, gpu->memory_lock / gpu->pipeline_lock /
- * gpu->commands_lock. */
+ * gpu->commands_lock / gpu->image_lock. */
 #ifndef RQL_DEVICE_VULKAN_INTERNAL_H
 #define RQL_DEVICE_VULKAN_INTERNAL_H
 
@@ -46,8 +48,10 @@ struct rql_vk_features {
 	VkPhysicalDeviceRayTracingPipelineFeaturesKHR trace;
 	VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup;
 	VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics;
+	VkPhysicalDeviceDynamicRenderingFeaturesKHR rendering;
 	/* extensions */
 	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4, has_subgroup, has_statistics;
+	bool has_rendering;
 };
 
 /* One large VkDeviceMemory with one VkBuffer over all of it; ranges of it are rql_buffers and acceleration structures'
@@ -95,6 +99,23 @@ struct rql_vk_grave {
 	struct rql_vk_grave *next;
 };
 
+/* Images by number: one descriptor set for the device's life, filled in as images come and go. Numbers in use are
+ * bits. */
+#define RQL_VK_IMAGES 1024u
+struct rql_vk_table {
+	VkDescriptorSetLayout layout;
+	VkDescriptorPool pool;
+	VkDescriptorSet set;
+	uint64_t used[RQL_VK_IMAGES / 64]; /* under image_lock */
+};
+struct rql_vk_image {
+	struct rql_image base; /* first */
+	VkImage handle;
+	VkDeviceMemory memory;
+	VkImageView all, *layer; /* of all layers; of single ones, when it is a target */
+	struct rql_vk_life life;
+};
+
 struct rql_vk_trace_limits {
 	uint32_t handle_size, handle_alignment, base_alignment, scratch_alignment;
 	uint32_t max_recursion;
@@ -110,7 +131,7 @@ struct rql_vk_gpu {
 	VkPhysicalDeviceDriverProperties driver;
 	VkPhysicalDeviceMemoryProperties memory_properties;
 	uint8_t pipeline_cache_uuid[VK_UUID_SIZE];
-	bool has_memory_budget, has_trace;
+	bool has_memory_budget, has_trace, has_raster;
 	struct rql_vk_trace_limits trace;
 	uint64_t memory_cap;   /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
 	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
@@ -147,6 +168,9 @@ struct rql_vk_gpu {
 	struct rql_vk_pipeline *pipelines;
 	struct rql_vk_pipeline *generated;        /* the last asked for first */
 	uint32_t generated_count, generated_most; /* RAYQL_VULKAN_PIPELINES */
+
+	pthread_mutex_t image_lock;
+	struct rql_vk_table table;
 
 	pthread_mutex_t commands_lock;
 	struct rql_vk_commands *idle_commands; /* to be recorded anew: a command pool costs more than a short recording */
@@ -190,6 +214,10 @@ void rql_vk_release(struct rql_vk_gpu *gpu, struct rql_vk_life *life);
 /* The last ticket known to be done, asked anew; UINT64_MAX on a device that is really lost. */
 uint64_t rql_vk_finished(struct rql_vk_gpu *gpu);
 void rql_vk_memory_close(struct rql_vk_gpu *gpu);
+/* Memory of its own for an image, within the budget; and back. */
+rql_status rql_vk_image_memory_new(struct rql_vk_gpu *gpu, const VkMemoryRequirements *needs, const char *what,
+                                   VkDeviceMemory *out, struct rql_error *err);
+void rql_vk_image_memory_free(struct rql_vk_gpu *gpu, VkDeviceMemory memory, uint64_t bytes);
 
 /* ---- transfer.c ---- */
 rql_status rql_vk_upload(struct rql_buffer *buffer, uint64_t offset, const void *data, uint64_t bytes,
@@ -233,17 +261,35 @@ void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p);
 /* Shared with trace.c: finds kernel + constants in the list (pipeline_lock held), or makes an empty entry. */
 struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants,
                                              uint32_t count);
-rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags stages, uint32_t args_bytes,
+/* images: with the table of images as set 0. */
+rql_status rql_vk_pipeline_layout(struct rql_vk_gpu *gpu, VkShaderStageFlags stages, uint32_t args_bytes, bool images,
                                   VkPipelineLayout *out, struct rql_error *err);
+/* The pipeline of this identity, made by `compile` when there is none: without a lock, one thread at a time. */
+typedef rql_status rql_vk_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const void *state,
+                                  struct rql_error *err);
+rql_status rql_vk_pipeline_made(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants, uint32_t count,
+                                rql_vk_compile *compile, const void *state, const struct rql_pipeline **out,
+                                struct rql_error *err);
 
 /* ---- commands.c ---- */
 #define RQL_VK_MAX_PASSES 256u /* timed ones of one recording; the last slot takes all further ones together */
-/* The stages that barriers tell apart: transfer, compute, indirect read, building structures, ray tracing. */
-#define RQL_VK_STAGES 5u
-/* A buffer in a recording: how many barriers were recorded when a pass last read or wrote it; 0: never. */
+/* The stages that barriers tell apart: transfer, compute, indirect read, building structures, ray tracing, shaders of
+ * draws, their targets. */
+#define RQL_VK_STAGES 7u
+#define RQL_VK_DRAW_STAGES (VK_PIPELINE_STAGE_VERTEX_SHADER_BIT | VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT)
+/* A buffer or an image in a recording: how many barriers were recorded when a pass last read or wrote it; 0: never. */
 struct rql_vk_touch {
-	struct rql_vk_buffer *buffer;
+	struct rql_vk_life *life;
 	uint32_t read_at, written_at;
+};
+/* What a pass does in some stages, and to what. */
+struct rql_vk_touching {
+	VkPipelineStageFlags stages;
+	VkAccessFlags reads, writes;
+	const struct rql_use *uses;
+	uint32_t use_count;
+	const struct rql_image_use *images;
+	uint32_t image_count;
 };
 struct rql_vk_commands {
 	struct rql_commands base; /* first */
@@ -267,6 +313,7 @@ struct rql_vk_commands {
 	VkPipelineStageFlags stages;
 	VkAccessFlags writes;
 	uint32_t barriers, covered[RQL_VK_STAGES];
+	bool draws;           /* stages of draws take part: from the first one on */
 	bool host_reads;      /* mapped memory was written */
 	uint64_t last_ticket; /* 0: never submitted; under submit_lock once submitted */
 	struct rql_vk_commands *next;
@@ -288,6 +335,11 @@ uint32_t rql_vk_times(struct rql_commands *c, struct rql_pass_time *times, uint3
  * accesses, and records the barrier that this needs (one global memory barrier, or none). */
 void rql_vk_touch(struct rql_vk_commands *c, VkPipelineStageFlags stages, VkAccessFlags reads, VkAccessFlags writes,
                   const struct rql_use *uses, uint32_t use_count);
+/* The same of a pass that has several kinds of stages, with one barrier at most before it. */
+void rql_vk_touch_all(struct rql_vk_commands *c, const struct rql_vk_touching *groups, uint32_t count);
+/* The workgroups of a dispatch in two dimensions; false: more than the device can start, which the recording keeps. */
+bool rql_vk_grid(struct rql_vk_commands *c, const char *pass, uint64_t groups, uint32_t *x, uint32_t *y);
+void rql_vk_pass_empty(struct rql_vk_commands *c, const char *pass); /* its name, and 0 ns */
 /* Everything before is finished and visible to everything after. */
 void rql_vk_full_barrier(struct rql_vk_commands *c);
 void rql_vk_pass_begin(struct rql_vk_commands *c, const char *pass); /* timestamps; nothing when not timed */
@@ -334,6 +386,29 @@ rql_status rql_vk_trace_pipeline_get(struct rql_device *device, const struct rql
 void rql_vk_trace(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline, const void *args,
                   uint64_t rays, struct rql_accel *const *accels, uint32_t accel_count, const struct rql_use *uses,
                   uint32_t use_count);
+
+/* ---- image.c, draw.c ---- */
+rql_status rql_vk_table_open(struct rql_vk_gpu *gpu, struct rql_error *err);
+void rql_vk_table_close(struct rql_vk_gpu *gpu);
+VkFormat rql_vk_format(enum rql_format format);
+unsigned rql_vk_format_roles(const struct rql_device *device, enum rql_format format);
+rql_status rql_vk_image_new(struct rql_device *device, const struct rql_image_spec *spec, const char *what,
+                            struct rql_image **out, struct rql_error *err);
+void rql_vk_image_free(struct rql_image *image);
+void rql_vk_clear(struct rql_commands *c, struct rql_image *image, uint32_t first_layer, uint32_t layers,
+                  const uint32_t word[4]);
+void rql_vk_image_copy(struct rql_commands *c, const struct rql_image_rows *rows, struct rql_buffer *buffer,
+                       uint64_t offset, bool read);
+rql_status rql_vk_draw_pipeline_get(struct rql_device *device, const struct rql_draw_kernel *kernel,
+                                    const struct rql_draw_state *state, const uint32_t *constants, uint32_t count,
+                                    const struct rql_pipeline **out, struct rql_error *err);
+rql_status rql_vk_image_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel,
+                                     const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                     struct rql_error *err);
+void rql_vk_draw(struct rql_commands *c, const struct rql_draw *draw);
+void rql_vk_dispatch_images(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                            const void *args, uint64_t groups, const struct rql_use *uses, uint32_t use_count,
+                            const struct rql_image_use *images, uint32_t image_count);
 
 extern const struct rql_device_ops rql_vk_ops;
 
