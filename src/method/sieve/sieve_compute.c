@@ -94,6 +94,10 @@ static void put_ranges(struct tables *t, const struct rql_sieve_placed *placed,
 				.greatest = (range->greatest < greatest ? range->greatest : greatest) - least};
 		test->range_count++;
 	}
+	if (to && test->range_count) {
+		test->least = to[0].least;
+		test->span = to[0].greatest - to[0].least;
+	}
 }
 
 static rql_status put_test(struct tables *t, uint32_t segment, uint32_t predicate, struct rql_arena *arena,

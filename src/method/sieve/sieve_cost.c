@@ -7,7 +7,7 @@
 #define MAKE_ROW_NS 1.0    /* as an index's: CREATE has asked for it, so who gains from it first bears little of it */
 #define BLOCK_NS 60.0      /* ... and predicate: where its vectors are, what its bins say */
 #define WORDS_NS 14.0      /* a vector's words of a block, read and put together */
-#define TEST_NS 4.0        /* a value fetched and compared: its line is nowhere near */
+#define TEST_NS 35.0       /* a value asked for, fetched and compared: its line is nowhere near, nor is it foreseen */
 #define RANK_NS 1500.0     /* a bound searched for in a part: a dozen values, one behind another */
 #define TURN_NS 1.5        /* a row turned over: its bit is in the second cache */
 #define DECODE_NS 2.0      /* a value of a segment without a run */

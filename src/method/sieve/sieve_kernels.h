@@ -37,8 +37,9 @@ struct rql_sieve_kernel_test {
 	uint32_t span_count, range_count;
 	uint32_t lanes; /* of the segment: a vector has so many times RQL_SIEVE_LANE_BYTES */
 	uint32_t wide;  /* keys are uint64_t */
+	uint64_t least, span; /* range_count 1: it goes from least to least + span */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_test, 56);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_test, 72);
 
 /* A workgroup's lanes. */
 struct rql_sieve_kernel_part {

@@ -56,6 +56,8 @@ void read_spans(const rql_sieve_kernel_test t, uint lane, out uvec4 sure, out uv
 bool in_ranges(const rql_sieve_kernel_test t, uint64_t key)
 {
 	uint low = 0u, high = t.range_count;
+	if (high == 1u)
+		return key - t.least <= t.span;
 	while (low < high) {
 		const uint middle = (low + high) / 2u;
 		if (SieveRange(t.ranges + uint64_t(middle) * 16ul).v.greatest < key)
@@ -66,17 +68,26 @@ bool in_ranges(const rql_sieve_kernel_test t, uint64_t key)
 	return low < t.range_count && SieveRange(t.ranges + uint64_t(low) * 16ul).v.least <= key;
 }
 
-uint test_word(const rql_sieve_kernel_test t, uint64_t first, uint rows, uint asked)
+uint64_t key_at(const rql_sieve_kernel_test t, uint64_t row)
 {
-	for (; asked != 0u; asked &= asked - 1u) {
-		const uint bit = uint(findLSB(asked));
-		const uint64_t row = first + bit;
-		const uint64_t key =
-			t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
-		if (!in_ranges(t, key))
-			rows &= ~(1u << bit);
+	return t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
+}
+
+// Those of the rows `asked` that pass. A row of each word at once, so that four keys are on their way together; a word
+// without one reads the segment's first key, as all others then do.
+uvec4 test_rows(const rql_sieve_kernel_test t, uint64_t first, uvec4 asked)
+{
+	uvec4 kept = uvec4(0u);
+	for (uvec4 left = asked; any(notEqual(left, uvec4(0u))); left &= left - 1u) {
+		const uvec4 bit = uvec4(findLSB(left)) & 31u;
+		const uint64_t x = key_at(t, left.x != 0u ? first + bit.x : 0ul);
+		const uint64_t y = key_at(t, left.y != 0u ? first + 32u + bit.y : 0ul);
+		const uint64_t z = key_at(t, left.z != 0u ? first + 64u + bit.z : 0ul);
+		const uint64_t w = key_at(t, left.w != 0u ? first + 96u + bit.w : 0ul);
+		const bvec4 pass = bvec4(in_ranges(t, x), in_ranges(t, y), in_ranges(t, z), in_ranges(t, w));
+		kept |= left & -left & mix(uvec4(0u), uvec4(0xffffffffu), pass);
 	}
-	return rows;
+	return kept;
 }
 
 void main()
@@ -88,23 +99,20 @@ void main()
 	const uint lane = part.first + gl_LocalInvocationIndex;
 	if (lane >= part.last)
 		return;
-	const uint64_t tests = args.tests + uint64_t(part.test) * 56ul;
+	const uint64_t tests = args.tests + uint64_t(part.test) * 72ul;
 	uvec4 rows = uvec4(0xffffffffu), decided = uvec4(0xffffffffu), sure, maybe;
 	for (uint i = 0u; i < args.test_count && any(notEqual(rows, uvec4(0u))); i++) {
-		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 56ul).v;
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 72ul).v;
 		read_spans(t, lane, sure, maybe);
 		rows &= sure | maybe;
 		decided &= sure;
 	}
 	for (uint i = 0u; i < args.test_count && any(notEqual(rows & ~decided, uvec4(0u))); i++) {
-		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 56ul).v;
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 72ul).v;
 		const uint64_t first = uint64_t(lane) * RQL_SIEVE_LANE_ROWS;
 		read_spans(t, lane, sure, maybe);
-		maybe &= ~sure;
-		rows.x = test_word(t, first, rows.x, rows.x & maybe.x);
-		rows.y = test_word(t, first + 32ul, rows.y, rows.y & maybe.y);
-		rows.z = test_word(t, first + 64ul, rows.z, rows.z & maybe.z);
-		rows.w = test_word(t, first + 96ul, rows.w, rows.w & maybe.w);
+		maybe &= rows & ~sure;
+		rows &= ~maybe | test_rows(t, first, maybe);
 	}
 	SieveRows(args.rows + (uint64_t(part.place) + gl_LocalInvocationIndex) * RQL_SIEVE_LANE_BYTES).v = rows;
 }

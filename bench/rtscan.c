@@ -1,0 +1,336 @@
+/* rayql bench rtscan: options, the order of things, and what is printed. */
+#include "rtscan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "json.h"
+#include "machine.h"
+#include "stats.h"
+#include "util/threads.h"
+
+static const char help[] =
+	"Usage: rayql bench rtscan [options]\n"
+	"\n"
+	"The experiments of the RTScan paper, by figure number: conjunctions of predicates over columns of 32 bits,\n"
+	"counted. Each form of sieve that the figure names, the fused scan and DuckDB answer the same statements in one\n"
+	"run, and every count is checked. docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
+	"\n"
+	"  --figure N,...      of 15, 16, 18, 22, 23, 24, 26, 27, 28 (default 15)\n"
+	"  --device D          as rayql_devices() names it: cpu, vulkan:0 (default cpu)\n"
+	"  --rows N            rows of the table (default 20000000; the paper has 100000000)\n"
+	"  --runs N            runs of each statement, 1 to 1000 (default 7)\n"
+	"  --threads N         (default: all)\n"
+	"  --json FILE         write all figures\n"
+	"  --help              this text\n";
+
+#define AWAKE_NS 300000000u
+
+struct options {
+	const char *figures, *device, *json;
+	int64_t rows, runs, threads;
+};
+struct bench {
+	const struct options *options;
+	rayql_connection *con;
+	bool gpu;
+	struct rql_strbuf json;
+	uint32_t wrong, measured;
+};
+
+static bool parse(struct rql_args *args, struct options *o, bool *help_wanted)
+{
+	const char *value, *benchmark = NULL;
+	for (args->at = 1; args->at < args->argc && !args->failed; args->at++) {
+		if (rql_args_flag(args, "help") || rql_args_flag(args, "h"))
+			return *help_wanted = true;
+		if (rql_args_value(args, "rows", &value))
+			rql_args_integer(args, "rows", value, 1, 1000000000, &o->rows);
+		else if (rql_args_value(args, "runs", &value))
+			rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
+		else if (rql_args_value(args, "threads", &value))
+			rql_args_integer(args, "threads", value, 0, 1024, &o->threads);
+		else if (!rql_args_value(args, "figure", &o->figures) && !rql_args_value(args, "device", &o->device) &&
+		         !rql_args_value(args, "json", &o->json))
+			rql_args_benchmark(args, &benchmark);
+	}
+	return !args->failed;
+}
+
+/* Is the figure's number in the list? */
+static bool is_wanted(const char *list, uint32_t number)
+{
+	for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strtoul(at, NULL, 10) == number)
+			return true;
+	return false;
+}
+
+static bool are_known(struct rql_args *args, const char *list)
+{
+	for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+		const unsigned long number = strtoul(at, NULL, 10);
+		const struct rql_rtscan_figure *f = rql_rtscan_figures;
+		while (f->number && f->number != number)
+			f++;
+		if (!f->number)
+			rql_args_error(args, "--figure %s: there is no such figure here", list);
+	}
+	return !args->failed;
+}
+
+/* ---- one statement ---- */
+/* "12.3 us" behind the text, in microseconds; negative: it is not there. */
+static double time_behind(const char *explain, const char *text)
+{
+	const char *at = strstr(explain, text);
+	char *unit = NULL;
+	if (!at)
+		return -1;
+	const double value = strtod(at + strlen(text), &unit);
+	return value * (!strncmp(unit, " ms", 3)   ? 1e3
+	                : !strncmp(unit, " us", 3) ? 1
+	                : !strncmp(unit, " ns", 3) ? 1e-3
+	                                           : 1e6);
+}
+
+static double time_of_method(const char *explain, const char *pass, bool gpu)
+{
+	char text[64];
+	const bool sieve = strcmp(pass, "sieve") == 0;
+	if (sieve != (strstr(explain, "under rows of sieve") != NULL))
+		return -1;
+	snprintf(text, sizeof text, "pass %s: ", pass);
+	return time_behind(explain, gpu ? text : "measured: ");
+}
+
+rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
+                              struct rql_rtscan_case *one, struct rql_error *err)
+{
+	char explain[320];
+	struct rql_samples device = {0}, statement = {0};
+	snprintf(explain, sizeof explain, "EXPLAIN ANALYZE %s", one->sql);
+	one->device_us = -1;
+	const uint64_t start = rql_now_ns();
+	do /* a GPU that idles has low clocks, which short statements do not raise at once */
+		RQL_TRY(rql_client_number(con, &one->count, err, "%s", one->sql));
+	while (gpu && pass && rql_now_ns() - start < AWAKE_NS);
+	for (int64_t r = 0; r < runs; r++) {
+		double ms;
+		RQL_TRY(rql_client_time(con, one->sql, &ms, NULL, NULL, err));
+		rql_samples_add(&statement, ms * 1e3);
+	}
+	for (int64_t r = 0; r < runs && pass; r++) {
+		struct rql_strbuf text = {0};
+		double ms;
+		rql_status status = rql_client_time(con, explain, &ms, &text, NULL, err);
+		const double us = status == RQL_OK ? time_of_method(rql_strbuf_text(&text), pass, gpu) : -1;
+		rql_strbuf_free(&text);
+		RQL_TRY(status);
+		if (us >= 0)
+			rql_samples_add(&device, us);
+	}
+	one->statement_us = rql_samples_median(&statement);
+	if (device.count == (uint32_t)runs)
+		one->device_us = rql_samples_median(&device);
+	return RQL_OK;
+}
+
+/* ---- a figure ---- */
+struct figure_run {
+	struct bench *b;
+	const struct rql_rtscan_figure *figure;
+	enum rql_rtscan_values values;
+	double counts[16]; /* DuckDB's, of each selectivity */
+	char sql[16][256];
+};
+
+/* Each column's bound is the quantile that leaves the same share of it. */
+static rql_status make_statements(struct figure_run *f, struct rql_error *err)
+{
+	for (uint32_t s = 0; f->figure->selectivities[s] > 0; s++) {
+		const double share = pow(f->figure->selectivities[s], 1.0 / f->figure->predicates);
+		int used = snprintf(f->sql[s], sizeof f->sql[s], "SELECT count(*)::DOUBLE FROM rtscan WHERE ");
+		for (uint32_t p = 0; p < f->figure->predicates; p++) {
+			double bound;
+			const char *and = p ? " AND " : "";
+			RQL_TRY(rql_client_number(f->b->con, &bound, err, "SELECT quantile_disc(%c, %.17g) FROM rtscan", 'a' + p,
+			                          share));
+			used += snprintf(f->sql[s] + used, sizeof f->sql[s] - (size_t)used, "%s%c <= %.0f", and, 'a' + p, bound);
+		}
+	}
+	return RQL_OK;
+}
+
+static void put_json(struct figure_run *f, const char *rival, double selectivity, const struct rql_rtscan_case *one,
+                     bool right)
+{
+	struct rql_strbuf *out = &f->b->json;
+	rql_strbuf_put(out, f->b->measured++ ? ",\n{" : "{");
+	rql_json_count(out, "figure", f->figure->number);
+	rql_json_string(out, "values", rql_rtscan_values_names[f->values]);
+	rql_json_count(out, "predicates", f->figure->predicates);
+	rql_json_number(out, "selectivity", selectivity);
+	rql_json_string(out, "by", rival);
+	rql_json_number(out, "device_us", one->device_us >= 0 ? one->device_us : NAN);
+	rql_json_number(out, "statement_us", one->statement_us);
+	rql_json_number(out, "count", one->count);
+	rql_json_bool(out, "right", right);
+	rql_strbuf_put(out, "}");
+}
+
+/* pass NULL: DuckDB, whose answers the others must have. */
+static rql_status run_rival(struct figure_run *f, const char *rival, const char *pass, struct rql_error *err)
+{
+	const struct options *o = f->b->options;
+	printf("  %-30s", rival);
+	for (uint32_t s = 0; f->figure->selectivities[s] > 0; s++) {
+		struct rql_rtscan_case one = {0};
+		memcpy(one.sql, f->sql[s], sizeof one.sql);
+		RQL_TRY(rql_rtscan_measure(f->b->con, pass, f->b->gpu, o->runs, &one, err));
+		if (!pass)
+			f->counts[s] = one.count;
+		const bool right = one.count == f->counts[s];
+		f->b->wrong += !right;
+		put_json(f, rival, f->figure->selectivities[s], &one, right);
+		if (!right)
+			printf("   WRONG");
+		else if (pass && one.device_us < 0)
+			printf(" another");
+		else
+			printf(" %7.3f", (pass ? one.device_us : one.statement_us) / 1e3);
+		fflush(stdout);
+	}
+	printf("\n");
+	return RQL_OK;
+}
+
+static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *form, struct rql_error *err)
+{
+	static const char columns[] = "a, b, c, d";
+	double bytes, ms, device;
+	RQL_TRY(rql_client_run(f->b->con, err,
+	                       "CREATE OR REPLACE INDEX rtscan_sieve ON rtscan USING sieve (%.*s) WITH (%s)",
+	                       (int)(3 * f->figure->predicates - 2), columns, form->options));
+	RQL_TRY(run_rival(f, form->name, "sieve", err));
+	RQL_TRY(rql_client_number(f->b->con, &bytes, err,
+	                          "SELECT bytes FROM rayql_structures() WHERE name = 'rtscan_sieve'"));
+	RQL_TRY(rql_client_number(f->b->con, &ms, err,
+	                          "SELECT build_ms FROM rayql_structures() WHERE name = 'rtscan_sieve'"));
+	RQL_TRY(rql_client_number(f->b->con, &device, err,
+	                          "SELECT device_bytes FROM rayql_structures() WHERE name = 'rtscan_columns'"));
+	printf("    %.2f GB in memory, made in %.2f s", bytes / 1e9, ms / 1e3);
+	printf(f->b->gpu ? "; %.2f GB on the device with what scans placed\n" : "\n", device / 1e9);
+	rql_strbuf_put(&f->b->json, f->b->measured++ ? ",\n{" : "{");
+	rql_json_count(&f->b->json, "figure", f->figure->number);
+	rql_json_string(&f->b->json, "values", rql_rtscan_values_names[f->values]);
+	rql_json_string(&f->b->json, "form", form->name);
+	rql_json_number(&f->b->json, "bytes", bytes);
+	rql_json_number(&f->b->json, "build_ms", ms);
+	rql_strbuf_put(&f->b->json, "}");
+	return rql_client_run(f->b->con, err, "DROP INDEX rtscan_sieve");
+}
+
+static rql_status run_values(struct bench *b, const struct rql_rtscan_figure *figure, enum rql_rtscan_values values,
+                             struct rql_error *err)
+{
+	struct figure_run f = {.b = b, .figure = figure, .values = values};
+	RQL_TRY(rql_rtscan_make(b->con, values, b->options->rows, err));
+	RQL_TRY(make_statements(&f, err));
+	printf("figure %u: %s, %s; %" PRId64 " rows, ms\n", figure->number, figure->title, rql_rtscan_values_names[values],
+	       b->options->rows);
+	if (figure->found)
+		printf("  the paper, RTX 3090: %s\n", figure->found);
+	printf("  %-30s", "selectivity");
+	for (uint32_t s = 0; figure->selectivities[s] > 0; s++)
+		printf(" %7g", figure->selectivities[s]);
+	printf("\n");
+	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = off"));
+	RQL_TRY(run_rival(&f, "DuckDB (SQL to rows)", NULL, err));
+	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = on"));
+	RQL_TRY(run_rival(&f, "fused scan", "scan", err));
+	for (const struct rql_rtscan_form *form = figure->forms; form->name; form++)
+		RQL_TRY(run_form(&f, form, err));
+	return RQL_OK;
+}
+
+static rql_status run_figures(struct bench *b, struct rql_error *err)
+{
+	RQL_TRY(rql_client_run(b->con, err, "SET rayql_force = on"));
+	RQL_TRY(rql_client_run(b->con, err, "SET rayql_device = '%s'", b->options->device));
+	for (const struct rql_rtscan_figure *f = rql_rtscan_figures; f->number; f++)
+		for (uint32_t v = 0; v < RQL_RTSCAN_VALUES && is_wanted(b->options->figures, f->number); v++)
+			if (f->values >> v & 1)
+				RQL_TRY(run_values(b, f, (enum rql_rtscan_values)v, err));
+	return RQL_OK;
+}
+
+/* Also what was measured before a failure. */
+static rql_status write_json(struct bench *b, const struct rql_machine *machine, const struct rql_error *failed,
+                             struct rql_error *err)
+{
+	struct rql_strbuf text = {0};
+	rql_strbuf_put(&text, "{");
+	rql_json_string(&text, "benchmark", "rtscan");
+	rql_json_string(&text, "date", machine->date);
+	rql_json_string(&text, "cpu", machine->cpu);
+	rql_json_count(&text, "threads", machine->threads);
+	rql_json_number(&text, "load", machine->load);
+	rql_json_string(&text, "device", b->options->device);
+	rql_json_count(&text, "rows", (uint64_t)b->options->rows);
+	rql_json_count(&text, "runs", (uint64_t)b->options->runs);
+	rql_json_string(&text, "error", failed ? rql_error_message(failed) : NULL);
+	rql_json_key(&text, "devices");
+	rql_status status = rql_client_json(b->con, "SELECT device, name, driver FROM rayql_devices()", &text, err);
+	rql_json_key(&text, "cases");
+	rql_strbuf_printf(&text, "[%s\n]}\n", rql_strbuf_text(&b->json));
+	if (status == RQL_OK)
+		status = rql_json_file(b->options->json, &text, err);
+	rql_strbuf_free(&text);
+	return status;
+}
+
+static rql_status run(struct bench *b, struct rql_error *err)
+{
+	const struct options *o = b->options;
+	struct rql_machine machine;
+	rayql_database *db = NULL;
+	RQL_TRY(rql_machine_measure((unsigned)o->threads, &machine, err));
+	RQL_TRY(rql_client_open(NULL, (unsigned)o->threads, &db, &b->con, err));
+	b->gpu = strcmp(o->device, "cpu") != 0;
+	rql_status status = run_figures(b, err);
+	if (o->json) {
+		rql_status written = write_json(b, &machine, status == RQL_OK ? NULL : err, err);
+		status = status == RQL_OK ? written : status;
+	}
+	rayql_disconnect(b->con);
+	rayql_close(db);
+	return status;
+}
+
+int rql_rtscan_main(int argc, char **argv)
+{
+	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench rtscan"};
+	struct options options = {.figures = "15", .device = "cpu", .rows = 20000000, .runs = 7};
+	struct bench bench = {.options = &options};
+	struct rql_error err = {0};
+	bool help_wanted = false;
+	if (!parse(&args, &options, &help_wanted) || (!help_wanted && !are_known(&args, options.figures)))
+		return 2;
+	if (help_wanted) {
+		fputs(help, stdout);
+		return 0;
+	}
+	const rql_status status = run(&bench, &err);
+	if (status != RQL_OK)
+		fprintf(stderr, "rayql bench: %s\n", rql_error_message(&err));
+	else if (bench.wrong)
+		fprintf(stderr, "rayql bench: %u answers are wrong\n", bench.wrong);
+	rql_strbuf_free(&bench.json);
+	rql_error_clear(&err);
+	return status != RQL_OK || bench.wrong ? 1 : 0;
+}

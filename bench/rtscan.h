@@ -1,0 +1,50 @@
+/* rayql bench rtscan: the experiments of RTScan (papers/001) by figure number, as far as sieves have their forms. */
+#ifndef RQL_BENCH_RTSCAN_H
+#define RQL_BENCH_RTSCAN_H
+
+#include "client.h"
+
+#define RQL_RTSCAN_COLUMNS 4u
+
+/* What a figure's columns hold (paper 5.1). */
+enum rql_rtscan_values {
+	RQL_RTSCAN_UNIFORM,
+	RQL_RTSCAN_ZIPF_11,
+	RQL_RTSCAN_ZIPF_13,
+	RQL_RTSCAN_ZIPF_15,
+	RQL_RTSCAN_NORMAL,
+	RQL_RTSCAN_SMALL,
+	RQL_RTSCAN_VALUES
+};
+extern const char *const rql_rtscan_values_names[RQL_RTSCAN_VALUES];
+/* The table rtscan (id, a, b, c, d) of so many rows, and its columns in memory. */
+rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, int64_t rows, struct rql_error *err);
+
+/* A form of sieve: what WITH (...) says, and what it is called. */
+struct rql_rtscan_form {
+	const char *name, *options;
+};
+struct rql_rtscan_figure {
+	uint32_t number;
+	const char *title, *found; /* found: what the paper says of it, on an RTX 3090 */
+	uint32_t predicates;
+	unsigned values;             /* bit k: enum rql_rtscan_values */
+	const double *selectivities; /* of the conjunction; 0 ends them */
+	const struct rql_rtscan_form *forms; /* name NULL ends them */
+};
+extern const struct rql_rtscan_figure rql_rtscan_figures[]; /* number 0 ends them */
+
+/* One statement, and what it took. */
+struct rql_rtscan_case {
+	char sql[256];
+	double device_us;    /* GPU: of the passes that select; CPU: of the method. Negative: another plan was taken */
+	double statement_us; /* SQL to rows, warm */
+	double count;        /* its answer */
+};
+/* Medians of `runs` after a run to warm up. pass: what EXPLAIN ANALYZE calls it ("sieve", "scan"), NULL: no RayQL. */
+rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
+                              struct rql_rtscan_case *one, struct rql_error *err);
+
+int rql_rtscan_main(int argc, char **argv);
+
+#endif
