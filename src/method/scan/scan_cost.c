@@ -136,6 +136,8 @@ static void add_source(const struct rql_scan *scan, const struct rql_source *sou
 
 static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 {
+	if (scan->known && !scan->step_count && !scan->under) /* no row is read: what the blocks cost is there already */
+		return;
 	for (uint32_t p = 0; p < scan->part_count; p++)
 		add_source(scan, &scan->parts[p].source, sum);
 	for (uint32_t p = 0; p < scan->program_count; p++)

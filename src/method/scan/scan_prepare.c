@@ -844,6 +844,7 @@ rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device
 	}
 	rql_scan_estimate(scan, request->sample);
 	scan->hashed = scan->hashed && !scan->keyed_count;
+	scan->known = rql_scan_may_know(scan);
 	scan->few = !scan->scalar && !scan->hashed && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words;
 	for (uint32_t s = 0; s < scan->slot_count; s++)
 		scan->few &= scan->slots[s].filter == RQL_NONE &&

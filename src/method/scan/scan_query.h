@@ -157,6 +157,7 @@ struct rql_scan {
 	double under_share;   /* of the snapshot's */
 	double under_blocks;  /* in so many; without ROWS all of the snapshot's */
 	bool scalar;          /* no GROUP BY: one group, whatever qualifies */
+	bool known;           /* blocks of which all rows pass may be known without reading them (scan_statistics.c) */
 	struct rql_wanted_groups wanted; /* as the request's; of zeros where there is one group, or a map to build */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
 	const struct rql_store_snapshot *gives; /* the form of the rows that are wanted; NULL: groups are */
@@ -426,6 +427,12 @@ struct rql_scan_values rql_scan_operand_values(struct rql_scan_worker *w, uint32
 bool rql_scan_number_groups(struct rql_scan_worker *w, uint32_t first, uint32_t n);
 /* What a block's column takes, compressed. */
 uint64_t rql_scan_block_bytes(const struct rql_store_block *block);
+
+/* scan_statistics.c: can blocks be known of which all rows pass? When all is bound. */
+#define RQL_SCAN_KNOWN_WORDS 64u
+bool rql_scan_may_know(const struct rql_scan *scan);
+/* Adds the worker's block, all of whose rows pass, to the only group. false: it must be read, and nothing was added. */
+bool rql_scan_add_known(struct rql_scan_worker *w);
 
 /* Leaves in w->mask the rows of the worker's block that pass. */
 rql_status rql_scan_filter_block(struct rql_scan_worker *w);

@@ -137,9 +137,23 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 	return scan->keyed_count ? rql_scan_keyed_add(w, first, n) : add_slots(w, first, n, false);
 }
 
+/* A block that neither its filters nor its answer has read counts as skipped. */
+static bool add_known(struct rql_scan_worker *w, uint64_t bytes_before)
+{
+	if (!w->scan->known || w->left != w->block_rows || !rql_scan_add_known(w))
+		return false;
+	bool read = w->counts.bytes_read != bytes_before;
+	w->counts.blocks_skipped += !read;
+	w->counts.rows_read -= read ? 0 : w->block_rows;
+	return true;
+}
+
 static rql_status scan_block(struct rql_scan_worker *w)
 {
+	uint64_t bytes = w->counts.bytes_read;
 	RQL_TRY(rql_scan_filter_block(w));
+	if (add_known(w, bytes))
+		return RQL_OK;
 	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS)
 		RQL_TRY(add_vector(w, first, w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS));
 	return RQL_OK;
@@ -239,7 +253,8 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
                         struct rql_scan_counts *counts, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = scan->snapshot;
-	bool shared = rql_scan_worth_sharing(snapshot, under) && rql_pool_threads(device->pool) > 1;
+	bool by_blocks = scan->known && !scan->step_count && !under; /* a descriptor each */
+	bool shared = !by_blocks && rql_scan_worth_sharing(snapshot, under) && rql_pool_threads(device->pool) > 1;
 	struct run run = {.scan = (struct rql_scan *)scan, .progress = progress, .under = under, .morsel = RQL_SCAN_MORSEL};
 	struct rql_scan_counts sum = {0};
 	struct rql_port answer;
