@@ -1,0 +1,35 @@
+/* Arguments of the shaders of joins by hash images, for C and GLSL. */
+#ifndef RQL_RASTER_KERNELS_H
+#define RQL_RASTER_KERNELS_H
+
+#include "device/kernel_types.h"
+
+#define RQL_RASTER_THREADS 256u
+/* The state of a join in device memory: uint32_t, four a draw. Draw i < layers + 1: {rows for layer i, 1, 0, 0}, of which
+ * the last one is the rest; then the draw of the probe rows: {rows, layers in use, 0, 0}. */
+struct rql_raster_args {
+	uint64_t keys;     /* of the side that is drawn */
+	uint64_t list;     /* its rows' numbers; 0: all */
+	uint64_t list_out; /* losers' */
+	uint64_t state;
+	uint64_t starts; /* uint64_t a probe row: where its next pair goes */
+	uint64_t build_rows, probe_rows, capacity;
+	uint64_t result; /* counts, uint32_t a probe row; the rest's keys; what was drawn */
+	uint64_t out_rows, out_count;
+	uint32_t rows, image, layer, log2_side;
+	uint32_t width, height; /* of the image of counts */
+	uint32_t layers, what;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_raster_args, 120);
+
+/* what, of raster_losers.comp */
+#define RQL_RASTER_DROPS_EQUAL 1u
+/* of raster_plan.comp */
+#define RQL_RASTER_BEGIN 0u
+#define RQL_RASTER_PROBE 1u
+/* of raster_counts.comp */
+#define RQL_RASTER_COUNTS 0u
+#define RQL_RASTER_HAS 1u
+#define RQL_RASTER_LACKS 2u
+
+#endif

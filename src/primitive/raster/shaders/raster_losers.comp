@@ -1,0 +1,28 @@
+#version 460
+// Lists the rows of a layer's draw whose pixel another one has: they are drawn to the next layer (papers/004, 3.1.2).
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#include "device/kernel.glsl"
+#include "primitive/raster/shaders/raster.glsl"
+layout(local_size_x_id = 0) in;
+
+void main()
+{
+	uint64_t i = rql_group() * RQL_RASTER_THREADS + gl_LocalInvocationIndex;
+	bool lost = false;
+	uint row = 0u;
+	if (i < uint64_t(rql_u32s(args.state).at[4u * args.layer])) {
+		row = args.list != 0ul ? rql_u32s(args.list).at[uint(i)] : uint(i);
+		uvec2 key = rql_key(row);
+		uvec3 winner = rql_unpacked(rql_fetch(args.image, ivec2(rql_pixel_of_key(key)), args.layer));
+		lost = winner.z != row + 1u && !(args.what == RQL_RASTER_DROPS_EQUAL && winner.xy == key);
+	}
+	uvec4 losers = subgroupBallot(lost);
+	uint first = 0u;
+	if (subgroupElect() && losers != uvec4(0u))
+		first = atomicAdd(rql_u32s(args.state).at[4u * (args.layer + 1u)], subgroupBallotBitCount(losers));
+	first = subgroupBroadcastFirst(first);
+	if (lost)
+		rql_u32s(args.list_out).at[first + subgroupBallotExclusiveBitCount(losers)] = row;
+}

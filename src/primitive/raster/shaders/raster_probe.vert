@@ -1,0 +1,18 @@
+#version 460
+// A probe row in one layer, an instance: if the pixel of its key has its key, it is a point at the row's own pixel
+// (papers/004, 3.2 and 3.3). Nothing else is drawn.
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "primitive/raster/shaders/raster.glsl"
+layout(location = 0) flat out uvec2 pair; // build row, probe row
+
+void main()
+{
+	uint row = uint(gl_VertexIndex);
+	uvec2 key = rql_key(row);
+	uvec3 found = rql_unpacked(rql_fetch(args.image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex)));
+	bool equal = found.z != 0u && found.xy == key;
+	gl_Position = equal ? rql_pixel(uvec2(row % args.width, row / args.width), uvec2(args.width, args.height)) : rql_nowhere;
+	gl_PointSize = 1.0;
+	pair = uvec2(found.z - 1u, row);
+}
