@@ -12,6 +12,7 @@
 #define TURN_NS 1.5        /* a row turned over: its bit is in the second cache */
 #define DECODE_NS 2.0      /* a value of a segment without a run */
 #define LIST_NS 40.0       /* a block's bitmap put where it belongs, and taken by whoever reads it */
+#define DECIDED_NS 1.0     /* a row, where segments' least and greatest keys decide: a scan's blocks do so, too */
 #define GUESS_SHARE 0.3    /* of a condition without bins or bounds */
 
 /* ---- what is expected ---- */
@@ -137,11 +138,13 @@ void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu,
 	const double blocks = all * -expm1(-p->share * RQL_STORE_BLOCK), threads = rql_pool_threads(cpu->pool);
 	const double reads = p->positions ? p->rank_reads : p->reads, tested = p->positions ? 0 : p->tested;
 	const double refine = p->positions ? p->ranks * RANK_NS + rows * p->turned * TURN_NS : rows * tested * TEST_NS;
+	const bool decided = p->missing == 0 && p->reads == 0;
 	const double work =
 		all * (p->count * BLOCK_NS + reads * WORDS_NS) + refine + (room ? 0 : p->missing * DECODE_NS);
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing * MAKE_ROW_NS : 0,
-		.run_ns = (threads > 1 ? fmin(work, work / threads + cpu->profile.handover_ns) : work) + blocks * LIST_NS,
+		.run_ns = (threads > 1 ? fmin(work, work / threads + cpu->profile.handover_ns) : work) + blocks * LIST_NS +
+		          (decided ? rows * DECIDED_NS : 0),
 		.rows_out = rows * p->share,
 		.runs = blocks,
 		.bytes = rows / 8 * (reads + 1) + rows * tested * 64 + (p->positions ? rows * p->turned * 4 : 0),
