@@ -133,10 +133,13 @@ static void price_plans(struct rql_planning *p)
 	const struct rql_known_rows known = known_rows(p);
 	struct rql_plan *plan = p->plan;
 	plan->host_estimated_ns = profile->host_statement_ns + price_above_in_host(&known, n->root);
-	if (p->is_subplan) /* its rows become RayQL's, whoever gives them */
-		plan->host_estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
+	/* Its rows become RayQL's, whoever gives them. Only where the sink is a map, RayQL makes none: every row that passes is
+	 * one of the map's. */
+	const double given = p->keyed ? n->leaves[0].cost.cells : n->tree->rows;
+	if (p->is_subplan)
+		plan->host_estimated_ns += rql_price_giving(given, n->root->column_count);
 	plan->estimated_ns = profile->statement_ns + rql_price_tree(n->tree);
-	if (n->tree->kind == RQL_OPERATOR_NATIVE)
+	if (n->tree->kind == RQL_OPERATOR_NATIVE && !p->keyed)
 		plan->estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
 	for (uint32_t i = 0; i < n->leaf_count; i++) {
 		plan->host_estimated_ns += price_in_host(p, &n->leaves[i]);
