@@ -19,6 +19,7 @@ static const char help[] =
 	"Usage: rayql bench ssb [options]\n"
 	"       rayql bench ssb-flat --help      cubes on the units of a GPU, beside scans of columns there\n"
 	"       rayql bench rtcudb --help        the experiments of the paper on RTCUDB\n"
+	"       rayql bench garuda --help        joins by hash images on the graphics pipeline beside compute, by device time\n"
 	"       rayql bench device --help        joins and group-bys of unindexed columns on a GPU, by device time\n"
 	"       rayql bench scan --help          SSB, TPC-H, ClickBench and db-benchmark from columns in memory, without views\n"
 	"\n"
@@ -145,6 +146,8 @@ int rql_bench_main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "device"))
 		return rql_relation_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "garuda"))
+		return rql_garuda_main(argc, argv);
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "plans"))
 			return rql_plans_main(argc, argv);

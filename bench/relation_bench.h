@@ -9,11 +9,16 @@
 #include "relation_bench_kernels.h"
 #include "util/strbuf.h"
 
+struct rql_relation_bench;
 struct rql_relation_options {
 	const char *device, *json, *cases;
 	bool join, group, partition, variants;
 	int64_t log2_scale; /* sizes are multiplied by 2^this */
 	int64_t runs;
+	const char *benchmark; /* its name, for messages and JSON */
+	rql_status (*run)(struct rql_relation_bench *b, struct rql_error *err);
+	enum rql_unit unit; /* that the device must have */
+	int64_t figure, log2_rows; /* of rayql bench garuda */
 };
 
 #define RQL_RELATION_BUFFERS 48u
@@ -67,6 +72,9 @@ bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name);
 rql_status rql_relation_joins(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_groups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_partitions(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+/* Opens the device, measures its floors, runs the options' cases, writes the JSON; the process's exit code. */
+int rql_relation_run(const struct rql_relation_options *options);
 int rql_relation_main(int argc, char **argv);
+int rql_garuda_main(int argc, char **argv);
 
 #endif

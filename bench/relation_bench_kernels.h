@@ -15,6 +15,7 @@
 #define RQL_BENCH_COUNT_GROUPS 7 /* results[0]: groups that have rows */
 #define RQL_BENCH_PART_CHECK 8  /* results[2]: rows in the wrong partition, [3]: sum of mixes of rows */
 #define RQL_BENCH_PART_SUM 9    /* results[1]: what it must be */
+#define RQL_BENCH_PAIR_CHECK 10 /* as JOIN_CHECK, of pairs: column[0] build rows, column[2] probe rows */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */

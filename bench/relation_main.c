@@ -60,17 +60,25 @@ static bool parse(struct rql_args *args, struct rql_relation_options *o, bool *h
 	return !args->failed;
 }
 
-static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
+static rql_status device_cases(struct rql_relation_bench *b, struct rql_error *err)
 {
 	const struct rql_relation_options *o = b->options;
-	rql_status status = rql_buffer_new(b->device, RQL_RELATION_RESULTS * 8, RQL_MEMORY_READBACK, "the benchmark's checks",
-	                                   &b->results, err);
-	if (status == RQL_OK && o->partition)
+	rql_status status = RQL_OK;
+	if (o->partition)
 		status = rql_relation_partitions(b, err);
 	if (status == RQL_OK && o->join)
 		status = rql_relation_joins(b, err);
 	if (status == RQL_OK && o->group)
 		status = rql_relation_groups(b, err);
+	return status;
+}
+
+static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
+{
+	rql_status status = rql_buffer_new(b->device, RQL_RELATION_RESULTS * 8, RQL_MEMORY_READBACK, "the benchmark's checks",
+	                                   &b->results, err);
+	if (status == RQL_OK)
+		status = b->options->run(b, err);
 	rql_relation_drop(b);
 	rql_buffer_free(b->results);
 	return status;
@@ -83,7 +91,7 @@ static rql_status write_json(const struct rql_relation_bench *b, const struct rq
 	struct rql_strbuf text = {0};
 	RQL_TRY(rql_machine_measure(0, &machine, err));
 	rql_strbuf_put(&text, "{");
-	rql_json_string(&text, "benchmark", "device");
+	rql_json_string(&text, "benchmark", b->options->benchmark);
 	rql_json_string(&text, "device", b->floors.name);
 	rql_json_string(&text, "driver", b->floors.driver);
 	rql_json_string(&text, "date", machine.date);
@@ -91,6 +99,8 @@ static rql_status write_json(const struct rql_relation_bench *b, const struct rq
 	rql_json_number(&text, "read_gbps", b->floors.read_gbps);
 	rql_json_number(&text, "launch_us", b->floors.launch_us);
 	rql_json_number(&text, "log2_scale", (double)b->options->log2_scale);
+	if (b->options->figure)
+		rql_json_count(&text, "figure", (uint64_t)b->options->figure);
 	rql_json_count(&text, "runs", (uint64_t)b->options->runs);
 	rql_json_string(&text, "error", failed ? rql_error_message(failed) : NULL);
 	rql_json_key(&text, "cases");
@@ -108,10 +118,11 @@ static rql_status run(struct rql_relation_bench *b, struct rql_error *err)
 	RQL_TRY(rql_devices_open(0, &devices, err));
 	rql_status status = RQL_ERROR_STATEMENT;
 	b->device = rql_flat_find_device(devices, b->options->device, err);
-	if (b->device && !b->device->units[RQL_UNIT_COMPUTE])
-		rql_error_set(err, RQL_ERROR_STATEMENT, "device %s has no unit compute", b->device->id);
-	else if (b->device && b->device->kind == RQL_DEVICE_CPU)
+	if (b->device && b->device->kind == RQL_DEVICE_CPU)
 		rql_error_set(err, RQL_ERROR_STATEMENT, "device cpu is no GPU: this benchmark is for those");
+	else if (b->device && !b->device->units[b->options->unit])
+		rql_error_set(err, RQL_ERROR_STATEMENT, "device %s has no unit %s: it %s", b->device->id,
+		              rql_unit_name(b->options->unit), b->device->missing[b->options->unit]);
 	else if (b->device)
 		status = rql_flat_measure_device(b->device, &b->floors, err);
 	if (status == RQL_OK) {
@@ -127,19 +138,10 @@ static rql_status run(struct rql_relation_bench *b, struct rql_error *err)
 	return status;
 }
 
-int rql_relation_main(int argc, char **argv)
+int rql_relation_run(const struct rql_relation_options *options)
 {
-	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench device"};
-	struct rql_relation_options options = {.join = true, .group = true, .runs = 5};
-	struct rql_relation_bench bench = {.options = &options};
+	struct rql_relation_bench bench = {.options = options};
 	struct rql_error err = {0};
-	bool help_wanted = false;
-	if (!parse(&args, &options, &help_wanted))
-		return 2;
-	if (help_wanted) {
-		fputs(help, stdout);
-		return 0;
-	}
 	rql_status status = run(&bench, &err);
 	if (status != RQL_OK)
 		fprintf(stderr, "rayql bench: %s\n", rql_error_message(&err));
@@ -148,4 +150,22 @@ int rql_relation_main(int argc, char **argv)
 	rql_strbuf_free(&bench.json);
 	rql_error_clear(&err);
 	return status != RQL_OK || bench.wrong ? 1 : 0;
+}
+
+int rql_relation_main(int argc, char **argv)
+{
+	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench device"};
+	struct rql_relation_options options = {.join = true,
+	                                       .group = true,
+	                                       .runs = 5,
+	                                       .benchmark = "device",
+	                                       .run = device_cases,
+	                                       .unit = RQL_UNIT_COMPUTE};
+	bool help_wanted = false;
+	if (!parse(&args, &options, &help_wanted))
+		return 2;
+	if (!help_wanted)
+		return rql_relation_run(&options);
+	fputs(help, stdout);
+	return 0;
 }

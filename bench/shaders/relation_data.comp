@@ -150,6 +150,23 @@ void join_check(uint row, bool is)
 	add_result(3u, sum);
 }
 
+void pair_check(uint row, bool is)
+{
+	uint64_t sum = 0ul;
+	bool good = true;
+	if (is) {
+		uint build = W32(args.column[0], row), probe = W32(args.column[2], row);
+		good = build >> args.log2_build == 0u && probe >> args.log2_rows == 0u;
+		if (good) {
+			uint number = permuted(build, args.log2_build) & ((1u << args.log2_distinct) - 1u);
+			good = mix32(number) == W32(args.keys, probe);
+		}
+		sum = mix64(uint64_t(build) << 32u | probe);
+	}
+	add_result(2u, good ? 0ul : 1ul);
+	add_result(3u, sum);
+}
+
 // `part` is the value column.
 void group_sum(uint row)
 {
@@ -209,6 +226,8 @@ void main()
 		join_sum(row, is);
 	else if (WHAT == RQL_BENCH_JOIN_CHECK)
 		join_check(row, is);
+	else if (WHAT == RQL_BENCH_PAIR_CHECK)
+		pair_check(row, is);
 	else if (WHAT == RQL_BENCH_GROUP_CHECK)
 		group_check(row, is);
 	else if (WHAT == RQL_BENCH_COUNT_GROUPS)

@@ -1,0 +1,323 @@
+/* rayql bench garuda: the joins of GARUDA's figures 8 to 11 (papers/004, section 6) on one partition in a device's memory,
+ * by hash images and by compute. Data and checks are those of rayql bench device. */
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "primitive/raster/raster.h"
+#include "relation_bench.h"
+
+static const char help[] =
+	"Usage: rayql bench garuda [options]\n"
+	"\n"
+	"Joins of the GARUDA paper's figures 8 to 11 in a device's memory: hash images on the graphics pipeline, and joins by\n"
+	"compute beside them. Device time by timestamps, medians after a run to warm up; every pair is checked on the device.\n"
+	"docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
+	"\n"
+	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
+	"  --figure N          8 to 11 (default 8); 12 and 13 are group-bys, which are not there\n"
+	"  --log2-rows N       rows of the probe side, 10 to 27 (default 22)\n"
+	"  --cases TEXT        only cases whose name has this text in it\n"
+	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
+	"  --json FILE         write all figures\n"
+	"  --help              this text\n";
+
+static const struct shape {
+	int figure, also; /* figures that have it; 0: no second one */
+	const char *name;
+	uint32_t log2_ratio; /* probe rows a build row */
+	uint32_t log2_dups;  /* of a key in the build side */
+	bool zipf, swapped;  /* swapped: the stack is built on the probe side */
+} shapes[] = {
+	{8, 9, "unique keys", 0, 0, false, false},
+	{8, 9, "JO1's shape (1:8)", 3, 0, false, false},
+	{8, 9, "JO2's shape (1:32)", 5, 0, false, false},
+	{8, 9, "JO3's shape (1:8, 4 a key)", 3, 2, false, false},
+	{8, 9, "JO4's shape (1:4)", 2, 0, false, false},
+	{10, 0, "100 % come out", 0, 0, false, false},
+	{10, 0, "200 % come out", 0, 1, false, false},
+	{10, 0, "400 % come out", 0, 2, false, false},
+	{10, 0, "800 % come out", 0, 3, false, false},
+	{10, 0, "1600 % come out", 0, 4, false, false},
+	{10, 0, "Zipf 1.0 on the probe side", 0, 0, true, false},
+	{10, 0, "128 a key, more than layers", 3, 7, false, false},
+	{11, 0, "JO3's shape, built on the small side", 3, 2, false, false},
+	{11, 0, "JO3's shape, built on the large side", 3, 2, false, true},
+};
+
+#define LAYERS 12u
+#define LAYERS_A_ROW 6u /* of a key */
+
+struct garuda_case {
+	struct rql_relation_case base;
+	struct rql_relation_bench_args data;
+	bool swapped, has_rest;
+	struct rql_raster_join raster;
+	struct rql_join rest, rival;
+	uint64_t rows, sum, rest_rows;
+	struct rql_raster_points points;
+};
+
+static uint64_t *results_of(const struct rql_relation_bench *b)
+{
+	return b->results->map;
+}
+
+/* Keys of both sides; how many pairs there are, and the sum of their mixes. */
+static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
+                            struct rql_span keys[2], struct rql_error *err)
+{
+	uint32_t log2_probe = (uint32_t)b->options->log2_rows;
+	uint32_t log2_build = log2_probe > s->log2_ratio + s->log2_dups ? log2_probe - s->log2_ratio : s->log2_dups + 1;
+	struct rql_relation_bench_args args = {.log2_rows = log2_probe,
+	                                       .log2_build = log2_build,
+	                                       .log2_distinct = log2_build - s->log2_dups,
+	                                       .log2_range = log2_build - s->log2_dups,
+	                                       .zipf = s->zipf};
+	for (int side = 0; side < 2; side++) {
+		args.rows = UINT64_C(1) << (side ? log2_probe : log2_build);
+		RQL_TRY(rql_relation_buffer(b, args.rows * 4, &keys[side].buffer, err));
+		args.keys = keys[side].buffer->address;
+		RQL_TRY(rql_relation_data(b, side ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &args, err));
+	}
+	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_relation_data(b, RQL_BENCH_JOIN_SUM, &args, err));
+	one->rows = results_of(b)[0];
+	one->sum = results_of(b)[1];
+	one->data = args;
+	return RQL_OK;
+}
+
+/* Rows a key of the side that the stack is built on, and its distinct keys: two fifths of the pixels at most. */
+static void choose_stack(const struct shape *s, struct garuda_case *one)
+{
+	uint32_t log2_rows = s->swapped ? one->data.log2_rows : one->data.log2_build;
+	uint32_t log2_a_key = log2_rows - one->data.log2_distinct;
+	uint32_t side = (one->data.log2_distinct + 3) / 2; /* pixels: 4 to 8 times the keys; fewer than 2^14 a side */
+	uint32_t layers = log2_a_key ? LAYERS_A_ROW << log2_a_key : LAYERS;
+	one->raster.log2_side = side < 14 ? side : 14;
+	one->raster.layers = log2_a_key < 4 && layers < RQL_RASTER_LAYERS ? layers : RQL_RASTER_LAYERS;
+}
+
+static rql_status make_raster(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
+                              const struct rql_span keys[2], struct rql_error *err)
+{
+	struct rql_raster_join *j = &one->raster;
+	struct rql_image_spec stack, counts;
+	j->key_bits = 32;
+	j->build.keys = keys[s->swapped];
+	j->build.count = UINT64_C(1) << (s->swapped ? one->data.log2_rows : one->data.log2_build);
+	j->probe.keys = keys[!s->swapped];
+	j->probe.count = UINT64_C(1) << (s->swapped ? one->data.log2_build : one->data.log2_rows);
+	j->capacity = one->rows;
+	choose_stack(s, one);
+	RQL_TRY(rql_relation_buffer(b, j->capacity * 4, &j->build_rows.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, j->capacity * 4, &j->probe_rows.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 8, &j->rows.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, j->build.count * 4, &j->rest_keys.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, j->build.count * 4, &j->rest_rows.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 8, &j->rest.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, sizeof(one->points), &j->points.buffer, err));
+	one->base.scratch_bytes = rql_raster_join_temp_bytes(j);
+	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &j->temp.buffer, err));
+	rql_raster_join_images(j, &stack, &counts);
+	RQL_TRY(rql_image_new(b->device, &stack, "the benchmark's hash images", &j->stack, err));
+	RQL_TRY(rql_image_new(b->device, &counts, "the benchmark's counts", &j->counts, err));
+	one->base.scratch_bytes += j->stack->bytes + j->counts->bytes;
+	one->base.floor_bytes = 4.0 * (double)(j->build.count + j->probe.count) + 8.0 * (double)one->rows;
+	return RQL_OK;
+}
+
+/* The join of relation.h over these build keys, as pairs. */
+static rql_status make_compute(struct rql_relation_bench *b, const struct garuda_case *one, struct rql_span keys,
+                               uint64_t count, struct rql_join *join, struct rql_error *err)
+{
+	join->kind = RQL_JOIN_INNER;
+	join->key_bits = 32;
+	join->capacity = one->rows;
+	join->build = (struct rql_join_side){.count = count, .keys = keys, .column_count = 1};
+	join->probe = (struct rql_join_side){.count = one->raster.probe.count, .keys = one->raster.probe.keys,
+	                                     .column_count = 1};
+	join->build.columns[0].bits = join->probe.columns[0].bits = 32;
+	RQL_TRY(rql_relation_buffer(b, join->capacity * 4, &join->build.columns[0].out.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, join->capacity * 4, &join->probe.columns[0].out.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 8, &join->rows.buffer, err));
+	return RQL_OK;
+}
+
+static rql_status give_temp(struct rql_relation_bench *b, struct rql_join *join, struct rql_error *err)
+{
+	return rql_relation_buffer(b, rql_join_temp_bytes(join), &join->temp.buffer, err);
+}
+
+/* ---- measuring ---- */
+
+static rql_status record_raster(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
+{
+	struct garuda_case *one = base->state;
+	RQL_TRY(rql_record_raster_join(c, &one->raster, err));
+	return one->has_rest ? rql_record_join(c, &one->rest, err) : RQL_OK;
+}
+
+static rql_status record_rival(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
+{
+	return rql_record_join(c, &((struct garuda_case *)base->state)->rival, err);
+}
+
+/* Checks one list of pairs and adds to the results; *rows: how many there are. Its number must not pass for the next
+ * run's. */
+static rql_status check_pairs(struct rql_relation_bench *b, const struct garuda_case *one, struct rql_span number,
+                              struct rql_span build_rows, struct rql_span probe_rows, uint64_t *rows,
+                              struct rql_error *err)
+{
+	struct rql_relation_bench_args args = one->data;
+	RQL_TRY(rql_buffer_download(number.buffer, 0, rows, 8, err));
+	RQL_TRY(rql_relation_fill(b, number.buffer, 0, 8, UINT32_MAX, err));
+	if (*rows == 0 || *rows > one->rows)
+		return RQL_OK;
+	args.rows = *rows;
+	args.column[0] = (one->swapped ? probe_rows : build_rows).buffer->address;
+	args.column[2] = (one->swapped ? build_rows : probe_rows).buffer->address;
+	return rql_relation_data(b, RQL_BENCH_PAIR_CHECK, &args, err);
+}
+
+static bool is_right(const struct rql_relation_bench *b, const struct garuda_case *one, uint64_t rows)
+{
+	return rows == one->rows && results_of(b)[2] == 0 && results_of(b)[3] == one->sum;
+}
+
+static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
+                               struct rql_error *err)
+{
+	struct garuda_case *one = base->state;
+	const struct rql_raster_join *j = &one->raster;
+	uint64_t rows, more = 0;
+	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(check_pairs(b, one, j->rows, j->build_rows, j->probe_rows, &rows, err));
+	if (one->has_rest)
+		RQL_TRY(check_pairs(b, one, one->rest.rows, one->rest.build.columns[0].out, one->rest.probe.columns[0].out,
+		                    &more, err));
+	*good = is_right(b, one, rows + more);
+	return RQL_OK;
+}
+
+static rql_status check_rival(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
+                              struct rql_error *err)
+{
+	struct garuda_case *one = base->state;
+	const struct rql_join *j = &one->rival;
+	uint64_t rows;
+	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(check_pairs(b, one, j->rows, j->build.columns[0].out, j->probe.columns[0].out, &rows, err));
+	*good = is_right(b, one, rows);
+	return RQL_OK;
+}
+
+/* A run that nobody times: is there a rest, for which compute must be recorded as well? */
+static rql_status find_rest(struct rql_relation_bench *b, struct garuda_case *one, struct rql_error *err)
+{
+	struct rql_commands *c;
+	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
+	rql_status status = rql_record_raster_join(c, &one->raster, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(c, NULL, err);
+	rql_commands_free(c);
+	RQL_TRY(status);
+	RQL_TRY(rql_buffer_download(one->raster.rest.buffer, 0, &one->rest_rows, 8, err));
+	RQL_TRY(rql_buffer_download(one->raster.points.buffer, 0, &one->points, sizeof(one->points), err));
+	one->has_rest = one->rest_rows > 0;
+	if (!one->has_rest)
+		return RQL_OK;
+	RQL_TRY(make_compute(b, one, one->raster.rest_keys, one->rest_rows, &one->rest, err));
+	one->rest.build.columns[0].in = one->raster.rest_rows;
+	one->rest.build.found = one->raster.rest;
+	RQL_TRY(give_temp(b, &one->rest, err));
+	one->base.scratch_bytes += rql_join_temp_bytes(&one->rest);
+	return RQL_OK;
+}
+
+static void report_points(struct rql_relation_bench *b, const struct garuda_case *one)
+{
+	double rows = (double)(one->raster.build.count + one->raster.probe.count);
+	uint64_t points = one->points.build + one->points.count + one->points.probe;
+	printf("%-44s points %llu + %llu + %llu (%.2f a row), %llu layers in use, rest %llu\n", one->base.name,
+	       (unsigned long long)one->points.build, (unsigned long long)one->points.count,
+	       (unsigned long long)one->points.probe, (double)points / rows, (unsigned long long)one->points.layers,
+	       (unsigned long long)one->rest_rows);
+	struct rql_strbuf *j = &b->json;
+	rql_strbuf_put(j, ",\n  {");
+	rql_json_string(j, "case", one->base.name);
+	rql_json_string(j, "variant", "points of hash images");
+	rql_json_count(j, "build", one->points.build);
+	rql_json_count(j, "count", one->points.count);
+	rql_json_count(j, "probe", one->points.probe);
+	rql_json_count(j, "layers", one->points.layers);
+	rql_json_count(j, "rest", one->rest_rows);
+	rql_json_count(j, "pairs", one->rows);
+	rql_strbuf_put(j, "}");
+}
+
+static rql_status measure(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
+                          struct rql_error *err)
+{
+	static const struct rql_relation_variant raster = {.name = "hash images"}, compute = {.name = "compute"};
+	struct rql_span keys[2] = {{0}, {0}};
+	RQL_TRY(make_keys(b, s, one, keys, err));
+	RQL_TRY(make_raster(b, s, one, keys, err));
+	RQL_TRY(find_rest(b, one, err));
+	one->base.record = record_raster;
+	one->base.check = check_raster;
+	RQL_TRY(rql_relation_measure(b, &one->base, &raster, err));
+	report_points(b, one);
+	/* The rival builds on the same side. */
+	RQL_TRY(make_compute(b, one, one->raster.build.keys, one->raster.build.count, &one->rival, err));
+	RQL_TRY(give_temp(b, &one->rival, err));
+	one->base.scratch_bytes = rql_join_temp_bytes(&one->rival);
+	one->base.record = record_rival;
+	one->base.check = check_rival;
+	return rql_relation_measure(b, &one->base, &compute, err);
+}
+
+static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
+{
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+		const struct shape *s = &shapes[i];
+		struct garuda_case one = {.swapped = s->swapped};
+		if ((s->figure != b->options->figure && s->also != b->options->figure) || !rql_relation_wanted(b, s->name))
+			continue;
+		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
+		one.base.state = &one;
+		rql_status status = measure(b, s, &one, err);
+		rql_image_free(one.raster.stack);
+		rql_image_free(one.raster.counts);
+		rql_relation_drop(b);
+		RQL_TRY(status);
+	}
+	return RQL_OK;
+}
+
+int rql_garuda_main(int argc, char **argv)
+{
+	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench garuda"};
+	struct rql_relation_options o = {.runs = 5, .figure = 8, .log2_rows = 22, .benchmark = "garuda", .run = run_cases,
+	                                 .unit = RQL_UNIT_RASTER};
+	const char *value, *benchmark = NULL;
+	for (args.at = 1; args.at < args.argc && !args.failed; args.at++) {
+		if (rql_args_flag(&args, "help") || rql_args_flag(&args, "h")) {
+			fputs(help, stdout);
+			return 0;
+		}
+		if (rql_args_value(&args, "figure", &value))
+			rql_args_integer(&args, "figure", value, 8, 11, &o.figure);
+		else if (rql_args_value(&args, "log2-rows", &value))
+			rql_args_integer(&args, "log2-rows", value, 10, 27, &o.log2_rows);
+		else if (rql_args_value(&args, "runs", &value))
+			rql_args_integer(&args, "runs", value, 1, 1000, &o.runs);
+		else if (!rql_args_value(&args, "device", &o.device) && !rql_args_value(&args, "cases", &o.cases) &&
+		         !rql_args_value(&args, "json", &o.json))
+			rql_args_benchmark(&args, &benchmark);
+	}
+	return args.failed ? 2 : rql_relation_run(&o);
+}
