@@ -69,7 +69,8 @@ static void world_draw(struct world *w)
 	for (int side = 0; side < 2; side++) {
 		w->keys[side] = array(counts[side], 8);
 		for (uint32_t i = 0; i < counts[side]; i++) {
-			uint64_t number = w->shape.range ? drawn() % w->shape.range : side ? drawn() % (2 * (uint64_t)counts[0] + 1) : i;
+			uint64_t below = w->shape.range ? w->shape.range : 2 * (uint64_t)counts[0] + 1;
+			uint64_t number = side || w->shape.range ? drawn() % below : i;
 			w->keys[side][i] = key_of(number, w->shape.key_bits);
 		}
 	}

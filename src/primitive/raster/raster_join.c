@@ -126,8 +126,8 @@ static rql_status check_shape(const struct rql_raster_join *join, struct rql_err
 	    (join->key_bits == 64 && join->layout == RQL_RASTER_16) || join->log2_side > 14 || !join->layers ||
 	    join->layers > RQL_RASTER_LAYERS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
-		                     "a join of kind %d by hash images cannot be asked for: keys of %u bits, layout %d, %u layers, "
-		                     "a side of 2^%u",
+		                     "a join of kind %d by hash images cannot be asked for: keys of %u bits, layout %d, "
+		                     "%u layers, a side of 2^%u",
 		                     (int)join->kind, join->key_bits, (int)join->layout, join->layers, join->log2_side);
 	if (join->build.count > RQL_RASTER_ROWS || join->probe.count > RQL_RASTER_ROWS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join by hash images has more than %llu rows on a side",
@@ -168,8 +168,8 @@ struct recorder {
 	struct rql_device *device;
 };
 
-static rql_status dispatch(const struct recorder *r, const struct rql_kernel *kernel, const struct rql_raster_args *args,
-                           uint64_t items, const struct rql_use *uses, uint32_t use_count, struct rql_image *image,
+static rql_status dispatch(const struct recorder *r, const struct rql_kernel *kernel,
+                           const struct rql_raster_args *args, uint64_t items, const struct rql_use *uses, uint32_t use_count, struct rql_image *image,
                            struct rql_error *err)
 {
 	const uint32_t constants[] = {RQL_RASTER_THREADS, r->join->key_bits, r->join->layout == RQL_RASTER_16 ? 16 : 32};

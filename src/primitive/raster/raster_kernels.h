@@ -5,8 +5,8 @@
 #include "device/kernel_types.h"
 
 #define RQL_RASTER_THREADS 256u
-/* The state of a join in device memory: uint32_t, four a draw. Draw i < layers + 1: {rows for layer i, 1, 0, 0}, of which
- * the last one is the rest; then the draw of the probe rows: {rows, layers in use, 0, 0}. */
+/* The state of a join in device memory: uint32_t, four a draw. Draw i < layers + 1: {rows for layer i, 1, 0, 0}, of
+ * which the last one is the rest; then the draw of the probe rows: {rows, layers in use, 0, 0}. */
 struct rql_raster_args {
 	uint64_t keys;     /* of the side that is drawn */
 	uint64_t list;     /* its rows' numbers; 0: all */

@@ -12,7 +12,8 @@ void main()
 	uvec2 key = rql_key(row);
 	uvec3 found = rql_unpacked(rql_fetch(args.image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex)));
 	bool equal = found.z != 0u && found.xy == key;
-	gl_Position = equal ? rql_pixel(uvec2(row % args.width, row / args.width), uvec2(args.width, args.height)) : rql_nowhere;
+	uvec2 at = uvec2(row % args.width, row / args.width);
+	gl_Position = equal ? rql_pixel(at, uvec2(args.width, args.height)) : rql_nowhere;
 	gl_PointSize = 1.0;
 	pair = uvec2(found.z - 1u, row);
 }
