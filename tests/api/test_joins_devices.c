@@ -165,7 +165,8 @@ static void refusals(void **state)
 		}
 		snprintf(explain, sizeof explain, "EXPLAIN %s", queries[i]);
 		char *plan = rows_of(s.con, explain, NULL), *have = rows_of(s.con, queries[i], NULL);
-		assert_null(strstr(plan, joined));
+		/* A part's rows may be joined there: then the rest is joined above them. */
+		assert_true(!strstr(plan, joined) || strstr(plan, "method materialise on"));
 		run(s.con, "SET rayql_enable_scan = off");
 		char *want = rows_of(s.con, queries[i], NULL);
 		run(s.con, "SET rayql_enable_scan = on");
