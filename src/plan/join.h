@@ -18,7 +18,7 @@
 #define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
 #define RQL_JOIN_KEYS 4u /* equalities that make one key */
 
-/* Rows of one table, or groups, filtered: outputs are over its columns as COLUMNs of table 0. */
+/* Rows of one table, or groups, filtered: of a side, too. Outputs are over its columns as COLUMNs of table 0. */
 struct rql_join_relation {
 	uint32_t number;                   /* of its columns in the block: a table's, or RQL_BLOCK_SIDE(i) */
 	const struct rql_block_side *side; /* NULL: a table of inner joins */
@@ -42,6 +42,7 @@ struct rql_join_relation {
 struct rql_join_step {
 	uint32_t relation;
 	enum rql_lookup_kind kind;
+	bool not_in; /* ANTI: the same as long as no key is NULL on either side, which is all that is made */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
 	struct rql_join_key {

@@ -231,6 +231,8 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 			sides[s][k] = (struct key_side){
 				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
 			RQL_TRY(rql_join_describe(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
+			if (step->not_in && sides[s][k].column.nullable)
+				return refuse(g, "NOT IN, where a key may be NULL");
 			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
 				return refuse(g, "a key can raise an error in some row");
 			distinct[s] *= count_distinct(&sides[s][k]);
