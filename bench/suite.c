@@ -74,6 +74,13 @@ static const struct rql_suite_query pairs_queries[] = {
 	{.name = "three",
      .select = "count(*) AS count, sum(a.v + b.v) AS v",
      .rest = "FROM l a JOIN r ON a.k = r.k JOIN l b ON b.k = r.j WHERE w < 100"},
+	{.name = "top",
+     .select = "v, w, j, g",
+     .rest = "FROM l JOIN r ON l.k = r.k",
+     .order = "v DESC, w DESC, j, g",
+     .limit = 100,
+     .key_order = "v DESC, w DESC, j, g"},
+	{.name = "rows", .select = "v, w, j, g", .rest = "FROM l JOIN r ON l.k = r.k WHERE v < 100 AND w < 100"},
 };
 static const char *const pairs_tables[] = {"l", "r", NULL};
 static const struct rql_suite_fact pairs_facts[] = {{"l", "*"}, {"r", "*"}};

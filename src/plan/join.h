@@ -5,6 +5,7 @@
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
+ *   join_rows.c    rows themselves above: what is computed and tested on the device before they are fetched
  *
  * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
 #ifndef RQL_PLAN_JOIN_H
@@ -17,7 +18,7 @@
 #define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
 #define RQL_JOIN_KEYS 4u /* equalities that make one key */
 
-/* Rows of one table, or groups, filtered: outputs are over its columns as COLUMNs of table 0. */
+/* Rows of one table, or groups, filtered: of a side, too. Outputs are over its columns as COLUMNs of table 0. */
 struct rql_join_relation {
 	uint32_t number;                   /* of its columns in the block: a table's, or RQL_BLOCK_SIDE(i) */
 	const struct rql_block_side *side; /* NULL: a table of inner joins */
@@ -41,6 +42,7 @@ struct rql_join_relation {
 struct rql_join_step {
 	uint32_t relation;
 	enum rql_lookup_kind kind;
+	bool not_in; /* ANTI: the same as long as no key is NULL on either side, which is all that is made */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
 	struct rql_join_key {
@@ -59,6 +61,7 @@ struct rql_join_graph {
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
 	bool is_below;          /* its groups are a relation of another graph */
+	const struct rql_rows_block *rows; /* the block's rows are wanted, not groups; NULL: groups and aggregates */
 	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
 	const char *wanted; /* for EXPLAIN: which groups are asked for; NULL: all */
 	struct rql_error *err;
@@ -86,6 +89,15 @@ static inline bool rql_join_can_fail(const struct rql_request *request, const st
 }
 /* Fills requests, forms and keys. Groups are there. */
 rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* What is known of an output of a request for rows, as a column of a form. */
+rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
+                             struct rql_form_column *out) RQL_MUST_CHECK;
+/* A request for the rows of a chain becomes two: *project has its conditions and computes what outputs and order keys need,
+ * as COLUMNS (`gives` is the caller's to release); *rows fetches these. */
+rql_status rql_join_rows_split(struct rql_join_graph *g, const struct rql_request *wanted, struct rql_request *project,
+                               struct rql_request *rows) RQL_MUST_CHECK;
+/* What fetching them costs the host beyond the joins, in values read (price_host.h). */
+double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct rql_cost *cost);
 /* A request for groups, whose slots are given, becomes one for these as COLUMNS: of each slot one. `gives` is the caller's
  * to release. */
 rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *slots, uint32_t count,

@@ -98,11 +98,9 @@ static bool program_nullable(const struct rql_request *request, const struct rql
 	return some;
 }
 
-/* What is known of an output, as a column of the form. */
-static rql_status describe(struct rql_join_graph *g, const struct rql_join_relation *r, uint32_t output,
-                           struct rql_form_column *out)
+rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
+                             struct rql_form_column *out)
 {
-	const struct rql_request *request = &r->request;
 	const struct rql_output *o = &request->outputs[output];
 	*out = (struct rql_form_column){.of = {.name = "expression", .type = o->type}};
 	if (o->source.kind == RQL_SOURCE_COLUMN && !o->values) {
@@ -232,7 +230,9 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 		for (uint32_t k = 0; k < n; k++) {
 			sides[s][k] = (struct key_side){
 				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
-			RQL_TRY(describe(g, of[s], sides[s][k].output, &sides[s][k].column));
+			RQL_TRY(rql_join_describe(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
+			if (step->not_in && sides[s][k].column.nullable)
+				return refuse(g, "NOT IN, where a key may be NULL");
 			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
 				return refuse(g, "a key can raise an error in some row");
 			distinct[s] *= count_distinct(&sides[s][k]);
@@ -284,7 +284,7 @@ static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *
 	if (!r->form || !outputs)
 		return out_of_memory(g);
 	for (uint32_t i = 0; i < r->columns.count; i++)
-		RQL_TRY(describe(g, r, i, &r->form[r->form_count++]));
+		RQL_TRY(rql_join_describe(g, &r->request, i, &r->form[r->form_count++]));
 	/* The keys' columns move behind, where they are read from until their keys are made. */
 	const uint32_t keys = r->outputs.count - r->columns.count;
 	memcpy(outputs, r->request.outputs, r->columns.count * sizeof *outputs);

@@ -273,14 +273,14 @@ static struct rql_expr **rewrite_all(const struct rewriting *w, struct rql_expr 
 	return out;
 }
 
-/* Groups and aggregates over the chain's rows, as over a table's. */
-static rql_status bind_above(struct rql_join_graph *g, const struct chain *chain, struct rql_scan_bound *out)
+/* What is above over the chain's rows, as over a table's. */
+static rql_status over_chain(struct rql_join_graph *g, const struct chain *chain, struct rql_block **out,
+                             struct rql_structure *rows)
 {
 	const struct rewriting w = {g, chain};
 	struct rql_block *block = RQL_NEW(g->p->arena, struct rql_block);
 	struct rql_table_ref *table = RQL_NEW(g->p->arena, struct rql_table_ref);
 	uint32_t *ids = RQL_NEW_ARRAY(g->p->arena, uint32_t, chain->column_count + 1u);
-	struct rql_star *star;
 	if (!block || !table || !ids)
 		return out_of_memory(g);
 	for (uint32_t c = 0; c < chain->column_count; c++)
@@ -294,8 +294,18 @@ static rql_status bind_above(struct rql_join_graph *g, const struct chain *chain
 	block->aggs = rewrite_all(&w, g->above.aggs, g->above.agg_count);
 	if (!block->conjuncts || !block->groups || !block->aggs)
 		return out_of_memory(g);
+	*out = block;
+	*rows = (struct rql_structure){.snapshot = chain->source.form, .column_ids = ids};
+	return RQL_OK;
+}
+
+static rql_status bind_above(struct rql_join_graph *g, const struct chain *chain, struct rql_scan_bound *out)
+{
+	struct rql_structure rows;
+	struct rql_block *block;
+	struct rql_star *star;
+	RQL_TRY(over_chain(g, chain, &block, &rows));
 	RQL_TRY(rql_star_make(g->p->arena, block, 0, NULL, &star, g->err));
-	const struct rql_structure rows = {.snapshot = chain->source.form, .column_ids = ids};
 	return rql_scan_bind(g->p->ctx, g->p->arena, star, &rows, NULL, out, g->err);
 }
 
@@ -316,6 +326,40 @@ static rql_status check_above(const struct rql_join_graph *g, const struct rql_r
 			return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED,
 			                     "joined as columns on a GPU: a condition over several tables can raise an error");
 	}
+	return RQL_OK;
+}
+
+/* The rows themselves. What is no column of the chain is made before, and *from becomes what gives that. */
+static rql_status bind_rows_above(struct building *b, const struct chain *chain, struct rql_request *out,
+                                  struct rql_columns_source *from)
+{
+	struct rql_join_graph *g = b->g;
+	struct rql_rows_block rows = *g->rows;
+	struct rql_structure structure;
+	struct rql_request wanted, project;
+	struct rql_columns_source made = {0};
+	struct rql_star *star;
+	struct rql_cost cost;
+	RQL_TRY(over_chain(g, chain, &rows.block, &structure));
+	RQL_TRY(rql_star_make(g->p->arena, rows.block, 0, NULL, &star, g->err));
+	RQL_TRY(rql_scan_bind_rows(g->p->ctx, g->p->arena, star, &rows, &structure, NULL, &wanted, g->err));
+	RQL_TRY(check_above(g, &wanted));
+	*out = wanted;
+	if (!wanted.conjunct_count && !wanted.program_count)
+		return RQL_OK;
+	wanted.from = *from;
+	RQL_TRY(rql_join_rows_split(g, &wanted, &project, out));
+	made.form = project.gives;
+	rql_status status = prepare(b, &project, &made.method, &made.prepared);
+	if (status != RQL_OK) {
+		drop_source(&made);
+		return status;
+	}
+	from->prepared = NULL; /* what makes them has it now */
+	drop_source(from);
+	made.method->price(made.prepared, b->device, &cost);
+	made.rows = cost.rows_out;
+	*from = made;
 	return RQL_OK;
 }
 
@@ -376,11 +420,12 @@ static double host_values(const struct rql_join_graph *g, const struct rql_cost 
 	                                   .inner_rows = inner,
 	                                   .selected = selected,
 	                                   .passed = cost->cells,
-	                                   .groups = cost->groups > 0 ? cost->groups : cost->rows_out,
+	                                   .groups = g->rows ? 0 : cost->groups > 0 ? cost->groups : cost->rows_out,
 	                                   .snapshot = s->snapshot,
 	                                   .column_ids = s->column_ids};
 	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
-	return below + rql_host_work_values(&work) * rql_host_idle_factor(threads, rows_first);
+	const double given = g->rows ? rql_join_rows_host_values(g->rows, cost) : 0;
+	return below + (rql_host_work_values(&work) + given) * rql_host_idle_factor(threads, rows_first);
 }
 
 static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_bound *bound, struct rql_leaf *leaf)
@@ -398,19 +443,23 @@ static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_boun
 	leaf->scan = scan;
 	leaf->structure = base;
 	rql_structure_retain(leaf->structure);
+	leaf->host_columns = g->block->column_count;
+	if (g->rows) {
+		scan->selection = g->rows;
+		return RQL_OK;
+	}
 	leaf->slots = bound->slots;
 	leaf->slot_count = g->block->group_count + g->block->agg_count;
 	leaf->group_count = bound->key_count;
 	leaf->hidden_key = bound->hidden_key;
 	leaf->aggs = bound->request.aggs;
 	leaf->agg_count = bound->request.agg_count;
-	leaf->host_columns = g->block->column_count;
 	return RQL_OK;
 }
 
 static rql_status open_groups(struct rql_join_relation *r, struct rql_device *device);
 
-/* Groups and aggregates over what the relations give on a device. `from` is the caller's to drop, also after an error. */
+/* Groups and aggregates, or rows, over what the relations give on a device. `from` is the caller's to drop, also after an error. */
 static rql_status bind_all(struct rql_join_graph *g, struct rql_device *device, struct rql_scan_bound *bound,
                            struct rql_columns_source *from)
 {
@@ -428,7 +477,7 @@ static rql_status bind_all(struct rql_join_graph *g, struct rql_device *device, 
 		rql_status status = join_all(&b, &chain);
 		*from = chain.source;
 		RQL_TRY(status);
-		RQL_TRY(bind_above(g, &chain, bound));
+		RQL_TRY(g->rows ? bind_rows_above(&b, &chain, &bound->request, from) : bind_above(g, &chain, bound));
 	}
 	bound->request.from = *from;
 	return check_above(g, &bound->request);
@@ -496,10 +545,10 @@ static void drop_sources(struct rql_join_graph *g)
 static rql_status try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf)
 {
 	struct building b = {.g = g, .device = device};
-	struct rql_scan_bound bound;
+	struct rql_scan_bound bound = {0};
 	struct rql_columns_source from;
 	rql_status status = bind_all(g, device, &bound, &from);
-	if (status == RQL_OK && !bound.hidden_key &&
+	if (status == RQL_OK && !g->rows && !bound.hidden_key &&
 	    !rql_wanted_groups(g->p->arena, g->p->above, bound.slots, g->block->group_count + g->block->agg_count,
 	                       &bound.request, &bound.request.wanted, &g->wanted))
 		status = out_of_memory(g);
@@ -591,6 +640,8 @@ static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
 	if (settings->force || settings->unit_forced || ns <= host_ns)
 		return RQL_OK;
 	rql_leaf_clear(leaf);
+	if (g->rows) /* nor are fewer steps above the same joins worth a look */
+		g->p->dear_relations = g->relation_count;
 	return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %.3f ms, the host takes %.3f ms",
 	                     ns / 1e6, host_ns / 1e6);
 }
@@ -610,23 +661,38 @@ static bool may_compute(const struct rql_planning *p)
 	return some;
 }
 
-rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, struct rql_leaf *leaf)
+static bool was_told(const struct rql_planning *p, const struct rql_structure *base, const char *reason)
+{
+	bool told = false;
+	for (uint32_t i = 0; i < p->nodes->candidate_count && !told; i++) {
+		const struct rql_candidate *c = &p->nodes->candidates[i];
+		told = c->joined && c->of == base && c->reason && !strcmp(c->reason, reason);
+	}
+	return told;
+}
+
+rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
+                             struct rql_leaf *leaf)
 {
 	struct rql_error why = {0};
 	struct rql_join_graph *g;
-	if (p->is_subplan || p->keyed || (block->table_count + block->side_count < 2 && !block->derived) || p->beyond ||
+	const uint32_t relations = block->table_count + block->side_count;
+	if (rows && (p->comparing || p->dear_relations == relations))
+		return RQL_OK;
+	if (p->is_subplan || p->keyed || (relations < 2 && !block->derived) || p->beyond ||
 	    rql_block_counts_several(block) || !may_compute(p))
 		return RQL_OK;
 	if (!(g = RQL_NEW(p->arena, struct rql_join_graph)))
 		return rql_error_memory(p->err, 0, "a plan");
-	*g = (struct rql_join_graph){.p = p, .block = block, .err = &why};
+	*g = (struct rql_join_graph){.p = p, .block = block, .rows = rows, .err = &why};
 	rql_status status = rql_join_shape(g);
 	if (status == RQL_OK)
 		status = try_devices(g, leaf);
 	if (status == RQL_OK)
 		status = compare(g, leaf);
 	struct rql_structure *base = rql_join_base(g);
-	if (!base)
+	/* Rows are tried at node after node: only of the result's own the reason is told, and once. */
+	if (!base || (rows && status != RQL_OK && (!rows->is_result || was_told(p, base, rql_error_message(&why)))))
 		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
 	struct rql_candidate *c = rql_candidate_add(p, base);
 	if (!c) {
@@ -635,6 +701,7 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 		return rql_error_memory(p->err, 0, "a plan");
 	}
 	c->rows = c->joined = true;
+	c->selects = rows != NULL;
 	if (status == RQL_OK) {
 		c->method = leaf->method->name;
 		c->unit = rql_unit_name(leaf->method->unit);

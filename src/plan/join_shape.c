@@ -68,14 +68,14 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 	const struct rql_block_side *side = &g->block->sides[i];
 	struct rql_join_relation *r = &g->relations[g->relation_count++];
 	struct rql_rows_block *rows;
-	if (side->kind == RQL_SIDE_MARK || side->not_in)
-		return refuse(g, "IN or EXISTS gives a value, or NULL has a say in it", "");
+	if (side->kind == RQL_SIDE_MARK)
+		return refuse(g, "IN or EXISTS gives a value", "");
 	if (side->single || side->open)
 		return refuse(g, "a subquery's row must be the only one, or an outer join has further conditions", "");
-	RQL_TRY(rql_block_make_rows(g->p->arena, side->rel, &rows, g->err));
+	RQL_TRY(rql_block_make_rows_over(g->p->arena, side->rel, &rows, g->err));
 	if (rows->block->table_count != 1 || rows->block->side_count || rows->order_count || rows->offset ||
 	    rows->limit != UINT64_MAX)
-		return refuse(g, "an outer, semi or anti join with more than a filtered table", "");
+		return refuse(g, "an outer, semi or anti join with more than a filtered table or filtered groups", "");
 	*r = (struct rql_join_relation){.number = RQL_BLOCK_SIDE(i),
 	                                .side = side,
 	                                .table = rows->block->tables[0].table,
@@ -83,6 +83,8 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 	                                .conjuncts = {.count = rows->block->conjunct_count,
 	                                              .capacity = rows->block->conjunct_count,
 	                                              .items = rows->block->conjuncts}};
+	if (rows->block->derived[0])
+		return add_groups(g, rows->block->derived[0], r);
 	return find_structure(g, &rows->block->tables[0], &r->structure);
 }
 
@@ -207,13 +209,13 @@ static rql_status join_side(struct shaping *s, uint32_t relation)
 	struct rql_join_graph *g = s->g;
 	const struct rql_block_side *side = g->relations[relation].side;
 	struct rql_join_step *step = &g->steps[g->step_count++];
-	*step = (struct rql_join_step){.relation = relation, .kind = kinds[side->kind]};
+	*step = (struct rql_join_step){.relation = relation, .kind = kinds[side->kind], .not_in = side->not_in};
 	for (uint32_t k = 0; k < side->key_count; k++) {
 		uint32_t owner = relation_of(g, reader_of(side->keys[k].outer));
 		if (owner == RQL_NONE || !s->joined[owner] || (k && owner != step->owner))
 			return refuse(g, "an outer, semi or anti join by columns of several tables", "");
 		/* It is made before rows of NULLs are: they must have no match, as 0 has none. */
-		if (g->relations[owner].side && (side->keys[k].null_safe || side->keys[k].outer->kind != RQL_EXPR_COLUMN))
+		if (g->relations[owner].side && (side->not_in || side->keys[k].null_safe || side->keys[k].outer->kind != RQL_EXPR_COLUMN))
 			return refuse(g, "a join by an outer join's columns of which NULL may have a match", "");
 		step->owner = owner;
 		RQL_TRY(add_key(g, step, side->keys[k].outer, side->keys[k].inner, side->keys[k].null_safe));

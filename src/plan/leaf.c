@@ -372,8 +372,8 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		best = leaf;
 		p->best_ns = rql_cost_expected(&best.cost);
 	}
-	if (status == RQL_OK && !best.prepared && !rows)
-		status = rql_join_leaf_try(p, block, &best);
+	if (status == RQL_OK && !best.prepared)
+		status = rql_join_leaf_try(p, block, rows, &best);
 	if (status == RQL_OK && best.prepared && best.hidden_key)
 		status = rql_leaf_distinct_over_groups(p, rel, &best);
 	if (status == RQL_OK && best.prepared) {
@@ -414,22 +414,23 @@ static void drop_leaves(struct rql_planning *p, uint32_t first)
 		rql_leaf_drop(&p->nodes->leaves[--p->nodes->leaf_count]);
 }
 
-/* Are leaves below rel, and the CPU above them, cheaper than this one leaf? Then they stay. */
-static rql_status compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
-                                bool *cheaper)
+rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
+                                  bool *cheaper)
 {
+	rql_status status = RQL_OK;
 	const struct rql_known_rows known = {.nodes = p->nodes,
 	                                     .threads = rql_pool_threads(p->ctx->devices->device[0].pool)};
 	const struct rql_above here = {rel, p->above}, *above = p->above;
 	const uint32_t first = p->nodes->leaf_count;
-	bool covered;
+	bool all = rel->child_count > 0;
 	*cheaper = false;
 	if (p->ctx->settings->force || p->ctx->settings->unit_forced)
 		return RQL_OK;
 	p->above = &here;
-	rql_status status = rql_planning_cover(p, rel->children[0], &covered);
+	for (uint32_t i = 0; i < rel->child_count && all && status == RQL_OK; i++)
+		status = rql_planning_cover(p, rel->children[i], &all);
 	p->above = above;
-	*cheaper = status == RQL_OK && covered && p->nodes->leaf_count > first &&
+	*cheaper = status == RQL_OK && all && p->nodes->leaf_count > first &&
 	           price_below(&known, rel, first) < rql_leaf_price(leaf);
 	if (!*cheaper)
 		drop_leaves(p, first);
@@ -448,11 +449,11 @@ static rql_status choose_over_groups(struct rql_planning *p, const struct rql_re
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
 	p->beyond = NULL;
-	RQL_TRY(rql_join_leaf_try(p, block, &leaf));
+	RQL_TRY(rql_join_leaf_try(p, block, NULL, &leaf));
 	if (!leaf.prepared)
 		return RQL_OK;
 	mark_candidates(p, first_candidate, &leaf);
-	status = compare_below(p, rel, &leaf, &cheaper);
+	status = rql_leaf_compare_below(p, rel, &leaf, &cheaper);
 	struct rql_leaf *to = status == RQL_OK && !cheaper ? add_leaf(p) : NULL;
 	if (to) {
 		*to = leaf;

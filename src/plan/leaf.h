@@ -26,6 +26,8 @@ struct rql_planning {
 	const char *scalars; /* who gave the values of scalar subqueries (scalar.c); NULL: there are none */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
+	bool comparing;      /* a leaf of joined rows with leaves below it: no other such leaf is looked for */
+	uint32_t dear_relations; /* rows of so many relations are dearer joined on a GPU than the host's are; 0: none were tried */
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
 	uint32_t size_count; /* tables whose rows were counted */
 	struct rql_planning_size {
@@ -75,6 +77,10 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 /* What both do once rel is known to be a block: the cheapest of all structures, or none. rows NULL: an aggregate. */
 rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
                                  const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
+/* leaf.c: are leaves below rel, and the CPU above them, cheaper than this one leaf, which is none of the plan's yet? Then they
+ * stay. */
+rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
+                                  bool *cheaper) RQL_MUST_CHECK;
 /* A leaf that is not wanted after all: its node becomes what it was. */
 void rql_leaf_drop(struct rql_leaf *leaf);
 void rql_leaf_clear(struct rql_leaf *leaf);
@@ -93,9 +99,9 @@ rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *blo
 /* The same for a selection of rows. */
 rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_block *rows, struct rql_structure *s,
                                   struct rql_leaf *leaf) RQL_MUST_CHECK;
-/* join_leaf.c: the block as joins of columns on a GPU, whatever their keys are, under groups and aggregates. Reasons are
- * kept; only memory and interruption fail. */
-rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block,
+/* join_leaf.c: the block as joins of columns on a GPU, whatever their keys are, under groups and aggregates or (rows) as
+ * rows. Reasons are kept; only memory and interruption fail. */
+rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
                              struct rql_leaf *leaf) RQL_MUST_CHECK;
 /* scan_distinct_leaf.c: an aggregate with several COUNT(DISTINCT) as several leaves: *found, and rel is what puts them
  * together. */

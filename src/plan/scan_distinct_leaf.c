@@ -337,7 +337,7 @@ rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rq
 	rql_status status = rql_block_make_over(p->arena, above, &block, &why);
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
-	RQL_TRY(rql_join_leaf_try(p, block, &other));
+	RQL_TRY(rql_join_leaf_try(p, block, NULL, &other));
 	const bool forced = p->ctx->settings->unit_forced; /* that unit is to do what it can */
 	if (other.prepared && (forced || rql_leaf_price(&other) < rql_leaf_price(leaf))) {
 		const struct rql_leaf before = *leaf;

@@ -534,11 +534,6 @@ static double price_in_host(const struct trying *t, const struct rql_cost *cost)
 	return spread(t, rql_host_work_values(&work));
 }
 
-/* A value that the host puts into a result, one that it hands on inside a plan, and a row that it sorts, in values read. */
-#define HOST_RESULT_VALUE 25.0
-#define HOST_INNER_VALUE 2.0
-#define HOST_SORTED_ROW 60.0
-
 /* What the host does for a selection: it reads the columns of conditions and order keys, as far as a limit makes it, and
  * the others for the rows that are wanted. */
 static rql_status host_selection(struct trying *t, const struct rql_cost *cost, double *out)
@@ -557,8 +552,8 @@ static rql_status host_selection(struct trying *t, const struct rql_cost *cost, 
 	if (!rows->order_count && wanted < cost->cells)
 		read *= wanted / cost->cells;
 	if (rows->order_count)
-		read += rows->limit == UINT64_MAX ? cost->cells * HOST_SORTED_ROW : cost->cells + wanted * HOST_SORTED_ROW;
-	double each = rows->is_result ? HOST_RESULT_VALUE : HOST_INNER_VALUE;
+		read += rows->limit == UINT64_MAX ? cost->cells * RQL_HOST_SORTED_ROW : cost->cells + wanted * RQL_HOST_SORTED_ROW;
+	double each = rows->is_result ? RQL_HOST_RESULT_VALUE : RQL_HOST_INNER_VALUE;
 	read += t->dim_values + t->inner_rows * RQL_HOST_INNER_ROW_VALUES;
 	*out = spread(t, read + cost->rows_out * rows->output_count * each);
 	return RQL_OK;

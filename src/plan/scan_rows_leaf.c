@@ -133,6 +133,31 @@ static rql_status choose_split(struct rql_planning *p, const struct rql_rel *rel
 	return RQL_OK;
 }
 
+/* The leaf that was found joins on a GPU: leaves below it, whose rows the CPU joins, take its place where they are cheaper. */
+static rql_status compare_joined(struct rql_planning *p, const struct rql_rel *rel)
+{
+	struct rql_plan_nodes *n = p->nodes;
+	struct rql_leaf leaf = n->leaves[n->leaf_count - 1];
+	bool cheaper = false;
+	if (!leaf.scan || !leaf.scan->joins)
+		return RQL_OK;
+	const struct rql_rel replacement = *rel;
+	n->leaf_count--;
+	if (leaf.replaced)
+		*leaf.replaced = leaf.original;
+	p->comparing = true;
+	rql_status status = rql_leaf_compare_below(p, rel, &leaf, &cheaper);
+	p->comparing = false;
+	if (status != RQL_OK || cheaper) {
+		rql_leaf_clear(&leaf);
+		return status;
+	}
+	if (leaf.replaced)
+		*leaf.replaced = replacement;
+	n->leaves[n->leaf_count++] = leaf; /* where it has been: there is room */
+	return RQL_OK;
+}
+
 rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *rel, bool *found)
 {
 	struct rql_error why = {0};
@@ -144,5 +169,6 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 		return rql_planning_swallow(p, status, &why, -1, NULL);
 	rows->is_result = rel == p->nodes->root;
 	RQL_TRY(rql_leaf_choose_block(p, rel, rows->block, rows, found));
-	return *found ? RQL_OK : choose_split(p, rel, rows, found);
+	RQL_TRY(*found ? RQL_OK : choose_split(p, rel, rows, found));
+	return *found ? compare_joined(p, rel) : RQL_OK;
 }

@@ -85,6 +85,15 @@ static void answers(void **state)
 		"a.k2 AND c.k > 99) "
 		"GROUP BY b.s ORDER BY b.s",
 		"SELECT count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k2 = a.k2)",
+		/* sides that are groups; NOT IN of what is never NULL */
+		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE a.k2 IN (SELECT k2 FROM c WHERE x > 5 GROUP BY k2 "
+		"HAVING count(*) > 3) GROUP BY b.s ORDER BY b.s",
+		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM (SELECT k2, count(*) n FROM "
+		"c GROUP BY k2) g WHERE g.n > 2 AND g.k2 = a.k2) GROUP BY b.s ORDER BY b.s",
+		"SELECT g.n, count(*), sum(w), min(g.hi) FROM a JOIN b ON a.k = b.k LEFT JOIN (SELECT k2, count(*) n, max(big) hi FROM c "
+		"GROUP BY k2) g ON g.k2 = a.k2 GROUP BY g.n ORDER BY g.n",
+		"SELECT b.s, count(*) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT k2 FROM c WHERE x % 3 = 0) GROUP BY b.s ORDER "
+		"BY b.s",
 		/* no row has a match */
 		"SELECT count(*), sum(v), min(a.d) FROM a JOIN b ON a.s = b.s WHERE a.s < 'n2' AND b.s >= 'n2'",
 		"SELECT a.s, count(*), count(w) FROM a LEFT JOIN b ON a.s = b.s AND b.s >= 'n2' WHERE a.s < 'n2' GROUP "
@@ -143,6 +152,8 @@ static void refusals(void **state)
 	static const char *const queries[] = {
 		"SELECT count(*) FROM a JOIN b ON a.d = b.d",
 		"SELECT count(*), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.t < b.t",
+		"SELECT count(*) FROM a JOIN b ON a.k2 = b.k2 WHERE a.k NOT IN (SELECT k FROM c)",
+		"SELECT count(*) FROM a JOIN b ON a.k2 = b.k2 WHERE b.k2 NOT IN (SELECT k FROM b WHERE k > 600)",
 		"SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE CASE WHEN a.v < 3 THEN a.v ELSE 0 END * b.w * "
 		"1000000000000000 > 5",
 		"SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON b.s IS NOT DISTINCT FROM c.s",
@@ -165,7 +176,8 @@ static void refusals(void **state)
 		}
 		snprintf(explain, sizeof explain, "EXPLAIN %s", queries[i]);
 		char *plan = rows_of(s.con, explain, NULL), *have = rows_of(s.con, queries[i], NULL);
-		assert_null(strstr(plan, joined));
+		/* A part's rows may be joined there: then the rest is joined above them. */
+		assert_true(!strstr(plan, joined) || strstr(plan, "method materialise on"));
 		run(s.con, "SET rayql_enable_scan = off");
 		char *want = rows_of(s.con, queries[i], NULL);
 		run(s.con, "SET rayql_enable_scan = on");

@@ -639,8 +639,8 @@ static rql_status flatten_rows(struct selecting *s, const struct rql_rel *rel, s
 	}
 }
 
-rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
-                               struct rql_error *err)
+static rql_status make_rows(struct rql_arena *arena, const struct rql_rel *rel, bool over_groups,
+                            struct rql_rows_block **out, struct rql_error *err)
 {
 	struct flattening *f = RQL_NEW(arena, struct flattening);
 	struct rql_rows_block *rows = RQL_NEW(arena, struct rql_rows_block);
@@ -649,6 +649,7 @@ rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *re
 		return rql_error_memory(err, sizeof *f, "a plan");
 	f->arena = arena;
 	f->above = "selection";
+	f->over_groups = over_groups;
 	f->err = err;
 	rows->block = b;
 	rows->limit = UINT64_MAX;
@@ -665,6 +666,7 @@ rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *re
 		memcpy(b->groups + outputs.count, s.keys.items, s.keys.count * sizeof *b->groups);
 	b->table_count = f->table_count;
 	b->tables = f->tables;
+	b->derived = over_groups ? f->derived : NULL;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
 	b->side_count = f->side_count;
@@ -672,4 +674,16 @@ rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *re
 	b->column_count = count_columns(b);
 	*out = rows;
 	return RQL_OK;
+}
+
+rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
+                               struct rql_error *err)
+{
+	return make_rows(arena, rel, false, out, err);
+}
+
+rql_status rql_block_make_rows_over(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
+                                    struct rql_error *err)
+{
+	return make_rows(arena, rel, true, out, err);
 }

@@ -39,7 +39,7 @@ struct rql_block_side {
 struct rql_block {
 	uint32_t table_count;
 	struct rql_table_ref *tables;
-	/* [table_count], of rql_block_make_over: what AGGREGATE or DISTINCT gives table t's rows, whose columns are its outputs;
+	/* [table_count], of rql_block_make_over and rql_block_make_rows_over: what AGGREGATE or DISTINCT gives table t's rows, whose columns are its outputs;
 	 * NULL: it is a table of the database. NULL itself: all are. */
 	const struct rql_rel *const *derived;
 	uint32_t side_count; /* of definitions, and for cubes: 0 */
@@ -73,6 +73,10 @@ struct rql_rows_block {
 /* rel: projections over at most one limit over at most one order over tables, joins and filters. As rql_block_make. */
 rql_status rql_block_make_rows(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
                                struct rql_error *err) RQL_MUST_CHECK;
+
+/* The same where groups may take a table's place. */
+rql_status rql_block_make_rows_over(struct rql_arena *arena, const struct rql_rel *rel, struct rql_rows_block **out,
+                                    struct rql_error *err) RQL_MUST_CHECK;
 
 /* Adds a condition as normalised conjuncts: ANDs are split, BETWEEN becomes two comparisons, constants stand on the
  * right, the columns of an equality in ascending order; a conjunct that is there already is dropped. */

@@ -11,6 +11,10 @@
 /* A row of a subquery's table or an outer join's is read by two columns or so, and hashed: TPC-H's Q17, Q18 and Q21 take the
  * host five values' time for each. */
 #define RQL_HOST_INNER_ROW_VALUES 5.0
+/* A value that the host puts into a result, one that it hands on inside a plan, and a row that it sorts. */
+#define RQL_HOST_RESULT_VALUE 25.0
+#define RQL_HOST_INNER_VALUE 2.0
+#define RQL_HOST_SORTED_ROW 60.0
 
 struct rql_host_work {
 	const struct rql_block *block;

@@ -1,0 +1,47 @@
+/* Rows of a form, fetched from a GPU, become a batch of the host: ordered, cut to a limit, decoded. For
+ * materialise_*.c.
+ *
+ * Floor: over the link, the fields (4 or 8 bytes) of each column that an output or an order key reads, of all rows.
+ * Then for each order key 8 bytes a row written and read once to find the first ones, and, of the rows that are
+ * sorted, records of 8 bytes a key and 8 more, read and written by each pass. At last a field read and a value
+ * written, of the wanted rows only. */
+#ifndef RQL_METHOD_MATERIALISE_H
+#define RQL_METHOD_MATERIALISE_H
+
+#include "column/crew.h"
+#include "method/method.h"
+
+#define RQL_MATERIALISE_KEYS 16u
+
+/* What is wanted: outputs and orders are copies, and read COLUMNs of the form alone. */
+struct rql_materialise {
+	const struct rql_store_snapshot *form;
+	uint32_t output_count, order_count;
+	struct rql_output *outputs;
+	struct rql_row_order *orders;
+	uint64_t limit, offset;
+	struct rql_budget *budget; /* may be NULL */
+};
+/* Rows on the host. Memory is the caller's. */
+struct rql_materialise_rows {
+	uint64_t count;      /* below 2^32 */
+	const void **fields; /* [form's columns]: uint32_t or uint64_t[count]; NULL: nobody reads them */
+};
+
+/* The column's field in a row, widened. 0 is NULL, but for codes, whose dictionary may have an entry for it, too. */
+static inline uint64_t rql_materialise_field(const void *fields, uint32_t bits, uint64_t row)
+{
+	return bits == 32 ? ((const uint32_t *)fields)[row] : ((const uint64_t *)fields)[row];
+}
+
+/* materialise_order.c: the wanted rows' numbers in their order, in the crew's memory; *picked NULL: those from the
+ * offset on, as they stand. */
+rql_status rql_materialise_order(const struct rql_materialise *m, const struct rql_materialise_rows *rows,
+                                 const struct rql_crew *crew, const uint32_t **picked, uint64_t *count,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+/* materialise_batch.c: their outputs. The caller releases the batch, which needs nothing of what it was made from. */
+rql_status rql_materialise_batch(const struct rql_materialise *m, const struct rql_materialise_rows *rows,
+                                 const struct rql_crew *crew, const uint32_t *picked, uint64_t count,
+                                 struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
+
+#endif
