@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "options.h"
 #include "plans.h"
+#include "point.h"
 #include "relation_bench.h"
 #include "rtscan.h"
 #include "report.h"
@@ -24,6 +25,7 @@ static const char help[] =
 	"       rayql bench garuda --help        joins by hash images on the graphics pipeline beside compute, by device time\n"
 	"       rayql bench device --help        joins and group-bys of unindexed columns on a GPU, by device time\n"
 	"       rayql bench scan --help          SSB, TPC-H, ClickBench and db-benchmark from columns in memory, without views\n"
+	"       rayql bench point --help         prepared point queries by an index, beside DuckDB's own index\n"
 	"\n"
 	"Runs the 13 queries of the Star Schema Benchmark through RayQL and through DuckDB, checks that every row is the\n"
 	"same, and prints times: from the statement's text to its last row, medians of the warm runs. docs/ssb.md says\n"
@@ -155,6 +157,9 @@ int rql_bench_main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "plans"))
 			return rql_plans_main(argc, argv);
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "point"))
+			return rql_point_main(argc, argv);
 	/* first: --suite ssb-flat is an option of it */
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "scan"))

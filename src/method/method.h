@@ -14,6 +14,7 @@
 struct rql_cost {
 	double setup_ns, run_ns, transfer_ns;
 	double rows_out;
+	bool counted;  /* rows_out is no estimate: they were counted when it was prepared */
 	double groups; /* made on the way, of which not all may be wanted; 0: as many as come out */
 	uint64_t device_bytes; /* of the device's memory, all in all */
 	uint64_t placed_bytes; /* and so much of that is there already */

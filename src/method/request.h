@@ -225,6 +225,9 @@ struct rql_row_order {
 #define RQL_SAMPLED_STEPS 64u
 struct rql_sample {
 	bool taken;
+	/* In, before it is taken: what passes everything was counted, as a share of all rows. So no row need be drawn. */
+	bool counted;
+	double counted_share;
 	double read_share; /* of blocks: what the zone maps leave */
 	double pass;       /* of the rows in those: what passes everything */
 	uint32_t step_count;

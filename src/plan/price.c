@@ -185,6 +185,16 @@ static rql_status price_offer(struct pricing *c, const struct rql_method *method
 	return RQL_OK;
 }
 
+/* An index has counted the rows of the only condition: a scan of all rows need not find that out from a sample. */
+static void note_count(const struct rql_request *request, const struct rql_rows_offer *under)
+{
+	const bool whole = under->cost.counted && !under->superset && !under->request.conjunct_count;
+	if (!whole || request->conjunct_count != 1 || request->lookup_count || !request->sample || request->sample->taken)
+		return;
+	request->sample->counted = true;
+	request->sample->counted_share = under->request.under.share;
+}
+
 /* The same under the ROWS of each method that gives some there: alternatives of their own. */
 static rql_status price_under(struct pricing *c, const struct rql_method *method, struct rql_device *device)
 {
@@ -199,6 +209,7 @@ static rql_status price_under(struct pricing *c, const struct rql_method *method
 		RQL_TRY(rql_price_rows(c->p, select, device, c->request, &under, &found, c->err));
 		if (!found)
 			continue;
+		note_count(c->request, &under);
 		struct rql_candidate *candidate = next_candidate(c, method, device);
 		const char *reason = refusal(method, &under.request, device);
 		if (!candidate || reason)
@@ -229,8 +240,11 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		return refuse(c, candidate, reason);
 	if (device->kind != RQL_DEVICE_CPU && ctx->device_ready)
 		ctx->device_ready(ctx->load_state, device);
-	RQL_TRY(price_offer(c, method, device, NULL, candidate));
-	return price_under(c, method, device);
+	/* First what may count its rows; adding candidates may move them. */
+	const struct rql_plan_nodes *nodes = c->p->nodes;
+	const size_t number = (size_t)(candidate - nodes->candidates);
+	RQL_TRY(price_under(c, method, device));
+	return price_offer(c, method, device, NULL, &nodes->candidates[number]);
 }
 
 /* A method whose unit is not wanted: one line in EXPLAIN, whatever the devices. */

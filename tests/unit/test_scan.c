@@ -804,6 +804,37 @@ static void test_shared_sample(void **state)
 	column_free(&c);
 }
 
+/* Whoever has counted the rows of the only condition is believed, whatever a sample would say. The maps are read. */
+static void test_counted_rows(void **state)
+{
+	(void)state;
+	struct rql_error err = {0};
+	struct rql_device device = cpu(RQL_SIMD_AVX512, 1);
+	struct column c = ascending();
+	struct rql_agg count = {.kind = RQL_AGG_COUNT_STAR};
+	struct rql_conjunct ranges[] = {{.test = RQL_TEST_IN_RANGE, .least = 0, .greatest = 149999},
+	                                {.test = RQL_TEST_IN_RANGE, .least = 0, .greatest = 149998}};
+	struct rql_sample sample = {.counted = true, .counted_share = 0.125};
+	struct rql_request request = {.snapshot = c.snapshot,
+	                              .conjunct_count = 1,
+	                              .conjuncts = ranges,
+	                              .agg_count = 1,
+	                              .aggs = &count,
+	                              .sample = &sample};
+	struct rql_scan *scan = NULL;
+	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+	assert_true(sample.taken && sample.read_share > 0.45 && sample.read_share < 0.55);
+	assert_true(fabs(sample.pass * sample.read_share - 0.125) < 1e-9 && sample.steps[0] == sample.pass);
+	rql_scan_free(scan);
+	/* It was not counted for each of two. */
+	sample = (struct rql_sample){.counted = true, .counted_share = 0.125};
+	request.conjunct_count = 2;
+	ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
+	assert_true(sample.taken && sample.pass * sample.read_share > 0.4);
+	rql_scan_free(scan);
+	column_free(&c);
+}
+
 /* Of rows in no order a sample says what passes: also of a dimension of which only the filtered rows are offered, of
  * skewed values, and of two conditions that hang together. */
 static void test_sampled_rows(void **state)
@@ -964,7 +995,8 @@ int main(void)
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
 		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_narrowed_numbers),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),
-		cmocka_unit_test(test_keyed), cmocka_unit_test(test_map_parts), cmocka_unit_test(test_shared_sample), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
+		cmocka_unit_test(test_keyed), cmocka_unit_test(test_map_parts), cmocka_unit_test(test_shared_sample),
+		cmocka_unit_test(test_counted_rows), cmocka_unit_test(test_sampled_rows), cmocka_unit_test(test_sampled_runs),
 		cmocka_unit_test(test_prices_rise),
 		cmocka_unit_test(test_calibrate),
 	};

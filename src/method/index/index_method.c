@@ -201,6 +201,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 		          (p->test_count - 1) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
 		          (room ? 0 : p->missing_rows * TEST_ROW_NS),
 		.rows_out = left,
+		.counted = p->test_count == 1 && !p->missing,
 		.runs = blocks,
 		.bytes = blocks * WORDS * sizeof(uint64_t) + p->found * sizeof(uint32_t),
 	};

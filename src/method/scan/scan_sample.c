@@ -5,7 +5,7 @@
  * through whole, by the clock: a look-up of keys that mostly lie outside a map costs a third of one inside.
  *
  * Floor: a cache line a row and column, some thousands in all, and the steps of TIMED_BLOCKS blocks: 50 to 200 us, once
- * for all candidates of a text. */
+ * for all candidates of a text. Where an index has counted the rows, none is drawn: the zone maps alone are read. */
 #include "method/scan/scan_query.h"
 
 #include <math.h>
@@ -165,6 +165,14 @@ static void sample_rows(struct rql_scan *scan, const uint64_t *left, uint32_t co
 	sample->pass = failed ? product : share_of(s.passed, s.rows, product);
 }
 
+/* Somebody has counted the rows of the only step: the zone maps are all that is read. How the rows lie is not known. */
+static void take_count(struct rql_sample *sample)
+{
+	const double left = sample->read_share > 0 ? sample->read_share : 1;
+	sample->pass = sample->steps[0] = fmin(1, sample->counted_share / left);
+	sample->runs[0] = 1;
+}
+
 /* Of rows that are on a device there is nothing to see: what is expected stands. */
 static void guess_form(const struct rql_scan *scan, struct rql_sample *sample)
 {
@@ -187,7 +195,10 @@ void rql_scan_take_sample(struct rql_scan *scan, struct rql_sample *sample)
 		guess_form(scan, sample);
 	} else if (scan->step_count) {
 		uint32_t count = sample_maps(scan, left, &sample->read_share);
-		sample_rows(scan, left, count, sample);
+		if (sample->counted && sample->step_count == 1)
+			take_count(sample);
+		else
+			sample_rows(scan, left, count, sample);
 	}
 	sample->taken = true;
 }

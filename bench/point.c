@@ -1,0 +1,264 @@
+/* What a prepared point query takes, from its values to its row: by a hashed and a sorted index over columns in
+ * memory, and by DuckDB with an ART index of its own in a database without RayQL's structures. Keys are sparse, in no
+ * order, and asked at random; each answer is checked. */
+#include "point.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "client.h"
+#include "machine.h"
+#include "report.h"
+#include "util/threads.h"
+
+#define ROUNDS 5u
+#define WARM 64u /* statements before the first that counts: the session learns what may differ */
+/* Row i has the key i * FACTOR % PRIME: no two are equal below PRIME rows. */
+#define FACTOR UINT64_C(500000003)
+#define PRIME UINT64_C(1000000007)
+
+static const char help[] =
+	"Usage: rayql bench point [options]\n"
+	"\n"
+	"A prepared statement asks for two columns of the row with one key, another key each time. Each answer is checked.\n"
+	"Times are from binding the value to having the row, on one connection, in rounds that take turns: by an index that\n"
+	"is hashed, by one that is sorted, and by DuckDB with an ART index of its own, to which RayQL only hands on.\n"
+	"\n"
+	"  --rows N            rows of the table (default 1000000)\n"
+	"  --statements N      timed statements of each (default 10000)\n"
+	"  --json FILE         write all figures\n"
+	"  --help              this text\n";
+
+struct options {
+	int64_t rows, statements;
+	const char *json;
+};
+
+struct side {
+	const char *name, *setup, *session;
+	bool method; /* RayQL is to answer, by its index */
+	rayql_database *db;
+	rayql_connection *con;
+	rayql_statement *statement;
+	uint64_t random, done, wrong;
+	double *us, planning_us;
+};
+
+static const struct side kinds[] = {
+	{"hash", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING hash (k)",
+     "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
+	{"sorted", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING sorted (k)",
+     "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
+	{"duckdb", "CREATE UNIQUE INDEX i ON points (k)", "SET rayql_fallback = 'on'", .method = false},
+};
+#define SIDES (sizeof kinds / sizeof *kinds)
+
+static rql_status failed(rayql_error *error, struct rql_error *err)
+{
+	rql_error_set(err, RQL_ERROR_HOST, "%s", rayql_error_message(error));
+	rayql_error_free(error);
+	return RQL_ERROR_HOST;
+}
+
+/* ---- one statement ---- */
+
+/* The id of its row; -1: there is none. */
+static rql_status ask(struct side *s, uint64_t key, int64_t *id, struct rql_error *err)
+{
+	rayql_result *result = NULL;
+	rayql_batch *batch = NULL;
+	rayql_error *error = NULL;
+	if (rayql_bind_int64(s->statement, 1, (int64_t)key) != RAYQL_OK)
+		return rql_error_set(err, RQL_ERROR_MISUSE, "the key could not be bound");
+	if (rayql_execute(s->statement, &result, &error) != RAYQL_OK)
+		return failed(error, err);
+	rayql_status status = rayql_fetch(result, &batch, &error);
+	const int64_t *ids = batch ? rayql_batch_data(batch, 0) : NULL;
+	*id = ids ? ids[0] : -1;
+	rayql_batch_free(batch);
+	rayql_result_free(result);
+	return status == RAYQL_OK ? RQL_OK : failed(error, err);
+}
+
+static rql_status ask_random(struct side *s, int64_t rows, struct rql_error *err)
+{
+	rayql_query_info info = {.size = sizeof info};
+	int64_t id = -1;
+	s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	const uint64_t row = (s->random >> 20) % (uint64_t)rows, start = rql_now_ns();
+	RQL_TRY(ask(s, row * FACTOR % PRIME, &id, err));
+	s->us[s->done++] = (double)(rql_now_ns() - start) / 1e3;
+	s->wrong += id != (int64_t)row;
+	if (rayql_last_query(s->con, &info) != RAYQL_OK)
+		return RQL_OK;
+	s->planning_us += info.plan_ms * 1e3;
+	return RQL_OK;
+}
+
+/* ---- all of them ---- */
+
+/* Does RayQL look the row up, and not scan for it? */
+static rql_status check_method(const struct side *s, struct rql_error *err)
+{
+	struct rql_strbuf text = {0};
+	rql_status status = rql_client_json(s->con, "EXPLAIN SELECT id, v FROM points WHERE k = 0", &text, err);
+	if (status == RQL_OK && !strstr(rql_strbuf_text(&text), "under rows of index"))
+		status = rql_error_set(err, RQL_ERROR_INTERNAL, "%s: the index is not used: %s", s->name, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return status;
+}
+
+static rql_status open_side(struct side *s, const struct options *o, struct rql_error *err)
+{
+	rayql_error *error = NULL;
+	s->us = calloc((size_t)o->statements + WARM, sizeof *s->us);
+	if (!s->us)
+		return rql_error_memory(err, 0, "times");
+	RQL_TRY(rql_client_open(NULL, 0, &s->db, &s->con, err));
+	RQL_TRY(rql_client_run(s->con, err,
+	                       "CREATE TABLE points AS SELECT range AS id, (range * %llu %% %llu)::BIGINT AS k, "
+	                       "(range %% 1000)::INTEGER AS v FROM range(%lld)",
+	                       (unsigned long long)FACTOR, (unsigned long long)PRIME, (long long)o->rows));
+	RQL_TRY(rql_client_run(s->con, err, "%s", s->setup));
+	RQL_TRY(rql_client_run(s->con, err, "%s", s->session));
+	if (s->method)
+		RQL_TRY(check_method(s, err));
+	if (rayql_prepare(s->con, "SELECT id, v FROM points WHERE k = ?", &s->statement, &error) != RAYQL_OK)
+		return failed(error, err);
+	s->random = 42;
+	for (uint32_t i = 0; i < WARM; i++)
+		RQL_TRY(ask_random(s, o->rows, err));
+	s->done = 0;
+	s->planning_us = 0;
+	return RQL_OK;
+}
+
+static void close_side(struct side *s)
+{
+	rayql_statement_free(s->statement);
+	rayql_disconnect(s->con);
+	rayql_close(s->db);
+	free(s->us);
+}
+
+static rql_status check(const struct side *s, struct rql_error *err)
+{
+	if (s->wrong)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s: %llu answers are wrong", s->name,
+		                     (unsigned long long)s->wrong);
+	return RQL_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double part(const struct side *s, double share)
+{
+	return s->us[(uint64_t)(share * (double)(s->done - 1))];
+}
+
+static rql_status measure(struct side *sides, const struct options *o, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < SIDES; i++)
+		RQL_TRY(open_side(&sides[i], o, err));
+	for (uint32_t round = 0; round < ROUNDS; round++)
+		for (uint32_t i = 0; i < SIDES; i++)
+			while (sides[i].done < (uint64_t)o->statements * (round + 1) / ROUNDS)
+				RQL_TRY(ask_random(&sides[i], o->rows, err));
+	for (uint32_t i = 0; i < SIDES; i++) {
+		RQL_TRY(check(&sides[i], err));
+		qsort(sides[i].us, sides[i].done, sizeof *sides[i].us, ascending);
+	}
+	return RQL_OK;
+}
+
+/* ---- report ---- */
+
+static rql_status write_json(const struct side *sides, const struct options *o, const struct rql_machine *machine,
+                             struct rql_error *err)
+{
+	struct rql_strbuf text = {0};
+	rql_strbuf_put(&text, "{\"benchmark\":\"point\",\"cpu\":");
+	rql_json_text(&text, machine->cpu);
+	rql_strbuf_printf(&text, ",\"cpus\":%u,\"load\":%.2f,\"date\":", machine->cpus, machine->load);
+	rql_json_text(&text, machine->date);
+	rql_strbuf_put(&text, ",\"kernel\":");
+	rql_json_text(&text, machine->kernel);
+	rql_strbuf_printf(&text, ",\"rows\":%lld,\"statements\":%lld,\"runs\":[", (long long)o->rows,
+	                  (long long)o->statements);
+	for (uint32_t i = 0; i < SIDES; i++)
+		rql_strbuf_printf(&text,
+		                  "%s\n{\"index\":\"%s\",\"median_us\":%.2f,\"p90_us\":%.2f,\"p99_us\":%.2f,"
+		                  "\"planning_us\":%.2f}",
+		                  i ? "," : "", sides[i].name, part(&sides[i], 0.5), part(&sides[i], 0.9), part(&sides[i], 0.99),
+		                  sides[i].planning_us / (double)sides[i].done);
+	rql_strbuf_put(&text, "]}\n");
+	FILE *file = text.failed ? NULL : fopen(o->json, "w");
+	bool written = file && fwrite(text.data, 1, text.length, file) == text.length;
+	written = file && fclose(file) == 0 && written;
+	rql_strbuf_free(&text);
+	return written ? RQL_OK : rql_error_set(err, RQL_ERROR_IO, "%s could not be written", o->json);
+}
+
+static rql_status run(const struct options *o, struct rql_error *err)
+{
+	struct rql_machine machine;
+	struct side sides[SIDES];
+	RQL_TRY(rql_machine_measure(0, &machine, err));
+	rql_report_machine(stdout, &machine);
+	memcpy(sides, kinds, sizeof sides);
+	rql_status status = measure(sides, o, err);
+	if (status == RQL_OK) {
+		printf("\nus of a prepared point query, each answer checked; %lld rows, %lld statements\n"
+		       "index       median      p90      p99  mean planning\n",
+		       (long long)o->rows, (long long)o->statements);
+		for (uint32_t i = 0; i < SIDES; i++)
+			printf("%-8s %9.1f %8.1f %8.1f %14.1f\n", sides[i].name, part(&sides[i], 0.5), part(&sides[i], 0.9),
+			       part(&sides[i], 0.99), sides[i].planning_us / (double)sides[i].done);
+		if (o->json)
+			status = write_json(sides, o, &machine, err);
+	}
+	for (uint32_t i = 0; i < SIDES; i++)
+		close_side(&sides[i]);
+	return status;
+}
+
+static bool parse(struct rql_args *args, struct options *o, bool *want_help)
+{
+	const char *value, *benchmark = NULL;
+	for (args->at = 1; args->at < args->argc && !args->failed && !*want_help; args->at++) {
+		if (rql_args_flag(args, "help"))
+			*want_help = true;
+		else if (rql_args_value(args, "rows", &value))
+			(void)(value && rql_args_integer(args, "rows", value, 1000, 500000000, &o->rows));
+		else if (rql_args_value(args, "statements", &value))
+			(void)(value && rql_args_integer(args, "statements", value, 10, 10000000, &o->statements));
+		else if (!rql_args_value(args, "json", &o->json))
+			rql_args_benchmark(args, &benchmark);
+	}
+	return !args->failed;
+}
+
+int rql_point_main(int argc, char **argv)
+{
+	struct rql_args args = {.argc = argc, .argv = argv, .program = "rayql bench"};
+	struct options o = {.rows = 1000000, .statements = 10000};
+	struct rql_error err = {0};
+	bool want_help = false;
+	if (!parse(&args, &o, &want_help))
+		return 2;
+	if (want_help) {
+		fputs(help, stdout);
+		return 0;
+	}
+	rql_status status = run(&o, &err);
+	if (status != RQL_OK)
+		fprintf(stderr, "rayql bench: %s\n", rql_error_message(&err));
+	rql_error_clear(&err);
+	return status == RQL_OK ? 0 : 1;
+}
