@@ -344,3 +344,12 @@ rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_a
 	rql_commands_times(context->timed, out->passes, out->pass_count, NULL);
 	return RQL_OK;
 }
+
+rql_status rql_stage_on_host(rql_status status, struct rql_error *err)
+{
+	if (status != RQL_ERROR_LIMIT && status != RQL_ERROR_MEMORY)
+		return status;
+	if (err)
+		err->status = RQL_ERROR_UNSUPPORTED;
+	return RQL_ERROR_UNSUPPORTED;
+}

@@ -120,6 +120,9 @@ rql_status rql_stage_start(struct rql_stage_ahead *runs, uint32_t count, bool ti
                            struct rql_error *err) RQL_MUST_CHECK;
 /* What was started and will not be gone on with. Started no longer, or never: nothing. */
 void rql_stage_abandon(struct rql_stage_ahead *run);
+/* The status of what the host did over a stage's result. Its want of memory is no fault of the device's, so that it becomes
+ * RQL_ERROR_UNSUPPORTED: the host answers. */
+rql_status rql_stage_on_host(rql_status status, struct rql_error *err) RQL_MUST_CHECK;
 /* The times of a timed run's passes, in arena. */
 rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_arena *arena, struct rql_port *out,
                            struct rql_error *err) RQL_MUST_CHECK;

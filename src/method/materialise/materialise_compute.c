@@ -94,16 +94,6 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	return RQL_OK;
 }
 
-/* What the host has no memory for is no fault of the device's. */
-static rql_status on_host(rql_status status, struct rql_error *err)
-{
-	if (status != RQL_ERROR_LIMIT && status != RQL_ERROR_MEMORY)
-		return status;
-	if (err)
-		err->status = RQL_ERROR_UNSUPPORTED;
-	return RQL_ERROR_UNSUPPORTED;
-}
-
 static rql_status fetch(const struct rql_prepared *p, const struct context *x, struct fetched *f, struct rql_port *out,
                         struct rql_error *err)
 {
@@ -114,7 +104,7 @@ static rql_status fetch(const struct rql_prepared *p, const struct context *x, s
 			continue;
 		void *fields = rql_mem_alloc(&f->mem, bytes, 1, err);
 		if (!fields)
-			return on_host(rql_mem_failure(&f->mem), err);
+			return rql_stage_on_host(rql_mem_failure(&f->mem), err);
 		f->rows.fields[c] = fields;
 		RQL_TRY(rql_buffer_download(x->in.values, x->in.room * rql_form_offset(form, c), fields, bytes, err));
 		out->bytes_read += bytes;
@@ -280,13 +270,14 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 	const uint32_t *picked;
 	uint64_t count;
 	rql_mem_init(&f.mem, m->budget, "the rows of a query");
-	rql_status status = on_host(RQL_MEM_ZARRAY(&f.mem, f.rows.fields, m->form->column_count + 1ull, err), err);
+	rql_status status = RQL_MEM_ZARRAY(&f.mem, f.rows.fields, m->form->column_count + 1ull, err);
+	status = rql_stage_on_host(status, err);
 	if (status == RQL_OK)
 		status = rql_stage_run(stage_of(prepared), how, &f, &answer, err);
 	if (status == RQL_OK)
-		status = on_host(rql_materialise_order(m, &f.rows, &crew, &picked, &count, err), err);
+		status = rql_stage_on_host(rql_materialise_order(m, &f.rows, &crew, &picked, &count, err), err);
 	if (status == RQL_OK)
-		status = on_host(rql_materialise_batch(m, &f.rows, &crew, picked, count, &answer.batch, err), err);
+		status = rql_stage_on_host(rql_materialise_batch(m, &f.rows, &crew, picked, count, &answer.batch, err), err);
 	rql_mem_clear(&f.mem);
 	RQL_TRY(status);
 	answer.group_count = answer.batch->rows;

@@ -254,16 +254,6 @@ rql_status rql_scan_list_prepare(struct rql_prepared *p, const struct rql_reques
 	return status;
 }
 
-/* What the host does fails for want of the host's memory: no fault of the device's. */
-static rql_status on_host(rql_status status, struct rql_error *err)
-{
-	if (status != RQL_ERROR_LIMIT && status != RQL_ERROR_MEMORY)
-		return status;
-	if (err)
-		err->status = RQL_ERROR_UNSUPPORTED;
-	return RQL_ERROR_UNSUPPORTED;
-}
-
 /* Ranges of codes may have NULL's, the last one, in them. Those that are a request's never mean it. */
 static bool has_null_code(const struct rql_scan *scan, const struct rql_scan_step *step)
 {
@@ -287,7 +277,7 @@ rql_status rql_scan_list_bound(struct rql_prepared *p, struct rql_progress *prog
 		rql_error_clear(err);
 		status = RQL_OK;
 	}
-	RQL_TRY(on_host(status, err));
+	RQL_TRY(rql_stage_on_host(status, err));
 	struct rql_scan_step *at = &scan->steps[p->bound_step];
 	if (found) {
 		step.cost = at->cost;
@@ -409,7 +399,7 @@ rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x
 	const uint64_t most = (uint64_t)x->items * RQL_STORE_BLOCK, rows = most < p->table.rows ? most : p->table.rows;
 	const double part = (double)x->items / p->table.item_count;
 	struct rql_scan_list *list = run->own;
-	RQL_TRY(on_host(RQL_MEM_ARRAY(&list->mem, list->entries, count, err), err));
+	RQL_TRY(rql_stage_on_host(RQL_MEM_ARRAY(&list->mem, list->entries, count, err), err));
 	if (count)
 		RQL_TRY(fetch(x, count, list->entries, err));
 	if (run->timed)
@@ -442,7 +432,7 @@ rql_status rql_scan_list_run(const struct rql_prepared *prepared, struct rql_dev
 		status = rql_stage_run(&p->stage, run, &list, &answer, err);
 	if (status == RQL_OK) {
 		status = rql_rows_run_listed(prepared->rows, device, run->progress, list.entries, list.count, &batch, err);
-		status = on_host(status, err);
+		status = rql_stage_on_host(status, err);
 	}
 	rql_mem_clear(&list.mem);
 	RQL_TRY(status);
