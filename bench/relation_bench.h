@@ -1,4 +1,4 @@
-/* rayql bench device: joins, group-bys and partitions of unindexed columns that lie on a device, by device time. Every
+/* rayql bench device: joins, group-bys, look-ups and partitions of columns that lie on a device, by device time. Every
  * answer is checked in full, on the device, by kernels that share no code with what is measured. */
 #ifndef RQL_RELATION_BENCH_H
 #define RQL_RELATION_BENCH_H
@@ -12,7 +12,7 @@
 struct rql_relation_bench;
 struct rql_relation_options {
 	const char *device, *json, *cases;
-	bool join, group, partition, variants;
+	bool join, group, partition, lookup, variants;
 	int64_t log2_scale; /* sizes are multiplied by 2^this */
 	int64_t runs;
 	const char *benchmark; /* its name, for messages and JSON */
@@ -71,6 +71,7 @@ bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name);
 
 rql_status rql_relation_joins(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_groups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_relation_lookups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_partitions(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 /* Opens the device, measures its floors, runs the options' cases, writes the JSON; the process's exit code. */
 int rql_relation_run(const struct rql_relation_options *options);

@@ -16,6 +16,8 @@
 #define RQL_BENCH_PART_CHECK 8  /* results[2]: rows in the wrong partition, [3]: sum of mixes of rows */
 #define RQL_BENCH_PART_SUM 9    /* results[1]: what it must be */
 #define RQL_BENCH_PAIR_CHECK 10 /* as JOIN_CHECK, of pairs: column[0] build rows, column[2] probe rows */
+#define RQL_BENCH_MAKE_ENDS 11  /* keys_to: the ends of ranges of `part` integers that begin at keys */
+#define RQL_BENCH_LOOKUP_CHECK 12 /* results[2]: probes whose row (column_to[0]) or sum (column_to[1]) is wrong */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */
@@ -26,7 +28,8 @@ struct rql_relation_bench_args {
 	uint32_t log2_rows, log2_build; /* of the build side: rows */
 	uint32_t log2_distinct, log2_range;
 	uint32_t zipf, part;
+	uint32_t raw_keys, unused; /* raw_keys: a key is its number */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 128);
 
 #endif

@@ -8,13 +8,13 @@
 static const char help[] =
 	"Usage: rayql bench device [options]\n"
 	"\n"
-	"Joins, group-bys and partitions of unindexed columns in a device's memory, without SQL around them: device time by\n"
+	"Joins, group-bys, look-ups and partitions of columns in a device's memory, without SQL around them: device time by\n"
 	"timestamps, medians after a run to warm up. Every answer is checked in full, on the device. The floor is all inputs\n"
 	"read once and all outputs written once at the read bandwidth that is measured first. docs/bench.md says more. The\n"
 	"exit code is 1 when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
-	"  --only W,...        of join, group, partition (default: join,group)\n"
+	"  --only W,...        of join, group, partition, lookup (default: join,group)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --log2-scale N      rows and groups times 2^N, -12 to 0 (default 0)\n"
 	"  --variants          other sizes of tables, workgroups and partitions beside those that are chosen\n"
@@ -26,14 +26,15 @@ static void parse_only(struct rql_args *args, const char *value, struct rql_rela
 {
 	if (!value)
 		return;
-	o->join = o->group = o->partition = false;
+	o->join = o->group = o->partition = o->lookup = false;
 	char *copy = strdup(value), *rest = copy;
 	for (char *item; copy && (item = strsep(&rest, ",")) && !args->failed;) {
 		o->join |= !strcmp(item, "join");
 		o->group |= !strcmp(item, "group");
 		o->partition |= !strcmp(item, "partition");
-		if (strcmp(item, "join") && strcmp(item, "group") && strcmp(item, "partition"))
-			rql_args_error(args, "--only %s: expected some of join, group, partition", value);
+		o->lookup |= !strcmp(item, "lookup");
+		if (strcmp(item, "join") && strcmp(item, "group") && strcmp(item, "partition") && strcmp(item, "lookup"))
+			rql_args_error(args, "--only %s: expected some of join, group, partition, lookup", value);
 	}
 	free(copy);
 }
@@ -70,6 +71,8 @@ static rql_status device_cases(struct rql_relation_bench *b, struct rql_error *e
 		status = rql_relation_joins(b, err);
 	if (status == RQL_OK && o->group)
 		status = rql_relation_groups(b, err);
+	if (status == RQL_OK && o->lookup)
+		status = rql_relation_lookups(b, err);
 	return status;
 }
 

@@ -107,7 +107,7 @@ void make(uint row)
 	uint number = WHAT == RQL_BENCH_MAKE_BUILD
 		? permuted(row, args.log2_build) & ((1u << args.log2_distinct) - 1u)
 		: drawn(row, args.log2_range);
-	W32(args.keys, row) = mix32(number);
+	W32(args.keys, row) = args.raw_keys != 0u ? number : mix32(number);
 	for (uint c = 0u; c < 4u; c++)
 		if (args.column[c] != 0ul)
 			W32(args.column[c], row) = WHAT == RQL_BENCH_MAKE_GROUPS ? value_of(row, c) : payload(row, c);
@@ -217,6 +217,25 @@ void part_check(uint row, bool is)
 	add_result(3u, sum);
 }
 
+// Keys come once each; of ranges they are the numbers below 2^log2_build, and the sum is theirs.
+void lookup_check(uint row, bool is)
+{
+	bool good = true;
+	if (is) {
+		uint key = W32(args.keys, row);
+		uint number = args.raw_keys != 0u ? key : unmix32(key);
+		bool there = number >> args.log2_build == 0u;
+		if (args.column_to[0] != 0ul)
+			good = W32(args.column_to[0], row) == (there ? unpermuted(number, args.log2_build) : ~0u);
+		if (args.column_to[1] != 0ul) {
+			uint64_t keys = there ? min(uint64_t(args.part), (1ul << args.log2_build) - uint64_t(number)) : 0ul;
+			uint64_t sum = keys * uint64_t(number) + (keys * keys - keys) / 2ul;
+			good = good && W64(args.column_to[1], row) == sum;
+		}
+	}
+	add_result(2u, good ? 0ul : 1ul);
+}
+
 void main()
 {
 	uint64_t at = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
@@ -236,6 +255,10 @@ void main()
 		part_check(row, is);
 	else if (WHAT == RQL_BENCH_PART_SUM)
 		add_result(1u, is ? mix64(uint64_t(row)) : 0ul);
+	else if (WHAT == RQL_BENCH_LOOKUP_CHECK)
+		lookup_check(row, is);
+	else if (is && WHAT == RQL_BENCH_MAKE_ENDS)
+		W32(args.keys_to, row) = W32(args.keys, row) + args.part - 1u;
 	else if (is && WHAT == RQL_BENCH_GROUP_SUM)
 		group_sum(row);
 	else if (is)

@@ -37,6 +37,7 @@ extern const struct rql_selftest_case rql_selftest_primitive[];
 extern const struct rql_selftest_case rql_selftest_sort[];
 extern const struct rql_selftest_case rql_selftest_group[];
 extern const struct rql_selftest_case rql_selftest_relation[];
+extern const struct rql_selftest_case rql_selftest_lookup[];
 extern const struct rql_selftest_case rql_selftest_geometry[];
 extern const struct rql_selftest_case rql_selftest_key[];
 extern const struct rql_selftest_case rql_selftest_keyray[];

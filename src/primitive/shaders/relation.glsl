@@ -5,16 +5,9 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#include "primitive/shaders/words.glsl"
+#include "primitive/shaders/key_words.glsl"
 layout(local_size_x_id = 0) in;
 
-#if KEY_BITS == 64
-#define KEY uint64_t
-#define RQL_KEY RQL_U64
-#else
-#define KEY uint
-#define RQL_KEY RQL_U32
-#endif
 #define THREADS gl_WorkGroupSize.x
 
 // Neighbouring lanes of a subgroup are neighbours here.

@@ -1,0 +1,264 @@
+/* Look-ups of points and ranges in a map against loops over all keys: duplicates, misses, both ends of 32 and 64 bits,
+ * empty sides, one key, bounds that are none. */
+#include "selftest/selftest_case.h"
+
+#include <string.h>
+
+#include "primitive/lookup.h"
+
+enum key_pattern { SPARSE, DENSE, DUPLICATES, ENDS, EQUAL };
+enum directory { CHOSEN, NONE, DIRECT }; /* DIRECT: of the first half of the bounds at most, by shift 0 */
+
+struct lookup_check {
+	enum key_pattern pattern;
+	enum directory directory;
+	uint32_t key_bits;
+	uint64_t keys, probes, absent; /* absent: probes that are allocated, but not there */
+};
+
+struct lookup_arrays {
+	uint64_t *keys, *points, *ends;
+	int32_t *values;
+	uint32_t *rows, *counts, *rows_out, *counts_out;
+	uint64_t *sums, *sums_out;
+};
+
+static uint64_t greatest(const struct lookup_check *k)
+{
+	return k->key_bits == 64 ? UINT64_MAX : UINT32_MAX;
+}
+
+static uint64_t drawn_key(struct rql_selftest *t, const struct lookup_check *k)
+{
+	uint64_t all = greatest(k), i = rql_selftest_below(t, k->keys + 1);
+	switch (k->pattern) {
+	case DENSE: /* as many integers as keys */
+		return 1000 + i;
+	case DUPLICATES: /* half of the keys are one */
+		return rql_selftest_below(t, 2) ? 77 * (k->keys / 3) : 77 * (i / 9);
+	case ENDS:
+		return rql_selftest_below(t, 2) ? i % 4 : all - i % 4;
+	case EQUAL:
+		return all / 3;
+	default:
+		return rql_selftest_random(t) & all;
+	}
+}
+
+/* Keys that are there, their neighbours, any others, and the ends; ranges that are short, long, empty, everything. */
+static void draw_probe(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a, uint64_t i)
+{
+	uint64_t all = greatest(k), from = drawn_key(t, k), to = drawn_key(t, k);
+	if (k->keys && rql_selftest_below(t, 2))
+		from = a->keys[rql_selftest_below(t, k->keys)];
+	if (!rql_selftest_below(t, 4))
+		from = (from + rql_selftest_below(t, 3) - 1) & all;
+	if (!rql_selftest_below(t, 4))
+		to = from + 100 > from ? (from + 100) & all : from;
+	if (i < 4) {
+		from = i & 1 ? all : 0;
+		to = i & 2 ? all : 0;
+	}
+	a->points[i] = from;
+	a->ends[i] = to;
+}
+
+/* The answer to probe i; ends is NULL: to its point. */
+static void want(const struct lookup_check *k, struct lookup_arrays *a, uint64_t i, const uint64_t *ends)
+{
+	uint64_t low = a->points[i], high = ends ? ends[i] : low, least = 0;
+	a->rows[i] = RQL_LOOKUP_NO_ROW;
+	a->counts[i] = 0;
+	a->sums[i] = 0;
+	for (uint64_t row = 0; row < k->keys; row++) {
+		uint64_t key = a->keys[row];
+		if (key < low || key > high)
+			continue;
+		if (!a->counts[i] || key < least) {
+			a->rows[i] = (uint32_t)row;
+			least = key;
+		}
+		a->counts[i]++;
+		a->sums[i] += (uint64_t)(int64_t)a->values[row];
+	}
+}
+
+static rql_status alloc_arrays(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a,
+                               struct rql_error *err)
+{
+	uint64_t probes = k->probes + k->absent;
+	uint64_t **wide[] = {&a->points, &a->ends, &a->sums, &a->sums_out};
+	uint32_t **narrow[] = {&a->rows, &a->counts, &a->rows_out, &a->counts_out};
+	RQL_TRY(rql_selftest_alloc(t, k->keys, 8, &a->keys, err));
+	RQL_TRY(rql_selftest_alloc(t, k->keys, 4, &a->values, err));
+	for (uint32_t i = 0; i < 4; i++) {
+		RQL_TRY(rql_selftest_alloc(t, probes, 8, wide[i], err));
+		RQL_TRY(rql_selftest_alloc(t, probes, 4, narrow[i], err));
+	}
+	for (uint64_t i = 0; i < k->keys; i++) {
+		a->keys[i] = drawn_key(t, k);
+		a->values[i] = (int32_t)rql_selftest_random(t);
+	}
+	for (uint64_t i = 0; i < probes; i++)
+		draw_probe(t, k, a, i);
+	return RQL_OK;
+}
+
+/* Keys as the device has them: 32-bit ones are narrowed on the way. */
+static rql_status key_buffer(struct rql_selftest *t, const struct lookup_check *k, const uint64_t *keys, uint64_t count,
+                             struct rql_span *out, struct rql_error *err)
+{
+	uint32_t *narrow;
+	if (k->key_bits == 64)
+		return rql_selftest_buffer(t, count * 8, keys, "keys of a look-up", &out->buffer, err);
+	RQL_TRY(rql_selftest_alloc(t, count, 4, &narrow, err));
+	for (uint64_t i = 0; i < count; i++)
+		narrow[i] = (uint32_t)keys[i];
+	return rql_selftest_buffer(t, count * 4, narrow, "keys of a look-up", &out->buffer, err);
+}
+
+static void choose_directory(const struct lookup_check *k, const struct lookup_arrays *a, struct rql_lookup_map *map)
+{
+	map->low = k->keys ? UINT64_MAX : 0;
+	for (uint64_t i = 0; i < k->keys; i++) {
+		map->low = a->keys[i] < map->low ? a->keys[i] : map->low;
+		map->high = a->keys[i] > map->high ? a->keys[i] : map->high;
+	}
+	if (k->directory == DIRECT) {
+		uint64_t half = (map->high - map->low) / 2;
+		map->high = map->low + (half < 5000 ? half : 5000);
+	}
+	map->shift = k->directory == CHOSEN ? rql_lookup_choose_shift(k->keys, map->low, map->high) : 0;
+	if (k->directory == NONE)
+		map->high = map->low;
+}
+
+static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k, const struct lookup_arrays *a,
+                           struct rql_lookup_build *build, struct rql_error *err)
+{
+	struct rql_lookup_map *map = &build->map;
+	*build = (struct rql_lookup_build){.map = {.key_bits = k->key_bits, .count = k->keys},
+	                                   .value_bits = 32, .value_signed = true};
+	choose_directory(k, a, map);
+	RQL_TRY(key_buffer(t, k, a->keys, k->keys, &build->keys, err));
+	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, a->values, "values of a map", &build->values.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, k->keys * k->key_bits / 8, NULL, "keys of a map", &map->keys.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, NULL, "rows of a map", &map->rows.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, rql_lookup_starts(map) * 4, NULL, "directory of a map", &map->starts.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, (k->keys + 1) * 8, NULL, "sums of a map", &map->sums.buffer, err));
+	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
+}
+
+/* Map and look-up in one recording. only_rows: the kernel's short way. */
+static rql_status run(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a, bool ranges,
+                      bool only_rows, struct rql_error *err)
+{
+	struct rql_lookup_build build;
+	struct rql_lookup lookup = {.count = k->probes + k->absent};
+	struct rql_commands *c;
+	RQL_TRY(make_map(t, k, a, &build, err));
+	lookup.map = build.map;
+	RQL_TRY(key_buffer(t, k, a->points, lookup.count, &lookup.points, err));
+	if (ranges)
+		RQL_TRY(key_buffer(t, k, a->ends, lookup.count, &lookup.ends, err));
+	if (k->absent)
+		RQL_TRY(rql_selftest_buffer(t, 8, &k->probes, "number of probes", &lookup.found.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->rows_out, "rows found", &lookup.rows.buffer, err));
+	if (!only_rows) {
+		RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->counts_out, "rows counted", &lookup.counts.buffer, err));
+		RQL_TRY(rql_selftest_buffer(t, lookup.count * 8, a->sums_out, "values summed", &lookup.sums.buffer, err));
+	}
+	RQL_TRY(rql_selftest_record(t, &c, err));
+	RQL_TRY(rql_record_lookup_build(c, &build, err));
+	RQL_TRY(rql_record_lookup(c, &lookup, err));
+	RQL_TRY(rql_selftest_execute(t, err));
+	RQL_TRY(rql_buffer_download(lookup.rows.buffer, 0, a->rows_out, lookup.count * 4, err));
+	if (!only_rows) {
+		RQL_TRY(rql_buffer_download(lookup.counts.buffer, 0, a->counts_out, lookup.count * 4, err));
+		RQL_TRY(rql_buffer_download(lookup.sums.buffer, 0, a->sums_out, lookup.count * 8, err));
+	}
+	rql_selftest_drop(t);
+	return RQL_OK;
+}
+
+static rql_status check_once(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a, bool ranges,
+                             bool only_rows, struct rql_error *err)
+{
+	uint64_t probes = k->probes + k->absent;
+	for (uint64_t i = 0; i < k->probes; i++)
+		want(k, a, i, ranges ? a->ends : NULL);
+	/* Nothing is written for probes that are not there. */
+	memset(a->rows_out, 0x5a, probes * 4);
+	memset(a->counts_out, 0x5a, probes * 4);
+	memset(a->sums_out, 0x5a, probes * 8);
+	memset(a->rows + k->probes, 0x5a, k->absent * 4);
+	memset(a->counts + k->probes, 0x5a, k->absent * 4);
+	memset(a->sums + k->probes, 0x5a, k->absent * 8);
+	RQL_TRY(run(t, k, a, ranges, only_rows, err));
+	RQL_TRY(rql_selftest_same(a->rows_out, a->rows, probes, 4, "rows found by a look-up", err));
+	if (only_rows)
+		return RQL_OK;
+	RQL_TRY(rql_selftest_same(a->counts_out, a->counts, probes, 4, "rows counted by a look-up", err));
+	return rql_selftest_same(a->sums_out, a->sums, probes, 8, "sums of a look-up", err);
+}
+
+static const struct lookup_check checks[] = {
+	{SPARSE, CHOSEN, 32, 0, 50, 0},      {SPARSE, CHOSEN, 64, 1, 50, 0},       {SPARSE, CHOSEN, 32, 5003, 2000, 0},
+	{SPARSE, CHOSEN, 64, 3001, 2000, 9}, {SPARSE, NONE, 64, 1000, 700, 0},     {SPARSE, DIRECT, 32, 700, 700, 0},
+	{DENSE, CHOSEN, 32, 3000, 1500, 0},  {DENSE, CHOSEN, 64, 3000, 1500, 0},   {DENSE, DIRECT, 32, 3000, 1500, 300},
+	{DUPLICATES, CHOSEN, 32, 2000, 900, 0}, {DUPLICATES, DIRECT, 64, 2000, 900, 0}, {ENDS, CHOSEN, 32, 300, 200, 0},
+	{ENDS, CHOSEN, 64, 300, 200, 0},     {EQUAL, CHOSEN, 32, 1000, 100, 0},    {SPARSE, CHOSEN, 32, 100, 0, 0},
+};
+
+static rql_status check_all(struct rql_selftest *t, bool ranges, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		struct lookup_arrays a;
+		RQL_TRY(alloc_arrays(t, &checks[i], &a, err));
+		RQL_TRY(check_once(t, &checks[i], &a, ranges, false, err));
+		RQL_TRY(check_once(t, &checks[i], &a, ranges, true, err));
+	}
+	return RQL_OK;
+}
+
+static rql_status test_points(struct rql_selftest *t, struct rql_error *err)
+{
+	return check_all(t, false, err);
+}
+
+static rql_status test_ranges(struct rql_selftest *t, struct rql_error *err)
+{
+	return check_all(t, true, err);
+}
+
+/* What cannot be done is refused while it is recorded. */
+static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
+{
+	const struct lookup_check k = {SPARSE, CHOSEN, 32, 10, 10, 0};
+	struct lookup_arrays a;
+	struct rql_lookup_build build;
+	struct rql_commands *c;
+	RQL_TRY(alloc_arrays(t, &k, &a, err));
+	RQL_TRY(make_map(t, &k, &a, &build, err));
+	RQL_TRY(rql_selftest_record(t, &c, err));
+	struct rql_lookup lookup = {.map = build.map, .count = 10, .points = build.keys, .sums = build.map.sums};
+	lookup.map.sums.buffer = NULL;
+	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "sums were taken from a map that has none");
+	lookup.sums.buffer = NULL;
+	lookup.count = 1 << 20;
+	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "more probes were read than there is room for");
+	build.map.low = build.map.high + 1;
+	if (rql_record_lookup_build(c, &build, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "a map was made between bounds that are none");
+	rql_selftest_drop(t);
+	return RQL_OK;
+}
+
+const struct rql_selftest_case rql_selftest_lookup[] = {
+	{"lookup.points", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_points},
+	{"lookup.ranges", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_ranges},
+	{"lookup.refused", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_refused},
+	{0},
+};
