@@ -37,14 +37,14 @@ struct rql_awaited *rql_awaited_retain(struct rql_awaited *awaited);
 void rql_awaited_release(struct rql_awaited *awaited); /* NULL: nothing */
 /* Every job has ended; of those that found the queue full, there is room again. Two loads; no lock. */
 bool rql_awaited_settled(const struct rql_awaited *awaited);
-/* Puts the kernel (a generated one's words are copied) into the device's queue and counts it in `awaited`. A full queue is
- * no error. Fails for memory or a thread that cannot start. */
+/* Puts the kernel (a generated one's words are copied) into the device's queue and counts it in `awaited`. A full queue
+ * is no error. Fails for memory or a thread that cannot start. */
 rql_status rql_kernel_compile_later(struct rql_device *device, const struct rql_kernel_use *use,
                                     struct rql_awaited *awaited, struct rql_error *err) RQL_MUST_CHECK;
 /* Waits until the queue is empty and the thread idle; for tests and benchmarks. */
 void rql_kernels_finish(struct rql_device *device);
 
-/* Of rql_devices_find and rql_devices_close. Closing waits for the kernel at hand; the rest of the queue ends unmade. */
+/* Of rql_devices_find and rql_devices_close. Closing waits for the kernel at hand; the rest ends unmade. */
 void rql_compiler_open(struct rql_device *device);
 void rql_compiler_close(struct rql_device *device);
 

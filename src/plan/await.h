@@ -1,4 +1,4 @@
-/* Kernels that the driver has not compiled: what a run would wait for is charged to it in full, and where another answers
+/* Kernels that the driver has not compiled: what a run would wait for is charged to it in full. Where another answers
  * for that reason, they are compiled in the background. The statement is planned again once they are there.
  *
  * A session that names unit, device or method waits: nothing is charged then, and nothing done behind its back. */
@@ -13,8 +13,8 @@ bool rql_await_price(const struct rql_planning *p, const struct rql_method *meth
                      const struct rql_prepared *prepared, struct rql_device *device, struct rql_cost *cost,
                      const char **reason);
 
-/* The leaf is given up for what takes against_ns. If only its kernels make it dearer, they are compiled from now on, and
- * the plan says so (rql_plan.awaited, awaiting). */
+/* The leaf is given up for what takes against_ns. If only its kernels make it dearer, they are compiled from now on.
+ * The plan says so (rql_plan.awaited, awaiting). */
 void rql_await_leaf(struct rql_planning *p, const struct rql_leaf *leaf, double against_ns);
 /* All leaves, whose plan is given up for the host. */
 void rql_await_leaves(struct rql_planning *p);

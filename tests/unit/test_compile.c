@@ -1,5 +1,5 @@
-/* The compiling thread of a device (device/compile.h), over a device that only tests have: its "driver" takes as long as it
- * is told to and fails when it is told to. No Vulkan, so TSan can watch. */
+/* The compiling thread of a device (device/compile.h), over a device that only tests have: its "driver" takes as long
+ * as it is told to and fails when it is told to. No Vulkan, so TSan can watch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

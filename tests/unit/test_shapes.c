@@ -1,4 +1,4 @@
-/* Nobody waits for a compiler: where a GPU's kernels are not ready, the CPU or the host answers, and the GPU once they are.
+/* Nobody waits for a compiler: where a GPU's kernels are not ready, the CPU or the host answers; the GPU once they are.
  * The device is whatever there is (lavapipe too), made to look like a fast GPU with a slow compiler (device/fault). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +39,9 @@ static void make_fast(struct rql_device *device)
 	device->as_real = true;
 	p->submit_ns = p->pass_ns = p->group_ns = 0.01;
 	p->read_gbps = p->upload_gbps = p->download_gbps = 1e9;
-	p->scan = (struct rql_scan_profile){.tested_row_ns = 1e-9, .taken_row_ns = 1e-9, .compile_ns = 2e8, .answer_group_ns = 1e-3};
+	p->scan.tested_row_ns = p->scan.taken_row_ns = 1e-9;
+	p->scan.answer_group_ns = 1e-3;
+	p->scan.compile_ns = 2e8;
 }
 
 static int set_up(void **state)
@@ -121,8 +122,9 @@ static void answered_by(struct rql_session *s, const char *query, const char *un
 	const char *reason = rql_strbuf_text(&r->reason);
 	if (strcmp(r->unit, unit) != 0 || r->plan_cached != cached || (words && !strstr(reason, words)) ||
 	    (!words && strstr(reason, "compiled")))
-		fail_msg("%s\nby \"%s\"%s: %s\nnot by \"%s\"%s, as ...%s...", query, r->unit, r->plan_cached ? ", cached" : "", reason,
-		         unit, cached ? ", cached" : "", words ? words : "(nothing of compiling)");
+		fail_msg("%s\nby \"%s\"%s: %s\nnot by \"%s\"%s, as ...%s...", query, r->unit,
+		         r->plan_cached ? ", cached" : "", reason, unit,
+		         cached ? ", cached" : "", words ? words : "(nothing of compiling)");
 }
 
 /* EXPLAIN's text has the words. */
