@@ -69,6 +69,7 @@ void rql_devices_close(struct rql_devices *devices)
 	if (!devices)
 		return;
 	for (uint32_t i = 1; i < devices->count; i++) {
+		rql_compiler_close(&devices->device[i]);
 		rql_placements_close(&devices->device[i]);
 		rql_fault_remove(&devices->device[i]);
 	}
@@ -89,6 +90,7 @@ void rql_devices_find(struct rql_devices *devices)
 			struct rql_device *device = &devices->device[i];
 			if (!rql_profile_load(device))
 				rql_profile_guess_gpu(device);
+			rql_compiler_open(device);
 			rql_fault_apply(device);
 		}
 		devices->lock->found = true;

@@ -79,11 +79,13 @@ struct rql_gpu_limits {
 	uint32_t targets;          /* raster: images that one draw may write */
 };
 
+struct rql_compiler;   /* compile.c */
 struct rql_device_ops; /* device_internal.h: src/device/vulkan, or src/device/fault around it */
 
 struct rql_device {
 	uint32_t index;
 	enum rql_device_kind kind;
+	bool as_real;       /* SOFTWARE: used without being named, as a real GPU is; for tests */
 	const char *id;     /* "cpu", "vulkan:0": the place in the loader's order */
 	const char *uuid;   /* "8a0e...": 32 hex digits, stable between boots; NULL: none */
 	const char *pci;    /* "0000:3b:00.0"; NULL: none or not known */
@@ -100,6 +102,7 @@ struct rql_device {
 	struct rql_gpu_limits limits;
 	const struct rql_device_ops *ops; /* NULL: the CPU */
 	void *impl;                       /* of ops */
+	struct rql_compiler *compiler;    /* of a GPU: compile.h; NULL: none */
 	void *fault;                      /* of src/device/fault, when it stands before impl */
 	_Atomic bool lost;                /* nothing runs on it any more in this process */
 	/* Of its memory, what scans' requests keep beside columns for their next run (tables, rows of groups): counted by

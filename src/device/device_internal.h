@@ -2,6 +2,7 @@
 #ifndef RQL_DEVICE_DEVICE_INTERNAL_H
 #define RQL_DEVICE_DEVICE_INTERNAL_H
 
+#include "device/compile.h"
 #include "device/draw.h"
 #include "device/trace.h"
 
@@ -22,6 +23,7 @@ struct rql_device_ops {
 	rql_status (*pipeline_generated)(struct rql_device *device, const struct rql_kernel *kernel,
 	                                 const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
 	                                 struct rql_error *err);
+	enum rql_kernel_state (*pipeline_look)(struct rql_device *device, const struct rql_kernel_use *use);
 	void (*pipeline_release)(const struct rql_pipeline *pipeline);
 	rql_status (*trace_pipeline)(struct rql_device *device, const struct rql_trace_kernel *kernel,
 	                             const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
@@ -86,6 +88,17 @@ struct rql_commands {
 	bool ended;
 	struct rql_error misuse; /* the front door's first complaint; rql_commands_end returns it */
 };
+/* Of its words. */
+static inline uint64_t rql_kernel_hash(const struct rql_kernel *kernel)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15u ^ kernel->spirv_bytes;
+	for (uint64_t i = 0; i < kernel->spirv_bytes / sizeof(*kernel->spirv); i++) {
+		hash = (hash ^ kernel->spirv[i]) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
 /* And rql_pipeline with this. */
 enum rql_pipeline_kind { RQL_PIPELINE_COMPUTE, RQL_PIPELINE_IMAGES, RQL_PIPELINE_TRACE, RQL_PIPELINE_DRAW };
 struct rql_pipeline {

@@ -52,6 +52,7 @@ struct rql_cache_entry {
 	struct rql_plan_table *watched;
 	char *reason;
 	double estimated_ns, host_estimated_ns;
+	struct rql_awaited *awaited; /* of the plan, one reference: once it is settled, a better plan is to be had. NULL: none */
 	uint64_t schema_epoch, structure_epoch, session_epoch, settings_epoch;
 	struct rql_cache_entry *newer, *older, *next;
 };

@@ -3,6 +3,7 @@
  * 256 entries, the least recently used goes first; their bytes are bounded too. A plan may hold tables of joins and
  * values of dictionaries, which take far longer to make than to read: such plans are worth their memory, and count in
  * rayql_memory_limit as structures do. */
+#include "device/compile.h"
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>
@@ -35,6 +36,7 @@ void rql_cache_entry_free(struct rql_cache_entry *entry)
 	if (!entry)
 		return;
 	rql_plan_free(entry->plan);
+	rql_awaited_release(entry->awaited);
 	rql_columns_release(entry->columns);
 	free(entry->watched);
 	free(entry->reason);
@@ -163,9 +165,10 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	if (!e)
 		return NULL;
 	/* A decision for the host stays right when tables move: structures over them can only get staler, until one is
-	 * rebuilt; but for columns, which a plan extends by the rows that were added. */
+	 * rebuilt; but for columns, which a plan extends by the rows that were added. Kernels that a better plan waits for come
+	 * while the entry answers: then the text is planned once more, and no plan is held beside this one. */
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
-	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
+	    (e->awaited && rql_awaited_settled(e->awaited)) || e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
 	    !still_right(s->db->catalog, e)) {
 		drop(cache, e);
 		return NULL;

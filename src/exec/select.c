@@ -1,6 +1,7 @@
 /* Who answers a SELECT: a cached or fresh plan's method, or the host; and what is said about it. */
 
 #include "bind/normal/extreme.h"
+#include "device/compile.h"
 #include "device/placement.h"
 #include "exec/bound_cache.h"
 #include "exec/text.h"
@@ -264,6 +265,7 @@ static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, s
 	e->host_estimated_ns = plan->host_estimated_ns;
 	e->reason = strdup(why ? why : plan->reason);
 	e->columns = columns;
+	e->awaited = plan->awaited ? rql_awaited_retain(plan->awaited) : NULL;
 	if (e->method) {
 		e->plan = plan;
 	} else {

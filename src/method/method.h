@@ -4,6 +4,7 @@
 #ifndef RQL_METHOD_METHOD_H
 #define RQL_METHOD_METHOD_H
 
+#include "device/compile.h"
 #include "device/work.h"
 #include "method/port.h"
 #include "method/request.h"
@@ -13,6 +14,7 @@
 /* ---- prices ---- */
 struct rql_cost {
 	double setup_ns, run_ns, transfer_ns;
+	double compile_ns; /* what the run would wait for in the driver's compiler; not of price: plan/await.h fills it in */
 	double rows_out;
 	bool counted;  /* rows_out is no estimate: they were counted when it was prepared */
 	double groups; /* made on the way, of which not all may be wanted; 0: as many as come out */
@@ -24,7 +26,7 @@ struct rql_cost {
 };
 static inline double rql_cost_total(const struct rql_cost *c)
 {
-	return c->setup_ns + c->run_ns + c->transfer_ns;
+	return c->setup_ns + c->compile_ns + c->run_ns + c->transfer_ns;
 }
 /* What is done in one run: what comes out, and the cells that decide it, are those of `cost`. */
 static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *more)
@@ -32,6 +34,7 @@ static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *mo
 	cost->setup_ns += more->setup_ns;
 	cost->run_ns += more->run_ns;
 	cost->transfer_ns += more->transfer_ns;
+	cost->compile_ns += more->compile_ns;
 	cost->device_bytes += more->device_bytes;
 	cost->placed_bytes += more->placed_bytes;
 	cost->rays += more->rays;
@@ -42,6 +45,8 @@ static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *mo
 /* What a method can give of a request. A superset has every row that is asked for, and perhaps more: whoever takes the
  * port tests them again. */
 enum rql_offer { RQL_OFFER_NO, RQL_OFFER_SUPERSET, RQL_OFFER_FULL };
+
+typedef rql_status rql_see_kernel(void *state, const struct rql_kernel_use *use, struct rql_error *err);
 
 struct rql_prepared; /* a request bound to its structure by one method: everything that does not depend on the run */
 
@@ -67,6 +72,9 @@ struct rql_method {
 	rql_status (*prepare)(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
 	                      struct rql_error *err);
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
+	/* GPUs: shows every kernel that was made for the request, and those of its own that are not, which a run may have to
+	 * wait for until the driver has compiled them. The words live until `see` returns. NULL: it makes none. */
+	rql_status (*kernels)(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err);
 	/* GPUs: its work, to be recorded before that of whoever reads what it gives, or started with others. NULL, or giving
 	 * NULL: neither can be done. */
 	struct rql_stage *(*stage)(const struct rql_prepared *prepared);

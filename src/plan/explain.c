@@ -33,7 +33,7 @@ static void put_parts(struct rql_strbuf *out, const struct rql_cost *c)
 		put_count(out, c->hits);
 		rql_strbuf_put(out, " hits");
 	}
-	if (c->setup_ns <= 0 && c->transfer_ns <= 0)
+	if (c->setup_ns <= 0 && c->transfer_ns <= 0 && c->compile_ns <= 0)
 		return;
 	rql_strbuf_put(out, "; run ");
 	put_duration(out, c->run_ns);
@@ -43,6 +43,10 @@ static void put_parts(struct rql_strbuf *out, const struct rql_cost *c)
 		rql_strbuf_put(out, ", setup ");
 		put_duration(out, c->setup_ns);
 		rql_strbuf_printf(out, " once, of which 1/%.0f counts", RQL_SETUP_REUSES);
+	}
+	if (c->compile_ns > 0) {
+		rql_strbuf_put(out, ", compiling ");
+		put_duration(out, c->compile_ns);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bind/block/price_host.h"
+#include "plan/await.h"
 #include "plan/join.h"
 #include "util/threads.h"
 
@@ -621,6 +622,7 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 			continue;
 		}
 		if (!has_room(g, &here, &why) ||
+		    !rql_await_price(g->p, here.method, here.prepared, device, &here.cost, &why) ||
 		    (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(&here.cost))) {
 			rql_leaf_clear(&here);
 			continue;
@@ -639,6 +641,7 @@ static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
 	const double ns = rql_cost_expected(&leaf->cost);
 	if (settings->force || settings->unit_forced || ns <= host_ns)
 		return RQL_OK;
+	rql_await_leaf(g->p, leaf, host_ns);
 	rql_leaf_clear(leaf);
 	if (g->rows) /* nor are fewer steps above the same joins worth a look */
 		g->p->dear_relations = g->relation_count;

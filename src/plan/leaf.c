@@ -6,6 +6,7 @@
 #include "bind/block/beyond.h"
 #include "bind/relation/bind.h"
 #include "method/request.h"
+#include "plan/await.h"
 #include "plan/map_cache.h"
 #include "plan/price_tree.h"
 #include "util/threads.h"
@@ -315,7 +316,7 @@ static bool definition_loaded(struct rql_planning *p, uint32_t i)
 /* Same or worse in everything: never worth taking, whatever the weights. */
 static bool dominates(const struct rql_cost *a, const struct rql_cost *b)
 {
-	return a->setup_ns <= b->setup_ns && a->run_ns <= b->run_ns && a->transfer_ns <= b->transfer_ns &&
+	return a->setup_ns <= b->setup_ns && a->compile_ns <= b->compile_ns && a->run_ns <= b->run_ns && a->transfer_ns <= b->transfer_ns &&
 	       a->device_bytes <= b->device_bytes;
 }
 
@@ -365,9 +366,12 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		if (!leaf.prepared)
 			continue;
 		if (best.prepared && rql_cost_expected(&best.cost) <= rql_cost_expected(&leaf.cost)) {
+			rql_await_leaf(p, &leaf, rql_leaf_price(&best));
 			rql_leaf_clear(&leaf);
 			continue;
 		}
+		if (best.prepared)
+			rql_await_leaf(p, &best, rql_leaf_price(&leaf));
 		rql_leaf_clear(&best);
 		best = leaf;
 		p->best_ns = rql_cost_expected(&best.cost);
@@ -430,9 +434,12 @@ rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *
 	for (uint32_t i = 0; i < rel->child_count && all && status == RQL_OK; i++)
 		status = rql_planning_cover(p, rel->children[i], &all);
 	p->above = above;
-	*cheaper = status == RQL_OK && all && p->nodes->leaf_count > first &&
-	           price_below(&known, rel, first) < rql_leaf_price(leaf);
-	if (!*cheaper)
+	const bool possible = status == RQL_OK && all && p->nodes->leaf_count > first;
+	const double below = possible ? price_below(&known, rel, first) : 0;
+	*cheaper = possible && below < rql_leaf_price(leaf);
+	if (*cheaper)
+		rql_await_leaf(p, leaf, below);
+	else
 		drop_leaves(p, first);
 	return status;
 }

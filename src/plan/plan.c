@@ -9,7 +9,7 @@
 #include "bind/normal/stability.h"
 #include "bind/relation/codes_memo.h"
 #include "method/request.h"
-#include "plan/leaf.h"
+#include "plan/await.h"
 #include "plan/map_cache.h"
 #include "plan/price_tree.h"
 
@@ -169,6 +169,8 @@ static void drop_dear_leaves(struct rql_planning *p)
 		if (p->ctx->settings->force || price_handed_over(&n->leaves[i]) < price_in_host(p, &n->leaves[i])) {
 			n->leaves[kept++] = n->leaves[i];
 		} else {
+			rql_await_leaf(p, &n->leaves[i],
+			               price_in_host(p, &n->leaves[i]) + rql_leaf_price(&n->leaves[i]) - price_handed_over(&n->leaves[i]));
 			rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
 			                    n->leaves[i].structure->name);
 			rql_leaf_drop(&n->leaves[i]);
@@ -241,6 +243,8 @@ rql_status rql_planning_decide(struct rql_planning *p)
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
 		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms",
 		                    plan->host_estimated_ns / 1e6, plan->estimated_ns / 1e6);
+		if (plan->estimated_ns - rql_await_sum(p->nodes) <= plan->host_estimated_ns)
+			rql_await_leaves(p);
 		return RQL_OK;
 	}
 	take_methods(p);
@@ -357,6 +361,14 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 	return status;
 }
 
+/* Who, in words. */
+static const char *answers(const struct rql_plan *plan)
+{
+	if (plan->kind != RQL_PLAN_METHOD)
+		return "the host answers";
+	return plan->device->kind == RQL_DEVICE_CPU ? "the CPU answers" : "another plan of the GPU answers";
+}
+
 rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *bound,
                          const struct rql_literals *literals, uint64_t stamp, struct rql_plan **out,
                          struct rql_error *err)
@@ -388,6 +400,10 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *b
 	}
 	if (plan->kind != RQL_PLAN_METHOD)
 		plan->reason = p.why_not ? p.why_not : "no structure serves it";
+	const char *reason = plan->awaiting ? rql_arena_printf(arena, "%s; %s, and %s meanwhile", plan->reason, plan->awaiting,
+	                                                       answers(plan))
+	                                    : plan->reason;
+	plan->reason = reason ? reason : plan->reason;
 	*out = plan;
 	return RQL_OK;
 }
@@ -400,6 +416,7 @@ void rql_plan_free(struct rql_plan *plan)
 		rql_leaf_clear(&plan->nodes->leaves[i]);
 	if (plan->refresh)
 		rql_structure_release(plan->refresh);
+	rql_awaited_release(plan->awaited);
 	rql_bound_release(plan->bound);
 	rql_arena_free(plan->arena);
 }

@@ -24,6 +24,7 @@ const struct rql_method *rql_layout_method(const char *layout);
 void rql_put_layouts(struct rql_strbuf *out); /* "auto, paper": all values */
 
 /* ---- plans of queries ---- */
+struct rql_awaited;
 struct rql_bound;
 enum rql_plan_kind {
 	RQL_PLAN_HOST,    /* the host answers; see reason */
@@ -62,6 +63,10 @@ struct rql_plan {
 	bool tables_known; /* false: the plan was not read, or holds something opaque, so tables may not be complete (do not
 	                      cache) */
 	double estimated_ns, host_estimated_ns;
+	/* A better plan waits for a driver's compiler, which is at work (await.h): once this is settled, plan again. NULL: none
+	 * does. One reference; awaiting says what it is. */
+	struct rql_awaited *awaited;
+	const char *awaiting;
 	struct rql_arena *arena;
 	struct rql_bound *bound; /* retained: names and texts lie in it (bind/normal/bound.h) */
 	struct rql_plan_nodes *nodes;

@@ -2,6 +2,7 @@
  * each with its price or the reason against it. */
 #include <stdio.h>
 #include <string.h>
+#include "plan/await.h"
 #include "plan/price_rows.h"
 #include "util/threads.h"
 
@@ -100,11 +101,15 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 {
 	struct rql_leaf *leaf = c->leaf;
 	if (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(cost)) {
+		const struct rql_leaf other = {.method = method, .device = device, .prepared = prepared, .cost = *cost};
+		rql_await_leaf(c->p, &other, rql_cost_expected(&leaf->cost));
 		method->free(prepared);
 		return;
 	}
-	if (leaf->prepared)
+	if (leaf->prepared) {
+		rql_await_leaf(c->p, leaf, rql_cost_expected(cost));
 		leaf->method->free(leaf->prepared);
+	}
 	leaf->prepared = prepared;
 	leaf->method = method;
 	leaf->device = device;
@@ -180,6 +185,13 @@ static rql_status price_offer(struct pricing *c, const struct rql_method *method
 		method->free(prepared);
 		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
 		return RQL_OK;
+	}
+	/* To look for kernels is to write them: only where it may matter. */
+	const bool dearer = c->leaf->prepared && rql_cost_expected(&c->leaf->cost) <= rql_cost_expected(&candidate->cost);
+	const char *reason = NULL;
+	if (!dearer && !rql_await_price(c->p, method, prepared, device, &candidate->cost, &reason)) {
+		method->free(prepared);
+		return reason ? refuse(c, candidate, reason) : rql_error_memory(c->err, 0, "a plan");
 	}
 	keep_cheapest(c, method, device, under, prepared, &candidate->cost);
 	return RQL_OK;

@@ -2,7 +2,7 @@
  * same rows, and the leaves' rows are joined by the group keys above them. On a GPU groups by the argument, too, may stay
  * there and be grouped once more, instead of being put together by the host. */
 #include <string.h>
-#include "plan/leaf.h"
+#include "plan/await.h"
 
 #define MAX_PARTS 8u
 
@@ -343,6 +343,8 @@ rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rq
 		const struct rql_leaf before = *leaf;
 		*leaf = other;
 		other = before;
+	} else if (other.prepared) {
+		rql_await_leaf(p, &other, rql_leaf_price(leaf));
 	}
 	rql_leaf_clear(&other);
 	return RQL_OK;

@@ -1,10 +1,11 @@
-/* Faults on purpose: the wrapper around a device's ops that counts calls and lets one of them fail. */
+/* Faults on purpose: the wrapper around a device's ops that counts calls and lets one of them fail, or compiling be slow. */
 #include "device/fault/fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "device/device_internal.h"
 
@@ -28,7 +29,7 @@ static struct fault *fault_of(const struct rql_device *device)
 static bool strikes(struct fault *fault, enum rql_fault_kind kind)
 {
 	uint64_t number = atomic_fetch_add(&fault->count[kind], 1) + 1;
-	if (fault->kind != kind || number != fault->nth)
+	if (fault->kind != kind || number != fault->nth) /* SLOW: nth is no number of a call, and never asked for here */
 		return false;
 	fault->struck = true;
 	return true;
@@ -66,6 +67,25 @@ static rql_status waiting(struct rql_device *device, struct rql_error *err)
 	                     device->name);
 }
 
+/* Before the driver makes a pipeline that is not ready. */
+static rql_status compiling(struct rql_device *device, const struct rql_kernel_use *use, struct rql_error *err)
+{
+	struct fault *fault = fault_of(device);
+	if (fault->real->pipeline_look && fault->real->pipeline_look(device, use) == RQL_KERNEL_READY)
+		return RQL_OK;
+	atomic_fetch_add(&fault->count[RQL_FAULT_SLOW], 1);
+	if (fault->kind == RQL_FAULT_SLOW && fault->nth) {
+		const struct timespec time = {.tv_sec = (time_t)(fault->nth / 1000),
+		                              .tv_nsec = (long)(fault->nth % 1000) * 1000000};
+		fault->struck = true;
+		(void)nanosleep(&time, NULL);
+	}
+	if (!strikes(fault, RQL_FAULT_COMPILE))
+		return RQL_OK;
+	return rql_error_set(err, RQL_ERROR_DEVICE, "device %s (%s) failed: compiling kernel %s (RAYQL_FAULT)", device->id,
+	                     device->name, use->kernel->name);
+}
+
 /* ---- the wrapped calls: what is built of them inside a device (structures) comes through the front door too ---- */
 
 static rql_status fault_buffer_new(struct rql_device *device, uint64_t bytes, enum rql_memory memory, const char *what,
@@ -97,6 +117,23 @@ static rql_status fault_download(struct rql_buffer *buffer, uint64_t offset, voi
 	return fault_of(buffer->device)->real->download(buffer, offset, data, bytes, err);
 }
 
+static rql_status fault_pipeline(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                                 uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+{
+	const struct rql_kernel_use use = {.kernel = kernel, .constants = constants, .count = count};
+	RQL_TRY(compiling(device, &use, err));
+	return fault_of(device)->real->pipeline(device, kernel, constants, count, out, err);
+}
+
+static rql_status fault_pipeline_generated(struct rql_device *device, const struct rql_kernel *kernel,
+                                           const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
+                                           struct rql_error *err)
+{
+	const struct rql_kernel_use use = {.kernel = kernel, .constants = constants, .count = count, .generated = true};
+	RQL_TRY(compiling(device, &use, err));
+	return fault_of(device)->real->pipeline_generated(device, kernel, constants, count, out, err);
+}
+
 static rql_status fault_submit(struct rql_commands *const *list, uint32_t count, uint64_t *ticket,
                                struct rql_error *err)
 {
@@ -123,6 +160,8 @@ static void wrap(struct fault *fault)
 	WRAP(image_new)
 	WRAP(upload)
 	WRAP(download)
+	WRAP(pipeline)
+	WRAP(pipeline_generated)
 	WRAP(submit)
 	WRAP(wait)
 #undef WRAP
@@ -179,7 +218,8 @@ void rql_fault_remove(struct rql_device *device)
 
 void rql_fault_apply(struct rql_device *device)
 {
-	static const char *const names[RQL_FAULT_KIND_COUNT] = {"allocation", "submission", "wait", "lost"};
+	static const char *const names[RQL_FAULT_KIND_COUNT] = {"allocation", "submission", "wait",
+	                                                         "lost",       "compile",    "slow"};
 	const char *text = getenv("RAYQL_FAULT");
 	char id[64], kind[64];
 	unsigned long long nth;
@@ -192,6 +232,6 @@ void rql_fault_apply(struct rql_device *device)
 				status = strcmp(id, "*") == 0 || strcasecmp(id, device->id) == 0 ? rql_fault_set(device, i, nth, NULL)
 				                                                                 : RQL_OK;
 	if (status != RQL_OK) /* a test that sets no fault by a slip of the pen would pass */
-		fprintf(stderr, "rayql: RAYQL_FAULT=\"%s\" is not \"<device or *> allocation|submission|wait|lost <number>\"\n",
+		fprintf(stderr, "rayql: RAYQL_FAULT=\"%s\" is not \"<device or *> allocation|submission|wait|lost|compile|slow <number>\"\n",
 		        text);
 }

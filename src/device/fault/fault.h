@@ -1,5 +1,5 @@
-/* Faults on purpose: stands between the front door and a device and lets the Nth allocation, submission or wait fail, or
- * loses the device. So every error path of the engine can be walked, on any device.
+/* Faults on purpose: stands between the front door and a device and lets the Nth allocation, submission, wait or compilation
+ * fail, loses the device, or makes its compiler slow. So every error path of the engine can be walked, on any device.
  *
  * From outside: RAYQL_FAULT="vulkan:0 allocation 3", "* lost 1": device, kind, number; read when devices are found.
  * Tests use the functions below. Freeing is never touched: what was made on a lost device is freed as ever. */
@@ -13,6 +13,8 @@ enum rql_fault_kind {
 	RQL_FAULT_SUBMISSION, /* rql_submit, and each upload and download: RQL_ERROR_DEVICE */
 	RQL_FAULT_WAIT,       /* rql_wait, and each download: RQL_ERROR_DEVICE */
 	RQL_FAULT_LOST,       /* a submission; device->lost from then on */
+	RQL_FAULT_COMPILE,    /* a pipeline made that was not ready: RQL_ERROR_DEVICE */
+	RQL_FAULT_SLOW,       /* nothing fails: every pipeline that is not ready takes the number's milliseconds more */
 	RQL_FAULT_KIND_COUNT
 };
 
@@ -23,9 +25,9 @@ void rql_fault_apply(struct rql_device *device);
  * thread-safe. */
 rql_status rql_fault_set(struct rql_device *device, enum rql_fault_kind kind, uint64_t nth,
                          struct rql_error *err) RQL_MUST_CHECK;
-/* Calls of that kind since rql_fault_set; of LOST: submissions. */
+/* Calls of that kind since rql_fault_set; of LOST: submissions; of SLOW: those of COMPILE. */
 uint64_t rql_fault_count(const struct rql_device *device, enum rql_fault_kind kind);
-/* Whether the fault has happened. */
+/* Whether the fault has happened; SLOW: at least once. */
 bool rql_fault_struck(const struct rql_device *device);
 /* The device as it was. */
 void rql_fault_remove(struct rql_device *device);

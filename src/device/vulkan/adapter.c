@@ -37,6 +37,7 @@ static void extensions_get(VkPhysicalDevice physical, struct rql_vk_features *ou
 		{VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &out->has_subgroup},
 		{VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME, &out->has_statistics},
 		{VK_KHR_DYNAMIC_RENDERING_EXTENSION_NAME, &out->has_rendering},
+		{VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME, &out->has_cache_control},
 	};
 	for (uint32_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
@@ -69,6 +70,11 @@ void rql_vk_features_get(VkPhysicalDevice physical, struct rql_vk_features *out)
 	if (out->has_rendering) {
 		out->rendering.pNext = out->core.pNext;
 		out->core.pNext = &out->rendering;
+	}
+	out->cache_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES_EXT;
+	if (out->has_cache_control) {
+		out->cache_control.pNext = out->core.pNext;
+		out->core.pNext = &out->cache_control;
 	}
 	vkGetPhysicalDeviceFeatures2(physical, &out->core);
 }

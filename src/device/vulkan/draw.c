@@ -170,7 +170,7 @@ static rql_status compile_images(struct rql_vk_gpu *gpu, struct rql_vk_pipeline 
                                  struct rql_error *err)
 {
 	p->base.kind = RQL_PIPELINE_IMAGES;
-	return rql_vk_pipeline_compile(gpu, p, state, err);
+	return rql_vk_pipeline_compile(gpu, p, state, false, err);
 }
 
 rql_status rql_vk_image_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel,

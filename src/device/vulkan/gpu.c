@@ -15,6 +15,7 @@ const struct rql_device_ops rql_vk_ops = {
 	.download = rql_vk_download,
 	.pipeline = rql_vk_pipeline_get,
 	.pipeline_generated = rql_vk_pipeline_get_generated,
+	.pipeline_look = rql_vk_pipeline_look,
 	.pipeline_release = rql_vk_pipeline_release,
 	.commands_new = rql_vk_commands_new,
 	.commands_end = rql_vk_commands_end,
@@ -146,6 +147,8 @@ static void features_choose(const struct rql_vk_features *have, bool trace, bool
 		.subgroup.computeFullSubgroups = VK_TRUE,
 		.statistics.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
 		.statistics.pipelineExecutableInfo = VK_TRUE,
+		.cache_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES_EXT,
+		.cache_control.pipelineCreationCacheControl = VK_TRUE,
 	};
 	if (pin_subgroups)
 		want->core.pNext = &want->subgroup;
@@ -189,6 +192,12 @@ static rql_status device_create(struct rql_vk_gpu *gpu, struct rql_error *err)
 	if (gpu->has_raster) {
 		extensions[extension_count++] = VK_KHR_DYNAMIC_RENDERING_EXTENSION_NAME;
 		features_of_draws(&have, &want);
+	}
+	gpu->asks_cache = have.has_cache_control && have.cache_control.pipelineCreationCacheControl;
+	if (gpu->asks_cache) {
+		extensions[extension_count++] = VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME;
+		want.cache_control.pNext = want.core.pNext;
+		want.core.pNext = &want.cache_control;
 	}
 	if (gpu->has_trace) {
 		extensions[extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;

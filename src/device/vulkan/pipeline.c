@@ -68,7 +68,7 @@ static void print_statistics(struct rql_vk_gpu *gpu, const struct rql_vk_pipelin
 }
 
 static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
-                                VkShaderModule module, struct rql_error *err)
+                                VkShaderModule module, bool cached_only, struct rql_error *err)
 {
 	VkSpecializationMapEntry entries[RQL_CONSTANTS_MAX];
 	for (uint32_t i = 0; i < p->constant_count; i++)
@@ -88,7 +88,8 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 	bool pinned = gpu->pinned_subgroup != 0, full = pinned && p->constants[0] % gpu->pinned_subgroup == 0;
 	VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-		.flags = gpu->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
+		.flags = (gpu->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0) |
+		         (cached_only ? VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT_EXT : 0),
 		.stage =
 			{
 				.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
@@ -102,6 +103,10 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 		.layout = p->layout,
 	};
 	VkResult result = gpu->vk.vkCreateComputePipelines(gpu->handle, gpu->pipeline_cache, 1, &info, NULL, &p->handle);
+	if (result == VK_PIPELINE_COMPILE_REQUIRED_EXT) {
+		p->handle = VK_NULL_HANDLE;
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "kernel %s was not compiled before", kernel->name);
+	}
 	if (result != VK_SUCCESS) {
 		p->handle = VK_NULL_HANDLE;
 		return rql_vk_fail(gpu, result, "vkCreateComputePipelines", kernel->name, err);
@@ -114,7 +119,7 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 
 /* An entry without a handle stays one when this fails: the next caller tries again. */
 rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
-                                   struct rql_error *err)
+                                   bool cached_only, struct rql_error *err)
 {
 	p->base.args_bytes = kernel->args_bytes;
 	p->stages = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -130,7 +135,7 @@ rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipelin
 	VkResult result = gpu->vk.vkCreateShaderModule(gpu->handle, &info, NULL, &module);
 	if (result != VK_SUCCESS)
 		return rql_vk_fail(gpu, result, "vkCreateShaderModule", kernel->name, err);
-	rql_status status = make_pipeline(gpu, p, kernel, module, err);
+	rql_status status = make_pipeline(gpu, p, kernel, module, cached_only, err);
 	gpu->vk.vkDestroyShaderModule(gpu->handle, module, NULL);
 	return status;
 }
@@ -161,13 +166,40 @@ rql_status rql_vk_pipeline_made(struct rql_vk_gpu *gpu, const void *kernel, cons
 static rql_status compile_kernel(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const void *state,
                                  struct rql_error *err)
 {
-	return rql_vk_pipeline_compile(gpu, p, state, err);
+	return rql_vk_pipeline_compile(gpu, p, state, false, err);
 }
 
 rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
                                uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
 {
 	return rql_vk_pipeline_made(rql_vk_of(device), kernel, constants, count, compile_kernel, kernel, out, err);
+}
+
+/* The driver has been asked for it once; its cache does not come to hold it without this process. */
+static enum rql_kernel_state look_fixed(struct rql_vk_gpu *gpu, const struct rql_kernel_use *use)
+{
+	enum rql_kernel_state state = gpu->asks_cache ? RQL_KERNEL_MISSING : RQL_KERNEL_UNKNOWN;
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	struct rql_vk_pipeline *p = rql_vk_pipeline_find(gpu, use->kernel, use->constants, use->count);
+	if (p && !p->compiling && !p->handle && gpu->asks_cache && !p->asked) {
+		p->compiling = true;
+		pthread_mutex_unlock(&gpu->pipeline_lock);
+		rql_status status = rql_vk_pipeline_compile(gpu, p, use->kernel, true, NULL);
+		pthread_mutex_lock(&gpu->pipeline_lock);
+		p->asked = status != RQL_OK;
+		p->compiling = false;
+		pthread_cond_broadcast(&gpu->pipeline_made);
+	}
+	if (p && !p->compiling && p->handle)
+		state = RQL_KERNEL_READY;
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	return state;
+}
+
+enum rql_kernel_state rql_vk_pipeline_look(struct rql_device *device, const struct rql_kernel_use *use)
+{
+	struct rql_vk_gpu *gpu = rql_vk_of(device);
+	return use->generated ? rql_vk_pipeline_look_generated(gpu, use) : look_fixed(gpu, use);
 }
 
 void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p)

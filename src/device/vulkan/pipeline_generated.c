@@ -6,16 +6,6 @@
 
 #include "device/vulkan/vulkan_internal.h"
 
-static uint64_t hash_of(const uint32_t *words, uint64_t bytes)
-{
-	uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes;
-	for (uint64_t i = 0; i < bytes / sizeof(*words); i++) {
-		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
-	}
-	return hash;
-}
-
 static bool is_same(const struct rql_vk_pipeline *p, const struct rql_kernel *kernel, uint64_t hash,
                     const uint32_t *constants, uint32_t count)
 {
@@ -73,13 +63,13 @@ static void put_first(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p)
 /* pipeline_lock held, but not while the driver works: whoever wants the same kernel waits, all others go on. What fails is
  * taken out again. */
 static rql_status make(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
-                       struct rql_error *err)
+                       bool cached_only, struct rql_error *err)
 {
 	p->compiling = true;
 	put_first(gpu, p);
 	gpu->generated_count++;
 	pthread_mutex_unlock(&gpu->pipeline_lock);
-	rql_status status = rql_vk_pipeline_compile(gpu, p, kernel, err);
+	rql_status status = rql_vk_pipeline_compile(gpu, p, kernel, cached_only, err);
 	pthread_mutex_lock(&gpu->pipeline_lock);
 	p->compiling = false;
 	if (status != RQL_OK) {
@@ -127,7 +117,7 @@ rql_status rql_vk_pipeline_get_generated(struct rql_device *device, const struct
                                          struct rql_error *err)
 {
 	struct rql_vk_gpu *gpu = rql_vk_of(device);
-	uint64_t hash = hash_of(kernel->spirv, kernel->spirv_bytes);
+	uint64_t hash = rql_kernel_hash(kernel);
 	struct rql_vk_pipeline *surplus = NULL, **at, *p;
 	rql_status status = RQL_OK;
 	pthread_mutex_lock(&gpu->pipeline_lock);
@@ -139,7 +129,7 @@ rql_status rql_vk_pipeline_get_generated(struct rql_device *device, const struct
 		put_first(gpu, p);
 	} else {
 		p = blank(gpu, kernel, hash, constants, count);
-		status = p ? make(gpu, p, kernel, err) : rql_error_memory(err, kernel->spirv_bytes, "a kernel's pipeline");
+		status = p ? make(gpu, p, kernel, false, err) : rql_error_memory(err, kernel->spirv_bytes, "a kernel's pipeline");
 	}
 	if (status == RQL_OK)
 		surplus = take_surplus(gpu);
@@ -150,6 +140,30 @@ rql_status rql_vk_pipeline_get_generated(struct rql_device *device, const struct
 	else if (p)
 		rql_vk_pipeline_destroy(gpu, p);
 	return status;
+}
+
+enum rql_kernel_state rql_vk_pipeline_look_generated(struct rql_vk_gpu *gpu, const struct rql_kernel_use *use)
+{
+	const uint64_t hash = rql_kernel_hash(use->kernel);
+	struct rql_vk_pipeline *p, *unmade = NULL, *surplus = NULL;
+	enum rql_kernel_state state = gpu->asks_cache ? RQL_KERNEL_MISSING : RQL_KERNEL_UNKNOWN;
+	pthread_mutex_lock(&gpu->pipeline_lock);
+	p = *place_of(gpu, use->kernel, hash, use->constants, use->count);
+	if (p && !p->compiling)
+		state = RQL_KERNEL_READY;
+	else if (!p && gpu->asks_cache)
+		unmade = blank(gpu, use->kernel, hash, use->constants, use->count);
+	if (unmade && make(gpu, unmade, use->kernel, true, NULL) == RQL_OK) {
+		unmade->references--;
+		unmade = NULL;
+		state = RQL_KERNEL_READY;
+		surplus = take_surplus(gpu);
+	}
+	pthread_mutex_unlock(&gpu->pipeline_lock);
+	let_go(gpu, surplus);
+	if (unmade)
+		rql_vk_pipeline_destroy(gpu, unmade);
+	return state;
 }
 
 void rql_vk_pipeline_release(const struct rql_pipeline *pipeline)

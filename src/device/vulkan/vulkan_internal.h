@@ -49,9 +49,10 @@ struct rql_vk_features {
 	VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup;
 	VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics;
 	VkPhysicalDeviceDynamicRenderingFeaturesKHR rendering;
+	VkPhysicalDevicePipelineCreationCacheControlFeaturesEXT cache_control;
 	/* extensions */
 	bool has_accel, has_trace, has_deferred, has_budget, has_pci, has_maintenance4, has_subgroup, has_statistics;
-	bool has_rendering;
+	bool has_cache_control, has_rendering;
 };
 
 /* One large VkDeviceMemory with one VkBuffer over all of it; ranges of it are rql_buffers and acceleration structures'
@@ -137,6 +138,7 @@ struct rql_vk_gpu {
 	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
 	uint32_t queue_family;
 	bool statistics;          /* RAYQL_VULKAN_STATISTICS: what drivers say of every compute pipeline goes to stderr */
+	bool asks_cache;          /* a pipeline can be had of the driver's cache only (VK_EXT_pipeline_creation_cache_control) */
 	uint32_t pinned_subgroup; /* what every compute pipeline asks for; 0: the device has one size only */
 	uint32_t timestamp_bits;
 	double timestamp_ns;
@@ -230,6 +232,7 @@ void rql_vk_transfer_close(struct rql_vk_gpu *gpu);
 struct rql_vk_pipeline {
 	struct rql_pipeline base; /* first */
 	bool compiling;           /* by a thread, to whom the rest belongs; under pipeline_lock */
+	bool asked;               /* the driver's cache does not have it */
 	const void *kernel;       /* its identity; NULL: its words are */
 	uint32_t constants[RQL_CONSTANTS_MAX], constant_count;
 	VkPipelineLayout layout; /* push constants only; no descriptor set */
@@ -254,9 +257,13 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err);
 void rql_vk_cache_close(struct rql_vk_gpu *gpu); /* writes it back when it changed */
 void rql_vk_pipelines_close(struct rql_vk_gpu *gpu);
-/* Makes p's handle of the kernel's words, without a lock: p is nobody's yet, or `compiling`. What there is of it is p's also after a failure. */
+/* cached_only: RQL_ERROR_UNSUPPORTED where the driver's cache does not have it.
+ * Makes p's handle of the kernel's words, without a lock: p is nobody's yet, or `compiling`. What there is of it is p's also after a failure. */
 rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
-                                   struct rql_error *err);
+                                   bool cached_only, struct rql_error *err);
+/* rql_kernel_look's; the second one is of generated kernels. */
+enum rql_kernel_state rql_vk_pipeline_look(struct rql_device *device, const struct rql_kernel_use *use);
+enum rql_kernel_state rql_vk_pipeline_look_generated(struct rql_vk_gpu *gpu, const struct rql_kernel_use *use);
 void rql_vk_pipeline_destroy(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p);
 /* Shared with trace.c: finds kernel + constants in the list (pipeline_lock held), or makes an empty entry. */
 struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants,

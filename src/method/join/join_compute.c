@@ -310,6 +310,16 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	}
 }
 
+/* Those of its sides. Its own are the same for all requests: primitive/ has them compiled once. */
+static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
+	for (uint32_t s = 0; s < 2; s++)
+		if (sides[s]->method->kernels)
+			RQL_TRY(sides[s]->method->kernels(sides[s]->prepared, see, state, err));
+	return RQL_OK;
+}
+
 static struct rql_stage *stage_of(const struct rql_prepared *p)
 {
 	return &((struct rql_prepared *)(uintptr_t)p)->stage;
@@ -351,6 +361,7 @@ const struct rql_method rql_method_join_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
+	.kernels = kernels,
 	.stage = stage_of,
 	.run = run,
 	.free = free_prepared,

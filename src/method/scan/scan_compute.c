@@ -22,7 +22,8 @@ static const struct rql_kernel collect_kernel = {
 
 /* ---- placing ---- */
 
-static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
+/* The request's own kernel; its words are there for `see` alone. lock held. */
+static rql_status see_request(struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = &p->plan;
 	struct rql_kernel kernel = {.name = "scan.request", .args_bytes = sizeof(struct rql_scan_args)};
@@ -48,9 +49,49 @@ static rql_status get_pipeline(struct rql_prepared *p, struct rql_error *err)
 	                              heads ? heads : 1,
 	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0,
 	                              plan->scan->groups_form && !plan->scan->output_count};
-	rql_status status = rql_pipeline_get_generated(p->stage.device, &kernel, constants,
-	                                               sizeof(constants) / sizeof(*constants), &p->pipeline, err);
+	const struct rql_kernel_use use = {.kernel = &kernel,
+	                                   .constants = constants,
+	                                   .count = sizeof(constants) / sizeof(*constants),
+	                                   .generated = true};
+	rql_status status = see(state, &use, err);
 	free(code);
+	return status;
+}
+
+static rql_status get_pipeline(void *state, const struct rql_kernel_use *use, struct rql_error *err)
+{
+	struct rql_prepared *p = state;
+	return rql_pipeline_get_generated(p->stage.device, use->kernel, use->constants, use->count, &p->pipeline, err);
+}
+
+static uint32_t collect_size(const struct rql_device *device)
+{
+	return device->limits.group_size < COLLECT_SIZE ? device->limits.group_size : COLLECT_SIZE;
+}
+
+/* lock held. What a list's bound is must be known before its kernel can be made. */
+static rql_status see_kernels(struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	const uint32_t size = collect_size(p->stage.device);
+	const struct rql_kernel_use collect = {.kernel = &collect_kernel, .constants = &size, .count = 1};
+	if (p->placed) /* the pipeline is held */
+		return RQL_OK;
+	if (p->rows)
+		RQL_TRY(rql_scan_list_bound(p, NULL, err));
+	if (!p->plan.scan)
+		RQL_TRY(rql_scan_compute_plan(p->scan, p->rows != NULL, p->stage.device, p->arena, &p->plan, err));
+	RQL_TRY(see_request(p, see, state, err));
+	return p->rows || p->plan.whole ? RQL_OK : see(state, &collect, err);
+}
+
+static rql_status kernels(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	struct rql_prepared *p = (struct rql_prepared *)(uintptr_t)prepared;
+	pthread_mutex_lock(&p->stage.lock);
+	rql_status status = see_kernels(p, see, state, err);
+	pthread_mutex_unlock(&p->stage.lock);
+	if (status == RQL_OK && p->from.method && p->from.method->kernels)
+		status = p->from.method->kernels(p->from.prepared, see, state, err);
 	return status;
 }
 
@@ -96,7 +137,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	if (status == RQL_OK && !p->plan.scan)
 		status = rql_scan_compute_plan(p->scan, p->rows != NULL, p->stage.device, p->arena, &p->plan, err);
 	if (status == RQL_OK)
-		status = get_pipeline(p, err);
+		status = see_request(p, get_pipeline, p, err);
 	if (status == RQL_OK)
 		status = rql_scan_table_make(&p->plan, p->stage.device, &p->table, err);
 	if (status == RQL_OK && p->table.item_count > RQL_SCAN_BLOCKS_MOST)
@@ -181,7 +222,7 @@ static rql_status record_collect(const struct rql_prepared *p, const struct rql_
                                  struct rql_error *err)
 {
 	const struct rql_pipeline *pipeline;
-	const uint32_t most = p->stage.device->limits.group_size, size = most < COLLECT_SIZE ? most : COLLECT_SIZE;
+	const uint32_t size = collect_size(p->stage.device);
 	RQL_TRY(rql_pipeline_get(p->stage.device, &collect_kernel, &size, 1, &pipeline, err));
 	uint64_t groups = (x->capacity + size - 1) / size;
 	groups = groups < COLLECT_MOST ? groups : COLLECT_MOST;
@@ -582,6 +623,7 @@ const struct rql_method rql_method_scan_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_scan_compute_price,
+	.kernels = kernels,
 	.stage = stage_of,
 	.run = run,
 	.calibrate = calibrate,

@@ -1,10 +1,13 @@
 /* What a scan on a GPU will cost: bytes at the memory's speed, or rows through the tests, whichever takes longer; rows
- * that pass; groups, or what the host does with listed rows; and what a first run uploads and compiles. */
+ * that pass; groups, or what the host does with listed rows; and what a first run uploads. What it waits for in the driver's compiler
+ * is no part of it (method.h, `kernels`). */
 #include "method/scan/scan_compute_run.h"
 
 #include <math.h>
 
 #include "method/scan/scan_rows_query.h"
+
+#define UPLOADS 2.0 /* of a first run, which upload no column: the tables, and what is put at rest */
 
 /* ---- what is read ---- */
 
@@ -186,7 +189,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
 	double upload = (double)r.missing / profile->upload_gbps;
 	*out = (struct rql_cost){
-		.setup_ns = r.missing > 0 || !p->placed ? upload + profile->scan.compile_ns : 0,
+		.setup_ns = r.missing > 0 || !p->placed ? upload + UPLOADS * profile->submit_ns : 0,
 		.run_ns = (p->gives ? profile->pass_ns : profile->submit_ns) +
 		          (p->plan.whole && !p->from.method ? 0 : profile->pass_ns) + work + made * profile->group_ns,
 		.transfer_ns = result / profile->download_gbps + groups * profile->scan.answer_group_ns,

@@ -1,0 +1,24 @@
+/* Kernels that the driver has not compiled: what a run would wait for is charged to it in full. Where another answers
+ * for that reason, they are compiled in the background. The statement is planned again once they are there.
+ *
+ * A session that names unit, device or method waits: nothing is charged then, and nothing done behind its back. */
+#ifndef RQL_PLAN_AWAIT_H
+#define RQL_PLAN_AWAIT_H
+
+#include "plan/leaf.h"
+
+/* Fills in cost->compile_ns of what is prepared for the device: the profile's figure for each kernel that is not ready.
+ * False: some kernel can never be had; *reason (in the plan's arena) says why. */
+bool rql_await_price(const struct rql_planning *p, const struct rql_method *method,
+                     const struct rql_prepared *prepared, struct rql_device *device, struct rql_cost *cost,
+                     const char **reason);
+
+/* The leaf is given up for what takes against_ns. If only its kernels make it dearer, they are compiled from now on.
+ * The plan says so (rql_plan.awaited, awaiting). */
+void rql_await_leaf(struct rql_planning *p, const struct rql_leaf *leaf, double against_ns);
+/* All leaves, whose plan is given up for the host. */
+void rql_await_leaves(struct rql_planning *p);
+/* What the plan's leaves would wait for. */
+double rql_await_sum(const struct rql_plan_nodes *nodes);
+
+#endif

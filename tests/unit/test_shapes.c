@@ -1,0 +1,283 @@
+/* Nobody waits for a compiler: where a GPU's kernels are not ready, the CPU or the host answers; the GPU once they are.
+ * The device is whatever there is (lavapipe too), made to look like a fast GPU with a slow compiler (device/fault). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "device/compile.h"
+#include "device/fault/fault.h"
+#include "exec/exec_internal.h"
+#include "vulkan_fixture.h"
+
+#define SLOW_MS 400u
+#define SESSIONS 3u
+
+struct world {
+	struct rql_database *db;
+	struct rql_session *s;
+	struct rql_device *device;
+};
+
+static void run(struct rql_session *s, const char *text)
+{
+	struct rql_error err = {0};
+	if (rql_session_query(s, text, NULL, &err) != RQL_OK)
+		fail_msg("%s\n%s", text, rql_error_message(&err));
+}
+
+/* All prices of the device but its compiler's are next to nothing. */
+static void make_fast(struct rql_device *device)
+{
+	struct rql_profile *p = &device->profile;
+	device->as_real = true;
+	p->submit_ns = p->pass_ns = p->group_ns = 0.01;
+	p->read_gbps = p->upload_gbps = p->download_gbps = 1e9;
+	p->scan.tested_row_ns = p->scan.taken_row_ns = 1e-9;
+	p->scan.answer_group_ns = 1e-3;
+	p->scan.compile_ns = 2e8;
+}
+
+static int set_up(void **state)
+{
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	struct world *w = calloc(1, sizeof *w);
+	struct rql_database_config config = {.threads = 2};
+	struct rql_error err = {0};
+	if (rql_database_open(NULL, &config, &w->db, &err) != RQL_OK || rql_session_open(w->db, &w->s, &err) != RQL_OK)
+		fail_msg("%s", rql_error_message(&err));
+	w->device = rql_devices_get(w->db->devices, name && name[0] ? name : "vulkan:0");
+	make_fast(w->device);
+	atomic_fetch_or(&w->db->devices_ready, 1u << w->device->index); /* not to be measured */
+	run(w->s, "SELECT setseed(0.14)");
+	run(w->s, "CREATE TABLE t AS SELECT (random() * 9)::INTEGER a, (random() * 40)::INTEGER b, "
+	          "CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 1e6)::INTEGER END v FROM range(60000)");
+	run(w->s, "CREATE TABLE u AS SELECT b k, a x FROM t LIMIT 400");
+	run(w->s, "CREATE INDEX ct ON t USING columns (*); CREATE INDEX cu ON u USING columns (*)");
+	run(w->s, "SELECT count(*) FROM t; SELECT count(*) FROM u");
+	rql_kernels_finish(w->device);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	rql_session_close(w->s);
+	rql_database_close(w->db);
+	free(w);
+	return 0;
+}
+
+static void fault(struct world *w, enum rql_fault_kind kind, uint64_t nth)
+{
+	rql_kernels_finish(w->device);
+	assert_int_equal(rql_fault_set(w->device, kind, nth, NULL), RQL_OK);
+}
+
+static void same_value(const struct rql_column *mine, const struct rql_column *hosts, uint64_t row)
+{
+	const uint32_t bytes = rql_type_bytes(mine->type);
+	assert_true(rql_type_equal(mine->type, hosts->type));
+	assert_int_equal(rql_column_valid(mine, row), rql_column_valid(hosts, row));
+	if (rql_column_valid(mine, row))
+		assert_memory_equal((const char *)mine->data + row * bytes, (const char *)hosts->data + row * bytes, bytes);
+}
+
+/* Runs it and compares every row with DuckDB's. */
+static struct rql_report *answer(struct rql_session *s, const char *query)
+{
+	struct rql_error err = {0};
+	struct rql_result *res = NULL;
+	struct rql_batch *batch = NULL;
+	if (rql_session_query(s, query, &res, &err) != RQL_OK || rql_result_fetch(res, &batch, &err) != RQL_OK)
+		fail_msg("%s\n%s", query, rql_error_message(&err));
+	assert_non_null(batch);
+	struct rql_host_result *host = NULL;
+	struct rql_batch *expected = NULL;
+	if (rql_host_query(rql_session_host(s), query, &host, &err) != RQL_OK ||
+	    rql_host_fetch(host, &expected, &err) != RQL_OK)
+		fail_msg("%s\n%s", query, rql_error_message(&err));
+	assert_int_equal(batch->rows, expected->rows);
+	assert_int_equal(batch->column_count, expected->column_count);
+	for (uint32_t c = 0; c < batch->column_count; c++)
+		for (uint64_t row = 0; row < batch->rows; row++)
+			same_value(&batch->columns[c], &expected->columns[c], row);
+	rql_batch_release(expected);
+	rql_host_result_free(host);
+	rql_batch_release(batch);
+	rql_result_free(res);
+	return &s->report;
+}
+
+static void answered_by(struct rql_session *s, const char *query, const char *unit, bool cached, const char *words)
+{
+	struct rql_report *r = answer(s, query);
+	const char *reason = rql_strbuf_text(&r->reason);
+	if (strcmp(r->unit, unit) != 0 || r->plan_cached != cached || (words && !strstr(reason, words)) ||
+	    (!words && strstr(reason, "compiled")))
+		fail_msg("%s\nby \"%s\"%s: %s\nnot by \"%s\"%s, as ...%s...", query, r->unit,
+		         r->plan_cached ? ", cached" : "", reason, unit,
+		         cached ? ", cached" : "", words ? words : "(nothing of compiling)");
+}
+
+/* EXPLAIN's text has the words. */
+static void explained(struct rql_session *s, const char *query, const char *words)
+{
+	char text[512];
+	struct rql_error err = {0};
+	struct rql_result *res = NULL;
+	struct rql_batch *batch = NULL;
+	bool found = false;
+	snprintf(text, sizeof text, "EXPLAIN %s", query);
+	if (rql_session_query(s, text, &res, &err) != RQL_OK || rql_result_fetch(res, &batch, &err) != RQL_OK)
+		fail_msg("%s\n%s", text, rql_error_message(&err));
+	for (uint32_t c = 0; c < batch->column_count; c++)
+		for (uint64_t row = 0; row < batch->rows && batch->columns[c].type.id == RQL_TYPE_VARCHAR; row++) {
+			const struct rql_string *string = (const struct rql_string *)batch->columns[c].data + row;
+			char *copy = strndup(rql_string_data(string), string->length);
+			found = found || (copy && strstr(copy, words));
+			free(copy);
+		}
+	if (!found)
+		fail_msg("%s\nhas no \"%s\"", text, words);
+	rql_batch_release(batch);
+	rql_result_free(res);
+}
+
+static void later_by_the_gpu(void **state)
+{
+	struct world *w = *state;
+	static const char *const queries[] = {
+		"SELECT a, sum(v), count(*), min(v) FROM t WHERE b < 20 GROUP BY a ORDER BY a",
+		"SELECT count(*), max(v) FROM t WHERE a = 3 AND v > 1000",
+		"SELECT x, sum(v) FROM t, (SELECT k, min(x) x FROM u GROUP BY k) d WHERE b = k GROUP BY x ORDER BY x",
+	};
+	fault(w, RQL_FAULT_SLOW, SLOW_MS);
+	for (uint32_t q = 0; q < sizeof queries / sizeof *queries; q++) {
+		answered_by(w->s, queries[q], "cpu", false, "and the CPU answers meanwhile");
+		answered_by(w->s, queries[q], "cpu", true, "is being compiled");
+		explained(w->s, queries[q], "and the CPU answers meanwhile");
+		rql_kernels_finish(w->device);
+		answered_by(w->s, queries[q], "compute", false, NULL);
+		answered_by(w->s, queries[q], "compute", true, NULL);
+	}
+	assert_true(rql_fault_struck(w->device));
+}
+
+/* A selection's kernel depends on what is found first. */
+static void rows_later(void **state)
+{
+	struct world *w = *state;
+	const char *query = "SELECT v, a, b FROM t WHERE b = 7 AND v IS NOT NULL ORDER BY v DESC, a, b LIMIT 5";
+	fault(w, RQL_FAULT_SLOW, SLOW_MS);
+	struct rql_report *r = answer(w->s, query);
+	assert_string_equal(r->unit, "cpu");
+	rql_kernels_finish(w->device);
+	answer(w->s, query); /* whoever is cheaper */
+}
+
+/* The host is cheaper than RayQL's CPU, and dearer than the GPU. */
+static void the_host_meanwhile(void **state)
+{
+	struct world *w = *state;
+	struct rql_profile *cpu = &w->db->devices->device[0].profile;
+	const char *query = "SELECT count(*), sum(v) FROM t WHERE b < 20 AND a > 2";
+	cpu->host_statement_ns = cpu->statement_ns + 5000;
+	cpu->host_value_ns = 1e-6;
+	fault(w, RQL_FAULT_SLOW, SLOW_MS);
+	answered_by(w->s, query, "", false, "is being compiled");
+	answered_by(w->s, query, "", true, "the host answers meanwhile");
+	explained(w->s, query, "the host answers meanwhile");
+	rql_kernels_finish(w->device);
+	answered_by(w->s, query, "compute", false, NULL);
+}
+
+/* Whoever names the unit waits. */
+static void forced(void **state)
+{
+	struct world *w = *state;
+	fault(w, RQL_FAULT_SLOW, 50);
+	run(w->s, "SET rayql_unit = 'compute'");
+	answered_by(w->s, "SELECT a, max(v) FROM t WHERE b < 9 GROUP BY a ORDER BY a", "compute", false, NULL);
+	assert_true(rql_fault_struck(w->device));
+	run(w->s, "SET rayql_unit = 'auto'");
+}
+
+static void failing(void **state)
+{
+	struct world *w = *state;
+	const char *query = "SELECT a, count(v), sum(b) FROM t WHERE b < 31 GROUP BY a ORDER BY a";
+	fault(w, RQL_FAULT_COMPILE, 1);
+	answered_by(w->s, query, "cpu", false, "is being compiled");
+	rql_kernels_finish(w->device);
+	assert_true(rql_fault_struck(w->device));
+	assert_string_equal(answer(w->s, query)->unit, "cpu");
+	explained(w->s, query, "its kernel could not be compiled");
+	answered_by(w->s, query, "cpu", true, NULL);
+	rql_kernels_finish(w->device);
+	answered_by(w->s, query, "cpu", true, NULL);
+}
+
+static void closing(void **state)
+{
+	struct world *w = *state;
+	char text[128];
+	fault(w, RQL_FAULT_SLOW, SLOW_MS);
+	for (uint32_t i = 1; i < 5; i++) {
+		snprintf(text, sizeof text, "SELECT %s FROM t WHERE b < 20 AND a = 1",
+		         (const char *[]){"", "sum(v)", "min(v), max(v)", "sum(a), sum(v)", "count(v), min(a)"}[i]);
+		answered_by(w->s, text, "cpu", false, "is being compiled");
+	}
+}
+
+static void *ask(void *state)
+{
+	struct rql_session *s = state;
+	static const char *const queries[] = {"SELECT a, sum(v) FROM t WHERE b > 3 GROUP BY a ORDER BY a",
+	                                      "SELECT b, min(v), count(*) FROM t WHERE a > 4 GROUP BY b ORDER BY b"};
+	for (uint32_t i = 0; i < 30; i++)
+		answer(s, queries[i % 2]);
+	return NULL;
+}
+
+static void many_sessions(void **state)
+{
+	struct world *w = *state;
+	struct rql_session *sessions[SESSIONS];
+	pthread_t threads[SESSIONS];
+	fault(w, RQL_FAULT_SLOW, 30);
+	for (uint32_t i = 0; i < SESSIONS; i++)
+		assert_int_equal(rql_session_open(w->db, &sessions[i], NULL), RQL_OK);
+	for (uint32_t i = 0; i < SESSIONS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask, sessions[i]), 0);
+	for (uint32_t i = 0; i < SESSIONS; i++)
+		pthread_join(threads[i], NULL);
+	rql_kernels_finish(w->device);
+	for (uint32_t i = 0; i < SESSIONS; i++) {
+		ask(sessions[i]);
+		assert_string_equal(rql_session_report(sessions[i])->unit, "compute");
+		rql_session_close(sessions[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(later_by_the_gpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rows_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_host_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(forced, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(failing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(closing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(many_sessions, set_up, tear_down),
+	};
+	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
+	return skip ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}
