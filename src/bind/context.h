@@ -22,6 +22,7 @@ struct rql_settings {
 	char layout[64];           /* rayql_layout: outranks what views ask for; "": auto */
 	uint32_t disabled_methods; /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
 	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
+	bool force_rows;           /* rayql_force = rows: the same, under ROWS wherever a method gives some */
 	bool auto_columns;         /* rayql_auto_columns = on: plans may ask for columns to be loaded */
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };

@@ -41,7 +41,8 @@ static const struct {
 	[SETTING_DEVICE_MEMORY] =
 		{"rayql_device_memory_limit",
          "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
-	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper"},
+	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper ('rows': also rows of "
+	                                      "indexes and sieves wherever they answer a condition)"},
 	[SETTING_COLUMNS] = {"rayql_auto_columns", "Load the columns that queries use into memory, within rayql_memory_limit"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
 	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},
@@ -254,15 +255,23 @@ static rql_status set_memory(struct rql_session *s, const char *value, struct rq
 	return RQL_OK;
 }
 
+static rql_status set_force(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	bool on, rows = strcasecmp(value, "rows") == 0;
+	if (!rows && !parse_bool(value, &on))
+		return bad_value("rayql_force", value, "on, off or rows", err);
+	s->settings.force = rows || on;
+	s->settings.force_rows = rows;
+	return RQL_OK;
+}
+
 static rql_status set_flag(struct rql_session *s, const char *name, const char *value, struct rql_error *err)
 {
 	bool on;
+	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0)
+		return set_force(s, value, err);
 	if (!parse_bool(value, &on))
 		return bad_value(name, value, "on or off", err);
-	if (strcasecmp(name, fixed[SETTING_FORCE].name) == 0) {
-		s->settings.force = on;
-		return RQL_OK;
-	}
 	if (strcasecmp(name, fixed[SETTING_TIMING].name) == 0) {
 		s->settings.timing = on;
 		return RQL_OK;
@@ -387,7 +396,8 @@ static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_settin
 		snprintf(out->value, sizeof out->value, "%s", s->settings.auto_columns ? "on" : "off");
 		break;
 	case SETTING_FORCE:
-		snprintf(out->value, sizeof out->value, "%s", s->settings.force ? "on" : "off");
+		snprintf(out->value, sizeof out->value, "%s",
+		         s->settings.force_rows ? "rows" : s->settings.force ? "on" : "off");
 		break;
 	case SETTING_MEMORY: {
 		char text[32];

@@ -256,6 +256,8 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	const struct rql_plan_nodes *nodes = c->p->nodes;
 	const size_t number = (size_t)(candidate - nodes->candidates);
 	RQL_TRY(price_under(c, method, device));
+	if (ctx->settings->force_rows && c->leaf->under && c->leaf->method == method && c->leaf->device == device)
+		return refuse(c, &nodes->candidates[number], "rayql_force says rows");
 	return price_offer(c, method, device, NULL, &nodes->candidates[number]);
 }
 

@@ -315,6 +315,35 @@ static void on_a_device(void **state)
 	with_vulkan(NULL);
 }
 
+/* rayql_force = rows: a scan of all rows is no candidate where a sieve gives the rows, whatever the prices say. */
+static void forced_rows(void **state)
+{
+	static const char *const sql = "SELECT count(*), sum(id) FROM t WHERE k >= 0 AND b > -600000000000";
+	static const struct {
+		const char *setting;
+		bool forced;
+	} cases[] = {{"SET rayql_force = on", false},
+	             {"SET rayql_force = rows", true},
+	             {"SET rayql_enable_sieve = off", false},
+	             {"SET rayql_enable_sieve = on", true},
+	             {"SET rayql_force = off", false}};
+	(void)state;
+	struct session s = scan_session();
+	make_rows(s.con, 30000);
+	run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX i ON t USING sieve (k, b)");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char explain[160];
+		run(s.con, cases[i].setting);
+		snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+		char *text = rows_of(s.con, explain, NULL);
+		assert_int_equal(strstr(text, "c by scan on cpu: rayql_force says rows") != NULL, cases[i].forced);
+		assert_true(!cases[i].forced || strstr(text, "under rows of sieve on cpu"));
+		free(text);
+		same(s.con, sql);
+	}
+	close_session(&s);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -326,6 +355,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(definitions),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(random_statements),
+		cmocka_unit_test(forced_rows),
 		cmocka_unit_test(on_a_device),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
