@@ -24,7 +24,8 @@ struct rql_awaited {
 };
 
 struct job {
-	struct rql_kernel kernel; /* generated: its words are the job's */
+	const struct rql_kernel *kernel; /* one that is compiled in is known by its address; of a generated one: `own` */
+	struct rql_kernel own;           /* its words are the job's */
 	uint32_t constants[RQL_CONSTANTS_MAX], count;
 	bool generated;
 	struct rql_awaited *awaited; /* one reference */
@@ -85,8 +86,7 @@ static void job_free(struct job *job)
 		atomic_fetch_sub(&job->awaited->pending, 1);
 		rql_awaited_release(job->awaited);
 	}
-	if (job->generated)
-		free((void *)(uintptr_t)job->kernel.spirv);
+	free((void *)(uintptr_t)job->own.spirv);
 	free(job);
 }
 
@@ -106,7 +106,7 @@ static void remember(struct rql_compiler *c, const struct job *job, rql_status s
 	pthread_mutex_lock(&c->lock);
 	struct failure *failure = &c->failures[c->failure_count++ % FAILURES_MOST];
 	free(failure->message);
-	*failure = (struct failure){hash_of(&job->kernel, job->constants, job->count), status, message};
+	*failure = (struct failure){hash_of(job->kernel, job->constants, job->count), status, message};
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -134,7 +134,7 @@ static void compile(struct rql_compiler *c, const struct job *job)
 	rql_status (*get)(struct rql_device *, const struct rql_kernel *, const uint32_t *, uint32_t,
 	                  const struct rql_pipeline **, struct rql_error *) =
 		job->generated ? rql_pipeline_get_generated : rql_pipeline_get;
-	rql_status status = get(c->device, &job->kernel, job->constants, job->count, &pipeline, &err);
+	rql_status status = get(c->device, job->kernel, job->constants, job->count, &pipeline, &err);
 	if (status != RQL_OK)
 		remember(c, job, status, &err);
 	else if (job->generated)
@@ -206,9 +206,12 @@ static struct job *job_new(const struct rql_kernel_use *use, struct rql_awaited 
 		free(job);
 		return NULL;
 	}
-	job->kernel = *use->kernel;
-	if (words)
-		job->kernel.spirv = memcpy(words, use->kernel->spirv, use->kernel->spirv_bytes);
+	job->kernel = use->kernel;
+	if (words) {
+		job->own = *use->kernel;
+		job->own.spirv = memcpy(words, use->kernel->spirv, use->kernel->spirv_bytes);
+		job->kernel = &job->own;
+	}
 	memcpy(job->constants, use->constants, use->count * sizeof(*use->constants));
 	job->count = use->count;
 	job->generated = use->generated;

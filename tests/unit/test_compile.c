@@ -56,6 +56,18 @@ static rql_status get(struct rql_device *device, const struct rql_kernel *kernel
 	return RQL_OK;
 }
 
+/* A kernel that is compiled in: drivers' lists know it by its address. */
+static const uint32_t built_in_words[2] = {200, 1};
+static const struct rql_kernel built_in = {.name = "built in", .spirv = built_in_words, .spirv_bytes = 8};
+
+static rql_status get_built_in(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
+                               uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
+{
+	if (kernel != &built_in)
+		return rql_error_set(err, RQL_ERROR_DEVICE, "another address");
+	return get(device, kernel, constants, count, out, err);
+}
+
 static enum rql_kernel_state look(struct rql_device *device, const struct rql_kernel_use *use)
 {
 	struct driver *d = device->impl;
@@ -71,7 +83,7 @@ static void release(const struct rql_pipeline *pipeline)
 }
 
 static const struct rql_device_ops ops = {
-	.start = start, .pipeline = get, .pipeline_generated = get, .pipeline_look = look, .pipeline_release = release};
+	.start = start, .pipeline = get_built_in, .pipeline_generated = get, .pipeline_look = look, .pipeline_release = release};
 
 struct rig {
 	struct rql_device device;
@@ -148,6 +160,21 @@ static void in_the_background(void **state)
 	assert_int_equal(r->driver.compiled, 10);
 	assert_int_equal(r->driver.references, 0);
 	assert_int_equal(state_of(r, 3, &found, NULL), RQL_OK);
+	assert_int_equal(found, RQL_KERNEL_READY);
+	rql_awaited_release(awaited);
+}
+
+static void by_address(void **state)
+{
+	struct rig *r = *state;
+	struct rql_awaited *awaited = rql_awaited_new();
+	const uint32_t constants[1] = {32};
+	const struct rql_kernel_use use = {&built_in, constants, 1, false};
+	enum rql_kernel_state found;
+	assert_int_equal(rql_kernel_compile_later(&r->device, &use, awaited, NULL), RQL_OK);
+	rql_kernels_finish(&r->device);
+	assert_true(rql_awaited_settled(awaited));
+	assert_int_equal(rql_kernel_look(&r->device, &use, &found, NULL), RQL_OK);
 	assert_int_equal(found, RQL_KERNEL_READY);
 	rql_awaited_release(awaited);
 }
@@ -248,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(in_the_background, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(by_address, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closing, set_up, tear_down),

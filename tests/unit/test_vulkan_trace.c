@@ -486,7 +486,7 @@ static void test_faults(void **state)
 	struct scene s = {.rng = 16};
 	scene_make(&s, 20, 20, 4, 6);
 	scene_write(&s);
-	for (uint32_t kind = 0; kind < RQL_FAULT_KIND_COUNT; kind++) {
+	for (uint32_t kind = 0; kind < sizeof(expected) / sizeof(*expected); kind++) {
 		uint32_t survived = 0, failed = 0;
 		for (uint64_t nth = 1;; nth++) {
 			struct rql_accel *accel = NULL;
