@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "device/device_internal.h"
 #include "scan_choice.h"
 #include "scan_device.h"
 #include "../toy/toy.h"
@@ -38,6 +39,27 @@ static void put_under(const struct rql_request *from, struct rql_request *out)
 	ok(rql_method_toy_all_compute.prepare(&rows, gpu, &out->under.prepared, &err), &err);
 }
 
+/* The kernels of one look: the words of the generated one, and a hash of all words and constants. */
+struct seen {
+	bool writes;
+	uint64_t hash;
+	unsigned generated;
+};
+
+static rql_status see_kernel(void *state, const struct rql_kernel_use *use, struct rql_error *err)
+{
+	struct seen *seen = state;
+	(void)err;
+	seen->hash = (seen->hash ^ rql_kernel_hash(use->kernel)) * UINT64_C(0xff51afd7ed558ccd);
+	for (uint32_t i = 0; i < use->count; i++)
+		seen->hash = (seen->hash ^ use->constants[i]) * UINT64_C(0xff51afd7ed558ccd);
+	seen->generated += use->generated;
+	if (seen->writes && use->generated)
+		put_module(use->kernel->spirv, use->kernel->spirv_bytes);
+	return RQL_OK;
+}
+
+/* Whoever looks twice sees the same kernels: what was compiled ahead must be what the run wants. */
 static bool write_code(const struct rql_request *request)
 {
 	struct rql_prepared *p = NULL;
@@ -49,11 +71,11 @@ static bool write_code(const struct rql_request *request)
 			request->under.method->free(request->under.prepared);
 		return false;
 	}
-	uint32_t *words;
-	uint64_t bytes;
-	ok(rql_scan_code(&p->plan, &words, &bytes, &err), &err);
-	put_module(words, bytes);
-	free(words);
+	struct seen first = {.writes = true}, second = {.hash = 0};
+	ok(rql_method_scan_compute.kernels(p, see_kernel, &first, &err), &err);
+	ok(rql_method_scan_compute.kernels(p, see_kernel, &second, &err), &err);
+	assert_int_equal(first.generated, 1);
+	assert_int_equal(first.hash, second.hash);
 	rql_method_scan_compute.free(p);
 	return true;
 }

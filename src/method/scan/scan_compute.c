@@ -22,14 +22,16 @@ static const struct rql_kernel collect_kernel = {
 
 /* ---- placing ---- */
 
-/* The request's own kernel; its words are there for `see` alone. lock held. */
+/* The request's own kernel. It is written once: to write it adds parameters to the plan, so that a second one would be
+ * another kernel than was looked for or compiled. lock held. */
 static rql_status see_request(struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	struct rql_scan_plan *plan = &p->plan;
 	struct rql_kernel kernel = {.name = "scan.request", .args_bytes = sizeof(struct rql_scan_args)};
-	uint32_t *code;
-	RQL_TRY(rql_scan_code(plan, &code, &kernel.spirv_bytes, err));
-	kernel.spirv = code;
+	if (!plan->code)
+		RQL_TRY(rql_scan_code(plan, &plan->code, &plan->code_bytes, err));
+	kernel.spirv = plan->code;
+	kernel.spirv_bytes = plan->code_bytes;
 	uint32_t params = plan->param_count < RQL_SCAN_KEPT_PARAMS ? plan->param_count : RQL_SCAN_KEPT_PARAMS;
 	uint32_t heads = plan->ref_count < RQL_SCAN_KEPT_HEADS ? plan->ref_count : RQL_SCAN_KEPT_HEADS;
 	const uint32_t constants[] = {plan->workgroup,
@@ -53,9 +55,7 @@ static rql_status see_request(struct rql_prepared *p, rql_see_kernel *see, void 
 	                                   .constants = constants,
 	                                   .count = sizeof(constants) / sizeof(*constants),
 	                                   .generated = true};
-	rql_status status = see(state, &use, err);
-	free(code);
-	return status;
+	return see(state, &use, err);
 }
 
 static rql_status get_pipeline(void *state, const struct rql_kernel_use *use, struct rql_error *err)
@@ -152,6 +152,8 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	stage->uploaded = p->table.uploaded + (p->tables ? p->tables->bytes : 0);
 	p->items = p->table.item_count;
 	p->placed = true;
+	free(p->plan.code); /* the pipeline is held */
+	p->plan.code = NULL;
 	*nothing = !p->table.item_count && !always;
 	if (p->rows)
 		rql_scan_list_size(p);

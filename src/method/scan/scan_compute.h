@@ -120,6 +120,8 @@ struct rql_scan_plan {
 	struct rql_scan_param *params;
 	uint32_t param_count, param_room;
 	struct rql_scan_blob blob;
+	uint32_t *code; /* the kernel's words, once they are written; malloc'ed */
+	uint64_t code_bytes;
 	uint32_t set_words;
 };
 

@@ -432,6 +432,7 @@ rql_status rql_scan_compute_plan(const struct rql_scan *scan, bool listed, const
 void rql_scan_compute_plan_free(struct rql_scan_plan *plan)
 {
 	free(plan->params);
+	free(plan->code);
 	rql_scan_blob_free(&plan->blob);
 	*plan = (struct rql_scan_plan){0};
 }
