@@ -210,6 +210,8 @@ rql_status rql_store_file_read(const struct rql_file_place *place, const void *i
 struct rql_store_kernels; /* one table per instruction set */
 const struct rql_store_kernels *rql_store_kernels_for(enum rql_simd simd);
 
+/* CODED with `translate`: the first stored code whose present one is not below `code`; stored_codes: none is. */
+uint32_t rql_store_stored_from(const struct rql_store_view *view, rql_int128 code);
 /* CODED. Floor: bits / 8 bytes read and 4 written a row. */
 void rql_store_decode_codes(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                             uint32_t first, uint32_t count, uint32_t *out);

@@ -47,13 +47,12 @@ static struct test bound_integers(const struct rql_store_view *view, const struc
 	return test;
 }
 
-/* The first stored code whose present code is not below `code`. */
-static uint32_t stored_from(const struct rql_store_view *view, uint32_t code)
+uint32_t rql_store_stored_from(const struct rql_store_view *view, rql_int128 code)
 {
 	uint32_t low = 0, high = view->stored_codes;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (view->translate[middle] < code)
+		if ((rql_int128)view->translate[middle] < code)
 			low = middle + 1;
 		else
 			high = middle;
@@ -69,8 +68,8 @@ static struct test bound_codes(const struct rql_store_view *view, const struct r
 		return none;
 	int64_t low = least, high = greatest;
 	if (view->translate) {
-		low = stored_from(view, least);
-		high = greatest == UINT32_MAX ? (int64_t)view->stored_codes - 1 : (int64_t)stored_from(view, greatest + 1) - 1;
+		low = rql_store_stored_from(view, least);
+		high = greatest == UINT32_MAX ? (int64_t)view->stored_codes - 1 : (int64_t)rql_store_stored_from(view, greatest + 1) - 1;
 		if (high < low)
 			return none;
 	}

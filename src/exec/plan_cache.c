@@ -168,8 +168,8 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	 * rebuilt; but for columns, which a plan extends by the rows that were added. Kernels that a better plan waits for come
 	 * while the entry answers: then the text is planned once more, and no plan is held beside this one. */
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
-	    (e->awaited && rql_awaited_settled(e->awaited)) || e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
-	    !still_right(s->db->catalog, e)) {
+	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
+	    (e->awaited && rql_awaited_settled(e->awaited)) || !still_right(s->db->catalog, e)) {
 		drop(cache, e);
 		return NULL;
 	}

@@ -257,8 +257,8 @@ rql_status rql_vk_pipeline_get(struct rql_device *device, const struct rql_kerne
 rql_status rql_vk_cache_open(struct rql_vk_gpu *gpu, struct rql_error *err);
 void rql_vk_cache_close(struct rql_vk_gpu *gpu); /* writes it back when it changed */
 void rql_vk_pipelines_close(struct rql_vk_gpu *gpu);
-/* cached_only: RQL_ERROR_UNSUPPORTED where the driver's cache does not have it.
- * Makes p's handle of the kernel's words, without a lock: p is nobody's yet, or `compiling`. What there is of it is p's also after a failure. */
+/* Makes p's handle of the kernel's words, without a lock: p is nobody's yet, or `compiling`. What there is of it is p's
+ * also after a failure. cached_only: RQL_ERROR_UNSUPPORTED where the driver's cache does not have it. */
 rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
                                    bool cached_only, struct rql_error *err);
 /* rql_kernel_look's; the second one is of generated kernels. */

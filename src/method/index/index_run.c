@@ -157,28 +157,12 @@ rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t
 	return status;
 }
 
-/* The first stored code whose present one is not below `code`. */
-static int64_t stored_code(const struct rql_store_view *view, int64_t code)
-{
-	uint32_t low = 0, high = view->stored_codes;
-	if (!view->translate)
-		return code;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (view->translate[middle] < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_view *view, int64_t least,
                             int64_t greatest, const uint32_t **rows)
 {
-	if (view->kind == RQL_STORE_CODED) { /* ascending maps keep ranges together, and points */
-		least = stored_code(view, least);
-		greatest = stored_code(view, greatest + 1) - 1;
+	if (view->kind == RQL_STORE_CODED && view->translate) { /* ascending maps keep ranges together, and points */
+		least = rql_store_stored_from(view, least);
+		greatest = (int64_t)rql_store_stored_from(view, (rql_int128)greatest + 1) - 1;
 	}
 	if (least > greatest || greatest < run->least)
 		return 0;

@@ -75,20 +75,6 @@ void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table
 
 /* ---- tests of a segment with codes of its own ---- */
 
-/* The first stored code whose code is at least `code`. */
-static uint32_t stored_from(const struct rql_store_view *view, rql_int128 code)
-{
-	uint32_t low = 0, high = view->stored_codes;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if ((rql_int128)view->translate[middle] < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static rql_status begin_segment(struct making *m)
 {
 	for (uint32_t i = 0; i < m->plan->test_count; i++) {
@@ -105,8 +91,8 @@ static rql_status begin_segment(struct making *m)
 			continue;
 		if (t->kind == RQL_SCAN_TEST_PLANES) {
 			for (uint32_t k = 0; k < t->range_count; k++) {
-				m->low[i][k] = stored_from(view, t->low[k]);
-				m->high[i][k] = (rql_int128)stored_from(view, t->high[k] + 1) - 1;
+				m->low[i][k] = rql_store_stored_from(view, t->low[k]);
+				m->high[i][k] = (rql_int128)rql_store_stored_from(view, t->high[k] + 1) - 1;
 			}
 			continue;
 		}

@@ -149,20 +149,6 @@ rql_status rql_sieve_predicate_make(const struct rql_store_snapshot *snapshot, c
 }
 
 /* ---- in a segment ---- */
-/* The first stored code whose present one is not below `code`. */
-static uint64_t stored_code(const struct rql_store_view *view, uint64_t code)
-{
-	uint32_t low = 0, high = view->stored_codes;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (view->translate[middle] < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 rql_status rql_sieve_predicate_in(const struct rql_sieve_predicate *predicate, const struct rql_store_view *view,
                                   struct rql_arena *arena, struct rql_sieve_predicate *out, struct rql_error *err)
 {
@@ -175,10 +161,8 @@ rql_status rql_sieve_predicate_in(const struct rql_sieve_predicate *predicate, c
 		return rql_error_memory(err, predicate->count * sizeof(*out->ranges), "ranges of a sieve");
 	for (uint32_t i = 0; i < predicate->count; i++) { /* ascending maps keep ranges together, and apart */
 		const struct rql_sieve_range *range = &predicate->ranges[i];
-		uint64_t least = stored_code(view, range->least), end = stored_code(view, range->greatest + 1);
-		/* IS NOT NULL asks for all codes. */
-		if (range->greatest == UINT64_MAX)
-			end = view->stored_codes;
+		uint64_t least = rql_store_stored_from(view, range->least);
+		uint64_t end = rql_store_stored_from(view, (rql_int128)range->greatest + 1);
 		if (least < end)
 			put(out, least, end - 1);
 	}
