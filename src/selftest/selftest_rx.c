@@ -118,7 +118,7 @@ static rql_status compare(struct rx_world *x, const char *what, struct rql_error
 	return rql_selftest_same(x->w.got_sum, x->w.sum, n, 8, what, err);
 }
 
-/* Each way is a pipeline, which takes a driver 0.1 s: a fifth of them, drawn, unless all are asked for. */
+/* Each way is a pipeline, which takes a driver 0.1 s: an eighth of them, drawn, unless all are asked for. */
 static rql_status check_forms(struct rx_world *x, struct rql_error *err)
 {
 	struct rql_rx_lookup *l = &x->lookup;
@@ -128,7 +128,7 @@ static rql_status check_forms(struct rx_world *x, struct rql_error *err)
 		l->ends = how >= 6 ? x->w.ends_on : (struct rql_span){NULL, 0};
 		if (!rql_key_form_fits(&x->rx->spec.space, l->form) || (how >= 6 && l->form == RQL_KEY_PERPENDICULAR))
 			continue;
-		if (!x->w.t->thorough && !x->check->all && rql_selftest_below(x->w.t, 5))
+		if (!x->w.t->thorough && !x->check->all && rql_selftest_below(x->w.t, 8))
 			continue;
 		rql_rx_world_want(&x->w, how >= 6);
 		RQL_TRY(run(x, l, err));
