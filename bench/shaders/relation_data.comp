@@ -186,14 +186,22 @@ void group_check(uint row, bool is)
 {
 	bool good = true;
 	if (is) {
-		uint number = unmix32(W32(args.keys_to, row));
+		uint key = W32(args.keys_to, row);
+		if ((args.flags & RQL_BENCH_HEADS) != 0u)
+			key = W32(args.keys, key);
+		uint number = unmix32(key);
+		uint sum = (args.flags & RQL_BENCH_WIDE_SUMS) != 0u ? 2u * row : row;
 		good = number >> args.log2_range == 0u;
 		if (good) {
 			if (args.part == 0u) {
 				uint64_t rows = atomicExchange(W64(args.column_to[0], number), 0ul);
 				good = rows != 0ul && rows == W64(args.column[0], row);
 			}
-			good = good && W64(args.column[1], row) == W64(args.column_to[1], number);
+			good = good && (args.column[1] == 0ul || W64(args.column[1], sum) == W64(args.column_to[1], number));
+			if (args.column[2] == 0ul) {
+				add_result(2u, good ? 0ul : 1ul);
+				return;
+			}
 			good = good && int64_t(W64(args.column[2], row)) == int64_t(int(uint(W64(args.column_to[2], number)) ^ 0x80000000u));
 			good = good && int64_t(W64(args.column[3], row)) == int64_t(int(uint(W64(args.column_to[3], number)) ^ 0x80000000u));
 		}

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "util/large.h"
+#include "util/sort.h"
 
 #define CHUNK 1024u /* groups that are put out at once, a multiple of 64: words of bitmaps belong to one chunk */
 
@@ -19,33 +20,12 @@ struct answering {
 	struct rql_port *out;
 };
 
-/* Sorts by group, by bytes from the least significant. The result is in one of the two arrays, which is returned. */
+/* Sorts by group. The result is in one of the two arrays, which is returned. */
 static struct rql_scan_found *sort_found(struct rql_scan_found *found, struct rql_scan_found *scratch, uint64_t count)
 {
-	uint64_t differ[2] = {0, 0};
-	for (uint64_t i = 1; i < count; i++) {
-		differ[0] |= found[i].low ^ found[0].low;
-		differ[1] |= found[i].high ^ found[0].high;
-	}
-	for (unsigned byte = 0; byte < 16; byte++) {
-		unsigned shift = byte % 8 * 8;
-		if ((differ[byte / 8] >> shift & 0xff) == 0)
-			continue;
-		uint64_t at[256] = {0}, sum = 0;
-		for (uint64_t i = 0; i < count; i++)
-			at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++;
-		for (unsigned b = 0; b < 256; b++) {
-			uint64_t n = at[b];
-			at[b] = sum;
-			sum += n;
-		}
-		for (uint64_t i = 0; i < count; i++)
-			scratch[at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++] = found[i];
-		struct rql_scan_found *swap = found;
-		found = scratch;
-		scratch = swap;
-	}
-	return found;
+	struct rql_scan_found *by_low = rql_sort_keyed(found, scratch, count, sizeof *found, offsetof(struct rql_scan_found, low));
+	return rql_sort_keyed(by_low, by_low == found ? scratch : found, count, sizeof *found,
+	                      offsetof(struct rql_scan_found, high));
 }
 
 static void add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct rql_scan_found *to)
