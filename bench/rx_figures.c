@@ -7,8 +7,8 @@
 static const char help[] =
 	"Usage: rayql bench rx [options]\n"
 	"\n"
-	"Look-ups of keys by rays, as in the experiments of the RTIndeX paper: RX in its forms, cgRX, and look-ups in sorted\n"
-	"keys by compute. Device time by timestamps, medians after a run to warm up; every answer is checked on the device.\n"
+	"Look-ups of keys by rays, as in the experiments of the RTIndeX paper: RX in its forms, cgRX, and look-ups in\n"
+	"sorted keys by compute. Device time by timestamps, medians after a run to warm up; every answer is checked on the device.\n"
 	"docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"

@@ -1,5 +1,5 @@
-/* RX (primitive/rt/rx.h) against loops over all keys: every space, primitive, form of rays and kind of answer; duplicates,
- * misses, extremes, empty sides; probes in another order; lists of hits; refit; what is refused. */
+/* RX (primitive/rt/rx.h) against loops over all keys: every space, primitive, form of rays and kind of answer;
+ * duplicates, misses, extremes, empty sides; probes in another order; lists of hits; refit; what is refused. */
 #include "primitive/rt/rx.h"
 
 #include <stdio.h>

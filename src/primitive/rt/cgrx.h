@@ -1,10 +1,10 @@
-/* cgRX, the coarse index (papers/002, section 3.2, tells it), and the thesis's own forms of RX, which are its case of one
- * key a bucket. Keys are sorted and cut into buckets of 2^log2_bucket; the last key of each bucket is a triangle, its
+/* cgRX, the coarse index (papers/002, section 3.2, tells it), and the thesis's own forms of RX, which are its case of
+ * one key a bucket. Keys are sorted and cut into buckets of 2^log2_bucket; the last key of each bucket is a triangle, its
  * representative. A ray along x from a key finds the bucket that the key, or the next greater one, is in. A search in
  * the bucket does the rest, so that points, ranges, counts and sums are as of rql_lookup (primitive/lookup.h).
  *
- * Empty lines are jumped over by markers: every line that has representatives has a triangle at x = -1, every plane one at
- * x = y = -1, in parts of their own mask. A marker knows the first bucket of its line or plane, so that a probe casts
+ * Empty lines are jumped over by markers: every line that has representatives has a triangle at x = -1, every plane
+ * one at x = y = -1, in parts of their own mask. A marker knows the first bucket of its line or plane, so that a probe casts
  * three rays at most, where cgRX, whose markers know nothing, goes back to the line and casts five. As in cgRX a line's
  * last representative is followed by an extra one at the line's end where keys follow it there, and a plane likewise.
  *
@@ -12,8 +12,8 @@
  * the first key of a range, and the sorted keys are read on from there (4.1). `lines`: without markers, as the thesis
  * has it. Then a range tries line after line, RQL_RX_LINES at most (rx.h says what is refused).
  *
- * A run of probes shares rays: an invocation answers `run` probes one after another, and casts no ray for one whose bucket
- * is that of the probe before or one of the next two. It pays for probes that are sorted, and is right for all.
+ * A run of probes shares rays: an invocation answers `run` probes one after another, and casts no ray for one whose
+ * bucket is that of the probe before or one of the next two. It pays for probes that are sorted, and is right for all.
  *
  * Bytes a key: key_bits / 8 + 4, 8 for sums, and a triangle and 4 bytes a representative or marker. */
 #ifndef RQL_PRIMITIVE_CGRX_H

@@ -1,5 +1,5 @@
-/* RTIndeX (RX; papers/003): an index whose keys are primitives of a scene. A look-up casts rays, and what they hit are the
- * rows that have the key. Every form of the paper's section 3 that is exact is here: key modes and cuts of the key's
+/* RTIndeX (RX; papers/003): an index whose keys are primitives of a scene. A look-up casts rays, and what they hit are
+ * the rows that have the key. Every form of the paper's section 3 that is exact is here: key modes and cuts of the key's
  * bits (geometry/key.h), primitives, rays, compaction, refit.
  *
  * Exact. A key that the space does not hold is refused when the structure is built, and so is an extended mode whose
@@ -33,14 +33,14 @@ enum rql_rx_primitive {
 struct rql_rx_spec {
 	uint32_t key_bits; /* 32 or 64 */
 	uint64_t count;
-	struct rql_span keys; /* key i is row i. Boxes and spheres that are not sorted read them in look-ups: they must stay */
-	uint64_t base, last;  /* least key, and greatest; bounds at least. They are taken off: (last - base) fits the space */
+	struct rql_span keys; /* key i is row i. Boxes and spheres that are not sorted read them in look-ups: they stay */
+	uint64_t base, last;  /* least key, and greatest; bounds at least. last - base fits the space */
 	struct rql_key_space space;
 	enum rql_rx_primitive primitive;
 	enum rql_accel_aim aim;
 	bool compact;
 	bool refit;
-	bool sorted;    /* primitives in the keys' order, beside 4 bytes of row a key. Mesa's builder keeps the order it gets */
+	bool sorted;    /* primitives in the keys' order, beside 4 bytes of row a key. Mesa keeps the order it gets */
 	uint32_t parts; /* bottom levels, at least (the thesis's partitioning; papers/002, 4.2); 0: as few as may be */
 };
 
@@ -57,8 +57,8 @@ struct rql_rx {
 /* Waits. RQL_ERROR_UNSUPPORTED: the space does not hold the keys. */
 rql_status rql_rx_build(const struct rql_rx_spec *spec, struct rql_progress *progress, struct rql_rx **out,
                         struct rql_error *err) RQL_MUST_CHECK;
-/* Row i has the key keys[i] from now on (section 3.6); for structures that are made with refit, and not sorted. All parts
- * move. After an error the structure may hold some of the keys: free it. */
+/* Row i has the key keys[i] from now on (section 3.6); for structures that are made with refit, and not sorted. All
+ * parts move. After an error the structure may hold some of the keys: free it. */
 rql_status rql_rx_refit(struct rql_rx *rx, const struct rql_span *keys, struct rql_error *err) RQL_MUST_CHECK;
 void rql_rx_free(struct rql_rx *rx); /* NULL: nothing */
 
