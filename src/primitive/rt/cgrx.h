@@ -28,6 +28,7 @@ struct rql_cgrx_spec {
 	uint32_t key_bits; /* 32 or 64 */
 	uint64_t count;    /* at most RQL_RX_KEYS */
 	struct rql_span keys; /* in any order; row i is the i-th. Not needed afterwards */
+	struct rql_span rows; /* uint32_t: rows of the keys, which must ascend; left out: any order, rows are numbers */
 	uint64_t base, last;  /* as of rql_rx_spec */
 	struct rql_key_space space; /* the lattice */
 	uint32_t log2_bucket;
@@ -69,6 +70,7 @@ struct rql_cgrx_lookup {
 	uint32_t value_bits;
 	bool value_signed;
 	struct rql_span values; /* by row; added one by one (the thesis's linear scan) */
+	struct rql_span bits;   /* instead of rows, counts and sums, as of rql_rx_lookup */
 	struct rql_span state;  /* as of rql_rx_lookup */
 	bool tally;
 };

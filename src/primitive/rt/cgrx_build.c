@@ -39,6 +39,10 @@ static rql_status check(const struct rql_cgrx_spec *spec, struct rql_error *err)
 		                     "keys between %llu and %llu do not fit the %u + %u + %u bits of the scene: take more bits",
 		                     (unsigned long long)spec->base, (unsigned long long)spec->last, spec->space.bits[0],
 		                     spec->space.bits[1], spec->space.bits[2]);
+	if (spec->rows.buffer)
+		RQL_TRY(rql_span_check(&spec->rows, spec->count, 4, "rows of a cgRX", err));
+	if (spec->rows.buffer && spec->values.buffer)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a cgRX sums no values of rows that are given");
 	return rql_span_check(&spec->keys, spec->count, spec->key_bits / 8, "keys of a cgRX", err);
 }
 
@@ -57,6 +61,24 @@ static rql_status check_bounds(const struct rql_cgrx *x, struct rql_error *err)
 		return RQL_OK;
 	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "keys of a cgRX from %llu to %llu are beyond its bounds",
 	                     (unsigned long long)least, (unsigned long long)greatest);
+}
+
+/* Keys that ascend, with their rows. */
+static rql_status copy_keys(struct building *b, struct rql_error *err)
+{
+	struct rql_cgrx *x = b->cgrx;
+	const struct rql_cgrx_spec *s = &x->spec;
+	struct rql_commands *c;
+	const uint64_t bytes = s->count * s->key_bits / 8;
+	RQL_TRY(rql_rt_memory(x->device, bytes, "keys of a cgRX", &x->keys, err));
+	RQL_TRY(rql_rt_memory(x->device, s->count * 4, "rows of a cgRX", &x->rows, err));
+	RQL_TRY(rql_commands_new(x->device, RQL_COMMANDS_TIMED, &c, err));
+	if (s->count) {
+		rql_record_copy(c, s->keys.buffer, s->keys.offset, x->keys.buffer, 0, bytes);
+		rql_record_copy(c, s->rows.buffer, s->rows.offset, x->rows.buffer, 0, s->count * 4);
+	}
+	RQL_TRY(rql_rt_finish(c, RQL_OK, b->progress, &x->build_ms, err));
+	return check_bounds(x, err);
 }
 
 static rql_status sort_keys(struct building *b, struct rql_error *err)
@@ -232,7 +254,7 @@ static rql_status build_levels(struct building *b, struct rql_error *err)
 static rql_status build(struct building *b, struct rql_error *err)
 {
 	struct rql_cgrx *x = b->cgrx;
-	RQL_TRY(sort_keys(b, err));
+	RQL_TRY(x->spec.rows.buffer ? copy_keys(b, err) : sort_keys(b, err));
 	RQL_TRY(count_triangles(b, err));
 	RQL_TRY(list_triangles(b, err));
 	RQL_TRY(build_levels(b, err));
@@ -259,7 +281,7 @@ rql_status rql_cgrx_build(const struct rql_cgrx_spec *spec, struct rql_progress 
 	rql_buffer_free(b.counts[1].buffer);
 	rql_buffer_free(b.totals.buffer);
 	rql_buffer_free(b.points.buffer);
-	x->spec.keys.buffer = x->spec.values.buffer = NULL;
+	x->spec.keys.buffer = x->spec.values.buffer = x->spec.rows.buffer = NULL;
 	if (status == RQL_OK)
 		*out = x;
 	else

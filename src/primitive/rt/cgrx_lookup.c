@@ -27,6 +27,8 @@ static rql_status check(const struct rql_cgrx_lookup *l, struct rql_error *err)
 		RQL_TRY(rql_span_check(&l->rows, l->count, 4, "rows found by a cgRX", err));
 	if (l->counts.buffer)
 		RQL_TRY(rql_span_check(&l->counts, l->count, 4, "counts of a cgRX", err));
+	if (l->bits.buffer && (l->rows.buffer || l->counts.buffer || l->sums.buffer))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "bits of a cgRX are put out alone");
 	if (l->run > RQL_CGRX_RUN)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a run of a cgRX has %u probes, at most %u", l->run, RQL_CGRX_RUN);
 	if (!l->sums.buffer)
@@ -47,7 +49,7 @@ static rql_status pipeline_of(const struct rql_cgrx_lookup *l, uint32_t run, con
 	rql_rt_constants(&x->spec.space, constants);
 	constants[10] = (x->sums.buffer ? RQL_RT_PREFIX : 0) | (l->value_bits == 64 ? RQL_RT_WIDE : 0) |
 	                (l->value_signed ? RQL_RT_SIGNED : 0) | (l->tally ? RQL_RT_TALLY : 0) |
-	                (x->spec.lines ? RQL_RT_LINES : 0);
+	                (x->spec.lines ? RQL_RT_LINES : 0) | (l->bits.buffer ? RQL_RT_BITS : 0);
 	constants[11] = x->accel->part_count > 1 ? x->part_log2 : 31;
 	constants[12] = RQL_RX_LINES;
 	constants[13] = x->spec.log2_bucket;
@@ -64,7 +66,7 @@ rql_status rql_record_cgrx(struct rql_commands *c, const struct rql_cgrx_lookup 
 	struct rql_uses uses = {.count = 0};
 	RQL_TRY(check(l, err));
 	const struct rql_span *read[] = {&l->points, &l->ends, &l->places, &x->keys, &x->rows, sums, &x->buckets_of};
-	const struct rql_span *written[] = {&l->rows, &l->counts, &l->sums, &l->state};
+	const struct rql_span *written[] = {&l->rows, &l->counts, &l->sums, &l->bits, &l->state};
 	rql_record_fill(c, l->state.buffer, l->state.offset, RQL_RT_STATE_WORDS * 8, 0);
 	rql_record_fill(c, l->state.buffer, l->state.offset + RQL_RT_CAPACITY * 8, 4, (uint32_t)x->spec.count);
 	if (!l->count)
@@ -86,7 +88,7 @@ rql_status rql_record_cgrx(struct rql_commands *c, const struct rql_cgrx_lookup 
 		.rows = rql_span_address(&x->rows),
 		.sums = rql_span_address(sums),
 		.buckets_of = rql_span_address(&x->buckets_of),
-		.rows_out = rql_span_address(&l->rows),
+		.rows_out = rql_span_address(l->bits.buffer ? &l->bits : &l->rows),
 		.counts_out = rql_span_address(&l->counts),
 		.sums_out = rql_span_address(&l->sums),
 		.state = rql_span_address(&l->state),

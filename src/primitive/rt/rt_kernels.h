@@ -20,6 +20,7 @@
 #define RQL_RT_TALLY 16u /* rays and hits are counted */
 #define RQL_RT_LINES 32u /* coarse: without markers; a range's lines are tried one after another */
 #define RQL_RT_PREFIX 64u /* coarse: prefix sums */
+#define RQL_RT_BITS 128u  /* rows that are found set their bits; nothing else is put out */
 
 /* A state: words of 64 bits. */
 #define RQL_RT_REFUSED 0u  /* probes that would have needed too many rays */
@@ -48,7 +49,7 @@ struct rql_rx_args {
 	uint64_t prim_rows;   /* uint32_t: rows of primitives; 0: their numbers */
 	uint64_t prim_keys;   /* of boxes */
 	uint64_t rows_out, counts_out;
-	uint64_t wide_out;    /* sums; of a list its rows */
+	uint64_t wide_out;    /* sums; of a list its rows; bits */
 	uint64_t offsets;     /* of a list: uint64_t a probe, by its place */
 	uint64_t state;
 };
@@ -82,7 +83,7 @@ struct rql_cgrx_args {
 	uint64_t keys, rows; /* ascending keys */
 	uint64_t sums;       /* uint64_t[count + 1]: prefix sums (RQL_RT_PREFIX); else values by row */
 	uint64_t buckets_of; /* uint32_t a primitive */
-	uint64_t rows_out, counts_out, sums_out;
+	uint64_t rows_out, counts_out, sums_out; /* rows_out: or bits */
 	uint64_t state;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_cgrx_args, 128);

@@ -40,6 +40,7 @@ struct rql_rx_spec {
 	enum rql_accel_aim aim;
 	bool compact;
 	bool refit;
+	struct rql_span rows; /* uint32_t: rows of the keys; left out: their numbers. Not with sorted, nor with refit; they stay */
 	bool sorted;    /* primitives in the keys' order, beside 4 bytes of row a key. Mesa keeps the order it gets */
 	uint32_t parts; /* bottom levels, at least (the thesis's partitioning; papers/002, 4.2); 0: as few as may be */
 };
@@ -87,6 +88,8 @@ struct rql_rx_lookup {
 	struct rql_span offsets;               /* uint64_t a probe */
 	struct rql_span list_rows, list_probes; /* uint32_t each; probes may be left out */
 	uint64_t capacity;
+	/* ALL, instead of all that: the bit of each row that is hit is set; others stay. From a multiple of 4 bytes on. */
+	struct rql_span bits;
 	struct rql_span state; /* uint64_t[RQL_RX_STATE_WORDS]: [0] refused; [1] rays, [2] hits with `tally` */
 	bool tally;            /* slow: an atomic addition or two a probe */
 };

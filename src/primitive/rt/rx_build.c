@@ -52,7 +52,8 @@ static rql_status fill(void *state, struct rql_commands *c, uint32_t part, struc
 static rql_status check(const struct rql_rx_spec *spec, struct rql_error *err)
 {
 	if ((spec->key_bits != 32 && spec->key_bits != 64) || spec->count > RQL_RX_KEYS || spec->base > spec->last ||
-	    !rql_key_space_valid(&spec->space) || (spec->refit && spec->sorted))
+	    !rql_key_space_valid(&spec->space) || (spec->refit && spec->sorted) ||
+	    (spec->rows.buffer && (spec->refit || spec->sorted)))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "an RX of %llu keys of %u bits between %llu and %llu",
 		                     (unsigned long long)spec->count, spec->key_bits, (unsigned long long)spec->base,
 		                     (unsigned long long)spec->last);
@@ -70,6 +71,8 @@ static rql_status check(const struct rql_rx_spec *spec, struct rql_error *err)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
 		                     "boxes of extended keys up to %llu lie beyond 2^126, where Mesa 25.0 loses them: take triangles",
 		                     (unsigned long long)(spec->last - spec->base));
+	if (spec->rows.buffer)
+		RQL_TRY(rql_span_check(&spec->rows, spec->count, 4, "rows of an RX", err));
 	return rql_span_check(&spec->keys, spec->count, spec->key_bits / 8, "keys of an RX", err);
 }
 

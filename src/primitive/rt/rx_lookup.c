@@ -37,6 +37,8 @@ static rql_status check_form(const struct rql_rx_lookup *l, struct rql_error *er
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rays of form %d do not fit the scene, or ranges", (int)l->form);
 	if (lists && (l->hits != RQL_RX_ALL || l->rows.buffer || l->counts.buffer || l->sums.buffer))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a list of hits has all of them, and nothing beside");
+	if (l->bits.buffer && (lists || l->hits != RQL_RX_ALL || l->rows.buffer || l->counts.buffer || l->sums.buffer))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "bits of hits are of all of them, and nothing beside");
 	if (l->sums.buffer && l->value_bits != 32 && l->value_bits != 64)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "values of an RX have %u bits: 32 or 64", l->value_bits);
 	return RQL_OK;
@@ -61,6 +63,7 @@ static rql_status check(const struct rql_rx_lookup *l, struct rql_error *err)
 		{&l->offsets, l->count, 8, l->list_rows.buffer != NULL, "places of an RX's hits"},
 		{&l->list_rows, l->capacity, 4, false, "rows of an RX's hits"},
 		{&l->list_probes, l->capacity, 4, false, "probes of an RX's hits"},
+		{&l->bits, 1, 4, false, "bits of an RX's hits"},
 		{&l->state, RQL_RT_STATE_WORDS, 8, true, "state of an RX"},
 	};
 	RQL_TRY(check_form(l, err));
@@ -82,7 +85,7 @@ static rql_status pipeline_of(const struct rql_rx_lookup *l, const struct rql_pi
 	constants[9] = l->form;
 	constants[10] = (l->hits == RQL_RX_FIRST ? RQL_RT_FIRST : 0) | (l->list_rows.buffer ? RQL_RT_LIST : 0) |
 	                (l->value_bits == 64 ? RQL_RT_WIDE : 0) | (l->value_signed ? RQL_RT_SIGNED : 0) |
-	                (l->tally ? RQL_RT_TALLY : 0);
+	                (l->tally ? RQL_RT_TALLY : 0) | (l->bits.buffer ? RQL_RT_BITS : 0);
 	constants[11] = rx->accel->part_count > 1 ? rx->part_log2 : 31; /* one pipeline for all that have one part */
 	constants[12] = RQL_RX_LINES;
 	return rql_trace_pipeline_get(rx->device,
@@ -103,11 +106,11 @@ static struct rql_rx_args args_of(const struct rql_rx_lookup *l)
 		.base = l->rx->spec.base,
 		.last = l->rx->spec.last - l->rx->spec.base,
 		.values = rql_span_address(&l->values),
-		.prim_rows = rql_span_address(&l->rx->rows),
+		.prim_rows = rql_span_address(l->rx->rows.buffer ? &l->rx->rows : &l->rx->spec.rows),
 		.prim_keys = rql_span_address(&l->rx->spec.keys),
 		.rows_out = rql_span_address(lists ? &l->list_probes : &l->rows),
 		.counts_out = rql_span_address(&l->counts),
-		.wide_out = rql_span_address(lists ? &l->list_rows : &l->sums),
+		.wide_out = rql_span_address(lists ? &l->list_rows : l->bits.buffer ? &l->bits : &l->sums),
 		.offsets = rql_span_address(&l->offsets),
 		.state = rql_span_address(&l->state),
 	};
@@ -119,8 +122,9 @@ rql_status rql_record_rx(struct rql_commands *c, const struct rql_rx_lookup *l, 
 	struct rql_uses uses = {.count = 0};
 	RQL_TRY(check(l, err));
 	const struct rql_span *read[] = {&l->points, &l->ends, &l->places, &l->values, &l->offsets,
-	                                 &l->rx->rows, &l->rx->spec.keys};
-	const struct rql_span *written[] = {&l->rows, &l->counts, &l->sums, &l->list_rows, &l->list_probes, &l->state};
+	                                 &l->rx->rows, &l->rx->spec.rows, &l->rx->spec.keys};
+	const struct rql_span *written[] = {&l->rows, &l->counts, &l->sums, &l->list_rows, &l->list_probes, &l->bits,
+	                                    &l->state};
 	rql_record_fill(c, l->state.buffer, l->state.offset, RQL_RT_STATE_WORDS * 8, 0);
 	if (l->list_rows.buffer) {
 		uint64_t at = l->state.offset + RQL_RT_CAPACITY * 8;
