@@ -1,8 +1,9 @@
 /* RX (primitive/rt/rx.h) against loops over all keys: every space, primitive, form of rays and kind of answer;
  * duplicates, misses, extremes, empty sides; probes in another order; lists of hits; refit; what is refused. */
-#include "primitive/rt/rx.h"
+#include "primitive/rt/cgrx.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "selftest/selftest_rx.h"
@@ -24,6 +25,12 @@ struct rx_world {
 	struct rql_rx *rx;
 	struct rql_rx_lookup lookup;
 };
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
 
 static rql_status make_rx(struct rx_world *x, struct rql_error *err)
 {
@@ -118,7 +125,7 @@ static rql_status compare(struct rx_world *x, const char *what, struct rql_error
 	return rql_selftest_same(x->w.got_sum, x->w.sum, n, 8, what, err);
 }
 
-/* Each way is a pipeline, which takes a driver 0.1 s: an eighth of them, drawn, unless all are asked for. */
+/* Each way is a pipeline, which takes a driver 0.1 s: RX's own and some that are drawn, unless all are asked for. */
 static rql_status check_forms(struct rx_world *x, struct rql_error *err)
 {
 	struct rql_rx_lookup *l = &x->lookup;
@@ -128,7 +135,8 @@ static rql_status check_forms(struct rx_world *x, struct rql_error *err)
 		l->ends = how >= 6 ? x->w.ends_on : (struct rql_span){NULL, 0};
 		if (!rql_key_form_fits(&x->rx->spec.space, l->form) || (how >= 6 && l->form == RQL_KEY_PERPENDICULAR))
 			continue;
-		if (!x->w.t->thorough && !x->check->all && rql_selftest_below(x->w.t, 8))
+		const bool always = how == 2 || how == 6 + (x->rx->spec.space.stride != 0); /* what RX takes by itself */
+		if (!x->w.t->thorough && !x->check->all && !always && rql_selftest_below(x->w.t, 8))
 			continue;
 		rql_rx_world_want(&x->w, how >= 6);
 		RQL_TRY(run(x, l, err));
@@ -267,6 +275,64 @@ static rql_status test_list(struct rql_selftest *t, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* ---- bits ---- */
+
+/* Keys ascend and their rows are given: 3 i + 1 of row i. Bits that were set stay. */
+static rql_status check_bits(struct rql_selftest *t, bool coarse, struct rql_error *err)
+{
+	struct rql_rx_world w = {.t = t, .pattern = RQL_RX_DUPLICATES, .key_bits = 32, .keys = 300, .probes = 20};
+	const uint64_t words = (3 * w.keys + 1 + 31) / 32;
+	struct rql_span rows = {NULL, 0}, bits = {NULL, 0}, state = {NULL, 0};
+	struct rql_rx *rx = NULL;
+	struct rql_cgrx *cgrx = NULL;
+	struct rql_commands *c;
+	uint32_t *row, *want, *got;
+	RQL_TRY(rql_rx_world_make(&w, err));
+	qsort(w.key, w.keys, sizeof(*w.key), ascending);
+	RQL_TRY(rql_rx_world_keys(&w, w.key, w.keys, &w.keys_on, err));
+	RQL_TRY(rql_selftest_alloc(t, w.keys, 4, &row, err));
+	RQL_TRY(rql_selftest_alloc(t, words, 4, &want, err));
+	RQL_TRY(rql_selftest_alloc(t, words, 4, &got, err));
+	for (uint32_t i = 0; i < w.keys; i++)
+		row[i] = 3 * i + 1;
+	want[0] = got[0] = 1;
+	RQL_TRY(rql_selftest_buffer(t, w.keys * 4, row, "rows of keys", &rows.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, words * 4, got, "bits of rows", &bits.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, RQL_RX_STATE_WORDS * 8, NULL, "a state", &state.buffer, err));
+	for (uint64_t p = 4; p < w.probes; p++)
+		for (uint32_t i = 0; i < w.keys; i++)
+			if (w.key[i] >= w.point[p] && w.key[i] <= w.end[p])
+				want[row[i] / 32] |= 1u << row[i] % 32;
+	const struct rql_span points = {w.points_on.buffer, 16}, ends = {w.ends_on.buffer, 16};
+	const struct rql_key_space space = rql_key_space_lattice(32, true);
+	const struct rql_rx_spec fine = {.key_bits = 32, .count = w.keys, .keys = w.keys_on, .rows = rows, .base = w.low,
+	                                 .last = w.high, .space = space};
+	const struct rql_cgrx_spec rough = {.key_bits = 32, .count = w.keys, .keys = w.keys_on, .rows = rows, .base = w.low,
+	                                    .last = w.high, .space = space, .log2_bucket = 3};
+	RQL_TRY(coarse ? rql_cgrx_build(&rough, NULL, &cgrx, err) : rql_rx_build(&fine, NULL, &rx, err));
+	const struct rql_rx_lookup by_rx = {.rx = rx, .form = RQL_KEY_OFFSET, .count = w.probes - 4, .points = points,
+	                                    .ends = ends, .bits = bits, .state = state};
+	const struct rql_cgrx_lookup by_cgrx = {.cgrx = cgrx, .count = w.probes - 4, .points = points, .ends = ends,
+	                                        .bits = bits, .state = state};
+	rql_status status = rql_selftest_record(t, &c, err);
+	if (status == RQL_OK)
+		status = coarse ? rql_record_cgrx(c, &by_cgrx, err) : rql_record_rx(c, &by_rx, err);
+	if (status == RQL_OK)
+		status = rql_selftest_execute(t, err);
+	rql_rx_free(rx);
+	rql_cgrx_free(cgrx);
+	if (status == RQL_OK)
+		status = rql_buffer_download(bits.buffer, 0, got, words * 4, err);
+	return status == RQL_OK ? rql_selftest_same(got, want, words, 4, "bits of rows", err) : status;
+}
+
+static rql_status test_bits(struct rql_selftest *t, struct rql_error *err)
+{
+	RQL_TRY(check_bits(t, false, err));
+	rql_selftest_drop(t);
+	return check_bits(t, true, err);
+}
+
 /* ---- probes in another order, refit, what is refused ---- */
 
 /* Probe i stands at the end minus i, and is the i-th of the batch. */
@@ -345,6 +411,6 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 #define RT RQL_SELFTEST_UNIT(RQL_UNIT_RT)
 const struct rql_selftest_case rql_selftest_rx[] = {
 	{"rx.lattice", RT, test_lattice}, {"rx.boxes", RT, test_boxes}, {"rx.extended", RT, test_extended},
-	{"rx.list", RT, test_list},       {"rx.places", RT, test_places}, {"rx.refit", RT, test_refit},
+	{"rx.list", RT, test_list},       {"rx.bits", RT, test_bits},       {"rx.places", RT, test_places}, {"rx.refit", RT, test_refit},
 	{"rx.refused", RT, test_refused}, {0},
 };

@@ -32,13 +32,15 @@ static rql_status upload(struct rql_rx_placed *p, const struct rql_index_map *ma
 	return rql_buffer_upload(p->rows, 0, map->rows, row_bytes, err);
 }
 
-/* Rays of ranges run along x, so that it is made no longer than y (key.h). */
+/* Rays of ranges run along x, so that it is made no longer than y (key.h). Few spaces, since each is a pipeline that a
+ * driver compiles. */
 static struct rql_key_space space_for(uint64_t greatest)
 {
-	uint32_t bits = 1;
-	while (bits < 64 && greatest >> bits)
-		bits++;
-	return rql_key_space_lattice(bits, true);
+	static const uint32_t sizes[] = {RQL_AXIS_BITS, 32, 2 * RQL_AXIS_BITS, 64};
+	uint32_t i = 0;
+	while (sizes[i] < 64 && greatest >> sizes[i])
+		i++;
+	return rql_key_space_lattice(sizes[i], true);
 }
 
 static rql_status build(struct rql_rx_placed *p, enum rql_index_form form, uint64_t count,
