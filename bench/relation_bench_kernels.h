@@ -18,6 +18,7 @@
 #define RQL_BENCH_PAIR_CHECK 10 /* as JOIN_CHECK, of pairs: column[0] build rows, column[2] probe rows */
 #define RQL_BENCH_MAKE_ENDS 11  /* keys_to: the ends of ranges of `part` integers that begin at keys */
 #define RQL_BENCH_LOOKUP_CHECK 12 /* results[2]: probes whose row (column_to[0]) or sum (column_to[1]) is wrong */
+#define RQL_BENCH_SCATTER 13 /* column_to[0] at column[1] of row r becomes column[0] of it */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */
@@ -28,7 +29,8 @@ struct rql_relation_bench_args {
 	uint32_t log2_rows, log2_build; /* of the build side: rows */
 	uint32_t log2_distinct, log2_range;
 	uint32_t zipf, part;
-	uint32_t raw_keys, unused; /* raw_keys: a key is its number */
+	uint32_t raw_keys; /* a key is its number */
+	uint32_t wide;     /* keys have 64 bits; look-ups */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 128);
 
