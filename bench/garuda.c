@@ -1,22 +1,23 @@
 /* rayql bench garuda: the joins of GARUDA's figures 8 to 11 (papers/004, section 6) on one partition in a device's memory,
- * by hash images and by compute. Data and checks are those of rayql bench device. */
+ * by hash images and by compute; figures 12 and 13 are in garuda_group.c. Data and checks are those of rayql bench
+ * device. */
 #include <stdio.h>
 #include <string.h>
 
+#include "garuda.h"
 #include "json.h"
 #include "primitive/raster/raster.h"
-#include "relation_bench.h"
 
 static const char help[] =
 	"Usage: rayql bench garuda [options]\n"
 	"\n"
-	"Joins of the GARUDA paper's figures 8 to 11 in a device's memory: hash images on the graphics pipeline, and joins by\n"
-	"compute beside them. Device time by timestamps, medians after a run to warm up; every pair is checked on the device.\n"
+	"Joins and group-bys of the GARUDA paper's figures 8 to 13 in a device's memory: hash images on the graphics pipeline,\n"
+	"and compute beside them. Device time by timestamps, medians after a run to warm up; every pair is checked on the device.\n"
 	"docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
-	"  --figure N          8 to 11 (default 8); 12 and 13 are group-bys, which are not there\n"
-	"  --log2-rows N       rows of the probe side, 10 to 27 (default 22)\n"
+	"  --figure N          8 to 11: joins (default 8); 12, 13: group-bys\n"
+	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27 (default 22)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
 	"  --json FILE         write all figures\n"
@@ -282,6 +283,8 @@ static rql_status measure(struct rql_relation_bench *b, const struct shape *s, s
 
 static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 {
+	if (b->options->figure >= 12)
+		return rql_garuda_groups(b, err);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
 		const struct shape *s = &shapes[i];
 		struct garuda_case one = {.swapped = s->swapped};
@@ -310,7 +313,7 @@ int rql_garuda_main(int argc, char **argv)
 			return 0;
 		}
 		if (rql_args_value(&args, "figure", &value))
-			rql_args_integer(&args, "figure", value, 8, 11, &o.figure);
+			rql_args_integer(&args, "figure", value, 8, 13, &o.figure);
 		else if (rql_args_value(&args, "log2-rows", &value))
 			rql_args_integer(&args, "log2-rows", value, 10, 27, &o.log2_rows);
 		else if (rql_args_value(&args, "runs", &value))

@@ -301,7 +301,7 @@ static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s
 	args->log2_range = args->log2_build + s->log2_match;
 	args->rows = UINT64_C(1) << args->log2_rows;
 	args->raw_keys = s->dense;
-	args->wide = s->key_bits == 64;
+	args->flags = s->key_bits == 64 ? RQL_BENCH_WIDE_KEYS : 0;
 	args->part = s->width;
 	if (s->width)
 		snprintf(what, sizeof what, "ranges of %u", s->width);

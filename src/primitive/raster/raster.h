@@ -46,6 +46,8 @@ struct rql_raster_points {
 	uint64_t layers;              /* in use */
 };
 
+/* Is the image there, of this format, width and layers, at least as high, and of these roles? */
+bool rql_raster_image_fits(const struct rql_image *image, const struct rql_image_spec *wanted);
 /* The two images of a join: specifications for rql_image_new. Fill all but images, spans and `temp` before. */
 void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image_spec *stack,
                             struct rql_image_spec *counts);

@@ -112,7 +112,7 @@ void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image
 
 /* ---- checks ---- */
 
-static bool image_fits(const struct rql_image *image, const struct rql_image_spec *wanted)
+bool rql_raster_image_fits(const struct rql_image *image, const struct rql_image_spec *wanted)
 {
 	const struct rql_image_spec *has = image ? &image->spec : NULL;
 	return has && has->format == wanted->format && has->width == wanted->width && has->height >= wanted->height &&
@@ -141,7 +141,7 @@ static rql_status check(const struct rql_raster_join *join, struct rql_error *er
 	uint32_t key_bytes = join->key_bits / 8;
 	RQL_TRY(check_shape(join, err));
 	rql_raster_join_images(join, &stack, &counts);
-	if (!image_fits(join->stack, &stack) || !image_fits(join->counts, &counts))
+	if (!rql_raster_image_fits(join->stack, &stack) || !rql_raster_image_fits(join->counts, &counts))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's images are not those of rql_raster_join_images");
 	RQL_TRY(rql_span_check(&join->build.keys, join->build.count, key_bytes, "build keys of a join", err));
 	RQL_TRY(rql_span_check(&join->probe.keys, join->probe.count, key_bytes, "probe keys of a join", err));
