@@ -19,6 +19,7 @@ struct rql_rx_form {
 	enum rql_accel_aim aim;
 	uint8_t bits[3];  /* a cut of the keys' bits; 0: as long an x as may be */
 	uint32_t stride;  /* extended */
+	bool scaled;      /* x and z no longer than y, also for points */
 	bool loose;       /* not compacted */
 	bool refit;
 	bool unordered;   /* built in the rows' order; else in the keys' */
@@ -26,6 +27,7 @@ struct rql_rx_form {
 	/* cgRX; a map: by a directory, else by binary search */
 	uint32_t log2_bucket, run;
 	bool lines, scan, directory; /* scan: no prefix sums */
+	bool hashed; /* a map: points of keys that come once */
 };
 
 /* A figure's point. */
@@ -41,6 +43,7 @@ struct rql_rx_shape {
 	uint32_t width;     /* of ranges */
 	uint32_t log2_batches;
 	bool sorted;        /* probes are sorted first, and answers put in the probes' order again */
+	bool partitioned;   /* the same by 2^10 ranges of keys instead (primitive/relation.h); maps do it themselves */
 	bool ordered;       /* keys come ascending */
 	uint32_t moved;     /* pairs of rows that change keys before a refit: all of them, or none */
 	const struct rql_rx_form *const *forms; /* NULL at the end */
@@ -58,7 +61,8 @@ struct rql_rx_world {
 	uint32_t bits;  /* of it */
 	struct rql_span key, value, point, end;
 	struct rql_span row_out, sum_out, state;
-	struct rql_span places, sorted_point, sorted_end, moved_out, temp; /* of sorted probes */
+	struct rql_span places, sorted_point, sorted_end, moved_out, temp; /* of sorted or partitioned probes */
+	struct rql_partition partition;
 };
 rql_status rql_rx_world_new(struct rql_relation_bench *b, const struct rql_rx_shape *shape, struct rql_rx_world *w,
                             struct rql_error *err) RQL_MUST_CHECK;

@@ -31,12 +31,14 @@ static const struct rql_rx_form
 	rx_offset = {.name = "RX, parallel from offset", .ray = RQL_KEY_OFFSET},
 	rx_zero = {.name = "RX, parallel from zero", .ray = RQL_KEY_ZERO},
 	rx_extended = {.name = "RX, extended", POINTS, .stride = 6},
+	rx_scaled = {.name = "RX, x as long as y", POINTS, .scaled = true},
 	rx_unordered = {.name = "RX, keys as they come", POINTS, .unordered = true},
 	rx_refit = {.name = "RX, refitted", POINTS, .refit = true, .loose = true},
 	cgrx_5 = {.name = "cgRX, buckets of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5},
 	cgrx_5_run = {.name = "cgRX, 32, runs of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5, .run = 32},
 	cgrx_8 = {.name = "cgRX, buckets of 256", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 8},
 	rx_run = {.name = "RX, sorted keys, runs of 32", .kind = RQL_RX_KIND_CGRX, .run = 32},
+	hash = {.name = "hash", .kind = RQL_RX_KIND_MAP, .hashed = true},
 	sorted = {.name = "sorted array", .kind = RQL_RX_KIND_MAP},
 	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true};
 /* Figure 8's and 9's cuts of 26 bits: x, y, z. */
@@ -50,9 +52,10 @@ static const struct rql_rx_form
 	cut_22_0_4 = {.name = "RX, 22 + 0 + 4", POINTS, .bits = {22, 0, 22}};
 
 #define LIST(name, ...) static const struct rql_rx_form *const name[] = {__VA_ARGS__, NULL}
-LIST(all_points, &rx, &rx_first, &rx_boxes, &cgrx_5, &cgrx_8, &sorted, &radix);
+LIST(all_points, &rx, &rx_first, &rx_boxes, &cgrx_5, &cgrx_8, &sorted, &radix, &hash);
+LIST(all_parts, &rx, &rx_first, &rx_fast, &rx_boxes, &rx_scaled, &cgrx_5, &cgrx_8, &sorted, &radix, &hash);
 LIST(all_sorted, &rx, &rx_first, &rx_boxes, &rx_run, &cgrx_5, &cgrx_5_run, &cgrx_8, &sorted, &radix);
-LIST(some, &rx, &cgrx_5, &sorted, &radix);
+LIST(some, &rx, &cgrx_5, &sorted, &radix, &hash);
 LIST(some_sorted, &rx, &cgrx_5_run, &sorted, &radix);
 LIST(modes, &rx, &rx_extended);
 LIST(rays, &rx, &rx_offset, &rx_zero);
@@ -102,6 +105,8 @@ static const struct rql_rx_shape shapes[] = {
 	{12, "keys sorted", U32, .ordered = true, .forms = orders},
 	{12, "probes sorted", U32, .sorted = true, .forms = all_sorted, .paper_ms = 27.8,
 	 .paper = "RX 22.0 ms and 5.8 to sort; hash 22.0, sorted array 10.3; answers stay in sorted order there"},
+	{12, "probes partitioned", U32, .partitioned = true, .forms = all_parts,
+	 .paper = "not there; our own target on an H200 is 20 ms"},
 	{12, "both sorted", U32, .ordered = true, .sorted = true, .forms = some_sorted},
 	{13, "1 batch", U32, .forms = some},
 	{13, "2^4 batches", U32, .log2_batches = 4, .forms = some},
@@ -115,6 +120,7 @@ static const struct rql_rx_shape shapes[] = {
 	{14, "none hits, sorted", U32, .uniform = 100, .miss = 1000, .sorted = true, .forms = some_sorted},
 	{15, "64-bit keys, dense", U64, .forms = some, .paper_ms = 76.5, .paper = "RX 76.5 ms as with 32 bits, hash 49.2"},
 	{15, "64-bit keys, anywhere", U64, .uniform = 100, .forms = some},
+	{15, "64-bit keys, partitioned", U64, .uniform = 100, .partitioned = true, .forms = some},
 	{15, "64-bit keys, sorted", U64, .uniform = 100, .sorted = true, .forms = some_sorted, .paper_ms = 44.4,
 	 .paper = "RX 22.0 ms and 22.4 to sort"},
 	{16, "Zipf 0.5", U32, .zipf = 0.5f, .forms = some},
@@ -123,6 +129,7 @@ static const struct rql_rx_shape shapes[] = {
 	{16, "Zipf 2.0", U32, .zipf = 2.0f, .forms = some},
 	{17, "ranges of 1", FEW, .width = 1, .forms = ranges},
 	{17, "ranges of 16", FEW, .width = 16, .forms = ranges},
+	{17, "ranges of 16, partitioned", FEW, .width = 16, .partitioned = true, .forms = ranges},
 	{17, "ranges of 64", FEW, .width = 64, .forms = ranges},
 	{17, "ranges of 1024", .log2_keys = 26, .log2_probes = 17, .key_bits = 32, .width = 1024, .forms = ranges,
 	 .paper = "2^27 ranges: RX 36,964 ms, B+ tree 18,186, sorted array 22,004 (sorted probes: 5,130, 971, 194)"},

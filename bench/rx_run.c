@@ -13,6 +13,7 @@ struct running {
 	struct rql_rx *rx;
 	struct rql_cgrx *cgrx;
 	struct rql_lookup_map map;
+	struct rql_span map_temp; /* of its own partitions */
 	uint64_t bytes;
 	double build_ms, refit_ms;
 	bool tally;
@@ -27,7 +28,7 @@ static struct rql_key_space space_of(const struct rql_rx_world *w, const struct 
 	if (f->stride)
 		return rql_key_space_extended(f->stride);
 	/* Rays along x want a short x (notes/h200.md, "Aspect ratio"); those across do not mind. */
-	bool scaled = f->kind == RQL_RX_KIND_CGRX || w->shape->width || f->ray != RQL_KEY_PERPENDICULAR;
+	bool scaled = f->scaled || f->kind == RQL_RX_KIND_CGRX || w->shape->width || f->ray != RQL_KEY_PERPENDICULAR;
 	struct rql_key_space space = rql_key_space_lattice(bits, scaled);
 	if (f->bits[0]) {
 		uint32_t left = bits;
@@ -69,21 +70,55 @@ static rql_status build_cgrx(struct running *r, struct rql_error *err)
 	return RQL_OK;
 }
 
+static rql_status map_memory(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	struct rql_lookup_map *map = &r->map;
+	if (r->form->hashed) {
+		map->form = RQL_LOOKUP_HASHED;
+		if (w->sum_out.buffer || !rql_lookup_choose_parts(map))
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a hash has rows of keys that come once");
+		r->bytes = rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
+		RQL_TRY(rql_relation_buffer(w->b, r->bytes, &map->slots.buffer, err));
+		return rql_relation_buffer(w->b, 8, &map->failed.buffer, err);
+	}
+	if (r->form->directory) {
+		map->high = w->last;
+		map->shift = rql_lookup_choose_shift(w->keys, 0, w->last);
+	}
+	r->bytes = w->keys * (map->key_bits / 8 + 4) + rql_lookup_starts(map) * 4 + (w->sum_out.buffer ? w->keys * 8 : 0);
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * map->key_bits / 8, &map->keys.buffer, err));
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err));
+	if (w->sum_out.buffer)
+		RQL_TRY(rql_relation_buffer(w->b, (w->keys + 1) * 8, &map->sums.buffer, err));
+	return rql_relation_buffer(w->b, rql_lookup_starts(map) * 4, &map->starts.buffer, err);
+}
+
+static struct rql_lookup map_lookup(const struct running *r, struct rql_span point, struct rql_span end,
+                                    struct rql_span out, uint64_t count)
+{
+	const bool sums = r->w->sum_out.buffer != NULL;
+	return (struct rql_lookup){.map = r->map, .count = count, .points = point, .ends = end, .temp = r->map_temp,
+	                           .rows = sums ? (struct rql_span){NULL, 0} : out,
+	                           .sums = sums ? out : (struct rql_span){NULL, 0}};
+}
+
+/* A map partitions its probes by itself. */
+static rql_status map_partitions(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_lookup l = map_lookup(r, w->point, w->end, w->sum_out.buffer ? w->sum_out : w->row_out, w->probes);
+	const uint64_t bytes = w->shape->partitioned ? rql_lookup_temp_bytes(&l) : 0;
+	return bytes ? rql_relation_buffer(w->b, bytes, &r->map_temp.buffer, err) : RQL_OK;
+}
+
 static rql_status build_map(struct running *r, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
 	struct rql_lookup_map *map = &r->map;
 	struct rql_commands *c;
 	*map = (struct rql_lookup_map){.key_bits = w->shape->key_bits, .count = w->keys};
-	if (r->form->directory) {
-		map->high = w->last;
-		map->shift = rql_lookup_choose_shift(w->keys, 0, w->last);
-	}
-	RQL_TRY(rql_relation_buffer(w->b, w->keys * map->key_bits / 8, &map->keys.buffer, err));
-	RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err));
-	RQL_TRY(rql_relation_buffer(w->b, rql_lookup_starts(map) * 4, &map->starts.buffer, err));
-	if (w->sum_out.buffer)
-		RQL_TRY(rql_relation_buffer(w->b, (w->keys + 1) * 8, &map->sums.buffer, err));
+	RQL_TRY(map_memory(r, err));
 	struct rql_lookup_build build = {.map = *map, .keys = w->key, .value_bits = 32, .values = w->value};
 	RQL_TRY(rql_relation_buffer(w->b, rql_lookup_build_temp_bytes(&build), &build.temp.buffer, err));
 	RQL_TRY(rql_commands_new(w->b->device, RQL_COMMANDS_TIMED, &c, err));
@@ -96,8 +131,7 @@ static rql_status build_map(struct running *r, struct rql_error *err)
 		(void)rql_commands_times(c, NULL, 0, &r->build_ms);
 	rql_commands_free(c);
 	r->build_ms /= 1e6;
-	r->bytes = w->keys * (map->key_bits / 8 + 4) + rql_lookup_starts(map) * 4 + (w->sum_out.buffer ? w->keys * 8 : 0);
-	return status;
+	return status == RQL_OK ? map_partitions(r, err) : status;
 }
 
 /* Pairs of rows change their keys, and the structure follows (RX, section 3.6). */
@@ -132,10 +166,13 @@ static rql_status record_batch(struct running *r, struct rql_commands *c, uint64
 {
 	struct rql_rx_world *w = r->w;
 	const bool sorted = w->shape->sorted, map = r->form->kind == RQL_RX_KIND_MAP;
+	const bool parts = w->shape->partitioned && !map, ends_moved = w->shape->width && (parts || (sorted && map));
 	const uint64_t key_bytes = w->shape->key_bits / 8;
-	struct rql_span point = part_of(sorted ? w->sorted_point : w->point, first * key_bytes);
-	struct rql_span end = part_of(sorted && map ? w->sorted_end : w->end, first * key_bytes);
+	struct rql_span point = part_of(sorted || parts ? w->sorted_point : w->point, first * key_bytes);
+	struct rql_span end = part_of(ends_moved ? w->sorted_end : w->end, first * key_bytes);
 	struct rql_span rows = part_of(w->row_out, first * 4), sums = part_of(w->sum_out, first * 8);
+	if (parts)
+		*(w->sum_out.buffer ? &sums : &rows) = w->moved_out;
 	struct rql_span places = sorted ? w->places : (struct rql_span){NULL, 0};
 	if (r->form->kind == RQL_RX_KIND_RX) {
 		const struct rql_rx_lookup l = {.rx = r->rx, .form = w->shape->width ? RQL_KEY_OFFSET : r->form->ray,
@@ -150,10 +187,7 @@ static rql_status record_batch(struct running *r, struct rql_commands *c, uint64
 		                                  .value_bits = 32, .values = w->value, .state = w->state, .tally = r->tally};
 		return rql_record_cgrx(c, &l, err);
 	}
-	const struct rql_span out = sorted ? w->moved_out : rows.buffer ? rows : sums;
-	const struct rql_lookup l = {.map = r->map, .count = count, .points = point, .ends = end,
-	                             .rows = w->row_out.buffer ? out : (struct rql_span){NULL, 0},
-	                             .sums = w->sum_out.buffer ? out : (struct rql_span){NULL, 0}};
+	const struct rql_lookup l = map_lookup(r, point, end, sorted ? w->moved_out : rows.buffer ? rows : sums, count);
 	return rql_record_lookup(c, &l, err);
 }
 
@@ -176,17 +210,23 @@ static rql_status record(struct rql_relation_case *base, struct rql_commands *c,
 	struct running *r = base->state;
 	struct rql_rx_world *w = r->w;
 	uint64_t batches = UINT64_C(1) << w->shape->log2_batches, each = w->probes / batches;
+	const bool parts = w->shape->partitioned && r->form->kind != RQL_RX_KIND_MAP;
 	if (w->shape->sorted)
 		RQL_TRY(record_sort(r, c, err));
+	if (parts)
+		RQL_TRY(rql_record_partition(c, &w->partition, err));
 	if (!each) {
 		batches = 1;
 		each = w->probes;
 	}
 	for (uint64_t i = 0; i < batches; i++)
 		RQL_TRY(record_batch(r, c, i * each, each, err));
+	const bool sums = w->sum_out.buffer != NULL;
+	if (parts)
+		return rql_record_unpartition(c, &w->partition, sums ? 64 : 32, &w->moved_out, sums ? &w->sum_out : &w->row_out,
+		                              err);
 	if (!w->shape->sorted || r->form->kind != RQL_RX_KIND_MAP)
 		return RQL_OK;
-	const bool sums = w->sum_out.buffer != NULL;
 	const struct rql_rx_bench_args args = {.keys = w->moved_out.buffer->address, .rows = w->probes,
 	                                       .places = w->places.buffer->address, .width = sums ? 64 : 32,
 	                                       .out_items = (sums ? w->sum_out : w->row_out).buffer->address};
@@ -238,7 +278,7 @@ static double predicted_ms(const struct running *r)
 {
 	const double bytes = (double)r->bytes, cache = 72e6, outside = bytes > cache ? 1 - cache / bytes : 0;
 	double read = 405.0 * (double)r->rays * outside;
-	if (r->w->shape->sorted && read > bytes)
+	if ((r->w->shape->sorted || r->w->shape->partitioned) && read > bytes)
 		read = bytes;
 	const bool any_hit = r->form->kind == RQL_RX_KIND_RX && r->form->hits == RQL_RX_ALL;
 	const struct rql_flat_query q = {.rays = r->rays, .hits = any_hit ? r->hits : 0,

@@ -84,17 +84,34 @@ static rql_status make_answers(struct rql_rx_world *w, struct rql_error *err)
 	return RQL_OK;
 }
 
+#define LOG2_PARTITIONS RQL_PARTITION_PASS_BITS
+
+static rql_status make_partition(struct rql_rx_world *w, struct rql_error *err)
+{
+	struct rql_partition *p = &w->partition;
+	*p = (struct rql_partition){.key_bits = w->shape->key_bits, .bits = LOG2_PARTITIONS, .by_range = true,
+	                            .shift = w->bits > LOG2_PARTITIONS ? w->bits - LOG2_PARTITIONS : 0,
+	                            .count = w->probes, .keys = w->point, .keys_out = w->sorted_point};
+	if (w->shape->width)
+		p->columns[p->column_count++] = (struct rql_relation_column){w->shape->key_bits, w->end, w->sorted_end};
+	RQL_TRY(rql_relation_buffer(w->b, ((UINT64_C(1) << p->bits) + 1) * 4, &p->starts.buffer, err));
+	RQL_TRY(rql_relation_buffer(w->b, rql_partition_undo_bytes(p), &p->undo.buffer, err));
+	return rql_relation_buffer(w->b, rql_partition_temp_bytes(p), &p->temp.buffer, err);
+}
+
 static rql_status make_sort(struct rql_rx_world *w, struct rql_error *err)
 {
 	const uint32_t key_bytes = w->shape->key_bits / 8;
 	const bool sums = w->sum_out.buffer != NULL;
-	if (!w->shape->sorted)
+	if (!w->shape->sorted && !w->shape->partitioned)
 		return RQL_OK;
 	RQL_TRY(rql_relation_buffer(w->b, w->probes * 4, &w->places.buffer, err));
 	RQL_TRY(rql_relation_buffer(w->b, w->probes * key_bytes, &w->sorted_point.buffer, err));
 	if (w->shape->width)
 		RQL_TRY(rql_relation_buffer(w->b, w->probes * key_bytes, &w->sorted_end.buffer, err));
 	RQL_TRY(rql_relation_buffer(w->b, w->probes * (sums ? 8 : 4), &w->moved_out.buffer, err));
+	if (w->shape->partitioned)
+		return make_partition(w, err);
 	struct rql_sort sort = {.key_bits = w->shape->key_bits, .value_bits = 32, .high_bit = w->bits, .count = w->probes,
 	                        .keys_in = w->point, .keys_out = w->sorted_point, .values_out = w->places};
 	return rql_relation_buffer(w->b, rql_sort_temp_bytes(&sort), &w->temp.buffer, err);
