@@ -35,6 +35,7 @@ static const struct rql_rx_form
 	rx_unordered = {.name = "RX, keys as they come", POINTS, .unordered = true},
 	rx_refit = {.name = "RX, refitted", POINTS, .refit = true, .loose = true},
 	cgrx_5 = {.name = "cgRX, buckets of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5},
+	cgrx_drop = {.name = "cgRX, 32, low bits dropped", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5, .drop = true},
 	cgrx_5_run = {.name = "cgRX, 32, runs of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5, .run = 32},
 	cgrx_8 = {.name = "cgRX, buckets of 256", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 8},
 	rx_run = {.name = "RX, sorted keys, runs of 32", .kind = RQL_RX_KIND_CGRX, .run = 32},
@@ -57,6 +58,7 @@ LIST(all_parts, &rx, &rx_first, &rx_fast, &rx_boxes, &rx_scaled, &cgrx_5, &cgrx_
 LIST(all_sorted, &rx, &rx_first, &rx_boxes, &rx_run, &cgrx_5, &cgrx_5_run, &cgrx_8, &sorted, &radix);
 LIST(some, &rx, &cgrx_5, &sorted, &radix, &hash);
 LIST(some_sorted, &rx, &cgrx_5_run, &sorted, &radix);
+LIST(sparse, &rx, &cgrx_5, &cgrx_drop, &sorted, &radix, &hash);
 LIST(modes, &rx, &rx_extended);
 LIST(rays, &rx, &rx_offset, &rx_zero);
 LIST(range_rays, &rx_offset, &rx_zero);
@@ -119,8 +121,8 @@ static const struct rql_rx_shape shapes[] = {
 	 .paper = "RX 24.8 ms, hash 34.3"},
 	{14, "none hits, sorted", U32, .uniform = 100, .miss = 1000, .sorted = true, .forms = some_sorted},
 	{15, "64-bit keys, dense", U64, .forms = some, .paper_ms = 76.5, .paper = "RX 76.5 ms as with 32 bits, hash 49.2"},
-	{15, "64-bit keys, anywhere", U64, .uniform = 100, .forms = some},
-	{15, "64-bit keys, partitioned", U64, .uniform = 100, .partitioned = true, .forms = some},
+	{15, "64-bit keys, anywhere", U64, .uniform = 100, .forms = sparse},
+	{15, "64-bit keys, partitioned", U64, .uniform = 100, .partitioned = true, .forms = sparse},
 	{15, "64-bit keys, sorted", U64, .uniform = 100, .sorted = true, .forms = some_sorted, .paper_ms = 44.4,
 	 .paper = "RX 22.0 ms and 22.4 to sort"},
 	{16, "Zipf 0.5", U32, .zipf = 0.5f, .forms = some},

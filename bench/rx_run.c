@@ -64,6 +64,8 @@ static rql_status build_cgrx(struct running *r, struct rql_error *err)
 	                             .aim = f->aim, .compact = !f->loose, .parts = f->parts, .value_bits = 32};
 	if (w->sum_out.buffer && !f->scan)
 		spec.values = w->value;
+	if (f->drop)
+		rql_cgrx_choose_space(&spec);
 	RQL_TRY(rql_cgrx_build(&spec, NULL, &r->cgrx, err));
 	r->bytes = r->cgrx->bytes;
 	r->build_ms = r->cgrx->build_ms;

@@ -15,7 +15,7 @@ struct cgrx_check {
 	struct rql_key_space space; /* no bits: the lattice of all of the keys' bits, scaled */
 	uint32_t log2_bucket;
 	bool lines, sums, compact;
-	uint32_t parts;
+	uint32_t parts, drop;
 };
 
 struct cgrx_world {
@@ -41,7 +41,10 @@ static rql_status make_cgrx(struct cgrx_world *x, struct rql_error *err)
 	                             .parts = k->parts,
 	                             .value_bits = 32,
 	                             .value_signed = true};
-	if (!spec.space.bits[0])
+	spec.drop = k->drop;
+	if (!spec.space.bits[0] && k->drop)
+		rql_cgrx_choose_space(&spec);
+	else if (!spec.space.bits[0])
 		spec.space = rql_key_space_lattice(k->key_bits, true);
 	if (k->sums)
 		spec.values = x->w.values_on;
@@ -162,8 +165,8 @@ static rql_status check_ways(struct cgrx_world *x, struct rql_error *err)
 		rql_rx_world_want(&x->w, ranges);
 		RQL_TRY(run(x, err));
 		char what[120];
-		snprintf(what, sizeof(what), "cgRX of %u bits, pattern %d, space %u %u %u, buckets 2^%u, way %u", x->check->key_bits,
-		         (int)x->check->pattern, x->cgrx->spec.space.bits[0], x->cgrx->spec.space.bits[1],
+		snprintf(what, sizeof(what), "cgRX of %u bits, pattern %d, space %u %u %u, buckets 2^%u, way %u",
+		         x->check->key_bits, (int)x->check->pattern, x->cgrx->spec.space.bits[0], x->cgrx->spec.space.bits[1],
 		         x->cgrx->spec.space.bits[2], x->check->log2_bucket, way);
 		RQL_TRY(compare(x, what, err));
 	}
@@ -187,25 +190,28 @@ static rql_status check_one(struct rql_selftest *t, const struct cgrx_check *k, 
 
 /* Few spaces and sizes: each is some pipelines. */
 static const struct cgrx_check bucket_checks[] = {
-	{RQL_RX_SPARSE, 32, 700, 200, {.bits = {0}}, 3, false, true, true, 0},
-	{RQL_RX_DUPLICATES, 32, 600, 150, {.bits = {0}}, 3, false, true, false, 0},
-	{RQL_RX_EQUAL, 32, 100, 50, {.bits = {0}}, 3, false, true, false, 0},
-	{RQL_RX_ENDS, 32, 150, 80, {.bits = {0}}, 3, false, true, false, 0},
-	{RQL_RX_DENSE, 32, 5, 60, {.bits = {0}}, 3, false, true, false, 0},
-	{RQL_RX_SPARSE, 32, 0, 40, {.bits = {0}}, 3, false, true, false, 0},
-	{RQL_RX_DENSE, 32, 50, 0, {.bits = {0}}, 3, false, true, false, 0},
-	{RQL_RX_SPARSE, 64, 900, 200, {.bits = {22, 22, 20}}, 5, false, false, true, 2}, /* every key in a line of its own */
-	{RQL_RX_ENDS, 64, 150, 80, {.bits = {22, 22, 20}}, 5, false, false, false, 0},
-	{RQL_RX_DENSE, 64, 3000, 300, {.bits = {2, 4, 6}}, 2, false, true, false, 0}, /* many planes, of few lines */
-	{RQL_RX_DUPLICATES, 64, 500, 150, {.bits = {2, 6, 9}}, 2, false, true, false, 3},
+	{RQL_RX_SPARSE, 32, 700, 200, {.bits = {0}}, 3, false, true, true, 0, 0},
+	{RQL_RX_DUPLICATES, 32, 600, 150, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_RX_EQUAL, 32, 100, 50, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_RX_ENDS, 32, 150, 80, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_RX_DENSE, 32, 5, 60, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_RX_SPARSE, 32, 0, 40, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_RX_DENSE, 32, 50, 0, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_RX_SPARSE, 64, 900, 200, {.bits = {22, 22, 20}}, 5, false, false, true, 2, 0}, /* every key in a line of its own */
+	{RQL_RX_ENDS, 64, 150, 80, {.bits = {22, 22, 20}}, 5, false, false, false, 0, 0},
+	{RQL_RX_DENSE, 64, 3000, 300, {.bits = {2, 4, 6}}, 2, false, true, false, 0, 0}, /* many planes, of few lines */
+	{RQL_RX_DUPLICATES, 64, 500, 150, {.bits = {2, 6, 9}}, 2, false, true, false, 3, 0},
+	{RQL_RX_SPARSE, 64, 900, 200, {.bits = {0}}, 3, false, true, false, 0, 1}, /* drops as many bits as are chosen */
+	{RQL_RX_ENDS, 64, 150, 80, {.bits = {0}}, 3, false, true, false, 0, 1},
+	{RQL_RX_DENSE, 64, 3000, 300, {.bits = {2, 4, 2}}, 2, false, true, false, 0, 4}, /* 8 keys in a place */
 };
 static const struct cgrx_check thesis_checks[] = {
-	{RQL_RX_DENSE, 32, 900, 200, {.bits = {0}}, 0, true, false, true, 4},
-	{RQL_RX_DUPLICATES, 32, 600, 150, {.bits = {0}}, 0, true, false, false, 0},
-	{RQL_RX_EQUAL, 32, 100, 50, {.bits = {0}}, 0, true, false, false, 0},
-	{RQL_RX_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, true, true, false, 0},
-	{RQL_RX_DENSE, 64, 900, 200, {.bits = {3, 5, 4}}, 0, true, true, false, 0},
-	{RQL_RX_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, false, true, false, 0},
+	{RQL_RX_DENSE, 32, 900, 200, {.bits = {0}}, 0, true, false, true, 4, 0},
+	{RQL_RX_DUPLICATES, 32, 600, 150, {.bits = {0}}, 0, true, false, false, 0, 0},
+	{RQL_RX_EQUAL, 32, 100, 50, {.bits = {0}}, 0, true, false, false, 0, 0},
+	{RQL_RX_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, true, true, false, 0, 0},
+	{RQL_RX_DENSE, 64, 900, 200, {.bits = {3, 5, 4}}, 0, true, true, false, 0, 0},
+	{RQL_RX_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, false, true, false, 0, 0},
 };
 
 static rql_status test_buckets(struct rql_selftest *t, struct rql_error *err)

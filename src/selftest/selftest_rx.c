@@ -411,6 +411,7 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 #define RT RQL_SELFTEST_UNIT(RQL_UNIT_RT)
 const struct rql_selftest_case rql_selftest_rx[] = {
 	{"rx.lattice", RT, test_lattice}, {"rx.boxes", RT, test_boxes}, {"rx.extended", RT, test_extended},
-	{"rx.list", RT, test_list},       {"rx.bits", RT, test_bits},       {"rx.places", RT, test_places}, {"rx.refit", RT, test_refit},
+	{"rx.list", RT, test_list},       {"rx.bits", RT, test_bits},
+	{"rx.places", RT, test_places},   {"rx.refit", RT, test_refit},
 	{"rx.refused", RT, test_refused}, {0},
 };

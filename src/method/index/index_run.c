@@ -130,7 +130,9 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 /* ---- finding ---- */
 static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
-	return (struct rql_place){.owner = segment->identity, .kind = form_of(of) == RQL_INDEX_HASH ? "hash" : "sorted", .part = of->column};
+	return (struct rql_place){.owner = segment->identity,
+	                          .kind = form_of(of) == RQL_INDEX_HASH ? "hash" : "sorted",
+	                          .part = of->column};
 }
 
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,

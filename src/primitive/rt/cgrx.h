@@ -4,9 +4,13 @@
  * the bucket does the rest, so that points, ranges, counts and sums are as of rql_lookup (primitive/lookup.h).
  *
  * Empty lines are jumped over by markers: every line that has representatives has a triangle at x = -1, every plane
- * one at x = y = -1, in parts of their own mask. A marker knows the first bucket of its line or plane, so that a probe casts
- * three rays at most, where cgRX, whose markers know nothing, goes back to the line and casts five. As in cgRX a line's
+ * one at x = y = -1, in parts of their own mask. A marker knows the first bucket of its line or plane, so that a probe
+ * casts three rays at most, where cgRX, whose markers know nothing, goes back to the line and casts five. As in cgRX a line's
  * last representative is followed by an extra one at the line's end where keys follow it there, and a plane likewise.
+ *
+ * `drop`: the scene has keys without so many of their low bits. Then it takes few bits for keys of 64, which lie in few
+ * lines, and one ray a probe nearly always. Where several representatives become one place, a search goes on from the
+ * first of their buckets: it is as long as the logarithm of their keys.
  *
  * Buckets of one key: representatives are the distinct keys (the thesis's compressed duplicates, 4.2), a closest hit is
  * the first key of a range, and the sorted keys are read on from there (4.1). `lines`: without markers, as the thesis
@@ -31,6 +35,7 @@ struct rql_cgrx_spec {
 	struct rql_span rows; /* uint32_t: rows of the keys, which must ascend; left out: any order, rows are numbers */
 	uint64_t base, last;  /* as of rql_rx_spec */
 	struct rql_key_space space; /* the lattice */
+	uint32_t drop;              /* 0 .. 63: (last - base) >> drop fits the space. Not with lines */
 	uint32_t log2_bucket;
 	bool lines; /* no markers; buckets of one key only */
 	enum rql_accel_aim aim;
@@ -53,6 +58,8 @@ struct rql_cgrx {
 	uint64_t bytes;  /* resident, all of it */
 	double build_ms; /* device time */
 };
+/* Sets space and drop by the other fields: 8 bits more than representatives have, in lines as long as may be. */
+void rql_cgrx_choose_space(struct rql_cgrx_spec *spec);
 /* Waits. RQL_ERROR_UNSUPPORTED: the space does not hold the keys. */
 rql_status rql_cgrx_build(const struct rql_cgrx_spec *spec, struct rql_progress *progress, struct rql_cgrx **out,
                           struct rql_error *err) RQL_MUST_CHECK;

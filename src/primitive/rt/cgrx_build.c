@@ -22,6 +22,19 @@ struct building {
 	struct rql_span temp, starts, counts[2], totals, points;
 };
 
+#define BITS_BESIDE 8u
+
+void rql_cgrx_choose_space(struct rql_cgrx_spec *spec)
+{
+	uint32_t bits = 0;
+	while (bits < 64 && (spec->last - spec->base) >> bits)
+		bits++;
+	uint32_t wanted = rql_log2_up(rql_div_up(spec->count, UINT64_C(1) << spec->log2_bucket)) + BITS_BESIDE;
+	wanted = wanted < RQL_AXIS_BITS ? RQL_AXIS_BITS : wanted;
+	spec->drop = bits > wanted && !spec->lines ? bits - wanted : 0;
+	spec->space = rql_key_space_lattice(bits - spec->drop, true);
+}
+
 static uint64_t most(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -31,10 +44,10 @@ static rql_status check(const struct rql_cgrx_spec *spec, struct rql_error *err)
 {
 	if ((spec->key_bits != 32 && spec->key_bits != 64) || spec->count > RQL_RX_KEYS || spec->base > spec->last ||
 	    !rql_key_space_valid(&spec->space) || spec->space.stride || spec->log2_bucket > RQL_CGRX_LOG2_BUCKET ||
-	    (spec->lines && spec->log2_bucket))
+	    (spec->lines && (spec->log2_bucket || spec->drop)) || spec->drop > 63)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a cgRX of %llu keys of %u bits, buckets of 2^%u",
 		                     (unsigned long long)spec->count, spec->key_bits, spec->log2_bucket);
-	if (!rql_key_fits(&spec->space, spec->last - spec->base))
+	if (!rql_key_fits(&spec->space, (spec->last - spec->base) >> spec->drop))
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
 		                     "keys between %llu and %llu do not fit the %u + %u + %u bits of the scene: take more bits",
 		                     (unsigned long long)spec->base, (unsigned long long)spec->last, spec->space.bits[0],
@@ -117,7 +130,9 @@ static rql_status record_plan(const struct building *b, struct rql_commands *c, 
 	uint32_t constants[RQL_RT_CONSTANTS];
 	rql_rt_constants(&x->spec.space, constants);
 	constants[10] = x->spec.lines ? RQL_RT_LINES : 0;
-	RQL_TRY(rql_pipeline_get(x->device, &plan_kernels[x->spec.key_bits == 64], constants, 11, &pipeline, err));
+	constants[15] = x->spec.drop;
+	RQL_TRY(rql_pipeline_get(x->device, &plan_kernels[x->spec.key_bits == 64], constants, RQL_RT_CONSTANTS, &pipeline,
+	                         err));
 	const struct rql_cgrx_plan_args args = {
 		.keys = rql_span_address(&x->keys),
 		.count = x->spec.count,

@@ -54,6 +54,7 @@ static rql_status pipeline_of(const struct rql_cgrx_lookup *l, uint32_t run, con
 	constants[12] = RQL_RX_LINES;
 	constants[13] = x->spec.log2_bucket;
 	constants[14] = run;
+	constants[15] = x->spec.drop;
 	return rql_trace_pipeline_get(x->device, &kernels[x->spec.key_bits == 64], constants, RQL_RT_CONSTANTS, out, err);
 }
 

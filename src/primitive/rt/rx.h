@@ -40,7 +40,7 @@ struct rql_rx_spec {
 	enum rql_accel_aim aim;
 	bool compact;
 	bool refit;
-	struct rql_span rows; /* uint32_t: rows of the keys; left out: their numbers. Not with sorted, nor with refit; they stay */
+	struct rql_span rows; /* uint32_t: rows of the keys, which stay; left out: numbers. Not with sorted or refit */
 	bool sorted;    /* primitives in the keys' order, beside 4 bytes of row a key. Mesa keeps the order it gets */
 	uint32_t parts; /* bottom levels, at least (the thesis's partitioning; papers/002, 4.2); 0: as few as may be */
 };

@@ -69,7 +69,7 @@ static rql_status check(const struct rql_rx_spec *spec, struct rql_error *err)
 	if (spec->space.stride && spec->primitive != RQL_RX_TRIANGLES &&
 	    spec->last - spec->base >= RQL_RX_BOX_FLOATS >> spec->space.stride)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-		                     "boxes of extended keys up to %llu lie beyond 2^126, where Mesa 25.0 loses them: take triangles",
+		                     "boxes of extended keys up to %llu lie beyond 2^126, where Mesa 25.0 loses them",
 		                     (unsigned long long)(spec->last - spec->base));
 	if (spec->rows.buffer)
 		RQL_TRY(rql_span_check(&spec->rows, spec->count, 4, "rows of an RX", err));

@@ -43,15 +43,23 @@ static struct rql_key_space space_for(uint64_t greatest)
 	return rql_key_space_lattice(sizes[i], true);
 }
 
+/* The same for cgRX, by whole steps of bits that it drops. */
+static void place_coarse(struct rql_cgrx_spec *spec)
+{
+	rql_cgrx_choose_space(spec);
+	spec->drop = spec->drop / 8 * 8;
+	spec->space = space_for((spec->last - spec->base) >> spec->drop);
+}
+
 static rql_status build(struct rql_rx_placed *p, enum rql_index_form form, uint64_t count,
                         struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_span keys = {p->keys, 0}, rows = {p->rows, 0};
 	const uint32_t key_bits = p->narrow ? 32 : 64;
 	if (form == RQL_INDEX_CGRX) {
-		const struct rql_cgrx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows,
-		                                   .last = p->greatest, .space = space_for(p->greatest),
-		                                   .log2_bucket = RQL_RX_LOG2_BUCKET, .compact = true};
+		struct rql_cgrx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows,
+		                             .last = p->greatest, .log2_bucket = RQL_RX_LOG2_BUCKET, .compact = true};
+		place_coarse(&spec);
 		RQL_TRY(rql_cgrx_build(&spec, progress, &p->cgrx, err));
 		p->placement.bytes = p->cgrx->bytes;
 		rql_buffer_free(p->keys); /* it has its own */

@@ -10,14 +10,15 @@ layout(push_constant, scalar) uniform rql_push { rql_cgrx_plan_args args; };
 uint added[2];
 uint64_t next[2];
 
-uint64_t key_at(uint64_t i)
+// A key as the scene has it.
+uint64_t placed_at(uint64_t i)
 {
-	return uint64_t(RQL_KEY(args.keys, i)) - args.base;
+	return uint64_t(RQL_KEY(args.keys, i)) - args.base >> DROP;
 }
 
 uint64_t representative(uint64_t bucket)
 {
-	return key_at(min(bucket + 1ul << args.log2_bucket, args.count) - 1ul);
+	return placed_at(min(bucket + 1ul << args.log2_bucket, args.count) - 1ul);
 }
 
 void add(uint list, ivec3 point, uint64_t bucket)
@@ -45,7 +46,7 @@ uint64_t plane_of(uint64_t key)
 // Keys follow the bucket's representative, the last one of its line or plane, there.
 void add_ends(uint64_t bucket, uint64_t key, ivec3 point)
 {
-	uint64_t following = key_at(bucket + 1ul << args.log2_bucket), then = representative(bucket + 1ul);
+	uint64_t following = placed_at(bucket + 1ul << args.log2_bucket), then = representative(bucket + 1ul);
 	ivec3 end = ivec3((1u << BITS_X) - 1u, (1u << BITS_Y) - 1u, point.z);
 	if (line_of(then) != line_of(key) && line_of(following) == line_of(key) && point.x != end.x)
 		add(0u, ivec3(end.x, point.yz), bucket + 1ul);
