@@ -27,6 +27,7 @@ struct rql_rx_form {
 	/* cgRX; a map: by a directory, else by binary search */
 	uint32_t log2_bucket, run;
 	bool lines, scan, directory; /* scan: no prefix sums */
+	bool inverse; /* cgRX of the probes; rays from the keys, which are sorted first */
 	bool drop; /* cgRX's scene has the bits that it chooses, else all */
 	bool hashed; /* a map: points of keys that come once */
 };

@@ -55,6 +55,14 @@ static rql_status build_rx(struct running *r, struct rql_error *err)
 	return RQL_OK;
 }
 
+static struct rql_sort keys_sort(const struct running *r)
+{
+	const struct rql_rx_world *w = r->w;
+	return (struct rql_sort){.key_bits = w->shape->key_bits, .value_bits = 32, .high_bit = w->shape->key_bits,
+	                         .count = w->keys, .keys_in = w->key, .keys_out = r->map.keys,
+	                         .values_out = r->map.rows, .temp = r->map_temp};
+}
+
 static rql_status build_cgrx(struct running *r, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
@@ -70,6 +78,34 @@ static rql_status build_cgrx(struct running *r, struct rql_error *err)
 	r->bytes = r->cgrx->bytes;
 	r->build_ms = r->cgrx->build_ms;
 	return RQL_OK;
+}
+
+/* Of the probes. The keys' sort belongs to the run. */
+static rql_status build_inverse(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_cgrx_spec spec = {.key_bits = w->shape->key_bits, .count = w->probes, .keys = w->point, .lines = true,
+	                                   .last = w->shape->key_bits == 64 ? UINT64_MAX : UINT32_MAX, .compact = true,
+	                                   .space = rql_key_space_lattice(w->shape->key_bits, true),
+	                                   .parts = r->form->parts};
+	RQL_TRY(rql_cgrx_build(&spec, NULL, &r->cgrx, err));
+	r->bytes = r->cgrx->bytes;
+	r->build_ms = r->cgrx->build_ms;
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * w->shape->key_bits / 8, &r->map.keys.buffer, err));
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &r->map.rows.buffer, err));
+	const struct rql_sort sort = keys_sort(r);
+	return rql_relation_buffer(w->b, rql_sort_temp_bytes(&sort), &r->map_temp.buffer, err);
+}
+
+static rql_status record_inverse(struct running *r, struct rql_commands *c, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_sort sort = keys_sort(r);
+	RQL_TRY(rql_record_sort(c, &sort, err));
+	const struct rql_cgrx_inverse v = {.probes = r->cgrx, .count = w->keys, .keys = r->map.keys, .key_rows = r->map.rows,
+	                                   .rows = w->row_out, .sums = w->sum_out, .value_bits = 32, .values = w->value,
+	                                   .value_count = w->keys, .state = w->state, .tally = r->tally};
+	return rql_record_cgrx_inverse(c, &v, err);
 }
 
 static rql_status map_memory(struct running *r, struct rql_error *err)
@@ -213,6 +249,8 @@ static rql_status record(struct rql_relation_case *base, struct rql_commands *c,
 	struct rql_rx_world *w = r->w;
 	uint64_t batches = UINT64_C(1) << w->shape->log2_batches, each = w->probes / batches;
 	const bool parts = w->shape->partitioned && r->form->kind != RQL_RX_KIND_MAP;
+	if (r->form->inverse)
+		return record_inverse(r, c, err);
 	if (w->shape->sorted)
 		RQL_TRY(record_sort(r, c, err));
 	if (parts)
@@ -325,6 +363,7 @@ static rql_status run_form(struct running *r, bool first, struct rql_error *err)
 {
 	const struct rql_relation_variant variant = {.name = r->form->name};
 	RQL_TRY(r->form->kind == RQL_RX_KIND_RX     ? build_rx(r, err)
+	        : r->form->inverse                  ? build_inverse(r, err)
 	        : r->form->kind == RQL_RX_KIND_CGRX ? build_cgrx(r, err)
 	                                            : build_map(r, err));
 	RQL_TRY(refit(r, err));

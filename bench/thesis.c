@@ -13,7 +13,7 @@ static const char help[] =
 	"when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
-	"  --figure N          5, 6, 7 (with 8 and 9), 10, 12, 13, 15, 17 (with 18), 19 to 25 (default 19)\n"
+	"  --figure N          5, 6, 7 (with 8 and 9), 10, 12 to 15, 17 (with 18), 19 to 25 (default 19)\n"
 	"  --log2-scale N      keys and probes times 2^N, -20 to 0 (default 0: 2^23 keys, 2^25 probes)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
@@ -29,6 +29,7 @@ static const struct rql_rx_form
 	changed_sums = {.name = "thesis, prefix sums", .kind = RQL_RX_KIND_CGRX, .lines = true, .parts = 16},
 	changed_run = {.name = "thesis, runs of 32", CHANGED, .parts = 16, .run = 32},
 	markers = {.name = "thesis, markers", .kind = RQL_RX_KIND_CGRX, .scan = true, .parts = 16},
+	inverse = {.name = "thesis, inverse", .kind = RQL_RX_KIND_CGRX, .inverse = true, .parts = 16},
 	parts_0 = {.name = "thesis, 1 bottom level", CHANGED, .parts = 1},
 	parts_2 = {.name = "thesis, 4 bottom levels", CHANGED, .parts = 4},
 	parts_4 = {.name = "thesis, 16 bottom levels", CHANGED, .parts = 16},
@@ -42,6 +43,7 @@ static const struct rql_rx_form
 #define LIST(name, ...) static const struct rql_rx_form *const name[] = {__VA_ARGS__, NULL}
 LIST(range_change, &old_ranges, &changed, &changed_sums);
 LIST(point_change, &old, &changed);
+LIST(mapping, &changed, &inverse);
 LIST(levels, &parts_0, &parts_2, &parts_4, &parts_6, &parts_8);
 LIST(order, &changed, &changed_run);
 LIST(points, &changed, &markers, &changed_run, &cgrx_5, &cgrx_8, &sorted, &radix);
@@ -71,6 +73,9 @@ static const struct rql_rx_shape shapes[] = {
 	{13, "ranges, unsorted", RANGE, .width = 1024, .forms = order},
 	{13, "ranges, sorted", RANGE, .width = 1024, .sorted = true, .forms = order,
 	 .paper = "some 4 times as fast, with the sort"},
+	{14, "2^21 keys, 2^23 probes", .log2_keys = 21, .log2_probes = 23, .key_bits = 32, .uniform = 100, .forms = point_change},
+	{14, "2^23 keys, 2^21 probes", .log2_keys = 23, .log2_probes = 21, .key_bits = 32, .uniform = 100, .forms = mapping,
+	 .paper = "built and probed, inverse mapping takes as long as the two sides the other way round: 3.5 times as fast"},
 	{15, "2^15 keys", .log2_keys = 15, .log2_probes = 25, .key_bits = 32, .uniform = 100, .sorted = true,
 	 .forms = points},
 	{15, "2^19 keys", .log2_keys = 19, .log2_probes = 25, .key_bits = 32, .uniform = 100, .sorted = true,

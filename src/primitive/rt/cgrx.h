@@ -84,4 +84,23 @@ struct rql_cgrx_lookup {
 rql_status rql_record_cgrx(struct rql_commands *c, const struct rql_cgrx_lookup *lookup,
                            struct rql_error *err) RQL_MUST_CHECK;
 
+/* Inverse mapping (papers/002, section 4.3), for fewer probes than keys: the structure is of the PROBES' keys, with
+ * buckets of one, and every different key of the table casts a ray. Points only. Row i of `rows`, `counts` and `sums` is
+ * probe i's answer, as of rql_cgrx_lookup. One invocation writes all answers of a key. */
+struct rql_cgrx_inverse {
+	const struct rql_cgrx *probes;
+	uint64_t count;            /* keys of the table */
+	struct rql_span keys;      /* ascending, of the structure's width */
+	struct rql_span key_rows;  /* uint32_t: their rows; of equal keys ascending */
+	struct rql_span rows, counts, sums;
+	uint32_t value_bits;
+	bool value_signed;
+	struct rql_span values;    /* by row of the table; with sums */
+	uint64_t value_count;
+	struct rql_span state;
+	bool tally;
+};
+rql_status rql_record_cgrx_inverse(struct rql_commands *c, const struct rql_cgrx_inverse *inverse,
+                                   struct rql_error *err) RQL_MUST_CHECK;
+
 #endif
