@@ -10,11 +10,11 @@
 #include "util/large.h"
 
 /* An array of so many places is taken in any case: a test of one bit beats a probe, and it is some megabytes at most.
- * Beyond, it may have so many places per entry: up to eight times a hash table's bytes, of which tests read one bit in 33,
- * and rows in the order of their keys (a fact table beside its orders) go through it from front to back, while hashing
- * would scatter them. TPC-H's orders leave three keys of four unused, and a condition on them most of the others. */
+ * Beyond, it may have so many bytes per entry, eight times a hash table's: tests read one bit in 33 of them (of a set one
+ * in 9), and rows in the order of their keys (a fact table beside its orders) go through it from front to back, while
+ * hashing would scatter them. TPC-H's orders leave three keys of four unused, and a condition on them most of the others. */
 #define DENSE_ANYWAY (UINT64_C(1) << 22)
-#define DENSE_FACTOR 64u
+#define DENSE_BYTES 256u
 #define LEAST_CAPACITY 16u
 #define PIECE_ROWS (UINT64_C(1) << 14)    /* keys that one thread takes at a time */
 #define LEAST_SHARED (4 * PIECE_ROWS)     /* fewer keys are not worth a hand-over */
@@ -99,10 +99,12 @@ static uint64_t sum_up(struct building *b)
 /* Room for 4 bytes more than needed: vectors gather words at any place. */
 static bool allocate(struct rql_map *map, uint64_t range, struct rql_pool *pool)
 {
-	map->dense = range < DENSE_ANYWAY || (range < (UINT64_C(1) << 31) && range / DENSE_FACTOR < map->entries);
+	const uint32_t width = map->payloads <= UINT8_MAX ? 1 : map->payloads <= UINT16_MAX ? 2 : 4;
+	map->dense = range < DENSE_ANYWAY ||
+	             (range < (UINT64_C(1) << 31) && range * (8 * width + 1) / 8 / DENSE_BYTES < map->entries);
 	if (map->dense) {
 		map->span = map->entries ? (uint32_t)range + 1 : 0;
-		map->width = map->payloads <= UINT8_MAX ? 1 : map->payloads <= UINT16_MAX ? 2 : 4;
+		map->width = width;
 		uint64_t words = (uint64_t)map->span / 32 + 2, bytes = (uint64_t)map->span * map->width + 8;
 		map->bytes = sizeof(*map) + words * 4 + bytes;
 		map->bits = rql_large_zalloc(words * 4, pool);
