@@ -31,6 +31,7 @@ struct rql_planning {
 	const char *scalars; /* who gave the values of scalar subqueries (scalar.c); NULL: there are none */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
+	bool awaits_devices; /* GPUs are being opened: the plan is made without them (await.h) */
 	bool comparing;      /* a leaf of joined rows with leaves below it: no other such leaf is looked for */
 	uint32_t dear_relations; /* rows of so many relations are dearer joined on a GPU than the host's are; 0: none were tried */
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
