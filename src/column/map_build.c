@@ -93,6 +93,7 @@ static uint64_t sum_up(struct building *b)
 		greatest = p->greatest > greatest ? p->greatest : greatest;
 	}
 	map->least = map->entries ? least : 0;
+	map->greatest = map->entries ? greatest : 0;
 	return map->entries ? (uint64_t)greatest - (uint64_t)least : 0;
 }
 
@@ -392,6 +393,28 @@ static rql_status out_of_memory(const struct building *b, struct rql_error *err)
 	return rql_error_memory(err, b->map ? b->map->bytes : sizeof(struct rql_map), "a join map");
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Few keys of a wide range once more in their order: whether blocks have any (rql_map_may_meet). */
+static bool list_keys(struct rql_map *map)
+{
+	uint64_t count = 0;
+	if (map->dense || !map->entries || map->entries > RQL_MAP_LISTED)
+		return true;
+	if (!(map->listed = malloc(map->entries * sizeof *map->listed)))
+		return false;
+	for (uint64_t i = 0; i < map->capacity; i++)
+		if (map->table[i].found)
+			map->listed[count++] = map->table[i].key;
+	qsort(map->listed, count, sizeof *map->listed, compare_keys);
+	map->bytes += count * sizeof *map->listed;
+	return true;
+}
+
 static rql_status build(struct building *b, bool shared, struct rql_error *err)
 {
 	struct rql_map *map = b->map;
@@ -414,7 +437,7 @@ static rql_status build(struct building *b, bool shared, struct rql_error *err)
 		                     "key %lld occurs twice on the dimension's side of a join: rows would be multiplied",
 		                     (long long)b->twice_key);
 	map->entries = b->entries;
-	return RQL_OK;
+	return list_keys(map) ? RQL_OK : out_of_memory(b, err);
 }
 
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
