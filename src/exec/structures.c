@@ -149,7 +149,7 @@ static rql_status not_yet(const char *sql, const struct rql_statement *st, struc
 	return rql_error_at(
 		err, sql, st->name.position,
 		"Not implemented Error: CREATE INDEX ... USING %s is not available in this version of RayQL; USING "
-		"columns, sieve, sorted and hash are, and CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY "
+		"columns, sieve, sorted, hash, rx and cgrx are, and CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY "
 		"... (an ordinary CREATE INDEX is DuckDB's and works)",
 		st->method);
 }
