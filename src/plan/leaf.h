@@ -6,6 +6,7 @@
 #include "bind/block/wanted.h"
 #include "bind/relation/slots.h"
 #include "plan/plan_nodes.h"
+#include "plan/price_tree.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {
@@ -15,6 +16,7 @@ struct rql_planning {
 	struct rql_plan_nodes *nodes;
 	uint64_t stamp;   /* the catalog's before anything was read */
 	bool shares_maps; /* with other plans (map_cache.h) */
+	bool covered;     /* every base table is read by a leaf */
 	bool is_subplan; /* its rows are wanted while another plan is made (subplan.c) */
 	bool by_first;   /* ... and only the table of its first column may be the fact table: others cannot give it once */
 	/* Its leaf is to give a map: of this table of the block, by this column and maybe a second one (subplan.c). */
@@ -30,10 +32,7 @@ struct rql_planning {
 	uint32_t dear_relations; /* rows of so many relations are dearer joined on a GPU than the host's are; 0: none were tried */
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
 	uint32_t size_count; /* tables whose rows were counted */
-	struct rql_planning_size {
-		const struct rql_table_ref *table;
-		uint64_t rows;
-	} sizes[RQL_BLOCK_MAX_TABLES];
+	struct rql_table_size sizes[RQL_BLOCK_MAX_TABLES];
 	struct rql_plan_load *to_load;    /* rayql_auto_columns: what would serve a leaf; in arena, or NULL */
 	struct rql_structure *to_refresh; /* would serve a leaf that nothing fresh serves; borrowed */
 	bool refresh_first;               /* a leaf was found, but would rather be made from what to_refresh holds then */
@@ -41,7 +40,7 @@ struct rql_planning {
 };
 
 /* plan.c: finds leaves for rel. *covered: every base table below it is read by one. When some are not, the leaves that were
- * found may still serve a partial plan. */
+ * found may still be lent to the host, which reads the others. */
 rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered) RQL_MUST_CHECK;
 /* There are leaves: methods against the host, by price. The plan's kind is METHOD then, or the reason is kept. */
 rql_status rql_planning_decide(struct rql_planning *p) RQL_MUST_CHECK;
