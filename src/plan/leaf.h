@@ -76,12 +76,11 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 /* What both do once rel is known to be a block: the cheapest of all structures, or none. rows NULL: an aggregate. */
 rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
                                  const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
-/* leaf.c: are leaves below rel, and the CPU above them, cheaper than this one leaf, which is none of the plan's yet? Then they
- * stay. */
-rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
-                                  bool *cheaper) RQL_MUST_CHECK;
-/* A leaf that is not wanted after all: its node becomes what it was. */
-void rql_leaf_drop(struct rql_leaf *leaf);
+/* leaf.c: rel has a leaf that joins on a GPU. Leaves below it, and the CPU above them, may be cheaper: those are found, too. */
+rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel) RQL_MUST_CHECK;
+/* What is made of leaves gives rel's rows. */
+rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel,
+                                    const struct rql_rel *as) RQL_MUST_CHECK;
 void rql_leaf_clear(struct rql_leaf *leaf);
 /* NULL: out of memory. */
 struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);

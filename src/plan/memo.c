@@ -15,14 +15,17 @@ struct group {
 	struct group **children;  /* as RayQL's operator has them */
 	struct group **in_host;   /* as a statement of the host's has them: it has its shared rows itself */
 	const struct rql_leaf *leaf;
+	struct group *as;         /* what is made of leaves in its place; NULL: nothing is */
 	const char *not_native;   /* why it is no operator of RayQL's; NULL: it is one */
 	double rows;
 	double ns[WAYS];          /* until its rows are RayQL's */
 	enum way best;
-	double alone;             /* RayQL's rows without the host: a method or operators */
+	double alone;             /* RayQL's rows without the host: a method or operators; */
+	double alone_found;       /* by what was found */
 	/* What the host takes for it within a statement: reading its tables only; with rows of nodes below it lent; itself lent;
 	 * the lesser of these two. */
 	double of_tables, over, lent, mixed;
+	bool over_as;             /* `over` is of `as` */
 	double host_ns;           /* of_tables, also where leaves are forced */
 	bool by_itself;           /* RayQL's operator is over children without the host */
 	uint32_t hosts;           /* statements in the best way */
@@ -54,8 +57,15 @@ static bool has_leaf_below(const struct rql_memo *m, const struct rql_rel *rel)
 {
 	bool has = false;
 	for (uint32_t i = 0; i < rel->child_count && !has; i++)
-		has = leaf_of(m, rel->children[i]) || has_leaf_below(m, rel->children[i]);
+		has = leaf_of(m, rel->children[i]) || rql_plan_alternative(m->spec->nodes, rel->children[i]) ||
+		      has_leaf_below(m, rel->children[i]);
 	return has;
+}
+
+/* What was found gives its rows: what is below is seldom looked at. */
+static bool is_found(const struct group *g)
+{
+	return g->leaf || g->as;
 }
 
 static bool is_known(const struct group *g)
@@ -97,9 +107,11 @@ static bool add_children(struct rql_memo *m, struct group *g)
 static void price_of_tables(const struct rql_memo *m, struct group *g)
 {
 	const struct rql_known_rows all = known(m, g, m->spec->threads);
-	g->host_ns = g->leaf ? m->spec->leaf_host_ns(m->spec->state, g->leaf) : rql_price_in_host(&all, g->rel);
-	g->of_tables = is_known(g) || (g->leaf && m->spec->forced) ? NEVER : g->host_ns; /* RayQL has known ones */
-	for (uint32_t i = 0; i < g->child_count && !g->leaf; i++) {
+	g->host_ns = g->as     ? g->as->host_ns
+	             : g->leaf ? m->spec->leaf_host_ns(m->spec->state, g->leaf)
+	                       : rql_price_in_host(&all, g->rel);
+	g->of_tables = is_known(g) || (is_found(g) && m->spec->forced) ? NEVER : g->host_ns; /* RayQL has known ones */
+	for (uint32_t i = 0; i < g->child_count && !is_found(g); i++) {
 		g->host_ns += g->in_host[i]->host_ns;
 		g->of_tables += g->in_host[i]->of_tables;
 	}
@@ -142,6 +154,8 @@ static void price_in_host(const struct rql_memo *m, struct group *g)
 	price_of_tables(m, g);
 	g->lent = lends ? g->alone + rql_price_lending(g->rows, g->rel->column_count) : NEVER;
 	g->over = price_over_lent(m, g);
+	if ((g->over_as = g->as && g->as->mixed < g->over))
+		g->over = g->as->mixed;
 	g->mixed = fmin(g->lent, g->over);
 	g->serial = g->lent <= g->over || is_serial(g);
 }
@@ -163,7 +177,7 @@ static bool takes_children(const struct group *g)
 /* Does the host read tables for it, within a statement? */
 static bool reads_within(const struct group *g)
 {
-	bool reads = g->rel->kind == RQL_REL_GET || (g->leaf && !g->child_count);
+	bool reads = g->rel->kind == RQL_REL_GET || (is_found(g) && !g->child_count);
 	if (g->lent <= g->of_tables && g->lent <= g->over)
 		return false;
 	for (uint32_t i = 0; i < g->child_count && !reads; i++)
@@ -180,10 +194,11 @@ static void price_ways(const struct rql_memo *m, struct group *g)
 		operators += g->children[i]->ns[g->children[i]->best];
 		alone += g->children[i]->alone;
 	}
-	g->ns[BY_METHOD] = g->leaf ? m->spec->leaf_ns(g->leaf) : NEVER;
+	g->ns[BY_METHOD] = g->leaf ? m->spec->leaf_ns(g->leaf) : g->as ? g->as->ns[g->as->best] : NEVER;
 	g->by_itself = !takes_children(g);
 	g->ns[BY_OPERATOR] = g->by_itself ? alone : operators;
-	g->alone = g->leaf && m->spec->leaf_first ? g->ns[BY_METHOD] : fmin(g->ns[BY_METHOD], alone);
+	g->alone_found = g->leaf ? g->ns[BY_METHOD] : g->as ? g->as->alone : NEVER;
+	g->alone = g->alone_found < NEVER && m->spec->leaf_first ? g->alone_found : fmin(g->alone_found, alone);
 }
 
 /* NULL: RayQL does the node itself. */
@@ -200,13 +215,13 @@ static const char *not_native(const struct rql_memo *m, const struct group *g)
 static void choose(const struct rql_memo *m, struct group *g)
 {
 	price_in_host(m, g);
-	g->ns[BY_HOST] = g->unprintable ? NEVER : m->spec->host_statement_ns + g->over;
+	g->ns[BY_HOST] = g->unprintable || g->over_as ? NEVER : m->spec->host_statement_ns + g->over;
 	g->best = BY_METHOD;
 	for (enum way w = BY_OPERATOR; w < WAYS; w++)
-		if (g->ns[w] < g->ns[g->best] && !(g->leaf && m->spec->leaf_first))
+		if (g->ns[w] < g->ns[g->best] && !(is_found(g) && m->spec->leaf_first))
 			g->best = w;
-	g->hosts = g->best == BY_HOST;
-	g->reads_tables = false;
+	g->hosts = g->best == BY_HOST ? 1 : g->best == BY_METHOD && g->as ? g->as->hosts : 0;
+	g->reads_tables = g->best == BY_METHOD && g->as && g->as->reads_tables;
 	for (uint32_t i = 0; i < g->child_count; i++) {
 		g->hosts += g->best == BY_OPERATOR && !g->by_itself ? g->children[i]->hosts : 0;
 		g->reads_tables |= (g->best == BY_OPERATOR && !g->by_itself && g->children[i]->reads_tables) ||
@@ -224,7 +239,10 @@ static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, con
 	if (!g)
 		return NULL;
 	*g = (struct group){.rel = rel, .ctes = ctes, .leaf = leaf_of(m, rel)};
-	g->child_count = g->leaf && !has_leaf_below(m, rel) ? 0 : rel->child_count;
+	const struct rql_rel *as = rql_plan_alternative(m->spec->nodes, rel);
+	if (as && !(g->as = group_of(m, as, ctes)))
+		return NULL;
+	g->child_count = is_found(g) && !has_leaf_below(m, rel) ? 0 : rel->child_count;
 	if (!add_children(m, g)) {
 		m->failed = true;
 		return NULL;
@@ -233,7 +251,7 @@ static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, con
 	g->rows = rql_expected_rows(&all, rel);
 	if (!is_known(g))
 		g->not_native = not_native(m, g);
-	g->has_rows = g->leaf || is_known(g);
+	g->has_rows = is_found(g) || is_known(g);
 	for (uint32_t i = 0; i < g->child_count; i++)
 		g->has_rows |= g->children[i]->has_rows;
 	price_ways(m, g);
@@ -255,7 +273,7 @@ static struct rql_operator *new_operator(struct rql_memo *m, enum rql_operator_k
 	m->failed |= !op || !list;
 	if (m->failed)
 		return NULL;
-	*op = (struct rql_operator){.kind = kind, .rel = g->rel, .inputs = list, .rows = g->rows};
+	*op = (struct rql_operator){.kind = kind, .rel = g->rel, .gives = g->rel, .inputs = list, .rows = g->rows};
 	return op;
 }
 
@@ -265,6 +283,29 @@ static uint32_t node_count(const struct rql_rel *rel)
 	for (uint32_t i = 0; i < rel->child_count; i++)
 		n += node_count(rel->children[i]);
 	return n;
+}
+
+static void lend_below(struct rql_memo *m, const struct group *g, struct rql_operator *host);
+
+/* The node is lent, or some of what is below it. */
+static void lend(struct rql_memo *m, const struct group *g, struct rql_operator *host)
+{
+	if (g->lent <= g->over) {
+		host->inputs[host->input_count++] = build(m, g, true);
+		return;
+	}
+	if (!g->over_as) {
+		lend_below(m, g, host);
+		return;
+	}
+	struct rql_alternative *grown = RQL_NEW_ARRAY(m->spec->arena, struct rql_alternative, host->instead_count + 1u);
+	if ((m->failed |= !grown))
+		return;
+	for (uint32_t i = 0; i < host->instead_count; i++)
+		grown[i] = host->instead[i];
+	grown[host->instead_count++] = (struct rql_alternative){g->rel, g->as->rel};
+	host->instead = grown;
+	lend(m, g->as, host);
 }
 
 /* What of the node's children the host is lent; the others it does itself. */
@@ -281,19 +322,33 @@ static void lend_below(struct rql_memo *m, const struct group *g, struct rql_ope
 		const struct group *child = g->in_host[i];
 		if (!better_lent(child) && (some || i != least))
 			continue;
-		if (child->lent <= child->over)
-			host->inputs[host->input_count++] = build(m, child, true);
-		else
-			lend_below(m, child, host);
+		lend(m, child, host);
 	}
+}
+
+static bool is_input(const struct group *g, const struct rql_operator *host)
+{
+	bool is = false;
+	for (uint32_t i = 0; i < host->input_count && !is; i++)
+		is = host->inputs[i]->gives == g->rel;
+	return is;
+}
+
+static bool is_instead(const struct group *g, const struct rql_operator *host)
+{
+	bool is = false;
+	for (uint32_t i = 0; i < host->instead_count && !is; i++)
+		is = host->instead[i].of == g->rel;
+	return is;
 }
 
 static const char *first_reason(const struct group *g, const struct rql_operator *host)
 {
 	const char *reason = g->rel->kind == RQL_REL_GET ? NULL : g->not_native;
-	for (uint32_t i = 0; i < host->input_count; i++)
-		if (host->inputs[i]->rel == g->rel)
-			return NULL;
+	if (is_input(g, host))
+		return NULL;
+	if (is_instead(g, host))
+		return first_reason(g->as, host);
 	for (uint32_t i = 0; i < g->child_count && !reason; i++)
 		reason = first_reason(g->in_host[i], host);
 	return reason;
@@ -301,10 +356,11 @@ static const char *first_reason(const struct group *g, const struct rql_operator
 
 static bool reads_within_operator(const struct group *g, const struct rql_operator *host)
 {
-	bool reads = g->rel->kind == RQL_REL_GET || (g->leaf && !g->child_count);
-	for (uint32_t i = 0; i < host->input_count; i++)
-		if (host->inputs[i]->rel == g->rel)
-			return false;
+	bool reads = g->rel->kind == RQL_REL_GET || (is_found(g) && !g->child_count);
+	if (is_input(g, host))
+		return false;
+	if (is_instead(g, host))
+		return reads_within_operator(g->as, host);
 	for (uint32_t i = 0; i < g->child_count && !reads; i++)
 		reads = reads_within_operator(g->in_host[i], host);
 	return reads;
@@ -328,9 +384,15 @@ static struct rql_operator *build_host(struct rql_memo *m, const struct group *g
 static struct rql_operator *build(struct rql_memo *m, const struct group *g, bool without_host)
 {
 	const struct rql_known_rows all = known(m, g, m->spec->threads);
-	const bool method = without_host ? g->alone == g->ns[BY_METHOD] : g->best == BY_METHOD;
+	const bool method = without_host ? g->alone == g->alone_found : g->best == BY_METHOD;
 	if (!without_host && g->best == BY_HOST)
 		return build_host(m, g);
+	if (method && g->as && !g->leaf) {
+		struct rql_operator *as = build(m, g->as, without_host);
+		if (as)
+			as->gives = g->rel;
+		return as;
+	}
 	struct rql_operator *op =
 		new_operator(m, method ? RQL_OPERATOR_METHOD : RQL_OPERATOR_NATIVE, g, method ? 0 : g->child_count);
 	if (!op)
@@ -353,12 +415,12 @@ static bool print_input(struct rql_strbuf *out, const struct rql_rel *rel, void 
 {
 	const struct rql_operator *op = state;
 	for (uint32_t i = 0; i < op->input_count; i++) {
-		if (op->inputs[i]->rel == rel) {
+		if (op->inputs[i]->gives == rel) {
 			rql_strbuf_put(out, "input");
 			return true;
 		}
 	}
-	return false;
+	return rql_operator_print_instead(out, op, rel, print_input, state);
 }
 
 /* The first operator of the host's that is no SQL; NULL: all are. */
@@ -404,8 +466,28 @@ static void add_ways(const struct group *g, struct rql_memo_cover *out)
 		*to = (struct rql_memo_ways){.rel = g->rel, .taken = (uint32_t)g->best};
 		memcpy(to->ns, g->ns, sizeof(g->ns));
 	}
+	if (g->best == BY_METHOD && g->as)
+		add_ways(g->as, out);
 	for (uint32_t i = 0; g->best == BY_OPERATOR && i < g->child_count; i++)
 		add_ways(g->children[i], out);
+}
+
+/* What a node would take without its leaf: by others, or within the host's statement in the place of rows that are lent. */
+static double against(const struct group *g)
+{
+	const double others = fmin(g->ns[BY_OPERATOR], g->ns[BY_HOST]);
+	return others < NEVER ? others : g->host_ns - rql_price_lending(g->rows, g->rel->column_count);
+}
+
+static void note_against(const struct rql_memo *m, double *out)
+{
+	for (const struct group *g = m->groups; g; g = g->next)
+		if (g->leaf)
+			out[g->leaf - m->spec->nodes->leaves] = against(g);
+	for (const struct group *g = m->groups; g; g = g->next)
+		if (g->as && g->as->child_count == 1 && g->as->children[0]->leaf) /* a projection */
+			out[g->as->children[0]->leaf - m->spec->nodes->leaves] =
+				against(g) - (g->ns[BY_METHOD] - g->as->children[0]->ns[BY_METHOD]);
 }
 
 rql_status rql_memo_cover(const struct rql_memo_spec *spec, struct rql_memo_cover *out, struct rql_error *err)
@@ -430,6 +512,9 @@ rql_status rql_memo_cover(const struct rql_memo_spec *spec, struct rql_memo_cove
 	} while (bad);
 	if (bad)
 		out->tree = NULL;
+	if (!(out->against = RQL_NEW_ARRAY(spec->arena, double, spec->nodes->leaf_count + 1u)))
+		return rql_error_memory(err, 0, "a plan");
+	note_against(&m, out->against);
 	out->ns = root->ns[root->best];
 	out->host_ns = spec->host_statement_ns + root->host_ns;
 	add_ways(root, out);

@@ -26,6 +26,7 @@ struct rql_memo_cover {
 	const char *reason;        /* the first thing that RayQL does not do itself; NULL: there is none */
 	double ns;                 /* of all operators and leaves */
 	double host_ns;            /* the whole by the host alone, its statement included */
+	double *against;           /* [leaves]: what the node of each would take without it, as far as that is known */
 	uint32_t way_count;        /* for EXPLAIN: the first from the root on */
 	struct rql_memo_ways ways[RQL_MEMO_WAYS];
 };

@@ -115,6 +115,8 @@ static rql_status count_tables(struct rql_planning *p, const struct rql_rel *rel
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
 		if (p->nodes->leaves[i].rel == rel)
 			return RQL_OK;
+	if (rql_plan_alternative(p->nodes, rel))
+		return RQL_OK;
 	if (rel->kind == RQL_REL_GET)
 		return rql_planning_swallow(p, rql_scan_table_rows(p, &rel->table, &rows, &why), &why, -1, NULL);
 	for (uint32_t i = 0; i < rel->child_count; i++)
@@ -174,10 +176,25 @@ static void move_leaf(struct rql_operator *op, const struct rql_leaf *from, cons
 		move_leaf(op->inputs[i], from, to);
 }
 
+static bool reads_tables(const struct rql_operator *op)
+{
+	bool reads = op->reads_tables;
+	for (uint32_t i = 0; i < op->input_count && !reads; i++)
+		reads = reads_tables(op->inputs[i]);
+	return reads;
+}
+
+static bool is_of(const struct rql_candidate *c, const struct rql_leaf *leaf)
+{
+	return c->of == leaf->structure && c->device == leaf->device && !strcmp(c->method, leaf->method->name) &&
+	       c->joined == (leaf->scan && leaf->scan->joins);
+}
+
 /* Leaves that the cheapest cover does without. */
-static void drop_others(struct rql_planning *p)
+static void drop_others(struct rql_planning *p, const struct rql_memo_cover *cover)
 {
 	struct rql_plan_nodes *n = p->nodes;
+	const bool part = reads_tables(n->tree);
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < n->leaf_count; i++) {
 		struct rql_leaf *leaf = &n->leaves[i];
@@ -186,12 +203,19 @@ static void drop_others(struct rql_planning *p)
 			n->leaves[kept++] = *leaf;
 			continue;
 		}
-		rql_await_leaf(p, leaf, price_in_host(p, leaf) - rql_price_lending(leaf->cost.rows_out, leaf->rel->column_count));
-		rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
-		                    leaf->structure->name);
+		rql_await_leaf(p, leaf, cover->against[i]);
+		if (part)
+			rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
+			                    leaf->structure->name);
+		for (uint32_t c = 0; c < n->candidate_count; c++)
+			n->candidates[c].chosen &= !is_of(&n->candidates[c], leaf);
 		rql_leaf_clear(leaf);
 	}
 	n->leaf_count = kept;
+	for (uint32_t c = 0; c < n->candidate_count; c++)
+		for (uint32_t i = 0; i < kept && !n->candidates[c].reason; i++)
+			n->candidates[c].chosen |= is_of(&n->candidates[c], &n->leaves[i]) &&
+			                           n->candidates[c].under == (n->leaves[i].under ? n->leaves[i].under->name : NULL);
 }
 
 static void name_structures(struct rql_planning *p)
@@ -208,14 +232,6 @@ static void name_structures(struct rql_planning *p)
 	const char *copy = rql_arena_strdup(p->arena, rql_strbuf_text(&text));
 	p->plan->structure = copy ? copy : "";
 	rql_strbuf_free(&text);
-}
-
-static bool reads_tables(const struct rql_operator *op)
-{
-	bool reads = op->reads_tables;
-	for (uint32_t i = 0; i < op->input_count && !reads; i++)
-		reads = reads_tables(op->inputs[i]);
-	return reads;
 }
 
 static void take_methods(struct rql_planning *p)
@@ -262,7 +278,7 @@ rql_status rql_planning_decide(struct rql_planning *p)
 			rql_await_leaves(p);
 		return RQL_OK;
 	}
-	drop_others(p);
+	drop_others(p, &cover);
 	take_methods(p);
 	return RQL_OK;
 }

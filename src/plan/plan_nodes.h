@@ -42,11 +42,23 @@ struct rql_plan_nodes {
 	const struct rql_rel *root;
 	uint32_t leaf_count, leaf_capacity;
 	struct rql_leaf *leaves;
+	/* Nodes that leaves give the rows of by what is made of them: a projection of their columns, joins of their groups. */
+	uint32_t alternative_count, alternative_capacity;
+	struct rql_alternative *alternatives;
 	struct rql_operator *tree; /* gives root's rows: the cheapest cover (memo.h) */
 	uint32_t way_count;        /* what it was compared with */
 	struct rql_memo_ways ways[RQL_MEMO_WAYS];
 	uint32_t candidate_count, candidate_capacity;
 	struct rql_candidate *candidates;
 };
+
+/* What else gives the node's rows; NULL: nothing does. */
+static inline const struct rql_rel *rql_plan_alternative(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < nodes->alternative_count; i++)
+		if (nodes->alternatives[i].of == rel)
+			return nodes->alternatives[i].as;
+	return NULL;
+}
 
 #endif
