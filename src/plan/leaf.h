@@ -6,6 +6,7 @@
 #include "bind/block/wanted.h"
 #include "bind/relation/slots.h"
 #include "plan/plan_nodes.h"
+#include "plan/price_tree.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {
@@ -15,6 +16,7 @@ struct rql_planning {
 	struct rql_plan_nodes *nodes;
 	uint64_t stamp;   /* the catalog's before anything was read */
 	bool shares_maps; /* with other plans (map_cache.h) */
+	bool covered;     /* every base table is read by a leaf */
 	bool is_subplan; /* its rows are wanted while another plan is made (subplan.c) */
 	bool by_first;   /* ... and only the table of its first column may be the fact table: others cannot give it once */
 	/* Its leaf is to give a map: of this table of the block, by this column and maybe a second one (subplan.c). */
@@ -36,10 +38,7 @@ struct rql_planning {
 	uint32_t dear_relations; /* rows of so many relations are dearer joined on a GPU than the host's are; 0: none were tried */
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
 	uint32_t size_count; /* tables whose rows were counted */
-	struct rql_planning_size {
-		const struct rql_table_ref *table;
-		uint64_t rows;
-	} sizes[RQL_BLOCK_MAX_TABLES];
+	struct rql_table_size sizes[RQL_BLOCK_MAX_TABLES];
 	struct rql_plan_load *to_load;    /* rayql_auto_columns: what would serve a leaf; in arena, or NULL */
 	struct rql_structure *to_refresh; /* would serve a leaf that nothing fresh serves; borrowed */
 	bool refresh_first;               /* a leaf was found, but would rather be made from what to_refresh holds then */
@@ -47,7 +46,7 @@ struct rql_planning {
 };
 
 /* plan.c: finds leaves for rel. *covered: every base table below it is read by one. When some are not, the leaves that were
- * found may still serve a partial plan. */
+ * found may still be lent to the host, which reads the others. */
 rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered) RQL_MUST_CHECK;
 /* There are leaves: methods against the host, by price. The plan's kind is METHOD then, or the reason is kept. */
 rql_status rql_planning_decide(struct rql_planning *p) RQL_MUST_CHECK;
@@ -86,12 +85,11 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 /* What both do once rel is known to be a block: the cheapest of all structures, or none. rows NULL: an aggregate. */
 rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
                                  const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
-/* leaf.c: are leaves below rel, and the CPU above them, cheaper than this one leaf, which is none of the plan's yet? Then they
- * stay. */
-rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
-                                  bool *cheaper) RQL_MUST_CHECK;
-/* A leaf that is not wanted after all: its node becomes what it was. */
-void rql_leaf_drop(struct rql_leaf *leaf);
+/* leaf.c: rel has a leaf that joins on a GPU. Leaves below it, and the CPU above them, may be cheaper: those are found, too. */
+rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel) RQL_MUST_CHECK;
+/* What is made of leaves gives rel's rows. */
+rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel,
+                                    const struct rql_rel *as) RQL_MUST_CHECK;
 void rql_leaf_clear(struct rql_leaf *leaf);
 /* NULL: out of memory. */
 struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);

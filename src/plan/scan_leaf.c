@@ -170,7 +170,7 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 			rql_table_keep_rows(catalog, table, version, *out);
 	}
 	if (p->size_count < RQL_BLOCK_MAX_TABLES)
-		p->sizes[p->size_count++] = (struct rql_planning_size){ref, *out};
+		p->sizes[p->size_count++] = (struct rql_table_size){ref, *out};
 	return RQL_OK;
 }
 

@@ -96,8 +96,8 @@ static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const 
 
 static void close_subplan(struct subplan *s)
 {
-	while (s->nodes.leaf_count) /* the last first: a node may have been replaced twice */
-		rql_leaf_drop(&s->nodes.leaves[--s->nodes.leaf_count]);
+	while (s->nodes.leaf_count)
+		rql_leaf_clear(&s->nodes.leaves[--s->nodes.leaf_count]);
 	rql_arena_free(s->plan.arena);
 }
 
