@@ -122,6 +122,18 @@ static rql_status sort_keys(struct building *b, struct rql_error *err)
 
 /* ---- the lists of triangles ---- */
 
+static uint64_t parts_of(const struct building *b)
+{
+	return most(b->key_parts + b->marker_parts, 1);
+}
+
+/* The first primitive of a part. */
+static uint64_t first_of(const struct building *b, uint64_t part)
+{
+	const struct rql_cgrx *x = b->cgrx;
+	return part < b->key_parts ? part << x->part_log2 : x->representatives + ((part - b->key_parts) << x->part_log2);
+}
+
 static rql_status record_plan(const struct building *b, struct rql_commands *c, bool writing, struct rql_error *err)
 {
 	const struct rql_cgrx *x = b->cgrx;
@@ -140,8 +152,8 @@ static rql_status record_plan(const struct building *b, struct rql_commands *c, 
 		.base = x->spec.base,
 		.counts = {rql_span_address(&b->counts[0]), rql_span_address(&b->counts[1])},
 		.points = rql_span_address(&b->points),
-		.buckets_of = rql_span_address(&x->buckets_of),
-		.first_marker = b->key_parts << x->part_log2,
+		.buckets_of = rql_span_address(&x->buckets_of) + parts_of(b) * 4,
+		.first_marker = x->representatives,
 		.log2_bucket = x->spec.log2_bucket,
 		.writing = writing,
 	};
@@ -197,15 +209,30 @@ static rql_status count_triangles(struct building *b, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* Where the buckets of each part's triangles are listed: a shader then needs to know neither parts nor their sizes. */
+static rql_status upload_parts(const struct building *b, struct rql_error *err)
+{
+	const uint64_t parts = parts_of(b);
+	uint32_t *at = calloc(parts, sizeof(*at));
+	if (!at)
+		return rql_error_memory(err, parts * sizeof(*at), "the parts of a cgRX");
+	for (uint64_t p = 0; p < parts; p++)
+		at[p] = (uint32_t)(parts + first_of(b, p));
+	rql_status status = rql_buffer_upload(b->cgrx->buckets_of.buffer, 0, at, parts * sizeof(*at), err);
+	free(at);
+	return status;
+}
+
 static rql_status list_triangles(struct building *b, struct rql_error *err)
 {
 	struct rql_cgrx *x = b->cgrx;
 	struct rql_commands *c;
-	const uint64_t places = (b->key_parts << x->part_log2) + x->markers;
+	const uint64_t triangles = x->representatives + x->markers, parts = parts_of(b);
 	if (!b->buckets)
 		return RQL_OK;
-	RQL_TRY(rql_rt_memory(x->device, places * 12, "points of a cgRX", &b->points, err));
-	RQL_TRY(rql_rt_memory(x->device, places * 4, "buckets of a cgRX's triangles", &x->buckets_of, err));
+	RQL_TRY(rql_rt_memory(x->device, triangles * 12, "points of a cgRX", &b->points, err));
+	RQL_TRY(rql_rt_memory(x->device, (parts + triangles) * 4, "buckets of a cgRX's triangles", &x->buckets_of, err));
+	RQL_TRY(upload_parts(b, err));
 	RQL_TRY(rql_commands_new(x->device, RQL_COMMANDS_TIMED, &c, err));
 	return rql_rt_finish(c, record_plan(b, c, true, err), b->progress, &x->build_ms, err);
 }
@@ -231,7 +258,7 @@ static rql_status fill(void *state, struct rql_commands *c, uint32_t part, struc
 	RQL_TRY(rql_pipeline_get(b->cgrx->device, &fill_kernel, constants, 8, &pipeline, err));
 	const struct rql_cgrx_fill_args args = {.points = rql_span_address(&b->points),
 	                                        .out_items = input->address,
-	                                        .first = (uint64_t)part << b->cgrx->part_log2,
+	                                        .first = first_of(b, part),
 	                                        .count = part_primitives(b, part)};
 	const struct rql_use uses[] = {{b->points.buffer, RQL_READ}, {input, RQL_WRITE}};
 	rql_record_dispatch(c, "cgrx.fill", pipeline, &args, rql_div_up(args.count, RQL_RT_THREADS), uses, 2);
@@ -241,7 +268,7 @@ static rql_status fill(void *state, struct rql_commands *c, uint32_t part, struc
 static rql_status build_levels(struct building *b, struct rql_error *err)
 {
 	struct rql_cgrx *x = b->cgrx;
-	const uint64_t parts = most(b->key_parts + b->marker_parts, 1);
+	const uint64_t parts = parts_of(b);
 	uint64_t *primitives = calloc(parts, sizeof(*primitives));
 	uint8_t *masks = calloc(parts, 1);
 	rql_status status = primitives && masks ? RQL_OK : rql_error_memory(err, parts * 9, "the parts of a cgRX");
@@ -275,7 +302,7 @@ static rql_status build(struct building *b, struct rql_error *err)
 	RQL_TRY(build_levels(b, err));
 	x->build_ms += x->accel->build_ms;
 	x->bytes = x->accel->bytes + x->spec.count * (x->spec.key_bits / 8 + 4) +
-	           ((b->key_parts << x->part_log2) + x->markers) * 4 + (x->sums.buffer ? (x->spec.count + 1) * 8 : 0);
+	           (parts_of(b) + x->representatives + x->markers) * 4 + (x->sums.buffer ? (x->spec.count + 1) * 8 : 0);
 	return RQL_OK;
 }
 

@@ -61,7 +61,6 @@ rql_status rql_record_cgrx_inverse(struct rql_commands *c, const struct rql_cgrx
 	rql_rt_constants(&x->spec.space, constants);
 	constants[10] = (v->value_bits == 64 ? RQL_RT_WIDE : 0) | (v->value_signed ? RQL_RT_SIGNED : 0) |
 	                (v->tally ? RQL_RT_TALLY : 0);
-	constants[11] = x->accel->part_count > 1 ? x->part_log2 : 31;
 	RQL_TRY(rql_trace_pipeline_get(x->device, &kernels[x->spec.key_bits == 64], constants, RQL_RT_CONSTANTS, &pipeline,
 	                               err));
 	const struct rql_span *read[] = {&v->keys, &v->key_rows, &v->values, &x->keys, &x->rows, &x->buckets_of};

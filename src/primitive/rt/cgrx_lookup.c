@@ -50,7 +50,6 @@ static rql_status pipeline_of(const struct rql_cgrx_lookup *l, uint32_t run, con
 	constants[10] = (x->sums.buffer ? RQL_RT_PREFIX : 0) | (l->value_bits == 64 ? RQL_RT_WIDE : 0) |
 	                (l->value_signed ? RQL_RT_SIGNED : 0) | (l->tally ? RQL_RT_TALLY : 0) |
 	                (x->spec.lines ? RQL_RT_LINES : 0) | (l->bits.buffer ? RQL_RT_BITS : 0);
-	constants[11] = x->accel->part_count > 1 ? x->part_log2 : 31;
 	constants[12] = RQL_RX_LINES;
 	constants[13] = x->spec.log2_bucket;
 	constants[14] = run;

@@ -82,7 +82,7 @@ struct rql_cgrx_args {
 	uint64_t base, last;
 	uint64_t keys, rows; /* ascending keys */
 	uint64_t sums;       /* uint64_t[count + 1]: prefix sums (RQL_RT_PREFIX); else values by row */
-	uint64_t buckets_of; /* uint32_t a primitive */
+	uint64_t buckets_of; /* uint32_t a part: where in this list its primitives' are; then uint32_t a primitive */
 	uint64_t rows_out, counts_out, sums_out; /* rows_out: or bits */
 	uint64_t state;
 };

@@ -1,5 +1,5 @@
 #version 460
-// The nearest triangle's number.
+// Where the nearest triangle's bucket is. The list begins with where each part's are.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/rt/shaders/cgrx.glsl"
@@ -7,5 +7,5 @@ layout(location = 0) rayPayloadInEXT uint found;
 
 void main()
 {
-	found = (gl_InstanceCustomIndexEXT << PART_LOG2) + gl_PrimitiveID;
+	found = RQL_U32(args.buckets_of, gl_InstanceCustomIndexEXT) + gl_PrimitiveID;
 }
