@@ -373,6 +373,59 @@ static void expressions(void **state)
 	close_session(&s);
 }
 
+/* ---- texts that a CASE takes from several places ---- */
+static void chosen_texts(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT k, CASE WHEN k = 0 AND a > 3 THEN s ELSE '' END AS x, count(*), sum(id) FROM words GROUP BY k, x ORDER BY ALL",
+		"SELECT CASE WHEN a < 3 THEN s WHEN a < 5 THEN u WHEN a = 5 THEN 'name 7' WHEN a = 6 THEN NULL ELSE 'new' END AS x, "
+		"count(*), min(u) FROM words GROUP BY x ORDER BY ALL",
+		"SELECT CASE WHEN a > 5 THEN 'big' WHEN a > 2 THEN 'small' END AS x, typeof(x), count(*) FROM words GROUP BY x ORDER BY ALL",
+		"SELECT coalesce(s, u, 'none') AS x, count(*) AS n FROM words GROUP BY x HAVING count(*) > 20 ORDER BY n DESC, x LIMIT 9",
+		"SELECT CASE WHEN k = 1 THEN CASE WHEN a = 2 THEN coalesce(u, 'x') ELSE 'name 3' END ELSE u END AS x, sum(a) FROM words "
+		"WHERE s LIKE '%1%' GROUP BY x ORDER BY ALL",
+		/* the condition reads the text itself, and so does another key */
+		"SELECT CASE WHEN s < 'name 5' OR a = 1 THEN s ELSE u END AS x, s, count(*) FROM words GROUP BY x, s ORDER BY ALL",
+		"SELECT CASE WHEN a = 1 THEN s ELSE 'p' END AS x, CASE WHEN a = 1 THEN s ELSE 'q' END AS y, CASE WHEN a = 1 THEN 'r' "
+		"ELSE s END AS z, count(*) FROM words GROUP BY ALL ORDER BY ALL",
+		"SELECT count(DISTINCT CASE WHEN a = 1 THEN s ELSE u END) FROM words",
+		"SELECT CASE WHEN a < 4 THEN land ELSE s END AS x, coalesce(land, 'nowhere') AS y, count(*) FROM words LEFT JOIN l ON k = l.k2 "
+		"GROUP BY x, y ORDER BY ALL",
+		"SELECT id, CASE WHEN a < 4 THEN s ELSE u END AS x, CASE WHEN a < 4 THEN 'é' ELSE s END AS y FROM words WHERE id % 40 < 3 "
+		"ORDER BY id",
+		"SELECT CASE WHEN id < 0 THEN s ELSE u END AS x, count(*) FROM words WHERE id < 0 GROUP BY x",
+	};
+	(void)state;
+	bool device = has_unit("compute");
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *host = NULL;
+	assert_int_equal(rayql_connect(s.db, &host, NULL), RAYQL_OK);
+	run(s.con, "CREATE TABLE words AS SELECT i::INTEGER AS id, (hash(i) % 8)::INTEGER AS a, (i % 3)::INTEGER AS k, CASE WHEN i % 9 = 0 "
+	           "THEN NULL ELSE 'name ' || (hash(i * 3) % 60) END AS s, CASE WHEN i % 11 = 0 THEN NULL WHEN i % 4 = 0 THEN 'name ' || "
+	           "(i % 50) WHEN i % 5 = 0 THEN '' ELSE 'a longer text é ' || (hash(i * 5) % 300) END AS u FROM range(9000) q(i)");
+	run(s.con, "CREATE TABLE l AS SELECT i::INTEGER AS k2, CASE WHEN i > 0 THEN 'name ' || i END AS land FROM range(2) q(i)");
+	run(s.con, "CREATE INDEX cx ON words USING columns (*); SET rayql_force = on");
+	run(host, "SET rayql_enable_scan = off");
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		char *want = rows_of(host, queries[i], NULL);
+		for (int on = 0; on <= device; on++) {
+			if (on)
+				use(s.con, "compute");
+			expect(s.con, queries[i], "scan", want);
+			expect(s.con, "SELECT device FROM rayql_last_query()", NULL, on ? "vulkan:0\n" : "cpu\n");
+			char *plan = NULL, sql[800];
+			snprintf(sql, sizeof sql, "EXPLAIN %s", queries[i]);
+			holds(plan = rows_of(s.con, sql, NULL), "finish: RayQL");
+			assert_null(strstr(plan, "RayQL aggregate"));
+			free(plan);
+			run(s.con, "RESET rayql_device; RESET rayql_unit");
+		}
+		free(want);
+	}
+	rayql_disconnect(host);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +433,7 @@ int main(void)
 		cmocka_unit_test(scratch_counts),    cmocka_unit_test(views_and_columns),
 		cmocka_unit_test(many_shapes),       cmocka_unit_test(what_a_failure_says),
 		cmocka_unit_test(others_hear_of_it), cmocka_unit_test(expressions),
+		cmocka_unit_test(chosen_texts),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
