@@ -17,7 +17,8 @@ static const char help[] =
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
 	"  --figure N          8 to 11: joins (default 8); 12, 13: group-bys\n"
-	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27 (default 22)\n"
+	"  --host              a join of 2^N rows a side from the host's memory to the host's memory instead\n"
+	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27, with --host to 29 (default 22)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
 	"  --json FILE         write all figures\n"
@@ -309,6 +310,8 @@ static rql_status measure(struct rql_relation_bench *b, const struct shape *s, s
 
 static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 {
+	if (b->options->host)
+		return rql_garuda_host(b, err);
 	if (b->options->figure >= 12)
 		return rql_garuda_groups(b, err);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
@@ -339,13 +342,21 @@ int rql_garuda_main(int argc, char **argv)
 		}
 		if (rql_args_value(&args, "figure", &value))
 			rql_args_integer(&args, "figure", value, 8, 13, &o.figure);
+		else if (rql_args_flag(&args, "host"))
+			o.host = true;
 		else if (rql_args_value(&args, "log2-rows", &value))
-			rql_args_integer(&args, "log2-rows", value, 10, 27, &o.log2_rows);
+			rql_args_integer(&args, "log2-rows", value, 10, 29, &o.log2_rows);
 		else if (rql_args_value(&args, "runs", &value))
 			rql_args_integer(&args, "runs", value, 1, 1000, &o.runs);
 		else if (!rql_args_value(&args, "device", &o.device) && !rql_args_value(&args, "cases", &o.cases) &&
 		         !rql_args_value(&args, "json", &o.json))
 			rql_args_benchmark(&args, &benchmark);
 	}
+	if (!args.failed && !o.host && o.log2_rows > 27) {
+		fprintf(stderr, "rayql bench garuda: --log2-rows %lld takes --host; without it 27 is the most\n",
+		        (long long)o.log2_rows);
+		return 2;
+	}
+	o.unit = o.host ? RQL_UNIT_COMPUTE : RQL_UNIT_RASTER;
 	return args.failed ? 2 : rql_relation_run(&o);
 }
