@@ -35,8 +35,8 @@ static struct rql_device *choose(const struct rql_plan_context *ctx, const struc
 		struct rql_device *device = &ctx->devices->device[i];
 		if (rql_device_refused(ctx->settings, device, RQL_UNIT_COMPUTE))
 			continue;
-		if (ctx->device_ready)
-			ctx->device_ready(ctx->load_state, device);
+		if (ctx->device_ready && !ctx->device_ready(ctx->load_state, device, is_forced(ctx->settings)))
+			continue; /* it is opened in the background */
 		double ns = price_on(device, d, searches, price->mean_bytes * d->count);
 		if (ns < *least || (!best && is_forced(ctx->settings))) {
 			best = device;
