@@ -27,6 +27,10 @@ struct rql_settings {
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };
 
+/* May work of this unit run on this device, as the settings stand? NULL: yes; else why not; lives as the device. */
+const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device,
+                               enum rql_unit unit);
+
 struct rql_codes_memo;
 struct rql_map_cache;
 struct rql_map_epochs;

@@ -24,6 +24,11 @@ struct rql_cost {
 	double rays, hits;     /* rt: expected */
 	double bytes;          /* expected to be read */
 };
+/* Putting a structure into a device's memory pays off over the queries that follow: a query's price holds this part
+ * of it. So one that is asked once still loses against the CPU, and one that is asked again and again does not lose for
+ * ever because each time it alone would have to pay. What the run waits for in a driver's compiler is charged to it in full
+ * (await.h): that is done in the background, while another answers. */
+#define RQL_SETUP_REUSES 100.0
 static inline double rql_cost_total(const struct rql_cost *c)
 {
 	return c->setup_ns + c->compile_ns + c->run_ns + c->transfer_ns;
