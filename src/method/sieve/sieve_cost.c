@@ -92,10 +92,10 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 		} else {
 			e = (struct expected){.sure = guess(column, &p->predicates[t], (double)p->snapshot->rows),
 			                      .reads = 3,
-			                      .positions = p->of[t].sieve.positions};
+			                      .positions = rql_sieve_has_positions(&p->of[t].sieve)};
 			p->missing += (double)s->rows;
 			p->missing_bytes += (double)s->blocks * (RQL_STORE_BLOCK / 8.0) *
-			                    (p->of[t].sieve.vectors + (p->of[t].sieve.positions ? 32 : 0));
+			                    (p->of[t].sieve.vectors + (rql_sieve_has_positions(&p->of[t].sieve) ? 32 : 0));
 		}
 		doubt = doubt * (e.sure + e.maybe) + may * e.maybe; /* of the rows that may pass so far */
 		p->positions = p->positions && e.positions;

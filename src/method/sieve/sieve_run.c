@@ -242,7 +242,7 @@ static rql_status fill(struct making *m, struct rql_error *err)
 	if (is_cancelled(m))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	merge_bins(m);
-	if (m->form.positions)
+	if (rql_sieve_has_positions(&m->form))
 		RQL_TRY(rql_sieve_positions_make(run, m->segment, m->view, m->device, m->progress, &m->scratch, err));
 	return RQL_OK;
 }
@@ -285,7 +285,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[32])
 {
-	(void)snprintf(key, 32, "%ux%u%s", of->sieve.vectors, of->sieve.components, of->sieve.positions ? "p" : "");
+	(void)snprintf(key, 32, "%ux%u%s", of->sieve.vectors, of->sieve.components, rql_sieve_has_positions(&of->sieve) ? "p" : "");
 	return (struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = key};
 }
 

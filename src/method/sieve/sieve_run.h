@@ -66,6 +66,11 @@ struct rql_sieve_cut rql_sieve_cut(const struct rql_sieve_run *run, uint32_t i);
 /* The vector of rows with a key; NULL: all have one. */
 const uint64_t *rql_sieve_valid(const struct rql_sieve_run *run);
 
+/* Does a run of the form have positions? */
+static inline bool rql_sieve_has_positions(const struct rql_sieve_form *form)
+{
+	return form->refine == RQL_SIEVE_AUTO || form->refine == RQL_SIEVE_POSITIONS;
+}
 /* Where a segment's sieve is found, on any device; key: room for its text. */
 struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[32]);
