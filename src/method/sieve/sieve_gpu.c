@@ -266,7 +266,7 @@ static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *
 }
 
 /* Bytes of the device's memory that are wanted, and those that are not there yet. */
-static bool is_placed(const struct rql_prepared *p, uint64_t *missing, uint64_t *all)
+static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64_t *all)
 {
 	const struct rql_sieve_gpu *gpu = p->gpu;
 	const struct rql_device *device = gpu->stage.device;
@@ -288,7 +288,6 @@ static bool is_placed(const struct rql_prepared *p, uint64_t *missing, uint64_t 
 			*missing += rql_sieve_space_there(segment, of, gpu->groups[g].count, device) ? 0 : bytes;
 		}
 	}
-	return !*missing;
 }
 
 void rql_sieve_gpu_free(struct rql_prepared *p)
@@ -307,7 +306,6 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
                            struct rql_error *err)
 {
 	struct rql_sieve_gpu *gpu = calloc(1, sizeof(*gpu));
-	uint64_t missing, all;
 	if (!gpu)
 		return rql_error_memory(err, sizeof(*gpu), "a query on a GPU");
 	rql_status status = rql_stage_init(&gpu->stage, &ops, device, err);
@@ -322,10 +320,7 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
 	if (unit->unit == RQL_UNIT_COMPUTE && gpu->refine != RQL_SIEVE_POSITIONS)
 		gpu->refine = RQL_SIEVE_VALUES;
 	p->gpu = gpu;
-	RQL_TRY(group_predicates(gpu, err));
-	if (!is_placed(p, &missing, &all) && !rql_sieve_has_room(p))
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "there is no room to make the sieve");
-	return RQL_OK;
+	return group_predicates(gpu, err);
 }
 
 rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_device *device,
@@ -348,8 +343,8 @@ void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *
 	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
 	const double bytes = rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
 	uint64_t missing, resident;
-	(void)is_placed(p, &missing, &resident);
-	rql_sieve_price(p, p->gpu->cpu, out); /* what is made on the CPU first */
+	count_placed(p, &missing, &resident);
+	rql_sieve_price(p, p->gpu->cpu, out); /* for what the CPU sorts and decodes first */
 	*out = (struct rql_cost){.setup_ns = missing ? out->setup_ns + (double)missing / profile->upload_gbps : 0,
 	                         .run_ns = profile->pass_ns + bytes / profile->read_gbps,
 	                         .rows_out = rows * p->share,

@@ -117,6 +117,19 @@ struct rql_sieve_and_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_and_args, 32);
 
+/* ---- vectors made of keys ---- */
+struct rql_sieve_make_args {
+	uint64_t keys;    /* as a test's */
+	uint64_t bounds;  /* uint64_t[bins - 1]: distances from the least key, as keys are */
+	uint64_t vectors; /* those of both digits are written */
+	uint64_t valid;   /* the vector of rows with a key; 0: all have one */
+	uint64_t rows;    /* uint32_t[blocks] */
+	uint32_t bins, base, highs, lows; /* base 0: one component */
+	uint32_t words; /* of 32 rows, of the segment */
+	uint32_t wide;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_make_args, 64);
+
 /* ---- primitives (geometry/matrix.h) ---- */
 #define RQL_SIEVE_FILL_CUBES 0
 #define RQL_SIEVE_FILL_LEGS 1

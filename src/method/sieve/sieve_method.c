@@ -78,7 +78,8 @@ rql_status rql_sieve_bind(const struct rql_request *request, struct rql_device *
 	p->snapshot = rql_store_snapshot_retain(request->snapshot);
 	rql_status status = bind_predicates(request, device, unit, p, err);
 	if (status == RQL_OK)
-		status = rql_sieve_expect(p, cpu, err);
+		status = rql_sieve_expect(
+			p, cpu, unit == RQL_UNIT_CPU ? NULL : (struct rql_device *)(uintptr_t)device, err);
 	if (status == RQL_OK)
 		*out = p;
 	else

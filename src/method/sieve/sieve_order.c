@@ -1,8 +1,8 @@
 /* Rows sorted on the CPU and copied to a GPU. */
 #include "method/sieve/sieve_order.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include "method/sieve/sieve_place.h"
 
 struct ordering {
 	const struct rql_store_snapshot *snapshot;
@@ -36,13 +36,14 @@ static rql_status fill_from(struct rql_sieve_order *o, const struct ordering *st
 static rql_status fill(struct rql_sieve_order *o, const struct ordering *state, struct rql_device *gpu,
                        struct rql_error *err)
 {
-	struct rql_sieve_run *run = NULL;
+	struct rql_sieve_placed *placed = NULL; /* for its bins */
 	struct rql_mem mem;
-	RQL_TRY(rql_sieve_run_get(state->snapshot, state->segment, state->of, state->cpu, state->progress, &run, err));
+	RQL_TRY(rql_sieve_placed_get(state->snapshot, state->segment, state->of, gpu, state->cpu, state->progress,
+	                             state->uploaded, &placed, err));
 	rql_mem_init(&mem, rql_store_budget(state->snapshot), "sorting the rows of a sieve");
-	rql_status status = fill_from(o, state, &run->shape, &mem, gpu, err);
+	rql_status status = fill_from(o, state, &placed->shape, &mem, gpu, err);
 	rql_mem_clear(&mem);
-	rql_placement_release(&run->placement);
+	rql_placement_release(&placed->placement);
 	return status;
 }
 

@@ -62,9 +62,9 @@ rql_status rql_sieve_bind(const struct rql_request *request, struct rql_device *
                           enum rql_unit unit, struct rql_prepared **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_sieve_unbind(struct rql_prepared *p); /* NULL accepted */
 uint64_t rql_sieve_bound_bytes(const struct rql_prepared *p);
-rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_error *err) RQL_MUST_CHECK;
-/* May the runs that are not there be made? Else their rows are tested. */
-bool rql_sieve_has_room(const struct rql_prepared *p);
+/* gpu NULL: on the CPU. */
+rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_device *gpu,
+                            struct rql_error *err) RQL_MUST_CHECK;
 void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu, struct rql_cost *out);
 rql_status rql_sieve_select(const struct rql_prepared *p, struct rql_device *cpu, const struct rql_run *how,
                             struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;

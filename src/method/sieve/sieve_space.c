@@ -7,6 +7,7 @@
 #include "geometry/matrix.h"
 #include "method/sieve/sieve_cells.h"
 #include "method/sieve/sieve_kernels.h"
+#include "method/sieve/sieve_place.h"
 #include "shaders/method/sieve/sieve_fill.comp.h"
 
 #define WORKGROUP 128u
@@ -81,19 +82,21 @@ static void fill_gaps(struct making *m, const struct rql_store_segment *segment)
 			       m->places + (uint64_t)b * RQL_STORE_BLOCK * m->axis_count, m->axis_count * sizeof(*m->places));
 }
 
-static rql_status place_axis(struct making *m, uint32_t axis, struct rql_error *err)
+static rql_status place_axis(struct making *m, uint32_t axis, struct rql_device *gpu, struct rql_error *err)
 {
 	const struct rql_store_view *view = &m->snapshot->segments[m->segment].columns[m->of[axis].column];
-	struct rql_sieve_run *run = NULL;
+	struct rql_sieve_placed *placed = NULL; /* for its bins */
 	struct rql_sieve_sorted sorted = {0};
-	RQL_TRY(rql_sieve_run_get(m->snapshot, m->segment, &m->of[axis], m->cpu, m->progress, &run, err));
-	rql_status status = rql_sieve_sort(&run->shape, view, m->cpu, m->progress, &m->mem, &sorted, err);
+	RQL_TRY(rql_sieve_placed_get(m->snapshot, m->segment, &m->of[axis], gpu, m->cpu, m->progress, m->uploaded, &placed,
+	                             err));
+	rql_status status = rql_sieve_sort(&placed->shape, view, m->cpu, m->progress, &m->mem, &sorted, err);
 	if (status == RQL_OK)
-		status = rql_sieve_axis_make(kind_of(&m->of[axis].sieve), &run->shape, &sorted, &m->space->axes[axis], err);
+		status =
+			rql_sieve_axis_make(kind_of(&m->of[axis].sieve), &placed->shape, &sorted, &m->space->axes[axis], err);
 	if (status == RQL_OK)
 		put_places(m, axis, &sorted);
 	rql_sieve_sorted_free(&sorted, &m->mem);
-	rql_placement_release(&run->placement);
+	rql_placement_release(&placed->placement);
 	return status;
 }
 
@@ -204,7 +207,7 @@ static rql_status fill(struct making *m, struct rql_device *gpu, struct rql_erro
 	                segment->columns[0].blocks[segment->blocks - 1].rows;
 	RQL_TRY(RQL_MEM_ARRAY(&m->mem, m->places, m->primitives * m->axis_count, err));
 	for (uint32_t a = 0; a < m->axis_count; a++)
-		RQL_TRY(place_axis(m, a, err));
+		RQL_TRY(place_axis(m, a, gpu, err));
 	fill_gaps(m, segment);
 	choose_rays(m->space, &m->of[0].sieve, m->primitives);
 	if (m->space->refine == RQL_SIEVE_CELLS)
