@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "method/contents.h"
 #include "util/simd.h"
 
 #define MORSEL 8u     /* blocks */
@@ -238,33 +237,4 @@ rql_status rql_sieve_run_get(const struct rql_store_snapshot *snapshot, uint32_t
 		*out = (struct rql_sieve_run *)placement;
 	rql_error_move(err, &why);
 	return status;
-}
-
-/* ---- ahead of the first query ---- */
-rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                           struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)
-{
-	for (uint32_t s = 0; s < snapshot->segment_count && rql_sieve_can(&snapshot->columns[of->column]); s++) {
-		struct rql_sieve_run *run = NULL;
-		RQL_TRY(rql_sieve_run_get(snapshot, s, of, cpu, progress, &run, err));
-		rql_placement_release(&run->placement);
-	}
-	return RQL_OK;
-}
-
-uint64_t rql_sieve_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                         struct rql_device *cpu, uint64_t *rows)
-{
-	uint64_t bytes = 0;
-	*rows = 0;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
-		struct rql_sieve_run *run = NULL;
-		if (!rql_sieve_run_there(&snapshot->segments[s], of, cpu) ||
-		    rql_sieve_run_get(snapshot, s, of, cpu, NULL, &run, NULL) != RQL_OK)
-			continue;
-		bytes += run->placement.bytes;
-		*rows += snapshot->segments[s].rows;
-		rql_placement_release(&run->placement);
-	}
-	return bytes;
 }
