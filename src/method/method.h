@@ -48,6 +48,12 @@ enum rql_offer { RQL_OFFER_NO, RQL_OFFER_SUPERSET, RQL_OFFER_FULL };
 
 typedef rql_status rql_see_kernel(void *state, const struct rql_kernel_use *use, struct rql_error *err);
 
+/* A join of two sides that methods of READS_PAIR are asked about before there is a request, for an order of joins. */
+struct rql_pair_size {
+	double rows[2], row_bytes[2]; /* of each side */
+	double out_rows, out_bytes;   /* and what comes out; bytes of a row */
+};
+
 struct rql_prepared; /* a request bound to its structure by one method: everything that does not depend on the run */
 
 struct rql_method {
@@ -72,6 +78,8 @@ struct rql_method {
 	rql_status (*prepare)(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
 	                      struct rql_error *err);
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
+	/* What `price` says of such a join alone, without its sides. NULL: not of READS_PAIR. */
+	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
 	/* GPUs: shows every kernel that was made for the request, and those of its own that are not, which a run may have to
 	 * wait for until the driver has compiled them. The words live until `see` returns. NULL: it makes none. */
 	rql_status (*kernels)(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err);

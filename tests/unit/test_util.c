@@ -700,6 +700,30 @@ static void test_sort_of_words_is_stable(void **state)
 	}
 }
 
+static void test_sort_of_keyed_items_is_stable(void **state)
+{
+	enum { MOST = 3000 };
+	struct item {
+		uint32_t place;
+		uint64_t key;
+	} items[MOST], spare[MOST];
+	uint64_t random = 1;
+	(void)state;
+	for (uint32_t count = 0; count <= MOST; count = count * 3 / 2 + 1) {
+		for (unsigned cut = 0; cut <= 64; cut += 8) { /* from keys of 64 random bits to equal ones */
+			for (uint32_t i = 0; i < count; i++) {
+				random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+				items[i] = (struct item){i, cut < 64 ? random >> cut : 7};
+			}
+			const struct item *sorted =
+				rql_sort_keyed(items, spare, count, sizeof *items, offsetof(struct item, key));
+			for (uint32_t i = 1; i < count; i++)
+				assert_true(sorted[i - 1].key < sorted[i].key ||
+				            (sorted[i - 1].key == sorted[i].key && sorted[i - 1].place < sorted[i].place));
+		}
+	}
+}
+
 static void test_now_is_monotonic(void **state)
 {
 	(void)state;
@@ -887,6 +911,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pool_is_parallel),
 		cmocka_unit_test(test_sort_is_stable),
 		cmocka_unit_test(test_sort_of_words_is_stable),
+		cmocka_unit_test(test_sort_of_keyed_items_is_stable),
 		cmocka_unit_test(test_now_is_monotonic),
 		cmocka_unit_test(test_mac_of_known_texts),
 		cmocka_unit_test(test_files_of_others),

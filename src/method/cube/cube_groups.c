@@ -3,30 +3,11 @@
  * hierarchy's levels cost no more than its finest. Only values that can qualify are numbered, so the groups are as few
  * as possible. */
 #include "method/cube/cube_query.h"
+#include "util/sort.h"
 
 struct rql_cube_pair *rql_cube_sort_pairs(struct rql_cube_pair *pairs, struct rql_cube_pair *scratch, uint64_t count)
 {
-	uint64_t differ = 0;
-	for (uint64_t i = 1; i < count; i++)
-		differ |= pairs[i].key ^ pairs[0].key;
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		if ((differ >> shift & 0xff) == 0)
-			continue;
-		uint64_t at[256] = {0}, sum = 0;
-		for (uint64_t i = 0; i < count; i++)
-			at[pairs[i].key >> shift & 0xff]++;
-		for (unsigned b = 0; b < 256; b++) {
-			uint64_t n = at[b];
-			at[b] = sum;
-			sum += n;
-		}
-		for (uint64_t i = 0; i < count; i++)
-			scratch[at[pairs[i].key >> shift & 0xff]++] = pairs[i];
-		struct rql_cube_pair *swap = pairs;
-		pairs = scratch;
-		scratch = swap;
-	}
-	return pairs;
+	return rql_sort_keyed(pairs, scratch, count, sizeof *pairs, offsetof(struct rql_cube_pair, key));
 }
 
 uint64_t rql_cube_group_bound(const struct rql_cube *cube, const struct rql_request *request)

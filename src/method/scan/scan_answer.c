@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "util/large.h"
+#include "util/sort.h"
 
 #define CHUNK 1024u /* groups that are put out at once, a multiple of 64: words of bitmaps belong to one chunk */
 
@@ -19,33 +20,12 @@ struct answering {
 	struct rql_port *out;
 };
 
-/* Sorts by group, by bytes from the least significant. The result is in one of the two arrays, which is returned. */
+/* Sorts by group. The result is in one of the two arrays, which is returned. */
 static struct rql_scan_found *sort_found(struct rql_scan_found *found, struct rql_scan_found *scratch, uint64_t count)
 {
-	uint64_t differ[2] = {0, 0};
-	for (uint64_t i = 1; i < count; i++) {
-		differ[0] |= found[i].low ^ found[0].low;
-		differ[1] |= found[i].high ^ found[0].high;
-	}
-	for (unsigned byte = 0; byte < 16; byte++) {
-		unsigned shift = byte % 8 * 8;
-		if ((differ[byte / 8] >> shift & 0xff) == 0)
-			continue;
-		uint64_t at[256] = {0}, sum = 0;
-		for (uint64_t i = 0; i < count; i++)
-			at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++;
-		for (unsigned b = 0; b < 256; b++) {
-			uint64_t n = at[b];
-			at[b] = sum;
-			sum += n;
-		}
-		for (uint64_t i = 0; i < count; i++)
-			scratch[at[(byte < 8 ? found[i].low : found[i].high) >> shift & 0xff]++] = found[i];
-		struct rql_scan_found *swap = found;
-		found = scratch;
-		scratch = swap;
-	}
-	return found;
+	struct rql_scan_found *by_low = rql_sort_keyed(found, scratch, count, sizeof *found, offsetof(struct rql_scan_found, low));
+	return rql_sort_keyed(by_low, by_low == found ? scratch : found, count, sizeof *found,
+	                      offsetof(struct rql_scan_found, high));
 }
 
 static void add_entries(const struct rql_scan *scan, const struct rql_scan_hash *h, struct rql_scan_found *to)
@@ -86,6 +66,12 @@ static const uint64_t *stretch_rows(const struct rql_scan_groups *g, uint64_t in
 	return run ? run + in_run * g->scan->row_words : NULL;
 }
 
+/* The row is a group's, and HAVING keeps it. */
+static inline bool is_kept(const struct rql_scan *scan, const uint64_t *row)
+{
+	return *row != 0 && (!scan->wanted.test_count || rql_scan_is_wanted(scan, row));
+}
+
 static void count_stretch(void *state, uint64_t index, unsigned worker)
 {
 	const struct answering *a = state;
@@ -93,7 +79,7 @@ static void count_stretch(void *state, uint64_t index, unsigned worker)
 	const uint64_t *row = stretch_rows(a->g, index, &room);
 	(void)worker;
 	for (uint64_t i = 0; i < room && row; i++, row += words)
-		count += *row != 0;
+		count += is_kept(a->scan, row);
 	a->starts[index] = count;
 }
 
@@ -119,7 +105,7 @@ static void list_stretch(void *state, uint64_t index, unsigned worker)
 	struct rql_scan_found *to = a->found + a->starts[index];
 	(void)worker;
 	for (uint64_t i = 0; i < room && row; i++, row += words)
-		if (*row)
+		if (is_kept(a->scan, row))
 			*to++ = found_at(a->g, index * STRETCH + i, row);
 }
 
