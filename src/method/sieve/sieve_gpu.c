@@ -9,6 +9,7 @@
 
 #define WORKGROUP 256u
 #define LINE_BYTES 64.0 /* of a row that is tested */
+#define SHORT_RAYS 4u    /* of a matrix, of which so many take as long as one of others: they all are one submission */
 /* DRAWN: pixels of a row of the image, each of 32 rows of the table. */
 #define IMAGE_WIDTH 2048u
 
@@ -120,10 +121,10 @@ static rql_status place_all(struct rql_sieve_gpu *gpu, struct rql_progress *prog
 	for (uint32_t s = 0; s < gpu->p->snapshot->segment_count; s++)
 		RQL_TRY(place_segment(gpu, s, progress, err));
 	RQL_TRY(rql_sieve_tables_upload(gpu, err));
-	if (device->limits.submission_rays && gpu->rays > device->limits.submission_rays)
+	if (device->limits.submission_rays && gpu->rays / SHORT_RAYS > device->limits.submission_rays)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the sieve asks for %llu rays; device %s takes %llu at once",
 		                     (unsigned long long)gpu->rays, device->id,
-		                     (unsigned long long)device->limits.submission_rays);
+		                     (unsigned long long)device->limits.submission_rays * SHORT_RAYS);
 	gpu->stage.uploaded += gpu->tables->bytes;
 	return RQL_OK;
 }
