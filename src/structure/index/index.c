@@ -156,14 +156,30 @@ struct placing {
 	uint32_t placed;
 };
 
+/* Where the session names a GPU, a sieve is made there; what the device has no room for yet, the first query that gains
+ * from it makes. */
+static rql_status place_on_gpu(const struct placing *p, const struct rql_store_snapshot *snapshot,
+                               const struct rql_index_of *of, struct rql_error *err)
+{
+	struct rql_error why = {0};
+	rql_status status = rql_sieve_place(snapshot, of, p->ctx->settings->only, p->ctx->progress, &why);
+	if (status == RQL_ERROR_INTERRUPTED)
+		rql_error_move(err, &why);
+	rql_error_clear(&why);
+	return status == RQL_ERROR_INTERRUPTED ? status : RQL_OK;
+}
+
 static rql_status place(void *state, const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                         struct rql_error *err)
 {
 	struct placing *p = state;
 	struct rql_device *cpu = &p->ctx->structures->devices->device[0];
+	const struct rql_device *only = p->ctx->settings->only;
 	p->placed++;
-	return of->form == RQL_INDEX_SIEVE ? rql_sieve_place(snapshot, of, cpu, p->ctx->progress, err)
-	                                   : rql_index_place(snapshot, of, cpu, p->ctx->progress, err);
+	if (of->form != RQL_INDEX_SIEVE)
+		return rql_index_place(snapshot, of, cpu, p->ctx->progress, err);
+	return only && only != cpu && only->units[RQL_UNIT_COMPUTE] ? place_on_gpu(p, snapshot, of, err)
+	                                                            : rql_sieve_place(snapshot, of, cpu, p->ctx->progress, err);
 }
 
 static void note_nothing(struct rql_build_context *ctx, const struct rql_structure *s)
