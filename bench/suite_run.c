@@ -124,6 +124,8 @@ static rql_status use_unit(struct bench *b)
 		b->run->launch_us = b->gpu.floors.launch_us;
 		RQL_TRY(run_rivals(b));
 	}
+	if (chooses) /* they are opened in the background; this waits for them */
+		RQL_TRY(rql_client_run(b->con, b->err, "SELECT count(*) FROM rayql_devices()"));
 	RQL_TRY(rql_client_run(b->con, b->err, "SET rayql_device = '%s'",
 	                       chooses ? "auto" : gpu ? b->gpu.device->id : "cpu"));
 	return rql_client_run(b->con, b->err, "SET rayql_unit = '%s'", b->run->unit);

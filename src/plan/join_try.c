@@ -44,10 +44,8 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
 		struct rql_device *device = &devices->device[d];
 		struct rql_leaf here = {0};
-		if (device->kind == RQL_DEVICE_CPU || refused(g, device))
+		if (device->kind == RQL_DEVICE_CPU || refused(g, device) || !rql_await_device(g->p, device, false))
 			continue;
-		if (g->p->ctx->device_ready)
-			g->p->ctx->device_ready(g->p->ctx->load_state, device);
 		rql_status status = rql_join_try_device(g, device, &here);
 		if (status != RQL_OK) {
 			if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
@@ -85,13 +83,13 @@ static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
 }
 
 /* May a GPU's compute unit be used at all, as the session has it? */
-static bool may_compute(const struct rql_planning *p)
+static bool may_compute(struct rql_planning *p)
 {
 	const struct rql_settings *settings = p->ctx->settings;
 	if (settings->unit_forced ? settings->unit != RQL_UNIT_COMPUTE : settings->only && settings->only->kind == RQL_DEVICE_CPU)
 		return false;
 	if (!settings->only)
-		rql_devices_find(p->ctx->devices);
+		rql_await_devices(p, false);
 	bool some = false;
 	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
 		some = p->ctx->devices->device[d].kind != RQL_DEVICE_CPU &&

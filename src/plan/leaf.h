@@ -21,6 +21,11 @@ struct rql_planning {
 	bool by_first;   /* ... and only the table of its first column may be the fact table: others cannot give it once */
 	/* Its leaf is to give a map: of this table of the block, by this column and maybe a second one (subplan.c). */
 	const struct rql_expr *keyed, *keyed_second; /* COLUMNs, or NULL */
+	/* The keys by which sides of this plan, and of those that it is a sub-plan of, are reduced (scan_reduction.h). */
+	const struct rql_reduction {
+		const struct rql_rel *keys;
+		const struct rql_reduction *next;
+	} *reductions;
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
 	const struct rql_above *above; /* the aggregate at hand; NULL: its rows are not those of the plan's node */
@@ -28,6 +33,7 @@ struct rql_planning {
 	const char *scalars; /* who gave the values of scalar subqueries (scalar.c); NULL: there are none */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
+	bool awaits_devices; /* GPUs are being opened: the plan is made without them (await.h) */
 	bool comparing;      /* a leaf of joined rows with leaves below it: no other such leaf is looked for */
 	uint32_t dear_relations; /* rows of so many relations are dearer joined on a GPU than the host's are; 0: none were tried */
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
@@ -59,6 +65,9 @@ struct rql_subplan_map {
 };
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, struct rql_subplan_map *out,
                            bool *found, const char **how, struct rql_error *err) RQL_MUST_CHECK;
+/* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
+rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
+                              struct rql_error *err) RQL_MUST_CHECK;
 void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);

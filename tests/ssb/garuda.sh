@@ -7,16 +7,22 @@ units="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units 
 raster=$("$rayql" -list -noheader -c "$units") || exit 1
 [ "$raster" = 1 ] || { echo "there is no device vulkan:0 with unit raster"; exit 77; }
 export RAYQL_VULKAN_VALIDATION=1
-for figure in 10 11; do
-	"$rayql" bench garuda --device vulkan:0 --figure $figure --log2-rows 11 --runs 1 --json "$folder/garuda.json" \
+for figure in 10 11 13; do
+	case $figure in 13) cases="3 keys" ;; *) cases="" ;; esac
+	"$rayql" bench garuda --device vulkan:0 --figure $figure --cases "$cases" --log2-rows 11 --runs 1 --json "$folder/garuda.json" \
 		>"$folder/out" 2>&1 || { cat "$folder/out"; echo "failed"; exit 1; }
 	if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
 	python3 - "$folder/garuda.json" $figure <<'PY'
 import json, sys
 cases = json.load(open(sys.argv[1]))["cases"]
-want = {"10": 7, "11": 2}[sys.argv[2]]
+ways, want = {"10": (3, 7), "11": (3, 2), "13": (3, 2)}[sys.argv[2]]
 right = [c for c in cases if c.get("right")]
-points = [c for c in cases if "layers" in c]
-assert len(cases) == 3 * want and len(right) == 2 * want and len(points) == want, cases
+points = [c for c in cases if "layers" in c or "rounds" in c]
+told = want if sys.argv[2] == "13" else 2 * want # how many points were drawn
+assert len(cases) == ways * want + told and len(right) == ways * want and len(points) == told, cases
 PY
 done
+"$rayql" bench garuda --device vulkan:0 --host --log2-rows 12 --runs 1 --json "$folder/garuda.json" >"$folder/out" 2>&1 ||
+	{ cat "$folder/out"; echo "failed"; exit 1; }
+if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
+grep -q 'host to host.*right' "$folder/out"

@@ -1,8 +1,8 @@
 /* Rows of a form, fetched from a GPU, become a batch of the host: ordered, cut to a limit, decoded. For
  * materialise_*.c.
  *
- * Floor: over the link, the fields (4 or 8 bytes) of each column that an output or an order key reads, of all rows.
- * Then for each order key 8 bytes a row written and read once to find the first ones, and, of the rows that are
+ * Floor: over the link, the fields (4 or 8 bytes) of each column that an output or an order key reads, of all rows; of
+ * a limit without an order, or of a top-N that the device makes (materialise_top.h), of the wanted ones alone. Then for each order key 8 bytes a row written and read once to find the first ones, and, of the rows that are
  * sorted, records of 8 bytes a key and 8 more, read and written by each pass. At last a field read and a value
  * written, of the wanted rows only. */
 #ifndef RQL_METHOD_MATERIALISE_H
@@ -33,6 +33,14 @@ static inline uint64_t rql_materialise_field(const void *fields, uint32_t bits, 
 {
 	return bits == 32 ? ((const uint32_t *)fields)[row] : ((const uint64_t *)fields)[row];
 }
+
+/* How an order's key becomes a number that ascends as the order says (materialise_order.c). */
+struct rql_materialise_key {
+	uint32_t bits; /* of the number */
+	bool real, descending, nulls_first;
+	uint64_t null_field; /* of codes: the dictionary's entry of NULL plus 1; else 0 */
+};
+struct rql_materialise_key rql_materialise_key(const struct rql_materialise *m, const struct rql_row_order *order);
 
 /* materialise_order.c: the wanted rows' numbers in their order, in the crew's memory; *picked NULL: those from the
  * offset on, as they stand. */

@@ -1,10 +1,11 @@
-/* Rows that lie on a GPU as a batch: a stage that passes nothing itself. What lies behind its input is fetched once
- * that is done, the number of rows first, then the columns that somebody reads; the host does the rest. */
+/* Rows that lie on a GPU as a batch. What lies behind the stage's input is fetched once that is done, the number of rows
+ * first, then the columns that somebody reads, or only the first rows of an order (materialise_top.h); the host does the
+ * rest. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "method/materialise/materialise.h"
+#include "method/materialise/materialise_top.h"
 
 #define COUNT_BYTES 8u
 /* On one thread: a field made a value of the host's; a key made a word and looked at; a row sorted, each key. About
@@ -12,6 +13,8 @@
 #define VALUE_NS 2.0
 #define KEY_NS 2.0
 #define SORTED_NS 25.0
+#define TOP_PASSES 11 /* of a top-N on the device, without the gathering of columns */
+#define TOP_BYTES 80.0 /* a row there: the word written once and read nine times */
 
 struct rql_prepared {
 	struct rql_stage stage;
@@ -23,6 +26,8 @@ struct context {
 	struct rql_stage_context base;
 	struct rql_columns_port in;
 	struct rql_buffer *seen; /* READBACK: the number of rows */
+	bool finds_first;        /* the device finds the first rows */
+	struct rql_materialise_top top;
 };
 
 /* Of a run: what take leaves. */
@@ -34,16 +39,6 @@ struct fetched {
 static struct rql_prepared *prepared_of(const struct rql_stage *stage)
 {
 	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
-
-static bool reads(const struct rql_materialise *m, uint32_t column)
-{
-	bool some = false;
-	for (uint32_t i = 0; i < m->output_count && !some; i++)
-		some = m->outputs[i].source.index == column;
-	for (uint32_t i = 0; i < m->order_count && !some; i++)
-		some = m->orders[i].source.index == column;
-	return some;
 }
 
 /* ---- the stage ---- */
@@ -65,8 +60,11 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 		return rql_error_memory(err, sizeof(*x), "a query's rows");
 	*out = &x->base;
 	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &x->in);
-	return rql_stage_buffer_new(stage->device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of a query's rows",
-	                            &x->seen, err);
+	RQL_TRY(rql_stage_buffer_new(stage->device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of a query's rows",
+	                             &x->seen, err));
+	const struct rql_materialise *m = &prepared_of(stage)->m;
+	x->finds_first = rql_materialise_top_pays(m, (double)x->in.room);
+	return x->finds_first ? rql_materialise_top_open(m, stage->device, &x->in, &x->top, err) : RQL_OK;
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -74,6 +72,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	struct context *x = (struct context *)base;
 	(void)stage;
 	rql_stage_buffer_free(x->seen);
+	rql_materialise_top_close(&x->top);
 	free(x);
 }
 
@@ -88,19 +87,20 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	(void)stage;
-	(void)err;
 	rql_record_copy(commands, x->in.count, x->in.count_at, x->seen, 0, COUNT_BYTES);
-	return RQL_OK;
+	return x->finds_first ? rql_materialise_top_record(&prepared_of(stage)->m, &x->top, commands, err) : RQL_OK;
 }
 
 static rql_status fetch(const struct rql_prepared *p, const struct context *x, struct fetched *f, struct rql_port *out,
                         struct rql_error *err)
 {
 	const struct rql_store_snapshot *form = p->m.form;
+	const uint64_t wanted = p->m.limit > UINT64_MAX - p->m.offset ? UINT64_MAX : p->m.limit + p->m.offset;
+	if (!p->m.order_count && f->rows.count > wanted)
+		f->rows.count = wanted;
 	for (uint32_t c = 0; c < form->column_count && f->rows.count; c++) {
 		const uint64_t bytes = f->rows.count * (rql_form_bits(&form->columns[c]) / 8);
-		if (!reads(&p->m, c))
+		if (!rql_materialise_reads(&p->m, c))
 			continue;
 		void *fields = rql_mem_alloc(&f->mem, bytes, 1, err);
 		if (!fields)
@@ -126,13 +126,17 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 	run->port->cells_read = run->port->cells_covered = f->rows.count;
 	if (run->timed)
 		RQL_TRY(rql_stage_times(base, run->arena, run->port, err));
-	return fetch(p, x, f, run->port, err);
+	bool found = false;
+	if (x->finds_first)
+		RQL_TRY(rql_stage_on_host(
+			rql_materialise_top_take(&p->m, &x->top, &f->mem, &f->rows, &run->port->bytes_read, &found, err), err));
+	return found ? RQL_OK : fetch(p, x, f, run->port, err);
 }
 
-static uint64_t no_bytes(const struct rql_stage *stage)
+static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	(void)stage;
-	return 0;
+	const struct rql_prepared *p = prepared_of(stage);
+	return rql_materialise_top_pays(&p->m, p->from.rows) ? rql_materialise_top_bytes(&p->m, rql_form_room(p->from.rows)) : 0;
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -141,7 +145,7 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .fits = fits,
                                          .record = record,
                                          .take = take,
-                                         .bytes = no_bytes};
+                                         .bytes = bytes_of};
 
 /* ---- the method ---- */
 
@@ -234,18 +238,21 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_materialise *m = &p->m;
+	const bool top = rql_materialise_top_pays(m, p->from.rows);
 	const double rows = p->from.rows, threads = rql_pool_threads(device->pool);
 	double wanted = rows > (double)m->offset ? rows - (double)m->offset : 0, bytes = 0;
 	struct rql_cost in;
 	wanted = wanted < (double)m->limit ? wanted : (double)m->limit;
+	const double fetched = top ? rql_materialise_top_room(m) : m->order_count ? rows : wanted + (double)m->offset;
 	for (uint32_t c = 0; c < m->form->column_count; c++)
-		bytes += reads(m, c) ? rows * (rql_form_bits(&m->form->columns[c]) / 8) : 0;
+		bytes += rql_materialise_reads(m, c) ? fetched * (rql_form_bits(&m->form->columns[c]) / 8) : 0;
 	double host_ns = wanted * m->output_count * VALUE_NS;
 	if (m->order_count) {
 		const double sorted = m->limit == UINT64_MAX ? rows : wanted + (double)m->offset;
-		host_ns += rows * KEY_NS + sorted * m->order_count * SORTED_NS;
+		host_ns += fetched * KEY_NS + sorted * m->order_count * SORTED_NS;
 	}
-	*out = (struct rql_cost){.run_ns = device->profile.submit_ns,
+	const double top_ns = top ? TOP_PASSES * device->profile.pass_ns + rows * TOP_BYTES / device->profile.read_gbps : 0;
+	*out = (struct rql_cost){.run_ns = device->profile.submit_ns + top_ns,
 	                         .transfer_ns = bytes / device->profile.download_gbps + host_ns / threads,
 	                         .rows_out = wanted,
 	                         .cells = rows,

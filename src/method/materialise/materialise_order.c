@@ -16,9 +16,8 @@
 
 struct key {
 	const void *fields;
-	uint32_t field_bits, bits;
-	bool real, descending, nulls_first;
-	uint64_t null_field; /* of codes: the dictionary's entry of NULL plus 1; else 0 */
+	uint32_t field_bits;
+	struct rql_materialise_key of;
 };
 
 struct ordering {
@@ -32,37 +31,43 @@ struct ordering {
 	uint64_t *records;
 };
 
-static struct key key_of(const struct rql_materialise *m, const struct rql_materialise_rows *rows,
-                         const struct rql_row_order *order)
+struct rql_materialise_key rql_materialise_key(const struct rql_materialise *m, const struct rql_row_order *order)
 {
 	const struct rql_store_column *c = &m->form->columns[order->source.index];
 	const rql_uint128 most = c->kind == RQL_STORE_CODED ? c->dimension->count
 	                                                    : (rql_uint128)(c->greatest - c->least) + 1;
+	return (struct rql_materialise_key){
+		.bits = c->kind == RQL_STORE_REAL ? 64 : rql_bits_for(most),
+		.real = c->kind == RQL_STORE_REAL,
+		.descending = order->descending,
+		.nulls_first = order->nulls_first,
+		.null_field = c->kind == RQL_STORE_CODED && c->dimension->has_null ? c->dimension->count : 0};
+}
+
+static struct key key_of(const struct rql_materialise *m, const struct rql_materialise_rows *rows,
+                         const struct rql_row_order *order)
+{
 	return (struct key){.fields = rows->fields[order->source.index],
-	                    .field_bits = rql_form_bits(c),
-	                    .bits = c->kind == RQL_STORE_REAL ? 64 : rql_bits_for(most),
-	                    .real = c->kind == RQL_STORE_REAL,
-	                    .descending = order->descending,
-	                    .nulls_first = order->nulls_first,
-	                    .null_field = c->kind == RQL_STORE_CODED && c->dimension->has_null ? c->dimension->count : 0};
+	                    .field_bits = rql_form_bits(&m->form->columns[order->source.index]),
+	                    .of = rql_materialise_key(m, order)};
 }
 
 /* The key's bits of a row, in the most significant ones of a word. */
 static uint64_t word_of(const struct key *k, uint64_t row)
 {
 	uint64_t f = rql_materialise_field(k->fields, k->field_bits, row);
-	f = f == k->null_field ? 0 : f;
-	if (k->real && f) { /* no number's place is 0 */
+	f = f == k->of.null_field ? 0 : f;
+	if (k->of.real && f) { /* no number's place is 0 */
 		const uint64_t bits = ~f;
 		double value;
 		memcpy(&value, &bits, sizeof value);
 		f = rql_real_place(value);
 	}
-	if (k->descending)
-		f = k->nulls_first ? 0 - f : ~f;
+	if (k->of.descending)
+		f = k->of.nulls_first ? 0 - f : ~f;
 	else
-		f = k->nulls_first ? f : f - 1;
-	return k->bits ? f << (64 - k->bits) : 0;
+		f = k->of.nulls_first ? f : f - 1;
+	return k->of.bits ? f << (64 - k->of.bits) : 0;
 }
 
 static void first_words(void *state, uint64_t chunk, unsigned worker)
@@ -142,7 +147,7 @@ static rql_status sort_rows(struct ordering *o, const struct rql_crew *crew, con
 	struct rql_records sort = {.rows = o->count, .words = o->words, .limbs = o->key_count, .limb_bits = bits};
 	uint64_t *out;
 	for (uint32_t k = 0; k < o->key_count; k++)
-		bits[k] = o->keys[k].bits;
+		bits[k] = o->keys[k].of.bits;
 	RQL_TRY(RQL_MEM_ARRAY(crew->mem, sort.records, o->count * o->words, err));
 	RQL_TRY(RQL_MEM_ARRAY(crew->mem, sort.scratch, o->count * o->words, err));
 	o->records = sort.records;

@@ -1,0 +1,290 @@
+/* The group-bys of GARUDA's figures 12 and 13 (papers/004, 6.4) on one partition in a device's memory: by hash images,
+ * totals by atomics of fragments and by blending, and by compute. Data and checks are those of rayql bench device. */
+#include "garuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "primitive/raster/group_by.h"
+
+static const struct shape {
+	int figure;
+	const char *name;
+	uint32_t log2_groups, log2_a_group; /* one of them; 0: the other says it */
+	uint32_t key_words;
+	bool sum;
+} shapes[] = {
+	{12, "SGO1's shape (2^11 groups)", 11, 0, 1, true},
+	{12, "SGO2's and SGO3's shape (4 rows a group)", 0, 2, 1, true},
+	{12, "2^8 groups", 8, 0, 1, true},
+	{12, "2^12 groups", 12, 0, 1, true},
+	{12, "2^16 groups", 16, 0, 1, true},
+	{12, "2^20 groups", 20, 0, 1, true},
+	{12, "2^24 groups", 24, 0, 1, true},
+	{13, "SGO2's shape, COUNT", 0, 2, 1, false},
+	{13, "SGO2's shape, SUM", 0, 2, 1, true},
+	{13, "MGO1's shape, 2 keys, COUNT", 0, 2, 2, false},
+	{13, "MGO1's shape, 2 keys, SUM", 0, 2, 2, true},
+	{13, "MGO2's shape, 3 keys, COUNT", 0, 2, 3, false},
+	{13, "MGO2's shape, 3 keys, SUM", 0, 2, 3, true},
+};
+
+#define ROUNDS 16u
+#define SAFE_ROWS (RQL_RASTER_EXACT_ROWS / 4) /* of a group in the mean, for one pass of blending */
+
+struct group_case {
+	struct rql_relation_case base;
+	const struct shape *shape;
+	struct rql_relation_bench_args data;
+	struct rql_raster_group_by raster;
+	struct rql_group_by rival;
+	struct rql_buffer *counts, *reference[3];
+	uint64_t groups;
+};
+
+static uint64_t *results_of(const struct rql_relation_bench *b)
+{
+	return b->results->map;
+}
+
+static rql_status reference_of(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
+{
+	struct rql_relation_bench_args args = one->data;
+	const uint64_t bytes = (UINT64_C(1) << args.log2_range) * 8;
+	RQL_TRY(rql_relation_fill(b, one->counts, 0, bytes, 0, err));
+	args.column_to[0] = one->counts->address;
+	for (uint32_t i = 0; i < 3; i++) {
+		RQL_TRY(rql_relation_fill(b, one->reference[i], 0, bytes, i == 1 ? UINT32_MAX : 0, err));
+		args.column_to[1 + i] = one->reference[i]->address;
+	}
+	return rql_relation_data(b, RQL_BENCH_GROUP_SUM, &args, err);
+}
+
+/* Keys, values and how many groups there are. Further words of a key follow from the first, as an order's date from its
+ * number; they lie in memory of their own. */
+static rql_status make_rows(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
+{
+	struct rql_raster_group_by *by = &one->raster;
+	RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->values.buffer, err));
+	for (uint32_t w = by->key_words; w-- > 0;) { /* the first one at last: its address stays */
+		RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->keys[w].buffer, err));
+		one->data.keys = by->keys[w].buffer->address;
+		one->data.column[0] = by->values.buffer->address;
+		RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &one->data, err));
+	}
+	const uint64_t bytes = (UINT64_C(1) << one->data.log2_range) * 8;
+	RQL_TRY(rql_relation_buffer(b, bytes, &one->counts, err));
+	for (uint32_t i = 0; i < 3; i++)
+		RQL_TRY(rql_relation_buffer(b, bytes, &one->reference[i], err));
+	RQL_TRY(reference_of(b, one, err));
+	struct rql_relation_bench_args args = one->data;
+	args.rows = UINT64_C(1) << one->data.log2_range;
+	args.column_to[0] = one->counts->address;
+	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_relation_data(b, RQL_BENCH_COUNT_GROUPS, &args, err));
+	one->groups = results_of(b)[0];
+	one->base.floor_bytes = (double)by->count * 4 * (by->key_words + one->shape->sum) +
+	                        (double)one->groups * (4 * by->key_words + 8 + 8 * one->shape->sum);
+	return RQL_OK;
+}
+
+/* ---- hash images ---- */
+
+static rql_status make_raster(struct rql_relation_bench *b, struct group_case *one, enum rql_raster_totals totals,
+                              struct rql_error *err)
+{
+	struct rql_raster_group_by *by = &one->raster;
+	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
+	by->totals = totals;
+	by->hashed = 1; /* the most diverse */
+	by->rounds = ROUNDS;
+	by->log2_side = (one->data.log2_range + 3) / 2; /* pixels: 4 to 8 times the groups */
+	by->log2_side = by->log2_side < 14 ? by->log2_side : 14;
+	by->wanted = one->shape->sum ? RQL_RASTER_SUM : 0;
+	by->value_bits = 32;
+	by->few_a_group = by->count >> one->data.log2_range <= SAFE_ROWS;
+	by->capacity = one->groups;
+	RQL_TRY(rql_relation_buffer(b, by->capacity * 4, &by->heads.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, by->capacity * 8, &by->counts.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, by->capacity * 16, &by->sums.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 8, &by->groups.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 8, &by->inexact.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->rest.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 16 * (ROUNDS + 1), &by->drawn.buffer, err));
+	one->base.scratch_bytes = rql_raster_group_by_temp_bytes(by);
+	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &by->temp.buffer, err));
+	rql_raster_group_by_images(by, specs);
+	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
+		if (specs[i].width) {
+			RQL_TRY(rql_image_new(b->device, &specs[i], "the benchmark's images", &by->images[i], err));
+			one->base.scratch_bytes += by->images[i]->bytes;
+		}
+	return RQL_OK;
+}
+
+static rql_status record_raster(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
+{
+	return rql_record_raster_group_by(c, &((struct group_case *)base->state)->raster, err);
+}
+
+static rql_status check_against(struct rql_relation_bench *b, struct group_case *one, uint64_t keys, uint64_t counts,
+                                uint64_t sums, uint32_t flags, bool *good, struct rql_error *err)
+{
+	RQL_TRY(reference_of(b, one, err));
+	struct rql_relation_bench_args args = one->data;
+	args.rows = one->groups;
+	args.keys_to = keys;
+	args.column[0] = counts;
+	args.column[1] = sums;
+	args.column_to[0] = one->counts->address;
+	for (uint32_t k = 0; k < 3; k++)
+		args.column_to[1 + k] = one->reference[k]->address;
+	args.flags = flags;
+	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_relation_data(b, RQL_BENCH_GROUP_CHECK, &args, err));
+	*good = results_of(b)[2] == 0;
+	return RQL_OK;
+}
+
+static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
+                               struct rql_error *err)
+{
+	struct group_case *one = base->state;
+	const struct rql_raster_group_by *by = &one->raster;
+	const bool blends = by->totals == RQL_RASTER_BLENDING;
+	uint64_t groups, inexact = 0;
+	uint32_t drawn[4 * (ROUNDS + 1)];
+	RQL_TRY(rql_buffer_download(by->groups.buffer, 0, &groups, 8, err));
+	RQL_TRY(rql_buffer_download(by->drawn.buffer, 0, drawn, sizeof drawn, err));
+	if (blends)
+		RQL_TRY(rql_buffer_download(by->inexact.buffer, 0, &inexact, 8, err));
+	*good = groups == one->groups && drawn[4 * ROUNDS] == 0 && inexact == 0;
+	if (*good)
+		RQL_TRY(check_against(b, one, by->heads.buffer->address, by->counts.buffer->address,
+		                      one->shape->sum ? by->sums.buffer->address : 0, RQL_BENCH_HEADS | RQL_BENCH_WIDE_SUMS, good,
+		                      err));
+	RQL_TRY(rql_relation_fill(b, by->counts.buffer, 0, by->counts.buffer->bytes, UINT32_MAX, err));
+	return rql_relation_fill(b, by->groups.buffer, 0, 8, UINT32_MAX, err);
+}
+
+static rql_status report_points(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
+{
+	uint32_t drawn[4 * (ROUNDS + 1)], rounds = 0;
+	uint64_t points = 0;
+	RQL_TRY(rql_buffer_download(one->raster.drawn.buffer, 0, drawn, sizeof drawn, err));
+	for (uint32_t r = 0; r < ROUNDS; r++) {
+		points += drawn[4 * r];
+		rounds += drawn[4 * r] > 0;
+	}
+	printf("%-44s points %llu + %llu (%.2f a row), %u rounds in use, %llu groups\n", one->base.name,
+	       (unsigned long long)points, (unsigned long long)one->raster.count,
+	       1 + (double)points / (double)one->raster.count, rounds, (unsigned long long)one->groups);
+	struct rql_strbuf *j = &b->json;
+	rql_strbuf_put(j, ",\n  {");
+	rql_json_string(j, "case", one->base.name);
+	rql_json_string(j, "variant", "points of hash images");
+	rql_json_count(j, "grouping", points);
+	rql_json_count(j, "totals", one->raster.count);
+	rql_json_count(j, "rounds", rounds);
+	rql_json_count(j, "groups", one->groups);
+	rql_strbuf_put(j, "}");
+	return RQL_OK;
+}
+
+static rql_status measure_raster(struct rql_relation_bench *b, struct group_case *one, enum rql_raster_totals totals,
+                                 struct rql_error *err)
+{
+	static const struct rql_relation_variant variants[] = {
+		[RQL_RASTER_ATOMICS] = {.name = "hash images, atomics"},
+		[RQL_RASTER_BLENDING] = {.name = "hash images, blending"}};
+	const uint32_t kept = b->buffer_count;
+	one->base.record = record_raster;
+	one->base.check = check_raster;
+	rql_status status = make_raster(b, one, totals, err);
+	if (status == RQL_OK)
+		status = rql_relation_measure(b, &one->base, &variants[totals], err);
+	if (status == RQL_OK && totals == RQL_RASTER_ATOMICS)
+		status = report_points(b, one, err);
+	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++) {
+		rql_image_free(one->raster.images[i]);
+		one->raster.images[i] = NULL;
+	}
+	rql_relation_drop_to(b, kept);
+	return status;
+}
+
+/* ---- compute ---- */
+
+static rql_status record_rival(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
+{
+	return rql_record_group_by(c, &((struct group_case *)base->state)->rival, err);
+}
+
+static rql_status check_rival(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
+                              struct rql_error *err)
+{
+	struct group_case *one = base->state;
+	const struct rql_group_by *g = &one->rival;
+	uint64_t result[2];
+	RQL_TRY(rql_buffer_download(g->result.buffer, 0, result, 16, err));
+	*good = result[0] == one->groups && result[1] == 0;
+	if (*good)
+		RQL_TRY(check_against(b, one, g->keys_out.buffer->address, g->counts.buffer->address,
+		                      one->shape->sum ? g->columns[0].sum.buffer->address : 0, 0, good, err));
+	RQL_TRY(rql_relation_fill(b, g->counts.buffer, 0, g->counts.buffer->bytes, UINT32_MAX, err));
+	return rql_relation_fill(b, g->result.buffer, 0, 16, UINT32_MAX, err);
+}
+
+/* By the first word alone, which says the others: less to read than the images have. */
+static rql_status measure_rival(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
+{
+	static const struct rql_relation_variant compute = {.name = "compute"};
+	struct rql_group_by *g = &one->rival;
+	g->key_bits = 32;
+	g->count = one->raster.count;
+	g->keys = one->raster.keys[0];
+	g->capacity = g->guess = one->groups;
+	RQL_TRY(rql_relation_buffer(b, g->capacity * 4, &g->keys_out.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, g->capacity * 8, &g->counts.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, 16, &g->result.buffer, err));
+	if (one->shape->sum) {
+		g->column_count = 1;
+		g->columns[0] = (struct rql_group_by_column){.bits = 32, .is_signed = true, .values = one->raster.values};
+		RQL_TRY(rql_relation_buffer(b, g->capacity * 8, &g->columns[0].sum.buffer, err));
+	}
+	one->base.scratch_bytes = rql_group_by_temp_bytes(g);
+	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &g->temp.buffer, err));
+	one->base.record = record_rival;
+	one->base.check = check_rival;
+	return rql_relation_measure(b, &one->base, &compute, err);
+}
+
+static rql_status measure(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
+{
+	RQL_TRY(make_rows(b, one, err));
+	RQL_TRY(measure_raster(b, one, RQL_RASTER_ATOMICS, err));
+	RQL_TRY(measure_raster(b, one, RQL_RASTER_BLENDING, err));
+	return measure_rival(b, one, err);
+}
+
+rql_status rql_garuda_groups(struct rql_relation_bench *b, struct rql_error *err)
+{
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+		const struct shape *s = &shapes[i];
+		const uint32_t log2_rows = (uint32_t)b->options->log2_rows;
+		struct group_case one = {.shape = s};
+		if (s->figure != b->options->figure || !rql_relation_wanted(b, s->name) || s->log2_groups > log2_rows)
+			continue;
+		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
+		one.base.state = &one;
+		one.raster.count = UINT64_C(1) << log2_rows;
+		one.raster.key_words = s->key_words;
+		one.data.rows = one.raster.count;
+		one.data.log2_range = s->log2_groups ? s->log2_groups : log2_rows - s->log2_a_group;
+		rql_status status = measure(b, &one, err);
+		rql_relation_drop(b);
+		RQL_TRY(status);
+	}
+	return RQL_OK;
+}

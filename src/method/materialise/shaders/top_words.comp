@@ -1,0 +1,35 @@
+#version 460
+// The first key of each row as a word, of which the greatest come first: the complement of materialise_order.c's.
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "method/materialise/shaders/top.glsl"
+
+// rql_real_place of column/value.h, of a field.
+uint64_t place_of(uint64_t field)
+{
+	uint64_t bits = ~field;
+	if ((bits & 0x7ffffffffffffffful) > 0x7ff0000000000000ul)
+		return ~0ul;
+	if (bits == 0x8000000000000000ul)
+		bits = 0ul;
+	return bits >> 63 != 0ul ? ~bits : bits | 0x8000000000000000ul;
+}
+
+void main()
+{
+	uint64_t i = rql_group() * RQL_TOP_THREADS + gl_LocalInvocationIndex;
+	if (i >= rql_rows())
+		return;
+	uint row = uint(i);
+	uint64_t f = args.field_bits == 64u ? rql_u64s(args.fields).at[row] : uint64_t(rql_u32s(args.fields).at[row]);
+	bool first = (args.flags & RQL_TOP_NULLS_FIRST) != 0u;
+	if (f == args.null_field)
+		f = 0ul;
+	if ((args.flags & RQL_TOP_REAL) != 0u && f != 0ul)
+		f = place_of(f);
+	if ((args.flags & RQL_TOP_DESCENDING) != 0u)
+		f = first ? 0ul - f : ~f;
+	else
+		f = first ? f : f - 1ul;
+	rql_u64s(args.words).at[row] = args.key_bits != 0u ? ~(f << 64u - args.key_bits) : 0ul;
+}

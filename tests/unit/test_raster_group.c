@@ -1,0 +1,425 @@
+/* Group-bys by hash images against plain loops, on random rows: duplicates, keys of one to seven words, both ways of
+ * totals, rounds that are too few, capacities that are too small, extreme values, no rows. The device is the one that
+ * RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. The seed is fixed and printed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/device_internal.h"
+#include "device/fault/fault.h"
+#include "primitive/raster/group_by.h"
+#include "vulkan_fixture.h"
+
+#define SEED UINT64_C(42)
+
+__extension__ typedef __int128 wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
+
+static struct rql_devices *devices;
+static struct rql_device *device;
+static uint64_t random_state = SEED;
+
+static uint64_t drawn(void)
+{
+	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static void *array(uint64_t count, size_t size)
+{
+	void *memory = calloc(count + 1, size);
+	assert_non_null(memory);
+	return memory;
+}
+
+struct shape {
+	enum rql_raster_totals totals;
+	uint32_t rows, key_words, hashed, range; /* each word of a key is one of `range` values */
+	uint32_t log2_side, rounds, capacity, value_bits;
+	unsigned wanted;
+	bool few_a_group;
+};
+
+struct world {
+	struct shape shape;
+	uint32_t *keys[RQL_RASTER_KEY_WORDS];
+	int64_t *values;
+	struct rql_raster_group_by by;
+	uint64_t groups, inexact;
+	uint32_t drawn[4 * (RQL_RASTER_ROUNDS + 1)];
+	uint32_t *heads, *rest;
+	uint64_t *counts;
+	unsigned_wide *sums;
+	int64_t *least, *greatest;
+};
+
+static void world_draw(struct world *w)
+{
+	const struct shape *s = &w->shape;
+	for (uint32_t k = 0; k < s->key_words; k++) {
+		w->keys[k] = array(s->rows, 4);
+		for (uint32_t i = 0; i < s->rows; i++) /* 0 and the greatest word are among them */
+			w->keys[k][i] = (uint32_t)(drawn() % s->range) * (s->range > 1 ? UINT32_MAX / (s->range - 1) : 1);
+	}
+	w->values = array(s->rows, 8);
+	for (uint32_t i = 0; i < s->rows; i++) {
+		const uint64_t kind = drawn() % 8, low = s->value_bits == 64 ? (uint64_t)INT64_MIN : (uint64_t)(int64_t)INT32_MIN;
+		w->values[i] = (int64_t)(kind == 0 ? low : kind == 1 ? ~low : kind == 2 ? 0 : drawn());
+		if (s->value_bits != 64)
+			w->values[i] = (int32_t)w->values[i];
+	}
+}
+
+static rql_status memory(struct rql_span *out, uint64_t bytes, struct rql_error *err)
+{
+	return rql_buffer_new(device, bytes + 8, RQL_MEMORY_DEVICE, "a test's memory", &out->buffer, err);
+}
+
+static rql_status upload(struct rql_span *out, const void *from, uint64_t bytes, struct rql_error *err)
+{
+	RQL_TRY(memory(out, bytes, err));
+	return rql_buffer_upload(out->buffer, 0, from, bytes, err);
+}
+
+static rql_status upload_values(struct world *w, struct rql_error *err)
+{
+	const uint32_t bytes = w->shape.value_bits / 8;
+	uint8_t *packed = array(w->shape.rows, 8);
+	for (uint32_t i = 0; i < w->shape.rows; i++)
+		memcpy(packed + (uint64_t)i * bytes, &w->values[i], bytes);
+	rql_status status = upload(&w->by.values, packed, (uint64_t)w->shape.rows * bytes, err);
+	free(packed);
+	return status;
+}
+
+static rql_status world_make(struct world *w, struct rql_error *err)
+{
+	struct rql_raster_group_by *by = &w->by;
+	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
+	const struct shape *s = &w->shape;
+	*by = (struct rql_raster_group_by){.count = s->rows, .key_words = s->key_words, .hashed = s->hashed,
+	                                   .log2_side = s->log2_side, .rounds = s->rounds, .totals = s->totals,
+	                                   .wanted = s->wanted, .value_bits = s->value_bits, .few_a_group = s->few_a_group,
+	                                   .capacity = s->capacity};
+	for (uint32_t k = 0; k < s->key_words; k++)
+		RQL_TRY(upload(&by->keys[k], w->keys[k], s->rows * UINT64_C(4), err));
+	if (s->wanted)
+		RQL_TRY(upload_values(w, err));
+	RQL_TRY(memory(&by->heads, s->capacity * UINT64_C(4), err));
+	RQL_TRY(memory(&by->counts, s->capacity * UINT64_C(8), err));
+	RQL_TRY(memory(&by->sums, s->capacity * UINT64_C(16), err));
+	RQL_TRY(memory(&by->least, s->capacity * UINT64_C(8), err));
+	RQL_TRY(memory(&by->greatest, s->capacity * UINT64_C(8), err));
+	RQL_TRY(memory(&by->groups, 8, err));
+	RQL_TRY(memory(&by->inexact, 8, err));
+	RQL_TRY(memory(&by->rest, s->rows * UINT64_C(4), err));
+	RQL_TRY(memory(&by->drawn, sizeof w->drawn, err));
+	RQL_TRY(memory(&by->temp, rql_raster_group_by_temp_bytes(by), err));
+	rql_raster_group_by_images(by, specs);
+	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
+		if (specs[i].width)
+			RQL_TRY(rql_image_new(device, &specs[i], "images of a group-by", &by->images[i], err));
+	return RQL_OK;
+}
+
+static rql_status world_read(struct world *w, struct rql_error *err)
+{
+	const struct rql_raster_group_by *by = &w->by;
+	const uint64_t room = w->shape.capacity;
+	w->heads = array(room, 4);
+	w->counts = array(room, 8);
+	w->sums = array(room, 16);
+	w->least = array(room, 8);
+	w->greatest = array(room, 8);
+	w->rest = array(w->shape.rows, 4);
+	RQL_TRY(rql_buffer_download(by->groups.buffer, 0, &w->groups, 8, err));
+	RQL_TRY(rql_buffer_download(by->inexact.buffer, 0, &w->inexact, 8, err));
+	RQL_TRY(rql_buffer_download(by->drawn.buffer, 0, w->drawn, 16 * (w->shape.rounds + UINT64_C(1)), err));
+	RQL_TRY(rql_buffer_download(by->heads.buffer, 0, w->heads, room * 4, err));
+	RQL_TRY(rql_buffer_download(by->counts.buffer, 0, w->counts, room * 8, err));
+	RQL_TRY(rql_buffer_download(by->sums.buffer, 0, w->sums, room * 16, err));
+	RQL_TRY(rql_buffer_download(by->least.buffer, 0, w->least, room * 8, err));
+	RQL_TRY(rql_buffer_download(by->greatest.buffer, 0, w->greatest, room * 8, err));
+	return rql_buffer_download(by->rest.buffer, 0, w->rest, w->shape.rows * UINT64_C(4), err);
+}
+
+static rql_status world_run(struct world *w, struct rql_error *err)
+{
+	struct rql_commands *c = NULL;
+	RQL_TRY(rql_commands_new(device, 0, &c, err));
+	rql_status status = rql_record_raster_group_by(c, &w->by, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	for (int run = 0; run < 2 && status == RQL_OK; run++) /* twice: it clears what it needs cleared */
+		status = rql_commands_run(c, NULL, err);
+	rql_commands_free(c);
+	return status == RQL_OK ? world_read(w, err) : status;
+}
+
+static void world_free(struct world *w)
+{
+	struct rql_raster_group_by *by = &w->by;
+	struct rql_span *spans[] = {&by->values, &by->heads,  &by->counts,  &by->sums, &by->least, &by->greatest,
+	                            &by->groups, &by->inexact, &by->rest, &by->drawn, &by->temp};
+	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
+		rql_buffer_free(spans[i]->buffer);
+	for (uint32_t k = 0; k < RQL_RASTER_KEY_WORDS; k++) {
+		rql_buffer_free(by->keys[k].buffer);
+		free(w->keys[k]);
+	}
+	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
+		rql_image_free(by->images[i]);
+	free(w->values);
+	free(w->heads);
+	free(w->rest);
+	free(w->counts);
+	free(w->sums);
+	free(w->least);
+	free(w->greatest);
+	*w = (struct world){.groups = 0};
+}
+
+static bool is_equal(const struct world *w, uint32_t a, uint32_t b)
+{
+	for (uint32_t k = 0; k < w->shape.key_words; k++)
+		if (w->keys[k][a] != w->keys[k][b])
+			return false;
+	return true;
+}
+
+/* The rows of one group, one by one. */
+static void check_group(const struct world *w, uint64_t group, uint32_t *group_of)
+{
+	const uint32_t head = w->heads[group];
+	uint64_t count = 0;
+	wide sum = 0;
+	int64_t least = INT64_MAX, greatest = INT64_MIN;
+	assert_true(head < w->shape.rows);
+	for (uint32_t i = 0; i < w->shape.rows; i++) {
+		if (!is_equal(w, i, head))
+			continue;
+		assert_int_equal(group_of[i], 0); /* neither in the rest nor in another group */
+		group_of[i] = (uint32_t)group + 1;
+		count++;
+		sum += w->values[i];
+		least = w->values[i] < least ? w->values[i] : least;
+		greatest = w->values[i] > greatest ? w->values[i] : greatest;
+	}
+	assert_int_equal(w->counts[group], count);
+	if (w->shape.wanted & RQL_RASTER_SUM)
+		assert_true((wide)w->sums[group] == sum);
+	if (w->shape.wanted & RQL_RASTER_EXTREMES) {
+		assert_true(w->least[group] == least);
+		assert_true(w->greatest[group] == greatest);
+	}
+}
+
+static void check_groups(const struct world *w)
+{
+	const struct shape *s = &w->shape;
+	const uint32_t rest = w->drawn[4 * s->rounds];
+	const uint64_t there = w->groups < s->capacity ? w->groups : s->capacity;
+	uint32_t *group_of = array(s->rows, 4), left = 0;
+	for (uint32_t i = 0; i < rest; i++) {
+		assert_true(w->rest[i] < s->rows && group_of[w->rest[i]] == 0);
+		group_of[w->rest[i]] = UINT32_MAX;
+	}
+	for (uint64_t g = 0; g < there; g++)
+		check_group(w, g, group_of);
+	for (uint32_t i = 0; i < s->rows; i++)
+		left += group_of[i] == 0;
+	assert_true((left > 0) == (w->groups > s->capacity));
+	assert_int_equal(w->inexact, 0);
+	/* Round 0 draws all rows, each later one the rows that lost in the one before. */
+	assert_int_equal(w->drawn[0], s->rows);
+	for (uint32_t r = 0; r < s->rounds; r++)
+		assert_true(w->drawn[4 * r + 4] <= w->drawn[4 * r]);
+	free(group_of);
+}
+
+static void run(struct world *w)
+{
+	struct rql_error err = {0};
+	world_draw(w);
+	rql_status status = world_make(w, &err);
+	if (status == RQL_OK)
+		status = world_run(w, &err);
+	if (status != RQL_OK)
+		fail_msg("%s", rql_error_message(&err));
+}
+
+static void check(struct shape shape, bool leaves_rest)
+{
+	struct world w = {.shape = shape};
+	run(&w);
+	assert_int_equal(w.drawn[4 * shape.rounds] > 0, leaves_rest);
+	check_groups(&w);
+	world_free(&w);
+}
+
+#define BOTH (RQL_RASTER_SUM | RQL_RASTER_EXTREMES)
+static const struct shape usual = {.rows = 3000, .key_words = 1, .hashed = 1, .range = 50, .log2_side = 5, .rounds = 8,
+                                   .capacity = 100, .value_bits = 32, .wanted = BOTH, .few_a_group = true};
+
+static void test_keys(void **state)
+{
+	(void)state;
+	for (uint32_t words = 1; words <= RQL_RASTER_KEY_WORDS; words++) {
+		struct shape shape = usual;
+		shape.key_words = words;
+		shape.range = words == 1 ? 100 : words == 2 ? 10 : 2;
+		shape.capacity = 128;
+		shape.hashed = words;
+		check(shape, false);
+	}
+	/* One diverse word of three places them; what shares it meets at one pixel, round by round. */
+	struct shape shape = usual;
+	shape.key_words = 3;
+	shape.range = 4;
+	shape.rounds = RQL_RASTER_ROUNDS;
+	shape.capacity = 64;
+	check(shape, false);
+}
+
+static void test_totals(void **state)
+{
+	(void)state;
+	for (enum rql_raster_totals totals = RQL_RASTER_ATOMICS; totals <= RQL_RASTER_BLENDING; totals++)
+		for (unsigned wanted = 0; wanted <= BOTH; wanted++)
+			for (uint32_t bits = 32; bits <= (totals == RQL_RASTER_ATOMICS ? 64 : 32); bits += 32) {
+				struct shape shape = usual;
+				shape.totals = totals;
+				shape.wanted = wanted;
+				shape.value_bits = bits;
+				check(shape, false);
+			}
+}
+
+/* More rows than a pass may add, all in one group: pass by pass it is exact, in one pass it says that it is not. */
+static void test_many_a_group(void **state)
+{
+	(void)state;
+	struct shape shape = usual;
+	shape.totals = RQL_RASTER_BLENDING;
+	shape.rows = 2 * RQL_RASTER_EXACT_ROWS + 77;
+	shape.range = 1;
+	shape.few_a_group = false;
+	check(shape, false);
+	shape.few_a_group = true;
+	struct world w = {.shape = shape};
+	run(&w);
+	assert_int_equal(w.inexact, 1);
+	world_free(&w);
+}
+
+static void test_edges(void **state)
+{
+	(void)state;
+	static const uint32_t counts[] = {0, 1, 255, 257};
+	for (uint32_t i = 0; i < 4; i++)
+		for (enum rql_raster_totals totals = RQL_RASTER_ATOMICS; totals <= RQL_RASTER_BLENDING; totals++) {
+			struct shape shape = usual;
+			shape.rows = counts[i];
+			shape.totals = totals;
+			check(shape, false);
+		}
+	struct shape shape = usual;
+	shape.capacity = 20; /* too few */
+	check(shape, false);
+	shape = usual;
+	shape.log2_side = 2;
+	shape.rounds = 2; /* 32 pixels in all for 50 keys */
+	check(shape, true);
+}
+
+/* Every allocation fails once, and the device is lost at every submission; then it groups again. */
+static void test_faults(void **state)
+{
+	(void)state;
+	static const enum rql_fault_kind kinds[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
+	struct shape shape = usual;
+	shape.rows = 200;
+	for (int kind = 0; kind < 3; kind++)
+		for (uint64_t nth = 1;; nth++) {
+			struct world w = {.shape = shape};
+			struct rql_error err = {0};
+			world_draw(&w);
+			assert_int_equal(rql_fault_set(device, kinds[kind], nth, NULL), RQL_OK);
+			rql_status status = world_make(&w, &err);
+			if (status == RQL_OK)
+				status = world_run(&w, &err);
+			bool struck = rql_fault_struck(device);
+			rql_fault_remove(device);
+			assert_int_equal(status, !struck                                ? RQL_OK
+			                         : kinds[kind] == RQL_FAULT_ALLOCATION ? RQL_ERROR_LIMIT
+			                                                               : RQL_ERROR_DEVICE);
+			rql_error_clear(&err);
+			world_free(&w);
+			if (!struck)
+				break;
+		}
+	check(shape, false);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	struct world w = {.shape = usual};
+	struct rql_commands *c = NULL;
+	world_draw(&w);
+	assert_int_equal(world_make(&w, NULL), RQL_OK);
+	assert_int_equal(rql_commands_new(device, 0, &c, NULL), RQL_OK);
+	struct rql_raster_group_by wrong = w.by;
+	wrong.hashed = 2; /* of one word */
+	assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
+	wrong = w.by;
+	wrong.log2_side = 6; /* not the image's */
+	assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
+	wrong = w.by;
+	wrong.totals = RQL_RASTER_BLENDING;
+	wrong.value_bits = 64;
+	assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
+	wrong = w.by;
+	wrong.capacity = 1000000;
+	assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
+	rql_commands_free(c);
+	world_free(&w);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	print_message("seed %llu\n", (unsigned long long)SEED);
+	assert_int_equal(rql_devices_open(1, &devices, NULL), RQL_OK);
+	device = rql_devices_get(devices, name && name[0] ? name : "vulkan:0");
+	return device ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rql_devices_close(devices);
+	return rql_vulkan_validation_errors() ? -1 : 0;
+}
+
+int main(void)
+{
+	setenv("RAYQL_VULKAN_VALIDATION", "1", 1);
+	int skipped = vulkan_skip_without(RQL_UNIT_RASTER);
+	if (skipped)
+		return skipped;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys),  cmocka_unit_test(test_totals), cmocka_unit_test(test_many_a_group),
+		cmocka_unit_test(test_edges), cmocka_unit_test(test_faults), cmocka_unit_test(test_refused),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
