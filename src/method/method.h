@@ -115,4 +115,12 @@ static inline bool rql_method_takes(const struct rql_method *method, const struc
 /* NULL-terminated list of every method compiled in. */
 const struct rql_method *const *rql_methods(void);
 
+/* COLUMNS that are read by several requests while one of them is chosen, on one thread. The source that it gives owns
+ * `of` for its holders: the caller, and whoever is prepared over it, for whom the caller holds it once more before. */
+rql_status rql_columns_share(const struct rql_columns_source *of, struct rql_columns_source *out,
+                             struct rql_error *err) RQL_MUST_CHECK;
+void rql_columns_hold(const struct rql_columns_source *source);
+/* The caller holds it no longer. give_back: nobody else does, and what it owned is the caller's again. */
+void rql_columns_unshare(struct rql_columns_source *source, bool give_back);
+
 #endif

@@ -7,6 +7,7 @@ extern const struct rql_method rql_method_cube_rt;
 extern const struct rql_method rql_method_cube_paper;
 extern const struct rql_method rql_method_scan_cpu;
 extern const struct rql_method rql_method_scan_compute;
+extern const struct rql_method rql_method_group_compute;
 extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_index_rt;
@@ -25,6 +26,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_cube_paper,
 	    &rql_method_scan_cpu,
 	    &rql_method_scan_compute,
+	    &rql_method_group_compute,
 	    &rql_method_join_compute,
 	    &rql_method_index_cpu,
 	    &rql_method_index_rt,

@@ -7,6 +7,7 @@
 #define RQL_METHOD_REQUEST_H
 
 #include "column/dimension.h"
+#include "column/form.h"
 #include "column/map.h"
 #include "column/store.h"
 #include "column/value.h"
@@ -363,5 +364,9 @@ static inline enum rql_reads rql_request_reads(const struct rql_request *request
 	       : request->from.method ? RQL_READS_COLUMNS
 	                              : RQL_READS_STORE;
 }
+
+/* What is known of a source's values in every row, as a column of a form. Gives why they have no field; NULL: they have. */
+const char *rql_request_describe(const struct rql_request *request, const struct rql_source *source,
+                                 struct rql_form_column *out);
 
 #endif

@@ -86,39 +86,17 @@ static rql_status bind_relation(struct rql_join_graph *g, struct rql_join_relati
 
 /* ---- forms ---- */
 
-static bool program_nullable(const struct rql_request *request, const struct rql_source *source)
-{
-	const struct rql_row_program *p = &request->programs[source->index];
-	bool some = p->program->results[source->result].nullable;
-	for (uint32_t i = 0; i < p->program->input_count; i++) {
-		const struct rql_store_column *column = &request->snapshot->columns[p->inputs[i].index];
-		some |= p->inputs[i].kind != RQL_SOURCE_COLUMN || column->nulls ||
-		        (column->kind == RQL_STORE_CODED && column->dimension->has_null);
-	}
-	return some;
-}
-
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out)
 {
 	const struct rql_output *o = &request->outputs[output];
-	*out = (struct rql_form_column){.of = {.name = "expression", .type = o->type}};
-	if (o->source.kind == RQL_SOURCE_COLUMN && !o->values) {
-		out->of = request->snapshot->columns[o->source.index];
-		out->nullable = out->of.nulls || (out->of.kind == RQL_STORE_CODED && out->of.dimension->has_null);
-		if (out->of.type.id == RQL_TYPE_UHUGEINT && out->of.kind == RQL_STORE_INTEGER)
-			return refuse(g, "a column is a UHUGEINT");
-		return RQL_OK;
-	}
-	if (o->source.kind != RQL_SOURCE_PROGRAM || o->values)
-		return refuse(g, "a text is made of columns before they are joined");
-	const struct rql_program_result *result =
-		&request->programs[o->source.index].program->results[o->source.result];
-	const bool real = result->kind == RQL_LANE_F32 || result->kind == RQL_LANE_F64;
-	out->of.kind = real ? RQL_STORE_REAL : RQL_STORE_INTEGER;
-	out->of.least = result->kind == RQL_LANE_BOOL ? 0 : result->bounds.low;
-	out->of.greatest = result->kind == RQL_LANE_BOOL ? 1 : result->bounds.high;
-	out->nullable = program_nullable(request, &o->source);
+	const char *why = o->values || o->source.kind == RQL_SOURCE_LOOKUP
+	                      ? "a text is made of columns before they are joined"
+	                      : rql_request_describe(request, &o->source, out);
+	if (why)
+		return refuse(g, why);
+	if (o->source.kind == RQL_SOURCE_PROGRAM)
+		out->of.type = o->type;
 	return RQL_OK;
 }
 

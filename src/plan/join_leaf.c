@@ -1,4 +1,5 @@
-/* The chain of methods that joins a block's relations on a GPU, and the leaf above it, on one device. */
+/* The chain of methods that joins a block's relations on a GPU, and the leaf above it, on one device: of several methods
+ * the cheapest. */
 #include <string.h>
 
 #include "bind/block/price_host.h"
@@ -10,6 +11,7 @@
 #define ROWS_PER_EXPECTED 64.0
 #define ROWS_LEAST ((uint64_t)1 << 22)
 #define ROWS_MOST UINT64_C(0xf0000000)
+#define RIVALS_MOST 4u /* methods that are compared for one request */
 
 /* What there is so far: rows of several relations, by one method. */
 struct chain {
@@ -39,20 +41,80 @@ static bool switched_off(const struct rql_planning *p, uint32_t m)
 	return p->ctx->settings->disabled_methods >> m & 1;
 }
 
-/* The first method of the compute unit that takes the request on the device. */
+/* The methods of the compute unit that take the request on the device; *reason: why another does not. */
+static uint32_t offers(struct building *b, const struct rql_request *request, const struct rql_method **out,
+                       const char **reason)
+{
+	uint32_t count = 0;
+	for (uint32_t m = 0; rql_methods()[m]; m++) {
+		const struct rql_method *method = rql_methods()[m];
+		if (method->unit == RQL_UNIT_COMPUTE && !switched_off(b->g->p, m) && rql_method_takes(method, request) &&
+		    method->offer(request, b->device, reason) == RQL_OFFER_FULL && count < RIVALS_MOST)
+			out[count++] = method;
+	}
+	return count;
+}
+
+/* One of several that read the same rows. */
+static rql_status prepare_rival(struct building *b, const struct rql_request *request, const struct rql_method *method,
+                                struct rql_prepared **out, struct rql_cost *cost)
+{
+	rql_columns_hold(&request->from);
+	rql_status status = method->prepare(request, b->device, out, b->g->err);
+	if (status == RQL_OK)
+		method->price(*out, b->device, cost);
+	else
+		rql_columns_unshare((struct rql_columns_source *)(uintptr_t)&request->from, false);
+	return status;
+}
+
+/* The cheapest of them: the rows that come in are its own afterwards, or the caller's after an error. */
+static rql_status choose(struct building *b, const struct rql_request *request, const struct rql_method **rivals,
+                         uint32_t count, const struct rql_method **method, struct rql_prepared **out)
+{
+	struct rql_request mine = *request;
+	rql_status status = RQL_OK;
+	double least = 0;
+	*out = NULL;
+	RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
+	for (uint32_t r = 0; r < count && status != RQL_ERROR_MEMORY; r++) {
+		struct rql_prepared *prepared;
+		struct rql_cost cost;
+		if (*out)
+			rql_error_clear(b->g->err);
+		status = prepare_rival(b, &mine, rivals[r], &prepared, &cost);
+		if (status != RQL_OK)
+			continue;
+		if (*out && least <= rql_cost_expected(&cost)) {
+			rivals[r]->free(prepared);
+			continue;
+		}
+		if (*out)
+			(*method)->free(*out);
+		*out = prepared;
+		*method = rivals[r];
+		least = rql_cost_expected(&cost);
+	}
+	if (*out)
+		rql_error_clear(b->g->err);
+	rql_columns_unshare(&mine.from, !*out);
+	return *out ? RQL_OK : status;
+}
+
+/* The cheapest method of the compute unit that takes the request on the device. */
 static rql_status prepare(struct building *b, const struct rql_request *request, const struct rql_method **method,
                           struct rql_prepared **out)
 {
+	const struct rql_method *rivals[RIVALS_MOST];
 	const char *reason = NULL;
-	for (uint32_t m = 0; rql_methods()[m]; m++) {
-		*method = rql_methods()[m];
-		if ((*method)->unit != RQL_UNIT_COMPUTE || switched_off(b->g->p, m) || !rql_method_takes(*method, request))
-			continue;
-		if ((*method)->offer(request, b->device, &reason) == RQL_OFFER_FULL)
-			return (*method)->prepare(request, b->device, out, b->g->err);
-	}
-	return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
-	                     reason ? reason : "the method is switched off");
+	const uint32_t count = offers(b, request, rivals, &reason);
+	if (!count)
+		return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
+		                     reason ? reason : "the method is switched off");
+	if (count > 1 && request->from.method)
+		return choose(b, request, rivals, count, method, out);
+	*method = rivals[0];
+	return rivals[0]->prepare(request, b->device, out, b->g->err);
 }
 
 static void drop_source(struct rql_columns_source *source)

@@ -16,7 +16,7 @@ struct group_by_plan {
 	uint32_t bits, threads, slots, places, copies, piece_log2, value_bits;
 	uint64_t table_slots;
 	/* offsets in temp */
-	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS];
+	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS]; /* columns: those that share values share it */
 	uint64_t table_keys, table_words, part_temp, bytes;
 };
 
@@ -103,6 +103,16 @@ static void choose_sizes(const struct rql_group_by *group, struct group_by_plan 
 	plan->table_slots = UINT64_C(1) << rql_log2_up(spill < UINT64_C(1) << 31 ? spill : UINT64_C(1) << 31);
 }
 
+/* The first column with the same values: only that one is moved. */
+static uint32_t first_with(const struct rql_group_by *group, uint32_t column)
+{
+	const struct rql_span *values = &group->columns[column].values;
+	uint32_t first = 0;
+	while (group->columns[first].values.buffer != values->buffer || group->columns[first].values.offset != values->offset)
+		first++;
+	return first;
+}
+
 static struct rql_partition partition_of(const struct rql_group_by *group, const struct group_by_plan *plan)
 {
 	struct rql_partition p = {
@@ -113,14 +123,14 @@ static struct rql_partition partition_of(const struct rql_group_by *group, const
 		.found = group->found,
 		.keys = group->keys,
 		.keys_out = rql_span_at(&group->temp, plan->keys),
-		.column_count = group->column_count,
 		.starts = rql_span_at(&group->temp, plan->starts),
 		.tuning = group->tuning,
 		.temp = rql_span_at(&group->temp, plan->part_temp),
 	};
 	for (uint32_t i = 0; i < group->column_count; i++)
-		p.columns[i] = (struct rql_relation_column){group->columns[i].bits, group->columns[i].values,
-		                                            rql_span_at(&group->temp, plan->columns[i])};
+		if (first_with(group, i) == i)
+			p.columns[p.column_count++] = (struct rql_relation_column){group->columns[i].bits, group->columns[i].values,
+			                                                           rql_span_at(&group->temp, plan->columns[i])};
 	return p;
 }
 
@@ -137,8 +147,10 @@ static struct group_by_plan plan_of(const struct rql_group_by *group)
 	if (plan.bits) {
 		plan.starts = rql_temp_take(&at, ((UINT64_C(1) << plan.bits) + 1) * 4);
 		plan.keys = rql_temp_take(&at, group->count * group->key_bits / 8);
-		for (uint32_t i = 0; i < group->column_count; i++)
-			plan.columns[i] = rql_temp_take(&at, group->count * group->columns[i].bits / 8);
+		for (uint32_t i = 0; i < group->column_count; i++) {
+			const uint32_t first = first_with(group, i);
+			plan.columns[i] = first < i ? plan.columns[first] : rql_temp_take(&at, group->count * group->columns[i].bits / 8);
+		}
 		plan.part_temp = at;
 		struct rql_partition p = partition_of(group, &plan);
 		at += rql_partition_temp_bytes(&p);
@@ -164,6 +176,9 @@ static rql_status check_column(const struct rql_group_by *group, const struct rq
 {
 	if (column->bits != 32 && column->bits != 64)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a column of a group-by has %u bits: 32 or 64", column->bits);
+	const bool real = column->kind == RQL_GROUP_BY_REAL_FIELDS;
+	if (real && (column->bits != 64 || (column->sum.buffer && (column->wide_sum || column->min.buffer || column->max.buffer))))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a group-by's sums of reals come with extremes, or are not of 64 bits");
 	RQL_TRY(rql_span_check(&column->values, group->count, column->bits / 8, "values of a group-by", err));
 	if (column->sum.buffer)
 		RQL_TRY(rql_span_check(&column->sum, group->capacity, column->wide_sum ? 16 : 8, "sums of a group-by", err));
@@ -200,8 +215,12 @@ static rql_status check(const struct rql_group_by *group, struct rql_error *err)
 
 static uint64_t column_flags(const struct rql_group_by_column *column)
 {
+	static const uint64_t kinds[] = {[RQL_GROUP_BY_FIELDS] = RQL_GROUP_FIELD,
+	                                 [RQL_GROUP_BY_REAL_FIELDS] = RQL_GROUP_REAL,
+	                                 [RQL_GROUP_BY_PRESENT] = RQL_GROUP_PRESENT};
 	uint64_t flags = column->bits == 64 ? RQL_COLUMN_WIDE : 0;
 	flags |= column->is_signed ? RQL_GROUP_SIGNED : 0;
+	flags |= kinds[column->kind];
 	if (column->sum.buffer)
 		flags |= RQL_GROUP_SUM | (column->wide_sum ? RQL_GROUP_SUM_WIDE : 0);
 	flags |= column->min.buffer ? RQL_GROUP_MIN : 0;
@@ -281,6 +300,14 @@ static void add_uses(const struct rql_group_by *group, struct rql_uses *uses)
 	}
 }
 
+static bool has_reals(const struct rql_group_by *group)
+{
+	bool some = false;
+	for (uint32_t i = 0; i < group->column_count; i++)
+		some |= group->columns[i].kind == RQL_GROUP_BY_REAL_FIELDS;
+	return some;
+}
+
 static rql_status record_groups(struct rql_commands *c, const struct rql_group_by *group,
                                 const struct group_by_plan *plan, struct rql_error *err)
 {
@@ -291,7 +318,8 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->places};
 	uint32_t merge_constants[] = {rql_relation_threads(device, 256), 0};
 	enum rql_relation_kernel kernel = wide ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
-	RQL_TRY(rql_relation_pipeline(device, kernel + (plan->value_bits == 64), constants, 4, &groups, err));
+	kernel += (enum rql_relation_kernel)((plan->value_bits == 64) + has_reals(group));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 4, &groups, err));
 	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_GROUP_BY_MERGE_64 : RQL_RELATION_GROUP_BY_MERGE_32,
 	                              merge_constants, 2, &merge, err));
 	struct rql_uses uses = {.count = 0};

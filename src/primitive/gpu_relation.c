@@ -3,8 +3,10 @@
 
 #include "shaders/primitive/group_by_32_32.comp.h"
 #include "shaders/primitive/group_by_32_64.comp.h"
+#include "shaders/primitive/group_by_32_real.comp.h"
 #include "shaders/primitive/group_by_64_32.comp.h"
 #include "shaders/primitive/group_by_64_64.comp.h"
+#include "shaders/primitive/group_by_64_real.comp.h"
 #include "shaders/primitive/group_by_merge_32.comp.h"
 #include "shaders/primitive/group_by_merge_64.comp.h"
 #include "shaders/primitive/join_32.comp.h"

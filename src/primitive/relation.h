@@ -100,8 +100,19 @@ rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, 
 
 /* ---- group-by ---- */
 /* Aggregates of one column of integers; what is left out is not made. Each is one word of 64 bits a group (minima and
- * maxima in the column's type, extended), wide sums two, low first. Sums of 64 bits are modular. */
+ * maxima in the column's type, extended), wide sums two, low first. Sums of 64 bits are modular. Columns may share their
+ * values: these are moved once. */
+enum rql_group_by_kind {
+	RQL_GROUP_BY_INTEGERS,
+	/* Fields of a form (column/form.h): unsigned, 0 is NULL and seen by no aggregate. Extremes of nothing are 0. */
+	RQL_GROUP_BY_FIELDS,
+	/* Such fields of reals, 64 bits. Sums are doubles' bits, extremes order-preserving keys (primitive.h), those of
+	 * nothing UINT64_MAX and 0. Sums and extremes are asked for as columns of their own. The device has float64. */
+	RQL_GROUP_BY_REAL_FIELDS,
+	RQL_GROUP_BY_PRESENT, /* 1 of each field that is not 0: its sums count what is not NULL */
+};
 struct rql_group_by_column {
+	enum rql_group_by_kind kind;
 	uint32_t bits; /* 32 or 64 */
 	bool is_signed, wide_sum;
 	struct rql_span values, sum, min, max;

@@ -25,8 +25,10 @@
 	X(JOIN_NULLS_64, join_nulls_64, join_nulls)                                                                        \
 	X(GROUP_BY_32_32, group_by_32_32, group_by)                                                                        \
 	X(GROUP_BY_32_64, group_by_32_64, group_by)                                                                        \
+	X(GROUP_BY_32_REAL, group_by_32_real, group_by)                                                                    \
 	X(GROUP_BY_64_32, group_by_64_32, group_by)                                                                        \
 	X(GROUP_BY_64_64, group_by_64_64, group_by)                                                                        \
+	X(GROUP_BY_64_REAL, group_by_64_real, group_by)                                                                    \
 	X(GROUP_BY_MERGE_32, group_by_merge_32, group_by)                                                                  \
 	X(GROUP_BY_MERGE_64, group_by_merge_64, group_by)
 

@@ -23,14 +23,15 @@ static struct session groups_session(void)
 	return s;
 }
 
-/* DuckDB's answer, by a scan over groups that stay on the device. */
+/* DuckDB's answer, by a scan, or by partitions, over groups that stay on the device. */
 static void same_at(rayql_connection *con, const char *sql, int line)
 {
 	char text[2048];
-	run(con, "SET rayql_enable_scan = off");
+	run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 	char *want = rows_of(con, sql, NULL);
-	run(con, "SET rayql_enable_scan = on");
-	expect_at(con, sql, "scan", want, __FILE__, line);
+	run(con, "SET rayql_enable_scan = on; SET rayql_enable_group = on");
+	expect_at(con, sql, NULL, want, __FILE__, line);
+	expect_at(con, "SELECT method IN ('scan', 'group') FROM rayql_last_query()", NULL, "true\n", __FILE__, line);
 	snprintf(text, sizeof text, "EXPLAIN %s", sql);
 	char *explain = rows_of(con, text, NULL);
 	if (!strstr(explain, "which stay on the device"))

@@ -6,12 +6,15 @@
 // workgroup while groups' numbers must become visible, else of the subgroup: lanes that left the loop at different times
 // add together.
 // Sums are 32-bit words with carries: 64-bit atomics on shared memory are loops on some GPUs.
-// Floor: reads every key and value once. KEY_BITS: 32 or 64. VALUE_BITS: 32: all values have 32 bits.
+// Sums of reals are added by exchanges of 64 bits, over the least values, which such columns do not have.
+// Floor: reads every key and value once. KEY_BITS: 32 or 64. VALUE_BITS: 32: all values have 32 bits. REALS: some column's
+// values are doubles.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
 #include "primitive/shaders/slots.glsl"
+#include "primitive/shaders/ordered.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
 #include "primitive/shaders/group_by_table.glsl"
 layout(constant_id = 2) const uint SLOTS = 2048u; // of the hash table, a power of two
@@ -101,6 +104,58 @@ void add_shared(uint place, VALUE value, bool is_signed)
 #endif
 }
 
+bool is_real_sum(uint flags)
+{
+	return (flags & (RQL_GROUP_REAL | RQL_GROUP_SUM)) == (RQL_GROUP_REAL | RQL_GROUP_SUM);
+}
+
+#ifdef REALS
+uint64_t sum_of_reals(uint64_t a, uint64_t b)
+{
+	double sum = packDouble2x32(unpackUint2x32(a)) + packDouble2x32(unpackUint2x32(b));
+	return packUint2x32(unpackDouble2x32(sum));
+}
+
+// Complements, so that accumulators begin as 0.
+void add_real_shared(uint place, uint64_t bits)
+{
+	uint64_t old = least[place], seen = ~old;
+	while (seen != old) {
+		seen = old;
+		old = atomicCompSwap(least[place], seen, ~sum_of_reals(~seen, bits));
+	}
+}
+
+void add_real_table(uint64_t at, uint64_t bits)
+{
+	uint64_t old = RQL_U64(at, 0), seen = ~old;
+	while (seen != old) {
+		seen = old;
+		old = atomicCompSwap(RQL_U64(at, 0), seen, sum_of_reals(seen, bits));
+	}
+}
+#endif
+
+// A value as an unsigned one that orders least values; NULL's is the greatest.
+VALUE key_of_least(VALUE value, uint flags)
+{
+#ifdef REALS
+	if ((flags & RQL_GROUP_REAL) != 0u)
+		return value == 0ul ? ~0ul : rql_key_of(~value, RQL_WORD_F64);
+#endif
+	return (flags & RQL_GROUP_FIELD) != 0u ? value - 1u : (flags & RQL_GROUP_SIGNED) != 0u ? value ^ SIGN : value;
+}
+
+// The same of greatest ones; NULL's is 0.
+VALUE key_of_greatest(VALUE value, uint flags)
+{
+#ifdef REALS
+	if ((flags & RQL_GROUP_REAL) != 0u)
+		return value == 0ul ? 0ul : rql_key_of(~value, RQL_WORD_F64);
+#endif
+	return (flags & RQL_GROUP_SIGNED) != 0u ? value ^ SIGN : value;
+}
+
 // One row that has no group here, into the device's table; rows: 1 if it is to be counted.
 void add_table(KEY key, uint column, uint flags, VALUE value, bool counted)
 {
@@ -119,13 +174,19 @@ void add_table(KEY key, uint column, uint flags, VALUE value, bool counted)
 #else
 	uint64_t low = negative ? uint64_t(value) | 0xffffffff00000000ul : uint64_t(value);
 #endif
+#ifdef REALS
+	if (is_real_sum(flags)) {
+		if (value != 0ul)
+			add_real_table(table_word_at(word, place), ~value);
+		return;
+	}
+#endif
 	if ((flags & RQL_GROUP_SUM) != 0u)
 		rql_slot_add128(table_word_at(word, place), table_word_at(word + 1u, place), low, negative ? ~0ul : 0ul);
-	VALUE ordered = is_signed ? value ^ SIGN : value;
 	if ((flags & RQL_GROUP_MIN) != 0u)
-		rql_slot_min(table_word_at(word + 2u, place), uint64_t(ordered));
+		rql_slot_min(table_word_at(word + 2u, place), uint64_t(key_of_least(value, flags)));
 	if ((flags & RQL_GROUP_MAX) != 0u)
-		rql_slot_max(table_word_at(word + 3u, place), uint64_t(ordered));
+		rql_slot_max(table_word_at(word + 3u, place), uint64_t(key_of_greatest(value, flags)));
 }
 
 void clear(bool groups_too)
@@ -156,27 +217,37 @@ VALUE value_at(uint64_t from, uint flags, uint row)
 	if (from == 0ul)
 		return VALUE(0);
 #if VALUE_BITS == 64
-	if ((flags & RQL_COLUMN_WIDE) != 0u)
-		return RQL_U64(from, row);
-	uint narrow = RQL_U32(from, row);
-	return (flags & RQL_GROUP_SIGNED) != 0u ? uint64_t(int64_t(int(narrow))) : uint64_t(narrow);
+	uint64_t value;
+	if ((flags & RQL_COLUMN_WIDE) != 0u) {
+		value = RQL_U64(from, row);
+	} else {
+		uint narrow = RQL_U32(from, row);
+		value = (flags & RQL_GROUP_SIGNED) != 0u ? uint64_t(int64_t(int(narrow))) : uint64_t(narrow);
+	}
 #else
-	return RQL_U32(from, row);
+	uint value = RQL_U32(from, row);
 #endif
+	return (flags & RQL_GROUP_PRESENT) != 0u ? min(value, VALUE(1)) : value;
 }
 
 void add_row(uint place, uint flags, VALUE value, bool counted)
 {
-	bool is_signed = (flags & RQL_GROUP_SIGNED) != 0u;
-	VALUE ordered = is_signed ? value ^ SIGN : value;
 	if (counted)
 		atomicAdd(counts[place], 1u);
+#ifdef REALS
+	if (is_real_sum(flags)) {
+		if (value != 0ul)
+			add_real_shared(place, ~value);
+		return;
+	}
+#endif
+	VALUE low = key_of_least(value, flags), high = key_of_greatest(value, flags);
 	if ((flags & RQL_GROUP_SUM) != 0u)
-		add_shared(place, value, is_signed);
-	if ((flags & RQL_GROUP_MIN) != 0u && ordered < least[place])
-		atomicMin(least[place], ordered);
-	if ((flags & RQL_GROUP_MAX) != 0u && ordered > greatest[place])
-		atomicMax(greatest[place], ordered);
+		add_shared(place, value, (flags & RQL_GROUP_SIGNED) != 0u);
+	if ((flags & RQL_GROUP_MIN) != 0u && low < least[place])
+		atomicMin(least[place], low);
+	if ((flags & RQL_GROUP_MAX) != 0u && high > greatest[place])
+		atomicMax(greatest[place], high);
 }
 
 void load_rows(uint first, uint end, uint64_t from, uint flags, out KEY key[ROWS], out VALUE value[ROWS])
@@ -257,12 +328,19 @@ struct group_words {
 };
 
 // All copies of one group together.
-group_words gather(uint number, bool is_signed)
+group_words gather(uint number, uint flags)
 {
+	bool is_signed = (flags & RQL_GROUP_SIGNED) != 0u;
 	group_words g = group_words(0u, 0ul, 0ul, ~VALUE(0), VALUE(0));
 	for (uint copy = 0u; copy < args.copies; copy++) {
 		uint place = number * args.copies + copy;
 		g.count += counts[place];
+#ifdef REALS
+		if (is_real_sum(flags)) {
+			g.low = sum_of_reals(g.low, ~least[place]);
+			continue;
+		}
+#endif
 		uint64_t low = packUint2x32(uvec2(sums[place], sums[PLACES + place]));
 #if VALUE_BITS == 64
 		uint64_t high = uint64_t(int64_t(int(sums[2u * PLACES + place])));
@@ -277,7 +355,7 @@ group_words gather(uint number, bool is_signed)
 	return g;
 }
 
-// A value in its own type, as a word of 64 bits.
+// A value in its own type, as a word of 64 bits; of reals the ordered key.
 uint64_t word_of(VALUE ordered, uint flags)
 {
 	bool is_signed = (flags & RQL_GROUP_SIGNED) != 0u;
@@ -299,7 +377,7 @@ void write_groups(uint groups, uint column, uint flags)
 		uint64_t place = base + number;
 		if (place >= args.capacity)
 			break;
-		group_words g = gather(number, (flags & RQL_GROUP_SIGNED) != 0u);
+		group_words g = gather(number, flags);
 		if (counts_at != 0ul)
 			RQL_U64(counts_at, place) = uint64_t(g.count);
 		if ((flags & RQL_GROUP_SUM_WIDE) != 0u) {
@@ -309,7 +387,7 @@ void write_groups(uint groups, uint column, uint flags)
 			RQL_U64(sums_at, place) = g.low;
 		}
 		if ((flags & RQL_GROUP_MIN) != 0u)
-			RQL_U64(least_at, place) = word_of(g.least, flags);
+			RQL_U64(least_at, place) = word_of((flags & RQL_GROUP_FIELD) != 0u ? g.least + 1u : g.least, flags);
 		if ((flags & RQL_GROUP_MAX) != 0u)
 			RQL_U64(greatest_at, place) = word_of(g.greatest, flags);
 	}
@@ -321,7 +399,7 @@ void merge_groups(uint column, uint flags)
 		uint number = keys[slot] == EMPTY ? NO_GROUP : number_of(slot);
 		if (number == NO_GROUP)
 			continue;
-		group_words g = gather(number, (flags & RQL_GROUP_SIGNED) != 0u);
+		group_words g = gather(number, flags);
 		uint place = table_place(slot == SLOTS ? EMPTY : keys[slot]);
 		uint word = 1u + column * RQL_MERGE_WORDS;
 		if (place == NO_PLACE) {
@@ -330,6 +408,12 @@ void merge_groups(uint column, uint flags)
 		}
 		if (column == 0u)
 			rql_slot_add64(table_word_at(0u, place), uint64_t(g.count));
+#ifdef REALS
+		if (is_real_sum(flags)) {
+			add_real_table(table_word_at(word, place), g.low);
+			continue;
+		}
+#endif
 		if ((flags & RQL_GROUP_SUM) != 0u)
 			rql_slot_add128(table_word_at(word, place), table_word_at(word + 1u, place), g.low, g.high);
 		if ((flags & RQL_GROUP_MIN) != 0u)

@@ -13,10 +13,10 @@ shared uint64_t base;
 // A least or greatest value in its own type: tables hold it in unsigned order.
 uint64_t word_of(uint64_t ordered, uint flags)
 {
-	bool is_signed = (flags & RQL_GROUP_SIGNED) != 0u;
+	bool is_signed = (flags & RQL_GROUP_SIGNED) != 0u, wide = args.flags >> 8u == 64u;
 	if (!is_signed)
-		return ordered;
-	return args.flags >> 8u == 64u ? ordered ^ 0x8000000000000000ul : uint64_t(int64_t(int(uint(ordered) ^ 0x80000000u)));
+		return wide ? ordered : ordered & 0xfffffffful;
+	return wide ? ordered ^ 0x8000000000000000ul : uint64_t(int64_t(int(uint(ordered) ^ 0x80000000u)));
 }
 
 void write_column(uint column, uint place, uint64_t to)
@@ -30,7 +30,8 @@ void write_column(uint column, uint place, uint64_t to)
 		RQL_U64(group_column(column, 2u), to) = RQL_U64(table_word_at(word, place), 0);
 	}
 	if ((flags & RQL_GROUP_MIN) != 0u)
-		RQL_U64(group_column(column, 3u), to) = word_of(RQL_U64(table_word_at(word + 2u, place), 0), flags);
+		RQL_U64(group_column(column, 3u), to) =
+			word_of(RQL_U64(table_word_at(word + 2u, place), 0) + ((flags & RQL_GROUP_FIELD) != 0u ? 1ul : 0ul), flags);
 	if ((flags & RQL_GROUP_MAX) != 0u)
 		RQL_U64(group_column(column, 4u), to) = word_of(RQL_U64(table_word_at(word + 3u, place), 0), flags);
 }

@@ -1,0 +1,424 @@
+/* Groups by partitions: rows of a key and values, which another method leaves on the device, aggregated by the group-by of
+ * primitive/relation.h. The output has room for the groups that are expected; what is found beyond it is counted, and the
+ * next run has room for that. */
+#include "method/group/group.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "util/large.h"
+
+#define ROOM 1.125
+#define ROOM_LEAST 4096u
+#define RESULT_BYTES 16u
+#define DIRECT_BYTES (UINT64_C(1) << 20) /* of groups that come with the run itself */
+/* Possible groups: those of fewer lie in shared memory in one pass over the columns as they are. */
+#define NUMBERS_LEAST (UINT64_C(1) << 13)
+/* Bytes of a row as many times at the speed of reading: no partitions, one pass of them, two (an H200, 2^27 rows of 8
+ * bytes: 1.35, 2.91, 6.7 ms). And about how many groups each takes. */
+static const double moved[] = {5, 11, 22};
+#define PART_GROUPS 700.0
+#define PASS_GROUPS (PART_GROUPS * (1u << RQL_PARTITION_PASS_BITS))
+#define PASSES 8.0 /* dispatches */
+
+struct rql_prepared {
+	struct rql_stage stage; /* its lock: what grows */
+	struct rql_arena *arena;
+	struct rql_group_shape shape;
+	struct rql_columns_source rows; /* owned */
+	uint64_t table_rows;            /* of the snapshot */
+	double expected;                /* groups */
+	uint64_t capacity, guess, spill;
+};
+
+struct context {
+	struct rql_stage_context base;
+	struct rql_buffer *groups, *result, *seen /* READBACK: result */, *direct /* READBACK: groups; NULL: too many */, *temp;
+	uint64_t capacity, guess, spill;
+	struct rql_group_by by; /* as it is recorded */
+};
+
+static struct rql_prepared *prepared_of(const struct rql_stage *stage)
+{
+	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
+}
+
+/* ---- what is recorded ---- */
+
+static struct rql_span field_of(const struct rql_columns_port *in, uint32_t column)
+{
+	return (struct rql_span){in->values, in->room * rql_form_offset(in->form, column)};
+}
+
+static struct rql_span output_of(const struct context *x, uint64_t at)
+{
+	return (struct rql_span){x->groups, at * x->capacity};
+}
+
+static void lay_column(const struct context *x, const struct rql_columns_port *in, const struct rql_group_state *state,
+                       struct rql_group_by_column *out)
+{
+	*out = (struct rql_group_by_column){.kind = state->kind,
+	                                    .bits = rql_form_bits(&in->form->columns[state->column]),
+	                                    .wide_sum = state->wide,
+	                                    .values = field_of(in, state->column)};
+	if (state->sum)
+		out->sum = output_of(x, state->sum_at);
+	if (state->min)
+		out->min = output_of(x, state->min_at);
+	if (state->max)
+		out->max = output_of(x, state->max_at);
+}
+
+static struct rql_group_by lay_group_by(const struct rql_prepared *p, const struct context *x,
+                                        const struct rql_columns_port *in)
+{
+	const struct rql_group_shape *shape = &p->shape;
+	struct rql_group_by by = {.key_bits = shape->key_bits,
+	                          .count = in->room,
+	                          .found = {in->count, in->count_at},
+	                          .keys = field_of(in, 0),
+	                          .guess = x->guess,
+	                          .spill = x->spill,
+	                          .column_count = shape->state_count,
+	                          .capacity = x->capacity,
+	                          .keys_out = output_of(x, 0),
+	                          .counts = output_of(x, shape->key_bits / 8),
+	                          .result = {x->result, 0}};
+	for (uint32_t s = 0; s < shape->state_count; s++)
+		lay_column(x, in, &shape->states[s], &by.columns[s]);
+	return by;
+}
+
+/* ---- the stage ---- */
+
+/* All that is read is its input's. */
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
+{
+	(void)stage;
+	(void)progress;
+	(void)nothing;
+	(void)err;
+	return RQL_OK;
+}
+
+static uint64_t group_bytes(const struct rql_prepared *p, uint64_t capacity)
+{
+	return p->shape.group_bytes * capacity;
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	struct rql_device *device = stage->device;
+	struct rql_columns_port in;
+	struct context *x = calloc(1, sizeof(*x));
+	if (!x)
+		return rql_error_memory(err, sizeof(*x), "a query's groups");
+	*out = &x->base;
+	x->capacity = p->capacity;
+	x->guess = p->guess;
+	x->spill = p->spill;
+	const uint64_t bytes = group_bytes(p, x->capacity);
+	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the groups of a query", &x->groups, err));
+	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->result, err));
+	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_READBACK, "the number of groups", &x->seen, err));
+	if (bytes <= DIRECT_BYTES)
+		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
+	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &in);
+	x->by = lay_group_by(p, x, &in);
+	RQL_TRY(rql_stage_buffer_new(device, rql_group_by_temp_bytes(&x->by), RQL_MEMORY_DEVICE,
+	                             "the partitions of a query's groups", &x->temp, err));
+	x->by.temp = (struct rql_span){x->temp, 0};
+	return RQL_OK;
+}
+
+static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
+{
+	struct context *x = (struct context *)base;
+	struct rql_buffer *buffers[] = {x->groups, x->result, x->seen, x->direct, x->temp};
+	(void)stage;
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		rql_stage_buffer_free(buffers[i]);
+	free(x);
+}
+
+static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
+{
+	const struct context *x = (const struct context *)base;
+	const struct rql_prepared *p = prepared_of(stage);
+	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill;
+}
+
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
+                         struct rql_error *err)
+{
+	const struct context *x = (const struct context *)base;
+	RQL_TRY(rql_record_group_by(commands, &x->by, err));
+	rql_record_copy(commands, x->result, 0, x->seen, 0, RESULT_BYTES);
+	if (x->direct)
+		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(prepared_of(stage), x->capacity));
+	return RQL_OK;
+}
+
+static uint64_t room_for(const struct rql_prepared *p, double groups)
+{
+	const uint64_t rows = p->shape.form->rows, possible = p->shape.numbers < rows ? p->shape.numbers : rows;
+	return rql_form_room(groups < (double)possible ? groups : (double)possible);
+}
+
+static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
+{
+	struct rql_prepared *p = prepared_of(stage);
+	const struct context *x = (const struct context *)base;
+	const uint64_t *seen = x->seen->map, found = seen[0], unplaced = seen[1];
+	(void)err;
+	if (unplaced) {
+		struct rql_group_by more = {.guess = x->guess, .spill = x->spill};
+		rql_group_by_retry(&more, found);
+		p->guess = more.guess > p->guess ? more.guess : p->guess;
+		p->spill = more.spill > p->spill ? more.spill : p->spill;
+	}
+	if (found > x->capacity) {
+		const uint64_t room = room_for(p, (double)found * ROOM);
+		p->capacity = room > p->capacity ? room : p->capacity;
+	}
+	*again = unplaced || found > x->capacity;
+	return RQL_OK;
+}
+
+/* Each output's groups, as they lie in memory for `count` of them. */
+static rql_status download(const struct rql_group_shape *shape, const struct context *x, uint64_t count, uint8_t *to,
+                           struct rql_error *err)
+{
+	uint64_t at = 0;
+	while (at < shape->group_bytes) {
+		uint64_t width = at ? 8 : shape->key_bits / 8;
+		for (uint32_t s = 0; s < shape->state_count; s++)
+			if (shape->states[s].wide && shape->states[s].sum_at == at)
+				width = 16;
+		RQL_TRY(rql_buffer_download(x->groups, at * x->capacity, to + at * count, width * count, err));
+		at += width;
+	}
+	return RQL_OK;
+}
+
+static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
+                       struct rql_error *err)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	const struct context *x = (const struct context *)context;
+	struct rql_group_found found = {0};
+	struct rql_port answer;
+	uint8_t *memory = NULL;
+	rql_status status = RQL_OK;
+	if (x) {
+		found.count = *(const uint64_t *)x->seen->map;
+		found.room = x->direct ? x->capacity : found.count;
+		found.bytes = x->direct ? x->direct->map : NULL;
+	}
+	if (!found.bytes && found.count) {
+		const uint64_t bytes = p->shape.group_bytes * found.count;
+		found.bytes = memory = rql_large_alloc(bytes);
+		status = memory ? download(&p->shape, x, found.count, memory, err)
+		                : rql_error_memory(err, bytes, "the groups of a query");
+	}
+	if (status == RQL_OK)
+		status = rql_stage_on_host(
+			rql_group_answer(&p->shape, &found, stage->device->pool, run->arena, &answer, err), err);
+	rql_large_free(memory);
+	if (status != RQL_OK)
+		return status;
+	if (x) {
+		answer.cells_read = p->table_rows;
+		answer.runs = p->table_rows / RQL_STORE_BLOCK + 1;
+	}
+	if (x && run->timed)
+		RQL_TRY(rql_stage_times(context, run->arena, &answer, err));
+	*run->port = answer;
+	return RQL_OK;
+}
+
+/* The rows once more where they are partitioned, twice where there are two passes. */
+static uint64_t bytes_of(const struct rql_stage *stage)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
+	return group_bytes(p, p->capacity) + (uint64_t)(2 * p->rows.rows) * row;
+}
+
+static const struct rql_stage_ops ops = {.place = place,
+                                         .open = open_context,
+                                         .close = close_context,
+                                         .fits = fits,
+                                         .record = record,
+                                         .check = check,
+                                         .take = take,
+                                         .bytes = bytes_of};
+
+/* ---- the method ---- */
+
+static bool many_groups(const struct rql_request *request)
+{
+	double numbers = 1;
+	for (uint32_t g = 0; g < request->group_count; g++)
+		numbers *= request->groups[g].wide_count ? (double)request->groups[g].wide_count
+		                                         : (double)request->groups[g].key_count;
+	return numbers >= (double)NUMBERS_LEAST;
+}
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	const char *why = NULL;
+	if (!device->units[RQL_UNIT_COMPUTE])
+		why = device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
+	else if (!many_groups(request))
+		why = "few groups are possible, which need no partitions";
+	if (why && reason)
+		*reason = why;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+}
+
+/* The first method of the device's compute unit that leaves the rows there. It takes over what they are read from. */
+static rql_status prepare_rows(struct rql_prepared *p, const struct rql_request *rows, struct rql_error *err)
+{
+	const char *reason = "no method gives rows on a device";
+	for (uint32_t m = 0; rql_methods()[m]; m++) {
+		const struct rql_method *method = rql_methods()[m];
+		if (method->unit != RQL_UNIT_COMPUTE || !rql_method_takes(method, rows) ||
+		    method->offer(rows, p->stage.device, &reason) != RQL_OFFER_FULL)
+			continue;
+		RQL_TRY(method->prepare(rows, p->stage.device, &p->rows.prepared, err));
+		p->rows.method = method;
+		p->rows.form = p->shape.form;
+		return RQL_OK;
+	}
+	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: %s", reason);
+}
+
+static void free_prepared(struct rql_prepared *p)
+{
+	if (!p)
+		return;
+	rql_stage_clear(&p->stage);
+	if (p->rows.method)
+		p->rows.method->free(p->rows.prepared);
+	rql_store_snapshot_release(p->shape.form);
+	rql_arena_free(p->arena);
+	free(p);
+}
+
+static void choose_sizes(struct rql_prepared *p)
+{
+	struct rql_cost cost;
+	const double numbers = (double)p->shape.numbers;
+	p->rows.method->price(p->rows.prepared, p->stage.device, &cost);
+	p->rows.rows = cost.rows_out;
+	p->expected = numbers * -expm1(-p->rows.rows / numbers); /* rows thrown into groups leave some of them empty */
+	p->capacity = room_for(p, p->expected * ROOM + ROOM_LEAST);
+	p->guess = (uint64_t)(p->expected * ROOM) + 1;
+}
+
+static bool reads_reals(const struct rql_group_shape *shape)
+{
+	bool some = false;
+	for (uint32_t s = 0; s < shape->state_count; s++)
+		some |= shape->states[s].kind == RQL_GROUP_BY_REAL_FIELDS;
+	return some;
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	struct rql_request rows;
+	struct rql_prepared *p = calloc(1, sizeof(*p));
+	struct rql_arena *arena = rql_arena_new();
+	rql_status status = p && arena ? RQL_OK : rql_error_memory(err, sizeof(*p), "a query's groups");
+	if (status == RQL_OK)
+		status = rql_stage_init(&p->stage, &ops, device, err);
+	if (status != RQL_OK) {
+		rql_arena_free(arena);
+		free(p);
+		return status;
+	}
+	p->arena = arena;
+	p->table_rows = request->from.method ? 0 : request->snapshot->rows;
+	status = rql_group_bind(request, arena, &p->shape, &rows, err);
+	if (status == RQL_OK && reads_reals(&p->shape) && !device->limits.float64)
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: the device has no doubles");
+	if (status == RQL_OK)
+		status = prepare_rows(p, &rows, err);
+	if (status != RQL_OK) {
+		free_prepared(p);
+		return status;
+	}
+	rql_stage_read(&p->stage, p->rows.method->stage(p->rows.prepared));
+	choose_sizes(p);
+	*out = p;
+	return RQL_OK;
+}
+
+static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_profile *profile = &device->profile;
+	const double row = rql_form_offset(p->shape.form, p->shape.form->column_count);
+	const double given = p->expected * (double)p->shape.group_bytes;
+	const double passes = moved[p->expected <= PART_GROUPS ? 0 : p->expected <= PASS_GROUPS ? 1 : 2];
+	struct rql_cost in;
+	p->rows.method->price(p->rows.prepared, device, &in);
+	*out = (struct rql_cost){
+		.run_ns = profile->submit_ns + PASSES * profile->pass_ns + (p->rows.rows * row * passes + 2 * given) / profile->read_gbps,
+		.transfer_ns = given / profile->download_gbps + p->expected * profile->scan.answer_group_ns +
+	                   (given > (double)DIRECT_BYTES ? profile->submit_ns : 0),
+		.rows_out = p->expected,
+		.groups = p->expected,
+		.device_bytes = bytes_of(&p->stage),
+		.cells = p->rows.rows,
+		.runs = in.runs};
+	rql_cost_add(out, &in);
+}
+
+/* Those of its rows. Its own are the same for all requests: primitive/ has them compiled once. */
+static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
+}
+
+static struct rql_stage *stage_of(const struct rql_prepared *p)
+{
+	return &((struct rql_prepared *)(uintptr_t)p)->stage;
+}
+
+static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
+{
+	(void)device;
+	return rql_stage_run(stage_of(p), how, NULL, out, err);
+}
+
+static uint64_t prepared_bytes(const struct rql_prepared *p)
+{
+	return sizeof(*p) + rql_arena_bytes(p->arena) + p->rows.method->bytes(p->rows.prepared);
+}
+
+extern const struct rql_method rql_method_group_compute;
+const struct rql_method rql_method_group_compute = {
+	.name = "group",
+	.description = "groups rows on a GPU by partitions of a hash, any number of groups",
+	.paper = "Sioulas et al., ICDE 2019, section 4; Karnagel et al., ADMS 2015",
+	.unit = RQL_UNIT_COMPUTE,
+	.reads = RQL_READS_STORE,
+	.takes_columns = true,
+	.takes_rows = true,
+	.gives = 1u << RQL_PORT_GROUPS,
+	.offer = offer,
+	.prepare = prepare,
+	.price = price,
+	.kernels = kernels,
+	.stage = stage_of,
+	.run = run,
+	.free = free_prepared,
+	.bytes = prepared_bytes,
+};
