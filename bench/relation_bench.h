@@ -19,6 +19,7 @@ struct rql_relation_options {
 	rql_status (*run)(struct rql_relation_bench *b, struct rql_error *err);
 	enum rql_unit unit; /* that the device must have */
 	int64_t figure, log2_rows; /* of rayql bench garuda */
+	bool host;                 /* the same: from host memory to host memory */
 };
 
 #define RQL_RELATION_BUFFERS 48u

@@ -23,6 +23,7 @@
 #define RQL_BENCH_WIDE_SUMS 1u /* of GROUP_CHECK: two words a group */
 #define RQL_BENCH_HEADS 2u     /* of GROUP_CHECK: keys_to holds rows of keys */
 #define RQL_BENCH_WIDE_KEYS 4u /* of look-ups: keys have 64 bits */
+#define RQL_BENCH_PAYLOADS 8u  /* of PAIR_CHECK: columns hold payloads of rows */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */

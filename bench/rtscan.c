@@ -20,7 +20,8 @@ static const char help[] =
 	"counted. Each form of sieve that the figure names, the fused scan and DuckDB answer the same statements in one\n"
 	"run, and every count is checked. docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
-	"  --figure N,...      of 15, 16, 18, 22, 23, 24, 26, 27, 28 (default 15)\n"
+	"  --figure N,...      of 15 to 29 (default 15)\n"
+	"  --form NAME,...     only forms of sieve whose name begins so, also slow ones: matrix, cells (default: all)\n"
 	"  --device D          as rayql_devices() names it: cpu, vulkan:0 (default cpu)\n"
 	"  --rows N            rows of the table (default 20000000; the paper has 100000000)\n"
 	"  --runs N            runs of each statement, 1 to 1000 (default 7)\n"
@@ -31,7 +32,7 @@ static const char help[] =
 #define AWAKE_NS 300000000u
 
 struct options {
-	const char *figures, *device, *json;
+	const char *figures, *forms, *device, *json;
 	int64_t rows, runs, threads;
 };
 struct bench {
@@ -54,7 +55,7 @@ static bool parse(struct rql_args *args, struct options *o, bool *help_wanted)
 			rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
 		else if (rql_args_value(args, "threads", &value))
 			rql_args_integer(args, "threads", value, 0, 1024, &o->threads);
-		else if (!rql_args_value(args, "figure", &o->figures) && !rql_args_value(args, "device", &o->device) &&
+		else if (!rql_args_value(args, "figure", &o->figures) && !rql_args_value(args, "form", &o->forms) && !rql_args_value(args, "device", &o->device) &&
 		         !rql_args_value(args, "json", &o->json))
 			rql_args_benchmark(args, &benchmark);
 	}
@@ -98,20 +99,40 @@ static double time_behind(const char *explain, const char *text)
 	                                           : 1e6);
 }
 
-static double time_of_method(const char *explain, const char *pass, bool gpu)
+/* The passes of a run, "pass NAME: 12.3 us" each; of the scan only where it selects. Their sum; negative: none. */
+static double read_passes(const char *explain, bool scans, struct rql_rtscan_case *one)
 {
-	char text[64];
+	double sum = 0;
+	one->pass_count = 0;
+	for (const char *at = strstr(explain, "pass "); at; at = strstr(at, "pass ")) {
+		at += strlen("pass ");
+		const char *end = strchr(at, ':');
+		const size_t length = end ? (size_t)(end - at) : 0;
+		const bool scan = length >= 4 && strncmp(at, "scan", 4) == 0;
+		struct rql_rtscan_pass *to = &one->passes[one->pass_count];
+		if (!length || length >= sizeof to->name || scan != scans || one->pass_count == RQL_RTSCAN_PASSES)
+			continue;
+		memcpy(to->name, at, length);
+		to->name[length] = 0;
+		to->us = time_behind(end, ": ");
+		sum += to->us;
+		one->pass_count++;
+	}
+	return one->pass_count ? sum : -1;
+}
+
+static double time_of_method(const char *explain, const char *pass, bool gpu, struct rql_rtscan_case *one)
+{
 	const bool sieve = strcmp(pass, "sieve") == 0;
 	if (sieve != (strstr(explain, "under rows of sieve") != NULL))
 		return -1;
-	snprintf(text, sizeof text, "pass %s: ", pass);
-	return time_behind(explain, gpu ? text : "measured: ");
+	return gpu ? read_passes(explain, !sieve, one) : time_behind(explain, "measured: ");
 }
 
 rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
                               struct rql_rtscan_case *one, struct rql_error *err)
 {
-	char explain[320];
+	char explain[640];
 	struct rql_samples device = {0}, statement = {0};
 	snprintf(explain, sizeof explain, "EXPLAIN ANALYZE %s", one->sql);
 	one->device_us = -1;
@@ -128,7 +149,7 @@ rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu,
 		struct rql_strbuf text = {0};
 		double ms;
 		rql_status status = rql_client_time(con, explain, &ms, &text, NULL, err);
-		const double us = status == RQL_OK ? time_of_method(rql_strbuf_text(&text), pass, gpu) : -1;
+		const double us = status == RQL_OK ? time_of_method(rql_strbuf_text(&text), pass, gpu, one) : -1;
 		rql_strbuf_free(&text);
 		RQL_TRY(status);
 		if (us >= 0)
@@ -141,32 +162,58 @@ rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu,
 }
 
 /* ---- a figure ---- */
+#define SAMPLE 1000000
 struct figure_run {
 	struct bench *b;
 	const struct rql_rtscan_figure *figure;
 	enum rql_rtscan_values values;
-	double counts[16]; /* DuckDB's, of each selectivity */
-	char sql[16][256];
+	uint32_t count;
+	char names[RQL_RTSCAN_CASES][24]; /* selectivities, or names of conditions */
+	double selectivities[RQL_RTSCAN_CASES]; /* NAN: a condition's */
+	double counts[RQL_RTSCAN_CASES];  /* DuckDB's */
+	char sql[RQL_RTSCAN_CASES][512];
 };
 
-/* Each column's bound is the quantile that leaves the same share of it. */
-static rql_status make_statements(struct figure_run *f, struct rql_error *err)
+static const char counted[] = "SELECT count(*)::DOUBLE FROM rtscan WHERE ";
+
+/* The quantiles of a column at the selectivities of a figure, of a sample. */
+static rql_status find_bounds(const struct figure_run *f, char column, double *bounds, struct rql_error *err)
 {
-	for (uint32_t s = 0; f->figure->selectivities[s] > 0; s++) {
-		const double share = pow(f->figure->selectivities[s], 1.0 / f->figure->predicates);
-		int used = snprintf(f->sql[s], sizeof f->sql[s], "SELECT count(*)::DOUBLE FROM rtscan WHERE ");
-		for (uint32_t p = 0; p < f->figure->predicates; p++) {
-			double bound;
-			const char *and = p ? " AND " : "";
-			RQL_TRY(rql_client_number(f->b->con, &bound, err, "SELECT quantile_disc(%c, %.17g) FROM rtscan", 'a' + p,
-			                          share));
-			used += snprintf(f->sql[s] + used, sizeof f->sql[s] - (size_t)used, "%s%c <= %.0f", and, 'a' + p, bound);
-		}
+	for (uint32_t s = 0; s < f->count; s++) {
+		const double share = pow(f->selectivities[s], 1.0 / f->figure->predicates);
+		RQL_TRY(rql_client_number(f->b->con, &bounds[s], err, "SELECT quantile_disc(%c, %.17g) FROM rtscan_sample",
+		                          column, share));
 	}
 	return RQL_OK;
 }
 
-static void put_json(struct figure_run *f, const char *rival, double selectivity, const struct rql_rtscan_case *one,
+/* Each column's bound is the quantile that leaves the same share of it. */
+static rql_status make_statements(struct figure_run *f, struct rql_error *err)
+{
+	for (; f->figure->selectivities && f->figure->selectivities[f->count] > 0; f->count++) {
+		f->selectivities[f->count] = f->figure->selectivities[f->count];
+		snprintf(f->names[f->count], sizeof f->names[0], "%g", f->selectivities[f->count]);
+		snprintf(f->sql[f->count], sizeof f->sql[0], "%s", counted);
+	}
+	RQL_TRY(rql_client_run(f->b->con, err, "CREATE OR REPLACE TEMP TABLE rtscan_sample AS SELECT * FROM rtscan LIMIT %d",
+	                       SAMPLE));
+	for (uint32_t p = 0; p < f->figure->predicates && f->count; p++) {
+		double bounds[RQL_RTSCAN_CASES];
+		RQL_TRY(find_bounds(f, (char)('a' + p), bounds, err));
+		for (uint32_t s = 0; s < f->count; s++) {
+			const size_t used = strlen(f->sql[s]);
+			snprintf(f->sql[s] + used, sizeof f->sql[s] - used, "%s%c <= %.0f", p ? " AND " : "", 'a' + p, bounds[s]);
+		}
+	}
+	for (const struct rql_rtscan_condition *c = f->figure->conditions; c && c->name; c++, f->count++) {
+		f->selectivities[f->count] = NAN;
+		snprintf(f->names[f->count], sizeof f->names[0], "%s", c->name);
+		snprintf(f->sql[f->count], sizeof f->sql[0], "%s%s", counted, c->sql);
+	}
+	return rql_client_run(f->b->con, err, "DROP TABLE rtscan_sample");
+}
+
+static void put_json(struct figure_run *f, const char *rival, uint32_t number, const struct rql_rtscan_case *one,
                      bool right)
 {
 	struct rql_strbuf *out = &f->b->json;
@@ -174,51 +221,70 @@ static void put_json(struct figure_run *f, const char *rival, double selectivity
 	rql_json_count(out, "figure", f->figure->number);
 	rql_json_string(out, "values", rql_rtscan_values_names[f->values]);
 	rql_json_count(out, "predicates", f->figure->predicates);
-	rql_json_number(out, "selectivity", selectivity);
+	rql_json_string(out, "case", f->names[number]);
+	rql_json_number(out, "selectivity", f->selectivities[number]);
 	rql_json_string(out, "by", rival);
 	rql_json_number(out, "device_us", one->device_us >= 0 ? one->device_us : NAN);
 	rql_json_number(out, "statement_us", one->statement_us);
+	for (uint32_t p = 0; p < one->pass_count && f->figure->stages; p++)
+		rql_json_number(out, one->passes[p].name, one->passes[p].us);
 	rql_json_number(out, "count", one->count);
 	rql_json_bool(out, "right", right);
 	rql_strbuf_put(out, "}");
 }
 
+static void print_stages(const struct rql_rtscan_case *one)
+{
+	double sum = 0;
+	for (uint32_t p = 0; p < one->pass_count; p++)
+		sum += one->passes[p].us;
+	for (uint32_t p = 0; p < one->pass_count && sum > 0; p++)
+		printf("%s%s %.1f %%", p ? ", " : "    ", one->passes[p].name, 100 * one->passes[p].us / sum);
+	printf("%s", one->pass_count ? "\n" : "");
+}
+
 /* pass NULL: DuckDB, whose answers the others must have. */
-static rql_status run_rival(struct figure_run *f, const char *rival, const char *pass, struct rql_error *err)
+static rql_status run_rival(struct figure_run *f, const char *rival, const char *pass, bool gpu, struct rql_error *err)
 {
 	const struct options *o = f->b->options;
+	struct rql_rtscan_case one = {0};
 	printf("  %-30s", rival);
-	for (uint32_t s = 0; f->figure->selectivities[s] > 0; s++) {
-		struct rql_rtscan_case one = {0};
+	for (uint32_t s = 0; s < f->count; s++) {
+		one = (struct rql_rtscan_case){0};
 		memcpy(one.sql, f->sql[s], sizeof one.sql);
-		RQL_TRY(rql_rtscan_measure(f->b->con, pass, f->b->gpu, o->runs, &one, err));
+		RQL_TRY(rql_rtscan_measure(f->b->con, pass, gpu, o->runs, &one, err));
 		if (!pass)
 			f->counts[s] = one.count;
 		const bool right = one.count == f->counts[s];
 		f->b->wrong += !right;
-		put_json(f, rival, f->figure->selectivities[s], &one, right);
+		put_json(f, rival, s, &one, right);
 		if (!right)
 			printf("   WRONG");
 		else if (pass && one.device_us < 0)
 			printf(" another");
 		else
-			printf(" %7.3f", (pass ? one.device_us : one.statement_us) / 1e3);
+			printf(" %7.3f", (pass && !f->figure->statements ? one.device_us : one.statement_us) / 1e3);
 		fflush(stdout);
 	}
 	printf("\n");
+	if (f->figure->stages && pass)
+		print_stages(&one);
 	return RQL_OK;
 }
 
 static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *form, struct rql_error *err)
 {
-	static const char columns[] = "a, b, c, d";
+	const char *columns = f->values == RQL_RTSCAN_TPCH ? rql_rtscan_tpch_columns : "a, b, c, d";
+	const int length = f->values == RQL_RTSCAN_TPCH ? (int)strlen(columns) : (int)(3 * f->figure->predicates - 2);
+	const bool gpu = f->b->gpu && !(form->flags & RQL_RTSCAN_ON_CPU);
 	double bytes, ms, device;
+	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_device = '%s'", gpu ? f->b->options->device : "cpu"));
 	RQL_TRY(rql_client_run(f->b->con, err,
-	                       "CREATE OR REPLACE INDEX rtscan_sieve ON rtscan USING sieve (%.*s) WITH (%s)",
-	                       (int)(3 * f->figure->predicates - 2), columns, form->options));
+	                       "CREATE OR REPLACE INDEX rtscan_sieve ON rtscan USING sieve (%.*s) WITH (%s)", length, columns,
+	                       form->options));
 	/* The sieve itself, also where the planner would take the scan: its price is not what is measured. */
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = rows"));
-	RQL_TRY(run_rival(f, form->name, "sieve", err));
+	RQL_TRY(run_rival(f, form->name, "sieve", gpu, err));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = on"));
 	RQL_TRY(rql_client_number(f->b->con, &bytes, err,
 	                          "SELECT bytes FROM rayql_structures() WHERE name = 'rtscan_sieve'"));
@@ -235,7 +301,24 @@ static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *f
 	rql_json_number(&f->b->json, "bytes", bytes);
 	rql_json_number(&f->b->json, "build_ms", ms);
 	rql_strbuf_put(&f->b->json, "}");
+	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_device = '%s'", f->b->options->device));
 	return rql_client_run(f->b->con, err, "DROP INDEX rtscan_sieve");
+}
+
+/* Does the list name the beginning of the form's name? */
+static bool is_named(const char *list, const char *name)
+{
+	for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, name, strcspn(at, ",")) == 0)
+			return true;
+	return false;
+}
+
+static bool is_asked(const struct bench *b, const struct rql_rtscan_form *form)
+{
+	if ((form->flags & RQL_RTSCAN_ON_GPU) && !b->gpu)
+		return false;
+	return b->options->forms ? is_named(b->options->forms, form->name) : !(form->flags & RQL_RTSCAN_SLOW);
 }
 
 static rql_status run_values(struct bench *b, const struct rql_rtscan_figure *figure, enum rql_rtscan_values values,
@@ -248,16 +331,17 @@ static rql_status run_values(struct bench *b, const struct rql_rtscan_figure *fi
 	       b->options->rows);
 	if (figure->found)
 		printf("  the paper, RTX 3090: %s\n", figure->found);
-	printf("  %-30s", "selectivity");
-	for (uint32_t s = 0; figure->selectivities[s] > 0; s++)
-		printf(" %7g", figure->selectivities[s]);
-	printf("\n");
+	printf("  %-30s", figure->conditions ? "condition" : "selectivity");
+	for (uint32_t s = 0; s < f.count; s++)
+		printf(" %7s", f.names[s]);
+	printf("%s\n", figure->statements ? "   (SQL to rows)" : "");
 	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = off"));
-	RQL_TRY(run_rival(&f, "DuckDB (SQL to rows)", NULL, err));
+	RQL_TRY(run_rival(&f, "DuckDB (SQL to rows)", NULL, false, err));
 	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = on"));
-	RQL_TRY(run_rival(&f, "fused scan", "scan", err));
+	RQL_TRY(run_rival(&f, "fused scan", "scan", b->gpu, err));
 	for (const struct rql_rtscan_form *form = figure->forms; form->name; form++)
-		RQL_TRY(run_form(&f, form, err));
+		if (is_asked(b, form))
+			RQL_TRY(run_form(&f, form, err));
 	return RQL_OK;
 }
 

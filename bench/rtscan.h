@@ -14,32 +14,54 @@ enum rql_rtscan_values {
 	RQL_RTSCAN_ZIPF_15,
 	RQL_RTSCAN_NORMAL,
 	RQL_RTSCAN_SMALL,
+	RQL_RTSCAN_TPCH, /* columns of conditions of TPC-H and SSB, joined (5.5) */
 	RQL_RTSCAN_VALUES
 };
 extern const char *const rql_rtscan_values_names[RQL_RTSCAN_VALUES];
-/* The table rtscan (id, a, b, c, d) of so many rows, and its columns in memory. */
+/* The table rtscan (id, a, b, c, d), or that of TPCH, of so many rows, and its columns in memory. Rows do not depend on
+ * each other, so that the first of them are a fair sample. */
 rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, int64_t rows, struct rql_error *err);
 
 /* A form of sieve: what WITH (...) says, and what it is called. */
+#define RQL_RTSCAN_ON_CPU 1u /* measured on the CPU, whatever the device */
+#define RQL_RTSCAN_ON_GPU 2u /* left out on the CPU, which has no such unit */
+#define RQL_RTSCAN_SLOW 4u   /* seconds a run: only where --form names it */
 struct rql_rtscan_form {
 	const char *name, *options;
+	unsigned flags;
+};
+/* A condition of its own, instead of one of a selectivity. */
+struct rql_rtscan_condition {
+	const char *name, *sql;
 };
 struct rql_rtscan_figure {
 	uint32_t number;
 	const char *title, *found; /* found: what the paper says of it, on an RTX 3090 */
 	uint32_t predicates;
 	unsigned values;             /* bit k: enum rql_rtscan_values */
-	const double *selectivities; /* of the conjunction; 0 ends them */
+	const double *selectivities; /* of the conjunction; 0 ends them; NULL: `conditions` */
 	const struct rql_rtscan_form *forms; /* name NULL ends them */
+	const struct rql_rtscan_condition *conditions; /* name NULL ends them */
+	bool stages;     /* what each pass takes is printed */
+	bool statements; /* SQL to rows is printed, not the device's time */
 };
+#define RQL_RTSCAN_CASES 16u /* most selectivities or conditions of a figure */
+extern const char rql_rtscan_tpch_columns[]; /* of TPCH: those that a sieve has */
 extern const struct rql_rtscan_figure rql_rtscan_figures[]; /* number 0 ends them */
 
 /* One statement, and what it took. */
+#define RQL_RTSCAN_PASSES 6u
+struct rql_rtscan_pass {
+	char name[32];
+	double us;
+};
 struct rql_rtscan_case {
-	char sql[256];
+	char sql[512];
 	double device_us;    /* GPU: of the passes that select; CPU: of the method. Negative: another plan was taken */
 	double statement_us; /* SQL to rows, warm */
 	double count;        /* its answer */
+	uint32_t pass_count; /* of the device's last run */
+	struct rql_rtscan_pass passes[RQL_RTSCAN_PASSES];
 };
 /* Medians of `runs` after a run to warm up. pass: what EXPLAIN ANALYZE calls it ("sieve", "scan"), NULL: no RayQL. */
 rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,

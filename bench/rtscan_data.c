@@ -6,6 +6,7 @@
 const char *const rql_rtscan_values_names[RQL_RTSCAN_VALUES] = {
 	[RQL_RTSCAN_UNIFORM] = "uniform", [RQL_RTSCAN_ZIPF_11] = "zipf 1.1", [RQL_RTSCAN_ZIPF_13] = "zipf 1.3",
 	[RQL_RTSCAN_ZIPF_15] = "zipf 1.5", [RQL_RTSCAN_NORMAL] = "normal",   [RQL_RTSCAN_SMALL] = "2^6 values",
+	[RQL_RTSCAN_TPCH] = "conditions of TPC-H and SSB",
 };
 
 /* u and v are numbers of (0, 1] that depend on the row and the column alone. Zipf: the floor of a Pareto number, whose
@@ -33,9 +34,36 @@ static void put_column(struct rql_strbuf *sql, char name, uint32_t number, const
 	rql_strbuf_printf(sql, ")::UINTEGER AS %c", name);
 }
 
+/* As TPC-H 3.0.1 (4.2.3) and SSB make them, of one row a line item: an order's date and its line's, numbers of brands,
+ * containers, segments, regions. r draws a number of [0, n) by the row and a column alone. */
+const char rql_rtscan_tpch_columns[] = "shipdate, orderdate, segment, discount, quantity, brand, container, year, "
+									   "category, mfgr, cregion, sregion";
+static const char tpch[] =
+	"CREATE OR REPLACE TABLE rtscan AS SELECT id, orderdate + 1 + r(id, 1, 121) AS shipdate, orderdate, "
+	"(['AUTOMOBILE', 'BUILDING', 'FURNITURE', 'HOUSEHOLD', 'MACHINERY'])[1 + r(id, 2, 5)] AS segment, "
+	"(r(id, 3, 11) / 100)::DECIMAL(15, 2) AS discount, (1 + r(id, 4, 50))::DECIMAL(15, 2) AS quantity, "
+	"'Brand#' || (1 + r(id, 5, 5)) || (1 + r(id, 6, 5)) AS brand, "
+	"(['SM', 'LG', 'MED', 'JUMBO', 'WRAP'])[1 + r(id, 7, 5)] || ' ' || "
+	"(['CASE', 'BOX', 'BAG', 'JAR', 'PKG', 'PACK', 'CAN', 'DRUM'])[1 + r(id, 8, 8)] AS container, "
+	"year(orderdate) AS year, 'MFGR#' || (1 + r(id, 9, 5)) || (1 + r(id, 10, 5)) AS category, "
+	"'MFGR#' || (1 + r(id, 9, 5)) AS mfgr, "
+	"(['AFRICA', 'AMERICA', 'ASIA', 'EUROPE', 'MIDDLE EAST'])[1 + r(id, 11, 5)] AS cregion, "
+	"(['AFRICA', 'AMERICA', 'ASIA', 'EUROPE', 'MIDDLE EAST'])[1 + r(id, 12, 5)] AS sregion "
+	"FROM (SELECT i::INTEGER AS id, DATE '1992-01-01' + r(i, 0, 2405) AS orderdate FROM range(%" PRId64 ") t(i))";
+
+static rql_status make_tpch(rayql_connection *con, int64_t rows, struct rql_error *err)
+{
+	RQL_TRY(rql_client_run(con, err,
+	                       "CREATE OR REPLACE TEMP MACRO r(i, number, n) AS (hash(i * 16 + number) %% n)::INTEGER"));
+	RQL_TRY(rql_client_run(con, err, tpch, rows));
+	return rql_client_run(con, err, "CREATE OR REPLACE INDEX rtscan_columns ON rtscan USING columns (*)");
+}
+
 rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, int64_t rows, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
+	if (values == RQL_RTSCAN_TPCH)
+		return make_tpch(con, rows, err);
 	rql_strbuf_put(&sql, "CREATE OR REPLACE TABLE rtscan AS SELECT i::INTEGER AS id");
 	for (uint32_t c = 0; c < RQL_RTSCAN_COLUMNS; c++)
 		put_column(&sql, (char)('a' + c), c, formulas[values]);
@@ -50,48 +78,127 @@ rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values,
 /* ---- the figures ---- */
 static const double every[] = {0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0};
 static const double high[] = {0.9, 0};
+static const double some[] = {0.001, 0.1, 0.5, 0.9, 0};
 static const double sieved[] = {0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0};
 /* Neighbours of a bound of 128 vectors: 0.93, and a quarter of a bin more each time. */
 static const double beside[] = {0.93, 0.9316, 0.9331, 0.9347, 0.9362, 0};
 
+#define CPU RQL_RTSCAN_ON_CPU
+#define GPU RQL_RTSCAN_ON_GPU
+#define SLOW (RQL_RTSCAN_ON_GPU | RQL_RTSCAN_SLOW)
+#define K128 "vectors = 128, components = 1, "
 /* The paper's K of 128, and what fits about 1 and 2.5 GB with 1e8 rows of three columns. */
 static const struct rql_rtscan_form forms[] = {
-	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values"},
-	{"values, 66 in 1 component", "vectors = 66, components = 1, refine = values"},
-	{"positions, 26 in 1 component", "vectors = 26, components = 1, refine = positions"},
-	{NULL, NULL},
+	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", 0},
+	{"values, 66 in 1 component", "vectors = 66, components = 1, refine = values", 0},
+	{"positions, 26 in 1 component", "vectors = 26, components = 1, refine = positions", 0},
+	{"positions, 26 in 2 components", "vectors = 26, components = 2, refine = positions", GPU},
+	{"positions, 128", K128 "refine = positions", GPU},
+	{"drawn, 128", K128 "refine = drawn", GPU},
+	{"matrix, 128", K128 "refine = matrix", GPU},
+	{"cells, 128", K128 "refine = cells", GPU},
+	{"cells, 26 in 2 components", "vectors = 26, components = 2, refine = cells", GPU},
+	{"rtc3", "vectors = 1, components = 1, refine = rtc3", SLOW},
+	{"rtc1", "vectors = 1, components = 1, refine = rtc1", SLOW},
+	{0},
+};
+static const struct rql_rtscan_form skewed[] = {
+	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", 0},
+	{"positions, 128", K128 "refine = positions", 0},
+	{"drawn, 128", K128 "refine = drawn", GPU},
+	{"matrix, 128", K128 "refine = matrix", GPU},
+	{"cells, 128", K128 "refine = cells", GPU},
+	{"rtc3", "vectors = 1, components = 1, refine = rtc3", SLOW},
+	{"rtc1", "vectors = 1, components = 1, refine = rtc1", SLOW},
+	{0},
 };
 static const struct rql_rtscan_form counts[] = {
-	{"values, 16", "vectors = 16, components = 1, refine = values"},
-	{"values, 32", "vectors = 32, components = 1, refine = values"},
-	{"values, 64", "vectors = 64, components = 1, refine = values"},
-	{"values, 128", "vectors = 128, components = 1, refine = values"},
-	{NULL, NULL},
+	{"values, 16", "vectors = 16, components = 1, refine = values", 0},
+	{"values, 32", "vectors = 32, components = 1, refine = values", 0},
+	{"values, 64", "vectors = 64, components = 1, refine = values", 0},
+	{"values, 128", K128 "refine = values", 0},
+	{"matrix, 32", "vectors = 32, components = 1, refine = matrix", GPU},
+	{"matrix, 64", "vectors = 64, components = 1, refine = matrix", GPU},
+	{"matrix, 128", K128 "refine = matrix", GPU},
+	{0},
 };
 static const struct rql_rtscan_form paper[] = {
-	{"values, 128", "vectors = 128, components = 1, refine = values"},
-	{"positions, 128", "vectors = 128, components = 1, refine = positions"},
-	{NULL, NULL},
+	{"values, 128", K128 "refine = values", 0},
+	{"positions, 128", K128 "refine = positions", 0},
+	{"matrix, 128", K128 "refine = matrix", GPU},
+	{"cells, 128", K128 "refine = cells", GPU},
+	{0},
+};
+/* BinDex on the CPU and on compute, RTScan; and the better ones. */
+static const struct rql_rtscan_form processors[] = {
+	{"positions, 128, on the CPU", K128 "refine = positions", CPU},
+	{"positions, 128", K128 "refine = positions", GPU},
+	{"matrix, 128", K128 "refine = matrix", GPU},
+	{"cells, 128", K128 "refine = cells", GPU},
+	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", GPU},
+	{0},
 };
 static const struct rql_rtscan_form few[] = {
-	{"values, 16", "vectors = 16, components = 1, refine = values"},
-	{NULL, NULL},
+	{"values, 16", "vectors = 16, components = 1, refine = values", 0},
+	{"matrix, 16", "vectors = 16, components = 1, refine = matrix", GPU},
+	{"matrix, 16, places by value", "vectors = 16, components = 1, refine = matrix, encoding = values", SLOW},
+	{0},
+};
+static const struct rql_rtscan_form encodings[] = {
+	{"matrix, 128, places by rank", K128 "refine = matrix", GPU},
+	{"matrix, 128, places by value", K128 "refine = matrix, encoding = values", SLOW},
+	{0},
+};
+#define RAYS(i, s) {"matrix, I " #i " %, S " #s " %", K128 "refine = matrix, interval = " #i ", spacing = " #s, GPU}
+static const struct rql_rtscan_form rays[] = {
+	RAYS(25, 0), RAYS(25, 100), RAYS(50, 0), RAYS(50, 100), RAYS(100, 0), RAYS(100, 50), RAYS(100, 100), {0},
+};
+static const struct rql_rtscan_condition conditions[] = {
+	{"Q3", "shipdate > DATE '1995-03-15' AND orderdate < DATE '1995-03-15' AND segment = 'BUILDING'"},
+	{"Q6", "shipdate BETWEEN DATE '1994-01-01' AND DATE '1995-01-01' AND discount BETWEEN 0.05 AND 0.07 AND quantity < 24"},
+	{"Q17", "brand = 'Brand#23' AND container = 'MED BOX' AND quantity < 6"},
+	{"SSB 1.1", "year = 1993 AND discount BETWEEN 0.01 AND 0.03 AND quantity < 25"},
+	{"SSB 2.1", "category = 'MFGR#12' AND sregion = 'AMERICA'"},
+	{"SSB 3.1", "cregion = 'ASIA' AND sregion = 'ASIA' AND year BETWEEN 1992 AND 1997"},
+	{"SSB 4.1", "cregion = 'AMERICA' AND sregion = 'AMERICA' AND mfgr IN ('MFGR#1', 'MFGR#2')"},
+	{0},
 };
 
 #define ZIPF (1u << RQL_RTSCAN_ZIPF_11 | 1u << RQL_RTSCAN_ZIPF_13 | 1u << RQL_RTSCAN_ZIPF_15)
 #define SKEWED (ZIPF | 1u << RQL_RTSCAN_NORMAL)
 #define UNIFORM (1u << RQL_RTSCAN_UNIFORM)
+#define FIGURE(n, what, result) .number = (n), .title = (what), .found = (result)
 
 const struct rql_rtscan_figure rql_rtscan_figures[] = {
-	{15, "three predicates, uniform", "RTScan 1.05 to 2 ms, RTc3 up to 65 times as long", 3, UNIFORM, every, forms},
-	{16, "three predicates, skewed", "RTScan 40 to 54000 times RTc3", 3, SKEWED, high, forms},
-	{18, "memory and time to make, Zipf 1.5, K of 128", "RTScan 14.1 GB and 36.8 s", 3, 1u << RQL_RTSCAN_ZIPF_15, high,
-     paper},
-	{22, "one predicate", "RTScan 1.10 times BinDex-CPU, 1.22 times BinDex-CUDA", 1, UNIFORM, every, forms},
-	{23, "two predicates", NULL, 2, UNIFORM, every, forms},
-	{24, "four predicates", NULL, 4, UNIFORM, every, forms},
-	{26, "a range of 2^6 values, K of 16", "1.2 times by Uniform Encoding", 3, 1u << RQL_RTSCAN_SMALL, sieved, few},
-	{27, "bounds that move from one vector to the next", "1.8 times by choosing the nearer", 1, UNIFORM, beside, paper},
-	{28, "the number of vectors", "K of 32 spares 82 % of the rows at 0.2, 96 % at 0.4", 3, UNIFORM, sieved, counts},
-	{0, NULL, NULL, 0, 0, NULL, NULL},
+	{FIGURE(15, "three predicates, uniform", "RTScan 1.05 to 2 ms, RTc3 up to 65 times as long, RTc1 up to 106 times"),
+     .predicates = 3, .values = UNIFORM, .selectivities = every, .forms = forms},
+	{FIGURE(16, "three predicates, skewed", "RTScan 40 to 54000 times RTc3, 102 to 170000 times RTc1"), .predicates = 3,
+     .values = SKEWED, .selectivities = high, .forms = skewed},
+	{FIGURE(17, "what each stage takes", "sieving 24.0 %, merging 14.5 %, encoding 1.2 %, Matrix RT Refine 60.4 %"),
+     .predicates = 3, .values = UNIFORM, .selectivities = high, .forms = paper, .stages = true},
+	{FIGURE(18, "memory and time to make, Zipf 1.5, K of 128", "RTScan 7.6 GB and 36.8 s (14.1 GB and 12.3 s on an H200)"),
+     .predicates = 3, .values = 1u << RQL_RTSCAN_ZIPF_15, .selectivities = high, .forms = paper},
+	{FIGURE(19, "processors, uniform", "RTScan 3.7 times BinDex-CPU, 1.48 times BinDex-CUDA, transfer included"),
+     .predicates = 3, .values = UNIFORM, .selectivities = some, .forms = processors, .statements = true},
+	{FIGURE(20, "processors, skewed", "RTScan 4.2 to 4.6 times BinDex-CPU, 1.24 to 1.38 times BinDex-CUDA"),
+     .predicates = 3, .values = SKEWED, .selectivities = high, .forms = processors, .statements = true},
+	{FIGURE(21, "predicates of TPC-H and SSB", "RTScan 4.1 to 10.4 times BinDex-CPU, 1.45 to 4.7 times BinDex-CUDA"),
+     .predicates = 3, .values = 1u << RQL_RTSCAN_TPCH, .forms = processors, .conditions = conditions},
+	{FIGURE(22, "one predicate", "RTScan 1.10 times BinDex-CPU, 1.22 times BinDex-CUDA"), .predicates = 1,
+     .values = UNIFORM, .selectivities = every, .forms = skewed},
+	{FIGURE(23, "two predicates", "RTScan 2.1 times BinDex-CPU, 1.32 times BinDex-CUDA"), .predicates = 2,
+     .values = UNIFORM, .selectivities = every, .forms = skewed},
+	{FIGURE(24, "four predicates (3 + 1)", "RTScan 5 times BinDex-CPU, 1.4 times BinDex-CUDA"), .predicates = 4,
+     .values = UNIFORM, .selectivities = every, .forms = skewed},
+	{FIGURE(25, "Uniform Encoding on skewed values", "44.6, 1152, 16015 and 1.3 times"), .predicates = 3,
+     .values = SKEWED, .selectivities = high, .forms = encodings},
+	{FIGURE(26, "a range of 2^6 values, K of 16", "1.2 times by Uniform Encoding"), .predicates = 3,
+     .values = 1u << RQL_RTSCAN_SMALL, .selectivities = sieved, .forms = few},
+	{FIGURE(27, "bounds that move from one vector to the next", "1.8 times by choosing the nearer"), .predicates = 1,
+     .values = UNIFORM, .selectivities = beside, .forms = paper},
+	{FIGURE(28, "the number of vectors", "K of 32 spares 82 % of the rows at 0.2, 96 % at 0.4"), .predicates = 3,
+     .values = UNIFORM, .selectivities = sieved, .forms = counts},
+	{FIGURE(29, "how far apart rays are", "S of a cube's width 1.47 times S of 0; I of a width 1.7 times I of 0.25"),
+     .predicates = 3, .values = UNIFORM, .selectivities = high, .forms = rays, .stages = true},
+	{0},
 };

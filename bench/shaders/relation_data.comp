@@ -160,6 +160,10 @@ void pair_check(uint row, bool is)
 	bool good = true;
 	if (is) {
 		uint build = W32(args.column[0], row), probe = W32(args.column[2], row);
+		if ((args.flags & RQL_BENCH_PAYLOADS) != 0u) {
+			build = row_of_payload(build);
+			probe = row_of_payload(probe);
+		}
 		good = build >> args.log2_build == 0u && probe >> args.log2_rows == 0u;
 		if (good) {
 			uint number = permuted(build, args.log2_build) & ((1u << args.log2_distinct) - 1u);

@@ -111,6 +111,7 @@ rql_status rql_view_create(struct rql_session *s, const char *sql, const struct 
 	if (status == RQL_OK)
 		status = rql_structures_lock(&s->build, false, err);
 	if (status == RQL_OK) {
+		rql_opening_begin(s->db, &s->settings);
 		status = create_view_locked(s, st, &n, &options, err);
 		rql_structures_unlock(&s->db->structures);
 	}
@@ -143,16 +144,6 @@ static rql_status create_index_locked(struct rql_session *s, const struct rql_st
 	return status;
 }
 
-static rql_status not_yet(const char *sql, const struct rql_statement *st, struct rql_error *err)
-{
-	return rql_error_at(
-		err, sql, st->name.position,
-		"Not implemented Error: CREATE INDEX ... USING %s is not available in this version of RayQL; USING "
-		"columns, sieve, sorted and hash are, and CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY "
-		"... (an ordinary CREATE INDEX is DuckDB's and works)",
-		st->method);
-}
-
 rql_status rql_index_create(struct rql_session *s, const char *sql, const struct rql_statement *st,
                             struct rql_error *err)
 {
@@ -163,8 +154,8 @@ rql_status rql_index_create(struct rql_session *s, const char *sql, const struct
 	struct rql_arena *arena = rql_arena_new();
 	rql_status status =
 		arena ? rql_refuse_inside(s, "CREATE INDEX ... USING columns", err) : rql_error_memory(err, 0, "a statement");
-	if (status == RQL_OK && (!kind || kind->statement != RQL_STATEMENT_CREATE_INDEX))
-		status = not_yet(sql, st, err);
+	if (status == RQL_OK && (!kind || kind->statement != RQL_STATEMENT_CREATE_INDEX)) /* statement.c has their names */
+		status = rql_error_set(err, RQL_ERROR_INTERNAL, "there is no kind of index %s", st->method);
 	if (status == RQL_OK)
 		status = kind->options(arena, sql, st, &options, err);
 	if (status == RQL_OK)
@@ -180,6 +171,7 @@ rql_status rql_index_create(struct rql_session *s, const char *sql, const struct
 		rql_structure_release(c);
 		return status;
 	}
+	rql_opening_begin(s->db, &s->settings);
 	status = create_index_locked(s, st, c, err);
 	rql_structures_unlock(&s->db->structures);
 	return status;

@@ -85,9 +85,11 @@ rql_status rql_index_place(const struct rql_store_snapshot *snapshot, const stru
 /* What is there of it now: bytes, and rows that have a key. */
 uint64_t rql_index_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                          struct rql_device *cpu, uint64_t *rows);
-/* The same two of a sieve. RQL_ERROR_LIMIT: it has more vectors than there is room for. */
+/* The same two of a sieve, which may be made on a GPU, too; bytes are those of the CPU's. RQL_ERROR_LIMIT: it has more
+ * vectors than there is room for. */
 rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                           struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err) RQL_MUST_CHECK;
+                           struct rql_device *device, struct rql_progress *progress,
+                           struct rql_error *err) RQL_MUST_CHECK;
 uint64_t rql_sieve_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                          struct rql_device *cpu, uint64_t *rows);
 

@@ -106,14 +106,32 @@ enum rql_index_form {
 	RQL_INDEX_SORTED,
 	RQL_INDEX_HASH,
 	RQL_INDEX_SIEVE,
+	RQL_INDEX_RX,
+	RQL_INDEX_CGRX,
 	RQL_INDEX_DIRECT, /* of dense values */
 	RQL_INDEX_AUTO    /* direct, hashed or sorted: by the values of each segment and by what is asked */
 };
 /* Bit vectors of a column: how many at most, and as digits of how many components (method/sieve). */
 #define RQL_SIEVE_VECTORS_MOST 1022u
+/* How the rows that vectors leave undecided are found and decided. What a device has no unit for is done by values. */
+enum rql_sieve_refine {
+	RQL_SIEVE_AUTO,      /* positions on the CPU, values on GPUs */
+	RQL_SIEVE_VALUES,    /* the values of all rows in the boundary's bins */
+	RQL_SIEVE_POSITIONS, /* rows in the order of their values, beside: only what lies between a bound and a vector */
+	RQL_SIEVE_DRAWN,     /* raster: those rows drawn into the bitmap */
+	RQL_SIEVE_RTC1,      /* rt: a column at a time, without vectors (RTScan 2.3) */
+	RQL_SIEVE_RTC3,      /* rt: three columns at once, without vectors (3.1) */
+	RQL_SIEVE_MATRIX,    /* rt: short rays through cubes (4.4) */
+	RQL_SIEVE_CELLS,     /* rt: rays through cells of rows */
+	RQL_SIEVE_REFINES
+};
 struct rql_sieve_form {
 	uint32_t vectors, components;
-	bool positions; /* rows in the order of their values, beside */
+	enum rql_sieve_refine refine;
+	/* MATRIX: how far rays are apart, and how far one's end is from the next one's start, in hundredths of a cube's
+	 * width (4.4.3). */
+	uint32_t interval, spacing;
+	bool by_value; /* MATRIX: places in space are values, not ranks (without Uniform Encoding, 5.7) */
 };
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */

@@ -1,7 +1,9 @@
 /* A block as joins of columns on a GPU. No side needs a key that comes once, and nothing is read while planning:
  *
- *   join_shape.c   relations (tables and sides of the block, each the rows of one columns structure), and the steps that
- *                  join them, one after the other, to what there is so far
+ *   join_shape.c   relations (tables and sides of the block, each the rows of one columns structure), and the edges that
+ *                  may join them
+ *   join_steps.c   the steps that join them, one after the other, to what there is so far, in the order that costs least
+ *                  (join_order.h); what is tested and read above
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
@@ -29,6 +31,9 @@ struct rql_join_relation {
 	const char *table;
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */
 	struct rql_expr_list conjuncts;
+	/* join_steps.c: rows that pass its conjuncts, and the sample that says so; NULL: none was taken. */
+	double rows;
+	struct rql_sample *sample;
 	/* What it gives: first the block's columns that are read above, then one or more for each key. */
 	struct rql_expr_list columns; /* as the block calls them */
 	struct rql_expr_list outputs;
@@ -38,6 +43,17 @@ struct rql_join_relation {
 	struct rql_form_column *form;
 };
 
+struct rql_join_key {
+	struct rql_expr *outer, *inner; /* over the two relations' own columns */
+	bool null_safe;
+	uint32_t outer_output, inner_output; /* in their relations' outputs */
+};
+/* What two relations may be joined by: columns that equalities make equal, or what a side is joined by to its owner. */
+struct rql_join_edge {
+	uint32_t a, b; /* relations: of `outer` and of `inner` keys; b: the side, where one of them is one */
+	uint32_t key_count;
+	struct rql_join_key keys[RQL_JOIN_KEYS];
+};
 /* A relation joined to what there is. */
 struct rql_join_step {
 	uint32_t relation;
@@ -45,11 +61,7 @@ struct rql_join_step {
 	bool not_in; /* ANTI: the same as long as no key is NULL on either side, which is all that is made */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
-	struct rql_join_key {
-		struct rql_expr *outer, *inner; /* over the owner's, and the relation's own columns */
-		bool null_safe;
-		uint32_t outer_output, inner_output; /* in their relations' outputs */
-	} keys[RQL_JOIN_KEYS];
+	struct rql_join_key keys[RQL_JOIN_KEYS]; /* outer: the owner's */
 	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
 	double distinct;                     /* values of the key, on the side that has more */
 };
@@ -57,9 +69,13 @@ struct rql_join_step {
 struct rql_join_graph {
 	struct rql_planning *p;
 	const struct rql_block *block;
-	uint32_t relation_count, step_count, first; /* first: the relation that the steps begin with */
+	uint32_t relation_count, edge_count, step_count;
+	uint32_t largest; /* the relation of inner joins with the most rows */
+	uint32_t first;   /* the one that the steps begin with */
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
+	struct rql_join_edge *edges;
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
+	const char *order; /* for EXPLAIN: of the steps, and what other orders would take; NULL: there is one only */
 	bool is_below;          /* its groups are a relation of another graph */
 	const struct rql_rows_block *rows; /* the block's rows are wanted, not groups; NULL: groups and aggregates */
 	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
@@ -67,12 +83,12 @@ struct rql_join_graph {
 	struct rql_error *err;
 };
 
-/* The structure that the graph's first relation reads, or that its groups are made of. */
+/* The structure that the graph's largest relation reads, or that its groups are made of. */
 static inline struct rql_structure *rql_join_base(const struct rql_join_graph *g)
 {
-	while (g->relation_count && g->relations[g->first].groups)
-		g = g->relations[g->first].groups;
-	return g->relation_count ? g->relations[g->first].structure : NULL;
+	while (g->relation_count && g->relations[g->largest].groups)
+		g = g->relations[g->largest].groups;
+	return g->relation_count ? g->relations[g->largest].structure : NULL;
 }
 /* Rows of a relation, or most of its groups. */
 static inline uint64_t rql_join_rows(const struct rql_join_relation *r)
@@ -82,6 +98,16 @@ static inline uint64_t rql_join_rows(const struct rql_join_relation *r)
 
 /* RQL_ERROR_UNSUPPORTED with the reason when the block is no such chain. */
 rql_status rql_join_shape(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* The relation of the block's table or side; RQL_NONE: there is none. */
+uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number);
+/* The relation of a table that alone an expression of the block reads; RQL_NONE: there is none. */
+uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr *e);
+/* An expression over the relation's columns in the block, or (keys of sides) over REFs, over its table's. NULL: out of
+ * memory. */
+struct rql_expr *rql_join_over_own(struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e);
+/* The steps, what is above them and which columns are read there, for a device. Groups are there. RQL_ERROR_UNSUPPORTED where
+ * no edge leads on. */
+rql_status rql_join_steps(struct rql_join_graph *g, struct rql_device *device) RQL_MUST_CHECK;
 /* Can the program raise an error in some row, whatever else is tested? The host sees other rows than a join's. */
 static inline bool rql_join_can_fail(const struct rql_request *request, const struct rql_source *source)
 {

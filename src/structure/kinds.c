@@ -8,6 +8,8 @@ extern const struct rql_structure_kind rql_structure_columns;
 extern const struct rql_structure_kind rql_structure_sorted_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
 extern const struct rql_structure_kind rql_structure_auto_index;
+extern const struct rql_structure_kind rql_structure_rx_index;
+extern const struct rql_structure_kind rql_structure_cgrx_index;
 extern const struct rql_structure_kind rql_structure_sieve;
 
 const struct rql_structure_kind *const *rql_structure_kinds(void)
@@ -18,6 +20,8 @@ const struct rql_structure_kind *const *rql_structure_kinds(void)
 		&rql_structure_sorted_index,
 		&rql_structure_hash_index,
 		&rql_structure_auto_index,
+		&rql_structure_rx_index,
+		&rql_structure_cgrx_index,
 		&rql_structure_sieve,
 		NULL,
 	};

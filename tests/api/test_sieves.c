@@ -107,7 +107,8 @@ static void definitions(void **state)
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 5000)", RAYQL_ERROR_STATEMENT, "a number from 1");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (components = 3)", RAYQL_ERROR_STATEMENT, "a number from 1");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (refine = rays)", RAYQL_ERROR_STATEMENT,
-	      "values or positions");
+	      "refine is auto, values, positions, drawn, rtc1, rtc3, matrix or cells");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (interval = 0)", RAYQL_ERROR_STATEMENT, "interval is 1 to");
 	/* Before the columns: it says so, and is used when they are there. */
 	run(s.con, "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40)");
 	expect(s.con, "SELECT kind, state, rows FROM rayql_structures()", NULL, "sieve|ready|0\n");
@@ -118,7 +119,7 @@ static void definitions(void **state)
 	run(s.con, "SET rayql_force = on");
 	sieved(s.con, "SELECT count(*) FROM t WHERE k < 60000 AND w > 'w3'");
 	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
-	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2, refine = positions);|ready\n");
+	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2, refine = auto);|ready\n");
 	run(s.con, "REFRESH INDEX i");
 	expect(s.con, "SELECT rows, bytes > 5 * rows FROM rayql_structures() WHERE name = 'i'", NULL, "100000|true\n");
 	/* One of its columns goes; another is retyped. */
@@ -315,6 +316,40 @@ static void on_a_device(void **state)
 	with_vulkan(NULL);
 }
 
+/* Each form of refinement, on the unit that it is for: what it says of itself, and its answers. */
+static void forms(void **state)
+{
+	static const struct {
+		const char *options, *unit;
+	} cases[] = {{"refine = values", "compute"},   {"refine = positions", "compute"},
+	             {"refine = drawn", "raster"},     {"refine = rtc1", "rt"},
+	             {"refine = rtc3", "rt"},          {"refine = matrix, interval = 80, spacing = 50", "rt"},
+	             {"refine = matrix, encoding = values", "rt"}, {"refine = cells, vectors = 20, components = 1", "rt"}};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = scan_session();
+	make_rows(s.con, 5000);
+	run(s.con, "CREATE INDEX c ON t USING columns (*); SET rayql_device = 'vulkan:0'; SET rayql_force = rows");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char sql[256], under[64];
+		const char *unit = has_unit(cases[i].unit) ? cases[i].unit : "compute";
+		snprintf(sql, sizeof sql, "CREATE OR REPLACE INDEX i ON t USING sieve (k, b, r, p) WITH (%s)", cases[i].options);
+		snprintf(under, sizeof under, "under rows of sieve on %s", unit);
+		run(s.con, sql);
+		char *text = rows_of(s.con, "EXPLAIN SELECT count(*) FROM t WHERE k < 20000 AND b > 0", NULL);
+		holds(text, under);
+		free(text);
+		for (unsigned k = 0; k < 3; k++) {
+			snprintf(sql, sizeof sql, "SELECT count(*), sum(id) FROM t WHERE k < %u AND b > %lld%s", roll(300000),
+			         (long long)roll(1000) * 1000000000 - 500000000000,
+			         k ? " AND r >= 0" : " AND r >= 0 AND p IS NOT NULL");
+			same(s.con, sql);
+		}
+	}
+	close_session(&s);
+}
+
 /* rayql_force = rows: a scan of all rows is no candidate where a sieve gives the rows, whatever the prices say. */
 static void forced_rows(void **state)
 {
@@ -355,7 +390,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(definitions),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(random_statements),
-		cmocka_unit_test(forced_rows),
+		cmocka_unit_test(forms), cmocka_unit_test(forced_rows),
 		cmocka_unit_test(on_a_device),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,3 +22,7 @@ told = want if sys.argv[2] == "13" else 2 * want # how many points were drawn
 assert len(cases) == ways * want + told and len(right) == ways * want and len(points) == told, cases
 PY
 done
+"$rayql" bench garuda --device vulkan:0 --host --log2-rows 12 --runs 1 --json "$folder/garuda.json" >"$folder/out" 2>&1 ||
+	{ cat "$folder/out"; echo "failed"; exit 1; }
+if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
+grep -q 'host to host.*right' "$folder/out"

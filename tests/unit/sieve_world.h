@@ -28,7 +28,7 @@ static void forms_of(const struct rql_store_snapshot *snapshot, struct rql_index
 			.form = RQL_INDEX_SIEVE,
 			.sieve = {.vectors = 1 + (uint32_t)roll(roll(2) ? 8 : 200),
 		              .components = 1 + (uint32_t)roll(2),
-		              .positions = roll(3) > 0}};
+		              .refine = roll(3) ? RQL_SIEVE_POSITIONS : RQL_SIEVE_VALUES}};
 }
 
 /* The rows that a method gives of a request, a bit each in the order of the table. */

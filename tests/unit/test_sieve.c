@@ -82,7 +82,7 @@ static void check_parts(unsigned kind)
 	struct rql_device device = cpu(RQL_SIMD_AVX2, 1);
 	for (unsigned i = 0; i < 8; i++) {
 		struct rql_index_of of = {.form = RQL_INDEX_SIEVE};
-		of.sieve = (struct rql_sieve_form){.vectors = 4 + 20 * (i % 2), .components = 1 + i / 2 % 2, .positions = true};
+		of.sieve = (struct rql_sieve_form){.vectors = 4 + 20 * (i % 2), .components = 1 + i / 2 % 2, .refine = RQL_SIEVE_POSITIONS};
 		struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .or_null = i % 3 == 1};
 		c.least = (rql_int128)roll(i % 4 ? 1u << 19 : 1u << 20);
 		c.greatest = c.least + (rql_int128)roll(i % 4 ? 1u << 19 : 500);

@@ -1,5 +1,6 @@
 /* What a sieve will read: exactly what its vectors say of the segments whose runs are there, a guess of the others. */
 #include <math.h>
+#include "method/sieve/sieve_place.h"
 #include "method/sieve/sieve_positions.h"
 #include "method/sieve/sieve_query.h"
 
@@ -78,8 +79,33 @@ static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uin
 	return status;
 }
 
+/* On a GPU, by the bins that it has. */
+static rql_status expect_placed(struct rql_prepared *p, uint32_t segment, uint32_t t, struct rql_device *gpu,
+                                struct rql_arena *arena, struct expected *out, struct rql_error *err)
+{
+	const struct rql_store_segment *s = &p->snapshot->segments[segment];
+	const struct rql_store_view *view = &s->columns[p->of[t].column];
+	struct rql_device *cpu = (struct rql_device *)(uintptr_t)gpu->host;
+	struct rql_sieve_placed *placed = NULL;
+	struct rql_sieve_predicate here;
+	struct rql_sieve_spans spans;
+	uint64_t uploaded = 0, nulls = 0;
+	RQL_TRY(rql_sieve_placed_get(p->snapshot, segment, &p->of[t], gpu, cpu, NULL, &uploaded, &placed, err));
+	rql_status status = rql_sieve_predicate_in(&p->predicates[t], view, arena, &here, err);
+	if (status == RQL_OK)
+		status = rql_sieve_spans_make(&placed->shape.bins, &here, arena, &spans, err);
+	for (uint32_t b = 0; b < s->blocks && here.nulls; b++)
+		nulls += view->blocks[b].nulls;
+	if (status == RQL_OK)
+		*out = (struct expected){.sure = fmin(1, (spans.sure + (double)nulls) / (double)s->rows),
+		                         .maybe = spans.maybe / (double)s->rows,
+		                         .reads = spans.count * (placed->shape.base ? 4 : 2)};
+	rql_placement_release(&placed->placement);
+	return status;
+}
+
 static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struct rql_device *cpu,
-                                 struct rql_arena *arena, struct rql_error *err)
+                                 struct rql_device *gpu, struct rql_arena *arena, struct rql_error *err)
 {
 	const struct rql_store_segment *s = &p->snapshot->segments[segment];
 	const double weight = (double)s->rows / (double)p->snapshot->rows;
@@ -89,13 +115,15 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 		struct expected e;
 		if (rql_sieve_run_there(s, &p->of[t], cpu)) {
 			RQL_TRY(expect_run(p, segment, t, cpu, arena, &e, err));
+		} else if (gpu && rql_sieve_placed_there(s, &p->of[t], gpu)) {
+			RQL_TRY(expect_placed(p, segment, t, gpu, arena, &e, err));
 		} else {
 			e = (struct expected){.sure = guess(column, &p->predicates[t], (double)p->snapshot->rows),
 			                      .reads = 3,
-			                      .positions = p->of[t].sieve.positions};
+			                      .positions = rql_sieve_has_positions(&p->of[t].sieve)};
 			p->missing += (double)s->rows;
 			p->missing_bytes += (double)s->blocks * (RQL_STORE_BLOCK / 8.0) *
-			                    (p->of[t].sieve.vectors + (p->of[t].sieve.positions ? 32 : 0));
+			                    (p->of[t].sieve.vectors + (rql_sieve_has_positions(&p->of[t].sieve) ? 32 : 0));
 		}
 		doubt = doubt * (e.sure + e.maybe) + may * e.maybe; /* of the rows that may pass so far */
 		p->positions = p->positions && e.positions;
@@ -111,19 +139,21 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 	return RQL_OK;
 }
 
-rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_error *err)
+rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_device *gpu,
+                            struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
 	rql_status status = arena ? RQL_OK : rql_error_memory(err, 0, "predicates");
 	p->positions = true;
 	for (uint32_t g = 0; g < p->snapshot->segment_count && status == RQL_OK; g++)
-		status = expect_segment(p, g, cpu, arena, err);
+		status = expect_segment(p, g, cpu, gpu, arena, err);
 	rql_arena_free(arena);
 	return status;
 }
 
 /* ---- the price ---- */
-bool rql_sieve_has_room(const struct rql_prepared *p)
+/* May the runs that are not there be made? Else their rows are tested. */
+static bool has_room(const struct rql_prepared *p)
 {
 	const struct rql_budget *budget = rql_store_budget(p->snapshot);
 	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = budget ? atomic_load(&budget->used) : 0;
@@ -133,7 +163,7 @@ bool rql_sieve_has_room(const struct rql_prepared *p)
 
 void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu, struct rql_cost *out)
 {
-	const bool room = rql_sieve_has_room(p);
+	const bool room = has_room(p);
 	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
 	const double blocks = all * -expm1(-p->share * RQL_STORE_BLOCK), threads = rql_pool_threads(cpu->pool);
 	const double reads = p->positions ? p->rank_reads : p->reads, tested = p->positions ? 0 : p->tested;

@@ -1,4 +1,4 @@
-/* What a sieve's kernel reads, declared once for C (sieve_compute.c fills it) and GLSL (shaders/). All addresses are of
+/* What a sieve's kernels read, declared once for C (sieve_tables.c fills it) and GLSL (shaders/). All addresses are of
  * device memory. Compiled by both, so: no enum, no typedef, no array. */
 #ifndef RQL_METHOD_SIEVE_SIEVE_KERNELS_H
 #define RQL_METHOD_SIEVE_SIEVE_KERNELS_H
@@ -29,17 +29,19 @@ struct rql_sieve_kernel_range {
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_range, 16);
 
 /* One predicate in one segment. */
+#define RQL_SIEVE_TEST_BYTES 80
 struct rql_sieve_kernel_test {
 	uint64_t vectors;
 	uint64_t keys; /* uint32_t or uint64_t[blocks][4096] */
 	uint64_t spans, ranges;
 	uint64_t nulls; /* NULL passes: the vector of all other rows; 0: it does not, or there is none */
+	uint64_t valid; /* the same vector, whether NULL passes or not; 0: no row is NULL */
 	uint32_t span_count, range_count;
 	uint32_t lanes; /* of the segment: a vector has so many times RQL_SIEVE_LANE_BYTES */
 	uint32_t wide;  /* keys are uint64_t */
 	uint64_t least, span; /* range_count 1: it goes from least to least + span */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_test, 72);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_test, RQL_SIEVE_TEST_BYTES);
 
 /* A workgroup's lanes. */
 struct rql_sieve_kernel_part {
@@ -55,5 +57,93 @@ struct rql_sieve_select_args {
 	uint32_t test_count, part_count;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_select_args, 32);
+
+/* ---- rows found otherwise, each tested alone ---- */
+/* Some rows of one segment out of a list: those of a workgroup. */
+#define RQL_SIEVE_LIST_ROWS 256u
+struct rql_sieve_kernel_list {
+	uint64_t list;  /* uint32_t[count]: rows of the segment */
+	uint64_t tests; /* of the segment: rql_sieve_kernel_test[test_count] */
+	uint32_t count;
+	uint32_t place; /* the segment's first row in the snapshot's bitmap, in words of 32 rows */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_list, 24);
+
+/* Rays [first, ...) of a launch, over one box of a segment's space: ray i stands at origin, i0 steps along axis 0, i1
+ * along axis 1, i2 along axis 2, with i = i0 + count0 * (i1 + count1 * i2). Axes are numbers of x, y, z. */
+struct rql_sieve_kernel_region {
+	uint64_t first;
+	uint64_t accel;
+	uint64_t tests;
+	uint64_t rows;  /* bytes from the launch's bitmap to its own */
+	uint64_t cells; /* a primitive is a cell of rows: uint32_t[cells + 1], where each begins in `order`; 0: it is a row */
+	uint64_t order; /* uint32_t[]: rows of the segment */
+	uint32_t test_count, place;
+	uint32_t part_primitives;
+	uint32_t count0, count1;
+	uint32_t axes; /* axis0 | axis1 << 2 | axis2 << 4 | of the direction << 6 */
+	float step0, step1, step2;
+	float x, y, z, extent;
+	uint32_t unused;
+};
+#define RQL_SIEVE_REGION_BYTES 104
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_region, RQL_SIEVE_REGION_BYTES);
+
+struct rql_sieve_list_args {
+	uint64_t lists, rows;
+	uint32_t list_count, test_count;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_list_args, 24);
+
+struct rql_sieve_draw_args {
+	uint64_t lists;
+	uint32_t list_count, test_count;
+	uint32_t width, height; /* of the image: a pixel has 32 rows */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_draw_args, 24);
+
+struct rql_sieve_trace_args {
+	uint64_t first_ray, rays;
+	uint64_t regions, rows;
+	uint32_t region_count, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_trace_args, 40);
+
+/* rows &= each of `maps` further bitmaps, one behind the other. */
+struct rql_sieve_and_args {
+	uint64_t rows, maps;
+	uint64_t words; /* of 128 rows, of each */
+	uint32_t map_count, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_and_args, 32);
+
+/* ---- vectors made of keys ---- */
+struct rql_sieve_make_args {
+	uint64_t keys;    /* as a test's */
+	uint64_t bounds;  /* uint64_t[bins - 1]: distances from the least key, as keys are */
+	uint64_t vectors; /* those of both digits are written */
+	uint64_t valid;   /* the vector of rows with a key; 0: all have one */
+	uint64_t rows;    /* uint32_t[blocks] */
+	uint32_t bins, base, highs, lows; /* base 0: one component */
+	uint32_t words; /* of 32 rows, of the segment */
+	uint32_t wide;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_make_args, 64);
+
+/* ---- primitives (geometry/matrix.h) ---- */
+#define RQL_SIEVE_FILL_CUBES 0
+#define RQL_SIEVE_FILL_LEGS 1
+#define RQL_SIEVE_FILL_CELLS 2
+struct rql_sieve_fill_args {
+	uint64_t places; /* uint32_t[count][axis_count] */
+	uint64_t primitives;
+	uint64_t count;
+	uint32_t what, axis_count;
+	uint32_t center_x, center_y, center_z;
+	uint32_t size; /* a cube's width, a triangle's leg */
+	float unit_x;
+	uint32_t unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_fill_args, 56);
 
 #endif

@@ -1,10 +1,20 @@
-/* Runs copied to a GPU, with keys beside. */
+/* A segment's keys copied to a GPU, and vectors made of them there. */
 #include "method/sieve/sieve_place.h"
 
 #include <stdlib.h>
+#include "method/sieve/sieve_kernels.h"
+#include "shaders/method/sieve/sieve_make.comp.h"
 #include "util/simd.h"
 
 #define WORDS RQL_SIEVE_WORDS
+#define WORKGROUP 64u
+
+static const struct rql_kernel make_kernel = {
+	.name = "sieve.make",
+	.spirv = rql_spv_sieve_make_comp,
+	.spirv_bytes = sizeof(rql_spv_sieve_make_comp),
+	.args_bytes = sizeof(struct rql_sieve_make_args),
+};
 
 struct placing {
 	const struct rql_store_snapshot *snapshot;
@@ -15,26 +25,77 @@ struct placing {
 	uint64_t *uploaded;
 };
 
-static rql_status copy_shape(const struct rql_sieve_shape *from, struct rql_sieve_placed *p, struct rql_error *err)
+/* ---- shape ---- */
+/* The least and greatest key that blocks say, perhaps with NULL's code. */
+static void find_span(const struct rql_store_segment *segment, const struct rql_store_view *view,
+                      struct rql_sieve_placed *p)
 {
-	p->shape = *from;
-	p->shape.bins.bounds = calloc(from->bins.count, sizeof(*from->bins.bounds));
-	p->shape.bins.bin = calloc(from->bins.count, sizeof(*from->bins.bin));
-	if (!p->shape.bins.bounds || !p->shape.bins.bin)
-		return rql_error_memory(err, from->bins.count * sizeof(*from->bins.bin), "bins of a sieve");
-	memcpy(p->shape.bins.bounds, from->bins.bounds, (from->bins.count - 1) * sizeof(*from->bins.bounds));
-	memcpy(p->shape.bins.bin, from->bins.bin, from->bins.count * sizeof(*from->bins.bin));
 	uint64_t least = UINT64_MAX, greatest = 0;
-	for (uint32_t b = 0; b < from->bins.count; b++) {
-		least = from->bins.bin[b].least < least ? from->bins.bin[b].least : least;
-		greatest = from->bins.bin[b].greatest > greatest ? from->bins.bin[b].greatest : greatest;
+	for (uint32_t b = 0; b < segment->blocks; b++) {
+		const struct rql_store_block *block = &view->blocks[b];
+		if (block->nulls == block->rows && view->kind != RQL_STORE_CODED)
+			continue;
+		uint64_t ends[2] = {block->least[0], block->greatest[0]};
+		for (unsigned e = 0; e < 2; e++) {
+			double real;
+			memcpy(&real, &ends[e], sizeof(real));
+			ends[e] = view->kind == RQL_STORE_REAL      ? rql_sieve_real_key(real)
+			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_integer_key((int64_t)ends[e])
+			                                            : ends[e];
+		}
+		least = ends[0] < least ? ends[0] : least;
+		greatest = ends[1] > greatest ? ends[1] : greatest;
 	}
 	p->least = least <= greatest ? least : 0;
 	p->span = least <= greatest ? greatest - least : 0;
 	p->wide = p->span > UINT32_MAX;
+}
+
+/* What bounds say of a bin's keys: the kernel counts none. */
+static void bound_bins(struct rql_sieve_placed *p)
+{
+	struct rql_sieve_bins *bins = &p->shape.bins;
+	for (uint32_t b = 0; b < bins->count; b++) {
+		bins->bin[b].least = b ? bins->bounds[b - 1] : p->least;
+		bins->bin[b].greatest = b + 1 < bins->count ? bins->bounds[b] - 1 : p->least + p->span;
+	}
+}
+
+/* Where the CPU has a run, its bins are these, and it knows them better. */
+static rql_status copy_bins(struct rql_sieve_placed *p, const struct placing *state, struct rql_error *err)
+{
+	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
+	struct rql_sieve_run *run = NULL;
+	if (!rql_sieve_run_there(segment, state->of, state->cpu))
+		return RQL_OK;
+	RQL_TRY(rql_sieve_run_get(state->snapshot, state->segment, state->of, state->cpu, state->progress, &run, err));
+	memcpy(p->shape.bins.bin, run->shape.bins.bin, run->shape.bins.count * sizeof(*run->shape.bins.bin));
+	rql_placement_release(&run->placement);
 	return RQL_OK;
 }
 
+static rql_status make_shape(struct rql_sieve_placed *p, const struct placing *state, struct rql_error *err)
+{
+	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
+	const struct rql_store_view *view = &segment->columns[state->of->column];
+	const uint32_t most = rql_sieve_bins_most(&state->of->sieve);
+	struct rql_mem mem;
+	p->shape.bins.bounds = calloc(most, sizeof(*p->shape.bins.bounds));
+	p->shape.bins.bin = calloc(most, sizeof(*p->shape.bins.bin));
+	if (!p->shape.bins.bounds || !p->shape.bins.bin)
+		return rql_error_memory(err, most * sizeof(*p->shape.bins.bin), "bins of a sieve");
+	rql_mem_init(&mem, rql_store_budget(state->snapshot), "building a sieve");
+	rql_status status = rql_sieve_shape_make(segment, view, &state->of->sieve, rql_store_kernels_for(state->cpu->simd),
+	                                         &mem, &p->shape, err);
+	rql_mem_clear(&mem);
+	if (status != RQL_OK)
+		return status;
+	find_span(segment, view, p);
+	bound_bins(p);
+	return copy_bins(p, state, err);
+}
+
+/* ---- keys ---- */
 /* A parallel loop over the segment's blocks. */
 struct key_writing {
 	const struct rql_sieve_placed *placed;
@@ -78,6 +139,73 @@ static rql_status upload_keys(struct rql_sieve_placed *p, const struct placing *
 	return status;
 }
 
+/* The vector of rows with a key, which stands behind the others. */
+static rql_status upload_valid(struct rql_sieve_placed *p, const struct placing *state, uint64_t at,
+                               struct rql_error *err)
+{
+	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
+	const struct rql_store_view *view = &segment->columns[state->of->column];
+	const struct rql_store_kernels *kernels = rql_store_kernels_for(state->cpu->simd);
+	const uint64_t bytes = (uint64_t)segment->blocks * WORDS * sizeof(uint64_t);
+	uint64_t *valid = calloc(1, bytes);
+	if (!valid)
+		return rql_error_memory(err, bytes, "bins of a sieve");
+	for (uint32_t b = 0; b < segment->blocks; b++)
+		rql_store_decode_validity(kernels, view, b, 0, view->blocks[b].rows, valid + (uint64_t)b * WORDS);
+	rql_status status = rql_buffer_upload(p->buffer, at, valid, bytes, err);
+	free(valid);
+	return status;
+}
+
+/* ---- vectors ---- */
+/* What the kernel reads beside keys: bounds, then how many rows each block has. */
+static rql_status upload_bounds(const struct rql_sieve_placed *p, const struct placing *state, struct rql_device *gpu,
+                                struct rql_buffer **out, struct rql_error *err)
+{
+	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
+	const struct rql_store_view *view = &segment->columns[state->of->column];
+	const uint64_t bounds = (uint64_t)p->shape.bins.count - 1;
+	RQL_TRY(rql_buffer_new(gpu, (bounds + segment->blocks) * sizeof(uint64_t), RQL_MEMORY_UPLOAD, "bins of a sieve", out,
+	                       err));
+	uint64_t *to = (*out)->map;
+	uint32_t *rows = (uint32_t *)(to + bounds);
+	for (uint64_t b = 0; b < bounds; b++)
+		to[b] = p->shape.bins.bounds[b] - p->least;
+	for (uint32_t b = 0; b < segment->blocks; b++)
+		rows[b] = view->blocks[b].rows;
+	return RQL_OK;
+}
+
+static rql_status run_kernel(const struct rql_sieve_placed *p, struct rql_buffer *bounds, uint64_t valid_at,
+                             struct rql_device *gpu, struct rql_progress *progress, struct rql_error *err)
+{
+	const struct rql_sieve_shape *shape = &p->shape;
+	const uint32_t group = gpu->limits.group_size < WORKGROUP ? gpu->limits.group_size : WORKGROUP;
+	const struct rql_sieve_make_args args = {
+		.keys = p->buffer->address + p->keys_at,
+		.bounds = bounds->address,
+		.vectors = p->buffer->address,
+		.valid = shape->has_null ? p->buffer->address + valid_at : 0,
+		.rows = bounds->address + (shape->bins.count - UINT64_C(1)) * sizeof(uint64_t),
+		.bins = shape->bins.count,
+		.base = shape->base,
+		.highs = shape->highs,
+		.lows = shape->lows,
+		.words = shape->block_count * (RQL_STORE_BLOCK / 32),
+		.wide = p->wide};
+	const struct rql_use uses[] = {{p->buffer, RQL_READ_WRITE}, {bounds, RQL_READ}};
+	const struct rql_pipeline *pipeline;
+	struct rql_commands *commands = NULL;
+	RQL_TRY(rql_pipeline_get(gpu, &make_kernel, &group, 1, &pipeline, err));
+	RQL_TRY(rql_commands_new(gpu, 0, &commands, err));
+	rql_record_dispatch(commands, "sieve vectors", pipeline, &args, (args.words + group - 1) / group, uses, 2);
+	rql_status status = rql_commands_end(commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(commands, progress, err);
+	rql_commands_free(commands);
+	return status;
+}
+
 static void destroy(struct rql_placement *placement)
 {
 	struct rql_sieve_placed *p = (struct rql_sieve_placed *)placement;
@@ -90,18 +218,20 @@ static void destroy(struct rql_placement *placement)
 static rql_status fill(struct rql_sieve_placed *p, const struct placing *state, struct rql_device *gpu,
                        struct rql_error *err)
 {
-	struct rql_sieve_run *run = NULL;
-	RQL_TRY(rql_sieve_run_get(state->snapshot, state->segment, state->of, state->cpu, state->progress, &run, err));
-	rql_status status = copy_shape(&run->shape, p, err);
-	const uint64_t rows = (uint64_t)run->shape.block_count * RQL_STORE_BLOCK, keys = rows * (p->wide ? 8 : 4);
-	p->keys_at = rql_sieve_vector_count(&run->shape) * rows / 8;
-	if (status == RQL_OK)
-		status = rql_buffer_new(gpu, p->keys_at + keys, RQL_MEMORY_DEVICE, "a sieve", &p->buffer, err);
-	if (status == RQL_OK && p->keys_at)
-		status = rql_buffer_upload(p->buffer, 0, run->vectors, p->keys_at, err);
-	if (status == RQL_OK)
-		status = upload_keys(p, state, keys, err);
-	rql_placement_release(&run->placement);
+	struct rql_buffer *bounds = NULL;
+	RQL_TRY(make_shape(p, state, err));
+	const uint64_t rows = (uint64_t)p->shape.block_count * RQL_STORE_BLOCK, keys = rows * (p->wide ? 8 : 4);
+	const uint64_t valid_at = ((uint64_t)p->shape.highs + p->shape.lows) * rows / 8;
+	p->keys_at = rql_sieve_vector_count(&p->shape) * rows / 8;
+	RQL_TRY(rql_buffer_new(gpu, p->keys_at + keys, RQL_MEMORY_DEVICE, "a sieve", &p->buffer, err));
+	if (p->shape.has_null)
+		RQL_TRY(upload_valid(p, state, valid_at, err));
+	RQL_TRY(upload_keys(p, state, keys, err));
+	if (!valid_at)
+		return RQL_OK;
+	RQL_TRY(upload_bounds(p, state, gpu, &bounds, err));
+	rql_status status = run_kernel(p, bounds, valid_at, gpu, state->progress, err);
+	rql_buffer_free(bounds);
 	return status;
 }
 
@@ -122,7 +252,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	}
 	p->placement.bytes = p->buffer->bytes;
 	p->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
-	*placing->uploaded += p->buffer->bytes;
+	*placing->uploaded += p->buffer->bytes - p->keys_at;
 	*out = &p->placement;
 	return RQL_OK;
 }

@@ -5,7 +5,7 @@
 #include "method/method.h"
 #include "method/sieve/sieve_run.h"
 
-struct rql_sieve_gpu; /* sieve_compute.c */
+struct rql_sieve_gpu; /* sieve_gpu.h */
 struct rql_prepared {
 	const struct rql_store_snapshot *snapshot; /* one reference */
 	struct rql_sieve_gpu *gpu;                 /* NULL: on the CPU */
@@ -55,15 +55,16 @@ bool rql_sieve_block_values(const struct rql_sieve_test *tests, uint32_t count, 
                             uint32_t block, const struct rql_sieve_doubt *doubt, uint64_t *bits, uint64_t *tested);
 
 /* ---- for the vtables (sieve_method.c, sieve_cost.c) ---- */
-enum rql_offer rql_sieve_offer(const struct rql_request *request);
-/* Binds the request and expects what its runs on the CPU say; gpu is NULL. */
-rql_status rql_sieve_bind(const struct rql_request *request, struct rql_device *cpu, struct rql_prepared **out,
-                          struct rql_error *err) RQL_MUST_CHECK;
+enum rql_offer rql_sieve_offer(const struct rql_request *request, const struct rql_device *device, enum rql_unit unit);
+/* Binds the request to the sieves that a unit of the device answers by, and expects what their runs on the CPU say; gpu
+ * is NULL. */
+rql_status rql_sieve_bind(const struct rql_request *request, struct rql_device *cpu, const struct rql_device *device,
+                          enum rql_unit unit, struct rql_prepared **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_sieve_unbind(struct rql_prepared *p); /* NULL accepted */
 uint64_t rql_sieve_bound_bytes(const struct rql_prepared *p);
-rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_error *err) RQL_MUST_CHECK;
-/* May the runs that are not there be made? Else their rows are tested. */
-bool rql_sieve_has_room(const struct rql_prepared *p);
+/* gpu NULL: on the CPU. */
+rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, struct rql_device *gpu,
+                            struct rql_error *err) RQL_MUST_CHECK;
 void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu, struct rql_cost *out);
 rql_status rql_sieve_select(const struct rql_prepared *p, struct rql_device *cpu, const struct rql_run *how,
                             struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;

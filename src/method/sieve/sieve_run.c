@@ -3,34 +3,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "method/contents.h"
 #include "util/simd.h"
-#include "util/sort.h"
 
-#define SAMPLE 65536u /* keys of which bounds are quantiles: an even bin is then within some per cent of its share */
 #define MORSEL 8u     /* blocks */
 #define WORDS RQL_SIEVE_WORDS
 
 /* ---- cuts ---- */
-struct rql_sieve_vectors rql_sieve_cut_vectors(const struct rql_sieve_shape *shape, uint32_t i)
-{
-	struct rql_sieve_vectors cut = {RQL_SIEVE_NO_ROW, RQL_SIEVE_NO_ROW, RQL_SIEVE_NO_ROW};
-	if (!i)
-		return cut;
-	if (i >= shape->bins.count) {
-		cut.first = shape->has_null ? shape->highs + shape->lows : RQL_SIEVE_EVERY_ROW;
-		return cut;
-	}
-	const uint32_t high = shape->base ? i / shape->base : i, low = shape->base ? i % shape->base : 0;
-	if (high)
-		cut.first = high - 1;
-	if (!low)
-		return cut;
-	cut.second = high < shape->highs ? high : RQL_SIEVE_EVERY_ROW;
-	cut.third = shape->highs + low - 1; /* has no NULL either */
-	return cut;
-}
-
 static const uint64_t *vector_of(const struct rql_sieve_run *run, uint32_t i)
 {
 	return i < RQL_SIEVE_EVERY_ROW ? run->vectors + (uint64_t)i * run->shape.block_count * WORDS : NULL;
@@ -74,67 +52,6 @@ struct making {
 static bool is_cancelled(const struct making *m)
 {
 	return m->progress && atomic_load(&m->progress->cancel);
-}
-
-/* Words of 64 rows from anywhere in every block, so that tables in any order give fair quantiles. */
-static uint32_t take_sample(struct making *m, uint32_t words, uint64_t *sample)
-{
-	uint32_t count = 0;
-	for (uint32_t b = 0; b < m->segment->blocks; b++) {
-		const uint32_t there = (m->view->blocks[b].rows + 63u) / 64, taken = words < there ? words : there;
-		for (uint32_t w = 0; w < taken; w++) {
-			const uint32_t first = (b * 29 + w * there / taken) % there * 64;
-			const uint32_t left = m->view->blocks[b].rows - first, rows = left < 64 ? left : 64;
-			uint64_t keys[64], valid[1];
-			rql_sieve_decode(m->kernels, m->view, b, first, rows, keys, valid);
-			for (uint32_t r = 0; r < rows; r++)
-				if (valid[0] >> r & 1)
-					sample[count++] = keys[r];
-		}
-	}
-	return count;
-}
-
-/* Two components where they make more bins of the vectors than one does, and there are as many. */
-static void choose_digits(struct rql_sieve_shape *shape, const struct rql_sieve_form *form)
-{
-	const uint32_t count = shape->bins.count;
-	if (count - 1 <= form->vectors) {
-		shape->highs = count - 1;
-		return;
-	}
-	shape->base = 1;
-	while (shape->base * shape->base < count)
-		shape->base++;
-	shape->lows = shape->base - 1;
-	shape->highs = (count + shape->base - 1) / shape->base - 1;
-}
-
-static uint32_t bins_of(const struct rql_sieve_form *form)
-{
-	const uint32_t highs = form->vectors / 2 + 1, lows = form->vectors + 2 - highs;
-	const uint32_t bins = form->components == 1 ? form->vectors + 1 : highs * lows;
-	return bins < RQL_SIEVE_BINS_MOST ? bins : RQL_SIEVE_BINS_MOST;
-}
-
-static rql_status make_bins(struct making *m, struct rql_error *err)
-{
-	struct rql_sieve_run *run = m->run;
-	const uint32_t most = bins_of(&m->form), words = (SAMPLE / 64 + m->segment->blocks - 1) / m->segment->blocks;
-	uint64_t *sample, *spare;
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->shape.bins.bounds, most, err));
-	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->shape.bins.bin, most, err));
-	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, sample, (uint64_t)m->segment->blocks * words * 64, err));
-	RQL_TRY(RQL_MEM_ARRAY(&m->scratch, spare, (uint64_t)m->segment->blocks * words * 64, err));
-	const uint32_t count = take_sample(m, words, sample);
-	const uint64_t *sorted = rql_sort_words(sample, spare, count, 0);
-	run->shape.bins.count = rql_sieve_bounds(sorted, count, most, run->shape.bins.bounds);
-	for (uint32_t b = 0; b < run->shape.bins.count; b++)
-		run->shape.bins.bin[b] = (struct rql_sieve_bin){.least = UINT64_MAX};
-	choose_digits(&run->shape, &m->form);
-	rql_mem_free(&m->scratch, sample);
-	rql_mem_free(&m->scratch, spare);
-	return RQL_OK;
 }
 
 static rql_status open_workers(struct making *m, struct rql_error *err)
@@ -230,10 +147,12 @@ static void merge_bins(const struct making *m)
 static rql_status fill(struct making *m, struct rql_error *err)
 {
 	struct rql_sieve_run *run = m->run;
-	run->shape.block_count = m->segment->blocks;
-	for (uint32_t b = 0; b < run->shape.block_count; b++)
-		run->shape.has_null = run->shape.has_null || m->view->blocks[b].nulls;
-	RQL_TRY(make_bins(m, err));
+	const uint32_t most = rql_sieve_bins_most(&m->form);
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->shape.bins.bounds, most, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->shape.bins.bin, most, err));
+	RQL_TRY(rql_sieve_shape_make(m->segment, m->view, &m->form, m->kernels, &m->scratch, &run->shape, err));
+	for (uint32_t b = 0; b < run->shape.bins.count; b++)
+		run->shape.bins.bin[b] = (struct rql_sieve_bin){.least = UINT64_MAX};
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->blocks, run->shape.block_count, err));
 	const uint64_t vectors = rql_sieve_vector_count(&run->shape);
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->vectors, vectors * run->shape.block_count * WORDS, err));
@@ -242,7 +161,7 @@ static rql_status fill(struct making *m, struct rql_error *err)
 	if (is_cancelled(m))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	merge_bins(m);
-	if (m->form.positions)
+	if (rql_sieve_has_positions(&m->form))
 		RQL_TRY(rql_sieve_positions_make(run, m->segment, m->view, m->device, m->progress, &m->scratch, err));
 	return RQL_OK;
 }
@@ -285,7 +204,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[32])
 {
-	(void)snprintf(key, 32, "%ux%u%s", of->sieve.vectors, of->sieve.components, of->sieve.positions ? "p" : "");
+	(void)snprintf(key, 32, "%ux%u%s", of->sieve.vectors, of->sieve.components, rql_sieve_has_positions(&of->sieve) ? "p" : "");
 	return (struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = key};
 }
 
@@ -318,33 +237,4 @@ rql_status rql_sieve_run_get(const struct rql_store_snapshot *snapshot, uint32_t
 		*out = (struct rql_sieve_run *)placement;
 	rql_error_move(err, &why);
 	return status;
-}
-
-/* ---- ahead of the first query ---- */
-rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                           struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)
-{
-	for (uint32_t s = 0; s < snapshot->segment_count && rql_sieve_can(&snapshot->columns[of->column]); s++) {
-		struct rql_sieve_run *run = NULL;
-		RQL_TRY(rql_sieve_run_get(snapshot, s, of, cpu, progress, &run, err));
-		rql_placement_release(&run->placement);
-	}
-	return RQL_OK;
-}
-
-uint64_t rql_sieve_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                         struct rql_device *cpu, uint64_t *rows)
-{
-	uint64_t bytes = 0;
-	*rows = 0;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
-		struct rql_sieve_run *run = NULL;
-		if (!rql_sieve_run_there(&snapshot->segments[s], of, cpu) ||
-		    rql_sieve_run_get(snapshot, s, of, cpu, NULL, &run, NULL) != RQL_OK)
-			continue;
-		bytes += run->placement.bytes;
-		*rows += snapshot->segments[s].rows;
-		rql_placement_release(&run->placement);
-	}
-	return bytes;
 }

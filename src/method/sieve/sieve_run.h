@@ -43,6 +43,15 @@ struct rql_sieve_vectors {
 };
 struct rql_sieve_vectors rql_sieve_cut_vectors(const struct rql_sieve_shape *shape, uint32_t i);
 
+/* How many bins a form makes at most. */
+uint32_t rql_sieve_bins_most(const struct rql_sieve_form *form);
+/* The shape of a segment's column, from a sample that is the same each time; bins.bounds and bins.bin have room for
+ * rql_sieve_bins_most. Of bin, only the number of rows is set: a guess, by the sample. Scratch is of mem. */
+rql_status rql_sieve_shape_make(const struct rql_store_segment *segment, const struct rql_store_view *view,
+                                const struct rql_sieve_form *form, const struct rql_store_kernels *kernels,
+                                struct rql_mem *mem, struct rql_sieve_shape *shape,
+                                struct rql_error *err) RQL_MUST_CHECK;
+
 struct rql_sieve_part;
 struct rql_sieve_run {
 	struct rql_placement placement; /* first */
@@ -66,6 +75,11 @@ struct rql_sieve_cut rql_sieve_cut(const struct rql_sieve_run *run, uint32_t i);
 /* The vector of rows with a key; NULL: all have one. */
 const uint64_t *rql_sieve_valid(const struct rql_sieve_run *run);
 
+/* Does a run of the form have positions? */
+static inline bool rql_sieve_has_positions(const struct rql_sieve_form *form)
+{
+	return form->refine == RQL_SIEVE_AUTO || form->refine == RQL_SIEVE_POSITIONS;
+}
 /* Where a segment's sieve is found, on any device; key: room for its text. */
 struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[32]);

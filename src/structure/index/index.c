@@ -10,6 +10,8 @@
 extern const struct rql_structure_kind rql_structure_sorted_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
 extern const struct rql_structure_kind rql_structure_auto_index;
+extern const struct rql_structure_kind rql_structure_rx_index;
+extern const struct rql_structure_kind rql_structure_cgrx_index;
 
 /* ---- definition ---- */
 static rql_status read_options(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
@@ -94,6 +96,24 @@ static rql_status describe_auto(const struct rql_plan_context *plan, struct rql_
 	return describe_as(&rql_structure_auto_index, plan, all, sql, st, options, out, err);
 }
 
+static rql_status describe_rx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                              const struct rql_statement *st, const char *schema,
+                              const struct rql_structure_options *options, struct rql_structure **out,
+                              struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_rx_index, plan, all, sql, st, options, out, err);
+}
+
+static rql_status describe_cgrx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                const struct rql_statement *st, const char *schema,
+                                const struct rql_structure_options *options, struct rql_structure **out,
+                                struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_cgrx_index, plan, all, sql, st, options, out, err);
+}
+
 /* Bound is all that it can be. */
 rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
 {
@@ -101,6 +121,8 @@ rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_struc
 	s->index_form = s->kind == &rql_structure_sieve        ? RQL_INDEX_SIEVE
 	                : s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH
 	                : s->kind == &rql_structure_auto_index ? RQL_INDEX_AUTO
+	                : s->kind == &rql_structure_rx_index   ? RQL_INDEX_RX
+	                : s->kind == &rql_structure_cgrx_index ? RQL_INDEX_CGRX
 	                                                       : RQL_INDEX_SORTED;
 	s->state = RQL_STATE_READY;
 	return RQL_OK;
@@ -145,14 +167,30 @@ struct placing {
 	uint32_t placed;
 };
 
+/* Where the session names a GPU, a sieve is made there; what the device has no room for yet, the first query that gains
+ * from it makes. */
+static rql_status place_on_gpu(const struct placing *p, const struct rql_store_snapshot *snapshot,
+                               const struct rql_index_of *of, struct rql_error *err)
+{
+	struct rql_error why = {0};
+	rql_status status = rql_sieve_place(snapshot, of, p->ctx->settings->only, p->ctx->progress, &why);
+	if (status == RQL_ERROR_INTERRUPTED)
+		rql_error_move(err, &why);
+	rql_error_clear(&why);
+	return status == RQL_ERROR_INTERRUPTED ? status : RQL_OK;
+}
+
 static rql_status place(void *state, const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                         struct rql_error *err)
 {
 	struct placing *p = state;
 	struct rql_device *cpu = &p->ctx->structures->devices->device[0];
+	const struct rql_device *only = p->ctx->settings->only;
 	p->placed++;
-	return of->form == RQL_INDEX_SIEVE ? rql_sieve_place(snapshot, of, cpu, p->ctx->progress, err)
-	                                   : rql_index_place(snapshot, of, cpu, p->ctx->progress, err);
+	if (of->form != RQL_INDEX_SIEVE)
+		return rql_index_place(snapshot, of, cpu, p->ctx->progress, err);
+	return only && only != cpu && only->units[RQL_UNIT_COMPUTE] ? place_on_gpu(p, snapshot, of, err)
+	                                                            : rql_sieve_place(snapshot, of, cpu, p->ctx->progress, err);
 }
 
 static void note_nothing(struct rql_build_context *ctx, const struct rql_structure *s)
@@ -220,3 +258,7 @@ const struct rql_structure_kind rql_structure_hash_index = {
 	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};
 const struct rql_structure_kind rql_structure_auto_index = {
 	RQL_INDEX_KIND("auto"), .options = read_options, .describe = describe_auto};
+const struct rql_structure_kind rql_structure_rx_index = {
+	RQL_INDEX_KIND("rx"), .options = read_options, .describe = describe_rx};
+const struct rql_structure_kind rql_structure_cgrx_index = {
+	RQL_INDEX_KIND("cgrx"), .options = read_options, .describe = describe_cgrx};

@@ -19,45 +19,81 @@ static bool read_number(const struct rql_option *o, uint32_t least, uint32_t mos
 	return true;
 }
 
-static bool read_refine(const struct rql_option *o, bool *positions)
+static const char *const refines[RQL_SIEVE_REFINES] = {
+	[RQL_SIEVE_AUTO] = "auto",   [RQL_SIEVE_VALUES] = "values", [RQL_SIEVE_POSITIONS] = "positions",
+	[RQL_SIEVE_DRAWN] = "drawn", [RQL_SIEVE_RTC1] = "rtc1",     [RQL_SIEVE_RTC3] = "rtc3",
+	[RQL_SIEVE_MATRIX] = "matrix", [RQL_SIEVE_CELLS] = "cells",
+};
+
+static bool read_refine(const struct rql_option *o, enum rql_sieve_refine *refine)
 {
-	*positions = strcasecmp(o->value, "positions") == 0;
-	return *positions || strcasecmp(o->value, "values") == 0;
+	unsigned r = 0;
+	while (r < RQL_SIEVE_REFINES && strcasecmp(o->value, refines[r]) != 0)
+		r++;
+	*refine = r < RQL_SIEVE_REFINES ? (enum rql_sieve_refine)r : RQL_SIEVE_AUTO;
+	return r < RQL_SIEVE_REFINES;
+}
+
+static bool read_encoding(const struct rql_option *o, bool *by_value)
+{
+	*by_value = strcasecmp(o->value, "values") == 0;
+	return *by_value || strcasecmp(o->value, "ranks") == 0;
+}
+
+static bool read_option(const struct rql_option *o, struct rql_sieve_form *sieve, bool *known)
+{
+	*known = true;
+	if (strcmp(o->name, "vectors") == 0)
+		return read_number(o, 1, RQL_SIEVE_VECTORS_MOST, &sieve->vectors);
+	if (strcmp(o->name, "components") == 0)
+		return read_number(o, 1, 2, &sieve->components);
+	if (strcmp(o->name, "refine") == 0)
+		return read_refine(o, &sieve->refine);
+	if (strcmp(o->name, "interval") == 0)
+		return read_number(o, 1, 100, &sieve->interval);
+	if (strcmp(o->name, "spacing") == 0)
+		return read_number(o, 0, 100, &sieve->spacing);
+	if (strcmp(o->name, "encoding") == 0)
+		return read_encoding(o, &sieve->by_value);
+	return *known = false;
 }
 
 static rql_status read_options(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
                                struct rql_structure_options *out, struct rql_error *err)
 {
 	(void)arena;
-	*out = (struct rql_structure_options){.refresh = RQL_REFRESH_MANUAL,
-	                                      .sieve = {.vectors = VECTORS, .components = 2, .positions = true}};
+	*out = (struct rql_structure_options){
+		.refresh = RQL_REFRESH_MANUAL,
+		.sieve = {.vectors = VECTORS, .components = 2, .interval = 100, .spacing = 100}};
 	for (uint32_t i = 0; i < st->option_count; i++) {
 		const struct rql_option *o = &st->options[i];
-		bool known = true;
-		if (strcmp(o->name, "vectors") == 0)
-			known = read_number(o, 1, RQL_SIEVE_VECTORS_MOST, &out->sieve.vectors);
-		else if (strcmp(o->name, "components") == 0)
-			known = read_number(o, 1, 2, &out->sieve.components);
-		else if (strcmp(o->name, "refine") == 0)
-			known = read_refine(o, &out->sieve.positions);
-		else
-			return rql_error_at(err, sql, o->position,
-			                    "Binder Error: CREATE INDEX ... USING sieve has no option \"%s\"; its options are "
-			                    "vectors (1 to %u), components (1, 2) and refine (values, positions)",
-			                    o->name, RQL_SIEVE_VECTORS_MOST);
+		bool known;
+		if (read_option(o, &out->sieve, &known))
+			continue;
 		if (!known)
 			return rql_error_at(err, sql, o->position,
-			                    "Binder Error: the option %s cannot be '%s'; vectors is a number from 1 to %u, "
-			                    "components is 1 or 2, refine is values or positions",
-			                    o->name, o->value, RQL_SIEVE_VECTORS_MOST);
+			                    "Binder Error: CREATE INDEX ... USING sieve has no option \"%s\"; its options are "
+			                    "vectors (1 to %u), components (1, 2), refine (auto, values, positions, drawn, rtc1, "
+			                    "rtc3, matrix, cells), interval (1 to 100), spacing (0 to 100) and encoding (ranks, "
+			                    "values)",
+			                    o->name, RQL_SIEVE_VECTORS_MOST);
+		return rql_error_at(err, sql, o->position,
+		                    "Binder Error: the option %s cannot be '%s'; vectors is a number from 1 to %u, "
+		                    "components is 1 or 2, refine is auto, values, positions, drawn, rtc1, rtc3, matrix or "
+		                    "cells, interval is 1 to 100, spacing is 0 to 100, encoding is ranks or values",
+		                    o->name, o->value, RQL_SIEVE_VECTORS_MOST);
 	}
 	return RQL_OK;
 }
 
 static void put_options(struct rql_strbuf *out, const struct rql_structure_options *options)
 {
-	rql_strbuf_printf(out, "vectors = %u, components = %u, refine = %s", options->sieve.vectors,
-	                  options->sieve.components, options->sieve.positions ? "positions" : "values");
+	const struct rql_sieve_form *sieve = &options->sieve;
+	rql_strbuf_printf(out, "vectors = %u, components = %u, refine = %s", sieve->vectors, sieve->components,
+	                  refines[sieve->refine]);
+	if (sieve->refine == RQL_SIEVE_MATRIX)
+		rql_strbuf_printf(out, ", interval = %u, spacing = %u, encoding = %s", sieve->interval, sieve->spacing,
+		                  sieve->by_value ? "values" : "ranks");
 }
 
 static rql_status describe(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,

@@ -6,18 +6,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
-#include "method/sieve/sieve_kernels.h"
+#include "method/sieve/shaders/sieve_test.glsl"
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, scalar) uniform Args { rql_sieve_select_args args; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveTest { rql_sieve_kernel_test v; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SievePart { rql_sieve_kernel_part v; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SieveSpan { rql_sieve_kernel_span v; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveRange { rql_sieve_kernel_range v; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer SieveWords { uvec4 v; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) writeonly buffer SieveRows { uvec4 v; };
-layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SieveKey32 { uint v; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveKey64 { uint64_t v; };
 
 uvec4 vector_at(const rql_sieve_kernel_test t, uint number, uint lane)
 {
@@ -52,27 +48,6 @@ void read_spans(const rql_sieve_kernel_test t, uint lane, out uvec4 sure, out uv
 		sure |= ~SieveWords(t.nulls + uint64_t(lane) * RQL_SIEVE_LANE_BYTES).v;
 }
 
-// Ranges are disjoint and ascend: the first that does not end before the key.
-bool in_ranges(const rql_sieve_kernel_test t, uint64_t key)
-{
-	uint low = 0u, high = t.range_count;
-	if (high == 1u)
-		return key - t.least <= t.span;
-	while (low < high) {
-		const uint middle = (low + high) / 2u;
-		if (SieveRange(t.ranges + uint64_t(middle) * 16ul).v.greatest < key)
-			low = middle + 1u;
-		else
-			high = middle;
-	}
-	return low < t.range_count && SieveRange(t.ranges + uint64_t(low) * 16ul).v.least <= key;
-}
-
-uint64_t key_at(const rql_sieve_kernel_test t, uint64_t row)
-{
-	return t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
-}
-
 // Those of the rows `asked` that pass. A row of each word at once, so that four keys are on their way together; a word
 // without one reads the segment's first key, as all others then do.
 uvec4 test_rows(const rql_sieve_kernel_test t, uint64_t first, uvec4 asked)
@@ -99,16 +74,16 @@ void main()
 	const uint lane = part.first + gl_LocalInvocationIndex;
 	if (lane >= part.last)
 		return;
-	const uint64_t tests = args.tests + uint64_t(part.test) * 72ul;
+	const uint64_t tests = args.tests + uint64_t(part.test) * RQL_SIEVE_TEST_BYTES;
 	uvec4 rows = uvec4(0xffffffffu), decided = uvec4(0xffffffffu), sure, maybe;
 	for (uint i = 0u; i < args.test_count && any(notEqual(rows, uvec4(0u))); i++) {
-		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 72ul).v;
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * RQL_SIEVE_TEST_BYTES).v;
 		read_spans(t, lane, sure, maybe);
 		rows &= sure | maybe;
 		decided &= sure;
 	}
 	for (uint i = 0u; i < args.test_count && any(notEqual(rows & ~decided, uvec4(0u))); i++) {
-		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * 72ul).v;
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(i) * RQL_SIEVE_TEST_BYTES).v;
 		const uint64_t first = uint64_t(lane) * RQL_SIEVE_LANE_ROWS;
 		read_spans(t, lane, sure, maybe);
 		maybe &= rows & ~sure;

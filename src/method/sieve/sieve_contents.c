@@ -1,0 +1,53 @@
+/* Sieves ahead of the first query, and what is there of them (method/contents.h). */
+#include "method/contents.h"
+
+#include "method/sieve/sieve_order.h"
+#include "method/sieve/sieve_place.h"
+
+static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint32_t segment,
+                                const struct rql_index_of *of, struct rql_device *device, struct rql_progress *progress,
+                                struct rql_error *err)
+{
+	struct rql_device *cpu = device->host ? (struct rql_device *)(uintptr_t)device->host : device;
+	struct rql_sieve_run *run = NULL;
+	struct rql_sieve_placed *placed = NULL;
+	struct rql_sieve_order *order = NULL;
+	uint64_t uploaded = 0;
+	if (device == cpu) {
+		RQL_TRY(rql_sieve_run_get(snapshot, segment, of, cpu, progress, &run, err));
+		rql_placement_release(&run->placement);
+		return RQL_OK;
+	}
+	RQL_TRY(rql_sieve_placed_get(snapshot, segment, of, device, cpu, progress, &uploaded, &placed, err));
+	rql_placement_release(&placed->placement);
+	if (of->sieve.refine != RQL_SIEVE_POSITIONS && of->sieve.refine != RQL_SIEVE_DRAWN)
+		return RQL_OK; /* spaces are of the columns that a query asks for */
+	RQL_TRY(rql_sieve_order_get(snapshot, segment, of, device, cpu, progress, &uploaded, &order, err));
+	rql_placement_release(&order->placement);
+	return RQL_OK;
+}
+
+rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                           struct rql_device *device, struct rql_progress *progress, struct rql_error *err)
+{
+	for (uint32_t s = 0; s < snapshot->segment_count && rql_sieve_can(&snapshot->columns[of->column]); s++)
+		RQL_TRY(place_segment(snapshot, s, of, device, progress, err));
+	return RQL_OK;
+}
+
+uint64_t rql_sieve_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                         struct rql_device *cpu, uint64_t *rows)
+{
+	uint64_t bytes = 0;
+	*rows = 0;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		struct rql_sieve_run *run = NULL;
+		if (!rql_sieve_run_there(&snapshot->segments[s], of, cpu) ||
+		    rql_sieve_run_get(snapshot, s, of, cpu, NULL, &run, NULL) != RQL_OK)
+			continue;
+		bytes += run->placement.bytes;
+		*rows += snapshot->segments[s].rows;
+		rql_placement_release(&run->placement);
+	}
+	return bytes;
+}

@@ -1,0 +1,368 @@
+/* The stage of a request on a GPU: placing, contexts, the first pass; then the unit's own. Nothing is generated for a
+ * query. */
+#include "method/sieve/sieve_gpu.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include "method/sieve/sieve_kernels.h"
+#include "shaders/method/sieve/sieve_select.comp.h"
+
+#define WORKGROUP 256u
+#define LINE_BYTES 64.0 /* of a row that is tested */
+#define SHORT_RAYS 4u    /* of a matrix, of which so many take as long as one of others: they all are one submission */
+/* DRAWN: pixels of a row of the image, each of 32 rows of the table. */
+#define IMAGE_WIDTH 2048u
+
+static const struct rql_kernel select_kernel = {
+	.name = "sieve.select",
+	.spirv = rql_spv_sieve_select_comp,
+	.spirv_bytes = sizeof(rql_spv_sieve_select_comp),
+	.args_bytes = sizeof(struct rql_sieve_select_args),
+};
+
+bool rql_sieve_is_traced(enum rql_sieve_refine refine)
+{
+	return refine >= RQL_SIEVE_RTC1;
+}
+
+static struct rql_sieve_gpu *gpu_of(const struct rql_stage *stage)
+{
+	return (struct rql_sieve_gpu *)((char *)(uintptr_t)stage - offsetof(struct rql_sieve_gpu, stage));
+}
+
+/* ---- sizes ---- */
+/* Whole rows of the image, which is copied. */
+static uint32_t image_height(const struct rql_sieve_gpu *gpu)
+{
+	const uint64_t pixels = gpu->p->snapshot->blocks * (RQL_STORE_BLOCK / 32);
+	return pixels ? (uint32_t)((pixels + IMAGE_WIDTH - 1) / IMAGE_WIDTH) : 1;
+}
+
+uint64_t rql_sieve_rows_bytes(const struct rql_sieve_gpu *gpu)
+{
+	const uint64_t blocks = gpu->p->snapshot->blocks;
+	if (gpu->refine == RQL_SIEVE_DRAWN)
+		return (uint64_t)image_height(gpu) * IMAGE_WIDTH * sizeof(uint32_t);
+	return (blocks + !blocks) * RQL_SIEVE_WORDS * sizeof(uint64_t);
+}
+
+static uint64_t context_bytes(const struct rql_stage *stage)
+{
+	const struct rql_sieve_gpu *gpu = gpu_of(stage);
+	const uint64_t maps = gpu->refine == RQL_SIEVE_RTC1 ? 1 + gpu->group_count : gpu->refine == RQL_SIEVE_DRAWN ? 2 : 1;
+	return maps * rql_sieve_rows_bytes(gpu);
+}
+
+/* ---- placing ---- */
+static void unplace(struct rql_sieve_gpu *gpu)
+{
+	const uint64_t placed = rql_sieve_placed_count(gpu->p);
+	for (uint64_t i = 0; gpu->placed && i < placed; i++)
+		rql_placement_release(gpu->placed[i] ? &gpu->placed[i]->placement : NULL);
+	for (uint64_t i = 0; gpu->orders && i < placed; i++)
+		rql_placement_release(gpu->orders[i] ? &gpu->orders[i]->placement : NULL);
+	for (uint64_t i = 0; gpu->spaces && i < (uint64_t)gpu->p->snapshot->segment_count * gpu->group_count; i++)
+		rql_placement_release(gpu->spaces[i] ? &gpu->spaces[i]->placement : NULL);
+	free(gpu->placed);
+	free(gpu->orders);
+	free(gpu->spaces);
+	gpu->placed = NULL;
+	gpu->orders = NULL;
+	gpu->spaces = NULL;
+	rql_stage_buffer_free(gpu->tables);
+	gpu->tables = NULL;
+}
+
+static bool has_orders(const struct rql_sieve_gpu *gpu)
+{
+	return gpu->refine == RQL_SIEVE_POSITIONS || gpu->refine == RQL_SIEVE_DRAWN;
+}
+
+static void columns_of(const struct rql_sieve_gpu *gpu, uint32_t group, struct rql_index_of of[RQL_SIEVE_AXES])
+{
+	for (uint32_t a = 0; a < gpu->groups[group].count; a++)
+		of[a] = gpu->p->of[gpu->groups[group].predicates[a]];
+}
+
+static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, struct rql_progress *progress,
+                                struct rql_error *err)
+{
+	const struct rql_prepared *p = gpu->p;
+	struct rql_device *device = gpu->stage.device;
+	uint64_t *uploaded = &gpu->stage.uploaded;
+	for (uint32_t k = 0; k < p->count; k++) {
+		const uint64_t at = (uint64_t)segment * p->count + k;
+		RQL_TRY(rql_sieve_placed_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, progress, uploaded,
+		                             &gpu->placed[at], err));
+		if (gpu->open[k] && has_orders(gpu))
+			RQL_TRY(rql_sieve_order_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, progress, uploaded,
+			                            &gpu->orders[at], err));
+	}
+	for (uint32_t g = 0; g < gpu->group_count; g++) {
+		struct rql_index_of of[RQL_SIEVE_AXES];
+		columns_of(gpu, g, of);
+		RQL_TRY(rql_sieve_space_get(p->snapshot, segment, of, gpu->groups[g].count, device, gpu->cpu, progress,
+		                            uploaded, &gpu->spaces[(uint64_t)segment * gpu->group_count + g], err));
+	}
+	return RQL_OK;
+}
+
+static rql_status place_all(struct rql_sieve_gpu *gpu, struct rql_progress *progress, struct rql_error *err)
+{
+	const struct rql_device *device = gpu->stage.device;
+	const uint32_t most = device->limits.group_size;
+	gpu->workgroup = most < WORKGROUP ? most : WORKGROUP;
+	if (gpu->refine == RQL_SIEVE_DRAWN && image_height(gpu) > device->limits.image_side)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the table has more rows than an image of device %s has bits",
+		                     device->id);
+	RQL_TRY(rql_pipeline_get(gpu->stage.device, &select_kernel, &gpu->workgroup, 1, &gpu->select, err));
+	if (gpu->unit->place)
+		RQL_TRY(gpu->unit->place(gpu, err));
+	for (uint32_t s = 0; s < gpu->p->snapshot->segment_count; s++)
+		RQL_TRY(place_segment(gpu, s, progress, err));
+	RQL_TRY(rql_sieve_tables_upload(gpu, err));
+	if (device->limits.submission_rays && gpu->rays / SHORT_RAYS > device->limits.submission_rays)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the sieve asks for %llu rays; device %s takes %llu at once",
+		                     (unsigned long long)gpu->rays, device->id,
+		                     (unsigned long long)device->limits.submission_rays * SHORT_RAYS);
+	gpu->stage.uploaded += gpu->tables->bytes;
+	return RQL_OK;
+}
+
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
+{
+	struct rql_sieve_gpu *gpu = gpu_of(stage);
+	const uint64_t placed = rql_sieve_placed_count(gpu->p);
+	(void)nothing; /* who reads the rows expects some bitmap */
+	if (gpu->placed)
+		return RQL_OK;
+	gpu->placed = calloc(placed + 1, sizeof(*gpu->placed));
+	gpu->orders = calloc(placed + 1, sizeof(*gpu->orders));
+	gpu->spaces = calloc(placed + 1, sizeof(*gpu->spaces)); /* no more groups than predicates */
+	rql_status status = gpu->placed && gpu->orders && gpu->spaces
+	                        ? place_all(gpu, progress, err)
+	                        : rql_error_memory(err, placed * 24, "a query on a GPU");
+	if (status != RQL_OK)
+		unplace(gpu);
+	return status;
+}
+
+/* ---- contexts ---- */
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	const struct rql_sieve_gpu *gpu = gpu_of(stage);
+	struct rql_sieve_context *x = calloc(1, sizeof(*x));
+	const struct rql_image_spec image = {.format = RQL_FORMAT_R32_UINT,
+	                                     .width = IMAGE_WIDTH,
+	                                     .height = image_height(gpu),
+	                                     .layers = 1,
+	                                     .roles = RQL_IMAGE_TARGET};
+	(void)inputs;
+	if (!x)
+		return rql_error_memory(err, sizeof(*x), "the rows of a sieve");
+	*out = &x->base;
+	if (gpu->refine == RQL_SIEVE_DRAWN)
+		RQL_TRY(rql_image_new(stage->device, &image, "the rows of a sieve", &x->image, err));
+	const uint64_t maps = gpu->refine == RQL_SIEVE_RTC1 ? 1 + gpu->group_count : 1;
+	return rql_stage_buffer_new(stage->device, maps * rql_sieve_rows_bytes(gpu), RQL_MEMORY_DEVICE,
+	                            "the rows of a sieve", &x->rows, err);
+}
+
+static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
+{
+	struct rql_sieve_context *x = (struct rql_sieve_context *)base;
+	(void)stage;
+	rql_image_free(x->image);
+	rql_stage_buffer_free(x->rows);
+	free(x);
+}
+
+static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
+{
+	return stage && base; /* as many blocks as ever */
+}
+
+/* ---- recording ---- */
+static void record_first(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
+                         struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count)
+{
+	const bool vectors = rql_sieve_takes_vectors(gpu->refine) || !gpu->group_count;
+	const struct rql_sieve_select_args args = {.tests = gpu->tables->address + gpu->select_at,
+	                                           .parts = gpu->tables->address + gpu->parts_at,
+	                                           .rows = x->rows->address,
+	                                           .test_count = gpu->select_count,
+	                                           .part_count = gpu->part_count};
+	if (gpu->refine == RQL_SIEVE_RTC3 && !vectors) /* rays set the bits of all rows that pass */
+		rql_record_fill(commands, x->rows, 0, rql_sieve_rows_bytes(gpu), 0);
+	else
+		rql_record_dispatch(commands, "sieve", gpu->select, &args, gpu->part_count, uses, use_count);
+}
+
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
+                         struct rql_error *err)
+{
+	const struct rql_sieve_gpu *gpu = gpu_of(stage);
+	const struct rql_sieve_context *x = (const struct rql_sieve_context *)base;
+	const uint64_t placed = rql_sieve_placed_count(gpu->p), spaces = gpu->p->snapshot->segment_count * gpu->group_count;
+	struct rql_use *uses = calloc(2 * placed + spaces + 2, sizeof(*uses));
+	uint32_t count = 0;
+	rql_status status = RQL_OK;
+	if (!uses)
+		return rql_error_memory(err, placed * sizeof(*uses), "a query's commands");
+	uses[count++] = (struct rql_use){x->rows, RQL_WRITE};
+	uses[count++] = (struct rql_use){gpu->tables, RQL_READ};
+	for (uint64_t i = 0; i < placed; i++)
+		uses[count++] = (struct rql_use){gpu->placed[i]->buffer, RQL_READ};
+	record_first(gpu, x, commands, uses, count);
+	uses[0].access = RQL_READ_WRITE;
+	for (uint64_t i = 0; i < placed; i++)
+		if (gpu->orders[i])
+			uses[count++] = (struct rql_use){gpu->orders[i]->rows, RQL_READ};
+	for (uint64_t i = 0; i < spaces; i++)
+		if (gpu->spaces[i]->cells)
+			uses[count++] = (struct rql_use){gpu->spaces[i]->cells, RQL_READ};
+	if (gpu->unit->record)
+		status = gpu->unit->record(gpu, x, commands, uses, count, err);
+	free(uses);
+	return status;
+}
+
+static void give_rows(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_rows *out)
+{
+	(void)stage;
+	*out = (struct rql_rows){.buffer = ((const struct rql_sieve_context *)base)->rows};
+}
+
+static const struct rql_stage_ops ops = {.place = place,
+                                         .open = open_context,
+                                         .close = close_context,
+                                         .fits = fits,
+                                         .record = record,
+                                         .rows = give_rows,
+                                         .bytes = context_bytes};
+
+/* ---- preparing ---- */
+/* Predicates that are refined by themselves, and groups of three of them and what is left (RTScan 4.1.1, 4.4.5). */
+static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *err)
+{
+	const struct rql_prepared *p = gpu->p;
+	const uint32_t most = gpu->refine == RQL_SIEVE_RTC1 ? 1 : RQL_SIEVE_AXES;
+	gpu->open = calloc(p->count + 1, sizeof(*gpu->open));
+	gpu->groups = calloc(p->count + 1, sizeof(*gpu->groups));
+	if (!gpu->open || !gpu->groups)
+		return rql_error_memory(err, p->count * sizeof(*gpu->groups), "predicates");
+	for (uint32_t k = 0; k < p->count; k++) {
+		gpu->open[k] = (has_orders(gpu) || rql_sieve_is_traced(gpu->refine)) &&
+		               p->of[k].sieve.refine == gpu->refine && p->predicates[k].count <= RQL_SIEVE_OPEN_RANGES_MOST;
+		gpu->select_count += !gpu->open[k] || rql_sieve_takes_vectors(gpu->refine);
+		if (!gpu->open[k] || !rql_sieve_is_traced(gpu->refine))
+			continue;
+		if (!gpu->group_count || gpu->groups[gpu->group_count - 1].count == most)
+			gpu->group_count++;
+		struct rql_sieve_group *group = &gpu->groups[gpu->group_count - 1];
+		group->predicates[group->count++] = k;
+	}
+	return RQL_OK;
+}
+
+/* Bytes of the device's memory that are wanted, and those that are not there yet. */
+static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64_t *all)
+{
+	const struct rql_sieve_gpu *gpu = p->gpu;
+	const struct rql_device *device = gpu->stage.device;
+	*missing = *all = 0;
+	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &p->snapshot->segments[s];
+		for (uint32_t k = 0; k < p->count; k++) {
+			const uint64_t bytes = rql_sieve_placed_bound(segment, &p->of[k]);
+			const uint64_t order = gpu->open[k] && has_orders(gpu) ? segment->rows * sizeof(uint32_t) : 0;
+			*all += bytes + order;
+			*missing += rql_sieve_placed_there(segment, &p->of[k], device) ? 0 : bytes;
+			*missing += order && !rql_sieve_order_there(segment, &p->of[k], device) ? order : 0;
+		}
+		for (uint32_t g = 0; g < gpu->group_count; g++) {
+			struct rql_index_of of[RQL_SIEVE_AXES];
+			columns_of(gpu, g, of);
+			const uint64_t bytes = (uint64_t)rql_sieve_space_bytes(segment->rows, of, device);
+			*all += bytes;
+			*missing += rql_sieve_space_there(segment, of, gpu->groups[g].count, device) ? 0 : bytes;
+		}
+	}
+}
+
+void rql_sieve_gpu_free(struct rql_prepared *p)
+{
+	if (p && p->gpu) {
+		rql_stage_clear(&p->gpu->stage);
+		unplace(p->gpu);
+		free(p->gpu->open);
+		free(p->gpu->groups);
+		free(p->gpu);
+	}
+	rql_sieve_unbind(p);
+}
+
+static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, const struct rql_sieve_unit *unit,
+                           struct rql_error *err)
+{
+	struct rql_sieve_gpu *gpu = calloc(1, sizeof(*gpu));
+	if (!gpu)
+		return rql_error_memory(err, sizeof(*gpu), "a query on a GPU");
+	rql_status status = rql_stage_init(&gpu->stage, &ops, device, err);
+	if (status != RQL_OK) {
+		free(gpu);
+		return status;
+	}
+	gpu->p = p;
+	gpu->cpu = (struct rql_device *)(uintptr_t)device->host;
+	gpu->unit = unit;
+	gpu->refine = p->count ? p->of[0].sieve.refine : RQL_SIEVE_VALUES;
+	if (unit->unit == RQL_UNIT_COMPUTE && gpu->refine != RQL_SIEVE_POSITIONS)
+		gpu->refine = RQL_SIEVE_VALUES;
+	p->gpu = gpu;
+	return group_predicates(gpu, err);
+}
+
+rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_device *device,
+                                 const struct rql_sieve_unit *unit, struct rql_prepared **out, struct rql_error *err)
+{
+	struct rql_prepared *p = NULL;
+	RQL_TRY(rql_sieve_bind(request, (struct rql_device *)(uintptr_t)device->host, device, unit->unit, &p, err));
+	rql_status status = open_gpu(p, device, unit, err);
+	if (status == RQL_OK)
+		*out = p;
+	else
+		rql_sieve_gpu_free(p);
+	return status;
+}
+
+/* ---- the price ---- */
+void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_profile *profile = &device->profile;
+	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
+	const double bytes = rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
+	uint64_t missing, resident;
+	count_placed(p, &missing, &resident);
+	rql_sieve_price(p, p->gpu->cpu, out); /* for what the CPU sorts and decodes first */
+	*out = (struct rql_cost){.setup_ns = missing ? out->setup_ns + (double)missing / profile->upload_gbps : 0,
+	                         .run_ns = profile->pass_ns + bytes / profile->read_gbps,
+	                         .rows_out = rows * p->share,
+	                         .runs = all,
+	                         .bytes = bytes,
+	                         .device_bytes = resident + context_bytes(&p->gpu->stage),
+	                         .placed_bytes = resident - missing};
+	if (p->gpu->unit->refine_ns)
+		out->run_ns += p->gpu->unit->refine_ns(p, device);
+}
+
+struct rql_stage *rql_sieve_gpu_stage(const struct rql_prepared *p)
+{
+	return &p->gpu->stage;
+}
+
+uint64_t rql_sieve_gpu_bytes(const struct rql_prepared *p)
+{
+	return rql_sieve_bound_bytes(p) + sizeof(*p->gpu) + rql_sieve_placed_count(p) * 3 * sizeof(void *);
+}
