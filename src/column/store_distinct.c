@@ -4,7 +4,10 @@
 
 #include "column/store.h"
 
-#define SLOTS 8192u /* twice a block's rows */
+#define DRAWN 2048u /* rows of a block */
+#define SLOTS 4096u
+#define SLOTS_SHIFT 52
+#define MANY_TIMES 8.0 /* where values come so often, each of the range is taken to be there */
 #define HALVINGS 48
 
 /* Values that differ from the one before, and all that differ. */
@@ -21,7 +24,7 @@ static struct seen look(const int64_t *values, uint32_t count)
 		if (i && values[i] == values[i - 1])
 			continue;
 		seen.runs++;
-		uint32_t at = (uint32_t)(((uint64_t)values[i] * UINT64_C(0x9e3779b97f4a7c15)) >> 51);
+		uint32_t at = (uint32_t)(((uint64_t)values[i] * UINT64_C(0x9e3779b97f4a7c15)) >> SLOTS_SHIFT);
 		while (slots[at] && values[slots[at] - 1] != values[i])
 			at = (at + 1) % SLOTS;
 		seen.values += !slots[at];
@@ -51,17 +54,18 @@ double rql_store_distinct(const struct rql_store_kernels *kernels, const struct 
 {
 	const struct rql_store_column *c = &snapshot->columns[column];
 	const double rows = fmax(1, (double)snapshot->rows - (double)c->nulls);
-	int64_t values[RQL_STORE_BLOCK];
+	int64_t values[DRAWN];
 	if (c->kind == RQL_STORE_CODED)
 		return fmax(1, fmin(rows, (double)c->dimension->count - c->dimension->has_null));
 	if (c->kind == RQL_STORE_REAL)
 		return rows;
 	const double bounded = c->wide ? rows : fmin(rows, (double)(c->greatest - c->least) + 1);
-	if (c->wide || !snapshot->segment_count || c->nulls == snapshot->rows)
+	if (c->wide || !snapshot->segment_count || c->nulls == snapshot->rows || bounded * MANY_TIMES < rows)
 		return fmax(1, bounded);
 	const uint64_t block = snapshot->blocks / 2;
 	const struct rql_store_segment *segment = rql_store_locate(snapshot, block);
-	const uint32_t at = (uint32_t)(block - segment->first_block), count = segment->columns[column].blocks[at].rows;
+	const uint32_t at = (uint32_t)(block - segment->first_block), all = segment->columns[column].blocks[at].rows;
+	const uint32_t count = all < DRAWN ? all : DRAWN;
 	rql_store_decode_int64(kernels, &segment->columns[column], at, 0, count, values);
 	const struct seen seen = look(values, count);
 	/* Rows of one value that lie together are one draw, here and elsewhere. */

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "bind/normal/stability.h"
 #include "device/compile.h"
 #include "exec/exec_internal.h"
 
@@ -33,10 +34,19 @@ static void settle(struct rql_database *db)
 	o->count = 0;
 }
 
+void rql_opening_learn(struct rql_database *db)
+{
+	const struct rql_plan_context ctx = {.host_db = db->host, .planner = db->planner};
+	struct rql_error ignored = {0};
+	if (rql_stability_load(&ctx, &ignored) != RQL_OK) /* the first plan tries again, and says why */
+		rql_error_clear(&ignored);
+}
+
 static void *open_devices(void *state)
 {
 	struct rql_database *db = state;
 	struct rql_opening *o = &db->opening;
+	rql_opening_learn(db);
 	if (!atomic_load(&o->stopping))
 		rql_devices_find(db->devices);
 	if (o->listed)

@@ -29,6 +29,8 @@ void rql_opening_init(struct rql_opening *opening);
 /* Begins where a session with these settings may choose a GPU, once. A thread that cannot start leaves the devices to whoever
  * waits for them. */
 void rql_opening_begin(struct rql_database *db, const struct rql_settings *settings);
+/* What every first plan asks the host, once for a database: which functions may change (some 20 ms of the host's). */
+void rql_opening_learn(struct rql_database *db);
 /* Are all devices listed and measured that are used unnamed? If not, and awaited is there, opening has begun, and awaited is
  * settled once a GPU is there to be used. */
 bool rql_opening_is_over(struct rql_database *db, struct rql_awaited *awaited);

@@ -111,6 +111,7 @@ rql_status rql_view_create(struct rql_session *s, const char *sql, const struct 
 	if (status == RQL_OK)
 		status = rql_structures_lock(&s->build, false, err);
 	if (status == RQL_OK) {
+		rql_opening_learn(s->db);
 		rql_opening_begin(s->db, &s->settings);
 		status = create_view_locked(s, st, &n, &options, err);
 		rql_structures_unlock(&s->db->structures);
@@ -171,6 +172,7 @@ rql_status rql_index_create(struct rql_session *s, const char *sql, const struct
 		rql_structure_release(c);
 		return status;
 	}
+	rql_opening_learn(s->db);
 	rql_opening_begin(s->db, &s->settings);
 	status = create_index_locked(s, st, c, err);
 	rql_structures_unlock(&s->db->structures);

@@ -55,8 +55,8 @@ static void put_candidate(struct rql_strbuf *out, const struct rql_candidate *c)
 {
 	rql_strbuf_printf(out, "  %c %s", c->chosen ? '*' : ' ', c->structure ? c->structure : "?");
 	if (c->method[0])
-		rql_strbuf_printf(out, " by %s%s%s on %s", c->method, c->under ? " under " : "", c->under ? c->under : "",
-		                  c->unit);
+		rql_strbuf_printf(out, " by %s%s%s on %s%s", c->method, c->under ? " under " : "", c->under ? c->under : "",
+		                  c->unit, c->joined ? " over rows joined there" : "");
 	if (c->device && c->device->kind != RQL_DEVICE_CPU) {
 		rql_strbuf_put(out, " (");
 		rql_put_device(out, c->device);

@@ -6,6 +6,7 @@
  *                  (join_order.h); what is tested and read above
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
+ *   join_try.c     which device, and whether another leaf or the host is cheaper
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
  *   join_rows.c    rows themselves above: what is computed and tested on the device before they are fetched
  *
@@ -34,6 +35,7 @@ struct rql_join_relation {
 	/* join_steps.c: rows that pass its conjuncts, and the sample that says so; NULL: none was taken. */
 	double rows;
 	struct rql_sample *sample;
+	double *values; /* of its table's columns, each once it was asked for; 0: it was not */
 	/* What it gives: first the block's columns that are read above, then one or more for each key. */
 	struct rql_expr_list columns; /* as the block calls them */
 	struct rql_expr_list outputs;
@@ -113,8 +115,12 @@ static inline bool rql_join_can_fail(const struct rql_request *request, const st
 {
 	return source->kind == RQL_SOURCE_PROGRAM && rql_program_can_fail(request->programs[source->index].program);
 }
+/* That of the method that joins two sides (method.h, pair_ns). */
+double (*rql_join_pair_price(void))(const struct rql_profile *profile, const struct rql_pair_size *size);
 /* Fills requests, forms and keys. Groups are there. */
 rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* All of the graph on one device, as a leaf. */
+rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf) RQL_MUST_CHECK;
 /* What is known of an output of a request for rows, as a column of a form. */
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out) RQL_MUST_CHECK;

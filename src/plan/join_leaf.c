@@ -1,8 +1,7 @@
-/* The chain of methods that joins a block's relations on a GPU, and the leaf above it. */
+/* The chain of methods that joins a block's relations on a GPU, and the leaf above it, on one device. */
 #include <string.h>
 
 #include "bind/block/price_host.h"
-#include "plan/await.h"
 #include "plan/join.h"
 #include "plan/join_order.h"
 #include "util/threads.h"
@@ -529,8 +528,7 @@ static void drop_sources(struct rql_join_graph *g)
 	}
 }
 
-/* All of it on one device. */
-static rql_status try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf)
+rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf)
 {
 	struct building b = {.g = g, .device = device};
 	struct rql_scan_bound bound = {0};
@@ -553,150 +551,4 @@ static rql_status try_device(struct rql_join_graph *g, struct rql_device *device
 	if (status != RQL_OK)
 		rql_leaf_clear(leaf);
 	return status;
-}
-
-/* ---- the whole ---- */
-
-/* Why it is not to be had there; NULL: it is. */
-static const char *refused(const struct rql_join_graph *g, struct rql_device *device)
-{
-	const struct rql_plan_context *ctx = g->p->ctx;
-	const char *why = rql_device_refused(ctx->settings, device, RQL_UNIT_COMPUTE);
-	for (uint32_t r = 0; r < g->relation_count && !why; r++) {
-		const struct rql_join_relation *relation = &g->relations[r];
-		if (relation->groups)
-			why = refused(relation->groups, device);
-		else if (ctx->device_failure)
-			why = ctx->device_failure(relation->structure, device);
-	}
-	return why;
-}
-
-/* As price_with_room of price.c: what gives way may be columns of this plan, so that it is priced again. */
-static bool has_room(const struct rql_join_graph *g, struct rql_leaf *leaf, const char **why)
-{
-	const struct rql_plan_context *ctx = g->p->ctx;
-	struct rql_cost *cost = &leaf->cost;
-	const uint64_t since = rql_now_ns();
-	do {
-		leaf->method->price(leaf->prepared, leaf->device, cost);
-		if (!ctx->device_fits || ctx->device_fits(ctx->load_state, leaf->device,
-		                                          cost->device_bytes - cost->placed_bytes, g->p->arena, why))
-			return true;
-	} while (ctx->device_make_room &&
-	         ctx->device_make_room(ctx->load_state, leaf->device, cost->device_bytes,
-	                               cost->device_bytes - cost->placed_bytes, since));
-	return false;
-}
-
-static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
-{
-	struct rql_devices *devices = g->p->ctx->devices;
-	const char *why = "no GPU may be used";
-	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
-		struct rql_device *device = &devices->device[d];
-		struct rql_leaf here = {0};
-		if (device->kind == RQL_DEVICE_CPU || refused(g, device) || !rql_await_device(g->p, device, false))
-			continue;
-		rql_status status = try_device(g, device, &here);
-		if (status != RQL_OK) {
-			if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
-				return status;
-			why = rql_arena_strdup(g->p->arena, rql_error_message(g->err));
-			rql_error_clear(g->err);
-			continue;
-		}
-		if (!has_room(g, &here, &why) ||
-		    !rql_await_price(g->p, here.method, here.prepared, device, &here.cost, &why) ||
-		    (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(&here.cost))) {
-			rql_leaf_clear(&here);
-			continue;
-		}
-		rql_leaf_clear(leaf);
-		*leaf = here;
-	}
-	return leaf->prepared ? RQL_OK : rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "%s", why ? why : "");
-}
-
-/* What costs more than the host leaves the block to smaller leaves, whose rows RayQL joins on the CPU. */
-static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
-{
-	const struct rql_settings *settings = g->p->ctx->settings;
-	const double host_ns = leaf->scan->host_values * g->p->ctx->devices->device[0].profile.host_value_ns;
-	const double ns = rql_cost_expected(&leaf->cost);
-	if (settings->force || settings->unit_forced || ns <= host_ns)
-		return RQL_OK;
-	rql_await_leaf(g->p, leaf, host_ns);
-	rql_leaf_clear(leaf);
-	if (g->rows) /* nor are fewer steps above the same joins worth a look */
-		g->p->dear_relations = g->relation_count;
-	return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %.3f ms, the host takes %.3f ms",
-	                     ns / 1e6, host_ns / 1e6);
-}
-
-/* May a GPU's compute unit be used at all, as the session has it? */
-static bool may_compute(struct rql_planning *p)
-{
-	const struct rql_settings *settings = p->ctx->settings;
-	if (settings->unit_forced ? settings->unit != RQL_UNIT_COMPUTE : settings->only && settings->only->kind == RQL_DEVICE_CPU)
-		return false;
-	if (!settings->only)
-		rql_await_devices(p, false);
-	bool some = false;
-	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
-		some = p->ctx->devices->device[d].kind != RQL_DEVICE_CPU &&
-		       !rql_device_refused(settings, &p->ctx->devices->device[d], RQL_UNIT_COMPUTE);
-	return some;
-}
-
-static bool was_told(const struct rql_planning *p, const struct rql_structure *base, const char *reason)
-{
-	bool told = false;
-	for (uint32_t i = 0; i < p->nodes->candidate_count && !told; i++) {
-		const struct rql_candidate *c = &p->nodes->candidates[i];
-		told = c->joined && c->of == base && c->reason && !strcmp(c->reason, reason);
-	}
-	return told;
-}
-
-rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
-                             struct rql_leaf *leaf)
-{
-	struct rql_error why = {0};
-	struct rql_join_graph *g;
-	const uint32_t relations = block->table_count + block->side_count;
-	if (rows && (p->comparing || p->dear_relations == relations))
-		return RQL_OK;
-	if (p->is_subplan || p->keyed || (relations < 2 && !block->derived) || p->beyond ||
-	    rql_block_counts_several(block) || !may_compute(p))
-		return RQL_OK;
-	if (!(g = RQL_NEW(p->arena, struct rql_join_graph)))
-		return rql_error_memory(p->err, 0, "a plan");
-	*g = (struct rql_join_graph){.p = p, .block = block, .rows = rows, .err = &why};
-	rql_status status = rql_join_shape(g);
-	if (status == RQL_OK)
-		status = try_devices(g, leaf);
-	if (status == RQL_OK)
-		status = compare(g, leaf);
-	struct rql_structure *base = rql_join_base(g);
-	/* Rows are tried at node after node: only of the result's own the reason is told, and once. */
-	if (!base || (rows && status != RQL_OK && (!rows->is_result || was_told(p, base, rql_error_message(&why)))))
-		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
-	struct rql_candidate *c = rql_candidate_add(p, base);
-	if (!c) {
-		rql_leaf_clear(leaf);
-		rql_error_clear(&why);
-		return rql_error_memory(p->err, 0, "a plan");
-	}
-	c->rows = c->joined = true;
-	c->selects = rows != NULL;
-	if (status == RQL_OK) {
-		c->method = leaf->method->name;
-		c->unit = rql_unit_name(leaf->method->unit);
-		c->device = leaf->device;
-		c->cost = leaf->cost;
-		return RQL_OK;
-	}
-	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
-	return rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, NULL);
 }

@@ -98,23 +98,30 @@ static double field_bytes(const struct rql_join_relation *r, const struct rql_ex
 	return bits ? bits / 8.0 : 8;
 }
 
-/* Values of one column of a relation, before its conditions. */
-static double values_of(const struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e)
+/* Values of one column of a relation, before its conditions. Groups have none that could be looked at. */
+static double values_of(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_expr *e)
 {
 	const enum rql_simd simd = g->p->ctx->devices->device[0].simd;
-	const double rows = r->groups ? r->source.rows : (double)r->structure->snapshot->rows;
+	const struct rql_store_snapshot *snapshot = r->structure->snapshot;
+	const double rows = r->groups ? r->source.rows : (double)snapshot->rows;
 	uint32_t at;
-	double values = rows;
-	if (stored_column(r, e, &at))
-		values = rql_store_distinct(rql_store_kernels_for(simd), r->structure->snapshot, at);
+	if (!stored_column(r, e, &at))
+		return fmax(1, rows);
+	if (!r->values && !r->groups)
+		r->values = RQL_NEW_ARRAY(g->p->arena, double, snapshot->column_count);
+	double values = r->values && !r->groups ? r->values[at] : 0;
+	if (values == 0)
+		values = rql_store_distinct(rql_store_kernels_for(simd), snapshot, at);
+	if (r->values && !r->groups)
+		r->values[at] = values;
 	return fmax(1, fmin(rows, values));
 }
 
 /* Of a key of one column the side with more values has those of the other. How many combinations of several there are, no
  * side tells once it has fewer rows: the smaller side's are then its rows, as of a key that comes once. */
-static double key_values(const struct rql_join_graph *g, const struct rql_join_edge *edge)
+static double key_values(struct rql_join_graph *g, const struct rql_join_edge *edge)
 {
-	const struct rql_join_relation *of[] = {&g->relations[edge->a], &g->relations[edge->b]};
+	struct rql_join_relation *of[] = {&g->relations[edge->a], &g->relations[edge->b]};
 	double values[2] = {1, 1};
 	bool capped[2];
 	for (uint32_t s = 0; s < 2; s++) {
@@ -249,8 +256,7 @@ static double no_price(const struct rql_profile *profile, const struct rql_pair_
 	return size->out_rows;
 }
 
-/* That of the method that will join them. */
-static double (*pair_price(void))(const struct rql_profile *, const struct rql_pair_size *)
+double (*rql_join_pair_price(void))(const struct rql_profile *, const struct rql_pair_size *)
 {
 	for (uint32_t m = 0; rql_methods()[m]; m++)
 		if (rql_methods()[m]->unit == RQL_UNIT_COMPUTE && rql_methods()[m]->pair_ns)
@@ -337,7 +343,7 @@ rql_status rql_join_steps(struct rql_join_graph *g, struct rql_device *device)
 		                                      .edge_count = g->edge_count,
 		                                      .relations = relations,
 		                                      .edges = edges,
-		                                      .pair_ns = pair_price(),
+		                                      .pair_ns = rql_join_pair_price(),
 		                                      .profile = &device->profile};
 		RQL_TRY(estimate(g, relations, edges));
 		if (!rql_join_order_find(g->p->arena, &graph, &order, &enough))

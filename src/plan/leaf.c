@@ -376,7 +376,7 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		best = leaf;
 		p->best_ns = rql_cost_expected(&best.cost);
 	}
-	if (status == RQL_OK && !best.prepared)
+	if (status == RQL_OK)
 		status = rql_join_leaf_try(p, block, rows, &best);
 	if (status == RQL_OK && best.prepared && best.hidden_key)
 		status = rql_leaf_distinct_over_groups(p, rel, &best);

@@ -107,9 +107,10 @@ rql_status rql_scan_leaf_try(struct rql_planning *p, const struct rql_block *blo
 rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_block *rows, struct rql_structure *s,
                                   struct rql_leaf *leaf) RQL_MUST_CHECK;
 /* join_leaf.c: the block as joins of columns on a GPU, whatever their keys are, under groups and aggregates or (rows) as
- * rows. Reasons are kept; only memory and interruption fail. */
+ * rows. Takes the place of the cheapest leaf so far, if there is one, where it is cheaper. Reasons are kept; only memory and
+ * interruption fail. */
 rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
-                             struct rql_leaf *leaf) RQL_MUST_CHECK;
+                             struct rql_leaf *best) RQL_MUST_CHECK;
 /* scan_distinct_leaf.c: an aggregate with several COUNT(DISTINCT) as several leaves: *found, and rel is what puts them
  * together. */
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
