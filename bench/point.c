@@ -1,6 +1,6 @@
-/* What a prepared point query takes, from its values to its row: by a hashed and a sorted index over columns in
- * memory, and by DuckDB with an ART index of its own in a database without RayQL's structures. Keys are sparse, in no
- * order, and asked at random; each answer is checked. */
+/* What a prepared point query takes, from its values to its row: by a hashed, a sorted and an automatic index over
+ * columns in memory, and by DuckDB with an ART index of its own in a database without RayQL's structures. Keys are in
+ * no order, and asked at random; each answer is checked. */
 #include "point.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define ROUNDS 5u
 #define WARM 64u /* statements before the first that counts: the session learns what may differ */
-/* Row i has the key i * FACTOR % PRIME: no two are equal below PRIME rows. */
+/* Row i has the key i * FACTOR % PRIME: no two are equal below PRIME rows. Dense keys are modulo the rows. */
 #define FACTOR UINT64_C(500000003)
 #define PRIME UINT64_C(1000000007)
 
@@ -24,15 +24,18 @@ static const char help[] =
 	"\n"
 	"A prepared statement asks for two columns of the row with one key, another key each time. Each answer is checked.\n"
 	"Times are from binding the value to having the row, on one connection, in rounds that take turns: by an index that\n"
-	"is hashed, by one that is sorted, and by DuckDB with an ART index of its own, to which RayQL only hands on.\n"
+	"is hashed, one that is sorted, one that chooses by itself, and by DuckDB with an ART index of its own, to which RayQL\n"
+	"only hands on.\n"
 	"\n"
 	"  --rows N            rows of the table (default 1000000)\n"
+	"  --dense             keys are 0 to N - 1, not spread over 10^9 values\n"
 	"  --statements N      timed statements of each (default 10000)\n"
 	"  --json FILE         write all figures\n"
 	"  --help              this text\n";
 
 struct options {
 	int64_t rows, statements;
+	bool dense;
 	const char *json;
 };
 
@@ -50,6 +53,8 @@ static const struct side kinds[] = {
 	{"hash", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING hash (k)",
      "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
 	{"sorted", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING sorted (k)",
+     "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
+	{"auto", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING auto (k)",
      "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
 	{"duckdb", "CREATE UNIQUE INDEX i ON points (k)", "SET rayql_fallback = 'on'", .method = false},
 };
@@ -82,13 +87,18 @@ static rql_status ask(struct side *s, uint64_t key, int64_t *id, struct rql_erro
 	return status == RAYQL_OK ? RQL_OK : failed(error, err);
 }
 
-static rql_status ask_random(struct side *s, int64_t rows, struct rql_error *err)
+static uint64_t modulus(const struct options *o)
+{
+	return o->dense ? (uint64_t)o->rows : PRIME;
+}
+
+static rql_status ask_random(struct side *s, const struct options *o, struct rql_error *err)
 {
 	rayql_query_info info = {.size = sizeof info};
 	int64_t id = -1;
 	s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	const uint64_t row = (s->random >> 20) % (uint64_t)rows, start = rql_now_ns();
-	RQL_TRY(ask(s, row * FACTOR % PRIME, &id, err));
+	const uint64_t row = (s->random >> 20) % (uint64_t)o->rows, start = rql_now_ns();
+	RQL_TRY(ask(s, row * FACTOR % modulus(o), &id, err));
 	s->us[s->done++] = (double)(rql_now_ns() - start) / 1e3;
 	s->wrong += id != (int64_t)row;
 	if (rayql_last_query(s->con, &info) != RAYQL_OK)
@@ -120,7 +130,7 @@ static rql_status open_side(struct side *s, const struct options *o, struct rql_
 	RQL_TRY(rql_client_run(s->con, err,
 	                       "CREATE TABLE points AS SELECT range AS id, (range * %llu %% %llu)::BIGINT AS k, "
 	                       "(range %% 1000)::INTEGER AS v FROM range(%lld)",
-	                       (unsigned long long)FACTOR, (unsigned long long)PRIME, (long long)o->rows));
+	                       (unsigned long long)FACTOR, (unsigned long long)modulus(o), (long long)o->rows));
 	RQL_TRY(rql_client_run(s->con, err, "%s", s->setup));
 	RQL_TRY(rql_client_run(s->con, err, "%s", s->session));
 	if (s->method)
@@ -129,7 +139,7 @@ static rql_status open_side(struct side *s, const struct options *o, struct rql_
 		return failed(error, err);
 	s->random = 42;
 	for (uint32_t i = 0; i < WARM; i++)
-		RQL_TRY(ask_random(s, o->rows, err));
+		RQL_TRY(ask_random(s, o, err));
 	s->done = 0;
 	s->planning_us = 0;
 	return RQL_OK;
@@ -169,7 +179,7 @@ static rql_status measure(struct side *sides, const struct options *o, struct rq
 	for (uint32_t round = 0; round < ROUNDS; round++)
 		for (uint32_t i = 0; i < SIDES; i++)
 			while (sides[i].done < (uint64_t)o->statements * (round + 1) / ROUNDS)
-				RQL_TRY(ask_random(&sides[i], o->rows, err));
+				RQL_TRY(ask_random(&sides[i], o, err));
 	for (uint32_t i = 0; i < SIDES; i++) {
 		RQL_TRY(check(&sides[i], err));
 		qsort(sides[i].us, sides[i].done, sizeof *sides[i].us, ascending);
@@ -189,8 +199,8 @@ static rql_status write_json(const struct side *sides, const struct options *o, 
 	rql_json_text(&text, machine->date);
 	rql_strbuf_put(&text, ",\"kernel\":");
 	rql_json_text(&text, machine->kernel);
-	rql_strbuf_printf(&text, ",\"rows\":%lld,\"statements\":%lld,\"runs\":[", (long long)o->rows,
-	                  (long long)o->statements);
+	rql_strbuf_printf(&text, ",\"rows\":%lld,\"dense\":%s,\"statements\":%lld,\"runs\":[",
+	                  (long long)o->rows, o->dense ? "true" : "false", (long long)o->statements);
 	for (uint32_t i = 0; i < SIDES; i++)
 		rql_strbuf_printf(&text,
 		                  "%s\n{\"index\":\"%s\",\"median_us\":%.2f,\"p90_us\":%.2f,\"p99_us\":%.2f,"
@@ -214,9 +224,9 @@ static rql_status run(const struct options *o, struct rql_error *err)
 	memcpy(sides, kinds, sizeof sides);
 	rql_status status = measure(sides, o, err);
 	if (status == RQL_OK) {
-		printf("\nus of a prepared point query, each answer checked; %lld rows, %lld statements\n"
+		printf("\nus of a prepared point query, each answer checked; %lld rows, %s keys, %lld statements\n"
 		       "index       median      p90      p99  mean planning\n",
-		       (long long)o->rows, (long long)o->statements);
+		       (long long)o->rows, o->dense ? "dense" : "sparse", (long long)o->statements);
 		for (uint32_t i = 0; i < SIDES; i++)
 			printf("%-8s %9.1f %8.1f %8.1f %14.1f\n", sides[i].name, part(&sides[i], 0.5), part(&sides[i], 0.9),
 			       part(&sides[i], 0.99), sides[i].planning_us / (double)sides[i].done);
@@ -234,6 +244,8 @@ static bool parse(struct rql_args *args, struct options *o, bool *want_help)
 	for (args->at = 1; args->at < args->argc && !args->failed && !*want_help; args->at++) {
 		if (rql_args_flag(args, "help"))
 			*want_help = true;
+		else if (rql_args_flag(args, "dense"))
+			o->dense = true;
 		else if (rql_args_value(args, "rows", &value))
 			(void)(value && rql_args_integer(args, "rows", value, 1000, 500000000, &o->rows));
 		else if (rql_args_value(args, "statements", &value))

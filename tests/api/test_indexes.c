@@ -1,4 +1,4 @@
-/* CREATE INDEX ... USING sorted and hash: who answers, what a definition may say, and random points, lists and ranges of
+/* CREATE INDEX ... USING sorted, hash and auto: who answers, what a definition may say, and random points, lists and ranges of
  * many types beside the host, while rows come and go. test_indexes [STATEMENTS [SEED]] */
 #include <pthread.h>
 #include "scans.h"
@@ -12,6 +12,12 @@ static unsigned roll(unsigned n)
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
 	return (unsigned)((x ^ x >> 31) % n);
+}
+
+static const char *any_form(void)
+{
+	static const char *const forms[] = {"hash", "sorted", "auto"};
+	return forms[roll(3)];
 }
 
 static unsigned asked, taken; /* statements that could be looked up; that were */
@@ -100,6 +106,40 @@ static void points_and_ranges(void **state)
 	close_session(&s);
 }
 
+/* What chooses by itself: 4 bytes a row where each integer is a key, 4 more an integer where they are dense, and a
+ * hashed and a sorted run where they are not. Rows that are added may lie otherwise. */
+static void chosen(void **state)
+{
+	(void)state;
+	struct session s = scan_session();
+	run(s.con, "CREATE TABLE t AS SELECT i::INTEGER AS id, ((i * 7919) % 200000)::INTEGER - 100000 AS u, (hash(i) % "
+	           "150000)::INTEGER * 3 AS g, (hash(i * 3) // 2)::BIGINT AS b, 'w' || (hash(i * 5) % 3000) AS w FROM "
+	           "range(200000) r(i)");
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX iu ON t USING auto (u); CREATE "
+	           "INDEX ig ON t USING auto (g); CREATE INDEX ib ON t USING auto (b); CREATE INDEX iw ON t USING auto (w)");
+	expect(s.con, "SELECT name, kind, rows, bytes // 100000 FROM rayql_structures() WHERE kind <> 'columns'", NULL,
+	       "iu|auto|200000|8\nig|auto|200000|26\nib|auto|200000|57\niw|auto|200000|8\n");
+	for (unsigned more = 0; more < 2; more++) {
+		looked_up(s.con, "SELECT id FROM t WHERE u = -100000");
+		looked_up(s.con, "SELECT id FROM t WHERE u IN (99999, 100000, 0, -7)");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE u BETWEEN -50 AND 60");
+		looked_up(s.con, "SELECT id FROM t WHERE u >= 99990");
+		looked_up(s.con, "SELECT id FROM t WHERE g = 30000");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE g IN (0, 1, 2, 3, 449997)");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE g BETWEEN 1000 AND 1100");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b < 10000000000000");
+		looked_up(s.con, "SELECT id FROM t WHERE w IN ('w77', 'v77', 'nothing')");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE w < 'w10'");
+		char *found = rows_of(s.con, "SELECT b FROM t WHERE id = 4711", NULL), sql[128];
+		snprintf(sql, sizeof sql, "SELECT id FROM t WHERE b = %s", strtok(found, "\n"));
+		looked_up(s.con, sql);
+		free(found);
+		run(s.con, "INSERT INTO t SELECT id + 200000, u * 1000, g, CASE WHEN id % 9 THEN id END, 'v' || (id % 100) FROM t "
+		           "LIMIT 9000");
+	}
+	close_session(&s);
+}
+
 /* The ends of the types, which the host's own literals reach. */
 static void extremes(void **state)
 {
@@ -121,7 +161,7 @@ static void extremes(void **state)
 	same(s.con, "SELECT count(*), sum(id) FROM t WHERE y > 126");
 	/* Empty tables, and rows of NULL alone. */
 	run(s.con, "CREATE TABLE e (k INTEGER, v INTEGER); CREATE INDEX ec ON e USING columns (*); "
-	           "CREATE INDEX es ON e USING sorted (k); CREATE INDEX eh ON e USING hash (k)");
+	           "CREATE INDEX es ON e USING auto (k); CREATE INDEX eh ON e USING hash (k)");
 	same(s.con, "SELECT count(*) FROM e WHERE k = 1");
 	run(s.con, "INSERT INTO e SELECT NULL, i FROM range(50000) r(i)");
 	same(s.con, "SELECT count(*) FROM e WHERE k = 1");
@@ -140,6 +180,7 @@ static void definitions(void **state)
 	make_keys(s.con, 100000);
 	fails(s.con, "CREATE INDEX i ON t USING sorted (k, b)", RAYQL_ERROR_STATEMENT, "has one key column");
 	fails(s.con, "CREATE INDEX i ON t USING hash (*)", RAYQL_ERROR_STATEMENT, "has one key column");
+	fails(s.con, "CREATE INDEX i ON t USING auto (k, b)", RAYQL_ERROR_STATEMENT, "has one key column");
 	fails(s.con, "CREATE INDEX i ON t USING hash (nothing)", RAYQL_ERROR_STATEMENT, "nothing");
 	fails(s.con, "CREATE INDEX i ON t USING sorted (k) WITH (unit = cpu)", RAYQL_ERROR_STATEMENT, "no option");
 	run(s.con, "CREATE TABLE r (x DOUBLE, h HUGEINT)");
@@ -152,7 +193,7 @@ static void definitions(void **state)
 	expect(s.con, "SELECT kind, state, rows FROM rayql_structures()", NULL, "sorted|ready|0\n");
 	run(s.con, "CREATE INDEX c ON t USING columns (*)");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 30000");
-	run(s.con, "CREATE OR REPLACE INDEX i ON t USING hash (k)");
+	run(s.con, "CREATE OR REPLACE INDEX i ON t USING auto (k)");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 60000");
 	run(s.con, "REFRESH INDEX i");
 	close_session(&s);
@@ -161,7 +202,7 @@ static void definitions(void **state)
 	run(s.con, "SET rayql_force = on");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 60000");
 	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
-	       "CREATE INDEX i ON t USING hash (k);|ready\n");
+	       "CREATE INDEX i ON t USING auto (k);|ready\n");
 	/* Its key becomes another column of the table; then none. */
 	run(s.con, "ALTER TABLE t DROP COLUMN id");
 	run(s.con, "REFRESH INDEX c");
@@ -282,7 +323,7 @@ static void random_statements(void **state)
 	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto)");
 	static const char columns[] = "kbdpscw";
 	for (unsigned i = 0; columns[i]; i++) {
-		snprintf(sql, sizeof sql, "CREATE INDEX i%u ON t USING %s (%c)", i, roll(2) ? "hash" : "sorted", columns[i]);
+		snprintf(sql, sizeof sql, "CREATE INDEX i%u ON t USING %s (%c)", i, any_form(), columns[i]);
 		run(s.con, sql);
 	}
 	for (unsigned i = 0; i < statements; i++) {
@@ -383,7 +424,7 @@ static void make_typed(rayql_connection *con, const char *table, unsigned rows, 
 	for (unsigned k = 0; k < KEYS; k++) {
 		snprintf(name, sizeof name, "%s_%s", table, keys[k].name);
 		snprintf(sql, sizeof sql, "CREATE OR REPLACE INDEX %s ON %s USING %s (%s)", name, table,
-		         roll(2) ? "hash" : "sorted", keys[k].name);
+		         any_form(), keys[k].name);
 		run(con, sql);
 	}
 }
@@ -637,7 +678,7 @@ static void at_once(void **state)
 		if (round) { /* rows that no question asks for */
 			run(s.con, "INSERT INTO t SELECT id, -1, b, d, p, s, c, 'none' FROM t LIMIT 3000");
 			run(s.con, "REFRESH INDEX c");
-			run(s.con, "CREATE OR REPLACE INDEX i ON t USING hash (k); CREATE OR REPLACE INDEX h ON t USING sorted (w)");
+			run(s.con, "CREATE OR REPLACE INDEX i ON t USING hash (k); CREATE OR REPLACE INDEX h ON t USING auto (w)");
 		}
 		for (unsigned i = 0; i < ASKING; i++) {
 			pthread_join(threads[i], NULL);
@@ -658,10 +699,11 @@ int main(int argc, char **argv)
 #ifdef __SANITIZE_THREAD__ /* indexes are made by all threads; of the rest, what threads meet in */
 	statements /= 10;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(random_statements), cmocka_unit_test(at_once)};
-	(void)points_and_ranges, (void)extremes, (void)definitions, (void)memory, (void)keys_of_all_types, (void)parameters;
+	(void)points_and_ranges, (void)chosen, (void)extremes, (void)definitions, (void)memory, (void)keys_of_all_types, (void)parameters;
 #else
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(points_and_ranges), cmocka_unit_test(extremes),          cmocka_unit_test(definitions),
+		cmocka_unit_test(points_and_ranges), cmocka_unit_test(chosen),
+		cmocka_unit_test(extremes),          cmocka_unit_test(definitions),
 		cmocka_unit_test(memory),            cmocka_unit_test(random_statements), cmocka_unit_test(keys_of_all_types),
 		cmocka_unit_test(parameters),        cmocka_unit_test(at_once),
 	};

@@ -87,7 +87,7 @@ static void check(const struct world *w, uint64_t least, uint64_t greatest)
 
 static void look_up(const struct world *w)
 {
-	const bool ranges = w->map.form == RQL_INDEX_SORTED;
+	const bool ranges = w->map.form != RQL_INDEX_HASH;
 	check(w, 0, 0);
 	check(w, UINT64_MAX, UINT64_MAX);
 	if (ranges)
@@ -103,6 +103,9 @@ static void look_up(const struct world *w)
 	}
 }
 
+static const enum rql_index_form forms[] = {RQL_INDEX_SORTED, RQL_INDEX_HASH, RQL_INDEX_DIRECT};
+#define FORMS (sizeof forms / sizeof *forms)
+
 static void random_maps(void **state)
 {
 	static const unsigned widths[] = {0, 1, 3, 8, 16, 31, 32, 33, 48, 63, 64};
@@ -110,9 +113,10 @@ static void random_maps(void **state)
 	struct rql_budget budget = {0};
 	(void)state;
 	for (unsigned m = 0; m < maps; m++) {
-		const enum rql_index_form form = m % 2 ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
-		struct world w = make_world(form, counts[roll(sizeof counts / sizeof *counts)],
-		                            widths[roll(sizeof widths / sizeof *widths)], roll(3) == 0, &budget);
+		const enum rql_index_form form = forms[m % FORMS];
+		const uint32_t most = form == RQL_INDEX_DIRECT ? 5 : sizeof widths / sizeof *widths;
+		struct world w = make_world(form, counts[roll(sizeof counts / sizeof *counts)], widths[roll(most)],
+		                            roll(3) == 0, &budget);
 		assert_true(atomic_load(&budget.used) > 0);
 		look_up(&w);
 		free_world(&w);
@@ -134,6 +138,26 @@ static void bytes_of_a_key(void **state)
 	}
 }
 
+/* Keys 0 to count - 1 in any order: each once, then one of them twice and another not at all. */
+static void dense_keys(void **state)
+{
+	enum { COUNT = 4999 };
+	static struct rql_index_pair pairs[COUNT];
+	(void)state;
+	for (unsigned twice = 0; twice < 2; twice++) {
+		struct world w = {.count = COUNT, .pairs = pairs};
+		for (uint32_t i = 0; i < COUNT; i++)
+			pairs[i] = (struct rql_index_pair){(uint64_t)i * 7919 % COUNT, 2 * i + 1};
+		pairs[777].key = twice ? pairs[42].key : pairs[777].key;
+		assert_int_equal(rql_index_map_make(RQL_INDEX_DIRECT, pairs, NULL, COUNT, NULL, &w.map, NULL), RQL_OK);
+		look_up(&w);
+		check(&w, COUNT - 2, COUNT);
+		const double each = (double)w.map.mem.held / COUNT;
+		assert_true(twice ? each < 8.1 : each < 4.1);
+		rql_index_map_clear(&w.map);
+	}
+}
+
 /* Without room nothing is left behind. */
 static void no_room(void **state)
 {
@@ -141,14 +165,13 @@ static void no_room(void **state)
 	static struct rql_index_pair pairs[COUNT], spare[COUNT];
 	(void)state;
 	for (uint64_t limit = 1; limit < 20000; limit += 997) {
-		for (unsigned form = 0; form < 2; form++) {
+		for (unsigned form = 0; form < FORMS; form++) {
 			struct rql_budget budget = {.limit = limit};
 			struct rql_index_map map;
 			struct rql_error err = {0};
 			for (uint32_t i = 0; i < COUNT; i++)
-				pairs[i] = (struct rql_index_pair){next_random(), i};
-			rql_status status = rql_index_map_make(form ? RQL_INDEX_HASH : RQL_INDEX_SORTED, pairs, spare, COUNT,
-			                                       &budget, &map, &err);
+				pairs[i] = (struct rql_index_pair){next_random() >> (forms[form] == RQL_INDEX_DIRECT ? 53 : 0), i};
+			rql_status status = rql_index_map_make(forms[form], pairs, spare, COUNT, &budget, &map, &err);
 			assert_true(status == RQL_OK || status == RQL_ERROR_LIMIT);
 			assert_true(status == RQL_OK || limit < 17000);
 			if (status == RQL_OK)
@@ -168,6 +191,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_maps),
 		cmocka_unit_test(bytes_of_a_key),
+		cmocka_unit_test(dense_keys),
 		cmocka_unit_test(no_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

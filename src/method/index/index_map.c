@@ -1,7 +1,17 @@
-/* What both forms of maps share: rows in the order of their keys, from which each is made. */
+/* What the forms of maps share: making one of pairs, finding in it. */
 #include "method/index/index_map.h"
 
 #include "util/sort.h"
+
+static rql_status make(struct rql_index_map *map, struct rql_index_pair *pairs, struct rql_index_pair *spare,
+                       struct rql_error *err)
+{
+	if (map->form == RQL_INDEX_DIRECT)
+		return rql_index_direct_make(map, pairs, err);
+	const struct rql_index_pair *sorted =
+		rql_sort_keyed(pairs, spare, map->count, sizeof *pairs, offsetof(struct rql_index_pair, key));
+	return map->form == RQL_INDEX_HASH ? rql_index_hash_make(map, sorted, err) : rql_index_sorted_make(map, sorted, err);
+}
 
 rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *pairs, struct rql_index_pair *spare,
                               uint32_t count, struct rql_budget *budget, struct rql_index_map *out,
@@ -13,10 +23,7 @@ rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *p
 	map.narrow = map.greatest <= UINT32_MAX;
 	*out = map;
 	rql_mem_init(&out->mem, budget, "an index");
-	const struct rql_index_pair *sorted =
-		rql_sort_keyed(pairs, spare, count, sizeof *pairs, offsetof(struct rql_index_pair, key));
-	rql_status status =
-		form == RQL_INDEX_HASH ? rql_index_hash_make(out, sorted, err) : rql_index_sorted_make(out, sorted, err);
+	rql_status status = make(out, pairs, spare, err);
 	if (status != RQL_OK)
 		rql_index_map_clear(out);
 	return status;
@@ -34,5 +41,7 @@ uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uin
 		return 0;
 	if (map->form == RQL_INDEX_HASH)
 		return rql_index_hash_find(map, least, rows);
-	return rql_index_sorted_find(map, least, greatest < map->greatest ? greatest : map->greatest, rows);
+	greatest = greatest < map->greatest ? greatest : map->greatest;
+	return map->form == RQL_INDEX_DIRECT ? rql_index_direct_find(map, least, greatest, rows)
+	                                     : rql_index_sorted_find(map, least, greatest, rows);
 }

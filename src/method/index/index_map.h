@@ -13,19 +13,23 @@ struct rql_index_pair {
 };
 
 struct rql_index_map {
-	enum rql_index_form form;
+	enum rql_index_form form; /* SORTED, HASH or DIRECT */
 	bool narrow;       /* keys are uint32_t, else uint64_t */
 	uint32_t count;    /* rows */
 	uint64_t greatest; /* key; 0 when there is none */
 	struct rql_mem mem;
-	void *keys;      /* SORTED: of each row, ascending; HASH: of each slot */
-	uint32_t *rows;  /* SORTED: [count]; HASH: of each key with several rows their number, then they */
-	uint32_t *table; /* SORTED: for each value of the keys' top bits its first row; HASH: of each slot (index_hash.c) */
+	void *keys;      /* SORTED: of each row, ascending; HASH: of each slot; DIRECT: none */
+	uint32_t *rows;  /* SORTED, DIRECT: [count]; HASH: of each key with several rows their number, then they */
+	/* SORTED: for each value of the keys' top bits its first row; HASH: of each slot (index_hash.c); DIRECT: for each
+	 * integer its first row, or none (index_direct.c) */
+	uint32_t *table;
 	uint32_t shift;  /* SORTED: the other bits */
 	uint32_t slots;  /* HASH */
 };
 
-/* Takes `count` pairs in any order, which it sorts; spare has room for as many. Nothing is left behind on failure. */
+/* Takes `count` pairs, of each key with ascending rows, and sorts them; spare has room for as many. DIRECT: it leaves
+ * them as they are, spare may be NULL, and a greatest key of some times `count` is too much memory. Nothing is left
+ * behind on failure. */
 rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *pairs, struct rql_index_pair *spare,
                               uint32_t count, struct rql_budget *budget, struct rql_index_map *out,
                               struct rql_error *err) RQL_MUST_CHECK;
@@ -34,12 +38,16 @@ void rql_index_map_clear(struct rql_index_map *map);
  * HASH: least == greatest. */
 uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest, const uint32_t **rows);
 
-/* ---- the forms, for index_map.c: pairs ascend by key, then row ---- */
+/* ---- the forms, for index_map.c: pairs ascend by key, then row; of DIRECT they are in any order ---- */
 rql_status rql_index_sorted_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_sorted_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
                                const uint32_t **rows);
 rql_status rql_index_hash_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, const uint32_t **rows);
+
+rql_status rql_index_direct_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
+uint32_t rql_index_direct_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
+                               const uint32_t **rows);
 
 static inline uint64_t rql_index_key(const struct rql_index_map *map, uint32_t at)
 {

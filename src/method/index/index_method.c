@@ -12,6 +12,7 @@
 struct rql_prepared {
 	const struct rql_store_snapshot *snapshot; /* one reference */
 	struct rql_index_of of;
+	bool points; /* single values alone are looked up */
 	uint32_t test_count;
 	struct rql_index_test *tests; /* the first is looked up, the others are tested */
 	/* of what was there when it was prepared */
@@ -63,7 +64,18 @@ static void free_prepared(struct rql_prepared *p)
 	free(p);
 }
 
-/* Points are hashed where they can be. */
+/* Single values, each a range of its own. */
+static bool is_points(const struct rql_index_test *test)
+{
+	return rql_index_test_values(test) == test->count;
+}
+
+/* Points are hashed where they can be, and what chooses by itself comes before what is sorted. */
+static unsigned rank(enum rql_index_form form)
+{
+	return form == RQL_INDEX_HASH ? 3 : form == RQL_INDEX_AUTO ? 2 : 1;
+}
+
 static bool choose_form(const struct rql_request *request, const struct rql_index_test *test, struct rql_index_of *out)
 {
 	const bool points = rql_index_test_values(test) <= RQL_INDEX_RANGES_MOST;
@@ -72,7 +84,7 @@ static bool choose_form(const struct rql_request *request, const struct rql_inde
 		const struct rql_index_of *of = &request->indexes[i];
 		if (!usable(of, request->snapshot, test->column) || (of->form == RQL_INDEX_HASH && !points))
 			continue;
-		if (!found || of->form == RQL_INDEX_HASH)
+		if (!found || rank(of->form) > rank(out->form))
 			*out = *of;
 		found = true;
 	}
@@ -94,18 +106,20 @@ static rql_status look(struct rql_prepared *p, const struct rql_index_of *of, co
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	p->of = *of;
+	p->points = is_points(test);
 	p->found = p->missing_rows = p->missing = p->look_ups = 0;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
+		const struct rql_index_of as = rql_index_auto(segment, of, p->points, device);
 		struct rql_index_run *run = NULL;
 		const uint32_t *rows;
-		if (!rql_index_run_there(segment, of, device)) {
+		if (!rql_index_run_there(segment, &as, device)) {
 			p->missing++;
 			p->missing_rows += (double)segment->rows;
 			p->found += guess(&snapshot->columns[of->column], test, (double)segment->rows);
 			continue;
 		}
-		RQL_TRY(rql_index_run_get(snapshot, s, of, device, NULL, &run, err));
+		RQL_TRY(rql_index_run_get(snapshot, s, &as, device, NULL, &run, err));
 		for (uint32_t i = 0; i < test->count; i++)
 			p->found += rql_index_run_find(run, &segment->columns[of->column], test->ranges[i].least,
 			                               test->ranges[i].greatest, &rows);
@@ -262,10 +276,11 @@ static void mark_rows(const struct running *r, uint64_t first_block, const uint3
 static rql_status find_blocks(const struct running *r, uint32_t s, struct rql_error *err)
 {
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
+	const struct rql_index_of as = rql_index_auto(segment, &r->p->of, r->p->points, r->device);
 	struct rql_error why = {0};
 	if (r->progress && atomic_load(&r->progress->cancel))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-	rql_status status = rql_index_run_get(r->p->snapshot, s, &r->p->of, r->device, r->progress, &r->runs[s], &why);
+	rql_status status = rql_index_run_get(r->p->snapshot, s, &as, r->device, r->progress, &r->runs[s], &why);
 	if (status == RQL_OK) {
 		find_rows(r, s, mark_blocks);
 	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
@@ -369,7 +384,7 @@ static uint64_t bytes(const struct rql_prepared *p)
 
 const struct rql_method rql_method_index_cpu = {
 	.name = "index",
-	.description = "rows by their keys: sorted or hashed, as CREATE INDEX says",
+	.description = "rows by their keys: sorted, hashed or direct, as CREATE INDEX says",
 	.paper = "none: the rivals of RTIndeX (PVLDB 2023) and cgRX",
 	.unit = RQL_UNIT_CPU,
 	.reads = RQL_READS_STORE,

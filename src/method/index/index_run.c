@@ -2,13 +2,15 @@
 #include "method/index/index_run.h"
 
 #include <stdlib.h>
-#include "method/contents.h"
 #include "util/simd.h"
+
+static const char *const kinds[] = {
+	[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_HASH] = "hash", [RQL_INDEX_DIRECT] = "direct"};
 
 /* What rays look up in is made of sorted runs, which a CPU looks up in by itself. */
 static enum rql_index_form form_of(const struct rql_index_of *of)
 {
-	return of->form == RQL_INDEX_HASH ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
+	return of->form == RQL_INDEX_HASH || of->form == RQL_INDEX_DIRECT ? of->form : RQL_INDEX_SORTED;
 }
 
 bool rql_index_can(const struct rql_store_column *column)
@@ -107,7 +109,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	rql_mem_init(&mem, m->budget, "building an index");
 	m->count = 0;
 	rql_status status = RQL_MEM_ARRAY(&mem, m->pairs, m->segment->rows, err);
-	if (status == RQL_OK)
+	if (status == RQL_OK && m->form != RQL_INDEX_DIRECT)
 		status = RQL_MEM_ARRAY(&mem, spare, m->segment->rows, err);
 	if (status == RQL_OK)
 		status = read_segment(m, device, &mem, err);
@@ -130,9 +132,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 /* ---- finding ---- */
 static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
-	return (struct rql_place){.owner = segment->identity,
-	                          .kind = form_of(of) == RQL_INDEX_HASH ? "hash" : "sorted",
-	                          .part = of->column};
+	return (struct rql_place){.owner = segment->identity, .kind = kinds[form_of(of)], .part = of->column};
 }
 
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
@@ -175,33 +175,4 @@ uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_st
 	least = least > run->least ? least : run->least;
 	return rql_index_map_find(&run->map, (uint64_t)least - (uint64_t)run->least,
 	                          (uint64_t)greatest - (uint64_t)run->least, rows);
-}
-
-/* ---- ahead of the first query ---- */
-rql_status rql_index_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                           struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)
-{
-	for (uint32_t s = 0; s < snapshot->segment_count && rql_index_can(&snapshot->columns[of->column]); s++) {
-		struct rql_index_run *run = NULL;
-		RQL_TRY(rql_index_run_get(snapshot, s, of, cpu, progress, &run, err));
-		rql_placement_release(&run->placement);
-	}
-	return RQL_OK;
-}
-
-uint64_t rql_index_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                         struct rql_device *cpu, uint64_t *rows)
-{
-	uint64_t bytes = 0;
-	*rows = 0;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
-		struct rql_index_run *run = NULL;
-		if (!rql_index_run_there(&snapshot->segments[s], of, cpu) ||
-		    rql_index_run_get(snapshot, s, of, cpu, NULL, &run, NULL) != RQL_OK)
-			continue;
-		bytes += run->placement.bytes;
-		*rows += run->map.count;
-		rql_placement_release(&run->placement);
-	}
-	return bytes;
 }

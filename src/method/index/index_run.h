@@ -15,7 +15,10 @@ struct rql_index_run {
 
 /* Integers (of a snapshot whose values fit 64 bits) and codes. */
 bool rql_index_can(const struct rql_store_column *column);
-/* Is it there? */
+/* The form that an index takes in a segment, for points alone or for ranges, too: of->form itself but for AUTO. */
+struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, const struct rql_index_of *of, bool points,
+                                   const struct rql_device *cpu);
+/* Is it there? Here and below the form is not AUTO. */
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu);
 /* The run, made where it is not there; release its placement. RQL_ERROR_LIMIT: nobody else's is given up

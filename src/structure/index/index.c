@@ -1,4 +1,4 @@
-/* The kinds "sorted" and "hash": indexes of one column; and what sieves (sieve.c) have in common with them. They hold
+/* The kinds "sorted", "hash" and "auto": indexes of one column; and what sieves (sieve.c) have in common with them. They hold
  * no rows of their own. An index says that look-ups are wanted in the columns structures of its table, and the method
  * that looks up keeps what it needs by their segments (method/contents.h); so an index is never stale. CREATE and
  * REFRESH make that ahead of the first query. */
@@ -9,6 +9,7 @@
 
 extern const struct rql_structure_kind rql_structure_sorted_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
+extern const struct rql_structure_kind rql_structure_auto_index;
 extern const struct rql_structure_kind rql_structure_rx_index;
 extern const struct rql_structure_kind rql_structure_cgrx_index;
 
@@ -86,6 +87,15 @@ static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_
 	return describe_as(&rql_structure_hash_index, plan, all, sql, st, options, out, err);
 }
 
+static rql_status describe_auto(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                const struct rql_statement *st, const char *schema,
+                                const struct rql_structure_options *options, struct rql_structure **out,
+                                struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_auto_index, plan, all, sql, st, options, out, err);
+}
+
 static rql_status describe_rx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
                               const struct rql_statement *st, const char *schema,
                               const struct rql_structure_options *options, struct rql_structure **out,
@@ -110,6 +120,7 @@ rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_struc
 	RQL_TRY(rql_columns_bind(all, s, err));
 	s->index_form = s->kind == &rql_structure_sieve        ? RQL_INDEX_SIEVE
 	                : s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH
+	                : s->kind == &rql_structure_auto_index ? RQL_INDEX_AUTO
 	                : s->kind == &rql_structure_rx_index   ? RQL_INDEX_RX
 	                : s->kind == &rql_structure_cgrx_index ? RQL_INDEX_CGRX
 	                                                       : RQL_INDEX_SORTED;
@@ -245,6 +256,8 @@ const struct rql_structure_kind rql_structure_sorted_index = {
 	RQL_INDEX_KIND("sorted"), .options = read_options, .describe = describe_sorted};
 const struct rql_structure_kind rql_structure_hash_index = {
 	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};
+const struct rql_structure_kind rql_structure_auto_index = {
+	RQL_INDEX_KIND("auto"), .options = read_options, .describe = describe_auto};
 const struct rql_structure_kind rql_structure_rx_index = {
 	RQL_INDEX_KIND("rx"), .options = read_options, .describe = describe_rx};
 const struct rql_structure_kind rql_structure_cgrx_index = {
