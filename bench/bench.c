@@ -12,6 +12,7 @@
 #include "point.h"
 #include "relation_bench.h"
 #include "rtscan.h"
+#include "rx.h"
 #include "report.h"
 #include "ssb_run.h"
 #include "stats.h"
@@ -23,6 +24,8 @@ static const char help[] =
 	"       rayql bench rtcudb --help        the experiments of the paper on RTCUDB\n"
 	"       rayql bench rtscan --help        the experiments of the RTScan paper: conjunctions of predicates\n"
 	"       rayql bench garuda --help        joins by hash images on the graphics pipeline beside compute, by device time\n"
+	"       rayql bench rx --help            look-ups by rays: the experiments of the RTIndeX paper\n"
+	"       rayql bench thesis --help        the same of the thesis on joins by ray tracing\n"
 	"       rayql bench device --help        joins and group-bys of unindexed columns on a GPU, by device time\n"
 	"       rayql bench scan --help          SSB, TPC-H, ClickBench and db-benchmark from columns in memory, without views\n"
 	"       rayql bench point --help         prepared point queries by an index, beside DuckDB's own index\n"
@@ -152,6 +155,10 @@ int rql_bench_main(int argc, char **argv)
 		return rql_relation_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "rtscan"))
 		return rql_rtscan_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "rx"))
+		return rql_rx_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "thesis"))
+		return rql_thesis_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "garuda"))
 		return rql_garuda_main(argc, argv);
 	for (int i = 1; i < argc; i++)

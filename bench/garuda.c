@@ -17,7 +17,8 @@ static const char help[] =
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
 	"  --figure N          8 to 11: joins (default 8); 12, 13: group-bys\n"
-	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27 (default 22)\n"
+	"  --host              a join of 2^N rows a side from the host's memory to the host's memory instead\n"
+	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27, with --host to 29 (default 22)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
 	"  --json FILE         write all figures\n"
@@ -89,29 +90,29 @@ static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s,
 	return RQL_OK;
 }
 
-/* Rows a key of the side that the stack is built on, and its distinct keys: two fifths of the pixels at most. */
+/* Rows a key of the side that the stack is built on, and its distinct keys. Instances want few layers, so pixels are 4 to
+ * 8 times the keys; a walk ends at the first empty pixel, so 1 to 2 times do, and there is less to clear. */
 static void choose_stack(const struct shape *s, struct garuda_case *one)
 {
 	uint32_t log2_rows = s->swapped ? one->data.log2_rows : one->data.log2_build;
 	uint32_t log2_a_key = log2_rows - one->data.log2_distinct;
-	uint32_t side = (one->data.log2_distinct + 3) / 2; /* pixels: 4 to 8 times the keys; fewer than 2^14 a side */
+	uint32_t side = (one->data.log2_distinct + (one->raster.way == RQL_RASTER_WALK ? 1 : 3)) / 2;
 	uint32_t layers = log2_a_key ? LAYERS_A_ROW << log2_a_key : LAYERS;
 	one->raster.log2_side = side < 14 ? side : 14;
 	one->raster.layers = log2_a_key < 4 && layers < RQL_RASTER_LAYERS ? layers : RQL_RASTER_LAYERS;
 }
 
-static rql_status make_raster(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
+/* Output, and what has no place in the stack, for both ways. */
+static rql_status make_output(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
                               const struct rql_span keys[2], struct rql_error *err)
 {
 	struct rql_raster_join *j = &one->raster;
-	struct rql_image_spec stack, counts;
 	j->key_bits = 32;
 	j->build.keys = keys[s->swapped];
 	j->build.count = UINT64_C(1) << (s->swapped ? one->data.log2_rows : one->data.log2_build);
 	j->probe.keys = keys[!s->swapped];
 	j->probe.count = UINT64_C(1) << (s->swapped ? one->data.log2_build : one->data.log2_rows);
 	j->capacity = one->rows;
-	choose_stack(s, one);
 	RQL_TRY(rql_relation_buffer(b, j->capacity * 4, &j->build_rows.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, j->capacity * 4, &j->probe_rows.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 8, &j->rows.buffer, err));
@@ -119,14 +120,30 @@ static rql_status make_raster(struct rql_relation_bench *b, const struct shape *
 	RQL_TRY(rql_relation_buffer(b, j->build.count * 4, &j->rest_rows.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 8, &j->rest.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, sizeof(one->points), &j->points.buffer, err));
+	one->base.floor_bytes = 4.0 * (double)(j->build.count + j->probe.count) + 8.0 * (double)one->rows;
+	return RQL_OK;
+}
+
+static rql_status make_stack(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
+                             struct rql_error *err)
+{
+	struct rql_raster_join *j = &one->raster;
+	struct rql_image_spec stack, counts;
+	choose_stack(s, one);
 	one->base.scratch_bytes = rql_raster_join_temp_bytes(j);
 	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &j->temp.buffer, err));
 	rql_raster_join_images(j, &stack, &counts);
 	RQL_TRY(rql_image_new(b->device, &stack, "the benchmark's hash images", &j->stack, err));
 	RQL_TRY(rql_image_new(b->device, &counts, "the benchmark's counts", &j->counts, err));
 	one->base.scratch_bytes += j->stack->bytes + j->counts->bytes;
-	one->base.floor_bytes = 4.0 * (double)(j->build.count + j->probe.count) + 8.0 * (double)one->rows;
 	return RQL_OK;
+}
+
+static void free_stack(struct garuda_case *one)
+{
+	rql_image_free(one->raster.stack);
+	rql_image_free(one->raster.counts);
+	one->raster.stack = one->raster.counts = NULL;
 }
 
 /* The join of relation.h over these build keys, as pairs. */
@@ -263,15 +280,25 @@ static void report_points(struct rql_relation_bench *b, const struct garuda_case
 static rql_status measure(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
                           struct rql_error *err)
 {
-	static const struct rql_relation_variant raster = {.name = "hash images"}, compute = {.name = "compute"};
+	static const struct rql_relation_variant ways[] = {[RQL_RASTER_INSTANCES] = {.name = "hash images, as the paper"},
+	                                                   [RQL_RASTER_WALK] = {.name = "hash images, walked"}};
+	static const struct rql_relation_variant compute = {.name = "compute"};
 	struct rql_span keys[2] = {{0}, {0}};
 	RQL_TRY(make_keys(b, s, one, keys, err));
-	RQL_TRY(make_raster(b, s, one, keys, err));
-	RQL_TRY(find_rest(b, one, err));
-	one->base.record = record_raster;
-	one->base.check = check_raster;
-	RQL_TRY(rql_relation_measure(b, &one->base, &raster, err));
-	report_points(b, one);
+	RQL_TRY(make_output(b, s, one, keys, err));
+	for (one->raster.way = RQL_RASTER_INSTANCES; one->raster.way <= RQL_RASTER_WALK; one->raster.way++) {
+		const uint32_t kept = b->buffer_count;
+		one->base.record = record_raster;
+		one->base.check = check_raster;
+		one->has_rest = false;
+		RQL_TRY(make_stack(b, s, one, err));
+		RQL_TRY(find_rest(b, one, err));
+		RQL_TRY(rql_relation_measure(b, &one->base, &ways[one->raster.way], err));
+		report_points(b, one);
+		free_stack(one);
+		rql_relation_drop_to(b, kept);
+		one->rest = (struct rql_join){.key_bits = 0};
+	}
 	/* The rival builds on the same side. */
 	RQL_TRY(make_compute(b, one, one->raster.build.keys, one->raster.build.count, &one->rival, err));
 	RQL_TRY(give_temp(b, &one->rival, err));
@@ -283,6 +310,8 @@ static rql_status measure(struct rql_relation_bench *b, const struct shape *s, s
 
 static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 {
+	if (b->options->host)
+		return rql_garuda_host(b, err);
 	if (b->options->figure >= 12)
 		return rql_garuda_groups(b, err);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
@@ -293,8 +322,7 @@ static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
 		one.base.state = &one;
 		rql_status status = measure(b, s, &one, err);
-		rql_image_free(one.raster.stack);
-		rql_image_free(one.raster.counts);
+		free_stack(&one);
 		rql_relation_drop(b);
 		RQL_TRY(status);
 	}
@@ -314,13 +342,21 @@ int rql_garuda_main(int argc, char **argv)
 		}
 		if (rql_args_value(&args, "figure", &value))
 			rql_args_integer(&args, "figure", value, 8, 13, &o.figure);
+		else if (rql_args_flag(&args, "host"))
+			o.host = true;
 		else if (rql_args_value(&args, "log2-rows", &value))
-			rql_args_integer(&args, "log2-rows", value, 10, 27, &o.log2_rows);
+			rql_args_integer(&args, "log2-rows", value, 10, 29, &o.log2_rows);
 		else if (rql_args_value(&args, "runs", &value))
 			rql_args_integer(&args, "runs", value, 1, 1000, &o.runs);
 		else if (!rql_args_value(&args, "device", &o.device) && !rql_args_value(&args, "cases", &o.cases) &&
 		         !rql_args_value(&args, "json", &o.json))
 			rql_args_benchmark(&args, &benchmark);
 	}
+	if (!args.failed && !o.host && o.log2_rows > 27) {
+		fprintf(stderr, "rayql bench garuda: --log2-rows %lld takes --host; without it 27 is the most\n",
+		        (long long)o.log2_rows);
+		return 2;
+	}
+	o.unit = o.host ? RQL_UNIT_COMPUTE : RQL_UNIT_RASTER;
 	return args.failed ? 2 : rql_relation_run(&o);
 }

@@ -19,6 +19,7 @@ struct rql_relation_options {
 	rql_status (*run)(struct rql_relation_bench *b, struct rql_error *err);
 	enum rql_unit unit; /* that the device must have */
 	int64_t figure, log2_rows; /* of rayql bench garuda */
+	bool host;                 /* the same: from host memory to host memory */
 };
 
 #define RQL_RELATION_BUFFERS 48u
@@ -46,6 +47,7 @@ struct rql_relation_variant {
 struct rql_relation_case {
 	char name[96];
 	double floor_bytes; /* inputs and outputs once */
+	double moved_bytes; /* that the passes of this variant move; 0: not counted */
 	uint64_t scratch_bytes;
 	rql_status (*record)(struct rql_relation_case *one, struct rql_commands *c, struct rql_error *err);
 	rql_status (*check)(struct rql_relation_bench *b, struct rql_relation_case *one, bool *good, struct rql_error *err);
@@ -61,6 +63,9 @@ void rql_relation_drop_to(struct rql_relation_bench *b, uint32_t count);
 /* Runs one of relation_data.comp's kernels over args->rows rows. */
 rql_status rql_relation_data(struct rql_relation_bench *b, uint32_t what, struct rql_relation_bench_args *args,
                              struct rql_error *err) RQL_MUST_CHECK;
+/* The same, as one more pass of a recording. */
+rql_status rql_relation_record_data(struct rql_relation_bench *b, struct rql_commands *c, uint32_t what,
+                                    struct rql_relation_bench_args *args, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_fill(struct rql_relation_bench *b, struct rql_buffer *buffer, uint64_t offset, uint64_t bytes,
                              uint32_t word, struct rql_error *err) RQL_MUST_CHECK;
 /* Warms up, runs, checks, reports. */

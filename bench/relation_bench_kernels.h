@@ -18,9 +18,12 @@
 #define RQL_BENCH_PAIR_CHECK 10 /* as JOIN_CHECK, of pairs: column[0] build rows, column[2] probe rows */
 #define RQL_BENCH_MAKE_ENDS 11  /* keys_to: the ends of ranges of `part` integers that begin at keys */
 #define RQL_BENCH_LOOKUP_CHECK 12 /* results[2]: probes whose row (column_to[0]) or sum (column_to[1]) is wrong */
+#define RQL_BENCH_SCATTER 13 /* column_to[0] at column[1] of row r becomes column[0] of it */
 
-#define RQL_BENCH_WIDE_SUMS 1u /* two words a group */
-#define RQL_BENCH_HEADS 2u     /* keys_to holds rows of keys */
+#define RQL_BENCH_WIDE_SUMS 1u /* of GROUP_CHECK: two words a group */
+#define RQL_BENCH_HEADS 2u     /* of GROUP_CHECK: keys_to holds rows of keys */
+#define RQL_BENCH_WIDE_KEYS 4u /* of look-ups: keys have 64 bits */
+#define RQL_BENCH_PAYLOADS 8u  /* of PAIR_CHECK: columns hold payloads of rows */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */
@@ -31,7 +34,7 @@ struct rql_relation_bench_args {
 	uint32_t log2_rows, log2_build; /* of the build side: rows */
 	uint32_t log2_distinct, log2_range;
 	uint32_t zipf, part;
-	uint32_t raw_keys, flags; /* raw_keys: a key is its number; flags of GROUP_CHECK */
+	uint32_t raw_keys, flags; /* raw_keys: a key is its number; flags: RQL_BENCH_WIDE_SUMS and below */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 128);
 

@@ -1,28 +1,37 @@
-/* The look-ups of rayql bench device: u32 keys without duplicates, rows and probes in random order, answers in the
- * probes' order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves. */
+/* The look-ups of rayql bench device: keys without duplicates, rows and probes in random order, answers in the probes'
+ * order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves. Each form of map is
+ * built, then probed by the probes as they come and in partitions; the rival sorts the probes and puts the answers
+ * back. */
 #include <string.h>
 
 #include "primitive/lookup.h"
 #include "relation_bench.h"
 
 static const struct shape {
+	uint32_t key_bits;
 	bool dense;
 	uint32_t log2_match; /* one probe in 2^this has its key in the map */
 	uint32_t width;      /* integers of a range, whose keys are counted and summed; 0: points, whose row is found */
 } shapes[] = {
-	{false, 0, 0}, {false, 1, 0}, {true, 0, 0}, {true, 0, 16}, {true, 0, 1024},
+	{32, false, 0, 0}, {32, false, 1, 0}, {32, false, 5, 0}, {32, true, 0, 0},
+	{64, false, 0, 0}, {64, true, 0, 0},  {32, true, 0, 16}, {32, true, 0, 1024},
 };
 
 #define LOG2_KEYS 26
 #define LOG2_PROBES 27
+#define SECTOR 32.0 /* bytes of a random read */
 
-static const struct rql_relation_variant variant = {.name = "sorted, directory"};
+static const char *const form_names[] = {
+	[RQL_LOOKUP_SORTED] = "sorted", [RQL_LOOKUP_HASHED] = "hashed", [RQL_LOOKUP_DIRECT] = "direct"};
 
 struct lookup_case {
 	struct rql_relation_case base;
-	struct rql_relation_bench_args data; /* of the check */
+	struct rql_relation_bench_args data, scatter; /* data: of the check */
+	struct rql_relation_bench *bench;
 	struct rql_lookup_build build;
 	struct rql_lookup lookup;
+	struct rql_sort sort; /* of the probes with their places: the rival */
+	struct rql_buffer *sorted_rows;
 };
 
 static uint32_t scaled(const struct rql_relation_bench *b, uint32_t log2)
@@ -31,28 +40,25 @@ static uint32_t scaled(const struct rql_relation_bench *b, uint32_t log2)
 	return at < 4 ? 4 : (uint32_t)at;
 }
 
-/* Keys are the map's values, too, so that the sum of a range is known. */
-static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
-                           struct rql_error *err)
+static uint32_t key_bytes(const struct lookup_case *one)
 {
-	struct rql_lookup_build *build = &one->build;
-	struct rql_lookup_map *map = &build->map;
+	return one->build.map.key_bits / 8;
+}
+
+/* ---- data ---- */
+
+/* Keys are the map's values, too, so that the sum of a range is known. */
+static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
+                            struct rql_error *err)
+{
+	struct rql_lookup_map *map = &one->build.map;
 	struct rql_relation_bench_args args = one->data;
 	args.rows = map->count = UINT64_C(1) << args.log2_build;
-	map->key_bits = build->value_bits = 32;
-	map->high = s->dense ? map->count - 1 : UINT32_MAX;
-	map->shift = rql_lookup_choose_shift(map->count, map->low, map->high);
-	RQL_TRY(rql_relation_buffer(b, map->count * 4, &build->keys.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->keys.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, rql_lookup_starts(map) * 4, &map->starts.buffer, err));
-	if (s->width)
-		RQL_TRY(rql_relation_buffer(b, (map->count + 1) * 8, &map->sums.buffer, err));
-	build->values = build->keys;
-	args.keys = build->keys.buffer->address;
-	RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_BUILD, &args, err));
-	one->base.scratch_bytes = rql_lookup_build_temp_bytes(build);
-	return rql_relation_buffer(b, one->base.scratch_bytes, &build->temp.buffer, err);
+	map->key_bits = one->build.value_bits = s->key_bits;
+	map->high = s->dense ? map->count - 1 : s->key_bits == 64 ? UINT64_MAX : UINT32_MAX;
+	RQL_TRY(rql_relation_buffer(b, map->count * key_bytes(one), &one->build.keys.buffer, err));
+	args.keys = one->build.keys.buffer->address;
+	return rql_relation_data(b, RQL_BENCH_MAKE_BUILD, &args, err);
 }
 
 static rql_status make_probes(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
@@ -60,9 +66,8 @@ static rql_status make_probes(struct rql_relation_bench *b, const struct shape *
 {
 	struct rql_lookup *lookup = &one->lookup;
 	struct rql_relation_bench_args *args = &one->data;
-	lookup->map = one->build.map;
 	lookup->count = args->rows;
-	RQL_TRY(rql_relation_buffer(b, lookup->count * 4, &lookup->points.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, lookup->count * key_bytes(one), &lookup->points.buffer, err));
 	args->keys = lookup->points.buffer->address;
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_PROBE, args, err));
 	if (!s->width) {
@@ -77,6 +82,69 @@ static rql_status make_probes(struct rql_relation_bench *b, const struct shape *
 	return rql_relation_data(b, RQL_BENCH_MAKE_ENDS, args, err);
 }
 
+static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
+                           enum rql_lookup_form form, struct rql_error *err)
+{
+	struct rql_lookup_map *map = &one->build.map;
+	map->form = form;
+	map->shift = form == RQL_LOOKUP_SORTED ? rql_lookup_choose_shift(map->count, map->low, map->high) : 0;
+	if (form == RQL_LOOKUP_SORTED) {
+		RQL_TRY(rql_relation_buffer(b, map->count * key_bytes(one), &map->keys.buffer, err));
+		RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err));
+		RQL_TRY(rql_relation_buffer(b, rql_lookup_starts(map) * 4, &map->starts.buffer, err));
+		if (s->width)
+			RQL_TRY(rql_relation_buffer(b, (map->count + 1) * 8, &map->sums.buffer, err));
+		one->build.values = one->build.keys;
+	} else {
+		if (!rql_lookup_choose_parts(map))
+			return rql_error_set(err, RQL_ERROR_INTERNAL, "too many keys for a hashed map");
+		RQL_TRY(rql_relation_buffer(b, rql_lookup_slots(map) * rql_lookup_slot_bytes(map), &map->slots.buffer, err));
+		RQL_TRY(rql_relation_buffer(b, 8, &map->failed.buffer, err));
+	}
+	one->base.scratch_bytes = rql_lookup_build_temp_bytes(&one->build);
+	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &one->build.temp.buffer, err));
+	one->lookup.map = *map;
+	return RQL_OK;
+}
+
+/* ---- bytes ---- */
+
+static double map_bytes(const struct lookup_case *one)
+{
+	const struct rql_lookup_map *map = &one->build.map;
+	if (map->form != RQL_LOOKUP_SORTED)
+		return (double)rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
+	uint32_t bytes = key_bytes(one) + 4 + (map->sums.buffer ? 8 : 0);
+	return (double)map->count * bytes + 4.0 * (double)rql_lookup_starts(map);
+}
+
+/* lookup.h has the reckoning. */
+static double build_moves(const struct lookup_case *one)
+{
+	const struct rql_lookup_map *map = &one->build.map;
+	double k = key_bytes(one), n = (double)map->count, sums = map->sums.buffer ? 24 + k : 0;
+	if (map->form == RQL_LOOKUP_SORTED)
+		return n * (k * (3 * k + 8) + k + sums) + 4.0 * (double)rql_lookup_starts(map);
+	double passes = map->form == RQL_LOOKUP_HASHED && map->part_bits > RQL_PARTITION_PASS_BITS ? 2 : 1;
+	return n * (passes * (3 * k + 8) - 4 + k + 4) + map_bytes(one) * (map->form == RQL_LOOKUP_DIRECT ? 3 : 1);
+}
+
+/* A table is in memory of which a sector comes for each random read, or in partitions once as a whole. */
+static double probe_moves(const struct lookup_case *one, bool parted)
+{
+	const struct rql_lookup *lookup = &one->lookup;
+	bool sorted = one->build.map.form == RQL_LOOKUP_SORTED, ranges = lookup->ends.buffer != NULL;
+	double n = (double)lookup->count, k = key_bytes(one) * (ranges ? 2 : 1), answer = lookup->sums.buffer ? 8 : 4;
+	double keys = one->build.map.shift ? 1 : 0; /* read to search */
+	double reads = n * SECTOR * (!sorted ? 1 : (1 + keys) * (ranges ? 2 : 1) + (lookup->sums.buffer ? 2 : 1));
+	if (!parted)
+		return n * (k + answer) + reads;
+	double order = 2 * k + key_bytes(one) + 2;
+	return n * (order + k + answer + 2 * answer + 2) + (reads < map_bytes(one) ? reads : map_bytes(one));
+}
+
+/* ---- runs ---- */
+
 static rql_status record_build(struct rql_relation_case *one, struct rql_commands *c, struct rql_error *err)
 {
 	return rql_record_lookup_build(c, &((struct lookup_case *)one->state)->build, err);
@@ -87,14 +155,30 @@ static rql_status record_lookup(struct rql_relation_case *one, struct rql_comman
 	return rql_record_lookup(c, &((struct lookup_case *)one->state)->lookup, err);
 }
 
+/* The rival: probes sorted with their places, looked up in that order, answers scattered. */
+static rql_status record_by_sort(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
+{
+	struct lookup_case *one = base->state;
+	struct rql_lookup lookup = one->lookup;
+	RQL_TRY(rql_record_sort(c, &one->sort, err));
+	lookup.points = one->sort.keys_out;
+	lookup.rows = (struct rql_span){one->sorted_rows, 0};
+	lookup.order = 1;
+	RQL_TRY(rql_record_lookup(c, &lookup, err));
+	return rql_relation_record_data(one->bench, c, RQL_BENCH_SCATTER, &one->scatter, err);
+}
+
 static rql_status check_lookup(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
                                struct rql_error *err)
 {
 	struct lookup_case *one = base->state;
-	uint64_t *results = b->results->map;
+	uint64_t *results = b->results->map, failed = 0;
 	memset(results, 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_LOOKUP_CHECK, &one->data, err));
 	*good = results[2] == 0;
+	if (one->build.map.form != RQL_LOOKUP_SORTED)
+		RQL_TRY(rql_buffer_download(one->build.map.failed.buffer, 0, &failed, 8, err));
+	*good = *good && !failed;
 	return RQL_OK;
 }
 
@@ -113,7 +197,99 @@ static rql_status check_build(struct rql_relation_bench *b, struct rql_relation_
 	return status == RQL_OK ? check_lookup(b, base, good, err) : status;
 }
 
-/* Poison lies where answers go, so that what an earlier run left does not pass for this one's. */
+static rql_status measure(struct rql_relation_bench *b, struct lookup_case *one, const char *what,
+                          struct rql_error *err)
+{
+	char name[48];
+	struct rql_relation_variant variant = {.name = name};
+	struct rql_buffer *out = one->lookup.sums.buffer ? one->lookup.sums.buffer : one->lookup.rows.buffer;
+	snprintf(name, sizeof name, "%s, %s", form_names[one->build.map.form], what);
+	/* What an earlier run left must not pass for this one's. */
+	RQL_TRY(rql_relation_fill(b, out, 0, one->lookup.count * (one->lookup.sums.buffer ? 8 : 4), 0xdeadbeefu, err));
+	return rql_relation_measure(b, &one->base, &variant, err);
+}
+
+/* order: as in rql_lookup. */
+static rql_status measure_probes(struct rql_relation_bench *b, struct lookup_case *one, uint32_t order,
+                                 const char *what, struct rql_error *err)
+{
+	uint32_t kept = b->buffer_count;
+	struct rql_lookup *lookup = &one->lookup;
+	lookup->order = order;
+	one->base.scratch_bytes = rql_lookup_temp_bytes(lookup);
+	one->base.moved_bytes = probe_moves(one, one->base.scratch_bytes != 0);
+	if (one->base.scratch_bytes)
+		RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &lookup->temp.buffer, err));
+	RQL_TRY(measure(b, one, what, err));
+	lookup->temp.buffer = NULL;
+	lookup->order = 0;
+	rql_relation_drop_to(b, kept);
+	return RQL_OK;
+}
+
+static rql_status measure_sort(struct rql_relation_bench *b, struct lookup_case *one, struct rql_error *err)
+{
+	struct rql_sort *sort = &one->sort;
+	uint64_t count = one->lookup.count, bytes = count * key_bytes(one);
+	uint32_t kept = b->buffer_count;
+	uint32_t bits = one->build.map.key_bits;
+	*sort = (struct rql_sort){.key_bits = bits, .value_bits = 32, .high_bit = bits, .count = count,
+	                          .keys_in = one->lookup.points};
+	RQL_TRY(rql_relation_buffer(b, bytes, &sort->keys_out.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, count * 4, &sort->values_out.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, count * 4, &one->sorted_rows, err));
+	one->base.scratch_bytes = rql_sort_temp_bytes(sort);
+	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &sort->temp.buffer, err));
+	one->bench = b;
+	one->scatter = (struct rql_relation_bench_args){.rows = count};
+	one->scatter.column[0] = one->sorted_rows->address;
+	one->scatter.column[1] = sort->values_out.buffer->address;
+	one->scatter.column_to[0] = one->lookup.rows.buffer->address;
+	one->base.record = record_by_sort;
+	one->base.moved_bytes = 0;
+	RQL_TRY(measure(b, one, "sort, search, scatter", err));
+	rql_relation_drop_to(b, kept);
+	return RQL_OK;
+}
+
+/* Other sizes of partitions beside the chosen one. */
+static rql_status measure_orders(struct rql_relation_bench *b, struct lookup_case *one, struct rql_error *err)
+{
+	char name[24];
+	for (uint32_t bits = 4; bits <= 10; bits++) {
+		snprintf(name, sizeof name, "%u partitions", 1u << bits);
+		RQL_TRY(measure_probes(b, one, bits + 1, name, err));
+	}
+	return RQL_OK;
+}
+
+static rql_status run_form(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
+                           enum rql_lookup_form form, struct rql_error *err)
+{
+	uint32_t kept = b->buffer_count;
+	RQL_TRY(make_map(b, s, one, form, err));
+	double n = (double)one->lookup.count, k = key_bytes(one) * (s->width ? 2 : 1);
+	one->base.record = record_build;
+	one->base.check = check_build;
+	one->base.floor_bytes = (double)one->build.map.count * (key_bytes(one) + (s->width ? 4 : 0)) + map_bytes(one);
+	one->base.moved_bytes = build_moves(one);
+	RQL_TRY(measure(b, one, "build", err));
+	one->base.record = record_lookup;
+	one->base.check = check_lookup;
+	one->base.floor_bytes = n * (k + (s->width ? 8 : 4));
+	RQL_TRY(measure_probes(b, one, 1, "as they come", err));
+	RQL_TRY(measure_probes(b, one, 0, "chosen", err));
+	if (b->options->variants)
+		RQL_TRY(measure_orders(b, one, err));
+	if (form == RQL_LOOKUP_SORTED && !s->width)
+		RQL_TRY(measure_sort(b, one, err));
+	rql_relation_drop_to(b, kept);
+	struct rql_lookup_map empty = {.key_bits = one->build.map.key_bits, .count = one->build.map.count,
+	                               .low = one->build.map.low, .high = one->build.map.high};
+	one->build.map = empty;
+	return RQL_OK;
+}
+
 static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s, struct rql_error *err)
 {
 	struct lookup_case one = {.base = {.record = record_build, .check = check_build}};
@@ -125,28 +301,23 @@ static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s
 	args->log2_range = args->log2_build + s->log2_match;
 	args->rows = UINT64_C(1) << args->log2_rows;
 	args->raw_keys = s->dense;
+	args->flags = s->key_bits == 64 ? RQL_BENCH_WIDE_KEYS : 0;
 	args->part = s->width;
 	if (s->width)
 		snprintf(what, sizeof what, "ranges of %u", s->width);
 	if (s->log2_match)
 		snprintf(match, sizeof match, ", match 1/%u", 1u << s->log2_match);
-	snprintf(one.base.name, sizeof one.base.name, "lookup 2^%u in 2^%u, %s, %s%s", args->log2_rows, args->log2_build,
-	         s->dense ? "dense" : "sparse", what, match);
+	snprintf(one.base.name, sizeof one.base.name, "lookup 2^%u in 2^%u, u%u, %s, %s%s", args->log2_rows,
+	         args->log2_build, s->key_bits, s->dense ? "dense" : "sparse", what, match);
 	if (!rql_relation_wanted(b, one.base.name))
 		return RQL_OK;
-	RQL_TRY(make_map(b, s, &one, err));
+	RQL_TRY(make_keys(b, s, &one, err));
 	RQL_TRY(make_probes(b, s, &one, err));
-	const struct rql_relation_variant build = {.name = s->width ? "build, with sums" : "build"};
-	one.base.floor_bytes = (double)one.build.map.count * (s->width ? 24 : 12) +
-	                       4.0 * (double)rql_lookup_starts(&one.build.map);
-	RQL_TRY(rql_relation_measure(b, &one.base, &build, err));
-	struct rql_buffer *out = s->width ? one.lookup.sums.buffer : one.lookup.rows.buffer;
-	RQL_TRY(rql_relation_fill(b, out, 0, args->rows * (s->width ? 8 : 4), 0xdeadbeefu, err));
-	one.base.record = record_lookup;
-	one.base.check = check_lookup;
-	one.base.scratch_bytes = 0;
-	one.base.floor_bytes = (double)args->rows * (s->width ? 16 : 8);
-	RQL_TRY(rql_relation_measure(b, &one.base, &variant, err));
+	RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_SORTED, err));
+	if (!s->width)
+		RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_HASHED, err));
+	if (!s->width && s->dense)
+		RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_DIRECT, err));
 	rql_relation_drop(b);
 	return RQL_OK;
 }

@@ -23,11 +23,11 @@ static double times_of(const struct rql_suite_result *r)
 
 static void print_query(FILE *out, const struct rql_suite_result *r)
 {
-	char a[6][16], who[48], bytes[32];
+	char a[7][16], who[48], bytes[32];
 	snprintf(who, sizeof who, "%s%s%s", *r->method ? r->method : "-", *r->unit ? "/" : "", r->unit);
-	fprintf(out, "%-5s %-13s %8llu %9s %9s %9s %8s %9s %8s %9s  %s", r->query->name, who, (unsigned long long)r->rows,
-	        digits(a[0], r->first_ms), digits(a[1], r->warm_ms), digits(a[2], r->host_ms), digits(a[3], times_of(r)),
-	        r->by_rayql ? rql_format_bytes(bytes, r->bytes_read) : "-",
+	fprintf(out, "%-5s %-13s %8llu %9s %9s %9s %9s %8s %9s %8s %9s  %s", r->query->name, who,
+	        (unsigned long long)r->rows, digits(a[0], r->first_ms), digits(a[6], r->new_ms), digits(a[1], r->warm_ms),
+	        digits(a[2], r->host_ms), digits(a[3], times_of(r)), r->by_rayql ? rql_format_bytes(bytes, r->bytes_read) : "-",
 	        r->floor_ms > 0 ? digits(a[4], r->floor_ms) : "-", r->device_us > 0 ? digits(a[5], r->device_us) : "-",
 	        r->error  ? "failed"
 	        : r->same ? "same"
@@ -71,8 +71,8 @@ void rql_suite_report(FILE *out, const struct rql_suite_options *options, const 
 		fprintf(out, " (made in %s s)\n\n", digits(a[0], run->load_s));
 	else
 		fprintf(out, " (data reused)\n\n");
-	fprintf(out, "%-5s %-13s %8s %9s %9s %9s %8s %9s %8s %9s  %s\n", "query", "answered by", "rows", "first ms",
-	        "warm ms", "DuckDB ms", "ratio", "read", "floor ms", "device us", "answer");
+	fprintf(out, "%-5s %-13s %8s %9s %9s %9s %9s %8s %9s %8s %9s  %s\n", "query", "answered by", "rows", "first ms",
+	        "new ms", "warm ms", "DuckDB ms", "ratio", "read", "floor ms", "device us", "answer");
 	for (uint32_t i = 0; i < suite->query_count; i++)
 		if (run->results[i].query)
 			print_query(out, &run->results[i]);
@@ -113,6 +113,7 @@ static void put_query(struct rql_strbuf *out, const struct rql_suite_result *r)
 	rql_json_count(out, "rows", r->rows);
 	rql_json_count(out, "bytes_read", r->bytes_read);
 	rql_json_number(out, "first_ms", r->first_ms);
+	rql_json_number(out, "new_ms", r->new_ms);
 	rql_json_number(out, "warm_ms", r->warm_ms);
 	rql_json_number(out, "warm_least_ms", r->warm_least_ms);
 	rql_json_number(out, "plan_us", r->plan_us);

@@ -54,6 +54,7 @@ struct rql_suite_result {
 	bool same;
 	uint64_t rows, bytes_read;
 	double first_ms;                      /* first run of the statement: text to rows */
+	double new_ms;                        /* later, as a text that was never seen: median */
 	double warm_ms, warm_least_ms;        /* later runs: text to rows; median, least */
 	double plan_us, method_us, finish_us; /* parts of the warm runs, medians, as RayQL says */
 	double device_us;                     /* GPUs: device time of all passes, median of runs of their own; else 0 */

@@ -107,7 +107,11 @@ void make(uint row)
 	uint number = WHAT == RQL_BENCH_MAKE_BUILD
 		? permuted(row, args.log2_build) & ((1u << args.log2_distinct) - 1u)
 		: drawn(row, args.log2_range);
-	W32(args.keys, row) = args.raw_keys != 0u ? number : mix32(number);
+	uint key = args.raw_keys != 0u ? number : mix32(number);
+	if ((args.flags & RQL_BENCH_WIDE_KEYS) != 0u)
+		W64(args.keys, row) = packUint2x32(uvec2(key, args.raw_keys != 0u ? 0u : mix32(number ^ B)));
+	else
+		W32(args.keys, row) = key;
 	for (uint c = 0u; c < 4u; c++)
 		if (args.column[c] != 0ul)
 			W32(args.column[c], row) = WHAT == RQL_BENCH_MAKE_GROUPS ? value_of(row, c) : payload(row, c);
@@ -156,6 +160,10 @@ void pair_check(uint row, bool is)
 	bool good = true;
 	if (is) {
 		uint build = W32(args.column[0], row), probe = W32(args.column[2], row);
+		if ((args.flags & RQL_BENCH_PAYLOADS) != 0u) {
+			build = row_of_payload(build);
+			probe = row_of_payload(probe);
+		}
 		good = build >> args.log2_build == 0u && probe >> args.log2_rows == 0u;
 		if (good) {
 			uint number = permuted(build, args.log2_build) & ((1u << args.log2_distinct) - 1u);
@@ -230,7 +238,7 @@ void lookup_check(uint row, bool is)
 {
 	bool good = true;
 	if (is) {
-		uint key = W32(args.keys, row);
+		uint key = (args.flags & RQL_BENCH_WIDE_KEYS) != 0u ? uint(W64(args.keys, row)) : W32(args.keys, row);
 		uint number = args.raw_keys != 0u ? key : unmix32(key);
 		bool there = number >> args.log2_build == 0u;
 		if (args.column_to[0] != 0ul)
@@ -265,6 +273,8 @@ void main()
 		add_result(1u, is ? mix64(uint64_t(row)) : 0ul);
 	else if (WHAT == RQL_BENCH_LOOKUP_CHECK)
 		lookup_check(row, is);
+	else if (is && WHAT == RQL_BENCH_SCATTER)
+		W32(args.column_to[0], W32(args.column[1], row)) = W32(args.column[0], row);
 	else if (is && WHAT == RQL_BENCH_MAKE_ENDS)
 		W32(args.keys_to, row) = W32(args.keys, row) + args.part - 1u;
 	else if (is && WHAT == RQL_BENCH_GROUP_SUM)

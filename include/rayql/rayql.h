@@ -147,7 +147,7 @@ RAYQL_API void rayql_progress(rayql_connection *con, rayql_progress_info *out);
  * or set to NULL, which waits for one that runs; state must live as long. */
 /* Called from a thread of RayQL's own, first when a call of the connection (rayql_query, rayql_execute, rayql_fetch,
  * their Arrow forms, an appender's flush) has lasted interval_ms, and from then on every interval_ms until it returns;
- * never later. false ends the statement, as rayql_interrupt does. Inside, nothing of the connection and its children
+ * never later. false ends the statement, as rayql_interrupt does, and the call is not told of again. Inside, nothing of the connection and its children
  * may be called but rayql_interrupt and rayql_progress; other connections may. */
 typedef bool rayql_progress_function(void *state, const rayql_progress_info *progress);
 /* fn NULL: no callback any more. interval_ms 0: 100. RAYQL_ERROR_MEMORY: there is no thread for it. */

@@ -12,7 +12,8 @@ struct rql_api_watch {
 	pthread_cond_t moved; /* on the monotonic clock */
 	bool over;
 	unsigned running; /* calls under way: 0, 1, or 2 where one of RayQL's own is inside of another */
-	uint64_t serial;  /* of the call */
+	uint64_t serial;  /* of the call, from 1 on */
+	uint64_t ended;   /* the call that the callback has ended: it is not asked again, however long the end takes */
 	uint32_t interval_ms;
 	rayql_progress_function *fn;
 	void *state;
@@ -37,8 +38,10 @@ static void tell(struct rql_api_watch *watch)
 {
 	rayql_progress_info info;
 	rayql_progress(watch->connection, &info);
-	if (!watch->fn(watch->state, &info))
-		rayql_interrupt(watch->connection);
+	if (watch->ended != watch->serial && watch->fn(watch->state, &info))
+		return;
+	watch->ended = watch->serial;
+	rayql_interrupt(watch->connection);
 }
 
 static void *watch_calls(void *state)

@@ -27,11 +27,16 @@ struct rql_settings {
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };
 
+/* May work of this unit run on this device, as the settings stand? NULL: yes; else why not; lives as the device. */
+const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device,
+                               enum rql_unit unit);
+
 struct rql_codes_memo;
 struct rql_map_cache;
 struct rql_map_epochs;
 /* What planning learns once per database: which functions change their value, whether views or macros use them. Shared
  * by the database's connections; made at open. */
+struct rql_awaited;
 struct rql_planner;
 rql_status rql_planner_new(struct rql_planner **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_planner_free(struct rql_planner *planner);
@@ -58,8 +63,11 @@ struct rql_plan_context {
 	/* Why the structure is not built now (its last build failed, and nothing has changed since), or NULL: it may be. May
 	 * be NULL. state: load_state. */
 	const char *(*build_failure)(void *state, const struct rql_structure *s);
-	/* What the planner asks about GPUs; all four may be NULL. state: load_state. */
-	void (*device_ready)(void *state, struct rql_device *device); /* called before each use: measures the first time */
+	/* What the planner asks about GPUs; all may be NULL. state: load_state. */
+	/* Called before each use: it is measured. wait: it is measured now, the first time; else false says that it is not yet. */
+	bool (*device_ready)(void *state, struct rql_device *device, bool wait);
+	/* Are the devices listed and measured? awaited: if not, that has begun, and is counted there; NULL: only looks. */
+	bool (*devices_open)(void *state, struct rql_awaited *awaited);
 	/* Why the structure is not used on the device although it could be (a run failed there), or NULL. */
 	const char *(*device_failure)(const struct rql_structure *s, const struct rql_device *device);
 	/* Are `bytes` more to be had there under rayql_device_memory_limit? *why: in arena. */

@@ -33,6 +33,9 @@ uint64_t rql_map_entries(const struct rql_map *map);
 bool rql_map_is_dense(const struct rql_map *map);
 /* One more than the greatest payload; 0: the map is empty. */
 uint32_t rql_map_payloads(const struct rql_map *map);
+/* Can a key of [least, greatest] be in it? false: none is. By the map's range, and by its bits or keys where looking through
+ * them takes less than a block's rows. */
+bool rql_map_may_meet(const struct rql_map *map, int64_t least, int64_t greatest);
 /* The payload of a key; -1: none. */
 int32_t rql_map_find(const struct rql_map *map, int64_t key);
 

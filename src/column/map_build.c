@@ -10,11 +10,11 @@
 #include "util/large.h"
 
 /* An array of so many places is taken in any case: a test of one bit beats a probe, and it is some megabytes at most.
- * Beyond, it may have so many places per entry: up to eight times a hash table's bytes, of which tests read one bit in 33,
- * and rows in the order of their keys (a fact table beside its orders) go through it from front to back, while hashing
- * would scatter them. TPC-H's orders leave three keys of four unused, and a condition on them most of the others. */
+ * Beyond, it may have so many bytes per entry, eight times a hash table's: tests read one bit in 33 of them (of a set one
+ * in 9), and rows in the order of their keys (a fact table beside its orders) go through it from front to back, while
+ * hashing would scatter them. TPC-H's orders leave three keys of four unused, and a condition on them most of the others. */
 #define DENSE_ANYWAY (UINT64_C(1) << 22)
-#define DENSE_FACTOR 64u
+#define DENSE_BYTES 256u
 #define LEAST_CAPACITY 16u
 #define PIECE_ROWS (UINT64_C(1) << 14)    /* keys that one thread takes at a time */
 #define LEAST_SHARED (4 * PIECE_ROWS)     /* fewer keys are not worth a hand-over */
@@ -93,16 +93,19 @@ static uint64_t sum_up(struct building *b)
 		greatest = p->greatest > greatest ? p->greatest : greatest;
 	}
 	map->least = map->entries ? least : 0;
+	map->greatest = map->entries ? greatest : 0;
 	return map->entries ? (uint64_t)greatest - (uint64_t)least : 0;
 }
 
 /* Room for 4 bytes more than needed: vectors gather words at any place. */
 static bool allocate(struct rql_map *map, uint64_t range, struct rql_pool *pool)
 {
-	map->dense = range < DENSE_ANYWAY || (range < (UINT64_C(1) << 31) && range / DENSE_FACTOR < map->entries);
+	const uint32_t width = map->payloads <= UINT8_MAX ? 1 : map->payloads <= UINT16_MAX ? 2 : 4;
+	map->dense = range < DENSE_ANYWAY ||
+	             (range < (UINT64_C(1) << 31) && range * (8 * width + 1) / 8 / DENSE_BYTES < map->entries);
 	if (map->dense) {
 		map->span = map->entries ? (uint32_t)range + 1 : 0;
-		map->width = map->payloads <= UINT8_MAX ? 1 : map->payloads <= UINT16_MAX ? 2 : 4;
+		map->width = width;
 		uint64_t words = (uint64_t)map->span / 32 + 2, bytes = (uint64_t)map->span * map->width + 8;
 		map->bytes = sizeof(*map) + words * 4 + bytes;
 		map->bits = rql_large_zalloc(words * 4, pool);
@@ -390,6 +393,28 @@ static rql_status out_of_memory(const struct building *b, struct rql_error *err)
 	return rql_error_memory(err, b->map ? b->map->bytes : sizeof(struct rql_map), "a join map");
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Few keys of a wide range once more in their order: whether blocks have any (rql_map_may_meet). */
+static bool list_keys(struct rql_map *map)
+{
+	uint64_t count = 0;
+	if (map->dense || !map->entries || map->entries > RQL_MAP_LISTED)
+		return true;
+	if (!(map->listed = malloc(map->entries * sizeof *map->listed)))
+		return false;
+	for (uint64_t i = 0; i < map->capacity; i++)
+		if (map->table[i].found)
+			map->listed[count++] = map->table[i].key;
+	qsort(map->listed, count, sizeof *map->listed, compare_keys);
+	map->bytes += count * sizeof *map->listed;
+	return true;
+}
+
 static rql_status build(struct building *b, bool shared, struct rql_error *err)
 {
 	struct rql_map *map = b->map;
@@ -412,7 +437,7 @@ static rql_status build(struct building *b, bool shared, struct rql_error *err)
 		                     "key %lld occurs twice on the dimension's side of a join: rows would be multiplied",
 		                     (long long)b->twice_key);
 	map->entries = b->entries;
-	return RQL_OK;
+	return list_keys(map) ? RQL_OK : out_of_memory(b, err);
 }
 
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,

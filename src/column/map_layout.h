@@ -11,6 +11,8 @@ struct rql_map_entry {
 	uint32_t zero;
 };
 
+#define RQL_MAP_LISTED 4096u
+
 struct rql_map {
 	uint64_t entries, bytes;
 	uint64_t offered; /* keys that it was made from, those without an entry too */
@@ -23,7 +25,9 @@ struct rql_map {
 	uint32_t width;
 	uint32_t *bits;
 	void *found;
-	/* Hashed: open addressing, at most half full. */
+	/* Hashed: open addressing, at most half full. Up to RQL_MAP_LISTED keys lie once more in their order. */
+	int64_t greatest;
+	int64_t *listed; /* [entries]; NULL: they are more */
 	uint64_t capacity; /* a power of 2 */
 	struct rql_map_entry *table;
 };

@@ -213,6 +213,8 @@ rql_status rql_store_dictionary_new(const struct rql_store_schema *schema, struc
 	}
 	atomic_init(&dictionary->references, 1);
 	rql_mem_init(&dictionary->mem, schema->budget, schema->name);
+	atomic_init(&dictionary->watch.gone, NULL);
+	dictionary->dimension.watch = &dictionary->watch;
 	*out = dictionary;
 	return RQL_OK;
 }
@@ -227,6 +229,9 @@ void rql_store_dictionary_release(struct rql_store_dictionary *dictionary)
 {
 	if (!dictionary || !DROP(dictionary))
 		return;
+	void (*gone)(const void *) = atomic_load(&dictionary->watch.gone);
+	if (gone)
+		gone(&dictionary->watch);
 	rql_mem_clear(&dictionary->mem);
 	rql_arena_free(dictionary->arena);
 	free(dictionary);

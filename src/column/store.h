@@ -232,6 +232,11 @@ void rql_store_decode_double(const struct rql_store_kernels *k, const struct rql
 bool rql_store_decode_validity(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                                uint32_t first, uint32_t count, uint64_t *out);
 
+/* How many values a column has, NULL aside: a dictionary's count, else an estimate from its bounds and one block, in which
+ * values are taken to come as they do elsewhere. At least 1, at most the rows. Of a form: what its bounds say. */
+double rql_store_distinct(const struct rql_store_kernels *kernels, const struct rql_store_snapshot *snapshot,
+                          uint32_t column);
+
 /* The same for the rows whose mask bit is set only, closed up. They return how many those are; out has room as for
  * decode. */
 uint32_t rql_store_gather_codes(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,

@@ -69,6 +69,7 @@ static rql_status grow_dictionary(struct append *append, uint32_t c, struct rql_
 	                                     .mem = &change->dictionary->mem,
 	                                     .arena = change->dictionary->arena};
 	RQL_TRY(rql_dict_merge(&merge, remaps, &change->dictionary->dimension, err));
+	change->dictionary->dimension.watch = &change->dictionary->watch;
 	*fresh_map = remaps[1];
 	if (is_identity(remaps[0], old->count))
 		return RQL_OK;

@@ -245,6 +245,7 @@ static rql_status merge_dictionaries(struct rql_store_builder *builder, uint32_t
 	                                     .mem = &dictionary->mem,
 	                                     .arena = dictionary->arena};
 	RQL_TRY(rql_dict_merge(&merge, remaps, &dictionary->dimension, err));
+	dictionary->dimension.watch = &dictionary->watch;
 	for (uint32_t w = 0; w < builder->worker_count; w++) {
 		struct lane *lane = &builder->workers[w]->lanes[c];
 		lane->remap = remaps[w];

@@ -188,7 +188,8 @@ struct rql_store_dictionary {
 	_Atomic uint64_t references;
 	struct rql_mem mem;
 	struct rql_arena *arena;
-	struct rql_dimension dimension;
+	struct rql_watch watch;
+	struct rql_dimension dimension; /* its watch is the above */
 };
 struct rql_store_map { /* stored code -> present code */
 	_Atomic uint64_t references;

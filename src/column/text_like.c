@@ -3,27 +3,9 @@
 #include "column/text_internal.h"
 #include "util/arena.h"
 
-/* What lies between two %: bytes, and which of them stand for any character. */
-struct piece {
-	char *bytes;
-	bool *any; /* NULL: none */
-	uint32_t length;
-	uint32_t characters;
-	struct rql_needle needle; /* of a piece without _ */
-};
-struct rql_like {
-	bool open_start, open_end; /* a % there */
-	uint32_t count;
-	struct piece *pieces;
-	uint32_t least; /* bytes of the shortest match */
-	/* The longest literal of all, where strings are searched for it before they are matched. */
-	bool searches, search_is_all;
-	struct rql_needle needle;
-};
-
 /* ---- making ---- */
 
-static bool add_byte(struct piece *p, char byte, bool any, struct rql_arena *arena, uint32_t room)
+static bool add_byte(struct rql_like_piece *p, char byte, bool any, struct rql_arena *arena, uint32_t room)
 {
 	if (any && !p->any && !(p->any = RQL_NEW_ARRAY(arena, bool, room)))
 		return false;
@@ -37,20 +19,20 @@ static bool add_byte(struct piece *p, char byte, bool any, struct rql_arena *are
 static struct rql_like *new_like(struct rql_arena *arena, uint32_t room)
 {
 	struct rql_like *like = RQL_NEW(arena, struct rql_like);
-	if (!like || !(like->pieces = RQL_NEW_ARRAY(arena, struct piece, room)))
+	if (!like || !(like->pieces = RQL_NEW_ARRAY(arena, struct rql_like_piece, room)))
 		return NULL;
 	return like;
 }
 
-static struct piece *new_piece(struct rql_like *like, struct rql_arena *arena, uint32_t room)
+static struct rql_like_piece *new_piece(struct rql_like *like, struct rql_arena *arena, uint32_t room)
 {
-	struct piece *p = &like->pieces[like->count++];
+	struct rql_like_piece *p = &like->pieces[like->count++];
 	p->bytes = RQL_NEW_ARRAY(arena, char, room);
 	return p->bytes ? p : NULL;
 }
 
 /* The longest run of a piece's bytes without _. */
-static void longest_literal(const struct piece *p, const char **bytes, uint32_t *length)
+static void longest_literal(const struct rql_like_piece *p, const char **bytes, uint32_t *length)
 {
 	uint32_t from = 0;
 	for (uint32_t i = 0; i <= p->length; i++) {
@@ -70,7 +52,7 @@ void rql_like_aim(struct rql_like *like, const uint32_t common[256])
 	uint32_t length = 0;
 	like->least = 0;
 	for (uint32_t i = 0; i < like->count; i++) {
-		struct piece *p = &like->pieces[i];
+		struct rql_like_piece *p = &like->pieces[i];
 		like->least += p->length;
 		if (!p->any && p->length)
 			p->needle = rql_needle_make(p->bytes, p->length, common);
@@ -88,7 +70,7 @@ struct rql_like *rql_like_parse(struct rql_arena *arena, const char *pattern, ui
 {
 	uint32_t room = length + 1, i = 0;
 	struct rql_like *like = new_like(arena, room);
-	struct piece *p = NULL;
+	struct rql_like_piece *p = NULL;
 	*refused = escape == '%' || escape == '_';
 	if (!like || *refused)
 		return NULL;
@@ -122,7 +104,7 @@ struct rql_like *rql_like_literal(struct rql_arena *arena, enum rql_like_form fo
 	like->open_start = form != RQL_LIKE_PREFIX || !length;
 	like->open_end = form != RQL_LIKE_SUFFIX || !length;
 	if (length) {
-		struct piece *p = new_piece(like, arena, length);
+		struct rql_like_piece *p = new_piece(like, arena, length);
 		for (uint32_t i = 0; p && i < length; i++)
 			if (!add_byte(p, bytes[i], false, arena, length))
 				return NULL;
@@ -135,7 +117,7 @@ struct rql_like *rql_like_literal(struct rql_arena *arena, enum rql_like_form fo
 
 const char *rql_like_prefix(const struct rql_like *like, uint32_t *length, bool *only)
 {
-	const struct piece *p = like->count ? &like->pieces[0] : NULL;
+	const struct rql_like_piece *p = like->count ? &like->pieces[0] : NULL;
 	*length = 0;
 	*only = false;
 	if (!p || like->open_start)
@@ -154,7 +136,7 @@ bool rql_like_searches(const struct rql_like *like)
 /* ---- matching ---- */
 
 /* Behind the piece where it begins at `at`; NULL: it does not. */
-static const char *match_at(const struct piece *p, const char *at, const char *end)
+static const char *match_at(const struct rql_like_piece *p, const char *at, const char *end)
 {
 	if (!p->any)
 		return (uint64_t)(end - at) >= p->length && !memcmp(at, p->bytes, p->length) ? at + p->length : NULL;
@@ -169,7 +151,7 @@ static const char *match_at(const struct piece *p, const char *at, const char *e
 }
 
 /* Behind the first place where the piece lies: an earlier one never ends later. */
-static const char *match_within(const struct rql_text_kernels *kernels, const struct piece *p, const char *at,
+static const char *match_within(const struct rql_text_kernels *kernels, const struct rql_like_piece *p, const char *at,
                                 const char *end)
 {
 	const char *behind;
@@ -184,7 +166,7 @@ static const char *match_within(const struct rql_text_kernels *kernels, const st
 }
 
 /* A piece has as many characters as what it matches. */
-static bool match_end(const struct piece *p, const char *at, const char *end)
+static bool match_end(const struct rql_like_piece *p, const char *at, const char *end)
 {
 	const char *from = end;
 	if (!p->any)

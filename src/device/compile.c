@@ -72,6 +72,16 @@ void rql_awaited_release(struct rql_awaited *awaited)
 		free(awaited);
 }
 
+void rql_awaited_count(struct rql_awaited *awaited)
+{
+	atomic_fetch_add(&awaited->pending, 1);
+}
+
+void rql_awaited_settle(struct rql_awaited *awaited)
+{
+	atomic_fetch_sub(&awaited->pending, 1);
+}
+
 bool rql_awaited_settled(const struct rql_awaited *awaited)
 {
 	const struct rql_compiler *full = atomic_load(&awaited->refused_by);

@@ -35,6 +35,9 @@ struct rql_awaited;
 struct rql_awaited *rql_awaited_new(void);
 struct rql_awaited *rql_awaited_retain(struct rql_awaited *awaited);
 void rql_awaited_release(struct rql_awaited *awaited); /* NULL: nothing */
+/* One more thing that is waited for, beside jobs; and its end. */
+void rql_awaited_count(struct rql_awaited *awaited);
+void rql_awaited_settle(struct rql_awaited *awaited);
 /* Every job has ended; of those that found the queue full, there is room again. Two loads; no lock. */
 bool rql_awaited_settled(const struct rql_awaited *awaited);
 /* Puts the kernel (a generated one's words are copied) into the device's queue and counts it in `awaited`. A full queue

@@ -12,7 +12,7 @@
 /* Of rql_devices_find: the first caller searches, the others wait for it. */
 struct rql_devices_lock {
 	pthread_mutex_t mutex;
-	bool found;
+	_Atomic bool found;
 };
 
 const char *rql_unit_name(enum rql_unit unit)
@@ -93,10 +93,15 @@ void rql_devices_find(struct rql_devices *devices)
 			rql_compiler_open(device);
 			rql_fault_apply(device);
 		}
-		devices->lock->found = true;
 		devices->count = 1 + found; /* readers see whole devices */
+		devices->lock->found = true;
 	}
 	pthread_mutex_unlock(&devices->lock->mutex);
+}
+
+bool rql_devices_found(const struct rql_devices *devices)
+{
+	return atomic_load(&devices->lock->found);
 }
 
 /* In any case, and with or without hyphens, as tools print UUIDs. */

@@ -114,7 +114,7 @@ struct rql_device {
 struct rql_devices {
 	_Atomic uint32_t count;    /* grows once, by rql_devices_find */
 	struct rql_device *device; /* [RQL_DEVICES_MAX], never moved; device[0] is the CPU */
-	const char *no_gpu;        /* after rql_devices_find: why there is no Vulkan device, or NULL */
+	_Atomic(const char *) no_gpu; /* after rql_devices_find: why there is no Vulkan device, or NULL */
 	void *vulkan;              /* of src/device/vulkan */
 	struct rql_devices_lock *lock;
 };
@@ -127,6 +127,8 @@ void rql_devices_close(struct rql_devices *devices);
  * lacking feature is no error: it is a reason in no_gpu or in a device's missing[]. RAYQL_VULKAN=off finds none. Each
  * found device has its kept profile, or guesses for its kind (profile.measured says which). */
 void rql_devices_find(struct rql_devices *devices);
+/* Have they been listed? Waits for nobody. */
+bool rql_devices_found(const struct rql_devices *devices);
 /* By id ("cpu", "vulkan:1"), UUID or PCI address, in any case; NULL: none. Calls rql_devices_find when the CPU is not
  * meant. */
 struct rql_device *rql_devices_get(struct rql_devices *devices, const char *name);

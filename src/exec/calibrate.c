@@ -84,11 +84,14 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 }
 
 /* guesses: a driver that fails at one method has guesses for that, and the constants of the others all the same. */
-static rql_status calibrate_methods(struct rql_device *device, bool thorough, bool guesses, struct rql_error *err)
+static rql_status calibrate_methods(struct rql_device *device, bool thorough, bool guesses, const _Atomic bool *stop,
+                                    struct rql_error *err)
 {
 	for (const struct rql_method *const *m = rql_methods(); *m; m++) {
 		if (!(*m)->calibrate || !device->units[(*m)->unit])
 			continue;
+		if (stop && atomic_load(stop))
+			return RQL_ERROR_INTERRUPTED;
 		rql_status status = (*m)->calibrate(device, thorough, err);
 		if (status != RQL_OK && !guesses)
 			return status;
@@ -98,21 +101,23 @@ static rql_status calibrate_methods(struct rql_device *device, bool thorough, bo
 	return RQL_OK;
 }
 
-static rql_status measure_all(struct rql_device *device, bool thorough, bool guesses, struct rql_error *err)
+static rql_status measure_all(struct rql_device *device, bool thorough, bool guesses, const _Atomic bool *stop,
+                              struct rql_error *err)
 {
 	bool gpu = device->kind != RQL_DEVICE_CPU;
 	if (gpu)
 		RQL_TRY(rql_device_start(device, err));
 	if (gpu || thorough) /* opening the devices has measured the CPU's short form */
 		rql_device_measure(device, thorough);
-	RQL_TRY(calibrate_methods(device, thorough, guesses, err));
+	RQL_TRY(calibrate_methods(device, thorough, guesses, stop, err));
 	return gpu ? RQL_OK : calibrate_host(device, thorough, err);
 }
 
-static rql_status calibrate(struct rql_device *device, bool thorough, bool guesses, struct rql_error *err)
+static rql_status calibrate(struct rql_device *device, bool thorough, bool guesses, const _Atomic bool *stop,
+                            struct rql_error *err)
 {
 	const struct rql_profile before = device->profile;
-	rql_status status = measure_all(device, thorough, guesses, err);
+	rql_status status = measure_all(device, thorough, guesses, stop, err);
 	if (status == RQL_OK)
 		device->profile.measured = true;
 	else
@@ -122,24 +127,28 @@ static rql_status calibrate(struct rql_device *device, bool thorough, bool guess
 
 rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err)
 {
-	return calibrate(device, thorough, false, err);
+	return calibrate(device, thorough, false, NULL, err);
 }
 
-void rql_calibrate_first_start(struct rql_device *device)
+void rql_calibrate_first_start(struct rql_device *device, const _Atomic bool *stop)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	(void)device; /* a slow build must not leave its constants behind for the others */
+	(void)device, (void)stop; /* a slow build must not leave its constants behind for the others */
 #else
 	struct rql_error ignored = {0};
-	if (!device->profile.measured && calibrate(device, false, device->kind != RQL_DEVICE_CPU, &ignored) == RQL_OK)
+	if (!device->profile.measured && calibrate(device, false, device->kind != RQL_DEVICE_CPU, stop, &ignored) == RQL_OK)
 		(void)rql_profile_save(device, &ignored); /* without a cache folder it is measured again next time */
 	rql_error_clear(&ignored);
 #endif
 }
 
-void rql_device_first_use(void *state, struct rql_device *device)
+static struct rql_database *database_of(void *state)
 {
-	struct rql_database *db = ((struct rql_session *)((struct rql_build_context *)state)->session)->db;
+	return ((struct rql_session *)((struct rql_build_context *)state)->session)->db;
+}
+
+void rql_database_measure(struct rql_database *db, struct rql_device *device)
+{
 	uint32_t bit = 1u << device->index;
 	if (atomic_load(&db->devices_ready) & bit)
 		return;
@@ -147,8 +156,21 @@ void rql_device_first_use(void *state, struct rql_device *device)
 	if (!(atomic_load(&db->devices_ready) & bit)) {
 		/* A driver in software has no constants worth a second of everybody's time: rayql calibrate measures it. */
 		if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU)
-			rql_calibrate_first_start(device);
+			rql_calibrate_first_start(device, &db->opening.stopping);
 		atomic_fetch_or(&db->devices_ready, bit);
 	}
 	pthread_mutex_unlock(&db->devices_lock);
+}
+
+bool rql_device_first_use(void *state, struct rql_device *device, bool wait)
+{
+	struct rql_database *db = database_of(state);
+	if (wait)
+		rql_database_measure(db, device);
+	return atomic_load(&db->devices_ready) >> device->index & 1;
+}
+
+bool rql_devices_opened(void *state, struct rql_awaited *awaited)
+{
+	return rql_opening_is_over(database_of(state), awaited);
 }

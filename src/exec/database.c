@@ -111,7 +111,7 @@ static rql_status open_parts(struct rql_database *db, const struct rql_database_
 		return rql_error_memory(err, 0, "a database's maps");
 	RQL_TRY(rql_planner_new(&db->planner, err));
 	RQL_TRY(rql_devices_open(config->threads, &db->devices, err));
-	rql_calibrate_first_start(&db->devices->device[0]);
+	rql_calibrate_first_start(&db->devices->device[0], NULL);
 	db->threads = db->devices->device[0].pool ? rql_pool_threads(db->devices->device[0].pool) : 1;
 	RQL_TRY(rql_host_connect_own(db->host, &db->structures.loader, err));
 	rql_host_guard_plans(db->structures.loader, true);
@@ -146,6 +146,7 @@ rql_status rql_database_open(const char *path, const struct rql_database_config 
 	pthread_mutex_init(&db->structures.loader_lock, NULL);
 	pthread_mutex_init(&db->structures.build_lock, NULL);
 	pthread_mutex_init(&db->devices_lock, NULL);
+	rql_opening_init(&db->opening);
 	db->in_memory = is_memory(path);
 	atomic_store(&db->budget.limit, config->memory_limit ? config->memory_limit : rql_machine_memory() / 2);
 	rql_status status =
@@ -187,6 +188,7 @@ void rql_database_close(struct rql_database *db)
 {
 	if (!db)
 		return;
+	rql_opening_end(db);
 	if (db->host && db->structures.loader && db->catalog && db->structures.side.folder && db->structures.side.writable) {
 		struct rql_arena *arena = rql_arena_new();
 		struct rql_structure **list = NULL;

@@ -2,6 +2,7 @@
 #ifndef RQL_EXEC_INTERNAL_H
 #define RQL_EXEC_INTERNAL_H
 
+#include "exec/opening.h"
 #include "exec/session.h"
 #include "structure/kind.h"
 #include <pthread.h>
@@ -105,6 +106,7 @@ struct rql_database {
 	struct rql_map_cache *maps;   /* plan/map_cache.h */
 	pthread_mutex_t devices_lock;   /* one measuring at a time */
 	_Atomic uint32_t devices_ready; /* bit i: device i has its profile, measured or not to be measured */
+	struct rql_opening opening;
 };
 
 struct rql_transaction {
@@ -214,10 +216,14 @@ void rql_host_abandon(struct rql_session *s);
 /* ---- the cost model's constants (calibrate.c) ---- */
 /* All of it, or the constants stay as they were. */
 rql_status rql_calibrate_device(struct rql_device *device, bool thorough, struct rql_error *err) RQL_MUST_CHECK;
-/* plan_context.device_ready; state: struct rql_build_context. Measures a GPU before its first use. */
-void rql_device_first_use(void *state, struct rql_device *device);
-/* Measures the short form and keeps it, when no profile is there yet. Not in a build with sanitizers. */
-void rql_calibrate_first_start(struct rql_device *device);
+/* plan_context.device_ready, devices_open; state: struct rql_build_context. */
+bool rql_device_first_use(void *state, struct rql_device *device, bool wait);
+bool rql_devices_opened(void *state, struct rql_awaited *awaited);
+/* Measures a GPU before its first use: the first caller does, the others wait. Closing leaves it unmeasured. */
+void rql_database_measure(struct rql_database *db, struct rql_device *device);
+/* Measures the short form and keeps it, when no profile is there yet. Not in a build with sanitizers. stop: once it is set, the
+ * constants stay as they were; NULL: never. */
+void rql_calibrate_first_start(struct rql_device *device, const _Atomic bool *stop);
 
 /* ---- what writes touch (write_set.c) ---- */
 struct rql_effects {

@@ -167,6 +167,7 @@ static void put_available(struct rql_device *d, struct table *t)
 static void fill_devices(struct rql_database *db, struct rql_session *session, struct table *t)
 {
 	(void)session;
+	rql_opening_finish(db); /* a profile is shown as it is */
 	rql_devices_find(db->devices);
 	for (uint32_t i = 0; i < atomic_load(&db->devices->count); i++) {
 		struct rql_device *d = &db->devices->device[i];

@@ -58,6 +58,8 @@ rql_status rql_session_open(struct rql_database *db, struct rql_session **out, s
 	db->sessions = s;
 	pthread_mutex_unlock(&db->sessions_lock);
 	(void)!rql_settings_follow(s, NULL);
+	if (rql_catalog_structure_count(db->catalog))
+		rql_opening_begin(db, &s->settings);
 	*out = s;
 	return RQL_OK;
 }
@@ -170,6 +172,7 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.load_state = &s->build,
 		.build_failure = rql_structure_build_failure,
 		.device_ready = rql_device_first_use,
+		.devices_open = rql_devices_opened,
 		.device_failure = rql_device_failure,
 		.device_fits = rql_device_fits,
 		.device_make_room = rql_device_make_room,

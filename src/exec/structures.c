@@ -111,6 +111,7 @@ rql_status rql_view_create(struct rql_session *s, const char *sql, const struct 
 	if (status == RQL_OK)
 		status = rql_structures_lock(&s->build, false, err);
 	if (status == RQL_OK) {
+		rql_opening_begin(s->db, &s->settings);
 		status = create_view_locked(s, st, &n, &options, err);
 		rql_structures_unlock(&s->db->structures);
 	}
@@ -148,7 +149,7 @@ static rql_status not_yet(const char *sql, const struct rql_statement *st, struc
 	return rql_error_at(
 		err, sql, st->name.position,
 		"Not implemented Error: CREATE INDEX ... USING %s is not available in this version of RayQL; USING "
-		"columns, sieve, sorted and hash are, and CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY "
+		"columns, sieve, sorted, hash, rx and cgrx are, and CREATE MATERIALIZED VIEW v AS SELECT dimensions, aggregates FROM ... GROUP BY "
 		"... (an ordinary CREATE INDEX is DuckDB's and works)",
 		st->method);
 }
@@ -180,6 +181,7 @@ rql_status rql_index_create(struct rql_session *s, const char *sql, const struct
 		rql_structure_release(c);
 		return status;
 	}
+	rql_opening_begin(s->db, &s->settings);
 	status = create_index_locked(s, st, c, err);
 	rql_structures_unlock(&s->db->structures);
 	return status;

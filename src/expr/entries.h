@@ -7,6 +7,7 @@
 
 #include "column/dimension.h"
 #include "column/text.h"
+#include "column/text_program.h"
 #include "column/value.h"
 #include "util/arena.h"
 #include "util/threads.h"
@@ -71,6 +72,13 @@ struct rql_entry *rql_entry_choose(struct rql_arena *arena, struct rql_entry *wh
 
 /* What it takes, nanoseconds of one thread for an entry of so many bytes, roughly. */
 double rql_entry_ns(const struct rql_entry *e, double bytes);
+
+/* ---- for a kernel ---- */
+/* The condition e (negated: its opposite) as words for a kernel, over the entries that are not NULL; for NULL it is not
+ * true, negated or not. Where out->folds, it speaks for entries of ASCII alone. Searches are aimed at d. false:
+ * something in e has no such form, or memory does not suffice. */
+bool rql_entry_words(struct rql_arena *arena, const struct rql_entry *e, bool negated, const struct rql_dimension *d,
+                     struct rql_text_program *out);
 
 /* ---- evaluating ---- */
 struct rql_entry_run {

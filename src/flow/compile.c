@@ -95,6 +95,11 @@ static bool by_table(struct compiler *c, const struct rql_expr *e, rql_value_num
 		*out = RQL_VALUE_NONE;
 		return true;
 	}
+	if (!table.values) { /* as a number, which it is no value of the column's type for */
+		how.input.type = rql_type_simple(RQL_TYPE_INTEGER);
+		*out = rql_build_input(c->b, &how.input);
+		return true;
+	}
 	rql_value_number code = how.coded ? code_input(c, &how) : span_input(c, &how);
 	rql_value_number value = rql_build_lookup(c->b, code, table.values, table.count);
 	if (how.input.nullable && !table.null_value.is_null)

@@ -16,7 +16,7 @@ struct rql_compile_column {
 
 /* What an expression over one column gives for each of its codes, or values of its span, and for NULL. */
 struct rql_compile_table {
-	const struct rql_column *values; /* `count` rows of the expression's type */
+	const struct rql_column *values; /* `count` rows of the expression's type; NULL: an INTEGER, the code itself */
 	uint32_t count;
 	struct rql_value null_value; /* of the expression's type */
 };

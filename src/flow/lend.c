@@ -13,12 +13,12 @@ static bool print_input(struct rql_strbuf *out, const struct rql_rel *rel, void 
 {
 	const struct lending *l = state;
 	for (uint32_t i = 0; i < l->op->input_count; i++) {
-		if (l->op->inputs[i]->rel == rel) {
+		if (l->op->inputs[i]->gives == rel) {
 			rql_strbuf_printf(out, "system.main.rayql_batch(%llu)", (unsigned long long)l->numbers[i]);
 			return true;
 		}
 	}
-	return false;
+	return rql_operator_print_instead(out, l->op, rel, print_input, state);
 }
 
 static rql_status lend(struct lending *l, const struct rql_rowset *sets)

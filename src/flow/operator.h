@@ -31,8 +31,6 @@ struct rql_leaf {
 	struct rql_structure *structure;     /* one reference */
 	const struct rql_relation *relation; /* of a cube; NULL: a scan */
 	struct rql_leaf_scan *scan;          /* NULL: a cube */
-	struct rql_rel *replaced;            /* node of the plan that became a projection over this leaf; NULL: none did */
-	struct rql_rel original;             /* what it was */
 	const struct rql_method *method;
 	struct rql_device *device;
 	struct rql_prepared *prepared;
@@ -56,12 +54,19 @@ enum rql_operator_kind {
 	RQL_OPERATOR_NATIVE, /* what rel says, over its children's rows (native.c lists what that may be; also CTE_REF) */
 	RQL_OPERATOR_HOST,   /* SQL over the rows of inputs that stand anywhere below rel, and over tables of its own */
 };
+/* A node, and what else gives its rows. */
+struct rql_alternative {
+	const struct rql_rel *of, *as;
+};
 struct rql_operator {
 	enum rql_operator_kind kind;
-	const struct rql_rel *rel;    /* the node whose rows it gives */
+	const struct rql_rel *rel;    /* what it does */
+	const struct rql_rel *gives;  /* the node of the host's plan whose rows these are: rel, or what rel stands for */
 	const struct rql_leaf *leaf;  /* METHOD */
 	uint32_t input_count;         /* NATIVE: one for each child of rel */
 	struct rql_operator **inputs;
+	uint32_t instead_count;       /* HOST: nodes below rel in whose place others are written */
+	const struct rql_alternative *instead;
 	bool reads_tables;            /* HOST: tables are read, not inputs alone */
 	const char *reason;           /* HOST: the first thing that RayQL does not do itself */
 	double rows, ns;              /* expected: rows that come out, time for its own work */
@@ -73,6 +78,22 @@ static inline bool rql_operator_needs_host(const struct rql_operator *op)
 	for (uint32_t i = 0; i < op->input_count && !needs; i++)
 		needs = rql_operator_needs_host(op->inputs[i]);
 	return needs;
+}
+
+/* Writes what stands in a node's place in a HOST operator's SQL, other than its inputs: leaf and state as of rql_rel_print,
+ * which asks for each node. False: it stands for itself. */
+static inline bool rql_operator_print_instead(struct rql_strbuf *out, const struct rql_operator *op,
+                                              const struct rql_rel *rel, rql_leaf_printer *leaf, void *state)
+{
+	for (uint32_t i = 0; i < op->instead_count; i++) {
+		if (op->instead[i].of != rel)
+			continue;
+		rql_strbuf_putc(out, '(');
+		rql_rel_print(out, op->instead[i].as, leaf, state);
+		rql_strbuf_putc(out, ')');
+		return true;
+	}
+	return false;
 }
 
 /* Is this node, without what is below it, work that RayQL does exactly as the host would (native.c)? On false *reason says

@@ -94,15 +94,30 @@ uint64_t rql_key_of(const struct rql_key_space *space, struct rql_axis_point poi
 	return ((((uint64_t)point.z << space->bits[1]) | point.y) << space->bits[0]) | point.x;
 }
 
-void rql_key_triangle(const struct rql_key_space *space, uint64_t key, float corner[9])
+static void corners_of(const struct place place[3], float corner[9])
 {
 	/* In halves of a unit. */
 	static const float offset[3][3] = {{1, -1, 0}, {-1, 0, 1}, {0, 1, -1}};
-	struct place place[3];
-	places_of(space, rql_key_point(space, key), place);
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned axis = 0; axis < 3; axis++)
 			corner[3 * i + axis] = place[axis].at + offset[i][axis] * place[axis].half;
+}
+
+void rql_key_triangle(const struct rql_key_space *space, uint64_t key, float corner[9])
+{
+	struct place place[3];
+	places_of(space, rql_key_point(space, key), place);
+	corners_of(place, corner);
+}
+
+void rql_key_triangle_at(const struct rql_key_space *space, const int32_t point[3], float corner[9])
+{
+	struct place place[3];
+	for (unsigned axis = 0; axis < 3; axis++) {
+		float unit = rql_axis_unit(space->shift[axis]);
+		place[axis] = (struct place){(float)point[axis] * unit, 0.5f * unit};
+	}
+	corners_of(place, corner);
 }
 
 void rql_key_box(const struct rql_key_space *space, uint64_t key, float box[6])
@@ -165,4 +180,31 @@ struct rql_key_ray rql_key_ray_range(const struct rql_key_space *space, enum rql
 	uint32_t end = line == high >> space->bits[0] ? low_bits(high, space->bits[0])
 	                                              : low_bits(UINT64_MAX, space->bits[0]);
 	return ray_along(space, form, point, end);
+}
+
+/* From half a unit above `value` to half a unit behind the last of an axis. */
+static float ray_above(const struct rql_key_space *space, unsigned axis, uint32_t value, float *length)
+{
+	float unit = rql_axis_unit(space->shift[axis]);
+	float from = ((float)value + 0.5f) * unit, to = ((float)(UINT32_C(1) << space->bits[axis]) - 0.5f) * unit;
+	*length = to > from ? to - from : -1.0f;
+	return from;
+}
+
+struct rql_key_ray rql_key_ray_lines(const struct rql_key_space *space, uint32_t y, uint32_t z)
+{
+	struct rql_key_ray ray = {.direction = {0, 1, 0}};
+	ray.origin[0] = -rql_axis_unit(space->shift[0]);
+	ray.origin[1] = ray_above(space, 1, y, &ray.tmax);
+	ray.origin[2] = (float)z * rql_axis_unit(space->shift[2]);
+	return ray;
+}
+
+struct rql_key_ray rql_key_ray_planes(const struct rql_key_space *space, uint32_t z)
+{
+	struct rql_key_ray ray = {.direction = {0, 0, 1}};
+	ray.origin[0] = -rql_axis_unit(space->shift[0]);
+	ray.origin[1] = -rql_axis_unit(space->shift[1]);
+	ray.origin[2] = ray_above(space, 2, z, &ray.tmax);
+	return ray;
 }

@@ -52,16 +52,28 @@ vec2 rql_key_place(rql_key_space space, uint axis, uint value)
 	return vec2(at, 0.5 * unit);
 }
 
+void rql_key_corners(vec2 place, uint axis, inout float corner[9])
+{
+	precise float above = place.x + place.y, below = place.x - place.y;
+	// Each axis has one corner above, one below and one at the point: (1, -1, 0), (-1, 0, 1), (0, 1, -1).
+	corner[axis] = axis == 0u ? above : axis == 1u ? below : place.x;
+	corner[3u + axis] = axis == 0u ? below : axis == 1u ? place.x : above;
+	corner[6u + axis] = axis == 0u ? place.x : axis == 1u ? above : below;
+}
+
 void rql_key_triangle(rql_key_space space, uint64_t key, out float corner[9])
 {
 	uvec3 point = rql_key_point(space, key);
+	for (uint axis = 0u; axis < 3u; axis++)
+		rql_key_corners(rql_key_place(space, axis, point[axis]), axis, corner);
+}
+
+void rql_key_triangle_at(rql_key_space space, ivec3 point, out float corner[9])
+{
 	for (uint axis = 0u; axis < 3u; axis++) {
-		vec2 place = rql_key_place(space, axis, point[axis]);
-		precise float above = place.x + place.y, below = place.x - place.y;
-		// Each axis has one corner above, one below and one at the point: (1, -1, 0), (-1, 0, 1), (0, 1, -1).
-		corner[axis] = axis == 0u ? above : axis == 1u ? below : place.x;
-		corner[3u + axis] = axis == 0u ? below : axis == 1u ? place.x : above;
-		corner[6u + axis] = axis == 0u ? place.x : axis == 1u ? above : below;
+		float unit = rql_key_unit(space.shift[axis]);
+		precise float at = float(point[axis]) * unit;
+		rql_key_corners(vec2(at, 0.5 * unit), axis, corner);
 	}
 }
 
@@ -112,6 +124,29 @@ rql_key_ray rql_key_ray_range(rql_key_space space, uint form, uint64_t low, uint
 	point.x = line == first ? rql_key_low_bits(low, space.bits[0]) : 0u;
 	uint end = line == high >> space.bits[0] ? rql_key_low_bits(high, space.bits[0]) : (1u << space.bits[0]) - 1u;
 	return rql_key_ray_along(space, form, point, end);
+}
+
+// Where a ray begins, and its length.
+vec2 rql_key_above(rql_key_space space, uint axis, uint value)
+{
+	float unit = rql_key_unit(space.shift[axis]);
+	precise float from = (float(value) + 0.5) * unit, to = (float(1u << space.bits[axis]) - 0.5) * unit;
+	precise float extent = to - from;
+	return vec2(from, to > from ? extent : -1.0);
+}
+
+rql_key_ray rql_key_ray_lines(rql_key_space space, uint y, uint z)
+{
+	vec2 above = rql_key_above(space, 1u, y);
+	precise float at_z = float(z) * rql_key_unit(space.shift[2]);
+	return rql_key_ray(vec3(-rql_key_unit(space.shift[0]), above.x, at_z), vec3(0.0, 1.0, 0.0), 0.0, above.y);
+}
+
+rql_key_ray rql_key_ray_planes(rql_key_space space, uint z)
+{
+	vec2 above = rql_key_above(space, 2u, z);
+	vec3 origin = vec3(-rql_key_unit(space.shift[0]), -rql_key_unit(space.shift[1]), above.x);
+	return rql_key_ray(origin, vec3(0.0, 0.0, 1.0), 0.0, above.y);
 }
 
 #endif

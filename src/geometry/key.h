@@ -64,6 +64,15 @@ void rql_key_triangle(const struct rql_key_space *space, uint64_t key, float cor
  * (section 3.5). Devices may report boxes that a ray passes by: the shader tests the key. */
 void rql_key_box(const struct rql_key_space *space, uint64_t key, float box[6]);
 
+/* Markers (cgRX; papers/002, section 3.2), of the lattice: x is -1 for a marker of line (y, z), x and y are -1 for one
+ * of plane z. Other points may be given as well. Rays along y and along z pass through a triangle's centroid, too, and
+ * those at x = -1 half a unit or more beside the triangles of keys. */
+void rql_key_triangle_at(const struct rql_key_space *space, const int32_t point[3], float corner[9]);
+/* Along y at x = -1 in plane z, from the line above y on: the markers of later lines. Along z at x = y = -1, from the
+ * plane above z on. tmax below 0: there is none above. */
+struct rql_key_ray rql_key_ray_lines(const struct rql_key_space *space, uint32_t y, uint32_t z);
+struct rql_key_ray rql_key_ray_planes(const struct rql_key_space *space, uint32_t z);
+
 /* Extended mode has no OFFSET (half units of both ends differ), and a range no PERPENDICULAR. */
 bool rql_key_form_fits(const struct rql_key_space *space, enum rql_key_form form);
 struct rql_key_ray rql_key_ray_point(const struct rql_key_space *space, enum rql_key_form form, uint64_t key);

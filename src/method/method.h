@@ -24,6 +24,11 @@ struct rql_cost {
 	double rays, hits;     /* rt: expected */
 	double bytes;          /* expected to be read */
 };
+/* Putting a structure into a device's memory pays off over the queries that follow: a query's price holds this part
+ * of it. So one that is asked once still loses against the CPU, and one that is asked again and again does not lose for
+ * ever because each time it alone would have to pay. What the run waits for in a driver's compiler is charged to it in full
+ * (await.h): that is done in the background, while another answers. */
+#define RQL_SETUP_REUSES 100.0
 static inline double rql_cost_total(const struct rql_cost *c)
 {
 	return c->setup_ns + c->compile_ns + c->run_ns + c->transfer_ns;
@@ -47,6 +52,12 @@ static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *mo
 enum rql_offer { RQL_OFFER_NO, RQL_OFFER_SUPERSET, RQL_OFFER_FULL };
 
 typedef rql_status rql_see_kernel(void *state, const struct rql_kernel_use *use, struct rql_error *err);
+
+/* A join of two sides that methods of READS_PAIR are asked about before there is a request, for an order of joins. */
+struct rql_pair_size {
+	double rows[2], row_bytes[2]; /* of each side */
+	double out_rows, out_bytes;   /* and what comes out; bytes of a row */
+};
 
 struct rql_prepared; /* a request bound to its structure by one method: everything that does not depend on the run */
 
@@ -72,6 +83,8 @@ struct rql_method {
 	rql_status (*prepare)(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
 	                      struct rql_error *err);
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
+	/* What `price` says of such a join alone, without its sides. NULL: not of READS_PAIR. */
+	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
 	/* GPUs: shows every kernel that was made for the request, and those of its own that are not, which a run may have to
 	 * wait for until the driver has compiled them. The words live until `see` returns. NULL: it makes none. */
 	rql_status (*kernels)(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err);

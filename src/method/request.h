@@ -102,7 +102,7 @@ struct rql_conjunct {
 /* ---- indexes ---- */
 /* What CREATE INDEX asks for: columns whose values are worth to be looked up, and how. A hint: whoever looks up keeps what
  * that needs by the segments of the snapshot, so it says nothing about what is there. */
-enum rql_index_form { RQL_INDEX_SORTED, RQL_INDEX_HASH, RQL_INDEX_SIEVE };
+enum rql_index_form { RQL_INDEX_SORTED, RQL_INDEX_HASH, RQL_INDEX_SIEVE, RQL_INDEX_RX, RQL_INDEX_CGRX };
 /* Bit vectors of a column: how many at most, and as digits of how many components (method/sieve). */
 #define RQL_SIEVE_VECTORS_MOST 1022u
 struct rql_sieve_form {

@@ -12,6 +12,28 @@ static bool is_forced(const struct rql_planning *p)
 	return s->force || s->unit_forced || s->only;
 }
 
+void rql_await_devices(struct rql_planning *p, bool wait)
+{
+	const struct rql_plan_context *ctx = p->ctx;
+	if (wait || is_forced(p) || !ctx->devices_open) {
+		rql_devices_find(ctx->devices);
+		return;
+	}
+	if (p->awaits_devices || ctx->devices_open(ctx->load_state, NULL))
+		return;
+	if (!p->plan->awaited && !(p->plan->awaited = rql_awaited_new()))
+		return; /* memory is short: the plan stays as it is */
+	p->awaits_devices = true;
+	(void)ctx->devices_open(ctx->load_state, p->plan->awaited);
+}
+
+bool rql_await_device(const struct rql_planning *p, struct rql_device *device, bool wait)
+{
+	const struct rql_plan_context *ctx = p->ctx;
+	return device->kind == RQL_DEVICE_CPU || !ctx->device_ready ||
+	       ctx->device_ready(ctx->load_state, device, wait || is_forced(p));
+}
+
 struct looking {
 	struct rql_device *device;
 	struct rql_awaited *later; /* NULL: looks only */

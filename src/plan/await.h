@@ -7,6 +7,13 @@
 
 #include "plan/leaf.h"
 
+/* GPUs that are not open: without a wish for one they are opened in the background, and the plan is made again once they
+ * are there (rql_plan.awaited). wait: they are listed when this returns, as for a session that names unit, device or
+ * method. */
+void rql_await_devices(struct rql_planning *p, bool wait);
+/* May a plan be made for the device now? The CPU always. wait: it is measured then. */
+bool rql_await_device(const struct rql_planning *p, struct rql_device *device, bool wait);
+
 /* Fills in cost->compile_ns of what is prepared for the device: the profile's figure for each kernel that is not ready.
  * False: some kernel can never be had; *reason (in the plan's arena) says why. */
 bool rql_await_price(const struct rql_planning *p, const struct rql_method *method,

@@ -1,4 +1,5 @@
 /* EXPLAIN: what answers, its operators, what else was considered, and what a run measured. */
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 #include "method/request.h"
@@ -280,6 +281,23 @@ static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, 
 		put_operator(out, op->inputs[i], profile, depth + 1);
 }
 
+/* "  join: by RayQL's operators 1.200 ms *, by the host over RayQL's rows 3.400 ms" */
+static void put_ways(struct rql_strbuf *out, const struct rql_memo_ways *ways)
+{
+	static const char *const names[] = {"by a method", "by RayQL's operators", "by the host over RayQL's rows"};
+	const char *comma = "";
+	rql_strbuf_printf(out, "  %s: ", node_name(ways->rel));
+	for (uint32_t w = 0; w < sizeof names / sizeof *names; w++) {
+		if (ways->ns[w] > DBL_MAX)
+			continue;
+		rql_strbuf_printf(out, "%s%s ", comma, names[w]);
+		put_ms(out, ways->ns[w]);
+		rql_strbuf_put(out, w == ways->taken ? " *" : "");
+		comma = ", ";
+	}
+	rql_strbuf_putc(out, '\n');
+}
+
 void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *stats,
                       const struct rql_run_profile *profile, struct rql_strbuf *out)
 {
@@ -310,6 +328,10 @@ void rql_plan_explain(const struct rql_plan *plan, const struct rql_run_stats *s
 			rql_strbuf_putc(out, '\n');
 		}
 	}
+	if (plan->kind == RQL_PLAN_METHOD && n->way_count)
+		rql_strbuf_put(out, "covers:\n");
+	for (uint32_t i = 0; plan->kind == RQL_PLAN_METHOD && i < n->way_count; i++)
+		put_ways(out, &n->ways[i]);
 	if (stats)
 		put_measured(out, plan, stats, profile);
 	if (stats && (stats->device_ns > 0 || stats->rays))

@@ -1,7 +1,9 @@
 /* A block as joins of columns on a GPU. No side needs a key that comes once, and nothing is read while planning:
  *
- *   join_shape.c   relations (tables and sides of the block, each the rows of one columns structure), and the steps that
- *                  join them, one after the other, to what there is so far
+ *   join_shape.c   relations (tables and sides of the block, each the rows of one columns structure), and the edges that
+ *                  may join them
+ *   join_steps.c   the steps that join them, one after the other, to what there is so far, in the order that costs least
+ *                  (join_order.h); what is tested and read above
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
@@ -28,8 +30,12 @@ struct rql_join_relation {
 	struct rql_columns_source source;  /* groups, on the device at hand: owned, until what reads them is prepared */
 	struct rql_cost cost;              /* of that */
 	const char *table;
+	uint32_t needs; /* side: a bit for each relation that its conditions read, which is joined before */
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */
 	struct rql_expr_list conjuncts;
+	/* join_steps.c: rows that pass its conjuncts, and the sample that says so; NULL: none was taken. */
+	double rows;
+	struct rql_sample *sample;
 	/* What it gives: first the block's columns that are read above, then one or more for each key. */
 	struct rql_expr_list columns; /* as the block calls them */
 	struct rql_expr_list outputs;
@@ -41,6 +47,27 @@ struct rql_join_relation {
 
 #define RQL_JOIN_MARK UINT32_MAX /* a column of a relation in the chain: its mark */
 
+struct rql_join_key {
+	struct rql_expr *outer, *inner; /* over the two relations' own columns */
+	bool null_safe;
+	uint32_t outer_output, inner_output; /* in their relations' outputs */
+};
+/* Beyond the keys: two rows are a match only where outer <test> inner. */
+struct rql_join_test_of {
+	enum rql_pair_test test;
+	uint32_t relation;              /* of `outer`: one that is joined before, not always the owner */
+	struct rql_expr *outer, *inner; /* as a key's; inner NULL: outer is a BOOLEAN, which must be TRUE */
+	uint32_t outer_output, inner_output;
+	uint32_t outer_column, inner_column; /* in their relations' forms */
+};
+/* What two relations may be joined by: columns that equalities make equal, or what a side is joined by to its owner. */
+struct rql_join_edge {
+	uint32_t a, b; /* relations: of `outer` and of `inner` keys; b: the side, where one of them is one */
+	uint32_t key_count;
+	struct rql_join_key keys[RQL_JOIN_KEYS];
+	uint32_t condition_count; /* of a side */
+	struct rql_join_test_of conditions[RQL_PAIR_CONDITIONS];
+};
 /* A relation joined to what there is. */
 struct rql_join_step {
 	uint32_t relation;
@@ -49,19 +76,9 @@ struct rql_join_step {
 	bool mark;   /* LEFT: of the relation there is one column, RQL_JOIN_MARK: whether it has the row's key, three-valued */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
-	struct rql_join_key {
-		struct rql_expr *outer, *inner; /* over the owner's, and the relation's own columns */
-		bool null_safe;
-		uint32_t outer_output, inner_output; /* in their relations' outputs */
-	} keys[RQL_JOIN_KEYS];
+	struct rql_join_key keys[RQL_JOIN_KEYS]; /* outer: the owner's */
 	uint32_t condition_count;
-	struct rql_join_test_of { /* two rows are a match only where outer <test> inner */
-		enum rql_pair_test test;
-		uint32_t relation;              /* of `outer`: one before, not always the owner */
-		struct rql_expr *outer, *inner; /* as a key's; inner NULL: outer is a BOOLEAN, which must be TRUE */
-		uint32_t outer_output, inner_output;
-		uint32_t outer_column, inner_column; /* in their relations' forms */
-	} conditions[RQL_PAIR_CONDITIONS];
+	struct rql_join_test_of conditions[RQL_PAIR_CONDITIONS];
 	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
 	double distinct;                     /* values of the key, on the side that has more */
 };
@@ -69,9 +86,13 @@ struct rql_join_step {
 struct rql_join_graph {
 	struct rql_planning *p;
 	const struct rql_block *block; /* as the planner has it, or a copy: conditions of outer joins are said by sides only */
-	uint32_t relation_count, step_count, first; /* first: the relation that the steps begin with */
+	uint32_t relation_count, edge_count, step_count;
+	uint32_t largest; /* the relation of inner joins with the most rows */
+	uint32_t first;   /* the one that the steps begin with */
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
+	struct rql_join_edge *edges;
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
+	const char *order; /* for EXPLAIN: of the steps, and what other orders would take; NULL: there is one only */
 	bool is_below;          /* its groups are a relation of another graph */
 	const struct rql_rows_block *rows; /* the block's rows are wanted, not groups; NULL: groups and aggregates */
 	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
@@ -79,12 +100,12 @@ struct rql_join_graph {
 	struct rql_error *err;
 };
 
-/* The structure that the graph's first relation reads, or that its groups are made of. */
+/* The structure that the graph's largest relation reads, or that its groups are made of. */
 static inline struct rql_structure *rql_join_base(const struct rql_join_graph *g)
 {
-	while (g->relation_count && g->relations[g->first].groups)
-		g = g->relations[g->first].groups;
-	return g->relation_count ? g->relations[g->first].structure : NULL;
+	while (g->relation_count && g->relations[g->largest].groups)
+		g = g->relations[g->largest].groups;
+	return g->relation_count ? g->relations[g->largest].structure : NULL;
 }
 /* Rows of a relation, or most of its groups. */
 static inline uint64_t rql_join_rows(const struct rql_join_relation *r)
@@ -94,6 +115,16 @@ static inline uint64_t rql_join_rows(const struct rql_join_relation *r)
 
 /* RQL_ERROR_UNSUPPORTED with the reason when the block is no such chain. */
 rql_status rql_join_shape(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* The relation of the block's table or side; RQL_NONE: there is none. */
+uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number);
+/* The relation of a table that alone an expression of the block reads; RQL_NONE: there is none. */
+uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr *e);
+/* An expression over the relation's columns in the block, or (keys of sides) over REFs, over its table's. NULL: out of
+ * memory. */
+struct rql_expr *rql_join_over_own(struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e);
+/* The steps, what is above them and which columns are read there, for a device. Groups are there. RQL_ERROR_UNSUPPORTED where
+ * no edge leads on. */
+rql_status rql_join_steps(struct rql_join_graph *g, struct rql_device *device) RQL_MUST_CHECK;
 /* Can the program raise an error in some row, whatever else is tested? The host sees other rows than a join's. */
 static inline bool rql_join_can_fail(const struct rql_request *request, const struct rql_source *source)
 {

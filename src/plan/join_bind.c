@@ -138,15 +138,6 @@ struct key_side {
 	struct rql_group_key part;
 };
 
-static uint32_t count_distinct(const struct key_side *s)
-{
-	const struct rql_store_column *c = &s->column.of;
-	rql_int128 rows = s->r->structure->snapshot->rows;
-	rql_int128 values = c->kind == RQL_STORE_CODED ? c->dimension->count : c->greatest - c->least + 1;
-	values = values < rows ? values : rows;
-	return values < 1 ? 1 : values > UINT32_MAX ? UINT32_MAX : (uint32_t)values;
-}
-
 /* Codes of `from` as codes of `to`; what is not there becomes `to`'s count. */
 static uint32_t *codes_in(struct rql_arena *arena, const struct rql_dimension *from, const struct rql_dimension *to)
 {
@@ -229,7 +220,6 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	struct rql_group_key *parts[2];
 	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
 	uint32_t *columns[] = {&step->outer_column, &step->inner_column}, n = step->key_count;
-	double distinct[2] = {1, 1};
 	bool nullable = g->relations[step->owner].side; /* of which some rows have no match */
 	rql_int128 numbers = 1;
 	for (uint32_t s = 0; s < 2; s++) {
@@ -242,13 +232,9 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 			nullable |= sides[s][k].column.nullable;
 			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
 				return refuse(g, "a key can raise an error in some row");
-			distinct[s] *= count_distinct(&sides[s][k]);
 		}
-		double rows = (double)of[s]->structure->snapshot->rows;
-		distinct[s] = distinct[s] < rows ? distinct[s] : rows;
 	}
 	step->not_in = step->not_in && nullable;
-	step->distinct = distinct[0] > distinct[1] ? distinct[0] : distinct[1];
 	for (uint32_t k = 0; k < n; k++) {
 		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
 		if (a->kind != b->kind || a->kind == RQL_STORE_REAL || !rql_type_equal(a->type, b->type))

@@ -10,13 +10,15 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 	                                    [RQL_LOOKUP_LEFT] = "left join with",
 	                                    [RQL_LOOKUP_SEMI] = "semi join with",
 	                                    [RQL_LOOKUP_ANTI] = "anti join with"};
-	const struct rql_join_relation *first = &g->relations[g->first];
+	const struct rql_join_relation *first = &g->relations[g->largest];
 	if (first->groups) {
 		put_joins(text, first->groups);
 		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s, which stay on the device\n",
 		                  first->groups->block->group_count, first->groups->block->group_count == 1 ? "" : "s",
 		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s");
 	}
+	if (g->order)
+		rql_strbuf_put(text, g->order);
 	for (uint32_t s = 0; s < g->step_count; s++) {
 		const struct rql_join_step *step = &g->steps[s];
 		const struct rql_join_relation *r = &g->relations[step->relation];
@@ -52,12 +54,12 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 			inner += (double)all;
 		else
 			rows[r] = all;
-		selected += r == g->first ? 0 : (double)all;
+		selected += r == g->largest ? 0 : (double)all;
 	}
-	const struct rql_structure *s = g->relations[g->first].structure;
-	const uint64_t rows_first = rows[g->first];
+	const struct rql_structure *s = g->relations[g->largest].structure;
+	const uint64_t rows_largest = rows[g->largest];
 	const struct rql_host_work work = {.block = g->block,
-	                                   .fact = g->first,
+	                                   .fact = g->largest,
 	                                   .rows = rows,
 	                                   .inner_rows = inner,
 	                                   .selected = selected,
@@ -67,5 +69,5 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 	                                   .column_ids = s->column_ids};
 	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
 	const double given = g->rows ? rql_join_rows_host_values(g->rows, cost) : 0;
-	return below + (rql_host_work_values(&work) + given) * rql_host_idle_factor(threads, rows_first);
+	return below + (rql_host_work_values(&work) + given) * rql_host_idle_factor(threads, rows_largest);
 }

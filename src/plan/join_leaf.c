@@ -3,12 +3,12 @@
 
 #include "plan/await.h"
 #include "plan/join.h"
+#include "plan/join_order.h"
 
 /* Rows that a join may give, for each that is expected: what is found beyond is the host's. */
 #define ROWS_PER_EXPECTED 64.0
 #define ROWS_LEAST ((uint64_t)1 << 22)
 #define ROWS_MOST UINT64_C(0xf0000000)
-#define ANTI_SHARE 0.5 /* of rows without a match, a guess */
 
 /* What there is so far: rows of several relations, by one method. */
 struct chain {
@@ -90,6 +90,7 @@ static rql_status open_relation(struct building *b, uint32_t relation, struct ch
 	request.gives = out->source.form;
 	request.output_count = r->form_count;
 	request.limit = UINT64_MAX;
+	request.sample = r->sample;
 	request.from = r->source;
 	RQL_TRY(prepare(b, &request, &out->source.method, &out->source.prepared));
 	r->source.prepared = NULL; /* what was prepared has it now */
@@ -124,25 +125,6 @@ static bool is_wanted(const struct building *b, const struct chained *c)
 	for (uint32_t s = b->next + 1; s < b->g->step_count && !wanted; s++)
 		wanted = is_read_by(&b->g->steps[s], c);
 	return wanted || c->column == RQL_JOIN_MARK;
-}
-
-/* Rows that the step gives: keys are taken to be spread evenly over the values that there are. */
-static double expected_rows(const struct rql_join_step *step, const struct chain *outer, const struct chain *inner)
-{
-	const double a = outer->source.rows, b = inner->source.rows, pairs = a * b / step->distinct;
-	const double share = b < step->distinct ? b / step->distinct : 1;
-	if (step->mark)
-		return a;
-	switch (step->kind) {
-	case RQL_LOOKUP_INNER:
-		return pairs;
-	case RQL_LOOKUP_LEFT:
-		return pairs > a ? pairs : a;
-	case RQL_LOOKUP_SEMI:
-		return a * share;
-	default:
-		return a * (1 - ANTI_SHARE * share);
-	}
 }
 
 static uint64_t most_rows(const struct rql_join_step *step, const struct chain *outer, double expected)
@@ -215,7 +197,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	struct rql_join_graph *g = b->g;
 	const uint32_t outer_key = find_column(outer, step->owner, step->outer_column);
 	const uint32_t inner_key = find_column(inner, step->relation, step->inner_column);
-	const double expected = expected_rows(step, outer, inner);
+	const double expected =
+		step->mark ? outer->source.rows
+		           : rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
 	const bool swap = step->kind == RQL_LOOKUP_INNER && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};
@@ -334,7 +318,7 @@ static rql_status over_chain(struct rql_join_graph *g, const struct chain *chain
 		return out_of_memory(g);
 	for (uint32_t c = 0; c < chain->column_count; c++)
 		ids[c] = c;
-	*table = (struct rql_table_ref){.table = g->relations[g->first].table};
+	*table = (struct rql_table_ref){.table = g->relations[g->largest].table};
 	*block = g->above;
 	block->table_count = 1;
 	block->tables = table;
@@ -452,6 +436,7 @@ static rql_status bind_all(struct rql_join_graph *g, struct rql_device *device, 
 	*from = (struct rql_columns_source){0};
 	for (uint32_t r = 0; r < g->relation_count; r++)
 		RQL_TRY(g->relations[r].groups ? open_groups(&g->relations[r], device) : RQL_OK);
+	RQL_TRY(rql_join_steps(g, device));
 	if (!g->step_count) {
 		*from = g->relations[0].source;
 		g->relations[0].source = (struct rql_columns_source){0};
@@ -592,10 +577,8 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
 		struct rql_device *device = &devices->device[d];
 		struct rql_leaf here = {0};
-		if (device->kind == RQL_DEVICE_CPU || refused(g, device))
+		if (device->kind == RQL_DEVICE_CPU || refused(g, device) || !rql_await_device(g->p, device, false))
 			continue;
-		if (g->p->ctx->device_ready)
-			g->p->ctx->device_ready(g->p->ctx->load_state, device);
 		rql_status status = try_device(g, device, &here);
 		if (status != RQL_OK) {
 			if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
@@ -633,13 +616,13 @@ static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
 }
 
 /* May a GPU's compute unit be used at all, as the session has it? */
-static bool may_compute(const struct rql_planning *p)
+static bool may_compute(struct rql_planning *p)
 {
 	const struct rql_settings *settings = p->ctx->settings;
 	if (settings->unit_forced ? settings->unit != RQL_UNIT_COMPUTE : settings->only && settings->only->kind == RQL_DEVICE_CPU)
 		return false;
 	if (!settings->only)
-		rql_devices_find(p->ctx->devices);
+		rql_await_devices(p, false);
 	bool some = false;
 	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
 		some = p->ctx->devices->device[d].kind != RQL_DEVICE_CPU &&

@@ -1,5 +1,5 @@
-/* Relations of a block, and the order in which they are joined: the largest is where it begins, then the smallest that an
- * equality leads to, so that what is joined stays small; outer, semi and anti joins at last. */
+/* Relations of a block, and the edges between them: equalities of columns, also those that others imply, and the keys of
+ * outer, semi and anti joins. */
 #include <string.h>
 
 #include "plan/join.h"
@@ -16,7 +16,7 @@ static rql_status refuse(struct rql_join_graph *g, const char *why, const char *
 
 /* ---- relations ---- */
 
-static uint32_t relation_of(const struct rql_join_graph *g, uint32_t number)
+uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number)
 {
 	for (uint32_t r = 0; r < g->relation_count; r++)
 		if (g->relations[r].number == number)
@@ -123,80 +123,37 @@ static struct rql_expr *to_own(struct rql_arena *arena, const struct rql_expr *e
 	return own;
 }
 
-/* An expression over the relation's columns in the block, or (keys of sides) over REFs, over its table's. */
-static struct rql_expr *over_own(struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e)
+struct rql_expr *rql_join_over_own(struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e)
 {
 	return rql_expr_transform(g->p->arena, e, to_own, (void *)(uintptr_t)r);
 }
 
-/* ---- steps ---- */
+/* ---- edges ---- */
 
-struct edge { /* an equality of columns of two tables */
-	const struct rql_expr *e;
-	bool used; /* in a key: no condition any more */
-};
-
-struct shaping {
-	struct rql_join_graph *g;
-	uint32_t edge_count;
-	struct edge *edges;
-	bool joined[RQL_JOIN_RELATIONS];
-};
-
-/* The end of an edge that is of this relation; NULL: neither, or both. */
-static const struct rql_expr *end_of(const struct rql_join_graph *g, const struct edge *edge, uint32_t relation)
+static struct rql_join_edge *add_edge(struct rql_join_graph *g, uint32_t a, uint32_t b)
 {
-	const uint32_t number = g->relations[relation].number;
-	const struct rql_expr *a = edge->e->children[0], *b = edge->e->children[1];
-	return (a->table == number) == (b->table == number) ? NULL : a->table == number ? a : b;
-}
-static const struct rql_expr *other_end(const struct edge *edge, const struct rql_expr *end)
-{
-	return edge->e->children[edge->e->children[0] == end];
+	struct rql_join_edge *edge = &g->edges[g->edge_count++];
+	*edge = (struct rql_join_edge){.a = a, .b = b};
+	return edge;
 }
 
-/* The joined relation that most of its edges lead to; RQL_NONE: no edge does. */
-static uint32_t owner_for(const struct shaping *s, uint32_t relation)
-{
-	uint32_t best = RQL_NONE, most = 0;
-	for (uint32_t r = 0; r < s->g->relation_count; r++) {
-		uint32_t count = 0;
-		for (uint32_t i = 0; i < s->edge_count && s->joined[r]; i++) {
-			const struct rql_expr *end = end_of(s->g, &s->edges[i], relation);
-			count += end && other_end(&s->edges[i], end)->table == s->g->relations[r].number;
-		}
-		if (count > most) {
-			best = r;
-			most = count;
-		}
-	}
-	return best;
-}
-
-static rql_status add_key(struct rql_join_graph *g, struct rql_join_step *step, const struct rql_expr *outer,
+static rql_status add_key(struct rql_join_graph *g, struct rql_join_edge *edge, const struct rql_expr *outer,
                           const struct rql_expr *inner, bool null_safe)
 {
-	struct rql_join_key *key = &step->keys[step->key_count++];
-	*key = (struct rql_join_key){.outer = over_own(g, &g->relations[step->owner], outer),
-	                             .inner = over_own(g, &g->relations[step->relation], inner),
+	struct rql_join_key *key = &edge->keys[edge->key_count++];
+	*key = (struct rql_join_key){.outer = rql_join_over_own(g, &g->relations[edge->a], outer),
+	                             .inner = rql_join_over_own(g, &g->relations[edge->b], inner),
 	                             .null_safe = null_safe};
 	return key->outer && key->inner ? RQL_OK : out_of_memory(g);
 }
 
-static rql_status join_table(struct shaping *s, uint32_t relation)
+/* NULL: there is none yet. */
+static struct rql_join_edge *find_edge(const struct rql_join_graph *g, uint32_t a, uint32_t b)
 {
-	struct rql_join_graph *g = s->g;
-	struct rql_join_step *step = &g->steps[g->step_count++];
-	*step = (struct rql_join_step){.relation = relation, .kind = RQL_LOOKUP_INNER, .owner = owner_for(s, relation)};
-	for (uint32_t i = 0; i < s->edge_count && step->key_count < RQL_JOIN_KEYS; i++) {
-		const struct rql_expr *end = end_of(g, &s->edges[i], relation);
-		if (!end || other_end(&s->edges[i], end)->table != g->relations[step->owner].number)
-			continue;
-		s->edges[i].used = true;
-		RQL_TRY(add_key(g, step, other_end(&s->edges[i], end), end, false));
-	}
-	s->joined[relation] = true;
-	return RQL_OK;
+	for (uint32_t i = 0; i < g->edge_count; i++)
+		if ((g->edges[i].a == a && g->edges[i].b == b) || (g->edges[i].a == b && g->edges[i].b == a))
+			return &g->edges[i];
+	return NULL;
 }
 
 /* May it be computed before the rows are joined? Of an outer join's side there are then no rows of NULLs yet, whose columns
@@ -223,13 +180,12 @@ static bool find_test(const char *name, bool flip, enum rql_pair_test *out)
 }
 
 /* A condition of a side: a comparison of a value of it with one of a relation before, or a condition over one of those. */
-static rql_status add_condition(struct shaping *s, struct rql_join_step *step, const struct rql_expr *e)
+static rql_status add_condition(struct rql_join_graph *g, struct rql_join_edge *edge, const struct rql_expr *e)
 {
-	struct rql_join_graph *g = s->g;
-	const struct rql_join_relation *own = &g->relations[step->relation];
-	struct rql_join_test_of *c = &step->conditions[step->condition_count];
+	struct rql_join_relation *own = &g->relations[edge->b];
+	struct rql_join_test_of *c = &edge->conditions[edge->condition_count];
 	const struct rql_expr *outer = e, *inner = NULL;
-	if (step->condition_count == RQL_PAIR_CONDITIONS)
+	if (edge->condition_count == RQL_PAIR_CONDITIONS)
 		return refuse(g, "an outer, semi or anti join has more than 4 conditions beyond its keys", "");
 	if (reader_of(e) == READS_SEVERAL) {
 		if (e->kind != RQL_EXPR_COMPARE)
@@ -240,139 +196,115 @@ static rql_status add_condition(struct shaping *s, struct rql_join_step *step, c
 		if (reader_of(inner) != own->number || !find_test(e->name, flip, &c->test))
 			return refuse(g, "a condition beyond the keys is no comparison of a column of each side", "");
 	}
-	c->relation = relation_of(g, reader_of(outer));
-	if (c->relation == RQL_NONE || !s->joined[c->relation] || !is_there_before(g, c->relation, outer))
+	c->relation = rql_join_relation_of(g, reader_of(outer));
+	if (c->relation == RQL_NONE || c->relation >= edge->b || !is_there_before(g, c->relation, outer))
 		return refuse(g, "a condition beyond the keys reads several tables, or what an outer join gives", "");
-	c->outer = over_own(g, &g->relations[c->relation], outer);
-	c->inner = inner ? over_own(g, own, inner) : NULL;
-	step->condition_count++;
+	own->needs |= 1u << c->relation;
+	c->outer = rql_join_over_own(g, &g->relations[c->relation], outer);
+	c->inner = inner ? rql_join_over_own(g, own, inner) : NULL;
+	edge->condition_count++;
 	return c->outer && (!inner || c->inner) ? RQL_OK : out_of_memory(g);
 }
 
-static rql_status join_side(struct shaping *s, uint32_t relation)
+/* An equality of columns of two tables. More than a key may have are tested above. */
+static rql_status add_equality(struct rql_join_graph *g, const struct rql_expr *x, const struct rql_expr *y)
 {
-	static const enum rql_lookup_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_LOOKUP_LEFT,
-	                                             [RQL_SIDE_SEMI] = RQL_LOOKUP_SEMI,
-	                                             [RQL_SIDE_ANTI] = RQL_LOOKUP_ANTI,
-	                                             [RQL_SIDE_MARK] = RQL_LOOKUP_LEFT};
-	struct rql_join_graph *g = s->g;
+	const uint32_t a = rql_join_relation_of(g, x->table), b = rql_join_relation_of(g, y->table);
+	struct rql_join_edge *edge = find_edge(g, a, b);
+	if (!edge)
+		edge = add_edge(g, a, b);
+	if (edge->key_count == RQL_JOIN_KEYS)
+		return RQL_OK;
+	return edge->a == a ? add_key(g, edge, x, y, false) : add_key(g, edge, y, x, false);
+}
+
+static rql_status add_side_edge(struct rql_join_graph *g, uint32_t relation)
+{
 	const struct rql_block_side *side = g->relations[relation].side;
-	struct rql_join_step *step = &g->steps[g->step_count++];
-	*step = (struct rql_join_step){.relation = relation,
-	                               .kind = kinds[side->kind],
-	                               .not_in = side->not_in,
-	                               .mark = side->kind == RQL_SIDE_MARK};
+	struct rql_join_edge *edge = NULL;
 	for (uint32_t k = 0; k < side->key_count; k++) {
-		uint32_t owner = relation_of(g, reader_of(side->keys[k].outer));
-		if (owner == RQL_NONE || !s->joined[owner] || (k && owner != step->owner))
+		uint32_t owner = rql_join_relation_of(g, reader_of(side->keys[k].outer));
+		if (owner == RQL_NONE || owner >= relation || (edge && owner != edge->a))
 			return refuse(g, "an outer, semi or anti join by columns of several tables", "");
 		/* 0 has no match. */
 		if (g->relations[owner].side &&
 		    (side->keys[k].null_safe || !is_there_before(g, owner, side->keys[k].outer)))
 			return refuse(g, "a join by an outer join's columns of which NULL may have a match", "");
-		step->owner = owner;
-		RQL_TRY(add_key(g, step, side->keys[k].outer, side->keys[k].inner, side->keys[k].null_safe));
+		edge = edge ? edge : add_edge(g, owner, relation);
+		RQL_TRY(add_key(g, edge, side->keys[k].outer, side->keys[k].inner, side->keys[k].null_safe));
 	}
-	for (uint32_t k = 0; k < side->condition_count; k++)
-		RQL_TRY(add_condition(s, step, side->conditions[k]));
-	s->joined[relation] = true;
+	for (uint32_t k = 0; edge && k < side->condition_count; k++)
+		RQL_TRY(add_condition(g, edge, side->conditions[k]));
+	return edge ? RQL_OK : refuse(g, "an outer, semi or anti join without a key", "");
+}
+
+/* Columns that equalities make equal, and the first of them; there are few. */
+struct equal_column {
+	const struct rql_expr *column;
+	uint32_t of;
+};
+
+static uint32_t class_of(struct equal_column *list, uint32_t *count, const struct rql_expr *column)
+{
+	uint32_t at = 0;
+	while (at < *count && !rql_expr_equal(list[at].column, column))
+		at++;
+	if (at == *count)
+		list[(*count)++] = (struct equal_column){column, at};
+	return list[at].of;
+}
+
+/* Tables that no equality joins, but several do together. */
+static rql_status add_implied(struct rql_join_graph *g, const struct equal_column *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = i + 1; k < count; k++)
+			if (list[i].of == list[k].of && list[i].column->table != list[k].column->table &&
+			    !find_edge(g, rql_join_relation_of(g, list[i].column->table), rql_join_relation_of(g, list[k].column->table)))
+				RQL_TRY(add_equality(g, list[i].column, list[k].column));
 	return RQL_OK;
 }
 
-static uint64_t rows_of(const struct rql_join_graph *g, uint32_t relation)
+static rql_status add_edges(struct rql_join_graph *g)
 {
-	return rql_join_rows(&g->relations[relation]);
-}
-
-static rql_status order_tables(struct shaping *s)
-{
-	struct rql_join_graph *g = s->g;
-	for (uint32_t r = 1; r < g->block->table_count; r++)
-		if (rows_of(g, r) > rows_of(g, g->first))
-			g->first = r;
-	s->joined[g->first] = true;
-	for (uint32_t n = 1; n < g->block->table_count; n++) {
-		uint32_t next = RQL_NONE;
-		for (uint32_t r = 0; r < g->block->table_count; r++)
-			if (!s->joined[r] && owner_for(s, r) != RQL_NONE && (next == RQL_NONE || rows_of(g, r) < rows_of(g, next)))
-				next = r;
-		if (next == RQL_NONE)
-			return refuse(g, "no equality leads to all tables", "");
-		RQL_TRY(join_table(s, next));
-	}
-	return RQL_OK;
-}
-
-/* ---- conditions ---- */
-
-static rql_status sort_conditions(struct shaping *s)
-{
-	struct rql_join_graph *g = s->g;
-	s->edges = RQL_NEW_ARRAY(g->p->arena, struct edge, g->block->conjunct_count);
-	if (!s->edges)
+	const uint32_t most = g->relation_count * g->relation_count / 2 + 1;
+	struct equal_column *list = RQL_NEW_ARRAY(g->p->arena, struct equal_column, 2 * g->block->conjunct_count + 1u);
+	uint32_t count = 0;
+	g->edges = RQL_NEW_ARRAY(g->p->arena, struct rql_join_edge, most);
+	if (!g->edges || !list)
 		return out_of_memory(g);
 	for (uint32_t i = 0; i < g->block->conjunct_count; i++) {
 		const struct rql_expr *e = g->block->conjuncts[i];
-		uint32_t r = relation_of(g, reader_of(e));
-		if (rql_expr_is_equijoin(e) && e->children[0]->table != e->children[1]->table) {
-			s->edges[s->edge_count++].e = e;
-		} else if (r != RQL_NONE && !g->relations[r].side) {
-			struct rql_expr *own = over_own(g, &g->relations[r], e);
-			if (!own || !rql_expr_list_add(g->p->arena, &g->relations[r].conjuncts, own))
-				return out_of_memory(g);
-		}
+		if (!rql_expr_is_equijoin(e) || e->children[0]->table == e->children[1]->table)
+			continue;
+		RQL_TRY(add_equality(g, e->children[0], e->children[1]));
+		const uint32_t to = class_of(list, &count, e->children[0]), from = class_of(list, &count, e->children[1]);
+		for (uint32_t k = 0; k < count; k++)
+			list[k].of = list[k].of == from ? to : list[k].of;
 	}
+	RQL_TRY(add_implied(g, list, count));
+	for (uint32_t r = g->block->table_count; r < g->relation_count; r++)
+		RQL_TRY(add_side_edge(g, r));
 	return RQL_OK;
 }
 
-/* What no key and no relation says. */
-static rql_status leave_rest(struct shaping *s)
+/* ---- conditions of one relation ---- */
+
+uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr *e)
 {
-	struct rql_join_graph *g = s->g;
-	struct rql_expr_list rest = {0};
+	const uint32_t r = rql_join_relation_of(g, reader_of(e));
+	return r == RQL_NONE || g->relations[r].side ? RQL_NONE : r;
+}
+
+static rql_status sort_conditions(struct rql_join_graph *g)
+{
 	for (uint32_t i = 0; i < g->block->conjunct_count; i++) {
-		struct rql_expr *e = g->block->conjuncts[i];
-		uint32_t r = relation_of(g, reader_of(e));
-		bool said = r != RQL_NONE && !g->relations[r].side;
-		for (uint32_t k = 0; k < s->edge_count; k++)
-			said |= s->edges[k].e == e && s->edges[k].used;
-		if (!said && !rql_expr_list_add(g->p->arena, &rest, e))
+		const uint32_t r = rql_join_table_of(g, g->block->conjuncts[i]);
+		struct rql_expr *own = r == RQL_NONE ? NULL : rql_join_over_own(g, &g->relations[r], g->block->conjuncts[i]);
+		if (r != RQL_NONE && (!own || !rql_expr_list_add(g->p->arena, &g->relations[r].conjuncts, own)))
 			return out_of_memory(g);
 	}
-	g->above.conjunct_count = rest.count;
-	g->above.conjuncts = rest.items;
 	return RQL_OK;
-}
-
-/* ---- what is read above ---- */
-
-static bool note_column(const struct rql_expr *leaf, void *state)
-{
-	struct rql_join_graph *g = state;
-	uint32_t at = relation_of(g, leaf->table);
-	struct rql_join_relation *r = at == RQL_NONE ? NULL : &g->relations[at];
-	if (!r || leaf->kind != RQL_EXPR_COLUMN)
-		return false;
-	if (r->side && r->side->kind == RQL_SIDE_MARK)
-		return true;
-	for (uint32_t i = 0; i < r->columns.count; i++)
-		if (r->columns.items[i]->index == leaf->index)
-			return true;
-	struct rql_expr *own = over_own(g, r, leaf);
-	return own && rql_expr_list_add(g->p->arena, &r->columns, (struct rql_expr *)(uintptr_t)leaf) &&
-	       rql_expr_list_add(g->p->arena, &r->outputs, own);
-}
-
-static bool collect_columns(struct rql_join_graph *g)
-{
-	bool ok = true;
-	for (uint32_t i = 0; i < g->above.conjunct_count; i++)
-		ok = ok && rql_expr_leaves(g->above.conjuncts[i], note_column, g);
-	for (uint32_t i = 0; i < g->above.group_count; i++)
-		ok = ok && rql_expr_leaves(g->above.groups[i], note_column, g);
-	for (uint32_t i = 0; i < g->above.agg_count; i++)
-		ok = ok && rql_expr_leaves(g->above.aggs[i], note_column, g);
-	return ok;
 }
 
 /* ---- conditions of outer joins ---- */
@@ -444,7 +376,6 @@ static rql_status untest_block(struct rql_join_graph *g)
 
 rql_status rql_join_shape(struct rql_join_graph *g)
 {
-	struct shaping s = {.g = g};
 	RQL_TRY(untest_block(g));
 	const struct rql_block *block = g->block;
 	for (uint32_t t = 0; t < block->table_count; t++)
@@ -453,14 +384,9 @@ rql_status rql_join_shape(struct rql_join_graph *g)
 		RQL_TRY(add_side(g, i));
 	if (g->relation_count < 2 && !g->is_below && !g->relations[0].groups)
 		return refuse(g, "there is nothing to join", "");
-	g->above = (struct rql_block){.group_count = block->group_count,
-	                              .groups = block->groups,
-	                              .agg_count = block->agg_count,
-	                              .aggs = block->aggs};
-	RQL_TRY(sort_conditions(&s));
-	RQL_TRY(order_tables(&s));
-	for (uint32_t r = block->table_count; r < g->relation_count; r++)
-		RQL_TRY(join_side(&s, r));
-	RQL_TRY(leave_rest(&s));
-	return collect_columns(g) ? RQL_OK : refuse(g, "an expression reads what is no column", "");
+	for (uint32_t r = 1; r < block->table_count; r++)
+		if (rql_join_rows(&g->relations[r]) > rql_join_rows(&g->relations[g->largest]))
+			g->largest = r;
+	RQL_TRY(sort_conditions(g));
+	return add_edges(g);
 }

@@ -400,47 +400,34 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 
 /* ---- over groups that stay on a device ---- */
 
-/* What the leaves from `first` on, and what RayQL does with their rows up to rel, take. */
-static double price_below(const struct rql_known_rows *known, const struct rql_rel *rel, uint32_t first)
+rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel, const struct rql_rel *as)
 {
-	double sum = rql_price_native(known, rel);
-	for (uint32_t i = first; i < known->nodes->leaf_count; i++)
-		if (known->nodes->leaves[i].rel == rel)
-			return rql_leaf_price(&known->nodes->leaves[i]);
-	for (uint32_t i = 0; i < rel->child_count; i++)
-		sum += price_below(known, rel->children[i], first);
-	return sum;
+	struct rql_plan_nodes *n = p->nodes;
+	if (n->alternative_count == n->alternative_capacity) {
+		uint32_t capacity = n->alternative_capacity ? 2 * n->alternative_capacity : 4;
+		struct rql_alternative *grown = RQL_NEW_ARRAY(p->arena, struct rql_alternative, capacity);
+		if (!grown)
+			return rql_error_memory(p->err, 0, "a plan");
+		if (n->alternative_count)
+			memcpy(grown, n->alternatives, n->alternative_count * sizeof *grown);
+		n->alternatives = grown;
+		n->alternative_capacity = capacity;
+	}
+	n->alternatives[n->alternative_count++] = (struct rql_alternative){rel, as};
+	return RQL_OK;
 }
 
-static void drop_leaves(struct rql_planning *p, uint32_t first)
+rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel)
 {
-	while (p->nodes->leaf_count > first)
-		rql_leaf_drop(&p->nodes->leaves[--p->nodes->leaf_count]);
-}
-
-rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
-                                  bool *cheaper)
-{
-	rql_status status = RQL_OK;
-	const struct rql_known_rows known = {.nodes = p->nodes,
-	                                     .threads = rql_pool_threads(p->ctx->devices->device[0].pool)};
 	const struct rql_above here = {rel, p->above}, *above = p->above;
-	const uint32_t first = p->nodes->leaf_count;
-	bool all = rel->child_count > 0;
-	*cheaper = false;
+	rql_status status = RQL_OK;
+	bool all = true;
 	if (p->ctx->settings->force || p->ctx->settings->unit_forced)
 		return RQL_OK;
 	p->above = &here;
 	for (uint32_t i = 0; i < rel->child_count && all && status == RQL_OK; i++)
 		status = rql_planning_cover(p, rel->children[i], &all);
 	p->above = above;
-	const bool possible = status == RQL_OK && all && p->nodes->leaf_count > first;
-	const double below = possible ? price_below(&known, rel, first) : 0;
-	*cheaper = possible && below < rql_leaf_price(leaf);
-	if (*cheaper)
-		rql_await_leaf(p, leaf, below);
-	else
-		drop_leaves(p, first);
 	return status;
 }
 
@@ -450,7 +437,6 @@ static rql_status choose_over_groups(struct rql_planning *p, const struct rql_re
 	struct rql_error why = {0};
 	struct rql_block *block;
 	struct rql_leaf leaf = {0};
-	bool cheaper = false;
 	const uint32_t first_candidate = p->nodes->candidate_count;
 	rql_status status = rql_block_make_over(p->arena, rel, &block, &why);
 	if (status != RQL_OK)
@@ -460,16 +446,15 @@ static rql_status choose_over_groups(struct rql_planning *p, const struct rql_re
 	if (!leaf.prepared)
 		return RQL_OK;
 	mark_candidates(p, first_candidate, &leaf);
-	status = rql_leaf_compare_below(p, rel, &leaf, &cheaper);
-	struct rql_leaf *to = status == RQL_OK && !cheaper ? add_leaf(p) : NULL;
-	if (to) {
-		*to = leaf;
-		to->rel = rel;
-	} else {
+	struct rql_leaf *to = add_leaf(p);
+	if (!to) {
 		rql_leaf_clear(&leaf);
+		return rql_error_memory(p->err, 0, "a plan");
 	}
-	*found = status == RQL_OK;
-	return status != RQL_OK || to || cheaper ? status : rql_error_memory(p->err, 0, "a plan");
+	*to = leaf;
+	to->rel = rel;
+	*found = true;
+	return rql_leaf_look_below(p, rel);
 }
 
 /* Another aggregate below has reasons of its own. */

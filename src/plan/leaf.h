@@ -6,6 +6,7 @@
 #include "bind/block/wanted.h"
 #include "bind/relation/slots.h"
 #include "plan/plan_nodes.h"
+#include "plan/price_tree.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {
@@ -15,10 +16,16 @@ struct rql_planning {
 	struct rql_plan_nodes *nodes;
 	uint64_t stamp;   /* the catalog's before anything was read */
 	bool shares_maps; /* with other plans (map_cache.h) */
+	bool covered;     /* every base table is read by a leaf */
 	bool is_subplan; /* its rows are wanted while another plan is made (subplan.c) */
 	bool by_first;   /* ... and only the table of its first column may be the fact table: others cannot give it once */
 	/* Its leaf is to give a map: of this table of the block, by this column and maybe a second one (subplan.c). */
 	const struct rql_expr *keyed, *keyed_second; /* COLUMNs, or NULL */
+	/* The keys by which sides of this plan, and of those that it is a sub-plan of, are reduced (scan_reduction.h). */
+	const struct rql_reduction {
+		const struct rql_rel *keys;
+		const struct rql_reduction *next;
+	} *reductions;
 	struct rql_structure **structures; /* retained while planning; replaced in place when loaded */
 	uint32_t structure_count;
 	const struct rql_above *above; /* the aggregate at hand; NULL: its rows are not those of the plan's node */
@@ -26,14 +33,12 @@ struct rql_planning {
 	const char *scalars; /* who gave the values of scalar subqueries (scalar.c); NULL: there are none */
 	const char *why_not; /* the most telling reason so far why the host must answer */
 	int why_not_rank;
+	bool awaits_devices; /* GPUs are being opened: the plan is made without them (await.h) */
 	bool comparing;      /* a leaf of joined rows with leaves below it: no other such leaf is looked for */
 	uint32_t dear_relations; /* rows of so many relations are dearer joined on a GPU than the host's are; 0: none were tried */
 	double best_ns;      /* the cheapest leaf so far for the node at hand; 0: none */
 	uint32_t size_count; /* tables whose rows were counted */
-	struct rql_planning_size {
-		const struct rql_table_ref *table;
-		uint64_t rows;
-	} sizes[RQL_BLOCK_MAX_TABLES];
+	struct rql_table_size sizes[RQL_BLOCK_MAX_TABLES];
 	struct rql_plan_load *to_load;    /* rayql_auto_columns: what would serve a leaf; in arena, or NULL */
 	struct rql_structure *to_refresh; /* would serve a leaf that nothing fresh serves; borrowed */
 	bool refresh_first;               /* a leaf was found, but would rather be made from what to_refresh holds then */
@@ -41,7 +46,7 @@ struct rql_planning {
 };
 
 /* plan.c: finds leaves for rel. *covered: every base table below it is read by one. When some are not, the leaves that were
- * found may still serve a partial plan. */
+ * found may still be lent to the host, which reads the others. */
 rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered) RQL_MUST_CHECK;
 /* There are leaves: methods against the host, by price. The plan's kind is METHOD then, or the reason is kept. */
 rql_status rql_planning_decide(struct rql_planning *p) RQL_MUST_CHECK;
@@ -60,6 +65,9 @@ struct rql_subplan_map {
 };
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, struct rql_subplan_map *out,
                            bool *found, const char **how, struct rql_error *err) RQL_MUST_CHECK;
+/* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
+rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
+                              struct rql_error *err) RQL_MUST_CHECK;
 void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);
@@ -77,12 +85,11 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 /* What both do once rel is known to be a block: the cheapest of all structures, or none. rows NULL: an aggregate. */
 rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
                                  const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
-/* leaf.c: are leaves below rel, and the CPU above them, cheaper than this one leaf, which is none of the plan's yet? Then they
- * stay. */
-rql_status rql_leaf_compare_below(struct rql_planning *p, const struct rql_rel *rel, const struct rql_leaf *leaf,
-                                  bool *cheaper) RQL_MUST_CHECK;
-/* A leaf that is not wanted after all: its node becomes what it was. */
-void rql_leaf_drop(struct rql_leaf *leaf);
+/* leaf.c: rel has a leaf that joins on a GPU. Leaves below it, and the CPU above them, may be cheaper: those are found, too. */
+rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel) RQL_MUST_CHECK;
+/* What is made of leaves gives rel's rows. */
+rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel,
+                                    const struct rql_rel *as) RQL_MUST_CHECK;
 void rql_leaf_clear(struct rql_leaf *leaf);
 /* NULL: out of memory. */
 struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);

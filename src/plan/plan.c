@@ -11,7 +11,7 @@
 #include "method/request.h"
 #include "plan/await.h"
 #include "plan/map_cache.h"
-#include "plan/price_tree.h"
+#include "plan/memo.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
 #define PLAN_BYTES_LEAST (UINT64_C(32) << 20)
@@ -102,81 +102,120 @@ static double price_in_host(const struct rql_planning *p, const struct rql_leaf 
 	return values * cpu->profile.host_value_ns;
 }
 
-static bool is_leaf(const struct rql_plan_nodes *n, const struct rql_rel *rel)
+static double leaf_host_ns(const void *state, const struct rql_leaf *leaf)
 {
-	for (uint32_t i = 0; i < n->leaf_count; i++)
-		if (n->leaves[i].rel == rel)
-			return true;
-	return false;
+	return price_in_host(state, leaf);
 }
 
-/* What the host would take for all above the leaves. */
-static double price_above_in_host(const struct rql_known_rows *known, const struct rql_rel *rel)
+/* The rows of tables that no leaf reads: what is above them has a price, too. */
+static rql_status count_tables(struct rql_planning *p, const struct rql_rel *rel)
 {
-	double sum = 0;
-	if (is_leaf(known->nodes, rel))
-		return 0;
+	struct rql_error why = {0};
+	uint64_t rows;
+	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
+		if (p->nodes->leaves[i].rel == rel)
+			return RQL_OK;
+	if (rql_plan_alternative(p->nodes, rel))
+		return RQL_OK;
+	if (rel->kind == RQL_REL_GET)
+		return rql_planning_swallow(p, rql_scan_table_rows(p, &rel->table, &rows, &why), &why, -1, NULL);
 	for (uint32_t i = 0; i < rel->child_count; i++)
-		sum += price_above_in_host(known, rel->children[i]);
-	return sum + rql_price_in_host(known, rel);
+		RQL_TRY(count_tables(p, rel->children[i]));
+	return RQL_OK;
 }
 
-static struct rql_known_rows known_rows(const struct rql_planning *p)
+static rql_status find_cover(struct rql_planning *p, struct rql_memo_cover *out)
 {
-	return (struct rql_known_rows){.nodes = p->nodes, .threads = rql_pool_threads(p->ctx->devices->device[0].pool)};
+	const struct rql_device *cpu = &p->ctx->devices->device[0];
+	const struct rql_settings *settings = p->ctx->settings;
+	const struct rql_memo_spec spec = {.nodes = p->nodes,
+	                                   .arena = p->arena,
+	                                   .threads = rql_pool_threads(cpu->pool),
+	                                   .size_count = p->size_count,
+	                                   .sizes = p->sizes,
+	                                   .host_statement_ns = cpu->profile.host_statement_ns,
+	                                   .leaf_ns = rql_leaf_price,
+	                                   .leaf_host_ns = leaf_host_ns,
+	                                   .state = p,
+	                                   .forced = settings->force,
+	                                   .leaf_first = settings->force || settings->unit_forced};
+	RQL_TRY(rql_memo_cover(&spec, out, p->err));
+	p->nodes->tree = out->tree;
+	p->nodes->way_count = out->way_count;
+	memcpy(p->nodes->ways, out->ways, sizeof(out->ways));
+	return RQL_OK;
 }
 
-static void price_plans(struct rql_planning *p)
+static void price_plans(struct rql_planning *p, const struct rql_memo_cover *cover)
 {
-	const struct rql_profile *profile = &p->ctx->devices->device[0].profile;
 	const struct rql_plan_nodes *n = p->nodes;
-	const struct rql_known_rows known = known_rows(p);
 	struct rql_plan *plan = p->plan;
-	plan->host_estimated_ns = profile->host_statement_ns + price_above_in_host(&known, n->root);
+	plan->host_estimated_ns = cover->host_ns;
 	/* Its rows become RayQL's, whoever gives them. Only where the sink is a map, RayQL makes none: every row that passes is
 	 * one of the map's. */
 	const double given = p->keyed ? n->leaves[0].cost.cells : n->tree->rows;
 	if (p->is_subplan)
 		plan->host_estimated_ns += rql_price_giving(given, n->root->column_count);
-	plan->estimated_ns = profile->statement_ns + rql_price_tree(n->tree);
+	plan->estimated_ns = p->ctx->devices->device[0].profile.statement_ns + cover->ns;
 	if (n->tree->kind == RQL_OPERATOR_NATIVE && !p->keyed)
 		plan->estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
-	for (uint32_t i = 0; i < n->leaf_count; i++) {
-		plan->host_estimated_ns += price_in_host(p, &n->leaves[i]);
-		plan->estimated_ns += rql_leaf_price(&n->leaves[i]);
-	}
 }
 
-/* Made of the leaves that there are now. */
-static rql_status make_tree(struct rql_planning *p, bool *possible, const char **reason)
+static bool has_part(const struct rql_operator *op, const struct rql_leaf *leaf)
 {
-	const struct rql_known_rows known = known_rows(p);
-	return rql_plan_tree(p->nodes, p->arena, &known, p->ctx->devices->device[0].profile.host_statement_ns, possible,
-	                     reason, p->err);
+	bool has = op->leaf == leaf;
+	for (uint32_t i = 0; i < op->input_count && !has; i++)
+		has = has_part(op->inputs[i], leaf);
+	return has;
 }
 
-static double price_handed_over(const struct rql_leaf *leaf)
+static void move_leaf(struct rql_operator *op, const struct rql_leaf *from, const struct rql_leaf *to)
 {
-	return rql_leaf_price(leaf) + rql_price_lending(leaf->cost.rows_out, leaf->rel->column_count);
+	op->leaf = op->leaf == from ? to : op->leaf;
+	for (uint32_t i = 0; i < op->input_count; i++)
+		move_leaf(op->inputs[i], from, to);
 }
 
-/* Of a plan whose other tables the host reads anyway, only those leaves are RayQL's that are cheaper there. */
-static void drop_dear_leaves(struct rql_planning *p)
+static bool reads_tables(const struct rql_operator *op)
+{
+	bool reads = op->reads_tables;
+	for (uint32_t i = 0; i < op->input_count && !reads; i++)
+		reads = reads_tables(op->inputs[i]);
+	return reads;
+}
+
+static bool is_of(const struct rql_candidate *c, const struct rql_leaf *leaf)
+{
+	return c->of == leaf->structure && c->device == leaf->device && !strcmp(c->method, leaf->method->name) &&
+	       c->joined == (leaf->scan && leaf->scan->joins);
+}
+
+/* Leaves that the cheapest cover does without. */
+static void drop_others(struct rql_planning *p, const struct rql_memo_cover *cover)
 {
 	struct rql_plan_nodes *n = p->nodes;
+	const bool part = reads_tables(n->tree);
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < n->leaf_count; i++) {
-		if (p->ctx->settings->force || price_handed_over(&n->leaves[i]) < price_in_host(p, &n->leaves[i])) {
-			n->leaves[kept++] = n->leaves[i];
-		} else {
-			rql_await_leaf(p, &n->leaves[i],
-			               price_in_host(p, &n->leaves[i]) + rql_leaf_price(&n->leaves[i]) - price_handed_over(&n->leaves[i]));
-			rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
-			                    n->leaves[i].structure->name);
-			rql_leaf_drop(&n->leaves[i]);
+		struct rql_leaf *leaf = &n->leaves[i];
+		if (has_part(n->tree, leaf)) {
+			move_leaf(n->tree, leaf, &n->leaves[kept]);
+			n->leaves[kept++] = *leaf;
+			continue;
 		}
+		rql_await_leaf(p, leaf, cover->against[i]);
+		if (part)
+			rql_planning_reason(p, RQL_REASON_NO_METHOD, "%s could answer a part of it, but the host is quicker",
+			                    leaf->structure->name);
+		for (uint32_t c = 0; c < n->candidate_count; c++)
+			n->candidates[c].chosen &= !is_of(&n->candidates[c], leaf);
+		rql_leaf_clear(leaf);
 	}
 	n->leaf_count = kept;
+	for (uint32_t c = 0; c < n->candidate_count; c++)
+		for (uint32_t i = 0; i < kept && !n->candidates[c].reason; i++)
+			n->candidates[c].chosen |= is_of(&n->candidates[c], &n->leaves[i]) &&
+			                           n->candidates[c].under == (n->leaves[i].under ? n->leaves[i].under->name : NULL);
 }
 
 static void name_structures(struct rql_planning *p)
@@ -207,15 +246,12 @@ static void take_methods(struct rql_planning *p)
 	name_structures(p);
 	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
 		rows += p->nodes->leaves[i].cost.rows_out;
-	const char *reason =
-		p->nodes->partial
-			? rql_arena_printf(p->arena,
-	                           "partial: the host finishes over about %.0f rows of RayQL's and its own tables; %.3f ms "
-	                           "estimated for RayQL's part, host %.3f ms%s%s",
-	                           rows, plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6,
-	                           p->why_not ? "; not all of it: " : "", p->why_not ? p->why_not : "")
-			: rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s", plan->estimated_ns / 1e6,
-	                           plan->host_estimated_ns / 1e6, leaf->note ? "; " : "", leaf->note ? leaf->note : "");
+	const char *reason = rql_arena_printf(p->arena, "cheapest: %.3f ms estimated, host %.3f ms%s%s",
+	                                      plan->estimated_ns / 1e6, plan->host_estimated_ns / 1e6,
+	                                      leaf->note ? "; " : "", leaf->note ? leaf->note : "");
+	if (reason && reads_tables(p->nodes->tree))
+		reason = rql_arena_printf(p->arena, "%s; the host reads tables and finishes, over about %.0f rows of RayQL's%s%s",
+		                          reason, rows, p->why_not ? "; not all of it: " : "", p->why_not ? p->why_not : "");
 	if (reason && p->scalars)
 		reason = rql_arena_printf(p->arena, "%s; scalar subqueries as constants, %s", reason, p->scalars);
 	plan->reason = reason ? reason : "cheapest";
@@ -224,22 +260,17 @@ static void take_methods(struct rql_planning *p)
 rql_status rql_planning_decide(struct rql_planning *p)
 {
 	struct rql_plan *plan = p->plan;
-	bool possible = false;
-	const char *reason = NULL;
-	RQL_TRY(make_tree(p, &possible, &reason));
-	if (p->nodes->partial) {
-		drop_dear_leaves(p);
-		if (!p->nodes->leaf_count)
-			return RQL_OK;
-		RQL_TRY(make_tree(p, &possible, &reason));
-	}
-	price_plans(p);
-	if (!possible) {
-		/* Of a partial plan the part in the way has its own reason. */
-		rql_planning_reason(p, p->nodes->partial ? 2 : 9, "what is above it (%s) cannot be written as SQL again",
-		                    reason);
+	struct rql_memo_cover cover;
+	RQL_TRY(count_tables(p, p->nodes->root));
+	RQL_TRY(find_cover(p, &cover));
+	if (!cover.tree && !cover.reason) /* no leaf is of use to it */
+		return RQL_OK;
+	if (!cover.tree) {
+		/* Where the host reads tables anyway, the part in the way has its own reason. */
+		rql_planning_reason(p, p->covered ? 9 : 2, "what is above it (%s) cannot be written as SQL again", cover.reason);
 		return RQL_OK;
 	}
+	price_plans(p, &cover);
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
 		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms",
 		                    plan->host_estimated_ns / 1e6, plan->estimated_ns / 1e6);
@@ -247,6 +278,7 @@ rql_status rql_planning_decide(struct rql_planning *p)
 			rql_await_leaves(p);
 		return RQL_OK;
 	}
+	drop_others(p, &cover);
 	take_methods(p);
 	return RQL_OK;
 }
@@ -318,7 +350,7 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 		return RQL_OK;
 	p->nodes->root = root;
 	RQL_TRY(rql_planning_cover(p, root, &covered));
-	p->nodes->partial = !covered;
+	p->covered = covered;
 	if (covered && p->nodes->leaf_count && !p->refresh_first) {
 		RQL_TRY(rql_planning_decide(p));
 	} else if (p->to_refresh) {

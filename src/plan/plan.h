@@ -9,9 +9,6 @@
 #include "sql/rel.h"
 
 /* ---- devices and units (units.c) ---- */
-/* May methods of this unit run on this device, as the settings stand? NULL: yes; else why not; lives as the device. */
-const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device,
-                               enum rql_unit unit);
 /* Is there such a device? When not, each one's reason is appended to *why (which may be NULL). */
 bool rql_unit_available(const struct rql_devices *devices, const struct rql_settings *settings, enum rql_unit unit,
                         struct rql_strbuf *why);

@@ -6,11 +6,6 @@
 #include "flow/operator.h"
 #include "plan/plan.h"
 
-/* Putting a structure into a device's memory pays off over the queries that follow: a query's price holds this part
- * of it. So one that is asked once still loses against the CPU, and one that is asked again and again does not lose for
- * ever because each time it alone would have to pay. What the run waits for in a driver's compiler is charged to it in full
- * (await.h): that is done in the background, while another answers. */
-#define RQL_SETUP_REUSES 100.0
 static inline double rql_cost_expected(const struct rql_cost *c)
 {
 	return c->setup_ns / RQL_SETUP_REUSES + c->compile_ns + c->run_ns + c->transfer_ns;
@@ -30,20 +25,35 @@ struct rql_candidate {
 	bool chosen, dominated;
 };
 
+#define RQL_MEMO_WAYS 4u
+/* A node of the cover that could be had in another way: by a method, by RayQL's operator, by the host; infinity: not so. */
+struct rql_memo_ways {
+	const struct rql_rel *rel;
+	double ns[3];
+	uint32_t taken;
+};
+
 struct rql_plan_nodes {
 	const struct rql_rel *root;
 	uint32_t leaf_count, leaf_capacity;
 	struct rql_leaf *leaves;
-	struct rql_operator *tree; /* gives root's rows; made once the leaves are chosen (tree.c) */
-	bool partial;              /* the host reads tables that no leaf reads */
+	/* Nodes that leaves give the rows of by what is made of them: a projection of their columns, joins of their groups. */
+	uint32_t alternative_count, alternative_capacity;
+	struct rql_alternative *alternatives;
+	struct rql_operator *tree; /* gives root's rows: the cheapest cover (memo.h) */
+	uint32_t way_count;        /* what it was compared with */
+	struct rql_memo_ways ways[RQL_MEMO_WAYS];
 	uint32_t candidate_count, candidate_capacity;
 	struct rql_candidate *candidates;
 };
 
-/* tree.c: the operators over the leaves that were chosen. *possible: false where what the host would have to do cannot be
- * written as SQL; *reason then says what. */
-struct rql_known_rows;
-rql_status rql_plan_tree(struct rql_plan_nodes *nodes, struct rql_arena *arena, const struct rql_known_rows *known,
-                         double host_statement_ns, bool *possible, const char **reason, struct rql_error *err) RQL_MUST_CHECK;
+/* What else gives the node's rows; NULL: nothing does. */
+static inline const struct rql_rel *rql_plan_alternative(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < nodes->alternative_count; i++)
+		if (nodes->alternatives[i].of == rel)
+			return nodes->alternatives[i].as;
+	return NULL;
+}
 
 #endif

@@ -65,7 +65,7 @@ static void find_devices(const struct pricing *c)
 		const struct rql_method *method = rql_methods()[m];
 		if (method->unit != RQL_UNIT_CPU && is_for(c, method) &&
 		    (c->any_unit || method->unit == c->unit) && !(ctx->settings->disabled_methods >> m & 1)) {
-			rql_devices_find(ctx->devices);
+			rql_await_devices(c->p, !c->any_unit);
 			return;
 		}
 	}
@@ -250,8 +250,6 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	}
 	if (reason)
 		return refuse(c, candidate, reason);
-	if (device->kind != RQL_DEVICE_CPU && ctx->device_ready)
-		ctx->device_ready(ctx->load_state, device);
 	/* First what may count its rows; adding candidates may move them. */
 	const struct rql_plan_nodes *nodes = c->p->nodes;
 	const size_t number = (size_t)(candidate - nodes->candidates);
@@ -283,7 +281,8 @@ static rql_status price_all(struct pricing *c)
 			continue;
 		}
 		for (uint32_t d = 0; d < atomic_load(&devices->count); d++)
-			if (!rql_device_refused(c->p->ctx->settings, &devices->device[d], method->unit))
+			if (!rql_device_refused(c->p->ctx->settings, &devices->device[d], method->unit) &&
+			    rql_await_device(c->p, &devices->device[d], !c->any_unit))
 				RQL_TRY(price_one(c, m, &devices->device[d]));
 	}
 	return RQL_OK;

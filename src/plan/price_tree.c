@@ -34,7 +34,7 @@
 /* What conditions leave, and groups that rows are of. */
 #define SELECTED 0.33
 #define GROUPS 0.3
-#define UNKNOWN_ROWS 1e6 /* of a table that no leaf reads */
+#define UNKNOWN_ROWS 1e6 /* of a table that nobody has counted */
 
 static double expected_join(const struct rql_rel *rel, double left, double right)
 {
@@ -71,15 +71,26 @@ static double expected_setop(const struct rql_known_rows *known, const struct rq
 	return rel->setop == RQL_SETOP_UNION ? sum : rql_expected_rows(known, rel->children[0]) / 2;
 }
 
+static double rows_of_table(const struct rql_known_rows *known, const struct rql_table_ref *table)
+{
+	for (uint32_t i = 0; i < known->size_count; i++)
+		if (rql_table_ref_same(known->sizes[i].table, table))
+			return (double)known->sizes[i].rows;
+	return UNKNOWN_ROWS;
+}
+
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
 	for (uint32_t i = 0; i < known->nodes->leaf_count; i++)
 		if (known->nodes->leaves[i].rel == rel)
 			return known->nodes->leaves[i].cost.rows_out;
+	const struct rql_rel *as = rql_plan_alternative(known->nodes, rel);
+	if (as)
+		return rql_expected_rows(known, as);
 	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 1;
 	switch (rel->kind) {
 	case RQL_REL_GET:
-		return UNKNOWN_ROWS;
+		return rows_of_table(known, &rel->table);
 	case RQL_REL_VALUES:
 		return rel->column_count ? (double)rel->expr_count / rel->column_count : 0;
 	case RQL_REL_EMPTY:
@@ -99,7 +110,8 @@ double rql_expected_rows(const struct rql_known_rows *known, const struct rql_re
 		return expected_setop(known, rel);
 	case RQL_REL_CTE: {
 		struct rql_known_cte cte = {rel->cte, rows, known->ctes};
-		struct rql_known_rows inner = {known->nodes, known->threads, &cte};
+		struct rql_known_rows inner = *known;
+		inner.ctes = &cte;
 		return rql_expected_rows(&inner, rel->children[1]);
 	}
 	case RQL_REL_CTE_REF:
@@ -208,12 +220,4 @@ double rql_price_lending(double rows, uint32_t columns)
 double rql_price_giving(double rows, uint32_t columns)
 {
 	return rows * columns * GIVEN_VALUE;
-}
-
-double rql_price_tree(const struct rql_operator *op)
-{
-	double sum = op->ns;
-	for (uint32_t i = 0; i < op->input_count; i++)
-		sum += rql_price_tree(op->inputs[i]);
-	return sum;
 }

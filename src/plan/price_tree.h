@@ -4,7 +4,11 @@
 
 #include "plan/plan_nodes.h"
 
-/* The rows that a node gives, as far as counts of its leaves tell. ctes: of CTE_REFs, NULL: none is known. */
+struct rql_table_size {
+	const struct rql_table_ref *table;
+	uint64_t rows;
+};
+/* The rows that a node gives, as far as counts of its leaves and of tables tell. ctes: of CTE_REFs, NULL: none is known. */
 struct rql_known_rows {
 	const struct rql_plan_nodes *nodes;
 	unsigned threads; /* that large numbers of rows are shared by */
@@ -13,6 +17,8 @@ struct rql_known_rows {
 		double rows;
 		const struct rql_known_cte *next;
 	} *ctes;
+	uint32_t size_count;
+	const struct rql_table_size *sizes;
 };
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel);
 /* Of the node itself, without what is below it: time, not processor time. */
@@ -22,7 +28,5 @@ double rql_price_in_host(const struct rql_known_rows *known, const struct rql_re
 double rql_price_lending(double rows, uint32_t columns);
 /* Rows that go out. */
 double rql_price_giving(double rows, uint32_t columns);
-/* Own work of all operators of the tree, leaves aside. */
-double rql_price_tree(const struct rql_operator *op);
 
 #endif

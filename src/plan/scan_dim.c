@@ -672,9 +672,35 @@ static rql_status refuse_kept(struct making *m, struct rql_kept_map *map, bool *
 	return status;
 }
 
+/* What the cache knows the map by; false: it is none that is shared. */
+static bool name_map(struct making *m, struct rql_strbuf *text, struct tables *tables)
+{
+	return m->p->shares_maps && m->p->ctx->maps && describe(m, text) && collect_tables(m, m->rel, tables);
+}
+
+static struct rql_kept_map *find_map(struct making *m, struct rql_strbuf *text, const struct tables *tables)
+{
+	return rql_map_cache_find(m->p->ctx->maps, m->p->ctx->catalog, m->p->ctx->map_epochs, rql_strbuf_text(text),
+	                          tables->temporary);
+}
+
+bool rql_scan_dim_is_kept(struct rql_planning *p, const struct rql_star *star, uint32_t subtree,
+                          const struct rql_scan_keys *keys, uint64_t most)
+{
+	struct making m = {
+		.p = p, .star = star, .tree = &star->subtrees[subtree], .number = subtree, .at = keys, .most = most};
+	struct rql_strbuf text = {0};
+	struct tables tables = {0};
+	m.rel = rql_subtree_rel(p->arena, star, subtree, NULL, false);
+	struct rql_kept_map *map = m.rel && name_map(&m, &text, &tables) ? find_map(&m, &text, &tables) : NULL;
+	rql_strbuf_free(&text);
+	rql_kept_map_release(map);
+	return map != NULL;
+}
+
 rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star, uint32_t subtree,
-                             const struct rql_scan_keys *keys, uint64_t most, struct rql_kept_map **out, bool *twice,
-                             struct rql_error *err)
+                             const struct rql_scan_keys *keys, const struct rql_rel *reduced, uint64_t most,
+                             struct rql_kept_map **out, bool *twice, struct rql_error *err)
 {
 	struct making m = {.p = p,
 	                   .star = star,
@@ -687,17 +713,14 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	struct tables tables = {0};
 	*twice = false;
 	RQL_TRY(check_transaction(&m));
-	struct rql_map_cache *cache = p->shares_maps ? p->ctx->maps : NULL;
-	if (!(m.rel = rql_subtree_rel(p->arena, star, subtree, NULL, false)))
+	if (!(m.rel = rql_subtree_rel(p->arena, star, subtree, reduced, false)))
 		return out_of_memory(&m);
-	bool kept = cache && describe(&m, &text) && collect_tables(&m, m.rel, &tables);
-	*out = kept ? rql_map_cache_find(cache, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
-	                                 tables.temporary)
-	            : NULL;
+	bool kept = name_map(&m, &text, &tables);
+	*out = kept ? find_map(&m, &text, &tables) : NULL;
 	bool found = *out != NULL;
 	rql_status status = found ? RQL_OK : make_new(&m, out);
 	if (status == RQL_OK && kept && !found && !m.host_failed)
-		rql_map_cache_put(cache, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
+		rql_map_cache_put(p->ctx->maps, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
 		                  &(struct rql_map_origin){tables.list, tables.count, tables.temporary, p->stamp},
 		                  rql_plan_most_bytes(p->ctx->budget), *out);
 	rql_strbuf_free(&text);

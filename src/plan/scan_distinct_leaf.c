@@ -205,10 +205,9 @@ rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_re
 	rql_status status = choose_parts(p, &s, found);
 	p->above = above;
 	RQL_TRY(status);
-	if (!*found)
-		drop_leaves(p, leaves);
-	else /* made by rql_rel_parse, in this plan's arena; its parts have its child */
-		*(struct rql_rel *)(uintptr_t)rel = *joined;
+	if (*found)
+		return rql_planning_alternative(p, rel, joined);
+	drop_leaves(p, leaves);
 	return RQL_OK;
 }
 

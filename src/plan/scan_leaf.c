@@ -8,6 +8,7 @@
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
 #include "plan/scan_index.h"
+#include "plan/scan_reduction.h"
 
 /* The least that a scan may cost, nanoseconds for one value: what is decided before dimensions are read. */
 #define LEAST_VALUE_NS 0.05
@@ -28,6 +29,7 @@ struct trying {
 	struct rql_star *star;
 	struct rql_scan_dim *dims; /* [subtrees]: what lies in */
 	struct rql_kept_map **kept; /* ... these: references, until the leaf takes them */
+	bool *reduced;             /* [subtrees]: it has only the keys that rows ask for (scan_reduction.h) */
 	uint32_t dim_count;        /* made so far */
 	uint64_t table_rows[RQL_BLOCK_MAX_TABLES];
 	double inner_rows; /* of the tables of other than inner joins */
@@ -168,7 +170,7 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 			rql_table_keep_rows(catalog, table, version, *out);
 	}
 	if (p->size_count < RQL_BLOCK_MAX_TABLES)
-		p->sizes[p->size_count++] = (struct rql_planning_size){ref, *out};
+		p->sizes[p->size_count++] = (struct rql_table_size){ref, *out};
 	return RQL_OK;
 }
 
@@ -385,12 +387,26 @@ static rql_status look_at_dim(struct trying *t, uint32_t i, bool *twice)
 	return rql_scan_dim_sample(t->p, t->star, i, &keys, rows, twice, t->err);
 }
 
+/* A side's map is of the keys that are asked for where these are few, and of all where that one is there already. */
+static rql_status make_map(struct trying *t, uint32_t i, const struct rql_scan_keys *keys, uint64_t rows, bool *twice)
+{
+	const struct rql_rel *reduced = NULL;
+	if (t->star->subtrees[i].side && !rql_scan_dim_is_kept(t->p, t->star, i, keys, rows))
+		RQL_TRY(rql_scan_reduction(t->p, t->star, i, t->s->snapshot->rows, &reduced, t->err));
+	rql_status status = rql_scan_dim_make(t->p, t->star, i, keys, reduced, rows, &t->kept[i], twice, t->err);
+	t->reduced[i] = reduced && status == RQL_OK;
+	if (!reduced || status != RQL_ERROR_UNSUPPORTED)
+		return status;
+	rql_error_clear(t->err);
+	return rql_scan_dim_make(t->p, t->star, i, keys, NULL, rows, &t->kept[i], twice, t->err);
+}
+
 static rql_status make_dim(struct trying *t, uint32_t i, bool *twice)
 {
 	struct rql_scan_keys keys;
 	uint64_t rows;
 	RQL_TRY(keys_of(t, i, &keys, &rows));
-	RQL_TRY(rql_scan_dim_make(t->p, t->star, i, &keys, rows, &t->kept[i], twice, t->err));
+	RQL_TRY(make_map(t, i, &keys, rows, twice));
 	t->dims[i] = t->kept[i]->dim;
 	rql_status status = check_null_keys(t, &t->star->subtrees[i], &keys, &t->dims[i]);
 	if (status != RQL_OK)
@@ -439,7 +455,8 @@ static rql_status make_star(struct trying *t)
 		RQL_TRY(rql_star_make(t->p->arena, t->block, t->fact, choices, &t->star, t->err));
 		t->dims = RQL_NEW_ARRAY(t->p->arena, struct rql_scan_dim, t->star->subtree_count);
 		t->kept = RQL_NEW_ARRAY(t->p->arena, struct rql_kept_map *, t->star->subtree_count);
-		if (!t->dims || !t->kept)
+		t->reduced = RQL_NEW_ARRAY(t->p->arena, bool, t->star->subtree_count);
+		if (!t->dims || !t->kept || !t->reduced)
 			return out_of_memory(t);
 		rql_status status = make_dims(t, &subtree, &twice);
 		if (status == RQL_OK || !twice || t->star->subtrees[subtree].side)
@@ -482,6 +499,7 @@ static const char *name_tables(struct trying *t, uint32_t subtree)
 	for (uint32_t i = 0; i < t->block->side_count; i++)
 		if (t->star->owner[RQL_BLOCK_SIDE(i)] == subtree && side != &t->block->sides[i])
 			rql_strbuf_printf(&text, " and its %s", side_phrases[t->block->sides[i].kind]);
+	rql_strbuf_put(&text, t->reduced[subtree] ? ", of keys that are asked for" : "");
 	const char *copy = rql_arena_strdup(t->p->arena, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return copy;

@@ -4,13 +4,6 @@
 #include "bind/normal/fallible.h"
 #include "plan/leaf.h"
 
-void rql_leaf_drop(struct rql_leaf *leaf)
-{
-	if (leaf->replaced)
-		*leaf->replaced = leaf->original;
-	rql_leaf_clear(leaf);
-}
-
 /* The distinct columns that expressions read. */
 struct collecting {
 	struct rql_arena *arena;
@@ -108,7 +101,7 @@ static rql_status choose_split(struct rql_planning *p, const struct rql_rel *rel
                                bool *found)
 {
 	struct collecting c = {.arena = p->arena};
-	struct rql_rel projection;
+	struct rql_rel *projection = RQL_NEW(p->arena, struct rql_rel);
 	bool plain = true;
 	/* Rows behind a limit without an order are nobody's business. */
 	bool all_wanted = !rows->offset && (rows->limit == UINT64_MAX || !rows->order_count);
@@ -121,41 +114,23 @@ static rql_status choose_split(struct rql_planning *p, const struct rql_rel *rel
 	if (plain || !c.columns.count)
 		return RQL_OK;
 	struct rql_rows_block *columns = c.failed ? NULL : with_columns(p->arena, rows, &c.columns);
-	if (!columns || !make_projection(&c, rows, rel, &projection))
+	if (!columns || !projection || !make_projection(&c, rows, rel, projection))
 		return rql_error_memory(p->err, 0, "a plan");
-	RQL_TRY(rql_leaf_choose_block(p, projection.children[0], columns->block, columns, found));
-	if (!*found)
-		return RQL_OK;
-	struct rql_leaf *leaf = &p->nodes->leaves[p->nodes->leaf_count - 1];
-	leaf->replaced = (struct rql_rel *)(uintptr_t)rel; /* made by rql_rel_parse, in this plan's arena */
-	leaf->original = *rel;
-	*leaf->replaced = projection;
-	return RQL_OK;
+	RQL_TRY(rql_leaf_choose_block(p, projection->children[0], columns->block, columns, found));
+	return *found ? rql_planning_alternative(p, rel, projection) : RQL_OK;
 }
 
-/* The leaf that was found joins on a GPU: leaves below it, whose rows the CPU joins, take its place where they are cheaper. */
-static rql_status compare_joined(struct rql_planning *p, const struct rql_rel *rel)
+/* The leaf that was found may join on a GPU: then leaves below it, whose rows the CPU joins, are looked for, but no other
+ * such. */
+static rql_status look_below(struct rql_planning *p, const struct rql_rel *rel)
 {
-	struct rql_plan_nodes *n = p->nodes;
-	struct rql_leaf leaf = n->leaves[n->leaf_count - 1];
-	bool cheaper = false;
-	if (!leaf.scan || !leaf.scan->joins)
+	const struct rql_leaf *leaf = &p->nodes->leaves[p->nodes->leaf_count - 1];
+	if (!leaf->scan || !leaf->scan->joins)
 		return RQL_OK;
-	const struct rql_rel replacement = *rel;
-	n->leaf_count--;
-	if (leaf.replaced)
-		*leaf.replaced = leaf.original;
 	p->comparing = true;
-	rql_status status = rql_leaf_compare_below(p, rel, &leaf, &cheaper);
+	rql_status status = rql_leaf_look_below(p, rel);
 	p->comparing = false;
-	if (status != RQL_OK || cheaper) {
-		rql_leaf_clear(&leaf);
-		return status;
-	}
-	if (leaf.replaced)
-		*leaf.replaced = replacement;
-	n->leaves[n->leaf_count++] = leaf; /* where it has been: there is room */
-	return RQL_OK;
+	return status;
 }
 
 rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *rel, bool *found)
@@ -170,5 +145,5 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 	rows->is_result = rel == p->nodes->root;
 	RQL_TRY(rql_leaf_choose_block(p, rel, rows->block, rows, found));
 	RQL_TRY(*found ? RQL_OK : choose_split(p, rel, rows, found));
-	return *found ? compare_joined(p, rel) : RQL_OK;
+	return *found ? look_below(p, rel) : RQL_OK;
 }

@@ -87,6 +87,7 @@ static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const 
 	                                    .stamp = p->stamp,
 	                                    .shares_maps = p->shares_maps,
 	                                    .is_subplan = true,
+	                                    .reductions = p->reductions,
 	                                    .structures = p->structures,
 	                                    .structure_count = p->structure_count,
 	                                    .err = err};
@@ -95,8 +96,8 @@ static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const 
 
 static void close_subplan(struct subplan *s)
 {
-	while (s->nodes.leaf_count) /* the last first: a node may have been replaced twice */
-		rql_leaf_drop(&s->nodes.leaves[--s->nodes.leaf_count]);
+	while (s->nodes.leaf_count)
+		rql_leaf_clear(&s->nodes.leaves[--s->nodes.leaf_count]);
 	rql_arena_free(s->plan.arena);
 }
 
@@ -164,12 +165,13 @@ static rql_status run_map(struct rql_planning *sub, struct rql_subplan_map *out,
 	return RQL_OK;
 }
 
-static rql_status plan_map(struct rql_planning *sub, const struct rql_rel *rel, uint32_t key_count,
-                           struct rql_subplan_map *out, bool *found)
+/* *chosen: the plan's one leaf gives the map. */
+static rql_status plan_map(struct rql_planning *sub, const struct rql_rel *rel, uint32_t key_count, bool *chosen)
 {
 	struct rql_error why = {0};
 	struct rql_rows_block *rows;
 	bool served = false;
+	*chosen = false;
 	rql_status status = rql_block_make_rows(sub->arena, rel, &rows, &why);
 	if (status != RQL_OK)
 		return rql_planning_swallow(sub, status, &why, -1, NULL);
@@ -181,20 +183,38 @@ static rql_status plan_map(struct rql_planning *sub, const struct rql_rel *rel, 
 	if (!served)
 		return RQL_OK;
 	RQL_TRY(rql_planning_decide(sub));
-	return sub->plan->kind == RQL_PLAN_METHOD ? run_map(sub, out, found) : RQL_OK;
+	*chosen = sub->plan->kind == RQL_PLAN_METHOD;
+	return RQL_OK;
 }
 
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, struct rql_subplan_map *out,
                            bool *found, const char **how, struct rql_error *err)
 {
 	struct subplan s;
+	bool chosen = false;
 	*found = false;
 	*out = (struct rql_subplan_map){0};
 	RQL_TRY(open_subplan(&s, p, rel, err));
-	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, out, found) : RQL_OK;
+	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, &chosen) : RQL_OK;
+	if (chosen)
+		status = run_map(&s.planning, out, found);
 	if (*found)
 		*how = describe(p, &s.planning, true);
 	pass_on(p, &s.planning, *found);
+	close_subplan(&s);
+	return status;
+}
+
+rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
+                              struct rql_error *err)
+{
+	struct subplan s;
+	bool chosen = false;
+	*rows = -1;
+	RQL_TRY(open_subplan(&s, p, rel, err));
+	rql_status status = plan_map(&s.planning, rel, key_count, &chosen);
+	if (chosen)
+		*rows = s.nodes.leaves[0].cost.cells;
 	close_subplan(&s);
 	return status;
 }

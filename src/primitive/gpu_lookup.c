@@ -1,21 +1,27 @@
-/* Look-ups on a GPU: keys are sorted with their row numbers, a directory is laid over them, and probes search in it. */
-#include "primitive/lookup.h"
-#include "primitive/lookup_kernels.h"
-#include "primitive/relation_internal.h"
+/* Look-ups on a GPU: probes are brought into partitions by the part of the map that they meet, where that pays, search
+ * in it, and their answers go back to the probes' order. lookup.h has the bytes of each pass. */
+#include "primitive/lookup_internal.h"
 
-#include "shaders/primitive/lookup_directory_32.comp.h"
-#include "shaders/primitive/lookup_directory_64.comp.h"
+#include "shaders/primitive/lookup_points_direct_32.comp.h"
+#include "shaders/primitive/lookup_points_direct_64.comp.h"
+#include "shaders/primitive/lookup_points_hashed_32.comp.h"
+#include "shaders/primitive/lookup_points_hashed_64.comp.h"
 #include "shaders/primitive/lookup_probe_32.comp.h"
 #include "shaders/primitive/lookup_probe_64.comp.h"
-#include "shaders/primitive/lookup_values.comp.h"
 
-#define KERNEL(symbol, args)                                                                                           \
-	{"primitive." #symbol, rql_spv_##symbol##_comp, sizeof(rql_spv_##symbol##_comp), sizeof(struct args)}
-static const struct rql_kernel directory_kernels[2] = {KERNEL(lookup_directory_32, rql_lookup_args),
-                                                       KERNEL(lookup_directory_64, rql_lookup_args)};
-static const struct rql_kernel probe_kernels[2] = {KERNEL(lookup_probe_32, rql_lookup_args),
-                                                   KERNEL(lookup_probe_64, rql_lookup_args)};
-static const struct rql_kernel values_kernel = KERNEL(lookup_values, rql_lookup_values_args);
+/* A partition of the probes takes as long as some random reads of each: fewer probes, or ones that touch little of a
+ * map anyway, are not worth it. */
+#define ORDER_PROBES (UINT64_C(1) << 20)
+#define ORDER_BYTES_A_PROBE 128u
+
+static const struct rql_kernel probe_kernels[2] = {RQL_LOOKUP_KERNEL(lookup_probe_32, rql_lookup_args),
+                                                   RQL_LOOKUP_KERNEL(lookup_probe_64, rql_lookup_args)};
+static const struct rql_kernel point_kernels[2][2] = {
+	{RQL_LOOKUP_KERNEL(lookup_points_direct_32, rql_lookup_points_args),
+     RQL_LOOKUP_KERNEL(lookup_points_direct_64, rql_lookup_points_args)},
+	{RQL_LOOKUP_KERNEL(lookup_points_hashed_32, rql_lookup_points_args),
+     RQL_LOOKUP_KERNEL(lookup_points_hashed_64, rql_lookup_points_args)},
+};
 
 uint32_t rql_lookup_choose_shift(uint64_t count, uint64_t low, uint64_t high)
 {
@@ -26,24 +32,40 @@ uint32_t rql_lookup_choose_shift(uint64_t count, uint64_t low, uint64_t high)
 	return shift;
 }
 
-static uint64_t last_entry(const struct rql_lookup_map *map)
-{
-	return (map->high - map->low) >> map->shift;
-}
-
 uint64_t rql_lookup_starts(const struct rql_lookup_map *map)
 {
-	return last_entry(map) + 2;
+	return rql_lookup_last_entry(map) + 2;
 }
 
-static rql_status check_map(const struct rql_lookup_map *map, struct rql_error *err)
+/* ---- maps ---- */
+
+static rql_status check_table(const struct rql_lookup_map *map, struct rql_error *err)
 {
-	if ((map->key_bits != 32 && map->key_bits != 64) || map->count > RQL_LOOKUP_KEYS || map->low > map->high ||
-	    map->shift > 63 || last_entry(map) >= RQL_LOOKUP_KEYS || (map->key_bits == 32 && map->high > UINT32_MAX))
+	uint64_t slots = rql_lookup_slots(map);
+	struct rql_lookup_map chosen = *map;
+	if (map->form == RQL_LOOKUP_HASHED && (!rql_lookup_choose_parts(&chosen) || chosen.part_bits != map->part_bits ||
+	                                       chosen.part_slots != map->part_slots))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a hashed map of %llu keys of %u bits has 2^%u parts of %u slots",
+		                     (unsigned long long)map->count, map->key_bits, map->part_bits, map->part_slots);
+	RQL_TRY(rql_span_check(&map->slots, slots, rql_lookup_slot_bytes(map), "slots of a map", err));
+	if (map->counts.buffer)
+		RQL_TRY(rql_span_check(&map->counts, slots, 4, "counts of a map", err));
+	return rql_span_check(&map->failed, 1, 8, "number of rows that a map has no place for", err);
+}
+
+rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_error *err)
+{
+	bool bounds = map->form == RQL_LOOKUP_HASHED ||
+	              (map->low <= map->high && map->shift <= 63 && (map->key_bits == 64 || map->high <= UINT32_MAX) &&
+	               rql_lookup_last_entry(map) < RQL_LOOKUP_KEYS && (map->form == RQL_LOOKUP_SORTED || !map->shift));
+	if ((map->key_bits != 32 && map->key_bits != 64) || map->count > RQL_LOOKUP_KEYS ||
+	    (unsigned)map->form > RQL_LOOKUP_DIRECT || !bounds)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
-		                     "a map of %llu keys of %u bits between %llu and %llu, by shift %u",
-		                     (unsigned long long)map->count, map->key_bits, (unsigned long long)map->low,
+		                     "a map of form %d with %llu keys of %u bits between %llu and %llu, by shift %u",
+		                     (int)map->form, (unsigned long long)map->count, map->key_bits, (unsigned long long)map->low,
 		                     (unsigned long long)map->high, map->shift);
+	if (map->form != RQL_LOOKUP_SORTED)
+		return check_table(map, err);
 	RQL_TRY(rql_span_check(&map->keys, map->count, map->key_bits / 8, "keys of a map", err));
 	RQL_TRY(rql_span_check(&map->rows, map->count, 4, "rows of a map", err));
 	RQL_TRY(rql_span_check(&map->starts, rql_lookup_starts(map), 4, "directory of a map", err));
@@ -52,7 +74,7 @@ static rql_status check_map(const struct rql_lookup_map *map, struct rql_error *
 	return RQL_OK;
 }
 
-static struct rql_lookup_args args_of(const struct rql_lookup_map *map)
+struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map)
 {
 	return (struct rql_lookup_args){
 		.keys = rql_span_address(&map->keys),
@@ -62,144 +84,142 @@ static struct rql_lookup_args args_of(const struct rql_lookup_map *map)
 		.base = map->low,
 		.count = (uint32_t)map->count,
 		.shift = map->shift,
-		.last = (uint32_t)last_entry(map),
+		.last = (uint32_t)rql_lookup_last_entry(map),
 	};
 }
 
-static rql_status record(struct rql_commands *c, const char *pass, struct rql_device *device,
-                         const struct rql_kernel *kernel, const void *args, uint64_t items, const struct rql_uses *uses,
-                         struct rql_error *err)
+rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rql_device *device,
+                             const struct rql_kernel *kernel, const void *args, uint64_t items,
+                             const struct rql_uses *uses, struct rql_error *err)
 {
-	const uint32_t constants[1] = {RQL_THREADS};
+	uint32_t constants[2] = {RQL_THREADS, rql_relation_subgroups(device, RQL_THREADS)};
 	const struct rql_pipeline *pipeline;
-	RQL_TRY(rql_pipeline_get(device, kernel, constants, 1, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(device, kernel, constants, 2, &pipeline, err));
 	rql_record_dispatch(c, pass, pipeline, args, rql_div_up(items, RQL_THREADS), uses->use, uses->count);
 	return RQL_OK;
 }
 
-/* ---- build ---- */
+/* ---- order of the probes ---- */
 
-static struct rql_sort sort_of(const struct rql_lookup_build *build)
+static uint64_t map_bytes(const struct rql_lookup_map *map)
 {
-	return (struct rql_sort){
-		.key_bits = build->map.key_bits,
-		.value_bits = 32,
-		.high_bit = build->map.key_bits,
-		.count = build->map.count,
-		.keys_in = build->keys,
-		.keys_out = build->map.keys,
-		.values_out = build->map.rows,
-		.temp = build->temp,
+	if (map->form != RQL_LOOKUP_SORTED)
+		return rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
+	return map->count * (map->key_bits / 8 + 4) + rql_lookup_starts(map) * 4;
+}
+
+uint32_t rql_lookup_order_bits(const struct rql_lookup_map *map, uint64_t keys)
+{
+	uint64_t bytes = map_bytes(map);
+	uint32_t bits = rql_log2_up(rql_div_up(bytes, RQL_LOOKUP_PART_BYTES));
+	if (keys < ORDER_PROBES || keys < bytes / ORDER_BYTES_A_PROBE)
+		return 0;
+	return bits < RQL_LOOKUP_PART_BITS ? bits : RQL_LOOKUP_PART_BITS;
+}
+
+void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition *partition)
+{
+	if (map->form == RQL_LOOKUP_HASHED)
+		return;
+	partition->by_range = true;
+	partition->base = map->low;
+	while ((map->high - map->low) >> partition->shift >> partition->bits)
+		partition->shift++;
+}
+
+struct lookup_plan {
+	uint32_t bits; /* 0: probes as they come */
+	uint64_t points, ends, starts, undo, rows, counts, sums, part_temp, bytes; /* offsets in temp */
+};
+
+static struct rql_partition partition_of(const struct rql_lookup *lookup, const struct lookup_plan *plan)
+{
+	const struct rql_lookup_map *map = &lookup->map;
+	struct rql_partition p = {
+		.key_bits = map->key_bits,
+		.bits = plan->bits,
+		.count = lookup->count,
+		.found = lookup->found,
+		.keys = lookup->points,
+		.keys_out = rql_span_at(&lookup->temp, plan->points),
+		.starts = rql_span_at(&lookup->temp, plan->starts),
+		.undo = rql_span_at(&lookup->temp, plan->undo),
+		.temp = rql_span_at(&lookup->temp, plan->part_temp),
 	};
-}
-
-static struct rql_prefix_sum prefix_of(const struct rql_lookup_build *build)
-{
-	return (struct rql_prefix_sum){
-		.kind = RQL_PREFIX_U64_U64,
-		.count = build->map.count,
-		.in = build->map.sums,
-		.out = build->map.sums,
-		.total = rql_span_at(&build->map.sums, build->map.count * 8),
-		.temp = build->temp,
-	};
-}
-
-uint64_t rql_lookup_build_temp_bytes(const struct rql_lookup_build *build)
-{
-	struct rql_sort sort = sort_of(build);
-	struct rql_prefix_sum prefix = prefix_of(build);
-	uint64_t bytes = rql_sort_temp_bytes(&sort);
-	uint64_t sums = build->map.sums.buffer ? rql_prefix_temp_bytes(&prefix) : 0;
-	return bytes > sums ? bytes : sums;
-}
-
-static rql_status check_build(const struct rql_lookup_build *build, struct rql_error *err)
-{
-	const struct rql_lookup_map *map = &build->map;
-	RQL_TRY(check_map(map, err));
-	RQL_TRY(rql_span_check(&build->keys, map->count, map->key_bits / 8, "keys that a map is made of", err));
-	if (!map->sums.buffer)
-		return RQL_OK;
-	if (build->value_bits != 32 && build->value_bits != 64)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "values of a map have %u bits: 32 or 64", build->value_bits);
-	return rql_span_check(&build->values, map->count, build->value_bits / 8, "values that a map sums", err);
-}
-
-static rql_status record_sums(struct rql_commands *c, const struct rql_lookup_build *build, struct rql_error *err)
-{
-	const struct rql_lookup_map *map = &build->map;
-	struct rql_uses uses = {.count = 0};
-	struct rql_prefix_sum prefix = prefix_of(build);
-	struct rql_lookup_values_args args = {
-		.rows = rql_span_address(&map->rows),
-		.values = rql_span_address(&build->values),
-		.out_items = rql_span_address(&map->sums),
-		.count = (uint32_t)map->count,
-		.flags = (build->value_bits == 64 ? RQL_LOOKUP_WIDE : 0) | (build->value_signed ? RQL_LOOKUP_SIGNED : 0),
-	};
-	if (!map->count) {
-		rql_record_fill(c, map->sums.buffer, map->sums.offset, 8, 0);
-		return RQL_OK;
+	if (lookup->ends.buffer) {
+		p.column_count = 1;
+		struct rql_span ends = rql_span_at(&lookup->temp, plan->ends);
+		p.columns[0] = (struct rql_relation_column){map->key_bits, lookup->ends, ends};
 	}
-	rql_uses_add(&uses, &map->rows, RQL_READ);
-	rql_uses_add(&uses, &build->values, RQL_READ);
-	rql_uses_add(&uses, &map->sums, RQL_WRITE);
-	RQL_TRY(record(c, "lookup.values", map->keys.buffer->device, &values_kernel, &args, map->count, &uses, err));
-	return rql_record_prefix_sum(c, &prefix, err);
+	rql_lookup_order_by(map, &p);
+	return p;
 }
 
-rql_status rql_record_lookup_build(struct rql_commands *c, const struct rql_lookup_build *build,
-                                   struct rql_error *err)
+static struct lookup_plan plan_of(const struct rql_lookup *lookup)
 {
-	const struct rql_lookup_map *map = &build->map;
-	RQL_TRY(check_build(build, err));
-	if (map->count) {
-		struct rql_sort sort = sort_of(build);
-		RQL_TRY(rql_record_sort(c, &sort, err));
-	}
-	struct rql_lookup_args args = args_of(map);
-	struct rql_uses uses = {.count = 0};
-	rql_uses_add(&uses, &map->keys, RQL_READ);
-	rql_uses_add(&uses, &map->starts, RQL_WRITE);
-	RQL_TRY(record(c, "lookup.directory", map->keys.buffer->device, &directory_kernels[map->key_bits == 64], &args,
-	               rql_lookup_starts(map), &uses, err));
-	return map->sums.buffer ? record_sums(c, build, err) : RQL_OK;
+	uint64_t key_bytes = lookup->map.key_bits / 8, count = lookup->count, at = 0;
+	struct lookup_plan plan = {.bits = lookup->order ? lookup->order - 1 : rql_lookup_order_bits(&lookup->map, count)};
+	if (!plan.bits || !count)
+		return (struct lookup_plan){0};
+	plan.points = rql_temp_take(&at, count * key_bytes);
+	plan.ends = lookup->ends.buffer ? rql_temp_take(&at, count * key_bytes) : 0;
+	plan.starts = rql_temp_take(&at, ((UINT64_C(1) << plan.bits) + 1) * 4);
+	plan.rows = lookup->rows.buffer ? rql_temp_take(&at, count * 4) : 0;
+	plan.counts = lookup->counts.buffer ? rql_temp_take(&at, count * 4) : 0;
+	plan.sums = lookup->sums.buffer ? rql_temp_take(&at, count * 8) : 0;
+	struct rql_partition p = partition_of(lookup, &plan);
+	plan.undo = rql_temp_take(&at, rql_partition_undo_bytes(&p));
+	plan.part_temp = at;
+	plan.bytes = at + rql_partition_temp_bytes(&p);
+	return plan;
+}
+
+uint64_t rql_lookup_temp_bytes(const struct rql_lookup *lookup)
+{
+	return plan_of(lookup).bytes;
 }
 
 /* ---- probe ---- */
 
+static rql_status check_answers(const struct rql_lookup *lookup, struct rql_error *err)
+{
+	const struct rql_lookup_map *map = &lookup->map;
+	bool table = map->form != RQL_LOOKUP_SORTED;
+	if (table && (lookup->ends.buffer || lookup->sums.buffer))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "ranges or sums of a map that has no order: make a sorted one");
+	if (lookup->sums.buffer && !map->sums.buffer)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "sums of a look-up whose map has none");
+	if (table && lookup->counts.buffer && !map->counts.buffer)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "counts of a look-up whose map has none");
+	if (lookup->rows.buffer)
+		RQL_TRY(rql_span_check(&lookup->rows, lookup->count, 4, "rows of a look-up", err));
+	if (lookup->counts.buffer)
+		RQL_TRY(rql_span_check(&lookup->counts, lookup->count, 4, "counts of a look-up", err));
+	return lookup->sums.buffer ? rql_span_check(&lookup->sums, lookup->count, 8, "sums of a look-up", err) : RQL_OK;
+}
+
 static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
 {
 	uint32_t key_bytes = lookup->map.key_bits / 8;
-	RQL_TRY(check_map(&lookup->map, err));
+	RQL_TRY(rql_lookup_check_map(&lookup->map, err));
+	if (lookup->count > RQL_RELATION_ROWS || lookup->order > RQL_PARTITION_PASS_BITS + 1)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a look-up of %llu probes by order %u: at most %llu can be had",
+		                     (unsigned long long)lookup->count, lookup->order, (unsigned long long)RQL_RELATION_ROWS);
 	RQL_TRY(rql_span_check(&lookup->points, lookup->count, key_bytes, "probes of a look-up", err));
 	if (lookup->ends.buffer)
 		RQL_TRY(rql_span_check(&lookup->ends, lookup->count, key_bytes, "ends of a look-up's ranges", err));
 	if (lookup->found.buffer)
 		RQL_TRY(rql_span_check(&lookup->found, 1, 8, "number of a look-up's probes", err));
-	if (lookup->rows.buffer)
-		RQL_TRY(rql_span_check(&lookup->rows, lookup->count, 4, "rows of a look-up", err));
-	if (lookup->counts.buffer)
-		RQL_TRY(rql_span_check(&lookup->counts, lookup->count, 4, "counts of a look-up", err));
-	if (!lookup->sums.buffer)
-		return RQL_OK;
-	if (!lookup->map.sums.buffer)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "sums of a look-up whose map has none");
-	return rql_span_check(&lookup->sums, lookup->count, 8, "sums of a look-up", err);
+	RQL_TRY(check_answers(lookup, err));
+	uint64_t temp = lookup->temp.buffer ? rql_lookup_temp_bytes(lookup) : 0;
+	return temp ? rql_span_check(&lookup->temp, temp / 8, 8, "temporary words of a look-up", err) : RQL_OK;
 }
 
-rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup *lookup, struct rql_error *err)
+static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup *lookup, const struct rql_uses *uses,
+                                struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
-	const struct rql_span *read[] = {&map->keys,   &map->rows,      &map->starts,  &map->sums,
-	                                 &lookup->found, &lookup->points, &lookup->ends};
-	const struct rql_span *written[] = {&lookup->rows, &lookup->counts, &lookup->sums};
-	struct rql_uses uses = {.count = 0};
-	RQL_TRY(check(lookup, err));
-	if (!lookup->count)
-		return RQL_OK;
-	struct rql_lookup_args args = args_of(map);
+	struct rql_lookup_args args = rql_lookup_args_of(map);
 	args.lows = rql_span_address(&lookup->points);
 	args.highs = rql_span_address(&lookup->ends);
 	args.found = rql_span_address(&lookup->found);
@@ -207,10 +227,78 @@ rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup *lo
 	args.counts_out = rql_span_address(&lookup->counts);
 	args.sums_out = rql_span_address(&lookup->sums);
 	args.probes = lookup->count;
+	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map), &probe_kernels[map->key_bits == 64], &args,
+	                         lookup->count, uses, err);
+}
+
+static rql_status record_points(struct rql_commands *c, const struct rql_lookup *lookup, const struct rql_uses *uses,
+                                struct rql_error *err)
+{
+	const struct rql_lookup_map *map = &lookup->map;
+	struct rql_lookup_points_args args = {
+		.slots = rql_span_address(&map->slots),
+		.counts = rql_span_address(&map->counts),
+		.points = rql_span_address(&lookup->points),
+		.found = rql_span_address(&lookup->found),
+		.rows_out = rql_span_address(&lookup->rows),
+		.counts_out = rql_span_address(&lookup->counts),
+		.probes = lookup->count,
+		.low = map->low,
+		.high = map->high,
+		.part_bits = map->part_bits,
+		.part_slots = map->part_slots,
+	};
+	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map),
+	                         &point_kernels[map->form == RQL_LOOKUP_HASHED][map->key_bits == 64], &args, lookup->count,
+	                         uses, err);
+}
+
+/* The probes as they lie. */
+static rql_status record_probes(struct rql_commands *c, const struct rql_lookup *lookup, struct rql_error *err)
+{
+	const struct rql_lookup_map *map = &lookup->map;
+	const struct rql_span *read[] = {&map->keys,   &map->rows,     &map->starts,    &map->sums,   &map->slots,
+	                                 &map->counts, &lookup->found, &lookup->points, &lookup->ends};
+	const struct rql_span *written[] = {&lookup->rows, &lookup->counts, &lookup->sums};
+	struct rql_uses uses = {.count = 0};
 	for (uint32_t i = 0; i < sizeof(read) / sizeof(read[0]); i++)
 		rql_uses_add(&uses, read[i], RQL_READ);
 	for (uint32_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
 		rql_uses_add(&uses, written[i], RQL_WRITE);
-	return record(c, "lookup.probe", map->keys.buffer->device, &probe_kernels[map->key_bits == 64], &args,
-	              lookup->count, &uses, err);
+	return map->form == RQL_LOOKUP_SORTED ? record_sorted(c, lookup, &uses, err) : record_points(c, lookup, &uses, err);
+}
+
+static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup *lookup,
+                                 const struct lookup_plan *plan, struct rql_error *err)
+{
+	struct rql_partition p = partition_of(lookup, plan);
+	struct rql_lookup inner = *lookup;
+	RQL_TRY(rql_record_partition(c, &p, err));
+	inner.points = p.keys_out;
+	inner.ends = lookup->ends.buffer ? p.columns[0].out : lookup->ends;
+	if (lookup->rows.buffer)
+		inner.rows = rql_span_at(&lookup->temp, plan->rows);
+	if (lookup->counts.buffer)
+		inner.counts = rql_span_at(&lookup->temp, plan->counts);
+	if (lookup->sums.buffer)
+		inner.sums = rql_span_at(&lookup->temp, plan->sums);
+	RQL_TRY(record_probes(c, &inner, err));
+	if (lookup->rows.buffer)
+		RQL_TRY(rql_record_unpartition(c, &p, 32, &inner.rows, &lookup->rows, err));
+	if (lookup->counts.buffer)
+		RQL_TRY(rql_record_unpartition(c, &p, 32, &inner.counts, &lookup->counts, err));
+	if (lookup->sums.buffer)
+		RQL_TRY(rql_record_unpartition(c, &p, 64, &inner.sums, &lookup->sums, err));
+	return RQL_OK;
+}
+
+rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup *lookup, struct rql_error *err)
+{
+	RQL_TRY(check(lookup, err));
+	if (!lookup->count)
+		return RQL_OK;
+	struct lookup_plan plan = plan_of(lookup);
+	if (!plan.bits || !lookup->temp.buffer)
+		return record_probes(c, lookup, err);
+	return record_ordered(c, lookup, &plan, err);
 }

@@ -7,7 +7,7 @@
 /* Of a workgroup that scatters. With fewer threads NVIDIA's compiler takes more registers for each, so that no more of
  * them run; with more items the same. */
 #define THREADS 1024u
-#define ITEMS 8u
+#define ITEMS 8u /* unpartition.comp has the same */
 
 struct partition_plan {
 	uint32_t passes, bits[2];
@@ -49,7 +49,7 @@ static void choose_tile(const struct rql_partition *p, struct partition_plan *pl
 	bool wide = p->key_bits == 64;
 	for (uint32_t i = 0; i < p->column_count; i++)
 		wide |= p->columns[i].bits == 64;
-	plan->items = wide ? 8 : p->tuning.partition_items ? p->tuning.partition_items : ITEMS;
+	plan->items = wide || p->undo.buffer || !p->tuning.partition_items ? ITEMS : p->tuning.partition_items;
 	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : THREADS;
 	while (plan->threads > 64 && (plan->threads > device->limits.group_size || plan->threads * plan->items * 4 > room))
 		plan->threads /= 2;
@@ -92,12 +92,27 @@ uint64_t rql_partition_temp_bytes(const struct rql_partition *partition)
 	return plan_of(partition).bytes;
 }
 
+static uint64_t undo_bytes(const struct rql_partition *p, const struct partition_plan *plan)
+{
+	uint32_t tile = plan->threads * plan->items;
+	return rql_div_up(p->count, tile) * RQL_UNDO_WORDS(p->bits, tile) * 4;
+}
+
+uint64_t rql_partition_undo_bytes(const struct rql_partition *partition)
+{
+	struct rql_partition p = *partition;
+	p.tuning.partition_items = 0; /* as with undo */
+	struct partition_plan plan = plan_of(&p);
+	return undo_bytes(&p, &plan);
+}
+
 static rql_status check(const struct rql_partition *p, struct rql_error *err)
 {
 	const struct rql_relation_tuning *t = &p->tuning;
 	if ((p->key_bits != 32 && p->key_bits != 64) || !p->bits || p->bits > 2 * RQL_PARTITION_PASS_BITS ||
 	    p->count > RQL_RELATION_ROWS || (t->partition_items && t->partition_items != 8 && t->partition_items != 16) ||
-	    (t->partition_threads & (t->partition_threads - 1)) || !p->keys.buffer)
+	    (t->partition_threads & (t->partition_threads - 1)) || !p->keys.buffer || p->shift > 63 ||
+	    ((p->by_range || p->undo.buffer) && p->bits > RQL_PARTITION_PASS_BITS))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a partition of %llu keys of %u bits by %u bits cannot be asked for",
 		                     (unsigned long long)p->count, p->key_bits, p->bits);
 	RQL_TRY(rql_span_check(&p->keys, p->count, p->key_bits / 8, "keys of a partition", err));
@@ -108,7 +123,10 @@ static rql_status check(const struct rql_partition *p, struct rql_error *err)
 		RQL_TRY(rql_span_check(&p->found, 1, 8, "number of rows of a partition", err));
 	if (p->valid.buffer)
 		RQL_TRY(rql_span_check(&p->valid, rql_div_up(p->count, 64), 8, "bitmap of a partition", err));
-	return rql_span_check(&p->temp, plan_of(p).bytes / 8, 8, "temporary words of a partition", err);
+	struct partition_plan plan = plan_of(p);
+	if (p->undo.buffer)
+		RQL_TRY(rql_span_check(&p->undo, undo_bytes(p, &plan) / 4, 4, "way back of a partition", err));
+	return rql_span_check(&p->temp, plan.bytes / 8, 8, "temporary words of a partition", err);
 }
 
 /* Where keys and columns are before and after a pass. */
@@ -157,8 +175,10 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 		.counts = rql_span_address(&p->temp) + plan->counts[pass],
 		.starts = rql_span_address(&starts),
 		.count = p->count,
-		.flags = p->random_keys ? RQL_ROWS_RAW : 0,
-		.shift = 32 - plan->bits[0] - (pass ? plan->bits[1] : 0),
+		.flags = (p->random_keys ? RQL_ROWS_RAW : 0) | (p->by_range ? RQL_ROWS_BY_RANGE : 0),
+		.base = p->base,
+		.undo = rql_span_address(&p->undo),
+		.shift = p->by_range ? p->shift : 32 - plan->bits[0] - (pass ? plan->bits[1] : 0),
 		.bits = plan->bits[pass],
 		.parent_count = 1,
 		.column_count = p->column_count,
@@ -206,6 +226,7 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	args.chunk = tile;
 	rql_uses_add(&uses, &p->starts, RQL_READ);
 	rql_uses_add(&uses, &move.keys_out, RQL_WRITE);
+	rql_uses_add(&uses, &p->undo, RQL_WRITE);
 	for (uint32_t i = 0; i < p->column_count; i++) {
 		rql_uses_add(&uses, &move.columns[i].in, RQL_READ);
 		rql_uses_add(&uses, &move.columns[i].out, RQL_WRITE);
@@ -220,5 +241,39 @@ rql_status rql_record_partition(struct rql_commands *c, const struct rql_partiti
 	struct partition_plan plan = plan_of(partition);
 	for (uint32_t pass = 0; pass < plan.passes; pass++)
 		RQL_TRY(record_pass(c, partition, &plan, pass, err));
+	return RQL_OK;
+}
+
+rql_status rql_record_unpartition(struct rql_commands *c, const struct rql_partition *partition, uint32_t word_bits,
+                                  const struct rql_span *in, const struct rql_span *out, struct rql_error *err)
+{
+	const struct rql_partition *p = partition;
+	struct rql_device *device = p->keys.buffer->device;
+	struct partition_plan plan = plan_of(p);
+	const struct rql_pipeline *pipeline;
+	struct rql_uses uses = {.count = 0};
+	uint32_t tile = plan.threads * plan.items;
+	uint32_t constants[] = {plan.threads, 0, digits_of(p->bits), tile};
+	RQL_TRY(check(p, err));
+	if (!p->undo.buffer || (word_bits != 32 && word_bits != 64))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "words of %u bits cannot go back: %s", word_bits,
+		                     p->undo.buffer ? "32 or 64" : "their partition has no way back");
+	RQL_TRY(rql_span_check(in, p->count, word_bits / 8, "words in the order of partitions", err));
+	RQL_TRY(rql_span_check(out, p->count, word_bits / 8, "words in the order of rows", err));
+	RQL_TRY(rql_relation_pipeline(device, word_bits == 64 ? RQL_RELATION_UNPARTITION_64 : RQL_RELATION_UNPARTITION_32,
+	                              constants, 4, &pipeline, err));
+	struct rql_unpartition_args args = {
+		.in_words = rql_span_address(in),
+		.out_words = rql_span_address(out),
+		.undo = rql_span_address(&p->undo),
+		.found = rql_span_address(&p->found),
+		.count = p->count,
+		.bits = p->bits,
+	};
+	rql_uses_add(&uses, in, RQL_READ);
+	rql_uses_add(&uses, &p->undo, RQL_READ);
+	rql_uses_add(&uses, &p->found, RQL_READ);
+	rql_uses_add(&uses, out, RQL_WRITE);
+	rql_record_dispatch(c, "unpartition", pipeline, &args, rql_div_up(p->count, tile), uses.use, uses.count);
 	return RQL_OK;
 }

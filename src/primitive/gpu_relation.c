@@ -18,6 +18,8 @@
 #include "shaders/primitive/partition_scatter_32_16.comp.h"
 #include "shaders/primitive/partition_scatter_32_8.comp.h"
 #include "shaders/primitive/partition_scatter_64_8.comp.h"
+#include "shaders/primitive/unpartition_32.comp.h"
+#include "shaders/primitive/unpartition_64.comp.h"
 #include "shaders/primitive/words_write.comp.h"
 
 #define X(name, symbol, args)                                                                                          \

@@ -17,6 +17,50 @@ struct rql_lookup_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 112);
 
+/* lookup_points.comp: points in a hashed or direct map. Hashed: part(key) is the top part_bits bits of the hash, the
+ * first slot in it the next bits' share of part_slots. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the key,
+ * then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed yet,
+ * so it has a slot of its own behind all parts. */
+#define RQL_LOOKUP_EMPTY 0xffffffffu
+struct rql_lookup_points_args {
+	uint64_t slots, counts; /* of the map */
+	uint64_t points, found; /* probes; found: uint64_t, how many; 0: all */
+	uint64_t rows_out, counts_out;
+	uint64_t probes; /* a bound */
+	uint64_t low, high;            /* direct */
+	uint32_t part_bits, part_slots; /* hashed */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_points_args, 80);
+
+/* lookup_hash_build.comp: rows lie together by parts. A workgroup makes a part of the table, but of one with more rows
+ * than two pieces it writes empty slots; in the second dispatch (merge) workgroups take pieces of those, and merge. */
+/* lookup_direct_build.comp: the same arguments without parts. */
+struct rql_lookup_table_args {
+	uint64_t keys, rows;    /* rows: uint32_t each; 0: their numbers */
+	uint64_t starts;        /* uint32_t[2^part_bits + 1]; 0: one part, all rows */
+	uint64_t slots, counts; /* of the map; counts 0: not kept */
+	uint64_t failed;        /* uint64_t */
+	uint64_t low, high;
+	uint32_t count, part_bits, part_slots;
+	uint32_t piece; /* rows */
+	uint32_t merge, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_table_args, 88);
+
+/* lookup_stream.comp */
+#define RQL_STREAM_THREADS 256u
+#define RQL_STREAM_ITEMS 8u /* rows of a thread */
+struct rql_stream_args {
+	uint64_t slots; /* of the map */
+	uint64_t low, high;
+	uint64_t build_values; /* uint32_t a row of the build side */
+	uint64_t keys, values; /* uint32_t a probe row */
+	uint64_t build_out, probe_out, rows;
+	uint64_t count, capacity;
+	uint32_t part_bits, part_slots;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_stream_args, 96);
+
 /* lookup_values.comp: values in the order of `rows`, as words of 64 bits. */
 #define RQL_LOOKUP_WIDE 1u
 #define RQL_LOOKUP_SIGNED 2u

@@ -39,6 +39,9 @@ struct rql_partition {
 	uint32_t key_bits; /* 32 or 64 */
 	uint32_t bits;     /* 1 to 2 * RQL_PARTITION_PASS_BITS */
 	bool random_keys;  /* keys are random bits already: they are not hashed (of 64 bits the halves are combined) */
+	bool by_range;     /* p is (key - base) >> shift, 0 below base, the last one above; in one pass */
+	uint64_t base;
+	uint32_t shift;
 	bool has_null_key; /* rows with the key null_key are left out */
 	uint64_t null_key;
 	uint64_t count;
@@ -48,12 +51,20 @@ struct rql_partition {
 	uint32_t column_count;
 	struct rql_relation_column columns[RQL_RELATION_COLUMNS];
 	struct rql_span starts; /* uint32_t[2^bits + 1] */
+	struct rql_span undo;   /* rql_partition_undo_bytes, for the way back; may be left out. In one pass only */
 	struct rql_relation_tuning tuning;
 	struct rql_span temp;
 };
 uint64_t rql_partition_temp_bytes(const struct rql_partition *partition);
+uint64_t rql_partition_undo_bytes(const struct rql_partition *partition);
 rql_status rql_record_partition(struct rql_commands *c, const struct rql_partition *partition,
                                 struct rql_error *err) RQL_MUST_CHECK;
+/* The way back: words in the order of the partitions, one a row, go to the rows' places before. A tile's words come in
+ * runs, one of each partition, and are ordered in shared memory. Rows that were left out get no word.
+ * Floor over n rows and words of b bytes: n * (2 * b + 2). */
+rql_status rql_record_unpartition(struct rql_commands *c, const struct rql_partition *partition, uint32_t word_bits,
+                                  const struct rql_span *in, const struct rql_span *out,
+                                  struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- join of two sides by equal keys ---- */
 enum rql_join_kind {

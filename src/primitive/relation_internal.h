@@ -17,6 +17,8 @@
 	X(PARTITION_SCATTER_32_8, partition_scatter_32_8, partition)                                                       \
 	X(PARTITION_SCATTER_32_16, partition_scatter_32_16, partition)                                                     \
 	X(PARTITION_SCATTER_64_8, partition_scatter_64_8, partition)                                                       \
+	X(UNPARTITION_32, unpartition_32, unpartition)                                                                     \
+	X(UNPARTITION_64, unpartition_64, unpartition)                                                                     \
 	X(JOIN_32, join_32, join)                                                                                          \
 	X(JOIN_64, join_64, join)                                                                                          \
 	X(JOIN_TESTED_32, join_tested_32, join)                                                                            \

@@ -25,18 +25,35 @@ RQL_KERNEL_STRUCT_SIZE(rql_poke_args, 128);
 /* Which rows take part, and how keys are hashed. */
 #define RQL_ROWS_NULL_KEY 1u /* the key null_key is no key */
 #define RQL_ROWS_RAW 2u      /* keys are random bits: they are their own hash */
+#define RQL_ROWS_BY_RANGE 4u /* of a partition: by ranges of keys */
 
-/* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1). */
+/* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range of keys
+ * min((key - base) >> shift, 2^bits - 1), and 0 below base. */
 struct rql_partition_args {
 	uint64_t keys_in, keys_out, columns;
 	uint64_t counts, starts; /* uint32_t[parents << bits], + 1 in starts */
 	uint64_t parents;        /* uint32_t[parent_count + 1]: rows of each lie together; 0: one, all rows */
 	uint64_t found, valid;   /* without parents: uint64_t, a bitmap */
 	uint64_t null_key, count;
+	uint64_t base, undo; /* undo: RQL_UNDO_WORDS of each tile, to take its rows back; 0: none */
 	uint32_t flags, shift, bits, parent_count, column_count;
 	uint32_t chunk; /* rows of a workgroup */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_partition_args, 104);
+RQL_KERNEL_STRUCT_SIZE(rql_partition_args, 120);
+
+/* What a tile of a partition leaves for its way back: of each digit, and of all behind them, where it begins in the
+ * tile and what is added to a place in the tile to get one in the partitions (modulo 2^32); then each row's place in
+ * the tile, 16 bits: rows j * threads + t and (j + 1) * threads + t for even j share word j / 2 * threads + t. */
+#define RQL_UNDO_WORDS(bits, tile) (((1u << (bits)) + 1u) * 2u + (tile) / 2u)
+
+/* unpartition.comp */
+struct rql_unpartition_args {
+	uint64_t in_words, out_words; /* 32 bits each, or 64 */
+	uint64_t undo;
+	uint64_t found, count;
+	uint32_t bits, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_unpartition_args, 48);
 
 /* A condition of a join: 16 bits, the first one's are the lowest; 0: there are no more. */
 #define RQL_CONDITION_BITS 16u

@@ -21,6 +21,9 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_group,
 	rql_selftest_relation,
 	rql_selftest_lookup,
+	rql_selftest_rx,
+	rql_selftest_cgrx,
+	rql_selftest_text,
 	rql_selftest_cube,
 	rql_selftest_cube_rt,
 	/* clang-format on */

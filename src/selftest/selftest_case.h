@@ -38,9 +38,12 @@ extern const struct rql_selftest_case rql_selftest_sort[];
 extern const struct rql_selftest_case rql_selftest_group[];
 extern const struct rql_selftest_case rql_selftest_relation[];
 extern const struct rql_selftest_case rql_selftest_lookup[];
+extern const struct rql_selftest_case rql_selftest_text[];
 extern const struct rql_selftest_case rql_selftest_geometry[];
 extern const struct rql_selftest_case rql_selftest_key[];
 extern const struct rql_selftest_case rql_selftest_keyray[];
+extern const struct rql_selftest_case rql_selftest_rx[];
+extern const struct rql_selftest_case rql_selftest_cgrx[];
 extern const struct rql_selftest_case rql_selftest_cube[];
 extern const struct rql_selftest_case rql_selftest_cube_rt[];
 

@@ -1,5 +1,5 @@
-/* Look-ups of points and ranges in a map against loops over all keys: duplicates, misses, both ends of 32 and 64 bits,
- * empty sides, one key, bounds that are none. */
+/* Look-ups of points and ranges in maps of every form against loops over all keys: duplicates, misses, both ends of 32
+ * and 64 bits, empty sides, one key, bounds that are none; probes as they come and in partitions. */
 #include "selftest/selftest_case.h"
 
 #include <string.h>
@@ -14,6 +14,13 @@ struct lookup_check {
 	enum directory directory;
 	uint32_t key_bits;
 	uint64_t keys, probes, absent; /* absent: probes that are allocated, but not there */
+};
+
+/* How a check is run. */
+struct lookup_way {
+	enum rql_lookup_form form;
+	bool ranges, only_rows; /* only_rows: the kernels' short way */
+	uint32_t order;         /* as in rql_lookup */
 };
 
 struct lookup_arrays {
@@ -133,14 +140,33 @@ static void choose_directory(const struct lookup_check *k, const struct lookup_a
 		map->high = map->low;
 }
 
-static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k, const struct lookup_arrays *a,
-                           struct rql_lookup_build *build, struct rql_error *err)
+/* Slots without counts where only rows are asked for. */
+static rql_status make_table(struct rql_selftest *t, const struct lookup_way *way, struct rql_lookup_build *build,
+                             struct rql_error *err)
 {
 	struct rql_lookup_map *map = &build->map;
-	*build = (struct rql_lookup_build){.map = {.key_bits = k->key_bits, .count = k->keys},
+	map->shift = 0;
+	if (!rql_lookup_choose_parts(map))
+		return rql_selftest_wrong(err, "a hashed map has no room for %llu keys", (unsigned long long)map->count);
+	uint64_t slots = rql_lookup_slots(map);
+	RQL_TRY(rql_selftest_buffer(t, slots * rql_lookup_slot_bytes(map), NULL, "slots of a map", &map->slots.buffer,
+	                            err));
+	if (!way->only_rows)
+		RQL_TRY(rql_selftest_buffer(t, slots * 4, NULL, "counts of a map", &map->counts.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, 8, NULL, "failed rows of a map", &map->failed.buffer, err));
+	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
+}
+
+static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k, const struct lookup_arrays *a,
+                           const struct lookup_way *way, struct rql_lookup_build *build, struct rql_error *err)
+{
+	struct rql_lookup_map *map = &build->map;
+	*build = (struct rql_lookup_build){.map = {.form = way->form, .key_bits = k->key_bits, .count = k->keys},
 	                                   .value_bits = 32, .value_signed = true};
 	choose_directory(k, a, map);
 	RQL_TRY(key_buffer(t, k, a->keys, k->keys, &build->keys, err));
+	if (map->form != RQL_LOOKUP_SORTED)
+		return make_table(t, way, build, err);
 	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, a->values, "values of a map", &build->values.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, k->keys * k->key_bits / 8, NULL, "keys of a map", &map->keys.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, NULL, "rows of a map", &map->rows.buffer, err));
@@ -149,44 +175,48 @@ static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k,
 	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
 }
 
-/* Map and look-up in one recording. only_rows: the kernel's short way. */
-static rql_status run(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a, bool ranges,
-                      bool only_rows, struct rql_error *err)
+/* Map and look-up in one recording. */
+static rql_status run(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a,
+                      const struct lookup_way *way, uint64_t *failed, struct rql_error *err)
 {
 	struct rql_lookup_build build;
-	struct rql_lookup lookup = {.count = k->probes + k->absent};
+	struct rql_lookup lookup = {.count = k->probes + k->absent, .order = way->order};
 	struct rql_commands *c;
-	RQL_TRY(make_map(t, k, a, &build, err));
+	RQL_TRY(make_map(t, k, a, way, &build, err));
 	lookup.map = build.map;
 	RQL_TRY(key_buffer(t, k, a->points, lookup.count, &lookup.points, err));
-	if (ranges)
+	if (way->ranges)
 		RQL_TRY(key_buffer(t, k, a->ends, lookup.count, &lookup.ends, err));
 	if (k->absent)
 		RQL_TRY(rql_selftest_buffer(t, 8, &k->probes, "number of probes", &lookup.found.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->rows_out, "rows found", &lookup.rows.buffer, err));
-	if (!only_rows) {
+	if (!way->only_rows)
 		RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->counts_out, "rows counted", &lookup.counts.buffer, err));
+	if (!way->only_rows && way->form == RQL_LOOKUP_SORTED)
 		RQL_TRY(rql_selftest_buffer(t, lookup.count * 8, a->sums_out, "values summed", &lookup.sums.buffer, err));
-	}
+	if (rql_lookup_temp_bytes(&lookup))
+		RQL_TRY(rql_selftest_buffer(t, rql_lookup_temp_bytes(&lookup), NULL, "temp of a look-up", &lookup.temp.buffer,
+		                            err));
 	RQL_TRY(rql_selftest_record(t, &c, err));
 	RQL_TRY(rql_record_lookup_build(c, &build, err));
 	RQL_TRY(rql_record_lookup(c, &lookup, err));
 	RQL_TRY(rql_selftest_execute(t, err));
 	RQL_TRY(rql_buffer_download(lookup.rows.buffer, 0, a->rows_out, lookup.count * 4, err));
-	if (!only_rows) {
+	*failed = 0;
+	if (build.map.failed.buffer)
+		RQL_TRY(rql_buffer_download(build.map.failed.buffer, 0, failed, 8, err));
+	if (lookup.counts.buffer)
 		RQL_TRY(rql_buffer_download(lookup.counts.buffer, 0, a->counts_out, lookup.count * 4, err));
+	if (lookup.sums.buffer)
 		RQL_TRY(rql_buffer_download(lookup.sums.buffer, 0, a->sums_out, lookup.count * 8, err));
-	}
 	rql_selftest_drop(t);
 	return RQL_OK;
 }
 
-static rql_status check_once(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a, bool ranges,
-                             bool only_rows, struct rql_error *err)
+static rql_status check_once(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a,
+                             const struct lookup_way *way, struct rql_error *err)
 {
-	uint64_t probes = k->probes + k->absent;
-	for (uint64_t i = 0; i < k->probes; i++)
-		want(k, a, i, ranges ? a->ends : NULL);
+	uint64_t probes = k->probes + k->absent, failed;
 	/* Nothing is written for probes that are not there. */
 	memset(a->rows_out, 0x5a, probes * 4);
 	memset(a->counts_out, 0x5a, probes * 4);
@@ -194,11 +224,15 @@ static rql_status check_once(struct rql_selftest *t, const struct lookup_check *
 	memset(a->rows + k->probes, 0x5a, k->absent * 4);
 	memset(a->counts + k->probes, 0x5a, k->absent * 4);
 	memset(a->sums + k->probes, 0x5a, k->absent * 8);
-	RQL_TRY(run(t, k, a, ranges, only_rows, err));
+	RQL_TRY(run(t, k, a, way, &failed, err));
+	if (failed)
+		return rql_selftest_wrong(err, "%llu rows found no place in a map", (unsigned long long)failed);
 	RQL_TRY(rql_selftest_same(a->rows_out, a->rows, probes, 4, "rows found by a look-up", err));
-	if (only_rows)
+	if (way->only_rows)
 		return RQL_OK;
 	RQL_TRY(rql_selftest_same(a->counts_out, a->counts, probes, 4, "rows counted by a look-up", err));
+	if (way->form != RQL_LOOKUP_SORTED)
+		return RQL_OK;
 	return rql_selftest_same(a->sums_out, a->sums, probes, 8, "sums of a look-up", err);
 }
 
@@ -210,25 +244,118 @@ static const struct lookup_check checks[] = {
 	{ENDS, CHOSEN, 64, 300, 200, 0},     {EQUAL, CHOSEN, 32, 1000, 100, 0},    {SPARSE, CHOSEN, 32, 100, 0, 0},
 };
 
-static rql_status check_all(struct rql_selftest *t, bool ranges, struct rql_error *err)
+/* The sizes of tables: more keys, of which some are many times there, and few probes. */
+static const struct lookup_check table_checks[] = {
+	{SPARSE, CHOSEN, 32, 0, 50, 0},     {SPARSE, CHOSEN, 64, 1, 50, 0},      {SPARSE, CHOSEN, 32, 7001, 400, 5},
+	{SPARSE, CHOSEN, 64, 5003, 400, 0}, {DENSE, CHOSEN, 32, 3000, 900, 0},   {DENSE, CHOSEN, 64, 3000, 900, 7},
+	{EQUAL, CHOSEN, 32, 17003, 60, 0},  {EQUAL, CHOSEN, 64, 17003, 60, 0},   {DUPLICATES, CHOSEN, 64, 25013, 100, 0},
+	{ENDS, CHOSEN, 32, 20011, 60, 0},   {ENDS, CHOSEN, 64, 20011, 60, 0},    {DUPLICATES, CHOSEN, 32, 25013, 100, 0},
+	{SPARSE, CHOSEN, 64, 100, 0, 0},
+};
+
+static bool fits(const struct lookup_check *k, enum rql_lookup_form form)
 {
-	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		struct lookup_arrays a;
-		RQL_TRY(alloc_arrays(t, &checks[i], &a, err));
-		RQL_TRY(check_once(t, &checks[i], &a, ranges, false, err));
-		RQL_TRY(check_once(t, &checks[i], &a, ranges, true, err));
-	}
+	return form != RQL_LOOKUP_DIRECT || k->pattern == DENSE || k->pattern == EQUAL || k->keys < 2;
+}
+
+/* All answers, then rows alone, with the probes as they come and in partitions. */
+static rql_status check_ways(struct rql_selftest *t, const struct lookup_check *k, enum rql_lookup_form form,
+                             bool ranges, struct rql_error *err)
+{
+	const struct lookup_way ways[] = {
+		{form, ranges, false, 1}, {form, ranges, true, 0}, {form, ranges, false, 4}, {form, ranges, true, 8}};
+	struct lookup_arrays a;
+	RQL_TRY(alloc_arrays(t, k, &a, err));
+	for (uint64_t i = 0; i < k->probes; i++)
+		want(k, &a, i, ranges ? a.ends : NULL);
+	for (uint32_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && fits(k, form); i++)
+		RQL_TRY(check_once(t, k, &a, &ways[i], err));
+	return RQL_OK;
+}
+
+static rql_status check_sorted(struct rql_selftest *t, bool ranges, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		RQL_TRY(check_ways(t, &checks[i], RQL_LOOKUP_SORTED, ranges, err));
 	return RQL_OK;
 }
 
 static rql_status test_points(struct rql_selftest *t, struct rql_error *err)
 {
-	return check_all(t, false, err);
+	return check_sorted(t, false, err);
 }
 
 static rql_status test_ranges(struct rql_selftest *t, struct rql_error *err)
 {
-	return check_all(t, true, err);
+	return check_sorted(t, true, err);
+}
+
+static rql_status check_tables(struct rql_selftest *t, enum rql_lookup_form form, struct rql_error *err)
+{
+	for (uint32_t i = 0; i < sizeof(table_checks) / sizeof(table_checks[0]); i++)
+		RQL_TRY(check_ways(t, &table_checks[i], form, false, err));
+	return RQL_OK;
+}
+
+static rql_status test_hashed(struct rql_selftest *t, struct rql_error *err)
+{
+	return check_tables(t, RQL_LOOKUP_HASHED, err);
+}
+
+static rql_status test_direct(struct rql_selftest *t, struct rql_error *err)
+{
+	return check_tables(t, RQL_LOOKUP_DIRECT, err);
+}
+
+/* relation.glsl has the same. */
+static uint32_t mixed(uint32_t x)
+{
+	x = (x ^ x >> 16) * 0x9e3779b1u;
+	x = (x ^ x >> 15) * 0x85ebca77u;
+	return x ^ x >> 16;
+}
+
+/* Keys that all hash into the first of four parts, twice as many as its slots. */
+static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
+{
+	const struct lookup_check k = {SPARSE, CHOSEN, 32, 4096, 10, 0};
+	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1};
+	struct lookup_arrays a;
+	struct rql_lookup_map map = {.form = RQL_LOOKUP_HASHED, .key_bits = 32, .count = k.keys};
+	uint64_t failed;
+	uint32_t key = 0;
+	RQL_TRY(alloc_arrays(t, &k, &a, err));
+	for (uint64_t i = 0; i < k.keys; i++) {
+		while (mixed(key) >> 30)
+			key++;
+		a.keys[i] = key++;
+	}
+	if (!rql_lookup_choose_parts(&map) || map.part_bits != 2)
+		return rql_selftest_wrong(err, "%llu keys are not cut into four parts", (unsigned long long)k.keys);
+	RQL_TRY(run(t, &k, &a, &way, &failed, err));
+	if (failed != k.keys - map.part_slots)
+		return rql_selftest_wrong(err, "%llu rows found no place in a full part, not %llu", (unsigned long long)failed,
+		                          (unsigned long long)(k.keys - map.part_slots));
+	return RQL_OK;
+}
+
+/* A direct map says how many rows are outside of its bounds. */
+static rql_status test_no_place(struct rql_selftest *t, struct rql_error *err)
+{
+	const struct lookup_check k = {DENSE, DIRECT, 32, 3000, 10, 0};
+	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1};
+	struct lookup_arrays a;
+	struct rql_lookup_map map = {.count = k.keys};
+	uint64_t failed, outside = 0;
+	RQL_TRY(alloc_arrays(t, &k, &a, err));
+	choose_directory(&k, &a, &map);
+	for (uint64_t i = 0; i < k.keys; i++)
+		outside += a.keys[i] > map.high;
+	RQL_TRY(run(t, &k, &a, &way, &failed, err));
+	if (failed != outside || !outside)
+		return rql_selftest_wrong(err, "%llu rows found no place in a map, not %llu", (unsigned long long)failed,
+		                          (unsigned long long)outside);
+	return RQL_OK;
 }
 
 /* What cannot be done is refused while it is recorded. */
@@ -236,10 +363,12 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {SPARSE, CHOSEN, 32, 10, 10, 0};
 	struct lookup_arrays a;
-	struct rql_lookup_build build;
+	const struct lookup_way sorted = {RQL_LOOKUP_SORTED, false, false, 1}, hashed = {RQL_LOOKUP_HASHED, false, true, 1};
+	struct rql_lookup_build build, table;
 	struct rql_commands *c;
 	RQL_TRY(alloc_arrays(t, &k, &a, err));
-	RQL_TRY(make_map(t, &k, &a, &build, err));
+	RQL_TRY(make_map(t, &k, &a, &sorted, &build, err));
+	RQL_TRY(make_map(t, &k, &a, &hashed, &table, err));
 	RQL_TRY(rql_selftest_record(t, &c, err));
 	struct rql_lookup lookup = {.map = build.map, .count = 10, .points = build.keys, .sums = build.map.sums};
 	lookup.map.sums.buffer = NULL;
@@ -249,6 +378,15 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 	lookup.count = 1 << 20;
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "more probes were read than there is room for");
+	lookup = (struct rql_lookup){.map = table.map, .count = 10, .points = build.keys, .ends = build.keys};
+	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "ranges were looked up in a map without order");
+	lookup = (struct rql_lookup){.map = table.map, .count = 10, .points = build.keys, .counts = build.map.rows};
+	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "counts were taken from a map that has none");
+	table.map.part_slots--;
+	if (rql_record_lookup_build(c, &table, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "a hashed map was made with fewer slots than its keys need");
 	build.map.low = build.map.high + 1;
 	if (rql_record_lookup_build(c, &build, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "a map was made between bounds that are none");
@@ -259,6 +397,10 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 const struct rql_selftest_case rql_selftest_lookup[] = {
 	{"lookup.points", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_points},
 	{"lookup.ranges", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_ranges},
+	{"lookup.hashed", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_hashed},
+	{"lookup.direct", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_direct},
+	{"lookup.full_part", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_full_part},
+	{"lookup.no_place", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_no_place},
 	{"lookup.refused", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_refused},
 	{0},
 };

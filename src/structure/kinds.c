@@ -7,6 +7,8 @@ extern const struct rql_structure_kind rql_structure_cube;
 extern const struct rql_structure_kind rql_structure_columns;
 extern const struct rql_structure_kind rql_structure_sorted_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
+extern const struct rql_structure_kind rql_structure_rx_index;
+extern const struct rql_structure_kind rql_structure_cgrx_index;
 extern const struct rql_structure_kind rql_structure_sieve;
 
 const struct rql_structure_kind *const *rql_structure_kinds(void)
@@ -16,6 +18,8 @@ const struct rql_structure_kind *const *rql_structure_kinds(void)
 		&rql_structure_columns,
 		&rql_structure_sorted_index,
 		&rql_structure_hash_index,
+		&rql_structure_rx_index,
+		&rql_structure_cgrx_index,
 		&rql_structure_sieve,
 		NULL,
 	};

@@ -1,5 +1,6 @@
 /* Selections of rows from compressed columns, and plans of which RayQL answers a part: every answer beside the host's, who
  * must answer what, and why not. */
+#include "device.h"
 #include "rows.h"
 
 static void selections(void **state)
@@ -132,7 +133,7 @@ static void put_off(void **state)
 }
 
 /* Tables without a structure are the host's part. */
-static void partial(void **state)
+static void tables_of_the_host(void **state)
 {
 	struct session s = rows_session();
 	(void)state;
@@ -140,10 +141,43 @@ static void partial(void **state)
 	same(s.con,
 	     "SELECT region, n FROM (SELECT k, count(*) AS n FROM f WHERE a < 30 GROUP BY k) q LEFT JOIN big USING (k) "
 	     "ORDER BY ALL",
-	     "partial: the host finishes over about");
-	same(s.con, "SELECT weight, (SELECT max(a) FROM f WHERE f.k = big.k) FROM big ORDER BY ALL", "partial");
-	same(s.con, "SELECT id, region FROM f LEFT JOIN big ON f.k < big.k AND big.k > 36 WHERE a = 7 ORDER BY ALL", "partial");
-	same(s.con, "SELECT k FROM big WHERE k IN (SELECT k FROM f WHERE a = 7) ORDER BY k", "partial");
+	     "the host reads tables and finishes, over about");
+	same(s.con, "SELECT weight, (SELECT max(a) FROM f WHERE f.k = big.k) FROM big ORDER BY ALL", "the host reads tables and finishes");
+	same(s.con, "SELECT id, region FROM f LEFT JOIN big ON f.k < big.k AND big.k > 36 WHERE a = 7 ORDER BY ALL", "the host reads tables and finishes");
+	same(s.con, "SELECT k FROM big WHERE k IN (SELECT k FROM f WHERE a = 7) ORDER BY k", "the host reads tables and finishes");
+	close_session(&s);
+}
+
+/* Covers are compared by price: small groups of many rows go to the host, which joins them with a table of its own; few
+ * rows of a table in memory are not made for it; and what RayQL has all of it finishes itself. */
+static void covers(void **state)
+{
+	static const char groups[] = "(SELECT k, count(*) n, sum(v) v FROM many GROUP BY k) q";
+	struct session s = open_session(NULL, NULL);
+	char sql[512], explain[600];
+	(void)state;
+	run(s.con, "CREATE TABLE many AS SELECT (hash(i) % 100)::INTEGER k, (hash(i * 3) % 1000)::INTEGER v FROM range(600000) r(i); "
+	           "CREATE TABLE hosts AS SELECT (i % 200)::INTEGER k, i::INTEGER w FROM range(30000) r(i); "
+	           "CREATE TABLE few AS SELECT (i % 150)::INTEGER k, i::INTEGER w FROM range(3000) r(i); "
+	           "CREATE INDEX cmany ON many USING columns (*); CREATE INDEX cfew ON few USING columns (*)");
+	snprintf(sql, sizeof sql, "SELECT q.k, n, sum(w), min(v) FROM %s JOIN hosts USING (k) GROUP BY ALL ORDER BY ALL", groups);
+	snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+	run(s.con, "SET rayql_enable_scan = off");
+	char *want = rows_of(s.con, sql, NULL);
+	run(s.con, "SET rayql_enable_scan = on");
+	char *plan = rows_of(s.con, explain, NULL);
+	holds(plan, "method scan on cmany, about 100 rows");
+	holds(plan, "the host reads tables and finishes, over about 100 rows");
+	expect(s.con, sql, "scan", want);
+	free(plan);
+	free(want);
+	snprintf(explain, sizeof explain, "EXPLAIN SELECT q.k, n, w FROM %s JOIN few USING (k) WHERE w < 300", groups);
+	plan = rows_of(s.con, explain, NULL);
+	holds(plan, "finish: RayQL");
+	holds(plan, "covers:\n");
+	holds(plan, "by RayQL's operators");
+	holds(plan, "by the host over RayQL's rows");
+	free(plan);
 	close_session(&s);
 }
 
@@ -272,7 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(selections),   cmocka_unit_test(table_order), cmocka_unit_test(order_is_kept),
 		cmocka_unit_test(hidden_order), cmocka_unit_test(joins),       cmocka_unit_test(put_off),
-		cmocka_unit_test(partial),      cmocka_unit_test(visibility),  cmocka_unit_test(memory),
+		cmocka_unit_test(tables_of_the_host), cmocka_unit_test(covers), cmocka_unit_test(visibility),  cmocka_unit_test(memory),
 		cmocka_unit_test(pieces),       cmocka_unit_test(errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

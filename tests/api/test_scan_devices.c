@@ -373,6 +373,140 @@ static void expressions(void **state)
 	close_session(&s);
 }
 
+/* ---- texts that a CASE takes from several places ---- */
+static void chosen_texts(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT k, CASE WHEN k = 0 AND a > 3 THEN s ELSE '' END AS x, count(*), sum(id) FROM words GROUP BY k, x ORDER BY ALL",
+		"SELECT CASE WHEN a < 3 THEN s WHEN a < 5 THEN u WHEN a = 5 THEN 'name 7' WHEN a = 6 THEN NULL ELSE 'new' END AS x, "
+		"count(*), min(u) FROM words GROUP BY x ORDER BY ALL",
+		"SELECT CASE WHEN a > 5 THEN 'big' WHEN a > 2 THEN 'small' END AS x, typeof(x), count(*) FROM words GROUP BY x ORDER BY ALL",
+		"SELECT coalesce(s, u, 'none') AS x, count(*) AS n FROM words GROUP BY x HAVING count(*) > 20 ORDER BY n DESC, x LIMIT 9",
+		"SELECT CASE WHEN k = 1 THEN CASE WHEN a = 2 THEN coalesce(u, 'x') ELSE 'name 3' END ELSE u END AS x, sum(a) FROM words "
+		"WHERE s LIKE '%1%' GROUP BY x ORDER BY ALL",
+		/* the condition reads the text itself, and so does another key */
+		"SELECT CASE WHEN s < 'name 5' OR a = 1 THEN s ELSE u END AS x, s, count(*) FROM words GROUP BY x, s ORDER BY ALL",
+		"SELECT CASE WHEN a = 1 THEN s ELSE 'p' END AS x, CASE WHEN a = 1 THEN s ELSE 'q' END AS y, CASE WHEN a = 1 THEN 'r' "
+		"ELSE s END AS z, count(*) FROM words GROUP BY ALL ORDER BY ALL",
+		"SELECT count(DISTINCT CASE WHEN a = 1 THEN s ELSE u END) FROM words",
+		"SELECT CASE WHEN a < 4 THEN land ELSE s END AS x, coalesce(land, 'nowhere') AS y, count(*) FROM words LEFT JOIN l ON k = l.k2 "
+		"GROUP BY x, y ORDER BY ALL",
+		"SELECT id, CASE WHEN a < 4 THEN s ELSE u END AS x, CASE WHEN a < 4 THEN 'é' ELSE s END AS y FROM words WHERE id % 40 < 3 "
+		"ORDER BY id",
+		"SELECT CASE WHEN id < 0 THEN s ELSE u END AS x, count(*) FROM words WHERE id < 0 GROUP BY x",
+	};
+	(void)state;
+	bool device = has_unit("compute");
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *host = NULL;
+	assert_int_equal(rayql_connect(s.db, &host, NULL), RAYQL_OK);
+	run(s.con, "CREATE TABLE words AS SELECT i::INTEGER AS id, (hash(i) % 8)::INTEGER AS a, (i % 3)::INTEGER AS k, CASE WHEN i % 9 = 0 "
+	           "THEN NULL ELSE 'name ' || (hash(i * 3) % 60) END AS s, CASE WHEN i % 11 = 0 THEN NULL WHEN i % 4 = 0 THEN 'name ' || "
+	           "(i % 50) WHEN i % 5 = 0 THEN '' ELSE 'a longer text é ' || (hash(i * 5) % 300) END AS u FROM range(9000) q(i)");
+	run(s.con, "CREATE TABLE l AS SELECT i::INTEGER AS k2, CASE WHEN i > 0 THEN 'name ' || i END AS land FROM range(2) q(i)");
+	run(s.con, "CREATE INDEX cx ON words USING columns (*); SET rayql_force = on");
+	run(host, "SET rayql_enable_scan = off");
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		char *want = rows_of(host, queries[i], NULL);
+		for (int on = 0; on <= device; on++) {
+			if (on)
+				use(s.con, "compute");
+			expect(s.con, queries[i], "scan", want);
+			expect(s.con, "SELECT device FROM rayql_last_query()", NULL, on ? "vulkan:0\n" : "cpu\n");
+			char *plan = NULL, sql[800];
+			snprintf(sql, sizeof sql, "EXPLAIN %s", queries[i]);
+			holds(plan = rows_of(s.con, sql, NULL), "finish: RayQL");
+			assert_null(strstr(plan, "RayQL aggregate"));
+			free(plan);
+			run(s.con, "RESET rayql_device; RESET rayql_unit");
+		}
+		free(want);
+	}
+	rayql_disconnect(host);
+	close_session(&s);
+}
+
+/* ---- strings ---- */
+/* What fails while a statement is planned fails for the device alone: the CPU decides the condition. */
+static void strings_survive(void **state)
+{
+	static const char make[] =
+		"CREATE TABLE t AS SELECT 'word ' || i AS g, i::INTEGER AS v FROM range(3000) r(i); " INDEX;
+	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	unsigned struck = 0;
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (int n = 1; n < 8; n += 2) {
+			char fault[64];
+			snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
+			struck += !survives(fault, make, "SELECT count(*), sum(v) FROM t WHERE g LIKE '%7%1%'", "84|138999\n");
+		}
+	assert_true(struck > 0);
+	with_vulkan(NULL);
+}
+
+/* Conditions over strings are decided on the device, over a dictionary that lies there: all that it knows, and what it
+ * leaves to the CPU (letters beyond ASCII in any case) or knows nothing of. */
+static const char *const string_conditions[] = {
+	"u LIKE '%google%'",
+	"u ILIKE '%GOOgle%'",
+	"u NOT LIKE '%oo%' AND length(u) > 12",
+	"u LIKE '%_/g__gle/%1'",
+	"u LIKE '%р_в%т%' OR strlen(u) = 3",
+	"u LIKE 'http%7'",
+	"substring(u, 2, 3) IN ('ttp', 'рив', '') AND NOT (u LIKE '%1%')",
+	"lower(left(u, 6)) = 'привет' OR upper(u) LIKE '%GOOGLE/1_'",
+	"NOT (u LIKE '%9%' OR u LIKE '%8%') AND u <> ''",
+	"CASE WHEN u LIKE '%1%' THEN u LIKE '%2%' ELSE u LIKE '%3%' END",
+	"u LIKE '%100!%%' ESCAPE '!'",
+	"contains(u, chr(0)) OR u = ''",
+};
+
+static void compare_conditions(rayql_connection *con, rayql_connection *host)
+{
+	char sql[400];
+	for (size_t i = 0; i < sizeof string_conditions / sizeof *string_conditions; i++) {
+		snprintf(sql, sizeof sql, "SELECT count(*), min(u), max(u), sum(id) FROM u WHERE %s", string_conditions[i]);
+		char *want = rows_of(host, sql, NULL);
+		expect(con, sql, "scan", want);
+		expect(con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
+		free(want);
+	}
+}
+
+static void strings(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *host = NULL;
+	assert_int_equal(rayql_connect(s.db, &host, NULL), RAYQL_OK);
+	run(s.con, "CREATE TABLE u AS SELECT i::INTEGER id, CASE WHEN i % 17 = 0 THEN NULL WHEN i % 101 = 0 THEN '' "
+	           "WHEN i % 103 = 0 THEN 'a' || chr(0) || i WHEN i % 107 = 0 THEN '100% of ' || i "
+	           "WHEN i % 5 = 0 THEN 'Привет ' || (i * 31 % 997) || ' GOOGLE' WHEN i % 211 = 0 THEN repeat('long', i // 9) || '/google/1' "
+	           "ELSE 'http://example.' || (i % 13) || '/google/' || (i * 7919 % 5003) END u FROM range(9000) r(i)");
+	run(s.con, "CREATE INDEX cu ON u USING columns (*)");
+	use(s.con, "compute");
+	run(host, "SET rayql_enable_scan = off");
+	compare_conditions(s.con, host);
+	expect(s.con, "SELECT placed LIKE 'vulkan:0 (2 of 2 columns, strings of 1 in %' FROM rayql_structures()", NULL, "true\n");
+	run(s.con, "INSERT INTO u VALUES (9000, 'новый google'), (9001, 'google/1'), (9002, NULL)");
+	compare_conditions(s.con, host);
+	run(s.con, "SET rayql_device_memory_limit = '200 KB'"); /* for columns, not for their strings */
+	run(s.con, "DROP INDEX cu; CREATE INDEX cu ON u USING columns (*)");
+	compare_conditions(s.con, host);
+	expect(s.con, "SELECT placed LIKE '%columns in %' FROM rayql_structures()", NULL, "true\n");
+	run(s.con, "RESET rayql_device_memory_limit; DROP INDEX cu");
+	run(s.con, "SELECT count(*) FROM u"); /* drops the plans that held it */
+	run(s.con, "CREATE INDEX cu ON u USING columns (u)");
+	expect(s.con, "SELECT placed, device_bytes FROM rayql_structures()", NULL, "NULL|0\n");
+	rayql_disconnect(host);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +514,9 @@ int main(void)
 		cmocka_unit_test(scratch_counts),    cmocka_unit_test(views_and_columns),
 		cmocka_unit_test(many_shapes),       cmocka_unit_test(what_a_failure_says),
 		cmocka_unit_test(others_hear_of_it), cmocka_unit_test(expressions),
+		cmocka_unit_test(chosen_texts),
+		cmocka_unit_test(strings),
+		cmocka_unit_test(strings_survive),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -15,9 +15,14 @@ for figure in 10 11 13; do
 	python3 - "$folder/garuda.json" $figure <<'PY'
 import json, sys
 cases = json.load(open(sys.argv[1]))["cases"]
-ways, want = {"10": (2, 7), "11": (2, 2), "13": (3, 2)}[sys.argv[2]]
+ways, want = {"10": (3, 7), "11": (3, 2), "13": (3, 2)}[sys.argv[2]]
 right = [c for c in cases if c.get("right")]
 points = [c for c in cases if "layers" in c or "rounds" in c]
-assert len(cases) == (ways + 1) * want and len(right) == ways * want and len(points) == want, cases
+told = want if sys.argv[2] == "13" else 2 * want # how many points were drawn
+assert len(cases) == ways * want + told and len(right) == ways * want and len(points) == told, cases
 PY
 done
+"$rayql" bench garuda --device vulkan:0 --host --log2-rows 12 --runs 1 --json "$folder/garuda.json" >"$folder/out" 2>&1 ||
+	{ cat "$folder/out"; echo "failed"; exit 1; }
+if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
+grep -q 'host to host.*right' "$folder/out"

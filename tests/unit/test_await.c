@@ -1,4 +1,4 @@
-/* Nobody waits for a compiler: where a GPU's kernels are not ready, the CPU or the host answers; the GPU once they are.
+/* Nobody waits for a compiler, or for a device to be opened: the CPU or the host answers, and the GPU once it is ready.
  * The device is whatever there is (lavapipe too), made to look like a fast GPU with a slow compiler (device/fault). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -269,17 +269,152 @@ static void many_sessions(void **state)
 	}
 }
 
+/* ---- devices that are being opened ---- */
+
+/* The opening thread stands between listing the devices and measuring them until `go`. */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool there, go;
+	struct rql_database *db;
+	struct rql_session *s;
+};
+#define QUERY "SELECT a, sum(v), count(*) FROM t WHERE b < 20 GROUP BY a ORDER BY a"
+
+static void stand(void *state)
+{
+	struct gate *g = state;
+	for (uint32_t i = 1; i < atomic_load(&g->db->devices->count); i++)
+		make_fast(&g->db->devices->device[i]);
+	pthread_mutex_lock(&g->lock);
+	g->there = true;
+	pthread_cond_broadcast(&g->changed);
+	while (!g->go)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* The first structure begins it. */
+static struct gate *open_gate(void)
+{
+	struct gate *g = calloc(1, sizeof *g);
+	struct rql_database_config config = {.threads = 2};
+	struct rql_error err = {0};
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->changed, NULL);
+	if (rql_database_open(NULL, &config, &g->db, &err) != RQL_OK || rql_session_open(g->db, &g->s, &err) != RQL_OK)
+		fail_msg("%s", rql_error_message(&err));
+	g->db->opening.listed = stand;
+	g->db->opening.listed_state = g;
+	assert_false(rql_devices_found(g->db->devices));
+	run(g->s, "CREATE TABLE t AS SELECT i % 9 a, i % 40 b, i % 1000 v FROM range(60000) r(i)");
+	assert_false(g->db->opening.started);
+	run(g->s, "CREATE INDEX ct ON t USING columns (*)");
+	assert_true(g->db->opening.started);
+	pthread_mutex_lock(&g->lock);
+	while (!g->there)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	return g;
+}
+
+static void let_go(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->go = true;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void close_gate(struct gate *g)
+{
+	let_go(g);
+	rql_session_close(g->s);
+	rql_database_close(g->db);
+	pthread_cond_destroy(&g->changed);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+static void opened_later(void **state)
+{
+	(void)state;
+	struct gate *g = open_gate();
+	struct rql_session *other = NULL;
+	assert_int_equal(rql_session_open(g->db, &other, NULL), RQL_OK);
+	answered_by(g->s, QUERY, "cpu", false, NULL);
+	answered_by(g->s, QUERY, "cpu", true, NULL);
+	answered_by(other, QUERY, "cpu", false, NULL);
+	let_go(g);
+	rql_opening_finish(g->db);
+	answered_by(g->s, QUERY, "cpu", false, "is being compiled");
+	rql_kernels_finish(&g->db->devices->device[1]);
+	answered_by(g->s, QUERY, "compute", false, NULL);
+	answered_by(g->s, QUERY, "compute", true, NULL);
+	answered_by(other, QUERY, "compute", false, NULL);
+	rql_session_close(other);
+	close_gate(g);
+}
+
+/* Whoever names the unit opens the devices itself. */
+static void opened_now(void **state)
+{
+	(void)state;
+	struct gate *g = open_gate();
+	answered_by(g->s, QUERY, "cpu", false, NULL);
+	run(g->s, "SET rayql_unit = 'compute'");
+	answered_by(g->s, QUERY, "compute", false, NULL);
+	close_gate(g);
+}
+
+/* Nothing better comes: the plan stays. */
+static void nothing_opened(void **state)
+{
+	(void)state;
+	setenv("RAYQL_VULKAN", "off", 1);
+	struct gate *g = open_gate();
+	answered_by(g->s, QUERY, "cpu", false, NULL);
+	let_go(g);
+	rql_opening_finish(g->db);
+	answered_by(g->s, QUERY, "cpu", true, NULL);
+	answered_by(g->s, "SELECT count(*) FROM t WHERE v < 7", "cpu", false, NULL);
+	answered_by(g->s, "SELECT count(*) FROM t WHERE v < 7", "cpu", true, NULL);
+	close_gate(g);
+	unsetenv("RAYQL_VULKAN");
+}
+
+static void closed_while_opening(void **state)
+{
+	(void)state;
+	struct gate *g = open_gate();
+	answered_by(g->s, QUERY, "cpu", false, NULL);
+	close_gate(g);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest compiling[] = {
 		cmocka_unit_test_setup_teardown(later_by_the_gpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rows_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_host_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(forced, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closing, set_up, tear_down),
+	};
+	static const struct CMUnitTest threads[] = {
 		cmocka_unit_test_setup_teardown(many_sessions, set_up, tear_down),
+		cmocka_unit_test(opened_later),
+		cmocka_unit_test(opened_now),
+		cmocka_unit_test(nothing_opened),
+		cmocka_unit_test(closed_while_opening),
 	};
 	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
-	return skip ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+	if (skip)
+		return skip;
+#ifdef __SANITIZE_THREAD__
+	const int failed = 0 * (int)sizeof compiling;
+#else
+	const int failed = cmocka_run_group_tests(compiling, NULL, NULL);
+#endif
+	return failed + cmocka_run_group_tests(threads, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 #include "host_fixture.h"
 #include "flow/compile_entries.h"
+#include "primitive/text.h"
+#include "vulkan_fixture.h"
 
 /* Under TSan the host gives every answer many times as slowly, and what runs threads is the same for any expression. */
 #ifdef __SANITIZE_THREAD__
@@ -371,7 +373,8 @@ struct world {
 	const char *table;
 	struct rql_dimension dimension;
 	struct rql_pool *pool;
-	unsigned compiled, planned, refused, unknown;
+	struct rql_texts *texts; /* on a GPU; NULL: there is none */
+	unsigned compiled, planned, refused, unknown, truths, worded;
 };
 
 /* The planner folds constants first: here, what a plan has around literals. */
@@ -433,6 +436,30 @@ static void compare_set(const char *text, struct rql_entry_run *run, struct rql_
 	}
 }
 
+/* The same by a GPU's kernel, where the condition has that form. */
+static void compare_words(struct world *w, const char *text, struct rql_arena *arena, const struct rql_entry *e,
+                          const struct rql_column *want)
+{
+	const struct rql_dimension *d = &w->dimension;
+	struct rql_text_program program;
+	struct rql_error err = {0};
+	for (unsigned negated = 0; negated < 2 && rql_entry_words(arena, e, negated, d, &program); negated++) {
+		uint64_t *set = calloc(d->count / 64 + 1, 8);
+		assert_non_null(set);
+		w->worded += !negated;
+		if (rql_texts_select(w->texts, &program, NULL, set, &err) != RQL_OK)
+			fail_msg("%s: %s", text, rql_error_message(&err));
+		for (uint32_t i = 0; i < d->count; i++) {
+			bool got = set[i >> 6] >> (i & 63) & 1, valid = rql_column_valid(want, i);
+			bool open = program.folds && i + 1 < d->count && (w->texts->wide[i >> 6] >> (i & 63) & 1);
+			const struct rql_string *s = (const struct rql_string *)d->values.data + i;
+			if (!open && got != (valid && ((uint8_t *)want->data)[i] != negated))
+				fail_msg("%s: '%.*s', %s on a GPU", text, (int)s->length, rql_string_data(s), negated ? "false" : "true");
+		}
+		free(set);
+	}
+}
+
 static void compare_column(const char *text, struct rql_entry_run *run, struct rql_entry *e, const struct rql_column *want)
 {
 	uint32_t n = run->dimension->count;
@@ -485,21 +512,42 @@ static void compare_expression(struct world *w, const char *text)
 		w->unknown += run.unknown_count != 0;
 		free(words);
 	}
+	w->truths += rql_entry_kind(e) == RQL_ENTRY_TRUTH;
+	if (rql_entry_kind(e) == RQL_ENTRY_TRUTH && w->texts)
+		compare_words(w, text, arena, e, &want.column);
 	forget(&want);
 	rql_arena_free(arena);
+}
+
+static void place(struct world *w, struct rql_devices *devices, struct rql_watch *watch)
+{
+	const char *name = getenv("RAYQL_TEST_DEVICE");
+	struct rql_device *device = rql_devices_get(devices, name && name[0] ? name : "vulkan:0");
+	struct rql_error err = {0};
+	w->dimension.watch = watch;
+#ifdef __SANITIZE_THREAD__ /* drivers have not been built for it */
+	device = NULL;
+#endif
+	if (device && device->units[RQL_UNIT_COMPUTE] && rql_texts_place(&w->dimension, device, &w->texts, &err) != RQL_OK)
+		fail_msg("%s", rql_error_message(&err));
 }
 
 static void test_expressions(void **state)
 {
 	struct world w = {.f = *state};
+	struct rql_devices *devices = NULL;
+	struct rql_watch watch = {NULL};
 	make_tables(w.f);
+	vulkan_keep_drivers();
 	assert_int_equal(rql_pool_new(2, &w.pool, NULL), RQL_OK);
+	assert_int_equal(rql_devices_open(1, &devices, NULL), RQL_OK);
 	for (unsigned plain = 0; plain < 2; plain++) {
 		struct rows rows;
 		w.arena = rql_arena_new();
 		w.table = plain ? "plain" : "mixed";
 		assert_true(fetch(w.f, plain ? "SELECT s FROM plain_sorted" : "SELECT s FROM mixed_sorted", &rows));
 		make_dimension(&rows, w.arena, &w.dimension);
+		place(&w, devices, &watch);
 		for (unsigned i = 0; i < expression_count / 2; i++) {
 			struct text t = {.length = 0};
 			unsigned kind = roll(4);
@@ -511,12 +559,17 @@ static void test_expressions(void **state)
 				gen_truth(&t, roll(4));
 			compare_expression(&w, t.data);
 		}
+		rql_texts_release(w.texts);
+		rql_placements_drop(&watch);
 		forget(&rows);
 		rql_arena_free(w.arena);
 	}
 	print_message("%u of %u plans compiled; runs: %u refused, %u with unknown entries\n", w.compiled, w.planned, w.refused,
 	              w.unknown);
+	print_message("%u of %u conditions ran on a GPU\n", w.worded, w.truths);
 	assert_true(w.compiled * 10 > w.planned * 6);
+	assert_true(!w.texts || w.worded * 4 > w.truths);
+	rql_devices_close(devices);
 	rql_pool_free(w.pool);
 }
 

@@ -259,6 +259,38 @@ static void test_extended(void **state)
 	}
 }
 
+/* Markers stand beside all keys, at exact places, and rays of markers begin and end half a unit from any. */
+static void test_markers(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 2000; round++) {
+		struct rql_key_space space = rql_key_space_lattice(64, round & 1);
+		struct rql_axis_point point = rql_key_point(&space, round < 4 ? 0 - (uint64_t)(round & 2) : random_word());
+		const int32_t at[3] = {(int32_t)point.x, (int32_t)point.y, (int32_t)point.z};
+		const int32_t line[3] = {-1, at[1], at[2]};
+		float plain[9], placed[9], marker[9];
+		rql_key_triangle(&space, rql_key_of(&space, point), plain);
+		rql_key_triangle_at(&space, at, placed);
+		rql_key_triangle_at(&space, line, marker);
+		assert_memory_equal(plain, placed, sizeof(plain));
+		const float unit[3] = {rql_axis_unit(space.shift[0]), rql_axis_unit(space.shift[1]),
+		                       rql_axis_unit(space.shift[2])};
+		for (unsigned i = 0; i < 3; i++)
+			assert_true(marker[3 * i] <= -0.5f * unit[0] && marker[3 * i] >= -1.5f * unit[0]);
+		struct rql_key_ray ray = rql_key_ray_lines(&space, point.y, point.z);
+		assert_true((double)ray.origin[1] == ((double)at[1] + 0.5) * (double)unit[1]);
+		assert_true(ray.origin[0] == -unit[0] && (double)ray.origin[2] == (double)at[2] * (double)unit[2]);
+		double end = (double)(UINT32_C(1) << space.bits[1]) - 0.5;
+		if (point.y + 1 < UINT32_C(1) << space.bits[1])
+			assert_true((double)ray.origin[1] + (double)ray.tmax == end * (double)unit[1]);
+		else
+			assert_true(ray.tmax < 0);
+		ray = rql_key_ray_planes(&space, point.z);
+		assert_true((double)ray.origin[2] == ((double)at[2] + 0.5) * (double)unit[2]);
+		assert_true(ray.origin[1] == -unit[1] && (ray.tmax < 0) == (point.z + 1 == UINT32_C(1) << space.bits[2]));
+	}
+}
+
 static void test_spaces(void **state)
 {
 	(void)state;
@@ -299,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_markers),
 		cmocka_unit_test(test_lattice),
 		cmocka_unit_test(test_lattice_ranges),
 		cmocka_unit_test(test_all_ranges),

@@ -40,6 +40,7 @@ static void *array(uint64_t count, size_t size)
 struct shape {
 	enum rql_join_kind kind;
 	enum rql_raster_layout layout;
+	enum rql_raster_probe way;
 	uint32_t key_bits, log2_side, layers;
 	uint32_t build, probe;
 	uint32_t range;   /* keys below it; 0: 0 to build - 1, each once on the build side */
@@ -106,7 +107,7 @@ static rql_status world_make(struct world *w, struct rql_error *err)
 	struct rql_raster_join *j = &w->join;
 	struct rql_image_spec stack, counts;
 	const struct shape *s = &w->shape;
-	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .key_bits = s->key_bits,
+	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .way = s->way, .key_bits = s->key_bits,
 	                              .log2_side = s->log2_side, .layers = s->layers};
 	j->build.count = s->build;
 	j->probe.count = s->probe;
@@ -215,7 +216,7 @@ static void check_rows(const struct world *w)
 	}
 }
 
-static void check(struct shape shape, bool leaves_rest)
+static void check_way(struct shape shape, bool leaves_rest)
 {
 	struct world w = {.shape = shape};
 	struct rql_error err = {0};
@@ -232,10 +233,16 @@ static void check(struct shape shape, bool leaves_rest)
 		check_rows(&w);
 	/* Every build row once, and again for each layer where it lost. */
 	assert_true(w.points.build >= shape.build && w.points.build <= (uint64_t)shape.build * shape.layers);
-	assert_int_equal(w.points.count, w.points.layers * shape.probe);
+	assert_int_equal(w.points.count, (shape.way ? w.points.layers > 0 : w.points.layers) * shape.probe);
 	assert_int_equal(w.points.probe, shape.kind == RQL_JOIN_INNER ? w.points.count : 0);
 	assert_true(w.points.layers <= shape.layers && (w.points.layers > 0) == (shape.build > 0));
 	world_free(&w);
+}
+
+static void check(struct shape shape, bool leaves_rest)
+{
+	for (shape.way = RQL_RASTER_INSTANCES; shape.way <= RQL_RASTER_WALK; shape.way++)
+		check_way(shape, leaves_rest);
 }
 
 static void test_unique(void **state)

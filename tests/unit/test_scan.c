@@ -383,6 +383,43 @@ static void test_maps(void **state)
 	rql_map_free(map);
 }
 
+/* Does an interval have a key? exact: as long as few places, or keys, are looked through. */
+static void check_meets(uint64_t count, uint64_t step, uint64_t width, bool exact)
+{
+	struct rql_error err = {0};
+	struct rql_map *map = NULL;
+	int64_t *keys = malloc(count * sizeof *keys);
+	for (uint64_t i = 0; i < count; i++)
+		keys[i] = (int64_t)(i * step + roll(step)) - 5000;
+	ok(rql_map_build(keys, NULL, count, &map, &err), &err);
+	for (unsigned round = 0; round < 3000; round++) {
+		int64_t least = (int64_t)roll(count * step + 20000) - 12000, greatest = least + (int64_t)roll(width);
+		uint64_t first = 0;
+		while (first < count && keys[first] < least)
+			first++;
+		bool want = first < count && keys[first] <= greatest, have = rql_map_may_meet(map, least, greatest);
+		assert_true(have || !want);
+		assert_true(!exact || have == want);
+	}
+	assert_true(rql_map_may_meet(map, INT64_MIN, INT64_MAX));
+	assert_true(rql_map_may_meet(map, keys[count - 1], keys[count - 1]));
+	assert_false(rql_map_may_meet(map, INT64_MIN, keys[0] - 1));
+	assert_false(rql_map_may_meet(map, keys[count - 1] + 1, INT64_MAX));
+	rql_map_free(map);
+	free(keys);
+}
+
+static void test_map_meets(void **state)
+{
+	(void)state;
+	random_state = 11;
+	check_meets(1, 1, 5, true);
+	check_meets(1000, 50, 100, true);       /* an array */
+	check_meets(900, 100000, 90000, true);  /* a hash table, listed */
+	check_meets(4097, 9000, 9000, false);   /* ... not listed */
+	check_meets(20, 100000, 1 << 20, false); /* an array, few places of which are looked through */
+}
+
 /* Every instruction set does what the portable kernels do. */
 static void test_kernels(void **state)
 {
@@ -991,7 +1028,8 @@ static void test_calibrate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_maps), cmocka_unit_test(test_sparse_maps),    cmocka_unit_test(test_kernels),     cmocka_unit_test(test_wide_sums),
+		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_map_meets), cmocka_unit_test(test_sparse_maps),    cmocka_unit_test(test_kernels),     cmocka_unit_test(test_wide_sums),
 		cmocka_unit_test(test_errors),  cmocka_unit_test(test_skipping),    cmocka_unit_test(test_random),
 		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_narrowed_numbers),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_many_groups), cmocka_unit_test(test_wide_groups),

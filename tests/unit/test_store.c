@@ -1300,6 +1300,46 @@ static void next_reals(void **state)
 	assert_false(rql_real_next(-(double)INFINITY, false, &x));
 }
 
+/* How many values a column has: columns of known numbers of them, in runs and scattered, sparse and dense. */
+static void distinct_values(void **state)
+{
+	enum { ROWS = 60000 };
+	static const struct {
+		double want, off; /* off: as a factor */
+	} columns[] = {{ROWS, 1.01}, {ROWS / 4.0, 1.1}, {1000, 1.1}, {20000, 2}, {1, 1}, {ROWS, 1.6}};
+	const uint32_t count = sizeof columns / sizeof *columns;
+	struct rql_store_column_spec specs[8];
+	struct rql_type types[8];
+	(void)state;
+	for (uint32_t c = 0; c < count; c++) {
+		types[c] = (struct rql_type){.id = RQL_TYPE_BIGINT};
+		specs[c] = (struct rql_store_column_spec){.name = "c", .type = types[c], .coding = RQL_STORE_VALUES};
+	}
+	struct rql_batch *rows = rql_batch_new(count, types, ROWS);
+	assert_non_null(rows);
+	for (uint32_t r = 0; r < ROWS; r++) {
+		const int64_t values[] = {(int64_t)r * 1000003,      r / 4 * INT64_C(4000), (int64_t)below(1000) * 1000,
+		                          (int64_t)below(20000) * 9, -5,                    (int64_t)(next_random() >> 2)};
+		for (uint32_t c = 0; c < count; c++)
+			((int64_t *)rows->columns[c].data)[r] = values[c];
+	}
+	struct rql_store *store = NULL;
+	struct rql_store_builder *builder = NULL;
+	const struct rql_store_spec spec = {.name = "t", .column_count = count, .columns = specs, .pool = pool};
+	assert_int_equal(rql_store_builder_new(&spec, &builder, NULL), RQL_OK);
+	assert_int_equal(rql_store_builder_add(builder, 0, rows, NULL, NULL), RQL_OK);
+	assert_int_equal(rql_store_builder_finish(builder, &store, NULL), RQL_OK);
+	const struct rql_store_snapshot *snapshot = rql_store_snapshot(store);
+	for (uint32_t c = 0; c < count; c++) {
+		const double found = rql_store_distinct(rql_store_kernels_for(RQL_SIMD_PORTABLE), snapshot, c);
+		assert_true(found >= 1 && found <= ROWS);
+		assert_true(found <= columns[c].want * columns[c].off && found >= columns[c].want / columns[c].off);
+	}
+	rql_store_snapshot_release(snapshot);
+	rql_store_release(store);
+	rql_batch_release(rows);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -1330,6 +1370,7 @@ int main(void)
 		cmocka_unit_test(files),          cmocka_unit_test(budgets),
 		cmocka_unit_test(refusals),       cmocka_unit_test(placed_rows),
 		cmocka_unit_test(misplaced_rows), cmocka_unit_test(placed_segments),
+		cmocka_unit_test(distinct_values),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,6 +5,7 @@
 #include "bind/block/price_host.h"
 #include "bind/normal/evaluate.h"
 #include "bind/normal/fallible.h"
+#include "bind/relation/codes_device.h"
 #include "flow/compile_entries.h"
 
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d)
@@ -395,8 +396,36 @@ static rql_status begin_entries(const struct rql_plan_context *ctx, struct rql_a
 	return run->unknown ? RQL_OK : rql_error_memory(err, 0, "a plan");
 }
 
-static rql_status select_by_entries(struct selection *s, const struct rql_expr *e, struct rql_entry *entry, bool negated,
-                                    const uint64_t *within, uint64_t *set)
+/* An entry whose value is fetched from the host, and one whose value is made here. */
+#define FETCHED_NS 50.0
+#define MADE_NS 4.0
+#define SAMPLED 64u
+
+static double mean_bytes(const struct rql_dimension *d)
+{
+	const struct rql_string *strings = d->values.data;
+	uint32_t count = value_count(d), step = count / SAMPLED + 1, sampled = 0;
+	double sum = 0;
+	for (uint32_t c = 0; c < count; c += step, sampled++)
+		sum += strings[c].length;
+	return sampled ? sum / sampled : 0;
+}
+
+/* Of the entries within, by the CPU's threads. */
+static struct rql_entry_price price_of(const struct rql_plan_context *ctx, const struct rql_dimension *d,
+                                       const struct rql_entry *e, const uint64_t *within)
+{
+	struct rql_entry_price price = {.mean_bytes = mean_bytes(d)};
+	uint64_t count = within ? 0 : d->count;
+	for (uint32_t w = 0; within && w < rql_codes_words(d); w++)
+		count += (uint64_t)__builtin_popcountll(within[w]);
+	price.cpu_ns =
+		(double)count * (rql_entry_ns(e, price.mean_bytes) + MADE_NS) / rql_pool_threads(ctx->devices->device[0].pool);
+	return price;
+}
+
+static rql_status select_by_threads(struct selection *s, const struct rql_expr *e, struct rql_entry *entry,
+                                    bool negated, const uint64_t *within, uint64_t *set)
 {
 	struct rql_entry_run run;
 	RQL_TRY(begin_entries(s->ctx, s->arena, s->d, within, &run, s->err));
@@ -408,6 +437,27 @@ static rql_status select_by_entries(struct selection *s, const struct rql_expr *
 	for (uint32_t w = 0; w < rql_codes_words(s->d); w++)
 		set[w] &= ~run.unknown[w];
 	return select_by_host(s, e, negated, run.unknown, set);
+}
+
+static rql_status select_by_entries(struct selection *s, const struct rql_expr *e, struct rql_entry *entry,
+                                    bool negated, const uint64_t *within, uint64_t *set)
+{
+	const struct rql_entry_price price = price_of(s->ctx, s->d, entry, within);
+	uint64_t *left = NULL, *part, any = 0;
+	bool done = false;
+	RQL_TRY(rql_codes_on_device(s->ctx, s->arena, s->d, entry, negated, &price, set, &left, &done, s->err));
+	if (!done)
+		return select_by_threads(s, e, entry, negated, within, set);
+	for (uint32_t w = 0; w < rql_codes_words(s->d); w++)
+		any |= left[w] &= within ? within[w] : ~UINT64_C(0);
+	if (!any)
+		return RQL_OK;
+	if (!(part = rql_codes_new(s->arena, s->d)))
+		return rql_error_memory(s->err, 0, "a plan");
+	RQL_TRY(select_by_threads(s, e, entry, negated, left, part));
+	for (uint32_t w = 0; w < rql_codes_words(s->d); w++)
+		set[w] = (set[w] & ~left[w]) | (part[w] & left[w]);
+	return RQL_OK;
 }
 
 static struct rql_entry *as_entries(struct selection *s, const struct rql_expr *e)
@@ -572,21 +622,6 @@ rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_are
 
 /* ---- the price ---- */
 
-/* An entry whose value is fetched from the host, and one whose value is made here. */
-#define FETCHED_NS 50.0
-#define MADE_NS 4.0
-#define SAMPLED 64u
-
-static double mean_bytes(const struct rql_dimension *d)
-{
-	const struct rql_string *strings = d->values.data;
-	uint32_t count = value_count(d), step = count / SAMPLED + 1, sampled = 0;
-	double sum = 0;
-	for (uint32_t c = 0; c < count; c += step, sampled++)
-		sum += strings[c].length;
-	return sampled ? sum / sampled : 0;
-}
-
 double rql_codes_price(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
                        const struct rql_expr *e, bool selects)
 {
@@ -602,7 +637,9 @@ double rql_codes_price(const struct rql_plan_context *ctx, struct rql_arena *are
 		return sum;
 	}
 	struct rql_entry *entry = as_entries(&s, e);
-	if (entry)
-		return d->count * (rql_entry_ns(entry, mean_bytes(d)) + MADE_NS) / rql_pool_threads(cpu->pool);
+	if (entry) {
+		const struct rql_entry_price price = price_of(ctx, d, entry, NULL);
+		return selects ? rql_codes_device_price(ctx, arena, d, entry, &price) : price.cpu_ns;
+	}
 	return d->count * (rql_host_work_expression(e) * cpu->profile.host_value_ns + FETCHED_NS);
 }

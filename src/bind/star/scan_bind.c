@@ -109,12 +109,27 @@ static bool compile_column(void *state, const struct rql_expr *e, struct rql_com
 	return true;
 }
 
+static bool has_text_numbers(const struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	bool has = rql_scan_text_numbers(b, e) != NULL;
+	for (uint32_t i = 0; i < e->child_count && !has; i++)
+		has = has_text_numbers(b, e->children[i]);
+	return has;
+}
+
 static rql_status compile_table(void *state, const struct rql_expr *e, const struct rql_expr *column,
                                 struct rql_compile_table *out, struct rql_error *err)
 {
 	struct rql_scan_binding *b = state;
 	struct rql_column *all;
 	bool plain = rql_expr_equal(bare(e), column);
+	const struct rql_text_numbers *numbers = rql_scan_text_numbers(b, e);
+	if (numbers) {
+		*out = (struct rql_compile_table){numbers->values, numbers->count, rql_value_null(e->type)};
+		return RQL_OK;
+	}
+	if (b->text_numbers && has_text_numbers(b, e)) /* its parts have tables */
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "places of texts");
 	if (column->kind == RQL_EXPR_REF) {
 		const struct rql_scan_dim *dim = &b->dims[RQL_STAR_REF_SUBTREE(column->index)];
 		if (!plain)

@@ -25,6 +25,8 @@ struct rql_scan_binding {
 	struct rql_agg *aggs;
 	struct rql_scan_days *days; /* scan_tests.c: of columns of dates; NULL: none yet */
 	uint32_t days_count;
+	struct rql_text_numbers *text_numbers; /* scan_texts.c: what its expressions stand for */
+	uint32_t text_lists;
 	struct rql_expr_list answers; /* results of the program that is made last */
 	/* the leaf, as far as it is made */
 	struct rql_slot *slots; /* groups, then aggregates */
@@ -73,6 +75,26 @@ rql_status rql_scan_add_program(struct rql_scan_binding *b, const struct rql_pro
  * are few enough to be tried one by one, else 0; and these days, in order, NULL last (NULL: out of memory). */
 uint32_t rql_scan_span(const struct rql_store_column *stored);
 const struct rql_dimension *rql_scan_days(struct rql_scan_binding *b, uint32_t column);
+/* scan_texts.c: a text that a CASE or COALESCE takes from columns and constants, as a list of texts and an expression
+ * of INTEGER that is the text's place in it; NULL where the text is. The list's entry behind the last is NULL. Equal
+ * texts have one place. RQL_ERROR_UNSUPPORTED with the reason: there is no such list. */
+struct rql_scan_texts {
+	struct rql_expr *number;
+	struct rql_column *values; /* count + 1 */
+	uint32_t count;
+};
+bool rql_scan_has_texts(const struct rql_expr *e);
+rql_status rql_scan_bind_texts(struct rql_scan_binding *b, const struct rql_expr *e,
+                               struct rql_scan_texts *out) RQL_MUST_CHECK;
+/* What the program's compiler asks about a part of such an expression: the places of a column's codes. NULL: e has
+ * none. */
+struct rql_text_numbers {
+	struct rql_text_numbers *next;
+	const char *name;
+	const struct rql_column *values; /* NULL: the codes themselves */
+	uint32_t count;
+};
+const struct rql_text_numbers *rql_scan_text_numbers(const struct rql_scan_binding *b, const struct rql_expr *e);
 /* The star's conjuncts. */
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b) RQL_MUST_CHECK;
 /* scan_keys.c: group keys of these expressions; slots[i] is the i-th one's. Keys that are results of the last program

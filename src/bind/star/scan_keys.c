@@ -192,8 +192,35 @@ static rql_status constant_key(struct rql_scan_binding *b, const struct rql_expr
 	return rql_scan_add_answer(b, zero, &key->source);
 }
 
+/* A CASE over texts. */
+static rql_status texts_key(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_slot *slot)
+{
+	struct rql_error why = {0}, *err = b->err;
+	struct rql_scan_texts texts;
+	b->err = &why;
+	rql_status status = rql_scan_bind_texts(b, e, &texts);
+	b->err = err;
+	if (status == RQL_ERROR_UNSUPPORTED || (status == RQL_OK && texts.count > MAX_KEYS - 1)) {
+		const char *which = status == RQL_OK ? "too many texts" : rql_error_message(&why);
+		const char *reason = rql_arena_printf(b->arena, "is one of %s", which);
+		rql_error_clear(&why);
+		return reason ? refuse_key(b, e, reason) : out_of_memory(b);
+	}
+	if (status != RQL_OK) {
+		rql_error_move(err, &why);
+		return status;
+	}
+	struct rql_group_key *key = add_key(b, slot);
+	key->key_count = texts.count + 1;
+	key->null_key = texts.count;
+	slot->values = texts.values;
+	return rql_scan_add_answer(b, texts.number, &key->source);
+}
+
 static rql_status program_key(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_slot *slot)
 {
+	if (rql_scan_has_texts(e))
+		return texts_key(b, e, slot);
 	if (!rql_type_is_integral(e->type) || e->type.id == RQL_TYPE_UHUGEINT || e->type.id == RQL_TYPE_ENUM)
 		return refuse_key(b, e,
 		                  e->type.id == RQL_TYPE_DOUBLE || e->type.id == RQL_TYPE_FLOAT

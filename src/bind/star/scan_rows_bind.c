@@ -95,6 +95,27 @@ static rql_status evaluated_output(struct rql_scan_binding *b, const struct rql_
 	return RQL_OK;
 }
 
+/* A CASE over texts of several places. */
+static rql_status texts_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_output *out, bool *done)
+{
+	struct rql_error why = {0}, *err = b->err;
+	struct rql_scan_texts texts;
+	b->err = &why;
+	rql_status status = rql_scan_bind_texts(b, e, &texts);
+	b->err = err;
+	if (status != RQL_OK && status != RQL_ERROR_UNSUPPORTED) {
+		rql_error_move(err, &why);
+		return status;
+	}
+	rql_error_clear(&why);
+	*done = status == RQL_OK;
+	if (!*done)
+		return RQL_OK;
+	out->values = texts.values;
+	out->value_count = texts.count + 1;
+	return rql_scan_add_answer(b, texts.number, &out->source);
+}
+
 static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_output *out)
 {
 	bool done;
@@ -117,6 +138,8 @@ static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr 
 	/* Numbers of the fact table's own codes are computed for the rows that are wanted; texts exist only as tables. */
 	if (!is_computed(e->type)) {
 		RQL_TRY(evaluated_output(b, e, out, &done));
+		if (!done && rql_scan_has_texts(e))
+			RQL_TRY(texts_output(b, e, out, &done));
 		return done ? RQL_OK : refuse(b, e, "is no number and no expression of one coded column");
 	}
 	return rql_scan_add_answer(b, e, &out->source);

@@ -12,7 +12,8 @@ struct place {
 struct joining {
 	struct rql_arena *arena;
 	const struct rql_star *star;
-	uint32_t subtree;
+	uint32_t subtree; /* RQL_STAR_FACT: the fact table's rows */
+	struct rql_expr_list wanted; /* what reads the tables' columns, beside the keys of attached sides */
 	struct rql_rel *rel; /* as far as it is made */
 	uint32_t count, capacity;
 	struct place *places;
@@ -102,32 +103,45 @@ static bool collect(const struct rql_expr *leaf, void *state)
 	return true;
 }
 
-static bool is_attached(const struct joining *j, uint32_t side)
+static const struct rql_block_side *own_side(const struct joining *j)
 {
-	return j->star->owner[RQL_BLOCK_SIDE(side)] == j->subtree &&
-	       j->star->subtrees[j->subtree].side != &j->star->block->sides[side];
+	return j->subtree == RQL_STAR_FACT ? NULL : j->star->subtrees[j->subtree].side;
 }
 
-static void collect_columns(const struct joining *j, struct collecting *c)
+static bool is_attached(const struct joining *j, uint32_t side)
 {
-	const struct rql_star_subtree *tree = &j->star->subtrees[j->subtree];
-	const struct rql_block *block = j->star->block;
-	rql_expr_leaves(tree->key, collect, c);
-	if (tree->key2)
-		rql_expr_leaves(tree->key2, collect, c);
+	return j->subtree != RQL_STAR_FACT && j->star->owner[RQL_BLOCK_SIDE(side)] == j->subtree &&
+	       own_side(j) != &j->star->block->sides[side];
+}
+
+static bool want(struct joining *j, const struct rql_expr *e)
+{
+	return !e || rql_expr_list_add(j->arena, &j->wanted, (struct rql_expr *)(uintptr_t)e);
+}
+
+static bool want_tree(struct joining *j, const struct rql_star_subtree *tree)
+{
+	bool ok = want(j, tree->key) && want(j, tree->key2);
 	for (uint32_t i = 0; i < tree->conjuncts.count; i++)
-		rql_expr_leaves(tree->conjuncts.items[i], collect, c);
+		ok = ok && want(j, tree->conjuncts.items[i]);
 	for (uint32_t i = 0; i < tree->outputs.count; i++)
-		rql_expr_leaves(tree->outputs.items[i], collect, c);
-	for (uint32_t i = 0; i < block->side_count; i++)
-		for (uint32_t k = 0; is_attached(j, i) && k < block->sides[i].key_count; k++)
-			rql_expr_leaves(block->sides[i].keys[k].outer, collect, c);
+		ok = ok && want(j, tree->outputs.items[i]);
+	return ok;
+}
+
+static bool want_keys(struct joining *j, const struct rql_block_side *side)
+{
+	bool ok = true;
+	for (uint32_t k = 0; k < side->key_count; k++)
+		ok = ok && want(j, side->keys[k].outer);
+	return ok;
 }
 
 static struct rql_rel *table_rel(struct joining *j, uint32_t table)
 {
 	struct collecting c = {.arena = j->arena, .table = table};
-	collect_columns(j, &c);
+	for (uint32_t i = 0; i < j->wanted.count; i++)
+		rql_expr_leaves(j->wanted.items[i], collect, &c);
 	struct rql_rel *get = rql_rel_new(j->arena, RQL_REL_GET, "LOGICAL_GET", c.columns.count, 0);
 	uint32_t first = j->rel ? j->rel->column_count : 0;
 	if (c.failed || !get)
@@ -172,21 +186,20 @@ static struct rql_rel *join(struct joining *j, enum rql_join_type kind, const st
 	return rel;
 }
 
+static bool join_table(struct joining *j, uint32_t table)
+{
+	struct rql_rel *get = table_rel(j, table);
+	struct rql_rel *rel = get && j->rel ? join(j, RQL_JOIN_CROSS, get, 0) : get;
+	j->rel = rel ? rel : j->rel;
+	return rel != NULL;
+}
+
 static bool join_tables(struct joining *j)
 {
-	const struct rql_block *block = j->star->block;
-	for (uint32_t t = 0; t < block->table_count; t++) {
-		if (j->star->owner[t] != j->subtree)
-			continue;
-		struct rql_rel *get = table_rel(j, t);
-		if (!get)
-			return false;
-		struct rql_rel *rel = j->rel ? join(j, RQL_JOIN_CROSS, get, 0) : get;
-		if (!rel)
-			return false;
-		j->rel = rel;
-	}
-	return j->rel != NULL;
+	bool ok = true;
+	for (uint32_t t = 0; t < j->star->block->table_count && ok; t++)
+		ok = j->star->owner[t] != j->subtree || join_table(j, t);
+	return ok && j->rel;
 }
 
 static enum rql_join_type join_of(const struct rql_block_side *side)
@@ -255,7 +268,7 @@ static bool join_existence(struct joining *j, uint32_t i)
 static bool join_side(struct joining *j, uint32_t i)
 {
 	const struct rql_block_side *side = &j->star->block->sides[i];
-	bool of_side = j->star->subtrees[j->subtree].side != NULL;
+	bool of_side = own_side(j) != NULL;
 	enum rql_join_type kind = join_of(side);
 	uint32_t lefts = j->rel->column_count, table = RQL_BLOCK_SIDE(i);
 	struct rql_expr *inner[2] = {NULL};
@@ -286,7 +299,10 @@ static bool take_side(struct joining *j, const struct rql_star_subtree *tree, co
 
 static bool join_all(struct joining *j, const struct rql_star_subtree *tree, const struct rql_rel *rows)
 {
-	if (!(tree->side ? take_side(j, tree, rows) : join_tables(j)))
+	bool ok = want_tree(j, tree);
+	for (uint32_t i = 0; i < j->star->block->side_count; i++)
+		ok = ok && (!is_attached(j, i) || want_keys(j, &j->star->block->sides[i]));
+	if (!ok || !(tree->side ? take_side(j, tree, rows) : join_tables(j)))
 		return false;
 	for (uint32_t i = 0; i < j->star->block->side_count; i++)
 		if (is_attached(j, i) && !join_side(j, i))
@@ -327,4 +343,56 @@ struct rql_rel *rql_subtree_limit(struct rql_arena *arena, struct rql_rel *rel, 
 	if (limit && limit != rel)
 		limit->limit = rows;
 	return limit;
+}
+
+/* ---- a side's keys, as the fact table's rows have them ---- */
+
+static bool note_reading(const struct rql_expr *leaf, void *state)
+{
+	const struct rql_star_part *part = state;
+	return leaf->kind == RQL_EXPR_COLUMN && leaf->table < RQL_BLOCK_MAX_TABLES && part->tables >> leaf->table & 1;
+}
+
+bool rql_star_part_reads(const struct rql_star_part *part, const struct rql_expr *e)
+{
+	return rql_expr_leaves(e, note_reading, (void *)(uintptr_t)part);
+}
+
+static bool want_part(struct joining *j, const struct rql_star_part *part, const struct rql_block_side *side)
+{
+	const struct rql_block *block = j->star->block;
+	bool ok = want_keys(j, side);
+	for (uint32_t i = 0; i < block->conjunct_count; i++)
+		ok = ok && (!rql_star_part_reads(part, block->conjuncts[i]) || want(j, block->conjuncts[i]));
+	for (uint32_t i = 0; i < block->side_count; i++)
+		ok = ok && (!(part->sides >> i & 1) || want_keys(j, &block->sides[i]));
+	return ok;
+}
+
+static bool join_part(struct joining *j, const struct rql_star_part *part)
+{
+	const struct rql_block *block = j->star->block;
+	bool ok = true;
+	for (uint32_t t = 0; t < block->table_count && ok; t++)
+		ok = !(part->tables >> t & 1) || join_table(j, t);
+	for (uint32_t i = 0; i < block->side_count && ok; i++)
+		ok = !(part->sides >> i & 1) || join_side(j, i);
+	for (uint32_t i = 0; i < block->conjunct_count && ok; i++) {
+		if (!rql_star_part_reads(part, block->conjuncts[i]))
+			continue;
+		struct rql_expr *e = over_rel(j, block->conjuncts[i]);
+		ok = e && rql_expr_list_add(j->arena, &j->conditions, e);
+	}
+	return ok && (j->rel = rql_rel_filter(j->arena, j->rel, &j->conditions));
+}
+
+struct rql_rel *rql_star_part_keys(struct rql_arena *arena, const struct rql_star *star,
+                                   const struct rql_star_part *part, const struct rql_block_side *side)
+{
+	struct joining j = {.arena = arena, .star = star, .subtree = RQL_STAR_FACT};
+	struct rql_expr_list keys = {0};
+	bool ok = want_part(&j, part, side) && join_part(&j, part);
+	for (uint32_t k = 0; k < side->key_count; k++)
+		ok = ok && add_output(&j, &keys, side->keys[k].outer);
+	return ok ? rql_rel_project(arena, j.rel, keys.items, keys.count) : NULL;
 }

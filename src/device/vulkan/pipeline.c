@@ -121,7 +121,8 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 rql_status rql_vk_pipeline_compile(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *p, const struct rql_kernel *kernel,
                                    bool cached_only, struct rql_error *err)
 {
-	p->base.args_bytes = kernel->args_bytes;
+	if (p->base.args_bytes != kernel->args_bytes) /* a generated one has them, and others compare them meanwhile */
+		p->base.args_bytes = kernel->args_bytes;
 	p->stages = VK_SHADER_STAGE_COMPUTE_BIT;
 	if (!p->layout)
 		RQL_TRY(rql_vk_pipeline_layout(gpu, p->stages, kernel->args_bytes, p->base.kind == RQL_PIPELINE_IMAGES,

@@ -5,7 +5,11 @@
 #include "method/contents.h"
 #include "util/simd.h"
 
-static const char *const kinds[] = {[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_HASH] = "hash"};
+/* What rays look up in is made of sorted runs, which a CPU looks up in by itself. */
+static enum rql_index_form form_of(const struct rql_index_of *of)
+{
+	return of->form == RQL_INDEX_HASH ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
+}
 
 bool rql_index_can(const struct rql_store_column *column)
 {
@@ -126,7 +130,9 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 /* ---- finding ---- */
 static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
-	return (struct rql_place){.owner = segment->identity, .kind = kinds[of->form], .part = of->column};
+	return (struct rql_place){.owner = segment->identity,
+	                          .kind = form_of(of) == RQL_INDEX_HASH ? "hash" : "sorted",
+	                          .part = of->column};
 }
 
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
@@ -144,7 +150,7 @@ rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t
 	const struct rql_place at = place_of(s, of);
 	struct making m = {.segment = s,
 	                   .view = &s->columns[of->column],
-	                   .form = of->form,
+	                   .form = form_of(of),
 	                   .budget = rql_store_budget(snapshot),
 	                   .progress = progress};
 	struct rql_placement *placement = NULL;

@@ -359,18 +359,34 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return RQL_OK;
 }
 
+static double pair_bytes(const struct rql_pair_size *size)
+{
+	return (size->rows[0] * size->row_bytes[0] + size->rows[1] * size->row_bytes[1]) * SIDE_PASSES +
+	       size->out_rows * size->out_bytes * OUTPUT_PASSES;
+}
+
+static double pair_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
+{
+	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps;
+}
+
+static double row_bytes(const struct rql_store_snapshot *form)
+{
+	return rql_form_offset(form, form->column_count);
+}
+
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
-	const struct rql_profile *profile = &device->profile;
-	double bytes = p->expected * rql_form_offset(p->form, p->form->column_count) * OUTPUT_PASSES;
-	for (uint32_t s = 0; s < 2; s++)
-		bytes += sides[s]->rows * rql_form_offset(sides[s]->form, sides[s]->form->column_count) * SIDE_PASSES;
-	*out = (struct rql_cost){.run_ns = PASSES * profile->pass_ns + bytes / profile->read_gbps,
+	const struct rql_pair_size size = {.rows = {sides[0]->rows, sides[1]->rows},
+	                                   .row_bytes = {row_bytes(sides[0]->form), row_bytes(sides[1]->form)},
+	                                   .out_rows = p->expected,
+	                                   .out_bytes = row_bytes(p->form)};
+	*out = (struct rql_cost){.run_ns = pair_ns(&device->profile, &size),
 	                         .rows_out = p->expected,
 	                         .device_bytes = bytes_of(&p->stage),
 	                         .cells = p->expected,
-	                         .bytes = bytes};
+	                         .bytes = pair_bytes(&size)};
 	for (uint32_t s = 0; s < 2; s++) {
 		struct rql_cost in;
 		sides[s]->method->price(sides[s]->prepared, device, &in);
@@ -429,6 +445,7 @@ const struct rql_method rql_method_join_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
+	.pair_ns = pair_ns,
 	.kernels = kernels,
 	.stage = stage_of,
 	.run = run,

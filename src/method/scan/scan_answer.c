@@ -66,6 +66,12 @@ static const uint64_t *stretch_rows(const struct rql_scan_groups *g, uint64_t in
 	return run ? run + in_run * g->scan->row_words : NULL;
 }
 
+/* The row is a group's, and HAVING keeps it. */
+static inline bool is_kept(const struct rql_scan *scan, const uint64_t *row)
+{
+	return *row != 0 && (!scan->wanted.test_count || rql_scan_is_wanted(scan, row));
+}
+
 static void count_stretch(void *state, uint64_t index, unsigned worker)
 {
 	const struct answering *a = state;
@@ -73,7 +79,7 @@ static void count_stretch(void *state, uint64_t index, unsigned worker)
 	const uint64_t *row = stretch_rows(a->g, index, &room);
 	(void)worker;
 	for (uint64_t i = 0; i < room && row; i++, row += words)
-		count += *row != 0;
+		count += is_kept(a->scan, row);
 	a->starts[index] = count;
 }
 
@@ -99,7 +105,7 @@ static void list_stretch(void *state, uint64_t index, unsigned worker)
 	struct rql_scan_found *to = a->found + a->starts[index];
 	(void)worker;
 	for (uint64_t i = 0; i < room && row; i++, row += words)
-		if (*row)
+		if (is_kept(a->scan, row))
 			*to++ = found_at(a->g, index * STRETCH + i, row);
 }
 

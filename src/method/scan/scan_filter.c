@@ -44,31 +44,6 @@ static enum rql_store_match match_test(const struct rql_scan_worker *w, const st
 	return nulls == RQL_MATCH_ALL ? nulls : match == nulls ? match : RQL_MATCH_SOME;
 }
 
-/* Whether some key of [least, greatest] can be in a map: its range, and, over few places, its bits. */
-static bool may_join(const struct rql_map *map, int64_t least, int64_t greatest)
-{
-	if (!map->dense)
-		return map->entries > 0;
-	if (map->span == 0 || greatest < map->least ||
-	    (least > map->least && (uint64_t)least - (uint64_t)map->least >= map->span))
-		return false;
-	uint64_t first = least < map->least ? 0 : (uint64_t)least - (uint64_t)map->least;
-	uint64_t last = (uint64_t)greatest - (uint64_t)map->least;
-	last = last < map->span ? last : map->span - 1;
-	if (last - first > 32 * 64)
-		return true;
-	for (uint64_t word = first / 32; word <= last / 32; word++) {
-		uint32_t bits = map->bits[word];
-		if (word == first / 32)
-			bits &= UINT32_MAX << first % 32;
-		if (word == last / 32)
-			bits &= UINT32_MAX >> (31 - last % 32);
-		if (bits)
-			return true;
-	}
-	return false;
-}
-
 static enum rql_store_match match_join(const struct rql_scan_worker *w, const struct rql_scan_step *step)
 {
 	const struct rql_scan_bound_join *join = &w->scan->joins[step->index];
@@ -82,7 +57,7 @@ static enum rql_store_match match_join(const struct rql_scan_worker *w, const st
 	else if (join->second != RQL_NONE)
 		return RQL_MATCH_SOME;
 	else if (c->kind != RQL_STORE_CODED || !view->translate)
-		may = may_join(join->map, least, greatest);
+		may = rql_map_may_meet(join->map, least, greatest);
 	if (join->kind == RQL_LOOKUP_ANTI)
 		return may ? RQL_MATCH_SOME : RQL_MATCH_ALL;
 	return may ? RQL_MATCH_SOME : RQL_MATCH_NONE;

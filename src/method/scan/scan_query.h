@@ -346,6 +346,8 @@ static inline double rql_scan_wanted_out(const struct rql_scan *scan)
 {
 	return scan->wanted.first ? (double)scan->wanted.first : __builtin_inf();
 }
+/* Do the values of a group pass HAVING's tests? */
+bool rql_scan_is_wanted(const struct rql_scan *scan, const uint64_t *row);
 /* Leaves in found[] those that are wanted, in their order, and in *count how many. */
 rql_status rql_scan_keep_wanted(const struct rql_scan *scan, struct rql_pool *pool, struct rql_scan_found *found,
                                 uint64_t *count, struct rql_error *err);

@@ -1,7 +1,8 @@
 /* Groups that are wanted (request.h): on the CPU, of those that exist. Every group gets a rank, the greater the more it is
  * wanted; the n-th greatest rank is the bound, and equal ones stay.
  *
- * Floor: every row's words are read once, 16 bytes of ranks are written and read for each group. */
+ * Floor: every row's words are read once, 16 bytes of ranks are written and read for each group. Where HAVING drops most
+ * groups of an array, these are never listed (scan_answer.c): a list is 24 bytes each, written and read. */
 #include "method/scan/scan_query.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,7 @@ struct keeping {
 	_Atomic uint64_t bound;  /* no group below it is among the first */
 };
 
-static bool passes(const struct rql_scan *scan, const uint64_t *row)
+bool rql_scan_is_wanted(const struct rql_scan *scan, const uint64_t *row)
 {
 	bool all = true;
 	for (uint32_t i = 0; i < scan->wanted.test_count && all; i++) {
@@ -60,7 +61,7 @@ static void rank_stretch(void *state, uint64_t index, unsigned worker)
 	uint64_t begin = index * STRETCH, end = begin + STRETCH < k->count ? begin + STRETCH : k->count, n = 0;
 	(void)worker;
 	for (uint64_t i = begin; i < end; i++) {
-		if (!passes(k->scan, k->found[i].row))
+		if (!rql_scan_is_wanted(k->scan, k->found[i].row))
 			k->found[i].row = NULL;
 		else if (k->ranks)
 			k->spare[begin + n++] = k->ranks[i] = rank_of(k->scan, &k->found[i]);

@@ -15,6 +15,12 @@ enum rql_raster_layout {
 	RQL_RASTER_16  /* four components of 16 bits, 32-bit keys only (section 5) */
 };
 
+/* How probe rows meet the stack. */
+enum rql_raster_probe {
+	RQL_RASTER_INSTANCES, /* a point for each layer in use, as in the paper (3.2, 3.3) */
+	RQL_RASTER_WALK       /* one point, whose shaders walk down the stack to the first empty pixel */
+};
+
 struct rql_raster_side {
 	uint64_t count;
 	struct rql_span keys; /* every key is one: rows whose key is NULL are not among them */
@@ -23,6 +29,7 @@ struct rql_raster_side {
 struct rql_raster_join {
 	enum rql_join_kind kind; /* INNER: pairs. SEMI, ANTI: probe rows, ascending. LEFT is not there */
 	enum rql_raster_layout layout;
+	enum rql_raster_probe way;
 	uint32_t key_bits;  /* 32 or 64 */
 	uint32_t log2_side; /* of the hash images, in pixels */
 	uint32_t layers;    /* of the stack, 1 to RQL_RASTER_LAYERS */

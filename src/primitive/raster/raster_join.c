@@ -13,6 +13,9 @@
 #include "shaders/primitive/raster_probe.frag.h"
 #include "shaders/primitive/raster_probe.vert.h"
 #include "shaders/primitive/raster_rest.comp.h"
+#include "shaders/primitive/raster_walk.vert.h"
+#include "shaders/primitive/raster_walk_count.frag.h"
+#include "shaders/primitive/raster_walk_probe.frag.h"
 
 #define COUNT_WIDTH 4096u
 #define SHADER(name, stage) {rql_spv_##name##_##stage, sizeof(rql_spv_##name##_##stage)}
@@ -23,6 +26,8 @@
 static const struct rql_draw_kernel build_kernel = DRAW("raster_build", raster_build, raster_build);
 static const struct rql_draw_kernel count_kernel = DRAW("raster_count", raster_probe, raster_count);
 static const struct rql_draw_kernel probe_kernel = DRAW("raster_probe", raster_probe, raster_probe);
+static const struct rql_draw_kernel walk_count_kernel = DRAW("raster_walk_count", raster_walk, raster_walk_count);
+static const struct rql_draw_kernel walk_probe_kernel = DRAW("raster_walk_probe", raster_walk, raster_walk_probe);
 static const struct rql_kernel losers_kernel = KERNEL(raster_losers), plan_kernel = KERNEL(raster_plan),
 							   counts_kernel = KERNEL(raster_counts), rest_kernel = KERNEL(raster_rest);
 
@@ -123,7 +128,7 @@ static rql_status check_shape(const struct rql_raster_join *join, struct rql_err
 {
 	bool known = join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_SEMI || join->kind == RQL_JOIN_ANTI;
 	if (!known || (join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->layout > RQL_RASTER_16 ||
-	    (join->key_bits == 64 && join->layout == RQL_RASTER_16) || join->log2_side > 14 || !join->layers ||
+	    (join->key_bits == 64 && join->layout == RQL_RASTER_16) || (unsigned)join->way > RQL_RASTER_WALK || join->log2_side > 14 || !join->layers ||
 	    join->layers > RQL_RASTER_LAYERS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
 		                     "a join of kind %d by hash images cannot be asked for: keys of %u bits, layout %d, "
@@ -255,7 +260,7 @@ static rql_status settle(const struct recorder *r, struct rql_error *err)
 	return dispatch(r, &rest_kernel, &args, join->build.count, rest_uses, 4, NULL, err);
 }
 
-/* The probe rows in every layer in use: counted by blending, or put out as pairs. */
+/* The probe rows, in every layer in use or walking down: counted by blending, or put out as pairs. */
 static rql_status draw_probe(const struct recorder *r, bool pairs, struct rql_error *err)
 {
 	const struct rql_raster_join *join = r->join;
@@ -281,7 +286,10 @@ static rql_status draw_probe(const struct recorder *r, bool pairs, struct rql_er
 	state.targets[0].blend = RQL_BLEND_ADD;
 	draw.targets[0].image = join->counts;
 	args.keys = rql_span_address(&join->probe.keys);
-	RQL_TRY(pipeline_of(r, pairs ? &probe_kernel : &count_kernel, &state, &draw.pipeline, err));
+	const bool walks = join->way == RQL_RASTER_WALK;
+	const struct rql_draw_kernel *kernel = pairs ? (walks ? &walk_probe_kernel : &probe_kernel)
+	                                             : (walks ? &walk_count_kernel : &count_kernel);
+	RQL_TRY(pipeline_of(r, kernel, &state, &draw.pipeline, err));
 	rql_record_draw(r->c, &draw);
 	return RQL_OK;
 }
@@ -318,6 +326,7 @@ rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raste
 		.width = join->counts->spec.width,
 		.height = join->counts->spec.height,
 		.layers = join->layers,
+		.walks = join->way == RQL_RASTER_WALK,
 	};
 	RQL_TRY(begin(&r, err));
 	RQL_TRY(build(&r, err));

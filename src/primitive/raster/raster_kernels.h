@@ -19,8 +19,9 @@ struct rql_raster_args {
 	uint32_t rows, image, layer, log2_side;
 	uint32_t width, height; /* of the image of counts */
 	uint32_t layers, what;
+	uint32_t walks, unused; /* walks: one point a probe row */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_raster_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_raster_args, 128);
 
 /* what, of raster_losers.comp */
 #define RQL_RASTER_DROPS_EQUAL 1u

@@ -6,24 +6,24 @@
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
+#include "primitive/shaders/partition.glsl"
 #define MOST 1024u
 #define ROWS 8u
 shared uint counters[MOST];
 
-void count_row(uint row, KEY key, bool raw)
+void count_row(uint row, KEY key)
 {
 	if ((args.flags & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key))
 		return;
 	if (!rql_valid_bit(args.valid, row))
 		return;
-	atomicAdd(counters[rql_hash(key, raw) >> args.shift & (1u << args.bits) - 1u], 1u);
+	atomicAdd(counters[digit_of(key)], 1u);
 }
 
 void count_rows(uint first, uint end, uint parent)
 {
 	uint t = rql_thread();
 	uint digits = 1u << args.bits;
-	bool raw = (args.flags & RQL_ROWS_RAW) != 0u;
 	for (uint d = t; d < digits; d += THREADS)
 		counters[d] = 0u;
 	barrier();
@@ -36,7 +36,7 @@ void count_rows(uint first, uint end, uint parent)
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			uint row = base + r * THREADS + t;
 			if (row < end)
-				count_row(row, keys[r], raw);
+				count_row(row, keys[r]);
 		}
 	}
 	barrier();

@@ -12,14 +12,10 @@ layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
 layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
 #define TILE (ITEMS * THREADS)
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
+#include "primitive/shaders/partition.glsl"
 shared uint stage[STAGE];
 shared uint counters[DIGITS + 1u]; // of the tile, then where each partition begins in it
 shared uint moves[DIGITS];    // from a place in the tile to one in the output, modulo 2^32
-
-uint digit_of(KEY key)
-{
-	return rql_hash(key, (args.flags & RQL_ROWS_RAW) != 0u) >> args.shift & (1u << args.bits) - 1u;
-}
 
 // Bit j: the thread's j-th row takes part.
 uint kept_rows(uint base, uint end, in KEY keys[ITEMS])
@@ -172,6 +168,20 @@ void move_wide(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in 
 	}
 }
 
+// What unpartition.comp needs, into this tile's words.
+void write_undo(uint64_t words, in uint at[ITEMS])
+{
+	uint t = rql_thread();
+	uint digits = 1u << args.bits;
+	for (uint d = t; d <= digits; d += THREADS) {
+		RQL_U32(words, d * 2u) = counters[d];
+		RQL_U32(words, d * 2u + 1u) = d < digits ? moves[d] : 0u;
+	}
+	words += uint64_t(digits + 1u) * 8ul;
+	[[unroll]] for (uint j = 0u; j < ITEMS; j += 2u)
+		RQL_U32(words, j / 2u * THREADS + t) = at[j] | at[j + 1u] << 16u;
+}
+
 void move_rows(uint base, uint end, uint parent)
 {
 	uint t = rql_thread();
@@ -198,6 +208,8 @@ void move_rows(uint base, uint end, uint parent)
 	uint total = place_digits(parent);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
 		at[j] = counters[at[j] >> 16u] + (at[j] & 0xffffu);
+	if (args.undo != 0ul)
+		write_undo(args.undo + uint64_t(base / TILE) * (RQL_UNDO_WORDS(args.bits, TILE) * 4ul), at);
 	move_keys(keys, at, total, to);
 	for (uint c = 0u; c < args.column_count; c++) {
 		if ((uint(RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) == 0u) {

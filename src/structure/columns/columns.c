@@ -415,7 +415,7 @@ static rql_status load(struct rql_structures *all, struct rql_structure *s, cons
 struct placed {
 	uint64_t bytes;
 	double ms;
-	uint32_t columns;
+	uint32_t columns, strings; /* strings: dictionaries of so many columns */
 	bool *seen; /* [columns of the snapshot], or NULL */
 };
 
@@ -430,6 +430,22 @@ static void add_up(void *state, const struct rql_place *at, const struct rql_pla
 	}
 }
 
+static void add_strings(void *state, const struct rql_place *at, const struct rql_placement *placement)
+{
+	struct placed *sum = state;
+	(void)at;
+	sum->bytes += placement->bytes;
+	sum->ms += placement->build_ms;
+	sum->strings++;
+}
+
+/* What its dictionaries are known by elsewhere; NULL: nothing is kept of column c's. */
+static const struct rql_watch *watch_of(const struct rql_structure *s, uint32_t c)
+{
+	const struct rql_dimension *d = s->snapshot->columns[c].dimension;
+	return d ? d->watch : NULL;
+}
+
 static uint64_t on_device(const struct rql_structure *s, const struct rql_device *device, char *kinds, size_t size,
                           double *ms, const char **failure)
 {
@@ -437,8 +453,14 @@ static uint64_t on_device(const struct rql_structure *s, const struct rql_device
 	for (uint32_t i = 0; i < s->snapshot->segment_count; i++)
 		rql_placements_each(s->snapshot->segments[i].identity, device, add_up, &sum);
 	free(sum.seen);
-	if (sum.columns)
-		snprintf(kinds, size, "%u of %u columns in %.1f ms", sum.columns, s->snapshot->column_count, sum.ms);
+	for (uint32_t c = 0; c < s->snapshot->column_count; c++)
+		if (watch_of(s, c))
+			rql_placements_each(watch_of(s, c), device, add_strings, &sum);
+	char strings[32] = "";
+	if (sum.strings)
+		snprintf(strings, sizeof strings, ", strings of %u", sum.strings);
+	if (sum.columns || sum.strings)
+		snprintf(kinds, size, "%u of %u columns%s in %.1f ms", sum.columns, s->snapshot->column_count, strings, sum.ms);
 	*ms = sum.ms;
 	*failure = rql_structure_failed_on(s, device);
 	return sum.bytes;
@@ -458,6 +480,9 @@ static void fail(struct rql_structures *all, const struct rql_structure *s, cons
 	rql_device_mark(all, s, device, message, mark);
 	for (uint32_t i = 0; s->snapshot && i < s->snapshot->segment_count; i++)
 		rql_placements_forget(s->snapshot->segments[i].identity, device);
+	for (uint32_t c = 0; s->snapshot && c < s->snapshot->column_count; c++)
+		if (watch_of(s, c))
+			rql_placements_forget(watch_of(s, c), device);
 }
 
 /* ---- what it is ---- */

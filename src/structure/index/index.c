@@ -9,6 +9,8 @@
 
 extern const struct rql_structure_kind rql_structure_sorted_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
+extern const struct rql_structure_kind rql_structure_rx_index;
+extern const struct rql_structure_kind rql_structure_cgrx_index;
 
 /* ---- definition ---- */
 static rql_status read_options(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
@@ -84,12 +86,32 @@ static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_
 	return describe_as(&rql_structure_hash_index, plan, all, sql, st, options, out, err);
 }
 
+static rql_status describe_rx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                              const struct rql_statement *st, const char *schema,
+                              const struct rql_structure_options *options, struct rql_structure **out,
+                              struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_rx_index, plan, all, sql, st, options, out, err);
+}
+
+static rql_status describe_cgrx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                const struct rql_statement *st, const char *schema,
+                                const struct rql_structure_options *options, struct rql_structure **out,
+                                struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_cgrx_index, plan, all, sql, st, options, out, err);
+}
+
 /* Bound is all that it can be. */
 rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_structure *s, struct rql_error *err)
 {
 	RQL_TRY(rql_columns_bind(all, s, err));
 	s->index_form = s->kind == &rql_structure_sieve        ? RQL_INDEX_SIEVE
 	                : s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH
+	                : s->kind == &rql_structure_rx_index   ? RQL_INDEX_RX
+	                : s->kind == &rql_structure_cgrx_index ? RQL_INDEX_CGRX
 	                                                       : RQL_INDEX_SORTED;
 	s->state = RQL_STATE_READY;
 	return RQL_OK;
@@ -207,3 +229,7 @@ const struct rql_structure_kind rql_structure_sorted_index = {
 	RQL_INDEX_KIND("sorted"), .options = read_options, .describe = describe_sorted};
 const struct rql_structure_kind rql_structure_hash_index = {
 	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};
+const struct rql_structure_kind rql_structure_rx_index = {
+	RQL_INDEX_KIND("rx"), .options = read_options, .describe = describe_rx};
+const struct rql_structure_kind rql_structure_cgrx_index = {
+	RQL_INDEX_KIND("cgrx"), .options = read_options, .describe = describe_cgrx};

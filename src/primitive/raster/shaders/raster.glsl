@@ -46,3 +46,17 @@ uvec3 rql_unpacked(uvec4 pixel)
 		return uvec3(pixel.x | pixel.y << 16u, 0u, pixel.z | pixel.w << 16u);
 	return uvec3(pixel.x, 0u, pixel.y);
 }
+
+// Build rows with this key in the stack: layers are filled from the first, so an empty pixel ends the walk.
+uint rql_matches(uvec2 key)
+{
+	ivec2 at = ivec2(rql_pixel_of_key(key));
+	uint matches = 0u;
+	for (uint layer = 0u; layer < args.layers; layer++) {
+		uvec3 found = rql_unpacked(rql_fetch(args.image, at, layer));
+		if (found.z == 0u)
+			break;
+		matches += uint(found.xy == key);
+	}
+	return matches;
+}

@@ -23,10 +23,10 @@ void main()
 		built += state.at[4u * i];
 	}
 	state.at[4u * args.layers + 4u] = args.rows;
-	state.at[4u * args.layers + 5u] = used;
+	state.at[4u * args.layers + 5u] = args.walks != 0u ? min(used, 1u) : used;
 	rql_u64s(args.out_count).at[0] = state.at[4u * args.layers];
 	if (args.result != 0ul) {
-		uint64_t probed = uint64_t(args.rows) * used;
+		uint64_t probed = uint64_t(args.rows) * state.at[4u * args.layers + 5u];
 		rql_u64s(args.result).at[0] = built;
 		rql_u64s(args.result).at[1] = probed;
 		rql_u64s(args.result).at[2] = args.starts != 0ul ? probed : 0ul; // pairs are drawn, too

@@ -1,0 +1,373 @@
+/* The forms of a shape of rayql bench rx and thesis, one after another: built, looked up in, checked, reported with rays,
+ * hits, bytes a key, and what a card with ray-tracing hardware should need. */
+#include <string.h>
+
+#include "json.h"
+#include "predict.h"
+#include "rx.h"
+
+struct running {
+	struct rql_relation_case base; /* first */
+	struct rql_rx_world *w;
+	const struct rql_rx_form *form;
+	struct rql_rx *rx;
+	struct rql_cgrx *cgrx;
+	struct rql_lookup_map map;
+	struct rql_span map_temp; /* of its own partitions */
+	uint64_t bytes;
+	double build_ms, refit_ms;
+	bool tally;
+	uint64_t rays, hits;
+};
+
+/* ---- structures ---- */
+
+static struct rql_key_space space_of(const struct rql_rx_world *w, const struct rql_rx_form *f)
+{
+	uint32_t bits = w->shape->uniform ? w->shape->key_bits : w->data.log2_distinct;
+	if (f->stride)
+		return rql_key_space_extended(f->stride);
+	/* Rays along x want a short x (notes/h200.md, "Aspect ratio"); those across do not mind. */
+	bool scaled = f->scaled || f->kind == RQL_RX_KIND_CGRX || w->shape->width || f->ray != RQL_KEY_PERPENDICULAR;
+	struct rql_key_space space = rql_key_space_lattice(bits, scaled);
+	if (f->bits[0]) {
+		uint32_t left = bits;
+		space = (struct rql_key_space){.stride = 0};
+		for (unsigned axis = 0; axis < 3; axis++) {
+			space.bits[axis] = left < f->bits[axis] ? left : f->bits[axis];
+			left -= space.bits[axis];
+		}
+	}
+	return space;
+}
+
+static rql_status build_rx(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_rx_form *f = r->form;
+	const struct rql_rx_spec spec = {.key_bits = w->shape->key_bits, .count = w->keys, .keys = w->key, .last = w->last,
+	                                 .space = space_of(w, f), .primitive = f->primitive, .aim = f->aim,
+	                                 .compact = !f->loose, .refit = f->refit,
+	                                 .sorted = !f->unordered && !f->refit && !w->shape->ordered, .parts = f->parts};
+	RQL_TRY(rql_rx_build(&spec, NULL, &r->rx, err));
+	r->bytes = r->rx->bytes;
+	r->build_ms = r->rx->build_ms;
+	return RQL_OK;
+}
+
+static rql_status build_cgrx(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_rx_form *f = r->form;
+	struct rql_cgrx_spec spec = {.key_bits = w->shape->key_bits, .count = w->keys, .keys = w->key, .last = w->last,
+	                             .space = space_of(w, f), .log2_bucket = f->log2_bucket, .lines = f->lines,
+	                             .aim = f->aim, .compact = !f->loose, .parts = f->parts, .value_bits = 32};
+	if (w->sum_out.buffer && !f->scan)
+		spec.values = w->value;
+	if (f->drop)
+		rql_cgrx_choose_space(&spec);
+	RQL_TRY(rql_cgrx_build(&spec, NULL, &r->cgrx, err));
+	r->bytes = r->cgrx->bytes;
+	r->build_ms = r->cgrx->build_ms;
+	return RQL_OK;
+}
+
+static rql_status map_memory(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	struct rql_lookup_map *map = &r->map;
+	if (r->form->hashed) {
+		map->form = RQL_LOOKUP_HASHED;
+		if (w->sum_out.buffer || !rql_lookup_choose_parts(map))
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a hash has rows of keys that come once");
+		r->bytes = rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
+		RQL_TRY(rql_relation_buffer(w->b, r->bytes, &map->slots.buffer, err));
+		return rql_relation_buffer(w->b, 8, &map->failed.buffer, err);
+	}
+	if (r->form->directory) {
+		map->high = w->last;
+		map->shift = rql_lookup_choose_shift(w->keys, 0, w->last);
+	}
+	r->bytes = w->keys * (map->key_bits / 8 + 4) + rql_lookup_starts(map) * 4 + (w->sum_out.buffer ? w->keys * 8 : 0);
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * map->key_bits / 8, &map->keys.buffer, err));
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err));
+	if (w->sum_out.buffer)
+		RQL_TRY(rql_relation_buffer(w->b, (w->keys + 1) * 8, &map->sums.buffer, err));
+	return rql_relation_buffer(w->b, rql_lookup_starts(map) * 4, &map->starts.buffer, err);
+}
+
+static struct rql_lookup map_lookup(const struct running *r, struct rql_span point, struct rql_span end,
+                                    struct rql_span out, uint64_t count)
+{
+	const bool sums = r->w->sum_out.buffer != NULL;
+	return (struct rql_lookup){.map = r->map, .count = count, .points = point, .ends = end, .temp = r->map_temp,
+	                           .rows = sums ? (struct rql_span){NULL, 0} : out,
+	                           .sums = sums ? out : (struct rql_span){NULL, 0}};
+}
+
+/* A map partitions its probes by itself. */
+static rql_status map_partitions(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_lookup l = map_lookup(r, w->point, w->end, w->sum_out.buffer ? w->sum_out : w->row_out, w->probes);
+	const uint64_t bytes = w->shape->partitioned ? rql_lookup_temp_bytes(&l) : 0;
+	return bytes ? rql_relation_buffer(w->b, bytes, &r->map_temp.buffer, err) : RQL_OK;
+}
+
+static rql_status build_map(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	struct rql_lookup_map *map = &r->map;
+	struct rql_commands *c;
+	*map = (struct rql_lookup_map){.key_bits = w->shape->key_bits, .count = w->keys};
+	RQL_TRY(map_memory(r, err));
+	struct rql_lookup_build build = {.map = *map, .keys = w->key, .value_bits = 32, .values = w->value};
+	RQL_TRY(rql_relation_buffer(w->b, rql_lookup_build_temp_bytes(&build), &build.temp.buffer, err));
+	RQL_TRY(rql_commands_new(w->b->device, RQL_COMMANDS_TIMED, &c, err));
+	rql_status status = rql_record_lookup_build(c, &build, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(c, NULL, err);
+	if (status == RQL_OK)
+		(void)rql_commands_times(c, NULL, 0, &r->build_ms);
+	rql_commands_free(c);
+	r->build_ms /= 1e6;
+	return status == RQL_OK ? map_partitions(r, err) : status;
+}
+
+/* Pairs of rows change their keys, and the structure follows (RX, section 3.6). */
+static rql_status refit(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	struct rql_rx_bench_args args = w->data;
+	args.rows = w->shape->moved < w->keys / 2 ? w->shape->moved : w->keys / 2;
+	args.keys = w->key.buffer->address;
+	args.values = w->value.buffer->address;
+	if (!r->form->refit || !args.rows)
+		return RQL_OK;
+	RQL_TRY(rql_rx_run_data(w, RQL_RX_BENCH_SWAP, &args, err));
+	uint64_t start = rql_now_ns();
+	rql_status status = rql_rx_refit(r->rx, &w->key, err);
+	r->refit_ms = (double)(rql_now_ns() - start) / 1e6;
+	return status;
+}
+
+/* ---- recording ---- */
+
+static struct rql_span part_of(struct rql_span span, uint64_t bytes)
+{
+	if (span.buffer)
+		span.offset += bytes;
+	return span;
+}
+
+/* Probes [first, first + count). A map's answers to sorted probes are put in order behind it. */
+static rql_status record_batch(struct running *r, struct rql_commands *c, uint64_t first, uint64_t count,
+                               struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const bool sorted = w->shape->sorted, map = r->form->kind == RQL_RX_KIND_MAP;
+	const bool parts = w->shape->partitioned && !map, ends_moved = w->shape->width && (parts || (sorted && map));
+	const uint64_t key_bytes = w->shape->key_bits / 8;
+	struct rql_span point = part_of(sorted || parts ? w->sorted_point : w->point, first * key_bytes);
+	struct rql_span end = part_of(ends_moved ? w->sorted_end : w->end, first * key_bytes);
+	struct rql_span rows = part_of(w->row_out, first * 4), sums = part_of(w->sum_out, first * 8);
+	if (parts)
+		*(w->sum_out.buffer ? &sums : &rows) = w->moved_out;
+	struct rql_span places = sorted ? w->places : (struct rql_span){NULL, 0};
+	if (r->form->kind == RQL_RX_KIND_RX) {
+		const struct rql_rx_lookup l = {.rx = r->rx, .form = w->shape->width ? RQL_KEY_OFFSET : r->form->ray,
+		                                .hits = r->form->hits, .count = count, .points = point, .ends = end,
+		                                .places = places, .rows = rows, .sums = sums, .value_bits = 32,
+		                                .values = w->value, .state = w->state, .tally = r->tally};
+		return rql_record_rx(c, &l, err);
+	}
+	if (!map) {
+		const struct rql_cgrx_lookup l = {.cgrx = r->cgrx, .run = r->form->run, .count = count, .points = point,
+		                                  .ends = end, .places = places, .rows = rows, .sums = sums,
+		                                  .value_bits = 32, .values = w->value, .state = w->state, .tally = r->tally};
+		return rql_record_cgrx(c, &l, err);
+	}
+	const struct rql_lookup l = map_lookup(r, point, end, sorted ? w->moved_out : rows.buffer ? rows : sums, count);
+	return rql_record_lookup(c, &l, err);
+}
+
+static rql_status record_sort(struct running *r, struct rql_commands *c, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const struct rql_sort sort = {.key_bits = w->shape->key_bits, .value_bits = 32, .high_bit = w->bits,
+	                              .count = w->probes, .keys_in = w->point, .keys_out = w->sorted_point,
+	                              .values_out = w->places, .temp = w->temp};
+	RQL_TRY(rql_record_sort(c, &sort, err));
+	struct rql_rx_bench_args args = {.keys = w->data.ends, .places = w->places.buffer->address, .rows = w->probes};
+	if (!w->shape->width || r->form->kind != RQL_RX_KIND_MAP)
+		return RQL_OK;
+	args.out_items = w->sorted_end.buffer->address;
+	return rql_rx_record_data(w, c, "ends", RQL_RX_BENCH_FETCH, &args, err);
+}
+
+static rql_status record(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
+{
+	struct running *r = base->state;
+	struct rql_rx_world *w = r->w;
+	uint64_t batches = UINT64_C(1) << w->shape->log2_batches, each = w->probes / batches;
+	const bool parts = w->shape->partitioned && r->form->kind != RQL_RX_KIND_MAP;
+	if (w->shape->sorted)
+		RQL_TRY(record_sort(r, c, err));
+	if (parts)
+		RQL_TRY(rql_record_partition(c, &w->partition, err));
+	if (!each) {
+		batches = 1;
+		each = w->probes;
+	}
+	for (uint64_t i = 0; i < batches; i++)
+		RQL_TRY(record_batch(r, c, i * each, each, err));
+	const bool sums = w->sum_out.buffer != NULL;
+	if (parts)
+		return rql_record_unpartition(c, &w->partition, sums ? 64 : 32, &w->moved_out, sums ? &w->sum_out : &w->row_out,
+		                              err);
+	if (!w->shape->sorted || r->form->kind != RQL_RX_KIND_MAP)
+		return RQL_OK;
+	const struct rql_rx_bench_args args = {.keys = w->moved_out.buffer->address, .rows = w->probes,
+	                                       .places = w->places.buffer->address, .width = sums ? 64 : 32,
+	                                       .out_items = (sums ? w->sum_out : w->row_out).buffer->address};
+	return rql_rx_record_data(w, c, "put back", RQL_RX_BENCH_MOVE, &args, err);
+}
+
+/* ---- checks and reports ---- */
+
+static rql_status check(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good, struct rql_error *err)
+{
+	struct running *r = base->state;
+	uint64_t *results = b->results->map;
+	memset(results, 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_rx_run_data(r->w, RQL_RX_BENCH_CHECK, &r->w->data, err));
+	*good = results[0] == 0;
+	r->w->present = results[1];
+	const struct rql_span out = r->w->sum_out.buffer ? r->w->sum_out : r->w->row_out;
+	return rql_relation_fill(b, out.buffer, 0, out.buffer->bytes / 4 * 4, 0xdeadbeefu, err);
+}
+
+/* A run more, which counts rays and hits. */
+static rql_status count_rays(struct running *r, struct rql_error *err)
+{
+	struct rql_commands *c;
+	uint64_t state[RQL_RX_STATE_WORDS];
+	if (r->form->kind == RQL_RX_KIND_MAP)
+		return RQL_OK;
+	r->tally = true;
+	RQL_TRY(rql_commands_new(r->w->b->device, 0, &c, err));
+	rql_status status = record(&r->base, c, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(c, NULL, err);
+	rql_commands_free(c);
+	RQL_TRY(status);
+	RQL_TRY(rql_buffer_download(r->w->state.buffer, 0, state, sizeof(state), err));
+	const uint64_t batches = UINT64_C(1) << r->w->shape->log2_batches; /* the state is the last one's */
+	r->rays = state[1] * batches;
+	r->hits = state[2] * batches;
+	if (state[0])
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%llu probes were refused", (unsigned long long)state[0]);
+	return RQL_OK;
+}
+
+/* Bytes that rays read of a structure: of sorted probes each once at most, else what does not lie in 72 MB of second-level
+ * cache, 405 bytes a ray: RX's Table 7, 54.31 GB for 2^27 rays in 2.78 GB. */
+static double predicted_ms(const struct running *r)
+{
+	const double bytes = (double)r->bytes, cache = 72e6, outside = bytes > cache ? 1 - cache / bytes : 0;
+	double read = 405.0 * (double)r->rays * outside;
+	if ((r->w->shape->sorted || r->w->shape->partitioned) && read > bytes)
+		read = bytes;
+	const bool any_hit = r->form->kind == RQL_RX_KIND_RX && r->form->hits == RQL_RX_ALL;
+	const struct rql_flat_query q = {.rays = r->rays, .hits = any_hit ? r->hits : 0,
+	                                 .bytes_read = (uint64_t)read + r->w->probes * 12};
+	return rql_predict_us(&rql_cards[0], &q) / 1e3;
+}
+
+static void report(struct running *r, bool first)
+{
+	const struct rql_rx_shape *s = r->w->shape;
+	struct rql_strbuf *j = &r->w->b->json;
+	const bool rays = r->form->kind != RQL_RX_KIND_MAP;
+	printf("  %.1f bytes a key, built in %.1f ms", (double)r->bytes / (double)r->w->keys, r->build_ms);
+	if (r->refit_ms > 0)
+		printf(", refitted in %.1f", r->refit_ms);
+	if (rays)
+		printf(", %.3f rays and %.3f hits a probe, RTX 4090 predicted %.1f ms", (double)r->rays / (double)r->w->probes,
+		       (double)r->hits / (double)r->w->probes, predicted_ms(r));
+	if (first && s->paper_ms > 0)
+		printf(", published %.1f", s->paper_ms);
+	printf("\n");
+	rql_strbuf_put(j, ",\n  {");
+	rql_json_string(j, "case", r->base.name);
+	rql_json_string(j, "variant", r->form->name);
+	rql_json_string(j, "what", "structure");
+	rql_json_number(j, "bytes_a_key", (double)r->bytes / (double)r->w->keys);
+	rql_json_number(j, "build_ms", r->build_ms);
+	rql_json_number(j, "refit_ms", r->refit_ms);
+	rql_json_count(j, "keys", r->w->keys);
+	rql_json_count(j, "probes", r->w->probes);
+	rql_json_count(j, "probes_found", r->w->present);
+	rql_json_count(j, "rays", r->rays);
+	rql_json_count(j, "hits", r->hits);
+	if (rays)
+		rql_json_number(j, "predicted_rtx4090_ms", predicted_ms(r));
+	if (first && s->paper_ms > 0)
+		rql_json_number(j, "published_rtx4090_ms", s->paper_ms);
+	rql_strbuf_put(j, "}");
+}
+
+static rql_status run_form(struct running *r, bool first, struct rql_error *err)
+{
+	const struct rql_relation_variant variant = {.name = r->form->name};
+	RQL_TRY(r->form->kind == RQL_RX_KIND_RX     ? build_rx(r, err)
+	        : r->form->kind == RQL_RX_KIND_CGRX ? build_cgrx(r, err)
+	                                            : build_map(r, err));
+	RQL_TRY(refit(r, err));
+	RQL_TRY(rql_relation_measure(r->w->b, &r->base, &variant, err));
+	RQL_TRY(count_rays(r, err));
+	report(r, first);
+	return RQL_OK;
+}
+
+/* What does not fit a form is said and left out. */
+static rql_status try_form(struct running *r, bool first, struct rql_error *err)
+{
+	struct rql_error why = {0};
+	rql_status status = run_form(r, first, &why);
+	rql_rx_free(r->rx);
+	rql_cgrx_free(r->cgrx);
+	if (status == RQL_ERROR_UNSUPPORTED || status == RQL_ERROR_LIMIT) {
+		printf("%-44s %-26s left out: %s\n", r->base.name, r->form->name, rql_error_message(&why));
+		rql_error_clear(&why);
+		return RQL_OK;
+	}
+	rql_error_move(err, &why);
+	return status;
+}
+
+rql_status rql_rx_shape_run(struct rql_relation_bench *b, const struct rql_rx_shape *shape, struct rql_error *err)
+{
+	struct rql_rx_world world;
+	if (!rql_relation_wanted(b, shape->name))
+		return RQL_OK;
+	RQL_TRY(rql_rx_world_new(b, shape, &world, err));
+	const uint32_t buffers = b->buffer_count;
+	for (uint32_t f = 0; shape->forms[f]; f++) {
+		struct running r = {.w = &world, .form = shape->forms[f]};
+		r.base = (struct rql_relation_case){.record = record, .check = check, .state = &r};
+		r.base.floor_bytes = (double)world.probes * (shape->key_bits / 8 * (shape->width ? 2 : 1) +
+		                                             (world.sum_out.buffer ? 8 : 4));
+		snprintf(r.base.name, sizeof(r.base.name), "%s", shape->name);
+		RQL_TRY(try_form(&r, f == 0, err));
+		rql_relation_drop_to(b, buffers);
+	}
+	if (shape->paper)
+		printf("  the paper: %s\n", shape->paper);
+	rql_relation_drop(b);
+	return RQL_OK;
+}

@@ -1,0 +1,152 @@
+/* Making what rays look up in, from a segment's sorted run. */
+#include "method/index/rt/rx_placed.h"
+
+#include <stdlib.h>
+
+struct placing {
+	const struct rql_store_snapshot *snapshot;
+	uint32_t segment;
+	const struct rql_index_of *of;
+	struct rql_device *cpu;
+	struct rql_progress *progress;
+	uint64_t *uploaded;
+};
+
+static void destroy(struct rql_placement *placement)
+{
+	struct rql_rx_placed *p = (struct rql_rx_placed *)placement;
+	rql_rx_free(p->rx);
+	rql_cgrx_free(p->cgrx);
+	rql_buffer_free(p->keys);
+	rql_buffer_free(p->rows);
+	free(p);
+}
+
+static rql_status upload(struct rql_rx_placed *p, const struct rql_index_map *map, struct rql_device *gpu,
+                         struct rql_error *err)
+{
+	const uint64_t key_bytes = (uint64_t)map->count * (map->narrow ? 4 : 8), row_bytes = (uint64_t)map->count * 4;
+	RQL_TRY(rql_buffer_new(gpu, key_bytes, RQL_MEMORY_DEVICE, "keys of an index", &p->keys, err));
+	RQL_TRY(rql_buffer_new(gpu, row_bytes, RQL_MEMORY_DEVICE, "rows of an index", &p->rows, err));
+	RQL_TRY(rql_buffer_upload(p->keys, 0, map->keys, key_bytes, err));
+	return rql_buffer_upload(p->rows, 0, map->rows, row_bytes, err);
+}
+
+/* Rays of ranges run along x, so that it is made no longer than y (key.h). Few spaces, since each is a pipeline that a
+ * driver compiles. */
+static struct rql_key_space space_for(uint64_t greatest)
+{
+	static const uint32_t sizes[] = {RQL_AXIS_BITS, 32, 2 * RQL_AXIS_BITS, 64};
+	uint32_t i = 0;
+	while (sizes[i] < 64 && greatest >> sizes[i])
+		i++;
+	return rql_key_space_lattice(sizes[i], true);
+}
+
+/* The same for cgRX, by whole steps of bits that it drops. */
+static void place_coarse(struct rql_cgrx_spec *spec)
+{
+	rql_cgrx_choose_space(spec);
+	spec->drop = spec->drop / 8 * 8;
+	spec->space = space_for((spec->last - spec->base) >> spec->drop);
+}
+
+static rql_status build(struct rql_rx_placed *p, enum rql_index_form form, uint64_t count,
+                        struct rql_progress *progress, struct rql_error *err)
+{
+	const struct rql_span keys = {p->keys, 0}, rows = {p->rows, 0};
+	const uint32_t key_bits = p->narrow ? 32 : 64;
+	if (form == RQL_INDEX_CGRX) {
+		struct rql_cgrx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows,
+		                             .last = p->greatest, .log2_bucket = RQL_RX_LOG2_BUCKET, .compact = true};
+		place_coarse(&spec);
+		RQL_TRY(rql_cgrx_build(&spec, progress, &p->cgrx, err));
+		p->placement.bytes = p->cgrx->bytes;
+		rql_buffer_free(p->keys); /* it has its own */
+		rql_buffer_free(p->rows);
+		p->keys = p->rows = NULL;
+		return RQL_OK;
+	}
+	const struct rql_rx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows,
+	                                 .last = p->greatest, .space = space_for(p->greatest), .compact = true};
+	RQL_TRY(rql_rx_build(&spec, progress, &p->rx, err));
+	p->placement.bytes = p->rx->bytes + p->rows->bytes;
+	rql_buffer_free(p->keys); /* triangles need them no more */
+	p->keys = NULL;
+	p->rx->spec.keys.buffer = NULL;
+	return RQL_OK;
+}
+
+static rql_status fill(struct rql_rx_placed *p, const struct placing *state, struct rql_device *gpu,
+                       struct rql_error *err)
+{
+	const struct rql_index_of sorted = {.column = state->of->column, .form = RQL_INDEX_SORTED};
+	struct rql_index_run *run = NULL;
+	RQL_TRY(rql_index_run_get(state->snapshot, state->segment, &sorted, state->cpu, state->progress, &run, err));
+	p->least = run->least;
+	p->greatest = run->map.greatest;
+	p->narrow = run->map.narrow;
+	rql_status status = RQL_OK;
+	if (run->map.count) {
+		status = upload(p, &run->map, gpu, err);
+		*state->uploaded += (uint64_t)run->map.count * (p->narrow ? 8 : 12);
+		if (status == RQL_OK)
+			status = build(p, state->of->form, run->map.count, state->progress, err);
+	}
+	rql_placement_release(&run->placement);
+	return status;
+}
+
+static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                       struct rql_error *err)
+{
+	struct rql_rx_placed *p = calloc(1, sizeof(*p));
+	const uint64_t start = rql_now_ns();
+	(void)at;
+	if (!p)
+		return rql_error_memory(err, sizeof(*p), "an index");
+	p->placement = (struct rql_placement){.device = device, .destroy = destroy};
+	rql_status status = fill(p, state, device, err);
+	if (status != RQL_OK) {
+		destroy(&p->placement);
+		return status;
+	}
+	p->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
+	*out = &p->placement;
+	return RQL_OK;
+}
+
+static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
+{
+	return (struct rql_place){
+		.owner = segment->identity, .kind = of->form == RQL_INDEX_CGRX ? "cgrx" : "rx", .part = of->column};
+}
+
+rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
+                             struct rql_device *gpu, struct rql_device *cpu, struct rql_progress *progress,
+                             uint64_t *uploaded, struct rql_rx_placed **out, struct rql_error *err)
+{
+	const struct rql_store_segment *s = &snapshot->segments[segment];
+	struct placing state = {snapshot, segment, of, cpu, progress, uploaded};
+	struct rql_placement *placement = NULL;
+	const struct rql_place at = place_of(s, of);
+	rql_store_segment_watch(s, rql_placements_drop);
+	RQL_TRY(rql_placement_get(&at, gpu, make, &state, &placement, err));
+	*out = (struct rql_rx_placed *)placement;
+	return RQL_OK;
+}
+
+bool rql_rx_placed_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                         const struct rql_device *gpu)
+{
+	const struct rql_place at = place_of(segment, of);
+	return rql_placement_there(&at, gpu, NULL);
+}
+
+uint64_t rql_rx_placed_bound(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                             const struct rql_device *gpu)
+{
+	const double each = gpu->profile.primitive_bytes + 4;
+	return (uint64_t)((double)segment->rows *
+	                  (of->form == RQL_INDEX_CGRX ? 12 + 2 * each / (1 << RQL_RX_LOG2_BUCKET) : each));
+}

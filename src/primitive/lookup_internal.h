@@ -1,0 +1,46 @@
+/* What the building of maps and the look-ups in them share. */
+#ifndef RQL_LOOKUP_INTERNAL_H
+#define RQL_LOOKUP_INTERNAL_H
+
+#include "primitive/lookup.h"
+#include "primitive/lookup_kernels.h"
+#include "primitive/relation_internal.h"
+
+#define RQL_LOOKUP_KERNEL(symbol, args)                                                                                \
+	{"primitive." #symbol, rql_spv_##symbol##_comp, sizeof(rql_spv_##symbol##_comp), sizeof(struct args)}
+
+/* Probes, and keys of a direct map, come into as many partitions that what one touches of a map is about this. */
+#define RQL_LOOKUP_PART_BYTES (UINT64_C(8) << 20)
+#define RQL_LOOKUP_PART_BITS 8u /* at most: more cost more than they save */
+
+rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_error *err) RQL_MUST_CHECK;
+
+/* Of a sorted map. */
+static inline uint64_t rql_lookup_last_entry(const struct rql_lookup_map *map)
+{
+	return (map->high - map->low) >> map->shift;
+}
+struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map);
+
+/* A buffer of the map, for its device. */
+static inline struct rql_device *rql_lookup_device(const struct rql_lookup_map *map)
+{
+	return (map->form == RQL_LOOKUP_SORTED ? map->starts.buffer : map->slots.buffer)->device;
+}
+
+/* A thread for each item. */
+rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rql_device *device,
+                             const struct rql_kernel *kernel, const void *args, uint64_t items,
+                             const struct rql_uses *uses, struct rql_error *err) RQL_MUST_CHECK;
+
+/* The partitions that bring keys together by the memory of a map that they meet: 0: none pays. */
+uint32_t rql_lookup_order_bits(const struct rql_lookup_map *map, uint64_t keys);
+/* Sets how a partition of 2^bits parts chooses a key's. */
+void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition *partition);
+
+/* gpu_lookup_table.c: hashed and direct maps. */
+uint64_t rql_lookup_table_temp_bytes(const struct rql_lookup_build *build);
+rql_status rql_record_lookup_table(struct rql_commands *c, const struct rql_lookup_build *build,
+                                   struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,44 @@
+// Where keys lie in a hashed map. KEY_BITS: 32 or 64. Needs relation.glsl, and args with slots, part_bits, part_slots.
+#define EMPTY_KEY (~KEY(0))
+
+uint part_of(uint hash)
+{
+	return args.part_bits == 0u ? 0u : hash >> 32u - args.part_bits;
+}
+
+// By the bits below those of the part, so that slots ascend with hashes.
+uint first_slot(uint hash)
+{
+	uint high, low;
+	umulExtended(hash << args.part_bits, args.part_slots, high, low);
+	return high;
+}
+
+uint slots_of_parts()
+{
+	return args.part_slots << args.part_bits;
+}
+
+#if KEY_BITS == 64
+#define SLOT_BYTES 16ul
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer lookup_slot128 {
+	uvec4 v;
+};
+// Key low, key high, row.
+#define SLOT(slot) lookup_slot128(args.slots + uint64_t(slot) * SLOT_BYTES).v
+#define SLOT_KEY(words) packUint2x32((words).xy)
+#define SLOT_ROW(words) (words).z
+#define SLOT_OF(key, row) uvec4(unpackUint2x32(key), row, 0u)
+#define SLOT_WORDS uvec4
+#else
+#define SLOT_BYTES 8ul
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer lookup_slot64 {
+	uvec2 v;
+};
+// Key, row.
+#define SLOT(slot) lookup_slot64(args.slots + uint64_t(slot) * SLOT_BYTES).v
+#define SLOT_KEY(words) (words).x
+#define SLOT_ROW(words) (words).y
+#define SLOT_OF(key, row) uvec2(key, row)
+#define SLOT_WORDS uvec2
+#endif

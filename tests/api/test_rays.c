@@ -1,0 +1,262 @@
+/* CREATE INDEX ... USING rx | cgrx: who answers, what is refused, and random conditions of many types looked up by rays
+ * beside the host, while rows come and go, and on a device that fails. On a CPU such an index is its sorted run. test_rays
+ * [STATEMENTS [SEED]] */
+#include "device.h"
+#include "scans.h"
+
+static unsigned statements = 50;
+static uint64_t seed = 20261125;
+
+static unsigned roll(unsigned n)
+{
+	uint64_t x = seed += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (unsigned)((x ^ x >> 31) % n);
+}
+
+static void make_rows(rayql_connection *con, unsigned rows)
+{
+	char sql[1024];
+	snprintf(sql, sizeof sql,
+	         "CREATE TABLE t AS SELECT i::INTEGER AS id, CASE WHEN i %% 89 = 0 THEN NULL ELSE "
+	         "(hash(i) %% 9000 * 3)::INTEGER END AS k, (hash(i * 3) %% 2000)::BIGINT * 4611686018427387 - "
+	         "4611686018427387904 AS b, DATE '1970-01-01' + (hash(i * 5) %% 70000)::INTEGER - 35000 AS d, "
+	         "(hash(i * 7) %% 10000000)::DECIMAL(12,2) AS p, 'w' || (hash(i * 13) %% 500) AS w, "
+	         "TIMESTAMP '2020-01-01' + INTERVAL (hash(i * 11) %% 3000) HOUR AS s FROM range(%u) q(i)",
+	         rows);
+	run(con, sql);
+}
+
+static void make_indexes(rayql_connection *con, const char *refresh)
+{
+	char sql[640];
+	snprintf(sql, sizeof sql,
+	         "CREATE INDEX c ON t USING columns (*) WITH (refresh = %s); CREATE INDEX i_k ON t USING rx (k); "
+	         "CREATE INDEX i_b ON t USING cgrx (b); CREATE INDEX i_d ON t USING rx (d); CREATE INDEX i_p ON t USING cgrx (p); "
+	         "CREATE INDEX i_w ON t USING rx (w); CREATE INDEX i_s ON t USING cgrx (s)",
+	         refresh);
+	run(con, sql);
+}
+
+static void use_rays(rayql_connection *con)
+{
+	run(con, "SET rayql_device = 'vulkan:0'; SET rayql_force = rows");
+}
+
+/* A value of the column, which often is there. */
+static void put_value(char *out, size_t size, char column)
+{
+	switch (column) {
+	case 'k':
+		snprintf(out, size, "%d", (int)roll(28000) - 500);
+		break;
+	case 'b':
+		snprintf(out, size, "%lld", (long long)roll(2000) * 4611686018427387 - 4611686018427387904 + (roll(4) == 0));
+		break;
+	case 'd':
+		snprintf(out, size, "DATE '%u-0%u-1%u'", 1870 + roll(200), 1 + roll(9), roll(10));
+		break;
+	case 'p':
+		snprintf(out, size, "%u.%02u", roll(10000000), roll(3));
+		break;
+	case 's':
+		snprintf(out, size, "TIMESTAMP '2020-0%u-1%u 0%u:00:00'", 1 + roll(6), roll(10), roll(10));
+		break;
+	default:
+		snprintf(out, size, "'w%u'", roll(520));
+	}
+}
+
+static void put_condition(char *out, size_t size)
+{
+	static const char *const ops[] = {"=", "<", ">=", ">", "<=", "="};
+	const char column = "kbdpws"[roll(6)];
+	char a[64], b[64], c[64];
+	put_value(a, sizeof a, column);
+	put_value(b, sizeof b, column);
+	put_value(c, sizeof c, column);
+	switch (roll(5)) {
+	case 0:
+		snprintf(out, size, "%c IN (%s, %s, %s)", column, a, b, c);
+		break;
+	case 1:
+		snprintf(out, size, "%c BETWEEN %s AND %s", column, a, b);
+		break;
+	default:
+		snprintf(out, size, "%c %s %s", column, ops[roll(6)], a);
+	}
+}
+
+static void change(rayql_connection *con, unsigned *rows)
+{
+	char sql[256];
+	switch (roll(4)) {
+	case 0:
+		snprintf(sql, sizeof sql, "DELETE FROM t WHERE id = %u", roll(*rows));
+		break;
+	case 1:
+		snprintf(sql, sizeof sql, "UPDATE t SET k = %u, w = NULL WHERE id = %u", roll(27000), roll(*rows));
+		break;
+	default: {
+		const unsigned more = roll(2) ? 1 + roll(20) : 1 + roll(6000);
+		snprintf(sql, sizeof sql,
+		         "INSERT INTO t SELECT id + %u, k, b + %u, d, p, 'v' || w, s FROM t LIMIT %u", *rows, roll(5), more);
+		*rows += more;
+		break;
+	}
+	}
+	run(con, sql);
+}
+
+static bool by_rays(rayql_connection *con, const char *sql)
+{
+	char *explain = malloc(strlen(sql) + 32);
+	assert_non_null(explain);
+	sprintf(explain, "EXPLAIN %s", sql);
+	char *text = rows_of(con, explain, NULL);
+	const bool taken = strstr(text, "under rows of index on rt") != NULL;
+	free(text);
+	free(explain);
+	return taken;
+}
+
+#define looked_up(con, sql) looked_up_at(con, sql, __FILE__, __LINE__)
+static void looked_up_at(rayql_connection *con, const char *sql, const char *file, int line)
+{
+	same_at(con, sql, "scan", file, line);
+	_assert_true(by_rays(con, sql), sql, file, line);
+}
+
+static void conditions(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	struct session s = scan_session();
+	make_rows(s.con, 30000);
+	make_indexes(s.con, "manual");
+	expect(s.con, "SELECT name, kind, state, rows FROM rayql_structures() WHERE name IN ('i_k', 'i_b') ORDER BY 1 DESC", NULL,
+	       "i_k|rx|ready|29662\ni_b|cgrx|ready|30000\n");
+	use_rays(s.con);
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k IN (3, 9, 26997, 26998, -1, NULL)");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k BETWEEN 90 AND 2000");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k > 30000");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k >= 0");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b = -4611686018427387904");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b BETWEEN -9223372036854775808 AND 9223372036854775807");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE w IN ('w1', 'w499', 'w500')");
+	/* Two: one is looked up, both are tested. */
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 900 AND b > 0");
+	/* A value that the index does not have. */
+	same(s.con, "SELECT count(*), sum(id) FROM t WHERE k IS NULL");
+	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k IS NULL"));
+	run(s.con, "SET rayql_enable_index = off");
+	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300"));
+	run(s.con, "SET rayql_enable_index = on; DROP INDEX i_k");
+	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300"));
+	close_session(&s);
+}
+
+/* RX casts a ray a line of 2^22 values: a range over 2^62 of them is not for it. cgRX takes it. */
+static void wide_ranges(void **state)
+{
+	static const char wide[] = "SELECT count(*), sum(id) FROM t WHERE b > 900000000000000";
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	struct session s = scan_session();
+	run(s.con, "CREATE TABLE t AS SELECT i::INTEGER AS id, (hash(i) >> 2)::BIGINT AS b FROM range(20000) q(i); "
+	           "INSERT INTO t VALUES (-1, 77), (-2, 77)");
+	run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX i ON t USING rx (b)");
+	use_rays(s.con);
+	same(s.con, wide);
+	assert_false(by_rays(s.con, wide));
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b = 77");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b < 1000000");
+	run(s.con, "DROP INDEX i; CREATE INDEX i ON t USING cgrx (b)");
+	looked_up(s.con, wide);
+	close_session(&s);
+}
+
+static void random_statements(void **state)
+{
+	unsigned rows = 20000, taken = 0;
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	print_message("seed %llu\n", (unsigned long long)seed);
+	struct session s = scan_session();
+	make_rows(s.con, rows);
+	make_indexes(s.con, "auto");
+	use_rays(s.con);
+	for (unsigned i = 0; i < statements; i++) {
+		char sql[512], condition[256];
+		if (roll(6) == 0)
+			change(s.con, &rows);
+		put_condition(condition, sizeof condition);
+		snprintf(sql, sizeof sql, "SELECT count(*), sum(id) FROM t WHERE %s", condition);
+		same(s.con, sql);
+		taken += by_rays(s.con, sql);
+	}
+	print_message("%u of %u by rays\n", taken, statements);
+	assert_true(taken > statements / 2);
+	close_session(&s);
+}
+
+/* The host answers what the device cannot. */
+static void faults(void **state)
+{
+	static const char *const faults[] = {"allocation 9", "allocation 14", "submission 5", "wait 6", "lost 8"};
+	static const char sql[] = "SELECT count(*), sum(id) FROM t WHERE k BETWEEN 30 AND 900";
+	char *want = NULL;
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	for (size_t f = 0; f < sizeof faults / sizeof *faults + 1; f++) {
+		char fault[64];
+		snprintf(fault, sizeof fault, "vulkan:0 %s", f ? faults[f - 1] : "allocation 100000");
+		with_vulkan(fault);
+		struct session s = scan_session();
+		make_rows(s.con, 20000);
+		run(s.con, "CREATE INDEX c ON t USING columns (*); CREATE INDEX i ON t USING cgrx (k)");
+		want = want ? want : rows_of(s.con, sql, NULL); /* of the CPU */
+		use_rays(s.con);
+		for (int i = 0; i < 2; i++)
+			expect(s.con, sql, NULL, want);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+	free(want);
+}
+
+/* Without a GPU: the sorted run. */
+static void on_the_cpu(void **state)
+{
+	(void)state;
+	without_vulkan();
+	struct session s = scan_session();
+	make_rows(s.con, 20000);
+	make_indexes(s.con, "manual");
+	same(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300");
+	same(s.con, "SELECT count(*), sum(id) FROM t WHERE b BETWEEN -4611686018427387904 AND -4000000000000000000");
+	char *text = rows_of(s.con, "EXPLAIN SELECT count(*), sum(id) FROM t WHERE k = 300", NULL);
+	holds(text, "under index on cpu");
+	free(text);
+	close_session(&s);
+	with_vulkan(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_the_cpu), cmocka_unit_test(conditions), cmocka_unit_test(wide_ranges),
+		cmocka_unit_test(random_statements), cmocka_unit_test(faults),
+	};
+	if (argc > 1)
+		statements = (unsigned)strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		seed = strtoull(argv[2], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
