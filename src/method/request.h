@@ -297,8 +297,19 @@ struct rql_columns_source {
 };
 /* A join of two such by one column of each, whose fields say the same on both sides. A row whose key is NULL has no match.
  * Either key may come any number of times. */
+#define RQL_PAIR_CONDITIONS 4u
+#define RQL_PAIR_MARK (UINT32_MAX - 1) /* as a column of the build side: what IN says of the row, a BOOLEAN */
+#define RQL_PAIR_TRUE (UINT32_MAX - 2) /* as a condition's column of the build side: TRUE itself */
+enum rql_pair_test { RQL_PAIR_EQ, RQL_PAIR_NE, RQL_PAIR_LT, RQL_PAIR_LE, RQL_PAIR_GT, RQL_PAIR_GE };
 struct rql_pair {
 	enum rql_lookup_kind kind; /* SEMI, ANTI: no columns of the build side */
+	bool not_in;               /* ANTI: of IN by SQL's rules of NULL: rows of which it is FALSE. No conditions */
+	bool mark;                 /* LEFT: a row stays once, and of the build side there is only RQL_PAIR_MARK. No conditions */
+	uint32_t condition_count;  /* two rows with one key are a match only where all hold: NULL does not */
+	struct rql_pair_condition {
+		enum rql_pair_test test; /* probe <test> build */
+		uint32_t probe, build;   /* columns whose fields say the same */
+	} conditions[RQL_PAIR_CONDITIONS];
 	struct rql_columns_source probe, build;
 	uint32_t probe_key, build_key;
 	uint32_t column_count;

@@ -7,6 +7,7 @@
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
  *   join_try.c     which device, and whether another leaf or the host is cheaper
+ *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
  *   join_rows.c    rows themselves above: what is computed and tested on the device before they are fetched
  *
@@ -30,6 +31,7 @@ struct rql_join_relation {
 	struct rql_columns_source source;  /* groups, on the device at hand: owned, until what reads them is prepared */
 	struct rql_cost cost;              /* of that */
 	const char *table;
+	uint32_t needs; /* side: a bit for each relation that its conditions read, which is joined before */
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */
 	struct rql_expr_list conjuncts;
 	/* join_steps.c: rows that pass its conjuncts, and the sample that says so; NULL: none was taken. */
@@ -45,32 +47,47 @@ struct rql_join_relation {
 	struct rql_form_column *form;
 };
 
+#define RQL_JOIN_MARK UINT32_MAX /* a column of a relation in the chain: its mark */
+
 struct rql_join_key {
 	struct rql_expr *outer, *inner; /* over the two relations' own columns */
 	bool null_safe;
 	uint32_t outer_output, inner_output; /* in their relations' outputs */
+};
+/* Beyond the keys: two rows are a match only where outer <test> inner. */
+struct rql_join_test_of {
+	enum rql_pair_test test;
+	uint32_t relation;              /* of `outer`: one that is joined before, not always the owner */
+	struct rql_expr *outer, *inner; /* as a key's; inner NULL: outer is a BOOLEAN, which must be TRUE */
+	uint32_t outer_output, inner_output;
+	uint32_t outer_column, inner_column; /* in their relations' forms */
 };
 /* What two relations may be joined by: columns that equalities make equal, or what a side is joined by to its owner. */
 struct rql_join_edge {
 	uint32_t a, b; /* relations: of `outer` and of `inner` keys; b: the side, where one of them is one */
 	uint32_t key_count;
 	struct rql_join_key keys[RQL_JOIN_KEYS];
+	uint32_t condition_count; /* of a side */
+	struct rql_join_test_of conditions[RQL_PAIR_CONDITIONS];
 };
 /* A relation joined to what there is. */
 struct rql_join_step {
 	uint32_t relation;
 	enum rql_lookup_kind kind;
-	bool not_in; /* ANTI: the same as long as no key is NULL on either side, which is all that is made */
+	bool not_in; /* ANTI: by SQL's rules of NULL, where a key may be NULL on either side */
+	bool mark;   /* LEFT: of the relation there is one column, RQL_JOIN_MARK: whether it has the row's key, three-valued */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
 	struct rql_join_key keys[RQL_JOIN_KEYS]; /* outer: the owner's */
+	uint32_t condition_count;
+	struct rql_join_test_of conditions[RQL_PAIR_CONDITIONS];
 	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
 	double distinct;                     /* values of the key, on the side that has more */
 };
 
 struct rql_join_graph {
 	struct rql_planning *p;
-	const struct rql_block *block;
+	const struct rql_block *block; /* as the planner has it, or a copy: conditions of outer joins are said by sides only */
 	uint32_t relation_count, edge_count, step_count;
 	uint32_t largest; /* the relation of inner joins with the most rows */
 	uint32_t first;   /* the one that the steps begin with */
@@ -130,6 +147,10 @@ rql_status rql_join_rows_split(struct rql_join_graph *g, const struct rql_reques
                                struct rql_request *rows) RQL_MUST_CHECK;
 /* What fetching them costs the host beyond the joins, in values read (price_host.h). */
 double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct rql_cost *cost);
+/* A line for each join, as EXPLAIN prints them; NULL: out of memory. */
+const char *rql_join_explain(const struct rql_join_graph *g);
+/* What the host would need for the same, in values read (price_host.h). */
+double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cost *cost);
 /* A request for groups, whose slots are given, becomes one for these as COLUMNS: of each slot one. `gives` is the caller's
  * to release. */
 rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *slots, uint32_t count,

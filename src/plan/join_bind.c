@@ -53,12 +53,19 @@ static rql_status add_key_output(struct rql_join_graph *g, struct rql_join_relat
 
 static rql_status add_keys(struct rql_join_graph *g)
 {
-	for (uint32_t s = 0; s < g->step_count; s++)
+	for (uint32_t s = 0; s < g->step_count; s++) {
 		for (uint32_t k = 0; k < g->steps[s].key_count; k++) {
 			struct rql_join_key *key = &g->steps[s].keys[k];
 			RQL_TRY(add_key_output(g, &g->relations[g->steps[s].owner], key->outer, &key->outer_output));
 			RQL_TRY(add_key_output(g, &g->relations[g->steps[s].relation], key->inner, &key->inner_output));
 		}
+		for (uint32_t k = 0; k < g->steps[s].condition_count; k++) {
+			struct rql_join_test_of *c = &g->steps[s].conditions[k];
+			RQL_TRY(add_key_output(g, &g->relations[c->relation], c->outer, &c->outer_output));
+			if (c->inner)
+				RQL_TRY(add_key_output(g, &g->relations[g->steps[s].relation], c->inner, &c->inner_output));
+		}
+	}
 	return RQL_OK;
 }
 
@@ -191,6 +198,7 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	struct rql_group_key *parts[2];
 	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
 	uint32_t *columns[] = {&step->outer_column, &step->inner_column}, n = step->key_count;
+	bool nullable = g->relations[step->owner].side; /* of which some rows have no match */
 	rql_int128 numbers = 1;
 	for (uint32_t s = 0; s < 2; s++) {
 		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
@@ -199,12 +207,12 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 			sides[s][k] = (struct key_side){
 				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
 			RQL_TRY(rql_join_describe(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
-			if (step->not_in && sides[s][k].column.nullable)
-				return refuse(g, "NOT IN, where a key may be NULL");
+			nullable |= sides[s][k].column.nullable;
 			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
 				return refuse(g, "a key can raise an error in some row");
 		}
 	}
+	step->not_in = step->not_in && nullable;
 	for (uint32_t k = 0; k < n; k++) {
 		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
 		if (a->kind != b->kind || a->kind == RQL_STORE_REAL || !rql_type_equal(a->type, b->type))
@@ -234,6 +242,85 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 		                                                     .greatest = numbers - 1},
 		                                              .nullable = true};
 		RQL_TRY(put_key(g, &sides[s][0], &output, columns[s]));
+	}
+	return RQL_OK;
+}
+
+/* ---- conditions ---- */
+
+/* Codes of two dictionaries as places in the order of all their values. */
+static bool rank_codes(const struct rql_dimension *const of[2], uint32_t *const out[2], uint32_t *count)
+{
+	uint32_t at[2] = {0}, ends[2];
+	for (uint32_t s = 0; s < 2; s++)
+		ends[s] = of[s]->count - of[s]->has_null;
+	for (*count = 0; at[0] < ends[0] || at[1] < ends[1]; ++*count) {
+		int order = at[0] == ends[0]   ? 1
+		            : at[1] == ends[1] ? -1
+		                               : rql_column_compare(&of[0]->values, at[0], &of[1]->values, at[1]);
+		if (order <= 0)
+			out[0][at[0]++] = *count;
+		if (order >= 0)
+			out[1][at[1]++] = *count;
+	}
+	return *count != 0;
+}
+
+static rql_status put_ranks(struct rql_join_graph *g, struct key_side sides[2], uint32_t *const columns[2])
+{
+	const struct rql_dimension *of[2];
+	uint32_t *codes[2], count;
+	for (uint32_t s = 0; s < 2; s++) {
+		of[s] = sides[s].column.of.dimension;
+		if (!(codes[s] = RQL_NEW_ARRAY(g->p->arena, uint32_t, of[s]->count + 1u)))
+			return out_of_memory(g);
+	}
+	if (!rank_codes(of, codes, &count))
+		count = 1;
+	for (uint32_t s = 0; s < 2; s++) {
+		struct rql_group_key *part = RQL_NEW(g->p->arena, struct rql_group_key);
+		if (!part)
+			return out_of_memory(g);
+		*part = (struct rql_group_key){.source = sides[s].r->request.outputs[sides[s].output].source,
+		                               .key_of_code = codes[s],
+		                               .key_count = count,
+		                               .null_key = RQL_NONE};
+		struct rql_output output = {.type = rql_type_simple(RQL_TYPE_BIGINT), .part_count = 1, .parts = part};
+		sides[s].column = (struct rql_form_column){.of = {.name = "rank",
+		                                                  .type = rql_type_simple(RQL_TYPE_BIGINT),
+		                                                  .kind = RQL_STORE_INTEGER,
+		                                                  .greatest = (rql_int128)count - 1},
+		                                           .nullable = true};
+		RQL_TRY(put_key(g, &sides[s], &output, columns[s]));
+	}
+	return RQL_OK;
+}
+
+static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step *step, struct rql_join_test_of *c)
+{
+	struct key_side sides[2] = {{.r = &g->relations[c->relation], .output = c->outer_output},
+	                            {.r = &g->relations[step->relation], .output = c->inner_output}};
+	uint32_t *columns[2] = {&c->outer_column, &c->inner_column};
+	const uint32_t count = c->inner ? 2 : 1;
+	for (uint32_t s = 0; s < count; s++) {
+		RQL_TRY(rql_join_describe(g, &sides[s].r->request, sides[s].output, &sides[s].column));
+		if (rql_join_can_fail(&sides[s].r->request, &sides[s].r->request.outputs[sides[s].output].source))
+			return refuse(g, "a condition beyond the keys can raise an error in some row");
+	}
+	struct rql_store_column *a = &sides[0].column.of, *b = &sides[1].column.of;
+	if (!c->inner) {
+		if (a->kind != RQL_STORE_INTEGER || a->type.id != RQL_TYPE_BOOLEAN)
+			return refuse(g, "a condition beyond the keys is no BOOLEAN");
+		a->least = 0;
+		a->greatest = 1;
+	} else if (a->kind != b->kind || !rql_type_equal(a->type, b->type)) {
+		return refuse(g, "a condition beyond the keys compares values of two types");
+	} else if (a->kind != RQL_STORE_REAL && !share_column(&sides[0], &sides[1])) {
+		return put_ranks(g, sides, columns);
+	}
+	for (uint32_t s = 0; s < count; s++) {
+		struct rql_output as_it_is = sides[s].r->request.outputs[sides[s].output];
+		RQL_TRY(put_key(g, &sides[s], &as_it_is, columns[s]));
 	}
 	return RQL_OK;
 }
@@ -277,6 +364,13 @@ rql_status rql_join_bind(struct rql_join_graph *g)
 			key->inner_output += own->outputs.count - own->columns.count;
 		}
 		RQL_TRY(bind_key(g, &g->steps[s]));
+		for (uint32_t k = 0; k < g->steps[s].condition_count; k++) {
+			struct rql_join_test_of *c = &g->steps[s].conditions[k];
+			const struct rql_join_relation *outer = &g->relations[c->relation], *inner = &g->relations[g->steps[s].relation];
+			c->outer_output += outer->outputs.count - outer->columns.count;
+			c->inner_output += inner->outputs.count - inner->columns.count;
+			RQL_TRY(bind_condition(g, &g->steps[s], c));
+		}
 	}
 	return RQL_OK;
 }

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "bind/block/price_host.h"
+#include "plan/await.h"
 #include "plan/join.h"
 #include "plan/join_order.h"
-#include "util/threads.h"
 
 /* Rows that a join may give, for each that is expected: what is found beyond is the host's. */
 #define ROWS_PER_EXPECTED 64.0
@@ -173,31 +173,40 @@ static uint32_t find_column(const struct chain *c, uint32_t relation, uint32_t c
 	return at < c->column_count ? at : RQL_NONE;
 }
 
+static bool is_read_by(const struct rql_join_step *step, const struct chained *c)
+{
+	bool read = step->owner == c->relation && step->outer_column == c->column;
+	for (uint32_t i = 0; i < step->condition_count; i++)
+		read |= step->conditions[i].relation == c->relation && step->conditions[i].outer_column == c->column;
+	return read;
+}
+
 /* Is a column read by whoever comes behind the step that is made now? */
 static bool is_wanted(const struct building *b, const struct chained *c)
 {
 	bool wanted = c->column < b->g->relations[c->relation].columns.count;
 	for (uint32_t s = b->next + 1; s < b->g->step_count && !wanted; s++)
-		wanted = b->g->steps[s].owner == c->relation && b->g->steps[s].outer_column == c->column;
-	return wanted;
+		wanted = is_read_by(&b->g->steps[s], c);
+	return wanted || c->column == RQL_JOIN_MARK;
 }
 
 static uint64_t most_rows(const struct rql_join_step *step, const struct chain *outer, double expected)
 {
-	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI)
+	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark)
 		return outer->source.form->rows;
 	double most = expected * ROWS_PER_EXPECTED;
 	return most < (double)ROWS_LEAST ? ROWS_LEAST : most < (double)ROWS_MOST ? (uint64_t)most : ROWS_MOST;
 }
 
-/* The columns that go on, of both chains; at least one, so that there are rows to count. */
+/* The columns that go on, of both chains; at least one, so that there are rows to count. mark: the relation that has one;
+ * RQL_NONE: none. */
 static bool keep_columns(const struct building *b, const struct chain *probe, const struct chain *build,
-                         enum rql_lookup_kind kind, uint32_t probe_key, struct chain *out,
+                         enum rql_lookup_kind kind, uint32_t probe_key, uint32_t mark, struct chain *out,
                          struct rql_pair_column *columns)
 {
 	const struct chain *chains[] = {probe, build};
 	struct rql_arena *arena = b->g->p->arena;
-	const uint32_t most = probe->column_count + build->column_count + 1;
+	const uint32_t most = probe->column_count + build->column_count + 2;
 	out->columns = RQL_NEW_ARRAY(arena, struct chained, most);
 	out->form = RQL_NEW_ARRAY(arena, struct rql_form_column, most);
 	if (!out->columns || !out->form)
@@ -211,6 +220,15 @@ static bool keep_columns(const struct building *b, const struct chain *probe, co
 			out->form[out->column_count].nullable |= s && kind == RQL_LOOKUP_LEFT;
 			columns[out->column_count++] = (struct rql_pair_column){.of_build = s, .column = c};
 		}
+	if (mark != RQL_NONE) {
+		out->columns[out->column_count] = (struct chained){mark, RQL_JOIN_MARK};
+		out->form[out->column_count] = (struct rql_form_column){.of = {.name = "mark",
+		                                                               .type = rql_type_simple(RQL_TYPE_BOOLEAN),
+		                                                               .kind = RQL_STORE_INTEGER,
+		                                                               .greatest = 1},
+		                                                        .nullable = true};
+		columns[out->column_count++] = (struct rql_pair_column){.of_build = true, .column = RQL_PAIR_MARK};
+	}
 	if (out->column_count)
 		return true;
 	out->columns[0] = probe->columns[probe_key];
@@ -219,20 +237,41 @@ static bool keep_columns(const struct building *b, const struct chain *probe, co
 	return true;
 }
 
+/* The step's conditions, by columns of both chains. */
+static rql_status add_conditions(struct building *b, const struct rql_join_step *step, const struct chain *outer,
+                                 const struct chain *inner, struct rql_pair *pair)
+{
+	for (uint32_t i = 0; i < step->condition_count; i++) {
+		const struct rql_join_test_of *c = &step->conditions[i];
+		struct rql_pair_condition *to = &pair->conditions[pair->condition_count++];
+		*to = (struct rql_pair_condition){
+			.test = c->test,
+			.probe = find_column(outer, c->relation, c->outer_column),
+			.build = c->inner ? find_column(inner, step->relation, c->inner_column) : RQL_PAIR_TRUE};
+		if (to->probe == RQL_NONE || to->build == RQL_NONE)
+			return rql_error_set(b->g->err, RQL_ERROR_INTERNAL, "what a join's condition reads is not among its columns");
+	}
+	return RQL_OK;
+}
+
 /* outer becomes its join with inner. What is prepared takes both sources over. */
 static rql_status join(struct building *b, const struct rql_join_step *step, struct chain *outer, struct chain *inner)
 {
 	struct rql_join_graph *g = b->g;
 	const uint32_t outer_key = find_column(outer, step->owner, step->outer_column);
 	const uint32_t inner_key = find_column(inner, step->relation, step->inner_column);
-	const double expected = rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
+	const double expected =
+		step->mark ? outer->source.rows
+		           : rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
 	const bool swap = step->kind == RQL_LOOKUP_INNER && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};
 	struct rql_pair_column *columns =
-		RQL_NEW_ARRAY(g->p->arena, struct rql_pair_column, outer->column_count + inner->column_count + 1u);
+		RQL_NEW_ARRAY(g->p->arena, struct rql_pair_column, outer->column_count + inner->column_count + 2u);
 	const struct rql_store_snapshot *sources[] = {outer->source.form, inner->source.form};
 	struct rql_pair pair = {.kind = step->kind,
+	                        .not_in = step->not_in,
+	                        .mark = step->mark,
 	                        .probe = probe->source,
 	                        .build = build->source,
 	                        .probe_key = swap ? inner_key : outer_key,
@@ -240,7 +279,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .columns = columns};
 	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
 		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
-	if (!columns || !keep_columns(b, probe, build, step->kind, pair.probe_key, &next, columns))
+	RQL_TRY(add_conditions(b, step, outer, inner, &pair));
+	if (!columns || !keep_columns(b, probe, build, step->kind, pair.probe_key, step->mark ? step->relation : RQL_NONE, &next,
+	                              columns))
 		return out_of_memory(g);
 	pair.column_count = next.column_count;
 	const struct rql_form_spec spec = {.rows = most_rows(step, outer, expected),
@@ -287,24 +328,33 @@ struct rewriting {
 	const struct chain *chain;
 };
 
+/* Where the chain has a column of the block. A mark is three-valued: it says what both of a MARK side's columns say. */
+static uint32_t column_in(const struct rewriting *w, uint32_t relation, uint32_t index)
+{
+	const struct rql_join_relation *of = &w->g->relations[relation];
+	if (of->side && of->side->kind == RQL_SIDE_MARK)
+		return find_column(w->chain, relation, RQL_JOIN_MARK);
+	for (uint32_t c = 0; c < of->columns.count; c++)
+		if (of->columns.items[c]->index == index)
+			return find_column(w->chain, relation, c);
+	return RQL_NONE;
+}
+
 static struct rql_expr *to_chain(struct rql_arena *arena, const struct rql_expr *e, void *state)
 {
 	const struct rewriting *w = state;
 	if (e->kind != RQL_EXPR_COLUMN)
 		return NULL;
 	for (uint32_t r = 0; r < w->g->relation_count; r++) {
-		const struct rql_join_relation *of = &w->g->relations[r];
-		for (uint32_t c = 0; c < of->columns.count && of->number == e->table; c++) {
-			uint32_t at = of->columns.items[c]->index == e->index ? find_column(w->chain, r, c) : RQL_NONE;
-			if (at == RQL_NONE)
-				continue;
-			struct rql_expr *copy = rql_expr_new(arena, RQL_EXPR_COLUMN, e->type, 0);
-			if (copy) {
-				copy->index = at;
-				copy->alias = e->alias;
-			}
-			return copy;
+		uint32_t at = w->g->relations[r].number == e->table ? column_in(w, r, e->index) : RQL_NONE;
+		if (at == RQL_NONE)
+			continue;
+		struct rql_expr *copy = rql_expr_new(arena, RQL_EXPR_COLUMN, e->type, 0);
+		if (copy) {
+			copy->index = at;
+			copy->alias = e->alias;
 		}
+		return copy;
 	}
 	return NULL;
 }
@@ -409,84 +459,17 @@ static rql_status bind_rows_above(struct building *b, const struct chain *chain,
 	return RQL_OK;
 }
 
-/* "  join with orders by o_custkey ..." */
-static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
-{
-	static const char *const kinds[] = {[RQL_LOOKUP_INNER] = "join with",
-	                                    [RQL_LOOKUP_LEFT] = "left join with",
-	                                    [RQL_LOOKUP_SEMI] = "semi join with",
-	                                    [RQL_LOOKUP_ANTI] = "anti join with"};
-	const struct rql_join_relation *first = &g->relations[g->largest];
-	if (first->groups) {
-		put_joins(text, first->groups);
-		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s, which stay on the device\n",
-		                  first->groups->block->group_count, first->groups->block->group_count == 1 ? "" : "s",
-		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s");
-	}
-	if (g->order)
-		rql_strbuf_put(text, g->order);
-	for (uint32_t s = 0; s < g->step_count; s++) {
-		const struct rql_join_step *step = &g->steps[s];
-		const struct rql_join_relation *r = &g->relations[step->relation];
-		const struct rql_structure *of = r->groups ? rql_join_base(r->groups) : r->structure;
-		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s, on the device, keys need not be unique\n",
-		                  kinds[step->kind], r->groups ? "groups of " : "", r->groups ? of->name : r->table,
-		                  (unsigned long long)of->snapshot->rows, of->name, step->key_count,
-		                  step->key_count == 1 ? "" : "s");
-	}
-}
-
-static const char *describe(const struct rql_join_graph *g)
-{
-	struct rql_strbuf text = {0};
-	put_joins(&text, g);
-	const char *copy = rql_arena_strdup(g->p->arena, rql_strbuf_text(&text));
-	rql_strbuf_free(&text);
-	return copy;
-}
-
-/* What the host would need for the same. */
-static double host_values(const struct rql_join_graph *g, const struct rql_cost *cost)
-{
-	uint64_t rows[RQL_BLOCK_MAX_TABLES];
-	double inner = 0, selected = 0, below = 0;
-	for (uint32_t r = 0; r < g->relation_count; r++) {
-		const struct rql_join_relation *relation = &g->relations[r];
-		uint64_t all = relation->groups ? (uint64_t)relation->cost.rows_out : rql_join_rows(relation);
-		below += relation->groups ? host_values(relation->groups, &relation->cost) : 0;
-		if (g->relations[r].side)
-			inner += (double)all;
-		else
-			rows[r] = all;
-		selected += r == g->largest ? 0 : (double)all;
-	}
-	const struct rql_structure *s = g->relations[g->largest].structure;
-	const uint64_t rows_largest = rows[g->largest];
-	const struct rql_host_work work = {.block = g->block,
-	                                   .fact = g->largest,
-	                                   .rows = rows,
-	                                   .inner_rows = inner,
-	                                   .selected = selected,
-	                                   .passed = cost->cells,
-	                                   .groups = g->rows ? 0 : cost->groups > 0 ? cost->groups : cost->rows_out,
-	                                   .snapshot = s->snapshot,
-	                                   .column_ids = s->column_ids};
-	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
-	const double given = g->rows ? rql_join_rows_host_values(g->rows, cost) : 0;
-	return below + (rql_host_work_values(&work) + given) * rql_host_idle_factor(threads, rows_largest);
-}
-
 static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_bound *bound, struct rql_leaf *leaf)
 {
 	struct rql_leaf_scan *scan = RQL_NEW(g->p->arena, struct rql_leaf_scan);
 	struct rql_structure *base = rql_join_base(g);
 	const char *catalog, *schema;
-	if (!scan || !(scan->joins = describe(g)))
+	if (!scan || !(scan->joins = rql_join_explain(g)))
 		return out_of_memory(g);
 	rql_table_name(base->tables[0], &catalog, &schema, &scan->table);
 	scan->rows = base->snapshot->rows;
 	scan->blocks = base->snapshot->blocks;
-	scan->host_values = host_values(g, &leaf->cost);
+	scan->host_values = rql_join_host_values(g, &leaf->cost);
 	scan->wanted = g->wanted;
 	leaf->scan = scan;
 	leaf->structure = base;

@@ -70,7 +70,7 @@ static double set_bytes(const struct ordering *o, uint32_t set)
 static uint32_t edge_to(const struct ordering *o, uint32_t set, uint32_t r)
 {
 	uint32_t best = RQL_NONE;
-	if (set >> r & 1 || !(o->next_to[r] & set))
+	if (set >> r & 1 || !(o->next_to[r] & set) || relation(o, r)->needs & ~set)
 		return RQL_NONE;
 	for (uint32_t owner = 0; owner < o->graph->relation_count; owner++) {
 		const uint32_t e = set >> owner & 1 ? o->edge_of[r][owner] : 0;

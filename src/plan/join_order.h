@@ -13,6 +13,7 @@
 struct rql_join_order_relation {
 	double rows;               /* that it gives */
 	double bytes;              /* of such a row, keys aside */
+	uint32_t needs;            /* a bit for each relation that must be joined before */
 	enum rql_lookup_kind kind; /* INNER: it may be the first. Else it has one edge, to the relation that it is a side of */
 };
 /* What two relations may be joined by. */

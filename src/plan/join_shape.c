@@ -68,10 +68,8 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 	const struct rql_block_side *side = &g->block->sides[i];
 	struct rql_join_relation *r = &g->relations[g->relation_count++];
 	struct rql_rows_block *rows;
-	if (side->kind == RQL_SIDE_MARK)
-		return refuse(g, "IN or EXISTS gives a value", "");
-	if (side->single || side->open)
-		return refuse(g, "a subquery's row must be the only one, or an outer join has further conditions", "");
+	if (side->single)
+		return refuse(g, "a subquery's row must be the only one", "");
 	RQL_TRY(rql_block_make_rows_over(g->p->arena, side->rel, &rows, g->err));
 	if (rows->block->table_count != 1 || rows->block->side_count || rows->order_count || rows->offset ||
 	    rows->limit != UINT64_MAX)
@@ -158,6 +156,56 @@ static struct rql_join_edge *find_edge(const struct rql_join_graph *g, uint32_t 
 	return NULL;
 }
 
+/* May it be computed before the rows are joined? Of an outer join's side there are then no rows of NULLs yet, whose columns
+ * become NULL as they are; of an IN there is a mark only. */
+static bool is_there_before(const struct rql_join_graph *g, uint32_t relation, const struct rql_expr *e)
+{
+	const struct rql_block_side *side = g->relations[relation].side;
+	return !side || (side->kind == RQL_SIDE_LEFT && e->kind == RQL_EXPR_COLUMN);
+}
+
+static bool find_test(const char *name, bool flip, enum rql_pair_test *out)
+{
+	static const struct {
+		const char *name;
+		enum rql_pair_test test, flipped;
+	} tests[] = {{"=", RQL_PAIR_EQ, RQL_PAIR_EQ},  {"<>", RQL_PAIR_NE, RQL_PAIR_NE}, {"<", RQL_PAIR_LT, RQL_PAIR_GT},
+	             {">", RQL_PAIR_GT, RQL_PAIR_LT}, {"<=", RQL_PAIR_LE, RQL_PAIR_GE}, {">=", RQL_PAIR_GE, RQL_PAIR_LE}};
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+		if (!strcmp(tests[i].name, name)) {
+			*out = flip ? tests[i].flipped : tests[i].test;
+			return true;
+		}
+	return false;
+}
+
+/* A condition of a side: a comparison of a value of it with one of a relation before, or a condition over one of those. */
+static rql_status add_condition(struct rql_join_graph *g, struct rql_join_edge *edge, const struct rql_expr *e)
+{
+	struct rql_join_relation *own = &g->relations[edge->b];
+	struct rql_join_test_of *c = &edge->conditions[edge->condition_count];
+	const struct rql_expr *outer = e, *inner = NULL;
+	if (edge->condition_count == RQL_PAIR_CONDITIONS)
+		return refuse(g, "an outer, semi or anti join has more than 4 conditions beyond its keys", "");
+	if (reader_of(e) == READS_SEVERAL) {
+		if (e->kind != RQL_EXPR_COMPARE)
+			return refuse(g, "a condition beyond the keys is no comparison of a column of each side", "");
+		bool flip = reader_of(e->children[0]) == own->number;
+		inner = e->children[!flip];
+		outer = e->children[flip];
+		if (reader_of(inner) != own->number || !find_test(e->name, flip, &c->test))
+			return refuse(g, "a condition beyond the keys is no comparison of a column of each side", "");
+	}
+	c->relation = rql_join_relation_of(g, reader_of(outer));
+	if (c->relation == RQL_NONE || c->relation >= edge->b || !is_there_before(g, c->relation, outer))
+		return refuse(g, "a condition beyond the keys reads several tables, or what an outer join gives", "");
+	own->needs |= 1u << c->relation;
+	c->outer = rql_join_over_own(g, &g->relations[c->relation], outer);
+	c->inner = inner ? rql_join_over_own(g, own, inner) : NULL;
+	edge->condition_count++;
+	return c->outer && (!inner || c->inner) ? RQL_OK : out_of_memory(g);
+}
+
 /* An equality of columns of two tables. More than a key may have are tested above. */
 static rql_status add_equality(struct rql_join_graph *g, const struct rql_expr *x, const struct rql_expr *y)
 {
@@ -178,12 +226,15 @@ static rql_status add_side_edge(struct rql_join_graph *g, uint32_t relation)
 		uint32_t owner = rql_join_relation_of(g, reader_of(side->keys[k].outer));
 		if (owner == RQL_NONE || owner >= relation || (edge && owner != edge->a))
 			return refuse(g, "an outer, semi or anti join by columns of several tables", "");
-		/* It is made before rows of NULLs are: they must have no match, as 0 has none. */
-		if (g->relations[owner].side && (side->not_in || side->keys[k].null_safe || side->keys[k].outer->kind != RQL_EXPR_COLUMN))
+		/* 0 has no match. */
+		if (g->relations[owner].side &&
+		    (side->keys[k].null_safe || !is_there_before(g, owner, side->keys[k].outer)))
 			return refuse(g, "a join by an outer join's columns of which NULL may have a match", "");
 		edge = edge ? edge : add_edge(g, owner, relation);
 		RQL_TRY(add_key(g, edge, side->keys[k].outer, side->keys[k].inner, side->keys[k].null_safe));
 	}
+	for (uint32_t k = 0; edge && k < side->condition_count; k++)
+		RQL_TRY(add_condition(g, edge, side->conditions[k]));
 	return edge ? RQL_OK : refuse(g, "an outer, semi or anti join without a key", "");
 }
 
@@ -256,8 +307,76 @@ static rql_status sort_conditions(struct rql_join_graph *g)
 	return RQL_OK;
 }
 
+/* ---- conditions of outer joins ---- */
+
+/* What a block has of a side's column where the side has conditions (block.h): the join tests them. */
+static struct rql_expr *untested(struct rql_arena *arena, const struct rql_expr *e, void *state)
+{
+	const struct rql_block *block = state;
+	const struct rql_expr *column = e->kind == RQL_EXPR_CASE && e->child_count == 3 ? e->children[1] : NULL;
+	(void)arena;
+	if (e->kind == RQL_EXPR_COLUMN || e->kind == RQL_EXPR_REF) /* stays as it is */
+		return (struct rql_expr *)(uintptr_t)e;
+	if (!column || column->kind != RQL_EXPR_COLUMN || column->table < RQL_BLOCK_MAX_TABLES)
+		return NULL;
+	const struct rql_block_side *side = &block->sides[column->table - RQL_BLOCK_MAX_TABLES];
+	const struct rql_expr *when = e->children[0];
+	const uint32_t n = side->condition_count;
+	bool same = side->kind == RQL_SIDE_LEFT && n && (n == 1 || (when->kind == RQL_EXPR_AND && when->child_count == n));
+	for (uint32_t i = 0; i < n && same; i++)
+		same = rql_expr_equal(n == 1 ? when : when->children[i], side->conditions[i]);
+	same = same && e->children[2]->kind == RQL_EXPR_CONSTANT && e->children[2]->value.is_null;
+	return same ? (struct rql_expr *)(uintptr_t)column : NULL;
+}
+
+static struct rql_expr **untest(struct rql_join_graph *g, struct rql_expr *const *from, uint32_t count)
+{
+	struct rql_expr **out = RQL_NEW_ARRAY(g->p->arena, struct rql_expr *, count + 1u);
+	for (uint32_t i = 0; out && i < count; i++)
+		if (!(out[i] = rql_expr_transform(g->p->arena, from[i], untested, (void *)(uintptr_t)g->block)))
+			return NULL;
+	return out;
+}
+
+static bool untest_side(struct rql_join_graph *g, struct rql_block_side *side)
+{
+	for (uint32_t k = 0; k < side->key_count; k++)
+		if (!(side->keys[k].outer =
+		          rql_expr_transform(g->p->arena, side->keys[k].outer, untested, (void *)(uintptr_t)g->block)))
+			return false;
+	return (side->conditions = untest(g, side->conditions, side->condition_count)) != NULL;
+}
+
+static rql_status untest_block(struct rql_join_graph *g)
+{
+	const struct rql_block *from = g->block;
+	struct rql_block *to = RQL_NEW(g->p->arena, struct rql_block);
+	struct rql_block_side *sides = RQL_NEW_ARRAY(g->p->arena, struct rql_block_side, from->side_count + 1u);
+	bool tested = false;
+	for (uint32_t i = 0; i < from->side_count; i++)
+		tested |= from->sides[i].kind == RQL_SIDE_LEFT && from->sides[i].condition_count;
+	if (!tested)
+		return RQL_OK;
+	if (!to || !sides)
+		return out_of_memory(g);
+	*to = *from;
+	to->sides = sides;
+	bool done = (to->conjuncts = untest(g, from->conjuncts, from->conjunct_count)) &&
+	            (to->groups = untest(g, from->groups, from->group_count)) &&
+	            (to->aggs = untest(g, from->aggs, from->agg_count));
+	for (uint32_t i = 0; i < from->side_count && done; i++) {
+		sides[i] = from->sides[i];
+		done = untest_side(g, &sides[i]);
+	}
+	if (!done)
+		return out_of_memory(g);
+	g->block = to;
+	return RQL_OK;
+}
+
 rql_status rql_join_shape(struct rql_join_graph *g)
 {
+	RQL_TRY(untest_block(g));
 	const struct rql_block *block = g->block;
 	for (uint32_t t = 0; t < block->table_count; t++)
 		RQL_TRY(add_table(g, t));

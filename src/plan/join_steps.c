@@ -151,6 +151,8 @@ static bool note_column(const struct rql_expr *leaf, void *state)
 	struct rql_join_relation *r = at == RQL_NONE ? NULL : &g->relations[at];
 	if (!r || leaf->kind != RQL_EXPR_COLUMN)
 		return false;
+	if (r->side && r->side->kind == RQL_SIDE_MARK)
+		return true;
 	for (uint32_t i = 0; i < r->columns.count; i++)
 		if (r->columns.items[i]->index == leaf->index)
 			return true;
@@ -246,7 +248,8 @@ static enum rql_lookup_kind kind_of(const struct rql_join_relation *r)
 {
 	static const enum rql_lookup_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_LOOKUP_LEFT,
 	                                             [RQL_SIDE_SEMI] = RQL_LOOKUP_SEMI,
-	                                             [RQL_SIDE_ANTI] = RQL_LOOKUP_ANTI};
+	                                             [RQL_SIDE_ANTI] = RQL_LOOKUP_ANTI,
+	                                             [RQL_SIDE_MARK] = RQL_LOOKUP_LEFT};
 	return r->side ? kinds[r->side->kind] : RQL_LOOKUP_INNER;
 }
 
@@ -269,7 +272,9 @@ static rql_status estimate(struct rql_join_graph *g, struct rql_join_order_relat
 	for (uint32_t i = 0; i < g->relation_count; i++) {
 		struct rql_join_relation *r = &g->relations[i];
 		RQL_TRY(estimate_rows(g, r));
-		relations[i] = (struct rql_join_order_relation){.rows = fmax(1, r->rows), .kind = kind_of(r)};
+		relations[i] = (struct rql_join_order_relation){.rows = fmax(1, r->rows), .needs = r->needs, .kind = kind_of(r)};
+		if (r->side && r->side->kind == RQL_SIDE_MARK) /* no more rows, and no columns */
+			relations[i].kind = RQL_LOOKUP_ANTI;
 		for (uint32_t c = 0; c < r->outputs.count; c++)
 			relations[i].bytes += field_bytes(r, r->outputs.items[c]);
 	}
@@ -293,9 +298,12 @@ static void take_steps(struct rql_join_graph *g, const struct rql_join_order *or
 		*step = (struct rql_join_step){.relation = relation,
 		                               .kind = kind_of(&g->relations[relation]),
 		                               .not_in = side && side->not_in,
+		                               .mark = side && side->kind == RQL_SIDE_MARK,
 		                               .owner = edge->a == relation ? edge->b : edge->a,
 		                               .key_count = edge->key_count,
 		                               .distinct = edges[order->steps[s].edge].distinct};
+		step->condition_count = edge->condition_count;
+		memcpy(step->conditions, edge->conditions, sizeof step->conditions);
 		for (uint32_t k = 0; k < edge->key_count; k++) {
 			step->keys[k] = edge->keys[k];
 			if (edge->a == relation) {

@@ -37,6 +37,7 @@ static void choose_staged(const struct rql_join *join, struct join_plan *plan)
 	bool narrow = build->column_count <= 2;
 	for (uint32_t i = 0; i < build->column_count && narrow; i++)
 		narrow = build->columns[i].bits == 32;
+	narrow = narrow && !join->condition_count; /* what they read is found by row numbers */
 	plan->staged = !build->column_count ? NOTHING_STAGED : narrow ? build->column_count : 0;
 	plan->words = !build->column_count ? 0 : narrow ? build->column_count : 1;
 }
@@ -79,13 +80,23 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece;
 }
 
+/* Are probe rows whose key is NULL rows of the output, or may they be? */
+static bool keeps_nulls(const struct rql_join *join)
+{
+	return join->kind != RQL_JOIN_INNER && join->kind != RQL_JOIN_SEMI;
+}
+static bool is_in(const struct rql_join *join)
+{
+	return join->kind == RQL_JOIN_NOT_IN || join->kind == RQL_JOIN_MARK;
+}
+
 static struct rql_partition partition_of(const struct rql_join *join, const struct join_plan *plan, bool probe)
 {
 	const struct rql_join_side *side = probe ? &join->probe : &join->build;
 	const struct side_plan *s = probe ? &plan->probe : &plan->build;
 	/* Probe rows that a left join or an anti join keeps although their key is NULL go with the others when a key says
 	 * so: no build row has that key any more. Those of a bitmap go their own way (join_nulls.comp). */
-	bool keeps = probe && (join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_ANTI);
+	bool keeps = probe && keeps_nulls(join);
 	struct rql_partition p = {
 		.key_bits = join->key_bits,
 		.bits = plan->bits,
@@ -156,19 +167,36 @@ static rql_status check_side(const struct rql_join *join, const struct rql_join_
 		RQL_TRY(rql_span_check(&side->found, 1, 8, "number of rows of a join's side", err));
 	if (side->valid.buffer)
 		RQL_TRY(rql_span_check(&side->valid, rql_div_up(side->count, 64), 8, "bitmap of a join's side", err));
-	return rql_relation_check_columns(side->columns, side->column_count, side->count, join->capacity, true, what, err);
+	return rql_relation_check_columns(side->columns, side->column_count, side->count, join->capacity,
+	                                  !join->condition_count, what, err);
+}
+
+static rql_status check_conditions(const struct rql_join *join, struct rql_error *err)
+{
+	bool ok = join->condition_count <= RQL_JOIN_CONDITIONS && !(join->condition_count && is_in(join)) &&
+	          !(is_in(join) && (join->build.valid.buffer || join->probe.valid.buffer));
+	for (uint32_t i = 0; ok && i < join->condition_count; i++) {
+		const struct rql_join_condition *c = &join->conditions[i];
+		ok = c->test >= RQL_JOIN_EQ && c->test <= RQL_JOIN_GE && c->probe < join->probe.column_count &&
+		     (c->build == RQL_JOIN_TRUE || c->build < join->build.column_count);
+	}
+	if (!ok)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join of kind %d cannot be asked for with %u such conditions",
+		                     (int)join->kind, join->condition_count);
+	return join->kind == RQL_JOIN_MARK ? rql_span_check(&join->mark, join->capacity, 4, "marks of a join", err) : RQL_OK;
 }
 
 static rql_status check(const struct rql_join *join, struct rql_error *err)
 {
-	bool rows_only = join->kind == RQL_JOIN_SEMI || join->kind == RQL_JOIN_ANTI;
+	bool rows_only = join->kind >= RQL_JOIN_SEMI && !join->condition_count;
 	const struct rql_relation_tuning *t = &join->tuning;
-	if ((join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->kind > RQL_JOIN_ANTI ||
+	if ((join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->kind > RQL_JOIN_MARK ||
 	    (rows_only && join->build.column_count) || !join->probe.keys.buffer || (t->buckets & (t->buckets - 1)) ||
 	    (t->threads & (t->threads - 1)) || t->slots > 65000 || t->piece_log2 > 30)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
 		                     "a join of kind %d with keys of %u bits and %u columns of the build side cannot be asked for",
 		                     (int)join->kind, join->key_bits, join->build.column_count);
+	RQL_TRY(check_conditions(join, err));
 	RQL_TRY(check_side(join, &join->build, "the build side of a join", err));
 	RQL_TRY(check_side(join, &join->probe, "the probe side of a join", err));
 	if (join->keys_out.buffer)
@@ -197,12 +225,21 @@ static void add_columns(struct rql_word_table *table, const struct rql_join *joi
 	}
 }
 
+/* Behind the build side's columns, of which a join with marks has none. */
+static void add_mark(struct rql_word_table *table, const struct rql_join *join)
+{
+	const struct rql_span nowhere = {.buffer = NULL};
+	if (join->kind == RQL_JOIN_MARK)
+		rql_table_column(table, &nowhere, &join->mark, RQL_COLUMN_MARK);
+}
+
 static void add_uses(const struct rql_join *join, struct rql_uses *uses)
 {
 	const struct rql_join_side *sides[] = {&join->build, &join->probe};
 	rql_uses_add(uses, &join->temp, RQL_READ);
 	rql_uses_add(uses, &join->rows, RQL_READ_WRITE);
 	rql_uses_add(uses, &join->keys_out, RQL_WRITE);
+	rql_uses_add(uses, &join->mark, RQL_WRITE);
 	for (uint32_t s = 0; s < 2; s++) {
 		rql_uses_add(uses, &sides[s]->keys, RQL_READ);
 		rql_uses_add(uses, &sides[s]->found, RQL_READ);
@@ -212,6 +249,18 @@ static void add_uses(const struct rql_join *join, struct rql_uses *uses)
 			rql_uses_add(uses, &sides[s]->columns[i].out, RQL_WRITE);
 		}
 	}
+}
+
+static uint64_t conditions_of(const struct rql_join *join)
+{
+	uint64_t words = 0;
+	for (uint32_t i = join->condition_count; i-- > 0;) {
+		const struct rql_join_condition *c = &join->conditions[i];
+		uint32_t build = c->build == RQL_JOIN_TRUE ? RQL_CONDITION_TRUE : c->build;
+		words = words << RQL_CONDITION_BITS | c->probe | build << RQL_CONDITION_BUILD_SHIFT |
+		        (uint32_t)c->test << RQL_CONDITION_TEST_SHIFT | (c->real ? RQL_CONDITION_REAL : 0);
+	}
+	return words;
 }
 
 static struct rql_join_args args_of(const struct rql_join *join, const struct join_plan *plan)
@@ -226,8 +275,11 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 		.build_count = (uint32_t)join->build.count,
 		.probe_count = (uint32_t)join->probe.count,
 		.parts_piece = plan->bits << 8 | plan->piece_log2,
-		.flags = (uint32_t)join->kind | join->build.column_count << 8 | join->probe.column_count << 16 |
-		         (join->random_keys ? RQL_ROWS_RAW << 24 : 0),
+		.flags = (uint32_t)join->kind | (join->build.column_count + (join->kind == RQL_JOIN_MARK)) << 8 |
+		         join->probe.column_count << 16 | (join->random_keys ? RQL_ROWS_RAW << 24 : 0) |
+		         (is_in(join) && join->has_null_key ? RQL_ROWS_NULL_KEY << 24 : 0),
+		.build_found = is_in(join) ? rql_span_address(&join->build.found) : 0,
+		.conditions = conditions_of(join),
 	};
 	if (plan->bits) {
 		args.build_keys = temp + plan->build.keys;
@@ -254,8 +306,11 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	const struct rql_pipeline *pipeline;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
 	                        plan->words ? plan->words * plan->slots : 1};
-	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_64 : RQL_RELATION_JOIN_32, constants, 6,
-	                              &pipeline, err));
+	const bool tested = join->condition_count || is_in(join), wide = join->key_bits == 64;
+	const enum rql_relation_kernel kernel = tested ? wide ? RQL_RELATION_JOIN_TESTED_64 : RQL_RELATION_JOIN_TESTED_32
+	                                        : wide ? RQL_RELATION_JOIN_64
+	                                               : RQL_RELATION_JOIN_32;
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 6, &pipeline, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
 	uint64_t groups = (UINT64_C(1) << plan->bits) + (join->probe.count >> plan->piece_log2) + 1;
@@ -309,11 +364,11 @@ rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, 
 		RQL_TRY(rql_record_partition(c, &p, err));
 	}
 	add_columns(&table, join, &join->build, &plan.build);
+	add_mark(&table, join);
 	add_columns(&table, join, &join->probe, &plan.probe);
 	RQL_TRY(rql_record_words(c, &table, &to, err));
 	RQL_TRY(record_probe(c, join, &plan, err));
-	bool keeps = join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_ANTI;
-	if (plan.bits && keeps && join->probe.valid.buffer)
+	if (plan.bits && keeps_nulls(join) && join->probe.valid.buffer)
 		RQL_TRY(record_nulls(c, join, &plan, err));
 	return RQL_OK;
 }

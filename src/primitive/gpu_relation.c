@@ -13,6 +13,8 @@
 #include "shaders/primitive/join_64.comp.h"
 #include "shaders/primitive/join_nulls_32.comp.h"
 #include "shaders/primitive/join_nulls_64.comp.h"
+#include "shaders/primitive/join_tested_32.comp.h"
+#include "shaders/primitive/join_tested_64.comp.h"
 #include "shaders/primitive/partition_count_32.comp.h"
 #include "shaders/primitive/partition_count_64.comp.h"
 #include "shaders/primitive/partition_scatter_32_16.comp.h"
@@ -29,7 +31,10 @@ static const struct rql_kernel kernels[RQL_RELATION_KERNEL_COUNT] = {RQL_RELATIO
 #undef X
 
 /* join_write.glsl spells them out. */
-_Static_assert(RQL_JOIN_INNER == 0 && RQL_JOIN_LEFT == 1 && RQL_JOIN_SEMI == 2 && RQL_JOIN_ANTI == 3,
+_Static_assert(RQL_JOIN_EQ == 1 && RQL_JOIN_NE == 2 && RQL_JOIN_LE == 4 && RQL_JOIN_GE == 6,
+               "join_write.glsl has the same");
+_Static_assert(RQL_JOIN_INNER == 0 && RQL_JOIN_LEFT == 1 && RQL_JOIN_SEMI == 2 && RQL_JOIN_ANTI == 3 &&
+                   RQL_JOIN_NOT_IN == 4 && RQL_JOIN_MARK == 5,
                "join_write.glsl has the same");
 
 _Static_assert(RQL_RELATION_COLUMNS == RQL_JOIN_COLUMNS, "relation_kernels.h has the same");

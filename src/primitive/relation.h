@@ -71,10 +71,25 @@ enum rql_join_kind {
 	RQL_JOIN_INNER,
 	RQL_JOIN_LEFT, /* also each probe row without a match, once */
 	RQL_JOIN_SEMI, /* probe rows that have a match, once; no build columns */
-	RQL_JOIN_ANTI  /* probe rows that have none */
+	RQL_JOIN_ANTI, /* probe rows that have none */
+	/* The same by SQL's three-valued IN: TRUE of a row with a match; else NULL, if its own key or a build key is NULL and the
+	 * build side is not empty; else FALSE. No build columns, no conditions, no bitmaps. */
+	RQL_JOIN_NOT_IN, /* probe rows of which it is FALSE */
+	RQL_JOIN_MARK,   /* every probe row, once, and what it is: `mark` */
+};
+/* A pair of rows with equal keys is a match only where all of them hold. Values are numbers without a sign; 0 is NULL, of
+ * which nothing holds. REAL: the complement of a double's bits, 64 of them; -0 is 0, and NaN is one, the greatest. */
+#define RQL_JOIN_CONDITIONS 4u
+enum rql_join_test { RQL_JOIN_EQ = 1, RQL_JOIN_NE, RQL_JOIN_LT, RQL_JOIN_LE, RQL_JOIN_GT, RQL_JOIN_GE };
+#define RQL_JOIN_TRUE UINT32_MAX /* in place of the build side's column: the number 2, TRUE as a BOOLEAN's field */
+struct rql_join_condition { /* probe <test> build */
+	enum rql_join_test test;
+	uint32_t probe, build; /* columns of the sides; they need no `out` */
+	bool real;
 };
 /* Columns: a payload goes from `in` to `out`; in left out, 32 bits: the row's number in its side, which gives pairs.
- * Of a probe row without a match the build side's numbers are UINT32_MAX and its payloads 0. */
+ * Of a probe row without a match the build side's numbers are UINT32_MAX and its payloads 0. Without `out` a column is
+ * one of conditions only. */
 struct rql_join_side {
 	uint64_t count;
 	struct rql_span found, keys, valid; /* as in rql_partition */
@@ -90,6 +105,9 @@ struct rql_join {
 	uint64_t null_key;
 	struct rql_join_side build, probe;
 	uint64_t capacity;
+	uint32_t condition_count;
+	struct rql_join_condition conditions[RQL_JOIN_CONDITIONS];
+	struct rql_span mark;     /* MARK: uint32_t a row: 0 NULL, 1 FALSE, 2 TRUE */
 	struct rql_span keys_out; /* the probe rows' keys; may be left out */
 	struct rql_span rows;     /* uint64_t: rows of the output, also those beyond the capacity */
 	struct rql_relation_tuning tuning;

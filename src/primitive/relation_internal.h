@@ -21,6 +21,8 @@
 	X(UNPARTITION_64, unpartition_64, unpartition)                                                                     \
 	X(JOIN_32, join_32, join)                                                                                          \
 	X(JOIN_64, join_64, join)                                                                                          \
+	X(JOIN_TESTED_32, join_tested_32, join)                                                                            \
+	X(JOIN_TESTED_64, join_tested_64, join)                                                                            \
 	X(JOIN_NULLS_32, join_nulls_32, join_nulls)                                                                        \
 	X(JOIN_NULLS_64, join_nulls_64, join_nulls)                                                                        \
 	X(GROUP_BY_32_32, group_by_32_32, group_by)                                                                        \

@@ -9,6 +9,7 @@
 #define RQL_COLUMN_WORDS 3u
 #define RQL_COLUMN_WIDE 1u   /* 64 bits */
 #define RQL_COLUMN_NUMBER 2u /* a row number: of a row that is not there it is UINT32_MAX, other columns have 0 */
+#define RQL_COLUMN_MARK 4u   /* of a join: what IN says of the row */
 
 #define RQL_JOIN_COLUMNS 8u /* of a side: RQL_RELATION_COLUMNS */
 
@@ -54,6 +55,13 @@ struct rql_unpartition_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_unpartition_args, 48);
 
+/* A condition of a join: 16 bits, the first one's are the lowest; 0: there are no more. */
+#define RQL_CONDITION_BITS 16u
+#define RQL_CONDITION_BUILD_SHIFT 4u /* the probe side's column is in the bits before */
+#define RQL_CONDITION_TEST_SHIFT 8u  /* enum rql_join_test */
+#define RQL_CONDITION_REAL 0x800u
+#define RQL_CONDITION_TRUE 15u /* the build side's column: none */
+
 /* join.comp */
 struct rql_join_args {
 	uint64_t build_keys, probe_keys, keys_out;
@@ -61,13 +69,14 @@ struct rql_join_args {
 	uint64_t build_starts, probe_starts; /* uint32_t[parts + 1]; 0: one part, all rows */
 	uint64_t found, capacity;            /* found: rows of the output */
 	uint64_t build_valid, probe_valid;   /* bitmaps; only without starts */
-	uint64_t build_found, probe_found;   /* only without starts */
+	uint64_t build_found, probe_found;   /* without starts; build_found also for IN */
 	uint64_t null_key;
-	uint32_t build_count, probe_count; /* bounds, only without starts */
+	uint32_t build_count, probe_count; /* bounds of these */
 	uint32_t parts_piece;              /* log2 of the parts << 8 | log2 of a piece's rows */
 	uint32_t flags;                    /* kind | build columns << 8 | probe columns << 16 | RQL_ROWS_... << 24 */
+	uint64_t conditions;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_join_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
 
 /* join_nulls.comp: probe rows whose key is NULL, as rows without a match. */
 struct rql_join_nulls_args {

@@ -97,10 +97,37 @@ static const char *outer_key(struct dt_arena *arena, struct dt_random *r, const 
 	return dt_printf(arena, "f.fk%u", key);
 }
 
+/* A comparison of a column of each table; NULL: none of one class were found. */
+static const char *condition_across(struct dt_arena *arena, struct dt_random *r, const struct dt_table *f,
+                                    const struct dt_table *d, const char *alias)
+{
+	static const char *const ops[] = {"<>", "<>", "<", "<=", ">", ">=", "="};
+	for (uint32_t tries = 0; tries < 8; tries++) {
+		const struct dt_item *a = &f->columns[dt_below(r, f->column_count)].item;
+		const struct dt_item *b = &d->columns[dt_below(r, d->column_count)].item;
+		if (a->class == b->class)
+			return dt_printf(arena, "f.%s %s %s.%s", a->text, ops[dt_below(r, 7)], alias, b->text);
+	}
+	return NULL;
+}
+
+/* The column that a dimension is joined by: its key, or one that comes again, where that does not give too many rows. */
+static const char *inner_key(struct dt_random *r, const struct dt_table *f, const struct dt_table *d, bool exists)
+{
+	bool many = exists ? dt_chance(r, 50) : (uint64_t)f->rows * d->rows < 100000 && dt_chance(r, 20);
+	for (uint32_t tries = 0; many && tries < 4; tries++) {
+		const struct dt_column *c = &d->columns[dt_below(r, d->column_count)];
+		if (c->item.class == DT_INT)
+			return c->item.text;
+	}
+	return "id";
+}
+
 void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct dt_table *tables, const uint32_t *dims,
                      const uint32_t *keys, uint32_t count, uint32_t number, struct dt_source *out)
 {
 	struct dt_text join = {0}, filtered = {0}, first = {0}, *texts[] = {&join, &filtered, &first};
+	bool seen = false; /* the dimension before */
 	*out = (struct dt_source){.tables = 1, .outer = true};
 	add_columns(arena, out, &tables[0], "f", false);
 	dt_put(&join, "%s AS f", tables[0].name);
@@ -110,17 +137,29 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 		char alias[16];
 		snprintf(alias, sizeof alias, "d%u", j);
 		out->tables |= 1u << dims[j];
-		add_columns(arena, out, d, alias, false);
-		const char *kind = dt_chance(r, 75) ? "LEFT JOIN" : "JOIN";
-		const char *key = outer_key(arena, r, j ? &tables[dims[j - 1]] : NULL, j, keys[j]);
-		const char *on = dt_printf(arena, "%s %s %s.id", key, dt_chance(r, 90) ? "=" : "IS NOT DISTINCT FROM", alias);
+		bool exists = dt_chance(r, 20); /* of its columns none is seen above */
+		if (!exists)
+			add_columns(arena, out, d, alias, false);
+		const char *kind = exists               ? dt_chance(r, 50) ? "SEMI JOIN" : "ANTI JOIN"
+		                   : dt_chance(r, 75) ? "LEFT JOIN"
+		                                      : "JOIN";
+		const char *key = outer_key(arena, r, seen ? &tables[dims[j - 1]] : NULL, j, keys[j]);
+		const char *on = dt_printf(arena, "%s %s %s.%s", key, dt_chance(r, 90) ? "=" : "IS NOT DISTINCT FROM", alias,
+		                           inner_key(r, &tables[0], d, exists));
+		seen = !exists;
+		for (uint32_t more = dt_chance(r, 40) ? 1 + dt_below(r, 2) : 0; more; more--) {
+			const char *across = condition_across(arena, r, &tables[0], d, alias);
+			on = across ? dt_printf(arena, "%s AND %s", on, across) : on;
+		}
 		if (dt_chance(r, 25))
 			on = dt_printf(arena, "%s AND %s", on, condition_on(arena, r, d, alias));
 		if (dt_chance(r, 15))
 			on = dt_printf(arena, "%s AND %s", on, condition_on(arena, r, &tables[0], "f"));
 		dt_put(&join, " %s %s AS %s ON %s", kind, d->name, alias, on);
 		dt_put(&filtered, " %s (SELECT * FROM %s WHERE id > %u) AS %s ON %s", kind, d->name, dt_below(r, 3), alias, on);
-		if (j == 0)
+		if (j == 0 && exists)
+			dt_put(&first, "%s AS f %s %s AS %s ON %s", tables[0].name, kind, d->name, alias, on);
+		else if (j == 0)
 			dt_put(&first, "%s AS %s RIGHT JOIN %s AS f ON %s", d->name, alias, tables[0].name, on);
 		else
 			dt_put(&first, " %s %s AS %s ON %s", kind, d->name, alias, on);

@@ -26,9 +26,12 @@ void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *stat
 		rql_expr_leaves(block->groups[i], fn, state);
 	for (uint32_t i = 0; i < block->agg_count; i++)
 		rql_expr_leaves(block->aggs[i], fn, state);
-	for (uint32_t i = 0; i < block->side_count; i++)
+	for (uint32_t i = 0; i < block->side_count; i++) {
 		for (uint32_t k = 0; k < block->sides[i].key_count; k++)
 			rql_expr_leaves(block->sides[i].keys[k].outer, fn, state);
+		for (uint32_t k = 0; k < block->sides[i].condition_count; k++)
+			rql_expr_leaves(block->sides[i].conditions[k], fn, state);
+	}
 }
 
 static const char *flipped(const char *name)
@@ -197,7 +200,7 @@ struct joining {
 	uint32_t lefts, outer; /* columns of the left input, of the block */
 	struct columns input;  /* of the block */
 	struct rql_block_side side;
-	struct rql_expr_list open; /* LEFT: conditions without which a row of the side is no match, over both */
+	struct rql_expr_list open; /* conditions without which a row of the side is no match, over both */
 };
 
 /* The side's column that a REF of the join's conditions means; UINT32_MAX: it is the block's. */
@@ -307,12 +310,11 @@ static rql_status take_condition(struct joining *j, const struct rql_expr *e)
 		return RQL_OK;
 	if (j->side.kind != RQL_SIDE_MARK && inputs_of(j, e) == READS_SIDE)
 		return filter_side(j, e);
-	if (j->side.kind != RQL_SIDE_LEFT)
+	if (j->side.kind == RQL_SIDE_MARK)
 		return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED,
-		                     "EXISTS or IN by a condition that is not an equality of two columns");
+		                     "IN as a value by a condition that is not an equality of two columns");
 	struct rql_expr *both = rql_expr_rewrite(j->f->arena, e, to_both, j);
-	j->side.open = true;
-	return both && rql_expr_list_add(j->f->arena, &j->open, both) ? RQL_OK : out_of_memory(j->f);
+	return both && rql_conjuncts_add(j->f->arena, &j->open, both) ? RQL_OK : out_of_memory(j->f);
 }
 
 static rql_status set_kind(struct joining *j)
@@ -441,6 +443,8 @@ static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, 
 		                     j.side.key_count ? "several columns of which one may be NULL"
 		                                      : "no pair of equal columns");
 	RQL_TRY(side_outputs(&j, out));
+	j.side.condition_count = j.open.count;
+	j.side.conditions = j.open.items;
 	f->sides[f->side_count++] = j.side;
 	return RQL_OK;
 }

@@ -23,7 +23,11 @@ struct rql_block_side {
 	enum rql_side_kind kind;
 	bool not_in;        /* ANTI: NOT IN: what a MARK leaves open is no row either */
 	bool single;        /* LEFT: a scalar subquery, whose second row with a key is an error */
-	bool open;          /* LEFT: conditions beyond the keys are in the expressions over it, true of one row of a key at most */
+	/* Conditions beyond the keys: a row of it is a match only where all are true. Over the block's columns, those of earlier
+	 * sides, and its own as columns of table RQL_BLOCK_SIDE(i). LEFT: they are also in the expressions over it, as CASE WHEN
+	 * they are true THEN its column ELSE NULL, so that who has one row of a key need not test them. */
+	uint32_t condition_count;
+	struct rql_expr *const *conditions;
 	uint32_t key_count; /* 1 or 2; conjuncts, but 1 for MARK and not_in */
 	struct rql_side_key {
 		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */
@@ -84,7 +88,7 @@ bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, stru
 
 /* "column = column" of one type: the equalities that make columns interchangeable. */
 bool rql_expr_is_equijoin(const struct rql_expr *expr);
-/* rql_expr_leaves for all expressions of the block, and the outer keys of its sides. */
+/* rql_expr_leaves for all expressions of the block, and the outer keys and conditions of its sides. */
 void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *state);
 
 #endif

@@ -430,6 +430,8 @@ static rql_status plant_sides(struct shaping *s)
 	for (uint32_t i = 0; i < s->block->side_count; i++) {
 		const struct rql_block_side *side = &s->block->sides[i];
 		uint32_t who = keys_owner(s, side);
+		if (side->condition_count && side->kind != RQL_SIDE_LEFT)
+			return refuse_side(s, "by further conditions, which are tested for every pair of rows");
 		if (who == RQL_STAR_FACT) {
 			RQL_TRY(plant_side(s, i));
 			continue;

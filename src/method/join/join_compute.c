@@ -47,6 +47,23 @@ static struct rql_span field_of(const struct rql_columns_port *in, uint32_t colu
 	return (struct rql_span){in->values, in->room * rql_form_offset(in->form, column)};
 }
 
+static struct rql_span output_of(const struct rql_prepared *p, const struct context *x, uint32_t column)
+{
+	return (struct rql_span){x->values, x->capacity * rql_form_offset(p->form, column)};
+}
+
+/* A column that goes with a side's keys, each once; without an output it is a condition's. Where: its number. */
+static uint32_t lay_column(struct rql_join_side *side, uint32_t bits, struct rql_span in, struct rql_span out)
+{
+	uint32_t at = out.buffer ? side->column_count : 0;
+	while (at < side->column_count &&
+	       (side->columns[at].in.buffer != in.buffer || side->columns[at].in.offset != in.offset))
+		at++;
+	if (at == side->column_count)
+		side->columns[side->column_count++] = (struct rql_relation_column){.bits = bits, .in = in, .out = out};
+	return at;
+}
+
 static void lay_side(const struct rql_prepared *p, const struct context *x, bool build, const struct rql_columns_port *in,
                      struct rql_join_side *out)
 {
@@ -55,13 +72,38 @@ static void lay_side(const struct rql_prepared *p, const struct context *x, bool
 	                              .keys = field_of(in, build ? p->pair.build_key : p->pair.probe_key)};
 	for (uint32_t c = 0; c < p->pair.column_count; c++) {
 		const struct rql_pair_column *column = &p->columns[c];
-		if (column->of_build != build)
-			continue;
-		out->columns[out->column_count++] = (struct rql_relation_column){
-			.bits = rql_form_bits(&p->form->columns[c]),
-			.in = field_of(in, column->column),
-			.out = {x->values, x->capacity * rql_form_offset(p->form, c)}};
+		if (column->of_build == build && column->column != RQL_PAIR_MARK)
+			lay_column(out, rql_form_bits(&p->form->columns[c]), field_of(in, column->column), output_of(p, x, c));
 	}
+}
+
+static void lay_conditions(const struct rql_prepared *p, const struct rql_columns_port *probe,
+                           const struct rql_columns_port *build, struct rql_join *join)
+{
+	static const enum rql_join_test tests[] = {[RQL_PAIR_EQ] = RQL_JOIN_EQ, [RQL_PAIR_NE] = RQL_JOIN_NE,
+	                                           [RQL_PAIR_LT] = RQL_JOIN_LT, [RQL_PAIR_LE] = RQL_JOIN_LE,
+	                                           [RQL_PAIR_GT] = RQL_JOIN_GT, [RQL_PAIR_GE] = RQL_JOIN_GE};
+	const struct rql_span nowhere = {.buffer = NULL};
+	for (uint32_t i = 0; i < p->pair.condition_count; i++) {
+		const struct rql_pair_condition *from = &p->pair.conditions[i];
+		const struct rql_store_column *column = &probe->form->columns[from->probe];
+		join->conditions[join->condition_count++] = (struct rql_join_condition){
+			.test = tests[from->test],
+			.real = column->kind == RQL_STORE_REAL,
+			.probe = lay_column(&join->probe, rql_form_bits(column), field_of(probe, from->probe), nowhere),
+			.build = from->build == RQL_PAIR_TRUE ? RQL_JOIN_TRUE
+			                                      : lay_column(&join->build, rql_form_bits(&build->form->columns[from->build]),
+			                                                   field_of(build, from->build), nowhere)};
+	}
+}
+
+static enum rql_join_kind kind_of(const struct rql_pair *pair)
+{
+	static const enum rql_join_kind kinds[] = {[RQL_LOOKUP_INNER] = RQL_JOIN_INNER,
+	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
+	                                           [RQL_LOOKUP_SEMI] = RQL_JOIN_SEMI,
+	                                           [RQL_LOOKUP_ANTI] = RQL_JOIN_ANTI};
+	return pair->mark ? RQL_JOIN_MARK : pair->not_in ? RQL_JOIN_NOT_IN : kinds[pair->kind];
 }
 
 static void input_of(const struct rql_stage *stage, struct rql_stage_context *const *inputs, uint32_t i,
@@ -73,21 +115,21 @@ static void input_of(const struct rql_stage *stage, struct rql_stage_context *co
 static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                 const struct context *x)
 {
-	static const enum rql_join_kind kinds[] = {[RQL_LOOKUP_INNER] = RQL_JOIN_INNER,
-	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
-	                                           [RQL_LOOKUP_SEMI] = RQL_JOIN_SEMI,
-	                                           [RQL_LOOKUP_ANTI] = RQL_JOIN_ANTI};
 	const struct rql_prepared *p = prepared_of(stage);
 	struct rql_columns_port probe, build;
 	input_of(stage, inputs, 0, &probe);
 	input_of(stage, inputs, 1, &build);
-	struct rql_join join = {.kind = kinds[p->pair.kind],
+	struct rql_join join = {.kind = kind_of(&p->pair),
 	                        .key_bits = p->key_bits,
 	                        .has_null_key = true, /* the field of NULL */
 	                        .capacity = x->capacity,
 	                        .rows = {x->count, 0}};
 	lay_side(p, x, false, &probe, &join.probe);
 	lay_side(p, x, true, &build, &join.build);
+	lay_conditions(p, &probe, &build, &join);
+	for (uint32_t c = 0; c < p->pair.column_count; c++)
+		if (p->columns[c].column == RQL_PAIR_MARK)
+			join.mark = output_of(p, x, c);
 	return join;
 }
 
@@ -228,7 +270,33 @@ static bool same_fields(const struct rql_store_column *a, const struct rql_store
 	if (a->kind != b->kind || rql_form_bits(a) != rql_form_bits(b))
 		return false;
 	return a->kind == RQL_STORE_INTEGER ? a->least == b->least
+	       : a->kind == RQL_STORE_REAL  ? true
 	       : a->kind == RQL_STORE_CODED && a->dimension->values.data == b->dimension->values.data;
+}
+
+/* Columns of a side that go with its keys: those that are handed on, and those of conditions at most. */
+static uint32_t carried(const struct rql_pair *pair, bool of_build)
+{
+	uint32_t count = 0;
+	for (uint32_t c = 0; c < pair->column_count; c++)
+		count += pair->columns[c].of_build == of_build && pair->columns[c].column != RQL_PAIR_MARK;
+	for (uint32_t i = 0; i < pair->condition_count; i++)
+		count += !of_build || pair->conditions[i].build != RQL_PAIR_TRUE;
+	return count;
+}
+
+static const char *condition_refusal(const struct rql_pair *pair)
+{
+	if (pair->condition_count > RQL_PAIR_CONDITIONS || (pair->condition_count && (pair->mark || pair->not_in)))
+		return "an IN with conditions, or a join with more than 4";
+	for (uint32_t i = 0; i < pair->condition_count; i++) {
+		const struct rql_store_column *a = &pair->probe.form->columns[pair->conditions[i].probe];
+		const uint32_t build = pair->conditions[i].build;
+		if (build == RQL_PAIR_TRUE ? a->kind != RQL_STORE_INTEGER || a->least
+		                           : !same_fields(a, &pair->build.form->columns[build]))
+			return "the columns that a join's condition compares are not of one form";
+	}
+	return NULL;
 }
 
 static const char *refusal(const struct rql_request *request)
@@ -236,9 +304,9 @@ static const char *refusal(const struct rql_request *request)
 	const struct rql_pair *pair = request->pair;
 	uint32_t of_build = 0;
 	for (uint32_t c = 0; c < pair->column_count; c++)
-		of_build += pair->columns[c].of_build;
-	if (of_build > RQL_RELATION_COLUMNS || pair->column_count - of_build > RQL_RELATION_COLUMNS)
-		return "a join hands on more than 8 columns of a side";
+		of_build += pair->columns[c].of_build && pair->columns[c].column != RQL_PAIR_MARK;
+	if (carried(pair, true) > RQL_RELATION_COLUMNS || carried(pair, false) > RQL_RELATION_COLUMNS)
+		return "a join hands on more than 8 columns of a side, those of conditions included";
 	if (!request->gives || request->gives->column_count != pair->column_count)
 		return "no form says what a join gives";
 	if (!key_bits(&pair->probe, pair->probe_key) || !key_bits(&pair->build, pair->build_key) ||
@@ -246,9 +314,9 @@ static const char *refusal(const struct rql_request *request)
 		return "the keys of a join are not of one form";
 	if (pair->probe.form->rows > SIDE_ROWS || pair->build.form->rows > SIDE_ROWS)
 		return "a side of a join may have 2^32 rows or more";
-	if (of_build && (pair->kind == RQL_LOOKUP_SEMI || pair->kind == RQL_LOOKUP_ANTI))
+	if (of_build && (pair->kind == RQL_LOOKUP_SEMI || pair->kind == RQL_LOOKUP_ANTI || pair->mark))
 		return "a semi or anti join hands on columns of its build side";
-	return NULL;
+	return condition_refusal(pair);
 }
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)

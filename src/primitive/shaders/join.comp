@@ -2,7 +2,8 @@
 // Join of two sides whose rows lie together by partitions. A workgroup takes a piece of a partition's probe rows: it puts
 // the partition's build rows into a table in shared memory, ordered by buckets (as many tables, one after the other, as
 // they need), and looks up ROWS probe rows a thread at a time. Matches are counted, places for all of them taken at once, and then
-// written. Floor: reads both sides once, writes the output once. KEY_BITS: 32 or 64.
+// written. Floor: reads both sides once, writes the output once. KEY_BITS: 32 or 64. TESTED: pairs of rows have conditions,
+// or the join is that of an IN; its own kernel, so that the others' loops are what they are.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
@@ -16,6 +17,7 @@ layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of 
 #define ROWS 4u
 #define NONE 0xffffffffu
 #define MISS 0xffffu
+#define MARKED 0xfff0u // and a mark: a row with that, without a match
 shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
 shared KEY keys[SLOTS];
 shared uint words[WORDS];
@@ -90,14 +92,58 @@ void build_table(uint first, uint end)
 	barrier();
 }
 
+#if TESTED
+uint build_nulls; // rows of the build side whose key is NULL, as far as they were seen
+
+// A real number's field as one that is ordered as the host orders them.
+uint64_t ordered_real(uint64_t field)
+{
+	uint64_t bits = ~field;
+	uint64_t size = bits & 0x7ffffffffffffffful;
+	if (size > 0x7ff0000000000000ul)
+		return 0xfffffffffffffffful;
+	return size == bits || size == 0ul ? size | 0x8000000000000000ul : field;
+}
+
+bool passes(uint slot, uint row)
+{
+	uint build_columns = args.flags >> 8u & 255u;
+	for (uint64_t rest = args.conditions; rest != 0ul; rest >>= RQL_CONDITION_BITS) {
+		uint one = uint(rest) & 0xffffu;
+		uint p = build_columns + (one & 15u);
+		uint b = one >> RQL_CONDITION_BUILD_SHIFT & 15u;
+		uint test = one >> RQL_CONDITION_TEST_SHIFT & 7u;
+		uint64_t x = read_value(column_word(p, 0u), uint(column_word(p, 2u)), row);
+		uint64_t y = 2ul;
+		if (b != RQL_CONDITION_TRUE)
+			y = read_value(column_word(b, 0u), uint(column_word(b, 2u)), words[slot]);
+		if (x == 0ul || y == 0ul)
+			return false;
+		if ((one & RQL_CONDITION_REAL) != 0u) {
+			x = ordered_real(x);
+			y = ordered_real(y);
+		}
+		bool holds = test <= TEST_NE ? (x == y) == (test == TEST_EQ)
+		             : test <= TEST_LE ? x < y || (test == TEST_LE && x == y)
+		                               : x > y || (test == TEST_GE && x == y);
+		if (!holds)
+			return false;
+	}
+	return true;
+}
+#define MATCHES(slot, key, row) (keys[slot] == key && passes(slot, row))
+#else
+#define MATCHES(slot, key, row) (keys[slot] == key)
+#endif
+
 // Number of matches << 16 | the first one's slot.
-uint look_up(KEY key, bool one)
+uint look_up(KEY key, uint row, bool one)
 {
 	uint b = bucket_of(key);
 	uint end = ends[b + 1u];
 	uint hit = 0u;
 	for (uint slot = ends[b]; slot < end; slot++)
-		if (keys[slot] == key) {
+		if (MATCHES(slot, key, row)) {
 			hit = (hit == 0u ? slot : hit) + 0x10000u;
 			if (one)
 				break;
@@ -106,12 +152,12 @@ uint look_up(KEY key, bool one)
 }
 
 // The k-th match of a key, from the first one's slot on.
-uint match_at(KEY key, uint slot, uint k)
+uint match_at(KEY key, uint row, uint slot, uint k)
 {
 	for (; k != 0u; k--)
 		do {
 			slot++;
-		} while (keys[slot] != key);
+		} while (!MATCHES(slot, key, row));
 	return slot;
 }
 
@@ -119,6 +165,10 @@ uint64_t build_value(uint column, uint64_t from, uint flags, uint slot)
 {
 	if (slot == MISS)
 		return missing_value(flags);
+#if TESTED
+	if ((flags & RQL_COLUMN_MARK) != 0u)
+		return uint64_t(slot - MARKED);
+#endif
 	return column < STAGED ? uint64_t(words[column * SLOTS + slot]) : read_value(from, flags, words[slot]);
 }
 
@@ -217,7 +267,7 @@ void write_many(KEY key, uint hit, uint row, uint64_t place)
 		uint k = o - subgroupShuffle(before, lane);
 		uint row_there = subgroupShuffle(row, lane);
 		if (base + gl_SubgroupInvocationID < total)
-			write_row(key_there, slot == MISS ? slot : match_at(key_there, slot, k), row_there, place + o);
+			write_row(key_there, slot >= MARKED ? slot : match_at(key_there, row_there, slot, k), row_there, place + o);
 	}
 }
 
@@ -255,6 +305,10 @@ void write_rows(in KEY key[ROWS], in uint hit[ROWS], uint first)
 	}
 }
 
+#if TESTED
+uint build_rows; // of all parts, NULL keys included
+#endif
+
 // Each thread's rows against each of the build side's tables.
 void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool built)
 {
@@ -280,11 +334,16 @@ void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool b
 		if (!built) {
 			barrier();
 			uint begin = build.first + table * SLOTS;
-			build_table(begin, min(build.end, begin + SLOTS));
+			uint end_of_table = min(build.end, begin + SLOTS);
+			build_table(begin, end_of_table);
 			built = tables == 1u;
+#if TESTED
+			if (args.build_starts == 0ul)
+				build_nulls = (table == 0u ? 0u : build_nulls) + end_of_table - begin - ends[BUCKETS];
+#endif
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			hit[r] = (keyed >> r & 1u) != 0u ? look_up(key[r], kind >= JOIN_SEMI) : 0u;
+			hit[r] = (keyed >> r & 1u) != 0u ? look_up(key[r], first + r * THREADS + t, kind >= JOIN_SEMI) : 0u;
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			met |= hit[r] >= 0x10000u ? 1u << r : 0u;
 		if (kind != JOIN_INNER) {
@@ -294,6 +353,13 @@ void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool b
 				bool matched = (met >> r & 1u) != 0u;
 				if (kind == JOIN_LEFT && last && exists && !matched)
 					hit[r] = 0x10000u | MISS;
+#if TESTED
+				if (kind >= JOIN_NOT_IN) {
+					uint mark = matched ? 2u : build_rows == 0u || ((keyed >> r & 1u) != 0u && build_nulls == 0u) ? 1u : 0u;
+					hit[r] = last && exists && (kind == JOIN_MARK || mark == 1u) ? 0x10000u | MARKED | mark : 0u;
+					continue;
+				}
+#endif
 				if (kind >= JOIN_SEMI)
 					hit[r] = last && exists && matched == (kind == JOIN_SEMI) ? 0x10000u | MISS : 0u;
 			}
@@ -348,6 +414,10 @@ void main()
 	if (build.first == build.end && (kind == JOIN_INNER || kind == JOIN_SEMI))
 		return;
 	read_columns((args.flags >> 8u & 255u) + (args.flags >> 16u & 255u));
+#if TESTED
+	build_rows = rql_rows(args.build_found, args.build_count);
+	build_nulls = args.build_starts != 0ul ? build_rows - RQL_U32(args.build_starts, 1u << (args.parts_piece >> 8u)) : 0u;
+#endif
 	uint tables = max((build.end - build.first + SLOTS - 1u) / SLOTS, 1u);
 	bool built = false;
 	for (uint first = probe.first; first < probe.end; first += ROWS * THREADS)

@@ -3,6 +3,13 @@
 #define JOIN_LEFT 1u
 #define JOIN_SEMI 2u
 #define JOIN_ANTI 3u
+#define JOIN_NOT_IN 4u
+#define JOIN_MARK 5u
+// enum rql_join_test
+#define TEST_EQ 1u
+#define TEST_NE 2u
+#define TEST_LE 4u
+#define TEST_GE 6u
 
 // The table of columns; every thread reads it again and again.
 shared uint64_t join_columns[2u * RQL_JOIN_COLUMNS * RQL_COLUMN_WORDS];

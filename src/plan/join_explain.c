@@ -1,0 +1,73 @@
+/* What EXPLAIN says of a graph of joins, and what the host would need for the same. */
+#include "bind/block/price_host.h"
+#include "plan/join.h"
+#include "util/threads.h"
+
+/* "  join with orders by o_custkey ..." */
+static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
+{
+	static const char *const kinds[] = {[RQL_LOOKUP_INNER] = "join with",
+	                                    [RQL_LOOKUP_LEFT] = "left join with",
+	                                    [RQL_LOOKUP_SEMI] = "semi join with",
+	                                    [RQL_LOOKUP_ANTI] = "anti join with"};
+	const struct rql_join_relation *first = &g->relations[g->largest];
+	if (first->groups) {
+		put_joins(text, first->groups);
+		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s, which stay on the device\n",
+		                  first->groups->block->group_count, first->groups->block->group_count == 1 ? "" : "s",
+		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s");
+	}
+	if (g->order)
+		rql_strbuf_put(text, g->order);
+	for (uint32_t s = 0; s < g->step_count; s++) {
+		const struct rql_join_step *step = &g->steps[s];
+		const struct rql_join_relation *r = &g->relations[step->relation];
+		const struct rql_structure *of = r->groups ? rql_join_base(r->groups) : r->structure;
+		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s",
+		                  step->mark ? "mark join with" : kinds[step->kind], r->groups ? "groups of " : "",
+		                  r->groups ? of->name : r->table, (unsigned long long)of->snapshot->rows, of->name, step->key_count,
+		                  step->key_count == 1 ? "" : "s");
+		if (step->condition_count)
+			rql_strbuf_printf(text, " and %u condition%s", step->condition_count, step->condition_count == 1 ? "" : "s");
+		rql_strbuf_put(text, ", on the device, keys need not be unique\n");
+	}
+}
+
+const char *rql_join_explain(const struct rql_join_graph *g)
+{
+	struct rql_strbuf text = {0};
+	put_joins(&text, g);
+	const char *copy = rql_arena_strdup(g->p->arena, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return copy;
+}
+
+double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cost *cost)
+{
+	uint64_t rows[RQL_BLOCK_MAX_TABLES];
+	double inner = 0, selected = 0, below = 0;
+	for (uint32_t r = 0; r < g->relation_count; r++) {
+		const struct rql_join_relation *relation = &g->relations[r];
+		uint64_t all = relation->groups ? (uint64_t)relation->cost.rows_out : rql_join_rows(relation);
+		below += relation->groups ? rql_join_host_values(relation->groups, &relation->cost) : 0;
+		if (g->relations[r].side)
+			inner += (double)all;
+		else
+			rows[r] = all;
+		selected += r == g->largest ? 0 : (double)all;
+	}
+	const struct rql_structure *s = g->relations[g->largest].structure;
+	const uint64_t rows_largest = rows[g->largest];
+	const struct rql_host_work work = {.block = g->block,
+	                                   .fact = g->largest,
+	                                   .rows = rows,
+	                                   .inner_rows = inner,
+	                                   .selected = selected,
+	                                   .passed = cost->cells,
+	                                   .groups = g->rows ? 0 : cost->groups > 0 ? cost->groups : cost->rows_out,
+	                                   .snapshot = s->snapshot,
+	                                   .column_ids = s->column_ids};
+	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
+	const double given = g->rows ? rql_join_rows_host_values(g->rows, cost) : 0;
+	return below + (rql_host_work_values(&work) + given) * rql_host_idle_factor(threads, rows_largest);
+}
