@@ -119,7 +119,6 @@ static void errors(void **state)
 	fails(s.con, CREATE("d", "t", "a") " WITH (rollup = on)", RAYQL_ERROR_STATEMENT, "has no option \"rollup\"");
 	fails(s.con, CREATE("d", "t", "a") " WITH (refresh = later)", RAYQL_ERROR_STATEMENT, "it is auto or manual");
 	fails(s.con, CREATE("d", "t", "a") " WITH (unit = rt)", RAYQL_ERROR_STATEMENT, "it is auto, cpu or compute");
-	fails(s.con, "CREATE INDEX d ON t USING rx (a)", RAYQL_ERROR_STATEMENT, "USING rx is not available");
 	fails(s.con, "REFRESH INDEX h", RAYQL_ERROR_STATEMENT, "the index h is DuckDB's own");
 	fails(s.con, "REFRESH MATERIALIZED VIEW c", RAYQL_ERROR_STATEMENT, "Materialized View with name c does not exist!");
 	fails(s.con, "DROP MATERIALIZED VIEW c", RAYQL_ERROR_STATEMENT, "Materialized View with name c does not exist!");

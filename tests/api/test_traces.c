@@ -180,8 +180,8 @@ static void little_memory(void **state)
 	}
 }
 
-/* DuckDB lists functions and tables of all databases or of none: one that is out of order ends acceleration, with the
- * reason, until it is detached, and neither queries nor transactions. */
+/* DuckDB lists functions and tables of all databases or of none: while one is out of order, RayQL learns nothing new, so
+ * its own statements are refused with the reason. Queries and transactions go on, accelerated or not. */
 static void an_invalidated_database(void **state)
 {
 	char path[256], sql[320];
@@ -195,10 +195,10 @@ static void an_invalidated_database(void **state)
 	fails(s.con, "CHECKPOINT y", RAYQL_ERROR_HOST, "invalidated");
 	run(s.con, "SET debug_checkpoint_abort = 'none'");
 	for (int twice = 0; twice < 2; twice++) {
-		expect(s.con, "SELECT count(*) FROM t WHERE v < 70", "host", "70\n");
+		expect(s.con, "SELECT count(*) FROM t WHERE v < 70", NULL, "70\n");
 		run(s.con, "BEGIN");
-		expect(s.con, "SELECT count(*) FROM t WHERE v < 70", "host", "70\n");
-		expect(s.con, "SELECT count(*) FROM t WHERE v < 71", "host", "71\n");
+		expect(s.con, "SELECT count(*) FROM t WHERE v < 70", NULL, "70\n");
+		expect(s.con, "SELECT count(*) FROM t WHERE v < 71", NULL, "71\n");
 		run(s.con, "COMMIT");
 	}
 	fails(s.con, "SELECT count(*) FROM y.u", RAYQL_ERROR_HOST, "invalidated");
