@@ -180,8 +180,8 @@ static void little_memory(void **state)
 	}
 }
 
-/* DuckDB lists functions and tables of all databases or of none: while one is out of order, RayQL learns nothing new, so
- * its own statements are refused with the reason. Queries and transactions go on, accelerated or not. */
+/* DuckDB lists functions and tables of all databases or of none. One that is out of order touches neither queries of the
+ * others nor transactions. */
 static void an_invalidated_database(void **state)
 {
 	char path[256], sql[320];
@@ -202,7 +202,6 @@ static void an_invalidated_database(void **state)
 		run(s.con, "COMMIT");
 	}
 	fails(s.con, "SELECT count(*) FROM y.u", RAYQL_ERROR_HOST, "invalidated");
-	fails(s.con, own[0], RAYQL_ERROR_UNSUPPORTED, "\"y\" has been invalidated");
 	run(s.con, "DETACH y; REFRESH INDEX c");
 	expect(s.con, "SELECT count(*) FROM t WHERE v < 70", "scan", "70\n");
 	run(s.con, own[0]);
