@@ -112,7 +112,7 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 	double pass = 1, may = 1, doubt = 0;
 	for (uint32_t t = 0; t < p->count; t++) {
 		const struct rql_store_column *column = &p->snapshot->columns[p->of[t].column];
-		struct expected e;
+		struct expected e = {0};
 		if (rql_sieve_run_there(s, &p->of[t], cpu)) {
 			RQL_TRY(expect_run(p, segment, t, cpu, arena, &e, err));
 		} else if (gpu && rql_sieve_placed_there(s, &p->of[t], gpu)) {
