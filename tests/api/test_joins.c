@@ -355,8 +355,9 @@ static void reduced_sides(void **state)
 	run(s.con, "CREATE TABLE items AS SELECT CASE WHEN i % 17 > 0 THEN i * 7 % 450 END AS k, (i % 12)::SMALLINT AS v, "
 	           "(i * 3 % 13)::SMALLINT AS w, (i % 97)::DECIMAL(9,2) AS p, (i % 40)::VARCHAR AS t FROM range(6000) AS q(i)");
 	run(s.con, "CREATE INDEX items_columns ON items USING columns (*)");
+	/* DuckDB 2 binds an EXISTS with a comparison so that it is no such side: the first one is joined above the scans. */
 	for (size_t i = 0; i < sizeof reduced / sizeof *reduced; i++)
-		explained(s.con, reduced[i], asked);
+		explained(s.con, reduced[i], i == 0 && host_is_2() ? "semi join" : asked);
 	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
 		char sql[512];
 		snprintf(sql, sizeof sql, "EXPLAIN %s", whole[i]);
