@@ -133,6 +133,21 @@ static uint32_t number_take(struct rql_vk_gpu *gpu)
 	return number;
 }
 
+/* Freed images keep their numbers until the device is done with them, so these are waited for before there is none. */
+static uint32_t number_wait(struct rql_vk_gpu *gpu)
+{
+	uint32_t number = number_take(gpu);
+	if (number != UINT32_MAX)
+		return number;
+	pthread_mutex_lock(&gpu->submit_lock);
+	const uint64_t ticket = gpu->submitted;
+	pthread_mutex_unlock(&gpu->submit_lock);
+	if (!ticket || rql_vk_wait(gpu->device, ticket, NULL, NULL) != RQL_OK)
+		return UINT32_MAX;
+	rql_vk_reap(gpu);
+	return number_take(gpu);
+}
+
 static void number_give(struct rql_vk_gpu *gpu, uint32_t number)
 {
 	pthread_mutex_lock(&gpu->image_lock);
@@ -299,7 +314,7 @@ rql_status rql_vk_image_new(struct rql_device *device, const struct rql_image_sp
 	struct rql_vk_image *image = calloc(1, sizeof(*image));
 	if (!image)
 		return rql_error_memory(err, sizeof(*image), what);
-	image->base = (struct rql_image){.device = device, .spec = *spec, .number = number_take(gpu)};
+	image->base = (struct rql_image){.device = device, .spec = *spec, .number = number_wait(gpu)};
 	image->life = (struct rql_vk_life){.holders = 1, .bury = destroy, .object = image};
 	rql_status status = RQL_OK;
 	if (image->base.number == UINT32_MAX)
