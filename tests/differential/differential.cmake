@@ -36,7 +36,7 @@ if(wanted)
 	if(NOT RAYQL_SANITIZE)
 		add_executable(test_differential_toy ${rql_differential})
 		target_link_libraries(test_differential_toy PRIVATE rayql_toy Threads::Threads m)
-		rql_add_test(differential.toy COMMAND test_differential_toy --queries 1500 --seed 7 --jobs 2 --columns 100
+		rql_add_test(differential.toy COMMAND test_differential_toy --queries 1500 --seed 17 --jobs 2 --columns 100
 			LABELS differential TIMEOUT 300 PROCESSORS 2)
 		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 200 --seed 8 --jobs 2 --columns 100
 			--needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"

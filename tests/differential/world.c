@@ -41,7 +41,8 @@ static bool connect_both(struct dt_session *s)
 	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
 	          execute(s->ours, "SET rayql_force = on", &error) && (!s->setup || execute(s->ours, s->setup, &error)) &&
 	          execute(s->host, "SET rayql_enable_cube = off", &error) &&
-	          execute(s->host, "SET rayql_enable_scan = off", &error);
+	          execute(s->host, "SET rayql_enable_scan = off", &error) &&
+	          execute(s->host, "SET rayql_enable_group = off", &error);
 	if (!ok)
 		fprintf(stderr, "differential: cannot connect: %s\n", err ? rayql_error_message(err) : error ? error : "?");
 	rayql_error_free(err);
@@ -195,10 +196,12 @@ static void host_answer(struct dt_session *s, const char *sql, struct dt_answer 
 	execute(s->ours, "SET rayql_enable_cube = off", NULL);
 	execute(s->ours, "SET rayql_enable_rtcudb = off", NULL);
 	execute(s->ours, "SET rayql_enable_scan = off", NULL);
+	execute(s->ours, "SET rayql_enable_group = off", NULL);
 	dt_answer_of(s->ours, sql, false, out);
 	execute(s->ours, "SET rayql_enable_cube = on", NULL);
 	execute(s->ours, "SET rayql_enable_rtcudb = on", NULL);
 	execute(s->ours, "SET rayql_enable_scan = on", NULL);
+	execute(s->ours, "SET rayql_enable_group = on", NULL);
 }
 
 char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool host_first, char *method, char *reason,
