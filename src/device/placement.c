@@ -171,19 +171,29 @@ static void unlock(struct rql_placed *doomed)
 
 /* ---- one placement ---- */
 /* Makes p, which is in the table with its maker's reference; the lock is held before and after. */
+static rql_status make_timed(struct rql_placed *p, const struct rql_place *at, struct rql_device *device,
+                             rql_placement_make *make, void *state, struct rql_error *err)
+{
+	const uint64_t start = rql_now_ns();
+	rql_status status = make(at, device, state, &p->placement, err);
+	if (status == RQL_OK && !(p->placement->build_ms > 0))
+		p->placement->build_ms = (double)(rql_now_ns() - start) / 1e6;
+	return status;
+}
+
 static rql_status make_it(struct rql_placed *p, struct rql_device *device, rql_placement_make *make, void *state,
                           struct rql_error *err)
 {
 	const struct rql_place at = p->place; /* as it is now, whoever drops it meanwhile */
 	struct rql_placed *doomed = NULL;
 	pthread_mutex_unlock(&lock);
-	rql_status status = make(&at, device, state, &p->placement, err);
+	rql_status status = make_timed(p, &at, device, make, state, err);
 	pthread_mutex_lock(&lock);
 	if (status != RQL_ERROR_LIMIT || !at.kept || !disown_others(p, &doomed))
 		return status;
 	unlock(doomed);
 	rql_error_clear(err);
-	status = make(&at, device, state, &p->placement, err);
+	status = make_timed(p, &at, device, make, state, err);
 	pthread_mutex_lock(&lock);
 	return status;
 }

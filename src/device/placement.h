@@ -23,12 +23,12 @@ struct rql_place {
 struct rql_placement {
 	struct rql_device *device;
 	uint64_t bytes; /* of the device's memory */
-	double build_ms;
+	double build_ms; /* 0: the time that making it took, which placement.c sets */
 	void (*destroy)(struct rql_placement *placement);
 	struct rql_placed *placed; /* placement.c's */
 };
 
-/* Makes what belongs at the place; `out`'s fields but `placed` are set. Called by one thread at a time for a place,
+/* Makes what belongs at the place; `out`'s fields but `placed` are set, build_ms where it is another time. Called by one thread at a time for a place,
  * while others wait for it; it may itself get placements of other places. */
 typedef rql_status rql_placement_make(const struct rql_place *at, struct rql_device *device, void *state,
                                       struct rql_placement **out, struct rql_error *err);

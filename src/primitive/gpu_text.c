@@ -160,7 +160,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
                        struct rql_error *err)
 {
 	const struct rql_dimension *d = state;
-	uint64_t start = rql_now_ns();
 	struct rql_texts *t = calloc(1, sizeof *t);
 	(void)at;
 	if (!rql_texts_bytes(d, device)) {
@@ -181,7 +180,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	t->placement.bytes = t->buffer->bytes;
-	t->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &t->placement;
 	return RQL_OK;
 }

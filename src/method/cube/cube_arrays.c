@@ -202,7 +202,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	const struct rql_cube *cube = at->owner;
 	(void)state;
-	uint64_t start = rql_now_ns();
 	uint32_t count = 0;
 	each_array(cube, count_array, &count);
 	struct rql_cube_arrays *a = calloc(1, sizeof(*a));
@@ -226,7 +225,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		destroy(&a->placement);
 		return status;
 	}
-	a->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &a->placement;
 	return RQL_OK;
 }

@@ -239,7 +239,7 @@ rql_status rql_paper_build(const struct rql_place *at, struct rql_device *device
                            struct rql_placement **out, struct rql_error *err)
 {
 	const struct rql_cube *cube = at->owner;
-	uint64_t started = rql_now_ns(), most = device->limits.part_primitives;
+	const uint64_t most = device->limits.part_primitives;
 	struct rql_arena *arena = rql_arena_new();
 	struct rql_paper_structure *s = arena ? RQL_NEW(arena, struct rql_paper_structure) : NULL;
 	if (!s) {
@@ -253,7 +253,6 @@ rql_status rql_paper_build(const struct rql_place *at, struct rql_device *device
 	s->part_rows = most && most < s->rows ? most : s->rows;
 	s->part_count = (uint32_t)((s->rows + s->part_rows - 1) / s->part_rows);
 	rql_status status = make_structure(s, cube, err);
-	s->placement.build_ms = (double)(rql_now_ns() - started) / 1e6;
 	if (status == RQL_OK)
 		*out = &s->placement;
 	else

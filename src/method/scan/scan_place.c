@@ -224,7 +224,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	const struct wanted *w = state;
 	const struct rql_store_segment *segment = w->segment;
-	uint64_t start = rql_now_ns();
 	struct rql_scan_placed *p = calloc(1, sizeof(*p));
 	struct rql_scan_placed_block *blocks = calloc(segment->blocks, sizeof(*blocks));
 	if (!p || !blocks) {
@@ -242,7 +241,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	p->placement.bytes = p->buffer ? p->buffer->bytes : 0;
-	p->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*w->uploaded += p->placement.bytes;
 	*out = &p->placement;
 	return RQL_OK;

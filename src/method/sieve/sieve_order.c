@@ -52,7 +52,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	const struct ordering *ordering = state;
 	struct rql_sieve_order *o = calloc(1, sizeof(*o));
-	const uint64_t start = rql_now_ns();
 	(void)at;
 	if (!o)
 		return rql_error_memory(err, sizeof(*o), "a sieve");
@@ -63,7 +62,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	o->placement.bytes = o->rows->bytes;
-	o->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*ordering->uploaded += o->rows->bytes;
 	*out = &o->placement;
 	return RQL_OK;

@@ -240,7 +240,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	const struct placing *placing = state;
 	struct rql_sieve_placed *p = calloc(1, sizeof(*p));
-	const uint64_t start = rql_now_ns();
 	(void)at;
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a sieve");
@@ -251,7 +250,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	p->placement.bytes = p->buffer->bytes;
-	p->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*placing->uploaded += p->buffer->bytes - p->keys_at;
 	*out = &p->placement;
 	return RQL_OK;

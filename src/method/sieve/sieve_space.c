@@ -233,7 +233,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	struct making *m = state;
 	struct rql_sieve_space *s = calloc(1, sizeof(*s));
-	const uint64_t start = rql_now_ns();
 	(void)at;
 	if (!s)
 		return rql_error_memory(err, sizeof(*s), "a sieve's space");
@@ -250,7 +249,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	s->placement.bytes = s->accel->bytes + (s->cells ? s->cells->bytes : 0);
-	s->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &s->placement;
 	return RQL_OK;
 }

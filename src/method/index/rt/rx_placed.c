@@ -101,7 +101,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
                        struct rql_error *err)
 {
 	struct rql_rx_placed *p = calloc(1, sizeof(*p));
-	const uint64_t start = rql_now_ns();
 	(void)at;
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "an index");
@@ -111,7 +110,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		destroy(&p->placement);
 		return status;
 	}
-	p->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &p->placement;
 	return RQL_OK;
 }
