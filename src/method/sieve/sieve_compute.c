@@ -41,9 +41,7 @@ static const struct rql_sieve_unit unit = {
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)reason;
-	return device->kind != RQL_DEVICE_CPU && device->units[RQL_UNIT_COMPUTE] && device->host
-	           ? rql_sieve_offer(request, device, RQL_UNIT_COMPUTE)
-	           : RQL_OFFER_NO;
+	return rql_sieve_gpu_offer(request, device, &unit);
 }
 
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,

@@ -324,6 +324,14 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
 	return group_predicates(gpu, err);
 }
 
+enum rql_offer rql_sieve_gpu_offer(const struct rql_request *request, const struct rql_device *device,
+                                   const struct rql_sieve_unit *unit)
+{
+	return device->kind != RQL_DEVICE_CPU && device->units[unit->unit] && device->host
+	           ? rql_sieve_offer(request, device, unit->unit)
+	           : RQL_OFFER_NO;
+}
+
 rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_device *device,
                                  const struct rql_sieve_unit *unit, struct rql_prepared **out, struct rql_error *err)
 {

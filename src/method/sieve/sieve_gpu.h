@@ -78,6 +78,8 @@ rql_status rql_sieve_regions(const struct rql_sieve_space *space, const struct r
                              void *state, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- for the vtables ---- */
+enum rql_offer rql_sieve_gpu_offer(const struct rql_request *request, const struct rql_device *device,
+                                   const struct rql_sieve_unit *unit);
 rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_device *device,
                                  const struct rql_sieve_unit *unit, struct rql_prepared **out,
                                  struct rql_error *err) RQL_MUST_CHECK;
