@@ -22,6 +22,11 @@ struct rql_materialise {
 	uint64_t limit, offset;
 	struct rql_budget *budget; /* may be NULL */
 };
+/* Rows from the first one of the order to the last one that is wanted. */
+static inline uint64_t rql_materialise_wanted(const struct rql_materialise *m)
+{
+	return m->limit > UINT64_MAX - m->offset ? UINT64_MAX : m->limit + m->offset;
+}
 /* Rows on the host. Memory is the caller's. */
 struct rql_materialise_rows {
 	uint64_t count;      /* below 2^32 */

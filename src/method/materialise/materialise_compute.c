@@ -95,7 +95,7 @@ static rql_status fetch(const struct rql_prepared *p, const struct context *x, s
                         struct rql_error *err)
 {
 	const struct rql_store_snapshot *form = p->m.form;
-	const uint64_t wanted = p->m.limit > UINT64_MAX - p->m.offset ? UINT64_MAX : p->m.limit + p->m.offset;
+	const uint64_t wanted = rql_materialise_wanted(&p->m);
 	if (!p->m.order_count && f->rows.count > wanted)
 		f->rows.count = wanted;
 	for (uint32_t c = 0; c < form->column_count && f->rows.count; c++) {

@@ -34,19 +34,14 @@ bool rql_materialise_reads(const struct rql_materialise *m, uint32_t column)
 	return some;
 }
 
-static uint64_t wanted_of(const struct rql_materialise *m)
-{
-	return m->limit > UINT64_MAX - m->offset ? UINT64_MAX : m->limit + m->offset;
-}
-
 uint32_t rql_materialise_top_room(const struct rql_materialise *m)
 {
-	return (uint32_t)(wanted_of(m) * 4 < 1024 ? 1024 : wanted_of(m) * 4); /* ties among them */
+	return (uint32_t)(rql_materialise_wanted(m) * 4 < 1024 ? 1024 : rql_materialise_wanted(m) * 4); /* ties among them */
 }
 
 bool rql_materialise_top_pays(const struct rql_materialise *m, double rows)
 {
-	const uint64_t wanted = wanted_of(m);
+	const uint64_t wanted = rql_materialise_wanted(m);
 	return m->order_count && wanted && wanted <= MOST_WANTED && rows >= LEAST_ROWS &&
 	       rows >= 4.0 * rql_materialise_top_room(m);
 }
@@ -66,7 +61,7 @@ static uint64_t field_bytes(const struct rql_materialise *m, uint32_t column)
 static struct rql_nth nth_of(const struct rql_materialise *m, const struct rql_materialise_top *top,
                              const struct places *p)
 {
-	return (struct rql_nth){.n = wanted_of(m),
+	return (struct rql_nth){.n = rql_materialise_wanted(m),
 	                        .count = top->in.room,
 	                        .found = {top->in.count, top->in.count_at},
 	                        .keys = {top->words, 0},

@@ -7,11 +7,11 @@
 void main()
 {
 	uint64_t i = rql_group() * RQL_TOP_THREADS + gl_LocalInvocationIndex;
-	if (i >= min(rql_u64s(args.kept).at[0], uint64_t(args.list_room)))
+	if (i >= min(RQL_U64(args.kept, 0), uint64_t(args.list_room)))
 		return;
-	uint place = uint(i), row = rql_u32s(args.list).at[place];
+	uint place = uint(i), row = RQL_U32(args.list, place);
 	if (args.field_bits == 64u)
-		rql_u64s(args.gathered).at[place] = rql_u64s(args.fields).at[row];
+		RQL_U64(args.gathered, place) = RQL_U64(args.fields, row);
 	else
-		rql_u32s(args.gathered).at[place] = rql_u32s(args.fields).at[row];
+		RQL_U32(args.gathered, place) = RQL_U32(args.fields, row);
 }

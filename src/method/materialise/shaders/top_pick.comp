@@ -9,12 +9,12 @@
 void main()
 {
 	uint64_t i = rql_group() * RQL_TOP_THREADS + gl_LocalInvocationIndex;
-	bool wanted = i < rql_rows() && rql_u64s(args.words).at[uint(i)] >= rql_u64s(args.bound).at[0];
+	bool wanted = i < rql_rows() && RQL_U64(args.words, uint(i)) >= RQL_U64(args.bound, 0);
 	uvec4 which = subgroupBallot(wanted);
 	uvec2 first = uvec2(0u);
 	if (subgroupElect() && which != uvec4(0u))
-		first = unpackUint2x32(atomicAdd(rql_u64s(args.kept).at[0], uint64_t(subgroupBallotBitCount(which))));
+		first = unpackUint2x32(atomicAdd(RQL_U64(args.kept, 0), uint64_t(subgroupBallotBitCount(which))));
 	uint64_t place = packUint2x32(subgroupBroadcastFirst(first)) + subgroupBallotExclusiveBitCount(which);
 	if (wanted && place < uint64_t(args.list_room))
-		rql_u32s(args.list).at[uint(place)] = uint(i);
+		RQL_U32(args.list, uint(place)) = uint(i);
 }

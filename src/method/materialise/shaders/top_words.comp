@@ -21,7 +21,7 @@ void main()
 	if (i >= rql_rows())
 		return;
 	uint row = uint(i);
-	uint64_t f = args.field_bits == 64u ? rql_u64s(args.fields).at[row] : uint64_t(rql_u32s(args.fields).at[row]);
+	uint64_t f = args.field_bits == 64u ? RQL_U64(args.fields, row) : uint64_t(RQL_U32(args.fields, row));
 	bool first = (args.flags & RQL_TOP_NULLS_FIRST) != 0u;
 	if (f == args.null_field)
 		f = 0ul;
@@ -31,5 +31,5 @@ void main()
 		f = first ? 0ul - f : ~f;
 	else
 		f = first ? f : f - 1ul;
-	rql_u64s(args.words).at[row] = args.key_bits != 0u ? ~(f << 64u - args.key_bits) : 0ul;
+	RQL_U64(args.words, row) = args.key_bits != 0u ? ~(f << 64u - args.key_bits) : 0ul;
 }
