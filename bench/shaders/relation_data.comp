@@ -206,12 +206,10 @@ void group_check(uint row, bool is)
 				good = rows != 0ul && rows == W64(args.column[0], row);
 			}
 			good = good && (args.column[1] == 0ul || W64(args.column[1], sum) == W64(args.column_to[1], number));
-			if (args.column[2] == 0ul) {
-				add_result(2u, good ? 0ul : 1ul);
-				return;
+			if (args.column[2] != 0ul) {
+				good = good && int64_t(W64(args.column[2], row)) == int64_t(int(uint(W64(args.column_to[2], number)) ^ 0x80000000u));
+				good = good && int64_t(W64(args.column[3], row)) == int64_t(int(uint(W64(args.column_to[3], number)) ^ 0x80000000u));
 			}
-			good = good && int64_t(W64(args.column[2], row)) == int64_t(int(uint(W64(args.column_to[2], number)) ^ 0x80000000u));
-			good = good && int64_t(W64(args.column[3], row)) == int64_t(int(uint(W64(args.column_to[3], number)) ^ 0x80000000u));
 		}
 	}
 	add_result(2u, good ? 0ul : 1ul);

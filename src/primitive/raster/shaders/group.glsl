@@ -1,21 +1,11 @@
 // What the shaders of group-bys by hash images share: arguments, keys, the pixel of a key and of a group.
-#include "device/draw.glsl"
-#include "primitive/raster/raster_kernels.h"
+#include "primitive/raster/shaders/hash.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_raster_group_args args; };
 
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer rql_u32s { uint at[]; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer rql_u64s { uint64_t at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer rql_i64s { int64_t at[]; };
 
 #define RQL_WORDS32(slot) rql_u32s(rql_u64s(args.table).at[slot])
 #define RQL_WORDS64(slot) rql_u64s(rql_u64s(args.table).at[slot])
-
-uint rql_mix(uint h)
-{
-	h = (h ^ h >> 16u) * 0x7feb352du;
-	h = (h ^ h >> 15u) * 0x846ca68bu;
-	return h ^ h >> 16u;
-}
 
 uint rql_key_word(uint word, uint row)
 {

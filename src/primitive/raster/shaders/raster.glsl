@@ -1,23 +1,12 @@
 // What the shaders of hash images share: arguments, keys, the pixel of a key, what lies there.
-#include "device/draw.glsl"
-#include "primitive/raster/raster_kernels.h"
+#include "primitive/raster/shaders/hash.glsl"
 layout(constant_id = 1) const uint key_bits = 32u;
 layout(constant_id = 2) const uint layout_bits = 32u; // of a component
 layout(push_constant, scalar) uniform rql_push { rql_raster_args args; };
 
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer rql_u32s { uint at[]; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer rql_u64s { uint64_t at[]; };
-
 uvec2 rql_key(uint row)
 {
 	return key_bits == 64u ? unpackUint2x32(rql_u64s(args.keys).at[row]) : uvec2(rql_u32s(args.keys).at[row], 0u);
-}
-
-uint rql_mix(uint h)
-{
-	h = (h ^ h >> 16u) * 0x7feb352du;
-	h = (h ^ h >> 15u) * 0x846ca68bu;
-	return h ^ h >> 16u;
 }
 
 uvec2 rql_pixel_of_key(uvec2 key)
