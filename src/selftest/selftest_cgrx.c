@@ -9,7 +9,7 @@
 #include "selftest/selftest_rx.h"
 
 struct cgrx_check {
-	enum rql_rx_pattern pattern;
+	enum rql_key_pattern pattern;
 	uint32_t key_bits;
 	uint64_t keys, probes;
 	struct rql_key_space space; /* no bits: the lattice of all of the keys' bits, scaled */
@@ -79,7 +79,7 @@ static rql_status sort_probes(struct cgrx_world *x, struct rql_error *err)
 		keys[i] = list[i].key;
 		places[i] = list[i].place;
 	}
-	RQL_TRY(rql_rx_world_keys(&x->w, keys, n, &x->sorted_points, err));
+	RQL_TRY(rql_drawn_buffer(x->w.t, x->w.key_bits, keys, n, &x->sorted_points, err));
 	return rql_selftest_buffer(x->w.t, n * 4, places, "places of probes", &x->places.buffer, err);
 }
 
@@ -98,14 +98,9 @@ static rql_status make_lookup(struct cgrx_world *x, struct rql_error *err)
 static rql_status run(struct cgrx_world *x, struct rql_error *err)
 {
 	struct rql_commands *c;
-	RQL_TRY(rql_commands_new(x->w.t->device, 0, &c, err));
-	rql_status status = rql_record_cgrx(c, &x->lookup, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	return status;
+	RQL_TRY(rql_selftest_record(x->w.t, &c, err));
+	RQL_TRY(rql_record_cgrx(c, &x->lookup, err));
+	return rql_selftest_execute(x->w.t, err);
 }
 
 /* Without markers: a range's answer may be refused that would have needed more lines than are allowed. */
@@ -192,28 +187,28 @@ static rql_status check_one(struct rql_selftest *t, const struct cgrx_check *k, 
 
 /* Few spaces and sizes: each is some pipelines. */
 static const struct cgrx_check bucket_checks[] = {
-	{RQL_RX_SPARSE, 32, 700, 200, {.bits = {0}}, 3, false, true, true, 0, 0},
-	{RQL_RX_DUPLICATES, 32, 600, 150, {.bits = {0}}, 3, false, true, false, 0, 0},
-	{RQL_RX_EQUAL, 32, 100, 50, {.bits = {0}}, 3, false, true, false, 0, 0},
-	{RQL_RX_ENDS, 32, 150, 80, {.bits = {0}}, 3, false, true, false, 0, 0},
-	{RQL_RX_DENSE, 32, 5, 60, {.bits = {0}}, 3, false, true, false, 0, 0},
-	{RQL_RX_SPARSE, 32, 0, 40, {.bits = {0}}, 3, false, true, false, 0, 0},
-	{RQL_RX_DENSE, 32, 50, 0, {.bits = {0}}, 3, false, true, false, 0, 0},
-	{RQL_RX_SPARSE, 64, 900, 200, {.bits = {22, 22, 20}}, 5, false, false, true, 2, 0}, /* every key in a line of its own */
-	{RQL_RX_ENDS, 64, 150, 80, {.bits = {22, 22, 20}}, 5, false, false, false, 0, 0},
-	{RQL_RX_DENSE, 64, 3000, 300, {.bits = {2, 4, 6}}, 2, false, true, false, 0, 0}, /* many planes, of few lines */
-	{RQL_RX_DUPLICATES, 64, 500, 150, {.bits = {2, 6, 9}}, 2, false, true, false, 3, 0},
-	{RQL_RX_SPARSE, 64, 900, 200, {.bits = {0}}, 3, false, true, false, 0, 1}, /* drops as many bits as are chosen */
-	{RQL_RX_ENDS, 64, 150, 80, {.bits = {0}}, 3, false, true, false, 0, 1},
-	{RQL_RX_DENSE, 64, 3000, 300, {.bits = {2, 4, 2}}, 2, false, true, false, 0, 4}, /* 8 keys in a place */
+	{RQL_KEYS_SPARSE, 32, 700, 200, {.bits = {0}}, 3, false, true, true, 0, 0},
+	{RQL_KEYS_DUPLICATES, 32, 600, 150, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_KEYS_EQUAL, 32, 100, 50, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_KEYS_ENDS, 32, 150, 80, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_KEYS_DENSE, 32, 5, 60, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_KEYS_SPARSE, 32, 0, 40, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_KEYS_DENSE, 32, 50, 0, {.bits = {0}}, 3, false, true, false, 0, 0},
+	{RQL_KEYS_SPARSE, 64, 900, 200, {.bits = {22, 22, 20}}, 5, false, false, true, 2, 0}, /* every key in a line of its own */
+	{RQL_KEYS_ENDS, 64, 150, 80, {.bits = {22, 22, 20}}, 5, false, false, false, 0, 0},
+	{RQL_KEYS_DENSE, 64, 3000, 300, {.bits = {2, 4, 6}}, 2, false, true, false, 0, 0}, /* many planes, of few lines */
+	{RQL_KEYS_DUPLICATES, 64, 500, 150, {.bits = {2, 6, 9}}, 2, false, true, false, 3, 0},
+	{RQL_KEYS_SPARSE, 64, 900, 200, {.bits = {0}}, 3, false, true, false, 0, 1}, /* drops as many bits as are chosen */
+	{RQL_KEYS_ENDS, 64, 150, 80, {.bits = {0}}, 3, false, true, false, 0, 1},
+	{RQL_KEYS_DENSE, 64, 3000, 300, {.bits = {2, 4, 2}}, 2, false, true, false, 0, 4}, /* 8 keys in a place */
 };
 static const struct cgrx_check thesis_checks[] = {
-	{RQL_RX_DENSE, 32, 900, 200, {.bits = {0}}, 0, true, false, true, 4, 0},
-	{RQL_RX_DUPLICATES, 32, 600, 150, {.bits = {0}}, 0, true, false, false, 0, 0},
-	{RQL_RX_EQUAL, 32, 100, 50, {.bits = {0}}, 0, true, false, false, 0, 0},
-	{RQL_RX_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, true, true, false, 0, 0},
-	{RQL_RX_DENSE, 64, 900, 200, {.bits = {3, 5, 4}}, 0, true, true, false, 0, 0},
-	{RQL_RX_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, false, true, false, 0, 0},
+	{RQL_KEYS_DENSE, 32, 900, 200, {.bits = {0}}, 0, true, false, true, 4, 0},
+	{RQL_KEYS_DUPLICATES, 32, 600, 150, {.bits = {0}}, 0, true, false, false, 0, 0},
+	{RQL_KEYS_EQUAL, 32, 100, 50, {.bits = {0}}, 0, true, false, false, 0, 0},
+	{RQL_KEYS_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, true, true, false, 0, 0},
+	{RQL_KEYS_DENSE, 64, 900, 200, {.bits = {3, 5, 4}}, 0, true, true, false, 0, 0},
+	{RQL_KEYS_SPARSE, 64, 400, 100, {.bits = {22, 22, 20}}, 0, false, true, false, 0, 0},
 };
 
 static rql_status test_buckets(struct rql_selftest *t, struct rql_error *err)
@@ -249,7 +244,7 @@ static rql_status make_inverse(struct rql_rx_world *w, struct rql_cgrx_inverse *
 	}
 	*v = (struct rql_cgrx_inverse){.count = w->keys, .value_bits = 32, .value_signed = true, .values = w->values_on,
 	                               .value_count = w->keys};
-	RQL_TRY(rql_rx_world_keys(w, keys, w->keys, &v->keys, err));
+	RQL_TRY(rql_drawn_buffer(w->t, w->key_bits, keys, w->keys, &v->keys, err));
 	RQL_TRY(rql_selftest_buffer(w->t, w->keys * 4, rows, "rows of keys", &v->key_rows.buffer, err));
 	RQL_TRY(rql_selftest_buffer(w->t, w->probes * 4, NULL, "rows found", &v->rows.buffer, err));
 	RQL_TRY(rql_selftest_buffer(w->t, w->probes * 4, NULL, "counts", &v->counts.buffer, err));
@@ -257,7 +252,7 @@ static rql_status make_inverse(struct rql_rx_world *w, struct rql_cgrx_inverse *
 	return rql_selftest_buffer(w->t, RQL_RX_STATE_WORDS * 8, NULL, "a state", &v->state.buffer, err);
 }
 
-static rql_status check_inverse(struct rql_selftest *t, enum rql_rx_pattern pattern, uint32_t key_bits, uint64_t keys,
+static rql_status check_inverse(struct rql_selftest *t, enum rql_key_pattern pattern, uint32_t key_bits, uint64_t keys,
                                 uint64_t probes, struct rql_error *err)
 {
 	struct rql_rx_world w = {.t = t, .pattern = pattern, .key_bits = key_bits, .keys = keys, .probes = probes};
@@ -294,17 +289,17 @@ static rql_status check_inverse(struct rql_selftest *t, enum rql_rx_pattern patt
 
 static rql_status test_inverse(struct rql_selftest *t, struct rql_error *err)
 {
-	RQL_TRY(check_inverse(t, RQL_RX_DENSE, 32, 900, 200, err));
-	RQL_TRY(check_inverse(t, RQL_RX_DUPLICATES, 32, 900, 200, err));
-	RQL_TRY(check_inverse(t, RQL_RX_EQUAL, 32, 300, 50, err));
-	RQL_TRY(check_inverse(t, RQL_RX_SPARSE, 64, 900, 200, err));
-	RQL_TRY(check_inverse(t, RQL_RX_ENDS, 64, 300, 60, err));
-	return check_inverse(t, RQL_RX_SPARSE, 32, 0, 20, err);
+	RQL_TRY(check_inverse(t, RQL_KEYS_DENSE, 32, 900, 200, err));
+	RQL_TRY(check_inverse(t, RQL_KEYS_DUPLICATES, 32, 900, 200, err));
+	RQL_TRY(check_inverse(t, RQL_KEYS_EQUAL, 32, 300, 50, err));
+	RQL_TRY(check_inverse(t, RQL_KEYS_SPARSE, 64, 900, 200, err));
+	RQL_TRY(check_inverse(t, RQL_KEYS_ENDS, 64, 300, 60, err));
+	return check_inverse(t, RQL_KEYS_SPARSE, 32, 0, 20, err);
 }
 
 static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 {
-	struct rql_rx_world w = {.t = t, .pattern = RQL_RX_ENDS, .key_bits = 32, .keys = 50, .probes = 10};
+	struct rql_rx_world w = {.t = t, .pattern = RQL_KEYS_ENDS, .key_bits = 32, .keys = 50, .probes = 10};
 	struct rql_cgrx *cgrx;
 	RQL_TRY(rql_rx_world_make(&w, err));
 	struct rql_cgrx_spec spec = {.key_bits = 32, .count = 50, .keys = w.keys_on, .base = w.low, .last = w.high,

@@ -1,16 +1,15 @@
 /* Look-ups of points and ranges in maps of every form against loops over all keys: duplicates, misses, both ends of 32
  * and 64 bits, empty sides, one key, bounds that are none; probes as they come and in partitions. */
-#include "selftest/selftest_case.h"
+#include "selftest/selftest_keys.h"
 
 #include <string.h>
 
 #include "primitive/lookup.h"
 
-enum key_pattern { SPARSE, DENSE, DUPLICATES, ENDS, EQUAL };
 enum directory { CHOSEN, NONE, DIRECT }; /* DIRECT: of the first half of the bounds at most, by shift 0 */
 
 struct lookup_check {
-	enum key_pattern pattern;
+	enum rql_key_pattern pattern;
 	enum directory directory;
 	uint32_t key_bits;
 	uint64_t keys, probes, absent; /* absent: probes that are allocated, but not there */
@@ -29,46 +28,6 @@ struct lookup_arrays {
 	uint32_t *rows, *counts, *rows_out, *counts_out;
 	uint64_t *sums, *sums_out;
 };
-
-static uint64_t greatest(const struct lookup_check *k)
-{
-	return k->key_bits == 64 ? UINT64_MAX : UINT32_MAX;
-}
-
-static uint64_t drawn_key(struct rql_selftest *t, const struct lookup_check *k)
-{
-	uint64_t all = greatest(k), i = rql_selftest_below(t, k->keys + 1);
-	switch (k->pattern) {
-	case DENSE: /* as many integers as keys */
-		return 1000 + i;
-	case DUPLICATES: /* half of the keys are one */
-		return rql_selftest_below(t, 2) ? 77 * (k->keys / 3) : 77 * (i / 9);
-	case ENDS:
-		return rql_selftest_below(t, 2) ? i % 4 : all - i % 4;
-	case EQUAL:
-		return all / 3;
-	default:
-		return rql_selftest_random(t) & all;
-	}
-}
-
-/* Keys that are there, their neighbours, any others, and the ends; ranges that are short, long, empty, everything. */
-static void draw_probe(struct rql_selftest *t, const struct lookup_check *k, struct lookup_arrays *a, uint64_t i)
-{
-	uint64_t all = greatest(k), from = drawn_key(t, k), to = drawn_key(t, k);
-	if (k->keys && rql_selftest_below(t, 2))
-		from = a->keys[rql_selftest_below(t, k->keys)];
-	if (!rql_selftest_below(t, 4))
-		from = (from + rql_selftest_below(t, 3) - 1) & all;
-	if (!rql_selftest_below(t, 4))
-		to = from + 100 > from ? (from + 100) & all : from;
-	if (i < 4) {
-		from = i & 1 ? all : 0;
-		to = i & 2 ? all : 0;
-	}
-	a->points[i] = from;
-	a->ends[i] = to;
-}
 
 /* The answer to probe i; ends is NULL: to its point. */
 static void want(const struct lookup_check *k, struct lookup_arrays *a, uint64_t i, const uint64_t *ends)
@@ -102,26 +61,18 @@ static rql_status alloc_arrays(struct rql_selftest *t, const struct lookup_check
 		RQL_TRY(rql_selftest_alloc(t, probes, 8, wide[i], err));
 		RQL_TRY(rql_selftest_alloc(t, probes, 4, narrow[i], err));
 	}
+	const struct rql_drawn_keys drawn = {.pattern = k->pattern,
+	                                     .bits = k->key_bits,
+	                                     .greatest = k->key_bits == 64 ? UINT64_MAX : UINT32_MAX,
+	                                     .count = k->keys,
+	                                     .keys = a->keys};
 	for (uint64_t i = 0; i < k->keys; i++) {
-		a->keys[i] = drawn_key(t, k);
+		a->keys[i] = rql_drawn_key(t, &drawn);
 		a->values[i] = (int32_t)rql_selftest_random(t);
 	}
 	for (uint64_t i = 0; i < probes; i++)
-		draw_probe(t, k, a, i);
+		rql_drawn_probe(t, &drawn, i, &a->points[i], &a->ends[i]);
 	return RQL_OK;
-}
-
-/* Keys as the device has them: 32-bit ones are narrowed on the way. */
-static rql_status key_buffer(struct rql_selftest *t, const struct lookup_check *k, const uint64_t *keys, uint64_t count,
-                             struct rql_span *out, struct rql_error *err)
-{
-	uint32_t *narrow;
-	if (k->key_bits == 64)
-		return rql_selftest_buffer(t, count * 8, keys, "keys of a look-up", &out->buffer, err);
-	RQL_TRY(rql_selftest_alloc(t, count, 4, &narrow, err));
-	for (uint64_t i = 0; i < count; i++)
-		narrow[i] = (uint32_t)keys[i];
-	return rql_selftest_buffer(t, count * 4, narrow, "keys of a look-up", &out->buffer, err);
 }
 
 static void choose_directory(const struct lookup_check *k, const struct lookup_arrays *a, struct rql_lookup_map *map)
@@ -164,7 +115,7 @@ static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k,
 	*build = (struct rql_lookup_build){.map = {.form = way->form, .key_bits = k->key_bits, .count = k->keys},
 	                                   .value_bits = 32, .value_signed = true};
 	choose_directory(k, a, map);
-	RQL_TRY(key_buffer(t, k, a->keys, k->keys, &build->keys, err));
+	RQL_TRY(rql_drawn_buffer(t, k->key_bits, a->keys, k->keys, &build->keys, err));
 	if (map->form != RQL_LOOKUP_SORTED)
 		return make_table(t, way, build, err);
 	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, a->values, "values of a map", &build->values.buffer, err));
@@ -184,9 +135,9 @@ static rql_status run(struct rql_selftest *t, const struct lookup_check *k, stru
 	struct rql_commands *c;
 	RQL_TRY(make_map(t, k, a, way, &build, err));
 	lookup.map = build.map;
-	RQL_TRY(key_buffer(t, k, a->points, lookup.count, &lookup.points, err));
+	RQL_TRY(rql_drawn_buffer(t, k->key_bits, a->points, lookup.count, &lookup.points, err));
 	if (way->ranges)
-		RQL_TRY(key_buffer(t, k, a->ends, lookup.count, &lookup.ends, err));
+		RQL_TRY(rql_drawn_buffer(t, k->key_bits, a->ends, lookup.count, &lookup.ends, err));
 	if (k->absent)
 		RQL_TRY(rql_selftest_buffer(t, 8, &k->probes, "number of probes", &lookup.found.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->rows_out, "rows found", &lookup.rows.buffer, err));
@@ -237,25 +188,30 @@ static rql_status check_once(struct rql_selftest *t, const struct lookup_check *
 }
 
 static const struct lookup_check checks[] = {
-	{SPARSE, CHOSEN, 32, 0, 50, 0},      {SPARSE, CHOSEN, 64, 1, 50, 0},       {SPARSE, CHOSEN, 32, 5003, 2000, 0},
-	{SPARSE, CHOSEN, 64, 3001, 2000, 9}, {SPARSE, NONE, 64, 1000, 700, 0},     {SPARSE, DIRECT, 32, 700, 700, 0},
-	{DENSE, CHOSEN, 32, 3000, 1500, 0},  {DENSE, CHOSEN, 64, 3000, 1500, 0},   {DENSE, DIRECT, 32, 3000, 1500, 300},
-	{DUPLICATES, CHOSEN, 32, 2000, 900, 0}, {DUPLICATES, DIRECT, 64, 2000, 900, 0}, {ENDS, CHOSEN, 32, 300, 200, 0},
-	{ENDS, CHOSEN, 64, 300, 200, 0},     {EQUAL, CHOSEN, 32, 1000, 100, 0},    {SPARSE, CHOSEN, 32, 100, 0, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 32, 0, 50, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 1, 50, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 32, 5003, 2000, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 3001, 2000, 9},
+	{RQL_KEYS_SPARSE, NONE, 64, 1000, 700, 0}, {RQL_KEYS_SPARSE, DIRECT, 32, 700, 700, 0},
+	{RQL_KEYS_DENSE, CHOSEN, 32, 3000, 1500, 0}, {RQL_KEYS_DENSE, CHOSEN, 64, 3000, 1500, 0},
+	{RQL_KEYS_DENSE, DIRECT, 32, 3000, 1500, 300}, {RQL_KEYS_DUPLICATES, CHOSEN, 32, 2000, 900, 0},
+	{RQL_KEYS_DUPLICATES, DIRECT, 64, 2000, 900, 0}, {RQL_KEYS_ENDS, CHOSEN, 32, 300, 200, 0},
+	{RQL_KEYS_ENDS, CHOSEN, 64, 300, 200, 0}, {RQL_KEYS_EQUAL, CHOSEN, 32, 1000, 100, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 32, 100, 0, 0},
 };
 
 /* The sizes of tables: more keys, of which some are many times there, and few probes. */
 static const struct lookup_check table_checks[] = {
-	{SPARSE, CHOSEN, 32, 0, 50, 0},     {SPARSE, CHOSEN, 64, 1, 50, 0},      {SPARSE, CHOSEN, 32, 7001, 400, 5},
-	{SPARSE, CHOSEN, 64, 5003, 400, 0}, {DENSE, CHOSEN, 32, 3000, 900, 0},   {DENSE, CHOSEN, 64, 3000, 900, 7},
-	{EQUAL, CHOSEN, 32, 17003, 60, 0},  {EQUAL, CHOSEN, 64, 17003, 60, 0},   {DUPLICATES, CHOSEN, 64, 25013, 100, 0},
-	{ENDS, CHOSEN, 32, 20011, 60, 0},   {ENDS, CHOSEN, 64, 20011, 60, 0},    {DUPLICATES, CHOSEN, 32, 25013, 100, 0},
-	{SPARSE, CHOSEN, 64, 100, 0, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 32, 0, 50, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 1, 50, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 32, 7001, 400, 5}, {RQL_KEYS_SPARSE, CHOSEN, 64, 5003, 400, 0},
+	{RQL_KEYS_DENSE, CHOSEN, 32, 3000, 900, 0}, {RQL_KEYS_DENSE, CHOSEN, 64, 3000, 900, 7},
+	{RQL_KEYS_EQUAL, CHOSEN, 32, 17003, 60, 0}, {RQL_KEYS_EQUAL, CHOSEN, 64, 17003, 60, 0},
+	{RQL_KEYS_DUPLICATES, CHOSEN, 64, 25013, 100, 0}, {RQL_KEYS_ENDS, CHOSEN, 32, 20011, 60, 0},
+	{RQL_KEYS_ENDS, CHOSEN, 64, 20011, 60, 0}, {RQL_KEYS_DUPLICATES, CHOSEN, 32, 25013, 100, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 64, 100, 0, 0},
 };
 
 static bool fits(const struct lookup_check *k, enum rql_lookup_form form)
 {
-	return form != RQL_LOOKUP_DIRECT || k->pattern == DENSE || k->pattern == EQUAL || k->keys < 2;
+	return form != RQL_LOOKUP_DIRECT || k->pattern == RQL_KEYS_DENSE || k->pattern == RQL_KEYS_EQUAL || k->keys < 2;
 }
 
 /* All answers, then rows alone, with the probes as they come and in partitions. */
@@ -318,7 +274,7 @@ static uint32_t mixed(uint32_t x)
 /* Keys that all hash into the first of four parts, twice as many as its slots. */
 static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 {
-	const struct lookup_check k = {SPARSE, CHOSEN, 32, 4096, 10, 0};
+	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 4096, 10, 0};
 	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.form = RQL_LOOKUP_HASHED, .key_bits = 32, .count = k.keys};
@@ -342,7 +298,7 @@ static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 /* A direct map says how many rows are outside of its bounds. */
 static rql_status test_no_place(struct rql_selftest *t, struct rql_error *err)
 {
-	const struct lookup_check k = {DENSE, DIRECT, 32, 3000, 10, 0};
+	const struct lookup_check k = {RQL_KEYS_DENSE, DIRECT, 32, 3000, 10, 0};
 	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.count = k.keys};
@@ -361,7 +317,7 @@ static rql_status test_no_place(struct rql_selftest *t, struct rql_error *err)
 /* What cannot be done is refused while it is recorded. */
 static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 {
-	const struct lookup_check k = {SPARSE, CHOSEN, 32, 10, 10, 0};
+	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 10, 10, 0};
 	struct lookup_arrays a;
 	const struct lookup_way sorted = {RQL_LOOKUP_SORTED, false, false, 1}, hashed = {RQL_LOOKUP_HASHED, false, true, 1};
 	struct rql_lookup_build build, table;

@@ -9,7 +9,7 @@
 #include "selftest/selftest_rx.h"
 
 struct rx_check {
-	enum rql_rx_pattern pattern;
+	enum rql_key_pattern pattern;
 	uint32_t key_bits;
 	uint64_t keys, probes, greatest;
 	struct rql_key_space space; /* no bits: the lattice of all of the keys' bits, scaled */
@@ -66,14 +66,9 @@ static rql_status make_lookup(struct rx_world *x, struct rql_error *err)
 static rql_status run(struct rx_world *x, const struct rql_rx_lookup *l, struct rql_error *err)
 {
 	struct rql_commands *c;
-	RQL_TRY(rql_commands_new(x->w.t->device, 0, &c, err));
-	rql_status status = rql_record_rx(c, l, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	return status;
+	RQL_TRY(rql_selftest_record(x->w.t, &c, err));
+	RQL_TRY(rql_record_rx(c, l, err));
+	return rql_selftest_execute(x->w.t, err);
 }
 
 /* More lines than a probe may have rays: such probes have no answer, and are counted. */
@@ -166,31 +161,31 @@ static rql_status with_rx(struct rql_selftest *t, const struct rx_check *k,
 
 #define BITS22 ((UINT64_C(1) << 22) - 1)
 static const struct rx_check lattice_checks[] = {
-	{RQL_RX_SPARSE, 32, 300, 80, BITS22, {.bits = {22, 0, 0}}, RQL_RX_TRIANGLES, false, true, 0, false}, /* naive */
-	{RQL_RX_SPARSE, 32, 300, 80, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, true, 3, true},
-	{RQL_RX_SPARSE, 64, 300, 80, 0, {.bits = {22, 22, 20}}, RQL_RX_TRIANGLES, true, false, 0, false},
-	{RQL_RX_DENSE, 64, 400, 80, 0, {.bits = {3, 5, 4}}, RQL_RX_TRIANGLES, true, false, 2, false},
-	{RQL_RX_DUPLICATES, 32, 300, 60, 0, {.bits = {11, 11, 10}}, RQL_RX_TRIANGLES, false, false, 0, false},
-	{RQL_RX_ENDS, 64, 120, 60, 0, {.bits = {20, 22, 22}}, RQL_RX_TRIANGLES, true, true, 0, false},
-	{RQL_RX_EQUAL, 32, 300, 60, 0, {.bits = {0}}, RQL_RX_TRIANGLES, false, true, 0, false},
-	{RQL_RX_SPARSE, 64, 1, 60, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
-	{RQL_RX_SPARSE, 32, 0, 60, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
-	{RQL_RX_DENSE, 32, 100, 0, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
+	{RQL_KEYS_SPARSE, 32, 300, 80, BITS22, {.bits = {22, 0, 0}}, RQL_RX_TRIANGLES, false, true, 0, false}, /* naive */
+	{RQL_KEYS_SPARSE, 32, 300, 80, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, true, 3, true},
+	{RQL_KEYS_SPARSE, 64, 300, 80, 0, {.bits = {22, 22, 20}}, RQL_RX_TRIANGLES, true, false, 0, false},
+	{RQL_KEYS_DENSE, 64, 400, 80, 0, {.bits = {3, 5, 4}}, RQL_RX_TRIANGLES, true, false, 2, false},
+	{RQL_KEYS_DUPLICATES, 32, 300, 60, 0, {.bits = {11, 11, 10}}, RQL_RX_TRIANGLES, false, false, 0, false},
+	{RQL_KEYS_ENDS, 64, 120, 60, 0, {.bits = {20, 22, 22}}, RQL_RX_TRIANGLES, true, true, 0, false},
+	{RQL_KEYS_EQUAL, 32, 300, 60, 0, {.bits = {0}}, RQL_RX_TRIANGLES, false, true, 0, false},
+	{RQL_KEYS_SPARSE, 64, 1, 60, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
+	{RQL_KEYS_SPARSE, 32, 0, 60, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
+	{RQL_KEYS_DENSE, 32, 100, 0, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
 };
 static const struct rx_check box_checks[] = {
-	{RQL_RX_SPARSE, 32, 300, 80, BITS22, {.bits = {22, 0, 0}}, RQL_RX_BOXES, true, true, 0, false},
-	{RQL_RX_DENSE, 64, 400, 80, 0, {.bits = {3, 5, 4}}, RQL_RX_BOXES, true, false, 2, false},
-	{RQL_RX_DUPLICATES, 32, 300, 60, 0, {.bits = {0}}, RQL_RX_BOXES, false, false, 0, false},
-	{RQL_RX_ENDS, 64, 120, 60, 0, {.bits = {22, 22, 20}}, RQL_RX_BOXES, true, true, 0, false},
-	{RQL_RX_SPARSE, 32, 300, 80, 0x3f7fff, {.bits = {22}, .stride = 8}, RQL_RX_BOXES, true, false, 0, false},
-	{RQL_RX_DENSE, 32, 400, 80, 0, {.bits = {3, 5, 4}}, RQL_RX_SPHERES, true, false, 0, false},
-	{RQL_RX_SPARSE, 64, 300, 80, 0, {.bits = {0}}, RQL_RX_SPHERES, false, true, 0, false},
-	{RQL_RX_DUPLICATES, 64, 300, 60, 0, {.bits = {0}}, RQL_RX_SPHERES, true, false, 2, false},
+	{RQL_KEYS_SPARSE, 32, 300, 80, BITS22, {.bits = {22, 0, 0}}, RQL_RX_BOXES, true, true, 0, false},
+	{RQL_KEYS_DENSE, 64, 400, 80, 0, {.bits = {3, 5, 4}}, RQL_RX_BOXES, true, false, 2, false},
+	{RQL_KEYS_DUPLICATES, 32, 300, 60, 0, {.bits = {0}}, RQL_RX_BOXES, false, false, 0, false},
+	{RQL_KEYS_ENDS, 64, 120, 60, 0, {.bits = {22, 22, 20}}, RQL_RX_BOXES, true, true, 0, false},
+	{RQL_KEYS_SPARSE, 32, 300, 80, 0x3f7fff, {.bits = {22}, .stride = 8}, RQL_RX_BOXES, true, false, 0, false},
+	{RQL_KEYS_DENSE, 32, 400, 80, 0, {.bits = {3, 5, 4}}, RQL_RX_SPHERES, true, false, 0, false},
+	{RQL_KEYS_SPARSE, 64, 300, 80, 0, {.bits = {0}}, RQL_RX_SPHERES, false, true, 0, false},
+	{RQL_KEYS_DUPLICATES, 64, 300, 60, 0, {.bits = {0}}, RQL_RX_SPHERES, true, false, 2, false},
 };
 static const struct rx_check extended_checks[] = {
-	{RQL_RX_SPARSE, 32, 300, 80, BITS22, {.bits = {22}, .stride = 8}, RQL_RX_TRIANGLES, true, false, 0, false},
-	{RQL_RX_DENSE, 64, 400, 80, 0, {.bits = {24}, .stride = 6}, RQL_RX_TRIANGLES, true, true, 2, false},
-	{RQL_RX_DUPLICATES, 32, 300, 60, 0, {.bits = {22}, .stride = 8}, RQL_RX_TRIANGLES, true, false, 0, false},
+	{RQL_KEYS_SPARSE, 32, 300, 80, BITS22, {.bits = {22}, .stride = 8}, RQL_RX_TRIANGLES, true, false, 0, false},
+	{RQL_KEYS_DENSE, 64, 400, 80, 0, {.bits = {24}, .stride = 6}, RQL_RX_TRIANGLES, true, true, 2, false},
+	{RQL_KEYS_DUPLICATES, 32, 300, 60, 0, {.bits = {22}, .stride = 8}, RQL_RX_TRIANGLES, true, false, 0, false},
 };
 
 static rql_status check_each(struct rql_selftest *t, const struct rx_check *checks, uint32_t count,
@@ -267,8 +262,8 @@ static rql_status check_list(struct rx_world *x, struct rql_error *err)
 static rql_status test_list(struct rql_selftest *t, struct rql_error *err)
 {
 	static const struct rx_check checks[] = {
-		{RQL_RX_DUPLICATES, 32, 400, 100, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
-		{RQL_RX_DENSE, 64, 400, 100, 0, {.bits = {4, 4, 4}}, RQL_RX_BOXES, false, false, 0, false},
+		{RQL_KEYS_DUPLICATES, 32, 400, 100, 0, {.bits = {0}}, RQL_RX_TRIANGLES, true, false, 0, false},
+		{RQL_KEYS_DENSE, 64, 400, 100, 0, {.bits = {4, 4, 4}}, RQL_RX_BOXES, false, false, 0, false},
 	};
 	for (uint32_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		RQL_TRY(with_rx(t, &checks[i], check_list, err));
@@ -280,7 +275,7 @@ static rql_status test_list(struct rql_selftest *t, struct rql_error *err)
 /* Keys ascend and their rows are given: 3 i + 1 of row i. Bits that were set stay. */
 static rql_status check_bits(struct rql_selftest *t, bool coarse, struct rql_error *err)
 {
-	struct rql_rx_world w = {.t = t, .pattern = RQL_RX_DUPLICATES, .key_bits = 32, .keys = 300, .probes = 20};
+	struct rql_rx_world w = {.t = t, .pattern = RQL_KEYS_DUPLICATES, .key_bits = 32, .keys = 300, .probes = 20};
 	const uint64_t words = (3 * w.keys + 1 + 31) / 32;
 	struct rql_span rows = {NULL, 0}, bits = {NULL, 0}, state = {NULL, 0};
 	struct rql_rx *rx = NULL;
@@ -289,7 +284,7 @@ static rql_status check_bits(struct rql_selftest *t, bool coarse, struct rql_err
 	uint32_t *row, *want, *got;
 	RQL_TRY(rql_rx_world_make(&w, err));
 	qsort(w.key, w.keys, sizeof(*w.key), ascending);
-	RQL_TRY(rql_rx_world_keys(&w, w.key, w.keys, &w.keys_on, err));
+	RQL_TRY(rql_drawn_buffer(t, w.key_bits, w.key, w.keys, &w.keys_on, err));
 	RQL_TRY(rql_selftest_alloc(t, w.keys, 4, &row, err));
 	RQL_TRY(rql_selftest_alloc(t, words, 4, &want, err));
 	RQL_TRY(rql_selftest_alloc(t, words, 4, &got, err));
@@ -347,14 +342,14 @@ static rql_status check_places(struct rx_world *x, struct rql_error *err)
 		places[i] = (uint32_t)(n - 1 - i);
 		reversed[i] = x->w.point[n - 1 - i];
 	}
-	RQL_TRY(rql_rx_world_keys(&x->w, reversed, n, &x->lookup.points, err));
+	RQL_TRY(rql_drawn_buffer(x->w.t, x->w.key_bits, reversed, n, &x->lookup.points, err));
 	RQL_TRY(rql_selftest_buffer(x->w.t, n * 4, places, "places of probes", &x->lookup.places.buffer, err));
 	return check_forms(x, err);
 }
 
 static rql_status test_places(struct rql_selftest *t, struct rql_error *err)
 {
-	static const struct rx_check check = {RQL_RX_DENSE, 32, 250, 80, 0, {.bits = {5, 5, 4}}, RQL_RX_TRIANGLES,
+	static const struct rx_check check = {RQL_KEYS_DENSE, 32, 250, 80, 0, {.bits = {5, 5, 4}}, RQL_RX_TRIANGLES,
 	                                      true, false, 0, false};
 	return with_rx(t, &check, check_places, err);
 }
@@ -362,7 +357,7 @@ static rql_status test_places(struct rql_selftest *t, struct rql_error *err)
 /* Keys move by one or change places, and rows keep their numbers. */
 static rql_status test_refit(struct rql_selftest *t, struct rql_error *err)
 {
-	static const struct rx_check check = {RQL_RX_DENSE, 32, 250, 80, 0, {.bits = {5, 5, 4}}, RQL_RX_BOXES,
+	static const struct rx_check check = {RQL_KEYS_DENSE, 32, 250, 80, 0, {.bits = {5, 5, 4}}, RQL_RX_BOXES,
 	                                      false, false, 2, false};
 	struct rx_world x = {.w = {.t = t, .pattern = check.pattern, .key_bits = 32, .keys = check.keys,
 	                           .probes = check.probes}, .check = &check};
@@ -375,7 +370,7 @@ static rql_status test_refit(struct rql_selftest *t, struct rql_error *err)
 		x.w.key[i] = x.w.key[i + 1];
 		x.w.key[i + 1] = key;
 	}
-	RQL_TRY(rql_rx_world_keys(&x.w, x.w.key, check.keys, &moved, err));
+	RQL_TRY(rql_drawn_buffer(x.w.t, x.w.key_bits, x.w.key, check.keys, &moved, err));
 	RQL_TRY(rql_rx_build(&spec, NULL, &x.rx, err));
 	rql_status status = rql_rx_refit(x.rx, &moved, err);
 	if (status == RQL_OK)
@@ -389,7 +384,7 @@ static rql_status test_refit(struct rql_selftest *t, struct rql_error *err)
 
 static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 {
-	struct rql_rx_world w = {.t = t, .pattern = RQL_RX_ENDS, .key_bits = 32, .keys = 50, .probes = 10};
+	struct rql_rx_world w = {.t = t, .pattern = RQL_KEYS_ENDS, .key_bits = 32, .keys = 50, .probes = 10};
 	struct rql_rx *rx;
 	RQL_TRY(rql_rx_world_make(&w, err));
 	struct rql_rx_spec spec = {.key_bits = 32, .count = 50, .keys = w.keys_on, .base = w.low, .last = w.high,

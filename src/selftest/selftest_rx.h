@@ -2,14 +2,11 @@
 #ifndef RQL_SELFTEST_RX_H
 #define RQL_SELFTEST_RX_H
 
-#include "primitive/primitive.h"
-#include "selftest/selftest_case.h"
-
-enum rql_rx_pattern { RQL_RX_SPARSE, RQL_RX_DENSE, RQL_RX_DUPLICATES, RQL_RX_ENDS, RQL_RX_EQUAL };
+#include "selftest/selftest_keys.h"
 
 struct rql_rx_world {
 	struct rql_selftest *t;
-	enum rql_rx_pattern pattern;
+	enum rql_key_pattern pattern;
 	uint32_t key_bits;
 	uint64_t keys, probes;
 	uint64_t greatest;  /* key that is drawn; 0: of key_bits */
@@ -27,8 +24,5 @@ struct rql_rx_world {
 rql_status rql_rx_world_make(struct rql_rx_world *w, struct rql_error *err) RQL_MUST_CHECK;
 /* Has the answers of points or of ranges worked out. */
 void rql_rx_world_want(struct rql_rx_world *w, bool ranges);
-/* The same with the sums of other values or none: row i as before. */
-rql_status rql_rx_world_keys(struct rql_rx_world *w, const uint64_t *keys, uint64_t count, struct rql_span *out,
-                             struct rql_error *err) RQL_MUST_CHECK;
 
 #endif
