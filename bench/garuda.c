@@ -236,13 +236,7 @@ static rql_status find_rest(struct rql_relation_bench *b, struct garuda_case *on
 {
 	struct rql_commands *c;
 	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
-	rql_status status = rql_record_raster_join(c, &one->raster, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	RQL_TRY(status);
+	RQL_TRY(rql_commands_finish(c, rql_record_raster_join(c, &one->raster, err), NULL, NULL, err));
 	RQL_TRY(rql_buffer_download(one->raster.rest.buffer, 0, &one->rest_rows, 8, err));
 	RQL_TRY(rql_buffer_download(one->raster.points.buffer, 0, &one->points, sizeof(one->points), err));
 	one->has_rest = one->rest_rows > 0;

@@ -38,17 +38,6 @@ static rql_status host_buffer(struct host_join *h, uint64_t bytes, struct rql_bu
 	return RQL_OK;
 }
 
-static rql_status run_now(struct rql_commands *c, double *ns, struct rql_error *err)
-{
-	rql_status status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	if (status == RQL_OK && ns)
-		(void)rql_commands_times(c, NULL, 0, ns);
-	rql_commands_free(c);
-	return status;
-}
-
 /* ---- data ---- */
 
 static rql_status make_sides(struct host_join *h, struct rql_error *err)
@@ -80,7 +69,7 @@ static rql_status move_out(struct host_join *h, struct rql_error *err)
 		for (int column = 0; column < COLUMNS; column++)
 			for (uint32_t p = 0; p < PIECES; p++)
 				rql_record_copy(c, h->made[side][column], p * h->piece * 4, h->in[side][column][p], 0, h->piece * 4);
-	return run_now(c, NULL, err);
+	return rql_commands_finish(c, RQL_OK, NULL, NULL, err);
 }
 
 static rql_status make_map(struct host_join *h, struct rql_error *err)
@@ -173,7 +162,7 @@ static rql_status measure_link(struct host_join *h, double rates[3], struct rql_
 			if (status != RQL_OK)
 				break;
 			rql_record_copy(c, way == 1 ? device : host[0], 0, way == 0 ? device : host[1], 0, bytes);
-			status = run_now(c, &ns, err);
+			status = rql_commands_finish(c, RQL_OK, NULL, &ns, err);
 			if (status == RQL_OK)
 				rql_samples_add(&samples, ns);
 		}
@@ -216,12 +205,8 @@ static rql_status timed_run(struct host_join *h, struct rql_samples *device, str
 	double ns;
 	RQL_TRY(rql_commands_new(h->bench->device, RQL_COMMANDS_TIMED, &c, err));
 	rql_status status = record(h, c, err);
-	if (status != RQL_OK) {
-		rql_commands_free(c);
-		return status;
-	}
 	const uint64_t start = rql_now_ns();
-	RQL_TRY(run_now(c, &ns, err));
+	RQL_TRY(rql_commands_finish(c, status, NULL, &ns, err));
 	rql_samples_add(wall, (double)(rql_now_ns() - start));
 	rql_samples_add(device, ns);
 	return RQL_OK;

@@ -22,11 +22,7 @@ rql_status rql_relation_fill(struct rql_relation_bench *b, struct rql_buffer *bu
 	struct rql_commands *c;
 	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
 	rql_record_fill(c, buffer, offset, bytes, word);
-	rql_status status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	return status;
+	return rql_commands_finish(c, RQL_OK, NULL, NULL, err);
 }
 
 rql_status rql_relation_buffer(struct rql_relation_bench *b, uint64_t bytes, struct rql_buffer **out,
@@ -72,13 +68,7 @@ rql_status rql_relation_data(struct rql_relation_bench *b, uint32_t what, struct
 {
 	struct rql_commands *c;
 	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
-	rql_status status = rql_relation_record_data(b, c, what, args, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	return status;
+	return rql_commands_finish(c, rql_relation_record_data(b, c, what, args, err), NULL, NULL, err);
 }
 
 bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name)

@@ -188,12 +188,7 @@ static rql_status check_build(struct rql_relation_bench *b, struct rql_relation_
 {
 	struct rql_commands *c;
 	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
-	rql_status status = record_lookup(base, c, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
+	rql_status status = rql_commands_finish(c, record_lookup(base, c, err), NULL, NULL, err);
 	return status == RQL_OK ? check_lookup(b, base, good, err) : status;
 }
 

@@ -160,14 +160,8 @@ static rql_status build_map(struct running *r, struct rql_error *err)
 	struct rql_lookup_build build = {.map = *map, .keys = w->key, .value_bits = 32, .values = w->value};
 	RQL_TRY(rql_relation_buffer(w->b, rql_lookup_build_temp_bytes(&build), &build.temp.buffer, err));
 	RQL_TRY(rql_commands_new(w->b->device, RQL_COMMANDS_TIMED, &c, err));
-	rql_status status = rql_record_lookup_build(c, &build, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	if (status == RQL_OK)
-		(void)rql_commands_times(c, NULL, 0, &r->build_ms);
-	rql_commands_free(c);
+	rql_status status =
+		rql_commands_finish(c, rql_record_lookup_build(c, &build, err), NULL, &r->build_ms, err);
 	r->build_ms /= 1e6;
 	return status == RQL_OK ? map_partitions(r, err) : status;
 }
@@ -296,13 +290,7 @@ static rql_status count_rays(struct running *r, struct rql_error *err)
 		return RQL_OK;
 	r->tally = true;
 	RQL_TRY(rql_commands_new(r->w->b->device, 0, &c, err));
-	rql_status status = record(&r->base, c, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	RQL_TRY(status);
+	RQL_TRY(rql_commands_finish(c, record(&r->base, c, err), NULL, NULL, err));
 	RQL_TRY(rql_buffer_download(r->w->state.buffer, 0, state, sizeof(state), err));
 	const uint64_t batches = UINT64_C(1) << r->w->shape->log2_batches; /* the state is the last one's */
 	r->rays = state[1] * batches;

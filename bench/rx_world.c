@@ -35,13 +35,7 @@ rql_status rql_rx_run_data(struct rql_rx_world *w, uint32_t what, const struct r
 {
 	struct rql_commands *c;
 	RQL_TRY(rql_commands_new(w->b->device, 0, &c, err));
-	rql_status status = rql_rx_record_data(w, c, "data", what, args, err);
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, NULL, err);
-	rql_commands_free(c);
-	return status;
+	return rql_commands_finish(c, rql_rx_record_data(w, c, "data", what, args, err), NULL, NULL, err);
 }
 
 static uint32_t scaled(const struct rql_relation_bench *b, int log2)

@@ -330,3 +330,16 @@ rql_status rql_commands_run(struct rql_commands *c, struct rql_progress *progres
 	RQL_TRY(rql_submit(c, &ticket, err));
 	return rql_wait(c->device, ticket, progress, err);
 }
+
+rql_status rql_commands_finish(struct rql_commands *c, rql_status status, struct rql_progress *progress, double *ns,
+                               struct rql_error *err)
+{
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	if (status == RQL_OK)
+		status = rql_commands_run(c, progress, err);
+	if (status == RQL_OK && ns)
+		(void)rql_commands_times(c, NULL, 0, ns);
+	rql_commands_free(c);
+	return status;
+}

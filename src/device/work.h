@@ -136,5 +136,10 @@ uint32_t rql_commands_times(struct rql_commands *c, struct rql_pass_time *times,
 
 /* Submit, wait, for what runs once. */
 rql_status rql_commands_run(struct rql_commands *c, struct rql_progress *progress, struct rql_error *err) RQL_MUST_CHECK;
+/* The same of a recording that is open, and that goes whatever comes: ends, runs and frees it. status: of what was
+ * recorded; if that failed, nothing runs, and it is returned. ns, which may be NULL: as rql_commands_times' total; left as
+ * it is after a failure. */
+rql_status rql_commands_finish(struct rql_commands *c, rql_status status, struct rql_progress *progress, double *ns,
+                               struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

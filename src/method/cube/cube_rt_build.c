@@ -130,16 +130,6 @@ static rql_status record_runs(struct building *b, struct rql_commands *c, uint32
 	return RQL_OK;
 }
 
-static rql_status finish(struct building *b, struct rql_commands *c, rql_status status, struct rql_error *err)
-{
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, b->progress, err);
-	rql_commands_free(c);
-	return status;
-}
-
 /* Leaves the runs of all directory digits marked. */
 static rql_status count_runs(struct building *b, uint32_t *depth, struct rql_error *err)
 {
@@ -151,7 +141,7 @@ static rql_status count_runs(struct building *b, uint32_t *depth, struct rql_err
 	rql_status status = record_levels(b, c, cube->directory_digits, err);
 	if (status == RQL_OK)
 		status = record_runs(b, c, cube->digit_count, false, err);
-	RQL_TRY(finish(b, c, status, err));
+	RQL_TRY(rql_commands_finish(c, status, b->progress, NULL, err));
 	uint64_t runs[RQL_CUBE_MAX_DIMENSIONS + 1] = {1};
 	const uint64_t *counts = b->counts->map;
 	for (uint32_t d = 0; d < cube->digit_count; d++)
@@ -188,7 +178,7 @@ static rql_status mark_starts(struct building *b, uint32_t depth, struct rql_err
 		RQL_TRY(rql_buffer_new(b->device, bytes, RQL_MEMORY_DEVICE, "runs of a cube", &starts.temp, err));
 	rql_status status = rql_commands_new(b->device, 0, &c, err);
 	if (status == RQL_OK)
-		status = finish(b, c, record_starts(b, c, &starts, depth, err), err);
+		status = rql_commands_finish(c, record_starts(b, c, &starts, depth, err), b->progress, NULL, err);
 	rql_buffer_free(starts.temp);
 	if (status != RQL_OK)
 		return status;

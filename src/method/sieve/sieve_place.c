@@ -199,11 +199,7 @@ static rql_status run_kernel(const struct rql_sieve_placed *p, struct rql_buffer
 	RQL_TRY(rql_pipeline_get(gpu, &make_kernel, &group, 1, &pipeline, err));
 	RQL_TRY(rql_commands_new(gpu, 0, &commands, err));
 	rql_record_dispatch(commands, "sieve vectors", pipeline, &args, (args.words + group - 1) / group, uses, 2);
-	rql_status status = rql_commands_end(commands, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(commands, progress, err);
-	rql_commands_free(commands);
-	return status;
+	return rql_commands_finish(commands, RQL_OK, progress, NULL, err);
 }
 
 static void destroy(struct rql_placement *placement)

@@ -38,15 +38,9 @@ static inline rql_status rql_rt_finish(struct rql_commands *c, rql_status status
                                        double *ms, struct rql_error *err)
 {
 	double ns = 0;
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_commands_run(c, progress, err);
-	if (status == RQL_OK)
-		(void)rql_commands_times(c, NULL, 0, &ns);
+	status = rql_commands_finish(c, status, progress, &ns, err);
 	if (ms)
 		*ms += ns / 1e6;
-	rql_commands_free(c);
 	return status;
 }
 
