@@ -60,11 +60,6 @@ struct garuda_case {
 	struct rql_raster_points points;
 };
 
-static uint64_t *results_of(const struct rql_relation_bench *b)
-{
-	return b->results->map;
-}
-
 /* Keys of both sides; how many pairs there are, and the sum of their mixes. */
 static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
                             struct rql_span keys[2], struct rql_error *err)
@@ -82,10 +77,10 @@ static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s,
 		args.keys = keys[side].buffer->address;
 		RQL_TRY(rql_relation_data(b, side ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &args, err));
 	}
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_JOIN_SUM, &args, err));
-	one->rows = results_of(b)[0];
-	one->sum = results_of(b)[1];
+	one->rows = rql_relation_results(b)[0];
+	one->sum = rql_relation_results(b)[1];
 	one->data = args;
 	return RQL_OK;
 }
@@ -201,7 +196,7 @@ static rql_status check_pairs(struct rql_relation_bench *b, const struct garuda_
 
 static bool is_right(const struct rql_relation_bench *b, const struct garuda_case *one, uint64_t rows)
 {
-	return rows == one->rows && results_of(b)[2] == 0 && results_of(b)[3] == one->sum;
+	return rows == one->rows && rql_relation_results(b)[2] == 0 && rql_relation_results(b)[3] == one->sum;
 }
 
 static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
@@ -210,7 +205,7 @@ static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation
 	struct garuda_case *one = base->state;
 	const struct rql_raster_join *j = &one->raster;
 	uint64_t rows, more = 0;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(check_pairs(b, one, j->rows, j->build_rows, j->probe_rows, &rows, err));
 	if (one->has_rest)
 		RQL_TRY(check_pairs(b, one, one->rest.rows, one->rest.build.columns[0].out, one->rest.probe.columns[0].out,
@@ -225,7 +220,7 @@ static rql_status check_rival(struct rql_relation_bench *b, struct rql_relation_
 	struct garuda_case *one = base->state;
 	const struct rql_join *j = &one->rival;
 	uint64_t rows;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(check_pairs(b, one, j->rows, j->build.columns[0].out, j->probe.columns[0].out, &rows, err));
 	*good = is_right(b, one, rows);
 	return RQL_OK;

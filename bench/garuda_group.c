@@ -3,7 +3,6 @@
 #include "garuda.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "json.h"
 #include "primitive/raster/group_by.h"
@@ -39,27 +38,9 @@ struct group_case {
 	struct rql_relation_bench_args data;
 	struct rql_raster_group_by raster;
 	struct rql_group_by rival;
-	struct rql_buffer *counts, *reference[3];
+	struct rql_group_reference reference;
 	uint64_t groups;
 };
-
-static uint64_t *results_of(const struct rql_relation_bench *b)
-{
-	return b->results->map;
-}
-
-static rql_status reference_of(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
-{
-	struct rql_relation_bench_args args = one->data;
-	const uint64_t bytes = (UINT64_C(1) << args.log2_range) * 8;
-	RQL_TRY(rql_relation_fill(b, one->counts, 0, bytes, 0, err));
-	args.column_to[0] = one->counts->address;
-	for (uint32_t i = 0; i < 3; i++) {
-		RQL_TRY(rql_relation_fill(b, one->reference[i], 0, bytes, i == 1 ? UINT32_MAX : 0, err));
-		args.column_to[1 + i] = one->reference[i]->address;
-	}
-	return rql_relation_data(b, RQL_BENCH_GROUP_SUM, &args, err);
-}
 
 /* Keys, values and how many groups there are. Further words of a key follow from the first, as an order's date from its
  * number; they lie in memory of their own. */
@@ -73,17 +54,7 @@ static rql_status make_rows(struct rql_relation_bench *b, struct group_case *one
 		one->data.column[0] = by->values.buffer->address;
 		RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &one->data, err));
 	}
-	const uint64_t bytes = (UINT64_C(1) << one->data.log2_range) * 8;
-	RQL_TRY(rql_relation_buffer(b, bytes, &one->counts, err));
-	for (uint32_t i = 0; i < 3; i++)
-		RQL_TRY(rql_relation_buffer(b, bytes, &one->reference[i], err));
-	RQL_TRY(reference_of(b, one, err));
-	struct rql_relation_bench_args args = one->data;
-	args.rows = UINT64_C(1) << one->data.log2_range;
-	args.column_to[0] = one->counts->address;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
-	RQL_TRY(rql_relation_data(b, RQL_BENCH_COUNT_GROUPS, &args, err));
-	one->groups = results_of(b)[0];
+	RQL_TRY(rql_group_reference_new(b, &one->data, &one->reference, &one->groups, err));
 	one->base.floor_bytes = (double)by->count * 4 * (by->key_words + one->shape->sum) +
 	                        (double)one->groups * (4 * by->key_words + 8 + 8 * one->shape->sum);
 	return RQL_OK;
@@ -131,20 +102,9 @@ static rql_status record_raster(struct rql_relation_case *base, struct rql_comma
 static rql_status check_against(struct rql_relation_bench *b, struct group_case *one, uint64_t keys, uint64_t counts,
                                 uint64_t sums, uint32_t flags, bool *good, struct rql_error *err)
 {
-	RQL_TRY(reference_of(b, one, err));
-	struct rql_relation_bench_args args = one->data;
-	args.rows = one->groups;
-	args.keys_to = keys;
-	args.column[0] = counts;
-	args.column[1] = sums;
-	args.column_to[0] = one->counts->address;
-	for (uint32_t k = 0; k < 3; k++)
-		args.column_to[1 + k] = one->reference[k]->address;
-	args.flags = flags;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
-	RQL_TRY(rql_relation_data(b, RQL_BENCH_GROUP_CHECK, &args, err));
-	*good = results_of(b)[2] == 0;
-	return RQL_OK;
+	const struct rql_relation_bench_args answer = {
+		.rows = one->groups, .keys_to = keys, .column = {counts, sums}, .flags = flags};
+	return rql_group_reference_check(b, &one->data, &one->reference, 0, &answer, good, err);
 }
 
 static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,

@@ -50,7 +50,7 @@ static rql_status make_sides(struct host_join *h, struct rql_error *err)
 		RQL_TRY(rql_relation_data(h->bench, side ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &h->data, err));
 	}
 	h->data.keys = h->made[1][KEYS]->address;
-	memset(h->bench->results->map, 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(h->bench), 0, RQL_RELATION_RESULTS * 8);
 	return rql_relation_data(h->bench, RQL_BENCH_JOIN_SUM, &h->data, err);
 }
 
@@ -115,7 +115,7 @@ static rql_status record(const struct host_join *h, struct rql_commands *c, stru
 /* All pairs are there, each right. */
 static rql_status check(struct host_join *h, bool *good, struct rql_error *err)
 {
-	uint64_t *results = h->bench->results->map, found[PIECES], failed, all = 0;
+	uint64_t *results = rql_relation_results(h->bench), found[PIECES], failed, all = 0;
 	RQL_TRY(rql_buffer_download(h->found, 0, found, sizeof found, err));
 	RQL_TRY(rql_buffer_download(h->map.map.failed.buffer, 0, &failed, 8, err));
 	*good = !failed;

@@ -74,6 +74,27 @@ rql_status rql_relation_measure(struct rql_relation_bench *b, struct rql_relatio
 /* Is the case asked for (--cases: part of its name)? */
 bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name);
 
+static inline uint64_t *rql_relation_results(const struct rql_relation_bench *b)
+{
+	return b->results->map;
+}
+
+/* What a group-by must give, worked out by plain atomics: rows, and the sum, the least and the greatest value of one
+ * column, of each of 2^log2_range possible groups. */
+struct rql_group_reference {
+	struct rql_buffer *counts, *of_column[3];
+};
+/* Makes room, and says how many groups there are. data: the rows. */
+rql_status rql_group_reference_new(struct rql_relation_bench *b, const struct rql_relation_bench_args *data,
+                                   struct rql_group_reference *out, uint64_t *groups,
+                                   struct rql_error *err) RQL_MUST_CHECK;
+/* Is what `answer` says of value column `column` right? Of the answer: keys_to, column, rows, flags. The first column
+ * goes first, since it takes the groups away that were found. */
+rql_status rql_group_reference_check(struct rql_relation_bench *b, const struct rql_relation_bench_args *data,
+                                     const struct rql_group_reference *reference, uint32_t column,
+                                     const struct rql_relation_bench_args *answer, bool *good,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+
 rql_status rql_relation_joins(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_groups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_lookups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;

@@ -45,29 +45,61 @@ struct group_case {
 	struct rql_relation_case base;
 	struct rql_relation_bench_args data;
 	struct rql_group_by group;
-	struct rql_buffer *counts, *reference[3]; /* the reference: rows; sum, least, greatest of one column at a time */
+	struct rql_group_reference reference;
 	uint64_t groups;
 };
 
-static uint64_t *results_of(const struct rql_relation_bench *b)
+static rql_status work_out(struct rql_relation_bench *b, const struct rql_relation_bench_args *data,
+                           const struct rql_group_reference *reference, uint32_t column, struct rql_error *err)
 {
-	return b->results->map;
-}
-
-static rql_status reference_of(struct rql_relation_bench *b, struct group_case *one, uint32_t column,
-                               struct rql_error *err)
-{
-	uint64_t bytes = (UINT64_C(1) << one->data.log2_range) * 8;
-	struct rql_relation_bench_args args = one->data;
+	uint64_t bytes = (UINT64_C(1) << data->log2_range) * 8;
+	struct rql_relation_bench_args args = *data;
 	args.part = column;
 	if (!column)
-		RQL_TRY(rql_relation_fill(b, one->counts, 0, bytes, 0, err));
-	args.column_to[0] = one->counts->address;
+		RQL_TRY(rql_relation_fill(b, reference->counts, 0, bytes, 0, err));
+	args.column_to[0] = reference->counts->address;
 	for (uint32_t i = 0; i < 3; i++) {
-		RQL_TRY(rql_relation_fill(b, one->reference[i], 0, bytes, i == 1 ? UINT32_MAX : 0, err));
-		args.column_to[1 + i] = one->reference[i]->address;
+		RQL_TRY(rql_relation_fill(b, reference->of_column[i], 0, bytes, i == 1 ? UINT32_MAX : 0, err));
+		args.column_to[1 + i] = reference->of_column[i]->address;
 	}
 	return rql_relation_data(b, RQL_BENCH_GROUP_SUM, &args, err);
+}
+
+rql_status rql_group_reference_new(struct rql_relation_bench *b, const struct rql_relation_bench_args *data,
+                                   struct rql_group_reference *out, uint64_t *groups, struct rql_error *err)
+{
+	uint64_t bytes = (UINT64_C(1) << data->log2_range) * 8;
+	RQL_TRY(rql_relation_buffer(b, bytes, &out->counts, err));
+	for (uint32_t i = 0; i < 3; i++)
+		RQL_TRY(rql_relation_buffer(b, bytes, &out->of_column[i], err));
+	RQL_TRY(work_out(b, data, out, 0, err));
+	struct rql_relation_bench_args args = *data;
+	args.rows = UINT64_C(1) << data->log2_range;
+	args.column_to[0] = out->counts->address;
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_relation_data(b, RQL_BENCH_COUNT_GROUPS, &args, err));
+	*groups = rql_relation_results(b)[0];
+	return RQL_OK;
+}
+
+rql_status rql_group_reference_check(struct rql_relation_bench *b, const struct rql_relation_bench_args *data,
+                                     const struct rql_group_reference *reference, uint32_t column,
+                                     const struct rql_relation_bench_args *answer, bool *good, struct rql_error *err)
+{
+	RQL_TRY(work_out(b, data, reference, column, err));
+	struct rql_relation_bench_args args = *data;
+	args.rows = answer->rows;
+	args.part = column;
+	args.keys_to = answer->keys_to;
+	args.flags = answer->flags;
+	memcpy(args.column, answer->column, sizeof args.column);
+	args.column_to[0] = reference->counts->address;
+	for (uint32_t k = 0; k < 3; k++)
+		args.column_to[1 + k] = reference->of_column[k]->address;
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_relation_data(b, RQL_BENCH_GROUP_CHECK, &args, err));
+	*good = rql_relation_results(b)[2] == 0;
+	return RQL_OK;
 }
 
 static rql_status make_rows(struct rql_relation_bench *b, const struct shape *s, struct group_case *one,
@@ -85,18 +117,7 @@ static rql_status make_rows(struct rql_relation_bench *b, const struct shape *s,
 		one->data.column[i] = g->columns[i].values.buffer->address;
 	}
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &one->data, err));
-	uint64_t bytes = (UINT64_C(1) << one->data.log2_range) * 8;
-	RQL_TRY(rql_relation_buffer(b, bytes, &one->counts, err));
-	for (uint32_t i = 0; i < 3; i++)
-		RQL_TRY(rql_relation_buffer(b, bytes, &one->reference[i], err));
-	RQL_TRY(reference_of(b, one, 0, err));
-	struct rql_relation_bench_args args = one->data;
-	args.rows = UINT64_C(1) << one->data.log2_range;
-	args.column_to[0] = one->counts->address;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
-	RQL_TRY(rql_relation_data(b, RQL_BENCH_COUNT_GROUPS, &args, err));
-	one->groups = results_of(b)[0];
-	return RQL_OK;
+	return rql_group_reference_new(b, &one->data, &one->reference, &one->groups, err);
 }
 
 static rql_status make_room(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
@@ -131,21 +152,12 @@ static rql_status check_groups(struct rql_relation_bench *b, struct rql_relation
 	RQL_TRY(rql_buffer_download(g->result.buffer, 0, result, 16, err));
 	*good = result[0] == one->groups && result[1] == 0;
 	for (uint32_t i = 0; i < g->column_count && *good; i++) {
-		struct rql_relation_bench_args args = one->data;
-		RQL_TRY(reference_of(b, one, i, err));
-		args.rows = one->groups;
-		args.part = i;
-		args.keys_to = g->keys_out.buffer->address;
-		args.column[0] = g->counts.buffer->address;
-		args.column[1] = g->columns[i].sum.buffer->address;
-		args.column[2] = g->columns[i].min.buffer->address;
-		args.column[3] = g->columns[i].max.buffer->address;
-		args.column_to[0] = one->counts->address;
-		for (uint32_t k = 0; k < 3; k++)
-			args.column_to[1 + k] = one->reference[k]->address;
-		memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
-		RQL_TRY(rql_relation_data(b, RQL_BENCH_GROUP_CHECK, &args, err));
-		*good = results_of(b)[2] == 0;
+		const struct rql_relation_bench_args answer = {
+			.rows = one->groups,
+			.keys_to = g->keys_out.buffer->address,
+			.column = {g->counts.buffer->address, g->columns[i].sum.buffer->address, g->columns[i].min.buffer->address,
+		               g->columns[i].max.buffer->address}};
+		RQL_TRY(rql_group_reference_check(b, &one->data, &one->reference, i, &answer, good, err));
 	}
 	RQL_TRY(rql_relation_fill(b, g->counts.buffer, 0, g->counts.buffer->bytes, 0xdeadbeefu, err));
 	return rql_relation_fill(b, g->result.buffer, 0, 16, UINT32_MAX, err);

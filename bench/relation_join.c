@@ -49,11 +49,6 @@ static uint32_t scaled(const struct rql_relation_bench *b, uint32_t log2)
 	return at < 4 ? 4 : (uint32_t)at;
 }
 
-static uint64_t *results_of(const struct rql_relation_bench *b)
-{
-	return b->results->map;
-}
-
 static rql_status make_side(struct rql_relation_bench *b, struct rql_join_side *side, uint32_t what, uint32_t payloads,
                             struct rql_relation_bench_args args, struct rql_error *err)
 {
@@ -85,10 +80,10 @@ static rql_status make_join(struct rql_relation_bench *b, const struct shape *s,
 	args.rows = UINT64_C(1) << log2_probe;
 	RQL_TRY(make_side(b, &join->probe, RQL_BENCH_MAKE_PROBE, s->payloads, args, err));
 	args.keys = join->probe.keys.buffer->address;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_JOIN_SUM, &args, err));
-	one->rows = results_of(b)[0];
-	one->sum = results_of(b)[1];
+	one->rows = rql_relation_results(b)[0];
+	one->sum = rql_relation_results(b)[1];
 	one->data = args;
 	join->capacity = one->rows;
 	RQL_TRY(rql_relation_buffer(b, join->capacity * 4, &join->keys_out.buffer, err));
@@ -125,9 +120,9 @@ static rql_status check_join(struct rql_relation_bench *b, struct rql_relation_c
 		args.column[i] = join->build.columns[i].out.buffer->address;
 		args.column[2 + i] = join->probe.columns[i].out.buffer->address;
 	}
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_JOIN_CHECK, &args, err));
-	*good = results_of(b)[2] == 0 && results_of(b)[3] == one->sum;
+	*good = rql_relation_results(b)[2] == 0 && rql_relation_results(b)[3] == one->sum;
 	/* What is left of this run must not pass for the next one's. */
 	RQL_TRY(rql_relation_fill(b, join->rows.buffer, 0, 8, UINT32_MAX, err));
 	return rql_relation_fill(b, join->keys_out.buffer, 0, rows * 4 / 256 * 256, 0xdeadbeefu, err);
@@ -201,10 +196,10 @@ static rql_status check_part(struct rql_relation_bench *b, struct rql_relation_c
 	args.column[0] = p->columns[0].out.buffer->address;
 	args.column_to[0] = p->starts.buffer->address;
 	args.part = p->bits;
-	memset(results_of(b), 0, RQL_RELATION_RESULTS * 8);
+	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_PART_SUM, &args, err));
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_PART_CHECK, &args, err));
-	*good = results_of(b)[2] == 0 && results_of(b)[3] == results_of(b)[1];
+	*good = rql_relation_results(b)[2] == 0 && rql_relation_results(b)[3] == rql_relation_results(b)[1];
 	return rql_relation_fill(b, p->keys_out.buffer, 0, args.rows * 4 / 256 * 256, 0xdeadbeefu, err);
 }
 

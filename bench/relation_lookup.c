@@ -172,7 +172,7 @@ static rql_status check_lookup(struct rql_relation_bench *b, struct rql_relation
                                struct rql_error *err)
 {
 	struct lookup_case *one = base->state;
-	uint64_t *results = b->results->map, failed = 0;
+	uint64_t *results = rql_relation_results(b), failed = 0;
 	memset(results, 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_LOOKUP_CHECK, &one->data, err));
 	*good = results[2] == 0;

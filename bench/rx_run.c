@@ -272,7 +272,7 @@ static rql_status record(struct rql_relation_case *base, struct rql_commands *c,
 static rql_status check(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good, struct rql_error *err)
 {
 	struct running *r = base->state;
-	uint64_t *results = b->results->map;
+	uint64_t *results = rql_relation_results(b);
 	memset(results, 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_rx_run_data(r->w, RQL_RX_BENCH_CHECK, &r->w->data, err));
 	*good = results[0] == 0;
