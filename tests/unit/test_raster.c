@@ -1,41 +1,9 @@
 /* Joins by hash images against plain loops, on random sides: misses, duplicates on either side, stacks that are too low,
  * capacities that overflow, empty sides, extreme keys, both layouts, 64-bit keys. The device is the one that
  * RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. The seed is fixed and printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "device/device_internal.h"
 #include "device/fault/fault.h"
 #include "primitive/raster/raster.h"
-#include "vulkan_fixture.h"
-
-#define SEED UINT64_C(42)
-
-static struct rql_devices *devices;
-static struct rql_device *device;
-static uint64_t random_state = SEED;
-
-static uint64_t drawn(void)
-{
-	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-static void *array(uint64_t count, size_t size)
-{
-	void *memory = calloc(count + 1, size);
-	assert_non_null(memory);
-	return memory;
-}
+#include "primitive_fixture.h"
 
 struct shape {
 	enum rql_join_kind kind;
@@ -340,23 +308,6 @@ static void test_refused(void **state)
 	assert_int_equal(rql_record_raster_join(c, &wrong, NULL), RQL_ERROR_INTERNAL);
 	rql_commands_free(c);
 	world_free(&w);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	const char *name = getenv("RAYQL_TEST_DEVICE");
-	print_message("seed %llu\n", (unsigned long long)SEED);
-	assert_int_equal(rql_devices_open(1, &devices, NULL), RQL_OK);
-	device = rql_devices_get(devices, name && name[0] ? name : "vulkan:0");
-	return device ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	rql_devices_close(devices);
-	return rql_vulkan_validation_errors() ? -1 : 0;
 }
 
 int main(void)

@@ -1,25 +1,13 @@
 /* Joins that stream, against plain loops: hashed and direct maps, misses, pieces, capacities that are too small, no rows,
  * the extreme keys. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer
  * watching. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "device/device_internal.h"
 #include "primitive/stream_join.h"
-#include "vulkan_fixture.h"
+#include "primitive_fixture.h"
 
 #define BUILD 3001u
 #define PROBE 7003u
 #define PIECES 3u
 
-static struct rql_devices *devices;
-static struct rql_device *device;
 static struct rql_buffer *owned[32];
 static uint32_t owned_count;
 
@@ -140,22 +128,6 @@ static void test_refused(void **state)
 	rql_commands_free(c);
 	while (owned_count)
 		rql_buffer_free(owned[--owned_count]);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	const char *name = getenv("RAYQL_TEST_DEVICE");
-	assert_int_equal(rql_devices_open(1, &devices, NULL), RQL_OK);
-	device = rql_devices_get(devices, name && name[0] ? name : "vulkan:0");
-	return device ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	rql_devices_close(devices);
-	return rql_vulkan_validation_errors() ? -1 : 0;
 }
 
 int main(void)
