@@ -237,6 +237,9 @@ struct rql_output {
 	 * where one of them is NULL and has no key code for it. */
 	uint32_t part_count;
 	const struct rql_group_key *parts;
+	/* COLUMNS, of reals: values that the host calls equal have one field, -0 that of 0 and every NaN that of one: a join's
+	 * key. */
+	bool canonical;
 };
 
 /* Integers and reals as the host orders them; coded columns by their codes, which ascend as the values do; payloads by

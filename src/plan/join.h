@@ -62,7 +62,7 @@ struct rql_join_test_of {
 	uint32_t outer_output, inner_output;
 	uint32_t outer_column, inner_column; /* in their relations' forms */
 };
-/* What two relations may be joined by: columns that equalities make equal, or what a side is joined by to its owner. */
+/* What two relations may be joined by: columns and expressions that equalities make equal, or what a side is joined by to its owner. */
 struct rql_join_edge {
 	uint32_t a, b; /* relations: of `outer` and of `inner` keys; b: the side, where one of them is one */
 	uint32_t key_count;
@@ -121,6 +121,8 @@ rql_status rql_join_shape(struct rql_join_graph *g) RQL_MUST_CHECK;
 uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number);
 /* The relation of a table that alone an expression of the block reads; RQL_NONE: there is none. */
 uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr *e);
+/* "value of one table = value of another". */
+bool rql_join_is_equality(const struct rql_join_graph *g, const struct rql_expr *e);
 /* An expression over the relation's columns in the block, or (keys of sides) over REFs, over its table's. NULL: out of
  * memory. */
 struct rql_expr *rql_join_over_own(struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e);

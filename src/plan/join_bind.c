@@ -192,6 +192,20 @@ static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct r
 	return rql_form_bits(&s->column.of) ? RQL_OK : refuse(g, "a key takes more than 64 bits");
 }
 
+/* A real number: equal values have one field, which takes all of its bits. */
+static rql_status bind_real_key(struct rql_join_graph *g, const struct rql_join_step *step, struct key_side sides[2][RQL_JOIN_KEYS],
+                                uint32_t *const columns[2])
+{
+	if (step->key_count > 1 || step->keys[0].null_safe)
+		return refuse(g, "a real number is one of several keys, or NULL equals NULL");
+	for (uint32_t s = 0; s < 2; s++) {
+		struct rql_output output = sides[s][0].r->request.outputs[sides[s][0].output];
+		output.canonical = true;
+		RQL_TRY(put_key(g, &sides[s][0], &output, columns[s]));
+	}
+	return RQL_OK;
+}
+
 static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 {
 	struct key_side sides[2][RQL_JOIN_KEYS];
@@ -215,8 +229,10 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	step->not_in = step->not_in && nullable;
 	for (uint32_t k = 0; k < n; k++) {
 		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
-		if (a->kind != b->kind || a->kind == RQL_STORE_REAL || !rql_type_equal(a->type, b->type))
-			return refuse(g, "a key is a real number, or the two sides' types differ");
+		if (a->kind != b->kind || !rql_type_equal(a->type, b->type))
+			return refuse(g, "the types of a key's two sides differ");
+		if (a->kind == RQL_STORE_REAL)
+			return bind_real_key(g, step, sides, columns);
 	}
 	if (n == 1 && !step->keys[0].null_safe && share_column(&sides[0][0], &sides[1][0])) {
 		for (uint32_t s = 0; s < 2; s++) {

@@ -206,10 +206,10 @@ static rql_status add_condition(struct rql_join_graph *g, struct rql_join_edge *
 	return c->outer && (!inner || c->inner) ? RQL_OK : out_of_memory(g);
 }
 
-/* An equality of columns of two tables. More than a key may have are tested above. */
+/* An equality of values of two tables. More than a key may have are tested above. */
 static rql_status add_equality(struct rql_join_graph *g, const struct rql_expr *x, const struct rql_expr *y)
 {
-	const uint32_t a = rql_join_relation_of(g, x->table), b = rql_join_relation_of(g, y->table);
+	const uint32_t a = rql_join_table_of(g, x), b = rql_join_table_of(g, y);
 	struct rql_join_edge *edge = find_edge(g, a, b);
 	if (!edge)
 		edge = add_edge(g, a, b);
@@ -265,6 +265,47 @@ static rql_status add_implied(struct rql_join_graph *g, const struct equal_colum
 	return RQL_OK;
 }
 
+static bool is_real(struct rql_type type)
+{
+	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
+}
+
+/* The tables that are joined so far, as numbers of sets. */
+struct connected {
+	uint32_t of[RQL_BLOCK_MAX_TABLES];
+};
+
+static void connect(struct connected *sets, uint32_t a, uint32_t b)
+{
+	const uint32_t from = sets->of[b], to = sets->of[a];
+	for (uint32_t i = 0; i < RQL_BLOCK_MAX_TABLES; i++)
+		sets->of[i] = sets->of[i] == from ? to : sets->of[i];
+}
+
+/* Equalities of expressions (of two types there is a cast), then of reals, which are keys alone: where nothing else joins
+ * their tables. All others are tested above. */
+static rql_status add_computed(struct rql_join_graph *g, bool reals)
+{
+	const uint32_t first = g->edge_count;
+	struct connected sets;
+	for (uint32_t i = 0; i < RQL_BLOCK_MAX_TABLES; i++)
+		sets.of[i] = i;
+	for (uint32_t i = 0; i < g->edge_count; i++)
+		connect(&sets, g->edges[i].a, g->edges[i].b);
+	for (uint32_t i = 0; i < g->block->conjunct_count; i++) {
+		const struct rql_expr *e = g->block->conjuncts[i];
+		if (!rql_join_is_equality(g, e) || is_real(e->children[0]->type) != reals)
+			continue;
+		const uint32_t a = rql_join_table_of(g, e->children[0]), b = rql_join_table_of(g, e->children[1]);
+		const struct rql_join_edge *edge = find_edge(g, a, b);
+		if (edge ? reals || edge < g->edges + first : sets.of[a] == sets.of[b])
+			continue;
+		RQL_TRY(add_equality(g, e->children[0], e->children[1]));
+		connect(&sets, a, b);
+	}
+	return RQL_OK;
+}
+
 static rql_status add_edges(struct rql_join_graph *g)
 {
 	const uint32_t most = g->relation_count * g->relation_count / 2 + 1;
@@ -283,6 +324,8 @@ static rql_status add_edges(struct rql_join_graph *g)
 			list[k].of = list[k].of == from ? to : list[k].of;
 	}
 	RQL_TRY(add_implied(g, list, count));
+	RQL_TRY(add_computed(g, false));
+	RQL_TRY(add_computed(g, true));
 	for (uint32_t r = g->block->table_count; r < g->relation_count; r++)
 		RQL_TRY(add_side_edge(g, r));
 	return RQL_OK;
@@ -294,6 +337,16 @@ uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr
 {
 	const uint32_t r = rql_join_relation_of(g, reader_of(e));
 	return r == RQL_NONE || g->relations[r].side ? RQL_NONE : r;
+}
+
+bool rql_join_is_equality(const struct rql_join_graph *g, const struct rql_expr *e)
+{
+	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0 ||
+	    !rql_type_equal(e->children[0]->type, e->children[1]->type) || e->children[0]->type.id == RQL_TYPE_INTERVAL ||
+	    e->children[0]->type.id == RQL_TYPE_OTHER)
+		return false;
+	const uint32_t a = rql_join_table_of(g, e->children[0]), b = rql_join_table_of(g, e->children[1]);
+	return a != RQL_NONE && b != RQL_NONE && a != b;
 }
 
 static rql_status sort_conditions(struct rql_join_graph *g)

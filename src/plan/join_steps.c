@@ -98,13 +98,15 @@ static double field_bytes(const struct rql_join_relation *r, const struct rql_ex
 	return bits ? bits / 8.0 : 8;
 }
 
-/* Values of one column of a relation, before its conditions. Groups have none that could be looked at. */
+/* Values of one column of a relation, cast or not, before its conditions. Groups have none that could be looked at. */
 static double values_of(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_expr *e)
 {
 	const enum rql_simd simd = g->p->ctx->devices->device[0].simd;
 	const struct rql_store_snapshot *snapshot = r->structure->snapshot;
 	const double rows = r->groups ? r->source.rows : (double)snapshot->rows;
 	uint32_t at;
+	while (e->kind == RQL_EXPR_CAST)
+		e = e->children[0];
 	if (!stored_column(r, e, &at))
 		return fmax(1, rows);
 	if (!r->values && !r->groups)
@@ -178,33 +180,46 @@ static rql_status collect_columns(struct rql_join_graph *g)
 	                          "joined as columns on a GPU: an expression reads what is no column");
 }
 
-static bool is_equality(const struct rql_expr *e)
-{
-	return rql_expr_is_equijoin(e) && e->children[0]->table != e->children[1]->table;
-}
-
-/* Columns that keys make equal, as numbers of classes: of relation r its table's column i. */
+/* Values that keys make equal, as numbers of classes: of relation r an expression over its own columns. */
 struct equal {
 	uint32_t count;
 	struct equal_one {
-		uint32_t relation, index, of;
+		uint32_t relation;
+		const struct rql_expr *value;
+		uint32_t of;
 	} * list;
 };
 
-static uint32_t *class_of(struct equal *equal, uint32_t relation, uint32_t index)
+static uint32_t class_of(struct equal *equal, uint32_t relation, const struct rql_expr *value)
 {
 	uint32_t at = 0;
-	while (at < equal->count && (equal->list[at].relation != relation || equal->list[at].index != index))
+	while (at < equal->count && (equal->list[at].relation != relation || !rql_expr_equal(equal->list[at].value, value)))
 		at++;
 	if (at == equal->count)
-		equal->list[equal->count++] = (struct equal_one){relation, index, at};
-	return &equal->list[at].of;
+		equal->list[equal->count++] = (struct equal_one){relation, value, at};
+	return equal->list[at].of;
 }
 
 static void make_equal(struct equal *equal, uint32_t x, uint32_t y)
 {
 	for (uint32_t i = 0; i < equal->count; i++)
 		equal->list[i].of = equal->list[i].of == x ? y : equal->list[i].of;
+}
+
+/* Of an equality its two values' classes become one. *same: they were. */
+static bool equate(struct rql_join_graph *g, struct equal *equal, const struct rql_expr *e, bool *same)
+{
+	uint32_t classes[2];
+	for (uint32_t i = 0; i < 2; i++) {
+		const uint32_t r = rql_join_table_of(g, e->children[i]);
+		const struct rql_expr *own = rql_join_over_own(g, &g->relations[r], e->children[i]);
+		if (!own)
+			return false;
+		classes[i] = class_of(equal, r, own);
+	}
+	*same = classes[0] == classes[1];
+	make_equal(equal, classes[0], classes[1]);
+	return true;
 }
 
 /* The conditions that no relation, no key and no equality before says. steps: the keys of g->steps say theirs; else none of
@@ -220,19 +235,17 @@ static rql_status leave_rest(struct rql_join_graph *g, bool steps)
 	for (uint32_t s = 0; steps && s < g->step_count; s++) {
 		const struct rql_join_step *step = &g->steps[s];
 		for (uint32_t k = 0; step->kind == RQL_LOOKUP_INNER && k < step->key_count; k++) {
-			const uint32_t x = *class_of(&equal, step->owner, step->keys[k].outer->index);
-			make_equal(&equal, x, *class_of(&equal, step->relation, step->keys[k].inner->index));
+			const uint32_t x = class_of(&equal, step->owner, step->keys[k].outer);
+			make_equal(&equal, x, class_of(&equal, step->relation, step->keys[k].inner));
 		}
 	}
 	for (uint32_t i = 0; i < g->block->conjunct_count; i++) {
 		struct rql_expr *e = g->block->conjuncts[i];
 		bool said = rql_join_table_of(g, e) != RQL_NONE;
-		if (is_equality(e)) {
-			const struct rql_expr *a = e->children[0], *b = e->children[1];
-			const uint32_t x = *class_of(&equal, rql_join_relation_of(g, a->table), a->index);
-			const uint32_t y = *class_of(&equal, rql_join_relation_of(g, b->table), b->index);
-			said = !steps || x == y;
-			make_equal(&equal, x, y);
+		if (rql_join_is_equality(g, e)) {
+			if (!equate(g, &equal, e, &said))
+				return out_of_memory(g);
+			said |= !steps && rql_expr_is_equijoin(e);
 		}
 		if (!said && !rql_expr_list_add(arena, &rest, e))
 			return out_of_memory(g);

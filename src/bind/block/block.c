@@ -199,6 +199,7 @@ struct joining {
 	bool right;            /* the block is the join's right input */
 	uint32_t lefts, outer; /* columns of the left input, of the block */
 	struct columns input;  /* of the block */
+	bool reals;            /* are keys, for there is no other */
 	struct rql_block_side side;
 	struct rql_expr_list open; /* conditions without which a row of the side is no match, over both */
 };
@@ -254,25 +255,43 @@ static struct rql_expr *to_side(struct rql_arena *arena, const struct rql_expr *
 	return e;
 }
 
-/* false: e is no equality of an expression of the block and one of the side. */
+static bool is_real(struct rql_type type)
+{
+	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
+}
+
+/* Is e an equality of an expression of the block, which is *outer of its children, and one of the side? */
+static bool is_key(const struct joining *j, const struct rql_expr *e, bool reals, uint32_t *outer)
+{
+	if (e->kind != RQL_EXPR_COMPARE || (strcmp(e->name, "IS NOT DISTINCT FROM") != 0 && strcmp(e->name, "=") != 0) ||
+	    !rql_type_equal(e->children[0]->type, e->children[1]->type) ||
+	    !(reals ? is_real(e->children[0]->type) : is_key_type(e->children[0]->type)))
+		return false;
+	*outer = inputs_of(j, e->children[0]) != READS_OUTER;
+	return inputs_of(j, e->children[*outer]) == READS_OUTER && inputs_of(j, e->children[1 - *outer]) == READS_SIDE;
+}
+
+static bool has_key(const struct joining *j, const struct rql_expr *e)
+{
+	uint32_t outer;
+	bool some = is_key(j, e, false, &outer);
+	for (uint32_t i = 0; e->kind == RQL_EXPR_AND && i < e->child_count; i++)
+		some |= has_key(j, e->children[i]);
+	return some;
+}
+
+/* What is no real number has two keys at most, else there is one. false: e is none. */
 static rql_status take_key(struct joining *j, const struct rql_expr *e, bool *taken)
 {
-	bool null_safe = e->kind == RQL_EXPR_COMPARE && strcmp(e->name, "IS NOT DISTINCT FROM") == 0;
-	*taken = false;
-	if (e->kind != RQL_EXPR_COMPARE || (!null_safe && strcmp(e->name, "=") != 0) || j->side.key_count == 2 ||
-	    !is_key_type(e->children[0]->type) || !rql_type_equal(e->children[0]->type, e->children[1]->type))
+	uint32_t i;
+	*taken = j->side.key_count < (j->reals ? 1 : 2) && is_key(j, e, j->reals, &i);
+	if (!*taken)
 		return RQL_OK;
-	for (uint32_t i = 0; i < 2; i++) {
-		if (inputs_of(j, e->children[i]) != READS_OUTER || inputs_of(j, e->children[1 - i]) != READS_SIDE)
-			continue;
-		struct rql_side_key *key = &j->side.keys[j->side.key_count++];
-		key->null_safe = null_safe;
-		key->outer = rql_expr_rewrite(j->f->arena, e->children[i], to_both, j);
-		key->inner = rql_expr_rewrite(j->f->arena, e->children[1 - i], to_side, j);
-		*taken = true;
-		return key->outer && key->inner ? RQL_OK : out_of_memory(j->f);
-	}
-	return RQL_OK;
+	struct rql_side_key *key = &j->side.keys[j->side.key_count++];
+	key->null_safe = strcmp(e->name, "=") != 0;
+	key->outer = rql_expr_rewrite(j->f->arena, e->children[i], to_both, j);
+	key->inner = rql_expr_rewrite(j->f->arena, e->children[1 - i], to_side, j);
+	return key->outer && key->inner ? RQL_OK : out_of_memory(j->f);
 }
 
 /* A condition over the side alone filters it before the join. */
@@ -433,6 +452,9 @@ static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, 
 	if (f->side_count == RQL_BLOCK_MAX_SIDES)
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "more than %u outer, semi and anti joins",
 		                     RQL_BLOCK_MAX_SIDES);
+	j.reals = true;
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		j.reals &= !has_key(&j, rel->exprs[i]);
 	for (uint32_t i = 0; i < rel->expr_count; i++)
 		RQL_TRY(take_condition(&j, rel->exprs[i]));
 	if (!is_closed(j.side.rel, NULL, 0))

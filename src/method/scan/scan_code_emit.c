@@ -24,13 +24,23 @@ static uint32_t real_field(struct rql_scan_coder *c, struct rql_scan_value v)
 	return rql_spirv_select(&c->m, RQL_SPIRV_U64, none, rql_spirv_u64(&c->m, ~UINT64_C(0x7ff8000000000000)), field);
 }
 
+/* The same of the value that stands for all that equal it: the ordered key less its sign bit where it has one, else the key,
+ * which is a negative number's complement already. */
+static uint32_t canonical_field(struct rql_scan_coder *c, struct rql_scan_value v)
+{
+	uint32_t key = rql_scan_code_real_key(c, rql_scan_code_convert(c, v, RQL_LANE_F64).id);
+	uint32_t sign = rql_spirv_u64(&c->m, UINT64_C(1) << 63);
+	uint32_t negative = OP2(c, U_LESS, BOOL, key, sign);
+	return rql_spirv_select(&c->m, RQL_SPIRV_U64, negative, key, OP1(c, NOT, U64, OP2(c, SUB, U64, key, sign)));
+}
+
 static uint32_t value_field(struct rql_scan_coder *c, const struct rql_scan_emit *emit)
 {
 	const struct rql_scan_operand *o = &c->plan->scan->operands[emit->operand];
 	struct rql_scan_value v = rql_scan_code_source(c, &o->source);
 	uint32_t field;
 	if (emit->column->kind == RQL_STORE_REAL)
-		field = real_field(c, v);
+		field = emit->canonical ? canonical_field(c, v) : real_field(c, v);
 	else
 		field = distance(c, v, emit->column->kind == RQL_STORE_CODED ? -1 : emit->column->least - 1, emit->bits);
 	return v.valid ? rql_spirv_select(&c->m, emit->bits == 32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64, v.valid, field,

@@ -124,6 +124,7 @@ struct rql_scan_bound_join {
 struct rql_scan_emit {
 	const struct rql_store_column *column; /* of the form */
 	uint32_t bits, offset;                 /* of its fields; bytes of a row in the columns before */
+	bool canonical;                        /* REAL: equal values have one field */
 	uint32_t operand;                      /* RQL_NONE: the number of these: */
 	uint32_t part_count;
 	struct rql_scan_part *parts;
