@@ -308,6 +308,8 @@ struct rql_pair {
 	enum rql_lookup_kind kind; /* SEMI, ANTI: no columns of the build side */
 	bool not_in;               /* ANTI: of IN by SQL's rules of NULL: rows of which it is FALSE. No conditions */
 	bool mark;                 /* LEFT: a row stays once, and of the build side there is only RQL_PAIR_MARK. No conditions */
+	bool full;                 /* LEFT: and so do rows of the build side without a match */
+	bool single;               /* LEFT: a row with several matches is an error, which the host raises */
 	uint32_t condition_count;  /* two rows with one key are a match only where all hold: NULL does not */
 	struct rql_pair_condition {
 		enum rql_pair_test test; /* probe <test> build */

@@ -75,6 +75,8 @@ struct rql_join_step {
 	uint32_t relation;
 	enum rql_lookup_kind kind;
 	bool not_in; /* ANTI: by SQL's rules of NULL, where a key may be NULL on either side */
+	bool full;   /* LEFT: the relation's rows without a match stay, too; the last step */
+	bool single; /* LEFT: of a row with several matches the host makes an error */
 	bool mark;   /* LEFT: of the relation there is one column, RQL_JOIN_MARK: whether it has the row's key, three-valued */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;

@@ -24,7 +24,9 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		const struct rql_join_relation *r = &g->relations[step->relation];
 		const struct rql_structure *of = r->groups ? rql_join_base(r->groups) : r->structure;
 		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s",
-		                  step->mark ? "mark join with" : kinds[step->kind], r->groups ? "groups of " : "",
+		                  step->mark   ? "mark join with"
+		                  : step->full ? "full join with"
+		                               : kinds[step->kind], r->groups ? "groups of " : "",
 		                  r->groups ? of->name : r->table, (unsigned long long)of->snapshot->rows, of->name, step->key_count,
 		                  step->key_count == 1 ? "" : "s");
 		if (step->condition_count)

@@ -190,6 +190,13 @@ static bool is_wanted(const struct building *b, const struct chained *c)
 	return wanted || c->column == RQL_JOIN_MARK;
 }
 
+/* Rows that a step gives, as far as is known. */
+static double expected_rows(const struct rql_join_step *step, const struct chain *outer, const struct chain *inner)
+{
+	const double rows = rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
+	return step->mark ? outer->source.rows : step->full ? rows + inner->source.rows : rows;
+}
+
 static uint64_t most_rows(const struct rql_join_step *step, const struct chain *outer, double expected)
 {
 	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark)
@@ -201,7 +208,7 @@ static uint64_t most_rows(const struct rql_join_step *step, const struct chain *
 /* The columns that go on, of both chains; at least one, so that there are rows to count. mark: the relation that has one;
  * RQL_NONE: none. */
 static bool keep_columns(const struct building *b, const struct chain *probe, const struct chain *build,
-                         enum rql_lookup_kind kind, uint32_t probe_key, uint32_t mark, struct chain *out,
+                         const struct rql_join_step *step, uint32_t probe_key, uint32_t mark, struct chain *out,
                          struct rql_pair_column *columns)
 {
 	const struct chain *chains[] = {probe, build};
@@ -217,7 +224,7 @@ static bool keep_columns(const struct building *b, const struct chain *probe, co
 				continue;
 			out->columns[out->column_count] = chains[s]->columns[c];
 			out->form[out->column_count] = chains[s]->form[c];
-			out->form[out->column_count].nullable |= s && kind == RQL_LOOKUP_LEFT;
+			out->form[out->column_count].nullable |= step->full || (s && step->kind == RQL_LOOKUP_LEFT);
 			columns[out->column_count++] = (struct rql_pair_column){.of_build = s, .column = c};
 		}
 	if (mark != RQL_NONE) {
@@ -233,6 +240,7 @@ static bool keep_columns(const struct building *b, const struct chain *probe, co
 		return true;
 	out->columns[0] = probe->columns[probe_key];
 	out->form[0] = probe->form[probe_key];
+	out->form[0].nullable |= step->full;
 	columns[out->column_count++] = (struct rql_pair_column){.column = probe_key};
 	return true;
 }
@@ -260,10 +268,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	struct rql_join_graph *g = b->g;
 	const uint32_t outer_key = find_column(outer, step->owner, step->outer_column);
 	const uint32_t inner_key = find_column(inner, step->relation, step->inner_column);
-	const double expected =
-		step->mark ? outer->source.rows
-		           : rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
-	const bool swap = step->kind == RQL_LOOKUP_INNER && inner->source.rows > outer->source.rows;
+	const double expected = expected_rows(step, outer, inner);
+	const bool either = step->kind == RQL_LOOKUP_INNER || (step->full && !step->condition_count);
+	const bool swap = either && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};
 	struct rql_pair_column *columns =
@@ -272,6 +279,8 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	struct rql_pair pair = {.kind = step->kind,
 	                        .not_in = step->not_in,
 	                        .mark = step->mark,
+	                        .full = step->full,
+	                        .single = step->single,
 	                        .probe = probe->source,
 	                        .build = build->source,
 	                        .probe_key = swap ? inner_key : outer_key,
@@ -280,7 +289,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
 		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
 	RQL_TRY(add_conditions(b, step, outer, inner, &pair));
-	if (!columns || !keep_columns(b, probe, build, step->kind, pair.probe_key, step->mark ? step->relation : RQL_NONE, &next,
+	if (!columns || !keep_columns(b, probe, build, step, pair.probe_key, step->mark ? step->relation : RQL_NONE, &next,
 	                              columns))
 		return out_of_memory(g);
 	pair.column_count = next.column_count;

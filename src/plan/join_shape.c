@@ -68,8 +68,6 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 	const struct rql_block_side *side = &g->block->sides[i];
 	struct rql_join_relation *r = &g->relations[g->relation_count++];
 	struct rql_rows_block *rows;
-	if (side->single)
-		return refuse(g, "a subquery's row must be the only one", "");
 	RQL_TRY(rql_block_make_rows_over(g->p->arena, side->rel, &rows, g->err));
 	if (rows->block->table_count != 1 || rows->block->side_count || rows->order_count || rows->offset ||
 	    rows->limit != UINT64_MAX)
@@ -235,6 +233,8 @@ static rql_status add_side_edge(struct rql_join_graph *g, uint32_t relation)
 	}
 	for (uint32_t k = 0; edge && k < side->condition_count; k++)
 		RQL_TRY(add_condition(g, edge, side->conditions[k]));
+	if (side->kind == RQL_SIDE_FULL) /* comes last: what is joined after it would drop its rows */
+		g->relations[relation].needs = (1u << relation) - 1;
 	return edge ? RQL_OK : refuse(g, "an outer, semi or anti join without a key", "");
 }
 

@@ -250,6 +250,14 @@ static rql_status leave_rest(struct rql_join_graph *g, bool steps)
 		if (!said && !rql_expr_list_add(arena, &rest, e))
 			return out_of_memory(g);
 	}
+	const struct rql_block *block = g->block;
+	const bool full = block->side_count && block->sides[block->side_count - 1].kind == RQL_SIDE_FULL;
+	if (steps && full && rest.count)
+		return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED,
+		                     "joined as columns on a GPU: a condition over several tables is tested before a full join");
+	for (uint32_t i = 0; i < block->above_count; i++)
+		if (!rql_expr_list_add(arena, &rest, block->above[i]))
+			return out_of_memory(g);
 	g->above.conjunct_count = rest.count;
 	g->above.conjuncts = rest.items;
 	return collect_columns(g);
@@ -260,6 +268,7 @@ static rql_status leave_rest(struct rql_join_graph *g, bool steps)
 static enum rql_lookup_kind kind_of(const struct rql_join_relation *r)
 {
 	static const enum rql_lookup_kind kinds[] = {[RQL_SIDE_LEFT] = RQL_LOOKUP_LEFT,
+	                                             [RQL_SIDE_FULL] = RQL_LOOKUP_LEFT,
 	                                             [RQL_SIDE_SEMI] = RQL_LOOKUP_SEMI,
 	                                             [RQL_SIDE_ANTI] = RQL_LOOKUP_ANTI,
 	                                             [RQL_SIDE_MARK] = RQL_LOOKUP_LEFT};
@@ -312,6 +321,8 @@ static void take_steps(struct rql_join_graph *g, const struct rql_join_order *or
 		                               .kind = kind_of(&g->relations[relation]),
 		                               .not_in = side && side->not_in,
 		                               .mark = side && side->kind == RQL_SIDE_MARK,
+		                               .full = side && side->kind == RQL_SIDE_FULL,
+		                               .single = side && side->single,
 		                               .owner = edge->a == relation ? edge->b : edge->a,
 		                               .key_count = edge->key_count,
 		                               .distinct = edges[order->steps[s].edge].distinct};

@@ -11,7 +11,7 @@
 #define THREADS 512u
 /* A build side that fits one table needs no partitions: up to four times the size, with more threads. */
 #define SLOTS_ALONE 4u
-#define NULLS_THREADS 256u
+#define REST_THREADS 256u
 #define PIECE_LOG2_LEAST 13u
 #define PIECE_LOG2_PARTS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
@@ -26,7 +26,7 @@ struct join_plan {
 	uint32_t bits, threads, slots, buckets, piece_log2;
 	uint32_t staged, words; /* staged: columns in the table, or 0: row numbers, or NOTHING_STAGED */
 	struct side_plan build, probe;
-	uint64_t table, part_temp, bytes;
+	uint64_t table, matched, part_temp, bytes; /* matched: a bit for each build row */
 };
 #define NOTHING_STAGED 3u
 
@@ -37,9 +37,11 @@ static void choose_staged(const struct rql_join *join, struct join_plan *plan)
 	bool narrow = build->column_count <= 2;
 	for (uint32_t i = 0; i < build->column_count && narrow; i++)
 		narrow = build->columns[i].bits == 32;
-	narrow = narrow && !join->condition_count; /* what they read is found by row numbers */
-	plan->staged = !build->column_count ? NOTHING_STAGED : narrow ? build->column_count : 0;
-	plan->words = !build->column_count ? 0 : narrow ? build->column_count : 1;
+	/* What conditions read, and which rows have a match, is found by row numbers. */
+	const bool full = join->kind == RQL_JOIN_FULL, nothing = !build->column_count && !full;
+	narrow = narrow && !join->condition_count && !full;
+	plan->staged = nothing ? NOTHING_STAGED : narrow ? build->column_count : 0;
+	plan->words = nothing ? 0 : narrow ? build->column_count : 1;
 }
 
 /* Rows of a table with `times` the buckets that there are else, as shared memory allows. */
@@ -95,7 +97,7 @@ static struct rql_partition partition_of(const struct rql_join *join, const stru
 	const struct rql_join_side *side = probe ? &join->probe : &join->build;
 	const struct side_plan *s = probe ? &plan->probe : &plan->build;
 	/* Probe rows that a left join or an anti join keeps although their key is NULL go with the others when a key says
-	 * so: no build row has that key any more. Those of a bitmap go their own way (join_nulls.comp). */
+	 * so: no build row has that key any more. Those of a bitmap go their own way (join_rest.comp). */
 	bool keeps = probe && keeps_nulls(join);
 	struct rql_partition p = {
 		.key_bits = join->key_bits,
@@ -132,6 +134,11 @@ static void take_side(const struct rql_join_side *side, const struct rql_join *j
 		out->columns[i] = rql_temp_take(at, side->count * side->columns[i].bits / 8);
 }
 
+static uint64_t matched_bytes(const struct rql_join *join)
+{
+	return rql_div_up(join->build.count + 1, 32) * 4;
+}
+
 static struct join_plan plan_of(const struct rql_join *join)
 {
 	struct join_plan plan = {.bits = 0};
@@ -141,6 +148,7 @@ static struct join_plan plan_of(const struct rql_join *join)
 	plan.table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
 	take_side(&join->build, join, plan.bits, &plan.build, &at);
 	take_side(&join->probe, join, plan.bits, &plan.probe, &at);
+	plan.matched = join->kind == RQL_JOIN_FULL ? rql_temp_take(&at, matched_bytes(join)) : 0;
 	plan.part_temp = at;
 	for (int probe = 0; probe < 2 && plan.bits; probe++) {
 		struct rql_partition p = partition_of(join, &plan, probe);
@@ -173,8 +181,10 @@ static rql_status check_side(const struct rql_join *join, const struct rql_join_
 
 static rql_status check_conditions(const struct rql_join *join, struct rql_error *err)
 {
+	const bool bitmaps = join->build.valid.buffer || join->probe.valid.buffer;
 	bool ok = join->condition_count <= RQL_JOIN_CONDITIONS && !(join->condition_count && is_in(join)) &&
-	          !(is_in(join) && (join->build.valid.buffer || join->probe.valid.buffer));
+	          !((is_in(join) || join->kind == RQL_JOIN_FULL) && bitmaps) &&
+	          (!join->single || join->kind == RQL_JOIN_LEFT);
 	for (uint32_t i = 0; ok && i < join->condition_count; i++) {
 		const struct rql_join_condition *c = &join->conditions[i];
 		ok = c->test >= RQL_JOIN_EQ && c->test <= RQL_JOIN_GE && c->probe < join->probe.column_count &&
@@ -188,9 +198,9 @@ static rql_status check_conditions(const struct rql_join *join, struct rql_error
 
 static rql_status check(const struct rql_join *join, struct rql_error *err)
 {
-	bool rows_only = join->kind >= RQL_JOIN_SEMI && !join->condition_count;
+	bool rows_only = join->kind >= RQL_JOIN_SEMI && join->kind <= RQL_JOIN_MARK && !join->condition_count;
 	const struct rql_relation_tuning *t = &join->tuning;
-	if ((join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->kind > RQL_JOIN_MARK ||
+	if ((join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->kind > RQL_JOIN_FULL ||
 	    (rows_only && join->build.column_count) || !join->probe.keys.buffer || (t->buckets & (t->buckets - 1)) ||
 	    (t->threads & (t->threads - 1)) || t->slots > 65000 || t->piece_log2 > 30)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
@@ -201,7 +211,7 @@ static rql_status check(const struct rql_join *join, struct rql_error *err)
 	RQL_TRY(check_side(join, &join->probe, "the probe side of a join", err));
 	if (join->keys_out.buffer)
 		RQL_TRY(rql_span_check(&join->keys_out, join->capacity, join->key_bits / 8, "keys that a join puts out", err));
-	RQL_TRY(rql_span_check(&join->rows, 1, 8, "number of a join's rows", err));
+	RQL_TRY(rql_span_check(&join->rows, join->single ? 2 : 1, 8, "number of a join's rows", err));
 	struct join_plan plan = plan_of(join);
 	if (!plan.slots)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's table of %u buckets leaves no room for rows", plan.buckets);
@@ -236,7 +246,7 @@ static void add_mark(struct rql_word_table *table, const struct rql_join *join)
 static void add_uses(const struct rql_join *join, struct rql_uses *uses)
 {
 	const struct rql_join_side *sides[] = {&join->build, &join->probe};
-	rql_uses_add(uses, &join->temp, RQL_READ);
+	rql_uses_add(uses, &join->temp, join->kind == RQL_JOIN_FULL ? RQL_READ_WRITE : RQL_READ);
 	rql_uses_add(uses, &join->rows, RQL_READ_WRITE);
 	rql_uses_add(uses, &join->keys_out, RQL_WRITE);
 	rql_uses_add(uses, &join->mark, RQL_WRITE);
@@ -263,6 +273,17 @@ static uint64_t conditions_of(const struct rql_join *join)
 	return words;
 }
 
+/* A full join is a left join that notes which build rows have a match: the kernel's numbers end before it. */
+static uint32_t flags_of(const struct rql_join *join)
+{
+	const bool full = join->kind == RQL_JOIN_FULL;
+	const uint32_t kind = full ? RQL_JOIN_LEFT : join->kind, marks = join->kind == RQL_JOIN_MARK;
+	const uint32_t rows = (join->random_keys ? RQL_ROWS_RAW : 0) | (full ? RQL_ROWS_MATCHED : 0) |
+	                      (join->single ? RQL_ROWS_SINGLE : 0) |
+	                      (is_in(join) && join->has_null_key ? RQL_ROWS_NULL_KEY : 0);
+	return kind | (join->build.column_count + marks) << 8 | join->probe.column_count << 16 | rows << 24;
+}
+
 static struct rql_join_args args_of(const struct rql_join *join, const struct join_plan *plan)
 {
 	uint64_t temp = rql_span_address(&join->temp);
@@ -275,12 +296,12 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 		.build_count = (uint32_t)join->build.count,
 		.probe_count = (uint32_t)join->probe.count,
 		.parts_piece = plan->bits << 8 | plan->piece_log2,
-		.flags = (uint32_t)join->kind | (join->build.column_count + (join->kind == RQL_JOIN_MARK)) << 8 |
-		         join->probe.column_count << 16 | (join->random_keys ? RQL_ROWS_RAW << 24 : 0) |
-		         (is_in(join) && join->has_null_key ? RQL_ROWS_NULL_KEY << 24 : 0),
+		.flags = flags_of(join),
 		.build_found = is_in(join) ? rql_span_address(&join->build.found) : 0,
 		.conditions = conditions_of(join),
 	};
+	if (join->kind == RQL_JOIN_FULL)
+		args.build_valid = temp + plan->matched;
 	if (plan->bits) {
 		args.build_keys = temp + plan->build.keys;
 		args.probe_keys = temp + plan->probe.keys;
@@ -290,7 +311,8 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 	}
 	args.build_keys = rql_span_address(&join->build.keys);
 	args.probe_keys = rql_span_address(&join->probe.keys);
-	args.build_valid = rql_span_address(&join->build.valid);
+	if (join->kind != RQL_JOIN_FULL)
+		args.build_valid = rql_span_address(&join->build.valid);
 	args.probe_valid = rql_span_address(&join->probe.valid);
 	args.build_found = rql_span_address(&join->build.found);
 	args.probe_found = rql_span_address(&join->probe.found);
@@ -306,7 +328,8 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	const struct rql_pipeline *pipeline;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
 	                        plan->words ? plan->words * plan->slots : 1};
-	const bool tested = join->condition_count || is_in(join), wide = join->key_bits == 64;
+	const bool tested = join->condition_count || is_in(join) || join->single || join->kind == RQL_JOIN_FULL;
+	const bool wide = join->key_bits == 64;
 	const enum rql_relation_kernel kernel = tested ? wide ? RQL_RELATION_JOIN_TESTED_64 : RQL_RELATION_JOIN_TESTED_32
 	                                        : wide ? RQL_RELATION_JOIN_64
 	                                               : RQL_RELATION_JOIN_32;
@@ -318,38 +341,74 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	return RQL_OK;
 }
 
-/* Probe rows that were left out of the partitions and are rows of the output all the same. */
-static rql_status record_nulls(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
-                               struct rql_error *err)
+/* Rows of one side, as they lie there: all that are without a match by the flags. */
+static rql_status record_rest(struct rql_commands *c, const struct rql_join *join, struct rql_join_rest_args *args,
+                              struct rql_error *err)
 {
 	struct rql_device *device = join->probe.keys.buffer->device;
-	struct rql_word_table table = {.count = 0};
-	const struct side_plan in_place = {.parted = false};
-	struct rql_span to = rql_span_at(&join->temp, plan->table);
-	add_columns(&table, join, &join->build, &in_place);
-	add_columns(&table, join, &join->probe, &in_place);
-	RQL_TRY(rql_record_words(c, &table, &to, err));
-	struct rql_join_nulls_args args = {
-		.keys = rql_span_address(&join->probe.keys),
-		.keys_out = rql_span_address(&join->keys_out),
-		.columns = rql_span_address(&to),
-		.found = rql_span_address(&join->rows),
-		.capacity = join->capacity,
-		.valid = rql_span_address(&join->probe.valid),
-		.probe_found = rql_span_address(&join->probe.found),
-		.count = join->probe.count,
-		.build_columns = join->build.column_count,
-		.probe_columns = join->probe.column_count,
-	};
-	uint32_t constants[] = {rql_relation_threads(device, NULLS_THREADS), 0};
+	const bool of_build = args->flags & RQL_REST_OF_BUILD;
+	uint32_t constants[] = {rql_relation_threads(device, REST_THREADS), 0};
 	const struct rql_pipeline *pipeline;
-	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_NULLS_64 : RQL_RELATION_JOIN_NULLS_32,
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_REST_64 : RQL_RELATION_JOIN_REST_32,
 	                              constants, 2, &pipeline, err));
+	args->keys_out = rql_span_address(&join->keys_out);
+	args->found = rql_span_address(&join->rows);
+	args->capacity = join->capacity;
+	args->null_key = join->null_key;
+	args->count = of_build ? join->build.count : join->probe.count;
+	args->build_columns = join->build.column_count;
+	args->probe_columns = join->probe.column_count;
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
-	rql_record_dispatch(c, "join.nulls", pipeline, &args, rql_div_up(join->probe.count, constants[0]), uses.use,
-	                    uses.count);
+	rql_record_dispatch(c, "join.rest", pipeline, args, rql_div_up(args->count, constants[0]), uses.use, uses.count);
 	return RQL_OK;
+}
+
+/* The columns of both sides as they came in. */
+static rql_status record_columns_in_place(struct rql_commands *c, const struct rql_join *join, const struct rql_span *to,
+                                          struct rql_error *err)
+{
+	struct rql_word_table table = {.count = 0};
+	const struct side_plan in_place = {.parted = false};
+	add_columns(&table, join, &join->build, &in_place);
+	add_columns(&table, join, &join->probe, &in_place);
+	return rql_record_words(c, &table, to, err);
+}
+
+/* Probe rows that a bitmap left out of the partitions and that are rows of the output all the same. */
+static rql_status record_nulls(struct rql_commands *c, const struct rql_join *join, const struct rql_span *table,
+                               struct rql_error *err)
+{
+	struct rql_join_rest_args args = {.keys = rql_span_address(&join->probe.keys),
+	                                  .columns = rql_span_address(table),
+	                                  .valid = rql_span_address(&join->probe.valid),
+	                                  .side_found = rql_span_address(&join->probe.found)};
+	RQL_TRY(record_columns_in_place(c, join, table, err));
+	return record_rest(c, join, &args, err);
+}
+
+/* Build rows without a match: those that lie in the partitions, and those that were left out for their key. */
+static rql_status record_unmatched(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                                   const struct rql_span *table, struct rql_error *err)
+{
+	const uint64_t temp = rql_span_address(&join->temp);
+	struct rql_join_rest_args args = {.keys = rql_span_address(&join->build.keys),
+	                                  .columns = rql_span_address(table),
+	                                  .valid = temp + plan->matched,
+	                                  .side_found = rql_span_address(&join->build.found),
+	                                  .flags = RQL_REST_OF_BUILD};
+	struct rql_join_rest_args parted = args;
+	if (!plan->bits)
+		return record_rest(c, join, &args, err);
+	parted.keys = temp + plan->build.keys;
+	parted.side_found = temp + plan->build.starts + (UINT64_C(4) << plan->bits);
+	parted.flags |= RQL_REST_COUNT_32;
+	RQL_TRY(record_rest(c, join, &parted, err));
+	if (!join->has_null_key)
+		return RQL_OK;
+	args.flags |= RQL_REST_BY_KEY;
+	RQL_TRY(record_columns_in_place(c, join, table, err));
+	return record_rest(c, join, &args, err);
 }
 
 rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
@@ -358,7 +417,9 @@ rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, 
 	struct join_plan plan = plan_of(join);
 	struct rql_word_table table = {.count = 0};
 	struct rql_span to = rql_span_at(&join->temp, plan.table);
-	rql_record_fill(c, join->rows.buffer, join->rows.offset, 8, 0);
+	rql_record_fill(c, join->rows.buffer, join->rows.offset, join->single ? 16 : 8, 0);
+	if (join->kind == RQL_JOIN_FULL)
+		rql_record_fill(c, join->temp.buffer, join->temp.offset + plan.matched, matched_bytes(join), 0);
 	for (int probe = 0; probe < 2 && plan.bits; probe++) {
 		struct rql_partition p = partition_of(join, &plan, probe);
 		RQL_TRY(rql_record_partition(c, &p, err));
@@ -368,7 +429,9 @@ rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, 
 	add_columns(&table, join, &join->probe, &plan.probe);
 	RQL_TRY(rql_record_words(c, &table, &to, err));
 	RQL_TRY(record_probe(c, join, &plan, err));
+	if (join->kind == RQL_JOIN_FULL)
+		return record_unmatched(c, join, &plan, &to, err);
 	if (plan.bits && keeps_nulls(join) && join->probe.valid.buffer)
-		RQL_TRY(record_nulls(c, join, &plan, err));
+		return record_nulls(c, join, &to, err);
 	return RQL_OK;
 }

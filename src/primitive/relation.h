@@ -76,6 +76,9 @@ enum rql_join_kind {
 	 * build side is not empty; else FALSE. No build columns, no conditions, no bitmaps. */
 	RQL_JOIN_NOT_IN, /* probe rows of which it is FALSE */
 	RQL_JOIN_MARK,   /* every probe row, once, and what it is: `mark` */
+	/* LEFT, and each build row without a match, once: the probe side's columns are then as the build side's of a probe row
+	 * without one. No bitmaps. */
+	RQL_JOIN_FULL,
 };
 /* A pair of rows with equal keys is a match only where all of them hold. Values are numbers without a sign; 0 is NULL, of
  * which nothing holds. REAL: the complement of a double's bits, 64 of them; -0 is 0, and NaN is one, the greatest. */
@@ -102,6 +105,7 @@ struct rql_join {
 	enum rql_join_kind kind;
 	uint32_t key_bits;
 	bool random_keys, has_null_key;
+	bool single; /* LEFT: of a probe row with more than one match is told: rows[1] is then not 0 */
 	uint64_t null_key;
 	struct rql_join_side build, probe;
 	uint64_t capacity;
@@ -109,7 +113,7 @@ struct rql_join {
 	struct rql_join_condition conditions[RQL_JOIN_CONDITIONS];
 	struct rql_span mark;     /* MARK: uint32_t a row: 0 NULL, 1 FALSE, 2 TRUE */
 	struct rql_span keys_out; /* the probe rows' keys; may be left out */
-	struct rql_span rows;     /* uint64_t: rows of the output, also those beyond the capacity */
+	struct rql_span rows;     /* uint64_t: rows of the output, also those beyond the capacity; single: two of them */
 	struct rql_relation_tuning tuning;
 	struct rql_span temp;
 };

@@ -23,8 +23,8 @@
 	X(JOIN_64, join_64, join)                                                                                          \
 	X(JOIN_TESTED_32, join_tested_32, join)                                                                            \
 	X(JOIN_TESTED_64, join_tested_64, join)                                                                            \
-	X(JOIN_NULLS_32, join_nulls_32, join_nulls)                                                                        \
-	X(JOIN_NULLS_64, join_nulls_64, join_nulls)                                                                        \
+	X(JOIN_REST_32, join_rest_32, join_rest)                                                                           \
+	X(JOIN_REST_64, join_rest_64, join_rest)                                                                           \
 	X(GROUP_BY_32_32, group_by_32_32, group_by)                                                                        \
 	X(GROUP_BY_32_64, group_by_32_64, group_by)                                                                        \
 	X(GROUP_BY_32_REAL, group_by_32_real, group_by)                                                                    \

@@ -26,6 +26,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_poke_args, 128);
 #define RQL_ROWS_NULL_KEY 1u /* the key null_key is no key */
 #define RQL_ROWS_RAW 2u      /* keys are random bits: they are their own hash */
 #define RQL_ROWS_BY_RANGE 4u /* of a partition: by ranges of keys */
+#define RQL_ROWS_MATCHED 8u  /* of a join: which build rows have a match is noted */
+#define RQL_ROWS_SINGLE 16u  /* of a join: whether a probe row has several is noted */
 
 /* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range of keys
  * min((key - base) >> shift, 2^bits - 1), and 0 below base. */
@@ -67,8 +69,8 @@ struct rql_join_args {
 	uint64_t build_keys, probe_keys, keys_out;
 	uint64_t columns;                    /* those of the build side, then those of the probe side */
 	uint64_t build_starts, probe_starts; /* uint32_t[parts + 1]; 0: one part, all rows */
-	uint64_t found, capacity;            /* found: rows of the output */
-	uint64_t build_valid, probe_valid;   /* bitmaps; only without starts */
+	uint64_t found, capacity;            /* found: rows of the output; SINGLE: and whether a probe row has several */
+	uint64_t build_valid, probe_valid;   /* bitmaps; only without starts. MATCHED: build_valid is what is noted */
 	uint64_t build_found, probe_found;   /* without starts; build_found also for IN */
 	uint64_t null_key;
 	uint32_t build_count, probe_count; /* bounds of these */
@@ -78,12 +80,16 @@ struct rql_join_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
 
-/* join_nulls.comp: probe rows whose key is NULL, as rows without a match. */
-struct rql_join_nulls_args {
-	uint64_t keys, keys_out, columns, found, capacity, valid, probe_found, count;
+/* join_rest.comp: rows of one side as rows without a match: those without a bit in `valid`, or with the key null_key. */
+#define RQL_REST_OF_BUILD 1u /* else of the probe side */
+#define RQL_REST_BY_KEY 2u
+#define RQL_REST_COUNT_32 4u /* side_found is a uint32_t */
+struct rql_join_rest_args {
+	uint64_t keys, keys_out, columns, found, capacity, valid, null_key, side_found, count;
 	uint32_t build_columns, probe_columns;
+	uint32_t flags, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_join_nulls_args, 72);
+RQL_KERNEL_STRUCT_SIZE(rql_join_rest_args, 88);
 
 /* Value columns of a group-by: RQL_GROUP_COLUMN_WORDS words each: the values' address, flags (RQL_COLUMN_WIDE and
  * below), addresses of the output's sums, minima and maxima. */

@@ -22,6 +22,8 @@ void rql_block_leaves(const struct rql_block *block, rql_leaf_fn *fn, void *stat
 {
 	for (uint32_t i = 0; i < block->conjunct_count; i++)
 		rql_expr_leaves(block->conjuncts[i], fn, state);
+	for (uint32_t i = 0; i < block->above_count; i++)
+		rql_expr_leaves(block->above[i], fn, state);
 	for (uint32_t i = 0; i < block->group_count; i++)
 		rql_expr_leaves(block->groups[i], fn, state);
 	for (uint32_t i = 0; i < block->agg_count; i++)
@@ -92,6 +94,8 @@ struct flattening {
 	uint32_t table_count;
 	bool over_groups; /* which may take a table's place */
 	struct rql_expr_list conjuncts;
+	bool full; /* the last side is: conditions are above it, and no join */
+	struct rql_expr_list above_full;
 	uint32_t side_count;
 	struct rql_block_side sides[RQL_BLOCK_MAX_SIDES];
 	const char *above; /* for messages */
@@ -158,7 +162,7 @@ static rql_status add_conditions(struct flattening *f, const struct rql_rel *rel
 		RQL_TRY(rewrite(f, rel->exprs[i], input, &e));
 		if (becomes_anti(f, e))
 			continue;
-		if (!rql_conjuncts_add(f->arena, &f->conjuncts, e))
+		if (!rql_conjuncts_add(f->arena, f->full ? &f->above_full : &f->conjuncts, e))
 			return out_of_memory(f);
 	}
 	return RQL_OK;
@@ -202,6 +206,7 @@ struct joining {
 	bool reals;            /* are keys, for there is no other */
 	struct rql_block_side side;
 	struct rql_expr_list open; /* conditions without which a row of the side is no match, over both */
+	struct rql_expr_list own;  /* FULL: such over the side alone, which do not drop its rows */
 };
 
 /* The side's column that a REF of the join's conditions means; UINT32_MAX: it is the block's. */
@@ -327,6 +332,10 @@ static rql_status take_condition(struct joining *j, const struct rql_expr *e)
 	RQL_TRY(take_key(j, e, &taken));
 	if (taken)
 		return RQL_OK;
+	if (j->side.kind == RQL_SIDE_FULL && inputs_of(j, e) == READS_SIDE) {
+		struct rql_expr *own = rql_expr_rewrite(j->f->arena, e, to_side, j);
+		return own && rql_expr_list_add(j->f->arena, &j->own, own) ? RQL_OK : out_of_memory(j->f);
+	}
 	if (j->side.kind != RQL_SIDE_MARK && inputs_of(j, e) == READS_SIDE)
 		return filter_side(j, e);
 	if (j->side.kind == RQL_SIDE_MARK)
@@ -347,6 +356,7 @@ static rql_status set_kind(struct joining *j)
 		{RQL_JOIN_SINGLE, RQL_SIDE_LEFT, false},    {RQL_JOIN_SEMI, RQL_SIDE_SEMI, false},
 		{RQL_JOIN_RIGHT_SEMI, RQL_SIDE_SEMI, true}, {RQL_JOIN_ANTI, RQL_SIDE_ANTI, false},
 		{RQL_JOIN_RIGHT_ANTI, RQL_SIDE_ANTI, true}, {RQL_JOIN_MARK, RQL_SIDE_MARK, false},
+		{RQL_JOIN_FULL, RQL_SIDE_FULL, false},
 	};
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		if (kinds[i].join != j->rel->join)
@@ -356,7 +366,42 @@ static rql_status set_kind(struct joining *j)
 		j->right = kinds[i].right;
 		return RQL_OK;
 	}
-	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "a full outer join lies below the %s", j->f->above);
+	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "a join of kind %d lies below the %s", (int)j->rel->join,
+	                     j->f->above);
+}
+
+/* CASE WHEN all conditions THEN e ELSE NULL END */
+static struct rql_expr *only_when(struct rql_arena *arena, const struct rql_expr_list *conditions, struct rql_expr *e)
+{
+	struct rql_expr *when = conditions->items[0], *choice = rql_expr_new(arena, RQL_EXPR_CASE, e->type, 3);
+	struct rql_expr *null = rql_expr_new(arena, RQL_EXPR_CONSTANT, e->type, 0);
+	if (conditions->count > 1 &&
+	    (when = rql_expr_new(arena, RQL_EXPR_AND, rql_type_simple(RQL_TYPE_BOOLEAN), conditions->count)))
+		memcpy(when->children, conditions->items, conditions->count * sizeof *when->children);
+	if (!choice || !null || !when)
+		return NULL;
+	null->value = rql_value_null(e->type);
+	choice->children[0] = when;
+	choice->children[1] = e;
+	choice->children[2] = null;
+	return choice;
+}
+
+/* Rows of a FULL side that do not pass its own conditions have no match: their key is NULL. And what is below it is NULL in
+ * rows without a match, whatever it is made of: columns are as they are. */
+static rql_status finish_full(struct joining *j)
+{
+	struct rql_side_key *key = &j->side.keys[0];
+	for (uint32_t i = 0; i < j->input.count; i++)
+		if (j->input.items[i]->kind != RQL_EXPR_COLUMN)
+			return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "an expression below a full outer join");
+	if (!j->own.count)
+		return RQL_OK;
+	if (key->null_safe)
+		return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED,
+		                     "a full outer join by a condition of one side, where NULL equals NULL");
+	key->inner = only_when(j->f->arena, &j->own, (struct rql_expr *)(uintptr_t)key->inner);
+	return key->inner ? RQL_OK : out_of_memory(j->f);
 }
 
 /* A column of a LEFT side in a row of the block: with conditions beyond the keys it is NULL where they are not true. */
@@ -368,20 +413,7 @@ static struct rql_expr *column_of_side(struct joining *j, uint32_t column)
 	                       .alias = j->side.rel->names ? j->side.rel->names[column] : NULL,
 	                       .index = j->right ? column : column + j->lefts};
 	struct rql_expr *e = to_both(arena, &ref, j);
-	if (!j->open.count || !e)
-		return e;
-	struct rql_expr *when = j->open.items[0], *both = NULL, *choice = rql_expr_new(arena, RQL_EXPR_CASE, e->type, 3);
-	struct rql_expr *null = rql_expr_new(arena, RQL_EXPR_CONSTANT, e->type, 0);
-	if (j->open.count > 1 &&
-	    (both = rql_expr_new(arena, RQL_EXPR_AND, rql_type_simple(RQL_TYPE_BOOLEAN), j->open.count)))
-		memcpy(both->children, j->open.items, j->open.count * sizeof *both->children);
-	if (!choice || !null || (j->open.count > 1 && !both))
-		return NULL;
-	null->value = rql_value_null(e->type);
-	choice->children[0] = both ? both : when;
-	choice->children[1] = e;
-	choice->children[2] = null;
-	return choice;
+	return e && j->open.count && j->side.kind == RQL_SIDE_LEFT ? only_when(arena, &j->open, e) : e;
 }
 
 /* CASE WHEN key IS NULL THEN its mark ELSE the other's END */
@@ -408,7 +440,8 @@ static struct rql_expr *mark_of(struct joining *j)
 
 static rql_status side_outputs(struct joining *j, struct columns *out)
 {
-	uint32_t blocks = j->input.count, sides = j->side.kind == RQL_SIDE_LEFT ? j->side.rel->column_count : 0;
+	const bool gives = j->side.kind == RQL_SIDE_LEFT || j->side.kind == RQL_SIDE_FULL;
+	uint32_t blocks = j->input.count, sides = gives ? j->side.rel->column_count : 0;
 	bool mark = j->side.kind == RQL_SIDE_MARK;
 	out->count = blocks + sides + mark;
 	out->items = RQL_NEW_ARRAY(j->f->arena, struct rql_expr *, out->count);
@@ -443,12 +476,19 @@ static bool is_closed(const struct rql_rel *rel, const uint64_t *ctes, uint32_t 
 	return known;
 }
 
+static rql_status above_full(struct flattening *f)
+{
+	return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "a full outer join lies below another join");
+}
+
 static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
 	struct joining j = {.f = f, .rel = rel, .lefts = rel->children[0]->column_count};
 	RQL_TRY(set_kind(&j));
 	j.side.rel = rel->children[!j.right];
 	RQL_TRY(flatten(f, rel->children[j.right], &j.input));
+	if (f->full)
+		return above_full(f);
 	if (f->side_count == RQL_BLOCK_MAX_SIDES)
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "more than %u outer, semi and anti joins",
 		                     RQL_BLOCK_MAX_SIDES);
@@ -464,10 +504,13 @@ static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, 
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an outer join, EXISTS or IN by %s",
 		                     j.side.key_count ? "several columns of which one may be NULL"
 		                                      : "no pair of equal columns");
+	if (j.side.kind == RQL_SIDE_FULL)
+		RQL_TRY(finish_full(&j));
 	RQL_TRY(side_outputs(&j, out));
 	j.side.condition_count = j.open.count;
 	j.side.conditions = j.open.items;
 	f->sides[f->side_count++] = j.side;
+	f->full = j.side.kind == RQL_SIDE_FULL;
 	return RQL_OK;
 }
 
@@ -478,6 +521,8 @@ static rql_status flatten_join(struct flattening *f, const struct rql_rel *rel, 
 	struct columns left, right, both;
 	RQL_TRY(flatten(f, rel->children[0], &left));
 	RQL_TRY(flatten(f, rel->children[1], &right));
+	if (f->full)
+		return above_full(f);
 	both.count = left.count + right.count;
 	both.items = RQL_NEW_ARRAY(f->arena, struct rql_expr *, both.count);
 	if (!both.items)
@@ -586,6 +631,8 @@ static rql_status make_block(struct rql_arena *arena, const struct rql_rel *rel,
 	b->derived = over_groups ? f->derived : NULL;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
+	b->above_count = f->above_full.count;
+	b->above = f->above_full.items;
 	b->side_count = f->side_count;
 	b->sides = f->sides;
 	b->column_count = count_columns(b);
@@ -695,6 +742,8 @@ static rql_status make_rows(struct rql_arena *arena, const struct rql_rel *rel, 
 	b->derived = over_groups ? f->derived : NULL;
 	b->conjunct_count = f->conjuncts.count;
 	b->conjuncts = f->conjuncts.items;
+	b->above_count = f->above_full.count;
+	b->above = f->above_full.items;
 	b->side_count = f->side_count;
 	b->sides = f->sides;
 	b->column_count = count_columns(b);

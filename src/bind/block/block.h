@@ -14,6 +14,8 @@ enum rql_side_kind {
 	                  whoever reads it must find out that no key comes twice */
 	RQL_SIDE_SEMI, /* rows of the block stay only if it has a row with the key */
 	RQL_SIDE_ANTI, /* ... only if it has none */
+	RQL_SIDE_FULL, /* as LEFT, and its rows without a match stay, too, beside NULLs: the last side. Keys may come any number
+	                  of times */
 	RQL_SIDE_MARK, /* whether it has one, as two BOOLEAN columns: RQL_MARK_OF_KEY, RQL_MARK_OF_NULL */
 };
 /* One key: the mark of rows whose key is not NULL (NULL, not false, where `x IN (...)` says so because the side has a NULL
@@ -51,6 +53,8 @@ struct rql_block {
 	/* All expressions are over RQL_EXPR_COLUMN (table: index into tables, or a side; index: column of the table). */
 	uint32_t conjunct_count;
 	struct rql_expr **conjuncts; /* normalised, see rql_conjuncts_add */
+	uint32_t above_count;        /* with a FULL side: what its rows are tested by; conjuncts and the sides before are below it */
+	struct rql_expr **above;
 	uint32_t group_count;
 	struct rql_expr **groups;
 	uint32_t agg_count;

@@ -10,7 +10,7 @@
 #define ROOM 1.125
 #define ROOM_LEAST 4096u
 #define SIDE_ROWS (RQL_RELATION_ROWS - RQL_FORM_ROWS)
-#define COUNT_BYTES 8u
+#define COUNT_BYTES 16u /* rows; and of a scalar subquery, was there a second row? */
 /* Passes over both sides' keys and payloads, and over the output, as bytes at the speed of reading (an H200 takes 6.2 ms
  * for 2^26 x 2^27 rows of 8 bytes: bench/results, 2026-11-23). */
 #define SIDE_PASSES 12.0
@@ -103,7 +103,10 @@ static enum rql_join_kind kind_of(const struct rql_pair *pair)
 	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
 	                                           [RQL_LOOKUP_SEMI] = RQL_JOIN_SEMI,
 	                                           [RQL_LOOKUP_ANTI] = RQL_JOIN_ANTI};
-	return pair->mark ? RQL_JOIN_MARK : pair->not_in ? RQL_JOIN_NOT_IN : kinds[pair->kind];
+	return pair->mark     ? RQL_JOIN_MARK
+	       : pair->not_in ? RQL_JOIN_NOT_IN
+	       : pair->full   ? RQL_JOIN_FULL
+	                      : kinds[pair->kind];
 }
 
 static void input_of(const struct rql_stage *stage, struct rql_stage_context *const *inputs, uint32_t i,
@@ -122,6 +125,7 @@ static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_
 	struct rql_join join = {.kind = kind_of(&p->pair),
 	                        .key_bits = p->key_bits,
 	                        .has_null_key = true, /* the field of NULL */
+	                        .single = p->pair.single,
 	                        .capacity = x->capacity,
 	                        .rows = {x->count, 0}};
 	lay_side(p, x, false, &probe, &join.probe);
@@ -191,9 +195,8 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	(void)stage;
 	RQL_TRY(rql_record_join(commands, &x->join, err));
-	rql_record_copy(commands, x->count, 0, x->seen, 0, COUNT_BYTES);
+	rql_record_copy(commands, x->count, 0, x->seen, 0, prepared_of(stage)->pair.single ? COUNT_BYTES : COUNT_BYTES / 2);
 	return RQL_OK;
 }
 
@@ -202,6 +205,8 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	struct rql_prepared *p = prepared_of(stage);
 	const struct context *x = (const struct context *)base;
 	const uint64_t found = *(const uint64_t *)x->seen->map;
+	if (p->pair.single && ((const uint64_t *)x->seen->map)[1])
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a scalar subquery gives more than one row");
 	if (found > p->form->rows) {
 		p->beyond = found;
 		return too_many(p, err);
@@ -285,6 +290,13 @@ static uint32_t carried(const struct rql_pair *pair, bool of_build)
 	return count;
 }
 
+static const char *kind_refusal(const struct rql_pair *pair)
+{
+	if ((pair->full || pair->single || pair->mark) && pair->kind != RQL_LOOKUP_LEFT)
+		return "a full join, a scalar subquery or a mark is no left join";
+	return pair->full + pair->single + pair->mark > 1 ? "a full join with a mark, or of a scalar subquery" : NULL;
+}
+
 static const char *condition_refusal(const struct rql_pair *pair)
 {
 	if (pair->condition_count > RQL_PAIR_CONDITIONS || (pair->condition_count && (pair->mark || pair->not_in)))
@@ -316,7 +328,8 @@ static const char *refusal(const struct rql_request *request)
 		return "a side of a join may have 2^32 rows or more";
 	if (of_build && (pair->kind == RQL_LOOKUP_SEMI || pair->kind == RQL_LOOKUP_ANTI || pair->mark))
 		return "a semi or anti join hands on columns of its build side";
-	return condition_refusal(pair);
+	const char *why = kind_refusal(pair);
+	return why ? why : condition_refusal(pair);
 }
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)

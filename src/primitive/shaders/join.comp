@@ -3,7 +3,8 @@
 // the partition's build rows into a table in shared memory, ordered by buckets (as many tables, one after the other, as
 // they need), and looks up ROWS probe rows a thread at a time. Matches are counted, places for all of them taken at once, and then
 // written. Floor: reads both sides once, writes the output once. KEY_BITS: 32 or 64. TESTED: pairs of rows have conditions,
-// or the join is that of an IN; its own kernel, so that the others' loops are what they are.
+// or the join is that of an IN, or notes which build rows have a match, or whether a probe row has several; its own kernel,
+// so that the others' loops are what they are.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
@@ -21,6 +22,16 @@ layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of 
 shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
 shared KEY keys[SLOTS];
 shared uint words[WORDS];
+
+#if TESTED
+bool notes(uint what)
+{
+	return (args.flags >> 24u & what) != 0u;
+}
+#define BUILD_VALID (notes(RQL_ROWS_MATCHED) ? 0ul : args.build_valid)
+#else
+#define BUILD_VALID args.build_valid
+#endif
 
 struct side_rows {
 	uint first, end;
@@ -68,7 +79,7 @@ void build_table(uint first, uint end)
 	barrier();
 	for (uint row = first + t; row < end; row += THREADS) {
 		KEY key = RQL_KEY(args.build_keys, row);
-		if (is_key(key, row, args.build_valid))
+		if (is_key(key, row, BUILD_VALID))
 			atomicAdd(ends[1u + bucket_of(key)], 1u);
 	}
 	barrier();
@@ -80,7 +91,7 @@ void build_table(uint first, uint end)
 		// Row numbers, too, are what a column without an address has.
 		uint value = STAGED < 3u ? staged_value(from, row) : 0u;
 		uint value_next = STAGED == 2u ? staged_value(from_next, row) : 0u;
-		if (!is_key(key, row, args.build_valid))
+		if (!is_key(key, row, BUILD_VALID))
 			continue;
 		uint slot = atomicAdd(ends[1u + bucket_of(key)], 1u);
 		keys[slot] = key;
@@ -132,8 +143,20 @@ bool passes(uint slot, uint row)
 	return true;
 }
 #define MATCHES(slot, key, row) (keys[slot] == key && passes(slot, row))
+
+// Of many rows with one match the first alone writes.
+void note_match(uint slot)
+{
+	uint row = words[slot], bit = 1u << (row & 31u);
+	if ((RQL_U32(args.build_valid, row >> 5u) & bit) == 0u)
+		atomicOr(RQL_U32(args.build_valid, row >> 5u), bit);
+}
+#define NOTE_MATCH(slot) \
+	if (notes(RQL_ROWS_MATCHED)) \
+		note_match(slot)
 #else
 #define MATCHES(slot, key, row) (keys[slot] == key)
+#define NOTE_MATCH(slot)
 #endif
 
 // Number of matches << 16 | the first one's slot.
@@ -145,6 +168,7 @@ uint look_up(KEY key, uint row, bool one)
 	for (uint slot = ends[b]; slot < end; slot++)
 		if (MATCHES(slot, key, row)) {
 			hit = (hit == 0u ? slot : hit) + 0x10000u;
+			NOTE_MATCH(slot);
 			if (one)
 				break;
 		}
@@ -344,6 +368,12 @@ void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool b
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			hit[r] = (keyed >> r & 1u) != 0u ? look_up(key[r], first + r * THREADS + t, kind >= JOIN_SEMI) : 0u;
+#if TESTED
+		if (notes(RQL_ROWS_SINGLE))
+			[[unroll]] for (uint r = 0u; r < ROWS; r++)
+				if (hit[r] >= ((met >> r & 1u) != 0u ? 0x10000u : 0x20000u))
+					atomicOr(RQL_U64(args.found, 1), 1ul);
+#endif
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			met |= hit[r] >= 0x10000u ? 1u << r : 0u;
 		if (kind != JOIN_INNER) {

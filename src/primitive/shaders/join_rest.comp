@@ -1,22 +1,26 @@
 #version 460
-// Rows of a join's probe side whose key is NULL by a bitmap: they match nothing, so a left join and an anti join put them
-// out. The others were partitioned without them. Floor: reads the bitmap once.
+// Rows of one side of a join as rows without a match: those of the probe side whose key is NULL by a bitmap (the others were
+// partitioned without them), and of a full join those of the build side that had no match, or whose key is NULL. Floor:
+// reads the bitmap, or the keys, once.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
-layout(push_constant, scalar) uniform rql_push { rql_join_nulls_args args; };
+layout(push_constant, scalar) uniform rql_push { rql_join_rest_args args; };
 #include "primitive/shaders/join_write.glsl"
 
 void main()
 {
-	uint rows = rql_rows(args.probe_found, args.count);
+	uint rows = (args.flags & RQL_REST_COUNT_32) != 0u ? RQL_U32(args.side_found, 0) : rql_rows(args.side_found, args.count);
 	uint64_t first = rql_group() * THREADS;
 	if (first >= rows)
 		return;
 	read_columns(args.build_columns + args.probe_columns);
 	uint row = uint(first) + rql_thread();
-	bool is = row < rows && !rql_valid_bit(args.valid, row);
+	bool by_key = (args.flags & RQL_REST_BY_KEY) != 0u, of_build = (args.flags & RQL_REST_OF_BUILD) != 0u;
+	bool is = row < rows;
+	if (is)
+		is = by_key ? RQL_KEY(args.keys, row) == KEY(args.null_key) : !rql_valid_bit(args.valid, row);
 	uvec4 ballot = subgroupBallot(is);
 	uint64_t place = reserve(is ? 1u : 0u) + subgroupBallotExclusiveBitCount(ballot);
 	if (!is || place >= args.capacity)
@@ -28,6 +32,6 @@ void main()
 		uint flags = uint(column_word(c, 2u));
 		if (out_at != 0ul)
 			write_value(out_at, flags, place,
-			            c < args.build_columns ? missing_value(flags) : read_value(column_word(c, 0u), flags, row));
+			            c < args.build_columns == of_build ? read_value(column_word(c, 0u), flags, row) : missing_value(flags));
 	}
 }
