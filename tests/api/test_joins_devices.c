@@ -5,6 +5,7 @@
 
 static const char on_device[] = "SELECT method = 'scan' AND device = 'vulkan:0' AND unit = 'compute' FROM "
     "rayql_last_query()";
+static const char rows_there[] = "SELECT method = 'materialise' AND unit = 'compute' FROM rayql_last_query()";
 static const char joined[] = "on the device, keys need not be unique";
 
 static struct session joins_session(void)
@@ -35,8 +36,8 @@ static struct session joins_session(void)
 	return s;
 }
 
-/* The host's answer, from the device, twice. Does its plan join there? Else it is a star. */
-static bool same_at(rayql_connection *con, const char *sql, const char *file, int line)
+/* The host's answer, from the device by `there`, twice. Does its plan join there? Else it is a star. */
+static bool same_on(rayql_connection *con, const char *sql, const char *there, const char *file, int line)
 {
 	char explain[1024];
 	run(con, "SET rayql_enable_scan = off");
@@ -46,14 +47,18 @@ static bool same_at(rayql_connection *con, const char *sql, const char *file, in
 	char *plan = rows_of(con, explain, NULL);
 	bool is_joined = strstr(plan, joined) != NULL;
 	for (int i = 0; i < 2; i++) { /* then from the plan cache */
-		expect_at(con, sql, "scan", want, file, line);
-		expect_at(con, on_device, NULL, "true\n", file, line);
+		expect_at(con, sql, there == rows_there ? "materialise" : "scan", want, file, line);
+		expect_at(con, there, NULL, "true\n", file, line);
 	}
 	free(plan);
 	free(want);
 	return is_joined;
 }
 
+static bool same_at(rayql_connection *con, const char *sql, const char *file, int line)
+{
+	return same_on(con, sql, on_device, file, line);
+}
 #define same_there(con, sql) assert_true(same_at(con, sql, __FILE__, __LINE__))
 
 static void answers(void **state)
@@ -116,6 +121,99 @@ static void answers(void **state)
 	close_session(&s);
 }
 
+static const char reals[] = "[0.0, -0.0, 'nan', '-nan', 'inf', '-inf', 1.5, -1.5, NULL, 7.0, 12.0]::DOUBLE[]";
+
+/* l and r: reals of all kinds, and numbers of several types. */
+static void make_reals(rayql_connection *con)
+{
+	char make[1100];
+	snprintf(make, sizeof make,
+	         "CREATE TABLE l AS SELECT i // 2 AS k, (%s)[(1 + hash(i) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 5) %% 11)::INTEGER]::FLOAT f, "
+	         "(hash(i * 3) %% 20)::SMALLINT n, (hash(i * 9) %% 200 / 10.0)::DECIMAL(9, 1) m FROM range(300) t(i); "
+	         "CREATE TABLE r AS SELECT i // 3 AS k, (%s)[(1 + hash(i * 3) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 7) %% "
+	         "11)::INTEGER]::FLOAT f, i v, (hash(i * 11) %% 30)::BIGINT n, (hash(i * 13) %% 3000 / 100.0)::DECIMAL(12, 2) m FROM "
+	         "range(500) t(i)",
+	         reals, reals, reals, reals);
+	run(con, make);
+	run(con, "CREATE INDEX cl ON l USING columns (*); CREATE INDEX cr ON r USING columns (*)");
+}
+
+/* Keys that are reals (NaN equals NaN, -0 is 0), of two types (a cast), and expressions; several of them; rows themselves, where
+ * -0 stays what it is; sides that are semi, anti, outer joins and marks. */
+static void computed_keys(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT l.n, count(*), sum(v), sum(r.n) FROM l JOIN r ON l.d = r.d GROUP BY ALL ORDER BY ALL",
+		"SELECT l.d, r.d, l.k, r.k FROM l JOIN r ON l.d = r.d WHERE l.n < 4 AND r.n < 5 ORDER BY ALL",
+		"SELECT count(*), sum(v) FROM l JOIN r ON l.f = r.d AND l.f = r.f",
+		"SELECT l.k, count(*), sum(v) FROM l JOIN r ON l.n = r.n GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v), sum(l.m) FROM l JOIN r ON l.m = r.m",
+		"SELECT count(*), sum(v) FROM l JOIN r ON r.n = l.d",
+		"SELECT count(*), sum(v) FROM l JOIN r ON l.n + 3 = r.n AND l.d = r.d",
+		"SELECT count(*), sum(v), sum(b.k) FROM l JOIN r ON l.d = r.d JOIN b ON b.k = r.n",
+		"SELECT l.n, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.d = r.d AND l.n < r.n GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(n) FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.f = l.f AND r.v > 450)",
+		"SELECT count(*), sum(n) FROM l WHERE f NOT IN (SELECT f FROM r WHERE v % 7 = 0 AND f IS NOT NULL)",
+		"SELECT l.d IN (SELECT d FROM r WHERE d > 2) x, count(*) FROM l JOIN r y ON y.n = l.n GROUP BY ALL ORDER BY ALL",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = joins_session();
+	make_reals(s.con);
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		assert_true(same_on(s.con, queries[i], i == 1 ? rows_there : on_device, __FILE__, __LINE__));
+	close_session(&s);
+}
+
+/* Rows of both sides without a match: NULL keys on both, an empty side, conditions over either side, over both and above;
+ * sides that are joins and groups; the rows themselves, ordered. */
+static void full_joins(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT b.s, count(*), count(a.v), sum(v), count(w), sum(w), min(a.s) FROM a FULL JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v), sum(w) FROM b FULL JOIN a ON a.s = b.s AND a.t = b.t",
+		"SELECT k2, count(*), sum(v), sum(w) FROM a FULL JOIN b USING (k2) GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*) FROM a FULL JOIN e ON a.k = e.k",
+		"SELECT count(*), sum(v), count(e.w) FROM e FULL JOIN a ON a.k = e.k WHERE e.k IS NULL",
+		"SELECT a.yes, count(*), sum(v), sum(w) FROM a FULL JOIN b ON a.k = b.k AND a.yes AND b.w > 300 AND a.t < b.t GROUP BY ALL "
+		"ORDER BY ALL",
+		"SELECT count(*), sum(v), sum(w), min(a.k) FROM a FULL JOIN b ON a.k = b.k WHERE a.v IS NULL OR coalesce(b.w, 5) < a.v",
+		"SELECT c.s, count(*), sum(v), sum(x) FROM a JOIN b ON a.k = b.k FULL JOIN c ON c.k2 = b.k2 AND c.x < b.w GROUP BY ALL ORDER "
+		"BY ALL",
+		"SELECT g.n, count(*), sum(w) FROM b FULL JOIN (SELECT k2, count(*) n FROM c GROUP BY k2 HAVING count(*) > 2) g ON g.k2 = b.k2 "
+		"GROUP BY ALL ORDER BY ALL",
+		"SELECT l.d, r.v, l.n FROM l FULL JOIN r ON l.d = r.d AND l.n = r.n WHERE l.k IS NULL OR r.k < 9 ORDER BY ALL",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = joins_session();
+	make_reals(s.con);
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		assert_true(same_on(s.con, queries[i], i == 9 ? rows_there : on_device, __FILE__, __LINE__));
+	close_session(&s);
+}
+
+/* A subquery's row beside joins; its second one is the host's error. */
+static void single_rows(void **state)
+{
+	static const char one[] =
+		"SELECT b.s, count(*), sum((SELECT c.x FROM c WHERE c.x = a.k AND c.k2 > 3)) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL";
+	static const char many[] = "SELECT count(*), sum((SELECT c.x FROM c WHERE c.k2 = a.k2)) FROM a JOIN b ON a.k = b.k";
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = joins_session();
+	same_there(s.con, one);
+	fails(s.con, many, RAYQL_ERROR_HOST, "More than one row returned by a subquery");
+	same_there(s.con, one);
+	close_session(&s);
+}
+
 /* Conditions beyond the keys, which are tested before a match counts: integers, dates, decimals, reals (-0, NaN), texts of
  * two dictionaries, of two tables; one over the outer side alone; of outer joins columns that are read in conditions above.
  * The side has no partitions (b, c), or some (a). */
@@ -142,20 +240,12 @@ static void conditions(void **state)
 		"SELECT count(*), sum(v) FROM r ANTI JOIN l ON l.k = r.k AND l.d <= r.d AND l.f >= r.f",
 		"SELECT count(*), sum(v) FROM a ANTI JOIN b e ON a.k = e.k AND a.v < e.w AND a.s <> e.s AND e.w > 100000",
 	};
-	static const char reals[] = "[0.0, -0.0, 'nan', '-nan', 'inf', '-inf', 1.5, -1.5, NULL, 1e30, -1e-30]::DOUBLE[]";
-	char make[900];
 	struct session s;
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
 	s = joins_session();
-	snprintf(make, sizeof make,
-	         "CREATE TABLE l AS SELECT i // 2 AS k, (%s)[(1 + hash(i) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 5) %% 11)::INTEGER]::FLOAT f FROM "
-	         "range(300) t(i); CREATE TABLE r AS SELECT i // 3 AS k, (%s)[(1 + hash(i * 3) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 7) %% "
-	         "11)::INTEGER]::FLOAT f, i v FROM range(500) t(i)",
-	         reals, reals, reals, reals);
-	run(s.con, make);
-	run(s.con, "CREATE INDEX cl ON l USING columns (*); CREATE INDEX cr ON r USING columns (*)");
+	make_reals(s.con);
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
 		same_there(s.con, queries[i]);
 	close_session(&s);
@@ -246,6 +336,8 @@ static void growth(void **state)
 	same_there(s.con, "SELECT count(*), sum(l.v) FROM r JOIN l ON l.k = r.k WHERE r.g < 2 AND l.v NOT IN (SELECT k FROM l x)");
 	same_there(s.con, "SELECT count(*), sum(g) FROM r ANTI JOIN l ON l.k = r.k AND l.v < r.g AND l.v <> r.k");
 	same_there(s.con, "SELECT count(*), sum(v) FROM r LEFT JOIN l ON l.k = r.k AND l.v < r.g");
+	same_there(s.con, "SELECT count(*), sum(v), count(g) FROM r FULL JOIN l ON l.k = r.k");
+	same_there(s.con, "SELECT count(*), sum(v), count(g) FROM r FULL JOIN l ON l.k = r.k AND l.v < r.g");
 	run(s.con, "INSERT INTO l VALUES (NULL, 0); REFRESH INDEX cl");
 	same_there(s.con, "SELECT r.k IN (SELECT k FROM l) x, count(*) FROM r JOIN a ON r.g = a.k GROUP BY ALL ORDER BY ALL");
 	close_session(&s);
@@ -268,12 +360,16 @@ static void inserts(void **state)
 	close_session(&s);
 }
 
-/* What is not joined there has the host's answer, too: keys that are real numbers, further conditions that are no comparison of
+/* What is not joined there has the host's answer, too: reals of which NULL equals NULL, a join above a full one, expressions
+ * below one, further conditions that are no comparison of
  * one side's value with the other's, or can raise an error, sums that can, a method that is switched off. */
 static void refusals(void **state)
 {
 	static const char *const queries[] = {
-		"SELECT count(*) FROM a JOIN b ON a.d = b.d",
+		"SELECT count(*) FROM a SEMI JOIN b ON a.d IS NOT DISTINCT FROM b.d AND a.v < b.w",
+		"SELECT count(*), sum(x) FROM a FULL JOIN b ON a.k = b.k LEFT JOIN c ON c.k2 = b.k2",
+		"SELECT y, count(*) FROM (SELECT *, coalesce(k2, 3) y FROM a) a FULL JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v) FROM a JOIN b ON a.k = b.k AND a.v < b.w FULL JOIN c ON c.k2 = b.k2",
 		"SELECT count(*), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.v + b.w > 5",
 		"SELECT count(*), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND (a.t < b.t OR a.yes)",
 		"SELECT count(*) FROM a SEMI JOIN b ON a.k = b.k AND CASE WHEN a.v < 3 THEN a.v ELSE 0 END * 1000000000000000000 > b.w",
@@ -331,6 +427,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
+		cmocka_unit_test(computed_keys),
+		cmocka_unit_test(full_joins),
+		cmocka_unit_test(single_rows),
 		cmocka_unit_test(conditions),
 		cmocka_unit_test(three_values),
 		cmocka_unit_test(orders),

@@ -123,6 +123,19 @@ static const char *inner_key(struct dt_random *r, const struct dt_table *f, cons
 	return "id";
 }
 
+/* An equality of two numbers of any types, where that does not give too many rows; else `on`. */
+static const char *computed_key(struct dt_arena *arena, struct dt_random *r, const struct dt_table *f, const struct dt_table *d,
+                                const char *alias, const char *on)
+{
+	for (uint32_t tries = 0; tries < 8 && (uint64_t)f->rows * d->rows < 100000; tries++) {
+		const struct dt_item *a = &f->columns[dt_below(r, f->column_count)].item;
+		const struct dt_item *b = &d->columns[dt_below(r, d->column_count)].item;
+		if (a->class <= DT_REAL && b->class <= DT_REAL && (a->class != DT_INT || b->class != DT_INT))
+			return dt_printf(arena, "f.%s = %s.%s", a->text, alias, b->text);
+	}
+	return on;
+}
+
 void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct dt_table *tables, const uint32_t *dims,
                      const uint32_t *keys, uint32_t count, uint32_t number, struct dt_source *out)
 {
@@ -141,11 +154,14 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 		if (!exists)
 			add_columns(arena, out, d, alias, false);
 		const char *kind = exists               ? dt_chance(r, 50) ? "SEMI JOIN" : "ANTI JOIN"
-		                   : dt_chance(r, 75) ? "LEFT JOIN"
-		                                      : "JOIN";
+		                   : j + 1 == count && dt_chance(r, 20) ? "FULL JOIN"
+		                   : dt_chance(r, 75)                   ? "LEFT JOIN"
+		                                                        : "JOIN";
 		const char *key = outer_key(arena, r, seen ? &tables[dims[j - 1]] : NULL, j, keys[j]);
 		const char *on = dt_printf(arena, "%s %s %s.%s", key, dt_chance(r, 90) ? "=" : "IS NOT DISTINCT FROM", alias,
 		                           inner_key(r, &tables[0], d, exists));
+		if (dt_chance(r, 15))
+			on = computed_key(arena, r, &tables[0], d, alias, on);
 		seen = !exists;
 		for (uint32_t more = dt_chance(r, 40) ? 1 + dt_below(r, 2) : 0; more; more--) {
 			const char *across = condition_across(arena, r, &tables[0], d, alias);
@@ -160,7 +176,8 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 		if (j == 0 && exists)
 			dt_put(&first, "%s AS f %s %s AS %s ON %s", tables[0].name, kind, d->name, alias, on);
 		else if (j == 0)
-			dt_put(&first, "%s AS %s RIGHT JOIN %s AS f ON %s", d->name, alias, tables[0].name, on);
+			dt_put(&first, "%s AS %s %s %s AS f ON %s", d->name, alias,
+			       strcmp(kind, "FULL JOIN") == 0 ? kind : "RIGHT JOIN", tables[0].name, on);
 		else
 			dt_put(&first, " %s %s AS %s ON %s", kind, d->name, alias, on);
 	}

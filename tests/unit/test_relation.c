@@ -276,6 +276,7 @@ struct join_check {
 	int nulls;           /* 0: none, 1: a key, 2: bitmaps, 3: both */
 	uint32_t payloads;   /* 0: pairs of row numbers alone, 1: of 32 bits, 2: of 64 */
 	bool found;          /* fewer rows than the bound, said on the device */
+	bool single;         /* LEFT: it is told whether a row has several matches */
 	int64_t capacity;    /* less than what comes by this; then the run is repeated with what was counted */
 	struct rql_relation_tuning tuning;
 };
@@ -285,6 +286,8 @@ struct join_data {
 	uint64_t *keys[2], *valid[2], *values[2];
 	uint64_t null_key;
 	struct rql_span keys_at[2], valid_at[2], values_at[2], found_at[2];
+	bool several;        /* some row of the probe side has more than one match */
+	bool *lonely;        /* [row of the build side]: it has none */
 };
 
 static bool joins(const struct join_check *k, const struct join_data *d, int side, uint64_t row)
@@ -317,36 +320,63 @@ static void make_sides(const struct join_check *k, struct join_data *d)
 	}
 }
 
-/* Rows of the output by the definition; matches[row of the probe side]. */
-static uint64_t expected(const struct join_check *k, const struct join_data *d, uint64_t *matches)
+/* The keys of a side's rows that join, ascending. */
+static uint64_t *sorted_keys(const struct join_check *k, const struct join_data *d, int side, uint64_t *n)
 {
-	uint64_t *sorted = array(d->found[0], 8), n = 0, rows = 0;
-	for (uint64_t i = 0; i < d->found[0]; i++)
-		if (joins(k, d, 0, i))
-			sorted[n++] = d->keys[0][i];
-	qsort(sorted, n, 8, ascending);
-	for (uint64_t i = 0; i < d->found[1]; i++) {
-		uint64_t ends[2];
-		for (int upper = 0; upper < 2; upper++) {
-			uint64_t low = 0, high = n;
-			while (low < high) {
-				uint64_t middle = (low + high) / 2;
-				if (sorted[middle] < d->keys[1][i] || (upper && sorted[middle] == d->keys[1][i]))
-					low = middle + 1;
-				else
-					high = middle;
-			}
-			ends[upper] = low;
+	uint64_t *sorted = array(d->found[side], 8);
+	*n = 0;
+	for (uint64_t i = 0; i < d->found[side]; i++)
+		if (joins(k, d, side, i))
+			sorted[(*n)++] = d->keys[side][i];
+	qsort(sorted, *n, 8, ascending);
+	return sorted;
+}
+
+static uint64_t times_in(const uint64_t *sorted, uint64_t n, uint64_t key)
+{
+	uint64_t ends[2];
+	for (int upper = 0; upper < 2; upper++) {
+		uint64_t low = 0, high = n;
+		while (low < high) {
+			uint64_t middle = (low + high) / 2;
+			if (sorted[middle] < key || (upper && sorted[middle] == key))
+				low = middle + 1;
+			else
+				high = middle;
 		}
-		uint64_t m = joins(k, d, 1, i) ? ends[1] - ends[0] : 0;
-		matches[i] = k->kind == RQL_JOIN_INNER  ? m
-		             : k->kind == RQL_JOIN_LEFT ? (m ? m : 1)
-		             : k->kind == RQL_JOIN_SEMI ? m != 0
-		                                        : m == 0;
+		ends[upper] = low;
+	}
+	return ends[1] - ends[0];
+}
+
+/* Rows of the output by the definition; matches[row of the probe side]. */
+static uint64_t expected(const struct join_check *k, struct join_data *d, uint64_t *matches)
+{
+	uint64_t n, rows = 0, *sorted = sorted_keys(k, d, 0, &n);
+	for (uint64_t i = 0; i < d->found[1]; i++) {
+		uint64_t m = joins(k, d, 1, i) ? times_in(sorted, n, d->keys[1][i]) : 0;
+		d->several |= m > 1;
+		matches[i] = k->kind == RQL_JOIN_INNER                                 ? m
+		             : k->kind == RQL_JOIN_LEFT || k->kind == RQL_JOIN_FULL ? (m ? m : 1)
+		             : k->kind == RQL_JOIN_SEMI                                ? m != 0
+		                                                                       : m == 0;
 		rows += matches[i];
 	}
 	free(sorted);
+	if (k->kind != RQL_JOIN_FULL)
+		return rows;
+	sorted = sorted_keys(k, d, 1, &n);
+	for (uint64_t i = 0; i < d->found[0]; i++) {
+		d->lonely[i] = !joins(k, d, 0, i) || !times_in(sorted, n, d->keys[0][i]);
+		rows += d->lonely[i];
+	}
+	free(sorted);
 	return rows;
+}
+
+static bool gives_pairs(const struct join_check *k)
+{
+	return k->kind == RQL_JOIN_INNER || k->kind == RQL_JOIN_LEFT || k->kind == RQL_JOIN_FULL;
 }
 
 static uint64_t payload_bits(const struct join_check *k)
@@ -358,7 +388,7 @@ static uint64_t payload_bits(const struct join_check *k)
 static void compare_rows(const struct join_check *k, const struct join_data *d, const struct rql_join *join,
                          const uint64_t *matches, uint64_t rows)
 {
-	bool pairs = k->kind == RQL_JOIN_INNER || k->kind == RQL_JOIN_LEFT;
+	bool pairs = gives_pairs(k);
 	uint64_t mask = k->payloads == 2 ? UINT64_MAX : UINT32_MAX;
 	uint64_t *keys = download_words(join->keys_out, rows, k->key_bits), *order = array(rows, 8);
 	uint64_t *build = pairs ? download_words(join->build.columns[0].out, rows, 32) : NULL;
@@ -370,15 +400,16 @@ static void compare_rows(const struct join_check *k, const struct join_data *d, 
 		values[1] = download_words(join->probe.columns[1].out, rows, (uint32_t)payload_bits(k));
 	for (uint64_t i = 0; i < rows; i++) {
 		uint64_t p = probe[i], b = pairs ? build[i] : 0;
-		assert_true(p < d->found[1] && matches[p]);
-		assert_true(keys[i] == d->keys[1][p]);
-		bool missing = k->kind == RQL_JOIN_LEFT && b == UINT32_MAX;
-		if (pairs && !missing)
+		bool missing = pairs && b == UINT32_MAX, alone = k->kind == RQL_JOIN_FULL && p == UINT32_MAX;
+		assert_true(alone ? b < d->found[0] && d->lonely[b] : p < d->found[1] && matches[p]);
+		assert_true(keys[i] == (alone ? d->keys[0][b] : d->keys[1][p]));
+		assert_false(missing && k->kind == RQL_JOIN_INNER);
+		if (pairs && !missing && !alone)
 			assert_true(b < d->found[0] && d->keys[0][b] == keys[i] && joins(k, d, 0, b) && joins(k, d, 1, p));
 		if (values[0])
 			assert_true(values[0][i] == (missing ? 0 : d->values[0][b] & mask));
 		if (values[1])
-			assert_true(values[1][i] == (d->values[1][p] & mask));
+			assert_true(values[1][i] == (alone ? 0 : d->values[1][p] & mask));
 		order[i] = b << 32 | p;
 	}
 	qsort(order, rows, 8, ascending);
@@ -394,7 +425,7 @@ static void compare_rows(const struct join_check *k, const struct join_data *d, 
 
 static void outputs(const struct join_check *k, const struct join_data *d, struct rql_join *join, uint64_t capacity)
 {
-	bool pairs = k->kind == RQL_JOIN_INNER || k->kind == RQL_JOIN_LEFT;
+	bool pairs = gives_pairs(k);
 	struct rql_join_side *sides[] = {&join->build, &join->probe};
 	uint32_t bits = (uint32_t)payload_bits(k);
 	join->capacity = capacity;
@@ -413,10 +444,13 @@ static void check_join(struct join_check k)
 {
 	struct rql_error err = {0};
 	struct join_data d;
+	if (k.kind == RQL_JOIN_FULL)
+		k.nulls &= 1;
 	make_sides(&k, &d);
+	d.lonely = array(k.build, sizeof *d.lonely);
 	uint64_t *matches = array(k.probe, 8), rows = expected(&k, &d, matches);
-	struct rql_join join = {.kind = k.kind, .key_bits = k.key_bits, .has_null_key = k.nulls & 1,
-	                        .null_key = d.null_key, .rows = device_memory(8, NULL), .tuning = k.tuning};
+	struct rql_join join = {.kind = k.kind, .key_bits = k.key_bits, .has_null_key = k.nulls & 1, .single = k.single,
+	                        .null_key = d.null_key, .rows = device_memory(16, NULL), .tuning = k.tuning};
 	struct rql_join_side *sides[] = {&join.build, &join.probe};
 	for (int side = 0; side < 2; side++) {
 		sides[side]->count = d.count[side];
@@ -433,18 +467,24 @@ static void check_join(struct join_check k)
 		ok(rql_record_join(c, &join, &err), &err);
 		execute(c);
 		assert_int_equal(word_of(join.rows, 0), rows);
+		if (k.single)
+			assert_int_equal(word_of(join.rows, 1), d.several);
 		compare_rows(&k, &d, &join, matches, capacity);
 		if (capacity == rows)
 			break;
 	}
 	drop_memory();
 	free(matches);
+	free(d.lonely);
 	for (int side = 0; side < 2; side++) {
 		free(d.keys[side]);
 		free(d.values[side]);
 		free(d.valid[side]);
 	}
 }
+
+static const enum rql_join_kind kinds[] = {RQL_JOIN_INNER, RQL_JOIN_LEFT, RQL_JOIN_SEMI, RQL_JOIN_ANTI, RQL_JOIN_FULL};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 /* Kinds, NULLs and payloads in turn over sizes, in place, by one pass and by two. */
 static void test_join(void **state)
@@ -455,14 +495,15 @@ static void test_join(void **state)
 	                                    {40007, 50021, 20000}};
 	uint32_t turn = 0;
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		for (uint32_t kind = RQL_JOIN_INNER; kind <= RQL_JOIN_ANTI; kind++, turn++) {
-			struct join_check k = {.kind = kind, .key_bits = i % 2 ? 64 : 32, .build = sizes[i][0], .probe = sizes[i][1],
+		for (uint32_t kind = 0; kind < KINDS; kind++, turn++) {
+			struct join_check k = {.kind = kinds[kind], .key_bits = i % 2 ? 64 : 32, .build = sizes[i][0], .probe = sizes[i][1],
 			                       .distinct = sizes[i][2], .pattern = turn % 5 == 1 ? EXTREMES : turn % 5 == 2 ? MISSES : UNIFORM,
 			                       .nulls = (int)(turn / 2 % 4), .payloads = turn % 3, .found = turn % 7 == 3};
 			if (k.pattern == EXTREMES && k.build * k.probe > 5000000)
 				k.pattern = UNIFORM;
 			/* Sizes of tables go with those of inputs, and each is a pipeline. */
-			if (i < 4 || kind == turn / 4 % 4 || i == 8)
+			k.single = k.kind == RQL_JOIN_LEFT && i % 3 == 1;
+			if (i < 4 || kind == turn / KINDS % KINDS || i == 8)
 				check_join(k);
 			k.tuning.bits = 1 + (turn % 2 ? 12 : 6);
 			check_join(k);
@@ -475,11 +516,11 @@ static void test_join_skew(void **state)
 {
 	(void)state;
 	const struct rql_relation_tuning small = {.bits = 7, .slots = 256, .piece_log2 = 9};
-	for (uint32_t kind = RQL_JOIN_INNER; kind <= RQL_JOIN_ANTI; kind++) {
-		struct join_check k = {.kind = kind, .key_bits = 32, .build = 1100, .probe = 1500, .distinct = 1,
+	for (uint32_t kind = 0; kind < KINDS; kind++) {
+		struct join_check k = {.kind = kinds[kind], .key_bits = 32, .build = 1100, .probe = 1500, .distinct = 1,
 		                       .pattern = EQUAL, .payloads = 1, .tuning = small};
 		check_join(k);
-		k = (struct join_check){.kind = kind, .key_bits = 32, .build = 3000, .probe = 9000, .distinct = 3000,
+		k = (struct join_check){.kind = kinds[kind], .key_bits = 32, .build = 3000, .probe = 9000, .distinct = 3000,
 		                        .pattern = MISSES, .nulls = 1, .tuning = small};
 		check_join(k);
 		k.tuning.bits = 1;
@@ -487,6 +528,13 @@ static void test_join_skew(void **state)
 		k.build = 700;
 		check_join(k);
 	}
+	/* A row's second match in another table than the first; and no row has one. */
+	struct join_check one = {.kind = RQL_JOIN_LEFT, .key_bits = 32, .build = 600, .probe = 300, .distinct = 300,
+	                         .pattern = UNIFORM, .single = true, .tuning = {.bits = 1, .slots = 256, .piece_log2 = 9}};
+	check_join(one);
+	one.build = 1;
+	one.distinct = 5;
+	check_join(one);
 	struct join_check dup8 = {.kind = RQL_JOIN_INNER, .key_bits = 32, .build = 40000, .probe = 20000, .distinct = 5000,
 	                          .payloads = 1};
 	check_join(dup8);
@@ -503,6 +551,10 @@ static void test_join_capacity(void **state)
 	k.kind = RQL_JOIN_LEFT;
 	k.nulls = 2;
 	k.capacity = 5;
+	check_join(k);
+	k.kind = RQL_JOIN_FULL;
+	k.distinct = 20000; /* many build rows without a match */
+	k.capacity = 2500;
 	check_join(k);
 }
 
@@ -721,6 +773,16 @@ static void test_refused(void **state)
 	assert_int_equal(rql_record_join(c, &join, &err), RQL_ERROR_INTERNAL);
 	rql_error_clear(&err);
 	join.key_bits = 32;
+	join.single = true; /* of no left join */
+	assert_int_equal(rql_record_join(c, &join, &err), RQL_ERROR_INTERNAL);
+	rql_error_clear(&err);
+	join.single = false;
+	join.kind = RQL_JOIN_FULL;
+	join.build.valid = memory; /* no bitmaps there */
+	assert_int_equal(rql_record_join(c, &join, &err), RQL_ERROR_INTERNAL);
+	rql_error_clear(&err);
+	join.kind = RQL_JOIN_SEMI;
+	join.build.valid.buffer = NULL;
 	join.probe.count = 1 << 15; /* more than its memory has */
 	assert_int_equal(rql_record_join(c, &join, &err), RQL_ERROR_INTERNAL);
 	assert_non_null(strstr(rql_error_message(&err), "keys of a join"));
