@@ -121,14 +121,14 @@ static void answers(void **state)
 	close_session(&s);
 }
 
-static const char reals[] = "[0.0, -0.0, 'nan', '-nan', 'inf', '-inf', 1.5, -1.5, NULL, 7.0, 12.0]::DOUBLE[]";
+static const char reals[] = "[0.0, -0.0, 'nan', '-nan', 'inf', '-inf', 1.5, -1.5, NULL, 7e0, 12e0]::DOUBLE[]";
 
 /* l and r: reals of all kinds, and numbers of several types. */
 static void make_reals(rayql_connection *con)
 {
 	char make[1100];
 	snprintf(make, sizeof make,
-	         "CREATE TABLE l AS SELECT i // 2 AS k, (%s)[(1 + hash(i) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 5) %% 11)::INTEGER]::FLOAT f, "
+	         "CREATE TABLE l AS SELECT i AS id, i // 2 AS k, (%s)[(1 + hash(i) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 5) %% 11)::INTEGER]::FLOAT f, "
 	         "(hash(i * 3) %% 20)::SMALLINT n, (hash(i * 9) %% 200 / 10.0)::DECIMAL(9, 1) m FROM range(300) t(i); "
 	         "CREATE TABLE r AS SELECT i // 3 AS k, (%s)[(1 + hash(i * 3) %% 11)::INTEGER] d, (%s)[(1 + hash(i * 7) %% "
 	         "11)::INTEGER]::FLOAT f, i v, (hash(i * 11) %% 30)::BIGINT n, (hash(i * 13) %% 3000 / 100.0)::DECIMAL(12, 2) m FROM "
@@ -144,7 +144,7 @@ static void computed_keys(void **state)
 {
 	static const char *const queries[] = {
 		"SELECT l.n, count(*), sum(v), sum(r.n) FROM l JOIN r ON l.d = r.d GROUP BY ALL ORDER BY ALL",
-		"SELECT l.d, r.d, l.k, r.k FROM l JOIN r ON l.d = r.d WHERE l.n < 4 AND r.n < 5 ORDER BY ALL",
+		"SELECT l.d, r.d, l.id, v FROM l JOIN r ON l.d = r.d WHERE l.n < 4 AND r.n < 5 ORDER BY 3, 4",
 		"SELECT count(*), sum(v) FROM l JOIN r ON l.f = r.d AND l.f = r.f",
 		"SELECT l.k, count(*), sum(v) FROM l JOIN r ON l.n = r.n GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(v), sum(l.m) FROM l JOIN r ON l.m = r.m",
@@ -184,7 +184,7 @@ static void full_joins(void **state)
 		"BY ALL",
 		"SELECT g.n, count(*), sum(w) FROM b FULL JOIN (SELECT k2, count(*) n FROM c GROUP BY k2 HAVING count(*) > 2) g ON g.k2 = b.k2 "
 		"GROUP BY ALL ORDER BY ALL",
-		"SELECT l.d, r.v, l.n FROM l FULL JOIN r ON l.d = r.d AND l.n = r.n WHERE l.k IS NULL OR r.k < 9 ORDER BY ALL",
+		"SELECT l.id, v, l.d, r.d FROM l FULL JOIN r ON l.d = r.d AND l.n = r.n WHERE l.k IS NULL OR r.k < 9 ORDER BY 1, 2",
 	};
 	struct session s;
 	(void)state;

@@ -433,7 +433,8 @@ static rql_status plant_sides(struct shaping *s)
 		if (side->condition_count && side->kind != RQL_SIDE_LEFT)
 			return refuse_side(s, "by further conditions, which are tested for every pair of rows");
 		if (side->kind == RQL_SIDE_FULL)
-			return refuse_side(s, "whose rows without a match stay on both sides");
+			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED,
+			                     "a full outer join, of which rows without a match stay on both sides");
 		if (side->keys[0].inner->type.id == RQL_TYPE_FLOAT || side->keys[0].inner->type.id == RQL_TYPE_DOUBLE)
 			return refuse_side(s, "by real numbers");
 		if (who == RQL_STAR_FACT) {
