@@ -175,8 +175,8 @@ static void full_joins(void **state)
 		"SELECT b.s, count(*), count(a.v), sum(v), count(w), sum(w), min(a.s) FROM a FULL JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(v), sum(w) FROM b FULL JOIN a ON a.s = b.s AND a.t = b.t",
 		"SELECT k2, count(*), sum(v), sum(w) FROM a FULL JOIN b USING (k2) GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*) FROM a FULL JOIN e ON a.k = e.k",
-		"SELECT count(*), sum(v), count(e.w) FROM e FULL JOIN a ON a.k = e.k WHERE e.k IS NULL",
+		"SELECT count(*) FROM a FULL JOIN (SELECT * FROM b WHERE w > 100000) e ON a.k = e.k",
+		"SELECT count(*), sum(v), count(e.w) FROM (SELECT * FROM b WHERE w > 100000) e FULL JOIN a ON a.k = e.k WHERE e.k IS NULL",
 		"SELECT a.yes, count(*), sum(v), sum(w) FROM a FULL JOIN b ON a.k = b.k AND a.yes AND b.w > 300 AND a.t < b.t GROUP BY ALL "
 		"ORDER BY ALL",
 		"SELECT count(*), sum(v), sum(w), min(a.k) FROM a FULL JOIN b ON a.k = b.k WHERE a.v IS NULL OR coalesce(b.w, 5) < a.v",
