@@ -152,7 +152,7 @@ static void computed_keys(void **state)
 		"SELECT count(*), sum(v) FROM l JOIN r ON l.n + 3 = r.n AND l.d = r.d",
 		"SELECT count(*), sum(v), sum(b.k) FROM l JOIN r ON l.d = r.d JOIN b ON b.k = r.n",
 		"SELECT l.n, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.d = r.d AND l.n < r.n GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), sum(n) FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.f = l.f AND r.v > 450)",
+		"SELECT count(*), sum(l.n) FROM l SEMI JOIN r ON r.f = l.f AND r.v > 450",
 		"SELECT count(*), sum(n) FROM l WHERE f NOT IN (SELECT f FROM r WHERE v % 7 = 0 AND f IS NOT NULL)",
 		"SELECT l.d IN (SELECT d FROM r WHERE d > 2) x, count(*) FROM l JOIN r y ON y.n = l.n GROUP BY ALL ORDER BY ALL",
 	};
