@@ -77,6 +77,16 @@ uint64_t rql_sort_temp_bytes(const struct rql_sort *sort)
 	return plan_of(sort).bytes;
 }
 
+static bool same(const struct rql_span *a, const struct rql_span *b)
+{
+	return a->buffer == b->buffer && a->offset == b->offset;
+}
+
+static bool makes_pairs(const struct rql_sort *sort)
+{
+	return sort->value_bits && !sort->values_out.buffer;
+}
+
 static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 {
 	uint32_t k = sort->key_bits, v = sort->value_bits;
@@ -86,10 +96,13 @@ static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 		                     "a sort of %llu keys of %u bits with values of %u bits by bits %u to %u",
 		                     (unsigned long long)sort->count, k, v, sort->low_bit, sort->high_bit);
 	RQL_TRY(rql_span_check(&sort->keys_in, sort->count, k / 8, "keys of a sort", err));
-	RQL_TRY(rql_span_check(&sort->keys_out, sort->count, k / 8, "sorted keys of a sort", err));
+	bool pairs = makes_pairs(sort);
+	if (pairs && (k != 32 || v != 32 || sort->low_bit == sort->high_bit || same(&sort->keys_in, &sort->keys_out)))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a sort makes pairs of keys and values of 32 bits, and not in place");
+	RQL_TRY(rql_span_check(&sort->keys_out, sort->count, pairs ? 8 : k / 8, "sorted keys of a sort", err));
 	if (v && sort->values_in.buffer)
 		RQL_TRY(rql_span_check(&sort->values_in, sort->count, v / 8, "values of a sort", err));
-	if (v)
+	if (v && !pairs)
 		RQL_TRY(rql_span_check(&sort->values_out, sort->count, v / 8, "sorted values of a sort", err));
 	uint64_t temp = plan_of(sort).bytes;
 	if (temp)
@@ -100,7 +113,7 @@ static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 /* Where the items of a pass come from and go to. */
 struct sort_move {
 	struct rql_span keys_in, values_in, keys_out, values_out;
-	uint32_t shift, bits;
+	uint32_t shift, bits, stride;
 };
 
 static rql_status record_digit(struct rql_commands *c, const struct rql_sort *sort, const struct sort_plan *plan,
@@ -131,6 +144,7 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 		.shift = move->shift,
 		.bits = move->bits,
 		.wide = plan->wide,
+		.stride = move->stride,
 	};
 	struct rql_use uses[5] = {{sort->temp.buffer, RQL_WRITE}, {move->keys_in.buffer, RQL_READ}};
 	rql_record_dispatch(c, "sort.count", count, &args, plan->groups, uses, 2);
@@ -146,11 +160,6 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 		uses[use_count++] = (struct rql_use){move->values_out.buffer, RQL_WRITE};
 	rql_record_dispatch(c, "sort.scatter", scatter, &args, plan->groups, uses, use_count);
 	return RQL_OK;
-}
-
-static bool same(const struct rql_span *a, const struct rql_span *b)
-{
-	return a->buffer == b->buffer && a->offset == b->offset;
 }
 
 /* Whole 4-byte words: items are 4 or 8 bytes. */
@@ -179,7 +188,9 @@ rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, 
 	/* The passes alternate between spare and output so that the last one ends in the output. In place and with an odd
 	 * number the first would write what it reads: the input is moved to the spare memory before. */
 	struct sort_move move = {.keys_in = sort->keys_in, .values_in = sort->values_in};
-	bool odd = plan.passes % 2;
+	bool odd = plan.passes % 2, pairs = makes_pairs(sort);
+	/* Until the last pass pairs lie apart in their memory. */
+	struct rql_span values_out = pairs ? rql_span_at(&sort->keys_out, sort->count * plan.key_bytes) : sort->values_out;
 	if (odd && same(&sort->keys_in, &sort->keys_out)) {
 		record_copy(c, &sort->keys_in, &spare_keys, sort->count * plan.key_bytes);
 		move.keys_in = spare_keys;
@@ -191,7 +202,11 @@ rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, 
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
 		bool to_output = (plan.passes - pass) % 2;
 		move.keys_out = to_output ? sort->keys_out : spare_keys;
-		move.values_out = !plan.value_bytes ? (struct rql_span){0} : to_output ? sort->values_out : spare_values;
+		move.values_out = !plan.value_bytes ? (struct rql_span){0} : to_output ? values_out : spare_values;
+		if (pairs && pass + 1 == plan.passes) {
+			move.values_out = rql_span_at(&sort->keys_out, plan.key_bytes);
+			move.stride = 1;
+		}
 		move.shift = sort->low_bit + pass * DIGIT_BITS;
 		uint32_t left = sort->high_bit - move.shift;
 		move.bits = left < DIGIT_BITS ? left : DIGIT_BITS;

@@ -17,7 +17,7 @@ uint search(uint low, uint high, KEY key, bool after)
 {
 	while (low < high) {
 		uint middle = low + (high - low) / 2u;
-		KEY there = RQL_KEY(args.keys, middle);
+		KEY there = KEY_AT(middle);
 		if (there < key || after && there == key)
 			low = middle + 1u;
 		else
@@ -46,7 +46,7 @@ uint point_of(KEY key, out uint end)
 		return first;
 	first = search(first, end, key, false);
 	if (args.counts_out == 0ul && args.sums_out == 0ul)
-		end = first < end && RQL_KEY(args.keys, first) == key ? first + 1u : first;
+		end = first < end && KEY_AT(first) == key ? first + 1u : first;
 	else
 		end = search(first, end, key, true);
 	return first;
@@ -68,7 +68,7 @@ void main()
 		end = high < low ? first : bound_of(high, true);
 	}
 	if (args.rows_out != 0ul)
-		RQL_U32(args.rows_out, probe) = first < end ? RQL_U32(args.rows, first) : NO_ROW;
+		RQL_U32(args.rows_out, probe) = first < end ? ROW_AT(first) : NO_ROW;
 	if (args.counts_out != 0ul)
 		RQL_U32(args.counts_out, probe) = end - first;
 	if (args.sums_out != 0ul)

@@ -165,7 +165,7 @@ void sort_tile(uint64_t base, uint valid)
 		uint digit = digit_of(key);
 		digits[j / 4u] = (j % 4u == 0u ? 0u : digits[j / 4u]) | digit << j % 4u * 8u;
 		if (i < valid)
-			RQL_KEY(args.keys_out, moves[digit] + i) = key;
+			RQL_KEY(args.keys_out, moves[digit] + i << args.stride) = key;
 	}
 	barrier();
 #if VALUE_BITS
@@ -181,7 +181,7 @@ void sort_tile(uint64_t base, uint valid)
 #if VALUE_BITS == 64
 			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i) = STAGED_64(i);
 #else
-			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i) = STAGED_32(i);
+			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i << args.stride) = STAGED_32(i);
 #endif
 	}
 	barrier();
