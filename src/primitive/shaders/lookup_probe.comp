@@ -6,24 +6,39 @@
 #include "device/kernel.glsl"
 #include "primitive/shaders/lookup.glsl"
 #define NO_ROW 0xffffffffu
+#define BESIDE 4u
 
 bool holds_one_key(uint entry)
 {
 	return args.shift == 0u && entry != 0u && entry != args.last;
 }
 
-// The first place in [low, high) whose key is not below `key` (after: is above it), else high.
+bool is_before(KEY there, KEY key, bool after)
+{
+	return there < key || after && there == key;
+}
+
+// The first place in [low, high) whose key is not below `key` (after: is above it), else high. A chosen directory's entries
+// have a key or two. A search in them would be as many reads as its longest one of a subgroup, one after the other: so
+// the last few keys are read side by side, and those before are counted.
 uint search(uint low, uint high, KEY key, bool after)
 {
-	while (low < high) {
+	while (high - low > BESIDE) {
 		uint middle = low + (high - low) / 2u;
-		KEY there = KEY_AT(middle);
-		if (there < key || after && there == key)
+		if (is_before(KEY_AT(middle), key, after))
 			low = middle + 1u;
 		else
 			high = middle;
 	}
-	return low;
+	if (low == high)
+		return low;
+	KEY there[BESIDE];
+	[[unroll]] for (uint k = 0u; k < BESIDE; k++)
+		there[k] = KEY_AT(min(low + k, high - 1u));
+	uint before = 0u;
+	[[unroll]] for (uint k = 0u; k < BESIDE; k++)
+		before += low + k < high && is_before(there[k], key, after) ? 1u : 0u;
+	return low + before;
 }
 
 // The same in all keys.
