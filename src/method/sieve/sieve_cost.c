@@ -169,6 +169,7 @@ void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu,
 	const double reads = p->positions ? p->rank_reads : p->reads, tested = p->positions ? 0 : p->tested;
 	const double refine = p->positions ? p->ranks * RANK_NS + rows * p->turned * TURN_NS : rows * tested * TEST_NS;
 	const bool decided = p->missing == 0 && p->reads == 0;
+	const enum rql_rows_form form = rql_rows_form_expected(p->share, decided);
 	const double work =
 		all * (p->count * BLOCK_NS + reads * WORDS_NS) + refine + (room ? 0 : p->missing * DECODE_NS);
 	*out = (struct rql_cost){
@@ -177,6 +178,8 @@ void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu,
 		          (decided ? rows * DECIDED_NS : 0),
 		.rows_out = rows * p->share,
 		.runs = blocks,
-		.bytes = rows / 8 * (reads + 1) + rows * tested * 64 + (p->positions ? rows * p->turned * 4 : 0),
+		.bytes = rows / 8 * reads + rows * tested * 64 + (p->positions ? rows * p->turned * 4 : 0) +
+		         rql_rows_bytes_expected(form, rows * p->share, blocks),
+		.rows_form = form,
 	};
 }
