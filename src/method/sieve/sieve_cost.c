@@ -133,6 +133,7 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 		pass *= e.sure + e.maybe / 2;
 		may *= e.sure + e.maybe;
 		p->reads += weight * e.reads;
+		p->open += weight * e.maybe;
 	}
 	p->share += weight * pass;
 	p->tested += weight * doubt;
