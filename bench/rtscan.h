@@ -61,6 +61,7 @@ struct rql_rtscan_case {
 	char sql[512];
 	double device_us;    /* GPU: of the passes that select; CPU: of the method. Negative: another plan was taken */
 	double statement_us; /* SQL to rows, warm */
+	double least_us;     /* the same, the fastest run: what else the machine does is no part of a regret */
 	double count;        /* its answer */
 	double rays, hits, tested, bytes; /* what the sieve met, by EXPLAIN ANALYZE */
 	uint32_t pass_count; /* of the device's last run */

@@ -107,6 +107,7 @@ rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu,
 			rql_samples_add(&device, us);
 	}
 	one->statement_us = rql_samples_median(&statement);
+	one->least_us = rql_samples_min(&statement);
 	if (device.count == (uint32_t)runs)
 		one->device_us = rql_samples_median(&device);
 	return RQL_OK;
