@@ -101,7 +101,8 @@ struct figure_run {
 	char names[RQL_RTSCAN_CASES][24]; /* selectivities, or names of conditions */
 	double selectivities[RQL_RTSCAN_CASES]; /* NAN: a condition's */
 	double counts[RQL_RTSCAN_CASES];  /* DuckDB's */
-	double last_us[RQL_RTSCAN_CASES]; /* SQL to rows, the fastest run of what was measured last; negative: another plan was taken */
+	/* SQL to rows, the fastest run of what was measured last; negative: another plan was taken. */
+	double last_us[RQL_RTSCAN_CASES];
 	double way_us[WAYS][RQL_RTSCAN_CASES]; /* the same of each way; 0: there is none */
 	double tested, bytes, rays, hits; /* of the form, at the last case */
 	char sql[RQL_RTSCAN_CASES][512];
@@ -197,6 +198,7 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 		if (!pass)
 			f->counts[s] = one.count;
 		const bool right = one.count == f->counts[s];
+		const double way = gpu && f->figure->transfer ? f->b->transfer_us : 0;
 		f->b->wrong += !right;
 		put_json(f, rival, s, &one, right);
 		if (!right)
@@ -204,7 +206,7 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 		else if (pass && one.device_us < 0)
 			printf(" another");
 		else
-			printf(" %7.3f", (!pass ? one.statement_us : one.device_us + (gpu && f->figure->transfer ? f->b->transfer_us : 0)) / 1e3);
+			printf(" %7.3f", (pass ? one.device_us + way : one.statement_us) / 1e3);
 		f->last_us[s] = pass && one.device_us < 0 ? -1 : one.least_us;
 		fflush(stdout);
 	}

@@ -386,7 +386,7 @@ static void forced_rows(void **state)
 	close_session(&s);
 }
 
-/* Rows of a block as a bitmap, a list or ranges: what EXPLAIN expects, what a run had, and the answers of what comes next. */
+/* Rows of a block as a bitmap, a list or ranges: what EXPLAIN expects, what a run had, and answers of what comes next. */
 static void rows_forms(void **state)
 {
 	static const struct {

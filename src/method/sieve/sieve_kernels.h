@@ -112,8 +112,10 @@ struct rql_sieve_kernel_open {
 	uint32_t down; /* they are at the end of their bins, else at the beginning */
 	uint32_t test; /* of those that are taken together */
 	uint32_t pass;
+	float share; /* of the rows in these bins, expected: so many are read at first */
+	uint32_t unused;
 };
-#define RQL_SIEVE_OPEN_BYTES 56
+#define RQL_SIEVE_OPEN_BYTES 64
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_open, RQL_SIEVE_OPEN_BYTES);
 /* Of RQL_SIEVE_BLOCK_TESTS tests of a segment. */
 struct rql_sieve_kernel_opens {

@@ -241,6 +241,7 @@ static uint32_t put_open(const struct tables *t, uint32_t segment, uint32_t pred
 				.least = (uint32_t)(from - least),
 				.greatest = (uint32_t)(last - least),
 				.down = above < below,
+				.share = (float)((double)(last - from + 1) / (double)(below + (last - from + 1) + above)),
 				.test = predicate % RQL_SIEVE_BLOCK_TESTS,
 				.pass = rql_sieve_passes(&t->here[at], from)};
 		count++;

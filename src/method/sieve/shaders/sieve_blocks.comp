@@ -107,14 +107,20 @@ rql_sieve_kernel_open open_at(const rql_sieve_kernel_opens opens, const uint num
 	return SieveOpen(opens.at + uint64_t(number) * RQL_SIEVE_OPEN_BYTES).v;
 }
 
-// Four neighbours in the order of keys: this lane's in round `round`, from the end where the range is. False: there are
-// none.
-bool find_quad(const rql_sieve_kernel_open o, const uvec2 run, const uint round, out uint first)
+// Four neighbours in the order of keys are a quad. All of the range's bins, from the end where it is; and how many the
+// first round reads: those that are expected, and some more.
+uint quads_of(const uvec2 run)
 {
-	const uint step = round * LANES + gl_LocalInvocationIndex;
-	const uint low = run.x / 4u, high = (run.y + 3u) / 4u; // quads
-	first = (o.down != 0u ? high - 1u - step : low + step) * 4u;
-	return run.x < run.y && step < high - low;
+	return run.x < run.y ? (run.y + 3u) / 4u - run.x / 4u : 0u;
+}
+uint first_quads(const rql_sieve_kernel_open o, const uvec2 run)
+{
+	const float rows = o.share * float(run.y - run.x);
+	return min(min(uint((rows + 2.0 * sqrt(rows)) * 0.25) + 2u, LANES), quads_of(run));
+}
+uint quad_at(const rql_sieve_kernel_open o, const uvec2 run, const uint number)
+{
+	return (o.down != 0u ? (run.y + 3u) / 4u - 1u - number : run.x / 4u + number) * 4u;
 }
 
 void load_quad(const rql_sieve_kernel_open o, const uint block, const uint first, out uvec4 keys, out uvec2 rows)
@@ -143,36 +149,50 @@ bool put_quad(const rql_sieve_kernel_open o, const uvec2 run, const uint first, 
 	return o.down != 0u ? keys.x >= o.least : keys.w <= o.greatest;
 }
 
+// Does the range go on behind the first round?
+bool goes_on(const rql_sieve_kernel_open o, const uint block, const uvec2 run, const uint quads)
+{
+	if (quads >= quads_of(run))
+		return false;
+	const uint64_t at = uint64_t(block) * RQL_SIEVE_BLOCK_ROWS + quad_at(o, run, quads) + (o.down != 0u ? 3u : 0u);
+	const uint key = SieveKey32(o.keys + at * 4ul).v;
+	return o.down != 0u ? key >= o.least : key <= o.greatest;
+}
+
 // The first round of two ranges together, then what is left of each.
 void put_opens(const rql_sieve_kernel_opens opens, const uint block)
 {
-	const uint BOTH = 2u;
+	const uint BOTH = 2u, id = gl_LocalInvocationIndex;
 	for (uint base = 0u; base < opens.count; base += BOTH) {
-		uint first[BOTH];
+		uint quads[BOTH];
 		uvec4 keys[BOTH];
 		uvec2 pairs[BOTH];
-		bool there[BOTH];
+		bool more[BOTH];
 		[[unroll]] for (uint k = 0u; k < BOTH; k++) {
-			there[k] = false;
 			keys[k] = uvec4(0u);
 			pairs[k] = uvec2(0u);
-			first[k] = 0u;
+			quads[k] = 0u;
+			more[k] = false;
 			if (base + k >= opens.count)
 				continue;
 			const rql_sieve_kernel_open o = open_at(opens, base + k);
-			there[k] = find_quad(o, runs[base + k], 0u, first[k]);
-			if (there[k])
-				load_quad(o, block, first[k], keys[k], pairs[k]);
+			const uvec2 run = runs[base + k];
+			quads[k] = first_quads(o, run);
+			if (id < quads[k])
+				load_quad(o, block, quad_at(o, run, id), keys[k], pairs[k]);
+			more[k] = goes_on(o, block, run, quads[k]);
 		}
 		[[unroll]] for (uint k = 0u; k < BOTH; k++) {
-			if (!there[k])
+			if (base + k >= opens.count)
 				continue;
 			const rql_sieve_kernel_open o = open_at(opens, base + k);
 			const uvec2 run = runs[base + k];
-			bool more = put_quad(o, run, first[k], keys[k], pairs[k]);
-			for (uint round = 1u; more && find_quad(o, run, round, first[k]); round++) {
-				load_quad(o, block, first[k], keys[k], pairs[k]);
-				more = put_quad(o, run, first[k], keys[k], pairs[k]);
+			if (id < quads[k])
+				put_quad(o, run, quad_at(o, run, id), keys[k], pairs[k]);
+			for (uint q = quads[k] + id; more[k] && q < quads_of(run); q += LANES) {
+				const uint first = quad_at(o, run, q);
+				load_quad(o, block, first, keys[k], pairs[k]);
+				more[k] = put_quad(o, run, first, keys[k], pairs[k]);
 			}
 		}
 	}
