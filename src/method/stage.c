@@ -235,6 +235,14 @@ static rql_status begin(struct rql_stage *stage, bool timed, struct rql_progress
 	return status;
 }
 
+static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		tell(stage->inputs[i], context->inputs[i], drawn);
+	if (stage->ops->tell)
+		stage->ops->tell(stage, context, drawn);
+}
+
 /* Waits for what was submitted. */
 static rql_status finish(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
                          bool *again, struct rql_error *err)
@@ -247,6 +255,8 @@ static rql_status finish(struct rql_stage *stage, struct rql_stage_context *cont
 		status = check(stage, context, again, err);
 	if (status == RQL_OK && !*again)
 		status = stage->ops->take(stage, context, run, err);
+	if (status == RQL_OK && !*again)
+		tell(stage, context, &run->port->drawn);
 	/* An interrupted run goes on; its context is looked at again when it is done. */
 	if (status == RQL_OK || status == RQL_ERROR_HOST || goes_on)
 		give_context(stage, context);
