@@ -18,6 +18,7 @@ struct rql_operator;
 struct rql_run_stats {
 	uint64_t cells_read, cells_covered, bytes_read, bytes_uploaded, runs, groups, rows, rays, hits;
 	struct rql_drawn drawn;
+	struct rql_selected selected; /* by methods under whose ROWS others ran */
 	double run_ns, finish_ns;
 	double device_ns; /* time on the device, when it was measured */
 };

@@ -303,6 +303,7 @@ static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer
 	stats->groups += answer->group_count;
 	stats->rays += answer->rays;
 	stats->hits += answer->hits;
+	rql_selected_add(&stats->selected, &answer->selected);
 	stats->device_ns += answer->device_ns;
 	count_drawn(&answer->drawn, &stats->drawn);
 	for (uint32_t i = 0; profile && i < answer->pass_count; i++)

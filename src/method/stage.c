@@ -243,6 +243,15 @@ static void tell(const struct rql_stage *stage, const struct rql_stage_context *
 		stage->ops->tell(stage, context, drawn);
 }
 
+/* Of inputs, too. */
+static rql_status count_passes(struct rql_stage *stage, struct rql_stage_context *context, struct rql_port *port,
+                               struct rql_error *err)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		RQL_TRY(count_passes(stage->inputs[i], context->inputs[i], port, err));
+	return stage->ops->count ? stage->ops->count(stage, context, port, err) : RQL_OK;
+}
+
 /* Waits for what was submitted. */
 static rql_status finish(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
                          bool *again, struct rql_error *err)
@@ -257,6 +266,8 @@ static rql_status finish(struct rql_stage *stage, struct rql_stage_context *cont
 		status = stage->ops->take(stage, context, run, err);
 	if (status == RQL_OK && !*again)
 		tell(stage, context, &run->port->drawn);
+	if (status == RQL_OK && !*again && run->timed)
+		status = count_passes(stage, context, run->port, err);
 	/* An interrupted run goes on; its context is looked at again when it is done. */
 	if (status == RQL_OK || status == RQL_ERROR_HOST || goes_on)
 		give_context(stage, context);
