@@ -50,13 +50,21 @@ static const struct shape {
 #define LAYERS 12u
 #define LAYERS_A_ROW 6u /* of a key */
 
+/* How the build rows are kept, and how probe rows meet them. */
+enum way {
+	STACK, /* layers, an instance of the probe rows for each (3.1 to 3.3); what they do not hold is flattened */
+	DENSE, /* all in one dense image, down whose pixels a probe row walks (3.4.4) */
+	WAYS
+};
+
 struct garuda_case {
 	struct rql_relation_case base;
 	struct rql_relation_bench_args data;
-	bool swapped, has_rest;
+	bool swapped;
+	enum way way;
 	struct rql_raster_join raster;
-	struct rql_join rest, rival;
-	uint64_t rows, sum, rest_rows;
+	struct rql_join rival;
+	uint64_t rows, sum;
 	struct rql_raster_points points;
 };
 
@@ -85,19 +93,20 @@ static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s,
 	return RQL_OK;
 }
 
-/* Rows a key of the side that the stack is built on, and its distinct keys. Instances want few layers, so pixels are 4 to
- * 8 times the keys; a walk ends at the first empty pixel, so 1 to 2 times do, and there is less to clear. */
+/* Rows a key of the side that is built, and its distinct keys. Instances want few layers, so pixels are 4 to 8 times the
+ * keys; a walk takes what lies at a pixel, so 1 to 2 times do, and there is less to clear. */
 static void choose_stack(const struct shape *s, struct garuda_case *one)
 {
 	uint32_t log2_rows = s->swapped ? one->data.log2_rows : one->data.log2_build;
 	uint32_t log2_a_key = log2_rows - one->data.log2_distinct;
-	uint32_t side = (one->data.log2_distinct + (one->raster.way == RQL_RASTER_WALK ? 1 : 3)) / 2;
+	uint32_t side = (one->data.log2_distinct + (one->way == DENSE ? 1 : 3)) / 2;
 	uint32_t layers = log2_a_key ? LAYERS_A_ROW << log2_a_key : LAYERS;
 	one->raster.log2_side = side < 14 ? side : 14;
 	one->raster.layers = log2_a_key < 4 && layers < RQL_RASTER_LAYERS ? layers : RQL_RASTER_LAYERS;
+	one->raster.cycles = one->way == DENSE ? 0 : 1;
 }
 
-/* Output, and what has no place in the stack, for both ways. */
+/* Output, for both ways. */
 static rql_status make_output(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
                               const struct rql_span keys[2], struct rql_error *err)
 {
@@ -111,9 +120,6 @@ static rql_status make_output(struct rql_relation_bench *b, const struct shape *
 	RQL_TRY(rql_relation_buffer(b, j->capacity * 4, &j->build_rows.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, j->capacity * 4, &j->probe_rows.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 8, &j->rows.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, j->build.count * 4, &j->rest_keys.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, j->build.count * 4, &j->rest_rows.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, 8, &j->rest.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, sizeof(one->points), &j->points.buffer, err));
 	one->base.floor_bytes = 4.0 * (double)(j->build.count + j->probe.count) + 8.0 * (double)one->rows;
 	return RQL_OK;
@@ -123,32 +129,32 @@ static rql_status make_stack(struct rql_relation_bench *b, const struct shape *s
                              struct rql_error *err)
 {
 	struct rql_raster_join *j = &one->raster;
-	struct rql_image_spec stack, counts;
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	choose_stack(s, one);
 	one->base.scratch_bytes = rql_raster_join_temp_bytes(j);
 	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &j->temp.buffer, err));
-	rql_raster_join_images(j, &stack, &counts);
-	RQL_TRY(rql_image_new(b->device, &stack, "the benchmark's hash images", &j->stack, err));
-	RQL_TRY(rql_image_new(b->device, &counts, "the benchmark's counts", &j->counts, err));
-	one->base.scratch_bytes += j->stack->bytes + j->counts->bytes;
-	return RQL_OK;
+	rql_raster_join_images(j, specs);
+	one->base.scratch_bytes += rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
+	return rql_raster_images_new(b->device, specs, RQL_RASTER_JOIN_IMAGES, "the benchmark's hash images", j->images, err);
 }
 
 static void free_stack(struct garuda_case *one)
 {
-	rql_image_free(one->raster.stack);
-	rql_image_free(one->raster.counts);
-	one->raster.stack = one->raster.counts = NULL;
+	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++) {
+		rql_image_free(one->raster.images[i]);
+		one->raster.images[i] = NULL;
+	}
 }
 
-/* The join of relation.h over these build keys, as pairs. */
-static rql_status make_compute(struct rql_relation_bench *b, const struct garuda_case *one, struct rql_span keys,
-                               uint64_t count, struct rql_join *join, struct rql_error *err)
+/* The join of relation.h over the same sides, as pairs. */
+static rql_status make_compute(struct rql_relation_bench *b, const struct garuda_case *one, struct rql_join *join,
+                               struct rql_error *err)
 {
 	join->kind = RQL_JOIN_INNER;
 	join->key_bits = 32;
 	join->capacity = one->rows;
-	join->build = (struct rql_join_side){.count = count, .keys = keys, .column_count = 1};
+	join->build = (struct rql_join_side){.count = one->raster.build.count, .keys = one->raster.build.keys,
+	                                     .column_count = 1};
 	join->probe = (struct rql_join_side){.count = one->raster.probe.count, .keys = one->raster.probe.keys,
 	                                     .column_count = 1};
 	join->build.columns[0].bits = join->probe.columns[0].bits = 32;
@@ -167,9 +173,7 @@ static rql_status give_temp(struct rql_relation_bench *b, struct rql_join *join,
 
 static rql_status record_raster(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
 {
-	struct garuda_case *one = base->state;
-	RQL_TRY(rql_record_raster_join(c, &one->raster, err));
-	return one->has_rest ? rql_record_join(c, &one->rest, err) : RQL_OK;
+	return rql_record_raster_join(c, &((struct garuda_case *)base->state)->raster, err);
 }
 
 static rql_status record_rival(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
@@ -204,13 +208,11 @@ static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation
 {
 	struct garuda_case *one = base->state;
 	const struct rql_raster_join *j = &one->raster;
-	uint64_t rows, more = 0;
+	uint64_t rows;
 	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(check_pairs(b, one, j->rows, j->build_rows, j->probe_rows, &rows, err));
-	if (one->has_rest)
-		RQL_TRY(check_pairs(b, one, one->rest.rows, one->rest.build.columns[0].out, one->rest.probe.columns[0].out,
-		                    &more, err));
-	*good = is_right(b, one, rows + more);
+	RQL_TRY(rql_buffer_download(j->points.buffer, 0, &one->points, sizeof(one->points), err));
+	*good = is_right(b, one, rows) && !one->points.failed;
 	return RQL_OK;
 }
 
@@ -226,42 +228,24 @@ static rql_status check_rival(struct rql_relation_bench *b, struct rql_relation_
 	return RQL_OK;
 }
 
-/* A run that nobody times: is there a rest, for which compute must be recorded as well? */
-static rql_status find_rest(struct rql_relation_bench *b, struct garuda_case *one, struct rql_error *err)
-{
-	struct rql_commands *c;
-	RQL_TRY(rql_commands_new(b->device, 0, &c, err));
-	RQL_TRY(rql_commands_finish(c, rql_record_raster_join(c, &one->raster, err), NULL, NULL, err));
-	RQL_TRY(rql_buffer_download(one->raster.rest.buffer, 0, &one->rest_rows, 8, err));
-	RQL_TRY(rql_buffer_download(one->raster.points.buffer, 0, &one->points, sizeof(one->points), err));
-	one->has_rest = one->rest_rows > 0;
-	if (!one->has_rest)
-		return RQL_OK;
-	RQL_TRY(make_compute(b, one, one->raster.rest_keys, one->rest_rows, &one->rest, err));
-	one->rest.build.columns[0].in = one->raster.rest_rows;
-	one->rest.build.found = one->raster.rest;
-	RQL_TRY(give_temp(b, &one->rest, err));
-	one->base.scratch_bytes += rql_join_temp_bytes(&one->rest);
-	return RQL_OK;
-}
-
 static void report_points(struct rql_relation_bench *b, const struct garuda_case *one)
 {
 	double rows = (double)(one->raster.build.count + one->raster.probe.count);
-	uint64_t points = one->points.build + one->points.count + one->points.probe;
-	printf("%-44s points %llu + %llu + %llu (%.2f a row), %llu layers in use, rest %llu\n", one->base.name,
-	       (unsigned long long)one->points.build, (unsigned long long)one->points.count,
-	       (unsigned long long)one->points.probe, (double)points / rows, (unsigned long long)one->points.layers,
-	       (unsigned long long)one->rest_rows);
+	uint64_t points = one->points.statistics + one->points.build + one->points.count + one->points.probe;
+	printf("%-44s points %llu + %llu + %llu + %llu (%.2f a row), %llu layers in use%s\n", one->base.name,
+	       (unsigned long long)one->points.statistics, (unsigned long long)one->points.build,
+	       (unsigned long long)one->points.count, (unsigned long long)one->points.probe, (double)points / rows,
+	       (unsigned long long)one->points.layers, one->points.flattened ? ", flattened" : "");
 	struct rql_strbuf *j = &b->json;
 	rql_strbuf_put(j, ",\n  {");
 	rql_json_string(j, "case", one->base.name);
 	rql_json_string(j, "variant", "points of hash images");
+	rql_json_count(j, "statistics", one->points.statistics);
 	rql_json_count(j, "build", one->points.build);
 	rql_json_count(j, "count", one->points.count);
 	rql_json_count(j, "probe", one->points.probe);
 	rql_json_count(j, "layers", one->points.layers);
-	rql_json_count(j, "rest", one->rest_rows);
+	rql_json_count(j, "flattened", one->points.flattened);
 	rql_json_count(j, "pairs", one->rows);
 	rql_strbuf_put(j, "}");
 }
@@ -269,27 +253,24 @@ static void report_points(struct rql_relation_bench *b, const struct garuda_case
 static rql_status measure(struct rql_relation_bench *b, const struct shape *s, struct garuda_case *one,
                           struct rql_error *err)
 {
-	static const struct rql_relation_variant ways[] = {[RQL_RASTER_INSTANCES] = {.name = "hash images, as the paper"},
-	                                                   [RQL_RASTER_WALK] = {.name = "hash images, walked"}};
+	static const struct rql_relation_variant ways[] = {[STACK] = {.name = "hash images, a stack"},
+	                                                   [DENSE] = {.name = "hash images, dense"}};
 	static const struct rql_relation_variant compute = {.name = "compute"};
 	struct rql_span keys[2] = {{0}, {0}};
 	RQL_TRY(make_keys(b, s, one, keys, err));
 	RQL_TRY(make_output(b, s, one, keys, err));
-	for (one->raster.way = RQL_RASTER_INSTANCES; one->raster.way <= RQL_RASTER_WALK; one->raster.way++) {
+	for (one->way = STACK; one->way < WAYS; one->way++) {
 		const uint32_t kept = b->buffer_count;
 		one->base.record = record_raster;
 		one->base.check = check_raster;
-		one->has_rest = false;
 		RQL_TRY(make_stack(b, s, one, err));
-		RQL_TRY(find_rest(b, one, err));
-		RQL_TRY(rql_relation_measure(b, &one->base, &ways[one->raster.way], err));
+		RQL_TRY(rql_relation_measure(b, &one->base, &ways[one->way], err));
 		report_points(b, one);
 		free_stack(one);
 		rql_relation_drop_to(b, kept);
-		one->rest = (struct rql_join){.key_bits = 0};
 	}
 	/* The rival builds on the same side. */
-	RQL_TRY(make_compute(b, one, one->raster.build.keys, one->raster.build.count, &one->rival, err));
+	RQL_TRY(make_compute(b, one, &one->rival, err));
 	RQL_TRY(give_temp(b, &one->rival, err));
 	one->base.scratch_bytes = rql_join_temp_bytes(&one->rival);
 	one->base.record = record_rival;

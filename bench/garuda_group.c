@@ -47,11 +47,11 @@ struct group_case {
 static rql_status make_rows(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
 {
 	struct rql_raster_group_by *by = &one->raster;
-	RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->values.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->columns[0].values.buffer, err));
 	for (uint32_t w = by->key_words; w-- > 0;) { /* the first one at last: its address stays */
 		RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->keys[w].buffer, err));
 		one->data.keys = by->keys[w].buffer->address;
-		one->data.column[0] = by->values.buffer->address;
+		one->data.column[0] = by->columns[0].values.buffer->address;
 		RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &one->data, err));
 	}
 	RQL_TRY(rql_group_reference_new(b, &one->data, &one->reference, &one->groups, err));
@@ -72,26 +72,24 @@ static rql_status make_raster(struct rql_relation_bench *b, struct group_case *o
 	by->rounds = ROUNDS;
 	by->log2_side = (one->data.log2_range + 3) / 2; /* pixels: 4 to 8 times the groups */
 	by->log2_side = by->log2_side < 14 ? by->log2_side : 14;
-	by->wanted = one->shape->sum ? RQL_RASTER_SUM : 0;
-	by->value_bits = 32;
+	by->key_stride = 1;
+	by->column_count = one->shape->sum;
+	by->columns[0].bits = 32;
+	by->columns[0].is_signed = by->columns[0].wide_sum = true;
 	by->few_a_group = by->count >> one->data.log2_range <= SAFE_ROWS;
 	by->capacity = one->groups;
 	RQL_TRY(rql_relation_buffer(b, by->capacity * 4, &by->heads.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, by->capacity * 8, &by->counts.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, by->capacity * 16, &by->sums.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, by->capacity * 16, &by->columns[0].sum.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 8, &by->groups.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 8, &by->inexact.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->rest.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, 16 * (ROUNDS + 1), &by->drawn.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, sizeof(struct rql_raster_group_points), &by->points.buffer, err));
 	one->base.scratch_bytes = rql_raster_group_by_temp_bytes(by);
 	RQL_TRY(rql_relation_buffer(b, one->base.scratch_bytes, &by->temp.buffer, err));
 	rql_raster_group_by_images(by, specs);
-	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
-		if (specs[i].width) {
-			RQL_TRY(rql_image_new(b->device, &specs[i], "the benchmark's images", &by->images[i], err));
-			one->base.scratch_bytes += by->images[i]->bytes;
-		}
-	return RQL_OK;
+	one->base.scratch_bytes += rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES);
+	return rql_raster_images_new(b->device, specs, RQL_RASTER_GROUP_IMAGES, "the benchmark's images", by->images, err);
 }
 
 static rql_status record_raster(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
@@ -114,15 +112,15 @@ static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation
 	const struct rql_raster_group_by *by = &one->raster;
 	const bool blends = by->totals == RQL_RASTER_BLENDING;
 	uint64_t groups, inexact = 0;
-	uint32_t drawn[4 * (ROUNDS + 1)];
+	struct rql_raster_group_points points;
 	RQL_TRY(rql_buffer_download(by->groups.buffer, 0, &groups, 8, err));
-	RQL_TRY(rql_buffer_download(by->drawn.buffer, 0, drawn, sizeof drawn, err));
+	RQL_TRY(rql_buffer_download(by->points.buffer, 0, &points, sizeof points, err));
 	if (blends)
 		RQL_TRY(rql_buffer_download(by->inexact.buffer, 0, &inexact, 8, err));
-	*good = groups == one->groups && drawn[4 * ROUNDS] == 0 && inexact == 0;
+	*good = groups == one->groups && points.rest == 0 && inexact == 0;
 	if (*good)
 		RQL_TRY(check_against(b, one, by->heads.buffer->address, by->counts.buffer->address,
-		                      one->shape->sum ? by->sums.buffer->address : 0, RQL_BENCH_HEADS | RQL_BENCH_WIDE_SUMS, good,
+		                      one->shape->sum ? by->columns[0].sum.buffer->address : 0, RQL_BENCH_HEADS | RQL_BENCH_WIDE_SUMS, good,
 		                      err));
 	RQL_TRY(rql_relation_fill(b, by->counts.buffer, 0, by->counts.buffer->bytes, UINT32_MAX, err));
 	return rql_relation_fill(b, by->groups.buffer, 0, 8, UINT32_MAX, err);
@@ -130,23 +128,19 @@ static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation
 
 static rql_status report_points(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
 {
-	uint32_t drawn[4 * (ROUNDS + 1)], rounds = 0;
-	uint64_t points = 0;
-	RQL_TRY(rql_buffer_download(one->raster.drawn.buffer, 0, drawn, sizeof drawn, err));
-	for (uint32_t r = 0; r < ROUNDS; r++) {
-		points += drawn[4 * r];
-		rounds += drawn[4 * r] > 0;
-	}
-	printf("%-44s points %llu + %llu (%.2f a row), %u rounds in use, %llu groups\n", one->base.name,
-	       (unsigned long long)points, (unsigned long long)one->raster.count,
-	       1 + (double)points / (double)one->raster.count, rounds, (unsigned long long)one->groups);
+	struct rql_raster_group_points drawn;
+	RQL_TRY(rql_buffer_download(one->raster.points.buffer, 0, &drawn, sizeof drawn, err));
+	printf("%-44s points %llu + %llu (%.2f a row), %llu rounds in use, %llu groups\n", one->base.name,
+	       (unsigned long long)drawn.hashed, (unsigned long long)drawn.totals,
+	       (double)(drawn.hashed + drawn.totals) / (double)one->raster.count, (unsigned long long)drawn.rounds,
+	       (unsigned long long)one->groups);
 	struct rql_strbuf *j = &b->json;
 	rql_strbuf_put(j, ",\n  {");
 	rql_json_string(j, "case", one->base.name);
 	rql_json_string(j, "variant", "points of hash images");
-	rql_json_count(j, "grouping", points);
-	rql_json_count(j, "totals", one->raster.count);
-	rql_json_count(j, "rounds", rounds);
+	rql_json_count(j, "grouping", drawn.hashed);
+	rql_json_count(j, "totals", drawn.totals);
+	rql_json_count(j, "rounds", drawn.rounds);
 	rql_json_count(j, "groups", one->groups);
 	rql_strbuf_put(j, "}");
 	return RQL_OK;
@@ -210,7 +204,7 @@ static rql_status measure_rival(struct rql_relation_bench *b, struct group_case 
 	RQL_TRY(rql_relation_buffer(b, 16, &g->result.buffer, err));
 	if (one->shape->sum) {
 		g->column_count = 1;
-		g->columns[0] = (struct rql_group_by_column){.bits = 32, .is_signed = true, .values = one->raster.values};
+		g->columns[0] = (struct rql_group_by_column){.bits = 32, .is_signed = true, .values = one->raster.columns[0].values};
 		RQL_TRY(rql_relation_buffer(b, g->capacity * 8, &g->columns[0].sum.buffer, err));
 	}
 	one->base.scratch_bytes = rql_group_by_temp_bytes(g);

@@ -56,6 +56,10 @@ struct rql_device_ops {
 	void (*dispatch_images)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
 	                        const void *args, uint64_t groups, const struct rql_use *uses, uint32_t use_count,
 	                        const struct rql_image_use *images, uint32_t image_count);
+	void (*dispatch_images_indirect)(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+	                                 const void *args, struct rql_buffer *counts, uint64_t offset,
+	                                 const struct rql_use *uses, uint32_t use_count, const struct rql_image_use *images,
+	                                 uint32_t image_count);
 	void (*clear)(struct rql_commands *c, struct rql_image *image, uint32_t first_layer, uint32_t layers,
 	              const uint32_t word[4]);
 	/* read: from the image to the buffer; else the other way */

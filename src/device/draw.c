@@ -203,6 +203,19 @@ void rql_record_dispatch_images(struct rql_commands *c, const char *pass, const 
 		ops->dispatch_images(c, pass, pipeline, args, groups, uses, use_count, images, image_count);
 }
 
+void rql_record_dispatch_images_indirect(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                                         const void *args, struct rql_buffer *counts, uint64_t offset,
+                                         const struct rql_use *uses, uint32_t use_count,
+                                         const struct rql_image_use *images, uint32_t image_count)
+{
+	const struct rql_device_ops *ops = c->device->ops;
+	if (rql_record_may(c, "rql_record_dispatch_images_indirect", ops->dispatch_images_indirect) &&
+	    rql_record_pass(c, pass, pipeline, RQL_PIPELINE_IMAGES, args, uses, use_count) &&
+	    rql_record_range(c, "rql_record_dispatch_images_indirect", counts, offset, 3 * sizeof(uint32_t)) &&
+	    images_are_good(c, pass, images, image_count))
+		ops->dispatch_images_indirect(c, pass, pipeline, args, counts, offset, uses, use_count, images, image_count);
+}
+
 static bool layers_are_good(struct rql_commands *c, const char *what, const struct rql_image *image, uint32_t first,
                             uint32_t layers)
 {

@@ -122,6 +122,11 @@ void rql_record_draw(struct rql_commands *c, const struct rql_draw *draw);
 void rql_record_dispatch_images(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
                                 const void *args, uint64_t groups, const struct rql_use *uses, uint32_t use_count,
                                 const struct rql_image_use *images, uint32_t image_count);
+/* As rql_record_dispatch_indirect. */
+void rql_record_dispatch_images_indirect(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                                         const void *args, struct rql_buffer *counts, uint64_t offset,
+                                         const struct rql_use *uses, uint32_t use_count,
+                                         const struct rql_image_use *images, uint32_t image_count);
 
 /* Sets every pixel of some layers. word: the bits of each component, as many as the format has. */
 void rql_record_clear(struct rql_commands *c, struct rql_image *image, uint32_t first_layer, uint32_t layers,

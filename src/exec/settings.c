@@ -185,13 +185,13 @@ static rql_status set_unit(struct rql_session *s, const char *value, struct rql_
 		return RQL_OK;
 	}
 	for (int u = 0; u < RQL_UNIT_COUNT; u++) {
-		if (u == RQL_UNIT_RASTER || strcasecmp(value, rql_unit_name((enum rql_unit)u)) != 0)
+		if (strcasecmp(value, rql_unit_name((enum rql_unit)u)) != 0)
 			continue;
 		s->settings.unit_forced = true;
 		s->settings.unit = (enum rql_unit)u;
 		return RQL_OK;
 	}
-	return bad_value("rayql_unit", value, "'auto', 'cpu', 'compute' or 'rt'", err);
+	return bad_value("rayql_unit", value, "'auto', 'cpu', 'compute', 'rt' or 'raster'", err);
 }
 
 static rql_status set_layout(struct rql_session *s, const char *value, struct rql_error *err)

@@ -17,6 +17,7 @@ struct rql_operator;
 /* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
 struct rql_run_stats {
 	uint64_t cells_read, cells_covered, bytes_read, bytes_uploaded, runs, groups, rows, rays, hits;
+	struct rql_drawn drawn;
 	struct rql_selected selected; /* by methods under whose ROWS others ran */
 	double run_ns, finish_ns;
 	double device_ns; /* time on the device, when it was measured */
@@ -35,7 +36,8 @@ struct rql_run_profile {
 	} part[RQL_MEASURED_MAX];
 	/* A GPU's passes, in the order in which they ran. */
 	uint32_t pass_count;
-	struct rql_pass_time pass[RQL_PASSES_MAX];
+	struct rql_pass_time pass[RQL_PASSES_MAX]; /* all of one name are one, with their time together */
+	uint32_t pass_times[RQL_PASSES_MAX];
 	const struct rql_leaf *pass_of[RQL_PASSES_MAX];
 	uint32_t together; /* methods whose work was one submission; 0: each had its own */
 	double together_ns; /* until that was under way */

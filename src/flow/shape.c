@@ -261,6 +261,37 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
 }
 
+static void count_drawn(const struct rql_drawn *more, struct rql_drawn *drawn)
+{
+	drawn->points += more->points;
+	drawn->layers = more->layers > drawn->layers ? more->layers : drawn->layers;
+	drawn->partitions += more->partitions;
+	drawn->pauses += more->pauses;
+	drawn->flattened += more->flattened;
+	drawn->swapped += more->swapped;
+	drawn->rounds += more->rounds;
+	drawn->bytes += more->bytes;
+	drawn->image_bytes += more->image_bytes;
+}
+
+/* Passes of one name, as partitions and layers have them, are one line. */
+static void count_pass(const struct rql_leaf *leaf, const struct rql_pass_time *pass, struct rql_run_profile *profile)
+{
+	uint32_t at = 0;
+	while (at < profile->pass_count && (profile->pass_of[at] != leaf || strcmp(profile->pass[at].pass, pass->pass) != 0))
+		at++;
+	if (at == RQL_PASSES_MAX)
+		return;
+	if (at == profile->pass_count) {
+		profile->pass_of[at] = leaf;
+		profile->pass[at] = (struct rql_pass_time){.pass = pass->pass};
+		profile->pass_times[at] = 0;
+		profile->pass_count++;
+	}
+	profile->pass[at].ns += pass->ns;
+	profile->pass_times[at]++;
+}
+
 static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer, struct rql_run_stats *stats,
                       struct rql_run_profile *profile)
 {
@@ -274,10 +305,9 @@ static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer
 	stats->hits += answer->hits;
 	rql_selected_add(&stats->selected, &answer->selected);
 	stats->device_ns += answer->device_ns;
-	for (uint32_t i = 0; profile && i < answer->pass_count && profile->pass_count < RQL_PASSES_MAX; i++) {
-		profile->pass_of[profile->pass_count] = leaf;
-		profile->pass[profile->pass_count++] = answer->passes[i];
-	}
+	count_drawn(&answer->drawn, &stats->drawn);
+	for (uint32_t i = 0; profile && i < answer->pass_count; i++)
+		count_pass(leaf, &answer->passes[i], profile);
 }
 
 rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err)

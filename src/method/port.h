@@ -63,6 +63,18 @@ struct rql_columns_port {
 	struct rql_buffer *values, *count;
 	uint64_t count_at; /* bytes into its buffer */
 };
+/* What the raster unit did, of all stages of a run. */
+struct rql_drawn {
+	uint64_t points;     /* vertices times instances */
+	uint64_t layers;     /* the highest stack */
+	uint64_t partitions; /* that had rows to be drawn */
+	uint64_t pauses;     /* stacks that were full, so that another one followed */
+	uint64_t flattened;  /* partitions with a dense image */
+	uint64_t swapped;    /* partitions built on the side that was to probe */
+	uint64_t rounds;     /* of a group-by */
+	uint64_t bytes;      /* moved by points and by clearing */
+	uint64_t image_bytes;
+};
 struct rql_port {
 	enum rql_port_kind kind;
 	/* ROWS: on a CPU, in the arena of the run. */
@@ -80,6 +92,7 @@ struct rql_port {
 	uint64_t cells_read, cells_covered, bytes_read, runs;
 	uint64_t bytes_uploaded; /* stores: columns and tables that this run put into the device's memory first */
 	uint64_t rays, hits;     /* rt: launched; closest hits and any-hit calls */
+	struct rql_drawn drawn;  /* raster */
 	/* Of the ROWS that came in; of a port of ROWS, its own. GPUs: only when RQL_RUN_TIMED was asked for. */
 	struct rql_selected selected;
 	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */

@@ -235,6 +235,14 @@ static rql_status begin(struct rql_stage *stage, bool timed, struct rql_progress
 	return status;
 }
 
+static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		tell(stage->inputs[i], context->inputs[i], drawn);
+	if (stage->ops->tell)
+		stage->ops->tell(stage, context, drawn);
+}
+
 /* Of inputs, too. */
 static rql_status count_passes(struct rql_stage *stage, struct rql_stage_context *context, struct rql_port *port,
                                struct rql_error *err)
@@ -256,6 +264,8 @@ static rql_status finish(struct rql_stage *stage, struct rql_stage_context *cont
 		status = check(stage, context, again, err);
 	if (status == RQL_OK && !*again)
 		status = stage->ops->take(stage, context, run, err);
+	if (status == RQL_OK && !*again)
+		tell(stage, context, &run->port->drawn);
 	if (status == RQL_OK && !*again && run->timed)
 		status = count_passes(stage, context, run->port, err);
 	/* An interrupted run goes on; its context is looked at again when it is done. */

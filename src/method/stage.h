@@ -89,6 +89,8 @@ struct rql_stage_ops {
 	void (*rows)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_rows *out);
 	/* The same of COLUMNS. */
 	void (*columns)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out);
+	/* Adds what a run that has succeeded drew. NULL: nothing. */
+	void (*tell)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn);
 	/* Of the device's memory, in the next context. */
 	uint64_t (*bytes)(const struct rql_stage *stage);
 };

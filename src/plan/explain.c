@@ -143,8 +143,30 @@ static void put_passes(struct rql_strbuf *out, const struct rql_run_profile *pro
 			continue;
 		rql_strbuf_printf(out, "%*spass %s: ", (int)(2 * depth), "", profile->pass[i].pass);
 		put_duration(out, profile->pass[i].ns);
+		if (profile->pass_times[i] > 1)
+			rql_strbuf_printf(out, ", %u times", profile->pass_times[i]);
 		rql_strbuf_putc(out, '\n');
 	}
+}
+
+/* The raster unit: points drawn, what they were drawn into, and what that moved. */
+static void put_drawn(struct rql_strbuf *out, const struct rql_drawn *drawn)
+{
+	if (!drawn->points)
+		return;
+	rql_strbuf_printf(out, "  drawn: %llu points, %llu partition%s, %llu layer%s", (unsigned long long)drawn->points,
+	                  (unsigned long long)drawn->partitions, drawn->partitions == 1 ? "" : "s",
+	                  (unsigned long long)drawn->layers, drawn->layers == 1 ? "" : "s");
+	if (drawn->rounds)
+		rql_strbuf_printf(out, ", %llu round%s", (unsigned long long)drawn->rounds, drawn->rounds == 1 ? "" : "s");
+	if (drawn->pauses)
+		rql_strbuf_printf(out, ", %llu full stacks", (unsigned long long)drawn->pauses);
+	if (drawn->flattened)
+		rql_strbuf_printf(out, ", %llu flattened", (unsigned long long)drawn->flattened);
+	if (drawn->swapped)
+		rql_strbuf_printf(out, ", %llu built on the other side", (unsigned long long)drawn->swapped);
+	rql_strbuf_printf(out, "; %llu bytes moved, %llu bytes of images\n", (unsigned long long)drawn->bytes,
+	                  (unsigned long long)drawn->image_bytes);
 }
 
 /* On a GPU: its own clock, each pass, and what was expected of it. */
@@ -174,6 +196,7 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 		put_count(out, hits);
 	}
 	rql_strbuf_putc(out, '\n');
+	put_drawn(out, &s->drawn);
 	if (!plan->nodes->tree->input_count) /* else each operator has its own, in the tree */
 		put_passes(out, profile, &plan->nodes->leaves[0], 1);
 }

@@ -85,6 +85,7 @@ struct rql_join_step {
 	struct rql_join_test_of conditions[RQL_PAIR_CONDITIONS];
 	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
 	double distinct;                     /* values of the key, on the side that has more */
+	const char *unit;                    /* that joins, for EXPLAIN; once it is bound */
 };
 
 struct rql_join_graph {

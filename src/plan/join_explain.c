@@ -31,7 +31,7 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		                  step->key_count == 1 ? "" : "s");
 		if (step->condition_count)
 			rql_strbuf_printf(text, " and %u condition%s", step->condition_count, step->condition_count == 1 ? "" : "s");
-		rql_strbuf_put(text, ", on the device, keys need not be unique\n");
+		rql_strbuf_printf(text, ", by %s on the device, keys need not be unique\n", step->unit ? step->unit : "?");
 	}
 }
 

@@ -41,18 +41,59 @@ static bool switched_off(const struct rql_planning *p, uint32_t m)
 	return p->ctx->settings->disabled_methods >> m & 1;
 }
 
-/* The methods of the compute unit that take the request on the device; *reason: why another does not. */
+/* Rows are read and put out by the compute unit. Where the raster unit is asked for, it does the joins, and the groups that
+ * it can do. */
+static bool may_use(const struct building *b, const struct rql_method *method, const struct rql_request *request)
+{
+	const struct rql_settings *settings = b->g->p->ctx->settings;
+	const bool raster = settings->unit_forced && settings->unit == RQL_UNIT_RASTER;
+	if (method->unit == RQL_UNIT_COMPUTE)
+		return !raster || !request->pair;
+	return method->unit == RQL_UNIT_RASTER && (raster || !settings->unit_forced) &&
+	       !rql_device_refused(settings, b->device, RQL_UNIT_RASTER);
+}
+
+static void keep_raster(const struct rql_method **methods, uint32_t *count)
+{
+	uint32_t kept = 0;
+	for (uint32_t m = 0; m < *count; m++)
+		if (methods[m]->unit == RQL_UNIT_RASTER)
+			methods[kept++] = methods[m];
+	*count = kept ? kept : *count;
+}
+
+/* The methods that take the request on the device; *reason: why another does not. */
 static uint32_t offers(struct building *b, const struct rql_request *request, const struct rql_method **out,
                        const char **reason)
 {
+	const struct rql_settings *settings = b->g->p->ctx->settings;
 	uint32_t count = 0;
 	for (uint32_t m = 0; rql_methods()[m]; m++) {
 		const struct rql_method *method = rql_methods()[m];
-		if (method->unit == RQL_UNIT_COMPUTE && !switched_off(b->g->p, m) && rql_method_takes(method, request) &&
+		if (may_use(b, method, request) && !switched_off(b->g->p, m) && rql_method_takes(method, request) &&
 		    method->offer(request, b->device, reason) == RQL_OFFER_FULL && count < RIVALS_MOST)
 			out[count++] = method;
 	}
+	if (settings->unit_forced && settings->unit == RQL_UNIT_RASTER)
+		keep_raster(out, &count);
 	return count;
+}
+
+/* Of those that join two sides. */
+static const struct rql_method *cheapest_join(const struct building *b, const struct rql_request *request,
+                                              const struct rql_method *const *rivals, uint32_t count)
+{
+	const struct rql_store_snapshot *forms[] = {request->pair->probe.form, request->pair->build.form, request->gives};
+	const struct rql_pair_size size = {.rows = {request->pair->probe.rows, request->pair->build.rows},
+	                                   .row_bytes = {rql_form_offset(forms[0], forms[0]->column_count),
+	                                                 rql_form_offset(forms[1], forms[1]->column_count)},
+	                                   .out_rows = request->expected,
+	                                   .out_bytes = rql_form_offset(forms[2], forms[2]->column_count)};
+	const struct rql_method *best = rivals[0];
+	for (uint32_t r = 1; r < count; r++)
+		if (rivals[r]->pair_ns(&b->device->profile, &size) < best->pair_ns(&b->device->profile, &size))
+			best = rivals[r];
+	return best;
 }
 
 /* One of several that read the same rows. */
@@ -101,7 +142,7 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	return *out ? RQL_OK : status;
 }
 
-/* The cheapest method of the compute unit that takes the request on the device. */
+/* The cheapest method that takes the request on the device. */
 static rql_status prepare(struct building *b, const struct rql_request *request, const struct rql_method **method,
                           struct rql_prepared **out)
 {
@@ -113,8 +154,8 @@ static rql_status prepare(struct building *b, const struct rql_request *request,
 		                     reason ? reason : "the method is switched off");
 	if (count > 1 && request->from.method)
 		return choose(b, request, rivals, count, method, out);
-	*method = rivals[0];
-	return rivals[0]->prepare(request, b->device, out, b->g->err);
+	*method = count > 1 && request->pair ? cheapest_join(b, request, rivals, count) : rivals[0];
+	return (*method)->prepare(request, b->device, out, b->g->err);
 }
 
 static void drop_source(struct rql_columns_source *source)
@@ -299,14 +340,19 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                                   .source_count = 2,
 	                                   .sources = sources};
 	RQL_TRY(rql_form_new(&spec, &next.source.form, g->err));
-	const struct rql_request request = {
-		.wants = RQL_PORT_COLUMNS, .pair = &pair, .gives = next.source.form, .expected = expected};
+	const char *layout = g->p->ctx->settings->layout;
+	const struct rql_request request = {.wants = RQL_PORT_COLUMNS,
+	                                    .pair = &pair,
+	                                    .gives = next.source.form,
+	                                    .expected = expected,
+	                                    .layout = layout[0] ? layout : NULL};
 	rql_status status = prepare(b, &request, &next.source.method, &next.source.prepared);
 	if (status != RQL_OK) {
 		drop_source(&next.source);
 		return status;
 	}
 	next.source.rows = expected;
+	g->steps[b->next].unit = rql_unit_name(next.source.method->unit);
 	outer->source.prepared = inner->source.prepared = NULL; /* the join's */
 	drop_source(&outer->source);
 	drop_source(&inner->source);

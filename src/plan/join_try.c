@@ -5,11 +5,18 @@
 #include "plan/await.h"
 #include "plan/join.h"
 
+static bool wants_raster(const struct rql_settings *settings)
+{
+	return settings->unit_forced && settings->unit == RQL_UNIT_RASTER;
+}
+
 /* Why it is not to be had there; NULL: it is. */
 static const char *refused(const struct rql_join_graph *g, struct rql_device *device)
 {
 	const struct rql_plan_context *ctx = g->p->ctx;
 	const char *why = rql_device_refused(ctx->settings, device, RQL_UNIT_COMPUTE);
+	if (!why && wants_raster(ctx->settings))
+		why = rql_device_refused(ctx->settings, device, RQL_UNIT_RASTER);
 	for (uint32_t r = 0; r < g->relation_count && !why; r++) {
 		const struct rql_join_relation *relation = &g->relations[r];
 		if (relation->groups)
@@ -44,7 +51,12 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
 		struct rql_device *device = &devices->device[d];
 		struct rql_leaf here = {0};
-		if (device->kind == RQL_DEVICE_CPU || refused(g, device) || !rql_await_device(g->p, device, false))
+		if (device->kind == RQL_DEVICE_CPU)
+			continue;
+		const char *against = refused(g, device);
+		if (against && wants_raster(g->p->ctx->settings))
+			why = against;
+		if (against || !rql_await_device(g->p, device, false))
 			continue;
 		rql_status status = rql_join_try_device(g, device, &here);
 		if (status != RQL_OK) {
@@ -86,11 +98,12 @@ static rql_status compare(struct rql_join_graph *g, struct rql_leaf *leaf)
 static bool may_compute(struct rql_planning *p)
 {
 	const struct rql_settings *settings = p->ctx->settings;
-	if (settings->unit_forced ? settings->unit != RQL_UNIT_COMPUTE : settings->only && settings->only->kind == RQL_DEVICE_CPU)
+	const bool gpu = settings->unit == RQL_UNIT_COMPUTE || settings->unit == RQL_UNIT_RASTER;
+	if (settings->unit_forced ? !gpu : settings->only && settings->only->kind == RQL_DEVICE_CPU)
 		return false;
 	if (!settings->only)
 		rql_await_devices(p, false);
-	bool some = false;
+	bool some = wants_raster(settings); /* else it is said why none is there */
 	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
 		some = p->ctx->devices->device[d].kind != RQL_DEVICE_CPU &&
 		       !rql_device_refused(settings, &p->ctx->devices->device[d], RQL_UNIT_COMPUTE);
@@ -181,5 +194,6 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 		return RQL_OK;
 	}
 	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
-	return rql_planning_swallow(p, status, &why, RQL_REASON_NO_METHOD, NULL);
+	return rql_planning_swallow(p, status, &why,
+	                            wants_raster(p->ctx->settings) ? RQL_REASON_UNIT : RQL_REASON_NO_METHOD, NULL);
 }

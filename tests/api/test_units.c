@@ -49,7 +49,7 @@ static void settings_and_options(void **state)
 	      "no method of this version answers a view on the unit raster");
 	fails(s.con, VIEW("unit = abacus"), RAYQL_ERROR_STATEMENT, "it is auto, cpu, compute or rt");
 	fails(s.con, VIEW("layout = round"), RAYQL_ERROR_STATEMENT, "cannot be 'round'; it is one of: auto");
-	fails(s.con, "SET rayql_unit = 'raster'", RAYQL_ERROR_STATEMENT, "'auto', 'cpu', 'compute' or 'rt'");
+	fails(s.con, "SET rayql_unit = 'pixels'", RAYQL_ERROR_STATEMENT, "'auto', 'cpu', 'compute', 'rt' or 'raster'");
 	fails(s.con, "SET rayql_layout = 'round'", RAYQL_ERROR_STATEMENT, "expected one of: auto");
 	run(s.con, "SET rayql_layout = 'PAPER'");
 	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_layout'", NULL, "paper\n");

@@ -1,6 +1,7 @@
-/* Joins by hash images against plain loops, on random sides: misses, duplicates on either side, stacks that are too low,
- * capacities that overflow, empty sides, extreme keys, both layouts, 64-bit keys. The device is the one that
- * RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. The seed is fixed and printed. */
+/* Joins by hash images against plain loops, on random sides: misses, duplicates on either side, NULL keys, stacks that are
+ * too low, so that another one follows or the rest is flattened, partitions, sides that change, capacities that overflow,
+ * empty sides, extreme keys, both layouts, 64-bit keys. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
+ * with the validation layer watching. The seed is fixed and printed. */
 #include "device/fault/fault.h"
 #include "primitive/raster/raster.h"
 #include "primitive_fixture.h"
@@ -8,22 +9,25 @@
 struct shape {
 	enum rql_join_kind kind;
 	enum rql_raster_layout layout;
-	enum rql_raster_probe way;
-	uint32_t key_bits, log2_side, layers;
+	bool snake, has_null; /* has_null: key 0 is NULL */
+	uint32_t key_bits, log2_side, layers, cycles, bits;
 	uint32_t build, probe;
 	uint32_t range;   /* keys below it; 0: 0 to build - 1, each once on the build side */
 	uint32_t missing; /* of the capacity */
+	uint32_t unfound; /* rows of each side that the device says are not there */
 };
 
 struct world {
 	struct shape shape;
 	uint64_t *keys[2];
-	uint32_t wanted_rows; /* pairs, or rows, of all build rows */
+	uint32_t wanted_rows;
 	struct rql_raster_join join;
 	struct rql_raster_points points;
-	uint64_t rows, rest;
-	uint32_t *build_rows, *probe_rows, *rest_rows;
+	uint64_t rows;
+	uint32_t *build_rows, *probe_rows;
 };
+
+static const uint32_t nobody = UINT32_MAX;
 
 /* One-to-one and with the extremes among the values: 0 and the greatest stay themselves. */
 static uint64_t key_of(uint64_t number, uint32_t bits)
@@ -32,24 +36,42 @@ static uint64_t key_of(uint64_t number, uint32_t bits)
 	return number == 0 ? 0 : number == 1 ? most : number * UINT64_C(0x9e3779b97f4a7c15) & most;
 }
 
+static uint32_t rows_of(const struct shape *s, int side)
+{
+	const uint32_t count = side ? s->probe : s->build;
+	return count > s->unfound ? count - s->unfound : 0;
+}
+
+static bool is_match(const struct world *w, uint32_t b, uint32_t p)
+{
+	return w->keys[0][b] == w->keys[1][p] && !(w->shape.has_null && w->keys[0][b] == 0);
+}
+
+static uint32_t matches_of(const struct world *w, uint32_t p)
+{
+	uint32_t matches = 0;
+	for (uint32_t b = 0; b < rows_of(&w->shape, 0); b++)
+		matches += is_match(w, b, p);
+	return matches;
+}
+
 static void world_draw(struct world *w)
 {
-	const uint32_t counts[2] = {w->shape.build, w->shape.probe};
+	const struct shape *s = &w->shape;
+	const uint32_t counts[2] = {s->build, s->probe};
 	for (int side = 0; side < 2; side++) {
 		w->keys[side] = array(counts[side], 8);
 		for (uint32_t i = 0; i < counts[side]; i++) {
-			uint64_t below = w->shape.range ? w->shape.range : 2 * (uint64_t)counts[0] + 1;
-			uint64_t number = side || w->shape.range ? drawn() % below : i;
-			w->keys[side][i] = key_of(number, w->shape.key_bits);
+			uint64_t below = s->range ? s->range : 2 * (uint64_t)counts[0] + 1;
+			uint64_t number = side || s->range ? drawn() % below : i;
+			w->keys[side][i] = key_of(number, s->key_bits);
 		}
 	}
-	for (uint32_t p = 0; p < counts[1]; p++) {
-		uint32_t matches = 0;
-		for (uint32_t b = 0; b < counts[0]; b++)
-			matches += w->keys[0][b] == w->keys[1][p];
-		w->wanted_rows += w->shape.kind == RQL_JOIN_INNER ? matches
-		                  : w->shape.kind == RQL_JOIN_SEMI ? matches > 0
-		                                                   : matches == 0;
+	for (uint32_t p = 0; p < rows_of(s, 1); p++) {
+		const uint32_t matches = matches_of(w, p);
+		w->wanted_rows += s->kind == RQL_JOIN_INNER  ? matches
+		                  : s->kind == RQL_JOIN_LEFT ? (matches ? matches : 1)
+		                                             : (matches > 0) == (s->kind == RQL_JOIN_SEMI);
 	}
 }
 
@@ -58,41 +80,47 @@ static rql_status memory(struct rql_span *out, uint64_t bytes, struct rql_error 
 	return rql_buffer_new(device, bytes + 8, RQL_MEMORY_DEVICE, "a test's memory", &out->buffer, err);
 }
 
-static rql_status upload_keys(struct world *w, int side, struct rql_span *out, struct rql_error *err)
+static rql_status upload_side(struct world *w, int side, struct rql_raster_side *out, struct rql_error *err)
 {
 	uint32_t count = side ? w->shape.probe : w->shape.build, bytes = w->shape.key_bits / 8;
-	RQL_TRY(memory(out, (uint64_t)count * bytes, err));
+	const uint64_t found = rows_of(&w->shape, side);
+	out->count = count;
+	RQL_TRY(memory(&out->keys, (uint64_t)count * bytes, err));
 	uint8_t *packed = array(count, bytes);
 	for (uint32_t i = 0; i < count; i++)
 		memcpy(packed + (uint64_t)i * bytes, &w->keys[side][i], bytes);
-	rql_status status = rql_buffer_upload(out->buffer, 0, packed, (uint64_t)count * bytes, err);
+	rql_status status = rql_buffer_upload(out->keys.buffer, 0, packed, (uint64_t)count * bytes, err);
 	free(packed);
-	return status;
+	if (status != RQL_OK || !w->shape.unfound)
+		return status;
+	RQL_TRY(memory(&out->found, 8, err));
+	return rql_buffer_upload(out->found.buffer, 0, &found, 8, err);
+}
+
+static bool gives_pairs(const struct shape *s)
+{
+	return s->kind == RQL_JOIN_INNER || s->kind == RQL_JOIN_LEFT;
 }
 
 static rql_status world_make(struct world *w, struct rql_error *err)
 {
 	struct rql_raster_join *j = &w->join;
-	struct rql_image_spec stack, counts;
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	const struct shape *s = &w->shape;
-	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .way = s->way, .key_bits = s->key_bits,
-	                              .log2_side = s->log2_side, .layers = s->layers};
-	j->build.count = s->build;
-	j->probe.count = s->probe;
-	j->capacity = s->kind == RQL_JOIN_INNER ? w->wanted_rows - s->missing : 0;
-	RQL_TRY(upload_keys(w, 0, &j->build.keys, err));
-	RQL_TRY(upload_keys(w, 1, &j->probe.keys, err));
+	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .key_bits = s->key_bits, .has_null_key = s->has_null,
+	                              .log2_side = s->log2_side, .layers = s->layers, .cycles = s->cycles,
+	                              .partition_bits = s->bits, .snake = s->snake};
+	j->capacity = w->wanted_rows - s->missing;
+	RQL_TRY(upload_side(w, 0, &j->build, err));
+	RQL_TRY(upload_side(w, 1, &j->probe, err));
 	RQL_TRY(memory(&j->build_rows, j->capacity * 4, err));
-	RQL_TRY(memory(&j->probe_rows, (s->kind == RQL_JOIN_INNER ? j->capacity : s->probe) * 4, err));
+	RQL_TRY(memory(&j->probe_rows, j->capacity * 4, err));
 	RQL_TRY(memory(&j->rows, 8, err));
-	RQL_TRY(memory(&j->rest_keys, (uint64_t)s->build * 8, err));
-	RQL_TRY(memory(&j->rest_rows, (uint64_t)s->build * 4, err));
-	RQL_TRY(memory(&j->rest, 8, err));
 	RQL_TRY(memory(&j->points, sizeof(w->points), err));
 	RQL_TRY(memory(&j->temp, rql_raster_join_temp_bytes(j), err));
-	rql_raster_join_images(j, &stack, &counts);
-	RQL_TRY(rql_image_new(device, &stack, "hash images", &j->stack, err));
-	return rql_image_new(device, &counts, "counts of matches", &j->counts, err);
+	rql_raster_join_images(j, specs);
+	assert_null(rql_raster_join_refusal(j, device));
+	return rql_raster_images_new(device, specs, RQL_RASTER_JOIN_IMAGES, "a test's images", j->images, err);
 }
 
 static rql_status world_run(struct world *w, struct rql_error *err)
@@ -108,30 +136,25 @@ static rql_status world_run(struct world *w, struct rql_error *err)
 	rql_commands_free(c);
 	RQL_TRY(status);
 	RQL_TRY(rql_buffer_download(j->rows.buffer, 0, &w->rows, 8, err));
-	RQL_TRY(rql_buffer_download(j->rest.buffer, 0, &w->rest, 8, err));
 	RQL_TRY(rql_buffer_download(j->points.buffer, 0, &w->points, sizeof(w->points), err));
-	uint64_t out = w->shape.kind == RQL_JOIN_INNER ? j->capacity : w->shape.probe;
-	w->build_rows = array(out, 4);
-	w->probe_rows = array(out, 4);
-	w->rest_rows = array(w->shape.build, 4);
-	if (w->shape.kind == RQL_JOIN_INNER)
-		RQL_TRY(rql_buffer_download(j->build_rows.buffer, 0, w->build_rows, out * 4, err));
-	RQL_TRY(rql_buffer_download(j->probe_rows.buffer, 0, w->probe_rows, out * 4, err));
-	return rql_buffer_download(j->rest_rows.buffer, 0, w->rest_rows, w->shape.build * UINT64_C(4), err);
+	w->build_rows = array(j->capacity, 4);
+	w->probe_rows = array(j->capacity, 4);
+	if (gives_pairs(&w->shape))
+		RQL_TRY(rql_buffer_download(j->build_rows.buffer, 0, w->build_rows, j->capacity * 4, err));
+	return rql_buffer_download(j->probe_rows.buffer, 0, w->probe_rows, j->capacity * 4, err);
 }
 
 static void world_free(struct world *w)
 {
 	struct rql_raster_join *j = &w->join;
-	struct rql_span *spans[] = {&j->build.keys, &j->probe.keys, &j->build_rows, &j->probe_rows, &j->rows, &j->rest_keys,
-	                            &j->rest_rows,  &j->rest,       &j->points,     &j->temp};
+	struct rql_span *spans[] = {&j->build.keys,  &j->probe.keys, &j->build.found, &j->probe.found, &j->build_rows,
+	                            &j->probe_rows, &j->rows,       &j->points,      &j->temp};
 	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
 		rql_buffer_free(spans[i]->buffer);
-	rql_image_free(j->stack);
-	rql_image_free(j->counts);
+	for (unsigned i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
+		rql_image_free(j->images[i]);
 	free(w->build_rows);
 	free(w->probe_rows);
-	free(w->rest_rows);
 	free(w->keys[0]);
 	free(w->keys[1]);
 	*w = (struct world){.rows = 0};
@@ -143,48 +166,29 @@ static int by_word(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Pairs that came: each is one, none twice; and as many as there must be of the build rows that have a place. */
-static void check_pairs(const struct world *w)
+/* As many as there must be; of those that have room each is right, and none comes twice. */
+static void check_rows(const struct world *w)
 {
 	const struct shape *s = &w->shape;
-	uint8_t *in_rest = array(s->build, 1);
-	uint64_t wanted = 0;
-	for (uint64_t i = 0; i < w->rest; i++) {
-		assert_true(w->rest_rows[i] < s->build && !in_rest[w->rest_rows[i]]);
-		in_rest[w->rest_rows[i]] = 1;
-	}
-	for (uint32_t p = 0; p < s->probe; p++)
-		for (uint32_t b = 0; b < s->build; b++)
-			wanted += !in_rest[b] && w->keys[0][b] == w->keys[1][p];
-	assert_int_equal(w->rows, wanted);
-	uint64_t count = wanted < w->join.capacity ? wanted : w->join.capacity, *pairs = array(count, 8);
+	const uint64_t count = w->join.capacity;
+	uint64_t *pairs = array(count, 8);
+	assert_int_equal(w->rows, w->wanted_rows);
 	for (uint64_t i = 0; i < count; i++) {
-		assert_true(w->build_rows[i] < s->build && w->probe_rows[i] < s->probe && !in_rest[w->build_rows[i]]);
-		assert_int_equal(w->keys[0][w->build_rows[i]], w->keys[1][w->probe_rows[i]]);
-		pairs[i] = (uint64_t)w->build_rows[i] << 32 | w->probe_rows[i];
+		const uint32_t b = gives_pairs(s) ? w->build_rows[i] : 0, p = w->probe_rows[i];
+		assert_true(p < rows_of(s, 1));
+		if (gives_pairs(s) && b != nobody)
+			assert_true(b < rows_of(s, 0) && is_match(w, b, p));
+		else
+			assert_true(s->kind != RQL_JOIN_INNER && (matches_of(w, p) > 0) == (s->kind == RQL_JOIN_SEMI));
+		pairs[i] = (uint64_t)b << 32 | p;
 	}
 	qsort(pairs, count, 8, by_word);
 	for (uint64_t i = 1; i < count; i++)
 		assert_true(pairs[i - 1] < pairs[i]);
 	free(pairs);
-	free(in_rest);
 }
 
-static void check_rows(const struct world *w)
-{
-	uint64_t at = 0;
-	assert_int_equal(w->rest, 0);
-	assert_int_equal(w->rows, w->wanted_rows);
-	for (uint32_t p = 0; p < w->shape.probe; p++) {
-		bool has = false;
-		for (uint32_t b = 0; b < w->shape.build && !has; b++)
-			has = w->keys[0][b] == w->keys[1][p];
-		if (has == (w->shape.kind == RQL_JOIN_SEMI))
-			assert_int_equal(w->probe_rows[at++], p);
-	}
-}
-
-static void check_way(struct shape shape, bool leaves_rest)
+static struct rql_raster_points check(struct shape shape)
 {
 	struct world w = {.shape = shape};
 	struct rql_error err = {0};
@@ -194,67 +198,114 @@ static void check_way(struct shape shape, bool leaves_rest)
 		status = world_run(&w, &err);
 	if (status != RQL_OK)
 		fail_msg("%s", rql_error_message(&err));
-	assert_int_equal(w.rest > 0, leaves_rest);
-	if (shape.kind == RQL_JOIN_INNER)
-		check_pairs(&w);
-	else
-		check_rows(&w);
-	/* Every build row once, and again for each layer where it lost. */
-	assert_true(w.points.build >= shape.build && w.points.build <= (uint64_t)shape.build * shape.layers);
-	assert_int_equal(w.points.count, (shape.way ? w.points.layers > 0 : w.points.layers) * shape.probe);
-	assert_int_equal(w.points.probe, shape.kind == RQL_JOIN_INNER ? w.points.count : 0);
-	assert_true(w.points.layers <= shape.layers && (w.points.layers > 0) == (shape.build > 0));
+	const struct rql_raster_points points = w.points;
+	check_rows(&w);
+	assert_int_equal(points.failed, 0);
+	assert_true(points.layers <= (uint64_t)shape.layers * shape.cycles && points.partitions <= 1u << shape.bits);
+	assert_int_equal(points.probe, gives_pairs(&shape) ? points.count : 0);
 	world_free(&w);
-}
-
-static void check(struct shape shape, bool leaves_rest)
-{
-	for (shape.way = RQL_RASTER_INSTANCES; shape.way <= RQL_RASTER_WALK; shape.way++)
-		check_way(shape, leaves_rest);
+	return points;
 }
 
 static void test_unique(void **state)
 {
 	(void)state;
-	check((struct shape){.key_bits = 32, .log2_side = 6, .layers = 16, .build = 3000, .probe = 5000}, false);
-	check((struct shape){.key_bits = 32, .layout = RQL_RASTER_16, .log2_side = 6, .layers = 16, .build = 3000,
-	                     .probe = 5000}, false);
-	check((struct shape){.key_bits = 64, .log2_side = 7, .layers = 12, .build = 3000, .probe = 9000}, false);
+	struct shape shape = {.key_bits = 32, .log2_side = 6, .layers = 16, .cycles = 1, .build = 3000, .probe = 5000};
+	struct rql_raster_points points = check(shape);
+	/* Every build row once, and again for each layer where it lost; every probe row in each layer in use. */
+	assert_true(points.build >= shape.build && points.build <= (uint64_t)shape.build * shape.layers);
+	assert_int_equal(points.count, points.layers * shape.probe);
+	assert_int_equal(points.flattened, 0);
+	shape.layout = RQL_RASTER_16;
+	check(shape);
+	check((struct shape){.key_bits = 64, .log2_side = 7, .layers = 12, .cycles = 1, .build = 3000, .probe = 9000, .unfound = 700});
 }
 
-static void test_duplicates(void **state)
+/* More rows of a key than layers: another stack follows, then the rest is flattened; or all of it is at once. */
+static void test_heights(void **state)
 {
 	(void)state;
-	check((struct shape){.key_bits = 32, .log2_side = 5, .layers = 64, .build = 2000, .probe = 3000, .range = 300}, false);
-	check((struct shape){.key_bits = 64, .log2_side = 5, .layers = 64, .build = 2000, .probe = 3000, .range = 300}, false);
-	/* The stack is too low: some have no place. */
-	check((struct shape){.key_bits = 32, .log2_side = 4, .layers = 3, .build = 2000, .probe = 500, .range = 50}, true);
-	check((struct shape){.key_bits = 64, .log2_side = 0, .layers = 1, .build = 70, .probe = 30, .range = 2}, true);
-	check((struct shape){.key_bits = 32, .log2_side = 6, .layers = 64, .build = 900, .probe = 900, .range = 99,
-	                     .missing = 1234}, false);
+	struct shape shape = {.key_bits = 32, .log2_side = 5, .layers = 4, .cycles = 4, .build = 2000, .probe = 3000, .range = 700};
+	struct rql_raster_points points = check(shape);
+	assert_true(points.pauses > 0 && points.layers > 4 && points.flattened == 0);
+	shape.cycles = 1;
+	points = check(shape);
+	assert_true(points.pauses == 0 && points.layers == 0 && points.flattened == 1);
+	assert_int_equal(points.build, 2 * shape.build);
+	shape.key_bits = 64;
+	shape.cycles = 0;
+	shape.missing = 1234;
+	check(shape);
+	/* One key on both sides: 12,000 pairs of one pixel. */
+	check((struct shape){.key_bits = 64, .log2_side = 3, .layers = 2, .cycles = 2, .build = 300, .probe = 40, .range = 1});
+}
+
+static void test_partitions(void **state)
+{
+	(void)state;
+	struct shape shape = {.key_bits = 32, .log2_side = 4, .layers = 4, .cycles = 2, .bits = 3, .build = 900, .probe = 2500,
+	                      .has_null = true, .range = 1500, .unfound = 100};
+	for (shape.kind = RQL_JOIN_INNER; shape.kind <= RQL_JOIN_ANTI; shape.kind++)
+		assert_int_equal(check(shape).partitions, 8);
+	shape.kind = RQL_JOIN_LEFT;
+	shape.key_bits = 64;
+	shape.range = 40; /* tall stacks in some partitions, nothing in others */
+	check(shape);
+}
+
+/* The side that was to be built has more rows of a key than the other one, so that this one is built; and the reverse. */
+static void test_snake(void **state)
+{
+	(void)state;
+	struct shape shape = {.key_bits = 32, .log2_side = 6, .layers = 8, .cycles = 1, .bits = 1, .snake = true, .build = 2400,
+	                      .probe = 600, .range = 600};
+	assert_true(check(shape).swapped > 0);
+	shape.build = 500;
+	shape.probe = 4000;
+	shape.unfound = 9;
+	assert_int_equal(check(shape).swapped, 0);
 }
 
 static void test_edges(void **state)
 {
 	(void)state;
-	static const uint32_t counts[] = {0, 1, 255, 257};
-	for (uint32_t b = 0; b < 4; b++)
-		for (uint32_t p = 0; p < 4; p++)
-			check((struct shape){.key_bits = 32, .log2_side = 4, .layers = 40, .build = counts[b], .probe = counts[p],
-			                     .range = 60}, false);
+	static const uint32_t counts[] = {0, 1, 257};
+	for (uint32_t b = 0; b < 3; b++)
+		for (uint32_t p = 0; p < 3; p++)
+			for (enum rql_join_kind kind = RQL_JOIN_INNER; kind <= RQL_JOIN_ANTI; kind++)
+				check((struct shape){.kind = kind, .key_bits = 32, .log2_side = 4, .layers = 3, .cycles = 2, .build = counts[b],
+				                     .probe = counts[p], .range = 60, .snake = true, .has_null = true});
 }
 
-static void test_rows(void **state)
+static void test_kinds(void **state)
 {
 	(void)state;
-	for (enum rql_join_kind kind = RQL_JOIN_SEMI; kind <= RQL_JOIN_ANTI; kind++) {
-		/* A key of a thousand rows takes one layer. */
-		check((struct shape){.kind = kind, .key_bits = 32, .log2_side = 4, .layers = 8, .build = 3000, .probe = 3000,
-		                     .range = 3}, false);
-		check((struct shape){.kind = kind, .key_bits = 64, .log2_side = 6, .layers = 16, .build = 2000, .probe = 5000},
-		      false);
-		check((struct shape){.kind = kind, .key_bits = 32, .log2_side = 3, .layers = 2, .probe = 100, .range = 9}, false);
+	for (enum rql_join_kind kind = RQL_JOIN_LEFT; kind <= RQL_JOIN_ANTI; kind++) {
+		/* Of a semi join a key of a thousand rows takes one layer. */
+		const struct rql_raster_points points =
+			check((struct shape){.kind = kind, .key_bits = 32, .log2_side = 4, .layers = 8, .cycles = 1, .build = 2000,
+		                         .probe = 50, .range = 3});
+		assert_int_equal(points.flattened, kind == RQL_JOIN_LEFT);
+		check((struct shape){.kind = kind, .key_bits = 64, .log2_side = 5, .layers = 2, .cycles = 2, .build = 2000,
+		                     .probe = 3000, .has_null = true});
 	}
+}
+
+/* The sizes that are chosen by default, on a device. */
+static void test_sizes(void **state)
+{
+	(void)state;
+	struct rql_raster_join j = {.kind = RQL_JOIN_INNER, .key_bits = 32, .build = {.count = 100}, .probe = {.count = 100}};
+	rql_raster_join_size_paper(&j);
+	assert_true(j.log2_side == 5 && j.partition_bits == 0 && j.snake && j.cycles > 0);
+	j.build.count = UINT64_C(6) << 20;
+	rql_raster_join_size(&j);
+	assert_true(j.log2_side == 12 && j.partition_bits == 0 && !j.snake && j.cycles == 0);
+	j.build.count = UINT64_C(1) << 27;
+	rql_raster_join_size(&j);
+	assert_true(j.log2_side == 12 && j.partition_bits == 5);
+	j.build.count = RQL_RASTER_ROWS;
+	assert_non_null(rql_raster_join_refusal(&j, device)); /* no image has so many pixels */
 }
 
 /* Every allocation fails once, and the device is lost at every submission; then it joins again. */
@@ -262,7 +313,7 @@ static void test_faults(void **state)
 {
 	(void)state;
 	static const enum rql_fault_kind kinds[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
-	const struct shape shape = {.key_bits = 32, .log2_side = 4, .layers = 8, .build = 200, .probe = 200};
+	const struct shape shape = {.key_bits = 32, .log2_side = 4, .layers = 4, .cycles = 1, .build = 90, .probe = 90};
 	for (int kind = 0; kind < 3; kind++)
 		for (uint64_t nth = 1;; nth++) {
 			struct world w = {.shape = shape};
@@ -282,19 +333,19 @@ static void test_faults(void **state)
 			if (!struck)
 				break;
 		}
-	check(shape, false);
+	check(shape);
 }
 
 static void test_refused(void **state)
 {
 	(void)state;
-	struct world w = {.shape = {.key_bits = 32, .log2_side = 4, .layers = 8, .build = 20, .probe = 20}};
+	struct world w = {.shape = {.key_bits = 32, .log2_side = 4, .layers = 8, .cycles = 1, .build = 20, .probe = 20}};
 	struct rql_commands *c = NULL;
 	world_draw(&w);
 	assert_int_equal(world_make(&w, NULL), RQL_OK);
 	assert_int_equal(rql_commands_new(device, 0, &c, NULL), RQL_OK);
 	struct rql_raster_join wrong = w.join;
-	wrong.kind = RQL_JOIN_LEFT;
+	wrong.kind = RQL_JOIN_MARK;
 	assert_int_equal(rql_record_raster_join(c, &wrong, NULL), RQL_ERROR_INTERNAL);
 	wrong = w.join;
 	wrong.layers = 9; /* not the stack's */
@@ -317,8 +368,9 @@ int main(void)
 	if (skipped)
 		return skipped;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unique), cmocka_unit_test(test_duplicates), cmocka_unit_test(test_edges),
-		cmocka_unit_test(test_rows),   cmocka_unit_test(test_faults),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_unique), cmocka_unit_test(test_heights), cmocka_unit_test(test_partitions),
+		cmocka_unit_test(test_snake),  cmocka_unit_test(test_edges),   cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_faults),  cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,9 +12,13 @@ struct shape {
 	enum rql_raster_totals totals;
 	uint32_t rows, key_words, hashed, range; /* each word of a key is one of `range` values */
 	uint32_t log2_side, rounds, capacity, value_bits;
-	unsigned wanted;
+	unsigned wanted; /* SUM, EXTREMES */
 	bool few_a_group;
+	bool fields;            /* values are fields, beside them what counts those that are not NULL */
+	uint32_t bits, unfound; /* of partitions; rows that the device says are not there */
 };
+
+enum { SUM = 1, EXTREMES = 2 };
 
 struct world {
 	struct shape shape;
@@ -22,9 +26,9 @@ struct world {
 	int64_t *values;
 	struct rql_raster_group_by by;
 	uint64_t groups, inexact;
-	uint32_t drawn[4 * (RQL_RASTER_ROUNDS + 1)];
+	struct rql_raster_group_points points;
 	uint32_t *heads, *rest;
-	uint64_t *counts;
+	uint64_t *counts, *present;
 	unsigned_wide *sums;
 	int64_t *least, *greatest;
 };
@@ -41,9 +45,16 @@ static void world_draw(struct world *w)
 	for (uint32_t i = 0; i < s->rows; i++) {
 		const uint64_t kind = drawn() % 8, low = s->value_bits == 64 ? (uint64_t)INT64_MIN : (uint64_t)(int64_t)INT32_MIN;
 		w->values[i] = (int64_t)(kind == 0 ? low : kind == 1 ? ~low : kind == 2 ? 0 : drawn());
-		if (s->value_bits != 64)
+		if (s->fields)
+			w->values[i] &= s->value_bits == 64 ? INT64_MAX : INT32_MAX;
+		else if (s->value_bits != 64)
 			w->values[i] = (int32_t)w->values[i];
 	}
+}
+
+static uint32_t rows_of(const struct shape *s)
+{
+	return s->rows > s->unfound ? s->rows - s->unfound : 0;
 }
 
 static rql_status memory(struct rql_span *out, uint64_t bytes, struct rql_error *err)
@@ -63,7 +74,7 @@ static rql_status upload_values(struct world *w, struct rql_error *err)
 	uint8_t *packed = array(w->shape.rows, 8);
 	for (uint32_t i = 0; i < w->shape.rows; i++)
 		memcpy(packed + (uint64_t)i * bytes, &w->values[i], bytes);
-	rql_status status = upload(&w->by.values, packed, (uint64_t)w->shape.rows * bytes, err);
+	rql_status status = upload(&w->by.columns[0].values, packed, (uint64_t)w->shape.rows * bytes, err);
 	free(packed);
 	return status;
 }
@@ -75,27 +86,40 @@ static rql_status world_make(struct world *w, struct rql_error *err)
 	const struct shape *s = &w->shape;
 	*by = (struct rql_raster_group_by){.count = s->rows, .key_words = s->key_words, .hashed = s->hashed,
 	                                   .log2_side = s->log2_side, .rounds = s->rounds, .totals = s->totals,
-	                                   .wanted = s->wanted, .value_bits = s->value_bits, .few_a_group = s->few_a_group,
-	                                   .capacity = s->capacity};
+	                                   .key_stride = 1, .partition_bits = s->bits, .few_a_group = s->few_a_group,
+	                                   .capacity = s->capacity, .column_count = s->wanted ? s->fields ? 2 : 1 : 0};
+	struct rql_group_by_column *column = &by->columns[0];
+	column->kind = s->fields ? RQL_GROUP_BY_FIELDS : RQL_GROUP_BY_INTEGERS;
+	column->bits = s->value_bits;
+	column->is_signed = column->wide_sum = true;
 	for (uint32_t k = 0; k < s->key_words; k++)
 		RQL_TRY(upload(&by->keys[k], w->keys[k], s->rows * UINT64_C(4), err));
 	if (s->wanted)
 		RQL_TRY(upload_values(w, err));
 	RQL_TRY(memory(&by->heads, s->capacity * UINT64_C(4), err));
 	RQL_TRY(memory(&by->counts, s->capacity * UINT64_C(8), err));
-	RQL_TRY(memory(&by->sums, s->capacity * UINT64_C(16), err));
-	RQL_TRY(memory(&by->least, s->capacity * UINT64_C(8), err));
-	RQL_TRY(memory(&by->greatest, s->capacity * UINT64_C(8), err));
+	if (s->wanted & SUM)
+		RQL_TRY(memory(&column->sum, s->capacity * UINT64_C(16), err));
+	if (s->wanted & EXTREMES) {
+		RQL_TRY(memory(&column->min, s->capacity * UINT64_C(8), err));
+		RQL_TRY(memory(&column->max, s->capacity * UINT64_C(8), err));
+	}
+	if (by->column_count == 2) {
+		by->columns[1] = (struct rql_group_by_column){.kind = RQL_GROUP_BY_PRESENT, .bits = s->value_bits, .values = column->values};
+		RQL_TRY(memory(&by->columns[1].sum, s->capacity * UINT64_C(8), err));
+	}
+	if (s->unfound) {
+		const uint64_t found = rows_of(s);
+		RQL_TRY(upload(&by->found, &found, 8, err));
+	}
 	RQL_TRY(memory(&by->groups, 8, err));
 	RQL_TRY(memory(&by->inexact, 8, err));
 	RQL_TRY(memory(&by->rest, s->rows * UINT64_C(4), err));
-	RQL_TRY(memory(&by->drawn, sizeof w->drawn, err));
+	RQL_TRY(memory(&by->points, sizeof w->points, err));
 	RQL_TRY(memory(&by->temp, rql_raster_group_by_temp_bytes(by), err));
 	rql_raster_group_by_images(by, specs);
-	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
-		if (specs[i].width)
-			RQL_TRY(rql_image_new(device, &specs[i], "images of a group-by", &by->images[i], err));
-	return RQL_OK;
+	assert_null(rql_raster_group_by_refusal(by, device));
+	return rql_raster_images_new(device, specs, RQL_RASTER_GROUP_IMAGES, "images of a group-by", by->images, err);
 }
 
 static rql_status world_read(struct world *w, struct rql_error *err)
@@ -108,14 +132,20 @@ static rql_status world_read(struct world *w, struct rql_error *err)
 	w->least = array(room, 8);
 	w->greatest = array(room, 8);
 	w->rest = array(w->shape.rows, 4);
+	w->present = array(room, 8);
 	RQL_TRY(rql_buffer_download(by->groups.buffer, 0, &w->groups, 8, err));
 	RQL_TRY(rql_buffer_download(by->inexact.buffer, 0, &w->inexact, 8, err));
-	RQL_TRY(rql_buffer_download(by->drawn.buffer, 0, w->drawn, 16 * (w->shape.rounds + UINT64_C(1)), err));
+	RQL_TRY(rql_buffer_download(by->points.buffer, 0, &w->points, sizeof w->points, err));
 	RQL_TRY(rql_buffer_download(by->heads.buffer, 0, w->heads, room * 4, err));
 	RQL_TRY(rql_buffer_download(by->counts.buffer, 0, w->counts, room * 8, err));
-	RQL_TRY(rql_buffer_download(by->sums.buffer, 0, w->sums, room * 16, err));
-	RQL_TRY(rql_buffer_download(by->least.buffer, 0, w->least, room * 8, err));
-	RQL_TRY(rql_buffer_download(by->greatest.buffer, 0, w->greatest, room * 8, err));
+	if (w->shape.wanted & SUM)
+		RQL_TRY(rql_buffer_download(by->columns[0].sum.buffer, 0, w->sums, room * 16, err));
+	if (w->shape.wanted & EXTREMES) {
+		RQL_TRY(rql_buffer_download(by->columns[0].min.buffer, 0, w->least, room * 8, err));
+		RQL_TRY(rql_buffer_download(by->columns[0].max.buffer, 0, w->greatest, room * 8, err));
+	}
+	if (by->column_count == 2)
+		RQL_TRY(rql_buffer_download(by->columns[1].sum.buffer, 0, w->present, room * 8, err));
 	return rql_buffer_download(by->rest.buffer, 0, w->rest, w->shape.rows * UINT64_C(4), err);
 }
 
@@ -135,8 +165,10 @@ static rql_status world_run(struct world *w, struct rql_error *err)
 static void world_free(struct world *w)
 {
 	struct rql_raster_group_by *by = &w->by;
-	struct rql_span *spans[] = {&by->values, &by->heads,  &by->counts,  &by->sums, &by->least, &by->greatest,
-	                            &by->groups, &by->inexact, &by->rest, &by->drawn, &by->temp};
+	struct rql_group_by_column *column = &by->columns[0];
+	struct rql_span *spans[] = {&column->values, &column->sum,  &column->min,  &column->max, &by->columns[1].sum, &by->found,
+	                            &by->heads,      &by->counts,   &by->groups,   &by->inexact, &by->rest,           &by->points,
+	                            &by->temp};
 	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
 		rql_buffer_free(spans[i]->buffer);
 	for (uint32_t k = 0; k < RQL_RASTER_KEY_WORDS; k++) {
@@ -149,6 +181,7 @@ static void world_free(struct world *w)
 	free(w->heads);
 	free(w->rest);
 	free(w->counts);
+	free(w->present);
 	free(w->sums);
 	free(w->least);
 	free(w->greatest);
@@ -167,24 +200,31 @@ static bool is_equal(const struct world *w, uint32_t a, uint32_t b)
 static void check_group(const struct world *w, uint64_t group, uint32_t *group_of)
 {
 	const uint32_t head = w->heads[group];
-	uint64_t count = 0;
+	uint64_t count = 0, present = 0;
 	wide sum = 0;
 	int64_t least = INT64_MAX, greatest = INT64_MIN;
-	assert_true(head < w->shape.rows);
-	for (uint32_t i = 0; i < w->shape.rows; i++) {
+	assert_true(head < rows_of(&w->shape));
+	for (uint32_t i = 0; i < rows_of(&w->shape); i++) {
 		if (!is_equal(w, i, head))
 			continue;
 		assert_int_equal(group_of[i], 0); /* neither in the rest nor in another group */
 		group_of[i] = (uint32_t)group + 1;
 		count++;
+		if (w->shape.fields && !w->values[i])
+			continue;
+		present++;
 		sum += w->values[i];
 		least = w->values[i] < least ? w->values[i] : least;
 		greatest = w->values[i] > greatest ? w->values[i] : greatest;
 	}
 	assert_int_equal(w->counts[group], count);
-	if (w->shape.wanted & RQL_RASTER_SUM)
+	if (w->by.column_count == 2)
+		assert_int_equal(w->present[group], present);
+	if (!present)
+		least = greatest = 0;
+	if (w->shape.wanted & SUM)
 		assert_true((wide)w->sums[group] == sum);
-	if (w->shape.wanted & RQL_RASTER_EXTREMES) {
+	if (w->shape.wanted & EXTREMES) {
 		assert_true(w->least[group] == least);
 		assert_true(w->greatest[group] == greatest);
 	}
@@ -193,23 +233,23 @@ static void check_group(const struct world *w, uint64_t group, uint32_t *group_o
 static void check_groups(const struct world *w)
 {
 	const struct shape *s = &w->shape;
-	const uint32_t rest = w->drawn[4 * s->rounds];
+	const uint64_t rest = w->points.rest;
 	const uint64_t there = w->groups < s->capacity ? w->groups : s->capacity;
 	uint32_t *group_of = array(s->rows, 4), left = 0;
-	for (uint32_t i = 0; i < rest; i++) {
-		assert_true(w->rest[i] < s->rows && group_of[w->rest[i]] == 0);
+	for (uint64_t i = 0; i < rest; i++) {
+		assert_true(w->rest[i] < rows_of(s) && group_of[w->rest[i]] == 0);
 		group_of[w->rest[i]] = UINT32_MAX;
 	}
 	for (uint64_t g = 0; g < there; g++)
 		check_group(w, g, group_of);
-	for (uint32_t i = 0; i < s->rows; i++)
+	for (uint32_t i = 0; i < rows_of(s); i++)
 		left += group_of[i] == 0;
 	assert_true((left > 0) == (w->groups > s->capacity));
 	assert_int_equal(w->inexact, 0);
 	/* Round 0 draws all rows, each later one the rows that lost in the one before. */
-	assert_int_equal(w->drawn[0], s->rows);
-	for (uint32_t r = 0; r < s->rounds; r++)
-		assert_true(w->drawn[4 * r + 4] <= w->drawn[4 * r]);
+	assert_true(w->points.hashed >= rows_of(s) && w->points.hashed <= rows_of(s) * (uint64_t)s->rounds);
+	assert_int_equal(w->points.totals, rows_of(s));
+	assert_true(w->points.rounds <= s->rounds && w->points.partitions <= 1u << s->bits);
 	free(group_of);
 }
 
@@ -228,12 +268,12 @@ static void check(struct shape shape, bool leaves_rest)
 {
 	struct world w = {.shape = shape};
 	run(&w);
-	assert_int_equal(w.drawn[4 * shape.rounds] > 0, leaves_rest);
+	assert_int_equal(w.points.rest > 0, leaves_rest);
 	check_groups(&w);
 	world_free(&w);
 }
 
-#define BOTH (RQL_RASTER_SUM | RQL_RASTER_EXTREMES)
+#define BOTH (SUM | EXTREMES)
 static const struct shape usual = {.rows = 3000, .key_words = 1, .hashed = 1, .range = 50, .log2_side = 5, .rounds = 8,
                                    .capacity = 100, .value_bits = 32, .wanted = BOTH, .few_a_group = true};
 
@@ -262,11 +302,13 @@ static void test_totals(void **state)
 	(void)state;
 	for (enum rql_raster_totals totals = RQL_RASTER_ATOMICS; totals <= RQL_RASTER_BLENDING; totals++)
 		for (unsigned wanted = 0; wanted <= BOTH; wanted++)
-			for (uint32_t bits = 32; bits <= (totals == RQL_RASTER_ATOMICS ? 64 : 32); bits += 32) {
+			for (uint32_t i = 0; i < 4; i++) {
 				struct shape shape = usual;
 				shape.totals = totals;
 				shape.wanted = wanted;
-				shape.value_bits = bits;
+				shape.value_bits = i % 2 ? 64 : 32;
+				shape.fields = i >= 2;
+				shape.rows = 900;
 				check(shape, false);
 			}
 }
@@ -281,11 +323,34 @@ static void test_many_a_group(void **state)
 	shape.range = 1;
 	shape.few_a_group = false;
 	check(shape, false);
+	shape.value_bits = 64;
+	shape.unfound = 5;
+	check(shape, false);
 	shape.few_a_group = true;
 	struct world w = {.shape = shape};
 	run(&w);
 	assert_int_equal(w.inexact, 1);
 	world_free(&w);
+}
+
+/* More groups than the image has pixels, partition by partition; and the sizes that are chosen by default. */
+static void test_partitions(void **state)
+{
+	(void)state;
+	struct shape shape = usual;
+	struct rql_raster_group_by by = {.count = 1};
+	shape.bits = 4;
+	shape.range = 700;
+	shape.capacity = 800;
+	shape.log2_side = 4;
+	shape.unfound = 99;
+	check(shape, false);
+	rql_raster_group_by_size(&by, 1000);
+	assert_true(by.log2_side == 6 && by.partition_bits == 0);
+	rql_raster_group_by_size(&by, UINT64_C(1) << 26);
+	assert_true(by.log2_side == 12 && by.partition_bits == 4);
+	by.count = RQL_RASTER_ROWS + 1;
+	assert_non_null(rql_raster_group_by_refusal(&by, device));
 }
 
 static void test_edges(void **state)
@@ -352,8 +417,7 @@ static void test_refused(void **state)
 	wrong.log2_side = 6; /* not the image's */
 	assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
 	wrong = w.by;
-	wrong.totals = RQL_RASTER_BLENDING;
-	wrong.value_bits = 64;
+	wrong.columns[0].kind = RQL_GROUP_BY_REAL_FIELDS;
 	assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
 	wrong = w.by;
 	wrong.capacity = 1000000;
@@ -371,6 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys),  cmocka_unit_test(test_totals), cmocka_unit_test(test_many_a_group),
 		cmocka_unit_test(test_edges), cmocka_unit_test(test_faults), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_partitions),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -220,6 +220,35 @@ void rql_vk_dispatch_images(struct rql_commands *commands, const char *pass, con
 	rql_vk_pass_end(c);
 }
 
+void rql_vk_dispatch_images_indirect(struct rql_commands *commands, const char *pass,
+                                     const struct rql_pipeline *pipeline, const void *args, struct rql_buffer *counts,
+                                     uint64_t offset, const struct rql_use *uses, uint32_t use_count,
+                                     const struct rql_image_use *images, uint32_t image_count)
+{
+	struct rql_vk_commands *c = (struct rql_vk_commands *)commands;
+	const struct rql_vk_buffer *where = (const struct rql_vk_buffer *)counts;
+	const struct rql_use count_use = {counts, RQL_READ};
+	const struct rql_vk_touching touching[] = {
+		{.stages = VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT,
+	     .reads = VK_ACCESS_INDIRECT_COMMAND_READ_BIT,
+	     .uses = &count_use,
+	     .use_count = 1},
+		{.stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+	     .reads = VK_ACCESS_SHADER_READ_BIT,
+	     .writes = VK_ACCESS_SHADER_WRITE_BIT,
+	     .uses = uses,
+	     .use_count = use_count,
+	     .images = images,
+	     .image_count = image_count}};
+	rql_vk_touch_all(c, touching, 2);
+	rql_vk_pass_begin(c, pass);
+	if (c->failed.status == RQL_OK) {
+		bind(c, VK_PIPELINE_BIND_POINT_COMPUTE, (const struct rql_vk_pipeline *)pipeline, args);
+		c->gpu->vk.vkCmdDispatchIndirect(c->handle, where->block->buffer, where->offset + offset);
+	}
+	rql_vk_pass_end(c);
+}
+
 static void begin_rendering(struct rql_vk_commands *c, const struct rql_draw *draw)
 {
 	VkRenderingAttachmentInfoKHR targets[RQL_TARGETS_MAX];

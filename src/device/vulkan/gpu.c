@@ -38,6 +38,7 @@ const struct rql_device_ops rql_vk_ops = {
 	.image_pipeline = rql_vk_image_pipeline_get,
 	.draw = rql_vk_draw,
 	.dispatch_images = rql_vk_dispatch_images,
+	.dispatch_images_indirect = rql_vk_dispatch_images_indirect,
 	.clear = rql_vk_clear,
 	.image_copy = rql_vk_image_copy,
 	.accel_build = rql_vk_accel_build,

@@ -416,6 +416,10 @@ void rql_vk_draw(struct rql_commands *c, const struct rql_draw *draw);
 void rql_vk_dispatch_images(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
                             const void *args, uint64_t groups, const struct rql_use *uses, uint32_t use_count,
                             const struct rql_image_use *images, uint32_t image_count);
+void rql_vk_dispatch_images_indirect(struct rql_commands *c, const char *pass, const struct rql_pipeline *pipeline,
+                                     const void *args, struct rql_buffer *counts, uint64_t offset,
+                                     const struct rql_use *uses, uint32_t use_count, const struct rql_image_use *images,
+                                     uint32_t image_count);
 
 extern const struct rql_device_ops rql_vk_ops;
 

@@ -41,6 +41,37 @@ struct rql_group_shape {
 rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *arena, struct rql_group_shape *shape,
                           struct rql_request *rows, struct rql_error *err) RQL_MUST_CHECK;
 
+/* ---- how one unit groups ---- */
+struct rql_group_size {
+	double rows, row_bytes, groups;
+	uint32_t key_bits;
+};
+struct rql_group_unit {
+	enum rql_unit unit;
+	bool for_many; /* fewer possible groups than need partitions are another method's */
+	const char *(*refusal)(const struct rql_group_shape *shape); /* may be left out; its NULL: nothing */
+	double (*ns)(const struct rql_profile *profile, const struct rql_group_size *size);
+	/* What a context keeps for the group-by, `temp` among it; *own is closed also after an error. */
+	rql_status (*open)(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err);
+	void (*close)(void *own); /* NULL: nothing */
+	rql_status (*record)(struct rql_commands *c, const struct rql_group_by *by, void *own, struct rql_error *err);
+	double (*bytes)(const struct rql_group_size *size);           /* of the device's memory, beside the groups */
+	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */
+};
+
+/* The vtable's functions for any unit. */
+enum rql_offer rql_group_offer(const struct rql_request *request, const struct rql_device *device,
+                               const struct rql_group_unit *unit, const char **reason);
+rql_status rql_group_prepare(const struct rql_request *request, struct rql_device *device, const struct rql_group_unit *unit,
+                             struct rql_prepared **out, struct rql_error *err);
+void rql_group_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
+rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
+struct rql_stage *rql_group_stage(const struct rql_prepared *p);
+rql_status rql_group_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                         struct rql_port *out, struct rql_error *err);
+void rql_group_free(struct rql_prepared *p);
+uint64_t rql_group_bytes(const struct rql_prepared *p);
+
 /* The states of `count` groups, as the device left them: `room` of each. */
 struct rql_group_found {
 	const uint8_t *bytes;

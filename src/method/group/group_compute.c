@@ -1,5 +1,5 @@
-/* Groups by partitions: rows of a key and values, which another method leaves on the device, aggregated by the group-by of
- * primitive/relation.h. The output has room for the groups that are expected; what is found beyond it is counted, and the
+/* Rows of a key and values, which another method leaves on the device, aggregated by a group-by of primitive/relation.h, on
+ * one of several units (group.h); and the unit compute, by partitions. The output has room for the groups that are expected; what is found beyond it is counted, and the
  * next run has room for that. */
 #include "method/group/group.h"
 
@@ -24,6 +24,7 @@ static const double moved[] = {5, 11, 22};
 
 struct rql_prepared {
 	struct rql_stage stage; /* its lock: what grows */
+	const struct rql_group_unit *unit;
 	struct rql_arena *arena;
 	struct rql_group_shape shape;
 	struct rql_columns_source rows; /* owned */
@@ -34,9 +35,10 @@ struct rql_prepared {
 
 struct context {
 	struct rql_stage_context base;
-	struct rql_buffer *groups, *result, *seen /* READBACK: result */, *direct /* READBACK: groups; NULL: too many */, *temp;
+	struct rql_buffer *groups, *result, *seen /* READBACK: result */, *direct /* READBACK: groups; NULL: too many */;
 	uint64_t capacity, guess, spill;
 	struct rql_group_by by; /* as it is recorded */
+	void *own;              /* the unit's */
 };
 
 static struct rql_prepared *prepared_of(const struct rql_stage *stage)
@@ -129,19 +131,16 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
 	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &in);
 	x->by = lay_group_by(p, x, &in);
-	RQL_TRY(rql_stage_buffer_new(device, rql_group_by_temp_bytes(&x->by), RQL_MEMORY_DEVICE,
-	                             "the partitions of a query's groups", &x->temp, err));
-	x->by.temp = (struct rql_span){x->temp, 0};
-	return RQL_OK;
+	return p->unit->open(device, &x->by, &x->own, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
-	struct rql_buffer *buffers[] = {x->groups, x->result, x->seen, x->direct, x->temp};
-	(void)stage;
+	struct rql_buffer *buffers[] = {x->groups, x->result, x->seen, x->direct};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
+	prepared_of(stage)->unit->close(x->own);
 	free(x);
 }
 
@@ -156,7 +155,7 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	RQL_TRY(rql_record_group_by(commands, &x->by, err));
+	RQL_TRY(prepared_of(stage)->unit->record(commands, &x->by, x->own, err));
 	rql_record_copy(commands, x->result, 0, x->seen, 0, RESULT_BYTES);
 	if (x->direct)
 		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(prepared_of(stage), x->capacity));
@@ -241,12 +240,20 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 	return RQL_OK;
 }
 
-/* The rows once more where they are partitioned, twice where there are two passes. */
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = prepared_of(stage);
 	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
-	return group_bytes(p, p->capacity) + (uint64_t)(2 * p->rows.rows) * row;
+	const struct rql_group_size size = {
+		.rows = p->rows.rows, .row_bytes = row, .groups = (double)p->capacity, .key_bits = p->shape.key_bits};
+	return group_bytes(p, p->capacity) + (uint64_t)p->unit->bytes(&size);
+}
+
+static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
+{
+	const struct rql_prepared *p = prepared_of(stage);
+	if (p->unit->tell)
+		p->unit->tell(((const struct context *)context)->own, drawn);
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -256,6 +263,7 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .record = record,
                                          .check = check,
                                          .take = take,
+                                         .tell = tell,
                                          .bytes = bytes_of};
 
 /* ---- the method ---- */
@@ -269,12 +277,13 @@ static bool many_groups(const struct rql_request *request)
 	return numbers >= (double)NUMBERS_LEAST;
 }
 
-static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+enum rql_offer rql_group_offer(const struct rql_request *request, const struct rql_device *device,
+                               const struct rql_group_unit *unit, const char **reason)
 {
 	const char *why = NULL;
-	if (!device->units[RQL_UNIT_COMPUTE])
-		why = device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
-	else if (!many_groups(request))
+	if (!device->units[unit->unit])
+		why = device->missing[unit->unit] ? device->missing[unit->unit] : "the device lacks the unit";
+	else if (unit->for_many && !many_groups(request))
 		why = "few groups are possible, which need no partitions";
 	if (why && reason)
 		*reason = why;
@@ -298,7 +307,7 @@ static rql_status prepare_rows(struct rql_prepared *p, const struct rql_request 
 	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: %s", reason);
 }
 
-static void free_prepared(struct rql_prepared *p)
+void rql_group_free(struct rql_prepared *p)
 {
 	if (!p)
 		return;
@@ -329,8 +338,8 @@ static bool reads_reals(const struct rql_group_shape *shape)
 	return some;
 }
 
-static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
-                          struct rql_error *err)
+rql_status rql_group_prepare(const struct rql_request *request, struct rql_device *device, const struct rql_group_unit *unit,
+                             struct rql_prepared **out, struct rql_error *err)
 {
 	struct rql_request rows;
 	struct rql_prepared *p = calloc(1, sizeof(*p));
@@ -343,15 +352,19 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		free(p);
 		return status;
 	}
+	p->unit = unit;
 	p->arena = arena;
 	p->table_rows = request->from.method ? 0 : request->snapshot->rows;
 	status = rql_group_bind(request, arena, &p->shape, &rows, err);
 	if (status == RQL_OK && reads_reals(&p->shape) && !device->limits.float64)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: the device has no doubles");
+	const char *why = status == RQL_OK && unit->refusal ? unit->refusal(&p->shape) : NULL;
+	if (why)
+		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped on the unit %s: %s", rql_unit_name(unit->unit), why);
 	if (status == RQL_OK)
 		status = prepare_rows(p, &rows, err);
 	if (status != RQL_OK) {
-		free_prepared(p);
+		rql_group_free(p);
 		return status;
 	}
 	rql_stage_read(&p->stage, p->rows.method->stage(p->rows.prepared));
@@ -360,16 +373,17 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return RQL_OK;
 }
 
-static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+void rql_group_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
 	const double row = rql_form_offset(p->shape.form, p->shape.form->column_count);
 	const double given = p->expected * (double)p->shape.group_bytes;
-	const double passes = moved[p->expected <= PART_GROUPS ? 0 : p->expected <= PASS_GROUPS ? 1 : 2];
+	const struct rql_group_size size = {
+		.rows = p->rows.rows, .row_bytes = row, .groups = p->expected, .key_bits = p->shape.key_bits};
 	struct rql_cost in;
 	p->rows.method->price(p->rows.prepared, device, &in);
 	*out = (struct rql_cost){
-		.run_ns = profile->submit_ns + PASSES * profile->pass_ns + (p->rows.rows * row * passes + 2 * given) / profile->read_gbps,
+		.run_ns = profile->submit_ns + p->unit->ns(profile, &size) + 2 * given / profile->read_gbps,
 		.transfer_ns = given / profile->download_gbps + p->expected * profile->scan.answer_group_ns +
 	                   (given > (double)DIRECT_BYTES ? profile->submit_ns : 0),
 		.rows_out = p->expected,
@@ -381,26 +395,80 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 }
 
 /* Those of its rows. Its own are the same for all requests: primitive/ has them compiled once. */
-static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
+struct rql_stage *rql_group_stage(const struct rql_prepared *p)
 {
 	return &((struct rql_prepared *)(uintptr_t)p)->stage;
 }
 
-static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
-                      struct rql_port *out, struct rql_error *err)
+rql_status rql_group_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                         struct rql_port *out, struct rql_error *err)
 {
 	(void)device;
-	return rql_stage_run(stage_of(p), how, NULL, out, err);
+	return rql_stage_run(rql_group_stage(p), how, NULL, out, err);
 }
 
-static uint64_t prepared_bytes(const struct rql_prepared *p)
+uint64_t rql_group_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_arena_bytes(p->arena) + p->rows.method->bytes(p->rows.prepared);
+}
+
+/* ---- the unit compute: the partitioned group-by of primitive/relation.h ---- */
+
+static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err)
+{
+	struct rql_buffer *temp = NULL;
+	rql_status status = rql_stage_buffer_new(device, rql_group_by_temp_bytes(by), RQL_MEMORY_DEVICE,
+	                                         "the partitions of a query's groups", &temp, err);
+	*own = temp;
+	by->temp = (struct rql_span){temp, 0};
+	return status;
+}
+
+static void close_groups(void *own)
+{
+	rql_stage_buffer_free(own);
+}
+
+static rql_status record_groups(struct rql_commands *c, const struct rql_group_by *by, void *own, struct rql_error *err)
+{
+	(void)own;
+	return rql_record_group_by(c, by, err);
+}
+
+static double compute_ns(const struct rql_profile *profile, const struct rql_group_size *size)
+{
+	const double passes = moved[size->groups <= PART_GROUPS ? 0 : size->groups <= PASS_GROUPS ? 1 : 2];
+	return PASSES * profile->pass_ns + size->rows * size->row_bytes * passes / profile->read_gbps;
+}
+
+/* The rows once more where they are partitioned, twice where there are two passes. */
+static double temp_bytes(const struct rql_group_size *size)
+{
+	return 2 * size->rows * size->row_bytes;
+}
+
+static const struct rql_group_unit by_compute = {.unit = RQL_UNIT_COMPUTE,
+                                                 .for_many = true,
+                                                 .ns = compute_ns,
+                                                 .open = open_groups,
+                                                 .close = close_groups,
+                                                 .record = record_groups,
+                                                 .bytes = temp_bytes};
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	return rql_group_offer(request, device, &by_compute, reason);
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	return rql_group_prepare(request, device, &by_compute, out, err);
 }
 
 extern const struct rql_method rql_method_group_compute;
@@ -415,10 +483,10 @@ const struct rql_method rql_method_group_compute = {
 	.gives = 1u << RQL_PORT_GROUPS,
 	.offer = offer,
 	.prepare = prepare,
-	.price = price,
-	.kernels = kernels,
-	.stage = stage_of,
-	.run = run,
-	.free = free_prepared,
-	.bytes = prepared_bytes,
+	.price = rql_group_price,
+	.kernels = rql_group_kernels,
+	.stage = rql_group_stage,
+	.run = rql_group_run,
+	.free = rql_group_free,
+	.bytes = rql_group_bytes,
 };

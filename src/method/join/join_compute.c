@@ -1,11 +1,10 @@
-/* The join of two sides that other stages leave on a GPU: a stage around the partitioned hash join of
- * primitive/relation.h, whose sides, keys and payloads are columns of forms. The output has room for what is expected; what
- * is found beyond it is counted, and the next run has room for that. */
+/* The join of two sides that other stages leave on a GPU: a stage around a join of primitive/relation.h, whose sides, keys
+ * and payloads are columns of forms, on one of several units (join.h), and its unit compute. The output has room for what is
+ * expected; what is found beyond it is counted, and the next run has room for that. */
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "method/method.h"
-#include "primitive/relation.h"
+#include "method/join/join.h"
 
 #define ROOM 1.125
 #define ROOM_LEAST 4096u
@@ -18,21 +17,24 @@
 #define PASSES 8.0 /* dispatches */
 
 struct rql_prepared {
-	struct rql_stage stage; /* its lock: capacity, beyond */
+	struct rql_stage stage; /* its lock: capacity, beyond, failed */
+	const struct rql_join_unit *unit;
 	struct rql_pair pair;   /* its sources are owned, its columns are ours */
 	struct rql_pair_column *columns;
 	const struct rql_store_snapshot *form; /* retained: of the rows that come out */
 	uint32_t key_bits;
 	double expected;
 	uint64_t capacity;
-	uint64_t beyond; /* rows that a run has found, more than the form may have; 0: none has */
+	uint64_t beyond;    /* rows that a run has found, more than the form may have; 0: none has */
+	const char *failed; /* why a run's output was not to be used; NULL: none was so */
 };
 
 struct context {
 	struct rql_stage_context base;
-	struct rql_buffer *values, *count, *seen /* READBACK: count, as the host reads it */, *temp;
+	struct rql_buffer *values, *count, *seen /* READBACK: count, as the host reads it */;
 	uint64_t capacity;
 	struct rql_join join; /* as it is recorded */
+	void *own;            /* the unit's */
 };
 
 static struct rql_prepared *prepared_of(const struct rql_stage *stage)
@@ -145,13 +147,18 @@ static rql_status too_many(const struct rql_prepared *p, struct rql_error *err)
 	                     (unsigned long long)p->beyond, (unsigned long long)p->form->rows);
 }
 
+static rql_status failed(const struct rql_prepared *p, struct rql_error *err)
+{
+	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join on the unit %s: %s", rql_unit_name(p->unit->unit), p->failed);
+}
+
 /* All that is read is its inputs'. What one run has found to be too much is not tried again. */
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
 	const struct rql_prepared *p = prepared_of(stage);
 	(void)progress;
 	(void)nothing;
-	return p->beyond ? too_many(p, err) : RQL_OK;
+	return p->failed ? failed(p, err) : p->beyond ? too_many(p, err) : RQL_OK;
 }
 
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
@@ -170,19 +177,16 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of rows of a join", &x->seen,
 	                             err));
 	x->join = lay_join(stage, inputs, x);
-	RQL_TRY(rql_stage_buffer_new(device, rql_join_temp_bytes(&x->join), RQL_MEMORY_DEVICE,
-	                             "the partitions of a join", &x->temp, err));
-	x->join.temp = (struct rql_span){x->temp, 0};
-	return RQL_OK;
+	return p->unit->open(device, &x->join, &x->own, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
-	struct rql_buffer *buffers[] = {x->values, x->count, x->seen, x->temp};
-	(void)stage;
+	struct rql_buffer *buffers[] = {x->values, x->count, x->seen};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
+	prepared_of(stage)->unit->close(x->own);
 	free(x);
 }
 
@@ -195,8 +199,9 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	RQL_TRY(rql_record_join(commands, &x->join, err));
-	rql_record_copy(commands, x->count, 0, x->seen, 0, prepared_of(stage)->pair.single ? COUNT_BYTES : COUNT_BYTES / 2);
+	struct rql_prepared *p = prepared_of(stage);
+	RQL_TRY(p->unit->record(commands, &x->join, x->own, err));
+	rql_record_copy(commands, x->count, 0, x->seen, 0, p->pair.single ? COUNT_BYTES : COUNT_BYTES / 2);
 	return RQL_OK;
 }
 
@@ -207,6 +212,8 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	const uint64_t found = *(const uint64_t *)x->seen->map;
 	if (p->pair.single && ((const uint64_t *)x->seen->map)[1])
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a scalar subquery gives more than one row");
+	if (p->unit->check && (p->failed = p->unit->check(x->own)))
+		return failed(p, err);
 	if (found > p->form->rows) {
 		p->beyond = found;
 		return too_many(p, err);
@@ -236,20 +243,17 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 		.form = prepared_of(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
 }
 
-/* Partitions hold both sides once more, twice where there are two passes. */
-static double temp_bytes(const struct rql_prepared *p)
+static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
 {
-	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
-	double bytes = 0;
-	for (uint32_t s = 0; s < 2; s++)
-		bytes += 2 * sides[s]->rows * rql_form_offset(sides[s]->form, sides[s]->form->column_count);
-	return bytes;
+	const struct rql_prepared *p = prepared_of(stage);
+	if (p->unit->tell)
+		p->unit->tell(((const struct context *)context)->own, drawn);
 }
 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = prepared_of(stage);
-	return rql_form_bytes(p->form, p->capacity) + (uint64_t)temp_bytes(p);
+	return rql_form_bytes(p->form, p->capacity) + (uint64_t)p->unit->bytes(&p->pair, p->capacity);
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -260,6 +264,7 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .check = check,
                                          .take = take,
                                          .columns = columns,
+                                         .tell = tell,
                                          .bytes = bytes_of};
 
 /* ---- the method ---- */
@@ -332,18 +337,23 @@ static const char *refusal(const struct rql_request *request)
 	return why ? why : condition_refusal(pair);
 }
 
-static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+enum rql_offer rql_join_offer(const struct rql_request *request, const struct rql_device *device,
+                              const struct rql_join_unit *unit, const char **reason)
 {
-	const char *why = device->units[RQL_UNIT_COMPUTE] ? refusal(request)
-	                  : device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE]
-	                                                      : "the device has no compute unit";
+	const char *why = NULL;
+	if (!device->units[unit->unit])
+		why = device->missing[unit->unit] ? device->missing[unit->unit] : "the device lacks the unit";
+	if (!why)
+		why = refusal(request);
+	if (!why && unit->refusal)
+		why = unit->refusal(request, device);
 	if (why && reason)
 		*reason = why;
 	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
 }
 
-static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
-                          struct rql_error *err)
+rql_status rql_join_prepare(const struct rql_request *request, struct rql_device *device, const struct rql_join_unit *unit,
+                            struct rql_prepared **out, struct rql_error *err)
 {
 	const struct rql_pair *pair = request->pair;
 	const uint64_t bytes = pair->column_count * sizeof(*pair->columns);
@@ -359,6 +369,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	}
 	if (bytes)
 		memcpy(copies, pair->columns, bytes);
+	p->unit = unit;
 	p->pair = *pair;
 	p->pair.columns = p->columns = copies;
 	p->form = rql_store_snapshot_retain(request->gives);
@@ -372,34 +383,23 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return RQL_OK;
 }
 
-static double pair_bytes(const struct rql_pair_size *size)
-{
-	return (size->rows[0] * size->row_bytes[0] + size->rows[1] * size->row_bytes[1]) * SIDE_PASSES +
-	       size->out_rows * size->out_bytes * OUTPUT_PASSES;
-}
-
-static double pair_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
-{
-	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps;
-}
-
 static double row_bytes(const struct rql_store_snapshot *form)
 {
 	return rql_form_offset(form, form->column_count);
 }
 
-static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+void rql_join_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
 	const struct rql_pair_size size = {.rows = {sides[0]->rows, sides[1]->rows},
 	                                   .row_bytes = {row_bytes(sides[0]->form), row_bytes(sides[1]->form)},
 	                                   .out_rows = p->expected,
 	                                   .out_bytes = row_bytes(p->form)};
-	*out = (struct rql_cost){.run_ns = pair_ns(&device->profile, &size),
+	*out = (struct rql_cost){.run_ns = p->unit->pair_ns(&device->profile, &size),
 	                         .rows_out = p->expected,
 	                         .device_bytes = bytes_of(&p->stage),
 	                         .cells = p->expected,
-	                         .bytes = pair_bytes(&size)};
+	                         .bytes = p->unit->pair_bytes(&size)};
 	for (uint32_t s = 0; s < 2; s++) {
 		struct rql_cost in;
 		sides[s]->method->price(sides[s]->prepared, device, &in);
@@ -408,7 +408,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 }
 
 /* Those of its sides. Its own are the same for all requests: primitive/ has them compiled once. */
-static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
 	for (uint32_t s = 0; s < 2; s++)
@@ -417,19 +417,19 @@ static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, voi
 	return RQL_OK;
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
+struct rql_stage *rql_join_stage(const struct rql_prepared *p)
 {
 	return &((struct rql_prepared *)(uintptr_t)p)->stage;
 }
 
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
-                      struct rql_port *out, struct rql_error *err)
+rql_status rql_join_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
+                        struct rql_port *out, struct rql_error *err)
 {
 	(void)device;
-	return rql_stage_run(stage_of(prepared), how, NULL, out, err);
+	return rql_stage_run(rql_join_stage(prepared), how, NULL, out, err);
 }
 
-static void free_prepared(struct rql_prepared *p)
+void rql_join_free(struct rql_prepared *p)
 {
 	if (!p)
 		return;
@@ -441,10 +441,74 @@ static void free_prepared(struct rql_prepared *p)
 	free(p);
 }
 
-static uint64_t prepared_bytes(const struct rql_prepared *p)
+uint64_t rql_join_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + p->pair.column_count * sizeof(*p->columns) +
 	       p->pair.probe.method->bytes(p->pair.probe.prepared) + p->pair.build.method->bytes(p->pair.build.prepared);
+}
+
+/* ---- the unit compute: the partitioned hash join of primitive/relation.h ---- */
+
+static rql_status open_join(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
+{
+	struct rql_buffer *temp = NULL;
+	rql_status status = rql_stage_buffer_new(device, rql_join_temp_bytes(join), RQL_MEMORY_DEVICE,
+	                                         "the partitions of a join", &temp, err);
+	*own = temp;
+	join->temp = (struct rql_span){temp, 0};
+	return status;
+}
+
+static void close_join(void *own)
+{
+	rql_stage_buffer_free(own);
+}
+
+static rql_status record_join(struct rql_commands *c, const struct rql_join *join, void *own, struct rql_error *err)
+{
+	(void)own;
+	return rql_record_join(c, join, err);
+}
+
+/* Partitions hold both sides once more, twice where there are two passes. */
+static double temp_bytes(const struct rql_pair *pair, uint64_t capacity)
+{
+	const struct rql_columns_source *sides[] = {&pair->probe, &pair->build};
+	double bytes = 0;
+	(void)capacity;
+	for (uint32_t s = 0; s < 2; s++)
+		bytes += 2 * sides[s]->rows * rql_form_offset(sides[s]->form, sides[s]->form->column_count);
+	return bytes;
+}
+
+static double pair_bytes(const struct rql_pair_size *size)
+{
+	return (size->rows[0] * size->row_bytes[0] + size->rows[1] * size->row_bytes[1]) * SIDE_PASSES +
+	       size->out_rows * size->out_bytes * OUTPUT_PASSES;
+}
+
+static double pair_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
+{
+	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps;
+}
+
+static const struct rql_join_unit by_compute = {.unit = RQL_UNIT_COMPUTE,
+                                                .pair_bytes = pair_bytes,
+                                                .pair_ns = pair_ns,
+                                                .open = open_join,
+                                                .close = close_join,
+                                                .record = record_join,
+                                                .bytes = temp_bytes};
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	return rql_join_offer(request, device, &by_compute, reason);
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	return rql_join_prepare(request, device, &by_compute, out, err);
 }
 
 extern const struct rql_method rql_method_join_compute;
@@ -457,11 +521,11 @@ const struct rql_method rql_method_join_compute = {
 	.gives = 1u << RQL_PORT_COLUMNS,
 	.offer = offer,
 	.prepare = prepare,
-	.price = price,
+	.price = rql_join_price,
 	.pair_ns = pair_ns,
-	.kernels = kernels,
-	.stage = stage_of,
-	.run = run,
-	.free = free_prepared,
-	.bytes = prepared_bytes,
+	.kernels = rql_join_kernels,
+	.stage = rql_join_stage,
+	.run = rql_join_run,
+	.free = rql_join_free,
+	.bytes = rql_join_bytes,
 };

@@ -10,27 +10,28 @@
 #define RQL_RASTER_GROUPS (UINT64_C(1) << 26)
 #define RQL_RASTER_EXACT_ROWS 65536u /* of a group: as many limbs of 8 bits add up to 2^24, which a float holds */
 
-#define RQL_RASTER_GROUP_IMAGES 6u
+#define RQL_RASTER_GROUP_IMAGES 9u
 
 enum rql_raster_totals {
-	RQL_RASTER_ATOMICS, /* a point's fragment adds to its group's words */
-	RQL_RASTER_BLENDING /* blend units add limbs and take extremes (figure 6c), of values of 32 bits */
+	RQL_RASTER_ATOMICS, /* a point's fragment adds all columns to its group's words */
+	RQL_RASTER_BLENDING /* blend units add limbs and take extremes (figure 6c), column by column */
 };
-/* What is asked of the values; rows are always counted. */
-enum { RQL_RASTER_SUM = 1, RQL_RASTER_EXTREMES = 2 };
 
 struct rql_raster_group_by {
-	uint64_t count; /* rows, at most RQL_RASTER_ROWS */
+	uint64_t count;        /* rows at most, at most RQL_RASTER_ROWS */
+	struct rql_span found; /* uint64_t; may be left out: then count rows */
 	/* uint32_t a row each. Rows are of one group when all words are equal; a key of 64 bits is two words, and that a
 	 * key is NULL is a word of its own. The first `hashed` of them choose the pixel: the most diverse (4.2.2). */
 	struct rql_span keys[RQL_RASTER_KEY_WORDS];
 	uint32_t key_words, hashed;
+	uint32_t key_stride; /* words from a row's key word to the next row's: 1, or 2 where two words lie side by side */
+	uint32_t partition_bits; /* rows are split by their first key (of a stride of 2 by both words) before; 0: they are not */
 	uint32_t log2_side; /* of the hash image */
 	uint32_t rounds;    /* of drawing and assigning, 1 to RQL_RASTER_ROUNDS */
 	enum rql_raster_totals totals;
-	unsigned wanted;     /* RQL_RASTER_SUM, RQL_RASTER_EXTREMES */
-	uint32_t value_bits; /* 32 or 64, signed */
-	struct rql_span values;
+	/* INTEGERS with a sign, FIELDS and PRESENT. */
+	uint32_t column_count;
+	struct rql_group_by_column columns[RQL_RELATION_COLUMNS];
 	/* Of BLENDING: no group has more rows than RQL_RASTER_EXACT_ROWS, so that one pass sums all; else one for each
 	 * RQL_RASTER_EXACT_ROWS rows. */
 	bool few_a_group;
@@ -38,24 +39,46 @@ struct rql_raster_group_by {
 	uint64_t capacity;                                 /* groups, at most RQL_RASTER_GROUPS */
 	struct rql_span heads;                             /* uint32_t[capacity]: a row of each group */
 	struct rql_span counts;                            /* uint64_t[capacity] */
-	struct rql_span sums;                              /* two words a group, low first: exact */
-	struct rql_span least, greatest;                   /* int64_t[capacity] each */
 	struct rql_span groups;                            /* uint64_t: also those beyond the capacity */
 	/* Groups whose rows were more than few_a_group promised: their sums are not exact. uint64_t; BLENDING. */
 	struct rql_span inexact;
 	/* Rows that found no pixel in all rounds, uint32_t, room for all rows. They are in no group. */
 	struct rql_span rest;
-	/* uint32_t[4 * (rounds + 1)]: at 4 * i the points that round i drew, at 4 * rounds the rows of the rest. */
-	struct rql_span drawn;
+	struct rql_span points; /* struct rql_raster_group_points */
 	struct rql_span temp;
 };
 
-/* Specifications for rql_image_new, of width 0 where there is none. Fill all but images, spans and `temp` before. */
+struct rql_raster_group_points {
+	uint64_t hashed, totals; /* rows drawn in all rounds; and in one pass of totals */
+	uint64_t rounds;         /* in use, in the partition with the most */
+	uint64_t partitions;     /* with rows */
+	uint64_t rest;
+};
+
+/* log2_side, rounds and partitions for so many groups: images of up to 4096 x 4096 pixels, 4 to 8 for each group. */
+void rql_raster_group_by_size(struct rql_raster_group_by *by, uint64_t groups);
+/* Why there is none on the device; NULL: there is one. The images that it takes are those of the sizes. */
+const char *rql_raster_group_by_refusal(const struct rql_raster_group_by *by, const struct rql_device *device);
+/* Specifications for rql_image_new, of width 0 where there is none. Fill all but images, spans and `temp` before; of the
+ * columns what is wanted counts as well. */
 void rql_raster_group_by_images(const struct rql_raster_group_by *by,
                                 struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES]);
 uint64_t rql_raster_group_by_temp_bytes(const struct rql_raster_group_by *by);
 /* UNSUPPORTED where the device has no unit raster. */
 rql_status rql_record_raster_group_by(struct rql_commands *c, const struct rql_raster_group_by *by,
                                       struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- a group-by of relation.h by drawing ---- */
+struct rql_raster_groups {
+	struct rql_group_by by;            /* temp: rql_raster_groups_temp_bytes */
+	struct rql_raster_group_by drawing; /* images and points are the caller's; the rest is filled in */
+};
+/* Fills in what the group-by says. Its `guess` gives the sizes. */
+void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by);
+/* Why it is none for this pipeline; NULL: it is one. */
+const char *rql_raster_groups_refusal(const struct rql_group_by *by);
+uint64_t rql_raster_groups_temp_bytes(const struct rql_raster_groups *groups);
+rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_groups *groups,
+                                    struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

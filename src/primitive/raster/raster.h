@@ -1,5 +1,6 @@
-/* Joins by the graphics pipeline: hash images as a stack of layers (README.md; papers/004, section 3). As relation.h has
- * it: a description, a function for temporary memory, one that records. The order of pairs is not determined. */
+/* Joins by the graphics pipeline: hash images as a stack of layers, or as one dense image (README.md; papers/004,
+ * section 3). As relation.h has it: a description, a function for temporary memory, one that records. The order of pairs is
+ * not determined. */
 #ifndef RQL_PRIMITIVE_RASTER_H
 #define RQL_PRIMITIVE_RASTER_H
 
@@ -9,58 +10,96 @@
 #define RQL_RASTER_ROWS UINT64_C(0x7fffffff) /* of a side, and no more than a count image has pixels */
 #define RQL_RASTER_LAYERS 64u
 
-/* A pixel of a hash image: a key and a row's number plus 1 (0: nothing there). */
+/* A pixel of a stack: a key and a row's position plus 1 (0: nothing there). */
 enum rql_raster_layout {
 	RQL_RASTER_32, /* two components of 32 bits; with 64-bit keys four (section 7) */
 	RQL_RASTER_16  /* four components of 16 bits, 32-bit keys only (section 5) */
 };
 
-/* How probe rows meet the stack. */
-enum rql_raster_probe {
-	RQL_RASTER_INSTANCES, /* a point for each layer in use, as in the paper (3.2, 3.3) */
-	RQL_RASTER_WALK       /* one point, whose shaders walk down the stack to the first empty pixel */
+struct rql_raster_side {
+	uint64_t count;         /* rows at most */
+	struct rql_span found;  /* uint64_t; may be left out: then count rows */
+	struct rql_span keys;
 };
 
-struct rql_raster_side {
-	uint64_t count;
-	struct rql_span keys; /* every key is one: rows whose key is NULL are not among them */
-};
+enum { RQL_RASTER_STACK, RQL_RASTER_BUILD_COUNTS, RQL_RASTER_PROBE_COUNTS, RQL_RASTER_MATCHES, RQL_RASTER_DENSE,
+       RQL_RASTER_JOIN_IMAGES };
 
 struct rql_raster_join {
-	enum rql_join_kind kind; /* INNER: pairs. SEMI, ANTI: probe rows, ascending. LEFT is not there */
+	enum rql_join_kind kind; /* INNER, LEFT: pairs, and of a probe row without a match UINT32_MAX. SEMI, ANTI: probe rows */
 	enum rql_raster_layout layout;
-	enum rql_raster_probe way;
-	uint32_t key_bits;  /* 32 or 64 */
-	uint32_t log2_side; /* of the hash images, in pixels */
-	uint32_t layers;    /* of the stack, 1 to RQL_RASTER_LAYERS */
+	uint32_t key_bits; /* 32 or 64 */
+	bool has_null_key; /* rows with the key null_key have no match */
+	uint64_t null_key;
+	/* Which images and how many: rql_raster_join_size fills these in. */
+	uint32_t log2_side;      /* of the hash images, in pixels */
+	uint32_t layers;         /* of a stack, 1 to RQL_RASTER_LAYERS: the paper's SH_limit */
+	uint32_t cycles;         /* stacks that are built and probed one after the other before the rest is flattened; 0: all is */
+	uint32_t partition_bits; /* both sides are split into 2^bits partitions before; 0: they are not */
+	bool snake;              /* INNER: each partition builds on the side that takes fewer layers */
 	struct rql_raster_side build, probe;
-	struct rql_image *stack, *counts; /* as rql_raster_join_images says */
-	uint64_t capacity;                /* pairs */
-	struct rql_span build_rows;       /* uint32_t[capacity]; INNER */
-	struct rql_span probe_rows;       /* uint32_t[capacity]; of SEMI and ANTI: [probe.count] */
-	/* uint64_t: pairs (rows), also those beyond the capacity. */
-	struct rql_span rows;
-	/* Build rows that found no place: their keys, their numbers (uint32_t), room for all build rows; and how many,
-	 * uint64_t. Pairs with them are missing from the output. Of SEMI and ANTI the output is then useless. */
-	struct rql_span rest_keys, rest_rows, rest;
-	struct rql_span points; /* struct rql_raster_points */
+	struct rql_image *images[RQL_RASTER_JOIN_IMAGES]; /* as rql_raster_join_images says */
+	uint64_t capacity;                                /* pairs, or rows */
+	struct rql_span build_rows;                       /* uint32_t[capacity]; not of SEMI and ANTI */
+	struct rql_span probe_rows;                       /* uint32_t[capacity] */
+	struct rql_span rows;                             /* uint64_t: pairs (rows), also those beyond the capacity */
+	struct rql_span points;                           /* struct rql_raster_points */
 	struct rql_span temp;
 };
 
-/* What a run has drawn, and how high the stack was. */
+/* What a run has drawn and done. failed: not 0 where a key came 2^24 times or more, which a counting pixel does not hold;
+ * the output is then useless. */
 struct rql_raster_points {
-	uint64_t build, count, probe; /* vertices */
-	uint64_t layers;              /* in use */
+	uint64_t build, count, probe, statistics; /* points: vertices times instances */
+	uint64_t layers;                          /* in use, of all cycles together, in the partition with the most */
+	uint64_t partitions;                      /* with rows on both sides */
+	uint64_t pauses;                          /* stacks that were full, so that another one followed */
+	uint64_t flattened, swapped;              /* partitions with a dense image, and those built on the probe side */
+	uint64_t failed;
 };
 
+/* Sizes by the rows of the sides: images of up to 4096 x 4096 pixels and partitions that fill them by 3/8 (section 5). All
+ * goes into dense images, which takes the fewest points. */
+void rql_raster_join_size(struct rql_raster_join *join);
+/* The paper's way: the same, but stacks, up to two in a row, of 8 layers, and snake joins. */
+void rql_raster_join_size_paper(struct rql_raster_join *join);
+/* Why there is no such join on the device; NULL: there is. The images that it takes are those of the sizes. */
+const char *rql_raster_join_refusal(const struct rql_raster_join *join, const struct rql_device *device);
 /* Is the image there, of this format, width and layers, at least as high, and of these roles? */
 bool rql_raster_image_fits(const struct rql_image *image, const struct rql_image_spec *wanted);
-/* The two images of a join: specifications for rql_image_new. Fill all but images, spans and `temp` before. */
-void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image_spec *stack,
-                            struct rql_image_spec *counts);
+/* Specifications for rql_image_new, of width 0 where there is none. Fill all but images, spans and `temp` before. */
+void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES]);
 uint64_t rql_raster_join_temp_bytes(const struct rql_raster_join *join);
 /* UNSUPPORTED where the device has no unit raster. */
 rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raster_join *join,
                                   struct rql_error *err) RQL_MUST_CHECK;
+
+/* All images of specifications, or none. */
+rql_status rql_raster_images_new(struct rql_device *device, const struct rql_image_spec *specs, uint32_t count,
+                                 const char *what, struct rql_image **out, struct rql_error *err) RQL_MUST_CHECK;
+uint64_t rql_raster_images_bytes(const struct rql_image_spec *specs, uint32_t count);
+
+/* A column of the rows that a list names: 0 where it names UINT32_MAX. */
+struct rql_raster_gather {
+	uint32_t bits; /* 32 or 64 */
+	struct rql_span rows, from, to; /* from left out: the rows' numbers */
+	struct rql_span found;          /* uint64_t: rows of the list, of which no more than `capacity` are there */
+	uint64_t capacity;
+};
+rql_status rql_record_raster_gather(struct rql_commands *c, const struct rql_raster_gather *gather,
+                                    struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- a join of relation.h by drawing: its pairs, then its columns by them ---- */
+struct rql_raster_relation {
+	struct rql_join join;         /* temp: rql_raster_relation_temp_bytes */
+	struct rql_raster_join pairs; /* sizes, images, points and temp are the caller's; the rest is filled in */
+};
+/* Fills in what the join says, and rql_raster_join_size; sizes may be changed afterwards. */
+void rql_raster_relation_lay(struct rql_raster_relation *relation, const struct rql_join *join);
+/* Why it is none for this pipeline; NULL: it is one. */
+const char *rql_raster_relation_refusal(const struct rql_join *join);
+uint64_t rql_raster_relation_temp_bytes(const struct rql_raster_relation *relation);
+rql_status rql_record_raster_relation(struct rql_commands *c, struct rql_raster_relation *relation,
+                                      struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

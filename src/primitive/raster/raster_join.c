@@ -1,4 +1,6 @@
-/* Records the passes of a join by hash images: build, count, places, probe, rest (README.md). */
+/* Records the passes of a join by hash images: partitions, and of each statistics, build, count, places, probe; what a few
+ * stacks do not hold is flattened (README.md). Everything that depends on the rows is decided on the device
+ * (raster_plan.comp), so that what need not be done is a draw of no points. */
 #include "primitive/raster/raster.h"
 
 #include "primitive/primitive_internal.h"
@@ -7,79 +9,211 @@
 #include "shaders/primitive/raster_build.frag.h"
 #include "shaders/primitive/raster_build.vert.h"
 #include "shaders/primitive/raster_count.frag.h"
-#include "shaders/primitive/raster_counts.comp.h"
+#include "shaders/primitive/raster_flat.comp.h"
+#include "shaders/primitive/raster_flat.frag.h"
+#include "shaders/primitive/raster_heights.comp.h"
 #include "shaders/primitive/raster_losers.comp.h"
+#include "shaders/primitive/raster_matched.comp.h"
+#include "shaders/primitive/raster_place.vert.h"
+#include "shaders/primitive/raster_places.comp.h"
 #include "shaders/primitive/raster_plan.comp.h"
 #include "shaders/primitive/raster_probe.frag.h"
 #include "shaders/primitive/raster_probe.vert.h"
-#include "shaders/primitive/raster_rest.comp.h"
 #include "shaders/primitive/raster_walk.vert.h"
 #include "shaders/primitive/raster_walk_count.frag.h"
-#include "shaders/primitive/raster_walk_probe.frag.h"
+#include "shaders/primitive/raster_walk_pairs.frag.h"
 
-#define COUNT_WIDTH 4096u
+#define LOG2_SIDE_MOST 12u /* by default: larger images slow the drawing down (section 5) */
+#define LAYERS 8u
+#define CYCLES 2u
+#define WIDTH 4096u /* of images with a pixel a row, ... */
+#define WIDTH_MOST 16384u
+#define WIDE_ROWS (UINT64_C(1) << 26) /* ... up to so many */
+
 #define SHADER(name, stage) {rql_spv_##name##_##stage, sizeof(rql_spv_##name##_##stage)}
 #define DRAW(what, v, f) {"primitive." what, SHADER(v, vert), SHADER(f, frag), sizeof(struct rql_raster_args)}
 #define KERNEL(name)                                                                                                   \
 	{"primitive." #name, rql_spv_##name##_comp, sizeof(rql_spv_##name##_comp), sizeof(struct rql_raster_args)}
 
-static const struct rql_draw_kernel build_kernel = DRAW("raster_build", raster_build, raster_build);
-static const struct rql_draw_kernel count_kernel = DRAW("raster_count", raster_probe, raster_count);
-static const struct rql_draw_kernel probe_kernel = DRAW("raster_probe", raster_probe, raster_probe);
-static const struct rql_draw_kernel walk_count_kernel = DRAW("raster_walk_count", raster_walk, raster_walk_count);
-static const struct rql_draw_kernel walk_probe_kernel = DRAW("raster_walk_probe", raster_walk, raster_walk_probe);
-static const struct rql_kernel losers_kernel = KERNEL(raster_losers), plan_kernel = KERNEL(raster_plan),
-							   counts_kernel = KERNEL(raster_counts), rest_kernel = KERNEL(raster_rest);
+static const struct rql_draw_kernel build_kernel = DRAW("raster_build", raster_build, raster_build),
+									stat_kernel = DRAW("raster_statistics", raster_place, raster_count),
+									count_kernel = DRAW("raster_count", raster_probe, raster_count),
+									probe_kernel = DRAW("raster_probe", raster_probe, raster_probe),
+									flat_kernel = DRAW("raster_flat", raster_place, raster_flat),
+									walk_count_kernel = DRAW("raster_walk_count", raster_walk, raster_walk_count),
+									walk_pairs_kernel = DRAW("raster_walk_pairs", raster_walk, raster_walk_pairs);
+static const struct rql_kernel plan_kernel = KERNEL(raster_plan), losers_kernel = KERNEL(raster_losers),
+							   heights_kernel = KERNEL(raster_heights), places_kernel = KERNEL(raster_places),
+							   starts_kernel = KERNEL(raster_flat), matched_kernel = KERNEL(raster_matched);
 
-/* Offsets in temp. */
-struct plan {
-	uint64_t state, state_bytes, lists[2], counts, starts, nested, bytes;
-};
+_Static_assert(sizeof(struct rql_raster_points) == 8 * (RQL_RASTER_POINTS_FAILED + 1), "raster_kernels.h has the same");
 
 static bool gives_pairs(const struct rql_raster_join *join)
 {
-	return join->kind == RQL_JOIN_INNER;
+	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT;
+}
+static bool snakes(const struct rql_raster_join *join)
+{
+	return join->snake && join->kind == RQL_JOIN_INNER;
+}
+static bool counts_heights(const struct rql_raster_join *join)
+{
+	return snakes(join) || (gives_pairs(join) && join->cycles > 0);
 }
 
-static struct rql_prefix_sum places_of(const struct rql_raster_join *join, const struct plan *plan)
+/* ---- sizes ---- */
+
+/* Rows fill 3/8 of an image's pixels at most. */
+static bool is_full(uint64_t rows, uint32_t log2_side)
 {
-	return (struct rql_prefix_sum){
-		.kind = RQL_PREFIX_U32_U64,
-		.count = join->probe.count,
-		.in = rql_span_at(&join->temp, plan->counts),
-		.out = rql_span_at(&join->temp, plan->starts),
-		.total = join->rows,
-		.temp = rql_span_at(&join->temp, plan->nested),
-	};
+	return rows > UINT64_C(3) << (2 * log2_side) >> 3;
 }
 
-static struct rql_compact flags_of(const struct rql_raster_join *join, const struct plan *plan)
+void rql_raster_join_size(struct rql_raster_join *join)
 {
-	return (struct rql_compact){
-		.kind = RQL_COMPACT_FLAGS,
-		.index_bits = 32,
-		.count = join->probe.count,
-		.in = rql_span_at(&join->temp, plan->counts),
-		.out = join->probe_rows,
-		.found = join->rows,
-		.temp = rql_span_at(&join->temp, plan->nested),
-	};
+	const uint64_t rows = join->build.count;
+	join->log2_side = 4;
+	join->partition_bits = 0;
+	while (join->log2_side < LOG2_SIDE_MOST && is_full(rows, join->log2_side))
+		join->log2_side++;
+	while (join->partition_bits < RQL_PARTITION_PASS_BITS && is_full(rows >> join->partition_bits, join->log2_side))
+		join->partition_bits++;
+	join->layers = 1;
+	join->cycles = 0;
+	join->snake = false;
+}
+
+void rql_raster_join_size_paper(struct rql_raster_join *join)
+{
+	rql_raster_join_size(join);
+	join->layers = LAYERS;
+	join->cycles = CYCLES;
+	join->snake = join->kind == RQL_JOIN_INNER;
+}
+
+/* Rows that may be built, and pixels of the count image. */
+static uint64_t most_built(const struct rql_raster_join *join)
+{
+	return snakes(join) && join->probe.count > join->build.count ? join->probe.count : join->build.count;
+}
+static uint64_t counted(const struct rql_raster_join *join)
+{
+	return join->probe.count + (snakes(join) ? join->build.count : 0);
+}
+static uint32_t width_for(uint64_t rows)
+{
+	return rows > WIDE_ROWS ? WIDTH_MOST : WIDTH;
+}
+static struct rql_image_spec image_of_rows(enum rql_format format, uint64_t rows, unsigned roles)
+{
+	const uint64_t high = rql_div_up(rows, width_for(rows));
+	return (struct rql_image_spec){.format = format,
+	                               .width = width_for(rows),
+	                               .height = high > UINT32_MAX ? UINT32_MAX : high ? (uint32_t)high : 1,
+	                               .layers = 1,
+	                               .roles = roles};
+}
+
+static enum rql_format format_of(const struct rql_raster_join *join)
+{
+	return join->key_bits == 64               ? RQL_FORMAT_RGBA32_UINT
+	       : join->layout == RQL_RASTER_16 ? RQL_FORMAT_RGBA16_UINT
+	                                       : RQL_FORMAT_RG32_UINT;
+}
+
+void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES])
+{
+	const unsigned blended = RQL_IMAGE_TARGET | RQL_IMAGE_BLEND | RQL_IMAGE_FETCH;
+	const struct rql_image_spec none = {.layers = 0};
+	struct rql_image_spec side = {.format = RQL_FORMAT_R32_FLOAT,
+	                              .width = 1u << join->log2_side,
+	                              .height = 1u << join->log2_side,
+	                              .layers = 1,
+	                              .roles = blended};
+	specs[RQL_RASTER_BUILD_COUNTS] = side;
+	specs[RQL_RASTER_PROBE_COUNTS] = snakes(join) ? side : none;
+	side.format = format_of(join);
+	side.layers = join->layers;
+	side.roles = RQL_IMAGE_TARGET | RQL_IMAGE_FETCH;
+	specs[RQL_RASTER_STACK] = join->cycles ? side : none;
+	specs[RQL_RASTER_MATCHES] = image_of_rows(RQL_FORMAT_R32_FLOAT, counted(join), blended);
+	specs[RQL_RASTER_DENSE] = image_of_rows(RQL_FORMAT_R32_UINT, most_built(join), RQL_IMAGE_STORAGE | RQL_IMAGE_FETCH);
+}
+
+const char *rql_raster_join_refusal(const struct rql_raster_join *join, const struct rql_device *device)
+{
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	rql_raster_join_images(join, specs);
+	if (join->build.count > RQL_RASTER_ROWS || join->probe.count > RQL_RASTER_ROWS)
+		return "a side may have 2^31 rows or more";
+	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++) {
+		if (specs[i].width > device->limits.image_side || specs[i].height > device->limits.image_side ||
+		    specs[i].layers > device->limits.image_layers)
+			return "the sides have more rows than an image of the device has pixels";
+		if (specs[i].width && (specs[i].roles & ~rql_format_roles(device, specs[i].format)))
+			return "the device cannot draw, blend or store the formats of hash images";
+	}
+	return NULL;
+}
+
+/* ---- temporary memory ---- */
+
+/* Offsets in temp. */
+struct plan {
+	uint64_t state, table, lists[2], counts, places, next, matched;
+	uint64_t keys[2], numbers[2], starts[2], nested, bytes;
+};
+
+static const struct rql_raster_side *side_of(const struct rql_raster_join *join, uint32_t side)
+{
+	return side ? &join->probe : &join->build;
+}
+
+static struct rql_partition partition_of(const struct rql_raster_join *join, const struct plan *plan, uint32_t side)
+{
+	const struct rql_raster_side *of = side_of(join, side);
+	struct rql_partition partition = {.key_bits = join->key_bits,
+	                                  .bits = join->partition_bits,
+	                                  .has_null_key = join->has_null_key,
+	                                  .null_key = join->null_key,
+	                                  .count = of->count,
+	                                  .found = of->found,
+	                                  .keys = of->keys,
+	                                  .keys_out = rql_span_at(&join->temp, plan->keys[side]),
+	                                  .column_count = 1,
+	                                  .starts = rql_span_at(&join->temp, plan->starts[side]),
+	                                  .temp = rql_span_at(&join->temp, plan->nested)};
+	partition.columns[0] = (struct rql_relation_column){.bits = 32, .out = rql_span_at(&join->temp, plan->numbers[side])};
+	return partition;
 }
 
 static struct plan plan_of(const struct rql_raster_join *join)
 {
-	struct plan plan = {.state_bytes = 16 * ((uint64_t)join->layers + 2)};
-	uint64_t at = 0;
-	plan.state = rql_temp_take(&at, plan.state_bytes);
-	plan.lists[0] = rql_temp_take(&at, join->build.count * 4);
-	plan.lists[1] = rql_temp_take(&at, join->build.count * 4);
-	plan.counts = rql_temp_take(&at, join->probe.count * 4);
-	if (gives_pairs(join))
-		plan.starts = rql_temp_take(&at, join->probe.count * 8);
+	struct plan plan = {.state = 0};
+	uint64_t at = 0, nested = 0;
+	const uint64_t probed = snakes(join) && join->build.count > join->probe.count ? join->build.count : join->probe.count;
+	plan.state = rql_temp_take(&at, 4 * (RQL_RASTER_DRAW_BUILD + 4 * ((uint64_t)join->layers + 1)));
+	plan.table = rql_temp_take(&at, 8 * RQL_RASTER_JOIN_TABLE);
+	for (uint32_t i = 0; i < 2; i++)
+		plan.lists[i] = rql_temp_take(&at, most_built(join) * 4);
+	if (gives_pairs(join)) {
+		plan.counts = rql_temp_take(&at, probed * 4);
+		plan.places = rql_temp_take(&at, probed * 8);
+	}
+	plan.next = rql_temp_take(&at, UINT64_C(4) << (2 * join->log2_side));
+	plan.matched = rql_temp_take(&at, join->kind == RQL_JOIN_INNER ? 0 : join->probe.count * 4);
+	for (uint32_t side = 0; side < 2 && join->partition_bits; side++) {
+		plan.keys[side] = rql_temp_take(&at, side_of(join, side)->count * (join->key_bits / 8));
+		plan.numbers[side] = rql_temp_take(&at, side_of(join, side)->count * 4);
+		plan.starts[side] = rql_temp_take(&at, 4 * ((UINT64_C(1) << join->partition_bits) + 1));
+	}
 	plan.nested = at;
-	struct rql_prefix_sum places = places_of(join, &plan);
-	struct rql_compact flags = flags_of(join, &plan);
-	plan.bytes = at + (gives_pairs(join) ? rql_prefix_temp_bytes(&places) : rql_compact_temp_bytes(&flags));
+	for (uint32_t side = 0; side < 2 && join->partition_bits; side++) {
+		const struct rql_partition partition = partition_of(join, &plan, side);
+		const uint64_t bytes = rql_partition_temp_bytes(&partition);
+		nested = bytes > nested ? bytes : nested;
+	}
+	plan.bytes = at + nested;
 	return plan;
 }
 
@@ -88,52 +222,19 @@ uint64_t rql_raster_join_temp_bytes(const struct rql_raster_join *join)
 	return plan_of(join).bytes;
 }
 
-static enum rql_format format_of(const struct rql_raster_join *join)
-{
-	return join->key_bits == 64                ? RQL_FORMAT_RGBA32_UINT
-	       : join->layout == RQL_RASTER_16 ? RQL_FORMAT_RGBA16_UINT
-	                                       : RQL_FORMAT_RG32_UINT;
-}
-
-void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image_spec *stack,
-                            struct rql_image_spec *counts)
-{
-	uint64_t rows = rql_div_up(join->probe.count, COUNT_WIDTH);
-	*stack = (struct rql_image_spec){
-		.format = format_of(join),
-		.width = 1u << join->log2_side,
-		.height = 1u << join->log2_side,
-		.layers = join->layers,
-		.roles = RQL_IMAGE_TARGET | RQL_IMAGE_FETCH,
-	};
-	*counts = (struct rql_image_spec){
-		.format = RQL_FORMAT_R32_FLOAT,
-		.width = COUNT_WIDTH,
-		.height = rows ? (uint32_t)rows : 1,
-		.layers = 1,
-		.roles = RQL_IMAGE_TARGET | RQL_IMAGE_BLEND | RQL_IMAGE_FETCH,
-	};
-}
-
 /* ---- checks ---- */
-
-bool rql_raster_image_fits(const struct rql_image *image, const struct rql_image_spec *wanted)
-{
-	const struct rql_image_spec *has = image ? &image->spec : NULL;
-	return has && has->format == wanted->format && has->width == wanted->width && has->height >= wanted->height &&
-	       has->layers == wanted->layers && (has->roles & wanted->roles) == wanted->roles;
-}
 
 static rql_status check_shape(const struct rql_raster_join *join, struct rql_error *err)
 {
-	bool known = join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_SEMI || join->kind == RQL_JOIN_ANTI;
-	if (!known || (join->key_bits != 32 && join->key_bits != 64) || (unsigned)join->layout > RQL_RASTER_16 ||
-	    (join->key_bits == 64 && join->layout == RQL_RASTER_16) || (unsigned)join->way > RQL_RASTER_WALK || join->log2_side > 14 || !join->layers ||
-	    join->layers > RQL_RASTER_LAYERS)
+	if ((unsigned)join->kind > RQL_JOIN_ANTI || (join->key_bits != 32 && join->key_bits != 64) ||
+	    (unsigned)join->layout > RQL_RASTER_16 || (join->key_bits == 64 && join->layout == RQL_RASTER_16) ||
+	    join->log2_side > 14 || !join->layers || join->layers > RQL_RASTER_LAYERS ||
+	    join->partition_bits > RQL_PARTITION_PASS_BITS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
 		                     "a join of kind %d by hash images cannot be asked for: keys of %u bits, layout %d, "
-		                     "%u layers, a side of 2^%u",
-		                     (int)join->kind, join->key_bits, (int)join->layout, join->layers, join->log2_side);
+		                     "%u layers, a side of 2^%u, 2^%u partitions",
+		                     (int)join->kind, join->key_bits, (int)join->layout, join->layers, join->log2_side,
+		                     join->partition_bits);
 	if (join->build.count > RQL_RASTER_ROWS || join->probe.count > RQL_RASTER_ROWS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join by hash images has more than %llu rows on a side",
 		                     (unsigned long long)RQL_RASTER_ROWS);
@@ -142,23 +243,20 @@ static rql_status check_shape(const struct rql_raster_join *join, struct rql_err
 
 static rql_status check(const struct rql_raster_join *join, struct rql_error *err)
 {
-	struct rql_image_spec stack, counts;
-	uint32_t key_bytes = join->key_bits / 8;
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	const uint32_t key_bytes = join->key_bits / 8;
 	RQL_TRY(check_shape(join, err));
-	rql_raster_join_images(join, &stack, &counts);
-	if (!rql_raster_image_fits(join->stack, &stack) || !rql_raster_image_fits(join->counts, &counts))
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's images are not those of rql_raster_join_images");
+	rql_raster_join_images(join, specs);
+	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
+		if (specs[i].width && !rql_raster_image_fits(join->images[i], &specs[i]))
+			return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's images are not those of rql_raster_join_images");
 	RQL_TRY(rql_span_check(&join->build.keys, join->build.count, key_bytes, "build keys of a join", err));
 	RQL_TRY(rql_span_check(&join->probe.keys, join->probe.count, key_bytes, "probe keys of a join", err));
-	uint64_t room = gives_pairs(join) ? join->capacity : join->probe.count;
 	if (gives_pairs(join))
-		RQL_TRY(rql_span_check(&join->build_rows, room, 4, "build rows of a join", err));
-	RQL_TRY(rql_span_check(&join->probe_rows, room, 4, "probe rows of a join", err));
+		RQL_TRY(rql_span_check(&join->build_rows, join->capacity, 4, "build rows of a join", err));
+	RQL_TRY(rql_span_check(&join->probe_rows, join->capacity, 4, "probe rows of a join", err));
 	RQL_TRY(rql_span_check(&join->rows, 1, 8, "number of a join's rows", err));
-	RQL_TRY(rql_span_check(&join->rest_keys, join->build.count, key_bytes, "keys of a join's rest", err));
-	RQL_TRY(rql_span_check(&join->rest_rows, join->build.count, 4, "rows of a join's rest", err));
-	RQL_TRY(rql_span_check(&join->rest, 1, 8, "number of a join's rest", err));
-	RQL_TRY(rql_span_check(&join->points, 4, 8, "points of a join", err));
+	RQL_TRY(rql_span_check(&join->points, sizeof(struct rql_raster_points) / 8, 8, "points of a join", err));
 	return rql_span_check(&join->temp, rql_div_up(plan_of(join).bytes, 8), 8, "temporary words of a join", err);
 }
 
@@ -171,173 +269,263 @@ struct recorder {
 	struct plan plan;
 	struct rql_raster_args args; /* what all passes have */
 	struct rql_device *device;
+	struct rql_uses uses;  /* every buffer of the join */
+	struct rql_error *err;
 };
 
-static rql_status dispatch(const struct recorder *r, const struct rql_kernel *kernel,
-                           const struct rql_raster_args *args, uint64_t items, const struct rql_use *uses, uint32_t use_count, struct rql_image *image,
-                           struct rql_error *err)
+static uint64_t lists_at(const struct recorder *r, uint32_t i)
+{
+	const struct rql_span list = rql_span_at(&r->join->temp, r->plan.lists[i % 2]);
+	return rql_span_address(&list);
+}
+
+/* A kernel over the items of an indirect dispatch, or over so many. `first`, `second`: images that it reads; -1: none. */
+static rql_status dispatch(const struct recorder *r, const struct rql_kernel *kernel, const struct rql_raster_args *args,
+                           uint32_t groups_at, uint64_t items, int first, int second)
 {
 	const uint32_t constants[] = {RQL_RASTER_THREADS, r->join->key_bits, r->join->layout == RQL_RASTER_16 ? 16 : 32};
-	const struct rql_image_use image_use = {image, RQL_READ};
+	const int wanted[] = {first, second};
+	struct rql_image_use uses[2];
+	uint32_t count = 0;
 	const struct rql_pipeline *pipeline;
-	RQL_TRY(rql_image_pipeline_get(r->device, kernel, constants, 3, &pipeline, err));
-	rql_record_dispatch_images(r->c, kernel->name, pipeline, args, rql_div_up(items, RQL_RASTER_THREADS), uses,
-	                           use_count, &image_use, image ? 1 : 0);
+	for (uint32_t i = 0; i < 2; i++)
+		if (wanted[i] >= 0 && r->join->images[wanted[i]])
+			uses[count++] = (struct rql_image_use){r->join->images[wanted[i]], RQL_READ};
+	RQL_TRY(rql_image_pipeline_get(r->device, kernel, constants, 3, &pipeline, r->err));
+	if (groups_at)
+		rql_record_dispatch_images_indirect(r->c, kernel->name, pipeline, args, r->join->temp.buffer,
+		                                    r->join->temp.offset + r->plan.state + 4 * (uint64_t)groups_at, r->uses.use,
+		                                    r->uses.count, uses, count);
+	else
+		rql_record_dispatch_images(r->c, kernel->name, pipeline, args, rql_div_up(items, RQL_RASTER_THREADS), r->uses.use,
+		                           r->uses.count, uses, count);
 	return RQL_OK;
 }
 
-static rql_status pipeline_of(const struct recorder *r, const struct rql_draw_kernel *kernel,
-                              const struct rql_draw_state *state, const struct rql_pipeline **out,
-                              struct rql_error *err)
+static rql_status decide(const struct recorder *r, uint32_t what, uint32_t partition, uint32_t cycle)
 {
-	const uint32_t constants[] = {0, r->join->key_bits, r->join->layout == RQL_RASTER_16 ? 16 : 32};
-	return rql_draw_pipeline_get(r->device, kernel, state, constants, 3, out, err);
-}
-
-static rql_status begin(const struct recorder *r, struct rql_error *err)
-{
-	static const uint32_t zeros[4];
-	const struct rql_use use = {r->join->temp.buffer, RQL_WRITE};
 	struct rql_raster_args args = r->args;
-	rql_record_clear(r->c, r->join->stack, 0, r->join->layers, zeros);
-	rql_record_clear(r->c, r->join->counts, 0, 1, zeros);
-	args.rows = (uint32_t)r->join->build.count;
-	args.what = RQL_RASTER_BEGIN;
-	return dispatch(r, &plan_kernel, &args, 1, &use, 1, NULL, err);
+	args.what = what;
+	args.number = partition;
+	args.layer = cycle;
+	return dispatch(r, &plan_kernel, &args, 0, 1, -1, -1);
 }
 
-/* Layer after layer: points, then the list of those that lost. */
-static rql_status build(const struct recorder *r, struct rql_error *err)
+/* Points as the state says at draw_at, into a layer of an image (-1: none); shaders look `image` up (-1: none). */
+static rql_status draw(const struct recorder *r, const struct rql_draw_kernel *kernel, const struct rql_raster_args *args,
+                       uint32_t draw_at, int target, uint32_t layer, enum rql_blend blend, int image, int second)
 {
 	const struct rql_raster_join *join = r->join;
-	struct rql_draw_state state = {.target_count = 1};
-	struct rql_raster_args args = r->args;
-	const struct rql_use draw_uses[] = {{join->build.keys.buffer, RQL_READ}, {join->temp.buffer, RQL_READ}};
-	const struct rql_use list_uses[] = {{join->build.keys.buffer, RQL_READ}, {join->temp.buffer, RQL_READ_WRITE}};
-	struct rql_draw draw = {.pass = "primitive.raster_build",
-	                        .args = &args,
-	                        .target_count = 1,
+	const uint32_t constants[] = {0, join->key_bits, join->layout == RQL_RASTER_16 ? 16 : 32};
+	const int wanted[] = {image, second};
+	struct rql_image_use uses[2];
+	struct rql_draw_state state = {.target_count = target >= 0};
+	struct rql_draw draw = {.pass = kernel->name,
+	                        .args = args,
+	                        .target_count = target >= 0,
+	                        .width = args->width,
+	                        .height = args->height,
 	                        .counts = join->temp.buffer,
-	                        .uses = draw_uses,
-	                        .use_count = 2};
-	state.targets[0].format = join->stack->spec.format;
-	RQL_TRY(pipeline_of(r, &build_kernel, &state, &draw.pipeline, err));
-	args.keys = rql_span_address(&join->build.keys);
-	args.what = gives_pairs(join) ? 0 : RQL_RASTER_DROPS_EQUAL;
-	for (args.layer = 0; args.layer < join->layers; args.layer++) {
-		struct rql_span out = rql_span_at(&join->temp, r->plan.lists[args.layer % 2]);
-		draw.targets[0] = (struct rql_target){join->stack, args.layer};
-		draw.counts_offset = join->temp.offset + r->plan.state + 16 * (uint64_t)args.layer;
-		args.list_out = rql_span_address(&out);
-		rql_record_draw(r->c, &draw);
-		RQL_TRY(dispatch(r, &losers_kernel, &args, join->build.count, list_uses, 2, join->stack, err));
-		args.list = args.list_out;
+	                        .counts_offset = join->temp.offset + r->plan.state + 4 * (uint64_t)draw_at,
+	                        .uses = r->uses.use,
+	                        .use_count = r->uses.count,
+	                        .images = uses};
+	for (uint32_t i = 0; i < 2; i++)
+		if (wanted[i] >= 0)
+			uses[draw.image_count++] = (struct rql_image_use){
+				join->images[wanted[i]], kernel == &flat_kernel ? RQL_READ_WRITE : RQL_READ};
+	if (kernel == &flat_kernel)
+		draw.width = draw.height = 1u << join->log2_side;
+	if (target >= 0) {
+		state.targets[0].format = join->images[target]->spec.format;
+		state.targets[0].blend = blend;
+		draw.targets[0] = (struct rql_target){join->images[target], layer};
 	}
-	return RQL_OK;
-}
-
-/* How many instances the probe rows have; the rest is put out. */
-static rql_status settle(const struct recorder *r, struct rql_error *err)
-{
-	const struct rql_raster_join *join = r->join;
-	struct rql_span list = rql_span_at(&join->temp, r->plan.lists[(join->layers - 1) % 2]);
-	struct rql_raster_args args = r->args;
-	const struct rql_use uses[] = {
-		{join->temp.buffer, RQL_READ_WRITE}, {join->rest.buffer, RQL_WRITE}, {join->points.buffer, RQL_WRITE}};
-	const struct rql_use rest_uses[] = {{join->temp.buffer, RQL_READ},
-	                                    {join->build.keys.buffer, RQL_READ},
-	                                    {join->rest_keys.buffer, RQL_WRITE},
-	                                    {join->rest_rows.buffer, RQL_WRITE}};
-	args.rows = (uint32_t)join->probe.count;
-	args.what = RQL_RASTER_PROBE;
-	args.result = rql_span_address(&join->points);
-	args.out_count = rql_span_address(&join->rest);
-	RQL_TRY(dispatch(r, &plan_kernel, &args, 1, uses, 3, NULL, err));
-	args.keys = rql_span_address(&join->build.keys);
-	args.list = rql_span_address(&list);
-	args.result = rql_span_address(&join->rest_keys);
-	args.out_rows = rql_span_address(&join->rest_rows);
-	return dispatch(r, &rest_kernel, &args, join->build.count, rest_uses, 4, NULL, err);
-}
-
-/* The probe rows, in every layer in use or walking down: counted by blending, or put out as pairs. */
-static rql_status draw_probe(const struct recorder *r, bool pairs, struct rql_error *err)
-{
-	const struct rql_raster_join *join = r->join;
-	struct rql_draw_state state = {.target_count = pairs ? 0 : 1};
-	struct rql_raster_args args = r->args;
-	const struct rql_image_use stack = {join->stack, RQL_READ};
-	const struct rql_use uses[] = {{join->probe.keys.buffer, RQL_READ},
-	                               {join->temp.buffer, RQL_READ_WRITE},
-	                               {join->build_rows.buffer, RQL_WRITE},
-	                               {join->probe_rows.buffer, RQL_WRITE}};
-	struct rql_draw draw = {.pass = pairs ? "primitive.raster_probe" : "primitive.raster_count",
-	                        .args = &args,
-	                        .target_count = state.target_count,
-	                        .width = args.width,
-	                        .height = args.height,
-	                        .counts = join->temp.buffer,
-	                        .counts_offset = join->temp.offset + r->plan.state + 16 * ((uint64_t)join->layers + 1),
-	                        .uses = uses,
-	                        .use_count = pairs ? 4 : 1,
-	                        .images = &stack,
-	                        .image_count = 1};
-	state.targets[0].format = RQL_FORMAT_R32_FLOAT;
-	state.targets[0].blend = RQL_BLEND_ADD;
-	draw.targets[0].image = join->counts;
-	args.keys = rql_span_address(&join->probe.keys);
-	const bool walks = join->way == RQL_RASTER_WALK;
-	const struct rql_draw_kernel *kernel = pairs ? (walks ? &walk_probe_kernel : &probe_kernel)
-	                                             : (walks ? &walk_count_kernel : &count_kernel);
-	RQL_TRY(pipeline_of(r, kernel, &state, &draw.pipeline, err));
+	RQL_TRY(rql_draw_pipeline_get(r->device, kernel, &state, constants, 3, &draw.pipeline, r->err));
 	rql_record_draw(r->c, &draw);
 	return RQL_OK;
 }
 
-/* From the image of counts to a list of counts, or of flags. */
-static rql_status list_counts(const struct recorder *r, struct rql_error *err)
+static void clear(const struct recorder *r, uint32_t image)
+{
+	static const uint32_t zeros[4];
+	if (r->join->images[image])
+		rql_record_clear(r->c, r->join->images[image], 0, r->join->images[image]->spec.layers, zeros);
+}
+
+/* The table of addresses, the partitions of both sides, empty counts. */
+static rql_status begin(struct recorder *r)
 {
 	const struct rql_raster_join *join = r->join;
-	struct rql_span out = rql_span_at(&join->temp, r->plan.counts);
+	const struct rql_span *temp = &join->temp;
+	struct rql_word_table words = {.count = RQL_RASTER_JOIN_TABLE};
+	const struct rql_span table = rql_span_at(temp, r->plan.table);
+#define PUT(slot, at)                                                                                                  \
+	do {                                                                                                               \
+		const struct rql_span span = rql_span_at(temp, at);                                                            \
+		words.words[slot] = rql_span_address(&span);                                                                   \
+	} while (0)
+	PUT(RQL_RASTER_AT_STATE, r->plan.state);
+	PUT(RQL_RASTER_AT_COUNTS, r->plan.counts);
+	PUT(RQL_RASTER_AT_PLACES, r->plan.places);
+	PUT(RQL_RASTER_AT_NEXT, r->plan.next);
+	PUT(RQL_RASTER_AT_MATCHED, r->plan.matched);
+	for (uint32_t side = 0; side < 2; side++) {
+		const struct rql_raster_side *of = side_of(join, side);
+		words.words[RQL_RASTER_AT_KEYS + side] = rql_span_address(&of->keys);
+		words.words[RQL_RASTER_AT_FOUND + side] = rql_span_address(&of->found);
+		words.words[RQL_RASTER_AT_COUNT + side] = of->count;
+		rql_uses_add(&r->uses, &of->keys, RQL_READ);
+		rql_uses_add(&r->uses, &of->found, RQL_READ);
+		if (!join->partition_bits)
+			continue;
+		const struct rql_partition partition = partition_of(join, &r->plan, side);
+		RQL_TRY(rql_record_partition(r->c, &partition, r->err));
+		PUT(RQL_RASTER_AT_KEYS + side, r->plan.keys[side]);
+		PUT(RQL_RASTER_AT_NUMBERS + side, r->plan.numbers[side]);
+		PUT(RQL_RASTER_AT_STARTS + side, r->plan.starts[side]);
+	}
+#undef PUT
+	words.words[RQL_RASTER_AT_POINTS] = rql_span_address(&join->points);
+	words.words[RQL_RASTER_AT_BUILD_ROWS] = rql_span_address(&join->build_rows);
+	words.words[RQL_RASTER_AT_PROBE_ROWS] = rql_span_address(&join->probe_rows);
+	words.words[RQL_RASTER_AT_ROWS] = rql_span_address(&join->rows);
+	rql_uses_add(&r->uses, temp, RQL_READ_WRITE);
+	rql_uses_add(&r->uses, &join->points, RQL_READ_WRITE);
+	rql_uses_add(&r->uses, &join->build_rows, RQL_WRITE);
+	rql_uses_add(&r->uses, &join->probe_rows, RQL_WRITE);
+	rql_uses_add(&r->uses, &join->rows, RQL_READ_WRITE);
+	RQL_TRY(rql_record_words(r->c, &words, &table, r->err));
+	rql_record_fill(r->c, join->points.buffer, join->points.offset, sizeof(struct rql_raster_points), 0);
+	rql_record_fill(r->c, join->rows.buffer, join->rows.offset, 8, 0);
+	/* Before all draws: the validation layer takes a shader to read every image that it could look up. */
+	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
+		clear(r, i);
+	return RQL_OK;
+}
+
+/* How many rows of each side meet at a pixel, by adding (3.4.3). */
+static rql_status count_heights(const struct recorder *r)
+{
 	struct rql_raster_args args = r->args;
-	const struct rql_use use = {join->temp.buffer, RQL_WRITE};
-	args.rows = (uint32_t)join->probe.count;
-	args.image = join->counts->number;
-	args.result = rql_span_address(&out);
-	args.what = gives_pairs(join)              ? RQL_RASTER_COUNTS
-	            : join->kind == RQL_JOIN_SEMI ? RQL_RASTER_HAS
-	                                          : RQL_RASTER_LACKS;
-	return dispatch(r, &counts_kernel, &args, join->probe.count, &use, 1, join->counts, err);
+	for (args.side = 0; args.side < (snakes(r->join) ? 2u : 1u); args.side++) {
+		const uint32_t image = args.side ? RQL_RASTER_PROBE_COUNTS : RQL_RASTER_BUILD_COUNTS;
+		clear(r, image);
+		RQL_TRY(draw(r, &stat_kernel, &args, RQL_RASTER_DRAW_STATS + 4 * args.side, (int)image, 0, RQL_BLEND_ADD, -1, -1));
+	}
+	return dispatch(r, &heights_kernel, &args, 0, UINT64_C(1) << (2 * r->join->log2_side), RQL_RASTER_BUILD_COUNTS,
+	                RQL_RASTER_PROBE_COUNTS);
+}
+
+/* Layer after layer: points, then the list of those that lost. */
+static rql_status build_stack(const struct recorder *r, uint32_t cycle)
+{
+	const uint32_t layers = r->join->layers;
+	struct rql_raster_args args = r->args;
+	clear(r, RQL_RASTER_STACK);
+	for (args.layer = 0; args.layer < layers; args.layer++) {
+		const uint32_t pass = cycle * layers + args.layer;
+		args.list = pass ? lists_at(r, pass - 1) : 0;
+		args.list_out = lists_at(r, pass);
+		RQL_TRY(draw(r, &build_kernel, &args, RQL_RASTER_DRAW_BUILD + 4 * args.layer, RQL_RASTER_STACK, args.layer,
+		             RQL_BLEND_OVERWRITE, -1, -1));
+		RQL_TRY(dispatch(r, &losers_kernel, &args, RQL_RASTER_GROUPS_BUILD, 0, RQL_RASTER_STACK, -1));
+	}
+	return RQL_OK;
+}
+
+/* The probe rows, in every layer in use: counted by blending, then put out as pairs (3.2, 3.3). */
+static rql_status probe_stack(const struct recorder *r)
+{
+	RQL_TRY(draw(r, &count_kernel, &r->args, RQL_RASTER_DRAW_PROBE, RQL_RASTER_MATCHES, 0, RQL_BLEND_ADD,
+	             RQL_RASTER_STACK, -1));
+	if (!gives_pairs(r->join))
+		return RQL_OK;
+	RQL_TRY(dispatch(r, &places_kernel, &r->args, RQL_RASTER_GROUPS_PROBE, 0, RQL_RASTER_MATCHES, -1));
+	return draw(r, &probe_kernel, &r->args, RQL_RASTER_DRAW_PROBE, -1, 0, RQL_BLEND_OVERWRITE, RQL_RASTER_STACK, -1);
+}
+
+/* What is left, in one dense image (3.4.4): counted by pixel, placed, and met by the probe rows as by the stack. */
+static rql_status flatten(const struct recorder *r)
+{
+	const uint32_t passes = r->join->cycles * r->join->layers;
+	struct rql_raster_args args = r->args;
+	args.list = passes ? lists_at(r, passes - 1) : 0;
+	args.side = RQL_RASTER_BUILDING;
+	clear(r, RQL_RASTER_BUILD_COUNTS);
+	RQL_TRY(draw(r, &stat_kernel, &args, RQL_RASTER_DRAW_FLAT, RQL_RASTER_BUILD_COUNTS, 0, RQL_BLEND_ADD, -1, -1));
+	RQL_TRY(dispatch(r, &starts_kernel, &args, RQL_RASTER_GROUPS_PIXELS, 0, RQL_RASTER_BUILD_COUNTS, -1));
+	RQL_TRY(draw(r, &flat_kernel, &args, RQL_RASTER_DRAW_FLAT, -1, 0, RQL_BLEND_OVERWRITE, RQL_RASTER_DENSE, -1));
+	RQL_TRY(draw(r, &walk_count_kernel, &args, RQL_RASTER_DRAW_WALK, RQL_RASTER_MATCHES, 0, RQL_BLEND_ADD,
+	             RQL_RASTER_DENSE, RQL_RASTER_BUILD_COUNTS));
+	if (!gives_pairs(r->join))
+		return RQL_OK;
+	RQL_TRY(dispatch(r, &places_kernel, &args, RQL_RASTER_GROUPS_WALK, 0, RQL_RASTER_MATCHES, -1));
+	return draw(r, &walk_pairs_kernel, &args, RQL_RASTER_DRAW_WALK, -1, 0, RQL_BLEND_OVERWRITE, RQL_RASTER_DENSE,
+	            RQL_RASTER_BUILD_COUNTS);
+}
+
+static rql_status join_partition(const struct recorder *r, uint32_t partition)
+{
+	RQL_TRY(decide(r, RQL_RASTER_PLAN_PARTITION, partition, 0));
+	if (counts_heights(r->join))
+		RQL_TRY(count_heights(r));
+	RQL_TRY(decide(r, RQL_RASTER_PLAN_BUILD, partition, 0));
+	for (uint32_t cycle = 0; cycle < r->join->cycles; cycle++) {
+		RQL_TRY(build_stack(r, cycle));
+		RQL_TRY(decide(r, RQL_RASTER_PLAN_PROBE, partition, cycle));
+		RQL_TRY(probe_stack(r));
+	}
+	RQL_TRY(decide(r, RQL_RASTER_PLAN_FLAT, partition, 0));
+	return flatten(r);
+}
+
+/* Probe rows that have a match, or none. */
+static rql_status put_unpaired(const struct recorder *r)
+{
+	const struct rql_raster_join *join = r->join;
+	struct rql_raster_args args = r->args;
+	args.number = 1u << join->partition_bits;
+	args.what = RQL_RASTER_FLAG_ROWS;
+	rql_record_fill(r->c, join->temp.buffer, join->temp.offset + r->plan.matched, join->probe.count * 4, 0);
+	RQL_TRY(dispatch(r, &matched_kernel, &args, 0, join->probe.count, RQL_RASTER_MATCHES, -1));
+	args.what = RQL_RASTER_PUT_ROWS;
+	return dispatch(r, &matched_kernel, &args, 0, join->probe.count, RQL_RASTER_MATCHES, -1);
+}
+
+static struct rql_raster_args args_of(const struct rql_raster_join *join, const struct plan *plan)
+{
+	const struct rql_span table = rql_span_at(&join->temp, plan->table);
+	const struct rql_image *const *images = (const struct rql_image *const *)join->images;
+	return (struct rql_raster_args){
+		.table = rql_span_address(&table),
+		.null_key = join->null_key,
+		.capacity = join->capacity,
+		.stack_image = images[RQL_RASTER_STACK] ? images[RQL_RASTER_STACK]->number : 0,
+		.count_image = images[RQL_RASTER_MATCHES]->number,
+		.dense_image = images[RQL_RASTER_DENSE]->number,
+		.stat_images = {images[RQL_RASTER_BUILD_COUNTS]->number,
+	                    images[RQL_RASTER_PROBE_COUNTS] ? images[RQL_RASTER_PROBE_COUNTS]->number : 0},
+		.log2_side = join->log2_side,
+		.layers = join->layers,
+		.cycles = join->cycles,
+		.width = images[RQL_RASTER_MATCHES]->spec.width,
+		.height = images[RQL_RASTER_MATCHES]->spec.height,
+		.offset = (uint32_t)join->probe.count,
+		.dense_width = images[RQL_RASTER_DENSE]->spec.width,
+		.dense_rows = (uint32_t)most_built(join),
+		.flags = (join->has_null_key ? RQL_RASTER_HAS_NULL : 0) | (gives_pairs(join) ? RQL_RASTER_PAIRS : RQL_RASTER_DROPS_EQUAL) |
+	             (snakes(join) ? RQL_RASTER_SNAKE : 0) | (counts_heights(join) ? RQL_RASTER_STATISTICS : 0) |
+	             (join->kind == RQL_JOIN_SEMI ? RQL_RASTER_WANTS_MATCHED : 0)};
 }
 
 rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raster_join *join, struct rql_error *err)
 {
 	RQL_TRY(check(join, err));
-	struct recorder r = {.c = c, .join = join, .plan = plan_of(join), .device = join->stack->device};
-	struct rql_span state = rql_span_at(&join->temp, r.plan.state), starts = rql_span_at(&join->temp, r.plan.starts);
-	r.args = (struct rql_raster_args){
-		.state = rql_span_address(&state),
-		.starts = gives_pairs(join) ? rql_span_address(&starts) : 0,
-		.build_rows = rql_span_address(&join->build_rows),
-		.probe_rows = rql_span_address(&join->probe_rows),
-		.capacity = join->capacity,
-		.image = join->stack->number,
-		.log2_side = join->log2_side,
-		.width = join->counts->spec.width,
-		.height = join->counts->spec.height,
-		.layers = join->layers,
-		.walks = join->way == RQL_RASTER_WALK,
-	};
-	RQL_TRY(begin(&r, err));
-	RQL_TRY(build(&r, err));
-	RQL_TRY(settle(&r, err));
-	RQL_TRY(draw_probe(&r, false, err));
-	RQL_TRY(list_counts(&r, err));
-	if (!gives_pairs(join)) {
-		struct rql_compact flags = flags_of(join, &r.plan);
-		return rql_record_compact(c, &flags, err);
-	}
-	struct rql_prefix_sum places = places_of(join, &r.plan);
-	RQL_TRY(rql_record_prefix_sum(c, &places, err));
-	return draw_probe(&r, true, err);
+	struct recorder r = {.c = c, .join = join, .plan = plan_of(join), .device = join->temp.buffer->device, .err = err};
+	r.args = args_of(join, &r.plan);
+	RQL_TRY(begin(&r));
+	for (uint32_t p = 0; p < 1u << join->partition_bits; p++)
+		RQL_TRY(join_partition(&r, p));
+	return join->kind == RQL_JOIN_INNER ? RQL_OK : put_unpaired(&r);
 }

@@ -1,26 +1,37 @@
 #version 460
-// Adds a row's value to its group's words: rows, a sum of 128 bits, the least and the greatest value.
+// Adds a row's values to its group's words: rows, sums of 64 or 128 bits, least and greatest values.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/raster/shaders/group.glsl"
 layout(location = 0) flat in uvec2 point;
 
+void add(uint column, uint row, uint group)
+{
+	uint flags = uint(rql_column(column, RQL_RASTER_COLUMN_FLAGS));
+	uint64_t sums = rql_column(column, RQL_RASTER_COLUMN_SUM), least = rql_column(column, RQL_RASTER_COLUMN_MIN),
+			 most = rql_column(column, RQL_RASTER_COLUMN_MAX), value = rql_value(column, flags, row);
+	bool field = rql_is(flags, RQL_RASTER_COLUMN_FIELDS), wide = rql_is(flags, RQL_RASTER_COLUMN_WIDE);
+	if (field && value == 0ul)
+		return;
+	if (sums != 0ul) {
+		uint64_t old = atomicAdd(rql_u64s(sums).at[wide ? 2u * group : group], value);
+		uint64_t high = (!field && int64_t(value) < 0l ? ~0ul : 0ul) + (old + value < old ? 1ul : 0ul);
+		if (wide && high != 0ul)
+			atomicAdd(rql_u64s(sums).at[2u * group + 1u], high);
+	}
+	if (least != 0ul && field)
+		atomicMin(rql_u64s(least).at[group], value);
+	else if (least != 0ul)
+		atomicMin(rql_i64s(least).at[group], int64_t(value));
+	if (most != 0ul && field)
+		atomicMax(rql_u64s(most).at[group], value);
+	else if (most != 0ul)
+		atomicMax(rql_i64s(most).at[group], int64_t(value));
+}
+
 void main()
 {
-	uint row = point.x, group = point.y;
-	atomicAdd(RQL_WORDS64(RQL_RASTER_AT_COUNTS).at[group], 1ul);
-	if (args.wanted == 0u)
-		return;
-	int64_t value = args.value_bits == 64u ? int64_t(RQL_WORDS64(RQL_RASTER_AT_VALUES).at[row])
-	                                       : int64_t(int(RQL_WORDS32(RQL_RASTER_AT_VALUES).at[row]));
-	if ((args.wanted & 1u) != 0u) {
-		uint64_t old = atomicAdd(RQL_WORDS64(RQL_RASTER_AT_SUMS).at[2u * group], uint64_t(value));
-		uint64_t high = (value < 0l ? ~0ul : 0ul) + (old + uint64_t(value) < old ? 1ul : 0ul);
-		if (high != 0ul)
-			atomicAdd(RQL_WORDS64(RQL_RASTER_AT_SUMS).at[2u * group + 1u], high);
-	}
-	if ((args.wanted & 2u) != 0u) {
-		atomicMin(rql_i64s(rql_u64s(args.table).at[RQL_RASTER_AT_LEAST]).at[group], value);
-		atomicMax(rql_i64s(rql_u64s(args.table).at[RQL_RASTER_AT_GREATEST]).at[group], value);
-	}
+	atomicAdd(RQL_WORDS64(RQL_RASTER_GROUP_AT_COUNTS).at[point.y], 1ul);
+	for (uint c = 0u; c < args.column_count; c++)
+		add(c, point.x, point.y);
 }

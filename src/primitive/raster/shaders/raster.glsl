@@ -1,26 +1,57 @@
-// What the shaders of hash images share: arguments, keys, the pixel of a key, what lies there.
+// What the shaders of joins by hash images share: the state, keys, the pixel of a key, what lies there.
 #include "primitive/raster/shaders/hash.glsl"
 layout(constant_id = 1) const uint key_bits = 32u;
 layout(constant_id = 2) const uint layout_bits = 32u; // of a component
 layout(push_constant, scalar) uniform rql_push { rql_raster_args args; };
 
-uvec2 rql_key(uint row)
+#define RQL_AT(slot) rql_u64s(args.table).at[slot]
+#define RQL_STATE rql_u32s(RQL_AT(RQL_RASTER_AT_STATE))
+#define RQL_POINTS rql_u64s(RQL_AT(RQL_RASTER_AT_POINTS))
+
+bool rql_flag(uint flag)
 {
-	return key_bits == 64u ? unpackUint2x32(rql_u64s(args.keys).at[row]) : uvec2(rql_u32s(args.keys).at[row], 0u);
+	return (args.flags & flag) != 0u;
 }
 
+// The side that the images are built of in this partition (papers/004, 3.4.3), and the other one.
+uint rql_building()
+{
+	return RQL_STATE.at[RQL_RASTER_SWAP];
+}
+uint rql_probing()
+{
+	return 1u - RQL_STATE.at[RQL_RASTER_SWAP];
+}
+
+// Rows are known by their position in the order of the partitions.
+uvec2 rql_key(uint side, uint position)
+{
+	uint64_t keys = RQL_AT(RQL_RASTER_AT_KEYS + side);
+	return key_bits == 64u ? unpackUint2x32(rql_u64s(keys).at[position]) : uvec2(rql_u32s(keys).at[position], 0u);
+}
+bool rql_is_null(uvec2 key)
+{
+	return rql_flag(RQL_RASTER_HAS_NULL) && key == unpackUint2x32(args.null_key);
+}
+uint rql_number(uint side, uint position)
+{
+	uint64_t numbers = RQL_AT(RQL_RASTER_AT_NUMBERS + side);
+	return numbers == 0ul ? position : rql_u32s(numbers).at[position];
+}
+
+// Another hash than that of the partitions, whose top bits are equal here.
 uvec2 rql_pixel_of_key(uvec2 key)
 {
-	uint h = rql_mix(key.x + rql_mix(key.y) * 0x9e3779b1u);
+	uint h = rql_mix((key.x ^ 0x9e3779b9u) + rql_mix(key.y ^ 0x85ebca6bu) * 0x9e3779b1u);
 	uint mask = (1u << args.log2_side) - 1u;
 	// The sides are up to 2^14 pixels: 28 bits.
 	return uvec2(h & mask, h >> args.log2_side & mask);
 }
 
-// A pixel's components of a key and a row; and back: key.x, key.y, row + 1 or 0.
-uvec4 rql_packed(uvec2 key, uint row)
+// A pixel's components of a key and a position; and back: key.x, key.y, position + 1 or 0.
+uvec4 rql_packed(uvec2 key, uint position)
 {
-	uint stored = row + 1u;
+	uint stored = position + 1u;
 	if (key_bits == 64u)
 		return uvec4(key, stored, 0u);
 	if (layout_bits == 16u)
@@ -36,16 +67,31 @@ uvec3 rql_unpacked(uvec4 pixel)
 	return uvec3(pixel.x, 0u, pixel.y);
 }
 
-// Build rows with this key in the stack: layers are filled from the first, so an empty pixel ends the walk.
-uint rql_matches(uvec2 key)
+// A probe row's own pixel: first those of the side that is asked to probe, then, where sides may change, the others.
+uvec2 rql_pixel_of_probe(uint side, uint position)
 {
-	ivec2 at = ivec2(rql_pixel_of_key(key));
-	uint matches = 0u;
-	for (uint layer = 0u; layer < args.layers; layer++) {
-		uvec3 found = rql_unpacked(rql_fetch(args.image, at, layer));
-		if (found.z == 0u)
-			break;
-		matches += uint(found.xy == key);
-	}
-	return matches;
+	uint at = side == 1u ? position : position + args.offset;
+	return uvec2(at % args.width, at / args.width);
+}
+
+// The dense image: the positions of the rows of a pixel lie from .x on, .y of them.
+uvec2 rql_dense_rows(uvec2 pixel)
+{
+	uint count = uint(rql_fetch_float(args.stat_images[0], ivec2(pixel), 0u).x);
+	uint end = rql_u32s(RQL_AT(RQL_RASTER_AT_NEXT)).at[pixel.y << args.log2_side | pixel.x];
+	return uvec2(end - count, count);
+}
+uint rql_dense_position(uint place)
+{
+	return rql_fetch(args.dense_image, ivec2(place % args.dense_width, place / args.dense_width), 0u).x;
+}
+
+// A pair goes to its place, in the order of the sides that was asked for.
+void rql_put_pair(uint64_t place, uint built, uint probed)
+{
+	if (place >= args.capacity)
+		return;
+	bool swapped = rql_building() != 0u;
+	rql_u32s(RQL_AT(RQL_RASTER_AT_BUILD_ROWS)).at[uint(place)] = rql_number(0u, swapped ? probed : built);
+	rql_u32s(RQL_AT(RQL_RASTER_AT_PROBE_ROWS)).at[uint(place)] = rql_number(1u, swapped ? built : probed);
 }

@@ -1,5 +1,5 @@
 #version 460
-// One match, to be added.
+// One, to be added.
 layout(location = 0) out vec4 count;
 
 void main()

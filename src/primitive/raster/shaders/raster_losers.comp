@@ -11,18 +11,18 @@ void main()
 {
 	uint64_t i = rql_group() * RQL_RASTER_THREADS + gl_LocalInvocationIndex;
 	bool lost = false;
-	uint row = 0u;
-	if (i < uint64_t(rql_u32s(args.state).at[4u * args.layer])) {
-		row = args.list != 0ul ? rql_u32s(args.list).at[uint(i)] : uint(i);
-		uvec2 key = rql_key(row);
-		uvec3 winner = rql_unpacked(rql_fetch(args.image, ivec2(rql_pixel_of_key(key)), args.layer));
-		lost = winner.z != row + 1u && !(args.what == RQL_RASTER_DROPS_EQUAL && winner.xy == key);
+	uint position = 0u, side = rql_building(), draw = RQL_RASTER_DRAW_BUILD + 4u * args.layer;
+	if (i < uint64_t(RQL_STATE.at[draw])) {
+		position = args.list != 0ul ? rql_u32s(args.list).at[uint(i)] : uint(i) + RQL_STATE.at[draw + 2u];
+		uvec2 key = rql_key(side, position);
+		uvec3 winner = rql_unpacked(rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), args.layer));
+		lost = winner.z != position + 1u && !rql_is_null(key) && !(rql_flag(RQL_RASTER_DROPS_EQUAL) && winner.xy == key);
 	}
 	uvec4 losers = subgroupBallot(lost);
 	uint first = 0u;
 	if (subgroupElect() && losers != uvec4(0u))
-		first = atomicAdd(rql_u32s(args.state).at[4u * (args.layer + 1u)], subgroupBallotBitCount(losers));
+		first = atomicAdd(RQL_STATE.at[draw + 4u], subgroupBallotBitCount(losers));
 	first = subgroupBroadcastFirst(first);
 	if (lost)
-		rql_u32s(args.list_out).at[first + subgroupBallotExclusiveBitCount(losers)] = row;
+		rql_u32s(args.list_out).at[first + subgroupBallotExclusiveBitCount(losers)] = position;
 }

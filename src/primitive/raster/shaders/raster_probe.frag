@@ -7,9 +7,5 @@ layout(location = 0) flat in uvec2 pair;
 
 void main()
 {
-	uint64_t place = atomicAdd(rql_u64s(args.starts).at[pair.y], 1ul);
-	if (place < args.capacity) {
-		rql_u32s(args.build_rows).at[uint(place)] = pair.x;
-		rql_u32s(args.probe_rows).at[uint(place)] = pair.y;
-	}
+	rql_put_pair(atomicAdd(rql_u64s(RQL_AT(RQL_RASTER_AT_PLACES)).at[pair.y], 1ul), pair.x, pair.y);
 }

@@ -4,16 +4,15 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/raster/shaders/raster.glsl"
-layout(location = 0) flat out uvec2 pair; // build row, probe row
+layout(location = 0) flat out uvec2 pair; // positions: build row, probe row
 
 void main()
 {
-	uint row = uint(gl_VertexIndex);
-	uvec2 key = rql_key(row);
-	uvec3 found = rql_unpacked(rql_fetch(args.image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex)));
-	bool equal = found.z != 0u && found.xy == key;
-	uvec2 at = uvec2(row % args.width, row / args.width);
-	gl_Position = equal ? rql_pixel(at, uvec2(args.width, args.height)) : rql_nowhere;
+	uint position = uint(gl_VertexIndex), side = rql_probing();
+	uvec2 key = rql_key(side, position);
+	uvec3 found = rql_unpacked(rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex)));
+	bool equal = found.z != 0u && found.xy == key && !rql_is_null(key);
+	gl_Position = equal ? rql_pixel(rql_pixel_of_probe(side, position), uvec2(args.width, args.height)) : rql_nowhere;
 	gl_PointSize = 1.0;
-	pair = uvec2(found.z - 1u, row);
+	pair = uvec2(found.z - 1u, position);
 }

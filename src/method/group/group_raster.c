@@ -1,0 +1,155 @@
+/* The method on a GPU's raster unit: hash images of the rows' keys, totals by fragments (primitive/raster; papers/004,
+ * section 4). */
+#include <stdlib.h>
+
+#include "method/group/group.h"
+#include "primitive/raster/group_by.h"
+
+/* A vertex with its fragment: an H200, two of whose processors rasterise, draws 0.5 G points a second (bench/results). */
+#define POINT_NS 2.0
+#define POINTS 2.15      /* a row: its group, once more where it lost, and its totals */
+#define POINT_BYTES 64.0 /* what a point reads and writes beside its row: sectors of images, lists and groups */
+#define PASSES 40.0      /* of a partition */
+
+struct drawing {
+	struct rql_raster_groups groups;
+	struct rql_buffer *temp, *points, *seen /* READBACK: points */;
+};
+
+static const char *refusal(const struct rql_group_shape *shape)
+{
+	for (uint32_t s = 0; s < shape->state_count; s++)
+		if (shape->states[s].kind == RQL_GROUP_BY_REAL_FIELDS)
+			return "aggregates of reals are not drawn";
+	return NULL;
+}
+
+static rql_status open_buffers(struct drawing *d, struct rql_device *device, struct rql_error *err)
+{
+	const uint64_t bytes = sizeof(struct rql_raster_group_points);
+	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "what a group-by draws", &d->points, err));
+	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "what a group-by draws", &d->seen, err));
+	return rql_stage_buffer_new(device, rql_raster_groups_temp_bytes(&d->groups), RQL_MEMORY_DEVICE,
+	                            "the rows that a group-by draws", &d->temp, err);
+}
+
+static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err)
+{
+	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
+	struct drawing *d = calloc(1, sizeof(*d));
+	if (!d)
+		return rql_error_memory(err, sizeof(*d), "a query's groups");
+	*own = d;
+	rql_raster_groups_lay(&d->groups, by);
+	const char *why = rql_raster_group_by_refusal(&d->groups.drawing, device);
+	if (why)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped on the unit raster: %s", why);
+	RQL_TRY(open_buffers(d, device, err));
+	d->groups.by.temp = by->temp = (struct rql_span){d->temp, 0};
+	d->groups.drawing.points = (struct rql_span){d->points, 0};
+	rql_raster_group_by_images(&d->groups.drawing, specs);
+	return rql_raster_images_new(device, specs, RQL_RASTER_GROUP_IMAGES, "a group-by's hash images",
+	                             d->groups.drawing.images, err);
+}
+
+static void close_groups(void *own)
+{
+	struct drawing *d = own;
+	if (!d)
+		return;
+	rql_stage_buffer_free(d->temp);
+	rql_stage_buffer_free(d->points);
+	rql_stage_buffer_free(d->seen);
+	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
+		rql_image_free(d->groups.drawing.images[i]);
+	free(d);
+}
+
+static rql_status record_groups(struct rql_commands *c, const struct rql_group_by *by, void *own, struct rql_error *err)
+{
+	struct drawing *d = own;
+	(void)by;
+	RQL_TRY(rql_record_raster_groups(c, &d->groups, err));
+	rql_record_copy(c, d->points, 0, d->seen, 0, sizeof(struct rql_raster_group_points));
+	return RQL_OK;
+}
+
+/* Bytes: what a point reads and writes of keys, pixels, lists, values and groups, and the images cleared. */
+static void tell(const void *own, struct rql_drawn *drawn)
+{
+	const struct drawing *d = own;
+	const struct rql_raster_group_by *by = &d->groups.drawing;
+	const struct rql_raster_group_points *p = d->seen->map;
+	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
+	uint64_t row = 4 + 4 + 8; /* its group's row, that row's group, its count */
+	for (uint32_t c = 0; c < by->column_count; c++)
+		row += by->columns[c].bits / 8 + 8;
+	rql_raster_group_by_images(by, specs);
+	const uint64_t images = rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES);
+	drawn->points += p->hashed + p->totals;
+	drawn->layers = drawn->layers ? drawn->layers : 1;
+	drawn->partitions += p->partitions;
+	drawn->rounds += p->rounds;
+	drawn->image_bytes += images;
+	drawn->bytes += p->hashed * (4 * by->key_words * 2 + 2 * rql_pixel_bytes(specs[0].format) + 8) + p->totals * row + images;
+}
+
+static double ns(const struct rql_profile *profile, const struct rql_group_size *size)
+{
+	const double points = size->rows * POINTS;
+	return PASSES * profile->pass_ns + points * POINT_NS +
+	       (points * POINT_BYTES + size->rows * size->row_bytes) / profile->read_gbps;
+}
+
+static double own_bytes(const struct rql_group_size *size)
+{
+	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
+	struct rql_raster_groups groups;
+	const struct rql_group_by by = {.key_bits = size->key_bits,
+	                                .count = (uint64_t)size->rows,
+	                                .guess = (uint64_t)size->groups,
+	                                .capacity = (uint64_t)size->groups};
+	rql_raster_groups_lay(&groups, &by);
+	rql_raster_group_by_images(&groups.drawing, specs);
+	return (double)(rql_raster_groups_temp_bytes(&groups) + rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES));
+}
+
+static const struct rql_group_unit by_raster = {.unit = RQL_UNIT_RASTER,
+                                                .refusal = refusal,
+                                                .ns = ns,
+                                                .open = open_groups,
+                                                .close = close_groups,
+                                                .record = record_groups,
+                                                .bytes = own_bytes,
+                                                .tell = tell};
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	return rql_group_offer(request, device, &by_raster, reason);
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	return rql_group_prepare(request, device, &by_raster, out, err);
+}
+
+extern const struct rql_method rql_method_group_raster;
+const struct rql_method rql_method_group_raster = {
+	.name = "group",
+	.description = "groups rows by drawing them into hash images, any number of groups",
+	.paper = "GARUDA (PVLDB 16(10)), section 4",
+	.unit = RQL_UNIT_RASTER,
+	.reads = RQL_READS_STORE,
+	.takes_columns = true,
+	.takes_rows = true,
+	.gives = 1u << RQL_PORT_GROUPS,
+	.offer = offer,
+	.prepare = prepare,
+	.price = rql_group_price,
+	.kernels = rql_group_kernels,
+	.stage = rql_group_stage,
+	.run = rql_group_run,
+	.free = rql_group_free,
+	.bytes = rql_group_bytes,
+};

@@ -1,0 +1,38 @@
+/* What the units of this method share: a join of two sides that lie on the device, and how one unit does it. */
+#ifndef RQL_METHOD_JOIN_JOIN_H
+#define RQL_METHOD_JOIN_JOIN_H
+
+#include "method/method.h"
+#include "primitive/relation.h"
+
+struct rql_join_unit {
+	enum rql_unit unit;
+	/* Beyond what no unit can do; NULL: nothing. */
+	const char *(*refusal)(const struct rql_request *request, const struct rql_device *device);
+	double (*pair_bytes)(const struct rql_pair_size *size); /* moved by the join */
+	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
+	/* What a context keeps for the join, `temp` among it; *own is closed also after an error. */
+	rql_status (*open)(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err);
+	void (*close)(void *own); /* NULL: nothing */
+	rql_status (*record)(struct rql_commands *c, const struct rql_join *join, void *own, struct rql_error *err);
+	/* Of the device's memory, beside the output. */
+	double (*bytes)(const struct rql_pair *pair, uint64_t capacity);
+	/* A run is done: why its output is not to be used, on no run of the request; NULL: it is. May be left out. */
+	const char *(*check)(const void *own);
+	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */
+};
+
+/* The vtable's functions for any unit. */
+enum rql_offer rql_join_offer(const struct rql_request *request, const struct rql_device *device,
+                              const struct rql_join_unit *unit, const char **reason);
+rql_status rql_join_prepare(const struct rql_request *request, struct rql_device *device, const struct rql_join_unit *unit,
+                            struct rql_prepared **out, struct rql_error *err);
+void rql_join_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
+rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
+struct rql_stage *rql_join_stage(const struct rql_prepared *p);
+rql_status rql_join_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                        struct rql_port *out, struct rql_error *err);
+void rql_join_free(struct rql_prepared *p);
+uint64_t rql_join_bytes(const struct rql_prepared *p);
+
+#endif

@@ -1,0 +1,264 @@
+/* The method on a GPU's raster unit: hash images of both sides' keys (primitive/raster; papers/004, section 3). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "method/join/join.h"
+#include "primitive/raster/raster.h"
+
+/* A vertex with its fragment: an H200, two of whose processors rasterise, draws 0.5 G points a second (bench/results). */
+#define POINT_NS 2.0
+/* Points of a row. Of one dense image: build rows are counted and placed, probe rows counted and put out. Of the paper's
+ * stack: a statistic of each row; build rows, and those that lose once more; probe rows counted and put out in the layers in
+ * use, of which the fill of 3/8 leaves about three. */
+#define BUILD_POINTS 2.0
+#define PROBE_POINTS 2.0
+#define PAPER_BUILD_POINTS 2.2
+#define PAPER_PROBE_POINTS 7.0
+#define POINT_BYTES 32.0 /* what a point reads and writes beside its row: sectors of images and of lists */
+#define PASSES 14.0      /* of a partition: draws, and dispatches between them */
+#define PAPER_PASSES 50.0
+#define PARTITION_ROWS 6291456.0
+#define OUTPUT_PASSES 3.0
+
+struct drawing {
+	struct rql_raster_relation relation;
+	struct rql_buffer *temp, *points, *seen /* READBACK: points */;
+};
+
+/* Sizes follow from the rows that are expected. */
+static struct rql_raster_join sizes_of(const struct rql_pair *pair, bool paper)
+{
+	static const enum rql_join_kind kinds[] = {[RQL_LOOKUP_INNER] = RQL_JOIN_INNER,
+	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
+	                                           [RQL_LOOKUP_SEMI] = RQL_JOIN_SEMI,
+	                                           [RQL_LOOKUP_ANTI] = RQL_JOIN_ANTI};
+	struct rql_raster_join sizes = {.kind = kinds[pair->kind],
+	                                .key_bits = rql_form_bits(&pair->probe.form->columns[pair->probe_key]),
+	                                .build = {.count = (uint64_t)pair->build.rows},
+	                                .probe = {.count = (uint64_t)pair->probe.rows}};
+	if (paper)
+		rql_raster_join_size_paper(&sizes);
+	else
+		rql_raster_join_size(&sizes);
+	return sizes;
+}
+
+/* rayql_layout says so. */
+static bool wants_paper(const struct rql_request *request)
+{
+	return request->layout && strcmp(request->layout, "paper") == 0;
+}
+
+static const char *refusal(const struct rql_request *request, const struct rql_device *device)
+{
+	const struct rql_pair *pair = request->pair;
+	const struct rql_raster_join sizes = sizes_of(pair, wants_paper(request));
+	if (pair->not_in || pair->mark)
+		return "an IN that may be NULL is not drawn";
+	if (pair->full || pair->single)
+		return "a full join, or that of a scalar subquery, is not drawn";
+	if (pair->condition_count)
+		return "a join with conditions beyond its keys is not drawn";
+	return rql_raster_join_refusal(&sizes, device);
+}
+
+static rql_status open_buffers(struct drawing *d, struct rql_device *device, struct rql_error *err)
+{
+	const uint64_t bytes = sizeof(struct rql_raster_points);
+	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "what a join draws", &d->points, err));
+	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "what a join draws", &d->seen, err));
+	return rql_stage_buffer_new(device, rql_raster_relation_temp_bytes(&d->relation), RQL_MEMORY_DEVICE,
+	                            "the rows that a join draws", &d->temp, err);
+}
+
+static rql_status open_any(struct rql_device *device, struct rql_join *join, bool paper, void **own, struct rql_error *err)
+{
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	struct drawing *d = calloc(1, sizeof(*d));
+	if (!d)
+		return rql_error_memory(err, sizeof(*d), "a query's join");
+	*own = d;
+	rql_raster_relation_lay(&d->relation, join);
+	if (paper)
+		rql_raster_join_size_paper(&d->relation.pairs);
+	const char *why = rql_raster_join_refusal(&d->relation.pairs, device);
+	if (why)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join on the unit raster: %s", why);
+	RQL_TRY(open_buffers(d, device, err));
+	d->relation.join.temp = join->temp = (struct rql_span){d->temp, 0};
+	d->relation.pairs.points = (struct rql_span){d->points, 0};
+	rql_raster_join_images(&d->relation.pairs, specs);
+	return rql_raster_images_new(device, specs, RQL_RASTER_JOIN_IMAGES, "a join's hash images", d->relation.pairs.images,
+	                             err);
+}
+
+static rql_status open_join(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
+{
+	return open_any(device, join, false, own, err);
+}
+
+static rql_status open_paper(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
+{
+	return open_any(device, join, true, own, err);
+}
+
+static void close_join(void *own)
+{
+	struct drawing *d = own;
+	if (!d)
+		return;
+	rql_stage_buffer_free(d->temp);
+	rql_stage_buffer_free(d->points);
+	rql_stage_buffer_free(d->seen);
+	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
+		rql_image_free(d->relation.pairs.images[i]);
+	free(d);
+}
+
+static rql_status record(struct rql_commands *c, const struct rql_join *join, void *own, struct rql_error *err)
+{
+	struct drawing *d = own;
+	(void)join;
+	RQL_TRY(rql_record_raster_relation(c, &d->relation, err));
+	rql_record_copy(c, d->points, 0, d->seen, 0, sizeof(struct rql_raster_points));
+	return RQL_OK;
+}
+
+static const char *check(const void *own)
+{
+	const struct rql_raster_points *points = ((const struct drawing *)own)->seen->map;
+	return points->failed ? "a key comes 2^24 times or more, which a counting pixel does not hold" : NULL;
+}
+
+/* Bytes: what each kind of point reads and writes of keys, pixels and lists, and the images cleared. */
+static void tell(const void *own, struct rql_drawn *drawn)
+{
+	const struct drawing *d = own;
+	const struct rql_raster_join *j = &d->relation.pairs;
+	const struct rql_raster_points *p = d->seen->map;
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	rql_raster_join_images(j, specs);
+	const uint64_t key = j->key_bits / 8, pixel = rql_pixel_bytes(specs[RQL_RASTER_STACK].format);
+	const uint64_t images = rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
+	drawn->points += p->statistics + p->build + p->count + p->probe;
+	drawn->layers = p->layers > drawn->layers ? p->layers : drawn->layers;
+	drawn->partitions += p->partitions;
+	drawn->pauses += p->pauses;
+	drawn->flattened += p->flattened;
+	drawn->swapped += p->swapped;
+	drawn->image_bytes += images;
+	drawn->bytes += p->statistics * (key + 4) + p->build * (key + pixel + 4) + p->count * (key + pixel + 4) +
+	                p->probe * (key + pixel + 8) + images * p->partitions;
+}
+
+static double points_of(const struct rql_pair_size *size)
+{
+	return size->rows[0] * PROBE_POINTS + size->rows[1] * BUILD_POINTS;
+}
+
+static double points_of_paper(const struct rql_pair_size *size)
+{
+	return size->rows[0] * PAPER_PROBE_POINTS + size->rows[1] * PAPER_BUILD_POINTS;
+}
+
+static double bytes_of(const struct rql_pair_size *size, double points)
+{
+	return points * POINT_BYTES + size->out_rows * (8 + size->out_bytes) * OUTPUT_PASSES;
+}
+
+static double ns_of(const struct rql_profile *profile, const struct rql_pair_size *size, double points, double passes)
+{
+	const double partitions = 1 + size->rows[1] / PARTITION_ROWS;
+	return passes * partitions * profile->pass_ns + points * POINT_NS + bytes_of(size, points) / profile->read_gbps;
+}
+
+static double pair_bytes(const struct rql_pair_size *size)
+{
+	return bytes_of(size, points_of(size));
+}
+
+static double pair_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
+{
+	return ns_of(profile, size, points_of(size), PASSES);
+}
+
+static double paper_bytes(const struct rql_pair_size *size)
+{
+	return bytes_of(size, points_of_paper(size));
+}
+
+static double paper_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
+{
+	return ns_of(profile, size, points_of_paper(size), PAPER_PASSES);
+}
+
+static double memory_of(const struct rql_pair *pair, uint64_t capacity, bool paper)
+{
+	const struct rql_raster_join sizes = sizes_of(pair, paper);
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	rql_raster_join_images(&sizes, specs);
+	return 8.0 * (double)capacity + (double)rql_raster_join_temp_bytes(&sizes) +
+	       (double)rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
+}
+
+static double own_bytes(const struct rql_pair *pair, uint64_t capacity)
+{
+	return memory_of(pair, capacity, false);
+}
+
+static double own_paper_bytes(const struct rql_pair *pair, uint64_t capacity)
+{
+	return memory_of(pair, capacity, true);
+}
+
+static const struct rql_join_unit by_raster = {.unit = RQL_UNIT_RASTER,
+                                               .refusal = refusal,
+                                               .pair_bytes = pair_bytes,
+                                               .pair_ns = pair_ns,
+                                               .open = open_join,
+                                               .close = close_join,
+                                               .record = record,
+                                               .bytes = own_bytes,
+                                               .check = check,
+                                               .tell = tell};
+static const struct rql_join_unit by_paper = {.unit = RQL_UNIT_RASTER,
+                                              .refusal = refusal,
+                                              .pair_bytes = paper_bytes,
+                                              .pair_ns = paper_ns,
+                                              .open = open_paper,
+                                              .close = close_join,
+                                              .record = record,
+                                              .bytes = own_paper_bytes,
+                                              .check = check,
+                                              .tell = tell};
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	return rql_join_offer(request, device, &by_raster, reason);
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	return rql_join_prepare(request, device, wants_paper(request) ? &by_paper : &by_raster, out, err);
+}
+
+extern const struct rql_method rql_method_join_raster;
+const struct rql_method rql_method_join_raster = {
+	.name = "join",
+	.description = "joins rows of unindexed columns by drawing them into hash images, any number of them to a key on both "
+				   "sides",
+	.paper = "GARUDA (PVLDB 16(10)), section 3",
+	.unit = RQL_UNIT_RASTER,
+	.reads = RQL_READS_PAIR,
+	.gives = 1u << RQL_PORT_COLUMNS,
+	.offer = offer,
+	.prepare = prepare,
+	.price = rql_join_price,
+	.pair_ns = pair_ns,
+	.kernels = rql_join_kernels,
+	.stage = rql_join_stage,
+	.run = rql_join_run,
+	.free = rql_join_free,
+	.bytes = rql_join_bytes,
+};

@@ -1,0 +1,82 @@
+/* A group-by of relation.h by drawing: its rows into hash images, its columns by atomics of fragments, and the keys of the
+ * rows that stand for the groups. */
+#include "primitive/primitive_internal.h"
+#include "primitive/raster/group_by.h"
+#include "primitive/raster/raster_kernels.h"
+#include "primitive/relation_internal.h"
+
+const char *rql_raster_groups_refusal(const struct rql_group_by *by)
+{
+	for (uint32_t c = 0; c < by->column_count; c++)
+		if (by->columns[c].kind == RQL_GROUP_BY_REAL_FIELDS ||
+		    (by->columns[c].kind == RQL_GROUP_BY_INTEGERS && !by->columns[c].is_signed))
+			return "aggregates of reals are not drawn";
+	return NULL;
+}
+
+/* Offsets in temp, before the drawing's own. */
+struct plan {
+	uint64_t heads, counts, rest, nested;
+};
+
+static struct plan plan_of(const struct rql_group_by *by)
+{
+	struct plan plan;
+	uint64_t at = 0;
+	plan.heads = rql_temp_take(&at, by->capacity * 4);
+	plan.counts = rql_temp_take(&at, by->counts.buffer ? 0 : by->capacity * 8);
+	plan.rest = rql_temp_take(&at, by->count * 4);
+	plan.nested = at;
+	return plan;
+}
+
+void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by)
+{
+	const uint32_t words = by->key_bits / 32;
+	groups->by = *by;
+	groups->drawing = (struct rql_raster_group_by){.count = by->count,
+	                                               .found = by->found,
+	                                               .key_words = words,
+	                                               .hashed = words,
+	                                               .key_stride = words,
+	                                               .totals = RQL_RASTER_ATOMICS,
+	                                               .column_count = by->column_count,
+	                                               .capacity = by->capacity,
+	                                               .groups = by->result};
+	for (uint32_t w = 0; w < words; w++)
+		groups->drawing.keys[w] = rql_span_at(&by->keys, 4 * w);
+	for (uint32_t c = 0; c < by->column_count; c++)
+		groups->drawing.columns[c] = by->columns[c];
+	rql_raster_group_by_size(&groups->drawing, by->guess);
+}
+
+uint64_t rql_raster_groups_temp_bytes(const struct rql_raster_groups *groups)
+{
+	return plan_of(&groups->by).nested + rql_raster_group_by_temp_bytes(&groups->drawing);
+}
+
+rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_groups *groups, struct rql_error *err)
+{
+	const struct rql_group_by *by = &groups->by;
+	struct rql_raster_group_by *drawing = &groups->drawing;
+	const struct plan plan = plan_of(by);
+	const char *why = rql_raster_groups_refusal(by);
+	if (why)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s", why);
+	RQL_TRY(rql_span_check(&by->keys_out, by->capacity, by->key_bits / 8, "keys of groups", err));
+	RQL_TRY(rql_span_check(&by->result, 2, 8, "number of groups", err));
+	drawing->heads = rql_span_at(&by->temp, plan.heads);
+	drawing->counts = by->counts.buffer ? by->counts : rql_span_at(&by->temp, plan.counts);
+	drawing->rest = rql_span_at(&by->temp, plan.rest);
+	drawing->temp = rql_span_at(&by->temp, plan.nested);
+	RQL_TRY(rql_record_raster_group_by(c, drawing, err));
+	rql_record_copy(c, drawing->points.buffer, drawing->points.offset + offsetof(struct rql_raster_group_points, rest),
+	                by->result.buffer, by->result.offset + 8, 8);
+	const struct rql_raster_gather keys = {.bits = by->key_bits,
+	                                       .rows = drawing->heads,
+	                                       .from = by->keys,
+	                                       .to = by->keys_out,
+	                                       .found = by->result,
+	                                       .capacity = by->capacity};
+	return rql_record_raster_gather(c, &keys, err);
+}

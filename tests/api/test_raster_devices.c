@@ -1,0 +1,127 @@
+/* Joins and group-bys of the unit raster through SQL: what is drawn is chosen where rayql_unit says so, EXPLAIN names it,
+ * every answer is DuckDB's; what cannot be drawn is refused with the reason. Random tables: skewed keys, duplicates on both
+ * sides, NULLs, keys of 64 bits, texts of two dictionaries, several keys, an empty side. */
+#include "check.h"
+#include "device.h"
+
+static struct session raster_session(void)
+{
+	struct session s = open_session(NULL, NULL);
+	run(s.con,
+	    "CREATE TABLE a AS SELECT (hash(i) % 300)::INTEGER k, (hash(i * 3) % 40)::SMALLINT k2, i::BIGINT v, 'n' || (hash(i * "
+	    "5) % 13) s, ((hash(i * 17) % 100000) / 100)::DECIMAL(9, 2) m, (hash(i * 7) % 200)::BIGINT * 1000000000000 - 5 AS far, "
+	    "(hash(i * 41) % 100 / 8.0)::DOUBLE d FROM range(3000) r(i)");
+	/* a third of b has one key */
+	run(s.con,
+	    "CREATE TABLE b AS SELECT CASE WHEN i % 3 = 0 THEN 7 ELSE (hash(i * 29) % 400)::INTEGER - 50 END k, (hash(i * 31) % "
+	    "50)::SMALLINT k2, i::BIGINT * 2 w, 'n' || (hash(i * 37) % 20) s, (hash(i * 11) % 300)::BIGINT * 1000000000000 - 5 AS "
+	    "far, (9223372036854775807 - hash(i * 43) % 1000)::BIGINT AS most FROM range(600) r(i)");
+	run(s.con, "CREATE TABLE e (k INTEGER, w BIGINT, s VARCHAR)");
+	run(s.con, "UPDATE a SET k = NULL WHERE v % 17 = 0; UPDATE a SET s = NULL WHERE v % 19 = 3; UPDATE a SET m = NULL WHERE v "
+	           "% 31 = 4; UPDATE a SET far = NULL WHERE v % 23 = 1; UPDATE b SET k = NULL WHERE w % 14 = 0; UPDATE b SET most = "
+	           "NULL WHERE w % 6 = 2; UPDATE b SET w = NULL WHERE w % 46 = 6");
+	run(s.con, "CREATE INDEX ca ON a USING columns (*); CREATE INDEX cb ON b USING columns (*); CREATE INDEX ce ON e USING "
+	           "columns (*)");
+	run(s.con, "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'raster'; SET rayql_force = on; SET rayql_fallback = off");
+	return s;
+}
+
+/* The host's answer, drawn, twice: the second time from the plan cache. */
+#define same_drawn(con, sql, how) same_drawn_at(con, sql, how, __FILE__, __LINE__)
+static void same_drawn_at(rayql_connection *con, const char *sql, const char *how, const char *file, int line)
+{
+	char explain[1024];
+	run(con, "SET rayql_fallback = on; SET rayql_enable_scan = off; SET rayql_enable_group = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_fallback = off; SET rayql_enable_scan = on; SET rayql_enable_group = on");
+	snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+	char *plan = rows_of(con, explain, NULL);
+	holds_at(plan, how, file, line);
+	for (int i = 0; i < 2; i++)
+		expect_at(con, sql, NULL, want, file, line);
+	free(plan);
+	free(want);
+}
+
+static bool has_real_gpu(rayql_connection *con)
+{
+	char *rows = rows_of(con, "SELECT count(*) FROM rayql_devices() WHERE kind <> 'cpu' AND kind <> 'software'", NULL);
+	bool some = strcmp(rows, "0\n") != 0;
+	free(rows);
+	return some;
+}
+
+static void joins(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT count(*), sum(v), sum(w), count(w), min(a.m), max(b.s) FROM a, b WHERE a.k = b.k",
+		"SELECT b.s, count(*), sum(a.m) FROM a JOIN b ON a.s = b.s AND a.k2 = b.k2 GROUP BY b.s ORDER BY b.s",
+		"SELECT a.k2, count(*), count(w), sum(w) FROM a LEFT JOIN b ON a.far = b.far GROUP BY a.k2 ORDER BY a.k2",
+		"SELECT a.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k SEMI JOIN b x ON a.k2 = x.k2 AND a.s = x.s ANTI JOIN b y ON "
+		"a.far = y.far GROUP BY a.s ORDER BY a.s",
+		"SELECT count(*), count(e.w), sum(v) FROM a JOIN b ON a.k = b.k LEFT JOIN e ON a.k = e.k ANTI JOIN e x ON a.s = x.s",
+		"SELECT v, w FROM a JOIN b ON a.k = b.k WHERE a.v < 300 ORDER BY v, w LIMIT 40",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("raster"))
+		skip();
+	s = raster_session();
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		same_drawn(s.con, queries[i], ", by raster on the device");
+	run(s.con, "INSERT INTO b SELECT k, k2, w, 'new', far, most FROM b WHERE k2 = 3");
+	same_drawn(s.con, queries[0], ", by raster on the device");
+	/* 40,000 pairs of one key */
+	char *text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*) FROM b x JOIN b y ON x.k = y.k", NULL);
+	holds(text, "drawn: ");
+	holds(text, ", 1 flattened");
+	holds(text, " bytes of images");
+	free(text);
+	/* the paper's way: a stack of layers, built on the side that takes fewer */
+	run(s.con, "SET rayql_layout = 'paper'");
+	for (size_t i = 0; i < 3; i++)
+		same_drawn(s.con, queries[i], ", by raster on the device");
+	text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*), sum(w) FROM a JOIN b ON a.far = b.far", NULL);
+	assert_null(strstr(text, " 0 layers"));
+	free(text);
+	run(s.con, "SET rayql_layout = 'auto'");
+	fails(s.con, "SELECT count(*), sum(w) FROM a LEFT JOIN b ON a.k = b.k AND a.k2 <> b.k2", RAYQL_ERROR_UNSUPPORTED,
+	      "a join with conditions beyond its keys is not drawn");
+	run(s.con, "SET rayql_device = auto"); /* software is not taken unasked; without any GPU there is none either */
+	if (!has_real_gpu(s.con))
+		fails(s.con, "SELECT count(*), sum(w) FROM a JOIN b ON a.k = b.k", RAYQL_ERROR_UNSUPPORTED, "driver in software");
+	close_session(&s);
+}
+
+static void groups(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT k, count(*), count(m), sum(m), min(m), max(m), avg(m) FROM a GROUP BY k ORDER BY k",
+		"SELECT far, s, sum(v * k2), max(s), count(*) FROM a WHERE v % 3 < 2 GROUP BY far, s ORDER BY ALL",
+		/* sums beyond 64 bits */
+		"SELECT k2, sum(most), avg(most), min(most), max(most), count(most) FROM b GROUP BY k2 ORDER BY k2",
+		"SELECT k, count(*) FROM b WHERE w > 100000 GROUP BY k",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("raster"))
+		skip();
+	s = raster_session();
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		same_drawn(s.con, queries[i], "by group on raster");
+	/* over joined rows */
+	same_drawn(s.con, "SELECT a.far, b.k2, count(*), sum(w) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
+	           "method: group on raster");
+	char *text = rows_of(s.con, "EXPLAIN ANALYZE SELECT k, count(*) FROM a GROUP BY k", NULL);
+	holds(text, "drawn: ");
+	holds(text, " round");
+	free(text);
+	fails(s.con, "SELECT k, sum(d) FROM a GROUP BY k", RAYQL_ERROR_UNSUPPORTED, "aggregates of reals are not drawn");
+	close_session(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(joins), cmocka_unit_test(groups)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
