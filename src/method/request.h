@@ -94,6 +94,8 @@ struct rql_conjunct {
 	bool or_null;   /* NULL passes too (column tests) */
 	/* The host tests nothing but such conditions before it: what can fail need not see the rows that this one drops. */
 	bool at_first;
+	/* IN_RANGE of one value, which a run may ask for another one instead (rql_run.point). */
+	bool point;
 	const uint64_t *codes; /* bitmap over the column's codes */
 	rql_int128 least, greatest;
 	double real_least, real_greatest;

@@ -21,6 +21,7 @@ static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test 
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
 		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column) {
 			b->conjuncts[i].at_first &= b->at_first;
+			b->conjuncts[i].point = false;
 			return &b->conjuncts[i];
 		}
 	struct rql_conjunct *c = &b->conjuncts[b->conjunct_count++];
@@ -191,7 +192,10 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 		return true;
 	}
 	if (is_integral(stored) && is_bound(e)) {
-		narrow_integers(find_test(b, RQL_TEST_IN_RANGE, column), e->name, e->children[1]->value.integer);
+		const uint32_t before = b->conjunct_count;
+		struct rql_conjunct *c = find_test(b, RQL_TEST_IN_RANGE, column);
+		c->point = b->conjunct_count > before && e->children[1]->literal && !strcmp(e->name, "=");
+		narrow_integers(c, e->name, e->children[1]->value.integer);
 		return true;
 	}
 	if (stored->kind == RQL_STORE_REAL && is_bound(e)) {

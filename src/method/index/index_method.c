@@ -1,5 +1,6 @@
 /* The method: looks values of one condition up, tests the others where something was found, gives ROWS. Whose segments
  * have no run, because there is no room for it, is tested row by row. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "method/index/index_run.h"
@@ -224,6 +225,9 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 /* ---- running ---- */
 struct running {
 	const struct rql_prepared *p;
+	const struct rql_index_test *tests; /* [p->test_count]: the run's own where it has a value for the point */
+	double most;                        /* rows that may be looked up; HUGE_VAL: any */
+	double found;
 	struct rql_device *device;
 	const struct rql_store_kernels *kernels;
 	struct rql_progress *progress;
@@ -236,11 +240,11 @@ struct running {
 };
 
 /* Calls `each` for all rows of a segment that are looked up. */
-static void find_rows(const struct running *r, uint32_t s,
-                      void (*each)(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count))
+static void find_rows(struct running *r, uint32_t s,
+                      void (*each)(struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count))
 {
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
-	const struct rql_index_test *test = &r->p->tests[0];
+	const struct rql_index_test *test = &r->tests[0];
 	for (uint32_t i = 0; i < test->count; i++) {
 		const uint32_t *rows = NULL;
 		uint32_t count = rql_index_run_find(r->runs[s], &segment->columns[test->column], test->ranges[i].least,
@@ -249,8 +253,11 @@ static void find_rows(const struct running *r, uint32_t s,
 	}
 }
 
-static void mark_blocks(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
+static void mark_blocks(struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
 {
+	r->found += count;
+	if (r->found > r->most)
+		return;
 	for (uint32_t k = 0; k < count; k++) {
 		uint64_t block = first_block + rows[k] / RQL_STORE_BLOCK;
 		r->some[block / 64] |= UINT64_C(1) << block % 64;
@@ -264,7 +271,7 @@ static uint64_t *bits_of(const struct running *r, uint64_t block)
 	return r->bits + (r->before[block / 64] + (uint64_t)__builtin_popcountll(lower)) * WORDS;
 }
 
-static void mark_rows(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
+static void mark_rows(struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
 {
 	for (uint32_t k = 0; k < count; k++) {
 		uint32_t row = rows[k] % RQL_STORE_BLOCK;
@@ -273,7 +280,7 @@ static void mark_rows(const struct running *r, uint64_t first_block, const uint3
 }
 
 /* A segment's run, and in which of its blocks rows are found. */
-static rql_status find_blocks(const struct running *r, uint32_t s, struct rql_error *err)
+static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *err)
 {
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
 	const struct rql_index_of as = rql_index_auto(segment, &r->p->of, r->p->points, r->device);
@@ -283,6 +290,8 @@ static rql_status find_blocks(const struct running *r, uint32_t s, struct rql_er
 	rql_status status = rql_index_run_get(r->p->snapshot, s, &as, r->device, r->progress, &r->runs[s], &why);
 	if (status == RQL_OK) {
 		find_rows(r, s, mark_blocks);
+		if (r->found > r->most)
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the value has more rows than the plan is for");
 	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
 		rql_error_clear(&why);
 		for (uint64_t b = segment->first_block; b < segment->first_block + segment->blocks; b++)
@@ -314,7 +323,7 @@ static rql_status list_blocks(struct running *r, struct rql_arena *arena, struct
 }
 
 /* Rows of the segments that were looked up, and all of the others. */
-static void set_bits(const struct running *r)
+static void set_bits(struct running *r)
 {
 	const struct rql_store_snapshot *snapshot = r->p->snapshot;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
@@ -335,8 +344,8 @@ static void test_blocks(const struct running *r)
 		while (r->blocks[i] >= segment->first_block + segment->blocks)
 			segment++;
 		for (uint32_t t = r->runs[segment - snapshot->segments] ? 1 : 0; t < r->p->test_count; t++)
-			rql_index_test_block(r->kernels, &segment->columns[r->p->tests[t].column],
-			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->p->tests[t], r->bits + i * WORDS);
+			rql_index_test_block(r->kernels, &segment->columns[r->tests[t].column],
+			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->tests[t], r->bits + i * WORDS);
 	}
 }
 
@@ -350,12 +359,44 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 	return RQL_OK;
 }
 
+/* A plan for few rows is the wrong one for many. */
+#define POINT_ROWS_MOST 4096.0
+#define POINT_ROWS_TIMES 4.0
+
+/* The tests with this value for the point; the prepared ones stay as they are. */
+static rql_status take_point(struct running *r, int64_t value, struct rql_arena *arena, struct rql_error *err)
+{
+	const struct rql_prepared *p = r->p;
+	struct rql_index_test *tests = RQL_NEW_ARRAY(arena, struct rql_index_test, p->test_count);
+	struct rql_index_range *range = RQL_NEW(arena, struct rql_index_range);
+	if (!tests || !range)
+		return rql_error_memory(err, sizeof(*range), "a look-up");
+	*range = (struct rql_index_range){value, value};
+	memcpy(tests, p->tests, p->test_count * sizeof(*tests));
+	for (uint32_t t = 0; t < p->test_count; t++)
+		if (tests[t].point)
+			tests[t].ranges = range;
+	r->tests = tests;
+	r->most = fmax(POINT_ROWS_MOST, POINT_ROWS_TIMES * p->found);
+	return RQL_OK;
+}
+
+static bool takes_point(const struct rql_prepared *p)
+{
+	uint32_t points = 0;
+	for (uint32_t t = 0; t < p->test_count; t++)
+		points += p->tests[t].point && p->tests[t].count == 1;
+	return points == 1;
+}
+
 static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                       struct rql_port *out, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	const uint64_t words = snapshot->blocks / 64 + 1;
 	struct running r = {.p = p,
+	                    .tests = p->tests,
+	                    .most = HUGE_VAL,
 	                    .device = device,
 	                    .kernels = rql_store_kernels_for(device->simd),
 	                    .progress = how->progress,
@@ -364,6 +405,8 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	                    .before = RQL_NEW_ARRAY(how->arena, uint32_t, words)};
 	if (!r.runs || !r.some || !r.before)
 		return rql_error_memory(err, words * 12, "the rows that were looked up");
+	if (how->point)
+		RQL_TRY(take_point(&r, *how->point, how->arena, err));
 	rql_status status = look_up(&r, how->arena, err);
 	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);
@@ -393,6 +436,7 @@ const struct rql_method rql_method_index_cpu = {
 	.prepare = prepare,
 	.price = price,
 	.run = run,
+	.takes_point = takes_point,
 	.free = free_prepared,
 	.bytes = bytes,
 };

@@ -104,7 +104,7 @@ static rql_status take_list(const struct rql_value_list *list, struct rql_index_
 rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                struct rql_index_test *out, struct rql_error *err)
 {
-	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c)};
+	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c), .point = c->point};
 	const struct rql_store_column *column = &snapshot->columns[out->column];
 	if (c->test == RQL_TEST_IN_CODES)
 		return take_codes(column, c->codes, out, err);
