@@ -94,7 +94,7 @@ struct rql_conjunct {
 	bool or_null;   /* NULL passes too (column tests) */
 	/* The host tests nothing but such conditions before it: what can fail need not see the rows that this one drops. */
 	bool at_first;
-	/* IN_RANGE of one value, which a run may ask for another one instead (rql_run.point). */
+	/* IN_RANGE or IN_CODES of one value as it is stored, for which a run may ask for another one (rql_run.point). */
 	bool point;
 	const uint64_t *codes; /* bitmap over the column's codes */
 	rql_int128 least, greatest;
@@ -107,6 +107,7 @@ struct rql_conjunct {
  * that needs by the segments of the snapshot, so it says nothing about what is there. */
 enum rql_index_form {
 	RQL_INDEX_SORTED,
+	RQL_INDEX_BTREE,
 	RQL_INDEX_HASH,
 	RQL_INDEX_SIEVE,
 	RQL_INDEX_RX,

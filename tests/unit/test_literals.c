@@ -192,8 +192,8 @@ static void expect_rebound(const char *first, const char *second)
 	struct read a = read_text(first), b = read_text(second);
 	struct rql_strbuf x = {0}, y = {0};
 	assert_true(same_shape(first, second));
-	const struct rql_rel *own = rql_plan_with_literals(arena, b.root, &b.literals, b.free);
-	const struct rql_rel *bound = rql_plan_with_literals(arena, a.root, &b.literals, a.free);
+	const struct rql_rel *own = rql_plan_with_literals(arena, b.root, &b.literals, b.free, 0);
+	const struct rql_rel *bound = rql_plan_with_literals(arena, a.root, &b.literals, a.free, 0);
 	assert_true(own && bound && rql_rel_print(&x, own, NULL, NULL) && rql_rel_print(&y, bound, NULL, NULL));
 	assert_string_equal(rql_strbuf_text(&y), rql_strbuf_text(&x));
 	rql_strbuf_free(&x);

@@ -17,7 +17,7 @@ static bool is_dense(const struct rql_store_segment *segment, uint32_t column)
 		const struct rql_store_block *block = &view->blocks[b];
 		if (block->nulls == block->rows)
 			continue;
-		const int64_t low = (int64_t)block->least[0], high = (int64_t)block->greatest[0];
+		const int64_t low = rql_index_of_bound(view, block->least[0]), high = rql_index_of_bound(view, block->greatest[0]);
 		least = !rows || low < least ? low : least;
 		greatest = !rows || high > greatest ? high : greatest;
 		rows += block->rows - block->nulls;

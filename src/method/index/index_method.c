@@ -95,8 +95,9 @@ static bool choose_form(const struct rql_request *request, const struct rql_inde
 /* Rows of one value, or of ranges among evenly spread ones, in so many rows. */
 static double guess(const struct rql_store_column *column, const struct rql_index_test *test, double rows)
 {
-	double all = column->kind == RQL_STORE_CODED ? (double)column->dimension->count
-	                                             : (double)(column->greatest - column->least) + 1;
+	int64_t least, greatest;
+	rql_index_column_bounds(column, &least, &greatest);
+	const double all = (double)greatest - (double)least + 1;
 	double values = (double)rql_index_test_values(test);
 	return all > values ? rows * values / all : rows;
 }
@@ -363,6 +364,20 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 #define POINT_ROWS_MOST 4096.0
 #define POINT_ROWS_TIMES 4.0
 
+/* The code of a value among those of a dictionary, which ascend; -1: it is none of them. */
+static int64_t code_of(const struct rql_dimension *d, int64_t value)
+{
+	uint32_t low = 0, high = d->count - d->has_null;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (rql_column_get(&d->values, middle).integer < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < d->count - d->has_null && rql_column_get(&d->values, low).integer == value ? (int64_t)low : -1;
+}
+
 /* The tests with this value for the point; the prepared ones stay as they are. */
 static rql_status take_point(struct running *r, int64_t value, struct rql_arena *arena, struct rql_error *err)
 {
@@ -371,11 +386,16 @@ static rql_status take_point(struct running *r, int64_t value, struct rql_arena 
 	struct rql_index_range *range = RQL_NEW(arena, struct rql_index_range);
 	if (!tests || !range)
 		return rql_error_memory(err, sizeof(*range), "a look-up");
-	*range = (struct rql_index_range){value, value};
 	memcpy(tests, p->tests, p->test_count * sizeof(*tests));
-	for (uint32_t t = 0; t < p->test_count; t++)
-		if (tests[t].point)
-			tests[t].ranges = range;
+	for (uint32_t t = 0; t < p->test_count; t++) {
+		const struct rql_store_column *column = &p->snapshot->columns[tests[t].column];
+		if (!tests[t].point)
+			continue;
+		const int64_t sought = column->kind == RQL_STORE_CODED ? code_of(column->dimension, value) : value;
+		const bool there = column->kind != RQL_STORE_CODED || sought >= 0;
+		*range = there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
+		tests[t].ranges = range;
+	}
 	r->tests = tests;
 	r->most = fmax(POINT_ROWS_MOST, POINT_ROWS_TIMES * p->found);
 	return RQL_OK;

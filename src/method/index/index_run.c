@@ -1,21 +1,63 @@
 /* Runs: made from a segment's column, found and given up by the table of placements. */
 #include "method/index/index_run.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "util/simd.h"
 
 static const char *const kinds[] = {
-	[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_HASH] = "hash", [RQL_INDEX_DIRECT] = "direct"};
+	[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_BTREE] = "btree", [RQL_INDEX_HASH] = "hash", [RQL_INDEX_DIRECT] = "direct"};
 
 /* What rays look up in is made of sorted runs, which a CPU looks up in by itself. */
 static enum rql_index_form form_of(const struct rql_index_of *of)
 {
-	return of->form == RQL_INDEX_HASH || of->form == RQL_INDEX_DIRECT ? of->form : RQL_INDEX_SORTED;
+	return of->form == RQL_INDEX_RX || of->form == RQL_INDEX_CGRX ? RQL_INDEX_SORTED : of->form;
 }
 
 bool rql_index_can(const struct rql_store_column *column)
 {
-	return column->kind == RQL_STORE_CODED || (column->kind == RQL_STORE_INTEGER && !column->wide);
+	return column->kind != RQL_STORE_INTEGER || !column->wide;
+}
+
+/* -0.0 is 0.0, and every NaN the same one, the greatest. */
+int64_t rql_index_of_real(double value)
+{
+	int64_t bits;
+	value = value == 0 ? 0 : isnan(value) ? NAN : value;
+	memcpy(&bits, &value, sizeof(bits));
+	bits = isnan(value) ? bits & INT64_MAX : bits;
+	return bits ^ (bits >> 63 & INT64_MAX);
+}
+
+int64_t rql_index_of_bound(const struct rql_store_view *view, uint64_t bound)
+{
+	double real;
+	memcpy(&real, &bound, sizeof(real));
+	return view->kind == RQL_STORE_REAL ? rql_index_of_real(real) : (int64_t)bound;
+}
+
+void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
+                      uint32_t first, uint32_t count, int64_t *out)
+{
+	double reals[64];
+	if (view->kind == RQL_STORE_INTEGER)
+		rql_store_decode_int64(k, view, block, first, count, out);
+	for (uint32_t at = 0, n; at < count && view->kind == RQL_STORE_REAL; at += n) {
+		n = count - at < 64 ? count - at : 64;
+		rql_store_decode_double(k, view, block, first + at, n, reals);
+		for (uint32_t i = 0; i < n; i++)
+			out[at + i] = rql_index_of_real(reals[i]);
+	}
+}
+
+void rql_index_column_bounds(const struct rql_store_column *column, int64_t *least, int64_t *greatest)
+{
+	const bool coded = column->kind == RQL_STORE_CODED, real = column->kind == RQL_STORE_REAL;
+	*least = coded ? 0 : real ? rql_index_of_real(column->real_least) : (int64_t)column->least;
+	*greatest = coded  ? (int64_t)column->dimension->count - 1
+	            : real ? rql_index_of_real(column->real_greatest)
+	                   : (int64_t)column->greatest;
 }
 
 /* ---- making ---- */
@@ -30,15 +72,16 @@ struct making {
 	int64_t least;
 };
 
-/* Codes count from 0 as they are stored; the least integer is in some block's descriptor. */
+/* Codes count from 0 as they are stored; the least value is in some block's descriptor. */
 static int64_t least_value(const struct making *m)
 {
 	bool some = false;
 	int64_t least = 0;
-	for (uint32_t b = 0; b < m->segment->blocks && m->view->kind == RQL_STORE_INTEGER; b++) {
+	for (uint32_t b = 0; b < m->segment->blocks && m->view->kind != RQL_STORE_CODED; b++) {
 		const struct rql_store_block *block = &m->view->blocks[b];
-		if (block->nulls < block->rows && (!some || (int64_t)block->least[0] < least))
-			least = (int64_t)block->least[0];
+		const int64_t low = rql_index_of_bound(m->view, block->least[0]);
+		if (block->nulls < block->rows && (!some || low < least))
+			least = low;
 		some = some || block->nulls < block->rows;
 	}
 	return least;
@@ -59,11 +102,11 @@ static void read_codes(struct making *m, const struct rql_store_kernels *k, uint
 			add(m, codes[r], block * RQL_STORE_BLOCK + r);
 }
 
-static void read_integers(struct making *m, const struct rql_store_kernels *k, uint32_t block, int64_t *values)
+static void read_values(struct making *m, const struct rql_store_kernels *k, uint32_t block, int64_t *values)
 {
 	uint64_t valid[RQL_STORE_BLOCK / 64];
 	const uint32_t rows = m->view->blocks[block].rows;
-	rql_store_decode_int64(k, m->view, block, 0, rows, values);
+	rql_index_decode(k, m->view, block, 0, rows, values);
 	(void)rql_store_decode_validity(k, m->view, block, 0, rows, valid);
 	for (uint32_t r = 0; r < rows; r++)
 		if (valid[r / 64] >> r % 64 & 1)
@@ -83,7 +126,7 @@ static rql_status read_segment(struct making *m, const struct rql_device *device
 		if (m->view->kind == RQL_STORE_CODED)
 			read_codes(m, k, b, (uint32_t *)values);
 		else
-			read_integers(m, k, b, values);
+			read_values(m, k, b, values);
 	}
 	return RQL_OK;
 }

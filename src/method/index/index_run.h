@@ -13,7 +13,16 @@ struct rql_index_run {
 	struct rql_index_map map;       /* rows: of the segment, counted as if all its blocks were full */
 };
 
-/* Integers (of a snapshot whose values fit 64 bits) and codes. */
+/* Values are integers of 64 bits here: integers (that fit them) as they are, codes of the snapshot, and reals by integers
+ * that ascend as the host orders them. */
+int64_t rql_index_of_real(double value);
+/* The least or greatest value of a block, as its descriptor has it: of coded columns a code as it is stored. */
+int64_t rql_index_of_bound(const struct rql_store_view *view, uint64_t bound);
+void rql_index_column_bounds(const struct rql_store_column *column, int64_t *least, int64_t *greatest);
+/* Integers and reals. */
+void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block, uint32_t first,
+                      uint32_t count, int64_t *out);
+/* Codes, reals, and integers of a snapshot whose values fit 64 bits. */
 bool rql_index_can(const struct rql_store_column *column);
 /* The form that an index takes in a segment, for points alone or for ranges, too: of->form itself but for AUTO. */
 struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, const struct rql_index_of *of, bool points,

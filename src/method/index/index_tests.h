@@ -13,7 +13,7 @@ struct rql_index_range {
 struct rql_index_test {
 	uint32_t column, count;
 	struct rql_index_range *ranges; /* disjoint, ascending; malloc'ed */
-	bool point;                     /* the request's: one range of one value, or none that a column can have */
+	bool point;                     /* the request's: one range of one value, or none where no row has it */
 };
 
 /* The column that the condition is about, where it can be such a test at all; else RQL_NONE. */

@@ -8,6 +8,7 @@
 #include "structure/structure_internal.h"
 
 extern const struct rql_structure_kind rql_structure_sorted_index;
+extern const struct rql_structure_kind rql_structure_btree_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
 extern const struct rql_structure_kind rql_structure_auto_index;
 extern const struct rql_structure_kind rql_structure_rx_index;
@@ -30,8 +31,6 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 static bool can_index(struct rql_type type)
 {
 	switch (type.id) {
-	case RQL_TYPE_FLOAT:
-	case RQL_TYPE_DOUBLE:
 	case RQL_TYPE_HUGEINT:
 	case RQL_TYPE_UHUGEINT:
 		return false;
@@ -51,7 +50,7 @@ static rql_status check_key(const char *sql, const struct rql_statement *st, con
 	rql_type_print(&type, shape->types[0]);
 	rql_error_at(err, sql, st->table.position,
 	             "Not implemented Error: the key \"%s\" is of type %s; an index that is %s holds integers of up to 64 "
-	             "bits, decimals of up to 18 digits, dates, times, timestamps and texts",
+	             "bits, real numbers, decimals of up to 18 digits, dates, times, timestamps and texts",
 	             shape->names[0], rql_strbuf_text(&type), st->method);
 	rql_strbuf_free(&type);
 	return RQL_ERROR_STATEMENT;
@@ -76,6 +75,15 @@ static rql_status describe_sorted(const struct rql_plan_context *plan, struct rq
 {
 	(void)schema;
 	return describe_as(&rql_structure_sorted_index, plan, all, sql, st, options, out, err);
+}
+
+static rql_status describe_btree(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                 const struct rql_statement *st, const char *schema,
+                                 const struct rql_structure_options *options, struct rql_structure **out,
+                                 struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_btree_index, plan, all, sql, st, options, out, err);
 }
 
 static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -119,6 +127,7 @@ rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_struc
 {
 	RQL_TRY(rql_columns_bind(all, s, err));
 	s->index_form = s->kind == &rql_structure_sieve        ? RQL_INDEX_SIEVE
+	                : s->kind == &rql_structure_btree_index ? RQL_INDEX_BTREE
 	                : s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH
 	                : s->kind == &rql_structure_auto_index ? RQL_INDEX_AUTO
 	                : s->kind == &rql_structure_rx_index   ? RQL_INDEX_RX
@@ -254,6 +263,8 @@ void rql_structure_index_size(struct rql_structures *all, const struct rql_struc
 
 const struct rql_structure_kind rql_structure_sorted_index = {
 	RQL_INDEX_KIND("sorted"), .options = read_options, .describe = describe_sorted};
+const struct rql_structure_kind rql_structure_btree_index = {
+	RQL_INDEX_KIND("btree"), .options = read_options, .describe = describe_btree};
 const struct rql_structure_kind rql_structure_hash_index = {
 	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};
 const struct rql_structure_kind rql_structure_auto_index = {
