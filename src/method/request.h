@@ -137,8 +137,11 @@ struct rql_sieve_form {
 	uint32_t interval, spacing;
 	bool by_value; /* MATRIX: places in space are values, not ranks (without Uniform Encoding, 5.7) */
 };
+#define RQL_INDEX_COLUMNS_MOST 4u
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */
+	/* Its key has these, too, behind that one: SORTED, BTREE, HASH and AUTO. */
+	uint32_t more_count, more[RQL_INDEX_COLUMNS_MOST - 1];
 	enum rql_index_form form;
 	struct rql_sieve_form sieve; /* SIEVE */
 };

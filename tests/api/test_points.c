@@ -2,7 +2,7 @@
  * the host while rows, indexes and transactions come and go. test_points [STATEMENTS [SEED]] */
 #include "check.h"
 
-static unsigned statements = 900;
+static unsigned statements = 300;
 static uint64_t seed = 20261125;
 
 static unsigned roll(unsigned n)

@@ -1,5 +1,4 @@
 /* Conditions of one column as ranges. */
-#include "method/index/index_run.h"
 #include "method/index/index_tests.h"
 
 #include <stdlib.h>

@@ -2,13 +2,10 @@
 #ifndef RQL_METHOD_INDEX_INDEX_TESTS_H
 #define RQL_METHOD_INDEX_INDEX_TESTS_H
 
-#include "method/request.h"
+#include "method/index/index_key.h"
 
 #define RQL_INDEX_RANGES_MOST 4096u
 
-struct rql_index_range {
-	int64_t least, greatest; /* values, or codes of the snapshot; never NULL's */
-};
 /* A row passes when its value lies in one of them; NULL does not. */
 struct rql_index_test {
 	uint32_t column, count;
