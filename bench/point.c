@@ -1,6 +1,6 @@
-/* What a prepared point query takes, from its values to its row: by a hashed, a sorted and an automatic index over
- * columns in memory, and by DuckDB with an ART index of its own in a database without RayQL's structures. Keys are in
- * no order, and asked at random; each answer is checked. */
+/* What a prepared point query takes, from its values to its row: by a hashed, a sorted and an automatic index and a B+
+ * tree over columns in memory, and by DuckDB with an ART index of its own in a database without RayQL's structures. Keys
+ * are in no order, and asked at random; each answer is checked. */
 #include "point.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const char help[] =
 	"\n"
 	"A prepared statement asks for two columns of the row with one key, another key each time. Each answer is checked.\n"
 	"Times are from binding the value to having the row, on one connection, in rounds that take turns: by an index that\n"
-	"is hashed, one that is sorted, one that chooses by itself, and by DuckDB with an ART index of its own, to which RayQL\n"
+	"is hashed, sorted or a B+ tree, by one that chooses by itself, and by DuckDB with an ART index of its own, to which RayQL\n"
 	"only hands on.\n"
 	"\n"
 	"  --rows N            rows of the table (default 1000000)\n"
@@ -53,6 +53,8 @@ static const struct side kinds[] = {
 	{"hash", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING hash (k)",
      "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
 	{"sorted", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING sorted (k)",
+     "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
+	{"btree", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING btree (k)",
      "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},
 	{"auto", "CREATE INDEX c ON points USING columns (*); CREATE INDEX i ON points USING auto (k)",
      "SET rayql_force = on; SET rayql_fallback = 'off'", .method = true},

@@ -367,3 +367,28 @@ void rql_catalog_remove(struct rql_catalog *catalog, uint64_t id)
 	pthread_mutex_unlock(&catalog->lock);
 	rql_structure_release(old);
 }
+
+/* ---- indexes ---- */
+static uint32_t find_column(const struct rql_structure *c, uint32_t column_id)
+{
+	for (uint32_t k = 0; k < c->column_count; k++)
+		if (c->column_ids[k] == column_id)
+			return k;
+	return RQL_NONE;
+}
+
+bool rql_structure_index_of(const struct rql_structure *s, const struct rql_structure *c, uint32_t from,
+                            struct rql_index_of *out)
+{
+	const bool together = s->index_form != RQL_INDEX_SIEVE;
+	*out = (struct rql_index_of){.column = find_column(c, s->column_ids[from]), .form = s->index_form, .sieve = s->sieve};
+	if (together && from)
+		return false;
+	for (uint32_t k = 1; k < s->column_count && together; k++) {
+		const uint32_t column = k <= RQL_INDEX_COLUMNS_MOST - 1 ? find_column(c, s->column_ids[k]) : RQL_NONE;
+		if (column == RQL_NONE)
+			return false;
+		out->more[out->more_count++] = column;
+	}
+	return out->column != RQL_NONE;
+}

@@ -84,3 +84,17 @@ int32_t rql_map_find(const struct rql_map *map, int64_t key)
 {
 	return (int32_t)(rql_map_get(map, key) - 1);
 }
+
+uint64_t rql_map_keys(const struct rql_map *map, uint64_t most, int64_t *out)
+{
+	uint64_t n = 0;
+	if (map->entries > most)
+		return UINT64_MAX;
+	for (uint64_t word = 0; map->dense && word < ((uint64_t)map->span + 31) / 32; word++)
+		for (uint32_t left = map->bits[word]; left; left &= left - 1)
+			out[n++] = (int64_t)((uint64_t)map->least + word * 32 + (uint32_t)__builtin_ctz(left));
+	for (uint64_t at = 0; !map->dense && map->entries && at < map->capacity; at++)
+		if (map->table[at].found)
+			out[n++] = map->table[at].key;
+	return n;
+}

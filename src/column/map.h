@@ -36,6 +36,8 @@ uint32_t rql_map_payloads(const struct rql_map *map);
 /* Can a key of [least, greatest] be in it? false: none is. By the map's range, and by its bits or keys where looking through
  * them takes less than a block's rows. */
 bool rql_map_may_meet(const struct rql_map *map, int64_t least, int64_t greatest);
+/* Its keys, in any order, into room for `most`; their number, or UINT64_MAX: they are more. */
+uint64_t rql_map_keys(const struct rql_map *map, uint64_t most, int64_t *out);
 /* The payload of a key; -1: none. */
 int32_t rql_map_find(const struct rql_map *map, int64_t key);
 

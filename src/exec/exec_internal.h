@@ -149,7 +149,8 @@ struct rql_call {
 	bool stream;   /* the caller wants to fetch: rows need not be there at once */
 	bool expanded; /* a part of what DuckDB made of sql: the text names neither tables nor the transaction's verb */
 	uint64_t start_ns;
-	const struct rql_columns *names; /* what the columns are called; NULL: as in the text that was planned */
+	struct rql_columns *names; /* what the columns are called; NULL: as in the text that was planned */
+	const int64_t *point;      /* sql was planned with another value of its point than this one; NULL: with its own */
 	const char *failed; /* a method tried this statement and failed on its device: why; the host answers. Else NULL */
 	struct rql_result **out; /* NULL: nobody wants the rows */
 };
@@ -202,7 +203,7 @@ rql_status rql_select_host(const struct rql_call *call, const struct rql_choice 
                            bool keep_stmt, struct rql_error *err);
 /* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. profile (may be NULL): the run
  * measures itself on the device. */
-rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
+rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, const int64_t *point, struct rql_batch **batch,
                              struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
                              struct rql_error *err);
 bool rql_mentions_own_functions(const char *sql);

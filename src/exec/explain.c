@@ -66,7 +66,7 @@ static rql_status explain_method(struct rql_session *s, const struct rql_stateme
 	struct rql_run_profile profile = {0};
 	if (st->analyze) {
 		struct rql_batch *batch = NULL;
-		RQL_TRY(rql_select_method(s, plan, &batch, &stats, &profile, why, err));
+		RQL_TRY(rql_select_method(s, plan, NULL, &batch, &stats, &profile, why, err));
 		if (*why)
 			return RQL_OK;
 		stats.rows = batch ? batch->rows : 0;

@@ -1,5 +1,6 @@
 /* Prepared statements: the planner sees the text with the values written into it, the host the bound parameters. */
 #include "exec/exec_internal.h"
+#include "exec/point.h"
 #include "exec/text.h"
 
 #include <stdlib.h>
@@ -20,6 +21,8 @@ struct rql_prepared_query {
 	struct rql_columns *names; /* what the columns are called (the types are not theirs); NULL: not known yet */
 	uint64_t schema_epoch, session_epoch; /* of the names */
 	uint64_t meaning, variables; /* of the session, when stmt was bound */
+	uint32_t place, behind; /* of the only parameter in sql: its first byte, and the first after it; both 0: it has more */
+	struct rql_point point;
 };
 
 void rql_prepared_free(struct rql_prepared_query *q)
@@ -28,6 +31,7 @@ void rql_prepared_free(struct rql_prepared_query *q)
 		return;
 	rql_host_stmt_free(q->stmt);
 	rql_columns_release(q->names);
+	rql_point_clear(&q->point);
 	rql_arena_free(q->arena);
 	free(q->values);
 	free(q->bound);
@@ -58,6 +62,24 @@ static rql_status prepare_host(struct rql_prepared_query *q, struct rql_error *e
 	return RQL_OK;
 }
 
+/* Where the only parameter stands, if it stands once. */
+static void find_place(struct rql_prepared_query *q)
+{
+	uint32_t position = 0, count = 0;
+	for (;;) {
+		const struct rql_token token = rql_token_next(q->sql, &position);
+		if (token.kind == RQL_TOKEN_END || token.kind == RQL_TOKEN_BROKEN)
+			break;
+		if (token.kind != RQL_TOKEN_PARAMETER)
+			continue;
+		q->place = token.start;
+		q->behind = token.start + token.length;
+		count++;
+	}
+	if (count != 1 || q->count != 1)
+		q->place = q->behind = 0;
+}
+
 static rql_status make_slots(struct rql_prepared_query *q, struct rql_error *err)
 {
 	q->values = calloc(q->count + 1, sizeof *q->values);
@@ -69,6 +91,7 @@ static rql_status make_slots(struct rql_prepared_query *q, struct rql_error *err
 		q->parameters[i] = rql_arena_strdup(q->arena, name ? name : "");
 		ok = q->parameters[i] != NULL;
 	}
+	find_place(q);
 	return ok ? RQL_OK : rql_error_memory(err, q->count, "a prepared statement");
 }
 
@@ -229,7 +252,7 @@ static bool columns_are_open(const struct rql_host_stmt *stmt)
 }
 
 /* The text with values would call `k + $1` "(k + 5)". NULL: they cannot be had, so they are called like that. */
-static const struct rql_columns *column_names(struct rql_prepared_query *q)
+static struct rql_columns *column_names(struct rql_prepared_query *q)
 {
 	struct rql_session *s = q->s;
 	uint64_t schema = rql_catalog_schema_epoch(s->db->catalog);
@@ -298,6 +321,24 @@ static char *text_to_plan(const struct rql_prepared_query *q)
 	return rql_prepared_text(q);
 }
 
+/* The text was planned and answered: other values may need no planning. */
+static void learn(struct rql_prepared_query *q, const char *text, const struct rql_result *answer)
+{
+	const size_t rest = strlen(q->sql) - q->behind, length = strlen(text);
+	if (q->behind && answer)
+		rql_point_learn(&q->point, q->s, text, q->place, (uint32_t)(length - rest), &q->values[0], answer->columns);
+}
+
+/* By a plan that was made for another value of the only parameter. */
+static rql_status execute_point(const struct rql_call *call, const struct rql_prepared_query *q, bool *done,
+                                struct rql_error *err)
+{
+	*done = false;
+	return q->behind && q->bound[0] && q->kind == RQL_HOST_SELECT
+	           ? rql_point_run(&q->point, call, &q->values[0], done, err)
+	           : RQL_OK;
+}
+
 static rql_status execute_select(const struct rql_call *call, struct rql_prepared_query *q, struct rql_error *err)
 {
 	struct rql_session *s = q->s;
@@ -318,6 +359,8 @@ static rql_status execute_select(const struct rql_call *call, struct rql_prepare
 		}
 		if (status == RQL_OK && !done)
 			status = rql_select_try(&with_values, text, &choice, &done, err);
+		if (status == RQL_OK && done)
+			learn(q, text, call->out ? *call->out : NULL);
 	}
 	if (status == RQL_OK && !done)
 		status = bound_statement(q, err);
@@ -353,8 +396,11 @@ rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result 
 	struct rql_call call = {.s = s, .sql = q->sql, .stream = true, .start_ns = rql_now_ns(), .out = out ? &res : NULL};
 	rql_session_begin_call(s);
 	follow_settings(q);
-	rql_status status;
-	if (q->kind == RQL_HOST_SELECT) {
+	bool done;
+	rql_status status = execute_point(&call, q, &done, err);
+	if (status != RQL_OK || done) {
+		/* nothing is left to do */
+	} else if (q->kind == RQL_HOST_SELECT) {
 		status = execute_select(&call, q, err);
 	} else {
 		status = bound_statement(q, err);

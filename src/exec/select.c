@@ -542,12 +542,13 @@ static bool host_cannot_decide(const struct rql_session *s, const struct rql_lea
 	return s->txn.open && !leaf;
 }
 
-rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, struct rql_batch **batch,
-                             struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
+rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, const int64_t *point,
+                             struct rql_batch **batch, struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
                              struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
 	struct rql_flow flow = rql_plan_flow(&ctx, &s->progress);
+	flow.point = point;
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
 	const uint64_t start = rql_now_ns();
@@ -603,6 +604,17 @@ static void note_use(const struct rql_plan *plan)
 			atomic_store(&nodes->leaves[i].structure->used, rql_now_ns());
 }
 
+/* The columns by other names; NULL: no memory. */
+static struct rql_columns *named(struct rql_columns *columns, struct rql_columns *names)
+{
+	bool same = true;
+	if (!names || names->count != columns->count)
+		return rql_columns_retain(columns);
+	for (uint32_t i = 0; i < columns->count && same; i++)
+		same = rql_type_equal(names->types[i], columns->types[i]);
+	return same ? rql_columns_retain(names) : rql_columns_make(columns->count, names->names, columns->types);
+}
+
 static rql_status run_method(const struct rql_call *call, const struct rql_cache_entry *e, bool cached, bool bound,
                              char **why, struct rql_error *err)
 {
@@ -611,7 +623,7 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	struct rql_run_stats stats = {0};
 	double plan_ms = ms_since(call->start_ns);
 	struct rql_run_profile profile;
-	RQL_TRY(rql_select_method(s, e->plan, &batch, &stats, s->settings.timing ? &profile : NULL, why, err));
+	RQL_TRY(rql_select_method(s, e->plan, call->point, &batch, &stats, s->settings.timing ? &profile : NULL, why, err));
 	if (*why)
 		return RQL_OK;
 	note_use(e->plan);
@@ -625,10 +637,7 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 		return RQL_OK;
 	}
 	struct rql_result *res = NULL;
-	struct rql_columns *columns = call->names && call->names->count == e->columns->count
-	                                  ? rql_columns_make(e->columns->count, call->names->names, e->columns->types)
-	                                  : rql_columns_retain(e->columns);
-	rql_status status = rql_result_new(s, columns, e->plan->method, e->plan->reason, &res, err);
+	rql_status status = rql_result_new(s, named(e->columns, call->names), e->plan->method, e->plan->reason, &res, err);
 	if (status != RQL_OK) {
 		rql_batch_release(batch);
 		return status;
@@ -650,7 +659,7 @@ rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why
 	if (s->txn.open) /* the host's snapshot must be pinned first: the long way, which prepares the statement */
 		return RQL_OK;
 	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, call->sql);
-	if (!e || !e->method)
+	if (!e || !e->method || (call->point && !e->plan->point))
 		return RQL_OK;
 	rql_status status = run_method(call, e, true, false, why, err);
 	*done = status == RQL_OK && !*why;

@@ -36,6 +36,7 @@ struct rql_leaf {
 	struct rql_prepared *prepared;
 	const struct rql_method *under; /* whose ROWS come in; NULL: none do */
 	uint32_t under_tests;           /* conditions that it has answered, */
+	uint32_t under_joins;           /* and joins of which it has looked the keys up, */
 	bool under_superset;            /* which are tested again, some of them */
 	enum rql_rows_form under_form;  /* in which most blocks are expected */
 	uint32_t group_count; /* the request's group keys: without the hidden one */

@@ -94,6 +94,8 @@ struct rql_conjunct {
 	bool or_null;   /* NULL passes too (column tests) */
 	/* The host tests nothing but such conditions before it: what can fail need not see the rows that this one drops. */
 	bool at_first;
+	/* IN_RANGE or IN_CODES of one value as it is stored, for which a run may ask for another one (rql_run.point). */
+	bool point;
 	const uint64_t *codes; /* bitmap over the column's codes */
 	rql_int128 least, greatest;
 	double real_least, real_greatest;
@@ -105,6 +107,7 @@ struct rql_conjunct {
  * that needs by the segments of the snapshot, so it says nothing about what is there. */
 enum rql_index_form {
 	RQL_INDEX_SORTED,
+	RQL_INDEX_BTREE,
 	RQL_INDEX_HASH,
 	RQL_INDEX_SIEVE,
 	RQL_INDEX_RX,
@@ -135,8 +138,11 @@ struct rql_sieve_form {
 	uint32_t interval, spacing;
 	bool by_value; /* MATRIX: places in space are values, not ranks (without Uniform Encoding, 5.7) */
 };
+#define RQL_INDEX_COLUMNS_MOST 4u
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */
+	/* Its key has these, too, behind that one: SORTED, BTREE, HASH and AUTO. */
+	uint32_t more_count, more[RQL_INDEX_COLUMNS_MOST - 1];
 	enum rql_index_form form;
 	struct rql_sieve_form sieve; /* SIEVE */
 };

@@ -93,6 +93,21 @@ static void put_selection(struct rql_strbuf *out, const struct rql_rows_block *r
 	rql_strbuf_putc(out, '\n');
 }
 
+/* Whose ROWS it is under, and what they are found by. */
+static void put_under(struct rql_strbuf *out, const struct rql_leaf *leaf)
+{
+	if (!leaf->under)
+		return;
+	rql_strbuf_printf(out, "  under rows of %s on %s, by ", leaf->under->name, rql_unit_name(leaf->under->unit));
+	if (leaf->under_tests || !leaf->under_joins)
+		rql_strbuf_printf(out, "%u condition%s", leaf->under_tests, leaf->under_tests == 1 ? "" : "s");
+	if (leaf->under_joins)
+		rql_strbuf_printf(out, "%sthe keys of %u join%s", leaf->under_tests ? " and " : "", leaf->under_joins,
+		                  leaf->under_joins == 1 ? "" : "s");
+	rql_strbuf_printf(out, "%s, mostly as %s\n", leaf->under_superset ? ", tested again" : "",
+	                  rql_rows_form_name(leaf->under_form));
+}
+
 static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 {
 	const struct rql_leaf_scan *scan = leaf->scan;
@@ -101,10 +116,7 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  leaf->method->name, rql_unit_name(leaf->method->unit), leaf->device->name, cpu ? "" : ", ",
 	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
 	                  (unsigned long long)scan->blocks);
-	if (leaf->under)
-		rql_strbuf_printf(out, "  under rows of %s on %s, by %u condition%s%s, mostly as %s\n", leaf->under->name,
-		                  rql_unit_name(leaf->under->unit), leaf->under_tests, leaf->under_tests == 1 ? "" : "s",
-		                  leaf->under_superset ? ", tested again" : "", rql_rows_form_name(leaf->under_form));
+	put_under(out, leaf);
 	for (uint32_t m = 0; m < scan->map_count; m++) {
 		const struct rql_map *map = scan->maps[m]->dim.map;
 		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",

@@ -369,6 +369,22 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 	return RQL_OK;
 }
 
+/* The literal whose values may differ from run to run: that it is proven to be nothing but a value. */
+static uint32_t point_of(const struct rql_bound *bound)
+{
+	return bound->point && bound->proven[bound->point - 1] ? bound->point : 0;
+}
+
+static void take_point(struct rql_planning *p, const struct rql_bound *bound)
+{
+	const struct rql_leaf *leaf = p->nodes->leaves;
+	if (p->plan->kind != RQL_PLAN_METHOD || p->nodes->leaf_count != 1 || rql_operator_needs_host(p->nodes->tree) ||
+	    !leaf->method->takes_point || !leaf->method->takes_point(leaf->prepared))
+		return;
+	p->plan->point = point_of(bound);
+	p->plan->point_type = bound->point_type;
+}
+
 static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, const struct rql_literals *literals,
                        uint64_t stamp)
 {
@@ -378,7 +394,7 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 	}
 	p->plan->read = true;
 	p->stamp = stamp;
-	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free);
+	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free, point_of(bound));
 	if (!root)
 		return rql_error_memory(p->err, 0, "a plan");
 	p->nodes->root = root; /* what the statement reads is known, also where nothing becomes of it */
@@ -390,6 +406,8 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 	for (uint32_t i = 0; i < p->plan->table_count; i++)
 		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
 			written_meanwhile(p);
+	if (status == RQL_OK)
+		take_point(p, bound);
 	return status;
 }
 

@@ -12,25 +12,79 @@ static bool can_fail(const struct rql_request *request)
 	return some;
 }
 
+/* ---- conditions that joins are ---- */
+/* So many keys may be looked up instead of being met by a scan: an index nested loop. */
+#define KEYS_MOST 4096u
+
+/* What a lookup that drops rows says of its column: the value is one of the map's keys. False: they are many, or it is no
+ * condition of one column. */
+static bool keys_of(const struct rql_planning *p, const struct rql_store_snapshot *snapshot,
+                    const struct rql_lookup *lookup, struct rql_conjunct *out, bool *no_memory)
+{
+	const struct rql_store_column *column = &snapshot->columns[lookup->column];
+	const bool drops = lookup->kind == RQL_LOOKUP_INNER || lookup->kind == RQL_LOOKUP_SEMI;
+	if (!drops || lookup->second || rql_map_entries(lookup->map) > KEYS_MOST)
+		return false;
+	int64_t *keys = RQL_NEW_ARRAY(p->arena, int64_t, rql_map_entries(lookup->map) + 1);
+	uint64_t *codes = column->dimension ? RQL_NEW_ARRAY(p->arena, uint64_t, column->dimension->count / 64 + 1) : NULL;
+	*no_memory = !keys || (column->dimension && !codes);
+	if (*no_memory)
+		return false;
+	const uint64_t count = rql_map_keys(lookup->map, KEYS_MOST, keys);
+	*out = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE};
+	out->list = (struct rql_value_list){.column = lookup->column, .count = (uint32_t)count, .values = keys};
+	if (!codes)
+		return true;
+	for (uint64_t i = 0; i < count; i++)
+		if (keys[i] >= 0 && keys[i] < column->dimension->count)
+			codes[keys[i] / 64] |= UINT64_C(1) << keys[i] % 64;
+	*out = (struct rql_conjunct){.test = RQL_TEST_IN_CODES, .index = lookup->column, .codes = codes};
+	return true;
+}
+
+/* ---- what is answered ---- */
+static enum rql_offer offer_of(const struct rql_method *method, const struct rql_device *device,
+                               const struct rql_request *request, const struct rql_conjunct *conjunct)
+{
+	const struct rql_request one = {.snapshot = request->snapshot,
+	                                .index_count = request->index_count,
+	                                .indexes = request->indexes,
+	                                .wants = RQL_PORT_ROWS,
+	                                .conjunct_count = 1,
+	                                .conjuncts = conjunct};
+	if ((conjunct->test == RQL_TEST_IS_TRUE && !conjunct->list.values) || !rql_method_takes(method, &one))
+		return RQL_OFFER_NO;
+	return method->offer(&one, device, NULL);
+}
+
 /* The conjuncts of columns that the method answers, each asked alone; exact[c]: it need not be tested again. */
 static uint32_t collect(const struct rql_method *method, const struct rql_device *device,
                         const struct rql_request *request, struct rql_conjunct *out, bool *exact)
 {
 	uint32_t count = 0;
 	for (uint32_t c = 0; c < request->conjunct_count; c++) {
-		const struct rql_request one = {.snapshot = request->snapshot,
-		                                .index_count = request->index_count,
-		                                .indexes = request->indexes,
-		                                .wants = RQL_PORT_ROWS,
-		                                .conjunct_count = 1,
-		                                .conjuncts = &request->conjuncts[c]};
-		exact[c] = false;
-		if ((request->conjuncts[c].test == RQL_TEST_IS_TRUE && !request->conjuncts[c].list.values) || !rql_method_takes(method, &one))
-			continue;
-		enum rql_offer offer = method->offer(&one, device, NULL);
+		const enum rql_offer offer = offer_of(method, device, request, &request->conjuncts[c]);
 		exact[c] = offer == RQL_OFFER_FULL;
 		if (offer != RQL_OFFER_NO)
 			out[count++] = request->conjuncts[c];
+	}
+	return count;
+}
+
+/* The same of what the request's lookups say; they stay lookups, since whoever runs under the ROWS wants their payloads.
+ * Where codes are asked for of what has no index, nothing is made of the map. */
+static uint32_t collect_keys(const struct rql_planning *p, const struct rql_method *method,
+                             const struct rql_device *device, const struct rql_request *request,
+                             struct rql_conjunct *out, bool *no_memory)
+{
+	uint32_t count = 0;
+	for (uint32_t l = 0; l < request->lookup_count && !*no_memory; l++) {
+		bool indexed = false;
+		for (uint32_t i = 0; i < request->index_count; i++)
+			indexed |= request->indexes[i].column == request->lookups[l].column;
+		if (indexed && keys_of(p, request->snapshot, &request->lookups[l], &out[count], no_memory) &&
+		    offer_of(method, device, request, &out[count]) != RQL_OFFER_NO)
+			count++;
 	}
 	return count;
 }
@@ -52,7 +106,8 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
                           const struct rql_request *request, struct rql_rows_offer *out, bool *found,
                           struct rql_error *err)
 {
-	struct rql_conjunct *asked = RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count);
+	struct rql_conjunct *asked =
+		RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count + request->lookup_count);
 	struct rql_conjunct *rest = RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count);
 	bool *exact = RQL_NEW_ARRAY(p->arena, bool, request->conjunct_count);
 	struct rql_request rows = {.snapshot = request->snapshot,
@@ -63,16 +118,24 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 	*found = false;
 	if (!asked || !rest || !exact)
 		return rql_error_memory(err, 0, "a plan");
-	if (can_fail(request) || !(rows.conjunct_count = collect(method, device, request, asked, exact)))
+	if (can_fail(request))
+		return RQL_OK;
+	bool no_memory = false;
+	const uint32_t conjuncts = collect(method, device, request, asked, exact);
+	const uint32_t joins = collect_keys(p, method, device, request, asked + conjuncts, &no_memory);
+	if (no_memory)
+		return rql_error_memory(err, 0, "a plan");
+	rows.conjunct_count = conjuncts + joins;
+	if (!rows.conjunct_count)
 		return RQL_OK;
 	enum rql_offer offer = method->offer(&rows, device, NULL);
 	if (offer == RQL_OFFER_NO)
 		return RQL_OK;
-	*out = (struct rql_rows_offer){.method = method, .tests = rows.conjunct_count};
+	*out = (struct rql_rows_offer){.method = method, .tests = conjuncts, .joins = joins};
 	for (uint32_t c = 0; c < request->conjunct_count && offer != RQL_OFFER_FULL; c++)
 		exact[c] = false; /* together they are a superset, whichever of them is why */
 	leave_rest(request, exact, rest, &out->request);
-	out->superset = out->request.conjunct_count + rows.conjunct_count > request->conjunct_count;
+	out->superset = out->request.conjunct_count + conjuncts > request->conjunct_count;
 	struct rql_error why = {0};
 	rql_status status = method->prepare(&rows, device, &out->request.under.prepared, &why);
 	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {

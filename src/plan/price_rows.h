@@ -11,6 +11,7 @@ struct rql_rows_offer {
 	const struct rql_method *method;
 	struct rql_cost cost; /* of the ROWS */
 	uint32_t tests;       /* conditions that it has answered, */
+	uint32_t joins;       /* and lookups whose keys it looks up, */
 	bool superset;        /* and some are tested again */
 };
 /* *found false: the method can answer none of the request's conditions there. Fails only for memory and interruption. */

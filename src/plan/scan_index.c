@@ -18,11 +18,9 @@ bool rql_scan_indexes(const struct rql_planning *p, const struct rql_structure *
 		const struct rql_structure *index = p->structures[i];
 		if (!is_usable(index, s))
 			continue;
-		for (uint32_t c = 0; c < s->column_count; c++)
-			for (uint32_t k = 0; k < index->column_count; k++)
-				if (s->column_ids[c] == index->column_ids[k])
-					indexes[request->index_count++] = (struct rql_index_of){
-						.column = c, .form = index->index_form, .sieve = index->sieve};
+		for (uint32_t k = 0; k < index->column_count; k++)
+			if (rql_structure_index_of(index, s, k, &indexes[request->index_count]))
+				request->index_count++;
 	}
 	request->indexes = indexes;
 	return indexes != NULL;

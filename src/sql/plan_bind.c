@@ -98,12 +98,80 @@ void rql_plan_free_literals(const struct rql_rel *root, const struct rql_literal
 		free[i] = free[i] && !few[i];
 }
 
+/* ---- the point ---- */
+
+/* column = CAST('5' AS type), in either order, the column in a cast or not; 0: it is not that. */
+static uint32_t point_of(const struct rql_expr *e, struct rql_type *type)
+{
+	uint32_t literal = 0;
+	bool column = false;
+	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
+		return 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct rql_expr *side = e->children[i], *last = NULL;
+		for (; side->kind == RQL_EXPR_CAST && !side->try_cast; side = side->children[0])
+			last = side;
+		if (side->kind == RQL_EXPR_REF) {
+			column = true;
+		} else if (side->kind == RQL_EXPR_CONSTANT && side->literal && last && !side->negated) {
+			literal = side->literal;
+			*type = last->type;
+		}
+	}
+	return column ? literal : 0;
+}
+
+static uint32_t point_in(const struct rql_expr *e, struct rql_type *type)
+{
+	uint32_t found = point_of(e, type);
+	for (uint32_t i = 0; i < e->child_count && e->kind == RQL_EXPR_AND && !found; i++)
+		found = point_of(e->children[i], type);
+	return found;
+}
+
+static uint32_t count_literal(const struct rql_expr *e, uint32_t literal)
+{
+	uint32_t count = e->kind == RQL_EXPR_CONSTANT && e->literal == literal;
+	for (uint32_t i = 0; i < e->child_count; i++)
+		count += count_literal(e->children[i], literal);
+	return count;
+}
+
+/* Nodes through which a condition of a table stays one of the table alone. */
+static bool is_above_point(enum rql_rel_kind kind)
+{
+	return kind == RQL_REL_PROJECT || kind == RQL_REL_FILTER || kind == RQL_REL_AGGREGATE || kind == RQL_REL_ORDER ||
+	       kind == RQL_REL_TOP_N || kind == RQL_REL_LIMIT;
+}
+
+uint32_t rql_plan_point_literal(const struct rql_rel *root, const struct rql_literals *literals, const bool *free,
+                                struct rql_type *type)
+{
+	const struct rql_rel *rel = root, *filter = NULL;
+	uint32_t point = 0, count = 0;
+	while (is_above_point(rel->kind) && rel->child_count == 1) {
+		filter = rel->kind == RQL_REL_FILTER ? rel : NULL;
+		rel = rel->children[0];
+	}
+	if (rel->kind != RQL_REL_GET || !filter)
+		return 0;
+	for (uint32_t i = 0; i < filter->expr_count && !point; i++)
+		point = point_in(filter->exprs[i], type);
+	if (!point || !free[point - 1] || literals->items[point - 1].value.type.id != RQL_TYPE_VARCHAR)
+		return 0;
+	for (rel = root; rel; rel = rel->child_count ? rel->children[0] : NULL)
+		for (uint32_t i = 0; i < rel->expr_count; i++)
+			count += count_literal(rel->exprs[i], point);
+	return count == 1 ? point : 0;
+}
+
 /* ---- the copy ---- */
 
 struct binder {
 	struct rql_arena *arena;
 	const struct rql_literals *literals;
 	const bool *free;
+	uint32_t point;
 	bool no_memory;
 };
 
@@ -152,7 +220,7 @@ static struct rql_expr *bind_expr(struct binder *b, const struct rql_expr *e)
 	struct rql_expr *copy = copied(b, e, 1, sizeof *copy);
 	if (!copy)
 		return NULL;
-	copy->literal = 0;
+	copy->literal = e->literal == b->point ? e->literal : 0;
 	copy->negated = false;
 	if (e->literal && b->free[e->literal - 1]) {
 		struct rql_value value = b->literals->items[e->literal - 1].value; /* its text lives as long as the statement's */
@@ -187,9 +255,9 @@ static struct rql_rel *bind_rel(struct binder *b, const struct rql_rel *rel)
 }
 
 struct rql_rel *rql_plan_with_literals(struct rql_arena *arena, const struct rql_rel *root,
-                                       const struct rql_literals *literals, const bool *free)
+                                       const struct rql_literals *literals, const bool *free, uint32_t point)
 {
-	struct binder b = {.arena = arena, .literals = literals, .free = free};
+	struct binder b = {.arena = arena, .literals = literals, .free = free, .point = point};
 	struct rql_rel *copy = bind_rel(&b, root);
 	return b.no_memory ? NULL : copy;
 }

@@ -397,7 +397,7 @@ static rql_status drop(struct parser *p, struct rql_statement *out)
 /* ---- indexes ---- */
 static bool is_method(struct parser *p)
 {
-	static const char *const methods[] = {"columns", "sieve", "rx", "cgrx", "sorted", "hash", "auto"};
+	static const char *const methods[] = {"columns", "sieve", "rx", "cgrx", "sorted", "btree", "hash", "auto"};
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (at_word(p, methods[i]))
 			return true;

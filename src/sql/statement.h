@@ -15,7 +15,7 @@ enum rql_statement_kind {
 	RQL_STATEMENT_CREATE_VIEW,
 	RQL_STATEMENT_REFRESH_VIEW,
 	RQL_STATEMENT_DROP_VIEW,
-	RQL_STATEMENT_CREATE_INDEX, /* only with USING columns|sieve|rx|cgrx|sorted|hash|auto; others are the host's */
+	RQL_STATEMENT_CREATE_INDEX, /* only with USING columns|sieve|rx|cgrx|sorted|btree|hash|auto; others are the host's */
 	RQL_STATEMENT_REFRESH_INDEX,
 	RQL_STATEMENT_DROP_INDEX,   /* name may be the host's index too: the catalog decides */
 	RQL_STATEMENT_EXPLAIN,      /* EXPLAIN [ANALYZE] [(options)] query */

@@ -6,6 +6,7 @@
 extern const struct rql_structure_kind rql_structure_cube;
 extern const struct rql_structure_kind rql_structure_columns;
 extern const struct rql_structure_kind rql_structure_sorted_index;
+extern const struct rql_structure_kind rql_structure_btree_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
 extern const struct rql_structure_kind rql_structure_auto_index;
 extern const struct rql_structure_kind rql_structure_rx_index;
@@ -18,6 +19,7 @@ const struct rql_structure_kind *const *rql_structure_kinds(void)
 		&rql_structure_cube,
 		&rql_structure_columns,
 		&rql_structure_sorted_index,
+		&rql_structure_btree_index,
 		&rql_structure_hash_index,
 		&rql_structure_auto_index,
 		&rql_structure_rx_index,

@@ -23,7 +23,8 @@ static void make_rows(rayql_connection *con, unsigned rows)
 	         "(hash(i) %% 9000 * 3)::INTEGER END AS k, (hash(i * 3) %% 2000)::BIGINT * 4611686018427387 - "
 	         "4611686018427387904 AS b, DATE '1970-01-01' + (hash(i * 5) %% 70000)::INTEGER - 35000 AS d, "
 	         "(hash(i * 7) %% 10000000)::DECIMAL(12,2) AS p, 'w' || (hash(i * 13) %% 500) AS w, "
-	         "TIMESTAMP '2020-01-01' + INTERVAL (hash(i * 11) %% 3000) HOUR AS s FROM range(%u) q(i)",
+	         "TIMESTAMP '2020-01-01' + INTERVAL (hash(i * 11) %% 3000) HOUR AS s, CASE i %% 70 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN "
+	         "'-0.0'::DOUBLE ELSE (hash(i * 17) %% 4000)::DOUBLE / 16 - 100 END AS x FROM range(%u) q(i)",
 	         rows);
 	run(con, sql);
 }
@@ -34,7 +35,7 @@ static void make_indexes(rayql_connection *con, const char *refresh)
 	snprintf(sql, sizeof sql,
 	         "CREATE INDEX c ON t USING columns (*) WITH (refresh = %s); CREATE INDEX i_k ON t USING rx (k); "
 	         "CREATE INDEX i_b ON t USING cgrx (b); CREATE INDEX i_d ON t USING rx (d); CREATE INDEX i_p ON t USING cgrx (p); "
-	         "CREATE INDEX i_w ON t USING rx (w); CREATE INDEX i_s ON t USING cgrx (s)",
+	         "CREATE INDEX i_w ON t USING rx (w); CREATE INDEX i_s ON t USING cgrx (s); CREATE INDEX i_x ON t USING cgrx (x)",
 	         refresh);
 	run(con, sql);
 }
@@ -63,6 +64,12 @@ static void put_value(char *out, size_t size, char column)
 	case 's':
 		snprintf(out, size, "TIMESTAMP '2020-0%u-1%u 0%u:00:00'", 1 + roll(6), roll(10), roll(10));
 		break;
+	case 'x':
+		if (roll(9))
+			snprintf(out, size, "%d.5::DOUBLE", (int)roll(260) - 105);
+		else
+			snprintf(out, size, "'nan'::DOUBLE");
+		break;
 	default:
 		snprintf(out, size, "'w%u'", roll(520));
 	}
@@ -71,12 +78,12 @@ static void put_value(char *out, size_t size, char column)
 static void put_condition(char *out, size_t size)
 {
 	static const char *const ops[] = {"=", "<", ">=", ">", "<=", "="};
-	const char column = "kbdpws"[roll(6)];
+	const char column = "kbdpwsx"[roll(7)];
 	char a[64], b[64], c[64];
 	put_value(a, sizeof a, column);
 	put_value(b, sizeof b, column);
 	put_value(c, sizeof c, column);
-	switch (roll(5)) {
+	switch (column == 'x' ? 1 + roll(4) : roll(5)) { /* an IN of reals is scanned */
 	case 0:
 		snprintf(out, size, "%c IN (%s, %s, %s)", column, a, b, c);
 		break;
@@ -101,7 +108,7 @@ static void change(rayql_connection *con, unsigned *rows)
 	default: {
 		const unsigned more = roll(2) ? 1 + roll(20) : 1 + roll(6000);
 		snprintf(sql, sizeof sql,
-		         "INSERT INTO t SELECT id + %u, k, b + %u, d, p, 'v' || w, s FROM t LIMIT %u", *rows, roll(5), more);
+		         "INSERT INTO t SELECT id + %u, k, b + %u, d, p, 'v' || w, s, x FROM t LIMIT %u", *rows, roll(5), more);
 		*rows += more;
 		break;
 	}
@@ -147,6 +154,9 @@ static void conditions(void **state)
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b = -4611686018427387904");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b BETWEEN -9223372036854775808 AND 9223372036854775807");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE w IN ('w1', 'w499', 'w500')");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x = 0.0::DOUBLE");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x >= 'nan'::DOUBLE");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x BETWEEN -50.0::DOUBLE AND 2.5::DOUBLE");
 	/* Two: one is looked up, both are tested. */
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 900 AND b > 0");
 	/* A value that the index does not have. */

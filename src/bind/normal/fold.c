@@ -134,6 +134,16 @@ static enum folded fold_children(struct folding *f, struct rql_expr *e)
 	return few || worst != FOR_HOST ? worst : OF_COLUMNS;
 }
 
+/* The literal that the cast is of, where the cast of any other value of it would be that value's integer, too. */
+static uint32_t stays_literal(const struct rql_expr *e, const struct rql_value *value)
+{
+	const struct rql_expr *from = e->kind == RQL_EXPR_CAST ? e->children[0] : NULL;
+	const bool number = from && rql_type_is_integer(from->type) && rql_type_is_integer(e->type);
+	if (!from || value->is_null || (number ? from->value.integer != value->integer : from->type.id != RQL_TYPE_VARCHAR))
+		return 0;
+	return from->literal;
+}
+
 /* Without columns: evaluated here, or by the host. */
 static enum folded evaluate(struct folding *f, struct rql_expr *e, bool constants)
 {
@@ -142,7 +152,9 @@ static enum folded evaluate(struct folding *f, struct rql_expr *e, bool constant
 	if (!constants || !plain || !((e->kind == RQL_EXPR_CAST && cast_constant(e, &value)) ||
 	                             rql_plan_fold_call(e, &value) || rql_evaluate_constant(f->arena, e, &value)))
 		return FOR_HOST;
+	const uint32_t literal = stays_literal(e, &value);
 	become_constant(e, &value);
+	e->literal = literal;
 	return CONSTANT;
 }
 

@@ -113,8 +113,11 @@ static void simplify_casts(struct simplifier *s, struct rql_expr *e, uint32_t of
 		s->no_memory |= !c;
 		if (!c)
 			return;
-		if (i != of)
+		if (i != of) {
 			c->value = before[i];
+			if (rql_type_is_integer(c->type) && rql_type_is_integer(cast->type)) /* the same number */
+				c->literal = e->children[i]->literal;
+		}
 		e->children[i] = c;
 	}
 }

@@ -21,6 +21,7 @@ static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test 
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
 		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column) {
 			b->conjuncts[i].at_first &= b->at_first;
+			b->conjuncts[i].point = false;
 			return &b->conjuncts[i];
 		}
 	struct rql_conjunct *c = &b->conjuncts[b->conjunct_count++];
@@ -33,6 +34,20 @@ static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test 
 	                           .real_least = -HUGE_VAL,
 	                           .real_greatest = NAN};
 	return c;
+}
+
+/* `column <op> constant` of the column's type, neither NULL nor one of the IS DISTINCT forms. */
+static bool is_bound(const struct rql_expr *e)
+{
+	return e->kind == RQL_EXPR_COMPARE && e->children[0]->kind == RQL_EXPR_COLUMN &&
+	       e->children[1]->kind == RQL_EXPR_CONSTANT && !e->children[1]->value.is_null && e->name[0] != 'I' &&
+	       strcmp(e->name, "<>") != 0 && rql_type_equal(e->children[0]->type, e->children[1]->type);
+}
+
+/* ... and its value is one of the statement's point (sql/rel.h). */
+static bool is_point(const struct rql_expr *e)
+{
+	return is_bound(e) && strcmp(e->name, "=") == 0 && e->children[1]->literal != 0;
 }
 
 /* ---- coded columns ---- */
@@ -73,7 +88,9 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	if (!over_ref)
 		return out_of_memory(b);
 	RQL_TRY(select_codes(b, d, over_ref, codes_left(b, column), &set));
+	const uint32_t before = b->conjunct_count;
 	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
+	c->point = b->conjunct_count > before && is_point(e);
 	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
 		set[w] &= c->codes[w];
 	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
@@ -95,14 +112,6 @@ static bool is_first(const struct rql_expr *e)
 		return false;
 	return null || (e->children[1]->kind == RQL_EXPR_CONSTANT &&
 	                rql_type_equal(e->children[0]->type, e->children[1]->type));
-}
-
-/* `column <op> constant` of the column's type, neither NULL nor one of the IS DISTINCT forms. */
-static bool is_bound(const struct rql_expr *e)
-{
-	return e->kind == RQL_EXPR_COMPARE && e->children[0]->kind == RQL_EXPR_COLUMN &&
-	       e->children[1]->kind == RQL_EXPR_CONSTANT && !e->children[1]->value.is_null && e->name[0] != 'I' &&
-	       strcmp(e->name, "<>") != 0 && rql_type_equal(e->children[0]->type, e->children[1]->type);
 }
 
 static bool is_integral(const struct rql_store_column *column)
@@ -191,7 +200,10 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 		return true;
 	}
 	if (is_integral(stored) && is_bound(e)) {
-		narrow_integers(find_test(b, RQL_TEST_IN_RANGE, column), e->name, e->children[1]->value.integer);
+		const uint32_t before = b->conjunct_count;
+		struct rql_conjunct *c = find_test(b, RQL_TEST_IN_RANGE, column);
+		c->point = b->conjunct_count > before && is_point(e);
+		narrow_integers(c, e->name, e->children[1]->value.integer);
 		return true;
 	}
 	if (stored->kind == RQL_STORE_REAL && is_bound(e)) {

@@ -8,16 +8,18 @@
 #define DENSE 3u
 
 /* Descriptors say enough; NULL's code counts as one more. */
-static bool is_dense(const struct rql_store_segment *segment, uint32_t column)
+static bool is_dense(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
-	const struct rql_store_view *view = &segment->columns[column];
+	const struct rql_store_view *view = &segment->columns[of->column];
+	if (of->more_count)
+		return false;
 	uint64_t rows = 0;
 	int64_t least = 0, greatest = 0;
 	for (uint32_t b = 0; b < segment->blocks; b++) {
 		const struct rql_store_block *block = &view->blocks[b];
 		if (block->nulls == block->rows)
 			continue;
-		const int64_t low = (int64_t)block->least[0], high = (int64_t)block->greatest[0];
+		const int64_t low = rql_index_of_bound(view, block->least[0]), high = rql_index_of_bound(view, block->greatest[0]);
 		least = !rows || low < least ? low : least;
 		greatest = !rows || high > greatest ? high : greatest;
 		rows += block->rows - block->nulls;
@@ -47,7 +49,7 @@ struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, cons
 		as.form = RQL_INDEX_HASH;
 	else if (is_there(segment, of, RQL_INDEX_SORTED, cpu))
 		as.form = RQL_INDEX_SORTED;
-	else if (is_dense(segment, of->column))
+	else if (is_dense(segment, of))
 		as.form = RQL_INDEX_DIRECT;
 	else
 		as.form = points ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
@@ -70,7 +72,7 @@ static rql_status place_auto(const struct rql_store_snapshot *snapshot, uint32_t
 {
 	struct rql_index_of as = *of;
 	as.form = RQL_INDEX_DIRECT;
-	if (is_dense(&snapshot->segments[segment], of->column))
+	if (is_dense(&snapshot->segments[segment], of))
 		return place(snapshot, segment, &as, cpu, progress, err);
 	as.form = RQL_INDEX_HASH;
 	RQL_TRY(place(snapshot, segment, &as, cpu, progress, err));
@@ -81,7 +83,10 @@ static rql_status place_auto(const struct rql_store_snapshot *snapshot, uint32_t
 rql_status rql_index_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                            struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)
 {
-	for (uint32_t s = 0; s < snapshot->segment_count && rql_index_can(&snapshot->columns[of->column]); s++)
+	bool can = true;
+	for (uint32_t i = 0; i < rql_index_columns(of); i++)
+		can = can && rql_index_can(&snapshot->columns[rql_index_column(of, i)]);
+	for (uint32_t s = 0; s < snapshot->segment_count && can; s++)
 		RQL_TRY(of->form == RQL_INDEX_AUTO ? place_auto(snapshot, s, of, cpu, progress, err)
 		                                   : place(snapshot, s, of, cpu, progress, err));
 	return RQL_OK;

@@ -10,7 +10,9 @@ static rql_status make(struct rql_index_map *map, struct rql_index_pair *pairs, 
 		return rql_index_direct_make(map, pairs, err);
 	const struct rql_index_pair *sorted =
 		rql_sort_keyed(pairs, spare, map->count, sizeof *pairs, offsetof(struct rql_index_pair, key));
-	return map->form == RQL_INDEX_HASH ? rql_index_hash_make(map, sorted, err) : rql_index_sorted_make(map, sorted, err);
+	return map->form == RQL_INDEX_HASH    ? rql_index_hash_make(map, sorted, err)
+	       : map->form == RQL_INDEX_BTREE ? rql_index_btree_make(map, sorted, err)
+	                                      : rql_index_sorted_make(map, sorted, err);
 }
 
 rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *pairs, struct rql_index_pair *spare,
@@ -42,6 +44,7 @@ uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uin
 	if (map->form == RQL_INDEX_HASH)
 		return rql_index_hash_find(map, least, rows);
 	greatest = greatest < map->greatest ? greatest : map->greatest;
-	return map->form == RQL_INDEX_DIRECT ? rql_index_direct_find(map, least, greatest, rows)
-	                                     : rql_index_sorted_find(map, least, greatest, rows);
+	return map->form == RQL_INDEX_DIRECT  ? rql_index_direct_find(map, least, greatest, rows)
+	       : map->form == RQL_INDEX_BTREE ? rql_index_btree_find(map, least, greatest, rows)
+	                                      : rql_index_sorted_find(map, least, greatest, rows);
 }

@@ -12,19 +12,22 @@ struct rql_index_pair {
 	uint32_t row;
 };
 
+#define RQL_INDEX_LEVELS 11u /* of 2^32 rows with 9 children a node */
 struct rql_index_map {
-	enum rql_index_form form; /* SORTED, HASH or DIRECT */
+	enum rql_index_form form; /* SORTED, BTREE, HASH or DIRECT */
 	bool narrow;       /* keys are uint32_t, else uint64_t */
 	uint32_t count;    /* rows */
 	uint64_t greatest; /* key; 0 when there is none */
 	struct rql_mem mem;
-	void *keys;      /* SORTED: of each row, ascending; HASH: of each slot; DIRECT: none */
-	uint32_t *rows;  /* SORTED, DIRECT: [count]; HASH: of each key with several rows their number, then they */
+	void *keys;      /* SORTED, BTREE: of each row, ascending; HASH: of each slot; DIRECT: none */
+	uint32_t *rows;  /* SORTED, BTREE, DIRECT: [count]; HASH: of each key with several rows their number, then they */
 	/* SORTED: for each value of the keys' top bits its first row; HASH: of each slot (index_hash.c); DIRECT: for each
 	 * integer its first row, or none (index_direct.c) */
 	uint32_t *table;
 	uint32_t shift;  /* SORTED: the other bits */
 	uint32_t slots;  /* HASH */
+	uint32_t level_count; /* BTREE: above the keys, which are the lowest, from below */
+	void *levels[RQL_INDEX_LEVELS];
 };
 
 /* Takes `count` pairs, of each key with ascending rows, and sorts them; spare has room for as many. DIRECT: it leaves
@@ -44,6 +47,10 @@ uint32_t rql_index_sorted_find(const struct rql_index_map *map, uint64_t least, 
                                const uint32_t **rows);
 rql_status rql_index_hash_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, const uint32_t **rows);
+
+rql_status rql_index_btree_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
+uint32_t rql_index_btree_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
+                              const uint32_t **rows);
 
 rql_status rql_index_direct_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_direct_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,

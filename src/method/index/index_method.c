@@ -1,38 +1,25 @@
-/* The method: looks values of one condition up, tests the others where something was found, gives ROWS. Whose segments
- * have no run, because there is no room for it, is tested row by row. */
+/* The method: which conditions are looked up and by which index, the others being tested where something was found; and
+ * its price. index_look.c runs it. */
 #include <stdlib.h>
 #include <string.h>
-#include "method/index/index_run.h"
-#include "method/index/index_tests.h"
-#include "method/method.h"
-#include "util/simd.h"
-
-#define WORDS RQL_ROWS_BLOCK_WORDS
-
-struct rql_prepared {
-	const struct rql_store_snapshot *snapshot; /* one reference */
-	struct rql_index_of of;
-	bool points; /* single values alone are looked up */
-	uint32_t test_count;
-	struct rql_index_test *tests; /* the first is looked up, the others are tested */
-	/* of what was there when it was prepared */
-	double found;        /* rows that the look-ups give */
-	double missing_rows; /* of segments without a run */
-	uint32_t missing;    /* so many segments */
-	double look_ups;
-};
+#include "method/index/index_look.h"
 
 /* ---- what it can do ---- */
+/* An index of this column alone. */
 static bool usable(const struct rql_index_of *of, const struct rql_store_snapshot *snapshot, uint32_t column)
 {
-	return of->form != RQL_INDEX_SIEVE && of->column == column && rql_index_can(&snapshot->columns[column]);
+	return of->form != RQL_INDEX_SIEVE && of->column == column && !of->more_count &&
+	       rql_index_can(&snapshot->columns[column]);
 }
 
+/* ... or it is one of its columns, which others may come before. */
 static bool has_index(const struct rql_request *request, uint32_t column)
 {
 	bool some = false;
 	for (uint32_t i = 0; i < request->index_count && column != RQL_NONE; i++)
-		some = some || usable(&request->indexes[i], request->snapshot, column);
+		for (uint32_t c = 0; c < rql_index_columns(&request->indexes[i]); c++)
+			some = some || (request->indexes[i].form != RQL_INDEX_SIEVE && rql_index_can(&request->snapshot->columns[column]) &&
+			                rql_index_column(&request->indexes[i], c) == column);
 	return some;
 }
 
@@ -94,68 +81,139 @@ static bool choose_form(const struct rql_request *request, const struct rql_inde
 /* Rows of one value, or of ranges among evenly spread ones, in so many rows. */
 static double guess(const struct rql_store_column *column, const struct rql_index_test *test, double rows)
 {
-	double all = column->kind == RQL_STORE_CODED ? (double)column->dimension->count
-	                                             : (double)(column->greatest - column->least) + 1;
+	int64_t least, greatest;
+	rql_index_column_bounds(column, &least, &greatest);
+	const double all = (double)greatest - (double)least + 1;
 	double values = (double)rql_index_test_values(test);
 	return all > values ? rows * values / all : rows;
 }
 
+/* The tests that are looked up by an index: as many of its first columns as there are. */
+struct cover {
+	struct rql_index_of of;
+	uint32_t count, tests[RQL_INDEX_COLUMNS_MOST];
+};
+
+static bool is_point(const struct rql_index_test *test)
+{
+	return test->count == 1 && test->ranges[0].least == test->ranges[0].greatest;
+}
+
+/* Single values of the first columns, and whatever is asked of the next one. */
+static bool cover_several(const struct rql_prepared *p, const struct rql_index_of *of, struct cover *out)
+{
+	bool points = true, can = of->form != RQL_INDEX_SIEVE;
+	*out = (struct cover){.of = *of};
+	while (out->count < rql_index_columns(of) && points && can) {
+		const uint32_t column = rql_index_column(of, out->count);
+		uint32_t found = RQL_NONE;
+		can = rql_index_can(&p->snapshot->columns[column]);
+		for (uint32_t t = 0; t < p->test_count; t++)
+			if (p->tests[t].column == column && (found == RQL_NONE || is_point(&p->tests[t])))
+				found = t;
+		if (found == RQL_NONE)
+			break;
+		points = is_point(&p->tests[found]);
+		out->tests[out->count++] = found;
+	}
+	const bool all = out->count == rql_index_columns(of);
+	return can && out->count && (of->form != RQL_INDEX_HASH ||
+	                             (all && rql_index_test_values(&p->tests[out->tests[out->count - 1]]) <= RQL_INDEX_RANGES_MOST));
+}
+
 /* Counts, where runs are there. */
-static rql_status look(struct rql_prepared *p, const struct rql_index_of *of, const struct rql_index_test *test,
+static rql_status look(struct rql_prepared *p, const struct cover *cover, const struct rql_index_test *tests,
                        struct rql_device *device, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
-	p->of = *of;
-	p->points = is_points(test);
+	const struct rql_index_test *last = &tests[cover->tests[cover->count - 1]];
+	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
+	p->of = cover->of;
+	p->covered = cover->count;
+	p->points = is_points(last) && cover->count == rql_index_columns(&cover->of);
 	p->found = p->missing_rows = p->missing = p->look_ups = 0;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
-		const struct rql_index_of as = rql_index_auto(segment, of, p->points, device);
+		const struct rql_index_of as = rql_index_auto(segment, &cover->of, p->points, device);
 		struct rql_index_run *run = NULL;
 		const uint32_t *rows;
 		if (!rql_index_run_there(segment, &as, device)) {
+			double share = 1;
+			for (uint32_t c = 0; c < cover->count; c++)
+				share *= guess(&snapshot->columns[rql_index_column(&cover->of, c)], &tests[cover->tests[c]], 1);
 			p->missing++;
 			p->missing_rows += (double)segment->rows;
-			p->found += guess(&snapshot->columns[of->column], test, (double)segment->rows);
+			p->found += share * (double)segment->rows;
 			continue;
 		}
 		RQL_TRY(rql_index_run_get(snapshot, s, &as, device, NULL, &run, err));
-		for (uint32_t i = 0; i < test->count; i++)
-			p->found += rql_index_run_find(run, &segment->columns[of->column], test->ranges[i].least,
-			                               test->ranges[i].greatest, &rows);
-		p->look_ups += test->count;
+		for (uint32_t i = 0; i < last->count; i++) {
+			rql_index_sought(tests, cover->tests, cover->count, i, ranges);
+			p->found += rql_index_run_find(run, segment, ranges, cover->count, &rows);
+		}
+		p->look_ups += last->count;
 		rql_placement_release(&run->placement);
 	}
 	return RQL_OK;
 }
 
-/* The test that leaves the fewest rows becomes the first. */
+/* Keeps the cover where it leaves fewer rows than the best one so far. */
+static rql_status try_cover(struct rql_prepared *p, struct cover *cover, struct rql_prepared *best,
+                            struct cover *best_cover, struct rql_device *device, struct rql_error *err)
+{
+	struct rql_prepared tried = {.snapshot = p->snapshot};
+	struct rql_index_test *last = &p->tests[cover->tests[cover->count - 1]];
+	if (cover->of.form == RQL_INDEX_HASH)
+		RQL_TRY(rql_index_test_spread(last, rql_index_test_values(last), err));
+	RQL_TRY(look(&tried, cover, p->tests, device, err));
+	if (best_cover->count && tried.found >= best->found)
+		return RQL_OK;
+	*best = tried;
+	*best_cover = *cover;
+	return RQL_OK;
+}
+
+/* The tests of the cover, in its order, become the first ones. */
+static void take_cover(struct rql_prepared *p, const struct cover *cover, const struct rql_prepared *found)
+{
+	const struct rql_prepared before = *p;
+	struct rql_index_test moved[RQL_INDEX_COLUMNS_MOST];
+	uint32_t kept = p->test_count;
+	for (uint32_t c = 0; c < cover->count; c++)
+		moved[c] = p->tests[cover->tests[c]];
+	for (uint32_t t = p->test_count; t-- > 0;) { /* the others, from behind, keep their order */
+		bool looked_up = false;
+		for (uint32_t c = 0; c < cover->count; c++)
+			looked_up = looked_up || cover->tests[c] == t;
+		if (!looked_up)
+			p->tests[--kept] = p->tests[t];
+	}
+	*p = *found;
+	p->snapshot = before.snapshot;
+	p->test_count = before.test_count;
+	p->tests = before.tests;
+	for (uint32_t c = 0; c < cover->count; c++)
+		p->tests[c] = moved[c];
+}
+
+/* Of all indexes that can look some tests up: the one that leaves the fewest rows. */
 static rql_status choose_test(struct rql_prepared *p, const struct rql_request *request, struct rql_device *device,
                               struct rql_error *err)
 {
-	struct rql_prepared best = {0}, tried = {.snapshot = p->snapshot};
-	uint32_t first = RQL_NONE;
+	struct rql_prepared best = {0};
+	struct cover best_cover = {0}, cover;
 	for (uint32_t t = 0; t < p->test_count; t++) {
-		struct rql_index_of of;
-		if (!choose_form(request, &p->tests[t], &of))
-			continue;
-		if (of.form == RQL_INDEX_HASH)
-			RQL_TRY(rql_index_test_spread(&p->tests[t], rql_index_test_values(&p->tests[t]), err));
-		RQL_TRY(look(&tried, &of, &p->tests[t], device, err));
-		if (first != RQL_NONE && tried.found >= best.found)
-			continue;
-		best = tried;
-		first = t;
+		cover = (struct cover){.count = 1, .tests = {t}};
+		if (choose_form(request, &p->tests[t], &cover.of))
+			RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
 	}
-	if (first == RQL_NONE)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an index that is hashed looks no ranges up");
-	struct rql_index_test test = p->tests[first];
-	p->tests[first] = p->tests[0];
-	p->tests[0] = test;
-	best.snapshot = p->snapshot;
-	best.test_count = p->test_count;
-	best.tests = p->tests;
-	*p = best;
+	for (uint32_t i = 0; i < request->index_count; i++)
+		if (request->indexes[i].more_count && cover_several(p, &request->indexes[i], &cover))
+			RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
+	if (!best_cover.count)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
+		                     "an index that is hashed looks no ranges up, and one of several columns needs the first");
+	take_cover(p, &best_cover, &best);
 	return RQL_OK;
 }
 
@@ -207,183 +265,18 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	double left = p->found, blocks = p->found + (room ? 0 : p->missing_rows / RQL_STORE_BLOCK);
 	blocks = blocks < (double)snapshot->blocks ? blocks : (double)snapshot->blocks;
 	(void)device;
-	for (uint32_t t = 1; t < p->test_count; t++)
+	for (uint32_t t = p->covered; t < p->test_count; t++)
 		left *= guess(&snapshot->columns[p->tests[t].column], &p->tests[t], 1);
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing_rows * MAKE_ROW_NS : 0,
-		.run_ns = (p->look_ups + p->missing * (double)p->tests[0].count) * LOOK_UP_NS + p->found * ROW_NS +
-		          (p->test_count - 1) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
+		.run_ns = (p->look_ups + p->missing * (double)p->tests[p->covered - 1].count) * LOOK_UP_NS + p->found * ROW_NS +
+		          (p->test_count - p->covered) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
 		          (room ? 0 : p->missing_rows * TEST_ROW_NS),
 		.rows_out = left,
-		.counted = p->test_count == 1 && !p->missing,
+		.counted = p->test_count == p->covered && !p->missing,
 		.runs = blocks,
-		.bytes = blocks * WORDS * sizeof(uint64_t) + p->found * sizeof(uint32_t),
+		.bytes = blocks * RQL_ROWS_BLOCK_WORDS * sizeof(uint64_t) + p->found * sizeof(uint32_t),
 	};
-}
-
-/* ---- running ---- */
-struct running {
-	const struct rql_prepared *p;
-	struct rql_device *device;
-	const struct rql_store_kernels *kernels;
-	struct rql_progress *progress;
-	struct rql_index_run **runs; /* [segments]: references; NULL: there is no room for it, its rows are tested */
-	uint64_t *some;              /* a bit for each block of the snapshot that may have rows */
-	uint32_t *before;            /* [words of some]: such blocks before the word's */
-	uint64_t block_count;
-	uint32_t *blocks; /* [block_count] */
-	uint64_t *bits;   /* [block_count][WORDS] */
-};
-
-/* Calls `each` for all rows of a segment that are looked up. */
-static void find_rows(const struct running *r, uint32_t s,
-                      void (*each)(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count))
-{
-	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
-	const struct rql_index_test *test = &r->p->tests[0];
-	for (uint32_t i = 0; i < test->count; i++) {
-		const uint32_t *rows = NULL;
-		uint32_t count = rql_index_run_find(r->runs[s], &segment->columns[test->column], test->ranges[i].least,
-		                                    test->ranges[i].greatest, &rows);
-		each(r, segment->first_block, rows, count);
-	}
-}
-
-static void mark_blocks(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
-{
-	for (uint32_t k = 0; k < count; k++) {
-		uint64_t block = first_block + rows[k] / RQL_STORE_BLOCK;
-		r->some[block / 64] |= UINT64_C(1) << block % 64;
-	}
-}
-
-/* Where the bits of a block that is marked are. */
-static uint64_t *bits_of(const struct running *r, uint64_t block)
-{
-	uint64_t lower = r->some[block / 64] & ((UINT64_C(1) << block % 64) - 1);
-	return r->bits + (r->before[block / 64] + (uint64_t)__builtin_popcountll(lower)) * WORDS;
-}
-
-static void mark_rows(const struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
-{
-	for (uint32_t k = 0; k < count; k++) {
-		uint32_t row = rows[k] % RQL_STORE_BLOCK;
-		bits_of(r, first_block + rows[k] / RQL_STORE_BLOCK)[row / 64] |= UINT64_C(1) << row % 64;
-	}
-}
-
-/* A segment's run, and in which of its blocks rows are found. */
-static rql_status find_blocks(const struct running *r, uint32_t s, struct rql_error *err)
-{
-	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
-	const struct rql_index_of as = rql_index_auto(segment, &r->p->of, r->p->points, r->device);
-	struct rql_error why = {0};
-	if (r->progress && atomic_load(&r->progress->cancel))
-		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-	rql_status status = rql_index_run_get(r->p->snapshot, s, &as, r->device, r->progress, &r->runs[s], &why);
-	if (status == RQL_OK) {
-		find_rows(r, s, mark_blocks);
-	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
-		rql_error_clear(&why);
-		for (uint64_t b = segment->first_block; b < segment->first_block + segment->blocks; b++)
-			r->some[b / 64] |= UINT64_C(1) << b % 64;
-		return RQL_OK;
-	}
-	rql_error_move(err, &why);
-	return status;
-}
-
-/* Room for the bits of the blocks that are marked. */
-static rql_status list_blocks(struct running *r, struct rql_arena *arena, struct rql_error *err)
-{
-	const uint64_t words = r->p->snapshot->blocks / 64 + 1;
-	for (uint64_t w = 0; w < words; w++) {
-		r->before[w] = (uint32_t)r->block_count;
-		r->block_count += (uint64_t)__builtin_popcountll(r->some[w]);
-	}
-	const uint64_t bytes = (r->block_count + 1) * WORDS * sizeof(uint64_t);
-	r->blocks = RQL_NEW_ARRAY(arena, uint32_t, r->block_count + 1);
-	r->bits = rql_arena_alloc(arena, bytes);
-	if (!r->blocks || !r->bits)
-		return rql_error_memory(err, bytes, "the rows that were looked up");
-	memset(r->bits, 0, bytes);
-	for (uint64_t w = 0, n = 0; w < words; w++)
-		for (uint64_t left = r->some[w]; left; left &= left - 1)
-			r->blocks[n++] = (uint32_t)(w * 64 + (uint64_t)__builtin_ctzll(left));
-	return RQL_OK;
-}
-
-/* Rows of the segments that were looked up, and all of the others. */
-static void set_bits(const struct running *r)
-{
-	const struct rql_store_snapshot *snapshot = r->p->snapshot;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
-		const struct rql_store_segment *segment = &snapshot->segments[s];
-		if (r->runs[s])
-			find_rows(r, s, mark_rows);
-		else
-			memset(bits_of(r, segment->first_block), 0xff, segment->blocks * WORDS * sizeof(uint64_t));
-	}
-}
-
-/* What was not looked up is tested. */
-static void test_blocks(const struct running *r)
-{
-	const struct rql_store_snapshot *snapshot = r->p->snapshot;
-	const struct rql_store_segment *segment = snapshot->segments;
-	for (uint64_t i = 0; i < r->block_count; i++) {
-		while (r->blocks[i] >= segment->first_block + segment->blocks)
-			segment++;
-		for (uint32_t t = r->runs[segment - snapshot->segments] ? 1 : 0; t < r->p->test_count; t++)
-			rql_index_test_block(r->kernels, &segment->columns[r->p->tests[t].column],
-			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->p->tests[t], r->bits + i * WORDS);
-	}
-}
-
-static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql_error *err)
-{
-	for (uint32_t s = 0; s < r->p->snapshot->segment_count; s++)
-		RQL_TRY(find_blocks(r, s, err));
-	RQL_TRY(list_blocks(r, arena, err));
-	set_bits(r);
-	test_blocks(r);
-	return RQL_OK;
-}
-
-static rql_status give_rows(const struct running *r, struct rql_arena *arena, struct rql_port *out,
-                            struct rql_error *err)
-{
-	struct rql_rows_part *parts = RQL_NEW_ARRAY(arena, struct rql_rows_part, r->block_count + 1);
-	if (!parts)
-		return rql_error_memory(err, r->block_count * sizeof(*parts), "the rows that were looked up");
-	for (uint64_t i = 0; i < r->block_count; i++)
-		parts[i] = rql_rows_part_of_bits(r->bits + i * WORDS);
-	const uint64_t bytes = r->block_count * WORDS * sizeof(uint64_t);
-	*out = (struct rql_port){.kind = RQL_PORT_ROWS,
-	                         .rows = {.block_count = r->block_count, .blocks = r->blocks, .parts = parts},
-	                         .selected = {.bytes = bytes, .forms = {[RQL_ROWS_BITMAP] = r->block_count}}};
-	return RQL_OK;
-}
-
-static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
-                      struct rql_port *out, struct rql_error *err)
-{
-	const struct rql_store_snapshot *snapshot = p->snapshot;
-	const uint64_t words = snapshot->blocks / 64 + 1;
-	struct running r = {.p = p,
-	                    .device = device,
-	                    .kernels = rql_store_kernels_for(device->simd),
-	                    .progress = how->progress,
-	                    .runs = RQL_NEW_ARRAY(how->arena, struct rql_index_run *, snapshot->segment_count + 1),
-	                    .some = RQL_NEW_ARRAY(how->arena, uint64_t, words),
-	                    .before = RQL_NEW_ARRAY(how->arena, uint32_t, words)};
-	if (!r.runs || !r.some || !r.before)
-		return rql_error_memory(err, words * 12, "the rows that were looked up");
-	rql_status status = look_up(&r, how->arena, err);
-	for (uint32_t s = 0; s < snapshot->segment_count; s++)
-		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);
-	RQL_TRY(status);
-	return give_rows(&r, how->arena, out, err);
 }
 
 static uint64_t bytes(const struct rql_prepared *p)
@@ -404,7 +297,8 @@ const struct rql_method rql_method_index_cpu = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
-	.run = run,
+	.run = rql_index_look,
+	.takes_point = rql_index_takes_point,
 	.free = free_prepared,
 	.bytes = bytes,
 };

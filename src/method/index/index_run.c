@@ -1,89 +1,52 @@
-/* Runs: made from a segment's column, found and given up by the table of placements. */
+/* Runs: made from a segment's columns, found and given up by the table of placements. */
 #include "method/index/index_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include "util/simd.h"
 
 static const char *const kinds[] = {
-	[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_HASH] = "hash", [RQL_INDEX_DIRECT] = "direct"};
+	[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_BTREE] = "btree", [RQL_INDEX_HASH] = "hash", [RQL_INDEX_DIRECT] = "direct"};
 
 /* What rays look up in is made of sorted runs, which a CPU looks up in by itself. */
 static enum rql_index_form form_of(const struct rql_index_of *of)
 {
-	return of->form == RQL_INDEX_HASH || of->form == RQL_INDEX_DIRECT ? of->form : RQL_INDEX_SORTED;
-}
-
-bool rql_index_can(const struct rql_store_column *column)
-{
-	return column->kind == RQL_STORE_CODED || (column->kind == RQL_STORE_INTEGER && !column->wide);
+	return of->form == RQL_INDEX_RX || of->form == RQL_INDEX_CGRX ? RQL_INDEX_SORTED : of->form;
 }
 
 /* ---- making ---- */
 struct making {
 	const struct rql_store_segment *segment;
-	const struct rql_store_view *view;
-	enum rql_index_form form;
+	const struct rql_index_of *of;
 	struct rql_budget *budget;
 	struct rql_progress *progress;
+	struct rql_index_key key;
 	struct rql_index_pair *pairs;
 	uint32_t count;
-	int64_t least;
 };
 
-/* Codes count from 0 as they are stored; the least integer is in some block's descriptor. */
-static int64_t least_value(const struct making *m)
+static void read_block(struct making *m, const struct rql_store_kernels *k, uint32_t block, int64_t *room, uint64_t *keys)
 {
-	bool some = false;
-	int64_t least = 0;
-	for (uint32_t b = 0; b < m->segment->blocks && m->view->kind == RQL_STORE_INTEGER; b++) {
-		const struct rql_store_block *block = &m->view->blocks[b];
-		if (block->nulls < block->rows && (!some || (int64_t)block->least[0] < least))
-			least = (int64_t)block->least[0];
-		some = some || block->nulls < block->rows;
-	}
-	return least;
-}
-
-static void add(struct making *m, uint64_t key, uint32_t row)
-{
-	m->pairs[m->count++] = (struct rql_index_pair){.key = key, .row = row};
-}
-
-static void read_codes(struct making *m, const struct rql_store_kernels *k, uint32_t block, uint32_t *codes)
-{
-	struct rql_store_view stored = *m->view;
-	stored.translate = NULL; /* codes of a snapshot are other ones after an append */
-	rql_store_decode_codes(k, &stored, block, 0, stored.blocks[block].rows, codes);
-	for (uint32_t r = 0; r < stored.blocks[block].rows; r++)
-		if (codes[r] != stored.null_code)
-			add(m, codes[r], block * RQL_STORE_BLOCK + r);
-}
-
-static void read_integers(struct making *m, const struct rql_store_kernels *k, uint32_t block, int64_t *values)
-{
-	uint64_t valid[RQL_STORE_BLOCK / 64];
-	const uint32_t rows = m->view->blocks[block].rows;
-	rql_store_decode_int64(k, m->view, block, 0, rows, values);
-	(void)rql_store_decode_validity(k, m->view, block, 0, rows, valid);
+	uint64_t known[RQL_STORE_BLOCK / 64];
+	const uint32_t rows = m->segment->columns[m->of->column].blocks[block].rows;
+	rql_index_key_read(&m->key, k, m->segment, block, room, keys, known);
 	for (uint32_t r = 0; r < rows; r++)
-		if (valid[r / 64] >> r % 64 & 1)
-			add(m, (uint64_t)values[r] - (uint64_t)m->least, block * RQL_STORE_BLOCK + r);
+		if (known[r / 64] >> r % 64 & 1)
+			m->pairs[m->count++] = (struct rql_index_pair){.key = keys[r], .row = block * RQL_STORE_BLOCK + r};
 }
 
 static rql_status read_segment(struct making *m, const struct rql_device *device, struct rql_mem *mem,
                                struct rql_error *err)
 {
 	const struct rql_store_kernels *k = rql_store_kernels_for(device->simd);
-	int64_t *values;
-	RQL_TRY(RQL_MEM_ARRAY(mem, values, RQL_STORE_BLOCK, err));
-	m->least = least_value(m);
+	int64_t *room;
+	uint64_t *keys;
+	RQL_TRY(RQL_MEM_ARRAY(mem, room, RQL_STORE_BLOCK, err));
+	RQL_TRY(RQL_MEM_ARRAY(mem, keys, RQL_STORE_BLOCK, err));
 	for (uint32_t b = 0; b < m->segment->blocks; b++) {
 		if (m->progress && atomic_load(&m->progress->cancel))
 			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-		if (m->view->kind == RQL_STORE_CODED)
-			read_codes(m, k, b, (uint32_t *)values);
-		else
-			read_integers(m, k, b, values);
+		read_block(m, k, b, room, keys);
 	}
 	return RQL_OK;
 }
@@ -99,6 +62,8 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
                        struct rql_placement **out, struct rql_error *err)
 {
 	struct making *m = state;
+	const enum rql_index_form form = form_of(m->of);
+	RQL_TRY(rql_index_key_make(m->segment, m->of, &m->key, err));
 	struct rql_index_run *run = calloc(1, sizeof(*run));
 	struct rql_index_pair *spare = NULL;
 	struct rql_mem mem;
@@ -109,18 +74,18 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	rql_mem_init(&mem, m->budget, "building an index");
 	m->count = 0;
 	rql_status status = RQL_MEM_ARRAY(&mem, m->pairs, m->segment->rows, err);
-	if (status == RQL_OK && m->form != RQL_INDEX_DIRECT)
+	if (status == RQL_OK && form != RQL_INDEX_DIRECT)
 		status = RQL_MEM_ARRAY(&mem, spare, m->segment->rows, err);
 	if (status == RQL_OK)
 		status = read_segment(m, device, &mem, err);
 	if (status == RQL_OK)
-		status = rql_index_map_make(m->form, m->pairs, spare, m->count, m->budget, &run->map, err);
+		status = rql_index_map_make(form, m->pairs, spare, m->count, m->budget, &run->map, err);
 	rql_mem_clear(&mem);
 	if (status != RQL_OK) {
 		free(run);
 		return status;
 	}
-	run->least = m->least;
+	run->key = m->key;
 	run->placement = (struct rql_placement){.device = device,
 	                                        .bytes = run->map.mem.held,
 	                                        .build_ms = (double)(rql_now_ns() - start) / 1e6,
@@ -130,15 +95,25 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 }
 
 /* ---- finding ---- */
-static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
+/* What tells it from others that begin with the same column: the numbers of the other ones. */
+#define KEY_BYTES 48u
+
+static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                 char key[KEY_BYTES])
 {
-	return (struct rql_place){.owner = segment->identity, .kind = kinds[form_of(of)], .part = of->column};
+	size_t n = 0;
+	key[0] = 0;
+	for (uint32_t i = 0; i < of->more_count; i++)
+		n += (size_t)snprintf(key + n, KEY_BYTES - n, ",%u", of->more[i]);
+	return (struct rql_place){
+		.owner = segment->identity, .kind = kinds[form_of(of)], .part = of->column, .key = of->more_count ? key : NULL};
 }
 
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu)
 {
-	const struct rql_place at = place_of(segment, of);
+	char key[KEY_BYTES];
+	const struct rql_place at = place_of(segment, of, key);
 	return rql_placement_there(&at, cpu, NULL);
 }
 
@@ -147,10 +122,10 @@ rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t
                              struct rql_index_run **out, struct rql_error *err)
 {
 	const struct rql_store_segment *s = &snapshot->segments[segment];
-	const struct rql_place at = place_of(s, of);
+	char key[KEY_BYTES];
+	const struct rql_place at = place_of(s, of, key);
 	struct making m = {.segment = s,
-	                   .view = &s->columns[of->column],
-	                   .form = form_of(of),
+	                   .of = of,
 	                   .budget = rql_store_budget(snapshot),
 	                   .progress = progress};
 	struct rql_placement *placement = NULL;
@@ -163,16 +138,11 @@ rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t
 	return status;
 }
 
-uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_view *view, int64_t least,
-                            int64_t greatest, const uint32_t **rows)
+uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                            const struct rql_index_range *sought, uint32_t count, const uint32_t **rows)
 {
-	if (view->kind == RQL_STORE_CODED && view->translate) { /* ascending maps keep ranges together, and points */
-		least = rql_store_stored_from(view, least);
-		greatest = (int64_t)rql_store_stored_from(view, (rql_int128)greatest + 1) - 1;
-	}
-	if (least > greatest || greatest < run->least)
-		return 0;
-	least = least > run->least ? least : run->least;
-	return rql_index_map_find(&run->map, (uint64_t)least - (uint64_t)run->least,
-	                          (uint64_t)greatest - (uint64_t)run->least, rows);
+	uint64_t least, greatest;
+	return rql_index_key_range(&run->key, segment, sought, count, &least, &greatest)
+	           ? rql_index_map_find(&run->map, least, greatest, rows)
+	           : 0;
 }

@@ -1,20 +1,19 @@
-/* Runs of an index: a map (index_map.h) of one segment of a store and one column. They lie in the table of placements,
- * as copies of segments on GPUs do: made by the first who needs one, found again by the segment's identity, gone with the
- * segment. So a row that is appended has a run of its own segment, and nothing can be stale. */
+/* Runs of an index: a map (index_map.h) of the keys (index_key.h) of one segment of a store. They lie in the table of
+ * placements, as copies of segments on GPUs do: made by the first who needs one, found again by the segment's identity,
+ * gone with the segment. So a row that is appended has a run of its own segment, and nothing can be stale. */
 #ifndef RQL_METHOD_INDEX_INDEX_RUN_H
 #define RQL_METHOD_INDEX_INDEX_RUN_H
 
 #include "device/placement.h"
+#include "method/index/index_key.h"
 #include "method/index/index_map.h"
 
 struct rql_index_run {
 	struct rql_placement placement; /* first */
-	int64_t least;                  /* of key 0: a value, or of coded columns a code as it is stored */
+	struct rql_index_key key;
 	struct rql_index_map map;       /* rows: of the segment, counted as if all its blocks were full */
 };
 
-/* Integers (of a snapshot whose values fit 64 bits) and codes. */
-bool rql_index_can(const struct rql_store_column *column);
 /* The form that an index takes in a segment, for points alone or for ranges, too: of->form itself but for AUTO. */
 struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, const struct rql_index_of *of, bool points,
                                    const struct rql_device *cpu);
@@ -26,9 +25,8 @@ bool rql_index_run_there(const struct rql_store_segment *segment, const struct r
 rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment,
                              const struct rql_index_of *of, struct rql_device *cpu, struct rql_progress *progress,
                              struct rql_index_run **out, struct rql_error *err) RQL_MUST_CHECK;
-/* The rows of values (codes of the snapshot) in [least, greatest], as rql_index_map_find. view: the column's in the
- * segment. */
-uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_view *view, int64_t least,
-                            int64_t greatest, const uint32_t **rows);
+/* The rows whose first `count` key columns lie in these ranges (rql_index_key_range), as rql_index_map_find. */
+uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                            const struct rql_index_range *sought, uint32_t count, const uint32_t **rows);
 
 #endif

@@ -19,6 +19,8 @@ uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const 
 		return of->kind == RQL_STORE_CODED ? column : RQL_NONE;
 	case RQL_TEST_IN_RANGE:
 		return of->kind == RQL_STORE_CODED || integers ? column : RQL_NONE;
+	case RQL_TEST_IN_REALS:
+		return of->kind == RQL_STORE_REAL ? column : RQL_NONE;
 	case RQL_TEST_IS_TRUE:
 		return integers ? column : RQL_NONE;
 	default:
@@ -82,6 +84,15 @@ static rql_status take_range(const struct rql_store_column *column, rql_int128 l
 	return RQL_OK;
 }
 
+static rql_status take_reals(double least, double greatest, struct rql_index_test *out, struct rql_error *err)
+{
+	const struct rql_index_range range = {rql_index_of_real(least), rql_index_of_real(greatest)};
+	RQL_TRY(new_ranges(out, 1, err));
+	out->count = range.least <= range.greatest;
+	out->ranges[0] = range;
+	return RQL_OK;
+}
+
 static int by_least(const void *a, const void *b)
 {
 	int64_t x = ((const struct rql_index_range *)a)->least, y = ((const struct rql_index_range *)b)->least;
@@ -104,12 +115,14 @@ static rql_status take_list(const struct rql_value_list *list, struct rql_index_
 rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                struct rql_index_test *out, struct rql_error *err)
 {
-	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c)};
+	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c), .point = c->point};
 	const struct rql_store_column *column = &snapshot->columns[out->column];
 	if (c->test == RQL_TEST_IN_CODES)
 		return take_codes(column, c->codes, out, err);
 	if (c->test == RQL_TEST_IN_RANGE)
 		return take_range(column, c->least, c->greatest, out, err);
+	if (c->test == RQL_TEST_IN_REALS)
+		return take_reals(c->real_least, c->real_greatest, out, err);
 	return take_list(&c->list, out, err);
 }
 
@@ -186,7 +199,7 @@ void rql_index_test_block(const struct rql_store_kernels *k, const struct rql_st
 		if (coded)
 			rql_store_decode_codes(k, view, block, w * 64, count, codes);
 		else
-			rql_store_decode_int64(k, view, block, w * 64, count, values);
+			rql_index_decode(k, view, block, w * 64, count, values);
 		bits[w] = test_word(test, coded ? NULL : values, codes, bits[w]);
 	}
 }

@@ -2,17 +2,15 @@
 #ifndef RQL_METHOD_INDEX_INDEX_TESTS_H
 #define RQL_METHOD_INDEX_INDEX_TESTS_H
 
-#include "method/request.h"
+#include "method/index/index_key.h"
 
 #define RQL_INDEX_RANGES_MOST 4096u
 
-struct rql_index_range {
-	int64_t least, greatest; /* values, or codes of the snapshot; never NULL's */
-};
 /* A row passes when its value lies in one of them; NULL does not. */
 struct rql_index_test {
 	uint32_t column, count;
 	struct rql_index_range *ranges; /* disjoint, ascending; malloc'ed */
+	bool point;                     /* the request's: one range of one value, or none where no row has it */
 };
 
 /* The column that the condition is about, where it can be such a test at all; else RQL_NONE. */

@@ -8,6 +8,7 @@
 #include "structure/structure_internal.h"
 
 extern const struct rql_structure_kind rql_structure_sorted_index;
+extern const struct rql_structure_kind rql_structure_btree_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
 extern const struct rql_structure_kind rql_structure_auto_index;
 extern const struct rql_structure_kind rql_structure_rx_index;
@@ -30,8 +31,6 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 static bool can_index(struct rql_type type)
 {
 	switch (type.id) {
-	case RQL_TYPE_FLOAT:
-	case RQL_TYPE_DOUBLE:
 	case RQL_TYPE_HUGEINT:
 	case RQL_TYPE_UHUGEINT:
 		return false;
@@ -45,14 +44,17 @@ static bool can_index(struct rql_type type)
 static rql_status check_key(const char *sql, const struct rql_statement *st, const struct rql_columns_shape *shape,
                             struct rql_error *err)
 {
-	if (can_index(shape->types[0]))
+	uint32_t at = 0;
+	while (at < shape->count && can_index(shape->types[at]))
+		at++;
+	if (at == shape->count)
 		return RQL_OK;
 	struct rql_strbuf type = {0};
-	rql_type_print(&type, shape->types[0]);
+	rql_type_print(&type, shape->types[at]);
 	rql_error_at(err, sql, st->table.position,
 	             "Not implemented Error: the key \"%s\" is of type %s; an index that is %s holds integers of up to 64 "
-	             "bits, decimals of up to 18 digits, dates, times, timestamps and texts",
-	             shape->names[0], rql_strbuf_text(&type), st->method);
+	             "bits, real numbers, decimals of up to 18 digits, dates, times, timestamps and texts",
+	             shape->names[at], rql_strbuf_text(&type), st->method);
 	rql_strbuf_free(&type);
 	return RQL_ERROR_STATEMENT;
 }
@@ -62,10 +64,16 @@ static rql_status describe_as(const struct rql_structure_kind *kind, const struc
                               const struct rql_structure_options *options, struct rql_structure **out,
                               struct rql_error *err)
 {
-	if (st->column_count != 1 || (st->columns[0][0] == '*' && !st->columns[0][1]))
+	const bool rays = kind == &rql_structure_rx_index || kind == &rql_structure_cgrx_index;
+	const bool every = st->column_count == 1 && st->columns[0][0] == '*' && !st->columns[0][1];
+	if (rays && (st->column_count != 1 || every))
 		return rql_error_at(err, sql, st->name.position,
 		                    "Not implemented Error: an index that is %s has one key column in this version of RayQL",
 		                    st->method);
+	if (st->column_count > RQL_INDEX_COLUMNS_MOST || every)
+		return rql_error_at(err, sql, st->name.position,
+		                    "Not implemented Error: an index that is %s names its key columns, one to %u of them", st->method,
+		                    RQL_INDEX_COLUMNS_MOST);
 	return rql_columns_describe_statement(kind, plan, all, sql, st, check_key, options, out, err);
 }
 
@@ -76,6 +84,15 @@ static rql_status describe_sorted(const struct rql_plan_context *plan, struct rq
 {
 	(void)schema;
 	return describe_as(&rql_structure_sorted_index, plan, all, sql, st, options, out, err);
+}
+
+static rql_status describe_btree(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
+                                 const struct rql_statement *st, const char *schema,
+                                 const struct rql_structure_options *options, struct rql_structure **out,
+                                 struct rql_error *err)
+{
+	(void)schema;
+	return describe_as(&rql_structure_btree_index, plan, all, sql, st, options, out, err);
 }
 
 static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -119,6 +136,7 @@ rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_struc
 {
 	RQL_TRY(rql_columns_bind(all, s, err));
 	s->index_form = s->kind == &rql_structure_sieve        ? RQL_INDEX_SIEVE
+	                : s->kind == &rql_structure_btree_index ? RQL_INDEX_BTREE
 	                : s->kind == &rql_structure_hash_index ? RQL_INDEX_HASH
 	                : s->kind == &rql_structure_auto_index ? RQL_INDEX_AUTO
 	                : s->kind == &rql_structure_rx_index   ? RQL_INDEX_RX
@@ -129,15 +147,7 @@ rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_struc
 }
 
 /* ---- the columns that it is of ---- */
-static bool is_of(const struct rql_structure *s, uint32_t column_id)
-{
-	bool some = false;
-	for (uint32_t k = 0; k < s->column_count; k++)
-		some = some || s->column_ids[k] == column_id;
-	return some;
-}
-
-/* Calls once for each structure of columns of s's table, and each column of s that it holds. */
+/* Calls once for each structure of columns of s's table that holds its key, and of a sieve for each column of it. */
 static rql_status each_columns(struct rql_structures *all, const struct rql_structure *s,
                                rql_status (*once)(void *state, const struct rql_store_snapshot *snapshot,
                                                   const struct rql_index_of *of, struct rql_error *err),
@@ -151,9 +161,9 @@ static rql_status each_columns(struct rql_structures *all, const struct rql_stru
 	for (uint32_t i = 0; i < count; i++) {
 		const struct rql_structure *c = list[i];
 		bool holds = c->reads == RQL_READS_STORE && c->snapshot && c->table_count == 1 && c->tables[0] == s->tables[0];
-		for (uint32_t k = 0; holds && k < c->column_count && status == RQL_OK; k++) {
-			const struct rql_index_of of = {.column = k, .form = s->index_form, .sieve = s->sieve};
-			if (is_of(s, c->column_ids[k]))
+		for (uint32_t k = 0; holds && k < s->column_count && status == RQL_OK; k++) {
+			struct rql_index_of of;
+			if (rql_structure_index_of(s, c, k, &of))
 				status = once(state, c->snapshot, &of, err);
 		}
 		rql_structure_release(list[i]);
@@ -254,6 +264,8 @@ void rql_structure_index_size(struct rql_structures *all, const struct rql_struc
 
 const struct rql_structure_kind rql_structure_sorted_index = {
 	RQL_INDEX_KIND("sorted"), .options = read_options, .describe = describe_sorted};
+const struct rql_structure_kind rql_structure_btree_index = {
+	RQL_INDEX_KIND("btree"), .options = read_options, .describe = describe_btree};
 const struct rql_structure_kind rql_structure_hash_index = {
 	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};
 const struct rql_structure_kind rql_structure_auto_index = {

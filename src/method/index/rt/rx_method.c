@@ -87,8 +87,9 @@ static double guess(const struct rql_store_snapshot *snapshot, const struct rql_
 {
 	const struct rql_store_column *column = &snapshot->columns[test->column];
 	const double rows = (double)snapshot->rows;
-	double all = column->kind == RQL_STORE_CODED ? (double)column->dimension->count
-	                                             : (double)(column->greatest - column->least) + 1;
+	int64_t low, high;
+	rql_index_column_bounds(column, &low, &high);
+	const double all = (double)high - (double)low + 1;
 	double values = 0;
 	*most = 0;
 	for (uint32_t i = 0; i < test->count; i++) {
@@ -107,11 +108,13 @@ static bool has_lines(const struct rql_store_snapshot *snapshot, const struct rq
                       const struct rql_index_test *test)
 {
 	const struct rql_store_column *column = &snapshot->columns[of->column];
+	int64_t low, high;
 	bool fits = true;
-	for (uint32_t i = 0; i < test->count && of->form == RQL_INDEX_RX && column->kind == RQL_STORE_INTEGER; i++) {
+	rql_index_column_bounds(column, &low, &high);
+	for (uint32_t i = 0; i < test->count && of->form == RQL_INDEX_RX && column->kind != RQL_STORE_CODED; i++) {
 		rql_int128 least = test->ranges[i].least, greatest = test->ranges[i].greatest;
-		least = least > column->least ? least : column->least;
-		greatest = greatest < column->greatest ? greatest : column->greatest;
+		least = least > low ? least : low;
+		greatest = greatest < high ? greatest : high;
 		fits = fits && (greatest - least) >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
 	}
 	return fits;

@@ -1,0 +1,240 @@
+/* A run of look-ups: values of the covered conditions looked up, the others tested where something was found. */
+#include <math.h>
+#include <string.h>
+#include "method/index/index_look.h"
+#include "util/simd.h"
+
+#define WORDS RQL_ROWS_BLOCK_WORDS
+
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t i,
+                      struct rql_index_range *out)
+{
+	for (uint32_t c = 0; c < count; c++)
+		out[c] = tests[order ? order[c] : c].ranges[c + 1 < count ? 0 : i];
+}
+
+struct running {
+	const struct rql_prepared *p;
+	const struct rql_index_test *tests; /* [p->test_count]: the run's own where it has a value for the point */
+	double most;                        /* rows that may be looked up; HUGE_VAL: any */
+	double found;
+	struct rql_device *device;
+	const struct rql_store_kernels *kernels;
+	struct rql_progress *progress;
+	struct rql_index_run **runs; /* [segments]: references; NULL: there is no room for it, its rows are tested */
+	uint64_t *some;              /* a bit for each block of the snapshot that may have rows */
+	uint32_t *before;            /* [words of some]: such blocks before the word's */
+	uint64_t block_count;
+	uint32_t *blocks; /* [block_count] */
+	uint64_t *bits;   /* [block_count][WORDS] */
+};
+
+/* Calls `each` for all rows of a segment that are looked up. */
+static void find_rows(struct running *r, uint32_t s,
+                      void (*each)(struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count))
+{
+	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
+	const uint32_t covered = r->p->covered;
+	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
+	for (uint32_t i = 0; i < r->tests[covered - 1].count; i++) {
+		const uint32_t *rows = NULL;
+		rql_index_sought(r->tests, NULL, covered, i, ranges);
+		uint32_t count = rql_index_run_find(r->runs[s], segment, ranges, covered, &rows);
+		each(r, segment->first_block, rows, count);
+	}
+}
+
+static void mark_blocks(struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
+{
+	r->found += count;
+	if (r->found > r->most)
+		return;
+	for (uint32_t k = 0; k < count; k++) {
+		uint64_t block = first_block + rows[k] / RQL_STORE_BLOCK;
+		r->some[block / 64] |= UINT64_C(1) << block % 64;
+	}
+}
+
+/* Where the bits of a block that is marked are. */
+static uint64_t *bits_of(const struct running *r, uint64_t block)
+{
+	uint64_t lower = r->some[block / 64] & ((UINT64_C(1) << block % 64) - 1);
+	return r->bits + (r->before[block / 64] + (uint64_t)__builtin_popcountll(lower)) * WORDS;
+}
+
+static void mark_rows(struct running *r, uint64_t first_block, const uint32_t *rows, uint32_t count)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t row = rows[k] % RQL_STORE_BLOCK;
+		bits_of(r, first_block + rows[k] / RQL_STORE_BLOCK)[row / 64] |= UINT64_C(1) << row % 64;
+	}
+}
+
+/* A segment's run, and in which of its blocks rows are found. */
+static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *err)
+{
+	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
+	const struct rql_index_of as = rql_index_auto(segment, &r->p->of, r->p->points, r->device);
+	struct rql_error why = {0};
+	if (r->progress && atomic_load(&r->progress->cancel))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+	rql_status status = rql_index_run_get(r->p->snapshot, s, &as, r->device, r->progress, &r->runs[s], &why);
+	if (status == RQL_OK) {
+		find_rows(r, s, mark_blocks);
+		if (r->found > r->most)
+			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the value has more rows than the plan is for");
+	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_UNSUPPORTED) {
+		rql_error_clear(&why);
+		for (uint64_t b = segment->first_block; b < segment->first_block + segment->blocks; b++)
+			r->some[b / 64] |= UINT64_C(1) << b % 64;
+		return RQL_OK;
+	}
+	rql_error_move(err, &why);
+	return status;
+}
+
+/* Room for the bits of the blocks that are marked. */
+static rql_status list_blocks(struct running *r, struct rql_arena *arena, struct rql_error *err)
+{
+	const uint64_t words = r->p->snapshot->blocks / 64 + 1;
+	for (uint64_t w = 0; w < words; w++) {
+		r->before[w] = (uint32_t)r->block_count;
+		r->block_count += (uint64_t)__builtin_popcountll(r->some[w]);
+	}
+	const uint64_t bytes = (r->block_count + 1) * WORDS * sizeof(uint64_t);
+	r->blocks = RQL_NEW_ARRAY(arena, uint32_t, r->block_count + 1);
+	r->bits = rql_arena_alloc(arena, bytes);
+	if (!r->blocks || !r->bits)
+		return rql_error_memory(err, bytes, "the rows that were looked up");
+	memset(r->bits, 0, bytes);
+	for (uint64_t w = 0, n = 0; w < words; w++)
+		for (uint64_t left = r->some[w]; left; left &= left - 1)
+			r->blocks[n++] = (uint32_t)(w * 64 + (uint64_t)__builtin_ctzll(left));
+	return RQL_OK;
+}
+
+/* Rows of the segments that were looked up, and all of the others. */
+static void set_bits(struct running *r)
+{
+	const struct rql_store_snapshot *snapshot = r->p->snapshot;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &snapshot->segments[s];
+		if (r->runs[s])
+			find_rows(r, s, mark_rows);
+		else
+			memset(bits_of(r, segment->first_block), 0xff, segment->blocks * WORDS * sizeof(uint64_t));
+	}
+}
+
+/* What was not looked up is tested. */
+static void test_blocks(const struct running *r)
+{
+	const struct rql_store_snapshot *snapshot = r->p->snapshot;
+	const struct rql_store_segment *segment = snapshot->segments;
+	for (uint64_t i = 0; i < r->block_count; i++) {
+		while (r->blocks[i] >= segment->first_block + segment->blocks)
+			segment++;
+		for (uint32_t t = r->runs[segment - snapshot->segments] ? r->p->covered : 0; t < r->p->test_count; t++)
+			rql_index_test_block(r->kernels, &segment->columns[r->tests[t].column],
+			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->tests[t], r->bits + i * WORDS);
+	}
+}
+
+static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql_error *err)
+{
+	for (uint32_t s = 0; s < r->p->snapshot->segment_count; s++)
+		RQL_TRY(find_blocks(r, s, err));
+	RQL_TRY(list_blocks(r, arena, err));
+	set_bits(r);
+	test_blocks(r);
+	return RQL_OK;
+}
+
+/* A plan for few rows is the wrong one for many. */
+#define POINT_ROWS_MOST 4096.0
+#define POINT_ROWS_TIMES 4.0
+
+/* The code of a value among those of a dictionary, which ascend; -1: it is none of them. */
+static int64_t code_of(const struct rql_dimension *d, int64_t value)
+{
+	uint32_t low = 0, high = d->count - d->has_null;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (rql_column_get(&d->values, middle).integer < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < d->count - d->has_null && rql_column_get(&d->values, low).integer == value ? (int64_t)low : -1;
+}
+
+/* The tests with this value for the point; the prepared ones stay as they are. */
+static rql_status take_point(struct running *r, int64_t value, struct rql_arena *arena, struct rql_error *err)
+{
+	const struct rql_prepared *p = r->p;
+	struct rql_index_test *tests = RQL_NEW_ARRAY(arena, struct rql_index_test, p->test_count);
+	struct rql_index_range *range = RQL_NEW(arena, struct rql_index_range);
+	if (!tests || !range)
+		return rql_error_memory(err, sizeof(*range), "a look-up");
+	memcpy(tests, p->tests, p->test_count * sizeof(*tests));
+	for (uint32_t t = 0; t < p->test_count; t++) {
+		const struct rql_store_column *column = &p->snapshot->columns[tests[t].column];
+		if (!tests[t].point)
+			continue;
+		const int64_t sought = column->kind == RQL_STORE_CODED ? code_of(column->dimension, value) : value;
+		const bool there = column->kind != RQL_STORE_CODED || sought >= 0;
+		*range = there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
+		tests[t].ranges = range;
+	}
+	r->tests = tests;
+	r->most = fmax(POINT_ROWS_MOST, POINT_ROWS_TIMES * p->found);
+	return RQL_OK;
+}
+
+bool rql_index_takes_point(const struct rql_prepared *p)
+{
+	uint32_t points = 0;
+	for (uint32_t t = 0; t < p->test_count; t++)
+		points += p->tests[t].point && p->tests[t].count == 1;
+	return points == 1;
+}
+
+static rql_status give_rows(const struct running *r, struct rql_arena *arena, struct rql_port *out,
+                            struct rql_error *err)
+{
+	struct rql_rows_part *parts = RQL_NEW_ARRAY(arena, struct rql_rows_part, r->block_count + 1);
+	if (!parts)
+		return rql_error_memory(err, r->block_count * sizeof(*parts), "the rows that were looked up");
+	for (uint64_t i = 0; i < r->block_count; i++)
+		parts[i] = rql_rows_part_of_bits(r->bits + i * WORDS);
+	const uint64_t bytes = r->block_count * WORDS * sizeof(uint64_t);
+	*out = (struct rql_port){.kind = RQL_PORT_ROWS,
+	                         .rows = {.block_count = r->block_count, .blocks = r->blocks, .parts = parts},
+	                         .selected = {.bytes = bytes, .forms = {[RQL_ROWS_BITMAP] = r->block_count}}};
+	return RQL_OK;
+}
+
+rql_status rql_index_look(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                          struct rql_port *out, struct rql_error *err)
+{
+	const struct rql_store_snapshot *snapshot = p->snapshot;
+	const uint64_t words = snapshot->blocks / 64 + 1;
+	struct running r = {.p = p,
+	                    .tests = p->tests,
+	                    .most = HUGE_VAL,
+	                    .device = device,
+	                    .kernels = rql_store_kernels_for(device->simd),
+	                    .progress = how->progress,
+	                    .runs = RQL_NEW_ARRAY(how->arena, struct rql_index_run *, snapshot->segment_count + 1),
+	                    .some = RQL_NEW_ARRAY(how->arena, uint64_t, words),
+	                    .before = RQL_NEW_ARRAY(how->arena, uint32_t, words)};
+	if (!r.runs || !r.some || !r.before)
+		return rql_error_memory(err, words * 12, "the rows that were looked up");
+	if (how->point)
+		RQL_TRY(take_point(&r, *how->point, how->arena, err));
+	rql_status status = look_up(&r, how->arena, err);
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);
+	RQL_TRY(status);
+	return give_rows(&r, how->arena, out, err);
+}

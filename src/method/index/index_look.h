@@ -1,0 +1,34 @@
+/* What is prepared of a request for ROWS, and its run. Only the method's own files see it. */
+#ifndef RQL_METHOD_INDEX_INDEX_LOOK_H
+#define RQL_METHOD_INDEX_INDEX_LOOK_H
+
+#include "method/index/index_run.h"
+#include "method/index/index_tests.h"
+#include "method/method.h"
+
+struct rql_prepared {
+	const struct rql_store_snapshot *snapshot; /* one reference */
+	struct rql_index_of of;
+	bool points; /* single values of all its columns alone are looked up */
+	uint32_t test_count;
+	/* The first `covered` are looked up, of as many key columns; all of them but the last are single values. The others are
+	 * tested. */
+	struct rql_index_test *tests;
+	uint32_t covered;
+	/* of what was there when it was prepared */
+	double found;        /* rows that the look-ups give */
+	double missing_rows; /* of segments without a run */
+	uint32_t missing;    /* so many segments */
+	double look_ups;
+};
+
+/* The i-th look-up: a range of each of the first `count` columns of the index. order: whose tests; NULL: the first ones. */
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t i,
+                      struct rql_index_range *out);
+/* rql_method's run and takes_point. Whose segments have no run, because there is no room for it or its keys do not fit, is
+ * tested row by row. */
+rql_status rql_index_look(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                          struct rql_port *out, struct rql_error *err);
+bool rql_index_takes_point(const struct rql_prepared *p);
+
+#endif

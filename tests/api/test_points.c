@@ -1,0 +1,233 @@
+/* Prepared statements with one parameter on a key: which plans run with other values, and random ones of them beside
+ * the host while rows, indexes and transactions come and go. test_points [STATEMENTS [SEED]] */
+#include "check.h"
+
+static unsigned statements = 150;
+static uint64_t seed = 20261125;
+
+static unsigned roll(unsigned n)
+{
+	uint64_t x = seed += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (unsigned)((x ^ x >> 31) % n);
+}
+
+/* The same rows of the same columns: by RayQL, and by the host on a connection of its own. */
+struct asked {
+	const char *sql;
+	char column;   /* whose values are bound: (k) BIGINT, (i) INTEGER, (d) DATE, (p) DECIMAL, (s) TIMESTAMP, (w) VARCHAR */
+	bool point;    /* its plan may serve other values */
+	rayql_statement *mine, *hosts;
+	unsigned runs, reused;
+};
+
+static struct asked all[] = {
+	{.sql = "SELECT id, w FROM t WHERE k = ?", .column = 'k', .point = true},
+	{.sql = "SELECT id, v FROM t WHERE i = $1", .column = 'i', .point = true},
+	{.sql = "SELECT count(*), sum(id), min(w) FROM t WHERE k = ?", .column = 'k', .point = true},
+	{.sql = "SELECT v, count(*) FROM t WHERE ? = i GROUP BY v HAVING count(*) < 9 ORDER BY v", .column = 'i', .point = true},
+	{.sql = "SELECT id FROM t WHERE k = ? AND v > 3 ORDER BY id DESC LIMIT 4", .column = 'k', .point = true},
+	{.sql = "SELECT id AS n, k + 1, 'k = ?' FROM t WHERE v < 90 AND k = ?", .column = 'k', .point = true},
+	{.sql = "SELECT k, i, count(*), min(v) FROM t WHERE k = ? GROUP BY k, i ORDER BY i", .column = 'k', .point = true},
+	{.sql = "SELECT sum(k), max(k), count(DISTINCT k) FROM t WHERE k = ?", .column = 'k', .point = true},
+	{.sql = "SELECT k, id, k + i FROM t WHERE k = ? ORDER BY k, id", .column = 'k', .point = true},
+	{.sql = "SELECT id, d FROM t WHERE d = ?", .column = 'd', .point = true},
+	{.sql = "SELECT id, p FROM t WHERE p = ?", .column = 'p', .point = true},
+	{.sql = "SELECT id FROM t WHERE s = ?", .column = 's', .point = true},
+	/* A second condition on the column, the parameter twice, or elsewhere. */
+	{.sql = "SELECT id FROM t WHERE k = ? AND k > 300", .column = 'k', .point = false},
+	{.sql = "SELECT id FROM t WHERE k = $1 AND id <> $1", .column = 'k', .point = false},
+	{.sql = "SELECT id + ? FROM t WHERE k = 3", .column = 'k', .point = false},
+	{.sql = "SELECT id FROM (SELECT * FROM t ORDER BY id LIMIT 5000) WHERE k = ?", .column = 'k', .point = false},
+	{.sql = "SELECT count(*) FROM t WHERE k >= ?", .column = 'k', .point = false},
+	{.sql = "SELECT id FROM t WHERE k = ? + 3", .column = 'k', .point = false},
+	{.sql = "SELECT k, count(*) FROM t GROUP BY k HAVING k = ?", .column = 'k', .point = false},
+	{.sql = "SELECT count(*), sum(a.id), sum(b.id) FROM t a JOIN t b ON a.k = b.k WHERE b.k = ? AND a.id < 99", .column = 'k', .point = false},
+	{.sql = "SELECT id FROM t WHERE w = ?", .column = 'w', .point = false},
+};
+#define ALL (sizeof all / sizeof *all)
+
+static void bind(struct asked *a, rayql_statement *stmt, unsigned kind, uint64_t r)
+{
+	char text[32];
+	rayql_status status = RAYQL_OK;
+	const int64_t key = r % 7 == 0 ? 300001 : (int64_t)(r % 3000) * 3;
+	if (kind == 1)
+		status = rayql_bind_null(stmt, 1);
+	else if (kind == 2)
+		status = rayql_bind_double(stmt, 1, (double)key + (double)(r % 2) / 2);
+	else if (kind == 3)
+		status = rayql_bind_uint64(stmt, 1, r % 2 ? UINT64_MAX : (uint64_t)key);
+	else if (kind == 4)
+		status = rayql_bind_int64(stmt, 1, r % 2 ? INT64_MIN : INT64_C(5000000000));
+	else if (a->column == 'w')
+		status = rayql_bind_text(stmt, 1, text, (size_t)snprintf(text, sizeof text, "w%u", (unsigned)(r % 60)));
+	else if (a->column == 'd')
+		status = rayql_bind_date(stmt, 1, r % 11 == 0 ? INT32_MAX : (int32_t)(r % 4000));
+	else if (a->column == 's')
+		status = rayql_bind_timestamp(stmt, 1, r % 11 == 0 ? INT64_MAX : (int64_t)(r % 4000) * 1000000);
+	else if (a->column == 'p')
+		status = rayql_bind_decimal(stmt, 1, 12, 2, r % 5000, 0);
+	else
+		status = rayql_bind_int64(stmt, 1, key);
+	assert_int_equal(status, RAYQL_OK);
+}
+
+/* Columns and rows, or that it fails. */
+static char *answer(rayql_statement *stmt)
+{
+	rayql_result *res = NULL;
+	rayql_error *err = NULL;
+	if (rayql_execute(stmt, &res, &err) != RAYQL_OK) {
+		rayql_error_free(err);
+		return strdup("error");
+	}
+	char *out = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&out, &length);
+	for (uint32_t c = 0; c < rayql_column_count(res); c++)
+		fprintf(f, "%s %s|", rayql_column_name(res, c), rayql_column_type_name(res, c));
+	char *rows = read_rows(res, &err);
+	fprintf(f, "\n%s", rows ? rows : "error");
+	rayql_error_free(err);
+	free(rows);
+	fclose(f);
+	return out;
+}
+
+static void ask(struct asked *a, rayql_connection *con, unsigned kind)
+{
+	const uint64_t r = ((uint64_t)roll(1u << 30) << 30) | roll(1u << 30);
+	bind(a, a->mine, kind, r);
+	bind(a, a->hosts, kind, r);
+	char *want = answer(a->hosts), *have = answer(a->mine);
+	if (strcmp(have, want) != 0)
+		fail_msg("%s (kind %u, %llu)\nhave:\n%.400s\nwant:\n%.400s", a->sql, kind, (unsigned long long)r, have, want);
+	rayql_query_info info = {.size = sizeof info};
+	assert_int_equal(rayql_last_query(con, &info), RAYQL_OK);
+	a->runs++;
+	a->reused += info.plan_cached;
+	free(want);
+	free(have);
+}
+
+static void prepare_all(rayql_connection *mine, rayql_connection *hosts)
+{
+	for (unsigned i = 0; i < ALL; i++) {
+		rayql_error *err = NULL;
+		if (rayql_prepare(mine, all[i].sql, &all[i].mine, &err) != RAYQL_OK ||
+		    rayql_prepare(hosts, all[i].sql, &all[i].hosts, &err) != RAYQL_OK)
+			fail_msg("%s: %s", all[i].sql, rayql_error_message(err));
+		all[i].runs = all[i].reused = 0;
+	}
+}
+
+static void release_all(void)
+{
+	for (unsigned i = 0; i < ALL; i++) {
+		rayql_statement_free(all[i].mine);
+		rayql_statement_free(all[i].hosts);
+	}
+}
+
+/* Most keys have three rows; one has many, so that a plan for few is the wrong one. */
+static void make_points(rayql_connection *con)
+{
+	run(con, "CREATE TABLE t AS SELECT n::INTEGER AS id, CASE WHEN n % 89 = 0 THEN NULL WHEN n % 7 = 0 THEN 300001 ELSE "
+	         "(hash(n) % 3000 * 3)::BIGINT END AS k, (hash(n * 3) % 9000)::INTEGER AS i, (n % 100)::SMALLINT AS v, "
+	         "DATE '1970-01-01' + (hash(n * 5) % 4000)::INTEGER AS d, ((hash(n * 7) % 5000) / 100)::DECIMAL(12,2) AS p, "
+	         "TIMESTAMP '1970-01-01' + to_seconds((hash(n * 9) % 4000)::BIGINT) AS s, 'w' || (n % 50) AS w "
+	         "FROM range(60000) r(n)");
+	run(con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX ik ON t USING hash (k); "
+	         "CREATE INDEX ii ON t USING sorted (i); CREATE INDEX id ON t USING auto (d); CREATE INDEX ip ON t USING auto (p); "
+	         "CREATE INDEX it ON t USING sorted (s)");
+}
+
+/* Which statements' plans serve other values: most of their runs, and none of the others'. */
+static void reused(void **state)
+{
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *hosts;
+	assert_int_equal(rayql_connect(s.db, &hosts, NULL), RAYQL_OK);
+	make_points(s.con);
+	run(s.con, "SET rayql_force = on");
+	run(hosts, "SET rayql_enable_scan = off");
+	prepare_all(s.con, hosts);
+	for (unsigned i = 0; i < ALL; i++) {
+		for (unsigned r = 0; r < 12; r++)
+			ask(&all[i], s.con, 0);
+		if (all[i].point ? all[i].reused < 4 : all[i].reused > 4) /* a text that comes again is cached, too */
+			fail_msg("%s: %u of %u plans were those of before", all[i].sql, all[i].reused, all[i].runs);
+	}
+	release_all();
+	rayql_disconnect(hosts);
+	close_session(&s);
+}
+
+static void disturb(rayql_connection *con, bool *open)
+{
+	static const char *const texts[] = {
+		"INSERT INTO t SELECT id + 60000, k, i, v, d, p, s, 'new' FROM t WHERE id % 997 = 5",
+		"DELETE FROM t WHERE id % 1009 = 7",
+		"UPDATE t SET k = 9, i = 12 WHERE id % 501 = 3",
+		"CREATE OR REPLACE INDEX ik ON t USING sorted (k)",
+		"CREATE OR REPLACE INDEX ik ON t USING auto (k)",
+		"DROP INDEX IF EXISTS ii",
+		"CREATE INDEX IF NOT EXISTS ii ON t USING hash (i)",
+		"SET rayql_enable_index = off",
+		"SET rayql_enable_index = on",
+		"REFRESH INDEX c",
+		"ALTER TABLE t RENAME COLUMN v TO x; ALTER TABLE t RENAME COLUMN x TO v",
+	};
+	if (*open)
+		run(con, roll(2) ? "COMMIT" : "ROLLBACK");
+	*open = !*open && roll(6) == 0;
+	if (*open)
+		run(con, roll(2) ? "BEGIN" : "BEGIN; INSERT INTO t (id, k, i) VALUES (999999, 9, 9)");
+	else
+		run(con, texts[roll(sizeof texts / sizeof *texts)]);
+}
+
+static void random_points(void **state)
+{
+	(void)state;
+	bool open = false;
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *hosts;
+	assert_int_equal(rayql_connect(s.db, &hosts, NULL), RAYQL_OK);
+	make_points(s.con);
+	run(s.con, "SET rayql_force = on");
+	run(hosts, "SET rayql_enable_scan = off");
+	prepare_all(s.con, hosts);
+	for (unsigned n = 0; n < statements; n++) {
+		if (roll(25) == 0 && !open)
+			disturb(s.con, &open);
+		if (open) { /* the other connection does not see what is not committed */
+			char *mine = answer((bind(&all[0], all[0].mine, 0, n), all[0].mine)), sql[160];
+			snprintf(sql, sizeof sql, "SELECT id, w FROM t WHERE k = %lld",
+			         n % 7 == 0 ? 300001LL : (long long)(n % 3000) * 3);
+			run(s.con, "SET rayql_enable_scan = off");
+			char *want = rows_of(s.con, sql, NULL);
+			run(s.con, "SET rayql_enable_scan = on");
+			assert_string_equal(strchr(mine, '\n') + 1, want);
+			free(mine);
+			free(want);
+			disturb(s.con, &open);
+			continue;
+		}
+		ask(&all[roll(3) ? roll(12) : roll(ALL)], s.con, roll(12));
+	}
+	release_all();
+	rayql_disconnect(hosts);
+	close_session(&s);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(reused), cmocka_unit_test(random_points)};
+	statements = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : statements;
+	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : seed;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
