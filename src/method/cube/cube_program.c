@@ -5,10 +5,10 @@
 
 #include "method/cube/cube_pack.h"
 
-_Static_assert(RQL_CUBE_COUNT == RQL_SLOT_COUNT && RQL_CUBE_SUM == RQL_SLOT_SUM &&
-                   RQL_CUBE_SUM_WIDE == RQL_SLOT_SUM_WIDE && RQL_CUBE_SUM_REAL == RQL_SLOT_SUM_REAL &&
-                   RQL_CUBE_MIN == RQL_SLOT_MIN && RQL_CUBE_MAX == RQL_SLOT_MAX &&
-                   RQL_CUBE_MIN_REAL == RQL_SLOT_MIN_REAL && RQL_CUBE_MAX_REAL == RQL_SLOT_MAX_REAL,
+_Static_assert(RQL_CUBE_COUNT == RQL_STATE_COUNT && RQL_CUBE_SUM == RQL_STATE_SUM &&
+                   RQL_CUBE_SUM_WIDE == RQL_STATE_SUM_WIDE && RQL_CUBE_SUM_REAL == RQL_STATE_SUM_REAL &&
+                   RQL_CUBE_MIN == RQL_STATE_MIN_FIELD && RQL_CUBE_MAX == RQL_STATE_MAX_FIELD &&
+                   RQL_CUBE_MIN_REAL == RQL_STATE_MIN_REAL && RQL_CUBE_MAX_REAL == RQL_STATE_MAX_REAL,
                "the kinds of slots have the same numbers on the device");
 _Static_assert(sizeof(struct rql_cube_step) == sizeof(struct rql_cube_step_entry) &&
                    sizeof(struct rql_cube_segment) == sizeof(struct rql_cube_segment_entry),
@@ -77,7 +77,7 @@ bool rql_cube_reads_cells(const struct rql_prepared *p)
 bool rql_cube_has_real_sum(const struct rql_prepared *p)
 {
 	for (uint32_t s = 0; s < p->slot_count; s++)
-		if (p->slots[s].kind == RQL_SLOT_SUM_REAL)
+		if (p->slots[s].state.kind == RQL_STATE_SUM_REAL)
 			return true;
 	return false;
 }
@@ -125,7 +125,7 @@ static struct rql_cube_column column_of(const struct image *image, const struct 
 
 static struct rql_cube_slot_entry slot_of(const struct image *image, const struct rql_cube_slot *slot)
 {
-	struct rql_cube_slot_entry entry = {.kind = slot->kind, .word = slot->word};
+	struct rql_cube_slot_entry entry = {.kind = slot->state.kind, .word = slot->state.word};
 	if (slot->real)
 		entry.values = (struct rql_cube_column){.data = rql_cube_arrays_address(image->arrays, slot->real), .bits = 64};
 	else if (slot->values)
@@ -205,12 +205,12 @@ static struct rql_cube_box_entry box_of(struct image *image, const struct rql_cu
 static uint64_t put_template(struct image *image)
 {
 	const struct rql_prepared *p = image->p;
-	uint64_t at = reserve(image, p->row_words * sizeof(uint64_t)), zero = 0, ones = UINT64_MAX;
-	for (uint32_t w = 0; w < p->row_words; w++)
+	uint64_t at = reserve(image, p->layout.row_words * sizeof(uint64_t)), zero = 0, ones = UINT64_MAX;
+	for (uint32_t w = 0; w < p->layout.row_words; w++)
 		write_at(image, at + w * sizeof(zero), &zero, sizeof(zero));
 	for (uint32_t s = 0; s < p->slot_count; s++)
-		if (p->slots[s].kind == RQL_SLOT_MIN || p->slots[s].kind == RQL_SLOT_MIN_REAL)
-			write_at(image, at + p->slots[s].word * sizeof(ones), &ones, sizeof(ones));
+		if (p->slots[s].state.kind == RQL_STATE_MIN_FIELD || p->slots[s].state.kind == RQL_STATE_MIN_REAL)
+			write_at(image, at + p->slots[s].state.word * sizeof(ones), &ones, sizeof(ones));
 	return image->base + at;
 }
 
@@ -223,10 +223,10 @@ static struct rql_cube_program write_image(struct image *image)
 	                                   .directory_wide = cube->directory32 == NULL,
 	                                   .cells = cube->relation.cells,
 	                                   .items = rql_cube_items(p),
-	                                   .group_count = p->group_count,
+	                                   .group_count = p->layout.group_count,
 	                                   .slot_count = p->slot_count,
 	                                   .box_count = p->box_count,
-	                                   .row_words = p->row_words};
+	                                   .row_words = p->layout.row_words};
 	image->used = 0;
 	uint64_t head = reserve(image, sizeof(program));
 	uint64_t slots = reserve(image, p->slot_count * sizeof(struct rql_cube_slot_entry));

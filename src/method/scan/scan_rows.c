@@ -42,7 +42,7 @@ static rql_status bind(struct rql_scan_rows *rows, const struct rql_request *req
 	(void)rql_store_snapshot_retain(scan.snapshot);
 	struct rql_arena *arena = rows->scan->arena;
 	for (uint32_t i = 0; i < outputs + orders; i++)
-		operands[i] = rows->scan->slots[rows->scan->outputs[i].slot].operand;
+		operands[i] = rows->scan->slots[rows->scan->layout.values[i].state].operand;
 	rows->outputs = RQL_NEW_ARRAY(arena, struct rql_rows_output, outputs);
 	rows->fields = RQL_NEW_ARRAY(arena, struct rql_rows_field, orders);
 	rows->ordering = RQL_NEW_ARRAY(arena, bool, scan.program_count);
