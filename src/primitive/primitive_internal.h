@@ -29,10 +29,7 @@
 	X(SORT_SCATTER_32_64, sort_scatter_32_64, sort)                                                                    \
 	X(SORT_SCATTER_64_0, sort_scatter_64_0, sort)                                                                      \
 	X(SORT_SCATTER_64_32, sort_scatter_64_32, sort)                                                                    \
-	X(SORT_SCATTER_64_64, sort_scatter_64_64, sort)                                                                    \
-	X(GROUP_DENSE, group_dense, group)                                                                                 \
-	X(GROUP_PRIVATE, group_private, group)                                                                             \
-	X(GROUP_HASH, group_hash, group)
+	X(SORT_SCATTER_64_64, sort_scatter_64_64, sort)
 
 enum rql_primitive_kernel {
 #define X(name, symbol, args) RQL_KERNEL_##name,

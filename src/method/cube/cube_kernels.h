@@ -6,7 +6,7 @@
 #include "device/kernel_types.h"
 
 /* What a slot of an accumulator row holds: enum rql_state_kind (group/state.h). The device keeps the extremes of doubles as keys that
- * order like them (cube_real_key), the host turns them back. */
+ * order like them (rql_state_real_key), the host turns them back. */
 #define RQL_CUBE_COUNT 0u
 #define RQL_CUBE_SUM 1u
 #define RQL_CUBE_SUM_WIDE 2u

@@ -147,7 +147,7 @@ static rql_status make_queue(const struct rql_cube_unit *unit, struct rql_cube_c
 	for (uint64_t r = 0; r < rows; r++, row += words)
 		for (uint32_t s = 0; s < p->slot_count; s++)
 			if (p->slots[s].state.kind == RQL_STATE_MIN_FIELD || p->slots[s].state.kind == RQL_STATE_MIN_REAL)
-				row[p->slots[s].state.word] = UINT64_MAX; /* cube_identity of cube_cells.glsl */
+				row[p->slots[s].state.word] = UINT64_MAX; /* rql_state_identity of group/shaders/state.glsl */
 	rql_status status =
 		rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the counters of a query", &context->queue, err);
 	if (status == RQL_OK)

@@ -234,7 +234,7 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 
 /* ---- answers ---- */
 
-/* Makes the device's rows the CPU's, where extremes of doubles are places (cube_real_key); returns the cells in them. */
+/* Makes the device's rows the CPU's, where extremes of doubles are places (rql_state_real_key); returns the cells in them. */
 static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64_t count)
 {
 	uint64_t cells = 0;

@@ -23,7 +23,7 @@ static const double moved[] = {5, 11, 22};
 #define PASSES 8.0 /* dispatches */
 
 struct rql_prepared {
-	struct rql_stage stage; /* its lock: what grows */
+	struct rql_stage stage; /* first (rql_stage_prepared); its lock: what grows */
 	struct rql_arena *arena;
 	struct rql_group_shape shape;
 	struct rql_columns_source rows; /* owned */
@@ -38,11 +38,6 @@ struct context {
 	uint64_t capacity, guess, spill;
 	struct rql_group_by by; /* as it is recorded */
 };
-
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
-{
-	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
 
 /* ---- what is recorded ---- */
 
@@ -111,7 +106,7 @@ static uint64_t group_bytes(const struct rql_prepared *p, uint64_t capacity)
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct rql_device *device = stage->device;
 	struct rql_columns_port in;
 	struct context *x = calloc(1, sizeof(*x));
@@ -148,7 +143,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
 {
 	const struct context *x = (const struct context *)base;
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill;
 }
 
@@ -159,7 +154,7 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	RQL_TRY(rql_record_group_by(commands, &x->by, err));
 	rql_record_copy(commands, x->result, 0, x->seen, 0, RESULT_BYTES);
 	if (x->direct)
-		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(prepared_of(stage), x->capacity));
+		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(rql_stage_prepared(stage), x->capacity));
 	return RQL_OK;
 }
 
@@ -171,7 +166,7 @@ static uint64_t room_for(const struct rql_prepared *p, double groups)
 
 static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	const uint64_t *seen = x->seen->map, found = seen[0], unplaced = seen[1];
 	(void)err;
@@ -208,7 +203,7 @@ static rql_status download(const struct rql_group_shape *shape, const struct con
 static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
                        struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)context;
 	struct rql_group_found found = {0};
 	struct rql_port answer;
@@ -244,7 +239,7 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 /* The rows once more where they are partitioned, twice where there are two passes. */
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
 	return group_bytes(p, p->capacity) + (uint64_t)(2 * p->rows.rows) * row;
 }
@@ -386,18 +381,6 @@ static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, voi
 	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
-}
-
-static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
-                      struct rql_port *out, struct rql_error *err)
-{
-	(void)device;
-	return rql_stage_run(stage_of(p), how, NULL, out, err);
-}
-
 static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_arena_bytes(p->arena) + p->rows.method->bytes(p->rows.prepared);
@@ -417,8 +400,8 @@ const struct rql_method rql_method_group_compute = {
 	.prepare = prepare,
 	.price = price,
 	.kernels = kernels,
-	.stage = stage_of,
-	.run = run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

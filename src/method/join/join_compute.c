@@ -18,7 +18,7 @@
 #define PASSES 8.0 /* dispatches */
 
 struct rql_prepared {
-	struct rql_stage stage; /* its lock: capacity, beyond */
+	struct rql_stage stage; /* first (rql_stage_prepared); its lock: capacity, beyond */
 	struct rql_pair pair;   /* its sources are owned, its columns are ours */
 	struct rql_pair_column *columns;
 	const struct rql_store_snapshot *form; /* retained: of the rows that come out */
@@ -34,11 +34,6 @@ struct context {
 	uint64_t capacity;
 	struct rql_join join; /* as it is recorded */
 };
-
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
-{
-	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
 
 /* ---- what is recorded ---- */
 
@@ -115,7 +110,7 @@ static void input_of(const struct rql_stage *stage, struct rql_stage_context *co
 static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                 const struct context *x)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct rql_columns_port probe, build;
 	input_of(stage, inputs, 0, &probe);
 	input_of(stage, inputs, 1, &build);
@@ -144,7 +139,7 @@ static rql_status too_many(const struct rql_prepared *p, struct rql_error *err)
 /* All that is read is its inputs'. What one run has found to be too much is not tried again. */
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	(void)progress;
 	(void)nothing;
 	return p->beyond ? too_many(p, err) : RQL_OK;
@@ -153,7 +148,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct context *x = calloc(1, sizeof(*x));
 	struct rql_device *device = stage->device;
 	if (!x)
@@ -184,7 +179,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 
 static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
 {
-	return ((const struct context *)base)->capacity == prepared_of(stage)->capacity;
+	return ((const struct context *)base)->capacity == rql_stage_prepared(stage)->capacity;
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
@@ -199,7 +194,7 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 
 static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	const uint64_t found = *(const uint64_t *)x->seen->map;
 	if (found > p->form->rows) {
@@ -228,7 +223,7 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 {
 	const struct context *x = (const struct context *)context;
 	*out = (struct rql_columns_port){
-		.form = prepared_of(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
+		.form = rql_stage_prepared(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
 }
 
 /* Partitions hold both sides once more, twice where there are two passes. */
@@ -243,7 +238,7 @@ static double temp_bytes(const struct rql_prepared *p)
 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	return rql_form_bytes(p->form, p->capacity) + (uint64_t)temp_bytes(p);
 }
 
@@ -404,18 +399,6 @@ static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, voi
 	return RQL_OK;
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
-}
-
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
-                      struct rql_port *out, struct rql_error *err)
-{
-	(void)device;
-	return rql_stage_run(stage_of(prepared), how, NULL, out, err);
-}
-
 static void free_prepared(struct rql_prepared *p)
 {
 	if (!p)
@@ -447,8 +430,8 @@ const struct rql_method rql_method_join_compute = {
 	.price = price,
 	.pair_ns = pair_ns,
 	.kernels = kernels,
-	.stage = stage_of,
-	.run = run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

@@ -219,6 +219,9 @@ struct rql_scan_worker {
 };
 rql_status rql_scan_worker_new(const struct rql_scan *scan, struct rql_scan_worker **out, struct rql_error *err);
 void rql_scan_worker_free(struct rql_scan_worker *w);
+/* Of a run whose workers are done. */
+rql_status rql_scan_first_error(struct rql_scan_worker *const *workers, uint32_t count, bool cancelled,
+                                struct rql_error *err) RQL_MUST_CHECK;
 /* Frees the workers at rest: of a scan that no CPU will run. */
 void rql_scan_dismiss(struct rql_scan *scan);
 

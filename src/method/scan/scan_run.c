@@ -228,16 +228,17 @@ static rql_status finish(struct run *run, struct rql_pool *pool, struct rql_aren
 	return status;
 }
 
-static rql_status first_error(struct run *run, struct rql_error *err)
+rql_status rql_scan_first_error(struct rql_scan_worker *const *workers, uint32_t count, bool cancelled,
+                                struct rql_error *err)
 {
-	if (run->cancelled)
+	if (cancelled)
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	for (uint32_t t = 0; t < run->threads; t++) {
-		rql_status status = run->workers[t]->status;
+	for (uint32_t t = 0; t < count; t++) {
+		rql_status status = workers[t]->status;
 		if (status == RQL_OK)
 			continue;
 		if (err)
-			rql_error_move(err, &run->workers[t]->error);
+			rql_error_move(err, &workers[t]->error);
 		return status;
 	}
 	return RQL_OK;
@@ -274,7 +275,7 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
 	else
 		for (uint64_t m = 0; m < morsels; m++)
 			scan_morsel(&run, m, 0);
-	status = first_error(&run, err);
+	status = rql_scan_first_error(run.workers, run.threads, run.cancelled, err);
 	if (status == RQL_OK)
 		status = finish(&run, device->pool, arena, &answer, &sum, err);
 	if (status == RQL_OK) {
