@@ -1,5 +1,5 @@
 /* States of groups, as the device leaves them, become the port's. */
-#include "method/group_by/group.h"
+#include "method/group/group.h"
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* A request for groups becomes one for rows of a key and values, and states over these columns. */
-#include "method/group_by/group.h"
+#include "method/group/group.h"
 
 #include "column/form.h"
 

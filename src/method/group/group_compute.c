@@ -1,7 +1,7 @@
 /* Groups by partitions: rows of a key and values, which another method leaves on the device, aggregated by the group-by of
  * primitive/relation.h. The output has room for the groups that are expected; what is found beyond it is counted, and the
  * next run has room for that. */
-#include "method/group_by/group.h"
+#include "method/group/group.h"
 
 #include <math.h>
 #include <stddef.h>
