@@ -11,11 +11,15 @@ function(rql_folder name)
 	endif()
 endfunction()
 
-# rql_collect_objects(OUT folder...): the objects of those src/ folders. method/cube is rql_cube.
+# rql_collect_objects(OUT folder...): the objects of those src/ folders. method/cube is rql_cube; method/group, beside
+# group, is rql_method_group.
 function(rql_collect_objects out)
 	set(objects)
 	foreach(folder IN LISTS ARGN)
-		get_filename_component(name "${folder}" NAME)
+		string(REPLACE "/" "_" name "${folder}")
+		if(NOT TARGET rql_${name})
+			get_filename_component(name "${folder}" NAME)
+		endif()
 		list(APPEND objects "$<TARGET_OBJECTS:rql_${name}>")
 	endforeach()
 	set(${out} "${objects}" PARENT_SCOPE)

@@ -1,6 +1,6 @@
 # The conformance suite (src/selftest) on the CPU and on lavapipe, and the shaders themselves.
 add_executable(test_selftest selftest.c)
-rql_collect_objects(rql_selftest_objects util column geometry device primitive rt method cube selftest)
+rql_collect_objects(rql_selftest_objects util column geometry device primitive rt method group cube selftest)
 target_sources(test_selftest PRIVATE ${rql_selftest_objects})
 target_link_libraries(test_selftest PRIVATE PkgConfig::JSONC Threads::Threads m ${CMAKE_DL_LIBS})
 rql_add_test(selftest.cpu COMMAND test_selftest cpu LABELS threads TIMEOUT 300)

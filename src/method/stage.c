@@ -374,3 +374,15 @@ rql_status rql_stage_on_host(rql_status status, struct rql_error *err)
 		err->status = RQL_ERROR_UNSUPPORTED;
 	return RQL_ERROR_UNSUPPORTED;
 }
+
+struct rql_stage *rql_prepared_stage(const struct rql_prepared *prepared)
+{
+	return (struct rql_stage *)(uintptr_t)prepared;
+}
+
+rql_status rql_prepared_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                            struct rql_port *out, struct rql_error *err)
+{
+	(void)device;
+	return rql_stage_run(rql_prepared_stage(prepared), run, NULL, out, err);
+}

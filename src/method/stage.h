@@ -123,6 +123,15 @@ void rql_stage_read(struct rql_stage *stage, struct rql_stage *input);
 /* Places, submits, waits, and again when something was too small; then takes. What was started is waited for first. */
 rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, void *own, struct rql_port *out,
                          struct rql_error *err) RQL_MUST_CHECK;
+/* Of methods whose struct rql_prepared begins with its stage: back from the stage; as rql_method's stage; and its run, where
+ * the port is all that one leaves. */
+static inline struct rql_prepared *rql_stage_prepared(const struct rql_stage *stage)
+{
+	return (struct rql_prepared *)(uintptr_t)stage;
+}
+struct rql_stage *rql_prepared_stage(const struct rql_prepared *prepared);
+rql_status rql_prepared_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
+                            struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;
 /* Places the stages of runs[], all of one device, and submits their recordings at once: up to RQL_SUBMIT_MOST, each stage
  * once. The caller has filled in the stages and zeroed the rest. After an error nothing is started. */
 rql_status rql_stage_start(struct rql_stage_ahead *runs, uint32_t count, bool timed, struct rql_progress *progress,

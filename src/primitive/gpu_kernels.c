@@ -7,9 +7,6 @@
 #include "shaders/primitive/compact_write_bits_64.comp.h"
 #include "shaders/primitive/compact_write_flags_32.comp.h"
 #include "shaders/primitive/compact_write_flags_64.comp.h"
-#include "shaders/primitive/group_dense.comp.h"
-#include "shaders/primitive/group_hash.comp.h"
-#include "shaders/primitive/group_private.comp.h"
 #include "shaders/primitive/indirect.comp.h"
 #include "shaders/primitive/nth.comp.h"
 #include "shaders/primitive/reduce.comp.h"
@@ -30,10 +27,6 @@ static const struct rql_kernel kernels[RQL_KERNEL_COUNT] = {RQL_PRIMITIVE_KERNEL
 /* The shaders spell these out. */
 _Static_assert(RQL_WORD_I64 == 0 && RQL_WORD_U64 == 1 && RQL_WORD_F64 == 2, "ordered.glsl has the same");
 _Static_assert(RQL_REDUCE_SUM64 == 0 && RQL_REDUCE_SUM128 == 1 && RQL_REDUCE_MIN == 2, "reduce.comp has the same");
-_Static_assert(RQL_SLOT_COUNT == 0 && RQL_SLOT_SUM64 == 1 && RQL_SLOT_SUM128 == 2 && RQL_SLOT_MIN == 3 &&
-                   RQL_SLOT_MAX == 4 && RQL_GROUP_SLOTS_MAX == 6,
-               "group.glsl has the same");
-_Static_assert(RQL_GROUP_PROBES == 1024, "group_hash.comp has the same");
 
 rql_status rql_primitive_pipeline(struct rql_device *device, enum rql_primitive_kernel kernel,
                                   const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,

@@ -23,10 +23,7 @@
 	X(REDUCE, reduce, reduce)                                                                                          \
 	X(NTH, nth, nth)                                                                                                   \
 	X(SORT_COUNT_32, sort_count_32, sort)                                                                              \
-	X(SORT_COUNT_64, sort_count_64, sort)                                                                              \
-	X(GROUP_DENSE, group_dense, group)                                                                                 \
-	X(GROUP_PRIVATE, group_private, group)                                                                             \
-	X(GROUP_HASH, group_hash, group)
+	X(SORT_COUNT_64, sort_count_64, sort)
 
 enum rql_primitive_kernel {
 #define X(name, symbol, args) RQL_KERNEL_##name,

@@ -65,14 +65,4 @@ struct rql_nth_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_nth_args, 56);
 
-/* Specialization constants 1: number of slots, 2..7: kind | type << 8 of each. */
-#define RQL_GROUP_SHARED_WORDS 4096u
-struct rql_group_args {
-	uint64_t ids, state, keys, overflow;
-	uint64_t rows, places;
-	uint64_t values[6];
-	uint32_t groups, copies; /* workgroups; private: copies of the groups in shared memory, a power of two */
-};
-RQL_KERNEL_STRUCT_SIZE(rql_group_args, 104);
-
 #endif

@@ -18,7 +18,6 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_keyray,
 	rql_selftest_primitive,
 	rql_selftest_sort,
-	rql_selftest_group,
 	rql_selftest_relation,
 	rql_selftest_lookup,
 	rql_selftest_rx,

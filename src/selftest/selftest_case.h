@@ -35,7 +35,6 @@ extern const struct rql_selftest_case rql_selftest_trace[];
 extern const struct rql_selftest_case rql_selftest_draw[];
 extern const struct rql_selftest_case rql_selftest_primitive[];
 extern const struct rql_selftest_case rql_selftest_sort[];
-extern const struct rql_selftest_case rql_selftest_group[];
 extern const struct rql_selftest_case rql_selftest_relation[];
 extern const struct rql_selftest_case rql_selftest_lookup[];
 extern const struct rql_selftest_case rql_selftest_text[];

@@ -22,6 +22,17 @@ typedef void rql_chunk_fn(void *state, uint64_t index, unsigned worker);
  * pool busy runs its loop inline with worker 0, so nobody waits and nested loops are legal). */
 void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void *state);
 
+/* The same; pool NULL, or a single chunk: by the caller alone. */
+static inline void rql_pool_each(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void *state)
+{
+	if (pool && count > 1) {
+		rql_pool_run(pool, count, fn, state);
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		fn(state, i, 0);
+}
+
 /* Monotonic nanoseconds. */
 uint64_t rql_now_ns(void);
 /* Processor time of the calling thread, and of all threads of the process: what a measurement takes that must not know

@@ -1,4 +1,4 @@
-/* Large arrays of groups, of which each worker makes ready the runs that it counts in (method/scan/scan_groups.c): keys that
+/* Large arrays of groups, of which each worker makes ready the runs that it counts in (group/groups.c): keys that
  * lie together in the table, that are all over it, with gaps of whole runs, few of them after a filter; rows that begin as
  * zeros and rows that do not; all groups, the first of an order, groups as maps of joins. The memory is fresh at first and
  * another query's later. Every answer is DuckDB's. */

@@ -78,8 +78,8 @@ static inline bool is_narrowed(const struct rql_request *r, const struct rql_sca
 	for (uint32_t g = 0; g < r->group_count; g++)
 		if (__builtin_mul_overflow(groups, r->groups[g].key_count, &groups))
 			groups = UINT64_MAX;
-	assert_true(scan->group_count <= groups && scan->group_count > 0);
-	return scan->group_count < groups;
+	assert_true(scan->layout.group_count <= groups && scan->layout.group_count > 0);
+	return scan->layout.group_count < groups;
 }
 
 static void make_agg(struct query *q)

@@ -137,70 +137,17 @@ static void test_sort_permutation(void **state)
 	free(rows);
 }
 
-/* Threads share the table, or have their own groups. */
-static void group_rows(uint64_t groups, bool hashed)
-{
-	uint32_t *ids = array(LARGE, 4);
-	uint64_t *keys = array(LARGE, 8), *values = array(LARGE, 8), places = hashed ? 1 : groups, *state, *table;
-	while (hashed && places < 2 * groups)
-		places *= 2;
-	for (uint64_t i = 0; i < LARGE; i++) {
-		ids[i] = (uint32_t)(i % groups);
-		keys[i] = hash(i % groups);
-		values[i] = i;
-	}
-	struct rql_group g = {.hashed = hashed, .rows = LARGE, .places = places, .slot_count = 3};
-	g.slots[0] = (struct rql_slot){.kind = RQL_SLOT_COUNT};
-	g.slots[1] = (struct rql_slot){.kind = RQL_SLOT_SUM128, .type = RQL_WORD_I64, .cpu_values = values};
-	g.slots[2] = (struct rql_slot){.kind = RQL_SLOT_MAX, .type = RQL_WORD_U64, .cpu_values = values};
-	state = array(places * 4, 8);
-	table = array(places, 8);
-	bool overflow = false;
-	rql_cpu_group_clear(&g, state, table);
-	assert_int_equal(rql_cpu_group(cpu, &g, hashed ? (void *)keys : (void *)ids, state, table, &overflow, NULL),
-	                 RQL_OK);
-	assert_false(overflow);
-	uint64_t rows = 0, sum = 0, most = 0;
-	for (uint64_t p = 0; p < places; p++) {
-		rows += state[p];
-		sum += state[places + p];
-		assert_int_equal(state[2 * places + p], 0);
-		most = state[3 * places + p] > most ? state[3 * places + p] : most;
-	}
-	assert_int_equal(rows, LARGE);
-	assert_int_equal(sum, LARGE * (LARGE - 1) / 2);
-	assert_int_equal(most, LARGE - 1);
-	free(ids);
-	free(keys);
-	free(values);
-	free(state);
-	free(table);
-}
-
-static void test_group_threads(void **state)
-{
-	(void)state;
-	group_rows(1, false);
-	group_rows(1000, false);
-	group_rows(200000, false);
-	group_rows(3, true);
-	group_rows(100000, true);
-}
-
 static void test_misuse(void **state)
 {
 	(void)state;
 	struct rql_error err = {0};
 	uint64_t words[4] = {0}, found;
-	bool overflow;
 	struct rql_cpu_sort sort = {32, 0, 8, 40, 1, words, NULL, false};
 	assert_int_equal(rql_cpu_sort(cpu, &sort, &err), RQL_ERROR_INTERNAL);
 	sort = (struct rql_cpu_sort){32, 32, 0, 32, 1, words, NULL, false};
 	assert_int_equal(rql_cpu_sort(cpu, &sort, &err), RQL_ERROR_INTERNAL);
 	assert_int_equal(rql_cpu_compact(cpu, RQL_COMPACT_BITS, words, 1, 16, words, &found, &err), RQL_ERROR_INTERNAL);
 	assert_int_equal(rql_cpu_reduce(cpu, RQL_REDUCE_SUM64, RQL_WORD_F64, words, 1, words, &err), RQL_ERROR_INTERNAL);
-	struct rql_group g = {.hashed = true, .rows = 1, .places = 3, .slot_count = 1};
-	assert_int_equal(rql_cpu_group(cpu, &g, words, words, words, &overflow, &err), RQL_ERROR_INTERNAL);
 	/* Recording refuses before it needs a device. */
 	struct rql_buffer small = {.bytes = 60};
 	struct rql_prefix_sum scan = {.kind = RQL_PREFIX_U32_U64, .count = 8, .in = {&small, 0}, .out = {&small, 0}};
@@ -235,7 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys_keep_order),  cmocka_unit_test(test_scan_wraps),
 		cmocka_unit_test(test_compact_ends),     cmocka_unit_test(test_sum_128),
-		cmocka_unit_test(test_sort_permutation), cmocka_unit_test(test_group_threads),
+		cmocka_unit_test(test_sort_permutation), 
 		cmocka_unit_test(test_misuse),           cmocka_unit_test(test_temp_bytes),
 	};
 	return cmocka_run_group_tests(tests, open_cpu, close_cpu);

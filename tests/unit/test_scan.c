@@ -168,7 +168,7 @@ static void check_narrowed(const struct query *q, const struct narrow_case *c, c
 	bool first = form % 2 && kinds[c->key].coding != RQL_STORE_CODES && c->key != SMALL;
 	bool want = c->narrowed == FEWER_KEYS && !first;
 	if (is_narrowed(&q->request, scan) != want)
-		fail_msg("%s: %llu groups", c->what, (unsigned long long)scan->group_count);
+		fail_msg("%s: %llu groups", c->what, (unsigned long long)scan->layout.group_count);
 }
 
 /* Conditions that leave few keys, or none: the answer has the request's keys. */
@@ -226,7 +226,7 @@ static void test_narrowed_numbers(void **state)
 				struct rql_arena *arena = need(rql_arena_new());
 				struct rql_port answer;
 				ok(rql_scan_prepare(&request, &device, &scan, &err), &err);
-				wide += scan->wide;
+				wide += scan->layout.wide;
 				ok(rql_scan_run(scan, &device, NULL, arena, NULL, &answer, NULL, &err), &err);
 				assert_int_equal(answer.group_count, lefts[l]);
 				for (uint32_t i = 0; i < lefts[l]; i++)

@@ -31,7 +31,7 @@ static void note_plan(const struct rql_request *request, const struct rql_scan *
 	assert_true(plan.spread == 1 || (plan.mode == RQL_SCAN_MODE_GLOBAL && !plan.hashed && !plan.whole));
 	assert_true(plan.mode == RQL_SCAN_MODE_SHARED || (!plan.row_sums && !plan.row_extremes));
 	copied += plan.mode == RQL_SCAN_MODE_SHARED && plan.copies > 1;
-	for (uint32_t w = 0; plan.mode == RQL_SCAN_MODE_SHARED && w < scan->row_words; w++)
+	for (uint32_t w = 0; plan.mode == RQL_SCAN_MODE_SHARED && w < scan->layout.row_words; w++)
 		limbs_seen[plan.kinds[w] >> RQL_SCAN_WORD_LIMBS & 15]++;
 	lates += plan.late_count;
 	for (uint32_t t = 0; t < plan.test_count; t++)

@@ -612,6 +612,21 @@ static rql_status take_outputs(struct flattening *f, const struct rql_rel *rel, 
 	return RQL_OK;
 }
 
+/* What was flattened; the outputs are there. */
+static void take_tables(struct flattening *f, struct rql_block *b)
+{
+	b->table_count = f->table_count;
+	b->tables = f->tables;
+	b->derived = f->over_groups ? f->derived : NULL;
+	b->conjunct_count = f->conjuncts.count;
+	b->conjuncts = f->conjuncts.items;
+	b->above_count = f->above_full.count;
+	b->above = f->above_full.items;
+	b->side_count = f->side_count;
+	b->sides = f->sides;
+	b->column_count = count_columns(b);
+}
+
 static rql_status make_block(struct rql_arena *arena, const struct rql_rel *rel, bool over_groups,
                              struct rql_block **out, struct rql_error *err)
 {
@@ -626,16 +641,7 @@ static rql_status make_block(struct rql_arena *arena, const struct rql_rel *rel,
 	struct columns input;
 	RQL_TRY(flatten(f, rel->children[0], &input));
 	RQL_TRY(take_outputs(f, rel, &input, b));
-	b->table_count = f->table_count;
-	b->tables = f->tables;
-	b->derived = over_groups ? f->derived : NULL;
-	b->conjunct_count = f->conjuncts.count;
-	b->conjuncts = f->conjuncts.items;
-	b->above_count = f->above_full.count;
-	b->above = f->above_full.items;
-	b->side_count = f->side_count;
-	b->sides = f->sides;
-	b->column_count = count_columns(b);
+	take_tables(f, b);
 	*out = b;
 	return RQL_OK;
 }
@@ -737,16 +743,7 @@ static rql_status make_rows(struct rql_arena *arena, const struct rql_rel *rel, 
 	memcpy(b->groups, outputs.items, outputs.count * sizeof *b->groups);
 	if (s.keys.count)
 		memcpy(b->groups + outputs.count, s.keys.items, s.keys.count * sizeof *b->groups);
-	b->table_count = f->table_count;
-	b->tables = f->tables;
-	b->derived = over_groups ? f->derived : NULL;
-	b->conjunct_count = f->conjuncts.count;
-	b->conjuncts = f->conjuncts.items;
-	b->above_count = f->above_full.count;
-	b->above = f->above_full.items;
-	b->side_count = f->side_count;
-	b->sides = f->sides;
-	b->column_count = count_columns(b);
+	take_tables(f, b);
 	*out = rows;
 	return RQL_OK;
 }

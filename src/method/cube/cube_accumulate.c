@@ -1,238 +1,25 @@
-/* Where cells become sums: one accumulator per worker, an array of rows when the groups are few, a hash table of rows
- * when they are many and mostly empty. A row is word 0 (cells) and the slots' words (cube_slots.c). */
+/* Where cells become sums, in the rows of a worker's groups (group/groups.h). */
 #include "method/cube/cube_query.h"
-
-#include <stdlib.h>
-#include "util/large.h"
-
-/* ---- group rows ---- */
-
-#define SMALL_TABLE ((uint64_t)64 << 10) /* bytes that an answer's arena may hold beside it */
-#define FIRST_CAPACITY 1024u
-
-bool rql_cube_groups_hashed(const struct rql_prepared *p)
-{
-	if (p->group_count <= FIRST_CAPACITY)
-		return false;
-	/* An array of rows that are mostly used beats a table of them at any size. */
-	return p->group_count > RQL_CUBE_DENSE_WORDS / p->row_words || (double)p->group_count > 4 * p->groups;
-}
-
-static void fill_rows(const struct rql_prepared *p, uint64_t *rows, uint64_t count)
-{
-	for (uint64_t i = 0; i < count; i++)
-		memcpy(rows + i * p->row_words, p->row_template, p->row_words * sizeof(*rows));
-}
-
-bool rql_cube_groups_init(struct rql_cube_groups *g, const struct rql_prepared *p, struct rql_arena *arena)
-{
-	g->prepared = p;
-	g->hashed = rql_cube_groups_hashed(p);
-	g->capacity = g->hashed ? FIRST_CAPACITY : p->group_count;
-	uint64_t words = g->capacity * p->row_words;
-	g->owned = !arena || g->hashed || words * sizeof(uint64_t) > SMALL_TABLE;
-	if (g->owned) {
-		g->rows = rql_large_words(words, NULL);
-		g->keys = g->hashed ? rql_large_words(g->capacity, NULL) : NULL;
-	} else {
-		g->rows = RQL_NEW_ARRAY(arena, uint64_t, words);
-	}
-	g->ready = g->rows && (g->keys || !g->hashed);
-	if (g->ready && !g->hashed && !p->row_zero)
-		fill_rows(p, g->rows, g->capacity);
-	return g->ready;
-}
-
-void rql_cube_groups_free(struct rql_cube_groups *g)
-{
-	if (g->owned) {
-		rql_large_free(g->rows);
-		rql_large_free(g->keys);
-	}
-	g->rows = g->keys = NULL;
-}
-
-static uint64_t home_of(uint64_t group, uint64_t capacity)
-{
-	return (group * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (capacity - 1);
-}
-
-static uint64_t place_of(const uint64_t *keys, uint64_t capacity, uint64_t group)
-{
-	uint64_t at = home_of(group, capacity);
-	while (keys[at] && keys[at] != group + 1)
-		at = (at + 1) & (capacity - 1);
-	return at;
-}
-
-bool rql_cube_groups_reserve(struct rql_cube_groups *g, uint64_t more)
-{
-	if (!g->hashed || (g->used + more) * 2 <= g->capacity)
-		return true;
-	uint64_t capacity = g->capacity * 2, words = g->prepared->row_words;
-	while ((g->used + more) * 2 > capacity)
-		capacity *= 2;
-	uint64_t *keys = rql_large_words(capacity, NULL), *rows = rql_large_words(capacity * words, NULL);
-	if (!keys || !rows) {
-		rql_large_free(keys);
-		rql_large_free(rows);
-		return false;
-	}
-	for (uint64_t i = 0; i < g->capacity; i++) {
-		if (!g->keys[i])
-			continue;
-		uint64_t at = place_of(keys, capacity, g->keys[i] - 1);
-		keys[at] = g->keys[i];
-		memcpy(rows + at * words, g->rows + i * words, words * sizeof(*rows));
-	}
-	rql_large_free(g->keys);
-	rql_large_free(g->rows);
-	g->keys = keys;
-	g->rows = rows;
-	g->capacity = capacity;
-	return true;
-}
-
-uint64_t *rql_cube_groups_find(struct rql_cube_groups *g, uint64_t group)
-{
-	uint64_t at = place_of(g->keys, g->capacity, group), *row = g->rows + at * g->prepared->row_words;
-	if (!g->keys[at]) {
-		g->keys[at] = group + 1;
-		g->used++;
-		fill_rows(g->prepared, row, 1);
-	}
-	return row;
-}
-
-/* ---- single values ---- */
-
-static void add_wide(uint64_t *word, rql_uint128 value)
-{
-	rql_uint128 sum;
-	memcpy(&sum, word, sizeof(sum));
-	sum += value;
-	memcpy(word, &sum, sizeof(sum));
-}
-
-static void add_real(uint64_t *word, double value)
-{
-	double sum;
-	memcpy(&sum, word, sizeof(sum));
-	sum += value;
-	memcpy(word, &sum, sizeof(sum));
-}
-
-/* NaN is the greatest. */
-static void extreme_real(uint64_t *word, double value, bool max)
-{
-	double now;
-	memcpy(&now, word, sizeof(now));
-	bool better = max ? value > now || value != value : value < now || now != now;
-	if (better)
-		memcpy(word, &value, sizeof(value));
-}
-
-static void extreme_wide(uint64_t *word, rql_int128 value, bool max)
-{
-	rql_int128 now;
-	memcpy(&now, word, sizeof(now));
-	if (max ? value > now : value < now)
-		memcpy(word, &value, sizeof(value));
-}
-
-static void extreme_raw(uint64_t *word, uint64_t value, bool max)
-{
-	if (max ? value > *word : value < *word)
-		*word = value;
-}
 
 /* Folds what cell `cell` has for a slot that keeps an extreme into the row's word; for kinds without a faster way. */
 static void fold_extreme(const struct rql_cube_slot *slot, uint64_t cell, uint64_t *word)
 {
 	if (slot->valid && rql_packed_get(slot->valid, cell) == 0)
 		return;
-	switch (slot->kind) {
-	case RQL_SLOT_MIN:
-		extreme_raw(word, rql_packed_field(slot->values, cell), false);
+	const enum rql_state_kind kind = slot->state.kind;
+	switch (kind) {
+	case RQL_STATE_MIN_FIELD:
+	case RQL_STATE_MAX_FIELD:
+		rql_state_fold_field(word, rql_packed_field(slot->values, cell), kind == RQL_STATE_MAX_FIELD);
 		break;
-	case RQL_SLOT_MAX:
-		extreme_raw(word, rql_packed_field(slot->values, cell), true);
-		break;
-	case RQL_SLOT_MIN_WIDE:
-		extreme_wide(word, rql_packed_get(slot->values, cell), false);
-		break;
-	case RQL_SLOT_MAX_WIDE:
-		extreme_wide(word, rql_packed_get(slot->values, cell), true);
-		break;
-	case RQL_SLOT_MIN_REAL:
-		extreme_real(word, slot->real[cell], false);
-		break;
-	case RQL_SLOT_MAX_REAL:
-		extreme_real(word, slot->real[cell], true);
+	case RQL_STATE_MIN_WIDE:
+	case RQL_STATE_MAX_WIDE:
+		rql_state_fold_wide(word, rql_packed_get(slot->values, cell), kind == RQL_STATE_MAX_WIDE);
 		break;
 	default:
+		rql_state_fold_real(word, slot->real[cell], kind == RQL_STATE_MAX_REAL);
 		break;
 	}
-}
-
-/* ---- merging ---- */
-
-static void merge_row(const struct rql_prepared *p, uint64_t *into, const uint64_t *from)
-{
-	into[0] += from[0];
-	for (uint32_t s = 0; s < p->slot_count; s++) {
-		uint64_t *word = into + p->slots[s].word;
-		const uint64_t *other = from + p->slots[s].word;
-		rql_uint128 wide;
-		double real;
-		switch (p->slots[s].kind) {
-		case RQL_SLOT_COUNT:
-		case RQL_SLOT_SUM:
-			*word += *other;
-			break;
-		case RQL_SLOT_MIN:
-			extreme_raw(word, *other, false);
-			break;
-		case RQL_SLOT_MAX:
-			extreme_raw(word, *other, true);
-			break;
-		case RQL_SLOT_SUM_WIDE:
-		case RQL_SLOT_MIN_WIDE:
-		case RQL_SLOT_MAX_WIDE:
-			memcpy(&wide, other, sizeof(wide));
-			if (p->slots[s].kind == RQL_SLOT_SUM_WIDE)
-				add_wide(word, wide);
-			else
-				extreme_wide(word, (rql_int128)wide, p->slots[s].kind == RQL_SLOT_MAX_WIDE);
-			break;
-		case RQL_SLOT_SUM_REAL:
-		case RQL_SLOT_MIN_REAL:
-		case RQL_SLOT_MAX_REAL:
-			memcpy(&real, other, sizeof(real));
-			if (p->slots[s].kind == RQL_SLOT_SUM_REAL)
-				add_real(word, real);
-			else
-				extreme_real(word, real, p->slots[s].kind == RQL_SLOT_MAX_REAL);
-			break;
-		}
-	}
-}
-
-bool rql_cube_groups_merge(struct rql_cube_groups *into, const struct rql_cube_groups *from)
-{
-	const struct rql_prepared *p = into->prepared;
-	if (!rql_cube_groups_reserve(into, from->hashed ? from->used : 0))
-		return false;
-	for (uint64_t i = 0; i < from->capacity; i++) {
-		const uint64_t *row = from->rows + i * p->row_words;
-		if (row[0])
-			merge_row(p, rql_cube_groups_row(into, from->hashed ? from->keys[i] - 1 : i), row);
-	}
-	into->cells_read += from->cells_read;
-	into->cells_covered += from->cells_covered;
-	into->bytes_read += from->bytes_read;
-	into->runs += from->runs;
-	return true;
 }
 
 /* ---- intervals ---- */
@@ -254,27 +41,28 @@ static void add_span_slot(const struct rql_prepared *p, const struct rql_cube_sl
                           const struct rql_cube_span *spans, uint64_t *const *rows, size_t count)
 {
 	uint64_t sums[RQL_CUBE_BATCH];
-	switch (slot->kind) {
-	case RQL_SLOT_COUNT:
-	case RQL_SLOT_SUM:
+	switch (slot->state.kind) {
+	case RQL_STATE_COUNT:
+	case RQL_STATE_SUM:
 		p->kernels->span_sums(slot->values, slot->cumulative, spans, count, sums);
 		for (size_t i = 0; i < count; i++)
-			rows[i][slot->word] += sums[i];
+			rows[i][slot->state.word] += sums[i];
 		break;
-	case RQL_SLOT_SUM_WIDE:
+	case RQL_STATE_SUM_WIDE:
 		for (size_t i = 0; i < count; i++)
-			add_wide(rows[i] + slot->word, prefix_wide(p, slot, spans[i].end) - prefix_wide(p, slot, spans[i].begin));
+			rql_state_add_wide(rows[i] + slot->state.word, (rql_int128)(prefix_wide(p, slot, spans[i].end) -
+			                                                            prefix_wide(p, slot, spans[i].begin)));
 		break;
-	case RQL_SLOT_SUM_REAL:
+	case RQL_STATE_SUM_REAL:
 		for (size_t i = 0; i < count; i++)
-			add_real(rows[i] + slot->word, p->kernels->sum_real(slot->real, spans[i].begin, spans[i].end));
+			rql_state_add_real(rows[i] + slot->state.word, p->kernels->sum_real(slot->real, spans[i].begin, spans[i].end));
 		break;
-	case RQL_SLOT_MIN:
-	case RQL_SLOT_MAX:
+	case RQL_STATE_MIN_FIELD:
+	case RQL_STATE_MAX_FIELD:
 		if (!slot->valid) {
 			for (size_t i = 0; i < count; i++) {
-				uint64_t *word = rows[i] + slot->word, other = slot->kind == RQL_SLOT_MIN ? 0 : UINT64_MAX;
-				bool max = slot->kind == RQL_SLOT_MAX;
+				uint64_t *word = rows[i] + slot->state.word, other = slot->state.kind == RQL_STATE_MIN_FIELD ? 0 : UINT64_MAX;
+				bool max = slot->state.kind == RQL_STATE_MAX_FIELD;
 				p->kernels->extremes(slot->values, spans[i].begin, spans[i].end, max ? &other : word,
 				                     max ? word : &other);
 			}
@@ -283,7 +71,7 @@ static void add_span_slot(const struct rql_prepared *p, const struct rql_cube_sl
 	default:
 		for (size_t i = 0; i < count; i++)
 			for (uint64_t cell = spans[i].begin; cell < spans[i].end; cell++)
-				fold_extreme(slot, cell, rows[i] + slot->word);
+				fold_extreme(slot, cell, rows[i] + slot->state.word);
 		break;
 	}
 }
@@ -403,17 +191,17 @@ static void add_strip_sum(const struct rql_cube_kernels *kernels, const struct r
 		uint64_t sum = base * s->passed;
 		for (uint32_t i = 0; i < s->passed; i++)
 			sum += value[s->at[i]];
-		s->row[0][slot->word] += sum;
+		s->row[0][slot->state.word] += sum;
 	} else if (cells) {
-		scatter(s, value, base, slot->word, true, true);
+		scatter(s, value, base, slot->state.word, true, true);
 	} else {
-		scatter(s, value, base, slot->word, false, true);
+		scatter(s, value, base, slot->state.word, false, true);
 	}
 }
 
 static bool is_plain_sum(const struct rql_cube_slot *slot)
 {
-	return slot->kind == RQL_SLOT_COUNT || slot->kind == RQL_SLOT_SUM;
+	return slot->state.kind == RQL_STATE_COUNT || slot->state.kind == RQL_STATE_SUM;
 }
 
 static void add_strip_slot(const struct rql_prepared *p, const struct rql_cube_slot *slot, struct strip *s, bool one,
@@ -424,11 +212,11 @@ static void add_strip_slot(const struct rql_prepared *p, const struct rql_cube_s
 		return;
 	}
 	for (uint32_t i = 0; i < s->passed; i++) {
-		uint64_t cell = s->begin + s->at[i], *word = s->row[one ? 0 : i] + slot->word;
-		if (slot->kind == RQL_SLOT_SUM_WIDE)
-			add_wide(word, (rql_uint128)rql_packed_get(slot->values, cell));
-		else if (slot->kind == RQL_SLOT_SUM_REAL)
-			add_real(word, slot->real[cell]);
+		uint64_t cell = s->begin + s->at[i], *word = s->row[one ? 0 : i] + slot->state.word;
+		if (slot->state.kind == RQL_STATE_SUM_WIDE)
+			rql_state_add_wide(word, rql_packed_get(slot->values, cell));
+		else if (slot->state.kind == RQL_STATE_SUM_REAL)
+			rql_state_add_real(word, slot->real[cell]);
 		else
 			fold_extreme(slot, cell, word);
 	}
@@ -446,14 +234,14 @@ bool rql_cube_add_tested(struct rql_cube_groups *g, const struct rql_cube_bound_
 		test_strip(box, p->kernels, group, &s);
 		if (!s.passed)
 			continue;
-		if (!rql_cube_groups_reserve(g, s.passed))
+		if (!rql_groups_reserve(&g->table, s.passed))
 			return false;
 		if (one) {
-			s.row[0] = rql_cube_groups_row(g, group);
+			s.row[0] = rql_groups_row(&g->table, group);
 			s.row[0][0] += s.passed;
 		} else {
 			for (uint32_t i = 0; i < s.passed; i++)
-				s.row[i] = rql_cube_groups_row(g, s.group[i]);
+				s.row[i] = rql_groups_row(&g->table, s.group[i]);
 		}
 		/* Cells are counted along with the first slot when that is a sum. */
 		bool along = !one && p->slot_count && is_plain_sum(&p->slots[0]);

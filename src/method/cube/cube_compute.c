@@ -131,9 +131,9 @@ static rql_status record_plain(const struct rql_cube_unit *unit, struct rql_cube
 	const struct rql_cube_compute *plan = unit->method;
 	const struct rql_prepared *p = unit->prepared;
 	const struct rql_pipeline *pipeline;
-	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->scalar,   plan->copies,     p->slot_count,
+	const uint32_t constants[] = {RQL_CUBE_WORKGROUP, plan->entry_lanes, p->layout.scalar,   plan->copies,     p->slot_count,
 	                              form_of(p, 0),      form_of(p, 1),     plan->tests, plan->entry_round};
-	uint64_t words = p->group_count * p->row_words, stride = (words + 15) / 16 * 16;
+	uint64_t words = p->layout.group_count * p->layout.row_words, stride = (words + 15) / 16 * 16;
 	RQL_TRY(rql_pipeline_get(unit->stage.device, &entries_kernel, constants, sizeof(constants) / sizeof(*constants),
 	                         &pipeline, err));
 	if (!context->queue)

@@ -80,13 +80,13 @@ static void plan_mode(const struct rql_prepared *p, const struct rql_device *dev
 	uint32_t room =
 		device->limits.shared_bytes > OTHER_SHARED_BYTES ? device->limits.shared_bytes - OTHER_SHARED_BYTES : 0;
 	room = room < ROW_BYTES ? room : ROW_BYTES;
-	uint64_t words = p->group_count * p->row_words;
+	uint64_t words = p->layout.group_count * p->layout.row_words;
 	double pieces = out->reads ? p->cells / (32 * LANE_CELLS) : 0;
 	double additions = groups_by_cell(p) ? p->qualifying : items + pieces;
 	bool fits = words <= room / sizeof(uint64_t);
-	if (p->scalar && fits)
+	if (p->layout.scalar && fits)
 		out->mode = RQL_CUBE_SCALAR;
-	else if (fits && additions > CONTENDED * (double)p->group_count)
+	else if (fits && additions > CONTENDED * (double)p->layout.group_count)
 		out->mode = RQL_CUBE_SHARED;
 	else
 		out->mode = RQL_CUBE_GLOBAL;
@@ -145,11 +145,11 @@ static void plan_pieces(const struct rql_prepared *p, double items, double most_
  * cells that are tested for little are in one box. */
 static bool is_plain(const struct rql_prepared *p)
 {
-	bool plain = p->slot_count <= RQL_CUBE_PLAIN_SLOTS && p->row_words == p->slot_count + 1u &&
-	             p->group_count <= RQL_CUBE_WHOLE_WORDS / p->row_words;
+	bool plain = p->slot_count <= RQL_CUBE_PLAIN_SLOTS && p->layout.row_words == p->slot_count + 1u &&
+	             p->layout.group_count <= RQL_CUBE_WHOLE_WORDS / p->layout.row_words;
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		const struct rql_cube_slot *slot = &p->slots[s];
-		plain &= (slot->kind == RQL_SLOT_COUNT || slot->kind == RQL_SLOT_SUM) && slot->word == s + 1u && slot->values &&
+		plain &= (slot->state.kind == RQL_STATE_COUNT || slot->state.kind == RQL_STATE_SUM) && slot->state.word == s + 1u && slot->values &&
 		         slot->values->bits <= 64 && slot->cumulative;
 	}
 	for (uint32_t b = 0; b < p->box_count; b++) {
@@ -164,7 +164,7 @@ static bool is_plain(const struct rql_prepared *p)
 static bool fits_entries(const struct rql_prepared *p, double items, uint64_t resolved)
 {
 	return items > 0 && items <= (double)resolved && p->cube->relation.cells >> RQL_CUBE_ENTRY_CELL_BITS == 0 &&
-	       (p->group_count - 1) >> RQL_CUBE_ENTRY_GROUP_BITS == 0 && p->box_count >> RQL_CUBE_ENTRY_BOX_BITS == 0;
+	       (p->layout.group_count - 1) >> RQL_CUBE_ENTRY_GROUP_BITS == 0 && p->box_count >> RQL_CUBE_ENTRY_BOX_BITS == 0;
 }
 
 /* false, and nothing is changed: there are too many. */
@@ -228,8 +228,8 @@ static void spread_plain(const struct rql_prepared *p, double most_lanes, struct
 	plan->entry_round = lanes >= 32 ? 2 : lanes == 4 ? 16 : 8;
 	plan->entry_lanes = (uint32_t)lanes;
 	plan->entry_workgroups = at_most(entries * lanes / RQL_CUBE_WORKGROUP, plan->most_workgroups);
-	uint64_t words = p->group_count * p->row_words;
-	double rows = (double)p->group_count, additions = p->scalar ? (double)plan->entry_workgroups : entries;
+	uint64_t words = p->layout.group_count * p->layout.row_words;
+	double rows = (double)p->layout.group_count, additions = p->layout.scalar ? (double)plan->entry_workgroups : entries;
 	plan->copies = 1;
 	while (plan->copies * 2 <= most_lanes && 2 * plan->copies * words <= RQL_CUBE_WHOLE_WORDS &&
 	       additions > COPY_ADDITIONS * rows * plan->copies)

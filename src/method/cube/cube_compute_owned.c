@@ -166,7 +166,7 @@ static rql_status replace(struct rql_cube_unit *unit, const struct deal *d, cons
 rql_status rql_cube_compute_own(struct rql_cube_unit *unit, struct rql_error *err)
 {
 	struct rql_cube_compute *plan = unit->method;
-	uint64_t count = plan->entry_count, groups = unit->prepared->group_count;
+	uint64_t count = plan->entry_count, groups = unit->prepared->layout.group_count;
 	if (!plan->plain || count > plan->most_owned)
 		return RQL_OK;
 	struct deal d = {.group_count = groups, .groups = calloc(groups, sizeof(struct group))};

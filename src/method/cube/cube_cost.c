@@ -107,12 +107,13 @@ void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device)
 	count_slots(p, &summed, &scanned, &bits);
 	reads_cells |= scanned > 0;
 	/* Qualifying cells thrown into the groups at random leave some of them empty. */
-	double groups = (double)p->group_count;
-	p->groups = p->scalar ? 1 : groups ? groups * -expm1(-p->qualifying / groups) : 0;
-	p->work_ns += p->groups * device->profile.group_ns * (1 + p->output_count) / 2;
+	double groups = (double)p->layout.group_count;
+	p->groups = p->layout.scalar ? 1 : groups ? groups * -expm1(-p->qualifying / groups) : 0;
+	p->work_ns += p->groups * device->profile.group_ns * (1 + p->layout.value_count) / 2;
 	/* The constant was measured over few groups; many come with fresh memory: rows, then the answer's columns. */
-	double rows = (rql_cube_groups_hashed(p) ? 4 * p->groups : groups) * p->row_words * sizeof(uint64_t);
-	double columns = p->groups * (16.0 + 4 * p->group_key_count + 16 * p->output_count);
+	p->layout.hashed = rql_groups_should_hash(&p->layout, p->groups);
+	double rows = (p->layout.hashed ? 4 * p->groups : groups) * p->layout.row_words * sizeof(uint64_t);
+	double columns = p->groups * (16.0 + 4 * p->layout.key_count + 16 * p->layout.value_count);
 	p->work_ns += (rows + columns) * FRESH_BYTE_NS;
 
 	unsigned threads = device->pool ? rql_pool_threads(device->pool) : 1;

@@ -48,10 +48,10 @@ static bool finish_spans(struct batch *b)
 	uint64_t *rows[RQL_CUBE_BATCH];
 	if (!count)
 		return true;
-	if (!rql_cube_groups_reserve(b->groups, count))
+	if (!rql_groups_reserve(&b->groups->table, count))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		rows[i] = rql_cube_groups_row(b->groups, b->span_group[i]);
+		rows[i] = rql_groups_row(&b->groups->table, b->span_group[i]);
 	rql_cube_add_spans(b->groups, b->span, rows, count);
 	return true;
 }
@@ -248,7 +248,8 @@ static void run_chunk(void *state, uint64_t index, unsigned worker)
 	if (atomic_load_explicit(&run->cancelled, memory_order_relaxed) ||
 	    atomic_load_explicit(&run->out_of_memory, memory_order_relaxed))
 		return;
-	if (!groups->ready && !rql_cube_groups_init(groups, p, run->arena)) {
+	groups->prepared = p;
+	if (!groups->table.ready && !rql_groups_init(&groups->table, &p->layout, run->arena)) {
 		atomic_store(&run->out_of_memory, true);
 		return;
 	}
@@ -281,19 +282,42 @@ static uint64_t chunk_count(const struct rql_prepared *p, const struct rql_devic
 	return chunks < (double)p->unit_count ? (uint64_t)chunks : p->unit_count;
 }
 
-static rql_status finish_run(struct run *run, unsigned threads, struct rql_arena *arena, struct rql_port *out,
-                             struct rql_error *err)
+rql_status rql_cube_answer(const struct rql_prepared *p, const struct rql_groups *g, struct rql_arena *arena,
+                           struct rql_port *out, struct rql_error *err)
+{
+	RQL_TRY(rql_groups_answer(g, arena, out, err));
+	out->sorted_keys = out->sorted_keys ? p->sorted_keys : 0;
+	return RQL_OK;
+}
+
+/* tables: room for one a thread. */
+static rql_status finish_run(struct run *run, unsigned threads, struct rql_pool *pool, struct rql_groups **tables,
+                             struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
 	if (atomic_load(&run->cancelled))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	struct rql_cube_groups *all = &run->groups[0];
-	bool memory = !atomic_load(&run->out_of_memory) && (all->ready || rql_cube_groups_init(all, run->p, run->arena));
-	for (unsigned w = 1; w < threads && memory; w++)
-		if (run->groups[w].ready)
-			memory = rql_cube_groups_merge(all, &run->groups[w]);
-	if (!memory)
-		return rql_error_memory(err, run->p->group_count * run->p->row_words * 8, "the groups of a query");
-	return rql_cube_answer(all, arena, out, err);
+	struct rql_groups *all = &run->groups[0].table;
+	struct rql_cube_groups sum = {0};
+	if (atomic_load(&run->out_of_memory) || (!all->ready && !rql_groups_init(all, &run->p->layout, run->arena)))
+		return rql_error_memory(err, run->p->layout.group_count * run->p->layout.row_words * 8, "the groups of a query");
+	uint32_t count = 0;
+	for (unsigned w = 0; w < threads; w++) {
+		struct rql_cube_groups *groups = &run->groups[w];
+		if (groups->table.ready)
+			tables[count++] = &groups->table;
+		sum.cells_read += groups->cells_read;
+		sum.cells_covered += groups->cells_covered;
+		sum.bytes_read += groups->bytes_read;
+		sum.runs += groups->runs;
+	}
+	RQL_TRY(rql_groups_merge(tables, count, pool, err));
+	all->pool = pool;
+	RQL_TRY(rql_cube_answer(run->p, all, arena, out, err));
+	out->cells_read = sum.cells_read;
+	out->cells_covered = sum.cells_covered;
+	out->bytes_read = sum.bytes_read;
+	out->runs = sum.runs;
+	return RQL_OK;
 }
 
 static rql_status run_request(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
@@ -304,18 +328,24 @@ static rql_status run_request(const struct rql_prepared *p, struct rql_device *d
 	struct run run = {.p = p, .progress = how->progress, .arena = threads == 1 ? how->arena : NULL};
 	run.units_per_chunk = (p->unit_count + chunks - 1) / chunks;
 	struct rql_cube_groups single = {0};
+	struct rql_groups *alone, **tables = threads == 1 ? &alone : calloc(threads, sizeof(*tables));
 	run.groups = threads == 1 ? &single : calloc(threads, sizeof(*run.groups));
-	if (!run.groups)
+	if (!run.groups || !tables) {
+		free(threads == 1 ? NULL : tables);
+		free(threads == 1 ? NULL : run.groups);
 		return rql_error_memory(err, threads * sizeof(*run.groups), "a query's accumulators");
+	}
 	if (threads == 1)
 		run_chunk(&run, 0, 0);
 	else
 		rql_pool_run(device->pool, chunks, run_chunk, &run);
-	rql_status status = finish_run(&run, threads, how->arena, out, err);
+	rql_status status = finish_run(&run, threads, device->pool, tables, how->arena, out, err);
 	for (unsigned w = 0; w < threads; w++)
-		rql_cube_groups_free(&run.groups[w]);
-	if (threads > 1)
+		rql_groups_free(&run.groups[w].table);
+	if (threads > 1) {
 		free(run.groups);
+		free(tables);
+	}
 	return status;
 }
 
@@ -359,7 +389,7 @@ const char *rql_cube_refusal(const struct rql_request *request)
 	for (uint32_t d = 0; d < cube->digit_count && !why; d++)
 		if (cube->digits[d].radix > INT32_MAX)
 			why = "a dimension of the cube has more than 2^31 values";
-	if (!why && rql_cube_group_bound(cube, request) > RQL_CUBE_MAX_GROUPS)
+	if (!why && rql_cube_group_bound(cube, request) > RQL_GROUPS_MOST)
 		why = "the group keys have more than 2^62 combinations";
 	return why;
 }

@@ -135,15 +135,18 @@ static rql_status number_digit(struct rql_prepared *p, const struct rql_request 
 	return RQL_OK;
 }
 
+/* Where a key of the request is. */
+struct group_key {
+	uint32_t group_digit, key;
+};
+
 /* Finds the digits of the group keys, in the order of their first key, which makes the first key's digit the most
  * significant. */
-static rql_status find_group_digits(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err)
+static rql_status find_group_digits(struct rql_prepared *p, const struct rql_request *request, struct group_key *keys,
+                                    struct rql_error *err)
 {
-	p->group_key_count = request->group_count;
-	p->scalar = request->group_count == 0;
-	p->group_keys = RQL_NEW_ARRAY(p->arena, struct rql_cube_group_key, request->group_count);
 	p->group_digits = RQL_NEW_ARRAY(p->arena, struct rql_cube_group_digit, request->group_count);
-	if (!p->group_keys || !p->group_digits)
+	if (!p->group_digits)
 		return rql_error_memory(err, request->group_count * sizeof(*p->group_digits), "group keys");
 	for (uint32_t g = 0; g < request->group_count; g++) {
 		uint32_t digit = p->cube->dimensions[request->groups[g].source.index].digit, i = 0;
@@ -151,13 +154,13 @@ static rql_status find_group_digits(struct rql_prepared *p, const struct rql_req
 			i++;
 		if (i == p->group_digit_count)
 			p->group_digits[p->group_digit_count++].digit = digit;
-		p->group_keys[g] = (struct rql_cube_group_key){.group_digit = i, .key = p->group_digits[i].key_count++};
+		keys[g] = (struct group_key){.group_digit = i, .key = p->group_digits[i].key_count++};
 	}
 	/* The groups ascend by the digits' keys one after the other: as far as that is the request's order, they are
 	 * sorted. */
 	uint32_t digit = 0, key = 0;
 	for (p->sorted_keys = 0; p->sorted_keys < request->group_count; p->sorted_keys++) {
-		const struct rql_cube_group_key *wanted = &p->group_keys[p->sorted_keys];
+		const struct group_key *wanted = &keys[p->sorted_keys];
 		if (wanted->group_digit != digit || wanted->key != key)
 			break;
 		if (++key == p->group_digits[digit].key_count) {
@@ -171,18 +174,31 @@ static rql_status find_group_digits(struct rql_prepared *p, const struct rql_req
 rql_status rql_cube_number_groups(struct rql_prepared *p, const struct rql_request *request, uint8_t *const *any_pass,
                                   struct rql_arena *scratch, int32_t **gid, struct rql_error *err)
 {
-	RQL_TRY(find_group_digits(p, request, err));
+	struct rql_groups_layout *layout = &p->layout;
+	struct group_key *keys = RQL_NEW_ARRAY(scratch, struct group_key, request->group_count);
+	layout->keys = RQL_NEW_ARRAY(p->arena, struct rql_groups_key, request->group_count);
+	if (!keys || !layout->keys)
+		return rql_error_memory(err, request->group_count * sizeof(*keys), "group keys");
+	layout->key_count = request->group_count;
+	layout->scalar = request->group_count == 0;
+	layout->one_copy = true; /* additions take turns anyway (cube_accumulate.c) */
+	RQL_TRY(find_group_digits(p, request, keys, err));
 	for (uint32_t i = 0; i < p->group_digit_count; i++) {
 		struct rql_cube_group_digit *gd = &p->group_digits[i];
 		RQL_TRY(number_digit(p, request, gd, any_pass[gd->digit], scratch, &gid[gd->digit], err));
 	}
-	p->group_count = 1;
+	layout->group_count = 1;
 	for (uint32_t i = p->group_digit_count; i-- > 0;) {
-		p->group_digits[i].stride = p->group_count;
-		if (__builtin_mul_overflow(p->group_count, p->group_digits[i].count, &p->group_count) ||
-		    p->group_count > RQL_CUBE_MAX_GROUPS)
+		p->group_digits[i].stride = layout->group_count;
+		if (__builtin_mul_overflow(layout->group_count, p->group_digits[i].count, &layout->group_count) ||
+		    layout->group_count > RQL_GROUPS_MOST)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
 			                     "the group keys have more than 2^62 combinations; group by fewer of them");
+	}
+	for (uint32_t g = 0; g < request->group_count; g++) {
+		const struct rql_cube_group_digit *digit = &p->group_digits[keys[g].group_digit];
+		layout->keys[g] = (struct rql_groups_key){
+			.keys = digit->key_of_gid[keys[g].key], .key_count = digit->count, .stride = digit->stride};
 	}
 	return RQL_OK;
 }

@@ -5,16 +5,16 @@
 
 #include "device/kernel_types.h"
 
-/* What a slot of an accumulator row holds: enum rql_cube_slot_kind. The device keeps the extremes of doubles as keys that
- * order like them (cube_real_key), the host turns them back. */
+/* What a slot of an accumulator row holds: enum rql_state_kind (group/state.h). The device keeps the extremes of doubles as keys that
+ * order like them (rql_state_real_key), the host turns them back. */
 #define RQL_CUBE_COUNT 0u
 #define RQL_CUBE_SUM 1u
 #define RQL_CUBE_SUM_WIDE 2u
 #define RQL_CUBE_SUM_REAL 3u
-#define RQL_CUBE_MIN 4u
-#define RQL_CUBE_MAX 5u
 #define RQL_CUBE_MIN_REAL 8u
 #define RQL_CUBE_MAX_REAL 9u
+#define RQL_CUBE_MIN 10u
+#define RQL_CUBE_MAX 11u
 
 /* Packed values: field i at bit i * bits, plus base modulo 2^64 or 2^128. bits: 0..57, 64, 128. */
 struct rql_cube_column {

@@ -171,11 +171,11 @@ static void bind_columns(struct binding *b)
 	}
 	for (uint32_t s = 0; s < p->bound.slot_count && !b->why; s++) {
 		const struct rql_cube_slot *slot = &p->bound.slots[s];
-		bool extreme = slot->kind == RQL_SLOT_MIN || slot->kind == RQL_SLOT_MAX;
+		bool extreme = slot->state.kind == RQL_STATE_MIN_FIELD || slot->state.kind == RQL_STATE_MAX_FIELD;
 		if (slot->values && slot->values->bits > 64)
 			b->why = "the paper's form has no measures of more than 64 bits";
-		else if (!extreme && slot->kind != RQL_SLOT_COUNT && slot->kind != RQL_SLOT_SUM &&
-		         slot->kind != RQL_SLOT_SUM_WIDE)
+		else if (!extreme && slot->state.kind != RQL_STATE_COUNT && slot->state.kind != RQL_STATE_SUM &&
+		         slot->state.kind != RQL_STATE_SUM_WIDE)
 			b->why = "the paper's form has integer measures only";
 		if (b->why)
 			return;
@@ -257,7 +257,7 @@ static void bind_groups(struct binding *b)
 		if (spec->group_count == RQL_PAPER_ATTRIBUTES)
 			b->why = "the paper's form has at most 24 group attributes";
 		else if (__builtin_mul_overflow(tuples, b->cube->relation.dimensions[d].count, &tuples) ||
-		         tuples > RQL_CUBE_MAX_GROUPS)
+		         tuples > RQL_GROUPS_MOST)
 			b->why = "the group keys have more than 2^62 combinations";
 		else
 			spec->group[spec->group_count++] = d;
@@ -266,7 +266,7 @@ static void bind_groups(struct binding *b)
 	if (split && spec->group_count > RQL_PAPER_GROUP_ARRAYS)
 		b->why = "at most 8 group attributes can be split";
 	uint64_t cells = b->cube->relation.cells, most = split || tuples < cells ? tuples : cells;
-	if (!b->why && most > RQL_PAPER_MAX_WORDS / b->p->bound.row_words)
+	if (!b->why && most > RQL_PAPER_MAX_WORDS / b->p->bound.layout.row_words)
 		b->why = "the paper's result arrays would take more than 1 GiB";
 }
 
@@ -469,16 +469,14 @@ static double estimate(const struct rql_cube *cube, const struct rql_request *re
 static rql_status copy_groups(struct rql_paper_prepared *p, const struct rql_request *request, struct rql_error *err)
 {
 	struct rql_arena *arena = p->bound.arena;
-	p->bound.scalar = request->group_count == 0;
-	p->bound.group_key_count = request->group_count;
-	p->bound.group_keys = RQL_NEW_ARRAY(arena, struct rql_cube_group_key, request->group_count);
+	p->bound.layout.scalar = request->group_count == 0;
+	p->bound.layout.key_count = request->group_count;
 	p->groups = RQL_NEW_ARRAY(arena, struct rql_group_key, request->group_count);
-	bool memory = p->bound.group_keys && p->groups;
+	bool memory = p->groups != NULL;
 	p->bound.groups = 1;
 	for (uint32_t g = 0; g < request->group_count && memory; g++) {
 		const struct rql_group_key *key = &request->groups[g];
 		uint32_t count = p->bound.cube->relation.dimensions[key->source.index].count;
-		p->bound.group_keys[g].key = g;
 		p->groups[g] = *key;
 		p->bound.groups *= key->key_count;
 		if (!key->key_of_code)
@@ -489,7 +487,7 @@ static rql_status copy_groups(struct rql_paper_prepared *p, const struct rql_req
 			memcpy(copy, key->key_of_code, count * sizeof(*copy));
 		p->groups[g].key_of_code = copy;
 	}
-	p->bound.groups = fmin(p->bound.groups, p->qualifying + p->bound.scalar);
+	p->bound.groups = fmin(p->bound.groups, p->qualifying + p->bound.layout.scalar);
 	return memory ? RQL_OK : rql_error_memory(err, 0, "binding a query to a cube");
 }
 
@@ -529,7 +527,7 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 {
 	const struct rql_paper_prepared *p = (const struct rql_paper_prepared *)prepared;
 	const struct rql_profile *profile = &device->profile;
-	double cells = (double)p->bound.cube->relation.cells, words = p->bound.row_words;
+	double cells = (double)p->bound.cube->relation.cells, words = p->bound.layout.row_words;
 	double jobs = p->spec.options.variant == RQL_PAPER_OPERATORS ? 2 : 1;
 	*out = (struct rql_cost){
 		.run_ns =

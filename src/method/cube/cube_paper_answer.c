@@ -1,4 +1,4 @@
-/* The structure's groups become the request's: rows of the device's form into the CPU's (cube_query.h), codes into keys,
+/* The structure's groups become the request's: rows of the device's form into the host's (group/groups.h), codes into keys,
  * and groups that are finer than asked for are added up. */
 #include <stdlib.h>
 
@@ -11,51 +11,18 @@ static rql_status no_memory(struct rql_error *err)
 
 /* ---- rows ---- */
 
-static void add128(uint64_t *word, rql_uint128 value)
-{
-	rql_uint128 sum;
-	memcpy(&sum, word, sizeof(sum));
-	sum += value;
-	memcpy(word, &sum, sizeof(sum));
-}
-
 /* The device sums stored values without their bases, and keeps minima inverted. */
 static void convert_row(const struct rql_prepared *p, uint64_t *row)
 {
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		const struct rql_cube_slot *slot = &p->slots[s];
-		uint64_t *word = row + slot->word;
-		if (slot->kind == RQL_SLOT_MIN)
+		uint64_t *word = row + slot->state.word;
+		if (slot->state.kind == RQL_STATE_MIN_FIELD)
 			*word = ~*word;
-		else if (slot->kind == RQL_SLOT_SUM_WIDE)
-			add128(word, (rql_uint128)slot->values->base * row[0]);
-		else if (slot->kind != RQL_SLOT_MAX)
+		else if (slot->state.kind == RQL_STATE_SUM_WIDE)
+			(void)rql_state_add_wide(word, (rql_int128)((rql_uint128)slot->values->base * row[0]));
+		else if (slot->state.kind != RQL_STATE_MAX_FIELD)
 			*word += (uint64_t)slot->values->base * row[0];
-	}
-}
-
-static void add_row(const struct rql_prepared *p, uint64_t *into, const uint64_t *row)
-{
-	into[0] += row[0];
-	for (uint32_t s = 0; s < p->slot_count; s++) {
-		uint64_t *to = into + p->slots[s].word;
-		const uint64_t *from = row + p->slots[s].word;
-		rql_uint128 wide;
-		switch (p->slots[s].kind) {
-		case RQL_SLOT_MIN:
-			*to = *from < *to ? *from : *to;
-			break;
-		case RQL_SLOT_MAX:
-			*to = *from > *to ? *from : *to;
-			break;
-		case RQL_SLOT_SUM_WIDE:
-			memcpy(&wide, from, sizeof(wide));
-			add128(to, wide);
-			break;
-		default:
-			*to += *from;
-			break;
-		}
 	}
 }
 
@@ -132,7 +99,7 @@ static rql_status rank_groups(const struct rql_paper_prepared *p, const struct r
                               const uint64_t *rows, struct rql_arena *scratch, struct groups *groups,
                               struct rql_error *err)
 {
-	uint32_t words = p->bound.row_words, key_count = p->bound.group_key_count;
+	uint32_t words = p->bound.layout.row_words, key_count = p->bound.layout.key_count;
 	uint64_t all = s ? s->groups.count : 0;
 	for (uint64_t i = 0; i < all; i++)
 		groups->found += rows[i * words] != 0;
@@ -144,7 +111,7 @@ static rql_status rank_groups(const struct rql_paper_prepared *p, const struct r
 	for (uint64_t i = 0, n = 0; i < all; i++)
 		if (rows[i * words])
 			groups->number[n++] = i;
-	groups->distinct = groups->found > 0 || p->bound.scalar;
+	groups->distinct = groups->found > 0 || p->bound.layout.scalar;
 	for (uint32_t g = 0; g < key_count; g++) {
 		uint32_t *key = RQL_NEW_ARRAY(scratch, uint32_t, groups->found);
 		if (!key)
@@ -162,35 +129,34 @@ static rql_status finish(const struct rql_paper_prepared *p, const struct rql_pa
                          struct rql_error *err)
 {
 	struct groups groups = {0};
-	struct rql_prepared view = p->bound;
-	uint32_t words = view.row_words;
-	if (s || view.scalar)
+	struct rql_groups_layout layout = p->bound.layout;
+	const uint32_t words = layout.row_words;
+	if (s || layout.scalar)
 		RQL_TRY(rank_groups(p, s, rows, scratch, &groups, err));
 	uint64_t *merged = RQL_NEW_ARRAY(scratch, uint64_t, groups.distinct * words);
-	struct rql_cube_group_digit digit = {.count = groups.distinct ? (uint32_t)groups.distinct : 1, .stride = 1};
-	digit.key_of_gid = RQL_NEW_ARRAY(scratch, uint32_t *, view.group_key_count);
-	if (!merged || !digit.key_of_gid)
+	struct rql_groups_key *group_keys = RQL_NEW_ARRAY(scratch, struct rql_groups_key, layout.key_count);
+	if (!merged || !group_keys)
 		return no_memory(err);
 	for (uint64_t r = 0; r < groups.distinct; r++)
-		memcpy(merged + r * words, view.row_template, words * sizeof(uint64_t));
+		memcpy(merged + r * words, layout.row_template, words * sizeof(uint64_t));
 	for (uint64_t i = 0; i < groups.found; i++) {
 		uint64_t *row = rows + groups.number[i] * words;
-		convert_row(&view, row);
-		add_row(&view, merged + groups.rank[i] * words, row);
+		convert_row(&p->bound, row);
+		(void)rql_states_add(layout.states, layout.state_count, merged + groups.rank[i] * words, row);
 	}
-	for (uint32_t g = 0; g < view.group_key_count; g++) {
-		digit.key_of_gid[g] = RQL_NEW_ARRAY(scratch, uint32_t, groups.distinct);
-		if (!digit.key_of_gid[g])
+	for (uint32_t g = 0; g < layout.key_count; g++) {
+		uint32_t *keys = RQL_NEW_ARRAY(scratch, uint32_t, groups.distinct);
+		if (!keys)
 			return no_memory(err);
 		for (uint64_t i = 0; i < groups.found; i++)
-			digit.key_of_gid[g][groups.rank[i]] = groups.keys[g][i];
+			keys[groups.rank[i]] = groups.keys[g][i];
+		group_keys[g] = (struct rql_groups_key){.keys = keys, .key_count = groups.distinct ? groups.distinct : 1, .stride = 1};
 	}
-	view.group_digits = &digit; /* the one that all keys are on */
-	view.group_digit_count = 1;
-	view.sorted_keys = view.group_key_count;
-	struct rql_cube_groups accumulated = {
-		.prepared = &view, .rows = merged, .capacity = groups.distinct, .ready = true};
-	return rql_cube_answer(&accumulated, arena, out, err);
+	layout.keys = group_keys; /* all of them on the group's rank */
+	layout.group_count = groups.distinct;
+	const struct rql_groups merged_groups = {
+		.layout = &layout, .rows = merged, .capacity = groups.distinct, .copies = 1, .ready = true};
+	return rql_groups_answer(&merged_groups, arena, out, err);
 }
 
 rql_status rql_paper_finish(const struct rql_paper_prepared *p, const struct rql_paper_structure *s, uint64_t *rows,

@@ -88,7 +88,7 @@ static rql_status make_memory(struct job *job, struct rql_error *err)
 {
 	struct rql_device *device = job->device;
 	job->flag_bytes = (job->s->rows + 31) / 32 * 4;
-	job->result_bytes = COUNTER_BYTES + job->s->groups.count * job->p->bound.row_words * 8;
+	job->result_bytes = COUNTER_BYTES + job->s->groups.count * job->p->bound.layout.row_words * 8;
 	RQL_TRY(write_input(job, err));
 	RQL_TRY(rql_buffer_new(device, job->flag_bytes, RQL_MEMORY_DEVICE, "a query's flag bits", &job->flags, err));
 	if (job->s->flat)
@@ -129,14 +129,14 @@ static rql_status list_uses(struct job *job, struct rql_error *err)
 
 /* ---- recording ---- */
 
-static uint32_t slot_kind(enum rql_cube_slot_kind kind)
+static uint32_t slot_kind(enum rql_state_kind kind)
 {
 	switch (kind) {
-	case RQL_SLOT_SUM_WIDE:
+	case RQL_STATE_SUM_WIDE:
 		return RQL_PAPER_SUM_WIDE;
-	case RQL_SLOT_MIN:
+	case RQL_STATE_MIN_FIELD:
 		return RQL_PAPER_MIN;
-	case RQL_SLOT_MAX:
+	case RQL_STATE_MAX_FIELD:
 		return RQL_PAPER_MAX;
 	default:
 		return RQL_PAPER_SUM;
@@ -152,7 +152,7 @@ static rql_status get_pipeline(struct job *job, uint32_t kind, const struct rql_
 	for (uint32_t i = 0; i < slots; i++) {
 		const struct rql_cube_slot *slot = &p->bound.slots[i];
 		constants[RQL_PAPER_CONSTANT_SLOT + i] =
-			RQL_PAPER_SLOT(slot_kind(slot->kind), p->slot_column[i], slot->word, p->slot_valid[i]);
+			RQL_PAPER_SLOT(slot_kind(slot->state.kind), p->slot_column[i], slot->state.word, p->slot_valid[i]);
 	}
 	for (uint32_t c = 0; c < job->s->spec.column_count; c++) {
 		const struct rql_paper_field *f = &job->s->field[c];
@@ -241,7 +241,7 @@ static rql_status record_trace(struct job *job, const char *pass, uint32_t kind,
 		.legs = s->axis[0].leg | s->axis[1].leg << 8,
 		.center_x = s->axis[0].center,
 		.center_y = s->axis[1].center,
-		.row_words = job->p->bound.row_words,
+		.row_words = job->p->bound.layout.row_words,
 	};
 	return record_pieces(job, pass, pipeline, &args, accel, err);
 }
@@ -271,7 +271,7 @@ static void count(const struct job *job, struct rql_port *out)
 {
 	const struct rql_paper_structure *s = job->s;
 	const uint64_t *counters = job->back->map, *rows = counters + RQL_PAPER_COUNTERS;
-	uint32_t words = job->p->bound.row_words;
+	uint32_t words = job->p->bound.layout.row_words;
 	uint64_t calls = 0, taken = 0;
 	for (uint32_t i = 0; i < RQL_PAPER_COUNTERS; i++)
 		calls += counters[i];
@@ -309,7 +309,7 @@ static rql_status run_job(struct job *job, struct rql_arena *arena, struct rql_p
 	count(job, &figures);
 	if (job->timed)
 		RQL_TRY(put_times(job, arena, &figures, err));
-	uint64_t words = job->s->groups.count * job->p->bound.row_words, *rows = RQL_NEW_ARRAY(arena, uint64_t, words);
+	uint64_t words = job->s->groups.count * job->p->bound.layout.row_words, *rows = RQL_NEW_ARRAY(arena, uint64_t, words);
 	if (!rows)
 		return rql_error_memory(err, words * 8, "the groups of a query");
 	memcpy(rows, (const uint64_t *)job->back->map + RQL_PAPER_COUNTERS, words * 8);

@@ -5,10 +5,10 @@
 
 #include "method/cube/cube_pack.h"
 
-_Static_assert(RQL_CUBE_COUNT == RQL_SLOT_COUNT && RQL_CUBE_SUM == RQL_SLOT_SUM &&
-                   RQL_CUBE_SUM_WIDE == RQL_SLOT_SUM_WIDE && RQL_CUBE_SUM_REAL == RQL_SLOT_SUM_REAL &&
-                   RQL_CUBE_MIN == RQL_SLOT_MIN && RQL_CUBE_MAX == RQL_SLOT_MAX &&
-                   RQL_CUBE_MIN_REAL == RQL_SLOT_MIN_REAL && RQL_CUBE_MAX_REAL == RQL_SLOT_MAX_REAL,
+_Static_assert(RQL_CUBE_COUNT == RQL_STATE_COUNT && RQL_CUBE_SUM == RQL_STATE_SUM &&
+                   RQL_CUBE_SUM_WIDE == RQL_STATE_SUM_WIDE && RQL_CUBE_SUM_REAL == RQL_STATE_SUM_REAL &&
+                   RQL_CUBE_MIN == RQL_STATE_MIN_FIELD && RQL_CUBE_MAX == RQL_STATE_MAX_FIELD &&
+                   RQL_CUBE_MIN_REAL == RQL_STATE_MIN_REAL && RQL_CUBE_MAX_REAL == RQL_STATE_MAX_REAL,
                "the kinds of slots have the same numbers on the device");
 _Static_assert(sizeof(struct rql_cube_step) == sizeof(struct rql_cube_step_entry) &&
                    sizeof(struct rql_cube_segment) == sizeof(struct rql_cube_segment_entry),
@@ -77,45 +77,22 @@ bool rql_cube_reads_cells(const struct rql_prepared *p)
 bool rql_cube_has_real_sum(const struct rql_prepared *p)
 {
 	for (uint32_t s = 0; s < p->slot_count; s++)
-		if (p->slots[s].kind == RQL_SLOT_SUM_REAL)
+		if (p->slots[s].state.kind == RQL_STATE_SUM_REAL)
 			return true;
 	return false;
 }
 
 /* ---- the image ---- */
 
-/* Written twice: first without memory, to know its size. */
-struct image {
-	uint8_t *data;
-	uint64_t used;
-	uint64_t base; /* the buffer's address */
-	const struct rql_prepared *p;
-	const struct rql_cube_arrays *arrays;
-};
-
-/* Room for `bytes`; its offset. */
-static uint64_t reserve(struct image *image, uint64_t bytes)
-{
-	uint64_t at = image->used;
-	image->used += (bytes + 15) / 16 * 16;
-	return at;
-}
-
-static void write_at(struct image *image, uint64_t at, const void *data, uint64_t bytes)
-{
-	if (image->data && bytes)
-		memcpy(image->data + at, data, bytes);
-}
-
 /* Its address. */
-static uint64_t append(struct image *image, const void *data, uint64_t bytes)
+static uint64_t append(struct rql_cube_image *image, const void *data, uint64_t bytes)
 {
-	uint64_t at = reserve(image, bytes);
-	write_at(image, at, data, bytes);
+	uint64_t at = rql_cube_image_reserve(image, bytes);
+	rql_cube_image_write(image, at, data, bytes);
 	return image->base + at;
 }
 
-static struct rql_cube_column column_of(const struct image *image, const struct rql_packed *packed)
+static struct rql_cube_column column_of(const struct rql_cube_image *image, const struct rql_packed *packed)
 {
 	struct rql_cube_column column = {.bits = packed->bits, .base_low = (uint64_t)packed->base};
 	column.base_high = (uint64_t)((rql_uint128)packed->base >> 64);
@@ -123,9 +100,9 @@ static struct rql_cube_column column_of(const struct image *image, const struct 
 	return column;
 }
 
-static struct rql_cube_slot_entry slot_of(const struct image *image, const struct rql_cube_slot *slot)
+static struct rql_cube_slot_entry slot_of(const struct rql_cube_image *image, const struct rql_cube_slot *slot)
 {
-	struct rql_cube_slot_entry entry = {.kind = slot->kind, .word = slot->word};
+	struct rql_cube_slot_entry entry = {.kind = slot->state.kind, .word = slot->state.word};
 	if (slot->real)
 		entry.values = (struct rql_cube_column){.data = rql_cube_arrays_address(image->arrays, slot->real), .bits = 64};
 	else if (slot->values)
@@ -157,33 +134,33 @@ static void find_run(const int32_t *gid, uint32_t radix, struct rql_cube_test_en
 	entry->passing = end - first;
 }
 
-static uint64_t put_tests(struct image *image, const struct rql_cube_bound_box *box)
+static uint64_t put_tests(struct rql_cube_image *image, const struct rql_cube_bound_box *box)
 {
 	const struct rql_cube *cube = image->p->cube;
-	uint64_t at = reserve(image, box->test_count * sizeof(struct rql_cube_test_entry));
+	uint64_t at = rql_cube_image_reserve(image, box->test_count * sizeof(struct rql_cube_test_entry));
 	for (uint32_t t = 0; t < box->test_count; t++) {
 		const struct rql_cube_test *test = &box->tests[t];
 		uint64_t digit = cube->directory_digits + (uint64_t)(test->codes - cube->residual);
 		struct rql_cube_test_entry entry = {.codes = column_of(image, test->codes), .stride = test->stride};
 		entry.gids = append(image, test->gid, cube->digits[digit].radix * sizeof(*test->gid));
 		find_run(test->gid, cube->digits[digit].radix, &entry);
-		write_at(image, at + t * sizeof(entry), &entry, sizeof(entry));
+		rql_cube_image_write(image, at + t * sizeof(entry), &entry, sizeof(entry));
 	}
 	return image->base + at;
 }
 
-static uint64_t put_levels(struct image *image, const struct rql_cube_bound_box *box)
+static uint64_t put_levels(struct rql_cube_image *image, const struct rql_cube_bound_box *box)
 {
-	uint64_t at = reserve(image, box->level_count * sizeof(struct rql_cube_level_entry));
+	uint64_t at = rql_cube_image_reserve(image, box->level_count * sizeof(struct rql_cube_level_entry));
 	for (uint32_t l = 0; l < box->level_count; l++) {
 		struct rql_cube_level_entry entry = {.count = box->levels[l].count};
 		entry.steps = append(image, box->levels[l].steps, entry.count * sizeof(struct rql_cube_step));
-		write_at(image, at + l * sizeof(entry), &entry, sizeof(entry));
+		rql_cube_image_write(image, at + l * sizeof(entry), &entry, sizeof(entry));
 	}
 	return image->base + at;
 }
 
-static struct rql_cube_box_entry box_of(struct image *image, const struct rql_cube_bound_box *box)
+static struct rql_cube_box_entry box_of(struct rql_cube_image *image, const struct rql_cube_bound_box *box)
 {
 	struct rql_cube_box_entry entry = {.level_count = box->level_count,
 	                                   .segment_count = box->segment_count,
@@ -200,21 +177,21 @@ static struct rql_cube_box_entry box_of(struct image *image, const struct rql_cu
 	return entry;
 }
 
-/* The device's templates are the values' identities (cube_identity), not the CPU's: extremes of doubles are keys
+/* The device's templates are the values' identities (rql_state_identity), not the CPU's: extremes of doubles are keys
  * there. */
-static uint64_t put_template(struct image *image)
+static uint64_t put_template(struct rql_cube_image *image)
 {
 	const struct rql_prepared *p = image->p;
-	uint64_t at = reserve(image, p->row_words * sizeof(uint64_t)), zero = 0, ones = UINT64_MAX;
-	for (uint32_t w = 0; w < p->row_words; w++)
-		write_at(image, at + w * sizeof(zero), &zero, sizeof(zero));
+	uint64_t at = rql_cube_image_reserve(image, p->layout.row_words * sizeof(uint64_t)), zero = 0, ones = UINT64_MAX;
+	for (uint32_t w = 0; w < p->layout.row_words; w++)
+		rql_cube_image_write(image, at + w * sizeof(zero), &zero, sizeof(zero));
 	for (uint32_t s = 0; s < p->slot_count; s++)
-		if (p->slots[s].kind == RQL_SLOT_MIN || p->slots[s].kind == RQL_SLOT_MIN_REAL)
-			write_at(image, at + p->slots[s].word * sizeof(ones), &ones, sizeof(ones));
+		if (p->slots[s].state.kind == RQL_STATE_MIN_FIELD || p->slots[s].state.kind == RQL_STATE_MIN_REAL)
+			rql_cube_image_write(image, at + p->slots[s].state.word * sizeof(ones), &ones, sizeof(ones));
 	return image->base + at;
 }
 
-static struct rql_cube_program write_image(struct image *image)
+static struct rql_cube_program write_image(struct rql_cube_image *image)
 {
 	const struct rql_prepared *p = image->p;
 	const struct rql_cube *cube = p->cube;
@@ -223,29 +200,29 @@ static struct rql_cube_program write_image(struct image *image)
 	                                   .directory_wide = cube->directory32 == NULL,
 	                                   .cells = cube->relation.cells,
 	                                   .items = rql_cube_items(p),
-	                                   .group_count = p->group_count,
+	                                   .group_count = p->layout.group_count,
 	                                   .slot_count = p->slot_count,
 	                                   .box_count = p->box_count,
-	                                   .row_words = p->row_words};
+	                                   .row_words = p->layout.row_words};
 	image->used = 0;
-	uint64_t head = reserve(image, sizeof(program));
-	uint64_t slots = reserve(image, p->slot_count * sizeof(struct rql_cube_slot_entry));
+	uint64_t head = rql_cube_image_reserve(image, sizeof(program));
+	uint64_t slots = rql_cube_image_reserve(image, p->slot_count * sizeof(struct rql_cube_slot_entry));
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		struct rql_cube_slot_entry entry = slot_of(image, &p->slots[s]);
-		write_at(image, slots + s * sizeof(entry), &entry, sizeof(entry));
+		rql_cube_image_write(image, slots + s * sizeof(entry), &entry, sizeof(entry));
 	}
-	uint64_t boxes = reserve(image, p->box_count * sizeof(struct rql_cube_box_entry)), first = 0;
+	uint64_t boxes = rql_cube_image_reserve(image, p->box_count * sizeof(struct rql_cube_box_entry)), first = 0;
 	for (uint32_t b = 0; b < p->box_count; b++) {
 		struct rql_cube_box_entry entry = box_of(image, &p->boxes[b]);
 		program.tests = b ? program.tests : entry.tests;
 		entry.first_item = first;
 		first += box_items(&p->boxes[b]);
-		write_at(image, boxes + b * sizeof(entry), &entry, sizeof(entry));
+		rql_cube_image_write(image, boxes + b * sizeof(entry), &entry, sizeof(entry));
 	}
 	program.slots = image->base + slots;
 	program.boxes = image->base + boxes;
 	program.row_template = put_template(image);
-	write_at(image, head, &program, sizeof(program));
+	rql_cube_image_write(image, head, &program, sizeof(program));
 	return program;
 }
 
@@ -253,7 +230,7 @@ rql_status rql_cube_program_new(const struct rql_prepared *p, const struct rql_c
                                 struct rql_buffer **out, struct rql_cube_program *head, struct rql_error *err)
 {
 	struct rql_cube_program program = {0};
-	struct image image = {.p = p, .arrays = arrays};
+	struct rql_cube_image image = {.p = p, .arrays = arrays};
 	write_image(&image);
 	uint64_t bytes = image.used;
 	struct rql_buffer *buffer = NULL;

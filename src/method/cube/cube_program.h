@@ -7,6 +7,27 @@
 #include "method/cube/cube_kernels.h"
 #include "method/cube/cube_query.h"
 
+/* What will lie in a buffer, written twice: first without memory, to know its size. */
+struct rql_cube_image {
+	uint8_t *data;
+	uint64_t used;
+	uint64_t base; /* the buffer's address */
+	const struct rql_prepared *p;
+	const struct rql_cube_arrays *arrays;
+};
+/* Room for `bytes`; its offset. */
+static inline uint64_t rql_cube_image_reserve(struct rql_cube_image *image, uint64_t bytes)
+{
+	uint64_t at = image->used;
+	image->used += (bytes + 15) / 16 * 16;
+	return at;
+}
+static inline void rql_cube_image_write(struct rql_cube_image *image, uint64_t at, const void *data, uint64_t bytes)
+{
+	if (image->data && bytes)
+		memcpy(image->data + at, data, bytes);
+}
+
 /* What all GPU methods refuse and the CPU's does not: NULL, or a static text. device->units[...] is the caller's. */
 const char *rql_cube_gpu_refusal(const struct rql_request *request, const struct rql_device *device);
 /* Items of all boxes (struct rql_cube_box_entry). */

@@ -1,5 +1,5 @@
 /* A request bound to a cube (cube_prepare.c, cube_groups.c), its price (cube_cost.c) and its run (cube_cpu.c,
- * cube_accumulate.c, cube_answer.c). Included by those files only.
+ * cube_accumulate.c). Included by those files only.
  *
  * Every digit gives a part of the group number, gid * stride; -1 filters the cell out. On the directory digits that is
  * worked out once per interval of keys, on the residual digits per cell, or, on the first residual digit (by which the
@@ -7,11 +7,10 @@
 #ifndef RQL_METHOD_CUBE_CUBE_QUERY_H
 #define RQL_METHOD_CUBE_CUBE_QUERY_H
 
+#include "group/groups.h"
 #include "method/cube/cube_simd.h"
 #include "util/mem.h"
 
-#define RQL_CUBE_MAX_GROUPS (UINT64_C(1) << 62)  /* group numbers fit 64 bits, with room */
-#define RQL_CUBE_DENSE_WORDS (UINT64_C(1) << 27) /* of an array of group rows: 1 GiB; beyond, groups are hashed */
 #define RQL_CUBE_BATCH 128u                      /* intervals handled at once */
 #define RQL_CUBE_STRIP 256u                      /* cells handled at once when each is tested */
 /* One search for a segment's end: a guess by interpolation and a few steps from it. */
@@ -26,40 +25,17 @@ struct rql_cube_group_digit {
 	uint32_t key_count;
 	uint32_t **key_of_gid; /* [key_count][count]: key code */
 };
-struct rql_cube_group_key {
-	uint32_t group_digit, key; /* where its codes are */
-};
 
 /* ---- what an accumulator row holds ---- */
-/* Word 0 of a row counts cells, which tells whether the group exists. The other words belong to slots. */
-enum rql_cube_slot_kind {
-	RQL_SLOT_COUNT,    /* packed counts with cumulative sums: rows or non-NULL values */
-	RQL_SLOT_SUM,      /* modulo 2^64 */
-	RQL_SLOT_SUM_WIDE, /* modulo 2^128: two words */
-	RQL_SLOT_SUM_REAL,
-	RQL_SLOT_MIN, /* stored values of up to 64 bits, without base */
-	RQL_SLOT_MAX,
-	RQL_SLOT_MIN_WIDE, /* two words, with base */
-	RQL_SLOT_MAX_WIDE,
-	RQL_SLOT_MIN_REAL,
-	RQL_SLOT_MAX_REAL,
-};
+/* COUNT: packed counts with cumulative sums, of rows or non-NULL values. Extremes of integers are FIELDs up to 64 bits. */
 struct rql_cube_slot {
-	enum rql_cube_slot_kind kind;
+	struct rql_state state;
 	uint32_t measure;
-	uint32_t word; /* of the row */
 	const struct rql_packed *values;
 	const uint64_t *cumulative;       /* COUNT, SUM */
 	const rql_uint128 *cumulative128; /* SUM_WIDE */
 	const double *real;
 	const struct rql_packed *valid; /* MIN, MAX: NULL when every cell has a value */
-};
-#define RQL_CUBE_NO_SLOT UINT32_MAX
-struct rql_cube_output {
-	enum rql_measure_kind kind;
-	uint32_t slot;  /* the value; NO_SLOT: word 0 */
-	uint32_t valid; /* a COUNT slot: the group's value is NULL where it is 0; NO_SLOT: never NULL over some row */
-	bool counts;    /* COUNT and COUNT_STAR: 0, not NULL, over nothing */
 };
 
 /* ---- boxes ---- */
@@ -104,18 +80,10 @@ struct rql_prepared {
 	struct rql_arena *arena;
 	uint32_t group_digit_count;
 	struct rql_cube_group_digit *group_digits; /* most significant first */
-	uint32_t group_key_count;
-	struct rql_cube_group_key *group_keys; /* as in the request */
-	uint64_t group_count;                  /* possible groups: product of the counts */
-	uint32_t sorted_keys;
-	bool scalar; /* no GROUP BY: one group, whatever qualifies */
-	uint32_t row_words;
-	uint64_t *row_template; /* [row_words] of an empty group */
-	bool row_zero;          /* the template is all zeros */
+	struct rql_groups_layout layout; /* of a state a slot */
+	uint32_t sorted_keys;            /* leading group keys by which the groups' numbers ascend */
 	uint32_t slot_count;
 	struct rql_cube_slot *slots;
-	uint32_t output_count;
-	struct rql_cube_output *outputs;
 	uint32_t box_count;
 	struct rql_cube_bound_box *boxes;
 	uint32_t parts; /* every interval is cut into so many runs of cells */
@@ -131,7 +99,7 @@ struct rql_prepared {
 	struct rql_cube_unit *unit; /* on a GPU (cube_unit.h); NULL on the CPU */
 };
 
-/* Numbers the groups: fills group_digits, group_keys, group_count, sorted_keys, and gid[digit][value] (in scratch;
+/* Numbers the groups: fills group_digits, the layout's keys and group_count, sorted_keys, and gid[digit][value] (in scratch;
  * NULL for digits without group keys), -1 where any_pass[digit][value] is 0. */
 rql_status rql_cube_number_groups(struct rql_prepared *p, const struct rql_request *request, uint8_t *const *any_pass,
                                   struct rql_arena *scratch, int32_t **gid, struct rql_error *err);
@@ -143,9 +111,9 @@ struct rql_cube_pair {
 struct rql_cube_pair *rql_cube_sort_pairs(struct rql_cube_pair *pairs, struct rql_cube_pair *scratch, uint64_t count);
 /* How many groups the request can have at most, before filters; saturates at UINT64_MAX. */
 uint64_t rql_cube_group_bound(const struct rql_cube *cube, const struct rql_request *request);
-/* Fills slots, outputs and the row's shape. */
+/* Fills slots and the layout's rows and values. */
 rql_status rql_cube_bind_aggregates(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err);
-/* Fills the estimates, parts and unit_count. */
+/* Fills the estimates, parts, unit_count and whether groups are hashed. */
 void rql_cube_estimate(struct rql_prepared *p, const struct rql_device *device);
 
 /* Whether the work is worth more than one thread. */
@@ -163,28 +131,9 @@ static inline uint64_t rql_cube_cell_of(const struct rql_cube *cube, uint64_t ke
 /* ---- accumulating: one per worker ---- */
 struct rql_cube_groups {
 	const struct rql_prepared *prepared;
-	uint64_t *rows; /* dense: [group_count * row_words]; hashed: [capacity * row_words] */
-	uint64_t *keys; /* hashed: [capacity] group number + 1; 0: empty */
-	uint64_t capacity, used;
-	bool hashed, ready;
-	bool owned; /* rows and keys are malloc'ed */
+	struct rql_groups table;
 	uint64_t cells_read, cells_covered, bytes_read, runs;
 };
-/* Whether a run over this many qualifying cells should hash its groups. */
-bool rql_cube_groups_hashed(const struct rql_prepared *p);
-/* arena may be NULL: then malloc. */
-bool rql_cube_groups_init(struct rql_cube_groups *g, const struct rql_prepared *p, struct rql_arena *arena);
-void rql_cube_groups_free(struct rql_cube_groups *g);
-/* Room for `more` further groups; pointers to rows become invalid. */
-bool rql_cube_groups_reserve(struct rql_cube_groups *g, uint64_t more);
-/* The group's row, made when it is new. */
-uint64_t *rql_cube_groups_find(struct rql_cube_groups *g, uint64_t group);
-static inline uint64_t *rql_cube_groups_row(struct rql_cube_groups *g, uint64_t group)
-{
-	return g->hashed ? rql_cube_groups_find(g, group) : g->rows + group * g->prepared->row_words;
-}
-/* Adds the groups of `from` to `into`; false: out of memory. */
-bool rql_cube_groups_merge(struct rql_cube_groups *into, const struct rql_cube_groups *from);
 
 /* Intervals of cells that qualify whole: rows[i] is where interval i goes. */
 void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *spans, uint64_t *const *rows,
@@ -193,9 +142,9 @@ void rql_cube_add_spans(struct rql_cube_groups *g, const struct rql_cube_span *s
 bool rql_cube_add_tested(struct rql_cube_groups *g, const struct rql_cube_bound_box *box, struct rql_cube_span span,
                          uint64_t group);
 
-/* The answer of the merged groups, in arena. */
-rql_status rql_cube_answer(const struct rql_cube_groups *g, struct rql_arena *arena, struct rql_port *out,
-                           struct rql_error *err);
+/* The answer of groups, in arena; what the run read is left to the caller. */
+rql_status rql_cube_answer(const struct rql_prepared *p, const struct rql_groups *g, struct rql_arena *arena,
+                           struct rql_port *out, struct rql_error *err);
 
 /* What the cube does not answer on any device (measures, dimensions, sizes): NULL or a static text. cube_cpu.c */
 const char *rql_cube_refusal(const struct rql_request *request);

@@ -80,9 +80,9 @@ static uint64_t choose_copies(const struct rql_cube_unit *unit, const struct rql
 	double additions = (double)rays->placed.rays;
 	if (per_hit || rays->placed.found < additions)
 		additions = rays->placed.found;
-	uint64_t copies = 1, bytes = p->group_count * p->row_words * sizeof(uint64_t);
+	uint64_t copies = 1, bytes = p->layout.group_count * p->layout.row_words * sizeof(uint64_t);
 	while (!unit->hashed && copies < MOST_COPIES && 2 * copies * bytes <= COPIES_BYTES &&
-	       additions > COPY_ADDITIONS * (double)(copies * p->group_count))
+	       additions > COPY_ADDITIONS * (double)(copies * p->layout.group_count))
 		copies *= 2;
 	return copies;
 }
@@ -92,7 +92,7 @@ static bool is_local(const struct rql_prepared *p, const struct rql_rt_plan *pla
 	bool apart = false;
 	for (uint32_t b = 0; b < p->box_count; b++)
 		apart |= plan->boxes[b].groups_apart;
-	return plan->mode == RQL_RT_HITS && !apart && p->row_words <= LOCAL_WORDS;
+	return plan->mode == RQL_RT_HITS && !apart && p->layout.row_words <= LOCAL_WORDS;
 }
 
 static void unplace(struct rql_cube_unit *unit)
@@ -138,7 +138,7 @@ static rql_status make_queue(const struct rql_cube_unit *unit, struct rql_cube_c
 {
 	const struct rql_cube_rays *rays = unit->method;
 	const struct rql_prepared *p = unit->prepared;
-	uint64_t rows = rays->copies > 1 ? rays->copies * p->group_count : 0, words = p->row_words;
+	uint64_t rows = rays->copies > 1 ? rays->copies * p->layout.group_count : 0, words = p->layout.row_words;
 	uint64_t bytes = COUNTER_BYTES + rows * words * sizeof(uint64_t);
 	uint64_t *image = calloc(1, bytes);
 	if (!image)
@@ -146,8 +146,8 @@ static rql_status make_queue(const struct rql_cube_unit *unit, struct rql_cube_c
 	uint64_t *row = image + COUNTER_BYTES / sizeof(uint64_t);
 	for (uint64_t r = 0; r < rows; r++, row += words)
 		for (uint32_t s = 0; s < p->slot_count; s++)
-			if (p->slots[s].kind == RQL_SLOT_MIN || p->slots[s].kind == RQL_SLOT_MIN_REAL)
-				row[p->slots[s].word] = UINT64_MAX; /* cube_identity of cube_cells.glsl */
+			if (p->slots[s].state.kind == RQL_STATE_MIN_FIELD || p->slots[s].state.kind == RQL_STATE_MIN_REAL)
+				row[p->slots[s].state.word] = UINT64_MAX; /* rql_state_identity of group/shaders/state.glsl */
 	rql_status status =
 		rql_buffer_new(unit->stage.device, bytes, RQL_MEMORY_DEVICE, "the counters of a query", &context->queue, err);
 	if (status == RQL_OK)
@@ -220,7 +220,7 @@ static rql_status record_merge(const struct rql_cube_unit *unit, const struct rq
 	                                 .copies = copies ? rays->copies : 0};
 	struct rql_use uses[RQL_CUBE_USES_MAX + 3];
 	uint32_t count = list_uses(unit, context, uses);
-	rql_record_dispatch(commands, "merge", pipeline, &args, copies ? unit->prepared->group_count : 1, uses, count);
+	rql_record_dispatch(commands, "merge", pipeline, &args, copies ? unit->prepared->layout.group_count : 1, uses, count);
 	return RQL_OK;
 }
 

@@ -1,55 +1,34 @@
 /* A plan of rays in a device's memory (cube_rt_kernels.h: rql_rt_launch and what it points to). */
+#include "method/cube/cube_program.h"
 #include "method/cube/cube_rt.h"
 
 #include <stdlib.h>
 
-/* Written twice: first without memory, to know its size. */
-struct image {
-	uint8_t *data;
-	uint64_t used;
-	uint64_t base; /* the buffer's address */
-	const struct rql_prepared *p;
-	const struct rql_cube_rt *rt;
-};
-
-static uint64_t reserve(struct image *image, uint64_t bytes)
+static uint64_t put_gids(struct rql_cube_image *image, const struct rql_rt_view *view, uint32_t count)
 {
-	uint64_t at = image->used;
-	image->used += (bytes + 15) / 16 * 16;
-	return at;
-}
-
-static void write_at(struct image *image, uint64_t at, const void *data, uint64_t bytes)
-{
-	if (image->data && bytes)
-		memcpy(image->data + at, data, bytes);
-}
-
-static uint64_t put_gids(struct image *image, const struct rql_rt_view *view, uint32_t count)
-{
-	uint64_t at = reserve(image, count * sizeof(int32_t));
-	write_at(image, at, view->gid, count * sizeof(int32_t));
+	uint64_t at = rql_cube_image_reserve(image, count * sizeof(int32_t));
+	rql_cube_image_write(image, at, view->gid, count * sizeof(int32_t));
 	return image->base + at;
 }
 
 /* ---- levels ---- */
 
-static uint64_t put_steps(struct image *image, const struct rql_rt_view *place, const struct rql_rt_axis_digit *digit)
+static uint64_t put_steps(struct rql_cube_image *image, const struct rql_rt_view *place, const struct rql_rt_axis_digit *digit)
 {
-	uint64_t at = reserve(image, place->passing * sizeof(struct rql_rt_step)), n = 0;
+	uint64_t at = rql_cube_image_reserve(image, place->passing * sizeof(struct rql_rt_step)), n = 0;
 	for (uint32_t v = 0; v < digit->size && image->data; v++) {
 		if (place->gid[v] < 0)
 			continue;
 		struct rql_rt_step step = {.group = (uint64_t)place->gid[v] * place->stride, .add = v * digit->stride};
-		write_at(image, at + n++ * sizeof(step), &step, sizeof(step));
+		rql_cube_image_write(image, at + n++ * sizeof(step), &step, sizeof(step));
 	}
 	return image->base + at;
 }
 
 /* The digits before `end`; neighbours on one axis that say nothing are one level. */
-static uint64_t put_levels(struct image *image, const struct rql_rt_box_axes *box, uint32_t end, uint32_t *count)
+static uint64_t put_levels(struct rql_cube_image *image, const struct rql_rt_box_axes *box, uint32_t end, uint32_t *count)
 {
-	uint64_t at = reserve(image, end * sizeof(struct rql_rt_level));
+	uint64_t at = rql_cube_image_reserve(image, end * sizeof(struct rql_rt_level));
 	struct rql_rt_level level = {0};
 	*count = 0;
 	for (uint32_t d = 0; d < end; d++) {
@@ -67,7 +46,7 @@ static uint64_t put_levels(struct image *image, const struct rql_rt_box_axes *bo
 			if (place->gid)
 				level.steps = put_steps(image, place, digit);
 		}
-		write_at(image, at + *count * sizeof(level), &level, sizeof(level));
+		rql_cube_image_write(image, at + *count * sizeof(level), &level, sizeof(level));
 		++*count;
 	}
 	return image->base + at;
@@ -76,7 +55,7 @@ static uint64_t put_levels(struct image *image, const struct rql_rt_box_axes *bo
 /* ---- segments ---- */
 
 struct segments {
-	struct image *image;
+	struct rql_cube_image *image;
 	uint64_t at, count;
 	uint32_t stride;
 };
@@ -85,19 +64,19 @@ static void put_segment(void *state, uint32_t low, uint32_t high, uint64_t group
 {
 	struct segments *s = state;
 	struct rql_rt_segment segment = {.group = group, .low = low * s->stride, .high = (high + 1) * s->stride - 1};
-	write_at(s->image, s->at + s->count++ * sizeof(segment), &segment, sizeof(segment));
+	rql_cube_image_write(s->image, s->at + s->count++ * sizeof(segment), &segment, sizeof(segment));
 }
 
-static uint64_t put_segments(struct image *image, const struct rql_rt_box_axes *box, const struct rql_rt_box_plan *plan,
+static uint64_t put_segments(struct rql_cube_image *image, const struct rql_rt_box_axes *box, const struct rql_rt_box_plan *plan,
                              uint32_t *count)
 {
 	struct segments s = {.image = image, .stride = 1};
 	if (plan->split == RQL_RT_NO_SPLIT) {
-		s.at = reserve(image, sizeof(struct rql_rt_segment));
+		s.at = rql_cube_image_reserve(image, sizeof(struct rql_rt_segment));
 		put_segment(&s, 0, box->axes->size[2] - 1, 0);
 	} else {
 		uint64_t segments = rql_rt_each_segment(box, plan->split, plan->by_pass, NULL, NULL);
-		s.at = reserve(image, segments * sizeof(struct rql_rt_segment));
+		s.at = rql_cube_image_reserve(image, segments * sizeof(struct rql_rt_segment));
 		s.stride = box->axes->digits[plan->split].stride;
 		rql_rt_each_segment(box, plan->split, plan->by_pass, put_segment, &s);
 	}
@@ -107,12 +86,12 @@ static uint64_t put_segments(struct image *image, const struct rql_rt_box_axes *
 
 /* ---- tests ---- */
 
-static uint64_t put_tests(struct image *image, const struct rql_rt_box_axes *box, const struct rql_rt_box_plan *plan,
+static uint64_t put_tests(struct rql_cube_image *image, const struct rql_rt_box_axes *box, const struct rql_rt_box_plan *plan,
                           uint32_t *count)
 {
 	const struct rql_rt_axes *axes = box->axes;
 	uint32_t first = plan->split == RQL_RT_NO_SPLIT ? box->first_z : plan->split + !plan->by_pass;
-	uint64_t at = reserve(image, (axes->depth - first) * sizeof(struct rql_rt_test));
+	uint64_t at = rql_cube_image_reserve(image, (axes->depth - first) * sizeof(struct rql_rt_test));
 	*count = 0;
 	for (uint32_t d = first; d < axes->depth; d++) {
 		const struct rql_rt_view *place = &box->places[d];
@@ -121,15 +100,15 @@ static uint64_t put_tests(struct image *image, const struct rql_rt_box_axes *box
 		struct rql_rt_test test = {
 			.group_stride = place->stride, .stride = axes->digits[d].stride, .size = axes->digits[d].size};
 		test.gid = put_gids(image, place, axes->digits[d].size);
-		write_at(image, at + (*count)++ * sizeof(test), &test, sizeof(test));
+		rql_cube_image_write(image, at + (*count)++ * sizeof(test), &test, sizeof(test));
 	}
 	return image->base + at;
 }
 
-static uint64_t put_cell_tests(struct image *image, const struct rql_rt_box_axes *box, struct rql_rt_box *entry)
+static uint64_t put_cell_tests(struct rql_cube_image *image, const struct rql_rt_box_axes *box, struct rql_rt_box *entry)
 {
 	const struct rql_cube *cube = image->p->cube;
-	uint64_t at = reserve(image, cube->digit_count * sizeof(struct rql_rt_cell_test));
+	uint64_t at = rql_cube_image_reserve(image, cube->digit_count * sizeof(struct rql_rt_cell_test));
 	uint64_t key_stride = cube->directory_size;
 	for (uint32_t d = 0; d < cube->digit_count; d++) {
 		if (d < cube->directory_digits)
@@ -143,25 +122,25 @@ static uint64_t put_cell_tests(struct image *image, const struct rql_rt_box_axes
 			entry->keyed = 1;
 		} else {
 			const struct rql_packed *codes = &cube->residual[d - cube->directory_digits];
-			test.codes = (struct rql_cube_column){.data = rql_cube_arrays_address(image->rt->arrays, codes->data),
+			test.codes = (struct rql_cube_column){.data = rql_cube_arrays_address(image->arrays, codes->data),
 			                                      .base_low = (uint64_t)codes->base,
 			                                      .bits = codes->bits};
 		}
-		write_at(image, at + entry->cell_test_count++ * sizeof(test), &test, sizeof(test));
+		rql_cube_image_write(image, at + entry->cell_test_count++ * sizeof(test), &test, sizeof(test));
 	}
 	return image->base + at;
 }
 
 /* ---- the whole ---- */
 
-static void write_image(struct image *image, const struct rql_rt_plan *plan, uint64_t program)
+static void write_image(struct rql_cube_image *image, const struct rql_cube_rt *rt, const struct rql_rt_plan *plan,
+                        uint64_t program)
 {
 	const struct rql_cube *cube = image->p->cube;
-	const struct rql_cube_rt *rt = image->rt;
 	const void *directory = cube->directory32 ? (const void *)cube->directory32 : cube->directory64;
 	image->used = 0;
-	uint64_t head = reserve(image, sizeof(struct rql_rt_launch));
-	uint64_t boxes = reserve(image, image->p->box_count * sizeof(struct rql_rt_box)), first = 0;
+	uint64_t head = rql_cube_image_reserve(image, sizeof(struct rql_rt_launch));
+	uint64_t boxes = rql_cube_image_reserve(image, image->p->box_count * sizeof(struct rql_rt_box)), first = 0;
 	for (uint32_t b = 0; b < image->p->box_count; b++) {
 		const struct rql_rt_box_axes *axes = &plan->axes[b];
 		const struct rql_rt_box_plan *box = &plan->boxes[b];
@@ -172,7 +151,7 @@ static void write_image(struct image *image, const struct rql_rt_plan *plan, uin
 		entry.tests = put_tests(image, axes, box, &entry.test_count);
 		entry.cell_tests = put_cell_tests(image, axes, &entry);
 		first += box->rays;
-		write_at(image, boxes + b * sizeof(entry), &entry, sizeof(entry));
+		rql_cube_image_write(image, boxes + b * sizeof(entry), &entry, sizeof(entry));
 	}
 	struct rql_rt_launch launch = {.program = program,
 	                               .boxes = image->base + boxes,
@@ -186,14 +165,14 @@ static void write_image(struct image *image, const struct rql_rt_plan *plan, uin
 	                               .box_count = image->p->box_count,
 	                               .wide = rt->wide,
 	                               .unit = rql_axis_unit(rt->axes.shift)};
-	write_at(image, head, &launch, sizeof(launch));
+	rql_cube_image_write(image, head, &launch, sizeof(launch));
 }
 
 rql_status rql_rt_tables_new(const struct rql_prepared *p, const struct rql_rt_plan *plan, const struct rql_cube_rt *rt,
                              const struct rql_buffer *program, struct rql_buffer **out, struct rql_error *err)
 {
-	struct image image = {.p = p, .rt = rt};
-	write_image(&image, plan, program->address);
+	struct rql_cube_image image = {.p = p, .arrays = rt->arrays};
+	write_image(&image, rt, plan, program->address);
 	uint64_t bytes = image.used;
 	struct rql_buffer *buffer = NULL;
 	image.data = calloc(1, bytes);
@@ -202,7 +181,7 @@ rql_status rql_rt_tables_new(const struct rql_prepared *p, const struct rql_rt_p
 	rql_status status = rql_buffer_new(rt->placement.device, bytes, RQL_MEMORY_DEVICE, "a query's rays", &buffer, err);
 	if (status == RQL_OK) {
 		image.base = buffer->address;
-		write_image(&image, plan, program->address);
+		write_image(&image, rt, plan, program->address);
 		status = rql_buffer_upload(buffer, 0, image.data, bytes, err);
 	}
 	free(image.data);

@@ -15,6 +15,7 @@
 /* Rows of up to so many words lie in an array, whatever share of them is used: 32 MiB, which a large GPU's cache holds.
  */
 #define DENSE_WORDS ((uint64_t)1 << 22)
+#define MOST_WORDS ((uint64_t)1 << 27) /* beyond, groups are hashed whatever is expected */
 #define LEAST_CAPACITY 1024u
 #define GROW 8u /* of a hash table that was too small: its run is lost */
 /* Found groups of up to so many bytes go straight into memory that the host reads. */
@@ -65,24 +66,24 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 
 static uint64_t found_bytes(const struct rql_cube_unit *unit)
 {
-	uint64_t words = unit->prepared->row_words;
+	uint64_t words = unit->prepared->layout.row_words;
 	return unit->capacity * (unit->rows_whole ? words : words + 1) * sizeof(uint64_t);
 }
 
 double rql_cube_unit_answer_ns(const struct rql_cube_unit *unit, const struct rql_device *device)
 {
 	const struct rql_prepared *p = unit->prepared;
-	double groups = p->groups, result = groups * (p->row_words + 1);
+	double groups = p->groups, result = groups * (p->layout.row_words + 1);
 	if (unit->rows_whole)
-		result = (double)p->group_count * p->row_words;
+		result = (double)p->layout.group_count * p->layout.row_words;
 	/* Groups that were put out by many workgroups come in any order and are sorted. */
-	double values = groups * (p->group_key_count + p->output_count), sorted = unit->rows_whole ? 0 : groups;
+	double values = groups * (p->layout.key_count + p->layout.value_count), sorted = unit->rows_whole ? 0 : groups;
 	return result * sizeof(uint64_t) / device->profile.download_gbps + values * ANSWER_VALUE_NS + sorted * ANSWER_SORT_NS;
 }
 
 uint64_t rql_cube_unit_bytes(const struct rql_cube_unit *unit)
 {
-	uint64_t rows = unit->capacity * (unit->prepared->row_words + (unit->hashed ? 1u : 0u)) * sizeof(uint64_t);
+	uint64_t rows = unit->capacity * (unit->prepared->layout.row_words + (unit->hashed ? 1u : 0u)) * sizeof(uint64_t);
 	return rows + (found_bytes(unit) > DIRECT_BYTES ? found_bytes(unit) : 0);
 }
 
@@ -138,7 +139,7 @@ static rql_status make_buffers(struct rql_cube_unit *unit, struct rql_cube_conte
 {
 	struct rql_device *device = unit->stage.device;
 	const uint64_t word = sizeof(uint64_t), head = RQL_CUBE_STATE_WORDS * word;
-	uint64_t rows = unit->capacity * unit->prepared->row_words * word, found = found_bytes(unit);
+	uint64_t rows = unit->capacity * unit->prepared->layout.row_words * word, found = found_bytes(unit);
 	bool direct = found <= DIRECT_BYTES;
 	context->capacity = unit->capacity;
 	RQL_TRY(rql_buffer_new(device, rows, RQL_MEMORY_DEVICE, "the groups of a query", &context->rows, err));
@@ -233,18 +234,18 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 
 /* ---- answers ---- */
 
-/* Makes the device's rows the CPU's, where extremes of doubles are places (cube_real_key); returns the cells in them. */
+/* Makes the device's rows the CPU's, where extremes of doubles are places (rql_state_real_key); returns the cells in them. */
 static uint64_t settle_rows(const struct rql_prepared *p, uint64_t *rows, uint64_t count)
 {
 	uint64_t cells = 0;
 	for (uint64_t i = 0; i < count; i++)
-		cells += rows[i * p->row_words];
+		cells += rows[i * p->layout.row_words];
 	for (uint32_t s = 0; s < p->slot_count; s++) {
 		const struct rql_cube_slot *slot = &p->slots[s];
-		if (slot->kind != RQL_SLOT_MIN_REAL && slot->kind != RQL_SLOT_MAX_REAL)
+		if (slot->state.kind != RQL_STATE_MIN_REAL && slot->state.kind != RQL_STATE_MAX_REAL)
 			continue;
 		for (uint64_t i = 0; i < count; i++)
-			rows[i * p->row_words + slot->word] = rql_real_bits(rows[i * p->row_words + slot->word]);
+			rows[i * p->layout.row_words + slot->state.word] = rql_real_bits(rows[i * p->layout.row_words + slot->state.word]);
 	}
 	return cells;
 }
@@ -287,17 +288,16 @@ static rql_status put_times(const struct rql_cube_context *context, struct rql_a
 
 /* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
 static rql_status fetch_groups(const struct rql_cube_unit *unit, const struct rql_cube_context *context,
-                               struct rql_cube_groups *g, uint64_t **memory, struct rql_error *err)
+                               struct rql_groups *g, uint64_t **memory, struct rql_error *err)
 {
-	uint64_t *head = context->result->map, count = head[RQL_CUBE_STATE_FOUND], words = unit->prepared->row_words;
-	*g = (struct rql_cube_groups){.prepared = unit->prepared, .ready = true};
+	uint64_t *head = context->result->map, count = head[RQL_CUBE_STATE_FOUND], words = unit->prepared->layout.row_words;
+	*g = (struct rql_groups){.layout = &unit->prepared->layout, .ready = true};
 	if (unit->rows_whole) {
 		g->capacity = context->capacity;
 		g->rows = head + RQL_CUBE_STATE_WORDS;
 		return RQL_OK;
 	}
-	g->hashed = true; /* which is to say: in any order, by number */
-	g->capacity = g->used = count;
+	g->capacity = count;
 	uint64_t rows_at = context->capacity * sizeof(uint64_t);
 	if (!context->found) {
 		g->keys = head + RQL_CUBE_STATE_WORDS;
@@ -320,14 +320,14 @@ static rql_status fetch_groups(const struct rql_cube_unit *unit, const struct rq
 static rql_status answer_of(struct rql_cube_unit *unit, struct rql_cube_context *context,
                             const struct rql_stage_run *run, struct rql_error *err)
 {
-	struct rql_cube_groups groups;
+	struct rql_groups groups;
 	struct rql_port answer;
 	uint64_t *memory = NULL, covered = 0;
 	const uint64_t *head = context->result->map;
 	rql_status status = fetch_groups(unit, context, &groups, &memory, err);
 	if (status == RQL_OK) {
 		covered = settle_rows(unit->prepared, groups.rows, groups.capacity);
-		status = rql_cube_answer(&groups, run->arena, &answer, err);
+		status = rql_cube_answer(unit->prepared, &groups, run->arena, &answer, err);
 	}
 	free(memory);
 	if (status != RQL_OK)
@@ -350,8 +350,9 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 	const struct rql_prepared *p = unit->prepared;
 	if (base)
 		return answer_of(unit, (struct rql_cube_context *)base, run, err);
-	struct rql_cube_groups groups = {.prepared = p, .rows = p->row_template, .capacity = p->scalar, .ready = true};
-	return rql_cube_answer(&groups, run->arena, run->port, err);
+	struct rql_groups groups = {
+		.layout = &p->layout, .rows = p->layout.row_template, .capacity = p->layout.scalar, .ready = true};
+	return rql_cube_answer(p, &groups, run->arena, run->port, err);
 }
 
 static const struct rql_stage_ops stage_ops = {.place = place,
@@ -369,10 +370,10 @@ static const struct rql_stage_ops stage_ops = {.place = place,
 static void choose_rows(struct rql_cube_unit *unit)
 {
 	const struct rql_prepared *p = unit->prepared;
-	uint64_t groups = p->group_count;
-	bool large = groups > DENSE_WORDS / p->row_words;
-	unit->hashed = groups > RQL_CUBE_DENSE_WORDS / p->row_words || (large && (double)groups > 4 * p->groups);
-	unit->rows_whole = !unit->hashed && groups * p->row_words <= RQL_CUBE_WHOLE_WORDS;
+	uint64_t groups = p->layout.group_count;
+	bool large = groups > DENSE_WORDS / p->layout.row_words;
+	unit->hashed = groups > MOST_WORDS / p->layout.row_words || (large && (double)groups > 4 * p->groups);
+	unit->rows_whole = !unit->hashed && groups * p->layout.row_words <= RQL_CUBE_WHOLE_WORDS;
 	/* Twice the expected groups and some more; the estimate may be wrong, then the table grows. */
 	unit->capacity = unit->hashed ? power_above((uint64_t)(2.5 * p->groups)) : groups;
 }

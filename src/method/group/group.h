@@ -2,6 +2,7 @@
 #ifndef RQL_METHOD_GROUP_GROUP_H
 #define RQL_METHOD_GROUP_GROUP_H
 
+#include "group/groups.h"
 #include "method/method.h"
 #include "primitive/relation.h"
 
@@ -12,26 +13,21 @@ struct rql_group_state {
 	bool sum, wide, min, max;
 	uint64_t sum_at, min_at, max_at; /* bytes of a group before its word, with the room for groups as the factor */
 };
-/* A group key: its code in the number that the keys make together. */
-struct rql_group_part {
-	uint64_t stride, count;
-	bool wide;
-	uint64_t null_code; /* of a wide key, which is the field itself */
-};
 /* An aggregate, from states. */
 struct rql_group_agg {
 	enum rql_agg_kind kind;
-	enum rql_measure_kind measure;
 	uint32_t value, present; /* states, RQL_NONE: no value; every row counts */
 	rql_int128 before;       /* what a field of 0 would stand for */
 };
 #define RQL_GROUP_STATES RQL_RELATION_COLUMNS
 struct rql_group_shape {
 	const struct rql_store_snapshot *form; /* owned. Column 0 is the key */
-	uint32_t key_bits, state_count, part_count, agg_count;
+	uint32_t key_bits, state_count;
 	struct rql_group_state states[RQL_GROUP_STATES];
-	struct rql_group_part *parts; /* in the arena, as aggs */
-	struct rql_group_agg *aggs;
+	/* In the arena, as aggs: the codes of keys in the number that they make together, what columns the answer has. A wide key
+	 * is the field itself, and its last code NULL. Rows of states lie elsewhere: each state of all groups together. */
+	struct rql_groups_layout layout;
+	struct rql_group_agg *aggs; /* as the layout's values */
 	uint64_t numbers;     /* of groups that are possible */
 	uint64_t group_bytes; /* of a group: its key, its rows, its states */
 };
@@ -66,9 +62,6 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
                              struct rql_prepared **out, struct rql_error *err);
 void rql_group_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
-struct rql_stage *rql_group_stage(const struct rql_prepared *p);
-rql_status rql_group_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
-                         struct rql_port *out, struct rql_error *err);
 void rql_group_free(struct rql_prepared *p);
 uint64_t rql_group_bytes(const struct rql_prepared *p);
 

@@ -28,14 +28,14 @@ static uint64_t rows_of(const struct answering *a, uint64_t group)
 
 static void answer_part(const struct answering *a, uint32_t p, uint64_t first, uint64_t end)
 {
-	const struct rql_group_part *part = &a->shape->parts[p];
+	const struct rql_groups_key *key = &a->shape->layout.keys[p];
 	const uint64_t width = a->shape->key_bits / 8;
 	for (uint64_t g = first; g < end; g++) {
 		const uint64_t number = word_at(a, 0, width, g) - 1;
-		if (part->wide)
-			a->out->wide_keys[p][g] = number == UINT64_MAX ? part->null_code : number;
+		if (key->wide)
+			a->out->wide_keys[p][g] = number == UINT64_MAX ? key->key_count - 1 : number;
 		else
-			a->out->keys[p][g] = (uint32_t)(number / part->stride % part->count);
+			a->out->keys[p][g] = (uint32_t)(number / key->stride % key->key_count);
 	}
 }
 
@@ -44,19 +44,12 @@ static uint64_t present_of(const struct answering *a, const struct rql_group_agg
 	return agg->present == RQL_NONE ? rows_of(a, group) : word_at(a, a->shape->states[agg->present].sum_at, 8, group);
 }
 
-static double real_of(uint64_t bits)
-{
-	double value;
-	memcpy(&value, &bits, sizeof value);
-	return value;
-}
-
 static double real_value(const struct answering *a, const struct rql_group_agg *agg, uint64_t group)
 {
 	const struct rql_group_state *state = &a->shape->states[agg->value];
 	if (agg->kind == RQL_AGG_SUM)
-		return real_of(word_at(a, state->sum_at, 8, group));
-	return real_of(rql_real_bits(word_at(a, agg->kind == RQL_AGG_MIN ? state->min_at : state->max_at, 8, group)));
+		return rql_state_real(word_at(a, state->sum_at, 8, group));
+	return rql_state_real(rql_real_bits(word_at(a, agg->kind == RQL_AGG_MIN ? state->min_at : state->max_at, 8, group)));
 }
 
 static rql_int128 integer_value(const struct answering *a, const struct rql_group_agg *agg, uint64_t group,
@@ -81,7 +74,7 @@ static void answer_agg(const struct answering *a, uint32_t i, uint64_t first, ui
 		const uint64_t present = present_of(a, agg, g);
 		if (agg->value == RQL_NONE)
 			to->integer[g] = (rql_int128)present;
-		else if (agg->measure == RQL_MEASURE_REAL)
+		else if (to->kind == RQL_MEASURE_REAL)
 			to->real[g] = real_value(a, agg, g);
 		else
 			to->integer[g] = integer_value(a, agg, g, present);
@@ -96,39 +89,13 @@ static void answer_some(void *state, uint64_t index, unsigned worker)
 	const uint64_t first = index * PIECE, all = a->found->count, end = all - first < PIECE ? all : first + PIECE;
 	uint64_t rows = 0;
 	(void)worker;
-	for (uint32_t p = 0; p < a->shape->part_count; p++)
+	for (uint32_t p = 0; p < a->shape->layout.key_count; p++)
 		answer_part(a, p, first, end);
-	for (uint32_t i = 0; i < a->shape->agg_count; i++)
+	for (uint32_t i = 0; i < a->shape->layout.value_count; i++)
 		answer_agg(a, i, first, end);
 	for (uint64_t g = first; g < end; g++)
 		rows += rows_of(a, g);
 	atomic_fetch_add(&a->rows, rows);
-}
-
-static bool make_room(const struct rql_group_shape *shape, uint64_t count, struct rql_arena *arena, struct rql_port *out)
-{
-	bool done = (out->keys = RQL_NEW_ARRAY(arena, uint32_t *, shape->part_count)) != NULL;
-	done &= (out->aggs = RQL_NEW_ARRAY(arena, struct rql_agg_values, shape->agg_count + 1u)) != NULL;
-	for (uint32_t p = 0; p < shape->part_count && done; p++) {
-		if (!shape->parts[p].wide) {
-			done &= (out->keys[p] = RQL_NEW_ARRAY(arena, uint32_t, count + 1)) != NULL;
-			continue;
-		}
-		done &= (out->wide_keys = RQL_NEW_ARRAY(arena, uint64_t *, shape->part_count)) != NULL &&
-		        (out->wide_keys[p] = RQL_NEW_ARRAY(arena, uint64_t, count + 1)) != NULL;
-	}
-	for (uint32_t i = 0; i < shape->agg_count && done; i++) {
-		const struct rql_group_agg *agg = &shape->aggs[i];
-		struct rql_agg_values *to = &out->aggs[i];
-		to->kind = agg->measure;
-		if (agg->measure == RQL_MEASURE_REAL)
-			done &= (to->real = RQL_NEW_ARRAY(arena, double, count + 1)) != NULL;
-		else
-			done &= (to->integer = RQL_NEW_ARRAY(arena, rql_int128, count + 1)) != NULL;
-		if (agg->value != RQL_NONE && agg->present != RQL_NONE)
-			done &= (to->valid = RQL_NEW_ARRAY(arena, uint64_t, count / 64 + 1)) != NULL;
-	}
-	return done;
 }
 
 rql_status rql_group_answer(const struct rql_group_shape *shape, const struct rql_group_found *found,
@@ -136,13 +103,10 @@ rql_status rql_group_answer(const struct rql_group_shape *shape, const struct rq
 {
 	struct answering a = {.shape = shape, .found = found, .out = out};
 	*out = (struct rql_port){.kind = RQL_PORT_GROUPS, .group_count = found->count};
-	if (!make_room(shape, found->count, arena, out))
+	if (!rql_groups_columns(&shape->layout, found->count, false, arena, out))
 		return rql_error_memory(err, found->count * shape->group_bytes, "the groups of a query");
 	const uint64_t pieces = (found->count + PIECE - 1) / PIECE;
-	if (pool && pieces > 1)
-		rql_pool_run(pool, pieces, answer_some, &a);
-	for (uint64_t i = 0; i < pieces && !(pool && pieces > 1); i++)
-		answer_some(&a, i, 0);
+	rql_pool_each(pool, pieces, answer_some, &a);
 	out->cells_covered = a.rows;
 	return RQL_OK;
 }

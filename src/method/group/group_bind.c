@@ -30,12 +30,12 @@ static rql_status no_memory(const struct binding *b)
 /* A key of more than 2^32 values alone is a column of the form as it is: its field, less one, is its code. */
 static rql_status bind_wide(struct binding *b, const struct rql_group_key *key)
 {
-	struct rql_group_part *part = &b->shape->parts[0];
-	if (b->shape->part_count > 1)
+	struct rql_groups_key *part = &b->shape->layout.keys[0];
+	if (b->shape->layout.key_count > 1)
 		return refuse(b, "several keys, one of more than 2^32 values");
 	if ((rql_int128)key->wide_count > NUMBERS_MOST || key->source.kind == RQL_SOURCE_LOOKUP)
 		return refuse(b, "a key has more than 2^62 values");
-	*part = (struct rql_group_part){.stride = 1, .count = key->wide_count, .wide = true, .null_code = key->wide_count - 1};
+	*part = (struct rql_groups_key){.stride = 1, .key_count = key->wide_count, .wide = true};
 	b->shape->numbers = key->wide_count;
 	b->columns[0].of.least = key->least;
 	b->columns[0].of.greatest = (rql_int128)key->least + (rql_int128)key->wide_count - 1;
@@ -64,7 +64,7 @@ static rql_status bind_key(struct binding *b)
 	for (uint32_t g = r->group_count; g-- > 0;) {
 		if (r->groups[g].wide_count)
 			return bind_wide(b, &r->groups[g]);
-		shape->parts[g] = (struct rql_group_part){.stride = (uint64_t)numbers, .count = r->groups[g].key_count};
+		shape->layout.keys[g] = (struct rql_groups_key){.stride = (uint64_t)numbers, .key_count = r->groups[g].key_count};
 		numbers *= r->groups[g].key_count;
 		if (numbers > NUMBERS_MOST)
 			return refuse(b, "the keys have more than 2^62 combinations");
@@ -120,10 +120,12 @@ static rql_status need_state(struct binding *b, const struct rql_group_state *wa
 	return RQL_OK;
 }
 
-static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct rql_group_agg *out)
+static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct rql_group_agg *out,
+                           struct rql_groups_value *value)
 {
 	struct rql_group_state state = {.kind = RQL_GROUP_BY_FIELDS};
 	*out = (struct rql_group_agg){.kind = agg->kind, .value = RQL_NONE, .present = RQL_NONE};
+	*value = (struct rql_groups_value){.kind = RQL_MEASURE_INTEGER, .state = RQL_NONE, .valid = RQL_NONE, .counts = true};
 	if (agg->filter)
 		return refuse(b, "an aggregate has a FILTER clause");
 	if (agg->kind == RQL_AGG_COUNT_STAR)
@@ -137,7 +139,9 @@ static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct 
 	}
 	if (agg->kind == RQL_AGG_COUNT)
 		return RQL_OK;
-	out->measure = real ? RQL_MEASURE_REAL : coded ? RQL_MEASURE_CODE : RQL_MEASURE_INTEGER;
+	value->counts = false;
+	value->valid = out->present;
+	value->kind = real ? RQL_MEASURE_REAL : coded ? RQL_MEASURE_CODE : RQL_MEASURE_INTEGER;
 	out->before = coded ? -1 : column->of.least - 1;
 	state.kind = real ? RQL_GROUP_BY_REAL_FIELDS : RQL_GROUP_BY_FIELDS;
 	state.sum = agg->kind == RQL_AGG_SUM;
@@ -185,11 +189,13 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, request->agg_count + 1u),
 	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_output, request->agg_count + 1u),
 	                    .err = err};
-	*shape = (struct rql_group_shape){.part_count = request->group_count,
-	                                  .agg_count = request->agg_count,
-	                                  .parts = RQL_NEW_ARRAY(arena, struct rql_group_part, request->group_count + 1u),
-	                                  .aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
-	if (!b.columns || !b.outputs || !shape->parts || !shape->aggs)
+	*shape = (struct rql_group_shape){
+		.layout = {.key_count = request->group_count,
+	               .value_count = request->agg_count,
+	               .keys = RQL_NEW_ARRAY(arena, struct rql_groups_key, request->group_count + 1u),
+	               .values = RQL_NEW_ARRAY(arena, struct rql_groups_value, request->agg_count + 1u)},
+		.aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
+	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->aggs)
 		return no_memory(&b);
 	if (!request->group_count || request->keyed || request->wants != RQL_PORT_GROUPS)
 		return refuse(&b, "there is no key, or a map is to be built");
@@ -197,7 +203,7 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 		return refuse(&b, "there may be 2^32 rows or more");
 	RQL_TRY(bind_key(&b));
 	for (uint32_t a = 0; a < request->agg_count; a++)
-		RQL_TRY(bind_agg(&b, &request->aggs[a], &shape->aggs[a]));
+		RQL_TRY(bind_agg(&b, &request->aggs[a], &shape->aggs[a], &shape->layout.values[a]));
 	RQL_TRY(make_form(&b));
 	lay_states(shape);
 	*rows = *request;

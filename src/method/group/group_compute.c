@@ -23,7 +23,7 @@ static const double moved[] = {5, 11, 22};
 #define PASSES 8.0 /* dispatches */
 
 struct rql_prepared {
-	struct rql_stage stage; /* its lock: what grows */
+	struct rql_stage stage; /* first (rql_stage_prepared); its lock: what grows */
 	const struct rql_group_unit *unit;
 	struct rql_arena *arena;
 	struct rql_group_shape shape;
@@ -40,11 +40,6 @@ struct context {
 	struct rql_group_by by; /* as it is recorded */
 	void *own;              /* the unit's */
 };
-
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
-{
-	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
 
 /* ---- what is recorded ---- */
 
@@ -113,7 +108,7 @@ static uint64_t group_bytes(const struct rql_prepared *p, uint64_t capacity)
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct rql_device *device = stage->device;
 	struct rql_columns_port in;
 	struct context *x = calloc(1, sizeof(*x));
@@ -140,14 +135,14 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	struct rql_buffer *buffers[] = {x->groups, x->result, x->seen, x->direct};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
-	prepared_of(stage)->unit->close(x->own);
+	rql_stage_prepared(stage)->unit->close(x->own);
 	free(x);
 }
 
 static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
 {
 	const struct context *x = (const struct context *)base;
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill;
 }
 
@@ -155,10 +150,10 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	RQL_TRY(prepared_of(stage)->unit->record(commands, &x->by, x->own, err));
+	RQL_TRY(rql_stage_prepared(stage)->unit->record(commands, &x->by, x->own, err));
 	rql_record_copy(commands, x->result, 0, x->seen, 0, RESULT_BYTES);
 	if (x->direct)
-		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(prepared_of(stage), x->capacity));
+		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(rql_stage_prepared(stage), x->capacity));
 	return RQL_OK;
 }
 
@@ -170,7 +165,7 @@ static uint64_t room_for(const struct rql_prepared *p, double groups)
 
 static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	const uint64_t *seen = x->seen->map, found = seen[0], unplaced = seen[1];
 	(void)err;
@@ -207,7 +202,7 @@ static rql_status download(const struct rql_group_shape *shape, const struct con
 static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
                        struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)context;
 	struct rql_group_found found = {0};
 	struct rql_port answer;
@@ -242,7 +237,7 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
 	const struct rql_group_size size = {
 		.rows = p->rows.rows, .row_bytes = row, .groups = (double)p->capacity, .key_bits = p->shape.key_bits};
@@ -251,7 +246,7 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 
 static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	if (p->unit->tell)
 		p->unit->tell(((const struct context *)context)->own, drawn);
 }
@@ -400,18 +395,6 @@ rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, 
 	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
 }
 
-struct rql_stage *rql_group_stage(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
-}
-
-rql_status rql_group_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
-                         struct rql_port *out, struct rql_error *err)
-{
-	(void)device;
-	return rql_stage_run(rql_group_stage(p), how, NULL, out, err);
-}
-
 uint64_t rql_group_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_arena_bytes(p->arena) + p->rows.method->bytes(p->rows.prepared);
@@ -485,8 +468,8 @@ const struct rql_method rql_method_group_compute = {
 	.prepare = prepare,
 	.price = rql_group_price,
 	.kernels = rql_group_kernels,
-	.stage = rql_group_stage,
-	.run = rql_group_run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = rql_group_free,
 	.bytes = rql_group_bytes,
 };

@@ -148,8 +148,8 @@ const struct rql_method rql_method_group_raster = {
 	.prepare = prepare,
 	.price = rql_group_price,
 	.kernels = rql_group_kernels,
-	.stage = rql_group_stage,
-	.run = rql_group_run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = rql_group_free,
 	.bytes = rql_group_bytes,
 };

@@ -29,9 +29,6 @@ rql_status rql_join_prepare(const struct rql_request *request, struct rql_device
                             struct rql_prepared **out, struct rql_error *err);
 void rql_join_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
-struct rql_stage *rql_join_stage(const struct rql_prepared *p);
-rql_status rql_join_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
-                        struct rql_port *out, struct rql_error *err);
 void rql_join_free(struct rql_prepared *p);
 uint64_t rql_join_bytes(const struct rql_prepared *p);
 

@@ -17,7 +17,7 @@
 #define PASSES 8.0 /* dispatches */
 
 struct rql_prepared {
-	struct rql_stage stage; /* its lock: capacity, beyond, failed */
+	struct rql_stage stage; /* first (rql_stage_prepared); its lock: capacity, beyond, failed */
 	const struct rql_join_unit *unit;
 	struct rql_pair pair;   /* its sources are owned, its columns are ours */
 	struct rql_pair_column *columns;
@@ -36,11 +36,6 @@ struct context {
 	struct rql_join join; /* as it is recorded */
 	void *own;            /* the unit's */
 };
-
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
-{
-	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
 
 /* ---- what is recorded ---- */
 
@@ -120,7 +115,7 @@ static void input_of(const struct rql_stage *stage, struct rql_stage_context *co
 static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                 const struct context *x)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct rql_columns_port probe, build;
 	input_of(stage, inputs, 0, &probe);
 	input_of(stage, inputs, 1, &build);
@@ -155,7 +150,7 @@ static rql_status failed(const struct rql_prepared *p, struct rql_error *err)
 /* All that is read is its inputs'. What one run has found to be too much is not tried again. */
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	(void)progress;
 	(void)nothing;
 	return p->failed ? failed(p, err) : p->beyond ? too_many(p, err) : RQL_OK;
@@ -164,7 +159,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct context *x = calloc(1, sizeof(*x));
 	struct rql_device *device = stage->device;
 	if (!x)
@@ -186,20 +181,20 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	struct rql_buffer *buffers[] = {x->values, x->count, x->seen};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
-	prepared_of(stage)->unit->close(x->own);
+	rql_stage_prepared(stage)->unit->close(x->own);
 	free(x);
 }
 
 static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
 {
-	return ((const struct context *)base)->capacity == prepared_of(stage)->capacity;
+	return ((const struct context *)base)->capacity == rql_stage_prepared(stage)->capacity;
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_stage_prepared(stage);
 	RQL_TRY(p->unit->record(commands, &x->join, x->own, err));
 	rql_record_copy(commands, x->count, 0, x->seen, 0, p->pair.single ? COUNT_BYTES : COUNT_BYTES / 2);
 	return RQL_OK;
@@ -207,7 +202,7 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 
 static rql_status check(struct rql_stage *stage, struct rql_stage_context *base, bool *again, struct rql_error *err)
 {
-	struct rql_prepared *p = prepared_of(stage);
+	struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	const uint64_t found = *(const uint64_t *)x->seen->map;
 	if (p->pair.single && ((const uint64_t *)x->seen->map)[1])
@@ -240,19 +235,19 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 {
 	const struct context *x = (const struct context *)context;
 	*out = (struct rql_columns_port){
-		.form = prepared_of(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
+		.form = rql_stage_prepared(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
 }
 
 static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	if (p->unit->tell)
 		p->unit->tell(((const struct context *)context)->own, drawn);
 }
 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	return rql_form_bytes(p->form, p->capacity) + (uint64_t)p->unit->bytes(&p->pair, p->capacity);
 }
 
@@ -417,18 +412,6 @@ rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, v
 	return RQL_OK;
 }
 
-struct rql_stage *rql_join_stage(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
-}
-
-rql_status rql_join_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
-                        struct rql_port *out, struct rql_error *err)
-{
-	(void)device;
-	return rql_stage_run(rql_join_stage(prepared), how, NULL, out, err);
-}
-
 void rql_join_free(struct rql_prepared *p)
 {
 	if (!p)
@@ -524,8 +507,8 @@ const struct rql_method rql_method_join_compute = {
 	.price = rql_join_price,
 	.pair_ns = pair_ns,
 	.kernels = rql_join_kernels,
-	.stage = rql_join_stage,
-	.run = rql_join_run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = rql_join_free,
 	.bytes = rql_join_bytes,
 };

@@ -257,8 +257,8 @@ const struct rql_method rql_method_join_raster = {
 	.price = rql_join_price,
 	.pair_ns = pair_ns,
 	.kernels = rql_join_kernels,
-	.stage = rql_join_stage,
-	.run = rql_join_run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = rql_join_free,
 	.bytes = rql_join_bytes,
 };

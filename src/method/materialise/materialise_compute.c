@@ -17,7 +17,7 @@
 #define TOP_BYTES 80.0 /* a row there: the word written once and read nine times */
 
 struct rql_prepared {
-	struct rql_stage stage;
+	struct rql_stage stage; /* first (rql_stage_prepared) */
 	struct rql_materialise m; /* its arrays are ours, its form is retained */
 	struct rql_columns_source from; /* owned */
 };
@@ -35,11 +35,6 @@ struct fetched {
 	struct rql_mem mem;
 	struct rql_materialise_rows rows;
 };
-
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
-{
-	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
 
 /* ---- the stage ---- */
 
@@ -62,7 +57,7 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &x->in);
 	RQL_TRY(rql_stage_buffer_new(stage->device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of a query's rows",
 	                             &x->seen, err));
-	const struct rql_materialise *m = &prepared_of(stage)->m;
+	const struct rql_materialise *m = &rql_stage_prepared(stage)->m;
 	x->finds_first = rql_materialise_top_pays(m, (double)x->in.room);
 	return x->finds_first ? rql_materialise_top_open(m, stage->device, &x->in, &x->top, err) : RQL_OK;
 }
@@ -88,7 +83,7 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 {
 	const struct context *x = (const struct context *)base;
 	rql_record_copy(commands, x->in.count, x->in.count_at, x->seen, 0, COUNT_BYTES);
-	return x->finds_first ? rql_materialise_top_record(&prepared_of(stage)->m, &x->top, commands, err) : RQL_OK;
+	return x->finds_first ? rql_materialise_top_record(&rql_stage_prepared(stage)->m, &x->top, commands, err) : RQL_OK;
 }
 
 static rql_status fetch(const struct rql_prepared *p, const struct context *x, struct fetched *f, struct rql_port *out,
@@ -115,7 +110,7 @@ static rql_status fetch(const struct rql_prepared *p, const struct context *x, s
 static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, const struct rql_stage_run *run,
                        struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	struct fetched *f = run->own;
 	if (!x)
@@ -135,7 +130,7 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	return rql_materialise_top_pays(&p->m, p->from.rows) ? rql_materialise_top_bytes(&p->m, rql_form_room(p->from.rows)) : 0;
 }
 
@@ -262,11 +257,6 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	rql_cost_add(out, &in);
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
-}
-
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
                       struct rql_port *out, struct rql_error *err)
 {
@@ -280,7 +270,7 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 	rql_status status = RQL_MEM_ZARRAY(&f.mem, f.rows.fields, m->form->column_count + 1ull, err);
 	status = rql_stage_on_host(status, err);
 	if (status == RQL_OK)
-		status = rql_stage_run(stage_of(prepared), how, &f, &answer, err);
+		status = rql_stage_run(rql_prepared_stage(prepared), how, &f, &answer, err);
 	if (status == RQL_OK)
 		status = rql_stage_on_host(rql_materialise_order(m, &f.rows, &crew, &picked, &count, err), err);
 	if (status == RQL_OK)
@@ -321,7 +311,7 @@ const struct rql_method rql_method_materialise_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
-	.stage = stage_of,
+	.stage = rql_prepared_stage,
 	.run = run,
 	.free = free_prepared,
 	.bytes = prepared_bytes,

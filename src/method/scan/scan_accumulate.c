@@ -7,44 +7,6 @@ static bool is_live(const uint64_t *live, uint32_t i)
 	return !live || (live[i / 64] >> i % 64 & 1);
 }
 
-static double real_of(uint64_t word)
-{
-	double real;
-	memcpy(&real, &word, sizeof(real));
-	return real;
-}
-
-static uint64_t word_of(double real)
-{
-	uint64_t word;
-	memcpy(&word, &real, sizeof(word));
-	return word;
-}
-
-/* NaN is the greatest. */
-static bool real_below(double a, double b)
-{
-	return a == a && (b != b || a < b);
-}
-
-/* false: overflow. */
-static bool add_wide(uint64_t *word, rql_int128 value)
-{
-	rql_int128 sum;
-	memcpy(&sum, word, sizeof(sum));
-	bool fits = !__builtin_add_overflow(sum, value, &sum);
-	memcpy(word, &sum, sizeof(sum));
-	return fits;
-}
-
-static void fold_wide(uint64_t *word, rql_int128 value, bool max)
-{
-	rql_int128 now;
-	memcpy(&now, word, sizeof(now));
-	if (max ? value > now : value < now)
-		memcpy(word, &value, sizeof(value));
-}
-
 static uint64_t count_live(const uint64_t *live, uint32_t n)
 {
 	uint64_t count = 0;
@@ -142,12 +104,11 @@ static void real_rows(const struct rql_scan_slot *slot, const double *values, ui
 {
 	EACH(i)
 	{
-		uint64_t *word = rows[one ? 0 : i] + slot->word;
-		double now = real_of(*word);
-		if (slot->kind == RQL_SCAN_SLOT_SUM_REAL)
-			*word = word_of(now + values[i]);
-		else if (slot->kind == RQL_SCAN_SLOT_MIN_REAL ? real_below(values[i], now) : real_below(now, values[i]))
-			*word = word_of(values[i]);
+		uint64_t *word = rows[one ? 0 : i] + slot->state.word;
+		if (slot->state.kind == RQL_STATE_SUM_REAL)
+			rql_state_add_real(word, values[i]);
+		else
+			rql_state_fold_real(word, values[i], slot->state.kind == RQL_STATE_MAX_REAL);
 	}
 }
 
@@ -156,16 +117,16 @@ static bool wide_rows(const struct rql_scan *scan, const struct rql_scan_slot *s
                       uint64_t *const *rows, const uint64_t *live, uint32_t n, bool one)
 {
 	bool narrow = scan->operands[slot->operand].lane == RQL_LANE_I64, fits = true;
-	if (narrow && one && slot->kind == RQL_SCAN_SLOT_SUM_WIDE)
-		return add_wide(rows[0] + slot->word, sum_wide_live(data, live, n));
+	if (narrow && one && slot->state.kind == RQL_STATE_SUM_WIDE)
+		return rql_state_add_wide(rows[0] + slot->state.word, sum_wide_live(data, live, n));
 	EACH(i)
 	{
-		uint64_t *word = rows[one ? 0 : i] + slot->word;
+		uint64_t *word = rows[one ? 0 : i] + slot->state.word;
 		rql_int128 value = narrow ? ((const int64_t *)data)[i] : ((const rql_int128 *)data)[i];
-		if (slot->kind == RQL_SCAN_SLOT_SUM_WIDE)
-			fits &= add_wide(word, value);
+		if (slot->state.kind == RQL_STATE_SUM_WIDE)
+			fits &= rql_state_add_wide(word, value);
 		else
-			fold_wide(word, value, slot->kind == RQL_SCAN_SLOT_MAX_WIDE);
+			rql_state_fold_wide(word, value, slot->state.kind == RQL_STATE_MAX_WIDE);
 	}
 	return fits;
 }
@@ -181,35 +142,35 @@ bool rql_scan_add(const struct rql_scan *scan, const struct rql_scan_slot *slot,
 	} else if (values.valid) {
 		live = values.valid;
 	}
-	switch (slot->kind) {
-	case RQL_SCAN_SLOT_COUNT:
+	switch (slot->state.kind) {
+	case RQL_STATE_COUNT:
 		if (one)
-			rows[0][slot->word] += live ? count_live(live, n) : n;
+			rows[0][slot->state.word] += live ? count_live(live, n) : n;
 		else
-			count_rows(rows, live, n, slot->word);
+			count_rows(rows, live, n, slot->state.word);
 		return true;
-	case RQL_SCAN_SLOT_SUM:
+	case RQL_STATE_SUM:
 		if (one)
-			rows[0][slot->word] += sum_live(scan, values.data, live, n);
+			rows[0][slot->state.word] += sum_live(scan, values.data, live, n);
 		else
-			sum_rows(values.data, rows, live, n, slot->word);
+			sum_rows(values.data, rows, live, n, slot->state.word);
 		return true;
-	case RQL_SCAN_SLOT_MIN:
-	case RQL_SCAN_SLOT_MAX:
+	case RQL_STATE_MIN:
+	case RQL_STATE_MAX:
 		if (one)
-			extremes_one(values.data, live, n, slot->kind == RQL_SCAN_SLOT_MAX, rows[0] + slot->word);
+			extremes_one(values.data, live, n, slot->state.kind == RQL_STATE_MAX, rows[0] + slot->state.word);
 		else
-			extremes_rows(values.data, rows, live, n, slot->word, slot->kind == RQL_SCAN_SLOT_MAX);
+			extremes_rows(values.data, rows, live, n, slot->state.word, slot->state.kind == RQL_STATE_MAX);
 		return true;
-	case RQL_SCAN_SLOT_SUM_REAL:
+	case RQL_STATE_SUM_REAL:
 		if (one) {
-			uint64_t *word = rows[0] + slot->word;
-			*word = word_of(real_of(*word) + sum_real_live(values.data, live, n));
+			uint64_t *word = rows[0] + slot->state.word;
+			rql_state_add_real(word, sum_real_live(values.data, live, n));
 			return true;
 		}
 		/* fall through */
-	case RQL_SCAN_SLOT_MIN_REAL:
-	case RQL_SCAN_SLOT_MAX_REAL:
+	case RQL_STATE_MIN_REAL:
+	case RQL_STATE_MAX_REAL:
 		real_rows(slot, values.data, rows, live, n, one);
 		return true;
 	default:
@@ -222,11 +183,11 @@ static void add_few_reals(struct rql_scan_values values, uint64_t *words, const 
 	const double *value = values.data;
 	if (!values.valid)
 		for (uint32_t i = 0; i < n; i++)
-			words[places[i]] = word_of(real_of(words[places[i]]) + value[i]);
+			rql_state_add_real(words + places[i], value[i]);
 	else
 		for (uint32_t i = 0; i < n; i++)
 			if (values.valid[i / 64] >> i % 64 & 1)
-				words[places[i]] = word_of(real_of(words[places[i]]) + value[i]);
+				rql_state_add_real(words + places[i], value[i]);
 }
 
 /* Floor: a place and a value read, a word of the group's row read and written, and its count beside it. */
@@ -234,8 +195,8 @@ void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values v
                       const uint32_t *places, uint32_t n, bool count)
 {
 	const uint64_t *value = values.data, *valid = values.valid;
-	bool sum = slot && slot->kind == RQL_SCAN_SLOT_SUM;
-	uint32_t at = slot ? slot->word : 0;
+	bool sum = slot && slot->state.kind == RQL_STATE_SUM;
+	uint32_t at = slot ? slot->state.word : 0;
 	if (sum && count && !valid) {
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t *row = rows + places[i];
@@ -246,7 +207,7 @@ void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values v
 	}
 	for (uint32_t i = 0; i < n && count; i++)
 		rows[places[i]]++;
-	if (slot && slot->kind == RQL_SCAN_SLOT_SUM_REAL)
+	if (slot && slot->state.kind == RQL_STATE_SUM_REAL)
 		add_few_reals(values, rows + at, places, n);
 	else if (sum && !valid)
 		for (uint32_t i = 0; i < n; i++)
@@ -257,45 +218,4 @@ void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values v
 	else if (slot)
 		for (uint32_t i = 0; i < n; i++)
 			rows[places[i] + at] += valid ? valid[i / 64] >> i % 64 & 1 : 1;
-}
-
-bool rql_scan_add_row(const struct rql_scan *scan, uint64_t *into, const uint64_t *from)
-{
-	bool fits = true;
-	into[0] += from[0];
-	for (uint32_t s = 0; s < scan->slot_count; s++) {
-		const struct rql_scan_slot *slot = &scan->slots[s];
-		uint64_t *word = into + slot->word;
-		const uint64_t *other = from + slot->word;
-		rql_int128 wide;
-		switch (slot->kind) {
-		case RQL_SCAN_SLOT_COUNT:
-		case RQL_SCAN_SLOT_SUM:
-			*word += *other;
-			break;
-		case RQL_SCAN_SLOT_MIN:
-			*word = (int64_t)*other < (int64_t)*word ? *other : *word;
-			break;
-		case RQL_SCAN_SLOT_MAX:
-			*word = (int64_t)*other > (int64_t)*word ? *other : *word;
-			break;
-		case RQL_SCAN_SLOT_SUM_REAL:
-			*word = word_of(real_of(*word) + real_of(*other));
-			break;
-		case RQL_SCAN_SLOT_MIN_REAL:
-			*word = real_below(real_of(*other), real_of(*word)) ? *other : *word;
-			break;
-		case RQL_SCAN_SLOT_MAX_REAL:
-			*word = real_below(real_of(*word), real_of(*other)) ? *other : *word;
-			break;
-		default:
-			memcpy(&wide, other, sizeof(wide));
-			if (slot->kind == RQL_SCAN_SLOT_SUM_WIDE)
-				fits &= add_wide(word, wide);
-			else
-				fold_wide(word, wide, slot->kind == RQL_SCAN_SLOT_MAX_WIDE);
-			break;
-		}
-	}
-	return fits;
 }

@@ -451,14 +451,14 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
                              uint32_t valid)
 {
 	struct rql_bounds b = rql_scan_code_bounds(&v);
-	bool inside = b.low >= part->least && b.high < (rql_int128)part->least + part->key_count;
+	bool inside = b.low >= part->least && b.high < (rql_int128)part->least + part->key.key_count;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
 	if (inside && c->group32 && rql_scan_code_has32(&v))
 		return part->least ? OP2(c, SUB, U32, v.id, param32(c, (uint64_t)part->least)) : v.id;
 	uint32_t key = wide_id(c, v), zero = c->group32 ? U32(c, 0) : rql_spirv_u64(&c->m, 0);
 	if (part->least)
 		key = OP2(c, SUB, U64, key, rql_scan_code_param(c, (uint64_t)part->least, false));
-	uint32_t known = inside ? 0 : OP2(c, U_LESS, BOOL, key, rql_scan_code_param(c, part->key_count, false));
+	uint32_t known = inside ? 0 : OP2(c, U_LESS, BOOL, key, rql_scan_code_param(c, part->key.key_count, false));
 	key = c->group32 ? OP1(c, U_CONVERT, U32, key) : key;
 	if (!known)
 		return key;
@@ -493,8 +493,8 @@ uint32_t rql_scan_code_number_of(struct rql_scan_coder *c, const struct rql_scan
 	uint32_t number = 0;
 	for (uint32_t p = 0; p < count; p++) {
 		uint32_t key = code_key(c, &parts[p]);
-		if (parts[p].stride != 1)
-			key = rql_spirv_op2(&c->m, RQL_SPIRV_MUL, type, key, key_param(c, parts[p].stride));
+		if (parts[p].key.stride != 1)
+			key = rql_spirv_op2(&c->m, RQL_SPIRV_MUL, type, key, key_param(c, parts[p].key.stride));
 		number = number ? rql_spirv_op2(&c->m, RQL_SPIRV_ADD, type, number, key) : key;
 	}
 	return !number ? rql_spirv_u64(&c->m, 0) : c->group32 ? OP1(c, U_CONVERT, U64, number) : number;
@@ -514,12 +514,12 @@ static uint32_t code_wide_number(struct rql_scan_coder *c)
 	c->group32 = false;
 	for (uint32_t p = 0; p < scan->part_count; p++) {
 		const struct rql_scan_part *part = &scan->parts[p];
-		const uint32_t key = code_key(c, part), shift = part->shift;
+		const uint32_t key = code_key(c, part), shift = part->key.shift;
 		uint32_t to = shift < low_bits ? shift : shift - low_bits;
 		uint32_t moved = to ? OP2(c, SHIFT_LEFT, U64, key, rql_scan_code_param(c, to, false)) : key;
 		if (shift >= low_bits) {
 			high = either(c, high, moved);
-		} else if (shift + part->bits <= low_bits) {
+		} else if (shift + part->key.bits <= low_bits) {
 			low = either(c, low, moved);
 		} else {
 			low = either(c, low, OP2(c, AND, U64, moved, rql_spirv_u64(&c->m, UINT64_MAX >> (64 - low_bits))));
@@ -531,7 +531,7 @@ static uint32_t code_wide_number(struct rql_scan_coder *c)
 
 static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot)
 {
-	uint32_t live = c->live, value = rql_spirv_u64(&c->m, 1), about = c->plan->kinds[slot->word];
+	uint32_t live = c->live, value = rql_spirv_u64(&c->m, 1), about = c->plan->kinds[slot->state.word];
 	uint32_t kind = about & RQL_SCAN_WORD_KINDS;
 	struct rql_scan_value v = {0};
 	if (slot->operand != RQL_NONE)
@@ -544,14 +544,14 @@ static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot
 	live = rql_scan_code_both(c, live, v.valid);
 	bool real = c->plan->scan->operands && slot->operand != RQL_NONE &&
 	            c->plan->scan->operands[slot->operand].lane == RQL_LANE_F64;
-	if (slot->kind != RQL_SCAN_SLOT_COUNT) {
+	if (slot->state.kind != RQL_STATE_COUNT) {
 		value = rql_scan_code_convert(c, v, real ? RQL_LANE_F64 : RQL_LANE_I64).id;
 		if (real)
-			value = slot->kind == RQL_SCAN_SLOT_SUM_REAL ? OP1(c, BITCAST, U64, value) : rql_scan_code_real_key(c, value);
+			value = slot->state.kind == RQL_STATE_SUM_REAL ? OP1(c, BITCAST, U64, value) : rql_scan_code_real_key(c, value);
 		else if (kind == RQL_SCAN_WORD_MIN || kind == RQL_SCAN_WORD_MAX)
 			value = OP2(c, XOR, U64, value, rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 	}
-	(void)CALL(c, "scan_add", RQL_SPIRV_VOID, U32(c, kind), U32(c, slot->word), U32(c, about >> RQL_SCAN_WORD_PLACE),
+	(void)CALL(c, "scan_add", RQL_SPIRV_VOID, U32(c, kind), U32(c, slot->state.word), U32(c, about >> RQL_SCAN_WORD_PLACE),
 	           U32(c, about >> RQL_SCAN_WORD_LIMBS & 15), value, live);
 }
 
@@ -575,8 +575,8 @@ static void code_take(struct rql_scan_coder *c)
 		rql_spirv_end(&c->m, 0);
 		return;
 	}
-	uint32_t group = scan->wide ? code_wide_number(c)
-	                            : rql_scan_code_number_of(c, scan->parts, scan->part_count, scan->group_count);
+	uint32_t group = scan->layout.wide ? code_wide_number(c)
+	                            : rql_scan_code_number_of(c, scan->parts, scan->part_count, scan->layout.group_count);
 	/* The values are there before the first addition, so that their loads are in flight at once. */
 	for (uint32_t o = 0; o < scan->operand_count; o++)
 		(void)rql_scan_code_source(c, &scan->operands[o].source);
@@ -628,7 +628,7 @@ static void code_touch(struct rql_scan_coder *c, uint32_t heads)
 static void code_frame(struct rql_scan_coder *c, uint32_t heads)
 {
 	const struct rql_scan_plan *plan = c->plan;
-	uint32_t item = 0, words = plan->mode == RQL_SCAN_MODE_SCALAR ? plan->scan->row_words : 0;
+	uint32_t item = 0, words = plan->mode == RQL_SCAN_MODE_SCALAR ? plan->scan->layout.row_words : 0;
 	rql_spirv_begin(&c->m, "scan_open", NULL, 0);
 	for (uint32_t p = 0; p < plan->param_count && p < RQL_SCAN_KEPT_PARAMS; p++)
 		(void)CALL(c, "scan_keep_param", RQL_SPIRV_VOID, U32(c, p));

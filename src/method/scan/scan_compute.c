@@ -36,7 +36,7 @@ static rql_status see_request(struct rql_prepared *p, rql_see_kernel *see, void 
 	uint32_t heads = plan->ref_count < RQL_SCAN_KEPT_HEADS ? plan->ref_count : RQL_SCAN_KEPT_HEADS;
 	const uint32_t constants[] = {plan->workgroup,
 	                              plan->mode,
-	                              plan->scan->row_words,
+	                              plan->scan->layout.row_words,
 	                              plan->shared_sums ? plan->shared_sums : 1,
 	                              plan->shared_extremes ? plan->shared_extremes : 1,
 	                              plan->set_words ? plan->set_words : 1,
@@ -50,7 +50,7 @@ static rql_status see_request(struct rql_prepared *p, rql_see_kernel *see, void 
 	                              params ? params : 1,
 	                              heads ? heads : 1,
 	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0,
-	                              plan->scan->groups_form && !plan->scan->output_count};
+	                              plan->scan->groups_form && !plan->scan->layout.value_count};
 	const struct rql_kernel_use use = {.kernel = &kernel,
 	                                   .constants = constants,
 	                                   .count = sizeof(constants) / sizeof(*constants),
@@ -175,7 +175,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p)
 {
-	return (p->scan->row_words + rql_scan_key_words(p)) * sizeof(uint64_t);
+	return (p->scan->layout.row_words + rql_scan_key_words(p)) * sizeof(uint64_t);
 }
 
 uint64_t rql_scan_direct_groups(const struct rql_prepared *p)
@@ -191,7 +191,7 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 		return rql_scan_emit_bytes(p);
 	if (p->rows)
 		return state + (rql_scan_list_direct(p->capacity) ? 0 : p->capacity * sizeof(uint32_t));
-	uint64_t words = (uint64_t)p->plan.spread * p->scan->row_words + (p->plan.hashed ? rql_scan_key_words(p) : 0);
+	uint64_t words = (uint64_t)p->plan.spread * p->scan->layout.row_words + (p->plan.hashed ? rql_scan_key_words(p) : 0);
 	uint64_t rows = p->capacity * words * sizeof(uint64_t);
 	if (p->scan->groups_form)
 		return rows + rql_scan_groups_bytes(p);
@@ -238,7 +238,7 @@ static rql_status record_collect(const struct rql_prepared *p, const struct rql_
 	                                     .columns = x->values ? p->tables->address + p->table.columns : 0,
 	                                     .column_count = x->values ? p->gives->column_count : 0,
 	                                     .groups = (uint32_t)groups,
-	                                     .row_words = p->scan->row_words,
+	                                     .row_words = p->scan->layout.row_words,
 	                                     .reset = reset};
 	rql_record_dispatch(commands, "collect", pipeline, &args, groups, uses, count);
 	return RQL_OK;
@@ -285,7 +285,7 @@ static void record_scan(const struct rql_prepared *p, const struct rql_scan_cont
 		.item_count = x->items,
 		.item_bytes = p->table.item_bytes,
 		.groups = workgroups_of(p, x),
-		.group_count = no_rows ? 0 : (uint32_t)p->scan->group_count,
+		.group_count = no_rows ? 0 : (uint32_t)p->scan->layout.group_count,
 		.set_words = p->plan.set_words,
 		.visit = visit_of(p, x),
 		.copies = p->plan.copies,
@@ -381,7 +381,7 @@ static rql_status make_lists(struct rql_prepared *p, struct rql_scan_context *x,
 static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err)
 {
 	const uint64_t word = sizeof(uint64_t), head = RQL_SCAN_STATE_WORDS * word;
-	RQL_TRY(rql_stage_buffer_new(p->stage.device, p->plan.spread * x->capacity * p->scan->row_words * word, RQL_MEMORY_DEVICE,
+	RQL_TRY(rql_stage_buffer_new(p->stage.device, p->plan.spread * x->capacity * p->scan->layout.row_words * word, RQL_MEMORY_DEVICE,
 	             "the groups of a query", &x->rows, err));
 	if (p->plan.hashed)
 		RQL_TRY(rql_stage_buffer_new(p->stage.device, x->capacity * rql_scan_key_words(p) * word, RQL_MEMORY_DEVICE,
@@ -397,7 +397,7 @@ static rql_status make_groups(struct rql_prepared *p, struct rql_scan_context *x
 		.state = x->state->address,
 		.result = x->result->address,
 		.kinds = p->tables->address + p->table.kinds,
-		.stride = x->capacity * p->scan->row_words * word,
+		.stride = x->capacity * p->scan->layout.row_words * word,
 		.spread = p->plan.spread,
 		.wide = p->plan.wide,
 	};
@@ -570,7 +570,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	status = p->arena ? RQL_OK : rql_error_memory(err, 4096, "a query on a GPU");
 	if (status == RQL_OK)
 		status = selection ? rql_scan_list_prepare(p, request, err) : rql_scan_prepare(request, device, &p->scan, err);
-	if (status == RQL_OK && p->scan->wide && rql_scan_number_bits(p->scan) > RQL_SCAN_LOW_BITS + RQL_SCAN_HIGH_BITS)
+	if (status == RQL_OK && p->scan->layout.wide && rql_scan_number_bits(p->scan) > RQL_SCAN_LOW_BITS + RQL_SCAN_HIGH_BITS)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the group keys take more than %u bits together",
 		                       RQL_SCAN_LOW_BITS + RQL_SCAN_HIGH_BITS);
 	if (status == RQL_OK)
@@ -582,7 +582,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		return status;
 	}
 	/* Twice the expected groups and some more; the estimate may be wrong, then the table grows. */
-	p->capacity = p->plan.hashed ? power_above(2.5 * p->scan->rows_out) : p->scan->group_count;
+	p->capacity = p->plan.hashed ? power_above(2.5 * p->scan->rows_out) : p->scan->layout.group_count;
 	if (selection)
 		rql_scan_list_size(p);
 	p->under = request->under;

@@ -6,14 +6,14 @@
 #include "util/large.h"
 
 /* Extremes come as unsigned keys. */
-static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
+static uint64_t value_of_key(enum rql_state_kind kind, uint64_t key)
 {
 	switch (kind) {
-	case RQL_SCAN_SLOT_MIN:
-	case RQL_SCAN_SLOT_MAX:
+	case RQL_STATE_MIN:
+	case RQL_STATE_MAX:
 		return key ^ UINT64_C(1) << 63;
-	case RQL_SCAN_SLOT_MIN_REAL:
-	case RQL_SCAN_SLOT_MAX_REAL:
+	case RQL_STATE_MIN_REAL:
+	case RQL_STATE_MAX_REAL:
 		return rql_real_bits(key);
 	default:
 		return key;
@@ -22,7 +22,7 @@ static uint64_t value_of_key(enum rql_scan_slot_kind kind, uint64_t key)
 
 #define SETTLED UINT64_C(16384) /* groups that a thread takes at once */
 struct settling {
-	const struct rql_scan *scan;
+	const struct rql_groups_layout *layout;
 	uint64_t *rows, count;
 	_Atomic uint64_t passed;
 };
@@ -30,45 +30,45 @@ struct settling {
 static void settle_some(void *state, uint64_t index, unsigned worker)
 {
 	struct settling *t = state;
-	const uint32_t words = t->scan->row_words;
+	const uint32_t words = t->layout->row_words;
 	const uint64_t first = index * SETTLED, end = first + SETTLED < t->count ? first + SETTLED : t->count;
 	uint64_t passed = 0;
 	(void)worker;
 	for (uint64_t i = first; i < end; i++)
 		passed += t->rows[i * words];
-	for (uint32_t s = 0; s < t->scan->slot_count; s++) {
-		const struct rql_scan_slot *slot = &t->scan->slots[s];
-		for (uint64_t i = first; i < end && slot->kind >= RQL_SCAN_SLOT_MIN; i++)
-			t->rows[i * words + slot->word] = value_of_key(slot->kind, t->rows[i * words + slot->word]);
+	for (uint32_t s = 0; s < t->layout->state_count; s++) {
+		const struct rql_state *state = &t->layout->states[s];
+		for (uint64_t i = first; i < end && state->kind >= RQL_STATE_MIN; i++)
+			t->rows[i * words + state->word] = value_of_key(state->kind, t->rows[i * words + state->word]);
 	}
 	atomic_fetch_add(&t->passed, passed);
 }
 
 /* Makes the device's rows the CPU's; returns the table rows in them. */
-static uint64_t settle_rows(const struct rql_scan_groups *g)
+static uint64_t settle_rows(const struct rql_groups *g)
 {
-	struct settling t = {.scan = g->scan, .rows = g->rows, .count = g->capacity};
-	rql_scan_each(g->pool, (t.count + SETTLED - 1) / SETTLED, settle_some, &t);
+	struct settling t = {.layout = g->layout, .rows = g->rows, .count = g->capacity};
+	rql_pool_each(g->pool, (t.count + SETTLED - 1) / SETTLED, settle_some, &t);
 	return t.passed;
 }
 
 /* The groups of a finished run. memory: what to free afterwards, NULL when they are read where they lie. */
-static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_scan_groups *g,
+static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_groups *g,
                                uint64_t **memory, struct rql_error *err)
 {
 	if (x->ranks)
 		return rql_scan_first_fetch(p, x, g, memory, err);
 	uint64_t *head = x->result->map, *list = head + RQL_SCAN_STATE_WORDS;
-	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->row_words, keys = rql_scan_key_words(p);
-	if (p->table.wanted && p->scan->wanted.any && count > p->scan->wanted.first)
-		count = p->scan->wanted.first;
-	*g = (struct rql_scan_groups){.scan = p->scan, .ready = true, .copies = 1, .two_words = keys == 2, .pool = p->stage.device->pool};
+	uint64_t count = head[RQL_SCAN_STATE_FOUND], words = p->scan->layout.row_words, keys = rql_scan_key_words(p);
+	if (p->table.wanted && p->scan->layout.wanted.any && count > p->scan->layout.wanted.first)
+		count = p->scan->layout.wanted.first;
+	*g = (struct rql_groups){.layout = &p->scan->layout, .ready = true, .copies = 1, .low_bits = keys == 2 ? RQL_SCAN_LOW_BITS : 0, .pool = p->stage.device->pool};
 	if (p->plan.whole) {
 		g->capacity = x->capacity;
 		g->rows = list;
 		return RQL_OK;
 	}
-	g->capacity = g->used = count;
+	g->capacity = count;
 	if (count <= x->room) {
 		g->keys = list;
 		g->rows = list + x->room * keys;
@@ -91,15 +91,15 @@ static rql_status fetch_groups(const struct rql_prepared *p, const struct rql_sc
 static rql_status answer_nothing(const struct rql_prepared *p, struct rql_arena *arena, struct rql_port *out,
                                  struct rql_error *err)
 {
-	struct rql_scan_groups groups = {
-		.scan = p->scan, .rows = p->scan->row_template, .capacity = p->scan->scalar, .copies = 1, .ready = true};
-	return rql_scan_answer(p->scan, &groups, arena, out, err);
+	struct rql_groups groups = {
+		.layout = &p->scan->layout, .rows = p->scan->layout.row_template, .capacity = p->scan->layout.scalar, .copies = 1, .ready = true};
+	return rql_groups_answer(&groups, arena, out, err);
 }
 
 rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
                                    struct rql_error *err)
 {
-	struct rql_scan_groups groups;
+	struct rql_groups groups;
 	struct rql_port answer = {0};
 	uint64_t *memory = NULL, passed = 0;
 	if (!x)
@@ -109,7 +109,7 @@ rql_status rql_scan_compute_answer(struct rql_prepared *p, struct rql_scan_conte
 		passed = settle_rows(&groups);
 		if (p->table.wanted) /* these are not all */
 			passed = ((const uint64_t *)(x->seen ? x->seen : x->result)->map)[RQL_SCAN_STATE_PASSED];
-		status = rql_scan_answer(p->scan, &groups, run->arena, &answer, err);
+		status = rql_groups_answer(&groups, run->arena, &answer, err);
 	}
 	rql_large_free(memory);
 	if (status != RQL_OK)

@@ -24,60 +24,60 @@ static const struct rql_kernel choose_kernel = {
 
 /* ---- what a group's rank is ---- */
 
-uint32_t rql_scan_key_kind(const struct rql_scan *scan, const struct rql_scan_output *output)
+uint32_t rql_scan_key_kind(const struct rql_scan *scan, const struct rql_groups_value *output)
 {
-	switch (output->slot == RQL_NONE ? RQL_SCAN_SLOT_COUNT : scan->slots[output->slot].kind) {
-	case RQL_SCAN_SLOT_COUNT:
-	case RQL_SCAN_SLOT_SUM:
+	switch (output->state == RQL_NONE ? RQL_STATE_COUNT : scan->slots[output->state].state.kind) {
+	case RQL_STATE_COUNT:
+	case RQL_STATE_SUM:
 		return RQL_SCAN_KEY_INTEGER;
-	case RQL_SCAN_SLOT_MIN:
-	case RQL_SCAN_SLOT_MAX:
+	case RQL_STATE_MIN:
+	case RQL_STATE_MAX:
 		return RQL_SCAN_KEY_EXTREME;
-	case RQL_SCAN_SLOT_SUM_REAL:
+	case RQL_STATE_SUM_REAL:
 		return RQL_SCAN_KEY_REAL;
-	case RQL_SCAN_SLOT_MIN_REAL:
-	case RQL_SCAN_SLOT_MAX_REAL:
+	case RQL_STATE_MIN_REAL:
+	case RQL_STATE_MAX_REAL:
 		return RQL_SCAN_KEY_REAL_EXTREME;
 	default:
 		return RQL_SCAN_KEY_NONE;
 	}
 }
 
-uint32_t rql_scan_key_word(const struct rql_scan *scan, const struct rql_scan_output *output)
+uint32_t rql_scan_key_word(const struct rql_scan *scan, const struct rql_groups_value *output)
 {
-	return output->slot == RQL_NONE ? 0 : scan->slots[output->slot].word;
+	return output->state == RQL_NONE ? 0 : scan->slots[output->state].state.word;
 }
 
-uint32_t rql_scan_key_valid(const struct rql_scan *scan, const struct rql_scan_output *output)
+uint32_t rql_scan_key_valid(const struct rql_scan *scan, const struct rql_groups_value *output)
 {
-	return output->counts || output->valid == RQL_NONE ? RQL_SCAN_NO_WORD : scan->slots[output->valid].word;
+	return output->counts || output->valid == RQL_NONE ? RQL_SCAN_NO_WORD : scan->slots[output->valid].state.word;
 }
 
 static bool can_test(const struct rql_scan *scan)
 {
 	bool can = true;
-	for (uint32_t i = 0; i < scan->wanted.test_count; i++)
-		can &= rql_scan_key_kind(scan, &scan->outputs[scan->wanted.tests[i].agg]) != RQL_SCAN_KEY_NONE;
+	for (uint32_t i = 0; i < scan->layout.wanted.test_count; i++)
+		can &= rql_scan_key_kind(scan, &scan->layout.values[scan->layout.wanted.tests[i].agg]) != RQL_SCAN_KEY_NONE;
 	return can;
 }
 
 static bool can_rank(const struct rql_scan *scan)
 {
-	const struct rql_wanted_groups *w = &scan->wanted;
+	const struct rql_wanted_groups *w = &scan->layout.wanted;
 	return w->first && !w->any && can_test(scan) &&
-	       (w->of_key ? !scan->wide : rql_scan_key_kind(scan, &scan->outputs[w->index]) != RQL_SCAN_KEY_NONE);
+	       (w->of_key ? !scan->layout.wide : rql_scan_key_kind(scan, &scan->layout.values[w->index]) != RQL_SCAN_KEY_NONE);
 }
 
 /* Codes ascend with the numbers that stand for them in groups: NULL's is the last one. */
 static uint64_t last_if_null(const struct rql_scan_part *part, uint64_t null_key)
 {
-	const uint64_t last = part->key_count - 1;
-	return (part->keys ? part->keys[last] : part->first_key + last) == null_key ? last : UINT64_MAX;
+	const uint64_t last = part->key.key_count - 1;
+	return (part->key.keys ? part->key.keys[last] : part->key.first_key + last) == null_key ? last : UINT64_MAX;
 }
 
 static struct rql_scan_wanted_args rank_args(const struct rql_scan *scan)
 {
-	const struct rql_wanted_groups *w = &scan->wanted;
+	const struct rql_wanted_groups *w = &scan->layout.wanted;
 	struct rql_scan_wanted_args out = {.test_count = w->test_count,
 	                                   .kind = RQL_SCAN_KEY_NONE,
 	                                   .valid = RQL_SCAN_NO_WORD,
@@ -88,12 +88,12 @@ static struct rql_scan_wanted_args rank_args(const struct rql_scan *scan)
 	if (w->of_key) {
 		const struct rql_scan_part *part = &scan->parts[w->index];
 		out.kind = RQL_SCAN_KEY_GROUP;
-		out.stride = part->stride;
-		out.key_count = part->key_count;
+		out.stride = part->key.stride;
+		out.key_count = part->key.key_count;
 		out.null_key = last_if_null(part, w->null_key);
 		return out;
 	}
-	const struct rql_scan_output *output = &scan->outputs[w->index];
+	const struct rql_groups_value *output = &scan->layout.values[w->index];
 	out.kind = rql_scan_key_kind(scan, output);
 	out.word = rql_scan_key_word(scan, output);
 	out.valid = rql_scan_key_valid(scan, output);
@@ -107,16 +107,16 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
 		struct rql_scan_wanted_args rank;
 		struct rql_scan_group_test tests[RQL_GROUP_TESTS];
 	} out = {.rank = rank_args(scan)};
-	if (plan->whole || rql_scan_wants_all(scan) || !can_test(scan))
+	if (plan->whole || rql_groups_wants_all(&scan->layout) || !can_test(scan))
 		return 0;
-	for (uint32_t i = 0; i < scan->wanted.test_count; i++) {
-		const struct rql_group_test *test = &scan->wanted.tests[i];
-		const struct rql_scan_output *output = &scan->outputs[test->agg];
+	for (uint32_t i = 0; i < scan->layout.wanted.test_count; i++) {
+		const struct rql_group_test *test = &scan->layout.wanted.tests[i];
+		const struct rql_groups_value *output = &scan->layout.values[test->agg];
 		out.tests[i] = (struct rql_scan_group_test){.kind = rql_scan_key_kind(scan, output),
 		                                            .word = rql_scan_key_word(scan, output),
 		                                            .valid = rql_scan_key_valid(scan, output),
-		                                            .least = rql_scan_integer_key(test->least),
-		                                            .greatest = rql_scan_integer_key(test->greatest)};
+		                                            .least = rql_groups_integer_key(test->least),
+		                                            .greatest = rql_groups_integer_key(test->greatest)};
 	}
 	return rql_scan_blob_put(&plan->blob, &out, sizeof out);
 }
@@ -125,13 +125,13 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
 
 bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity)
 {
-	return !p->plan.whole && !p->scan->groups_form && can_rank(p->scan) && p->scan->wanted.first < capacity && capacity <= RQL_NTH_KEYS;
+	return !p->plan.whole && !p->scan->groups_form && can_rank(p->scan) && p->scan->layout.wanted.first < capacity && capacity <= RQL_NTH_KEYS;
 }
 
 /* Of the list that the host reads. */
 static uint64_t room_of(const struct rql_prepared *p, uint64_t capacity)
 {
-	const uint64_t first = p->scan->wanted.first, most = RQL_SCAN_DIRECT_BYTES / rql_scan_entry_bytes(p);
+	const uint64_t first = p->scan->layout.wanted.first, most = RQL_SCAN_DIRECT_BYTES / rql_scan_entry_bytes(p);
 	uint64_t room = first < most ? 2 * first + EQUAL_ROOM : most;
 	room = room < most ? room : most;
 	return room < capacity ? room : capacity;
@@ -139,7 +139,7 @@ static uint64_t room_of(const struct rql_prepared *p, uint64_t capacity)
 
 static struct rql_nth nth_of(const struct rql_prepared *p, const struct rql_scan_context *x)
 {
-	return (struct rql_nth){.n = p->scan->wanted.first,
+	return (struct rql_nth){.n = p->scan->layout.wanted.first,
 	                        .count = x->capacity,
 	                        .found = {x->result, RQL_SCAN_STATE_FOUND * sizeof(uint64_t)},
 	                        .keys = {x->ranks, 0},
@@ -192,9 +192,9 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 	                                          .capacity = x->capacity,
 	                                          .room = x->room,
 	                                          .groups = (uint32_t)groups,
-	                                          .row_words = p->scan->row_words,
+	                                          .row_words = p->scan->layout.row_words,
 	                                          .key_words = (uint32_t)rql_scan_key_words(p),
-	                                          .first = p->scan->wanted.first};
+	                                          .first = p->scan->layout.wanted.first};
 	const struct rql_use uses[] = {{x->others, RQL_READ},
 	                               {x->ranks, RQL_READ},
 	                               {x->choice, RQL_READ},
@@ -209,9 +209,9 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
  * needed. Ranks at the ends may be several values'. */
 static bool close_list(const struct rql_prepared *p, const struct rql_scan_context *x, uint64_t *list, uint64_t *count)
 {
-	const uint64_t *head = x->seen->map, first = p->scan->wanted.first, keys = rql_scan_key_words(p);
-	const uint64_t chosen = head[RQL_SCAN_STATE_CHOSEN], bound = head[RQL_SCAN_STATE_BOUND], words = p->scan->row_words;
-	const bool all = !p->scan->wanted.ties_free || bound == 0 || bound == UINT64_MAX;
+	const uint64_t *head = x->seen->map, first = p->scan->layout.wanted.first, keys = rql_scan_key_words(p);
+	const uint64_t chosen = head[RQL_SCAN_STATE_CHOSEN], bound = head[RQL_SCAN_STATE_BOUND], words = p->scan->layout.row_words;
+	const bool all = !p->scan->layout.wanted.ties_free || bound == 0 || bound == UINT64_MAX;
 	uint64_t equal = head[RQL_SCAN_STATE_EQUAL];
 	equal = all || equal < first - chosen ? equal : first - chosen;
 	if (chosen > first || first + equal > x->room)
@@ -224,21 +224,21 @@ static bool close_list(const struct rql_prepared *p, const struct rql_scan_conte
 }
 
 rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
-                                struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err)
+                                struct rql_groups *g, uint64_t **memory, struct rql_error *err)
 {
 	uint64_t *head = x->seen->map, *list = head + RQL_SCAN_STATE_WORDS, keys = rql_scan_key_words(p), count = 0;
 	const uint64_t found = head[RQL_SCAN_STATE_FOUND], word = sizeof(uint64_t);
 	const bool closed = close_list(p, x, list, &count);
-	*g = (struct rql_scan_groups){
-		.scan = p->scan, .ready = true, .copies = 1, .two_words = p->plan.wide, .pool = p->stage.device->pool,
-		.capacity = count, .used = count, .keys = list, .rows = list + x->room * keys};
+	*g = (struct rql_groups){
+		.layout = &p->scan->layout, .ready = true, .copies = 1, .low_bits = p->plan.wide ? RQL_SCAN_LOW_BITS : 0, .pool = p->stage.device->pool,
+		.capacity = count, .keys = list, .rows = list + x->room * keys};
 	if (closed)
 		return RQL_OK;
-	g->capacity = g->used = found;
+	g->capacity = found;
 	g->keys = *memory = rql_large_alloc(found * rql_scan_entry_bytes(p));
 	if (!*memory)
 		return rql_error_memory(err, found * rql_scan_entry_bytes(p), "the groups of a query");
 	g->rows = g->keys + found * keys;
 	RQL_TRY(rql_buffer_download(x->others, 0, g->keys, found * keys * word, err));
-	return rql_buffer_download(x->others, x->capacity * keys * word, g->rows, found * p->scan->row_words * word, err);
+	return rql_buffer_download(x->others, x->capacity * keys * word, g->rows, found * p->scan->layout.row_words * word, err);
 }

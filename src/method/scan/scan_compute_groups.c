@@ -14,7 +14,7 @@
 /* There are no more than possible ones, nor than rows. */
 static uint64_t room_for(const struct rql_prepared *p, double groups)
 {
-	const uint64_t possible = p->scan->group_count < p->gives->rows ? p->scan->group_count : p->gives->rows;
+	const uint64_t possible = p->scan->layout.group_count < p->gives->rows ? p->scan->layout.group_count : p->gives->rows;
 	return rql_form_room(groups < (double)possible ? groups : (double)possible);
 }
 
@@ -52,7 +52,7 @@ rql_status rql_scan_groups_make(struct rql_prepared *p, struct rql_scan_context 
 
 static bool needs_fields(const struct rql_scan_part *part, const struct rql_group_output *o)
 {
-	return part->keys || o->number_of_key;
+	return part->key.keys || o->number_of_key;
 }
 
 /* uint32_t[key_count] in the blob; 0: none is needed. */
@@ -60,9 +60,9 @@ static uint64_t put_fields(struct rql_scan_blob *blob, const struct rql_scan_par
 {
 	if (!needs_fields(part, o))
 		return 0;
-	const uint64_t at = rql_scan_blob_put(blob, NULL, part->key_count * sizeof(uint32_t));
-	for (uint64_t key = 0; key < part->key_count && !blob->out_of_memory; key++) {
-		const uint64_t code = part->keys ? part->keys[key] : part->first_key + key;
+	const uint64_t at = rql_scan_blob_put(blob, NULL, part->key.key_count * sizeof(uint32_t));
+	for (uint64_t key = 0; key < part->key.key_count && !blob->out_of_memory; key++) {
+		const uint64_t code = part->key.keys ? part->key.keys[key] : part->key.first_key + key;
 		const uint32_t field = code == o->null_key ? 0 : (o->number_of_key ? o->number_of_key[code] : (uint32_t)code) + 1;
 		memcpy(blob->bytes + at + key * sizeof(field), &field, sizeof(field));
 	}
@@ -72,13 +72,13 @@ static uint64_t put_fields(struct rql_scan_blob *blob, const struct rql_scan_par
 static struct rql_scan_group_column key_column(struct rql_scan_plan *plan, const struct rql_group_output *o)
 {
 	const struct rql_scan_part *part = &plan->scan->parts[o->index];
-	const uint64_t first = part->first_key;
+	const uint64_t first = part->key.first_key;
 	const bool null = !needs_fields(part, o) && o->null_key != UINT64_MAX && o->null_key >= first;
-	const bool wide = plan->scan->wide;
+	const bool wide = plan->scan->layout.wide;
 	return (struct rql_scan_group_column){.kind = wide ? RQL_SCAN_KEY_BITS : RQL_SCAN_KEY_GROUP,
 	                                      .less = 0 - (first + 1),
-	                                      .stride = wide ? part->shift : part->stride,
-	                                      .key_count = wide ? UINT64_MAX >> (64 - part->bits) : part->key_count,
+	                                      .stride = wide ? part->key.shift : part->key.stride,
+	                                      .key_count = wide ? UINT64_MAX >> (64 - part->key.bits) : part->key.key_count,
 	                                      .null_key = null ? o->null_key - first : UINT64_MAX,
 	                                      .fields = put_fields(&plan->blob, part, o)};
 }
@@ -86,7 +86,7 @@ static struct rql_scan_group_column key_column(struct rql_scan_plan *plan, const
 static struct rql_scan_group_column agg_column(const struct rql_scan *scan, const struct rql_group_output *o,
                                                const struct rql_store_column *column)
 {
-	const struct rql_scan_output *output = &scan->outputs[o->index];
+	const struct rql_groups_value *output = &scan->layout.values[o->index];
 	const bool integer = column->kind == RQL_STORE_INTEGER;
 	return (struct rql_scan_group_column){.kind = rql_scan_key_kind(scan, output),
 	                                      .word = rql_scan_key_word(scan, output),

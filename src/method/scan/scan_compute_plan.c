@@ -46,7 +46,7 @@ uint32_t rql_scan_workgroup(const struct rql_gpu_limits *limits)
 uint32_t rql_scan_shared_room(const struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	uint64_t used =
-		list_bytes(plan->workgroup, plan->words, plan->staged) + plan->set_words * 4ull + plan->scan->row_words * 4ull;
+		list_bytes(plan->workgroup, plan->words, plan->staged) + plan->set_words * 4ull + plan->scan->layout.row_words * 4ull;
 	return device->limits.shared_bytes > used ? (uint32_t)(device->limits.shared_bytes - used) : 0;
 }
 
@@ -182,21 +182,21 @@ static void word_kinds(struct rql_scan_plan *plan)
 {
 	for (uint32_t s = 0; s < plan->scan->slot_count; s++) {
 		const struct rql_scan_slot *slot = &plan->scan->slots[s];
-		uint32_t *kind = &plan->kinds[slot->word];
-		switch (slot->kind) {
-		case RQL_SCAN_SLOT_SUM_WIDE:
+		uint32_t *kind = &plan->kinds[slot->state.word];
+		switch (slot->state.kind) {
+		case RQL_STATE_SUM_WIDE:
 			kind[0] = RQL_SCAN_WORD_WIDE;
 			kind[1] = RQL_SCAN_WORD_HIGH;
 			break;
-		case RQL_SCAN_SLOT_SUM_REAL:
+		case RQL_STATE_SUM_REAL:
 			*kind = RQL_SCAN_WORD_REAL;
 			break;
-		case RQL_SCAN_SLOT_MIN:
-		case RQL_SCAN_SLOT_MIN_REAL:
+		case RQL_STATE_MIN:
+		case RQL_STATE_MIN_REAL:
 			*kind = RQL_SCAN_WORD_MIN;
 			break;
-		case RQL_SCAN_SLOT_MAX:
-		case RQL_SCAN_SLOT_MAX_REAL:
+		case RQL_STATE_MAX:
+		case RQL_STATE_MAX_REAL:
 			*kind = RQL_SCAN_WORD_MAX;
 			break;
 		default:
@@ -260,21 +260,21 @@ static uint64_t lay_out(struct rql_scan_plan *plan, uint32_t copies, uint32_t su
 	plan->row_extremes = 0;
 	for (uint32_t s = 0; s < scan->slot_count; s++) {
 		const struct rql_scan_slot *slot = &scan->slots[s];
-		uint32_t kind = plan->kinds[slot->word] & RQL_SCAN_WORD_KINDS, limbs = 0, place = plan->row_extremes;
+		uint32_t kind = plan->kinds[slot->state.word] & RQL_SCAN_WORD_KINDS, limbs = 0, place = plan->row_extremes;
 		if (kind >= RQL_SCAN_WORD_REAL) {
 			plan->row_extremes++;
 		} else {
 			const struct rql_scan_operand *o = &scan->operands[slot->operand == RQL_NONE ? 0 : slot->operand];
 			struct rql_bounds b = {0, 1};
-			if (slot->kind != RQL_SCAN_SLOT_COUNT)
+			if (slot->state.kind != RQL_STATE_COUNT)
 				b = (struct rql_bounds){o->least, o->greatest};
 			limbs = limbs_of(b, kind == RQL_SCAN_WORD_WIDE, bits_of(additions));
 			place = plan->row_sums;
 			plan->row_sums += limbs;
 		}
-		plan->kinds[slot->word] = kind | limbs << RQL_SCAN_WORD_LIMBS | place << RQL_SCAN_WORD_PLACE;
+		plan->kinds[slot->state.word] = kind | limbs << RQL_SCAN_WORD_LIMBS | place << RQL_SCAN_WORD_PLACE;
 	}
-	return scan->group_count * copies * (plan->row_sums + 2ull * plan->row_extremes);
+	return scan->layout.group_count * copies * (plan->row_sums + 2ull * plan->row_extremes);
 }
 
 /* Copies, so that few lanes wait for another's addition, where there is room, and where there are rows enough that
@@ -304,14 +304,14 @@ static void choose_spread(struct rql_scan_plan *plan)
 	const struct rql_scan *scan = plan->scan;
 	double rows = (double)scan->snapshot->rows * scan->pass;
 	bool can = plan->mode == RQL_SCAN_MODE_GLOBAL && !plan->hashed;
-	for (uint32_t w = 0; w < scan->row_words; w++) {
+	for (uint32_t w = 0; w < scan->layout.row_words; w++) {
 		uint32_t kind = plan->kinds[w] & RQL_SCAN_WORD_KINDS;
 		can &= kind == RQL_SCAN_WORD_SUM || kind == RQL_SCAN_WORD_MIN || kind == RQL_SCAN_WORD_MAX;
 	}
 	plan->spread = 1;
 	while (can && plan->spread < SPREAD_MOST &&
-	       2 * plan->spread * scan->group_count * scan->row_words <= SPREAD_WORDS &&
-	       rows > SPREAD_ROWS * plan->spread * (double)scan->group_count)
+	       2 * plan->spread * scan->layout.group_count * scan->layout.row_words <= SPREAD_WORDS &&
+	       rows > SPREAD_ROWS * plan->spread * (double)scan->layout.group_count)
 		plan->spread *= 2;
 }
 
@@ -345,7 +345,7 @@ static void choose_shared(struct rql_scan_plan *plan, const struct rql_device *d
 static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *device)
 {
 	const struct rql_scan *scan = plan->scan;
-	uint64_t groups = scan->group_count, words = scan->row_words;
+	uint64_t groups = scan->layout.group_count, words = scan->layout.row_words;
 	uint32_t subgroup = subgroup_of(&device->limits), room = rql_scan_shared_room(plan, device);
 	plan->copies = plan->spread = 1;
 	if (plan->mode >= RQL_SCAN_MODE_LIST) {
@@ -361,10 +361,10 @@ static void choose_groups(struct rql_scan_plan *plan, const struct rql_device *d
 	uint32_t rows = plan->mode == RQL_SCAN_MODE_SHARED ? (uint32_t)groups * plan->copies : 0;
 	plan->shared_sums = rows * plan->row_sums;
 	plan->shared_extremes =
-		plan->mode == RQL_SCAN_MODE_SCALAR ? plan->workgroup / subgroup * scan->row_words : rows * plan->row_extremes;
+		plan->mode == RQL_SCAN_MODE_SCALAR ? plan->workgroup / subgroup * scan->layout.row_words : rows * plan->row_extremes;
 	bool large = groups > DENSE_WORDS / words;
-	plan->wide = scan->wide && rql_scan_number_bits(scan) > RQL_SCAN_LOW_BITS;
-	plan->hashed = groups > RQL_SCAN_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
+	plan->wide = scan->layout.wide && rql_scan_number_bits(scan) > RQL_SCAN_LOW_BITS;
+	plan->hashed = groups > RQL_GROUPS_DENSE_WORDS / words || (large && (double)groups > 4 * scan->rows_out);
 	choose_spread(plan);
 	plan->whole = !plan->hashed && plan->spread == 1 && groups <= WHOLE_WORDS / words && !scan->groups_form;
 }
@@ -381,7 +381,7 @@ static bool allocate(struct rql_scan_plan *plan)
 	plan->refs = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->ref_of = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->field_bits = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
-	plan->kinds = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->row_words + 1u);
+	plan->kinds = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->layout.row_words + 1u);
 	return plan->tests && plan->lates && plan->joined && plan->translated && plan->field_bits && plan->refs &&
 	       plan->ref_of && plan->kinds;
 }

@@ -186,7 +186,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	work += r.passed * profile->scan.taken_row_ns;
 	if (p->gives)
 		work += given * rql_form_offset(p->gives, p->gives->column_count) / profile->read_gbps;
-	double result = (p->plan.whole ? (double)scan->group_count : groups) * (scan->row_words + 1) * 8;
+	double result = (p->plan.whole ? (double)scan->layout.group_count : groups) * (scan->layout.row_words + 1) * 8;
 	double upload = (double)r.missing / profile->upload_gbps;
 	*out = (struct rql_cost){
 		.setup_ns = r.missing > 0 || !p->placed ? upload + UPLOADS * profile->submit_ns : 0,

@@ -71,13 +71,13 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
                                  struct rql_commands *commands, struct rql_error *err);
 /* As fetch_groups of scan_compute_answer.c. */
 rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
-                                struct rql_scan_groups *g, uint64_t **memory, struct rql_error *err);
+                                struct rql_groups *g, uint64_t **memory, struct rql_error *err);
 
 /* How a row of the device holds an aggregate: RQL_SCAN_KEY_*, NONE in two words; in which word; and the one that is 0 where
  * it is NULL, or RQL_SCAN_NO_WORD. */
-uint32_t rql_scan_key_kind(const struct rql_scan *scan, const struct rql_scan_output *output);
-uint32_t rql_scan_key_word(const struct rql_scan *scan, const struct rql_scan_output *output);
-uint32_t rql_scan_key_valid(const struct rql_scan *scan, const struct rql_scan_output *output);
+uint32_t rql_scan_key_kind(const struct rql_scan *scan, const struct rql_groups_value *output);
+uint32_t rql_scan_key_word(const struct rql_scan *scan, const struct rql_groups_value *output);
+uint32_t rql_scan_key_valid(const struct rql_scan *scan, const struct rql_groups_value *output);
 
 /* scan_compute_groups.c: groups as the columns of a form, for whoever comes next on the device. Room for those that are
  * expected, until more were found. */

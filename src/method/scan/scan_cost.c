@@ -33,12 +33,9 @@ void rql_scan_estimate(struct rql_scan *scan, struct rql_sample *sample)
 		step->run = taken->runs[s];
 	}
 	/* Passing rows thrown into the groups at random leave some of them empty. */
-	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->group_count;
-	scan->rows_out = scan->scalar ? 1 : groups * -expm1(-rows / groups);
-	/* An array of rows that are mostly used beats a table of them. */
-	scan->hashed =
-		scan->wide || (scan->group_count > RQL_SCAN_FIRST_CAPACITY &&
-	                   (scan->group_count > RQL_SCAN_DENSE_WORDS / scan->row_words || groups > 4 * scan->rows_out));
+	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->layout.group_count;
+	scan->rows_out = scan->layout.scalar ? 1 : groups * -expm1(-rows / groups);
+	scan->layout.hashed = scan->layout.wide || rql_groups_should_hash(&scan->layout, scan->rows_out);
 }
 
 /* Blocks in which something is left, when that lies anywhere. */
@@ -150,22 +147,22 @@ static void add_answer(const struct rql_scan *scan, struct rql_scan_effort *sum)
 		add_source(scan, &key, sum);
 		sum->work += sum->left * KEYED_ROW_NS;
 	}
-	if (scan->scalar) {
+	if (scan->layout.scalar) {
 		sum->work += sum->left * sum->profile->value_ns * scan->slot_count;
 		return;
 	}
-	double groups = scan->rows_out, out = fmin(groups, rql_scan_wanted_out(scan)), columns = out * (16.0 + 4 * scan->part_count + 16 * scan->output_count);
-	double rows = scan->hashed ? groups * (1 + scan->wide) + groups * scan->row_words
-	                           : (double)scan->group_count * scan->row_words;
+	double groups = scan->rows_out, out = fmin(groups, rql_scan_wanted_out(scan)), columns = out * (16.0 + 4 * scan->part_count + 16 * scan->layout.value_count);
+	double rows = scan->layout.hashed ? groups * (1 + scan->layout.wide) + groups * scan->layout.row_words
+	                           : (double)scan->layout.group_count * scan->layout.row_words;
 	double far = rows * 8 > (double)FAR_BYTES ? FAR_NS : 0;
-	if (scan->hashed && far > 0)
+	if (scan->layout.hashed && far > 0)
 		sum->work += groups * HASHED_GROUP_NS;
 	sum->work += sum->left * (sum->profile->row_ns * (1 + scan->slot_count + scan->part_count) / 3 + far);
 	/* The answer is put out by all threads. */
-	sum->work += out * sum->profile->group_ns * (scan->part_count + scan->output_count) / 4;
+	sum->work += out * sum->profile->group_ns * (scan->part_count + scan->layout.value_count) / 4;
 	if (out < groups)
 		sum->work += groups * (sum->profile->group_ns + RANK_BYTES * FRESH_BYTE_NS);
-	sum->work += rows * 8 * (scan->hashed ? FRESH_HASHED_BYTE_NS : FRESH_BYTE_NS) + columns * FRESH_BYTE_NS;
+	sum->work += rows * 8 * (scan->layout.hashed ? FRESH_HASHED_BYTE_NS : FRESH_BYTE_NS) + columns * FRESH_BYTE_NS;
 }
 
 double rql_scan_effort_filters(const struct rql_scan *scan, const struct rql_scan_profile *profile,

@@ -18,12 +18,12 @@ static struct rql_keyed_list *more(struct rql_scan_worker *w)
 	struct rql_keyed_list *list = RQL_NEW(w->keyed_arena, struct rql_keyed_list);
 	uint32_t keys = w->scan->keyed_count, rows = w->keyed ? LIST_ROWS : FIRST_ROWS;
 	bool ok = list != NULL;
-	char *room = ok ? rql_arena_array(w->keyed_arena, rows, keys * sizeof(int64_t) + (w->scan->scalar ? 0 : 4)) : NULL;
+	char *room = ok ? rql_arena_array(w->keyed_arena, rows, keys * sizeof(int64_t) + (w->scan->layout.scalar ? 0 : 4)) : NULL;
 	if (!room)
 		return NULL;
 	for (uint32_t k = 0; k < keys; k++)
 		list->keys[k] = (int64_t *)(void *)room + (uint64_t)k * rows;
-	if (!w->scan->scalar)
+	if (!w->scan->layout.scalar)
 		list->groups = (uint32_t *)(void *)((int64_t *)(void *)room + (uint64_t)keys * rows);
 	list->next = w->keyed;
 	w->keyed = list;
@@ -72,7 +72,7 @@ static uint32_t drop_nulls(struct rql_scan_worker *w, const struct rql_scan_load
 			null |= is_null(&scan->columns[scan->keyed[k]], loaded[k], first + i);
 		for (uint32_t k = 0; k < scan->keyed_count; k++)
 			list->keys[k][at + kept] = list->keys[k][at + i];
-		if (!scan->scalar)
+		if (!scan->layout.scalar)
 			list->groups[at + kept] = list->groups[at + i];
 		kept += !null;
 	}
@@ -93,7 +93,7 @@ rql_status rql_scan_keyed_add(struct rql_scan_worker *w, uint32_t first, uint32_
 		copy_keys(column, loaded[k], first, n, list->keys[k] + list->count);
 		nulls |= column->null_code != RQL_NONE || (column->nullable && loaded[k]->nulls);
 	}
-	for (uint32_t i = 0; i < n && !scan->scalar; i++)
+	for (uint32_t i = 0; i < n && !scan->layout.scalar; i++)
 		list->groups[list->count + i] = (uint32_t)w->groups[i];
 	uint32_t kept = nulls ? drop_nulls(w, loaded, first, n, list) : n;
 	w->keyed_nulls += n - kept;
@@ -103,14 +103,14 @@ rql_status rql_scan_keyed_add(struct rql_scan_worker *w, uint32_t first, uint32_
 
 /* ---- the answer ---- */
 
-/* numbers[group number] = its place among the groups that exist, as rql_scan_answer puts them out. */
-static uint32_t *number(const struct rql_scan_groups *g)
+/* numbers[group number] = its place among the groups that exist, as rql_groups_answer puts them out. */
+static uint32_t *number(const struct rql_groups *g)
 {
 	uint32_t *numbers = malloc((g->capacity + 1) * sizeof *numbers), found = 0;
-	for (uint64_t begin = 0; begin < g->capacity && numbers; begin += RQL_SCAN_RUN) {
-		const uint64_t *row = rql_scan_groups_run(g, begin);
-		uint64_t end = begin + RQL_SCAN_RUN < g->capacity ? begin + RQL_SCAN_RUN : g->capacity;
-		for (uint64_t i = begin; i < end && row; i++, row += g->scan->row_words) {
+	for (uint64_t begin = 0; begin < g->capacity && numbers; begin += RQL_GROUPS_RUN) {
+		const uint64_t *row = rql_groups_run(g, begin);
+		uint64_t end = begin + RQL_GROUPS_RUN < g->capacity ? begin + RQL_GROUPS_RUN : g->capacity;
+		for (uint64_t i = begin; i < end && row; i++, row += g->layout->row_words) {
 			numbers[i] = found;
 			found += *row != 0;
 		}
@@ -133,16 +133,16 @@ static void number_list(void *state, uint64_t index, unsigned worker)
 }
 
 /* The lists themselves are the answer: no key is copied. */
-rql_status rql_scan_keyed_answer(struct rql_scan_worker *const *workers, uint32_t count, const struct rql_scan_groups *g,
+rql_status rql_scan_keyed_answer(struct rql_scan_worker *const *workers, uint32_t count, const struct rql_groups *g,
                                  struct rql_arena *arena, struct rql_keyed_rows *out, struct rql_error *err)
 {
 	struct rql_keyed_rows rows = {0};
 	for (uint32_t t = 0; t < count; t++)
 		for (const struct rql_keyed_list *list = workers[t]->keyed; list; list = list->next)
 			rows.list_count++;
-	struct numbering n = {.numbers = g->scan->scalar ? NULL : number(g)};
+	struct numbering n = {.numbers = g->layout->scalar ? NULL : number(g)};
 	rows.lists = n.lists = RQL_NEW_ARRAY(arena, struct rql_keyed_list *, rows.list_count);
-	if (!rows.lists || (!n.numbers && !g->scan->scalar)) {
+	if (!rows.lists || (!n.numbers && !g->layout->scalar)) {
 		free((void *)n.numbers);
 		return rql_error_memory(err, rows.list_count * sizeof *rows.lists, "the keys of a map");
 	}

@@ -47,7 +47,7 @@ static void lay_out(struct rql_scan_worker *w, struct carver *c)
 	w->narrow = carve(c, RQL_SCAN_ROOM * sizeof(*w->narrow));
 	w->selected = carve(c, RQL_SCAN_ROOM * sizeof(*w->selected));
 	w->groups = carve(c, RQL_VECTOR_ROWS * sizeof(*w->groups));
-	w->high = carve(c, scan->wide ? RQL_VECTOR_ROWS * sizeof(*w->high) : 0);
+	w->high = carve(c, scan->layout.wide ? RQL_VECTOR_ROWS * sizeof(*w->high) : 0);
 	w->rows = carve(c, RQL_VECTOR_ROWS * sizeof(*w->rows));
 	for (uint32_t i = 0; i < scan->column_count; i++) {
 		void *data = carve(c, RQL_SCAN_ROOM * lane_bytes(scan->columns[i].lane)), *bits = carve(c, valid);
@@ -80,7 +80,7 @@ void rql_scan_worker_free(struct rql_scan_worker *w)
 	if (w->memory) {
 		for (uint32_t p = 0; p < w->scan->program_count; p++)
 			rql_program_state_free(w->states[p]);
-		rql_scan_groups_free(&w->table);
+		rql_groups_free(&w->table);
 		free(w->memory);
 	}
 	rql_scan_keyed_free(w);
@@ -417,8 +417,8 @@ static bool codes_of_values(const struct rql_scan_part *part, const int64_t *val
 		uint64_t key = (uint64_t)(narrow ? narrow[i] : values[i]) - (uint64_t)part->least;
 		if (valid && !(valid[i / 64] >> i % 64 & 1))
 			key = part->null_key;
-		fits &= key < part->key_count;
-		codes[i] = key < part->key_count ? key : 0;
+		fits &= key < part->key.key_count;
+		codes[i] = key < part->key.key_count ? key : 0;
 	}
 	return fits;
 }
@@ -445,8 +445,8 @@ static bool codes_of_payloads(const struct rql_scan_part *part, const uint32_t *
 	bool fits = true;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = found[i] ? part->key_of_code[found[i] - 1] : part->null_key;
-		fits &= key < part->key_count;
-		codes[i] = key < part->key_count ? key : 0;
+		fits &= key < part->key.key_count;
+		codes[i] = key < part->key.key_count ? key : 0;
 	}
 	return fits;
 }
@@ -497,7 +497,7 @@ static bool part_codes(struct rql_scan_worker *w, const struct rql_scan_part *pa
 /* Codes side by side in 128 bits. */
 static void put_wide(struct rql_scan_worker *w, const struct rql_scan_part *part, const uint64_t *codes, uint32_t n)
 {
-	uint32_t shift = part->shift;
+	uint32_t shift = part->key.shift;
 	if (shift >= 64) {
 		for (uint32_t i = 0; i < n; i++)
 			w->high[i] |= codes[i] << (shift - 64);
@@ -505,7 +505,7 @@ static void put_wide(struct rql_scan_worker *w, const struct rql_scan_part *part
 	}
 	for (uint32_t i = 0; i < n; i++)
 		w->groups[i] |= codes[i] << shift;
-	if (shift + part->bits > 64)
+	if (shift + part->key.bits > 64)
 		for (uint32_t i = 0; i < n; i++)
 			w->high[i] |= codes[i] >> (64 - shift);
 }
@@ -515,19 +515,19 @@ bool rql_scan_number_groups(struct rql_scan_worker *w, uint32_t first, uint32_t 
 	const struct rql_scan *scan = w->scan;
 	uint64_t codes[RQL_VECTOR_ROWS];
 	bool fits = true;
-	if (scan->part_count == 1 && !scan->wide)
+	if (scan->part_count == 1 && !scan->layout.wide)
 		return part_codes(w, &scan->parts[0], first, n, w->groups);
 	memset(w->groups, 0, n * sizeof(*w->groups));
-	if (scan->wide)
+	if (scan->layout.wide)
 		memset(w->high, 0, n * sizeof(*w->high));
 	for (uint32_t p = 0; p < scan->part_count; p++) {
 		const struct rql_scan_part *part = &scan->parts[p];
 		fits &= part_codes(w, part, first, n, codes);
-		if (scan->wide)
+		if (scan->layout.wide)
 			put_wide(w, part, codes, n);
 		else
 			for (uint32_t i = 0; i < n; i++)
-				w->groups[i] += codes[i] * part->stride;
+				w->groups[i] += codes[i] * part->key.stride;
 	}
 	return fits;
 }

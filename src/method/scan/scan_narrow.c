@@ -56,10 +56,10 @@ static bool renumber(struct rql_scan *scan, const bool *may, uint32_t codes, con
                      struct rql_scan_part *part)
 {
 	uint32_t *keys = RQL_NEW_ARRAY(scan->arena, uint32_t, count + 1),
-			 *number = malloc(part->key_count * sizeof(*number));
+			 *number = malloc(part->key.key_count * sizeof(*number));
 	uint32_t *key_of_code = RQL_NEW_ARRAY(scan->arena, uint32_t, codes), n = 0;
 	bool done = keys && number && key_of_code;
-	for (uint32_t key = 0; done && key < part->key_count; key++)
+	for (uint32_t key = 0; done && key < part->key.key_count; key++)
 		if (used[key]) {
 			number[key] = n;
 			keys[n++] = key;
@@ -72,19 +72,19 @@ static bool renumber(struct rql_scan *scan, const bool *may, uint32_t codes, con
 	part->plain = false;
 	part->codes = codes;
 	part->key_of_code = key_of_code;
-	part->key_count = count ? count : 1;
-	part->keys = keys;
+	part->key.key_count = count ? count : 1;
+	part->key.keys = keys;
 	return true;
 }
 
 static bool narrow_codes(struct rql_scan *scan, uint32_t codes, struct rql_scan_part *part)
 {
-	bool *may = malloc(codes + 1), *used = calloc(part->key_count, 1), done = may && used;
+	bool *may = malloc(codes + 1), *used = calloc(part->key.key_count, 1), done = may && used;
 	if (done) {
 		memset(may, true, codes);
 		if (drop_codes(scan, part->source.index, may)) {
 			uint64_t count = mark_keys(part, may, codes, used);
-			if (part->key_count - count > part->key_count / WORTH)
+			if (part->key.key_count - count > part->key.key_count / WORTH)
 				done = renumber(scan, may, codes, used, count, part);
 		}
 	}
@@ -97,9 +97,9 @@ static bool narrow_codes(struct rql_scan *scan, uint32_t codes, struct rql_scan_
 static void narrow_range(const struct rql_scan *scan, struct rql_scan_part *part)
 {
 	bool nulls = part->null_key != RQL_NONE, some = false;
-	if (nulls && part->null_key + 1 != part->key_count)
+	if (nulls && part->null_key + 1 != part->key.key_count)
 		return;
-	rql_int128 least = part->least, greatest = least + part->key_count - nulls - 1;
+	rql_int128 least = part->least, greatest = least + part->key.key_count - nulls - 1;
 	for (uint32_t s = 0; s < scan->step_count; s++) {
 		const struct rql_scan_step *step = &scan->steps[s];
 		if (step->kind != RQL_SCAN_BY_TEST || step->index != part->source.index || step->or_null ||
@@ -111,15 +111,15 @@ static void narrow_range(const struct rql_scan *scan, struct rql_scan_part *part
 	}
 	if (!some || least > greatest)
 		return; /* nothing passes: whatever the keys are */
-	part->first_key = (uint64_t)(least - part->least);
+	part->key.first_key = (uint64_t)(least - part->least);
 	part->least = (int64_t)least;
-	part->key_count = (uint64_t)(greatest - least) + 1;
+	part->key.key_count = (uint64_t)(greatest - least) + 1;
 	part->null_key = nulls ? 0 : part->null_key;
 }
 
 bool rql_scan_narrow(struct rql_scan *scan, struct rql_scan_part *part)
 {
-	if (part->source.kind != RQL_SOURCE_COLUMN || part->wide)
+	if (part->source.kind != RQL_SOURCE_COLUMN || part->key.wide)
 		return true;
 	const struct rql_store_column *column = &scan->snapshot->columns[part->source.index];
 	if (column->kind == RQL_STORE_INTEGER && !part->key_of_code)

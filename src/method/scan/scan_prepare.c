@@ -409,21 +409,21 @@ static rql_status bind_part(struct binding *b, const struct rql_group_key *key, 
 	mark_answer(b->scan, &about.source);
 	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SOURCE_LOOKUP;
 	*part = (struct rql_scan_part){
-		.source = about.source, .least = key->least, .key_count = key->key_count, .null_key = key->null_key};
+		.source = about.source, .least = key->least, .key.key_count = key->key_count, .null_key = key->null_key};
 	if (key->wide_count) {
-		part->wide = true;
-		part->key_count = key->wide_count;
+		part->key.wide = true;
+		part->key.key_count = key->wide_count;
 		part->null_key = key->wide_count - 1;
 	}
-	if (part->key_count == 0 || (key->wide_count && (key->key_count || key->key_of_code)) ||
-	    (key->null_key != RQL_NONE && part->null_key >= part->key_count))
+	if (part->key.key_count == 0 || (key->wide_count && (key->key_count || key->key_of_code)) ||
+	    (key->null_key != RQL_NONE && part->null_key >= part->key.key_count))
 		return wrong(b, "a group key without room", g);
 	if (about.kind == RQL_MEASURE_REAL || about.from == RQL_LANE_I128)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %u is no integer of up to 64 bits", g);
 	if (about.nullable && !coded && key->null_key == RQL_NONE && !joins)
 		return wrong(b, "a group key can be NULL and has no key for it", g);
 	part->plain = about.source.kind == RQL_SOURCE_COLUMN && coded && !key->key_of_code && key->least == 0 &&
-	              about.greatest <= part->key_count;
+	              about.greatest <= part->key.key_count;
 	if (key->key_of_code) {
 		if ((!coded && !join) || (join && (key->source.value_of_payload || key->source.valid_of_payload)))
 			return wrong(b, "a map of codes for what has no codes", g);
@@ -436,8 +436,8 @@ static rql_status bind_part(struct binding *b, const struct rql_group_key *key, 
 				return wrong(b, "a key code above its count", g);
 	}
 	if (!joins && !rql_scan_narrow(b->scan, part))
-		return no_memory(b, part->key_count * sizeof(uint32_t));
-	part->bits = part->key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key_count - 1) : 1;
+		return no_memory(b, part->key.key_count * sizeof(uint32_t));
+	part->key.bits = part->key.key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key.key_count - 1) : 1;
 	return RQL_OK;
 }
 
@@ -445,21 +445,21 @@ static rql_status bind_groups(struct binding *b)
 {
 	struct rql_scan *scan = b->scan;
 	scan->part_count = b->request->group_count;
-	scan->scalar = scan->part_count == 0;
-	scan->group_count = 1;
+	scan->layout.scalar = scan->part_count == 0;
+	scan->layout.group_count = 1;
 	uint32_t bits = 0;
 	for (uint32_t g = scan->part_count; g-- > 0;) {
 		RQL_TRY(bind_part(b, &b->request->groups[g], g, false, &scan->parts[g]));
-		scan->parts[g].stride = scan->group_count;
-		scan->parts[g].shift = bits;
-		bits += scan->parts[g].bits;
-		if (__builtin_mul_overflow(scan->group_count, scan->parts[g].key_count, &scan->group_count) ||
-		    scan->group_count > RQL_SCAN_MAX_GROUPS) {
-			scan->wide = true;
-			scan->group_count = RQL_SCAN_MAX_GROUPS;
+		scan->parts[g].key.stride = scan->layout.group_count;
+		scan->parts[g].key.shift = bits;
+		bits += scan->parts[g].key.bits;
+		if (__builtin_mul_overflow(scan->layout.group_count, scan->parts[g].key.key_count, &scan->layout.group_count) ||
+		    scan->layout.group_count > RQL_GROUPS_MOST) {
+			scan->layout.wide = true;
+			scan->layout.group_count = RQL_GROUPS_MOST;
 		}
 	}
-	if (scan->wide && bits > 128)
+	if (scan->layout.wide && bits > 128)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
 		                     "the group keys take %u bits together, more than 128; group by fewer of them", bits);
 	return RQL_OK;
@@ -481,7 +481,7 @@ static rql_status bind_keyed(struct binding *b)
 	}
 	if (scan->keyed_count && b->request->agg_count)
 		return wrong(b, "a map to build has aggregates", b->request->agg_count);
-	if (scan->keyed_count && (scan->wide || scan->group_count > RQL_KEYED_GROUPS))
+	if (scan->keyed_count && (scan->layout.wide || scan->layout.group_count > RQL_KEYED_GROUPS))
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "a map to build has more than %llu payloads",
 		                     (unsigned long long)RQL_KEYED_GROUPS);
 	return RQL_OK;
@@ -509,19 +509,14 @@ static rql_status need_operand(struct binding *b, const struct rql_source *sourc
 	return RQL_OK;
 }
 
-static bool is_wide(enum rql_scan_slot_kind kind)
-{
-	return kind == RQL_SCAN_SLOT_SUM_WIDE || kind == RQL_SCAN_SLOT_MIN_WIDE || kind == RQL_SCAN_SLOT_MAX_WIDE;
-}
-
-static uint32_t need_slot(struct rql_scan *scan, enum rql_scan_slot_kind kind, uint32_t operand, uint32_t filter)
+static uint32_t need_slot(struct rql_scan *scan, enum rql_state_kind kind, uint32_t operand, uint32_t filter)
 {
 	for (uint32_t s = 0; s < scan->slot_count; s++)
-		if (scan->slots[s].kind == kind && scan->slots[s].operand == operand && scan->slots[s].filter == filter)
+		if (scan->slots[s].state.kind == kind && scan->slots[s].operand == operand && scan->slots[s].filter == filter)
 			return s;
 	scan->slots[scan->slot_count] =
-		(struct rql_scan_slot){.kind = kind, .operand = operand, .filter = filter, .word = scan->row_words};
-	scan->row_words += is_wide(kind) ? 2 : 1;
+		(struct rql_scan_slot){.state = {.kind = kind, .word = scan->layout.row_words}, .operand = operand, .filter = filter};
+	scan->layout.row_words += rql_state_words(kind);
 	return scan->slot_count++;
 }
 
@@ -534,21 +529,21 @@ static bool sum_fits(const struct rql_scan *scan, const struct rql_scan_operand 
 }
 
 static rql_status value_slot_kind(struct binding *b, const struct rql_scan_operand *o, uint32_t a,
-                                  enum rql_scan_slot_kind *out)
+                                  enum rql_state_kind *out)
 {
 	bool max = b->request->aggs[a].kind == RQL_AGG_MAX;
 	if (b->request->aggs[a].kind == RQL_AGG_SUM) {
 		if (o->kind == RQL_MEASURE_CODE)
 			return wrong(b, "a sum of codes", a);
-		*out = o->kind == RQL_MEASURE_REAL                       ? RQL_SCAN_SLOT_SUM_REAL
-		       : o->lane == RQL_LANE_I64 && sum_fits(b->scan, o) ? RQL_SCAN_SLOT_SUM
-		                                                         : RQL_SCAN_SLOT_SUM_WIDE;
+		*out = o->kind == RQL_MEASURE_REAL                       ? RQL_STATE_SUM_REAL
+		       : o->lane == RQL_LANE_I64 && sum_fits(b->scan, o) ? RQL_STATE_SUM
+		                                                         : RQL_STATE_SUM_WIDE;
 	} else if (o->kind == RQL_MEASURE_REAL) {
-		*out = max ? RQL_SCAN_SLOT_MAX_REAL : RQL_SCAN_SLOT_MIN_REAL;
+		*out = max ? RQL_STATE_MAX_REAL : RQL_STATE_MIN_REAL;
 	} else if (o->lane == RQL_LANE_I128) {
-		*out = max ? RQL_SCAN_SLOT_MAX_WIDE : RQL_SCAN_SLOT_MIN_WIDE;
+		*out = max ? RQL_STATE_MAX_WIDE : RQL_STATE_MIN_WIDE;
 	} else {
-		*out = max ? RQL_SCAN_SLOT_MAX : RQL_SCAN_SLOT_MIN;
+		*out = max ? RQL_STATE_MAX : RQL_STATE_MIN;
 	}
 	return RQL_OK;
 }
@@ -557,10 +552,10 @@ static rql_status bind_agg(struct binding *b, uint32_t a)
 {
 	struct rql_scan *scan = b->scan;
 	const struct rql_agg *agg = &b->request->aggs[a];
-	struct rql_scan_output *out = &scan->outputs[a];
+	struct rql_groups_value *out = &scan->layout.values[a];
 	const uint32_t filter = agg->filter ? agg->filter - 1 : RQL_NONE;
 	uint32_t operand = RQL_NONE;
-	*out = (struct rql_scan_output){.kind = RQL_MEASURE_INTEGER, .slot = RQL_NONE, .valid = RQL_NONE};
+	*out = (struct rql_groups_value){.kind = RQL_MEASURE_INTEGER, .state = RQL_NONE, .valid = RQL_NONE};
 	if (agg->filter) {
 		RQL_TRY(need_filter(b, filter));
 		scan->programs[filter].in_answer = true;
@@ -569,18 +564,18 @@ static rql_status bind_agg(struct binding *b, uint32_t a)
 		RQL_TRY(need_operand(b, &agg->source, &operand));
 	bool nullable = operand != RQL_NONE && scan->operands[operand].nullable;
 	uint32_t counted = nullable || agg->filter
-	                       ? need_slot(scan, RQL_SCAN_SLOT_COUNT, nullable ? operand : RQL_NONE, filter)
+	                       ? need_slot(scan, RQL_STATE_COUNT, nullable ? operand : RQL_NONE, filter)
 	                       : RQL_NONE;
 	if (agg->kind == RQL_AGG_COUNT_STAR || agg->kind == RQL_AGG_COUNT) {
 		out->counts = true;
-		out->slot = counted;
+		out->state = counted;
 		return RQL_OK;
 	}
-	enum rql_scan_slot_kind kind = RQL_SCAN_SLOT_SUM;
+	enum rql_state_kind kind = RQL_STATE_SUM;
 	RQL_TRY(value_slot_kind(b, &scan->operands[operand], a, &kind));
 	out->kind = scan->operands[operand].kind;
 	out->valid = counted;
-	out->slot = need_slot(scan, kind, operand, filter);
+	out->state = need_slot(scan, kind, operand, filter);
 	return RQL_OK;
 }
 
@@ -596,9 +591,9 @@ static rql_status bind_key(struct binding *b, const struct rql_output *output, s
 		return no_memory(b, output->part_count * sizeof(*emit->parts));
 	for (uint32_t p = output->part_count; p-- > 0;) {
 		RQL_TRY(bind_part(b, &output->parts[p], p, true, &emit->parts[p]));
-		emit->parts[p].stride = (uint64_t)numbers;
-		numbers *= (rql_int128)emit->parts[p].key_count;
-		if (numbers > (rql_int128)RQL_SCAN_MAX_GROUPS || emit->parts[p].wide)
+		emit->parts[p].key.stride = (uint64_t)numbers;
+		numbers *= (rql_int128)emit->parts[p].key.key_count;
+		if (numbers > (rql_int128)RQL_GROUPS_MOST || emit->parts[p].key.wide)
 			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "a join's key has more than 2^62 values");
 	}
 	if (emit->column->kind != RQL_STORE_INTEGER || emit->column->least != 0 || emit->column->greatest < numbers - 1)
@@ -674,10 +669,10 @@ static rql_status bind_agg_output(struct binding *b, const struct rql_group_outp
 	static const enum rql_store_kind kinds[] = {[RQL_MEASURE_INTEGER] = RQL_STORE_INTEGER,
 	                                            [RQL_MEASURE_REAL] = RQL_STORE_REAL,
 	                                            [RQL_MEASURE_CODE] = RQL_STORE_CODED};
-	const struct rql_scan_output *out = o->index < b->scan->output_count ? &b->scan->outputs[o->index] : NULL;
+	const struct rql_groups_value *out = o->index < b->scan->layout.value_count ? &b->scan->layout.values[o->index] : NULL;
 	if (!out || kinds[out->kind] != column->kind || (out->valid != RQL_NONE && !out->counts && !column->nulls))
 		return wrong(b, "an aggregate does not fit its column", o->index);
-	if (out->slot != RQL_NONE && is_wide(b->scan->slots[out->slot].kind))
+	if (out->state != RQL_NONE && rql_state_words(b->scan->slots[out->state].state.kind) > 1)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "aggregate %u of groups on a device takes more than 64 bits",
 		                     o->index);
 	return RQL_OK;
@@ -689,7 +684,7 @@ static rql_status bind_group_outputs(struct binding *b)
 	const struct rql_request *r = b->request;
 	if (r->wants != RQL_PORT_COLUMNS || r->gives->column_count != r->group_output_count)
 		return wrong(b, "groups without a form", r->group_output_count);
-	if (scan->scalar)
+	if (scan->layout.scalar)
 		return wrong(b, "groups without a key as columns", r->group_output_count);
 	scan->groups_form = r->gives;
 	scan->group_outputs = copy_of(b, r->group_outputs, r->group_output_count * sizeof(*r->group_outputs));
@@ -707,56 +702,34 @@ static rql_status bind_wanted(struct binding *b)
 {
 	struct rql_scan *scan = b->scan;
 	const struct rql_wanted_groups *w = &b->request->wanted;
-	if (scan->scalar || scan->keyed_count)
+	if (scan->layout.scalar || scan->keyed_count)
 		return RQL_OK;
 	for (uint32_t i = 0; i < w->test_count; i++)
-		if (i >= RQL_GROUP_TESTS || w->tests[i].agg >= scan->output_count ||
-		    scan->outputs[w->tests[i].agg].kind == RQL_MEASURE_REAL)
+		if (i >= RQL_GROUP_TESTS || w->tests[i].agg >= scan->layout.value_count ||
+		    scan->layout.values[w->tests[i].agg].kind == RQL_MEASURE_REAL)
 			return wrong(b, "a test of groups", i);
-	if (w->first && w->index >= (w->of_key ? scan->part_count : scan->output_count))
+	if (w->first && w->index >= (w->of_key ? scan->part_count : scan->layout.value_count))
 		return wrong(b, "an order of groups", w->index);
-	scan->wanted = *w;
+	scan->layout.wanted = *w;
 	return RQL_OK;
 }
 
-/* What a row holds before anything was added. */
-static rql_status make_template(struct binding *b)
+/* What all groups are alike in. Whether they are hashed the estimate says. */
+static rql_status lay_groups(struct binding *b)
 {
 	struct rql_scan *scan = b->scan;
-	scan->row_template = RQL_NEW_ARRAY(scan->arena, uint64_t, scan->row_words);
-	if (!scan->row_template)
-		return no_memory(b, scan->row_words * 8ull);
-	for (uint32_t s = 0; s < scan->slot_count; s++) {
-		uint64_t *word = scan->row_template + scan->slots[s].word;
-		double least = -__builtin_inf(), greatest = __builtin_nan("");
-		switch (scan->slots[s].kind) {
-		case RQL_SCAN_SLOT_MIN:
-			*word = INT64_MAX;
-			break;
-		case RQL_SCAN_SLOT_MAX:
-			*word = (uint64_t)INT64_MIN;
-			break;
-		case RQL_SCAN_SLOT_MIN_WIDE:
-			word[0] = UINT64_MAX;
-			word[1] = INT64_MAX;
-			break;
-		case RQL_SCAN_SLOT_MAX_WIDE:
-			word[1] = (uint64_t)INT64_MIN;
-			break;
-		case RQL_SCAN_SLOT_MIN_REAL:
-			memcpy(word, &greatest, sizeof(*word));
-			break;
-		case RQL_SCAN_SLOT_MAX_REAL:
-			memcpy(word, &least, sizeof(*word));
-			break;
-		default:
-			break;
-		}
-	}
-	scan->row_zero = true;
-	for (uint32_t i = 0; i < scan->row_words; i++)
-		scan->row_zero &= scan->row_template[i] == 0;
-	return RQL_OK;
+	struct rql_groups_layout *layout = &scan->layout;
+	layout->keys = RQL_NEW_ARRAY(scan->arena, struct rql_groups_key, scan->part_count);
+	layout->states = RQL_NEW_ARRAY(scan->arena, struct rql_state, scan->slot_count);
+	if (!layout->keys || !layout->states)
+		return no_memory(b, (scan->part_count + scan->slot_count) * sizeof(*layout->keys));
+	layout->key_count = scan->part_count;
+	layout->state_count = scan->slot_count;
+	for (uint32_t p = 0; p < scan->part_count; p++)
+		layout->keys[p] = scan->parts[p].key;
+	for (uint32_t s = 0; s < scan->slot_count; s++)
+		layout->states[s] = scan->slots[s].state;
+	return rql_groups_lay(layout, scan->arena, b->err);
 }
 
 /* ---- the whole ---- */
@@ -775,13 +748,13 @@ static rql_status allocate(struct binding *b)
 	scan->operands = RQL_NEW_ARRAY(scan->arena, struct rql_scan_operand, (size_t)r->agg_count + emits);
 	scan->emits = RQL_NEW_ARRAY(scan->arena, struct rql_scan_emit, emits);
 	scan->slots = RQL_NEW_ARRAY(scan->arena, struct rql_scan_slot, (size_t)r->agg_count * 2);
-	scan->outputs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_output, r->agg_count);
+	scan->layout.values = RQL_NEW_ARRAY(scan->arena, struct rql_groups_value, r->agg_count);
 	if (!scan->columns || !scan->column_of || !scan->programs || !scan->joins || !scan->steps || !scan->parts ||
-	    !scan->operands || !scan->slots || !scan->outputs)
+	    !scan->operands || !scan->slots || !scan->layout.values)
 		return no_memory(b, columns * sizeof(*scan->columns));
 	for (uint32_t c = 0; c < columns; c++)
 		scan->column_of[c] = RQL_NONE;
-	scan->row_words = 1;
+	scan->layout.row_words = 1;
 	return RQL_OK;
 }
 
@@ -813,11 +786,11 @@ static rql_status bind(struct binding *b)
 	RQL_TRY(bind_keyed(b));
 	for (uint32_t a = 0; a < r->agg_count; a++) {
 		RQL_TRY(bind_agg(b, a));
-		b->scan->output_count++;
+		b->scan->layout.value_count++;
 	}
 	RQL_TRY(b->request->group_output_count ? bind_group_outputs(b) : bind_emits(b));
 	RQL_TRY(bind_wanted(b));
-	return make_template(b);
+	return lay_groups(b);
 }
 
 rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device *device, struct rql_scan **out,
@@ -844,13 +817,13 @@ rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device
 		return status;
 	}
 	rql_scan_estimate(scan, request->sample);
-	scan->hashed = scan->hashed && !scan->keyed_count;
+	scan->layout.hashed = scan->layout.hashed && !scan->keyed_count;
 	scan->known = rql_scan_may_know(scan);
-	scan->few = !scan->scalar && !scan->hashed && scan->group_count <= RQL_SCAN_COPY_WORDS / scan->row_words;
+	scan->few = !scan->layout.scalar && !scan->layout.hashed && scan->layout.group_count <= RQL_GROUPS_COPY_WORDS / scan->layout.row_words;
 	for (uint32_t s = 0; s < scan->slot_count; s++)
 		scan->few &= scan->slots[s].filter == RQL_NONE &&
-		             (scan->slots[s].kind == RQL_SCAN_SLOT_SUM || scan->slots[s].kind == RQL_SCAN_SLOT_SUM_REAL ||
-		              scan->slots[s].kind == RQL_SCAN_SLOT_COUNT);
+		             (scan->slots[s].state.kind == RQL_STATE_SUM || scan->slots[s].state.kind == RQL_STATE_SUM_REAL ||
+		              scan->slots[s].state.kind == RQL_STATE_COUNT);
 	*out = scan;
 	return RQL_OK;
 }

@@ -42,7 +42,7 @@ static rql_status bind(struct rql_scan_rows *rows, const struct rql_request *req
 	(void)rql_store_snapshot_retain(scan.snapshot);
 	struct rql_arena *arena = rows->scan->arena;
 	for (uint32_t i = 0; i < outputs + orders; i++)
-		operands[i] = rows->scan->slots[rows->scan->outputs[i].slot].operand;
+		operands[i] = rows->scan->slots[rows->scan->layout.values[i].state].operand;
 	rows->outputs = RQL_NEW_ARRAY(arena, struct rql_rows_output, outputs);
 	rows->fields = RQL_NEW_ARRAY(arena, struct rql_rows_field, orders);
 	rows->ordering = RQL_NEW_ARRAY(arena, bool, scan.program_count);
@@ -180,17 +180,7 @@ rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_p
 	else
 		for (uint64_t m = 0; m < morsels; m++)
 			run_morsel(&loop, m, 0);
-	if (run->cancelled)
-		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	for (uint32_t t = 0; t < run->threads; t++) {
-		rql_status status = run->workers[t]->status;
-		if (status == RQL_OK)
-			continue;
-		if (err)
-			rql_error_move(err, &run->workers[t]->error);
-		return status;
-	}
-	return RQL_OK;
+	return rql_scan_first_error(run->workers, run->threads, run->cancelled, err);
 }
 
 void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)

@@ -33,10 +33,10 @@ static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **ou
 	pthread_mutex_unlock(&scan->mutex);
 	rql_status status = w ? RQL_OK : rql_scan_worker_new(scan, &w, err);
 	if (status == RQL_OK && !w->table.ready) {
-		rql_scan_groups_free(&w->table);
-		if (!rql_scan_groups_init(&w->table, scan)) {
+		rql_groups_free(&w->table);
+		if (!rql_groups_init(&w->table, &scan->layout, NULL)) {
 			rql_scan_worker_free(w);
-			return rql_error_memory(err, scan->hashed ? 0 : scan->group_count * scan->row_words * 8,
+			return rql_error_memory(err, scan->layout.hashed ? 0 : scan->layout.group_count * scan->layout.row_words * 8,
 			                        "the groups of a query");
 		}
 	}
@@ -51,12 +51,12 @@ static rql_status take_worker(struct rql_scan *scan, struct rql_scan_worker **ou
 
 static void rest_worker(struct rql_scan *scan, struct rql_scan_worker *w)
 {
-	const struct rql_scan_groups *table = &w->table;
+	const struct rql_groups *table = &w->table;
 	rql_scan_keyed_free(w);
-	if (table->capacity * table->copies * scan->row_words > KEPT_WORDS || !table->ready)
-		rql_scan_groups_free(&w->table);
+	if (table->capacity * table->copies * scan->layout.row_words > KEPT_WORDS || !table->ready)
+		rql_groups_free(&w->table);
 	else
-		rql_scan_groups_clear(&w->table);
+		rql_groups_clear(&w->table);
 	rql_error_clear(&w->error);
 	pthread_mutex_lock(&scan->mutex);
 	w->next = scan->idle;
@@ -104,7 +104,7 @@ static void add_few(struct rql_scan_worker *w, uint32_t first, uint32_t n)
 {
 	const struct rql_scan *scan = w->scan;
 	uint32_t places[RQL_VECTOR_ROWS];
-	rql_scan_groups_places(&w->table, w->groups, n, places);
+	rql_groups_places(&w->table, w->groups, n, places);
 	if (scan->slot_count == 0)
 		rql_scan_add_few(NULL, (struct rql_scan_values){NULL, NULL}, w->table.rows, places, n, true);
 	for (uint32_t s = 0; s < scan->slot_count; s++) {
@@ -119,7 +119,7 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 	for (uint32_t p = 0; p < scan->program_count; p++)
 		if (scan->programs[p].in_answer)
 			RQL_TRY(rql_scan_run_program(w, p, first, n));
-	if (scan->scalar) {
+	if (scan->layout.scalar) {
 		w->rows[0] = w->table.rows;
 		w->rows[0][0] += n;
 		return scan->keyed_count ? rql_scan_keyed_add(w, first, n) : add_slots(w, first, n, true);
@@ -131,8 +131,8 @@ static rql_status add_vector(struct rql_scan_worker *w, uint32_t first, uint32_t
 		add_few(w, first, n);
 		return RQL_OK;
 	}
-	if (!rql_scan_groups_rows(&w->table, w->groups, w->high, n, w->rows))
-		return rql_error_memory(&w->error, w->table.hash.used * scan->row_words * 16, "the groups of a query");
+	if (!rql_groups_rows(&w->table, w->groups, w->high, n, w->rows))
+		return rql_error_memory(&w->error, w->table.hash.used * scan->layout.row_words * 16, "the groups of a query");
 	/* With keys a row is its count alone: there are no aggregates. */
 	return scan->keyed_count ? rql_scan_keyed_add(w, first, n) : add_slots(w, first, n, false);
 }
@@ -206,38 +206,39 @@ static void add_counts(struct rql_scan_counts *sum, const struct rql_scan_counts
 static rql_status finish(struct run *run, struct rql_pool *pool, struct rql_arena *arena, struct rql_port *out,
                          struct rql_scan_counts *counts, struct rql_error *err)
 {
-	struct rql_scan_groups **tables = calloc(run->threads, sizeof(struct rql_scan_groups *));
+	struct rql_groups **tables = calloc(run->threads, sizeof(struct rql_groups *));
 	if (!tables)
 		return rql_error_memory(err, run->threads * sizeof(*tables), "merging groups");
 	uint32_t used = 0;
 	for (uint32_t t = 0; t < run->threads; t++) {
 		struct rql_scan_worker *w = run->workers[t];
-		rql_scan_groups_fold(&w->table);
+		rql_groups_fold(&w->table);
 		add_counts(counts, &w->counts);
 		/* A worker that woke up too late has nothing to merge. */
 		if (t == 0 || w->counts.rows_passed)
 			tables[used++] = &w->table;
 	}
-	rql_status status = rql_scan_groups_merge(tables, used, pool, err);
+	rql_status status = rql_groups_merge(tables, used, pool, err);
 	tables[0]->pool = pool;
 	if (status == RQL_OK)
-		status = rql_scan_answer(run->scan, tables[0], arena, out, err);
+		status = rql_groups_answer(tables[0], arena, out, err);
 	if (status == RQL_OK && run->scan->keyed_count)
 		status = rql_scan_keyed_answer(run->workers, run->threads, tables[0], arena, &out->keyed, err);
 	free(tables);
 	return status;
 }
 
-static rql_status first_error(struct run *run, struct rql_error *err)
+rql_status rql_scan_first_error(struct rql_scan_worker *const *workers, uint32_t count, bool cancelled,
+                                struct rql_error *err)
 {
-	if (run->cancelled)
+	if (cancelled)
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "the query was interrupted");
-	for (uint32_t t = 0; t < run->threads; t++) {
-		rql_status status = run->workers[t]->status;
+	for (uint32_t t = 0; t < count; t++) {
+		rql_status status = workers[t]->status;
 		if (status == RQL_OK)
 			continue;
 		if (err)
-			rql_error_move(err, &run->workers[t]->error);
+			rql_error_move(err, &workers[t]->error);
 		return status;
 	}
 	return RQL_OK;
@@ -274,7 +275,7 @@ rql_status rql_scan_run(const struct rql_scan *scan, struct rql_device *device, 
 	else
 		for (uint64_t m = 0; m < morsels; m++)
 			scan_morsel(&run, m, 0);
-	status = first_error(&run, err);
+	status = rql_scan_first_error(run.workers, run.threads, run.cancelled, err);
 	if (status == RQL_OK)
 		status = finish(&run, device->pool, arena, &answer, &sum, err);
 	if (status == RQL_OK) {

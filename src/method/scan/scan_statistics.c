@@ -10,14 +10,14 @@ static bool may_know(const struct rql_scan *scan, const struct rql_scan_slot *sl
 	if (slot->filter != RQL_NONE)
 		return false;
 	if (slot->operand == RQL_NONE)
-		return slot->kind == RQL_SCAN_SLOT_COUNT;
-	return scan->operands[slot->operand].source.kind == RQL_SOURCE_COLUMN && slot->kind != RQL_SCAN_SLOT_SUM &&
-	       slot->kind != RQL_SCAN_SLOT_SUM_WIDE && slot->kind != RQL_SCAN_SLOT_SUM_REAL;
+		return slot->state.kind == RQL_STATE_COUNT;
+	return scan->operands[slot->operand].source.kind == RQL_SOURCE_COLUMN && slot->state.kind != RQL_STATE_SUM &&
+	       slot->state.kind != RQL_STATE_SUM_WIDE && slot->state.kind != RQL_STATE_SUM_REAL;
 }
 
 bool rql_scan_may_know(const struct rql_scan *scan)
 {
-	bool may = scan->scalar && !scan->keyed_count && scan->row_words <= RQL_SCAN_KNOWN_WORDS;
+	bool may = scan->layout.scalar && !scan->keyed_count && scan->layout.row_words <= RQL_SCAN_KNOWN_WORDS;
 	for (uint32_t s = 0; s < scan->slot_count && may; s++)
 		may = may_know(scan, &scan->slots[s]);
 	return may;
@@ -43,16 +43,16 @@ static bool code_extreme(const struct rql_store_view *view, const struct rql_sto
 }
 
 /* Of a block with values. */
-static bool extreme(const struct rql_store_view *view, const struct rql_store_block *block, enum rql_scan_slot_kind kind,
+static bool extreme(const struct rql_store_view *view, const struct rql_store_block *block, enum rql_state_kind kind,
                     uint64_t *word)
 {
-	bool max = kind == RQL_SCAN_SLOT_MAX || kind == RQL_SCAN_SLOT_MAX_WIDE || kind == RQL_SCAN_SLOT_MAX_REAL;
+	bool max = kind == RQL_STATE_MAX || kind == RQL_STATE_MAX_WIDE || kind == RQL_STATE_MAX_REAL;
 	const uint64_t *value = max ? block->greatest : block->least;
 	if (view->kind == RQL_STORE_REAL)
 		return real_extreme(value[0], word);
 	if (view->kind == RQL_STORE_CODED)
 		return code_extreme(view, block, max, word);
-	memcpy(word, value, (kind == RQL_SCAN_SLOT_MIN_WIDE || kind == RQL_SCAN_SLOT_MAX_WIDE ? 2 : 1) * sizeof *word);
+	memcpy(word, value, rql_state_words(kind) * sizeof *word);
 	return true;
 }
 
@@ -60,21 +60,21 @@ bool rql_scan_add_known(struct rql_scan_worker *w)
 {
 	const struct rql_scan *scan = w->scan;
 	uint64_t row[RQL_SCAN_KNOWN_WORDS];
-	memcpy(row, scan->row_template, scan->row_words * sizeof *row);
+	memcpy(row, scan->layout.row_template, scan->layout.row_words * sizeof *row);
 	row[0] = w->block_rows;
 	for (uint32_t s = 0; s < scan->slot_count; s++) {
 		const struct rql_scan_slot *slot = &scan->slots[s];
 		if (slot->operand == RQL_NONE) {
-			row[slot->word] = w->block_rows;
+			row[slot->state.word] = w->block_rows;
 			continue;
 		}
 		const struct rql_store_view *view = &w->segment->columns[scan->operands[slot->operand].source.index];
 		const struct rql_store_block *block = &view->blocks[w->block];
 		uint64_t valid = (uint64_t)block->rows - block->nulls;
-		if (slot->kind == RQL_SCAN_SLOT_COUNT)
-			row[slot->word] = valid;
-		else if (valid && !extreme(view, block, slot->kind, row + slot->word))
+		if (slot->state.kind == RQL_STATE_COUNT)
+			row[slot->state.word] = valid;
+		else if (valid && !extreme(view, block, slot->state.kind, row + slot->state.word))
 			return false;
 	}
-	return rql_scan_add_row(scan, w->table.rows, row);
+	return rql_states_add(scan->layout.states, scan->layout.state_count, w->table.rows, row);
 }

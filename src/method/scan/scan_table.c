@@ -381,7 +381,7 @@ rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *de
 	RQL_TRY(rql_is_form(plan->scan->snapshot) ? put_templates(plan, out, err) : put_items(&m));
 	out->sets = put_sets(plan);
 	out->params = put_params(plan);
-	out->kinds = rql_scan_blob_put(&plan->blob, plan->kinds, plan->scan->row_words * sizeof(uint32_t));
+	out->kinds = rql_scan_blob_put(&plan->blob, plan->kinds, plan->scan->layout.row_words * sizeof(uint32_t));
 	out->wanted = rql_scan_wanted_put(plan);
 	out->columns = rql_scan_group_columns_put(plan);
 	if (plan->blob.out_of_memory)

@@ -23,8 +23,8 @@
 // CUBE_ROUND (1, or defined before the include) cells of an invocation are loaded at once where it reads several.
 //
 // What they are made of: cube_field/cube_value128 (columns), cube_cell (one cell's value of a slot), cube_interval_part
-// (what one of several lanes contributes to an interval's value of a slot), cube_identity and cube_fold (values of a
-// kind), cube_find_row and cube_atomic (rows in global memory). A value is a u64vec2; kinds of one word leave y 0.
+// (what one of several lanes contributes to an interval's value of a slot), rql_state_identity and rql_state_fold (values of a
+// kind), cube_find_row and rql_state_atomic (rows in global memory). A value is a u64vec2; kinds of one word leave y 0.
 //
 // Floor of an interval: 2 directory sectors of 32 bytes and per slot 2 cumulative ones and about 2 of edges, 16 cells
 // each on average because the nearer block boundary is taken; nothing else depends on its length.
@@ -35,6 +35,12 @@
 #ifndef CUBE_REAL
 #define CUBE_REAL 0
 #endif
+#define STATE_REAL CUBE_REAL
+#define STATE_IS_SUM(kind) (kind <= RQL_CUBE_SUM)
+#define STATE_IS_WIDE(kind) (kind == RQL_CUBE_SUM_WIDE)
+#define STATE_IS_SUM_REAL(kind) (kind == RQL_CUBE_SUM_REAL)
+#define STATE_IS_MIN(kind) (kind == RQL_CUBE_MIN || kind == RQL_CUBE_MIN_REAL)
+#include "group/shaders/state.glsl"
 #ifndef CUBE_LOCAL_WORDS
 #define CUBE_LOCAL_WORDS 8
 #endif
@@ -126,11 +132,6 @@ void cube_fields(rql_cube_column c, uint64_t cell[CUBE_ROUND], out uint64_t fiel
 	}
 }
 
-u64vec2 cube_add128(u64vec2 a, u64vec2 b)
-{
-	uint64_t low = a.x + b.x;
-	return u64vec2(low, a.y + b.y + (low < a.x ? 1ul : 0ul));
-}
 u64vec2 cube_negate128(u64vec2 a)
 {
 	uint64_t low = ~a.x + 1ul;
@@ -141,51 +142,10 @@ u64vec2 cube_negate128(u64vec2 a)
 u64vec2 cube_value128(rql_cube_column c, uint64_t i)
 {
 	u64vec2 field = c.bits == 128u ? CubeU64x2(c.data + i * 16ul).v : u64vec2(cube_field(c, i), 0ul);
-	return cube_add128(field, u64vec2(c.base_low, c.base_high));
-}
-
-// The bits of a double as an integer that orders as SQL does: NaN above all, -0.0 beside 0.0.
-uint64_t cube_real_key(uint64_t bits)
-{
-	uint64_t magnitude = bits & 0x7ffffffffffffffful;
-	if (magnitude > 0x7ff0000000000000ul)
-		return 0xfff8000000000000ul;
-	return (bits >> 63) != 0ul ? ~bits : bits | 0x8000000000000000ul;
+	return rql_state_add128(field, u64vec2(c.base_low, c.base_high));
 }
 
 // ---- values of a slot ----
-
-bool cube_is_min(uint kind)
-{
-	return kind == RQL_CUBE_MIN || kind == RQL_CUBE_MIN_REAL;
-}
-
-// What changes nothing. It is also what an empty group's row holds, so that rows start as templates.
-u64vec2 cube_identity(uint kind)
-{
-	return u64vec2(cube_is_min(kind) ? CUBE_ONES : 0ul, 0ul);
-}
-
-#if CUBE_REAL
-uint64_t cube_add_reals(uint64_t a, uint64_t b)
-{
-	double sum = packDouble2x32(unpackUint2x32(a)) + packDouble2x32(unpackUint2x32(b));
-	return packUint2x32(unpackDouble2x32(sum));
-}
-#endif
-
-u64vec2 cube_fold(uint kind, u64vec2 a, u64vec2 b)
-{
-	if (kind <= RQL_CUBE_SUM)
-		return u64vec2(a.x + b.x, 0ul);
-	if (kind == RQL_CUBE_SUM_WIDE)
-		return cube_add128(a, b);
-#if CUBE_REAL
-	if (kind == RQL_CUBE_SUM_REAL)
-		return u64vec2(cube_add_reals(a.x, b.x), 0ul);
-#endif
-	return u64vec2(cube_is_min(kind) ? min(a.x, b.x) : max(a.x, b.x), 0ul);
-}
 
 // One cell's value; the identity when it has none.
 u64vec2 cube_cell(rql_cube_slot_entry s, uint64_t cell)
@@ -195,10 +155,10 @@ u64vec2 cube_cell(rql_cube_slot_entry s, uint64_t cell)
 	if (s.kind == RQL_CUBE_SUM_WIDE)
 		return cube_value128(s.values, cell);
 	if ((s.flags & RQL_CUBE_SLOT_VALID) != 0u && cube_field(s.valid, cell) + s.valid.base_low == 0ul)
-		return cube_identity(s.kind);
+		return u64vec2(rql_state_identity(s.kind), 0ul);
 	uint64_t field = cube_field(s.values, cell);
 	bool real = s.kind == RQL_CUBE_MIN_REAL || s.kind == RQL_CUBE_MAX_REAL;
-	return u64vec2(real ? cube_real_key(field) : field, 0ul);
+	return u64vec2(real ? rql_state_real_key(field) : field, 0ul);
 }
 
 // As cube_cell, of several cells at once.
@@ -214,13 +174,13 @@ void cube_cells(rql_cube_slot_entry s, uint64_t cell[CUBE_ROUND], out u64vec2 va
 	bool real = s.kind == RQL_CUBE_MIN_REAL || s.kind == RQL_CUBE_MAX_REAL;
 	uint64_t base = s.kind <= RQL_CUBE_SUM ? s.values.base_low : 0ul;
 	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
-		value[k] = u64vec2(real ? cube_real_key(field[k]) : field[k] + base, 0ul);
+		value[k] = u64vec2(real ? rql_state_real_key(field[k]) : field[k] + base, 0ul);
 	if ((s.flags & RQL_CUBE_SLOT_VALID) == 0u)
 		return;
 	cube_fields(s.valid, cell, field);
 	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
 		if (field[k] + s.valid.base_low == 0ul)
-			value[k] = cube_identity(s.kind);
+			value[k] = u64vec2(rql_state_identity(s.kind), 0ul);
 }
 
 // How the sum of cells [begin, end) is put together: cumulative[last] - cumulative[first], and the cells between the ends
@@ -265,7 +225,7 @@ u64vec2 cube_cumulative(rql_cube_slot_entry s, uint64_t block)
 // value. edges: cube_edges of the interval, the same for every slot.
 u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begin, uint64_t end, uint lane, uint lanes)
 {
-	u64vec2 value = cube_identity(s.kind);
+	u64vec2 value = u64vec2(rql_state_identity(s.kind), 0ul);
 	uint64_t cell[CUBE_ROUND];
 	u64vec2 one[CUBE_ROUND];
 	if ((s.flags & RQL_CUBE_SLOT_CUMULATIVE) == 0u) {
@@ -275,7 +235,7 @@ u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begi
 			cube_cells(s, cell, one);
 			[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
 				if (from + k * lanes < end)
-					value = cube_fold(s.kind, value, one[k]);
+					value = rql_state_fold(s.kind, value, one[k]);
 		}
 		return value;
 	}
@@ -283,7 +243,7 @@ u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begi
 	if (!wide && s.values.bits == 0u) // all values are the base
 		return u64vec2(lane == 0u ? (end - begin) * s.values.base_low : 0ul, 0ul);
 	if (lane == 0u && !edges.direct)
-		value = wide ? cube_add128(cube_cumulative(s, edges.last), cube_negate128(cube_cumulative(s, edges.first)))
+		value = wide ? rql_state_add128(cube_cumulative(s, edges.last), cube_negate128(cube_cumulative(s, edges.first)))
 		             : u64vec2(cube_cumulative(s, edges.last).x - cube_cumulative(s, edges.first).x, 0ul);
 	uint count = edges.left + edges.right;
 	for (uint from = lane; from < count; from += CUBE_ROUND * lanes) {
@@ -297,7 +257,7 @@ u64vec2 cube_interval_part(rql_cube_slot_entry s, CubeEdges edges, uint64_t begi
 			bool minus = i < edges.left ? edges.left_minus : edges.right_minus;
 			u64vec2 add = minus ? cube_negate128(one[k]) : one[k];
 			if (i < count)
-				value = wide ? cube_add128(value, add) : u64vec2(value.x + add.x, 0ul);
+				value = wide ? rql_state_add128(value, add) : u64vec2(value.x + add.x, 0ul);
 		}
 	}
 	return value;
@@ -326,35 +286,6 @@ uint64_t cube_find_row(rql_cube_program p, rql_cube_accumulator acc, uint64_t gr
 	return 0ul;
 }
 
-// Folds a value into the word(s) of a row. Two-word sums: every carry out of the low word reaches the high one once, in
-// whatever order the additions come.
-void cube_atomic(uint kind, uint64_t word, u64vec2 value)
-{
-	CubeWord at = CubeWord(word);
-	if (kind <= RQL_CUBE_SUM) {
-		if (value.x != 0ul)
-			atomicAdd(at.v, value.x);
-	} else if (kind == RQL_CUBE_SUM_WIDE) {
-		uint64_t before = atomicAdd(at.v, value.x);
-		uint64_t high = value.y + (before + value.x < before ? 1ul : 0ul);
-		if (high != 0ul)
-			atomicAdd(CubeWord(word + 8ul).v, high);
-#if CUBE_REAL
-	} else if (kind == RQL_CUBE_SUM_REAL) {
-		uint64_t now = at.v, before;
-		do {
-			before = now;
-			now = atomicCompSwap(at.v, before, cube_add_reals(before, value.x));
-		} while (now != before);
-#endif
-	} else if (cube_is_min(kind)) {
-		if (value.x != CUBE_ONES)
-			atomicMin(at.v, value.x);
-	} else if (value.x != 0ul) {
-		atomicMax(at.v, value.x);
-	}
-}
-
 void cube_add_interval(rql_cube_program p, rql_cube_accumulator acc, uint64_t group, uint64_t begin, uint64_t end)
 {
 	uint64_t row = begin < end ? cube_find_row(p, acc, group) : 0ul;
@@ -364,7 +295,7 @@ void cube_add_interval(rql_cube_program p, rql_cube_accumulator acc, uint64_t gr
 	atomicAdd(CubeWord(row).v, end - begin);
 	for (uint i = 0u; i < p.slot_count; i++) {
 		rql_cube_slot_entry s = cube_slot(p, i);
-		cube_atomic(s.kind, row + uint64_t(s.word) * 8ul, cube_interval_part(s, edges, begin, end, 0u, 1u));
+		rql_state_atomic(s.kind, row + uint64_t(s.word) * 8ul, cube_interval_part(s, edges, begin, end, 0u, 1u));
 	}
 }
 
@@ -376,7 +307,7 @@ void cube_add_cell(rql_cube_program p, rql_cube_accumulator acc, uint64_t group,
 	atomicAdd(CubeWord(row).v, 1ul);
 	for (uint i = 0u; i < p.slot_count; i++) {
 		rql_cube_slot_entry s = cube_slot(p, i);
-		cube_atomic(s.kind, row + uint64_t(s.word) * 8ul, cube_cell(s, cell));
+		rql_state_atomic(s.kind, row + uint64_t(s.word) * 8ul, cube_cell(s, cell));
 	}
 }
 
@@ -391,7 +322,7 @@ void cube_row_clear(rql_cube_program p, out uint64_t row[CUBE_LOCAL_WORDS])
 void cube_row_fold(rql_cube_slot_entry s, u64vec2 value, inout uint64_t row[CUBE_LOCAL_WORDS])
 {
 	bool wide = s.kind == RQL_CUBE_SUM_WIDE;
-	value = cube_fold(s.kind, u64vec2(row[s.word], wide ? row[s.word + 1u] : 0ul), value);
+	value = rql_state_fold(s.kind, u64vec2(row[s.word], wide ? row[s.word + 1u] : 0ul), value);
 	row[s.word] = value.x;
 	if (wide)
 		row[s.word + 1u] = value.y;
@@ -427,7 +358,7 @@ void cube_row_merge(rql_cube_program p, rql_cube_accumulator acc, uint64_t group
 	for (uint i = 0u; i < p.slot_count; i++) {
 		rql_cube_slot_entry s = cube_slot(p, i);
 		uint64_t high = s.kind == RQL_CUBE_SUM_WIDE ? row[s.word + 1u] : 0ul;
-		cube_atomic(s.kind, to + uint64_t(s.word) * 8ul, u64vec2(row[s.word], high));
+		rql_state_atomic(s.kind, to + uint64_t(s.word) * 8ul, u64vec2(row[s.word], high));
 	}
 }
 

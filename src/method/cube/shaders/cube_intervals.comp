@@ -168,7 +168,7 @@ void shared_add_real(uint at, uint64_t value)
 	uint64_t now = shared_rows[at], before;
 	do {
 		before = now;
-		now = atomicCompSwap(shared_rows[at], before, cube_add_reals(before, value));
+		now = atomicCompSwap(shared_rows[at], before, rql_state_add_reals(before, value));
 	} while (now != before);
 }
 #endif
@@ -184,7 +184,7 @@ void shared_fold(uint kind, uint at, u64vec2 value)
 	} else if (kind == RQL_CUBE_SUM_REAL) {
 		shared_add_real(at, value.x);
 #endif
-	} else if (cube_is_min(kind)) {
+	} else if (STATE_IS_MIN(kind)) {
 		atomicMin(shared_rows[at], value.x);
 	} else {
 		atomicMax(shared_rows[at], value.x);
@@ -204,7 +204,7 @@ void add_to_row(uint kind, uint64_t row, uint word, u64vec2 value)
 	if (MODE != GLOBAL)
 		shared_fold(kind, uint(row) + word, value);
 	else if (row != 0ul)
-		cube_atomic(kind, row + uint64_t(word) * 8ul, value);
+		rql_state_atomic(kind, row + uint64_t(word) * 8ul, value);
 }
 
 u64vec2 fold_lanes(uint kind, u64vec2 value, uint from, uint lanes)
@@ -213,7 +213,7 @@ u64vec2 fold_lanes(uint kind, u64vec2 value, uint from, uint lanes)
 		u64vec2 other = u64vec2(packUint2x32(subgroupShuffleXor(unpackUint2x32(value.x), d)), 0ul);
 		if (kind == RQL_CUBE_SUM_WIDE)
 			other.y = packUint2x32(subgroupShuffleXor(unpackUint2x32(value.y), d));
-		value = cube_fold(kind, value, other);
+		value = rql_state_fold(kind, value, other);
 	}
 	return value;
 }
@@ -269,7 +269,7 @@ uint64_t passed_cells(rql_cube_box_entry box, Work w)
 
 u64vec2 masked_part(rql_cube_slot_entry s, Work w, uint64_t passed)
 {
-	u64vec2 value = cube_identity(s.kind), one[CUBE_ROUND];
+	u64vec2 value = u64vec2(rql_state_identity(s.kind), 0ul), one[CUBE_ROUND];
 	for (uint from = 0u; passed != 0ul; from += CUBE_ROUND, passed >>= CUBE_ROUND) {
 		uint64_t cell[CUBE_ROUND];
 		if ((passed & ((1ul << CUBE_ROUND) - 1ul)) == 0ul)
@@ -279,7 +279,7 @@ u64vec2 masked_part(rql_cube_slot_entry s, Work w, uint64_t passed)
 		cube_cells(s, cell, one);
 		[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
 			if ((passed >> k & 1ul) != 0ul)
-				value = cube_fold(s.kind, value, one[k]);
+				value = rql_state_fold(s.kind, value, one[k]);
 	}
 	return value;
 }
@@ -329,7 +329,7 @@ void add_interval(rql_cube_program p, Work w, bool cumulative)
 	for (uint i = 0u; i < p.slot_count; i++) {
 		rql_cube_slot_entry s = slot_at(p, i);
 		bool summed = (s.flags & RQL_CUBE_SLOT_CUMULATIVE) != 0u;
-		u64vec2 value = cube_identity(s.kind);
+		u64vec2 value = u64vec2(rql_state_identity(s.kind), 0ul);
 		if (READS && tested) {
 			value = masked_part(s, w, passed);
 		} else if (w.live && !(summed ? w.rest : cumulative)) {
@@ -395,7 +395,7 @@ void flush_counters()
 	barrier();
 	if (gl_LocalInvocationIndex < RQL_CUBE_COUNTERS) {
 		uint at = RQL_CUBE_STATE_COUNTERS + gl_LocalInvocationIndex;
-		cube_atomic(RQL_CUBE_COUNT, args.accumulator.state + uint64_t(at) * 8ul,
+		rql_state_atomic(RQL_CUBE_COUNT, args.accumulator.state + uint64_t(at) * 8ul,
 		            u64vec2(shared_counters[gl_LocalInvocationIndex], 0ul));
 	}
 }
@@ -416,8 +416,8 @@ void flush_shared(rql_cube_program p)
 		}
 		uint from = row * p.row_words + word;
 		u64vec2 value = u64vec2(shared_rows[from], kind == RQL_CUBE_SUM_WIDE ? shared_rows[from + 1u] : 0ul);
-		if (value != cube_identity(kind))
-			cube_atomic(kind, args.accumulator.rows + uint64_t(from) * 8ul, value);
+		if (value != u64vec2(rql_state_identity(kind), 0ul))
+			rql_state_atomic(kind, args.accumulator.rows + uint64_t(from) * 8ul, value);
 	}
 }
 

@@ -44,15 +44,15 @@ void main()
 		rql_cube_slot_entry slot = cube_slot(program, i);
 		uint64_t at = 8ul * slot.word;
 		bool wide = slot.kind == RQL_CUBE_SUM_WIDE;
-		u64vec2 value = cube_identity(slot.kind);
+		u64vec2 value = u64vec2(rql_state_identity(slot.kind), 0ul);
 		for (uint64_t copy = lane; copy < args.copies; copy += gl_WorkGroupSize.x) {
 			CubeWord low = CubeWord(from + copy * apart + at), high = CubeWord(from + copy * apart + at + 8ul);
-			value = cube_fold(slot.kind, value, u64vec2(low.v, wide ? high.v : 0ul));
+			value = rql_state_fold(slot.kind, value, u64vec2(low.v, wide ? high.v : 0ul));
 			low.v = CubeU64(program.row_template + at).v;
 			if (wide)
 				high.v = 0;
 		}
-		cube_atomic(slot.kind, to + at, value);
+		rql_state_atomic(slot.kind, to + at, value);
 	}
 	for (uint64_t copy = lane; copy < args.copies; copy += gl_WorkGroupSize.x)
 		CubeWord(from + copy * apart).v = 0;

@@ -34,7 +34,7 @@ uint64_t word_of(uint64_t at, uint word)
 	uint64_t value = ScanWord(at + uint64_t(word) * 8ul).v;
 	for (uint s = 1u; s < acc.spread; s++) {
 		uint64_t other = ScanWord(at + uint64_t(s) * acc.stride + uint64_t(word) * 8ul).v;
-		value = scan_fold(kind, u64vec2(value, 0ul), u64vec2(other, 0ul)).x;
+		value = rql_state_fold(kind, u64vec2(value, 0ul), u64vec2(other, 0ul)).x;
 	}
 	return value;
 }
@@ -69,7 +69,7 @@ void reset_row(uint64_t at)
 	rql_scan_accumulator acc = args.accumulator;
 	for (uint s = 0u; s < acc.spread; s++)
 		for (uint w = 0u; w < args.row_words; w++)
-			ScanWord(at + uint64_t(s) * acc.stride + uint64_t(w) * 8ul).v = scan_identity(scan_kind_of(acc, w));
+			ScanWord(at + uint64_t(s) * acc.stride + uint64_t(w) * 8ul).v = rql_state_identity(scan_kind_of(acc, w));
 }
 
 uint64_t key_of(uint kind, uint64_t word)

@@ -341,7 +341,7 @@ void add_extreme(const uint kind, const uint place, const uint64_t value)
 		uint64_t now = scan_extremes[at], before;
 		do {
 			before = now;
-			now = atomicCompSwap(scan_extremes[at], before, scan_add_reals(before, value));
+			now = atomicCompSwap(scan_extremes[at], before, rql_state_add_reals(before, value));
 		} while (now != before);
 		return;
 	}
@@ -360,8 +360,8 @@ void scan_add(const uint kind, const uint word, const uint place, const uint lim
 	bool wide = kind == RQL_SCAN_WORD_WIDE;
 	u64vec2 all = u64vec2(value, wide ? uint64_t(int64_t(value) >> 63) : 0ul);
 	if (MODE == RQL_SCAN_MODE_SCALAR) {
-		all = live ? all : u64vec2(scan_identity(kind), 0ul);
-		all = scan_fold(kind, u64vec2(scan_registers[word], wide ? scan_registers[word + 1u] : 0ul), all);
+		all = live ? all : u64vec2(rql_state_identity(kind), 0ul);
+		all = rql_state_fold(kind, u64vec2(scan_registers[word], wide ? scan_registers[word + 1u] : 0ul), all);
 		scan_registers[word] = all.x;
 		if (wide)
 			scan_registers[word + 1u] = all.y;
@@ -372,7 +372,7 @@ void scan_add(const uint kind, const uint word, const uint place, const uint lim
 		else if (live)
 			add_extreme(kind, place, value);
 	} else if (live && scan_row_at != 0ul) {
-		scan_atomic(kind, scan_row_at + uint64_t(word * 8u), all);
+		rql_state_atomic(kind, scan_row_at + uint64_t(word * 8u), all);
 	}
 }
 
@@ -463,14 +463,14 @@ uint64_t shuffled(uint64_t v, uint distance)
 // Mode SCALAR: a word of the invocations' rows, before and after.
 void scan_start_word(const uint kind, const uint word)
 {
-	scan_registers[word] = scan_identity(kind);
+	scan_registers[word] = rql_state_identity(kind);
 }
 void scan_settle_word(const uint kind, const uint word)
 {
 	bool wide = kind == RQL_SCAN_WORD_WIDE;
 	u64vec2 value = u64vec2(scan_registers[word], wide ? scan_registers[word + 1u] : 0ul);
 	for (uint d = 1u; d < gl_SubgroupSize; d <<= 1)
-		value = scan_fold(kind, value, u64vec2(shuffled(value.x, d), wide ? shuffled(value.y, d) : 0ul));
+		value = rql_state_fold(kind, value, u64vec2(shuffled(value.x, d), wide ? shuffled(value.y, d) : 0ul));
 	if (gl_SubgroupInvocationID == 0u) {
 		scan_extremes[gl_SubgroupID * ROW_WORDS + word] = value.x;
 		if (wide)
@@ -762,7 +762,7 @@ void clear_shared()
 		if (kind < RQL_SCAN_WORD_REAL)
 			continue;
 		for (uint i = id; i < args.group_count * COPIES; i += size)
-			scan_extremes[(i / COPIES * ROW_EXTREMES + place) * COPIES + (i & (COPIES - 1u))] = scan_identity(kind);
+			scan_extremes[(i / COPIES * ROW_EXTREMES + place) * COPIES + (i & (COPIES - 1u))] = rql_state_identity(kind);
 	}
 	if (id == 0u)
 		scan_drawn = gl_NumSubgroups; // each begins with one
@@ -789,11 +789,11 @@ u64vec2 fold_copies(uint group, uint about)
 {
 	uint kind = about & RQL_SCAN_WORD_KINDS, place = about >> RQL_SCAN_WORD_PLACE;
 	uint limbs = (about >> RQL_SCAN_WORD_LIMBS) & 15u, id = gl_LocalInvocationIndex;
-	u64vec2 value = u64vec2(scan_identity(kind), 0ul);
+	u64vec2 value = u64vec2(rql_state_identity(kind), 0ul);
 	if (limbs == 0u) {
 		uint at = (group * ROW_EXTREMES + place) * COPIES;
 		for (uint c = 0u; c < args.copies; c++)
-			value = scan_fold(kind, value, u64vec2(scan_extremes[at + ((c + id) & (COPIES - 1u))], 0ul));
+			value = rql_state_fold(kind, value, u64vec2(scan_extremes[at + ((c + id) & (COPIES - 1u))], 0ul));
 		return value;
 	}
 	for (uint i = 0u; i < limbs; i++) {
@@ -804,7 +804,7 @@ u64vec2 fold_copies(uint group, uint about)
 			uint limb = scan_sums[at + ((c + id) & (COPIES - 1u))];
 			sum += is_signed ? uint64_t(int64_t(int(limb))) : uint64_t(limb);
 		}
-		value = scan_add128(value, shifted(sum, i * LIMB_BITS));
+		value = rql_state_add128(value, shifted(sum, i * LIMB_BITS));
 	}
 	return value;
 }
@@ -812,11 +812,11 @@ u64vec2 fold_copies(uint group, uint about)
 // A word of the subgroups' rows.
 u64vec2 fold_subgroups(uint kind, uint word)
 {
-	u64vec2 value = u64vec2(scan_identity(kind), 0ul);
+	u64vec2 value = u64vec2(rql_state_identity(kind), 0ul);
 	for (uint s = 0u; s < gl_NumSubgroups; s++) {
 		uint at = s * ROW_WORDS + word;
 		uint64_t high = kind == RQL_SCAN_WORD_WIDE ? scan_extremes[at + 1u] : 0ul;
-		value = scan_fold(kind, value, u64vec2(scan_extremes[at], high));
+		value = rql_state_fold(kind, value, u64vec2(scan_extremes[at], high));
 	}
 	return value;
 }
@@ -833,7 +833,7 @@ void merge_shared()
 			continue;
 		u64vec2 value = MODE == RQL_SCAN_MODE_SCALAR ? fold_subgroups(kind, word) : fold_copies(i / ROW_WORDS, about);
 		if (kind != RQL_SCAN_WORD_WIDE || (value.x | value.y) != 0ul)
-			scan_atomic(kind, args.accumulator.rows + uint64_t(i) * 8ul, value);
+			rql_state_atomic(kind, args.accumulator.rows + uint64_t(i) * 8ul, value);
 	}
 }
 

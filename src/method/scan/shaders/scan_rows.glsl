@@ -6,6 +6,12 @@
 #ifndef SCAN_REAL
 #define SCAN_REAL 0
 #endif
+#define STATE_REAL SCAN_REAL
+#define STATE_IS_SUM(kind) (kind == RQL_SCAN_WORD_SUM)
+#define STATE_IS_WIDE(kind) (kind == RQL_SCAN_WORD_WIDE)
+#define STATE_IS_SUM_REAL(kind) (kind == RQL_SCAN_WORD_REAL)
+#define STATE_IS_MIN(kind) (kind == RQL_SCAN_WORD_MIN)
+#include "group/shaders/state.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer ScanU32 { uint v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ScanU32x2 { uvec2 v; };
@@ -19,70 +25,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) coherent buffer Sca
 
 #define SCAN_ONES 0xfffffffffffffffful
 
-uint64_t scan_identity(uint kind)
-{
-	return kind == RQL_SCAN_WORD_MIN ? SCAN_ONES : 0ul;
-}
-
 uint scan_kind_of(rql_scan_accumulator acc, uint word)
 {
 	return ScanU32(acc.kinds + uint64_t(word) * 4ul).v & RQL_SCAN_WORD_KINDS;
-}
-
-#if SCAN_REAL
-uint64_t scan_add_reals(uint64_t a, uint64_t b)
-{
-	double sum = packDouble2x32(unpackUint2x32(a)) + packDouble2x32(unpackUint2x32(b));
-	return packUint2x32(unpackDouble2x32(sum));
-}
-#endif
-
-u64vec2 scan_add128(u64vec2 a, u64vec2 b)
-{
-	uint64_t low = a.x + b.x;
-	return u64vec2(low, a.y + b.y + (low < a.x ? 1ul : 0ul));
-}
-
-u64vec2 scan_fold(uint kind, u64vec2 a, u64vec2 b)
-{
-	if (kind == RQL_SCAN_WORD_SUM)
-		return u64vec2(a.x + b.x, 0ul);
-	if (kind == RQL_SCAN_WORD_WIDE)
-		return scan_add128(a, b);
-#if SCAN_REAL
-	if (kind == RQL_SCAN_WORD_REAL)
-		return u64vec2(scan_add_reals(a.x, b.x), 0ul);
-#endif
-	return u64vec2(kind == RQL_SCAN_WORD_MIN ? min(a.x, b.x) : max(a.x, b.x), 0ul);
-}
-
-// Folds a value into the word(s) of a row in device memory. Two-word sums: every carry out of the low word reaches the
-// high one once, in whatever order the additions come.
-void scan_atomic(uint kind, uint64_t word, u64vec2 value)
-{
-	ScanWord at = ScanWord(word);
-	if (kind == RQL_SCAN_WORD_SUM) {
-		if (value.x != 0ul)
-			atomicAdd(at.v, value.x);
-	} else if (kind == RQL_SCAN_WORD_WIDE) {
-		uint64_t before = atomicAdd(at.v, value.x);
-		uint64_t high = value.y + (before + value.x < before ? 1ul : 0ul);
-		if (high != 0ul)
-			atomicAdd(ScanWord(word + 8ul).v, high);
-#if SCAN_REAL
-	} else if (kind == RQL_SCAN_WORD_REAL) {
-		uint64_t now = at.v, before;
-		do {
-			before = now;
-			now = atomicCompSwap(at.v, before, scan_add_reals(before, value.x));
-		} while (now != before);
-#endif
-	} else if (kind == RQL_SCAN_WORD_MIN) {
-		if (value.x != SCAN_ONES)
-			atomicMin(at.v, value.x);
-	} else if (value.x != 0ul) {
-		atomicMax(at.v, value.x);
-	}
 }
 
 // The number's place in a hash table, made when it is new; all ones: the table is full, which is noted and ends in a
@@ -164,7 +109,7 @@ void scan_put_rows(rql_scan_accumulator acc, uint words, uint row_words)
 			if (at >= words)
 				break;
 			ScanWord(acc.result + uint64_t(RQL_SCAN_STATE_WORDS + at) * 8ul).v = value[k];
-			ScanWord(acc.rows + uint64_t(at) * 8ul).v = scan_identity(scan_kind_of(acc, at % row_words));
+			ScanWord(acc.rows + uint64_t(at) * 8ul).v = rql_state_identity(scan_kind_of(acc, at % row_words));
 		}
 	}
 }

@@ -12,15 +12,10 @@ uint64_t scan_widened(const uint64_t bits)
 	return bits;
 #endif
 }
-// The bits of a double as an integer that orders as SQL does: NaN above all, -0.0 beside 0.0.
+// As rows' extremes, but that -0.0 is 0.0.
 uint64_t scan_real_key(const uint64_t bits)
 {
-	uint64_t magnitude = bits & 0x7ffffffffffffffful;
-	if (magnitude > 0x7ff0000000000000ul)
-		return 0xfff8000000000000ul;
-	if (magnitude == 0ul)
-		return 0x8000000000000000ul;
-	return (bits >> 63) != 0ul ? ~bits : bits | 0x8000000000000000ul;
+	return rql_state_real_key((bits & 0x7ffffffffffffffful) == 0ul ? 0ul : bits);
 }
 
 // Join maps. Over a dense range: payload + 1 of key number `at`, in `width` bytes; 0: none, and number `span` has none.

@@ -9,44 +9,45 @@
  *
  * Groups lie in the order in which they came, a table of 32-bit numbers points to them: what is searched at random is
  * small, and what is handed on needs no closing up. */
-#include "method/scan/scan_query.h"
+#include "group/groups.h"
 
 #include <stdlib.h>
+#include "expr/expr.h"
 #include "util/large.h"
 
 #define AHEAD 12u                         /* rows between the prefetch of a place and its use */
 #define TABLE_BYTES (UINT64_C(512) << 10) /* of groups in a worker's table */
 #define ALONE_ENTRIES 16384u              /* fewer than these are merged by the caller: no partitions */
 
-static uint32_t key_words(const struct rql_scan *scan)
+static uint32_t key_words(const struct rql_groups_layout *layout)
 {
-	return scan->wide ? 2 : 1;
+	return layout->wide ? 2 : 1;
 }
 
-static uint32_t entry_words(const struct rql_scan *scan)
+static uint32_t entry_words(const struct rql_groups_layout *layout)
 {
-	return key_words(scan) + scan->row_words;
+	return key_words(layout) + layout->row_words;
 }
 
 /* ---- memory of runs ---- */
 
 #define BLOCK_BYTES ((uint64_t)8 << 20)
 
-struct rql_scan_block {
-	struct rql_scan_block *next;
+struct rql_groups_block {
+	struct rql_groups_block *next;
 	uint64_t used, bytes;
 };
 
-static void *carve(struct rql_scan_hash *h, uint64_t bytes)
+static void *carve(struct rql_groups_hash *h, uint64_t bytes)
 {
-	struct rql_scan_block *block = h->blocks;
+	struct rql_groups_block *block = h->blocks;
 	bytes = (bytes + 63) / 64 * 64;
 	if (!block || block->used + bytes > block->bytes) {
 		uint64_t size = (bytes + 64 + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
 		block = rql_large_alloc(size);
 		if (!block)
 			return NULL;
-		*block = (struct rql_scan_block){.next = h->blocks, .used = 64, .bytes = size};
+		*block = (struct rql_groups_block){.next = h->blocks, .used = 64, .bytes = size};
 		h->blocks = block;
 	}
 	void *at = (char *)block + block->used;
@@ -54,10 +55,10 @@ static void *carve(struct rql_scan_hash *h, uint64_t bytes)
 	return at;
 }
 
-static void free_blocks(struct rql_scan_hash *h)
+static void free_blocks(struct rql_groups_hash *h)
 {
 	while (h->blocks) {
-		struct rql_scan_block *next = h->blocks->next;
+		struct rql_groups_block *next = h->blocks->next;
 		rql_large_free(h->blocks);
 		h->blocks = next;
 	}
@@ -83,27 +84,27 @@ static inline uint64_t hash_entry(const uint64_t *entry, bool wide)
 }
 
 /* Partitions are the hash's upper bits, places the bits below them. */
-static inline uint64_t place_of(const struct rql_scan_hash *h, uint64_t hash)
+static inline uint64_t place_of(const struct rql_groups_hash *h, uint64_t hash)
 {
-	return hash << RQL_SCAN_PART_BITS >> h->shift;
+	return hash << RQL_GROUPS_PART_BITS >> h->shift;
 }
 
-bool rql_scan_hash_init(struct rql_scan_hash *h, const struct rql_scan *scan, uint64_t room)
+bool rql_groups_hash_init(struct rql_groups_hash *h, const struct rql_groups_layout *layout, uint64_t room)
 {
 	uint64_t places = 2;
 	uint32_t bits = 1;
 	for (; places < 2 * room; places *= 2)
 		bits++;
-	*h = (struct rql_scan_hash){.scan = scan, .places = places, .shift = 64 - bits, .room = room};
+	*h = (struct rql_groups_hash){.layout = layout, .places = places, .shift = 64 - bits, .room = room};
 	h->place = calloc(places, sizeof(*h->place));
-	h->entries = malloc(room * entry_words(scan) * sizeof(*h->entries));
+	h->entries = malloc(room * entry_words(layout) * sizeof(*h->entries));
 	if (h->place && h->entries)
 		return true;
-	rql_scan_hash_free(h);
+	rql_groups_hash_free(h);
 	return false;
 }
 
-void rql_scan_hash_free(struct rql_scan_hash *h)
+void rql_groups_hash_free(struct rql_groups_hash *h)
 {
 	free_blocks(h);
 	free(h->place);
@@ -113,7 +114,7 @@ void rql_scan_hash_free(struct rql_scan_hash *h)
 	h->used = h->room = 0;
 }
 
-void rql_scan_hash_clear(struct rql_scan_hash *h)
+void rql_groups_hash_clear(struct rql_groups_hash *h)
 {
 	free_blocks(h);
 	h->used = 0;
@@ -121,9 +122,9 @@ void rql_scan_hash_clear(struct rql_scan_hash *h)
 }
 
 /* Twice the room. */
-static bool grow(struct rql_scan_hash *h)
+static bool grow(struct rql_groups_hash *h)
 {
-	uint64_t words = entry_words(h->scan), room = h->room * 2, places = h->places * 2;
+	uint64_t words = entry_words(h->layout), room = h->room * 2, places = h->places * 2;
 	if (room >= UINT32_MAX)
 		return false;
 	uint32_t *place = calloc(places, sizeof(*place));
@@ -140,7 +141,7 @@ static bool grow(struct rql_scan_hash *h)
 	h->room = room;
 	h->shift--;
 	for (uint64_t i = 0; i < h->used; i++) {
-		uint64_t at = place_of(h, hash_entry(h->entries + i * words, h->scan->wide));
+		uint64_t at = place_of(h, hash_entry(h->entries + i * words, h->layout->wide));
 		while (place[at])
 			at = (at + 1) & (places - 1);
 		place[at] = (uint32_t)i + 1;
@@ -149,7 +150,7 @@ static bool grow(struct rql_scan_hash *h)
 }
 
 /* The group's entry; *made: it is new, and only its key is there. There must be room. */
-static inline uint64_t *find(struct rql_scan_hash *h, uint64_t low, uint64_t high, uint64_t hash, uint64_t words,
+static inline uint64_t *find(struct rql_groups_hash *h, uint64_t low, uint64_t high, uint64_t hash, uint64_t words,
                              bool wide, bool *made)
 {
 	uint64_t at = place_of(h, hash);
@@ -173,26 +174,26 @@ static inline uint64_t *find(struct rql_scan_hash *h, uint64_t low, uint64_t hig
 /* ---- a worker ---- */
 
 /* All groups of the table go into a run, partition by partition. */
-static bool spill(struct rql_scan_hash *h)
+static bool spill(struct rql_groups_hash *h)
 {
-	uint64_t words = entry_words(h->scan), at[RQL_SCAN_PARTS] = {0}, sum = 0;
-	bool wide = h->scan->wide;
+	uint64_t words = entry_words(h->layout), at[RQL_GROUPS_PARTS] = {0}, sum = 0;
+	bool wide = h->layout->wide;
 	if (!h->used)
 		return true;
-	struct rql_scan_part_run *run = carve(h, sizeof(*run) + h->used * words * sizeof(*h->entries));
+	struct rql_groups_part_run *run = carve(h, sizeof(*run) + h->used * words * sizeof(*h->entries));
 	if (!run)
 		return false;
 	for (uint64_t i = 0; i < h->used; i++)
-		at[hash_entry(h->entries + i * words, wide) >> (64 - RQL_SCAN_PART_BITS)]++;
-	for (uint32_t p = 0; p < RQL_SCAN_PARTS; p++) {
+		at[hash_entry(h->entries + i * words, wide) >> (64 - RQL_GROUPS_PART_BITS)]++;
+	for (uint32_t p = 0; p < RQL_GROUPS_PARTS; p++) {
 		run->begin[p] = sum;
 		sum += at[p];
 		at[p] = run->begin[p];
 	}
-	run->begin[RQL_SCAN_PARTS] = sum;
+	run->begin[RQL_GROUPS_PARTS] = sum;
 	for (uint64_t i = 0; i < h->used; i++) {
 		const uint64_t *entry = h->entries + i * words;
-		uint64_t *to = run->entries + at[hash_entry(entry, wide) >> (64 - RQL_SCAN_PART_BITS)]++ * words;
+		uint64_t *to = run->entries + at[hash_entry(entry, wide) >> (64 - RQL_GROUPS_PART_BITS)]++ * words;
 		for (uint64_t w = 0; w < words; w++)
 			to[w] = entry[w];
 	}
@@ -203,10 +204,10 @@ static bool spill(struct rql_scan_hash *h)
 	return true;
 }
 
-static bool make_room(struct rql_scan_hash *h, uint64_t more)
+bool rql_groups_hash_reserve(struct rql_groups_hash *h, uint64_t more)
 {
 	while (h->used + more > h->room)
-		if (h->room * 2 * entry_words(h->scan) * sizeof(uint64_t) > TABLE_BYTES && h->room >= more) {
+		if (h->room * 2 * entry_words(h->layout) * sizeof(uint64_t) > TABLE_BYTES && h->room >= more) {
 			if (!spill(h))
 				return false;
 		} else if (!grow(h)) {
@@ -215,31 +216,44 @@ static bool make_room(struct rql_scan_hash *h, uint64_t more)
 	return true;
 }
 
-static inline __attribute__((always_inline)) void
-find_rows(struct rql_scan_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, bool wide, uint64_t **rows)
+/* A new group begins as the template. */
+static inline uint64_t *find_row(struct rql_groups_hash *h, uint64_t low, uint64_t high, uint64_t hash, uint64_t words,
+                                 bool wide)
 {
-	const struct rql_scan *scan = h->scan;
-	uint64_t hashes[RQL_VECTOR_ROWS], words = entry_words(scan);
+	const struct rql_groups_layout *layout = h->layout;
+	bool made;
+	uint64_t *row = find(h, low, high, hash, words, wide, &made) + (wide ? 2 : 1);
+	if (made)
+		for (uint32_t w = 0; w < layout->row_words; w++)
+			row[w] = layout->row_template[w];
+	return row;
+}
+
+uint64_t *rql_groups_hash_row(struct rql_groups_hash *h, uint64_t group)
+{
+	return find_row(h, group, 0, hash_narrow(group), entry_words(h->layout), false);
+}
+
+static inline __attribute__((always_inline)) void
+find_rows(struct rql_groups_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, bool wide, uint64_t **rows)
+{
+	uint64_t hashes[RQL_VECTOR_ROWS], words = entry_words(h->layout);
 	for (uint32_t i = 0; i < n; i++)
 		hashes[i] = wide ? hash_wide(low[i], high[i]) : hash_narrow(low[i]);
 	for (uint32_t i = 0; i < n; i++) {
-		bool made;
 		if (i + AHEAD < n)
 			__builtin_prefetch(h->place + place_of(h, hashes[i + AHEAD]));
-		uint64_t *row = find(h, low[i], wide ? high[i] : 0, hashes[i], words, wide, &made) + (wide ? 2 : 1);
-		if (made)
-			for (uint32_t w = 0; w < scan->row_words; w++)
-				row[w] = scan->row_template[w];
+		uint64_t *row = find_row(h, low[i], wide ? high[i] : 0, hashes[i], words, wide);
 		row[0]++;
 		rows[i] = row;
 	}
 }
 
-bool rql_scan_hash_rows(struct rql_scan_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, uint64_t **rows)
+bool rql_groups_hash_rows(struct rql_groups_hash *h, const uint64_t *low, const uint64_t *high, uint32_t n, uint64_t **rows)
 {
-	if (!make_room(h, n))
+	if (!rql_groups_hash_reserve(h, n))
 		return false;
-	if (h->scan->wide)
+	if (h->layout->wide)
 		find_rows(h, low, high, n, true, rows);
 	else
 		find_rows(h, low, NULL, n, false, rows);
@@ -249,18 +263,18 @@ bool rql_scan_hash_rows(struct rql_scan_hash *h, const uint64_t *low, const uint
 /* ---- all workers ---- */
 
 struct merging {
-	struct rql_scan_hash *const *all;
+	struct rql_groups_hash *const *all;
 	uint32_t count;
-	struct rql_scan_part_groups *parts; /* [RQL_SCAN_PARTS] */
+	struct rql_groups_part *parts; /* [RQL_GROUPS_PARTS] */
 	_Atomic bool overflow, no_memory;
 };
 
 /* Adds n entries to those of h; false: out of memory. */
-static bool absorb(struct rql_scan_hash *h, const uint64_t *entries, uint64_t n, bool *fits)
+static bool absorb(struct rql_groups_hash *h, const uint64_t *entries, uint64_t n, bool *fits)
 {
-	const struct rql_scan *scan = h->scan;
-	uint64_t words = entry_words(scan), keys = key_words(scan);
-	bool wide = scan->wide;
+	const struct rql_groups_layout *layout = h->layout;
+	uint64_t words = entry_words(layout), keys = key_words(layout);
+	bool wide = layout->wide;
 	for (uint64_t i = 0; i < n; i++) {
 		const uint64_t *from = entries + i * words;
 		bool made;
@@ -271,25 +285,25 @@ static bool absorb(struct rql_scan_hash *h, const uint64_t *entries, uint64_t n,
 			for (uint64_t w = keys; w < words; w++)
 				to[w] = from[w];
 		else
-			*fits &= rql_scan_add_row(scan, to + keys, from + keys);
+			*fits &= rql_states_add(layout->states, layout->state_count, to + keys, from + keys);
 	}
 	return true;
 }
 
 /* One of equal groups stays where it is, the others are added to it. */
-static bool join_entries(struct merging *m, const struct rql_scan_part_run *run, uint64_t part, uint64_t **place,
-                         uint32_t shift, struct rql_scan_part_groups *into)
+static bool join_entries(struct merging *m, const struct rql_groups_part_run *run, uint64_t part, uint64_t **place,
+                         uint32_t shift, struct rql_groups_part *into)
 {
-	const struct rql_scan *scan = m->all[0]->scan;
-	uint64_t words = entry_words(scan), keys = key_words(scan), mask = (UINT64_MAX >> shift);
-	bool wide = scan->wide, fits = true;
+	const struct rql_groups_layout *layout = m->all[0]->layout;
+	uint64_t words = entry_words(layout), keys = key_words(layout), mask = (UINT64_MAX >> shift);
+	bool wide = layout->wide, fits = true;
 	for (uint64_t i = run->begin[part]; i < run->begin[part + 1]; i++) {
 		uint64_t *entry = (uint64_t *)run->entries + i * words, *other;
-		uint64_t at = hash_entry(entry, wide) << RQL_SCAN_PART_BITS >> shift;
+		uint64_t at = hash_entry(entry, wide) << RQL_GROUPS_PART_BITS >> shift;
 		while ((other = place[at]) && (other[0] != entry[0] || (wide && other[1] != entry[1])))
 			at = (at + 1) & mask;
 		if (other) {
-			fits &= rql_scan_add_row(scan, other + keys, entry + keys);
+			fits &= rql_states_add(layout->states, layout->state_count, other + keys, entry + keys);
 		} else {
 			place[at] = entry;
 			into->rows[into->count++] = entry + keys;
@@ -301,12 +315,12 @@ static bool join_entries(struct merging *m, const struct rql_scan_part_run *run,
 static void merge_part(void *state, uint64_t index, unsigned worker)
 {
 	struct merging *m = state;
-	struct rql_scan_part_groups *into = &m->parts[index];
+	struct rql_groups_part *into = &m->parts[index];
 	uint64_t most = 0, places = 2;
 	uint32_t shift = 63;
 	(void)worker;
 	for (uint32_t g = 0; g < m->count; g++)
-		for (const struct rql_scan_part_run *run = m->all[g]->runs; run; run = run->next)
+		for (const struct rql_groups_part_run *run = m->all[g]->runs; run; run = run->next)
 			most += run->begin[index + 1] - run->begin[index];
 	for (; places < 2 * most; places *= 2)
 		shift--;
@@ -318,14 +332,14 @@ static void merge_part(void *state, uint64_t index, unsigned worker)
 		return;
 	}
 	for (uint32_t g = 0; g < m->count; g++)
-		for (const struct rql_scan_part_run *run = m->all[g]->runs; run; run = run->next)
+		for (const struct rql_groups_part_run *run = m->all[g]->runs; run; run = run->next)
 			if (!join_entries(m, run, index, place, shift, into))
 				m->overflow = true;
 	free(place);
 }
 
-rql_status rql_scan_hash_merge(struct rql_scan_hash *const *all, uint32_t count, struct rql_pool *pool,
-                               struct rql_scan_part_groups **parts, struct rql_error *err)
+rql_status rql_groups_hash_merge(struct rql_groups_hash *const *all, uint32_t count, struct rql_pool *pool,
+                               struct rql_groups_part **parts, struct rql_error *err)
 {
 	struct merging m = {.all = all, .count = count};
 	uint64_t used = 0;
@@ -344,10 +358,10 @@ rql_status rql_scan_hash_merge(struct rql_scan_hash *const *all, uint32_t count,
 		for (uint32_t g = 0; g < count; g++)
 			if (!spill(all[g]))
 				return rql_error_memory(err, used * 64, "merging groups");
-		m.parts = calloc(RQL_SCAN_PARTS, sizeof(*m.parts));
+		m.parts = calloc(RQL_GROUPS_PARTS, sizeof(*m.parts));
 		if (!m.parts)
-			return rql_error_memory(err, RQL_SCAN_PARTS * sizeof(*m.parts), "merging groups");
-		rql_pool_run(pool, RQL_SCAN_PARTS, merge_part, &m);
+			return rql_error_memory(err, RQL_GROUPS_PARTS * sizeof(*m.parts), "merging groups");
+		rql_pool_run(pool, RQL_GROUPS_PARTS, merge_part, &m);
 		*parts = m.parts;
 		if (m.no_memory)
 			return rql_error_memory(err, used * 64, "merging groups");
@@ -357,9 +371,9 @@ rql_status rql_scan_hash_merge(struct rql_scan_hash *const *all, uint32_t count,
 	return RQL_OK;
 }
 
-void rql_scan_hash_free_parts(struct rql_scan_part_groups *parts)
+void rql_groups_hash_free_parts(struct rql_groups_part *parts)
 {
-	for (uint32_t p = 0; parts && p < RQL_SCAN_PARTS; p++)
+	for (uint32_t p = 0; parts && p < RQL_GROUPS_PARTS; p++)
 		free(parts[p].rows);
 	free(parts);
 }
