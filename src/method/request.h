@@ -214,10 +214,15 @@ struct rql_wanted_groups {
 };
 
 /* A column of the form that groups are given in, where COLUMNS of groups are wanted. NULL is a key's null_key, and of an
- * aggregate other than a count what no value was in. */
+ * aggregate other than a count what no value was in. An average is the quotient of two aggregates as C computes it: of a sum
+ * of reals in double, of integers in long double, `narrow` ones in double, too. */
 struct rql_group_output {
 	bool of_key;
 	uint32_t index; /* of the group key, or of the aggregate */
+	bool average;   /* a REAL column: the aggregate, a SUM, by `count`, which counts its values, and by 10^scale */
+	bool narrow;
+	uint8_t scale; /* up to 18 */
+	uint32_t count;
 	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
 	const uint32_t *number_of_key;
 	uint64_t null_key; /* UINT64_MAX: there is none */

@@ -30,6 +30,7 @@ struct rql_join_relation {
 	struct rql_join_graph *groups;     /* what gives them; NULL: they are a table's */
 	struct rql_columns_source source;  /* groups, on the device at hand: owned, until what reads them is prepared */
 	struct rql_cost cost;              /* of that */
+	const char *by;                    /* the method that gives them */
 	const char *table;
 	uint32_t needs; /* side: a bit for each relation that its conditions read, which is joined before */
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */

@@ -13,9 +13,9 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 	const struct rql_join_relation *first = &g->relations[g->largest];
 	if (first->groups) {
 		put_joins(text, first->groups);
-		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s, which stay on the device\n",
+		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s by %s, which stay on the device\n",
 		                  first->groups->block->group_count, first->groups->block->group_count == 1 ? "" : "s",
-		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s");
+		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s", first->by);
 	}
 	if (g->order)
 		rql_strbuf_put(text, g->order);

@@ -55,15 +55,16 @@ static uint32_t offers(struct building *b, const struct rql_request *request, co
 	return count;
 }
 
-/* One of several that read the same rows. */
+/* One of several that read the same rows, or the same table. */
 static rql_status prepare_rival(struct building *b, const struct rql_request *request, const struct rql_method *method,
                                 struct rql_prepared **out, struct rql_cost *cost)
 {
-	rql_columns_hold(&request->from);
+	if (request->from.method)
+		rql_columns_hold(&request->from);
 	rql_status status = method->prepare(request, b->device, out, b->g->err);
 	if (status == RQL_OK)
 		method->price(*out, b->device, cost);
-	else
+	else if (request->from.method)
 		rql_columns_unshare((struct rql_columns_source *)(uintptr_t)&request->from, false);
 	return status;
 }
@@ -76,7 +77,8 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	rql_status status = RQL_OK;
 	double least = 0;
 	*out = NULL;
-	RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
+	if (request->from.method)
+		RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
 	for (uint32_t r = 0; r < count && status != RQL_ERROR_MEMORY; r++) {
 		struct rql_prepared *prepared;
 		struct rql_cost cost;
@@ -97,7 +99,8 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	}
 	if (*out)
 		rql_error_clear(b->g->err);
-	rql_columns_unshare(&mine.from, !*out);
+	if (request->from.method)
+		rql_columns_unshare(&mine.from, !*out);
 	return *out ? RQL_OK : status;
 }
 
@@ -111,7 +114,7 @@ static rql_status prepare(struct building *b, const struct rql_request *request,
 	if (!count)
 		return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
 		                     reason ? reason : "the method is switched off");
-	if (count > 1 && request->from.method)
+	if (count > 1)
 		return choose(b, request, rivals, count, method, out);
 	*method = rivals[0];
 	return rivals[0]->prepare(request, b->device, out, b->g->err);
@@ -558,6 +561,7 @@ static rql_status open_groups(struct rql_join_relation *r, struct rql_device *de
 		return status;
 	out->method->price(out->prepared, device, &r->cost);
 	out->rows = r->cost.rows_out;
+	r->by = out->method->name;
 	return RQL_OK;
 }
 

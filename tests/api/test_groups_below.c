@@ -57,6 +57,54 @@ static void columns(rayql_connection *con)
 	same(con, "SELECT n % 3, count(*) FROM (SELECT w, count(*) n FROM t GROUP BY w) GROUP BY ALL ORDER BY ALL");
 }
 
+/* Averages of every kind, of sums of 64 and of 128 bits: above them each digit shows. */
+static void averages(rayql_connection *con)
+{
+	run(con, "CREATE TABLE a AS SELECT (hash(i) % 3000)::INTEGER k, (hash(i * 3)::UBIGINT // 2)::BIGINT - 4611686018427387904 g, "
+	         "((hash(i * 5) % 60000)::INTEGER - 30000)::SMALLINT h, (hash(i * 7) % 1000)::UTINYINT c, "
+	         "((hash(i * 11) % 2000000000)::BIGINT - 1000000000)::DECIMAL(18, 9) m, (hash(i * 13) % 9999)::DECIMAL(4, 3) n, "
+	         "(CASE i % 5 WHEN 0 THEN 4.9e-324 * (i % 9) WHEN 1 THEN -1e308 ELSE (i % 1000) / 7 END)::DOUBLE d FROM range(20000) r(i)");
+	run(con, "UPDATE a SET g = NULL, m = NULL WHERE k % 5 = 1; UPDATE a SET h = NULL, d = NULL WHERE k % 7 = 1; "
+	         "CREATE INDEX ca ON a USING columns (*)");
+	same(con, "SELECT x, count(*) FROM (SELECT k, avg(g) x FROM a GROUP BY k) GROUP BY x ORDER BY ALL");
+	same(con, "SELECT x, y, count(*) FROM (SELECT k, avg(h) x, avg(m) y FROM a GROUP BY k) GROUP BY ALL ORDER BY ALL");
+	same(con, "SELECT x, y, z, count(*) FROM (SELECT k, avg(n) x, avg(c) y, avg(k) z FROM a GROUP BY k) GROUP BY ALL ORDER BY ALL");
+	same(con, "SELECT n, min(x), max(x), min(y), max(y) FROM (SELECT k, count(h) n, avg(g) x, avg(m) y FROM a GROUP BY k) GROUP BY n ORDER BY ALL");
+	same(con, "SELECT x FROM (SELECT k, avg(d) x FROM a GROUP BY k HAVING count(d) = 1) GROUP BY x ORDER BY ALL");
+	same(con, "SELECT count(*), count(x) FROM (SELECT k, avg(h) x FROM a GROUP BY k) WHERE x > 100.5");
+	same(con, "SELECT x, count(*) c FROM (SELECT k, avg(c) x FROM a GROUP BY k) GROUP BY x ORDER BY c DESC, x DESC LIMIT 7");
+	same(con, "SELECT t.f, count(*), max(q.x) FROM t JOIN (SELECT k, avg(g) x FROM a GROUP BY k) q ON t.k = q.k GROUP BY t.f ORDER BY ALL");
+}
+
+/* Groups by partitions of a hash, too, stay there: every kind of key, number and average, NULLs, more than was expected. */
+static void partitions(rayql_connection *con)
+{
+	static const char *const queries[] = {
+		"SELECT x, count(*), sum(k) FROM (SELECT w, count(*) x, max(k) k FROM t GROUP BY w) GROUP BY x ORDER BY ALL",
+		"SELECT x, y, z, count(*) FROM (SELECT k, s, sum(v) x, sum(m) y, max(a) z FROM t GROUP BY k, s) GROUP BY ALL ORDER BY ALL",
+		"SELECT x, y, count(*), min(s), max(b) FROM (SELECT k, s, b, min(v) x, max(d) y FROM t GROUP BY k, s, b) GROUP BY ALL ORDER BY ALL",
+		"SELECT x, y, z, count(*) FROM (SELECT k, s, min(s) x, count(d) y, min(d) z FROM t GROUP BY k, s) GROUP BY ALL ORDER BY ALL",
+		"SELECT x, y, s, count(*) FROM (SELECT w, upper(s) s, sum(v) x, min(a) y FROM t GROUP BY w, upper(s)) GROUP BY ALL ORDER BY ALL",
+		"SELECT x, y, z, count(*) FROM (SELECT k, avg(g) x, avg(h) y, avg(m) z, min(c) FROM a GROUP BY k, c) GROUP BY ALL ORDER BY ALL",
+		"SELECT x, y, count(*) FROM (SELECT g, h, avg(n) x, avg(d) y FROM a WHERE d > 0 GROUP BY g, h) GROUP BY ALL ORDER BY ALL",
+		"SELECT g, x FROM (SELECT g, avg(d) x FROM a GROUP BY g HAVING count(d) = 1) GROUP BY g, x ORDER BY ALL",
+		"SELECT x, count(*) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
+	};
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
+		char *want = rows_of(con, queries[i], NULL), text[1024];
+		run(con, "SET rayql_enable_group = on");
+		for (int again = 0; again < 2; again++)
+			expect_at(con, queries[i], "group", want, __FILE__, __LINE__);
+		snprintf(text, sizeof text, "EXPLAIN %s", queries[i]);
+		char *explain = rows_of(con, text, NULL);
+		holds(explain, "by group, which stay on the device");
+		free(explain);
+		free(want);
+	}
+	run(con, "SET rayql_enable_scan = on");
+}
+
 /* What is above: conditions, expressions, three levels, no key, the first groups of an order. */
 static void above(rayql_connection *con)
 {
@@ -155,7 +203,7 @@ static const char *one_of(const char *const *list, size_t count)
 static void random_query(rayql_connection *con, int number)
 {
 	static const char *const keys[] = {"k", "f", "s", "a", "b", "w", "k % 50", "length(s)", "upper(s)", "v"};
-	static const char *const aggs[] = {"count(*)", "count(v)", "count(m)", "sum(v)", "sum(f)", "min(v)", "max(k)", "count(s) FILTER (WHERE v > 0)"};
+	static const char *const aggs[] = {"count(*)", "count(v)", "count(m)", "sum(v)", "sum(f)", "min(v)", "max(k)", "avg(v)", "avg(m)", "avg(d)", "count(s) FILTER (WHERE v > 0)"};
 	static const char *const from[] = {"t", "t", "t WHERE v > 200", "t WHERE s LIKE '%3' OR k IS NULL", "(SELECT t.* FROM t JOIN o ON t.k = o.k)"};
 	static const char *const group[] = {"p", "q", "x", "y", "x % 7", "p, y", "q, x"};
 	static const char *const over[] = {"count(*)", "count(p)", "count(q)", "min(q)", "max(p)", "sum(x)", "sum(y)", "max(y - x)"};
@@ -177,10 +225,12 @@ static void everything(void **state)
 		skip();
 	struct session s = groups_session();
 	columns(s.con);
+	averages(s.con);
 	above(s.con);
 	joins(s.con);
 	distinct(s.con);
 	growth(s.con);
+	partitions(s.con);
 	edges(s.con);
 	wide_keys(s.con);
 	for (int i = 0; i < 16; i++)

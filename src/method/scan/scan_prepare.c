@@ -674,6 +674,12 @@ static rql_status bind_agg_output(struct binding *b, const struct rql_group_outp
 	                                            [RQL_MEASURE_REAL] = RQL_STORE_REAL,
 	                                            [RQL_MEASURE_CODE] = RQL_STORE_CODED};
 	const struct rql_scan_output *out = o->index < b->scan->output_count ? &b->scan->outputs[o->index] : NULL;
+	if (out && o->average) {
+		if (o->count >= b->scan->output_count || !b->scan->outputs[o->count].counts || out->kind == RQL_MEASURE_CODE ||
+		    out->counts || column->kind != RQL_STORE_REAL)
+			return wrong(b, "an average does not fit its column", o->index);
+		return RQL_OK;
+	}
 	if (!out || kinds[out->kind] != column->kind || (out->valid != RQL_NONE && !out->counts && !column->nulls))
 		return wrong(b, "an aggregate does not fit its column", o->index);
 	if (out->slot != RQL_NONE && is_wide(b->scan->slots[out->slot].kind))
