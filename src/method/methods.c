@@ -9,6 +9,7 @@ extern const struct rql_method rql_method_scan_cpu;
 extern const struct rql_method rql_method_scan_compute;
 extern const struct rql_method rql_method_group_compute;
 extern const struct rql_method rql_method_join_compute;
+extern const struct rql_method rql_method_append_compute;
 extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_index_rt;
 extern const struct rql_method rql_method_sieve_cpu;
@@ -28,6 +29,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_scan_compute,
 	    &rql_method_group_compute,
 	    &rql_method_join_compute,
+	    &rql_method_append_compute,
 	    &rql_method_index_cpu,
 	    &rql_method_index_rt,
 	    &rql_method_sieve_cpu,
