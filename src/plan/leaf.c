@@ -482,7 +482,9 @@ rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_re
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, -1, NULL);
 	rows->is_result = rel == p->nodes->root;
-	return rows->limit == UINT64_MAX ? RQL_OK : choose_over(p, rel, rows->block, rows, found);
+	if (rows->limit == UINT64_MAX || !rows->order_count) /* without an order the first input's rows are the first */
+		return RQL_OK;
+	return choose_over(p, rel, rows->block, rows, found);
 }
 
 /* Another aggregate, or a union, below has reasons of its own. */
