@@ -83,7 +83,7 @@ static void partitions(rayql_connection *con)
 		"SELECT x, k, count(*), min(s), max(b), min(y) FROM (SELECT k, s, b, min(v) x, max(d) y FROM t GROUP BY k, s, b) GROUP BY ALL ORDER BY ALL",
 		"SELECT x, y, s, count(*) FROM (SELECT w, upper(s) s, sum(v) x, min(a) y FROM t GROUP BY w, upper(s)) GROUP BY ALL ORDER BY ALL",
 		"SELECT k, c, min(x), max(y), max(z) FROM (SELECT k, c, avg(g) x, avg(h) y, avg(m) z FROM a GROUP BY k, c) GROUP BY ALL ORDER BY ALL",
-		"SELECT g, max(x) FROM (SELECT g, avg(d) x FROM a GROUP BY g HAVING count(d) = 1) GROUP BY g ORDER BY ALL",
+		"SELECT k, c, max(x) FROM (SELECT k, c, avg(d) x FROM a WHERE d < 0.1 GROUP BY k, c) GROUP BY ALL ORDER BY ALL",
 		"SELECT x, max(n), min(s) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
 	};
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
