@@ -467,7 +467,8 @@ static bool has_union_below(const struct rql_rel *rel)
 {
 	bool has = false;
 	for (uint32_t i = 0; i < rel->child_count && !has; i++)
-		has = rel->children[i]->kind == RQL_REL_SETOP || has_union_below(rel->children[i]);
+		has = (rel->children[i]->kind == RQL_REL_SETOP && rel->children[i]->setop == RQL_SETOP_UNION) ||
+		      has_union_below(rel->children[i]);
 	return has;
 }
 
@@ -487,15 +488,13 @@ rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_re
 	return choose_over(p, rel, rows->block, rows, found);
 }
 
-/* Another aggregate, or a union, below has reasons of its own. */
-static bool has_rows_below(const struct rql_rel *rel)
+/* Another aggregate below has reasons of its own. */
+static bool has_aggregate(const struct rql_rel *rel)
 {
-	for (uint32_t i = 0; i < rel->child_count; i++) {
-		const struct rql_rel *child = rel->children[i];
-		if (child->kind == RQL_REL_AGGREGATE || child->kind == RQL_REL_DISTINCT || child->kind == RQL_REL_SETOP ||
-		    has_rows_below(child))
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		if (rel->children[i]->kind == RQL_REL_AGGREGATE || rel->children[i]->kind == RQL_REL_DISTINCT ||
+		    has_aggregate(rel->children[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -507,8 +506,9 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 	if (p->structure_count == 0)
 		rql_planning_reason(p, RQL_REASON_NO_STRUCTURE, "there is no materialized view and no columns index");
 	rql_status status = rql_block_make(p->arena, rel, &block, &why);
-	if (status != RQL_OK && has_rows_below(rel)) {
-		RQL_TRY(rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL));
+	const bool aggregate = has_aggregate(rel);
+	if (status != RQL_OK && (aggregate || has_union_below(rel))) {
+		RQL_TRY(rql_planning_swallow(p, status, &why, aggregate ? RQL_REASON_UNRELATED : RQL_REASON_NO_BLOCK, NULL));
 		return choose_over_groups(p, rel, found);
 	}
 	if (status != RQL_OK)
