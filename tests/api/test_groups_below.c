@@ -199,7 +199,7 @@ static const char *one_of(const char *const *list, size_t count)
 static void random_query(rayql_connection *con, int number)
 {
 	static const char *const keys[] = {"k", "f", "s", "a", "b", "w", "k % 50", "length(s)", "upper(s)", "v"};
-	static const char *const aggs[] = {"count(*)", "count(v)", "count(m)", "sum(v)", "sum(f)", "min(v)", "max(k)", "avg(v)", "avg(m)", "avg(d)", "count(s) FILTER (WHERE v > 0)"};
+	static const char *const aggs[] = {"count(*)", "count(v)", "count(m)", "sum(v)", "sum(f)", "min(v)", "max(k)", "count(s) FILTER (WHERE v > 0)"};
 	static const char *const from[] = {"t", "t", "t WHERE v > 200", "t WHERE s LIKE '%3' OR k IS NULL", "(SELECT t.* FROM t JOIN o ON t.k = o.k)"};
 	static const char *const group[] = {"p", "q", "x", "y", "x % 7", "p, y", "q, x"};
 	static const char *const over[] = {"count(*)", "count(p)", "count(q)", "min(q)", "max(p)", "sum(x)", "sum(y)", "max(y - x)"};

@@ -80,7 +80,7 @@ static void growth(rayql_connection *con)
 	         "CREATE INDEX ig ON g USING columns (*)");
 	for (int again = 0; again < 2; again++)
 		same(con, "SELECT k % 100 x, count(*), count(s), max(s) FROM (SELECT k, s FROM g WHERE k >= 0 UNION ALL SELECT k, s FROM a) GROUP BY x ORDER BY ALL");
-	run(con, "INSERT INTO a SELECT k + 5000, v, 'new' || k, m, d, t, b FROM e WHERE k < 0");
+	run(con, "INSERT INTO a SELECT k + 5000, v, 'new' || k, m, d, t, b FROM e WHERE k < 0; SELECT s, sum(v) FROM a GROUP BY s");
 	same(con, "SELECT s, count(*), max(k) FROM " BOTH " GROUP BY s ORDER BY ALL");
 }
 
