@@ -199,7 +199,6 @@ rql_status rql_rowset_setop(struct rql_running *r, const struct rql_rel *rel, st
  * a DECIMAL argument. */
 bool rql_integer_average(rql_int128 sum, rql_int128 count, unsigned scale, bool narrow, enum rql_average average,
                          double *out);
-#define RQL_NO_AVERAGE "an average whose last digit depends on how DuckDB's optimiser has it computed"
 /* As DuckDB: exact halves, one rounding each. */
 double rql_hugeint_to_double(rql_int128 v);
 double rql_decimal_nearest(rql_int128 value, unsigned scale); /* value / 10^scale, rounded once */

@@ -24,6 +24,7 @@ static inline bool rql_slot_is_of_key(enum rql_slot_kind kind)
 {
 	return kind >= RQL_SLOT_KEY_DISTINCT;
 }
+#define RQL_NO_AVERAGE "an average whose last digit depends on how DuckDB's optimiser has it computed"
 struct rql_slot_term {
 	uint32_t agg;
 	rql_int128 coefficient;

@@ -11,6 +11,7 @@ extern const struct rql_method rql_method_group_compute;
 extern const struct rql_method rql_method_group_raster;
 extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_join_raster;
+extern const struct rql_method rql_method_append_compute;
 extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_index_rt;
 extern const struct rql_method rql_method_sieve_cpu;
@@ -32,6 +33,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_group_raster,
 	    &rql_method_join_compute,
 	    &rql_method_join_raster,
+	    &rql_method_append_compute,
 	    &rql_method_index_cpu,
 	    &rql_method_index_rt,
 	    &rql_method_sieve_cpu,

@@ -221,10 +221,15 @@ struct rql_wanted_groups {
 };
 
 /* A column of the form that groups are given in, where COLUMNS of groups are wanted. NULL is a key's null_key, and of an
- * aggregate other than a count what no value was in. */
+ * aggregate other than a count what no value was in. An average is the quotient of two aggregates as C computes it: of a sum
+ * of reals in double, of integers in long double, `narrow` ones in double, too. */
 struct rql_group_output {
 	bool of_key;
 	uint32_t index; /* of the group key, or of the aggregate */
+	bool average;   /* a REAL column: the aggregate, a SUM, by `count`, which counts its values, and by 10^scale */
+	bool narrow;
+	uint8_t scale; /* up to 18 */
+	uint32_t count;
 	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
 	const uint32_t *number_of_key;
 	uint64_t null_key; /* UINT64_MAX: there is none */
@@ -279,6 +284,7 @@ enum rql_reads {
 	RQL_READS_STORE,
 	RQL_READS_COLUMNS,
 	RQL_READS_PAIR,
+	RQL_READS_APPEND,
 	RQL_READS_INDEX, /* of structures only: requests over other ones' stores have it in `indexes` */
 };
 /* What is wanted, and what a method gives: port.h has the forms. */
@@ -304,6 +310,12 @@ struct rql_columns_source {
 	struct rql_prepared *prepared;   /* on the same device */
 	const struct rql_store_snapshot *form;
 	double rows; /* expected */
+};
+/* Several such, whose fields say the same: the rows of all of them, as UNION ALL has them. */
+#define RQL_APPEND_MOST 8u
+struct rql_append {
+	uint32_t count;
+	struct rql_columns_source of[RQL_APPEND_MOST];
 };
 /* A join of two such by one column of each, whose fields say the same on both sides. A row whose key is NULL has no match.
  * Either key may come any number of times. */
@@ -337,10 +349,11 @@ struct rql_request {
 	const struct rql_store_snapshot *snapshot; /* retained by that */
 	uint32_t index_count;                      /* of its columns */
 	const struct rql_index_of *indexes;
-	/* ... the rows of the form `snapshot` that come in here; or a join alone: its rows are all that is asked for. What is
-	 * prepared takes them over, when it succeeds. */
+	/* ... the rows of the form `snapshot` that come in here; or a join alone, or what is appended alone: its rows are all
+	 * that is asked for. What is prepared takes them over, when it succeeds. */
 	struct rql_columns_source from;
 	const struct rql_pair *pair;
+	const struct rql_append *append;
 	/* Which rows. Of a relation those of all boxes: */
 	uint32_t box_count;
 	const struct rql_box *boxes;
@@ -392,6 +405,7 @@ static inline enum rql_reads rql_request_reads(const struct rql_request *request
 {
 	return request->relation      ? RQL_READS_RELATION
 	       : request->pair        ? RQL_READS_PAIR
+	       : request->append      ? RQL_READS_APPEND
 	       : request->from.method ? RQL_READS_COLUMNS
 	                              : RQL_READS_STORE;
 }

@@ -16,7 +16,7 @@
 #include "util/arena.h"
 
 #define RQL_RUN_TIMED 1u /* flag of runs: measure the passes (EXPLAIN ANALYZE, benchmarks); costs a little */
-#define RQL_STAGE_INPUTS_MAX 2u
+#define RQL_STAGE_INPUTS_MAX RQL_APPEND_MOST
 
 struct rql_stage;
 struct rql_stage_ahead;

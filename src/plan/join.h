@@ -9,6 +9,7 @@
  *   join_try.c     which device, and whether another leaf or the host is cheaper
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
+ *   join_union.c   ... or the rows of a UNION ALL below, each branch a graph of its own
  *   join_rows.c    rows themselves above: what is computed and tested on the device before they are fetched
  *
  * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
@@ -22,14 +23,15 @@
 #define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
 #define RQL_JOIN_KEYS 4u /* equalities that make one key */
 
-/* Rows of one table, or groups, filtered: of a side, too. Outputs are over its columns as COLUMNs of table 0. */
+/* Rows of one table, or of what lies below, filtered: of a side, too. Outputs are over its columns as COLUMNs of table 0. */
 struct rql_join_relation {
 	uint32_t number;                   /* of its columns in the block: a table's, or RQL_BLOCK_SIDE(i) */
 	const struct rql_block_side *side; /* NULL: a table of inner joins */
 	struct rql_structure *structure;   /* fresh, of the table; borrowed. Of groups: what stands for one, once they are there */
-	struct rql_join_graph *groups;     /* what gives them; NULL: they are a table's */
-	struct rql_columns_source source;  /* groups, on the device at hand: owned, until what reads them is prepared */
+	struct rql_join_graph *groups;     /* what gives them: groups, or (`rows`) the rows of a UNION ALL; NULL: they are a table's */
+	struct rql_columns_source source;  /* of that, on the device at hand: owned, until what reads them is prepared */
 	struct rql_cost cost;              /* of that */
+	const char *by;                    /* the method that gives them */
 	const char *table;
 	uint32_t needs; /* side: a bit for each relation that its conditions read, which is joined before */
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */
@@ -98,7 +100,9 @@ struct rql_join_graph {
 	struct rql_join_edge *edges;
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
 	const char *order; /* for EXPLAIN: of the steps, and what other orders would take; NULL: there is one only */
-	bool is_below;          /* its groups are a relation of another graph */
+	bool is_below;          /* its groups, or rows, are a relation of another graph */
+	struct rql_join_graph *next; /* of a UNION ALL below: the next branch */
+	struct rql_cost cost;        /* ... and what this one takes */
 	const struct rql_rows_block *rows; /* the block's rows are wanted, not groups; NULL: groups and aggregates */
 	struct rql_block above; /* groups and aggregates, and the conditions over several relations; no sides */
 	const char *wanted; /* for EXPLAIN: which groups are asked for; NULL: all */
@@ -143,6 +147,15 @@ double (*rql_join_pair_price(void))(const struct rql_profile *profile, const str
 rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
 /* All of the graph on one device, as a leaf. */
 rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf) RQL_MUST_CHECK;
+/* What join_leaf.c and join_union.c do for each other: the rows of a branch as a request, which reads *from (the caller's to
+ * drop, also after an error); the cheapest method for a request; the rows of all branches as COLUMNS. */
+rql_status rql_join_bind_branch(struct rql_join_graph *g, struct rql_device *device, struct rql_request *out,
+                                struct rql_columns_source *from) RQL_MUST_CHECK;
+rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *device, const struct rql_request *request,
+                            const struct rql_method **method, struct rql_prepared **out) RQL_MUST_CHECK;
+void rql_join_drop_source(struct rql_columns_source *source);
+rql_status rql_join_open_union(struct rql_join_graph *first, struct rql_device *device,
+                               struct rql_columns_source *out) RQL_MUST_CHECK;
 /* What is known of an output of a request for rows, as a column of a form. */
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out) RQL_MUST_CHECK;
@@ -152,6 +165,9 @@ rql_status rql_join_rows_split(struct rql_join_graph *g, const struct rql_reques
                                struct rql_request *rows) RQL_MUST_CHECK;
 /* What fetching them costs the host beyond the joins, in values read (price_host.h). */
 double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct rql_cost *cost);
+/* A text as it is stored is one of codes, and a number that lies as codes is a key, or a column of a UNION ALL, as a number. */
+bool rql_join_is_coded(const struct rql_join_relation *r, const struct rql_expr *own);
+const struct rql_expr *rql_join_value(struct rql_join_graph *g, const struct rql_expr *e);
 /* A line for each join, as EXPLAIN prints them; NULL: out of memory. */
 const char *rql_join_explain(const struct rql_join_graph *g);
 /* What the host would need for the same, in values read (price_host.h). */

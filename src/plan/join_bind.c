@@ -23,9 +23,9 @@ static bool is_text(struct rql_type type)
 }
 
 /* Numbers that lie as codes are keys as numbers: another table's codes are others. */
-static const struct rql_expr *key_value(struct rql_join_graph *g, const struct rql_expr *e)
+const struct rql_expr *rql_join_value(struct rql_join_graph *g, const struct rql_expr *e)
 {
-	if (e->kind != RQL_EXPR_COLUMN || is_text(e->type))
+	if ((e->kind != RQL_EXPR_COLUMN && e->kind != RQL_EXPR_CONSTANT) || is_text(e->type))
 		return e;
 	struct rql_expr *cast = rql_expr_new(g->p->arena, RQL_EXPR_CAST, e->type, 1);
 	if (cast)
@@ -33,7 +33,7 @@ static const struct rql_expr *key_value(struct rql_join_graph *g, const struct r
 	return cast;
 }
 
-static bool is_coded(const struct rql_join_relation *r, const struct rql_expr *e)
+bool rql_join_is_coded(const struct rql_join_relation *r, const struct rql_expr *e)
 {
 	uint32_t column = e->kind == RQL_EXPR_COLUMN
 	                      ? rql_scan_find_column(r->structure->snapshot, r->structure->column_ids, e)
@@ -44,7 +44,7 @@ static bool is_coded(const struct rql_join_relation *r, const struct rql_expr *e
 static rql_status add_key_output(struct rql_join_graph *g, struct rql_join_relation *r, struct rql_expr *e,
                                  uint32_t *out)
 {
-	const struct rql_expr *value = is_coded(r, e) ? key_value(g, e) : e;
+	const struct rql_expr *value = rql_join_is_coded(r, e) ? rql_join_value(g, e) : e;
 	*out = r->outputs.count;
 	if (!value || !rql_expr_list_add(g->p->arena, &r->outputs, (struct rql_expr *)(uintptr_t)value))
 		return out_of_memory(g);

@@ -11,11 +11,16 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 	                                    [RQL_LOOKUP_SEMI] = "semi join with",
 	                                    [RQL_LOOKUP_ANTI] = "anti join with"};
 	const struct rql_join_relation *first = &g->relations[g->largest];
-	if (first->groups) {
+	uint32_t branches = 0;
+	for (const struct rql_join_graph *below = first->groups; below && below->rows; below = below->next, branches++)
+		put_joins(text, below);
+	if (branches)
+		rql_strbuf_printf(text, "  rows of %u inputs, one behind the other, on the device\n", branches);
+	if (first->groups && !branches) {
 		put_joins(text, first->groups);
-		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s, which stay on the device\n",
+		rql_strbuf_printf(text, "  groups of %u key%s and %u aggregate%s by %s, which stay on the device\n",
 		                  first->groups->block->group_count, first->groups->block->group_count == 1 ? "" : "s",
-		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s");
+		                  first->groups->block->agg_count, first->groups->block->agg_count == 1 ? "" : "s", first->by);
 	}
 	if (g->order)
 		rql_strbuf_put(text, g->order);
@@ -26,7 +31,8 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s",
 		                  step->mark   ? "mark join with"
 		                  : step->full ? "full join with"
-		                               : kinds[step->kind], r->groups ? "groups of " : "",
+		                               : kinds[step->kind],
+		                  r->groups ? r->groups->rows ? "rows of a union of " : "groups of " : "",
 		                  r->groups ? of->name : r->table, (unsigned long long)of->snapshot->rows, of->name, step->key_count,
 		                  step->key_count == 1 ? "" : "s");
 		if (step->condition_count)
@@ -51,7 +57,8 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 	for (uint32_t r = 0; r < g->relation_count; r++) {
 		const struct rql_join_relation *relation = &g->relations[r];
 		uint64_t all = relation->groups ? (uint64_t)relation->cost.rows_out : rql_join_rows(relation);
-		below += relation->groups ? rql_join_host_values(relation->groups, &relation->cost) : 0;
+		for (const struct rql_join_graph *b = relation->groups; b; b = b->next)
+			below += rql_join_host_values(b, b->rows ? &b->cost : &relation->cost);
 		if (g->relations[r].side)
 			inner += (double)all;
 		else

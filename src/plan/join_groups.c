@@ -6,6 +6,7 @@
 
 /* Values whose codes do not ascend as they do are sorted while planning, up to so many. */
 #define SORTED_VALUES (UINT32_C(1) << 20)
+#define AVERAGE_DIGITS 18u /* 10 to their number has 64 bits */
 
 struct forming {
 	struct rql_arena *arena;
@@ -181,21 +182,38 @@ static rql_status extreme_column(struct forming *f, const struct rql_agg *agg, c
 	return RQL_OK;
 }
 
+/* DuckDB's own way to divide can be done with integers; one that begins with a DOUBLE of the sum is not known here. */
+static rql_status average_column(struct forming *f, const struct rql_slot *slot, struct rql_group_output *out)
+{
+	if (!slot->real && slot->average != RQL_AVERAGE_OWN)
+		return refuse(f, RQL_NO_AVERAGE);
+	if (slot->scale > AVERAGE_DIGITS)
+		return refuse(f, "an average of more than 18 decimal places");
+	out->average = true;
+	out->count = slot->count;
+	out->scale = slot->scale;
+	out->narrow = slot->narrow;
+	return RQL_OK;
+}
+
 static rql_status agg_column(struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
                              struct rql_group_output *out)
 {
+	const bool average = slot->kind == RQL_SLOT_AVG;
 	if (slot->kind == RQL_SLOT_COUNT) {
 		count_column(f, slot, column, out);
 		return RQL_OK;
 	}
-	if (slot->kind != RQL_SLOT_SUM && slot->kind != RQL_SLOT_VALUE)
+	if (slot->kind != RQL_SLOT_SUM && slot->kind != RQL_SLOT_VALUE && !average)
 		return refuse(f, "an aggregate is made of several ones");
 	if (slot->term_count != 1 || slot->terms[0].coefficient != 1)
 		return refuse(f, "a sum is made of several ones");
 	const struct rql_agg *agg = &f->request->aggs[slot->terms[0].agg];
 	out->index = slot->terms[0].agg;
 	column->nullable = true; /* what no value was in */
-	column->of.kind = slot->real ? RQL_STORE_REAL : RQL_STORE_INTEGER;
+	column->of.kind = slot->real || average ? RQL_STORE_REAL : RQL_STORE_INTEGER;
+	if (average)
+		return average_column(f, slot, out);
 	if (slot->real)
 		return RQL_OK;
 	return slot->kind == RQL_SLOT_SUM ? sum_column(f, agg, column) : extreme_column(f, agg, slot, column);

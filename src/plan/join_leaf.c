@@ -96,15 +96,16 @@ static const struct rql_method *cheapest_join(const struct building *b, const st
 	return best;
 }
 
-/* One of several that read the same rows. */
+/* One of several that read the same rows, or the same table. */
 static rql_status prepare_rival(struct building *b, const struct rql_request *request, const struct rql_method *method,
                                 struct rql_prepared **out, struct rql_cost *cost)
 {
-	rql_columns_hold(&request->from);
+	if (request->from.method)
+		rql_columns_hold(&request->from);
 	rql_status status = method->prepare(request, b->device, out, b->g->err);
 	if (status == RQL_OK)
 		method->price(*out, b->device, cost);
-	else
+	else if (request->from.method)
 		rql_columns_unshare((struct rql_columns_source *)(uintptr_t)&request->from, false);
 	return status;
 }
@@ -117,7 +118,8 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	rql_status status = RQL_OK;
 	double least = 0;
 	*out = NULL;
-	RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
+	if (request->from.method)
+		RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
 	for (uint32_t r = 0; r < count && status != RQL_ERROR_MEMORY; r++) {
 		struct rql_prepared *prepared;
 		struct rql_cost cost;
@@ -138,7 +140,8 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	}
 	if (*out)
 		rql_error_clear(b->g->err);
-	rql_columns_unshare(&mine.from, !*out);
+	if (request->from.method)
+		rql_columns_unshare(&mine.from, !*out);
 	return *out ? RQL_OK : status;
 }
 
@@ -152,13 +155,20 @@ static rql_status prepare(struct building *b, const struct rql_request *request,
 	if (!count)
 		return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
 		                     reason ? reason : "the method is switched off");
-	if (count > 1 && request->from.method)
+	if (count > 1)
 		return choose(b, request, rivals, count, method, out);
 	*method = count > 1 && request->pair ? cheapest_join(b, request, rivals, count) : rivals[0];
 	return (*method)->prepare(request, b->device, out, b->g->err);
 }
 
-static void drop_source(struct rql_columns_source *source)
+rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *device, const struct rql_request *request,
+                            const struct rql_method **method, struct rql_prepared **out)
+{
+	struct building b = {.g = g, .device = device};
+	return prepare(&b, request, method, out);
+}
+
+void rql_join_drop_source(struct rql_columns_source *source)
 {
 	if (source->prepared)
 		source->method->free(source->prepared);
@@ -198,7 +208,7 @@ static rql_status open_relation(struct building *b, uint32_t relation, struct ch
 	request.from = r->source;
 	RQL_TRY(prepare(b, &request, &out->source.method, &out->source.prepared));
 	r->source.prepared = NULL; /* what was prepared has it now */
-	drop_source(&r->source);
+	rql_join_drop_source(&r->source);
 	out->source.method->price(out->source.prepared, b->device, &cost);
 	out->source.rows = cost.rows_out;
 	return RQL_OK;
@@ -348,14 +358,14 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                                    .layout = layout[0] ? layout : NULL};
 	rql_status status = prepare(b, &request, &next.source.method, &next.source.prepared);
 	if (status != RQL_OK) {
-		drop_source(&next.source);
+		rql_join_drop_source(&next.source);
 		return status;
 	}
 	next.source.rows = expected;
 	g->steps[b->next].unit = rql_unit_name(next.source.method->unit);
 	outer->source.prepared = inner->source.prepared = NULL; /* the join's */
-	drop_source(&outer->source);
-	drop_source(&inner->source);
+	rql_join_drop_source(&outer->source);
+	rql_join_drop_source(&inner->source);
 	*outer = next;
 	return RQL_OK;
 }
@@ -370,7 +380,7 @@ static rql_status join_all(struct building *b, struct chain *out)
 		rql_status status = open_relation(b, step->relation, &inner);
 		if (status == RQL_OK)
 			status = join(b, step, out, &inner);
-		drop_source(&inner.source);
+		rql_join_drop_source(&inner.source);
 		RQL_TRY(status);
 	}
 	return RQL_OK;
@@ -480,21 +490,31 @@ static rql_status check_above(const struct rql_join_graph *g, const struct rql_r
 	return RQL_OK;
 }
 
-/* The rows themselves. What is no column of the chain is made before, and *from becomes what gives that. */
+/* The rows themselves, of a chain, or of the one relation that there is. */
+static rql_status bind_rows(struct rql_join_graph *g, const struct chain *chain, struct rql_request *out)
+{
+	struct rql_rows_block rows = *g->rows;
+	struct rql_structure structure;
+	struct rql_star *star;
+	rows.block = (struct rql_block *)(uintptr_t)g->block;
+	if (chain)
+		RQL_TRY(over_chain(g, chain, &rows.block, &structure));
+	else
+		structure = *g->relations[0].structure;
+	RQL_TRY(rql_star_make(g->p->arena, rows.block, 0, NULL, &star, g->err));
+	RQL_TRY(rql_scan_bind_rows(g->p->ctx, g->p->arena, star, &rows, &structure, NULL, out, g->err));
+	return check_above(g, out);
+}
+
+/* What is no column of theirs is made before, and *from becomes what gives that. */
 static rql_status bind_rows_above(struct building *b, const struct chain *chain, struct rql_request *out,
                                   struct rql_columns_source *from)
 {
 	struct rql_join_graph *g = b->g;
-	struct rql_rows_block rows = *g->rows;
-	struct rql_structure structure;
 	struct rql_request wanted, project;
 	struct rql_columns_source made = {0};
-	struct rql_star *star;
 	struct rql_cost cost;
-	RQL_TRY(over_chain(g, chain, &rows.block, &structure));
-	RQL_TRY(rql_star_make(g->p->arena, rows.block, 0, NULL, &star, g->err));
-	RQL_TRY(rql_scan_bind_rows(g->p->ctx, g->p->arena, star, &rows, &structure, NULL, &wanted, g->err));
-	RQL_TRY(check_above(g, &wanted));
+	RQL_TRY(bind_rows(g, chain, &wanted));
 	*out = wanted;
 	if (!wanted.conjunct_count && !wanted.program_count)
 		return RQL_OK;
@@ -503,11 +523,11 @@ static rql_status bind_rows_above(struct building *b, const struct chain *chain,
 	made.form = project.gives;
 	rql_status status = prepare(b, &project, &made.method, &made.prepared);
 	if (status != RQL_OK) {
-		drop_source(&made);
+		rql_join_drop_source(&made);
 		return status;
 	}
 	from->prepared = NULL; /* what makes them has it now */
-	drop_source(from);
+	rql_join_drop_source(from);
 	made.method->price(made.prepared, b->device, &cost);
 	made.rows = cost.rows_out;
 	*from = made;
@@ -543,7 +563,37 @@ static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_boun
 	return RQL_OK;
 }
 
-static rql_status open_groups(struct rql_join_relation *r, struct rql_device *device);
+static rql_status open_below(struct rql_join_graph *g, struct rql_join_relation *r, struct rql_device *device);
+
+/* Is it a constant, or a column that lies as codes? */
+static bool has_codes(struct rql_join_graph *g, const struct rql_expr *e)
+{
+	const uint32_t at = e->kind == RQL_EXPR_COLUMN ? rql_join_relation_of(g, e->table) : RQL_NONE;
+	const struct rql_join_relation *r = at == RQL_NONE ? NULL : &g->relations[at];
+	if (!r || (r->side && r->side->kind == RQL_SIDE_MARK))
+		return e->kind == RQL_EXPR_CONSTANT;
+	const struct rql_expr *own = rql_join_over_own(g, r, e);
+	return own && rql_join_is_coded(r, own);
+}
+
+/* A branch's outputs that are numbers are those of a UNION ALL as numbers. */
+static rql_status make_numbers(struct rql_join_graph *g)
+{
+	struct rql_block *block = RQL_NEW(g->p->arena, struct rql_block);
+	struct rql_expr **outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_expr *, g->block->group_count + 1u);
+	if (!block || !outputs)
+		return out_of_memory(g);
+	for (uint32_t i = 0; i < g->block->group_count; i++) {
+		outputs[i] = g->block->groups[i];
+		if (has_codes(g, outputs[i]) &&
+		    !(outputs[i] = (struct rql_expr *)(uintptr_t)rql_join_value(g, outputs[i])))
+			return out_of_memory(g);
+	}
+	*block = *g->block;
+	block->groups = outputs;
+	g->block = block;
+	return RQL_OK;
+}
 
 /* Groups and aggregates, or rows, over what the relations give on a device. `from` is the caller's to drop, also after an error. */
 static rql_status bind_all(struct rql_join_graph *g, struct rql_device *device, struct rql_scan_bound *bound,
@@ -553,21 +603,36 @@ static rql_status bind_all(struct rql_join_graph *g, struct rql_device *device, 
 	struct chain chain = {0};
 	*from = (struct rql_columns_source){0};
 	for (uint32_t r = 0; r < g->relation_count; r++)
-		RQL_TRY(g->relations[r].groups ? open_groups(&g->relations[r], device) : RQL_OK);
+		RQL_TRY(g->relations[r].groups ? open_below(g, &g->relations[r], device) : RQL_OK);
+	if (g->is_below && g->rows)
+		RQL_TRY(make_numbers(g));
 	RQL_TRY(rql_join_steps(g, device));
 	if (!g->step_count) {
 		*from = g->relations[0].source;
 		g->relations[0].source = (struct rql_columns_source){0};
-		RQL_TRY(bind_alone(g, bound));
+		RQL_TRY(!g->rows      ? bind_alone(g, bound)
+		        : g->is_below ? bind_rows(g, NULL, &bound->request)
+		                      : bind_rows_above(&b, NULL, &bound->request, from));
 	} else {
 		RQL_TRY(rql_join_bind(g));
 		rql_status status = join_all(&b, &chain);
 		*from = chain.source;
 		RQL_TRY(status);
-		RQL_TRY(g->rows ? bind_rows_above(&b, &chain, &bound->request, from) : bind_above(g, &chain, bound));
+		RQL_TRY(!g->rows      ? bind_above(g, &chain, bound)
+		        : g->is_below ? bind_rows(g, &chain, &bound->request)
+		                      : bind_rows_above(&b, &chain, &bound->request, from));
 	}
 	bound->request.from = *from;
 	return check_above(g, &bound->request);
+}
+
+rql_status rql_join_bind_branch(struct rql_join_graph *g, struct rql_device *device, struct rql_request *out,
+                                struct rql_columns_source *from)
+{
+	struct rql_scan_bound bound = {0};
+	RQL_TRY(bind_all(g, device, &bound, from));
+	*out = bound.request;
+	return RQL_OK;
 }
 
 /* What stands for a structure whose rows these are. */
@@ -593,7 +658,6 @@ static rql_status open_groups(struct rql_join_relation *r, struct rql_device *de
 	struct building b = {.g = g, .device = device};
 	struct rql_scan_bound bound;
 	struct rql_columns_source from, *out = &r->source;
-	drop_source(out);
 	rql_status status = bind_all(g, device, &bound, &from);
 	if (status == RQL_OK && bound.hidden_key)
 		status = rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "groups that stay on a GPU: a DISTINCT argument is counted");
@@ -606,13 +670,19 @@ static rql_status open_groups(struct rql_join_relation *r, struct rql_device *de
 	}
 	if (status == RQL_OK)
 		from.prepared = NULL; /* the groups' */
-	drop_source(&from);
-	if (status == RQL_OK)
-		status = stand_in(g, r);
-	if (status != RQL_OK)
-		return status;
+	rql_join_drop_source(&from);
+	return status;
+}
+
+static rql_status open_below(struct rql_join_graph *g, struct rql_join_relation *r, struct rql_device *device)
+{
+	struct rql_columns_source *out = &r->source;
+	rql_join_drop_source(out);
+	RQL_TRY(r->groups->rows ? rql_join_open_union(r->groups, device, out) : open_groups(r, device));
+	RQL_TRY(stand_in(g, r));
 	out->method->price(out->prepared, device, &r->cost);
 	out->rows = r->cost.rows_out;
+	r->by = out->method->name;
 	return RQL_OK;
 }
 
@@ -622,9 +692,10 @@ static void drop_sources(struct rql_join_graph *g)
 		struct rql_join_relation *relation = &g->relations[r];
 		if (!relation->groups)
 			continue;
-		drop_source(&relation->source);
+		rql_join_drop_source(&relation->source);
 		relation->structure = NULL;
-		drop_sources(relation->groups);
+		for (struct rql_join_graph *below = relation->groups; below; below = below->next)
+			drop_sources(below);
 	}
 }
 
@@ -646,7 +717,7 @@ rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *devi
 		leaf->method->price(leaf->prepared, device, &leaf->cost);
 		status = fill_leaf(g, &bound, leaf);
 	}
-	drop_source(&from);
+	rql_join_drop_source(&from);
 	drop_sources(g);
 	if (status != RQL_OK)
 		rql_leaf_clear(leaf);

@@ -53,13 +53,49 @@ static rql_status add_groups(struct rql_join_graph *g, const struct rql_rel *rel
 	return rql_join_shape(below);
 }
 
+static bool is_union(const struct rql_rel *rel)
+{
+	return rel->kind == RQL_REL_SETOP && rel->setop == RQL_SETOP_UNION && rel->setop_all;
+}
+
+/* The inputs of a UNION ALL, and of those below it, as graphs. */
+static rql_status add_branches(struct rql_join_graph *g, const struct rql_rel *rel, struct rql_join_graph ***last,
+                               uint32_t *count)
+{
+	for (uint32_t i = 0; is_union(rel) && i < rel->child_count; i++)
+		RQL_TRY(add_branches(g, rel->children[i], last, count));
+	if (is_union(rel))
+		return RQL_OK;
+	struct rql_join_graph *branch = RQL_NEW(g->p->arena, struct rql_join_graph);
+	struct rql_rows_block *rows;
+	if (!branch)
+		return out_of_memory(g);
+	if (++*count > RQL_APPEND_MOST)
+		return refuse(g, "a UNION ALL of more than 8 inputs", "");
+	RQL_TRY(rql_block_make_rows_over(g->p->arena, rel, &rows, g->err));
+	if (rows->order_count || rows->offset || rows->limit != UINT64_MAX)
+		return refuse(g, "an input of a UNION ALL has a limit", "");
+	*branch = (struct rql_join_graph){.p = g->p, .block = rows->block, .rows = rows, .is_below = true, .err = g->err};
+	**last = branch;
+	*last = &branch->next;
+	return rql_join_shape(branch);
+}
+
+/* What takes a table's place in a block. */
+static rql_status add_derived(struct rql_join_graph *g, const struct rql_rel *rel, struct rql_join_relation *r)
+{
+	struct rql_join_graph **last = &r->groups;
+	uint32_t count = 0;
+	return is_union(rel) ? add_branches(g, rel, &last, &count) : add_groups(g, rel, r);
+}
+
 static rql_status add_table(struct rql_join_graph *g, uint32_t t)
 {
 	struct rql_join_relation *r = &g->relations[g->relation_count++];
 	r->number = t;
 	r->table = g->block->tables[t].table;
 	if (g->block->derived && g->block->derived[t])
-		return add_groups(g, g->block->derived[t], r);
+		return add_derived(g, g->block->derived[t], r);
 	return find_structure(g, &g->block->tables[t], &r->structure);
 }
 
@@ -80,7 +116,7 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 	                                              .capacity = rows->block->conjunct_count,
 	                                              .items = rows->block->conjuncts}};
 	if (rows->block->derived[0])
-		return add_groups(g, rows->block->derived[0], r);
+		return add_derived(g, rows->block->derived[0], r);
 	return find_structure(g, &rows->block->tables[0], &r->structure);
 }
 

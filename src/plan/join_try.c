@@ -19,9 +19,9 @@ static const char *refused(const struct rql_join_graph *g, struct rql_device *de
 		why = rql_device_refused(ctx->settings, device, RQL_UNIT_RASTER);
 	for (uint32_t r = 0; r < g->relation_count && !why; r++) {
 		const struct rql_join_relation *relation = &g->relations[r];
-		if (relation->groups)
-			why = refused(relation->groups, device);
-		else if (ctx->device_failure)
+		for (const struct rql_join_graph *below = relation->groups; below && !why; below = below->next)
+			why = refused(below, device);
+		if (!relation->groups && ctx->device_failure)
 			why = ctx->device_failure(relation->structure, device);
 	}
 	return why;

@@ -431,18 +431,14 @@ rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel
 	return status;
 }
 
-/* rel as one leaf over groups of an aggregate below it. */
-static rql_status choose_over_groups(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+/* rel as one leaf over what takes a table's place below it. rows NULL: groups and aggregates. */
+static rql_status choose_over(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
+                              const struct rql_rows_block *rows, bool *found)
 {
-	struct rql_error why = {0};
-	struct rql_block *block;
 	struct rql_leaf leaf = {0};
 	const uint32_t first_candidate = p->nodes->candidate_count;
-	rql_status status = rql_block_make_over(p->arena, rel, &block, &why);
-	if (status != RQL_OK)
-		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
 	p->beyond = NULL;
-	RQL_TRY(rql_join_leaf_try(p, block, NULL, &leaf));
+	RQL_TRY(rql_join_leaf_try(p, block, rows, &leaf));
 	if (!leaf.prepared)
 		return RQL_OK;
 	mark_candidates(p, first_candidate, &leaf);
@@ -455,6 +451,41 @@ static rql_status choose_over_groups(struct rql_planning *p, const struct rql_re
 	to->rel = rel;
 	*found = true;
 	return rql_leaf_look_below(p, rel);
+}
+
+static rql_status choose_over_groups(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_block *block;
+	rql_status status = rql_block_make_over(p->arena, rel, &block, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
+	return choose_over(p, rel, block, NULL, found);
+}
+
+static bool has_union_below(const struct rql_rel *rel)
+{
+	bool has = false;
+	for (uint32_t i = 0; i < rel->child_count && !has; i++)
+		has = (rel->children[i]->kind == RQL_REL_SETOP && rel->children[i]->setop == RQL_SETOP_UNION) ||
+		      has_union_below(rel->children[i]);
+	return has;
+}
+
+rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_rows_block *rows;
+	*found = false;
+	if (!has_union_below(rel))
+		return RQL_OK;
+	rql_status status = rql_block_make_rows_over(p->arena, rel, &rows, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(p, status, &why, -1, NULL);
+	rows->is_result = rel == p->nodes->root;
+	if (rows->limit == UINT64_MAX || !rows->order_count) /* without an order the first input's rows are the first */
+		return RQL_OK;
+	return choose_over(p, rel, rows->block, rows, found);
 }
 
 /* Another aggregate below has reasons of its own. */
@@ -475,8 +506,9 @@ rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bo
 	if (p->structure_count == 0)
 		rql_planning_reason(p, RQL_REASON_NO_STRUCTURE, "there is no materialized view and no columns index");
 	rql_status status = rql_block_make(p->arena, rel, &block, &why);
-	if (status != RQL_OK && has_aggregate(rel)) {
-		RQL_TRY(rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL));
+	const bool aggregate = has_aggregate(rel);
+	if (status != RQL_OK && (aggregate || has_union_below(rel))) {
+		RQL_TRY(rql_planning_swallow(p, status, &why, aggregate ? RQL_REASON_UNRELATED : RQL_REASON_NO_BLOCK, NULL));
 		return choose_over_groups(p, rel, found);
 	}
 	if (status != RQL_OK)

@@ -111,6 +111,8 @@ rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_
  * interruption fail. */
 rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
                              struct rql_leaf *best) RQL_MUST_CHECK;
+/* leaf.c: the first rows of an order over a union below. */
+rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 /* scan_distinct_leaf.c: an aggregate with several COUNT(DISTINCT) as several leaves: *found, and rel is what puts them
  * together. */
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;

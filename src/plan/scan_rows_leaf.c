@@ -140,8 +140,10 @@ rql_status rql_leaf_choose_rows(struct rql_planning *p, const struct rql_rel *re
 	*found = false;
 	rql_status status = rql_block_make_rows(p->arena, rel, &rows, &why);
 	/* No reason when it is none: what lies below says more. */
-	if (status != RQL_OK)
-		return rql_planning_swallow(p, status, &why, -1, NULL);
+	if (status != RQL_OK) {
+		RQL_TRY(rql_planning_swallow(p, status, &why, -1, NULL));
+		return rql_leaf_choose_rows_over(p, rel, found);
+	}
 	rows->is_result = rel == p->nodes->root;
 	RQL_TRY(rql_leaf_choose_block(p, rel, rows->block, rows, found));
 	RQL_TRY(*found ? RQL_OK : choose_split(p, rel, rows, found));

@@ -168,14 +168,15 @@ static rql_status add_conditions(struct flattening *f, const struct rql_rel *rel
 	return RQL_OK;
 }
 
-/* A table, or groups. */
+/* A table, or what takes its place. */
 static rql_status flatten_get(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
 	const bool derived = rel->kind != RQL_REL_GET;
 	if (f->table_count == RQL_BLOCK_MAX_TABLES)
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "more than %u tables are joined", RQL_BLOCK_MAX_TABLES);
 	uint32_t table = f->table_count++;
-	f->tables[table] = derived ? (struct rql_table_ref){.catalog = "", .schema = "", .table = "(groups)"} : rel->table;
+	const char *name = rel->kind == RQL_REL_SETOP ? "(union)" : "(groups)";
+	f->tables[table] = derived ? (struct rql_table_ref){.catalog = "", .schema = "", .table = name} : rel->table;
 	f->derived[table] = derived ? rel : NULL;
 	out->count = rel->column_count;
 	out->items = RQL_NEW_ARRAY(f->arena, struct rql_expr *, rel->column_count);
@@ -547,8 +548,32 @@ static rql_status flatten_project(struct flattening *f, const struct rql_rel *re
 	return RQL_OK;
 }
 
+/* UNION ALL takes a table's place, and UNION the DISTINCT of one. */
+static rql_status flatten_union(struct flattening *f, const struct rql_rel *rel, struct columns *out)
+{
+	struct rql_rel *all = RQL_NEW(f->arena, struct rql_rel), *distinct = RQL_NEW(f->arena, struct rql_rel);
+	struct rql_rel **child = RQL_NEW_ARRAY(f->arena, struct rql_rel *, 1);
+	if (rel->setop_all)
+		return flatten_get(f, rel, out);
+	if (!all || !distinct || !child)
+		return out_of_memory(f);
+	*all = *rel;
+	all->setop_all = true;
+	child[0] = all;
+	*distinct = (struct rql_rel){.kind = RQL_REL_DISTINCT,
+	                             .name = "LOGICAL_DISTINCT",
+	                             .column_count = rel->column_count,
+	                             .types = rel->types,
+	                             .names = rel->names,
+	                             .child_count = 1,
+	                             .children = child};
+	return flatten_get(f, distinct, out);
+}
+
 static rql_status flatten(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
+	if (f->over_groups && rel->kind == RQL_REL_SETOP && rel->setop == RQL_SETOP_UNION)
+		return flatten_union(f, rel, out);
 	if (f->over_groups && (rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT))
 		return flatten_get(f, rel, out);
 	switch (rel->kind) {

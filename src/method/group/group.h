@@ -30,12 +30,32 @@ struct rql_group_shape {
 	struct rql_group_agg *aggs; /* as the layout's values */
 	uint64_t numbers;     /* of groups that are possible */
 	uint64_t group_bytes; /* of a group: its key, its rows, its states */
+	/* Groups as COLUMNS, in the form `gives`, which is retained by the shape; NULL: GROUPS are wanted. */
+	const struct rql_store_snapshot *gives;
+	struct rql_group_output *outputs; /* in the arena; number_of_key as well */
+	uint64_t table_words;             /* uint32_t: fields of key codes, one table behind the other */
 };
 
-/* Fills the shape and *rows, the request for the rows: both in the arena but for the form, which the caller releases also
+/* Fills the shape and *rows, the request for the rows: both in the arena but for the forms, which the caller releases also
  * after an error. RQL_ERROR_UNSUPPORTED: why not. */
 rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *arena, struct rql_group_shape *shape,
                           struct rql_request *rows, struct rql_error *err) RQL_MUST_CHECK;
+
+/* ---- groups as columns ---- */
+/* group_fields.c. Does the request's output fit the group's states and the form? Copies what it reads. */
+rql_status rql_group_bind_outputs(const struct rql_request *request, struct rql_arena *arena,
+                                  struct rql_group_shape *shape, struct rql_error *err) RQL_MUST_CHECK;
+/* The tables of fields, which the kernels read from `tables`. */
+rql_status rql_group_fields_upload(const struct rql_group_shape *shape, struct rql_buffer *tables,
+                                   struct rql_error *err) RQL_MUST_CHECK;
+struct rql_group_fields {
+	struct rql_buffer *groups, *result, *tables /* NULL: there are none */;
+	struct rql_buffer *values, *count; /* a port of COLUMNS with room for `room` */
+	uint64_t room;                     /* of both: a multiple of RQL_FORM_ROWS */
+};
+rql_status rql_group_fields_record(const struct rql_group_shape *shape, const struct rql_group_fields *fields,
+                                   struct rql_commands *commands, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_group_fields_kernel(rql_see_kernel *see, void *state, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- how one unit groups ---- */
 struct rql_group_size {

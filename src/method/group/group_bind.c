@@ -197,7 +197,7 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 		.aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
 	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->aggs)
 		return no_memory(&b);
-	if (!request->group_count || request->keyed || request->wants != RQL_PORT_GROUPS)
+	if (!request->group_count || request->keyed)
 		return refuse(&b, "there is no key, or a map is to be built");
 	if (request->snapshot->rows > RQL_RELATION_ROWS - RQL_FORM_ROWS)
 		return refuse(&b, "there may be 2^32 rows or more");
@@ -206,10 +206,13 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 		RQL_TRY(bind_agg(&b, &request->aggs[a], &shape->aggs[a], &shape->layout.values[a]));
 	RQL_TRY(make_form(&b));
 	lay_states(shape);
+	if (request->wants == RQL_PORT_COLUMNS)
+		RQL_TRY(rql_group_bind_outputs(request, arena, shape, err));
 	*rows = *request;
 	rows->wants = RQL_PORT_COLUMNS;
 	rows->gives = shape->form;
-	rows->group_count = rows->agg_count = 0;
+	rows->group_count = rows->agg_count = rows->group_output_count = 0;
+	rows->group_outputs = NULL;
 	rows->wanted = (struct rql_wanted_groups){0};
 	rows->output_count = b.count;
 	rows->outputs = b.outputs;

@@ -1,5 +1,6 @@
 /* Rows of a key and values, which another method leaves on the device, aggregated by a group-by of primitive/relation.h, on
- * one of several units (group.h); and the unit compute, by partitions. The output has room for the groups that are expected; what is found beyond it is counted, and the
+ * one of several units (group.h); and the unit compute, by partitions. Groups go to the host, or stay as COLUMNS. The
+ * output has room for the groups that are expected; what is found beyond it is counted, and the
  * next run has room for that. */
 #include "method/group/group.h"
 
@@ -12,6 +13,7 @@
 #define ROOM 1.125
 #define ROOM_LEAST 4096u
 #define RESULT_BYTES 16u
+#define COUNT_BYTES 8u
 #define DIRECT_BYTES (UINT64_C(1) << 20) /* of groups that come with the run itself */
 /* Possible groups: those of fewer lie in shared memory in one pass over the columns as they are. */
 #define NUMBERS_LEAST (UINT64_C(1) << 13)
@@ -31,11 +33,13 @@ struct rql_prepared {
 	uint64_t table_rows;            /* of the snapshot */
 	double expected;                /* groups */
 	uint64_t capacity, guess, spill;
+	struct rql_buffer *tables; /* of fields, for COLUMNS; NULL: there are none, or not yet */
 };
 
 struct context {
 	struct rql_stage_context base;
 	struct rql_buffer *groups, *result, *seen /* READBACK: result */, *direct /* READBACK: groups; NULL: too many */;
+	struct rql_buffer *values, *count; /* COLUMNS; NULL: GROUPS */
 	uint64_t capacity, guess, spill;
 	struct rql_group_by by; /* as it is recorded */
 	void *own;              /* the unit's */
@@ -90,14 +94,33 @@ static struct rql_group_by lay_group_by(const struct rql_prepared *p, const stru
 
 /* ---- the stage ---- */
 
-/* All that is read is its input's. */
+/* All that is read is its input's, but for tables of fields. */
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
 {
-	(void)stage;
+	struct rql_prepared *p = rql_stage_prepared(stage);
+	struct rql_buffer *tables;
 	(void)progress;
 	(void)nothing;
-	(void)err;
+	if (!p->shape.table_words || p->tables)
+		return RQL_OK;
+	RQL_TRY(rql_stage_buffer_new(stage->device, p->shape.table_words * 4, RQL_MEMORY_DEVICE, "the keys of a query's groups",
+	                             &tables, err));
+	rql_status status = rql_group_fields_upload(&p->shape, tables, err);
+	if (status != RQL_OK) {
+		rql_stage_buffer_free(tables);
+		return status;
+	}
+	stage->uploaded += p->shape.table_words * 4;
+	p->tables = tables;
 	return RQL_OK;
+}
+
+static rql_status open_columns(const struct rql_prepared *p, struct context *x, struct rql_error *err)
+{
+	struct rql_device *device = p->stage.device;
+	RQL_TRY(rql_stage_buffer_new(device, rql_form_bytes(p->shape.gives, x->capacity), RQL_MEMORY_DEVICE,
+	                             "the groups between two steps of a query", &x->values, err));
+	return rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->count, err);
 }
 
 static uint64_t group_bytes(const struct rql_prepared *p, uint64_t capacity)
@@ -122,7 +145,9 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the groups of a query", &x->groups, err));
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->result, err));
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_READBACK, "the number of groups", &x->seen, err));
-	if (bytes <= DIRECT_BYTES)
+	if (p->shape.gives)
+		RQL_TRY(open_columns(p, x, err));
+	else if (bytes <= DIRECT_BYTES)
 		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
 	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &in);
 	x->by = lay_group_by(p, x, &in);
@@ -132,7 +157,7 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
-	struct rql_buffer *buffers[] = {x->groups, x->result, x->seen, x->direct};
+	struct rql_buffer *buffers[] = {x->groups, x->result, x->seen, x->direct, x->values, x->count};
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		rql_stage_buffer_free(buffers[i]);
 	rql_stage_prepared(stage)->unit->close(x->own);
@@ -150,10 +175,20 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
                          struct rql_error *err)
 {
 	const struct context *x = (const struct context *)base;
-	RQL_TRY(rql_stage_prepared(stage)->unit->record(commands, &x->by, x->own, err));
+	const struct rql_prepared *p = rql_stage_prepared(stage);
+	RQL_TRY(p->unit->record(commands, &x->by, x->own, err));
+	if (p->shape.gives) {
+		const struct rql_group_fields fields = {.groups = x->groups,
+		                                        .result = x->result,
+		                                        .tables = p->tables,
+		                                        .values = x->values,
+		                                        .count = x->count,
+		                                        .room = x->capacity};
+		RQL_TRY(rql_group_fields_record(&p->shape, &fields, commands, err));
+	}
 	rql_record_copy(commands, x->result, 0, x->seen, 0, RESULT_BYTES);
 	if (x->direct)
-		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(rql_stage_prepared(stage), x->capacity));
+		rql_record_copy(commands, x->groups, 0, x->direct, 0, group_bytes(p, x->capacity));
 	return RQL_OK;
 }
 
@@ -235,13 +270,21 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 	return RQL_OK;
 }
 
+static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
+{
+	const struct context *x = (const struct context *)context;
+	*out = (struct rql_columns_port){
+		.form = rql_stage_prepared(stage)->shape.gives, .room = x->capacity, .values = x->values, .count = x->count};
+}
+
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
 	const struct rql_group_size size = {
 		.rows = p->rows.rows, .row_bytes = row, .groups = (double)p->capacity, .key_bits = p->shape.key_bits};
-	return group_bytes(p, p->capacity) + (uint64_t)p->unit->bytes(&size);
+	const uint64_t given = p->shape.gives ? rql_form_bytes(p->shape.gives, p->capacity) + p->shape.table_words * 4 : 0;
+	return group_bytes(p, p->capacity) + given + (uint64_t)p->unit->bytes(&size);
 }
 
 static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
@@ -259,6 +302,7 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .check = check,
                                          .take = take,
                                          .tell = tell,
+                                         .columns = columns,
                                          .bytes = bytes_of};
 
 /* ---- the method ---- */
@@ -278,6 +322,8 @@ enum rql_offer rql_group_offer(const struct rql_request *request, const struct r
 	const char *why = NULL;
 	if (!device->units[unit->unit])
 		why = device->missing[unit->unit] ? device->missing[unit->unit] : "the device lacks the unit";
+	else if (request->wants == RQL_PORT_COLUMNS && !request->group_output_count)
+		return RQL_OFFER_NO; /* whoever gives rows says why not */
 	else if (unit->for_many && !many_groups(request))
 		why = "few groups are possible, which need no partitions";
 	if (why && reason)
@@ -309,7 +355,9 @@ void rql_group_free(struct rql_prepared *p)
 	rql_stage_clear(&p->stage);
 	if (p->rows.method)
 		p->rows.method->free(p->rows.prepared);
+	rql_stage_buffer_free(p->tables);
 	rql_store_snapshot_release(p->shape.form);
+	rql_store_snapshot_release(p->shape.gives);
 	rql_arena_free(p->arena);
 	free(p);
 }
@@ -372,15 +420,19 @@ void rql_group_price(const struct rql_prepared *p, const struct rql_device *devi
 {
 	const struct rql_profile *profile = &device->profile;
 	const double row = rql_form_offset(p->shape.form, p->shape.form->column_count);
-	const double given = p->expected * (double)p->shape.group_bytes;
+	const struct rql_store_snapshot *gives = p->shape.gives;
+	const double made = p->expected * (double)p->shape.group_bytes;
+	const double fields = gives ? p->expected * rql_form_offset(gives, gives->column_count) : 0;
 	const struct rql_group_size size = {
 		.rows = p->rows.rows, .row_bytes = row, .groups = p->expected, .key_bits = p->shape.key_bits};
 	struct rql_cost in;
 	p->rows.method->price(p->rows.prepared, device, &in);
 	*out = (struct rql_cost){
-		.run_ns = profile->submit_ns + p->unit->ns(profile, &size) + 2 * given / profile->read_gbps,
-		.transfer_ns = given / profile->download_gbps + p->expected * profile->scan.answer_group_ns +
-	                   (given > (double)DIRECT_BYTES ? profile->submit_ns : 0),
+		.run_ns = profile->submit_ns + p->unit->ns(profile, &size) + (gives ? gives->column_count : 0) * profile->pass_ns +
+	              (2 * made + 2 * fields) / profile->read_gbps,
+		.transfer_ns = gives ? 0
+	                         : made / profile->download_gbps + p->expected * profile->scan.answer_group_ns +
+	                               (made > (double)DIRECT_BYTES ? profile->submit_ns : 0),
 		.rows_out = p->expected,
 		.groups = p->expected,
 		.device_bytes = bytes_of(&p->stage),
@@ -389,9 +441,12 @@ void rql_group_price(const struct rql_prepared *p, const struct rql_device *devi
 	rql_cost_add(out, &in);
 }
 
-/* Those of its rows. Its own are the same for all requests: primitive/ has them compiled once. */
+/* Those of its rows, and of groups as columns. The group-by's are the same for all requests: primitive/ has them compiled
+ * once. */
 rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
+	if (p->shape.gives)
+		RQL_TRY(rql_group_fields_kernel(see, state, err));
 	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
 }
 
@@ -463,7 +518,7 @@ const struct rql_method rql_method_group_compute = {
 	.reads = RQL_READS_STORE,
 	.takes_columns = true,
 	.takes_rows = true,
-	.gives = 1u << RQL_PORT_GROUPS,
+	.gives = 1u << RQL_PORT_GROUPS | 1u << RQL_PORT_COLUMNS,
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_group_price,

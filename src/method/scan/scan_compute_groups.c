@@ -94,6 +94,22 @@ static struct rql_scan_group_column agg_column(const struct rql_scan *scan, cons
 	                                      .less = integer ? (uint64_t)column->least - 1 : UINT64_MAX};
 }
 
+static struct rql_scan_group_column average_column(const struct rql_scan *scan, const struct rql_group_output *o)
+{
+	const struct rql_groups_value *sum = &scan->layout.values[o->index];
+	uint64_t power = 1;
+	for (uint32_t i = 0; i < o->scale; i++)
+		power *= 10;
+	return (struct rql_scan_group_column){
+		.kind = sum->kind == RQL_MEASURE_REAL ? RQL_SCAN_KEY_REAL_AVERAGE : RQL_SCAN_KEY_AVERAGE,
+		.word = rql_scan_key_word(scan, sum),
+		.valid = rql_scan_key_valid(scan, sum),
+		.stride = rql_scan_key_word(scan, &scan->layout.values[o->count]),
+		.key_count = power,
+		.null_key = (rql_scan_key_kind(scan, sum) == RQL_SCAN_KEY_NONE ? RQL_SCAN_AVERAGE_WIDE : 0) |
+	                (o->narrow ? RQL_SCAN_AVERAGE_NARROW : 0)};
+}
+
 uint64_t rql_scan_group_columns_put(struct rql_scan_plan *plan)
 {
 	const struct rql_scan *scan = plan->scan;
@@ -104,7 +120,9 @@ uint64_t rql_scan_group_columns_put(struct rql_scan_plan *plan)
 	const uint64_t at = rql_scan_blob_put(&plan->blob, NULL, form->column_count * size);
 	for (uint32_t i = 0; i < form->column_count && !plan->blob.out_of_memory; i++) {
 		const struct rql_group_output *o = &scan->group_outputs[i];
-		struct rql_scan_group_column c = o->of_key ? key_column(plan, o) : agg_column(scan, o, &form->columns[i]);
+		struct rql_scan_group_column c = o->of_key    ? key_column(plan, o)
+		                                 : o->average ? average_column(scan, o)
+		                                              : agg_column(scan, o, &form->columns[i]);
 		if (plan->blob.out_of_memory)
 			break;
 		c.bits = rql_form_bits(&form->columns[i]);

@@ -163,6 +163,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 128);
 #define RQL_SCAN_KEY_GROUP 4u        /* no word: a part of the group's number */
 #define RQL_SCAN_KEY_NONE 5u
 #define RQL_SCAN_KEY_BITS 6u /* as GROUP, of numbers whose parts lie side by side: number >> stride & key_count */
+#define RQL_SCAN_KEY_AVERAGE 7u      /* of columns only: of INTEGER, or of two words */
+#define RQL_SCAN_KEY_REAL_AVERAGE 8u /* of REAL */
 #define RQL_SCAN_NO_WORD 0xffffffffu
 /* Behind it tests, RQL_GROUP_TESTS at most. */
 struct rql_scan_wanted_args {
@@ -181,6 +183,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_group_test, 32);
 
 /* A column of the form (column/form.h) that groups are given in: a word of their rows, or a part of their number. A field is
  * what there is less `less`, as 64 bits go, or of reals the complement. */
+#define RQL_SCAN_AVERAGE_WIDE 1u   /* the sum has two words */
+#define RQL_SCAN_AVERAGE_NARROW 2u /* by doubles */
 struct rql_scan_group_column {
 	uint32_t kind;   /* RQL_SCAN_KEY_*, not NONE */
 	uint32_t bits;   /* of its fields */
@@ -188,8 +192,8 @@ struct rql_scan_group_column {
 	uint32_t valid;  /* ... a count that is 0 for NULL, or RQL_SCAN_NO_WORD */
 	uint64_t offset; /* bytes of a row in the columns before */
 	uint64_t less;
-	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS */
-	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none */
+	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS. AVERAGE: the count's word; 10^scale */
+	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none. AVERAGE: RQL_SCAN_AVERAGE_* */
 	uint64_t fields;            /* and uint32_t[key_count]: their fields; 0: as above */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_group_column, 64);

@@ -670,6 +670,12 @@ static rql_status bind_agg_output(struct binding *b, const struct rql_group_outp
 	                                            [RQL_MEASURE_REAL] = RQL_STORE_REAL,
 	                                            [RQL_MEASURE_CODE] = RQL_STORE_CODED};
 	const struct rql_groups_value *out = o->index < b->scan->layout.value_count ? &b->scan->layout.values[o->index] : NULL;
+	if (out && o->average) {
+		if (o->count >= b->scan->layout.value_count || !b->scan->layout.values[o->count].counts ||
+		    out->kind == RQL_MEASURE_CODE || out->counts || column->kind != RQL_STORE_REAL)
+			return wrong(b, "an average does not fit its column", o->index);
+		return RQL_OK;
+	}
 	if (!out || kinds[out->kind] != column->kind || (out->valid != RQL_NONE && !out->counts && !column->nulls))
 		return wrong(b, "an aggregate does not fit its column", o->index);
 	if (out->state != RQL_NONE && rql_state_words(b->scan->slots[out->state].state.kind) > 1)

@@ -13,6 +13,7 @@
 layout(local_size_x_id = 0) in;
 #include "method/scan/shaders/scan_rows.glsl"
 #include "method/scan/shaders/scan_entry.glsl"
+#include "primitive/shaders/average.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wanted { rql_scan_wanted_args v; };
@@ -117,6 +118,34 @@ uint64_t key_part(rql_scan_group_column c, u64vec2 number)
 	return (number.x >> shift | number.y << (RQL_SCAN_LOW_BITS - shift)) & c.key_count;
 }
 
+// Two words of a row, of all its arrays.
+u64vec2 wide_of(uint64_t at, uint word)
+{
+	rql_scan_accumulator acc = args.accumulator;
+	u64vec2 value = u64vec2(0ul);
+	for (uint s = 0u; s < acc.spread; s++) {
+		uint64_t from = at + uint64_t(s) * acc.stride + uint64_t(word) * 8ul;
+		value = rql_state_add128(value, u64vec2(ScanWord(from).v, ScanWord(from + 8ul).v));
+	}
+	return value;
+}
+
+// Its bits. The sum is there, so that the count is not 0.
+uint64_t average_of(rql_scan_group_column c, uint64_t at)
+{
+	uint64_t count = word_of(at, uint(c.stride));
+	if (c.kind == RQL_SCAN_KEY_REAL_AVERAGE)
+		return rql_real_average(word_of(at, c.word), count);
+	u64vec2 sum;
+	if ((c.null_key & RQL_SCAN_AVERAGE_WIDE) != 0ul) {
+		sum = wide_of(at, c.word);
+	} else {
+		sum.x = word_of(at, c.word);
+		sum.y = (sum.x & SIGN) != 0ul ? ~0ul : 0ul;
+	}
+	return rql_average(sum, count, c.key_count, (c.null_key & RQL_SCAN_AVERAGE_NARROW) != 0ul ? 53u : 64u);
+}
+
 // As column/form.h has it; 0 is NULL.
 uint64_t field_of(rql_scan_group_column c, u64vec2 number, uint64_t at)
 {
@@ -126,7 +155,8 @@ uint64_t field_of(rql_scan_group_column c, u64vec2 number, uint64_t at)
 	}
 	if (c.valid != RQL_SCAN_NO_WORD && word_of(at, c.valid) == 0ul)
 		return 0ul;
-	uint64_t word = word_of(at, c.word);
+	bool average = c.kind == RQL_SCAN_KEY_AVERAGE || c.kind == RQL_SCAN_KEY_REAL_AVERAGE;
+	uint64_t word = average ? average_of(c, at) : word_of(at, c.word);
 	if (c.kind == RQL_SCAN_KEY_INTEGER)
 		return word - c.less;
 	if (c.kind == RQL_SCAN_KEY_EXTREME)

@@ -1,0 +1,90 @@
+// A key or an aggregate of each group as a field of a form's column (column/form.h), which other operators read.
+//
+// Floor: what is read of a group and its field, once. Reads and writes are as wide as the memory's lines: groups lie side
+// by side.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "device/kernel.glsl"
+#include "method/group/group_kernels.h"
+#include "primitive/shaders/average.glsl"
+#include "primitive/shaders/ordered.glsl"
+#include "primitive/shaders/words.glsl"
+layout(local_size_x_id = 0) in;
+layout(push_constant, scalar) uniform rql_push { rql_group_field_args args; };
+
+const uint64_t NAN_BITS = 0x7ff8000000000000ul;
+
+uint64_t key_at(uint group)
+{
+	return (args.bits & 0xffffu) == 64u ? RQL_U64(args.from, group) : uint64_t(RQL_U32(args.from, group));
+}
+
+uint64_t part_at(uint group)
+{
+	uint64_t code = (key_at(group) - 1ul) / args.stride % args.count;
+	if (code == args.null_code)
+		return 0ul;
+	return args.fields != 0ul ? uint64_t(RQL_U32(args.fields, code)) : code + 1ul;
+}
+
+// The sum of the values, of which `count` are there: what the fields are less than them comes once for each.
+u64vec2 sum_at(uint group, uint64_t count)
+{
+	bool wide = (args.kind & RQL_GROUP_FIELD_WIDE) != 0u;
+	u64vec2 fields = wide ? u64vec2(RQL_U64(args.from, uint64_t(group) * 2ul), RQL_U64(args.from, uint64_t(group) * 2ul + 1ul))
+	                      : u64vec2(RQL_U64(args.from, group), 0ul);
+	u64vec2 before = rql_times(args.before, count);
+	before.y += args.before_high * count;
+	return rql_plus(fields, before);
+}
+
+uint64_t real_field(uint64_t bits)
+{
+	return bits == ~0ul ? ~NAN_BITS : ~bits;
+}
+
+uint64_t average_at(uint group, uint64_t count)
+{
+	uint bits = (args.kind & RQL_GROUP_FIELD_NARROW) != 0u ? 53u : 64u;
+	return real_field(rql_average(sum_at(group, count), count, args.power, bits));
+}
+
+uint64_t field_at(uint group)
+{
+	uint kind = args.kind & 0xffu;
+	if (kind == RQL_GROUP_FIELD_KEY)
+		return key_at(group);
+	if (kind == RQL_GROUP_FIELD_PART)
+		return part_at(group);
+	uint64_t count = RQL_U64(args.present, group);
+	if (kind == RQL_GROUP_FIELD_COUNT)
+		return count - args.less;
+	if (count == 0ul)
+		return 0ul;
+	if (kind == RQL_GROUP_FIELD_SUM)
+		return sum_at(group, count).x - args.less;
+	if (kind == RQL_GROUP_FIELD_AVERAGE)
+		return average_at(group, count);
+	uint64_t word = RQL_U64(args.from, group);
+	if (kind == RQL_GROUP_FIELD_VALUE)
+		return word + args.before - args.less;
+	if (kind == RQL_GROUP_FIELD_REAL_AVERAGE)
+		return real_field(rql_real_average(word, count));
+	return real_field(kind == RQL_GROUP_FIELD_REAL_EXTREME ? rql_bits_of(word, RQL_WORD_F64) : word);
+}
+
+void main()
+{
+	uint64_t i = rql_group() * RQL_GROUP_THREADS + gl_LocalInvocationIndex;
+	uint64_t found = RQL_U64(args.found, 1) != 0ul ? 0ul : RQL_U64(args.found, 0);
+	if (i == 0ul)
+		RQL_U64(args.given, 0) = found;
+	if (i >= min(found, args.room))
+		return;
+	uint group = uint(i);
+	uint64_t field = field_at(group);
+	if (args.bits >> 16 == 64u)
+		RQL_U64(args.to, group) = field;
+	else
+		RQL_U32(args.to, group) = uint(field);
+}
