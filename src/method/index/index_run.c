@@ -95,6 +95,19 @@ static void destroy(struct rql_placement *placement)
 	free(run);
 }
 
+struct rql_index_run *rql_index_run_new(const char *kind, struct rql_device *cpu, struct rql_budget *budget)
+{
+	struct rql_index_run *run = calloc(1, sizeof(*run));
+	if (!run)
+		return NULL;
+	run->placement = (struct rql_placement){.device = cpu, .destroy = destroy};
+	for (enum rql_index_form form = 0; form < sizeof kinds / sizeof *kinds; form++)
+		if (kinds[form] && strcmp(kinds[form], kind) == 0)
+			run->map.form = form;
+	rql_mem_init(&run->map.mem, budget, "an index");
+	return run;
+}
+
 static rql_status make(const struct rql_place *at, struct rql_device *device, void *state,
                        struct rql_placement **out, struct rql_error *err)
 {
@@ -130,7 +143,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 }
 
 /* ---- finding ---- */
-static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
+struct rql_place rql_index_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
 	return (struct rql_place){.owner = segment->identity, .kind = kinds[form_of(of)], .part = of->column};
 }
@@ -138,7 +151,7 @@ static struct rql_place place_of(const struct rql_store_segment *segment, const 
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu)
 {
-	const struct rql_place at = place_of(segment, of);
+	const struct rql_place at = rql_index_place_of(segment, of);
 	return rql_placement_there(&at, cpu, NULL);
 }
 
@@ -147,7 +160,7 @@ rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t
                              struct rql_index_run **out, struct rql_error *err)
 {
 	const struct rql_store_segment *s = &snapshot->segments[segment];
-	const struct rql_place at = place_of(s, of);
+	const struct rql_place at = rql_index_place_of(s, of);
 	struct making m = {.segment = s,
 	                   .view = &s->columns[of->column],
 	                   .form = form_of(of),
