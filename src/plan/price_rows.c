@@ -12,6 +12,12 @@ static bool can_fail(const struct rql_request *request)
 	return some;
 }
 
+/* A program of which nothing is known but that it is one. */
+static bool is_opaque(const struct rql_conjunct *c)
+{
+	return c->test == RQL_TEST_IS_TRUE && !c->list.values && !c->ranges.ranges;
+}
+
 /* The conjuncts of columns that the method answers, each asked alone; exact[c]: it need not be tested again. */
 static uint32_t collect(const struct rql_method *method, const struct rql_device *device,
                         const struct rql_request *request, struct rql_conjunct *out, bool *exact)
@@ -25,7 +31,7 @@ static uint32_t collect(const struct rql_method *method, const struct rql_device
 		                                .conjunct_count = 1,
 		                                .conjuncts = &request->conjuncts[c]};
 		exact[c] = false;
-		if ((request->conjuncts[c].test == RQL_TEST_IS_TRUE && !request->conjuncts[c].list.values) || !rql_method_takes(method, &one))
+		if (is_opaque(&request->conjuncts[c]) || !rql_method_takes(method, &one))
 			continue;
 		enum rql_offer offer = method->offer(&one, device, NULL);
 		exact[c] = offer == RQL_OFFER_FULL;

@@ -40,7 +40,7 @@ static void find_span(const struct rql_store_segment *segment, const struct rql_
 			double real;
 			memcpy(&real, &ends[e], sizeof(real));
 			ends[e] = view->kind == RQL_STORE_REAL      ? rql_sieve_real_key(real)
-			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_integer_key((int64_t)ends[e])
+			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_integer_key(view->type, ends[e])
 			                                            : ends[e];
 		}
 		least = ends[0] < least ? ends[0] : least;
