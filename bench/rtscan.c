@@ -298,10 +298,17 @@ static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *f
 	const int length = f->values == RQL_RTSCAN_TPCH ? (int)strlen(columns) : (int)(3 * f->figure->predicates - 2);
 	const bool gpu = f->b->gpu && !(form->flags & RQL_RTSCAN_ON_CPU);
 	double bytes, ms, device;
+	struct rql_strbuf placed = {0};
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_device = '%s'", gpu ? f->b->options->device : "cpu"));
 	RQL_TRY(rql_client_run(f->b->con, err,
 	                       "CREATE OR REPLACE INDEX rtscan_sieve ON rtscan USING sieve (%.*s) WITH (%s)", length, columns,
 	                       form->options));
+	/* What CREATE made on the device, part by part: milliseconds of all threads together. */
+	rql_status status = rql_client_json(
+		f->b->con, "SELECT coalesce(placed, '') AS placed FROM rayql_structures() WHERE name = 'rtscan_sieve'", &placed, err);
+	printf(gpu ? "    made %s\n" : "", rql_strbuf_text(&placed));
+	rql_strbuf_free(&placed);
+	RQL_TRY(status);
 	/* The sieve itself, also where the planner would take the scan: its price is not what is measured. */
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = rows"));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_cube = off"));
@@ -316,7 +323,8 @@ static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *f
 	RQL_TRY(rql_client_number(f->b->con, &ms, err,
 	                          "SELECT build_ms FROM rayql_structures() WHERE name = 'rtscan_sieve'"));
 	RQL_TRY(rql_client_number(f->b->con, &device, err,
-	                          "SELECT device_bytes FROM rayql_structures() WHERE name = 'rtscan_columns'"));
+	                          "SELECT sum(device_bytes) FROM rayql_structures() WHERE name IN ('rtscan_columns', "
+	                          "'rtscan_sieve')"));
 	printf("    %.2f GB in memory, made in %.2f s", bytes / 1e9, ms / 1e3);
 	printf(f->b->gpu ? "; %.2f GB on the device with what scans placed\n" : "\n", device / 1e9);
 	if (f->bytes > 0 && f->rays > 0)

@@ -150,7 +150,10 @@ struct rql_structure {
 	char *side_file;       /* name of the contents' file in the side folder, or NULL */
 	char *definition_hash; /* hex digest of the bound definition that contents were built from; NULL before the first
 	                          build */
-	bool side_file_valid;  /* UNBUILT only: side_file holds the tables' state at opening (verified by the manifest) */
+	/* UNBUILT, or an index: side_file holds the tables' state at opening (verified by the manifest), and nobody has read
+	 * it yet. */
+	bool side_file_valid;
+	uint64_t side_mark; /* INDEX: what side_file holds of it (structure/kind.h); meaningless without one */
 };
 /* A new structure with one reference, state UNBUILT, no id, all pointers NULL; NULL when out of memory. */
 struct rql_structure *rql_structure_new(void);

@@ -132,6 +132,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->build_ms = s->build_ms;
 	copy->id = s->id;
 	copy->side_file_valid = s->side_file_valid;
+	copy->side_mark = s->side_mark;
 	copy->greatest_rowid = s->greatest_rowid;
 	copy->index_form = s->index_form;
 	copy->sieve = s->sieve;

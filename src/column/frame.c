@@ -37,7 +37,7 @@ static inline uint64_t stir(uint64_t state, uint64_t word)
 
 /* Four lanes of words, then the rest, then the length. Every step is a bijection of the state, so that data that differ
  * in a single word always differ in the checksum. */
-static uint64_t checksum(const void *data, uint64_t size)
+uint64_t rql_frame_checksum(const void *data, uint64_t size)
 {
 	const uint8_t *at = data;
 	uint64_t lane[4] = {1, 2, 3, 4}, word, rest = size;
@@ -166,7 +166,7 @@ rql_status rql_frame_array(struct rql_frame_file *file, void **array, uint64_t c
 	if (!data)
 		return rql_mem_failure(file->mem);
 	RQL_TRY(read_at(file, data, bytes, section->offset));
-	if (checksum(data, bytes) != section->checksum)
+	if (rql_frame_checksum(data, bytes) != section->checksum)
 		return rql_frame_corrupt(file, "a checksum does not match");
 	*array = data;
 	return RQL_OK;
@@ -352,16 +352,16 @@ static rql_status write_sections(struct rql_frame_file *file, const char *path)
 		offset += padding(offset);
 		table[i] = (struct rql_frame_section){.offset = offset,
 		                                      .size = file->arrays[i].size,
-		                                      .checksum = checksum(file->arrays[i].data, file->arrays[i].size)};
+		                                      .checksum = rql_frame_checksum(file->arrays[i].data, file->arrays[i].size)};
 		offset += table[i].size;
 	}
 	struct frame_header header = {.version = file->kind->version,
 	                              .byte_order = BYTE_ORDER_MARK,
 	                              .file_size = offset,
 	                              .section_count = file->array_count,
-	                              .table_checksum = checksum(table, table_size)};
+	                              .table_checksum = rql_frame_checksum(table, table_size)};
 	memcpy(header.magic, file->kind->magic, 8);
-	header.header_checksum = checksum(&header, offsetof(struct frame_header, header_checksum));
+	header.header_checksum = rql_frame_checksum(&header, offsetof(struct frame_header, header_checksum));
 	rql_status status = write_all(file, path, &header, sizeof header);
 	if (status == RQL_OK)
 		status = write_all(file, path, table, table_size);
@@ -438,7 +438,7 @@ static rql_status read_header(struct rql_frame_file *file, struct frame_header *
 		return rql_error_set(file->err, RQL_ERROR_CORRUPT,
 		                     "side file %s has version %u, this RayQL reads version %u; %s", file->place->path,
 		                     header->version, file->kind->version, file->kind->advice);
-	if (header->header_checksum != checksum(header, offsetof(struct frame_header, header_checksum)))
+	if (header->header_checksum != rql_frame_checksum(header, offsetof(struct frame_header, header_checksum)))
 		return rql_frame_corrupt(file, "its header's checksum does not match");
 	if (header->file_size != file->size)
 		return rql_frame_corrupt(file, "it is shorter or longer than it was");
@@ -456,7 +456,7 @@ static rql_status read_table(struct rql_frame_file *file, const struct frame_hea
 	if (!file->sections)
 		return rql_error_memory(file->err, bytes, "reading a side file");
 	RQL_TRY(read_at(file, file->sections, bytes, sizeof(*header)));
-	if (checksum(file->sections, bytes) != header->table_checksum)
+	if (rql_frame_checksum(file->sections, bytes) != header->table_checksum)
 		return rql_frame_corrupt(file, "its table's checksum does not match");
 	for (uint32_t i = 0; i < file->section_count; i++) {
 		const struct rql_frame_section *section = &file->sections[i];
@@ -474,7 +474,7 @@ static rql_status read_section(struct rql_frame_file *file, uint32_t index, uint
 	if (!data)
 		return rql_error_memory(file->err, section->size, "reading a side file");
 	rql_status status = read_at(file, data, section->size, section->offset);
-	if (status == RQL_OK && checksum(data, section->size) != section->checksum)
+	if (status == RQL_OK && rql_frame_checksum(data, section->size) != section->checksum)
 		status = rql_frame_corrupt(file, "a checksum does not match");
 	if (status == RQL_OK)
 		*out = data;
@@ -540,10 +540,10 @@ void rql_frame_seal(uint8_t *image, uint64_t size)
 		uint8_t *at = image + sizeof header + i * sizeof section;
 		memcpy(&section, at, sizeof section);
 		if (section.offset <= size && section.size <= size - section.offset)
-			section.checksum = checksum(image + section.offset, section.size);
+			section.checksum = rql_frame_checksum(image + section.offset, section.size);
 		memcpy(at, &section, sizeof section);
 	}
-	header.table_checksum = checksum(image + sizeof header, count * sizeof(struct rql_frame_section));
-	header.header_checksum = checksum(&header, offsetof(struct frame_header, header_checksum));
+	header.table_checksum = rql_frame_checksum(image + sizeof header, count * sizeof(struct rql_frame_section));
+	header.header_checksum = rql_frame_checksum(&header, offsetof(struct frame_header, header_checksum));
 	memcpy(image, &header, sizeof header);
 }

@@ -56,6 +56,8 @@ struct rql_frame_file {
 rql_status rql_frame_write(struct rql_frame_file *file, const void *identity, uint32_t identity_size) RQL_MUST_CHECK;
 /* RQL_ERROR_CORRUPT: what was wrong. What the walk has allocated by then is the caller's to free. */
 rql_status rql_frame_read(struct rql_frame_file *file, const void *identity, uint32_t identity_size) RQL_MUST_CHECK;
+/* 64 bits over the bytes (docs/format.md): against damage, not against forgery. */
+uint64_t rql_frame_checksum(const void *data, uint64_t size);
 /* Makes the checksums of an image true again, so that a fuzzer gets behind them. */
 void rql_frame_seal(uint8_t *image, uint64_t size);
 

@@ -184,6 +184,11 @@ rql_status rql_store_compact(struct rql_store *store, struct rql_error *err) RQL
  * segment, whoever keeps how many copies; the caller holds a snapshot with the segment. Any thread. */
 void rql_store_segment_watch(const struct rql_store_segment *segment, void (*gone)(const void *identity));
 
+/* Equal of two columns of segments when what they store is: what was made of the one is right for the other. It says so
+ * by chance once in 2^128. Reads descriptors and bytes once. */
+#define RQL_STORE_DIGEST 3u
+void rql_store_digest(const struct rql_store_segment *segment, uint32_t column, uint64_t digest[RQL_STORE_DIGEST]);
+
 /* What the store's memory is charged to, and copies of its segments on the host should be; may be NULL. */
 struct rql_budget *rql_store_budget(const struct rql_store_snapshot *snapshot);
 

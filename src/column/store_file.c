@@ -304,6 +304,15 @@ rql_status rql_store_file_read(const struct rql_file_place *place, const void *i
 	return status;
 }
 
+void rql_store_digest(const struct rql_store_segment *segment, uint32_t column, uint64_t digest[RQL_STORE_DIGEST])
+{
+	const struct rql_store_view *view = &segment->columns[column];
+	digest[0] = (uint64_t)view->kind | (uint64_t)view->type.id << 4 | (uint64_t)segment->blocks << 16 |
+	            (uint64_t)view->null_code << 32;
+	digest[1] = rql_frame_checksum(view->blocks, (uint64_t)segment->blocks * sizeof(*view->blocks));
+	digest[2] = rql_frame_checksum(view->bytes, view->byte_count);
+}
+
 void rql_store_file_seal(uint8_t *image, uint64_t size)
 {
 	rql_frame_seal(image, size);

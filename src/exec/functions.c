@@ -263,8 +263,9 @@ static void put_tables(const struct rql_structure *s, struct table *t)
 /* "vulkan:0 (arrays in 0.4 ms, rt in 12.0 ms): 12.0 MiB", and all bytes and times together. */
 static void put_placements(const struct rql_database *db, const struct rql_structure *s, struct table *t)
 {
+	struct rql_structures *all = (struct rql_structures *)(uintptr_t)&db->structures;
 	struct rql_strbuf text = {0};
-	bool built = s->relation || s->snapshot;
+	bool built = s->relation || s->snapshot || (s->kind->mark && s->state == RQL_STATE_READY);
 	uint64_t sum = 0;
 	double ms = 0;
 	for (uint32_t i = 0; built && i < atomic_load(&db->devices->count); i++) {
@@ -273,7 +274,7 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 		char kinds[512] = "", size[32];
 		double took = 0;
 		uint64_t bytes =
-			d->kind == RQL_DEVICE_CPU ? 0 : s->kind->on_device(s, d, kinds, sizeof kinds, &took, &failure);
+			d->kind == RQL_DEVICE_CPU ? 0 : s->kind->on_device(all, s, d, kinds, sizeof kinds, &took, &failure);
 		if (bytes && atomic_load(&d->lost)) { /* by another structure's query: its memory went with it */
 			failure = failure ? failure : "the device was lost";
 			bytes = 0;

@@ -93,4 +93,28 @@ rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const stru
 uint64_t rql_sieve_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                          struct rql_device *cpu, uint64_t *rows);
 
+/* What a placement of a segment is of an index: "vectors", "order", "spaces" or "rays"; NULL: it is not this one's. of
+ * NULL: of any index; NULL then: it is the columns' own. */
+struct rql_place;
+const char *rql_index_part_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                              const struct rql_place *at);
+
+/* ---- indexes in side files (docs/format.md) ---- */
+/* A column of a snapshot that an index is of. */
+struct rql_index_part {
+	const struct rql_store_snapshot *snapshot;
+	struct rql_index_of of;
+};
+/* What there is of an index on the CPU, as a number: another one when runs of other rows are there, 0 when none is. */
+uint64_t rql_runs_mark(const struct rql_index_part *parts, uint32_t count, struct rql_device *cpu);
+/* Writes all that is there. */
+rql_status rql_runs_write(const struct rql_index_part *parts, uint32_t count, struct rql_device *cpu,
+                          const struct rql_file_place *place, const void *identity, uint32_t identity_size,
+                          struct rql_error *err) RQL_MUST_CHECK;
+/* Gives the parts' segments what the file has of them. On failure those that were read before it stay: each is whole.
+ * *taken: how many there are. */
+rql_status rql_runs_read(const struct rql_index_part *parts, uint32_t count, struct rql_device *cpu,
+                         const struct rql_file_place *place, const void *identity, uint32_t identity_size,
+                         uint32_t *taken, struct rql_error *err) RQL_MUST_CHECK;
+
 #endif

@@ -88,6 +88,15 @@ struct rql_value_list {
 	uint32_t column, count;
 	const int64_t *values; /* in any order; NULL: it is not known to be one */
 };
+/* Values of a column for which a program is true: integers, or of DOUBLE and FLOAT their places (column/value.h). */
+struct rql_value_range {
+	rql_int128 least, greatest;
+};
+struct rql_value_ranges {
+	uint32_t column, count;
+	bool nulls;                           /* it is true for NULL, too */
+	const struct rql_value_range *ranges; /* ascending, disjoint; NULL: they are not known */
+};
 struct rql_conjunct {
 	enum rql_test test;
 	uint32_t index; /* column, or of IS_TRUE the program */
@@ -100,6 +109,7 @@ struct rql_conjunct {
 	rql_int128 least, greatest;
 	double real_least, real_greatest;
 	struct rql_value_list list; /* IS_TRUE: it is true for exactly these values of a column, not copied */
+	struct rql_value_ranges ranges; /* IS_TRUE: the same in another form, for more conditions; not copied */
 };
 
 /* ---- indexes ---- */

@@ -43,6 +43,12 @@ static bool keys_of(const struct rql_planning *p, const struct rql_store_snapsho
 }
 
 /* ---- what is answered ---- */
+/* A program of which nothing is known but that it is one. */
+static bool is_opaque(const struct rql_conjunct *c)
+{
+	return c->test == RQL_TEST_IS_TRUE && !c->list.values && !c->ranges.ranges;
+}
+
 static enum rql_offer offer_of(const struct rql_method *method, const struct rql_device *device,
                                const struct rql_request *request, const struct rql_conjunct *conjunct)
 {
@@ -52,7 +58,7 @@ static enum rql_offer offer_of(const struct rql_method *method, const struct rql
 	                                .wants = RQL_PORT_ROWS,
 	                                .conjunct_count = 1,
 	                                .conjuncts = conjunct};
-	if ((conjunct->test == RQL_TEST_IS_TRUE && !conjunct->list.values) || !rql_method_takes(method, &one))
+	if (is_opaque(conjunct) || !rql_method_takes(method, &one))
 		return RQL_OFFER_NO;
 	return method->offer(&one, device, NULL);
 }

@@ -268,7 +268,11 @@ void rql_structure_save(struct rql_structures *all, struct rql_structure *s)
 		return;
 	rql_side_replaced(&all->side, s->side_file); /* first: its room on the disk may be wanted */
 	(void)rql_structure_set_text(&s->side_file, NULL);
-	if (rql_side_write(&all->side, s, &file, &failed) == RQL_OK) {
+	s->side_file_valid = false;
+	s->side_mark = s->kind->mark ? s->kind->mark(all, s) : 0;
+	if (s->kind->mark && !s->side_mark) /* an index of which there is nothing yet */
+		return;
+	if (rql_side_write(all, s, &file, &failed) == RQL_OK) {
 		s->side_file = file;
 		rql_device_save(all, s);
 	} else {

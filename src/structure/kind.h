@@ -48,19 +48,21 @@ struct rql_structure_kind {
 	 * more (or are too many, or came in another order than the table's), so it must be built again. NULL: it never can.
 	 */
 	rql_status (*append)(struct rql_build_context *ctx, struct rql_structure *s, bool *done, struct rql_error *err);
-	/* The payload of a side file; identity must be what was given to save. NULL: it has no contents of its own, neither on
-	 * devices. */
-	rql_status (*save)(const struct rql_structure *s, const struct rql_file_place *place, const char *identity,
-	                   struct rql_error *err);
+	/* The payload of a side file; identity must be what was given to save. An index's is what is there of it: load is
+	 * called when the columns that it is of are there, and is content with what fits them. */
+	rql_status (*save)(struct rql_structures *all, const struct rql_structure *s, const struct rql_file_place *place,
+	                   const char *identity, struct rql_error *err);
 	rql_status (*load)(struct rql_structures *all, struct rql_structure *s, const struct rql_file_place *place,
 	                   const char *identity, struct rql_error *err);
+	/* What there is of an index, as a number: another one when that changes, 0 when nothing is. NULL: it is no index. */
+	uint64_t (*mark)(struct rql_structures *all, const struct rql_structure *s);
 
 	/* ---- devices ---- */
 	/* How a method's contents are placed ahead of the first query. NULL: that query places what it reads. */
 	const struct rql_contents *contents;
 	/* Bytes on a device; kinds: "arrays in 0.4 ms", "3 of 17 columns in 2.1 ms"; *failure: why it is not used there. */
-	uint64_t (*on_device)(const struct rql_structure *s, const struct rql_device *device, char *kinds, size_t size,
-	                      double *ms, const char **failure);
+	uint64_t (*on_device)(struct rql_structures *all, const struct rql_structure *s, const struct rql_device *device,
+	                      char *kinds, size_t size, double *ms, const char **failure);
 	/* A run failed on the device: nobody's plans use s there any more, and what lies there is given up. */
 	void (*fail)(struct rql_structures *all, const struct rql_structure *s, const struct rql_device *device,
 	             const char *message);

@@ -63,6 +63,58 @@ static bool load_side(struct rql_build_context *ctx, struct rql_structure *v)
 	return true;
 }
 
+/* ---- indexes of columns that came back ---- */
+/* A file of other rows is no failure of the file: what is made of these is made when it is needed. */
+static void load_index(struct rql_structures *all, const struct rql_structure *s)
+{
+	struct rql_structure *v = rql_structure_clone(s);
+	struct rql_error why = {0};
+	struct rql_strbuf note = {0};
+	if (!v)
+		return;
+	v->side_file_valid = false;
+	if (rql_side_read(all, v, &why) == RQL_OK) {
+		v->side_mark = v->kind->mark(all, v);
+		rql_strbuf_put(&note, "read from its side file");
+	} else {
+		rql_strbuf_printf(&note, "its side file was not used: %s", rql_error_message(&why));
+		(void)rql_structure_set_text(&v->side_file, NULL);
+	}
+	(void)rql_structure_set_text(&v->note, rql_strbuf_text(&note));
+	rql_strbuf_free(&note);
+	rql_error_clear(&why);
+	if (!rql_catalog_replace(all->catalog, s, v))
+		rql_structure_release(v);
+}
+
+static void load_indexes(struct rql_build_context *ctx, const struct rql_table *table)
+{
+	struct rql_structures *all = ctx->structures;
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_structure **list = NULL;
+	uint32_t count = 0;
+	if (arena && rql_catalog_structures(all->catalog, arena, &list, &count, NULL) == RQL_OK) {
+		for (uint32_t i = 0; i < count; i++) {
+			bool wanted = list[i]->kind->mark && list[i]->side_file && list[i]->side_file_valid;
+			struct rql_structure *s = wanted ? rql_structure_bound(ctx, list[i]) : NULL;
+			if (s && s->side_file_valid && s->table_count == 1 && s->tables[0] == table)
+				load_index(all, s);
+			rql_structure_release(s);
+			rql_structure_release(list[i]);
+		}
+	}
+	rql_arena_free(arena);
+}
+
+rql_status rql_structure_publish(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
+{
+	const struct rql_table *table = s->reads == RQL_READS_STORE && s->table_count == 1 ? s->tables[0] : NULL;
+	RQL_TRY(rql_catalog_publish(ctx->structures->catalog, s, err));
+	if (table)
+		load_indexes(ctx, table);
+	return RQL_OK;
+}
+
 /* While a stale structure is rebuilt its old contents, which nobody may use, make room. */
 static struct rql_structure *publish_building(struct rql_structures *all, struct rql_structure *old)
 {
@@ -180,7 +232,7 @@ rql_status rql_structure_create(struct rql_build_context *ctx, struct rql_struct
 		rql_side_replaced(&all->side, old->side_file);
 	s->id = old ? old->id : 0;
 	rql_catalog_schema_changed(all->catalog);
-	return rql_catalog_publish(all->catalog, s, err);
+	return rql_structure_publish(ctx, s, err);
 failed:
 	rql_structure_release(s);
 	return status;
@@ -254,7 +306,7 @@ rql_status rql_structure_rebuild(struct rql_build_context *ctx, struct rql_struc
 		}
 	}
 	if (status == RQL_OK) {
-		status = rql_catalog_publish(all->catalog, v, &failed);
+		status = rql_structure_publish(ctx, v, &failed);
 		v = NULL;
 	}
 done:
@@ -423,9 +475,19 @@ uint32_t rql_structures_kept(struct rql_structures *all, struct rql_structure **
 	return n;
 }
 
+/* Is there something of an index that its file does not have? */
+static bool outgrew(struct rql_structures *all, const struct rql_structure *s)
+{
+	const uint64_t mark = s->state == RQL_STATE_READY && s->table_count ? s->kind->mark(all, s) : 0;
+	return mark && (!s->side_file || s->side_file_valid || mark != s->side_mark);
+}
+
 void rql_structures_save_appended(struct rql_structures *all, struct rql_structure **list, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i]->kind->append && !list[i]->side_file && rql_structure_fresh(all->catalog, list[i]))
 			rql_structure_save(all, list[i]); /* nobody else has it any more */
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i]->kind->mark && outgrew(all, list[i]))
+			rql_structure_save(all, list[i]);
 }

@@ -254,15 +254,16 @@ static rql_status prepare(struct rql_side *side, struct rql_error *err)
 	return RQL_OK;
 }
 
-rql_status rql_side_write(struct rql_side *side, const struct rql_structure *s, char **file, struct rql_error *err)
+rql_status rql_side_write(struct rql_structures *all, const struct rql_structure *s, char **file, struct rql_error *err)
 {
+	struct rql_side *side = &all->side;
 	char *name = NULL;
 	RQL_TRY(prepare(side, err));
 	RQL_TRY(new_name(s->kind->suffix, &name, err));
 	char *path = join(side->folder, name), *identity = file_identity(name, s->definition_hash);
 	struct rql_file_place place = rql_side_place(side, name, path);
 	rql_status status =
-		path && identity ? s->kind->save(s, &place, identity, err) : rql_error_memory(err, 0, "a side file");
+		path && identity ? s->kind->save(all, s, &place, identity, err) : rql_error_memory(err, 0, "a side file");
 	if (status == RQL_OK && !rql_side_stamp(side, name)) {
 		status = rql_error_set(err, RQL_ERROR_IO, "%s was written, but is not there", path);
 		(void)unlinkat(side->dir, name, 0);

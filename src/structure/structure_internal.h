@@ -36,6 +36,11 @@ rql_status rql_build_settled(struct rql_build_context *ctx, struct rql_structure
 /* The contents of before are given up; s is READY, the caller sets the new ones. start: rql_now_ns. */
 void rql_build_ready(struct rql_structure *s, uint64_t start);
 
+/* Publishes s, which it takes over; with the lock held. Indexes of columns that are published get what their side files
+ * have of them. */
+rql_status rql_structure_publish(struct rql_build_context *ctx, struct rql_structure *s,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+
 /* ---- side files ---- */
 /* Writes the side file of s (unpublished, READY); a failure is kept as s->note. */
 void rql_structure_save(struct rql_structures *all, struct rql_structure *s);

@@ -4,6 +4,8 @@
 #include "device.h"
 #include "scans.h"
 
+#include <dirent.h>
+
 static unsigned statements = 260;
 static uint64_t seed = 20261125;
 
@@ -136,6 +138,146 @@ static void definitions(void **state)
 	run(s.con, "INSERT INTO h VALUES (170141183460469231731687303715884105727, -1)");
 	same(s.con, "SELECT count(*) FROM h WHERE x > 100");
 	assert_false(by_sieve(s.con, "SELECT count(*) FROM h WHERE x > 100"));
+	close_session(&s);
+}
+
+/* Every type that orders, and every condition of one column that is about its order: all are the sieve's. */
+static void types(void **state)
+{
+	static const struct {
+		const char *type, *make, *low, *high;
+	} columns[] = {
+		{"BOOLEAN", "r % 2 = 0", "false", "true"},
+		{"TINYINT", "(r % 200)::INTEGER - 100", "-20", "70"},
+		{"UBIGINT", "r", "4611686018427387904", "16000000000000000000"},
+		{"HUGEINT", "(r // 2)::HUGEINT", "1000000000000000000", "8000000000000000000"},
+		{"DECIMAL(4,1)", "(r % 999)::DECIMAL(4,1)", "100.5", "700"},
+		{"DECIMAL(38,5)", "(r % 1000000000)::DECIMAL(38,5)", "1000.5", "700000000"},
+		{"FLOAT", "(r % 1000)::FLOAT / 7", "3", "100.5"},
+		{"DOUBLE", "CASE r % 9 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN -0.0 WHEN 2 THEN 'inf'::DOUBLE ELSE (r % 100)::DOUBLE END", "0", "'nan'"},
+		{"DATE", "DATE '1990-01-01' + (r % 20000)::INTEGER", "'1995-01-01'", "'2020-02-02'"},
+		{"TIME", "TIME '00:00:00' + to_seconds((r % 86000)::INTEGER)", "'03:00:00'", "'22:00:00'"},
+		{"TIMESTAMP_NS", "(TIMESTAMP '2000-01-01' + to_seconds((r % 100000000)::INTEGER))::TIMESTAMP_NS", "'2000-03-01'", "'2002-01-01'"},
+		{"TIMESTAMPTZ", "(TIMESTAMP '2000-01-01' + to_seconds((r % 100000000)::INTEGER))::TIMESTAMPTZ", "'2000-03-01'", "'2002-01-01'"},
+		{"VARCHAR", "'w' || (r % 3000)", "'w1500'", "'w29'"},
+		{"ENUM('a', 'b', 'c')", "CASE r % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' ELSE 'c' END", "'a'", "'c'"},
+		{"UUID", "md5((r % 1000)::VARCHAR)::UUID", "'30000000-0000-0000-0000-000000000000'", "'a0000000-0000-0000-0000-000000000000'"},
+	};
+	static const char *const conditions[] = {
+		"x < L", "x >= H", "x BETWEEN L AND H", "x = H", "x IS NULL", "x <> H", "x IN (L, H)", "x NOT IN (L, H)",
+		"(x < L OR x > H)", "(x < L OR x IS NULL)",
+		"NOT (x > L AND x < H)", "(x = L OR NOT x <= H)", "x NOT IN (L, NULL)"};
+	(void)state;
+	struct session s = scan_session();
+	for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+		char sql[1024];
+		snprintf(sql, sizeof sql,
+		         "CREATE OR REPLACE TABLE u AS SELECT i::INTEGER AS id, (CASE WHEN i %% 13 = 0 THEN NULL ELSE %s END)::%s "
+		         "AS x FROM (SELECT i, hash(i) AS r FROM range(5000) q(i)); CREATE OR REPLACE INDEX uc ON u USING columns "
+		         "(*); CREATE OR REPLACE INDEX us ON u USING sieve (x)",
+		         columns[c].make, columns[c].type);
+		run(s.con, sql);
+		for (unsigned k = 0; k < 4; k++) {
+			size_t n = (size_t)snprintf(sql, sizeof sql, "SELECT count(*), sum(id) FROM u WHERE ");
+			for (const char *at = conditions[(c * 4 + k) % (sizeof conditions / sizeof *conditions)]; *at; at++) {
+				const bool value = (*at == 'L' || *at == 'H') && (at[1] == ',' || at[1] == ')' || at[1] == ' ' || !at[1]) &&
+				                   (at[-1] == ' ' || at[-1] == '(');
+				n += (size_t)(value ? snprintf(sql + n, sizeof sql - n, "%s::%s", *at == 'L' ? columns[c].low : columns[c].high,
+				                               columns[c].type)
+				                    : snprintf(sql + n, sizeof sql - n, "%c", *at));
+			}
+			sieved(s.con, sql);
+		}
+	}
+	close_session(&s);
+}
+
+/* ---- side files ---- */
+/* How many files of this kind stand beside the database; one of them. */
+static unsigned side_files_of(const char *database, const char *suffix, char one[600])
+{
+	char folder[300];
+	snprintf(folder, sizeof folder, "%s.rayql", database);
+	DIR *dir = opendir(folder);
+	unsigned n = 0;
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		const size_t length = strlen(e->d_name), end = strlen(suffix);
+		if (length <= end || strcmp(e->d_name + length - end, suffix) != 0)
+			continue;
+		n++;
+		if (one)
+			snprintf(one, 600, "%s/%s", folder, e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+#define KEPT "SELECT name, rows, bytes FROM rayql_structures() WHERE kind <> 'columns' ORDER BY name"
+#define ORIGINS                                                                                                        \
+	"SELECT name, coalesce(reason, 'made') FROM rayql_structures() WHERE kind <> 'columns' ORDER BY name"
+
+/* Opens and asks one question; all of the indexes comes back with the columns, of which the question reads one. */
+static struct session reopened(const char *path, const char *origins)
+{
+	struct session s = open_session(path, NULL);
+	run(s.con, "SET rayql_force = on");
+	sieved(s.con, "SELECT count(*) FROM t WHERE k < 60000");
+	char *text = rows_of(s.con, ORIGINS, NULL);
+	if (!strstr(text, origins))
+		fail_msg("have: %s\nwant: ...%s...", text, origins);
+	free(text);
+	return s;
+}
+
+static void side_files(void **state)
+{
+	static const char *const all = "a|read from its side file\nh|read from its side file\ni|read from its side "
+	                               "file\nj|read from its side file\no|read from its side file\n";
+	char path[256], file[600];
+	(void)state;
+	struct session s = open_session(scratch_path(path, "kept.db"), NULL);
+	run(s.con, "SET rayql_force = on");
+	make_rows(s.con, 150000);
+	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX i ON t USING sieve (k, b, w); "
+	           "CREATE INDEX j ON t USING sieve (r, c) WITH (refine = values, components = 1); "
+	           "CREATE INDEX h ON t USING hash (w); CREATE INDEX o ON t USING sorted (b); CREATE INDEX a ON t USING auto (id)");
+	char *kept = rows_of(s.con, KEPT, NULL);
+	close_session(&s);
+	assert_int_equal(side_files_of(path, ".sieve", NULL), 2);
+	assert_int_equal(side_files_of(path, ".hash", NULL) + side_files_of(path, ".sorted", NULL), 2);
+	s = reopened(path, all);
+	expect(s.con, KEPT, NULL, kept);
+	free(kept);
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE b > 0 AND w < 'w3' AND r >= 7 AND c <> 9");
+	same(s.con, "SELECT count(*), sum(id) FROM t WHERE w = 'w77'");
+	same(s.con, "SELECT count(*), sum(k) FROM t WHERE id BETWEEN 1000 AND 1020");
+	same(s.con, "SELECT count(*), sum(k) FROM t WHERE b BETWEEN 0 AND 10000000");
+	/* Rows that come have runs of their own, which are written at the end. */
+	run(s.con, "INSERT INTO t SELECT id + 1000000, k, b, d, p, r, c, 'x' || w, z FROM t LIMIT 30000");
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 30000 AND b > 0 AND w > 'w3'");
+	close_session(&s);
+	s = reopened(path, "i|read from its side file\n");
+	expect(s.con, "SELECT rows FROM rayql_structures() WHERE name = 'i'", NULL, "180000\n");
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 30000 AND b > 0 AND w > 'w3'");
+	/* Other rows: the file is of no use, and says so. */
+	run(s.con, "UPDATE t SET k = k + 1, w = 'y' || w, b = -b, r = -r, c = c + 1, id = id + 7");
+	close_session(&s);
+	s = reopened(path, "i|its side file was not used: ");
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 30000 AND b > 0 AND w > 'yw3' AND r < 5 AND c > 3");
+	close_session(&s);
+	/* One that was written to is another file. */
+	assert_int_equal(side_files_of(path, ".sieve", file), 2);
+	FILE *f = fopen(file, "r+");
+	assert_non_null(f);
+	fseek(f, 700, SEEK_SET);
+	fputc('!', f);
+	fclose(f);
+	s = reopened(path, "its side file was not used: ");
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 30000 AND b > 0 AND w > 'yw3' AND r < 5 AND c > 3");
+	close_session(&s);
+	s = reopened(path, "i|read from its side file\n");
+	sieved(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 30000 AND b > 0 AND w > 'yw3' AND r < 5 AND c > 3");
 	close_session(&s);
 }
 
@@ -425,6 +567,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(conjunctions),
 		cmocka_unit_test(definitions),
 		cmocka_unit_test(memory),
+		cmocka_unit_test(side_files),
+		cmocka_unit_test(types),
 		cmocka_unit_test(random_statements),
 		cmocka_unit_test(forms), cmocka_unit_test(forced_rows),
 		cmocka_unit_test(on_a_device),

@@ -8,6 +8,7 @@
 #include "sieve_world.h"
 
 #include "device/fault/fault.h"
+#include "method/sieve/sieve_rank.h"
 #include "device/vulkan/vulkan_internal.h"
 #include "method/sieve/sieve_gpu.h"
 #include "vulkan_fixture.h"
@@ -221,6 +222,62 @@ static void test_faults(void **state)
 	column_free(&x);
 }
 
+/* The device sorts a segment's rows as the CPU does, equal keys and marks included. */
+static uint64_t same_order(const struct table *t, uint32_t segment, const struct rql_index_of *of,
+                           struct rql_device *device)
+{
+	const struct rql_store_view *view = &t->snapshot->segments[segment].columns[of->column];
+	struct rql_sieve_placed *placed;
+	struct rql_sieve_sorted sorted;
+	struct rql_sieve_axis have, want;
+	struct rql_buffer *rows;
+	struct rql_error err = {0};
+	struct rql_mem mem;
+	uint64_t uploaded = 0;
+	rql_mem_init(&mem, NULL, "a test");
+	ok(rql_sieve_placed_get(t->snapshot, segment, of, gpu, device, NULL, &uploaded, &placed, &err), &err);
+	ok(rql_sieve_sort(&placed->shape, view, device, NULL, &mem, &sorted, &err), &err);
+	ok(rql_sieve_axis_make(RQL_SIEVE_BY_RANK, &placed->shape, &sorted, &want, &err), &err);
+	ok(rql_sieve_rank(placed, view, gpu, NULL, &rows, &have, &err), &err);
+	assert_true(have.size == want.size && have.mark_count == want.mark_count && have.least == want.least &&
+	            have.greatest == want.greatest);
+	for (uint32_t m = 0; m < want.mark_count; m++)
+		assert_true(have.marks[m] == want.marks[m]);
+	uint32_t *list = need(calloc(sorted.count + 1u, sizeof(*list)));
+	ok(rql_buffer_download(rows, 0, list, sorted.count * sizeof(*list), &err), &err);
+	for (uint32_t i = 0; i < sorted.count; i++)
+		if (list[i] != sorted.rows[i])
+			fail_msg("column %u, rank %u: row %u instead of %u", of->column, i, list[i], sorted.rows[i]);
+	const uint64_t count = sorted.count;
+	free(list);
+	rql_buffer_free(rows);
+	rql_sieve_axis_free(&have);
+	rql_sieve_axis_free(&want);
+	rql_mem_clear(&mem);
+	rql_placement_release(&placed->placement);
+	return count;
+}
+
+static void test_order(void **state)
+{
+	static const uint32_t sizes[] = {1, 65, 4097, 20000};
+	uint64_t sorted = 0;
+	(void)state;
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		struct rql_index_of of[COLUMNS];
+		struct rql_device device = cpu(RQL_SIMD_AVX2, 1);
+		struct table t;
+		random_state = seed * 77 + 5;
+		table_make(&t, sizes[seed]);
+		forms_of(t.snapshot, of);
+		for (uint32_t s = 0; s < t.snapshot->segment_count; s++)
+			for (uint32_t c = 0; c < t.snapshot->column_count; c++)
+				sorted += rql_sieve_can(&t.snapshot->columns[c]) ? same_order(&t, s, &of[c], &device) : 0;
+		table_free(&t);
+	}
+	assert_true(sorted > 100000);
+}
+
 int main(void)
 {
 	const int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
@@ -228,7 +285,8 @@ int main(void)
 		return skip;
 	also = on_gpu;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_reals),
-	                                   cmocka_unit_test(test_integers), cmocka_unit_test(test_faults)};
+	                                   cmocka_unit_test(test_integers), cmocka_unit_test(test_order),
+	                                   cmocka_unit_test(test_faults)};
 	const int result = cmocka_run_group_tests(tests, open_device, close_device);
 	for (unsigned r = RQL_SIEVE_VALUES; r < RQL_SIEVE_REFINES; r++)
 		printf("form %u: %u requests on the device\n", r, ran[r]);

@@ -61,6 +61,7 @@ rql_status rql_index_hash_make(struct rql_index_map *map, const struct rql_index
 	RQL_TRY(RQL_MEM_ARRAY(&map->mem, map->rows, counts.list, err));
 	for (uint32_t s = 0; s < map->slots; s++)
 		map->table[s] = EMPTY;
+	map->listed = counts.list;
 	uint32_t used = 0;
 	for (uint32_t i = 0, n; i < map->count; i += n) {
 		n = group_at(pairs, map->count, i);
@@ -78,7 +79,12 @@ uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, cons
 	uint32_t slot = slot_of(map, key);
 	while (map->table[slot] != EMPTY && rql_index_key(map, slot) != key)
 		slot = next_slot(map, slot);
-	uint32_t reference = map->table[slot];
+	return rql_index_hash_slot(map, slot, rows);
+}
+
+uint32_t rql_index_hash_slot(const struct rql_index_map *map, uint32_t slot, const uint32_t **rows)
+{
+	const uint32_t reference = map->table[slot];
 	if (reference == EMPTY)
 		return 0;
 	if (!(reference & LIST)) {
@@ -87,4 +93,19 @@ uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, cons
 	}
 	*rows = &map->rows[(reference & ~LIST) + 1];
 	return map->rows[reference & ~LIST];
+}
+
+bool rql_index_hash_check(const struct rql_index_map *map)
+{
+	uint64_t rows = 0;
+	bool ends = false, good = true; /* ends: a search for nothing does */
+	for (uint32_t s = 0; s < map->slots && good; s++) {
+		const uint32_t reference = map->table[s], at = reference & ~LIST;
+		ends = ends || reference == EMPTY;
+		if (reference == EMPTY)
+			continue;
+		good = !(reference & LIST) || (at < map->listed && map->rows[at] < map->listed - at);
+		rows += !good ? 0 : reference & LIST ? map->rows[at] : 1;
+	}
+	return good && ends && rows == map->count;
 }

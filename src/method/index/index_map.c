@@ -48,3 +48,26 @@ uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uin
 	       : map->form == RQL_INDEX_BTREE ? rql_index_btree_find(map, least, greatest, rows)
 	                                      : rql_index_sorted_find(map, least, greatest, rows);
 }
+
+/* Entries of the table of SORTED and DIRECT: ascending places among the rows. */
+static bool table_ascends(const struct rql_index_map *map, uint64_t entries)
+{
+	bool good = map->table[0] == 0 && map->table[entries - 1] == map->count;
+	for (uint64_t e = 1; e < entries && good; e++)
+		good = map->table[e - 1] <= map->table[e];
+	return good;
+}
+
+bool rql_index_map_check(const struct rql_index_map *map)
+{
+	if (map->form == RQL_INDEX_HASH)
+		return rql_index_hash_check(map);
+	if (map->form == RQL_INDEX_DIRECT && !map->table)
+		return !map->count || map->greatest == map->count - UINT64_C(1);
+	if (map->form == RQL_INDEX_DIRECT)
+		return table_ascends(map, map->greatest + 2);
+	bool good = table_ascends(map, (map->greatest >> map->shift) + 2);
+	for (uint32_t i = 0; i < map->count && good; i++)
+		good = rql_index_key(map, i) <= map->greatest && (!i || rql_index_key(map, i - 1) <= rql_index_key(map, i));
+	return good;
+}

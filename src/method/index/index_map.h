@@ -26,6 +26,7 @@ struct rql_index_map {
 	uint32_t *table;
 	uint32_t shift;  /* SORTED: the other bits */
 	uint32_t slots;  /* HASH */
+	uint32_t listed; /* HASH: how long `rows` is */
 	uint32_t level_count; /* BTREE: above the keys, which are the lowest, from below */
 	void *levels[RQL_INDEX_LEVELS];
 };
@@ -41,6 +42,9 @@ void rql_index_map_clear(struct rql_index_map *map);
  * HASH: least == greatest. */
 uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest, const uint32_t **rows);
 
+/* Of a map that was read and not made: may it be searched? Its rows may be any numbers. */
+bool rql_index_map_check(const struct rql_index_map *map);
+
 /* ---- the forms, for index_map.c: pairs ascend by key, then row; of DIRECT they are in any order ---- */
 rql_status rql_index_sorted_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_sorted_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
@@ -51,6 +55,9 @@ uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, cons
 rql_status rql_index_btree_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_btree_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
                               const uint32_t **rows);
+bool rql_index_hash_check(const struct rql_index_map *map);
+/* How many rows a slot has, and where they stand. */
+uint32_t rql_index_hash_slot(const struct rql_index_map *map, uint32_t slot, const uint32_t **rows);
 
 rql_status rql_index_direct_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_direct_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,

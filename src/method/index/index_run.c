@@ -58,6 +58,19 @@ static void destroy(struct rql_placement *placement)
 	free(run);
 }
 
+struct rql_index_run *rql_index_run_new(const char *kind, struct rql_device *cpu, struct rql_budget *budget)
+{
+	struct rql_index_run *run = calloc(1, sizeof(*run));
+	if (!run)
+		return NULL;
+	run->placement = (struct rql_placement){.device = cpu, .destroy = destroy};
+	for (enum rql_index_form form = 0; form < sizeof kinds / sizeof *kinds; form++)
+		if (kinds[form] && strcmp(kinds[form], kind) == 0)
+			run->map.form = form;
+	rql_mem_init(&run->map.mem, budget, "an index");
+	return run;
+}
+
 static rql_status make(const struct rql_place *at, struct rql_device *device, void *state,
                        struct rql_placement **out, struct rql_error *err)
 {
@@ -95,16 +108,13 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 }
 
 /* ---- finding ---- */
-/* What tells it from others that begin with the same column: the numbers of the other ones. */
-#define KEY_BYTES 48u
-
-static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
-                                 char key[KEY_BYTES])
+struct rql_place rql_index_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                    char key[RQL_INDEX_KEY_BYTES])
 {
 	size_t n = 0;
 	key[0] = 0;
 	for (uint32_t i = 0; i < of->more_count; i++)
-		n += (size_t)snprintf(key + n, KEY_BYTES - n, ",%u", of->more[i]);
+		n += (size_t)snprintf(key + n, RQL_INDEX_KEY_BYTES - n, ",%u", of->more[i]);
 	return (struct rql_place){
 		.owner = segment->identity, .kind = kinds[form_of(of)], .part = of->column, .key = of->more_count ? key : NULL};
 }
@@ -112,8 +122,8 @@ static struct rql_place place_of(const struct rql_store_segment *segment, const 
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu)
 {
-	char key[KEY_BYTES];
-	const struct rql_place at = place_of(segment, of, key);
+	char key[RQL_INDEX_KEY_BYTES];
+	const struct rql_place at = rql_index_place_of(segment, of, key);
 	return rql_placement_there(&at, cpu, NULL);
 }
 
@@ -122,8 +132,8 @@ rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t
                              struct rql_index_run **out, struct rql_error *err)
 {
 	const struct rql_store_segment *s = &snapshot->segments[segment];
-	char key[KEY_BYTES];
-	const struct rql_place at = place_of(s, of, key);
+	char key[RQL_INDEX_KEY_BYTES];
+	const struct rql_place at = rql_index_place_of(s, of, key);
 	struct making m = {.segment = s,
 	                   .of = of,
 	                   .budget = rql_store_budget(snapshot),

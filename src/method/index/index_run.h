@@ -17,7 +17,14 @@ struct rql_index_run {
 /* The form that an index takes in a segment, for points alone or for ranges, too: of->form itself but for AUTO. */
 struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, const struct rql_index_of *of, bool points,
                                    const struct rql_device *cpu);
-/* Is it there? Here and below the form is not AUTO. */
+/* A run without contents, for a place of this kind; NULL: out of memory. Its placement's destroy frees it. */
+struct rql_index_run *rql_index_run_new(const char *kind, struct rql_device *cpu, struct rql_budget *budget);
+/* Where a segment's run is found. Here and below the form is not AUTO. `key` is filled: it tells the run from others that
+ * begin with the same column by the numbers of the other ones. */
+#define RQL_INDEX_KEY_BYTES 48u
+struct rql_place rql_index_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                    char key[RQL_INDEX_KEY_BYTES]);
+/* Is it there? */
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu);
 /* The run, made where it is not there; release its placement. RQL_ERROR_LIMIT: nobody else's is given up

@@ -33,10 +33,37 @@ static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint3
 	return RQL_OK;
 }
 
+/* A loop over segments side by side: each has a sample to sort and keys to write, which one thread does, while the device
+ * works for another. */
+struct placing {
+	const struct rql_store_snapshot *snapshot;
+	const struct rql_index_of *of;
+	struct rql_device *device;
+	struct rql_progress *progress;
+	_Atomic bool failed;
+};
+
+static void place_one(void *state, uint64_t index, unsigned worker)
+{
+	struct placing *p = state;
+	struct rql_error ignored = {0};
+	(void)worker;
+	if (!atomic_load(&p->failed) &&
+	    place_segment(p->snapshot, (uint32_t)index, p->of, p->device, p->progress, &ignored) != RQL_OK)
+		atomic_store(&p->failed, true);
+	rql_error_clear(&ignored);
+}
+
 rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                            struct rql_device *device, struct rql_progress *progress, struct rql_error *err)
 {
-	for (uint32_t s = 0; s < snapshot->segment_count && rql_sieve_can(&snapshot->columns[of->column]); s++)
+	struct placing p = {.snapshot = snapshot, .of = of, .device = device, .progress = progress};
+	if (!rql_sieve_can(&snapshot->columns[of->column]))
+		return RQL_OK;
+	if (device->host && snapshot->segment_count > 1)
+		rql_pool_run(device->host->pool, snapshot->segment_count, place_one, &p);
+	/* What is there is found; what had no room beside others may have it alone, or says what it lacks. */
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		RQL_TRY(place_segment(snapshot, s, of, device, progress, err));
 	return RQL_OK;
 }

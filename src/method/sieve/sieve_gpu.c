@@ -97,6 +97,57 @@ static void columns_of(const struct rql_sieve_gpu *gpu, uint32_t group, struct r
 		of[a] = gpu->p->of[gpu->groups[group].predicates[a]];
 }
 
+/* Columns that are not there yet are made side by side, segment by segment; what fails here fails again below. */
+struct making {
+	struct rql_sieve_gpu *gpu;
+	struct rql_progress *progress;
+	_Atomic uint64_t uploaded;
+	_Atomic bool failed;
+};
+
+static rql_status make_column(const struct making *m, uint32_t segment, uint32_t k, uint64_t *uploaded,
+                              struct rql_error *err)
+{
+	const struct rql_sieve_gpu *gpu = m->gpu;
+	const struct rql_prepared *p = gpu->p;
+	struct rql_device *device = gpu->stage.device;
+	struct rql_sieve_placed *placed = NULL;
+	struct rql_sieve_order *order = NULL;
+	RQL_TRY(rql_sieve_placed_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, m->progress, uploaded, &placed, err));
+	rql_placement_release(&placed->placement);
+	if (!gpu->open[k] || !has_orders(gpu))
+		return RQL_OK;
+	RQL_TRY(rql_sieve_order_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, m->progress, uploaded, &order, err));
+	rql_placement_release(&order->placement);
+	return RQL_OK;
+}
+
+static void make_columns(void *state, uint64_t index, unsigned worker)
+{
+	struct making *m = state;
+	struct rql_error ignored = {0};
+	uint64_t uploaded = 0;
+	(void)worker;
+	for (uint32_t k = 0; k < m->gpu->p->count && !atomic_load(&m->failed); k++)
+		if (make_column(m, (uint32_t)index, k, &uploaded, &ignored) != RQL_OK)
+			atomic_store(&m->failed, true);
+	rql_error_clear(&ignored);
+	atomic_fetch_add(&m->uploaded, uploaded);
+}
+
+static void make_missing(struct rql_sieve_gpu *gpu, struct rql_progress *progress)
+{
+	struct making m = {.gpu = gpu, .progress = progress};
+	const struct rql_store_snapshot *snapshot = gpu->p->snapshot;
+	bool missing = false;
+	for (uint32_t s = 0; s < snapshot->segment_count && snapshot->segment_count > 1; s++)
+		for (uint32_t k = 0; k < gpu->p->count && !missing; k++)
+			missing = !rql_sieve_placed_there(&snapshot->segments[s], &gpu->p->of[k], gpu->stage.device);
+	if (missing)
+		rql_pool_run(gpu->cpu->pool, snapshot->segment_count, make_columns, &m);
+	gpu->stage.uploaded += atomic_load(&m.uploaded);
+}
+
 static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, struct rql_progress *progress,
                                 struct rql_error *err)
 {
@@ -143,6 +194,7 @@ static rql_status place_all(struct rql_sieve_gpu *gpu, struct rql_progress *prog
 		                     device->id);
 	if (gpu->unit->place)
 		RQL_TRY(gpu->unit->place(gpu, err));
+	make_missing(gpu, progress);
 	for (uint32_t s = 0; s < gpu->p->snapshot->segment_count; s++)
 		RQL_TRY(place_segment(gpu, s, progress, err));
 	RQL_TRY(rql_sieve_tables_upload(gpu, err));

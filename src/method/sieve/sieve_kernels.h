@@ -180,6 +180,16 @@ struct rql_sieve_make_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_make_args, 64);
 
+/* ---- keys taken out of a list ---- */
+struct rql_sieve_gather_args {
+	uint64_t keys;
+	uint64_t rows; /* uint32_t[]: whose keys; 0: every `stride`-th */
+	uint64_t out_keys;
+	uint32_t count, most; /* most: the last of the list, or of rows */
+	uint32_t stride, wide;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_gather_args, 40);
+
 /* ---- primitives (geometry/matrix.h) ---- */
 #define RQL_SIEVE_FILL_CUBES 0
 #define RQL_SIEVE_FILL_LEGS 1

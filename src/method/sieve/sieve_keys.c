@@ -42,5 +42,5 @@ void rql_sieve_decode(const struct rql_store_kernels *k, const struct rql_store_
 	int64_t *values = (int64_t *)keys;
 	rql_store_decode_int64(k, view, block, first, count, values);
 	for (uint32_t i = 0; i < count; i++)
-		keys[i] = rql_sieve_integer_key(values[i]);
+		keys[i] = rql_sieve_integer_key(view->type, (uint64_t)values[i]);
 }

@@ -14,15 +14,16 @@ static inline uint64_t rql_sieve_live(uint32_t rows, uint32_t word)
 	return left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
 }
 
-/* Has the column such keys? Not one with an integer beyond 64 bits. */
+/* Has the column such keys? Not one with an integer beyond 64 bits, signed ones or UBIGINT's. */
 static inline bool rql_sieve_can(const struct rql_store_column *column)
 {
-	return column->kind != RQL_STORE_INTEGER || !column->wide;
+	return column->kind != RQL_STORE_INTEGER || !column->wide || column->type.id == RQL_TYPE_UBIGINT;
 }
 
-static inline uint64_t rql_sieve_integer_key(int64_t value)
+/* bits: the low 64 of the value, which are all. */
+static inline uint64_t rql_sieve_integer_key(struct rql_type type, uint64_t bits)
 {
-	return (uint64_t)value ^ UINT64_C(1) << 63;
+	return bits ^ (uint64_t)(type.id != RQL_TYPE_UBIGINT) << 63;
 }
 static inline uint64_t rql_sieve_real_key(double value)
 {
@@ -35,7 +36,7 @@ static inline uint64_t rql_sieve_key_of(const struct rql_store_view *view, uint6
 	if (view->kind == RQL_STORE_CODED)
 		return raw;
 	if (view->kind == RQL_STORE_INTEGER)
-		return raw ^ UINT64_C(1) << 63;
+		return rql_sieve_integer_key(view->type, raw);
 	if (view->type.id == RQL_TYPE_FLOAT) {
 		uint32_t bits = (uint32_t)raw;
 		float narrow;

@@ -1,8 +1,8 @@
-/* Rows sorted on the CPU and copied to a GPU. */
+/* Rows in order as a placement. */
 #include "method/sieve/sieve_order.h"
 
 #include <stdlib.h>
-#include "method/sieve/sieve_place.h"
+#include "method/sieve/sieve_rank.h"
 
 struct ordering {
 	const struct rql_store_snapshot *snapshot;
@@ -21,28 +21,14 @@ static void destroy(struct rql_placement *placement)
 	free(o);
 }
 
-static rql_status fill_from(struct rql_sieve_order *o, const struct ordering *state, const struct rql_sieve_shape *shape,
-                            struct rql_mem *mem, struct rql_device *gpu, struct rql_error *err)
-{
-	const struct rql_store_view *view = &state->snapshot->segments[state->segment].columns[state->of->column];
-	struct rql_sieve_sorted sorted;
-	RQL_TRY(rql_sieve_sort(shape, view, state->cpu, state->progress, mem, &sorted, err));
-	RQL_TRY(rql_sieve_axis_make(RQL_SIEVE_BY_RANK, shape, &sorted, &o->axis, err));
-	const uint64_t bytes = ((uint64_t)sorted.count + !sorted.count) * sizeof(*sorted.rows);
-	RQL_TRY(rql_buffer_new(gpu, bytes, RQL_MEMORY_DEVICE, "rows of a sieve in order", &o->rows, err));
-	return sorted.count ? rql_buffer_upload(o->rows, 0, sorted.rows, bytes, err) : RQL_OK;
-}
-
 static rql_status fill(struct rql_sieve_order *o, const struct ordering *state, struct rql_device *gpu,
                        struct rql_error *err)
 {
-	struct rql_sieve_placed *placed = NULL; /* for its bins */
-	struct rql_mem mem;
+	const struct rql_store_view *view = &state->snapshot->segments[state->segment].columns[state->of->column];
+	struct rql_sieve_placed *placed = NULL; /* for its keys */
 	RQL_TRY(rql_sieve_placed_get(state->snapshot, state->segment, state->of, gpu, state->cpu, state->progress,
 	                             state->uploaded, &placed, err));
-	rql_mem_init(&mem, rql_store_budget(state->snapshot), "sorting the rows of a sieve");
-	rql_status status = fill_from(o, state, &placed->shape, &mem, gpu, err);
-	rql_mem_clear(&mem);
+	rql_status status = rql_sieve_rank(placed, view, gpu, state->progress, &o->rows, &o->axis, err);
 	rql_placement_release(&placed->placement);
 	return status;
 }
@@ -62,7 +48,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	o->placement.bytes = o->rows->bytes;
-	*ordering->uploaded += o->rows->bytes;
 	*out = &o->placement;
 	return RQL_OK;
 }

@@ -40,7 +40,7 @@ static void find_span(const struct rql_store_segment *segment, const struct rql_
 			double real;
 			memcpy(&real, &ends[e], sizeof(real));
 			ends[e] = view->kind == RQL_STORE_REAL      ? rql_sieve_real_key(real)
-			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_integer_key((int64_t)ends[e])
+			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_integer_key(view->type, ends[e])
 			                                            : ends[e];
 		}
 		least = ends[0] < least ? ends[0] : least;
@@ -123,83 +123,81 @@ static void write_keys(void *state, uint64_t index, unsigned worker)
 	}
 }
 
-static rql_status upload_keys(struct rql_sieve_placed *p, const struct placing *state, uint64_t bytes,
-                              struct rql_error *err)
+/* What goes over the link in one piece, written by all threads where the device copies it from: keys, the vector of rows
+ * with a key, bounds, and how many rows each block has. */
+struct piece {
+	struct rql_buffer *buffer;
+	uint64_t key_bytes, valid_bytes, bound_bytes; /* one behind another; then the rows */
+};
+
+static void write_valid(const struct rql_store_segment *segment, const struct rql_store_view *view,
+                        const struct rql_store_kernels *kernels, uint64_t *to)
 {
-	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
-	struct key_writing w = {.placed = p,
-	                        .kernels = rql_store_kernels_for(state->cpu->simd),
-	                        .view = &segment->columns[state->of->column],
-	                        .keys = calloc(1, bytes)};
-	if (!w.keys)
-		return rql_error_memory(err, bytes, "keys of a sieve");
-	rql_pool_run(state->cpu->pool, segment->blocks, write_keys, &w);
-	rql_status status = rql_buffer_upload(p->buffer, p->keys_at, w.keys, bytes, err);
-	free(w.keys);
-	return status;
+	for (uint32_t b = 0; b < segment->blocks; b++) {
+		uint64_t valid[WORDS] = {0};
+		(void)rql_store_decode_validity(kernels, view, b, 0, view->blocks[b].rows, valid);
+		memcpy(to + (uint64_t)b * WORDS, valid, sizeof(valid)); /* mapped memory is only written */
+	}
 }
 
-/* The vector of rows with a key, which stands behind the others. */
-static rql_status upload_valid(struct rql_sieve_placed *p, const struct placing *state, uint64_t at,
-                               struct rql_error *err)
+static rql_status write_piece(const struct rql_sieve_placed *p, const struct placing *state, struct rql_device *gpu,
+                              struct piece *piece, struct rql_error *err)
 {
 	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
 	const struct rql_store_view *view = &segment->columns[state->of->column];
 	const struct rql_store_kernels *kernels = rql_store_kernels_for(state->cpu->simd);
-	const uint64_t bytes = (uint64_t)segment->blocks * WORDS * sizeof(uint64_t);
-	uint64_t *valid = calloc(1, bytes);
-	if (!valid)
-		return rql_error_memory(err, bytes, "bins of a sieve");
-	for (uint32_t b = 0; b < segment->blocks; b++)
-		rql_store_decode_validity(kernels, view, b, 0, view->blocks[b].rows, valid + (uint64_t)b * WORDS);
-	rql_status status = rql_buffer_upload(p->buffer, at, valid, bytes, err);
-	free(valid);
-	return status;
-}
-
-/* ---- vectors ---- */
-/* What the kernel reads beside keys: bounds, then how many rows each block has. */
-static rql_status upload_bounds(const struct rql_sieve_placed *p, const struct placing *state, struct rql_device *gpu,
-                                struct rql_buffer **out, struct rql_error *err)
-{
-	const struct rql_store_segment *segment = &state->snapshot->segments[state->segment];
-	const struct rql_store_view *view = &segment->columns[state->of->column];
-	const uint64_t bounds = (uint64_t)p->shape.bins.count - 1;
-	RQL_TRY(rql_buffer_new(gpu, (bounds + segment->blocks) * sizeof(uint64_t), RQL_MEMORY_UPLOAD, "bins of a sieve", out,
-	                       err));
-	uint64_t *to = (*out)->map;
-	uint32_t *rows = (uint32_t *)(to + bounds);
+	const uint64_t rows = (uint64_t)p->shape.block_count * RQL_STORE_BLOCK, bounds = p->shape.bins.count - UINT64_C(1);
+	piece->key_bytes = rows * (p->wide ? 8 : 4);
+	piece->valid_bytes = p->shape.has_null ? rows / 8 : 0;
+	piece->bound_bytes = bounds * sizeof(uint64_t);
+	const uint64_t before = piece->key_bytes + piece->valid_bytes;
+	RQL_TRY(rql_buffer_new(gpu, before + piece->bound_bytes + segment->blocks * sizeof(uint32_t), RQL_MEMORY_UPLOAD,
+	                       "keys of a sieve", &piece->buffer, err));
+	uint8_t *map = piece->buffer->map;
+	struct key_writing w = {.placed = p, .kernels = kernels, .view = view, .keys = map};
+	rql_pool_run(state->cpu->pool, segment->blocks, write_keys, &w);
+	if (piece->valid_bytes)
+		write_valid(segment, view, kernels, (uint64_t *)(void *)(map + piece->key_bytes));
 	for (uint64_t b = 0; b < bounds; b++)
-		to[b] = p->shape.bins.bounds[b] - p->least;
+		((uint64_t *)(void *)(map + before))[b] = p->shape.bins.bounds[b] - p->least;
 	for (uint32_t b = 0; b < segment->blocks; b++)
-		rows[b] = view->blocks[b].rows;
+		((uint32_t *)(void *)(map + before + piece->bound_bytes))[b] = view->blocks[b].rows;
 	return RQL_OK;
 }
 
-static rql_status run_kernel(const struct rql_sieve_placed *p, struct rql_buffer *bounds, uint64_t valid_at,
-                             struct rql_device *gpu, struct rql_progress *progress, struct rql_error *err)
+/* ---- vectors ---- */
+static rql_status record_vectors(const struct rql_sieve_placed *p, const struct piece *piece, uint64_t valid_at,
+                                 struct rql_device *gpu, struct rql_commands *c, struct rql_error *err)
 {
 	const struct rql_sieve_shape *shape = &p->shape;
 	const uint32_t group = gpu->limits.group_size < WORKGROUP ? gpu->limits.group_size : WORKGROUP;
+	const uint64_t bounds = piece->buffer->address + piece->key_bytes + piece->valid_bytes;
 	const struct rql_sieve_make_args args = {
 		.keys = p->buffer->address + p->keys_at,
-		.bounds = bounds->address,
+		.bounds = bounds,
 		.vectors = p->buffer->address,
 		.valid = shape->has_null ? p->buffer->address + valid_at : 0,
-		.rows = bounds->address + (shape->bins.count - UINT64_C(1)) * sizeof(uint64_t),
+		.rows = bounds + piece->bound_bytes,
 		.bins = shape->bins.count,
 		.base = shape->base,
 		.highs = shape->highs,
 		.lows = shape->lows,
 		.words = shape->block_count * (RQL_STORE_BLOCK / 32),
 		.wide = p->wide};
-	const struct rql_use uses[] = {{p->buffer, RQL_READ_WRITE}, {bounds, RQL_READ}};
+	const struct rql_use uses[] = {{p->buffer, RQL_READ_WRITE}, {piece->buffer, RQL_READ}};
 	const struct rql_pipeline *pipeline;
-	struct rql_commands *commands = NULL;
 	RQL_TRY(rql_pipeline_get(gpu, &make_kernel, &group, 1, &pipeline, err));
-	RQL_TRY(rql_commands_new(gpu, 0, &commands, err));
-	rql_record_dispatch(commands, "sieve vectors", pipeline, &args, (args.words + group - 1) / group, uses, 2);
-	return rql_commands_finish(commands, RQL_OK, progress, NULL, err);
+	rql_record_dispatch(c, "sieve vectors", pipeline, &args, (args.words + group - 1) / group, uses, 2);
+	return RQL_OK;
+}
+
+static rql_status record(const struct rql_sieve_placed *p, const struct piece *piece, uint64_t valid_at,
+                         struct rql_device *gpu, struct rql_commands *c, struct rql_error *err)
+{
+	rql_record_copy(c, piece->buffer, 0, p->buffer, p->keys_at, piece->key_bytes);
+	if (piece->valid_bytes)
+		rql_record_copy(c, piece->buffer, piece->key_bytes, p->buffer, valid_at, piece->valid_bytes);
+	return valid_at ? record_vectors(p, piece, valid_at, gpu, c, err) : RQL_OK;
 }
 
 static void destroy(struct rql_placement *placement)
@@ -214,20 +212,19 @@ static void destroy(struct rql_placement *placement)
 static rql_status fill(struct rql_sieve_placed *p, const struct placing *state, struct rql_device *gpu,
                        struct rql_error *err)
 {
-	struct rql_buffer *bounds = NULL;
+	struct piece piece = {0};
+	struct rql_commands *c = NULL;
 	RQL_TRY(make_shape(p, state, err));
-	const uint64_t rows = (uint64_t)p->shape.block_count * RQL_STORE_BLOCK, keys = rows * (p->wide ? 8 : 4);
-	const uint64_t valid_at = ((uint64_t)p->shape.highs + p->shape.lows) * rows / 8;
+	const uint64_t rows = (uint64_t)p->shape.block_count * RQL_STORE_BLOCK;
+	const uint64_t valid_at = ((uint64_t)p->shape.highs + p->shape.lows) * rows / 8; /* behind the other vectors */
 	p->keys_at = rql_sieve_vector_count(&p->shape) * rows / 8;
-	RQL_TRY(rql_buffer_new(gpu, p->keys_at + keys, RQL_MEMORY_DEVICE, "a sieve", &p->buffer, err));
-	if (p->shape.has_null)
-		RQL_TRY(upload_valid(p, state, valid_at, err));
-	RQL_TRY(upload_keys(p, state, keys, err));
-	if (!valid_at)
-		return RQL_OK;
-	RQL_TRY(upload_bounds(p, state, gpu, &bounds, err));
-	rql_status status = run_kernel(p, bounds, valid_at, gpu, state->progress, err);
-	rql_buffer_free(bounds);
+	RQL_TRY(rql_buffer_new(gpu, p->keys_at + rows * (p->wide ? 8 : 4), RQL_MEMORY_DEVICE, "a sieve", &p->buffer, err));
+	rql_status status = write_piece(p, state, gpu, &piece, err);
+	if (status == RQL_OK)
+		status = rql_commands_new(gpu, 0, &c, err);
+	if (status == RQL_OK)
+		status = rql_commands_finish(c, record(p, &piece, valid_at, gpu, c, err), state->progress, NULL, err);
+	rql_buffer_free(piece.buffer);
 	return status;
 }
 

@@ -117,6 +117,7 @@ rql_status rql_sieve_positions_make(struct rql_sieve_run *run, const struct rql_
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->parts, parts, err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->starts, (uint64_t)parts * (run->shape.bins.count + 1), err));
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->positions, segment->rows, err));
+	run->position_count = (uint32_t)segment->rows;
 	RQL_TRY(open_sorters(&m, rql_pool_threads(cpu->pool), scratch, err));
 	for (uint32_t p = 0, first = 0; p < parts; p++) { /* NULLs leave some of the room unused */
 		run->parts[p].first = first;

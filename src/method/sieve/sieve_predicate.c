@@ -6,8 +6,8 @@
 uint32_t rql_sieve_predicate_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
 {
 	const bool program = c->test == RQL_TEST_IS_TRUE;
-	const uint32_t column = program ? c->list.column : c->index;
-	if ((program && (!c->list.values || c->or_null)) || column >= snapshot->column_count ||
+	const uint32_t column = !program ? c->index : c->ranges.ranges ? c->ranges.column : c->list.column;
+	if ((program && ((!c->list.values && !c->ranges.ranges) || c->or_null)) || column >= snapshot->column_count ||
 	    !rql_sieve_can(&snapshot->columns[column]))
 		return RQL_NONE;
 	const enum rql_store_kind kind = snapshot->columns[column].kind;
@@ -22,7 +22,7 @@ uint32_t rql_sieve_predicate_column(const struct rql_store_snapshot *snapshot, c
 	case RQL_TEST_IS_NOT_NULL:
 		return column;
 	case RQL_TEST_IS_TRUE:
-		return kind == RQL_STORE_INTEGER ? column : RQL_NONE;
+		return kind == RQL_STORE_INTEGER || (kind == RQL_STORE_REAL && c->ranges.ranges) ? column : RQL_NONE;
 	}
 	return RQL_NONE;
 }
@@ -79,17 +79,28 @@ static rql_status take_codes(const struct rql_store_column *column, const uint64
 	return RQL_OK;
 }
 
+/* The integers that have keys. */
+static rql_int128 least_of(const struct rql_store_column *column)
+{
+	return column->type.id == RQL_TYPE_UBIGINT ? 0 : INT64_MIN;
+}
+static rql_int128 greatest_of(const struct rql_store_column *column)
+{
+	return column->type.id == RQL_TYPE_UBIGINT ? (rql_int128)UINT64_MAX : (rql_int128)INT64_MAX;
+}
+
 static rql_status take_range(const struct rql_store_column *column, rql_int128 least, rql_int128 greatest,
                              struct rql_sieve_predicate *out, struct rql_error *err)
 {
 	const bool coded = column->kind == RQL_STORE_CODED;
-	const rql_int128 low = coded ? 0 : INT64_MIN, high = coded ? (rql_int128)codes_of(column) - 1 : INT64_MAX;
+	const rql_int128 low = coded ? 0 : least_of(column);
+	const rql_int128 high = coded ? (rql_int128)codes_of(column) - 1 : greatest_of(column);
 	least = least < low ? low : least;
 	greatest = greatest > high ? high : greatest;
 	RQL_TRY(new_ranges(out, 1, err));
 	if (least <= greatest)
-		put(out, coded ? (uint64_t)least : rql_sieve_integer_key((int64_t)least),
-		    coded ? (uint64_t)greatest : rql_sieve_integer_key((int64_t)greatest));
+		put(out, coded ? (uint64_t)least : rql_sieve_integer_key(column->type, (uint64_t)least),
+		    coded ? (uint64_t)greatest : rql_sieve_integer_key(column->type, (uint64_t)greatest));
 	return RQL_OK;
 }
 
@@ -101,18 +112,37 @@ static rql_status take_reals(double least, double greatest, struct rql_sieve_pre
 	return RQL_OK;
 }
 
+/* Places of reals are keys; of integers the column has those that fit it. */
+static rql_status take_ranges(const struct rql_store_column *column, const struct rql_value_ranges *ranges,
+                              struct rql_sieve_predicate *out, struct rql_error *err)
+{
+	const bool real = column->kind == RQL_STORE_REAL;
+	const rql_int128 low = real ? 0 : least_of(column), high = real ? (rql_int128)UINT64_MAX : greatest_of(column);
+	RQL_TRY(new_ranges(out, ranges->count, err));
+	for (uint32_t i = 0; i < ranges->count; i++) {
+		const rql_int128 least = ranges->ranges[i].least < low ? low : ranges->ranges[i].least;
+		const rql_int128 greatest = ranges->ranges[i].greatest > high ? high : ranges->ranges[i].greatest;
+		if (least <= greatest)
+			put(out, real ? (uint64_t)least : rql_sieve_integer_key(column->type, (uint64_t)least),
+			    real ? (uint64_t)greatest : rql_sieve_integer_key(column->type, (uint64_t)greatest));
+	}
+	out->nulls = ranges->nulls;
+	return RQL_OK;
+}
+
 static int by_least(const void *a, const void *b)
 {
 	uint64_t x = ((const struct rql_sieve_range *)a)->least, y = ((const struct rql_sieve_range *)b)->least;
 	return (x > y) - (x < y);
 }
 
-static rql_status take_list(const struct rql_value_list *list, struct rql_sieve_predicate *out, struct rql_error *err)
+static rql_status take_list(struct rql_type type, const struct rql_value_list *list, struct rql_sieve_predicate *out,
+                            struct rql_error *err)
 {
 	RQL_TRY(new_ranges(out, list->count, err));
 	struct rql_sieve_range *keys = out->ranges;
 	for (uint32_t i = 0; i < list->count; i++)
-		keys[i].least = keys[i].greatest = rql_sieve_integer_key(list->values[i]);
+		keys[i].least = rql_sieve_integer_key(type, (uint64_t)list->values[i]);
 	if (list->count)
 		qsort(keys, list->count, sizeof(*keys), by_least);
 	for (uint32_t i = 0; i < list->count; i++) {
@@ -145,7 +175,7 @@ rql_status rql_sieve_predicate_make(const struct rql_store_snapshot *snapshot, c
 	case RQL_TEST_IS_TRUE:
 		break;
 	}
-	return take_list(&c->list, out, err);
+	return c->ranges.ranges ? take_ranges(column, &c->ranges, out, err) : take_list(column->type, &c->list, out, err);
 }
 
 /* ---- in a segment ---- */

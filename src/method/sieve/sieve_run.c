@@ -173,25 +173,32 @@ static void destroy(struct rql_placement *placement)
 	free(run);
 }
 
+struct rql_sieve_run *rql_sieve_run_new(struct rql_device *cpu, struct rql_budget *budget)
+{
+	struct rql_sieve_run *run = calloc(1, sizeof(*run));
+	if (!run)
+		return NULL;
+	run->placement = (struct rql_placement){.device = cpu, .destroy = destroy};
+	rql_mem_init(&run->mem, budget, "a sieve");
+	return run;
+}
+
 static rql_status make(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
                        struct rql_error *err)
 {
 	struct making *m = state;
-	struct rql_sieve_run *run = calloc(1, sizeof(*run));
+	struct rql_sieve_run *run = rql_sieve_run_new(device, m->budget);
 	const uint64_t start = rql_now_ns();
 	(void)at;
 	if (!run)
 		return rql_error_memory(err, sizeof(*run), "a sieve");
 	m->run = run;
 	m->device = device;
-	rql_mem_init(&run->mem, m->budget, "a sieve");
 	rql_mem_init(&m->scratch, m->budget, "building a sieve");
 	rql_status status = fill(m, err);
 	rql_mem_clear(&m->scratch);
-	run->placement = (struct rql_placement){.device = device,
-	                                        .bytes = run->mem.held,
-	                                        .build_ms = (double)(rql_now_ns() - start) / 1e6,
-	                                        .destroy = destroy};
+	run->placement.bytes = run->mem.held;
+	run->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	if (status == RQL_OK)
 		*out = &run->placement;
 	else

@@ -63,6 +63,7 @@ struct rql_sieve_run {
 	struct rql_sieve_part *parts;
 	uint32_t *starts;    /* [parts][bins.count + 1]: ranks in the part at which bins begin */
 	uint32_t *positions; /* rows of a part by rank */
+	uint32_t position_count;
 };
 
 /* The same as pointers. NULL of first and third: no row; of second, where third is not NULL: every row. all: every row,
@@ -80,6 +81,8 @@ static inline bool rql_sieve_has_positions(const struct rql_sieve_form *form)
 {
 	return form->refine == RQL_SIEVE_AUTO || form->refine == RQL_SIEVE_POSITIONS;
 }
+/* A run without contents, of the CPU; NULL: out of memory. Its placement's destroy frees it. */
+struct rql_sieve_run *rql_sieve_run_new(struct rql_device *cpu, struct rql_budget *budget);
 /* Where a segment's sieve is found, on any device; key: room for its text. */
 struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[32]);

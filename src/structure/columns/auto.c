@@ -169,7 +169,7 @@ static rql_status build(const struct load *l, struct rql_structure *c, const str
 static rql_status publish(const struct load *l, struct rql_structure *c, struct rql_error *err)
 {
 	atomic_store(&c->used, rql_now_ns());
-	return rql_catalog_publish(l->ctx->structures->catalog, c, err);
+	return rql_structure_publish(l->ctx, c, err);
 }
 
 /* With what is there already, or (when that does not fit or is not there any more) without. */

@@ -386,9 +386,10 @@ static rql_status find_rowid(struct rql_structures *all, struct rql_structure *s
 	return RQL_OK;
 }
 
-static rql_status save(const struct rql_structure *s, const struct rql_file_place *place, const char *identity,
-                       struct rql_error *err)
+static rql_status save(struct rql_structures *all, const struct rql_structure *s, const struct rql_file_place *place,
+                       const char *identity, struct rql_error *err)
 {
+	(void)all;
 	return rql_store_file_write(s->snapshot, place, identity, (uint32_t)strlen(identity), err);
 }
 
@@ -422,6 +423,8 @@ struct placed {
 static void add_up(void *state, const struct rql_place *at, const struct rql_placement *placement)
 {
 	struct placed *sum = state;
+	if (rql_index_part_of(NULL, NULL, at))
+		return;
 	sum->bytes += placement->bytes;
 	sum->ms += placement->build_ms;
 	if (sum->seen && !sum->seen[at->part]) {
@@ -446,10 +449,11 @@ static const struct rql_watch *watch_of(const struct rql_structure *s, uint32_t 
 	return d ? d->watch : NULL;
 }
 
-static uint64_t on_device(const struct rql_structure *s, const struct rql_device *device, char *kinds, size_t size,
-                          double *ms, const char **failure)
+static uint64_t on_device(struct rql_structures *all, const struct rql_structure *s, const struct rql_device *device,
+                          char *kinds, size_t size, double *ms, const char **failure)
 {
 	struct placed sum = {.seen = calloc(s->snapshot->column_count + 1, sizeof(bool))};
+	(void)all;
 	for (uint32_t i = 0; i < s->snapshot->segment_count; i++)
 		rql_placements_each(s->snapshot->segments[i].identity, device, add_up, &sum);
 	free(sum.seen);

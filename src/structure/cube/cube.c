@@ -356,9 +356,10 @@ static rql_status build(struct rql_build_context *ctx, struct rql_structure *s, 
 }
 
 /* ---- side files ---- */
-static rql_status save(const struct rql_structure *s, const struct rql_file_place *place, const char *identity,
-                       struct rql_error *err)
+static rql_status save(struct rql_structures *all, const struct rql_structure *s, const struct rql_file_place *place,
+                       const char *identity, struct rql_error *err)
 {
+	(void)all;
 	return rql_cube_contents.write(s->relation, place, identity, (uint32_t)strlen(identity), err);
 }
 
@@ -372,9 +373,10 @@ static rql_status load(struct rql_structures *all, struct rql_structure *s, cons
 }
 
 /* ---- devices ---- */
-static uint64_t on_device(const struct rql_structure *s, const struct rql_device *device, char *kinds, size_t size,
-                          double *ms, const char **failure)
+static uint64_t on_device(struct rql_structures *all, const struct rql_structure *s, const struct rql_device *device,
+                          char *kinds, size_t size, double *ms, const char **failure)
 {
+	(void)all;
 	return rql_placements_of(s->relation, device, kinds, size, ms, failure);
 }
 

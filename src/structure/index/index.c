@@ -1,8 +1,10 @@
 /* The kinds "sorted", "hash" and "auto": indexes of one column; and what sieves (sieve.c) have in common with them. They hold
  * no rows of their own. An index says that look-ups are wanted in the columns structures of its table, and the method
  * that looks up keeps what it needs by their segments (method/contents.h); so an index is never stale. CREATE and
- * REFRESH make that ahead of the first query. */
+ * REFRESH make that ahead of the first query, and a side file keeps it, of whatever segments there are. */
+#include <stdio.h>
 #include <stdlib.h>
+#include "device/placement.h"
 #include "structure/columns/columns.h"
 #include "structure/index/index.h"
 #include "structure/structure_internal.h"
@@ -229,6 +231,143 @@ rql_status rql_structure_index_build(struct rql_build_context *ctx, struct rql_s
 		note_nothing(ctx, s);
 	rql_build_ready(s, start);
 	return RQL_OK;
+}
+
+/* ---- side files ---- */
+struct listing {
+	struct rql_index_part *parts;
+	uint32_t count;
+};
+
+static rql_status add_part(void *state, const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                           struct rql_error *err)
+{
+	struct listing *l = state;
+	struct rql_index_part *grown = realloc(l->parts, (l->count + 1) * sizeof(*grown));
+	if (!grown)
+		return rql_error_memory(err, (l->count + 1) * sizeof(*grown), "an index");
+	l->parts = grown;
+	grown[l->count++] = (struct rql_index_part){.snapshot = rql_store_snapshot_retain(snapshot), .of = *of};
+	return RQL_OK;
+}
+
+/* The columns that s is of, to be given back. */
+static rql_status list_parts(struct rql_structures *all, const struct rql_structure *s, struct listing *out,
+                             struct rql_error *err)
+{
+	*out = (struct listing){0};
+	return s->table_count ? each_columns(all, s, add_part, out, err) : RQL_OK;
+}
+
+static void free_parts(struct listing *l)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		rql_store_snapshot_release(l->parts[i].snapshot);
+	free(l->parts);
+}
+
+rql_status rql_structure_index_save(struct rql_structures *all, const struct rql_structure *s,
+                                    const struct rql_file_place *place, const char *identity, struct rql_error *err)
+{
+	struct listing l;
+	rql_status status = list_parts(all, s, &l, err);
+	if (status == RQL_OK)
+		status = rql_runs_write(l.parts, l.count, &all->devices->device[0], place, identity, (uint32_t)strlen(identity),
+		                        err);
+	free_parts(&l);
+	return status;
+}
+
+rql_status rql_structure_index_load(struct rql_structures *all, struct rql_structure *s,
+                                    const struct rql_file_place *place, const char *identity, struct rql_error *err)
+{
+	struct listing l;
+	uint32_t taken = 0;
+	rql_status status = list_parts(all, s, &l, err);
+	if (status == RQL_OK)
+		status = rql_runs_read(l.parts, l.count, &all->devices->device[0], place, identity, (uint32_t)strlen(identity),
+		                       &taken, err);
+	if (status == RQL_OK && !taken)
+		status = rql_error_set(err, RQL_ERROR_STALE, "the columns of its table hold other rows than it was made of");
+	free_parts(&l);
+	return status;
+}
+
+uint64_t rql_structure_index_mark(struct rql_structures *all, const struct rql_structure *s)
+{
+	struct listing l;
+	const uint64_t mark = list_parts(all, s, &l, NULL) == RQL_OK
+	                          ? rql_runs_mark(l.parts, l.count, &all->devices->device[0])
+	                          : 0;
+	free_parts(&l);
+	return mark;
+}
+
+/* ---- on devices ---- */
+#define PLACED_PARTS 4u
+struct on_device {
+	const struct rql_device *device;
+	const struct rql_store_segment *segment;
+	const struct rql_index_of *of;
+	const struct rql_store_snapshot *last; /* spaces are of several columns: not each once more */
+	bool again;
+	uint64_t bytes;
+	uint32_t count;
+	struct {
+		const char *name;
+		double ms;
+	} parts[PLACED_PARTS];
+};
+
+static void add_placed(void *state, const struct rql_place *at, const struct rql_placement *placement)
+{
+	struct on_device *d = state;
+	const char *name = rql_index_part_of(d->segment, d->of, at);
+	uint32_t p = 0;
+	if (!name || (d->again && strcmp(name, "spaces") == 0))
+		return;
+	while (p < d->count && strcmp(d->parts[p].name, name) != 0)
+		p++;
+	if (p == PLACED_PARTS)
+		return;
+	d->count = p < d->count ? d->count : p + 1;
+	d->parts[p].name = name;
+	d->parts[p].ms += placement->build_ms;
+	d->bytes += placement->bytes;
+}
+
+static rql_status add_column(void *state, const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                             struct rql_error *err)
+{
+	struct on_device *d = state;
+	(void)err;
+	d->of = of;
+	d->again = d->last == snapshot;
+	for (uint32_t i = 0; i < snapshot->segment_count; i++) {
+		d->segment = &snapshot->segments[i];
+		rql_placements_each(d->segment->identity, d->device, add_placed, d);
+	}
+	d->last = snapshot;
+	return RQL_OK;
+}
+
+/* A device that failed is the columns' to remember. */
+uint64_t rql_structure_index_on_device(struct rql_structures *all, const struct rql_structure *s,
+                                       const struct rql_device *device, char *kinds, size_t size, double *ms,
+                                       const char **failure)
+{
+	struct on_device d = {.device = device};
+	size_t used = 0;
+	if (s->table_count)
+		(void)!each_columns(all, s, add_column, &d, NULL);
+	*ms = 0;
+	*failure = NULL;
+	for (uint32_t p = 0; p < d.count && used < size; p++) {
+		const int n = snprintf(kinds + used, size - used, "%s%s in %.1f ms", p ? ", " : "", d.parts[p].name, d.parts[p].ms);
+		used += n > 0 ? (size_t)n : 0;
+		*ms += d.parts[p].ms;
+	}
+	return d.bytes;
 }
 
 /* ---- what it is ---- */

@@ -14,10 +14,23 @@ rql_status rql_structure_index_build(struct rql_build_context *ctx, struct rql_s
                                      struct rql_error *err) RQL_MUST_CHECK;
 void rql_structure_index_size(struct rql_structures *all, const struct rql_structure *s,
                               struct rql_structure_size *out);
+rql_status rql_structure_index_save(struct rql_structures *all, const struct rql_structure *s,
+                                    const struct rql_file_place *place, const char *identity,
+                                    struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_structure_index_load(struct rql_structures *all, struct rql_structure *s,
+                                    const struct rql_file_place *place, const char *identity,
+                                    struct rql_error *err) RQL_MUST_CHECK;
+uint64_t rql_structure_index_on_device(struct rql_structures *all, const struct rql_structure *s,
+                                       const struct rql_device *device, char *kinds, size_t size, double *ms,
+                                       const char **failure);
+uint64_t rql_structure_index_mark(struct rql_structures *all, const struct rql_structure *s);
 
 #define RQL_INDEX_KIND(text)                                                                                           \
 	.name = text, .refresh = "REFRESH INDEX", .first = "refresh, then look up", .suffix = "." text,                    \
-	.moved = "its table has other columns", .reads = RQL_READS_INDEX, .statement = RQL_STATEMENT_CREATE_INDEX,         \
-	.bind = rql_structure_index_bind, .build = rql_structure_index_build, .size = rql_structure_index_size
+	.moved = "its side file was not used: its table has other columns than when it was written",                       \
+	.reads = RQL_READS_INDEX, .statement = RQL_STATEMENT_CREATE_INDEX,         \
+	.bind = rql_structure_index_bind, .build = rql_structure_index_build, .size = rql_structure_index_size,     \
+	.save = rql_structure_index_save, .load = rql_structure_index_load, .mark = rql_structure_index_mark,     \
+	.on_device = rql_structure_index_on_device
 
 #endif
