@@ -108,12 +108,10 @@ static uint64_t group_bytes(const struct rql_prepared *p, uint64_t capacity)
 	return p->shape.group_bytes * capacity;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
 {
 	const struct rql_prepared *p = prepared_of(stage);
-	struct rql_device *device = stage->device;
-	struct rql_columns_port in;
 	struct context *x = calloc(1, sizeof(*x));
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "a query's groups");
@@ -127,12 +125,17 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_READBACK, "the number of groups", &x->seen, err));
 	if (bytes <= DIRECT_BYTES)
 		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
-	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &in);
-	x->by = lay_group_by(p, x, &in);
+	x->by = lay_group_by(p, x, &inputs[0]);
 	RQL_TRY(rql_stage_buffer_new(device, rql_group_by_temp_bytes(&x->by), RQL_MEMORY_DEVICE,
 	                             "the partitions of a query's groups", &x->temp, err));
 	x->by.temp = (struct rql_span){x->temp, 0};
 	return RQL_OK;
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	return rql_stage_open(stage, open_on, inputs, out, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -380,15 +383,16 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	rql_cost_add(out, &in);
 }
 
-/* Those of its rows. Its own are the same for all requests: primitive/ has them compiled once. */
-static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
-{
-	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
-}
-
 static struct rql_stage *stage_of(const struct rql_prepared *p)
 {
 	return &((struct rql_prepared *)(uintptr_t)p)->stage;
+}
+
+static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	if (p->rows.method->kernels)
+		RQL_TRY(p->rows.method->kernels(p->rows.prepared, see, state, err));
+	return rql_stage_rehearse(stage_of(p), open_on, see, state, err);
 }
 
 static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,

@@ -106,27 +106,17 @@ static enum rql_join_kind kind_of(const struct rql_pair *pair)
 	return pair->mark ? RQL_JOIN_MARK : pair->not_in ? RQL_JOIN_NOT_IN : kinds[pair->kind];
 }
 
-static void input_of(const struct rql_stage *stage, struct rql_stage_context *const *inputs, uint32_t i,
-                     struct rql_columns_port *out)
+static struct rql_join lay_join(const struct rql_prepared *p, const struct rql_columns_port *probe,
+                                const struct rql_columns_port *build, const struct context *x)
 {
-	stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], out);
-}
-
-static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                                const struct context *x)
-{
-	const struct rql_prepared *p = prepared_of(stage);
-	struct rql_columns_port probe, build;
-	input_of(stage, inputs, 0, &probe);
-	input_of(stage, inputs, 1, &build);
 	struct rql_join join = {.kind = kind_of(&p->pair),
 	                        .key_bits = p->key_bits,
 	                        .has_null_key = true, /* the field of NULL */
 	                        .capacity = x->capacity,
 	                        .rows = {x->count, 0}};
-	lay_side(p, x, false, &probe, &join.probe);
-	lay_side(p, x, true, &build, &join.build);
-	lay_conditions(p, &probe, &build, &join);
+	lay_side(p, x, false, probe, &join.probe);
+	lay_side(p, x, true, build, &join.build);
+	lay_conditions(p, probe, build, &join);
 	for (uint32_t c = 0; c < p->pair.column_count; c++)
 		if (p->columns[c].column == RQL_PAIR_MARK)
 			join.mark = output_of(p, x, c);
@@ -150,12 +140,11 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return p->beyond ? too_many(p, err) : RQL_OK;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
 {
 	const struct rql_prepared *p = prepared_of(stage);
 	struct context *x = calloc(1, sizeof(*x));
-	struct rql_device *device = stage->device;
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "a query's join");
 	*out = &x->base;
@@ -165,11 +154,17 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_DEVICE, "the number of rows of a join", &x->count, err));
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of rows of a join", &x->seen,
 	                             err));
-	x->join = lay_join(stage, inputs, x);
+	x->join = lay_join(p, &inputs[0], &inputs[1], x);
 	RQL_TRY(rql_stage_buffer_new(device, rql_join_temp_bytes(&x->join), RQL_MEMORY_DEVICE,
 	                             "the partitions of a join", &x->temp, err));
 	x->join.temp = (struct rql_span){x->temp, 0};
 	return RQL_OK;
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	return rql_stage_open(stage, open_on, inputs, out, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -227,8 +222,12 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
 {
 	const struct context *x = (const struct context *)context;
-	*out = (struct rql_columns_port){
-		.form = prepared_of(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
+	const struct rql_prepared *p = prepared_of(stage);
+	*out = (struct rql_columns_port){.form = p->form, .room = x ? x->capacity : p->capacity};
+	if (x) {
+		out->values = x->values;
+		out->count = x->count;
+	}
 }
 
 /* Partitions hold both sides once more, twice where there are two passes. */
@@ -394,19 +393,18 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	}
 }
 
-/* Those of its sides. Its own are the same for all requests: primitive/ has them compiled once. */
+static struct rql_stage *stage_of(const struct rql_prepared *p)
+{
+	return &((struct rql_prepared *)(uintptr_t)p)->stage;
+}
+
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
 	for (uint32_t s = 0; s < 2; s++)
 		if (sides[s]->method->kernels)
 			RQL_TRY(sides[s]->method->kernels(sides[s]->prepared, see, state, err));
-	return RQL_OK;
-}
-
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
+	return rql_stage_rehearse(stage_of(p), open_on, see, state, err);
 }
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,

@@ -107,11 +107,15 @@ static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, str
 	return RQL_OK;
 }
 
+static uint32_t workgroup_of(const struct rql_device *device)
+{
+	return device->limits.group_size < WORKGROUP ? device->limits.group_size : WORKGROUP;
+}
+
 static rql_status place_all(struct rql_sieve_gpu *gpu, struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_device *device = gpu->stage.device;
-	const uint32_t most = device->limits.group_size;
-	gpu->workgroup = most < WORKGROUP ? most : WORKGROUP;
+	gpu->workgroup = workgroup_of(device);
 	if (gpu->refine == RQL_SIEVE_DRAWN && image_height(gpu) > device->limits.image_side)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the table has more rows than an image of device %s has bits",
 		                     device->id);
@@ -363,6 +367,19 @@ void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *
 	                         .placed_bytes = resident - missing};
 	if (p->gpu->unit->refine_ns)
 		out->run_ns += p->gpu->unit->refine_ns(p, device);
+}
+
+rql_status rql_sieve_gpu_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	const uint32_t workgroup = workgroup_of(p->gpu->stage.device);
+	const struct rql_kernel *own[] = {&select_kernel, p->gpu->unit->refining};
+	uint64_t missing, resident;
+	for (uint32_t i = 0; i < 2 && own[i]; i++) {
+		const struct rql_kernel_use use = {.kernel = own[i], .constants = &workgroup, .count = 1};
+		RQL_TRY(see(state, &use, err));
+	}
+	count_placed(p, &missing, &resident);
+	return missing ? rql_sieve_placed_see(p->gpu->stage.device, see, state, err) : RQL_OK;
 }
 
 struct rql_stage *rql_sieve_gpu_stage(const struct rql_prepared *p)

@@ -24,6 +24,7 @@ struct rql_sieve_context {
 /* What a unit does of its own. */
 struct rql_sieve_unit {
 	enum rql_unit unit;
+	const struct rql_kernel *refining; /* of its compute passes, for workgroups as of the first pass; NULL: none */
 	/* Fetches pipelines; NULL: there are none. */
 	rql_status (*place)(struct rql_sieve_gpu *gpu, struct rql_error *err);
 	/* Behind the pass over vectors. */
@@ -84,6 +85,8 @@ rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_d
                                  const struct rql_sieve_unit *unit, struct rql_prepared **out,
                                  struct rql_error *err) RQL_MUST_CHECK;
 void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
+rql_status rql_sieve_gpu_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state,
+                                 struct rql_error *err) RQL_MUST_CHECK;
 struct rql_stage *rql_sieve_gpu_stage(const struct rql_prepared *p);
 void rql_sieve_gpu_free(struct rql_prepared *p);
 uint64_t rql_sieve_gpu_bytes(const struct rql_prepared *p);

@@ -84,6 +84,7 @@ const struct rql_method rql_method_sieve_raster = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_sieve_gpu_price,
+	.kernels = rql_sieve_gpu_kernels,
 	.stage = rql_sieve_gpu_stage,
 	.free = rql_sieve_gpu_free,
 	.bytes = rql_sieve_gpu_bytes,

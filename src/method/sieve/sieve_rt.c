@@ -124,7 +124,7 @@ static double refine_ns(const struct rql_prepared *p, const struct rql_device *d
 }
 
 static const struct rql_sieve_unit unit = {
-	.unit = RQL_UNIT_RT, .place = place, .record = record, .refine_ns = refine_ns};
+	.unit = RQL_UNIT_RT, .refining = &and_kernel, .place = place, .record = record, .refine_ns = refine_ns};
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
@@ -155,6 +155,7 @@ const struct rql_method rql_method_sieve_rt = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
+	.kernels = rql_sieve_gpu_kernels,
 	.stage = rql_sieve_gpu_stage,
 	.free = rql_sieve_gpu_free,
 	.bytes = rql_sieve_gpu_bytes,
