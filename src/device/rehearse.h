@@ -1,8 +1,8 @@
 /* Rehearsals: passes are recorded where nothing runs, to see which kernels the real recording will ask for. So whoever
- * plans can ask whether a driver has compiled them (compile.h), and no list of them stands beside the code that records.
+ * plans can ask whether a driver has compiled them (compile.h). No list of them stands beside the code that records.
  *
- * A rehearsal has a device of its own with the real one's limits. Its buffers have no memory for kernels, its recordings
- * are never submitted. One rehearsal belongs to one thread. */
+ * A rehearsal has a device of its own with the real one's limits. Its buffers have no memory for kernels, and its
+ * recordings are never submitted. One rehearsal belongs to one thread. */
 #ifndef RQL_DEVICE_REHEARSE_H
 #define RQL_DEVICE_REHEARSE_H
 

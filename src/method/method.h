@@ -83,8 +83,8 @@ struct rql_method {
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
 	/* What `price` says of such a join alone, without its sides. NULL: not of READS_PAIR. */
 	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
-	/* GPUs: shows every compute kernel that a run records, generated or not, and so may have to wait for until the driver
-	 * has compiled it. The words live until `see` returns. NULL: it has none. */
+	/* GPUs: shows every compute kernel that a run records, generated or not, and so may have to wait for until the
+	 * driver has compiled it. The words live until `see` returns. NULL: it has none. */
 	rql_status (*kernels)(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err);
 	/* GPUs: its work, to be recorded before that of whoever reads what it gives, or started with others. NULL, or giving
 	 * NULL: neither can be done. */

@@ -312,7 +312,8 @@ static void an_offset_skips_rows_once(void **state)
 /* Structures are read one after the other, all is planned again after each, and the plan that is run reads them all. */
 static void several_structures_are_read_first(void **state)
 {
-	static const char query[] = "SELECT x, sum(v), count(*) FROM t, d, e WHERE t.a = d.k AND d.m = e.m GROUP BY x ORDER BY x";
+	static const char query[] =
+		"SELECT x, sum(v), count(*) FROM t, d, e WHERE t.a = d.k AND d.m = e.m GROUP BY x ORDER BY x";
 	(void)state;
 	struct session s = open_session(path, NULL);
 	run(s.con, "CREATE TABLE d AS SELECT i::INTEGER k, (i % 7)::INTEGER m FROM range(1000) r(i); "
