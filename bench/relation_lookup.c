@@ -89,8 +89,10 @@ static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, 
 	map->form = form;
 	map->shift = form == RQL_LOOKUP_SORTED ? rql_lookup_choose_shift(map->count, map->low, map->high) : 0;
 	if (form == RQL_LOOKUP_SORTED) {
-		RQL_TRY(rql_relation_buffer(b, map->count * key_bytes(one), &map->keys.buffer, err));
-		RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err));
+		bool pairs = map->key_bits == 32;
+		RQL_TRY(rql_relation_buffer(b, map->count * (pairs ? 8 : key_bytes(one)), &map->keys.buffer, err));
+		if (!pairs)
+			RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err));
 		RQL_TRY(rql_relation_buffer(b, rql_lookup_starts(map) * 4, &map->starts.buffer, err));
 		if (s->width)
 			RQL_TRY(rql_relation_buffer(b, (map->count + 1) * 8, &map->sums.buffer, err));

@@ -11,7 +11,6 @@
 #include "json.h"
 #include "machine.h"
 #include "stats.h"
-#include "util/threads.h"
 
 static const char help[] =
 	"Usage: rayql bench rtscan [options]\n"
@@ -29,11 +28,17 @@ static const char help[] =
 	"  --json FILE         write all figures\n"
 	"  --help              this text\n";
 
-#define AWAKE_NS 300000000u
-
 struct options {
 	const char *figures, *forms, *device, *json;
 	int64_t rows, runs, threads;
+};
+/* Ways to answer that are there at once. */
+enum way { HOST, SCAN, CUBE, SIEVE, WAYS };
+static const char *const way_names[WAYS] = {"host", "scan", "cube", "sieve"};
+/* How much longer the way that RayQL chooses takes than the best of those that were measured. */
+struct regret {
+	double log_sum, worst;
+	uint32_t cases;
 };
 struct bench {
 	const struct options *options;
@@ -41,6 +46,8 @@ struct bench {
 	bool gpu;
 	struct rql_strbuf json;
 	uint32_t wrong, measured;
+	double transfer_us;               /* of a bitmap to the host; negative: not measured yet */
+	struct regret regret;  /* of all cases */
 };
 
 static bool parse(struct rql_args *args, struct options *o, bool *help_wanted)
@@ -84,83 +91,6 @@ static bool are_known(struct rql_args *args, const char *list)
 	return !args->failed;
 }
 
-/* ---- one statement ---- */
-/* "12.3 us" behind the text, in microseconds; negative: it is not there. */
-static double time_behind(const char *explain, const char *text)
-{
-	const char *at = strstr(explain, text);
-	char *unit = NULL;
-	if (!at)
-		return -1;
-	const double value = strtod(at + strlen(text), &unit);
-	return value * (!strncmp(unit, " ms", 3)   ? 1e3
-	                : !strncmp(unit, " us", 3) ? 1
-	                : !strncmp(unit, " ns", 3) ? 1e-3
-	                                           : 1e6);
-}
-
-/* The passes of a run, "pass NAME: 12.3 us" each; of the scan only where it selects. Their sum; negative: none. */
-static double read_passes(const char *explain, bool scans, struct rql_rtscan_case *one)
-{
-	double sum = 0;
-	one->pass_count = 0;
-	for (const char *at = strstr(explain, "pass "); at; at = strstr(at, "pass ")) {
-		at += strlen("pass ");
-		const char *end = strchr(at, ':');
-		const size_t length = end ? (size_t)(end - at) : 0;
-		const bool scan = length >= 4 && strncmp(at, "scan", 4) == 0;
-		struct rql_rtscan_pass *to = &one->passes[one->pass_count];
-		if (!length || length >= sizeof to->name || scan != scans || one->pass_count == RQL_RTSCAN_PASSES)
-			continue;
-		memcpy(to->name, at, length);
-		to->name[length] = 0;
-		to->us = time_behind(end, ": ");
-		sum += to->us;
-		one->pass_count++;
-	}
-	return one->pass_count ? sum : -1;
-}
-
-static double time_of_method(const char *explain, const char *pass, bool gpu, struct rql_rtscan_case *one)
-{
-	const bool sieve = strcmp(pass, "sieve") == 0;
-	if (sieve != (strstr(explain, "under rows of sieve") != NULL))
-		return -1;
-	return gpu ? read_passes(explain, !sieve, one) : time_behind(explain, "measured: ");
-}
-
-rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
-                              struct rql_rtscan_case *one, struct rql_error *err)
-{
-	char explain[640];
-	struct rql_samples device = {0}, statement = {0};
-	snprintf(explain, sizeof explain, "EXPLAIN ANALYZE %s", one->sql);
-	one->device_us = -1;
-	const uint64_t start = rql_now_ns();
-	do /* a GPU that idles has low clocks, which short statements do not raise at once */
-		RQL_TRY(rql_client_number(con, &one->count, err, "%s", one->sql));
-	while (gpu && pass && rql_now_ns() - start < AWAKE_NS);
-	for (int64_t r = 0; r < runs; r++) {
-		double ms;
-		RQL_TRY(rql_client_time(con, one->sql, &ms, NULL, NULL, err));
-		rql_samples_add(&statement, ms * 1e3);
-	}
-	for (int64_t r = 0; r < runs && pass; r++) {
-		struct rql_strbuf text = {0};
-		double ms;
-		rql_status status = rql_client_time(con, explain, &ms, &text, NULL, err);
-		const double us = status == RQL_OK ? time_of_method(rql_strbuf_text(&text), pass, gpu, one) : -1;
-		rql_strbuf_free(&text);
-		RQL_TRY(status);
-		if (us >= 0)
-			rql_samples_add(&device, us);
-	}
-	one->statement_us = rql_samples_median(&statement);
-	if (device.count == (uint32_t)runs)
-		one->device_us = rql_samples_median(&device);
-	return RQL_OK;
-}
-
 /* ---- a figure ---- */
 #define SAMPLE 1000000
 struct figure_run {
@@ -171,6 +101,10 @@ struct figure_run {
 	char names[RQL_RTSCAN_CASES][24]; /* selectivities, or names of conditions */
 	double selectivities[RQL_RTSCAN_CASES]; /* NAN: a condition's */
 	double counts[RQL_RTSCAN_CASES];  /* DuckDB's */
+	/* SQL to rows, the fastest run of what was measured last; negative: another plan was taken. */
+	double last_us[RQL_RTSCAN_CASES];
+	double way_us[WAYS][RQL_RTSCAN_CASES]; /* the same of each way; 0: there is none */
+	double tested, bytes, rays, hits; /* of the form, at the last case */
 	char sql[RQL_RTSCAN_CASES][512];
 };
 
@@ -226,6 +160,14 @@ static void put_json(struct figure_run *f, const char *rival, uint32_t number, c
 	rql_json_string(out, "by", rival);
 	rql_json_number(out, "device_us", one->device_us >= 0 ? one->device_us : NAN);
 	rql_json_number(out, "statement_us", one->statement_us);
+	if (f->figure->transfer && f->b->gpu)
+		rql_json_number(out, "transfer_us", f->b->transfer_us);
+	if (one->bytes > 0) {
+		rql_json_number(out, "rays", one->rays);
+		rql_json_number(out, "hits", one->hits);
+		rql_json_number(out, "tested", one->tested);
+		rql_json_number(out, "bytes_read", one->bytes);
+	}
 	for (uint32_t p = 0; p < one->pass_count && f->figure->stages; p++)
 		rql_json_number(out, one->passes[p].name, one->passes[p].us);
 	rql_json_number(out, "count", one->count);
@@ -256,6 +198,7 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 		if (!pass)
 			f->counts[s] = one.count;
 		const bool right = one.count == f->counts[s];
+		const double way = gpu && f->figure->transfer ? f->b->transfer_us : 0;
 		f->b->wrong += !right;
 		put_json(f, rival, s, &one, right);
 		if (!right)
@@ -263,12 +206,89 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 		else if (pass && one.device_us < 0)
 			printf(" another");
 		else
-			printf(" %7.3f", (pass && !f->figure->statements ? one.device_us : one.statement_us) / 1e3);
+			printf(" %7.3f", (pass ? one.device_us + way : one.statement_us) / 1e3);
+		f->last_us[s] = pass && one.device_us < 0 ? -1 : one.least_us;
 		fflush(stdout);
 	}
+	f->rays = one.rays;
+	f->hits = one.hits;
+	f->tested = one.tested;
+	f->bytes = one.bytes;
 	printf("\n");
 	if (f->figure->stages && pass)
 		print_stages(&one);
+	return RQL_OK;
+}
+
+/* What was measured last is a way to answer. */
+static void keep_way(struct figure_run *f, enum way way)
+{
+	memcpy(f->way_us[way], f->last_us, sizeof f->last_us);
+}
+
+/* A cube of the columns, which answers without the scan. */
+static rql_status run_cube(struct figure_run *f, struct rql_error *err)
+{
+	RQL_TRY(rql_client_run(f->b->con, err, "CREATE OR REPLACE MATERIALIZED VIEW rtscan_cube AS SELECT a, b, c, "
+	                                       "count(*) AS rows FROM rtscan GROUP BY a, b, c"));
+	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_scan = off"));
+	RQL_TRY(run_rival(f, "cube (SQL to rows)", NULL, false, err));
+	keep_way(f, CUBE);
+	return rql_client_run(f->b->con, err, "SET rayql_enable_scan = on");
+}
+
+/* What answers the statement. */
+static rql_status find_chosen(rayql_connection *con, const char *sql, enum way *out, struct rql_error *err)
+{
+	struct rql_strbuf text = {0};
+	char explain[640];
+	double ms;
+	snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+	rql_status status = rql_client_time(con, explain, &ms, &text, NULL, err);
+	const char *plan = rql_strbuf_text(&text);
+	*out = strstr(plan, "under rows of sieve") ? SIEVE
+	       : strstr(plan, "method: scan")      ? SCAN
+	       : strstr(plan, "method: cube")      ? CUBE
+	                                           : HOST;
+	rql_strbuf_free(&text);
+	return status;
+}
+
+static void add_regret(struct regret *r, double regret)
+{
+	r->log_sum += log(regret);
+	r->worst = regret > r->worst ? regret : r->worst;
+	r->cases++;
+}
+
+/* What the planner would take of this form, the scan, the cube and DuckDB, and what that took beside the best of them: the
+ * same measurements, so that a choice that is the best has no regret. */
+static rql_status run_chosen(struct figure_run *f, const char *form, struct rql_error *err)
+{
+	struct regret here = {0};
+	printf("    chosen%*s", 22, "");
+	for (uint32_t s = 0; s < f->count; s++) {
+		enum way chosen;
+		double best = INFINITY;
+		RQL_TRY(find_chosen(f->b->con, f->sql[s], &chosen, err));
+		for (unsigned w = 0; w < WAYS; w++)
+			if (f->way_us[w][s] > 0 && f->way_us[w][s] < best)
+				best = f->way_us[w][s];
+		const double took = f->way_us[chosen][s], regret = took > 0 ? took / best : 1;
+		add_regret(&here, regret);
+		add_regret(&f->b->regret, regret);
+		printf(" %7s", way_names[chosen]);
+		struct rql_strbuf *out = &f->b->json;
+		rql_strbuf_put(out, f->b->measured++ ? ",\n{" : "{");
+		rql_json_count(out, "figure", f->figure->number);
+		rql_json_string(out, "values", rql_rtscan_values_names[f->values]);
+		rql_json_string(out, "case", f->names[s]);
+		rql_json_string(out, "beside", form);
+		rql_json_string(out, "chosen", way_names[chosen]);
+		rql_json_number(out, "regret", regret);
+		rql_strbuf_put(out, "}");
+	}
+	printf("\n    regret %.2f (geometric mean), worst %.2f\n", here.cases ? exp(here.log_sum / here.cases) : 1, here.worst);
 	return RQL_OK;
 }
 
@@ -284,7 +304,12 @@ static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *f
 	                       form->options));
 	/* The sieve itself, also where the planner would take the scan: its price is not what is measured. */
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = rows"));
+	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_cube = off"));
 	RQL_TRY(run_rival(f, form->name, "sieve", gpu, err));
+	keep_way(f, SIEVE);
+	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_cube = on"));
+	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = off"));
+	RQL_TRY(run_chosen(f, form->name, err));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = on"));
 	RQL_TRY(rql_client_number(f->b->con, &bytes, err,
 	                          "SELECT bytes FROM rayql_structures() WHERE name = 'rtscan_sieve'"));
@@ -294,6 +319,11 @@ static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *f
 	                          "SELECT device_bytes FROM rayql_structures() WHERE name = 'rtscan_columns'"));
 	printf("    %.2f GB in memory, made in %.2f s", bytes / 1e9, ms / 1e3);
 	printf(f->b->gpu ? "; %.2f GB on the device with what scans placed\n" : "\n", device / 1e9);
+	if (f->bytes > 0 && f->rays > 0)
+		printf("    at %s: %.3g rays, %.3g hits, %.3g rows tested, %.3g bytes\n", f->names[f->count - 1], f->rays, f->hits,
+		       f->tested, f->bytes);
+	else if (f->bytes > 0)
+		printf("    at %s: %.3g rows tested at bounds, %.3g bytes\n", f->names[f->count - 1], f->tested, f->bytes);
 	rql_strbuf_put(&f->b->json, f->b->measured++ ? ",\n{" : "{");
 	rql_json_count(&f->b->json, "figure", f->figure->number);
 	rql_json_string(&f->b->json, "values", rql_rtscan_values_names[f->values]);
@@ -334,15 +364,24 @@ static rql_status run_values(struct bench *b, const struct rql_rtscan_figure *fi
 	printf("  %-30s", figure->conditions ? "condition" : "selectivity");
 	for (uint32_t s = 0; s < f.count; s++)
 		printf(" %7s", f.names[s]);
-	printf("%s\n", figure->statements ? "   (SQL to rows)" : "");
+	printf("\n");
+	if (figure->transfer && b->gpu) {
+		if (b->transfer_us < 0)
+			RQL_TRY(rql_rtscan_transfer(b->options->device, b->options->rows, b->options->runs, &b->transfer_us, err));
+		printf("  the bitmap's way to the host, part of the times on %s: %.3f\n", b->options->device, b->transfer_us / 1e3);
+	}
 	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = off"));
 	RQL_TRY(run_rival(&f, "DuckDB (SQL to rows)", NULL, false, err));
+	keep_way(&f, HOST);
 	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = on"));
 	RQL_TRY(run_rival(&f, "fused scan", "scan", b->gpu, err));
+	keep_way(&f, SCAN);
+	if (figure->cube)
+		RQL_TRY(run_cube(&f, err));
 	for (const struct rql_rtscan_form *form = figure->forms; form->name; form++)
 		if (is_asked(b, form))
 			RQL_TRY(run_form(&f, form, err));
-	return RQL_OK;
+	return figure->cube ? rql_client_run(b->con, err, "DROP MATERIALIZED VIEW rtscan_cube") : RQL_OK;
 }
 
 static rql_status run_figures(struct bench *b, struct rql_error *err)
@@ -390,6 +429,9 @@ static rql_status run(struct bench *b, struct rql_error *err)
 	RQL_TRY(rql_client_open(NULL, (unsigned)o->threads, &db, &b->con, err));
 	b->gpu = strcmp(o->device, "cpu") != 0;
 	rql_status status = run_figures(b, err);
+	if (status == RQL_OK && b->regret.cases)
+		printf("regret of what RayQL chooses, %u cases: %.2f (geometric mean), worst %.2f\n", b->regret.cases,
+		       exp(b->regret.log_sum / b->regret.cases), b->regret.worst);
 	if (o->json) {
 		rql_status written = write_json(b, &machine, status == RQL_OK ? NULL : err, err);
 		status = status == RQL_OK ? written : status;
@@ -403,7 +445,7 @@ int rql_rtscan_main(int argc, char **argv)
 {
 	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench rtscan"};
 	struct options options = {.figures = "15", .device = "cpu", .rows = 20000000, .runs = 7};
-	struct bench bench = {.options = &options};
+	struct bench bench = {.options = &options, .transfer_us = -1};
 	struct rql_error err = {0};
 	bool help_wanted = false;
 	if (!parse(&args, &options, &help_wanted) || (!help_wanted && !are_known(&args, options.figures)))

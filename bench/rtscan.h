@@ -3,6 +3,7 @@
 #define RQL_BENCH_RTSCAN_H
 
 #include "client.h"
+#include "device/work.h"
 
 #define RQL_RTSCAN_COLUMNS 4u
 
@@ -43,7 +44,8 @@ struct rql_rtscan_figure {
 	const struct rql_rtscan_form *forms; /* name NULL ends them */
 	const struct rql_rtscan_condition *conditions; /* name NULL ends them */
 	bool stages;     /* what each pass takes is printed */
-	bool statements; /* SQL to rows is printed, not the device's time */
+	bool transfer;   /* the bitmap's way to the host is part of a GPU's times, as in the paper (5.3) */
+	bool cube;       /* a cube of the columns is a rival */
 };
 #define RQL_RTSCAN_CASES 16u /* most selectivities or conditions of a figure */
 extern const char rql_rtscan_tpch_columns[]; /* of TPCH: those that a sieve has */
@@ -59,13 +61,17 @@ struct rql_rtscan_case {
 	char sql[512];
 	double device_us;    /* GPU: of the passes that select; CPU: of the method. Negative: another plan was taken */
 	double statement_us; /* SQL to rows, warm */
+	double least_us;     /* the same, the fastest run: what else the machine does is no part of a regret */
 	double count;        /* its answer */
+	double rays, hits, tested, bytes; /* what the sieve met, by EXPLAIN ANALYZE */
 	uint32_t pass_count; /* of the device's last run */
 	struct rql_rtscan_pass passes[RQL_RTSCAN_PASSES];
 };
 /* Medians of `runs` after a run to warm up. pass: what EXPLAIN ANALYZE calls it ("sieve", "scan"), NULL: no RayQL. */
 rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
                               struct rql_rtscan_case *one, struct rql_error *err);
+/* What a bitmap of so many rows takes from the device's memory to the host's, by the device's clock: the median. */
+rql_status rql_rtscan_transfer(const char *device, int64_t rows, int64_t runs, double *us, struct rql_error *err);
 
 int rql_rtscan_main(int argc, char **argv);
 

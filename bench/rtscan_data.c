@@ -91,6 +91,9 @@ static const double beside[] = {0.93, 0.9316, 0.9331, 0.9347, 0.9362, 0};
 static const struct rql_rtscan_form forms[] = {
 	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", 0},
 	{"values, 66 in 1 component", "vectors = 66, components = 1, refine = values", 0},
+	{"blocks, 10 in 1 component", "vectors = 10, components = 1, refine = blocks", GPU},
+	{"blocks, 26 in 1 component", "vectors = 26, components = 1, refine = blocks", GPU},
+	{"blocks, 50 in 1 component", "vectors = 50, components = 1, refine = blocks", GPU},
 	{"positions, 26 in 1 component", "vectors = 26, components = 1, refine = positions", 0},
 	{"positions, 26 in 2 components", "vectors = 26, components = 2, refine = positions", GPU},
 	{"positions, 128", K128 "refine = positions", GPU},
@@ -104,6 +107,7 @@ static const struct rql_rtscan_form forms[] = {
 };
 static const struct rql_rtscan_form skewed[] = {
 	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", 0},
+	{"blocks, 26 in 1 component", "vectors = 26, components = 1, refine = blocks", GPU},
 	{"positions, 128", K128 "refine = positions", 0},
 	{"drawn, 128", K128 "refine = drawn", GPU},
 	{"matrix, 128", K128 "refine = matrix", GPU},
@@ -136,6 +140,7 @@ static const struct rql_rtscan_form processors[] = {
 	{"matrix, 128", K128 "refine = matrix", GPU},
 	{"cells, 128", K128 "refine = cells", GPU},
 	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", GPU},
+	{"blocks, 26 in 1 component", "vectors = 26, components = 1, refine = blocks", GPU},
 	{0},
 };
 static const struct rql_rtscan_form few[] = {
@@ -179,9 +184,9 @@ const struct rql_rtscan_figure rql_rtscan_figures[] = {
 	{FIGURE(18, "memory and time to make, Zipf 1.5, K of 128", "RTScan 7.6 GB and 36.8 s (14.1 GB and 12.3 s on an H200)"),
      .predicates = 3, .values = 1u << RQL_RTSCAN_ZIPF_15, .selectivities = high, .forms = paper},
 	{FIGURE(19, "processors, uniform", "RTScan 3.7 times BinDex-CPU, 1.48 times BinDex-CUDA, transfer included"),
-     .predicates = 3, .values = UNIFORM, .selectivities = some, .forms = processors, .statements = true},
+     .predicates = 3, .values = UNIFORM, .selectivities = some, .forms = processors, .transfer = true},
 	{FIGURE(20, "processors, skewed", "RTScan 4.2 to 4.6 times BinDex-CPU, 1.24 to 1.38 times BinDex-CUDA"),
-     .predicates = 3, .values = SKEWED, .selectivities = high, .forms = processors, .statements = true},
+     .predicates = 3, .values = SKEWED, .selectivities = high, .forms = processors, .transfer = true},
 	{FIGURE(21, "predicates of TPC-H and SSB", "RTScan 4.1 to 10.4 times BinDex-CPU, 1.45 to 4.7 times BinDex-CUDA"),
      .predicates = 3, .values = 1u << RQL_RTSCAN_TPCH, .forms = processors, .conditions = conditions},
 	{FIGURE(22, "one predicate", "RTScan 1.10 times BinDex-CPU, 1.22 times BinDex-CUDA"), .predicates = 1,
@@ -193,7 +198,7 @@ const struct rql_rtscan_figure rql_rtscan_figures[] = {
 	{FIGURE(25, "Uniform Encoding on skewed values", "44.6, 1152, 16015 and 1.3 times"), .predicates = 3,
      .values = SKEWED, .selectivities = high, .forms = encodings},
 	{FIGURE(26, "a range of 2^6 values, K of 16", "1.2 times by Uniform Encoding"), .predicates = 3,
-     .values = 1u << RQL_RTSCAN_SMALL, .selectivities = sieved, .forms = few},
+     .values = 1u << RQL_RTSCAN_SMALL, .selectivities = sieved, .forms = few, .cube = true},
 	{FIGURE(27, "bounds that move from one vector to the next", "1.8 times by choosing the nearer"), .predicates = 1,
      .values = UNIFORM, .selectivities = beside, .forms = paper},
 	{FIGURE(28, "the number of vectors", "K of 32 spares 82 % of the rows at 0.2, 96 % at 0.4"), .predicates = 3,

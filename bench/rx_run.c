@@ -125,8 +125,10 @@ static rql_status map_memory(struct running *r, struct rql_error *err)
 		map->shift = rql_lookup_choose_shift(w->keys, 0, w->last);
 	}
 	r->bytes = w->keys * (map->key_bits / 8 + 4) + rql_lookup_starts(map) * 4 + (w->sum_out.buffer ? w->keys * 8 : 0);
-	RQL_TRY(rql_relation_buffer(w->b, w->keys * map->key_bits / 8, &map->keys.buffer, err));
-	RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err));
+	bool pairs = map->key_bits == 32;
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * 8, &map->keys.buffer, err));
+	if (!pairs)
+		RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err));
 	if (w->sum_out.buffer)
 		RQL_TRY(rql_relation_buffer(w->b, (w->keys + 1) * 8, &map->sums.buffer, err));
 	return rql_relation_buffer(w->b, rql_lookup_starts(map) * 4, &map->starts.buffer, err);

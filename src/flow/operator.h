@@ -37,6 +37,7 @@ struct rql_leaf {
 	const struct rql_method *under; /* whose ROWS come in; NULL: none do */
 	uint32_t under_tests;           /* conditions that it has answered, */
 	bool under_superset;            /* which are tested again, some of them */
+	enum rql_rows_form under_form;  /* in which most blocks are expected */
 	uint32_t group_count; /* the request's group keys: without the hidden one */
 	bool hidden_key;      /* the request has one more, for aggregates of a dimension */
 	uint32_t agg_count;

@@ -17,6 +17,7 @@ struct rql_operator;
 /* Times and counts of one run, for rayql_last_query() and EXPLAIN ANALYZE. */
 struct rql_run_stats {
 	uint64_t cells_read, cells_covered, bytes_read, bytes_uploaded, runs, groups, rows, rays, hits;
+	struct rql_selected selected; /* by methods under whose ROWS others ran */
 	double run_ns, finish_ns;
 	double device_ns; /* time on the device, when it was measured */
 };

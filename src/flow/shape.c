@@ -272,6 +272,7 @@ static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer
 	stats->groups += answer->group_count;
 	stats->rays += answer->rays;
 	stats->hits += answer->hits;
+	rql_selected_add(&stats->selected, &answer->selected);
 	stats->device_ns += answer->device_ns;
 	for (uint32_t i = 0; profile && i < answer->pass_count && profile->pass_count < RQL_PASSES_MAX; i++) {
 		profile->pass_of[profile->pass_count] = leaf;

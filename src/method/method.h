@@ -23,6 +23,7 @@ struct rql_cost {
 	double cells, runs;    /* expected, for EXPLAIN */
 	double rays, hits;     /* rt: expected */
 	double bytes;          /* expected to be read */
+	enum rql_rows_form rows_form; /* of ROWS: of most blocks */
 };
 /* Putting a structure into a device's memory pays off over the queries that follow: a query's price holds this part
  * of it. So one that is asked once still loses against the CPU, and one that is asked again and again does not lose for

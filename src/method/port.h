@@ -6,6 +6,7 @@
 #include "column/form.h"
 #include "device/work.h"
 #include "method/request.h"
+#include "method/rows.h"
 
 /* An aggregate of every group. */
 struct rql_agg_values {
@@ -28,17 +29,32 @@ struct rql_keyed_rows {
 	uint64_t list_count;
 	struct rql_keyed_list **lists; /* whoever takes them may write into them */
 };
-/* Which rows of a snapshot pass: a bit each, bitmap by block. Bits beyond a block's rows may be anything. On a CPU only
- * blocks that may have such rows have a bitmap, so that few rows are found and read in time that does not grow with the
- * table. */
-#define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)
+/* Which rows of a snapshot pass. On a CPU only blocks that may have such rows are there, each in a form of its own
+ * (rows.h), so that few rows are found and read in time that does not grow with the table. On a GPU a bit each, bitmap by
+ * block; bits beyond a block's rows may be anything. */
 struct rql_rows {
-	uint64_t block_count;      /* CPU */
-	const uint32_t *blocks;    /* [block_count]: of the snapshot, ascending */
-	const uint64_t *bits;      /* uint64_t[block_count][RQL_ROWS_BLOCK_WORDS] */
+	uint64_t block_count;              /* CPU */
+	const uint32_t *blocks;            /* [block_count]: of the snapshot, ascending */
+	const struct rql_rows_part *parts; /* [block_count] */
 	struct rql_buffer *buffer; /* GPU: uint64_t[blocks of the snapshot][RQL_ROWS_BLOCK_WORDS], in its memory from.. */
 	uint64_t offset;           /* ... here on; a multiple of 256 */
 };
+/* What finding them took. */
+struct rql_selected {
+	uint64_t rays, hits; /* rt: launched; primitives met */
+	uint64_t tested;     /* rows whose values were read, or that were turned over, at predicates' bounds */
+	uint64_t bytes;      /* of vectors, tested rows, and the ROWS */
+	uint64_t forms[RQL_ROWS_FORMS]; /* blocks in each form */
+};
+static inline void rql_selected_add(struct rql_selected *sum, const struct rql_selected *more)
+{
+	sum->rays += more->rays;
+	sum->hits += more->hits;
+	sum->tested += more->tested;
+	sum->bytes += more->bytes;
+	for (unsigned f = 0; f < RQL_ROWS_FORMS; f++)
+		sum->forms[f] += more->forms[f];
+}
 /* Rows of a form in a device's memory. Their number lies there, too: uint64_t, also when it is more than there is room
  * for. */
 struct rql_columns_port {
@@ -64,6 +80,8 @@ struct rql_port {
 	uint64_t cells_read, cells_covered, bytes_read, runs;
 	uint64_t bytes_uploaded; /* stores: columns and tables that this run put into the device's memory first */
 	uint64_t rays, hits;     /* rt: launched; closest hits and any-hit calls */
+	/* Of the ROWS that came in; of a port of ROWS, its own. GPUs: only when RQL_RUN_TIMED was asked for. */
+	struct rql_selected selected;
 	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */
 	double device_ns;
 	uint32_t pass_count;

@@ -119,6 +119,7 @@ enum rql_sieve_refine {
 	RQL_SIEVE_AUTO,      /* positions on the CPU, values on GPUs */
 	RQL_SIEVE_VALUES,    /* the values of all rows in the boundary's bins */
 	RQL_SIEVE_POSITIONS, /* rows in the order of their values, beside: only what lies between a bound and a vector */
+	RQL_SIEVE_BLOCKS,    /* compute: the same by blocks: a block's rows at a bound lie side by side */
 	RQL_SIEVE_DRAWN,     /* raster: those rows drawn into the bitmap */
 	RQL_SIEVE_RTC1,      /* rt: a column at a time, without vectors (RTScan 2.3) */
 	RQL_SIEVE_RTC3,      /* rt: three columns at once, without vectors (3.1) */

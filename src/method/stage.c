@@ -290,6 +290,15 @@ static rql_status begin(struct rql_stage *stage, bool timed, struct rql_progress
 	return status;
 }
 
+/* Of inputs, too. */
+static rql_status count_passes(struct rql_stage *stage, struct rql_stage_context *context, struct rql_port *port,
+                               struct rql_error *err)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		RQL_TRY(count_passes(stage->inputs[i], context->inputs[i], port, err));
+	return stage->ops->count ? stage->ops->count(stage, context, port, err) : RQL_OK;
+}
+
 /* Waits for what was submitted. */
 static rql_status finish(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
                          bool *again, struct rql_error *err)
@@ -302,6 +311,8 @@ static rql_status finish(struct rql_stage *stage, struct rql_stage_context *cont
 		status = check(stage, context, again, err);
 	if (status == RQL_OK && !*again)
 		status = stage->ops->take(stage, context, run, err);
+	if (status == RQL_OK && !*again && run->timed)
+		status = count_passes(stage, context, run->port, err);
 	/* An interrupted run goes on; its context is looked at again when it is done. */
 	if (status == RQL_OK || status == RQL_ERROR_HOST || goes_on)
 		give_context(stage, context);

@@ -77,6 +77,10 @@ struct rql_stage_ops {
 	/* The run is done. *again: something was too small, and the next context has more. RQL_ERROR_HOST: an expression failed
 	 * in some row; the memory is at rest. Locked. */
 	rql_status (*check)(struct rql_stage *stage, struct rql_stage_context *context, bool *again, struct rql_error *err);
+	/* After a timed run: what its passes met, in port->selected, counted by passes of its own, so that neither the times
+	 * nor other runs pay for it. Not locked; the context is nobody else's. NULL: it counts nothing. */
+	rql_status (*count)(struct rql_stage *stage, struct rql_stage_context *context, struct rql_port *port,
+	                    struct rql_error *err);
 	/* Makes the port of a run that has succeeded; context NULL: nothing qualifies. Not asked of inputs. */
 	rql_status (*take)(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
 	                   struct rql_error *err);

@@ -102,9 +102,9 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
 	                  (unsigned long long)scan->blocks);
 	if (leaf->under)
-		rql_strbuf_printf(out, "  under rows of %s on %s, by %u condition%s%s\n", leaf->under->name,
+		rql_strbuf_printf(out, "  under rows of %s on %s, by %u condition%s%s, mostly as %s\n", leaf->under->name,
 		                  rql_unit_name(leaf->under->unit), leaf->under_tests, leaf->under_tests == 1 ? "" : "s",
-		                  leaf->under_superset ? ", tested again" : "");
+		                  leaf->under_superset ? ", tested again" : "", rql_rows_form_name(leaf->under_form));
 	for (uint32_t m = 0; m < scan->map_count; m++) {
 		const struct rql_map *map = scan->maps[m]->dim.map;
 		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",
@@ -178,6 +178,25 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 		put_passes(out, profile, &plan->nodes->leaves[0], 1);
 }
 
+/* What the ROWS took under which methods ran. */
+static void put_selected(struct rql_strbuf *out, const struct rql_selected *s)
+{
+	uint64_t blocks = 0;
+	for (unsigned f = 0; f < RQL_ROWS_FORMS; f++)
+		blocks += s->forms[f];
+	if (!blocks && !s->bytes)
+		return;
+	rql_strbuf_put(out, "  rows found:");
+	if (s->rays)
+		rql_strbuf_printf(out, " %llu rays, %llu hits,", (unsigned long long)s->rays, (unsigned long long)s->hits);
+	rql_strbuf_printf(out, " %llu rows tested at bounds, %llu bytes;", (unsigned long long)s->tested,
+	                  (unsigned long long)s->bytes);
+	for (unsigned f = 0; f < RQL_ROWS_FORMS; f++)
+		rql_strbuf_printf(out, "%s %llu %s", f ? "," : " blocks as", (unsigned long long)s->forms[f],
+		                  rql_rows_form_name((enum rql_rows_form)f));
+	rql_strbuf_putc(out, '\n');
+}
+
 static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, const struct rql_run_stats *s,
                          const struct rql_run_profile *profile)
 {
@@ -203,6 +222,7 @@ static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, co
 	                        : "%llu cells covered, %llu cells read, %llu bytes, %llu groups, %llu rows\n",
 	                  (unsigned long long)s->cells_covered, (unsigned long long)s->cells_read,
 	                  (unsigned long long)s->bytes_read, (unsigned long long)s->groups, (unsigned long long)s->rows);
+	put_selected(out, &s->selected);
 }
 
 /* ---- the tree ---- */

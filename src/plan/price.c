@@ -116,6 +116,7 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->under = under ? under->method : NULL;
 	leaf->under_tests = under ? under->tests : 0;
 	leaf->under_superset = under && under->superset;
+	leaf->under_form = under ? under->cost.rows_form : RQL_ROWS_BITMAP;
 	leaf->cost = *cost;
 }
 

@@ -66,9 +66,11 @@ static rql_status take_row(struct rql_planning *p, const struct rql_rel *rel, co
 		struct rql_value value = rql_column_get(&batch->columns[c], 0);
 		if (!rql_type_equal(value.type, rel->types[c]) || !is_told(value.type))
 			return RQL_OK;
-		if (!(values[c] = rql_expr_new(p->arena, RQL_EXPR_CONSTANT, value.type, 0)))
+		const struct rql_value kept = rql_value_copy(p->arena, &value); /* its type, too: an ENUM's is the batch's */
+		values[c] = rql_expr_new(p->arena, RQL_EXPR_CONSTANT, kept.type, 0);
+		if (!values[c] || kept.type.id != value.type.id)
 			return rql_error_memory(p->err, 0, "a plan");
-		values[c]->value = rql_value_copy(p->arena, &value);
+		values[c]->value = kept;
 	}
 	*out = values;
 	return RQL_OK;

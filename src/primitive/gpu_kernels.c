@@ -20,12 +20,6 @@
 #include "shaders/primitive/prefix_tiles_64_64.comp.h"
 #include "shaders/primitive/sort_count_32.comp.h"
 #include "shaders/primitive/sort_count_64.comp.h"
-#include "shaders/primitive/sort_scatter_32_0.comp.h"
-#include "shaders/primitive/sort_scatter_32_32.comp.h"
-#include "shaders/primitive/sort_scatter_32_64.comp.h"
-#include "shaders/primitive/sort_scatter_64_0.comp.h"
-#include "shaders/primitive/sort_scatter_64_32.comp.h"
-#include "shaders/primitive/sort_scatter_64_64.comp.h"
 
 #define X(name, symbol, args)                                                                                          \
 	[RQL_KERNEL_##name] = {"primitive." #symbol, rql_spv_##symbol##_comp, sizeof(rql_spv_##symbol##_comp),             \

@@ -66,8 +66,10 @@ rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_err
 		                     (unsigned long long)map->high, map->shift);
 	if (map->form != RQL_LOOKUP_SORTED)
 		return check_table(map, err);
-	RQL_TRY(rql_span_check(&map->keys, map->count, map->key_bits / 8, "keys of a map", err));
-	RQL_TRY(rql_span_check(&map->rows, map->count, 4, "rows of a map", err));
+	bool paired = rql_lookup_paired(map);
+	RQL_TRY(rql_span_check(&map->keys, map->count, paired ? 8 : map->key_bits / 8, "keys of a map", err));
+	if (!paired)
+		RQL_TRY(rql_span_check(&map->rows, map->count, 4, "rows of a map", err));
 	RQL_TRY(rql_span_check(&map->starts, rql_lookup_starts(map), 4, "directory of a map", err));
 	if (map->sums.buffer)
 		RQL_TRY(rql_span_check(&map->sums, map->count + 1, 8, "sums of a map", err));
@@ -76,15 +78,17 @@ rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_err
 
 struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map)
 {
+	struct rql_span rows = rql_lookup_rows(map);
 	return (struct rql_lookup_args){
 		.keys = rql_span_address(&map->keys),
-		.rows = rql_span_address(&map->rows),
+		.rows = rql_span_address(&rows),
 		.starts = rql_span_address(&map->starts),
 		.sums = rql_span_address(&map->sums),
 		.base = map->low,
 		.count = (uint32_t)map->count,
 		.shift = map->shift,
 		.last = (uint32_t)rql_lookup_last_entry(map),
+		.stride = rql_lookup_paired(map),
 	};
 }
 

@@ -63,8 +63,10 @@ static rql_status record_sums(struct rql_commands *c, const struct rql_lookup_bu
 	const struct rql_lookup_map *map = &build->map;
 	struct rql_uses uses = {.count = 0};
 	struct rql_prefix_sum prefix = prefix_of(build);
+	const struct rql_span rows = rql_lookup_rows(map);
 	struct rql_lookup_values_args args = {
-		.rows = rql_span_address(&map->rows),
+		.rows = rql_span_address(&rows),
+		.stride = rql_lookup_paired(map),
 		.values = rql_span_address(&build->values),
 		.out_items = rql_span_address(&map->sums),
 		.count = (uint32_t)map->count,
@@ -74,7 +76,7 @@ static rql_status record_sums(struct rql_commands *c, const struct rql_lookup_bu
 		rql_record_fill(c, map->sums.buffer, map->sums.offset, 8, 0);
 		return RQL_OK;
 	}
-	rql_uses_add(&uses, &map->rows, RQL_READ);
+	rql_uses_add(&uses, &rows, RQL_READ);
 	rql_uses_add(&uses, &build->values, RQL_READ);
 	rql_uses_add(&uses, &map->sums, RQL_WRITE);
 	RQL_TRY(rql_lookup_record(c, "lookup.values", rql_lookup_device(map), &values_kernel, &args, map->count, &uses,

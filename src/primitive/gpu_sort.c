@@ -1,14 +1,17 @@
 /* Radix sort on a GPU, least significant digit first: count the digits of each workgroup's items, a prefix sum over
  * [digit][workgroup], scatter. A digit of 8 bits moves 3 keys and 2 values per item: 32-bit keys alone have a floor of
  * 48 bytes a key, 90 G keys/s at 4.3 TB/s. */
-#include "primitive/primitive_internal.h"
+#include "primitive/relation_internal.h"
 
 #define DIGIT_BITS 8u
+#define THREADS 1024u /* of a workgroup that scatters */
+#define ITEMS 8u      /* of a thread, as in sort_scatter.comp */
 #define GROUPS_MAX 2048u /* several per multiprocessor of the largest GPUs; bounds the histogram to 2 MiB */
 
 struct sort_plan {
 	uint32_t passes;
 	uint32_t key_bytes, value_bytes;
+	uint32_t threads, pool; /* of the scatter: its workgroup, and words of its shared memory */
 	uint64_t group_items, groups;
 	bool wide; /* more than 2^32 items: 64-bit positions */
 	/* offsets in temp */
@@ -26,22 +29,33 @@ static struct rql_prefix_sum prefix_of(const struct rql_sort *sort, const struct
 	};
 }
 
-/* Items per tile of sort_scatter.comp. */
-static uint32_t sort_tile(const struct rql_sort *sort)
+/* Tiles as large as shared memory allows: runs of equal digits are then the longest. It holds a tile's keys or values,
+ * and before them a counter for each digit and subgroup. */
+static void choose_tile(const struct rql_sort *sort, struct sort_plan *plan)
 {
-	return sort->key_bits == 64 || sort->value_bits == 64 ? 8 * RQL_THREADS : 16 * RQL_THREADS;
+	const struct rql_device *device = sort->keys_in.buffer->device;
+	uint32_t words = sort->key_bits == 64 || sort->value_bits == 64 ? 2 : 1;
+	uint32_t room = rql_relation_shared(device, THREADS) - RQL_SORT_DIGITS * 20; /* bases, moves, starts */
+	plan->threads = rql_relation_threads(device, THREADS / words);
+	for (;; plan->threads /= 2) {
+		uint32_t items = plan->threads * ITEMS * words;
+		uint32_t counters = rql_relation_subgroups(device, plan->threads) * RQL_SORT_DIGITS;
+		plan->pool = items > counters ? items : counters;
+		if (plan->pool * 4 <= room || plan->threads <= device->limits.subgroup_size)
+			return;
+	}
 }
 
 static struct sort_plan plan_of(const struct rql_sort *sort)
 {
 	struct sort_plan p = {.key_bytes = sort->key_bits / 8, .value_bytes = sort->value_bits / 8};
-	p.passes = (sort->high_bit - sort->low_bit + DIGIT_BITS - 1) / DIGIT_BITS;
 	if (!sort->count)
-		p.passes = 0;
-	uint64_t tiles = rql_div_up(sort->count, sort_tile(sort));
-	uint64_t tiles_per_group = rql_div_up(tiles, GROUPS_MAX);
-	p.group_items = tiles_per_group * sort_tile(sort);
-	p.groups = p.group_items ? rql_div_up(sort->count, p.group_items) : 0;
+		return p;
+	p.passes = (sort->high_bit - sort->low_bit + DIGIT_BITS - 1) / DIGIT_BITS;
+	choose_tile(sort, &p);
+	uint64_t tile = p.threads * ITEMS;
+	p.group_items = rql_div_up(rql_div_up(sort->count, tile), GROUPS_MAX) * tile;
+	p.groups = rql_div_up(sort->count, p.group_items);
 	p.wide = sort->count >> 32 != 0;
 	uint64_t at = 0;
 	p.keys = at;
@@ -63,6 +77,16 @@ uint64_t rql_sort_temp_bytes(const struct rql_sort *sort)
 	return plan_of(sort).bytes;
 }
 
+static bool same(const struct rql_span *a, const struct rql_span *b)
+{
+	return a->buffer == b->buffer && a->offset == b->offset;
+}
+
+static bool makes_pairs(const struct rql_sort *sort)
+{
+	return sort->value_bits && !sort->values_out.buffer;
+}
+
 static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 {
 	uint32_t k = sort->key_bits, v = sort->value_bits;
@@ -72,10 +96,13 @@ static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 		                     "a sort of %llu keys of %u bits with values of %u bits by bits %u to %u",
 		                     (unsigned long long)sort->count, k, v, sort->low_bit, sort->high_bit);
 	RQL_TRY(rql_span_check(&sort->keys_in, sort->count, k / 8, "keys of a sort", err));
-	RQL_TRY(rql_span_check(&sort->keys_out, sort->count, k / 8, "sorted keys of a sort", err));
+	bool pairs = makes_pairs(sort);
+	if (pairs && (k != 32 || v != 32 || sort->low_bit == sort->high_bit || same(&sort->keys_in, &sort->keys_out)))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a sort makes pairs of keys and values of 32 bits, and not in place");
+	RQL_TRY(rql_span_check(&sort->keys_out, sort->count, pairs ? 8 : k / 8, "sorted keys of a sort", err));
 	if (v && sort->values_in.buffer)
 		RQL_TRY(rql_span_check(&sort->values_in, sort->count, v / 8, "values of a sort", err));
-	if (v)
+	if (v && !pairs)
 		RQL_TRY(rql_span_check(&sort->values_out, sort->count, v / 8, "sorted values of a sort", err));
 	uint64_t temp = plan_of(sort).bytes;
 	if (temp)
@@ -86,22 +113,23 @@ static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 /* Where the items of a pass come from and go to. */
 struct sort_move {
 	struct rql_span keys_in, values_in, keys_out, values_out;
-	uint32_t shift, bits;
+	uint32_t shift, bits, stride;
 };
 
 static rql_status record_digit(struct rql_commands *c, const struct rql_sort *sort, const struct sort_plan *plan,
                                const struct sort_move *move, struct rql_error *err)
 {
-	static const enum rql_primitive_kernel scatters[2][3] = {
-		{RQL_KERNEL_SORT_SCATTER_32_0, RQL_KERNEL_SORT_SCATTER_32_32, RQL_KERNEL_SORT_SCATTER_32_64},
-		{RQL_KERNEL_SORT_SCATTER_64_0, RQL_KERNEL_SORT_SCATTER_64_32, RQL_KERNEL_SORT_SCATTER_64_64},
+	static const enum rql_relation_kernel scatters[2][3] = {
+		{RQL_RELATION_SORT_SCATTER_32_0, RQL_RELATION_SORT_SCATTER_32_32, RQL_RELATION_SORT_SCATTER_32_64},
+		{RQL_RELATION_SORT_SCATTER_64_0, RQL_RELATION_SORT_SCATTER_64_32, RQL_RELATION_SORT_SCATTER_64_64},
 	};
 	struct rql_device *device = sort->keys_in.buffer->device;
 	bool wide_keys = sort->key_bits == 64;
+	uint32_t constants[] = {plan->threads, 0, plan->pool};
 	const struct rql_pipeline *count, *scatter;
 	RQL_TRY(rql_primitive_pipeline(device, wide_keys ? RQL_KERNEL_SORT_COUNT_64 : RQL_KERNEL_SORT_COUNT_32, NULL, 0,
 	                               &count, err));
-	RQL_TRY(rql_primitive_pipeline(device, scatters[wide_keys][sort->value_bits / 32], NULL, 0, &scatter, err));
+	RQL_TRY(rql_relation_pipeline(device, scatters[wide_keys][sort->value_bits / 32], constants, 3, &scatter, err));
 	struct rql_prefix_sum prefix = prefix_of(sort, plan);
 	prefix.count = plan->groups << move->bits;
 	struct rql_sort_args args = {
@@ -116,6 +144,7 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 		.shift = move->shift,
 		.bits = move->bits,
 		.wide = plan->wide,
+		.stride = move->stride,
 	};
 	struct rql_use uses[5] = {{sort->temp.buffer, RQL_WRITE}, {move->keys_in.buffer, RQL_READ}};
 	rql_record_dispatch(c, "sort.count", count, &args, plan->groups, uses, 2);
@@ -131,11 +160,6 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 		uses[use_count++] = (struct rql_use){move->values_out.buffer, RQL_WRITE};
 	rql_record_dispatch(c, "sort.scatter", scatter, &args, plan->groups, uses, use_count);
 	return RQL_OK;
-}
-
-static bool same(const struct rql_span *a, const struct rql_span *b)
-{
-	return a->buffer == b->buffer && a->offset == b->offset;
 }
 
 /* Whole 4-byte words: items are 4 or 8 bytes. */
@@ -164,7 +188,9 @@ rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, 
 	/* The passes alternate between spare and output so that the last one ends in the output. In place and with an odd
 	 * number the first would write what it reads: the input is moved to the spare memory before. */
 	struct sort_move move = {.keys_in = sort->keys_in, .values_in = sort->values_in};
-	bool odd = plan.passes % 2;
+	bool odd = plan.passes % 2, pairs = makes_pairs(sort);
+	/* Until the last pass pairs lie apart in their memory. */
+	struct rql_span values_out = pairs ? rql_span_at(&sort->keys_out, sort->count * plan.key_bytes) : sort->values_out;
 	if (odd && same(&sort->keys_in, &sort->keys_out)) {
 		record_copy(c, &sort->keys_in, &spare_keys, sort->count * plan.key_bytes);
 		move.keys_in = spare_keys;
@@ -176,7 +202,11 @@ rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, 
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
 		bool to_output = (plan.passes - pass) % 2;
 		move.keys_out = to_output ? sort->keys_out : spare_keys;
-		move.values_out = !plan.value_bytes ? (struct rql_span){0} : to_output ? sort->values_out : spare_values;
+		move.values_out = !plan.value_bytes ? (struct rql_span){0} : to_output ? values_out : spare_values;
+		if (pairs && pass + 1 == plan.passes) {
+			move.values_out = rql_span_at(&sort->keys_out, plan.key_bytes);
+			move.stride = 1;
+		}
 		move.shift = sort->low_bit + pass * DIGIT_BITS;
 		uint32_t left = sort->high_bit - move.shift;
 		move.bits = left < DIGIT_BITS ? left : DIGIT_BITS;

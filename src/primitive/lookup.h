@@ -24,7 +24,8 @@
  * of the map, for n probes of k bytes and answers of a: in the probes' order n * (k + a). Partitioned n * (3 * k + 2)
  * for the partition (ends of ranges: 2 * k more), n * (k + a) for the look-ups, n * (2 * a + 2) for the way back: of
  * points of 32 bits with their rows 32 bytes, 1.07 ms for 2^27 at 4.0 TB/s. Random reads are of 32 bytes each: HASHED
- * and DIRECT one, SORTED up to three (entry, key, row), and twice the first two for a range, plus two of its sums. */
+ * and DIRECT one, SORTED up to three (entry, key, row; two of pairs), and twice the first two for a range, plus two of
+ * its sums. */
 #ifndef RQL_PRIMITIVE_LOOKUP_H
 #define RQL_PRIMITIVE_LOOKUP_H
 
@@ -45,7 +46,7 @@ struct rql_lookup_map {
 	/* SORTED */
 	uint32_t shift;         /* of the directory, 0 .. 63: (high - low) >> shift is below RQL_LOOKUP_KEYS */
 	struct rql_span keys;   /* key_bits each */
-	struct rql_span rows;   /* uint32_t each */
+	struct rql_span rows;   /* uint32_t each; left out: `keys` are pairs of 8 bytes, a key of 32 bits and its row */
 	struct rql_span starts; /* uint32_t[rql_lookup_starts] */
 	struct rql_span sums;   /* uint64_t[count + 1]: prefix sums of a value; may be left out */
 	/* HASHED, DIRECT */

@@ -20,6 +20,16 @@ static inline uint64_t rql_lookup_last_entry(const struct rql_lookup_map *map)
 {
 	return (map->high - map->low) >> map->shift;
 }
+/* Sorted keys and their rows lie in pairs. */
+static inline bool rql_lookup_paired(const struct rql_lookup_map *map)
+{
+	return map->form == RQL_LOOKUP_SORTED && map->key_bits == 32 && !map->rows.buffer;
+}
+/* Where the first row lies. */
+static inline struct rql_span rql_lookup_rows(const struct rql_lookup_map *map)
+{
+	return rql_lookup_paired(map) ? rql_span_at(&map->keys, 4) : map->rows;
+}
 struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map);
 
 /* A buffer of the map, for its device. */

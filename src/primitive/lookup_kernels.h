@@ -13,7 +13,8 @@ struct rql_lookup_args {
 	uint64_t probes; /* a bound */
 	uint64_t base;
 	uint32_t count; /* keys of the map */
-	uint32_t shift, last, unused;
+	uint32_t shift, last;
+	uint32_t stride; /* log2 of the words from one key, or row, to the next */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 112);
 
@@ -67,7 +68,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_stream_args, 96);
 struct rql_lookup_values_args {
 	uint64_t rows, values, out_items;
 	uint32_t count, flags;
+	uint32_t stride, unused; /* stride: of rows, as above */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_lookup_values_args, 32);
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_values_args, 40);
 
 #endif

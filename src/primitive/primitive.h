@@ -125,7 +125,9 @@ struct rql_sort {
 	 * value_bits: 0, 1, 2, ..., so that values_out becomes the permutation. */
 	struct rql_span keys_in, values_in, keys_out, values_out;
 	struct rql_span temp;
+	/* values_out left out, keys and values of 32 bits: keys_out gets pairs of 8 bytes, a key and its value. Not in place. */
 };
+/* Depends on the device, which is that of keys_in's buffer. */
 uint64_t rql_sort_temp_bytes(const struct rql_sort *sort);
 rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
 /* In place. values may be NULL when value_bits is 0; iota: values is filled with 0, 1, 2, ... first. */

@@ -24,12 +24,6 @@
 	X(NTH, nth, nth)                                                                                                   \
 	X(SORT_COUNT_32, sort_count_32, sort)                                                                              \
 	X(SORT_COUNT_64, sort_count_64, sort)                                                                              \
-	X(SORT_SCATTER_32_0, sort_scatter_32_0, sort)                                                                      \
-	X(SORT_SCATTER_32_32, sort_scatter_32_32, sort)                                                                    \
-	X(SORT_SCATTER_32_64, sort_scatter_32_64, sort)                                                                    \
-	X(SORT_SCATTER_64_0, sort_scatter_64_0, sort)                                                                      \
-	X(SORT_SCATTER_64_32, sort_scatter_64_32, sort)                                                                    \
-	X(SORT_SCATTER_64_64, sort_scatter_64_64, sort)                                                                    \
 	X(GROUP_DENSE, group_dense, group)                                                                                 \
 	X(GROUP_PRIVATE, group_private, group)                                                                             \
 	X(GROUP_HASH, group_hash, group)

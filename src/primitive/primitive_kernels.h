@@ -47,7 +47,7 @@ struct rql_sort_args {
 	uint64_t group_items; /* per workgroup: a multiple of the tile */
 	uint64_t groups;
 	uint32_t shift, bits; /* the digit; bits <= 8 */
-	uint32_t wide, unused;
+	uint32_t wide, stride; /* stride: log2 of the items from one output to the next */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sort_args, 80);
 

@@ -17,6 +17,12 @@
 	X(PARTITION_SCATTER_32_8, partition_scatter_32_8, partition)                                                       \
 	X(PARTITION_SCATTER_32_16, partition_scatter_32_16, partition)                                                     \
 	X(PARTITION_SCATTER_64_8, partition_scatter_64_8, partition)                                                       \
+	X(SORT_SCATTER_32_0, sort_scatter_32_0, sort)                                                                      \
+	X(SORT_SCATTER_32_32, sort_scatter_32_32, sort)                                                                    \
+	X(SORT_SCATTER_32_64, sort_scatter_32_64, sort)                                                                    \
+	X(SORT_SCATTER_64_0, sort_scatter_64_0, sort)                                                                      \
+	X(SORT_SCATTER_64_32, sort_scatter_64_32, sort)                                                                    \
+	X(SORT_SCATTER_64_64, sort_scatter_64_64, sort)                                                                    \
 	X(UNPARTITION_32, unpartition_32, unpartition)                                                                     \
 	X(UNPARTITION_64, unpartition_64, unpartition)                                                                     \
 	X(JOIN_32, join_32, join)                                                                                          \

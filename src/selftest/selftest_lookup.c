@@ -20,6 +20,7 @@ struct lookup_way {
 	enum rql_lookup_form form;
 	bool ranges, only_rows; /* only_rows: the kernels' short way */
 	uint32_t order;         /* as in rql_lookup */
+	bool pairs;             /* sorted keys of 32 bits lie with their rows */
 };
 
 struct lookup_arrays {
@@ -119,8 +120,11 @@ static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k,
 	if (map->form != RQL_LOOKUP_SORTED)
 		return make_table(t, way, build, err);
 	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, a->values, "values of a map", &build->values.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, k->keys * k->key_bits / 8, NULL, "keys of a map", &map->keys.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, NULL, "rows of a map", &map->rows.buffer, err));
+	const bool pairs = way->pairs && k->key_bits == 32;
+	const uint32_t key_bytes = pairs ? 8 : k->key_bits / 8;
+	RQL_TRY(rql_selftest_buffer(t, k->keys * key_bytes, NULL, "keys of a map", &map->keys.buffer, err));
+	if (!pairs)
+		RQL_TRY(rql_selftest_buffer(t, k->keys * 4, NULL, "rows of a map", &map->rows.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, rql_lookup_starts(map) * 4, NULL, "directory of a map", &map->starts.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, (k->keys + 1) * 8, NULL, "sums of a map", &map->sums.buffer, err));
 	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
@@ -219,7 +223,7 @@ static rql_status check_ways(struct rql_selftest *t, const struct lookup_check *
                              bool ranges, struct rql_error *err)
 {
 	const struct lookup_way ways[] = {
-		{form, ranges, false, 1}, {form, ranges, true, 0}, {form, ranges, false, 4}, {form, ranges, true, 8}};
+		{form, ranges, false, 1, false}, {form, ranges, true, 0, true}, {form, ranges, false, 4, true}, {form, ranges, true, 8, false}};
 	struct lookup_arrays a;
 	RQL_TRY(alloc_arrays(t, k, &a, err));
 	for (uint64_t i = 0; i < k->probes; i++)
@@ -275,7 +279,7 @@ static uint32_t mixed(uint32_t x)
 static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 4096, 10, 0};
-	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1};
+	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1, false};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.form = RQL_LOOKUP_HASHED, .key_bits = 32, .count = k.keys};
 	uint64_t failed;
@@ -299,7 +303,7 @@ static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 static rql_status test_no_place(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_DENSE, DIRECT, 32, 3000, 10, 0};
-	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1};
+	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1, false};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.count = k.keys};
 	uint64_t failed, outside = 0;
@@ -319,7 +323,7 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 10, 10, 0};
 	struct lookup_arrays a;
-	const struct lookup_way sorted = {RQL_LOOKUP_SORTED, false, false, 1}, hashed = {RQL_LOOKUP_HASHED, false, true, 1};
+	const struct lookup_way sorted = {RQL_LOOKUP_SORTED, false, false, 1, false}, hashed = {RQL_LOOKUP_HASHED, false, true, 1, false};
 	struct rql_lookup_build build, table;
 	struct rql_commands *c;
 	RQL_TRY(alloc_arrays(t, &k, &a, err));

@@ -322,6 +322,7 @@ static void forms(void **state)
 	static const struct {
 		const char *options, *unit;
 	} cases[] = {{"refine = values", "compute"},   {"refine = positions", "compute"},
+	             {"refine = blocks", "compute"},
 	             {"refine = drawn", "raster"},     {"refine = rtc1", "rt"},
 	             {"refine = rtc3", "rt"},          {"refine = matrix, interval = 80, spacing = 50", "rt"},
 	             {"refine = matrix, encoding = values", "rt"}, {"refine = cells, vectors = 20, components = 1", "rt"}};
@@ -339,6 +340,12 @@ static void forms(void **state)
 		run(s.con, sql);
 		char *text = rows_of(s.con, "EXPLAIN SELECT count(*) FROM t WHERE k < 20000 AND b > 0", NULL);
 		holds(text, under);
+		free(text);
+		text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*) FROM t WHERE k < 20000 AND b > 0", NULL);
+		const char *found = strstr(text, "rows found: ");
+		assert_non_null(found);
+		assert_int_equal(strstr(found, " hits, ") != NULL, strcmp(unit, "rt") == 0);
+		holds(found, " rows tested at bounds, ");
 		free(text);
 		for (unsigned k = 0; k < 3; k++) {
 			snprintf(sql, sizeof sql, "SELECT count(*), sum(id) FROM t WHERE k < %u AND b > %lld%s", roll(300000),
@@ -379,6 +386,35 @@ static void forced_rows(void **state)
 	close_session(&s);
 }
 
+/* Rows of a block as a bitmap, a list or ranges: what EXPLAIN expects, what a run had, and answers of what comes next. */
+static void rows_forms(void **state)
+{
+	static const struct {
+		const char *where, *expected, *had;
+	} cases[] = {{"h < 800000 AND g < 800000", "mostly as bitmaps", "0 lists, 0 ranges"},
+	             {"h < 1500 AND g < 1000000", "mostly as lists", "blocks as 0 bitmaps"},
+	             {"id BETWEEN 0 AND 29999", "mostly as ranges", "0 bitmaps, 0 lists"}};
+	static const char *const selects[] = {"count(*)", "count(*), sum(g), min(id)", "id, g", "id, g, h"};
+	(void)state;
+	struct session s = scan_session();
+	run(s.con, "CREATE TABLE t AS SELECT i::INTEGER AS id, (hash(i) % 1000000)::INTEGER AS g, "
+	           "(hash(i + 7) % 1000000)::INTEGER AS h FROM range(60000) r(i); CREATE INDEX c ON t USING columns (*); "
+	           "CREATE INDEX i ON t USING sieve (id, g, h); SET rayql_force = rows");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (size_t k = 0; k < sizeof selects / sizeof *selects; k++) {
+			char sql[256], explain[300];
+			snprintf(sql, sizeof sql, "SELECT %s FROM t WHERE %s%s", selects[k], cases[i].where,
+			         k == 3 ? " ORDER BY h, id LIMIT 50" : "");
+			snprintf(explain, sizeof explain, "EXPLAIN ANALYZE %s", sql);
+			char *text = rows_of(s.con, explain, NULL);
+			holds(text, cases[i].expected);
+			holds(text, cases[i].had);
+			free(text);
+			same(s.con, sql);
+		}
+	close_session(&s);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -392,6 +428,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_statements),
 		cmocka_unit_test(forms), cmocka_unit_test(forced_rows),
 		cmocka_unit_test(on_a_device),
+		cmocka_unit_test(rows_forms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -274,7 +274,12 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	if (!bits || !blocks)
 		return rql_error_memory(err, bitmap_bytes(p), "the rows of a toy");
 	fill(p, bits);
-	struct rql_rows rows = {.blocks = blocks, .bits = bits};
+	struct rql_rows_part *parts = RQL_NEW_ARRAY(how->arena, struct rql_rows_part, p->snapshot->blocks + 1);
+	struct rql_rows_room room = {.bytes = rql_arena_alloc(how->arena, rql_rows_room_bytes(p->snapshot->blocks, 1))};
+	struct rql_rows_piece piece = {0};
+	if (!parts || !room.bytes)
+		return rql_error_memory(err, bitmap_bytes(p), "the rows of a toy");
+	struct rql_rows rows = {.blocks = blocks, .parts = parts};
 	for (uint64_t b = 0; b < p->snapshot->blocks; b++) { /* some of those without rows are listed, too */
 		const uint64_t *from = bits + b * RQL_ROWS_BLOCK_WORDS;
 		uint64_t some = b % 3 == 0;
@@ -282,7 +287,11 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 			some |= from[w];
 		if (!some)
 			continue;
-		memmove(bits + rows.block_count * RQL_ROWS_BLOCK_WORDS, from, RQL_ROWS_BLOCK_WORDS * sizeof(*bits));
+		const struct rql_store_segment *segment = rql_store_locate(p->snapshot, b);
+		const uint32_t of = segment->columns[0].blocks[b - segment->first_block].rows;
+		struct rql_rows_part *part = &parts[rows.block_count];
+		if (b % 2 || !rql_rows_pack(&room, &piece, from, of, part)) /* in every form */
+			*part = rql_rows_part_of_bits(from);
 		blocks[rows.block_count++] = (uint32_t)b;
 	}
 	*out = (struct rql_port){.kind = RQL_PORT_ROWS, .rows = rows};

@@ -16,7 +16,7 @@ extern const struct rql_method rql_method_sieve_cpu;
 #define CASES (SLOW ? 24u : 120u)
 #endif
 
-static unsigned asked[COLUMNS], empty, full, partly, refused;
+static unsigned asked[COLUMNS], empty, full, partly, refused, forms_given[RQL_ROWS_FORMS];
 /* Another unit that is given each request, and the bitmap that is right; NULL: none is. */
 static void (*also)(const struct rql_request *request, const uint64_t *bits);
 
@@ -49,8 +49,10 @@ static uint64_t *rows_given(const struct rql_method *method, const struct rql_re
 	uint64_t *bits = need(RQL_NEW_ARRAY(arena, uint64_t, snapshot->blocks * RQL_SIEVE_WORDS + 1));
 	for (uint64_t i = 0; i < port.rows.block_count; i++) {
 		assert_true(port.rows.blocks[i] < snapshot->blocks && (!i || port.rows.blocks[i] > port.rows.blocks[i - 1]));
-		memcpy(bits + port.rows.blocks[i] * RQL_SIEVE_WORDS, port.rows.bits + i * RQL_SIEVE_WORDS,
-		       RQL_SIEVE_WORDS * sizeof(*bits));
+		const struct rql_store_segment *segment = rql_store_locate(snapshot, port.rows.blocks[i]);
+		const uint32_t rows = segment->columns[0].blocks[port.rows.blocks[i] - segment->first_block].rows;
+		(void)rql_rows_unpack(&port.rows.parts[i], rows, bits + port.rows.blocks[i] * RQL_SIEVE_WORDS);
+		forms_given[port.rows.parts[i].form]++;
 	}
 	method->free(prepared);
 	return bits;

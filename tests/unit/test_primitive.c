@@ -220,7 +220,10 @@ static void test_temp_bytes(void **state)
 	assert_int_equal(rql_prefix_temp_bytes(&scan), 0);
 	scan.count = UINT64_C(1) << 36;
 	assert_in_range(rql_prefix_temp_bytes(&scan), 8, 1 << 20);
+	struct rql_device device = {.limits = {.group_size = 1024, .shared_bytes = 49152, .subgroup_size = 32}};
+	struct rql_buffer buffer = {.device = &device};
 	struct rql_sort sort = {.key_bits = 64, .value_bits = 32, .high_bit = 64, .count = UINT64_C(1) << 33};
+	sort.keys_in.buffer = &buffer;
 	uint64_t items = sort.count * 12, bytes = rql_sort_temp_bytes(&sort);
 	assert_true(bytes > items && bytes < items + (UINT64_C(64) << 20));
 	sort.count = 0;

@@ -112,6 +112,48 @@ static void test_parts(void **state)
 	(void)state;
 	for (unsigned kind = 0; kind < 3; kind++)
 		check_parts(kind);
+	for (unsigned f = 0; f < RQL_ROWS_FORMS; f++) /* here, or in the tests before */
+		assert_true(forms_given[f] > 0);
+}
+
+/* ---- forms of a block's rows ---- */
+/* Any bits, also beyond the block's rows, come out of every form as they went in. */
+static void test_forms(void **state)
+{
+	(void)state;
+	unsigned seen[RQL_ROWS_FORMS] = {0}, none = 0;
+	uint8_t *bytes = need(malloc(rql_rows_room_bytes(1000, 1)));
+	struct rql_rows_room room = {.bytes = bytes};
+	struct rql_rows_piece piece = {0};
+	random_state = 41;
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t bits[RQL_ROWS_BLOCK_WORDS] = {0}, mask[RQL_ROWS_BLOCK_WORDS];
+		const uint32_t rows = roll(3) ? RQL_STORE_BLOCK : 1 + (uint32_t)roll(RQL_STORE_BLOCK), kind = (uint32_t)roll(4);
+		for (uint32_t k = 0, n = (uint32_t)roll(kind ? 40 : 3000); k < n; k++) {
+			const uint32_t first = (uint32_t)roll(RQL_STORE_BLOCK);
+			const uint32_t most = kind < 2 ? 1 : RQL_STORE_BLOCK - first, length = 1 + (uint32_t)roll(most);
+			for (uint32_t r = first; r < first + length; r++)
+				bits[r / 64] |= UINT64_C(1) << r % 64;
+			k += kind == 3 ? n : 0;
+		}
+		struct rql_rows_part part;
+		uint32_t count = 0;
+		for (uint32_t r = 0; r < rows; r++)
+			count += bits[r / 64] >> r % 64 & 1;
+		assert_int_equal(rql_rows_pack(&room, &piece, bits, rows, &part), count > 0);
+		none += !count;
+		if (!count)
+			continue;
+		seen[part.form]++;
+		const uint32_t given = rql_rows_unpack(&part, rows, mask);
+		assert_true(given == count || (given == UINT32_MAX && part.form == RQL_ROWS_BITMAP));
+		assert_true(rql_rows_part_bytes(&part) <= 512);
+		for (uint32_t r = 0; r < RQL_STORE_BLOCK; r++)
+			assert_int_equal(mask[r / 64] >> r % 64 & 1, r < rows ? bits[r / 64] >> r % 64 & 1 : 0);
+	}
+	assert_true(none && seen[RQL_ROWS_BITMAP] && seen[RQL_ROWS_LIST] && seen[RQL_ROWS_RANGES]);
+	assert_true(atomic_load(&room.used) <= rql_rows_room_bytes(1000, 1));
+	free(bytes);
 }
 
 /* ---- memory ---- */
@@ -176,7 +218,8 @@ static void test_budget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_random), cmocka_unit_test(test_reals),
+		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_forms),  cmocka_unit_test(test_random),
+		cmocka_unit_test(test_reals),
 		cmocka_unit_test(test_integers), cmocka_unit_test(test_budget), cmocka_unit_test(test_parts),
 	};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);

@@ -9,6 +9,7 @@
 
 #include "device/fault/fault.h"
 #include "device/vulkan/vulkan_internal.h"
+#include "method/sieve/sieve_gpu.h"
 #include "vulkan_fixture.h"
 
 extern const struct rql_method rql_method_sieve_compute, rql_method_sieve_rt, rql_method_sieve_raster;
@@ -43,6 +44,20 @@ static const struct rql_method *method_of(enum rql_sieve_refine refine)
 	return gpu->units[own->unit] ? own : &rql_method_sieve_compute;
 }
 
+static uint64_t tested, hits;
+
+/* Whatever is tested was read, by rays only what they have hit; the passes leave the bitmap as it was. */
+static void check_counts(const struct rql_prepared *p, const struct rql_selected *s)
+{
+	const bool traced = rql_sieve_is_traced(p->gpu->refine) && p->gpu->group_count;
+	assert_true(traced || (!s->hits && !s->rays));
+	assert_true(s->bytes >= s->tested && (!s->hits || (s->rays && s->tested)));
+	assert_int_equal(s->rays, p->gpu->rays);
+	assert_int_equal(s->forms[RQL_ROWS_BITMAP], p->snapshot->blocks);
+	tested += s->tested;
+	hits += s->hits;
+}
+
 /* Runs the stage alone and takes its bitmap. */
 static rql_status rows_of_gpu(const struct rql_method *method, const struct rql_prepared *p, uint64_t *bits,
                               struct rql_error *err)
@@ -51,6 +66,7 @@ static rql_status rows_of_gpu(const struct rql_method *method, const struct rql_
 	struct rql_stage_context *x = NULL;
 	struct rql_commands *commands = NULL;
 	struct rql_rows rows = {0};
+	struct rql_port port = {0};
 	bool nothing = false;
 	RQL_TRY(stage->ops->place(stage, NULL, &nothing, err));
 	assert_false(nothing);
@@ -63,6 +79,10 @@ static rql_status rows_of_gpu(const struct rql_method *method, const struct rql_
 		status = rql_commands_end(commands, err);
 	if (status == RQL_OK)
 		status = rql_commands_run(commands, NULL, err);
+	if (status == RQL_OK)
+		status = stage->ops->count(stage, x, &port, err);
+	if (status == RQL_OK)
+		check_counts(p, &port.selected);
 	if (status == RQL_OK)
 		stage->ops->rows(stage, x, &rows);
 	if (status == RQL_OK && p->snapshot->blocks)
@@ -212,5 +232,5 @@ int main(void)
 	const int result = cmocka_run_group_tests(tests, open_device, close_device);
 	for (unsigned r = RQL_SIEVE_VALUES; r < RQL_SIEVE_REFINES; r++)
 		printf("form %u: %u requests on the device\n", r, ran[r]);
-	return result || !ran[RQL_SIEVE_VALUES] || !ran[RQL_SIEVE_CELLS];
+	return result || !ran[RQL_SIEVE_VALUES] || !ran[RQL_SIEVE_CELLS] || !tested;
 }

@@ -350,6 +350,21 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 	return RQL_OK;
 }
 
+static rql_status give_rows(const struct running *r, struct rql_arena *arena, struct rql_port *out,
+                            struct rql_error *err)
+{
+	struct rql_rows_part *parts = RQL_NEW_ARRAY(arena, struct rql_rows_part, r->block_count + 1);
+	if (!parts)
+		return rql_error_memory(err, r->block_count * sizeof(*parts), "the rows that were looked up");
+	for (uint64_t i = 0; i < r->block_count; i++)
+		parts[i] = rql_rows_part_of_bits(r->bits + i * WORDS);
+	const uint64_t bytes = r->block_count * WORDS * sizeof(uint64_t);
+	*out = (struct rql_port){.kind = RQL_PORT_ROWS,
+	                         .rows = {.block_count = r->block_count, .blocks = r->blocks, .parts = parts},
+	                         .selected = {.bytes = bytes, .forms = {[RQL_ROWS_BITMAP] = r->block_count}}};
+	return RQL_OK;
+}
+
 static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                       struct rql_port *out, struct rql_error *err)
 {
@@ -368,10 +383,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);
 	RQL_TRY(status);
-	*out = (struct rql_port){.kind = RQL_PORT_ROWS,
-	                         .rows = {.block_count = r.block_count, .blocks = r.blocks, .bits = r.bits},
-	                         .bytes_read = r.block_count * WORDS * sizeof(uint64_t)};
-	return RQL_OK;
+	return give_rows(&r, how->arena, out, err);
 }
 
 static uint64_t bytes(const struct rql_prepared *p)

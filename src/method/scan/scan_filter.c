@@ -364,13 +364,18 @@ static rql_status check_block(struct rql_scan_worker *w)
 	return RQL_OK;
 }
 
-/* Leaves those that come in; false: none. */
+/* Those that come in; false: none. Lists and ranges know their number. */
 static bool enter_under(struct rql_scan_worker *w)
 {
-	for (uint32_t i = 0; i < (w->block_rows + 63) / 64; i++)
-		w->mask[i] &= w->under[i];
-	changed(w);
-	return w->left > 0;
+	const uint32_t count = rql_rows_unpack(w->under, w->block_rows, w->mask);
+	if (count == UINT32_MAX) {
+		changed(w);
+		return w->left > 0;
+	}
+	w->left = count;
+	w->full = count == w->block_rows;
+	w->generation++;
+	return count > 0;
 }
 
 rql_status rql_scan_filter_block(struct rql_scan_worker *w)
@@ -396,10 +401,11 @@ rql_status rql_scan_filter_block(struct rql_scan_worker *w)
 		if ((match == RQL_MATCH_ALL || done) && s < 64)
 			all |= UINT64_C(1) << s;
 	}
-	rql_scan_fill_mask(w->mask, w->block_rows);
-	w->left = w->block_rows;
-	w->full = true;
-	if (w->under && !enter_under(w)) {
+	if (!w->under) {
+		rql_scan_fill_mask(w->mask, w->block_rows);
+		w->left = w->block_rows;
+		w->full = true;
+	} else if (!enter_under(w)) {
 		w->counts.blocks_skipped++;
 		return RQL_OK;
 	}

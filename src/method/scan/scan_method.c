@@ -84,8 +84,11 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 		RQL_TRY(under->method->run(under->prepared, device, how, &rows, err));
 	const struct rql_rows *come_in = under->method ? &rows.rows : NULL;
 	if (prepared->rows)
-		return run_rows(prepared->rows, device, come_in, how->progress, out, err);
-	return rql_scan_run(prepared->scan, device, come_in, how->arena, how->progress, out, NULL, err);
+		RQL_TRY(run_rows(prepared->rows, device, come_in, how->progress, out, err));
+	else
+		RQL_TRY(rql_scan_run(prepared->scan, device, come_in, how->arena, how->progress, out, NULL, err));
+	out->selected = rows.selected;
+	return RQL_OK;
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)

@@ -394,7 +394,7 @@ struct rql_scan_worker {
 	uint64_t *groups, *high, **rows;    /* [RQL_VECTOR_ROWS] */
 	uint32_t *order;                    /* steps, as they are tried */
 	const struct rql_scan_step *before; /* a test that comes first (of the first rows of an order), or NULL */
-	const uint64_t *under;              /* of the block, the ROWS that come in (port.h); NULL: all */
+	const struct rql_rows_part *under;  /* of the block, the ROWS that come in (port.h); NULL: all */
 	struct rql_scan_measured *measured;
 	uint64_t generation, blocks_seen;
 	uint32_t left; /* rows set in mask */

@@ -195,7 +195,7 @@ rql_status rql_rows_each_block(struct rql_rows_run *run, const struct rql_rows_p
 
 void rql_rows_enter(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block)
 {
-	w->under = run->under ? run->under->bits + block * RQL_ROWS_BLOCK_WORDS : NULL;
+	w->under = run->under ? &run->under->parts[block] : NULL;
 	block = run->block_of ? run->block_of[block] : block;
 	w->segment = rql_store_locate(w->scan->snapshot, block);
 	w->block = (uint32_t)(block - w->segment->first_block);

@@ -166,7 +166,7 @@ static void enter_block(const struct run *run, struct rql_scan_worker *w, uint64
 		w->segment = rql_store_locate(run->scan->snapshot, block);
 	w->block = (uint32_t)(block - w->segment->first_block);
 	w->block_rows = w->segment->columns[0].blocks[w->block].rows;
-	w->under = run->under ? run->under->bits + index * RQL_ROWS_BLOCK_WORDS : NULL;
+	w->under = run->under ? &run->under->parts[index] : NULL;
 }
 
 static void scan_morsel(void *state, uint64_t index, unsigned worker)

@@ -13,20 +13,24 @@ static const struct rql_kernel list_kernel = {
 
 static rql_status place(struct rql_sieve_gpu *gpu, struct rql_error *err)
 {
-	return rql_pipeline_get(gpu->stage.device, &list_kernel, &gpu->workgroup, 1, &gpu->refining[0], err);
+	const uint32_t constants[] = {gpu->workgroup, false};
+	return rql_pipeline_get(gpu->stage.device, &list_kernel, constants, 2, &gpu->refining[0], err);
 }
 
-static rql_status record(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
-                         struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count,
-                         struct rql_error *err)
+rql_status rql_sieve_record_lists(const struct rql_sieve_recording *r, struct rql_error *err)
 {
+	const struct rql_sieve_gpu *gpu = r->gpu;
+	const uint32_t constants[] = {gpu->workgroup, r->counts != 0};
+	const struct rql_pipeline *pipeline;
 	const struct rql_sieve_list_args args = {.lists = gpu->tables->address + gpu->lists_at,
-	                                         .rows = x->rows->address,
+	                                         .rows = r->x->rows->address,
+	                                         .counts = r->counts,
 	                                         .list_count = gpu->list_count,
 	                                         .test_count = gpu->p->count};
-	(void)err;
-	if (gpu->list_count)
-		rql_record_dispatch(commands, "sieve positions", gpu->refining[0], &args, gpu->list_count, uses, use_count);
+	if (!gpu->list_count)
+		return RQL_OK;
+	RQL_TRY(rql_pipeline_get(gpu->stage.device, &list_kernel, constants, 2, &pipeline, err));
+	rql_record_dispatch(r->commands, "sieve positions", pipeline, &args, gpu->list_count, r->uses, r->use_count);
 	return RQL_OK;
 }
 
@@ -36,7 +40,7 @@ static double refine_ns(const struct rql_prepared *p, const struct rql_device *d
 }
 
 static const struct rql_sieve_unit unit = {
-	.unit = RQL_UNIT_COMPUTE, .refining = &list_kernel, .place = place, .record = record, .refine_ns = refine_ns};
+	.unit = RQL_UNIT_COMPUTE, .place = place, .record = rql_sieve_record_lists, .refine_ns = refine_ns};
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
@@ -61,7 +65,6 @@ const struct rql_method rql_method_sieve_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_sieve_gpu_price,
-	.kernels = rql_sieve_gpu_kernels,
 	.stage = rql_sieve_gpu_stage,
 	.free = rql_sieve_gpu_free,
 	.bytes = rql_sieve_gpu_bytes,

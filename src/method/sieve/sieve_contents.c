@@ -1,8 +1,8 @@
 /* Sieves ahead of the first query, and what is there of them (method/contents.h). */
 #include "method/contents.h"
 
+#include "method/sieve/sieve_blocks.h"
 #include "method/sieve/sieve_order.h"
-#include "method/sieve/sieve_place.h"
 
 static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint32_t segment,
                                 const struct rql_index_of *of, struct rql_device *device, struct rql_progress *progress,
@@ -12,6 +12,7 @@ static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint3
 	struct rql_sieve_run *run = NULL;
 	struct rql_sieve_placed *placed = NULL;
 	struct rql_sieve_order *order = NULL;
+	struct rql_sieve_blocks *blocks = NULL;
 	uint64_t uploaded = 0;
 	if (device == cpu) {
 		RQL_TRY(rql_sieve_run_get(snapshot, segment, of, cpu, progress, &run, err));
@@ -19,7 +20,12 @@ static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint3
 		return RQL_OK;
 	}
 	RQL_TRY(rql_sieve_placed_get(snapshot, segment, of, device, cpu, progress, &uploaded, &placed, err));
+	rql_status status = of->sieve.refine == RQL_SIEVE_BLOCKS
+	                        ? rql_sieve_blocks_get(snapshot, segment, of, placed, device, progress, &blocks, err)
+	                        : RQL_OK;
 	rql_placement_release(&placed->placement);
+	rql_placement_release(blocks ? &blocks->placement : NULL);
+	RQL_TRY(status);
 	if (of->sieve.refine != RQL_SIEVE_POSITIONS && of->sieve.refine != RQL_SIEVE_DRAWN)
 		return RQL_OK; /* spaces are of the columns that a query asks for */
 	RQL_TRY(rql_sieve_order_get(snapshot, segment, of, device, cpu, progress, &uploaded, &order, err));

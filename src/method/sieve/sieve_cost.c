@@ -22,6 +22,7 @@ struct expected {
 	double sure, maybe, reads;
 	double ranks, rank_reads, turned; /* by positions: bounds that are searched for, their vectors, rows turned over */
 	bool positions;
+	bool together; /* neighbouring rows have neighbouring keys */
 };
 
 /* Values in ranges, among evenly spread ones. */
@@ -59,6 +60,18 @@ static void expect_ranks(const struct rql_sieve_test *test, struct expected *out
 	out->positions = true;
 }
 
+/* By the bins of some blocks: each has few of them. */
+#define LOOKED_AT 32u
+#define FEW_BINS 8u /* one in so many */
+static bool are_together(const struct rql_sieve_run *run)
+{
+	const uint32_t blocks = run->shape.block_count, step = blocks / LOOKED_AT + 1;
+	uint64_t bins = 0, seen = 0;
+	for (uint32_t b = 0; b < blocks; b += step, seen++)
+		bins += run->blocks[b].least <= run->blocks[b].greatest ? run->blocks[b].greatest - run->blocks[b].least + 1u : 1u;
+	return bins * FEW_BINS <= seen * run->shape.bins.count;
+}
+
 static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uint32_t t, struct rql_device *cpu,
                              struct rql_arena *arena, struct expected *out, struct rql_error *err)
 {
@@ -72,7 +85,8 @@ static rql_status expect_run(const struct rql_prepared *p, uint32_t segment, uin
 			nulls += test.run->blocks[b].nulls;
 		*out = (struct expected){.sure = (test.spans.sure + nulls) / (double)s->rows,
 		                         .maybe = test.spans.maybe / (double)s->rows,
-		                         .reads = rql_sieve_test_reads(&test)};
+		                         .reads = rql_sieve_test_reads(&test),
+		                         .together = are_together(test.run)};
 		expect_ranks(&test, out);
 	}
 	rql_placement_release(&test.run->placement);
@@ -127,12 +141,14 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 		}
 		doubt = doubt * (e.sure + e.maybe) + may * e.maybe; /* of the rows that may pass so far */
 		p->positions = p->positions && e.positions;
+		p->together = p->together && e.together;
 		p->ranks += e.ranks * rql_sieve_part_count(s->blocks);
 		p->rank_reads += weight * e.rank_reads;
 		p->turned += weight * e.turned;
 		pass *= e.sure + e.maybe / 2;
 		may *= e.sure + e.maybe;
 		p->reads += weight * e.reads;
+		p->open += weight * e.maybe;
 	}
 	p->share += weight * pass;
 	p->tested += weight * doubt;
@@ -144,7 +160,7 @@ rql_status rql_sieve_expect(struct rql_prepared *p, struct rql_device *cpu, stru
 {
 	struct rql_arena *arena = rql_arena_new();
 	rql_status status = arena ? RQL_OK : rql_error_memory(err, 0, "predicates");
-	p->positions = true;
+	p->positions = p->together = true;
 	for (uint32_t g = 0; g < p->snapshot->segment_count && status == RQL_OK; g++)
 		status = expect_segment(p, g, cpu, gpu, arena, err);
 	rql_arena_free(arena);
@@ -169,6 +185,7 @@ void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu,
 	const double reads = p->positions ? p->rank_reads : p->reads, tested = p->positions ? 0 : p->tested;
 	const double refine = p->positions ? p->ranks * RANK_NS + rows * p->turned * TURN_NS : rows * tested * TEST_NS;
 	const bool decided = p->missing == 0 && p->reads == 0;
+	const enum rql_rows_form form = rql_rows_form_expected(p->share, decided || p->together);
 	const double work =
 		all * (p->count * BLOCK_NS + reads * WORDS_NS) + refine + (room ? 0 : p->missing * DECODE_NS);
 	*out = (struct rql_cost){
@@ -177,6 +194,8 @@ void rql_sieve_price(const struct rql_prepared *p, const struct rql_device *cpu,
 		          (decided ? rows * DECIDED_NS : 0),
 		.rows_out = rows * p->share,
 		.runs = blocks,
-		.bytes = rows / 8 * (reads + 1) + rows * tested * 64 + (p->positions ? rows * p->turned * 4 : 0),
+		.bytes = rows / 8 * reads + rows * tested * 64 + (p->positions ? rows * p->turned * 4 : 0) +
+		         rql_rows_bytes_expected(form, rows * p->share, blocks),
+		.rows_form = form,
 	};
 }

@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include "method/sieve/sieve_kernels.h"
+#include "shaders/method/sieve/sieve_blocks.comp.h"
 #include "shaders/method/sieve/sieve_select.comp.h"
 
 #define WORKGROUP 256u
 #define LINE_BYTES 64.0 /* of a row that is tested */
+#define OPEN_BYTES 6.0    /* of a row between a bound and its vector, by blocks */
 #define SHORT_RAYS 4u    /* of a matrix, of which so many take as long as one of others: they all are one submission */
 /* DRAWN: pixels of a row of the image, each of 32 rows of the table. */
 #define IMAGE_WIDTH 2048u
@@ -18,6 +20,13 @@ static const struct rql_kernel select_kernel = {
 	.spirv = rql_spv_sieve_select_comp,
 	.spirv_bytes = sizeof(rql_spv_sieve_select_comp),
 	.args_bytes = sizeof(struct rql_sieve_select_args),
+};
+
+static const struct rql_kernel blocks_kernel = {
+	.name = "sieve.blocks",
+	.spirv = rql_spv_sieve_blocks_comp,
+	.spirv_bytes = sizeof(rql_spv_sieve_blocks_comp),
+	.args_bytes = sizeof(struct rql_sieve_blocks_args),
 };
 
 bool rql_sieve_is_traced(enum rql_sieve_refine refine)
@@ -61,13 +70,17 @@ static void unplace(struct rql_sieve_gpu *gpu)
 		rql_placement_release(gpu->placed[i] ? &gpu->placed[i]->placement : NULL);
 	for (uint64_t i = 0; gpu->orders && i < placed; i++)
 		rql_placement_release(gpu->orders[i] ? &gpu->orders[i]->placement : NULL);
+	for (uint64_t i = 0; gpu->blocks && i < placed; i++)
+		rql_placement_release(gpu->blocks[i] ? &gpu->blocks[i]->placement : NULL);
 	for (uint64_t i = 0; gpu->spaces && i < (uint64_t)gpu->p->snapshot->segment_count * gpu->group_count; i++)
 		rql_placement_release(gpu->spaces[i] ? &gpu->spaces[i]->placement : NULL);
 	free(gpu->placed);
 	free(gpu->orders);
+	free(gpu->blocks);
 	free(gpu->spaces);
 	gpu->placed = NULL;
 	gpu->orders = NULL;
+	gpu->blocks = NULL;
 	gpu->spaces = NULL;
 	rql_stage_buffer_free(gpu->tables);
 	gpu->tables = NULL;
@@ -97,6 +110,9 @@ static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, str
 		if (gpu->open[k] && has_orders(gpu))
 			RQL_TRY(rql_sieve_order_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, progress, uploaded,
 			                            &gpu->orders[at], err));
+		if (gpu->open[k] && gpu->refine == RQL_SIEVE_BLOCKS)
+			RQL_TRY(rql_sieve_blocks_get(p->snapshot, segment, &p->of[k], gpu->placed[at], device, progress,
+			                             &gpu->blocks[at], err));
 	}
 	for (uint32_t g = 0; g < gpu->group_count; g++) {
 		struct rql_index_of of[RQL_SIEVE_AXES];
@@ -107,24 +123,30 @@ static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, str
 	return RQL_OK;
 }
 
-static uint32_t workgroup_of(const struct rql_device *device)
+/* The first pass. */
+static rql_status select_pipeline(const struct rql_sieve_gpu *gpu, bool counting, const struct rql_pipeline **out,
+                                  struct rql_error *err)
 {
-	return device->limits.group_size < WORKGROUP ? device->limits.group_size : WORKGROUP;
+	const uint32_t constants[] = {gpu->workgroup, counting, gpu->two};
+	const bool blocks = gpu->refine == RQL_SIEVE_BLOCKS;
+	return rql_pipeline_get(gpu->stage.device, blocks ? &blocks_kernel : &select_kernel, constants, blocks ? 3 : 2, out,
+	                        err);
 }
 
 static rql_status place_all(struct rql_sieve_gpu *gpu, struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_device *device = gpu->stage.device;
-	gpu->workgroup = workgroup_of(device);
+	const uint32_t most = device->limits.group_size;
+	gpu->workgroup = gpu->refine == RQL_SIEVE_BLOCKS ? RQL_SIEVE_BLOCK_LANES : most < WORKGROUP ? most : WORKGROUP;
 	if (gpu->refine == RQL_SIEVE_DRAWN && image_height(gpu) > device->limits.image_side)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the table has more rows than an image of device %s has bits",
 		                     device->id);
-	RQL_TRY(rql_pipeline_get(gpu->stage.device, &select_kernel, &gpu->workgroup, 1, &gpu->select, err));
 	if (gpu->unit->place)
 		RQL_TRY(gpu->unit->place(gpu, err));
 	for (uint32_t s = 0; s < gpu->p->snapshot->segment_count; s++)
 		RQL_TRY(place_segment(gpu, s, progress, err));
 	RQL_TRY(rql_sieve_tables_upload(gpu, err));
+	RQL_TRY(select_pipeline(gpu, false, &gpu->select, err));
 	if (device->limits.submission_rays && gpu->rays / SHORT_RAYS > device->limits.submission_rays)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the sieve asks for %llu rays; device %s takes %llu at once",
 		                     (unsigned long long)gpu->rays, device->id,
@@ -142,10 +164,11 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 		return RQL_OK;
 	gpu->placed = calloc(placed + 1, sizeof(*gpu->placed));
 	gpu->orders = calloc(placed + 1, sizeof(*gpu->orders));
+	gpu->blocks = calloc(placed + 1, sizeof(*gpu->blocks));
 	gpu->spaces = calloc(placed + 1, sizeof(*gpu->spaces)); /* no more groups than predicates */
-	rql_status status = gpu->placed && gpu->orders && gpu->spaces
+	rql_status status = gpu->placed && gpu->orders && gpu->blocks && gpu->spaces
 	                        ? place_all(gpu, progress, err)
-	                        : rql_error_memory(err, placed * 24, "a query on a GPU");
+	                        : rql_error_memory(err, placed * 32, "a query on a GPU");
 	if (status != RQL_OK)
 		unplace(gpu);
 	return status;
@@ -188,37 +211,63 @@ static bool fits(const struct rql_stage *stage, const struct rql_stage_context *
 }
 
 /* ---- recording ---- */
-static void record_first(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
-                         struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count)
+static rql_status record_first(const struct rql_sieve_recording *r, struct rql_error *err)
 {
+	const struct rql_sieve_gpu *gpu = r->gpu;
+	const struct rql_sieve_context *x = r->x;
 	const bool vectors = rql_sieve_takes_vectors(gpu->refine) || !gpu->group_count;
+	const struct rql_pipeline *select = gpu->select;
 	const struct rql_sieve_select_args args = {.tests = gpu->tables->address + gpu->select_at,
 	                                           .parts = gpu->tables->address + gpu->parts_at,
 	                                           .rows = x->rows->address,
+	                                           .counts = r->counts,
 	                                           .test_count = gpu->select_count,
 	                                           .part_count = gpu->part_count};
-	if (gpu->refine == RQL_SIEVE_RTC3 && !vectors) /* rays set the bits of all rows that pass */
-		rql_record_fill(commands, x->rows, 0, rql_sieve_rows_bytes(gpu), 0);
+	if (r->counts)
+		RQL_TRY(select_pipeline(gpu, true, &select, err));
+	const struct rql_sieve_blocks_args blocks = {.tests = args.tests,
+	                                             .parts = args.parts,
+	                                             .opens = gpu->tables->address + gpu->opens_at,
+	                                             .rows = args.rows,
+	                                             .counts = r->counts,
+	                                             .test_count = gpu->select_count,
+	                                             .part_count = gpu->part_count};
+	if (gpu->refine == RQL_SIEVE_BLOCKS)
+		rql_record_dispatch(r->commands, "sieve", select, &blocks, gpu->part_count, r->uses, r->use_count);
+	else if (gpu->refine == RQL_SIEVE_RTC3 && !vectors) /* rays set the bits of all rows that pass */
+		rql_record_fill(r->commands, x->rows, 0, rql_sieve_rows_bytes(gpu), 0);
 	else
-		rql_record_dispatch(commands, "sieve", gpu->select, &args, gpu->part_count, uses, use_count);
+		rql_record_dispatch(r->commands, "sieve", select, &args, gpu->part_count, r->uses, r->use_count);
+	return RQL_OK;
 }
 
-static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
-                         struct rql_error *err)
+/* counts NULL: nothing is counted. */
+static rql_status record_all(struct rql_stage *stage, struct rql_stage_context *base, struct rql_buffer *counts,
+                             struct rql_commands *commands, struct rql_error *err)
 {
 	const struct rql_sieve_gpu *gpu = gpu_of(stage);
 	const struct rql_sieve_context *x = (const struct rql_sieve_context *)base;
 	const uint64_t placed = rql_sieve_placed_count(gpu->p), spaces = gpu->p->snapshot->segment_count * gpu->group_count;
-	struct rql_use *uses = calloc(2 * placed + spaces + 2, sizeof(*uses));
+	struct rql_use *uses = calloc(3 * placed + spaces + 3, sizeof(*uses));
 	uint32_t count = 0;
-	rql_status status = RQL_OK;
 	if (!uses)
 		return rql_error_memory(err, placed * sizeof(*uses), "a query's commands");
 	uses[count++] = (struct rql_use){x->rows, RQL_WRITE};
 	uses[count++] = (struct rql_use){gpu->tables, RQL_READ};
 	for (uint64_t i = 0; i < placed; i++)
 		uses[count++] = (struct rql_use){gpu->placed[i]->buffer, RQL_READ};
-	record_first(gpu, x, commands, uses, count);
+	for (uint64_t i = 0; i < placed; i++)
+		if (gpu->blocks[i])
+			uses[count++] = (struct rql_use){gpu->blocks[i]->buffer, RQL_READ};
+	if (counts)
+		uses[count++] = (struct rql_use){counts, RQL_READ_WRITE};
+	struct rql_sieve_recording r = {.gpu = gpu,
+	                                .x = x,
+	                                .commands = commands,
+	                                .uses = uses,
+	                                .use_count = count,
+	                                .counts = counts ? counts->address : 0};
+	rql_status status = record_first(&r, err);
 	uses[0].access = RQL_READ_WRITE;
 	for (uint64_t i = 0; i < placed; i++)
 		if (gpu->orders[i])
@@ -226,10 +275,49 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	for (uint64_t i = 0; i < spaces; i++)
 		if (gpu->spaces[i]->cells)
 			uses[count++] = (struct rql_use){gpu->spaces[i]->cells, RQL_READ};
-	if (gpu->unit->record)
-		status = gpu->unit->record(gpu, x, commands, uses, count, err);
+	r.use_count = count;
+	if (status == RQL_OK && gpu->unit->record)
+		status = gpu->unit->record(&r, err);
 	free(uses);
 	return status;
+}
+
+static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
+                         struct rql_error *err)
+{
+	return record_all(stage, base, NULL, commands, err);
+}
+
+/* ---- counting ---- */
+/* The passes once more, over the bitmap that they have left. */
+static rql_status run_counting(struct rql_stage *stage, struct rql_stage_context *base, struct rql_buffer *counts,
+                               struct rql_error *err)
+{
+	struct rql_commands *commands;
+	RQL_TRY(rql_commands_new(stage->device, 0, &commands, err));
+	rql_record_fill(commands, counts, 0, counts->bytes, 0);
+	return rql_commands_finish(commands, record_all(stage, base, counts, commands, err), NULL, NULL, err);
+}
+
+static rql_status count(struct rql_stage *stage, struct rql_stage_context *base, struct rql_port *port,
+                        struct rql_error *err)
+{
+	const struct rql_sieve_gpu *gpu = gpu_of(stage);
+	uint64_t met[RQL_SIEVE_COUNTS] = {0};
+	struct rql_buffer *counts = NULL;
+	RQL_TRY(rql_stage_buffer_new(stage->device, sizeof(met), RQL_MEMORY_DEVICE, "what a sieve counts", &counts, err));
+	rql_status status = run_counting(stage, base, counts, err);
+	if (status == RQL_OK)
+		status = rql_buffer_download(counts, 0, met, sizeof(met), err);
+	rql_stage_buffer_free(counts);
+	RQL_TRY(status);
+	const struct rql_selected selected = {.rays = gpu->rays,
+	                                      .hits = met[RQL_SIEVE_COUNT_HITS],
+	                                      .tested = met[RQL_SIEVE_COUNT_TESTED],
+	                                      .bytes = met[RQL_SIEVE_COUNT_BYTES],
+	                                      .forms = {[RQL_ROWS_BITMAP] = gpu->p->snapshot->blocks}};
+	rql_selected_add(&port->selected, &selected);
+	return RQL_OK;
 }
 
 static void give_rows(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_rows *out)
@@ -243,6 +331,7 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .close = close_context,
                                          .fits = fits,
                                          .record = record,
+                                         .count = count,
                                          .rows = give_rows,
                                          .bytes = context_bytes};
 
@@ -257,7 +346,7 @@ static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *
 	if (!gpu->open || !gpu->groups)
 		return rql_error_memory(err, p->count * sizeof(*gpu->groups), "predicates");
 	for (uint32_t k = 0; k < p->count; k++) {
-		gpu->open[k] = (has_orders(gpu) || rql_sieve_is_traced(gpu->refine)) &&
+		gpu->open[k] = (has_orders(gpu) || gpu->refine == RQL_SIEVE_BLOCKS || rql_sieve_is_traced(gpu->refine)) &&
 		               p->of[k].sieve.refine == gpu->refine && p->predicates[k].count <= RQL_SIEVE_OPEN_RANGES_MOST;
 		gpu->select_count += !gpu->open[k] || rql_sieve_takes_vectors(gpu->refine);
 		if (!gpu->open[k] || !rql_sieve_is_traced(gpu->refine))
@@ -281,7 +370,10 @@ static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64
 		for (uint32_t k = 0; k < p->count; k++) {
 			const uint64_t bytes = rql_sieve_placed_bound(segment, &p->of[k]);
 			const uint64_t order = gpu->open[k] && has_orders(gpu) ? segment->rows * sizeof(uint32_t) : 0;
-			*all += bytes + order;
+			const bool by_blocks = gpu->open[k] && gpu->refine == RQL_SIEVE_BLOCKS;
+			const uint64_t blocks = by_blocks ? rql_sieve_blocks_bound(p->snapshot, s, &p->of[k], device) : 0;
+			*all += bytes + order + blocks;
+			*missing += blocks && !rql_sieve_blocks_there(segment, &p->of[k], device) ? blocks : 0;
 			*missing += rql_sieve_placed_there(segment, &p->of[k], device) ? 0 : bytes;
 			*missing += order && !rql_sieve_order_there(segment, &p->of[k], device) ? order : 0;
 		}
@@ -322,7 +414,7 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
 	gpu->cpu = (struct rql_device *)(uintptr_t)device->host;
 	gpu->unit = unit;
 	gpu->refine = p->count ? p->of[0].sieve.refine : RQL_SIEVE_VALUES;
-	if (unit->unit == RQL_UNIT_COMPUTE && gpu->refine != RQL_SIEVE_POSITIONS)
+	if (unit->unit == RQL_UNIT_COMPUTE && gpu->refine != RQL_SIEVE_POSITIONS && gpu->refine != RQL_SIEVE_BLOCKS)
 		gpu->refine = RQL_SIEVE_VALUES;
 	p->gpu = gpu;
 	return group_predicates(gpu, err);
@@ -354,7 +446,10 @@ void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *
 {
 	const struct rql_profile *profile = &device->profile;
 	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
-	const double bytes = rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
+	/* Of blocks one cut of a bound is read, and a quarter of its bin's rows; else both, and the rows that others leave. */
+	const double bytes = p->gpu->refine == RQL_SIEVE_BLOCKS
+	                         ? rows / 8 * (p->reads / 2 + 1) + rows * p->open / 4 * OPEN_BYTES + all * p->count * LINE_BYTES
+	                         : rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
 	uint64_t missing, resident;
 	count_placed(p, &missing, &resident);
 	rql_sieve_price(p, p->gpu->cpu, out); /* for what the CPU sorts and decodes first */
@@ -369,19 +464,6 @@ void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *
 		out->run_ns += p->gpu->unit->refine_ns(p, device);
 }
 
-rql_status rql_sieve_gpu_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
-{
-	const uint32_t workgroup = workgroup_of(p->gpu->stage.device);
-	const struct rql_kernel *own[] = {&select_kernel, p->gpu->unit->refining};
-	uint64_t missing, resident;
-	for (uint32_t i = 0; i < 2 && own[i]; i++) {
-		const struct rql_kernel_use use = {.kernel = own[i], .constants = &workgroup, .count = 1};
-		RQL_TRY(see(state, &use, err));
-	}
-	count_placed(p, &missing, &resident);
-	return missing ? rql_sieve_placed_see(p->gpu->stage.device, see, state, err) : RQL_OK;
-}
-
 struct rql_stage *rql_sieve_gpu_stage(const struct rql_prepared *p)
 {
 	return &p->gpu->stage;
@@ -389,5 +471,5 @@ struct rql_stage *rql_sieve_gpu_stage(const struct rql_prepared *p)
 
 uint64_t rql_sieve_gpu_bytes(const struct rql_prepared *p)
 {
-	return rql_sieve_bound_bytes(p) + sizeof(*p->gpu) + rql_sieve_placed_count(p) * 3 * sizeof(void *);
+	return rql_sieve_bound_bytes(p) + sizeof(*p->gpu) + rql_sieve_placed_count(p) * 4 * sizeof(void *);
 }

@@ -4,6 +4,7 @@
 #define RQL_METHOD_SIEVE_SIEVE_GPU_H
 
 #include "device/draw.h"
+#include "method/sieve/sieve_blocks.h"
 #include "method/sieve/sieve_bound.h"
 #include "method/sieve/sieve_order.h"
 #include "method/sieve/sieve_place.h"
@@ -21,16 +22,22 @@ struct rql_sieve_context {
 	struct rql_buffer *rows; /* the bitmap; RTC1: behind it one for each group */
 	struct rql_image *image; /* DRAWN: the same as pixels */
 };
+/* Passes that are recorded, as they are or to count what they meet. */
+struct rql_sieve_recording {
+	const struct rql_sieve_gpu *gpu;
+	const struct rql_sieve_context *x;
+	struct rql_commands *commands;
+	const struct rql_use *uses; /* the bitmap first */
+	uint32_t use_count;
+	uint64_t counts; /* the address of uint64_t[RQL_SIEVE_COUNTS] that they add to; 0: nothing is counted */
+};
 /* What a unit does of its own. */
 struct rql_sieve_unit {
 	enum rql_unit unit;
-	const struct rql_kernel *refining; /* of its compute passes, for workgroups as of the first pass; NULL: none */
 	/* Fetches pipelines; NULL: there are none. */
 	rql_status (*place)(struct rql_sieve_gpu *gpu, struct rql_error *err);
 	/* Behind the pass over vectors. */
-	rql_status (*record)(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
-	                     struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count,
-	                     struct rql_error *err);
+	rql_status (*record)(const struct rql_sieve_recording *r, struct rql_error *err);
 	double (*refine_ns)(const struct rql_prepared *p, const struct rql_device *device);
 };
 
@@ -46,15 +53,23 @@ struct rql_sieve_gpu {
 	/* Under the stage's lock; NULL: not placed yet. */
 	struct rql_sieve_placed **placed; /* [segments][predicates]: references, as all three */
 	struct rql_sieve_order **orders;  /* the same, of open ones; POSITIONS, DRAWN */
+	struct rql_sieve_blocks **blocks; /* BLOCKS: the same; NULL: the segment has none, and its values are read */
 	struct rql_sieve_space **spaces;  /* [segments][groups] */
 	struct rql_buffer *tables;
 	/* Bytes into them: tests that the first pass has, and those of all keys; workgroups' parts; lists; regions. */
-	uint64_t select_at, tests_at, parts_at, lists_at, regions_at;
+	uint64_t select_at, tests_at, parts_at, lists_at, regions_at, opens_at;
 	uint32_t select_count; /* tests of a segment in the first pass */
 	uint32_t part_count, list_count, region_count, workgroup;
+	bool two; /* some cut of the first pass reads three vectors */
 	uint64_t rays;
 	const struct rql_pipeline *select, *refining[2];
 };
+/* Is a predicate open in a segment? */
+static inline bool rql_sieve_is_open(const struct rql_sieve_gpu *gpu, uint32_t segment, uint32_t predicate)
+{
+	return gpu->open[predicate] &&
+	       (gpu->refine != RQL_SIEVE_BLOCKS || gpu->blocks[(uint64_t)segment * gpu->p->count + predicate]);
+}
 
 bool rql_sieve_is_traced(enum rql_sieve_refine refine);
 /* Does the first pass read vectors for open predicates? */
@@ -68,6 +83,8 @@ static inline uint64_t rql_sieve_placed_count(const struct rql_prepared *p)
 	return (uint64_t)p->snapshot->segment_count * p->count;
 }
 
+/* sieve_compute.c: rows of lists, each tested alone and put right. */
+rql_status rql_sieve_record_lists(const struct rql_sieve_recording *r, struct rql_error *err) RQL_MUST_CHECK;
 /* Makes and uploads the tables of what is placed (sieve_tables.c). */
 rql_status rql_sieve_tables_upload(struct rql_sieve_gpu *gpu, struct rql_error *err) RQL_MUST_CHECK;
 /* The regions that one group's rays visit in a segment (sieve_regions.c). emit: called for each, with everything but
@@ -85,8 +102,6 @@ rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_d
                                  const struct rql_sieve_unit *unit, struct rql_prepared **out,
                                  struct rql_error *err) RQL_MUST_CHECK;
 void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
-rql_status rql_sieve_gpu_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state,
-                                 struct rql_error *err) RQL_MUST_CHECK;
 struct rql_stage *rql_sieve_gpu_stage(const struct rql_prepared *p);
 void rql_sieve_gpu_free(struct rql_prepared *p);
 uint64_t rql_sieve_gpu_bytes(const struct rql_prepared *p);

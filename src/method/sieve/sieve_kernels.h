@@ -51,12 +51,20 @@ struct rql_sieve_kernel_part {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_part, 16);
 
+/* ---- what a run meets, counted only where it is asked for ---- */
+#define RQL_SIEVE_COUNT_HITS 0u   /* any-hit calls */
+#define RQL_SIEVE_COUNT_TESTED 1u /* rows whose keys were read */
+#define RQL_SIEVE_COUNT_BYTES 2u  /* of vectors, lists, keys (a sector each) and bitmaps */
+#define RQL_SIEVE_COUNTS 3u       /* uint64_t each */
+#define RQL_SIEVE_SECTOR 32u
+
 struct rql_sieve_select_args {
 	uint64_t tests, parts;
-	uint64_t rows; /* the bitmap: uint64_t[blocks of the snapshot][64] */
+	uint64_t rows;   /* the bitmap: uint64_t[blocks of the snapshot][64] */
+	uint64_t counts; /* uint64_t[RQL_SIEVE_COUNTS]; not read where nothing is counted, as in all args */
 	uint32_t test_count, part_count;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_select_args, 32);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_select_args, 40);
 
 /* ---- rows found otherwise, each tested alone ---- */
 /* Some rows of one segment out of a list: those of a workgroup. */
@@ -89,11 +97,53 @@ struct rql_sieve_kernel_region {
 #define RQL_SIEVE_REGION_BYTES 104
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_region, RQL_SIEVE_REGION_BYTES);
 
+/* ---- rows of a block in the order of their keys ---- */
+#define RQL_SIEVE_BLOCK_ROWS 4096u
+#define RQL_SIEVE_BLOCK_BINS_MOST 1024u
+#define RQL_SIEVE_BLOCK_TESTS 4u  /* are taken together, */
+#define RQL_SIEVE_BLOCK_OPENS 32u /* with so many ranges at most: a lane each */
+/* A range of keys that vectors say the wrong thing of, or nothing. */
+struct rql_sieve_kernel_open {
+	uint64_t keys;   /* uint32_t[blocks][4096], ascending in a block: distances */
+	uint64_t rows;   /* uint16_t[blocks][4096]: the same rows' numbers in the block, two in a word */
+	uint64_t starts; /* uint16_t[blocks][stride]: where a bin begins there; behind the last one, where keys end */
+	uint32_t stride, first_bin, end_bin;
+	uint32_t least, greatest;
+	uint32_t down; /* they are at the end of their bins, else at the beginning */
+	uint32_t test; /* of those that are taken together */
+	uint32_t pass;
+	float share; /* of the rows in these bins, expected: so many are read at first */
+	uint32_t unused;
+};
+#define RQL_SIEVE_OPEN_BYTES 64
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_open, RQL_SIEVE_OPEN_BYTES);
+/* Of RQL_SIEVE_BLOCK_TESTS tests of a segment. */
+struct rql_sieve_kernel_opens {
+	uint64_t at;
+	uint32_t count, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_opens, 16);
+
+struct rql_sieve_blocks_args {
+	uint64_t tests, parts, opens; /* opens: [segments][test_count / RQL_SIEVE_BLOCK_TESTS, rounded up] */
+	uint64_t rows, counts;
+	uint32_t test_count, part_count;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_blocks_args, 48);
+
+struct rql_sieve_sort_args {
+	uint64_t keys, valid;         /* as a test's */
+	uint64_t block_rows, bounds;  /* uint32_t[blocks], uint32_t[bins - 1]: distances */
+	uint64_t to_keys, to_rows, to_starts;
+	uint32_t blocks, bins, stride, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_sort_args, 72);
+
 struct rql_sieve_list_args {
-	uint64_t lists, rows;
+	uint64_t lists, rows, counts;
 	uint32_t list_count, test_count;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_list_args, 24);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_list_args, 32);
 
 struct rql_sieve_draw_args {
 	uint64_t lists;
@@ -104,10 +154,10 @@ RQL_KERNEL_STRUCT_SIZE(rql_sieve_draw_args, 24);
 
 struct rql_sieve_trace_args {
 	uint64_t first_ray, rays;
-	uint64_t regions, rows;
+	uint64_t regions, rows, counts;
 	uint32_t region_count, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_trace_args, 40);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_trace_args, 48);
 
 /* rows &= each of `maps` further bitmaps, one behind the other. */
 struct rql_sieve_and_args {

@@ -176,23 +176,11 @@ static rql_status upload_bounds(const struct rql_sieve_placed *p, const struct p
 	return RQL_OK;
 }
 
-static uint32_t workgroup_of(const struct rql_device *gpu)
-{
-	return gpu->limits.group_size < WORKGROUP ? gpu->limits.group_size : WORKGROUP;
-}
-
-rql_status rql_sieve_placed_see(const struct rql_device *gpu, rql_see_kernel *see, void *state, struct rql_error *err)
-{
-	const uint32_t group = workgroup_of(gpu);
-	const struct rql_kernel_use use = {.kernel = &make_kernel, .constants = &group, .count = 1};
-	return see(state, &use, err);
-}
-
 static rql_status run_kernel(const struct rql_sieve_placed *p, struct rql_buffer *bounds, uint64_t valid_at,
                              struct rql_device *gpu, struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_sieve_shape *shape = &p->shape;
-	const uint32_t group = workgroup_of(gpu);
+	const uint32_t group = gpu->limits.group_size < WORKGROUP ? gpu->limits.group_size : WORKGROUP;
 	const struct rql_sieve_make_args args = {
 		.keys = p->buffer->address + p->keys_at,
 		.bounds = bounds->address,

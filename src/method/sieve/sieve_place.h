@@ -7,7 +7,7 @@
 #ifndef RQL_METHOD_SIEVE_SIEVE_PLACE_H
 #define RQL_METHOD_SIEVE_SIEVE_PLACE_H
 
-#include "device/compile.h"
+#include "device/work.h"
 #include "method/sieve/sieve_run.h"
 
 struct rql_sieve_placed {
@@ -24,9 +24,6 @@ struct rql_sieve_placed {
 rql_status rql_sieve_placed_get(const struct rql_store_snapshot *snapshot, uint32_t segment,
                                 const struct rql_index_of *of, struct rql_device *gpu, struct rql_device *cpu,
                                 struct rql_progress *progress, uint64_t *uploaded, struct rql_sieve_placed **out,
-                                struct rql_error *err) RQL_MUST_CHECK;
-/* Shows the kernel that makes one. */
-rql_status rql_sieve_placed_see(const struct rql_device *gpu, rql_see_kernel *see, void *state,
                                 struct rql_error *err) RQL_MUST_CHECK;
 bool rql_sieve_placed_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                             const struct rql_device *gpu);

@@ -15,6 +15,8 @@ struct rql_prepared {
 	/* Expected, of what was there when it was prepared; shares of the snapshot's rows. */
 	double share;         /* that pass all */
 	double tested;        /* by values: whose values are read */
+	bool together;        /* rows that pass are neighbours, by all predicates */
+	double open;          /* of all predicates, rows in the bins that bounds cut */
 	double reads;         /* ... vectors, as many as a segment reads on average */
 	bool positions;       /* all segments are answered by them on the CPU; else by values, as on GPUs */
 	double ranks;         /* by positions: bounds searched for, in all parts together */

@@ -22,10 +22,10 @@ static rql_status place(struct rql_sieve_gpu *gpu, struct rql_error *err)
 	return rql_draw_pipeline_get(gpu->stage.device, &draw_kernel, &state, NULL, 0, &gpu->refining[0], err);
 }
 
-static rql_status record(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
-                         struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count,
-                         struct rql_error *err)
+static rql_status record(const struct rql_sieve_recording *r, struct rql_error *err)
 {
+	const struct rql_sieve_gpu *gpu = r->gpu;
+	const struct rql_sieve_context *x = r->x;
 	const struct rql_image_rows all = {.image = x->image, .layers = 1, .rows = x->image->spec.height};
 	const struct rql_sieve_draw_args args = {.lists = gpu->tables->address + gpu->lists_at,
 	                                         .list_count = gpu->list_count,
@@ -38,16 +38,18 @@ static rql_status record(const struct rql_sieve_gpu *gpu, const struct rql_sieve
 	                        .target_count = 1,
 	                        .vertices = gpu->list_count * RQL_SIEVE_LIST_ROWS,
 	                        .instances = 1,
-	                        .uses = uses + 1, /* all but the bitmap */
-	                        .use_count = use_count - 1};
+	                        .uses = r->uses + 1, /* all but the bitmap */
+	                        .use_count = r->use_count - 1};
+	if (r->counts) /* a drawing cannot count everywhere; the same rows are tested so */
+		return rql_sieve_record_lists(r, err);
 	if (gpu->list_count > UINT32_MAX / RQL_SIEVE_LIST_ROWS)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the sieve asks for more points than a drawing has");
 	if (!gpu->list_count)
 		return RQL_OK;
 	draw.targets[0] = (struct rql_target){.image = x->image};
-	rql_record_image_write(commands, &all, x->rows, 0);
-	rql_record_draw(commands, &draw);
-	rql_record_image_read(commands, &all, x->rows, 0);
+	rql_record_image_write(r->commands, &all, x->rows, 0);
+	rql_record_draw(r->commands, &draw);
+	rql_record_image_read(r->commands, &all, x->rows, 0);
 	return RQL_OK;
 }
 
@@ -84,7 +86,6 @@ const struct rql_method rql_method_sieve_raster = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = rql_sieve_gpu_price,
-	.kernels = rql_sieve_gpu_kernels,
 	.stage = rql_sieve_gpu_stage,
 	.free = rql_sieve_gpu_free,
 	.bytes = rql_sieve_gpu_bytes,

@@ -41,48 +41,57 @@ static bool has_cubes(const struct rql_sieve_gpu *gpu)
 	return gpu->refine == RQL_SIEVE_RTC3 || gpu->refine == RQL_SIEVE_MATRIX;
 }
 
+static rql_status trace_pipeline(const struct rql_sieve_gpu *gpu, uint32_t counting, const struct rql_pipeline **out,
+                                 struct rql_error *err)
+{
+	return rql_trace_pipeline_get(gpu->stage.device, &trace_kernels[has_cubes(gpu)], &counting, 1, out, err);
+}
+
 static rql_status place(struct rql_sieve_gpu *gpu, struct rql_error *err)
 {
-	RQL_TRY(rql_trace_pipeline_get(gpu->stage.device, &trace_kernels[has_cubes(gpu)], NULL, 0, &gpu->refining[0], err));
+	RQL_TRY(trace_pipeline(gpu, false, &gpu->refining[0], err));
 	return rql_pipeline_get(gpu->stage.device, &and_kernel, &gpu->workgroup, 1, &gpu->refining[1], err);
 }
 
-static rql_status record_rays(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
-                              struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count,
-                              struct rql_error *err)
+static rql_status record_rays(const struct rql_sieve_recording *r, struct rql_error *err)
 {
+	const struct rql_sieve_gpu *gpu = r->gpu;
+	const struct rql_pipeline *pipeline = gpu->refining[0];
 	const uint32_t count = gpu->p->snapshot->segment_count * gpu->group_count;
 	struct rql_accel **accels = calloc(count + 1, sizeof(struct rql_accel *));
 	const struct rql_sieve_trace_args args = {.rays = gpu->rays,
 	                                          .regions = gpu->tables->address + gpu->regions_at,
-	                                          .rows = x->rows->address,
+	                                          .rows = r->x->rows->address,
+	                                          .counts = r->counts,
 	                                          .region_count = gpu->region_count};
+	if (r->counts)
+		RQL_TRY(trace_pipeline(gpu, true, &pipeline, err));
 	if (!accels)
 		return rql_error_memory(err, count * sizeof(struct rql_accel *), "a query's commands");
 	for (uint32_t i = 0; i < count; i++)
 		accels[i] = gpu->spaces[i]->accel;
-	rql_record_trace(commands, "sieve rays", gpu->refining[0], &args, gpu->rays, accels, count, uses, use_count);
+	rql_record_trace(r->commands, "sieve rays", pipeline, &args, gpu->rays, accels, count, r->uses, r->use_count);
 	free(accels);
 	return RQL_OK;
 }
 
-static rql_status record(const struct rql_sieve_gpu *gpu, const struct rql_sieve_context *x,
-                         struct rql_commands *commands, const struct rql_use *uses, uint32_t use_count,
-                         struct rql_error *err)
+static rql_status record(const struct rql_sieve_recording *r, struct rql_error *err)
 {
+	const struct rql_sieve_gpu *gpu = r->gpu;
+	const struct rql_sieve_context *x = r->x;
 	const uint64_t bytes = rql_sieve_rows_bytes(gpu);
 	const bool alone = gpu->refine == RQL_SIEVE_RTC1 && gpu->group_count;
 	if (alone)
-		rql_record_fill(commands, x->rows, bytes, bytes * gpu->group_count, 0);
+		rql_record_fill(r->commands, x->rows, bytes, bytes * gpu->group_count, 0);
 	if (gpu->rays)
-		RQL_TRY(record_rays(gpu, x, commands, uses, use_count, err));
+		RQL_TRY(record_rays(r, err));
 	const struct rql_sieve_and_args args = {.rows = x->rows->address,
 	                                        .maps = x->rows->address + bytes,
 	                                        .words = bytes / 16,
 	                                        .map_count = gpu->group_count};
 	if (alone)
-		rql_record_dispatch(commands, "sieve and", gpu->refining[1], &args,
-		                    (args.words + gpu->workgroup - 1) / gpu->workgroup, uses, use_count);
+		rql_record_dispatch(r->commands, "sieve and", gpu->refining[1], &args,
+		                    (args.words + gpu->workgroup - 1) / gpu->workgroup, r->uses, r->use_count);
 	return RQL_OK;
 }
 
@@ -124,7 +133,7 @@ static double refine_ns(const struct rql_prepared *p, const struct rql_device *d
 }
 
 static const struct rql_sieve_unit unit = {
-	.unit = RQL_UNIT_RT, .refining = &and_kernel, .place = place, .record = record, .refine_ns = refine_ns};
+	.unit = RQL_UNIT_RT, .place = place, .record = record, .refine_ns = refine_ns};
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
@@ -155,7 +164,6 @@ const struct rql_method rql_method_sieve_rt = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
-	.kernels = rql_sieve_gpu_kernels,
 	.stage = rql_sieve_gpu_stage,
 	.free = rql_sieve_gpu_free,
 	.bytes = rql_sieve_gpu_bytes,

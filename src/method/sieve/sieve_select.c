@@ -1,4 +1,5 @@
-/* A run on the CPU: blocks under all predicates, by all threads, then the blocks that have rows. */
+/* A run on the CPU: blocks under all predicates, by all threads, each packed in its smallest form; then the blocks that
+ * have rows. */
 #include "method/sieve/sieve_positions.h"
 #include "method/sieve/sieve_query.h"
 #include "util/simd.h"
@@ -21,11 +22,17 @@ struct selecting {
 	struct rql_sieve_test *tests;   /* [segments][predicates] */
 	struct task *tasks;             /* [task_count] */
 	uint64_t task_count;
-	struct rql_sieve_doubt *doubts; /* [threads][MORSEL] */
-	uint64_t **room;                /* [threads]: a part's bitmap; NULL: no task is by positions */
-	uint64_t *tested;               /* [threads]: values read, or rows turned over */
-	uint64_t *bits;                 /* [blocks][WORDS] */
-	bool *some;                     /* [blocks] */
+	struct hand *hands;             /* [threads] */
+	struct rql_rows_room room;
+	struct rql_rows_part *parts;    /* [blocks] */
+	bool *some;                     /* [blocks]: it has a part */
+};
+/* Of a thread. */
+struct hand {
+	struct rql_sieve_doubt doubts[MORSEL];
+	uint64_t *bits, *other; /* [blocks of a task][WORDS]: what passes, and by positions of one predicate */
+	struct rql_rows_piece piece;
+	uint64_t tested; /* values read, or rows turned over */
 };
 
 static bool is_cancelled(const struct selecting *s)
@@ -33,27 +40,43 @@ static bool is_cancelled(const struct selecting *s)
 	return s->progress && atomic_load(&s->progress->cancel);
 }
 
+static uint32_t rows_of(const struct task *t, uint32_t b)
+{
+	return t->tests[0].view->blocks[t->first + b].rows;
+}
+
+static void pack(const struct selecting *s, struct hand *h, const struct task *t, uint32_t b)
+{
+	struct rql_rows_room *room = (struct rql_rows_room *)(uintptr_t)&s->room; /* its pieces are the threads' */
+	s->some[t->out + b] =
+		rql_rows_pack(room, &h->piece, h->bits + b * WORDS, rows_of(t, b), &s->parts[t->out + b]);
+}
+
 static void select_by_values(const struct selecting *s, const struct task *t, unsigned worker)
 {
 	const uint32_t count = s->p->count;
-	struct rql_sieve_doubt *doubts = &s->doubts[worker * MORSEL];
+	struct hand *h = &s->hands[worker];
 	for (uint32_t b = 0; b < t->count; b++) {
-		uint64_t *bits = s->bits + (t->out + b) * WORDS;
+		uint64_t *bits = h->bits + b * WORDS;
 		bool *some = &s->some[t->out + b];
-		*some = rql_sieve_block_vectors(t->tests, count, t->first + b, bits, &doubts[b]);
+		*some = rql_sieve_block_vectors(t->tests, count, t->first + b, bits, &h->doubts[b]);
 		if (*some)
-			rql_sieve_block_fetch(t->tests, count, t->first + b, bits, &doubts[b]);
+			rql_sieve_block_fetch(t->tests, count, t->first + b, bits, &h->doubts[b]);
 	}
 	for (uint32_t b = 0; b < t->count; b++)
-		if (s->some[t->out + b])
-			s->some[t->out + b] = rql_sieve_block_values(t->tests, count, s->kernels, t->first + b, &doubts[b],
-			                                             s->bits + (t->out + b) * WORDS, &s->tested[worker]);
+		if (s->some[t->out + b] && rql_sieve_block_values(t->tests, count, s->kernels, t->first + b, &h->doubts[b],
+		                                                  h->bits + b * WORDS, &h->tested))
+			pack(s, h, t, b);
+		else
+			s->some[t->out + b] = false;
 }
 
 static void select_by_positions(const struct selecting *s, const struct task *t, unsigned worker)
 {
 	const uint32_t part = t->first / RQL_SIEVE_PART_BLOCKS;
-	uint64_t *bits = s->bits + t->out * WORDS, *room = s->room[worker];
+	struct hand *h = &s->hands[worker];
+	struct rql_rows_room *room = (struct rql_rows_room *)(uintptr_t)&s->room;
+	uint64_t *bits = h->bits;
 	bool first = true;
 	for (uint32_t k = 0; k < s->p->count; k++) {
 		const struct rql_sieve_test *test = &t->tests[k];
@@ -62,19 +85,17 @@ static void select_by_positions(const struct selecting *s, const struct task *t,
 			return;
 		if (says == RQL_SIEVE_PART_ALL)
 			continue;
-		s->tested[worker] += rql_sieve_part_rows(test->run, s->kernels, test->view, part, &test->predicate,
-		                                         first ? bits : room);
+		h->tested += rql_sieve_part_rows(test->run, s->kernels, test->view, part, &test->predicate,
+		                                 first ? bits : h->other);
 		for (uint32_t w = 0; w < t->count * WORDS && !first; w++)
-			bits[w] &= room[w];
+			bits[w] &= h->other[w];
 		first = false;
 	}
-	if (first)
-		memset(bits, 0xff, (uint64_t)t->count * WORDS * sizeof(*bits));
-	for (uint32_t b = 0; b < t->count; b++) {
-		uint64_t any = 0;
-		for (uint32_t w = 0; w < WORDS; w++)
-			any |= bits[b * WORDS + w];
-		s->some[t->out + b] = any != 0;
+	for (uint32_t b = 0; b < t->count && !first; b++)
+		pack(s, h, t, b);
+	for (uint32_t b = 0; b < t->count && first; b++) {
+		rql_rows_pack_all(room, &h->piece, rows_of(t, b), &s->parts[t->out + b]);
+		s->some[t->out + b] = true;
 	}
 }
 
@@ -142,28 +163,34 @@ static rql_status bind_segment(struct selecting *s, uint32_t segment, struct rql
 	return RQL_OK;
 }
 
+static bool open_hand(const struct selecting *s, struct hand *h, bool positions, struct rql_arena *arena)
+{
+	const uint64_t block = WORDS * sizeof(uint64_t), task = (positions ? RQL_SIEVE_PART_BLOCKS : MORSEL) * block;
+	h->bits = rql_arena_alloc(arena, task);
+	h->other = positions ? rql_arena_alloc(arena, task) : h->bits;
+	bool ok = h->bits && h->other;
+	for (unsigned d = 0; d < MORSEL && ok; d++) {
+		h->doubts[d].maybe = rql_arena_alloc(arena, s->p->count * block);
+		ok = h->doubts[d].maybe != NULL;
+	}
+	return ok;
+}
+
 static rql_status open_selecting(struct selecting *s, struct rql_device *cpu, struct rql_arena *arena,
                                  struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = s->p->snapshot;
 	const unsigned threads = rql_pool_threads(cpu->pool);
-	const uint64_t bytes = (snapshot->blocks + 1) * WORDS * sizeof(*s->bits);
-	s->doubts = RQL_NEW_ARRAY(arena, struct rql_sieve_doubt, (uint64_t)threads * MORSEL);
-	s->tested = RQL_NEW_ARRAY(arena, uint64_t, threads);
+	const uint64_t bytes = rql_rows_room_bytes(snapshot->blocks, threads);
+	s->hands = RQL_NEW_ARRAY(arena, struct hand, threads);
 	s->some = RQL_NEW_ARRAY(arena, bool, snapshot->blocks + 1);
-	s->bits = rql_arena_alloc(arena, bytes); /* every block that counts is written whole */
-	s->room = RQL_NEW_ARRAY(arena, uint64_t *, threads);
-	bool ok = s->doubts && s->tested && s->some && s->bits && s->room, positions = false;
+	s->parts = RQL_NEW_ARRAY(arena, struct rql_rows_part, snapshot->blocks + 1);
+	s->room.bytes = rql_arena_alloc(arena, bytes); /* touched as far as the forms need it */
+	bool ok = s->hands && s->some && s->parts && s->room.bytes, positions = false;
 	for (uint64_t t = 0; t < s->task_count; t++)
 		positions = positions || s->tasks[t].by_positions;
-	for (unsigned t = 0; t < threads && ok && positions; t++) {
-		s->room[t] = rql_arena_alloc(arena, RQL_SIEVE_PART_ROWS / 8);
-		ok = s->room[t] != NULL;
-	}
-	for (unsigned d = 0; d < threads * MORSEL && ok; d++) {
-		s->doubts[d].maybe = rql_arena_alloc(arena, (uint64_t)s->p->count * WORDS * sizeof(uint64_t));
-		ok = s->doubts[d].maybe != NULL;
-	}
+	for (unsigned t = 0; t < threads && ok; t++)
+		ok = open_hand(s, &s->hands[t], positions, arena);
 	return ok ? RQL_OK : rql_error_memory(err, bytes, "the rows of a sieve");
 }
 
@@ -179,11 +206,12 @@ static rql_status list_blocks(const struct selecting *s, struct rql_arena *arena
 	for (uint64_t b = 0; b < blocks; b++) {
 		if (!s->some[b])
 			continue;
-		if (count != b)
-			memcpy(s->bits + count * WORDS, s->bits + b * WORDS, WORDS * sizeof(*s->bits));
+		out->selected.forms[s->parts[b].form]++;
+		out->selected.bytes += rql_rows_part_bytes(&s->parts[b]);
+		s->parts[count] = s->parts[b];
 		list[count++] = (uint32_t)b;
 	}
-	*out = (struct rql_port){.kind = RQL_PORT_ROWS, .rows = {.block_count = count, .blocks = list, .bits = s->bits}};
+	out->rows = (struct rql_rows){.block_count = count, .blocks = list, .parts = s->parts};
 	return RQL_OK;
 }
 
@@ -203,10 +231,11 @@ static rql_status select_rows(struct selecting *s, struct rql_device *cpu, struc
 	rql_pool_run(cpu->pool, s->task_count, select_task, s);
 	if (is_cancelled(s))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+	*out = (struct rql_port){.kind = RQL_PORT_ROWS, .selected = {.bytes = (uint64_t)bytes}};
 	RQL_TRY(list_blocks(s, arena, out, err));
 	for (unsigned t = 0; t < rql_pool_threads(cpu->pool); t++)
-		out->cells_read += s->tested[t];
-	out->bytes_read = (uint64_t)bytes + out->cells_read * 8;
+		out->selected.tested += s->hands[t].tested;
+	out->selected.bytes += out->selected.tested * sizeof(uint64_t);
 	return RQL_OK;
 }
 

@@ -13,6 +13,7 @@ struct tables {
 	uint8_t *bytes; /* NULL: they are only counted */
 	uint64_t size, base; /* base: its address on the device */
 	struct rql_sieve_bound *bounds; /* [segments][predicates], of open ones */
+	struct rql_sieve_predicate *here; /* the same: in the segment's codes */
 	/* While regions are emitted. */
 	uint32_t segment, maps;
 	struct rql_sieve_kernel_region *region; /* the next one's; NULL: they are only counted */
@@ -45,6 +46,7 @@ static void put_spans(struct tables *t, const struct rql_sieve_shape *shape, con
 		                                       .to_second = high.second,
 		                                       .to_third = high.third,
 		                                       .sure = spans->spans[s].sure};
+		t->gpu->two |= low.third != RQL_SIEVE_NO_ROW || high.third != RQL_SIEVE_NO_ROW;
 	}
 }
 
@@ -77,10 +79,19 @@ static rql_status make_bound(struct tables *t, uint32_t segment, uint32_t predic
 	const struct rql_sieve_gpu *gpu = t->gpu;
 	const uint64_t at = (uint64_t)segment * gpu->p->count + predicate;
 	const struct rql_sieve_axis *axis = gpu->orders[at] ? &gpu->orders[at]->axis : NULL;
+	const bool nearest = gpu->refine == RQL_SIEVE_POSITIONS || gpu->refine == RQL_SIEVE_MATRIX ||
+	                     gpu->refine == RQL_SIEVE_BLOCKS;
 	const enum rql_sieve_taking taking = !rql_sieve_takes_vectors(gpu->refine) ? RQL_SIEVE_TAKE_NOTHING
-	                                     : gpu->refine == RQL_SIEVE_POSITIONS || gpu->refine == RQL_SIEVE_MATRIX
-	                                         ? RQL_SIEVE_TAKE_NEAREST
-	                                         : RQL_SIEVE_TAKE_BELOW;
+	                                     : nearest                             ? RQL_SIEVE_TAKE_NEAREST
+	                                                                           : RQL_SIEVE_TAKE_BELOW;
+	/* Blocks have no ranks of a segment: nearer is by value, within a bin. */
+	const struct rql_sieve_axis values = {.kind = RQL_SIEVE_BY_VALUE,
+	                                      .size = (uint32_t)(gpu->placed[at]->span >> 1) + 1,
+	                                      .shift = 1,
+	                                      .least = gpu->placed[at]->least,
+	                                      .greatest = gpu->placed[at]->least + gpu->placed[at]->span};
+	if (gpu->refine == RQL_SIEVE_BLOCKS)
+		axis = &values;
 	for (uint32_t g = 0; g < gpu->group_count && !axis; g++)
 		for (uint32_t a = 0; a < gpu->groups[g].count; a++)
 			if (gpu->groups[g].predicates[a] == predicate && gpu->spaces[(uint64_t)segment * gpu->group_count + g])
@@ -105,12 +116,13 @@ static rql_status put_test(struct tables *t, uint32_t segment, uint32_t predicat
 	struct rql_sieve_predicate here;
 	struct rql_sieve_spans spans = {0};
 	RQL_TRY(rql_sieve_predicate_in(&p->predicates[predicate], view, t->arena, &here, err));
-	if (first && t->gpu->open[predicate])
+	if (first && rql_sieve_is_open(t->gpu, segment, predicate))
 		spans = t->bounds[at].taken;
 	else if (first)
 		RQL_TRY(rql_sieve_spans_make(&shape->bins, &here, t->arena, &spans, err));
-	else if (t->gpu->open[predicate])
+	else if (rql_sieve_is_open(t->gpu, segment, predicate))
 		RQL_TRY(make_bound(t, segment, predicate, &here, err));
+	t->here[at] = here;
 	if (shape->has_null)
 		test.valid = test.vectors + (shape->highs + shape->lows) * vector;
 	if (here.nulls)
@@ -197,6 +209,80 @@ static uint32_t put_lists(const struct tables *t, struct rql_sieve_kernel_list *
 	return count;
 }
 
+/* ---- open ranges of blocks ---- */
+/* One predicate's in a segment; returns how many. */
+static uint32_t put_open(const struct tables *t, uint32_t segment, uint32_t predicate, struct rql_sieve_kernel_open *to)
+{
+	const struct rql_prepared *p = t->gpu->p;
+	const uint64_t at = (uint64_t)segment * p->count + predicate;
+	const struct rql_sieve_bound *bound = &t->bounds[at];
+	const struct rql_sieve_placed *placed = t->gpu->placed[at];
+	const struct rql_sieve_blocks *blocks = t->gpu->blocks[at];
+	const struct rql_sieve_bins *bins = &placed->shape.bins;
+	const uint64_t least = placed->least, greatest = least + placed->span;
+	uint32_t count = 0;
+	for (uint32_t r = 0; r < bound->open_count; r++) {
+		const struct rql_sieve_range *open = &bound->open[r];
+		if (open->greatest < least || open->least > greatest)
+			continue;
+		const uint64_t from = open->least > least ? open->least : least;
+		const uint64_t last = open->greatest < greatest ? open->greatest : greatest;
+		const uint32_t first = rql_sieve_bin_of(bins, from), end = rql_sieve_bin_of(bins, last) + 1;
+		const uint64_t below = from - (first ? bins->bounds[first - 1] : least);
+		const uint64_t above = (end < bins->count ? bins->bounds[end - 1] - 1 : greatest) - last;
+		if (to)
+			to[count] = (struct rql_sieve_kernel_open){
+				.keys = blocks->buffer->address,
+				.rows = blocks->buffer->address + blocks->rows_at,
+				.starts = blocks->buffer->address + blocks->starts_at,
+				.stride = blocks->stride,
+				.first_bin = first,
+				.end_bin = end,
+				.least = (uint32_t)(from - least),
+				.greatest = (uint32_t)(last - least),
+				.down = above < below,
+				.share = (float)((double)(last - from + 1) / (double)(below + (last - from + 1) + above)),
+				.test = predicate % RQL_SIEVE_BLOCK_TESTS,
+				.pass = rql_sieve_passes(&t->here[at], from)};
+		count++;
+	}
+	return count;
+}
+
+/* Those of a segment's tests that are taken together. */
+static rql_status put_opens_of(struct tables *t, uint32_t segment, uint32_t first, struct rql_sieve_kernel_opens *to,
+                               struct rql_error *err)
+{
+	const uint32_t all = t->gpu->p->count;
+	const uint32_t end = first + RQL_SIEVE_BLOCK_TESTS < all ? first + RQL_SIEVE_BLOCK_TESTS : all;
+	uint32_t count = 0, put = 0;
+	uint64_t address;
+	for (uint32_t k = first; k < end; k++)
+		count += rql_sieve_is_open(t->gpu, segment, k) ? put_open(t, segment, k, NULL) : 0;
+	if (count > RQL_SIEVE_BLOCK_OPENS)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a sieve has %u ranges to look at, more than %u", count,
+		                     RQL_SIEVE_BLOCK_OPENS);
+	struct rql_sieve_kernel_open *opens = extend(t, count * sizeof(*opens), &address);
+	for (uint32_t k = first; k < end && opens; k++)
+		put += rql_sieve_is_open(t->gpu, segment, k) ? put_open(t, segment, k, opens + put) : 0;
+	if (to)
+		*to = (struct rql_sieve_kernel_opens){.at = address, .count = count};
+	return RQL_OK;
+}
+
+static rql_status put_opens(struct tables *t, struct rql_error *err)
+{
+	struct rql_sieve_gpu *gpu = t->gpu;
+	const uint32_t groups = (gpu->p->count + RQL_SIEVE_BLOCK_TESTS - 1) / RQL_SIEVE_BLOCK_TESTS;
+	struct rql_sieve_kernel_opens *to =
+		extend(t, (uint64_t)gpu->p->snapshot->segment_count * groups * sizeof(*to), &gpu->opens_at);
+	gpu->opens_at -= t->base;
+	for (uint32_t s = 0; s < gpu->p->snapshot->segment_count; s++)
+		for (uint32_t g = 0; g < groups; g++)
+			RQL_TRY(put_opens_of(t, s, g * RQL_SIEVE_BLOCK_TESTS, to ? to + (uint64_t)s * groups + g : NULL, err));
+	return RQL_OK;
+}
+
 /* ---- regions of rays ---- */
 static void emit(void *state, struct rql_sieve_kernel_region *region, uint64_t rays)
 {
@@ -250,6 +336,8 @@ static rql_status put_tables(struct tables *t, struct rql_error *err)
 	gpu->parts_at -= t->base;
 	RQL_TRY(put_tests(t, false, tests, err));
 	RQL_TRY(put_tests(t, true, select, err));
+	if (gpu->refine == RQL_SIEVE_BLOCKS)
+		RQL_TRY(put_opens(t, err));
 	gpu->list_count = put_lists(t, NULL);
 	struct rql_sieve_kernel_list *lists = extend(t, gpu->list_count * sizeof(*lists), &gpu->lists_at);
 	gpu->lists_at -= t->base;
@@ -266,7 +354,8 @@ static rql_status upload(struct tables *t, struct rql_error *err)
 	struct rql_sieve_gpu *gpu = t->gpu;
 	const uint64_t placed = rql_sieve_placed_count(gpu->p);
 	t->bounds = RQL_NEW_ARRAY(t->arena, struct rql_sieve_bound, placed + 1);
-	if (!t->bounds)
+	t->here = RQL_NEW_ARRAY(t->arena, struct rql_sieve_predicate, placed + 1);
+	if (!t->bounds || !t->here)
 		return rql_error_memory(err, placed * sizeof(*t->bounds), "a query on a GPU");
 	RQL_TRY(put_tables(t, err));
 	const uint64_t bytes = t->size + 16;

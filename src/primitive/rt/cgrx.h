@@ -5,8 +5,10 @@
  *
  * Empty lines are jumped over by markers: every line that has representatives has a triangle at x = -1, every plane
  * one at x = y = -1, in parts of their own mask. A marker knows the first bucket of its line or plane, so that a probe
- * casts three rays at most, where cgRX, whose markers know nothing, goes back to the line and casts five. As in cgRX a line's
- * last representative is followed by an extra one at the line's end where keys follow it there, and a plane likewise.
+ * casts one ray of lines and one of planes at most, where cgRX, whose markers know nothing, goes back to the line and casts
+ * two more. Along its own line a probe's first ray reaches four buckets of their mean width, and the next ones 32 times
+ * as far as the one before: nearly always one is enough. As in cgRX a line's last representative is followed by an extra
+ * one at the line's end where keys follow it there, and a plane likewise.
  *
  * `drop`: the scene has keys without so many of their low bits. Then it takes few bits for keys of 64, which lie in few
  * lines, and one ray a probe nearly always. Where several representatives become one place, a search goes on from the

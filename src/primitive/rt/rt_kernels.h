@@ -3,14 +3,15 @@
  * Specialization constants of all of them: 1 to 7 are a key space (geometry/key.h): bits and shift of x, y, z, stride.
  * 8: the kind of primitives (rx.h). Tracing shaders also have 9: the form of the rays (key.h), 10: flags below,
  * 11: log2 of the primitives of a part, 12: a range's rays at most, and of coarse
- * structures 13: log2 of a bucket's keys, 14: the probes of a run, 15: bits that the scene does not have. */
+ * structures 13: log2 of a bucket's keys, 14: the probes of a run, 15: bits that the scene does not have, 16: log2 of how
+ * far a probe's first ray reaches. */
 #ifndef RQL_RT_KERNELS_H
 #define RQL_RT_KERNELS_H
 
 #include "device/kernel_types.h"
 
 #define RQL_RT_THREADS 256u
-#define RQL_RT_CONSTANTS 16u
+#define RQL_RT_CONSTANTS 17u
 
 /* Flags of a look-up. */
 #define RQL_RT_FIRST 1u  /* one hit is enough, the closest one along x */

@@ -4,6 +4,10 @@
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform rql_push { rql_lookup_args args; };
 
+// A key, and its row, by its place.
+#define KEY_AT(place) RQL_KEY(args.keys, uint64_t(place) << args.stride)
+#define ROW_AT(place) RQL_U32(args.rows, uint64_t(place) << args.stride)
+
 // Never descends as keys ascend. Keys beyond the bounds go to the first and the last entry.
 uint entry_of(KEY key)
 {

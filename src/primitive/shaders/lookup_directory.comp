@@ -24,8 +24,8 @@ void main()
 	barrier();
 	if (at <= uint64_t(args.count)) {
 		uint key = uint(at);
-		uint first = key == 0u ? 0u : entry_of(RQL_KEY(args.keys, key - 1u)) + 1u;
-		uint end = key == args.count ? args.last + 2u : entry_of(RQL_KEY(args.keys, key)) + 1u;
+		uint first = key == 0u ? 0u : entry_of(KEY_AT(key - 1u)) + 1u;
+		uint end = key == args.count ? args.last + 2u : entry_of(KEY_AT(key)) + 1u;
 		if (end > first && end - first > SHORT) {
 			uint gap = atomicAdd(gaps, 1u);
 			gap_first[gap] = first;

@@ -6,24 +6,39 @@
 #include "device/kernel.glsl"
 #include "primitive/shaders/lookup.glsl"
 #define NO_ROW 0xffffffffu
+#define BESIDE 4u
 
 bool holds_one_key(uint entry)
 {
 	return args.shift == 0u && entry != 0u && entry != args.last;
 }
 
-// The first place in [low, high) whose key is not below `key` (after: is above it), else high.
+bool is_before(KEY there, KEY key, bool after)
+{
+	return there < key || after && there == key;
+}
+
+// The first place in [low, high) whose key is not below `key` (after: is above it), else high. A chosen directory's entries
+// have a key or two. A search in them would be as many reads as its longest one of a subgroup, one after the other: so
+// the last few keys are read side by side, and those before are counted.
 uint search(uint low, uint high, KEY key, bool after)
 {
-	while (low < high) {
+	while (high - low > BESIDE) {
 		uint middle = low + (high - low) / 2u;
-		KEY there = RQL_KEY(args.keys, middle);
-		if (there < key || after && there == key)
+		if (is_before(KEY_AT(middle), key, after))
 			low = middle + 1u;
 		else
 			high = middle;
 	}
-	return low;
+	if (low == high)
+		return low;
+	KEY there[BESIDE];
+	[[unroll]] for (uint k = 0u; k < BESIDE; k++)
+		there[k] = KEY_AT(min(low + k, high - 1u));
+	uint before = 0u;
+	[[unroll]] for (uint k = 0u; k < BESIDE; k++)
+		before += low + k < high && is_before(there[k], key, after) ? 1u : 0u;
+	return low + before;
 }
 
 // The same in all keys.
@@ -46,7 +61,7 @@ uint point_of(KEY key, out uint end)
 		return first;
 	first = search(first, end, key, false);
 	if (args.counts_out == 0ul && args.sums_out == 0ul)
-		end = first < end && RQL_KEY(args.keys, first) == key ? first + 1u : first;
+		end = first < end && KEY_AT(first) == key ? first + 1u : first;
 	else
 		end = search(first, end, key, true);
 	return first;
@@ -68,7 +83,7 @@ void main()
 		end = high < low ? first : bound_of(high, true);
 	}
 	if (args.rows_out != 0ul)
-		RQL_U32(args.rows_out, probe) = first < end ? RQL_U32(args.rows, first) : NO_ROW;
+		RQL_U32(args.rows_out, probe) = first < end ? ROW_AT(first) : NO_ROW;
 	if (args.counts_out != 0ul)
 		RQL_U32(args.counts_out, probe) = end - first;
 	if (args.sums_out != 0ul)

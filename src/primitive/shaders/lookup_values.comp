@@ -13,7 +13,7 @@ void main()
 	uint64_t i = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
 	if (i >= uint64_t(args.count))
 		return;
-	uint row = RQL_U32(args.rows, i);
+	uint row = RQL_U32(args.rows, i << args.stride);
 	uint64_t value;
 	if ((args.flags & RQL_LOOKUP_WIDE) != 0u) {
 		value = RQL_U64(args.values, row);

@@ -1,23 +1,20 @@
 #version 460
-// Radix sort, last part of a digit's pass: each workgroup sorts its tiles by the digit in shared memory, stably, and
-// writes them out as runs of equal digits, which land side by side. The digit is sorted as two halves of four bits by
-// counters that belong to one thread each, with a prefix sum over them: nothing depends on subgroups or on the order of
-// atomics. Floor: reads and writes every key and value once; with sort_count a digit moves 3 keys and 2 values.
+// Radix sort, last part of a digit's pass: each workgroup takes its tiles one after the other, ranks a tile's items by
+// their digit, stably, and writes them out as runs of equal digits, which land side by side. A subgroup ranks its own
+// items: lanes with equal digits find each other by ballots, one for each bit, and a counter for each digit and subgroup
+// tells how many came before. Then prefix sums over digits and subgroups give the places in the tile.
+// Floor: reads and writes every key and value once; with sort_count a digit moves 3 keys and 2 values.
 // KEY_BITS: 32 or 64. VALUE_BITS: 0, 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/primitive_kernels.h"
-#include "primitive/shaders/words.glsl"
-layout(local_size_x_id = 0) in;
+#include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_sort_args args; };
-
-#if KEY_BITS == 32
-#define RQL_KEY RQL_U32
-#define KEY uint
-#else
-#define RQL_KEY RQL_U64
-#define KEY uint64_t
-#endif
+// Words of shared memory: a tile's keys, then its values, and before them the counters of all subgroups.
+layout(constant_id = 2) const uint POOL = 8192u;
+#define ITEMS 8u // sort_tile() in gpu_sort.c says the same
+#define TILE (ITEMS * THREADS)
+#define DIGITS RQL_SORT_DIGITS
 #if VALUE_BITS == 64
 #define RQL_VALUE RQL_U64
 #define VALUE uint64_t
@@ -25,177 +22,182 @@ layout(push_constant, scalar) uniform rql_push { rql_sort_args args; };
 #define RQL_VALUE RQL_U32
 #define VALUE uint
 #endif
-// 16 KiB of items pass through shared memory at a time (sort_tile() in gpu_sort.c says the same).
-#if KEY_BITS == 64 || VALUE_BITS == 64
-#define ITEMS 8u
-#define WORD uint64_t
-#define RQL_PADDED(i) ((i) + ((i) >> 4u))
-#else
-#define ITEMS 16u
-#define WORD uint
-#define RQL_PADDED(i) ((i) + ((i) >> 5u))
-#endif
-#define TILE (ITEMS * RQL_THREADS)
-#define HALVES 8u // counters of digits 0..7 in the low 16 bits, of 8..15 in the high ones
+shared uint pool[POOL];
+shared uint64_t bases[DIGITS]; // where the next item of a digit goes
+shared uint64_t moves[DIGITS]; // from a place in the sorted tile to one in the output, modulo 2^64
+shared uint starts[DIGITS];    // the digit's first place in the sorted tile
 
-#define RQL_SUM uint
-#include "primitive/shaders/group_scan.glsl"
-shared WORD exchange[RQL_PADDED(TILE)];
-shared uint counters[HALVES * RQL_THREADS + HALVES * RQL_THREADS / 32u];
-shared uint64_t bases[RQL_SORT_DIGITS]; // where the next item of a digit goes
-shared uint starts[RQL_SORT_DIGITS];    // the digit's first item in the sorted tile
-
-#if VALUE_BITS
-#define SORT_VALUES , inout VALUE values[ITEMS]
-#else
-#define SORT_VALUES
-#endif
-#define COUNTER(i) ((i) + ((i) >> 5u))
+// A subgroup's items are neighbours, and so are a step's.
+uint place_of(uint j)
+{
+	return (gl_SubgroupID * ITEMS + j) * gl_SubgroupSize + gl_SubgroupInvocationID;
+}
 
 uint digit_of(KEY key)
 {
 	return uint(key >> args.shift) & ((1u << args.bits) - 1u);
 }
 
-// Positions of this thread's consecutive items in the order of four bits of their digits.
-void rank(in KEY keys[ITEMS], uint low, out uint position[ITEMS])
+// The lanes whose digit is the same.
+uvec4 peers_of(uint digit)
 {
-	uint t = gl_LocalInvocationIndex;
-	[[unroll]] for (uint d = 0u; d < HALVES; d++)
-		counters[COUNTER(d * RQL_THREADS + t)] = 0u;
+	uvec4 peers = subgroupBallot(true);
+	if (gl_SubgroupSize <= 32u) { // one word: a quarter of the work
+		uint own = peers.x;
+		[[unroll]] for (uint b = 0u; b < 8u; b++) {
+			uint votes = subgroupBallot((digit >> b & 1u) != 0u).x;
+			own &= (digit >> b & 1u) != 0u ? votes : ~votes;
+		}
+		return uvec4(own, 0u, 0u, 0u);
+	}
+	[[unroll]] for (uint b = 0u; b < 8u; b++) {
+		uvec4 votes = subgroupBallot((digit >> b & 1u) != 0u);
+		peers &= (digit >> b & 1u) != 0u ? votes : ~votes;
+	}
+	return peers;
+}
+
+// at: how many items of the subgroup with the same digit come before.
+void rank_items(in KEY keys[ITEMS], out uint at[ITEMS])
+{
+	for (uint i = rql_thread(); i < gl_NumSubgroups * DIGITS; i += THREADS)
+		pool[i] = 0u;
+	barrier();
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint nibble = digit_of(keys[j]) >> low & 15u;
-		uint at = COUNTER((nibble & 7u) * RQL_THREADS + t);
-		uint up = nibble >> 3u << 4u;
-		uint counter = counters[at];
-		position[j] = counter >> up & 0xffffu;
-		counters[at] = counter + (1u << up);
+		uint digit = digit_of(keys[j]);
+		uvec4 peers = peers_of(digit);
+		uint counter = gl_SubgroupID * DIGITS + digit;
+		uint before = pool[counter];
+		at[j] = before + subgroupBallotExclusiveBitCount(peers);
+		subgroupBarrier();
+		if (subgroupBallotFindLSB(peers) == gl_SubgroupInvocationID)
+			pool[counter] = before + subgroupBallotBitCount(peers);
+		subgroupBarrier();
 	}
 	barrier();
+}
+
+// A thread has `each` neighbouring digits. Counters become the subgroups' first places within a digit.
+void place_digits()
+{
+	uint each = (DIGITS + THREADS - 1u) / THREADS;
+	uint first = min(rql_thread() * each, DIGITS);
+	uint end = min(first + each, DIGITS);
 	uint sum = 0u;
-	[[unroll]] for (uint d = 0u; d < HALVES; d++)
-		sum += counters[COUNTER(t * HALVES + d)];
+	for (uint d = first; d < end; d++) {
+		uint items = 0u;
+		[[unroll]] for (uint s = 0u; s < SUBGROUPS; s++) {
+			uint own = s < gl_NumSubgroups ? pool[s * DIGITS + d] : 0u;
+			if (s < gl_NumSubgroups)
+				pool[s * DIGITS + d] = items;
+			items += own;
+		}
+		starts[d] = items;
+		sum += items;
+	}
 	uint total;
-	uint before = rql_group_exclusive(sum, total);
-	before += total << 16u; // digits 8..15 come after all of 0..7
-	[[unroll]] for (uint d = 0u; d < HALVES; d++) {
-		uint own = counters[COUNTER(t * HALVES + d)];
-		counters[COUNTER(t * HALVES + d)] = before;
-		before += own;
+	uint before = rql_before(sum, total);
+	for (uint d = first; d < end; d++) {
+		uint items = starts[d];
+		starts[d] = before;
+		moves[d] = bases[d] - uint64_t(before);
+		bases[d] += uint64_t(items);
+		before += items;
 	}
 	barrier();
+}
+
+// Items beyond the end have the greatest digit and come last in the tile, so they stay behind all real ones.
+void load_items(uint64_t base, uint valid, out KEY keys[ITEMS], out VALUE values[ITEMS])
+{
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint nibble = digit_of(keys[j]) >> low & 15u;
-		position[j] += counters[COUNTER((nibble & 7u) * RQL_THREADS + t)] >> (nibble >> 3u << 4u) & 0xffffu;
+		uint i = place_of(j);
+		keys[j] = i < valid ? RQL_KEY(args.keys_in, base + i) : ~KEY(0);
+	}
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint i = place_of(j);
+		values[j] = VALUE(0);
+#if VALUE_BITS
+		values[j] = VALUE(base + i);
+		if (args.values_in != 0ul)
+			values[j] = i < valid ? RQL_VALUE(args.values_in, base + i) : VALUE(0);
+#endif
 	}
 }
 
-void load_keys(uint64_t base, uint valid, out KEY keys[ITEMS])
-{
-	uint t = gl_LocalInvocationIndex;
-	// What is beyond the end has the greatest digit and comes last in the tile, so it stays behind all real items.
-	for (uint i = t; i < TILE; i += RQL_THREADS)
-		exchange[RQL_PADDED(i)] = WORD(i < valid ? RQL_KEY(args.keys_in, base + i) : ~KEY(0));
-	barrier();
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		keys[j] = KEY(exchange[RQL_PADDED(t * ITEMS + j)]);
-	barrier();
-}
-
-#if VALUE_BITS
-void load_values(uint64_t base, uint valid, out VALUE values[ITEMS])
-{
-	uint t = gl_LocalInvocationIndex;
-	for (uint i = t; i < valid; i += RQL_THREADS)
-		exchange[RQL_PADDED(i)] = WORD(args.values_in != 0ul ? RQL_VALUE(args.values_in, base + i) : VALUE(base + i));
-	barrier();
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		values[j] = VALUE(exchange[RQL_PADDED(t * ITEMS + j)]);
-	barrier();
-}
-#endif
-
-// Sorts a tile by its digit; the keys are then in `exchange`, the values with the threads as before.
-void sort_by_digit(inout KEY keys[ITEMS] SORT_VALUES)
-{
-	uint t = gl_LocalInvocationIndex;
-	uint position[ITEMS];
-	for (uint low = 0u; low < args.bits; low += 4u) {
-		rank(keys, low, position);
-#if VALUE_BITS
-		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			exchange[RQL_PADDED(position[j])] = WORD(values[j]);
-		barrier();
-		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			values[j] = VALUE(exchange[RQL_PADDED(t * ITEMS + j)]);
-		barrier();
-#endif
-		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			exchange[RQL_PADDED(position[j])] = WORD(keys[j]);
-		barrier();
-		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			keys[j] = KEY(exchange[RQL_PADDED(t * ITEMS + j)]);
+#define STAGE_32(items) [[unroll]] for (uint j = 0u; j < ITEMS; j++) pool[at[j]] = items[j]
+#define STAGED_32(i) pool[i]
+#define STAGE_64(items)                                                                                                \
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {                                                                     \
+		uvec2 halves = unpackUint2x32(items[j]);                                                                       \
+		pool[at[j]] = halves.x;                                                                                        \
+		pool[TILE + at[j]] = halves.y;                                                                                 \
 	}
-}
+#define STAGED_64(i) packUint2x32(uvec2(pool[i], pool[TILE + (i)]))
 
 void sort_tile(uint64_t base, uint valid)
 {
-	uint t = gl_LocalInvocationIndex;
 	KEY keys[ITEMS];
-	load_keys(base, valid, keys);
-#if VALUE_BITS
 	VALUE values[ITEMS];
-	load_values(base, valid, values);
-	sort_by_digit(keys, values);
-#else
-	sort_by_digit(keys);
-#endif
-	uint digits[ITEMS];
-	[[unroll]] for (uint r = 0u; r < ITEMS; r++) {
-		uint i = r * RQL_THREADS + t;
-		digits[r] = digit_of(KEY(exchange[RQL_PADDED(i)]));
-		if (i == 0u || digit_of(KEY(exchange[RQL_PADDED(i - 1u)])) != digits[r])
-			starts[digits[r]] = i;
+	uint at[ITEMS];
+	load_items(base, valid, keys, values);
+	rank_items(keys, at);
+	place_digits();
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint digit = digit_of(keys[j]);
+		at[j] += starts[digit] + pool[gl_SubgroupID * DIGITS + digit];
 	}
 	barrier();
-	uint last_of_digit = 0u; // bit r
-	[[unroll]] for (uint r = 0u; r < ITEMS; r++) {
-		uint i = r * RQL_THREADS + t;
-		if (i < valid) {
-			uint64_t to = bases[digits[r]] + uint64_t(i - starts[digits[r]]);
-			RQL_KEY(args.keys_out, to) = KEY(exchange[RQL_PADDED(i)]);
-			if (i + 1u == valid || digit_of(KEY(exchange[RQL_PADDED(i + 1u)])) != digits[r])
-				last_of_digit |= 1u << r;
-		}
+#if KEY_BITS == 64
+	STAGE_64(keys)
+#else
+	STAGE_32(keys);
+#endif
+	barrier();
+	uint digits[ITEMS / 4u];
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint i = place_of(j);
+#if KEY_BITS == 64
+		KEY key = STAGED_64(i);
+#else
+		KEY key = STAGED_32(i);
+#endif
+		uint digit = digit_of(key);
+		digits[j / 4u] = (j % 4u == 0u ? 0u : digits[j / 4u]) | digit << j % 4u * 8u;
+		if (i < valid)
+			RQL_KEY(args.keys_out, moves[digit] + i << args.stride) = key;
 	}
 	barrier();
 #if VALUE_BITS
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		exchange[RQL_PADDED(t * ITEMS + j)] = WORD(values[j]);
+#if VALUE_BITS == 64
+	STAGE_64(values)
+#else
+	STAGE_32(values);
+#endif
 	barrier();
-	[[unroll]] for (uint r = 0u; r < ITEMS; r++) {
-		uint i = r * RQL_THREADS + t;
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint i = place_of(j);
 		if (i < valid)
-			RQL_VALUE(args.values_out, bases[digits[r]] + uint64_t(i - starts[digits[r]])) =
-				VALUE(exchange[RQL_PADDED(i)]);
+#if VALUE_BITS == 64
+			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i) = STAGED_64(i);
+#else
+			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i << args.stride) = STAGED_32(i);
+#endif
 	}
 	barrier();
 #endif
-	[[unroll]] for (uint r = 0u; r < ITEMS; r++)
-		if ((last_of_digit >> r & 1u) != 0u)
-			bases[digits[r]] += uint64_t(r * RQL_THREADS + t - starts[digits[r]] + 1u);
-	barrier();
 }
 
 void main()
 {
 	uint64_t group = rql_group();
-	uint t = gl_LocalInvocationIndex;
 	if (group >= args.groups)
 		return;
-	if (t < 1u << args.bits) {
-		uint64_t at = t * args.groups + group;
-		bases[t] = args.wide != 0u ? RQL_U64(args.histogram, at) : uint64_t(RQL_U32(args.histogram, at));
+	for (uint d = rql_thread(); d < DIGITS; d += THREADS) {
+		uint64_t at = d * args.groups + group;
+		bases[d] = d >> args.bits != 0u   ? 0ul
+		           : args.wide != 0u      ? RQL_U64(args.histogram, at)
+		                                  : uint64_t(RQL_U32(args.histogram, at));
 	}
 	barrier();
 	uint64_t first = group * args.group_items;

@@ -21,6 +21,7 @@ static bool read_number(const struct rql_option *o, uint32_t least, uint32_t mos
 
 static const char *const refines[RQL_SIEVE_REFINES] = {
 	[RQL_SIEVE_AUTO] = "auto",   [RQL_SIEVE_VALUES] = "values", [RQL_SIEVE_POSITIONS] = "positions",
+	[RQL_SIEVE_BLOCKS] = "blocks",
 	[RQL_SIEVE_DRAWN] = "drawn", [RQL_SIEVE_RTC1] = "rtc1",     [RQL_SIEVE_RTC3] = "rtc3",
 	[RQL_SIEVE_MATRIX] = "matrix", [RQL_SIEVE_CELLS] = "cells",
 };

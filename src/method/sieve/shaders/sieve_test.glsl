@@ -9,6 +9,27 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Sie
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveKey64 { uint64_t v; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer SieveBits { uint v; };
 
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SieveCounts { uint64_t v[RQL_SIEVE_COUNTS]; };
+
+// What this invocation has met; nothing where SIEVE_COUNTING, a specialization constant of the shader, is false.
+#ifndef SIEVE_COUNTING
+#define SIEVE_COUNTING false
+#endif
+uint sieve_tested = 0u, sieve_bytes = 0u;
+void note_bytes(const uint bytes)
+{
+	if (SIEVE_COUNTING)
+		sieve_bytes += bytes;
+}
+void put_counts(const uint64_t counts, const uint hits)
+{
+	if (!SIEVE_COUNTING)
+		return;
+	atomicAdd(SieveCounts(counts).v[RQL_SIEVE_COUNT_HITS], uint64_t(hits));
+	atomicAdd(SieveCounts(counts).v[RQL_SIEVE_COUNT_TESTED], uint64_t(sieve_tested));
+	atomicAdd(SieveCounts(counts).v[RQL_SIEVE_COUNT_BYTES], uint64_t(sieve_bytes));
+}
+
 // Ranges are disjoint and ascend: the first that does not end before the key.
 bool in_ranges(const rql_sieve_kernel_test t, uint64_t key)
 {
@@ -27,6 +48,7 @@ bool in_ranges(const rql_sieve_kernel_test t, uint64_t key)
 
 uint64_t key_at(const rql_sieve_kernel_test t, uint64_t row)
 {
+	note_bytes(RQL_SIEVE_SECTOR);
 	return t.wide != 0u ? SieveKey64(t.keys + row * 8ul).v : uint64_t(SieveKey32(t.keys + row * 4ul).v);
 }
 
@@ -40,6 +62,8 @@ bool passes(const rql_sieve_kernel_test t, uint64_t row)
 
 bool passes_all(uint64_t tests, uint count, uint64_t row)
 {
+	if (SIEVE_COUNTING)
+		sieve_tested++;
 	for (uint i = 0u; i < count; i++)
 		if (!passes(SieveTest(tests + uint64_t(i) * RQL_SIEVE_TEST_BYTES).v, row))
 			return false;
@@ -49,6 +73,7 @@ bool passes_all(uint64_t tests, uint count, uint64_t row)
 // Sets the row's bit, or clears it: an atomic only where it is not so.
 void decide(uint64_t rows, uint place, uint row, bool pass)
 {
+	note_bytes(RQL_SIEVE_SECTOR);
 	SieveBits word = SieveBits(rows + (uint64_t(place) + row / 32u) * 4ul);
 	const uint bit = 1u << (row & 31u);
 	if (((word.v & bit) != 0u) == pass)

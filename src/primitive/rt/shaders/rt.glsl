@@ -20,6 +20,7 @@ layout(constant_id = 12) const uint LINES = 0u;
 layout(constant_id = 13) const uint LOG2_BUCKET = 0u;
 layout(constant_id = 14) const uint RUN = 1u;
 layout(constant_id = 15) const uint DROP = 0u;
+layout(constant_id = 16) const uint REACH_LOG2 = 0u;
 
 #define RT_TRIANGLES 0u
 #define RT_BOXES 1u
