@@ -18,6 +18,8 @@ struct rql_kernel_use {
 	bool generated;
 };
 
+typedef rql_status rql_see_kernel(void *state, const struct rql_kernel_use *use, struct rql_error *err);
+
 enum rql_kernel_state {
 	RQL_KERNEL_READY,   /* in memory: the look has fetched it from the driver's cache, where it was there */
 	RQL_KERNEL_UNKNOWN, /* not in memory; this driver cannot be asked for its cache without compiling */

@@ -52,8 +52,6 @@ static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *mo
  * port tests them again. */
 enum rql_offer { RQL_OFFER_NO, RQL_OFFER_SUPERSET, RQL_OFFER_FULL };
 
-typedef rql_status rql_see_kernel(void *state, const struct rql_kernel_use *use, struct rql_error *err);
-
 /* A join of two sides that methods of READS_PAIR are asked about before there is a request, for an order of joins. */
 struct rql_pair_size {
 	double rows[2], row_bytes[2]; /* of each side */
@@ -86,8 +84,8 @@ struct rql_method {
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
 	/* What `price` says of such a join alone, without its sides. NULL: not of READS_PAIR. */
 	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
-	/* GPUs: shows every kernel that was made for the request, and those of its own that are not, which a run may have to
-	 * wait for until the driver has compiled them. The words live until `see` returns. NULL: it makes none. */
+	/* GPUs: shows every compute kernel that a run records, generated or not, and so may have to wait for until the
+	 * driver has compiled it. The words live until `see` returns. NULL: it has none. */
 	rql_status (*kernels)(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err);
 	/* GPUs: its work, to be recorded before that of whoever reads what it gives, or started with others. NULL, or giving
 	 * NULL: neither can be done. */

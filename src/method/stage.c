@@ -190,6 +190,61 @@ static void give_context(struct rql_stage *stage, struct rql_stage_context *cont
 	close_context(stage, context);
 }
 
+rql_status rql_stage_open(struct rql_stage *stage, rql_stage_open_on *open, struct rql_stage_context *const *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
+{
+	struct rql_columns_port ports[RQL_STAGE_INPUTS_MAX];
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], &ports[i]);
+	return open(stage, stage->device, ports, out, err);
+}
+
+/* ---- rehearsals ---- */
+
+static void rehearse_inputs(struct rql_stage *stage, struct rql_buffer *any, struct rql_columns_port *out)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++) {
+		struct rql_stage *input = stage->inputs[i];
+		pthread_mutex_lock(&input->lock);
+		input->ops->columns(input, NULL, &out[i]);
+		pthread_mutex_unlock(&input->lock);
+		out[i].values = out[i].count = any;
+	}
+}
+
+/* The context is opened, recorded and closed as in a run. lock held. */
+static rql_status rehearse(struct rql_stage *stage, rql_stage_open_on *open, struct rql_rehearsal *rehearsal,
+                           struct rql_error *err)
+{
+	struct rql_device *device = rql_rehearsal_device(rehearsal);
+	struct rql_columns_port inputs[RQL_STAGE_INPUTS_MAX];
+	struct rql_stage_context *context = NULL;
+	struct rql_commands *commands;
+	rehearse_inputs(stage, rql_rehearsal_buffer(rehearsal), inputs);
+	RQL_TRY(rql_commands_new(device, 0, &commands, err));
+	rql_status status = open(stage, device, inputs, &context, err);
+	if (status == RQL_OK)
+		status = stage->ops->record(stage, context, commands, err);
+	if (status == RQL_OK)
+		status = rql_commands_end(commands, err);
+	rql_commands_free(commands);
+	if (context)
+		stage->ops->close(stage, context);
+	return status;
+}
+
+rql_status rql_stage_rehearse(struct rql_stage *stage, rql_stage_open_on *open, rql_see_kernel *see, void *state,
+                              struct rql_error *err)
+{
+	struct rql_rehearsal *rehearsal;
+	RQL_TRY(rql_rehearsal_new(stage->device, see, state, &rehearsal, err));
+	pthread_mutex_lock(&stage->lock);
+	rql_status status = rehearse(stage, open, rehearsal, err);
+	pthread_mutex_unlock(&stage->lock);
+	rql_rehearsal_free(rehearsal);
+	return status;
+}
+
 /* ---- runs ---- */
 
 static rql_status run_before(struct rql_stage *stage, struct rql_stage_context *context,

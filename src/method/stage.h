@@ -11,7 +11,7 @@
 #define RQL_METHOD_STAGE_H
 
 #include <pthread.h>
-#include "device/work.h"
+#include "device/rehearse.h"
 #include "method/port.h"
 #include "util/arena.h"
 
@@ -90,7 +90,7 @@ struct rql_stage_ops {
 	/* ROWS as they lie in the context's memory when the recorded passes are done: what the reader records. NULL: the stage
 	 * gives none. */
 	void (*rows)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_rows *out);
-	/* The same of COLUMNS. */
+	/* The same of COLUMNS. context NULL: form and room of the next context, without buffers. */
 	void (*columns)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out);
 	/* Adds what a run that has succeeded drew. NULL: nothing. */
 	void (*tell)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn);
@@ -120,6 +120,17 @@ rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *o
 void rql_stage_clear(struct rql_stage *stage);
 /* Records what a run over `input` leaves before this stage's own passes. */
 void rql_stage_read(struct rql_stage *stage, struct rql_stage *input);
+/* Opens a context on a device, over COLUMNS of the stage's inputs; else as `open` of the ops. */
+typedef rql_status rql_stage_open_on(struct rql_stage *stage, struct rql_device *device,
+                                     const struct rql_columns_port *inputs, struct rql_stage_context **out,
+                                     struct rql_error *err);
+/* The COLUMNS of the inputs' contexts; the ops' `open` then. */
+rql_status rql_stage_open(struct rql_stage *stage, rql_stage_open_on *open, struct rql_stage_context *const *inputs,
+                          struct rql_stage_context **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Shows the kernels of the stage's own passes, by a rehearsal over inputs of the room that they would have now. Not for
+ * stages whose recordings need what `place` makes. */
+rql_status rql_stage_rehearse(struct rql_stage *stage, rql_stage_open_on *open, rql_see_kernel *see, void *state,
+                              struct rql_error *err) RQL_MUST_CHECK;
 /* Places, submits, waits, and again when something was too small; then takes. What was started is waited for first. */
 rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, void *own, struct rql_port *out,
                          struct rql_error *err) RQL_MUST_CHECK;

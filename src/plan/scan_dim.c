@@ -31,7 +31,7 @@ struct making {
 	int32_t *payloads;
 	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
 	bool null_key;
-	bool host_failed; /* which may be well again the next time */
+	bool passing; /* the refusal: the next time it may be well again */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
 	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
 	uint32_t payload_count;
@@ -213,7 +213,7 @@ static rql_status fetch_rows(struct making *m, const char *sql, uint64_t *rows)
 	struct rql_batch *batch = NULL;
 	rql_status status = rql_host_query(m->p->ctx->host, sql, &result, m->err);
 	if (status == RQL_ERROR_HOST) { /* the statement itself may meet other rows first, or none: the host decides */
-		m->host_failed = true;
+		m->passing = true;
 		if (m->err)
 			m->err->status = RQL_ERROR_UNSUPPORTED;
 		return RQL_ERROR_UNSUPPORTED;
@@ -366,6 +366,15 @@ static rql_status make_distinct(struct making *m)
 	return RQL_OK;
 }
 
+/* All is planned again once a structure is made that this plan needs first. What the host would read for it until then
+ * is read for nothing. */
+static rql_status put_off(struct making *m)
+{
+	m->passing = true;
+	return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "rows of table %s are not read before %s is made", table_of(m),
+	                     m->p->to_refresh->name);
+}
+
 /* RayQL's own structures give the rows where they can, else the host does. */
 static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 {
@@ -374,7 +383,11 @@ static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 	RQL_TRY(ask_keyed(m, rows, &found, how));
 	if (found)
 		return RQL_OK;
+	if (m->p->refresh_first)
+		return put_off(m);
 	RQL_TRY(rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
+	if (!batch && m->p->refresh_first)
+		return put_off(m);
 	if (batch && m->unique && batch->release && batch->rows) {
 		*rows = batch->rows;
 		return take_unique(m, batch);
@@ -719,7 +732,7 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	*out = kept ? find_map(&m, &text, &tables) : NULL;
 	bool found = *out != NULL;
 	rql_status status = found ? RQL_OK : make_new(&m, out);
-	if (status == RQL_OK && kept && !found && !m.host_failed)
+	if (status == RQL_OK && kept && !found && !m.passing)
 		rql_map_cache_put(p->ctx->maps, p->ctx->catalog, p->ctx->map_epochs, rql_strbuf_text(&text),
 		                  &(struct rql_map_origin){tables.list, tables.count, tables.temporary, p->stamp},
 		                  rql_plan_most_bytes(p->ctx->budget), *out);
@@ -760,6 +773,8 @@ rql_status rql_scan_dim_sample(struct rql_planning *p, const struct rql_star *st
 	if ((side && side->kind != RQL_SIDE_LEFT) || most <= 2 * SAMPLE_ROWS || !host_reads(&m))
 		return RQL_OK;
 	RQL_TRY(check_transaction(&m));
+	if (p->refresh_first)
+		return put_off(&m);
 	struct rql_rel *rel = rql_subtree_rel(p->arena, star, subtree, NULL, true);
 	rql_status status = rel ? ask_host(&m, rel, m.most, &rows) : out_of_memory(&m);
 	if (status == RQL_OK && m.count)

@@ -1,6 +1,6 @@
 /* Names of a result's columns, from the text of its select list beside the bound plan. An item's name is certain where it
- * ends in AS and a name; where it is a column alone, which the plan spells as the table does; and where it is a plain
- * aggregate of a column. Everything else is for DuckDB to say. */
+ * ends in AS and a name; where it is a column alone, which the plan spells as the table does; and where it is made of
+ * columns, integers, plain aggregates, +, - and *. Everything else is for DuckDB to say. */
 #include "sql/result_names.h"
 
 #include <string.h>
@@ -179,37 +179,148 @@ static bool is_path(const struct naming *n, uint32_t at, uint32_t count)
 	return count % 2 == 1;
 }
 
-/* sum(a.b), count(DISTINCT a), count(*), as DuckDB writes them: the function in lower case, the column as it stands. */
-static const char *aggregate_name(const struct naming *n)
+/* ---- expressions, as DuckDB writes them ---- */
+
+/* Reads the item from `at` on. What it cannot be sure of has no name, and nothing behind it has one. */
+struct writing {
+	struct naming *n;
+	uint32_t at, depth;
+	bool is_path; /* what was read last is a column alone */
+};
+
+static bool at_symbol(const struct writing *w, char c)
 {
-	static const char *const functions[] = {"count", "sum", "min", "max", "avg"};
-	if (n->count < 4 || !IS_ANY(n, n->tokens[0], functions) || !is_symbol(n, n->tokens[1], '(') ||
-	    !is_symbol(n, n->tokens[n->count - 1], ')'))
-		return NULL;
-	if (n->count == 4 && is_symbol(n, n->tokens[2], '*'))
-		return rql_token_is(n->sql, n->tokens[0], "count") ? "count_star()" : NULL;
-	bool distinct = rql_token_is(n->sql, n->tokens[2], "DISTINCT");
-	uint32_t first = 2 + distinct;
+	return w->at < w->n->count && is_symbol(w->n, w->n->tokens[w->at], c);
+}
+
+/* A column as it stands. */
+static const char *write_path(struct writing *w)
+{
+	struct naming *n = w->n;
 	struct rql_strbuf out = {0};
-	bool known = first < n->count - 1 && is_path(n, first, n->count - 1 - first);
-	for (uint32_t i = 0; i < n->tokens[0].length; i++)
-		rql_strbuf_putc(&out, lower(n->sql[n->tokens[0].start + i]));
-	rql_strbuf_put(&out, distinct ? "(DISTINCT " : "(");
-	for (uint32_t i = first; known && i < n->count - 1; i++) {
-		struct rql_token token = n->tokens[i];
+	bool known = true, more = true;
+	for (; known && more; w->at++) {
+		struct rql_token token = w->at < n->count ? n->tokens[w->at] : (struct rql_token){.kind = RQL_TOKEN_END};
 		const char *text = n->sql + token.start;
-		known = token.kind == RQL_TOKEN_SYMBOL || (token.kind == RQL_TOKEN_WORD && meant(n, token) &&
-		                                           !n->keyword(n->state, text, token.length));
+		known = token.kind == RQL_TOKEN_WORD && meant(n, token) && !n->keyword(n->state, text, token.length);
 		rql_strbuf_put_n(&out, text, token.length);
+		more = w->at + 1 < n->count && is_symbol(n, n->tokens[w->at + 1], '.');
+		if (known && more) {
+			rql_strbuf_putc(&out, '.');
+			w->at++;
+		}
 	}
-	rql_strbuf_putc(&out, ')');
+	w->is_path = true;
 	const char *name = known && !out.failed ? rql_arena_strdup(n->arena, rql_strbuf_text(&out)) : NULL;
 	rql_strbuf_free(&out);
 	return name;
 }
 
+/* Digits alone: other spellings of a number are written anew. */
+static const char *write_integer(struct writing *w)
+{
+	struct rql_token token = w->n->tokens[w->at++];
+	const char *text = w->n->sql + token.start;
+	if (token.length > 18 || (token.length > 1 && text[0] == '0'))
+		return NULL;
+	for (uint32_t i = 0; i < token.length; i++)
+		if (text[i] < '0' || text[i] > '9')
+			return NULL;
+	return rql_arena_strndup(w->n->arena, text, token.length);
+}
+
+static const char *write_sum(struct writing *w);
+
+/* sum(a.b), count(DISTINCT a), count(*), sum(a + 1): the function in lower case. */
+static const char *write_aggregate(struct writing *w)
+{
+	struct naming *n = w->n;
+	struct rql_token function = n->tokens[w->at];
+	char name[8] = "";
+	for (uint32_t i = 0; i < function.length && i + 1 < sizeof name; i++)
+		name[i] = lower(n->sql[function.start + i]);
+	w->at += 2;
+	if (at_symbol(w, '*') && !strcmp(name, "count")) {
+		w->at++;
+		return at_symbol(w, ')') && w->at++ ? "count_star()" : NULL;
+	}
+	bool distinct = w->at < n->count && rql_token_is(n->sql, n->tokens[w->at], "DISTINCT");
+	w->at += distinct;
+	const char *of = write_sum(w);
+	if (!of || !at_symbol(w, ')'))
+		return NULL;
+	w->at++;
+	return rql_arena_printf(n->arena, "%s(%s%s)", name, distinct ? "DISTINCT " : "", of);
+}
+
+static const char *write_factor(struct writing *w)
+{
+	static const char *const functions[] = {"count", "sum", "min", "max", "avg"};
+	struct naming *n = w->n;
+	const char *name = NULL;
+	if (w->at >= n->count || w->depth == DEPTH_MAX)
+		return NULL;
+	w->depth++;
+	w->is_path = false;
+	const bool called = w->at + 1 < n->count && is_symbol(n, n->tokens[w->at + 1], '(');
+	if (at_symbol(w, '(')) {
+		w->at++;
+		name = write_sum(w);
+		name = name && at_symbol(w, ')') ? name : NULL;
+		w->at++;
+	} else if (n->tokens[w->at].kind == RQL_TOKEN_NUMBER) {
+		name = write_integer(w);
+	} else if (called && IS_ANY(n, n->tokens[w->at], functions)) {
+		name = write_aggregate(w);
+		w->is_path = false;
+	} else if (!called) {
+		name = write_path(w);
+	}
+	w->depth--;
+	return name;
+}
+
+static bool at_operator(const struct writing *w, const char *operators)
+{
+	bool there = false;
+	for (; *operators && !there; operators++)
+		there = at_symbol(w, *operators);
+	return there;
+}
+
+/* Operators of one rank, from left to right; each has parentheses of its own. */
+static const char *write_operators(struct writing *w, const char *operators, const char *(*operand)(struct writing *))
+{
+	const char *left = operand(w);
+	while (left && at_operator(w, operators)) {
+		const char operator = w->n->sql[w->n->tokens[w->at++].start];
+		const char *right = operand(w);
+		left = right ? rql_arena_printf(w->n->arena, "(%s %c %s)", left, operator, right) : NULL;
+		w->is_path = false;
+	}
+	return left;
+}
+
+static const char *write_product(struct writing *w)
+{
+	return write_operators(w, "*", write_factor);
+}
+
+static const char *write_sum(struct writing *w)
+{
+	return write_operators(w, "+-", write_product);
+}
+
+/* The whole item, where it is more than a column or a constant. */
+static const char *expression_name(struct naming *n)
+{
+	struct writing w = {.n = n};
+	const char *name = write_sum(&w);
+	return name && w.at == n->count && !w.is_path && n->count > 1 ? name : NULL;
+}
+
 /* What the item is called as the plan's column; NULL: not certain. */
-static const char *item_name(const struct naming *n, const struct rql_rel *root, uint32_t column)
+static const char *item_name(struct naming *n, const struct rql_rel *root, uint32_t column)
 {
 	uint32_t count = n->count;
 	if (count == 0 || may_expand(n))
@@ -217,7 +328,7 @@ static const char *item_name(const struct naming *n, const struct rql_rel *root,
 	if (count >= 3 && rql_token_is(n->sql, n->tokens[count - 2], "AS") && is_name(n->tokens[count - 1]))
 		return meant(n, n->tokens[count - 1]);
 	if (!is_path(n, 0, count))
-		return aggregate_name(n);
+		return expression_name(n);
 	const char *name = meant(n, n->tokens[count - 1]);
 	return name ? spelled(root, column, name) : NULL;
 }

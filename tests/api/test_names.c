@@ -72,6 +72,18 @@ static const char *const select_lists[] = {
 	"SELECT Ä, count(*) FROM t GROUP BY Ä",
 	"SELECT a + 1, count(*) + 1, -a FROM t GROUP BY a",
 	"SELECT a + 1 AS K, count(*) FROM t GROUP BY K ORDER BY K",
+	"SELECT A+1, T.A - 2 * a, count(*) * 2 - Sum(A), a - 1 - 2 FROM t GROUP BY a",
+	"SELECT SUM(a + 1), sum(A * (Value - 3) + m), avg((a)), min((a + 1) * 2), sum(2), max(t.a * 1) FROM t",
+	"SELECT count(DISTINCT a + 1), count(DISTINCT (a)), sum(1 + (2 + a)), sum(a + 1.0), sum(-a), sum(a + -1) FROM t",
+	"SELECT a + 007, a + 1e2, a + 9223372036854775808, a + 123456789012345678, a*a*a, (a) + (1) FROM t WHERE Value = 7",
+	"SELECT \"a b\" + 1, sum(\"a b\" + A), sum(year + date_part('year', date)), max(date - 1) FROM t GROUP BY 1",
+	"SELECT A AS K, k + 1, K * 2, sum(k - 1) FROM t GROUP BY a",
+	"SELECT a + 1 b, a + 1 AS B, a + 1 \"C\", a - 1 COLLATE binary, 1 + 2, (1), ((a + 1)) FROM t WHERE Value = 7",
+	"SELECT CURRENT_DATE - 1, User + 1, count(*) - 1 FROM t GROUP BY ALL",
+	"SELECT a / 2, a // 2, a % 2, a ^ 2, a << 1, a || 1, a + 1 > 2, a * 1 = 3 FROM t WHERE Value = 7",
+	"SELECT sum(a + 1) FILTER (WHERE a > 2), sum(a + 1) OVER () FROM t GROUP BY a",
+	"SELECT twice(a) + 1, twice(a + 1), total(a + 1) FROM t GROUP BY a",
+	"SELECT main.t.a + 1, t.a+t.\"Value\", sum(main.t.a - 1) FROM t GROUP BY ALL",
 	"SELECT a AS K, k + 1 AS L, K FROM t GROUP BY a",
 	"SELECT (A), (count(*)), ((sum(A))) FROM t GROUP BY a",
 	"SELECT year, date, count(*) FROM t GROUP BY ALL ORDER BY ALL",
@@ -135,6 +147,7 @@ static void names_are_duckdbs(void **state)
 		same(s.con, select_lists[i], false, false);
 	same(s.con, "SELECT A, COUNT(*), sum(VALUE), Min(m) AS \"Least\" FROM t GROUP BY a", false, true);
 	same(s.con, "SELECT DISTINCT A, G AS \"G g\" FROM t", false, true);
+	same(s.con, "SELECT SUM(A), SUM(A + 1), COUNT(*) - 1 FROM t", false, true);
 	/* Names are lower case then, unless they are quoted. */
 	run(s.con, "SET preserve_identifier_case = false");
 	for (size_t i = 0; i < sizeof select_lists / sizeof *select_lists; i++)

@@ -309,6 +309,27 @@ static void an_offset_skips_rows_once(void **state)
 	close_session(&s);
 }
 
+/* Structures are read one after the other, all is planned again after each, and the plan that is run reads them all. */
+static void several_structures_are_read_first(void **state)
+{
+	static const char query[] =
+		"SELECT x, sum(v), count(*) FROM t, d, e WHERE t.a = d.k AND d.m = e.m GROUP BY x ORDER BY x";
+	(void)state;
+	struct session s = open_session(path, NULL);
+	run(s.con, "CREATE TABLE d AS SELECT i::INTEGER k, (i % 7)::INTEGER m FROM range(1000) r(i); "
+	           "CREATE TABLE e AS SELECT i::INTEGER m, i % 3 x FROM range(7) r(i)");
+	char *want = rows_of(s.con, query, NULL);
+	run(s.con, "CREATE INDEX ct ON t USING columns (*); CREATE INDEX cd ON d USING columns (*); "
+	           "CREATE INDEX ce ON e USING columns (*)");
+	close_session(&s);
+	s = open_session(path, NULL);
+	run(s.con, "SET rayql_device = 'cpu'; SET rayql_force = on");
+	expect(s.con, query, "scan", want);
+	expect(s.con, "SELECT count(*) FROM rayql_structures() WHERE kind = 'columns' AND state = 'ready'", NULL, "3\n");
+	free(want);
+	close_session(&s);
+}
+
 /* ---- what rebuilds leave ---- */
 static void rebuild(struct session *s, const char *statement, int times)
 {
@@ -375,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup(a_definition_that_no_longer_binds, fresh_database),
 		cmocka_unit_test_setup(the_search_path_of_the_create_counts, fresh_database),
 		cmocka_unit_test_setup(an_offset_skips_rows_once, fresh_database),
+		cmocka_unit_test_setup(several_structures_are_read_first, fresh_database),
 		cmocka_unit_test_setup(a_rebuild_leaves_no_old_file, fresh_database),
 		cmocka_unit_test_setup(a_file_that_the_manifest_names_stays, fresh_database),
 	};

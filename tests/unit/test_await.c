@@ -173,6 +173,33 @@ static void later_by_the_gpu(void **state)
 	assert_true(rql_fault_struck(w->device));
 }
 
+/* Kernels that are the same for all queries, too: once all that was asked for is compiled, a run compiles nothing. The
+ * number of compilations counts, since each is a wait of the query. */
+static void nothing_else_compiles(void **state)
+{
+	struct world *w = *state;
+	static const char *const queries[] = {
+		"SELECT b, a, count(*), sum(v) FROM t WHERE v > 5 GROUP BY b, a ORDER BY b, a LIMIT 9",
+		"SELECT v, count(*), sum(a) FROM t WHERE v > 9 GROUP BY v ORDER BY count(*) DESC, v LIMIT 3",
+		"SELECT n, count(*) FROM (SELECT v, count(*) n FROM t WHERE v > 7 GROUP BY v) GROUP BY n ORDER BY n",
+		"SELECT t.a, count(*), sum(u.x) FROM t, u WHERE t.b = u.k GROUP BY t.a ORDER BY t.a",
+		"SELECT v, u.x FROM t, u WHERE t.b = u.k AND t.a <> 3 ORDER BY v DESC NULLS LAST, u.x LIMIT 7",
+		"SELECT t.v, count(*), max(u.x) FROM t, u WHERE t.b = u.k GROUP BY t.v ORDER BY count(*) DESC, t.v LIMIT 2",
+	};
+	fault(w, RQL_FAULT_SLOW, 1);
+	for (uint32_t q = 0; q < sizeof queries / sizeof *queries; q++) {
+		const uint64_t before = rql_fault_count(w->device, RQL_FAULT_SLOW);
+		answer(w->s, queries[q]);
+		rql_kernels_finish(w->device);
+		const uint64_t compiled = rql_fault_count(w->device, RQL_FAULT_SLOW);
+		assert_true(compiled > before || q); /* the first one's kernels are new to the driver */
+		assert_string_equal(answer(w->s, queries[q])->unit, "compute");
+		if (rql_fault_count(w->device, RQL_FAULT_SLOW) != compiled)
+			fail_msg("%s\nwaited for %d kernels that nobody had looked for", queries[q],
+			         (int)(rql_fault_count(w->device, RQL_FAULT_SLOW) - compiled));
+	}
+}
+
 /* A selection's kernel depends on what is found first. */
 static void rows_later(void **state)
 {
@@ -397,6 +424,7 @@ int main(void)
 {
 	static const struct CMUnitTest compiling[] = {
 		cmocka_unit_test_setup_teardown(later_by_the_gpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_else_compiles, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rows_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_host_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(forced, set_up, tear_down),

@@ -132,10 +132,12 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 	const struct rql_prepared *p = prepared_of(stage);
 	const struct context *x = (const struct context *)context;
 	*out = (struct rql_columns_port){.form = p->form,
-	                                 .room = x->room,
-	                                 .values = x->values,
-	                                 .count = x->starts,
+	                                 .room = x ? x->room : rql_form_room(p->expected),
 	                                 .count_at = p->of.count * sizeof(uint64_t)};
+	if (x) {
+		out->values = x->values;
+		out->count = x->starts;
+	}
 }
 
 static uint64_t bytes_of(const struct rql_stage *stage)

@@ -55,7 +55,6 @@ struct rql_group_fields {
 };
 rql_status rql_group_fields_record(const struct rql_group_shape *shape, const struct rql_group_fields *fields,
                                    struct rql_commands *commands, struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_group_fields_kernel(rql_see_kernel *see, void *state, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- how one unit groups ---- */
 struct rql_group_size {

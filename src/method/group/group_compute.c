@@ -115,9 +115,9 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return RQL_OK;
 }
 
-static rql_status open_columns(const struct rql_prepared *p, struct context *x, struct rql_error *err)
+static rql_status open_columns(const struct rql_prepared *p, struct rql_device *device, struct context *x,
+                               struct rql_error *err)
 {
-	struct rql_device *device = p->stage.device;
 	RQL_TRY(rql_stage_buffer_new(device, rql_form_bytes(p->shape.gives, x->capacity), RQL_MEMORY_DEVICE,
 	                             "the groups between two steps of a query", &x->values, err));
 	return rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->count, err);
@@ -128,12 +128,10 @@ static uint64_t group_bytes(const struct rql_prepared *p, uint64_t capacity)
 	return p->shape.group_bytes * capacity;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	struct rql_device *device = stage->device;
-	struct rql_columns_port in;
 	struct context *x = calloc(1, sizeof(*x));
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "a query's groups");
@@ -146,12 +144,17 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->result, err));
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_READBACK, "the number of groups", &x->seen, err));
 	if (p->shape.gives)
-		RQL_TRY(open_columns(p, x, err));
+		RQL_TRY(open_columns(p, device, x, err));
 	else if (bytes <= DIRECT_BYTES)
 		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
-	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &in);
-	x->by = lay_group_by(p, x, &in);
+	x->by = lay_group_by(p, x, &inputs[0]);
 	return p->unit->open(device, &x->by, &x->own, err);
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	return rql_stage_open(stage, open_on, inputs, out, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -272,9 +275,13 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
 {
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)context;
-	*out = (struct rql_columns_port){
-		.form = rql_stage_prepared(stage)->shape.gives, .room = x->capacity, .values = x->values, .count = x->count};
+	*out = (struct rql_columns_port){.form = p->shape.gives, .room = x ? x->capacity : p->capacity};
+	if (x) {
+		out->values = x->values;
+		out->count = x->count;
+	}
 }
 
 static uint64_t bytes_of(const struct rql_stage *stage)
@@ -441,13 +448,12 @@ void rql_group_price(const struct rql_prepared *p, const struct rql_device *devi
 	rql_cost_add(out, &in);
 }
 
-/* Those of its rows, and of groups as columns. The group-by's are the same for all requests: primitive/ has them compiled
- * once. */
 rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	if (p->shape.gives)
-		RQL_TRY(rql_group_fields_kernel(see, state, err));
-	return p->rows.method->kernels ? p->rows.method->kernels(p->rows.prepared, see, state, err) : RQL_OK;
+	if (p->rows.method->kernels)
+		RQL_TRY(p->rows.method->kernels(p->rows.prepared, see, state, err));
+	/* Drawing is not looked for: its pipelines are of other kinds. */
+	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err) : RQL_OK;
 }
 
 uint64_t rql_group_bytes(const struct rql_prepared *p)

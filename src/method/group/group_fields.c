@@ -126,7 +126,8 @@ static void lay_key(struct recording *r, const struct rql_group_output *o, struc
 	args->null_code = o->null_key;
 	if (!o->number_of_key)
 		return;
-	args->fields = r->fields->tables->address + r->table * 4;
+	if (r->fields->tables) /* else a rehearsal, before they are placed */
+		args->fields = r->fields->tables->address + r->table * 4;
 	r->table += key->key_count;
 }
 
@@ -189,11 +190,4 @@ rql_status rql_group_fields_record(const struct rql_group_shape *shape, const st
 		rql_record_dispatch(commands, kernel.name, pipeline, &args, (fields->room + threads - 1) / threads, uses, use_count);
 	}
 	return RQL_OK;
-}
-
-rql_status rql_group_fields_kernel(rql_see_kernel *see, void *state, struct rql_error *err)
-{
-	const uint32_t threads = RQL_GROUP_THREADS;
-	const struct rql_kernel_use use = {.kernel = &kernel, .constants = &threads, .count = 1};
-	return see(state, &use, err);
 }

@@ -106,28 +106,18 @@ static enum rql_join_kind kind_of(const struct rql_pair *pair)
 	                      : kinds[pair->kind];
 }
 
-static void input_of(const struct rql_stage *stage, struct rql_stage_context *const *inputs, uint32_t i,
-                     struct rql_columns_port *out)
+static struct rql_join lay_join(const struct rql_prepared *p, const struct rql_columns_port *probe,
+                                const struct rql_columns_port *build, const struct context *x)
 {
-	stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], out);
-}
-
-static struct rql_join lay_join(const struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                                const struct context *x)
-{
-	const struct rql_prepared *p = rql_stage_prepared(stage);
-	struct rql_columns_port probe, build;
-	input_of(stage, inputs, 0, &probe);
-	input_of(stage, inputs, 1, &build);
 	struct rql_join join = {.kind = kind_of(&p->pair),
 	                        .key_bits = p->key_bits,
 	                        .has_null_key = true, /* the field of NULL */
 	                        .single = p->pair.single,
 	                        .capacity = x->capacity,
 	                        .rows = {x->count, 0}};
-	lay_side(p, x, false, &probe, &join.probe);
-	lay_side(p, x, true, &build, &join.build);
-	lay_conditions(p, &probe, &build, &join);
+	lay_side(p, x, false, probe, &join.probe);
+	lay_side(p, x, true, build, &join.build);
+	lay_conditions(p, probe, build, &join);
 	for (uint32_t c = 0; c < p->pair.column_count; c++)
 		if (p->columns[c].column == RQL_PAIR_MARK)
 			join.mark = output_of(p, x, c);
@@ -156,12 +146,11 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return p->failed ? failed(p, err) : p->beyond ? too_many(p, err) : RQL_OK;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct context *x = calloc(1, sizeof(*x));
-	struct rql_device *device = stage->device;
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "a query's join");
 	*out = &x->base;
@@ -171,8 +160,14 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_DEVICE, "the number of rows of a join", &x->count, err));
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of rows of a join", &x->seen,
 	                             err));
-	x->join = lay_join(stage, inputs, x);
+	x->join = lay_join(p, &inputs[0], &inputs[1], x);
 	return p->unit->open(device, &x->join, &x->own, err);
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	return rql_stage_open(stage, open_on, inputs, out, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -234,8 +229,12 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
 {
 	const struct context *x = (const struct context *)context;
-	*out = (struct rql_columns_port){
-		.form = rql_stage_prepared(stage)->form, .room = x->capacity, .values = x->values, .count = x->count};
+	const struct rql_prepared *p = rql_stage_prepared(stage);
+	*out = (struct rql_columns_port){.form = p->form, .room = x ? x->capacity : p->capacity};
+	if (x) {
+		out->values = x->values;
+		out->count = x->count;
+	}
 }
 
 static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
@@ -402,14 +401,14 @@ void rql_join_price(const struct rql_prepared *p, const struct rql_device *devic
 	}
 }
 
-/* Those of its sides. Its own are the same for all requests: primitive/ has them compiled once. */
 rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
 	for (uint32_t s = 0; s < 2; s++)
 		if (sides[s]->method->kernels)
 			RQL_TRY(sides[s]->method->kernels(sides[s]->prepared, see, state, err));
-	return RQL_OK;
+	/* Drawing is not looked for: its pipelines are of other kinds. */
+	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err) : RQL_OK;
 }
 
 void rql_join_free(struct rql_prepared *p)

@@ -47,19 +47,25 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return RQL_OK;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
 {
 	struct context *x = calloc(1, sizeof(*x));
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "a query's rows");
 	*out = &x->base;
-	stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &x->in);
-	RQL_TRY(rql_stage_buffer_new(stage->device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of a query's rows",
+	x->in = inputs[0];
+	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of a query's rows",
 	                             &x->seen, err));
 	const struct rql_materialise *m = &rql_stage_prepared(stage)->m;
 	x->finds_first = rql_materialise_top_pays(m, (double)x->in.room);
-	return x->finds_first ? rql_materialise_top_open(m, stage->device, &x->in, &x->top, err) : RQL_OK;
+	return x->finds_first ? rql_materialise_top_open(m, device, &x->in, &x->top, err) : RQL_OK;
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	return rql_stage_open(stage, open_on, inputs, out, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -257,6 +263,13 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	rql_cost_add(out, &in);
 }
 
+static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	if (p->from.method->kernels)
+		RQL_TRY(p->from.method->kernels(p->from.prepared, see, state, err));
+	return rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err);
+}
+
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
                       struct rql_port *out, struct rql_error *err)
 {
@@ -311,6 +324,7 @@ const struct rql_method rql_method_materialise_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
+	.kernels = kernels,
 	.stage = rql_prepared_stage,
 	.run = run,
 	.free = free_prepared,

@@ -81,7 +81,12 @@ static rql_status see_kernels(struct rql_prepared *p, rql_see_kernel *see, void 
 	if (!p->plan.scan)
 		RQL_TRY(rql_scan_compute_plan(p->scan, p->rows != NULL, p->stage.device, p->arena, &p->plan, err));
 	RQL_TRY(see_request(p, see, state, err));
-	return p->rows || p->plan.whole ? RQL_OK : see(state, &collect, err);
+	if (p->from.method)
+		RQL_TRY(rql_scan_items_see(see, state, err));
+	if (!p->rows && !p->scan->gives && rql_scan_chooses(p, p->capacity))
+		RQL_TRY(rql_scan_first_see(p, see, state, err));
+	/* It also puts groups at rest before the first run. */
+	return p->rows || (p->plan.whole && p->scan->gives) ? RQL_OK : see(state, &collect, err);
 }
 
 static rql_status kernels(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err)
@@ -92,6 +97,8 @@ static rql_status kernels(const struct rql_prepared *prepared, rql_see_kernel *s
 	pthread_mutex_unlock(&p->stage.lock);
 	if (status == RQL_OK && p->from.method && p->from.method->kernels)
 		status = p->from.method->kernels(p->from.prepared, see, state, err);
+	if (status == RQL_OK && p->under.method && p->under.method->kernels)
+		status = p->under.method->kernels(p->under.prepared, see, state, err);
 	return status;
 }
 

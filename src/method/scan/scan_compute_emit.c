@@ -95,6 +95,13 @@ rql_status rql_scan_items_make(struct rql_prepared *p, const struct rql_columns_
 
 /* ---- recording ---- */
 
+rql_status rql_scan_items_see(rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	const uint32_t size = ITEMS_SIZE;
+	const struct rql_kernel_use use = {.kernel = &items_kernel, .constants = &size, .count = 1};
+	return see(state, &use, err);
+}
+
 rql_status rql_scan_items_record(const struct rql_prepared *p, const struct rql_scan_context *x,
                                  const struct rql_columns_port *in, struct rql_commands *commands, struct rql_error *err)
 {
@@ -118,11 +125,15 @@ rql_status rql_scan_items_record(const struct rql_prepared *p, const struct rql_
 void rql_scan_columns_out(const struct rql_stage *stage, const struct rql_stage_context *context,
                           struct rql_columns_port *out)
 {
+	const struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)context;
-	const bool groups = x->values != NULL;
-	*out = (struct rql_columns_port){.form = rql_scan_prepared_of(stage)->gives,
-	                            .room = groups ? x->room : x->capacity,
-	                            .values = groups ? x->values : x->rows,
-	                            .count = x->result,
-	                            .count_at = RQL_SCAN_STATE_FOUND * sizeof(uint64_t)};
+	const bool groups = p->scan->groups_form != NULL;
+	*out = (struct rql_columns_port){.form = p->gives,
+	                                 .room = groups ? p->group_room : p->capacity,
+	                                 .count_at = RQL_SCAN_STATE_FOUND * sizeof(uint64_t)};
+	if (x) {
+		out->room = groups ? x->room : x->capacity;
+		out->values = groups ? x->values : x->rows;
+		out->count = x->result;
+	}
 }

@@ -177,13 +177,14 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
                                  struct rql_commands *commands, struct rql_error *err)
 {
 	const uint64_t head = RQL_SCAN_STATE_WORDS * sizeof(uint64_t);
-	const uint32_t most = p->stage.device->limits.group_size, size = most < CHOOSE_SIZE ? most : CHOOSE_SIZE;
+	struct rql_device *device = x->choice->device;
+	const uint32_t most = device->limits.group_size, size = most < CHOOSE_SIZE ? most : CHOOSE_SIZE;
 	const struct rql_nth nth = nth_of(p, x);
 	const struct rql_pipeline *pipeline;
 	uint64_t groups = (x->capacity + size - 1) / size;
 	groups = groups < CHOOSE_MOST ? groups : CHOOSE_MOST;
 	RQL_TRY(rql_record_nth(commands, &nth, err));
-	RQL_TRY(rql_pipeline_get(p->stage.device, &choose_kernel, &size, 1, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(device, &choose_kernel, &size, 1, &pipeline, err));
 	const struct rql_scan_choose_args args = {.list = x->others->address,
 	                                          .ranks = x->ranks->address,
 	                                          .bound = x->choice->address,
@@ -203,6 +204,22 @@ rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_
 	rql_record_dispatch(commands, "choose", pipeline, &args, groups, uses, 5);
 	rql_record_copy(commands, x->result, 0, x->seen, 0, head);
 	return RQL_OK;
+}
+
+rql_status rql_scan_first_see(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	struct rql_rehearsal *rehearsal;
+	struct rql_commands *commands = NULL;
+	RQL_TRY(rql_rehearsal_new(p->stage.device, see, state, &rehearsal, err));
+	struct rql_buffer *any = rql_rehearsal_buffer(rehearsal);
+	const struct rql_scan_context x = {
+		.capacity = p->capacity, .result = any, .seen = any, .others = any, .choice = any, .ranks = any};
+	rql_status status = rql_commands_new(rql_rehearsal_device(rehearsal), 0, &commands, err);
+	if (status == RQL_OK)
+		status = rql_scan_first_record(p, &x, commands, err);
+	rql_commands_free(commands);
+	rql_rehearsal_free(rehearsal);
+	return status;
 }
 
 /* Those that are equal to the last one behind the others; *count: groups then. false: the list has not all that are

@@ -69,6 +69,8 @@ uint64_t rql_scan_first_bytes(const struct rql_prepared *p, uint64_t capacity);
 /* Behind the collecting pass. */
 rql_status rql_scan_first_record(const struct rql_prepared *p, const struct rql_scan_context *x,
                                  struct rql_commands *commands, struct rql_error *err);
+/* Shows the kernels that rql_scan_first_record asks for. */
+rql_status rql_scan_first_see(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
 /* As fetch_groups of scan_compute_answer.c. */
 rql_status rql_scan_first_fetch(const struct rql_prepared *p, const struct rql_scan_context *x,
                                 struct rql_groups *g, uint64_t **memory, struct rql_error *err);
@@ -137,6 +139,7 @@ void rql_scan_columns_in(const struct rql_prepared *p, const struct rql_stage_co
 /* Before the scan: the items of what came in. */
 rql_status rql_scan_items_record(const struct rql_prepared *p, const struct rql_scan_context *x,
                                  const struct rql_columns_port *in, struct rql_commands *commands, struct rql_error *err);
+rql_status rql_scan_items_see(rql_see_kernel *see, void *state, struct rql_error *err);
 /* As the stage's operation. */
 void rql_scan_columns_out(const struct rql_stage *stage, const struct rql_stage_context *context,
                           struct rql_columns_port *out);
