@@ -155,14 +155,14 @@ static rql_status prepare(struct building *b, const struct rql_request *request,
 	if (!count)
 		return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
 		                     reason ? reason : "the method is switched off");
-	if (count > 1)
+	if (count > 1 && !request->pair)
 		return choose(b, request, rivals, count, method, out);
-	*method = count > 1 && request->pair ? cheapest_join(b, request, rivals, count) : rivals[0];
+	*method = count > 1 ? cheapest_join(b, request, rivals, count) : rivals[0];
 	return (*method)->prepare(request, b->device, out, b->g->err);
 }
 
 rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *device, const struct rql_request *request,
-                            const struct rql_method **method, struct rql_prepared **out)
+                                 const struct rql_method **method, struct rql_prepared **out)
 {
 	struct building b = {.g = g, .device = device};
 	return prepare(&b, request, method, out);
