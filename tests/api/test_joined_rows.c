@@ -261,7 +261,6 @@ static void growth(void **state)
 static void refusals(void **state)
 {
 	static const char *const queries[] = {
-		"SELECT x.id, y.id FROM x JOIN y ON x.d = y.d", /* keys that are real numbers */
 		"SELECT x.id, y.id FROM x JOIN y ON x.k = y.k WHERE x.t < y.t", /* texts of two dictionaries */
 		"SELECT x.id, x.wide FROM x JOIN y ON x.k = y.k", /* numbers that have no field */
 		"SET rayql_enable_materialise = off",
