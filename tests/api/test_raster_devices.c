@@ -120,8 +120,27 @@ static void groups(void **state)
 	close_session(&s);
 }
 
+/* More than an image has room for: prices of partitions, made before there is any buffer. */
+static void many(void **state)
+{
+	struct session s;
+	(void)state;
+	if (!has_unit("raster"))
+		skip();
+	s = raster_session();
+	run(s.con, "SET rayql_fallback = on; CREATE TABLE many AS SELECT (i * 7)::INTEGER k, (i % 9)::TINYINT v FROM range(9000000) r(i); "
+	           "CREATE INDEX cmany ON many USING columns (*)");
+	char *text = rows_of(s.con, "EXPLAIN SELECT k, sum(v) FROM many GROUP BY k", NULL);
+	holds(text, "group on raster");
+	free(text);
+	text = rows_of(s.con, "EXPLAIN SELECT count(*), sum(x.v) FROM many x JOIN many y ON x.k = y.k", NULL);
+	holds(text, "on raster");
+	free(text);
+	close_session(&s);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(joins), cmocka_unit_test(groups)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(joins), cmocka_unit_test(groups), cmocka_unit_test(many)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,7 @@ rql_status rql_group_fields_record(const struct rql_group_shape *shape, const st
 
 /* ---- how one unit groups ---- */
 struct rql_group_size {
+	const struct rql_device *device;
 	double rows, row_bytes, groups;
 	uint32_t key_bits;
 };

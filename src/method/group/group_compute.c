@@ -288,8 +288,11 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
-	const struct rql_group_size size = {
-		.rows = p->rows.rows, .row_bytes = row, .groups = (double)p->capacity, .key_bits = p->shape.key_bits};
+	const struct rql_group_size size = {.device = stage->device,
+	                                    .rows = p->rows.rows,
+	                                    .row_bytes = row,
+	                                    .groups = (double)p->capacity,
+	                                    .key_bits = p->shape.key_bits};
 	const uint64_t given = p->shape.gives ? rql_form_bytes(p->shape.gives, p->capacity) + p->shape.table_words * 4 : 0;
 	return group_bytes(p, p->capacity) + given + (uint64_t)p->unit->bytes(&size);
 }
@@ -430,8 +433,11 @@ void rql_group_price(const struct rql_prepared *p, const struct rql_device *devi
 	const struct rql_store_snapshot *gives = p->shape.gives;
 	const double made = p->expected * (double)p->shape.group_bytes;
 	const double fields = gives ? p->expected * rql_form_offset(gives, gives->column_count) : 0;
-	const struct rql_group_size size = {
-		.rows = p->rows.rows, .row_bytes = row, .groups = p->expected, .key_bits = p->shape.key_bits};
+	const struct rql_group_size size = {.device = device,
+	                                    .rows = p->rows.rows,
+	                                    .row_bytes = row,
+	                                    .groups = p->expected,
+	                                    .key_bits = p->shape.key_bits};
 	struct rql_cost in;
 	p->rows.method->price(p->rows.prepared, device, &in);
 	*out = (struct rql_cost){

@@ -105,7 +105,9 @@ static double own_bytes(const struct rql_group_size *size)
 {
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	struct rql_raster_groups groups;
+	struct rql_buffer keys = {.device = (struct rql_device *)(uintptr_t)size->device}; /* whose limits decide */
 	const struct rql_group_by by = {.key_bits = size->key_bits,
+	                                .keys = {&keys, 0},
 	                                .count = (uint64_t)size->rows,
 	                                .guess = (uint64_t)size->groups,
 	                                .capacity = (uint64_t)size->groups};

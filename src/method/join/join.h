@@ -16,7 +16,7 @@ struct rql_join_unit {
 	void (*close)(void *own); /* NULL: nothing */
 	rql_status (*record)(struct rql_commands *c, const struct rql_join *join, void *own, struct rql_error *err);
 	/* Of the device's memory, beside the output. */
-	double (*bytes)(const struct rql_pair *pair, uint64_t capacity);
+	double (*bytes)(const struct rql_device *device, const struct rql_pair *pair, uint64_t capacity);
 	/* A run is done: why its output is not to be used, on no run of the request; NULL: it is. May be left out. */
 	const char *(*check)(const void *own);
 	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */

@@ -247,7 +247,7 @@ static void tell(const struct rql_stage *stage, const struct rql_stage_context *
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	return rql_form_bytes(p->form, p->capacity) + (uint64_t)p->unit->bytes(&p->pair, p->capacity);
+	return rql_form_bytes(p->form, p->capacity) + (uint64_t)p->unit->bytes(stage->device, &p->pair, p->capacity);
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -453,8 +453,9 @@ static rql_status record_join(struct rql_commands *c, const struct rql_join *joi
 }
 
 /* Partitions hold both sides once more, twice where there are two passes. */
-static double temp_bytes(const struct rql_pair *pair, uint64_t capacity)
+static double temp_bytes(const struct rql_device *device, const struct rql_pair *pair, uint64_t capacity)
 {
+	(void)device;
 	const struct rql_columns_source *sides[] = {&pair->probe, &pair->build};
 	double bytes = 0;
 	(void)capacity;

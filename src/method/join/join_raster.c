@@ -192,23 +192,25 @@ static double paper_ns(const struct rql_profile *profile, const struct rql_pair_
 	return ns_of(profile, size, points_of_paper(size), PAPER_PASSES);
 }
 
-static double memory_of(const struct rql_pair *pair, uint64_t capacity, bool paper)
+static double memory_of(const struct rql_device *device, const struct rql_pair *pair, uint64_t capacity, bool paper)
 {
-	const struct rql_raster_join sizes = sizes_of(pair, paper);
+	struct rql_raster_join sizes = sizes_of(pair, paper);
+	struct rql_buffer keys = {.device = (struct rql_device *)(uintptr_t)device}; /* whose limits decide */
+	sizes.build.keys.buffer = sizes.probe.keys.buffer = &keys;
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	rql_raster_join_images(&sizes, specs);
 	return 8.0 * (double)capacity + (double)rql_raster_join_temp_bytes(&sizes) +
 	       (double)rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
 }
 
-static double own_bytes(const struct rql_pair *pair, uint64_t capacity)
+static double own_bytes(const struct rql_device *device, const struct rql_pair *pair, uint64_t capacity)
 {
-	return memory_of(pair, capacity, false);
+	return memory_of(device, pair, capacity, false);
 }
 
-static double own_paper_bytes(const struct rql_pair *pair, uint64_t capacity)
+static double own_paper_bytes(const struct rql_device *device, const struct rql_pair *pair, uint64_t capacity)
 {
-	return memory_of(pair, capacity, true);
+	return memory_of(device, pair, capacity, true);
 }
 
 static const struct rql_join_unit by_raster = {.unit = RQL_UNIT_RASTER,
