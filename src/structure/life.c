@@ -83,8 +83,7 @@ static void load_index(struct rql_structures *all, const struct rql_structure *s
 	(void)rql_structure_set_text(&v->note, rql_strbuf_text(&note));
 	rql_strbuf_free(&note);
 	rql_error_clear(&why);
-	if (!rql_catalog_replace(all->catalog, s, v))
-		rql_structure_release(v);
+	(void)rql_catalog_replace(all->catalog, s, v); /* takes it, also where somebody was faster */
 }
 
 static void load_indexes(struct rql_build_context *ctx, const struct rql_table *table)

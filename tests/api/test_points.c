@@ -42,6 +42,7 @@ static struct asked all[] = {
 	{.sql = "SELECT id FROM (SELECT * FROM t ORDER BY id LIMIT 5000) WHERE k = ?", .column = 'k', .point = false},
 	{.sql = "SELECT count(*) FROM t WHERE k >= ?", .column = 'k', .point = false},
 	{.sql = "SELECT id FROM t WHERE k = ? + 3", .column = 'k', .point = false},
+	{.sql = "SELECT id FROM t WHERE i = ?::INTEGER", .column = 'k', .point = false}, /* which fails for some */
 	{.sql = "SELECT k, count(*) FROM t GROUP BY k HAVING k = ?", .column = 'k', .point = false},
 	{.sql = "SELECT count(*), sum(a.id), sum(b.id) FROM t a JOIN t b ON a.k = b.k WHERE b.k = ? AND a.id < 99", .column = 'k', .point = false},
 	{.sql = "SELECT id FROM t WHERE w = ?", .column = 'w', .point = false},

@@ -134,12 +134,17 @@ static enum folded fold_children(struct folding *f, struct rql_expr *e)
 	return few || worst != FOR_HOST ? worst : OF_COLUMNS;
 }
 
-/* The literal that the cast is of, where the cast of any other value of it would be that value's integer, too. */
+/* The literal that the cast is of, where the cast of any other value of it would be that value's integer, too: a cast to
+ * fewer integers fails for some. */
 static uint32_t stays_literal(const struct rql_expr *e, const struct rql_value *value)
 {
 	const struct rql_expr *from = e->kind == RQL_EXPR_CAST ? e->children[0] : NULL;
-	const bool number = from && rql_type_is_integer(from->type) && rql_type_is_integer(e->type);
-	if (!from || value->is_null || (number ? from->value.integer != value->integer : from->type.id != RQL_TYPE_VARCHAR))
+	if (!from || value->is_null)
+		return 0;
+	const bool widens = rql_type_is_integer(from->type) && rql_type_is_integer(e->type) &&
+	                    rql_type_bytes(from->type) < rql_type_bytes(e->type) &&
+	                    (!rql_type_is_signed(from->type) || rql_type_is_signed(e->type));
+	if (!widens && from->type.id != RQL_TYPE_VARCHAR)
 		return 0;
 	return from->literal;
 }

@@ -1,4 +1,5 @@
 /* Rows of several inputs, one behind the other, as the rows of one form: UNION ALL on a GPU. */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -127,12 +128,27 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *contex
 	return rql_error_set(err, RQL_ERROR_INTERNAL, "the rows of a UNION ALL are asked for by themselves");
 }
 
+/* Of all inputs; without contexts as the next ones are expected to have it. */
+static uint64_t room_of(const struct rql_stage *stage)
+{
+	uint64_t room = 0;
+	for (uint32_t i = 0; i < stage->input_count; i++) {
+		struct rql_stage *input = stage->inputs[i];
+		struct rql_columns_port port;
+		pthread_mutex_lock(&input->lock);
+		input->ops->columns(input, NULL, &port);
+		pthread_mutex_unlock(&input->lock);
+		room += port.room;
+	}
+	return room;
+}
+
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
 {
 	const struct rql_prepared *p = prepared_of(stage);
 	const struct context *x = (const struct context *)context;
 	*out = (struct rql_columns_port){.form = p->form,
-	                                 .room = x ? x->room : rql_form_room(p->expected),
+	                                 .room = x ? x->room : room_of(stage),
 	                                 .count_at = p->of.count * sizeof(uint64_t)};
 	if (x) {
 		out->values = x->values;
@@ -143,7 +159,7 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = prepared_of(stage);
-	return rql_form_bytes(p->form, rql_form_room(p->expected)) + starts_bytes(p);
+	return rql_form_bytes(p->form, room_of(stage)) + starts_bytes(p);
 }
 
 static const struct rql_stage_ops ops = {.place = place,

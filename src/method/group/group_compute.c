@@ -181,9 +181,11 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	RQL_TRY(p->unit->record(commands, &x->by, x->own, err));
 	if (p->shape.gives) {
+		/* A rehearsal records on a device of its own, where the tables do not lie. */
+		struct rql_buffer *tables = p->tables && p->tables->device == x->groups->device ? p->tables : NULL;
 		const struct rql_group_fields fields = {.groups = x->groups,
 		                                        .result = x->result,
-		                                        .tables = p->tables,
+		                                        .tables = tables,
 		                                        .values = x->values,
 		                                        .count = x->count,
 		                                        .room = x->capacity};
