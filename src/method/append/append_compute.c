@@ -1,6 +1,5 @@
 /* Rows of several inputs, one behind the other, as the rows of one form: UNION ALL on a GPU. */
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "method/append/append_kernels.h"
@@ -8,7 +7,7 @@
 #include "shaders/method/append/append.comp.h"
 
 struct rql_prepared {
-	struct rql_stage stage;
+	struct rql_stage stage; /* first (rql_stage_prepared) */
 	struct rql_append of;                  /* its sources are owned */
 	const struct rql_store_snapshot *form; /* retained: of the rows that come out */
 	double expected;
@@ -25,11 +24,6 @@ static const struct rql_kernel kernel = {.name = "append",
                                          .spirv = rql_spv_append_comp,
                                          .spirv_bytes = sizeof(rql_spv_append_comp),
                                          .args_bytes = sizeof(struct rql_append_args)};
-
-static struct rql_prepared *prepared_of(const struct rql_stage *stage)
-{
-	return (struct rql_prepared *)((char *)(uintptr_t)stage - offsetof(struct rql_prepared, stage));
-}
 
 static uint64_t starts_bytes(const struct rql_prepared *p)
 {
@@ -48,22 +42,28 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	return RQL_OK;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+                          struct rql_stage_context **out, struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct context *x = calloc(1, sizeof(*x));
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "the rows of a UNION ALL");
 	*out = &x->base;
 	for (uint32_t i = 0; i < p->of.count; i++) {
-		stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], &x->in[i]);
-		x->room += x->in[i].room;
+		x->in[i] = inputs[i];
+		x->room += inputs[i].room;
 	}
-	RQL_TRY(rql_stage_buffer_new(stage->device, rql_form_bytes(p->form, x->room), RQL_MEMORY_DEVICE,
+	RQL_TRY(rql_stage_buffer_new(device, rql_form_bytes(p->form, x->room), RQL_MEMORY_DEVICE,
 	                             "the rows of a UNION ALL", &x->values, err));
-	return rql_stage_buffer_new(stage->device, starts_bytes(p), RQL_MEMORY_DEVICE, "the number of rows of a UNION ALL",
+	return rql_stage_buffer_new(device, starts_bytes(p), RQL_MEMORY_DEVICE, "the number of rows of a UNION ALL",
 	                            &x->starts, err);
+}
+
+static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
+                               struct rql_stage_context **out, struct rql_error *err)
+{
+	return rql_stage_open(stage, open_on, inputs, out, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -102,11 +102,11 @@ static struct rql_append_args args_of(const struct rql_prepared *p, const struct
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	const struct rql_pipeline *pipeline;
 	const uint32_t threads = RQL_APPEND_THREADS;
-	RQL_TRY(rql_pipeline_get(stage->device, &kernel, &threads, 1, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(x->values->device, &kernel, &threads, 1, &pipeline, err));
 	rql_record_fill(commands, x->starts, 0, sizeof(uint64_t), 0);
 	for (uint32_t i = 0; i < p->of.count; i++) {
 		const struct rql_append_args args = args_of(p, x, i);
@@ -145,7 +145,7 @@ static uint64_t room_of(const struct rql_stage *stage)
 
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)context;
 	*out = (struct rql_columns_port){.form = p->form,
 	                                 .room = x ? x->room : room_of(stage),
@@ -158,7 +158,7 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
-	const struct rql_prepared *p = prepared_of(stage);
+	const struct rql_prepared *p = rql_stage_prepared(stage);
 	return rql_form_bytes(p->form, room_of(stage)) + starts_bytes(p);
 }
 
@@ -240,24 +240,10 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	const uint32_t threads = RQL_APPEND_THREADS;
-	const struct rql_kernel_use use = {.kernel = &kernel, .constants = &threads, .count = 1};
 	for (uint32_t i = 0; i < p->of.count; i++)
 		if (p->of.of[i].method->kernels)
 			RQL_TRY(p->of.of[i].method->kernels(p->of.of[i].prepared, see, state, err));
-	return see(state, &use, err);
-}
-
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return &((struct rql_prepared *)(uintptr_t)p)->stage;
-}
-
-static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
-                      struct rql_port *out, struct rql_error *err)
-{
-	(void)device;
-	return rql_stage_run(stage_of(prepared), how, NULL, out, err);
+	return rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err);
 }
 
 static void free_prepared(struct rql_prepared *p)
@@ -291,8 +277,8 @@ const struct rql_method rql_method_append_compute = {
 	.prepare = prepare,
 	.price = price,
 	.kernels = kernels,
-	.stage = stage_of,
-	.run = run,
+	.stage = rql_prepared_stage,
+	.run = rql_prepared_run,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
 };

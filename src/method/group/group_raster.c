@@ -2,6 +2,7 @@
  * section 4). */
 #include <stdlib.h>
 
+#include "method/drawing.h"
 #include "method/group/group.h"
 #include "primitive/raster/group_by.h"
 
@@ -13,7 +14,7 @@
 
 struct drawing {
 	struct rql_raster_groups groups;
-	struct rql_buffer *temp, *points, *seen /* READBACK: points */;
+	struct rql_drawing of;
 };
 
 static const char *refusal(const struct rql_group_shape *shape)
@@ -22,15 +23,6 @@ static const char *refusal(const struct rql_group_shape *shape)
 		if (shape->states[s].kind == RQL_GROUP_BY_REAL_FIELDS)
 			return "aggregates of reals are not drawn";
 	return NULL;
-}
-
-static rql_status open_buffers(struct drawing *d, struct rql_device *device, struct rql_error *err)
-{
-	const uint64_t bytes = sizeof(struct rql_raster_group_points);
-	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "what a group-by draws", &d->points, err));
-	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "what a group-by draws", &d->seen, err));
-	return rql_stage_buffer_new(device, rql_raster_groups_temp_bytes(&d->groups), RQL_MEMORY_DEVICE,
-	                            "the rows that a group-by draws", &d->temp, err);
 }
 
 static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err)
@@ -44,9 +36,10 @@ static rql_status open_groups(struct rql_device *device, struct rql_group_by *by
 	const char *why = rql_raster_group_by_refusal(&d->groups.drawing, device);
 	if (why)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped on the unit raster: %s", why);
-	RQL_TRY(open_buffers(d, device, err));
-	d->groups.by.temp = by->temp = (struct rql_span){d->temp, 0};
-	d->groups.drawing.points = (struct rql_span){d->points, 0};
+	RQL_TRY(rql_drawing_open(&d->of, device, rql_raster_groups_temp_bytes(&d->groups),
+	                         sizeof(struct rql_raster_group_points), "what a group-by draws", err));
+	d->groups.by.temp = by->temp = (struct rql_span){d->of.temp, 0};
+	d->groups.drawing.points = (struct rql_span){d->of.points, 0};
 	rql_raster_group_by_images(&d->groups.drawing, specs);
 	return rql_raster_images_new(device, specs, RQL_RASTER_GROUP_IMAGES, "a group-by's hash images",
 	                             d->groups.drawing.images, err);
@@ -57,11 +50,7 @@ static void close_groups(void *own)
 	struct drawing *d = own;
 	if (!d)
 		return;
-	rql_stage_buffer_free(d->temp);
-	rql_stage_buffer_free(d->points);
-	rql_stage_buffer_free(d->seen);
-	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
-		rql_image_free(d->groups.drawing.images[i]);
+	rql_drawing_close(&d->of, d->groups.drawing.images, RQL_RASTER_GROUP_IMAGES);
 	free(d);
 }
 
@@ -70,7 +59,7 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	struct drawing *d = own;
 	(void)by;
 	RQL_TRY(rql_record_raster_groups(c, &d->groups, err));
-	rql_record_copy(c, d->points, 0, d->seen, 0, sizeof(struct rql_raster_group_points));
+	rql_drawing_record_seen(&d->of, c);
 	return RQL_OK;
 }
 
@@ -79,7 +68,7 @@ static void tell(const void *own, struct rql_drawn *drawn)
 {
 	const struct drawing *d = own;
 	const struct rql_raster_group_by *by = &d->groups.drawing;
-	const struct rql_raster_group_points *p = d->seen->map;
+	const struct rql_raster_group_points *p = d->of.seen->map;
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	uint64_t row = 4 + 4 + 8; /* its group's row, that row's group, its count */
 	for (uint32_t c = 0; c < by->column_count; c++)

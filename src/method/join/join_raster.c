@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "method/drawing.h"
 #include "method/join/join.h"
 #include "primitive/raster/raster.h"
 
@@ -22,7 +23,7 @@
 
 struct drawing {
 	struct rql_raster_relation relation;
-	struct rql_buffer *temp, *points, *seen /* READBACK: points */;
+	struct rql_drawing of;
 };
 
 /* Sizes follow from the rows that are expected. */
@@ -62,15 +63,6 @@ static const char *refusal(const struct rql_request *request, const struct rql_d
 	return rql_raster_join_refusal(&sizes, device);
 }
 
-static rql_status open_buffers(struct drawing *d, struct rql_device *device, struct rql_error *err)
-{
-	const uint64_t bytes = sizeof(struct rql_raster_points);
-	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "what a join draws", &d->points, err));
-	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "what a join draws", &d->seen, err));
-	return rql_stage_buffer_new(device, rql_raster_relation_temp_bytes(&d->relation), RQL_MEMORY_DEVICE,
-	                            "the rows that a join draws", &d->temp, err);
-}
-
 static rql_status open_any(struct rql_device *device, struct rql_join *join, bool paper, void **own, struct rql_error *err)
 {
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
@@ -84,9 +76,10 @@ static rql_status open_any(struct rql_device *device, struct rql_join *join, boo
 	const char *why = rql_raster_join_refusal(&d->relation.pairs, device);
 	if (why)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join on the unit raster: %s", why);
-	RQL_TRY(open_buffers(d, device, err));
-	d->relation.join.temp = join->temp = (struct rql_span){d->temp, 0};
-	d->relation.pairs.points = (struct rql_span){d->points, 0};
+	RQL_TRY(rql_drawing_open(&d->of, device, rql_raster_relation_temp_bytes(&d->relation),
+	                         sizeof(struct rql_raster_points), "what a join draws", err));
+	d->relation.join.temp = join->temp = (struct rql_span){d->of.temp, 0};
+	d->relation.pairs.points = (struct rql_span){d->of.points, 0};
 	rql_raster_join_images(&d->relation.pairs, specs);
 	return rql_raster_images_new(device, specs, RQL_RASTER_JOIN_IMAGES, "a join's hash images", d->relation.pairs.images,
 	                             err);
@@ -107,11 +100,7 @@ static void close_join(void *own)
 	struct drawing *d = own;
 	if (!d)
 		return;
-	rql_stage_buffer_free(d->temp);
-	rql_stage_buffer_free(d->points);
-	rql_stage_buffer_free(d->seen);
-	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
-		rql_image_free(d->relation.pairs.images[i]);
+	rql_drawing_close(&d->of, d->relation.pairs.images, RQL_RASTER_JOIN_IMAGES);
 	free(d);
 }
 
@@ -120,13 +109,13 @@ static rql_status record(struct rql_commands *c, const struct rql_join *join, vo
 	struct drawing *d = own;
 	(void)join;
 	RQL_TRY(rql_record_raster_relation(c, &d->relation, err));
-	rql_record_copy(c, d->points, 0, d->seen, 0, sizeof(struct rql_raster_points));
+	rql_drawing_record_seen(&d->of, c);
 	return RQL_OK;
 }
 
 static const char *check(const void *own)
 {
-	const struct rql_raster_points *points = ((const struct drawing *)own)->seen->map;
+	const struct rql_raster_points *points = ((const struct drawing *)own)->of.seen->map;
 	return points->failed ? "a key comes 2^24 times or more, which a counting pixel does not hold" : NULL;
 }
 
@@ -135,7 +124,7 @@ static void tell(const void *own, struct rql_drawn *drawn)
 {
 	const struct drawing *d = own;
 	const struct rql_raster_join *j = &d->relation.pairs;
-	const struct rql_raster_points *p = d->seen->map;
+	const struct rql_raster_points *p = d->of.seen->map;
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	rql_raster_join_images(j, specs);
 	const uint64_t key = j->key_bits / 8, pixel = rql_pixel_bytes(specs[RQL_RASTER_STACK].format);

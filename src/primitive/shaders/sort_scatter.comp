@@ -125,7 +125,8 @@ void load_items(uint64_t base, uint valid, out KEY keys[ITEMS], out VALUE values
 	}
 }
 
-#define STAGE_32(items) [[unroll]] for (uint j = 0u; j < ITEMS; j++) pool[at[j]] = items[j]
+// A tile's items through shared memory, in the order of their places; of 64 bits the halves lie apart.
+#define STAGE_32(items) [[unroll]] for (uint j = 0u; j < ITEMS; j++) pool[at[j]] = items[j];
 #define STAGED_32(i) pool[i]
 #define STAGE_64(items)                                                                                                \
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {                                                                     \
@@ -134,6 +135,20 @@ void load_items(uint64_t base, uint valid, out KEY keys[ITEMS], out VALUE values
 		pool[TILE + at[j]] = halves.y;                                                                                 \
 	}
 #define STAGED_64(i) packUint2x32(uvec2(pool[i], pool[TILE + (i)]))
+#if KEY_BITS == 64
+#define STAGE_KEYS STAGE_64
+#define STAGED_KEY STAGED_64
+#else
+#define STAGE_KEYS STAGE_32
+#define STAGED_KEY STAGED_32
+#endif
+#if VALUE_BITS == 64
+#define STAGE_VALUES STAGE_64
+#define STAGED_VALUE STAGED_64
+#else
+#define STAGE_VALUES STAGE_32
+#define STAGED_VALUE STAGED_32
+#endif
 
 void sort_tile(uint64_t base, uint valid)
 {
@@ -148,20 +163,12 @@ void sort_tile(uint64_t base, uint valid)
 		at[j] += starts[digit] + pool[gl_SubgroupID * DIGITS + digit];
 	}
 	barrier();
-#if KEY_BITS == 64
-	STAGE_64(keys)
-#else
-	STAGE_32(keys);
-#endif
+	STAGE_KEYS(keys)
 	barrier();
 	uint digits[ITEMS / 4u];
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint i = place_of(j);
-#if KEY_BITS == 64
-		KEY key = STAGED_64(i);
-#else
-		KEY key = STAGED_32(i);
-#endif
+		KEY key = STAGED_KEY(i);
 		uint digit = digit_of(key);
 		digits[j / 4u] = (j % 4u == 0u ? 0u : digits[j / 4u]) | digit << j % 4u * 8u;
 		if (i < valid)
@@ -169,20 +176,12 @@ void sort_tile(uint64_t base, uint valid)
 	}
 	barrier();
 #if VALUE_BITS
-#if VALUE_BITS == 64
-	STAGE_64(values)
-#else
-	STAGE_32(values);
-#endif
+	STAGE_VALUES(values)
 	barrier();
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint i = place_of(j);
 		if (i < valid)
-#if VALUE_BITS == 64
-			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i) = STAGED_64(i);
-#else
-			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i << args.stride) = STAGED_32(i);
-#endif
+			RQL_VALUE(args.values_out, moves[digits[j / 4u] >> j % 4u * 8u & 255u] + i << args.stride) = STAGED_VALUE(i);
 	}
 	barrier();
 #endif

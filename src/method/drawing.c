@@ -1,0 +1,27 @@
+/* Memory of what the raster unit draws. */
+#include "method/drawing.h"
+
+#include "method/stage.h"
+
+rql_status rql_drawing_open(struct rql_drawing *drawing, struct rql_device *device, uint64_t temp_bytes,
+                            uint64_t points_bytes, const char *what, struct rql_error *err)
+{
+	drawing->points_bytes = points_bytes;
+	RQL_TRY(rql_stage_buffer_new(device, points_bytes, RQL_MEMORY_DEVICE, what, &drawing->points, err));
+	RQL_TRY(rql_stage_buffer_new(device, points_bytes, RQL_MEMORY_READBACK, what, &drawing->seen, err));
+	return rql_stage_buffer_new(device, temp_bytes, RQL_MEMORY_DEVICE, what, &drawing->temp, err);
+}
+
+void rql_drawing_close(struct rql_drawing *drawing, struct rql_image *const *images, uint32_t count)
+{
+	rql_stage_buffer_free(drawing->temp);
+	rql_stage_buffer_free(drawing->points);
+	rql_stage_buffer_free(drawing->seen);
+	for (uint32_t i = 0; i < count; i++)
+		rql_image_free(images[i]);
+}
+
+void rql_drawing_record_seen(const struct rql_drawing *drawing, struct rql_commands *c)
+{
+	rql_record_copy(c, drawing->points, 0, drawing->seen, 0, drawing->points_bytes);
+}

@@ -1,0 +1,20 @@
+/* What a method's raster unit keeps for a run beside its images: memory for the rows that it draws, and what was drawn, as
+ * the kernels count it and as the host reads it. */
+#ifndef RQL_METHOD_DRAWING_H
+#define RQL_METHOD_DRAWING_H
+
+#include "device/draw.h"
+
+struct rql_drawing {
+	struct rql_buffer *temp, *points, *seen /* READBACK: points */;
+	uint64_t points_bytes;
+};
+/* what: "what a join draws". What was made before an error is closed by rql_drawing_close. */
+rql_status rql_drawing_open(struct rql_drawing *drawing, struct rql_device *device, uint64_t temp_bytes,
+                            uint64_t points_bytes, const char *what, struct rql_error *err) RQL_MUST_CHECK;
+/* With its images; those that were not made are NULL. */
+void rql_drawing_close(struct rql_drawing *drawing, struct rql_image *const *images, uint32_t count);
+/* The last pass: what was drawn goes to the host. */
+void rql_drawing_record_seen(const struct rql_drawing *drawing, struct rql_commands *c);
+
+#endif
