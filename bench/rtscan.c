@@ -62,7 +62,8 @@ static bool parse(struct rql_args *args, struct options *o, bool *help_wanted)
 			rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
 		else if (rql_args_value(args, "threads", &value))
 			rql_args_integer(args, "threads", value, 0, 1024, &o->threads);
-		else if (!rql_args_value(args, "figure", &o->figures) && !rql_args_value(args, "form", &o->forms) && !rql_args_value(args, "device", &o->device) &&
+		else if (!rql_args_value(args, "figure", &o->figures) && !rql_args_value(args, "form", &o->forms) &&
+		         !rql_args_value(args, "device", &o->device) &&
 		         !rql_args_value(args, "json", &o->json))
 			rql_args_benchmark(args, &benchmark);
 	}

@@ -225,7 +225,8 @@ const struct rql_table *rql_structure_moved_table(const struct rql_catalog *cata
 
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	return s->state == RQL_STATE_READY && (s->relation || s->snapshot || s->reads == RQL_READS_INDEX) && !rql_structure_moved_table(catalog, s);
+	return s->state == RQL_STATE_READY && (s->relation || s->snapshot || s->reads == RQL_READS_INDEX) &&
+	       !rql_structure_moved_table(catalog, s);
 }
 
 bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s)

@@ -45,8 +45,8 @@ struct rql_block_side {
 struct rql_block {
 	uint32_t table_count;
 	struct rql_table_ref *tables;
-	/* [table_count], of rql_block_make_over and rql_block_make_rows_over: what AGGREGATE, DISTINCT or UNION ALL gives table t's rows, whose columns are its outputs;
-	 * NULL: it is a table of the database. NULL itself: all are. */
+	/* [table_count], of rql_block_make_over and rql_block_make_rows_over: what AGGREGATE, DISTINCT or UNION ALL gives table
+	 * t's rows, whose columns are its outputs; NULL: it is a table of the database. NULL itself: all are. */
 	const struct rql_rel *const *derived;
 	uint32_t side_count; /* of definitions, and for cubes: 0 */
 	struct rql_block_side *sides;
