@@ -43,25 +43,28 @@ static void buffer_free(struct rql_buffer *buffer)
 	free(buffer);
 }
 
+static rql_status show(struct rql_device *device, const struct rql_kernel_use *use, const struct rql_pipeline **out,
+                       struct rql_error *err)
+{
+	struct rql_rehearsal *r = (struct rql_rehearsal *)device;
+	RQL_TRY(r->see(r->state, use, err));
+	*out = &r->pipeline;
+	return RQL_OK;
+}
+
 static rql_status pipeline(struct rql_device *device, const struct rql_kernel *kernel, const uint32_t *constants,
                            uint32_t count, const struct rql_pipeline **out, struct rql_error *err)
 {
-	struct rql_rehearsal *r = (struct rql_rehearsal *)device;
 	const struct rql_kernel_use use = {.kernel = kernel, .constants = constants, .count = count};
-	RQL_TRY(r->see(r->state, &use, err));
-	*out = &r->pipeline;
-	return RQL_OK;
+	return show(device, &use, out, err);
 }
 
 static rql_status pipeline_generated(struct rql_device *device, const struct rql_kernel *kernel,
                                      const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,
                                      struct rql_error *err)
 {
-	struct rql_rehearsal *r = (struct rql_rehearsal *)device;
 	const struct rql_kernel_use use = {.kernel = kernel, .constants = constants, .count = count, .generated = true};
-	RQL_TRY(r->see(r->state, &use, err));
-	*out = &r->pipeline;
-	return RQL_OK;
+	return show(device, &use, out, err);
 }
 
 static void pipeline_release(const struct rql_pipeline *of)

@@ -261,19 +261,6 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 	return slot->real ? RQL_OK : integer_sum(s, slot, &v->integer);
 }
 
-static void count_drawn(const struct rql_drawn *more, struct rql_drawn *drawn)
-{
-	drawn->points += more->points;
-	drawn->layers = more->layers > drawn->layers ? more->layers : drawn->layers;
-	drawn->partitions += more->partitions;
-	drawn->pauses += more->pauses;
-	drawn->flattened += more->flattened;
-	drawn->swapped += more->swapped;
-	drawn->rounds += more->rounds;
-	drawn->bytes += more->bytes;
-	drawn->image_bytes += more->image_bytes;
-}
-
 /* Passes of one name, as partitions and layers have them, are one line. */
 static void count_pass(const struct rql_leaf *leaf, const struct rql_pass_time *pass, struct rql_run_profile *profile)
 {
@@ -305,7 +292,7 @@ static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer
 	stats->hits += answer->hits;
 	rql_selected_add(&stats->selected, &answer->selected);
 	stats->device_ns += answer->device_ns;
-	count_drawn(&answer->drawn, &stats->drawn);
+	rql_drawn_add(&stats->drawn, &answer->drawn);
 	for (uint32_t i = 0; profile && i < answer->pass_count; i++)
 		count_pass(leaf, &answer->passes[i], profile);
 }

@@ -63,6 +63,11 @@ struct rql_columns_port {
 	struct rql_buffer *values, *count;
 	uint64_t count_at; /* bytes into its buffer */
 };
+/* Where a column's fields begin, in bytes. */
+static inline uint64_t rql_columns_field(const struct rql_columns_port *port, uint32_t column)
+{
+	return port->room * rql_form_offset(port->form, column);
+}
 /* What the raster unit did, of all stages of a run. */
 struct rql_drawn {
 	uint64_t points;     /* vertices times instances */
@@ -75,6 +80,18 @@ struct rql_drawn {
 	uint64_t bytes;      /* moved by points and by clearing */
 	uint64_t image_bytes;
 };
+static inline void rql_drawn_add(struct rql_drawn *sum, const struct rql_drawn *more)
+{
+	sum->points += more->points;
+	sum->layers = more->layers > sum->layers ? more->layers : sum->layers;
+	sum->partitions += more->partitions;
+	sum->pauses += more->pauses;
+	sum->flattened += more->flattened;
+	sum->swapped += more->swapped;
+	sum->rounds += more->rounds;
+	sum->bytes += more->bytes;
+	sum->image_bytes += more->image_bytes;
+}
 struct rql_port {
 	enum rql_port_kind kind;
 	/* ROWS: on a CPU, in the arena of the run. */

@@ -140,6 +140,11 @@ enum rql_sieve_refine {
 	RQL_SIEVE_CELLS,     /* rt: rays through cells of rows */
 	RQL_SIEVE_REFINES
 };
+/* Do the rows lie in the order of their values beside the vectors, on a GPU? */
+static inline bool rql_sieve_has_order(enum rql_sieve_refine refine)
+{
+	return refine == RQL_SIEVE_POSITIONS || refine == RQL_SIEVE_DRAWN;
+}
 struct rql_sieve_form {
 	uint32_t vectors, components;
 	enum rql_sieve_refine refine;

@@ -37,18 +37,12 @@ static void *take(struct rql_rows_room *room, struct rql_rows_piece *piece, uint
 }
 
 /* ---- packing ---- */
-/* Bits of word w that are the block's rows. */
-static inline uint64_t live(uint32_t rows, uint32_t w)
-{
-	return rows >= (w + 1) * 64 ? UINT64_MAX : rows <= w * 64 ? 0 : UINT64_MAX >> (64 - rows % 64);
-}
-
 /* The first rows, up to RQL_ROWS_LIST_MOST + 1. */
 static uint32_t first_rows(const uint64_t *bits, uint32_t rows, uint16_t *out)
 {
 	uint32_t count = 0;
 	for (uint32_t w = 0; w < WORDS && count <= RQL_ROWS_LIST_MOST; w++)
-		for (uint64_t left = bits[w] & live(rows, w); left && count <= RQL_ROWS_LIST_MOST; left &= left - 1)
+		for (uint64_t left = bits[w] & rql_rows_live(rows, w); left && count <= RQL_ROWS_LIST_MOST; left &= left - 1)
 			out[count++] = (uint16_t)(w * 64 + (unsigned)__builtin_ctzll(left));
 	return count;
 }
@@ -59,7 +53,7 @@ static uint32_t find_ranges(const uint64_t *bits, uint32_t rows, struct rql_rows
 	uint32_t ends = 0;
 	uint64_t before = 0; /* the last bit */
 	for (uint32_t w = 0; w < WORDS; w++) {
-		const uint64_t word = bits[w] & live(rows, w);
+		const uint64_t word = bits[w] & rql_rows_live(rows, w);
 		for (uint64_t left = word ^ (word << 1 | before); left; left &= left - 1, ends++) {
 			const uint32_t row = w * 64 + (unsigned)__builtin_ctzll(left);
 			if (ends == 2 * RQL_ROWS_RANGES_MOST)
@@ -127,7 +121,7 @@ uint32_t rql_rows_unpack(const struct rql_rows_part *part, uint32_t rows, uint64
 	uint32_t count = 0;
 	if (part->form == RQL_ROWS_BITMAP) {
 		for (uint32_t w = 0; w < WORDS; w++)
-			mask[w] = part->bits[w] & live(rows, w);
+			mask[w] = part->bits[w] & rql_rows_live(rows, w);
 		return UINT32_MAX;
 	}
 	memset(mask, 0, BITMAP_BYTES);

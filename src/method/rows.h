@@ -7,6 +7,11 @@
 #include "column/store.h"
 
 #define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)
+/* Bits of a word of a block that are its rows. */
+static inline uint64_t rql_rows_live(uint32_t rows, uint32_t word)
+{
+	return rows >= (word + 1) * 64 ? UINT64_MAX : rows <= word * 64 ? 0 : UINT64_MAX >> (64 - rows % 64);
+}
 
 enum rql_rows_form {
 	RQL_ROWS_BITMAP, /* 512 bytes */

@@ -31,9 +31,10 @@ static bool is_placed_by(const struct rql_store_segment *segment, const struct r
 	if (strcmp(at->kind, "sieve space") == 0)
 		return sieve && refine >= RQL_SIEVE_RTC1;
 	if (strcmp(at->kind, "sieve order") == 0)
-		return sieve && at->part == of->column && (refine == RQL_SIEVE_POSITIONS || refine == RQL_SIEVE_DRAWN);
-	if (strcmp(at->kind, "sieve") == 0)
-		return sieve && at->part == of->column && family_of(of)->place(segment, of, 0, &own, key) &&
+		return sieve && at->part == of->column && rql_sieve_has_order(refine);
+	const bool blocks = strcmp(at->kind, "sieve blocks") == 0;
+	if (blocks || strcmp(at->kind, "sieve") == 0)
+		return sieve && (!blocks || refine == RQL_SIEVE_BLOCKS) && at->part == of->column && family_of(of)->place(segment, of, 0, &own, key) &&
 		       strcmp(at->key, own.key) == 0;
 	return at->part == of->column && of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX);
 }
@@ -42,7 +43,8 @@ const char *rql_index_part_of(const struct rql_store_segment *segment, const str
                               const struct rql_place *at)
 {
 	static const char *const names[][2] = {
-		{"sieve", "vectors"}, {"sieve order", "order"}, {"sieve space", "spaces"}, {"rx", "rays"}, {"cgrx", "rays"}};
+		{"sieve", "vectors"}, {"sieve order", "order"}, {"sieve blocks", "blocks"}, {"sieve space", "spaces"},
+		{"rx", "rays"}, {"cgrx", "rays"}};
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(at->kind, names[i][0]) == 0)
 			return !of || is_placed_by(segment, of, at) ? names[i][1] : NULL;
@@ -53,7 +55,7 @@ const char *rql_index_part_of(const struct rql_store_segment *segment, const str
 struct stored {
 	const struct rql_index_part *part;
 	const struct rql_store_segment *segment;
-	uint64_t digest[RQL_STORE_DIGEST];
+	uint64_t digest[RQL_STORE_DIGEST]; /* of a file's */
 };
 struct listing {
 	struct stored *list;
@@ -68,8 +70,8 @@ static void digest_one(void *state, uint64_t index, unsigned worker)
 }
 
 /* list: malloc'ed. */
-static rql_status list_stored(const struct rql_index_part *parts, uint32_t count, struct rql_device *cpu,
-                              struct listing *out, struct rql_error *err)
+static rql_status list_stored(const struct rql_index_part *parts, uint32_t count, struct listing *out,
+                              struct rql_error *err)
 {
 	uint64_t segments = 0;
 	for (uint32_t p = 0; p < count; p++)
@@ -81,6 +83,14 @@ static rql_status list_stored(const struct rql_index_part *parts, uint32_t count
 		for (uint32_t s = 0; s < parts[p].snapshot->segment_count; s++)
 			out->list[out->count++] =
 				(struct stored){.part = &parts[p], .segment = &parts[p].snapshot->segments[s]};
+	return RQL_OK;
+}
+
+/* With what the segments store, by which a file tells them apart: all their bytes are read. */
+static rql_status list_digests(const struct rql_index_part *parts, uint32_t count, struct rql_device *cpu,
+                               struct listing *out, struct rql_error *err)
+{
+	RQL_TRY(list_stored(parts, count, out, err));
 	rql_pool_run(cpu->pool, out->count, digest_one, out);
 	return RQL_OK;
 }
@@ -121,11 +131,10 @@ static rql_status each_run(const struct listing *all, struct rql_device *cpu,
 static rql_status add_mark(void *state, const struct stored *of, const struct rql_place *at,
                            struct rql_placement *run, struct rql_error *err)
 {
-	uint64_t *mark = state, words[RQL_STORE_DIGEST + 2];
+	uint64_t *mark = state;
+	const uint64_t words[] = {(uintptr_t)of->segment->identity, at->part, rql_frame_checksum(at->kind, strlen(at->kind)),
+	                          at->key ? rql_frame_checksum(at->key, strlen(at->key)) : 0};
 	(void)err;
-	memcpy(words, of->digest, sizeof(of->digest));
-	words[RQL_STORE_DIGEST] = rql_frame_checksum(at->kind, strlen(at->kind));
-	words[RQL_STORE_DIGEST + 1] = at->key ? rql_frame_checksum(at->key, strlen(at->key)) : 0;
 	*mark += rql_frame_checksum(words, sizeof(words)) | 1; /* in any order */
 	rql_placement_release(run);
 	return RQL_OK;
@@ -135,7 +144,7 @@ uint64_t rql_runs_mark(const struct rql_index_part *parts, uint32_t count, struc
 {
 	struct listing all;
 	uint64_t mark = 0;
-	if (list_stored(parts, count, cpu, &all, NULL) == RQL_OK)
+	if (list_stored(parts, count, &all, NULL) == RQL_OK)
 		(void)!each_run(&all, cpu, add_mark, &mark, NULL);
 	free(all.list);
 	return mark;
@@ -303,7 +312,7 @@ rql_status rql_runs_write(const struct rql_index_part *parts, uint32_t count, st
 {
 	struct walk walk = {.cpu = cpu};
 	struct rql_frame_file file = {.kind = &runs_kind, .place = place, .state = &walk, .err = err};
-	rql_status status = list_stored(parts, count, cpu, &walk.all, err);
+	rql_status status = list_digests(parts, count, cpu, &walk.all, err);
 	if (status == RQL_OK)
 		status = each_run(&walk.all, cpu, add_written, &walk, err);
 	if (status == RQL_OK)
@@ -324,7 +333,7 @@ rql_status rql_runs_read(const struct rql_index_part *parts, uint32_t count, str
 	struct rql_frame_file file = {
 		.kind = &runs_kind, .place = place, .state = &walk, .err = err, .mem = &none, .arena = rql_arena_new()};
 	rql_mem_init(&none, NULL, place->path);
-	rql_status status = file.arena ? list_stored(parts, count, cpu, &walk.all, err)
+	rql_status status = file.arena ? list_digests(parts, count, cpu, &walk.all, err)
 	                               : rql_error_memory(err, 0, "reading a side file");
 	if (status == RQL_OK)
 		status = rql_frame_read(&file, identity, identity_size);

@@ -72,7 +72,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 		pthread_mutex_unlock(&input->lock);
 		RQL_TRY(status);
 	}
-	rql_status status = *nothing ? RQL_OK : stage->ops->place(stage, progress, nothing, err);
+	rql_status status = *nothing || !stage->ops->place ? RQL_OK : stage->ops->place(stage, progress, nothing, err);
 	*uploaded += stage->uploaded;
 	stage->uploaded = 0;
 	return status;
@@ -80,7 +80,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 
 static bool fits(struct rql_stage *stage, const struct rql_stage_context *context)
 {
-	bool all = stage->ops->fits(stage, context);
+	bool all = !stage->ops->fits || stage->ops->fits(stage, context);
 	for (uint32_t i = 0; i < stage->input_count && all; i++) {
 		pthread_mutex_lock(&stage->inputs[i]->lock);
 		all = fits(stage->inputs[i], context->inputs[i]);
@@ -201,14 +201,13 @@ rql_status rql_stage_open(struct rql_stage *stage, rql_stage_open_on *open, stru
 
 /* ---- rehearsals ---- */
 
-static void rehearse_inputs(struct rql_stage *stage, struct rql_buffer *any, struct rql_columns_port *out)
+void rql_stage_next_columns(const struct rql_stage *stage, struct rql_columns_port *out)
 {
 	for (uint32_t i = 0; i < stage->input_count; i++) {
 		struct rql_stage *input = stage->inputs[i];
 		pthread_mutex_lock(&input->lock);
 		input->ops->columns(input, NULL, &out[i]);
 		pthread_mutex_unlock(&input->lock);
-		out[i].values = out[i].count = any;
 	}
 }
 
@@ -220,7 +219,9 @@ static rql_status rehearse(struct rql_stage *stage, rql_stage_open_on *open, str
 	struct rql_columns_port inputs[RQL_STAGE_INPUTS_MAX];
 	struct rql_stage_context *context = NULL;
 	struct rql_commands *commands;
-	rehearse_inputs(stage, rql_rehearsal_buffer(rehearsal), inputs);
+	rql_stage_next_columns(stage, inputs);
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		inputs[i].values = inputs[i].count = rql_rehearsal_buffer(rehearsal);
 	RQL_TRY(rql_commands_new(device, 0, &commands, err));
 	rql_status status = open(stage, device, inputs, &context, err);
 	if (status == RQL_OK)
@@ -307,18 +308,26 @@ static rql_status count_passes(struct rql_stage *stage, struct rql_stage_context
 	return stage->ops->count ? stage->ops->count(stage, context, port, err) : RQL_OK;
 }
 
+static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
+                       struct rql_error *err)
+{
+	if (!stage->ops->take)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "what one step of a plan leaves for another is asked for by itself");
+	return stage->ops->take(stage, context, run, err);
+}
+
 /* Waits for what was submitted. */
 static rql_status finish(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
                          bool *again, struct rql_error *err)
 {
 	if (!context)
-		return stage->ops->take(stage, NULL, run, err);
+		return take(stage, NULL, run, err);
 	rql_status status = rql_wait(stage->device, context->ticket, run->progress, err);
 	bool goes_on = status == RQL_ERROR_INTERRUPTED;
 	if (status == RQL_OK)
 		status = check(stage, context, again, err);
 	if (status == RQL_OK && !*again)
-		status = stage->ops->take(stage, context, run, err);
+		status = take(stage, context, run, err);
 	if (status == RQL_OK && !*again)
 		tell(stage, context, &run->port->drawn);
 	if (status == RQL_OK && !*again && run->timed)

@@ -60,7 +60,8 @@ struct rql_stage_ahead {
 /* What a method does. `stage` is a member of its own struct, too. */
 struct rql_stage_ops {
 	/* Puts what the recordings need where the device needs it, and fetches pipelines: before each run, idempotent. What
-	 * fails is undone, so that a later run tries anew. *nothing: no device is needed, since nothing qualifies. Locked. */
+	 * fails is undone, so that a later run tries anew. *nothing: no device is needed, since nothing qualifies. Locked. NULL:
+	 * all that is read is its inputs'. */
 	rql_status (*place)(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err);
 	/* Makes a context's memory, at rest in the queue's order; after an error the stage closes what *out has. inputs: the
 	 * contexts that will be its inputs'. Locked. */
@@ -68,7 +69,8 @@ struct rql_stage_ops {
 	                   struct rql_error *err);
 	/* Frees the memory and the context itself. */
 	void (*close)(struct rql_stage *stage, struct rql_stage_context *context);
-	/* Is the context as large as the next run needs it? Locked. */
+	/* Is the context as large as the next run needs it? Locked. NULL: it is, unless an input has grown, with which it is
+	 * opened anew. */
 	bool (*fits)(const struct rql_stage *stage, const struct rql_stage_context *context);
 	/* Records the passes. The inputs' passes come before. Locked. */
 	rql_status (*record)(struct rql_stage *stage, struct rql_stage_context *context, struct rql_commands *commands,
@@ -84,7 +86,7 @@ struct rql_stage_ops {
 	 * nor other runs pay for it. Not locked; the context is nobody else's. NULL: it counts nothing. */
 	rql_status (*count)(struct rql_stage *stage, struct rql_stage_context *context, struct rql_port *port,
 	                    struct rql_error *err);
-	/* Makes the port of a run that has succeeded; context NULL: nothing qualifies. Not asked of inputs. */
+	/* Makes the port of a run that has succeeded; context NULL: nothing qualifies. NULL: the stage is only others' input. */
 	rql_status (*take)(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
 	                   struct rql_error *err);
 	/* ROWS as they lie in the context's memory when the recorded passes are done: what the reader records. NULL: the stage
@@ -127,6 +129,8 @@ typedef rql_status rql_stage_open_on(struct rql_stage *stage, struct rql_device 
 /* The COLUMNS of the inputs' contexts; the ops' `open` then. */
 rql_status rql_stage_open(struct rql_stage *stage, rql_stage_open_on *open, struct rql_stage_context *const *inputs,
                           struct rql_stage_context **out, struct rql_error *err) RQL_MUST_CHECK;
+/* The COLUMNS that its inputs' next contexts would have, without buffers. Their locks are taken. */
+void rql_stage_next_columns(const struct rql_stage *stage, struct rql_columns_port *out);
 /* Shows the kernels of the stage's own passes, by a rehearsal over inputs of the room that they would have now. Not for
  * stages whose recordings need what `place` makes. */
 rql_status rql_stage_rehearse(struct rql_stage *stage, rql_stage_open_on *open, rql_see_kernel *see, void *state,

@@ -1,5 +1,4 @@
 /* Rows of several inputs, one behind the other, as the rows of one form: UNION ALL on a GPU. */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "method/append/append_kernels.h"
@@ -32,16 +31,6 @@ static uint64_t starts_bytes(const struct rql_prepared *p)
 
 /* ---- the stage ---- */
 
-/* All that is read is its inputs'. */
-static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
-{
-	(void)stage;
-	(void)progress;
-	(void)nothing;
-	(void)err;
-	return RQL_OK;
-}
-
 static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
                           struct rql_stage_context **out, struct rql_error *err)
 {
@@ -73,14 +62,6 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	rql_stage_buffer_free(x->values);
 	rql_stage_buffer_free(x->starts);
 	free(x);
-}
-
-/* Its room is that of its inputs, which are opened anew with it. */
-static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
-{
-	(void)stage;
-	(void)base;
-	return true;
 }
 
 static struct rql_append_args args_of(const struct rql_prepared *p, const struct context *x, uint32_t input)
@@ -119,27 +100,14 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	return RQL_OK;
 }
 
-static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
-                       struct rql_error *err)
-{
-	(void)stage;
-	(void)context;
-	(void)run;
-	return rql_error_set(err, RQL_ERROR_INTERNAL, "the rows of a UNION ALL are asked for by themselves");
-}
-
-/* Of all inputs; without contexts as the next ones are expected to have it. */
+/* Of the next context. */
 static uint64_t room_of(const struct rql_stage *stage)
 {
+	struct rql_columns_port inputs[RQL_STAGE_INPUTS_MAX];
 	uint64_t room = 0;
-	for (uint32_t i = 0; i < stage->input_count; i++) {
-		struct rql_stage *input = stage->inputs[i];
-		struct rql_columns_port port;
-		pthread_mutex_lock(&input->lock);
-		input->ops->columns(input, NULL, &port);
-		pthread_mutex_unlock(&input->lock);
-		room += port.room;
-	}
+	rql_stage_next_columns(stage, inputs);
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		room += inputs[i].room;
 	return room;
 }
 
@@ -162,14 +130,8 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 	return rql_form_bytes(p->form, room_of(stage)) + starts_bytes(p);
 }
 
-static const struct rql_stage_ops ops = {.place = place,
-                                         .open = open_context,
-                                         .close = close_context,
-                                         .fits = fits,
-                                         .record = record,
-                                         .take = take,
-                                         .columns = columns,
-                                         .bytes = bytes_of};
+static const struct rql_stage_ops ops = {
+	.open = open_context, .close = close_context, .record = record, .columns = columns, .bytes = bytes_of};
 
 /* ---- the method ---- */
 

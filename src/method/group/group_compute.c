@@ -49,7 +49,7 @@ struct context {
 
 static struct rql_span field_of(const struct rql_columns_port *in, uint32_t column)
 {
-	return (struct rql_span){in->values, in->room * rql_form_offset(in->form, column)};
+	return (struct rql_span){in->values, rql_columns_field(in, column)};
 }
 
 static struct rql_span output_of(const struct context *x, uint64_t at)
@@ -286,15 +286,19 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 	}
 }
 
+static struct rql_group_size size_of(const struct rql_prepared *p, const struct rql_device *device, double groups)
+{
+	return (struct rql_group_size){.device = device,
+	                               .rows = p->rows.rows,
+	                               .row_bytes = rql_form_offset(p->shape.form, p->shape.form->column_count),
+	                               .groups = groups,
+	                               .key_bits = p->shape.key_bits};
+}
+
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	const uint32_t row = rql_form_offset(p->shape.form, p->shape.form->column_count);
-	const struct rql_group_size size = {.device = stage->device,
-	                                    .rows = p->rows.rows,
-	                                    .row_bytes = row,
-	                                    .groups = (double)p->capacity,
-	                                    .key_bits = p->shape.key_bits};
+	const struct rql_group_size size = size_of(p, stage->device, (double)p->capacity);
 	const uint64_t given = p->shape.gives ? rql_form_bytes(p->shape.gives, p->capacity) + p->shape.table_words * 4 : 0;
 	return group_bytes(p, p->capacity) + given + (uint64_t)p->unit->bytes(&size);
 }
@@ -431,15 +435,10 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 void rql_group_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
-	const double row = rql_form_offset(p->shape.form, p->shape.form->column_count);
 	const struct rql_store_snapshot *gives = p->shape.gives;
 	const double made = p->expected * (double)p->shape.group_bytes;
 	const double fields = gives ? p->expected * rql_form_offset(gives, gives->column_count) : 0;
-	const struct rql_group_size size = {.device = device,
-	                                    .rows = p->rows.rows,
-	                                    .row_bytes = row,
-	                                    .groups = p->expected,
-	                                    .key_bits = p->shape.key_bits};
+	const struct rql_group_size size = size_of(p, device, p->expected);
 	struct rql_cost in;
 	p->rows.method->price(p->rows.prepared, device, &in);
 	*out = (struct rql_cost){

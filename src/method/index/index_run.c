@@ -77,11 +77,10 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	struct making *m = state;
 	const enum rql_index_form form = form_of(m->of);
 	RQL_TRY(rql_index_key_make(m->segment, m->of, &m->key, err));
-	struct rql_index_run *run = calloc(1, sizeof(*run));
+	struct rql_index_run *run = rql_index_run_new(at->kind, device, m->budget);
 	struct rql_index_pair *spare = NULL;
 	struct rql_mem mem;
 	uint64_t start = rql_now_ns();
-	(void)at;
 	if (!run)
 		return rql_error_memory(err, sizeof(*run), "an index");
 	rql_mem_init(&mem, m->budget, "building an index");
@@ -99,10 +98,8 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		return status;
 	}
 	run->key = m->key;
-	run->placement = (struct rql_placement){.device = device,
-	                                        .bytes = run->map.mem.held,
-	                                        .build_ms = (double)(rql_now_ns() - start) / 1e6,
-	                                        .destroy = destroy};
+	run->placement.bytes = run->map.mem.held;
+	run->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &run->placement;
 	return RQL_OK;
 }

@@ -1,10 +1,11 @@
 /* Conditions of one column as ranges. */
 #include "method/index/index_tests.h"
+#include "method/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS (RQL_STORE_BLOCK / 64)
+#define WORDS RQL_ROWS_BLOCK_WORDS
 
 uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
 {
@@ -189,7 +190,7 @@ void rql_index_test_block(const struct rql_store_kernels *k, const struct rql_st
 	int64_t values[64];
 	for (uint32_t w = 0; w < WORDS; w++) {
 		const uint32_t count = w * 64 >= rows ? 0 : rows - w * 64 < 64 ? rows - w * 64 : 64;
-		bits[w] &= !count ? 0 : count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+		bits[w] &= rql_rows_live(rows, w);
 		if (!bits[w])
 			continue;
 		(void)rql_store_decode_validity(k, view, block, w * 64, count, valid);

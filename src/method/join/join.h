@@ -22,6 +22,8 @@ struct rql_join_unit {
 	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */
 };
 
+enum rql_join_kind rql_join_kind_of(const struct rql_pair *pair);
+
 /* The vtable's functions for any unit. */
 enum rql_offer rql_join_offer(const struct rql_request *request, const struct rql_device *device,
                               const struct rql_join_unit *unit, const char **reason);

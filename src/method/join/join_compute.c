@@ -41,7 +41,7 @@ struct context {
 
 static struct rql_span field_of(const struct rql_columns_port *in, uint32_t column)
 {
-	return (struct rql_span){in->values, in->room * rql_form_offset(in->form, column)};
+	return (struct rql_span){in->values, rql_columns_field(in, column)};
 }
 
 static struct rql_span output_of(const struct rql_prepared *p, const struct context *x, uint32_t column)
@@ -94,7 +94,7 @@ static void lay_conditions(const struct rql_prepared *p, const struct rql_column
 	}
 }
 
-static enum rql_join_kind kind_of(const struct rql_pair *pair)
+enum rql_join_kind rql_join_kind_of(const struct rql_pair *pair)
 {
 	static const enum rql_join_kind kinds[] = {[RQL_LOOKUP_INNER] = RQL_JOIN_INNER,
 	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
@@ -109,7 +109,7 @@ static enum rql_join_kind kind_of(const struct rql_pair *pair)
 static struct rql_join lay_join(const struct rql_prepared *p, const struct rql_columns_port *probe,
                                 const struct rql_columns_port *build, const struct context *x)
 {
-	struct rql_join join = {.kind = kind_of(&p->pair),
+	struct rql_join join = {.kind = rql_join_kind_of(&p->pair),
 	                        .key_bits = p->key_bits,
 	                        .has_null_key = true, /* the field of NULL */
 	                        .single = p->pair.single,
@@ -217,15 +217,6 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	return RQL_OK;
 }
 
-static rql_status take(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
-                       struct rql_error *err)
-{
-	(void)stage;
-	(void)context;
-	(void)run;
-	return rql_error_set(err, RQL_ERROR_INTERNAL, "the rows of a join are asked for by themselves");
-}
-
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out)
 {
 	const struct context *x = (const struct context *)context;
@@ -256,7 +247,6 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .fits = fits,
                                          .record = record,
                                          .check = check,
-                                         .take = take,
                                          .columns = columns,
                                          .tell = tell,
                                          .bytes = bytes_of};

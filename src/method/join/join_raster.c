@@ -29,11 +29,7 @@ struct drawing {
 /* Sizes follow from the rows that are expected. */
 static struct rql_raster_join sizes_of(const struct rql_pair *pair, bool paper)
 {
-	static const enum rql_join_kind kinds[] = {[RQL_LOOKUP_INNER] = RQL_JOIN_INNER,
-	                                           [RQL_LOOKUP_LEFT] = RQL_JOIN_LEFT,
-	                                           [RQL_LOOKUP_SEMI] = RQL_JOIN_SEMI,
-	                                           [RQL_LOOKUP_ANTI] = RQL_JOIN_ANTI};
-	struct rql_raster_join sizes = {.kind = kinds[pair->kind],
+	struct rql_raster_join sizes = {.kind = rql_join_kind_of(pair),
 	                                .key_bits = rql_form_bits(&pair->probe.form->columns[pair->probe_key]),
 	                                .build = {.count = (uint64_t)pair->build.rows},
 	                                .probe = {.count = (uint64_t)pair->probe.rows}};
@@ -53,13 +49,13 @@ static bool wants_paper(const struct rql_request *request)
 static const char *refusal(const struct rql_request *request, const struct rql_device *device)
 {
 	const struct rql_pair *pair = request->pair;
-	const struct rql_raster_join sizes = sizes_of(pair, wants_paper(request));
 	if (pair->not_in || pair->mark)
 		return "an IN that may be NULL is not drawn";
 	if (pair->full || pair->single)
 		return "a full join, or that of a scalar subquery, is not drawn";
 	if (pair->condition_count)
 		return "a join with conditions beyond its keys is not drawn";
+	const struct rql_raster_join sizes = sizes_of(pair, wants_paper(request));
 	return rql_raster_join_refusal(&sizes, device);
 }
 

@@ -38,15 +38,6 @@ struct fetched {
 
 /* ---- the stage ---- */
 
-static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
-{
-	(void)stage;
-	(void)progress;
-	(void)nothing;
-	(void)err;
-	return RQL_OK;
-}
-
 static rql_status open_on(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
                           struct rql_stage_context **out, struct rql_error *err)
 {
@@ -77,13 +68,6 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	free(x);
 }
 
-static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
-{
-	(void)stage;
-	(void)base;
-	return true; /* an input that has grown is opened anew, and this context with it */
-}
-
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
@@ -107,7 +91,7 @@ static rql_status fetch(const struct rql_prepared *p, const struct context *x, s
 		if (!fields)
 			return rql_stage_on_host(rql_mem_failure(&f->mem), err);
 		f->rows.fields[c] = fields;
-		RQL_TRY(rql_buffer_download(x->in.values, x->in.room * rql_form_offset(form, c), fields, bytes, err));
+		RQL_TRY(rql_buffer_download(x->in.values, rql_columns_field(&x->in, c), fields, bytes, err));
 		out->bytes_read += bytes;
 	}
 	return RQL_OK;
@@ -140,10 +124,8 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 	return rql_materialise_top_pays(&p->m, p->from.rows) ? rql_materialise_top_bytes(&p->m, rql_form_room(p->from.rows)) : 0;
 }
 
-static const struct rql_stage_ops ops = {.place = place,
-                                         .open = open_context,
+static const struct rql_stage_ops ops = {.open = open_context,
                                          .close = close_context,
-                                         .fits = fits,
                                          .record = record,
                                          .take = take,
                                          .bytes = bytes_of};

@@ -132,7 +132,7 @@ static rql_status dispatch(struct rql_commands *c, struct rql_device *device, co
 static void set_fields(const struct rql_materialise *m, const struct rql_materialise_top *top, uint32_t column,
                        struct rql_top_args *args)
 {
-	args->fields = top->in.values->address + top->in.room * rql_form_offset(m->form, column);
+	args->fields = top->in.values->address + rql_columns_field(&top->in, column);
 	args->field_bits = rql_form_bits(&m->form->columns[column]);
 }
 

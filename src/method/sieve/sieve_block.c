@@ -45,7 +45,7 @@ uint32_t rql_sieve_test_reads(const struct rql_sieve_test *test)
 static void put_live(uint32_t rows, uint64_t *out)
 {
 	for (uint32_t w = 0; w < WORDS; w++)
-		out[w] = rql_sieve_live(rows, w);
+		out[w] = rql_rows_live(rows, w);
 }
 
 static void put_cut(const struct rql_sieve_cut *cut, uint32_t block, uint32_t rows, uint64_t *out)

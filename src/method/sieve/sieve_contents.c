@@ -26,7 +26,7 @@ static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint3
 	rql_placement_release(&placed->placement);
 	rql_placement_release(blocks ? &blocks->placement : NULL);
 	RQL_TRY(status);
-	if (of->sieve.refine != RQL_SIEVE_POSITIONS && of->sieve.refine != RQL_SIEVE_DRAWN)
+	if (!rql_sieve_has_order(of->sieve.refine))
 		return RQL_OK; /* spaces are of the columns that a query asks for */
 	RQL_TRY(rql_sieve_order_get(snapshot, segment, of, device, cpu, progress, &uploaded, &order, err));
 	rql_placement_release(&order->placement);

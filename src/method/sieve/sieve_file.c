@@ -111,7 +111,7 @@ static bool vectors_end(const struct rql_sieve_run *run)
 	for (uint64_t v = 0; v < rql_sieve_vector_count(&run->shape); v++)
 		for (uint64_t b = 0; b < blocks; b++)
 			for (uint32_t w = run->blocks[b].rows / 64; w < WORDS; w++)
-				if (run->vectors[(v * blocks + b) * WORDS + w] & ~rql_sieve_live(run->blocks[b].rows, w))
+				if (run->vectors[(v * blocks + b) * WORDS + w] & ~rql_rows_live(run->blocks[b].rows, w))
 					return false;
 	return true;
 }

@@ -86,11 +86,6 @@ static void unplace(struct rql_sieve_gpu *gpu)
 	gpu->tables = NULL;
 }
 
-static bool has_orders(const struct rql_sieve_gpu *gpu)
-{
-	return gpu->refine == RQL_SIEVE_POSITIONS || gpu->refine == RQL_SIEVE_DRAWN;
-}
-
 static void columns_of(const struct rql_sieve_gpu *gpu, uint32_t group, struct rql_index_of of[RQL_SIEVE_AXES])
 {
 	for (uint32_t a = 0; a < gpu->groups[group].count; a++)
@@ -115,7 +110,7 @@ static rql_status make_column(const struct making *m, uint32_t segment, uint32_t
 	struct rql_sieve_order *order = NULL;
 	RQL_TRY(rql_sieve_placed_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, m->progress, uploaded, &placed, err));
 	rql_placement_release(&placed->placement);
-	if (!gpu->open[k] || !has_orders(gpu))
+	if (!gpu->open[k] || !rql_sieve_has_order(gpu->refine))
 		return RQL_OK;
 	RQL_TRY(rql_sieve_order_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, m->progress, uploaded, &order, err));
 	rql_placement_release(&order->placement);
@@ -158,7 +153,7 @@ static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, str
 		const uint64_t at = (uint64_t)segment * p->count + k;
 		RQL_TRY(rql_sieve_placed_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, progress, uploaded,
 		                             &gpu->placed[at], err));
-		if (gpu->open[k] && has_orders(gpu))
+		if (gpu->open[k] && rql_sieve_has_order(gpu->refine))
 			RQL_TRY(rql_sieve_order_get(p->snapshot, segment, &p->of[k], device, gpu->cpu, progress, uploaded,
 			                            &gpu->orders[at], err));
 		if (gpu->open[k] && gpu->refine == RQL_SIEVE_BLOCKS)
@@ -255,11 +250,6 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	rql_image_free(x->image);
 	rql_stage_buffer_free(x->rows);
 	free(x);
-}
-
-static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
-{
-	return stage && base; /* as many blocks as ever */
 }
 
 /* ---- recording ---- */
@@ -381,7 +371,6 @@ static void give_rows(const struct rql_stage *stage, const struct rql_stage_cont
 static const struct rql_stage_ops ops = {.place = place,
                                          .open = open_context,
                                          .close = close_context,
-                                         .fits = fits,
                                          .record = record,
                                          .count = count,
                                          .rows = give_rows,
@@ -398,7 +387,7 @@ static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *
 	if (!gpu->open || !gpu->groups)
 		return rql_error_memory(err, p->count * sizeof(*gpu->groups), "predicates");
 	for (uint32_t k = 0; k < p->count; k++) {
-		gpu->open[k] = (has_orders(gpu) || gpu->refine == RQL_SIEVE_BLOCKS || rql_sieve_is_traced(gpu->refine)) &&
+		gpu->open[k] = (rql_sieve_has_order(gpu->refine) || gpu->refine == RQL_SIEVE_BLOCKS || rql_sieve_is_traced(gpu->refine)) &&
 		               p->of[k].sieve.refine == gpu->refine && p->predicates[k].count <= RQL_SIEVE_OPEN_RANGES_MOST;
 		gpu->select_count += !gpu->open[k] || rql_sieve_takes_vectors(gpu->refine);
 		if (!gpu->open[k] || !rql_sieve_is_traced(gpu->refine))
@@ -421,7 +410,7 @@ static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64
 		const struct rql_store_segment *segment = &p->snapshot->segments[s];
 		for (uint32_t k = 0; k < p->count; k++) {
 			const uint64_t bytes = rql_sieve_placed_bound(segment, &p->of[k]);
-			const uint64_t order = gpu->open[k] && has_orders(gpu) ? segment->rows * sizeof(uint32_t) : 0;
+			const uint64_t order = gpu->open[k] && rql_sieve_has_order(gpu->refine) ? segment->rows * sizeof(uint32_t) : 0;
 			const bool by_blocks = gpu->open[k] && gpu->refine == RQL_SIEVE_BLOCKS;
 			const uint64_t blocks = by_blocks ? rql_sieve_blocks_bound(p->snapshot, s, &p->of[k], device) : 0;
 			*all += bytes + order + blocks;

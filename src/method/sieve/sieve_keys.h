@@ -3,16 +3,9 @@
 #ifndef RQL_METHOD_SIEVE_SIEVE_KEYS_H
 #define RQL_METHOD_SIEVE_SIEVE_KEYS_H
 
-#include "column/store.h"
+#include "method/rows.h"
 
-#define RQL_SIEVE_WORDS (RQL_STORE_BLOCK / 64) /* of a block's bit vector */
-
-/* The rows that there are, in a word of a block's bit vector. */
-static inline uint64_t rql_sieve_live(uint32_t rows, uint32_t word)
-{
-	const uint32_t left = word * 64 < rows ? rows - word * 64 : 0;
-	return left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
-}
+#define RQL_SIEVE_WORDS RQL_ROWS_BLOCK_WORDS /* of a block's bit vector */
 
 /* Has the column such keys? Not one with an integer beyond 64 bits, signed ones or UBIGINT's. */
 static inline bool rql_sieve_can(const struct rql_store_column *column)

@@ -184,7 +184,7 @@ static void turn_cut(const struct rql_sieve_run *run, uint32_t part, uint32_t cu
 		memset(bits, 0, words * sizeof(*bits));
 	for (uint64_t w = 0; w < words && cut.all; w++) {
 		const uint32_t block = part * RQL_SIEVE_PART_BLOCKS + (uint32_t)(w / WORDS);
-		bits[w] ^= rql_sieve_live(run->blocks[block].rows, (uint32_t)(w % WORDS));
+		bits[w] ^= rql_rows_live(run->blocks[block].rows, (uint32_t)(w % WORDS));
 	}
 	if (cut.first && !cut.third)
 		for (uint64_t w = 0; w < words; w++)
@@ -266,7 +266,7 @@ uint64_t rql_sieve_part_rows(const struct rql_sieve_run *run, const struct rql_s
 	const uint64_t *valid = predicate->nulls ? rql_sieve_valid(run) : NULL;
 	for (uint64_t w = 0; w < words && valid; w++) {
 		const uint64_t at = (uint64_t)part * RQL_SIEVE_PART_BLOCKS * WORDS + w;
-		bits[w] |= rql_sieve_live(run->blocks[at / WORDS].rows, (uint32_t)(at % WORDS)) & ~valid[at];
+		bits[w] |= rql_rows_live(run->blocks[at / WORDS].rows, (uint32_t)(at % WORDS)) & ~valid[at];
 	}
 	return turned;
 }

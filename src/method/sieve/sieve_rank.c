@@ -71,7 +71,7 @@ static rql_status find_live(struct ranking *r, struct rql_span *bits, struct rql
 	uint64_t *live = r->buffers[LIVE]->map;
 	for (uint32_t b = 0; b < shape->block_count; b++)
 		for (uint32_t w = 0; w < WORDS; w++)
-			*live++ = rql_sieve_live(r->view->blocks[b].rows, w);
+			*live++ = rql_rows_live(r->view->blocks[b].rows, w);
 	*bits = at(r->buffers[LIVE], 0);
 	return RQL_OK;
 }

@@ -257,11 +257,6 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	free(x);
 }
 
-static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
-{
-	return stage && base; /* as many blocks as ever */
-}
-
 static rql_status record_segment(const struct rql_prepared *p, const struct context *x, uint32_t s,
                                  struct rql_commands *commands, struct rql_error *err)
 {
@@ -307,7 +302,6 @@ static uint64_t context_bytes(const struct rql_stage *stage)
 static const struct rql_stage_ops ops = {.place = place,
                                          .open = open_context,
                                          .close = close_context,
-                                         .fits = fits,
                                          .record = record,
                                          .rows = give_rows,
                                          .bytes = context_bytes};
