@@ -138,18 +138,10 @@ static rql_status make_stack(struct rql_relation_bench *b, const struct shape *s
 	return rql_raster_images_new(b->device, specs, RQL_RASTER_JOIN_IMAGES, "the benchmark's hash images", j->images, err);
 }
 
-static void free_stack(struct garuda_case *one)
-{
-	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++) {
-		rql_image_free(one->raster.images[i]);
-		one->raster.images[i] = NULL;
-	}
-}
-
 /* The join of relation.h over the same sides, as pairs. */
-static rql_status make_compute(struct rql_relation_bench *b, const struct garuda_case *one, struct rql_join *join,
-                               struct rql_error *err)
+static rql_status make_compute(struct rql_relation_bench *b, struct garuda_case *one, struct rql_error *err)
 {
+	struct rql_join *join = &one->rival;
 	join->kind = RQL_JOIN_INNER;
 	join->key_bits = 32;
 	join->capacity = one->rows;
@@ -161,11 +153,6 @@ static rql_status make_compute(struct rql_relation_bench *b, const struct garuda
 	RQL_TRY(rql_relation_buffer(b, join->capacity * 4, &join->build.columns[0].out.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, join->capacity * 4, &join->probe.columns[0].out.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 8, &join->rows.buffer, err));
-	return RQL_OK;
-}
-
-static rql_status give_temp(struct rql_relation_bench *b, struct rql_join *join, struct rql_error *err)
-{
 	return rql_relation_buffer(b, rql_join_temp_bytes(join), &join->temp.buffer, err);
 }
 
@@ -266,12 +253,11 @@ static rql_status measure(struct rql_relation_bench *b, const struct shape *s, s
 		RQL_TRY(make_stack(b, s, one, err));
 		RQL_TRY(rql_relation_measure(b, &one->base, &ways[one->way], err));
 		report_points(b, one);
-		free_stack(one);
+		rql_raster_images_free(one->raster.images, RQL_RASTER_JOIN_IMAGES);
 		rql_relation_drop_to(b, kept);
 	}
 	/* The rival builds on the same side. */
-	RQL_TRY(make_compute(b, one, &one->rival, err));
-	RQL_TRY(give_temp(b, &one->rival, err));
+	RQL_TRY(make_compute(b, one, err));
 	one->base.scratch_bytes = rql_join_temp_bytes(&one->rival);
 	one->base.record = record_rival;
 	one->base.check = check_rival;
@@ -292,7 +278,7 @@ static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
 		one.base.state = &one;
 		rql_status status = measure(b, s, &one, err);
-		free_stack(&one);
+		rql_raster_images_free(one.raster.images, RQL_RASTER_JOIN_IMAGES);
 		rql_relation_drop(b);
 		RQL_TRY(status);
 	}

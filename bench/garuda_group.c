@@ -160,10 +160,7 @@ static rql_status measure_raster(struct rql_relation_bench *b, struct group_case
 		status = rql_relation_measure(b, &one->base, &variants[totals], err);
 	if (status == RQL_OK && totals == RQL_RASTER_ATOMICS)
 		status = report_points(b, one, err);
-	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++) {
-		rql_image_free(one->raster.images[i]);
-		one->raster.images[i] = NULL;
-	}
+	rql_raster_images_free(one->raster.images, RQL_RASTER_GROUP_IMAGES);
 	rql_relation_drop_to(b, kept);
 	return status;
 }

@@ -102,9 +102,9 @@ struct figure_run {
 	char names[RQL_RTSCAN_CASES][24]; /* selectivities, or names of conditions */
 	double selectivities[RQL_RTSCAN_CASES]; /* NAN: a condition's */
 	double counts[RQL_RTSCAN_CASES];  /* DuckDB's */
-	/* SQL to rows, the fastest run of what was measured last; negative: another plan was taken. */
-	double last_us[RQL_RTSCAN_CASES];
-	double way_us[WAYS][RQL_RTSCAN_CASES]; /* the same of each way; 0: there is none */
+	/* SQL to rows, the fastest run of each way to answer, as measured last; negative: another plan was taken; 0: there is
+	 * no such way. */
+	double way_us[WAYS][RQL_RTSCAN_CASES];
 	double tested, bytes, rays, hits; /* of the form, at the last case */
 	char sql[RQL_RTSCAN_CASES][512];
 };
@@ -187,7 +187,8 @@ static void print_stages(const struct rql_rtscan_case *one)
 }
 
 /* pass NULL: DuckDB, whose answers the others must have. */
-static rql_status run_rival(struct figure_run *f, const char *rival, const char *pass, bool gpu, struct rql_error *err)
+static rql_status run_rival(struct figure_run *f, enum way way, const char *rival, const char *pass, bool gpu,
+                            struct rql_error *err)
 {
 	const struct options *o = f->b->options;
 	struct rql_rtscan_case one = {0};
@@ -199,7 +200,7 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 		if (!pass)
 			f->counts[s] = one.count;
 		const bool right = one.count == f->counts[s];
-		const double way = gpu && f->figure->transfer ? f->b->transfer_us : 0;
+		const double transfer = gpu && f->figure->transfer ? f->b->transfer_us : 0;
 		f->b->wrong += !right;
 		put_json(f, rival, s, &one, right);
 		if (!right)
@@ -207,8 +208,8 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 		else if (pass && one.device_us < 0)
 			printf(" another");
 		else
-			printf(" %7.3f", (pass ? one.device_us + way : one.statement_us) / 1e3);
-		f->last_us[s] = pass && one.device_us < 0 ? -1 : one.least_us;
+			printf(" %7.3f", (pass ? one.device_us + transfer : one.statement_us) / 1e3);
+		f->way_us[way][s] = pass && one.device_us < 0 ? -1 : one.least_us;
 		fflush(stdout);
 	}
 	f->rays = one.rays;
@@ -221,20 +222,13 @@ static rql_status run_rival(struct figure_run *f, const char *rival, const char 
 	return RQL_OK;
 }
 
-/* What was measured last is a way to answer. */
-static void keep_way(struct figure_run *f, enum way way)
-{
-	memcpy(f->way_us[way], f->last_us, sizeof f->last_us);
-}
-
 /* A cube of the columns, which answers without the scan. */
 static rql_status run_cube(struct figure_run *f, struct rql_error *err)
 {
 	RQL_TRY(rql_client_run(f->b->con, err, "CREATE OR REPLACE MATERIALIZED VIEW rtscan_cube AS SELECT a, b, c, "
 	                                       "count(*) AS rows FROM rtscan GROUP BY a, b, c"));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_scan = off"));
-	RQL_TRY(run_rival(f, "cube (SQL to rows)", NULL, false, err));
-	keep_way(f, CUBE);
+	RQL_TRY(run_rival(f, CUBE, "cube (SQL to rows)", NULL, false, err));
 	return rql_client_run(f->b->con, err, "SET rayql_enable_scan = on");
 }
 
@@ -313,8 +307,7 @@ static rql_status run_form(struct figure_run *f, const struct rql_rtscan_form *f
 	/* The sieve itself, also where the planner would take the scan: its price is not what is measured. */
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = rows"));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_cube = off"));
-	RQL_TRY(run_rival(f, form->name, "sieve", gpu, err));
-	keep_way(f, SIEVE);
+	RQL_TRY(run_rival(f, SIEVE, form->name, "sieve", gpu, err));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_enable_cube = on"));
 	RQL_TRY(rql_client_run(f->b->con, err, "SET rayql_force = off"));
 	RQL_TRY(run_chosen(f, form->name, err));
@@ -380,11 +373,9 @@ static rql_status run_values(struct bench *b, const struct rql_rtscan_figure *fi
 		printf("  the bitmap's way to the host, part of the times on %s: %.3f\n", b->options->device, b->transfer_us / 1e3);
 	}
 	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = off"));
-	RQL_TRY(run_rival(&f, "DuckDB (SQL to rows)", NULL, false, err));
-	keep_way(&f, HOST);
+	RQL_TRY(run_rival(&f, HOST, "DuckDB (SQL to rows)", NULL, false, err));
 	RQL_TRY(rql_client_run(b->con, err, "SET rayql_enable_scan = on"));
-	RQL_TRY(run_rival(&f, "fused scan", "scan", b->gpu, err));
-	keep_way(&f, SCAN);
+	RQL_TRY(run_rival(&f, SCAN, "fused scan", "scan", b->gpu, err));
 	if (figure->cube)
 		RQL_TRY(run_cube(&f, err));
 	for (const struct rql_rtscan_form *form = figure->forms; form->name; form++)

@@ -157,11 +157,11 @@ struct rql_structure {
 };
 /* A new structure with one reference, state UNBUILT, no id, all pointers NULL; NULL when out of memory. */
 struct rql_structure *rql_structure_new(void);
-/* A copy to change and publish: shares contents and definition by reference. NULL when out of memory. */
 /* What the index s asks of c, columns of its table, by its column number `from`: of a sieve each column is one by itself;
  * of others the first stands for all of them. False: c does not hold them, or another one stands for it. */
 bool rql_structure_index_of(const struct rql_structure *s, const struct rql_structure *c, uint32_t from,
                             struct rql_index_of *out);
+/* A copy to change and publish: shares contents and definition by reference. NULL when out of memory. */
 struct rql_structure *rql_structure_clone(const struct rql_structure *s);
 /* Gives up the contents (relation, snapshot, store) of an unpublished structure, and what is known of their failures; its
  * state is the caller's to set. */

@@ -82,6 +82,17 @@ bool rql_type_is_integer(struct rql_type type)
 	return type.id >= RQL_TYPE_TINYINT && type.id <= RQL_TYPE_UHUGEINT;
 }
 
+bool rql_type_is_real(struct rql_type type)
+{
+	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
+}
+
+bool rql_type_widens(struct rql_type from, struct rql_type to)
+{
+	return rql_type_is_integer(from) && rql_type_is_integer(to) && rql_type_bytes(from) < rql_type_bytes(to) &&
+	       (!rql_type_is_signed(from) || rql_type_is_signed(to));
+}
+
 bool rql_type_is_integral(struct rql_type type)
 {
 	return (type.id >= RQL_TYPE_BOOLEAN && type.id <= RQL_TYPE_UHUGEINT) || type.id == RQL_TYPE_DECIMAL ||

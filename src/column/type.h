@@ -75,6 +75,9 @@ bool rql_type_is_integral(struct rql_type type);
 /* TINYINT..UHUGEINT */
 bool rql_type_is_integer(struct rql_type type);
 bool rql_type_is_signed(struct rql_type type); /* of the integral ones */
+bool rql_type_is_real(struct rql_type type);   /* FLOAT, DOUBLE */
+/* Both are integers, and `to` has more bytes and every value of `from`. */
+bool rql_type_widens(struct rql_type from, struct rql_type to);
 /* A deep copy whose info lives in arena; an INVALID type when out of memory. */
 struct rql_type rql_type_copy(struct rql_arena *arena, struct rql_type type);
 

@@ -2,11 +2,6 @@
 #include <string.h>
 #include "expr/build_internal.h"
 
-static bool is_real(struct rql_type type)
-{
-	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
-}
-
 static bool is_number(struct rql_type type)
 {
 	return rql_type_is_integer(type) || type.id == RQL_TYPE_DECIMAL;
@@ -229,7 +224,7 @@ rql_value_number rql_build_arithmetic(struct rql_builder *b, const char *op, rql
 		return RQL_VALUE_NONE;
 	bool divides = op[0] == '/' || op[0] == '%';
 	struct rql_type tx = rql_builder_type(b, x), ty = rql_builder_type(b, y);
-	if (is_real(type))
+	if (rql_type_is_real(type))
 		return reals(b, op, x, y, type, ieee);
 	if (divides && is_number(type) && strcmp(op, "/") != 0)
 		return divide(b, op[0] == '%', x, y, type);
@@ -269,7 +264,7 @@ rql_value_number rql_build_negate(struct rql_builder *b, rql_value_number x)
 	if (!rql_build_ok(b, x))
 		return RQL_VALUE_NONE;
 	struct rql_type type = rql_builder_type(b, x);
-	if (is_real(type))
+	if (rql_type_is_real(type))
 		return unary_real(b, RQL_STEP_NEG, x);
 	x = invertible(b, x, RQL_STEP_OVERFLOW_NEGATION);
 	if (!rql_build_ok(b, x))
@@ -287,7 +282,7 @@ rql_value_number rql_build_abs(struct rql_builder *b, rql_value_number x)
 	if (!rql_build_ok(b, x))
 		return RQL_VALUE_NONE;
 	struct rql_type type = rql_builder_type(b, x);
-	if (is_real(type))
+	if (rql_type_is_real(type))
 		return unary_real(b, RQL_STEP_ABS, x);
 	if (is_number(type) && !rql_type_is_signed(type))
 		return x;

@@ -13,11 +13,6 @@ bool rql_key_type(struct rql_type type)
 	       type.id != RQL_TYPE_INVALID;
 }
 
-static bool is_real(struct rql_type t)
-{
-	return t.id == RQL_TYPE_FLOAT || t.id == RQL_TYPE_DOUBLE;
-}
-
 static bool is_string(struct rql_type t)
 {
 	return t.id == RQL_TYPE_VARCHAR || t.id == RQL_TYPE_BLOB;
@@ -41,7 +36,7 @@ static const uint64_t *narrow_places(const struct rql_vector *v, const uint32_t 
                                      struct place_room *room, uint64_t *places)
 {
 	struct rql_lanes lanes;
-	if (is_real(v->type)) {
+	if (rql_type_is_real(v->type)) {
 		rql_vector_load(v, rows, n, RQL_LANE_F64, room->data, room->valid, &lanes);
 		for (uint32_t i = 0; i < n; i++)
 			places[i] = rql_real_place(((const double *)lanes.data)[i]);

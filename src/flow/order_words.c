@@ -3,16 +3,11 @@
 
 #include <string.h>
 
-static bool is_real(struct rql_type type)
-{
-	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
-}
-
 bool rql_sort_key_has_words(const struct rql_sort_key *key)
 {
 	const struct rql_vector *v = key->vector;
 	return v->kind == RQL_VECTOR_INTEGER || v->kind == RQL_VECTOR_REAL || v->kind == RQL_VECTOR_WIDE ||
-	       (v->kind == RQL_VECTOR_CODES && v->ordered) || is_real(v->type) || rql_type_is_integral(v->type) ||
+	       (v->kind == RQL_VECTOR_CODES && v->ordered) || rql_type_is_real(v->type) || rql_type_is_integral(v->type) ||
 	       v->type.id == RQL_TYPE_UUID;
 }
 
@@ -49,7 +44,7 @@ static inline bool place_of(const struct rql_vector *v, uint32_t row, rql_uint12
 	}
 	struct rql_value value = rql_vector_get(v, row);
 	if (!value.is_null)
-		*place = is_real(value.type) ? rql_real_place(value.real) : integer_place(value.integer, value.type);
+		*place = rql_type_is_real(value.type) ? rql_real_place(value.real) : integer_place(value.integer, value.type);
 	return !value.is_null;
 }
 

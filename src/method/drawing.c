@@ -12,13 +12,11 @@ rql_status rql_drawing_open(struct rql_drawing *drawing, struct rql_device *devi
 	return rql_stage_buffer_new(device, temp_bytes, RQL_MEMORY_DEVICE, what, &drawing->temp, err);
 }
 
-void rql_drawing_close(struct rql_drawing *drawing, struct rql_image *const *images, uint32_t count)
+void rql_drawing_close(struct rql_drawing *drawing)
 {
 	rql_stage_buffer_free(drawing->temp);
 	rql_stage_buffer_free(drawing->points);
 	rql_stage_buffer_free(drawing->seen);
-	for (uint32_t i = 0; i < count; i++)
-		rql_image_free(images[i]);
 }
 
 void rql_drawing_record_seen(const struct rql_drawing *drawing, struct rql_commands *c)

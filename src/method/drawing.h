@@ -3,7 +3,7 @@
 #ifndef RQL_METHOD_DRAWING_H
 #define RQL_METHOD_DRAWING_H
 
-#include "device/draw.h"
+#include "device/work.h"
 
 struct rql_drawing {
 	struct rql_buffer *temp, *points, *seen /* READBACK: points */;
@@ -12,8 +12,7 @@ struct rql_drawing {
 /* what: "what a join draws". What was made before an error is closed by rql_drawing_close. */
 rql_status rql_drawing_open(struct rql_drawing *drawing, struct rql_device *device, uint64_t temp_bytes,
                             uint64_t points_bytes, const char *what, struct rql_error *err) RQL_MUST_CHECK;
-/* With its images; those that were not made are NULL. */
-void rql_drawing_close(struct rql_drawing *drawing, struct rql_image *const *images, uint32_t count);
+void rql_drawing_close(struct rql_drawing *drawing); /* without its images */
 /* The last pass: what was drawn goes to the host. */
 void rql_drawing_record_seen(const struct rql_drawing *drawing, struct rql_commands *c);
 

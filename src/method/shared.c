@@ -58,11 +58,13 @@ static const struct rql_method shared = {
 
 rql_status rql_columns_share(const struct rql_columns_source *of, struct rql_columns_source *out, struct rql_error *err)
 {
+	*out = *of;
+	if (!of->method)
+		return RQL_OK;
 	struct rql_prepared *p = malloc(sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a plan");
 	*p = (struct rql_prepared){.of = *of, .holders = 1};
-	*out = *of;
 	out->method = &shared;
 	out->prepared = p;
 	return RQL_OK;
@@ -70,11 +72,14 @@ rql_status rql_columns_share(const struct rql_columns_source *of, struct rql_col
 
 void rql_columns_hold(const struct rql_columns_source *source)
 {
-	source->prepared->holders++;
+	if (source->method)
+		source->prepared->holders++;
 }
 
 void rql_columns_unshare(struct rql_columns_source *source, bool give_back)
 {
+	if (!source->method)
+		return;
 	if (give_back)
 		source->prepared->of.prepared = NULL;
 	drop(source->prepared);

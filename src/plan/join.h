@@ -151,6 +151,8 @@ rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *devi
  * drop, also after an error); the cheapest method for a request; the rows of all branches as COLUMNS. */
 rql_status rql_join_bind_branch(struct rql_join_graph *g, struct rql_device *device, struct rql_request *out,
                                 struct rql_columns_source *from) RQL_MUST_CHECK;
+/* Joins, and the groups above them, are to be drawn (rayql_unit = raster). */
+bool rql_join_wants_raster(const struct rql_settings *settings);
 rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *device, const struct rql_request *request,
                             const struct rql_method **method, struct rql_prepared **out) RQL_MUST_CHECK;
 void rql_join_drop_source(struct rql_columns_source *source);

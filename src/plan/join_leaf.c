@@ -46,7 +46,7 @@ static bool switched_off(const struct rql_planning *p, uint32_t m)
 static bool may_use(const struct building *b, const struct rql_method *method, const struct rql_request *request)
 {
 	const struct rql_settings *settings = b->g->p->ctx->settings;
-	const bool raster = settings->unit_forced && settings->unit == RQL_UNIT_RASTER;
+	const bool raster = rql_join_wants_raster(settings);
 	if (method->unit == RQL_UNIT_COMPUTE)
 		return !raster || !request->pair;
 	return method->unit == RQL_UNIT_RASTER && (raster || !settings->unit_forced) &&
@@ -74,7 +74,7 @@ static uint32_t offers(struct building *b, const struct rql_request *request, co
 		    method->offer(request, b->device, reason) == RQL_OFFER_FULL && count < RIVALS_MOST)
 			out[count++] = method;
 	}
-	if (settings->unit_forced && settings->unit == RQL_UNIT_RASTER)
+	if (rql_join_wants_raster(settings))
 		keep_raster(out, &count);
 	return count;
 }
@@ -100,12 +100,11 @@ static const struct rql_method *cheapest_join(const struct building *b, const st
 static rql_status prepare_rival(struct building *b, const struct rql_request *request, const struct rql_method *method,
                                 struct rql_prepared **out, struct rql_cost *cost)
 {
-	if (request->from.method)
-		rql_columns_hold(&request->from);
+	rql_columns_hold(&request->from);
 	rql_status status = method->prepare(request, b->device, out, b->g->err);
 	if (status == RQL_OK)
 		method->price(*out, b->device, cost);
-	else if (request->from.method)
+	else
 		rql_columns_unshare((struct rql_columns_source *)(uintptr_t)&request->from, false);
 	return status;
 }
@@ -118,8 +117,7 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	rql_status status = RQL_OK;
 	double least = 0;
 	*out = NULL;
-	if (request->from.method)
-		RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
+	RQL_TRY(rql_columns_share(&request->from, &mine.from, b->g->err));
 	for (uint32_t r = 0; r < count && status != RQL_ERROR_MEMORY; r++) {
 		struct rql_prepared *prepared;
 		struct rql_cost cost;
@@ -140,8 +138,7 @@ static rql_status choose(struct building *b, const struct rql_request *request, 
 	}
 	if (*out)
 		rql_error_clear(b->g->err);
-	if (request->from.method)
-		rql_columns_unshare(&mine.from, !*out);
+	rql_columns_unshare(&mine.from, !*out);
 	return *out ? RQL_OK : status;
 }
 

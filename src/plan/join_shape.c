@@ -301,11 +301,6 @@ static rql_status add_implied(struct rql_join_graph *g, const struct equal_colum
 	return RQL_OK;
 }
 
-static bool is_real(struct rql_type type)
-{
-	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
-}
-
 /* The tables that are joined so far, as numbers of sets. */
 struct connected {
 	uint32_t of[RQL_BLOCK_MAX_TABLES];
@@ -330,7 +325,7 @@ static rql_status add_computed(struct rql_join_graph *g, bool reals)
 		connect(&sets, g->edges[i].a, g->edges[i].b);
 	for (uint32_t i = 0; i < g->block->conjunct_count; i++) {
 		const struct rql_expr *e = g->block->conjuncts[i];
-		if (!rql_join_is_equality(g, e) || is_real(e->children[0]->type) != reals)
+		if (!rql_join_is_equality(g, e) || rql_type_is_real(e->children[0]->type) != reals)
 			continue;
 		const uint32_t a = rql_join_table_of(g, e->children[0]), b = rql_join_table_of(g, e->children[1]);
 		const struct rql_join_edge *edge = find_edge(g, a, b);

@@ -5,7 +5,7 @@
 #include "plan/await.h"
 #include "plan/join.h"
 
-static bool wants_raster(const struct rql_settings *settings)
+bool rql_join_wants_raster(const struct rql_settings *settings)
 {
 	return settings->unit_forced && settings->unit == RQL_UNIT_RASTER;
 }
@@ -15,7 +15,7 @@ static const char *refused(const struct rql_join_graph *g, struct rql_device *de
 {
 	const struct rql_plan_context *ctx = g->p->ctx;
 	const char *why = rql_device_refused(ctx->settings, device, RQL_UNIT_COMPUTE);
-	if (!why && wants_raster(ctx->settings))
+	if (!why && rql_join_wants_raster(ctx->settings))
 		why = rql_device_refused(ctx->settings, device, RQL_UNIT_RASTER);
 	for (uint32_t r = 0; r < g->relation_count && !why; r++) {
 		const struct rql_join_relation *relation = &g->relations[r];
@@ -54,7 +54,7 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 		if (device->kind == RQL_DEVICE_CPU)
 			continue;
 		const char *against = refused(g, device);
-		if (against && wants_raster(g->p->ctx->settings))
+		if (against && rql_join_wants_raster(g->p->ctx->settings))
 			why = against;
 		if (against || !rql_await_device(g->p, device, false))
 			continue;
@@ -103,7 +103,7 @@ static bool may_compute(struct rql_planning *p)
 		return false;
 	if (!settings->only)
 		rql_await_devices(p, false);
-	bool some = wants_raster(settings); /* else it is said why none is there */
+	bool some = rql_join_wants_raster(settings); /* else it is said why none is there */
 	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
 		some = p->ctx->devices->device[d].kind != RQL_DEVICE_CPU &&
 		       !rql_device_refused(settings, &p->ctx->devices->device[d], RQL_UNIT_COMPUTE);
@@ -195,5 +195,5 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	}
 	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
 	return rql_planning_swallow(p, status, &why,
-	                            wants_raster(p->ctx->settings) ? RQL_REASON_UNIT : RQL_REASON_NO_METHOD, NULL);
+	                            rql_join_wants_raster(p->ctx->settings) ? RQL_REASON_UNIT : RQL_REASON_NO_METHOD, NULL);
 }

@@ -1,5 +1,4 @@
-/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, selection,
- * group-by accumulation.
+/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, selection.
  *
  * Each has one description struct. A GPU version is recorded into rql_commands and needs no host round trip: fill the
  * struct, ask rql_X_temp_bytes for the temporary memory, give a buffer of that size as `temp`, and call rql_record_X.

@@ -59,10 +59,7 @@ static bool reads_other(const struct replacing *r, const struct rql_expr *e)
 /* A cast of an integer to a type that has all its values. */
 static bool is_widening(const struct rql_expr *e)
 {
-	if (e->kind != RQL_EXPR_CAST || !rql_type_is_integer(e->type) || !rql_type_is_integer(e->children[0]->type))
-		return false;
-	struct rql_type from = e->children[0]->type;
-	return rql_type_bytes(from) < rql_type_bytes(e->type) && (!rql_type_is_signed(from) || rql_type_is_signed(e->type));
+	return e->kind == RQL_EXPR_CAST && rql_type_widens(e->children[0]->type, e->type);
 }
 
 /* The condition by which column i of D equals *side, over the join's columns; *wide: as a wider integer. */

@@ -170,13 +170,13 @@ static const char *spelled(const struct rql_rel *rel, uint32_t column, const cha
 	return NULL;
 }
 
-/* a.b.c from token `at` on, `count` tokens: names with dots between. */
-static bool is_path(const struct naming *n, uint32_t at, uint32_t count)
+/* a.b.c and nothing else: names with dots between. */
+static bool is_path(const struct naming *n)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (i % 2 ? !is_symbol(n, n->tokens[at + i], '.') : !is_name(n->tokens[at + i]))
+	for (uint32_t i = 0; i < n->count; i++)
+		if (i % 2 ? !is_symbol(n, n->tokens[i], '.') : !is_name(n->tokens[i]))
 			return false;
-	return count % 2 == 1;
+	return n->count % 2 == 1;
 }
 
 /* ---- expressions, as DuckDB writes them ---- */
@@ -327,7 +327,7 @@ static const char *item_name(struct naming *n, const struct rql_rel *root, uint3
 		return NULL;
 	if (count >= 3 && rql_token_is(n->sql, n->tokens[count - 2], "AS") && is_name(n->tokens[count - 1]))
 		return meant(n, n->tokens[count - 1]);
-	if (!is_path(n, 0, count))
+	if (!is_path(n))
 		return expression_name(n);
 	const char *name = meant(n, n->tokens[count - 1]);
 	return name ? spelled(root, column, name) : NULL;

@@ -34,6 +34,16 @@ static void invalidate(struct rql_structures *all, const struct rql_structure *o
 	(void)rql_catalog_replace(all->catalog, old, v);
 }
 
+/* Clears the error. */
+static void note_unused(struct rql_structure *v, struct rql_error *why)
+{
+	struct rql_strbuf note = {0};
+	rql_strbuf_printf(&note, "its side file was not used: %s", rql_error_message(why));
+	(void)rql_structure_set_text(&v->note, rql_strbuf_text(&note));
+	rql_strbuf_free(&note);
+	rql_error_clear(why);
+}
+
 /* From the side file of the session before, when nothing has moved since the database was opened. */
 static bool load_side(struct rql_build_context *ctx, struct rql_structure *v)
 {
@@ -48,11 +58,7 @@ static bool load_side(struct rql_build_context *ctx, struct rql_structure *v)
 	struct rql_error why = {0};
 	uint64_t start = rql_now_ns();
 	if (rql_side_read(all, v, &why) != RQL_OK) {
-		struct rql_strbuf note = {0};
-		rql_strbuf_printf(&note, "its side file was not used: %s", rql_error_message(&why));
-		(void)rql_structure_set_text(&v->note, rql_strbuf_text(&note));
-		rql_strbuf_free(&note);
-		rql_error_clear(&why);
+		note_unused(v, &why);
 		v->side_file_valid = false;
 		return false;
 	}
@@ -69,20 +75,16 @@ static void load_index(struct rql_structures *all, const struct rql_structure *s
 {
 	struct rql_structure *v = rql_structure_clone(s);
 	struct rql_error why = {0};
-	struct rql_strbuf note = {0};
 	if (!v)
 		return;
 	v->side_file_valid = false;
 	if (rql_side_read(all, v, &why) == RQL_OK) {
 		v->side_mark = v->kind->mark(all, v);
-		rql_strbuf_put(&note, "read from its side file");
+		(void)rql_structure_set_text(&v->note, "read from its side file");
 	} else {
-		rql_strbuf_printf(&note, "its side file was not used: %s", rql_error_message(&why));
+		note_unused(v, &why);
 		(void)rql_structure_set_text(&v->side_file, NULL);
 	}
-	(void)rql_structure_set_text(&v->note, rql_strbuf_text(&note));
-	rql_strbuf_free(&note);
-	rql_error_clear(&why);
 	(void)rql_catalog_replace(all->catalog, s, v); /* takes it, also where somebody was faster */
 }
 

@@ -127,7 +127,7 @@ void rql_load_failures_free(struct rql_load_failures *failures); /* NULL accepte
  * INVALID. */
 void rql_structures_sync(struct rql_structures *all);
 /* When the database is closed. What rows were appended to has no side file any more: one is written now, not after
- * every INSERT. */
+ * every INSERT. Nor has an index's file what queries made of it since. */
 void rql_structures_save_appended(struct rql_structures *all, struct rql_structure **list, uint32_t count);
 /* What the next opening may use, into kept[count]: contents of fresh structures with a file, and files that were never
  * needed and are still valid. Returns how many. */

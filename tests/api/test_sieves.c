@@ -109,7 +109,7 @@ static void definitions(void **state)
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (vectors = 5000)", RAYQL_ERROR_STATEMENT, "a number from 1");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (components = 3)", RAYQL_ERROR_STATEMENT, "a number from 1");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (refine = rays)", RAYQL_ERROR_STATEMENT,
-	      "refine is auto, values, positions, drawn, rtc1, rtc3, matrix or cells");
+	      "refine is auto, values, positions, blocks, drawn, rtc1, rtc3, matrix or cells");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (interval = 0)", RAYQL_ERROR_STATEMENT, "interval is 1 to");
 	/* Before the columns: it says so, and is used when they are there. */
 	run(s.con, "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40)");

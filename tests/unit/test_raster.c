@@ -151,8 +151,7 @@ static void world_free(struct world *w)
 	                            &j->probe_rows, &j->rows,       &j->points,      &j->temp};
 	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
 		rql_buffer_free(spans[i]->buffer);
-	for (unsigned i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
-		rql_image_free(j->images[i]);
+	rql_raster_images_free(j->images, RQL_RASTER_JOIN_IMAGES);
 	free(w->build_rows);
 	free(w->probe_rows);
 	free(w->keys[0]);

@@ -175,8 +175,7 @@ static void world_free(struct world *w)
 		rql_buffer_free(by->keys[k].buffer);
 		free(w->keys[k]);
 	}
-	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
-		rql_image_free(by->images[i]);
+	rql_raster_images_free(by->images, RQL_RASTER_GROUP_IMAGES);
 	free(w->values);
 	free(w->heads);
 	free(w->rest);

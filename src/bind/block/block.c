@@ -261,17 +261,12 @@ static struct rql_expr *to_side(struct rql_arena *arena, const struct rql_expr *
 	return e;
 }
 
-static bool is_real(struct rql_type type)
-{
-	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
-}
-
 /* Is e an equality of an expression of the block, which is *outer of its children, and one of the side? */
 static bool is_key(const struct joining *j, const struct rql_expr *e, bool reals, uint32_t *outer)
 {
 	if (e->kind != RQL_EXPR_COMPARE || (strcmp(e->name, "IS NOT DISTINCT FROM") != 0 && strcmp(e->name, "=") != 0) ||
 	    !rql_type_equal(e->children[0]->type, e->children[1]->type) ||
-	    !(reals ? is_real(e->children[0]->type) : is_key_type(e->children[0]->type)))
+	    !(reals ? rql_type_is_real(e->children[0]->type) : is_key_type(e->children[0]->type)))
 		return false;
 	*outer = inputs_of(j, e->children[0]) != READS_OUTER;
 	return inputs_of(j, e->children[*outer]) == READS_OUTER && inputs_of(j, e->children[1 - *outer]) == READS_SIDE;

@@ -141,10 +141,7 @@ static uint32_t stays_literal(const struct rql_expr *e, const struct rql_value *
 	const struct rql_expr *from = e->kind == RQL_EXPR_CAST ? e->children[0] : NULL;
 	if (!from || value->is_null)
 		return 0;
-	const bool widens = rql_type_is_integer(from->type) && rql_type_is_integer(e->type) &&
-	                    rql_type_bytes(from->type) < rql_type_bytes(e->type) &&
-	                    (!rql_type_is_signed(from->type) || rql_type_is_signed(e->type));
-	if (!widens && from->type.id != RQL_TYPE_VARCHAR)
+	if (!rql_type_widens(from->type, e->type) && from->type.id != RQL_TYPE_VARCHAR)
 		return 0;
 	return from->literal;
 }

@@ -80,7 +80,7 @@ static bool value_before_cast(struct rql_type from, const struct rql_value *v, s
 static bool keeps_order(struct rql_type from, struct rql_type to)
 {
 	if (rql_type_is_integer(from) && rql_type_is_integer(to))
-		return rql_type_bytes(from) < rql_type_bytes(to) && (!rql_type_is_signed(from) || rql_type_is_signed(to));
+		return rql_type_widens(from, to);
 	if (rql_type_is_integer(from))
 		return (to.id == RQL_TYPE_DOUBLE && rql_type_bytes(from) <= 4) ||
 		       (to.id == RQL_TYPE_DECIMAL && rql_type_bytes(from) <= 8 &&

@@ -197,14 +197,9 @@ static void print_dimension(struct rql_strbuf *out, uint32_t index, void *state)
 
 /* 0.0 and -0.0 are one value, and so are all NaNs: one entry of the dictionary. A function that tells them apart, such
  * as a cast to VARCHAR, has no single value there. */
-static bool is_real(struct rql_type type)
-{
-	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
-}
-
 static bool has_two_faces(const struct rql_dimension *d)
 {
-	for (uint32_t c = 0; is_real(d->type) && c < value_count(d); c++) {
+	for (uint32_t c = 0; rql_type_is_real(d->type) && c < value_count(d); c++) {
 		struct rql_value v = rql_column_get(&d->values, c);
 		if (v.real == 0 || isnan(v.real))
 			return true;
@@ -217,7 +212,7 @@ static bool keeps_equals_equal(const struct rql_expr *e)
 	static const char *const names[] = {"+",     "-",    "*",     "%",     "abs",   "round",
 	                                    "floor", "ceil", "trunc", "isnan", "isinf", "isfinite"};
 	if (e->kind == RQL_EXPR_CAST)
-		return is_real(e->type) || rql_type_is_integer(e->type) || e->type.id == RQL_TYPE_DECIMAL ||
+		return rql_type_is_real(e->type) || rql_type_is_integer(e->type) || e->type.id == RQL_TYPE_DECIMAL ||
 		       e->type.id == RQL_TYPE_BOOLEAN;
 	for (size_t i = 0; e->kind == RQL_EXPR_FUNCTION && i < sizeof names / sizeof *names; i++)
 		if (!strcmp(e->name, names[i]))
@@ -228,7 +223,7 @@ static bool keeps_equals_equal(const struct rql_expr *e)
 static bool tells_faces_apart(const struct rql_expr *e)
 {
 	for (uint32_t i = 0; i < e->child_count; i++)
-		if ((is_real(e->children[i]->type) && e->children[i]->kind != RQL_EXPR_CONSTANT && !keeps_equals_equal(e)) ||
+		if ((rql_type_is_real(e->children[i]->type) && e->children[i]->kind != RQL_EXPR_CONSTANT && !keeps_equals_equal(e)) ||
 		    tells_faces_apart(e->children[i]))
 			return true;
 	return false;

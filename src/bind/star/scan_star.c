@@ -435,7 +435,7 @@ static rql_status plant_sides(struct shaping *s)
 		if (side->kind == RQL_SIDE_FULL)
 			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED,
 			                     "a full outer join, of which rows without a match stay on both sides");
-		if (side->keys[0].inner->type.id == RQL_TYPE_FLOAT || side->keys[0].inner->type.id == RQL_TYPE_DOUBLE)
+		if (rql_type_is_real(side->keys[0].inner->type))
 			return refuse_side(s, "by real numbers");
 		if (who == RQL_STAR_FACT) {
 			RQL_TRY(plant_side(s, i));

@@ -50,7 +50,8 @@ static void close_groups(void *own)
 	struct drawing *d = own;
 	if (!d)
 		return;
-	rql_drawing_close(&d->of, d->groups.drawing.images, RQL_RASTER_GROUP_IMAGES);
+	rql_drawing_close(&d->of);
+	rql_raster_images_free(d->groups.drawing.images, RQL_RASTER_GROUP_IMAGES);
 	free(d);
 }
 

@@ -96,7 +96,8 @@ static void close_join(void *own)
 	struct drawing *d = own;
 	if (!d)
 		return;
-	rql_drawing_close(&d->of, d->relation.pairs.images, RQL_RASTER_JOIN_IMAGES);
+	rql_drawing_close(&d->of);
+	rql_raster_images_free(d->relation.pairs.images, RQL_RASTER_JOIN_IMAGES);
 	free(d);
 }
 

@@ -17,11 +17,6 @@ static rql_status wrong(uint32_t output, const char *what, struct rql_error *err
 	return rql_error_set(err, RQL_ERROR_INTERNAL, "rows of a scan: output %u: %s", output, what);
 }
 
-static bool is_real(struct rql_type type)
-{
-	return type.id == RQL_TYPE_FLOAT || type.id == RQL_TYPE_DOUBLE;
-}
-
 static rql_status bind_output(struct rql_scan_rows *rows, uint32_t i, const struct rql_output *from, uint32_t operand,
                               struct rql_error *err)
 {
@@ -53,7 +48,7 @@ static rql_status bind_output(struct rql_scan_rows *rows, uint32_t i, const stru
 	out->strings = strings;
 	if (out->values && rql_type_bytes(out->values->type) != out->bytes)
 		return wrong(i, "its values have another type", err);
-	if (out->values ? o->kind == RQL_MEASURE_REAL : strings || is_real(from->type) != (o->kind == RQL_MEASURE_REAL))
+	if (out->values ? o->kind == RQL_MEASURE_REAL : strings || rql_type_is_real(from->type) != (o->kind == RQL_MEASURE_REAL))
 		return wrong(i, "its source has another kind of value", err);
 	return RQL_OK;
 }

@@ -75,8 +75,6 @@ struct rql_raster_groups {
 };
 /* Fills in what the group-by says. Its `guess` gives the sizes. */
 void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by);
-/* Why it is none for this pipeline; NULL: it is one. */
-const char *rql_raster_groups_refusal(const struct rql_group_by *by);
 uint64_t rql_raster_groups_temp_bytes(const struct rql_raster_groups *groups);
 rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_groups *groups,
                                     struct rql_error *err) RQL_MUST_CHECK;

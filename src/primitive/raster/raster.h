@@ -65,8 +65,10 @@ void rql_raster_join_size(struct rql_raster_join *join);
 void rql_raster_join_size_paper(struct rql_raster_join *join);
 /* Why there is no such join on the device; NULL: there is. The images that it takes are those of the sizes. */
 const char *rql_raster_join_refusal(const struct rql_raster_join *join, const struct rql_device *device);
-/* Is the image there, of this format, width and layers, at least as high, and of these roles? */
-bool rql_raster_image_fits(const struct rql_image *image, const struct rql_image_spec *wanted);
+/* Are the images there, of these formats, widths and layers, at least as high, and of these roles? */
+bool rql_raster_images_fit(struct rql_image *const *images, const struct rql_image_spec *specs, uint32_t count);
+/* Those that are not there are NULL, as all are afterwards. */
+void rql_raster_images_free(struct rql_image **images, uint32_t count);
 /* Specifications for rql_image_new, of width 0 where there is none. Fill all but images, spans and `temp` before. */
 void rql_raster_join_images(const struct rql_raster_join *join, struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES]);
 uint64_t rql_raster_join_temp_bytes(const struct rql_raster_join *join);
@@ -96,8 +98,6 @@ struct rql_raster_relation {
 };
 /* Fills in what the join says, and rql_raster_join_size; sizes may be changed afterwards. */
 void rql_raster_relation_lay(struct rql_raster_relation *relation, const struct rql_join *join);
-/* Why it is none for this pipeline; NULL: it is one. */
-const char *rql_raster_relation_refusal(const struct rql_join *join);
 uint64_t rql_raster_relation_temp_bytes(const struct rql_raster_relation *relation);
 rql_status rql_record_raster_relation(struct rql_commands *c, struct rql_raster_relation *relation,
                                       struct rql_error *err) RQL_MUST_CHECK;

@@ -197,10 +197,8 @@ static rql_status check_images(const struct rql_raster_group_by *by, struct rql_
 {
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	rql_raster_group_by_images(by, specs);
-	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++)
-		if (specs[i].width && !rql_raster_image_fits(by->images[i], &specs[i]))
-			return rql_error_set(err, RQL_ERROR_INTERNAL,
-			                     "a group-by's images are not those of rql_raster_group_by_images");
+	if (!rql_raster_images_fit(by->images, specs, RQL_RASTER_GROUP_IMAGES))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a group-by's images are not those of rql_raster_group_by_images");
 	return RQL_OK;
 }
 

@@ -5,15 +5,6 @@
 #include "primitive/raster/raster_kernels.h"
 #include "primitive/relation_internal.h"
 
-const char *rql_raster_groups_refusal(const struct rql_group_by *by)
-{
-	for (uint32_t c = 0; c < by->column_count; c++)
-		if (by->columns[c].kind == RQL_GROUP_BY_REAL_FIELDS ||
-		    (by->columns[c].kind == RQL_GROUP_BY_INTEGERS && !by->columns[c].is_signed))
-			return "aggregates of reals are not drawn";
-	return NULL;
-}
-
 /* Offsets in temp, before the drawing's own. */
 struct plan {
 	uint64_t heads, counts, rest, nested;
@@ -60,9 +51,6 @@ rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_gr
 	const struct rql_group_by *by = &groups->by;
 	struct rql_raster_group_by *drawing = &groups->drawing;
 	const struct plan plan = plan_of(by);
-	const char *why = rql_raster_groups_refusal(by);
-	if (why)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s", why);
 	RQL_TRY(rql_span_check(&by->keys_out, by->capacity, by->key_bits / 8, "keys of groups", err));
 	RQL_TRY(rql_span_check(&by->result, 2, 8, "number of groups", err));
 	drawing->heads = rql_span_at(&by->temp, plan.heads);

@@ -1,11 +1,27 @@
 /* The images of a join or group-by by drawing: made, checked, and their sizes. */
 #include "primitive/raster/raster.h"
 
-bool rql_raster_image_fits(const struct rql_image *image, const struct rql_image_spec *wanted)
+static bool fits(const struct rql_image *image, const struct rql_image_spec *wanted)
 {
 	const struct rql_image_spec *has = image ? &image->spec : NULL;
 	return has && has->format == wanted->format && has->width == wanted->width && has->height >= wanted->height &&
 	       has->layers == wanted->layers && (has->roles & wanted->roles) == wanted->roles;
+}
+
+bool rql_raster_images_fit(struct rql_image *const *images, const struct rql_image_spec *specs, uint32_t count)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < count; i++)
+		all &= !specs[i].width || fits(images[i], &specs[i]);
+	return all;
+}
+
+void rql_raster_images_free(struct rql_image **images, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		rql_image_free(images[i]);
+		images[i] = NULL;
+	}
 }
 
 rql_status rql_raster_images_new(struct rql_device *device, const struct rql_image_spec *specs, uint32_t count,
@@ -17,10 +33,8 @@ rql_status rql_raster_images_new(struct rql_device *device, const struct rql_ima
 	for (uint32_t i = 0; i < count && status == RQL_OK; i++)
 		if (specs[i].width)
 			status = rql_image_new(device, &specs[i], what, &out[i], err);
-	for (uint32_t i = 0; i < count && status != RQL_OK; i++) {
-		rql_image_free(out[i]);
-		out[i] = NULL;
-	}
+	if (status != RQL_OK)
+		rql_raster_images_free(out, count);
 	return status;
 }
 

@@ -247,9 +247,8 @@ static rql_status check(const struct rql_raster_join *join, struct rql_error *er
 	const uint32_t key_bytes = join->key_bits / 8;
 	RQL_TRY(check_shape(join, err));
 	rql_raster_join_images(join, specs);
-	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
-		if (specs[i].width && !rql_raster_image_fits(join->images[i], &specs[i]))
-			return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's images are not those of rql_raster_join_images");
+	if (!rql_raster_images_fit(join->images, specs, RQL_RASTER_JOIN_IMAGES))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's images are not those of rql_raster_join_images");
 	RQL_TRY(rql_span_check(&join->build.keys, join->build.count, key_bytes, "build keys of a join", err));
 	RQL_TRY(rql_span_check(&join->probe.keys, join->probe.count, key_bytes, "probe keys of a join", err));
 	if (gives_pairs(join))

@@ -9,7 +9,8 @@
 static const struct rql_kernel gather_kernel = {"primitive.raster_gather", rql_spv_raster_gather_comp,
                                                 sizeof(rql_spv_raster_gather_comp), sizeof(struct rql_raster_gather_args)};
 
-const char *rql_raster_relation_refusal(const struct rql_join *join)
+/* Why it is none for this pipeline; NULL: it is one. */
+static const char *refusal(const struct rql_join *join)
 {
 	if ((unsigned)join->kind > RQL_JOIN_ANTI)
 		return "an IN that may be NULL is not drawn";
@@ -90,7 +91,7 @@ rql_status rql_record_raster_relation(struct rql_commands *c, struct rql_raster_
 {
 	const struct rql_join *join = &relation->join;
 	struct rql_raster_join *pairs = &relation->pairs;
-	const char *why = rql_raster_relation_refusal(join);
+	const char *why = refusal(join);
 	if (why)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "%s", why);
 	RQL_TRY(rql_relation_check_columns(join->build.columns, join->build.column_count, join->build.count, join->capacity,

@@ -12,7 +12,7 @@
 layout(push_constant, scalar) uniform rql_push { rql_sort_args args; };
 // Words of shared memory: a tile's keys, then its values, and before them the counters of all subgroups.
 layout(constant_id = 2) const uint POOL = 8192u;
-#define ITEMS 8u // sort_tile() in gpu_sort.c says the same
+#define ITEMS 8u // gpu_sort.c says the same
 #define TILE (ITEMS * THREADS)
 #define DIGITS RQL_SORT_DIGITS
 #if VALUE_BITS == 64

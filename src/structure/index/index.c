@@ -1,4 +1,5 @@
-/* The kinds "sorted", "hash" and "auto": indexes of one column; and what sieves (sieve.c) have in common with them. They hold
+/* The kinds "sorted", "btree", "hash", "auto", "rx" and "cgrx": indexes of one column, or of up to four; and what sieves
+ * (sieve.c) have in common with them. They hold
  * no rows of their own. An index says that look-ups are wanted in the columns structures of its table, and the method
  * that looks up keeps what it needs by their segments (method/contents.h); so an index is never stale. CREATE and
  * REFRESH make that ahead of the first query, and a side file keeps it, of whatever segments there are. */

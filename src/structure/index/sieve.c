@@ -80,7 +80,7 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 			                    o->name, RQL_SIEVE_VECTORS_MOST);
 		return rql_error_at(err, sql, o->position,
 		                    "Binder Error: the option %s cannot be '%s'; vectors is a number from 1 to %u, "
-		                    "components is 1 or 2, refine is auto, values, positions, drawn, rtc1, rtc3, matrix or "
+		                    "components is 1 or 2, refine is auto, values, positions, blocks, drawn, rtc1, rtc3, matrix or "
 		                    "cells, interval is 1 to 100, spacing is 0 to 100, encoding is ranks or values",
 		                    o->name, o->value, RQL_SIEVE_VECTORS_MOST);
 	}
