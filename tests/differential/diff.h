@@ -205,6 +205,7 @@ struct dt_session { /* an open database: ours, and a second connection on which 
 	uint32_t threads;
 	const char *setup; /* statements that our connection begins with (settings: a device, a unit), or NULL */
 	bool in_transaction, other_in_transaction;
+	bool methods_off; /* of `ours`, since an aborted transaction let nothing be set */
 	bool folds; /* default_collation is set */
 	bool bound; /* our answer to the last query was planned from the plan of one with other values */
 };
@@ -231,6 +232,7 @@ struct dt_statistics {
 	_Atomic uint64_t queries, eligible, accelerated_eligible, accelerated, errors, worlds, views, views_refused, failures;
 	_Atomic uint64_t now_world[64]; /* what each job is at, for crash reports */
 	char now_sql[64][4096];
+	uint64_t asked[64]; /* queries of each job: written by it alone */
 };
 struct dt_options {
 	uint64_t seed, queries, first_world, world_count;

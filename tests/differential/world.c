@@ -38,6 +38,7 @@ static bool connect_both(struct dt_session *s)
 {
 	char *error = NULL;
 	rayql_error *err = NULL;
+	s->methods_off = false;
 	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
 	          execute(s->ours, "SET rayql_force = on", &error) && (!s->setup || execute(s->ours, s->setup, &error)) &&
 	          execute(s->host, "SET rayql_enable_cube = off", &error) &&
@@ -187,21 +188,27 @@ bool dt_session_replay(struct dt_session *s, const struct dt_entry *e, char **er
 	return ok;
 }
 
+/* In a transaction that a query has aborted, nothing can be set: the methods stay off until after it. */
+static void switch_methods(struct dt_session *s, bool on)
+{
+	static const char *const methods[] = {"cube", "rtcudb", "scan", "group"};
+	char sql[64];
+	s->methods_off = !on;
+	for (uint32_t m = 0; m < sizeof methods / sizeof methods[0]; m++) {
+		snprintf(sql, sizeof sql, "SET rayql_enable_%s = %s", methods[m], on ? "on" : "off");
+		s->methods_off |= !execute(s->ours, sql, NULL);
+	}
+}
+
 static void host_answer(struct dt_session *s, const char *sql, struct dt_answer *out)
 {
 	if (!s->in_transaction && !s->other_in_transaction) {
 		dt_answer_of(s->host, sql, false, out);
 		return;
 	}
-	execute(s->ours, "SET rayql_enable_cube = off", NULL);
-	execute(s->ours, "SET rayql_enable_rtcudb = off", NULL);
-	execute(s->ours, "SET rayql_enable_scan = off", NULL);
-	execute(s->ours, "SET rayql_enable_group = off", NULL);
+	switch_methods(s, false);
 	dt_answer_of(s->ours, sql, false, out);
-	execute(s->ours, "SET rayql_enable_cube = on", NULL);
-	execute(s->ours, "SET rayql_enable_rtcudb = on", NULL);
-	execute(s->ours, "SET rayql_enable_scan = on", NULL);
-	execute(s->ours, "SET rayql_enable_group = on", NULL);
+	switch_methods(s, true);
 }
 
 char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool host_first, char *method, char *reason,
@@ -210,6 +217,8 @@ char *dt_session_check(struct dt_session *s, const struct dt_select *q, bool hos
 	struct dt_answer ours, hosts, whole = {0};
 	char *sql = dt_select_print(q, true), *all = dt_select_print(q, false);
 	bool limited = dt_select_limited(q);
+	if (s->methods_off)
+		switch_methods(s, true);
 	if (host_first)
 		host_answer(s, sql, &hosts);
 	dt_answer_of(s->ours, sql, prepared(sql), &ours);
@@ -465,6 +474,7 @@ static void count_query(struct world *w, const struct dt_select *q, const char *
 {
 	bool fast = strcmp(method, "host") != 0 && strcmp(method, "error") != 0;
 	w->stats->queries++;
+	w->stats->asked[w->job]++;
 	w->stats->accelerated += fast;
 	w->stats->errors += strcmp(method, "error") == 0;
 	if (q->eligible && strcmp(method, "error") != 0) {
