@@ -8,7 +8,7 @@ if(DEFINES MATCHES "-DRQL_NAMES")
 	set(debug)
 endif()
 
-# The builds of a tree compile the same shaders. KEEP: what one has compiled lies there for the others, with the files that
+# Builds of a tree compile the same shaders. KEEP: what one has compiled lies there for the others, with the files that
 # it was made of and what was in them.
 file(TIMESTAMP "${GLSLANG}" age)
 file(SHA256 "${CMAKE_CURRENT_LIST_FILE}" script)
