@@ -246,6 +246,10 @@ struct rql_effects {
 };
 void rql_effects_clear(struct rql_effects *effects);
 void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effects *out);
+/* EXECUTE name: the name, malloc'ed; NULL: it is no such statement, or there is no memory. */
+char *rql_executed_name(const char *sql);
+/* ... of a statement that was prepared with this text. */
+void rql_effects_of_executed(const char *prepared, struct rql_effects *out);
 enum rql_txn_verb { RQL_TXN_BEGIN, RQL_TXN_COMMIT, RQL_TXN_ROLLBACK };
 enum rql_txn_verb rql_txn_verb_of(const char *sql);
 
