@@ -34,7 +34,8 @@ elseif(RAYQL_SANITIZE)
 	list(APPEND rql_test_environment "RAYQL_VULKAN_VALIDATION=0")
 endif()
 # Mesa's cache of compiled kernels is one for all tests and builds, also for tests with an XDG_CACHE_HOME of their own. Narrow
-# vectors have another: Mesa (25.0.7) takes what it compiled for one width for the other, too, as the width is not in its keys.
+# vectors have another: the width is not in Mesa's keys (25.0.7), so a test of one width got the kernels of the other, and
+# crashed.
 set(rql_mesa_cache "$ENV{HOME}/.cache")
 foreach(variable IN ITEMS XDG_CACHE_HOME MESA_SHADER_CACHE_DIR)
 	if(DEFINED ENV{${variable}})
