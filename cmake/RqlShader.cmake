@@ -2,6 +2,10 @@
 
 find_program(RAYQL_GLSLANG NAMES glslangValidator glslang REQUIRED)
 find_program(RAYQL_SPIRV_VAL NAMES spirv-val)
+set(RAYQL_SHADER_CACHE "" CACHE PATH "Where builds of this tree share compiled shaders (the presets name build/shaders)")
+if(RAYQL_SHADER_CACHE)
+	file(MAKE_DIRECTORY "${RAYQL_SHADER_CACHE}")
+endif()
 
 # rql_shaders(TARGET file... )
 # Compiles shader files (stage by extension: .comp .vert .frag .rgen .rmiss .rchit .rahit .rint) of the calling folder
@@ -42,7 +46,7 @@ function(rql_shaders target)
 			OUTPUT "${header}"
 			COMMAND ${CMAKE_COMMAND} -DGLSLANG=${RAYQL_GLSLANG} -DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/${file}
 				-DINCLUDE=${PROJECT_SOURCE_DIR}/src "-DDEFINES=${defines}" -DSPV=${spv} -DHEADER=${header}
-				-DSYMBOL=${symbol} -DDEPFILE=${header}.d -DDEPTARGET=${header}
+				-DSYMBOL=${symbol} -DKEEP=${RAYQL_SHADER_CACHE} -DDEPFILE=${header}.d -DDEPTARGET=${header}
 				-P ${PROJECT_SOURCE_DIR}/cmake/CompileShader.cmake
 			DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${file}" "${PROJECT_SOURCE_DIR}/cmake/CompileShader.cmake"
 			DEPFILE "${header}.d"

@@ -7,6 +7,7 @@
 #            has by itself (8 with AVX2), on which selftest.vulkan and the tests of whole programs run the same kernels
 #   plain    makes many pipelines and runs each over few rows: lavapipe compiles them without optimisations
 #   slow     left out by script/test --quick
+#   long     runs with script/test --all only: more rows or more random queries of what other tests do in every run
 
 # The sanitizer builds' tests carry it in their names, since script/test runs all builds in one ctest.
 set(rql_test_prefix "")
@@ -27,7 +28,20 @@ set(rql_test_environment
 )
 if(RAYQL_SANITIZE MATCHES "thread")
 	list(APPEND rql_test_environment "RAYQL_VULKAN=off") # nor are the drivers, with threads of their own
+elseif(RAYQL_SANITIZE)
+	# The release build's tests give Vulkan the same calls under its validation layer, whose own memory ASan would watch:
+	# half of the time that unit.stage takes here once its kernels are there.
+	list(APPEND rql_test_environment "RAYQL_VULKAN_VALIDATION=0")
 endif()
+# Mesa's cache of compiled kernels is one for all tests and builds, also for tests with an XDG_CACHE_HOME of their own. Narrow
+# vectors have another: the width is not in Mesa's keys (25.0.7), so a test of one width got the kernels of the other, and
+# crashed.
+set(rql_mesa_cache "$ENV{HOME}/.cache")
+foreach(variable IN ITEMS XDG_CACHE_HOME MESA_SHADER_CACHE_DIR)
+	if(DEFINED ENV{${variable}})
+		set(rql_mesa_cache "$ENV{${variable}}")
+	endif()
+endforeach()
 
 # lavapipe compiles each pipeline with LLVM, which takes most of the time of tests that make hundreds of them, and about
 # half of that with vectors of 128 bits. GPUs' drivers do not read it.
@@ -84,6 +98,11 @@ function(rql_add_test name)
 	endif()
 	math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${RAYQL_TEST_TIMEOUT_FACTOR}")
 	set(environment "${rql_test_environment}")
+	if("narrow" IN_LIST arg_LABELS)
+		list(APPEND environment "MESA_SHADER_CACHE_DIR=${rql_mesa_cache}/mesa_narrow_vectors")
+	else()
+		list(APPEND environment "MESA_SHADER_CACHE_DIR=${rql_mesa_cache}")
+	endif()
 	foreach(label narrow plain)
 		if("${label}" IN_LIST arg_LABELS)
 			list(APPEND environment "${rql_${label}_environment}")

@@ -41,7 +41,7 @@ static int run(struct rql_devices *devices, const char *name, uint64_t seed)
 int main(int argc, char **argv)
 {
 	struct rql_devices *devices;
-	setenv("RAYQL_VULKAN_VALIDATION", "1", 1);
+	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	vulkan_keep_drivers();
 	if (argc < 2 || rql_devices_open(3, &devices, NULL) != RQL_OK)
 		return 2;

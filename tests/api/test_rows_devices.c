@@ -137,7 +137,7 @@ static void random_query(char *to, size_t size)
 static void random_queries(void **state)
 {
 	struct session s = device_session();
-	unsigned there = 0, count = 150;
+	unsigned there = 0, count = 75;
 	(void)state;
 	if (!has_unit("compute"))
 		skip();

@@ -6,7 +6,7 @@ mkdir -p "$folder"
 units="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%raster%'"
 raster=$("$rayql" -list -noheader -c "$units") || exit 1
 [ "$raster" = 1 ] || { echo "there is no device vulkan:0 with unit raster"; exit 77; }
-export RAYQL_VULKAN_VALIDATION=1
+export RAYQL_VULKAN_VALIDATION="${RAYQL_VULKAN_VALIDATION:-1}"
 for figure in 10 11 13; do
 	case $figure in 13) cases="3 keys" ;; *) cases="" ;; esac
 	"$rayql" bench garuda --device vulkan:0 --figure $figure --cases "$cases" --log2-rows 11 --runs 1 --json "$folder/garuda.json" \

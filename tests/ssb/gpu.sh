@@ -5,7 +5,7 @@ rayql=$1 folder=$2 source=$3
 mkdir -p "$folder"
 device=$("$rayql" -list -noheader -c "SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0'") || exit 1
 [ "$device" = 1 ] || { echo "there is no device vulkan:0"; exit 77; }
-export RAYQL_VULKAN_VALIDATION=1
+export RAYQL_VULKAN_VALIDATION="${RAYQL_VULKAN_VALIDATION:-1}"
 
 run() {
 	"$rayql" bench "$@" --device vulkan:0 --runs 1 --threads 2 --db "$folder" >"$folder/out" 2>&1 ||

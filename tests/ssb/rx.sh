@@ -6,7 +6,7 @@ mkdir -p "$folder"
 units="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%rt%'"
 rt=$("$rayql" -list -noheader -c "$units") || exit 1
 [ "$rt" = 1 ] || { echo "there is no device vulkan:0 with unit rt"; exit 77; }
-export RAYQL_VULKAN_VALIDATION=1
+export RAYQL_VULKAN_VALIDATION="${RAYQL_VULKAN_VALIDATION:-1}"
 for run in "rx 4 -17 256" "rx 12 -17 both" "thesis 25 -12 16"; do
 	set -- $run
 	"$rayql" bench "$1" --device vulkan:0 --figure "$2" --log2-scale="$3" --cases "$4" --runs 1 --json "$folder/rx.json" \

@@ -19,7 +19,7 @@ static int open_keeping(void **state, const char *pipelines)
 	const char *name = getenv("RAYQL_TEST_DEVICE");
 	struct rql_error err = {0};
 	vulkan_keep_drivers();
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 ||
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 0) != 0 ||
 	    (pipelines && setenv("RAYQL_VULKAN_PIPELINES", pipelines, 1) != 0) ||
 	    rql_devices_open(2, &devices, &err) != RQL_OK)
 		return -1;

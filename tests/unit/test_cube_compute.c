@@ -26,7 +26,7 @@ static int open_device(void **state)
 	const char *name = getenv("RAYQL_TEST_DEVICE");
 	struct rql_error err = {0};
 	vulkan_keep_drivers();
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, &err) != RQL_OK)
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 0) != 0 || rql_devices_open(2, &devices, &err) != RQL_OK)
 		return -1;
 	gpu = rql_devices_get(devices, name ? name : "vulkan:0");
 	if (!gpu)

@@ -236,7 +236,7 @@ static void test_cpu(void **state)
 static int make_folder(void **state)
 {
 	(void)state;
-	setenv("RAYQL_VULKAN_VALIDATION", "1", 1);
+	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	unsetenv("RAYQL_FAULT");
 	unsetenv("RAYQL_VULKAN_MEMORY");
 	return mkdtemp(folder) ? setenv("XDG_CACHE_HOME", folder, 1) : -1;

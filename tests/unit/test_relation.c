@@ -801,7 +801,7 @@ static int open_device(void **state)
 {
 	(void)state;
 	const char *name = getenv("RAYQL_TEST_DEVICE");
-	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0 || rql_devices_open(2, &devices, NULL) != RQL_OK)
+	if (setenv("RAYQL_VULKAN_VALIDATION", "1", 0) != 0 || rql_devices_open(2, &devices, NULL) != RQL_OK)
 		return -1;
 	device = rql_devices_get(devices, name && name[0] ? name : "vulkan:0");
 	return device ? 0 : -1;

@@ -10,6 +10,7 @@
 #include "scan_device.h"
 
 #define CASES (SLOW ? 8u : 20u)
+#define ROUGH_CASES (SLOW ? 4u : 10u) /* of each kind of column, and most are kernels of their own */
 
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
@@ -211,8 +212,8 @@ static void test_wide_sums(void **state)
 }
 
 /* Few groups, whose rows are in shared memory: sums of one limb and of several, of both signs and beyond 64 bits, of reals,
- * and extremes. */
-static void few_groups(uint32_t filters)
+ * and extremes. Of so many aggregates: each number is a kernel. */
+static void few_groups(uint32_t filters, uint32_t least, uint32_t step)
 {
 	static const struct rql_conjunct range = {
 		.test = RQL_TEST_IN_RANGE, .index = SMALL, .least = -5, .greatest = 30, .or_null = true};
@@ -228,7 +229,7 @@ static void few_groups(uint32_t filters)
 	memset(limbs_seen, 0, sizeof(limbs_seen));
 	copied = 0;
 	for (uint32_t k = 0; k < 2; k++)
-		for (uint32_t count = 1; count <= 19; count += 6) {
+		for (uint32_t count = least; count <= 19; count += step) {
 			struct rql_group_key key = {
 				.source = {.index = keys[k]}, .least = k ? -10 : 0, .key_count = k ? 61 : 3, .null_key = k ? 60 : 2};
 			struct rql_request request = {.snapshot = t.snapshot,
@@ -250,7 +251,7 @@ static void few_groups(uint32_t filters)
 static void test_few_groups(void **state)
 {
 	(void)state;
-	few_groups(0);
+	few_groups(0, 1, 6);
 }
 
 /* Rows of many possible groups in several arrays, which are folded: nearly all rows are of a few groups. */
@@ -384,7 +385,7 @@ static void test_small_workgroups(void **state)
 		query_free(&q);
 		table_free(&t);
 	}
-	few_groups(0);
+	few_groups(0, 7, 12);
 	gpu->limits = limits;
 	assert_true(ran > before);
 }
@@ -395,9 +396,9 @@ static void test_large_subgroups(void **state)
 {
 	(void)state;
 	const struct rql_gpu_limits limits = gpu->limits;
-	for (uint32_t subgroup = 64; subgroup <= 128; subgroup *= 2) {
+	for (uint32_t subgroup = SLOW ? 128 : 64; subgroup <= 128; subgroup *= 2) {
 		gpu->limits.subgroup_size = subgroup;
-		few_groups(1);
+		few_groups(1, 7, 12);
 	}
 	gpu->limits = limits;
 }
@@ -408,7 +409,7 @@ static void test_limbs(void **state)
 {
 	(void)state;
 	memset(limbs_seen, 0, sizeof(limbs_seen));
-	for (uint64_t seed = 1; seed <= (SLOW ? 8 : 24); seed++) {
+	for (uint64_t seed = 1; seed <= (SLOW ? 8 : 12); seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct table t;
 		table_make(&t, 5000);
@@ -455,7 +456,7 @@ static void test_failures(void **state)
 	static const int64_t edges[] = {INT64_MAX / 2, INT64_MAX / 2 + 1, INT64_MIN / 2, INT64_MIN / 2 - 1, 3037000499,
 	                                3037000500,    -3037000499,       -3037000500,   INT64_MIN,         7};
 	struct rql_arena *arena = need(rql_arena_new());
-	for (uint32_t e = 0; e < 10; e++)
+	for (uint32_t e = 0; e < 10; e += SLOW ? 3 : 1)
 		for (unsigned op = 0; op < 3; op++) {
 			int64_t values[100];
 			for (uint32_t i = 0; i < 100; i++)
@@ -475,32 +476,56 @@ static void test_failures(void **state)
 	assert_true(failed > 0);
 }
 
-/* Runs, steps, constants and packed fields of every width, filtered and summed. */
+/* One encoding's column, filtered and summed; a filter also from the one end of all integers to the other. */
+static void check_encoding(const int64_t *values, uint32_t rows, bool filtered)
+{
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, rows);
+	struct rql_conjunct range = {
+		.test = RQL_TEST_IN_RANGE, .least = values[1] < values[2] ? values[1] : values[2], .greatest = INT64_MAX};
+	struct rql_agg aggs[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MAX}};
+	struct rql_request request = {
+		.snapshot = c.snapshot, .conjunct_count = filtered, .conjuncts = &range, .agg_count = 2, .aggs = aggs};
+	assert_true(compare_request(&request));
+	range.greatest = range.least;
+	range.least = (rql_int128)((rql_uint128)1 << 127);
+	if (filtered)
+		assert_true(compare_request(&request));
+	column_free(&c);
+}
+
+/* Packed fields of every width, a block each: one kernel reads them all. Where a column has one width alone, the kernel is
+ * made for it: the smallest, the largest, and those beside a multiple of what it loads at once. */
+static void test_widths(void **state)
+{
+	(void)state;
+	enum { BLOCK = 4096, WIDTHS = 64 };
+	static const unsigned alone[] = {0, 1, 2, 4, 7, 8, 12, 16, 17, 31, 32, 33, 48, 62};
+	int64_t *values = need(malloc((uint64_t)BLOCK * WIDTHS * sizeof(*values)));
+	random_state = 3;
+	for (uint32_t i = 0; i < BLOCK * WIDTHS; i++)
+		values[i] = (int64_t)(i / BLOCK ? roll(UINT64_C(1) << i / BLOCK) : 0) - 1000;
+	check_encoding(values, BLOCK * WIDTHS, true);
+	check_encoding(values, BLOCK * WIDTHS, false);
+	check_encoding(values, BLOCK * 34, true); /* whose values fit where those of wider fields do not */
+	for (unsigned w = 0; w < sizeof(alone) / sizeof(*alone); w += SLOW ? 4 : 1) {
+		for (uint32_t i = 0; i < 9000; i++)
+			values[i] = (int64_t)(alone[w] ? roll(UINT64_C(1) << alone[w]) : 0) - 1000;
+		check_encoding(values, 9000, w % 3 != 0);
+	}
+	free(values);
+}
+
+/* Runs and steps. */
 static void test_encodings(void **state)
 {
 	(void)state;
 	static int64_t values[9000];
 	random_state = 3;
-	for (unsigned kind = 0; kind < 40; kind++) {
-		unsigned bits = kind < 34 ? kind : kind == 34 ? 48 : 62;
+	for (unsigned steps = 0; steps < 2; steps++) {
 		for (uint32_t i = 0; i < 9000; i++)
-			values[i] = kind == 38   ? (int64_t)(i / 700) * 5000000
-			            : kind == 39 ? (int64_t)i * 9 + (int64_t)roll(3)
-			                         : (int64_t)(bits ? roll(UINT64_C(1) << bits) : 0) - 1000;
-		struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 9000);
-		struct rql_conjunct range = {
-			.test = RQL_TEST_IN_RANGE, .least = values[1] < values[2] ? values[1] : values[2], .greatest = INT64_MAX};
-		struct rql_agg aggs[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_MAX}};
-		struct rql_request request = {.snapshot = c.snapshot,
-		                              .conjunct_count = kind % 3 ? 1 : 0,
-		                              .conjuncts = &range,
-		                              .agg_count = 2,
-		                              .aggs = aggs};
-		assert_true(compare_request(&request));
-		range.greatest = range.least; /* and from the one end of all integers to the other */
-		range.least = (rql_int128)((rql_uint128)1 << 127);
-		assert_true(compare_request(&request));
-		column_free(&c);
+			values[i] = steps ? (int64_t)i * 9 + (int64_t)roll(3) : (int64_t)(i / 700) * 5000000;
+		check_encoding(values, 9000, false);
+		check_encoding(values, 9000, true);
 	}
 }
 
@@ -635,7 +660,7 @@ static void rough_codes(const struct table *t, uint32_t column)
 /* Ranges of one column; codes: of codes, which are the values. */
 static void rough_ranges(struct column c, const int32_t *values, uint32_t rows, bool codes)
 {
-	for (unsigned i = 0; i < CASES; i++) {
+	for (unsigned i = 0; i < ROUGH_CASES; i++) {
 		struct rql_agg agg = {.kind = RQL_AGG_COUNT_STAR};
 		int32_t least = (int32_t)roll(4900), greatest = least + (int32_t)roll(20), expected = 0;
 		uint64_t set[5000 / 64 + 1] = {0};
@@ -662,7 +687,7 @@ static void test_rough(void **state)
 	struct table t;
 	random_state = 23;
 	table_make(&t, ROWS);
-	for (unsigned i = 0; i < CASES; i++) {
+	for (unsigned i = 0; i < ROUGH_CASES; i++) {
 		rough_codes(&t, DAY);
 		rough_codes(&t, CODE);
 	}
@@ -955,7 +980,8 @@ int main(void)
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),        cmocka_unit_test(test_random),
+		cmocka_unit_test(test_encodings),        cmocka_unit_test(test_widths),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_many_groups),      cmocka_unit_test(test_wide_sums),
 		cmocka_unit_test(test_failures),         cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_few_groups),       cmocka_unit_test(test_limbs),

@@ -1018,7 +1018,7 @@ int main(void)
 		cmocka_unit_test(test_generated_at_once),
 		cmocka_unit_test(test_validation),
 	};
-	if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1) != 0 || setenv("RAYQL_VULKAN_VALIDATION", "1", 1) != 0)
+	if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1) != 0 || setenv("RAYQL_VULKAN_VALIDATION", "1", 0) != 0)
 		return 1;
 	int failed = vulkan_skip_without(RQL_UNIT_COMPUTE);
 	if (failed == 0)

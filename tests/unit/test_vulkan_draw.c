@@ -326,7 +326,7 @@ static void test_misuse(void **state)
 
 int main(void)
 {
-	setenv("RAYQL_VULKAN_VALIDATION", "1", 1);
+	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	int skipped = vulkan_skip_without(RQL_UNIT_RASTER);
 	if (skipped)
 		return skipped;

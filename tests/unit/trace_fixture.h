@@ -75,7 +75,7 @@ static struct rql_device *gpu;
 static int open_gpu(void **state)
 {
 	(void)state;
-	setenv("RAYQL_VULKAN_VALIDATION", "1", 1);
+	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	vulkan_keep_drivers();
 	if (rql_devices_open(1, &devices, NULL) != RQL_OK)
 		return -1;
