@@ -218,6 +218,91 @@ static void test_appends(void **state)
 	assert_int_equal(placed_bytes(NULL), 0);
 }
 
+/* ---- maps ---- */
+
+/* An array of 600,000 places and its bits, or a hash table: none of them small enough for a plan's own table. */
+static struct rql_map *large_map(bool dense)
+{
+	const uint32_t count = dense ? 60000 : 4000, apart = dense ? 10 : 32;
+	int64_t *keys = need(calloc(count, sizeof *keys));
+	int32_t *payloads = need(calloc(count, sizeof *payloads));
+	struct rql_map *map = NULL;
+	struct rql_error err = {0};
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = (int64_t)i * apart + (int64_t)roll(apart);
+		payloads[i] = (int32_t)roll(200);
+	}
+	if (!dense)
+		keys[0] = -(INT64_C(1) << 40);
+	ok(rql_map_build(keys, payloads, count, &map, &err), &err);
+	assert_int_equal(rql_map_is_dense(map), dense);
+	free(keys);
+	free(payloads);
+	return map;
+}
+
+/* Rows whose amount is a key, and the sum of what they find. */
+static uint64_t run_joined(const struct rql_store_snapshot *snapshot, const struct rql_map *map, struct rql_prepared **kept)
+{
+	const struct rql_lookup join = {.kind = RQL_LOOKUP_INNER, .column = AMOUNT, .map = map};
+	const struct rql_agg aggs[] = {{.kind = RQL_AGG_COUNT_STAR},
+	                               {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_LOOKUP}}};
+	const struct rql_request request = {
+		.snapshot = snapshot, .lookup_count = 1, .lookups = &join, .agg_count = 2, .aggs = aggs};
+	struct rql_prepared *p = prepare(&request);
+	uint64_t uploaded = run_and_compare(p, &request);
+	if (kept)
+		*kept = p;
+	else
+		rql_method_scan_compute.free(p);
+	return uploaded;
+}
+
+static uint64_t map_bytes(const struct rql_map *map)
+{
+	return rql_placements_of(map, gpu, NULL, 0, NULL, NULL);
+}
+
+/* Plans share a map on the device as they share it in memory; it gives way like a column, and goes with its owner. */
+static void test_maps(void **state)
+{
+	(void)state;
+	random_state = 11;
+	struct rql_store *store = store_of(30000, 30);
+	const struct rql_store_snapshot *snapshot = rql_store_snapshot(store);
+	for (unsigned dense = 0; dense < 2; dense++) {
+		struct rql_map *map = large_map(dense), *other = large_map(dense);
+		struct rql_prepared *kept = NULL;
+		uint64_t uploaded = run_joined(snapshot, map, &kept);
+		assert_true(uploaded >= map_bytes(map));
+		assert_true(map_bytes(map) > RQL_SCAN_MAP_COPIED && map_bytes(map) <= rql_map_bytes(map));
+		/* A plan more finds all of it, and only what is another map's is uploaded. */
+		assert_true(run_joined(snapshot, map, NULL) <= tables_of(snapshot));
+		assert_int_equal(map_bytes(other), 0);
+		uploaded = run_joined(snapshot, other, NULL);
+		assert_in_range(uploaded, map_bytes(other), map_bytes(other) + tables_of(snapshot));
+		/* What a plan holds stays. */
+		rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+		assert_true(map_bytes(map) > 0 && map_bytes(other) == 0);
+		rql_method_scan_compute.free(kept);
+		assert_true(map_bytes(map) > 0);
+		rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+		assert_int_equal(map_bytes(map), 0);
+		uploaded = run_joined(snapshot, map, NULL);
+		assert_true(map_bytes(map) > 0 && uploaded > map_bytes(map));
+		/* A device that failed is trusted with nothing that lay there. */
+		rql_placements_forget(map, gpu);
+		uploaded = run_joined(snapshot, map, NULL);
+		assert_true(map_bytes(map) > 0 && uploaded > map_bytes(map));
+		assert_int_equal(placed_bytes(NULL), placed_bytes(snapshot) + map_bytes(map));
+		rql_map_free(map);
+		rql_map_free(other);
+		assert_int_equal(placed_bytes(NULL), placed_bytes(snapshot));
+	}
+	rql_store_snapshot_release(snapshot);
+	rql_store_release(store);
+}
+
 /* ---- several holders of snapshots of different ages ---- */
 #define HOLDERS 4u
 struct holder {
@@ -473,7 +558,7 @@ int main(void)
 		return skip;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_appends),  cmocka_unit_test(test_snapshots), cmocka_unit_test(test_eviction),
-		cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),   cmocka_unit_test(test_maps),
 	};
 	return cmocka_run_group_tests_name("unit.scan_placed", tests, open_some, close_outlived);
 }

@@ -210,8 +210,8 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 /* Every buffer that the kernels touch; malloc'ed. */
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
-	uint64_t columns = rql_scan_table_places(&p->plan);
-	struct rql_use *uses = calloc(columns + 13, sizeof(*uses)); /* and what comes in */
+	uint64_t columns = rql_scan_table_places(&p->plan), maps = rql_scan_table_maps(&p->plan);
+	struct rql_use *uses = calloc(columns + maps + 13, sizeof(*uses)); /* and what comes in */
 	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others, x->ranks, x->values};
 	*count = 0;
 	if (!uses)
@@ -219,6 +219,9 @@ static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_sc
 	for (uint64_t i = 0; i < columns; i++)
 		if (p->table.placed[i] && p->table.placed[i]->buffer)
 			uses[(*count)++] = (struct rql_use){p->table.placed[i]->buffer, RQL_READ};
+	for (uint64_t i = 0; i < maps; i++)
+		if (p->table.maps[i])
+			uses[(*count)++] = (struct rql_use){p->table.maps[i]->buffer, RQL_READ};
 	uses[(*count)++] = (struct rql_use){p->tables, RQL_READ};
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
 		if (written[i])
