@@ -81,6 +81,10 @@ static rql_status see_kernels(struct rql_prepared *p, rql_see_kernel *see, void 
 	if (!p->plan.scan)
 		RQL_TRY(rql_scan_compute_plan(p->scan, p->rows != NULL, p->stage.device, p->arena, &p->plan, err));
 	RQL_TRY(see_request(p, see, state, err));
+	for (uint32_t i = 0; i < rql_scan_table_maps(&p->plan); i++)
+		if (p->plan.maps[i])
+			RQL_TRY(rql_scan_map_see(p->scan->joins[i / RQL_SCAN_MAP_PARTS].map,
+			                         (enum rql_scan_map_part)(i % RQL_SCAN_MAP_PARTS), p->stage.device, see, state, err));
 	if (p->from.method)
 		RQL_TRY(rql_scan_items_see(see, state, err));
 	if (!p->rows && !p->scan->gives && rql_scan_chooses(p, p->capacity))
