@@ -23,9 +23,10 @@ uint64_t rql_scan_map_bytes(const struct rql_map *map, enum rql_scan_map_part pa
 		return map->dense ? 0 : map->capacity * sizeof(*map->table);
 	if (!map->dense)
 		return 0;
-	/* As they are allocated: shaders read whole words, and a map without keys has a word of bits, too. */
+	/* Whole words, which shaders read and passes clear, of what is allocated: payloads have 8 bytes more (map_build.c). A
+	 * map without keys has a word of bits, too. */
 	return part == RQL_SCAN_MAP_BITS ? ((uint64_t)map->span / 32 + 2) * sizeof(*map->bits)
-	                                 : (uint64_t)map->span * map->width + 8;
+	                                 : ((uint64_t)map->span * map->width + 8) / 4 * 4;
 }
 
 const void *rql_scan_map_data(const struct rql_map *map, enum rql_scan_map_part part)
@@ -205,9 +206,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	if (!p)
 		return rql_error_memory(err, sizeof *p, "a map on a device");
 	p->placement = (struct rql_placement){.device = device, .destroy = destroy};
-	/* Whole words, which shaders read and passes clear. */
-	rql_status status =
-		rql_buffer_new(device, (bytes + 3) / 4 * 4, RQL_MEMORY_DEVICE, "a map of a join", &p->buffer, err);
+	rql_status status = rql_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "a map of a join", &p->buffer, err);
 	if (status == RQL_OK)
 		status = sends_entries(w->map, part, device)
 		             ? make_there(w->map, part, p->buffer, err)
