@@ -226,7 +226,8 @@ static const struct {
 	bool dense;
 	uint32_t count, apart, payloads;
 } shapes[] = {
-	{true, 60000, 10, 200}, {true, 2000, 300, 60000}, {true, 40000, 15, 1 << 20}, {false, 4000, 32, 200}, {false, 30000, 4, 1 << 20},
+	{true, 60000, 10, 200}, {true, 2000, 300, 60000},  {true, 40000, 15, 1 << 20},
+	{false, 4000, 32, 200}, {false, 30000, 4, 1 << 20},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
@@ -271,7 +272,8 @@ static struct rql_prepared *prepare_joined(struct joined *j, const struct rql_st
 	return prepare(&j->request);
 }
 
-static uint64_t run_joined(const struct rql_store_snapshot *snapshot, const struct rql_map *map, struct rql_prepared **kept)
+static uint64_t run_joined(const struct rql_store_snapshot *snapshot, const struct rql_map *map,
+                           struct rql_prepared **kept)
 {
 	struct joined j;
 	struct rql_prepared *p = prepare_joined(&j, snapshot, map);
@@ -359,7 +361,7 @@ static void fail_map(const struct rql_store_snapshot *snapshot, unsigned shape, 
 	rql_map_free(map);
 }
 
-/* Sent whole over a fast link; over a slow one as entries wherever these are fewer bytes, which the device puts together. */
+/* Sent whole over a fast link; over a slow one as entries wherever these are fewer bytes. */
 static void test_maps(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-// A part of a join's map from its entries (scan_map.h): an invocation each puts one into zeroed memory. Keys are unique, so
-// no place is claimed twice but in a hash table, where the next one is taken then.
+// A part of a join's map from its entries (scan_map.h): an invocation each puts one into zeroed memory. Keys are
+// unique, so no place is claimed twice but in a hash table, where the next one is taken then.
 //
 // Floor: an entry read over the link, and a place of the device's memory that lies anywhere.
 #version 460
