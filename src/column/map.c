@@ -8,11 +8,19 @@ void rql_map_free(struct rql_map *map)
 {
 	if (!map)
 		return;
+	void (*gone)(const void *) = atomic_load(&map->gone);
+	if (gone)
+		gone(map);
 	rql_large_free(map->bits);
 	rql_large_free(map->found);
 	rql_large_free(map->table);
 	free(map->listed);
 	free(map);
+}
+
+void rql_map_watch(const struct rql_map *map, void (*gone)(const void *))
+{
+	atomic_store(&((struct rql_map *)(uintptr_t)map)->gone, gone);
 }
 
 uint64_t rql_map_bytes(const struct rql_map *map)

@@ -28,6 +28,8 @@ struct rql_map_part {
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
                                struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_map_free(struct rql_map *map); /* NULL accepted */
+/* Copies of the map lie elsewhere: gone is called with it before it goes. There is one such function in a process. */
+void rql_map_watch(const struct rql_map *map, void (*gone)(const void *map));
 uint64_t rql_map_bytes(const struct rql_map *map);
 uint64_t rql_map_entries(const struct rql_map *map);
 bool rql_map_is_dense(const struct rql_map *map);

@@ -3,6 +3,8 @@
 #ifndef RQL_COLUMN_MAP_LAYOUT_H
 #define RQL_COLUMN_MAP_LAYOUT_H
 
+#include <stdatomic.h>
+
 #include "column/map.h"
 
 struct rql_map_entry {
@@ -30,6 +32,7 @@ struct rql_map {
 	int64_t *listed; /* [entries]; NULL: they are more */
 	uint64_t capacity; /* a power of 2 */
 	struct rql_map_entry *table;
+	void (*_Atomic gone)(const void *map); /* rql_map_watch's, or NULL */
 };
 
 static inline uint64_t rql_map_home(const struct rql_map *map, int64_t key)

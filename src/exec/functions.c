@@ -1,5 +1,6 @@
 /* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
 #include "exec/exec_internal.h"
+#include "device/placement.h"
 #include "plan/map_cache.h"
 
 #include <stdio.h>
@@ -260,12 +261,21 @@ static void put_tables(const struct rql_structure *s, struct table *t)
 	rql_strbuf_free(&text);
 }
 
-/* "vulkan:0 (arrays in 0.4 ms, rt in 12.0 ms): 12.0 MiB", and all bytes and times together. */
-static void put_placements(const struct rql_database *db, const struct rql_structure *s, struct table *t)
+/* What a structure, or (s NULL) a map, has on a device. */
+static uint64_t on_device(const struct rql_database *db, const struct rql_structure *s, const struct rql_map *map,
+                          const struct rql_device *d, char *kinds, size_t size, double *ms, const char **failure)
 {
 	struct rql_structures *all = (struct rql_structures *)(uintptr_t)&db->structures;
+	return s ? s->kind->on_device(all, s, d, kinds, size, ms, failure)
+	         : rql_placements_of(map, d, kinds, size, ms, failure);
+}
+
+/* "vulkan:0 (arrays in 0.4 ms, rt in 12.0 ms): 12.0 MiB", and all bytes and times together. */
+static void put_placements(const struct rql_database *db, const struct rql_structure *s, const struct rql_map *map,
+                           struct table *t)
+{
 	struct rql_strbuf text = {0};
-	bool built = s->relation || s->snapshot || (s->kind->mark && s->state == RQL_STATE_READY);
+	bool built = !s || s->relation || s->snapshot || (s->kind->mark && s->state == RQL_STATE_READY);
 	uint64_t sum = 0;
 	double ms = 0;
 	for (uint32_t i = 0; built && i < atomic_load(&db->devices->count); i++) {
@@ -274,7 +284,7 @@ static void put_placements(const struct rql_database *db, const struct rql_struc
 		char kinds[512] = "", size[32];
 		double took = 0;
 		uint64_t bytes =
-			d->kind == RQL_DEVICE_CPU ? 0 : s->kind->on_device(all, s, d, kinds, sizeof kinds, &took, &failure);
+			d->kind == RQL_DEVICE_CPU ? 0 : on_device(db, s, map, d, kinds, sizeof kinds, &took, &failure);
 		if (bytes && atomic_load(&d->lost)) { /* by another structure's query: its memory went with it */
 			failure = failure ? failure : "the device was lost";
 			bytes = 0;
@@ -342,13 +352,19 @@ static void put_structure(const struct rql_database *db, const struct rql_struct
 	put_text(t, s->schema);
 	put_text(t, s->unit_wanted ? rql_unit_name(s->unit) : "auto");
 	put_text(t, s->layout ? s->layout : "auto");
-	put_placements(db, s, t);
+	put_placements(db, s, NULL, t);
 }
+
+struct maps_seen {
+	const struct rql_database *db;
+	struct table *t;
+};
 
 /* "map of supplier, nation": what plans have made of dimensions, and share. */
 static void put_map(void *state, const struct rql_map_seen *seen)
 {
-	struct table *t = state;
+	const struct maps_seen *maps = state;
+	struct table *t = maps->t;
 	const struct rql_scan_dim *dim = &seen->map->dim;
 	struct rql_strbuf tables = {0};
 	const char *database, *schema = NULL, *name;
@@ -380,9 +396,7 @@ static void put_map(void *state, const struct rql_map_seen *seen)
 	put_text(t, schema);
 	put_text(t, rql_unit_name(RQL_UNIT_CPU));
 	put_text(t, rql_map_is_dense(dim->map) ? "dense" : "hashed");
-	put_null(t);
-	put_null(t);
-	put_null(t);
+	put_placements(maps->db, NULL, dim->map, t);
 	rql_strbuf_free(&tables);
 }
 
@@ -402,7 +416,7 @@ static void fill_structures(struct rql_database *db, struct rql_session *session
 	const struct rql_map_epochs now = {.structures = rql_catalog_structure_epoch(db->catalog),
 	                                   .schema = rql_catalog_schema_epoch(db->catalog),
 	                                   .settings = atomic_load(&db->settings_epoch)};
-	rql_map_cache_each(db->maps, db->catalog, &now, put_map, t);
+	rql_map_cache_each(db->maps, db->catalog, &now, put_map, &(struct maps_seen){db, t});
 }
 
 static void fill_methods(struct rql_database *db, struct rql_session *session, struct table *t)

@@ -513,6 +513,14 @@ static bool make_room(struct rql_session *s, const struct rql_plan *plan, const 
 	return true;
 }
 
+/* Neither the structure nor what lies there of its plan's maps, which others may share, is used on the device again. */
+static void leave_device(struct rql_session *s, const struct rql_leaf *leaf, const char *message)
+{
+	for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
+		rql_placements_forget(leaf->scan->maps[m]->dim.map, leaf->device);
+	leaf->structure->kind->fail(&s->db->structures, leaf->structure, leaf->device, message);
+}
+
 static char *say_failure(const struct rql_plan *plan, const struct rql_leaf *leaf, const char *message)
 {
 	struct rql_strbuf text = {0};
@@ -571,7 +579,7 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	}
 	*why = say_failure(plan, leaf, rql_error_message(&failed));
 	if (device_failed(leaf, status))
-		leaf->structure->kind->fail(&s->db->structures, leaf->structure, leaf->device, rql_error_message(&failed));
+		leave_device(s, leaf, rql_error_message(&failed));
 	rql_error_clear(&failed);
 	return *why ? RQL_OK : rql_error_memory(err, 0, "a reason");
 }

@@ -68,6 +68,11 @@ static inline uint64_t rql_columns_field(const struct rql_columns_port *port, ui
 {
 	return port->room * rql_form_offset(port->form, column);
 }
+/* There is no port of PAIRS: a join (request.h, rql_pair) writes the columns that are read above while it holds a pair in
+ * registers. A list of pairs would be 8 bytes written and read again for each, and a gather at any place for each column.
+ * Nor is there one of MAPs on a device: they are made of `keyed` rows (below), and lie there by themselves
+ * (scan/scan_map.h). */
+
 /* What the raster unit did, of all stages of a run. */
 struct rql_drawn {
 	uint64_t points;     /* vertices times instances */

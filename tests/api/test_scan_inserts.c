@@ -90,6 +90,56 @@ static void what_an_insert_uploads(void **state)
 	close_session(&s);
 }
 
+/* ---- maps of dimensions ---- */
+#define JOINED "SELECT count(*), sum(weight) FROM g JOIN big ON x = k WHERE part <> 3"
+static const char map_bytes[] = "SELECT sum(device_bytes)::BIGINT FROM rayql_structures() WHERE kind = 'map'";
+
+/* Maps are kept for a connection whose settings stand: the host answers first. */
+static char *host_rows(rayql_connection *con, const char *sql)
+{
+	run(con, "SET rayql_enable_scan = off");
+	char *rows = rows_of(con, sql, NULL);
+	run(con, "RESET rayql_enable_scan");
+	return rows;
+}
+
+/* A text that was never seen uploads nothing of a dimension whose map another text's plan has there. */
+static void texts_share_maps(void **state)
+{
+	char sql[1024], create[1100];
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	put_rows(sql, sizeof sql, 0, 20000);
+	snprintf(create, sizeof create, "CREATE TABLE g AS %s", sql);
+	run(s.con, create);
+	run(s.con, "CREATE TABLE big AS SELECT i::INTEGER AS k, (hash(i) % 1000)::INTEGER AS weight, (i % 10)::INTEGER AS part "
+	           "FROM range(1000, 131000) r(i)");
+	run(s.con, "CREATE INDEX c ON g USING columns (*); CREATE INDEX b ON big USING columns (*)");
+	use(s.con, "compute");
+	run(s.con, "SET rayql_force = on");
+	char *rows = host_rows(s.con, JOINED);
+	expect(s.con, JOINED, "scan", rows);
+	uint64_t map = number(s.con, map_bytes);
+	expect(s.con, "SELECT name, placed LIKE 'vulkan:0 (%payloads in % ms%): %KiB', place_ms > 0 FROM rayql_structures() "
+	              "WHERE kind = 'map' AND device_bytes > 0",
+	       NULL, "map of big|true|true\n");
+	assert_true(map >= 2 * 130000); /* of more than 256 weights, for each key */
+	expect(s.con, JOINED " -- another text", "scan", rows);
+	assert_true(number(s.con, uploaded_by) < map / 4);
+	assert_int_equal(number(s.con, map_bytes), map);
+	/* The dimension's rows change: so does the map, and the other one goes with the plans that held it. */
+	run(s.con, "INSERT INTO big VALUES (5, 7, 1), (131005, 9, 2)");
+	free(rows);
+	rows = host_rows(s.con, JOINED);
+	expect(s.con, JOINED, "scan", rows);
+	assert_true(number(s.con, uploaded_by) > map / 2);
+	assert_in_range(number(s.con, map_bytes), map, map + 20000);
+	free(rows);
+	close_session(&s);
+}
+
 /* ---- random statements ---- */
 static const char *const queries[] = {
 	SUMS,
@@ -260,6 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_an_insert_uploads),
+		cmocka_unit_test(texts_share_maps),
 		cmocka_unit_test(random_statements),
 		cmocka_unit_test(writers_and_readers),
 	};

@@ -52,6 +52,19 @@ static inline struct placed_columns placed_columns(const struct rql_store_snapsh
 	return sum;
 }
 
+/* ... and of a request's maps, each of which may serve several joins. */
+static inline uint64_t placed_maps(const struct rql_request *request)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < request->lookup_count; i++) {
+		bool seen = false;
+		for (uint32_t k = 0; k < i; k++)
+			seen |= request->lookups[k].map == request->lookups[i].map;
+		bytes += seen ? 0 : rql_placements_of(request->lookups[i].map, gpu, NULL, 0, NULL, NULL);
+	}
+	return bytes;
+}
+
 /* Far fewer pipelines than there are shapes of requests. */
 static int open_device(void **state)
 {

@@ -218,6 +218,171 @@ static void test_appends(void **state)
 	assert_int_equal(placed_bytes(NULL), 0);
 }
 
+/* ---- maps ---- */
+
+/* Arrays of 600,000 places with fields of each width, full and nearly empty, and hash tables: none of them, nor of most
+ * their bits, small enough for a plan's own table. */
+static const struct {
+	bool dense;
+	uint32_t count, apart, payloads;
+} shapes[] = {
+	{true, 60000, 10, 200}, {true, 2000, 300, 60000},  {true, 40000, 15, 1 << 20},
+	{false, 4000, 32, 200}, {false, 30000, 4, 1 << 20},
+};
+#define SHAPES (sizeof shapes / sizeof *shapes)
+
+static struct rql_map *large_map(unsigned shape)
+{
+	const uint32_t count = shapes[shape].count, apart = shapes[shape].apart;
+	int64_t *keys = need(calloc(count, sizeof *keys));
+	int32_t *payloads = need(calloc(count, sizeof *payloads));
+	struct rql_map *map = NULL;
+	struct rql_error err = {0};
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = (int64_t)i * apart + (int64_t)roll(apart);
+		payloads[i] = (int32_t)roll(shapes[shape].payloads);
+	}
+	if (!shapes[shape].dense) {
+		keys[0] = INT64_MIN;
+		keys[1] = INT64_MAX;
+		keys[2] = -1;
+	}
+	ok(rql_map_build(keys, payloads, count, &map, &err), &err);
+	assert_int_equal(rql_map_is_dense(map), shapes[shape].dense);
+	free(keys);
+	free(payloads);
+	return map;
+}
+
+/* Rows whose amount is a key, and the sum of what they find. */
+struct joined {
+	struct rql_lookup join;
+	struct rql_agg aggs[2];
+	struct rql_request request;
+};
+
+static struct rql_prepared *prepare_joined(struct joined *j, const struct rql_store_snapshot *snapshot,
+                                           const struct rql_map *map)
+{
+	*j = (struct joined){
+		.join = {.kind = RQL_LOOKUP_INNER, .column = AMOUNT, .map = map},
+		.aggs = {{.kind = RQL_AGG_COUNT_STAR}, {.kind = RQL_AGG_SUM, .source = {.kind = RQL_SOURCE_LOOKUP}}}};
+	j->request = (struct rql_request){
+		.snapshot = snapshot, .lookup_count = 1, .lookups = &j->join, .agg_count = 2, .aggs = j->aggs};
+	return prepare(&j->request);
+}
+
+static uint64_t run_joined(const struct rql_store_snapshot *snapshot, const struct rql_map *map,
+                           struct rql_prepared **kept)
+{
+	struct joined j;
+	struct rql_prepared *p = prepare_joined(&j, snapshot, map);
+	uint64_t uploaded = run_and_compare(p, &j.request);
+	if (kept)
+		*kept = p;
+	else
+		rql_method_scan_compute.free(p);
+	return uploaded;
+}
+
+static uint64_t map_bytes(const struct rql_map *map)
+{
+	return rql_placements_of(map, gpu, NULL, 0, NULL, NULL);
+}
+
+/* What is sent of a map whose parts are all there; whole: if none comes as its entries. */
+static uint64_t sent_bytes(const struct rql_map *map, bool whole)
+{
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < RQL_SCAN_MAP_PARTS; i++) {
+		const enum rql_scan_map_part part = (enum rql_scan_map_part)i;
+		if (rql_scan_map_apart(map, part))
+			bytes += whole ? rql_scan_map_bytes(map, part) : rql_scan_map_sent(map, part, gpu);
+	}
+	return bytes;
+}
+
+/* Plans share a map on the device as they share it in memory; it gives way like a column, and goes with its owner. */
+static void share_map(const struct rql_store_snapshot *snapshot, unsigned shape)
+{
+	struct rql_map *map = large_map(shape), *other = large_map(shape);
+	struct rql_prepared *kept = NULL;
+	const uint64_t sent = sent_bytes(map, false), tables = tables_of(snapshot);
+	uint64_t uploaded = run_joined(snapshot, map, &kept);
+	assert_in_range(uploaded, 1, sent + placed_bytes(snapshot) + tables);
+	assert_in_range(map_bytes(map), RQL_SCAN_MAP_COPIED, rql_map_bytes(map));
+	/* A plan more finds all of it, and only what is another map's is sent. */
+	assert_true(run_joined(snapshot, map, NULL) <= tables);
+	assert_int_equal(map_bytes(other), 0);
+	uploaded = run_joined(snapshot, other, NULL);
+	assert_true(map_bytes(other) > 0 && uploaded <= sent_bytes(other, false) + tables);
+	/* What a plan holds stays. */
+	rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+	assert_true(map_bytes(map) > 0 && map_bytes(other) == 0);
+	rql_method_scan_compute.free(kept);
+	assert_true(map_bytes(map) > 0);
+	rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+	assert_int_equal(map_bytes(map), 0);
+	/* A device that failed is trusted with nothing that lay there. */
+	(void)run_joined(snapshot, map, NULL);
+	assert_true(map_bytes(map) > 0);
+	rql_placements_forget(map, gpu);
+	assert_int_equal(map_bytes(map), 0);
+	(void)run_joined(snapshot, map, NULL);
+	assert_int_equal(placed_bytes(NULL), placed_bytes(snapshot) + map_bytes(map));
+	rql_map_free(map);
+	rql_map_free(other);
+	assert_int_equal(placed_bytes(NULL), placed_bytes(snapshot));
+}
+
+/* Whichever allocation or submission fails, nothing half made is found, and the next run works. */
+static void fail_map(const struct rql_store_snapshot *snapshot, unsigned shape, enum rql_fault_kind kind)
+{
+	struct rql_map *map = large_map(shape);
+	bool struck = true;
+	for (uint64_t nth = 1; struck; nth++) {
+		struct joined j;
+		struct rql_error err = {0};
+		struct rql_port answer;
+		struct rql_arena *arena = need(rql_arena_new());
+		struct rql_prepared *p = prepare_joined(&j, snapshot, map);
+		rql_placements_evict(gpu, UINT64_MAX, UINT64_MAX);
+		ok(rql_fault_set(gpu, kind, nth, &err), &err);
+		rql_status status = rql_method_scan_compute.run(p, gpu, &(struct rql_run){.arena = arena}, &answer, &err);
+		struck = rql_fault_struck(gpu);
+		assert_true(struck == (status != RQL_OK));
+		rql_fault_remove(gpu);
+		rql_error_clear(&err);
+		(void)run_and_compare(p, &j.request);
+		assert_true(map_bytes(map) > 0);
+		rql_method_scan_compute.free(p);
+		rql_arena_free(arena);
+	}
+	rql_map_free(map);
+}
+
+/* Sent whole over a fast link; over a slow one as entries wherever these are fewer bytes. */
+static void test_maps(void **state)
+{
+	(void)state;
+	const double link = gpu->profile.upload_gbps;
+	random_state = 11;
+	struct rql_store *store = store_of(30000, 30);
+	const struct rql_store_snapshot *snapshot = rql_store_snapshot(store);
+	for (unsigned i = 0; i < 2 * SHAPES; i++) {
+		gpu->profile.upload_gbps = i % 2 ? 1e-9 : 1e9;
+		struct rql_map *map = large_map(i / 2);
+		assert_int_equal(sent_bytes(map, false) < sent_bytes(map, true), i % 2);
+		share_map(snapshot, i / 2);
+		rql_map_free(map);
+	}
+	fail_map(snapshot, 1, RQL_FAULT_ALLOCATION);
+	fail_map(snapshot, 3, RQL_FAULT_SUBMISSION);
+	gpu->profile.upload_gbps = link;
+	rql_store_snapshot_release(snapshot);
+	rql_store_release(store);
+}
+
 /* ---- several holders of snapshots of different ages ---- */
 #define HOLDERS 4u
 struct holder {
@@ -473,7 +638,7 @@ int main(void)
 		return skip;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_appends),  cmocka_unit_test(test_snapshots), cmocka_unit_test(test_eviction),
-		cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),   cmocka_unit_test(test_maps),
 	};
 	return cmocka_run_group_tests_name("unit.scan_placed", tests, open_some, close_outlived);
 }

@@ -88,7 +88,7 @@ static bool compare_choice(const struct choice *c, const struct table *t)
 	run_checked(p, 0, &o);
 	method->price(p, gpu, &cost);
 	assert_true(!p->placed || cost.setup_ns == 0);
-	assert_true(placed_columns(p->snapshot).bytes - kept + gpu->request_bytes <= cost.device_bytes);
+	assert_true(placed_columns(p->snapshot).bytes + placed_maps(&c->request) - kept + gpu->request_bytes <= cost.device_bytes);
 	method->free(p);
 	free(o.rows);
 	ran++;

@@ -6,11 +6,11 @@
 
 /* ---- parameters ---- */
 
-uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative)
+static uint32_t param_of(struct rql_scan_coder *c, uint64_t value, enum rql_scan_param_kind kind)
 {
 	struct rql_scan_plan *plan = c->plan;
 	uint32_t at = 0;
-	while (at < plan->param_count && (plan->params[at].value != value || plan->params[at].relative != relative))
+	while (at < plan->param_count && (plan->params[at].value != value || plan->params[at].kind != kind))
 		at++;
 	if (at == plan->param_room) {
 		uint32_t room = plan->param_room ? 2 * plan->param_room : 32;
@@ -23,8 +23,13 @@ uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool rela
 		plan->param_room = room;
 	}
 	if (at == plan->param_count)
-		plan->params[plan->param_count++] = (struct rql_scan_param){value, relative};
+		plan->params[plan->param_count++] = (struct rql_scan_param){value, kind};
 	return CALL(c, at < RQL_SCAN_KEPT_PARAMS ? "scan_kept_param" : "scan_param", RQL_SPIRV_U64, U32(c, at));
+}
+
+uint32_t rql_scan_code_param(struct rql_scan_coder *c, uint64_t value, bool relative)
+{
+	return param_of(c, value, relative ? RQL_SCAN_PARAM_OFFSET : RQL_SCAN_PARAM_VALUE);
 }
 
 static uint32_t param32(struct rql_scan_coder *c, uint64_t value)
@@ -255,6 +260,18 @@ static uint32_t map_place(struct rql_scan_coder *c, const struct rql_map *map, s
 	return key.valid ? rql_spirv_select(&c->m, RQL_SPIRV_U32, key.valid, at, span) : at;
 }
 
+/* The address of a part of the join's map. Two joins with one map have a parameter each: what the code is must not hang on
+ * whether their maps are the same. */
+static uint32_t map_param(struct rql_scan_coder *c, uint32_t join, enum rql_scan_map_part part)
+{
+	const struct rql_map *map = c->plan->scan->joins[join].map;
+	const uint32_t at = join * RQL_SCAN_MAP_PARTS + part;
+	if (!rql_scan_map_apart(map, part))
+		return table_param(c, rql_scan_map_data(map, part), rql_scan_map_bytes(map, part));
+	c->plan->maps[at] = true;
+	return param_of(c, at, RQL_SCAN_PARAM_MAP);
+}
+
 /* payload + 1, 0: none */
 static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 {
@@ -263,11 +280,11 @@ static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 		return c->found[join];
 	struct rql_scan_value key = join_key(c, join);
 	if (map->dense) {
-		uint32_t table = table_param(c, map->found, (uint64_t)map->span * map->width + 8);
+		uint32_t table = map_param(c, join, RQL_SCAN_MAP_FOUND);
 		c->found[join] = CALL(c, "scan_payload", RQL_SPIRV_U32, table, map_place(c, map, key), param32(c, map->span),
 		                      U32(c, map->width));
 	} else {
-		uint32_t table = table_param(c, map->table, map->capacity * sizeof(*map->table));
+		uint32_t table = map_param(c, join, RQL_SCAN_MAP_TABLE);
 		c->found[join] = CALL(c, "scan_probe", RQL_SPIRV_U32, table, rql_scan_code_param(c, map->capacity - 1, false),
 		                      wide_id(c, key), rql_scan_code_both(c, c->live, key.valid));
 	}
@@ -280,8 +297,7 @@ static uint32_t has_key(struct rql_scan_coder *c, uint32_t join)
 	const struct rql_map *map = c->plan->scan->joins[join].map;
 	uint32_t at = map_place(c, map, join_key(c, join));
 	uint32_t inside = OP2(c, U_LESS, BOOL, at, param32(c, map->span));
-	uint32_t bits = table_param(c, map->bits, ((uint64_t)map->span / 32 + 2) * 4);
-	/* A map without keys has a word of bits, too. */
+	uint32_t bits = map_param(c, join, RQL_SCAN_MAP_BITS);
 	return OP2(c, LOGICAL_AND, BOOL, inside, CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, bits, at, inside));
 }
 

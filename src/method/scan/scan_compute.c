@@ -81,6 +81,10 @@ static rql_status see_kernels(struct rql_prepared *p, rql_see_kernel *see, void 
 	if (!p->plan.scan)
 		RQL_TRY(rql_scan_compute_plan(p->scan, p->rows != NULL, p->stage.device, p->arena, &p->plan, err));
 	RQL_TRY(see_request(p, see, state, err));
+	for (uint32_t i = 0; i < rql_scan_table_maps(&p->plan); i++)
+		if (p->plan.maps[i])
+			RQL_TRY(rql_scan_map_see(p->scan->joins[i / RQL_SCAN_MAP_PARTS].map,
+			                         (enum rql_scan_map_part)(i % RQL_SCAN_MAP_PARTS), p->stage.device, see, state, err));
 	if (p->from.method)
 		RQL_TRY(rql_scan_items_see(see, state, err));
 	if (!p->rows && !p->scan->gives && rql_scan_chooses(p, p->capacity))
@@ -210,8 +214,8 @@ uint64_t rql_scan_context_bytes(const struct rql_prepared *p)
 /* Every buffer that the kernels touch; malloc'ed. */
 static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_scan_context *x, uint32_t *count)
 {
-	uint64_t columns = rql_scan_table_places(&p->plan);
-	struct rql_use *uses = calloc(columns + 13, sizeof(*uses)); /* and what comes in */
+	uint64_t columns = rql_scan_table_places(&p->plan), maps = rql_scan_table_maps(&p->plan);
+	struct rql_use *uses = calloc(columns + maps + 13, sizeof(*uses)); /* and what comes in */
 	struct rql_buffer *written[] = {x->rows, x->keys, x->state, x->result, x->others, x->ranks, x->values};
 	*count = 0;
 	if (!uses)
@@ -219,6 +223,9 @@ static struct rql_use *uses_of(const struct rql_prepared *p, const struct rql_sc
 	for (uint64_t i = 0; i < columns; i++)
 		if (p->table.placed[i] && p->table.placed[i]->buffer)
 			uses[(*count)++] = (struct rql_use){p->table.placed[i]->buffer, RQL_READ};
+	for (uint64_t i = 0; i < maps; i++)
+		if (p->table.maps[i])
+			uses[(*count)++] = (struct rql_use){p->table.maps[i]->buffer, RQL_READ};
 	uses[(*count)++] = (struct rql_use){p->tables, RQL_READ};
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
 		if (written[i])

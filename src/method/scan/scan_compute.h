@@ -17,6 +17,7 @@
 #define RQL_METHOD_SCAN_SCAN_COMPUTE_H
 
 #include "method/scan/scan_kernels.h"
+#include "method/scan/scan_map.h"
 #include "method/scan/scan_place.h"
 #include "method/scan/scan_query.h"
 
@@ -70,7 +71,8 @@ struct rql_scan_chunk_test {
 	int64_t least;   /* of a join's map */
 	uint32_t set_at; /* in shared memory */
 	bool global;     /* or it is too large for that */
-	uint64_t table;  /* then: its place in the blob */
+	uint32_t map;    /* then, of a join: the map's part that it is, as plan->maps counts them; RQL_NONE: */
+	uint64_t table;  /* ... its place in the blob */
 	/* PLANES: of values or codes */
 	uint32_t range_count;
 	bool single; /* each has one value, whose number no other rounding shares */
@@ -85,7 +87,11 @@ struct rql_scan_late {
 
 struct rql_scan_param {
 	uint64_t value;
-	bool relative; /* an offset in the blob */
+	enum rql_scan_param_kind {
+		RQL_SCAN_PARAM_VALUE,
+		RQL_SCAN_PARAM_OFFSET, /* in the blob: the address there */
+		RQL_SCAN_PARAM_MAP,    /* an entry of plan->maps: its address */
+	} kind;
 };
 
 struct rql_scan_plan {
@@ -117,6 +123,7 @@ struct rql_scan_plan {
 	/* words of 32 and 64 bits of all rows in a workgroup's shared memory: groups' copies, or (SCALAR) the subgroups' */
 	uint32_t shared_sums, shared_extremes;
 	/* what the code reads */
+	bool *maps; /* [joins * RQL_SCAN_MAP_PARTS]: that part of the join's map, which lies by itself (scan_map.h) */
 	struct rql_scan_param *params;
 	uint32_t param_count, param_room;
 	struct rql_scan_blob blob;
@@ -180,12 +187,14 @@ struct rql_scan_table {
 	double *column_bytes;            /* [refs]: of the fields, in these blocks, of what is read where rows are left */
 	uint64_t uploaded;               /* bytes of columns that were not there */
 	struct rql_scan_placed **placed; /* [rql_scan_table_places], NULL: not needed */
+	struct rql_scan_placed_map **maps; /* as plan->maps, NULL: not needed */
 };
 /* Places the columns and fills the blob with items, parameters and sets. On failure the table must be freed too. */
 rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *device, struct rql_scan_table *out,
                                struct rql_error *err) RQL_MUST_CHECK;
 void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table *table);
 uint64_t rql_scan_table_places(const struct rql_scan_plan *plan);
+uint64_t rql_scan_table_maps(const struct rql_scan_plan *plan);
 /* scan_compute_first.c: puts what says which groups are wanted into the blob; 0: all are, or the host has to find out. */
 uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan);
 /* scan_compute_groups.c: puts what says how groups become columns into the blob; 0: they do not. */

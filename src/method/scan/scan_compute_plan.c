@@ -382,7 +382,8 @@ static bool allocate(struct rql_scan_plan *plan)
 	plan->ref_of = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->field_bits = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->column_count);
 	plan->kinds = RQL_NEW_ARRAY(plan->arena, uint32_t, scan->layout.row_words + 1u);
-	return plan->tests && plan->lates && plan->joined && plan->translated && plan->field_bits && plan->refs &&
+	plan->maps = RQL_NEW_ARRAY(plan->arena, bool, rql_scan_table_maps(plan) + 1);
+	return plan->maps && plan->tests && plan->lates && plan->joined && plan->translated && plan->field_bits && plan->refs &&
 	       plan->ref_of && plan->kinds;
 }
 

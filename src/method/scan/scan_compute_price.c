@@ -136,6 +136,36 @@ static struct wanted want_field(const struct rql_prepared *p, uint32_t column)
 	return (struct wanted){.read = is_late(p, column) ? p->scan->expected_rows * bytes : 0};
 }
 
+/* Of a map's part, in the plan's table. */
+static uint64_t copied_bytes(const struct rql_map *map, enum rql_scan_map_part part)
+{
+	return rql_scan_map_apart(map, part) ? 0 : rql_scan_map_bytes(map, part);
+}
+
+/* Which parts of a join's map its code will read: bits where the key is tested, what is found where it is needed. */
+static bool reads_part(const struct rql_prepared *p, uint32_t join, enum rql_scan_map_part part)
+{
+	const struct rql_scan *scan = p->scan;
+	if (p->placed)
+		return p->plan.maps[join * RQL_SCAN_MAP_PARTS + part];
+	if (part == RQL_SCAN_MAP_FOUND)
+		return scan->gives || rql_scan_payload_used(scan, join);
+	return part == RQL_SCAN_MAP_TABLE || scan->joins[join].kind != RQL_LOOKUP_LEFT;
+}
+
+/* Maps that lie by themselves. */
+static void want_maps(const struct rql_prepared *p, uint64_t *resident, uint64_t *missing)
+{
+	for (uint32_t i = 0; i < p->scan->join_count * RQL_SCAN_MAP_PARTS; i++) {
+		const struct rql_map *map = p->scan->joins[i / RQL_SCAN_MAP_PARTS].map;
+		const enum rql_scan_map_part part = (enum rql_scan_map_part)(i % RQL_SCAN_MAP_PARTS);
+		if (!rql_scan_map_apart(map, part) || !reads_part(p, i / RQL_SCAN_MAP_PARTS, part))
+			continue;
+		*resident += rql_scan_map_bytes(map, part);
+		*missing += rql_scan_map_is_placed(map, part, p->stage.device) ? 0 : rql_scan_map_bytes(map, part);
+	}
+}
+
 /* What a run keeps on the device beside columns: the tables as they are or will be, and a context. */
 static uint64_t scratch_bytes(const struct rql_prepared *p)
 {
@@ -145,7 +175,8 @@ static uint64_t scratch_bytes(const struct rql_prepared *p)
 	if (p->tables)
 		return rql_scan_context_bytes(p) + p->tables->bytes;
 	for (uint32_t j = 0; j < scan->join_count; j++)
-		bytes += rql_map_bytes(scan->joins[j].map);
+		for (uint32_t part = 0; part < RQL_SCAN_MAP_PARTS; part++)
+			bytes += copied_bytes(scan->joins[j].map, (enum rql_scan_map_part)part);
 	const uint64_t blocks =
 		p->from.method ? (uint64_t)(scan->expected_rows / RQL_STORE_BLOCK) + 1 : p->snapshot->blocks;
 	return bytes + blocks * (RQL_SCAN_ITEM_HEAD + refs * sizeof(struct rql_scan_ref));
@@ -171,6 +202,7 @@ static struct reading reading_of(const struct rql_prepared *p)
 		r.missing += w.missing;
 		r.resident += w.resident;
 	}
+	want_maps(p, &r.resident, &r.missing);
 	return r;
 }
 

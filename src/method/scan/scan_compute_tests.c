@@ -185,6 +185,7 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	const struct rql_scan_step *step = &scan->steps[s];
 	struct rql_scan_chunk_test t = {.step = s,
 	                                .also = RQL_NONE,
+	                                .map = RQL_NONE,
 	                                .column = step->index,
 	                                .or_null = step->or_null,
 	                                .pass = step->pass,
@@ -229,6 +230,15 @@ static rql_status make_test(const struct rql_scan_plan *plan, uint32_t s, struct
 	return RQL_OK;
 }
 
+/* The bits of a join's map, where they lie by themselves. */
+static uint32_t map_part(const struct rql_scan_plan *plan, const struct rql_scan_chunk_test *t)
+{
+	const uint32_t join = plan->scan->steps[t->step].index;
+	if (!rql_scan_map_apart(plan->scan->joins[join].map, RQL_SCAN_MAP_BITS))
+		return RQL_NONE;
+	return join * RQL_SCAN_MAP_PARTS + RQL_SCAN_MAP_BITS;
+}
+
 /* Sets go into half of what shared memory there is, as long as there is room; the small ones first would leave the most
  * for it, but they are few: in the order of the tests. */
 static void place_sets(struct rql_scan_plan *plan, const struct rql_device *device)
@@ -241,6 +251,9 @@ static void place_sets(struct rql_scan_plan *plan, const struct rql_device *devi
 		t->global = words > room - plan->set_words;
 		t->set_at = plan->set_words;
 		plan->set_words += t->global ? 0 : words;
+		t->map = t->global && !t->own ? map_part(plan, t) : RQL_NONE;
+		if (t->map != RQL_NONE)
+			plan->maps[t->map] = true;
 	}
 }
 

@@ -141,6 +141,23 @@ struct rql_scan_items_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_items_args, 56);
 
+/* Entries of a map that a device makes a part of by itself: of its bits uint32_t places, of its payloads and of its hash
+ * table these. */
+struct rql_scan_map_place {
+	uint32_t place, found;
+};
+struct rql_scan_map_key {
+	uint32_t low, high, found;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_map_key, 12);
+struct rql_scan_map_args {
+	uint64_t entries, count;
+	uint64_t to;   /* zeroed */
+	uint64_t mask; /* of a hash table's places */
+	uint32_t width, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_map_args, 40);
+
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
 	uint64_t capacity; /* rows */

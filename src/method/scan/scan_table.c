@@ -46,6 +46,25 @@ uint64_t rql_scan_table_places(const struct rql_scan_plan *plan)
 	return (uint64_t)snapshot->segment_count * snapshot->column_count * RQL_SCAN_LAYOUTS;
 }
 
+uint64_t rql_scan_table_maps(const struct rql_scan_plan *plan)
+{
+	return (uint64_t)plan->scan->join_count * RQL_SCAN_MAP_PARTS;
+}
+
+static rql_status place_maps(const struct rql_scan_plan *plan, struct rql_device *device, struct rql_scan_table *table,
+                             struct rql_error *err)
+{
+	table->maps = calloc(rql_scan_table_maps(plan) + 1, sizeof(struct rql_scan_placed_map *));
+	if (!table->maps)
+		return rql_error_memory(err, rql_scan_table_maps(plan) * 8, "maps on a device");
+	for (uint32_t i = 0; i < rql_scan_table_maps(plan); i++)
+		if (plan->maps[i])
+			RQL_TRY(rql_scan_map_place(plan->scan->joins[i / RQL_SCAN_MAP_PARTS].map,
+			                           (enum rql_scan_map_part)(i % RQL_SCAN_MAP_PARTS), device, &table->uploaded,
+			                           &table->maps[i], err));
+	return RQL_OK;
+}
+
 static rql_status place_columns(const struct rql_scan_plan *plan, struct rql_device *device,
                                 struct rql_scan_table *table, struct rql_error *err)
 {
@@ -70,6 +89,9 @@ void rql_scan_table_free(const struct rql_scan_plan *plan, struct rql_scan_table
 		if (table->placed[i])
 			rql_scan_placed_release(table->placed[i]);
 	free(table->placed);
+	for (uint64_t i = 0; table->maps && plan->scan && i < rql_scan_table_maps(plan); i++)
+		rql_scan_map_release(table->maps[i]);
+	free(table->maps);
 	*table = (struct rql_scan_table){0};
 }
 
@@ -234,7 +256,7 @@ static void put_fields(struct making *m, uint32_t i, uint32_t block, enum rql_st
 	uint32_t rows = m->segment->columns[0].blocks[block].rows, bits = ref.bits_how & 0xff;
 	if (translated != UINT64_MAX)
 		ref.table = translated;
-	if (ref.table)
+	if (ref.table && (i >= plan->test_count || plan->tests[i].map == RQL_NONE))
 		rql_scan_blob_relocate(&m->plan->blob, to + offsetof(struct rql_scan_ref, table));
 	if (i >= plan->test_count && bits == 0) { /* no fields, but readable words */
 		ref.data = m->table->items;
@@ -318,7 +340,9 @@ static rql_status put_items(struct making *m)
 		return rql_error_memory(m->err, tests * 64ull, "a query's tables");
 	table->item_bytes = RQL_SCAN_ITEM_HEAD + (plan->test_count + plan->ref_count) * RQL_SCAN_REF_BYTES;
 	for (uint32_t i = 0; i < plan->test_count; i++)
-		if (plan->tests[i].global)
+		if (plan->tests[i].map != RQL_NONE)
+			plan->tests[i].table = table->maps[plan->tests[i].map]->buffer->address;
+		else if (plan->tests[i].global)
 			plan->tests[i].table =
 				rql_scan_blob_put(&m->plan->blob, plan->tests[i].set, (plan->tests[i].span / 32 + 1) * 4ull);
 	/* Room for every block: records are written where they will lie, between the other tables. */
@@ -360,13 +384,15 @@ static uint64_t put_sets(struct rql_scan_plan *plan)
 	return at;
 }
 
-static uint64_t put_params(struct rql_scan_plan *plan)
+static uint64_t put_params(struct rql_scan_plan *plan, const struct rql_scan_table *table)
 {
 	struct rql_scan_blob *blob = &plan->blob;
 	uint64_t at = rql_scan_blob_put(blob, NULL, plan->param_count * sizeof(uint64_t));
 	for (uint32_t i = 0; i < plan->param_count && !blob->out_of_memory; i++) {
-		memcpy(blob->bytes + at + 8ull * i, &plan->params[i].value, sizeof(uint64_t));
-		if (plan->params[i].relative)
+		const struct rql_scan_param *param = &plan->params[i];
+		uint64_t value = param->kind == RQL_SCAN_PARAM_MAP ? table->maps[param->value]->buffer->address : param->value;
+		memcpy(blob->bytes + at + 8ull * i, &value, sizeof value);
+		if (param->kind == RQL_SCAN_PARAM_OFFSET)
 			rql_scan_blob_relocate(blob, at + 8ull * i);
 	}
 	return at;
@@ -378,9 +404,10 @@ rql_status rql_scan_table_make(struct rql_scan_plan *plan, struct rql_device *de
 	struct making m = {.plan = plan, .table = out, .err = err};
 	*out = (struct rql_scan_table){0};
 	RQL_TRY(place_columns(plan, device, out, err));
+	RQL_TRY(place_maps(plan, device, out, err));
 	RQL_TRY(rql_is_form(plan->scan->snapshot) ? put_templates(plan, out, err) : put_items(&m));
 	out->sets = put_sets(plan);
-	out->params = put_params(plan);
+	out->params = put_params(plan, out);
 	out->kinds = rql_scan_blob_put(&plan->blob, plan->kinds, plan->scan->layout.row_words * sizeof(uint32_t));
 	out->wanted = rql_scan_wanted_put(plan);
 	out->columns = rql_scan_group_columns_put(plan);
