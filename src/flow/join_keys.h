@@ -1,14 +1,26 @@
-/* Which of a join's conditions are equalities of its two sides, and which are tested of each pair of rows. */
+/* Which of a join's conditions are equalities of its two sides, which bound a value of one side by values of the other, and
+ * which are tested of each pair of rows. */
 #ifndef RQL_FLOW_JOIN_KEYS_H
 #define RQL_FLOW_JOIN_KEYS_H
 
 #include "flow/rowset.h"
 
+/* A value of the rows of one child, the points, and what bounds it on the other one. */
+struct rql_join_range {
+	bool found;
+	unsigned points;            /* 0: of the left child, 1: of the right one */
+	struct rql_expr *point;     /* over that child's columns */
+	struct rql_expr *bounds[2]; /* least, greatest: over the other's; NULL: there is none */
+	bool open[2];               /* the bound itself is none of them */
+	uint32_t condition_count;   /* these are the same */
+	struct rql_expr *conditions[2];
+};
 struct rql_join_keys {
 	uint32_t key_count, rest_count;
 	struct rql_expr **sides[2]; /* [key_count]: over the columns of the left and of the right child */
 	bool *nulls_equal;          /* IS NOT DISTINCT FROM */
-	struct rql_expr **rest;     /* over both, as in the join */
+	struct rql_expr **rest;     /* over both, as in the join; with room for the range's conditions */
+	struct rql_join_range range;
 };
 /* false: out of memory. */
 bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, struct rql_join_keys *out);

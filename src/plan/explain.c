@@ -278,7 +278,8 @@ static const char *join_name(enum rql_join_type join)
 		[RQL_JOIN_SEMI] = "semi join",             [RQL_JOIN_ANTI] = "anti join",
 		[RQL_JOIN_RIGHT_SEMI] = "right semi join", [RQL_JOIN_RIGHT_ANTI] = "right anti join",
 		[RQL_JOIN_MARK] = "mark join",             [RQL_JOIN_SINGLE] = "single join",
-		[RQL_JOIN_CROSS] = "cross join"};
+		[RQL_JOIN_CROSS] = "cross join",           [RQL_JOIN_ASOF] = "asof join",
+		[RQL_JOIN_ASOF_LEFT] = "asof left join"};
 	return names[join];
 }
 

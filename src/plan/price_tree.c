@@ -49,6 +49,8 @@ static double expected_join(const struct rql_rel *rel, double left, double right
 		return right / 2;
 	case RQL_JOIN_MARK:
 	case RQL_JOIN_SINGLE:
+	case RQL_JOIN_ASOF:
+	case RQL_JOIN_ASOF_LEFT:
 		return left;
 	default: /* one side's keys are unique, as a rule */
 		return rel->expr_count ? fmax(left, right) : left * right;
