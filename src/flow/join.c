@@ -9,9 +9,6 @@
 #include <string.h>
 #include "flow/join_internal.h"
 
-/* Pairs of a join without an equality and without a range are tried one by one. */
-#define TRIED_MOST (UINT64_C(1) << 31)
-
 /* ---- pairs ---- */
 
 static rql_status add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err)
@@ -125,7 +122,7 @@ static rql_status test_candidates(struct joining *j, struct pairs *p, struct pai
 static rql_status propose(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint32_t probe,
                           const uint32_t *build, uint32_t count, unsigned worker, struct rql_error *err)
 {
-	if (!j->keys.key_count && !j->ranged && atomic_fetch_add(&j->tried, count) + count > TRIED_MOST)
+	if (!j->keys.key_count && !j->ranged && atomic_fetch_add(&j->tried, count) + count > RQL_PAIRS_TRIED_MOST)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join without equalities of that many rows");
 	for (uint32_t i = 0; i < count; i++) {
 		room->probe[room->count] = probe;
@@ -487,10 +484,32 @@ static rql_status prepare(struct joining *j)
 	return rql_evaluator_new(j->r, &both, j->keys.rest, j->keys.rest_count, true, probes, &j->rest);
 }
 
+rql_status rql_join_open(struct joining *j, struct rql_rowset *inputs)
+{
+	j->sides[0] = &inputs[0];
+	j->sides[1] = &inputs[1];
+	if (!rql_join_keys_find(j->r->arena, j->rel, &j->keys))
+		return rql_error_memory(j->r->err, 0, "the rows of a join");
+	RQL_TRY(rql_rowset_rebase(j->r, &inputs[0]));
+	RQL_TRY(rql_rowset_rebase(j->r, &inputs[1]));
+	choose(j);
+	return prepare(j);
+}
+
+void rql_join_close(struct joining *j)
+{
+	uint64_t probes = j->sides[!j->build]->rows;
+	for (uint64_t m = 0; j->morsels && m < (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS; m++) {
+		free(j->morsels[m].probe);
+		free(j->morsels[m].build);
+	}
+	free_rooms(j);
+	rql_evaluator_free(j->rest);
+}
+
 static rql_status look_up_all(struct joining *j, struct rql_rowset *out)
 {
 	uint64_t probes = j->sides[!j->build]->rows;
-	RQL_TRY(prepare(j));
 	if (!rql_range_pairs_known(j))
 		RQL_TRY(rql_morsels_run(j->r, probes, join_morsel, j));
 	return j->wants == WANT_MARK ? place_mark(j, out) : place(j, out);
@@ -499,19 +518,10 @@ static rql_status look_up_all(struct joining *j, struct rql_rowset *out)
 rql_status rql_rowset_join(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
                            struct rql_rowset *out)
 {
-	struct joining j = {.r = r, .rel = rel, .sides = {&inputs[0], &inputs[1]}};
-	if (!rql_join_keys_find(r->arena, rel, &j.keys))
-		return rql_error_memory(r->err, 0, "the rows of a join");
-	RQL_TRY(rql_rowset_rebase(r, &inputs[0]));
-	RQL_TRY(rql_rowset_rebase(r, &inputs[1]));
-	choose(&j);
-	rql_status status = look_up_all(&j, out);
-	uint64_t probes = j.sides[!j.build]->rows;
-	for (uint64_t m = 0; j.morsels && m < (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS; m++) {
-		free(j.morsels[m].probe);
-		free(j.morsels[m].build);
-	}
-	free_rooms(&j);
-	rql_evaluator_free(j.rest);
+	struct joining j = {.r = r, .rel = rel};
+	rql_status status = rql_join_open(&j, inputs);
+	if (status == RQL_OK)
+		status = look_up_all(&j, out);
+	rql_join_close(&j);
 	return status;
 }

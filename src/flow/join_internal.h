@@ -53,6 +53,10 @@ struct pair_room {
 	uint32_t **at; /* [columns]: numbers of rows for vectors that stood elsewhere already */
 };
 
+/* ---- join.c: r and rel are set; what can be found in the table or the range is known then. Close in any case. ---- */
+rql_status rql_join_open(struct joining *j, struct rql_rowset *inputs) RQL_MUST_CHECK;
+void rql_join_close(struct joining *j);
+
 /* ---- join_range.c ---- */
 
 /* The range's values on both sides; before the table is made. */
@@ -63,6 +67,8 @@ rql_status rql_range_make(struct joining *j) RQL_MUST_CHECK;
 void rql_range_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows);
 /* All pairs, counted before they are written: for inner and outer joins without further conditions. */
 bool rql_range_pairs_known(const struct joining *j);
+/* What each row that looks up finds. */
+rql_status rql_range_rows(struct joining *j, struct rql_key_rows **rows) RQL_MUST_CHECK;
 rql_status rql_range_pairs(struct joining *j, uint64_t *count, uint32_t **probe, uint32_t **build) RQL_MUST_CHECK;
 /* rows[i]: the rows that row at + i of the other side finds in the table, or in the range. */
 void rql_join_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows);

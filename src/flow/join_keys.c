@@ -189,3 +189,16 @@ bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, stru
 	}
 	return rel->join == RQL_JOIN_MARK || find_range(arena, rel, out);
 }
+
+struct rql_join_way rql_join_way_of(const struct rql_rel *rel)
+{
+	uint32_t lefts = rel->children[0]->column_count;
+	struct rql_join_way way = {0};
+	struct bound bound;
+	for (uint32_t i = 0; i < rel->expr_count; i++) {
+		struct rql_expr *e = rel->exprs[i];
+		way.keys += equality(e, lefts) != 2;
+		way.bounds += is_bound(e, lefts, &bound) ? 1 : is_between(e) && is_ordered(e->children[0]->type) ? 2 : 0;
+	}
+	return way;
+}

@@ -22,6 +22,15 @@ struct rql_join_keys {
 	struct rql_expr **rest;     /* over both, as in the join; with room for the range's conditions */
 	struct rql_join_range range;
 };
+/* What finds a join's rows, for prices: whether there are equalities, and how many comparisons of the two sides bound a value. */
+struct rql_join_way {
+	uint32_t keys, bounds;
+};
+struct rql_join_way rql_join_way_of(const struct rql_rel *rel);
+/* Can the groups of an aggregate over such a join be made without its pairs, from the rows of one side (aggregate_ranges.c)? */
+bool rql_ranges_keep(const struct rql_rel *rel, const struct rql_rel *join, unsigned *keeper);
+/* Pairs of a join with neither are tried one by one, up to so many. */
+#define RQL_PAIRS_TRIED_MOST (UINT64_C(1) << 31)
 /* false: out of memory. */
 bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, struct rql_join_keys *out);
 

@@ -198,13 +198,28 @@ static rql_status write_morsel(void *state, uint64_t first, uint64_t rows, unsig
 	return RQL_OK;
 }
 
+static rql_status count_pairs(struct joining *j, struct counting *c)
+{
+	uint64_t probes = j->sides[!j->build]->rows, morsels = (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS;
+	c->j = j;
+	RQL_TRY(RQL_SCRATCH(j->r, c->rows, probes + 1));
+	RQL_TRY(RQL_SCRATCH(j->r, c->first, morsels + 1));
+	return rql_morsels_run(j->r, probes, count_morsel, c);
+}
+
+rql_status rql_range_rows(struct joining *j, struct rql_key_rows **rows)
+{
+	struct counting c = {0};
+	RQL_TRY(count_pairs(j, &c));
+	*rows = c.rows;
+	return RQL_OK;
+}
+
 rql_status rql_range_pairs(struct joining *j, uint64_t *count, uint32_t **probe, uint32_t **build)
 {
 	uint64_t probes = j->sides[!j->build]->rows, morsels = (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS, all = 0;
-	struct counting c = {.j = j};
-	RQL_TRY(RQL_SCRATCH(j->r, c.rows, probes + 1));
-	RQL_TRY(RQL_SCRATCH(j->r, c.first, morsels + 1));
-	RQL_TRY(rql_morsels_run(j->r, probes, count_morsel, &c));
+	struct counting c = {0};
+	RQL_TRY(count_pairs(j, &c));
 	for (uint64_t m = 0; m < morsels; m++) {
 		uint64_t here = c.first[m];
 		c.first[m] = all;

@@ -803,6 +803,79 @@ static void test_groups(void **state)
 		check_groups(round);
 }
 
+/* ---- groups of a join by ranges, without its pairs ---- */
+
+static struct rql_expr *random_aggregate(struct world *w, const struct rql_type *types, unsigned keeper)
+{
+	static const char *const extremes[] = {"min", "max"};
+	struct rql_type count = rql_type_simple(RQL_TYPE_BIGINT), sum = rql_type_simple(RQL_TYPE_HUGEINT);
+	uint32_t column = (uint32_t)draw(COLUMNS), side = (uint32_t)draw(2), own = column + keeper * COLUMNS;
+	struct rql_type type = types[column];
+	if (type.id == RQL_TYPE_DECIMAL)
+		sum = (struct rql_type){.id = RQL_TYPE_DECIMAL, .width = 38, .scale = type.scale};
+	bool summed = rql_type_bytes(type) <= 8 && (rql_type_is_integer(type) || type.id == RQL_TYPE_DECIMAL);
+	switch (draw(4)) {
+	case 0:
+		return aggregate(w, "count_star", NULL, count);
+	case 1:
+		return aggregate(w, extremes[draw(2)], ref(w, own, type), type);
+	case 2:
+		if (summed && type.id != RQL_TYPE_UBIGINT)
+			return aggregate(w, "sum", ref(w, column + side * COLUMNS, type), sum);
+		/* fall through */
+	default:
+		return aggregate(w, "count", ref(w, column + side * COLUMNS, type), count);
+	}
+}
+
+/* true: it was done without the pairs. */
+static bool check_ranges(int round, bool large)
+{
+	struct world w;
+	struct join_case j;
+	struct rql_rowset sets[2], pairs, out;
+	struct rows got = {0}, expected = {0};
+	struct rql_type types[COLUMNS];
+	bool done = false;
+	open_world(&w);
+	make_join(&w, &j, large);
+	j.rel.join = RQL_JOIN_INNER;
+	for (uint32_t c = 0; c < COLUMNS; c++)
+		types[c] = j.sets[0].vectors[c].type;
+	unsigned keeper = (unsigned)draw(2);
+	uint32_t keys = (uint32_t)draw(COLUMNS), n = 0;
+	struct rql_expr **exprs = RQL_NEW_ARRAY(w.arena, struct rql_expr *, 2 * COLUMNS);
+	for (; n < keys; n++)
+		exprs[n] = ref(&w, n + keeper * COLUMNS, types[n]);
+	for (uint64_t more = 1 + draw(3); more--;)
+		exprs[n++] = random_aggregate(&w, types, keeper);
+	struct rql_rel *child = &j.rel;
+	struct rql_rel rel = {.kind = RQL_REL_AGGREGATE, .expr_count = n, .exprs = exprs, .group_count = keys,
+	                      .child_count = 1, .children = &child};
+	memcpy(sets, j.sets, sizeof sets);
+	if (rql_rowset_aggregate_ranges(&w.r, &rel, &j.rel, sets, &out, &done) != RQL_OK)
+		fail_msg("groups of ranges, round %d: %s", round, rql_error_message(&w.err));
+	if (done) {
+		rows_of(&out, &got);
+		memcpy(sets, j.sets, sizeof sets);
+		assert_int_equal(rql_rowset_join(&w.r, &j.rel, sets, &pairs), RQL_OK);
+		assert_int_equal(rql_rowset_aggregate(&w.r, &rel, &pairs, &out), RQL_OK);
+		rows_of(&out, &expected);
+		same_rows(&got, &expected, "groups of ranges", round);
+	}
+	close_world(&w);
+	return done;
+}
+
+static void test_ranges(void **state)
+{
+	int done = 0;
+	(void)state;
+	for (int round = 0; round < 3 * ROUNDS; round++)
+		done += check_ranges(round, round % 60 == 59);
+	assert_true(done > ROUNDS / 10);
+}
+
 /* ---- set operations ---- */
 
 static uint64_t times(const struct rows *rows, const char *text, uint64_t to)
@@ -949,6 +1022,7 @@ int main(void)
 		cmocka_unit_test(test_filters),        cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_asof_joins),     cmocka_unit_test(test_many_points),
 		cmocka_unit_test(test_many_rows),      cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_set_operations), cmocka_unit_test(test_limit_of_memory),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
