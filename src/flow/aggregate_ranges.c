@@ -45,7 +45,8 @@ static bool is_summed(const struct rql_expr *e)
 
 static bool is_extreme(const struct rql_expr *e)
 {
-	return !strcmp(e->name, "min") || !strcmp(e->name, "max") || !strcmp(e->name, "bool_and") || !strcmp(e->name, "bool_or");
+	return !strcmp(e->name, "min") || !strcmp(e->name, "max") || !strcmp(e->name, "bool_and") ||
+	       !strcmp(e->name, "bool_or");
 }
 
 static enum part_kind part_of(const struct rql_expr *e, unsigned sides, unsigned keeper)
@@ -84,8 +85,10 @@ static bool can_keep(const struct rql_rel *rel, uint32_t lefts, unsigned keeper)
 
 bool rql_ranges_keep(const struct rql_rel *rel, const struct rql_rel *join, unsigned *keeper)
 {
-	if (rel->kind != RQL_REL_AGGREGATE || join->kind != RQL_REL_JOIN || join->join != RQL_JOIN_INNER ||
-	    !rql_join_way_of(join).bounds)
+	if (rel->kind != RQL_REL_AGGREGATE || join->kind != RQL_REL_JOIN || join->join != RQL_JOIN_INNER)
+		return false;
+	const struct rql_join_way way = rql_join_way_of(join);
+	if (!way.bounds || way.tested)
 		return false;
 	for (*keeper = 0; *keeper < 2; ++*keeper)
 		if (can_keep(rel, join->children[0]->column_count, *keeper))

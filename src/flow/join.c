@@ -122,7 +122,7 @@ static rql_status test_candidates(struct joining *j, struct pairs *p, struct pai
 static rql_status propose(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint32_t probe,
                           const uint32_t *build, uint32_t count, unsigned worker, struct rql_error *err)
 {
-	if (!j->keys.key_count && !j->ranged && atomic_fetch_add(&j->tried, count) + count > RQL_PAIRS_TRIED_MOST)
+	if (!j->keys.key_count && atomic_fetch_add(&j->tried, count) + count > RQL_PAIRS_TRIED_MOST)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join without equalities of that many rows");
 	for (uint32_t i = 0; i < count; i++) {
 		room->probe[room->count] = probe;

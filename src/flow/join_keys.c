@@ -190,15 +190,25 @@ bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, stru
 	return rel->join == RQL_JOIN_MARK || find_range(arena, rel, out);
 }
 
+#define WAY_BOUNDS 8u /* that are looked at */
+
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel)
 {
-	uint32_t lefts = rel->children[0]->column_count;
+	uint32_t lefts = rel->children[0]->column_count, count = 0;
 	struct rql_join_way way = {0};
-	struct bound bound;
+	struct bound bounds[WAY_BOUNDS];
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
 		struct rql_expr *e = rel->exprs[i];
+		bool between = is_between(e) && is_ordered(e->children[0]->type);
 		way.keys += equality(e, lefts) != 2;
-		way.bounds += is_bound(e, lefts, &bound) ? 1 : is_between(e) && is_ordered(e->children[0]->type) ? 2 : 0;
+		way.bounds = between ? 2 : way.bounds;
+		way.comparisons += between ? 2 : 0;
+		count += count < WAY_BOUNDS && is_bound(e, lefts, &bounds[count]);
 	}
+	for (uint32_t i = 0; i < count; i++)
+		for (unsigned points = 0; points < 2 && way.bounds < 2; points++)
+			way.bounds = opposite(bounds, count, i, points) < count ? 2 : 1;
+	way.comparisons += count;
+	way.tested = way.keys + way.comparisons < rel->expr_count || way.comparisons > way.bounds;
 	return way;
 }

@@ -22,9 +22,11 @@ struct rql_join_keys {
 	struct rql_expr **rest;     /* over both, as in the join; with room for the range's conditions */
 	struct rql_join_range range;
 };
-/* What finds a join's rows, for prices: whether there are equalities, and how many comparisons of the two sides bound a value. */
+/* What finds a join's rows, for prices: equalities; a range, by so many bounds; and how many of the conditions compare the
+ * order of both sides at all. */
 struct rql_join_way {
-	uint32_t keys, bounds;
+	uint32_t keys, bounds, comparisons;
+	bool tested; /* there are further conditions, for each pair */
 };
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel);
 /* Can the groups of an aggregate over such a join be made without its pairs, from the rows of one side (aggregate_ranges.c)? */

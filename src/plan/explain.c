@@ -301,12 +301,12 @@ static const char *node_name(const struct rql_rel *rel)
 /* How RayQL's own operator goes about it, where that is not said by its name. */
 static const char *native_way(const struct rql_operator *op)
 {
-	const struct rql_rel *rel = op->rel;
+	const struct rql_rel *rel = op->rel, *below = op->input_count ? op->inputs[0]->rel : NULL;
 	unsigned keeper;
 	if (rel->kind == RQL_REL_SETOP)
 		return rel->setop_all ? " all" : "";
 	if (rel->kind == RQL_REL_AGGREGATE && op->inputs[0]->kind == RQL_OPERATOR_NATIVE)
-		return rql_ranges_keep(rel, op->inputs[0]->rel, &keeper) ? " of ranges, without their pairs" : "";
+		return rql_ranges_keep(rel, below, &keeper) && !rql_join_way_of(below).keys ? " of ranges, without their pairs" : "";
 	if (rel->kind != RQL_REL_JOIN || rql_join_is_asof(rel->join))
 		return "";
 	const struct rql_join_way way = rql_join_way_of(rel);

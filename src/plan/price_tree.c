@@ -45,13 +45,14 @@
 /* Points in a range, or ranges over a point, whichever is more. */
 #define ROWS_IN_RANGE 4.0
 
-/* Without keys: by a range of two bounds, of one, or by conditions of any kind. */
+/* Without keys: by two comparisons, by one, or by conditions of any kind. */
 static double expected_pairs(const struct rql_rel *rel, double left, double right)
 {
 	const struct rql_join_way way = rql_join_way_of(rel);
 	if (way.keys)
 		return fmax(left, right);
-	return way.bounds >= 2 ? fmin(left * right, fmax(left, right) * ROWS_IN_RANGE) : left * right / (way.bounds ? 2 : 1);
+	return way.comparisons >= 2 ? fmin(left * right, fmax(left, right) * ROWS_IN_RANGE)
+	                            : left * right / (way.comparisons ? 2 : 1);
 }
 
 static double expected_join(const struct rql_rel *rel, double left, double right)
@@ -172,9 +173,11 @@ static double join_work(const struct rql_rel *rel, double left, double right)
 		return keys + right * ORDERED_ROW + left * SEARCHED_ROW + by_keys;
 	if (way.keys || !rel->expr_count)
 		return keys + least * BUILT_ROW + most * PROBED_ROW + out * PAIRED_ROW;
-	if (way.bounds)
-		return keys + most * ORDERED_ROW + least * SEARCHED_ROW + out * PAIRED_ROW;
-	return left * right > (double)RQL_PAIRS_TRIED_MOST ? (double)INFINITY : left * right * TRIED_PAIR;
+	const double searched = keys + most * ORDERED_ROW + least * SEARCHED_ROW;
+	if (way.bounds && (!way.tested || way.bounds == 2))
+		return searched + out * PAIRED_ROW;
+	const double tried = left * right / (way.bounds ? 2 : 1);
+	return tried > (double)RQL_PAIRS_TRIED_MOST ? (double)INFINITY : tried * TRIED_PAIR + (way.bounds ? searched : 0);
 }
 
 static double host_join_work(const struct rql_rel *rel, double left, double right)
@@ -184,7 +187,7 @@ static double host_join_work(const struct rql_rel *rel, double left, double righ
 		return (left + right) * HOST_ASOF_ROW;
 	if (way.keys || !rel->expr_count)
 		return fmin(left, right) * HOST_BUILT_ROW + fmax(left, right) * HOST_PROBED_ROW;
-	if (way.bounds >= 2)
+	if (way.comparisons >= 2)
 		return fmin(left * right * HOST_TRIED_PAIR, (left + right) * HOST_RANGE_ROW);
 	return left * right * HOST_TRIED_PAIR;
 }
