@@ -16,7 +16,7 @@
 #define PAIRED_ROW 5.0
 #define ORDERED_ROW 40.0  /* a point of a join by a range, */
 #define SEARCHED_ROW 50.0 /* and a row that looks it up */
-#define TRIED_PAIR 4.0    /* of a join by neither keys nor a range */
+#define TRIED_PAIR 3.0    /* of a join by neither keys nor a range */
 #define GROUPED_ROW 12.0      /* of fewer groups than */
 #define GROUPS_NEAR 16384.0   /* these; else */
 #define GROUPED_ROW_FAR 35.0
