@@ -95,6 +95,42 @@ static const struct rql_suite pairs = {"pairs",
                                        pairs_queries,
                                        sizeof pairs_queries / sizeof *pairs_queries};
 
+/* ---- joins by ranges and ASOF joins: points in spans of time, and trades with the quote before each ---- */
+
+#define IN_SPAN "points JOIN spans ON t BETWEEN lo AND hi"
+static const struct rql_suite_query ranges_queries[] = {
+	{.name = "count", .select = "count(*) AS count", .rest = "FROM " IN_SPAN},
+	{.name = "spans", .select = "id, count(*) AS count, sum(v) AS v", .rest = "FROM " IN_SPAN " GROUP BY id"},
+	{.name = "points", .select = "g, count(*) AS count, sum(w) AS w", .rest = "FROM " IN_SPAN " GROUP BY g"},
+	{.name = "both", .select = "g, h, sum(v * w) AS vw", .rest = "FROM " IN_SPAN " GROUP BY g, h"},
+	{.name = "left",
+     .select = "count(*) AS count, count(id) AS found",
+     .rest = "FROM points LEFT JOIN spans ON t > lo AND t < hi"},
+	{.name = "keys", .select = "count(*) AS count, sum(v * w) AS vw", .rest = "FROM " IN_SPAN " AND g = h"},
+	{.name = "rows", .select = "t, v, id, w", .rest = "FROM " IN_SPAN " WHERE v < 10 AND w < 100"},
+	{.name = "asof",
+     .select = "count(*) AS count, sum(price) AS price, sum(n * price) AS paid",
+     .rest = "FROM trades ASOF JOIN quotes ON trades.k = quotes.k AND trades.t >= quotes.t"},
+	{.name = "asof left",
+     .select = "count(*) AS count, count(price) AS found, sum(price) AS price",
+     .rest = "FROM trades ASOF LEFT JOIN quotes ON trades.k = quotes.k AND trades.t < quotes.t"},
+	{.name = "asof time",
+     .select = "trades.k, count(*) AS count, min(price) AS least, max(price) AS greatest",
+     .rest = "FROM trades ASOF JOIN quotes ON trades.t > quotes.t GROUP BY trades.k"},
+};
+static const char *const ranges_tables[] = {"points", "spans", "trades", "quotes", NULL};
+static const struct rql_suite_fact ranges_facts[] = {{"points", "*"}, {"spans", "*"}, {"trades", "*"}, {"quotes", "*"}};
+static const struct rql_suite ranges = {"ranges",
+                                        "joins by ranges and ASOF joins",
+                                        RQL_SUITE_RANGES,
+                                        true,
+                                        0,
+                                        ranges_tables,
+                                        ranges_facts,
+                                        sizeof ranges_facts / sizeof *ranges_facts,
+                                        ranges_queries,
+                                        sizeof ranges_queries / sizeof *ranges_queries};
+
 /* ---- the Star Schema Benchmark, from the data of `rayql bench ssb` ---- */
 
 struct ssb_texts {
@@ -142,7 +178,7 @@ const struct rql_suite *rql_suite_ssb(bool flat)
 const struct rql_suite *rql_suite_find(const char *name)
 {
 	static const struct rql_suite *const suites[] = {&rql_suite_tpch, &rql_suite_clickbench,
-	                                                  &groupby, &join, &pairs, &rql_suite_rows};
+	                                                  &groupby, &join, &pairs, &ranges, &rql_suite_rows};
 	for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
 		if (!strcmp(suites[i]->name, name))
 			return suites[i];
@@ -167,5 +203,5 @@ struct rql_suite_query rql_suite_sized(const struct rql_suite *suite, const stru
 
 const char *rql_suite_names(void)
 {
-	return "ssb-flat, ssb-rows, ssb, tpch, clickbench, groupby, join or pairs";
+	return "ssb-flat, ssb-rows, ssb, tpch, clickbench, groupby, join, pairs or ranges";
 }

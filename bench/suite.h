@@ -24,7 +24,8 @@ struct rql_suite_query {
 	const char *key_order;
 };
 
-enum rql_suite_source { RQL_SUITE_SSB, RQL_SUITE_HITS, RQL_SUITE_GROUPBY, RQL_SUITE_JOIN, RQL_SUITE_PAIRS, RQL_SUITE_TPCH };
+enum rql_suite_source { RQL_SUITE_SSB, RQL_SUITE_HITS, RQL_SUITE_GROUPBY, RQL_SUITE_JOIN, RQL_SUITE_PAIRS, RQL_SUITE_RANGES,
+	RQL_SUITE_TPCH };
 
 /* CREATE INDEX ... ON table USING columns (columns). */
 struct rql_suite_fact {

@@ -101,6 +101,39 @@ static rql_status load_pairs(rayql_connection *con, const char *table, const str
 	                      text, seed, left ? rows : 2 * rows);
 }
 
+/* As many points and trades as rows, a tenth as many spans and quotes. A span has some 20 points, so that a point is in two
+ * spans (step: the time from a point to the next); no two quotes are of one time, since an ASOF join may take any of such. Trades come in the order of time. */
+static rql_status load_ranges(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
+                              struct rql_error *err)
+{
+	static const struct {
+		const char *table, *select;
+		double part;
+	} texts[] = {
+		{"points",
+	     "(i * 7368787 % 2147483647)::BIGINT AS t, (i * 48271 % 100)::INTEGER AS g, (i * 16807 % 10007 % 1000)::INTEGER AS v",
+	     1},
+		{"spans",
+	     "(i * 6700417 % 2147483629)::BIGINT AS lo, (i * 6700417 % 2147483629 + i * 69621 % 10009 / 10009.0 * 40 * "
+	     "step)::BIGINT AS hi, i AS id, (i * 48271 % 100)::INTEGER AS h, (i * 69621 % 10009 % 1000)::INTEGER AS w",
+	     10},
+		{"trades",
+	     "(i * step)::BIGINT AS t, (i * 48271 % 10007 % 1000)::INTEGER AS k, (i * 16807 % 97)::INTEGER AS n", 1},
+		{"quotes",
+	     "(i * 6700417 % 2147483629)::BIGINT AS t, (i * 69621 % 10009 % 1000)::INTEGER AS k, (i * 16807 % "
+	     "10007)::INTEGER AS price",
+	     10},
+	};
+	const long long seed = *table == 't' ? 0 : (long long)(o->seed & 0xffff) * 1009;
+	unsigned i = 0;
+	while (strcmp(texts[i].table, table))
+		i++;
+	return rql_client_run(con, err,
+	                      "CREATE TABLE %s AS SELECT %s FROM (SELECT range + %lld AS i, %.6f::DOUBLE AS step FROM "
+	                      "range(%.0f))",
+	                      table, texts[i].select, seed, 2147483647.0 / o->size, o->size / texts[i].part);
+}
+
 static rql_status load_parquet(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
                                struct rql_error *err)
 {
@@ -143,6 +176,8 @@ static rql_status load_table(rayql_connection *con, const struct rql_suite *suit
 		return load_join(con, table, o, err);
 	if (suite->source == RQL_SUITE_PAIRS)
 		return load_pairs(con, table, o, err);
+	if (suite->source == RQL_SUITE_RANGES)
+		return load_ranges(con, table, o, err);
 	if (suite->source != RQL_SUITE_SSB)
 		return load_generated(con, suite, table, o, err);
 	struct rql_ssb_loaded loaded;

@@ -7,55 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "flow/join_keys.h"
-#include "flow/keys.h"
-
-/* Pairs of a join without an equality are tried one by one. */
-#define TRIED_MOST (UINT64_C(1) << 31)
-
-struct pairs {
-	uint32_t *probe, *build; /* malloc'ed; build may be NULL: only the rows that look up are wanted */
-	uint64_t count, room;
-};
-
-/* What a kind of join wants, seen from the side that looks up. */
-enum wants {
-	WANT_PAIRS, /* each pair */
-	WANT_HITS,  /* the rows that look up which find one */
-	WANT_MISSES,
-	WANT_BUILD_HITS, /* the rows of the table that are found */
-	WANT_BUILD_MISSES,
-	WANT_MARK,
-};
-
-struct joining {
-	struct rql_running *r;
-	const struct rql_rel *rel;
-	struct rql_join_keys keys;
-	struct rql_rowset *sides[2]; /* left, right; rebased */
-	unsigned build;              /* 0, 1: which of them is in the table */
-	enum wants wants;
-	bool keep_probe, keep_build; /* rows without a partner appear, too */
-	bool single;                 /* a second partner is an error */
-	bool plain;                  /* none of that, and at most one partner */
-	struct rql_keys words;       /* side 0 is the table's */
-	struct rql_key_table table;
-	struct rql_evaluator *rest; /* NULL: no further conditions */
-	struct pair_room **rooms;   /* [threads] */
-	struct pairs *morsels;
-	_Atomic uint64_t pairs, tried;
-	_Atomic uint64_t *found; /* bitmap of the table's rows; NULL: nobody asks */
-	uint8_t *hit;            /* MARK: of each row that looks up */
-};
-
-/* A worker's candidates for a pair, and the rowset in which further conditions see them. */
-struct pair_room {
-	uint32_t probe[RQL_VECTOR_ROWS], build[RQL_VECTOR_ROWS];
-	bool hit[RQL_MORSEL_ROWS];
-	uint32_t count;
-	struct rql_rowset set;
-	uint32_t **at; /* [columns]: numbers of rows for vectors that stood elsewhere already */
-};
+#include "flow/join_internal.h"
 
 /* ---- pairs ---- */
 
@@ -170,7 +122,7 @@ static rql_status test_candidates(struct joining *j, struct pairs *p, struct pai
 static rql_status propose(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint32_t probe,
                           const uint32_t *build, uint32_t count, unsigned worker, struct rql_error *err)
 {
-	if (!j->keys.key_count && atomic_fetch_add(&j->tried, count) + count > TRIED_MOST)
+	if (!j->keys.key_count && atomic_fetch_add(&j->tried, count) + count > RQL_PAIRS_TRIED_MOST)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join without equalities of that many rows");
 	for (uint32_t i = 0; i < count; i++) {
 		room->probe[room->count] = probe;
@@ -182,6 +134,14 @@ static rql_status propose(struct joining *j, struct pairs *p, struct pair_room *
 }
 
 /* ---- looking up ---- */
+
+void rql_join_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows)
+{
+	if (j->keys.key_count || !j->ranged)
+		rql_key_table_find(&j->table, j->words.sides[1].words + at, n, rows);
+	if (j->ranged)
+		rql_range_find(j, at, n, rows);
+}
 
 /* An inner join by unique keys, which most are: a pair for each row that finds one. */
 static rql_status take_pairs(struct joining *j, struct pairs *p, const struct rql_key_rows *rows, uint64_t at,
@@ -205,7 +165,7 @@ static rql_status look_up(struct joining *j, struct pairs *p, struct pair_room *
 {
 	const struct rql_key_side *side = &j->words.sides[1];
 	struct rql_key_rows rows[RQL_VECTOR_ROWS];
-	rql_key_table_find(&j->table, side->words + at, n, rows);
+	rql_join_find(j, at, n, rows);
 	if (j->plain)
 		return take_pairs(j, p, rows, at, n, err);
 	for (uint32_t i = 0; i < n; i++) {
@@ -332,7 +292,7 @@ static rql_status place(struct joining *j, struct rql_rowset *out)
 {
 	uint64_t n = 0;
 	uint32_t *rows[2] = {NULL, NULL};
-	RQL_TRY(gather(j, &n, &rows[!j->build], &rows[j->build]));
+	RQL_TRY((rql_range_pairs_known(j) ? rql_range_pairs : gather)(j, &n, &rows[!j->build], &rows[j->build]));
 	bool filters = j->wants != WANT_PAIRS;
 	unsigned kept = j->wants == WANT_BUILD_HITS || j->wants == WANT_BUILD_MISSES ? j->build : !j->build;
 	bool outer[2];
@@ -471,12 +431,14 @@ static void choose(struct joining *j)
 		{RQL_JOIN_RIGHT_ANTI, WANT_BUILD_MISSES, WANT_MISSES, {false, false}},
 		{RQL_JOIN_MARK, WANT_MARK, WANT_MARK, {false, false}},
 		{RQL_JOIN_SINGLE, WANT_PAIRS, WANT_PAIRS, {true, false}},
+		{RQL_JOIN_ASOF, WANT_PAIRS, WANT_PAIRS, {false, false}},
+		{RQL_JOIN_ASOF_LEFT, WANT_PAIRS, WANT_PAIRS, {true, false}},
 	};
 	unsigned k = 0;
 	while (kinds[k].join != j->rel->join)
 		k++;
 	bool left_only = j->rel->join == RQL_JOIN_MARK || j->rel->join == RQL_JOIN_SINGLE;
-	j->build = !left_only && j->sides[0]->rows < j->sides[1]->rows ? 0 : 1;
+	j->build = j->keys.range.found ? j->keys.range.points : !left_only && j->sides[0]->rows < j->sides[1]->rows ? 0 : 1;
 	j->wants = j->build ? kinds[k].left_looks_up : kinds[k].right_looks_up;
 	j->keep_probe = kinds[k].keep[!j->build];
 	j->keep_build = kinds[k].keep[j->build];
@@ -497,7 +459,12 @@ static rql_status prepare(struct joining *j)
 	j->words.nulls_equal = j->keys.nulls_equal;
 	j->words.side_count = 2;
 	RQL_TRY(rql_keys_make(j->r, &j->words));
-	RQL_TRY(rql_key_table_make(j->r, &j->words.sides[0], j->words.bits, &j->table));
+	if (j->keys.range.found)
+		RQL_TRY(rql_range_open(j));
+	if (j->keys.key_count || !j->keys.range.found)
+		RQL_TRY(rql_key_table_make(j->r, &j->words.sides[0], j->words.bits, &j->table));
+	if (j->keys.range.found)
+		RQL_TRY(rql_range_make(j));
 	RQL_TRY(RQL_ZEROED_SCRATCH(j->r, j->morsels, (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS));
 	if (j->keep_build || j->wants == WANT_BUILD_HITS || j->wants == WANT_BUILD_MISSES)
 		RQL_TRY(RQL_ZEROED_SCRATCH(j->r, j->found, (builds + 63) / 64));
@@ -505,7 +472,8 @@ static rql_status prepare(struct joining *j)
 		RQL_TRY(RQL_SCRATCH(j->r, j->hit, probes));
 	if (!(j->rooms = RQL_NEW_ARRAY(j->r->arena, struct pair_room *, rql_running_threads(j->r))))
 		return rql_error_memory(j->r->err, 0, "the rows of a join");
-	j->plain = j->table.unique && j->wants == WANT_PAIRS && !j->keep_probe && !j->keep_build && !j->keys.rest_count;
+	j->plain = (j->ranged ? j->asof : j->table.unique) && j->wants == WANT_PAIRS && !j->keep_probe &&
+	           !j->keep_build && !j->keys.rest_count;
 	if (!j->keys.rest_count)
 		return RQL_OK;
 	if (!(both.vectors = RQL_NEW_ARRAY(j->r->arena, struct rql_vector, both.vector_count)))
@@ -516,30 +484,44 @@ static rql_status prepare(struct joining *j)
 	return rql_evaluator_new(j->r, &both, j->keys.rest, j->keys.rest_count, true, probes, &j->rest);
 }
 
+rql_status rql_join_open(struct joining *j, struct rql_rowset *inputs)
+{
+	j->sides[0] = &inputs[0];
+	j->sides[1] = &inputs[1];
+	if (!rql_join_keys_find(j->r->arena, j->rel, &j->keys))
+		return rql_error_memory(j->r->err, 0, "the rows of a join");
+	RQL_TRY(rql_rowset_rebase(j->r, &inputs[0]));
+	RQL_TRY(rql_rowset_rebase(j->r, &inputs[1]));
+	choose(j);
+	return prepare(j);
+}
+
+void rql_join_close(struct joining *j)
+{
+	uint64_t probes = j->sides[!j->build]->rows;
+	for (uint64_t m = 0; j->morsels && m < (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS; m++) {
+		free(j->morsels[m].probe);
+		free(j->morsels[m].build);
+	}
+	free_rooms(j);
+	rql_evaluator_free(j->rest);
+}
+
 static rql_status look_up_all(struct joining *j, struct rql_rowset *out)
 {
 	uint64_t probes = j->sides[!j->build]->rows;
-	RQL_TRY(prepare(j));
-	RQL_TRY(rql_morsels_run(j->r, probes, join_morsel, j));
+	if (!rql_range_pairs_known(j))
+		RQL_TRY(rql_morsels_run(j->r, probes, join_morsel, j));
 	return j->wants == WANT_MARK ? place_mark(j, out) : place(j, out);
 }
 
 rql_status rql_rowset_join(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
                            struct rql_rowset *out)
 {
-	struct joining j = {.r = r, .rel = rel, .sides = {&inputs[0], &inputs[1]}};
-	if (!rql_join_keys_find(r->arena, rel, &j.keys))
-		return rql_error_memory(r->err, 0, "the rows of a join");
-	RQL_TRY(rql_rowset_rebase(r, &inputs[0]));
-	RQL_TRY(rql_rowset_rebase(r, &inputs[1]));
-	choose(&j);
-	rql_status status = look_up_all(&j, out);
-	uint64_t probes = j.sides[!j.build]->rows;
-	for (uint64_t m = 0; j.morsels && m < (probes + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS; m++) {
-		free(j.morsels[m].probe);
-		free(j.morsels[m].build);
-	}
-	free_rooms(&j);
-	rql_evaluator_free(j.rest);
+	struct joining j = {.r = r, .rel = rel};
+	rql_status status = rql_join_open(&j, inputs);
+	if (status == RQL_OK)
+		status = look_up_all(&j, out);
+	rql_join_close(&j);
 	return status;
 }

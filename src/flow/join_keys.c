@@ -35,11 +35,143 @@ static unsigned equality(const struct rql_expr *e, uint32_t lefts)
 	return sides == (1 | 2 << 2) ? 0 : sides == (2 | 1 << 2) ? 1 : 2;
 }
 
+/* ---- ranges ---- */
+
+/* A comparison of the two sides that bounds a value of either. */
+struct bound {
+	struct rql_expr *condition;
+	unsigned first; /* which child the first operand is of */
+	bool greater;   /* the first operand is the greater one */
+};
+
+static bool is_ordered(struct rql_type t)
+{
+	return rql_type_is_real(t) || (rql_type_is_integral(t) && rql_type_bytes(t) <= 8);
+}
+
+static bool is_bound(struct rql_expr *e, uint32_t lefts, struct bound *out)
+{
+	if (e->kind != RQL_EXPR_COMPARE || (e->name[0] != '<' && e->name[0] != '>') || !strcmp(e->name, "<>"))
+		return false;
+	const struct rql_expr *a = e->children[0], *b = e->children[1];
+	unsigned sides = reads(a, lefts) | reads(b, lefts) << 2;
+	*out = (struct bound){e, sides == (1 | 2 << 2) ? 0 : 1, e->name[0] == '>'};
+	return rql_type_equal(a->type, b->type) && is_ordered(a->type) && (sides == (1 | 2 << 2) || sides == (2 | 1 << 2));
+}
+
+/* The value of the child `points` in it, and what bounds that: from below? */
+static struct rql_expr *point_of(const struct bound *b, unsigned points)
+{
+	return b->condition->children[b->first != points];
+}
+
+static bool is_from_below(const struct bound *b, unsigned points)
+{
+	return b->greater == (b->first == points);
+}
+
+/* The other bound of the same value; count: there is none. */
+static uint32_t opposite(const struct bound *bounds, uint32_t count, uint32_t of, unsigned points)
+{
+	uint32_t i = 0;
+	while (i < count && (is_from_below(&bounds[i], points) == is_from_below(&bounds[of], points) ||
+	                     !rql_expr_equal(point_of(&bounds[i], points), point_of(&bounds[of], points))))
+		i++;
+	return i;
+}
+
+/* Two bounds are better than one; else the right child has the points. A single join's are there in any case. */
+static void choose_range(const struct rql_rel *rel, const struct bound *bounds, uint32_t count, uint32_t chosen[2],
+                         struct rql_join_range *range)
+{
+	range->points = 1;
+	chosen[0] = 0;
+	chosen[1] = count;
+	for (unsigned points = 2; points-- && !range->found;) {
+		if (!points && (rel->join == RQL_JOIN_SINGLE || rql_join_is_asof(rel->join)))
+			break;
+		for (uint32_t i = 0; i < count && !range->found; i++) {
+			uint32_t other = opposite(bounds, count, i, points);
+			if (other == count)
+				continue;
+			chosen[0] = i;
+			chosen[1] = other;
+			range->points = points;
+			range->found = true;
+		}
+	}
+	range->found = count > 0;
+}
+
+static bool set_range(struct rql_arena *arena, uint32_t lefts, const struct bound *b, struct rql_join_range *range)
+{
+	bool below = is_from_below(b, range->points);
+	struct rql_expr *of[2] = {b->condition->children[b->first], b->condition->children[!b->first]};
+	if (!(of[1] = rql_expr_rewrite(arena, of[1], shifted, &lefts)))
+		return false;
+	range->point = of[range->points];
+	range->bounds[!below] = of[!range->points];
+	range->open[!below] = strlen(b->condition->name) == 1;
+	range->conditions[range->condition_count++] = b->condition;
+	return true;
+}
+
+/* Takes the range's conditions out of the rest. */
+static bool find_range(struct rql_arena *arena, const struct rql_rel *rel, struct rql_join_keys *keys)
+{
+	uint32_t lefts = rel->children[0]->column_count, count = 0, chosen[2], kept = 0;
+	struct bound *bounds = RQL_NEW_ARRAY(arena, struct bound, keys->rest_count);
+	if (!bounds)
+		return false;
+	for (uint32_t i = 0; i < keys->rest_count; i++)
+		count += is_bound(keys->rest[i], lefts, &bounds[count]);
+	choose_range(rel, bounds, count, chosen, &keys->range);
+	for (uint32_t k = 0; k < 2 && keys->range.found; k++)
+		if (chosen[k] < count && !set_range(arena, lefts, &bounds[chosen[k]], &keys->range))
+			return false;
+	for (uint32_t i = 0; i < keys->rest_count; i++)
+		if (keys->rest[i] != keys->range.conditions[0] && keys->rest[i] != keys->range.conditions[1])
+			keys->rest[kept++] = keys->rest[i];
+	keys->rest_count = kept;
+	return true;
+}
+
+/* ---- all conditions ---- */
+
+static bool is_between(const struct rql_expr *e)
+{
+	return e->kind == RQL_EXPR_BETWEEN && e->name && strlen(e->name) == 2;
+}
+
+static struct rql_expr *half(struct rql_arena *arena, const struct rql_expr *between, unsigned bound)
+{
+	struct rql_expr *e = RQL_NEW(arena, struct rql_expr);
+	if (!e || !(e->children = RQL_NEW_ARRAY(arena, struct rql_expr *, 2)))
+		return NULL;
+	const bool closed = between->name[bound] == (bound ? ']' : '[');
+	e->kind = RQL_EXPR_COMPARE;
+	e->type = between->type;
+	e->name = bound ? (closed ? "<=" : "<") : (closed ? ">=" : ">");
+	e->is_operator = true;
+	e->child_count = 2;
+	e->children[0] = between->children[0];
+	e->children[1] = between->children[1 + bound];
+	return e;
+}
+
+static bool add_key(struct rql_arena *arena, struct rql_expr *e, unsigned first, uint32_t lefts, struct rql_join_keys *out)
+{
+	uint32_t k = out->key_count++;
+	out->nulls_equal[k] = e->name[0] != '=';
+	out->sides[0][k] = e->children[first];
+	return (out->sides[1][k] = rql_expr_rewrite(arena, e->children[!first], shifted, &lefts)) != NULL;
+}
+
 bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, struct rql_join_keys *out)
 {
 	uint32_t lefts = rel->children[0]->column_count, n = rel->expr_count;
 	*out = (struct rql_join_keys){.nulls_equal = RQL_NEW_ARRAY(arena, bool, n),
-	                              .rest = RQL_NEW_ARRAY(arena, struct rql_expr *, n),
+	                              .rest = RQL_NEW_ARRAY(arena, struct rql_expr *, 2 * (size_t)n),
 	                              .sides = {RQL_NEW_ARRAY(arena, struct rql_expr *, n),
 	                                        RQL_NEW_ARRAY(arena, struct rql_expr *, n)}};
 	if (!out->nulls_equal || !out->rest || !out->sides[0] || !out->sides[1])
@@ -47,15 +179,36 @@ bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, stru
 	for (uint32_t i = 0; i < n; i++) {
 		struct rql_expr *e = rel->exprs[i];
 		unsigned first = equality(e, lefts);
-		if (first == 2) {
-			out->rest[out->rest_count++] = e;
-			continue;
-		}
-		uint32_t k = out->key_count++;
-		out->nulls_equal[k] = e->name[0] != '=';
-		out->sides[0][k] = e->children[first];
-		if (!(out->sides[1][k] = rql_expr_rewrite(arena, e->children[!first], shifted, &lefts)))
+		if (first != 2 && !add_key(arena, e, first, lefts, out))
 			return false;
+		for (unsigned bound = 0; bound < 2 && is_between(e); bound++)
+			if (!(out->rest[out->rest_count++] = half(arena, e, bound)))
+				return false;
+		if (first == 2 && !is_between(e))
+			out->rest[out->rest_count++] = e;
 	}
-	return true;
+	return rel->join == RQL_JOIN_MARK || find_range(arena, rel, out);
+}
+
+#define WAY_BOUNDS 8u /* that are looked at */
+
+struct rql_join_way rql_join_way_of(const struct rql_rel *rel)
+{
+	uint32_t lefts = rel->children[0]->column_count, count = 0;
+	struct rql_join_way way = {0};
+	struct bound bounds[WAY_BOUNDS];
+	for (uint32_t i = 0; i < rel->expr_count; i++) {
+		struct rql_expr *e = rel->exprs[i];
+		bool between = is_between(e) && is_ordered(e->children[0]->type);
+		way.keys += equality(e, lefts) != 2;
+		way.bounds = between ? 2 : way.bounds;
+		way.comparisons += between ? 2 : 0;
+		count += count < WAY_BOUNDS && is_bound(e, lefts, &bounds[count]);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		for (unsigned points = 0; points < 2 && way.bounds < 2; points++)
+			way.bounds = opposite(bounds, count, i, points) < count ? 2 : 1;
+	way.comparisons += count;
+	way.tested = way.keys + way.comparisons < rel->expr_count || way.comparisons > way.bounds;
+	return way;
 }

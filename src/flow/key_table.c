@@ -214,6 +214,7 @@ rql_status rql_key_table_make(struct rql_running *r, const struct rql_key_side *
 	                             .shift = (dense ? bits : 64) - part_bits};
 	RQL_TRY(split(r, &b.split));
 	out->part_bits = part_bits;
+	out->part_count = b.split.parts;
 	if (dense) {
 		out->dense_count = UINT64_C(1) << bits;
 		RQL_TRY(RQL_ZEROED_SCRATCH(r, out->dense, out->dense_count));
@@ -249,6 +250,17 @@ void rql_key_table_find(const struct rql_key_table *t, const uint64_t *words, ui
 		__builtin_prefetch(&region->slots[later & region->mask]);
 		out[i] = find_slot(region_of(t, hash), words[i], hash)->rows;
 	}
+}
+
+void rql_key_table_each(const struct rql_key_table *t, void (*fn)(const struct rql_key_rows *rows, void *state), void *state)
+{
+	for (uint64_t w = 0; w < t->dense_count; w++)
+		if (t->dense[w].count)
+			fn(&t->dense[w], state);
+	for (uint64_t p = 0; p < t->part_count && t->regions; p++)
+		for (uint64_t s = 0; s <= t->regions[p].mask; s++)
+			if (t->regions[p].slots[s].rows.count)
+				fn(&t->regions[p].slots[s].rows, state);
 }
 
 /* ---- numbers for groups ---- */

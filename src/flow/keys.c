@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include "flow/places.h"
 
 bool rql_key_type(struct rql_type type)
 {
@@ -16,46 +17,6 @@ bool rql_key_type(struct rql_type type)
 static bool is_string(struct rql_type t)
 {
 	return t.id == RQL_TYPE_VARCHAR || t.id == RQL_TYPE_BLOB;
-}
-
-/* ---- places: a column's values as unsigned numbers ---- */
-
-/* Of 128 bits: DECIMALs and HUGEINTs whose range is wide are numbered. */
-static bool is_wide(struct rql_type t)
-{
-	return rql_type_bytes(t) == 16 && !is_string(t);
-}
-
-struct place_room {
-	_Alignas(16) rql_int128 data[RQL_VECTOR_ROWS];
-	uint64_t valid[RQL_VECTOR_WORDS];
-};
-
-/* Gives the rows' validity, NULL: all are. */
-static const uint64_t *narrow_places(const struct rql_vector *v, const uint32_t *rows, uint32_t n,
-                                     struct place_room *room, uint64_t *places)
-{
-	struct rql_lanes lanes;
-	if (rql_type_is_real(v->type)) {
-		rql_vector_load(v, rows, n, RQL_LANE_F64, room->data, room->valid, &lanes);
-		for (uint32_t i = 0; i < n; i++)
-			places[i] = rql_real_place(((const double *)lanes.data)[i]);
-	} else {
-		rql_vector_load(v, rows, n, RQL_LANE_I64, places, room->valid, &lanes);
-		uint64_t sign = rql_type_is_signed(v->type) ? UINT64_C(1) << 63 : 0;
-		for (uint32_t i = 0; i < n; i++)
-			places[i] ^= sign;
-	}
-	return lanes.valid;
-}
-
-static const uint64_t *wide_places(const struct rql_vector *v, const uint32_t *rows, uint32_t n, struct place_room *room)
-{
-	struct rql_lanes lanes;
-	rql_vector_load(v, rows, n, RQL_LANE_I128, room->data, room->valid, &lanes);
-	for (uint32_t i = 0; i < n; i++)
-		room->data[i] ^= (rql_int128)((rql_uint128)1 << 127);
-	return lanes.valid;
 }
 
 /* ---- one column of all sides ---- */
@@ -94,15 +55,15 @@ static rql_status measure(void *state, uint64_t first, uint64_t rows, unsigned w
 	const struct rql_key_side *side = &c->keys->sides[0];
 	const struct rql_vector *v = &side->vectors[c->number];
 	struct range *range = &c->ranges[worker];
-	struct place_room room;
+	struct rql_place_room room;
 	uint32_t numbers[RQL_VECTOR_ROWS];
 	uint64_t places[RQL_VECTOR_ROWS];
-	bool wide = is_wide(v->type);
+	bool wide = rql_place_is_wide(v->type);
 	(void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
 		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
 		const uint32_t *list = rql_rowset_rows(side->set, at, n, numbers);
-		const uint64_t *valid = wide ? wide_places(v, list, n, &room) : narrow_places(v, list, n, &room, places);
+		const uint64_t *valid = wide ? rql_wide_places(v, list, n, &room) : rql_narrow_places(v, list, n, &room, places);
 		uint64_t least = UINT64_MAX, greatest = 0;
 		for (uint32_t i = 0; i < n && !wide && !valid; i++) {
 			least = places[i] < least ? places[i] : least;
@@ -314,15 +275,15 @@ static rql_status number_places(struct column *c, uint32_t side, struct numberin
 {
 	const struct rql_key_side *s = &c->keys->sides[side];
 	const struct rql_vector *v = &s->vectors[c->number];
-	struct place_room room;
+	struct rql_place_room room;
 	uint32_t numbers[RQL_VECTOR_ROWS];
 	uint64_t places[RQL_VECTOR_ROWS];
-	bool wide = is_wide(v->type);
+	bool wide = rql_place_is_wide(v->type);
 	for (uint64_t at = 0; at < s->set->rows; at += RQL_VECTOR_ROWS) {
 		uint32_t count = s->set->rows - at < RQL_VECTOR_ROWS ? (uint32_t)(s->set->rows - at) : RQL_VECTOR_ROWS;
 		const uint32_t *list = rql_rowset_rows(s->set, at, count, numbers);
 		const uint64_t *valid =
-			wide ? wide_places(v, list, count, &room) : narrow_places(v, list, count, &room, places);
+			wide ? rql_wide_places(v, list, count, &room) : rql_narrow_places(v, list, count, &room, places);
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t number = NOT_SEEN;
 			struct entry e = place_entry(wide ? (rql_uint128)room.data[i] : places[i]);
@@ -396,10 +357,10 @@ static rql_status append_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	const struct appending *a = state;
 	const struct column *c = a->c;
 	const struct rql_vector *v = &a->side->vectors[c->number];
-	struct place_room room;
+	struct rql_place_room room;
 	uint32_t numbers[RQL_VECTOR_ROWS];
 	uint64_t places[RQL_VECTOR_ROWS];
-	bool out[RQL_VECTOR_ROWS], wide = is_wide(v->type), null_code = c->nulls_equal && c->nulls;
+	bool out[RQL_VECTOR_ROWS], wide = rql_place_is_wide(v->type), null_code = c->nulls_equal && c->nulls;
 	uint64_t last = c->any ? (uint64_t)(c->greatest - c->least) : 0;
 	(void)worker, (void)err;
 	if (c->numbered)
@@ -407,7 +368,7 @@ static rql_status append_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
 		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
 		const uint32_t *list = rql_rowset_rows(a->side->set, at, n, numbers);
-		const uint64_t *valid = wide ? wide_places(v, list, n, &room) : narrow_places(v, list, n, &room, places);
+		const uint64_t *valid = wide ? rql_wide_places(v, list, n, &room) : rql_narrow_places(v, list, n, &room, places);
 		for (uint32_t i = 0; i < n && wide; i++) {
 			rql_uint128 distance = (rql_uint128)room.data[i] - c->least;
 			places[i] = (uint64_t)distance;

@@ -52,6 +52,7 @@ struct rql_key_table {
 	unsigned part_bits; /* regions: by the leading bits of the hash */
 	struct rql_key_region *regions;
 	uint32_t *rows;
+	uint64_t part_count; /* of regions */
 	bool unique; /* no word has two rows */
 };
 rql_status rql_key_table_make(struct rql_running *r, const struct rql_key_side *side, unsigned bits,
@@ -66,6 +67,9 @@ static inline uint64_t rql_key_hash(uint64_t word)
 }
 /* out[i]: the rows of words[i], for n <= RQL_VECTOR_ROWS. */
 void rql_key_table_find(const struct rql_key_table *t, const uint64_t *words, uint32_t n, struct rql_key_rows *out);
+
+/* The rows of every word that has some. */
+void rql_key_table_each(const struct rql_key_table *t, void (*fn)(const struct rql_key_rows *rows, void *state), void *state);
 
 /* Numbers for the groups of rows with equal words. */
 struct rql_key_groups {

@@ -152,7 +152,18 @@ static bool are_keys(const struct rql_type *types, uint32_t count)
 	return keys;
 }
 
-/* A mark is native when its conditions are equalities of which at most one gives NULL. */
+static bool range_is_native(struct rql_arena *arena, const struct rql_join_range *range)
+{
+	bool native = true;
+	for (uint32_t i = 0; i < range->condition_count; i++)
+		native = native && expr_is_native(arena, range->conditions[i]);
+	for (unsigned b = 0; b < 2; b++)
+		native = native && (!range->bounds[b] || value_is_native(arena, range->bounds[b]));
+	return native && value_is_native(arena, range->point);
+}
+
+/* A mark is native when its conditions are equalities of which at most one gives NULL; an ASOF join when it is over values
+ * that can be put in order. */
 static bool join_is_native(struct rql_arena *arena, const struct rql_rel *rel)
 {
 	struct rql_join_keys keys;
@@ -162,11 +173,15 @@ static bool join_is_native(struct rql_arena *arena, const struct rql_rel *rel)
 	for (uint32_t i = 0; i < keys.rest_count; i++)
 		if (!expr_is_native(arena, keys.rest[i]))
 			return false;
+	if (keys.range.found ? !range_is_native(arena, &keys.range) : rql_join_is_asof(rel->join))
+		return false;
 	for (uint32_t k = 0; k < keys.key_count; k++) {
 		if (!value_is_native(arena, keys.sides[0][k]) || !value_is_native(arena, keys.sides[1][k]))
 			return false;
 		open += !keys.nulls_equal[k];
 	}
+	if (rql_join_is_asof(rel->join))
+		return !keys.rest_count;
 	return rel->join != RQL_JOIN_MARK || (keys.key_count && !keys.rest_count && open <= 1);
 }
 

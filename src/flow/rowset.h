@@ -190,6 +190,9 @@ rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const 
 /* join.c, aggregate.c, setop.c: the operators of several inputs, or that put rows together. Inputs are opened. */
 rql_status rql_rowset_join(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
                            struct rql_rowset *out) RQL_MUST_CHECK;
+/* aggregate_ranges.c: both at once, without the pairs. *done: as that is possible; else nothing was done. */
+rql_status rql_rowset_aggregate_ranges(struct rql_running *r, const struct rql_rel *rel, const struct rql_rel *join,
+                                       struct rql_rowset *inputs, struct rql_rowset *out, bool *done) RQL_MUST_CHECK;
 rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *input,
                                 struct rql_rowset *out) RQL_MUST_CHECK;
 rql_status rql_rowset_distinct(struct rql_running *r, struct rql_rowset *set) RQL_MUST_CHECK;

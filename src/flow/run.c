@@ -1,7 +1,7 @@
 /* Walks a tree of operators, inputs first. */
 #include "flow/run.h"
 
-#include "flow/rowset.h"
+#include "flow/join_keys.h"
 
 /* ---- operators ---- */
 
@@ -48,12 +48,38 @@ static rql_status run_shared(struct rql_running *r, const struct rql_operator *o
 	return RQL_OK;
 }
 
+/* An aggregate over a join by ranges. The join's rows are not made, so that it has none of its own to show. */
+static rql_status run_ranges(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	const struct rql_operator *join = op->inputs[0];
+	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, 2);
+	struct rql_rowset pairs = {0};
+	bool done;
+	if (!sets)
+		return rql_error_memory(r->err, 0, "an answer");
+	for (uint32_t i = 0; i < 2; i++) {
+		RQL_TRY(run(r, join->inputs[i], &sets[i]));
+		RQL_TRY(rql_rowset_open(&sets[i], r->err));
+	}
+	RQL_TRY(rql_rowset_aggregate_ranges(r, op->rel, join->rel, sets, out, &done));
+	if (!done)
+		RQL_TRY(rql_rowset_join(r, join->rel, sets, &pairs));
+	rql_scratch_give_back(r);
+	rql_status status = done ? RQL_OK : rql_rowset_step(r, op->rel, &pairs, out);
+	rql_scratch_give_back(r);
+	return status;
+}
+
 static rql_status run_native(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
 	if (op->rel->kind == RQL_REL_CTE)
 		return share(r, op, out);
 	if (op->rel->kind == RQL_REL_CTE_REF)
 		return run_shared(r, op, out);
+	unsigned keeper;
+	if (op->rel->kind == RQL_REL_AGGREGATE && op->inputs[0]->kind == RQL_OPERATOR_NATIVE &&
+	    rql_ranges_keep(op->rel, op->inputs[0]->rel, &keeper))
+		return run_ranges(r, op, out);
 	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
 	if (!sets)
 		return rql_error_memory(r->err, 0, "an answer");

@@ -2,6 +2,7 @@
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
+#include "flow/join_keys.h"
 #include "method/request.h"
 #include "plan/map_cache.h"
 #include "plan/plan_nodes.h"
@@ -278,7 +279,8 @@ static const char *join_name(enum rql_join_type join)
 		[RQL_JOIN_SEMI] = "semi join",             [RQL_JOIN_ANTI] = "anti join",
 		[RQL_JOIN_RIGHT_SEMI] = "right semi join", [RQL_JOIN_RIGHT_ANTI] = "right anti join",
 		[RQL_JOIN_MARK] = "mark join",             [RQL_JOIN_SINGLE] = "single join",
-		[RQL_JOIN_CROSS] = "cross join"};
+		[RQL_JOIN_CROSS] = "cross join",           [RQL_JOIN_ASOF] = "asof join",
+		[RQL_JOIN_ASOF_LEFT] = "asof left join"};
 	return names[join];
 }
 
@@ -294,6 +296,21 @@ static const char *node_name(const struct rql_rel *rel)
 	if (rel->kind == RQL_REL_JOIN)
 		return join_name(rel->join);
 	return rel->kind == RQL_REL_SETOP ? setops[rel->setop] : names[rel->kind];
+}
+
+/* How RayQL's own operator goes about it, where that is not said by its name. */
+static const char *native_way(const struct rql_operator *op)
+{
+	const struct rql_rel *rel = op->rel, *below = op->input_count ? op->inputs[0]->rel : NULL;
+	unsigned keeper;
+	if (rel->kind == RQL_REL_SETOP)
+		return rel->setop_all ? " all" : "";
+	if (rel->kind == RQL_REL_AGGREGATE && op->inputs[0]->kind == RQL_OPERATOR_NATIVE)
+		return rql_ranges_keep(rel, below, &keeper) && !rql_join_way_of(below).keys ? " of ranges, without their pairs" : "";
+	if (rel->kind != RQL_REL_JOIN || rql_join_is_asof(rel->join))
+		return "";
+	const struct rql_join_way way = rql_join_way_of(rel);
+	return way.bounds ? (way.keys ? " by keys and a range" : " by a range") : "";
 }
 
 /* What an operator gave and took, once it has run. */
@@ -321,8 +338,7 @@ static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, 
 	if (op->kind == RQL_OPERATOR_METHOD)
 		rql_strbuf_printf(out, "method %s on %s", op->leaf->method->name, op->leaf->structure->name);
 	else if (op->kind == RQL_OPERATOR_NATIVE)
-		rql_strbuf_printf(out, "RayQL %s%s", node_name(op->rel),
-		                  op->rel->kind == RQL_REL_SETOP && op->rel->setop_all ? " all" : "");
+		rql_strbuf_printf(out, "RayQL %s%s", node_name(op->rel), native_way(op));
 	else
 		rql_strbuf_printf(out, "host %s and below (%s)", node_name(op->rel), op->reason ? op->reason : "");
 	rql_strbuf_put(out, ", about ");

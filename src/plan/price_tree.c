@@ -2,6 +2,7 @@
 #include "plan/price_tree.h"
 
 #include <math.h>
+#include "flow/join_keys.h"
 
 /* Nanoseconds of one thread of an AMD EPYC, good to a factor of two: joins and groups of 1.5 and 6 million rows, measured
  * alone. */
@@ -13,6 +14,9 @@
 #define BUILT_ROW 30.0
 #define PROBED_ROW 12.0
 #define PAIRED_ROW 5.0
+#define ORDERED_ROW 40.0  /* a point of a join by a range, */
+#define SEARCHED_ROW 50.0 /* and a row that looks it up */
+#define TRIED_PAIR 3.0    /* of a join by neither keys nor a range */
 #define GROUPED_ROW 12.0      /* of fewer groups than */
 #define GROUPS_NEAR 16384.0   /* these; else */
 #define GROUPED_ROW_FAR 35.0
@@ -27,6 +31,9 @@
 #define HOST_SORTED_ROW 60.0
 #define HOST_BUILT_ROW 50.0
 #define HOST_PROBED_ROW 40.0
+#define HOST_RANGE_ROW 500.0 /* of an IEJoin (a million points, 100,000 ranges: 1,000), */
+#define HOST_ASOF_ROW 150.0  /* and of an ASOF join, which sorts both sides */
+#define HOST_TRIED_PAIR 3.0
 #define HOST_GROUPED_ROW 30.0
 #define HOST_AGGREGATED_VALUE 3.0
 /* So many rows keep one thread more busy. */
@@ -35,6 +42,18 @@
 #define SELECTED 0.33
 #define GROUPS 0.3
 #define UNKNOWN_ROWS 1e6 /* of a table that nobody has counted */
+/* Points in a range, or ranges over a point, whichever is more. */
+#define ROWS_IN_RANGE 4.0
+
+/* Without keys: by two comparisons, by one, or by conditions of any kind. */
+static double expected_pairs(const struct rql_rel *rel, double left, double right)
+{
+	const struct rql_join_way way = rql_join_way_of(rel);
+	if (way.keys)
+		return fmax(left, right);
+	return way.comparisons >= 2 ? fmin(left * right, fmax(left, right) * ROWS_IN_RANGE)
+	                            : left * right / (way.comparisons ? 2 : 1);
+}
 
 static double expected_join(const struct rql_rel *rel, double left, double right)
 {
@@ -49,9 +68,11 @@ static double expected_join(const struct rql_rel *rel, double left, double right
 		return right / 2;
 	case RQL_JOIN_MARK:
 	case RQL_JOIN_SINGLE:
+	case RQL_JOIN_ASOF:
+	case RQL_JOIN_ASOF_LEFT:
 		return left;
 	default: /* one side's keys are unique, as a rule */
-		return rel->expr_count ? fmax(left, right) : left * right;
+		return rel->expr_count ? expected_pairs(rel, left, right) : left * right;
 	}
 }
 
@@ -134,9 +155,46 @@ static double group_row(double groups)
 	return groups < GROUPS_NEAR ? GROUPED_ROW : GROUPED_ROW_FAR;
 }
 
+/* Over a join by ranges the rows of one side are grouped, not the pairs. */
+static double rows_grouped(const struct rql_known_rows *known, const struct rql_rel *rel, double rows)
+{
+	const struct rql_rel *join = rel->children[0];
+	unsigned keeper;
+	return rql_ranges_keep(rel, join, &keeper) ? fmin(rows, rql_expected_rows(known, join->children[keeper])) : rows;
+}
+
+static double join_work(const struct rql_rel *rel, double left, double right)
+{
+	const struct rql_join_way way = rql_join_way_of(rel);
+	const double out = expected_join(rel, left, right), least = fmin(left, right), most = fmax(left, right);
+	const double keys = (left + right) * rel->expr_count * KEY_VALUE;
+	const double by_keys = way.keys ? least * BUILT_ROW + most * PROBED_ROW : 0;
+	if (rql_join_is_asof(rel->join))
+		return keys + right * ORDERED_ROW + left * SEARCHED_ROW + by_keys;
+	if (way.keys || !rel->expr_count)
+		return keys + least * BUILT_ROW + most * PROBED_ROW + out * PAIRED_ROW;
+	const double searched = keys + most * ORDERED_ROW + least * SEARCHED_ROW;
+	if (way.bounds && (!way.tested || way.bounds == 2))
+		return searched + out * PAIRED_ROW;
+	const double tried = left * right / (way.bounds ? 2 : 1);
+	return tried > (double)RQL_PAIRS_TRIED_MOST ? (double)INFINITY : tried * TRIED_PAIR + (way.bounds ? searched : 0);
+}
+
+static double host_join_work(const struct rql_rel *rel, double left, double right)
+{
+	const struct rql_join_way way = rql_join_way_of(rel);
+	if (rql_join_is_asof(rel->join))
+		return (left + right) * HOST_ASOF_ROW;
+	if (way.keys || !rel->expr_count)
+		return fmin(left, right) * HOST_BUILT_ROW + fmax(left, right) * HOST_PROBED_ROW;
+	if (way.comparisons >= 2)
+		return fmin(left * right * HOST_TRIED_PAIR, (left + right) * HOST_RANGE_ROW);
+	return left * right * HOST_TRIED_PAIR;
+}
+
 static double native_work(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
-	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 0, second, out;
+	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 0, out;
 	switch (rel->kind) {
 	case RQL_REL_FILTER:
 		return rows * rel->expr_count * FILTER_ROW;
@@ -149,6 +207,7 @@ static double native_work(const struct rql_known_rows *known, const struct rql_r
 	case RQL_REL_DISTINCT:
 		return rows * (group_row(rows * GROUPS) + rel->column_count * KEY_VALUE);
 	case RQL_REL_AGGREGATE:
+		rows = rows_grouped(known, rel, rows);
 		return rows * ((rel->group_count ? group_row(rows * GROUPS) : 0) + rel->group_count * KEY_VALUE +
 		               (rel->expr_count - rel->group_count) * AGGREGATED_VALUE);
 	case RQL_REL_SETOP:
@@ -156,10 +215,7 @@ static double native_work(const struct rql_known_rows *known, const struct rql_r
 		return out * (rel->column_count * APPENDED_VALUE +
 		              (rel->setop_all && rel->setop == RQL_SETOP_UNION ? 0 : group_row(out)));
 	case RQL_REL_JOIN:
-		second = rql_expected_rows(known, rel->children[1]);
-		out = expected_join(rel, rows, second);
-		return (rows + second) * rel->expr_count * KEY_VALUE + fmin(rows, second) * BUILT_ROW +
-		       fmax(rows, second) * PROBED_ROW + out * PAIRED_ROW;
+		return join_work(rel, rows, rql_expected_rows(known, rel->children[1]));
 	default:
 		return 0;
 	}
@@ -167,7 +223,7 @@ static double native_work(const struct rql_known_rows *known, const struct rql_r
 
 static double host_work(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
-	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 0, second;
+	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 0;
 	switch (rel->kind) {
 	case RQL_REL_FILTER:
 		return rows * rel->expr_count * HOST_FILTER_ROW;
@@ -185,8 +241,7 @@ static double host_work(const struct rql_known_rows *known, const struct rql_rel
 	case RQL_REL_SETOP:
 		return rel->setop_all && rel->setop == RQL_SETOP_UNION ? 0 : expected_setop(known, rel) * HOST_GROUPED_ROW;
 	case RQL_REL_JOIN:
-		second = rql_expected_rows(known, rel->children[1]);
-		return fmin(rows, second) * HOST_BUILT_ROW + fmax(rows, second) * HOST_PROBED_ROW;
+		return host_join_work(rel, rows, rql_expected_rows(known, rel->children[1]));
 	default:
 		return 0;
 	}

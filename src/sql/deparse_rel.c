@@ -391,6 +391,10 @@ static bool print_join(const struct rel_printer *p, const struct rql_rel *rel)
 	case RQL_JOIN_ANTI:
 	case RQL_JOIN_RIGHT_ANTI:
 		return print_two_sided(p, rel, "ANTI JOIN");
+	case RQL_JOIN_ASOF:
+		return print_two_sided(p, rel, "ASOF JOIN");
+	case RQL_JOIN_ASOF_LEFT:
+		return print_two_sided(p, rel, "ASOF LEFT JOIN");
 	case RQL_JOIN_MARK:
 		return print_mark(p, rel);
 	case RQL_JOIN_SINGLE:

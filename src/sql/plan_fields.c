@@ -510,6 +510,7 @@ static const struct shape operators[] = {
 	{"LOGICAL_DELIM_GET", FIELDS(delim_get_fields)},
 	{"LOGICAL_DELIM_JOIN", FIELDS(delim_join_fields)},
 	{"LOGICAL_ANY_JOIN", FIELDS(any_join_fields)},
+	{"LOGICAL_ASOF_JOIN", FIELDS(comparison_join_fields)},
 	{"LOGICAL_WINDOW", FIELDS(window_fields)},
 	{"LOGICAL_DISTINCT", FIELDS(distinct_fields)},
 	{"LOGICAL_UNION", FIELDS(setop_fields)},

@@ -451,6 +451,45 @@ static struct rql_rel *read_comparison_join(struct rql_plan_reader *reader, stru
 	return right ? comparison_join(reader, json, left, right) : NULL;
 }
 
+/* Equalities, and one comparison of the two sides' order. */
+static bool is_asof(const struct rql_rel *join)
+{
+	uint32_t orders = 0;
+	for (uint32_t i = 0; i < join->expr_count; i++) {
+		const struct rql_expr *e = join->exprs[i];
+		bool order = e->kind == RQL_EXPR_COMPARE && (e->name[0] == '<' || e->name[0] == '>') && strcmp(e->name, "<>") != 0;
+		if (!order && (e->kind != RQL_EXPR_COMPARE || (strcmp(e->name, "=") && strcmp(e->name, "IS NOT DISTINCT FROM"))))
+			return false;
+		orders += order;
+	}
+	return orders == 1;
+}
+
+static struct rql_rel *read_asof_join(struct rql_plan_reader *reader, struct json_object *json)
+{
+	struct json_object *conditions = rql_json_field(json, "conditions");
+	uint32_t count = (uint32_t)rql_json_length(conditions);
+	enum rql_join_type type = RQL_JOIN_INNER;
+	bool known = join_type_of(rql_json_text(json, "join_type"), &type) && (type == RQL_JOIN_INNER || type == RQL_JOIN_LEFT);
+	struct rql_rel *left = read_rel(reader, child_json(json, 0));
+	struct rql_rel *right = left ? read_rel(reader, child_json(json, 1)) : NULL;
+	struct rql_rel *join = right ? join_of(reader, "LOGICAL_ASOF_JOIN",
+	                                       type == RQL_JOIN_LEFT ? RQL_JOIN_ASOF_LEFT : RQL_JOIN_ASOF, left, right)
+	                             : NULL;
+	if (!join || !new_exprs(reader, join, count))
+		return NULL;
+	for (uint32_t i = 0; i < count; i++)
+		if (!(join->exprs[i] = join_condition(reader, json_object_array_get_idx(conditions, i), join)))
+			return NULL;
+	if (join->kind == RQL_REL_OPAQUE)
+		return join;
+	if (!known)
+		return rql_plan_make_opaque(reader, join, "an ASOF join of the type %s", rql_json_text(json, "join_type"));
+	if (!is_asof(join))
+		return rql_plan_make_opaque(reader, join, "an ASOF join with other conditions");
+	return join_maps(reader, json, join);
+}
+
 static struct rql_rel *read_any_join(struct rql_plan_reader *reader, struct json_object *json)
 {
 	enum rql_join_type type = RQL_JOIN_INNER;
@@ -685,6 +724,7 @@ static struct rql_rel *read_rel(struct rql_plan_reader *reader, struct json_obje
 		{"LOGICAL_AGGREGATE_AND_GROUP_BY", read_aggregate},
 		{"LOGICAL_COMPARISON_JOIN", read_comparison_join},
 		{"LOGICAL_ANY_JOIN", read_any_join},
+		{"LOGICAL_ASOF_JOIN", read_asof_join},
 		{"LOGICAL_CROSS_PRODUCT", read_cross},
 		{"LOGICAL_DELIM_JOIN", read_delim_join},
 		{RQL_DELIM_GET, read_delim_get},

@@ -107,8 +107,16 @@ enum rql_join_type {
 	RQL_JOIN_RIGHT_ANTI,
 	RQL_JOIN_MARK,
 	RQL_JOIN_SINGLE,
-	RQL_JOIN_CROSS
+	RQL_JOIN_CROSS,
+	/* Of each left row the one right row that the conditions leave whose value is the nearest: equalities, and one of < <=
+	 * > >= whose first operand is the left one's. Which of several that are equally near is open. */
+	RQL_JOIN_ASOF,
+	RQL_JOIN_ASOF_LEFT
 };
+static inline bool rql_join_is_asof(enum rql_join_type join)
+{
+	return join == RQL_JOIN_ASOF || join == RQL_JOIN_ASOF_LEFT;
+}
 enum rql_setop_type { RQL_SETOP_UNION, RQL_SETOP_EXCEPT, RQL_SETOP_INTERSECT };
 
 struct rql_table_ref {

@@ -473,6 +473,8 @@ static struct ways ways_of(enum rql_join_type join)
 	case RQL_JOIN_SEMI:
 		return (struct ways){.left = true, .own_left = true, .own_right = true};
 	case RQL_JOIN_MARK:
+	case RQL_JOIN_ASOF:
+	case RQL_JOIN_ASOF_LEFT:
 		return (struct ways){.left = true};
 	case RQL_JOIN_RIGHT:
 		return (struct ways){.right = true, .own_left = true};

@@ -136,6 +136,67 @@ static const char *computed_key(struct dt_arena *arena, struct dt_random *r, con
 	return on;
 }
 
+static bool is_ordered(enum dt_class class)
+{
+	return class <= DT_REAL || (class >= DT_DATE && class <= DT_TIME);
+}
+
+/* A column of the class; NULL: none was found. */
+static const struct dt_column *column_of(struct dt_random *r, const struct dt_table *t, enum dt_class class)
+{
+	for (uint32_t tries = 0; tries < 8; tries++) {
+		const struct dt_column *c = &t->columns[dt_below(r, t->column_count)];
+		if (c->item.class == class)
+			return c;
+	}
+	return NULL;
+}
+
+/* A value of one table between two of the other, where that does not give too many rows; else `on`. */
+static const char *range_on(struct dt_arena *arena, struct dt_random *r, const struct dt_table *f, const struct dt_table *d,
+                            const char *alias, const char *on)
+{
+	const struct dt_table *sides[2] = {f, d};
+	const char *names[2] = {"f", alias};
+	unsigned point = dt_below(r, 2);
+	const struct dt_item *a = &sides[point]->columns[dt_below(r, sides[point]->column_count)].item;
+	const struct dt_column *low = column_of(r, sides[!point], a->class), *high = column_of(r, sides[!point], a->class);
+	if ((uint64_t)f->rows * d->rows > 50000 || !is_ordered(a->class) || !low || !high)
+		return on;
+	const char *range = dt_chance(r, 40)
+	                        ? dt_printf(arena, "%s.%s BETWEEN %s.%s AND %s.%s", names[point], a->text, names[!point],
+	                                    low->item.text, names[!point], high->item.text)
+	                        : dt_printf(arena, "%s.%s %s %s.%s AND %s.%s %s %s.%s", names[!point], low->item.text,
+	                                    dt_chance(r, 50) ? "<" : "<=", names[point], a->text, names[point], a->text,
+	                                    dt_chance(r, 50) ? "<" : "<=", names[!point], high->item.text);
+	return dt_chance(r, 30) ? dt_printf(arena, "%s AND %s", on, range) : range;
+}
+
+/* " ASOF JOIN ..." of a dimension that has one row of each time: which of several is taken is open. NULL: it has no time. */
+static const char *asof_join(struct dt_arena *arena, struct dt_random *r, const struct dt_table *f, const struct dt_table *d,
+                             const char *alias)
+{
+	static const char *const ops[] = {"<", "<=", ">", ">="};
+	const struct dt_item *a = &f->columns[dt_below(r, f->column_count)].item;
+	const struct dt_column *time = column_of(r, d, a->class), *key = column_of(r, d, DT_INT);
+	const struct dt_column *own = column_of(r, f, DT_INT);
+	struct dt_text rows = {0};
+	if (!is_ordered(a->class) || !time)
+		return NULL;
+	dt_put(&rows, "(SELECT %s", time->item.text);
+	for (uint32_t c = 0; c < d->column_count; c++)
+		if (&d->columns[c] != time)
+			dt_put(&rows, ", min(%s) AS %s", d->columns[c].item.text, d->columns[c].item.text);
+	const char *equal = key && own && dt_chance(r, 40)
+	                        ? dt_printf(arena, "f.%s = %s.%s AND ", own->item.text, alias, key->item.text)
+	                        : "";
+	const char *join = dt_printf(arena, " ASOF %sJOIN %s FROM %s GROUP BY %s) AS %s ON %sf.%s %s %s.%s",
+	                             dt_chance(r, 50) ? "LEFT " : "", rows.data, d->name, time->item.text, alias, equal, a->text,
+	                             ops[dt_below(r, 4)], alias, time->item.text);
+	dt_text_free(&rows);
+	return join;
+}
+
 void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct dt_table *tables, const uint32_t *dims,
                      const uint32_t *keys, uint32_t count, uint32_t number, struct dt_source *out)
 {
@@ -162,6 +223,9 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 		                           inner_key(r, &tables[0], d, exists));
 		if (dt_chance(r, 15))
 			on = computed_key(arena, r, &tables[0], d, alias, on);
+		if (dt_chance(r, 20))
+			on = range_on(arena, r, &tables[0], d, alias, on);
+		const char *asof = !exists && dt_chance(r, 30) ? asof_join(arena, r, &tables[0], d, alias) : NULL;
 		seen = !exists;
 		for (uint32_t more = dt_chance(r, 40) ? 1 + dt_below(r, 2) : 0; more; more--) {
 			const char *across = condition_across(arena, r, &tables[0], d, alias);
@@ -171,6 +235,12 @@ void dt_source_outer(struct dt_arena *arena, struct dt_random *r, const struct d
 			on = dt_printf(arena, "%s AND %s", on, condition_on(arena, r, d, alias));
 		if (dt_chance(r, 15))
 			on = dt_printf(arena, "%s AND %s", on, condition_on(arena, r, &tables[0], "f"));
+		if (asof) {
+			dt_put(&join, "%s", asof);
+			dt_put(&filtered, "%s", asof);
+			dt_put(&first, "%s%s%s", j ? "" : tables[0].name, j ? "" : " AS f", asof);
+			continue;
+		}
 		dt_put(&join, " %s %s AS %s ON %s", kind, d->name, alias, on);
 		dt_put(&filtered, " %s (SELECT * FROM %s WHERE id > %u) AS %s ON %s", kind, d->name, dt_below(r, 3), alias, on);
 		if (j == 0 && exists)

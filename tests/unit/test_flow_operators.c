@@ -354,7 +354,7 @@ struct join_case {
 
 static void make_join(struct world *w, struct join_case *j, bool large)
 {
-	static const char *const rests[] = {"<", "<>", ">=", "IS DISTINCT FROM"};
+	static const char *const rests[] = {"<", "<=", ">", ">=", "<>", "IS DISTINCT FROM"};
 	struct rql_type types[COLUMNS];
 	uint64_t most = large ? ROWS_MOST : draw(2) ? 40 : 8;
 	uint32_t keys = (uint32_t)draw(COLUMNS);
@@ -362,15 +362,17 @@ static void make_join(struct world *w, struct join_case *j, bool large)
 	j->rel.kind = RQL_REL_JOIN;
 	j->rel.join = (enum rql_join_type)draw(RQL_JOIN_CROSS + 1);
 	for (uint32_t c = 0; c < COLUMNS; c++)
-		types[c] = draw_type();
-	for (int s = 0; s < 2; s++)
-		make_set(w, types, COLUMNS, draw(most + 1), &j->sets[s]);
+		types[c] = c && draw(2) ? types[0] : draw_type();
+	/* One side of many rows is enough, and keeps the pairs of few values from being millions. */
+	uint64_t few = large && draw(2) ? 0 : 1;
+	for (uint64_t s = 0; s < 2; s++)
+		make_set(w, types, COLUMNS, draw((s == few ? most / (large ? 8 : 1) : most) + 1), &j->sets[s]);
 	j->left.column_count = j->right.column_count = COLUMNS;
 	j->rel.children = RQL_NEW_ARRAY(w->arena, struct rql_rel *, 2);
 	j->rel.children[0] = &j->left;
 	j->rel.children[1] = &j->right;
 	j->rel.child_count = 2;
-	j->rel.exprs = RQL_NEW_ARRAY(w->arena, struct rql_expr *, COLUMNS + 1);
+	j->rel.exprs = RQL_NEW_ARRAY(w->arena, struct rql_expr *, COLUMNS + 3);
 	bool mark = j->rel.join == RQL_JOIN_MARK, open = false;
 	if (j->rel.join == RQL_JOIN_CROSS)
 		return;
@@ -382,10 +384,13 @@ static void make_join(struct world *w, struct join_case *j, bool large)
 		j->rel.exprs[j->rel.expr_count++] =
 			comparison(w, equal ? "=" : "IS NOT DISTINCT FROM", turned ? b : a, turned ? a : b);
 	}
-	if (!mark && draw(2)) {
-		uint32_t c = (uint32_t)draw(COLUMNS);
-		j->rel.exprs[j->rel.expr_count++] =
-			comparison(w, rests[draw(4)], ref(w, c, types[c]), ref(w, c + COLUMNS, types[c]));
+	/* Ranges, too: a value of either side between two of the other. */
+	for (uint64_t more = mark ? 0 : draw(4), c = draw(COLUMNS), d; more--;) {
+		for (d = draw(COLUMNS); !rql_type_equal(types[c], types[d]);)
+			d = draw(COLUMNS);
+		bool turned = draw(2);
+		struct rql_expr *a = ref(w, (uint32_t)c, types[c]), *b = ref(w, (uint32_t)d + COLUMNS, types[c]);
+		j->rel.exprs[j->rel.expr_count++] = comparison(w, rests[draw(draw(3) ? 4 : 6)], turned ? b : a, turned ? a : b);
 	}
 }
 
@@ -497,6 +502,138 @@ static void test_joins(void **state)
 		check_join(round, false);
 	for (int round = 0; round < 12; round++)
 		check_join(round, true);
+}
+
+/* ---- ASOF joins ---- */
+
+/* Of several rows that are equally near the last one. */
+static void asof_by_loops(const struct join_case *j, struct rows *out)
+{
+	const struct rql_rowset *b = &j->sets[1];
+	const struct rql_expr *order = j->rel.exprs[j->rel.expr_count - 1];
+	uint32_t column = order->children[1]->index - COLUMNS;
+	for (uint64_t l = 0; l < j->sets[0].rows; l++) {
+		uint64_t best = UINT64_MAX;
+		for (uint64_t r = 0; r < b->rows; r++) {
+			if (holds(j, l, r) != 1)
+				continue;
+			struct rql_value here = cell(b, r, column), there = cell(b, best == UINT64_MAX ? r : best, column);
+			if (rql_value_compare(&here, &there) * (order->name[0] == '>' ? 1 : -1) >= 0)
+				best = r;
+		}
+		if (best != UINT64_MAX || j->rel.join == RQL_JOIN_ASOF_LEFT)
+			put_pair(j, out, l, best == UINT64_MAX ? 0 : best, false, best == UINT64_MAX);
+	}
+}
+
+static bool is_ordered(struct rql_type t)
+{
+	return rql_type_is_real(t) || (rql_type_is_integral(t) && rql_type_bytes(t) <= 8);
+}
+
+/* The last condition is the order. */
+static void make_asof(struct world *w, struct join_case *j, bool large)
+{
+	static const char *const orders[] = {"<", "<=", ">", ">="};
+	do {
+		make_join(w, j, large);
+	} while (!is_ordered(j->sets[0].vectors[0].type));
+	struct rql_type type = j->sets[0].vectors[0].type;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < j->rel.expr_count && i < COLUMNS; i++) {
+		const char *name = j->rel.exprs[i]->name;
+		if (!strcmp(name, "=") || !strcmp(name, "IS NOT DISTINCT FROM"))
+			j->rel.exprs[kept++] = j->rel.exprs[i];
+	}
+	j->rel.join = draw(2) ? RQL_JOIN_ASOF : RQL_JOIN_ASOF_LEFT;
+	j->rel.exprs[kept++] = comparison(w, orders[draw(4)], ref(w, 0, type), ref(w, COLUMNS, type));
+	j->rel.expr_count = kept;
+}
+
+static void test_asof_joins(void **state)
+{
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct world w;
+		struct join_case j;
+		struct rows got = {0}, expected = {0};
+		struct rql_rowset out = {0};
+		open_world(&w);
+		make_asof(&w, &j, round < 3);
+		asof_by_loops(&j, &expected);
+		if (rql_rowset_join(&w.r, &j.rel, j.sets, &out) != RQL_OK)
+			fail_msg("ASOF join, round %d: %s", round, rql_error_message(&w.err));
+		rows_of(&out, &got);
+		same_rows(&got, &expected, "ASOF join", round);
+		close_world(&w);
+	}
+}
+
+/* ---- many points: parts, steps, and rows that are in order already ---- */
+
+static struct rql_expr *constant_number(struct world *w, int64_t value)
+{
+	struct rql_expr *e = RQL_NEW(w->arena, struct rql_expr);
+	*e = (struct rql_expr){.kind = RQL_EXPR_CONSTANT, .type = rql_type_simple(RQL_TYPE_BIGINT)};
+	e->value = (struct rql_value){.type = e->type, .integer = value};
+	return e;
+}
+
+static void fill(struct world *w, struct rql_rowset *set, uint64_t rows, uint64_t values, bool ascending)
+{
+	struct rql_column *c = NULL;
+	struct rql_type type = rql_type_simple(RQL_TYPE_BIGINT);
+	*set = (struct rql_rowset){.arena = w->arena, .capacity = rows, .rows = rows, .vector_count = 1};
+	assert_int_equal(rql_column_room(&w->r, type, rows, false, &c), RQL_OK);
+	for (uint64_t i = 0; i < rows; i++)
+		((int64_t *)c->data)[i] = ascending ? (int64_t)(i * values / rows) - 5 : (int64_t)draw(values) - 5;
+	set->vectors = RQL_NEW_ARRAY(w->arena, struct rql_vector, 1);
+	set->vectors[0] = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = type, .values = c};
+}
+
+static void test_many_points(void **state)
+{
+	enum { POINTS = 300000, RANGES = 3000, VALUES = 50000, WIDTH = 7 };
+	(void)state;
+	for (int ascending = 0; ascending < 2; ascending++) {
+		struct world w;
+		struct rql_rowset sets[2], out;
+		struct rql_rel sides[2] = {{.column_count = 1}, {.column_count = 1}}, *children[2] = {&sides[0], &sides[1]};
+		struct rql_type type = rql_type_simple(RQL_TYPE_BIGINT);
+		open_world(&w);
+		fill(&w, &sets[0], POINTS, VALUES, ascending);
+		fill(&w, &sets[1], RANGES, VALUES + 10, false);
+		uint64_t *counts = calloc(VALUES + 1, sizeof *counts), expected = 0;
+		const int64_t *points = sets[0].vectors[0].values->data, *from = sets[1].vectors[0].values->data;
+		for (uint64_t i = 0; i < POINTS; i++)
+			counts[points[i] + 5]++;
+		for (uint64_t i = 0; i < RANGES; i++)
+			for (int64_t v = from[i]; v <= from[i] + WIDTH; v++)
+				expected += v + 5 < VALUES ? counts[v + 5] : 0;
+		/* a >= b AND a - 7 <= b */
+		struct rql_expr *seven = constant_number(&w, WIDTH), *less = comparison(&w, "-", ref(&w, 0, type), seven);
+		less->kind = RQL_EXPR_FUNCTION;
+		less->type = type;
+		struct rql_expr *exprs[2] = {comparison(&w, ">=", ref(&w, 1, type), less),
+		                             comparison(&w, "<=", ref(&w, 1, type), ref(&w, 0, type))};
+		struct rql_rel rel = {.kind = RQL_REL_JOIN, .join = RQL_JOIN_INNER, .child_count = 2, .children = children,
+		                      .expr_count = 2, .exprs = exprs};
+		assert_int_equal(rql_rowset_join(&w.r, &rel, sets, &out), RQL_OK);
+		assert_int_equal(out.rows, expected);
+		for (uint64_t i = 0; i < out.rows; i += 97) {
+			struct rql_value a = cell(&out, i, 0), b = cell(&out, i, 1);
+			assert_true(a.integer >= b.integer && a.integer - WIDTH <= b.integer);
+		}
+		/* The other way round: the many are the points. */
+		struct rql_expr *more = comparison(&w, "+", ref(&w, 1, type), seven);
+		more->kind = RQL_EXPR_FUNCTION;
+		more->type = type;
+		exprs[0] = comparison(&w, "<=", ref(&w, 0, type), more);
+		assert_int_equal(rql_rowset_join(&w.r, &rel, sets, &out), RQL_OK);
+		assert_int_equal(out.rows, expected);
+		free(counts);
+		close_world(&w);
+	}
 }
 
 /* ---- many rows: tables in parts ---- */
@@ -666,6 +803,79 @@ static void test_groups(void **state)
 		check_groups(round);
 }
 
+/* ---- groups of a join by ranges, without its pairs ---- */
+
+static struct rql_expr *random_aggregate(struct world *w, const struct rql_type *types, unsigned keeper)
+{
+	static const char *const extremes[] = {"min", "max"};
+	struct rql_type count = rql_type_simple(RQL_TYPE_BIGINT), sum = rql_type_simple(RQL_TYPE_HUGEINT);
+	uint32_t column = (uint32_t)draw(COLUMNS), side = (uint32_t)draw(2), own = column + keeper * COLUMNS;
+	struct rql_type type = types[column];
+	if (type.id == RQL_TYPE_DECIMAL)
+		sum = (struct rql_type){.id = RQL_TYPE_DECIMAL, .width = 38, .scale = type.scale};
+	bool summed = rql_type_bytes(type) <= 8 && (rql_type_is_integer(type) || type.id == RQL_TYPE_DECIMAL);
+	switch (draw(4)) {
+	case 0:
+		return aggregate(w, "count_star", NULL, count);
+	case 1:
+		return aggregate(w, extremes[draw(2)], ref(w, own, type), type);
+	case 2:
+		if (summed && type.id != RQL_TYPE_UBIGINT)
+			return aggregate(w, "sum", ref(w, column + side * COLUMNS, type), sum);
+		/* fall through */
+	default:
+		return aggregate(w, "count", ref(w, column + side * COLUMNS, type), count);
+	}
+}
+
+/* true: it was done without the pairs. */
+static bool check_ranges(int round, bool large)
+{
+	struct world w;
+	struct join_case j;
+	struct rql_rowset sets[2], pairs, out;
+	struct rows got = {0}, expected = {0};
+	struct rql_type types[COLUMNS];
+	bool done = false;
+	open_world(&w);
+	make_join(&w, &j, large);
+	j.rel.join = RQL_JOIN_INNER;
+	for (uint32_t c = 0; c < COLUMNS; c++)
+		types[c] = j.sets[0].vectors[c].type;
+	unsigned keeper = (unsigned)draw(2);
+	uint32_t keys = (uint32_t)draw(COLUMNS), n = 0;
+	struct rql_expr **exprs = RQL_NEW_ARRAY(w.arena, struct rql_expr *, 2 * COLUMNS);
+	for (; n < keys; n++)
+		exprs[n] = ref(&w, n + keeper * COLUMNS, types[n]);
+	for (uint64_t more = 1 + draw(3); more--;)
+		exprs[n++] = random_aggregate(&w, types, keeper);
+	struct rql_rel *child = &j.rel;
+	struct rql_rel rel = {.kind = RQL_REL_AGGREGATE, .expr_count = n, .exprs = exprs, .group_count = keys,
+	                      .child_count = 1, .children = &child};
+	memcpy(sets, j.sets, sizeof sets);
+	if (rql_rowset_aggregate_ranges(&w.r, &rel, &j.rel, sets, &out, &done) != RQL_OK)
+		fail_msg("groups of ranges, round %d: %s", round, rql_error_message(&w.err));
+	if (done) {
+		rows_of(&out, &got);
+		memcpy(sets, j.sets, sizeof sets);
+		assert_int_equal(rql_rowset_join(&w.r, &j.rel, sets, &pairs), RQL_OK);
+		assert_int_equal(rql_rowset_aggregate(&w.r, &rel, &pairs, &out), RQL_OK);
+		rows_of(&out, &expected);
+		same_rows(&got, &expected, "groups of ranges", round);
+	}
+	close_world(&w);
+	return done;
+}
+
+static void test_ranges(void **state)
+{
+	int done = 0;
+	(void)state;
+	for (int round = 0; round < 3 * ROUNDS; round++)
+		done += check_ranges(round, round % 60 == 59);
+	assert_true(done > ROUNDS / 10);
+}
+
 /* ---- set operations ---- */
 
 static uint64_t times(const struct rows *rows, const char *text, uint64_t to)
@@ -810,7 +1020,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filters),        cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_asof_joins),     cmocka_unit_test(test_many_points),
 		cmocka_unit_test(test_many_rows),      cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_set_operations), cmocka_unit_test(test_limit_of_memory),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

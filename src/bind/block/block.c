@@ -362,8 +362,7 @@ static rql_status set_kind(struct joining *j)
 		j->right = kinds[i].right;
 		return RQL_OK;
 	}
-	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "a join of kind %d lies below the %s", (int)j->rel->join,
-	                     j->f->above);
+	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "an ASOF join lies below the %s", j->f->above);
 }
 
 /* CASE WHEN all conditions THEN e ELSE NULL END */

@@ -1,0 +1,76 @@
+/* What a run of a join consists of, for join.c and join_range.c. */
+#ifndef RQL_FLOW_JOIN_INTERNAL_H
+#define RQL_FLOW_JOIN_INTERNAL_H
+
+#include "flow/join_keys.h"
+#include "flow/sorted.h"
+
+struct pairs {
+	uint32_t *probe, *build; /* malloc'ed; build may be NULL: only the rows that look up are wanted */
+	uint64_t count, room;
+};
+
+/* What a kind of join wants, seen from the side that looks up. */
+enum wants {
+	WANT_PAIRS, /* each pair */
+	WANT_HITS,  /* the rows that look up which find one */
+	WANT_MISSES,
+	WANT_BUILD_HITS, /* the rows of the table that are found */
+	WANT_BUILD_MISSES,
+	WANT_MARK,
+};
+
+struct joining {
+	struct rql_running *r;
+	const struct rql_rel *rel;
+	struct rql_join_keys keys;
+	struct rql_rowset *sides[2]; /* left, right; rebased */
+	unsigned build;              /* 0, 1: which of them is in the table */
+	enum wants wants;
+	bool keep_probe, keep_build; /* rows without a partner appear, too */
+	bool single;                 /* a second partner is an error */
+	bool plain;                  /* none of that, and at most one partner */
+	struct rql_keys words;       /* side 0 is the table's */
+	struct rql_key_table table;
+	bool ranged;                 /* keys.range decides: the table's rows are in the order of its value */
+	struct rql_sorted sorted;
+	struct rql_vector bounds[2]; /* of the rows that look up */
+	bool asof;                   /* of the rows in range the nearest */
+	struct rql_evaluator *rest; /* NULL: no further conditions */
+	struct pair_room **rooms;   /* [threads] */
+	struct pairs *morsels;
+	_Atomic uint64_t pairs, tried;
+	_Atomic uint64_t *found; /* bitmap of the table's rows; NULL: nobody asks */
+	uint8_t *hit;            /* MARK: of each row that looks up */
+};
+
+/* A worker's candidates for a pair, and the rowset in which further conditions see them. */
+struct pair_room {
+	uint32_t probe[RQL_VECTOR_ROWS], build[RQL_VECTOR_ROWS];
+	bool hit[RQL_MORSEL_ROWS];
+	uint32_t count;
+	struct rql_rowset set;
+	uint32_t **at; /* [columns]: numbers of rows for vectors that stood elsewhere already */
+};
+
+/* ---- join.c: r and rel are set; what can be found in the table or the range is known then. Close in any case. ---- */
+rql_status rql_join_open(struct joining *j, struct rql_rowset *inputs) RQL_MUST_CHECK;
+void rql_join_close(struct joining *j);
+
+/* ---- join_range.c ---- */
+
+/* The range's values on both sides; before the table is made. */
+rql_status rql_range_open(struct joining *j) RQL_MUST_CHECK;
+/* The table's rows in order, or no range: where a key has few rows, its conditions are tested of each pair (rest). */
+rql_status rql_range_make(struct joining *j) RQL_MUST_CHECK;
+/* rows[i]: what the row at + i finds; with keys it is given the rows of its key. */
+void rql_range_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows);
+/* All pairs, counted before they are written: for inner and outer joins without further conditions. */
+bool rql_range_pairs_known(const struct joining *j);
+/* What each row that looks up finds. */
+rql_status rql_range_rows(struct joining *j, struct rql_key_rows **rows) RQL_MUST_CHECK;
+rql_status rql_range_pairs(struct joining *j, uint64_t *count, uint32_t **probe, uint32_t **build) RQL_MUST_CHECK;
+/* rows[i]: the rows that row at + i of the other side finds in the table, or in the range. */
+void rql_join_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows);
+
+#endif
