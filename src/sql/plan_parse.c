@@ -630,29 +630,20 @@ static struct rql_rel *read_cte_ref(struct rql_plan_reader *reader, struct json_
  * A DELIM_JOIN's right side was computed for the distinct values of some columns of its left side only (T. Neumann, A.
  * Kemper: Unnesting Arbitrary Queries, BTW 2015), which it reads by DELIM_GET. With the left side as a common table
  * expression both are ordinary nodes: CTE(left, JOIN(CTE_REF, right with DISTINCT(PROJECT(columns, CTE_REF)))). Where the
- * right side does not need those values (plan_delim.c) it is JOIN(left, right). */
+ * right side does not need those values (plan_delim.c) it is JOIN(left, right). A DELIM_GET is of the innermost DELIM_JOIN
+ * in whose right side it lies: so DuckDB gives them out when it plans. */
 static struct rql_rel *read_delim_get(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct rql_delim_scope *scope = reader->delim;
 	struct rql_rel *opaque = read_typed_leaf(reader, json, RQL_REL_OPAQUE, "chunk_types");
 	if (!opaque)
 		return NULL;
-	if (!scope || scope->nested || opaque->column_count != scope->column_count)
-		return rql_plan_make_opaque(reader, opaque, "a correlated subquery inside another");
+	if (!scope || opaque->column_count != scope->column_count)
+		return rql_plan_make_opaque(reader, opaque, "a correlated subquery over other columns");
 	for (uint32_t i = 0; i < scope->column_count; i++)
 		if (!rql_type_equal(opaque->types[i], scope->columns[i]->type))
 			return rql_plan_make_opaque(reader, opaque, "a correlated subquery over other types");
 	return rql_plan_delim_values(reader, scope);
-}
-
-static bool holds_operator(struct json_object *json, const char *type)
-{
-	if (strcmp(rql_json_text(json, "type"), type) == 0)
-		return true;
-	for (size_t i = 0; i < rql_json_count(json, "children"); i++)
-		if (holds_operator(child_json(json, i), type))
-			return true;
-	return false;
 }
 
 static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct json_object *json)
@@ -663,11 +654,7 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 	struct rql_delim_scope scope = {.cte = reader->next_cte++, .column_count = (uint32_t)rql_json_length(columns)};
 	struct rql_delim_scope *around = reader->delim;
 	struct rql_cte_scope cte = {.index = scope.cte, .next = reader->ctes};
-	/* An outer DELIM_GET below here would be taken for ours, and ours for another's. */
-	scope.nested = around || holds_operator(inner_json, "LOGICAL_DELIM_JOIN");
-	if (around)
-		around->nested = true;
-	struct rql_rel *outer = read_rel(reader, outer_json);
+	struct rql_rel *outer = read_rel(reader, outer_json); /* of a subquery inside another: reads the other's values */
 	if (!outer || !(scope.columns = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, scope.column_count)))
 		return NULL;
 	scope.outer = cte.definition = outer;
@@ -687,8 +674,6 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 	struct rql_rel *join = NULL;
 	if (inner && ref)
 		join = comparison_join(reader, json, flipped ? inner : ref, flipped ? ref : inner);
-	if (join && scope.nested)
-		join = rql_plan_make_opaque(reader, join, "a correlated subquery inside another");
 	struct rql_rel *core = NULL;
 	if (join && rql_plan_decorrelate(reader, &scope, &join, flipped, &core)) {
 		core->children[flipped] = outer;

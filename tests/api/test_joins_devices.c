@@ -121,6 +121,35 @@ static void answers(void **state)
 	close_session(&s);
 }
 
+/* Subqueries over several tables: their rows are joined on the device before they are a side. */
+static void joined_sides(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c JOIN b z ON z.k2 = c.k2 WHERE "
+		"c.k = a.k2 AND z.s <> a.s AND z.t < a.t) GROUP BY b.s ORDER BY b.s",
+		"SELECT a.s IN (SELECT z.s FROM c, b z WHERE z.k2 = c.k2 AND c.x < 60) x, count(*), sum(w) FROM a JOIN b ON a.k = b.k "
+		"GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT z.k2 FROM b z LEFT JOIN c ON c.k2 = "
+		"z.k2 AND c.x > 20 WHERE c.x IS NULL)",
+		"SELECT q.s, count(*), sum(v), sum(x) FROM a LEFT JOIN (SELECT z.k, z.s, c.x FROM b z JOIN c ON z.k2 = c.k2 WHERE EXISTS "
+		"(SELECT 1 FROM b y WHERE y.k = c.k)) q ON q.k = a.k AND q.x < a.v GROUP BY ALL ORDER BY ALL",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = joins_session();
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		char explain[1024];
+		snprintf(explain, sizeof explain, "EXPLAIN %s", queries[i]);
+		same_there(s.con, queries[i]);
+		char *plan = rows_of(s.con, explain, NULL);
+		holds(plan, "with joined rows of ");
+		free(plan);
+	}
+	close_session(&s);
+}
+
 static const char reals[] = "[0.0, -0.0, 'nan', '-nan', 'inf', '-inf', 1.5, -1.5, NULL, 7e0, 12e0]::DOUBLE[]";
 
 /* l and r: reals of all kinds, and numbers of several types. */
@@ -426,7 +455,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
-		cmocka_unit_test(computed_keys),
+		cmocka_unit_test(joined_sides), cmocka_unit_test(computed_keys),
 		cmocka_unit_test(full_joins),
 		cmocka_unit_test(single_rows),
 		cmocka_unit_test(conditions),

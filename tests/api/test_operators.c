@@ -75,6 +75,16 @@ static void members(void **state)
 	     "WHERE b.k = a.k AND b.g <> a.n) ORDER BY ALL",
 	     NULL},
 		{"SELECT a.k, (SELECT max(c) FROM h WHERE h.k = a.k) FROM " F " ORDER BY ALL", NULL},
+		/* one inside another, which looks at the outermost rows, too */
+		{"SELECT id, k FROM f WHERE id < 4000 AND EXISTS (SELECT 1 FROM h WHERE h.k = f.k AND EXISTS (SELECT 1 FROM h AS j "
+	     "WHERE j.c = h.c AND j.t = f.t)) ORDER BY ALL",
+	     "RayQL shared rows"},
+		{"SELECT count(*), sum(id) FROM f WHERE NOT EXISTS (SELECT 1 FROM h WHERE h.k = f.k AND NOT EXISTS (SELECT 1 FROM h AS j "
+	     "WHERE j.g = h.g AND j.c < f.g AND j.t = f.t))",
+	     "RayQL shared rows"},
+		{"SELECT count(*), sum(id) FROM f WHERE g < (SELECT count(*) FROM h WHERE h.k = f.k AND h.c <= (SELECT max(j.c) FROM h AS "
+	     "j WHERE j.g = h.g AND j.t = f.t))",
+	     NULL},
 		{"WITH r AS (SELECT k, sum(d) AS v FROM f GROUP BY k) SELECT k, v FROM r WHERE v = (SELECT max(v) FROM r) "
 	     "ORDER BY ALL",
 	     NULL},
