@@ -183,6 +183,13 @@ static void computed_keys(void **state)
 		"SELECT l.n, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.d = r.d AND l.n < r.n GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(l.n) FROM l SEMI JOIN r ON r.f = l.f AND r.v > 450",
 		"SELECT count(*), sum(n) FROM l WHERE f NOT IN (SELECT f FROM r WHERE v % 7 = 0 AND f IS NOT NULL)",
+		/* NULL equals NULL; correlated, where = has dropped the NULLs; with another key beside */
+		"SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d IS NOT DISTINCT FROM l.d AND "
+		"v % 5 = 0)",
+		"SELECT l.f, count(*), sum(y.v) FROM l JOIN r y ON y.n = l.n WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.f IS NOT DISTINCT FROM "
+		"l.f AND r.v % 90 = 3) GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d = l.d AND r.k = l.k AND r.v <> "
+		"l.n)",
 		"SELECT l.d IN (SELECT d FROM r WHERE d > 2) x, count(*) FROM l JOIN r y ON y.n = l.n GROUP BY ALL ORDER BY ALL",
 	};
 	struct session s;
